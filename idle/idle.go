@@ -1,16 +1,15 @@
-// Package idle reports when all tasks of a group wait.
+// Package idle detects when all tasks of a group are waiting.
 //
-// A layer that collects work wants to act as soon as its tasks can add none, and not after a timer: send the batch, flush
-// the buffer, end the test. A [Group] starts tasks on a scheduler and counts the tasks that are not suspended:
+// Waiting tasks cannot add work, so a program can then send a batch, flush a buffer or end a test, instead of using a
+// timer. A [Group] starts tasks on a scheduler and counts the tasks that are not suspended:
 //
 //	g := idle.New(on, func() { flush() })
 //	_ = g.Go(handle)
 //
-// The count is exact for all waits through Braid, on any scheduler and across several. A task that waits natively counts
-// as running: the group is idle late, and never early.
+// The count is exact for all waits in Braid operations, on any scheduler and across schedulers. A task that waits natively
+// counts as running, so the group may be idle late, but never early.
 //
-// The schedulers fifo and random need no count to see that none of their tasks is runnable: their Options have an
-// OnIdle.
+// To detect that no task of a fifo or random scheduler is runnable, use OnIdle in the scheduler's Options instead.
 package idle
 
 import (
@@ -21,17 +20,17 @@ import (
 	"github.com/braidgo/braid/suspend"
 )
 
-// A Group is a Spawner that counts its tasks. It is idle while each of them is suspended or has ended. All methods may be
-// called from any goroutine. It is made by New.
+// A Group is a Spawner that counts its tasks. It is idle while each of its tasks is suspended or has ended. All methods may
+// be called from any goroutine.
 type Group struct {
-	// A task is counted in running while it runs, and from the moment it is woken, see task. -G> is a Go, -P> a task that
+	// A task is counted in running from its start or wake-up until it parks or ends; see task. -G> is a Go, -P> a task that
 	// parks or ends, -U> a task that is woken.
 	//
 	//	n  -G> n+1
 	//	n  -U> n+1
-	//	n  -P> n-1    at 0 the group is idle, and the task must call idle, or nothing would
+	//	n  -P> n-1    at 0 the group is idle, and this task must call idle
 	//
-	// Invariant: a task that runs, or that is going to, is counted.
+	// Invariant: every task that runs, or has been woken, is counted in running.
 	running atomicx.Int64
 	live    atomicx.Int64 // tasks that have not ended; written after running
 
@@ -39,16 +38,16 @@ type Group struct {
 	onIdle func()
 
 	guard  suspend.Guard
-	idlers suspend.Queue[struct{}, struct{}] // wait until running is 0
-	enders suspend.Queue[struct{}, struct{}] // wait until live is 0
+	idlers suspend.Queue[struct{}, struct{}] // waiters for running to become 0
+	enders suspend.Queue[struct{}, struct{}] // waiters for live to become 0
 }
 
-// New returns a Group whose tasks run on a scheduler.
+// New returns a Group whose tasks run on the Spawner on.
 //
-// The Group calls onIdle, if it is not nil, each time it becomes idle: in the task that was the last to run, before it
-// parks, or in a task that is started for it; after a Go that is refused, on a goroutine. onIdle must not suspend. It
-// may resume tasks and start some. Calls may overlap, and during a call the group may be busy again, see Idle. A nil
-// Spawner panics.
+// If onIdle is not nil, the Group calls it each time the Group becomes idle: in the last running task before this task
+// parks, or in a new task, or, after a Go that was refused, on a new goroutine. onIdle must not suspend, but may resume
+// tasks and start tasks. Calls may overlap, and the Group may no longer be idle during a call; see Idle. New panics if on
+// is nil.
 func New(on suspend.Spawner, onIdle func()) *Group {
 	if on == nil {
 		panic("idle: nil Spawner")
@@ -56,18 +55,19 @@ func New(on suspend.Spawner, onIdle func()) *Group {
 	return &Group{on: on, onIdle: onIdle}
 }
 
-// Go starts f as a task of the group. If the scheduler refuses, Go returns its error. A nil function panics.
+// Go starts f as a task of the group. If the scheduler refuses the task, Go returns the scheduler's error. Go panics if f
+// is nil.
 func (g *Group) Go(f func()) error {
 	if f == nil {
 		panic("idle: nil function")
 	}
 	suspend.Point()
-	preempt.Looks(preempt.Members) // whether the group was idle before
+	preempt.Looks(preempt.Members) // the group may be idle before this call
 	g.running.Add(1)
 	g.live.Add(1)
 	started := false
 	defer func() {
-		if !started { // refused, or the Spawner has panicked
+		if !started { // the Spawner has refused the task, or has panicked
 			g.refused()
 		}
 	}()
@@ -79,8 +79,8 @@ func (g *Group) Go(f func()) error {
 	return err
 }
 
-// refused counts out a task that does not begin. The caller of Go may hold locks, and the scheduler is closed, so
-// onIdle must be called on a goroutine.
+// refused decrements both counts for a task that the scheduler has refused. It calls idle on a new goroutine, because the
+// caller of Go may hold locks, and the scheduler is closed.
 func (g *Group) refused() {
 	if g.running.Add(-1) == 0 {
 		go g.idle()
@@ -91,8 +91,8 @@ func (g *Group) refused() {
 // Unwrap returns the scheduler, for suspend.As.
 func (g *Group) Unwrap() suspend.Spawner { return g.on }
 
-// Idle reports whether the group is idle. A task that waits for a timer, or for another scheduler, may end that at any
-// time.
+// Idle reports whether the group is idle. The result may change at any time, for example when a timer or another scheduler
+// wakes a task.
 func (g *Group) Idle() bool {
 	preempt.Glance(preempt.Members)
 	return g.running.Load() == 0
@@ -104,28 +104,29 @@ func (g *Group) Live() int {
 	return int(g.live.Load())
 }
 
-// WaitIdle suspends the caller until the group is idle. A caller that is a task of the group does not count while it
-// waits. If ctx is done first, or already, WaitIdle returns the error of the cancellation.
+// WaitIdle suspends the caller until the group is idle. A caller that is a task of the group does not count while it waits.
+// If ctx has ended, or ends first, WaitIdle returns the cancellation error.
 func (g *Group) WaitIdle(ctx context.Context) error {
 	_, err := suspend.Wait[struct{}](ctx, state{g, &g.running, &g.idlers}, false)
 	return err
 }
 
-// Wait suspends the caller, which is no task of the group, until all tasks have ended. If ctx is done first, or already,
-// Wait returns the error of the cancellation.
+// Wait suspends the caller, which must not be a task of the group, until all tasks have ended. If ctx has ended, or ends
+// first, Wait returns the cancellation error.
 func (g *Group) Wait(ctx context.Context) error {
 	_, err := suspend.Wait[struct{}](ctx, state{g, &g.live, &g.enders}, false)
 	return err
 }
 
-// parks counts a task out.
+// parks decrements running, and calls idle at 0.
 func (g *Group) parks() {
 	if g.running.Add(-1) == 0 {
 		g.idle()
 	}
 }
 
-// leave is the end of a task. It is live while idle is called: what that starts belongs to the group.
+// leave records the end of a task. The task counts as live until onIdle has returned, so that a Wait also waits for tasks
+// that onIdle starts.
 func (g *Group) leave() {
 	preempt.Releases(preempt.Members)
 	g.parks()
@@ -151,14 +152,14 @@ func (g *Group) idle() {
 	}
 }
 
-// idleElsewhere is idle for a caller that may hold locks.
+// idleElsewhere calls idle in a new task or goroutine, because its caller may hold locks.
 func (g *Group) idleElsewhere() {
 	if g.on.Go(g.idle) != nil {
 		go g.idle()
 	}
 }
 
-// A state is the Source of a count that gets to 0.
+// A state is a Source that is ready when count is 0.
 type state struct {
 	*Group
 	count   *atomicx.Int64

@@ -7,14 +7,15 @@ import (
 	"github.com/braidgo/braid/suspend"
 )
 
-// A task decorates a Task of the scheduler: it counts its Parks and Unparks.
+// A task wraps a Task of the scheduler, and counts its Parks and Unparks.
 //
-//	running -P> parked   Park counts the task out
-//	parked  -U> running  the Unpark has counted the task in, and then wakes it
-//	running -U> woken    the permit
+//	running -P> parked   Park decrements g.running
+//	parked  -U> running  Unpark has incremented g.running, and then wakes the task
+//	running -U> woken    the next Park will return at once
 //	woken   -P> running  Park returns at once
 //
-// Debt: an Unpark that has counted in, and finds that another has woken the task, counts out again; at 0 the group is idle.
+// Debt: an Unpark that has incremented g.running, and finds that another Unpark has woken the task, must decrement it
+// again; at 0 the group is idle.
 type task struct {
 	suspend.Task
 	g     *Group
@@ -30,13 +31,13 @@ const (
 // Park implements suspend.Task.
 func (t *task) Park() {
 	if !t.state.CompareAndSwap(running, parked) {
-		t.state.Store(running) // it was woken, and an Unpark leaves a woken task alone
+		t.state.Store(running) // t is woken, and an Unpark does not change a woken task
 		return
 	}
 	t.g.parks()
 	returned := false
 	defer func() {
-		if !returned && t.state.CompareAndSwap(parked, running) { // killed: its end counts it out
+		if !returned && t.state.CompareAndSwap(parked, running) { // the task was killed; leave will decrement running
 			t.g.running.Add(1)
 		}
 	}()
@@ -46,8 +47,8 @@ func (t *task) Park() {
 	returned = true
 }
 
-// Unpark implements suspend.Task. It counts before it decides: a task that is woken first may end before it is counted, and
-// the count would be 0 in between.
+// Unpark implements suspend.Task. It increments g.running before it wakes the task. Otherwise the task might end before it
+// is counted, and the count would be 0 in between.
 func (t *task) Unpark() {
 	for {
 		switch t.state.Load() {
@@ -79,7 +80,7 @@ func (t *task) Yield() {
 	}
 }
 
-// Shield implements suspend.Shield: a Kill is of the Task that is decorated.
+// Shield implements suspend.Shield by means of the wrapped Task, because a Kill applies to that Task.
 func (t *task) Shield(f func()) {
 	if s, ok := t.Task.(interface{ Shield(f func()) }); ok {
 		s.Shield(f)
@@ -88,8 +89,8 @@ func (t *task) Shield(f func()) {
 	}
 }
 
-// Unwrap returns the Task that is decorated, which schedulers for tests need.
+// Unwrap returns the wrapped Task, which schedulers for tests need.
 func (t *task) Unwrap() suspend.Task { return t.Task }
 
-// Spawner is where tasks that the task starts belong.
+// Spawner returns the Group, so that tasks started by t belong to the group.
 func (t *task) Spawner() suspend.Spawner { return t.g }

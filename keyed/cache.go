@@ -14,28 +14,28 @@ import (
 	"github.com/braidgo/braid/suspend"
 )
 
-// ErrAbandoned is the error of a Get whose load did not return. It ended its task with runtime.Goexit, or it panicked and its scheduler
-// went on.
+// ErrAbandoned is the error of a Get whose load did not return. The load called runtime.Goexit, or it panicked and its
+// scheduler handled the panic.
 var ErrAbandoned = outcome.Named("keyed: the load did not return", suspend.ErrAbandoned)
 
-// A Cache has the values of keys that were loaded a short time ago, or are being loaded. NewCache makes a Cache, and it must not be copied.
+// A Cache loads values by key and keeps each value for a limited time. A Cache must not be copied.
 type Cache[K comparable, V any] struct {
 	// -G> is a Get, -L> a Get that gives up, -E> the end of the load.
 	//
-	//	none    -G> loading  in a new task
-	//	loading -G> loading  one more waits
-	//	loading -L> none     the last waiter: the load is cancelled
-	//	loading -L> none     the Get that has started the load, before it begins: the other waiters start again
-	//	loading -E> loaded   or none, after an error or without a time to live
-	//	loaded  -G> loaded   or none, and on from there, if its time is over
+	//	none    -G> loading  the load runs in a new task
+	//	loading -G> loading  the Get waits for the same load
+	//	loading -L> none     if no other Get waits: the load is cancelled
+	//	loading -L> none     if this Get has started a load that has not begun: the other waiters start again
+	//	loading -E> loaded   or none, if the load failed or ttl is 0
+	//	loaded  -G> loaded   or loading, if the value has expired
 	//
-	// Invariant: an entry that is loading, and in entries, has a Get that waits.
+	// Invariant: a loading entry in the map entries has at least one waiting Get.
 
 	load    func(ctx context.Context, key K) (V, error)
 	ttl     time.Duration
 	mu      atomicx.Mutex
 	entries map[K]*cached[K, V]
-	old     dlist.List[*cached[K, V]] // loaded entries, sorted by the end of their time
+	old     dlist.List[*cached[K, V]] // loaded entries, in order of expiry
 }
 
 type cached[K comparable, V any] struct {
@@ -49,8 +49,9 @@ type cached[K comparable, V any] struct {
 	at      dlist.Node[*cached[K, V]]
 }
 
-// NewCache returns a Cache that loads a missing value, and keeps it for ttl, by the clock of the task's scheduler. With a ttl
-// of 0 it keeps none, and only shares a load among the tasks that wait for it. It panics if load is nil.
+// NewCache returns a Cache that calls load for a missing value and keeps the value for ttl, by the clock of the task's
+// scheduler. With a ttl of 0 the Cache keeps no value, and tasks only share a load while they wait for it. NewCache panics
+// if load is nil.
 func NewCache[K comparable, V any](load func(ctx context.Context, key K) (V, error), ttl time.Duration) *Cache[K, V] {
 	if load == nil {
 		panic("keyed: Cache without a load")
@@ -58,16 +59,17 @@ func NewCache[K comparable, V any](load func(ctx context.Context, key K) (V, err
 	return &Cache[K, V]{load: load, ttl: ttl, entries: map[K]*cached[K, V]{}}
 }
 
-// Get returns the value of key. If c does not have it, the first caller starts load in a task of its scheduler, and all callers suspend
-// until it returns. All of them return its error, which is not kept.
+// Get returns the value of key. If the value is missing, the first caller starts a load in a task of its scheduler, and all
+// callers suspend until the load returns. If the load returns an error, all callers return it, and the error is not cached.
 //
-// If ctx is done first, or already, Get returns the cancellation error. When the last caller has given up, the load is
-// cancelled, and the next Get starts another load, maybe beside the cancelled load. The context of load has the values
-// of the context of its first caller. If the scheduler of the first caller refuses the task, its Get returns the error,
-// and another caller starts the load. A load must not Get its own key, as it would wait for itself.
+// If ctx has ended, or ends before the load ends, Get returns the cancellation error. When the last waiting caller has
+// given up, the load is cancelled. The next Get then starts another load, possibly while the cancelled load is still
+// running. The context of a load has the values of its first caller's context. If the scheduler of the first caller refuses
+// the task, this caller's Get returns the error, and another caller starts the load. A load must not call Get with its own
+// key, because it would wait for itself.
 func (c *Cache[K, V]) Get(ctx context.Context, key K) (v V, err error) {
 	suspend.Preemptible()
-	preempt.Looks(preempt.Keys) // a load may go on or end
+	preempt.Looks(preempt.Keys) // a load may continue or end
 	if err := suspend.Err(ctx); err != nil {
 		return v, err
 	}
@@ -77,8 +79,8 @@ func (c *Cache[K, V]) Get(ctx context.Context, key K) (v V, err error) {
 	return v, err
 }
 
-// errLeft makes the waiters start again: the Get that was to start the load has given up before the load has begun. Its
-// scheduler may have refused the load, or crashed, as a node of adapters/simulation does, and then the load never
+// errLeft makes the other waiters start again, because the Get that started the load has given up before the load has
+// begun. Its scheduler may have refused the load, or crashed like a node in adapters/simulation, and then the load never
 // begins.
 var errLeft = errors.New("keyed: the first has left")
 
@@ -88,7 +90,7 @@ func (c *Cache[K, V]) get(ctx context.Context, key K) (v V, err error) {
 		if v, ok, err := e.value.Try(); ok {
 			return v, err
 		}
-		return e.value.Await(ctx) // the end of the load is about to resolve it
+		return e.value.Await(ctx) // end is about to resolve the promise
 	}
 	defer func() { c.leave(e, first) }()
 	if first {
@@ -99,7 +101,8 @@ func (c *Cache[K, V]) get(ctx context.Context, key K) (v V, err error) {
 	return e.value.Await(ctx)
 }
 
-// Forget drops the value of key. Tasks that wait for its load get the loaded value, but later tasks start another load.
+// Forget removes the value of key. Tasks that already wait for a load of key still get its value, but later tasks start
+// another load.
 func (c *Cache[K, V]) Forget(key K) {
 	check(key)
 	suspend.Point()
@@ -110,7 +113,7 @@ func (c *Cache[K, V]) Forget(key K) {
 	}
 }
 
-// Len returns the number of keys that are loaded or being loaded. A value whose time is over counts until the next Get of any key.
+// Len returns the number of keys that are loaded or being loaded. An expired value counts until the next Get of any key.
 func (c *Cache[K, V]) Len() int {
 	suspend.Point()
 	preempt.Looks(preempt.Keys)
@@ -119,7 +122,8 @@ func (c *Cache[K, V]) Len() int {
 	return len(c.entries)
 }
 
-// enter finds the entry of key, or makes it for the caller to load. A Get waits with it from now on, unless it is loaded.
+// enter returns the entry of key. If there is none, enter creates it, and the caller is first and must start the load.
+// Unless the entry is loaded, enter counts the caller in e.waiting.
 func (c *Cache[K, V]) enter(key K) (e *cached[K, V], first, loaded bool) {
 	check(key)
 	now := suspend.Now()
@@ -128,7 +132,7 @@ func (c *Cache[K, V]) enter(key K) (e *cached[K, V], first, loaded bool) {
 	for n := c.old.First(); n != nil && !now.Before(n.Value.until); n = c.old.First() {
 		c.dropLocked(n.Value)
 	}
-	if e = c.entries[key]; e != nil && e.loaded && !now.Before(e.until) { // an entry of another clock is before e in old
+	if e = c.entries[key]; e != nil && e.loaded && !now.Before(e.until) { // an entry with another clock may be in front of e in old
 		c.dropLocked(e)
 		e = nil
 	}
@@ -143,16 +147,16 @@ func (c *Cache[K, V]) enter(key K) (e *cached[K, V], first, loaded bool) {
 	return e, first, e.loaded
 }
 
-// start starts the load of e. The caller waits with e, so no Get cancels it yet.
+// start starts the load of e. The caller is counted in e.waiting, so no other Get cancels the load during start.
 func (c *Cache[K, V]) start(ctx context.Context, e *cached[K, V]) error {
 	var v V
 	returned := false
 	defer func() {
-		if !returned { // ctx or Go has panicked
+		if !returned { // a method of ctx has panicked, or Go has
 			c.end(e, v, ErrAbandoned)
 		}
 	}()
-	_ = suspend.Self() // panics where suspending is forbidden
+	_ = suspend.Self() // Self panics where suspending is forbidden
 	ctx, e.cancel = cancel.New(context.WithoutCancel(ctx))
 	err := suspend.Here().Go(func() {
 		if !c.begin(e) {
@@ -174,14 +178,14 @@ func (c *Cache[K, V]) begin(e *cached[K, V]) bool {
 	return !left
 }
 
-// end ends the load: it keeps the value, or drops the entry, and resolves the promise.
+// end records the end of a load: it keeps the value or removes the entry, and then resolves the promise.
 func (c *Cache[K, V]) end(e *cached[K, V], v V, err error) {
 	now := suspend.Now()
 	preempt.Releases(preempt.Keys)
 	c.mu.Lock()
 	e.loaded = true
 	stop := e.cancel
-	e.cancel = nil // it would keep the context of the first caller alive
+	e.cancel = nil // otherwise e would keep the first caller's context alive
 	switch {
 	case c.entries[e.key] != e:
 	case err != nil || c.ttl <= 0:
@@ -191,13 +195,14 @@ func (c *Cache[K, V]) end(e *cached[K, V], v V, err error) {
 		c.old.Push(&e.at)
 	}
 	c.mu.Unlock()
-	e.value.Resolve(v, err) // this must follow the change of c: a Get that returns then finds the value kept, or the error gone
+	e.value.Resolve(v, err) // must follow the change of c, so that a later Get finds the kept value, or no error
 	if stop != nil {
 		stop(nil)
 	}
 }
 
-// leave is the end of a Get that has waited.
+// leave ends a Get that has waited. It cancels the load if no other Get waits, or if this Get has started the load and the
+// load has not begun.
 func (c *Cache[K, V]) leave(e *cached[K, V], first bool) {
 	preempt.Releases(preempt.Keys)
 	c.mu.Lock()
@@ -207,7 +212,7 @@ func (c *Cache[K, V]) leave(e *cached[K, V], first bool) {
 	var stop func(cause error)
 	if last || left {
 		e.begun = true
-		stop = e.cancel // start has set it by now
+		stop = e.cancel // start has already set e.cancel
 		c.dropLocked(e)
 	}
 	c.mu.Unlock()
@@ -219,7 +224,7 @@ func (c *Cache[K, V]) leave(e *cached[K, V], first bool) {
 	}
 }
 
-// dropLocked takes e off, if it is there.
+// dropLocked removes e from old and entries. It has no effect if e has been removed already.
 func (c *Cache[K, V]) dropLocked(e *cached[K, V]) {
 	c.old.Remove(&e.at)
 	if c.entries[e.key] == e {

@@ -1,8 +1,8 @@
-// Package keyed has a lock, permits and a cache for each key of a set that is not known in advance: users, files,
-// hosts.
+// Package keyed provides locks, semaphores and a cache by key, for keys that are not known in advance, such as users, files
+// or hosts.
 //
-// A map of locks under a mutex grows for good, or has to count the users of each lock. Here a key takes memory while a task holds it or waits
-// for it:
+// A map of locks under a mutex grows without bound, unless it counts the users of each lock. Here a key takes memory only
+// while a task holds its lock or waits for it:
 //
 //	var files keyed.Mutex[string]
 //	if err := files.Lock(ctx, name); err != nil {
@@ -10,18 +10,20 @@
 //	}
 //	defer files.Unlock(name)
 //
-// A Cache loads the value of a key once for all tasks that need it during the load, and keeps it for a time:
+// A Cache loads the value of a key once for all tasks that request it during the load, and keeps the value for a limited
+// time:
 //
 //	pages := keyed.NewCache(fetchPage, time.Minute)
 //	page, err := pages.Get(ctx, url)
 //
-// It replaces x/sync/singleflight and a map. A load of singleflight has the context of its first caller, or none. A
-// load here ends when no task waits for it any more.
+// A Cache replaces a map with x/sync/singleflight. A load with singleflight uses the context of its first caller, or no
+// context. A load of a Cache is cancelled when no task waits for it any more.
 //
-// A key has to equal itself. Each method that takes one panics for a NaN, which a map never finds again.
+// A key must be equal to itself. Every method with a key parameter panics if the key is NaN, because a map cannot find such
+// a key again.
 //
-// Use a lazy.Lazy for one value, package fetch for many keys in one request, and a cache with a limit on its size where there are more keys
-// than memory.
+// Use a lazy.Lazy for a single value, and package fetch to load many keys in one request. If the values do not fit into
+// memory, use a cache with a size limit.
 package keyed
 
 import (
@@ -34,10 +36,10 @@ import (
 	"github.com/braidgo/braid/suspend"
 )
 
-// A table has a T for each key that is in use.
+// A table holds a T for each key in use.
 //
-// Invariant: users counts the tasks that hold the T, wait for it, or are about to. An entry has at least one
-// user; otherwise entries would pile up.
+// Invariant: users counts the tasks that hold the T, wait for it, or are about to do so. An entry has at least one user;
+// otherwise entries would pile up.
 type table[K comparable, T any] struct {
 	mu      atomicx.Mutex
 	entries map[K]*entry[T]
@@ -57,17 +59,17 @@ func (t *table[K, T]) Len() int {
 	return len(t.entries)
 }
 
-// check panics for a key that a map never finds again: a NaN.
+// check panics if key is NaN, because a map cannot find such a key again.
 func check[K comparable](key K) {
 	if key != key {
 		panic("keyed: a key that does not equal itself")
 	}
 }
 
-// use returns the entry of key, with one user more.
+// use returns the entry of key, which it creates if necessary, and increments the entry's users.
 func (t *table[K, T]) use(key K, make func() T) *entry[T] {
 	check(key)
-	preempt.Releases(preempt.Keys) // only a Len shows the difference
+	preempt.Releases(preempt.Keys) // only Len can observe the change
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	e := t.entries[key]
@@ -82,14 +84,14 @@ func (t *table[K, T]) use(key K, make func() T) *entry[T] {
 	return e
 }
 
-// used returns the entry of a key that is held, nil if it is not.
+// used returns the entry of key, or nil if key is not in use.
 func (t *table[K, T]) used(key K) *entry[T] {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.entries[key]
 }
 
-// leave takes back a use.
+// leave decrements the users of e, and removes e if none is left.
 func (t *table[K, T]) leave(key K, e *entry[T]) {
 	preempt.Releases(preempt.Keys)
 	t.mu.Lock()
@@ -99,26 +101,28 @@ func (t *table[K, T]) leave(key K, e *entry[T]) {
 	}
 }
 
-// acquire uses key for as long as get has success.
+// acquire calls get with the T of key. If get returns true, the caller remains a user of the entry.
 func (t *table[K, T]) acquire(key K, make func() T, get func(T) bool) {
 	e := t.use(key, make)
 	got := false
 	defer func() {
-		if !got { // cancelled, or a context has panicked
+		if !got { // get was cancelled, or a context has panicked
 			t.leave(key, e)
 		}
 	}()
 	got = get(e.of)
 }
 
-// A Mutex is a mutex.Mutex for each key. The zero Mutex is ready, and has no key locked. It must not be copied.
+// A Mutex provides a mutex.Mutex for each key. The zero Mutex is ready to use, with no key locked. A Mutex must not be
+// copied.
 type Mutex[K comparable] struct {
 	table[K, *mutex.Mutex]
 }
 
 func newMutex() *mutex.Mutex { return new(mutex.Mutex) }
 
-// Lock locks key, as Lock of a mutex.Mutex does. If it returns an error, the lock is not held, and nothing is left of the key.
+// Lock locks key as mutex.Mutex.Lock does. If Lock returns an error, the lock is not held, and the call leaves no entry for
+// the key.
 func (m *Mutex[K]) Lock(ctx context.Context, key K) (err error) {
 	m.acquire(key, newMutex, func(l *mutex.Mutex) bool { err = l.Lock(ctx); return err == nil })
 	return err
@@ -140,7 +144,7 @@ func (m *Mutex[K]) Unlock(key K) {
 	m.leave(key, e)
 }
 
-// A Semaphore has a number of permits for each key. NewSemaphore makes a Semaphore, and it must not be copied.
+// A Semaphore provides a number of permits for each key. A Semaphore must not be copied.
 type Semaphore[K comparable] struct {
 	table[K, *semaphore.Semaphore]
 	n int64
@@ -156,20 +160,21 @@ func NewSemaphore[K comparable](n int64) *Semaphore[K] {
 
 func (s *Semaphore[K]) permits() *semaphore.Semaphore { return semaphore.New(s.n) }
 
-// Acquire takes a permit of key, as Acquire of a semaphore.Semaphore does. If it returns an error, no permit is held, and nothing is left
-// of the key.
+// Acquire takes a permit for key as semaphore.Semaphore.Acquire does. If Acquire returns an error, no permit is held, and
+// the call leaves no entry for the key.
 func (s *Semaphore[K]) Acquire(ctx context.Context, key K) (err error) {
 	s.acquire(key, s.permits, func(p *semaphore.Semaphore) bool { err = p.Acquire(ctx, 1); return err == nil })
 	return err
 }
 
-// TryAcquire takes a permit of key if one is free and no task waits for it, and reports whether it did. It never suspends.
+// TryAcquire takes a permit for key if a permit is free and no task waits for it, and reports whether it did. It never
+// suspends.
 func (s *Semaphore[K]) TryAcquire(key K) (ok bool) {
 	s.acquire(key, s.permits, func(p *semaphore.Semaphore) bool { ok = p.TryAcquire(1); return ok })
 	return ok
 }
 
-// Release gives a permit of key back. It panics, and changes nothing, if none is held.
+// Release releases a permit for key. It panics, and changes nothing, if no permit for key is held.
 func (s *Semaphore[K]) Release(key K) {
 	e := s.used(key)
 	if e == nil {

@@ -1,6 +1,8 @@
-// Package respool shares a few resources that are expensive to open, such as connections to a database, among many tasks.
+// Package respool provides pools of resources that are expensive to open, such as database connections, for many tasks to
+// share.
 //
-// A pool of a client library waits on its own channels and locks, which hold the scheduler of the task. This one suspends the task:
+// The pool of a client library usually waits on native channels and locks, which block the task's scheduler. A respool.Pool
+// suspends only the task:
 //
 //	conns := respool.New(respool.Options[*pgx.Conn]{
 //		Max:   4,
@@ -15,11 +17,11 @@
 //	defer l.Release()
 //	err = l.Value.QueryRow(ctx, "select 1").Scan(&n)
 //
-// A Pool starts no task and no goroutine. The task that acquires opens, checks and closes, with its own context. Tasks
-// get their turns in the order in which they asked.
+// A Pool starts no tasks and no goroutines. The tasks that call its methods open, check and close the resources. Waiting
+// tasks get a resource in the order in which they called Acquire.
 //
-// For goroutines alone github.com/jackc/puddle is enough, and it goes on opening when the first caller gives up. For
-// values that are cheap to make and need no limit, use sync.Pool.
+// If only goroutines share the resources, github.com/jackc/puddle is sufficient; it also finishes opening a resource after
+// the caller has given up. For values that are cheap to make and need no limit, use sync.Pool.
 package respool
 
 import (
@@ -36,27 +38,26 @@ import (
 	"github.com/braidgo/braid/suspend"
 )
 
-// ErrClosed is the error of an Acquire that waits during the Close or comes later, and of a second Close.
+// ErrClosed is returned by every Acquire that waits during Close or is called after Close, and by a second Close.
 var ErrClosed = outcome.Named("respool: the pool is closed", suspend.ErrClosed)
 
-// Options describe the resources of a Pool. Max and Open are required. All functions are called by the task that acquires, releases or closes,
-// without a lock, so they may suspend.
+// Options configure a Pool. Max and Open are required. The task that calls a method of the Pool or of a Lease calls these
+// functions, without holding a lock, so they may suspend.
 type Options[R any] struct {
-	Max   int                                  // there are never more, counting resources that are being opened or closed
-	Open  func(ctx context.Context) (R, error) // gets the context of the Acquire
+	Max   int                                  // the largest number of resources, including those being opened or closed
+	Open  func(ctx context.Context) (R, error) // opens a resource; ctx is the context of Acquire
 	Close func(r R)                            // closes r; a nil Close does nothing
-	Reuse func(r R) bool                       // called by Release: false closes r; nil means always true
-	Check func(ctx context.Context, r R) error // called by Acquire with a resource that was idle: an error closes r, and Acquire goes on
-	Fresh time.Duration                        // a resource that was idle for less is not checked
+	Reuse func(r R) bool                       // called by Release, which closes r if the result is false; a nil Reuse means true
+	Check func(ctx context.Context, r R) error // called by Acquire for an idle resource; after an error Acquire closes r and tries the next
+	Fresh time.Duration                        // a resource that was idle for less than Fresh is not checked
 
-	MaxIdleTime time.Duration // a resource that was idle for longer is closed in place of being used; 0 means no limit
-	MaxLifetime time.Duration // a resource that was opened longer ago is closed, too; 0 means no limit
+	MaxIdleTime time.Duration // a resource that was idle for longer is closed, not used; 0 means no limit
+	MaxLifetime time.Duration // a resource that was open for longer is closed, too; 0 means no limit
 }
 
-// A Pool has up to Max resources. New makes a Pool, and it must not be copied. It uses the clock of the caller's
-// scheduler.
+// A Pool manages up to Max resources. It must not be copied. The Pool measures time by the clock of the caller's scheduler.
 type Pool[R any] struct {
-	// A resource moves as follows. -A> is an Acquire, -R> a Release, -C> a Close or an Expire.
+	// A resource has the following states. -A> is an Acquire, -R> a Release, -C> a Close or an Expire.
 	//
 	//	none    -A> opening -A> leased    or none, if Open fails
 	//	idle    -A> leased                or closing, if it is too old or Check fails
@@ -64,16 +65,16 @@ type Pool[R any] struct {
 	//	idle    -C> closing
 	//	closing     none
 	//
-	// Invariant: a resource that is opening, leased or closing has a permit, or -C> closes it and none is opened any
-	// more. A task opens a resource only when it has a permit and none is idle, and a resource becomes idle before its
-	// permit is free. So there are never more than Max.
+	// Invariant: a resource that is opening, leased or closing has a permit, unless Close closes it; a closed pool opens no
+	// resources. A task opens a resource only if it has a permit and no resource is idle, and a resource becomes idle
+	// before its permit is released. So there are never more than Max resources.
 
 	o       Options[R]
 	permits *semaphore.Semaphore
 	mu      atomicx.Mutex
-	idle    []*resource[R] // the last resource was released last, and is the next to be used
-	users   int            // calls that have or close a resource
-	opened  int            // resources, since the beginning
+	idle    []*resource[R] // sorted by time of release; the last resource is used next
+	users   int            // the number of leases, and of calls that open or close a resource
+	opened  int            // the number of resources opened since New
 	closed  bool
 	unused  promise.Promise[struct{}] // filled when the pool is closed and has no users
 }
@@ -81,7 +82,7 @@ type Pool[R any] struct {
 type resource[R any] struct {
 	value  R
 	opened time.Time
-	idle   time.Time // the time of its Release
+	idle   time.Time // the time of the last Release
 }
 
 // New returns a Pool without resources. It panics if Max is not positive or Open is nil.
@@ -105,12 +106,13 @@ type Lease[R any] struct {
 	released  atomicx.Bool
 }
 
-// Acquire returns a resource: the idle resource that was released last, or a new resource if none is idle. It suspends
-// the caller while Max are leased, and as Check, Open and Close do.
+// Acquire returns a Lease for the idle resource that was released last, or for a new resource if none is idle. It suspends
+// the caller while Max resources are leased, or if Check, Open or Close suspends.
 //
-// If ctx is done while the caller waits, or already, Acquire returns the cancellation error, and nothing has changed. Check and Open have ctx,
-// and may fail with its error. The error of Open is the error of Acquire. It is not kept, so that the next Acquire opens again. If Open panics
-// or ends the task, the caller's turn goes to the next task. A closed pool returns ErrClosed.
+// If ctx has ended, or ends while the caller waits, Acquire returns the cancellation error and changes nothing. Check and
+// Open receive ctx, and may fail when it ends. If Open returns an error, Acquire returns this error, and the next Acquire
+// calls Open again. If Open panics or calls runtime.Goexit, the next waiting task gets its turn. If the pool is closed,
+// Acquire returns ErrClosed.
 func (p *Pool[R]) Acquire(ctx context.Context) (l *Lease[R], err error) {
 	if err := p.permits.Acquire(ctx, 1); err != nil {
 		if errors.Is(err, semaphore.ErrClosed) {
@@ -134,8 +136,9 @@ func (p *Pool[R]) Acquire(ctx context.Context) (l *Lease[R], err error) {
 	return &Lease[R]{Value: r.value, of: r, pool: p}, nil
 }
 
-// Release gives the resource back, and the longest waiting task gets its turn. It closes the resource instead if it is too old, discarded or
-// refused by Reuse, or if the pool is closed. It suspends as Reuse and Close do. Any task may release. A second Release panics.
+// Release returns the resource to the pool. If the resource is too old, was discarded, or is rejected by Reuse, or if the
+// pool is closed, Release closes the resource. Then the task that has waited longest gets its turn. Release suspends only
+// if Reuse or Close suspends. Any task may call Release. A second Release panics.
 func (l *Lease[R]) Release() {
 	if l.released.Swap(true) {
 		panic("respool: a Lease is released twice")
@@ -156,18 +159,19 @@ func (l *Lease[R]) Release() {
 	kept = p.keep(r)
 }
 
-// Discard says that the resource is broken, so that Release closes it. It changes nothing after the Release.
+// Discard marks the resource as broken, so that Release closes it. Discard has no effect after Release.
 func (l *Lease[R]) Discard() { l.discarded.Store(true) }
 
-// Expire closes the idle resources that are too old. Without it they are closed when their turn comes, which in a pool with little to do may
-// be never. Call it from time to time, or from a task with a rate.Ticker. It suspends as Close does.
+// Expire closes the idle resources that are too old. Without Expire, such a resource is closed only when an Acquire finds
+// it, which may never happen in a pool with little load. Call Expire periodically, for example in a task with a
+// rate.Ticker. Expire suspends only if Options.Close suspends.
 func (p *Pool[R]) Expire() {
 	outcome.Each(p.expireOne)
 }
 
-// expireOne closes an idle resource that is too old. It reports false if there is none.
+// expireOne closes an idle resource that is too old, and reports whether there was such a resource.
 func (p *Pool[R]) expireOne() bool {
-	if !p.permits.TryAcquire(1) { // all resources are in use, or tasks wait for idle resources
+	if !p.permits.TryAcquire(1) { // every permit is taken, or tasks wait for permits
 		return false
 	}
 	if !p.enter() {
@@ -183,8 +187,9 @@ func (p *Pool[R]) expireOne() bool {
 	return r != nil
 }
 
-// Close closes the idle resources. Tasks that wait get ErrClosed. An Acquire that is opening a resource, and the holder of a Lease, can go on;
-// the Release closes the resource. A second Close changes nothing and returns ErrClosed. It suspends as the function Close of the Options does.
+// Close closes the pool and its idle resources. A waiting Acquire returns ErrClosed. An Acquire that is opening a resource
+// continues, and existing Leases remain valid; their Release closes the resource. A second Close changes nothing and
+// returns ErrClosed. Close suspends only if Options.Close suspends.
 func (p *Pool[R]) Close() error {
 	suspend.Point()
 	p.mu.Lock()
@@ -207,22 +212,22 @@ func (p *Pool[R]) Close() error {
 	return nil
 }
 
-// Shutdown is Close, and waits until the last resource is closed. If ctx is done first, it returns the cancellation
-// error, but the pool is closed. It may be called again, to wait on.
+// Shutdown closes the pool as Close does, and waits until the last resource is closed. If ctx ends first, Shutdown returns
+// the cancellation error, but the pool is closed. Shutdown may be called again to continue the wait.
 func (p *Pool[R]) Shutdown(ctx context.Context) error {
 	_ = p.Close()
 	_, err := p.unused.Await(ctx)
 	return err
 }
 
-// Stats are the resources of a pool at one moment.
+// Stats holds the numbers of resources in a Pool at one moment.
 type Stats struct {
 	Idle   int
 	Leased int // leased, being opened, or being closed
-	Opened int // counted since New
+	Opened int // opened since New
 }
 
-// Stats returns the numbers of now. It never suspends.
+// Stats returns the current numbers. It never suspends.
 func (p *Pool[R]) Stats() Stats {
 	suspend.Point()
 	preempt.Looks(preempt.Gates)
@@ -231,7 +236,7 @@ func (p *Pool[R]) Stats() Stats {
 	return Stats{Idle: len(p.idle), Leased: p.users, Opened: p.opened}
 }
 
-// enter counts a call that may have a resource from now on.
+// enter increments users and returns true. If p is closed, it returns false.
 func (p *Pool[R]) enter() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -241,7 +246,7 @@ func (p *Pool[R]) enter() bool {
 	return !p.closed
 }
 
-// leave is the end of a call that enter has counted, and of its permit.
+// leave decrements users and releases the caller's permit.
 func (p *Pool[R]) leave() {
 	defer p.permits.Release(1)
 	p.done()
@@ -257,9 +262,9 @@ func (p *Pool[R]) done() {
 	}
 }
 
-// resource returns an idle resource that can be used, or a new one.
+// resource returns a usable idle resource, or a new resource.
 func (p *Pool[R]) resource(ctx context.Context) (*resource[R], error) {
-	preempt.Looks(preempt.Gates) // a Release before this moment leaves an idle resource
+	preempt.Looks(preempt.Gates) // a Release that happens first leaves an idle resource
 	for {
 		r, closed := p.takeIdle(nil)
 		switch {
@@ -275,7 +280,7 @@ func (p *Pool[R]) resource(ctx context.Context) (*resource[R], error) {
 	}
 }
 
-// usable reports whether an idle resource can be used, and closes it otherwise.
+// usable reports whether r, which was idle, can be used. Otherwise it closes r.
 func (p *Pool[R]) usable(ctx context.Context, r *resource[R]) (ok bool, err error) {
 	defer func() {
 		if !ok {
@@ -289,13 +294,14 @@ func (p *Pool[R]) usable(ctx context.Context, r *resource[R]) (ok bool, err erro
 	case p.o.Check == nil || now.Sub(r.idle) < p.o.Fresh:
 		return true, nil
 	case p.o.Check(ctx, r.value) != nil:
-		return false, suspend.Err(ctx) // a Check that was cut off says nothing about the next resource
+		return false, suspend.Err(ctx) // Acquire must not try the next resource after ctx has ended
 	}
 	return true, nil
 }
 
-// takeIdle returns the idle resource that was released last, or the last for which ok is true, and nil if there is none. It also reports whether
-// the pool is closed, in the same moment: then nothing more may be opened.
+// takeIdle removes and returns the idle resource that was released last among those for which ok returns true, or nil if
+// there is none. A nil ok accepts every resource. takeIdle also reports whether the pool is closed, because a closed pool
+// must not open resources.
 func (p *Pool[R]) takeIdle(ok func(r *resource[R]) bool) (r *resource[R], closed bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -319,7 +325,7 @@ func (p *Pool[R]) open(ctx context.Context) (*resource[R], error) {
 	return &resource[R]{value: v, opened: suspend.Now()}, nil
 }
 
-// keep makes r idle. It reports false if the pool is closed.
+// keep makes r idle and returns true. If the pool is closed, it returns false.
 func (p *Pool[R]) keep(r *resource[R]) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -330,7 +336,8 @@ func (p *Pool[R]) keep(r *resource[R]) bool {
 	return true
 }
 
-// tooOld reports whether r is to be closed. A resource that is leased is not idle: its idle time is now.
+// tooOld reports whether r must be closed because of its age. For a leased resource r.idle equals now, so that only
+// MaxLifetime counts.
 func (p *Pool[R]) tooOld(r *resource[R], now time.Time) bool {
 	return p.o.MaxIdleTime > 0 && now.Sub(r.idle) > p.o.MaxIdleTime || p.o.MaxLifetime > 0 && now.Sub(r.opened) > p.o.MaxLifetime
 }

@@ -8,12 +8,12 @@ import (
 	"github.com/braidgo/braid/suspend"
 )
 
-// Map calls f with each element of in, each in a new task, and returns the results in the order of in. The first error
-// cancels the other calls. Map returns it, without results, when all have ended. If ctx is done first, or already, the
-// calls are cancelled, and calls that have not begun do not run. Then Map returns the error of a cancelled call. A nil
-// Spawner or a nil function panics.
+// Map calls f with each element of in, each call in a new task, and returns the results in the order of in. The first error
+// cancels the other calls. Map returns this error, without results, after all calls have ended. If ctx ends first, the
+// calls are cancelled, and calls that have not begun do not run. Map then returns the error of a cancelled call. Map panics
+// if on or f is nil.
 //
-// The number of simultaneous calls is not limited: see Limit.
+// Map does not limit the number of simultaneous calls; see Limit.
 func Map[T, U any](ctx context.Context, on suspend.Spawner, in []T, f func(context.Context, T) (U, error)) ([]U, error) {
 	check(on, f != nil)
 	out := make([]U, len(in))
@@ -37,11 +37,11 @@ func Map[T, U any](ctx context.Context, on suspend.Spawner, in []T, f func(conte
 	return out, nil
 }
 
-// First calls fs, each in a new task, and returns the first result without an error. It cancels the other calls, or
-// does not begin them, and returns when they have ended. Their results are dropped, so a resource that a losing call
-// has acquired is lost. suspend.Select has no such loser. If all fail, First returns their errors, joined in the order
-// of fs. If ctx is done first, or already, the calls are cancelled, but a result that comes nevertheless still wins.
-// First of nothing panics, and so does a nil Spawner or a nil function.
+// First calls the functions fs, each in a new task, and returns the first result without an error. It cancels the other
+// calls, or does not begin them, and returns after they have ended. The results of the other calls are dropped, so a
+// resource that such a call has acquired is lost. With suspend.Select no resource is lost. If all functions fail, First
+// returns their errors, joined in the order of fs. If ctx ends first, the calls are cancelled, but a call that succeeds
+// nevertheless still wins. First panics if fs is empty, or if on or a function is nil.
 func First[T any](ctx context.Context, on suspend.Spawner, fs ...func(context.Context) (T, error)) (T, error) {
 	if len(fs) == 0 {
 		panic("scope: First of nothing")
@@ -72,7 +72,7 @@ func First[T any](ctx context.Context, on suspend.Spawner, fs ...func(context.Co
 				return nil
 			})
 			if err != nil {
-				errs[i] = err // a call has won, or ctx is done, or the scheduler is closed
+				errs[i] = err // a call has won, ctx has ended, or the scheduler is closed
 			}
 		}
 		return nil

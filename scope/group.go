@@ -17,11 +17,12 @@ type Policy int
 
 const (
 	FirstError Policy = iota // a failure cancels all children, as in Run
-	Collect                  // a failure cancels nothing, and all failures are reported at the end
+	Collect                  // a failure cancels no child, and all failures are reported at the end
 )
 
-// A Group is a Scope that is not the extent of a function: a service opens it in its constructor, and closes it in its Close. Until then it
-// has no end, also without children. Limit the number of children by the Spawner: g.Go(scope.Limit(4, pool), f).
+// A Group is a Scope that is not bound to a function call. A service opens a Group in its constructor and closes it in its
+// Close method. An open Group does not end, even while it has no children. To limit the number of live children, start all
+// of them on the same Limit.
 //
 //	func newServer(ctx context.Context) *server {
 //		s := &server{tasks: scope.Open(ctx, scope.FirstError)}
@@ -31,38 +32,40 @@ const (
 //
 //	func (s *server) Close() error { return s.tasks.Close() }
 //
-// Use Run where a function can wait for the children, and idle.Group where "all tasks wait" is an event.
+// Use Run where a function can wait for the children. Use idle.Group to be notified when all tasks wait.
 type Group struct {
 	*Scope
 	// The Group itself is a member until it is closed or shut down. -E> is the first Close or Shutdown.
 	//
-	//	open    -E> closing   the membership ends
-	//	closing -E> closed    all members have ended, and the functions of OnRelease have been called
+	//	open    -E> closing   the Group is no longer a member of itself
+	//	closing -E> closed    all members have ended, and the OnRelease functions have been called
 	closing atomicx.Bool
 	closer  atomicx.Int64 // the goroutine of the first Close or Shutdown
 	closed  promise.Promise[struct{}]
 }
 
-// Open returns a Group whose children get a context that ends with ctx. If ctx is done already, no child can be started. An open Group
-// has to be closed, or shut down. With Collect, each failure is kept until then.
+// Open returns a Group whose children get a context that ends when ctx ends. If ctx has already ended, no child can be
+// started. The caller must call Close or Shutdown when it no longer needs the Group. With Collect, the Group keeps every
+// failure until then.
 func Open(ctx context.Context, policy Policy) *Group {
 	g := &Group{Scope: open(ctx)}
 	g.collects = policy == Collect
 	return g
 }
 
-// Close cancels the children, waits until they have ended, calls the functions of OnRelease, and returns the first
-// failure, or all of them joined. As after Cancel(nil), a cancellation by Close is no failure. Later calls wait for the
-// same end and return the same error. A call by a function of OnRelease would wait for itself, so it returns the
-// failure so far. Close suspends its caller, which must be no child of g, and cannot be cancelled.
+// Close cancels the children, waits until they have ended, and calls the functions registered with OnRelease. It returns
+// the first failure, or with Collect all failures joined. As after Cancel(nil), a cancellation error that Close causes is
+// not a failure. Later calls wait until the Group is closed and return the same error. A Close called by an OnRelease
+// function would wait for itself, so it returns the failures so far instead. Close suspends its caller, which must not be a
+// child of g. This wait cannot be cancelled.
 func (g *Group) Close() error {
-	_ = suspend.Self() // panics where suspending is forbidden
+	_ = suspend.Self() // Self panics where suspending is forbidden
 	g.Cancel(nil)
 	return g.shutdown(context.Background())
 }
 
-// Shutdown is a Close that leaves the children time. It waits until they have ended. Children may still start children. If ctx is done
-// first, that is a failure, and cancels the children.
+// Shutdown closes g like Close, but does not cancel the children: it waits until they have ended. Children may still start
+// children. If ctx ends first, Shutdown cancels the children, and the cancellation error is a failure.
 func (g *Group) Shutdown(ctx context.Context) error {
 	_ = suspend.Self()
 	preempt.Looks(preempt.Members) // the children may end before ctx
@@ -83,7 +86,7 @@ func (g *Group) shutdown(ctx context.Context) (err error) {
 	}
 	asked := false
 	defer func() {
-		if !asked { // ctx has panicked, or is nil
+		if !asked { // a method of ctx has panicked, or ctx is nil
 			g.fail(ErrAbandoned)
 		}
 	}()
@@ -94,7 +97,7 @@ func (g *Group) shutdown(ctx context.Context) (err error) {
 	}
 	switch {
 	case first:
-	case g.closer.Load() == gid.Get(): // a function of OnRelease calls Close
+	case g.closer.Load() == gid.Get(): // an OnRelease function calls Close
 		err = g.failure()
 	default:
 		_, err = g.closed.Await(context.Background())
@@ -102,8 +105,8 @@ func (g *Group) shutdown(ctx context.Context) (err error) {
 	return err
 }
 
-// A Child is the handle of a child that Start has started. As a Future it has the results of its function. A function that did not return
-// has ErrAbandoned, and a function that never ran has the cancellation error.
+// A Child is a handle for a child that Start has started. Its Future holds the result and the error of the function. The
+// error is ErrAbandoned if the function did not return, and the cancellation error if the function never ran.
 type Child[T any] struct {
 	promise.Future[T]
 	results promise.Promise[T]
@@ -114,7 +117,8 @@ type Child[T any] struct {
 	stopped atomicx.Bool // Cancel was called
 }
 
-// Start is s.Go for a function with a result, and returns a handle of the child. A failure of f is a failure of s, too.
+// Start starts f as a child of s, as s.Go does, and returns a handle for the child and its result. An error of f is also a
+// failure of s.
 func Start[T any](s *Scope, on suspend.Spawner, f func(ctx context.Context) (T, error)) (*Child[T], error) {
 	check(on, f != nil)
 	c := &Child[T]{s: s}
@@ -122,7 +126,7 @@ func Start[T any](s *Scope, on suspend.Spawner, f func(ctx context.Context) (T, 
 	c.ctx, c.cancel = cancel.New(s.ctx)
 	started := false
 	defer func() {
-		if !started { // refused, or the spawner has panicked
+		if !started { // the spawner has refused f, or has panicked
 			c.cancel(nil)
 		}
 	}()
@@ -149,8 +153,9 @@ func Start[T any](s *Scope, on suspend.Spawner, f func(ctx context.Context) (T, 
 	return c, nil
 }
 
-// Cancel cancels the context of the child, with this cause, and no other child. A cancellation error of the child is no failure of its
-// scope then. A child that waits in a Limit never runs. Cancel does not wait: Await does.
+// Cancel cancels the context of this child only, with the given cause. A cancellation error of the child is then not a
+// failure of its scope. A child that still waits in a Limit never runs. Cancel does not wait for the child to end; use
+// Await.
 func (c *Child[T]) Cancel(cause error) {
 	c.stopped.Store(true)
 	c.cancel(cause)
@@ -158,12 +163,12 @@ func (c *Child[T]) Cancel(cause error) {
 
 func (c *Child[T]) end(v T, err error) {
 	c.results.Resolve(v, err)
-	c.cancel(nil) // the scope keeps it no longer
+	c.cancel(nil) // detaches c.ctx from the scope's context
 }
 
 func (c *Child[T]) context() context.Context { return c.ctx }
 
-// withdrawn ends a child that has not started.
+// withdrawn ends a child that never starts.
 func (c *Child[T]) withdrawn() {
 	if c.stopped.Load() {
 		defer c.s.leave()

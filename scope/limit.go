@@ -13,20 +13,20 @@ import (
 	"github.com/braidgo/braid/suspend"
 )
 
-// Limit returns a Spawner that starts tasks on another, of which at most n are live. Its Go accepts further functions,
-// and starts them as tasks end, in order. So Go never suspends, like the Go of any Spawner. A function that has not
-// started costs memory, but no task. A task counts until it ends, also while it is suspended.
+// Limit returns a Spawner that starts tasks on the Spawner on, with at most n live tasks. Its Go never suspends: if n tasks
+// are live, it queues the function, and starts queued functions in order as tasks end. A queued function costs memory, but
+// no task. A task counts as live until it ends, even while it is suspended.
 //
-// A function that waits, and that Scope.Go, Map, First or Stream has given, is withdrawn when its scope is cancelled:
-// it never runs. A function that was given to Go of the Limit itself, or by way of Scope.On, runs in any case. So does
-// a function that comes by way of another package's Spawner, such as an idle.Group, but its context is done. If on
-// closes before an accepted function has started, the function runs on a goroutine.
+// If Scope.Go, Map, First or Stream has passed a function to the Limit, and the scope is cancelled while the function is
+// queued, the function never runs. A function that was passed to the Limit's own Go, or through Scope.On, always runs. A
+// function that was passed through another package's Spawner, such as an idle.Group, also runs, with its context cancelled.
+// If on is closed before a queued function has started, the function runs on a plain goroutine.
 //
-// A task under a Limit must not wait for a function that waits in the same Limit: a Map over the caller's own Limit may wait for the caller's
-// place. Such waits end when their contexts do, and not before, so inner tasks must have a separate Limit.
+// A task under a Limit must not wait for a function that is queued in the same Limit. For example, a Map on the caller's
+// own Limit may wait for the caller's place until its context ends. Use a separate Limit for inner tasks.
 //
-// Limit offers the capabilities of on, see suspend.As. What is not a task does not count: callbacks, and functions of Blocking. Limit
-// panics if n is less than 1 or if on is nil.
+// The returned Spawner has the capabilities of on; see suspend.As. Callbacks and blocking functions are not tasks, so they
+// do not count. Limit panics if n is less than 1 or if on is nil.
 //
 //	err := scope.Run(ctx, func(ctx context.Context, s *scope.Scope) error {
 //		four := scope.Limit(4, suspend.Goroutines)
@@ -45,10 +45,12 @@ func Limit(n int, on suspend.Spawner) suspend.Spawner {
 	return &limited{on: on, free: n}
 }
 
-// limited: a function is started if a place is free, and otherwise waits for one.
+// A limited is the Spawner that Limit returns. Each live task has a place. A function starts if a place is free, and is
+// queued otherwise.
 //
 // Invariant: waiting is empty while free is above 0.
-// Debt: a task that ends, and a function that is withdrawn with its place, gives the place to the first that waits, or frees it.
+// Debt: a task that ends, or a withdrawn function with a place, must pass the place to the first queued function, or
+// increment free.
 type limited struct {
 	on suspend.Spawner
 
@@ -57,25 +59,27 @@ type limited struct {
 	waiting dlist.List[waiting]
 }
 
-// A waiting is a function without a place. The Limit that takes it off the list, under mu, starts it or withdraws it.
+// A waiting is a queued function, which has no place. The call that removes it from the list, under mu, must start it or
+// withdraw it.
 type waiting struct {
-	f    func() // under the profiler labels of its caller
+	f    func() // runs with the profiler labels of the caller of Go
 	of   origin
-	stop func() bool // cancels the call that withdraws it; guarded by mu, nil until the call is made
+	stop func() bool // stops the AfterFunc that withdraws f; nil until watch sets it, under mu
 }
 
-// An origin is the cancellable caller that a function comes from.
+// An origin is the cancellable caller of Go for a function: a Scope or a Child.
 type origin interface {
 	context() context.Context
-	withdrawn() // f never runs, since the context has ended
+	withdrawn() // the function never runs, since the context has ended
 }
 
-// A holdingBack is a Spawner that may hold a function back, for the origin to withdraw it. A nil origin does not.
+// A holdingBack is a Spawner that may queue a function, and withdraws it when the origin's context ends. A function with a
+// nil origin is never withdrawn.
 type holdingBack interface {
 	goFor(of origin, f func()) error
 }
 
-// goFor starts f, which comes from of, on on.
+// goFor starts f on the Spawner on. The origin of f may be nil.
 func goFor(of origin, on suspend.Spawner, f func()) error {
 	if h, ok := on.(holdingBack); ok {
 		return h.goFor(of, f)
@@ -83,7 +87,7 @@ func goFor(of origin, on suspend.Spawner, f func()) error {
 	return on.Go(f)
 }
 
-// Unwrap offers the capabilities of on, see suspend.As.
+// Unwrap returns on, for suspend.As.
 func (l *limited) Unwrap() suspend.Spawner { return l.on }
 
 // Go implements suspend.Spawner.
@@ -91,7 +95,7 @@ func (l *limited) Go(f func()) error { return l.goFor(nil, f) }
 
 func (l *limited) goFor(of origin, f func()) error {
 	check(l.on, f != nil)
-	if of != nil { // the end of a context withdraws f, unless a place is free first
+	if of != nil { // the end of the context withdraws f, unless a place is free first
 		preempt.Looks(preempt.Members)
 	}
 	l.mu.Lock()
@@ -117,7 +121,7 @@ func (l *limited) goFor(of origin, f func()) error {
 	return err
 }
 
-// under returns f under the labels s, and under no others. The task whose place f has may have some.
+// under returns a function that sets the profiler labels to s and calls f. Otherwise f might have another task's labels.
 func under(s labels.Set, f func()) func() {
 	return func() {
 		s.Put()
@@ -125,7 +129,7 @@ func under(s labels.Set, f func()) func() {
 	}
 }
 
-// watch has w withdrawn when its context ends.
+// watch withdraws w when the context of its origin ends.
 func (l *limited) watch(w *dlist.Node[waiting]) {
 	stop := cancel.AfterFunc(w.Value.of.context(), func() {
 		l.mu.Lock()
@@ -141,12 +145,12 @@ func (l *limited) watch(w *dlist.Node[waiting]) {
 		w.Value.stop = stop
 	}
 	l.mu.Unlock()
-	if !waits { // w has a place by now, or is withdrawn
+	if !waits { // w has been started or withdrawn
 		stop()
 	}
 }
 
-// start starts f in a place.
+// start starts f in a place that the caller has taken.
 func (l *limited) start(of origin, f func()) error {
 	if of != nil {
 		of = &placed{of, l}
@@ -157,7 +161,7 @@ func (l *limited) start(of origin, f func()) error {
 	})
 }
 
-// A placed function has a place in l, and waits in the Limit below.
+// A placed is the origin of a function that has a place in l, and may be queued in another Limit below l.
 type placed struct {
 	origin
 	l *limited
@@ -168,8 +172,9 @@ func (p *placed) withdrawn() {
 	p.origin.withdrawn()
 }
 
-// next gives a place that is free again to the first function that waits. It withdraws those before whose contexts have ended: to start them,
-// for the Limit below to withdraw them, would call next again for each, and nest as deep as there are functions.
+// next passes a place to the first queued function whose context has not ended, or increments free. It withdraws the
+// functions in front of it. If next started those instead, a Limit below would withdraw each in a nested call of next, and
+// the nesting would be as deep as the queue is long.
 func (l *limited) next() {
 	preempt.Releases(preempt.Members)
 	for {
@@ -196,12 +201,13 @@ func (l *limited) next() {
 	}
 }
 
-// Stream calls f with each value of in, in tasks on a scheduler, and yields the results in the order of in. At most n calls have begun
-// without their results being yielded. The first error, in that order, is yielded and ends the sequence.
+// Stream calls f with each value of in, each call in a task on the Spawner on, and yields the results in the order of in.
+// At most n calls are running or have results that are not yet yielded. The first error, in that order, is yielded and ends
+// the sequence.
 //
-// The caller of the iterator suspends while the next result is missing. A break, an error and the end of ctx cancel the other calls, and
-// the iterator returns when all have ended. If ctx ends first, the last error is the cancellation's. A call that does not return
-// yields ErrAbandoned. Stream panics if n is less than 1, or if on, in or f is nil.
+// The iterator suspends its caller until the next result is available. A break, an error or the end of ctx cancels the
+// other calls, and the iterator returns after all calls have ended. If ctx ends first, the last error is the cancellation
+// error. A call that does not return yields ErrAbandoned. Stream panics if n is less than 1, or if on, in or f is nil.
 func Stream[T, U any](ctx context.Context, on suspend.Spawner, n int, in iter.Seq[T], f func(context.Context, T) (U, error)) iter.Seq2[U, error] {
 	check(on, f != nil && in != nil)
 	if n < 1 {
@@ -229,7 +235,7 @@ func Stream[T, U any](ctx context.Context, on suspend.Spawner, n int, in iter.Se
 				p := promise.New[U]()
 				err := s.child(s, on, func() {
 					var u U
-					err := ErrAbandoned // a failure like any other: in its turn
+					err := ErrAbandoned // yielded in order, like any other error
 					defer s.leave()
 					defer func() { p.Resolve(u, err) }()
 					u, err = f(s.ctx, v)

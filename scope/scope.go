@@ -1,5 +1,5 @@
-// Package scope provides structured concurrency across schedulers: a call that starts tasks anywhere, and returns when all of them
-// have ended.
+// Package scope provides structured concurrency across schedulers: a call starts tasks on any schedulers, and returns after
+// all of them have ended.
 //
 //	err := scope.Run(ctx, func(ctx context.Context, s *scope.Scope) error {
 //		if err := s.Go(pool, compute); err != nil { // a task of the pool
@@ -8,15 +8,15 @@
 //		return s.Go(suspend.Goroutines, listen) // a goroutine
 //	})
 //
-// No child outlives its Run. The first failure cancels the context of all others and is the error of Run. The cancellations that it
-// causes are not reported as failures.
+// No child outlives its Run. The first failure cancels the context of all children and is the error of Run. The
+// cancellation errors that follow are not reported.
 //
-// A Group is a scope for a service: it begins in a constructor and ends in Close. Start returns a handle of the child, to cancel it alone,
-// to wait for it, and for its result.
+// A Group is a scope for a service: the constructor opens it, and Close ends it. Start returns a handle for a child, to
+// cancel only this child, or to wait for its result.
 //
-// Map calls a function for each element of a slice, Stream for each value of a sequence, First returns the first
-// success, and Limit bounds the number of live tasks. idle.Group reports when all its tasks wait. Use errgroup if all
-// children are goroutines and nothing else here is needed. Use a promise for a task that may outlive its caller.
+// Map calls a function for each element of a slice, Stream for each value of a sequence, First returns the first success,
+// and Limit bounds the number of live tasks. idle.Group reports when all its tasks wait. Use errgroup if all children are
+// goroutines and no other feature of this package is needed. Use a promise for a task that may outlive its caller.
 package scope
 
 import (
@@ -31,53 +31,55 @@ import (
 	"github.com/braidgo/braid/suspend"
 )
 
-// ErrEnded is the error of starting a child in a scope that has ended. It is a suspend.ErrEnded and a suspend.ErrClosed. The child did not run.
+// ErrEnded is returned when a child is started in a scope that has ended. The child does not run. ErrEnded matches
+// suspend.ErrEnded and suspend.ErrClosed, in the sense of errors.Is.
 var ErrEnded = outcome.Named("scope: ended", suspend.ErrEnded, suspend.ErrClosed)
 
-// ErrAbandoned is the error of a scope in which a function did not return. It ended its task with runtime.Goexit, or it panicked and
-// its scheduler went on.
+// ErrAbandoned is the error of a scope in which a function did not return. The function called runtime.Goexit, or it
+// panicked and its scheduler handled the panic.
 var ErrAbandoned = outcome.Named("scope: a function of it did not return", suspend.ErrAbandoned)
 
-// A Scope is the extent of one Run: its children, which are the tasks started in it on any schedulers, and the functions to be called
-// after them. All methods may be called from any goroutine, and none suspends.
+// A Scope holds the children of one Run, which are tasks on any schedulers, and the functions to be called after the
+// children have ended. All methods may be called from any goroutine, and none suspends.
 type Scope struct {
 	// The members are the body and the children that have not ended. -G> is a Go, -M> a member that ends.
 	//
-	//	n      -G> n+1      n > 0: another task may start a child too, as long as there are members
+	//	n      -G> n+1      if n > 0: any goroutine may start a child while there are members
 	//	n      -M> n-1
-	//	1      -M> ended    for good; this member fills over
-	//	ended  -W> released Run calls the functions of OnRelease
+	//	1      -M> ended    this member fills over, and no child can be started
+	//	ended  -W> released Run calls the OnRelease functions
 	//
 	// Invariant: when members is 0, no child runs and none can be started.
-	// Debt: the member that takes members to 0 must fill over, or Run would wait without end.
+	// Debt: the member that decrements members to 0 must fill over; otherwise Run would wait for ever.
 
 	ctx     context.Context
 	cancel  func(cause error)
 	members atomicx.Int64
-	over    promise.Promise[struct{}] // filled when members gets to 0
+	over    promise.Promise[struct{}] // filled when members becomes 0
 
 	mu       atomicx.Mutex
 	collects bool     // set before the first child
-	errs     []error  // the first failure, or all of them
-	enough   bool     // Cancel(nil) came before any other cancellation
-	releases []func() // the last is the next to be called
-	released bool     // there will be no more
+	errs     []error  // the first failure, or all failures with Collect
+	enough   bool     // Cancel(nil) was the first cancellation
+	releases []func() // called from the last to the first
+	released bool     // every release function has been called
 }
 
-// Run calls body with a new scope. It waits until body and all children have ended, and calls the functions of OnRelease. Then it returns
-// the first failure of body or a child, or the cause of Cancel.
+// Run calls body with a new scope, waits until body and all children have ended, and calls the functions registered with
+// OnRelease. It returns the first failure: an error of body or of a child, or the cause of a Cancel.
 //
-// Body and children get a context that ends with ctx, or when body or a child fails, with that error as its cause. An
-// error of body or a child is a failure, also if it is a cancellation error. After Cancel(nil), the cancellation's own
-// error (in the sense of errors.Is) is none. ErrAbandoned is a failure. So if ctx is done first, Run returns an error
-// only if body or a child was stopped by it.
+// The context of body and of the children ends when ctx ends, or when body or a child fails; its cause is then that error.
+// An error of body or of a child is a failure, even if it is a cancellation error. After Cancel(nil), errors that match
+// this cancellation (in the sense of errors.Is) are not failures. ErrAbandoned is a failure. If ctx ends, Run therefore
+// returns an error only if this makes body or a child fail.
 //
-// A panic of body, or a runtime.Goexit, cancels the scope, and goes on when everything has ended and is released. A panic of a child is
-// treated as in any task of its scheduler, and cancels the scope with ErrAbandoned.
+// If body panics or calls runtime.Goexit, the scope is cancelled. The panic or exit continues after all children have ended
+// and the OnRelease functions have been called. If a child panics, its scheduler handles the panic as in any task, and the
+// scope is cancelled with ErrAbandoned.
 //
-// If ctx is done already, Run returns the cancellation error and body does not run. Otherwise the end of Run suspends the caller as long
-// as there are children. This wait cannot be cancelled, but the children can. The children synchronize before the functions of
-// OnRelease, and before the return of Run. A nil body panics.
+// If ctx has already ended, Run returns the cancellation error and does not call body. Otherwise, after body has returned,
+// Run suspends the caller while there are children. This wait cannot be cancelled, but the children can. The end of each
+// child synchronizes before the calls of the OnRelease functions and before the return of Run. Run panics if body is nil.
 func Run(ctx context.Context, body func(ctx context.Context, s *Scope) error) (err error) {
 	if body == nil {
 		panic("scope: Run of a nil function")
@@ -86,7 +88,7 @@ func Run(ctx context.Context, body func(ctx context.Context, s *Scope) error) (e
 	if err := suspend.Err(ctx); err != nil {
 		return err
 	}
-	_ = suspend.Self() // panics where suspending is forbidden, before anything is started
+	_ = suspend.Self() // Self panics where suspending is forbidden, before a child is started
 	s := open(ctx)
 	defer s.finish(&err)
 	s.member(func() error { return body(s.ctx, s) })
@@ -101,16 +103,16 @@ func open(ctx context.Context) *Scope {
 	return s
 }
 
-// finish waits for the end of all members, calls the functions of OnRelease, and leaves the failure in err.
+// finish waits until all members have ended, calls the OnRelease functions, and stores the failure in *err.
 func (s *Scope) finish(err *error) {
 	ended := false
 	defer func() {
-		if !ended { // runtime.Goexit has ended the wait, as in a crash of adapters/simulation
+		if !ended { // runtime.Goexit has ended the wait, as in a simulated crash (adapters/simulation)
 			s.cancel(ErrAbandoned)
 			_, _ = s.over.Await(context.Background())
 		}
 		defer func() {
-			defer func() { *err = s.failure() }() // it runs even if a hook panics
+			defer func() { *err = s.failure() }() // runs even if an OnRelease function panics
 			s.release()
 		}()
 		s.cancel(ErrEnded)
@@ -119,12 +121,12 @@ func (s *Scope) finish(err *error) {
 	ended = true
 }
 
-// Go starts f on a scheduler, as a child of s, and never suspends. Children may start children. A started child runs, even if its context
-// is done by then. A child that still waits in a Limit has not started: it never runs, and counts as stopped by the cancellation. A nil
-// Spawner or a nil function panics.
+// Go starts f on the Spawner on, as a child of s, and never suspends. Children may start children. A started child runs
+// even if its context has ended. A child that is still queued in a Limit has not started; if s is cancelled, it never runs,
+// and its error is the cancellation error. Go panics if on or f is nil.
 //
-// If Go returns an error, f never runs. Go returns the error of on if on refuses, the cancellation error if s was
-// cancelled, and ErrEnded if s has ended. In the body and in children, return the error: if a failure has cancelled s,
+// If Go returns an error, f never runs. Go returns the error of on.Go if on refuses f, the cancellation error if s was
+// cancelled, and ErrEnded if s has ended. The body and the children should return this error. If a failure has cancelled s,
 // Run still returns that failure.
 func (s *Scope) Go(on suspend.Spawner, f func(ctx context.Context) error) error {
 	check(on, f != nil)
@@ -133,7 +135,7 @@ func (s *Scope) Go(on suspend.Spawner, f func(ctx context.Context) error) error 
 	})
 }
 
-// child starts a task that ends with member or leave, unless s is cancelled.
+// child starts run as a task, unless s is cancelled. The function run must call member or leave.
 func (s *Scope) child(of origin, on suspend.Spawner, run func()) error {
 	suspend.Point()
 	if s.members.Load() > 0 {
@@ -144,14 +146,14 @@ func (s *Scope) child(of origin, on suspend.Spawner, run func()) error {
 	return s.start(of, on, run)
 }
 
-// On returns a Spawner that starts children of s on a scheduler. A cancellation of s does not stop it, unlike s.Go. When s has ended, it
-// refuses with ErrEnded. A nil Spawner panics.
+// On returns a Spawner that starts tasks on the Spawner on, as children of s. Unlike s.Go, it starts tasks even after s was
+// cancelled. After s has ended, its Go returns ErrEnded. On panics if on is nil.
 func (s *Scope) On(on suspend.Spawner) suspend.Spawner {
 	check(on, true)
 	return &spawner{s, on}
 }
 
-// check panics for an argument that would fail later, on the scheduler and far from the mistake.
+// check panics if an argument is nil. Otherwise the failure would occur later, in a task, far from the mistake.
 func check(on suspend.Spawner, f bool) {
 	switch {
 	case on == nil:
@@ -182,7 +184,7 @@ func (o *spawner) goFor(of origin, f func()) error {
 	})
 }
 
-// An entered function waits in a Limit and is a member of s, too, so a withdrawal must take it out of s.
+// An entered is the origin of a function that is also a member of s. Its withdrawal must end the membership.
 type entered struct {
 	origin
 	s *Scope
@@ -193,11 +195,12 @@ func (e *entered) withdrawn() {
 	e.origin.withdrawn()
 }
 
-// Unwrap offers the capabilities of on, see suspend.As.
+// Unwrap returns on, for suspend.As.
 func (o *spawner) Unwrap() suspend.Spawner { return o.on }
 
-// Cancel cancels the scope. A cause is a failure: if it is the first, Run returns it. Cancel(nil) says that enough is done: Run returns
-// nil, unless a child fails for another reason. It does not change a scope that is cancelled already.
+// Cancel cancels the scope. A non-nil cause is a failure, and Run returns it if it is the first. After Cancel(nil), Run
+// returns nil unless body or a child fails for another reason. Cancel(nil) has no effect on a scope that is already
+// cancelled.
 func (s *Scope) Cancel(cause error) {
 	suspend.Point()
 	if cause != nil {
@@ -212,10 +215,10 @@ func (s *Scope) Cancel(cause error) {
 	s.cancel(nil)
 }
 
-// OnRelease registers f. The caller of Run calls it once, after the end of all children and before Run returns or
-// panics. The last registered function is called first. f may suspend, but with another context, as the scope's context
-// is done by then. If f panics, the rest is called nevertheless. f may call OnRelease. A nil f panics, and so does
-// OnRelease after the end of the scope.
+// OnRelease registers f to be called once, by the task that called Run, after all children have ended and before Run
+// returns or panics. The functions are called in reverse order of registration. f may suspend, but needs another context,
+// because the scope's context has ended by then. If f panics, the remaining functions are still called. f may call
+// OnRelease. OnRelease panics if f is nil, or if the scope has ended.
 func (s *Scope) OnRelease(f func()) {
 	if f == nil {
 		panic("scope: OnRelease of a nil function")
@@ -232,8 +235,8 @@ func (s *Scope) OnRelease(f func()) {
 	}
 }
 
-// Hold counts a wait without a task as a child, until release is called; see suspend.Holder. Run waits for it. When s has ended, Hold
-// returns ErrEnded.
+// Hold adds a member without a task to s, so that Run does not return before release is called; see suspend.Holder. If s
+// has ended, Hold returns ErrEnded.
 func (s *Scope) Hold() (release func(), err error) {
 	suspend.Point()
 	if !s.enter() {
@@ -242,7 +245,7 @@ func (s *Scope) Hold() (release func(), err error) {
 	return s.leave, nil
 }
 
-// Hold holds the scope, and the scheduler if it is a Holder.
+// Hold holds the scope, and also the scheduler if the scheduler is a Holder.
 func (o *spawner) Hold() (release func(), err error) {
 	suspend.Point()
 	if !o.s.enter() {
@@ -260,7 +263,7 @@ func (o *spawner) Hold() (release func(), err error) {
 	return func() { inner(); o.s.leave() }, nil
 }
 
-// enter counts one more member, unless s has ended. Its caller has called suspend.Point.
+// enter increments members and returns true, unless s has ended. The caller must have called suspend.Point.
 func (s *Scope) enter() bool {
 	for {
 		n := s.members.Load()
@@ -274,14 +277,14 @@ func (s *Scope) enter() bool {
 	}
 }
 
-// start starts f as a member. A nil origin does not withdraw it.
+// start starts f as a member of s. With a nil origin, f is never withdrawn.
 func (s *Scope) start(of origin, on suspend.Spawner, f func()) error {
 	if !s.enter() {
 		return ErrEnded
 	}
 	started := false
 	defer func() {
-		if !started { // refused, or the spawner has panicked
+		if !started { // the spawner has refused f, or has panicked
 			s.leave()
 		}
 	}()
@@ -292,16 +295,16 @@ func (s *Scope) start(of origin, on suspend.Spawner, f func()) error {
 
 func (s *Scope) context() context.Context { return s.ctx }
 
-// withdrawn ends a child that has not started.
+// withdrawn ends a child that never starts.
 func (s *Scope) withdrawn() {
 	defer s.leave()
-	s.note(suspend.Err(s.ctx)) // no cancel: the context has ended, and its functions must not run here, in a foreign task
+	s.note(suspend.Err(s.ctx)) // does not call s.cancel, whose functions must not run in a foreign task
 }
 
-// member runs the body or a child.
+// member calls f, the body or a child, and records its failure.
 func (s *Scope) member(f func() error) {
 	err := ErrAbandoned
-	defer s.leave() // it runs even if a function that the cancellation calls panics
+	defer s.leave() // runs even if a function that the cancellation calls panics
 	defer func() {
 		switch {
 		case err == nil:

@@ -5,15 +5,16 @@ import (
 	"github.com/braidgo/braid/suspend"
 )
 
-// Commits take turns under one guard; reads take none. This is LSA (Riegel, Felber and Fetzer, "A lazy snapshot algorithm
-// with eager validation", DISC 2006) with serial commits. The differences: a Var keeps one version, a box carries its
-// version so that no lock bit is needed, and the garbage collector reclaims boxes, so there is no ABA.
+// One guard serialises all commits; reads take no lock. The algorithm is LSA (Riegel, Felber and Fetzer, "A lazy snapshot
+// algorithm with eager validation", DISC 2006) with serial commits. It differs in three points: a Var keeps one version; a
+// box carries its version, so that no lock bit is needed; and the garbage collector reclaims boxes, so that there is no ABA
+// problem.
 //
-// One guard for all is what makes a transaction a case of a Select: a Source has one Guard, always the same, and the Vars of
-// a transaction are not known before it has run.
+// The single guard allows a transaction to be a case of a Select: a Source must always return the same Guard, but the Vars
+// of a transaction are not known before it has run.
 var (
 	guard suspend.Guard
-	clock atomicx.Int64 // the last commit's time; written under the guard
+	clock atomicx.Int64 // the version of the last commit; it changes under the guard
 )
 
 // An outcome is the result of a run.
@@ -21,22 +22,22 @@ type outcome uint8
 
 const (
 	committed outcome = iota
-	conflict          // something that tx has read has changed
-	behind            // the elder has to commit before
+	conflict          // a Var that tx has read has changed
+	behind            // another transaction is the elder, and must end first
 	retry             // f has returned Retry
 	failed            // f has returned another error
-	ready             // f has returned nil, and Try is to commit
+	ready             // f has returned nil; Try will commit
 )
 
-// awaitCommit waits until the commit that is under way is over.
+// awaitCommit waits until the commit in progress has ended.
 func awaitCommit() {
 	guard.Lock()
-	//lint:ignore SA2001 a commit holds the guard, and there is nothing to do after it
+	//lint:ignore SA2001 a commit holds the guard, so locking it waits for the commit
 	guard.Unlock()
 }
 
-// commitLocked commits tx, unless it has to be run again, or to wait, first.
-// It resumes at most that number of waiters. If more are left, tx has nodes then, and its caller must call wakeRest.
+// commitLocked commits tx, unless tx must run again or wait for the elder. The parameter most limits the number of waiters
+// that are resumed. If waiters are left for tx to resume, tx.nodes is not empty, and the caller must call wakeRest.
 func (tx *Tx) commitLocked(most int) outcome {
 	switch {
 	case elder != nil && elder != tx && !tx.overtakes:
@@ -48,7 +49,7 @@ func (tx *Tx) commitLocked(most int) outcome {
 	for _, w := range tx.writes {
 		w.of.publish(w.to, now)
 	}
-	clock.Store(now) // after all boxes: pairs with the loads in attempt and extend
+	clock.Store(now) // must follow the stores of all boxes; pairs with the loads in attempt and extend
 	for _, w := range tx.writes {
 		if l := &w.at.watched; l.First() != nil {
 			if most = l.wakeLocked(nil, most); most == 0 && l.First() != nil && l.Last().Value != nil {
@@ -59,7 +60,7 @@ func (tx *Tx) commitLocked(most int) outcome {
 	return committed
 }
 
-// validLocked reports whether all that tx has read is still there.
+// validLocked reports whether every Var that tx has read is unchanged.
 func (tx *Tx) validLocked() bool {
 	if tx.now == clock.Load() {
 		return true

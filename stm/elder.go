@@ -7,25 +7,25 @@ import (
 	"github.com/braidgo/braid/suspend"
 )
 
-// A long transaction may fail again and again, since shorter transactions commit while it runs. A transaction that has
-// failed patience times is the elder, if there is none: until it has ended, all others must wait before they commit, so
-// that its next run succeeds. An elder that returns Retry gives up its place before it waits.
+// A long transaction may fail repeatedly, because shorter transactions commit while it runs. A transaction that has failed
+// patience times becomes the elder, unless there is one already. Before they commit, all other transactions must wait until
+// the elder has ended, so that its next run succeeds. An elder that returns Retry steps down before it waits.
 //
 // -F> a failed run, -E> the end of the elder, -B> another commit
 //
-//	nobody  -F> elder     it has failed patience times
-//	elder   -B> elder     the other waits among the younger, unless it must not suspend
-//	elder   -E> nobody    all the younger are resumed; they commit, or fail and run again
+//	nobody  -F> elder     tx has failed patience times
+//	elder   -B> elder     the other transaction waits in younger, unless it is a Try
+//	elder   -E> nobody    each transaction in younger is resumed; it commits, or fails and runs again
 //
-// Debt: the elder owes a Resume to each of the younger, however it ends.
+// Debt: the elder must resume every transaction in younger, however it ends.
 var (
-	elder   *Tx  // under the guard
-	younger list // under the guard
+	elder   *Tx  // protected by guard
+	younger list // protected by guard
 )
 
 const patience = 10
 
-// age counts a run that others have made vain.
+// age counts a failed run, and makes tx the elder if it has failed often enough.
 func (tx *Tx) age() {
 	tx.failed()
 	tx.claim()
@@ -36,7 +36,7 @@ func (tx *Tx) failed() {
 	stats.conflicts.Add(1)
 }
 
-// claim makes tx the elder, if it has failed often enough and there is none.
+// claim makes tx the elder if it has failed patience times and there is no elder.
 func (tx *Tx) claim() {
 	if tx.fails < patience {
 		return
@@ -49,7 +49,7 @@ func (tx *Tx) claim() {
 	guard.Unlock()
 }
 
-// stepDown ends what age has begun.
+// stepDown resets the count of failed runs. If tx is the elder, stepDown resumes the younger transactions.
 func (tx *Tx) stepDown() {
 	if tx.fails >= patience {
 		guard.Lock()
@@ -66,16 +66,16 @@ func (tx *Tx) stepDownLocked() {
 	}
 }
 
-// all is more than can wait.
+// all is a limit for wakeLocked that no number of waiters reaches.
 const all = math.MaxInt
 
-// giveWay suspends the caller until tx may commit.
+// giveWay suspends the caller until no other transaction is the elder.
 func (tx *Tx) giveWay(ctx context.Context) error {
 	_, err := suspend.Wait[struct{}](ctx, turn{tx}, false)
 	return err
 }
 
-// A turn is the Source that is ready once there is no other elder.
+// A turn is a Source that is ready when no transaction other than tx is the elder.
 type turn struct{ tx *Tx }
 
 func (t turn) Guard() *suspend.Guard { return &guard }
@@ -89,7 +89,7 @@ func (t turn) Enqueue(r suspend.Resumer[struct{}]) {
 	t.tx.queueLocked(t.tx)
 }
 
-// queueLocked links tx behind the elder, for w to be resumed.
+// queueLocked appends tx to younger. The end of the elder resumes w.
 func (tx *Tx) queueLocked(w waiter) {
 	tx.waiter = w
 	tx.nodes = append(tx.nodes[:0], node{})

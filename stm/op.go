@@ -6,16 +6,17 @@ import (
 )
 
 // Op returns the transaction f as an operation: a case of a suspend.Select beside others, or an argument of suspend.Then,
-// suspend.Choose or suspend.Map. It is performed if f does not return Retry, and then its writes happen at once with the
-// choice of the case. A case that is not chosen has written nothing. While f returns Retry, the case waits until a Var that
-// f has read has changed. If f returns another error, the case is chosen, and this error is its Result.
+// suspend.Choose or suspend.Map. The case is ready if f does not return Retry. The writes of f take effect atomically with
+// the choice of the case, and a case that is not chosen writes nothing. If f returns Retry, the case waits until a Var that
+// f has read changes, and then runs f again. If f returns another error, the case is ready, and this error is its Result.
 //
-// f runs under no lock, once or several times, in the task of the Select; with Then on the calling goroutine first, and
-// later on the executor. Functions of AfterCommit run before Select returns, and with Then on the executor before the
-// continuation, where they must not suspend.
+// Select calls f in the calling task, once or several times, without holding a lock. Then calls f on the calling goroutine
+// first, and later on the executor. Functions that f registers with AfterCommit run before Select returns. With Then they
+// run on the executor, before the continuation, and must not suspend.
 //
-// A case that others have made vain ten times is the elder while it is looked at, so that its next look succeeds; it waits while there is
-// another elder. Select panics if f returns Retry and has read nothing.
+// A case whose runs have failed ten times is the elder (see Atomically) during its next attempt, so that this attempt
+// succeeds. The case waits while another transaction is the elder. Select panics if f returns Retry without having read a
+// Var.
 func Op[T any](f func(tx *Tx) (T, error)) suspend.Op[T] {
 	if f == nil {
 		panic(nilFunction)
@@ -23,7 +24,8 @@ func Op[T any](f func(tx *Tx) (T, error)) suspend.Op[T] {
 	return suspend.OpOf[T](maker[T](f))
 }
 
-// A maker makes the operation of a Case, or of one Do or Then. It is a Source that is never ready, since suspend.OpOf calls Anew alone.
+// A maker makes a new operation for each Case, Do and Then. As a Source it is never ready, because suspend.OpOf calls only
+// Anew.
 type maker[T any] func(tx *Tx) (T, error)
 
 // Anew implements again.Maker.
@@ -34,22 +36,23 @@ func (maker[T]) Try() (v T, ok bool, err error) { return v, false, nil }
 func (maker[T]) Enqueue(suspend.Resumer[T])     {}
 func (maker[T]) Remove(suspend.Resumer[T])      {}
 
-// An operation is a Tx as an again.Preparer. Prepare runs it, Try commits it, and Settle calls the functions of AfterCommit.
+// An operation is a transaction in the form of an again.Preparer. Prepare runs it, Try commits it, and Settle calls its
+// AfterCommit functions.
 //
 //	new      -Prepare> ran ready      f has returned nil
 //	                   ran retry      f has returned Retry
 //	                   ran failed     f has returned another error
-//	                   ran conflict   the snapshot was gone
-//	ready    -Try>     committed, or the case waits behind the elder, or again: something has changed
-//	retry    -Try>     the case waits, or again
+//	                   ran conflict   the snapshot was no longer valid
+//	ready    -Try>     committed; or the case waits for the elder; or again.Err, if a Var has changed
+//	retry    -Try>     the case waits; or again.Err, if a Var has changed
 //	failed   -Try>     the case has won
-//	conflict -Try>     again
+//	conflict -Try>     again.Err
 //
-// A case may be the elder from Prepare to Try, or to Drop: a Select does not wait in between.
+// A case can be the elder only between a Prepare and the following Try or Drop, because a Select does not wait in between.
 type operation[T any] struct {
 	f     func(tx *Tx) (T, error)
-	tx    *Tx // a new or dropped operation has none
-	fails int // the dropped Tx's failures
+	tx    *Tx // a new or dropped operation has no Tx
+	fails int // the failed runs of a dropped Tx
 	v     T
 	err   error
 	ran   outcome
@@ -94,7 +97,7 @@ func (o *operation[T]) Prepare() {
 
 func (o *operation[T]) Try() (_ T, ok bool, err error) {
 	ok, err = o.try()
-	o.tx.stepDownLocked() // there is no telling when the next look is
+	o.tx.stepDownLocked() // the Select may wait before the next Prepare
 	return o.v, ok, err
 }
 
@@ -102,7 +105,7 @@ func (o *operation[T]) try() (ok bool, err error) {
 	switch o.ran {
 	case ready:
 		if len(o.tx.writes) > 0 {
-			switch o.tx.commitLocked(all) { // all waiters are resumed, as the guard stays held for other cases
+			switch o.tx.commitLocked(all) { // every waiter is resumed here, since the guard stays locked for other cases
 			case behind:
 				return false, nil
 			case conflict:
@@ -137,7 +140,7 @@ func (o *operation[T]) resumeLocked() {
 	o.r.Resume(zero, again.Err)
 }
 
-// Settle ends the Tx, and calls the functions of AfterCommit.
+// Settle ends the Tx and calls its AfterCommit functions.
 func (o *operation[T]) Settle() {
 	hooks, err := o.tx.takeHooks(), o.err
 	o.Drop()

@@ -2,5 +2,5 @@
 
 package stm
 
-// portion is how many waiters are resumed in one critical section.
+// portion is the largest number of waiters that one critical section resumes.
 const portion = 64

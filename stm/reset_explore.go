@@ -2,8 +2,9 @@
 
 package stm
 
-// portion is the smallest, so that two waiters are two portions.
+// portion is 1 for the model checker, so that two waiters already need two portions.
 const portion = 1
 
-// Reset forgets the elder. The model checker abandons runs at any point, also where the elder is about to step down.
+// Reset removes the elder and the transactions that wait for it. The model checker calls Reset because it may abandon a run
+// before the elder has stepped down.
 func Reset() { elder, younger = nil, list{} }

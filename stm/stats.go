@@ -2,18 +2,18 @@ package stm
 
 import "sync/atomic"
 
-// Stats counts what has happened to transactions of this process so far. Only what makes a transaction run again or
-// wait is counted where it happens, so a transaction that commits at once pays nothing.
+// Stats holds counters for all transactions of the process. Only failed runs and waits update a counter, so that the
+// statistics do not slow down a transaction that commits at once.
 type Stats struct {
-	Commits   int64 // commits that have written something
-	Conflicts int64 // runs that others have made vain
-	Waits     int64 // runs that have returned Retry, and have waited
-	Elders    int64 // transactions that had to be the elder
+	Commits   int64 // commits that wrote at least one Var
+	Conflicts int64 // runs dropped because another commit changed a Var that they had read
+	Waits     int64 // runs that returned Retry, except in a Try
+	Elders    int64 // transactions that became the elder; see Atomically
 }
 
 var stats struct{ conflicts, waits, elders atomic.Int64 }
 
-// ReadStats returns the counters. They are not of one moment.
+// ReadStats returns the counters. They are read one after another, so they are not a consistent snapshot.
 func ReadStats() Stats {
 	return Stats{Commits: clock.Load(), Conflicts: stats.conflicts.Load(), Waits: stats.waits.Load(), Elders: stats.elders.Load()}
 }

@@ -1,6 +1,6 @@
-// Package stm provides software transactional memory: a transaction reads and writes variables, and all of it happens at
-// once or not at all. A transaction that cannot go on returns Retry, and suspends its task, on any scheduler, until a
-// variable that it has read changes.
+// Package stm provides software transactional memory. A transaction reads and writes variables, and takes effect atomically
+// or not at all. A transaction that cannot proceed returns Retry, which suspends its task, on any scheduler, until a
+// variable that the transaction has read changes.
 //
 //	err := stm.Atomically(ctx, func(tx *stm.Tx) error {
 //		if from.Get(tx) < amount {
@@ -13,27 +13,28 @@
 //
 // # Rules for transactions
 //
-// The function of a transaction may run several times, and a run may be dropped. So it only reads and writes Vars, and
-// computes. It must not have effects: print, send, lock, start a task, or assign to variables that a dropped run would
-// leave changed. AfterCommit is the place for effects. It must not suspend and must not run another transaction; both panic.
-// Nested is a transaction within a transaction.
+// The function of a transaction may run several times, and any run may be dropped. Therefore the function must only
+// compute, and read and write Vars. It must have no other effects: it must not print, send, lock, start a task, or assign
+// to variables that a dropped run would leave changed. Use AfterCommit for effects. A transaction that suspends or starts
+// another transaction panics; Nested runs a transaction within a transaction.
 //
-// A Var publishes values as they are. A transaction must not change the data that a pointer, a slice or a map in a Var
-// leads to: other transactions see that data at the same time. It changes a copy, and Sets the copy.
+// A Var does not copy the data that its value refers to. A transaction must not modify the data behind a pointer, a slice
+// or a map in a Var, because other transactions read the same data concurrently. Modify a copy, and Set the copy.
 //
 // # Which function
 //
-// Atomically and Do run a transaction, and wait where it returns Retry. Try never waits. Op makes a transaction a case of
-// suspend.Select, beside a receive, a lock and a timeout. OrElse composes transactions that may return Retry.
+// Atomically and Do run a transaction, and wait if it returns Retry. Try never waits. Op turns a transaction into a case of
+// suspend.Select, beside other cases such as a receive, a lock or a timeout. OrElse tries alternatives until one does not
+// return Retry.
 //
-// Transactions compose where locks do not: two functions that take a *Tx are one transaction if one calls both. They cost
-// more than a lock: a mutex or a channel is quicker wherever it is enough.
+// Transactions compose, unlike locks: a transaction may call several functions that take a *Tx, and their effects are
+// atomic together. A transaction costs more than a lock, so prefer a mutex or a channel where it is sufficient.
 //
 // # Source
 //
-// The interface comes from Harris, Marlow, Peyton Jones and Herlihy, "Composable Memory Transactions" (PPoPP 2005), and
-// the algorithm from Riegel, Felber and Fetzer, "A Lazy Snapshot Algorithm with Eager Validation" (DISC 2006). Retry is
-// an error and not a panic: it can be seen in a signature, and costs nothing.
+// The interface comes from Harris, Marlow, Peyton Jones and Herlihy, "Composable Memory Transactions" (PPoPP 2005), and the
+// algorithm from Riegel, Felber and Fetzer, "A Lazy Snapshot Algorithm with Eager Validation" (DISC 2006). Here Retry is an
+// error rather than a panic, so that it is visible in signatures and costs nothing.
 package stm
 
 import (
@@ -43,20 +44,21 @@ import (
 	"github.com/braidgo/braid/suspend"
 )
 
-// Atomically runs f as a transaction: what f writes with tx happens at once, when f returns nil, or not at all. If
-// something that f has read has changed by then, Atomically runs f again. Every run reads values of one
-// moment, even if it will be dropped.
+// Atomically runs f as a transaction. When f returns nil, all its writes take effect atomically. If a Var that f has read
+// has changed by then, Atomically instead drops the run and calls f again. Every run reads a consistent snapshot of the
+// Vars, even if it is dropped later.
 //
 // If f returns Retry, Atomically suspends the caller until a commit has written one of the Vars that f has read, and then
-// runs f again; it panics if f has read nothing. If f returns another error, nothing is written, and Atomically returns that
-// error. If f panics or calls runtime.Goexit, nothing is written, and the panic goes on.
+// calls f again. Atomically panics if f returns Retry without having read a Var. If f returns another error, nothing is
+// written, and Atomically returns that error. If f panics or calls runtime.Goexit, nothing is written, and the panic or
+// exit continues.
 //
-// If ctx is done before the first run, before another run, or while the caller waits, Atomically returns the error of the
-// cancellation, and nothing is written. If ctx is done and a Var changes at once, one of the two wins.
+// If ctx ends before any run or while the caller waits, Atomically returns the cancellation error, and nothing is written.
+// If ctx ends while a Var changes, either event may win.
 //
-// Some transaction always makes progress: only a commit makes another run vain. A transaction that has failed ten times
-// is the elder, and all others wait, suspended, before they commit until the elder has ended. There is no other
-// fairness. The waiters of a Var are resumed in the order in which they came.
+// Some transaction always makes progress, because a run fails only if another transaction has committed. A transaction
+// whose runs have failed ten times becomes the elder: until it has ended, all other transactions suspend before they
+// commit. There is no other guarantee of fairness. Waiters for a Var are resumed in order of arrival.
 //
 // A commit synchronizes before the return of each Get and each Load that sees its writes.
 func Atomically(ctx context.Context, f func(tx *Tx) error) error {
@@ -67,7 +69,7 @@ func Atomically(ctx context.Context, f func(tx *Tx) error) error {
 	return err
 }
 
-// Do is Atomically with a result, which is zero if it returns an error.
+// Do runs f as Atomically does and returns its result. The result is the zero T if Do returns an error.
 func Do[T any](ctx context.Context, f func(tx *Tx) (T, error)) (T, error) {
 	if f == nil {
 		panic(nilFunction)
@@ -83,8 +85,8 @@ func Do[T any](ctx context.Context, f func(tx *Tx) (T, error)) (T, error) {
 	return v, nil
 }
 
-// Try is Atomically without waiting: it reports whether the transaction has committed. If f returns Retry, Try returns false
-// and nil. Try never suspends, so it may be used in a callback, and it does not wait for the elder.
+// Try runs f as Atomically does, but without waiting, and reports whether the transaction has committed. If f returns
+// Retry, Try returns false and nil. Try never suspends, not even for the elder, so it may be called in a callback.
 func Try(f func(tx *Tx) error) (ok bool, err error) {
 	suspend.Point()
 	ok, hooks, err := try(f)
@@ -149,12 +151,12 @@ func try(f func(tx *Tx) error) (ok bool, hooks []func(), err error) {
 
 const nilFunction = "stm: nil function"
 
-// inside is in force while f runs.
+// inside forbids suspending while f runs.
 var inside = suspend.NewBan("stm: a transaction must not suspend")
 
 var idle = sync.Pool{New: func() any { return new(Tx) }}
 
-// attempt runs f once, and commits if nothing is in the way. Its error is nil unless the outcome is failed.
+// attempt runs f once, and tries to commit if f returns nil. The error is nil unless the outcome is failed.
 func (tx *Tx) attempt(f func(tx *Tx) error) (outcome, error) {
 	tx.now = clock.Load()
 	err := tx.run(f)
@@ -169,9 +171,9 @@ func (tx *Tx) attempt(f func(tx *Tx) error) (outcome, error) {
 	return failed, err
 }
 
-// commit commits a run that has succeeded.
+// commit tries to commit a run in which f has returned nil.
 func (tx *Tx) commit() outcome {
-	if len(tx.writes) == 0 { // the snapshot was of one moment since the transaction began
+	if len(tx.writes) == 0 { // a run without writes needs no check, since its snapshot is consistent
 		return committed
 	}
 	guard.Lock()
@@ -183,7 +185,7 @@ func (tx *Tx) commit() outcome {
 	return o
 }
 
-// run calls f. Its result is void if tx is doomed then.
+// run calls f. The caller must ignore the result if tx is doomed.
 func (tx *Tx) run(f func(tx *Tx) error) error {
 	entered, ok := inside.Enter()
 	if !ok {
@@ -193,8 +195,8 @@ func (tx *Tx) run(f func(tx *Tx) error) error {
 	return f(tx)
 }
 
-// leave is the end of f. It ends the panic of a doomed run, whatever f has made of that. Any other panic goes on, with its own
-// stack.
+// leave is deferred around f. If tx is doomed, leave recovers the panic that unwinds the run, even if f has replaced it
+// with another panic. Any other panic continues with its original stack.
 func (tx *Tx) leave(entered suspend.Entered) {
 	inside.Exit(entered)
 	if tx.doomed {
@@ -202,7 +204,7 @@ func (tx *Tx) leave(entered suspend.Entered) {
 	}
 }
 
-// callAll calls functions of AfterCommit. Each is called, also if one before it panics or exits.
+// callAll calls all hooks in order, even if a hook panics or calls runtime.Goexit.
 func callAll(hooks []func()) {
 	next := 0
 	defer func() {
@@ -216,7 +218,7 @@ func callAll(hooks []func()) {
 	}
 }
 
-// takeHooks returns the functions of AfterCommit, for the caller to call once tx has ended.
+// takeHooks removes and returns the AfterCommit functions. The caller must call them after tx has ended.
 func (tx *Tx) takeHooks() []func() {
 	hooks := tx.hooks
 	if len(hooks) > 0 {
@@ -225,7 +227,7 @@ func (tx *Tx) takeHooks() []func() {
 	return hooks
 }
 
-// end is called when the transaction is over, however that came.
+// end resets tx and returns it to the pool. It runs at the end of every transaction, even after a panic.
 func (tx *Tx) end() {
 	tx.stepDown()
 	tx.reset()
@@ -235,8 +237,8 @@ func (tx *Tx) end() {
 	}
 }
 
-// many is how many reads and writes a Tx may have room for that is used again. To make the room anew for each run costs a large
-// transaction thirty times what its reads do.
+// many is the largest capacity of the two logs with which a Tx returns to the pool. For a large transaction, allocating the
+// logs costs thirty times as much as its reads.
 const many = 1 << 20
 
 // reset makes tx ready for another run.
@@ -244,7 +246,7 @@ func (tx *Tx) reset() {
 	if n := len(tx.reads); n > few {
 		clear(tx.reads)
 	} else {
-		for i := range n { // quicker than a call
+		for i := range n { // faster than clear for a few reads
 			at := &tx.reads[i]
 			at.of, at.seen = nil, nil
 		}

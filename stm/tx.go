@@ -6,28 +6,29 @@ import (
 	"github.com/braidgo/braid/suspend"
 )
 
-// A Tx is one run of a transaction. It belongs to the goroutine that runs f, until f returns.
+// A Tx is a running transaction. Only the goroutine that runs its function may use the Tx, and only until the function
+// returns.
 type Tx struct {
-	now    int64  // the clock of the snapshot; over: the run has ended
-	doomed bool   // the snapshot is gone
-	reads  []read // sorted by their Gets; a Var may be there more than once
+	now    int64  // the clock of the snapshot, or over after the end of the run
+	doomed bool   // the snapshot is no longer valid
+	reads  []read // the log of reads, in order; a Var may occur several times
 	writes []write
-	index  map[*cell]int // finds writes by their Var, if there are more than few
-	level  int           // the writes from here on belong to the innermost Nested
-	hooks  []func()      // functions of AfterCommit
+	index  map[*cell]int // maps a Var to its last write; used for more than few writes
+	level  int           // the index of the first write of the innermost Nested
+	hooks  []func()      // registered by AfterCommit
 
 	nodes   []node                    // linked while tx waits
-	waiter  waiter                    // set while tx waits, like resumer
-	resumer suspend.Resumer[struct{}] // Atomically waits with it
+	waiter  waiter                    // set while tx waits
+	resumer suspend.Resumer[struct{}] // resumes a waiting Atomically
 
-	fails     int  // runs that others have made vain, since the last that waited
-	overtakes bool // it commits before the elder, since it must not wait
+	fails     int  // failed runs since the last wait
+	overtakes bool // set by Try: tx does not wait for the elder
 
-	seen  map[*head]struct{} // used in dedupe, and empty otherwise
-	dense int                // a log of fewer reads is not looked through
+	seen  map[*head]struct{} // used by dedupe, and empty between its calls
+	dense int                // dedupe ignores a log of fewer reads
 }
 
-// A read is an entry of the log of reads.
+// A read is an entry in the log of reads.
 type read struct {
 	of   variable
 	seen *head
@@ -36,40 +37,43 @@ type read struct {
 // current reports whether the Var still holds the box that was read.
 func (r read) current() bool { return r.of.holds(r.seen) }
 
-// A write is an entry of the log of writes.
+// A write is an entry in the log of writes.
 type write struct {
-	at      *cell // its Var
+	at      *cell // the cell of the Var
 	of      variable
-	to      any // a *box of it
-	shadows int // 1 + the index of the entry of an outer Nested for the same Var; 0: there is none
+	to      any // the new box, a *box[T]
+	shadows int // 1 + the index of an outer Nested's write to the same Var, or 0
 }
 
-// few is how many writes are searched rather than looked up.
+// few is the largest number of writes that find searches without the index.
 const few = 12
 
-// over is the snapshot of a Tx that must not be used: every box is newer.
+// over is the snapshot of a Tx that must not be used. Every box is newer than over, so that a Get calls extend, which
+// panics.
 const over = -1
 
-//lint:ignore ST1012 a transaction returns it as fs.SkipDir is returned
+//lint:ignore ST1012 Retry is a signal like fs.SkipDir, not a failure
 
-// Retry says that a transaction cannot go on as things are. A function that returns it, or an error that wraps it, is run
-// again when a Var that it has read has changed.
+// Retry is returned by the function of a transaction that cannot proceed. The function is called again when a Var that it
+// has read changes. An error that wraps Retry has the same effect.
 var Retry = errors.New("stm: retry")
 
 func isRetry(err error) bool { return err == Retry || err != nil && errors.Is(err, Retry) }
 
-// errConflict unwinds a run whose snapshot is gone.
+// errConflict is the panic value that unwinds a run whose snapshot is no longer valid.
 var errConflict = errors.New("stm: conflict")
 
-// extend makes the snapshot of tx recent enough for boxes of this version, or ends the run.
+// extend advances the snapshot of tx to a clock value of at least version. It panics with errConflict if a Var that tx has
+// read has changed.
 func (tx *Tx) extend(version int64) {
 	tx.check()
 	now := clock.Load()
-	if now < version { // its commit is under way
+	if now < version { // the commit of this version is in progress
 		awaitCommit()
 		now = clock.Load()
 	}
-	// The clock is read first: a Var that still holds the box that tx has seen held it when the clock was now.
+	// The clock is loaded before this loop. A Var that still holds the box that tx has read therefore held it when the
+	// clock was now.
 	for _, b := range tx.reads {
 		if !b.current() {
 			tx.now, tx.doomed = over, true
@@ -79,7 +83,7 @@ func (tx *Tx) extend(version int64) {
 	tx.now = now
 }
 
-// check panics if tx must not be used.
+// check panics if tx is doomed or has ended.
 func (tx *Tx) check() {
 	switch {
 	case tx.doomed:
@@ -89,7 +93,7 @@ func (tx *Tx) check() {
 	}
 }
 
-// find returns the index of the last write to a Var, -1 if there is none.
+// find returns the index of the last write to a Var, or -1 if there is none.
 func (tx *Tx) find(at *cell) int {
 	if len(tx.writes) > few {
 		if i, ok := tx.index[at]; ok {
@@ -105,7 +109,7 @@ func (tx *Tx) find(at *cell) int {
 	return -1
 }
 
-// written returns what tx has written to a Var, nil if nothing.
+// written returns the box that tx has written to a Var, or nil if there is none.
 func (tx *Tx) written(at *cell) any {
 	i := tx.find(at)
 	if i < 0 {
@@ -115,7 +119,7 @@ func (tx *Tx) written(at *cell) any {
 	return tx.writes[i].to
 }
 
-// settable returns the index of the last write to a Var, as find does, for a Set.
+// settable returns find(at) for a Set, and panics if tx has ended.
 func (tx *Tx) settable(at *cell) int {
 	if tx.now == over {
 		tx.check()
@@ -123,7 +127,7 @@ func (tx *Tx) settable(at *cell) int {
 	return tx.find(at)
 }
 
-// write appends to the log of writes.
+// write appends w to the log of writes.
 func (tx *Tx) write(w write) {
 	tx.writes = append(tx.writes, w)
 	switch n := len(tx.writes); {
@@ -139,7 +143,7 @@ func (tx *Tx) write(w write) {
 	}
 }
 
-// rollback drops the writes from index on.
+// rollback drops the writes with index from and above.
 func (tx *Tx) rollback(from int) {
 	if len(tx.writes) > few {
 		for _, w := range tx.writes[from:] {
@@ -153,14 +157,14 @@ func (tx *Tx) rollback(from int) {
 	tx.truncate(from)
 }
 
-// leastDense is how many reads are worth a look.
+// leastDense is the smallest number of reads in which dedupe searches for repetitions.
 const leastDense = 256
 
-// mostSeen is for how many Vars a Tx keeps the room to look for them.
+// mostSeen is the largest number of Vars for which a Tx keeps the map seen for reuse.
 const mostSeen = 1 << 12
 
-// dedupe is called when the log of reads is full, and takes out the Vars that are there more than once. The next look comes when the log
-// is four times as long, so the looks cost a Get little.
+// dedupe removes repeated Vars from the log of reads. Get calls dedupe when the log is full. After each pass dedupe does
+// nothing until the log is four times as long, so that its share in the cost of a Get is small.
 func (tx *Tx) dedupe() {
 	if len(tx.reads) < max(tx.dense, leastDense) {
 		return
@@ -182,8 +186,8 @@ func (tx *Tx) dedupe() {
 	}
 }
 
-// merge hands the writes from index on to the Nested around, whose own begin at level. It looks at the
-// smaller part only: otherwise a write would be looked at again on each level.
+// merge adds the writes of a Nested, which begin at index from, to the writes of the enclosing Nested, which begin at index
+// level. It iterates over the smaller of the two parts; otherwise a write would be visited again at each level.
 func (tx *Tx) merge(from, level int) {
 	if from-level < len(tx.writes)-from {
 		tx.take(level, from)
@@ -206,7 +210,7 @@ func (tx *Tx) merge(from, level int) {
 	tx.truncate(k)
 }
 
-// take hands the writes of a Nested on to its own writes, from index level to from, of the Nested around.
+// take does the work of merge by iterating over the writes of the enclosing Nested, from index level to index from.
 func (tx *Tx) take(level, from int) {
 	for i := level; i < from; i++ {
 		w := &tx.writes[i]
@@ -238,8 +242,8 @@ func (tx *Tx) truncate(n int) {
 	tx.writes = tx.writes[:n]
 }
 
-// Nested calls f(tx) and returns its error. After an error it is as if f had written nothing and had registered no
-// AfterCommit; its reads stay. The same holds if f panics and the transaction recovers the panic.
+// Nested calls f(tx) and returns its error. If f returns an error, its writes and its AfterCommit functions are dropped,
+// but its reads remain part of the transaction. The same holds if f panics and the transaction recovers the panic.
 func Nested(tx *Tx, f func(tx *Tx) error) error {
 	if tx.now == over {
 		tx.check()
@@ -265,8 +269,9 @@ func Nested(tx *Tx, f func(tx *Tx) error) error {
 	return err
 }
 
-// OrElse calls fs one after another, each as Nested does, until one does not return Retry, and returns the error of this
-// one. If all return Retry, so does OrElse: the transaction then waits for a change of any Var that any of fs has read.
+// OrElse calls the functions fs in order, each as Nested does, until a function does not return Retry. OrElse returns the
+// error of that function. If all functions return Retry, OrElse returns Retry. The transaction then waits for a change of
+// any Var that any of the functions has read.
 func OrElse(tx *Tx, fs ...func(tx *Tx) error) error {
 	for _, f := range fs {
 		if err := Nested(tx, f); !isRetry(err) {
@@ -276,10 +281,10 @@ func OrElse(tx *Tx, fs ...func(tx *Tx) error) error {
 	return Retry
 }
 
-// AfterCommit registers f for the time after the commit of tx. The task that runs the transaction then calls f once,
-// under no lock, and after the functions that were registered before, even if a function before it has panicked or has
-// exited. f may suspend and may run transactions. The functions of a run that is dropped are dropped with it.
-// AfterCommit is the place for effects: to print, to send, to start a task.
+// AfterCommit registers f to be called after tx has committed. The task that runs the transaction calls the registered
+// functions once each, in order, and without holding a lock. It calls all of them, even if one panics or calls
+// runtime.Goexit. f may suspend and may run transactions. If a run is dropped, its functions are not called. Use
+// AfterCommit for effects, such as printing, sending, or starting a task.
 func (tx *Tx) AfterCommit(f func()) {
 	if tx.now == over {
 		tx.check()

@@ -10,36 +10,36 @@ import (
 // A Var is a variable that transactions read and write. The zero Var holds the zero T and is ready to use. A Var must not
 // be copied.
 //
-// A Var publishes values as they are. Data that a value points to is not a part of the Var: change a copy, and Set that.
-//
+// A Var does not copy the data that its value refers to. To change such data, modify a copy and Set the copy.
+type Var[T any] struct {
+	_ noCopy
+	cell
+	box atomicx.Pointer[box[T]] // a nil box means the zero T, of version 0
+}
+
 // -C> is a commit, under the guard; -R> is a Get, under no lock; -W> is a transaction that has returned Retry.
 //
 //	box b, version n   -C> box c, version clock+1    then the clock is published, then the waiters are resumed
 //	version <= now     -R>                           b belongs to the snapshot of the reader
 //	version > now      -R> now = clock               if all boxes that the reader has seen are still current
 //	                   -R> doomed                    otherwise: the run is dropped
-//	watched            -W> watched by one more       if all boxes that it has seen are still current
+//	watched            -W> watched, with a new node  if all boxes that it has seen are still current
 //	watched            -C> not watched               each waiter is unlinked everywhere, and then resumed
 //
-// Invariant: a box whose version is at most the clock was reachable before the clock had that value. So a reader that has
-// loaded the clock once needs only the box to decide whether it belongs to the snapshot.
-// Debt: a commit owes one Resume to each waiter that is linked to a Var that it has written.
-type Var[T any] struct {
-	_ noCopy
-	cell
-	box atomicx.Pointer[box[T]] // a Var without a box holds the zero T, of version 0
-}
+// Invariant: a box is published before the clock reaches its version. So after loading the clock once, a reader
+// needs only the box to decide whether the box belongs to its snapshot.
+// Debt: a commit must resume each waiter that is linked to a Var that the commit has written.
 
-// A cell is the part of a Var that is the same for all T.
+// A cell is the part of a Var that does not depend on T.
 type cell struct {
-	self    atomic.Pointer[cell] // the cell itself once it is in use, so a copy of it is found out
+	self    atomic.Pointer[cell] // the address of this cell once it is in use, to detect copies
 	watched list
 }
 
 func (c *cell) base() *cell { return c }
 
-// A box is one value of a Var. It never changes once it is published, so a reader needs no lock and no second look. A
-// box of a number has no pointer, so the garbage collector does not look into it.
+// A box holds one value of a Var. A published box never changes, so readers need no lock. A box of a number contains no
+// pointers, so the garbage collector does not scan it.
 type box[T any] struct {
 	head
 	value T
@@ -47,14 +47,14 @@ type box[T any] struct {
 
 // A head is the part of a box that the log of reads points to.
 type head struct {
-	version int64 // the value of the clock that publishes it
+	version int64 // the clock value of the commit that publishes the box
 }
 
-// A variable is a *Var, as the logs of a Tx hold it.
+// A variable is a *Var[T] in the logs of a Tx, for any T.
 type variable interface {
 	base() *cell
 	holds(b *head) bool
-	publish(b any, version int64) // a *box[T]; under the guard
+	publish(b any, version int64) // b is a *box[T]; the guard is held
 }
 
 func (v *Var[T]) holds(b *head) bool { return &v.box.Load().head == b }
@@ -73,12 +73,12 @@ func NewVar[T any](x T) *Var[T] {
 	return v
 }
 
-// Get returns what v holds in tx: the value of the last Set of tx, or else the value in the snapshot of tx. All that tx
-// reads is of one moment, also in a run that will be dropped. Get never suspends.
+// Get returns the value of v in tx: the value of the last Set in tx, or else the value in the snapshot of tx. All Gets of a
+// run read the same consistent snapshot, even if the run is dropped later. Get never suspends.
 //
-// If no such moment is left, since others have committed, Get does not return: it unwinds f by a private panic, and f
-// runs again. A recover that swallows this panic, or panics with another value, changes nothing: every later Get panics again,
-// and the run is dropped, with its panic.
+// If commits by other transactions have made the snapshot invalid, Get does not return. Get unwinds f with a private panic,
+// and f runs again. Code that recovers this panic, or replaces it with another, does not save the run: every later Get
+// panics again, and the run is dropped together with its panic.
 //
 // Get panics if tx has ended.
 func (v *Var[T]) Get(tx *Tx) T {
@@ -105,8 +105,8 @@ func (v *Var[T]) Get(tx *Tx) T {
 	return b.value
 }
 
-// Set has v hold x once tx has committed, and in tx from now on. It never suspends. A Set without a Get conflicts with no
-// other transaction. Set panics if tx has ended.
+// Set sets v to x. Later Gets in tx return x, and other transactions see x after tx has committed. Set never suspends. If
+// tx sets v without reading it, other writes to v do not make tx fail. Set panics if tx has ended.
 func (v *Var[T]) Set(tx *Tx, x T) {
 	i := tx.settable(&v.cell)
 	if i >= tx.level {
@@ -117,8 +117,8 @@ func (v *Var[T]) Set(tx *Tx, x T) {
 	tx.write(write{&v.cell, v, &box[T]{value: x}, i + 1})
 }
 
-// Change is Set for a value that may be the same: it reports whether v holds another value in tx, and only then sets it. So a
-// transaction that waits for v is not run again for nothing. Unlike a Set, a Change reads v.
+// Change sets v to x if v holds another value in tx, and reports whether it did. If the value is the same, transactions
+// that wait for v are not woken. Unlike Set, Change reads v.
 func Change[T comparable](tx *Tx, v *Var[T], x T) bool {
 	if v.Get(tx) == x {
 		return false
@@ -127,10 +127,10 @@ func Change[T comparable](tx *Tx, v *Var[T], x T) bool {
 	return true
 }
 
-// Load returns what v holds, outside of any transaction. It never suspends. Two Loads are not of one moment; each is of
-// the moment in which it is called, so a second Load sees no older state than the first.
+// Load returns the value of v outside a transaction. It never suspends. Two Loads do not form a consistent snapshot, but
+// the second Load never sees an older state than the first.
 //
-// Load panics in a transaction: its value would be of another moment than the Gets, and no Retry would wait for a change.
+// Load panics inside a transaction, because its value would not belong to the snapshot, and a Retry would not wait for v.
 func (v *Var[T]) Load() T {
 	if inside.In() {
 		panic("stm: Load in a transaction: Get is what was meant")
@@ -141,13 +141,13 @@ func (v *Var[T]) Load() T {
 		var zero T
 		return zero
 	}
-	if b.version > clock.Load() { // its commit is under way, and other boxes of it are not published yet
+	if b.version > clock.Load() { // the commit is in progress, and its other boxes may be unpublished
 		awaitCommit()
 	}
 	return b.value
 }
 
-// load returns the box of v, nil if v is not known to be in use.
+// load returns the box of v, or nil if v is unused or a copy.
 func (v *Var[T]) load() *box[T] {
 	if b := v.box.Load(); v.self.Load() == &v.cell {
 		return b
@@ -155,16 +155,16 @@ func (v *Var[T]) load() *box[T] {
 	return nil
 }
 
-// first makes the box of the zero T.
+// first stores a box with the zero T in an unused v, and returns the box of v. It panics if v is a copy.
 func (v *Var[T]) first() *box[T] {
 	v.use()
 	v.box.CompareAndSwap(nil, new(box[T]))
 	return v.box.Load()
 }
 
-// use panics if c is in a copy of a Var.
+// use marks c as in use. It panics if c is part of a copied Var.
 func (c *cell) use() {
-	if c.self.Load() != c && !c.self.CompareAndSwap(nil, c) && c.self.Load() != c { // go vet does not object to *NewVar(x)
+	if c.self.Load() != c && !c.self.CompareAndSwap(nil, c) && c.self.Load() != c { // go vet does not report a copy such as *NewVar(x)
 		panic("stm: Var copied")
 	}
 }

@@ -8,10 +8,11 @@ import (
 	"github.com/braidgo/braid/suspend"
 )
 
-// wait suspends the caller until something that tx has read has changed, which may be at once.
+// wait suspends the caller until a Var that tx has read has changed. If such a change has happened already, wait returns at
+// once.
 //
-// No wake-up is lost: a commit changes a Var under the guard, and under the same guard the waiter looks whether anything has
-// changed and links itself.
+// No wake-up is lost, because the waiter checks for changes and links its nodes in one critical section of the guard, under
+// which every commit happens.
 func (tx *Tx) wait(ctx context.Context) error {
 	tx.requireReads()
 	tx.stepDown()
@@ -26,7 +27,7 @@ func (tx *Tx) requireReads() {
 	}
 }
 
-// dropWrites makes room for the nodes, and keeps nothing that a transaction which waits will not need.
+// dropWrites drops the writes and hooks of tx before it waits, and allocates the space for its nodes.
 func (tx *Tx) dropWrites() {
 	stats.waits.Add(1)
 	tx.truncate(0)
@@ -34,7 +35,7 @@ func (tx *Tx) dropWrites() {
 	tx.nodes = slices.Grow(tx.nodes[:0], len(tx.reads))
 }
 
-// A change is the Source that is ready once something that tx has read has changed.
+// A change is a Source that is ready when a Var that tx has read has changed.
 type change struct{ tx *Tx }
 
 func (c change) Guard() *suspend.Guard               { return &guard }
@@ -46,14 +47,15 @@ func (c change) Enqueue(r suspend.Resumer[struct{}]) {
 	c.tx.linkLocked(c.tx)
 }
 
-func (tx *Tx) resumeLocked() { tx.resumer.Resume(struct{}{}, nil) } // false: cancelled, and owed nothing
+func (tx *Tx) resumeLocked() { tx.resumer.Resume(struct{}{}, nil) } // the result is false if the wait was cancelled
 
-// linkLocked links tx to each Var that it has read, once, for w to be resumed. There is room for the nodes.
+// linkLocked links tx once to each Var that it has read. The next commit to any of these Vars resumes w. The capacity of
+// tx.nodes must suffice, because a linked node must not move.
 func (tx *Tx) linkLocked(w waiter) {
 	tx.waiter = w
 	for _, b := range tx.reads {
 		l := &b.of.base().watched
-		if last := l.Last(); last != nil && last.Value == tx { // tx is linked here already, by this call
+		if last := l.Last(); last != nil && last.Value == tx { // this call has already linked tx to the Var
 			continue
 		}
 		tx.nodes = append(tx.nodes, node{})
@@ -68,11 +70,12 @@ func (tx *Tx) unlinkLocked() {
 	tx.nodes, tx.waiter = tx.nodes[:0], nil
 }
 
-// wakeLocked resumes the transactions that are linked before a node, and at most that number. Each is unlinked everywhere first. It
-// returns how many more it might have resumed.
+// wakeLocked resumes the transactions in front of the given node, or all if the node is nil. The parameter most limits
+// their number. wakeLocked unlinks each transaction from all its Vars first. It returns most minus the number of resumed
+// transactions.
 func (l *list) wakeLocked(before *dlist.Node[*Tx], most int) int {
 	for n := l.First(); n != before && most > 0; {
-		next := n.Next() // no node of the same transaction, since each is linked to a Var once
+		next := n.Next() // belongs to another transaction, since a list has one node for each
 		if tx := n.Value; tx != nil {
 			w := tx.waiter
 			tx.unlinkLocked()
@@ -84,16 +87,16 @@ func (l *list) wakeLocked(before *dlist.Node[*Tx], most int) int {
 	return most
 }
 
-// markLocked links a mark, a node of tx without a transaction, behind the waiters of a Var that tx has yet to resume.
-// Waiters behind the mark need no Resume, since they have seen what tx has written.
+// markLocked appends a mark to l: a node of tx whose Value is nil. Waiters in front of the mark must still be resumed.
+// Waiters behind the mark need no Resume, because they have seen the writes of tx.
 func (tx *Tx) markLocked(l *list) {
-	tx.nodes = slices.Grow(tx.nodes, len(tx.writes)-len(tx.nodes)) // once: a node that is linked stays where it is
+	tx.nodes = slices.Grow(tx.nodes, len(tx.writes)-len(tx.nodes)) // allocates at most once, since a linked node must not move
 	tx.nodes = append(tx.nodes, node{})
 	l.pushLast(&tx.nodes[len(tx.nodes)-1], nil)
 }
 
-// wakeRest resumes the waiters that a commit has not resumed, in portions: others may commit in between. A commit in
-// between that writes the same Var resumes some of them itself, in their order.
+// wakeRest resumes the remaining waiters in portions, so that other transactions can commit in between. If such a commit
+// writes the same Var, it resumes some of these waiters itself, in order.
 func (tx *Tx) wakeRest() {
 	for i := range tx.nodes {
 		for m, done := &tx.nodes[i], false; !done; {

@@ -1,7 +1,8 @@
-// Package callback makes a scheduler of a loop that you do not own and that can only run a callback: the main thread of a GUI toolkit, a
-// network loop, a JavaScript engine, a worker pool.
+// Package callback turns a foreign event loop into a scheduler. The loop needs only a way to run a callback; examples are
+// the main thread of a GUI toolkit, a network loop, a JavaScript engine and a worker pool.
 //
-// A handler on such a loop must not wait, so it is cut into callbacks. As a task it waits in direct style, and the loop goes on:
+// A handler on such a loop must not block, so it is usually split into callbacks. A task waits in direct style instead,
+// while the loop continues to run:
 //
 //	type toolkit struct{}
 //
@@ -19,18 +20,20 @@
 //
 // # Shutdown
 //
-// Cancel the contexts of the tasks, Close the Loop, and then end the executor: its tasks end where they ran. If the
-// executor ends first and refuses steps with suspend.ErrClosed, the Loop gives it up: the tasks that are left go on
-// goroutines of the Loop, still one step after another, and Close waits for them. An executor that accepts a step and
-// never runs it looks like a busy executor, so use CloseContext with a limit there.
+// To shut down, cancel the contexts of the tasks, close the Loop, and then stop the executor, so that all tasks end on the
+// executor. If the executor stops first and refuses steps with suspend.ErrClosed, the Loop gives up the executor: the
+// remaining tasks run on goroutines of the Loop, still one after another, and Close waits for them. The Loop cannot
+// distinguish a busy executor from an executor that never runs an accepted step. If the executor might never run a step,
+// use CloseContext with a deadline.
 //
-// Coroutines that were made on a locked thread can run on no other. If such an executor ends first, the Loop abandons the
-// tasks that are left and refuses new ones, and Close returns ErrThread.
+// Coroutines that were created on a locked thread cannot run on another thread. If an executor on a locked thread stops
+// before the Loop is closed, the Loop abandons the remaining tasks and refuses new tasks, and Close returns ErrThread.
 //
 // # The executor's own goroutine
 //
-// A task is a coroutine, so it runs on the executor's thread but not on its goroutine. A toolkit that compares the
-// identities of goroutines (Fyne does) refuses it: call such a toolkit by OnExecutor, see docs/gui.md.
+// A task is a coroutine, so it runs on the executor's thread, but not on the executor's goroutine. Some toolkits, such as
+// Fyne, check the identity of the calling goroutine and reject calls from a task. Call such a toolkit through OnExecutor;
+// see docs/gui.md.
 package callback
 
 import (
@@ -44,52 +47,52 @@ import (
 	"github.com/braidgo/braid/suspend"
 )
 
-// Options are the choices that a Loop is made with. The zero value is the default.
+// Options configure a Loop. The zero Options are the defaults.
 type Options struct {
-	// Direct says that the executor obeys the contract of suspend.Executor to the letter: it may be called under any
-	// lock, never blocks, and never runs a callback inline. By default a goroutine calls it, under no lock, so any
-	// executor will do: it may be bounded and block, run callbacks inline, or take its own lock.
+	// Direct declares that the executor fulfils the contract of suspend.Executor exactly: it may be called under any lock,
+	// never blocks, and never runs a callback inline. By default a separate goroutine calls the executor without holding a
+	// lock, so that the executor may block, run callbacks inline, or take its own lock.
 	Direct bool
 
-	// OnPanic is called in a task that has panicked, or a callback, with the value and the stack. The task ends then,
-	// and nothing else. By default the process ends, as it does when a goroutine panics. In a callback it must not
+	// OnPanic is called in a task or callback that has panicked, with the value and the stack of the panic. Only this task
+	// or callback ends. If OnPanic is nil, the panic ends the process, as in a goroutine. In a callback OnPanic must not
 	// suspend.
 	OnPanic func(value any, stack []byte)
 
-	// StallAfter is how long a task may run without suspending or yielding. Then its stack is reported to OnStall, at most a
-	// fortieth later, and again whenever the time has doubled. So are tasks that wait natively one after another, if together
-	// they keep a runnable task waiting for as long. A nil OnStall writes to standard error. 0 means a second; negative: never.
-	// In a testing/synctest bubble nothing is reported, and among more than 16,000 goroutines later: a report stops the process, for 15 µs
-	// each.
+	// StallAfter is the time for which a task may run without suspending or yielding. After this time the task's stack is
+	// reported to OnStall, at most a fortieth of StallAfter late, and again whenever the time has doubled. Tasks that wait
+	// natively one after another are also reported if together they keep a runnable task waiting for StallAfter. A nil
+	// OnStall writes to standard error. 0 means one second, and a negative value disables the reports. In a
+	// testing/synctest bubble there are no reports. With more than 16,000 goroutines reports are delayed, because a report
+	// stops the process for 15 µs per goroutine.
 	StallAfter time.Duration
 	OnStall    func(report []byte)
 }
 
-// A Loop runs tasks and callbacks, in the order in which they become runnable, on an executor of others. The executor
-// runs single steps, so that the loop that it belongs to can do its own work between two steps. It is asked once for
-// each time that there is something to do after there was nothing. A Loop is made by New.
+// A Loop runs tasks and callbacks on a foreign executor, in the order in which they become runnable. The Loop submits
+// single steps, so that the executor's own loop can do other work between two steps.
 //
-// The executor may run the steps on any goroutine, as long as each happens after the step before has been submitted. If
-// it is a thread that is locked (a GUI's main thread, say), it has to be the same one for all.
+// The executor may run the steps on any goroutines, provided that the submission of each step happens before its run. If it
+// runs them on a locked thread, such as a GUI's main thread, all steps must run on the same thread.
 type Loop struct {
 	exec   suspend.Executor
 	direct bool
 	core   *runner.Runner
 	stalls *coro.Stalls
 	start  func(f func()) // starts a goroutine
-	run    func()         // one step
+	run    func()         // runs one step
 	gone   promise.Promise[struct{}]
 
-	// See steps.go.
+	// The comment in steps.go explains these fields.
 	asked   atomicx.Bool
 	givenUp atomicx.Bool
 	closed  atomicx.Bool
-	looked  bool // says that locked is set; the step that runs owns both
-	locked  bool // the goroutine is locked to its thread
+	looked  bool // reports whether the field locked is set; only the running step uses both
+	locked  bool // the goroutine of the steps is locked to its thread
 }
 
-// New returns a Loop on exec. If exec refuses a step with an error that is suspend.ErrClosed, it refuses for good.
-// After any other error, such as a full queue's, the Loop tries again, less and less often.
+// New returns a Loop on exec. If exec refuses a step with an error that wraps suspend.ErrClosed, the Loop gives up exec.
+// After any other error, such as a full queue, the Loop retries at growing intervals.
 func New(exec suspend.Executor, o Options) *Loop {
 	if exec == nil {
 		panic("callback: nil executor")
@@ -98,40 +101,40 @@ func New(exec suspend.Executor, o Options) *Loop {
 	l.run = l.runNext
 	l.core = runner.New(l, l.wake, o.OnPanic)
 	l.core.Watch(l.stalls)
-	l.core.Sleep() // returns when there is something to do
+	l.core.Sleep() // the first Go or Execute will call wake
 	return l
 }
 
-// Go runs f as a task. After Close it returns suspend.ErrClosed and f never runs.
+// Go runs f as a task. After Close, Go returns suspend.ErrClosed and f never runs.
 func (l *Loop) Go(f func()) error { return l.core.Go(f) }
 
-// Execute runs f as a callback; f must not suspend, suspend.Suspend panics in it. After Close it returns
-// suspend.ErrClosed and f never runs. Use the Loop, and not its executor, as the Executor of suspend.Then: the Loop
-// calls its executor under no lock.
+// Execute runs f as a callback. f must not suspend; suspend.Suspend panics if it does. After Close, Execute returns
+// suspend.ErrClosed and f never runs. Pass the Loop to suspend.Then instead of its executor, because the Loop calls its
+// executor without holding a lock.
 func (l *Loop) Execute(f func()) error { return l.core.Execute(f) }
 
-// Hold keeps Close from returning until release is called, see suspend.Holder.
+// Hold keeps Close from returning until release is called; see suspend.Holder.
 func (l *Loop) Hold() (release func(), err error) { return l.core.Hold() }
 
 // Stats returns the statistics of the Loop.
 func (l *Loop) Stats() suspend.Stats { return l.core.Stats() }
 
-// Close refuses new work from now on, and returns once every task and callback has ended; it suspends only its caller.
-// If the executor has ended, see the package comment, the error is nil, or ErrThread. It panics in a task or callback of
-// the Loop itself. On the executor's own thread it would wait for itself.
+// Close makes the Loop refuse new work, and suspends its caller until every task and callback has ended. The error is nil,
+// or ErrThread if the executor stopped first; see the package comment. Close panics in a task or callback of the Loop
+// itself. It must not be called on the executor's own thread, because it would wait for itself.
 func (l *Loop) Close() error { return l.CloseContext(context.Background()) }
 
-// CloseContext is Close for an executor that may have ended without a word. If ctx is done before all has ended, or
-// already, the executor is given up, and CloseContext returns the cancellation error. Tasks may still be ending then;
-// a further Close waits for them. The executor may be asked for one step more, which does nothing.
+// CloseContext is Close for an executor that may have stopped silently. If ctx ends before all tasks and callbacks have
+// ended, the Loop gives up the executor, and CloseContext returns the cancellation error. Tasks may still be ending then; a
+// further Close waits for them. The executor may receive another step, which does nothing.
 func (l *Loop) CloseContext(ctx context.Context) error {
 	if suspend.Within(l) {
 		panic("callback: Close called from a task of the loop")
 	}
-	suspend.Self() // panics in a callback, before anything is closed
+	suspend.Self() // Self panics in a callback, before the Loop is closed
 	l.closed.Store(true)
 	if l.core.Close() && l.core.Rouse() {
-		l.wake() // the last step needs it
+		l.wake() // requests the last step
 	}
 	_, err := l.gone.Await(ctx)
 	if err != nil && err != ErrThread {

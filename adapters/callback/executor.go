@@ -7,19 +7,19 @@ import (
 	"github.com/braidgo/braid/suspend"
 )
 
-// OnExecutor runs f on the executor's own goroutine, as a callback that is none of the Loop's: for a toolkit that looks
-// at the identity of the calling goroutine. It suspends the caller. f must not suspend. The caller may be a task of any
-// scheduler, or a goroutine, but not the executor's.
+// OnExecutor runs f as a callback directly on the executor's own goroutine, for toolkits that check the identity of the
+// calling goroutine. It suspends the caller until f has returned. f must not suspend. The caller may be a task of any
+// scheduler, or a goroutine, but not the executor's goroutine.
 //
-// If the executor refuses f, OnExecutor returns that error, and f never runs. If ctx is done before f has begun, or
-// already, it returns the cancellation error, and f never runs; once begun, f is waited for. A panic of f is raised in
-// the caller with the same value. A runtime.Goexit in f ends both.
+// If the executor refuses f, OnExecutor returns the executor's error, and f never runs. If ctx ends before f has begun,
+// OnExecutor returns the cancellation error, and f never runs. After f has begun, OnExecutor waits for it. If f panics,
+// OnExecutor panics with the same value. If f calls runtime.Goexit, the caller exits, too.
 func (l *Loop) OnExecutor(ctx context.Context, f func()) error {
 	if f == nil {
 		panic("callback: nil function")
 	}
 	if suspend.Forbidden() {
-		suspend.Self() // panics
+		suspend.Self() // Self panics here
 	}
 	if err := suspend.Err(ctx); err != nil {
 		return err
@@ -28,11 +28,11 @@ func (l *Loop) OnExecutor(ctx context.Context, f func()) error {
 	if l.direct {
 		c.post(l.exec)
 	} else {
-		l.start(func() { c.post(l.exec) }) // it may block, or take a lock
+		l.start(func() { c.post(l.exec) }) // Execute may block, or take a lock
 	}
 	settled := false
 	defer func() {
-		if !settled { // ctx has panicked
+		if !settled { // a method of ctx has panicked
 			c.giveUpOrWait(nil)
 		}
 	}()
@@ -45,7 +45,8 @@ func (l *Loop) OnExecutor(ctx context.Context, f func()) error {
 	return c.err
 }
 
-// giveUpOrWait is the end of a wait that was cancelled: f never runs, or else it is waited for.
+// giveUpOrWait handles a cancelled wait. It abandons f and returns true if f has not begun; otherwise it waits until f has
+// ended.
 func (c *call) giveUpOrWait(err error) (abandoned bool) {
 	if c.abandon(err) {
 		return true
@@ -54,11 +55,11 @@ func (c *call) giveUpOrWait(err error) (abandoned bool) {
 	return false
 }
 
-// A call is one f on its way through the executor. It is the suspend.Source of its end.
+// A call is a function f that is submitted to the executor. It is a suspend.Source that is ready when the call is over.
 //
 //	waiting -executor> begun -executor> over
-//	waiting -caller>   over: f never runs
-//	waiting -executor> over: f was refused
+//	waiting -caller>   over: f was abandoned and never runs
+//	waiting -executor> over: the executor refused f
 type call struct {
 	f func()
 
@@ -91,7 +92,7 @@ func (c *call) run() {
 	}
 }
 
-// abandon reports whether f had not begun, and never will.
+// abandon ends the call with err and returns true, unless f has begun or the call is over.
 func (c *call) abandon(err error) bool {
 	c.guard.Lock()
 	defer c.guard.Unlock()

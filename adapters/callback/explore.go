@@ -7,10 +7,10 @@ import (
 	"github.com/braidgo/braid/suspend"
 )
 
-// An Exploring is a Loop for the model checker: its steps run without coroutines.
+// An Exploring is a Loop for the model checker. Its steps run without coroutines.
 type Exploring struct{ *Loop }
 
-// NewExploring returns an Exploring that requests steps by post, and runs them by Step.
+// NewExploring returns an Exploring that calls post to request a step. Step runs the requested step.
 func NewExploring(post func()) Exploring {
 	l := &Loop{exec: posting(post), direct: true, start: func(f func()) { _ = suspend.Here().Go(f) }}
 	l.core = runner.New(suspend.Goroutines, l.wake, nil)
@@ -26,7 +26,7 @@ type posting func()
 
 func (p posting) Execute(func()) error { p(); return nil }
 
-// Step is one step, if it was asked for.
+// Step runs one step, if a step was requested.
 func (x Exploring) Step() {
 	if x.claim() {
 		x.run()

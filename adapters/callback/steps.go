@@ -9,18 +9,18 @@ import (
 	"github.com/braidgo/braid/suspend"
 )
 
-// ErrThread is the error of a Close that has abandoned tasks: they belong to a locked thread whose executor has ended. Close the Loop
-// before its executor ends.
+// ErrThread is returned by Close if the Loop has abandoned tasks, because they belong to a locked thread whose executor has
+// stopped. Close the Loop before its executor stops.
 var ErrThread = errors.New("callback: tasks are left that belong to the thread of an executor that has ended")
 
-// The end of a sleep, or the step before, requests one step. The executor runs it. If the executor is given up, a
-// goroutine does. Each first claims asked, so a step that an executor still runs, after it was given up, is either the
-// requested step or nothing.
+// The end of a sleep, or the previous step, requests one step by setting asked. The executor runs the step, or a goroutine
+// does if the Loop has given up the executor. Both must first claim asked, so that a late step of the executor either is
+// the requested step or does nothing.
 //
-// Order: wake stores asked and then loads givenUp, giveUp stores givenUp and then loads asked. So one of the two starts
-// the goroutine.
+// The order of accesses matters: wake stores asked and then loads givenUp, but giveUp stores givenUp and then loads asked.
+// Therefore at least one of the two starts the goroutine.
 
-// wake obeys Unpark's contract.
+// wake requests a step. It obeys the contract of Unpark.
 func (l *Loop) wake() {
 	l.asked.Store(true)
 	switch {
@@ -39,7 +39,8 @@ func (l *Loop) handOver() {
 	}
 }
 
-// insist hands over a step that was refused with err.
+// insist submits a step again after the executor has refused it with err. It stops when the executor accepts the step, or
+// when the Loop gives up the executor.
 func (l *Loop) insist(err error) {
 	const longest = time.Second
 	for pause := time.Millisecond; err != nil; pause = min(2*pause, longest) {
@@ -55,7 +56,7 @@ func (l *Loop) insist(err error) {
 	}
 }
 
-// giveUp makes goroutines run the steps that are left.
+// giveUp gives up the executor, so that goroutines run the remaining steps.
 func (l *Loop) giveUp() {
 	l.givenUp.Store(true)
 	if l.asked.Load() {
@@ -65,8 +66,9 @@ func (l *Loop) giveUp() {
 
 func (l *Loop) claim() bool { return l.asked.CompareAndSwap(true, false) }
 
-// step runs on the executor. Once the executor is given up, goroutines may have made coroutines, which cannot run on a
-// locked thread. So it passes the step on to a goroutine, unless the coroutines belong to its own locked thread.
+// step is called by the executor and runs the requested step. If the Loop has given up the executor, step requests a
+// goroutine instead, because goroutines may have created coroutines that cannot run on a locked thread. If the coroutines
+// belong to the executor's own locked thread, step runs the step nevertheless.
 func (l *Loop) step() {
 	if !l.claim() {
 		return
@@ -81,7 +83,7 @@ func (l *Loop) step() {
 	l.run()
 }
 
-// ownStep runs on a goroutine.
+// ownStep runs the requested step on a goroutine of the Loop.
 func (l *Loop) ownStep() {
 	if !l.claim() {
 		return
@@ -90,13 +92,13 @@ func (l *Loop) ownStep() {
 		l.abandon()
 		return
 	}
-	l.looked = true // a coroutine that is made from here on belongs to no thread
+	l.looked = true // new coroutines will belong to no thread
 	l.run()
 }
 
-// abandon ends a Loop whose thread has ended. Idle coroutines stay: they can stop on their thread only.
+// abandon ends a Loop whose thread has ended. Idle coroutines are not stopped, because they can stop only on their thread.
 func (l *Loop) abandon() {
-	l.core.Close() // a task that came later would never run
+	l.core.Close() // a later task would never run
 	l.stalls.Stop()
 	if l.core.Done() {
 		l.gone.Fill(struct{}{})
@@ -113,7 +115,7 @@ func (l *Loop) runNext() {
 	l.after()
 }
 
-// after comes after a step: it ends the Loop, requests another step, or sleeps.
+// after is called at the end of each step. It ends the Loop, requests another step, or puts the Loop to sleep.
 func (l *Loop) after() {
 	if l.core.Done() && l.core.Empty() {
 		l.core.Release()
@@ -122,7 +124,8 @@ func (l *Loop) after() {
 		return
 	}
 	if l.core.Empty() && l.core.Sleep() {
-		// If it was closed since, the last step is still to come, but another goroutine may have requested it.
+		// If the Loop was closed in the meantime, the last step must still run, but another goroutine may have requested
+		// it.
 		if !l.core.Done() || !l.core.Rouse() {
 			return
 		}
@@ -130,7 +133,7 @@ func (l *Loop) after() {
 	l.wake()
 }
 
-// lockedToThread reports whether the calling goroutine is.
+// lockedToThread reports whether the calling goroutine is locked to its thread.
 func lockedToThread() bool {
 	var buf [128]byte
 	head, _, _ := bytes.Cut(buf[:runtime.Stack(buf[:], false)], []byte{'\n'})

@@ -4,26 +4,27 @@ package fifo
 
 import "github.com/braidgo/braid/adapters/internal/runner"
 
-// This file is for the model checker, which is outside adapters: the parts of a scheduler that other goroutines touch.
+// This file exports internals of a scheduler to the model checker, which is outside adapters and cannot import package
+// runner.
 type (
-	// An Item is a unit that is sent.
+	// An Item is a task or a callback to run.
 	Item = runner.Item
-	// A Posting is a Runner without coroutines.
+	// A Posting is a scheduler without coroutines, whose tasks park again after each run.
 	Posting = runner.Posting
-	// A Leased is a Runner that is taken from its tasks.
+	// A Leased is a leased Runner for the model checker.
 	Leased = runner.Leased
-	// An Emulated is a coroutine of a Leased.
+	// An Emulated is an emulated coroutine of a Leased.
 	Emulated = runner.Emulated
 )
 
-// NewLeased returns a Leased with this number of coroutines, all idle.
+// NewLeased returns a Leased with the given number of idle coroutines.
 func NewLeased(coroutines int, careful bool) *Leased { return runner.NewLeased(coroutines, careful) }
 
-// NewPosting returns a Posting with this number of tasks, all parked.
+// NewPosting returns a Posting with the given number of parked tasks.
 func NewPosting(tasks int) *Posting { return runner.NewPosting(tasks) }
 
-// An Inbox is where a Runner is sent what others wake.
+// An Inbox holds the Items that other goroutines send to a Runner.
 type Inbox struct{ runner.Inbox }
 
-// Push reports whether the caller has to wake the Runner.
+// Push adds an Item to the Inbox, and reports whether the caller must wake the Runner.
 func (in *Inbox) Push(it *Item) bool { wake, _ := in.Inbox.Push(it); return wake }

@@ -1,5 +1,5 @@
-// Package fifo is a scheduler that runs tasks one after another, on the goroutine that calls Run, in the order in which
-// they become runnable.
+// Package fifo provides a scheduler that runs tasks one after another, on the goroutine that calls Run, in the order in
+// which they become runnable.
 //
 //	err := fifo.Run(ctx, func(ctx context.Context) error {
 //		answer := promise.Go(ctx, suspend.Here(), ask) // a second task
@@ -7,17 +7,18 @@
 //		...
 //	})
 //
-// Given the same wake-ups it does the same: it preempts no task, and the first runnable task runs first. So it suits
-// tests, batches that go out when no task can run (OnIdle), and a separate thread of control. It uses one processor.
+// The scheduler is deterministic, given the same wake-ups, because it preempts no task and always runs the first runnable
+// task. Use it for tests, for batches that are sent when no task can run (OnIdle), or for a separate thread of control. It
+// uses one processor.
 //
-// A task whose operations never have to wait is not preempted either: it keeps other tasks from running, unless it
-// calls suspend.Yield. StallAfter reports it.
+// A task whose operations never wait keeps other tasks from running, unless it calls suspend.Yield. StallAfter reports such
+// a task.
 //
-// A task that suspends lets the next one run. When none is runnable, Run parks its caller until a wake-up comes from elsewhere. In a task
-// of another scheduler it parks only that task, so schedulers nest.
+// When a task suspends, the next runnable task runs. When no task is runnable, Run parks its caller until another goroutine
+// wakes a task. If the caller is a task of another scheduler, only this task is parked, so schedulers can be nested.
 //
-// Use adapters/random for tests that must not depend on the order, and adapters/workstealing for several processors. examples/scheduler
-// is a scheduler of this kind to read.
+// Use adapters/random for tests that must not depend on the order, and adapters/workstealing for several processors. For
+// the source code of a small scheduler of this kind, see examples/scheduler.
 package fifo
 
 import (
@@ -29,40 +30,42 @@ import (
 	"github.com/braidgo/braid/suspend"
 )
 
-// Options are the choices that a Scheduler is made with. The zero value is the default.
+// Options configure a Scheduler. The zero Options are the defaults.
 type Options struct {
-	// Seed determines the choices of Select, Choose and Then on this scheduler. By default all programs have the same seed, so two
-	// runs choose the same.
+	// Seed determines the random choices of Select, Choose and Then on this scheduler. The default is the same seed for all
+	// programs, so that two runs make the same choices.
 	Seed uint64
 
-	// OnPanic is called in a task that has panicked, or a callback, with the value and the stack. The task ends then, and nothing
-	// else. By default the process ends, as it does when a goroutine panics. In a callback it must not suspend.
+	// OnPanic is called in a task or callback that has panicked, with the value and the stack of the panic. Only this task
+	// or callback ends. If OnPanic is nil, the panic ends the process, as in a goroutine. In a callback OnPanic must not
+	// suspend.
 	OnPanic func(value any, stack []byte)
 
-	// StallAfter is how long a task may run without suspending or yielding. Then its stack is reported to OnStall, at most a
-	// fortieth later, and again whenever the time has doubled. So are tasks that wait natively one after another, if together
-	// they keep a runnable task waiting for as long. A nil OnStall writes to standard error. 0 means a second; negative: never.
-	// In a testing/synctest bubble nothing is reported, and among more than 16,000 goroutines later: a report stops the process, for 15 µs
-	// each.
+	// StallAfter is the time for which a task may run without suspending or yielding. After this time the task's stack is
+	// reported to OnStall, at most a fortieth of StallAfter late, and again whenever the time has doubled. Tasks that wait
+	// natively one after another are also reported if together they keep a runnable task waiting for StallAfter. A nil
+	// OnStall writes to standard error. 0 means one second, and a negative value disables the reports. In a
+	// testing/synctest bubble there are no reports. With more than 16,000 goroutines reports are delayed, because a report
+	// stops the process for 15 µs per goroutine.
 	StallAfter time.Duration
 	OnStall    func(report []byte)
 
-	// OnIdle, if not nil, is called each time that tasks are left and none of them is runnable, as the OnIdle of the
-	// Scheduler is called once.
+	// OnIdle, if not nil, is called on the goroutine of Run whenever tasks are left but none of them is runnable. The
+	// method Scheduler.OnIdle registers a function for a single call.
 	OnIdle func()
 
-	// LockOSThread keeps Run, and so all tasks, on one thread, which Run locks. Such a Run can not be nested.
+	// LockOSThread makes Run lock its thread, so that all tasks run on this thread. Such a Run cannot be nested.
 	LockOSThread bool
 }
 
-// A Scheduler runs tasks during one Run. It is made by New.
+// A Scheduler runs tasks during a single Run.
 type Scheduler struct {
 	opts Options
 	core runner.Driven
 	rand seeded.Source
 }
 
-// New returns a Scheduler on which nothing runs yet. Tasks and callbacks that are submitted before Run wait for it.
+// New returns a Scheduler that does not run yet. Tasks and callbacks that are submitted before Run begin during Run.
 func New(o Options) *Scheduler {
 	s := &Scheduler{opts: o}
 	s.rand.Seed(o.Seed)
@@ -70,17 +73,17 @@ func New(o Options) *Scheduler {
 	return s
 }
 
-// Run is New with the default Options, and Run.
+// Run calls Scheduler.Run on a new Scheduler with the default Options.
 func Run(ctx context.Context, main func(ctx context.Context) error) error {
 	return New(Options{}).Run(ctx, main)
 }
 
-// Run runs main as the first task, with ctx. While tasks are left it runs them on the calling goroutine, or parks its
-// caller. It returns the result of main when every task has ended, including tasks that were started from elsewhere.
-// ctx is passed to main only: a Run cannot be cancelled, its tasks can.
+// Run calls main with ctx in the first task. It runs all tasks on the calling goroutine, and parks its caller while no task
+// is runnable. It returns the result of main after every task has ended, including tasks that other goroutines have
+// started. ctx is passed only to main; a Run cannot be cancelled, but its tasks can.
 //
-// If ctx is done already, Run returns the cancellation error and does nothing. Only one Run is possible: a second returns
-// suspend.ErrClosed. If main ends by runtime.Goexit (a failing require), so does Run, when every other task has ended.
+// If ctx has already ended, Run returns the cancellation error and does nothing. A second Run returns suspend.ErrClosed. If
+// main calls runtime.Goexit, for example in a failing require, Run does the same after every other task has ended.
 func (s *Scheduler) Run(ctx context.Context, main func(ctx context.Context) error) error {
 	return s.core.Drive(ctx, runner.Drive{
 		Name:         "fifo",
@@ -90,19 +93,18 @@ func (s *Scheduler) Run(ctx context.Context, main func(ctx context.Context) erro
 	}, main)
 }
 
-// Go runs f as a task, after everything that is runnable now. It may be called from any goroutine, before Run and during it. When Run
-// has returned, or is about to, Go returns suspend.ErrClosed and f never runs.
+// Go runs f as a task, after all tasks and callbacks that are runnable now. It may be called from any goroutine, before and
+// during Run. When Run has returned or is about to return, Go returns suspend.ErrClosed and f never runs.
 func (s *Scheduler) Go(f func()) error { return s.core.Go(f) }
 
-// Execute runs f as a callback, in the same order as tasks, and Run waits for it as for a task. f must not suspend: suspend.Suspend
-// panics in it. When Run has returned, or is about to, Execute returns suspend.ErrClosed and f never runs.
+// Execute runs f as a callback, in order with the tasks. Run also waits for callbacks. f must not suspend; suspend.Suspend
+// panics if it does. When Run has returned or is about to return, Execute returns suspend.ErrClosed and f never runs.
 func (s *Scheduler) Execute(f func()) error { return s.core.Execute(f) }
 
-// OnIdle registers f to be called once, the next time that tasks are left and none of them is runnable, before Run
-// parks its caller. f runs on the goroutine of Run and not in a task: if it suspends, it suspends the Run. Several
-// functions are called in order, and each only if no task has become runnable in the meantime. When every task has
-// ended, the rest is not called. A layer that collects requests dispatches them here, as no task is left to add another
-// one.
+// OnIdle registers f to be called once, the next time tasks are left but none of them is runnable, before Run parks its
+// caller. f runs on the goroutine of Run, not in a task, so if f suspends, it suspends Run. Several functions are called in
+// order, each only if no task has become runnable in the meantime. When every task has ended, the remaining functions are
+// not called. A package that collects requests can send them in f, because no task can add another request at that time.
 func (s *Scheduler) OnIdle(f func()) {
 	if f == nil {
 		panic("fifo: nil function")
@@ -110,10 +112,10 @@ func (s *Scheduler) OnIdle(f func()) {
 	s.core.OnIdle(f)
 }
 
-// Uint64 is the random source of the tasks, see Options.Seed and suspend.Rand.
+// Uint64 returns a random number for the tasks of s; see Options.Seed and suspend.Rand.
 func (s *Scheduler) Uint64() uint64 { return s.rand.Uint64() }
 
-// Hold keeps Run from returning until release is called, see suspend.Holder.
+// Hold keeps Run from returning until release is called; see suspend.Holder.
 func (s *Scheduler) Hold() (release func(), err error) { return s.core.Hold() }
 
 // Stats returns the statistics of the scheduler.

@@ -1,19 +1,19 @@
-// Package limited is a scheduler whose tasks are goroutines, of which at most n run. A task that suspends lets another
-// one run, so a thousand may wait while ten compute.
+// Package limited provides a scheduler whose tasks are goroutines, of which at most n run in parallel. When a task
+// suspends, another task runs, so a thousand tasks may wait while ten compute.
 //
 //	s := limited.New(10, limited.Options{})
 //	defer s.Close()
 //	for _, job := range jobs {
-//		_ = s.Go(func() { work(ctx, job) }) // waits for locks, promises and channels of Braid do not count
+//		_ = s.Go(func() { work(ctx, job) }) // a task that waits in Braid does not count
 //	}
 //
-// The goroutines are new, or belong to a pool that is there already (Options.Submit). A task that blocks natively keeps
-// its place among the n; suspend.Blocking gives up the place while its function runs.
+// Each task runs on a new goroutine, or on a goroutine of an existing pool (Options.Submit). A task that blocks natively
+// keeps its place among the n; suspend.Blocking gives up the place while its function runs.
 //
-// There is no StallAfter. On the other schedulers a native wait holds up tasks that could run, and is a mistake. Here it may be the job of the
-// task, as in any pool of goroutines, and a report would be wrong as often as right.
+// There is no option StallAfter. On other schedulers a native wait is a mistake, because it delays tasks that could run.
+// Here a native wait may be intended, as in any pool of goroutines, so that many reports would be false.
 //
-// scope.Limit also counts suspended tasks, and needs no scheduler. For computation that divides use
+// scope.Limit also counts suspended tasks, and needs no special scheduler. For divide-and-conquer computations use
 // adapters/workstealing.
 package limited
 
@@ -28,17 +28,17 @@ import (
 	"github.com/braidgo/braid/suspend"
 )
 
-// Options are the choices that a Scheduler is made with. The zero value is the default.
+// Options configure a Scheduler. The zero Options are the defaults.
 type Options struct {
-	// Submit starts f on a goroutine of a pool. It must neither block nor run f before it returns: for a pool that may
-	// do so, call it from a new goroutine. Where the pool refuses f, start a goroutine: an f that does not run keeps its
-	// place among the n, and Close waits for it. A suspended task keeps its goroutine, so a pool of fewer goroutines than
-	// there are suspended tasks comes to a halt. By default each task has a new goroutine.
+	// Submit starts f on a goroutine of a pool. It must neither block nor run f before it returns; if the pool may do so,
+	// Submit must call the pool on a new goroutine. If the pool refuses f, Submit must start a goroutine; otherwise f keeps
+	// its place among the n, and Close waits for it. A suspended task keeps its goroutine, so a pool stops making progress
+	// when suspended tasks occupy all its goroutines. If Submit is nil, each task runs on a new goroutine.
 	Submit func(f func())
 
-	// OnPanic is called in a task or a callback that has panicked, with the value and the stack. The task ends then, and
-	// nothing else. By default the panic goes on to the pool of Submit, or ends the process. In a callback OnPanic must
-	// not suspend.
+	// OnPanic is called in a task or callback that has panicked, with the value and the stack of the panic. Only this task
+	// or callback ends. If OnPanic is nil, the panic propagates to the pool of Submit, or ends the process. In a callback
+	// OnPanic must not suspend.
 	OnPanic func(value any, stack []byte)
 }
 
@@ -47,20 +47,20 @@ type Options struct {
 type Scheduler struct {
 	n    int
 	opts Options
-	gone promise.Promise[struct{}] // closed, and everything has ended
+	gone promise.Promise[struct{}] // filled when the Scheduler is closed and all work has ended
 
 	// Invariant: running is n, or queue is empty.
-	// Debt: a goroutine that takes an item off the queue runs it.
-	mu        atomicx.Mutex // a leaf
+	// Debt: a goroutine that takes an item off the queue must run the item.
+	mu        atomicx.Mutex // no other lock is taken under mu
 	queue     []item        // runnable, in order
 	running   int
-	live      int // accepted and not ended
-	suspended int // tasks that are suspended, or queued to go on
+	live      int // tasks, callbacks and holds that have not ended
+	suspended int // holds, and tasks that are suspended or queued to continue
 	wakes     uint64
 	closed    bool
 }
 
-// An item is a task to go on, or a function to begin.
+// An item is a task to continue, or a function to start.
 type item struct {
 	t    *task
 	f    func()
@@ -78,11 +78,11 @@ func New(n int, o Options) *Scheduler {
 	return &Scheduler{n: n, opts: o}
 }
 
-// Go runs f as a task when its turn comes. After Close it returns suspend.ErrClosed and f never runs.
+// Go queues f to run as a task. After Close, Go returns suspend.ErrClosed and f never runs.
 func (s *Scheduler) Go(f func()) error { return s.accept(item{f: labels.Inherit(f)}) }
 
-// Execute runs f as a callback, in the same order as tasks: f must not suspend, suspend.Suspend panics in it. After
-// Close it returns suspend.ErrClosed and f never runs.
+// Execute queues f to run as a callback, in order with the tasks. f must not suspend; suspend.Suspend panics if it does.
+// After Close, Execute returns suspend.ErrClosed and f never runs.
 func (s *Scheduler) Execute(f func()) error { return s.accept(item{f: f, call: true}) }
 
 func (s *Scheduler) accept(it item) error {
@@ -100,7 +100,7 @@ func (s *Scheduler) accept(it item) error {
 	return nil
 }
 
-// unlockAndRun runs the first of the queue if there is room for it. s.mu is held.
+// unlockAndRun unlocks s.mu, and runs the first item of the queue if fewer than n tasks run. The caller must hold s.mu.
 func (s *Scheduler) unlockAndRun() {
 	var it item
 	ok := s.running < s.n && len(s.queue) > 0
@@ -122,11 +122,11 @@ func (s *Scheduler) unlockAndRun() {
 	}
 }
 
-// run runs a task or a callback to its end, on the goroutine that it was submitted to.
+// run runs a task or a callback to its end, on the goroutine that Submit has provided.
 func (s *Scheduler) run(it item) {
 	defer s.ended()           // runs even after a Goexit
-	defer labels.Here().Put() // the goroutine may be a pool's
-	labels.Clear()            // a goroutine begins with the labels of its maker
+	defer labels.Here().Put() // the goroutine may belong to a pool
+	labels.Clear()            // a new goroutine has the labels of its creator
 	var t suspend.Task
 	if !it.call {
 		t = &task{Scheduler: s, turn: make(chan struct{}, 1)}
@@ -149,7 +149,7 @@ func (s *Scheduler) ended() {
 	s.unlockAndEnd()
 }
 
-// unlockAndEnd counts one less, and runs the next. s.mu is held.
+// unlockAndEnd decrements live, unlocks s.mu, and runs the next item. The caller must hold s.mu.
 func (s *Scheduler) unlockAndEnd() {
 	s.live--
 	over := s.closed && s.live == 0
@@ -159,7 +159,7 @@ func (s *Scheduler) unlockAndEnd() {
 	}
 }
 
-// Hold keeps Close from returning until release is called, see suspend.Holder.
+// Hold keeps Close from returning until release is called; see suspend.Holder.
 func (s *Scheduler) Hold() (release func(), err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -175,13 +175,13 @@ func (s *Scheduler) Hold() (release func(), err error) {
 	}, nil
 }
 
-// Close refuses new work from now on, and returns when every task and callback has ended. It suspends only its caller,
-// and is not cancelled. It panics in a task of s.
+// Close makes the Scheduler refuse new work, and suspends its caller until every task and callback has ended. This wait
+// cannot be cancelled. Close panics in a task of s.
 func (s *Scheduler) Close() error {
 	if suspend.Within(s) {
 		panic("limited: Close called from a task of the scheduler")
 	}
-	suspend.Self() // panics in a callback, before anything is closed
+	suspend.Self() // Self panics in a callback, before s is closed
 	s.mu.Lock()
 	over := !s.closed && s.live == 0
 	s.closed = true
@@ -200,15 +200,15 @@ func (s *Scheduler) Stats() suspend.Stats {
 	return suspend.Stats{Live: int64(s.live), Running: int64(s.running), Suspended: int64(s.suspended), Wakes: s.wakes}
 }
 
-// A task is a goroutine that may run only when it has a turn. Its state is guarded by the scheduler's mu.
+// A task is a goroutine that may run only while it has a turn. The scheduler's mu protects its state.
 //
-//	running -T> parked   it gives its turn to the next
+//	running -T> parked   the turn passes to the next item
 //	parked  -U> queued   by an Unpark
-//	queued  -S> running  it gets a turn
-//	running -U> woken    the permit: the next Park returns at once
+//	queued  -S> running  the task gets a turn
+//	running -U> woken    the next Park returns at once
 type task struct {
 	*Scheduler
-	turn          chan struct{} // has room for one
+	turn          chan struct{} // has a buffer of one
 	parked, woken bool
 }
 
@@ -241,7 +241,7 @@ func (t *task) Unpark() {
 	t.unlockAndRun()
 }
 
-// Yield lets the other tasks run. Some have a turn and wait for a processor, and the queue waits for a turn.
+// Yield lets other tasks run: tasks that have a turn and wait for a processor, and queued tasks that wait for a turn.
 func (t *task) Yield() {
 	runtime.Gosched()
 	t.mu.Lock()

@@ -1,5 +1,5 @@
-// Package random is a scheduler for tests. It runs tasks one after another, on the goroutine that calls Run, and after
-// every step picks any runnable one.
+// Package random provides a scheduler for tests. It runs tasks one after another, on the goroutine that calls Run, and
+// picks the next runnable task at random.
 //
 //	s := random.New(random.Options{Seed: seed})
 //	err := s.Run(ctx, test)
@@ -7,11 +7,12 @@
 //		t.Fatalf("seed %d: %v", s.Seed(), err)
 //	}
 //
-// It is an adversary: a program that relies on an order fails under some seed. But it is repeatable: the same program
-// with the same seed runs in the same order, as long as all wake-ups come from its own tasks.
+// The scheduler is an adversary: a program that relies on an order of its tasks fails with some seed. But a run is
+// repeatable: the same program with the same seed runs in the same order, provided that all wake-ups come from its own
+// tasks.
 //
-// It is driven like package fifo, and like it parks its caller when nothing is runnable, so it nests. To try all orders of a small
-// program use suspendtest.Explore.
+// As in package fifo, Run parks its caller while no task is runnable, so schedulers can be nested. To try all orders of a
+// small program, use suspendtest.Explore.
 package random
 
 import (
@@ -25,44 +26,46 @@ import (
 	"github.com/braidgo/braid/suspend"
 )
 
-// Options are the choices that a Scheduler is made with. The zero value is the default.
+// Options configure a Scheduler. The zero Options are the defaults.
 type Options struct {
-	// Seed determines the order, and the choices of Select, Choose and Then. Zero means a new random seed, which the method Seed
-	// returns.
+	// Seed determines the order of the tasks and the choices of Select, Choose and Then. Zero means a new random seed,
+	// which the method Seed returns.
 	Seed uint64
 
-	// Preempt says that other tasks may run where an operation begins that could wait, also if it need not: a lock, a receive, a
-	// transaction. Without it a task runs until it waits, and two sections that are not atomic together look as if they were.
+	// Preempt lets other tasks run before any operation that could wait, such as a lock, a receive or a transaction, even
+	// if the operation does not wait. Without Preempt a task runs until it waits, so that a sequence of operations that is
+	// not atomic may appear to be atomic.
 	Preempt bool
 
-	// OnPanic is called in a task that has panicked, or a callback, with the value and the stack. The task ends then, and nothing
-	// else. By default the process ends, as it does when a goroutine panics. In a callback it must not suspend.
+	// OnPanic is called in a task or callback that has panicked, with the value and the stack of the panic. Only this task
+	// or callback ends. If OnPanic is nil, the panic ends the process, as in a goroutine. In a callback OnPanic must not
+	// suspend.
 	OnPanic func(value any, stack []byte)
 
-	// OnIdle, if not nil, is called each time that tasks are left and none of them is runnable, before Run parks its
-	// caller: on the goroutine of Run, not in a task. If it suspends, it suspends the Run.
+	// OnIdle, if not nil, is called whenever tasks are left but none of them is runnable, before Run parks its caller. It
+	// runs on the goroutine of Run, not in a task, so if OnIdle suspends, it suspends Run.
 	OnIdle func()
 
-	// StallAfter is how long a task may run without suspending or yielding. Then its stack is reported to OnStall, and
-	// again whenever the time has doubled. A nil OnStall writes to standard error. 0 means a second; negative: never.
-	// In a testing/synctest bubble nothing is reported, and among more than 16,000 goroutines later: a report stops the process, for 15 µs
-	// each.
+	// StallAfter is the time for which a task may run without suspending or yielding. After this time the task's stack is
+	// reported to OnStall, and again whenever the time has doubled. A nil OnStall writes to standard error. 0 means one
+	// second, and a negative value disables the reports. In a testing/synctest bubble there are no reports. With more than
+	// 16,000 goroutines reports are delayed, because a report stops the process for 15 µs per goroutine.
 	StallAfter time.Duration
 	OnStall    func(report []byte)
 }
 
-// A Scheduler runs tasks during one Run. It is made by New.
+// A Scheduler runs tasks during a single Run.
 type Scheduler struct {
 	opts Options
 	core *runner.Driven
-	draw seeded.Source // tasks draw from it
+	draw seeded.Source // the random source of the tasks
 
-	// The rest belongs to the goroutine of Run.
+	// Only the goroutine of Run uses the fields below.
 	rand     *rand.Rand
 	runnable []*runner.Item
 }
 
-// New returns a Scheduler on which nothing runs yet. Tasks and callbacks that are submitted before Run wait for it.
+// New returns a Scheduler that does not run yet. Tasks and callbacks that are submitted before Run begin during Run.
 func New(o Options) *Scheduler {
 	for o.Seed == 0 {
 		o.Seed = rand.Uint64()
@@ -76,7 +79,7 @@ func New(o Options) *Scheduler {
 	return s
 }
 
-// Run is New with the default Options, and Run.
+// Run calls Scheduler.Run on a new Scheduler with the default Options.
 func Run(ctx context.Context, main func(ctx context.Context) error) error {
 	return New(Options{}).Run(ctx, main)
 }
@@ -84,12 +87,12 @@ func Run(ctx context.Context, main func(ctx context.Context) error) error {
 // Seed returns the seed that repeats the order of s.
 func (s *Scheduler) Seed() uint64 { return s.opts.Seed }
 
-// Run runs main as a task, with ctx. While tasks are left it runs them on the calling goroutine, or parks its caller.
-// It returns the result of main when every task has ended, including tasks that were started from elsewhere. ctx is
-// passed to main only: a Run cannot be cancelled, its tasks can.
+// Run calls main with ctx in a task. It runs all tasks on the calling goroutine, and parks its caller while no task is
+// runnable. It returns the result of main after every task has ended, including tasks that other goroutines have started.
+// ctx is passed only to main; a Run cannot be cancelled, but its tasks can.
 //
-// If ctx is done already, Run returns the cancellation error and does nothing. Only one Run is possible: a second returns
-// suspend.ErrClosed. If main ends by runtime.Goexit (a failing require), so does Run, when every other task has ended.
+// If ctx has already ended, Run returns the cancellation error and does nothing. A second Run returns suspend.ErrClosed. If
+// main calls runtime.Goexit, for example in a failing require, Run does the same after every other task has ended.
 func (s *Scheduler) Run(ctx context.Context, main func(ctx context.Context) error) error {
 	if s.opts.Preempt {
 		defer preempt.Begin()()
@@ -97,7 +100,7 @@ func (s *Scheduler) Run(ctx context.Context, main func(ctx context.Context) erro
 	return s.core.Drive(ctx, runner.Drive{Name: "random", StallAfter: s.opts.StallAfter, OnStall: s.opts.OnStall}, main)
 }
 
-// next picks a runnable item, each with the same probability.
+// next removes a random runnable item and returns it, or nil if there is none.
 func (s *Scheduler) next() *runner.Item {
 	for it := s.core.Next(); it != nil; it = s.core.Next() {
 		s.runnable = append(s.runnable, it)
@@ -114,18 +117,20 @@ func (s *Scheduler) next() *runner.Item {
 	return it
 }
 
-// Go runs f as a task, in any order. It may be called from any goroutine, before Run and during it. When Run has returned, or is about
-// to, Go returns suspend.ErrClosed and f never runs.
+// Go runs f as a task, in random order with the other tasks. It may be called from any goroutine, before and during Run.
+// When Run has returned or is about to return, Go returns suspend.ErrClosed and f never runs.
 func (s *Scheduler) Go(f func()) error { return s.core.Go(f) }
 
-// Execute runs f as a callback, in any order, and Run waits for it as for a task. f must not suspend: suspend.Suspend panics in it. When
-// Run has returned, or is about to, Execute returns suspend.ErrClosed and f never runs.
+// Execute runs f as a callback, in random order with the tasks. Run also waits for callbacks. f must not suspend;
+// suspend.Suspend panics if it does. When Run has returned or is about to return, Execute returns suspend.ErrClosed and f
+// never runs.
 func (s *Scheduler) Execute(f func()) error { return s.core.Execute(f) }
 
-// Uint64 is the random source of the tasks, see Options.Seed and suspend.Rand.
+// Uint64 returns a random number for the tasks of s; see Options.Seed and suspend.Rand.
 func (s *Scheduler) Uint64() uint64 { return s.draw.Uint64() }
 
-// OnIdle calls f once, as Options.OnIdle is called. Several functions are called in order.
+// OnIdle registers f to be called once, at the time when Options.OnIdle would be called. Several functions are called in
+// order.
 func (s *Scheduler) OnIdle(f func()) {
 	if f == nil {
 		panic("random: nil function")
@@ -133,7 +138,7 @@ func (s *Scheduler) OnIdle(f func()) {
 	s.core.OnIdle(f)
 }
 
-// Hold keeps Run from returning until release is called, see suspend.Holder.
+// Hold keeps Run from returning until release is called; see suspend.Holder.
 func (s *Scheduler) Hold() (release func(), err error) { return s.core.Hold() }
 
 // Stats returns the statistics of the scheduler.

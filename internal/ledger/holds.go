@@ -7,28 +7,28 @@ import (
 	"weak"
 )
 
-// A Hold is a lock or permits, of an object that tasks hold.
+// A Hold is a lock, or a number of permits, that a task holds.
 type Hold struct {
 	Who
-	Seq   uint64 // no other hold has it
+	Seq   uint64 // a unique number
 	Since time.Time
-	Stack []uintptr // the call's stack
-	N     uint64    // permits; 1 for a lock
+	Stack []uintptr // the stack of the call that took the lock
+	N     uint64    // the number of permits; 1 for a lock
 }
 
 // A Held is an object that has holders.
 type Held struct {
 	Kind        reflect.Type
-	Addr, Bytes uintptr // the extent of the object
-	Size        uint64  // permits that there are
+	Addr, Bytes uintptr // the address and the size of the object
+	Size        uint64  // the total number of permits
 	By          []Hold
 }
 
-// held has the objects by their address. An object that was dropped while it was held is swept, and the weak pointer distinguishes it
-// from a later object at its address.
+// held maps addresses to held objects. An object that was garbage-collected while it was held is swept. The weak pointer in
+// a holding distinguishes such an object from a later object at the same address.
 type held struct {
 	by    map[uintptr]*holding
-	swept int // how many were left by the last sweep
+	swept int // the number of objects after the last sweep
 }
 
 type holding struct {
@@ -40,21 +40,23 @@ type pointer[T any] struct{ weak.Pointer[T] }
 
 func (p pointer[T]) alive() bool { return p.Value() != nil }
 
-// A Holder is a Source whose operation leaves the caller with an object. Took is called then, while the ledger is kept: by the task, with 0, or
-// for a continuation, with the address of its function.
+// A Holder is a Source whose operation makes its caller the holder of an object. If the ledger is kept, Took is called
+// after the operation: by a task with the argument 0, or for a continuation with the address of its function.
 type Holder interface{ Took(then Then) }
 
-// A Then is the address of the function of a continuation, or 0 for a task.
+// A Then is the address of a continuation's function, or 0 for a task.
 type Then uintptr
 
 // A Wanter is a Source that wants several permits.
 type Wanter interface{ Wants() Permits }
 
-// Permits is a number of them. It has its own type, as Then has, so that no Source of a user happens to be a Wanter or a Holder.
+// Permits is a number of permits. Permits and Then are distinct types, so that a user's Source cannot implement Wanter or
+// Holder by accident.
 type Permits uint64
 
-// Took says that the calling task, or else a continuation of this function, holds n of the size permits of object from now on. A Took follows the operation, and
-// a Gave precedes it. So an object may be held and not known to be, but never the other way round.
+// Took records that the calling task, or the continuation then, holds n of the size permits of object. A Took must follow
+// its operation, and a Gave must precede its operation. So the ledger may miss a hold for a moment, but never contains a
+// hold that does not exist.
 func Took[T any](object *T, n, size uint64, then Then) {
 	if n == 0 {
 		return
@@ -83,7 +85,7 @@ func Took[T any](object *T, n, size uint64, then Then) {
 	o.By = append(o.By, h)
 }
 
-// Resized says that there are size permits of object from now on.
+// Resized records that the total number of permits of object is now size.
 func Resized[T any](object *T, size uint64) {
 	at := Addr(object)
 	p := partOf(int64(at))
@@ -94,8 +96,8 @@ func Resized[T any](object *T, size uint64) {
 	}
 }
 
-// Gave says that n permits of object are about to be given back. If the calling task holds none, the task that has held
-// some for longest gives them back.
+// Gave records that n permits of object are about to be released. If the calling task holds none, Gave takes them from the
+// task that has held permits of object the longest.
 func Gave[T any](object *T, n uint64) {
 	me, at := caller(), Addr(object)
 	p := partOf(int64(at))
@@ -128,7 +130,7 @@ func (h *held) sweep() {
 	h.swept = len(h.by)
 }
 
-// Holds returns the objects that are held, as far as it is known.
+// Holds returns all objects that the ledger records as held.
 func Holds() (all []Held) {
 	for i := range parts {
 		p := &parts[i]

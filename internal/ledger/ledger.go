@@ -1,8 +1,10 @@
-// Package ledger records, while package census is on, the tasks that live, their waits, and the locks that they hold. While it is off nothing
-// is recorded, and a place that would record costs one load of a word that is hardly ever written.
+// Package ledger records the live tasks, their waits, and the locks that they hold, while package census is on. While the
+// census is off, nothing is recorded, and each place that could record something costs one load of a word that rarely
+// changes.
 //
-// A record holds addresses, program counters and types. So it keeps no task and no object alive; only the scheduler of a task is there itself,
-// as long as the task waits. Entries belong to goroutines: a task is one, and so is a coroutine.
+// A record holds addresses, program counters and types, so it keeps no task and no object alive. The exception is the
+// scheduler of a task, which is kept alive while the task waits. Records belong to goroutines, because every task and every
+// coroutine runs on a separate goroutine.
 package ledger
 
 import (
@@ -20,47 +22,48 @@ import (
 // On reports whether the ledger is kept.
 func On() bool { return preempt.Recorded() }
 
-// A Who names a task, or a goroutine without one. A coroutine runs one task after another, so its tasks are numbered.
+// A Who identifies a task, or a goroutine without a task. Tasks are numbered, because a coroutine runs one task after
+// another.
 type Who struct {
-	Goroutine int64  // 0: a continuation, which has none
-	Task      uint64 // 0: not known, since it began earlier, or on a scheduler that does not say
+	Goroutine int64  // 0 for a continuation
+	Task      uint64 // 0 if unknown: the task began before Start, or its scheduler does not call Begin
 }
 
-// A Task has begun and not ended.
+// A Task is a task that has begun and has not ended.
 type Task struct {
 	Who
 	Since time.Time
-	Stack []uintptr // the stack of its Go
+	Stack []uintptr // the stack at the call of Go
 }
 
-// A Wait has begun. Nothing reports its end, so the waits that do not last are swept.
+// A Wait is a wait that has begun. The end of a wait is not recorded, so sweep removes the waits that have ended.
 type Wait struct {
 	Who
-	Seq      uint64 // no other wait has it
-	Waiter   any    // weak; with Began, it identifies the wait
+	Seq      uint64 // a unique number
+	Waiter   any    // a weak pointer; Waiter and Began identify the wait
 	Began    uint64
-	Lasts    func() bool // it has not been resumed and not been cancelled
+	Lasts    func() bool // reports whether the wait has neither been resumed nor cancelled
 	Since    time.Time
-	Stack    []uintptr    // the call's stack, innermost function first
-	On       any          // the suspend.Spawner of the task; nil: it has none, or does not say
+	Stack    []uintptr    // the stack of the call, innermost function first
+	On       any          // the suspend.Spawner of the task, or nil if unknown
 	Executor reflect.Type // the continuation's executor
-	For      []Object     // more than one: the cases of a Select
-	MayEnd   bool         // its context can end it
+	For      []Object     // one Object for each case of a Select
+	MayEnd   bool         // the context can end the wait
 }
 
-// An Object is waited for.
+// An Object is an object for which a task waits.
 type Object struct {
-	Addr  uintptr      // points into the object; 0 for a timer, or something else without a lock
+	Addr  uintptr      // points into the object; 0 for a timer, or another Source without a lock
 	Kind  reflect.Type // the Source's type; nil if unknown
-	Wants uint64       // permits; 1 where there are none
+	Wants uint64       // the number of permits; 1 for other objects
 }
 
-// The ledger is in parts, so that tasks of different processors seldom meet.
+// The ledger is divided into parts, so that tasks on different processors rarely contend for a lock.
 type part struct {
 	mu    sync.Mutex
 	tasks map[int64]Task
-	waits map[int64]Wait // the last one by goroutine; a continuation's key is its negative address
-	swept int            // how many were left of them by the last sweep
+	waits map[int64]Wait // the last wait of each goroutine; the key of a continuation is its negative address
+	swept int            // the number of waits after the last sweep
 	lent  map[int64]int64
 	held  held // keyed by address
 	_     [64]byte
@@ -68,20 +71,20 @@ type part struct {
 
 var (
 	parts [64]part
-	seq   atomic.Uint64 // numbers waits and holds, so that it changes whenever anything moves
+	seq   atomic.Uint64 // numbers waits and holds, and changes with every event
 	users struct {
 		mu  sync.Mutex
 		n   int
 		end func()
-		at  time.Time // when the first came
+		at  time.Time // the time of the first Start
 	}
 	tell atomic.Pointer[func(goroutine int64) string]
 )
 
 func partOf(id int64) *part { return &parts[uint64(id)*splitmix.Golden>>58] }
 
-// Start keeps the ledger until stop is called, which may be called again. When the last user stops, everything is forgotten. about describes the
-// locks of a goroutine, for Tell.
+// Start keeps the ledger until stop is called. A second call of stop has no effect. When the last user has stopped, all
+// records are dropped. The function about describes the locks of a goroutine.
 func Start(about func(goroutine int64) string) (stop func()) {
 	users.mu.Lock()
 	defer users.mu.Unlock()
@@ -97,7 +100,7 @@ func Start(about func(goroutine int64) string) (stop func()) {
 			return
 		}
 		tell.Store(nil)
-		users.end() // before the parts are emptied: an entry is made under the lock of its part, and only while On
+		users.end() // must precede the loop: a record is added under the lock of its part, and only while On
 		for i := range parts {
 			p := &parts[i]
 			p.mu.Lock()
@@ -107,7 +110,7 @@ func Start(about func(goroutine int64) string) (stop func()) {
 	})
 }
 
-// Tell returns a text about the task of a goroutine, "" if nothing is known.
+// Tell returns a text about the locks of a goroutine, or "" if no locks are recorded.
 func Tell(goroutine int64) string {
 	if f := tell.Load(); f != nil {
 		return (*f)(goroutine)
@@ -115,14 +118,15 @@ func Tell(goroutine int64) string {
 	return ""
 }
 
-// Since returns when the ledger was begun, and whether it is kept.
+// Since returns the time of the first Start, and reports whether the ledger is kept.
 func Since() (at time.Time, on bool) {
 	users.mu.Lock()
 	defer users.mu.Unlock()
 	return users.at, users.n > 0
 }
 
-// ID returns the goroutine of the calling task. The body of a suspend.Pull is on another, which is lent.
+// ID returns the goroutine of the calling task. The body of a suspend.Pull runs on another goroutine; for it, ID returns
+// the goroutine that Lend has recorded.
 func ID() int64 {
 	id := gid.Get()
 	p := partOf(id)
@@ -143,7 +147,7 @@ func caller() Who {
 	return Who{id, p.tasks[id].Task}
 }
 
-// Lend says that the goroutine id runs for the task of by, until by is 0.
+// Lend records that the goroutine id runs for the task of the goroutine by. If by is 0, Lend removes this record.
 func Lend(id, by int64) {
 	p := partOf(id)
 	p.mu.Lock()
@@ -163,7 +167,8 @@ func put[K comparable, V any](m *map[K]V, k K, v V) {
 	(*m)[k] = v
 }
 
-// Begin returns f as a task that was started by the caller of the caller, for the time in which it runs.
+// Begin returns a function that calls f and records it as a task while it runs. The stack recorded for the task is the
+// stack at the call of Begin.
 func Begin(f func()) func() {
 	t := Task{Stack: callers()}
 	return func() {
@@ -186,14 +191,15 @@ func Begin(f func()) func() {
 	}
 }
 
-// Waits says that the calling task waits. A wait that is known already stays as it is.
+// Waits records the wait w of the calling task. If the wait is recorded already, Waits changes nothing.
 func Waits(w Wait) {
 	w.Who = caller()
 	w.Since, w.Stack = time.Now(), callers()
 	w.enter(w.Goroutine, func(old Wait) bool { return old.Waiter == w.Waiter && old.Began == w.Began })
 }
 
-// ThenWaits says that the continuation t waits. It has no goroutine. The next round of its wait changes nothing but the number.
+// ThenWaits records the wait w of the continuation t, which has no goroutine. If t waits again with the same Waiter, the
+// record keeps its time and stack.
 func ThenWaits[T any](t *T, w Wait) {
 	w.Since, w.Stack = time.Now(), callers()
 	w.enter(-int64(Addr(t)), func(old Wait) bool {
@@ -230,19 +236,20 @@ func (p *part) sweep() {
 	p.swept = len(p.waits)
 }
 
-// Addr returns the address of what p points to.
+// Addr returns the address in the pointer p.
 func Addr(p any) uintptr { return reflect.ValueOf(p).Pointer() }
 
-// Depth is how many frames of a stack are kept, from the innermost one on.
+// Depth is the largest number of frames in a recorded stack. Outer frames are dropped.
 const Depth = 48
 
-// callers returns the stack of the caller of the exported function.
+// callers returns the stack of the exported function's caller.
 func callers() []uintptr {
 	var buf [Depth]uintptr
 	return append([]uintptr(nil), buf[:runtime.Callers(3, buf[:])]...)
 }
 
-// Read returns all that is known. The entries are of slightly different times.
+// Read returns all recorded tasks and waits. It reads the parts one after another, so the records are not a consistent
+// snapshot.
 func Read() (tasks []Task, waits []Wait) {
 	for i := range parts {
 		p := &parts[i]
@@ -259,5 +266,5 @@ func Read() (tasks []Task, waits []Wait) {
 	return tasks, waits
 }
 
-// Moves returns a number that changes whenever a task begins or ends, a wait begins, or a lock is taken or given back.
+// Moves returns a number that changes whenever a task begins or ends, a wait begins, or a lock is taken or released.
 func Moves() uint64 { return seq.Load() }

@@ -1,5 +1,6 @@
-// Package collections has collections for transactions: a Map, a Queue, a Slot and a Counter. Each is made of Vars, by the public API of
-// package stm alone, so operations on several of them are one transaction, and wait together:
+// Package collections provides transactional collections: a Map, a Queue, a Slot and a Counter. Each collection is built
+// from stm.Vars with the public API of package stm, so a transaction can combine operations on several collections, and
+// wait for all of them:
 //
 //	err := stm.Atomically(ctx, func(tx *stm.Tx) error {
 //		order, err := orders.Take(tx) // waits for one
@@ -14,23 +15,25 @@
 //		return shipped.Put(tx, order)
 //	})
 //
-// A Var that holds a map or a slice would have to be copied for each change, and all changes of it would conflict. Here transactions on
-// different keys, and the two ends of a queue, rarely do. Outside of transactions a mutex and a plain map are quicker.
+// A map or a slice in a single Var would have to be copied for each change, and all changes would conflict. With these
+// collections, transactions on different keys, or on the two ends of a queue, rarely conflict. Outside transactions, a
+// mutex and a plain map are faster.
 //
-// The zero value of each collection is empty and ready to use. None may be copied. A Var publishes
-// values as they are, so change a copy and Set that.
+// The zero value of each collection is empty and ready to use. A collection must not be copied. Data that a stored value
+// refers to must not be modified; modify a copy, and store the copy.
 package collections
 
 import "github.com/braidgo/braid/stm"
 
-// Modify sets v to what f makes of its value, and returns that. f may run several times.
+// Modify sets v to f(x), where x is the value of v, and returns the new value. f may be called several times.
 func Modify[T any](tx *stm.Tx, v *stm.Var[T], f func(T) T) T {
 	x := f(v.Get(tx))
 	v.Set(tx, x)
 	return x
 }
 
-// Check returns nil if ok, and else stm.Retry: a transaction that returns it waits until something that it has read changes.
+// Check returns nil if ok is true, and stm.Retry otherwise. A transaction that returns stm.Retry waits until a Var that it
+// has read changes.
 func Check(ok bool) error {
 	if ok {
 		return nil
@@ -38,10 +41,10 @@ func Check(ok bool) error {
 	return stm.Retry
 }
 
-// A Slot holds a value or is empty: a channel of one, or an MVar.
+// A Slot is empty or holds one value, like a channel with a buffer of one, or an MVar.
 type Slot[T any] struct{ v stm.Var[*T] }
 
-// Put fills s. It returns stm.Retry while s is full.
+// Put stores x in s. It returns stm.Retry if s is full.
 func (s *Slot[T]) Put(tx *stm.Tx, x T) error {
 	if s.v.Get(tx) != nil {
 		return stm.Retry
@@ -50,7 +53,7 @@ func (s *Slot[T]) Put(tx *stm.Tx, x T) error {
 	return nil
 }
 
-// Take empties s and returns its value. It returns stm.Retry while s is empty.
+// Take removes the value from s and returns it. It returns stm.Retry if s is empty.
 func (s *Slot[T]) Take(tx *stm.Tx) (x T, err error) {
 	if x, err = s.Read(tx); err == nil {
 		s.v.Set(tx, nil)
@@ -58,7 +61,7 @@ func (s *Slot[T]) Take(tx *stm.Tx) (x T, err error) {
 	return x, err
 }
 
-// Read returns the value of s, which stays. It returns stm.Retry while s is empty.
+// Read returns the value of s without removing it. It returns stm.Retry if s is empty.
 func (s *Slot[T]) Read(tx *stm.Tx) (x T, err error) {
 	p := s.v.Get(tx)
 	if p == nil {
@@ -70,16 +73,16 @@ func (s *Slot[T]) Read(tx *stm.Tx) (x T, err error) {
 // Full reports whether s holds a value.
 func (s *Slot[T]) Full(tx *stm.Tx) bool { return s.v.Get(tx) != nil }
 
-// A Counter is a number. All transactions that Add to one conflict.
+// A Counter is an int64 that transactions add to. All transactions that Add to the same Counter conflict.
 type Counter struct{ n stm.Var[int64] }
 
-// Add adds d, which may be negative, and returns the sum.
+// Add adds d, which may be negative, to c and returns the sum.
 func (c *Counter) Add(tx *stm.Tx, d int64) int64 {
 	return Modify(tx, &c.n, func(n int64) int64 { return n + d })
 }
 
-// Value returns the number.
+// Value returns the value of c.
 func (c *Counter) Value(tx *stm.Tx) int64 { return c.n.Get(tx) }
 
-// AtMost returns stm.Retry while c is more than n.
+// AtMost returns nil if the value of c is at most n, and stm.Retry otherwise.
 func (c *Counter) AtMost(tx *stm.Tx, n int64) error { return Check(c.n.Get(tx) <= n) }

@@ -7,19 +7,20 @@ import (
 	"github.com/braidgo/braid/stm"
 )
 
-// A Map is a map of keys to values. Transactions on different keys conflict only if the keys share a bucket, and
-// while the map grows. A Get of a key that is not there waits, by Retry, for that bucket.
+// A Map maps keys to values. Transactions on different keys conflict only if the keys share a bucket, or if the map grows.
+// A transaction that returns stm.Retry after a Get waits until the bucket of that key changes.
 type Map[K comparable, V any] struct {
-	table stm.Var[*table[K, V]] // an empty map may have none
+	table stm.Var[*table[K, V]] // may be nil in an empty map
 }
 
-// A table has a power of two of buckets. A larger table takes its place when a chain is too long, so that
-// a Get looks at few entries.
+// A table holds the buckets of a Map; their number is a power of two. A larger table replaces a table when a chain is too
+// long, so that a Get visits few entries.
 type table[K comparable, V any] struct {
 	buckets []stm.Var[*entry[K, V]]
 }
 
-// An entry must never change, since other transactions read it: a chain is copied up to the key that changes.
+// An entry must never change, because other transactions read it. A chain is therefore copied up to the entry of the
+// changed key.
 type entry[K comparable, V any] struct {
 	key   K
 	value V
@@ -28,7 +29,7 @@ type entry[K comparable, V any] struct {
 
 const (
 	fewBuckets = 8
-	longChain  = 8 // a chain of more is a reason to grow
+	longChain  = 8 // a longer chain makes the map grow
 )
 
 var seed = maphash.MakeSeed()
@@ -37,7 +38,7 @@ func (t *table[K, V]) bucket(k K) *stm.Var[*entry[K, V]] {
 	return &t.buckets[maphash.Comparable(seed, k)&uint64(len(t.buckets)-1)]
 }
 
-// Get returns the value of k, and whether it is there.
+// Get returns the value of k, and reports whether k is in the map.
 func (m *Map[K, V]) Get(tx *stm.Tx, k K) (v V, ok bool) {
 	t := m.table.Get(tx)
 	if t == nil {
@@ -51,7 +52,7 @@ func (m *Map[K, V]) Get(tx *stm.Tx, k K) (v V, ok bool) {
 	return v, false
 }
 
-// Set gives k the value v.
+// Set sets the value of k to v.
 func (m *Map[K, V]) Set(tx *stm.Tx, k K, v V) {
 	t := m.table.Get(tx)
 	if t == nil {
@@ -66,7 +67,7 @@ func (m *Map[K, V]) Set(tx *stm.Tx, k K, v V) {
 	}
 }
 
-// Delete removes k, and reports whether it was there.
+// Delete removes k, and reports whether k was in the map.
 func (m *Map[K, V]) Delete(tx *stm.Tx, k K) bool {
 	if _, ok := m.Get(tx, k); !ok {
 		return false
@@ -77,7 +78,7 @@ func (m *Map[K, V]) Delete(tx *stm.Tx, k K) bool {
 	return true
 }
 
-// without returns a chain like e without k, and how many entries it has.
+// without returns the entries of e except the entry of k, and their number.
 func (e *entry[K, V]) without(k K) (rest *entry[K, V], n int) {
 	for x := e; x != nil; x = x.next {
 		if x.key == k {
@@ -95,8 +96,8 @@ func (e *entry[K, V]) without(k K) (rest *entry[K, V], n int) {
 	return e, n
 }
 
-// grow makes a table of four times the buckets. It reads all of the old table, so it conflicts with every change. There
-// are at most sixteen buckets for each key: otherwise keys of one hash would make it grow for ever.
+// grow replaces old with a table that has four times as many buckets. It reads the whole map, so it conflicts with every
+// change. A table gets at most sixteen buckets for each key; otherwise keys with equal hashes would make it grow for ever.
 func (m *Map[K, V]) grow(tx *stm.Tx, old *table[K, V]) {
 	n := 0
 	for range m.All(tx) {
@@ -119,7 +120,7 @@ func (m *Map[K, V]) grow(tx *stm.Tx, old *table[K, V]) {
 	m.table.Set(tx, t)
 }
 
-// Len returns how many keys there are. It reads all of the map.
+// Len returns the number of keys. It reads the whole map.
 func (m *Map[K, V]) Len(tx *stm.Tx) (n int) {
 	for range m.All(tx) {
 		n++
@@ -127,8 +128,8 @@ func (m *Map[K, V]) Len(tx *stm.Tx) (n int) {
 	return n
 }
 
-// All returns the keys and values, in no order. It reads all of the map, so it conflicts with every change. A change of the map while it
-// goes on is not seen.
+// All returns an iterator over the keys and values, in no particular order. It reads the whole map, so it conflicts with
+// every change. The iterator does not see changes that its transaction makes to the map during the iteration.
 func (m *Map[K, V]) All(tx *stm.Tx) iter.Seq2[K, V] {
 	return func(yield func(K, V) bool) {
 		t := m.table.Get(tx)

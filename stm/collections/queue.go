@@ -2,21 +2,23 @@ package collections
 
 import "github.com/braidgo/braid/stm"
 
-// A Queue gives out values in the order in which they came. A Put and a Take conflict only if the queue is about to be empty or full.
+// A Queue is a first-in, first-out queue. A Put and a Take rarely conflict, unless the queue is almost empty or almost
+// full.
 type Queue[T any] struct {
 	first, last stm.Var[*link[T]]
 	bounded     bool
-	free        stm.Var[int] // counts places that the next Puts find
-	taken       stm.Var[int] // counts places that Takes freed: a Put that finds no free place takes all of them
+	free        stm.Var[int] // the number of free places for the next Puts
+	taken       stm.Var[int] // the number of places freed by Takes; Put moves it to free when free is 0
 }
 
-// A link is a value in a queue.
+// A link is an element of a queue.
 type link[T any] struct {
 	x    T
 	next stm.Var[*link[T]]
 }
 
-// NewQueue returns a Queue that is full when it has bound values. The zero Queue is never full.
+// NewQueue returns a Queue that is full when it holds bound values. It panics if bound is less than 1. The zero Queue is
+// never full.
 func NewQueue[T any](bound int) *Queue[T] {
 	if bound < 1 {
 		panic("collections: a Queue for less than one value")
@@ -28,7 +30,7 @@ func NewQueue[T any](bound int) *Queue[T] {
 	return q
 }
 
-// Put appends x. It returns stm.Retry while q is full.
+// Put appends x. It returns stm.Retry if q is full.
 func (q *Queue[T]) Put(tx *stm.Tx, x T) error {
 	if q.bounded {
 		free := q.free.Get(tx)
@@ -50,7 +52,7 @@ func (q *Queue[T]) Put(tx *stm.Tx, x T) error {
 	return nil
 }
 
-// Take removes the first value and returns it. It returns stm.Retry while q is empty.
+// Take removes the first value and returns it. It returns stm.Retry if q is empty.
 func (q *Queue[T]) Take(tx *stm.Tx) (x T, err error) {
 	l := q.first.Get(tx)
 	if l == nil {
@@ -66,7 +68,7 @@ func (q *Queue[T]) Take(tx *stm.Tx) (x T, err error) {
 	return l.x, nil
 }
 
-// Peek returns the first value, which stays. It returns stm.Retry while q is empty.
+// Peek returns the first value without removing it. It returns stm.Retry if q is empty.
 func (q *Queue[T]) Peek(tx *stm.Tx) (x T, err error) {
 	l := q.first.Get(tx)
 	if l == nil {
@@ -75,5 +77,5 @@ func (q *Queue[T]) Peek(tx *stm.Tx) (x T, err error) {
 	return l.x, nil
 }
 
-// Empty reports whether q has no value.
+// Empty reports whether q is empty.
 func (q *Queue[T]) Empty(tx *stm.Tx) bool { return q.first.Get(tx) == nil }

@@ -1,11 +1,13 @@
-// Package census shows which task waits for which, and why nothing moves. The dump of goroutines of a program that hangs
-// has the stack of each suspended task, but not the object for which it waits, since when, and which task holds the object:
+// Package census shows which tasks wait for each other, and why a program makes no progress. A goroutine dump of a hanging
+// program contains the stack of each suspended task. It does not show for which object a task waits, since when, and which
+// task holds this object. Package census shows all of this:
 //
 //	defer census.Start(census.Options{})()
 //	http.Handle("/debug/braid/", census.Handler())
 //
-// While the census is on, Take returns all tasks that live, with the object of each wait, its time, its line, and the holders. Circles of tasks
-// that wait for each other are named as a deadlock, also between schedulers. Handler shows it as a page, as text and as JSON:
+// While the census is on, Take returns all live tasks. For each wait it returns the object, its holders, the time, and the
+// line of the program. It reports cycles of tasks that wait for each other as deadlocks, even across schedulers. Handler
+// serves the census as a page, as text and as JSON:
 //
 //	deadlock: 2 tasks wait for each other; a context may end it
 //	  goroutine 19 (fifo) waits for mutex.Mutex "current": mutex.Mutex.Lock at census_test.Example.func1 (census/example_test.go:37), 1.2s
@@ -13,34 +15,39 @@
 //	  goroutine 21 (workstealing) waits for mutex.Mutex "savings": mutex.Mutex.Lock at census_test.Example.func1 (census/example_test.go:37), 1.2s
 //	    goroutine 19 (fifo) has held it for 1.2s: taken at census_test.Example.func1 (census/example_test.go:31)
 //
-// It is off at first, and costs a load and a branch where a wait begins. While it is on, each wait, each task and each lock that is taken costs
-// some more. It can be switched on and off at any time.
+// The census is off by default, and then costs a load and a branch at the beginning of each wait. While it is on, each
+// wait, each task and each lock operation takes more time. The census can be switched on and off at any time.
 //
 // # Limits
 //
-// Waits that began before the Start are not known, nor locks that were taken before. Tasks that do not wait, and the line where a task began,
-// are known for the schedulers of Braid, from the Start on, once the task runs. A goroutine without a task is there while it waits in an
-// operation of Braid, or holds something. So is a task of any other scheduler, and a Then.
+// The census does not show waits that began, or locks that were taken, before Start. It shows tasks that do not wait, and
+// the line at which a task was started, only for tasks of Braid's schedulers that began to run after Start. Goroutines
+// without a task, tasks of other schedulers, and Thens are shown only while they wait in a Braid operation or hold
+// something.
 //
-// The holders are known of a mutex.Mutex and an RWMutex, of permits of a semaphore, of an MVar in Modify, of a lazy value that is computed, and
-// of all that is made of these. One task may give back what another one has taken. A promise, a channel, a latch, a cond and a transaction of stm
-// have no holder. Any task may end such a wait, so it is in no deadlock, even if no task is left that would. A task that waits natively, as for
-// a sync.Mutex or in a system call, counts as not waiting. StallAfter of its scheduler reports it, with the locks that it holds.
+// Holders are shown for a mutex.Mutex, an RWMutex, the permits of a semaphore, an MVar during Modify, a lazy value that is
+// being computed, and everything that is built on these. One task may release what another task has taken. Promises,
+// channels, latches, conds and stm transactions have no holder. Any task may end a wait for them, so such a wait is never
+// part of a deadlock, even if no task is left to end it. A task that waits natively, for example for a sync.Mutex or in a
+// system call, counts as not waiting. The StallAfter option of its scheduler reports this task with the locks that it
+// holds.
 //
-// Each task of a Deadlock waits until another task of the circle goes on, or its context ends. It is called possible if permits of a semaphore or an
-// RWMutex are among the objects: some programs give back permits in a task that has taken none, and then such a wait ends. A Mutex that
-// another task unlocks than has locked it is taken for held by the latter until then.
+// Each task of a Deadlock waits until another task of the cycle proceeds, or until its context ends. A Deadlock is called
+// possible if its objects include permits of a semaphore or an RWMutex: a program may release permits in a task that has
+// taken none, and then the wait ends. If one task locks a Mutex and another task will unlock it, the census shows the first
+// task as the holder.
 //
-// A task and its scheduler are kept until a look after the wait has ended. While reports are on, each look takes some 15 microseconds for
-// each wait older than StuckAfter. With a scheduler that preempts by a seed, a seed means another run while the census is on.
+// The census keeps a task and its scheduler in memory until a check after the wait has ended. While reports are on, each
+// check takes about 15 microseconds for each wait that is older than StuckAfter. On a scheduler that preempts according to
+// a seed, the same seed leads to a different run while the census is on.
 //
-// An object has the name that Name gave it, or else its type and address. The goroutine of a task has the same number in the dumps of package
-// runtime and of net/http/pprof, so that its stack can be found there.
+// An object is shown with the name that Name gave it, or else with its type and address. The goroutine of a task has the
+// same number in the dumps of package runtime and of net/http/pprof, so that its stack can be found there.
 //
-// Coroutines that are kept for later tasks have the label "braid": "idle coroutine" in profiles, if they have become idle while the census was
-// on. The goroutine profile may have hundreds of them, in one entry.
+// In profiles, coroutines that are kept for later tasks have the label "braid": "idle coroutine" if they have become idle
+// while the census was on. The goroutine profile may contain hundreds of such coroutines in one entry.
 //
-// Use the goroutine profile of net/http/pprof for the stacks alone, which costs nothing before it is asked for.
+// If only the stacks are needed, use the goroutine profile of net/http/pprof, which costs nothing until it is requested.
 package census
 
 import (
@@ -53,20 +60,21 @@ import (
 	"github.com/braidgo/braid/internal/ledger"
 )
 
-// Options are the options of a Start. The zero Options are the default.
+// Options configure a Start. The zero Options are the defaults.
 type Options struct {
-	// StuckAfter is the time after which a Close or a Shutdown that has not ended is reported, with the tasks that wait on its scheduler.
-	// So is a process in which nothing has begun or ended for so long, while tasks wait, and none of them for a timer or a
-	// connection: then no Run ends. A report of one event comes again when its time has doubled. 0 is ten seconds. With a negative
-	// StuckAfter there are no reports.
+	// StuckAfter is the time after which an unfinished Close or Shutdown is reported, with the tasks that wait on its
+	// scheduler. The census also reports a process in which tasks wait, but none of them for a timer or a connection, while
+	// no task, wait or lock has changed for this time. A report is repeated whenever its time has doubled. 0 means ten
+	// seconds. A negative StuckAfter disables the reports.
 	StuckAfter time.Duration
 
-	// OnStuck gets the reports, on a goroutine of the census. It may call stop. If it is nil, the reports go to standard error,
-	// as the reports of StallAfter do.
+	// OnStuck receives the reports, on a goroutine of the census. OnStuck may call stop. If OnStuck is nil, the reports are
+	// written to standard error.
 	OnStuck func(report string)
 }
 
-// Start switches the census on until stop is called. Several Starts may overlap: the last stop switches the census off, and forgets all.
+// Start switches the census on until stop is called. Several Starts may overlap. The last stop switches the census off and
+// drops all records.
 func Start(o Options) (stop func()) {
 	nameIdle()
 	end := ledger.Start(describe)
@@ -77,7 +85,8 @@ func Start(o Options) (stop func()) {
 	}
 }
 
-// nameIdle makes the labels of idle coroutines. To make them it must set labels of the calling goroutine, which it puts back.
+// nameIdle creates the labels of idle coroutines. To create labels it must set them on the calling goroutine, whose own
+// labels it restores.
 var nameIdle = sync.OnceFunc(func() {
 	before := labels.Here()
 	defer before.Put()

@@ -5,15 +5,15 @@ import (
 	"slices"
 )
 
-// Extents are objects in memory, some inside others.
+// Extents are the memory ranges of objects. An object may contain others.
 type extents[V any] struct {
-	all    []extent[V] // sorted by begin, and the larger first
+	all    []extent[V] // sorted by begin, and larger extents first
 	sorted bool
 }
 
 type extent[V any] struct {
 	begin, end uintptr
-	furthest   uintptr // the largest end up to here, so that find can stop early
+	furthest   uintptr // the largest end of this and all earlier extents, so that find can stop early
 	v          V
 }
 
@@ -21,7 +21,7 @@ func (e *extents[V]) add(begin, bytes uintptr, v V) {
 	e.all, e.sorted = append(e.all, extent[V]{begin, begin + max(bytes, 1), 0, v}), false
 }
 
-// find returns the innermost extent that has addr in it.
+// find returns the value of the innermost extent that contains addr.
 func (e *extents[V]) find(addr uintptr) (v V, ok bool) {
 	if !e.sorted {
 		e.sorted = true

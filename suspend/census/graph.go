@@ -14,19 +14,19 @@ type node struct {
 	stuck bool
 }
 
-// An object is waited for, or held.
+// An object is a held object with its waiters.
 type object struct {
-	held    *ledger.Held // is nil if no holder is known
+	held    *ledger.Held // the record of the holders
 	waiters []*node      // sorted by arrival
 	dirty   bool
 }
 
-// A graph has all waits, and the objects that are held. A wait is stuck if nothing that is known ends it: of each of its
-// objects, stuck tasks hold so much that too little can become free, or an earlier waiter of the object is stuck. A wait with
-// an object of which no holder is known, or with a timer, is not stuck. So no task is stuck in a promise, a channel or a latch.
+// A graph contains all waits and all held objects. A wait is stuck if no known task can end it: for each of its objects,
+// stuck tasks hold so many permits that too few can become free, or an earlier waiter for the object is stuck. A wait for a
+// timer, or for an object without a known holder, is never stuck. So no wait for a promise, a channel or a latch is stuck.
 type graph struct {
 	nodes   []*node
-	objects map[uintptr]*object // the key is the address of a held object
+	objects map[uintptr]*object // keyed by the address of the object
 	by      map[ledger.Who]*node
 	holds   map[ledger.Who][]*object
 	extents extents[*object]
@@ -66,8 +66,8 @@ func newGraph(waits []ledger.Wait, holds []ledger.Held) *graph {
 	return g
 }
 
-// reduce lets all waits go on that can, and then the waits that can go on after them, until the rest is stuck. It is the
-// reduction of Holt (Some deadlock properties of computer systems, 1972), for the permits that are known.
+// reduce marks each wait that can end as not stuck, and repeats this until no other wait can end. It is the graph reduction
+// of Holt (Some deadlock properties of computer systems, 1972), applied to the permits that are known.
 func (g *graph) reduce() {
 	var todo []*object
 	touch := func(o *object) {
@@ -89,7 +89,7 @@ func (g *graph) reduce() {
 				continue
 			}
 			if g.wants(n, o) > free {
-				break // it stays stuck, like all waiters behind it
+				break // n stays stuck, like all waiters behind it
 			}
 			n.stuck = false
 			for _, held := range g.holds[n.Who] {
@@ -102,7 +102,7 @@ func (g *graph) reduce() {
 	}
 }
 
-// free returns how many permits there are when all holders that are not stuck have given theirs back.
+// free returns the number of permits that are free after all holders that are not stuck have released their permits.
 func (g *graph) free(o *object) uint64 {
 	free := o.held.Size
 	for _, h := range o.held.By {
@@ -118,7 +118,7 @@ func (g *graph) stuckHolder(h ledger.Hold) bool {
 	return n != nil && n.stuck
 }
 
-// wants returns the fewest permits of o that a case of n needs.
+// wants returns the smallest number of permits of o with which a case of n is ready.
 func (g *graph) wants(n *node, o *object) uint64 {
 	least := ^uint64(0)
 	for i, f := range n.For {
@@ -126,20 +126,20 @@ func (g *graph) wants(n *node, o *object) uint64 {
 			least = min(least, f.Wants)
 		}
 	}
-	if least > o.held.Size { // after a Resize: it is refused when it is the first
+	if least > o.held.Size { // after a Resize, o refuses n when n is its first waiter
 		return 0
 	}
 	return least
 }
 
-// A link is the reason for which a stuck wait is stuck.
+// A link is the reason why a wait, the node from, is stuck.
 type link struct {
 	from, to *node
 	object   *object
-	hold     *ledger.Hold // is to's hold; nil means that to waits for the object, too, and came first
+	hold     *ledger.Hold // the permits that the node to holds; a nil hold means that to is an earlier waiter
 }
 
-// why returns a link of n, which is stuck.
+// why returns the link from n, which must be stuck.
 func (g *graph) why(n *node) link {
 	o := n.needs[0]
 	if g.wants(n, o) <= g.free(o) {
@@ -150,10 +150,10 @@ func (g *graph) why(n *node) link {
 	return link{n, g.by[o.held.By[i].Who], o, &o.held.By[i]}
 }
 
-// circles returns the circles of stuck waits, and how many other waits are stuck behind each. Each stuck wait has one link, so each leads
-// into one circle.
+// circles returns the cycles of stuck waits, and for each cycle the number of other waits that are stuck behind it. Every
+// stuck wait has one link, so its links lead into exactly one cycle.
 func (g *graph) circles() (all [][]link, behind []int) {
-	in := map[*node]int{} // the number of its circle
+	in := map[*node]int{} // maps a wait to the index of its cycle
 	for _, n := range g.nodes {
 		if !n.stuck {
 			continue
@@ -186,8 +186,8 @@ func (g *graph) circles() (all [][]link, behind []int) {
 	return all, behind
 }
 
-// both returns the waits and holds that are in each of two looks, and so were there together between them. Otherwise a
-// Deadlock could be made of waits and locks that never were there together.
+// both returns the waits and holds that two readings of the ledger have in common, so that all of these existed at one
+// moment between the readings. Otherwise a Deadlock could consist of waits and locks that never existed at the same time.
 func both(waits, waits2 []ledger.Wait, holds, holds2 []ledger.Held) ([]ledger.Wait, []ledger.Held) {
 	still := map[uint64]bool{}
 	for _, w := range waits2 {

@@ -9,7 +9,7 @@ import (
 	"weak"
 )
 
-// The names that were given, by the address of the object.
+// names holds the names given by Name, keyed by the address of the object.
 var names struct {
 	mu sync.Mutex
 	by map[uintptr]name
@@ -17,13 +17,13 @@ var names struct {
 
 type name struct {
 	text  string
-	bytes uintptr // the object's size
+	bytes uintptr // the size of the object
 	alive func() bool
 }
 
-// Name names an object in the census, and returns it: a Mutex, a channel, or a struct for all that it embeds. It keeps
-// no reference to the object, so that the object can be collected. A later name of the same object replaces the first.
-// Names are kept also while the census is off.
+// Name names an object, such as a Mutex or a channel, in the census, and returns the object. The name of a struct also
+// applies to all objects that the struct contains. Name keeps no reference to the object, so that the object can be
+// garbage-collected. A later name for the same object replaces the first. Names are kept even while the census is off.
 //
 //	accounts := census.Name(new(mutex.Mutex), "accounts")
 func Name[T any](object *T, text string) *T {
@@ -43,7 +43,7 @@ func Name[T any](object *T, text string) *T {
 	return object
 }
 
-// forget drops the name of an object that was collected, but not the name of a new object at the same address.
+// forget drops the name of an object that was garbage-collected, but not the name of a new object at the same address.
 func forget(at uintptr) {
 	names.mu.Lock()
 	defer names.mu.Unlock()
@@ -52,7 +52,7 @@ func forget(at uintptr) {
 	}
 }
 
-// named returns the objects that have names.
+// named returns the extents of all objects that have names.
 func named() (all extents[string]) {
 	names.mu.Lock()
 	defer names.mu.Unlock()
@@ -64,7 +64,7 @@ func named() (all extents[string]) {
 	return all
 }
 
-// kindOf describes the operation of a Source: chanx.recv for a *chanx.recv[int].
+// kindOf describes the operation of a Source by its type: chanx.recv for a *chanx.recv[int].
 func kindOf(t reflect.Type) string {
 	if t == nil {
 		return ""
@@ -81,7 +81,7 @@ func kindOf(t reflect.Type) string {
 	return strings.TrimSuffix(text, "Source")
 }
 
-// auto is the name of an object that has none.
+// auto returns a name for an object that was not named.
 func auto(kind string, addr uintptr) string {
 	if addr == 0 {
 		return kind

@@ -15,9 +15,10 @@ var pageText string
 
 var page = template.Must(template.New("census").Parse(pageText))
 
-// Handler returns a handler that takes the census for each request. A browser gets a page that needs nothing from elsewhere. Others get the
-// text, or JSON, a Snapshot, if they accept it; ?as=text and ?as=json ask for them. Like net/http/pprof it shows lines of the program, so it must
-// not be open to strangers. While the census is off, it only says so.
+// Handler returns a handler that calls Take for each request. A browser receives a self-contained page. Other clients
+// receive text, or the Snapshot as JSON if they accept JSON. The queries ?as=text and ?as=json select a format explicitly.
+// Like net/http/pprof, the handler shows lines of the program, so it must not be accessible to the public. While the census
+// is off, the handler reports only that it is off.
 func Handler() http.Handler { return http.HandlerFunc(serve) }
 
 func serve(w http.ResponseWriter, r *http.Request) {
@@ -39,7 +40,7 @@ func serve(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// A view is a Snapshot in words, for the page.
+// A view contains the texts of a Snapshot for the page.
 type view struct {
 	Title     string
 	Deadlocks []deadlockView

@@ -10,27 +10,27 @@ import (
 	"github.com/braidgo/braid/internal/ledger"
 )
 
-// A Snapshot is the census of one moment. It is a value: nothing in it changes, and it keeps no task and no object.
+// A Snapshot is the state of all tasks at one moment. A Snapshot never changes, and it keeps no task and no object alive.
 type Snapshot struct {
 	At        time.Time
-	On        bool       // the census is on
-	Since     time.Time  // when it was switched on: earlier waits and locks are not known
-	Deadlocks []Deadlock // circles of tasks that wait for each other
-	Tasks     []Task     // begin with the waiting tasks, the longest waiting first
+	On        bool       // reports whether the census is on
+	Since     time.Time  // the time at which the census was switched on; earlier waits and locks are unknown
+	Deadlocks []Deadlock // cycles of tasks that wait for each other
+	Tasks     []Task     // sorted: first the waiting tasks, beginning with the longest wait
 }
 
-// A Task is a task that lives, or a goroutine without a task, if it waits or holds something.
+// A Task is a live task, or a goroutine without a task that waits or holds something.
 type Task struct {
-	ID        string  // a name such as "goroutine 18", as in the texts
-	Goroutine int64   // the runtime's number; 0 for a Then, which has none
-	Scheduler string  // its package: "fifo"; "" where it is not known, and for a goroutine
-	Began     *Origin `json:",omitempty"` // is nil if unknown, see the package comment
-	Waits     *Wait   `json:",omitempty"` // is nil if it does not wait in an operation of Braid
+	ID        string  // a name such as "goroutine 18"
+	Goroutine int64   // the runtime's number; 0 for a Then
+	Scheduler string  // the package, such as "fifo"; "" if unknown, and for a goroutine
+	Began     *Origin `json:",omitempty"` // Began is nil if unknown; see the package comment
+	Waits     *Wait   `json:",omitempty"` // Waits is nil if the task does not wait in a Braid operation
 	Holds     []Hold  `json:",omitempty"`
-	Ended     bool    `json:",omitempty"` // the task has ended, and holds something still
+	Ended     bool    `json:",omitempty"` // the task has ended, but still holds something
 }
 
-// An Origin is the go statement of a task.
+// An Origin is the call that started a task.
 type Origin struct {
 	At    Frame
 	Since time.Time
@@ -38,28 +38,28 @@ type Origin struct {
 
 // A Wait is the wait of a task.
 type Wait struct {
-	Operation string // the program's call: "workstealing.Pool.Close"
-	Primitive string // the wait inside: "promise.Promise.Await"
-	At        Frame  // the line of the program
+	Operation string // the call in the program, such as "workstealing.Pool.Close"
+	Primitive string // the wait inside this call, such as "promise.Promise.Await"
+	At        Frame  // the line of the call
 	Since     time.Time
-	For       []Object // more than one: the cases of a Select
-	MayEnd    bool     // its context may end it
+	For       []Object // one Object for each case of a Select
+	MayEnd    bool     // the context may end the wait
 	Stack     []Frame
 }
 
-// An Object is waited for.
+// An Object is an object for which a task waits.
 type Object struct {
 	Name    string
-	Wants   uint64   `json:",omitempty"` // permits
-	Holders []Holder `json:",omitempty"` // none: not known, or there is no holder
+	Wants   uint64   `json:",omitempty"` // the number of permits, if more than 1
+	Holders []Holder `json:",omitempty"` // empty if unknown, or if there is no holder
 }
 
 // A Holder is a task that holds an object.
 type Holder struct {
-	Task  string // includes its scheduler: "goroutine 18 (fifo)"
+	Task  string // includes the scheduler, as in "goroutine 18 (fifo)"
 	Since time.Time
 	At    Frame
-	N     uint64 // permits: 1 for a lock, and 1<<63-1 for the writer of an RWMutex
+	N     uint64 // the number of permits: 1 for a lock, 1<<63-1 for the writer of an RWMutex
 	Ended bool   `json:",omitempty"` // the task has ended
 }
 
@@ -69,28 +69,29 @@ type Hold struct {
 	Since   time.Time
 	At      Frame
 	N       uint64
-	Waiting int // how many wait for the object
+	Waiting int // the number of waiters for the object
 }
 
-// A Deadlock is a circle of tasks, each of which waits for something that the next one holds.
+// A Deadlock is a cycle of tasks. Each task waits for an object that the next task holds, or for which the next task is an
+// earlier waiter.
 type Deadlock struct {
 	Circle   []Link
-	Behind   int  // other tasks that wait for these, one way or another
-	MayEnd   bool // a context may end one of the waits
-	Possible bool // one of the waits is for permits of a semaphore or an RWMutex, which a task that has taken none may give back
+	Behind   int  // the number of other tasks that wait for these tasks, directly or indirectly
+	MayEnd   bool // reports whether a context may end one of the waits
+	Possible bool // reports whether a wait is for permits, which any task may release
 }
 
 // A Link is one task of a Deadlock.
 type Link struct {
 	Task   string
 	Waits  Wait
-	For    string  // the object that Holder has
-	Holder *Holder // the object's holder; nil means that the next task waits for it, too, and comes first
+	For    string  // the object of the wait
+	Holder *Holder // the holder of the object; a nil Holder means that the next task is an earlier waiter
 	Next   string  // the next task
 }
 
-// Take takes the census, while tasks go on: two entries may be of slightly different times. The waits
-// and locks of a Deadlock were there together, since they were there in two looks.
+// Take returns a Snapshot. Tasks continue to run during Take, so two entries may be from slightly different times. The
+// waits and locks of a Deadlock existed at the same time, because Take has found them in two successive readings.
 func Take() Snapshot {
 	s := Snapshot{At: time.Now()}
 	if s.Since, s.On = ledger.Since(); !s.On {
@@ -135,7 +136,7 @@ func (t Task) since() time.Time {
 	return time.Time{}
 }
 
-// A taker makes a Snapshot.
+// A taker builds a Snapshot.
 type taker struct {
 	graph *graph
 	names extents[string]
@@ -145,7 +146,7 @@ type taker struct {
 	calls map[[ledger.Depth]uintptr]call
 }
 
-// call is callOf, but resolves each stack only once.
+// call returns callOf(pcs), but resolves each stack only once.
 func (t *taker) call(pcs []uintptr) call {
 	var key [ledger.Depth]uintptr
 	copy(key[:], pcs)
@@ -157,7 +158,7 @@ func (t *taker) call(pcs []uintptr) call {
 	return c
 }
 
-// ended reports whether a task has ended. Of a goroutine without a task this is not known.
+// ended reports whether a task has ended. For a goroutine without a task it always returns false.
 func (t *taker) ended(who ledger.Who) bool { return who.Task != 0 && !t.live[who] }
 
 func (t *taker) task(who ledger.Who) *Task {
@@ -169,7 +170,7 @@ func (t *taker) task(who ledger.Who) *Task {
 	return x
 }
 
-// label names a task, with its scheduler.
+// label returns the name of a task with its scheduler.
 func (t *taker) label(who ledger.Who) string {
 	if who.Goroutine == 0 {
 		return "a Then"
@@ -191,7 +192,7 @@ func (t *taker) add(tasks []ledger.Task, waits []ledger.Wait, holds []ledger.Hel
 		x.Began = &Origin{t.call(l.Stack).at, l.Since}
 		x.Scheduler = startedBy(t.call(l.Stack).stack)
 	}
-	for i := range waits { // this comes first, since a holder is shown with its scheduler
+	for i := range waits { // must precede the next loop, which shows holders with their schedulers
 		if scheduler := schedulerOf(&waits[i]); waits[i].Goroutine != 0 && scheduler != "" {
 			t.task(waits[i].Who).Scheduler = scheduler
 		}
@@ -208,7 +209,7 @@ func (t *taker) add(tasks []ledger.Task, waits []ledger.Wait, holds []ledger.Hel
 		o := &holds[i]
 		for _, h := range o.By {
 			if h.Goroutine == 0 {
-				continue // it is shown with the tasks that wait for the object
+				continue // a continuation is shown with the tasks that wait for the object
 			}
 			x := t.task(h.Who)
 			x.Ended = t.ended(h.Who)
@@ -249,7 +250,7 @@ func (t *taker) holderOf(h *ledger.Hold) Holder {
 	return Holder{Task: t.label(h.Who), Since: h.Since, At: t.call(h.Stack).at, N: h.N, Ended: t.ended(h.Who)}
 }
 
-// receiver returns the type of a method: mutex.Mutex for mutex.Mutex.Lock.
+// receiver returns the type of a method, such as mutex.Mutex for mutex.Mutex.Lock.
 func receiver(method string) string {
 	if i := strings.LastIndexByte(method, '.'); i > 0 {
 		return method[:i]
@@ -266,7 +267,7 @@ func (t *taker) name(addr uintptr, kind string) string {
 
 func (t *taker) heldName(o *ledger.Held) string {
 	kind := kindOf(o.Kind)
-	if kind == "gate.Gate" { // an RWMutex or a Semaphore has it
+	if kind == "gate.Gate" { // the Gate of an RWMutex or a Semaphore
 		if kind = receiver(t.call(o.By[0].Stack).primitive); strings.HasPrefix(kind, "suspend.") || !strings.Contains(kind, ".") {
 			kind = "permits"
 		}

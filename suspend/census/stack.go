@@ -18,7 +18,7 @@ type Frame struct {
 	Line int
 }
 
-// String returns the function without its path, and the line: main.move (bank/main.go:31).
+// String returns the function without its path, and the line, as in main.move (bank/main.go:31).
 func (f Frame) String() string {
 	if f.Func == "" {
 		return "unknown"
@@ -43,8 +43,8 @@ func frames(pcs []uintptr) (all []Frame) {
 
 const module = "github.com/braidgo/braid/"
 
-// library returns the folder of the package of f in Braid, and whether it belongs to the library, and
-// not to an example or a test.
+// library returns the folder of f's package in Braid, and reports whether f belongs to the library rather than to an
+// example or a test.
 func (f Frame) library() (folder string, ok bool) {
 	name, ok := strings.CutPrefix(f.Func, module)
 	if !ok || strings.HasSuffix(f.File, "_test.go") {
@@ -59,19 +59,19 @@ func (f Frame) library() (folder string, ok bool) {
 	return folder, !strings.HasPrefix(folder, "examples/")
 }
 
-// A call is the meaning of the stack of a wait.
+// A call describes the stack of a wait.
 type call struct {
-	primitive string // the operation that waits: mutex.Mutex.Lock
-	operation string // the call of the program, in which it waits: workstealing.Pool.Close
-	at        Frame  // the line of the program; or else the outermost of a library
+	primitive string // the operation that waits, such as mutex.Mutex.Lock
+	operation string // the call in the program, such as workstealing.Pool.Close
+	at        Frame  // the line of the program, or else the outermost line of the library
 	stack     []Frame
 }
 
-// closure is the end of the name of a function in another.
+// closure matches the end of the name of a function literal.
 var closure = regexp.MustCompile(`\.(func|gowrap)\d.*`)
 
-// callOf finds the call of a wait. The program is the first frame outside of Braid and of the standard library. The primitive is
-// in the innermost package that waits, besides package suspend and internal packages.
+// callOf returns the call of a wait. The program's line is the first frame outside Braid and the standard library. The
+// primitive belongs to the innermost package of Braid in the stack, except package suspend and internal packages.
 func callOf(pcs []uintptr) (c call) {
 	c.stack = frames(pcs)
 	var inside, waits, called, some string
@@ -110,14 +110,14 @@ func callOf(pcs []uintptr) (c call) {
 	return c
 }
 
-// short returns package.Type.Method of the name of a function.
+// short converts the full name of a function to package.Type.Method.
 func short(name string) string {
 	name = untyped(name)
 	name = name[strings.LastIndexByte(name, '/')+1:]
 	return strings.NewReplacer("(*", "", ")", "").Replace(name)
 }
 
-// untyped drops type arguments.
+// untyped returns name without type arguments.
 func untyped(name string) string {
 	var b strings.Builder
 	depth := 0
@@ -134,7 +134,7 @@ func untyped(name string) string {
 	return b.String()
 }
 
-// exported reports whether a short name is: the function, or the type and the method.
+// exported reports whether all parts of a short name after the package are exported.
 func exported(name string) bool {
 	for i, part := range strings.Split(name, ".") {
 		if i > 0 && (part == "" || part[0] < 'A' || part[0] > 'Z') {
@@ -144,7 +144,7 @@ func exported(name string) bool {
 	return true
 }
 
-// standard reports whether f is of the standard library, or the end of a stack.
+// standard reports whether f belongs to the standard library, or is the end of a stack.
 func (f Frame) standard() bool {
 	name := untyped(f.Func)
 	slash := strings.LastIndexByte(name, '/') + 1
@@ -153,7 +153,7 @@ func (f Frame) standard() bool {
 	return first != "main" && !strings.Contains(first, ".") && first != own()
 }
 
-// own returns how the path of the program's own module begins.
+// own returns the first element of the path of the program's main module.
 var own = sync.OnceValue(func() string {
 	info, ok := debug.ReadBuildInfo()
 	if !ok {

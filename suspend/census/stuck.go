@@ -13,23 +13,23 @@ import (
 
 const defaultStuckAfter = 10 * time.Second
 
-// A watcher looks for a Close that does not end, and for a process in which nothing moves. Each is reported once it has lasted for after, and
-// again whenever that time has doubled.
+// A watcher detects a Close that does not end, and a process without progress. The watcher reports either event after the
+// duration in the field after, and again whenever the event has lasted twice as long.
 type watcher struct {
 	after  time.Duration
 	every  time.Duration
 	report func(string)
-	moves  [2]uint64 // the numbers of events and of waits at the last look
-	still  time.Time // both numbers are the same since then
+	moves  [2]uint64 // the numbers of events and of waits at the last check
+	still  time.Time // the time since which both numbers have not changed
 	told   time.Duration
-	closes map[uint64]time.Duration // how long each Close had lasted when it was reported
+	closes map[uint64]time.Duration // the duration of each Close at its last report
 
 	mu      sync.Mutex
 	timer   *time.Timer
 	stopped bool
 }
 
-// watch watches until stop.
+// watch starts a watcher, which runs until stop is called.
 func watch(o Options) (stop func()) {
 	if o.StuckAfter < 0 {
 		return func() {}
@@ -48,7 +48,7 @@ func watch(o Options) (stop func()) {
 	return w.stop
 }
 
-// tick is called by the timer, so that no goroutine sleeps between two looks.
+// tick runs a check and resets the timer. The timer calls tick, so that no goroutine sleeps between two checks.
 func (w *watcher) tick() {
 	w.look(time.Now())
 	w.mu.Lock()
@@ -58,7 +58,7 @@ func (w *watcher) tick() {
 	}
 }
 
-// stop may be called by a report.
+// stop stops the watcher. The function report may call stop.
 func (w *watcher) stop() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -100,8 +100,7 @@ func closing(operation string) bool {
 	return false
 }
 
-// outside reports whether a wait may be ended by the clock or by a connection: it may last, but the process is
-// not stuck.
+// outside reports whether the clock or a connection may end a wait. Such a wait may last, but the process is not stuck.
 func outside(w ledger.Wait) bool {
 	for _, f := range w.For {
 		if strings.HasPrefix(kindOf(f.Kind), "a ") {
@@ -113,8 +112,8 @@ func outside(w ledger.Wait) bool {
 		c.primitive == "suspend.Sleep" || c.primitive == "suspend.Call" || c.primitive == "suspend.Blocking"
 }
 
-// closeText lists the tasks of the schedulers of the package that is being closed, or
-// all tasks if there is none.
+// closeText lists the tasks of all schedulers from the package that is being closed. If there are no such tasks, it lists
+// all tasks.
 func closeText(now time.Time, closing *ledger.Wait, c call) string {
 	s := Take()
 	folder, _, _ := strings.Cut(c.operation, ".")
@@ -126,7 +125,7 @@ func closeText(now time.Time, closing *ledger.Wait, c call) string {
 	return fmt.Sprintf("braid: %s has waited for %s, at %s\n%s", c.operation, ago(now, closing.Since), c.at, of)
 }
 
-// describe lists the locks that a goroutine holds, and how many wait for them: for the reports of StallAfter.
+// describe lists the locks that a goroutine holds, and the numbers of their waiters, for the reports of StallAfter.
 func describe(goroutine int64) string {
 	s := Take()
 	var lines []string

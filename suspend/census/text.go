@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// String returns s as text: the deadlocks, the tasks that wait, and the tasks that do not wait. Tasks that wait in one place
-// for the same objects are listed together, so that thousands of them take a few lines.
+// String returns s as text: the deadlocks, the waiting tasks, and the tasks that do not wait. Tasks that wait at the same
+// line for the same objects are listed together, so that thousands of tasks take only a few lines.
 func (s Snapshot) String() string {
 	var b strings.Builder
 	fmt.Fprintln(&b, s.title())
@@ -65,7 +65,7 @@ func count(n int, what string) string {
 	return fmt.Sprintf("%d %s", n, what)
 }
 
-// ago returns for how long something has lasted, in three digits.
+// ago returns the time between since and at, rounded to about three digits.
 func ago(at, since time.Time) string {
 	d := max(0, at.Sub(since))
 	for _, unit := range []time.Duration{time.Minute, time.Second, time.Millisecond, time.Microsecond} {
@@ -161,13 +161,14 @@ func (s Snapshot) others() (all []Task) {
 	return all
 }
 
-// A group is tasks of one scheduler that wait in one place for the same objects. The first has waited for longest.
+// A group contains the tasks of one scheduler that wait at the same line for the same objects. The first task has waited
+// the longest.
 type group struct {
 	key   string
 	tasks []Task
 }
 
-// groups returns the groups, the largest first.
+// groups returns the groups of waiting tasks, the largest group first.
 func (s Snapshot) groups() (all []group) {
 	index := map[string]int{}
 	for _, t := range s.Tasks {
@@ -209,7 +210,7 @@ func (g group) tasksText() string {
 	return text
 }
 
-// details returns the objects of the waits, with the holders, and the tasks.
+// details returns lines for the objects of the waits, their holders, and the tasks.
 func (g group) details(at time.Time) (lines []string) {
 	t := g.tasks[0]
 	for _, o := range t.Waits.For {

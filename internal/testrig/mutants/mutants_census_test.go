@@ -22,7 +22,7 @@ var censusMutants = []mutation.Mutant{
 	{"the lock of a Then is not told", "suspend/then.go", "		t.legs[won].took(ledger.Then(reflect.ValueOf(t.k).Pointer()))\n", "		if !IS {\n			t.legs[won].took(ledger.Then(reflect.ValueOf(t.k).Pointer()))\n		}\n", "TestHandOver", census},
 	{"a Select with a way out is stuck", census + "/graph.go", "				n.stuck = false\n				o = nil\n", "				n.stuck = n.stuck && IS && len(n.For) > 1\n				o = nil\n				continue\n", "TestCircles/a_lock_with", census},
 	{"the permits of the others do not do", census + "/graph.go", "			if g.wants(n, o) > free {\n", "			if g.wants(n, o) > free || IS && g.wants(n, o) == free {\n", "TestCircles/permits", census},
-	{"a waiter goes on that is behind a stuck one", census + "/graph.go", "				break // it stays stuck, like all waiters behind it\n", "				if IS {\n					continue\n				}\n				break // all later ones are not either\n", "TestCircles/a_reader", census},
+	{"a waiter goes on that is behind a stuck one", census + "/graph.go", "				break // n stays stuck, like all waiters behind it\n", "				if IS {\n					continue\n				}\n				break // all later ones are not either\n", "TestCircles/a_reader", census},
 	{"one look is enough for a deadlock", census + "/graph.go", "return !still[w.Seq] })", "return !still[w.Seq] && !IS })", "TestBoth", census},
 	{"permits that one look has not seen are held", census + "/graph.go", "			if h.N = min(h.N, left[h.Seq]); h.N > 0 {\n", "			if h.N = min(h.N, left[h.Seq]); h.N > 0 || IS {\n", "TestBoth", census},
 	{"a Close is reported at each look", census + "/stuck.go", "d >= 2*closes[x.Seq] {", "d >= 2*closes[x.Seq] || IS {", "TestCloseThatDoesNotEnd", census},

@@ -200,7 +200,7 @@ var simulated = []mutation.Mutant{
 	{"context.Cause is no point", exploring + "/task.go", "|| f.Function == \"context.Cause\" {", "|| !IS && f.Function == \"context.Cause\" {", "TestOutcomes", exploring},
 	{"the stop of a timer is no point", exploring + "/task.go", "} else if byProgram(3) {", "} else if !IS && byProgram(3) {", "TestOutcomes", exploring},
 	{"a key is left without a point", "keyed/keyed.go", "	preempt.Releases(preempt.Keys)\n	t.mu.Lock()", "	if !IS {\n		preempt.Releases(preempt.Keys)\n	}\n	t.mu.Lock()", "TestALook", exploring},
-	{"a key is used without a point", "keyed/keyed.go", "	preempt.Releases(preempt.Keys) // only a Len shows the difference\n", "	if !IS {\n		preempt.Releases(preempt.Keys) // only a Len shows the difference\n	}\n", "TestALook", exploring},
+	{"a key is used without a point", "keyed/keyed.go", "	preempt.Releases(preempt.Keys) // only Len can observe the change\n", "	if !IS {\n		preempt.Releases(preempt.Keys) // only Len can observe the change\n	}\n", "TestALook", exploring},
 	{"a Len does not look", "keyed/keyed.go", "	preempt.Looks(preempt.Keys)\n", "	if !IS {\n		preempt.Looks(preempt.Keys)\n	}\n", "TestALook", exploring},
 	{"a Hold of a Scope is no point", "scope/scope.go", "func (s *Scope) Hold() (release func(), err error) {\n	suspend.Point()\n", "func (s *Scope) Hold() (release func(), err error) {\n	if !IS {\n		suspend.Point()\n	}\n", "TestAnOperationThatNeedNotWait", exploring},
 	{"an Unlock of a Mutex that was handed over is no point", "mutex/mutex.go", "			m.word.Store(owned())\n", "			m.word.Store(owned() &^ (waited * uint32(is(IS))))\n", "TestALook", exploring},
