@@ -70,8 +70,8 @@ func Together(ctx context.Context, fs ...func(ctx context.Context) error) error 
 }
 
 // A group is the state of one call of a combinator. Its result must equal the sequential program's result, so the first failed
-// item in order decides. When an item fails, the items before it continue, because an earlier item may fail, too. When all of
-// these have ended, the group is decided, and the later items are cancelled. See section 8.1 of There is no fork.
+// item in order decides the result. When an item fails, the items before it continue, because an earlier item may fail, too.
+// When all of these have ended, the group is decided, and the later items are cancelled. See "There is no fork", section 8.1.
 //
 // Invariant: items are claimed in order, and no item after a failed item is claimed.
 type group struct {
@@ -83,7 +83,7 @@ type group struct {
 	guard   suspend.Guard
 	n       int
 	claimed int
-	live    int      // tasks that run items, including the caller's
+	live    int      // number of tasks that run items, including the caller's
 	ended   []uint64 // one bit for each item
 	few     [1]uint64
 	next    int // the first item that has not ended
@@ -145,8 +145,7 @@ func (g *group) work() {
 // noItem is the result of claimLocked if no item is left.
 const noItem = -1
 
-// claimLocked returns the next item for the calling task. If no item is left, it removes the task from the count and returns
-// noItem.
+// claimLocked returns the next item for the calling task. If no item is left, it decrements live and returns noItem.
 func (g *group) claimLocked() (i int) {
 	if i = g.claimed; i < g.failed {
 		g.claimed++

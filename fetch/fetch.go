@@ -22,8 +22,8 @@
 // A session remembers every answer, including errors, so that each key is requested once. A Run makes a session unless its
 // context already has a session. [Open] opens a session for goroutines that are not tasks of a Run.
 //
-// If a single query can return everything, prefer that query. A dataloader with goroutines is an equal alternative if its delay
-// does not matter; FETCH.md shows how to migrate from a dataloader.
+// If a single query can return everything, prefer that query. A dataloader with goroutines is just as good if its delay does
+// not matter; FETCH.md shows how to migrate from a dataloader to this package.
 //
 // The idea, and the law that a combinator equals its sequential program, come from Haxl: Marlow, Brandy, Coens, Purdy, There is
 // no fork: an abstraction for efficient, concurrent, and concise data access (ICFP 2014).
@@ -43,8 +43,8 @@ import (
 var (
 	ErrNotFound    = errors.New("fetch: not found")                                          // the source has no answer for this key
 	ErrNoSession   = errors.New("fetch: the context has no session: use Run or Open")        // the Get was called outside of any session
-	ErrEnded       = outcome.Named("fetch: the session has ended", suspend.ErrEnded)         // the session was closed before the answer arrived
-	ErrInSource    = errors.New("fetch: a source must not fetch: use a Memo")                // a source called Get; its round would wait for itself
+	ErrEnded       = outcome.Named("fetch: the session has ended", suspend.ErrEnded)         // the session has been closed
+	ErrInSource    = errors.New("fetch: a source must not fetch: use a Memo")                // a Get in a source would wait for itself
 	ErrNotRecorded = errors.New("fetch: not recorded")                                       // the Recording has no answer for this key
 	ErrAbandoned   = outcome.Named("fetch: the source did not return", suspend.ErrAbandoned) // the source called runtime.Goexit
 )
@@ -75,24 +75,26 @@ type Options struct {
 	// answers of each batch when the batch returns: fewer tasks wait for a slow source, but there are more and smaller batches.
 	Policy Policy
 
-	// On is the scheduler for the tasks of a Run; they run in parallel if On runs tasks in parallel. If On is nil, the tasks
-	// take turns on the calling goroutine, so that two runs of the same program behave identically.
+	// On is the scheduler that runs the tasks of a Run, possibly in parallel. If On is nil, the tasks take turns on the calling
+	// goroutine, so that two runs of the same program behave identically.
 	On suspend.Spawner
 
 	// The following options belong to the session. A Run inside an existing session must not set them.
 
-	// Settle is the number of turns that other goroutines get before fetch sends the requests of goroutines outside a Run. 0
+	// Settle is the number of turns that other goroutines get before fetch sends the requests of goroutines outside a Run. Zero
 	// means 10; if Settle is negative, only SettleWithin counts.
 	Settle int
-	// SettleWithin limits the time until these requests are sent, because turns are slow on a busy machine. 0 means 300 µs; a
-	// negative time means no limit. The time restarts up to four times while more requests arrive.
+	// SettleWithin limits the time until these requests are sent, because turns are slow on a busy machine. Zero means 300 µs;
+	// a negative time means no limit. The time restarts up to four times while more requests arrive.
 	SettleWithin time.Duration
 
-	Trace   bool                                                                      // record the batches for Session.Trace
-	Skip    func(function string) bool                                                // reports whether the trace ignores a function, such as a helper around Get; the function's name is package.name
-	Replay  *Recording                                                                // the Recording that all answers come from, if it is set
-	Use     []Override                                                                // replacements of sources and effects in this session, for tests
-	OnBatch func(ctx context.Context, b BatchInfo) (context.Context, func(err error)) // called around each batch, for spans and metrics; err is ErrAbandoned if the source panics
+	Trace bool // record the batches for Session.Trace
+	// Skip reports whether the trace ignores a function, such as a helper around Get. The function's name is package.name.
+	Skip   func(function string) bool
+	Replay *Recording // the Recording that answers all requests, if set
+	Use    []Override // replacements of sources and effects in this session, for tests
+	// OnBatch is called around each batch, for spans and metrics. err is ErrAbandoned if the source panics.
+	OnBatch func(ctx context.Context, b BatchInfo) (context.Context, func(err error))
 }
 
 // SourceOptions configure a source. The zero value is the default. If several SourceOptions are given, each non-zero field
@@ -111,16 +113,18 @@ type SourceOptions struct {
 type Mode uint8
 
 const (
-	Batched   Mode = iota // load gets a batch of a round, on a separate goroutine
-	Inline                // like Batched, but on the goroutine that sends the round: load must not suspend, and its Goexit also ends the caller of Run
-	Immediate             // load gets each key at once, without a round, on a separate goroutine
-	Direct                // the first Get of a key calls load itself, unless it must wait because of MaxOpen
+	Batched Mode = iota // load gets a batch of a round, on a separate goroutine
+	// Inline is like Batched, but load runs on the goroutine that sends the round. It is for a load that reads memory. load must
+	// not suspend, and a Goexit in load finally ends the caller of Run.
+	Inline
+	Immediate // load gets each key at once, without a round, on a separate goroutine
+	Direct    // the first Get of a key calls load itself, unless it must wait because of MaxOpen
 )
 
 // An Override replaces a source or an Effect in a session, see Options.Use. If a source has several Overrides, the last is
 // used.
 type Override struct {
-	of   any // the *Source
+	of   any // the *Source that is replaced
 	load any
 }
 
@@ -137,7 +141,7 @@ type Recording struct {
 }
 
 // An Answer is the answer to one key, or the result of one Effect: a value, an error or a panic. The Answers of Effects with
-// equal keys are in the order of sending.
+// equal keys are in the order in which the Effects were sent.
 type Answer struct {
 	Key      json.RawMessage `json:"key"`
 	Value    json.RawMessage `json:"value,omitempty"`
@@ -151,8 +155,8 @@ type Stats struct {
 	Rounds  int // rounds that were sent
 	Batches int // calls of sources
 	Open    int // batches that have not returned
-	Keys    int // keys in the batches of these calls
-	Gets    int // keys that were requested, with repetitions
+	Keys    int // keys in all of these batches
+	Gets    int // requested keys, including repeated requests
 	Shared  int // Gets that used an existing request or answer
 	Dropped int // requests that were never sent because all waiters gave up
 	Errors  int // keys that failed

@@ -13,9 +13,9 @@ import (
 // answered. The request is sent together with all other requests of its round.
 //
 // Every Get of a key in a session returns the same value or the same error, which is an *Error. A panic in the source is raised
-// in every Get of its keys. If ctx is already done, or is done first, Get returns the error of the cancellation. A request
-// without waiters is not sent, and a batch without waiters is cancelled. Get returns ErrNoSession if ctx has no session,
-// ErrEnded if the session has ended, and ErrInSource if ctx is the context of a source.
+// in every Get of its keys. If ctx is already done, or is done before the answer arrives, Get returns the error of the
+// cancellation. A request without waiters is not sent, and a batch without waiters is cancelled. Get returns ErrNoSession if
+// ctx has no session, ErrEnded if the session has ended, and ErrInSource if ctx is the context of a source.
 func (src *Source[K, V]) Get(ctx context.Context, k K) (V, error) {
 	f := frameOf(ctx)
 	if err := f.check(ctx); err != nil {
@@ -60,8 +60,8 @@ func (src *Source[K, V]) All(ctx context.Context, ks []K) ([]V, error) {
 }
 
 // AllSettled is like All, but returns an error for each key: errs[i] is the error that a Get of ks[i] would return, or nil.
-// errs itself is nil if no key failed. If ctx is already done, or is done first, every key fails with the error of the
-// cancellation.
+// errs itself is nil if no key failed. If ctx is already done, or is done before the answers arrive, every key fails with the
+// error of the cancellation.
 func (src *Source[K, V]) AllSettled(ctx context.Context, ks []K) (vs []V, errs []error) {
 	vs, errs = make([]V, len(ks)), make([]error, len(ks))
 	err := src.every(ctx, ks, func(i int, v V, err error) error { vs[i], errs[i] = v, err; return nil })
@@ -102,7 +102,7 @@ func (src *Source[K, V]) every(ctx context.Context, ks []K, got func(i int, v V,
 	return nil
 }
 
-// answered returns the table of src in s, and the entry of k if s has its answer, or nil otherwise.
+// answered returns the table of src in s, and the entry of k, which is nil if s does not have the answer.
 func (src *Source[K, V]) answered(s *Session, k K, askers int) (*tableOf[K, V], *entry[K, V]) {
 	s.guard.Lock()
 	t := lookLocked(s, src)
@@ -125,7 +125,7 @@ type call[K comparable, V any] struct {
 	waiter
 	t      *tableOf[K, V]
 	keys   []K
-	direct int // keys for which the caller has run the source
+	direct int // number of keys for which the caller itself has called the source
 	one    [1]K
 	link   [1]link
 }
@@ -218,7 +218,7 @@ func (c *call[K, V]) Enqueue(r suspend.Resumer[struct{}]) {
 // Remove implements suspend.Source. It removes the waiter of a cancelled wait.
 func (c *call[K, V]) Remove(suspend.Resumer[struct{}]) { c.leaveLocked() }
 
-// seenLocked finds the request of the i'th key, and reports whether the caller may have its answer now.
+// seenLocked finds the request of the i'th key, and reports whether the caller can use its answer now.
 func (c *call[K, V]) seenLocked(i int) bool {
 	l := &c.links[i]
 	if l.q != nil && l.q.state == done {
@@ -258,7 +258,7 @@ type tableOf[K comparable, V any] struct {
 func (src *Source[K, V]) in(s *Session, room int) *tableOf[K, V] {
 	s.guard.Lock()
 	t := lookLocked(s, src)
-	taken := t == nil && slices.ContainsFunc(s.tables, func(t *table) bool { return t.name == src.name }) // a recording would mix the answers
+	taken := t == nil && slices.ContainsFunc(s.tables, func(t *table) bool { return t.name == src.name }) // a Recording needs unique names
 	if t == nil && !taken {
 		t = &tableOf[K, V]{table: table{s: s, of: src, name: src.name, opts: src.opts, write: src.write}, load: src.load}
 		t.typed = t
@@ -308,8 +308,8 @@ func lookLocked[K comparable, V any](s *Session, src *Source[K, V]) *tableOf[K, 
 	return nil
 }
 
-// newLocked makes a request without waiters. It allocates entries in blocks of up to 16, because the session keeps all of them
-// equally long.
+// newLocked makes a request without waiters. It allocates entries in blocks of up to 16, because most entries live until the
+// session ends.
 func (t *tableOf[K, V]) newLocked(k K) *entry[K, V] {
 	if len(t.made) == 0 {
 		t.made = make([]entry[K, V], max(1, min(len(t.m), 16)))
@@ -323,8 +323,8 @@ func (t *tableOf[K, V]) newLocked(k K) *entry[K, V] {
 	return e
 }
 
-// direct calls a Direct source on the caller's goroutine and returns the answer, even if the session has not remembered it.
-// direct returns nil if the session has ended, if k already has a request, or if MaxOpen batches are running.
+// direct calls a Direct source on the caller's goroutine and returns the answer, which the session might not remember. direct
+// returns nil if the session has ended, if k already has a request, or if MaxOpen batches are running.
 func (t *tableOf[K, V]) direct(d *driver, k K, m *mark) *entry[K, V] {
 	s := t.s
 	s.guard.Lock()

@@ -16,7 +16,7 @@ func newTracer(f *frame) *tracer {
 	return t
 }
 
-// sendLocked records that b was opened. In a replay it records nothing, because nothing is sent.
+// sendLocked records that b was sent. In a replay it records nothing, because nothing is sent.
 func (t *tracer) sendLocked(b *batch) {
 	if t != nil && b.t.s.recorded == nil {
 		t.sent = append(t.sent, b)
@@ -42,7 +42,7 @@ func (f *frame) mark() *mark {
 	return m
 }
 
-// markLocked adds m to the Gets of q.
+// markLocked adds m to the list of Gets of q.
 func (q *request) markLocked(m *mark) {
 	if m == nil {
 		return

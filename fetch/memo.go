@@ -28,9 +28,9 @@ func NewMemo[K comparable, V any](name string, f func(ctx context.Context, k K) 
 // Get returns the result of f for k. In a session, f runs once for each key, in the task of the first Get. Later Gets suspend
 // until f has returned. An error of f is remembered like a value, see Transient, and a panic in f is raised in every Get.
 //
-// If ctx is already done, or is done first, Get returns the error of the cancellation. If the caller was running f, the task
-// that has waited longest runs f again. This is so even if f returned a value, because that value may depend on fetches that
-// were cancelled. Memos that wait for themselves or for each other fail with lazy.ErrRecursive, even across tasks.
+// If ctx is already done, or is done before the result arrives, Get returns the error of the cancellation. If the caller was
+// running f, the task that has waited longest runs f again. f runs again even if it returned a value, because the value may
+// depend on cancelled fetches. Memos that wait for themselves or for each other fail with lazy.ErrRecursive, even across tasks.
 func (m *Memo[K, V]) Get(ctx context.Context, k K) (V, error) {
 	f := frameOf(ctx)
 	if err := f.check(ctx); err != nil {

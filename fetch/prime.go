@@ -4,7 +4,7 @@ import "context"
 
 // Prime stores a value in the session as if the source had answered. Prime returns false and changes nothing if the session
 // already has a request for the key, if ctx has no session, if the session has ended, or if the source is Fresh. A source may
-// call Prime, and ctx may be done.
+// call Prime, and ctx may already be done.
 func (src *Source[K, V]) Prime(ctx context.Context, k K, v V) bool {
 	f := frameOf(ctx)
 	if f.session() == nil {
@@ -24,7 +24,7 @@ func (src *Source[K, V]) Prime(ctx context.Context, k K, v V) bool {
 
 // Forget drops the answer to a key, so that the next Get makes a new request. Tasks that are already waiting get the old
 // answer. Forget does not change a request that has not been sent. A source may call Forget, for example an Effect that changes
-// the value, and ctx may be done.
+// the value, and ctx may already be done.
 func (src *Source[K, V]) Forget(ctx context.Context, k K) {
 	f := frameOf(ctx)
 	if f.session() == nil {

@@ -16,8 +16,8 @@ import (
 // This file declares the state of a session, from the outermost type to the innermost. The session's guard protects all of this
 // state, unless a comment says otherwise.
 
-// A Session remembers answers. A server usually opens one Session for each request that it serves. The methods may be called
-// from any goroutine.
+// A Session remembers the answers to requests. A server usually opens one Session for each request that it serves. The methods
+// may be called from any goroutine.
 type Session struct {
 	guard    suspend.Guard // protects the fields below, and the session's tables, drivers and requests
 	opts     Options
@@ -29,7 +29,7 @@ type Session struct {
 	settled  driver              // serves goroutines outside a Run
 	stats    Stats
 	made     int // number of requests that Gets have made
-	open     int // batches
+	open     int // number of open batches
 	ended    bool
 	closers  []suspend.Resumer[struct{}]
 	tracer   *tracer     // a nil tracer means no trace
@@ -90,7 +90,7 @@ type round struct {
 	d        *driver
 	number   int                  // 0 for the only batch of an Immediate or Direct source
 	requests dlist.List[*request] // sorted in the order of the Gets
-	open     int                  // batches
+	open     int                  // number of open batches
 	holds    bool                 // d sends nothing until the round is over
 }
 
@@ -100,7 +100,8 @@ type round struct {
 //	started  runs, or is about to run
 //	called   the source is being called, or has returned
 //
-// Invariant: overLocked is called once for every batch, called or not. Otherwise the Run would wait for the batch forever.
+// Invariant: overLocked is called once for every batch, even if the source was not called. Otherwise the Run would wait for the
+// batch forever.
 type batch struct {
 	node     dlist.Node[*batch] // links the driver's batches
 	t        *table
@@ -109,7 +110,7 @@ type batch struct {
 	requests []*request          // always in the order of the Gets
 	one      [1]*request         // backs requests for a batch of one request
 	ctx      cancelctx.Following // the context that load receives
-	frame    frame               // wraps ctx
+	frame    frame               // wraps ctx for load
 	needed   int                 // number of requests that have waiters
 
 	started, called, cancelled bool
@@ -167,11 +168,11 @@ type table struct {
 	filling *batch     // the batch that takes the next request; used while a round is built
 	open    int        // number of batches that are running
 	queue   []*batch   // batches that wait until open is less than MaxOpen
-	did     []*request // the effects, sorted by the time of sending
+	did     []*request // the effects, sorted by send time
 	typed              // the *tableOf that embeds this table
 }
 
-// typed has the methods of a table that depend on the types of its keys and values.
+// typed contains the methods of a table that depend on the types of its keys and values.
 type typed interface {
 	call(ctx context.Context, b *batch) error // calls the source
 	forgetLocked(q *request)
@@ -211,7 +212,7 @@ type thrown struct{ value any }
 
 func (t *thrown) Error() string { return fmt.Sprint(t.value) }
 
-// throw makes the answer a panic.
+// throw makes a panic with this value the answer.
 func (q *request) throw(value any) { q.set, q.err = true, &thrown{value} }
 
 func (q *request) panicked() bool {
@@ -248,7 +249,7 @@ func (f *frame) session() *Session {
 	return f.s
 }
 
-// check returns an error if an operation with ctx must fail at once. Operations that wait call check first.
+// check returns an error if an operation with ctx must fail at once. Every operation that may wait calls check first.
 func (f *frame) check(ctx context.Context) error {
 	switch {
 	case f != nil && f.inSource:
@@ -266,7 +267,7 @@ func (f *frame) check(ctx context.Context) error {
 type tracer struct {
 	name  string
 	begun time.Time
-	sent  []*batch // sorted by the time of sending
+	sent  []*batch // sorted by send time
 }
 
 // A mark records one Get of one key: the task and the place in the code.
@@ -291,7 +292,7 @@ type widePlace [6]uintptr
 // A trail is the history of one task.
 type trail struct {
 	last  atomicx.Pointer[request] // atomic because goroutines outside a Run share a trail
-	group *widePlace               // the call of the combinator that the task is an item of, or nil
+	group *widePlace               // the call of a combinator that started the task, or nil
 }
 
 // A settling is the delay before the settled driver sends its requests. It ends when other goroutines have had their turns, or

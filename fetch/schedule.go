@@ -8,7 +8,7 @@ import (
 	"github.com/braidgo/braid/suspend"
 )
 
-// The course of a round.
+// This comment describes the course of a round.
 //
 // A round is a set of requests that are sent together and whose answers are handed out together. The code of this file begins
 // with step 5, which decides what is sent. Functions without a file name are in this file.
@@ -51,7 +51,7 @@ import (
 //  9. overLocked ends the round, and arms the driver if requests are pending. overLocked must be called last; otherwise the
 //     tasks that resume first and park again would make a separate, small round.
 //
-// How things end early:
+// How waits, Runs and sessions end early:
 //   - A context ends: package suspend resumes the waiting Get, which fails at once with the error of the cancellation.
 //     leaveLocked removes its waiter. A pending request without waiters is forgotten and never sent. A batch without waiters is
 //     cancelled (pay) and its answers are dropped, except for a started Effect and a caller's started Direct call. If the batch
@@ -94,7 +94,7 @@ func (d *driver) idle() {
 			}
 		}
 	}
-	if unsure != nil { // a context of package context resumes its waiters late
+	if unsure != nil { // contexts of package context resume their waiters late
 		s.guard.Unlock()
 		late := slices.DeleteFunc(unsure, func(w *waiter) bool { return !w.lookAtContext() })
 		s.guard.Lock()

@@ -70,7 +70,7 @@ func (d *driver) run(on suspend.Spawner) {
 		on = suspend.Here()
 	}
 	if on == nil {
-		sched := fifo.New(fifo.Options{StallAfter: -1, OnIdle: d.orderedIdle}) // no stall reports: all tasks belong to this Run
+		sched := fifo.New(fifo.Options{StallAfter: -1, OnIdle: d.orderedIdle}) // stall reports are off, because a stall affects only this Run
 		d.ordered = true
 		d.register(sched)
 		_ = sched.Run(context.Background(), d.task)
@@ -217,7 +217,7 @@ func (f *frame) child(ctx context.Context, s *Session, d *driver) *frame {
 func (c *frame) begin(f *frame, ctx context.Context, s *Session, d *driver) {
 	c.Context, c.s, c.d = ctx, s, d
 	if outer, ok := ctx.(*frame); ok {
-		c.Context = outer.Context // frames do not nest directly
+		c.Context = outer.Context // skips the outer frame, so that frames do not nest
 	}
 	if f != nil {
 		c.inSource, c.label, c.trail, c.askers = f.inSource, f.label, f.trail, f.askers

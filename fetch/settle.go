@@ -10,13 +10,13 @@ import (
 // This file decides when the requests of goroutines outside a Run are sent. A session cannot see whether more requests are
 // coming, so it first gives other goroutines a number of turns. With fewer turns, a crowd of goroutines is split into more
 // batches; many more turns gain nothing. On a busy machine, a turn may take a time slice for each goroutine that is ahead in
-// the queue. Therefore a timer limits the delay. Timers are prompt, because a processor checks them before it looks for a
-// goroutine to run.
+// the queue. Therefore a timer limits the delay. The timer fires in time, because a processor checks its timers before it looks
+// for a goroutine to run.
 const (
 	defaultTurns  = 10
 	defaultWithin = 300 * time.Microsecond
 
-	// prolongs is how often the timer restarts while a crowd grows. Restarts keep a crowd in one batch more often, but an
+	// prolongs limits how often the timer restarts while a crowd grows. Restarts keep a crowd in one batch more often, but an
 	// endless crowd must not delay its waiters forever.
 	prolongs = 4
 )
@@ -39,7 +39,7 @@ func (d *driver) settleLocked() {
 	}
 }
 
-// turn lets other goroutines run left times, and then ends the settling.
+// turn gives other goroutines as many turns as left says, and then ends the settling.
 func (g *settling) turn(left int) {
 	g.d.s.guard.Lock()
 	going := g.d.settling == g

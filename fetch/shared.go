@@ -11,10 +11,10 @@ import (
 	"github.com/braidgo/braid/promise"
 )
 
-// Shared returns a source like s that batches across sessions. At most open batches run at the same time. The requests of all
-// sessions that have to wait form the next batch, in which each key occurs once. No timer is involved: under light load nothing
-// waits, and under heavy load the batches grow. Each session still remembers its own answers. A request never joins a batch
-// that has already been sent.
+// Shared returns a source like s that batches across sessions. The parameter open limits the number of batches that run at the
+// same time. The requests of all sessions that have to wait form the next batch, in which each key occurs once. No timer is
+// involved: under light load nothing waits, and under heavy load the batches grow. Each session still remembers its own
+// answers. A request never joins a batch that has already been sent.
 //
 // The context of a shared batch has no values, because the batch belongs to no single session. The context is cancelled when
 // all sessions that wait for the batch have given up. The batch may still be running when their Runs have returned; Close waits
@@ -55,7 +55,7 @@ type crowd[K comparable, V any] struct {
 	keys   []K
 	parts  int // number of session batches that wait for the crowd; protected by the exchange's mu
 
-	requests []*request // requests that the source was called with; later with their answers
+	requests []*request // requests of all calls so far; each gets its answer when its call ends
 	over     promise.Promise[struct{}]
 }
 

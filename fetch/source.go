@@ -29,9 +29,9 @@ type Source[K comparable, V any] struct {
 }
 
 // Close ends a Shared source: its batches are cancelled, and every later request fails with ErrEnded. Close suspends the caller
-// until all batches have returned, so that the caller can then close what they use. If ctx is done first, Close returns the
-// error of the cancellation, but the source has ended nevertheless. For other sources Close does nothing, because their batches
-// end with their sessions.
+// until all batches have returned, so that the resources of the batches can be closed after Close. If ctx is done first, Close
+// returns the error of the cancellation, but the source has ended nevertheless. For other sources Close does nothing, because
+// their batches end with their sessions.
 func (src *Source[K, V]) Close(ctx context.Context) error {
 	if src.close == nil {
 		return nil
@@ -58,8 +58,8 @@ func chosen(options []SourceOptions) (c SourceOptions) {
 //
 // Unless the Mode says otherwise, load is called on a separate goroutine, where it may block. load's context has the values of
 // the session's context, not of a caller's context. This context is cancelled when the session ends, or when all waiters for
-// keys of the batch have given up and the results are no longer needed. A panic in load is raised in every waiting task, with
-// the same value. load must not fetch: a Get with load's context returns ErrInSource.
+// keys of the batch have given up. In the second case, the results are dropped. A panic in load is raised in every waiting task,
+// with the same value. load must not fetch: a Get with load's context returns ErrInSource.
 //
 // The name appears in errors, recordings and traces. A Get panics if its session already uses another source of the same name.
 func New[K comparable, V any](name string, load func(ctx context.Context, b *Batch[K, V]) error, o ...SourceOptions) *Source[K, V] {
@@ -202,9 +202,10 @@ func NewEffect[K comparable, R any](name string, do func(ctx context.Context, b 
 
 // Do performs the effect for k and returns its result. Do suspends its caller until the batch has returned.
 //
-// If ctx is already done, or is done first, Do returns the error of the cancellation. An effect that has not been sent by then
-// is never sent. A sent effect continues, and only the end of the session cancels it. The effects of a batch that waits because
-// of MaxOpen are not sent yet, but are dropped only together, when none of them has a waiter. Otherwise Do fails like Get.
+// If ctx is already done, or is done before the result arrives, Do returns the error of the cancellation. An effect that has
+// not been sent by then is never sent. A sent effect continues, and only the end of the session cancels it. A batch that waits
+// because of MaxOpen has not been sent; its effects are dropped together, when none of them has a waiter. Otherwise Do returns
+// the same errors as Get.
 func (x *Effect[K, R]) Do(ctx context.Context, k K) (R, error) { return x.src.Get(ctx, k) }
 
 // Replace returns an Override for Options.Use. In a session with this Override, do is called instead of the effect's own
@@ -241,7 +242,7 @@ func Request[V any](ctx context.Context, src *Source[any, any], request interfac
 	switch {
 	case ok:
 		return v, nil
-	case f.s.recorded != nil: // JSON has no types
+	case f.s.recorded != nil: // JSON does not preserve the type
 		text, err := json.Marshal(x)
 		if err == nil {
 			err = json.Unmarshal(text, &v)

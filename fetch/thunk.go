@@ -46,8 +46,8 @@ func (l *thunk) start() {
 	l.force()
 }
 
-// force forces l and, concurrently, all other thunks of s, unless l is taken. If another thunk cannot run here, because the
-// scheduler refuses or ends its task, it runs when its function is called.
+// force forces l and, concurrently, all other thunks of s, unless l has already been started. If another thunk cannot run here,
+// because the scheduler refuses or ends its task, it runs when its function is called.
 func (s *Session) force(l *thunk) {
 	s.guard.Lock()
 	taken := l.taken
@@ -57,7 +57,7 @@ func (s *Session) force(l *thunk) {
 	}
 	f := new(frame).child(context.WithoutCancel(s.ctx), s, nil) // each f uses the context that was passed to Later
 	f.inSource = false
-	_ = Options{Policy: s.opts.Policy}.Run(f, func(context.Context) error { // skipped if the session has ended; each f then gets ErrEnded
+	_ = Options{Policy: s.opts.Policy}.Run(f, func(context.Context) error { // fails if the session has ended; fetches in f then return ErrEnded
 		s.guard.Lock()
 		all := s.thunks
 		s.thunks = nil

@@ -16,9 +16,9 @@ type Trace struct {
 	Name    string
 	Stats   Stats
 	Took    time.Duration
-	Batches []TracedBatch // sorted by the time of sending
+	Batches []TracedBatch // sorted by send time
 	Why     []TracedStep  // the critical path: each step needed the answer of the step before
-	Hints   []string      // suggestions to save rounds or waiting time
+	Hints   []string      // suggestions that may save rounds or waiting time
 
 	sent []*batch // the batches that have returned
 }
@@ -72,7 +72,7 @@ func (s *Session) Trace() *Trace {
 	return t
 }
 
-// traced returns b as the Trace shows it.
+// traced returns the entry for b in a Trace.
 func (b *batch) traced() TracedBatch {
 	t := TracedBatch{Round: b.round.number, Source: b.t.name, Keys: len(b.requests), Start: b.from, End: b.to}
 	first, asked := map[string]int{}, map[string]int{} // count the keys that each label requested first, and in total
@@ -129,7 +129,7 @@ func (t *Trace) why() (steps []TracedStep) {
 	return steps
 }
 
-// latest returns the request of b whose task received its last answer latest.
+// latest returns the request of b whose task received its previous answer last.
 func (b *batch) latest() (latest *request) {
 	var before *request
 	for _, q := range b.requests {
@@ -290,7 +290,7 @@ func enumerate(words []string) string {
 	return strings.Join(words[:last], ", ") + " and " + words[last]
 }
 
-// lone returns the requests that are the only request of their round, in the order of the rounds.
+// lone returns the requests that are alone in their round, in the order of the rounds.
 func (t *Trace) lone() (lone []*request) {
 	inRound := map[int]int{}
 	for _, b := range t.sent {

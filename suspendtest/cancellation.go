@@ -66,8 +66,8 @@ func alternatingContexts(e *env) {
 	}
 }
 
-// cancelAnywhere cancels a context during each call that Suspend makes to its methods, in the first wait with the context and
-// in the second.
+// cancelAnywhere cancels a context during each call that Suspend makes to the context's methods, in the first wait with the
+// context and in the second.
 func cancelAnywhere(e *env) {
 	reached := 0
 	for _, again := range []bool{false, true} {

@@ -12,7 +12,7 @@ import (
 
 var background = context.Background()
 
-// isCancellation checks that err is both ctx.Err() and the cause of ctx.
+// isCancellation checks that err matches both ctx.Err() and the cause of ctx.
 func (e *env) isCancellation(ctx context.Context, err error) {
 	if !errors.Is(err, ctx.Err()) {
 		e.errorf("a cancelled Suspend returned %q, which is not ctx.Err(): %q", err, ctx.Err())

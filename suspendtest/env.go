@@ -139,8 +139,8 @@ func (e *env) fatalf(format string, args ...any) {
 	}
 }
 
-// report records a problem, unless the option blind disables the assertion that found the problem. The tests of the kit use
-// blind. Only errorf and fatalf may call report, because report identifies the assertion by the line of their caller.
+// report records a problem, unless a test of the kit disables the assertion that found the problem, with the option blind. Only
+// errorf and fatalf may call report, because report identifies the assertion by the line of their caller.
 func (e *env) report(format string, args []any) (seen bool) {
 	if e.opts.blind != nil {
 		if _, file, line, _ := runtime.Caller(2); e.opts.blind(fmt.Sprintf("%s:%d", filepath.Base(file), line)) {

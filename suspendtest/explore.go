@@ -30,7 +30,7 @@ func (w *World) Check(f func() error) { w.w.Check(f) }
 // the run fails. f can detect a lost wake-up even if the waiting task could still be cancelled.
 func (w *World) OnIdle(f func(waiting []string) error) { w.w.OnIdle(f) }
 
-// Log adds a line to the trace of the run, which a failure prints.
+// Log adds a line to the trace of the run. The trace is printed if the run fails.
 func (w *World) Log(format string, args ...any) { w.w.Log(format, args...) }
 
 // Called marks the beginning of an operation whose order relative to other operations matters. Returned marks the end. Package
@@ -67,7 +67,7 @@ func Preemptions(n int) ExploreOption { return func(c *exploreConfig) { c.Preemp
 func Yields(n int) ExploreOption { return func(c *exploreConfig) { c.Yields = max(n, 0) } }
 
 // Waits makes Explore switch tasks only where a task waits, yields or ends, and not at the start of an operation that does not
-// wait. This makes far fewer runs. A program may then also hold a lock of package sync while it uses a primitive.
+// wait. Explore then makes far fewer runs. A program may then also hold a lock of package sync while it uses a primitive.
 func Waits() ExploreOption { return func(c *exploreConfig) { c.Points = false } }
 
 // Spurious lets the Park of each task return without an Unpark, up to n times in a run, as a scheduler's Park may. The default
@@ -84,9 +84,9 @@ func Executions(n int) ExploreOption { return func(c *exploreConfig) { c.Executi
 // Random makes n random runs, and n random runs without a cancellation. It is for programs that have too many runs to try all
 // of them. Each task and each cancellable context has a random priority. The next turn goes to the task or context that can
 // continue and has the highest priority. A Sleep that cannot be cancelled gives its task a new random priority. At depth-1
-// random points, the running task drops to the lowest priority. A mistake has depth d if it shows in every run in which d
-// particular pairs of steps have a particular order. In a program of t tasks that take k turns, a random run finds a mistake of
-// this depth with a probability of at least 1/(t·k^(depth-1)). Each Sleep counts as another task here. See Burckhardt, Kothari,
+// random points, the running task drops to the lowest priority. A mistake of depth d shows in every run in which d particular
+// pairs of steps have a particular order. In a program of t tasks that take k turns, a random run with depth d finds such a
+// mistake with a probability of at least 1/(t·k^(d-1)). Each Sleep counts as another task here. See Burckhardt, Kothari,
 // Musuvathi and Nagarakatte, A randomized scheduler with probabilistic guarantees of finding bugs (ASPLOS 2010). A deadlock of
 // two locks has depth 2, and so has a lost update. The runs are the same each time. With Random, Preemptions has no effect, and
 // Accesses only makes Explore switch tasks at each access.
@@ -195,5 +195,5 @@ func Explore(t testing.TB, program func(w *World), opts ...ExploreOption) {
 // shorter is the number of runs that Explore makes after a failure to find a failing run with fewer turns.
 const shorter = 1000
 
-// enough is the default limit on the number of runs. So many runs take a second or two.
+// enough is the default limit on the number of runs. That many runs take a second or two.
 const enough = 20_000

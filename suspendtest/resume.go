@@ -267,7 +267,7 @@ func resumeBusy(e *env) {
 	started, release := make(chan struct{}), make(chan struct{})
 	busy := e.task(func() {
 		close(started)
-		<-release // a native wait, which holds the worker
+		<-release // waits natively and so keeps the worker busy
 	})
 	recv(e, started, "a task did not run while another was suspended")
 	e.expect("Resume did not return while a task held the scheduler")

@@ -125,7 +125,7 @@ func lateUnparks(e *env) {
 			}
 		}
 		recv(e, ended, "a task that was resumed did not go on under late Unparks")
-		runtime.Gosched() // lets the hammer unpark the ended task, even on one thread
+		runtime.Gosched() // lets the goroutine above unpark the ended task, even on one thread
 	}
 	stop.Store(true)
 	recv(e, hammer, "Unpark blocks")

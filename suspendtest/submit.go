@@ -126,7 +126,7 @@ func submitWhileClosing(e *env) {
 
 func submitToBusy(e *env) {
 	started, release := make(chan struct{}), make(chan struct{})
-	busy := e.task(func() { close(started); <-release }) // a native wait, which holds the worker
+	busy := e.task(func() { close(started); <-release }) // waits natively and so keeps the worker busy
 	recv(e, started, "a function that was accepted did not run")
 	e.expect("it did not return while another function was running")
 	var ended []chan struct{}

@@ -65,8 +65,8 @@ func timersCall(e *env) {
 	}
 }
 
-// later sets a timer and waits for its call. By then, an earlier timer that calls wrongly has usually called. A correct call
-// may still come later, because timers may be late.
+// later sets a timer and waits for its call. By then, an earlier timer that calls wrongly has usually made its call. A correct
+// call may still come later, because timers may be late.
 func (e *env) later(t suspend.Timers) {
 	called := make(chan struct{})
 	e.do("AfterFunc did not return", func() { t.AfterFunc(2*aWhile, sync.OnceFunc(func() { close(called) })) })

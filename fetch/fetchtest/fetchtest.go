@@ -64,7 +64,7 @@ func (s *Source[K, V]) load(ctx context.Context, b *fetch.Batch[K, V]) error {
 	return nil
 }
 
-// Batches returns the keys of each batch so far, in the order of sending.
+// Batches returns the keys of each batch so far, in the order in which they were sent.
 func (s *Source[K, V]) Batches() [][]K {
 	s.mu.Lock()
 	defer s.mu.Unlock()
