@@ -49,7 +49,7 @@ func (b *batch) openLocked() bool {
 // fullLocked reports whether MaxOpen batches of the source are running.
 func (t *table) fullLocked() bool { return t.opts.MaxOpen > 0 && t.open == t.opts.MaxOpen }
 
-// nextLocked takes the next batch off the queue and marks it started. It returns nil if the queue is empty.
+// nextLocked takes the next batch off the queue and marks it started. nextLocked returns nil if the queue is empty.
 func (t *table) nextLocked() (next *batch) {
 	if len(t.queue) == 0 {
 		return nil
@@ -149,8 +149,8 @@ func (b *batch) hooked() error {
 	return err
 }
 
-// conclude ends the call, which returned err or ended as how says. It wraps each error in an *Error and marks the answers that
-// the session does not remember.
+// conclude ends the call, which returned err or ended as how says. conclude wraps each error in an *Error and marks the answers
+// that the session does not remember.
 func (b *batch) conclude(err error, how outcome.Outcome) {
 	var cause error
 	if b.ctx.Err() != nil {
@@ -168,7 +168,7 @@ func (b *batch) conclude(err error, how outcome.Outcome) {
 }
 
 // answer sets the answer to each key. An error from the source is the answer to every key that was not Failed, even if the key
-// was Set, because the source may have read only half of the value. cause is the cause of the call's context, or nil if the
+// was Set, because the source may have read only half of the value. cause is context.Cause of the call's context, or nil if the
 // context has not ended.
 func (b *batch) answer(err, cause error, how outcome.Outcome) {
 	b.mu.Lock()
@@ -192,7 +192,8 @@ func (b *batch) answer(err, cause error, how outcome.Outcome) {
 	}
 }
 
-// finish passes the answers to the round. It returns the next queued batch of the source, which may run now, or nil.
+// finish passes the answers to the round. finish returns the next batch in the source's queue, which may run now, or nil if the
+// queue is empty.
 func (b *batch) finish() (next *batch) {
 	b.ctx.Cancel(nil)
 	s := b.t.s
@@ -233,8 +234,8 @@ func (b *batch) overLocked() {
 	}
 }
 
-// cancelLocked cancels a batch without waiters. Its results are dropped, and the next Get of a key makes a new request. The
-// caller must call cancelAll after it unlocks the guard.
+// cancelLocked cancels a batch without waiters. The results of the batch are dropped, and the next Get of a key makes a new
+// request. The caller must call cancelAll after it unlocks the guard.
 func (b *batch) cancelLocked() {
 	b.cancelled = true
 	for _, q := range b.requests {
@@ -259,8 +260,8 @@ func cancelAll(batches []*batch, cause error) {
 	}
 }
 
-// A Batch is one call of a source: it has the keys and takes their answers. Its methods may be called from any goroutine until
-// load returns.
+// A Batch is one call of a source: it has the keys and takes their answers. The methods of a Batch may be called from any
+// goroutine until load returns.
 type Batch[K comparable, V any] struct {
 	b     *batch
 	keys  []K
@@ -308,8 +309,8 @@ func (b *Batch[K, V]) Fail(k K, err error) {
 	}
 }
 
-// find returns the index of k. It first tries the key after the last answer, because most sources answer in order. It reads the
-// requests and not b.keys, which the source may have sorted.
+// find returns the index of k. find first tries the key after the last answer, because most sources answer in order. find reads
+// the requests and not b.keys, which the source may have sorted.
 func (b *Batch[K, V]) find(k K) (i int, ok bool) {
 	if b.b.over {
 		return 0, false

@@ -26,8 +26,8 @@ func Map[T, R any](ctx context.Context, items []T, f func(ctx context.Context, i
 	return out, nil
 }
 
-// Two calls a and b concurrently and returns both results, or the error of the first function in order that fails. Otherwise
-// Two is like Map.
+// Two calls a and b concurrently and returns both results, or the error of the first function in order that fails. In all other
+// respects, Two is like Map.
 func Two[A, B any](ctx context.Context, a func(context.Context) (A, error), b func(context.Context) (B, error)) (va A, vb B, err error) {
 	err = together(ctx, 2, func(ctx context.Context, i int) (err error) {
 		if i == 0 {
@@ -63,15 +63,16 @@ func Three[A, B, C any](ctx context.Context, a func(context.Context) (A, error),
 	return va, vb, vc, nil
 }
 
-// Together calls all functions concurrently and returns the error of the first function in order that fails. Otherwise Together
-// is like Map.
+// Together calls all functions concurrently and returns the error of the first function in order that fails. In all other
+// respects, Together is like Map.
 func Together(ctx context.Context, fs ...func(ctx context.Context) error) error {
 	return together(ctx, len(fs), func(ctx context.Context, i int) error { return fs[i](ctx) })
 }
 
-// A group is the state of one call of a combinator. Its result must equal the sequential program's result, so the first failed
-// item in order decides the result. When an item fails, the items before it continue, because an earlier item may fail, too.
-// When all of these have ended, the group is decided, and the later items are cancelled. See "There is no fork", section 8.1.
+// A group is the state of one call of a combinator. The result of a group must equal the result of the sequential program, so
+// the first failed item in order decides the result. When an item fails, the items before it continue, because an earlier item
+// may fail, too. When all of these have ended, the group is decided, and the later items are cancelled. See "There is no fork",
+// section 8.1.
 //
 // Invariant: items are claimed in order, and no item after a failed item is claimed.
 type group struct {
@@ -145,7 +146,7 @@ func (g *group) work() {
 // noItem is the result of claimLocked if no item is left.
 const noItem = -1
 
-// claimLocked returns the next item for the calling task. If no item is left, it decrements live and returns noItem.
+// claimLocked returns the next item for the calling task. If no item is left, claimLocked decrements live and returns noItem.
 func (g *group) claimLocked() (i int) {
 	if i = g.claimed; i < g.failed {
 		g.claimed++
@@ -177,7 +178,7 @@ func (g *group) item(i int) (next int) {
 	return
 }
 
-// over records the end of item i. It returns the task's next item, or noItem if the task has exited.
+// over records the end of item i. over returns the task's next item, or noItem if the task has exited.
 func (g *group) over(i int, f *frame, err error, how outcome.Outcome) (next int) {
 	g.guard.Lock()
 	defer g.guard.Unlock()
@@ -201,7 +202,8 @@ func (g *group) over(i int, f *frame, err error, how outcome.Outcome) (next int)
 	return g.claimLocked()
 }
 
-// cancelLocked cancels the items that have not ended. It unlocks g.guard during the call and locks it again.
+// cancelLocked cancels the items that have not ended. cancelLocked unlocks g.guard during the cancellation and locks g.guard
+// again.
 func (g *group) cancelLocked() {
 	err := g.err
 	g.guard.Unlock()

@@ -114,8 +114,8 @@ type Mode uint8
 
 const (
 	Batched Mode = iota // load gets a batch of a round, on a separate goroutine
-	// Inline is like Batched, but load runs on the goroutine that sends the round. It is for a load that reads memory. load must
-	// not suspend, and a Goexit in load finally ends the caller of Run.
+	// Inline is like Batched, but load runs on the goroutine that sends the round. Inline is for a load that reads memory. load
+	// must not suspend, and a Goexit in load eventually ends the caller of Run.
 	Inline
 	Immediate // load gets each key at once, without a round, on a separate goroutine
 	Direct    // the first Get of a key calls load itself, unless it must wait because of MaxOpen

@@ -120,7 +120,7 @@ func (src *Source[K, V]) answered(s *Session, k K, askers int) (*tableOf[K, V], 
 	return t, nil
 }
 
-// A call is a Get or an All that has to wait. It is the suspend.Source of the wait.
+// A call is a Get or an All that has to wait. A call is also the suspend.Source of the wait.
 type call[K comparable, V any] struct {
 	waiter
 	t      *tableOf[K, V]
@@ -215,7 +215,7 @@ func (c *call[K, V]) Enqueue(r suspend.Resumer[struct{}]) {
 	}
 }
 
-// Remove implements suspend.Source. It removes the waiter of a cancelled wait.
+// Remove implements suspend.Source. Remove removes the waiter of a cancelled wait.
 func (c *call[K, V]) Remove(suspend.Resumer[struct{}]) { c.leaveLocked() }
 
 // seenLocked finds the request of the i'th key, and reports whether the caller can use its answer now.
@@ -308,8 +308,8 @@ func lookLocked[K comparable, V any](s *Session, src *Source[K, V]) *tableOf[K, 
 	return nil
 }
 
-// newLocked makes a request without waiters. It allocates entries in blocks of up to 16, because most entries live until the
-// session ends.
+// newLocked makes a request without waiters. newLocked allocates entries in blocks of up to 16, because most entries live until
+// the session ends.
 func (t *tableOf[K, V]) newLocked(k K) *entry[K, V] {
 	if len(t.made) == 0 {
 		t.made = make([]entry[K, V], max(1, min(len(t.m), 16)))

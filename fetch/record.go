@@ -11,9 +11,9 @@ import (
 	"github.com/braidgo/braid/internal/atomicx"
 )
 
-// Record returns the answers that the session has received so far. It fails if a key or a value cannot be marshalled, or if two
-// keys of a source have the same JSON. Record omits transient errors, cancellations and the answers of Fresh sources. If a key
-// was forgotten and requested again, only the last answer is recorded, and every Get of a replay returns that answer.
+// Record returns the answers that the session has received so far. Record fails if a key or a value cannot be marshalled, or if
+// two keys of a source have the same JSON. Record omits transient errors, cancellations and the answers of Fresh sources. If a
+// key was forgotten and requested again, only the last answer is recorded, and every Get of a replay returns that answer.
 func (s *Session) Record() (*Recording, error) {
 	s.guard.Lock()
 	tables := slices.Clone(s.tables)

@@ -38,10 +38,10 @@ type Session struct {
 	thunks   []*thunk    // thunks that have not been started
 }
 
-// A driver collects the requests of one Run, or of all goroutines outside a Run. It sends the requests when its tasks are
-// quiescent, that is, when none of them is runnable. There are three kinds of drivers. An ordered driver is quiescent when the
-// scheduler of its Run is idle. A counted driver is quiescent when all tasks of its group wait. The settled driver is quiescent
-// when other goroutines have had their turns, see settle.go.
+// A driver collects the requests of one Run, or of all goroutines outside a Run. A driver sends the requests when its tasks are
+// quiescent, that is, when none of the tasks is runnable. There are three kinds of drivers. An ordered driver is quiescent when
+// the scheduler of its Run is idle. A counted driver is quiescent when all tasks of its group wait. The settled driver is
+// quiescent when other goroutines have had their turns, see settle.go.
 //
 //	quiet   -G> armed    idle will be called
 //	armed   -I> sending  idle checks the waiters' contexts once more, without the guard
@@ -49,7 +49,7 @@ type Session struct {
 //	sending -I> quiet    all waiters have left, or the policy is Eager, where each batch hands out its own answers
 //	busy    -T> quiet    the round is over; armed instead if requests are pending
 //
-// The actors are a Get (G), idle (I) and the goroutine that hands out the round (T).
+// The actors are a Get (G), idle (I) and the goroutine that hands out the answers of the round (T).
 //
 // Invariant: a driver that is sending or busy sends no other round.
 // Debt: the transition out of these states arms the driver again if requests are pending.
@@ -100,8 +100,8 @@ type round struct {
 //	started  runs, or is about to run
 //	called   the source is being called, or has returned
 //
-// Invariant: overLocked is called once for every batch, even if the source was not called. Otherwise the Run would wait for the
-// batch forever.
+// Invariant: overLocked is called once for every batch, even if the source was not called. Without this call, the Run would
+// wait for the batch forever.
 type batch struct {
 	node     dlist.Node[*batch] // links the driver's batches
 	t        *table
@@ -129,9 +129,9 @@ type batch struct {
 //	pending -G> gone    the last waiter leaves, or the session ends, before the request is sent
 //	open    -B> back    the batch has returned, and tasks of other drivers get the answer
 //	open    -G> gone    the last waiter of the batch leaves
-//	back    -T> done    the round is handed out
+//	back    -T> done    the answers of the round are handed out
 //
-// The actors are the driver (I), a Get (G), the batch (B) and the goroutine that hands out the round (T).
+// The actors are the driver (I), a Get (G), the batch (B) and the goroutine that hands out the answers of the round (T).
 //
 // Invariant: every waiter in the list is suspended, about to suspend, or about to leave. A pending request has at least one waiter.
 type request struct {
@@ -161,7 +161,7 @@ const (
 // A table holds a session's requests for one source.
 type table struct {
 	s       *Session
-	of      any // the *Source
+	of      any // the *Source that the table serves
 	name    string
 	opts    SourceOptions
 	write   bool       // the source is an Effect: requests are not shared, and only the end of the session cancels a started batch
@@ -188,7 +188,7 @@ type waiter struct {
 	links  []link
 	left   int      // number of links that are in a request's list
 	prompt bool     // the end of ctx ends the wait at once, or ctx never ends
-	duty   *round   // the round that the task must hand out
+	duty   *round   // the round whose answers the task must hand out
 	stop   []*batch // the batches that the task must cancel
 	mark   *mark    // the call, for the trace; nil without a trace
 }
@@ -282,11 +282,11 @@ type mark struct {
 	listed  bool
 }
 
-// A place holds the innermost stack frames of a Get. They include the user's call of Get or the call of a combinator.
+// A place holds the innermost stack frames of a Get. These frames include the user's call of Get or the call of a combinator.
 type place [3]uintptr
 
-// A widePlace holds the innermost stack frames of a combinator's caller. It has more frames, because combinators may call each
-// other.
+// A widePlace holds the innermost stack frames of a combinator's caller. A widePlace has more frames than a place, because
+// combinators may call each other.
 type widePlace [6]uintptr
 
 // A trail is the history of one task.
@@ -295,12 +295,12 @@ type trail struct {
 	group *widePlace               // the call of a combinator that started the task, or nil
 }
 
-// A settling is the delay before the settled driver sends its requests. It ends when other goroutines have had their turns, or
-// when the time is over.
+// A settling is the delay before the settled driver sends its requests. A settling ends when other goroutines have had their
+// turns, or when the timer fires.
 type settling struct {
 	d         *driver
 	limit     *limit
-	seen      int // value of d.waiters when the time began
+	seen      int // value of d.waiters when the timer started
 	prolonged int
 }
 

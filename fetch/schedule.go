@@ -69,7 +69,7 @@ import (
 //   - Sources may disagree: the batches of a round run in any order and may read different states of the data. Effects of two
 //     sources are not ordered either.
 
-// idle sends the pending requests. It is called when none of the driver's tasks is runnable.
+// idle sends the pending requests. It must be called only when none of the driver's tasks is runnable.
 //
 // idle decides what is sent. Writes are sent only when no read is pending, so that the reads see the state before the writes.
 // With Rounds, nothing is sent while a round is open, because its answers may lead to more requests, and one batch is better
@@ -161,9 +161,9 @@ func (r *round) backLocked() {
 	r.d.rouseLocked()
 }
 
-// handLocked hands out the answers. If first is true, it stops after it has resumed one task, which then hands out the
-// remaining answers. In this way, all tasks of an ordered driver are resumed on the driver's goroutine before any of them
-// continues.
+// handLocked hands out the answers. If first is true, handLocked stops after it has resumed one task, which then hands out the
+// remaining answers. This order ensures that all tasks of an ordered driver are resumed on the driver's goroutine before any of
+// them continues.
 func (r *round) handLocked(first bool) bool {
 	for ; r.requests.First() != nil; r.requests.Pop() {
 		q := r.requests.First().Value
@@ -199,8 +199,8 @@ func (q *request) doneLocked() {
 	}
 }
 
-// overLocked ends the round. It must be called after the last answer is handed out; otherwise the tasks that resume first and
-// park again would make a separate, small round.
+// overLocked ends the round. overLocked must be called after the last answer is handed out; otherwise the tasks that resume
+// first and park again would make a separate, small round.
 func (r *round) overLocked() {
 	if r.holds {
 		r.d.state = quiet
@@ -285,7 +285,7 @@ func (d *driver) rouseLocked() {
 
 func nothing() {}
 
-// orderedIdle is called by the scheduler of an ordered driver when no task is runnable any more.
+// orderedIdle is called by the scheduler of an ordered driver when no task is runnable.
 func (d *driver) orderedIdle() {
 	defer func() { // runs even if an Inline source ends this goroutine
 		d.s.guard.Lock()
@@ -321,8 +321,8 @@ func (w *waiter) leaveLocked() {
 	}
 }
 
-// pay does the work that w has taken over: it hands out a round and cancels batches. It is called after the wait has ended, so
-// that no lock is held.
+// pay does the work that w has taken over: it hands out the answers of a round and cancels batches. pay is called after the
+// wait has ended, so that no lock is held.
 func (w *waiter) pay() {
 	if r := w.duty; r != nil {
 		g := &w.d.s.guard
@@ -347,8 +347,8 @@ func (q *request) forgetLocked() {
 	q.t.forgetLocked(q)
 }
 
-// resumeLocked removes the waiters of q and resumes each waiter that waits for no other request. If foreignOnly is true, it
-// skips the waiters of q's own driver.
+// resumeLocked removes the waiters of q and resumes each waiter that waits for no other request. If foreignOnly is true,
+// resumeLocked skips the waiters of q's own driver.
 func (q *request) resumeLocked(foreignOnly bool) {
 	for n := q.waiters.First(); n != nil; {
 		next, w := n.Next(), n.Value
@@ -362,7 +362,7 @@ func (q *request) resumeLocked(foreignOnly bool) {
 	}
 }
 
-// end ends the driver's Run. It cancels the batches without waiters, and waits for all batches.
+// end ends the driver's Run. end cancels the batches without waiters, and waits for all batches.
 func (d *driver) end() {
 	s := d.s
 	s.guard.Lock()

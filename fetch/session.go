@@ -24,7 +24,7 @@ func Run(ctx context.Context, body func(ctx context.Context) error) error {
 // ctx fails, and Run still returns the result of body. A panic in body or in a task of a combinator is raised in the caller,
 // with the same value, when all tasks and batches have ended. A runtime.Goexit is passed on to the caller in the same way.
 //
-// Run suspends its caller. In a task of a scheduler, it suspends only that task. A task must not wait natively, for example on
+// Run suspends its caller. In a task of a scheduler, Run suspends only that task. A task must not wait natively, for example on
 // a channel, for a goroutine that calls Run with the task's context, because that Run may wait for a request that only the
 // task's scheduler can send. Get and the combinators do not have this restriction.
 func (o Options) Run(ctx context.Context, body func(ctx context.Context) error) error {
@@ -64,7 +64,7 @@ func (o Options) Run(ctx context.Context, body func(ctx context.Context) error) 
 
 // run runs the body as a task. If on is nil, the tasks run on the calling goroutine, and requests are sent when none of them is
 // runnable. Otherwise the tasks form an idle.Group, which calls idle when all of them wait. A task that waits natively counts
-// as running. This may delay a round, but never splits a round.
+// as running. A native wait may delay a round, but never splits a round.
 func (d *driver) run(on suspend.Spawner) {
 	if on == nil && preempt.Explored() { // Explore switches tasks at each operation
 		on = suspend.Here()
@@ -150,9 +150,9 @@ func (s *Session) statsLocked() Stats {
 	return stats
 }
 
-// Close ends the session. It cancels the open batches and suspends the caller until these have returned. Every waiting Get and
-// every later Get returns ErrEnded, but a waiting Get still returns a value if its source succeeds despite the cancellation.
-// Record and Trace can be called after Close.
+// Close ends the session. Close cancels the open batches and suspends the caller until these batches have returned. Every
+// waiting Get and every later Get returns ErrEnded, but a waiting Get still returns a value if its source succeeds despite the
+// cancellation. Record and Trace can be called after Close.
 func (s *Session) Close() {
 	var open []*batch
 	s.guard.Lock()

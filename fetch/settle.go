@@ -8,10 +8,10 @@ import (
 )
 
 // This file decides when the requests of goroutines outside a Run are sent. A session cannot see whether more requests are
-// coming, so it first gives other goroutines a number of turns. With fewer turns, a crowd of goroutines is split into more
-// batches; many more turns gain nothing. On a busy machine, a turn may take a time slice for each goroutine that is ahead in
-// the queue. Therefore a timer limits the delay. The timer fires in time, because a processor checks its timers before it looks
-// for a goroutine to run.
+// coming, so the session first gives other goroutines a number of turns. With fewer turns, a crowd of goroutines is split into
+// more batches; many more turns gain nothing. On a busy machine, a turn may take a time slice for each goroutine that is ahead
+// in the queue. Therefore a timer limits the delay. The timer fires in time, because a processor checks its timers before it
+// looks for a goroutine to run.
 const (
 	defaultTurns  = 10
 	defaultWithin = 300 * time.Microsecond
@@ -53,7 +53,7 @@ func (g *settling) turn(left int) {
 	}
 }
 
-// late is called by the timer. It restarts the timer if the crowd has grown, and ends the settling otherwise.
+// late is called by the timer. If the crowd has grown, late restarts the timer; otherwise it ends the settling.
 func (g *settling) late() {
 	d := g.d
 	d.s.guard.Lock()

@@ -295,7 +295,7 @@ func keysOf(t reflect.Type) keys {
 	return plain
 }
 
-// checkKey panics if k cannot be a map key. It is called before any lock is taken.
+// checkKey panics if k cannot be a map key. Callers call checkKey before they take any lock.
 func checkKey[K comparable](of keys, k K) {
 	if of == mixed {
 		var none map[K]struct{}

@@ -7,9 +7,9 @@ import (
 	"github.com/braidgo/braid/suspend"
 )
 
-// Later returns a thunk, that is, a function that returns the result of f. It is for executors that collect thunks and call
+// Later returns a thunk, that is, a function that returns the result of f. Later is for executors that collect thunks and call
 // them later, as GraphQL executors do. The first call of a thunk runs all thunks that the session has so far, concurrently: as
-// tasks of a Run on the calling goroutine, or of the calling task's Run. In this way their requests share batches.
+// tasks of a Run on the calling goroutine, or of the calling task's Run. The requests of concurrent thunks share batches.
 //
 // f is called once, with ctx, and not before the first call of a thunk. A thunk may be called any number of times, from any
 // goroutine, and suspends its caller. A panic in f is raised in each call. If f calls runtime.Goexit, the task of f ends, and
@@ -46,8 +46,8 @@ func (l *thunk) start() {
 	l.force()
 }
 
-// force forces l and, concurrently, all other thunks of s, unless l has already been started. If another thunk cannot run here,
-// because the scheduler refuses or ends its task, it runs when its function is called.
+// force forces l and, concurrently, all other thunks of s, unless l has already been started. If the scheduler refuses or ends
+// the task of another thunk, that thunk runs when its function is called.
 func (s *Session) force(l *thunk) {
 	s.guard.Lock()
 	taken := l.taken

@@ -112,7 +112,7 @@ func (b *batch) traced() TracedBatch {
 	return t
 }
 
-// why returns the critical path. It starts at the last batch, and goes from each request back to the answer that its task
+// why returns the critical path. The path starts at the last batch, and goes from each request back to the answer that its task
 // received last.
 func (t *Trace) why() (steps []TracedStep) {
 	if len(t.sent) == 0 {

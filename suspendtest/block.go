@@ -126,7 +126,7 @@ func blockValue(e *env) {
 					e.errorf("block cancelled ctx (%s) and returned a value, and Suspend returned %v, %v", kind.name, got, err)
 				}
 			}
-			// A leftover of an earlier Suspend must not end the next Suspend.
+			// State that an earlier Suspend left behind must not end the next Suspend.
 			late := new(box)
 			got, err := e.suspend(background, func(r resume) (*box, bool) {
 				go r(late, nil)

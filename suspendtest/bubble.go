@@ -9,7 +9,7 @@ import (
 	"github.com/braidgo/braid/suspend"
 )
 
-// bubble suspends plain goroutines in a sequence of synctest bubbles. It does not use the scheduler, because contract 12 is
+// bubble suspends plain goroutines in a sequence of synctest bubbles. bubble does not use the scheduler, because contract 12 is
 // about plain goroutines only.
 func bubble(t *testing.T) {
 	for range 2 { // an earlier bubble must not affect a later bubble

@@ -15,7 +15,8 @@ import (
 	"github.com/braidgo/braid/suspend"
 )
 
-// A check is one subtest. It runs on a separate goroutine, which belongs to no scheduler, while the test's goroutine watches it.
+// A check is one subtest. A check runs on a separate goroutine, which belongs to no scheduler, while the test's goroutine
+// watches it.
 type check struct {
 	name string
 	rule string // the rule that a failure breaks, printed for the author of the scheduler
@@ -105,7 +106,7 @@ func (c check) watch(tb testing.TB, e *env) {
 	}
 }
 
-// stands waits until the check ends or makes no step within limit. In the second case it returns true. It polls ten times
+// stands waits until the check ends or makes no step within limit. In the second case it returns true. stands polls ten times
 // within limit, and a late tick counts once, so that a process without processor time does not fail the check.
 func (e *env) stands(done <-chan struct{}, limit time.Duration) bool {
 	const most = 10
@@ -166,7 +167,7 @@ func (e *env) expect(phase string) {
 	e.mu.Unlock()
 }
 
-// caught recovers a panic and reports it as a problem. It is deferred in functions that must not panic.
+// caught recovers a panic and reports it as a problem. caught is deferred in functions that must not panic.
 func (e *env) caught(who string) {
 	if v := recover(); v != nil {
 		e.errorf("%s panicked: %v\n%s", who, v, debug.Stack())
@@ -182,7 +183,7 @@ func (e *env) close() {
 	}
 }
 
-// recv receives from ch. It is called on goroutines that belong to no scheduler.
+// recv receives from ch. recv is called on goroutines that belong to no scheduler.
 func recv[T any](e *env, ch <-chan T, phase string) T {
 	e.expect(phase)
 	return <-ch
@@ -277,8 +278,8 @@ func (e *env) pass(ctx context.Context) {
 	})
 }
 
-// waits lets the scheduler run for a while, so that a mistake can end the wait of w. In this case, finish reports why, which
-// describes the mistake.
+// waits lets the scheduler run for a while, so that a mistake can end the wait of w. If a mistake ends the wait, finish reports
+// why, which describes the mistake.
 func (e *env) waits(w *waiter, why string) {
 	w.unless = ", unless it was resumed " + why
 	for range 10 {

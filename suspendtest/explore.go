@@ -59,7 +59,7 @@ func UntilCancelled() ExploreOption { return func(c *exploreConfig) { c.untilCan
 
 // Preemptions makes Explore try all runs with at most n preemptions. A preemption is a switch to another task, or a
 // cancellation, while the running task could continue. Without this option, Explore tries all runs without a preemption, then
-// all runs with one preemption, and so on. It stops when no runs are left, or after 20,000 runs.
+// all runs with one preemption, and so on. Explore stops when no runs are left, or after 20,000 runs.
 func Preemptions(n int) ExploreOption { return func(c *exploreConfig) { c.Preemptions = max(n, 0) } }
 
 // Yields limits how often a task continues after a Yield while another runnable task does not run. Without a limit, a loop that
@@ -81,8 +81,8 @@ func Steps(n int) ExploreOption { return func(c *exploreConfig) { c.Steps = n } 
 // default is 20,000, or no limit with Preemptions or Accesses.
 func Executions(n int) ExploreOption { return func(c *exploreConfig) { c.Executions = n } }
 
-// Random makes n random runs, and n random runs without a cancellation. It is for programs that have too many runs to try all
-// of them. Each task and each cancellable context has a random priority. The next turn goes to the task or context that can
+// Random makes n random runs, and n random runs without a cancellation. Random is for programs that have too many runs to try
+// all of them. Each task and each cancellable context has a random priority. The next turn goes to the task or context that can
 // continue and has the highest priority. A Sleep that cannot be cancelled gives its task a new random priority. At depth-1
 // random points, the running task drops to the lowest priority. A mistake of depth d shows in every run in which d particular
 // pairs of steps have a particular order. In a program of t tasks that take k turns, a random run with depth d finds such a
@@ -98,8 +98,8 @@ func Random(n, depth int) ExploreOption {
 // effect.
 func Replay(choices string) ExploreOption { return func(c *exploreConfig) { c.Replay = choices } }
 
-// Accesses makes Explore switch tasks before every access to a shared variable. If several runs differ only in the order of
-// commuting accesses, Explore makes a single run for all. Accesses needs a build with the tag explore; otherwise Explore fails:
+// Accesses makes Explore switch tasks before every access to a shared variable. Of several runs that differ only in the order
+// of commuting accesses, Explore makes only the first. Accesses needs a build with the tag explore; otherwise Explore fails:
 //
 //	go test -tags explore ./...
 //
@@ -118,12 +118,12 @@ func Accesses() ExploreOption {
 // Explore runs a small program, of two to four tasks with a few operations each, in every order in which its tasks can take
 // turns and their contexts can be cancelled. Explore fails t at the first run that fails. A run fails if a Check returns an
 // error, if a task panics, if tasks wait forever, or if the run does not end. Explore tries the runs without a cancellation
-// first. It logs the number of runs and each limit that cut off further runs.
+// first. Explore logs the number of runs and each limit that cut off further runs.
 //
-// Explore calls program for each run. program makes the shared objects, starts the tasks, and must do the same in each run. It
-// must not depend on the clock of package time, on random numbers, on an earlier run, or on goroutines; suspend.Now returns the
-// same times in each run. Explore usually detects a program that breaks this rule. Under Explore, package fetch uses tasks in
-// place of goroutines. The cases of a Select are tried in one order only.
+// Explore calls program for each run. program makes the shared objects, starts the tasks, and must do the same in each run.
+// program must not depend on the clock of package time, on random numbers, on an earlier run, or on goroutines; suspend.Now
+// returns the same times in each run. Explore usually detects a program that breaks this rule. Under Explore, package fetch
+// uses tasks in place of goroutines. The cases of a Select are tried in one order only.
 //
 // A task runs until it suspends, yields or ends, or until it reaches the next operation of a primitive: an operation that may
 // suspend, a query such as a Try, or the lock of a suspend.Guard. Explore switches tasks only at these points. An Unlock or a
@@ -139,7 +139,7 @@ func Accesses() ExploreOption {
 // the run fails with a deadlock.
 //
 // Explore finds errors in the logic of a primitive and its users: values and wake-ups that are lost between a Resume and a
-// cancellation, and operations that are wrongly assumed to be atomic together. It does not vary the order of single memory
+// cancellation, and operations that are wrongly assumed to be atomic together. Explore does not vary the order of single memory
 // accesses, except with the option Accesses.
 func Explore(t testing.TB, program func(w *World), opts ...ExploreOption) {
 	t.Helper()

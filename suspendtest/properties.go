@@ -137,7 +137,8 @@ func within(d time.Duration, f func()) error {
 	}
 }
 
-// shrink looks for a shorter program that fails. It runs each program several times, because a failure may depend on chance.
+// shrink looks for a shorter program that fails. shrink runs each program several times, because a failure may depend on
+// chance.
 func shrink(t testing.TB, p *model.Program, err error, open Open, o propertiesOptions) (*model.Program, error) {
 	impatient := min(o.patience, 100*time.Millisecond)
 	end := time.Now().Add(3 * time.Second)

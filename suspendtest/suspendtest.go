@@ -1,5 +1,5 @@
-// Package suspendtest tests schedulers and primitives that are built on package suspend. It has a conformance kit, a model
-// checker, and a generator of random programs with cancellations.
+// Package suspendtest tests schedulers and primitives that are built on package suspend. The package has a conformance kit, a
+// model checker, and a generator of random programs with cancellations.
 //
 // The author of a scheduler writes a function, open, that starts the scheduler, and runs
 //
@@ -10,9 +10,9 @@
 //
 //  1. block runs exactly once, on the calling goroutine, or not at all if ctx is already done. A Suspend inside block panics.
 //  2. Exactly one of Resume and cancellation wins, and the loser has no effect.
-//  3. If Resume returned true, Suspend returns its value, even if ctx is done by then.
+//  3. If Resume returned true, Suspend returns the delivered value, even if ctx is done by then.
 //  4. A cancelled Suspend returns an error that matches both ctx.Err() and context.Cause(ctx) under errors.Is.
-//  5. Resume is legal at any time, from anywhere, under any lock. It does not block and does not run the waiter.
+//  5. Resume is legal at any time, from anywhere, under any lock. Resume does not block and does not run the waiter.
 //  6. A value that block returns is the result, even after a cancellation, and the Resumer has no effect any more.
 //  7. A panic or a Goexit in block propagates, and the Resumer has no effect any more.
 //  8. A stale Resumer, callback or Unpark never affects a later suspension or another task.

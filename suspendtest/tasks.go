@@ -110,7 +110,7 @@ func noAllocs(e *env) {
 	}
 }
 
-// allocs returns the number of allocations in a call of f. It takes the least of several means, because other goroutines
+// allocs returns the number of allocations in a call of f. allocs takes the least of several means, because other goroutines
 // allocate, too. testing.AllocsPerRun would stop these goroutines, but panics in a parallel test.
 func allocs(f func()) uint64 {
 	const calls = 10

@@ -1,5 +1,5 @@
-// Package fetchtest helps to test code that uses package fetch. It has a source in memory that records its batches and can
-// delay its answers, and an assertion about the number of rounds.
+// Package fetchtest helps to test code that uses package fetch. The package has a source in memory that records its batches and
+// can delay its answers, and an assertion about the number of rounds.
 package fetchtest
 
 import (
@@ -94,7 +94,7 @@ func (s *Source[K, V]) Hold() (release func()) {
 	})
 }
 
-// AssertRounds fails the test if the session has not had exactly want rounds. The failure message includes the session's trace,
+// AssertRounds fails the test unless the session has had exactly want rounds. The failure message includes the session's trace,
 // if there is one.
 func AssertRounds(t testing.TB, s *fetch.Session, want int) {
 	t.Helper()

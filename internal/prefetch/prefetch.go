@@ -28,7 +28,7 @@ func Pointer[P any](p *P) { lines(*(*uintptr)(unsafe.Pointer(p))) }
 // called.
 type Task struct{ g, sp uintptr }
 
-// Begin records the g of the calling goroutine. It is called once.
+// Begin records the g of the calling goroutine. Each goroutine calls Begin once.
 func (t *Task) Begin() { t.g = self() }
 
 // Leave records the end of the stack. The goroutine calls Leave before it is suspended.

@@ -1,5 +1,5 @@
 // Package linear checks whether concurrent operations are linearizable, that is, whether their results are possible in a
-// sequential order. It uses the checker porcupine, which is linked only into programs that import this package.
+// sequential order. Package linear uses the checker porcupine, which is linked only into programs that import this package.
 package linear
 
 import (
@@ -16,7 +16,7 @@ import (
 )
 
 // A Model describes the sequential behaviour of an object by its first state, of type S, and its steps. Step applies an
-// operation with input in to the state s. It returns the new state and reports whether out is a possible result of the
+// operation with input in to the state s. Step returns the new state and reports whether out is a possible result of the
 // operation. States are compared with ==.
 //
 // Lost returns the state after an operation with input in and an unknown result. A model of a service on a network needs Lost,
@@ -53,7 +53,8 @@ type World interface {
 // New returns an empty History. The caller must call Check at the end.
 func (m *Model[S, In, Out]) New() *History[S, In, Out] { return &History[S, In, Out]{model: m} }
 
-// In returns an empty History for one run. It is checked at the end of the run, and its results are logged in the run's trace.
+// In returns an empty History for one run. The History is checked at the end of the run, and the results are logged in the
+// run's trace.
 func (m *Model[S, In, Out]) In(w World) *History[S, In, Out] {
 	h := &History[S, In, Out]{model: m, world: w}
 	w.Check(h.Check)
@@ -92,7 +93,7 @@ func (h *History[S, In, Out]) add(o porcupine.Operation) {
 	h.mu.Unlock()
 }
 
-// Check returns an error if the operations are not linearizable. They are linearizable if there is an order in which each
+// Check returns an error if the operations are not linearizable. Operations are linearizable if there is an order in which each
 // result is possible, and in which every operation precedes all operations that began after its end. After twenty seconds,
 // Check gives up and returns a different error. Check must not be called before all calls of Do have returned.
 func (h *History[S, In, Out]) Check() error {
