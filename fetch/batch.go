@@ -49,7 +49,7 @@ func (b *batch) openLocked() bool {
 // fullLocked reports whether MaxOpen batches of the source are running.
 func (t *table) fullLocked() bool { return t.opts.MaxOpen > 0 && t.open == t.opts.MaxOpen }
 
-// nextLocked takes the next batch off the queue and marks it started. nextLocked returns nil if the queue is empty.
+// nextLocked takes the next batch off the queue and marks it started, or returns nil if the queue is empty.
 func (t *table) nextLocked() (next *batch) {
 	if len(t.queue) == 0 {
 		return nil
@@ -60,7 +60,7 @@ func (t *table) nextLocked() (next *batch) {
 	return next
 }
 
-// beginAll starts b and the batches linked after it. If an Inline batch ends this goroutine, the deferred call starts the rest.
+// beginAll starts b and the batches linked after it, even if an Inline batch ends this goroutine.
 func (b *batch) beginAll() {
 	defer func() {
 		if b != nil {
@@ -192,8 +192,7 @@ func (b *batch) answer(err, cause error, how outcome.Outcome) {
 	}
 }
 
-// finish passes the answers to the round. finish returns the next batch in the source's queue, which may run now, or nil if the
-// queue is empty.
+// finish passes the answers to the round, and returns the next batch in the source's queue, or nil if the queue is empty.
 func (b *batch) finish() (next *batch) {
 	b.ctx.Cancel(nil)
 	s := b.t.s
@@ -219,7 +218,7 @@ func (b *batch) finish() (next *batch) {
 	return next
 }
 
-// overLocked does the accounting at the end of a batch, whether or not the batch ran.
+// overLocked does the accounting at the end of a batch, even of a batch that never ran.
 func (b *batch) overLocked() {
 	d, s := b.d, b.t.s
 	b.round.backLocked()

@@ -178,7 +178,7 @@ func (g *group) item(i int) (next int) {
 	return
 }
 
-// over records the end of item i. over returns the task's next item, or noItem if the task has exited.
+// over records the end of item i, and returns the task's next item, or noItem if the task has exited.
 func (g *group) over(i int, f *frame, err error, how outcome.Outcome) (next int) {
 	g.guard.Lock()
 	defer g.guard.Unlock()
@@ -202,8 +202,7 @@ func (g *group) over(i int, f *frame, err error, how outcome.Outcome) (next int)
 	return g.claimLocked()
 }
 
-// cancelLocked cancels the items that have not ended. cancelLocked unlocks g.guard during the cancellation and locks g.guard
-// again.
+// cancelLocked cancels the items that have not ended. During the cancellation, g.guard is unlocked.
 func (g *group) cancelLocked() {
 	err := g.err
 	g.guard.Unlock()

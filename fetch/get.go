@@ -180,10 +180,8 @@ func (s *Session) driverHere(f *frame) *driver {
 	return &s.settled
 }
 
-// Guard implements suspend.Source.
 func (c *call[K, V]) Guard() *suspend.Guard { return &c.t.s.guard }
 
-// Try implements suspend.Source.
 func (c *call[K, V]) Try() (none struct{}, ok bool, err error) {
 	if c.t.s.ended {
 		return none, true, ErrEnded
@@ -197,7 +195,6 @@ func (c *call[K, V]) Try() (none struct{}, ok bool, err error) {
 	return none, true, nil
 }
 
-// Enqueue implements suspend.Source.
 func (c *call[K, V]) Enqueue(r suspend.Resumer[struct{}]) {
 	c.r = r
 	c.d.waiters++
@@ -215,7 +212,7 @@ func (c *call[K, V]) Enqueue(r suspend.Resumer[struct{}]) {
 	}
 }
 
-// Remove implements suspend.Source. Remove removes the waiter of a cancelled wait.
+// Remove removes the waiter of a cancelled wait.
 func (c *call[K, V]) Remove(suspend.Resumer[struct{}]) { c.leaveLocked() }
 
 // seenLocked finds the request of the i'th key, and reports whether the caller can use its answer now.

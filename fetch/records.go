@@ -19,7 +19,7 @@ import (
 // A Session remembers the answers to requests. A server usually opens one Session for each request that it serves. The methods
 // may be called from any goroutine.
 type Session struct {
-	guard    suspend.Guard // protects the fields below, and the session's tables, drivers and requests
+	guard    suspend.Guard // guards all fields below
 	opts     Options
 	ctx      context.Context // the context of Open or Run; batches inherit its values
 	tables   []*table        // one for each Source and Effect, in the order of first use
@@ -39,9 +39,9 @@ type Session struct {
 }
 
 // A driver collects the requests of one Run, or of all goroutines outside a Run. A driver sends the requests when its tasks are
-// quiescent, that is, when none of the tasks is runnable. There are three kinds of drivers. An ordered driver is quiescent when
-// the scheduler of its Run is idle. A counted driver is quiescent when all tasks of its group wait. The settled driver is
-// quiescent when other goroutines have had their turns, see settle.go.
+// quiescent, that is, when none of the tasks is runnable. An ordered driver is quiescent when the scheduler of its Run is idle.
+// A counted driver is quiescent when all tasks of its group wait. The settled driver is quiescent when other goroutines have
+// had their turns, see settle.go.
 //
 //	quiet   -G> armed    idle will be called
 //	armed   -I> sending  idle checks the waiters' contexts once more, without the guard
@@ -49,7 +49,7 @@ type Session struct {
 //	sending -I> quiet    all waiters have left, or the policy is Eager, where each batch hands out its own answers
 //	busy    -T> quiet    the round is over; armed instead if requests are pending
 //
-// The actors are a Get (G), idle (I) and the goroutine that hands out the answers of the round (T).
+// G is a Get, I is idle, and T hands out the answers of the round.
 //
 // Invariant: a driver that is sending or busy sends no other round.
 // Debt: the transition out of these states arms the driver again if requests are pending.
@@ -114,7 +114,7 @@ type batch struct {
 	needed   int                 // number of requests that have waiters
 
 	started, called, cancelled bool
-	returned                   bool // finish has run; the call of the source, if any, has returned
+	returned                   bool // finish has run
 	kept                       bool // once started, only the end of the session cancels the batch
 
 	mu       atomicx.Mutex // guards the answers while the source is called
@@ -131,7 +131,7 @@ type batch struct {
 //	open    -G> gone    the last waiter of the batch leaves
 //	back    -T> done    the answers of the round are handed out
 //
-// The actors are the driver (I), a Get (G), the batch (B) and the goroutine that hands out the answers of the round (T).
+// I is the driver, G is a Get, B is the batch, and T hands out the answers of the round.
 //
 // Invariant: every waiter in the list is suspended, about to suspend, or about to leave. A pending request has at least one waiter.
 type request struct {
@@ -164,8 +164,8 @@ type table struct {
 	of      any // the *Source that the table serves
 	name    string
 	opts    SourceOptions
-	write   bool       // the source is an Effect: requests are not shared, and only the end of the session cancels a started batch
-	filling *batch     // the batch that takes the next request; used while a round is built
+	write   bool       // the source is an Effect, whose requests are not shared
+	filling *batch     // the batch that takes the next request of a round
 	open    int        // number of batches that are running
 	queue   []*batch   // batches that wait until open is less than MaxOpen
 	did     []*request // the effects, sorted by send time
@@ -183,7 +183,7 @@ type typed interface {
 // A waiter is a task that waits for the requests of one Get, or of one All.
 type waiter struct {
 	d      *driver         // the driver of the task
-	ctx    context.Context // the context inside the frame: suspend recognises its type, so that the wait is faster
+	ctx    context.Context // the context inside the frame, whose type suspend recognises
 	r      suspend.Resumer[struct{}]
 	links  []link
 	left   int      // number of links that are in a request's list
@@ -220,7 +220,7 @@ func (q *request) panicked() bool {
 	return is
 }
 
-// A frame is the context that fetch passes to tasks and sources, with the state that fetch looks up in it.
+// A frame is the context that fetch passes to tasks and sources, with its own state.
 type frame struct {
 	context.Context
 	s        *Session // a frame with only a label has no session
@@ -270,7 +270,7 @@ type tracer struct {
 	sent  []*batch // sorted by send time
 }
 
-// A mark records one Get of one key: the task and the place in the code.
+// A mark records the task and the place in the code of a Get of one key.
 type mark struct {
 	label   string
 	task    *trail

@@ -21,8 +21,8 @@ import (
 //  3. addLocked adds a new request to the pending reads of the task's driver, or to its pending writes if the request is an
 //     Effect. In the modes Immediate and Direct, the request gets its own batch and round and skips steps 4 to 6. armLocked
 //     arms a quiet driver. A driver that is sending or busy is armed when it leaves that state. If a goroutine outside a Run
-//     joins a pending request of a Run, the request moves to the settled driver. Otherwise a deadlock is possible, because the
-//     Run's scheduler might not run until that goroutine continues.
+//     joins a pending request of a Run, the request moves to the settled driver. The reason is that the Run's scheduler might
+//     not run until that goroutine continues.
 //  4. The driver becomes quiescent when its scheduler has no runnable task (orderedIdle), when all tasks of its group wait
 //     (idle.Group), or when the time to settle is over (settle.go). Each of these events calls idle.
 //  5. idle returns if the driver is not armed, if its Run or session has ended, or if a task of its group is runnable again. In
@@ -71,9 +71,8 @@ import (
 
 // idle sends the pending requests. It must be called only when none of the driver's tasks is runnable.
 //
-// idle decides what is sent. Writes are sent only when no read is pending, so that the reads see the state before the writes.
-// With Rounds, nothing is sent while a round is open, because its answers may lead to more requests, and one batch is better
-// than two.
+// Writes are sent only when no read is pending, so that the reads see the state before the writes. With Rounds, nothing is sent
+// while a round is open, because its answers may lead to more requests, and one batch is better than two.
 func (d *driver) idle() {
 	s := d.s
 	s.guard.Lock()
@@ -387,9 +386,8 @@ func (d *driver) end() {
 	_, _ = suspend.Wait[struct{}](context.Background(), (*driverEnd)(d), false)
 }
 
-// releaseLocked removes the pending requests of a driver whose Run or session has ended. If only the Run has ended, the settled
-// driver sends the requests, because tasks of other Runs may wait for them. If the session has ended, the requests fail with
-// ErrEnded.
+// releaseLocked removes the pending requests of a driver whose Run or session has ended. The settled driver sends the requests,
+// because tasks of other Runs may wait for them, unless the session has ended.
 func (d *driver) releaseLocked() {
 	for _, list := range []*dlist.List[*request]{&d.reads, &d.writes} {
 		for n := list.First(); n != nil; n = list.First() {

@@ -64,7 +64,7 @@ func (o Options) Run(ctx context.Context, body func(ctx context.Context) error) 
 
 // run runs the body as a task. If on is nil, the tasks run on the calling goroutine, and requests are sent when none of them is
 // runnable. Otherwise the tasks form an idle.Group, which calls idle when all of them wait. A task that waits natively counts
-// as running. A native wait may delay a round, but never splits a round.
+// as running. A native wait may delay a round, but never splits one.
 func (d *driver) run(on suspend.Spawner) {
 	if on == nil && preempt.Explored() { // Explore switches tasks at each operation
 		on = suspend.Here()
@@ -194,7 +194,6 @@ func (c *closing) Try() (v struct{}, ok bool, err error) { return v, c.open == 0
 func (c *closing) Enqueue(r suspend.Resumer[struct{}])   { c.closers = append(c.closers, r) }
 func (c *closing) Remove(suspend.Resumer[struct{}])      {}
 
-// Value implements context.Context.
 func (f *frame) Value(key any) any {
 	if key == (frameKey{}) {
 		return f

@@ -10,8 +10,7 @@ import (
 // This file decides when the requests of goroutines outside a Run are sent. A session cannot see whether more requests are
 // coming, so the session first gives other goroutines a number of turns. With fewer turns, a crowd of goroutines is split into
 // more batches; many more turns gain nothing. On a busy machine, a turn may take a time slice for each goroutine that is ahead
-// in the queue. Therefore a timer limits the delay. The timer fires in time, because a processor checks its timers before it
-// looks for a goroutine to run.
+// in the queue. Therefore a timer limits the delay: a processor checks its timers before it looks for a goroutine to run.
 const (
 	defaultTurns  = 10
 	defaultWithin = 300 * time.Microsecond

@@ -53,7 +53,7 @@ type crowd[K comparable, V any] struct {
 	cancel context.CancelFunc
 	index  map[K]int
 	keys   []K
-	parts  int // number of session batches that wait for the crowd; protected by the exchange's mu
+	parts  int // number of session batches that wait; guarded by the exchange's mu
 
 	requests []*request // requests of all calls so far; each gets its answer when its call ends
 	over     promise.Promise[struct{}]
@@ -151,7 +151,7 @@ func (x *exchange[K, V]) startLocked(c *crowd[K, V]) {
 	goroutine(func() { x.run(c) })
 }
 
-// runNext removes c, which is over, and starts the crowd that waits, if there is one.
+// runNext removes c and starts the crowd that waits, if there is one.
 func (x *exchange[K, V]) runNext(c *crowd[K, V]) {
 	x.mu.Lock()
 	delete(x.running, c)

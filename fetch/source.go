@@ -56,10 +56,10 @@ func chosen(options []SourceOptions) (c SourceOptions) {
 // halfway may leave half-read values. Only a key that load has Failed keeps its own error. To fail only some keys, load must
 // Fail these keys and return nil.
 //
-// Unless the Mode says otherwise, load is called on a separate goroutine, where it may block. load's context has the values of
+// load is called on a separate goroutine, where it may block, unless its Mode says otherwise. load's context has the values of
 // the session's context, not of a caller's context. This context is cancelled when the session ends, or when all waiters for
-// keys of the batch have given up. In the second case, the results are dropped. A panic in load is raised in every waiting task,
-// with the same value. load must not fetch: a Get with load's context returns ErrInSource.
+// keys of the batch have given up. In the second case, the results are dropped. A panic in load is raised in every waiting
+// task, with the same value. load must not fetch: a Get with load's context returns ErrInSource.
 //
 // The name appears in errors, recordings and traces. A Get panics if its session already uses another source of the same name.
 func New[K comparable, V any](name string, load func(ctx context.Context, b *Batch[K, V]) error, o ...SourceOptions) *Source[K, V] {

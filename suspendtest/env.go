@@ -41,7 +41,6 @@ func direct(ctx context.Context, block func(resume) (*box, bool)) (*box, error) 
 	return suspend.Suspend(ctx, func(r suspend.Resumer[*box]) (*box, bool) { return block(r.Resume) })
 }
 
-// An env is the environment of a check.
 type env struct {
 	opts     options
 	suspend  suspendFunc
@@ -130,7 +129,6 @@ func (e *env) stands(done <-chan struct{}, limit time.Duration) bool {
 // step records progress. A check must call step, expect and submit a bounded number of times; otherwise a hang goes unnoticed.
 func (e *env) step() { e.steps.Add(1) }
 
-// errorf records a problem.
 func (e *env) errorf(format string, args ...any) { e.report(format, args) }
 
 // fatalf records a problem and ends the calling task or goroutine.
@@ -140,8 +138,8 @@ func (e *env) fatalf(format string, args ...any) {
 	}
 }
 
-// report records a problem, unless a test of the kit disables the assertion that found the problem, with the option blind. Only
-// errorf and fatalf may call report, because report identifies the assertion by the line of their caller.
+// report records a problem, unless a test of the kit disables the assertion with the option blind. Only errorf and fatalf may
+// call report, because the line of their caller identifies the assertion.
 func (e *env) report(format string, args []any) (seen bool) {
 	if e.opts.blind != nil {
 		if _, file, line, _ := runtime.Caller(2); e.opts.blind(fmt.Sprintf("%s:%d", filepath.Base(file), line)) {
@@ -278,8 +276,8 @@ func (e *env) pass(ctx context.Context) {
 	})
 }
 
-// waits lets the scheduler run for a while, so that a mistake can end the wait of w. If a mistake ends the wait, finish reports
-// why, which describes the mistake.
+// waits lets the scheduler run for a while, so that a mistake can end the wait of w. In this case, finish reports why, the
+// description of the mistake.
 func (e *env) waits(w *waiter, why string) {
 	w.unless = ", unless it was resumed " + why
 	for range 10 {

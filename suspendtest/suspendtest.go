@@ -116,8 +116,8 @@ func gather(opts []Option) options {
 	return o
 }
 
-// Drive starts a scheduler that runs on the caller of its Run method. Drive calls run, which is this method, on a new
-// goroutine, with a main function that waits for close. close returns when run has returned.
+// Drive calls run, the Run method of a scheduler that runs on its caller, on a new goroutine, with a main function that waits
+// for close. close returns when run has returned.
 func Drive(run func(ctx context.Context, main func(ctx context.Context) error) error) (close func()) {
 	started, ended := make(chan suspend.Resumer[struct{}], 1), make(chan struct{})
 	go func() {

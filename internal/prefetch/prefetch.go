@@ -1,6 +1,6 @@
-// Package prefetch loads data that will be used soon into the processor's caches. With thousands of runnable tasks, the data of
-// the next task is not in a cache: about twenty cache lines, most of them reached through pointers. A scheduler can read its
-// queue in advance, so it prefetches one task ahead.
+// Package prefetch loads data that will be used soon into the processor's caches. With thousands of runnable tasks, the next
+// task's data is in no cache: about twenty cache lines, most of them reached through pointers. A scheduler can read its queue
+// in advance and prefetches one task ahead.
 //
 // An address is only prefetched and never dereferenced, so it may be stale or invalid. On processors other than amd64 and
 // arm64, these functions do nothing.
@@ -28,14 +28,14 @@ func Pointer[P any](p *P) { lines(*(*uintptr)(unsafe.Pointer(p))) }
 // called.
 type Task struct{ g, sp uintptr }
 
-// Begin records the g of the calling goroutine. Each goroutine calls Begin once.
+// A goroutine calls Begin once, to record its g.
 func (t *Task) Begin() { t.g = self() }
 
-// Leave records the end of the stack. The goroutine calls Leave before it is suspended.
+// A goroutine calls Leave before it is suspended, to record the end of its stack.
 func (t *Task) Leave() {
 	var here byte
 	t.sp = uintptr(unsafe.Pointer(&here))
 }
 
-// Fetch fetches the cache lines of the g and of the stack that a switch to the goroutine uses.
+// Fetch fetches the parts of the g and of the stack that a switch uses.
 func (t *Task) Fetch() { task(t) }
