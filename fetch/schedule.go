@@ -69,7 +69,8 @@ import (
 //   - Sources may disagree: the batches of a round run in any order and may read different states of the data. Effects of two
 //     sources are not ordered either.
 
-// idle sends the pending requests. It must be called only when none of the driver's tasks is runnable.
+// idle sends the pending requests. It is called when none of the driver's tasks seems runnable, and returns at once if a task
+// is runnable again.
 //
 // Writes are sent only when no read is pending, so that the reads see the state before the writes. With Rounds, nothing is sent
 // while a round is open, because its answers may lead to more requests, and one batch is better than two.

@@ -276,8 +276,8 @@ func (e *env) pass(ctx context.Context) {
 	})
 }
 
-// waits lets the scheduler run for a while, so that a mistake can end the wait of w. In this case, finish reports why, the
-// description of the mistake.
+// waits lets the scheduler run for a while, so that a mistake can end the wait of w. finish then reports why, the description
+// of this mistake.
 func (e *env) waits(w *waiter, why string) {
 	w.unless = ", unless it was resumed " + why
 	for range 10 {
