@@ -17,7 +17,7 @@ func newBatch(t *table, r *round) *batch {
 	return b
 }
 
-// addLocked adds a pending request.
+// addLocked adds a pending request to b and marks it open.
 func (b *batch) addLocked(q *request) {
 	q.state, q.b = open, b
 	b.requests = append(b.requests, q)
@@ -29,7 +29,7 @@ func (b *batch) addLocked(q *request) {
 	}
 }
 
-// openLocked reports whether b may run now. Otherwise it waits for its turn.
+// openLocked registers b as open and reports whether b may run now. If not, b waits in the queue of its table.
 func (b *batch) openLocked() bool {
 	s, t := b.t.s, b.t
 	b.node.Value = b
@@ -46,10 +46,10 @@ func (b *batch) openLocked() bool {
 	return true
 }
 
-// fullLocked reports whether no more batches may run now.
+// fullLocked reports whether MaxOpen batches of the source are running.
 func (t *table) fullLocked() bool { return t.opts.MaxOpen > 0 && t.open == t.opts.MaxOpen }
 
-// nextLocked returns the batch whose turn it is.
+// nextLocked takes the next batch off the queue and marks it started, or returns nil if the queue is empty.
 func (t *table) nextLocked() (next *batch) {
 	if len(t.queue) == 0 {
 		return nil
@@ -60,7 +60,7 @@ func (t *table) nextLocked() (next *batch) {
 	return next
 }
 
-// beginAll begins b and the batches after it, also if one is Inline and ends this goroutine.
+// beginAll starts b and the batches linked after it, even if an Inline batch ends this goroutine.
 func (b *batch) beginAll() {
 	defer func() {
 		if b != nil {
@@ -77,13 +77,13 @@ func (b *batch) beginAll() {
 	}
 }
 
-// runAll runs b, and the batches that had to wait for its end. It is a loop, and its parts return before the next one begins, so that
-// the stack that a goroutine begins with is enough.
+// runAll runs b, and then each batch whose turn comes when its predecessor ends. The loop keeps the stack flat, so that a
+// goroutine's initial stack is enough.
 func (b *batch) runAll() {
 	for b != nil {
 		b.run()
 		next := b.finish()
-		if next != nil && next.d != b.d && next.t.opts.Mode == Inline { // its Goexit is not to end the caller of another Run
+		if next != nil && next.d != b.d && next.t.opts.Mode == Inline { // a Goexit in next must not end the caller of another Run
 			goroutine(next.runAll)
 			return
 		}
@@ -91,7 +91,7 @@ func (b *batch) runAll() {
 	}
 }
 
-// run calls the source, unless b was cancelled in the meantime.
+// run calls the source, unless b has been cancelled.
 func (b *batch) run() {
 	s := b.t.s
 	b.ctx.Init(s.ctx, watching.Here)
@@ -114,7 +114,7 @@ func (b *batch) run() {
 	}
 }
 
-// load calls the source and makes an answer of all that it does.
+// load calls the source and turns its return, panic or Goexit into answers.
 func (b *batch) load() {
 	var err error
 	returned := false
@@ -125,7 +125,7 @@ func (b *batch) load() {
 		}
 		if how.Exited() {
 			err = ErrAbandoned
-			defer goroutine(func() { b.finish().runAll() }) // this goroutine ends
+			defer goroutine(func() { b.finish().runAll() }) // this goroutine is exiting
 		}
 		b.conclude(err, how)
 	}()
@@ -137,10 +137,11 @@ func (b *batch) load() {
 	returned = true
 }
 
-// hooked calls the source, and OnBatch around it, which is a part of the source.
+// hooked calls the source between OnBatch and the function that OnBatch returns. A panic in either is handled like a panic in
+// the source.
 func (b *batch) hooked() error {
 	ctx, over := b.t.s.opts.OnBatch(&b.frame, BatchInfo{Source: b.t.name, Keys: len(b.requests), Round: b.round.number})
-	err := ErrAbandoned // it panics, or exits
+	err := ErrAbandoned // the error if the source panics or exits
 	if over != nil {
 		defer func() { over(err) }()
 	}
@@ -148,8 +149,8 @@ func (b *batch) hooked() error {
 	return err
 }
 
-// conclude is the end of the call, which has returned err, or ended as how says. It makes the answers what every Get returns: an error
-// says what failed.
+// conclude ends the call, which returned err or ended as how says. conclude wraps each error in an *Error and marks the answers
+// that the session does not remember.
 func (b *batch) conclude(err error, how outcome.Outcome) {
 	var cause error
 	if b.ctx.Err() != nil {
@@ -166,9 +167,9 @@ func (b *batch) conclude(err error, how outcome.Outcome) {
 	}
 }
 
-// answer makes an answer for each key. An error of the source is the answer to every key that was not Failed, even if
-// the key was Set: the value, or its absence, may be half of what the source would have read. cause is why the context
-// of the call has ended, nil if it has not.
+// answer sets the answer to each key. An error from the source is the answer to every key that was not Failed, even if the key
+// was Set, because the source may have read only half of the value. cause is context.Cause of the call's context, or nil if the
+// context has not ended.
 func (b *batch) answer(err, cause error, how outcome.Outcome) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -185,13 +186,13 @@ func (b *batch) answer(err, cause error, how outcome.Outcome) {
 		case !how.Returned() && !how.Exited():
 			q.throw(how.Value())
 		case q.panicked():
-		case !q.set, failed && (q.err == nil || errors.Is(q.err, ErrNotFound)), cause == ErrEnded && q.err != nil: // q.err is the context's, as a rule
+		case !q.set, failed && (q.err == nil || errors.Is(q.err, ErrNotFound)), cause == ErrEnded && q.err != nil: // q.err is usually the context's error
 			q.err = err
 		}
 	}
 }
 
-// finish hands the answers to the round, and returns the batch that may begin now, if a batch waits for its turn.
+// finish passes the answers to the round, and returns the next batch in the source's queue, or nil if the queue is empty.
 func (b *batch) finish() (next *batch) {
 	b.ctx.Cancel(nil)
 	s := b.t.s
@@ -217,7 +218,7 @@ func (b *batch) finish() (next *batch) {
 	return next
 }
 
-// overLocked is the end of a batch, whether it has run or not.
+// overLocked does the accounting at the end of a batch, even of a batch that never ran.
 func (b *batch) overLocked() {
 	d, s := b.d, b.t.s
 	b.round.backLocked()
@@ -232,8 +233,8 @@ func (b *batch) overLocked() {
 	}
 }
 
-// cancelLocked forgets a batch that nobody needs: its results are dropped, and the next Get makes a new request. The caller then
-// calls cancelAll, without the guard.
+// cancelLocked cancels a batch without waiters. The results of the batch are dropped, and the next Get of a key makes a new
+// request. The caller must call cancelAll after it unlocks the guard.
 func (b *batch) cancelLocked() {
 	b.cancelled = true
 	for _, q := range b.requests {
@@ -246,7 +247,7 @@ func (b *batch) cancelLocked() {
 	}
 }
 
-// cancelAll cancels the contexts of sources, where the source was called.
+// cancelAll cancels the contexts of the batches whose source has been called.
 func cancelAll(batches []*batch, cause error) {
 	for _, b := range batches {
 		b.t.s.guard.Lock()
@@ -258,16 +259,17 @@ func cancelAll(batches []*batch, cause error) {
 	}
 }
 
-// A Batch is one call of a source: keys, and room for their answers. Its methods may be called from any goroutine until load has returned.
+// A Batch is one call of a source: it has the keys and takes their answers. The methods of a Batch may be called from any
+// goroutine until load returns.
 type Batch[K comparable, V any] struct {
 	b     *batch
 	keys  []K
-	few   [1]K      // room for them
-	at    int       // where the next answer is looked for first
-	index map[K]int // the position of each key; made on demand
+	few   [1]K      // backs keys for a batch of one key
+	at    int       // the index that find tries first
+	index map[K]int // maps each key to its index; built on demand
 }
 
-// call calls the source.
+// call makes the Batch and calls the source's function with it.
 func (t *tableOf[K, V]) call(ctx context.Context, b *batch) error {
 	view := &Batch[K, V]{b: b}
 	if view.keys = view.few[:]; len(b.requests) > 1 {
@@ -279,11 +281,12 @@ func (t *tableOf[K, V]) call(ctx context.Context, b *batch) error {
 	return t.load(ctx, view)
 }
 
-// Keys returns the keys in the order of asking. They are all different, except in an Effect. The slice is read only.
+// Keys returns the keys in the order of the requests. The keys are distinct, except in an Effect. The caller must not modify
+// the slice.
 func (b *Batch[K, V]) Keys() []K { return b.keys }
 
-// Set answers a key. It ignores a key that is not in the batch, and every call after load has returned. Of two answers to one key the last counts; the keys of an
-// Effect may be equal, and are then answered in order.
+// Set answers a key with a value. A key that is not in the batch is ignored, and so is every call after load has returned. A
+// later answer to the same key replaces an earlier answer. Equal keys of an Effect are answered in order.
 func (b *Batch[K, V]) Set(k K, v V) {
 	b.b.mu.Lock()
 	defer b.b.mu.Unlock()
@@ -292,7 +295,8 @@ func (b *Batch[K, V]) Set(k K, v V) {
 	}
 }
 
-// Fail answers a key with an error, which is remembered like a value; see Transient. It panics if err is nil.
+// Fail answers a key with an error. The session remembers the error like a value; see Transient for exceptions. Fail panics if
+// err is nil.
 func (b *Batch[K, V]) Fail(k K, err error) {
 	if err == nil {
 		panic("fetch: Fail with a nil error")
@@ -304,7 +308,8 @@ func (b *Batch[K, V]) Fail(k K, err error) {
 	}
 }
 
-// find returns the index of k. Sources tend to answer in the order of the keys; one may have sorted the slice that it was given.
+// find returns the index of k. find first tries the key after the last answer, because most sources answer in order. find reads
+// the requests and not b.keys, which the source may have sorted.
 func (b *Batch[K, V]) find(k K) (i int, ok bool) {
 	if b.b.over {
 		return 0, false
@@ -339,7 +344,7 @@ func (b *Batch[K, V]) find(k K) (i int, ok bool) {
 	return i, ok
 }
 
-// entry is the i'th request. The source may have sorted the slice of keys.
+// entry returns the i'th request.
 func (b *Batch[K, V]) entry(i int) *entry[K, V] { return b.b.requests[i].self.(*entry[K, V]) }
 
 func (b *Batch[K, V]) answer(i int, v V, err error) {

@@ -9,11 +9,11 @@ import (
 	"github.com/braidgo/braid/suspend"
 )
 
-// Map calls f for each item, each in a task, and returns the results in the order of the items. If items fail, it
-// returns the error of the first failed item in order, or raises its panic, when all calls have ended: the items before
-// a failed item go on, and later items are cancelled or not begun. Map suspends its caller until then.
+// Map calls f for each item, in concurrent tasks, and returns the results in the order of the items. Map suspends its caller
+// until all calls have ended. If items fail, Map returns the error of the first failed item in order, or raises its panic.
+// Items before a failed item run to their end; later items are cancelled or never started.
 //
-// The tasks are of the caller's scheduler: of the Run, in a Run.
+// The tasks run on the caller's scheduler; in a Run, they are tasks of the Run.
 func Map[T, R any](ctx context.Context, items []T, f func(ctx context.Context, item T) (R, error)) ([]R, error) {
 	out := make([]R, len(items))
 	err := together(ctx, len(items), func(ctx context.Context, i int) (err error) {
@@ -26,8 +26,8 @@ func Map[T, R any](ctx context.Context, items []T, f func(ctx context.Context, i
 	return out, nil
 }
 
-// Two calls both at the same time, and returns both results, or the error of the first in order that fails. Otherwise it is
-// like Map.
+// Two calls a and b concurrently and returns both results, or the error of the first function in order that fails. In all other
+// respects, Two is like Map.
 func Two[A, B any](ctx context.Context, a func(context.Context) (A, error), b func(context.Context) (B, error)) (va A, vb B, err error) {
 	err = together(ctx, 2, func(ctx context.Context, i int) (err error) {
 		if i == 0 {
@@ -43,7 +43,7 @@ func Two[A, B any](ctx context.Context, a func(context.Context) (A, error), b fu
 	return va, vb, nil
 }
 
-// Three is Two for three.
+// Three is like Two, for three functions.
 func Three[A, B, C any](ctx context.Context, a func(context.Context) (A, error), b func(context.Context) (B, error),
 	c func(context.Context) (C, error)) (va A, vb B, vc C, err error) {
 	err = together(ctx, 3, func(ctx context.Context, i int) (err error) {
@@ -63,38 +63,40 @@ func Three[A, B, C any](ctx context.Context, a func(context.Context) (A, error),
 	return va, vb, vc, nil
 }
 
-// Together calls all at the same time, and returns the error of the first in order that fails. Otherwise it is like Map.
+// Together calls all functions concurrently and returns the error of the first function in order that fails. In all other
+// respects, Together is like Map.
 func Together(ctx context.Context, fs ...func(ctx context.Context) error) error {
 	return together(ctx, len(fs), func(ctx context.Context, i int) error { return fs[i](ctx) })
 }
 
-// A group is the items of one combinator. Its result must be the sequential program's result: the first item in order
-// that fails decides. So when an item fails, the items before it go on, as an earlier item may fail, too. When all of
-// them have ended, the group is decided, and the later items are cancelled. (There is no fork, section 8.1.)
+// A group is the state of one call of a combinator. The result of a group must equal the result of the sequential program, so
+// the first failed item in order decides the result. When an item fails, the items before it continue, because an earlier item
+// may fail, too. When all of these have ended, the group is decided, and the later items are cancelled. See "There is no fork",
+// section 8.1.
 //
-// Invariant: items are claimed in order, and none after a failed item.
+// Invariant: items are claimed in order, and no item after a failed item is claimed.
 type group struct {
 	f     func(ctx context.Context, i int) error
-	frame frame // the items run in it
+	frame frame // the context of the items
 	ctx   cancelctx.Following
 	outer *trail // the caller's trail; nil without a trace
 
 	guard   suspend.Guard
 	n       int
 	claimed int
-	live    int      // tasks that work, the caller's too
-	ended   []uint64 // a bit for each item
+	live    int      // number of tasks that run items, including the caller's
+	ended   []uint64 // one bit for each item
 	few     [1]uint64
 	next    int // the first item that has not ended
 	failed  int // the first failed item in order; n means that none has failed
 	err     error
-	how     outcome.Outcome // how the failed item has ended
-	last    *request        // the latest answer that an item has had
+	how     outcome.Outcome // how the failed item ended
+	last    *request        // the latest answer that an item received
 	waiter  suspend.Resumer[struct{}]
 }
 
-// together calls f for each of n items, in a task each, and returns when all have ended. The caller's
-// task works, too. The context of the items is done when ctx is, or when the group is decided.
+// together calls f for n items in concurrent tasks and returns when all calls have ended. The caller's task runs items, too.
+// The items' context ends when ctx ends, or when the group is decided.
 func together(ctx context.Context, n int, f func(ctx context.Context, i int) error) error {
 	outer := frameOf(ctx)
 	if err := outer.check(ctx); err != nil || n == 0 {
@@ -108,7 +110,7 @@ func together(ctx context.Context, n int, f func(ctx context.Context, i int) err
 		g.ended = make([]uint64, (n+63)/64)
 	}
 	if ctx == context.Context(outer) {
-		ctx = outer.Context // cancelctx recognizes it then
+		ctx = outer.Context // cancelctx recognises the inner context
 	}
 	g.ctx.Init(ctx, watching.Here)
 	g.frame.begin(outer, &g.ctx.Context, outer.s, outer.d)
@@ -119,7 +121,7 @@ func together(ctx context.Context, n int, f func(ctx context.Context, i int) err
 	defer g.end()
 	on, work := suspend.Here(), g.work
 	for i := 1; i < n; i++ {
-		if on.Go(work) != nil { // refused: the other tasks do its items
+		if on.Go(work) != nil { // the scheduler refused the task; other tasks run its items
 			g.guard.Lock()
 			g.leaveLocked()
 			g.guard.Unlock()
@@ -131,7 +133,7 @@ func together(ctx context.Context, n int, f func(ctx context.Context, i int) err
 	return g.err
 }
 
-// work does one item after another.
+// work claims and runs items until no item is left.
 func (g *group) work() {
 	g.guard.Lock()
 	i := g.claimLocked()
@@ -141,10 +143,10 @@ func (g *group) work() {
 	}
 }
 
-// noItem is the next item of a task when no item is left.
+// noItem is the result of claimLocked if no item is left.
 const noItem = -1
 
-// claimLocked gives the calling task its next item. If none is left, the task is one less that works.
+// claimLocked returns the next item for the calling task. If no item is left, claimLocked decrements live and returns noItem.
 func (g *group) claimLocked() (i int) {
 	if i = g.claimed; i < g.failed {
 		g.claimed++
@@ -154,7 +156,7 @@ func (g *group) claimLocked() (i int) {
 	return noItem
 }
 
-// item does an item, and returns the next one.
+// item runs item i and returns the task's next item.
 func (g *group) item(i int) (next int) {
 	f := &g.frame
 	if f.trail != nil {
@@ -176,7 +178,7 @@ func (g *group) item(i int) (next int) {
 	return
 }
 
-// over is the end of an item. It returns the next one of its task, noItem if the task has exited.
+// over records the end of item i, and returns the task's next item, or noItem if the task has exited.
 func (g *group) over(i int, f *frame, err error, how outcome.Outcome) (next int) {
 	g.guard.Lock()
 	defer g.guard.Unlock()
@@ -200,7 +202,7 @@ func (g *group) over(i int, f *frame, err error, how outcome.Outcome) (next int)
 	return g.claimLocked()
 }
 
-// cancelLocked cancels the items that have not ended, without the guard.
+// cancelLocked cancels the items that have not ended. During the cancellation, g.guard is unlocked.
 func (g *group) cancelLocked() {
 	err := g.err
 	g.guard.Unlock()
@@ -214,7 +216,7 @@ func (g *group) leaveLocked() {
 	}
 }
 
-// end waits, also if the caller's own item has ended its task.
+// end waits for all items, even if an item in the caller's task has called runtime.Goexit.
 func (g *group) end() {
 	g.wait()
 	g.ctx.Cancel(nil)
@@ -227,7 +229,7 @@ func (g *group) wait() {
 	_, _ = suspend.Wait[struct{}](context.Background(), (*groupEnd)(g), false)
 }
 
-// A groupEnd is the Source on which the caller waits for the last task of the group.
+// A groupEnd is the suspend.Source on which the caller waits for the last task of the group.
 type groupEnd group
 
 func (g *groupEnd) Guard() *suspend.Guard                 { return &g.guard }

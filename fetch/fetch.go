@@ -1,32 +1,32 @@
-// Package fetch batches requests without futures, thunks or timers: a fetch looks like a call, and all fetches that wait at the same
-// time go out together.
+// Package fetch batches requests without futures, thunks or timers: a fetch looks like a function call, and all fetches that
+// wait at the same time are sent together.
 //
 //	var users = fetch.ByMap("users", func(ctx context.Context, ids []int) (map[int]User, error) { … })
 //
 //	err := fetch.Run(ctx, func(ctx context.Context) error {
 //		names, err := fetch.Map(ctx, posts, func(ctx context.Context, p Post) (string, error) {
-//			u, err := users.Get(ctx, p.Author) // suspends this task; all tasks ask in one batch
+//			u, err := users.Get(ctx, p.Author) // suspends this task; the keys of all tasks make one batch
 //			return u.Name, err
 //		})
 //		…
 //	})
 //
-// A Run runs all tasks that can run. When none can, all pending requests go out: a round, of one batch per source. When all
-// batches of the round are back, the tasks go on. So the number of rounds is the depth of the dependencies, and the load of
-// the machine does not change it.
+// A Run runs its tasks until none of them is runnable. Then it sends all pending requests as a round, with one batch per
+// source. The tasks resume when all batches of the round have returned. The number of rounds is therefore the depth of the
+// dependencies and does not depend on the load of the machine.
 //
-// Concurrency is a property of combinators: [Map], [Two], [Three], [Together]. Two statements one after another are two
-// rounds, since Go gives a library no way to see that they are independent. A combinator returns the same as the sequential
-// program: the results in order, or the error of the first item in order that fails.
+// The combinators [Map], [Two], [Three] and [Together] make fetches concurrent. Two fetches in consecutive statements are two
+// rounds, because a Go library cannot see that they are independent. A combinator returns what the sequential program would
+// return: the results in order, or the error of the first item in order that fails.
 //
-// A session remembers every answer, an error too, so each key is asked for once. A Run makes a session, unless its
-// context has one already. [Open] opens a session for goroutines that are no tasks of a Run.
+// A session remembers every answer, including errors, so that each key is requested once. A Run makes a session unless its
+// context already has a session. [Open] opens a session for goroutines that are not tasks of a Run.
 //
-// A query that returns everything together is better where one can be written. A dataloader with goroutines is as good
-// where its wait does not matter; FETCH.md is the way from one to the other.
+// If a single query can return everything, prefer that query. A dataloader with goroutines is just as good if its delay does
+// not matter; FETCH.md shows how to migrate from a dataloader to this package.
 //
-// The idea and the law come from Haxl: Marlow, Brandy, Coens, Purdy, There is no fork: an abstraction for efficient,
-// concurrent, and concise data access (ICFP 2014).
+// The idea, and the law that a combinator equals its sequential program, come from Haxl: Marlow, Brandy, Coens, Purdy, There is
+// no fork: an abstraction for efficient, concurrent, and concise data access (ICFP 2014).
 package fetch
 
 import (
@@ -41,15 +41,15 @@ import (
 )
 
 var (
-	ErrNotFound    = errors.New("fetch: not found")                                          // the source has no answer to this key
-	ErrNoSession   = errors.New("fetch: the context has no session: use Run or Open")        // a Get outside returns it
-	ErrEnded       = outcome.Named("fetch: the session has ended", suspend.ErrEnded)         // a Get after the end returns it
-	ErrInSource    = errors.New("fetch: a source must not fetch: use a Memo")                // a round would wait for itself
-	ErrNotRecorded = errors.New("fetch: not recorded")                                       // the Recording has no answer to this key
-	ErrAbandoned   = outcome.Named("fetch: the source did not return", suspend.ErrAbandoned) // it has called runtime.Goexit
+	ErrNotFound    = errors.New("fetch: not found")                                          // the source has no answer for this key
+	ErrNoSession   = errors.New("fetch: the context has no session: use Run or Open")        // the Get was called outside of any session
+	ErrEnded       = outcome.Named("fetch: the session has ended", suspend.ErrEnded)         // the session has been closed
+	ErrInSource    = errors.New("fetch: a source must not fetch: use a Memo")                // a Get in a source would wait for itself
+	ErrNotRecorded = errors.New("fetch: not recorded")                                       // the Recording has no answer for this key
+	ErrAbandoned   = outcome.Named("fetch: the source did not return", suspend.ErrAbandoned) // the source called runtime.Goexit
 )
 
-// An Error is the failure of one key.
+// An Error says why the request of one key failed.
 type Error struct {
 	Source string
 	Key    any
@@ -61,81 +61,87 @@ func (e *Error) Error() string { return fmt.Sprintf("%s %v: %v", e.Source, e.Key
 // Unwrap returns the source's own error.
 func (e *Error) Unwrap() error { return e.Err }
 
-// A Policy says when requests go out.
+// A Policy says when pending requests are sent.
 type Policy uint8
 
 const (
-	Rounds Policy = iota // when nothing is runnable and the last round is over
-	Eager                // when nothing is runnable
+	Rounds Policy = iota // requests are sent when no task is runnable and the last round is over
+	Eager                // requests are sent when no task is runnable
 )
 
-// Options are the choices of a Run or of a session. The zero value is the default.
+// Options configure a Run or a session. The zero value is the default.
 type Options struct {
-	// Policy is Rounds or Eager. With Rounds the answers of a round are handed out together, in the order of asking.
-	// Eager hands out the answers of a batch when the batch is back: fewer tasks wait for a slow source, and batches
-	// are smaller and more.
+	// Policy is Rounds or Eager. Rounds delivers all answers of a round together, in the order of the Gets. Eager delivers the
+	// answers of each batch when the batch returns: fewer tasks wait for a slow source, but there are more and smaller batches.
 	Policy Policy
 
-	// On is where the tasks of a Run run, in parallel if On does that. Nil means the calling goroutine: the tasks take
-	// turns there, so that two runs of the same program are the same in all that can be observed.
+	// On is the scheduler that runs the tasks of a Run, possibly in parallel. If On is nil, the tasks take turns on the calling
+	// goroutine, so that two runs of the same program behave identically.
 	On suspend.Spawner
 
-	// What follows belongs to the session. A Run in a session that exists must not set it.
+	// The following options belong to the session. A Run inside an existing session must not set them.
 
-	// Requests of goroutines that are no tasks go out when others have had this many turns; 0: 10; negative: any number.
+	// Settle is the number of turns that other goroutines get before fetch sends the requests of goroutines outside a Run. Zero
+	// means 10; if Settle is negative, only SettleWithin counts.
 	Settle int
-	// They go out after this time at the latest, since on a machine that computes a turn takes long; 0: 300 µs; negative: any time.
-	// While more requests come, the time begins again, up to four times.
+	// SettleWithin limits the time until these requests are sent, because turns are slow on a busy machine. Zero means 300 µs;
+	// a negative time means no limit. The time restarts up to four times while more requests arrive.
 	SettleWithin time.Duration
 
-	Trace   bool                                                                      // keep what Session.Trace returns
-	Skip    func(function string) bool                                                // whether the trace passes over the lines of a function, as package.name: of a helper around Get
-	Replay  *Recording                                                                // answers come from it, and from nowhere else
-	Use     []Override                                                                // sources and effects replaced in this session, for tests
-	OnBatch func(ctx context.Context, b BatchInfo) (context.Context, func(err error)) // around each batch: spans, metrics; a panic is ErrAbandoned
+	Trace bool // record the batches for Session.Trace
+	// Skip reports whether the trace ignores a function, such as a helper around Get. The function's name is package.name.
+	Skip   func(function string) bool
+	Replay *Recording // the Recording that answers all requests, if set
+	Use    []Override // replacements of sources and effects in this session, for tests
+	// OnBatch is called around each batch, for spans and metrics. err is ErrAbandoned if the source panics.
+	OnBatch func(ctx context.Context, b BatchInfo) (context.Context, func(err error))
 }
 
-// SourceOptions are the choices of a source. The zero value is the default. Of several, each sets what it has.
+// SourceOptions configure a source. The zero value is the default. If several SourceOptions are given, each non-zero field
+// replaces the field of earlier SourceOptions.
 type SourceOptions struct {
-	MaxBatch int // a batch has at most this many keys, and more keys are more batches of the same round; 0: any number
-	MaxOpen  int // a session has at most this many batches open, and more batches wait, in the order of asking; 0: any number
+	MaxBatch int // maximum number of keys in a batch; more keys make more batches in the same round; 0 means no limit
+	MaxOpen  int // maximum number of batches that run at once in a session; more batches wait in order; 0 means no limit
 	Mode     Mode
 
-	// No answer is remembered: tasks that wait for a key at the same time share its answer, and the next Get makes a
-	// new request. It is for what changes while a session goes on. The answers are in no Recording.
+	// With Fresh, no answer is remembered: tasks that wait for a key at the same time share its answer, and the next Get makes
+	// a new request. Use Fresh for values that change during a session. Recordings omit the answers of a Fresh source.
 	Fresh bool
 }
 
-// A Mode says when load is called, and where.
+// A Mode says when a source's load function is called, and on which goroutine.
 type Mode uint8
 
 const (
-	Batched   Mode = iota // load gets a batch of a round, on a goroutine
-	Inline                // the round itself calls load with a batch: load reads memory and must not suspend; its Goexit ends the caller of Run, in the end
-	Immediate             // load gets each key at once, on a goroutine
-	Direct                // the first Get of a key calls load at once, unless MaxOpen makes it wait
+	Batched Mode = iota // load gets a batch of a round, on a separate goroutine
+	// Inline is like Batched, but load runs on the goroutine that sends the round. Inline is for a load that reads memory. load
+	// must not suspend, and a Goexit in load eventually ends the caller of Run.
+	Inline
+	Immediate // load gets each key at once, without a round, on a separate goroutine
+	Direct    // the first Get of a key calls load itself, unless it must wait because of MaxOpen
 )
 
-// An Override is a source or an Effect that is replaced in a session, see Options.Use. Of two for one source the last counts.
+// An Override replaces a source or an Effect in a session, see Options.Use. If a source has several Overrides, the last is
+// used.
 type Override struct {
-	of   any // the *Source
+	of   any // the *Source that is replaced
 	load any
 }
 
-// A BatchInfo says what batch it is.
+// A BatchInfo describes a batch.
 type BatchInfo struct {
 	Source string
 	Keys   int
-	Round  int // 0: it is of no round
+	Round  int // 0 if the batch belongs to no round
 }
 
-// A Recording is all the answers of a session, of each source by its name. It is JSON: marshal it to keep it.
+// A Recording holds the answers of a session by the names of the sources. To store a Recording, marshal it to JSON.
 type Recording struct {
 	Sources map[string][]Answer `json:"sources"`
 }
 
-// An Answer is the answer to one key, or the result of one Effect: a value, or else an error or a panic. Of the Effects
-// with equal keys the first is before the second.
+// An Answer is the answer to one key, or the result of one Effect: a value, an error or a panic. The Answers of Effects with
+// equal keys are in the order in which the Effects were sent.
 type Answer struct {
 	Key      json.RawMessage `json:"key"`
 	Value    json.RawMessage `json:"value,omitempty"`
@@ -146,13 +152,13 @@ type Answer struct {
 
 // Stats counts the work of a session so far.
 type Stats struct {
-	Rounds  int // dispatches that sent something
+	Rounds  int // rounds that were sent
 	Batches int // calls of sources
 	Open    int // batches that have not returned
-	Keys    int // keys of the batches that sources were called with
-	Gets    int // keys that were asked for
-	Shared  int // Gets that made no request: another had made it
-	Dropped int // requests that were never sent, since all waiters gave up
+	Keys    int // keys in all of these batches
+	Gets    int // requested keys, including repeated requests
+	Shared  int // Gets that used an existing request or answer
+	Dropped int // requests that were never sent because all waiters gave up
 	Errors  int // keys that failed
 }
 

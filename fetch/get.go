@@ -9,13 +9,13 @@ import (
 	"github.com/braidgo/braid/suspend"
 )
 
-// Get returns the value of a key. If the session does not have it yet, Get suspends its caller until the source has answered, and
-// the request goes out with all others of its round.
+// Get returns the value of a key. If the session does not have the value yet, Get suspends its caller until the source has
+// answered. The request is sent together with all other requests of its round.
 //
-// Every Get of a key in a session returns the same value, or the same error, an *Error. A panic of the source is raised in each of
-// them. If ctx is done first, or already, Get returns the error of the cancellation; a request that nobody waits for any more is
-// not sent, and a batch that nobody waits for any more is cancelled. Get returns ErrNoSession if ctx has no session, ErrEnded if the
-// session has ended, and ErrInSource if ctx is the context of a source.
+// Every Get of a key in a session returns the same value or the same error, which is an *Error. A panic in the source is raised
+// in every Get of its keys. If ctx is already done, or is done before the answer arrives, Get returns the error of the
+// cancellation. A request without waiters is not sent, and a batch without waiters is cancelled. Get returns ErrNoSession if
+// ctx has no session, ErrEnded if the session has ended, and ErrInSource if ctx is the context of a source.
 func (src *Source[K, V]) Get(ctx context.Context, k K) (V, error) {
 	f := frameOf(ctx)
 	if err := f.check(ctx); err != nil {
@@ -37,7 +37,7 @@ func (src *Source[K, V]) Get(ctx context.Context, k K) (V, error) {
 	return e.result()
 }
 
-// Find is Get for keys that may not be there: instead of ErrNotFound it returns false.
+// Find is like Get, but returns false instead of ErrNotFound if the source has no value for the key.
 func (src *Source[K, V]) Find(ctx context.Context, k K) (v V, ok bool, err error) {
 	switch v, err = src.Get(ctx, k); {
 	case err == nil:
@@ -48,8 +48,8 @@ func (src *Source[K, V]) Find(ctx context.Context, k K) (v V, ok bool, err error
 	return v, false, err
 }
 
-// All returns the values of several keys, in their order, or the error of the first key in order that fails, as Get would. It
-// suspends its caller once, and starts no tasks.
+// All returns the values of several keys in the order of ks, or the error that Get would return for the first key in order that
+// fails. All suspends its caller once and starts no tasks.
 func (src *Source[K, V]) All(ctx context.Context, ks []K) ([]V, error) {
 	vs := make([]V, len(ks))
 	err := src.every(ctx, ks, func(i int, v V, err error) error { vs[i] = v; return err })
@@ -59,8 +59,9 @@ func (src *Source[K, V]) All(ctx context.Context, ks []K) ([]V, error) {
 	return vs, nil
 }
 
-// AllSettled is All with an error for each key: errs[i] is nil, or what a Get of ks[i] would return. It returns a nil slice of errors if
-// no key has failed. If ctx is done first, or already, each key fails with the error of the cancellation.
+// AllSettled is like All, but returns an error for each key: errs[i] is the error that a Get of ks[i] would return, or nil.
+// errs itself is nil if no key failed. If ctx is already done, or is done before the answers arrive, every key fails with the
+// error of the cancellation.
 func (src *Source[K, V]) AllSettled(ctx context.Context, ks []K) (vs []V, errs []error) {
 	vs, errs = make([]V, len(ks)), make([]error, len(ks))
 	err := src.every(ctx, ks, func(i int, v V, err error) error { vs[i], errs[i] = v, err; return nil })
@@ -73,7 +74,8 @@ func (src *Source[K, V]) AllSettled(ctx context.Context, ks []K) (vs []V, errs [
 	return vs, errs
 }
 
-// every waits for all keys, and then calls got for each of them, until that returns an error.
+// every waits for all keys and then calls got for each key in order. If got returns an error, every stops and returns the
+// error.
 func (src *Source[K, V]) every(ctx context.Context, ks []K, got func(i int, v V, err error) error) error {
 	f := frameOf(ctx)
 	if err := f.check(ctx); err != nil {
@@ -100,7 +102,7 @@ func (src *Source[K, V]) every(ctx context.Context, ks []K, got func(i int, v V,
 	return nil
 }
 
-// answered returns the table of src in s, and the answer to k if it is there.
+// answered returns the table of src in s, and the entry of k, which is nil if s does not have the answer.
 func (src *Source[K, V]) answered(s *Session, k K, askers int) (*tableOf[K, V], *entry[K, V]) {
 	s.guard.Lock()
 	t := lookLocked(s, src)
@@ -118,18 +120,18 @@ func (src *Source[K, V]) answered(s *Session, k K, askers int) (*tableOf[K, V], 
 	return t, nil
 }
 
-// A call is one Get or All that found no answer. It is the Source of the wait.
+// A call is a Get or an All that has to wait. A call is also the suspend.Source of the wait.
 type call[K comparable, V any] struct {
 	waiter
 	t      *tableOf[K, V]
 	keys   []K
-	direct int // keys for which the caller has run the source
+	direct int // number of keys for which the caller itself has called the source
 	one    [1]K
 	link   [1]link
 }
 
-// wait waits until all keys have answers. A task that waits is cold, and each frame is a line or two of the processor's cache, so
-// there is no frame between wait and suspend.Wait.
+// wait suspends the caller until all keys have answers. wait calls suspend.Wait directly, because each stack frame of a
+// suspended task costs a cache line or two.
 func (c *call[K, V]) wait(ctx context.Context, f *frame) error {
 	c.begin(ctx, f)
 	if c.t.opts.Mode == Direct {
@@ -145,7 +147,7 @@ func (c *call[K, V]) wait(ctx context.Context, f *frame) error {
 	return err
 }
 
-// begin makes w a waiter of the calling task. f is the frame of ctx.
+// begin initialises w as a waiter for the calling task. f is the frame of ctx.
 func (w *waiter) begin(ctx context.Context, f *frame) {
 	w.d, w.ctx = f.s.driverHere(f), ctx
 	if ctx == context.Context(f) {
@@ -178,10 +180,8 @@ func (s *Session) driverHere(f *frame) *driver {
 	return &s.settled
 }
 
-// Guard is part of a suspend.Source.
 func (c *call[K, V]) Guard() *suspend.Guard { return &c.t.s.guard }
 
-// Try is part of a suspend.Source.
 func (c *call[K, V]) Try() (none struct{}, ok bool, err error) {
 	if c.t.s.ended {
 		return none, true, ErrEnded
@@ -195,7 +195,6 @@ func (c *call[K, V]) Try() (none struct{}, ok bool, err error) {
 	return none, true, nil
 }
 
-// Enqueue is part of a suspend.Source.
 func (c *call[K, V]) Enqueue(r suspend.Resumer[struct{}]) {
 	c.r = r
 	c.d.waiters++
@@ -213,14 +212,14 @@ func (c *call[K, V]) Enqueue(r suspend.Resumer[struct{}]) {
 	}
 }
 
-// Remove is part of a suspend.Source. It is called if the wait was cancelled.
+// Remove removes the waiter of a cancelled wait.
 func (c *call[K, V]) Remove(suspend.Resumer[struct{}]) { c.leaveLocked() }
 
-// seenLocked looks for a request of the i'th key, and reports whether the caller gets its answer.
+// seenLocked finds the request of the i'th key, and reports whether the caller can use its answer now.
 func (c *call[K, V]) seenLocked(i int) bool {
 	l := &c.links[i]
 	if l.q != nil && l.q.state == done {
-		return true // it may be forgotten already, if the caller has run the source
+		return true // the table may already have forgotten a Direct request
 	}
 	e := c.t.m[c.keys[i]]
 	if e == nil {
@@ -233,7 +232,7 @@ func (c *call[K, V]) seenLocked(i int) bool {
 
 func (c *call[K, V]) entry(i int) *entry[K, V] { return c.links[i].q.self.(*entry[K, V]) }
 
-// result is what every Get returns.
+// result returns the value or the error of the answer, or raises its panic.
 func (e *entry[K, V]) result() (V, error) {
 	if e.err == nil {
 		return e.v, nil
@@ -248,15 +247,15 @@ func (e *entry[K, V]) result() (V, error) {
 type tableOf[K comparable, V any] struct {
 	table
 	load func(ctx context.Context, b *Batch[K, V]) error
-	m    map[K]*entry[K, V] // all requests, and the answers that are remembered; empty if the source is an Effect
-	made []entry[K, V]      // entries for later requests
+	m    map[K]*entry[K, V] // requests and remembered answers by key; nil for an Effect
+	made []entry[K, V]      // preallocated entries for later requests
 }
 
-// in returns the table of src in s. A new one has room for this many keys.
+// in returns the table of src in s, and makes the table if s has none. room is a size hint for a new table.
 func (src *Source[K, V]) in(s *Session, room int) *tableOf[K, V] {
 	s.guard.Lock()
 	t := lookLocked(s, src)
-	taken := t == nil && slices.ContainsFunc(s.tables, func(t *table) bool { return t.name == src.name }) // a recording would mix them
+	taken := t == nil && slices.ContainsFunc(s.tables, func(t *table) bool { return t.name == src.name }) // a Recording needs unique names
 	if t == nil && !taken {
 		t = &tableOf[K, V]{table: table{s: s, of: src, name: src.name, opts: src.opts, write: src.write}, load: src.load}
 		t.typed = t
@@ -278,7 +277,7 @@ func (src *Source[K, V]) in(s *Session, room int) *tableOf[K, V] {
 	return t
 }
 
-// override takes the function of an Override of the session, or of its Recording.
+// override replaces the source's function if the session has an Override for the source, or replays a Recording.
 func (t *tableOf[K, V]) override() {
 	for _, o := range t.s.opts.Use {
 		if o.of == t.of {
@@ -290,10 +289,10 @@ func (t *tableOf[K, V]) override() {
 	}
 }
 
-// fewTables are found sooner one after another than in a map.
+// fewTables is the number of tables up to which a linear search is faster than a map.
 const fewTables = 8
 
-// lookLocked returns the table of src, nil if there is none yet.
+// lookLocked returns the table of src, or nil if there is none yet.
 func lookLocked[K comparable, V any](s *Session, src *Source[K, V]) *tableOf[K, V] {
 	for _, t := range s.tables[:min(len(s.tables), fewTables)] {
 		if t.of == any(src) {
@@ -306,8 +305,8 @@ func lookLocked[K comparable, V any](s *Session, src *Source[K, V]) *tableOf[K, 
 	return nil
 }
 
-// newLocked makes a request, which nobody waits for yet. Entries are allocated up to 16 in a block, as the
-// session keeps them together.
+// newLocked makes a request without waiters. newLocked allocates entries in blocks of up to 16, because most entries live until
+// the session ends.
 func (t *tableOf[K, V]) newLocked(k K) *entry[K, V] {
 	if len(t.made) == 0 {
 		t.made = make([]entry[K, V], max(1, min(len(t.m), 16)))
@@ -321,8 +320,8 @@ func (t *tableOf[K, V]) newLocked(k K) *entry[K, V] {
 	return e
 }
 
-// direct runs a source that the Get calls itself, and returns the answer, which the session need not remember. It returns nil if there
-// is a request of k already, or if the batch would have to wait for its turn.
+// direct calls a Direct source on the caller's goroutine and returns the answer, which the session might not remember. direct
+// returns nil if the session has ended, if k already has a request, or if MaxOpen batches are running.
 func (t *tableOf[K, V]) direct(d *driver, k K, m *mark) *entry[K, V] {
 	s := t.s
 	s.guard.Lock()
@@ -336,10 +335,10 @@ func (t *tableOf[K, V]) direct(d *driver, k K, m *mark) *entry[K, V] {
 	e.d = d
 	e.markLocked(m)
 	b := aloneLocked(&e.request)
-	b.kept = true // it is the caller's, and nobody else cancels it
+	b.kept = true // only the end of the session cancels the caller's own batch
 	s.guard.Unlock()
 	b.run()
-	if next := b.finish(); next != nil { // next belongs to another Get, which must not hold up this one or end its task
+	if next := b.finish(); next != nil { // next belongs to another Get and must not delay this Get or end its task
 		goroutine(next.runAll)
 	}
 	return e

@@ -6,18 +6,19 @@ import (
 	"github.com/braidgo/braid/internal/preempt"
 )
 
-// goroutine runs f on a new goroutine. Under suspendtest.Explore f is a task.
+// goroutine runs f on a new goroutine. Under suspendtest.Explore, f runs as a task.
 func goroutine(f func()) { preempt.Go(f) }
 
-// afterOthers runs f when the goroutines that this processor has queued have run. runtime.Gosched would queue f behind
-// the goroutines of all processors, where goroutines that compute come again and again. The second goroutine takes the
-// place of f as the next to run, so that f goes to the end of the queue.
+// afterOthers runs f after the goroutines that are in this processor's run queue. runtime.Gosched would put f into the global
+// queue, to which compute-bound goroutines return again and again. The second go statement takes the runnext slot from f, so
+// that f moves to the end of the local queue.
 func afterOthers(f func()) {
 	go f()
 	go func() {}()
 }
 
-// A limit calls a function when a time is over. A nil limit never does. Under suspendtest.Explore a task calls it, at any time.
+// A limit calls a function after a delay. Under suspendtest.Explore, a task calls the function at an arbitrary time. A nil
+// limit never calls a function.
 type limit struct {
 	timer *time.Timer
 	after time.Duration

@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// What a session notes for its Trace, if it has one: the batches, the Gets of each request, and the last answer of each task. trace.go
-// reads it.
+// This file records the data for a session's Trace: the batches, the Gets of each request, and the last answer of each task.
+// trace.go reads these records.
 
 func newTracer(f *frame) *tracer {
 	t := &tracer{name: "fetch", begun: time.Now()}
@@ -16,7 +16,7 @@ func newTracer(f *frame) *tracer {
 	return t
 }
 
-// sendLocked notes a batch, unless it is a replay: nothing is sent then.
+// sendLocked records that b was sent. In a replay it records nothing, because nothing is sent.
 func (t *tracer) sendLocked(b *batch) {
 	if t != nil && b.t.s.recorded == nil {
 		t.sent = append(t.sent, b)
@@ -30,9 +30,9 @@ func (t *tracer) now() time.Duration {
 	return time.Since(t.begun)
 }
 
-// mark notes the Get or All that has called waiter.begin by way of call.wait.
+// mark returns a mark for the calling Get or All, which must have called mark through call.wait and waiter.begin.
 func (f *frame) mark() *mark {
-	const above = 4 // runtime.Callers, mark, begin, wait
+	const above = 4 // skips runtime.Callers, mark, begin and wait
 	m := &mark{label: f.label, task: f.trail, because: f.trail.last.Load()}
 	runtime.Callers(above, m.at[:])
 	if m.skip = f.s.opts.Skip; m.skip != nil {
@@ -42,12 +42,12 @@ func (f *frame) mark() *mark {
 	return m
 }
 
-// markLocked notes that m has asked for q.
+// markLocked adds m to the list of Gets of q.
 func (q *request) markLocked(m *mark) {
 	if m == nil {
 		return
 	}
-	if m.listed { // the All is listed for another key already
+	if m.listed { // an All is already listed for another key
 		again := *m
 		m = &again
 	}
@@ -65,20 +65,20 @@ func newTrail(last *request, group *widePlace) *trail {
 	return t
 }
 
-// combinator is the trail of the items of a combinator that is being called.
+// combinator returns the trail for the items of the combinator that called it.
 func (t *trail) combinator() *trail {
 	at := new(widePlace)
-	runtime.Callers(3, at[:]) // the caller of together comes first
+	runtime.Callers(3, at[:]) // the first frame is the caller of together
 	return newTrail(t.last.Load(), at)
 }
 
-// item returns a trail for an item of the combinator.
+// item returns the trail for one item of the combinator.
 func (t *trail) item() *trail { return newTrail(t.last.Load(), t.group) }
 
-// got notes that the task has had an answer.
+// got records that the task has received the answer of q.
 func (t *trail) got(q *request) { t.last.Store(t.last.Load().later(q)) }
 
-// later returns the request that was answered later.
+// later returns q or p, depending on which was answered later.
 func (q *request) later(p *request) *request {
 	switch {
 	case q == nil || q.b == nil:

@@ -9,14 +9,15 @@ import (
 	"github.com/braidgo/braid/suspend"
 )
 
-// A Memo is a function of a key that fetches: a source that is made of others. It is made by NewMemo, once, like a Source.
+// A Memo is a function of a key that may fetch, and whose results a session remembers. Make each Memo once with NewMemo, for
+// example as a package variable.
 type Memo[K comparable, V any] struct {
 	name string
 	keys keys
 	f    func(ctx context.Context, k K) (V, error)
 }
 
-// NewMemo returns a Memo of f.
+// NewMemo returns a Memo that calls f.
 func NewMemo[K comparable, V any](name string, f func(ctx context.Context, k K) (V, error)) *Memo[K, V] {
 	if f == nil {
 		panic("fetch: nil function")
@@ -24,13 +25,12 @@ func NewMemo[K comparable, V any](name string, f func(ctx context.Context, k K) 
 	return &Memo[K, V]{name, keysOf(reflect.TypeFor[K]()), f}
 }
 
-// Get returns what f returns for k. In a session f runs once for each key: in the task of the first Get. Later Gets
-// suspend until it has returned. Its error is remembered like a value, see Transient, and its panic is raised in every
-// Get.
+// Get returns the result of f for k. In a session, f runs once for each key, in the task of the first Get. Later Gets suspend
+// until f has returned. An error of f is remembered like a value, see Transient, and a panic in f is raised in every Get.
 //
-// If ctx is done first, or already, Get returns the error of the cancellation. If the caller was running f, the task that has waited
-// longest runs it again, also where f has returned a value: that may be made of what f could not get. Memos that wait for each
-// other, or for themselves, fail with lazy.ErrRecursive, over any number of tasks.
+// If ctx is already done, or is done before the result arrives, Get returns the error of the cancellation. If the caller was
+// running f, the task that has waited longest runs f again. f runs again even if it returned a value, because the value may
+// depend on cancelled fetches. Memos that wait for themselves or for each other fail with lazy.ErrRecursive, even across tasks.
 func (m *Memo[K, V]) Get(ctx context.Context, k K) (V, error) {
 	f := frameOf(ctx)
 	if err := f.check(ctx); err != nil {
@@ -61,7 +61,7 @@ func (m *Memo[K, V]) Get(ctx context.Context, k K) (V, error) {
 			}
 			x, err := m.f(ctx, k)
 			switch cancelled := suspend.Err(ctx); {
-			case cancelled != nil && err == nil: // x may be made of cancellations
+			case cancelled != nil && err == nil: // x may depend on cancelled fetches
 				return *new(V), cancelled
 			case cancelled == nil && passes(err):
 				s.guard.Lock()
@@ -82,8 +82,8 @@ func (m *Memo[K, V]) Get(ctx context.Context, k K) (V, error) {
 	return x, err
 }
 
-// A memoized is a Memo's value of one key.
+// A memoized is a Memo's value for one key.
 type memoized[V any] struct {
 	value *lazy.Lazy[V]
-	last  atomicx.Pointer[request] // the latest answer that went into it; a Get that gives up may look while f runs
+	last  atomicx.Pointer[request] // the latest answer that f used; atomic because a cancelled Get may load it while f runs
 }

@@ -2,8 +2,9 @@ package fetch
 
 import "context"
 
-// Prime gives the session a value, as if the source had answered. It reports false, and changes nothing, if the key was asked for
-// before, if there is no session that goes on, or if the source is Fresh. It may be called in a source, and with a ctx that is done.
+// Prime stores a value in the session as if the source had answered. Prime returns false and changes nothing if the session
+// already has a request for the key, if ctx has no session, if the session has ended, or if the source is Fresh. A source may
+// call Prime, and ctx may already be done.
 func (src *Source[K, V]) Prime(ctx context.Context, k K, v V) bool {
 	f := frameOf(ctx)
 	if f.session() == nil {
@@ -21,9 +22,9 @@ func (src *Source[K, V]) Prime(ctx context.Context, k K, v V) bool {
 	return true
 }
 
-// Forget drops the answer to a key: the next Get makes a new request. Tasks that wait get the old answer. A request
-// that is not sent yet stays as it is. Forget may be called in a source, as by an Effect that changes the value, and
-// with a ctx that is done.
+// Forget drops the answer to a key, so that the next Get makes a new request. Tasks that are already waiting get the old
+// answer. Forget does not change a request that has not been sent. A source may call Forget, for example an Effect that changes
+// the value, and ctx may already be done.
 func (src *Source[K, V]) Forget(ctx context.Context, k K) {
 	f := frameOf(ctx)
 	if f.session() == nil {

@@ -11,10 +11,9 @@ import (
 	"github.com/braidgo/braid/internal/atomicx"
 )
 
-// Record returns the answers that the session has got so far. It fails if a key or a value cannot be marshalled, or if
-// two keys of a source are the same in JSON. Transient errors, cancellations and the answers of Fresh sources are not
-// part of it. If a key was forgotten and asked for again, the last answer is recorded, and a replay gives that to every
-// Get.
+// Record returns the answers that the session has received so far. Record fails if a key or a value cannot be marshalled, or if
+// two keys of a source have the same JSON. Record omits transient errors, cancellations and the answers of Fresh sources. If a
+// key was forgotten and requested again, only the last answer is recorded, and every Get of a replay returns that answer.
 func (s *Session) Record() (*Recording, error) {
 	s.guard.Lock()
 	tables := slices.Clone(s.tables)
@@ -79,7 +78,7 @@ func newRecorded(r *Recording) recorded {
 		byKey := map[string][]Answer{}
 		for _, a := range answers {
 			var k bytes.Buffer
-			if json.Compact(&k, a.Key) == nil { // a key with other spaces would not be found
+			if json.Compact(&k, a.Key) == nil { // lookups use the compact form
 				byKey[k.String()] = append(byKey[k.String()], a)
 			}
 		}
@@ -88,8 +87,8 @@ func newRecorded(r *Recording) recorded {
 	return p
 }
 
-// replay returns the function of a source that has these answers. Of an Effect that is done again with an equal key, the next answer
-// counts.
+// replay returns a load function that takes its answers from a Recording. If write is true, repeated calls with equal keys get
+// successive answers.
 func replay[K comparable, V any](of map[string][]Answer, write bool) func(ctx context.Context, b *Batch[K, V]) error {
 	var mu atomicx.Mutex
 	times := map[K]int{}

@@ -13,59 +13,62 @@ import (
 	"github.com/braidgo/braid/suspend"
 )
 
-// Everything that a session remembers, from the outside to the inside. The guard of the session guards all of it, unless a comment
-// says otherwise.
+// This file declares the state of a session, from the outermost type to the innermost. The session's guard protects all of this
+// state, unless a comment says otherwise.
 
-// A Session is what answers are remembered in: the extent of one request of a server, as a rule. Its methods may be called
-// from any goroutine.
+// A Session remembers the answers to requests. A server usually opens one Session for each request that it serves. The methods
+// may be called from any goroutine.
 type Session struct {
-	guard    suspend.Guard // guards the fields below, and the session's tables, drivers and requests
+	guard    suspend.Guard // guards all fields below
 	opts     Options
-	ctx      context.Context // made the session; batches have its values
-	tables   []*table        // one for each Source and Effect, in the order in which they were made
-	more     map[any]*table  // finds a table by its Source where the first few are not enough
+	ctx      context.Context // the context of Open or Run; batches inherit its values
+	tables   []*table        // one for each Source and Effect, in the order of first use
+	more     map[any]*table  // the tables beyond the first few, by their Source
 	few      [2]*table
 	drivers  dlist.List[*driver] // one for each Run that has not ended
-	settled  driver              // serves goroutines that are no tasks of a Run
+	settled  driver              // serves goroutines outside a Run
 	stats    Stats
-	made     int // requests that a Get has made
-	open     int // batches
+	made     int // number of requests that Gets have made
+	open     int // number of open batches
 	ended    bool
 	closers  []suspend.Resumer[struct{}]
 	tracer   *tracer     // a nil tracer means no trace
 	recorded recorded    // a nil recorded means no replay
-	memos    map[any]any // maps a *Memo to its map of *memoized
-	thunks   []*thunk    // nobody has started them
+	memos    map[any]any // maps each *Memo to its map of *memoized
+	thunks   []*thunk    // thunks that have not been started
 }
 
-// A driver collects the requests of one Run, or of the goroutines that are in none, and sends them when its tasks are quiescent:
-// when none of them is runnable. There are three kinds of quiescence. Ordered: the scheduler of the Run is idle. Counted: all tasks
-// of the group wait. Settled: other goroutines had their turns, see settle.go.
+// A driver collects the requests of one Run, or of all goroutines outside a Run. A driver sends the requests when its tasks are
+// quiescent, that is, when none of the tasks is runnable. An ordered driver is quiescent when the scheduler of its Run is idle.
+// A counted driver is quiescent when all tasks of its group wait. The settled driver is quiescent when other goroutines have
+// had their turns, see settle.go.
 //
-//	quiet   -G> armed    idle is going to be called
-//	armed   -I> sending  the contexts of the waiters are looked at once more, without the guard
-//	sending -I> busy     a round goes out
-//	sending -I> quiet    all waiters have left; or the driver is Eager, and each batch hands out its own answers
-//	busy    -T> quiet    or armed, if requests are pending by then
+//	quiet   -G> armed    idle will be called
+//	armed   -I> sending  idle checks the waiters' contexts once more, without the guard
+//	sending -I> busy     idle sends a round
+//	sending -I> quiet    all waiters have left, or the policy is Eager, where each batch hands out its own answers
+//	busy    -T> quiet    the round is over; armed instead if requests are pending
 //
-// Invariant: while sending or busy, nothing else is sent.
-// Debt: the end of these states arms the driver again, if requests are pending.
+// G is a Get, I is idle, and T hands out the answers of the round.
+//
+// Invariant: a driver that is sending or busy sends no other round.
+// Debt: the transition out of these states arms the driver again if requests are pending.
 type driver struct {
-	node     dlist.Node[*driver] // among the session's
+	node     dlist.Node[*driver] // links the session's drivers
 	s        *Session
-	on       suspend.Spawner // runs its tasks; nil for goroutines that are no tasks
+	on       suspend.Spawner // runs the tasks; nil for goroutines outside a Run
 	policy   Policy
-	ordered  bool        // its tasks take turns on one goroutine
-	group    *idle.Group // counted
-	settled  bool        // it serves goroutines that are no tasks of a Run
-	settling *settling   // is going to call idle; nil: none
-	waiters  int         // counts all waiters so far
+	ordered  bool        // the tasks take turns on one goroutine
+	group    *idle.Group // counts the running tasks of a counted driver
+	settled  bool        // the driver serves goroutines outside a Run
+	settling *settling   // calls idle later; nil if no call is due
+	waiters  int         // number of waiters so far
 	state    driverState
-	reads    dlist.List[*request] // pending, in the order of asking
-	writes   dlist.List[*request] // requests of Effects
-	batches  dlist.List[*batch]   // open, or to be opened
+	reads    dlist.List[*request] // pending requests of sources, in the order of the Gets
+	writes   dlist.List[*request] // pending requests of Effects
+	batches  dlist.List[*batch]   // batches that run or wait in a table's queue
 
-	body  func(ctx context.Context) error // belongs to its Run
+	body  func(ctx context.Context) error // the function that Run was called with
 	frame frame                           // the body's context
 	err   error                           // the body's error
 	how   outcome.Outcome                 // the body's outcome
@@ -82,61 +85,64 @@ const (
 	busy
 )
 
-// A round is a number of requests whose answers are handed out together. With Eager it is a batch.
+// A round is a set of requests whose answers are handed out together. With Eager, each batch is a round.
 type round struct {
 	d        *driver
-	number   int                  // 0: it is of no round, as the source is Immediate
-	requests dlist.List[*request] // queued in the order of the Gets
-	open     int                  // batches
-	holds    bool                 // d sends nothing until it is over
+	number   int                  // 0 for the only batch of an Immediate or Direct source
+	requests dlist.List[*request] // sorted in the order of the Gets
+	open     int                  // number of open batches
+	holds    bool                 // d sends nothing until the round is over
 }
 
-// A batch is one call of a source, and its requests.
+// A batch is one call of a source, with its requests.
 //
-//	queued   MaxOpen batches of the source run; a batch that loses its last waiter here is dropped as a whole
-//	started  it runs, or is about to
-//	called   the source is being called, or was
+//	queued   waits while MaxOpen batches of the source run; dropped as a whole when its last waiter leaves
+//	started  runs, or is about to run
+//	called   the source is being called, or has returned
 //
-// Invariant: every batch comes to overLocked once, called or not. Otherwise its Run would wait for it for ever.
+// Invariant: overLocked is called once for every batch, even if the source was not called. Without this call, the Run would
+// wait for the batch forever.
 type batch struct {
-	node     dlist.Node[*batch] // among the driver's
+	node     dlist.Node[*batch] // links the driver's batches
 	t        *table
 	d        *driver
 	round    *round
-	requests []*request          // stay in the order of the Gets
-	one      [1]*request         // room for them
-	ctx      cancelctx.Following // load gets it
-	frame    frame               // around ctx
-	needed   int                 // requests that have waiters
+	requests []*request          // always in the order of the Gets
+	one      [1]*request         // backs requests for a batch of one request
+	ctx      cancelctx.Following // the context that load receives
+	frame    frame               // wraps ctx for load
+	needed   int                 // number of requests that have waiters
 
 	started, called, cancelled bool
-	returned                   bool // the call, if there was one
-	kept                       bool // only the end of the session cancels it, once it has started
+	returned                   bool // finish has run
+	kept                       bool // once started, only the end of the session cancels the batch
 
 	mu       atomicx.Mutex // guards the answers while the source is called
-	over     bool          // no answer changes any more
-	from, to time.Duration // the trace shows the time of the call
-	then     *batch        // the next that can begin
+	over     bool          // the answers are final
+	from, to time.Duration // start and end of the call, for the trace
+	then     *batch        // the next batch of a list
 }
 
-// A request is one key of a source in a session, and later the answer.
+// A request is one key of a source in a session, and later also its answer.
 //
-//	pending -I> open    its driver sends it
-//	pending -G> gone    the last waiter leaves, or the session ends; it was never sent
-//	open    -B> back    its batch has returned, and tasks of other drivers get the answer
-//	open    -G> gone    the last waiter of its batch leaves
-//	back    -T> done    the round is handed out
+//	pending -I> open    the driver sends the request
+//	pending -G> gone    the last waiter leaves, or the session ends, before the request is sent
+//	open    -B> back    the batch has returned, and tasks of other drivers get the answer
+//	open    -G> gone    the last waiter of the batch leaves
+//	back    -T> done    the answers of the round are handed out
 //
-// Invariant: a waiter in waiters is suspended, or about to suspend, or about to leave. A pending request has one.
+// I is the driver, G is a Get, B is the batch, and T hands out the answers of the round.
+//
+// Invariant: every waiter in the list is suspended, about to suspend, or about to leave. A pending request has at least one waiter.
 type request struct {
-	self        any // the *entry that this is the head of
+	self        any // the *entry that embeds this request
 	t           *table
-	d           *driver              // sends it
-	b           *batch               // is set when it is sent
-	node        dlist.Node[*request] // links it to the pending requests of d, and then to its round
+	d           *driver              // the driver that sends the request
+	b           *batch               // the batch; set when the request is sent
+	node        dlist.Node[*request] // links the pending requests of d, and later the requests of the round
 	waiters     dlist.List[*waiter]
-	first, last *mark // the Gets that waited for it, for the trace
-	err         error // the answer's error; a *thrown if the source has panicked
+	first, last *mark // the list of Gets that waited for the request, for the trace
+	err         error // the answer's error; a *thrown if the source panicked
 	state       state
 	set         bool // the source has answered
 	passing     bool // the answer is not remembered
@@ -152,23 +158,23 @@ const (
 	gone
 )
 
-// A table has the requests of a session for one source.
+// A table holds a session's requests for one source.
 type table struct {
 	s       *Session
-	of      any // the *Source
+	of      any // the *Source that the table serves
 	name    string
 	opts    SourceOptions
-	write   bool       // an Effect shares nothing, and only the end of the session cancels its batch once it has started
-	filling *batch     // takes the next request that is sent
-	open    int        // batches that have started
-	queue   []*batch   // wait until open is less than MaxOpen
-	did     []*request // the effects, in the order in which they were sent
-	typed              // the *tableOf that this is the head of
+	write   bool       // the source is an Effect, whose requests are not shared
+	filling *batch     // the batch that takes the next request of a round
+	open    int        // number of batches that are running
+	queue   []*batch   // batches that wait until open is less than MaxOpen
+	did     []*request // the effects, sorted by send time
+	typed              // the *tableOf that embeds this table
 }
 
-// typed has the methods of a table that depend on the types of its keys and values.
+// typed contains the methods of a table that depend on the types of its keys and values.
 type typed interface {
-	call(ctx context.Context, b *batch) error // the source
+	call(ctx context.Context, b *batch) error // calls the source
 	forgetLocked(q *request)
 	rememberedLocked() []*request
 	pair(q *request) (key, value any)
@@ -176,15 +182,15 @@ type typed interface {
 
 // A waiter is a task that waits for the requests of one Get, or of one All.
 type waiter struct {
-	d      *driver         // serves the task
-	ctx    context.Context // without the frame: suspend recognizes it then, and a wait is quicker
+	d      *driver         // the driver of the task
+	ctx    context.Context // the context inside the frame, whose type suspend recognises
 	r      suspend.Resumer[struct{}]
 	links  []link
-	left   int      // links that are in a request's list
-	prompt bool     // the end of ctx ends the wait at once, or ctx has no end
-	duty   *round   // the task has to hand it out
-	stop   []*batch // the task has to cancel them
-	mark   *mark    // the call, for the trace; nil: no trace
+	left   int      // number of links that are in a request's list
+	prompt bool     // the end of ctx ends the wait at once, or ctx never ends
+	duty   *round   // the round whose answers the task must hand out
+	stop   []*batch // the batches that the task must cancel
+	mark   *mark    // the call, for the trace; nil without a trace
 }
 
 // A link is the place of a waiter in the list of a request.
@@ -193,19 +199,20 @@ type link struct {
 	q *request
 }
 
-// An entry is a request and its value, which the batch writes while the request is open, and which does not change afterwards.
+// An entry is a request with its key and its value. The batch writes the value while the request is open; later the value does
+// not change.
 type entry[K comparable, V any] struct {
 	request
 	key K
 	v   V
 }
 
-// A thrown is the value of a panic.
+// A thrown is an error that carries the value of a panic.
 type thrown struct{ value any }
 
 func (t *thrown) Error() string { return fmt.Sprint(t.value) }
 
-// throw makes the answer a panic.
+// throw makes a panic with this value the answer.
 func (q *request) throw(value any) { q.set, q.err = true, &thrown{value} }
 
 func (q *request) panicked() bool {
@@ -213,20 +220,20 @@ func (q *request) panicked() bool {
 	return is
 }
 
-// A frame is the context that tasks get: what fetch has to find in it.
+// A frame is the context that fetch passes to tasks and sources, with its own state.
 type frame struct {
 	context.Context
-	s        *Session // a frame with only a label has none
-	d        *driver  // serves the Run that it was made for; nil if there is none
-	askers   int      // items of the combinator that it was made for: so many may ask
-	inSource bool     // it is a source's
-	trail    *trail   // a session without a trace has none
+	s        *Session // a frame with only a label has no session
+	d        *driver  // the driver of the Run; nil outside a Run
+	askers   int      // number of items of the combinator, a size hint for new tables
+	inSource bool     // the frame belongs to a source's context
+	trail    *trail   // a session without a trace has no trails
 	label    string
 }
 
 type frameKey struct{}
 
-// frameOf returns the innermost frame of ctx, nil if there is none.
+// frameOf returns the innermost frame of ctx, or nil if there is none.
 func frameOf(ctx context.Context) *frame {
 	f, ok := ctx.(*frame)
 	if !ok {
@@ -242,7 +249,7 @@ func (f *frame) session() *Session {
 	return f.s
 }
 
-// check is the first thing that every operation does.
+// check returns an error if an operation with ctx must fail at once. Every operation that may wait calls check first.
 func (f *frame) check(ctx context.Context) error {
 	switch {
 	case f != nil && f.inSource:
@@ -255,50 +262,53 @@ func (f *frame) check(ctx context.Context) error {
 	return nil
 }
 
-// A tracer has the batches of a session. It is guarded by the session's guard, like the marks. A nil tracer notes nothing.
+// A tracer records the batches of a session. The session's guard protects the tracer and the marks. A nil tracer records
+// nothing.
 type tracer struct {
 	name  string
 	begun time.Time
-	sent  []*batch // sorted by the time at which they were sent
+	sent  []*batch // sorted by send time
 }
 
-// A mark is one Get, of one key: the task and the place in the code.
+// A mark records the task and the place in the code of a Get of one key.
 type mark struct {
 	label   string
 	task    *trail
-	because *request // the task had its answer last
+	because *request // the request whose answer the task received last
 	at      place
 	next    *mark     // the next mark of the same request
-	wide    []uintptr // like at, if functions may be passed over; else nil
+	wide    []uintptr // more frames than at, if Options.Skip is set; nil otherwise
 	skip    func(function string) bool
 	listed  bool
 }
 
-// A place is where a Get was called: the innermost frames. The caller's frame is among them, or a combinator's.
+// A place holds the innermost stack frames of a Get. These frames include the user's call of Get or the call of a combinator.
 type place [3]uintptr
 
-// A wide place is where a combinator was called, which may consist of others.
+// A widePlace holds the innermost stack frames of a combinator's caller. A widePlace has more frames than a place, because
+// combinators may call each other.
 type widePlace [6]uintptr
 
-// A trail is the past of a task. It is the task's own.
+// A trail is the history of one task.
 type trail struct {
-	last  atomicx.Pointer[request] // goroutines that are no tasks share a trail
-	group *widePlace               // the combinator whose item the task is; nil without one
+	last  atomicx.Pointer[request] // atomic because goroutines outside a Run share a trail
+	group *widePlace               // the call of a combinator that started the task, or nil
 }
 
-// A settling ends with the first of two: other goroutines have had their turns, or the time is over.
+// A settling is the delay before the settled driver sends its requests. A settling ends when other goroutines have had their
+// turns, or when the timer fires.
 type settling struct {
 	d         *driver
 	limit     *limit
-	seen      int // waiters, when the time began
+	seen      int // value of d.waiters when the timer started
 	prolonged int
 }
 
-// A thunk is a function that Later has returned.
+// A thunk is the state of a function that Later returned.
 type thunk struct {
 	force func() // runs the function, or waits for it
-	taken bool   // somebody has started it; guarded by the session's guard
+	taken bool   // the function has been started; protected by the session's guard
 }
 
-// A recorded is a Recording to be looked up in: the answers of each source, by what its keys are in JSON.
+// A recorded indexes a Recording: it maps the name of a source, and a key in JSON, to answers.
 type recorded map[string]map[string][]Answer

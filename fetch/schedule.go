@@ -8,71 +8,72 @@ import (
 	"github.com/braidgo/braid/suspend"
 )
 
-// A round of fetch.
+// This comment describes the course of a round.
 //
-// A round is a number of requests that are sent together and handed out together. Everything is decided in step 5,
-// where this file begins. A function without a file name is below.
-//  1. A Get checks its context (frame.check, records.go), and returns an answer that the session remembers without a
-//     wait (answered, get.go). ErrNoSession: the context has no session. ErrInSource: the context is a source's, whose
-//     round would wait for itself. ErrEnded: the session is over (call.Try).
-//  2. Otherwise the task suspends (call.wait), in mode Direct after it has run the source itself, as in step 7. joinLocked
-//     adds its waiter to a request. Two Gets of a key share a request, so that a batch has no key twice; an Effect shares none.
-//  3. addLocked lists a new request as pending with the driver of the task: as a read, or as a write of an Effect. If
-//     the mode is Immediate or Direct, the request gets a batch and a round alone, without steps 4 to 6. armLocked arms
-//     a quiet driver; a driver that is sending or busy is armed when that is over. If a goroutine outside a Run joins a
-//     pending request of a Run, the request moves to the settled driver, as the scheduler of the Run may not run until
-//     that goroutine goes on.
-//  4. The driver is quiescent: its scheduler has nothing runnable (orderedIdle), all tasks of its group wait
-//     (idle.Group), or the time to settle is over (settle.go). Each of these calls idle.
-//  5. idle returns if the driver is not armed, if its Run or session has ended, or if a task of its group is runnable
-//     again: the last task to park then calls it anew. Contexts that resume their waiters late are looked at without
-//     the guard, since they are foreign code. A waiter whose context is done leaves; a context that panics counts as
-//     not done.
-//  6. sendLocked makes a batch for each source, and more batches where MaxBatch is less than the keys. Writes go only
-//     if no read is pending, so that these reads see the state before the writes. With Rounds the driver is busy now.
-//     With Eager each batch is handed out alone, and the driver may send again. A batch beyond MaxOpen waits in the
-//     queue of its table.
-//  7. run calls the source, unless the batch was cancelled first, and answer makes an answer for each key (both in
-//     batch.go):
-//     - ErrNotFound: the source returned nil, and did not answer this key.
-//     - An error that load returns is the answer to every key but those Failed with an error other than ErrNotFound.
-//     - A panic of load is raised in every Get of the batch, whatever was Set.
+// A round is a set of requests that are sent together and whose answers are handed out together. The code of this file begins
+// with step 5, which decides what is sent. Functions without a file name are in this file.
+//  1. A Get checks its context (frame.check, records.go). If the session remembers the answer, Get returns it without waiting
+//     (answered, get.go). Get fails with ErrNoSession if the context has no session, and with ErrInSource if the context
+//     belongs to a source, whose round would wait for itself. It fails with ErrEnded if the session has ended (call.Try).
+//  2. Otherwise the task suspends (call.wait). In mode Direct, the task first calls the source itself, as in step 7. joinLocked
+//     adds the task's waiter to a request. Two Gets of a key share a request, so that no batch has a key twice. Effects share
+//     no requests.
+//  3. addLocked adds a new request to the pending reads of the task's driver, or to its pending writes if the request is an
+//     Effect. In the modes Immediate and Direct, the request gets its own batch and round and skips steps 4 to 6. armLocked
+//     arms a quiet driver. A driver that is sending or busy is armed when it leaves that state. If a goroutine outside a Run
+//     joins a pending request of a Run, the request moves to the settled driver. The reason is that the Run's scheduler might
+//     not run until that goroutine continues.
+//  4. The driver becomes quiescent when its scheduler has no runnable task (orderedIdle), when all tasks of its group wait
+//     (idle.Group), or when the time to settle is over (settle.go). Each of these events calls idle.
+//  5. idle returns if the driver is not armed, if its Run or session has ended, or if a task of its group is runnable again. In
+//     the last case, the last task to park calls idle again. idle checks contexts that may resume their waiters late. It does
+//     so without the guard, because contexts are foreign code. A waiter whose context is done leaves; a context that panics
+//     counts as not done.
+//  6. sendLocked makes a batch for each source, or several batches if there are more than MaxBatch keys. Writes are sent only
+//     if no read is pending, so that the reads see the state before the writes. With Rounds, the driver is busy now. With
+//     Eager, the answers of each batch are handed out separately, and the driver may send again. A batch beyond MaxOpen waits
+//     in the queue of its table.
+//  7. run calls the source, unless the batch was cancelled first, and answer sets the answer to each key (both in batch.go):
+//     - ErrNotFound: the source returned nil and did not answer this key.
+//     - An error that load returns is the answer to every key, except keys that load Failed with an error other than
+//       ErrNotFound.
+//     - A panic in load is raised in every Get of the batch, even for keys that were Set.
 //     - ErrAbandoned: load called runtime.Goexit.
-//     - If the call's context has ended, its cause takes the place of the returned error, and of ErrNotFound; the
-//       ErrEnded of a Close takes the place of every error.
-//     Each of these but the panic is in an *Error. A session remembers errors and panics like values, but Transient
-//     errors, context.Canceled, the errors of a call whose context has ended, and all answers of a Fresh source are not
-//     remembered.
-//  8. finish makes the requests back, and resumes waiters of other drivers at once: they must not wait for a round of
-//     this driver. When the last batch of the round is over, backLocked hands the answers out in the order of asking. A
-//     waiter that lacks another answer stays suspended. In an ordered Run the first resumed task hands out the rest
-//     (pay), so that all are runnable before any goes on.
-//  9. overLocked ends the round and arms the driver for what is pending by then. It must be last: otherwise the tasks
-//     that resume first and park again would make a small round.
+//     - If the call's context has ended, its cause replaces the returned error and ErrNotFound. The ErrEnded of a Close
+//       replaces every error.
+//     Every error is wrapped in an *Error; a panic is not. A session remembers errors and panics like values. It does not
+//     remember Transient errors, context.Canceled, errors of a call whose context has ended, or any answer of a Fresh
+//     source.
+//  8. finish sets the state of the requests to back and resumes waiters of other drivers at once, because these must not wait
+//     for a round of this driver. When the last batch of the round is over, backLocked hands out the answers in the order of
+//     the Gets. A waiter that lacks another answer stays suspended. In an ordered Run, the first resumed task hands out the
+//     remaining answers (pay), so that all tasks are runnable before any task continues.
+//  9. overLocked ends the round, and arms the driver if requests are pending. overLocked must be called last; otherwise the
+//     tasks that resume first and park again would make a separate, small round.
 //
-// What ends early:
-//   - A context: it wakes its waiting Get as any wait of package suspend, and the Get fails at once with the error of the
-//     cancellation. leaveLocked takes its waiter off. A pending request without waiters is forgotten and never sent. A
-//     batch that nobody needs is cancelled (pay) and its answers are dropped, except an Effect or a caller's Direct call
-//     that has started. If others need the batch, all of it is answered and remembered.
-//   - A Run: its pending requests, which others wait for, go to the settled driver; its batches without waiters are
-//     cancelled, but a started Effect is not. The Run returns when all of its batches are over (end).
-//   - A session: pending requests fail with ErrEnded, open batches are cancelled with it as the cause, and Close waits
-//     for them.
+// How waits, Runs and sessions end early:
+//   - A context ends: package suspend resumes the waiting Get, which fails at once with the error of the cancellation.
+//     leaveLocked removes its waiter. A pending request without waiters is forgotten and never sent. A batch without waiters is
+//     cancelled (pay) and its answers are dropped, except for a started Effect and a caller's started Direct call. If the batch
+//     still has waiters, all of its keys are answered and remembered.
+//   - A Run ends: pending requests that other tasks wait for move to the settled driver. Batches without waiters are cancelled,
+//     except for started Effects. The Run returns when all of its batches are over (end).
+//   - A session ends: pending requests fail with ErrEnded, and open batches are cancelled with ErrEnded as the cause. Close
+//     waits for these batches.
 //
-// What is not proved:
-//   - That a round ends: a source that ignores its context holds up the round, the end of the Run, and Close.
-//   - That a round begins: a task that waits natively counts as running, and holds up the round of its Run.
-//   - That a round is as large as it could be: a task that a timer or another scheduler resumes just after step 5 is in
-//     the next round, and the time to settle is a guess about other goroutines.
-//   - That sources agree: the batches of a round run in no order and may see different states of what they read. Nor is
-//     there an order between Effects of two sources.
+// Limits of the algorithm:
+//   - A round may never end: a source that ignores its context delays the round, the end of the Run, and Close.
+//   - A round may begin late: a task that waits natively counts as running and delays the round of its Run.
+//   - A round may be smaller than possible: a task that a timer or another scheduler resumes just after step 5 joins the next
+//     round, and the time to settle is a guess about other goroutines.
+//   - Sources may disagree: the batches of a round run in any order and may read different states of the data. Effects of two
+//     sources are not ordered either.
 
-// idle is called when none of the driver's tasks is runnable. It sends the pending requests.
+// idle sends the pending requests. It is called when none of the driver's tasks seems runnable, and returns at once if a task
+// is runnable again.
 //
-// Here we have a choice. The reads go first, so that they see the state before the writes beside them: writes go when no read is
-// pending. With Rounds nothing goes while a round is open: answers that are on their way may make more tasks ask, and one batch
-// is better than two.
+// Writes are sent only when no read is pending, so that the reads see the state before the writes. With Rounds, nothing is sent
+// while a round is open, because its answers may lead to more requests, and one batch is better than two.
 func (d *driver) idle() {
 	s := d.s
 	s.guard.Lock()
@@ -93,7 +94,7 @@ func (d *driver) idle() {
 			}
 		}
 	}
-	if unsure != nil { // a context of package context resumes its waiters late
+	if unsure != nil { // contexts of package context resume their waiters late
 		s.guard.Unlock()
 		late := slices.DeleteFunc(unsure, func(w *waiter) bool { return !w.lookAtContext() })
 		s.guard.Lock()
@@ -106,7 +107,7 @@ func (d *driver) idle() {
 	start.beginAll()
 }
 
-// sendLocked makes batches of a list of requests, and returns the first batch that can begin.
+// sendLocked makes batches from a list of requests, and returns a linked list of the batches that can start now.
 func (d *driver) sendLocked(list *dlist.List[*request]) (start *batch) {
 	d.state = quiet
 	if list.First() == nil {
@@ -147,21 +148,22 @@ func (d *driver) sendLocked(list *dlist.List[*request]) (start *batch) {
 	return start
 }
 
-// backLocked says that one more batch of r is back.
+// backLocked records that a batch of r is over. After the last batch it hands out the answers and ends the round.
 func (r *round) backLocked() {
 	if r.open--; r.open > 0 {
 		return
 	}
 	if r.d.ordered && r.handLocked(true) {
-		return // the task that was resumed hands out the rest
+		return // the resumed task hands out the remaining answers
 	}
 	r.handLocked(false)
 	r.overLocked()
 	r.d.rouseLocked()
 }
 
-// handLocked hands out the answers. With first it stops after the first task that it has resumed, which hands out the rest. So all
-// tasks of an ordered driver are resumed on its own goroutine, before any of them goes on.
+// handLocked hands out the answers. If first is true, handLocked stops after it has resumed one task, which then hands out the
+// remaining answers. This order ensures that all tasks of an ordered driver are resumed on the driver's goroutine before any of
+// them continues.
 func (r *round) handLocked(first bool) bool {
 	for ; r.requests.First() != nil; r.requests.Pop() {
 		q := r.requests.First().Value
@@ -183,13 +185,13 @@ func (r *round) handLocked(first bool) bool {
 			if w.duty = r; w.r.Resume(struct{}{}, nil) {
 				return true
 			}
-			w.duty = nil // it was cancelled
+			w.duty = nil // the wait was cancelled
 		}
 	}
 	return false
 }
 
-// doneLocked is the end of a request that is back.
+// doneLocked changes the state of q from back to done.
 func (q *request) doneLocked() {
 	q.state = done
 	if q.passing {
@@ -197,8 +199,8 @@ func (q *request) doneLocked() {
 	}
 }
 
-// overLocked ends the round, after the last answer is handed out. Otherwise the tasks that resume first and park again
-// would make a small round.
+// overLocked ends the round. overLocked must be called after the last answer is handed out; otherwise the tasks that resume
+// first and park again would make a separate, small round.
 func (r *round) overLocked() {
 	if r.holds {
 		r.d.state = quiet
@@ -216,14 +218,15 @@ func (w *waiter) joinLocked(l *link, q *request) {
 	w.left++
 	q.markLocked(w.mark)
 	switch {
-	case q.d == nil: // it is new
+	case q.d == nil: // q is new
 		w.d.addLocked(q)
-	case q.state == pending && q.d != w.d && w.d.settled: // the scheduler of q.d may not run until this goroutine goes on
+	case q.state == pending && q.d != w.d && w.d.settled: // the scheduler of q.d might not run until this goroutine continues
 		w.d.addLocked(q)
 	}
 }
 
-// addLocked makes q a pending request of d, also if another driver has it. If its source is Immediate, it goes out at once.
+// addLocked makes q a pending request of d and removes q from any other driver. If the source is Immediate or Direct, the
+// request is sent at once.
 func (d *driver) addLocked(q *request) {
 	if q.d != nil {
 		q.d.pendingLocked(q).Remove(&q.node)
@@ -239,7 +242,7 @@ func (d *driver) addLocked(q *request) {
 	d.armLocked()
 }
 
-// pendingLocked returns the list for requests like q.
+// pendingLocked returns the list of d that q belongs to: reads or writes.
 func (d *driver) pendingLocked(q *request) *dlist.List[*request] {
 	if q.t.write {
 		return &d.writes
@@ -247,7 +250,7 @@ func (d *driver) pendingLocked(q *request) *dlist.List[*request] {
 	return &d.reads
 }
 
-// aloneLocked makes a batch of one request, which the caller begins if it has started.
+// aloneLocked makes a batch of one request. The caller must run the batch if it is marked started.
 func aloneLocked(q *request) *batch {
 	r := &round{d: q.d}
 	b := newBatch(q.t, r)
@@ -258,22 +261,22 @@ func aloneLocked(q *request) *batch {
 	return b
 }
 
-// armLocked arranges for a call of idle once nothing is runnable, if requests are pending.
+// armLocked arranges that idle is called when no task is runnable, if requests are pending.
 func (d *driver) armLocked() {
 	if d.reads.First() == nil && d.writes.First() == nil || d.state != quiet || d.s.ended {
 		return
 	}
 	d.state = armed
 	switch {
-	case d.ordered: // its scheduler calls idle
+	case d.ordered: // the scheduler calls idle
 	case d.settled:
 		d.settleLocked()
-	case d.group.Idle(): // otherwise the last task to park calls it
+	case d.group.Idle(): // otherwise the last task to park calls idle
 		goroutine(d.idle)
 	}
 }
 
-// rouseLocked makes the scheduler of an armed, ordered driver call idle: it may be asleep, with nothing runnable.
+// rouseLocked makes the scheduler of an armed, ordered driver call idle, because the scheduler may be asleep.
 func (d *driver) rouseLocked() {
 	if d.ordered && d.state == armed {
 		_ = d.on.(suspend.Executor).Execute(nothing)
@@ -282,17 +285,18 @@ func (d *driver) rouseLocked() {
 
 func nothing() {}
 
-// orderedIdle is called when the scheduler of an ordered driver has run something and finds nothing runnable.
+// orderedIdle is called by the scheduler of an ordered driver when no task is runnable.
 func (d *driver) orderedIdle() {
 	defer func() { // runs even if an Inline source ends this goroutine
 		d.s.guard.Lock()
-		d.rouseLocked() // writes may be left
+		d.rouseLocked() // writes may be pending
 		d.s.guard.Unlock()
 	}()
 	d.idle()
 }
 
-// leaveLocked takes w off all its requests. A request without waiters is not sent; pay cancels a batch without waiters.
+// leaveLocked removes w from all its requests. A pending request without waiters is dropped, and pay cancels a batch without
+// waiters.
 func (w *waiter) leaveLocked() {
 	for i := range w.links {
 		l := &w.links[i]
@@ -317,7 +321,8 @@ func (w *waiter) leaveLocked() {
 	}
 }
 
-// pay does the duties of w when its wait has ended, so that no lock is held: it hands out a round, and cancels batches.
+// pay does the work that w has taken over: it hands out the answers of a round and cancels batches. pay is called after the
+// wait has ended, so that no lock is held.
 func (w *waiter) pay() {
 	if r := w.duty; r != nil {
 		g := &w.d.s.guard
@@ -329,21 +334,21 @@ func (w *waiter) pay() {
 	cancelAll(w.stop, nil)
 }
 
-// lookAtContext reports whether w's context is done, which need not have resumed w yet. A context that panics counts as
-// not done, so that it harms no other task.
+// lookAtContext reports whether w's context is done, even if the context has not resumed w yet. A context that panics counts as
+// not done, so that the panic affects no other task.
 func (w *waiter) lookAtContext() (done bool) {
 	defer func() { _ = recover() }()
 	return suspend.Err(w.ctx) != nil
 }
 
-// forgetLocked gives a request up: the next Get of its key makes a new one.
+// forgetLocked drops a request, so that the next Get of its key makes a new request.
 func (q *request) forgetLocked() {
 	q.state = gone
 	q.t.forgetLocked(q)
 }
 
-// resumeLocked resumes all waiters of q that wait for nothing else; with foreignOnly, only the waiters of other
-// drivers.
+// resumeLocked removes the waiters of q and resumes each waiter that waits for no other request. If foreignOnly is true,
+// resumeLocked skips the waiters of q's own driver.
 func (q *request) resumeLocked(foreignOnly bool) {
 	for n := q.waiters.First(); n != nil; {
 		next, w := n.Next(), n.Value
@@ -357,7 +362,7 @@ func (q *request) resumeLocked(foreignOnly bool) {
 	}
 }
 
-// end is the end of the driver's Run. What others wait for goes on; everything else is cancelled and waited for.
+// end ends the driver's Run. end cancels the batches without waiters, and waits for all batches.
 func (d *driver) end() {
 	s := d.s
 	s.guard.Lock()
@@ -366,7 +371,7 @@ func (d *driver) end() {
 	var cancelled []*batch
 	for n := d.batches.First(); n != nil; {
 		b := n.Value
-		n = n.Next() // cancelLocked takes b off the list, if it has not started
+		n = n.Next() // cancelLocked removes a batch that has not started from the list
 		if b.needed == 0 && !b.kept && !b.cancelled {
 			b.cancelLocked()
 			cancelled = append(cancelled, b)
@@ -374,7 +379,7 @@ func (d *driver) end() {
 	}
 	s.guard.Unlock()
 	cancelAll(cancelled, nil)
-	defer func() { // before that, a Close cancels its batches
+	defer func() { // a Close cancels the driver's batches until d is removed
 		s.guard.Lock()
 		s.drivers.Remove(&d.node)
 		s.guard.Unlock()
@@ -382,8 +387,8 @@ func (d *driver) end() {
 	_, _ = suspend.Wait[struct{}](context.Background(), (*driverEnd)(d), false)
 }
 
-// releaseLocked gives away the pending requests of a driver whose Run or session is over, since it sends nothing more. Tasks of
-// other Runs may wait for them, so the settled driver sends them, unless the session has ended.
+// releaseLocked removes the pending requests of a driver whose Run or session has ended. The settled driver sends the requests,
+// because tasks of other Runs may wait for them, unless the session has ended.
 func (d *driver) releaseLocked() {
 	for _, list := range []*dlist.List[*request]{&d.reads, &d.writes} {
 		for n := list.First(); n != nil; n = list.First() {
@@ -399,7 +404,7 @@ func (d *driver) releaseLocked() {
 	}
 }
 
-// A driverEnd is the Source on which the end of a Run waits until none of its batches is open.
+// A driverEnd is the suspend.Source on which the end of a Run waits until none of its batches is open.
 type driverEnd driver
 
 func (d *driverEnd) Guard() *suspend.Guard                 { return &d.s.guard }

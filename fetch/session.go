@@ -11,22 +11,22 @@ import (
 	"github.com/braidgo/braid/suspend"
 )
 
-// Run is Options.Run with the default Options.
+// Run calls Options.Run with the default Options.
 func Run(ctx context.Context, body func(ctx context.Context) error) error {
 	return Options{}.Run(ctx, body)
 }
 
-// Run calls body as a task and returns its error, when body and every task that it has started have ended and no batch is
-// open. With default Options in a task of a Run, it only calls body: both are one Run. If ctx has a session, Run uses that
-// session. Otherwise it makes a session, which ends with it.
+// Run calls body as a task and returns its error. Run returns when body and every task that it started have ended and no batch
+// is open. If ctx has a session, Run uses that session. Otherwise Run makes a session and closes it before it returns. In a
+// task of another Run, a Run with default Options only calls body, as a part of the outer Run.
 //
-// If ctx is done already, Run returns the error of the cancellation and body does not run. If ctx is done later, every Get
-// with it fails, and Run returns the result of body as always. A panic of body, or of a task of a combinator, is raised in the
-// caller with the same value, when everything has ended. So is a runtime.Goexit.
+// If ctx is already done, Run returns the error of the cancellation without calling body. If ctx is done later, every Get with
+// ctx fails, and Run still returns the result of body. A panic in body or in a task of a combinator is raised in the caller,
+// with the same value, when all tasks and batches have ended. A runtime.Goexit is passed on to the caller in the same way.
 //
-// Run suspends its caller. In a task of any scheduler it suspends that task only. A task must not wait natively, on a channel, for a
-// goroutine that calls Run with the task's context: that Run may wait for a request which only the scheduler of the task can send.
-// A Get there does not, nor do the combinators.
+// Run suspends its caller. In a task of a scheduler, Run suspends only that task. A task must not wait natively, for example on
+// a channel, for a goroutine that calls Run with the task's context, because that Run may wait for a request that only the
+// task's scheduler can send. Get and the combinators do not have this restriction.
 func (o Options) Run(ctx context.Context, body func(ctx context.Context) error) error {
 	if body == nil {
 		panic("fetch: nil function")
@@ -34,8 +34,8 @@ func (o Options) Run(ctx context.Context, body func(ctx context.Context) error) 
 	if err := suspend.Err(ctx); err != nil {
 		return err
 	}
-	r := new(struct { // saves allocations
-		own Session // unless there is one
+	r := new(struct { // saves an allocation
+		own Session // used unless ctx has a session
 		d   driver
 	})
 	f, d := frameOf(ctx), &r.d
@@ -62,15 +62,15 @@ func (o Options) Run(ctx context.Context, body func(ctx context.Context) error) 
 	return d.err
 }
 
-// run runs the body as a task. Without a scheduler that is on the calling goroutine, and requests go out when it is
-// idle. The tasks of a scheduler are a Group, which calls idle when all of them wait. A task that waits natively counts
-// as running, which delays a round and never splits one.
+// run runs the body as a task. If on is nil, the tasks run on the calling goroutine, and requests are sent when none of them is
+// runnable. Otherwise the tasks form an idle.Group, which calls idle when all of them wait. A task that waits natively counts
+// as running. A native wait may delay a round, but never splits one.
 func (d *driver) run(on suspend.Spawner) {
-	if on == nil && preempt.Explored() { // the tasks take turns at each operation then
+	if on == nil && preempt.Explored() { // Explore switches tasks at each operation
 		on = suspend.Here()
 	}
 	if on == nil {
-		sched := fifo.New(fifo.Options{StallAfter: -1, OnIdle: d.orderedIdle}) // nobody else is on this goroutine
+		sched := fifo.New(fifo.Options{StallAfter: -1, OnIdle: d.orderedIdle}) // stall reports are off, because a stall affects only this Run
 		d.ordered = true
 		d.register(sched)
 		_ = sched.Run(context.Background(), d.task)
@@ -85,14 +85,14 @@ func (d *driver) run(on suspend.Spawner) {
 	_ = d.group.Wait(context.Background())
 }
 
-// task calls the body.
+// task calls the body and records how the body ends.
 func (d *driver) task(context.Context) error {
 	returned := false
 	defer func() {
 		if !returned {
 			d.how = outcome.Recovered(recover())
 		}
-		d.body = nil // the session may be kept
+		d.body = nil // a session that outlives the Run must not retain the body
 	}()
 	d.err = d.body(&d.frame)
 	returned = true
@@ -108,19 +108,19 @@ func (d *driver) register(on suspend.Spawner) {
 	d.s.guard.Unlock()
 }
 
-// Open opens a session for goroutines that are not tasks of a Run, such as the resolvers of a GraphQL server. Whether
-// more of them are about to call Get cannot be seen. So a request goes out after other goroutines could run a few
-// times, if no round is open. The requests made while a round is open are the next round. A timer is the limit where
-// others compute, see Options.SettleWithin.
+// Open opens a session for goroutines that are not tasks of a Run, such as the resolvers of a GraphQL server. The session
+// cannot see whether more goroutines are about to call Get. Therefore it sends a request after other goroutines have had a few
+// turns, if no round is open. Requests that are made while a round is open form the next round. A timer limits the delay on a
+// busy machine, see Options.SettleWithin.
 //
-// The session ends with Close. Batches have the values of ctx, and are cancelled when ctx is done.
+// The session lasts until Close is called. Batches inherit the values of ctx and are cancelled when ctx is done.
 func Open(ctx context.Context, o Options) (context.Context, *Session) {
 	s := new(Session)
 	s.begin(ctx, o)
 	return frameOf(ctx).child(ctx, s, nil), s
 }
 
-// Of returns the session of a context, nil if it has none.
+// Of returns the session of ctx, or nil if ctx has none.
 func Of(ctx context.Context) *Session { return frameOf(ctx).session() }
 
 func (s *Session) begin(ctx context.Context, o Options) {
@@ -150,9 +150,9 @@ func (s *Session) statsLocked() Stats {
 	return stats
 }
 
-// Close ends the session. It cancels the batches that are open, and suspends the caller until they have returned. Every
-// waiting Get and every later Get returns ErrEnded, unless its source answers even then. The answers stay, for Record
-// and Trace.
+// Close ends the session. Close cancels the open batches and suspends the caller until these batches have returned. Every
+// waiting Get and every later Get returns ErrEnded, but a waiting Get still returns a value if its source succeeds despite the
+// cancellation. Record and Trace can be called after Close.
 func (s *Session) Close() {
 	var open []*batch
 	s.guard.Lock()
@@ -171,7 +171,7 @@ func (s *Session) Close() {
 	}
 }
 
-// abandonLocked fails what is pending, as the session has ended, and adds the batches of d to a list.
+// abandonLocked fails the pending requests of d, because the session has ended, and appends the batches of d to open.
 func (d *driver) abandonLocked(open []*batch) []*batch {
 	d.releaseLocked()
 	for n := d.batches.First(); n != nil; n = n.Next() {
@@ -186,7 +186,7 @@ func (s *Session) over() bool {
 	return s.ended
 }
 
-// closing is what Close waits for: that no batch is open.
+// closing is the suspend.Source on which Close waits until no batch is open.
 type closing Session
 
 func (c *closing) Guard() *suspend.Guard                 { return &c.guard }
@@ -194,7 +194,6 @@ func (c *closing) Try() (v struct{}, ok bool, err error) { return v, c.open == 0
 func (c *closing) Enqueue(r suspend.Resumer[struct{}])   { c.closers = append(c.closers, r) }
 func (c *closing) Remove(suspend.Resumer[struct{}])      {}
 
-// Value implements context.Context.
 func (f *frame) Value(key any) any {
 	if key == (frameKey{}) {
 		return f
@@ -202,22 +201,22 @@ func (f *frame) Value(key any) any {
 	return f.Context.Value(key)
 }
 
-// AfterFunc calls the method of the context inside, if it has one. Otherwise a goroutine would resume a task that its
-// group cancels, perhaps after the next round.
+// AfterFunc calls the AfterFunc method of the wrapped context, if it has one. Otherwise package context would resume a
+// cancelled task from a goroutine, perhaps after the next round.
 func (f *frame) AfterFunc(g func()) (stop func() bool) { return cancelctx.AfterFunc(f.Context, g) }
 
-// child returns a frame like f around ctx. f may be nil.
+// child returns a new frame that wraps ctx and inherits from f, which may be nil.
 func (f *frame) child(ctx context.Context, s *Session, d *driver) *frame {
 	c := new(frame)
 	c.begin(f, ctx, s, d)
 	return c
 }
 
-// begin makes c a child of f.
+// begin initialises c as a child of f.
 func (c *frame) begin(f *frame, ctx context.Context, s *Session, d *driver) {
 	c.Context, c.s, c.d = ctx, s, d
 	if outer, ok := ctx.(*frame); ok {
-		c.Context = outer.Context // makes the chain as deep as the user's contexts are
+		c.Context = outer.Context // skips the outer frame, so that frames do not nest
 	}
 	if f != nil {
 		c.inSource, c.label, c.trail, c.askers = f.inSource, f.label, f.trail, f.askers
@@ -227,7 +226,7 @@ func (c *frame) begin(f *frame, ctx context.Context, s *Session, d *driver) {
 	}
 }
 
-// Label returns a context whose requests carry a name in the trace; a label on the context of a Run names the trace.
+// Label returns a context whose requests have a name in the trace. A label on the context of a Run names the whole trace.
 func Label(ctx context.Context, name string) context.Context {
 	f := frameOf(ctx)
 	if f != nil && f.s != nil && f.s.tracer == nil {

@@ -7,26 +7,26 @@ import (
 	"github.com/braidgo/braid/internal/preempt"
 )
 
-// The requests of goroutines that are no tasks go out when they have settled: whether more are coming cannot be seen.
-// Other goroutines get some turns: fewer make more batches of a crowd; many more bring nothing. On a machine that
-// computes, a turn may take as long as a goroutine may run, times the number of goroutines that are ahead. So the time
-// has a limit, too: a processor looks at its timers before it looks for a goroutine to run.
+// This file decides when the requests of goroutines outside a Run are sent. A session cannot see whether more requests are
+// coming, so the session first gives other goroutines a number of turns. With fewer turns, a crowd of goroutines is split into
+// more batches; many more turns gain nothing. On a busy machine, a turn may take a time slice for each goroutine that is ahead
+// in the queue. Therefore a timer limits the delay: a processor checks its timers before it looks for a goroutine to run.
 const (
 	defaultTurns  = 10
 	defaultWithin = 300 * time.Microsecond
 
-	// prolongs is how often the time is given again, while a crowd grows. A crowd is in one piece more often then, but
-	// a crowd without end must not hold up its waiters.
+	// prolongs limits how often the timer restarts while a crowd grows. Restarts keep a crowd in one batch more often, but an
+	// endless crowd must not delay its waiters forever.
 	prolongs = 4
 )
 
-// settleLocked arranges for a call of idle.
+// settleLocked starts a settling, which calls idle when it ends.
 func (d *driver) settleLocked() {
 	o := &d.s.opts
 	g := &settling{d: d, seen: d.waiters}
 	d.settling = g
 	turns := cmp.Or(o.Settle, defaultTurns)
-	if turns >= 0 && preempt.Explored() { // the task below begins at any time
+	if turns >= 0 && preempt.Explored() { // Explore starts this task at an arbitrary time
 		goroutine(g.end)
 		return
 	}
@@ -38,13 +38,13 @@ func (d *driver) settleLocked() {
 	}
 }
 
-// turn lets others run, several times.
+// turn gives other goroutines as many turns as left says, and then ends the settling.
 func (g *settling) turn(left int) {
 	g.d.s.guard.Lock()
 	going := g.d.settling == g
 	g.d.s.guard.Unlock()
 	switch {
-	case !going: // the time was over
+	case !going: // the timer has already ended the settling
 	case left == 0:
 		g.end()
 	default:
@@ -52,7 +52,7 @@ func (g *settling) turn(left int) {
 	}
 }
 
-// late is called when the time is over.
+// late is called by the timer. If the crowd has grown, late restarts the timer; otherwise it ends the settling.
 func (g *settling) late() {
 	d := g.d
 	d.s.guard.Lock()
@@ -68,13 +68,13 @@ func (g *settling) late() {
 	}
 }
 
-// end sends the requests, unless that has happened.
+// end sends the requests, unless an earlier call has done so.
 func (g *settling) end() {
 	d := g.d
 	d.s.guard.Lock()
 	first := d.settling == g
 	if first {
-		d.settling = nil // d stays armed until idle
+		d.settling = nil // d stays armed until idle runs
 	}
 	d.s.guard.Unlock()
 	if first {

@@ -11,13 +11,14 @@ import (
 	"github.com/braidgo/braid/promise"
 )
 
-// Shared returns a source like s that batches across sessions. At most open batches of it are open, and all requests
-// that wait for a place, of all sessions, are the next batch, in which each key is once. No timer is involved: under
-// light load nothing waits, and under heavy load the batches grow. Each session still remembers its own answers. A
-// request joins no batch that is already sent.
+// Shared returns a source like s that batches across sessions. The parameter open limits the number of batches that run at the
+// same time. The requests of all sessions that have to wait form the next batch, in which each key occurs once. No timer is
+// involved: under light load nothing waits, and under heavy load the batches grow. Each session still remembers its own
+// answers. A request never joins a batch that has already been sent.
 //
-// The context of such a batch has no values, as it belongs to nobody, and is cancelled when all sessions that wait for it have
-// given up. It may go on when their Runs have returned: Close waits for it.
+// The context of a shared batch has no values, because the batch belongs to no single session. The context is cancelled when
+// all sessions that wait for the batch have given up. The batch may still be running when their Runs have returned; Close waits
+// for it.
 func Shared[K comparable, V any](s *Source[K, V], open int) *Source[K, V] {
 	if s == nil {
 		panic("fetch: Shared of no source")
@@ -28,37 +29,37 @@ func Shared[K comparable, V any](s *Source[K, V], open int) *Source[K, V] {
 	x := &exchange[K, V]{src: s, most: open}
 	c := &Source[K, V]{name: s.name, load: x.load, opts: s.opts, keys: s.keys, close: x.close}
 	c.opts.MaxBatch = 0
-	c.opts.Mode &^= Inline // a crowd has a goroutine: Inline is Batched, and Direct is Immediate
+	c.opts.Mode &^= Inline // a crowd runs on its own goroutine, so Inline becomes Batched, and Direct becomes Immediate
 	return c
 }
 
-// An exchange gathers the batches of all sessions in one.
+// An exchange combines the batches of all sessions into crowds.
 type exchange[K comparable, V any] struct {
 	src  *Source[K, V]
 	most int
 
 	mu   atomicx.Mutex
 	open int
-	next *crowd[K, V] // the crowd that waits for a place, if there is one
+	next *crowd[K, V] // the crowd that waits until open is less than most, or nil
 
 	closed  bool
 	running map[*crowd[K, V]]struct{}
-	quiet   promise.Promise[struct{}] // closed, and no batch is open
+	quiet   promise.Promise[struct{}] // filled when the exchange is closed and no batch is open
 }
 
-// A crowd is one batch of several sessions'.
+// A crowd is one batch that combines batches of several sessions.
 type crowd[K comparable, V any] struct {
 	ctx    context.Context
 	cancel context.CancelFunc
 	index  map[K]int
 	keys   []K
-	parts  int // sessions' batches that wait for it; guarded by the exchange's mu
+	parts  int // number of session batches that wait; guarded by the exchange's mu
 
-	requests []*request // their keys went to the source; each has an answer then
+	requests []*request // requests of all calls so far; each gets its answer when its call ends
 	over     promise.Promise[struct{}]
 }
 
-// load is the source of a session's batch.
+// load answers a session's batch from a crowd.
 func (x *exchange[K, V]) load(ctx context.Context, b *Batch[K, V]) error {
 	c := x.join(b.keys)
 	if c == nil {
@@ -71,7 +72,7 @@ func (x *exchange[K, V]) load(ctx context.Context, b *Batch[K, V]) error {
 	b.b.mu.Lock()
 	defer b.b.mu.Unlock()
 	for i, k := range b.keys {
-		if c.index[k] >= len(c.requests) { // Close was first
+		if c.index[k] >= len(c.requests) { // Close cancelled the crowd before this key was sent
 			return ErrEnded
 		}
 		e := c.requests[c.index[k]].self.(*entry[K, V])
@@ -80,7 +81,7 @@ func (x *exchange[K, V]) load(ctx context.Context, b *Batch[K, V]) error {
 	return nil
 }
 
-// join puts keys into the crowd that goes next, and has it go if it can. It returns nil after Close.
+// join adds keys to the next crowd, and starts this crowd if fewer than x.most batches are open. join returns nil after Close.
 func (x *exchange[K, V]) join(keys []K) *crowd[K, V] {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -109,7 +110,7 @@ func (x *exchange[K, V]) join(keys []K) *crowd[K, V] {
 	return c
 }
 
-// leave is called by a load whose batch is cancelled.
+// leave takes a cancelled session batch out of c. The last batch to leave cancels c.
 func (x *exchange[K, V]) leave(c *crowd[K, V]) {
 	x.mu.Lock()
 	c.parts--
@@ -123,14 +124,14 @@ func (x *exchange[K, V]) leave(c *crowd[K, V]) {
 	}
 }
 
-// run runs c, and then the crowd that waits for its place.
+// run runs c, and then starts the crowd that waits, if there is one.
 func (x *exchange[K, V]) run(c *crowd[K, V]) {
 	ended := false
 	defer func() {
 		if ended {
 			x.runNext(c)
 		} else {
-			goroutine(func() { x.run(c) }) // the source has ended this goroutine; there may be more keys
+			goroutine(func() { x.run(c) }) // the source called runtime.Goexit; more keys may be left
 		}
 	}()
 	size := cmp.Or(x.src.opts.MaxBatch, len(c.keys))
@@ -150,7 +151,7 @@ func (x *exchange[K, V]) startLocked(c *crowd[K, V]) {
 	goroutine(func() { x.run(c) })
 }
 
-// runNext is called when c is over.
+// runNext removes c and starts the crowd that waits, if there is one.
 func (x *exchange[K, V]) runNext(c *crowd[K, V]) {
 	x.mu.Lock()
 	delete(x.running, c)
@@ -167,17 +168,17 @@ func (x *exchange[K, V]) runNext(c *crowd[K, V]) {
 	}
 }
 
-// close cancels the crowds, and waits until none is open.
+// close cancels all crowds and waits until none is running.
 func (x *exchange[K, V]) close(ctx context.Context) error {
 	x.mu.Lock()
 	x.closed = true
 	quiet := x.open == 0
 	crowds := slices.Collect(maps.Keys(x.running))
-	if x.next != nil { // it gets a place, and its cancelled context ends it
+	if x.next != nil { // x.next still starts, but its cancelled context ends it at once
 		crowds = append(crowds, x.next)
 	}
 	x.mu.Unlock()
-	if quiet { // mu is free here, since Explore switches at the guard of the promise
+	if quiet { // mu is not held here, because Explore switches tasks at the promise's guard
 		x.quiet.Fill(struct{}{})
 	}
 	for _, c := range crowds {

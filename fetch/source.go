@@ -15,22 +15,23 @@ import (
 	"github.com/braidgo/braid/latch"
 )
 
-// A Source is where values come from: a table, a service. It is made once, as a package variable or a field, by New, ByMap,
-// BySlice or ByKey, and belongs to no session: each session has its own answers of it.
+// A Source loads values by their keys, for example from a table of a database or from a service. Make a Source once, as a
+// package variable or a field, with New, ByMap, BySlice or ByKey. A Source belongs to no session: each session remembers its
+// own answers.
 type Source[K comparable, V any] struct {
 	name string
 	load func(ctx context.Context, b *Batch[K, V]) error
 	opts SourceOptions
 	keys keys
 
-	write bool                            // it is an Effect's
+	write bool                            // the source belongs to an Effect
 	close func(ctx context.Context) error // closes a Shared source; nil for others
 }
 
-// Close ends a Shared source: its batches are cancelled, and every later request fails with ErrEnded. It suspends the
-// caller until all batches have returned, so what they use can be closed then. If ctx is done first, Close returns the
-// error of the cancellation, but the source has ended even then. The batches of any other source end with their
-// sessions: Close does nothing then.
+// Close ends a Shared source: its batches are cancelled, and every later request fails with ErrEnded. Close suspends the caller
+// until all batches have returned, so that the resources of the batches can be closed after Close. If ctx is done first, Close
+// returns the error of the cancellation, but the source has ended nevertheless. For other sources Close does nothing, because
+// their batches end with their sessions.
 func (src *Source[K, V]) Close(ctx context.Context) error {
 	if src.close == nil {
 		return nil
@@ -48,19 +49,19 @@ func chosen(options []SourceOptions) (c SourceOptions) {
 	return c
 }
 
-// New makes a source. load is given the keys of a batch, all different, in the order of asking, and answers each with Set or
-// Fail. A key without an answer fails with ErrNotFound. All tasks share the values.
+// New makes a source. load gets a batch of distinct keys, in the order of the requests, and answers each key with Set or Fail.
+// A key without an answer fails with ErrNotFound. All tasks share the values.
 //
-// An error that load returns is the answer to all keys of the batch, even to keys that it has Set, since a statement
-// that breaks off leaves values that are half read. Only a key that load has Failed keeps its own error. To fail some
-// keys only, load must Fail these and return nil.
+// An error that load returns is the answer to all keys of the batch, even to keys that load has Set, because a query that fails
+// halfway may leave half-read values. Only a key that load has Failed keeps its own error. To fail only some keys, load must
+// Fail these keys and return nil.
 //
-// load is called on a goroutine, where it may block, unless its Mode says otherwise. Its context has the values of the
-// session's context, not of any caller's. It is cancelled when the session ends, or when every waiter for any of the keys has given
-// up; the results are dropped then. A panic of load is raised in every task that waits, with the same value. load
-// must not fetch: with its context a Get returns ErrInSource.
+// load is called on a separate goroutine, where it may block, unless its Mode says otherwise. load's context has the values of
+// the session's context, not of a caller's context. This context is cancelled when the session ends, or when all waiters for
+// keys of the batch have given up. In the second case, the results are dropped. A panic in load is raised in every waiting
+// task, with the same value. load must not fetch: a Get with load's context returns ErrInSource.
 //
-// The name is in errors, recordings and pictures. Two sources of one name in a session panic.
+// The name appears in errors, recordings and traces. A Get panics if its session already uses another source of the same name.
 func New[K comparable, V any](name string, load func(ctx context.Context, b *Batch[K, V]) error, o ...SourceOptions) *Source[K, V] {
 	if load == nil {
 		panic("fetch: nil function")
@@ -68,8 +69,8 @@ func New[K comparable, V any](name string, load func(ctx context.Context, b *Bat
 	return &Source[K, V]{name: name, load: load, opts: chosen(o), keys: keysOf(reflect.TypeFor[K]())}
 }
 
-// ByMap is New for a function that returns a map. A key that the map lacks is not found. An error of the function fails
-// all keys, whatever the map has.
+// ByMap is like New, for a function that returns a map. A key that is not in the map fails with ErrNotFound. An error from the
+// function fails all keys, even keys that are in the map.
 func ByMap[K comparable, V any](name string, load func(ctx context.Context, keys []K) (map[K]V, error), o ...SourceOptions) *Source[K, V] {
 	if load == nil {
 		panic("fetch: nil function")
@@ -90,8 +91,9 @@ func ByMap[K comparable, V any](name string, load func(ctx context.Context, keys
 	}, o...)
 }
 
-// BySlice is New for a function that returns the values in the order of the keys. Another number of values is an error of all
-// keys. The slice of keys is read only, as a function that sorts it would give each value to another key.
+// BySlice is like New, for a function that returns the values in the order of the keys. All keys fail if the number of values
+// differs from the number of keys. The function must not modify the slice of keys: if it sorted the slice, values would go to
+// the wrong keys.
 func BySlice[K comparable, V any](name string, load func(ctx context.Context, keys []K) ([]V, error), o ...SourceOptions) *Source[K, V] {
 	if load == nil {
 		panic("fetch: nil function")
@@ -113,8 +115,8 @@ func BySlice[K comparable, V any](name string, load func(ctx context.Context, ke
 	}, o...)
 }
 
-// ByKey is New for a service that takes single keys: load is called for each key of a batch, on at most width
-// goroutines.
+// ByKey is like New, for a service that takes a single key in each call: load is called for each key of a batch, on at most
+// width goroutines.
 func ByKey[K comparable, V any](name string, width int, load func(ctx context.Context, key K) (V, error), o ...SourceOptions) *Source[K, V] {
 	if width < 1 {
 		panic("fetch: ByKey of a width less than one")
@@ -126,7 +128,7 @@ func ByKey[K comparable, V any](name string, width int, load func(ctx context.Co
 		var claimed atomicx.Int64
 		n := min(width, len(b.keys))
 		var all sync.WaitGroup
-		var tasks *latch.Latch // takes the place of all
+		var tasks *latch.Latch // replaces all under suspendtest.Explore
 		if preempt.Explored() {
 			tasks = latch.New(n)
 		}
@@ -136,7 +138,7 @@ func ByKey[K comparable, V any](name string, width int, load func(ctx context.Co
 			defer func() {
 				switch {
 				case !ended:
-					goroutine(work) // load has ended its goroutine; there are more keys
+					goroutine(work) // load called runtime.Goexit; more keys may be left
 				case tasks != nil:
 					tasks.CountDown()
 				default:
@@ -160,7 +162,7 @@ func ByKey[K comparable, V any](name string, width int, load func(ctx context.Co
 	}, o...)
 }
 
-// one answers the i'th key with what f does.
+// one answers the i'th key with the result, the panic or the Goexit of f.
 func (b *Batch[K, V]) one(i int, f func() (V, error)) {
 	var v V
 	var err error
@@ -177,7 +179,8 @@ func (b *Batch[K, V]) one(i int, f func() (V, error)) {
 	})
 }
 
-// Replace returns an Override: where Options.Use has it, load is called instead of the source's own function.
+// Replace returns an Override for Options.Use. In a session with this Override, load is called instead of the source's own
+// function.
 func (src *Source[K, V]) Replace(load func(ctx context.Context, b *Batch[K, V]) error) Override {
 	if load == nil {
 		panic("fetch: nil function")
@@ -185,48 +188,50 @@ func (src *Source[K, V]) Replace(load func(ctx context.Context, b *Batch[K, V]) 
 	return Override{of: src, load: load}
 }
 
-// An Effect is a write. Effects are batched like requests, but each Do is a write: nothing is remembered, and nothing
-// is shared. They go out when only effects are pending. So all reads that do not come after the answer of an effect see
-// the state before it. Reads that are open do not hold up an effect with Eager: they may see either state.
+// An Effect is a write. Effects are batched like requests, but each Do is a separate write: no result is remembered or shared.
+// Effects are sent only when no reads are pending. Therefore all reads that do not come after the answer of an effect see the
+// state before that effect. With Eager, open reads do not delay an effect, and may see either state.
 type Effect[K comparable, R any] struct{ src Source[K, R] }
 
-// NewEffect makes an Effect, as New makes a Source. The keys of a batch may be equal: Set answers them in order.
+// NewEffect makes an Effect, as New makes a Source. The keys of a batch may be equal; Set answers equal keys in order.
 func NewEffect[K comparable, R any](name string, do func(ctx context.Context, b *Batch[K, R]) error, o ...SourceOptions) *Effect[K, R] {
 	x := &Effect[K, R]{*New(name, do, o...)}
 	x.src.write = true
 	return x
 }
 
-// Do has an effect done, and returns its result. It suspends its caller until its batch is back.
+// Do performs the effect for k and returns its result. Do suspends its caller until the batch has returned.
 //
-// If ctx is done first, or already, Do returns the error of the cancellation. An effect that is not sent by then never
-// is; a sent effect goes on, and only the end of the session cancels it. A batch that waits for its turn, see MaxOpen,
-// is not sent, and goes as a whole: its effects are dropped when nobody waits for any of them. Otherwise Do fails as
-// Get does.
+// If ctx is already done, or is done before the result arrives, Do returns the error of the cancellation. An effect that has
+// not been sent by then is never sent. A sent effect continues, and only the end of the session cancels it. A batch that waits
+// because of MaxOpen has not been sent; its effects are dropped together, when none of them has a waiter. Otherwise Do returns
+// the same errors as Get.
 func (x *Effect[K, R]) Do(ctx context.Context, k K) (R, error) { return x.src.Get(ctx, k) }
 
-// Replace returns an Override: where Options.Use has it, do is called instead of the effect's own function.
+// Replace returns an Override for Options.Use. In a session with this Override, do is called instead of the effect's own
+// function.
 func (x *Effect[K, R]) Replace(do func(ctx context.Context, b *Batch[K, R]) error) Override {
 	return x.src.Replace(do)
 }
 
-// Returns is embedded in a type of requests, and says the type of their answers, see Request.
+// Returns is embedded in a request type and declares the type of its answers, see Request.
 type Returns[V any] struct{}
 
 func (Returns[V]) returns(v V) {}
 
-// Request is Get for a source whose keys are requests of several types: a pipeline of one backend, which takes all of them in one call.
-// The type of a request says the type of its answer, by an embedded Returns:
+// Request is like Get, for a source whose keys are requests of several types, such as a backend that takes all kinds of
+// requests in one call. A request type declares the type of its answers with an embedded Returns:
 //
 //	type UserByID struct {
 //		fetch.Returns[User]
 //		ID int
 //	}
 //
-//	u, err := fetch.Request(ctx, backend, UserByID{ID: 7}) // a User
+//	u, err := fetch.Request(ctx, backend, UserByID{ID: 7}) // u is a User
 //
-// The source's function looks at the type of each key, and Sets a value of the type that it returns. A value of another type is an
-// error. In a Recording two requests must not be the same in JSON: give each type a field with its name.
+// The source's function switches on the type of each key and Sets a value of the declared type. Request returns an error if the
+// value has another type. In a Recording, two requests must not have the same JSON, so give each request type a field with its
+// name.
 func Request[V any](ctx context.Context, src *Source[any, any], request interface{ returns(v V) }) (v V, err error) {
 	x, err := src.Get(ctx, request)
 	if err != nil {
@@ -237,7 +242,7 @@ func Request[V any](ctx context.Context, src *Source[any, any], request interfac
 	switch {
 	case ok:
 		return v, nil
-	case f.s.recorded != nil: // JSON has no types
+	case f.s.recorded != nil: // JSON does not preserve the type
 		text, err := json.Marshal(x)
 		if err == nil {
 			err = json.Unmarshal(text, &v)
@@ -247,8 +252,8 @@ func Request[V any](ctx context.Context, src *Source[any, any], request interfac
 	return v, &Error{Source: src.name, Key: request, Err: fmt.Errorf("fetch: the answer is a %T, and not a %T", x, v)}
 }
 
-// Transient marks an error that is not to be remembered, by a session or by a Memo: the waiters get it, and the next
-// Get makes a new request.
+// Transient marks an error that sessions and Memos must not remember. The current waiters get the error, and the next Get makes
+// a new request.
 func Transient(err error) error {
 	if err == nil {
 		return nil
@@ -261,17 +266,17 @@ type transient struct{ err error }
 func (t *transient) Error() string { return t.err.Error() }
 func (t *transient) Unwrap() error { return t.err }
 
-// passes reports whether err is not to be remembered.
+// passes reports whether err must not be remembered.
 func passes(err error) bool {
 	return errors.As(err, new(*transient)) || errors.Is(err, context.Canceled)
 }
 
-// keys is a property of a type of keys.
+// keys says whether all values of a key type can be map keys.
 type keys uint8
 
 const (
-	plain keys = iota // any of them can be in a map
-	mixed             // an interface is in them, and what that holds may be a slice, say
+	plain keys = iota // every value can be a map key
+	mixed             // the type contains an interface, which may hold a slice, for example
 )
 
 func keysOf(t reflect.Type) keys {
@@ -290,7 +295,7 @@ func keysOf(t reflect.Type) keys {
 	return plain
 }
 
-// checkKey panics if k can be in no map, before there is a lock to be held.
+// checkKey panics if k cannot be a map key. Callers call checkKey before they take any lock.
 func checkKey[K comparable](of keys, k K) {
 	if of == mixed {
 		var none map[K]struct{}

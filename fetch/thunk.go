@@ -7,13 +7,14 @@ import (
 	"github.com/braidgo/braid/suspend"
 )
 
-// Later is for executors that collect thunks and then call them, as GraphQL executors do: it returns a function that
-// returns what f returns. The first thunk that is called runs all that were made so far in the session, at the same
-// time: as tasks of a Run on the calling goroutine, or of the Run that calls it. So their requests are batched exactly.
+// Later returns a thunk, that is, a function that returns the result of f. Later is for executors that collect thunks and call
+// them later, as GraphQL executors do. The first call of a thunk runs all thunks that the session has so far, concurrently: as
+// tasks of a Run on the calling goroutine, or of the calling task's Run. The requests of concurrent thunks share batches.
 //
-// f is called once, with ctx, and not before. A thunk may be called any number of times, from any goroutine, and suspends its caller.
-// A panic of f is raised in each call. If f calls runtime.Goexit, it ends its own task, and a thunk that waits for it fails with
-// lazy.ErrAbandoned. Thunks that wait for each other, or for themselves, fail with lazy.ErrRecursive.
+// f is called once, with ctx, and not before the first call of a thunk. A thunk may be called any number of times, from any
+// goroutine, and suspends its caller. A panic in f is raised in each call. If f calls runtime.Goexit, the task of f ends, and
+// thunks that wait for f fail with lazy.ErrAbandoned. Thunks that wait for themselves or for each other fail with
+// lazy.ErrRecursive.
 func Later[T any](ctx context.Context, f func(ctx context.Context) (T, error)) (get func() (T, error)) {
 	if f == nil {
 		panic("fetch: nil function")
@@ -39,14 +40,14 @@ func Later[T any](ctx context.Context, f func(ctx context.Context) (T, error)) (
 	}
 }
 
-// start is a task that forces l.
+// start forces l as a task.
 func (l *thunk) start() {
-	defer func() { _ = recover() }() // the thunk raises it
+	defer func() { _ = recover() }() // each call of the thunk raises the panic
 	l.force()
 }
 
-// force forces l, and at the same time all other thunks, unless l is taken. A thunk that then does not run, as the
-// scheduler refuses it or another has ended its task, runs when its function is called.
+// force forces l and, concurrently, all other thunks of s, unless l has already been started. If the scheduler refuses or ends
+// the task of another thunk, that thunk runs when its function is called.
 func (s *Session) force(l *thunk) {
 	s.guard.Lock()
 	taken := l.taken
@@ -54,9 +55,9 @@ func (s *Session) force(l *thunk) {
 	if taken {
 		return
 	}
-	f := new(frame).child(context.WithoutCancel(s.ctx), s, nil) // each function uses the context that Later was given
+	f := new(frame).child(context.WithoutCancel(s.ctx), s, nil) // each f uses the context that was passed to Later
 	f.inSource = false
-	_ = Options{Policy: s.opts.Policy}.Run(f, func(context.Context) error { // does not run if the session has ended, so that they get ErrEnded
+	_ = Options{Policy: s.opts.Policy}.Run(f, func(context.Context) error { // fails if the session has ended; fetches in f then return ErrEnded
 		s.guard.Lock()
 		all := s.thunks
 		s.thunks = nil

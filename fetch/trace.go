@@ -11,40 +11,40 @@ import (
 	"unicode/utf8"
 )
 
-// A Trace shows the rounds of a session, and the reason for their number. String makes a picture of it.
+// A Trace shows the rounds of a session, and explains their number. String formats it as text.
 type Trace struct {
 	Name    string
 	Stats   Stats
 	Took    time.Duration
-	Batches []TracedBatch // sorted by the time at which they were sent
+	Batches []TracedBatch // sorted by send time
 	Why     []TracedStep  // the critical path: each step needed the answer of the step before
-	Hints   []string      // say how to save rounds or waiting
+	Hints   []string      // suggestions that may save rounds or waiting time
 
 	sent []*batch // the batches that have returned
 }
 
 // A TracedBatch is one call of a source.
 type TracedBatch struct {
-	Round      int // 0: of no round
+	Round      int // 0 if the batch belongs to no round
 	Source     string
 	Keys       int
-	Labels     []string // labels of the tasks, with their number of keys if it differs
-	Lines      []string // where they did: file:line
+	Labels     []string // labels of the tasks, with numbers of keys unless each label requested all keys
+	Lines      []string // places of the Gets, as file:line
 	Start, End time.Duration
-	Open       bool // it has not returned; End is the time of the Trace
+	Open       bool // the batch has not returned; End is the time of the Trace
 }
 
-// A TracedStep is a request, as a step on the way to others.
+// A TracedStep is a request on the critical path of a Trace.
 type TracedStep struct {
 	Source string
 	Key    any
-	Keys   int // keys of its batch
+	Keys   int // number of keys in the request's batch
 	Round  int
 	Line   string
 }
 
-// Trace returns the batches of the session, open batches too, but nil without Options.Trace. The critical path and the
-// hints consider returned batches only.
+// Trace returns a Trace of the session, or nil if Options.Trace is not set. The Trace includes open batches, but its critical
+// path and hints consider only batches that have returned.
 func (s *Session) Trace() *Trace {
 	if s.tracer == nil {
 		return nil
@@ -72,10 +72,10 @@ func (s *Session) Trace() *Trace {
 	return t
 }
 
-// traced returns b as the Trace shows it.
+// traced returns the entry for b in a Trace.
 func (b *batch) traced() TracedBatch {
 	t := TracedBatch{Round: b.round.number, Source: b.t.name, Keys: len(b.requests), Start: b.from, End: b.to}
-	first, asked := map[string]int{}, map[string]int{} // how many keys each label made, and asked for
+	first, asked := map[string]int{}, map[string]int{} // count the keys that each label requested first, and in total
 	seen := map[place]bool{}
 	for _, q := range b.requests {
 		of := map[string]bool{}
@@ -112,7 +112,8 @@ func (b *batch) traced() TracedBatch {
 	return t
 }
 
-// why returns the critical path: from the last batch back, always to the answer that came latest before.
+// why returns the critical path. The path starts at the last batch, and goes from each request back to the answer that its task
+// received last.
 func (t *Trace) why() (steps []TracedStep) {
 	if len(t.sent) == 0 {
 		return nil
@@ -128,7 +129,7 @@ func (t *Trace) why() (steps []TracedStep) {
 	return steps
 }
 
-// latest returns the request that had to wait longest to be asked.
+// latest returns the request of b whose task received its previous answer last.
 func (b *batch) latest() (latest *request) {
 	var before *request
 	for _, q := range b.requests {
@@ -142,7 +143,7 @@ func (b *batch) latest() (latest *request) {
 	return latest
 }
 
-// line is where the Get is in the user's code, or else where its combinator is.
+// line returns the place of the Get in the user's code, or else the place of the combinator.
 func (m *mark) line() string {
 	places := [][]uintptr{m.at[:]}
 	if m.wide != nil {
@@ -163,7 +164,7 @@ func (m *mark) line() string {
 	return "?"
 }
 
-// ours reports whether a function belongs to this package, or to a package that it runs tasks with.
+// ours reports whether a function belongs to this package, or to a package that runs its tasks.
 func ours(function string) bool {
 	for _, prefix := range []string{"fetch.", "lazy.", "suspend.", "internal/", "adapters/"} {
 		if strings.HasPrefix(function, "github.com/braidgo/braid/"+prefix) {
@@ -175,8 +176,8 @@ func ours(function string) bool {
 
 const barWidth = 30
 
-// String draws the rounds: for each batch its source, its keys, its time, its labels and its lines. Below are the critical path,
-// which explains the number of rounds, and the hints.
+// String formats each batch as a line with its round, source, number of keys, time bar, labels and source lines. The critical
+// path, which explains the number of rounds, and the hints follow.
 func (t *Trace) String() string {
 	var s strings.Builder
 	fmt.Fprintf(&s, "%s: %s, %s, %s for %s, %s\n", t.Name, count(t.Stats.Rounds, "round"), count(t.Stats.Batches, "batch"),
@@ -221,7 +222,7 @@ func (t *Trace) String() string {
 	return s.String()
 }
 
-// bar is when b was open, as a part of the whole.
+// bar draws the time in which b was open, as a part of the time of the trace.
 func (t *Trace) bar(b TracedBatch) string {
 	if t.Took == 0 {
 		return ""
@@ -248,7 +249,7 @@ func short(d time.Duration) string {
 	return fmt.Sprintf("%.0f µs", float64(d)/float64(time.Microsecond))
 }
 
-// hints looks for rounds that need not be, and for tasks that wait for a round only.
+// hints returns suggestions about avoidable rounds, and about tasks that wait only for the end of their round.
 func (t *Trace) hints() (hints []string) {
 	lone := t.lone()
 	for i := 0; i < len(lone); {
@@ -303,12 +304,12 @@ func (t *Trace) lone() (lone []*request) {
 	return lone
 }
 
-// follows reports whether one task has asked for both, q right after p.
+// follows reports whether one task made both requests, q in the round after p.
 func (q *request) follows(p *request) bool {
 	return q.b.round.number == p.b.round.number+1 && q.first.because == p && q.first.task == p.first.task
 }
 
-// waits finds sources that are much slower than the rest of their round.
+// waits returns hints about sources that are much slower than the rest of their round.
 func (t *Trace) waits() (hints []string) {
 	told := map[string]bool{}
 	for i, slow := range t.sent {

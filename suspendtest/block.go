@@ -3,7 +3,7 @@ package suspendtest
 import "runtime"
 
 func blockOnce(e *env) {
-	runs := 0 // only one goroutine uses it
+	runs := 0 // only one goroutine uses this count
 	e.do("a Suspend that need not wait did not return", func() {
 		caller := goroutine()
 		for want := 1; want <= 100; want++ {
@@ -25,7 +25,7 @@ func blockOnce(e *env) {
 	})
 }
 
-// goroutine is the number of the calling goroutine, as printed in its stack trace.
+// goroutine returns the number of the calling goroutine, as printed in its stack trace.
 func goroutine() string {
 	var buf [64]byte
 	line := string(buf[:runtime.Stack(buf[:], false)])
@@ -43,7 +43,7 @@ func blockHoldsNothing(e *env) {
 	e.do("something that block does, or that others do meanwhile, blocks", func() {
 		_, _ = e.suspend(background, func(r resume) (*box, bool) {
 			others := make(chan struct{})
-			go func() { // a complete suspension elsewhere
+			go func() { // suspends and resumes another goroutine
 				defer close(others)
 				_, _ = e.suspend(background, func(r resume) (*box, bool) {
 					go r(nil, nil)
@@ -126,7 +126,7 @@ func blockValue(e *env) {
 					e.errorf("block cancelled ctx (%s) and returned a value, and Suspend returned %v, %v", kind.name, got, err)
 				}
 			}
-			// The next Suspend must not be ended by anything left behind.
+			// State that an earlier Suspend left behind must not end the next Suspend.
 			late := new(box)
 			got, err := e.suspend(background, func(r resume) (*box, bool) {
 				go r(late, nil)
@@ -172,7 +172,7 @@ func blockValueResumed(e *env) {
 }
 
 func blockPanics(e *env) {
-	for _, before := range []bool{false, true} { // resumed before the panic
+	for _, before := range []bool{false, true} { // says whether Resume is called before the panic
 		var dead resume
 		w := e.waiter(background, func() {
 			func() {

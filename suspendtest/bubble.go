@@ -9,10 +9,10 @@ import (
 	"github.com/braidgo/braid/suspend"
 )
 
-// bubble suspends plain goroutines in bubbles, one after another. It does not look at the scheduler: contract 12 is
-// about goroutines only.
+// bubble suspends plain goroutines in a sequence of synctest bubbles. bubble does not use the scheduler, because contract 12 is
+// about plain goroutines only.
 func bubble(t *testing.T) {
-	for range 2 { // a later bubble must not see anything of an earlier bubble
+	for range 2 { // an earlier bubble must not affect a later bubble
 		synctest.Test(t, bubbleIsDurable)
 		synctest.Test(t, bubbleSleeps)
 	}
@@ -21,7 +21,7 @@ func bubble(t *testing.T) {
 	}
 }
 
-// A suspended goroutine is durably blocked: synctest.Wait returns.
+// bubbleIsDurable checks that a suspended goroutine is durably blocked, so that synctest.Wait returns.
 func bubbleIsDurable(t *testing.T) {
 	ctx, cancel := context.WithCancel(background)
 	defer cancel()
@@ -41,7 +41,7 @@ func bubbleIsDurable(t *testing.T) {
 	if len(resumes) != 6 || len(results) != 0 {
 		t.Fatalf("of 6 goroutines %d have suspended and %d returned", len(resumes), len(results))
 	}
-	for i, want := range []int{1, 2} { // one goroutine of each kind
+	for i, want := range []int{1, 2} { // one goroutine with each context
 		resumes[i].Resume(0, nil)
 		synctest.Wait()
 		if len(results) != want {
@@ -67,7 +67,7 @@ func bubbleIsDurable(t *testing.T) {
 	}
 }
 
-// A Sleep in a bubble follows the bubble's clock.
+// bubbleSleeps checks that a Sleep in a bubble follows the bubble's clock.
 func bubbleSleeps(t *testing.T) {
 	begin := time.Now()
 	if err := suspend.Sleep(background, time.Hour); err != nil {
@@ -83,9 +83,10 @@ func bubbleSleeps(t *testing.T) {
 	}
 }
 
-// A goroutine in a bubble may wait with a context from outside, and be resumed or cancelled. The goroutine is then not durably blocked, as
-// it would not be in a select on that context: somebody outside may end the wait. Done must have been called outside, too: otherwise the
-// Done channel belongs to the bubble, and a cancel outside ends the process.
+// bubbleWithOutsideContext checks that a goroutine in a bubble can wait with a context from outside the bubble, and can be
+// resumed or cancelled. As in a select on such a context, the goroutine is not durably blocked, because code outside may end
+// the wait. The test must call Done outside the bubble first. Otherwise the Done channel belongs to the bubble, and a cancel
+// outside ends the process.
 func bubbleWithOutsideContext(t *testing.T, cancelled bool) {
 	ctx, cancel := context.WithCancel(background)
 	defer cancel()

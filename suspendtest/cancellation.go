@@ -25,7 +25,7 @@ func anyContext(e *env) {
 			ctx, cancel := kind.make()
 			published := make(chan struct{}, 1)
 			ended := e.task(func() {
-				for range 3 { // the last is cancelled
+				for range 3 { // these waits are resumed, and the wait below is cancelled
 					e.pass(ctx)
 				}
 				v, err := e.suspend(ctx, func(r resume) (*box, bool) { published <- struct{}{}; return nil, false })
@@ -66,7 +66,8 @@ func alternatingContexts(e *env) {
 	}
 }
 
-// cancelAnywhere cancels at every call that Suspend makes of a context, in a first wait with it and in a second.
+// cancelAnywhere cancels a context during each call that Suspend makes to the context's methods, in the first wait with the
+// context and in the second.
 func cancelAnywhere(e *env) {
 	reached := 0
 	for _, again := range []bool{false, true} {

@@ -10,7 +10,7 @@ import (
 	"github.com/braidgo/braid/suspend"
 )
 
-// capabilityChecks are for the capabilities of a Spawner. A check passes where the scheduler does not offer its capability.
+// capabilityChecks test the optional capabilities of a Spawner. A check passes if the scheduler does not have the capability.
 var capabilityChecks = []check{
 	{"Holder/close-waits-for-the-release",
 		"Holder: close waits until release is called, and a closed scheduler refuses a Hold.", nil, holds},
@@ -20,7 +20,7 @@ var capabilityChecks = []check{
 		"Within: a task is within the scheduler that started it, and a goroutine is not.", nil, withinItsScheduler},
 }
 
-// watches checks a Watcher: AfterDone calls f once after the end of a context, as a callback, but not after a stop.
+// watches checks that a Watcher's AfterDone calls f once, as a callback, after the end of the context, and not after a stop.
 func watches(e *env) {
 	w, ok := suspend.As[suspend.Watcher](e.spawner)
 	if !ok {
@@ -51,7 +51,7 @@ func watches(e *env) {
 	e.do("AfterDone did not return", func() {
 		caller, within, itself := gid.Get(), true, false
 		w.AfterDone(ctx, func() {
-			if gid.Get() == caller && within { // another goroutine may call it already
+			if gid.Get() == caller && within { // another goroutine may already call the function
 				itself = true
 			}
 			inline.Store(1)
@@ -95,7 +95,7 @@ func holds(e *env) {
 	}
 }
 
-// closing begins to close the scheduler, on a goroutine that then sends what state returns.
+// closing starts to close the scheduler on a new goroutine. After the close, this goroutine sends the result of state.
 func (e *env) closing(state func() bool) <-chan bool {
 	begun, closed, shut := make(chan struct{}), make(chan bool, 1), e.shut
 	e.shut = nil
@@ -114,7 +114,7 @@ func withinItsScheduler(e *env) {
 		e.errorf("a goroutine of no scheduler is within it")
 	}
 	e.do("a task did not end", func() {
-		if suspend.Current() != nil && !suspend.Within(e.spawner) { // the tasks may be goroutines
+		if suspend.Current() != nil && !suspend.Within(e.spawner) { // Current returns nil if the tasks are goroutines
 			e.errorf("Within says that a task is elsewhere: Spawner of its Task returns another scheduler")
 		}
 	})

@@ -12,7 +12,7 @@ import (
 
 var background = context.Background()
 
-// isCancellation checks that err is both errors of ctx.
+// isCancellation checks that err matches both ctx.Err() and the cause of ctx.
 func (e *env) isCancellation(ctx context.Context, err error) {
 	if !errors.Is(err, ctx.Err()) {
 		e.errorf("a cancelled Suspend returned %q, which is not ctx.Err(): %q", err, ctx.Err())
@@ -22,27 +22,27 @@ func (e *env) isCancellation(ctx context.Context, err error) {
 	}
 }
 
-// structContext cannot be compared.
+// A structContext is a context that is not comparable.
 type structContext struct {
 	context.Context
 	_ []int
 }
 
-// An ownContext calls back by itself, before its cancel has returned, as the contexts of package cancel do.
+// An ownContext calls its AfterFunc callbacks itself before cancel returns, as the contexts of package cancel do.
 type ownContext struct {
 	mu      sync.Mutex
 	done    chan struct{}
 	err     error
 	fs      map[*func()]struct{}
-	asked   int // calls of AfterFunc
-	touched int // calls of any method, counted down from arm; cancels at 1
+	asked   int // number of calls of AfterFunc
+	touched int // counts down the calls of all methods; the call at 1 cancels the context
 }
 
 func newOwnContext() *ownContext {
 	return &ownContext{done: make(chan struct{}), fs: map[*func()]struct{}{}}
 }
 
-// arm makes the n'th call of a method cancel the context, so that a test reaches any point in a Suspend.
+// arm makes the n'th call of a method cancel the context, so that a test can cancel at any point of a Suspend.
 func (c *ownContext) arm(n int) {
 	c.mu.Lock()
 	c.touched = n
@@ -81,7 +81,7 @@ func (c *ownContext) isDone() bool {
 	return c.err != nil
 }
 
-// registered returns how many callbacks there are.
+// registered returns the number of registered callbacks.
 func (c *ownContext) registered() int {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -175,7 +175,7 @@ var contextKinds = []contextKind{
 	}},
 }
 
-// allKinds also has a context that may be done before its cancel is called.
+// allKinds also has a context that may be done before its cancel function is called.
 var allKinds = slices.Concat(contextKinds, []contextKind{
 	{"WithDeadlineCause, past by the time", func() (context.Context, func()) {
 		ctx, stop := context.WithTimeoutCause(background, 5*time.Millisecond, errCause)

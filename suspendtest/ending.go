@@ -7,11 +7,12 @@ import (
 	"github.com/braidgo/braid/suspend"
 )
 
-// OpenEnding starts, for one subtest, a scheduler on an executor that is not its own. end ends the executor for good, while tasks are left.
-// close is as in Open.
+// OpenEnding starts, for one subtest, a scheduler that runs on a foreign executor. end stops the executor for good while tasks
+// are still alive. close is the same as in Open.
 type OpenEnding func(t testing.TB) (s suspend.Spawner, end, close func())
 
-// Ending checks a scheduler whose executor may end first: its tasks still come to their ends, and close returns.
+// Ending checks a scheduler whose executor may end before its tasks. The tasks must still run to their end, and close must
+// return.
 func Ending(t *testing.T, open OpenEnding, opts ...Option) {
 	o := gather(opts)
 	for _, c := range endingChecks {

@@ -15,21 +15,23 @@ import (
 	"github.com/braidgo/braid/suspend"
 )
 
-// A check is one subtest. It runs on a separate goroutine, which belongs to no scheduler, while the test's goroutine watches it.
+// A check is one subtest. A check runs on a separate goroutine, which belongs to no scheduler, while the test's goroutine
+// watches it.
 type check struct {
 	name string
-	rule string // the rule that a failure breaks, for the author of a scheduler
+	rule string // the rule that a failure breaks, printed for the author of the scheduler
 	when func(options) bool
 	run  func(*env)
 }
 
-// resume and suspendFunc are Resume and Suspend as the checks use them. The tests of this package replace them by faulty versions.
+// The checks call Resume and Suspend through the types resume and suspendFunc, so that the tests of this package can use faulty
+// versions.
 type (
 	resume      func(v *box, err error) bool
 	suspendFunc func(ctx context.Context, block func(resume) (*box, bool)) (*box, error)
 )
 
-// A box is the value of a wait. It is too large for the tiny allocator, which would put several values into one block.
+// A box is the value of a wait. A box is too large for Go's tiny allocator, which would put several values into one block.
 type box struct {
 	n int
 	_ [8]int
@@ -39,22 +41,21 @@ func direct(ctx context.Context, block func(resume) (*box, bool)) (*box, error) 
 	return suspend.Suspend(ctx, func(r suspend.Resumer[*box]) (*box, bool) { return block(r.Resume) })
 }
 
-// An env is the environment of a check.
 type env struct {
 	opts     options
 	suspend  suspendFunc
 	spawner  suspend.Spawner
 	executor suspend.Executor
 	shut     func()
-	panicked chan any // the reports of a Panics scheduler
+	panicked chan any // the values of panics that the scheduler has reported
 
-	steps    atomic.Int64 // steps that the check has made
+	steps    atomic.Int64 // number of steps that the check has made
 	mu       sync.Mutex
-	phase    string // the current wait, for the report
+	phase    string // describes the current wait, for the report
 	problems []string
-	bad      chan struct{} // closed with the first problem
-	over     atomic.Bool   // the check is given up, and spinning tasks stop
-	late     bool          // it is given up as it made no progress
+	bad      chan struct{} // closed when the first problem is reported
+	over     atomic.Bool   // the check is over, and spinning tasks must stop
+	late     bool          // the check was given up because it made no progress
 }
 
 func (c check) on(tb testing.TB, e *env, open Open) {
@@ -75,7 +76,7 @@ func (c check) onExecutor(tb testing.TB, e *env, open OpenExecutor) {
 	c.watch(tb, e)
 }
 
-// watch runs the check and reports.
+// watch runs the check and reports its problems to tb.
 func (c check) watch(tb testing.TB, e *env) {
 	tb.Helper()
 	if e.shut == nil || e.spawner == nil && e.executor == nil {
@@ -104,8 +105,8 @@ func (c check) watch(tb testing.TB, e *env) {
 	}
 }
 
-// stands waits for the end of the check, and reports whether the check makes no step within limit. It looks ten times, and a late tick
-// counts once: a process that gets no processor makes no step, but must not fail the check.
+// stands waits until the check ends or makes no step within limit. In the second case it returns true. stands polls ten times
+// within limit, and a late tick counts once, so that a process without processor time does not fail the check.
 func (e *env) stands(done <-chan struct{}, limit time.Duration) bool {
 	const most = 10
 	ticker := time.NewTicker(limit / most)
@@ -125,21 +126,20 @@ func (e *env) stands(done <-chan struct{}, limit time.Duration) bool {
 	return true
 }
 
-// step counts progress. A check must call step, expect and submit a bounded number of times: otherwise a hang would go unnoticed.
+// step records progress. A check must call step, expect and submit a bounded number of times; otherwise a hang goes unnoticed.
 func (e *env) step() { e.steps.Add(1) }
 
-// errorf records a problem.
 func (e *env) errorf(format string, args ...any) { e.report(format, args) }
 
-// fatalf records a problem and ends the task or the goroutine.
+// fatalf records a problem and ends the calling task or goroutine.
 func (e *env) fatalf(format string, args ...any) {
 	if e.report(format, args) {
 		runtime.Goexit()
 	}
 }
 
-// report is called by errorf and fatalf only. Their caller is the look that has seen the problem. The tests of the kit may blind a look, so
-// that its problems are not recorded.
+// report records a problem, unless a test of the kit disables the assertion with the option blind. Only errorf and fatalf may
+// call report, because the line of their caller identifies the assertion.
 func (e *env) report(format string, args []any) (seen bool) {
 	if e.opts.blind != nil {
 		if _, file, line, _ := runtime.Caller(2); e.opts.blind(fmt.Sprintf("%s:%d", filepath.Base(file), line)) {
@@ -157,7 +157,7 @@ func (e *env) report(format string, args []any) (seen bool) {
 	return true
 }
 
-// expect names the next wait, for the report if it does not end.
+// expect describes the next wait, for the report if the wait does not end.
 func (e *env) expect(phase string) {
 	e.step()
 	e.mu.Lock()
@@ -165,14 +165,14 @@ func (e *env) expect(phase string) {
 	e.mu.Unlock()
 }
 
-// caught is deferred in a function that must not panic.
+// caught recovers a panic and reports it as a problem. caught is deferred in functions that must not panic.
 func (e *env) caught(who string) {
 	if v := recover(); v != nil {
 		e.errorf("%s panicked: %v\n%s", who, v, debug.Stack())
 	}
 }
 
-// close closes the scheduler, once.
+// close closes the scheduler, unless it has been closed before.
 func (e *env) close() {
 	if shut := e.shut; shut != nil {
 		e.shut = nil
@@ -181,13 +181,13 @@ func (e *env) close() {
 	}
 }
 
-// recv receives from ch on a goroutine of no scheduler.
+// recv receives from ch. recv is called on goroutines that belong to no scheduler.
 func recv[T any](e *env, ch <-chan T, phase string) T {
 	e.expect(phase)
 	return <-ch
 }
 
-// until yields until reached returns true, or the check is over.
+// until calls runtime.Gosched until reached returns true or the check is over.
 func (e *env) until(reached func() bool, phase string) {
 	e.expect(phase)
 	for !reached() && !e.over.Load() {
@@ -195,7 +195,7 @@ func (e *env) until(reached func() bool, phase string) {
 	}
 }
 
-// submit is Go or Execute, whichever is being checked.
+// submit calls Execute in a check of an Executor, and Go in a check of a scheduler.
 func (e *env) submit(f func()) error {
 	e.step()
 	if e.executor != nil {
@@ -204,7 +204,7 @@ func (e *env) submit(f func()) error {
 	return e.spawner.Go(f)
 }
 
-// task submits f and returns a channel that is closed when it has ended, in whatever way.
+// task submits f and returns a channel that is closed when f has ended, also if f panics or exits.
 func (e *env) task(f func()) (ended chan struct{}) {
 	ended = make(chan struct{})
 	var begun atomic.Bool
@@ -228,7 +228,7 @@ func (e *env) do(phase string, f func()) {
 	recv(e, e.task(f), phase)
 }
 
-// settle gives tasks that are about to park time to do so.
+// settle gives tasks that are about to park the time to park.
 func (e *env) settle() {
 	for range 3 {
 		e.do("a new task did not run while others were suspended", func() {})
@@ -238,15 +238,15 @@ func (e *env) settle() {
 // A waiter is a task that suspends once.
 type waiter struct {
 	resume    resume
-	published chan struct{} // closed in block
+	published chan struct{} // closed when block runs
 	ended     chan struct{}
 	v         *box
 	err       error
-	unless    string // the mistake that may have ended the task, for the report
+	unless    string // a mistake that may have ended the wait, for the report
 }
 
-// waiter starts a waiter, which calls the functions of before and then suspends with ctx. It returns once the waiter is suspended, as far
-// as a check can observe.
+// waiter starts a task that calls the functions in before and then suspends with ctx. waiter returns when the task is
+// suspended, as far as a check can observe.
 func (e *env) waiter(ctx context.Context, before ...func()) *waiter {
 	w := &waiter{published: make(chan struct{})}
 	w.ended = e.task(func() {
@@ -262,13 +262,13 @@ func (e *env) waiter(ctx context.Context, before ...func()) *waiter {
 	e.expect("a task did not suspend")
 	select {
 	case <-w.published:
-	case <-w.ended: // ctx was done already
+	case <-w.ended: // ctx was already done
 	}
 	e.settle()
 	return w
 }
 
-// pass suspends the calling task with ctx, to be resumed from elsewhere at once.
+// pass suspends the calling task with ctx. Another goroutine resumes the task at once.
 func (e *env) pass(ctx context.Context) {
 	_, _ = e.suspend(ctx, func(r resume) (*box, bool) {
 		go r(nil, nil)
@@ -276,7 +276,8 @@ func (e *env) pass(ctx context.Context) {
 	})
 }
 
-// waits gives the mistake why, which may end w, some turns. If it does, finish reports it.
+// waits lets the scheduler run for a while, so that a mistake can end the wait of w. finish then reports why, the description
+// of this mistake.
 func (e *env) waits(w *waiter, why string) {
 	w.unless = ", unless it was resumed " + why
 	for range 10 {
@@ -297,7 +298,7 @@ func (e *env) finish(w *waiter) {
 	}
 }
 
-// cancelled checks the result of a Suspend with ctx.
+// cancelled checks the result of a cancelled Suspend with ctx.
 func (e *env) cancelled(ctx context.Context, v *box, err error) {
 	if v != nil || err == nil {
 		e.fatalf("a cancelled Suspend returned %v, %v", v, err)

@@ -169,7 +169,7 @@ func sleeps(e *env) {
 	ctx, cancel := context.WithCancelCause(background)
 	for _, short := range []time.Duration{-1, 0, time.Nanosecond, d} {
 		e.do("Sleep did not return", func() {
-			begin := suspend.Now() // the clock of the timers counts
+			begin := suspend.Now() // reads the same clock as the timers
 			err := suspend.Sleep(ctx, short)
 			if slept := suspend.Now().Sub(begin); err != nil || slept < short {
 				e.errorf("Sleep(%v) returned %v after %v", short, err, slept)
@@ -208,7 +208,7 @@ func blockingHolds(e *env) {
 	close(release)
 	recv(e, blocked, "Blocking did not return")
 	ctx, cancel := context.WithCancel(background)
-	started := e.task(func() { // Blocking waits for f once it has started
+	started := e.task(func() { // once f has started, Blocking waits for f
 		ran := false
 		err := suspend.Blocking(ctx, func() { cancel(); ran = true })
 		if err != nil || !ran {

@@ -16,10 +16,11 @@ import (
 	"github.com/braidgo/braid/suspendtest/internal/model"
 )
 
-// SeedVariable is the environment variable for a seed, with which Properties runs one program for each primitive only.
+// SeedVariable names the environment variable for a seed. If it is set, Properties runs only the program of this seed for each
+// primitive.
 const SeedVariable = "BRAID_SEED"
 
-// A PropertiesOption changes what Properties does.
+// A PropertiesOption configures Properties.
 type PropertiesOption func(*propertiesOptions)
 
 type propertiesOptions struct {
@@ -28,25 +29,28 @@ type propertiesOptions struct {
 	patience time.Duration
 }
 
-// Seed makes Properties begin with the program of this seed. By default it begins with a random one.
+// Seed makes Properties begin with the program of seed n. By default, the first seed is random.
 func Seed(n uint64) PropertiesOption { return func(o *propertiesOptions) { o.seed = n } }
 
-// Programs sets the number of programs for each primitive. By default it is 150, and more if they take less than a fifth of a second.
+// Programs sets the number of programs for each primitive. The default is 150, or up to 1000 if the programs take less than a
+// fifth of a second.
 func Programs(n int) PropertiesOption { return func(o *propertiesOptions) { o.programs = n } }
 
-// Properties runs random programs on a scheduler, in a subtest for each primitive of this module and one for Selects over several of them.
-// Each operation starts in a separate task, as a method or by suspend.Do, or by suspend.Then if the scheduler is an Executor, too.
-// Operations are cancelled, or time out, before, during or after their waits, while other operations start. Any order of the tasks is
-// legal.
+// Properties runs random programs on a scheduler, in one subtest for each primitive of this module and one subtest for Selects
+// over several primitives. Each operation starts in a separate task, as a method call or through suspend.Do; if the scheduler
+// is also an Executor, suspend.Then is used, too. Operations are cancelled, or time out, before, during or after their waits,
+// while other operations start. The scheduler may run the tasks in any order.
 //
-// Properties checks three rules. Every operation returns once. It returns a result that the documented primitive allows, so no value or
-// permit is lost or doubled, and a cancelled operation has no effect. Every operation that can go on does, so no wake-up is lost.
+// Properties checks three rules. Every operation returns exactly once. Every result is allowed by the documentation of the
+// primitive: no value or permit is lost or duplicated, and a cancelled operation has no effect. Every operation that can
+// complete does complete: no wake-up is lost.
 //
-// Scheduler, in contrast, looks at single suspensions and names the broken rule.
+// In contrast, Scheduler checks single suspensions and names the broken rule.
 //
-// A failure is reported with a program that is as short as possible. Each line of it starts or cancels an operation. The report has the
-// seed, for Seed or the environment variable BRAID_SEED. The same program need not fail each time, as the order of the tasks is not part of
-// it. On adapters/random a seed also fixes the order, so test a primitive on that scheduler.
+// A failure is reported with a program that is as short as possible. Each line of the program starts or cancels an operation.
+// The report includes the seed, for the option Seed or the environment variable BRAID_SEED. The same program might not fail
+// each time, because the program does not determine the order of the tasks. On adapters/random, a seed also determines the
+// order, so use that scheduler to test a primitive.
 func Properties(t *testing.T, open Open, opts ...PropertiesOption) {
 	o := propertiesOptions{patience: 10 * time.Second}
 	for _, f := range opts {
@@ -91,7 +95,7 @@ func more(o propertiesOptions, n int, d time.Duration) bool {
 	return n < 150 || n < 1000 && d < time.Second/5
 }
 
-// programOf makes the program of a seed.
+// programOf returns the program of a seed.
 func programOf(spec model.Spec, seed uint64) *model.Program {
 	rng := rand.New(rand.NewPCG(seed, 1))
 	return spec.Program(rng.IntN, func(step func(model.Choose) model.Step) []model.Step {
@@ -112,14 +116,14 @@ func runOn(s suspend.Spawner, p *model.Program, patience time.Duration) error {
 		return err == nil && within(patience, func() { <-ran }) == nil
 	}}
 	place.Then, _ = s.(suspend.Executor)
-	var result error // a program that hangs writes it later
+	var result error // a program that hangs may set result later
 	if hung := within(3*patience, func() { result = p.Run(place) }); hung != nil {
 		return fmt.Errorf("the scheduler does not let its caller go on: %w", hung)
 	}
 	return result
 }
 
-// within calls f on a goroutine and waits for it, for d at most.
+// within calls f on a new goroutine and waits until f returns, but at most for d.
 func within(d time.Duration, f func()) error {
 	done := make(chan struct{})
 	go func() { defer close(done); f() }()
@@ -133,7 +137,8 @@ func within(d time.Duration, f func()) error {
 	}
 }
 
-// shrink looks for a shorter program that fails. A program may fail by chance, so each runs several times.
+// shrink looks for a shorter program that fails. shrink runs each program several times, because a failure may depend on
+// chance.
 func shrink(t testing.TB, p *model.Program, err error, open Open, o propertiesOptions) (*model.Program, error) {
 	impatient := min(o.patience, 100*time.Millisecond)
 	end := time.Now().Add(3 * time.Second)

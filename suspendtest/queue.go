@@ -8,8 +8,8 @@ import (
 	"github.com/braidgo/braid/suspend"
 )
 
-// A store is the smallest primitive that there is: takers wait in a Queue, and a put serves the first that is not
-// cancelled, or else keeps the value.
+// A store is a minimal primitive: takers wait in a Queue, and put gives the value to the first taker that is not cancelled.
+// Without such a taker, the store keeps the value.
 type store struct {
 	guard   suspend.Guard
 	waiters suspend.Queue[*box, int]
@@ -29,7 +29,7 @@ func (s *store) Try() (v *box, ok bool, _ error) {
 	return v, true, nil
 }
 
-// take calls suspend.Suspend itself.
+// take takes a value by means of suspend.Suspend.
 func (s *store) take(ctx context.Context) (*box, error) {
 	var self suspend.Resumer[*box]
 	v, err := suspend.Suspend(ctx, func(r suspend.Resumer[*box]) (*box, bool) {
@@ -50,7 +50,7 @@ func (s *store) take(ctx context.Context) (*box, error) {
 	return v, err
 }
 
-// wait is take by way of suspend.Wait.
+// wait takes a value by means of suspend.Wait.
 func (s *store) wait(ctx context.Context) (*box, error) {
 	return suspend.Wait[*box](ctx, s, false)
 }
@@ -71,7 +71,7 @@ type storeOps struct {
 
 var rightStore = storeOps{(*store).take, (*store).wait, (*store).put}
 
-// queueStorm cancels every other wait, at any time, while values are put.
+// queueStorm cancels every second wait, at an arbitrary time, while values are put.
 func queueStorm(e *env) {
 	const takers, each = 20, 30
 	var s store

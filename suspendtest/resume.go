@@ -9,7 +9,7 @@ import (
 	"github.com/braidgo/braid/suspend"
 )
 
-// oneWinner lets two resumers and a canceller compete, round after round on one task.
+// oneWinner lets two Resumes and a cancellation compete, in many rounds on one task.
 func oneWinner(e *env) {
 	const rounds = 300
 	type wait struct {
@@ -224,7 +224,7 @@ func resumeAfterClose(e *env) {
 	}
 }
 
-// resumeUnderLock has waiters take, natively, a lock that is held around Resume.
+// resumeUnderLock makes waiters lock a sync.Mutex that is held while Resume is called.
 func resumeUnderLock(e *env) { underLock(e, func(f func()) { f() }) }
 
 func resumeUnderLockInTask(e *env) {
@@ -267,7 +267,7 @@ func resumeBusy(e *env) {
 	started, release := make(chan struct{}), make(chan struct{})
 	busy := e.task(func() {
 		close(started)
-		<-release // a native wait, which holds the worker
+		<-release // waits natively and so keeps the worker busy
 	})
 	recv(e, started, "a task did not run while another was suspended")
 	e.expect("Resume did not return while a task held the scheduler")
@@ -315,7 +315,8 @@ func resumeOrder(e *env) {
 	}
 }
 
-// happensBefore passes plain variables from task to task by way of Resume only, so that the race detector reports a missing edge.
+// happensBefore synchronizes the accesses to a plain variable only through Resume, so that the race detector reports a missing
+// happens-before edge.
 func happensBefore(e *env) {
 	const rounds = 200
 	var plain int
@@ -335,7 +336,7 @@ func happensBefore(e *env) {
 	}
 	recv(e, ended, "a task that was resumed did not go on")
 
-	// A ring of tasks passes the variable on.
+	// Here, a ring of tasks passes the variable on.
 	const n = 10
 	ring := make(chan resume, n)
 	var next []resume

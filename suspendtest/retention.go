@@ -6,7 +6,7 @@ import (
 	"sync/atomic"
 )
 
-// marks counts the marked objects, and how many of them are not collected yet.
+// marks counts the marked objects, and the marked objects that have not been collected.
 type marks struct{ made, alive atomic.Int32 }
 
 func (m *marks) new() *box {
@@ -17,11 +17,11 @@ func (m *marks) new() *box {
 	return b
 }
 
-// collected waits until no more than limit are alive.
+// collected waits until at most limit marked objects are alive.
 func (m *marks) collected(e *env, what string, limit int32) {
 	e.expect(what + " is still retained")
 	for n := 0; m.alive.Load() > limit && !e.over.Load(); n++ {
-		if n < 10 { // collections, which may take long, and should be enough
+		if n < 10 { // a collection may take long; ten should be enough
 			e.step()
 		}
 		runtime.GC()
@@ -32,8 +32,8 @@ func (m *marks) collected(e *env, what string, limit int32) {
 	}
 }
 
-// leaveNothing makes waits of which nothing must be left: each gets a value, or is cancelled and then refuses a value. It returns the
-// resumers.
+// leaveNothing makes waits that must leave nothing behind. Each wait gets a value, or is cancelled and then refuses a value.
+// leaveNothing returns the resume functions of the waits.
 func (e *env) leaveNothing(values, blocks, contexts *marks) (resumes []resume) {
 	for i := range 20 {
 		ctx, cancel := context.WithCancel(context.WithValue(background, key{}, contexts.new()))

@@ -10,7 +10,7 @@ import (
 	"github.com/braidgo/braid/suspend"
 )
 
-// staleResumers makes a task suspend many times, in three ways, and in between calls all old resumers.
+// staleResumers makes a task suspend many times, in three ways, and calls all old Resumers in between.
 func staleResumers(e *env) {
 	const rounds = 40
 	published := make(chan resume, 1)
@@ -57,7 +57,7 @@ func staleResumers(e *env) {
 		stale = append(stale, r)
 	}
 	recv(e, ended, "the task did not end")
-	w := e.waiter(background) // perhaps on the same coroutine
+	w := e.waiter(background) // the task may reuse the coroutine
 	for _, old := range stale {
 		if old(new(box), nil) {
 			e.fatalf("the resumer of a task that has ended returned true")
@@ -111,7 +111,7 @@ func lateUnparks(e *env) {
 			}
 			known = append(known, t)
 			mu.Unlock()
-			t.Unpark() // a permit, which is left over
+			t.Unpark() // leaves a permit that no Park has consumed
 			for range 2 {
 				v, err := e.suspend(background, func(r resume) (*box, bool) { published <- r; return nil, false })
 				if v != want || err != nil {
@@ -125,7 +125,7 @@ func lateUnparks(e *env) {
 			}
 		}
 		recv(e, ended, "a task that was resumed did not go on under late Unparks")
-		runtime.Gosched() // an ended task is unparked now, even on one thread
+		runtime.Gosched() // lets the goroutine above unpark the ended task, even on one thread
 	}
 	stop.Store(true)
 	recv(e, hammer, "Unpark blocks")

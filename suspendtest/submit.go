@@ -9,7 +9,7 @@ import (
 	"github.com/braidgo/braid/suspend"
 )
 
-// The following checks are of the promises of Go for tasks, and of Execute for callbacks.
+// The following checks test the promises of Go for tasks and of Execute for callbacks.
 
 func runOnce(e *env) {
 	const n = 200
@@ -84,8 +84,8 @@ func runInOrder(e *env) {
 	}
 }
 
-// submitWhileClosing submits from all sides while the scheduler closes, and after. A scheduler may stay open for as long as it is not idle,
-// so the number of submissions must be bounded.
+// submitWhileClosing submits functions from several goroutines while the scheduler closes and after it has closed. The number
+// of submissions is bounded, because a scheduler may stay open until it is idle.
 func submitWhileClosing(e *env) {
 	const goroutines, before, most = 3, 20, 300
 	var accepted, ran atomic.Int64
@@ -126,7 +126,7 @@ func submitWhileClosing(e *env) {
 
 func submitToBusy(e *env) {
 	started, release := make(chan struct{}), make(chan struct{})
-	busy := e.task(func() { close(started); <-release }) // a native wait, which holds the worker
+	busy := e.task(func() { close(started); <-release }) // waits natively and so keeps the worker busy
 	recv(e, started, "a function that was accepted did not run")
 	e.expect("it did not return while another function was running")
 	var ended []chan struct{}

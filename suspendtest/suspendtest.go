@@ -1,33 +1,35 @@
-// Package suspendtest tests schedulers and primitives that are built on package suspend: a conformance kit, a model checker, and random
-// programs with cancellations.
+// Package suspendtest tests schedulers and primitives that are built on package suspend. The package has a conformance kit, a
+// model checker, and a generator of random programs with cancellations.
 //
-// The author of a scheduler writes one function that opens it, and runs
+// The author of a scheduler writes a function, open, that starts the scheduler, and runs
 //
 //	func TestConformance(t *testing.T) { suspendtest.Scheduler(t, open) }
 //
-// to learn whether every primitive that waits through suspend.Suspend works on its tasks. The kit also checks the promises of suspend
-// itself, on those tasks, as the subtests 01 to 13:
+// to check that every primitive that waits through suspend.Suspend works in the scheduler's tasks. The subtests 01 to 13 check
+// the contracts of package suspend itself in these tasks:
 //
-//  1. block runs exactly once, on the caller, and not at all if ctx is done; a Suspend inside block panics.
+//  1. block runs exactly once, on the calling goroutine, or not at all if ctx is already done. A Suspend inside block panics.
 //  2. Exactly one of Resume and cancellation wins, and the loser has no effect.
-//  3. If Resume returned true, Suspend returns its value, even if ctx is done by then.
-//  4. A cancelled Suspend returns an error that is both ctx.Err() and context.Cause(ctx).
-//  5. Resume is legal at any time, from anywhere, under any lock. It does not block and does not run the waiter.
-//  6. A value that block returns is the result; it dominates a cancellation, and the resumer is dead.
-//  7. A panic or a Goexit in block kills the resumer and propagates.
-//  8. A stale Resumer, callback or Unpark never touches a later suspension, or another task.
-//  9. Any context works, even if it cannot be compared, calls back by itself, or is another for each wait.
+//  3. If Resume returned true, Suspend returns the delivered value, even if ctx is done by then.
+//  4. A cancelled Suspend returns an error that matches both ctx.Err() and context.Cause(ctx) under errors.Is.
+//  5. Resume is legal at any time, from anywhere, under any lock. Resume does not block and does not run the waiter.
+//  6. A value that block returns is the result, even after a cancellation, and the Resumer has no effect any more.
+//  7. A panic or a Goexit in block propagates, and the Resumer has no effect any more.
+//  8. A stale Resumer, callback or Unpark never affects a later suspension or another task.
+//  9. Any context works, even if it is not comparable, if it calls its callbacks itself, or if each wait uses a different
+//     context.
 //  10. A cancelled wait retains nothing, and a cancelled waiter cleans up after itself.
-//  11. Suspend and Resume allocate nothing in steady state, where the scheduler promises that.
+//  11. Suspend and Resume do not allocate in steady state, if the scheduler promises this.
 //  12. Plain goroutines may suspend in a testing/synctest bubble.
-//  13. Code before a Resume that returns true happens before the return of Suspend. Run the kit with -race.
+//  13. A Resume that returns true synchronizes before the return of Suspend. Run the kit with -race to check this.
 //
-// The other subtests are named after a part of a scheduler: Go, Park, Bind, Yield, Here, Sleep, Blocking, Pull, Queue, Timers, Clock, Rand,
-// Watcher, Holder, Within. Each has a scheduler to itself. A subtest that makes no step for half a minute fails, and names the event that
-// it waits for. The subtests after it have three seconds each. When a check fails, tasks that hang are left behind.
+// The other subtests are named after the parts of a scheduler: Go, Park, Bind, Yield, Here, Sleep, Blocking, Pull, Queue,
+// Timers, Clock, Rand, Watcher, Holder, Within. Each subtest opens a new scheduler. A subtest that makes no progress for half a
+// minute fails and names the event that it waits for. Each subtest after such a failure has only three seconds. A failed
+// subtest may leave hanging tasks behind.
 //
 // The author of a primitive runs small programs through Explore, which tries every order of their steps and every cancellation.
-// docs/scheduler.md and docs/primitive.md show both.
+// The tutorials docs/scheduler.md and docs/primitive.md show both uses.
 package suspendtest
 
 import (
@@ -38,27 +40,28 @@ import (
 	"github.com/braidgo/braid/suspend"
 )
 
-// Open starts a scheduler for one subtest. close is called when every task has ended or is about to, and returns when all have. Go may be
-// called at any time, even after close. A scheduler that is driven by the caller of some Run is opened with Drive.
+// Open starts a scheduler for one subtest. The kit calls close when every task has ended or is about to end; close must return
+// when all tasks have ended. The kit may call Go at any time, even after close. If the scheduler runs on the caller of its Run
+// method, Open can use Drive.
 type Open func(t testing.TB) (s suspend.Spawner, close func())
 
-// OpenExecutor starts an Executor for one subtest. close returns when every callback that was accepted has run.
+// OpenExecutor starts an Executor for one subtest. close must return when every accepted callback has run.
 type OpenExecutor func(t testing.TB) (x suspend.Executor, close func())
 
-// An Option says that a scheduler promises more than it has to, and checks the promise.
+// An Option declares that a scheduler makes an optional promise. The kit then checks this promise.
 type Option func(*options)
 
 type options struct {
 	fifo, noAllocs bool
 	panics         func(t testing.TB, onPanic func(value any, stack []byte)) (suspend.Spawner, func())
 	deadline       time.Duration
-	late           bool // a check made no progress
+	late           bool // an earlier check made no progress
 	store          storeOps
-	blind          func(look string) bool // see report
+	blind          func(look string) bool // disables assertions, see report
 }
 
-// patience is how long a check may make no progress. After the first such check the limit is a tenth, so that go test does not time out
-// even if many checks hang.
+// patience returns how long a check may make no progress. After the first check without progress, the limit is a tenth, so that
+// go test does not time out even if many checks hang.
 func (o options) patience() time.Duration {
 	if o.late {
 		return o.deadline / 10
@@ -66,14 +69,14 @@ func (o options) patience() time.Duration {
 	return o.deadline
 }
 
-// FIFO says that the first runnable task runs first.
+// FIFO declares that tasks run in the order in which they become runnable.
 func FIFO() Option { return func(o *options) { o.fifo = true } }
 
-// NoAllocs says that suspending and resuming a task allocates nothing in steady state.
+// NoAllocs declares that suspending and resuming a task does not allocate in steady state.
 func NoAllocs() Option { return func(o *options) { o.noAllocs = true } }
 
-// Panics says that a task may panic without the process ending: open is like Open, with a function for the
-// scheduler to call in the task, or after it, with the value and the stack.
+// Panics declares that a panic in a task does not end the process. open is like Open, but receives a function onPanic. After a
+// panic, the scheduler must call onPanic with the value and the stack, in the task or after its end.
 func Panics(open func(t testing.TB, onPanic func(value any, stack []byte)) (s suspend.Spawner, close func())) Option {
 	return func(o *options) { o.panics = open }
 }
@@ -113,8 +116,8 @@ func gather(opts []Option) options {
 	return o
 }
 
-// Drive calls run, the Run method of a scheduler that is driven by its caller, on a goroutine, with a main that waits for close. close
-// returns when run has returned.
+// Drive calls run, the Run method of a scheduler that runs on its caller, on a new goroutine, with a main function that waits
+// for close. close returns when run has returned.
 func Drive(run func(ctx context.Context, main func(ctx context.Context) error) error) (close func()) {
 	started, ended := make(chan suspend.Resumer[struct{}], 1), make(chan struct{})
 	go func() {

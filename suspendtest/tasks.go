@@ -110,8 +110,8 @@ func noAllocs(e *env) {
 	}
 }
 
-// allocs returns how often f allocates: the least of several means, since other goroutines allocate, too. testing.AllocsPerRun stops them,
-// but panics in a parallel test.
+// allocs returns the number of allocations in a call of f. allocs takes the least of several means, because other goroutines
+// allocate, too. testing.AllocsPerRun would stop these goroutines, but panics in a parallel test.
 func allocs(f func()) uint64 {
 	const calls = 10
 	var least uint64 = math.MaxUint64
@@ -231,7 +231,7 @@ func permit(e *env) {
 	}
 }
 
-// pingPong parks and unparks directly, as fast as two sides can, so that Unparks come at every point of Park.
+// pingPong calls Park and Unpark directly, as fast as two tasks can, so that Unparks arrive at every point of Park.
 func pingPong(e *env) {
 	const rounds = 3000
 	var turn atomic.Int64
@@ -264,7 +264,7 @@ func pingPong(e *env) {
 	for _, ended := range ended {
 		recv(e, ended, "an Unpark was lost: the task stays parked")
 	}
-	// One side is outside the scheduler now, so that an Unpark can come in the midst of Park.
+	// Now a goroutine outside the scheduler calls Unpark, so that an Unpark can arrive in the middle of Park.
 	var far atomic.Int64
 	self := make(chan suspend.Task, 1)
 	var acks atomic.Int64

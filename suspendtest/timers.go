@@ -8,7 +8,7 @@ import (
 	"github.com/braidgo/braid/suspend"
 )
 
-// The timers, the clock and the source of random numbers of a scheduler.
+// timerChecks test a scheduler's timers, clock and source of random numbers.
 var timerChecks = []check{
 	{"Timers/calls-once-and-not-early",
 		"AfterFunc: f is called once, and not before d has passed by the scheduler's clock.", nil, timersCall},
@@ -24,7 +24,7 @@ var timerChecks = []check{
 		"Uint64: the numbers differ, and tasks may draw while others do.", nil, randDiffers},
 }
 
-// timers returns the timers of the scheduler, which a check sets in a task, and its clock.
+// timers returns the scheduler's timers and clock. A check must set timers in a task.
 func (e *env) timers() (t suspend.Timers, now func() time.Time, ok bool) {
 	t, ok = suspend.As[suspend.Timers](e.spawner)
 	now = time.Now
@@ -65,8 +65,8 @@ func timersCall(e *env) {
 	}
 }
 
-// later waits for a timer that is set now. An earlier timer that calls wrongly has usually done so by then. A call that is due may still
-// come later, since a timer may be late.
+// later sets a timer and waits for its call. By then, an earlier timer that calls wrongly has usually made its call. A correct
+// call may still come later, because timers may be late.
 func (e *env) later(t suspend.Timers) {
 	called := make(chan struct{})
 	e.do("AfterFunc did not return", func() { t.AfterFunc(2*aWhile, sync.OnceFunc(func() { close(called) })) })
@@ -143,8 +143,8 @@ func timersStop(e *env) {
 	})
 }
 
-// timersUnderLocks runs a callback that waits for a lock, like a callback that resumes waiters of a queue, while tasks use timers under the
-// lock. On a scheduler of one thread the callback waits for its turn.
+// timersUnderLocks runs callbacks that wait for a lock while tasks use timers under the same lock. A callback that resumes the
+// waiters of a queue does this, too. On a single-threaded scheduler, the callbacks wait for their turn.
 func timersUnderLocks(e *env) {
 	t, _, ok := e.timers()
 	if !ok {
@@ -159,7 +159,7 @@ func timersUnderLocks(e *env) {
 			mu.Lock()
 			stop := t.AfterFunc(0, func() { mu.Lock(); called.Add(1); mu.Unlock() })
 			t.AfterFunc(0, func() { mu.Lock(); called.Add(1); mu.Unlock() })
-			time.Sleep(50 * time.Microsecond) // so that a callback on another thread waits for the lock by now
+			time.Sleep(50 * time.Microsecond) // gives a callback on another thread time to wait for the lock
 			if stop() {
 				called.Add(1)
 			}

@@ -7,11 +7,11 @@ import (
 	"github.com/braidgo/braid/suspend"
 )
 
-// yieldGivesWay starts tasks, one after the other, and counts how often the caller has to call Yield until each has run. With a Yield that
-// gives way, once or twice is enough. Otherwise the caller yields thousands of times, until the runtime preempts it.
+// yieldGivesWay starts tasks one after another and counts the calls of Yield until each task has run. If Yield gives way, one
+// or two calls are enough. Otherwise the caller yields thousands of times, until the runtime preempts the caller.
 //
-// A processor that has nothing to do would run the task, so other goroutines keep all others busy. A task may be given to another thread,
-// which then waits for a processor. So it is enough if a quarter of the tasks run soon.
+// An idle processor would run the task, so other goroutines keep all other processors busy. A task may be given to another
+// thread, which then waits for a processor. Therefore the check passes if a quarter of the tasks run soon.
 func yieldGivesWay(e *env) {
 	if !hasYield(e) {
 		return

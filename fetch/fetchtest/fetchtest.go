@@ -1,5 +1,5 @@
-// Package fetchtest is for tests of code that fetches: a source in memory that notes what it is asked and can be held up, and an
-// assertion about the number of rounds.
+// Package fetchtest helps to test code that uses package fetch. The package has a source in memory that records its batches and
+// can delay its answers, and an assertion about the number of rounds.
 package fetchtest
 
 import (
@@ -11,7 +11,7 @@ import (
 	"github.com/braidgo/braid/fetch"
 )
 
-// A Source is a fetch.Source in memory.
+// A Source is a fetch.Source that answers from memory.
 type Source[K comparable, V any] struct {
 	*fetch.Source[K, V]
 	answer func(k K) (V, error)
@@ -19,21 +19,22 @@ type Source[K comparable, V any] struct {
 	mu        sync.Mutex
 	batches   [][]K
 	cancelled int
-	gate      chan struct{} // batches wait until it is closed; none waits if it is nil
+	gate      chan struct{} // batches wait until gate is closed, unless gate is nil
 }
 
-// New makes a source that answers each key with what answer returns. An error of fetch.ErrNotFound leaves the key out.
+// New makes a source that answers each key with what answer returns. If answer returns fetch.ErrNotFound, the source has no
+// value for the key.
 func New[K comparable, V any](name string, answer func(k K) (V, error), o ...fetch.SourceOptions) *Source[K, V] {
 	s := &Source[K, V]{answer: answer}
 	s.Source = fetch.New(name, s.load, o...)
 	return s
 }
 
-// Instead returns an Override, for fetch.Options.Use, by which s replaces a source of the program.
+// Instead returns an Override, for fetch.Options.Use, that replaces a source of the program with s.
 func (s *Source[K, V]) Instead(of *fetch.Source[K, V]) fetch.Override { return of.Replace(s.load) }
 
-// InsteadOfEffect returns an Override by which s replaces an Effect of the program: its batches are noted, and nothing
-// is written.
+// InsteadOfEffect returns an Override that replaces an Effect of the program with s. The batches are recorded, and nothing is
+// written.
 func (s *Source[K, V]) InsteadOfEffect(of *fetch.Effect[K, V]) fetch.Override {
 	return of.Replace(s.load)
 }
@@ -63,7 +64,7 @@ func (s *Source[K, V]) load(ctx context.Context, b *fetch.Batch[K, V]) error {
 	return nil
 }
 
-// Batches returns the keys of each batch so far, in the order of their being sent.
+// Batches returns the keys of each batch so far, in the order in which they were sent.
 func (s *Source[K, V]) Batches() [][]K {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -77,7 +78,7 @@ func (s *Source[K, V]) Cancelled() int {
 	return s.cancelled
 }
 
-// Hold keeps batches that are sent from now on from being answered, until release is called.
+// Hold delays the answers to all batches that are sent from now on, until release is called.
 func (s *Source[K, V]) Hold() (release func()) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -93,7 +94,8 @@ func (s *Source[K, V]) Hold() (release func()) {
 	})
 }
 
-// AssertRounds fails the test if the session has had another number of rounds. If it is traced, the message has the picture.
+// AssertRounds fails the test unless the session has had exactly want rounds. The failure message includes the session's trace,
+// if there is one.
 func AssertRounds(t testing.TB, s *fetch.Session, want int) {
 	t.Helper()
 	stats := s.Stats()

@@ -1,11 +1,11 @@
-// Package atomic has the types of sync/atomic for a primitive that suspendtest.Explore is to check access by access. In a build without the
-// tag explore they are the types of sync/atomic, and cost nothing. With the tag they announce each access to the checker, see
-// suspendtest.Accesses. Production code imports this package in place of sync/atomic.
+// Package atomic replaces sync/atomic in a primitive that suspendtest.Explore checks access by access. In a build without the
+// tag explore, its types are the types of sync/atomic and add no cost. With the tag, the types report each access to Explore,
+// see suspendtest.Accesses. The production code of the primitive imports this package in place of sync/atomic.
 package atomic
 
 import "github.com/braidgo/braid/internal/atomicx"
 
-// The types of sync/atomic that a checker follows.
+// These types replace the types of sync/atomic that have the same names.
 type (
 	Bool           = atomicx.Bool
 	Int32          = atomicx.Int32
@@ -15,5 +15,5 @@ type (
 	Pointer[T any] = atomicx.Pointer[T]
 )
 
-// Mutex is sync.Mutex, for a few instructions, which must not suspend.
+// Mutex replaces sync.Mutex for short critical sections. A task must not suspend while it holds a Mutex.
 type Mutex = atomicx.Mutex

@@ -1,5 +1,5 @@
-// Package linear checks whether the results of overlapping operations are possible in some sequential order: whether the operations are
-// linearizable. It uses porcupine, on which only users of this package depend.
+// Package linear checks whether concurrent operations are linearizable, that is, whether their results are possible in a
+// sequential order. Package linear uses the checker porcupine, which is linked only into programs that import this package.
 package linear
 
 import (
@@ -15,33 +15,34 @@ import (
 	"github.com/anishathalye/porcupine"
 )
 
-// A Model describes an object as used by one task: its first state, of type S, and its steps. Step says what the operation in does to the
-// state s, and whether out is a result that it may have then. States are compared by ==.
+// A Model describes the sequential behaviour of an object by its first state, of type S, and its steps. Step applies an
+// operation with input in to the state s. Step returns the new state and reports whether out is a possible result of the
+// operation. States are compared with ==.
 //
-// Lost returns the state after the operation in, whose result is unknown. A model of a service over a network needs Lost: an operation that
-// fails, or whose task ends before it returns, may then have had its effect, may have it later, or never. Without Lost such an operation is
-// left out.
+// Lost returns the state after an operation with input in and an unknown result. A model of a service on a network needs Lost,
+// because an operation that fails, or whose task ends before the operation returns, may already have had its effect, may have
+// it later, or may never have it. If Lost is nil, such operations are ignored.
 type Model[S comparable, In, Out any] struct {
 	First S
 	Step  func(s S, in In, out Out) (after S, possible bool)
 	Lost  func(s S, in In) (after S)
 
-	passed sync.Map // histories of runs of an exploration
+	passed sync.Map // histories that have passed Check in an exploration
 }
 
-// unknown is the result of an operation that is lost.
+// unknown is the result of a lost operation.
 type unknown struct{}
 
-// A History has the operations on one object. Its methods may be called by any tasks at the same time.
+// A History records the operations on one object. Concurrent tasks may call Do.
 type History[S comparable, In, Out any] struct {
 	model *Model[S, In, Out]
-	world World // there is none outside an exploration
+	world World // a History outside an exploration has no World
 	clock atomic.Int64
 	mu    sync.Mutex
 	ops   []porcupine.Operation
 }
 
-// A World is a run of suspendtest.Explore.
+// A World is a run of suspendtest.Explore, that is, a *suspendtest.World.
 type World interface {
 	Called()
 	Returned()
@@ -49,18 +50,20 @@ type World interface {
 	Check(f func() error)
 }
 
-// New returns an empty History, which the caller checks at the end.
+// New returns an empty History. The caller must call Check at the end.
 func (m *Model[S, In, Out]) New() *History[S, In, Out] { return &History[S, In, Out]{model: m} }
 
-// In returns a History of one run, which is checked at the end of the run. The trace of the run has the results.
+// In returns an empty History for one run. The History is checked at the end of the run, and the results are logged in the
+// run's trace.
 func (m *Model[S, In, Out]) In(w World) *History[S, In, Out] {
 	h := &History[S, In, Out]{model: m, world: w}
 	w.Check(h.Check)
 	return h
 }
 
-// Do calls f, which performs the operation in of a client, and returns its results. After an error, the operation is one for Lost of the
-// model. Without Lost the operation is left out: it must have had no effect then. Operations of one client must not overlap.
+// Do calls f, which performs an operation with input in for a client, and returns the results of f. If f returns an error, the
+// operation is lost, see Model. If the model has no Lost function, the operation is ignored, so it must have had no effect.
+// Operations of one client must not overlap.
 func (h *History[S, In, Out]) Do(client int, in In, f func() (Out, error)) (Out, error) {
 	if h.world != nil {
 		h.world.Called()
@@ -90,8 +93,9 @@ func (h *History[S, In, Out]) add(o porcupine.Operation) {
 	h.mu.Unlock()
 }
 
-// Check returns an error if there is no order of the operations in which each result is possible, and an operation that ended before another
-// began comes before it. After twenty seconds it gives up, and returns another error. All calls of Do must have returned.
+// Check returns an error if the operations are not linearizable. Operations are linearizable if there is an order in which each
+// result is possible, and in which every operation precedes all operations that began after its end. After twenty seconds,
+// Check gives up and returns a different error. Check must not be called before all calls of Do have returned.
 func (h *History[S, In, Out]) Check() error {
 	slices.SortFunc(h.ops, func(a, b porcupine.Operation) int { return int(a.Call - b.Call) })
 	var s strings.Builder
