@@ -1,8 +1,8 @@
 // Package broadcast passes every published value to all subscribers.
 //
-// A channel passes each value to one receiver. A publisher with one channel for each subscriber blocks on the slowest subscriber, and
-// forever on a subscriber that no longer receives, or drops values. In this package each subscription has a buffer, and a policy for a full
-// buffer:
+// A channel passes each value to one receiver. A publisher with one channel for each subscriber must either wait for the slowest subscriber
+// or drop values, and waits forever for a subscriber that no longer receives. In this package each subscription has a buffer, and a policy
+// for a full buffer:
 //
 //	news := broadcast.New[string]()
 //	...
@@ -87,8 +87,8 @@ func (t *Topic[T]) Close() error {
 	return nil
 }
 
-// passLocked publishes the values of waiting publishers until a buffer is full. It is called after every change that frees room in a
-// buffer. The caller must hold t.guard.
+// passLocked publishes the values of waiting publishers until full is above 0. It is called after every change that frees room in a buffer.
+// The caller must hold t.guard.
 func (t *Topic[T]) passLocked() {
 	for t.full == 0 {
 		v, ok := t.publishers.Resume(struct{}{}, nil)

@@ -64,8 +64,8 @@ func (s *Subscription[T]) Recv(ctx context.Context) (T, error) {
 // RecvOp returns an Op that performs Recv.
 func (s *Subscription[T]) RecvOp() suspend.Op[T] { return suspend.OpOf[T]((*recv[T])(s)) }
 
-// All returns an iterator over received values. Each step performs one Recv, and the loop ends when Recv fails. After the loop, Recv
-// returns the error.
+// All returns an iterator over received values. Each step performs one Recv, and the loop ends when Recv fails. After the loop, call Recv
+// to get the error.
 func (s *Subscription[T]) All(ctx context.Context) iter.Seq[T] {
 	return func(yield func(T) bool) {
 		for {
@@ -109,7 +109,7 @@ func (s *Subscription[T]) endLocked(err error) {
 	}
 }
 
-// fullLocked reports whether publishers wait for s.
+// fullLocked reports whether publishers must wait for s.
 func (s *Subscription[T]) fullLocked() bool { return s.policy == Wait && s.stored == len(s.ring) }
 
 func (s *Subscription[T]) giveLocked(v T) {

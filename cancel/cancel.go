@@ -37,7 +37,8 @@ func New(parent context.Context) (ctx context.Context, cancel func(cause error))
 	return c, (*canceller)(c).cancel
 }
 
-// A canceller is a Context whose method value is New's second result, so that the compiler inlines New and need not allocate the function.
+// A canceller is a Context whose method cancel is the function that New returns. The method value lets the compiler inline New and avoid an
+// allocation.
 type canceller cancelctx.Context
 
 func (c *canceller) cancel(cause error) {

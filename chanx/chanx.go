@@ -5,8 +5,8 @@
 //		return err // ctx is done, or jobs is closed, and no receiver gets job
 //	}
 //
-// replaces a select statement with a send and ctx.Done. It suspends only the calling task. Send returns nil if and only if a receiver has
-// the value or the buffer stores it.
+// This call replaces a select statement with a send and ctx.Done, and suspends only the calling task. Send returns nil if and only if a
+// receiver has the value or the buffer stores it.
 //
 // Use a Go channel between goroutines where you need range, a select statement or time.After. Use a promise for a single value, and an
 // mvar.MVar for a value that tasks take and put back.
@@ -37,9 +37,10 @@ type Chan[T any] struct {
 	//	       c is closed: return end
 	//	       else wait
 	//
-	// Invariant: senders has waiters that can be resumed only while the buffer is full, receivers only while it is empty. A closed channel
-	// has no waiters. With a capacity of 0 the buffer is both full and empty, so one Select may wait in both queues of a channel. It cannot
-	// send to itself, because it tries all cases before it queues. A new send or receive queues only if no waiter can take part in it.
+	// Invariant: if a waiter in senders can be resumed, the buffer is full. If a waiter in receivers can be resumed, the buffer is empty. A
+	// closed channel has no waiters. With a capacity of 0 the buffer is both full and empty, so one Select may wait in both queues of a
+	// channel. It cannot send to itself, because it tries all cases before it queues. A send or receive queues only if no waiter can
+	// complete it.
 
 	guard     suspend.Guard
 	end       error // the error of sends and receives; nil while c is open
@@ -65,7 +66,7 @@ func New[T any](capacity int) *Chan[T] {
 // win.
 //
 // A Send synchronizes before the return of the Recv that gets its value. A Recv synchronizes before the return of the Send whose value it
-// takes, or whose value fills the place that it has freed in the buffer.
+// takes, and of the Send whose value then fills the free place in the buffer.
 func (c *Chan[T]) Send(ctx context.Context, v T) error {
 	_, err := suspend.Wait[struct{}](ctx, send[T]{c, v}, !c.buffered)
 	return err

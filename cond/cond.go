@@ -9,8 +9,8 @@
 //		}
 //	}
 //
-// Signal wakes the first waiter that is not cancelled. A Cond does not remember a Signal without a waiter, so a task must check its
-// condition before it waits. Call Wait in a loop, because the condition may be false again when Wait returns.
+// Signal wakes the first waiter that is not cancelled. A Signal has no effect if no task waits, so a task must check its condition before
+// it waits. Call Wait in a loop, because the condition may be false again when Wait returns.
 //
 // Use sync.Cond for goroutines that are never cancelled. Use a promise or a latch for an event that happens once, and package chanx for a
 // stream of values.
@@ -26,7 +26,7 @@ import (
 )
 
 // A Cond lets tasks wait until the state that L protects has changed. The task that changes the state calls Signal or Broadcast. A waiter
-// must check the state in a loop, because another task may have locked L before Wait has locked L again.
+// must check the state in a loop, because another task may lock L and change the state before Wait locks L again.
 //
 // L can be any lock. The Locker of a mutex.Mutex suspends only the calling task, but a contended sync.Mutex blocks all tasks of the thread.
 // L must be set before the first Wait; New sets it. A Cond must not be copied.
@@ -34,10 +34,10 @@ type Cond struct {
 	// The caller of Wait must hold L. The caller of Signal or Broadcast may hold L. Do not set L while a task waits.
 	L sync.Locker
 
-	// A waiter joins the list listed before it unlocks L, so that a Signal after the Unlock finds the waiter. Waiters are served in the
-	// order of the list. L.Unlock is foreign code, which may suspend, signal or panic. It must run neither under the guard nor in Suspend's
-	// block, where waiters join a suspend.Queue. Therefore a Cond has a separate list, whose waiters get their Resumers later. -W> is the
-	// waiting task, -S> a Signal or Broadcast.
+	// A waiter joins c.listed before it unlocks L, so that a Signal after the Unlock finds the waiter. Waiters are served in the order of
+	// the list. L.Unlock is foreign code, which may suspend, signal or panic. It must run neither under the guard nor in the function
+	// passed to Suspend, where waiters usually join a suspend.Queue. Therefore a Cond has a separate list, whose waiters get their Resumers
+	// later. -W> is the waiting task, -S> a Signal or Broadcast.
 	//
 	//	         -W> listed              while it holds L, which it then unlocks
 	//	listed   -W> listed with r       the waiter is not signalled, and suspends
@@ -54,7 +54,7 @@ type Cond struct {
 	guard  suspend.Guard
 	waited atomicx.Bool // listed is not empty; written under the guard
 	listed dlist.List[waiter]
-	free   []*node // grows to the largest number of waiters
+	free   []*node // grows to the largest number of simultaneous waiters
 }
 
 // A waiter belongs to at most one Wait. The guard protects all of its fields.
@@ -76,15 +76,15 @@ func New(l sync.Locker) *Cond {
 
 // Wait unlocks c.L, suspends the caller until a Signal or Broadcast wakes it, and locks c.L again.
 //
-// If ctx is done before a signal, Wait returns the cancellation error and has consumed no signal. If ctx is done before the call, Wait does
-// not unlock L. If a Signal races with the cancellation, either may win. If a Broadcast races with the cancellation, the Broadcast wins. A
-// Wait that was signalled returns nil.
+// If ctx is done before a signal, Wait returns the cancellation error and consumes no signal. If ctx is done before the call, Wait does not
+// unlock L. If a Signal races with the cancellation, either may win. If a Broadcast races with the cancellation, the Broadcast wins. A Wait
+// that was signalled returns nil.
 //
 // The caller holds L after every return, even if a Kill ends Wait. The final L.Lock cannot be cancelled. There is no WaitOp, because a case
 // of a Select would have to unlock L while it waits.
 //
-// Wait panics if L is nil. If L is not held, Wait panics if L.Unlock does, and leaves no waiter behind. (The Unlock of a sync.Mutex ends
-// the process.) A Signal or Broadcast synchronizes before the return of the Wait that it wakes.
+// Wait panics if L is nil. If L is not held and L.Unlock panics, so does Wait, but it leaves no waiter behind. (The Unlock of a sync.Mutex
+// ends the process.) A Signal or Broadcast synchronizes before the return of the Wait that it wakes.
 func (c *Cond) Wait(ctx context.Context) (err error) {
 	l := c.L
 	if l == nil {
@@ -132,8 +132,8 @@ func (c *Cond) Wait(ctx context.Context) (err error) {
 // Signal wakes the task that has waited longest, if any task waits. It skips waiters that are cancelled already. Signal never suspends.
 // Without a waiter, it has no effect.
 //
-// Signal takes no lock if no task waits. It cannot miss a task that has seen the old state: this task has joined the list before it
-// unlocked L, and so before another task could change the state under L and call Signal.
+// Signal takes no lock if no task waits. It cannot miss a task that has seen the old state. Such a task joins the list before it unlocks L,
+// and so before another task can change the state.
 func (c *Cond) Signal() {
 	suspend.Point()
 	if !c.waited.Load() {
@@ -179,7 +179,7 @@ func (c *Cond) wakeLocked(w *node) bool {
 	return resumed
 }
 
-// join adds a waiter for the caller to the list. It returns the waiter, and the number of the wait for leave.
+// join adds a waiter for the caller to the list. It returns the waiter and the number of the wait, which leave takes.
 func (c *Cond) join() (w *node, wait uint) {
 	c.guard.Lock()
 	defer c.guard.Unlock()

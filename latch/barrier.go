@@ -15,12 +15,12 @@ var ErrBroken = errors.New("latch: barrier broken")
 // a Barrier, which must not be copied. Any task may be a party, because a Barrier only counts calls.
 //
 // A round is complete when n parties wait, and then succeeds for every party. A party that is cancelled before the round is complete breaks
-// the round, and all its waiting parties fail. The next round begins when a round breaks, so a Barrier needs no reset. A party whose Wait
-// failed no longer counts, and may call Wait again.
+// the round, so that its other waiting parties fail with ErrBroken. The next round begins when a round breaks, so a Barrier needs no reset.
+// A party whose Wait failed no longer counts, and may call Wait again.
 //
 // In Java, a broken barrier stays broken until one party resets it, and the parties must agree on that party. The drawback of this design
-// is that a party does not see a round that broke before its call. The party waits until all other parties call Wait again. If they might
-// not, give all parties contexts that end together.
+// is that a party does not see a round that broke before its call. The party waits until all other parties call Wait again. If that may
+// never happen, give all parties contexts that end together.
 type Barrier struct {
 	// -W> is a Wait, -C> a cancelled Wait.
 	//
@@ -34,7 +34,8 @@ type Barrier struct {
 	guard   suspend.Guard
 	parties suspend.Queue[struct{}, suspend.Resumer[struct{}]] // the payload is the party's own Resumer
 
-	// late has the parties that were cancelled but still queued when their round was completed. A party leaves late when its Wait returns.
+	// The map late has the parties that were cancelled but still queued when their round was completed. A party is removed before its Wait
+	// returns.
 	late map[suspend.Resumer[struct{}]]struct{}
 }
 

@@ -1,8 +1,8 @@
 // Package latch provides two ways for tasks to wait for a number of events. A Latch opens once. A Barrier lets a fixed number of tasks wait
 // for each other, in any number of rounds. Both have a Wait that takes a context and works on any scheduler.
 //
-// The Wait of a sync.WaitGroup takes no context, and a select needs a goroutine to wait for the group. The Wait of a Latch takes a context,
-// and WaitOp makes it a case of a Select:
+// The Wait of a sync.WaitGroup takes no context, and cannot be a case of a select without an extra goroutine. The Wait of a Latch takes a
+// context, and WaitOp makes it a case of a Select:
 //
 //	ready := latch.New(3) // three servers
 //	...

@@ -23,10 +23,10 @@ type forcing struct {
 	context.Context
 	of      *core
 	gid     int64       // the calling goroutine
-	in      [2]*forcing // the forcings of which it is a part, by context and by goroutine; nil means none
-	at      node        // its node in of.waiting, used if it waits as a part
-	blocked int         // the number of its parts that wait or are blocked; protected by waits
-	seen    uint64      // the number of the last search that visited it; protected by waits
+	in      [2]*forcing // the forcings of which this forcing is a part, by context and by goroutine; nil means none
+	at      node        // the node in of.waiting, used if this forcing waits as a part
+	blocked int         // the number of parts that wait or are blocked; protected by waits
+	seen    uint64      // the number of the last search that visited this forcing; protected by waits
 }
 
 const (
@@ -42,7 +42,7 @@ type core struct {
 	waiting dlist.List[*forcing]     // the parts that have begun to wait and have not returned; protected by waits
 }
 
-// waits protects the links between forcings. Only a part that must wait locks it. The field looks is the number of searches so far.
+// waits protects the links between forcings. Only a part that must wait locks it. The field looks counts the searches.
 var waits struct {
 	atomicx.Mutex
 	looks uint64
@@ -60,9 +60,9 @@ func newForcing(ctx context.Context, of *core) *forcing {
 	return f
 }
 
-// closesCircle reports whether f would block the runner for which f is about to wait. The caller must hold the Lazy's guard. A runner
-// without blocked parts closes no circle, so that a chain that grows at its end costs one step for each link. Otherwise closesCircle visits
-// all forcings that f would block.
+// closesCircle reports whether f would block the runner for which f is about to wait. The caller must hold the Lazy's guard. If the runner
+// has no blocked parts, there is no circle. This check makes a chain that grows at its end cost only one step for each link. Otherwise
+// closesCircle visits all forcings that f would block.
 func (f *forcing) closesCircle() bool {
 	if f.in == [2]*forcing{} {
 		return false

@@ -23,20 +23,20 @@ import (
 	"github.com/braidgo/braid/suspend"
 )
 
-// ErrRecursive is the error of a Force that would wait for itself. The values of the program depend on each other in a circle, which must
-// be broken.
+// ErrRecursive is the error of a Force that would wait for itself. The functions of some Lazy values need each other's results. Break this
+// circle.
 var ErrRecursive = errors.New("lazy: recursive")
 
 // ErrAbandoned is the error of a lazy value whose function ended its task with runtime.Goexit. The Lazy keeps this error. To try again,
 // make a new Lazy.
 var ErrAbandoned = outcome.Named("lazy: the function did not return", suspend.ErrAbandoned)
 
-// A Mode decides how a Lazy treats a function that fails after the context of its Force is done.
+// A Mode decides what happens if the context of the Force that runs the function is cancelled.
 type Mode uint8
 
 const (
-	Restart Mode = iota // the error is not kept: the Force that has waited longest, or else the next Force, runs the function again
-	Record              // the error is kept, like any other error
+	Restart Mode = iota // an error is then not kept, and the next Force runs the function again, waiting calls of Force first
+	Record              // an error is kept, as without a cancellation
 	Protect             // the function's context is never cancelled, because it comes from context.WithoutCancel
 )
 
@@ -90,13 +90,13 @@ func New[T any](f func(ctx context.Context) (T, error), mode Mode) *Lazy[T] {
 }
 
 // Force returns the results of the function. The first Force runs the function in its own task, with a context derived from ctx. All other
-// calls suspend until the function has run. The Lazy keeps the results, including an error. In the mode Restart there is one exception: if
-// the function fails and ctx is done, only this Force returns the error, and the Force that has waited longest runs the function again.
+// calls suspend until the function has run. The Lazy keeps the results, including an error. The mode Restart makes one exception. If the
+// function fails and ctx is done, only this Force returns the error, and the Force that has waited longest runs the function again.
 //
 // If ctx is done before the call or during the wait, a Force that does not run the function returns the cancellation error. If it was about
 // to run the function, the next waiter runs the function instead. A Force that runs the function does not return before the function. If
-// the function panics, every Force panics with the same value. If the function calls runtime.Goexit, every other Force returns
-// ErrAbandoned, now and later.
+// the function panics, every Force panics with the same value. If the function calls runtime.Goexit, every other and every later Force
+// returns ErrAbandoned.
 //
 // Force returns ErrRecursive, and changes nothing, if it would wait for itself. It finds three kinds of circles:
 //   - the goroutine or task that calls Force runs the function, directly or through other functions that wait for each other;

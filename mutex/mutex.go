@@ -40,12 +40,12 @@ import (
 // the Mutex before that waiter runs. A hand-over would leave the lock idle until the waiter runs. After a few unsuccessful nudges, the next
 // Unlock hands the lock over to the waiter, so that no waiter starves.
 //
-// At most one waiter is nudged. If the scheduler of that waiter is busy for long, the waiters behind it keep waiting although the Mutex is
-// unlocked, while new callers of Lock acquire it. Only a timer for each Unlock could prevent this. Where it matters, use an RWMutex or a
-// semaphore with one permit, because both hand over in strict order.
+// At any time, at most one waiter is nudged and has not yet competed. If the scheduler of that waiter is busy for long, the waiters behind
+// it keep waiting although the Mutex is unlocked, while new callers of Lock acquire it. Only a timer for each Unlock could prevent this.
+// Where it matters, use an RWMutex or a semaphore with one permit, because both hand over in strict order.
 type Mutex struct {
-	// The word has the state of the Mutex, and the guard protects the queue. -L> is a Lock, -U> an Unlock, -N> the nudged waiter. Without
-	// the guard, only held changes, together with waited where owned returns both.
+	// The field word holds the state of the Mutex, and the guard protects the queue. -L> is a Lock, -U> an Unlock, -N> the nudged waiter.
+	// Without the guard, only the flag held changes. Where owned returns held and waited, waited changes with it.
 	//
 	//	free           -L> held
 	//	held           -L> held+waited        the waiter queues, unless it finds the lock free by then
@@ -74,8 +74,8 @@ const (
 )
 
 // owned returns the word of a Mutex that has just been locked. The word includes waited while a test scheduler controls the order of
-// operations, or the ledger records holders. Unlock then calls unlockSlow, which reports the release. A check in Unlock itself would slow
-// down every Unlock.
+// operations, or the ledger records holders. Unlock then calls unlockSlow, which reports the release to them. A check in Unlock itself
+// would slow down every Unlock.
 func owned() uint32 {
 	if preempt.Watched() || ledger.On() {
 		return held | waited
@@ -110,7 +110,7 @@ func (m *Mutex) Lock(ctx context.Context) error {
 		}
 		return context.Canceled // ctx breaks its contract, and the lock is not held
 	}
-	if m.word.CompareAndSwap(0, locked) || m.take() { // take may barge
+	if m.word.CompareAndSwap(0, locked) || m.take() { // take may overtake waiters
 		if locked != held {
 			m.took(0)
 		}
@@ -209,7 +209,7 @@ func (m *Mutex) lockSlow(ctx context.Context) error {
 	}
 }
 
-// leave removes the caller from the queue after a failed Lock. The parameter me is zero if the caller has not queued since its last nudge.
+// leave removes the caller from the queue after a failed Lock. The Resumer me is zero if the caller has not queued since its last nudge.
 func (m *Mutex) leave(me suspend.Resumer[grant], nudges int) {
 	m.guard.Lock()
 	m.waiters.Remove(me)
@@ -302,7 +302,7 @@ func (m *Mutex) passOnLocked() {
 			continue
 		}
 		switch {
-		case g == compete: // the waiter competes after the guard is unlocked
+		case g == compete: // the waiter cannot compete before the guard is unlocked
 			m.word.Store(waited | nudged)
 		case m.waiters.Len() == 0:
 			m.word.Store(owned())

@@ -9,8 +9,8 @@ import (
 )
 
 // An RWMutex is a lock that either one writer or any number of readers hold. The zero RWMutex is unlocked. An RWMutex must not be copied.
-// One task may lock an RWMutex, and another task may unlock it. A task that holds an RWMutex must not lock it again, not even for reading,
-// because it would deadlock with a writer that has called Lock in between.
+// One task may lock an RWMutex, and another task may unlock it. A task that holds an RWMutex must not lock it again, not even for reading.
+// It would deadlock with a writer that has called Lock in between.
 //
 // An RWMutex is handed over strictly in the order of the calls, so neither readers nor writers starve. A reader that calls RLock while a
 // writer waits queues behind the writer. An RWMutex that becomes free is handed to the first waiter. If that waiter is a reader, all
@@ -25,16 +25,16 @@ const (
 	writer = gate.Max
 )
 
-// Lock locks m for writing. It suspends the caller while another task holds m, or waits for m since an earlier call. If ctx is done before
+// Lock locks m for writing. It suspends the caller while another task holds m, or waits for m ahead of the caller. If ctx is done before
 // the call or during the wait, Lock returns the cancellation error, and the caller does not hold m. Readers that waited only for this
 // writer then get the lock immediately. If the hand-over races with the cancellation, either may win.
 //
 // The n'th Unlock, and all RUnlocks before the (n+1)'th successful Lock, synchronize before the return of that Lock.
 func (m *RWMutex) Lock(ctx context.Context) error { return m.gate.Acquire(ctx, writer, writer) }
 
-// RLock locks m for reading. It suspends the caller while a writer holds m, or another task waits for m since an earlier call. If ctx is
-// done before the call or during the wait, RLock returns the cancellation error, and the caller does not hold m. If the hand-over races
-// with the cancellation, either may win.
+// RLock locks m for reading. It suspends the caller while a writer holds m, or another task waits for m ahead of the caller. If ctx is done
+// before the call or during the wait, RLock returns the cancellation error, and the caller does not hold m. If the hand-over races with the
+// cancellation, either may win.
 //
 // An Unlock synchronizes before the return of every later successful RLock.
 func (m *RWMutex) RLock(ctx context.Context) error { return m.gate.Acquire(ctx, reader, writer) }

@@ -1,7 +1,7 @@
 // Package mvar provides a variable that is empty or holds one value. It is the MVar of Concurrent Haskell (Peyton Jones, Gordon and Finne,
 // 1996), but its operations take a context and are served in the order of the calls.
 //
-// An MVar replaces a mutex and the field that it protects, if the code that changes the field may suspend:
+// An MVar replaces a mutex and the field that the mutex protects, if the code that changes the field may suspend:
 //
 //	balance := mvar.NewFull(100)
 //	err := balance.Modify(ctx, func(n int) (int, error) {
@@ -35,7 +35,7 @@ import (
 // A Put synchronizes before the return of the operation that gets its value. A Take synchronizes before the return of the Put that stores
 // the next value.
 type MVar[T any] struct {
-	// -P> puts, -T> takes, -M> modifies:
+	// -P> is a Put, -T> a Take, -M> a Modify.
 	//
 	//	empty  -P> full     no taker waits
 	//	empty  -P> empty    the first taker that can be resumed gets the value
@@ -62,7 +62,7 @@ const (
 	out
 )
 
-// A taker has the state in which a waiter of takers leaves the MVar when it is served.
+// A taker has the state of the MVar after a waiter in takers has taken the value.
 type taker[T any] struct {
 	leaves state // is empty, full (with the value v), or out
 	v      T
@@ -158,8 +158,8 @@ func (m *MVar[T]) putLocked(v T) bool {
 	return true
 }
 
-// offerLocked passes v to the waiters of an MVar that has no value, and then the values of putters. It stops when no taker accepts the
-// value, when a Modify takes it, or when no putter is left. The caller must hold m.guard.
+// offerLocked passes v to the waiters of an MVar that has no value, and then the values of putters. It stops when a value is left for which
+// no taker waits, when a Modify takes the value, or when no putter is left. The caller must hold m.guard.
 func (m *MVar[T]) offerLocked(v T) {
 	for {
 		m.readers.ResumeAll(v, nil)

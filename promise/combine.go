@@ -9,11 +9,11 @@ import (
 	"github.com/braidgo/braid/suspend"
 )
 
-// ErrAbandoned is the error of a promise whose function has panicked or called runtime.Goexit, so that it has no value. Any and Race also
-// fail with ErrAbandoned if they are called without futures.
+// ErrAbandoned is the error of a promise whose function panicked or called runtime.Goexit. Any and Race also fail with ErrAbandoned if they
+// are called without futures.
 var ErrAbandoned = outcome.Named("promise: abandoned", suspend.ErrAbandoned)
 
-// Go starts f as a task on the Spawner on, and returns a promise of f's results. If on.Go returns an error, the promise fails with this
+// Go starts f as a task by calling on.Go, and returns a promise of f's results. If on.Go returns an error, the promise fails with this
 // error. If f panics or calls runtime.Goexit, the promise fails with ErrAbandoned, and the scheduler treats the panic or exit as in any
 // task. Go passes ctx to f, and f runs even if ctx is done. Go panics if on or f is nil.
 func Go[T any](ctx context.Context, on suspend.Spawner, f func(ctx context.Context) (T, error)) *Promise[T] {
@@ -43,9 +43,10 @@ func Go[T any](ctx context.Context, on suspend.Spawner, f func(ctx context.Conte
 //
 //	pages, err := suspend.Do(ctx, promise.All(first, second))
 //
-// As with every Op, the Op does nothing until it is performed, and keeps no entry in the futures afterwards. If several futures are filled
+// Like every Op, this Op does nothing until it is performed, and keeps no entry in the futures afterwards. If several futures are filled
 // when the Op is performed, the first in the order of the arguments counts as the first result. A task that was woken by one future may
-// fill another future before that, so the first result is not always the earliest. All, Any and Race panic if a Future is nil.
+// fill another future before the Op checks the futures, so the first result is not always the earliest. All, Any and Race panic if a Future
+// is nil.
 func All[T any](futures ...Future[T]) suspend.Op[[]T] {
 	return combine(futures, func(err error) bool { return err != nil }, func(fs []*Promise[T], last int) ([]T, error) {
 		if len(fs) > 0 && fs[last].err != nil {
@@ -162,7 +163,7 @@ func (c *combination[T]) Drop() {
 	c.ties = nil
 }
 
-// told counts the i'th future, which is filled, and decides the operation if no more futures are needed.
+// told counts the i'th future, which must be filled, and decides the operation if no other future is needed.
 func (c *combination[T]) told(i int) {
 	c.guard.Lock()
 	defer c.guard.Unlock()

@@ -24,13 +24,13 @@ type line struct {
 	of      pace
 }
 
-// A pace says when n tokens or ticks are due, and takes them.
+// A pace computes when n tokens or ticks are due, and takes them.
 type pace interface {
 	at(now time.Time, n int) time.Time
 	take(now time.Time, n int)
 }
 
-// A place is a waiter for n tokens or ticks, on a scheduler.
+// A place describes a waiter: the number of tokens for which it waits, and its scheduler.
 type place struct {
 	n  int
 	on suspend.Spawner

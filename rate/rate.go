@@ -6,7 +6,7 @@
 //		return err // no token is consumed
 //	}
 //
-// A Limiter follows golang.org/x/time/rate, with three differences. Its Wait suspends a task and uses the scheduler's clock, so that it
+// A Limiter follows golang.org/x/time/rate, with three differences. Limiter.Wait suspends a task and uses the scheduler's clock, so that it
 // neither blocks a thread nor delays a simulation. A cancelled Wait consumes no token, so that later requests are served earlier. If the
 // deadline of the context is too early, Wait does not fail at once, but waits until the deadline.
 //
@@ -73,7 +73,7 @@ func (l *Limiter) WaitN(ctx context.Context, n int) error {
 	return err
 }
 
-// WaitOp returns an Op that performs WaitN. Its result has no meaning for the caller.
+// WaitOp returns an Op that performs WaitN. The caller can ignore its result.
 func (l *Limiter) WaitOp(n int) suspend.Op[time.Time] {
 	t := l.turn(n)
 	return suspend.OpOf[time.Time](&t)

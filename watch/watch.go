@@ -88,9 +88,9 @@ func (w *Value[T]) Store(v T) error {
 	return nil
 }
 
-// Changed suspends the caller while the version of the latest value is seen, and then returns the latest value. If ctx is done before the
-// call or during the wait, Changed returns the cancellation error. If the Value is closed and seen is the last version, it returns
-// ErrClosed. If a Store races with the cancellation, either may win.
+// Changed suspends the caller while the latest version is equal to seen, and then returns the latest value. If ctx is done before the call
+// or during the wait, Changed returns the cancellation error. If the Value is closed and seen is the last version, it returns ErrClosed. If
+// a Store races with the cancellation, either may win.
 func (w *Value[T]) Changed(ctx context.Context, seen uint64) (State[T], error) {
 	return suspend.Wait[State[T]](ctx, changed[T]{w, seen}, false)
 }

@@ -193,7 +193,7 @@ func (c *Context) end(cause error) {
 
 // notify ends the List of c, which is done. It makes the error once, so that the waiters share it.
 //
-// The call of context.Cause also waits for a goroutine that is just cancelling the inner context, and with it the inner contexts of c's
+// The call of context.Cause also waits for a goroutine that is cancelling the inner context, and with it the inner contexts of c's
 // children. Otherwise a Listener of a child could run before the child is done.
 func (c *Context) notify() {
 	if !c.List.Over() {
@@ -238,7 +238,7 @@ func (c *Context) AfterFunc(f func()) (stop func() bool) {
 // self is the key under which Value returns the innermost Context from which a context is derived.
 type self struct{}
 
-// Some keys of this module implement Passing. Context.Value passes such a key directly to the parent, so that it need not make the inner
+// Passing is implemented by keys of this module. Context.Value passes such a key directly to the parent, so that it need not make the inner
 // context.
 type Passing interface{ Passing() }
 

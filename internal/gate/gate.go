@@ -19,7 +19,7 @@ var (
 	ErrClosed   = outcome.Named("semaphore: closed", suspend.ErrClosed)
 )
 
-// Max is the number of permits of each Gate. For fewer permits, Limit takes the rest before the first use.
+// Max is the number of permits of each Gate. For a smaller number, call Limit before the first use.
 const Max = 1<<63 - 1
 
 // A Gate grants permits. One call can take or release several permits. All permits of the zero Gate are free. A waiting task holds none of
@@ -126,7 +126,8 @@ func (g *Gate) sizeLocked(size uint64) uint64 {
 	return size
 }
 
-// Acquire takes n of the size permits. It suspends the caller, is cancelled and fails as Semaphore.Acquire does.
+// Acquire takes n permits. The parameter size is the number of permits after Limit. Acquire suspends the caller, is cancelled and fails as
+// Semaphore.Acquire does.
 func (g *Gate) Acquire(ctx context.Context, n, size uint64) error {
 	if preempt.On() {
 		return g.acquire(ctx, n, size)
@@ -143,7 +144,7 @@ func (g *Gate) Acquire(ctx context.Context, n, size uint64) error {
 	return err
 }
 
-// acquire is the Acquire of a program in which a test scheduler controls the order of operations, or the ledger records holders.
+// acquire is Acquire while a test scheduler controls the order of operations, or the ledger records holders.
 func (g *Gate) acquire(ctx context.Context, n, size uint64) error {
 	suspend.Preemptible()
 	err := suspend.Err(ctx)
@@ -163,7 +164,7 @@ func (g *Gate) acquire(ctx context.Context, n, size uint64) error {
 	return err
 }
 
-// TryAcquire takes n of the size permits if they are free and no task waits, and reports whether it did.
+// TryAcquire takes n permits if they are free and no task waits, and reports whether it did. The parameter size is as for Acquire.
 func (g *Gate) TryAcquire(n, size uint64) bool {
 	suspend.Point()
 	preempt.Looks(preempt.Gates)
@@ -188,8 +189,8 @@ func (g *Gate) tryAcquireSlow(n, size uint64) bool {
 	return ok
 }
 
-// Release releases n permits if the number of taken permits is at least least and at most most. Permits that Limit has removed count as
-// taken. It reports whether it did.
+// Release releases n permits if the number of taken permits lies between least and most. Permits that Limit has removed count as taken. It
+// reports whether it did.
 func (g *Gate) Release(n, least, most uint64) bool {
 	if preempt.On() {
 		g.releases(n)
@@ -282,7 +283,7 @@ func (g *Gate) storeLocked(taken uint64) {
 	g.word.Store(w)
 }
 
-// A Request is the Source of an Acquire of N of the Size permits.
+// A Request is the Source of an Acquire of N permits. Size is the number of permits after Limit.
 type Request struct {
 	*Gate
 	N, Size uint64
@@ -321,8 +322,8 @@ func (r Request) Took(then ledger.Then) {
 	}
 }
 
-// Op returns an Op that performs Acquire. Unlike Acquire, its Try reports a look to a test scheduler, because a Select need not wait for
-// it.
+// Op returns an Op that performs Acquire. The Op's Try reports a look to a test scheduler, because a Select may check the gate without
+// waiting for it.
 func (g *Gate) Op(n, size uint64) suspend.Op[struct{}] {
 	return suspend.OpOf[struct{}](&looking{Request{g, n, size}})
 }
