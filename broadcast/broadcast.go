@@ -26,8 +26,8 @@ import (
 	"github.com/braidgo/braid/suspend"
 )
 
-// ErrClosed is the error of a Publish on a closed Topic, of a Recv when the buffer is empty and the Topic or the Subscription is closed,
-// and of a second Close of a Topic.
+// ErrClosed is the error of a Publish on a closed Topic, and of a second Close of a Topic. Recv also returns ErrClosed, if the buffer is
+// empty and the Topic or the Subscription is closed.
 var ErrClosed = outcome.Named("broadcast: closed", suspend.ErrClosed)
 
 // A Topic passes published values to its subscriptions. All subscriptions get the values in the same order. If a Topic has no
@@ -87,8 +87,8 @@ func (t *Topic[T]) Close() error {
 	return nil
 }
 
-// passLocked publishes the values of waiting publishers until full is above 0. It is called after every change that frees room in a buffer.
-// The caller must hold t.guard.
+// passLocked publishes the values of waiting publishers until full is above 0. Call passLocked after every change that frees room in a
+// buffer. The caller must hold t.guard.
 func (t *Topic[T]) passLocked() {
 	for t.full == 0 {
 		v, ok := t.publishers.Resume(struct{}{}, nil)

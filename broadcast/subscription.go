@@ -9,8 +9,8 @@ import (
 	"github.com/braidgo/braid/suspend"
 )
 
-// ErrSlow is the error of a Recv on a subscription that was dropped because its buffer was full. Recv returns ErrSlow after the values in
-// the buffer. Subscribe again to receive later values.
+// ErrSlow is the error of a Recv on a subscription that was dropped because its buffer was full. Recv first returns the values in the
+// buffer, and then ErrSlow. Subscribe again to receive later values.
 var ErrSlow = errors.New("broadcast: dropped a slow subscriber")
 
 // A Policy decides what happens to a value when the buffer of a subscription is full.

@@ -26,9 +26,9 @@ import (
 // that is derived from this context costs no goroutine either. Use AfterFunc to call other functions when the context ends.
 //
 // The call that ends parent also ends the context, if parent is a context of this package, a context.WithValue of such a context, or
-// another context with an AfterFunc method. Such an AfterFunc must not call its function on the same goroutine before it returns, because
-// package context holds a lock until then. With any other parent, Done and Err change as in package context, and one goroutine wakes all
-// tasks and calls all functions.
+// another context with an AfterFunc method. Such an AfterFunc must not call its function synchronously, because package context holds a
+// lock during the call of AfterFunc. With any other parent, Done and Err change as in package context, and one goroutine wakes all tasks
+// and calls all functions.
 func New(parent context.Context) (ctx context.Context, cancel func(cause error)) {
 	if parent == nil {
 		panic("cancel: nil parent")

@@ -21,7 +21,7 @@ import (
 )
 
 // ErrClosed is the error of a send on a closed channel, of a receive from a closed and empty channel, and of a second Close. A receiver
-// that gets it should end its loop. After CloseWith, sends and receives return another error.
+// that gets ErrClosed should end its loop. After CloseWith, sends and receives return another error.
 var ErrClosed = outcome.Named("chanx: closed", suspend.ErrClosed)
 
 // A Chan passes values from senders to receivers. Senders and receivers are served in the order of their calls. A Chan buffers up to Cap
@@ -39,8 +39,8 @@ type Chan[T any] struct {
 	//
 	// Invariant: if a waiter in senders can be resumed, the buffer is full. If a waiter in receivers can be resumed, the buffer is empty. A
 	// closed channel has no waiters. With a capacity of 0 the buffer is both full and empty, so one Select may wait in both queues of a
-	// channel. It cannot send to itself, because it tries all cases before it queues. A send or receive queues only if no waiter can
-	// complete it.
+	// channel. Such a Select cannot send to itself, because it tries all cases before it queues. A send or receive queues only if no waiter
+	// can complete it.
 
 	guard     suspend.Guard
 	end       error // the error of sends and receives; nil while c is open
@@ -72,7 +72,7 @@ func (c *Chan[T]) Send(ctx context.Context, v T) error {
 	return err
 }
 
-// Recv receives the oldest value. It suspends the caller until a value is sent. If c is closed and its buffer is empty, Recv returns
+// Recv receives the oldest value. It suspends the caller until a value is available. If c is closed and its buffer is empty, Recv returns
 // ErrClosed, or the error given to CloseWith. If ctx is done before the call or during the wait, Recv returns the cancellation error and
 // receives nothing. If a send races with the cancellation, either may win, but a Recv that was handed a value returns this value. If Recv
 // takes a value from a full buffer, the sender that has waited longest stores its value.
@@ -154,7 +154,7 @@ func (c *Chan[T]) CloseWith(err error) error {
 	return nil
 }
 
-// Len returns the number of values in the buffer, which may have changed by the time it returns.
+// Len returns the number of values in the buffer, which may have changed by the time Len returns.
 func (c *Chan[T]) Len() int {
 	c.guard.Lock()
 	defer c.guard.Unlock()

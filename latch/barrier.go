@@ -18,9 +18,9 @@ var ErrBroken = errors.New("latch: barrier broken")
 // the round, so that its other waiting parties fail with ErrBroken. The next round begins when a round breaks, so a Barrier needs no reset.
 // A party whose Wait failed no longer counts, and may call Wait again.
 //
-// In Java, a broken barrier stays broken until one party resets it, and the parties must agree on that party. The drawback of this design
-// is that a party does not see a round that broke before its call. The party waits until all other parties call Wait again. If that may
-// never happen, give all parties contexts that end together.
+// In Java, a broken barrier stays broken until one party resets it, and the parties must agree on that party. Here, a party that calls Wait
+// after its round broke joins the next round instead, and waits until all other parties call Wait again. If the other parties might not
+// call Wait again, give all parties contexts that end together.
 type Barrier struct {
 	// -W> is a Wait, -C> a cancelled Wait.
 	//

@@ -2,7 +2,7 @@
 // for each other, in any number of rounds. Both have a Wait that takes a context and works on any scheduler.
 //
 // The Wait of a sync.WaitGroup takes no context, and cannot be a case of a select without an extra goroutine. The Wait of a Latch takes a
-// context, and WaitOp makes it a case of a Select:
+// context, and WaitOp returns a case for a Select:
 //
 //	ready := latch.New(3) // three servers
 //	...
@@ -49,7 +49,7 @@ func New(n int) *Latch {
 }
 
 // CountDown decrements the count. The call that reaches zero opens l and resumes all waiters, in the order of their calls. CountDown never
-// suspends. If l is open already, it panics and changes nothing.
+// suspends. If l is open already, CountDown panics and changes nothing.
 //
 // Every CountDown synchronizes before the return of every Wait that returns nil.
 func (l *Latch) CountDown() {
@@ -102,7 +102,7 @@ func (l *Latch) TryWait() bool {
 
 func (l *Latch) isOpen() bool { return l.count.Load() == 0 }
 
-// WaitOp returns an Op that performs Wait. If the Op is cancelled, it fails, even if l is open by the time it returns.
+// WaitOp returns an Op that performs Wait. A cancelled Op fails, even if l opens before the Op returns.
 func (l *Latch) WaitOp() suspend.Op[struct{}] { return suspend.OpOf[struct{}]((*wait)(l)) }
 
 // Done returns a channel that is closed when l opens, for Go's select statement. Successive calls of Done return the same channel.

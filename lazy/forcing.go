@@ -36,7 +36,7 @@ const (
 
 type node = dlist.Node[*forcing]
 
-// A core has the fields of a Lazy that forcings use, without its type parameter.
+// A core has the fields of a Lazy that forcings use. Unlike a Lazy, it has no type parameter.
 type core struct {
 	runner  atomicx.Pointer[forcing] // written under the Lazy's guard, before the runner has parts
 	waiting dlist.List[*forcing]     // the parts that have begun to wait and have not returned; protected by waits

@@ -35,7 +35,7 @@ var ErrAbandoned = outcome.Named("lazy: the function did not return", suspend.Er
 type Mode uint8
 
 const (
-	Restart Mode = iota // an error is then not kept, and the next Force runs the function again, waiting calls of Force first
+	Restart Mode = iota // an error is not kept, and the first waiting Force, or else the next Force, runs the function again
 	Record              // an error is kept, as without a cancellation
 	Protect             // the function's context is never cancelled, because it comes from context.WithoutCancel
 )
@@ -51,7 +51,7 @@ type Lazy[T any] struct {
 	//	running -R> running          failed and cancelled, in Restart: the first waiter is resumed to run the function
 	//	running -R> idle             the same, without a waiter
 	//
-	// Invariant: while the state is running, runner has the forcing that runs the function. Otherwise forcers is empty.
+	// Invariant: in the state running, the field runner has the forcing that runs the function. In all other states, forcers is empty.
 	// Debt: when the function returns, the runner must resume all waiters, or pass the turn to the first waiter. A waiter that is cancelled
 	// after it has got the turn must pass the turn on.
 
@@ -93,15 +93,16 @@ func New[T any](f func(ctx context.Context) (T, error), mode Mode) *Lazy[T] {
 // calls suspend until the function has run. The Lazy keeps the results, including an error. The mode Restart makes one exception. If the
 // function fails and ctx is done, only this Force returns the error, and the Force that has waited longest runs the function again.
 //
-// If ctx is done before the call or during the wait, a Force that does not run the function returns the cancellation error. If it was about
-// to run the function, the next waiter runs the function instead. A Force that runs the function does not return before the function. If
-// the function panics, every Force panics with the same value. If the function calls runtime.Goexit, every other and every later Force
-// returns ErrAbandoned.
+// If ctx is done before the call or during the wait, a Force that does not run the function returns the cancellation error. If this Force
+// was about to run the function, the next waiter runs the function instead. A Force that runs the function does not return before the
+// function. If the function panics, every Force panics with the same value. If the function calls runtime.Goexit, every other and every
+// later Force returns ErrAbandoned.
 //
 // Force returns ErrRecursive, and changes nothing, if it would wait for itself. It finds three kinds of circles:
 //   - the goroutine or task that calls Force runs the function, directly or through other functions that wait for each other;
 //   - ctx is derived from the context that the function was given;
-//   - tasks wait for each other's functions, and this Force closes the circle. A cancelled Force counts as waiting until its task runs again.
+//   - tasks wait for each other's functions, and this Force closes the circle. A cancelled Force counts as waiting until its task runs
+//     again.
 //
 // Force does not find a circle through another primitive, or through a task or the body of a suspend.Pull with an unrelated context. Such a
 // circle is a deadlock.
@@ -184,7 +185,7 @@ func (l *Lazy[T]) run(ctx context.Context, me *forcing) (v T, err error) {
 	return v, err
 }
 
-// settle stores the outcome of the function, or passes the turn on in the mode Restart. If ctx panics, it counts as done.
+// settle stores the outcome of the function, or passes the turn on in the mode Restart. A ctx that panics counts as done.
 func (l *Lazy[T]) settle(ctx context.Context, o outcome.Outcome, v T, err error) {
 	again := l.mode == Restart && o.Returned() && err != nil
 	defer func() {

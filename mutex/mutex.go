@@ -42,7 +42,7 @@ import (
 //
 // At any time, at most one waiter is nudged and has not yet competed. If the scheduler of that waiter is busy for long, the waiters behind
 // it keep waiting although the Mutex is unlocked, while new callers of Lock acquire it. Only a timer for each Unlock could prevent this.
-// Where it matters, use an RWMutex or a semaphore with one permit, because both hand over in strict order.
+// Where this matters, use an RWMutex or a semaphore with one permit, because both hand over in strict order.
 type Mutex struct {
 	// The field word holds the state of the Mutex, and the guard protects the queue. -L> is a Lock, -U> an Unlock, -N> the nudged waiter.
 	// Without the guard, only the flag held changes. Where owned returns held and waited, waited changes with it.

@@ -10,7 +10,7 @@ import (
 
 // An RWMutex is a lock that either one writer or any number of readers hold. The zero RWMutex is unlocked. An RWMutex must not be copied.
 // One task may lock an RWMutex, and another task may unlock it. A task that holds an RWMutex must not lock it again, not even for reading.
-// It would deadlock with a writer that has called Lock in between.
+// Otherwise the task and a writer that has called Lock in between would wait for each other.
 //
 // An RWMutex is handed over strictly in the order of the calls, so neither readers nor writers starve. A reader that calls RLock while a
 // writer waits queues behind the writer. An RWMutex that becomes free is handed to the first waiter. If that waiter is a reader, all

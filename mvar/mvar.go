@@ -62,7 +62,7 @@ const (
 	out
 )
 
-// A taker has the state of the MVar after a waiter in takers has taken the value.
+// A taker is the payload of a waiter in takers. It has the state of the MVar after the waiter has taken the value.
 type taker[T any] struct {
 	leaves state // is empty, full (with the value v), or out
 	v      T

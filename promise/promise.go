@@ -33,7 +33,7 @@ type Promise[T any] struct {
 	guard     suspend.Guard
 	waiters   suspend.Queue[struct{}, struct{}] // empty once filled
 	done      chan struct{}                     // made by Done
-	followers dlist.List[follower[T]]           // the oldest is first; empty once filled
+	followers dlist.List[follower[T]]           // oldest follower first; empty once filled
 }
 
 // A Future is the read-only view of a Promise.

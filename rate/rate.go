@@ -47,7 +47,7 @@ func Every(interval time.Duration) Limit {
 type Limiter struct {
 	line
 	every  float64 // nanoseconds per token; guard protects these fields
-	burst  float64 // the maximum of tokens
+	burst  float64 // the maximum number of tokens
 	tokens float64 // the number of tokens at the time last; may be negative, by at most the gain of one nanosecond
 	last   time.Time
 }

@@ -32,8 +32,8 @@ var ErrClosed = gate.ErrClosed
 // After a Resize or a Close, every operation locks an internal mutex briefly.
 //
 // Permits are granted strictly in the order of the requests. While a task waits, all later requests queue behind it, even if enough permits
-// are free. Otherwise small requests could starve a large request. A waiting task holds none of its permits. When it is resumed, all of
-// them have been handed over to it.
+// are free. Otherwise small requests could starve a large request. A waiting task holds none of its permits. All of them are handed over to
+// the task before it resumes.
 type Semaphore struct {
 	size uint64 // is the size until the first Resize; never changes
 	gate gate.Gate

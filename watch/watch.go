@@ -89,8 +89,8 @@ func (w *Value[T]) Store(v T) error {
 }
 
 // Changed suspends the caller while the latest version is equal to seen, and then returns the latest value. If ctx is done before the call
-// or during the wait, Changed returns the cancellation error. If the Value is closed and seen is the last version, it returns ErrClosed. If
-// a Store races with the cancellation, either may win.
+// or during the wait, Changed returns the cancellation error. If the Value is closed and seen is the last version, Changed returns
+// ErrClosed. If a Store races with the cancellation, either may win.
 func (w *Value[T]) Changed(ctx context.Context, seen uint64) (State[T], error) {
 	return suspend.Wait[State[T]](ctx, changed[T]{w, seen}, false)
 }
@@ -100,8 +100,8 @@ func (w *Value[T]) ChangedOp(seen uint64) suspend.Op[State[T]] {
 	return suspend.OpOf[State[T]](&changed[T]{w, seen})
 }
 
-// Until suspends the caller until it sees a value for which ok returns true, and returns this value. It fails as Changed does. Until may
-// miss a value that is replaced before the caller resumes. It calls ok in the caller's task, under no lock.
+// Until returns the first value that it sees for which ok returns true. It suspends the caller until then. It fails as Changed does. Until
+// may miss a value that is replaced before the caller resumes. It calls ok in the caller's task, under no lock.
 //
 // A Value[bool] is an event that can be reset. Store(true) sets it, Store(false) resets it, and Until(ctx, func(set bool) bool { return set
 // }) waits for it.

@@ -9,7 +9,7 @@ import (
 
 // A Context is a context of package cancel. Its List notifies the waiters. Its inner context, made by package context, has the Done channel
 // and the cause, and is the parent of derived contexts. If the parent never ends, or is a Context without an inner context, the inner
-// context is made on demand, because few callers need it and it is most of the cost.
+// context is made on demand, because few callers need it, and making it is most of the cost of a Context.
 //
 //	nil   made   when a method needs the inner context, or by a Cancel with a cause
 //	nil   over   by a Cancel without a cause
@@ -28,7 +28,7 @@ type upward struct {
 	node Node        // an entry in the List of a parent without an inner context
 }
 
-// A Following is a Context together with its upward, in one allocation. Waits take a pointer to the embedded Context.
+// A Following is a Context together with its upward, so that both take one allocation. Waits take a pointer to the embedded Context.
 type Following struct {
 	Context
 	upward upward
@@ -299,7 +299,8 @@ type AfterFuncer interface {
 // AfterFunc calls f after ctx has ended. It uses the AfterFunc method of ctx, or context.AfterFunc if there is no such method.
 func AfterFunc(ctx context.Context, f func()) (stop func() bool) { return Watching(nil).OnDone(ctx, f) }
 
-// A Watcher calls f after the end of a ctx that has no AfterFunc method. Unlike context.AfterFunc, it starts no goroutine for f.
+// A Watcher calls functions after the end of contexts that have no AfterFunc method. Unlike context.AfterFunc, it starts no goroutine for
+// each function.
 type Watcher interface {
 	AfterDone(ctx context.Context, f func()) (stop func() bool)
 }

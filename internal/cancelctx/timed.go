@@ -8,7 +8,7 @@ import (
 )
 
 // WithDeadline returns a Context that ends when parent ends, when Cancel is called, or with context.DeadlineExceeded at the time at. The
-// function after starts a timer that calls f at that time. A nil after means that the time has passed.
+// function after starts a timer that calls f at that time. If after is nil, that time has passed.
 func WithDeadline(parent context.Context, at time.Time, on Watching, after func(f func()) (stop func() bool)) *Context {
 	l := &timed{Context: parent, at: at}
 	f := &Following{Context: Context{Context: l}, upward: upward{stop: l.release}}
@@ -33,8 +33,8 @@ func WithDeadline(parent context.Context, at time.Time, on Watching, after func(
 }
 
 // A timed is the parent of the inner context of a Context with a deadline. It ends when the user's parent ends or the deadline passes.
-// Package context takes the error of the inner context from the Err of a timed. Without a timed, the error could be DeadlineExceeded only
-// by a timer of package time.
+// Package context takes the error of the inner context from the Err of a timed. Otherwise only a timer of package time could make this
+// error DeadlineExceeded.
 type timed struct {
 	context.Context // the user's parent
 	at              time.Time
@@ -89,7 +89,7 @@ func (l *timed) follow() {
 	err = l.Context.Err()
 }
 
-// keep stores stop, which release calls. If the Context has ended already, keep calls stop itself.
+// keep stores stop for release to call. If the Context has ended already, keep calls stop itself.
 func (l *timed) keep(stop func() bool) {
 	l.mu.Lock()
 	over := l.err != nil

@@ -23,7 +23,7 @@ var (
 const Max = 1<<63 - 1
 
 // A Gate grants permits. One call can take or release several permits. All permits of the zero Gate are free. A waiting task holds none of
-// its permits. When it is resumed, all of them have been handed over to it. No task overtakes another.
+// its permits. All of them are handed over to the task before it resumes. No task overtakes another.
 type Gate struct {
 	// The word holds the number of taken permits, in units of one, and the flag waiting. The guard protects the queue. -A> is an Acquire,
 	// -R> a Release, -C> a cancelled Acquire.
@@ -189,8 +189,8 @@ func (g *Gate) tryAcquireSlow(n, size uint64) bool {
 	return ok
 }
 
-// Release releases n permits if the number of taken permits lies between least and most. Permits that Limit has removed count as taken. It
-// reports whether it did.
+// Release releases n permits if the number of taken permits lies between least and most. Permits that Limit has removed count as taken.
+// Release reports whether it has released the permits.
 func (g *Gate) Release(n, least, most uint64) bool {
 	if preempt.On() {
 		g.releases(n)
@@ -323,7 +323,7 @@ func (r Request) Took(then ledger.Then) {
 }
 
 // Op returns an Op that performs Acquire. The Op's Try reports a look to a test scheduler, because a Select may check the gate without
-// waiting for it.
+// waiting.
 func (g *Gate) Op(n, size uint64) suspend.Op[struct{}] {
 	return suspend.OpOf[struct{}](&looking{Request{g, n, size}})
 }
