@@ -1,8 +1,8 @@
 // Package broadcast passes every published value to all subscribers.
 //
-// A channel passes each value to one receiver. A publisher with one channel for each subscriber must either wait for the slowest subscriber
-// or drop values, and waits forever for a subscriber that no longer receives. In this package each subscription has a buffer, and a policy
-// for a full buffer:
+// A channel passes each value to one receiver. A publisher with one channel for each subscriber must wait for the slowest subscriber, or
+// drop values. A subscriber that no longer receives blocks the publisher forever. In this package each subscription has a buffer, and a
+// policy for a full buffer:
 //
 //	news := broadcast.New[string]()
 //	...

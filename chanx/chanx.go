@@ -66,7 +66,7 @@ func New[T any](capacity int) *Chan[T] {
 // win.
 //
 // A Send synchronizes before the return of the Recv that gets its value. A Recv synchronizes before the return of the Send whose value it
-// takes, and of the Send whose value then fills the free place in the buffer.
+// takes. If a Recv frees a place in the buffer, it also synchronizes before the return of the Send that fills this place.
 func (c *Chan[T]) Send(ctx context.Context, v T) error {
 	_, err := suspend.Wait[struct{}](ctx, send[T]{c, v}, !c.buffered)
 	return err
@@ -81,7 +81,7 @@ func (c *Chan[T]) Recv(ctx context.Context) (T, error) {
 }
 
 // TrySend sends v if that does not require waiting, and reports whether v was sent. If c is closed, TrySend returns the same error as Send.
-// If c is full, it returns false and a nil error. If the capacity is 0, TrySend succeeds only if a receiver waits. It never suspends.
+// If c is full, TrySend returns false and a nil error. If the capacity is 0, TrySend succeeds only if a receiver waits. It never suspends.
 func (c *Chan[T]) TrySend(v T) (ok bool, err error) {
 	c.guard.Lock()
 	ok, err = c.sendLocked(v)
@@ -90,7 +90,7 @@ func (c *Chan[T]) TrySend(v T) (ok bool, err error) {
 }
 
 // TryRecv receives a value if that does not require waiting, and reports whether it did. If c is closed and empty, TryRecv returns the same
-// error as Recv. If c is only empty, it returns false and a nil error. It never suspends.
+// error as Recv. If c is empty but open, TryRecv returns false and a nil error. It never suspends.
 func (c *Chan[T]) TryRecv() (v T, ok bool, err error) {
 	c.guard.Lock()
 	v, ok, err = c.recvLocked()

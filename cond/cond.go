@@ -129,8 +129,8 @@ func (c *Cond) Wait(ctx context.Context) (err error) {
 	return err
 }
 
-// Signal wakes the task that has waited longest, if any task waits. It skips waiters that are cancelled already. Signal never suspends.
-// Without a waiter, it has no effect.
+// Signal wakes the task that has waited longest, if any task waits. It skips waiters that are cancelled already. Signal has no effect if no
+// task waits. It never suspends.
 //
 // Signal takes no lock if no task waits. It cannot miss a task that has seen the old state. Such a task joins the list before it unlocks L,
 // and so before another task can change the state.

@@ -146,8 +146,8 @@ func (l *Lazy[T]) force(ctx context.Context) (v T, err error) {
 	return l.run(ctx, me)
 }
 
-// keepTurn returns an error if ctx is done. If so, or if ctx panics, keepTurn passes the turn on, because otherwise no waiter would run the
-// function.
+// keepTurn returns an error if ctx is done. If ctx is done or panics, keepTurn passes the turn on, because otherwise no waiter would run
+// the function.
 func (l *Lazy[T]) keepTurn(ctx context.Context) (err error) {
 	keep := false
 	defer func() {

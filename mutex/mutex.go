@@ -41,7 +41,7 @@ import (
 // Unlock hands the lock over to the waiter, so that no waiter starves.
 //
 // At any time, at most one waiter is nudged and has not yet competed. If the scheduler of that waiter is busy for long, the waiters behind
-// it keep waiting although the Mutex is unlocked, while new callers of Lock acquire it. Only a timer for each Unlock could prevent this.
+// it keep waiting although the Mutex is unlocked. New callers of Lock can acquire it. Only a timer for each Unlock could prevent this.
 // Where this matters, use an RWMutex or a semaphore with one permit, because both hand over in strict order.
 type Mutex struct {
 	// The field word holds the state of the Mutex, and the guard protects the queue. -L> is a Lock, -U> an Unlock, -N> the nudged waiter.
@@ -219,8 +219,8 @@ func (m *Mutex) leave(me suspend.Resumer[grant], nudges int) {
 	m.guard.Unlock()
 }
 
-// lockLocked locks m if m is unlocked, and reports whether it did. If not, it sets waited, so that an Unlock serves the queue in which the
-// caller then waits. The parameter mine reports whether the caller is the nudged waiter. The caller must hold m.guard.
+// lockLocked locks m if m is unlocked, and reports whether it did. If m is locked, lockLocked sets waited, so that an Unlock serves the
+// queue in which the caller then waits. The parameter mine reports whether the caller is the nudged waiter. The caller must hold m.guard.
 func (m *Mutex) lockLocked(mine bool) bool {
 	for {
 		w := m.word.Load()

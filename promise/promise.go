@@ -1,7 +1,7 @@
 // Package promise provides a value that is set once and that any number of tasks can await.
 //
-// A closed channel signals that a result exists, but carries neither the result nor its error, and a wait for several channels needs a
-// select statement or goroutines. A promise holds the result and the error:
+// A closed channel signals that a result exists, but carries neither the result nor its error. A promise holds both, and an Op can combine
+// several promises:
 //
 //	sum := promise.Go(ctx, pool, computeSum) // runs a task on any scheduler
 //	page := promise.Go(ctx, loop, fetchPage)

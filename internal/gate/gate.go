@@ -38,8 +38,8 @@ type Gate struct {
 	// After a Resize or a Close, waiting stays set, so that every operation checks changed under the guard.
 	//
 	// Invariant: while the guard is unlocked and no task has the debt, the first waiter does not fit. While waiting is set, the word
-	// changes only under the guard. While the queue has waiters, waiting is set. The converse may fail: a task that found too few permits
-	// but did not queue, because it was cancelled or its Select chose another case, leaves waiting set. The next operation clears it.
+	// changes only under the guard. While the queue has waiters, waiting is set. The converse may fail. A task that was cancelled before it
+	// queued, or a Select that chose another case, may leave waiting set. The next operation clears the flag.
 	// Debt: a task that releases permits, or leaves the queue with an error, must call grantLocked.
 	word    atomicx.Uint64
 	guard   suspend.Guard
