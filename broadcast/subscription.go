@@ -56,7 +56,7 @@ func (t *Topic[T]) Subscribe(n int, policy Policy) *Subscription[T] {
 
 // Recv receives the oldest value in the buffer. It suspends the caller while the buffer is empty. If the buffer is empty, Recv returns
 // ErrClosed if the topic or s is closed, and ErrSlow if s was dropped. If ctx is done before the call or during the wait, Recv returns the
-// cancellation error and receives nothing. If a value races with the cancellation, either may win.
+// cancellation error and receives nothing. If a Publish races with the cancellation, either may win.
 func (s *Subscription[T]) Recv(ctx context.Context) (T, error) {
 	return suspend.Wait[T](ctx, (*recv[T])(s), false)
 }

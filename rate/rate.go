@@ -63,7 +63,8 @@ func NewLimiter(limit Limit, burst int) *Limiter {
 }
 
 // Wait takes a token. It suspends the caller until a token is available and all earlier requests are served. If ctx is done before the call
-// or during the wait, Wait returns the cancellation error and takes no token. If a token races with the cancellation, either may win.
+// or during the wait, Wait returns the cancellation error and takes no token. If the end of the wait races with the cancellation, either
+// may win.
 func (l *Limiter) Wait(ctx context.Context) error { return l.WaitN(ctx, 1) }
 
 // WaitN takes n tokens, all of them or none, and waits for them as Wait does. If n is more than the burst, WaitN returns ErrTooLarge

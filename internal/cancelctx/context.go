@@ -19,7 +19,7 @@ type Context struct {
 	context.Context // the parent
 	inner           atomicx.Pointer[inner]
 	List            List
-	up              *upward // may be nil if the Context follows no parent
+	up              *upward // unused, and may be nil, if the Context follows no parent
 }
 
 // An upward registers a Context with its parent, so that the Context ends when the parent ends.
