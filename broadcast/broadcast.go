@@ -1,8 +1,8 @@
-// Package broadcast passes each value to all subscribers.
+// Package broadcast passes every published value to all subscribers.
 //
-// A channel hands each value to one receiver. A loop over a channel for each subscriber blocks at the slowest
-// subscriber, or at a subscriber that receives no more, or drops values with a default. Here each subscription has a
-// buffer, and a policy for the time when it is full:
+// A channel passes each value to one receiver. A publisher with one channel for each subscriber must wait for the slowest subscriber, or
+// drop values. A subscriber that no longer receives blocks the publisher forever. In this package each subscription has a buffer, and a
+// policy for a full buffer:
 //
 //	news := broadcast.New[string]()
 //	...
@@ -12,10 +12,10 @@
 //		show(headline)
 //	}
 //
-// It is tokio's broadcast channel, and the SharedFlow of kotlinx.coroutines. Either all subscribers of the moment get a value, or, if
-// its Publish fails, none.
+// A Topic is like the broadcast channel of tokio and the SharedFlow of kotlinx.coroutines. If Publish succeeds, all current subscribers get
+// the value. If Publish fails, no subscriber gets it.
 //
-// Use package watch where only the latest value counts, and package chanx where each value is for one receiver.
+// Use package watch if only the latest value matters, and package chanx if each value is for one receiver.
 package broadcast
 
 import (
@@ -26,24 +26,26 @@ import (
 	"github.com/braidgo/braid/suspend"
 )
 
-// ErrClosed is the error of a Publish after the Close of its Topic, and of a Recv when no value is left and none will come.
+// ErrClosed is the error of a Publish on a closed Topic, and of a second Close of a Topic. Recv also returns ErrClosed, if the buffer is
+// empty and the Topic or the Subscription is closed.
 var ErrClosed = outcome.Named("broadcast: closed", suspend.ErrClosed)
 
-// A Topic passes the values that are published on to its subscriptions, in the same order to all. The zero Topic is open and has no
-// subscribers, and a value without subscribers is dropped. A Topic must not be copied.
+// A Topic passes published values to its subscriptions. All subscriptions get the values in the same order. If a Topic has no
+// subscriptions, its values are dropped. The zero Topic is open and has no subscriptions. A Topic must not be copied.
 type Topic[T any] struct {
-	// -P> is a Publish, -R> a Recv, or a Close of a subscription.
+	// The field full is the number of subscriptions with the policy Wait whose buffers are full. -P> is a Publish, -R> a Recv or a
+	// Subscription's Close.
 	//
-	//	full == 0 -P> each subscription has the value; full counts the subscriptions of Wait without further room
-	//	full > 0  -P> wait
-	//	full > 0  -R> full-1   at 0 the values of the first publishers are passed on, until full is above 0 again
+	//	full == 0 -P> each subscription gets the value; full is computed again
+	//	full > 0  -P> the Publish waits
+	//	full > 0  -R> full-1   at 0, the values of waiting publishers are published until full is above 0 again
 	//
-	// Invariant: publishers wait only while full is above 0. A subscription whose receivers wait has an empty buffer. A closed
-	// Topic has no publishers.
-	// Debt: a change that takes full to 0 must pass on the values that wait; otherwise their publishers would wait
-	// beside free room.
+	// Invariant: publishers wait only while full is above 0. A subscription with waiting receivers has an empty buffer. A closed Topic has
+	// no waiting publishers.
+	// Debt: a change that sets full to 0 must publish the values of waiting publishers. Otherwise the publishers would wait although every
+	// buffer has room.
 
-	guard      suspend.Guard // guards the subscriptions, too
+	guard      suspend.Guard // protects the subscriptions, too
 	closed     bool
 	full       int
 	subs       dlist.List[*Subscription[T]]
@@ -53,10 +55,10 @@ type Topic[T any] struct {
 // New returns an open Topic.
 func New[T any]() *Topic[T] { return new(Topic[T]) }
 
-// Publish passes v on to all subscriptions. It suspends the caller as long as a subscription of the policy Wait has no
-// room, and behind earlier publishers. If ctx is done first, or already, Publish returns the cancellation error. If t
-// is closed first, or already, it returns ErrClosed. In both cases no subscription has v. If the last room and the
-// cancellation meet, either may win.
+// Publish passes v to all subscriptions. It suspends the caller while the buffer of a subscription with the policy Wait is full, or an
+// earlier Publish waits. If ctx is done before the call or during the wait, Publish returns the cancellation error. If t is closed before
+// the call or during the wait, Publish returns ErrClosed. After an error, no subscription gets v. If the end of the wait races with the
+// cancellation, either may win.
 //
 // A Publish synchronizes before the return of each Recv that gets its value.
 func (t *Topic[T]) Publish(ctx context.Context, v T) error {
@@ -64,13 +66,13 @@ func (t *Topic[T]) Publish(ctx context.Context, v T) error {
 	return err
 }
 
-// PublishOp is Publish as an Op.
+// PublishOp returns an Op that performs Publish.
 func (t *Topic[T]) PublishOp(v T) suspend.Op[struct{}] {
 	return suspend.OpOf[struct{}](&publish[T]{t, v})
 }
 
-// Close says that no more values will be published. The values in the buffers can still be received, and publishers that wait get
-// ErrClosed. A second Close changes nothing and returns ErrClosed. It never suspends.
+// Close closes t, so that no more values can be published. The values in the buffers can still be received, and waiting publishers get
+// ErrClosed. A second Close changes nothing and returns ErrClosed. Close never suspends.
 func (t *Topic[T]) Close() error {
 	t.guard.Lock()
 	defer t.guard.Unlock()
@@ -85,7 +87,8 @@ func (t *Topic[T]) Close() error {
 	return nil
 }
 
-// passLocked pays the debt of a change that has made room.
+// passLocked publishes the values of waiting publishers until full is above 0. Call passLocked after every change that frees room in a
+// buffer. The caller must hold t.guard.
 func (t *Topic[T]) passLocked() {
 	for t.full == 0 {
 		v, ok := t.publishers.Resume(struct{}{}, nil)
@@ -96,7 +99,7 @@ func (t *Topic[T]) passLocked() {
 	}
 }
 
-// publishLocked gives v to all subscriptions. Each subscription of Wait must have room.
+// publishLocked passes v to all subscriptions. The caller must hold t.guard, and t.full must be 0.
 func (t *Topic[T]) publishLocked(v T) {
 	for at := t.subs.First(); at != nil; {
 		s := at.Value

@@ -9,21 +9,21 @@ import (
 	"github.com/braidgo/braid/suspend"
 )
 
-// ErrSlow is the error of a Recv by a subscription that was dropped because it was full. The values before that have been received.
-// Subscribe again to go on with later values.
+// ErrSlow is the error of a Recv on a subscription that was dropped because its buffer was full. Recv first returns the values in the
+// buffer, and then ErrSlow. Subscribe again to receive later values.
 var ErrSlow = errors.New("broadcast: dropped a slow subscriber")
 
-// A Policy decides about a value for which a subscription has no room.
+// A Policy decides what happens to a value when the buffer of a subscription is full.
 type Policy int
 
 const (
-	Wait           Policy = iota // Publish waits for room
-	DropOldest                   // the oldest value in the buffer gives way
+	Wait           Policy = iota // Publish waits until the buffer has room
+	DropOldest                   // the oldest value in the buffer is dropped
 	DropSubscriber               // the subscription ends with ErrSlow
 )
 
-// A Subscription receives the values that are published after Subscribe. Several tasks may receive, and each value goes
-// to a single task.
+// A Subscription receives the values that are published after Subscribe. Several tasks may receive from a Subscription, but each value goes
+// to only one task.
 type Subscription[T any] struct {
 	topic     *Topic[T]
 	at        dlist.Node[*Subscription[T]]
@@ -32,12 +32,12 @@ type Subscription[T any] struct {
 	first     int
 	stored    int
 	missed    uint64
-	err       error // no more values will come
+	err       error // the reason why no more values are added, or nil
 	receivers suspend.Queue[T, struct{}]
 }
 
-// Subscribe returns a subscription with room for n values that it has not received. If t is closed, it ends at once. Subscribe panics if n
-// is less than 1. It never suspends.
+// Subscribe returns a subscription with a buffer for n values. If t is closed, the subscription is closed, too. Subscribe panics if n is
+// less than 1. It never suspends.
 func (t *Topic[T]) Subscribe(n int, policy Policy) *Subscription[T] {
 	if n < 1 {
 		panic("broadcast: Subscribe without room")
@@ -54,17 +54,18 @@ func (t *Topic[T]) Subscribe(n int, policy Policy) *Subscription[T] {
 	return s
 }
 
-// Recv receives the oldest value in the buffer. It suspends the caller until there is one. Without one, it returns ErrClosed if t or s is
-// closed, and ErrSlow if s was dropped. If ctx is done first, or already, it returns the cancellation error and has taken nothing. If a
-// value and the cancellation meet, either may win.
+// Recv receives the oldest value in the buffer. It suspends the caller while the buffer is empty. If the buffer is empty, Recv returns
+// ErrClosed if the topic or s is closed, and ErrSlow if s was dropped. If ctx is done before the call or during the wait, Recv returns the
+// cancellation error and receives nothing. If a Publish races with the cancellation, either may win.
 func (s *Subscription[T]) Recv(ctx context.Context) (T, error) {
 	return suspend.Wait[T](ctx, (*recv[T])(s), false)
 }
 
-// RecvOp is Recv as an Op.
+// RecvOp returns an Op that performs Recv.
 func (s *Subscription[T]) RecvOp() suspend.Op[T] { return suspend.OpOf[T]((*recv[T])(s)) }
 
-// All receives, one value per step, until Recv fails. Afterwards Recv returns the reason.
+// All returns an iterator over received values. Each step performs one Recv, and the loop ends when Recv fails. After the loop, call Recv
+// to get the error.
 func (s *Subscription[T]) All(ctx context.Context) iter.Seq[T] {
 	return func(yield func(T) bool) {
 		for {
@@ -76,15 +77,15 @@ func (s *Subscription[T]) All(ctx context.Context) iter.Seq[T] {
 	}
 }
 
-// Missed returns the number of values that DropOldest has dropped.
+// Missed returns the number of values that s has dropped under the policy DropOldest.
 func (s *Subscription[T]) Missed() uint64 {
 	s.topic.guard.Lock()
 	defer s.topic.guard.Unlock()
 	return s.missed
 }
 
-// Close ends the subscription. The values in its buffer are dropped, and receivers that wait get ErrClosed. A publisher that waits for s
-// goes on. A second Close changes nothing. It never suspends.
+// Close ends the subscription. It drops the values in the buffer, and waiting receivers get ErrClosed. Publishers no longer wait for s. A
+// second Close changes nothing. Close never suspends.
 func (s *Subscription[T]) Close() {
 	t := s.topic
 	t.guard.Lock()
@@ -96,7 +97,7 @@ func (s *Subscription[T]) Close() {
 	t.passLocked()
 }
 
-// endLocked takes s off its Topic.
+// endLocked removes s from its Topic, if it is not yet removed, and resumes its receivers with err. The caller must hold the Topic's guard.
 func (s *Subscription[T]) endLocked(err error) {
 	if s.topic.subs.Remove(&s.at) {
 		if s.fullLocked() {
@@ -108,7 +109,7 @@ func (s *Subscription[T]) endLocked(err error) {
 	}
 }
 
-// fullLocked reports whether publishers wait for s.
+// fullLocked reports whether publishers must wait for s.
 func (s *Subscription[T]) fullLocked() bool { return s.policy == Wait && s.stored == len(s.ring) }
 
 func (s *Subscription[T]) giveLocked(v T) {

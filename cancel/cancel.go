@@ -1,12 +1,12 @@
-// Package cancel provides contexts that many tasks can wait with: each waiting task costs a list node.
+// Package cancel provides contexts for large numbers of waiting tasks. Each waiting task costs only a list node.
 //
-// With a context of context.WithCancel, each waiting task of a scheduler costs a registration, and its cancellation a goroutine. For
-// tens of thousands of waiters use this instead:
+// With a context from context.WithCancel, each task that waits costs a registration, and a goroutine when the context is cancelled. For
+// tens of thousands of waiting tasks, use a context from New instead:
 //
 //	ctx, cancel := cancel.New(parent)
 //	defer cancel(nil)
 //
-// It is a context.Context like any other, and every blocking call takes both kinds. For fewer waiters use package context.
+// Such a context is an ordinary context.Context, and every blocking call accepts it. For fewer waiting tasks, use package context.
 package cancel
 
 import (
@@ -17,18 +17,18 @@ import (
 	"github.com/braidgo/braid/suspend"
 )
 
-// New returns a context that ends when cancel is called or when parent ends. cancel(cause) ends it with
-// context.Canceled and the given cause. A nil cause means context.Canceled. The first call decides. Call cancel in the
-// end: until then, or until parent ends, parent keeps the context. New panics if parent is nil.
+// New returns a context that ends when cancel is called or when parent ends. The first call of cancel ends the context with
+// context.Canceled and the given cause. A nil cause means context.Canceled. Call cancel when the context is no longer needed, because
+// otherwise parent keeps a reference to it until parent ends. New panics if parent is nil.
 //
-// A context of context.WithCancelCause wakes each waiting task by a goroutine. This one wakes them itself. When cancel returns, Done is
-// closed, and each wait with the context has ended or is about to. Contexts of package context that are derived from this one cost no
-// goroutine either. See AfterFunc for calls of other functions.
+// A context from context.WithCancelCause starts a goroutine to wake each waiting task. With a context from New, cancel wakes the tasks
+// itself. When cancel returns, Done is closed, and each wait with the context has ended or is about to end. A context of package context
+// that is derived from this context costs no goroutine either. Use AfterFunc to call other functions when the context ends.
 //
-// The end of parent is passed on in the call that ends parent, if parent is one of three kinds: a context of this
-// package, a context.WithValue of such a context, or a foreign context with an AfterFunc method. Such an AfterFunc must
-// not call back on the same goroutine before it returns, since package context holds a lock until then. From any other
-// parent, Done and Err are passed on as package context does, and the calls are made on one goroutine.
+// The call that ends parent also ends the context, if parent is a context of this package, a context.WithValue of such a context, or
+// another context with an AfterFunc method. Such an AfterFunc must not call its function synchronously, because package context holds a
+// lock during the call of AfterFunc. With any other parent, Done and Err change as in package context, and one goroutine wakes all tasks
+// and calls all functions.
 func New(parent context.Context) (ctx context.Context, cancel func(cause error)) {
 	if parent == nil {
 		panic("cancel: nil parent")
@@ -37,7 +37,8 @@ func New(parent context.Context) (ctx context.Context, cancel func(cause error))
 	return c, (*canceller)(c).cancel
 }
 
-// A canceller ends a Context by a method value, so that New is inlined and the function need not be allocated.
+// A canceller is a Context whose method cancel is the function that New returns. The method value lets the compiler inline New and avoid an
+// allocation.
 type canceller cancelctx.Context
 
 func (c *canceller) cancel(cause error) {
@@ -45,16 +46,18 @@ func (c *canceller) cancel(cause error) {
 	(*cancelctx.Context)(c).Cancel(cause)
 }
 
-// AfterFunc calls f once, after ctx is done. It is context.AfterFunc, except for contexts that have a method
+// AfterFunc calls f once, after ctx is done. Contexts of this package, and some other contexts, have a method
 //
 //	AfterFunc(f func()) (stop func() bool)
 //
-// which it calls. Contexts of this package have it. A context of this package calls f without a goroutine, under no
-// lock, in the order of registration, before the deciding cancel returns. If the context is done already, it calls f
-// before AfterFunc returns. Registering, stopping and calling each take constant time. f must not suspend. It may
-// cancel, register and stop. If f panics or exits its goroutine, the remaining functions are called even so, and then
-// the panic goes on to the caller of cancel.
+// If ctx has this method, AfterFunc calls it. Otherwise AfterFunc works like context.AfterFunc.
 //
-// A stop that returns true says that f will never be called, and the context keeps nothing of it. False says that f was
-// stopped before, or that its call has begun.
+// A context of this package calls its functions in the order of registration, without a goroutine and under no lock. The call of cancel
+// that ends the context returns after these calls. If the context is done already, f is called before AfterFunc returns. Registering,
+// stopping and calling a function each take constant time. The function f must not suspend, but it may cancel contexts, and register and
+// stop functions. If f panics or calls runtime.Goexit, the remaining functions are still called. The panic or exit then continues in the
+// caller of cancel.
+//
+// If stop returns true, f will never be called, and the context keeps no reference to f. If stop returns false, f was stopped before, or
+// its call has begun.
 func AfterFunc(ctx context.Context, f func()) (stop func() bool) { return watching.Here.OnDone(ctx, f) }

@@ -9,16 +9,15 @@ import (
 	"github.com/braidgo/braid/suspend"
 )
 
-// WithTimeout is WithDeadline, d from now on by the clock of the calling task's scheduler.
+// WithTimeout is like WithDeadline, with a deadline d after the current time of the calling task's scheduler.
 func WithTimeout(parent context.Context, d time.Duration) (ctx context.Context, cancel func(cause error)) {
 	return withDeadline(parent, suspend.Now().Add(d), d)
 }
 
-// WithDeadline is New, and the context also ends with context.DeadlineExceeded at the time t. Timer and clock belong to
-// the calling task's scheduler, see suspend.Timers: in a simulation the time is the simulated time. Elsewhere package
-// time provides them. A scheduler may drop its timers when it closes, so make a context that outlives a scheduler
-// outside of it. The end of a parent of package context is passed on by a goroutine. WithDeadline panics if parent is
-// nil.
+// WithDeadline is like New, but the context also ends with context.DeadlineExceeded at the time t. If the calling task's scheduler has
+// timers and a clock (see suspend.Timers), the context uses them, so that a simulation uses simulated time. Otherwise package time provides
+// them. A scheduler may drop its timers when it closes, so its tasks must not make contexts that outlive the scheduler. If parent is a
+// context of package context, its end is passed on by a goroutine. WithDeadline panics if parent is nil.
 func WithDeadline(parent context.Context, t time.Time) (ctx context.Context, cancel func(cause error)) {
 	return withDeadline(parent, t, t.Sub(suspend.Now()))
 }

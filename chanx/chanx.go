@@ -1,15 +1,15 @@
-// Package chanx provides a channel whose sends and receives can be cancelled, selected and shared between schedulers: Go's channel,
-// with a context, and with errors in place of panics.
+// Package chanx provides a channel whose Send and Recv take a context, and return errors where Go's channels panic. Tasks of any scheduler
+// can share a channel, and a Select can send and receive.
 //
 //	if err := jobs.Send(ctx, job); err != nil {
-//		return err // ctx is done, or jobs is closed: no receiver has seen job
+//		return err // ctx is done, or jobs is closed, and no receiver gets job
 //	}
 //
-// replaces a select of a send and ctx.Done, and suspends only the calling task. A send returns nil exactly if its value has been
-// received or is in the buffer.
+// This call replaces a select statement with a send and ctx.Done, and suspends only the calling task. Send returns nil if and only if a
+// receiver has the value or the buffer stores it.
 //
-// Use a channel between goroutines where range, native select or time.After is the natural code. Use a promise for a value that
-// arrives once, and an mvar.MVar for a value that changes hands.
+// Use a Go channel between goroutines where you need range, a select statement or time.After. Use a promise for a single value, and an
+// mvar.MVar for a value that tasks take and put back.
 package chanx
 
 import (
@@ -20,40 +20,39 @@ import (
 	"github.com/braidgo/braid/suspend"
 )
 
-// ErrClosed is the error of a send on a closed channel, of a receive from a channel that is closed and empty, and of a second Close. A
-// receiver ends its loop then. CloseWith gives sends and receives another error.
+// ErrClosed is the error of a send on a closed channel, of a receive from a closed and empty channel, and of a second Close. A receiver
+// that gets ErrClosed should end its loop. After CloseWith, sends and receives return another error.
 var ErrClosed = outcome.Named("chanx: closed", suspend.ErrClosed)
 
-// A Chan passes values from senders to receivers, first come first served on both sides. It holds up to Cap values that were sent
-// and not yet received. With a capacity of 0, a send and a receive meet. The zero Chan is open and has a capacity of 0. A Chan must not
-// be copied.
+// A Chan passes values from senders to receivers. Senders and receivers are served in the order of their calls. A Chan buffers up to Cap
+// values. If the capacity is 0, a send waits for a receive. The zero Chan is open and has a capacity of 0. A Chan must not be copied.
 //
-// A value is never lost nor doubled. It is in the buffer, with the receive that returned it, or with the send that failed.
+// A value is never lost or duplicated. Either the buffer stores it, or one receive has returned it, or its send has failed.
 type Chan[T any] struct {
-	//	-Send> a receiver waits: the first that can be resumed gets the value
-	//	       there is room: the value is stored
+	//	-Send> a receiver waits: the first receiver that can be resumed gets the value
+	//	       the buffer is not full: the value is stored
 	//	       else wait
-	//	-Recv> a value is stored: take the first; the value of the first sender that can be resumed is stored
-	//	       a sender waits: take the value of the first that can be resumed
-	//	       closed: the error of the close
+	//	-Recv> a value is stored: take the first value; store the value of the first sender that can be resumed
+	//	       a sender waits: take the value of the first sender that can be resumed
+	//	       c is closed: return end
 	//	       else wait
 	//
-	// Invariant: a waiter in senders that can be resumed waits because the buffer is full, one in receivers because it is empty. A
-	// closed channel has no waiters. With a capacity of 0 the buffer is both, and a Select may be in both queues of one
-	// channel. It does not meet itself, as it looks before it queues. A send or a receive that comes leaves no waiter that
-	// it could meet.
+	// Invariant: if a waiter in senders can be resumed, the buffer is full. If a waiter in receivers can be resumed, the buffer is empty. A
+	// closed channel has no waiters. With a capacity of 0 the buffer is both full and empty, so one Select may wait in both queues of a
+	// channel. Such a Select cannot send to itself, because it tries all cases before it queues. A send or receive queues only if no waiter
+	// can complete it.
 
 	guard     suspend.Guard
-	end       error // sends and receives return it; nil while c is open
-	buffered  bool  // never changes; if false, every wait is sure to be met, and may be cancelled lazily
-	ring      []T   // has the capacity's length; a place without a value is zero
-	first     int   // the index of the first value stored
+	end       error // the error of sends and receives; nil while c is open
+	buffered  bool  // never changes; waits may be cancelled lazily only if buffered is false
+	ring      []T   // the buffer, of length Cap; an element without a value is zero
+	first     int   // the index of the oldest value
 	stored    int
 	receivers suspend.Queue[T, struct{}]
 	senders   suspend.Queue[struct{}, T]
 }
 
-// New returns a channel that holds up to capacity values. It panics if capacity is negative.
+// New returns a channel that buffers up to capacity values. It panics if capacity is negative.
 func New[T any](capacity int) *Chan[T] {
 	if capacity < 0 {
 		panic("chanx: negative capacity")
@@ -61,27 +60,28 @@ func New[T any](capacity int) *Chan[T] {
 	return &Chan[T]{ring: make([]T, capacity), buffered: capacity > 0}
 }
 
-// Send sends v. It suspends the caller until a receiver takes v or there is room in the buffer. If ctx is done first, or already, Send
-// returns the cancellation error. If c is closed first, or already, it returns ErrClosed, or the error of CloseWith. In both cases the
-// channel has not seen v, which is still the caller's. If the hand-over and the cancellation meet, either may win.
+// Send sends v on c. It suspends the caller until a receiver takes v or the buffer stores it. If ctx is done before the call or during the
+// wait, Send returns the cancellation error. If c is closed before the call or during the wait, Send returns ErrClosed, or the error given
+// to CloseWith. After an error, v was not sent and still belongs to the caller. If the hand-over races with the cancellation, either may
+// win.
 //
-// A Send synchronizes before the return of the Recv that gets its value. A Recv synchronizes before the return of the Send that it
-// takes the value of or makes room for.
+// A Send synchronizes before the return of the Recv that gets its value. A Recv synchronizes before the return of the Send whose value it
+// takes. If a Recv frees a place in the buffer, it also synchronizes before the return of the Send that fills this place.
 func (c *Chan[T]) Send(ctx context.Context, v T) error {
 	_, err := suspend.Wait[struct{}](ctx, send[T]{c, v}, !c.buffered)
 	return err
 }
 
-// Recv receives the oldest value. It suspends the caller until there is one. If c is closed and its buffer is empty, Recv returns
-// ErrClosed, or the error of CloseWith. If ctx is done first, or already, Recv returns the cancellation error and has taken nothing. If a
-// value and the cancellation meet, either may win, but a value that was handed to a Recv is returned by it. A Recv that makes room lets
-// the longest waiting sender store its value.
+// Recv receives the oldest value. It suspends the caller until a value is available. If c is closed and its buffer is empty, Recv returns
+// ErrClosed, or the error given to CloseWith. If ctx is done before the call or during the wait, Recv returns the cancellation error and
+// receives nothing. If a send races with the cancellation, either may win, but a Recv that was handed a value returns this value. If Recv
+// takes a value from a full buffer, the sender that has waited longest stores its value.
 func (c *Chan[T]) Recv(ctx context.Context) (T, error) {
 	return suspend.Wait[T](ctx, (*recv[T])(c), !c.buffered)
 }
 
-// TrySend sends v if it need not wait, and reports whether it did. The error is the error of Send if c is closed, but nil if c is full. With a
-// capacity of 0 it succeeds if a receiver waits. It never suspends.
+// TrySend sends v if that does not require waiting, and reports whether v was sent. If c is closed, TrySend returns the same error as Send.
+// If c is full, TrySend returns false and a nil error. If the capacity is 0, TrySend succeeds only if a receiver waits. It never suspends.
 func (c *Chan[T]) TrySend(v T) (ok bool, err error) {
 	c.guard.Lock()
 	ok, err = c.sendLocked(v)
@@ -89,8 +89,8 @@ func (c *Chan[T]) TrySend(v T) (ok bool, err error) {
 	return ok && err == nil, err
 }
 
-// TryRecv receives a value if it need not wait, and reports whether it did. The error is the error of Recv if c is closed and empty, but nil
-// if more may come. It never suspends.
+// TryRecv receives a value if that does not require waiting, and reports whether it did. If c is closed and empty, TryRecv returns the same
+// error as Recv. If c is empty but open, TryRecv returns false and a nil error. It never suspends.
 func (c *Chan[T]) TryRecv() (v T, ok bool, err error) {
 	c.guard.Lock()
 	v, ok, err = c.recvLocked()
@@ -98,17 +98,18 @@ func (c *Chan[T]) TryRecv() (v T, ok bool, err error) {
 	return v, ok && err == nil, err
 }
 
-// SendOp is Send as an Op.
+// SendOp returns an Op that performs Send.
 func (c *Chan[T]) SendOp(v T) suspend.Op[struct{}] { return suspend.OpOf[struct{}](&send[T]{c, v}) }
 
-// RecvOp is Recv as an Op.
+// RecvOp returns an Op that performs Recv.
 func (c *Chan[T]) RecvOp() suspend.Op[T] { return suspend.OpOf[T]((*recv[T])(c)) }
 
-// All receives, one value per step, until c is closed and empty or ctx is done. The caller suspends as it does in Recv. Nothing is
-// received ahead: after a break, the other values are for the next receiver.
+// All returns an iterator over received values. Each step performs one Recv, and the loop ends when Recv fails, because c is closed and
+// empty or ctx is done. All receives no value in advance, so a break leaves later values to other receivers.
 //
-// Afterwards ask ctx: if it is not done, c was closed. If both have happened, the loop may have ended for either reason. Call Recv to
-// distinguish them. (With a second variable for the error, code that leaves it out would take zero values for received values.)
+// After the loop, check ctx: if ctx is not done, c was closed. If ctx is done and c is closed, the loop may have ended for either reason.
+// Recv returns the reason. (An iterator over pairs of a value and an error would let callers omit the error, and mistake a zero value for a
+// received value.)
 //
 //	for v := range c.All(ctx) {
 //		…
@@ -125,18 +126,18 @@ func (c *Chan[T]) All(ctx context.Context) iter.Seq[T] {
 	}
 }
 
-// Close says that no more values will be sent. Values in the buffer can still be received. All waiters are resumed with ErrClosed, in
-// order, receivers before senders, and the value of such a send has not been sent. A second Close changes nothing and returns
-// ErrClosed, so that each of several callers learns whether it has closed c. Close never suspends. It synchronizes before the return of
-// every call that returns ErrClosed.
+// Close closes c, so that no more values can be sent. Values in the buffer can still be received. All waiters are resumed with ErrClosed,
+// in order, receivers before senders. The values of waiting senders are not sent. A second Close changes nothing and returns ErrClosed, so
+// that only the caller that has closed c gets nil. Close never suspends. It synchronizes before the return of every call that returns
+// ErrClosed.
 //
-// In Kotlin a waiting sender survives, as close is like one more value behind all others. Such a Close does not end a Send, which waits
-// without end once there is no receiver, and the buffer of a closed channel goes on filling. Here no task waits on a closed channel.
-// A sender whose value must be received sends it before it closes.
+// In Kotlin, close does not end a waiting send: the channel is closed only for later sends. Without a receiver, such a send would wait
+// forever, and the buffer of a closed channel would still be filled. Here no task waits on a closed channel. If a value must be received,
+// call Close only after its Send has returned.
 func (c *Chan[T]) Close() error { return c.CloseWith(ErrClosed) }
 
-// CloseWith is Close, with err in place of ErrClosed for all sends and receives: a stream that has failed, and has not come to its end.
-// Receivers get the values in the buffer first. With a nil err it is Close.
+// CloseWith closes c like Close, but sends and receives return err in place of ErrClosed. Use it for a stream that has failed before its
+// end. Receivers first get the values in the buffer. If err is nil, CloseWith is the same as Close.
 func (c *Chan[T]) CloseWith(err error) error {
 	if err == nil {
 		err = ErrClosed
@@ -148,12 +149,12 @@ func (c *Chan[T]) CloseWith(err error) error {
 	}
 	c.end = err
 	var none T
-	c.receivers.ResumeAll(none, err) // a refused waiter was cancelled, and is owed nothing
+	c.receivers.ResumeAll(none, err) // a waiter that cannot be resumed was cancelled
 	c.senders.ResumeAll(struct{}{}, err)
 	return nil
 }
 
-// Len returns the number of values in the buffer, which may have changed by the time it returns.
+// Len returns the number of values in the buffer, which may have changed by the time Len returns.
 func (c *Chan[T]) Len() int {
 	c.guard.Lock()
 	defer c.guard.Unlock()
@@ -163,7 +164,7 @@ func (c *Chan[T]) Len() int {
 // Cap returns the capacity.
 func (c *Chan[T]) Cap() int { return len(c.ring) }
 
-// sendLocked sends v, or finds c closed: err is the end. It reports false if the caller has to wait.
+// sendLocked sends v, or returns c.end if c is closed. It returns false if the caller must wait. The caller must hold c.guard.
 func (c *Chan[T]) sendLocked(v T) (ok bool, err error) {
 	if c.end != nil {
 		return true, c.end
@@ -178,9 +179,10 @@ func (c *Chan[T]) sendLocked(v T) (ok bool, err error) {
 	return true, nil
 }
 
-// recvLocked receives a value, or finds c closed and empty: err. It reports false if the caller has to wait.
+// recvLocked receives a value, or returns c.end if c is closed and empty. It returns false if the caller must wait. The caller must hold
+// c.guard.
 func (c *Chan[T]) recvLocked() (v T, ok bool, err error) {
-	next, sent := c.senders.Resume(struct{}{}, nil) // true means that the buffer is full
+	next, sent := c.senders.Resume(struct{}{}, nil) // sent implies that the buffer is full
 	switch {
 	case c.stored > 0:
 		v, c.ring[c.first] = c.ring[c.first], v

@@ -1,18 +1,19 @@
-// Package cond provides a condition variable whose waiters can be cancelled and may be on any scheduler.
+// Package cond provides a condition variable whose Wait takes a context. Its waiters can be tasks of any scheduler.
 //
-// A waiter of sync.Cond cannot give up, and it blocks the thread of its scheduler. Here Wait takes a context and suspends only its
-// task:
+// The Wait of a sync.Cond cannot be cancelled, and blocks the scheduler's thread. The Wait of a Cond takes a context and suspends only the
+// calling task:
 //
 //	for len(queue) == 0 {
 //		if err := notEmpty.Wait(ctx); err != nil {
-//			return err // the lock is held, and no signal is used up
+//			return err // the lock is held again, and no signal is lost
 //		}
 //	}
 //
-// A Signal wakes the first waiter that has not given up. Signals are not remembered, so a waiter looks at its condition in a loop.
+// Signal wakes the first waiter that is not cancelled. A Signal has no effect if no task waits, so a task must check its condition before
+// it waits. Call Wait in a loop, because the condition may be false again when Wait returns.
 //
-// Use sync.Cond between goroutines that never give up. Use a promise or a latch for an event that happens once, and package chanx
-// for a stream of values.
+// Use sync.Cond for goroutines that are never cancelled. Use a promise or a latch for an event that happens once, and package chanx for a
+// stream of values.
 package cond
 
 import (
@@ -24,43 +25,43 @@ import (
 	"github.com/braidgo/braid/suspend"
 )
 
-// A Cond is a place to wait until the state that L protects has changed. The task that changes it calls Signal or Broadcast. A
-// waiter looks again, in a loop, since another task may have held L in between.
+// A Cond lets tasks wait until the state that L protects has changed. The task that changes the state calls Signal or Broadcast. A waiter
+// must check the state in a loop, because another task may lock L and change the state before Wait locks L again.
 //
-// L is any lock. The Locker of a mutex.Mutex suspends the task alone. But a contended sync.Mutex blocks all tasks of its thread. A Cond needs its L before the first Wait, see New, and must not be copied.
+// L can be any lock. The Locker of a mutex.Mutex suspends only the calling task, but a contended sync.Mutex blocks all tasks of the thread.
+// L must be set before the first Wait; New sets it. A Cond must not be copied.
 type Cond struct {
-	// L is held by the caller of Wait. The caller of Signal or Broadcast may hold it. It must not change while a task
-	// waits.
+	// The caller of Wait must hold L. The caller of Signal or Broadcast may hold L. Do not set L while a task waits.
 	L sync.Locker
 
-	// For Signal and Broadcast, waiting begins before L is unlocked, and waiters are served in that order. So a waiter joins
-	// the list while it holds L. To unlock L is to run foreign code, which may suspend, signal or panic. It may run neither in
-	// Suspend's block, where a Queue is joined, nor under the guard. So this is a separate list, whose waiters get their
-	// Resumer later. -W> is the waiting task, -S> a Signal or Broadcast.
+	// A waiter joins c.listed before it unlocks L, so that a Signal after the Unlock finds the waiter. Waiters are served in the order of
+	// the list. L.Unlock is foreign code, which may suspend, signal or panic. It must run neither under the guard nor in the function
+	// passed to Suspend, where waiters usually join a suspend.Queue. Therefore a Cond has a separate list, whose waiters get their Resumers
+	// later. -W> is the waiting task, -S> a Signal or Broadcast.
 	//
-	//	         -W> listed              under L; then L is unlocked
-	//	listed   -W> listed with r       no signal has come meanwhile: it suspends
-	//	listed   -S> signalled           the waiter is about to suspend, and will not
+	//	         -W> listed              while it holds L, which it then unlocks
+	//	listed   -W> listed with r       the waiter is not signalled, and suspends
+	//	listed   -S> signalled           the waiter has not suspended, and will not suspend
 	//	listed with r -S> free           r is resumed
-	//	listed with r -S> passed over    r was cancelled: a Signal goes on to the next
-	//	listed with r -S> signalled      r was cancelled: a Broadcast counts the waiter all the same
-	//	listed[with r], passed over -W> free   it gives up, with the error
+	//	listed with r -S> passed over    r was cancelled, so a Signal tries the next waiter
+	//	listed with r -S> signalled      r was cancelled, but the Wait returns nil after a Broadcast
+	//	listed[with r], passed over -W> free   the waiter leaves with the error
 	//	signalled -W> free
 	//
-	// Invariant: whenever the guard is free, waited says whether any are listed.
-	// Debt: a signalled waiter that does not return, because L or its Task panics, must pass the Signal on to the next waiter. After a
-	// Broadcast this may wake a waiter that came later.
+	// Invariant: while the guard is unlocked, waited reports whether listed has waiters.
+	// Debt: a signalled waiter whose Wait does not return, because L or its Task panics, must pass the Signal on to the next waiter. After
+	// a Broadcast, this may wake a waiter that called Wait after the Broadcast.
 	guard  suspend.Guard
 	waited atomicx.Bool // listed is not empty; written under the guard
 	listed dlist.List[waiter]
-	free   []*node // grows to the largest number of waiters
+	free   []*node // grows to the largest number of simultaneous waiters
 }
 
-// A waiter belongs to at most one Wait. All of it is under the guard.
+// A waiter belongs to at most one Wait. The guard protects all of its fields.
 type waiter struct {
-	r         suspend.Resumer[struct{}] // zero until its task is about to suspend
-	signalled bool                      // before it had r, or by a Broadcast that came too late to resume it
-	wait      uint                      // counts the Waits that it has belonged to
+	r         suspend.Resumer[struct{}] // is zero until the task is about to suspend
+	signalled bool                      // set by a Signal or Broadcast before r was set, or by a Broadcast that could not resume r
+	wait      uint                      // the number of earlier Waits that have used this waiter
 }
 
 type node = dlist.Node[waiter]
@@ -73,17 +74,17 @@ func New(l sync.Locker) *Cond {
 	return &Cond{L: l}
 }
 
-// Wait unlocks c.L, suspends the caller until it is signalled, and locks c.L again.
+// Wait unlocks c.L, suspends the caller until a Signal or Broadcast wakes it, and locks c.L again.
 //
-// If ctx is done first, Wait returns the cancellation error and has used up no signal. If ctx is done already, L is not unlocked at
-// all. If a Signal and the cancellation meet, either may win. A Broadcast wins over a cancellation that it meets. A Wait that was
-// signalled returns nil.
+// If ctx is done before a signal, Wait returns the cancellation error and consumes no signal. If ctx is done before the call, Wait does not
+// unlock L. If a Signal races with the cancellation, either may win. If a Broadcast races with the cancellation, the Broadcast wins. A Wait
+// that was signalled returns nil.
 //
-// The caller holds L after every return, and also if a Kill ends Wait. Locking it again cannot be cancelled. There is no Wait
-// as an Op, since a waiting case would have to give L away.
+// The caller holds L after every return, even if a Kill ends Wait. The final L.Lock cannot be cancelled. There is no WaitOp, because a case
+// of a Select would have to unlock L while it waits.
 //
-// Wait panics if L is nil. If L is not held, it panics as L.Unlock does (a sync.Mutex ends the process). No waiter is left behind
-// then. A Signal or Broadcast synchronizes before the return of the Wait that it wakes.
+// Wait panics if L is nil. If L is not held and L.Unlock panics, so does Wait, but it leaves no waiter behind. (The Unlock of a sync.Mutex
+// ends the process.) A Signal or Broadcast synchronizes before the return of the Wait that it wakes.
 func (c *Cond) Wait(ctx context.Context) (err error) {
 	l := c.L
 	if l == nil {
@@ -105,11 +106,11 @@ func (c *Cond) Wait(ctx context.Context) (err error) {
 			if v := recover(); v != nil { // L.Lock has panicked
 				panic(v)
 			}
-			suspend.Shield(l.Lock) // again, as a Kill has ended the first: the deferred functions of the caller unlock it
+			suspend.Shield(l.Lock) // a Kill has ended the first Lock, but the caller's deferred functions unlock L
 		}
 	}()
 	defer func() {
-		if !waited { // L.Unlock has panicked, ctx, Park, or Wait, where suspending is forbidden
+		if !waited { // L.Unlock, ctx or Park has panicked, or suspend.Wait where suspending is forbidden
 			signalled = c.leave(w, wait)
 		}
 		if unlocked {
@@ -128,11 +129,11 @@ func (c *Cond) Wait(ctx context.Context) (err error) {
 	return err
 }
 
-// Signal wakes the longest waiting task, if there is one. A waiter that is cancelled first does not count. Signal never suspends, and
-// is not remembered.
+// Signal wakes the task that has waited longest, if any task waits. It skips waiters that are cancelled already. Signal has no effect if no
+// task waits. It never suspends.
 //
-// With no waiter it takes no lock, and comes before every later Wait. A task that has changed the condition under L comes after all
-// tasks that found it unchanged, as those joined the list under L.
+// Signal takes no lock if no task waits. It cannot miss a task that has seen the old state. Such a task joins the list before it unlocks L,
+// and so before another task can change the state.
 func (c *Cond) Signal() {
 	suspend.Point()
 	if !c.waited.Load() {
@@ -143,8 +144,8 @@ func (c *Cond) Signal() {
 	c.guard.Unlock()
 }
 
-// Broadcast wakes all waiters of this moment, in the order in which they came, and no later one. A waiter that it wakes may cancel
-// another waiter. The other was waiting, too, so its Wait returns nil. Broadcast never suspends.
+// Broadcast wakes all tasks that wait at the time of the call, in the order of their calls of Wait, and no later waiter. If a task that it
+// wakes cancels another of these waiters, the other Wait returns nil nevertheless. Broadcast never suspends.
 func (c *Cond) Broadcast() {
 	suspend.Point()
 	if !c.waited.Load() {
@@ -164,7 +165,7 @@ func (c *Cond) signalLocked() {
 	}
 }
 
-// wakeLocked takes w off the list and reports false if it has been cancelled.
+// wakeLocked removes w from the list and wakes its task. It returns false if the wait has been cancelled.
 func (c *Cond) wakeLocked(w *node) bool {
 	c.unlistLocked(w)
 	if w.Value.r == (suspend.Resumer[struct{}]{}) {
@@ -173,12 +174,12 @@ func (c *Cond) wakeLocked(w *node) bool {
 	}
 	resumed := w.Value.r.Resume(struct{}{}, nil)
 	if resumed {
-		c.freeLocked(w) // its Wait has no more use for it
+		c.freeLocked(w) // the Wait no longer uses w
 	}
 	return resumed
 }
 
-// join lists the caller as a waiter, for the wait whose number it returns.
+// join adds a waiter for the caller to the list. It returns the waiter and the number of the wait, which leave takes.
 func (c *Cond) join() (w *node, wait uint) {
 	c.guard.Lock()
 	defer c.guard.Unlock()
@@ -192,7 +193,7 @@ func (c *Cond) join() (w *node, wait uint) {
 	return w, w.Value.wait
 }
 
-// An arrival is the suspension of a waiter that is listed: unless it is signalled already.
+// An arrival is the Source with which a listed waiter suspends. The waiter does not suspend if it is signalled already.
 type arrival struct {
 	*Cond
 	w *node
@@ -207,14 +208,14 @@ func (a arrival) Try() (none struct{}, signalled bool, err error) {
 	return none, signalled, nil
 }
 
-func (a arrival) Enqueue(r suspend.Resumer[struct{}]) { a.w.Value.r = r } // its Resume frees w
-func (a arrival) Remove(suspend.Resumer[struct{}])    {}                  // leave does
+func (a arrival) Enqueue(r suspend.Resumer[struct{}]) { a.w.Value.r = r } // the Resume of r frees w
+func (a arrival) Remove(suspend.Resumer[struct{}])    {}                  // leave removes w
 
-// leave takes away a waiter that does not wait any more, and reports whether it was signalled.
+// leave frees the waiter of a Wait that has failed, and reports whether the waiter was signalled.
 func (c *Cond) leave(w *node, wait uint) (signalled bool) {
 	c.guard.Lock()
 	defer c.guard.Unlock()
-	if w.Value.wait != wait { // the Resume has freed it
+	if w.Value.wait != wait { // a Resume has freed w
 		return true
 	}
 	c.unlistLocked(w)
@@ -223,7 +224,7 @@ func (c *Cond) leave(w *node, wait uint) (signalled bool) {
 	return signalled
 }
 
-// unlistLocked takes w off the list, if it is listed.
+// unlistLocked removes w from the list, if w is listed.
 func (c *Cond) unlistLocked(w *node) {
 	c.listed.Remove(w)
 	if c.listed.First() == nil {

@@ -7,39 +7,39 @@ import (
 	"github.com/braidgo/braid/suspend"
 )
 
-// ErrBroken is the error of a Wait at a Barrier in whose round another party was cancelled. To meet nevertheless, call Wait again.
+// ErrBroken is the error of a Barrier's Wait if another party of the same round was cancelled. Call Wait again to join the next round.
 var ErrBroken = errors.New("latch: barrier broken")
 
-// A Barrier is a place where n tasks, its parties, meet. Each waits for all, and then all go on. The next round begins immediately:
-// an early party of it does not disturb late parties of the previous round. NewBarrier makes a Barrier, and it must not be copied. Any task may
-// be a party, since a Barrier counts calls.
+// A Barrier lets n tasks, its parties, wait for each other. When n parties wait, all of them return, and the next round begins immediately.
+// A party that calls Wait for the next round does not disturb parties that have not yet returned from the previous round. NewBarrier makes
+// a Barrier, which must not be copied. Any task may be a party, because a Barrier only counts calls.
 //
-// A round is complete when n parties wait, and then it has happened for each party. A party that is cancelled before that
-// breaks the round, and all that wait in it fail. Its end is the beginning of the next round, so there is nothing to reset. A failed
-// Wait leaves nothing behind: to meet, call it again.
+// A round is complete when n parties wait, and then succeeds for every party. A party that is cancelled before the round is complete breaks
+// the round, so that its other waiting parties fail with ErrBroken. The next round begins when a round breaks, so a Barrier needs no reset.
+// A party whose Wait failed no longer counts, and may call Wait again.
 //
-// In Java a broken barrier stays broken until one party resets it, and the parties must agree on that one. The price of this design
-// is that a missing party does not learn of a broken round. It waits until all other parties come again. Where they do not, give all parties
-// contexts that end together.
+// In Java, a broken barrier stays broken until one party resets it, and the parties must agree on that party. Here, a party that calls Wait
+// after its round broke joins the next round instead, and waits until all other parties call Wait again. If the other parties might not
+// call Wait again, give all parties contexts that end together.
 type Barrier struct {
-	// -W> is a Wait, -C> a cancelled one.
+	// -W> is a Wait, -C> a cancelled Wait.
 	//
-	//	0..n-2 wait -W> one more waits
-	//	n-1 wait    -W> 0 wait          complete: all are resumed
-	//	1..n-1 wait -C> 0 wait          a party is cancelled: broken, all others are resumed with ErrBroken
+	//	0..n-2 wait -W> 1..n-1 wait
+	//	n-1 wait    -W> 0 wait          the round is complete: all parties are resumed
+	//	1..n-1 wait -C> 0 wait          the round is broken: all other parties are resumed with ErrBroken
 	//
-	// Invariant: the queue holds parties of one round, which is not complete. Some of them may be cancelled.
+	// Invariant: the queue holds the parties of one incomplete round. Some of them may be cancelled.
 
 	n       int // never changes
 	guard   suspend.Guard
-	parties suspend.Queue[struct{}, suspend.Resumer[struct{}]] // payload: their own Resumers
+	parties suspend.Queue[struct{}, suspend.Resumer[struct{}]] // the payload is the party's own Resumer
 
-	// late has the parties that were cancelled when their round was completed, had not removed themselves, and have not
-	// returned yet.
+	// The map late has the parties that were cancelled but still queued when their round was completed. A party is removed before its Wait
+	// returns.
 	late map[suspend.Resumer[struct{}]]struct{}
 }
 
-// NewBarrier returns a barrier for n parties. It panics if n is less than 1.
+// NewBarrier returns a Barrier for n parties. It panics if n is less than 1.
 func NewBarrier(n int) *Barrier {
 	if n < 1 {
 		panic("latch: barrier for no parties")
@@ -47,17 +47,15 @@ func NewBarrier(n int) *Barrier {
 	return &Barrier{n: n}
 }
 
-// Wait suspends the caller until n parties wait, itself included. The last one does not suspend: it resumes the waiting parties, in the order
-// in which they came, and returns. The index is the number of parties that were missing when the caller came: n-1 for the first, 0 for
-// the last. So exactly one party of each round gets 0.
+// Wait suspends the caller until n parties wait, including the caller. The last party does not suspend. It resumes the waiting parties, in
+// the order of their calls, and returns. The index is the number of parties that were still missing after the call: n-1 for the first
+// party, 0 for the last. So exactly one party of each complete round gets 0.
 //
-// If ctx is done already, Wait returns -1 and the cancellation error, but the round goes on without the caller. If ctx is done before
-// the round is complete, the round is broken. Then Wait returns -1 and the cancellation error, and the other parties get -1 and
-// ErrBroken. A party is cancelled too late if the round is complete before it has removed itself. It counts, and returns like
-// the rest.
+// If ctx is done before the call, Wait returns -1 and the cancellation error, and does not break the round. If ctx is done during the wait,
+// before the round is complete, the round is broken. Wait then returns -1 and the cancellation error, and the other waiting parties get -1
+// and ErrBroken. A cancellation is too late if the round is complete before the party leaves the queue. The party's Wait then succeeds.
 //
-// Every Wait of a complete round is called before any of them returns. Code before the calls synchronizes before the returns. Wait at
-// the zero Barrier panics.
+// In a complete round, every call of Wait synchronizes before the return of every Wait. Wait panics on the zero Barrier.
 func (b *Barrier) Wait(ctx context.Context) (index int, err error) {
 	if b.n < 1 {
 		panic("latch: Wait at the zero Barrier")
@@ -65,7 +63,7 @@ func (b *Barrier) Wait(ctx context.Context) (index int, err error) {
 	var me suspend.Resumer[struct{}]
 	counted := false
 	defer func() {
-		if !counted { // cancelled, or ctx has panicked
+		if !counted { // the wait was cancelled, or ctx has panicked
 			if b.hasHappened(me) {
 				err = nil
 			} else {
@@ -100,13 +98,13 @@ func (b *Barrier) completeLocked() {
 	}
 }
 
-// hasHappened reports whether the round of a party whose wait has failed is complete nevertheless. A party that is still
-// queued breaks its round.
+// hasHappened reports whether a round is complete although the wait of the party me has failed. If me is still queued, hasHappened breaks
+// the round.
 func (b *Barrier) hasHappened(me suspend.Resumer[struct{}]) bool {
 	b.guard.Lock()
 	defer b.guard.Unlock()
 	if b.parties.Remove(me) {
-		b.parties.ResumeAll(struct{}{}, ErrBroken) // a refused party was cancelled, too, and has its own error
+		b.parties.ResumeAll(struct{}{}, ErrBroken) // a party that cannot be resumed was cancelled, and has its own error
 		return false
 	}
 	_, happened := b.late[me]

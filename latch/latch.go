@@ -1,7 +1,8 @@
-// Package latch provides two ways for tasks to wait until a number of events have happened. A Latch opens once. At a Barrier the
-// same number of tasks meet again and again. Both can be waited for with a context, from any scheduler.
+// Package latch provides two ways for tasks to wait for a number of events. A Latch opens once. A Barrier lets a fixed number of tasks wait
+// for each other, in any number of rounds. Both have a Wait that takes a context and works on any scheduler.
 //
-// A sync.WaitGroup cannot be waited for with a context, and needs a goroutine to be a case of a select. A Latch needs neither:
+// The Wait of a sync.WaitGroup takes no context, and cannot be a case of a select without an extra goroutine. The Wait of a Latch takes a
+// context, and WaitOp returns a case for a Select:
 //
 //	ready := latch.New(3) // three servers
 //	...
@@ -9,8 +10,8 @@
 //		return err
 //	}
 //
-// Use sync.WaitGroup where no task is cancelled. Use package scope where the number of tasks grows, or where a failure cancels the
-// rest. Use a promise if the event has a value.
+// Use sync.WaitGroup where no wait is cancelled. Use package scope where the number of tasks grows, or where one failure cancels the other
+// tasks. Use a promise if the event has a value.
 package latch
 
 import (
@@ -20,24 +21,24 @@ import (
 	"github.com/braidgo/braid/suspend"
 )
 
-// A Latch is closed until it has been counted down to zero. Then it is open for good. New makes a Latch, and it must not be copied.
-// The zero Latch is open. Any task may count down, and any task may wait. Waiting for an open Latch takes no lock.
+// A Latch is closed until its count has reached zero, and stays open from then on. New makes a Latch. The zero Latch is open. A Latch must
+// not be copied. Any task may count down, and any task may wait. Waiting for an open Latch takes no lock.
 type Latch struct {
 	// -D> is a CountDown.
 	//
 	//	n closed -D> n-1 closed   n > 1
-	//	1 closed -D> open         under the guard: all waiters are resumed
+	//	1 closed -D> open         under the guard, where all waiters are resumed
 	//
-	// Invariant: an open Latch has no waiters. The count decides, and no Resume does: a waiter that was cancelled too late
-	// finds the latch open.
+	// Invariant: an open Latch has no waiters. A Wait fails only if the count is not zero when it returns, so a waiter whose cancellation
+	// is too late returns nil.
 
-	count   atomicx.Uint64 // only falls; to 0 under guard
+	count   atomicx.Uint64 // never increases; becomes 0 under guard
 	guard   suspend.Guard
 	waiters suspend.Queue[struct{}, struct{}]
-	done    chan struct{} // made on demand
+	done    chan struct{} // made by Done
 }
 
-// New returns a latch that n calls of CountDown open. It panics if n is negative.
+// New returns a Latch that opens after n calls of CountDown. It panics if n is negative.
 func New(n int) *Latch {
 	if n < 0 {
 		panic("latch: negative count")
@@ -47,8 +48,8 @@ func New(n int) *Latch {
 	return l
 }
 
-// CountDown counts down by one. The call that reaches zero opens l and resumes all waiters, in the order in which they came. It never
-// suspends. It panics, and changes nothing, if l is open already.
+// CountDown decrements the count. The call that reaches zero opens l and resumes all waiters, in the order of their calls. CountDown never
+// suspends. If l is open already, CountDown panics and changes nothing.
 //
 // Every CountDown synchronizes before the return of every Wait that returns nil.
 func (l *Latch) CountDown() {
@@ -65,7 +66,7 @@ func (l *Latch) CountDown() {
 	}
 }
 
-// open is the last CountDown, or one too many. The count is at most 1, and changes only under the guard.
+// open opens l, or panics if l is open already. The count is at most 1, and changes only under the guard.
 func (l *Latch) open() {
 	l.guard.Relock()
 	defer l.guard.Unlock()
@@ -73,14 +74,14 @@ func (l *Latch) open() {
 		panic("latch: CountDown below zero")
 	}
 	l.count.Store(0)
-	l.waiters.ResumeAll(struct{}{}, nil) // a refused waiter looks at the count
+	l.waiters.ResumeAll(struct{}{}, nil) // a waiter that cannot be resumed checks the count
 	if l.done != nil {
 		close(l.done)
 	}
 }
 
-// Wait suspends the caller until l is open. If ctx is done first, or already, it returns the cancellation error. A caller that was
-// cancelled while it waited returns nil if l is open by the time of its return.
+// Wait suspends the caller until l is open. If ctx is done before the call, Wait returns the cancellation error, even if l is open. If ctx
+// is done during the wait, Wait returns the cancellation error, or nil if l is open by the time Wait returns.
 func (l *Latch) Wait(ctx context.Context) error {
 	suspend.Preemptible()
 	if err := suspend.Err(ctx); err != nil || l.isOpen() {
@@ -101,10 +102,10 @@ func (l *Latch) TryWait() bool {
 
 func (l *Latch) isOpen() bool { return l.count.Load() == 0 }
 
-// WaitOp is Wait as an Op. A cancelled one fails, even if l has been opened since.
+// WaitOp returns an Op that performs Wait. A cancelled Op fails, even if l opens before the Op returns.
 func (l *Latch) WaitOp() suspend.Op[struct{}] { return suspend.OpOf[struct{}]((*wait)(l)) }
 
-// Done returns a channel that is closed when l is opened, for a native select. It is always the same one.
+// Done returns a channel that is closed when l opens, for Go's select statement. Successive calls of Done return the same channel.
 func (l *Latch) Done() <-chan struct{} {
 	l.guard.Lock()
 	defer l.guard.Unlock()

@@ -10,21 +10,23 @@ import (
 	"github.com/braidgo/braid/internal/gid"
 )
 
-// A forcing is one call of Force that found no value. It waits for the function, or runs it. Then it is the context of the function.
-// A Force that the same goroutine calls while the function runs, or that gets a context derived from it, is its part.
+// A forcing is one call of Force that found no value. It either waits for the function or runs it. A forcing that runs the function is also
+// the context that the function gets. A Force is a part of such a forcing if the same goroutine calls it while the function runs, or if its
+// context is derived from the forcing.
 //
-// A forcing that waits blocks the forcings that it is part of. They block the forcings that wait for their functions, and so on.
+// A waiting forcing blocks the forcings of which it is a part. Each blocked forcing in turn blocks the forcings that wait for its function.
 //
-// Invariant: no forcing blocks itself. A part is listed before it waits, and looks under the same lock whether it would block the runner
-// that it is to wait for. So the last part of a circle sees all earlier parts: a runner is stored before it has parts.
+// Invariant: no forcing blocks itself. Under the lock waits, a part is listed before it waits, and checks whether it would block the runner
+// for which it would wait. Therefore the last part of a circle sees all earlier parts. It also sees their runners, because a runner is
+// stored before it has parts.
 type forcing struct {
 	context.Context
 	of      *core
 	gid     int64       // the calling goroutine
-	in      [2]*forcing // it is part of two forcings at most, see below; nil: none
-	at      node        // its place in of.waiting, if it has waited as a part
-	blocked int         // its parts that wait or are blocked; under waits
-	seen    uint64      // the last look that came here; under waits
+	in      [2]*forcing // the forcings of which this forcing is a part, by context and by goroutine; nil means none
+	at      node        // the node in of.waiting, used if this forcing waits as a part
+	blocked int         // the number of parts that wait or are blocked; protected by waits
+	seen    uint64      // the number of the last search that visited this forcing; protected by waits
 }
 
 const (
@@ -34,13 +36,13 @@ const (
 
 type node = dlist.Node[*forcing]
 
-// A core is the part of a Lazy that forcings use.
+// A core has the fields of a Lazy that forcings use. Unlike a Lazy, it has no type parameter.
 type core struct {
-	runner  atomicx.Pointer[forcing] // written under the guard of the Lazy; before the runner has parts
-	waiting dlist.List[*forcing]     // parts that wait, or have waited and have not returned yet; under waits
+	runner  atomicx.Pointer[forcing] // written under the Lazy's guard, before the runner has parts
+	waiting dlist.List[*forcing]     // the parts that have begun to wait and have not returned; protected by waits
 }
 
-// waits protects the links between forcings. Only a part that has to wait takes it.
+// waits protects the links between forcings. Only a part that must wait locks it. The field looks counts the searches.
 var waits struct {
 	atomicx.Mutex
 	looks uint64
@@ -53,13 +55,14 @@ func newForcing(ctx context.Context, of *core) *forcing {
 	f.in[byContext], _ = ctx.Value(forcingKey{}).(*forcing)
 	f.in[byGoroutine] = innermost(f.gid)
 	if outer, ok := ctx.(*forcing); ok {
-		f.Context = outer.Context // makes the chain as deep as the user's contexts are
+		f.Context = outer.Context // keeps the chain of contexts as short as the user's
 	}
 	return f
 }
 
-// closesCircle is called under the guard of the Lazy, before f waits. It reports whether f would block the runner that it waits for. It
-// looks at all forcings that f would block, unless nothing blocks the runner: then a row that grows at its end costs a step a link.
+// closesCircle reports whether f would block the runner for which f is about to wait. The caller must hold the Lazy's guard. If the runner
+// has no blocked parts, there is no circle. This check makes a chain that grows at its end cost only one step for each link. Otherwise
+// closesCircle visits all forcings that f would block.
 func (f *forcing) closesCircle() bool {
 	if f.in == [2]*forcing{} {
 		return false
@@ -82,14 +85,14 @@ func (f *forcing) closesCircle() bool {
 		parts := blocked[last].in
 		blocked = blocked[:last]
 		for _, whole := range parts {
-			for whole != nil && whole.of.runner.Load() != whole { // it has ended before its part
+			for whole != nil && whole.of.runner.Load() != whole { // whole has ended before its part
 				whole = whole.in[byContext]
 			}
 			if whole == nil || whole.seen == waits.looks {
 				continue
 			}
 			if whole == runner {
-				f.unlist() // f does not wait, so it closes no other circle
+				f.unlist() // f does not wait, so it must not stay listed
 				return true
 			}
 			whole.seen = waits.looks
@@ -102,7 +105,7 @@ func (f *forcing) closesCircle() bool {
 	return false
 }
 
-// leave is called when Force returns.
+// leave removes f from the list of waiting parts, if f is listed. Force calls leave when it returns.
 func (f *forcing) leave() {
 	if f.at.Value != nil {
 		waits.Lock()
@@ -117,8 +120,8 @@ func (f *forcing) unlist() {
 	}
 }
 
-// count adds by to the blocked parts of the forcings that f is part of: 1 if f now blocks them, -1 if it no longer
-// does. A wait inside of n functions that force each other takes n steps for it.
+// count adds by to the number of blocked parts of each forcing of which f is a part. The parameter by is 1 if f now blocks these forcings,
+// and -1 if f no longer blocks them. If n functions force each other, count takes n steps for a wait in the innermost function.
 func (f *forcing) count(by int) {
 	for _, whole := range f.in {
 		if whole == nil {
@@ -131,12 +134,12 @@ func (f *forcing) count(by int) {
 	}
 }
 
-// running holds the innermost forcing of each goroutine that runs a function. It is divided, so that two goroutines rarely
-// share a lock. A goroutine finds its own entry only, so a checker need not see the locks, which differ with the id.
+// running maps the id of each goroutine that runs a function to its innermost forcing. The map is sharded, so that two goroutines rarely
+// share a lock. The locks are plain sync.Mutexes: each goroutine reads only its own entry, so the model checker need not see them.
 var running [64]struct {
 	sync.Mutex
 	innermost map[int64]*forcing
-	_         [48]byte // a cache line each
+	_         [48]byte // fills a cache line
 }
 
 func innermost(gid int64) *forcing {
@@ -146,7 +149,7 @@ func innermost(gid int64) *forcing {
 	return s.innermost[gid]
 }
 
-// runs makes inner the innermost forcing of the goroutine of f: f itself, or the forcing around f.
+// runs stores inner as the innermost forcing of f's goroutine. The parameter inner is f, the forcing around f, or nil.
 func (f *forcing) runs(inner *forcing) {
 	s := &running[uint64(f.gid)%uint64(len(running))]
 	s.Lock()
@@ -169,8 +172,8 @@ func (f *forcing) Value(key any) any {
 	return f.Context.Value(key)
 }
 
-// String keeps fmt from reading the graph.
+// String prevents fmt from reading the graph of forcings.
 func (f *forcing) String() string { return "lazy.Force" }
 
-// AfterFunc calls the method of the context of Force, if it has one.
+// AfterFunc calls g after f's context has ended. It uses the AfterFunc method of the context that was passed to Force, if it has one.
 func (f *forcing) AfterFunc(g func()) (stop func() bool) { return cancelctx.AfterFunc(f.Context, g) }

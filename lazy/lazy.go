@@ -1,16 +1,16 @@
-// Package lazy provides a value that is computed by the first task that forces it, on any scheduler.
+// Package lazy provides a value that is computed by the first task that forces it. Tasks of any scheduler can share a value.
 //
-// sync.OnceValues cannot be cancelled, blocks the threads of its waiters, and deadlocks if its function needs its own value. A Lazy
-// passes a context to the function, and a waiter gives up with its own:
+// sync.OnceValues cannot be cancelled, blocks the threads of its waiters, and deadlocks if its function needs its own value. A Lazy passes
+// a context to its function, and each waiter has its own context:
 //
 //	config := lazy.New(func(ctx context.Context) (*Config, error) { return load(ctx) }, lazy.Restart)
 //	...
 //	c, err := config.Force(ctx)
 //
-// The function runs once. The Mode says whether a cancelled run counts. A Force that would wait for itself returns ErrRecursive.
-// For many values by key, each loaded once, see keyed.Cache.
+// The function runs once. The Mode decides whether a cancelled run counts. A Force that would wait for itself returns ErrRecursive. For
+// many values with keys, each loaded once, see keyed.Cache.
 //
-// Use sync.OnceValues where the function is quick or cannot be cancelled, and a promise where the work starts before it is asked for.
+// Use sync.OnceValues if the function is quick or cannot be cancelled, and a promise if the work starts before a task needs the value.
 package lazy
 
 import (
@@ -23,45 +23,47 @@ import (
 	"github.com/braidgo/braid/suspend"
 )
 
-// ErrRecursive is the error of a Force that would wait for itself. The program has a circle of definitions.
+// ErrRecursive is the error of a Force that would wait for itself. The functions of some Lazy values need each other's results. Break this
+// circle.
 var ErrRecursive = errors.New("lazy: recursive")
 
-// ErrAbandoned is the error of a lazy value whose function ended its task with runtime.Goexit. It stays: make a new Lazy to try again.
+// ErrAbandoned is the error of a lazy value whose function ended its task with runtime.Goexit. The Lazy keeps this error. To try again,
+// make a new Lazy.
 var ErrAbandoned = outcome.Named("lazy: the function did not return", suspend.ErrAbandoned)
 
-// A Mode is the fate of a function that fails after its task was cancelled.
+// A Mode decides what happens if the context of the Force that runs the function is cancelled.
 type Mode uint8
 
 const (
-	Restart Mode = iota // the function counts as not run: the next Force runs it again, a waiting Force first
-	Record              // the error is remembered, like any other
-	Protect             // the function is not cancelled with the task, its context being context.WithoutCancel of the task's
+	Restart Mode = iota // an error is not kept, and the first waiting Force, or else the next Force, runs the function again
+	Record              // an error is kept, as without a cancellation
+	Protect             // the function's context is never cancelled, because it comes from context.WithoutCancel
 )
 
-// A Lazy is a function and, once that has run, its result. New makes a Lazy, and it must not be copied. Forcing a computed value takes
-// no lock.
+// A Lazy holds a function and, once the function has run, its results. New makes a Lazy, which must not be copied. Forcing a computed value
+// takes no lock.
 type Lazy[T any] struct {
-	// -F> is a Force, -R> the one that runs the function, under no lock.
+	// -F> is a Force, -R> the Force that runs the function, under no lock.
 	//
-	//	idle    -F> running          it runs the function
-	//	running -F> running          it waits
+	//	idle    -F> running          the Force runs the function
+	//	running -F> running          the Force waits
 	//	running -R> ready, panicked  all waiters are resumed
-	//	running -R> running          in Restart, stopped: the first waiter is resumed to run the function
+	//	running -R> running          failed and cancelled, in Restart: the first waiter is resumed to run the function
 	//	running -R> idle             the same, without a waiter
 	//
-	// Invariant: forcers is empty unless a task runs the function, whose forcing is in runner.
-	// Debt: the runner owes all waiters the end, or the first waiter the turn. A waiter that is cancelled with the turn
-	// passes it on.
+	// Invariant: in the state running, the field runner has the forcing that runs the function. In all other states, forcers is empty.
+	// Debt: when the function returns, the runner must resume all waiters, or pass the turn to the first waiter. A waiter that is cancelled
+	// after it has got the turn must pass the turn on.
 
-	state  atomicx.Uint32 // pending, until set under guard, after the fields below; pairs with the load in Force
+	state  atomicx.Uint32 // pending at first; set under guard, after the fields below; pairs with the load in Force
 	value  T
 	err    error
-	thrown any // the value of the function's panic
+	thrown any // the value with which the function has panicked
 
 	core
 	mode     Mode
 	guard    suspend.Guard
-	f        func(context.Context) (T, error) // read by the runner; nil once ready or panicked
+	f        func(context.Context) (T, error) // read only by the runner; nil once ready or panicked
 	forcers  suspend.Queue[turn, *forcing]
 	watchers suspend.Queue[struct{}, struct{}] // waiters of ValueOp
 }
@@ -72,10 +74,11 @@ const (
 	panicked
 )
 
-// A turn is true if a resumed forcer must run the function, and false if the function has run.
+// A turn is the result of a wait. It is true if the waiter must run the function, and false if the function has run.
 type turn bool
 
-// New returns a value that f computes. f is dropped once it has run. A nil f and an unknown mode panic.
+// New returns a Lazy whose value f computes. The Lazy keeps no reference to f once f has run. New panics if f is nil or the mode is
+// unknown.
 func New[T any](f func(ctx context.Context) (T, error), mode Mode) *Lazy[T] {
 	switch {
 	case f == nil:
@@ -86,21 +89,23 @@ func New[T any](f func(ctx context.Context) (T, error), mode Mode) *Lazy[T] {
 	return &Lazy[T]{f: f, mode: mode}
 }
 
-// Force returns the results of the function. The first Force runs the function, in its own task and with a context derived from ctx. All
-// others suspend until it is done. The results are remembered, an error too, with one exception: in the mode Restart, an error that
-// comes with a done ctx goes to this Force only, and the longest waiting one runs the function next.
+// Force returns the results of the function. The first Force runs the function in its own task, with a context derived from ctx. All other
+// calls suspend until the function has run. The Lazy keeps the results, including an error. The mode Restart makes one exception. If the
+// function fails and ctx is done, only this Force returns the error, and the Force that has waited longest runs the function again.
 //
-// If ctx is done first, or already, a Force that does not run the function returns the cancellation error. If it had the turn, the next
-// one gets it. A Force that runs the function waits for its return. A panic of the function is remembered, and raised with the same
-// value in every Force. If the function ends its task by runtime.Goexit, every other Force gets ErrAbandoned, for good.
+// If ctx is done before the call or during the wait, a Force that does not run the function returns the cancellation error. If this Force
+// was about to run the function, the next waiter runs the function instead. A Force that runs the function does not return before the
+// function. If the function panics, every Force panics with the same value. If the function calls runtime.Goexit, every other and every
+// later Force returns ErrAbandoned.
 //
-// Force returns ErrRecursive, and changes nothing, where it would wait for itself. It finds three kinds of circles:
+// Force returns ErrRecursive, and changes nothing, if it would wait for itself. It finds three kinds of circles:
 //   - the goroutine or task that calls Force runs the function, directly or through other functions that wait for each other;
-//   - ctx descends from the context that the function was given;
-//   - tasks wait for each other's functions, and this Force closes the circle. A Force that is cancelled waits until its task runs again.
+//   - ctx is derived from the context that the function was given;
+//   - tasks wait for each other's functions, and this Force closes the circle. A cancelled Force counts as waiting until its task runs
+//     again.
 //
-// It does not find a circle through another primitive, through a task with an unrelated context, or through the body of a suspend.Pull
-// with an unrelated context. Such a circle is a deadlock like any other.
+// Force does not find a circle through another primitive, or through a task or the body of a suspend.Pull with an unrelated context. Such a
+// circle is a deadlock.
 //
 // The return of the function synchronizes before the return of every Force that gets the value.
 func (l *Lazy[T]) Force(ctx context.Context) (T, error) {
@@ -135,13 +140,14 @@ func (l *Lazy[T]) force(ctx context.Context) (v T, err error) {
 	if !mine {
 		return l.result()
 	}
-	if err := l.keepTurn(ctx); err != nil { // after a wait
+	if err := l.keepTurn(ctx); err != nil { // ctx may have ended during the wait
 		return v, err
 	}
 	return l.run(ctx, me)
 }
 
-// keepTurn passes the turn on if ctx is done by now, or panics: otherwise no waiter would run the function.
+// keepTurn returns an error if ctx is done. If ctx is done or panics, keepTurn passes the turn on, because otherwise no waiter would run
+// the function.
 func (l *Lazy[T]) keepTurn(ctx context.Context) (err error) {
 	keep := false
 	defer func() {
@@ -156,7 +162,8 @@ func (l *Lazy[T]) keepTurn(ctx context.Context) (err error) {
 	return err
 }
 
-// run runs the function. The panic goes on from inside its own defer, so that it keeps its stack trace.
+// run runs the function and settles its outcome. A panic is raised again inside the deferred function that recovered it, so that it keeps
+// its stack trace.
 func (l *Lazy[T]) run(ctx context.Context, me *forcing) (v T, err error) {
 	if l.mode == Protect {
 		me.Context = context.WithoutCancel(ctx)
@@ -178,7 +185,7 @@ func (l *Lazy[T]) run(ctx context.Context, me *forcing) (v T, err error) {
 	return v, err
 }
 
-// settle remembers how the function has ended, or passes the turn on. A ctx that panics counts as done.
+// settle stores the outcome of the function, or passes the turn on in the mode Restart. A ctx that panics counts as done.
 func (l *Lazy[T]) settle(ctx context.Context, o outcome.Outcome, v T, err error) {
 	again := l.mode == Restart && o.Returned() && err != nil
 	defer func() {
@@ -199,7 +206,8 @@ func (l *Lazy[T]) settle(ctx context.Context, o outcome.Outcome, v T, err error)
 	again = again && suspend.Err(ctx) != nil
 }
 
-// passLocked gives the turn to the next waiter, if there is one. It stores the runner before that runs.
+// passLocked passes the turn to the first waiter, if any task waits. It stores the new runner before it resumes the waiter. The caller must
+// hold l.guard.
 func (l *Lazy[T]) passLocked() {
 	for l.forcers.Len() > 0 {
 		l.runner.Store(*l.forcers.Head())
@@ -218,7 +226,7 @@ func (l *Lazy[T]) endLocked(state uint32, v T, err error) {
 	l.watchers.ResumeAll(struct{}{}, nil)
 }
 
-// result is called once there is one.
+// result returns the results of the function, or panics if the function has panicked. The state must not be pending.
 func (l *Lazy[T]) result() (T, error) {
 	if l.state.Load() == panicked {
 		panic(l.thrown)
@@ -226,8 +234,8 @@ func (l *Lazy[T]) result() (T, error) {
 	return l.value, l.err
 }
 
-// Value returns the results of the function, and whether it has run. It never suspends. If the function has panicked, so does Value. The
-// answer that there is no value may be stale on return.
+// Value returns the results of the function, and reports whether the function has run. It never suspends. If the function has panicked, so
+// does Value. If Value returns false, the function may have run by the time the caller sees the result.
 func (l *Lazy[T]) Value() (v T, ok bool, err error) {
 	suspend.Point()
 	if l.state.Load() == pending {
@@ -237,13 +245,14 @@ func (l *Lazy[T]) Value() (v T, ok bool, err error) {
 	return v, true, err
 }
 
-// ValueOp is an Op that waits until another task has forced the value, and returns it. It never runs the function, and does not take
-// part in the search for circles. If the function has panicked, so does a Select or Do that performs the Op, and the callback of a Then.
+// ValueOp returns an Op that waits until another task has forced the value, and returns the value. The Op never runs the function, and
+// takes no part in the search for circles. If the function has panicked, so does a Select or Do that performs the Op, and so does the
+// callback of a Then.
 func (l *Lazy[T]) ValueOp() suspend.Op[T] {
 	return suspend.Map(suspend.OpOf[struct{}]((*valueSource[T])(l)), func(struct{}, error) (T, error) { return l.result() })
 }
 
-// A forceSource is the Source of Force: it waits for the turn, or for the end.
+// A forceSource is the Source of Force. It waits for the turn, or until the function has run.
 type forceSource[T any] struct {
 	*Lazy[T]
 	me *forcing

@@ -1,6 +1,7 @@
-// Package mutex provides a lock and a read-write lock that can be waited for with a context, from any scheduler.
+// Package mutex provides a mutual exclusion lock and a read-write lock whose Lock methods take a context. Tasks of any scheduler can share
+// them.
 //
-// A sync.Mutex cannot give up, and it blocks the thread of its scheduler. The usual cure is a channel of one:
+// A wait for a sync.Mutex cannot be cancelled, and blocks the scheduler's thread. The usual workaround is a channel with a capacity of one:
 //
 //	select {
 //	case lock <- struct{}{}:
@@ -9,17 +10,17 @@
 //		return ctx.Err()
 //	}
 //
-// A Mutex takes the context:
+// Mutex.Lock takes the context:
 //
 //	if err := mu.Lock(ctx); err != nil {
 //		return err
 //	}
 //	defer mu.Unlock()
 //
-// A cancelled Lock does not hold the lock, and no wake-up is lost with it. Without a context use [Mutex.Locker], whose Lock returns
-// nothing: go vet does not report an ignored error of Lock.
+// A cancelled Lock does not acquire the lock, and loses no wake-up. Where there is no context, use [Mutex.Locker]. Its Lock returns no
+// error, whereas an error from Mutex.Lock is easily ignored, because go vet does not report it.
 //
-// Use sync.Mutex for short sections in which nothing suspends. Use an mvar.MVar for a value that tasks change in turn.
+// Use sync.Mutex for short critical sections in which no task suspends. Use an mvar.MVar for a value whose modification may suspend.
 package mutex
 
 import (
@@ -32,19 +33,19 @@ import (
 	"github.com/braidgo/braid/suspend"
 )
 
-// A Mutex is held by at most one task. The zero Mutex is free and ready to use; it must not be copied. One task may lock it and
-// another unlock it.
+// A Mutex is a lock that at most one task holds. The zero Mutex is unlocked. A Mutex must not be copied. One task may lock a Mutex, and
+// another task may unlock it.
 //
-// Waiters are served in the order in which they arrived, with one exception. A task that runs may take a Mutex that has just
-// been unlocked, before the first waiter. An Unlock only nudges the first waiter, which then competes. A hand-over would leave the lock
-// idle until that task runs. After a few nudges without success the next Unlock hands the lock over, so no waiter starves.
+// Waiters acquire the lock in the order of their calls, with one exception. Unlock only nudges the first waiter, so a running task may lock
+// the Mutex before that waiter runs. A hand-over would leave the lock idle until the waiter runs. After a few unsuccessful nudges, the next
+// Unlock hands the lock over to the waiter, so that no waiter starves.
 //
-// At most one nudge is out. If the scheduler of the nudged waiter computes for long, the waiters behind it must wait, although m
-// is free. New callers of Lock take it. Only a timer for each Unlock could prevent this. Where it matters, use an
-// RWMutex or a semaphore of one permit: they hand over, in strict order.
+// At any time, at most one waiter is nudged and has not yet competed. If the scheduler of that waiter is busy for long, the waiters behind
+// it keep waiting although the Mutex is unlocked. New callers of Lock can acquire it. Only a timer for each Unlock could prevent this.
+// Where this matters, use an RWMutex or a semaphore with one permit, because both hand over in strict order.
 type Mutex struct {
-	// The word is the state of the Mutex. The queue holds the waiters, under the guard. -L> is a Lock, -U> an Unlock, -N> the
-	// nudged waiter. Only held changes without the guard.
+	// The field word holds the state of the Mutex, and the guard protects the queue. -L> is a Lock, -U> an Unlock, -N> the nudged waiter.
+	// Without the guard, only the flag held changes. Where owned returns held and waited, waited changes with it.
 	//
 	//	free           -L> held
 	//	held           -L> held+waited        the waiter queues, unless it finds the lock free by then
@@ -54,16 +55,16 @@ type Mutex struct {
 	//	waited+nudged  -L> held+waited+nudged barging
 	//	held+waited+nudged -U> waited+nudged
 	//	waited+nudged  -N> held[+waited]
-	//	held+waited+nudged -N> held+waited    it queues again, at the head
+	//	held+waited+nudged -N> held+waited    the waiter queues again, at the head
 	//
-	// Invariant: queued or nudged implies waited. (The converse may fail: a waiter that gives up leaves waited behind, and the next
-	// Unlock puts it right.)
-	// Debt: a task that frees a waited Mutex owes a nudge, unless one is out. A nudged waiter that gives up passes it on, if the
-	// Mutex is free.
+	// Invariant: waited is set while a waiter is queued or nudged. (The converse may fail, because a cancelled waiter leaves waited set.
+	// The next Unlock clears it.)
+	// Debt: a task that unlocks a Mutex with waiters must nudge the first waiter, unless another waiter is nudged. A nudged waiter that is
+	// cancelled must nudge the next waiter if the Mutex is unlocked.
 
 	word    atomicx.Uint32
 	guard   suspend.Guard
-	waiters suspend.Queue[grant, int] // payload: the number of nudges received
+	waiters suspend.Queue[grant, int] // the payload is the number of nudges that the waiter has received
 }
 
 const (
@@ -72,8 +73,9 @@ const (
 	nudged
 )
 
-// owned is the word of a Mutex that is taken. While a scheduler wants a choice at each operation, or holders are recorded, it has waited, so
-// that the Unlock comes to unlockSlow, which may be a point. A look at the scheduler in Unlock itself would cost each of them.
+// owned returns the word of a Mutex that has just been locked. The word includes waited while a test scheduler controls the order of
+// operations, or the ledger records holders. Unlock then calls unlockSlow, which reports the release to them. A check in Unlock itself
+// would slow down every Unlock.
 func owned() uint32 {
 	if preempt.Watched() || ledger.On() {
 		return held | waited
@@ -89,26 +91,26 @@ const (
 	compete grant = false
 )
 
-// patience is the number of nudges before a waiter is handed the lock.
+// patience is the number of nudges after which Unlock hands the lock over to a waiter.
 const patience = 4
 
-// Lock locks m. It suspends the caller while another task holds it. If ctx is done first, or already, Lock returns the cancellation
-// error and the caller does not hold m. If a hand-over and the cancellation meet, either may win.
+// Lock locks m. It suspends the caller while another task holds m. If ctx is done before the call or during the wait, Lock returns the
+// cancellation error, and the caller does not hold m. If a hand-over races with the cancellation, either may win.
 //
-// The n'th Unlock synchronizes before the return of the n+1'th successful Lock.
+// The n'th Unlock synchronizes before the return of the (n+1)'th successful Lock.
 func (m *Mutex) Lock(ctx context.Context) error {
 	locked := held
 	if preempt.On() {
 		suspend.Preemptible()
 		locked = owned()
 	}
-	if ctx.Err() != nil { // repeats Err, which the compiler does not inline
+	if ctx.Err() != nil { // repeats suspend.Err, because the compiler does not inline it
 		if err := suspend.Err(ctx); err != nil {
 			return err
 		}
-		return context.Canceled // it breaks its contract, and the lock is not held
+		return context.Canceled // ctx breaks its contract, and the lock is not held
 	}
-	if m.word.CompareAndSwap(0, locked) || m.take() { // the latter barges
+	if m.word.CompareAndSwap(0, locked) || m.take() { // take may overtake waiters
 		if locked != held {
 			m.took(0)
 		}
@@ -117,8 +119,8 @@ func (m *Mutex) Lock(ctx context.Context) error {
 	return m.lockSlow(ctx)
 }
 
-// TryLock locks m if it is free, also if others wait for it, and reports whether it did. It never suspends. There is a moment in which
-// it may fail without a holder: a Lock that gives up is handing m over to an Op, which is cancelled, too.
+// TryLock locks m if m is unlocked, even if other tasks wait for m, and reports whether it did. It never suspends. TryLock may also fail
+// although no task holds m, if a cancelled Lock is handing m over to a LockOp that is also cancelled.
 func (m *Mutex) TryLock() bool {
 	suspend.Point()
 	preempt.Looks(preempt.Mutexes)
@@ -129,10 +131,10 @@ func (m *Mutex) TryLock() bool {
 	return ok
 }
 
-// took records the holder, if any are.
+// took records the caller as the holder of m if the ledger is kept.
 func (m *Mutex) took(then ledger.Then) {
 	if ledger.On() {
-		m.word.Or(waited) // so that the Unlock is recorded, although the ledger may have been off a moment ago
+		m.word.Or(waited) // makes Unlock call unlockSlow, even if the ledger was off when m was locked
 		ledger.Took(m, 1, 1, then)
 	}
 }
@@ -156,15 +158,15 @@ func (m *Mutex) Unlock() {
 	}
 }
 
-// With calls f with m locked, and unlocks m when f has returned, panicked or ended its goroutine. It suspends the caller as Lock
-// does. Nothing cancels it, so it returns no error.
+// With locks m, calls f, and unlocks m when f returns, panics or calls runtime.Goexit. It suspends the caller as Lock does. The wait cannot
+// be cancelled, so With returns no error.
 func (m *Mutex) With(f func()) {
 	_ = m.Lock(context.Background())
 	defer m.Unlock()
 	f()
 }
 
-// Locker returns a sync.Locker whose Lock waits without a context.
+// Locker returns a sync.Locker that locks and unlocks m. Its Lock takes no context, so it cannot be cancelled.
 func (m *Mutex) Locker() sync.Locker { return (*locker)(m) }
 
 type locker Mutex
@@ -207,7 +209,7 @@ func (m *Mutex) lockSlow(ctx context.Context) error {
 	}
 }
 
-// leave removes a waiter that does not get the lock. me is zero if it was not queued again after its last nudge.
+// leave removes the caller from the queue after a failed Lock. The Resumer me is zero if the caller has not queued since its last nudge.
 func (m *Mutex) leave(me suspend.Resumer[grant], nudges int) {
 	m.guard.Lock()
 	m.waiters.Remove(me)
@@ -217,8 +219,8 @@ func (m *Mutex) leave(me suspend.Resumer[grant], nudges int) {
 	m.guard.Unlock()
 }
 
-// lockLocked locks m if it is free. If not, the caller queues: from here on an Unlock looks at the queue. mine says that the
-// caller is the nudged waiter.
+// lockLocked locks m if m is unlocked, and reports whether it did. If m is locked, lockLocked sets waited, so that an Unlock serves the
+// queue in which the caller then waits. The parameter mine reports whether the caller is the nudged waiter. The caller must hold m.guard.
 func (m *Mutex) lockLocked(mine bool) bool {
 	for {
 		w := m.word.Load()
@@ -235,19 +237,19 @@ func (m *Mutex) lockLocked(mine bool) bool {
 		default:
 			now |= owned()
 		}
-		if m.word.CompareAndSwap(w, now) { // otherwise held has changed
+		if m.word.CompareAndSwap(w, now) { // the swap fails if held has changed
 			return w&held == 0
 		}
 	}
 }
 
-// giveUpLocked passes the nudge of the caller on to the next waiter. It takes the lock only to hand it over.
+// giveUpLocked passes the caller's nudge on to the next waiter. It locks m only to hand m over. The caller must hold m.guard.
 func (m *Mutex) giveUpLocked() {
 	for {
 		w := m.word.Load()
 		switch {
 		case w&held != 0:
-			if m.word.CompareAndSwap(w, held|waited) { // the Unlock will look at the queue
+			if m.word.CompareAndSwap(w, held|waited) { // the holder's Unlock serves the queue
 				return
 			}
 		case m.waiters.Len() == 0:
@@ -291,8 +293,8 @@ func (m *Mutex) unlockSlow() {
 	}
 }
 
-// passOnLocked is an Unlock with waiters. The caller holds the Mutex and no waiter is nudged, so only the caller changes the
-// word.
+// passOnLocked unlocks m, and nudges the first waiter or hands m over to it. The caller must hold m and m.guard, and no waiter is nudged,
+// so only the caller changes the word.
 func (m *Mutex) passOnLocked() {
 	for m.waiters.Len() > 0 {
 		g := grant(*m.waiters.Head() >= patience)
@@ -300,7 +302,7 @@ func (m *Mutex) passOnLocked() {
 			continue
 		}
 		switch {
-		case g == compete: // the waiter waits for the guard
+		case g == compete: // the waiter cannot compete before the guard is unlocked
 			m.word.Store(waited | nudged)
 		case m.waiters.Len() == 0:
 			m.word.Store(owned())
@@ -310,8 +312,8 @@ func (m *Mutex) passOnLocked() {
 	m.word.Store(0)
 }
 
-// LockOp is Lock as an Op. A waiter in a Select or a Then is handed the lock and never nudged, since it may also wait for other
-// operations.
+// LockOp returns an Op that performs Lock. A waiter in a Select or a Then is handed the lock and is never nudged, because it may also wait
+// for other operations.
 func (m *Mutex) LockOp() suspend.Op[struct{}] {
 	return suspend.Map(suspend.OpOf[grant]((*lockSource)(m)), func(_ grant, err error) (struct{}, error) { return struct{}{}, err })
 }
@@ -321,7 +323,7 @@ type lockSource Mutex
 func (s *lockSource) Guard() *suspend.Guard            { return &s.guard }
 func (s *lockSource) Enqueue(r suspend.Resumer[grant]) { s.waiters.Push(r, patience) }
 
-// If Try reports false, an Unlock has to take the guard.
+// Try implements suspend.Source. If it reports false, waited is set, so that the next Unlock takes the guard.
 func (s *lockSource) Try() (g grant, ok bool, err error) {
 	preempt.Looks(preempt.Mutexes)
 	return owner, (*Mutex)(s).lockLocked(false), nil

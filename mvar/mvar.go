@@ -1,17 +1,17 @@
-// Package mvar provides a place that is empty or holds one value: the MVar of Concurrent Haskell (Peyton Jones, Gordon and
-// Finne, 1996), first come first served and cancellable.
+// Package mvar provides a variable that is empty or holds one value. It is the MVar of Concurrent Haskell (Peyton Jones, Gordon and Finne,
+// 1996), but its operations take a context and are served in the order of the calls.
 //
-// It replaces a mutex and the field that it protects, if the code that changes the field may wait:
+// An MVar replaces a mutex and the field that the mutex protects, if the code that changes the field may suspend:
 //
 //	balance := mvar.NewFull(100)
 //	err := balance.Modify(ctx, func(n int) (int, error) {
 //		return n - 10, ledger.Write(ctx, -10) // may suspend; an error puts the old value back
 //	})
 //
-// It is also a channel of one, for values that change hands in turn, with Put and Take. A cancelled operation changes nothing.
+// With Put and Take, an MVar is also a channel that buffers one value. A cancelled operation changes nothing.
 //
-// Use a mutex for several fields that are changed in place, a channel or package chanx for a stream, and a promise for a value that
-// never changes.
+// Use a mutex for several fields that are modified in place, a channel or package chanx for a stream of values, and a promise for a value
+// that never changes.
 package mvar
 
 import (
@@ -21,32 +21,34 @@ import (
 	"github.com/braidgo/braid/suspend"
 )
 
-// An MVar is empty or holds a value. Put waits until it is empty, Take until it is full. It is a lock with its state inside, a
-// channel of one, or a hand-over between two tasks. The zero MVar is empty and ready to use; it must not be copied.
+// An MVar is empty, or is full and holds a value. Put waits until the MVar is empty, and Take waits until it is full. An MVar can serve as
+// a lock that contains the state it protects, or as a channel that buffers one value. The zero MVar is empty and ready to use. An MVar must
+// not be copied.
 //
-// Each end is served in the order of the calls, and no call overtakes another. Readers are served before takers, but leave the value
-// to them. A value is never lost nor doubled. It is in the MVar, with the call that took it, or with the Put that failed.
+// Waiting Puts are served in the order of the calls, and so are waiting Takes, Swaps and Modifies. Readers are served before takers, and
+// leave the value in the MVar. A value is never lost or duplicated. Either the MVar holds it, or one call has taken it, or its Put has
+// failed.
 //
-// If ctx is done first, or already, every operation returns the cancellation error and has changed nothing. If success and
-// cancellation meet, either may win.
+// If ctx is done before the call or during the wait, an operation returns the cancellation error and has changed nothing. If success races
+// with the cancellation, either may win.
 //
-// A Put synchronizes before the return of the operation that gets its value. A Take synchronizes before the return of the Put that it
-// makes room for.
+// A Put synchronizes before the return of the operation that gets its value. A Take synchronizes before the return of the Put that stores
+// the next value.
 type MVar[T any] struct {
-	// -P> puts, -T> takes, -M> modifies:
+	// -P> is a Put, -T> a Take, -M> a Modify.
 	//
 	//	empty  -P> full     no taker waits
-	//	empty  -P> empty    the first taker that can be resumed has the value
+	//	empty  -P> empty    the first taker that can be resumed gets the value
 	//	full   -T> empty    no putter waits
-	//	full   -T> full     the value of the first putter that can be resumed is in
-	//	full   -M> out      f has it, and every other call waits
-	//	out    -M> …        as if the result of f were put into an empty MVar, before any other call
+	//	full   -T> full     the value of the first putter that can be resumed is stored
+	//	full   -M> out      f has the value, and every other call waits
+	//	out    -M> …        the result of f is put as into an empty MVar, before any other call
 	//
-	// Invariant: full implies no takers and no readers, empty implies no putters.
+	// Invariant: a full MVar has no takers and no readers, and an empty MVar has no putters.
 
 	guard   suspend.Guard
 	state   state
-	value   T // zero unless full
+	value   T // is zero unless state is full
 	readers suspend.Queue[T, struct{}]
 	takers  suspend.Queue[T, taker[T]]
 	putters suspend.Queue[struct{}, T]
@@ -60,9 +62,9 @@ const (
 	out
 )
 
-// A taker says how it leaves the MVar when it is served.
+// A taker is the payload of a waiter in takers. It has the state of the MVar after the waiter has taken the value.
 type taker[T any] struct {
-	leaves state // empty, full of v, or out
+	leaves state // is empty, full (with the value v), or out
 	v      T
 }
 
@@ -72,35 +74,35 @@ func New[T any]() *MVar[T] { return new(MVar[T]) }
 // NewFull returns an MVar that holds v.
 func NewFull[T any](v T) *MVar[T] { return &MVar[T]{state: full, value: v} }
 
-// Put stores v in m. It suspends the caller while m is not empty. All waiting readers get v immediately, and so does the longest
-// waiting taker. If Put fails, v is still the caller's.
+// Put stores v in m. It suspends the caller while m is not empty. All waiting readers get v immediately, and so does the taker that has
+// waited longest. If Put fails, v still belongs to the caller.
 func (m *MVar[T]) Put(ctx context.Context, v T) error {
 	_, err := suspend.Wait[struct{}](ctx, put[T]{m, v}, true)
 	return err
 }
 
-// Take empties m and returns its value. It suspends the caller while m is not full. It makes room for the longest waiting putter. A
-// value that was handed to a Take is returned by it.
+// Take empties m and returns its value. It suspends the caller while m is not full. The Put that has waited longest then stores its value.
+// A Take that was handed a value returns this value.
 func (m *MVar[T]) Take(ctx context.Context) (T, error) {
 	return suspend.Wait[T](ctx, (*take[T])(m), true)
 }
 
-// Read returns the value of m but leaves it there. It suspends the caller while m is not full.
+// Read returns the value of m, but does not take it. It suspends the caller while m is not full.
 func (m *MVar[T]) Read(ctx context.Context) (T, error) {
 	return suspend.Wait[T](ctx, (*read[T])(m), true)
 }
 
-// Swap replaces the value of m by v, and returns the old one, with no other call in between. It suspends the caller while m is not
-// full, and queues with the takers.
+// Swap atomically replaces the value of m with v, and returns the old value. It suspends the caller while m is not full, and queues with
+// the takers.
 func (m *MVar[T]) Swap(ctx context.Context, v T) (T, error) {
 	return suspend.Wait[T](ctx, swap[T]{m, v}, true)
 }
 
-// Modify replaces the value of m by the result of f. It suspends the caller while m is not full, and queues with the takers. f may
-// suspend. While it runs, m is neither full nor empty, and all other calls wait.
+// Modify replaces the value of m with the result of f. It suspends the caller while m is not full, and queues with the takers. The function
+// f may suspend. While f runs, m is neither full nor empty, and all other calls wait.
 //
-// If f returns an error, Modify returns it. If f panics or exits, so does Modify. In both cases the old value is back in m. A nil f
-// panics.
+// If f returns an error, Modify returns this error. If f panics or calls runtime.Goexit, so does Modify. In all these cases m holds the old
+// value again. Modify panics if f is nil.
 func (m *MVar[T]) Modify(ctx context.Context, f func(T) (T, error)) error {
 	if f == nil {
 		panic("mvar: Modify with a nil function")
@@ -134,14 +136,14 @@ func (m *MVar[T]) TryPut(v T) bool {
 	return m.putLocked(v)
 }
 
-// TryTake empties m if it is full, and returns its value and whether it was full. It never suspends.
+// TryTake takes the value of m if m is full, and reports whether it did. It never suspends.
 func (m *MVar[T]) TryTake() (T, bool) {
 	m.guard.Lock()
 	defer m.guard.Unlock()
 	return m.takeLocked()
 }
 
-// TryRead returns the value of m, and whether m is full. It never suspends.
+// TryRead returns the value of m, and reports whether m is full. It never suspends.
 func (m *MVar[T]) TryRead() (T, bool) {
 	m.guard.Lock()
 	defer m.guard.Unlock()
@@ -156,8 +158,8 @@ func (m *MVar[T]) putLocked(v T) bool {
 	return true
 }
 
-// offerLocked serves the waiters of an MVar without a value, beginning with v, until a value is left over or no putter has
-// one.
+// offerLocked passes v to the waiters of an MVar that has no value, and then the values of putters. It stops when a value is left for which
+// no taker waits, when a Modify takes the value, or when no putter is left. The caller must hold m.guard.
 func (m *MVar[T]) offerLocked(v T) {
 	for {
 		m.readers.ResumeAll(v, nil)

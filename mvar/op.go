@@ -2,19 +2,19 @@ package mvar
 
 import "github.com/braidgo/braid/suspend"
 
-// PutOp is Put as an Op.
+// PutOp returns an Op that performs Put.
 func (m *MVar[T]) PutOp(v T) suspend.Op[struct{}] { return suspend.OpOf[struct{}](&put[T]{m, v}) }
 
-// TakeOp is Take as an Op.
+// TakeOp returns an Op that performs Take.
 func (m *MVar[T]) TakeOp() suspend.Op[T] { return suspend.OpOf[T]((*take[T])(m)) }
 
-// ReadOp is Read as an Op.
+// ReadOp returns an Op that performs Read.
 func (m *MVar[T]) ReadOp() suspend.Op[T] { return suspend.OpOf[T]((*read[T])(m)) }
 
-// SwapOp is Swap as an Op.
+// SwapOp returns an Op that performs Swap.
 func (m *MVar[T]) SwapOp(v T) suspend.Op[T] { return suspend.OpOf[T](&swap[T]{m, v}) }
 
-// The operations, as sources.
+// These types implement suspend.Source, one for each operation.
 type (
 	put[T any] struct {
 		m *MVar[T]

@@ -9,13 +9,13 @@ import (
 	"github.com/braidgo/braid/suspend"
 )
 
-// ErrAbandoned is the error of a promise that will have no value, because its function ended by runtime.Goexit or by a panic. It is also
-// the error of Any and Race of no futures.
+// ErrAbandoned is the error of a promise whose function panicked or called runtime.Goexit. Any and Race also fail with ErrAbandoned if they
+// are called without futures.
 var ErrAbandoned = outcome.Named("promise: abandoned", suspend.ErrAbandoned)
 
-// Go runs f as a task of on, and returns the promise of its results. If on refuses, the promise fails with that error. If f exits by
-// runtime.Goexit or panics, the promise fails with ErrAbandoned, and on treats the exit as it does in any task. ctx is passed to f. A done
-// ctx does not keep f from running. A nil Spawner or a nil function panics.
+// Go starts f as a task by calling on.Go, and returns a promise of f's results. If on.Go returns an error, the promise fails with this
+// error. If f panics or calls runtime.Goexit, the promise fails with ErrAbandoned, and the scheduler treats the panic or exit as in any
+// task. Go passes ctx to f, and f runs even if ctx is done. Go panics if on or f is nil.
 func Go[T any](ctx context.Context, on suspend.Spawner, f func(ctx context.Context) (T, error)) *Promise[T] {
 	if on == nil || f == nil {
 		panic("promise: Go without a Spawner or a function")
@@ -38,14 +38,15 @@ func Go[T any](ctx context.Context, on suspend.Spawner, f func(ctx context.Conte
 	return p
 }
 
-// All is the operation that waits for the values of all futures, and returns them in the order of futures. It fails with the first
-// error, without waiting for the rest. All of no futures is ready.
+// All returns an Op that waits for the values of all futures, and returns them in the order of the arguments. The Op fails with the first
+// error, without waiting for the other futures. Without futures, the Op is ready at once.
 //
 //	pages, err := suspend.Do(ctx, promise.All(first, second))
 //
-// Like every Op, All, Any and Race do nothing until they are performed, and leave nothing behind with the futures afterwards. Of the
-// futures that are filled by then, the first in the order of futures counts as the first. A task that a future has woken may fill another
-// one before the operation looks, so that the consequence may count as the first. A nil Future panics.
+// Like every Op, this Op does nothing until it is performed, and keeps no entry in the futures afterwards. If several futures are filled
+// when the Op is performed, the first in the order of the arguments counts as the first result. A task that was woken by one future may
+// fill another future before the Op checks the futures, so the first result is not always the earliest. All, Any and Race panic if a Future
+// is nil.
 func All[T any](futures ...Future[T]) suspend.Op[[]T] {
 	return combine(futures, func(err error) bool { return err != nil }, func(fs []*Promise[T], last int) ([]T, error) {
 		if len(fs) > 0 && fs[last].err != nil {
@@ -59,8 +60,8 @@ func All[T any](futures ...Future[T]) suspend.Op[[]T] {
 	})
 }
 
-// Any is the operation that waits for the first value without an error. If all futures fail, it fails with all errors, joined in their
-// order. Any of no futures fails with ErrAbandoned.
+// Any returns an Op that waits for the first value without an error. If all futures fail, the Op fails with all errors, joined in the order
+// of the arguments. Without futures, the Op fails with ErrAbandoned.
 func Any[T any](futures ...Future[T]) suspend.Op[T] {
 	return combine(futures, func(err error) bool { return err == nil }, func(fs []*Promise[T], last int) (v T, _ error) {
 		if len(fs) == 0 {
@@ -77,7 +78,7 @@ func Any[T any](futures ...Future[T]) suspend.Op[T] {
 	})
 }
 
-// Race is the operation that waits for the first result, a value or an error. Race of no futures fails with ErrAbandoned.
+// Race returns an Op that waits for the first result, a value or an error. Without futures, the Op fails with ErrAbandoned.
 func Race[T any](futures ...Future[T]) suspend.Op[T] {
 	return combine(futures, func(error) bool { return true }, func(fs []*Promise[T], last int) (v T, _ error) {
 		if len(fs) == 0 {
@@ -87,7 +88,7 @@ func Race[T any](futures ...Future[T]) suspend.Op[T] {
 	})
 }
 
-// combine keeps no reference to the slice of the caller.
+// combine returns the Op of All, Any or Race. It copies futures, and keeps no reference to the caller's slice.
 func combine[T, U any](futures []Future[T], decides func(err error) bool, result func(fs []*Promise[T], last int) (U, error)) suspend.Op[U] {
 	fs := make([]*Promise[T], len(futures))
 	for i, f := range futures {
@@ -104,24 +105,24 @@ func combine[T, U any](futures []Future[T], decides func(err error) bool, result
 	})
 }
 
-// A combination is one performance of All, Any or Race. It follows its futures from Prepare to Drop. A promise that is filled notifies its
-// followers under no guard, so that the guard of a combination may be locked before or after the guard of a promise.
+// A combination is one execution of All, Any or Race. It follows its futures from Prepare to Drop. Resolve unlocks the promise's guard
+// before it notifies the followers, so that a Select may lock the guards of promises and combinations in any order.
 //
-// Invariant: a future is counted once, also if it reports again after a Drop and another Prepare.
+// Invariant: each future is counted once, even if it is reported again after a Drop and another Prepare.
 type combination[T any] struct {
 	futures []*Promise[T]
-	decides func(err error) bool // the result of a future, though others are missing
-	ties    []tie[T]             // is nil while it follows nothing
+	decides func(err error) bool // reports whether the result of one future decides the operation
+	ties    []tie[T]             // is nil while the combination follows no future
 
 	guard   suspend.Guard
 	waiters suspend.Queue[*combination[T], struct{}]
-	seen    []bool // the futures that were counted
-	left    int    // the number of futures that were not
-	last    int    // the future that has decided
-	decided bool   // never changes again, nor does last
+	seen    []bool // the futures that are counted
+	left    int    // the number of futures that are not yet counted
+	last    int    // the index of the future that has decided the operation
+	decided bool   // once true, decided and last never change
 }
 
-// A tie is the place of a combination among the followers of its i'th future.
+// A tie is the entry of a combination in the list of followers of its i'th future.
 type tie[T any] = dlist.Node[follower[T]]
 
 type follower[T any] struct {
@@ -129,7 +130,7 @@ type follower[T any] struct {
 	i  int
 }
 
-// Anew makes the combination of a Case, or of one Do or Then.
+// Anew implements again.Maker: each Case, Do or Then gets its own combination.
 func (c *combination[T]) Anew() suspend.Source[*combination[T]] {
 	n := len(c.futures)
 	return &combination[T]{futures: c.futures, decides: c.decides, seen: make([]bool, n), left: n, decided: n == 0}
@@ -162,7 +163,7 @@ func (c *combination[T]) Drop() {
 	c.ties = nil
 }
 
-// told is called when the i'th future is filled.
+// told counts the i'th future, which must be filled, and decides the operation if no other future is needed.
 func (c *combination[T]) told(i int) {
 	c.guard.Lock()
 	defer c.guard.Unlock()
@@ -181,8 +182,8 @@ func (c *combination[T]) Try() (_ *combination[T], ok bool, _ error) { return c,
 func (c *combination[T]) Enqueue(r suspend.Resumer[*combination[T]]) { c.waiters.Push(r, struct{}{}) }
 func (c *combination[T]) Remove(r suspend.Resumer[*combination[T]])  { c.waiters.Remove(r) }
 
-// unlessFilled calls f under the guard of p, unless p is filled, and reports whether it has. Once p is filled, its followers belong to the
-// caller of Fill.
+// unlessFilled calls f under the guard of p if p is not filled, and reports whether it called f. Once p is filled, only the Resolve that
+// filled p accesses its followers.
 func (p *Promise[T]) unlessFilled(f func()) bool {
 	p.guard.Lock()
 	defer p.guard.Unlock()

@@ -1,18 +1,18 @@
-// Package promise provides a value that arrives once and is awaited by any number of tasks.
+// Package promise provides a value that is set once and that any number of tasks can await.
 //
-// A closed channel says that a result is there, but not the result or its error, and cannot be combined. A promise holds
-// both:
+// A closed channel signals that a result exists, but carries neither the result nor its error. A promise holds both, and an Op can combine
+// several promises:
 //
-//	sum := promise.Go(ctx, pool, computeSum) // a task of any scheduler
+//	sum := promise.Go(ctx, pool, computeSum) // runs a task on any scheduler
 //	page := promise.Go(ctx, loop, fetchPage)
 //	...
 //	v, err := sum.Await(ctx) // suspends only the caller
 //
-// All, Any and Race are operations that wait for several promises, without a task or a goroutine for each. A cancelled Await leaves the
-// promise as it is, and the function of Go runs on: pass it a context that ends.
+// All, Any and Race wait for several promises, without a task or a goroutine for each. A cancelled Await does not change the promise, and
+// does not stop the function that Go has started. To stop the function, cancel the context that was passed to Go.
 //
-// Use a channel for a single goroutine that reads the result. Use package scope where the work must not outlive the caller, and
-// package lazy where the first reader starts the work.
+// Use a channel if only one goroutine reads the result. Use package scope where the work must not outlive the caller, and package lazy
+// where the first reader starts the work.
 package promise
 
 import (
@@ -23,20 +23,20 @@ import (
 	"github.com/braidgo/braid/suspend"
 )
 
-// A Promise is a place for one value, or one error, that is filled once and never changes again. The zero Promise is empty and ready
-// to use; it must not be copied. Awaiting a filled Promise takes no lock. Waiters become runnable in the order in which they came.
+// A Promise holds a value and an error, which are set once and then never change. The zero Promise is empty and ready to use. A Promise
+// must not be copied. Awaiting a filled Promise takes no lock. Waiters are resumed in the order of their calls.
 type Promise[T any] struct {
-	filled atomicx.Bool // set under guard, after value and err; pairs with the load in Try
+	filled atomicx.Bool // set under guard after value and err; pairs with the load in Try
 	value  T
 	err    error
 
 	guard     suspend.Guard
 	waiters   suspend.Queue[struct{}, struct{}] // empty once filled
-	done      chan struct{}                     // made on demand
-	followers dlist.List[follower[T]]           // sorted by arrival; empty once filled
+	done      chan struct{}                     // made by Done
+	followers dlist.List[follower[T]]           // oldest follower first; empty once filled
 }
 
-// A Future is the read end of a Promise.
+// A Future is the read-only view of a Promise.
 type Future[T any] interface {
 	Await(ctx context.Context) (T, error)
 	AwaitOp() suspend.Op[T]
@@ -51,13 +51,13 @@ func (p *Promise[T]) promise() *Promise[T] { return p }
 // New returns an empty promise.
 func New[T any]() *Promise[T] { return new(Promise[T]) }
 
-// Fill fills p with v and resumes all waiters. If p is filled already, it returns false and changes nothing. If several calls
-// meet, one wins. It never suspends.
+// Fill fills p with v, resumes all waiters and returns true. If p is filled already, Fill returns false and changes nothing. If several
+// calls race, exactly one call returns true. Fill never suspends.
 //
 // A Fill that returns true synchronizes before the return of every Await that gets the value.
 func (p *Promise[T]) Fill(v T) bool { return p.Resolve(v, nil) }
 
-// Fail fills p with an error, as Fill does with a value. A nil err panics.
+// Fail fills p with an error, as Fill does with a value. It panics if err is nil.
 func (p *Promise[T]) Fail(err error) bool {
 	if err == nil {
 		panic("promise: Fail with a nil error")
@@ -66,7 +66,7 @@ func (p *Promise[T]) Fail(err error) bool {
 	return p.Resolve(zero, err)
 }
 
-// Resolve fills p with both results of a function, and Await returns both.
+// Resolve fills p with a value and an error, as Fill does with a value. Await then returns both.
 func (p *Promise[T]) Resolve(v T, err error) bool {
 	p.guard.Lock()
 	if p.filled.Load() {
@@ -75,7 +75,7 @@ func (p *Promise[T]) Resolve(v T, err error) bool {
 	}
 	p.value, p.err = v, err
 	p.filled.Store(true)
-	p.waiters.ResumeAll(struct{}{}, nil) // a refused waiter was cancelled, and is owed nothing
+	p.waiters.ResumeAll(struct{}{}, nil) // a waiter that cannot be resumed was cancelled
 	if p.done != nil {
 		close(p.done)
 	}
@@ -88,8 +88,8 @@ func (p *Promise[T]) Resolve(v T, err error) bool {
 	return true
 }
 
-// Await returns the value and the error of p. It suspends the caller until p is filled. If ctx is done first, or already, it returns
-// the cancellation error, whether p is filled or not.
+// Await returns the value and the error of p. It suspends the caller until p is filled. If ctx is done before the call or during the wait,
+// Await returns the cancellation error, even if p is filled.
 func (p *Promise[T]) Await(ctx context.Context) (T, error) {
 	suspend.Preemptible()
 	if p.filled.Load() {
@@ -115,7 +115,7 @@ func (p *Promise[T]) await(ctx context.Context) (T, error) {
 	return p.value, p.err
 }
 
-// Try returns the value and the error of p, and whether p is filled. It never suspends.
+// Try returns the value and the error of p, and reports whether p is filled. It never suspends.
 func (p *Promise[T]) Try() (v T, ok bool, err error) {
 	suspend.Point()
 	if !p.filled.Load() {
@@ -124,7 +124,7 @@ func (p *Promise[T]) Try() (v T, ok bool, err error) {
 	return p.value, true, p.err
 }
 
-// Done returns a channel that is closed when p is filled, for a native select. It is always the same one.
+// Done returns a channel that is closed when p is filled, for Go's select statement. Successive calls of Done return the same channel.
 func (p *Promise[T]) Done() <-chan struct{} {
 	p.guard.Lock()
 	defer p.guard.Unlock()
@@ -137,7 +137,7 @@ func (p *Promise[T]) Done() <-chan struct{} {
 	return p.done
 }
 
-// AwaitOp is Await as an Op.
+// AwaitOp returns an Op that performs Await.
 func (p *Promise[T]) AwaitOp() suspend.Op[T] {
 	return suspend.Map(suspend.OpOf[struct{}]((*awaitSource[T])(p)), func(struct{}, error) (T, error) { return p.value, p.err })
 }

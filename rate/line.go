@@ -6,17 +6,17 @@ import (
 	"github.com/braidgo/braid/suspend"
 )
 
-// A line serves waiters in order; the time of each depends on the earlier waiters. The first waits by the timers of
-// its scheduler, and the rest waits for the first.
+// A line serves waiters in order, because the time at which a waiter is due depends on the earlier waiters. Only the first waiter has a
+// timer, from its own scheduler.
 type line struct {
-	// -W> is a waiter, -T> the timer of the first.
+	// -W> is a waiter, -T> the timer of the first waiter.
 	//
-	//	empty   -W> waiting  its timer begins
-	//	waiting -T> waiting  the waiters that are due are resumed; the timer of the next begins, if there is a next
-	//	waiting -W> waiting  the first leaves: as by its timer, which is stopped
+	//	empty   -W> waiting  the timer is started
+	//	waiting -T> waiting  the waiters that are due are resumed; a timer is started for the next waiter
+	//	waiting -W> waiting  the first waiter leaves: the timer is stopped, the rest is as for -T>
 	//
-	// Debt: a change of the first waiter, or of its time, must call serveLocked, or the timer would be wrong. A timer
-	// that comes too late to be stopped does no harm.
+	// Debt: a task that changes the first waiter, or the time at which it is due, must call serveLocked, because the timer is wrong
+	// otherwise. A timer that fires although it was stopped does no harm.
 
 	guard   suspend.Guard
 	waiters suspend.Queue[time.Time, place]
@@ -24,13 +24,13 @@ type line struct {
 	of      pace
 }
 
-// A pace computes when n are due, and takes them.
+// A pace computes when n tokens or ticks are due, and takes them.
 type pace interface {
 	at(now time.Time, n int) time.Time
 	take(now time.Time, n int)
 }
 
-// A place is a waiter for n, on a scheduler.
+// A place describes a waiter: the number of tokens for which it waits, and its scheduler.
 type place struct {
 	n  int
 	on suspend.Spawner
@@ -62,7 +62,7 @@ func (l *line) serveLocked() {
 	}
 }
 
-// armLocked begins the timer of the first waiter.
+// armLocked starts a timer for the first waiter. The caller must hold l.guard.
 func (l *line) armLocked(d time.Duration) {
 	l.stop = suspend.AfterFunc(l.waiters.Head().on, d, func() {
 		l.guard.Lock()
@@ -71,11 +71,11 @@ func (l *line) armLocked(d time.Duration) {
 	})
 }
 
-// A turn is the Source of a wait for n.
+// A turn is the Source of a wait for n tokens, or for a tick.
 type turn struct {
 	*line
 	n   int
-	err error // a wait with an err fails at once
+	err error // an error with which the wait fails at once, or nil
 }
 
 func (t turn) Guard() *suspend.Guard { return &t.guard }

@@ -1,17 +1,16 @@
-// Package rate bounds how often something happens: a Limiter lets events through at a rate, and a Ticker yields the
-// times at which an event is due. Both are waited for with a context, or as a case of a Select, by the clock of the
-// caller's scheduler.
+// Package rate provides a rate limiter and a ticker. A Limiter limits the rate of events, and a Ticker ticks at fixed intervals. Tasks wait
+// for both with a context, or as a case of a Select. Both use the clock of the caller's scheduler.
 //
-//	limit := rate.NewLimiter(rate.Every(100*time.Millisecond), 5) // ten a second, and five at once
+//	limit := rate.NewLimiter(rate.Every(100*time.Millisecond), 5) // ten events per second, bursts of five
 //	if err := limit.Wait(ctx); err != nil {
-//		return err // no token is used up
+//		return err // no token is consumed
 //	}
 //
-// The semantics follow golang.org/x/time/rate, with three differences. Its Wait blocks the thread of a scheduler, and
-// takes package time's clock, so that a simulation has to wait. A Wait that is cancelled here has taken nothing, so
-// that later requests come earlier. And a Wait whose deadline comes first waits for it.
+// A Limiter follows golang.org/x/time/rate, with three differences. Limiter.Wait suspends a task and uses the scheduler's clock, so that it
+// neither blocks a thread nor delays a simulation. A cancelled Wait consumes no token, so that later requests are served earlier. If the
+// deadline of the context is too early, Wait does not fail at once, but waits until the deadline.
 //
-// Use a semaphore to bound how many run simultaneously, and stage.Options.Rate for the handlers of a stage.
+// Use a semaphore to limit the number of tasks that run simultaneously, and stage.Options.Rate for the handlers of a stage.
 package rate
 
 import (
@@ -23,16 +22,16 @@ import (
 	"github.com/braidgo/braid/suspend"
 )
 
-// ErrTooLarge is the error of a wait for more tokens than the burst of its Limiter. Split such a request.
+// ErrTooLarge is the error of a wait for more tokens than the Limiter's burst. Split the request.
 var ErrTooLarge = errors.New("rate: more tokens than the burst")
 
-// A Limit is a number of events in a second.
+// A Limit is a number of events per second.
 type Limit float64
 
-// Inf is the Limit that lets everything through.
+// Inf is the infinite Limit. It allows all events.
 const Inf = Limit(math.MaxFloat64)
 
-// Every returns the Limit of one event in each interval.
+// Every returns the Limit of one event per interval. It returns Inf if interval is not positive.
 func Every(interval time.Duration) Limit {
 	if interval <= 0 {
 		return Inf
@@ -40,16 +39,16 @@ func Every(interval time.Duration) Limit {
 	return Limit(time.Second) / Limit(interval)
 }
 
-// A Limiter is a bucket of tokens, which is full at first, holds a burst of them, and is filled at a rate. Requests are served strictly in
-// order. NewLimiter makes a Limiter, and it must not be copied.
+// A Limiter is a token bucket. The bucket holds up to burst tokens, is full at first, and is refilled at a fixed rate. Requests are served
+// strictly in order. NewLimiter makes a Limiter, which must not be copied.
 //
-// The tasks of one Limiter must have the same clock, as all schedulers have except in a simulation. A Then
-// waits by the timers of its executor.
+// All tasks that use a Limiter must have the same clock. Outside a simulation, all schedulers have the same clock. A Then uses the timers
+// of its executor.
 type Limiter struct {
 	line
-	every  float64 // nanoseconds for a token; the fields are under the guard
-	burst  float64 // tokens, at most
-	tokens float64 // the tokens at the time last; below 0 by at most the gain of a nanosecond
+	every  float64 // nanoseconds per token; guard protects these fields
+	burst  float64 // the maximum number of tokens
+	tokens float64 // the number of tokens at the time last; may be negative, by at most the gain of one nanosecond
 	last   time.Time
 }
 
@@ -63,24 +62,25 @@ func NewLimiter(limit Limit, burst int) *Limiter {
 	return l
 }
 
-// Wait takes a token. It suspends the caller until there is one and all earlier requests are served. If ctx is done first, or already, it
-// returns the cancellation error and has taken nothing. If a token and the cancellation meet, either may win.
+// Wait takes a token. It suspends the caller until a token is available and all earlier requests are served. If ctx is done before the call
+// or during the wait, Wait returns the cancellation error and takes no token. If the end of the wait races with the cancellation, either
+// may win.
 func (l *Limiter) Wait(ctx context.Context) error { return l.WaitN(ctx, 1) }
 
-// WaitN takes n tokens, all of them or none, as Wait does one. If n is more than the burst, it returns ErrTooLarge immediately. It panics if
-// n is negative.
+// WaitN takes n tokens, all of them or none, and waits for them as Wait does. If n is more than the burst, WaitN returns ErrTooLarge
+// immediately. It panics if n is negative.
 func (l *Limiter) WaitN(ctx context.Context, n int) error {
 	_, err := suspend.Wait[time.Time](ctx, l.turn(n), false)
 	return err
 }
 
-// WaitOp is WaitN as an Op. Its result is of no interest.
+// WaitOp returns an Op that performs WaitN. The caller can ignore its result.
 func (l *Limiter) WaitOp(n int) suspend.Op[time.Time] {
 	t := l.turn(n)
 	return suspend.OpOf[time.Time](&t)
 }
 
-// Allow takes n tokens if they are there and no task waits, and reports whether it did. It never suspends, and panics if n is negative.
+// Allow takes n tokens if they are available and no task waits, and reports whether it did. It never suspends. It panics if n is negative.
 func (l *Limiter) Allow(n int) bool {
 	t := l.turn(n)
 	l.guard.Lock()
@@ -89,7 +89,8 @@ func (l *Limiter) Allow(n int) bool {
 	return ok && err == nil
 }
 
-// SetLimit changes the rate. The tokens that are there stay, and tasks that wait come earlier, or later. It panics if limit is not positive.
+// SetLimit changes the rate. The bucket keeps its tokens. Waiting tasks are served at the new rate. SetLimit panics if limit is not
+// positive.
 func (l *Limiter) SetLimit(limit Limit) {
 	every := interval(limit)
 	now := suspend.Now()
@@ -111,7 +112,7 @@ func (l *Limiter) turn(n int) turn {
 	return t
 }
 
-// fill fills the bucket up to now.
+// fill adds the tokens that have accrued between last and now.
 func (l *Limiter) fill(now time.Time) {
 	if d := now.Sub(l.last); d > 0 {
 		l.tokens, l.last = min(l.burst, l.tokens+float64(d)/l.every), now
@@ -132,7 +133,7 @@ func (l *Limiter) take(now time.Time, n int) {
 	}
 }
 
-// interval returns the nanoseconds for a token.
+// interval returns the number of nanoseconds per token, or 0 for Inf. It panics if limit is not positive.
 func interval(limit Limit) float64 {
 	switch {
 	case !(limit > 0):
@@ -143,7 +144,7 @@ func interval(limit Limit) float64 {
 	return float64(time.Second) / float64(limit)
 }
 
-// duration converts nanoseconds, and cuts off what does not fit.
+// duration converts nanoseconds to a Duration, and clamps large values.
 func duration(ns float64) time.Duration {
 	const most = 1 << 62
 	return time.Duration(min(ns, most))

@@ -8,31 +8,32 @@ import (
 	"github.com/braidgo/braid/suspend"
 )
 
-// A Policy decides about ticks that no task has waited for in time.
+// A Policy decides what happens to ticks for which no task waits in time.
 type Policy int
 
 const (
-	Skip    Policy = iota // the first comes at once, and the rest is dropped, even a tick that is due just then
-	CatchUp               // all come at once, one after the other
+	Skip    Policy = iota // the first late tick is delivered at once, and all further ticks up to now are dropped
+	CatchUp               // each late tick is delivered at once, in order
 )
 
-// A Ticker is due again and again, at fixed intervals. It has no goroutine, and no timer unless a task waits. NewTicker makes a Ticker, and
-// it must not be copied. Each tick goes to one of the tasks that wait. Its clock is chosen as for a Limiter.
+// A Ticker ticks at fixed intervals. It has no goroutine, and has a timer only while a task waits. Each tick goes to one of the waiting
+// tasks. As with a Limiter, all these tasks must have the same clock. NewTicker makes a Ticker, which must not be copied.
 //
 //	for due := range rate.NewTicker(time.Minute, rate.Skip).All(ctx) {
 //		report(due)
 //	}
 //	return suspend.Err(ctx)
 //
-// A time.Ticker drops ticks for a slow reader, too, and a task that waits for its channel blocks its scheduler.
+// A time.Ticker also drops ticks for a slow reader, but a task that waits for its channel blocks the scheduler.
 type Ticker struct {
 	line
 	every  time.Duration
 	policy Policy
-	next   time.Time // zero until the first wait
+	next   time.Time // is zero until the first wait
 }
 
-// NewTicker returns a Ticker whose first tick comes an interval after the first wait for it has begun. It panics if every is not positive.
+// NewTicker returns a Ticker with the interval every. The first tick is due one interval after the first wait has begun. NewTicker panics
+// if every is not positive.
 func NewTicker(every time.Duration, policy Policy) *Ticker {
 	if every <= 0 {
 		panic("rate: Ticker without an interval")
@@ -42,16 +43,16 @@ func NewTicker(every time.Duration, policy Policy) *Ticker {
 	return t
 }
 
-// Tick suspends the caller until the next tick, and returns the time at which it was due. If ctx is done first, or already, it returns the
-// cancellation error, and has used up no tick.
+// Tick suspends the caller until the next tick is due, and returns the time at which the tick was due. If ctx is done before the call or
+// during the wait, Tick returns the cancellation error and consumes no tick.
 func (t *Ticker) Tick(ctx context.Context) (due time.Time, err error) {
 	return suspend.Wait[time.Time](ctx, turn{line: &t.line}, false)
 }
 
-// TickOp is Tick as an Op.
+// TickOp returns an Op that performs Tick.
 func (t *Ticker) TickOp() suspend.Op[time.Time] { return suspend.OpOf[time.Time](&turn{line: &t.line}) }
 
-// All yields one tick after another, until ctx is done.
+// All returns an iterator over the times of the ticks. The loop ends when ctx is done.
 func (t *Ticker) All(ctx context.Context) iter.Seq[time.Time] {
 	return func(yield func(time.Time) bool) {
 		for {

@@ -1,20 +1,21 @@
-// Package watch provides a value that one side stores and any number of tasks follow: a configuration, a leader, the state of a
-// connection.
+// Package watch provides a variable whose changes any number of tasks can wait for, such as a configuration, the current leader, or the
+// state of a connection.
 //
-// A channel hands each value to one reader, and makes the writer wait. A sync.Cond needs a lock, and its waiters cannot give up. Here a
-// reader waits for a version that it has not seen, and then gets the latest value:
+// A channel passes each value to one reader, and makes the writer wait. A sync.Cond needs a lock, and its waiters cannot be cancelled. A
+// reader of a Value waits for a version that it has not seen, and then gets the latest value:
 //
 //	for now := config.Load(); ; {
 //		apply(now.Value)
 //		if now, err = config.Changed(ctx, now.Version); err != nil {
-//			return err // ctx is done, or there will be no more values
+//			return err // ctx is done, or config is closed
 //		}
 //	}
 //
-// A slow reader misses values in between, and never the last one. It is tokio's watch channel, and the StateFlow of kotlinx.coroutines.
+// A slow reader may miss intermediate values, but never the last value. A Value is like the watch channel of tokio and the StateFlow of
+// kotlinx.coroutines.
 //
-// Use package broadcast where each reader needs each value, a promise.Promise for a value that arrives once, and an atomic.Pointer where
-// no task waits for a change.
+// Use package broadcast if each reader needs every value, a promise.Promise for a value that is set once, and an atomic.Pointer if no task
+// waits for changes.
 package watch
 
 import (
@@ -25,39 +26,40 @@ import (
 	"github.com/braidgo/braid/suspend"
 )
 
-// ErrClosed is the error of a wait for a value that will not come, and of a Store after the Close. The last value can still be loaded.
+// ErrClosed is the error of a wait for a change on a closed Value, of a Store after the Close, and of a second Close. Load still returns
+// the last value.
 var ErrClosed = outcome.Named("watch: closed", suspend.ErrClosed)
 
-// A State is a value and its version. The version grows with each Store.
+// A State is a value and its version. Each Store increments the version.
 type State[T any] struct {
 	Value   T
 	Version uint64
 }
 
-// A Value is the latest of the values that were stored. The zero Value has the zero T, at version 0. It must not be copied. Load takes
-// no lock, and Store never suspends.
+// A Value holds the value that was stored last. The zero Value holds the zero T, at version 0. A Value must not be copied. Load takes no
+// lock, and Store never suspends.
 type Value[T any] struct {
 	// -S> is a Store, -C> a Close.
 	//
-	//	version n -S> version n+1   all waiters are resumed with it
+	//	version n -S> version n+1   all waiters are resumed with the new State
 	//	open      -C> closed        all waiters are resumed with ErrClosed
 	//
-	// Invariant: a waiter has seen the current version, and the Value is open; otherwise it would not wait.
+	// Invariant: while a task waits, the Value is open, and the task has seen the current version.
 
 	guard   suspend.Guard
-	state   atomicx.Pointer[State[T]] // a nil pointer means the zero State; changes under guard, pairs with the Load in Load
+	state   atomicx.Pointer[State[T]] // a nil pointer means the zero State; changes under guard; pairs with the load in now
 	closed  bool
 	waiters suspend.Queue[State[T], struct{}]
 }
 
-// New returns a Value that holds v, at version 0.
+// New returns a Value that holds v at version 0.
 func New[T any](v T) *Value[T] {
 	w := new(Value[T])
 	w.state.Store(&State[T]{Value: v})
 	return w
 }
 
-// Load returns the latest value, and its version for Changed. It never suspends.
+// Load returns the latest value and its version, which the caller may pass to Changed. It never suspends.
 func (w *Value[T]) Load() (now State[T]) {
 	suspend.Point()
 	return w.now()
@@ -70,8 +72,8 @@ func (w *Value[T]) now() (now State[T]) {
 	return now
 }
 
-// Store makes v the latest value, and resumes all tasks that wait for a change, in the order in which they came. An equal value is a change,
-// too. After the Close it changes nothing, and returns ErrClosed. It never suspends.
+// Store stores v, and resumes all tasks that wait for a change, in the order of their calls. A Store of an equal value is also a change.
+// After a Close, Store changes nothing and returns ErrClosed. Store never suspends.
 //
 // A Store synchronizes before the return of each Load, Changed and Until that returns its value or a later one.
 func (w *Value[T]) Store(v T) error {
@@ -82,26 +84,27 @@ func (w *Value[T]) Store(v T) error {
 	}
 	next := State[T]{v, w.now().Version + 1}
 	w.state.Store(&next)
-	w.waiters.ResumeAll(next, nil) // a refused waiter was cancelled, and is owed nothing
+	w.waiters.ResumeAll(next, nil) // a waiter that cannot be resumed was cancelled
 	return nil
 }
 
-// Changed returns the latest value as soon as its version is not seen. It suspends the caller until then. If ctx is done first, or
-// already, it returns the cancellation error. If the Value is closed first, or already, and seen is the last version, it returns ErrClosed.
-// If a Store and the cancellation meet, either may win.
+// Changed suspends the caller while the latest version is equal to seen, and then returns the latest value. If ctx is done before the call
+// or during the wait, Changed returns the cancellation error. If the Value is closed and seen is the last version, Changed returns
+// ErrClosed. If a Store races with the cancellation, either may win.
 func (w *Value[T]) Changed(ctx context.Context, seen uint64) (State[T], error) {
 	return suspend.Wait[State[T]](ctx, changed[T]{w, seen}, false)
 }
 
-// ChangedOp is Changed as an Op. Its seen never changes, so the next change needs another Op.
+// ChangedOp returns an Op that performs Changed. To wait for the next change, make another Op with the new version.
 func (w *Value[T]) ChangedOp(seen uint64) suspend.Op[State[T]] {
 	return suspend.OpOf[State[T]](&changed[T]{w, seen})
 }
 
-// Until returns the first value that it sees for which ok reports true, and suspends the caller until there is one. It fails as
-// Changed does. A value that is replaced before the caller goes on may not be seen. ok runs in the caller's task, under no lock.
+// Until returns the first value that it sees for which ok returns true. It suspends the caller until then. It fails as Changed does. Until
+// may miss a value that is replaced before the caller resumes. It calls ok in the caller's task, under no lock.
 //
-// With a bool it is an event that can be reset: Store(true), Store(false), and Until(ctx, func(set bool) bool { return set }).
+// A Value[bool] is an event that can be reset. Store(true) sets it, Store(false) resets it, and Until(ctx, func(set bool) bool { return set
+// }) waits for it.
 func (w *Value[T]) Until(ctx context.Context, ok func(T) bool) (T, error) {
 	err := suspend.Err(ctx)
 	for now := w.Load(); err == nil; now, err = w.Changed(ctx, now.Version) {
@@ -113,8 +116,8 @@ func (w *Value[T]) Until(ctx context.Context, ok func(T) bool) (T, error) {
 	return none, err
 }
 
-// Close says that there will be no more values, and ends all waits with ErrClosed. The last value stays. A second Close changes nothing and
-// returns ErrClosed. It never suspends.
+// Close closes w, so that no more values can be stored, and ends all waits with ErrClosed. Load still returns the last value. A second
+// Close changes nothing and returns ErrClosed. Close never suspends.
 func (w *Value[T]) Close() error {
 	w.guard.Lock()
 	defer w.guard.Unlock()

@@ -1,9 +1,9 @@
 //go:build !explore
 
-// Package atomicx names the atomics and locks that Braid's primitives and schedulers are made of.
+// Package atomicx has the types of the atomics and locks that Braid's primitives and schedulers use.
 //
-// They are plain aliases: using them costs nothing. Variables that tasks share have these types and no others. So a checker replaces
-// them by traced types in one place: built with the tag explore, they are the types of traced.go.
+// The types are aliases, so they cost nothing. All atomics and locks that tasks share must have these types, so that the model checker sees
+// the accesses. With the build tag explore, the types in traced.go replace the aliases.
 package atomicx
 
 import (
@@ -11,7 +11,7 @@ import (
 	"sync/atomic"
 )
 
-// The atomics of sync/atomic that Braid uses.
+// These are the types of sync/atomic that Braid uses.
 type (
 	Bool           = atomic.Bool
 	Int32          = atomic.Int32
@@ -21,13 +21,14 @@ type (
 	Pointer[T any] = atomic.Pointer[T]
 )
 
-// Mutex is a lock that is held for a few instructions and never across a suspension.
+// Mutex is a lock that must be held only for a few instructions, and never while a task suspends.
 type Mutex = sync.Mutex
 
-// LookAtContext announces to a checker, which does not see it otherwise, that the caller is about to look at a context of package context.
+// LookAtContext announces to the model checker that the caller is about to look at a context of package context. The checker does not see
+// the accesses of package context itself.
 func LookAtContext() {}
 
-// EndContext announces that the caller is about to end such a context.
+// EndContext announces to the model checker that the caller is about to end a context of package context.
 func EndContext() {}
 
 // Closed reports whether done is closed.
@@ -40,8 +41,8 @@ func Closed(done <-chan struct{}) bool {
 	}
 }
 
-// inlined is here for the compiler. A package that uses a type only by an alias inlines the methods that the package of the alias has
-// inlined itself. Without this each access would be a call.
+// inlined makes the compiler inline the methods of these types in other packages. A package that uses a type only through an alias inlines
+// only the methods that the package of the alias has inlined itself. Otherwise each access would be a function call.
 func inlined() {
 	var b Bool
 	b.Store(b.Load())

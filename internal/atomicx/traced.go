@@ -1,9 +1,9 @@
 //go:build explore
 
-// Package atomicx names the atomics and locks that Braid's primitives and schedulers are made of.
+// Package atomicx has the types of the atomics and locks that Braid's primitives and schedulers use.
 //
-// Built with the tag explore, they are separate types. They work as the types of sync and sync/atomic, but announce each access to a Tracer
-// before it, see package explore.
+// This file is built with the tag explore. Its types work as the types of sync and sync/atomic, but announce each access to a Tracer in
+// advance. See package explore.
 package atomicx
 
 import (
@@ -12,10 +12,10 @@ import (
 	"unsafe"
 )
 
-// A Kind of access.
+// A Kind is the kind of an access.
 type Kind uint8
 
-// The kinds.
+// These are the kinds of accesses.
 const (
 	Load Kind = iota
 	Store
@@ -31,14 +31,15 @@ func (k Kind) String() string {
 	return [...]string{"Load", "Store", "Swap", "CompareAndSwap", "Add", "And", "Or", "TryLock"}[k]
 }
 
-// A Tracer is called before each access, by the goroutine that is about to make it. It may hold the access back.
+// A Tracer controls the accesses to atomics and locks. The goroutine that is about to make an access first calls Access. Access may block,
+// so that the access happens later.
 type Tracer interface {
 	Access(kind Kind, at unsafe.Pointer)
 
-	// Unchanged is called after an access that has written nothing, or the present value: it was no more than a Load.
+	// Unchanged is called after an access that has not changed the value, so that the Tracer can treat the access as a Load.
 	Unchanged()
 
-	// Look is called by the goroutine that is about to look whether done is closed.
+	// Look is called by a goroutine that is about to check whether done is closed.
 	Look(done <-chan struct{})
 
 	// Lock locks m, and Unlock unlocks it.
@@ -48,7 +49,7 @@ type Tracer interface {
 
 var tracer atomic.Pointer[Tracer]
 
-// Trace announces all accesses to t from now on. A nil t ends this.
+// Trace makes t the Tracer of all accesses from now on. If t is nil, accesses are no longer traced.
 func Trace(t Tracer) {
 	if t == nil {
 		tracer.Store(nil)
@@ -57,7 +58,7 @@ func Trace(t Tracer) {
 	}
 }
 
-// Closed reports whether done is closed, and announces the look before it.
+// Closed reports whether done is closed. It calls the Tracer's Look first.
 func Closed(done <-chan struct{}) bool {
 	if t := tracer.Load(); t != nil {
 		(*t).Look(done)
@@ -70,13 +71,14 @@ func Closed(done <-chan struct{}) bool {
 	}
 }
 
-// contexts is the address for all contexts of package context: the end of one ends others.
+// contexts is the address of accesses to contexts of package context. They share one address, because the end of a context may end other
+// contexts.
 var contexts byte
 
 // LookAtContext announces to the Tracer that the caller is about to look at a context of package context.
 func LookAtContext() { access(Load, unsafe.Pointer(&contexts)) }
 
-// EndContext announces that the caller is about to end such a context.
+// EndContext announces to the Tracer that the caller is about to end a context of package context.
 func EndContext() { access(Store, unsafe.Pointer(&contexts)) }
 
 func access(kind Kind, at unsafe.Pointer) {
@@ -85,14 +87,14 @@ func access(kind Kind, at unsafe.Pointer) {
 	}
 }
 
-// changed reports to the Tracer an access that has changed nothing.
+// changed calls the Tracer's Unchanged if yes is false.
 func changed(yes bool) {
 	if t := tracer.Load(); t != nil && !yes {
 		(*t).Unchanged()
 	}
 }
 
-// Mutex is a sync.Mutex.
+// Mutex is a traced sync.Mutex.
 type Mutex struct{ mu sync.Mutex }
 
 // Lock works as in sync.Mutex.
@@ -119,7 +121,7 @@ func (m *Mutex) TryLock() bool {
 	return m.mu.TryLock()
 }
 
-// A word is an A of sync/atomic, which holds a T.
+// A word is a traced atomic of the type A of sync/atomic. It holds a T.
 type word[T comparable, A any, P interface {
 	*A
 	Load() T
@@ -160,7 +162,7 @@ func (x *word[T, A, P]) CompareAndSwap(old, v T) (swapped bool) {
 	return swapped
 }
 
-// A number is a word that can be counted with.
+// A number is a word with the methods Add, And and Or.
 type number[T ~int32 | ~int64 | ~uint32 | ~uint64, A any, P interface {
 	*A
 	Load() T
@@ -196,7 +198,7 @@ func (x *number[T, A, P]) Or(mask T) (old T) {
 	return old
 }
 
-// The atomics of sync/atomic that Braid uses, but traced.
+// These are traced versions of the types of sync/atomic that Braid uses.
 type (
 	Bool           = word[bool, atomic.Bool, *atomic.Bool]
 	Int32          = number[int32, atomic.Int32, *atomic.Int32]

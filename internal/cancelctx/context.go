@@ -7,48 +7,48 @@ import (
 	"github.com/braidgo/braid/internal/preempt"
 )
 
-// A Context is a context of package cancel: a List, and a context of package context for the Done
-// channel, the cause and the contexts derived from it. Where the parent never ends, or is such a Context itself, the latter
-// is made on demand, since few callers need it and it is most of the cost.
+// A Context is a context of package cancel. Its List notifies the waiters. Its inner context, made by package context, has the Done channel
+// and the cause, and is the parent of derived contexts. If the parent never ends, or is a Context without an inner context, the inner
+// context is made on demand, because few callers need it, and making it is most of the cost of a Context.
 //
-//	nil   made   on demand, or by a Cancel with a cause
-//	nil   over   by a Cancel without
+//	nil   made   when a method needs the inner context, or by a Cancel with a cause
+//	nil   over   by a Cancel without a cause
 //
-// Invariant: a Context whose inner is nil is not done; one whose List has ended is done.
+// Invariant: a Context whose inner is nil is not done. A Context whose List has ended is done.
 type Context struct {
 	context.Context // the parent
 	inner           atomicx.Pointer[inner]
 	List            List
-	up              *upward // may be nil: it follows no parent
+	up              *upward // unused, and may be nil, if the Context follows no parent
 }
 
-// An upward is how a Context follows its parent.
+// An upward registers a Context with its parent, so that the Context ends when the parent ends.
 type upward struct {
-	stop func() bool // stops following the parent; nil: does not follow, or by node
-	node Node        // linked in the List of a parent without an inner context
+	stop func() bool // stops following the parent; is nil if the Context follows by node or not at all
+	node Node        // an entry in the List of a parent without an inner context
 }
 
-// A Following is a Context with room for what follows its parent. The Context is its part, and is what waits are given.
+// A Following is a Context together with its upward, so that both take one allocation. Waits take a pointer to the embedded Context.
 type Following struct {
 	Context
 	upward upward
 }
 
-// Init makes the zero Following what New returns.
+// Init initialises the zero Following f, as New does.
 func (f *Following) Init(parent context.Context, on Watching) {
 	f.up = &f.upward
 	f.Context.Init(parent, on)
 }
 
-// An inner is the context of package context in a Context.
+// An inner is the inner context of a Context.
 type inner struct {
 	context.Context
 	end  context.CancelCauseFunc
-	link link // zero: the parent never ends
+	link link // is zero if the inner context has no parent
 }
 
-// over is the inner of every Context that was cancelled before it had one. Package context shares its channel
-// between such contexts.
+// over is the inner context of every Context that was cancelled, without a cause, before its inner context was made. All these Contexts
+// share the Done channel of over.
 var over = func() *inner {
 	in := newInner()
 	in.end(nil)
@@ -61,21 +61,22 @@ func newInner() *inner {
 	return in
 }
 
-// New returns a Context that ends with parent, or by Cancel.
+// New returns a Context that ends when parent ends or when Cancel is called.
 func New(parent context.Context, on Watching) *Context {
 	f := new(Following)
 	f.Init(parent, on)
 	return &f.Context
 }
 
-// Init makes the zero Context, which may be a part of something, what New returns.
+// Init initialises the zero Context c, as New does. The Context may be embedded in a larger struct.
 func (c *Context) Init(parent context.Context, on Watching) { c.InitAs(parent, parent, on) }
 
-// InitAs is Init with a context that replaces the parent as the source of values and deadlines. It adds values to the parent.
+// InitAs is like Init, but c takes its values and its deadline from seen. The context seen must be derived from parent, and must only add
+// values.
 func (c *Context) InitAs(seen, parent context.Context, on Watching) {
 	c.Context = seen
 	if preempt.Watched() {
-		defer c.made() // Err announces the look then
+		defer c.made() // Err announces a look only if the inner context is made
 	}
 	p, ok := parent.(*Context)
 	ok = ok && p.inner.Load() == nil
@@ -102,10 +103,11 @@ func (c *Context) InitAs(seen, parent context.Context, on Watching) {
 	}
 }
 
-// A follower is a Context whose parent had no inner: the parent ends by Cancel only, and its List notifies.
+// A follower is a Context whose parent had no inner context at the call of Init. Such a parent ends only by Cancel, and its List notifies
+// the follower.
 type follower Context
 
-// Ended implements Listener. The parent has an inner by now.
+// Ended implements Listener. The parent has an inner context when Ended is called.
 func (f *follower) Ended() {
 	c := (*Context)(f)
 	cause := context.Cause(c.Context)
@@ -115,7 +117,7 @@ func (f *follower) Ended() {
 	c.Cancel(cause)
 }
 
-// Of returns the Context with which ctx ends, nil if there is none: ctx itself, or a Context that ctx only adds values to.
+// Of returns the Context with which ctx ends, or nil if there is none. This is ctx itself, or a Context to which ctx only adds values.
 func Of(ctx context.Context) *Context {
 	if c, ok := ctx.(*Context); ok {
 		return c
@@ -126,7 +128,7 @@ func Of(ctx context.Context) *Context {
 	return nil
 }
 
-// made returns the inner context.
+// made returns the inner context, and makes it if there is none.
 func (c *Context) made() *inner {
 	in := c.inner.Load()
 	if in == nil {
@@ -143,7 +145,8 @@ func (c *Context) Done() <-chan struct{} {
 	return c.made().Done()
 }
 
-// DoneIfMade is Done for a Context that can end before its List does. It is nil for all other Contexts: they end by Cancel alone.
+// DoneIfMade returns the Done channel if the inner context is made, because such a Context may be done before its List has ended. It
+// returns nil for all other Contexts, which end only by Cancel.
 func (c *Context) DoneIfMade() <-chan struct{} {
 	if in := c.inner.Load(); in != nil {
 		return in.Done()
@@ -163,7 +166,7 @@ func (c *Context) Err() error {
 	return nil
 }
 
-// Cancel ends c. The first call decides the cause; nil means context.Canceled.
+// Cancel ends c. The first call sets the cause. A nil cause means context.Canceled.
 func (c *Context) Cancel(cause error) {
 	if up := c.up; up != nil {
 		up.node.Stop()
@@ -176,29 +179,29 @@ func (c *Context) Cancel(cause error) {
 	c.end(cause)
 }
 
-// end ends a Context that does not follow its parent any more.
+// end ends c, which must no longer follow its parent.
 func (c *Context) end(cause error) {
 	if cause == nil && c.inner.CompareAndSwap(nil, over) {
 		c.List.End(context.Canceled)
 		return
 	}
-	defer c.notify() // runs even if a foreign parent panics: the inner context is done before it leaves the parent
+	defer c.notify() // runs even if a foreign parent panics, because the inner context is done before it leaves the parent
 	in := c.made()
 	atomicx.EndContext()
 	in.end(cause)
 }
 
-// notify ends the List of a Context that is done. The error is made once, here, and not by every waiter.
+// notify ends the List of c, which is done. It makes the error once, so that the waiters share it.
 //
-// Cause is called also because it waits: another goroutine may be cancelling the inner context just now, and cancels the
-// inner contexts of our children first. Otherwise their Listeners could run before their own context is done.
+// The call of context.Cause also waits for a goroutine that is cancelling the inner context, and with it the inner contexts of c's
+// children. Otherwise a Listener of a child could run before the child is done.
 func (c *Context) notify() {
 	if !c.List.Over() {
 		c.List.End(Reason(c.Err(), context.Cause(c.made().Context)))
 	}
 }
 
-// A call is a function in a List.
+// A call is a function that is registered in a List.
 type call struct {
 	Node
 	f func()
@@ -220,7 +223,7 @@ func (c *call) stop() bool {
 	return true
 }
 
-// AfterFunc calls f after c is done, see cancel.New.
+// AfterFunc calls f after c is done. See cancel.AfterFunc.
 func (c *Context) AfterFunc(f func()) (stop func() bool) {
 	if f == nil {
 		panic("cancel: nil function")
@@ -232,14 +235,15 @@ func (c *Context) AfterFunc(f func()) (stop func() bool) {
 	return n.stop
 }
 
-// self is the key of the innermost Context that a context descends from.
+// self is the key under which Value returns the innermost Context from which a context is derived.
 type self struct{}
 
-// A Passing key is one of this module for a value of a parent. The inner context has no such value, and is not made for it.
+// Passing is implemented by keys of this module. Context.Value passes such a key directly to the parent, so that it need not make the inner
+// context.
 type Passing interface{ Passing() }
 
-// Value implements context.Context. The inner context comes first, since a parent may hide its end, and would answer for
-// the inner context when package context looks for the context with the cause.
+// Value implements context.Context. Value searches the inner context before the parent, because package context finds the context with the
+// cause through Value. A parent that hides its own end would return the wrong context.
 func (c *Context) Value(key any) any {
 	if key == (self{}) {
 		return c
@@ -254,12 +258,12 @@ func (c *Context) Value(key any) any {
 	return c.Context.Value(key)
 }
 
-// String keeps fmt from reading the List.
+// String prevents fmt from reading the List.
 func (c *Context) String() string { return "cancel.New" }
 
-// follow ends c after its inner context, which parent ends. If parent is a Context itself, its List notifies c, since it has
-// ended the inner context by then, see notify. Otherwise the inner context does: a parent of package context may cancel
-// its children in any order.
+// follow makes c's List end after the inner context, which ends with parent. If parent is a Context, its List notifies c, because the inner
+// context is done by then (see notify). Otherwise the inner context notifies c, because a parent of package context may cancel its children
+// in any order.
 func (c *Context) follow(parent context.Context, on Watching) (stop func() bool) {
 	if p := Of(parent); p != nil {
 		return p.AfterFunc(c.notify)
@@ -267,9 +271,9 @@ func (c *Context) follow(parent context.Context, on Watching) (stop func() bool)
 	return on.OnDone(c.made().Context, c.notify)
 }
 
-// A link is the parent as the inner context sees it. If the parent has an AfterFunc, package context calls the AfterFunc
-// of the link, and the link calls the parent's, once for both: a parent may call back in any order, and the inner
-// context has to be done first.
+// A link is the parent of the inner context, and wraps the parent of c. If package context does not recognise the parent, it calls the
+// link's AfterFunc, which registers one function with the parent. This function ends the inner context first, and then the List. With two
+// functions, the parent might call them in the wrong order.
 type link struct {
 	context.Context
 	c    *Context
@@ -277,33 +281,35 @@ type link struct {
 	used bool
 }
 
-// AfterFunc is called, if at all, before context.WithCancelCause returns.
+// AfterFunc implements AfterFuncer. Package context calls it before context.WithCancelCause returns, or never.
 func (l *link) AfterFunc(f func()) (stop func() bool) {
 	l.used = true
 	both := func() {
 		f()
-		l.c.List.End(nil) // New may not have returned, and the inner context not be stored: the Listeners look for the reason
+		l.c.List.End(nil) // the reason is not known, because New may not have stored the inner context
 	}
 	return l.on.OnDone(l.Context, both)
 }
 
-// An AfterFuncer is a context that calls back by itself, without a goroutine for each callback.
+// An AfterFuncer is a context that calls registered functions when it ends, without a goroutine for each function.
 type AfterFuncer interface {
 	AfterFunc(f func()) (stop func() bool)
 }
 
-// AfterFunc calls f after ctx has ended: by its own AfterFunc if it has one, or by package context.
+// AfterFunc calls f after ctx has ended. It uses the AfterFunc method of ctx, or context.AfterFunc if there is no such method.
 func AfterFunc(ctx context.Context, f func()) (stop func() bool) { return Watching(nil).OnDone(ctx, f) }
 
-// A Watcher reports the end of a context that does not call back by itself, without a goroutine of package context.
+// A Watcher calls functions after the end of contexts that have no AfterFunc method. Unlike context.AfterFunc, it starts no goroutine for
+// each function.
 type Watcher interface {
 	AfterDone(ctx context.Context, f func()) (stop func() bool)
 }
 
-// A Watching returns the Watcher to use, nil if there is none. The nil Watching returns none.
+// A Watching returns the Watcher to use, or nil if there is none. A nil Watching means that there is no Watcher.
 type Watching func() Watcher
 
-// OnDone calls f after ctx has ended: by its own AfterFunc if it has one, by the Watcher, or by package context.
+// OnDone calls f after ctx has ended. It uses the AfterFunc method of ctx, or the Watcher if there is no such method, or context.AfterFunc
+// if there is no Watcher either.
 func (on Watching) OnDone(ctx context.Context, f func()) (stop func() bool) {
 	if a, ok := ctx.(AfterFuncer); ok {
 		return a.AfterFunc(f)

@@ -6,8 +6,8 @@ import (
 	"slices"
 )
 
-// Lasting reports whether ctx is of a type that is known to keep its Done channel, and can be compared. Other contexts may be used
-// again for another request, or wrap such a context.
+// Lasting reports whether the type of ctx is comparable, and is known never to change its Done channel. Contexts of other types may be
+// reused for another request, or wrap such a context.
 func Lasting(ctx context.Context) bool {
 	if _, ok := ctx.(*Context); ok {
 		return true
@@ -15,7 +15,8 @@ func Lasting(ctx context.Context) bool {
 	return slices.Contains(lasting, reflect.TypeOf(ctx))
 }
 
-// lasting are the types of package context that add no value to a context of another type.
+// lasting has the types of contexts from Background, TODO, WithCancel and WithTimeout. Contexts from WithValue are not Lasting, because
+// they use the Done channel of a parent of any type.
 var lasting = func() []reflect.Type {
 	some, cancel := context.WithCancel(context.Background())
 	cancel()

@@ -7,5 +7,5 @@ import (
 	"reflect"
 )
 
-// AlsoLasting says that all contexts of the type of ctx are Lasting, as the model checker's contexts are.
+// AlsoLasting makes Lasting report true for all contexts of ctx's type. The model checker calls it for its own contexts.
 func AlsoLasting(ctx context.Context) { lasting = append(lasting, reflect.TypeOf(ctx)) }

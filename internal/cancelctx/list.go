@@ -1,5 +1,5 @@
-// Package cancelctx holds the contexts of package cancel, so that package suspend recognises them: a wait with such a context is
-// a node in its list, and needs neither a function nor a channel.
+// Package cancelctx implements the contexts of package cancel. Package suspend recognises these contexts, so that a wait adds only a node
+// to the context's list, and needs neither a function nor a channel.
 package cancelctx
 
 import (
@@ -10,31 +10,31 @@ import (
 	"github.com/braidgo/braid/internal/outcome"
 )
 
-// A List holds Nodes to be notified of the end of a context. -A> is an Add, -E> an End. The zero List is empty.
+// A List holds the Nodes that are notified when a context ends. The zero List is open and empty. -A> is an Add, -E> an End.
 //
 //	open   -A> open
-//	open   -E> ended    End takes one Node after another off the list, and notifies it
-//	ended  -A> ended    refused
+//	open   -E> ended    End removes each Node from the list, and notifies it
+//	ended  -A> ended    Add returns false
 //
-// Invariant: in an ended List one End is emptying the list, or has emptied it.
-// Debt: the End that moved the List must notify the Nodes. A Node is notified by the End that took it off.
+// Invariant: an ended List is empty, or one End is emptying it.
+// Debt: the End that ends the List must notify each Node that it removes.
 type List struct {
 	mu     atomicx.Mutex
-	reason atomicx.Pointer[error] // is nil while open; written under mu
+	reason atomicx.Pointer[error] // is nil while the List is open; written under mu
 	nodes  dlist.List[Listener]
 }
 
-// A Node is an entry of at most one List. It is part of its Listener, so an entry needs no allocation. A Node may be
-// used again, after it has been zeroed, once a Stop has returned true.
+// A Node is an entry of at most one List. A Node is embedded in its Listener, so that Add need not allocate. Once Stop has returned true,
+// the Node may be zeroed and used again.
 type Node struct {
-	list  *List // belongs to the owner of the Node
+	list  *List // accessed only by the owner of the Node
 	place dlist.Node[Listener]
 }
 
-// A Listener is notified once, under no lock.
+// A Listener is notified of the end of a List by one call of Ended, under no lock.
 type Listener interface{ Ended() }
 
-// Add puts n at the end of l, for the end of l to notify it. If l has ended already, Add returns false and does nothing.
+// Add appends n to l, so that End notifies listener. If l has ended already, Add returns false and changes nothing.
 func (l *List) Add(n *Node, listener Listener) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -46,11 +46,11 @@ func (l *List) Add(n *Node, listener Listener) bool {
 	return true
 }
 
-// List returns the List that n was added to, nil if there is none.
+// List returns the List to which n was added, or nil if there is none.
 func (n *Node) List() *List { return n.list }
 
-// Stop takes n off its list. After true, n is never notified. False says that n was stopped before, or never added, or that
-// its notification has begun.
+// Stop removes n from its List. If Stop returns true, n will never be notified. If Stop returns false, n was stopped before or never added,
+// or its notification has begun.
 func (n *Node) Stop() bool {
 	if n.list == nil {
 		return false
@@ -60,12 +60,12 @@ func (n *Node) Stop() bool {
 	return n.list.nodes.Remove(&n.place)
 }
 
-// canceled is the reason of most ends.
+// canceled is the reason for which most Lists end. End stores its address, so that it need not allocate.
 var canceled = context.Canceled
 
-// End ends l, and notifies all Nodes in the order in which they were added. A second End returns at once. A Listener may
-// panic or exit its goroutine: all other Nodes are notified nevertheless, and then the panic goes on. err is what Err returns
-// from then on; nil says that the reason is not known here.
+// End ends l, and notifies all Nodes in the order in which they were added. A second End does nothing. If a Listener panics or calls
+// runtime.Goexit, End still notifies all other Nodes, and then continues the panic or exit. The parameter err is the error that Err returns
+// from then on. It is nil if the caller cannot determine the reason.
 func (l *List) End(err error) {
 	reason := &canceled
 	if err != canceled {
@@ -78,7 +78,7 @@ func (l *List) End(err error) {
 		return
 	}
 	l.reason.Store(reason)
-	some := l.nodes.First() != nil // otherwise it stays empty
+	some := l.nodes.First() != nil // an ended List without nodes stays empty
 	l.mu.Unlock()
 	if some {
 		outcome.Each(l.notifyNext)
@@ -88,7 +88,7 @@ func (l *List) End(err error) {
 // Over reports whether l has ended.
 func (l *List) Over() bool { return l.reason.Load() != nil }
 
-// Err returns the reason of the end. It is nil before the end, and if the reason is not known.
+// Err returns the error with which l has ended. It returns nil if l has not ended, or if the reason is not known.
 func (l *List) Err() error {
 	if reason := l.reason.Load(); reason != nil {
 		return *reason
@@ -96,7 +96,7 @@ func (l *List) Err() error {
 	return nil
 }
 
-// notifyNext notifies the first Node, and reports whether there may be another.
+// notifyNext removes and notifies the first Node. It reports whether there may be another Node.
 func (l *List) notifyNext() (more bool) {
 	l.mu.Lock()
 	n := l.nodes.Pop()

@@ -5,7 +5,7 @@ import (
 	"reflect"
 )
 
-// Reason returns the error of a wait whose context has ended with err and cause. It matches both under errors.Is.
+// Reason returns the error for a wait whose context has ended with err and cause. The error matches both under errors.Is.
 func Reason(err, cause error) error {
 	switch {
 	case err == nil: // a context that is done and has no error breaks its contract
@@ -16,7 +16,7 @@ func Reason(err, cause error) error {
 	return &reason{err, cause}
 }
 
-// same compares two errors, which may be of a type that cannot be compared.
+// same reports whether a and b are equal. Unlike a == b, it does not panic if their type is not comparable.
 func same(a, b error) bool {
 	return reflect.TypeOf(a) == reflect.TypeOf(b) && reflect.ValueOf(a).Comparable() && a == b
 }

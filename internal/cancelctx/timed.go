@@ -7,8 +7,8 @@ import (
 	"github.com/braidgo/braid/internal/atomicx"
 )
 
-// WithDeadline returns a Context that ends with parent, by Cancel, or at the time at with context.DeadlineExceeded. after
-// starts the timer: it calls f at that time. It is nil if the time is over.
+// WithDeadline returns a Context that ends when parent ends, when Cancel is called, or with context.DeadlineExceeded at the time at. The
+// function after starts a timer that calls f at that time. If after is nil, that time has passed.
 func WithDeadline(parent context.Context, at time.Time, on Watching, after func(f func()) (stop func() bool)) *Context {
 	l := &timed{Context: parent, at: at}
 	f := &Following{Context: Context{Context: l}, upward: upward{stop: l.release}}
@@ -32,21 +32,21 @@ func WithDeadline(parent context.Context, at time.Time, on Watching, after func(
 	return c
 }
 
-// A timed is the parent of the inner context of a Context with a deadline. It ends when the parent proper ends or the time
-// is over. Package context calls its Err, as for any context of a foreign type: a context of package context has
-// DeadlineExceeded only from a timer of package time.
+// A timed is the parent of the inner context of a Context with a deadline. It ends when the user's parent ends or the deadline passes.
+// Package context takes the error of the inner context from the Err of a timed. Otherwise only a timer of package time could make this
+// error DeadlineExceeded.
 type timed struct {
-	context.Context // the parent proper
+	context.Context // the user's parent
 	at              time.Time
 	c               *Context
 	end             func() // ends the inner context; written before WithDeadline returns
 
 	mu    atomicx.Mutex
-	err   error         // set when it is over
-	stops []func() bool // stop the timer, and leave the parent
+	err   error         // is nil until the timed ends
+	stops []func() bool // stop the timer, and stop following the parent
 }
 
-// never is the Done channel of a timed, which calls back instead.
+// never is the Done channel of every timed. It is never closed, because a timed calls the function that was passed to AfterFunc instead.
 var never = make(chan struct{})
 
 func (l *timed) Deadline() (time.Time, bool) { return l.at, true }
@@ -58,15 +58,15 @@ func (l *timed) Err() error {
 	return l.err
 }
 
-// AfterFunc is called by package context, before context.WithCancelCause returns.
+// AfterFunc stores f in l.end. Package context calls AfterFunc before context.WithCancelCause returns.
 func (l *timed) AfterFunc(f func()) (stop func() bool) {
 	l.end = f
 	return func() bool { return false }
 }
 
-// over ends the Context with err. The first call decides.
+// over ends the Context with err. Later calls do nothing.
 func (l *timed) over(err error) {
-	if err == nil { // a parent that breaks its contract
+	if err == nil { // the parent breaks its contract
 		err = context.Canceled
 	}
 	l.mu.Lock()
@@ -82,14 +82,14 @@ func (l *timed) over(err error) {
 	}
 }
 
-// follow is called after the parent has ended.
+// follow ends the Context with the error of the parent, which has ended.
 func (l *timed) follow() {
 	err := context.Canceled
 	defer func() { l.over(err) }() // runs even if the parent panics
 	err = l.Context.Err()
 }
 
-// keep leaves stop to release. If the Context is over already, it calls stop.
+// keep stores stop for release to call. If the Context has ended already, keep calls stop itself.
 func (l *timed) keep(stop func() bool) {
 	l.mu.Lock()
 	over := l.err != nil
@@ -102,14 +102,14 @@ func (l *timed) keep(stop func() bool) {
 	}
 }
 
-// release stops the timer, and following the parent.
+// release stops the timer, and stops following the parent.
 func (l *timed) release() bool {
 	l.mu.Lock()
 	stops := l.stops
 	l.stops = nil
 	l.mu.Unlock()
 	for _, stop := range stops {
-		defer stop() // all of them, also if the parent panics in one
+		defer stop() // calls all of them, even if the parent panics
 	}
 	return true
 }

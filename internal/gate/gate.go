@@ -1,5 +1,5 @@
-// Package gate has permits that are granted strictly in the order in which tasks asked for them. It is the mechanism of
-// semaphore.Semaphore and of mutex.RWMutex, whose writer takes all permits.
+// Package gate provides permits that are granted strictly in the order of the requests. It implements semaphore.Semaphore, and
+// mutex.RWMutex, whose writer takes all permits.
 package gate
 
 import (
@@ -13,60 +13,61 @@ import (
 	"github.com/braidgo/braid/suspend"
 )
 
-// The errors of package semaphore.
+// These are the errors of package semaphore.
 var (
 	ErrTooLarge = errors.New("semaphore: more permits than there are")
 	ErrClosed   = outcome.Named("semaphore: closed", suspend.ErrClosed)
 )
 
-// Max is the number of permits of each Gate. A gate of fewer permits begins with the rest taken.
+// Max is the number of permits of each Gate. For a smaller number, call Limit before the first use.
 const Max = 1<<63 - 1
 
-// A Gate grants permits, several in one call. The zero Gate has all of them free. A resumed waiter has all of its
-// permits, but a waiting task has none: permits are handed over. No task overtakes another.
+// A Gate grants permits. One call can take or release several permits. All permits of the zero Gate are free. A waiting task holds none of
+// its permits. All of them are handed over to the task before it resumes. No task overtakes another.
 type Gate struct {
-	// The word holds the permits that are taken, times two, and whether tasks wait; the queue, under the guard, which
-	// tasks. -A> is an Acquire, -R> a Release, -C> a cancelled Acquire.
+	// The word holds the number of taken permits, in units of one, and the flag waiting. The guard protects the queue. -A> is an Acquire,
+	// -R> a Release, -C> a cancelled Acquire.
 	//
 	//	taken          -A> taken            enough are free
 	//	taken          -A> taken+waiting    too few are free: the task queues
 	//	taken          -R> taken
 	//	taken+waiting  -A> taken+waiting    the task queues
-	//	taken+waiting  -R> taken[+waiting]  the first that fit are granted theirs
-	//	taken+waiting  -C> taken[+waiting]  and here as well: the cancelled one may have been the first that did not fit
+	//	taken+waiting  -R> taken[+waiting]  the first waiters that fit are granted their permits
+	//	taken+waiting  -C> taken[+waiting]  the same, because the cancelled waiter may have been the first that did not fit
 	//
-	// After a Resize or a Close, waiting stays: everything that comes looks at the change, under the guard.
+	// After a Resize or a Close, waiting stays set, so that every operation checks changed under the guard.
 	//
-	// Invariant: while the guard is free and nothing is owed, the first waiter does not fit. A word that has waiting is
-	// changed under the guard only. A queue with waiters implies waiting. The converse may fail: a task that found too few
-	// and did not queue, being cancelled or a Select with another result, leaves waiting behind for the next to put right.
-	// Debt: a release, and a waiter that leaves the queue with an error, must be followed by a round of grants.
+	// Invariant: while the guard is unlocked and no task has the debt, the first waiter does not fit. While waiting is set, the word
+	// changes only under the guard. While the queue has waiters, waiting is set. The converse may fail. A task that was cancelled before it
+	// queued, or a Select that chose another case, may leave waiting set. The next operation clears the flag.
+	// Debt: a task that releases permits, or leaves the queue with an error, must call grantLocked.
 	word    atomicx.Uint64
 	guard   suspend.Guard
-	waiters suspend.Queue[struct{}, uint64] // payload: the number of permits
+	waiters suspend.Queue[struct{}, uint64] // the payload is the number of permits
 	changed *change
 }
 
-// A change is what Resize and Close have made of a Gate.
+// A change is the state of a Gate after the first Resize or Close.
 //
-// Invariant: permits are owed only while all are taken.
+// Invariant: owed is zero unless all permits are taken.
 type change struct {
-	limit  uint64 // permits that Limit has taken for good
-	lost   uint64 // permits that are taken for good now
-	owed   uint64 // permits to be lost when they come back
+	limit  uint64 // the number of permits that Limit has removed
+	lost   uint64 // the number of permits that are removed now
+	owed   uint64 // the number of held permits that are removed when they are released
 	closed bool
 }
 
-// The taken permits are counted in units of one, above the flag.
+// The number of taken permits is stored above the flag waiting, in units of one.
 const (
 	waiting uint64 = 1 << iota
 	one
 )
 
-// Limit leaves a fresh Gate n permits, and takes the rest for good.
+// Limit removes all permits but n from a new Gate. Removed permits count as taken.
 func (g *Gate) Limit(n uint64) { g.word.Store((Max - n) * one) }
 
-// Resize leaves n permits to a Gate with size permits after Limit. Held permits that are too many are lost when they are given back.
+// Resize sets the number of permits to n. The parameter size is the number of permits after Limit. Surplus permits that are held are
+// removed when they are released.
 func (g *Gate) Resize(size, n uint64) {
 	g.guard.Lock()
 	defer g.guard.Unlock()
@@ -86,7 +87,7 @@ func (g *Gate) Resize(size, n uint64) {
 	g.grantLocked()
 }
 
-// Close ends all waits with ErrClosed, and grants no more permits. It reports whether the Gate was open.
+// Close ends all waits with ErrClosed, so that g grants no more permits. It reports whether g was open.
 func (g *Gate) Close(size uint64) bool {
 	g.guard.Lock()
 	defer g.guard.Unlock()
@@ -101,12 +102,12 @@ func (g *Gate) changeLocked(size uint64) *change {
 	taken := g.word.Or(waiting) / one
 	if g.changed == nil {
 		g.changed = &change{limit: Max - size, lost: Max - size}
-		g.word.Store(max(taken, Max-size)*one | waiting) // Limit has not been called for a zero Semaphore
+		g.word.Store(max(taken, Max-size)*one | waiting) // a zero Semaphore has not called Limit
 	}
 	return g.changed
 }
 
-// refusedLocked returns the error of a request that must not wait.
+// refusedLocked returns the error for a request that can never be granted, or nil.
 func (g *Gate) refusedLocked(n, size uint64) error {
 	if c := g.changed; c != nil && c.closed {
 		return ErrClosed
@@ -117,7 +118,7 @@ func (g *Gate) refusedLocked(n, size uint64) error {
 	return nil
 }
 
-// sizeLocked returns how many permits there are, size before the first change.
+// sizeLocked returns the number of permits. Before the first change, this is size.
 func (g *Gate) sizeLocked(size uint64) uint64 {
 	if c := g.changed; c != nil {
 		return Max - c.lost - c.owed
@@ -125,7 +126,8 @@ func (g *Gate) sizeLocked(size uint64) uint64 {
 	return size
 }
 
-// Acquire takes n permits of size, at once or when they are granted. It suspends, is cancelled and fails as Semaphore.Acquire.
+// Acquire takes n permits. The parameter size is the number of permits after Limit. Acquire suspends the caller, is cancelled and fails as
+// Semaphore.Acquire does.
 func (g *Gate) Acquire(ctx context.Context, n, size uint64) error {
 	if preempt.On() {
 		return g.acquire(ctx, n, size)
@@ -142,7 +144,7 @@ func (g *Gate) Acquire(ctx context.Context, n, size uint64) error {
 	return err
 }
 
-// acquire is Acquire where a scheduler wants a choice, or holders are recorded.
+// acquire is Acquire while a test scheduler controls the order of operations, or the ledger records holders.
 func (g *Gate) acquire(ctx context.Context, n, size uint64) error {
 	suspend.Preemptible()
 	err := suspend.Err(ctx)
@@ -162,7 +164,7 @@ func (g *Gate) acquire(ctx context.Context, n, size uint64) error {
 	return err
 }
 
-// TryAcquire takes n permits of size if they are free and no task waits, and reports whether it did.
+// TryAcquire takes n permits if they are free and no task waits, and reports whether it did. The parameter size is as for Acquire.
 func (g *Gate) TryAcquire(n, size uint64) bool {
 	suspend.Point()
 	preempt.Looks(preempt.Gates)
@@ -187,8 +189,8 @@ func (g *Gate) tryAcquireSlow(n, size uint64) bool {
 	return ok
 }
 
-// Release gives n permits back if at least least and at most most are taken, by holders and by Limit, and reports
-// whether it did.
+// Release releases n permits if the number of taken permits lies between least and most. Permits that Limit has removed count as taken.
+// Release reports whether it has released the permits.
 func (g *Gate) Release(n, least, most uint64) bool {
 	if preempt.On() {
 		g.releases(n)
@@ -228,7 +230,7 @@ func (g *Gate) releaseSlow(n, least, most uint64) bool {
 	return ok
 }
 
-// take takes the permits if no task waits, and reports whether it did. If it is not sure, the caller must take the guard to decide.
+// take takes n permits if no task waits, and reports whether it did. If sure is false, the caller must decide under the guard.
 func (g *Gate) take(n uint64) (ok, sure bool) {
 	for {
 		w := g.word.Load()
@@ -243,7 +245,8 @@ func (g *Gate) take(n uint64) (ok, sure bool) {
 	}
 }
 
-// takeLocked is take for a task that may queue: if it reports false, waiting is set, and only the guard changes anything.
+// takeLocked takes n permits if they are free and no task waits. If it returns false, waiting is set, so that g changes only under the
+// guard, and the caller may queue. The caller must hold g.guard.
 func (g *Gate) takeLocked(n uint64) bool {
 	taken := g.word.Or(waiting) / one
 	if g.waiters.Len() > 0 || n > Max-taken {
@@ -253,9 +256,9 @@ func (g *Gate) takeLocked(n uint64) bool {
 	return true
 }
 
-// grantLocked grants the first waiters their permits, as far as there are enough.
+// grantLocked resumes the first waiters with their permits, until too few are free for the next waiter. The caller must hold g.guard.
 func (g *Gate) grantLocked() {
-	taken := g.word.Or(waiting) / one // only the guard's holder changes it after this
+	taken := g.word.Or(waiting) / one // g.word changes only under the guard from here on
 	if c := g.changed; c != nil {
 		paid := min(c.owed, Max-taken)
 		c.owed, c.lost, taken = c.owed-paid, c.lost+paid, taken+paid
@@ -280,7 +283,7 @@ func (g *Gate) storeLocked(taken uint64) {
 	g.word.Store(w)
 }
 
-// A Request is an Acquire of N permits of Size as a Source.
+// A Request is the Source of an Acquire of N permits. Size is the number of permits after Limit.
 type Request struct {
 	*Gate
 	N, Size uint64
@@ -309,7 +312,7 @@ func (r Request) Remove(w suspend.Resumer[struct{}]) {
 // Wants implements ledger.Wanter.
 func (r Request) Wants() ledger.Permits { return ledger.Permits(r.N) }
 
-// Took implements ledger.Holder: the caller has the permits.
+// Took implements ledger.Holder. It records that the caller holds the permits.
 func (r Request) Took(then ledger.Then) {
 	if ledger.On() {
 		r.guard.Relock()
@@ -319,7 +322,8 @@ func (r Request) Took(then ledger.Then) {
 	}
 }
 
-// Op is Acquire as an Op, whose case of a Select need not wait for it.
+// Op returns an Op that performs Acquire. The Op's Try reports a look to a test scheduler, because a Select may check the gate without
+// waiting.
 func (g *Gate) Op(n, size uint64) suspend.Op[struct{}] {
 	return suspend.OpOf[struct{}](&looking{Request{g, n, size}})
 }
