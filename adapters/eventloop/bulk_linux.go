@@ -10,8 +10,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// sendFile moves at most most bytes of a file, from its current offset on. It moves none and fails with errNotSupported
-// if the system can't.
+// sendFile sends at most most bytes of a file, starting at the file's current offset. If the system cannot do that,
+// sendFile sends nothing and fails with errNotSupported.
 func (d *fd) sendFile(cs contexts, f openFile, most int64) (n int64, err error) {
 	if info, err := f.Stat(); err != nil || !info.Mode().IsRegular() || !d.socket {
 		return 0, errNotSupported
@@ -33,7 +33,7 @@ func (d *fd) sendFile(cs contexts, f openFile, most int64) (n int64, err error) 
 	})
 }
 
-// maxSend is the most that one call moves, so that other tasks of the reactor run in between.
+// maxSend is the maximum number of bytes that one system call sends, so that no call holds the reactor for long.
 const maxSend = 1 << 20
 
 // writeBuffers writes all of b, and consumes it.
@@ -62,7 +62,8 @@ func (d *fd) writeBuffers(cs contexts, b *net.Buffers) (int64, error) {
 
 const maxVector = 1024 // IOV_MAX
 
-// writes calls one until that says that all is done, as one Write, and adds up what it has written.
+// writes calls the function one until one reports that it is done or fails, as a single Write. It waits while the
+// socket accepts no more. It returns the total number of bytes written.
 func (d *fd) writes(cs contexts, call string, one func(sys int) (done bool, n int, err error)) (n int64, err error) {
 	if err := d.wr.begin(cs); err != nil {
 		return 0, err

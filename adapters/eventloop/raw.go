@@ -5,24 +5,24 @@ import (
 	"time"
 )
 
-// SyscallConn returns access to the descriptor, which stays c's. Its Read and Write call f again after each wait, as in
-// package net. They suspend the caller where they wait, and f must not suspend.
+// SyscallConn returns access to the descriptor, which still belongs to c. As in package net, Read and Write of the
+// RawConn call f again after each wait. They suspend the caller while they wait, but f itself must not suspend.
 func (c *Conn) SyscallConn() (syscall.RawConn, error) { return rawConn{c, nil}, nil }
 
-// SetNoDelay says whether small writes are sent at once. That is the default.
+// SetNoDelay sets whether small writes are sent immediately. By default they are.
 func (c *Conn) SetNoDelay(on bool) error { return c.fail("set", c.fd.setNoDelay(on)) }
 
-// SetKeepAlive says whether the system probes a connection that is idle. By default it does so after 15 seconds, as for
+// SetKeepAlive sets whether the system probes an idle connection. By default it does so after 15 seconds, as for
 // connections of package net.
 func (c *Conn) SetKeepAlive(on bool) error { return c.fail("set", c.fd.setKeepAlive(on)) }
 
-// SetKeepAlivePeriod sets after how much idle time the system probes the connection, and how often.
+// SetKeepAlivePeriod sets the idle time before the first probe, and the time between two probes.
 func (c *Conn) SetKeepAlivePeriod(d time.Duration) error {
 	return c.fail("set", c.fd.setKeepAlivePeriod(d))
 }
 
-// SyscallConn calls SyscallConn of the net.Conn, and fails if there is none. Reads and Writes of a Conn end with the
-// contexts.
+// SyscallConn calls the net.Conn's SyscallConn, and fails if the net.Conn has no such method. Reads and Writes of a
+// Conn's RawConn end with the contexts of b.
 func (b *boundConn) SyscallConn() (syscall.RawConn, error) {
 	if b.own != nil {
 		return rawConn{b.own, b.cs}, nil
@@ -33,7 +33,7 @@ func (b *boundConn) SyscallConn() (syscall.RawConn, error) {
 	return nil, errNotSupported
 }
 
-// A rawConn is a syscall.RawConn.
+// A rawConn is the syscall.RawConn of a Conn.
 type rawConn struct {
 	c  *Conn
 	cs contexts
