@@ -17,7 +17,7 @@ func (l *Loop) Adopt(f *os.File) (*Conn, error) {
 	}
 	local, remote := net.Addr(fileAddr(f.Name())), net.Addr(fileAddr(f.Name()))
 	network := "file"
-	if s, err := net.FileConn(f); err == nil { // a duplicate of f, from which to get the addresses
+	if s, err := net.FileConn(f); err == nil { // s is a duplicate of f that has its addresses
 		network, local, remote = s.LocalAddr().Network(), s.LocalAddr(), s.RemoteAddr()
 		_ = s.Close()
 	}
@@ -28,7 +28,7 @@ func (l *Loop) Adopt(f *os.File) (*Conn, error) {
 	return &Conn{fd: d, network: network, local: local, remote: remote}, nil
 }
 
-// A fileAddr is the name of an adopted file. It serves as the local and the remote address.
+// A fileAddr is the name of an adopted file, which serves as the local and the remote address.
 type fileAddr string
 
 func (fileAddr) Network() string  { return "file" }

@@ -8,10 +8,11 @@ import (
 	"syscall"
 )
 
-// ReadFrom writes all that it reads from r to c. It suspends the caller while the send buffer is full. It implements
-// io.ReaderFrom, so io.Copy calls it. If the system can, ReadFrom sends a regular file without copying the bytes
-// through the program, even if r is an io.LimitedReader for the file. Other Writes are not interleaved with such a
-// transfer. If a page of the file is not in memory, the reactor stalls until the disk has read the page.
+// ReadFrom writes all that it reads from r to c. ReadFrom suspends the caller while the send buffer is full. ReadFrom
+// implements io.ReaderFrom, so io.Copy calls it. If the system supports it, ReadFrom sends a regular file without
+// copying its bytes through the program, even if r is an io.LimitedReader for the file. Other Writes are not
+// interleaved with such a transfer. If a page of the file is not in memory, the reactor stalls until the disk has read
+// the page.
 func (c *Conn) ReadFrom(r io.Reader) (int64, error) { return c.readFrom(nil, r) }
 
 func (c *Conn) readFrom(cs contexts, r io.Reader) (n int64, err error) {
@@ -40,7 +41,7 @@ type openFile interface {
 	SyscallConn() (syscall.RawConn, error)
 }
 
-// A plainWriter writes to a Conn. It lacks the method ReadFrom, which io.Copy would otherwise call again.
+// A plainWriter writes to a Conn, and hides the Conn's method ReadFrom, which io.Copy would otherwise call again.
 type plainWriter struct {
 	c  *Conn
 	cs contexts
@@ -48,15 +49,16 @@ type plainWriter struct {
 
 func (w plainWriter) Write(p []byte) (int, error) { return w.c.write(w.cs, p) }
 
-// WriteBuffers writes all of b as a single Write, so that other Writes are not interleaved with it. It does for a Conn
-// what [net.Buffers.WriteTo] does for a connection of package net, and consumes b in the same way. If WriteBuffers
-// fails, n bytes have been written, and b holds the rest.
+// WriteBuffers writes all of b as a single Write, so that other Writes are not interleaved with it. Like
+// [net.Buffers.WriteTo] with a connection of package net, WriteBuffers consumes b. If WriteBuffers fails, n bytes have
+// been written, and b holds the rest.
 func (c *Conn) WriteBuffers(b *net.Buffers) (n int64, err error) {
 	n, err = c.fd.writeBuffers(nil, b)
 	return n, c.fail("writev", err)
 }
 
-// ReadFrom calls the Conn's ReadFrom with the contexts of b. For a foreign net.Conn, ReadFrom copies with its Write.
+// ReadFrom calls the Conn's ReadFrom with the contexts of b. For a foreign net.Conn, ReadFrom copies the bytes through
+// Write.
 func (b *boundConn) ReadFrom(r io.Reader) (int64, error) {
 	if b.own != nil {
 		return b.own.readFrom(b.cs, r)

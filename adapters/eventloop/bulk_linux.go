@@ -10,7 +10,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// sendFile sends at most most bytes of a file, starting at the file's current offset. If the system cannot do that,
+// sendFile sends a file, starting at its current offset, but no more than most bytes. If the system cannot do that,
 // sendFile sends nothing and fails with errNotSupported.
 func (d *fd) sendFile(cs contexts, f openFile, most int64) (n int64, err error) {
 	if info, err := f.Stat(); err != nil || !info.Mode().IsRegular() || !d.socket {
@@ -62,8 +62,8 @@ func (d *fd) writeBuffers(cs contexts, b *net.Buffers) (int64, error) {
 
 const maxVector = 1024 // IOV_MAX
 
-// writes calls the function one until one reports that it is done or fails, as a single Write. It waits while the
-// socket accepts no more. It returns the total number of bytes written.
+// writes calls the function one repeatedly, as a single Write, until one is done or fails. Between calls, it waits
+// until the socket accepts more bytes. writes returns the total number of bytes written.
 func (d *fd) writes(cs contexts, call string, one func(sys int) (done bool, n int, err error)) (n int64, err error) {
 	if err := d.wr.begin(cs); err != nil {
 		return 0, err

@@ -14,7 +14,7 @@ import (
 // wait.
 //
 // A task whose operations never have to wait yields after 64 operations, so that other tasks can run. On the reactor of
-// the Conn, such a task also yields if other tasks have waited for a millisecond when an operation begins.
+// the Conn, such a task also yields when an operation begins after other tasks have waited for a millisecond.
 type Conn struct {
 	fd            *fd
 	network       string
@@ -23,14 +23,14 @@ type Conn struct {
 
 var errClosed = net.ErrClosed
 
-// yieldEvery is the number of operations in one direction without a wait after which an operation yields. It applies to
-// callers that do not run on the reactor.
+// yieldEvery is the number of operations in one direction without a wait after which an operation yields. On the
+// reactor, the type share limits operations instead.
 const yieldEvery uint8 = 64
 
-// Read reads the available bytes into p. It suspends the caller while no bytes are available.
+// Read reads the available bytes into p. Read suspends the caller while no bytes are available.
 func (c *Conn) Read(p []byte) (int, error) { return c.read(nil, p) }
 
-// Write writes all of p. It suspends the caller while the send buffer is full. If Write fails, n bytes have been
+// Write writes all of p. Write suspends the caller while the send buffer is full. If Write fails, n bytes have been
 // written.
 func (c *Conn) Write(p []byte) (n int, err error) { return c.write(nil, p) }
 
@@ -112,7 +112,7 @@ func failed(op, network, address string, err error) error {
 	return &net.OpError{Op: op, Net: network, Addr: namedAddr{network, address}, Err: err}
 }
 
-// A namedAddr is an address in the form in which the caller passed it.
+// A namedAddr is an address as the caller specified it.
 type namedAddr struct{ network, address string }
 
 func (a namedAddr) Network() string { return a.network }

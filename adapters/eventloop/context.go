@@ -32,7 +32,7 @@ func WithContext(ctx context.Context, c net.Conn) net.Conn {
 // A boundConn is a net.Conn whose I/O ends with any of several contexts.
 type boundConn struct {
 	net.Conn
-	own *Conn // the Conn as a *Conn, or nil if it is foreign
+	own *Conn // the Conn as a *Conn, or nil for a foreign net.Conn, which no Loop has made
 	cs  contexts
 }
 
@@ -59,7 +59,7 @@ func (b *boundConn) foreign(p []byte, do func([]byte) (int, error), deadline fun
 	if err := b.cs.err(); err != nil {
 		return 0, err
 	}
-	var over atomicx.Bool // makes later callbacks do nothing
+	var over atomicx.Bool // true makes later callbacks do nothing
 	var callbacks countdown
 	var stops []func() bool
 	defer func() {
@@ -112,8 +112,8 @@ func (b *boundConn) CloseWrite() error {
 	return errNotSupported
 }
 
-// contexts is a list of contexts, newest first. An operation ends with the error of any of them. A nil list means no
-// context.
+// contexts is a list of contexts, newest first. The first context that is done ends an operation with its cancellation
+// error. A nil list means no context.
 type contexts []context.Context
 
 // err returns the cancellation error of the first context in the list that is done, or nil if no context is done.
@@ -150,7 +150,7 @@ func (cs contexts) join() (ctx context.Context, stop func()) {
 	}
 }
 
-// explain returns the cancellation error of the context that ended a wait. Its argument is the error of the wait.
+// explain returns the cancellation error of the context that ended a wait with err.
 func (cs contexts) explain(err error) error {
 	if len(cs) > 1 {
 		if cause := cs.err(); cause != nil {

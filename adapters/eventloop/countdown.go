@@ -6,7 +6,7 @@ import (
 	"github.com/braidgo/braid/suspend"
 )
 
-// A countdown is a counter that tasks can wait on until it is zero. It is the suspend.Source of these waits.
+// A countdown is a counter, and the suspend.Source of waits until the counter is zero.
 type countdown struct {
 	guard   suspend.Guard
 	n       int

@@ -3,8 +3,8 @@
 //
 // A task that holds its reactor for 10 ms loses it: another goroutine continues with the other tasks, and the task runs
 // in parallel until it next suspends. So tasks of one reactor may run in parallel, and must protect shared data as
-// goroutines do. To exclude this, set Options.HandOver to a negative value. Then the reports of StallAfter show the
-// tasks that hold their reactor.
+// goroutines do. To prevent hand-overs, set Options.HandOver to a negative value. StallAfter then reports the tasks
+// that hold their reactor.
 //
 //	loop, err := eventloop.New(eventloop.Options{})
 //	...
@@ -19,15 +19,14 @@
 // A Loop's Listener and Conn implement net.Listener and net.Conn. An operation that would block suspends only the
 // calling task. The caller may be a task of any scheduler, or a plain goroutine. So one task per connection can read,
 // write and handle requests in direct style. Code that uses only net.Conn, such as crypto/tls, bufio and
-// http.ReadRequest, runs unchanged. Code that waits natively also runs unchanged, for example if it waits for a
-// channel, a sync.Mutex or a pool of connections. A native wait may hold the reactor for HandOver, and needs a
-// goroutine, as it does without a Loop.
+// http.ReadRequest, runs unchanged. Native waits also work, for example for a channel, a sync.Mutex or a pool of
+// connections. A native wait may hold the reactor for HandOver, and occupies a goroutine, as it does without a Loop.
 //
-// Loop.Open opens a file whose reads and writes suspend the calling task. They use io_uring on Linux, and
+// Loop.Open opens a file whose reads and writes suspend the calling task. File operations use io_uring on Linux, and
 // suspend.Blocking on other systems.
 //
-// If latency matters, run computations on adapters/workstealing, and blocking calls in suspend.Blocking. The reports of
-// StallAfter find them. STOCK.md lists clients for databases and services.
+// If latency matters, run computations on adapters/workstealing, and blocking calls with suspend.Blocking. StallAfter
+// reports tasks that do so on a reactor. STOCK.md lists clients for databases and services.
 //
 // Package net with goroutines is just as good for few connections, and for handlers that mostly compute.
 package eventloop
@@ -49,10 +48,11 @@ type Options struct {
 	Loops int
 
 	// BlockingWidth is the initial limit on functions of suspend.Blocking that run concurrently; 0 means 64. Further
-	// functions wait in a queue. All running functions might wait for a queued function, as transactions wait for a
-	// connection. So the limit doubles, up to MaxBlocking, whenever functions are queued and no function has ended for
-	// 100 ms. A MaxBlocking of 0 means 4096. OnStall receives a report of the first growth, and of the first time that
-	// MaxBlocking is too small. When no function is running, the limit returns to BlockingWidth.
+	// functions wait in a queue. All running functions might wait for something that only a queued function can
+	// provide, such as a free database connection. So the limit doubles, up to MaxBlocking, whenever functions are
+	// queued and no function has ended for 100 ms. A MaxBlocking of 0 means 4096. OnStall receives a report of the
+	// first growth, and of the first time that MaxBlocking is too small. When no function is running, the limit returns
+	// to BlockingWidth.
 	BlockingWidth, MaxBlocking int
 
 	// OnPanic is called in a task or a callback that has panicked, with the value and the stack of the panic. Then the
@@ -65,25 +65,26 @@ type Options struct {
 	OnAcceptError func(err error, retry time.Duration)
 
 	// StallAfter is how long a task may run without suspending or yielding before its stack is reported to OnStall. The
-	// report is at most a fortieth late, and is repeated whenever the time has doubled. A task that has lost its
-	// reactor is also reported, but only once for each line of the program. Tasks that wait natively one after another
-	// are reported if together they keep a runnable task waiting for StallAfter. If OnStall is nil, reports are written
-	// to standard error. A StallAfter of 0 means one second, and a negative value disables reports. In a
-	// testing/synctest bubble nothing is reported. With more than 16,000 goroutines reports come later, because a
+	// report is late by at most a fortieth of StallAfter, and is repeated whenever the time has doubled. A task that
+	// has lost its reactor is also reported, but only once for each line of source code. Tasks that wait natively one
+	// after another are reported if together they keep a runnable task waiting for StallAfter. If OnStall is nil,
+	// reports are written to standard error. A StallAfter of 0 means one second, and a negative value disables reports.
+	// In a testing/synctest bubble nothing is reported. With more than 16,000 goroutines reports come later, because a
 	// report stops the process for 15 µs per goroutine.
 	StallAfter time.Duration
 	OnStall    func(report []byte)
 
 	// HandOver is how long a task or a callback may hold its reactor by computing or by a native wait. After HandOver,
 	// or up to 1.5 times as long, another goroutine takes over the reactor. The task runs in parallel until its next
-	// suspension, and then returns to the reactor. From then on, the reactor is careful for ten times HandOver or 256
-	// tasks: each of these tasks makes two steps in parallel with the reactor. A task that was stuck, or whose parallel
-	// step took half of HandOver, makes 64 more parallel steps. After such a slow step, 16 more tasks make two parallel
-	// steps. While the reactor is careful, tasks run in no particular order. Callbacks keep their order, except for a
-	// callback that is stuck.
+	// suspension, and then returns to the reactor. A step of a task ends when the task suspends. After a hand-over, the
+	// reactor is careful for ten times HandOver, or for 256 tasks: it runs two steps of each task in parallel with its
+	// other work. The task that held the reactor makes 64 parallel steps. So does each task whose parallel step takes
+	// half of HandOver; such a step also makes the reactor careful for 16 more tasks. While the reactor is careful,
+	// tasks run in no particular order. Callbacks keep their order, except for a callback that has lost the reactor.
 	//
-	// Shorter waits and computations cause no hand-over. If they make a turn last for HandOver, the turn ends. If the
-	// steps of this turn took more than a twentieth of HandOver on average, the reactor is careful from then on.
+	// Shorter waits and computations cause no hand-over. If several of them hold the reactor for HandOver together, the
+	// reactor handles events before it runs more tasks. If their steps took more than a twentieth of HandOver on
+	// average, the reactor becomes careful.
 	//
 	// A HandOver of 0 means 10 ms. A negative value disables hand-overs, so that no two tasks of one reactor run in
 	// parallel. In a testing/synctest bubble there are no hand-overs.
@@ -98,14 +99,14 @@ type Loop struct {
 	opts     Options
 	base     time.Time // times of timers are relative to it
 	reactors []*reactor
-	turns    atomicx.Uint32 // selects the next reactor for work from outside the Loop
+	turns    atomicx.Uint32 // counts assignments of outside work to reactors
 	block    *blocking.Goroutines
 	rings    rings
 	live     atomicx.Int32 // reactors that have not ended
 	running  countdown     // counts the reactors, plus one for the goroutines of Block
 }
 
-// New starts a Loop. It fails if the system cannot provide the descriptors that the reactors need.
+// New starts a Loop. New fails if the system cannot provide the descriptors that the reactors need.
 func New(o Options) (*Loop, error) {
 	if o.Loops <= 0 {
 		o.Loops = 1
@@ -133,24 +134,24 @@ func New(o Options) (*Loop, error) {
 	return l, nil
 }
 
-// Go runs f as a task. A task of the Loop starts f on its own reactor; for other callers the reactors take turns. A
-// task of an idle.Group is such an other caller. After Close, Go returns suspend.ErrClosed, and f never runs.
+// Go runs f as a task. A task of the Loop starts f on its own reactor. For other callers, including the tasks of an
+// idle.Group, the reactors take turns. After Close, Go returns suspend.ErrClosed, and f never runs.
 func (l *Loop) Go(f func()) error { return l.pick().Go(f) }
 
-// Execute runs f as a callback. It chooses the reactor as Go does, and also returns suspend.ErrClosed after Close.
+// Execute runs f as a callback. Execute chooses the reactor as Go does, and also returns suspend.ErrClosed after Close.
 // Callbacks and tasks of a reactor share one queue. The function must not suspend: suspend.Suspend panics in a
 // callback.
 func (l *Loop) Execute(f func()) error { return l.pick().Execute(f) }
 
-// AfterFunc runs f as a callback after d has passed, unless stop is called first. The result of stop is whether it has
-// prevented the call. The callbacks of one reactor run in the order of their times. Callbacks with equal times run in
-// the order of the AfterFuncs. The reactor is chosen as by Go. After Close, a callback runs only if it becomes due
-// while tasks are left.
+// AfterFunc runs f as a callback after d has passed, unless stop is called first. The function stop reports whether it
+// has prevented the call. The callbacks of one reactor run in the order of their times. Callbacks with equal times run
+// in the order of the AfterFuncs. AfterFunc chooses the reactor as Go does. After Close, a callback runs only if it
+// becomes due while tasks are left.
 func (l *Loop) AfterFunc(d time.Duration, f func()) (stop func() bool) {
 	return l.pick().AfterFunc(d, f)
 }
 
-// Block runs f on a separate goroutine. The function may block in any way. It waits in a queue while
+// Block runs f on a separate goroutine. The function may block in any way. Block waits in a queue while
 // Options.BlockingWidth functions are running. Once Close has waited for all tasks, Block returns suspend.ErrClosed.
 // Until then, tasks may still use suspend.Blocking, which calls Block, to clean up.
 func (l *Loop) Block(f func()) error { return l.block.Block(f) }
@@ -158,8 +159,8 @@ func (l *Loop) Block(f func()) error { return l.block.Block(f) }
 // Now returns the current time, by the clock that the timers use.
 func (l *Loop) Now() time.Time { return time.Now() }
 
-// Same reports whether s is the Loop or one of its reactors. In a task of the Loop, suspend.Here returns a reactor. Use
-// suspend.Within to find whether the caller is such a task.
+// Same reports whether s is the Loop or one of its reactors. In a task of the Loop, suspend.Here returns a reactor. The
+// function suspend.Within reports whether the caller is such a task.
 func (l *Loop) Same(s suspend.Spawner) bool {
 	switch s := s.(type) {
 	case *Loop:
@@ -199,7 +200,7 @@ func (l *Loop) Stats() suspend.Stats {
 // Close makes the Loop refuse new work, and closes every Listener and Conn of the Loop: their operations fail with
 // net.ErrClosed. Files stay open. A Sleep of the Loop fails with suspend.ErrClosed. Close suspends its caller until
 // every task, callback and function of Block has ended. Close does not abandon tasks: it waits even for a task in
-// another wait, such as a suspend.Sleep. Cancel the context of such a task to end it.
+// another wait, such as a suspend.Sleep. To end such a task, cancel its context.
 //
 // Later calls of Close wait, too. Close panics in a task of the Loop. If it is called by a scheduler that is nested in
 // such a task, or in its suspend.Blocking, Close never returns.

@@ -14,8 +14,8 @@ import (
 	"github.com/braidgo/braid/suspend"
 )
 
-// This file is for the model checker. It provides a Loop whose reactor runs on a task of the checker, without
-// coroutines. Its poller polls nothing outside the program.
+// The Loop in this file is for the model checker. The reactor runs on a task of the checker, without coroutines, and
+// the poller polls nothing outside the program.
 
 // polling is the type of a reactor's poller.
 type polling interface {
@@ -87,7 +87,7 @@ func (s *Stream) Read(ctx context.Context) (int, error) {
 // Expire sets a read deadline in the past.
 func (s *Stream) Expire() error { return s.d.setReadDeadline(time.Unix(1, 0)) }
 
-// Turn calls f while it holds the turn of the reading side. It fails if it cannot acquire the turn.
+// Turn calls f while it holds the turn of the reading side. Turn fails if it cannot acquire the turn.
 func (s *Stream) Turn(ctx context.Context, f func()) error {
 	if err := s.d.rd.begin(contexts{ctx}); err != nil {
 		return err
@@ -138,8 +138,8 @@ func (x *Exploring) Run() {
 	x.r.discard()
 }
 
-// A Taken is an Exploring whose reactor can be taken from the task that holds it. Its coroutines are tasks of the
-// checker.
+// A Taken is an Exploring whose reactor can be taken from the task that holds it. The coroutines of a Taken are tasks
+// of the checker.
 type Taken struct {
 	*Exploring
 	Leased *runner.Leased

@@ -12,7 +12,7 @@ import (
 	"github.com/braidgo/braid/internal/atomicx"
 )
 
-// An fd is a non-blocking descriptor. It stays registered with the poller of one reactor from newFD until close.
+// An fd is a non-blocking descriptor, which stays registered with the poller of one reactor from newFD until close.
 //
 // Every system call on the descriptor runs between incref and decref. After close, incref fails. The call of decref
 // that drops the last reference closes the descriptor, so that its number cannot be reused during a system call.
@@ -23,9 +23,9 @@ type fd struct {
 	slot int32  // index in the poller's slots
 	over func() // called by the first close; may be nil
 
-	// gapless means that a read returns less than len(p) only if no more data is available. A read of a unix socket
-	// also stops where ancillary data arrived. A read of an adopted pipe may also stop at the end of a packet. Only the
-	// descriptor of the pipe's writer has the flag O_DIRECT, so packets cannot be excluded.
+	// gapless means that a read returns less than len(p) only if no more data is available. For a unix socket gapless
+	// is false, because a read also stops where ancillary data arrived. For an adopted pipe gapless is false, because a
+	// read stops at the end of a packet if the pipe's writer has set O_DIRECT, and the reader cannot see that flag.
 	gapless bool
 	bounded bool // a short write means that the buffer is full
 	packets bool // a read of zero bytes is an empty packet, and not the end
@@ -89,7 +89,7 @@ func (d *fd) close() error {
 	return nil
 }
 
-// event is called by the reactor. It signals the sides for which the event ev matters.
+// event signals the sides that the event ev concerns. The reactor calls event.
 func (d *fd) event(ev uint32) {
 	const last = unix.EPOLLRDHUP | unix.EPOLLHUP | unix.EPOLLERR | unix.EPOLLPRI
 	if ev&(unix.EPOLLIN|last) != 0 {

@@ -19,8 +19,8 @@ import (
 // from Linux 5.12 on. A task of the Loop uses the ring of its reactor; for other callers the reactors take turns. Once
 // per turn, a reactor submits all queued operations. At most 256 operations of a reactor are under way, and further
 // operations wait in order. If the system refuses io_uring, and for all other files, each operation is a
-// suspend.Blocking. There are two exceptions, which are direct system calls: Stat, and the Close of a small file that
-// was opened only for reading.
+// suspend.Blocking. But Stat is a direct system call, and so is the Close of a small file that was opened only for
+// reading.
 //
 // A File is most useful for tasks that wait for a disk. For a goroutine, a read from the system's cache is cheaper with
 // an os.File.
@@ -53,12 +53,12 @@ const (
 // errRefused means that no ring has performed the operation, so that it has to be performed by suspend.Blocking.
 var errRefused = errors.New("eventloop: no ring")
 
-// Open opens a file for reading. It calls OpenFile with os.O_RDONLY.
+// Open calls OpenFile with os.O_RDONLY, to open a file for reading.
 func (l *Loop) Open(name string) (*File, error) { return l.OpenFile(name, os.O_RDONLY, 0) }
 
-// OpenFile opens a file as os.OpenFile does. It suspends the caller. On Linux, it does not wait for the other end of a
-// FIFO; use [Loop.Adopt] for FIFOs. The first OpenFile creates a ring for each reactor. OpenFile fails if the process
-// has no descriptors left.
+// OpenFile opens a file as os.OpenFile does. OpenFile suspends the caller. On Linux, it does not wait for the other end
+// of a FIFO; use [Loop.Adopt] for FIFOs. The first OpenFile creates a ring for each reactor. OpenFile fails if the
+// process has no descriptors left.
 func (l *Loop) OpenFile(name string, flag int, perm fs.FileMode) (*File, error) {
 	if err := l.makeRings(); err != nil {
 		return nil, &fs.PathError{Op: "open", Path: name, Err: err}
@@ -80,7 +80,7 @@ func (l *Loop) OpenFile(name string, flag int, perm fs.FileMode) (*File, error) 
 	return &File{file: f}, nil
 }
 
-// openOutside opens a file without a ring. It does not wait for the other end of a FIFO, but it waits if another
+// openOutside opens a file without a ring. openOutside does not wait for the other end of a FIFO, but waits if another
 // process holds a lease on the file.
 func openOutside(name string, flag int, perm fs.FileMode) (*os.File, error) {
 	f, err := os.OpenFile(name, flag|noWait, perm)
@@ -101,8 +101,8 @@ func (f *File) WithContext(ctx context.Context) *File {
 // Name returns the name that was passed to OpenFile.
 func (f *File) Name() string { return f.os.Name() }
 
-// ReadAt reads len(p) bytes, starting at offset off. It returns fewer bytes only with an error, which is io.EOF at the
-// end of the file. The system does not write to p after ReadAt has returned.
+// ReadAt reads len(p) bytes, starting at offset off. ReadAt returns fewer bytes only with an error, which is io.EOF at
+// the end of the file. The system does not write to p after ReadAt has returned.
 func (f *File) ReadAt(p []byte, off int64) (n int, err error) {
 	return f.transfer("read", opRead, p, off, f.os.ReadAt)
 }
@@ -190,7 +190,7 @@ func (f *File) Close() error {
 	return unbound.blocking("close", f.os.Close)
 }
 
-// begin keeps the descriptor open until uses.done is called. It fails if a context is done or the file is closed.
+// begin keeps the descriptor open until uses.done is called. begin fails if a context is done or the file is closed.
 func (f *File) begin(name string) error {
 	if err := f.cs.err(); err != nil {
 		return f.failed(name, err)

@@ -43,11 +43,11 @@ func (l *Loop) Listen(network, address string) (*Listener, error) {
 // Serve accepts connections and runs handler for each, as a task of the connection's reactor. The connection is bound
 // to ctx as by WithContext. Serve closes it when handler returns, panics or exits.
 //
-// Serve returns when it has stopped accepting and every handler has ended. It always returns an error: the cancellation
-// error if ctx is done by then, net.ErrClosed if the Listener or the Loop was closed, and otherwise the error of the
-// failed accept. Serve cancels the handlers only if ctx is done. It does not close the Listener.
+// Serve returns when it has stopped accepting and every handler has ended. Serve always returns an error: the
+// cancellation error if ctx is done by then, net.ErrClosed if the Listener or the Loop was closed, and otherwise the
+// error of the failed accept. Serve cancels the handlers only if ctx is done. Serve does not close the Listener.
 //
-// If descriptors or memory run out, Serve does not fail. It calls Options.OnAcceptError, and tries again after a delay.
+// If descriptors or memory run out, Serve calls Options.OnAcceptError, and tries again after a delay.
 //
 // To shut down gracefully, call Serve with a separate context, call Shutdown with a time limit, and then cancel the
 // separate context.
@@ -95,7 +95,7 @@ type serving struct {
 // fail stops all accepts. The first cause is kept.
 func (s *serving) fail(err error) { s.stop(err) }
 
-// accept is the body of the task that accepts connections from ds. The index of its reactor is i.
+// accept is the body of the task that accepts connections from ds, which belongs to reactor i.
 func (s *serving) accept(i int, ds []*fd) {
 	defer s.running.done()
 	defer s.fail(errAcceptor) // OnAcceptError might panic or exit
@@ -125,9 +125,9 @@ func (s *serving) handle(c *Conn) {
 	s.handler(s.ctx, WithContext(s.ctx, c))
 }
 
-// Accept accepts the next connection. It suspends the caller until a connection arrives. If a task of the Loop calls
-// Accept, the connection belongs to the task's reactor. If descriptors or memory run out, Accept tries again after a
-// delay. While a Serve is under way, Accept fails, because Serve takes all connections.
+// Accept accepts the next connection. Accept suspends the caller until a connection arrives. If a task of the Loop
+// calls Accept, the connection belongs to the task's reactor. If descriptors or memory run out, Accept tries again
+// after a delay. While a Serve is under way, Accept fails, because Serve takes all connections.
 func (ln *Listener) Accept() (net.Conn, error) {
 	if ln.serving.Load() > 0 {
 		return nil, ln.fail(errServing)
@@ -139,8 +139,9 @@ func (ln *Listener) Accept() (net.Conn, error) {
 	return c, nil
 }
 
-// acceptFrom accepts a connection. If descriptors or memory have run out, it tries again after a delay. Such an error
-// leaves the connection in the system's queue without a further event, so acceptFrom must try again by itself.
+// acceptFrom accepts a connection. If descriptors or memory have run out, it tries again after a delay. After such an
+// error the connection stays in the system's queue, but no further event reports it, so acceptFrom must try again by
+// itself.
 func (ln *Listener) acceptFrom(cs contexts, ds []*fd, pick func() *reactor) (*Conn, *reactor, error) {
 	const first, last = 5 * time.Millisecond, time.Second
 	for delay := first; ; delay = min(2*delay, last) {

@@ -44,7 +44,7 @@ func (l *Loop) ListenPacket(network, address string) (*PacketConn, error) {
 
 func isUDP(network string) bool { return network == "udp" || network == "udp4" || network == "udp6" }
 
-// dialUDP connects a UDP socket. It waits only if a name has to be resolved.
+// dialUDP connects a UDP socket. The connect itself does not wait, but resolving a name may.
 func dialUDP(l *Loop, cs contexts, network, address string) (*Conn, error) {
 	var stock net.Conn
 	var err error
@@ -65,14 +65,14 @@ func dialUDP(l *Loop, cs contexts, network, address string) (*Conn, error) {
 	return c, nil
 }
 
-// ReadFrom reads a packet into p. It suspends the caller until a packet arrives. If the packet is longer than p, the
-// rest is lost.
+// ReadFrom reads a packet into p. ReadFrom suspends the caller until a packet arrives. If the packet is longer than p,
+// the rest is lost.
 func (c *PacketConn) ReadFrom(p []byte) (n int, from net.Addr, err error) {
 	n, from, err = c.fd.readPacket(nil, p)
 	return n, from, c.fail("read", err)
 }
 
-// WriteTo sends p as one packet to a *net.UDPAddr. It suspends the caller while the send buffer is full.
+// WriteTo sends p as one packet to a *net.UDPAddr. WriteTo suspends the caller while the send buffer is full.
 func (c *PacketConn) WriteTo(p []byte, to net.Addr) (int, error) {
 	addr, ok := to.(*net.UDPAddr)
 	if !ok {

@@ -6,8 +6,8 @@ import (
 	"github.com/braidgo/braid/suspend"
 )
 
-// A pause is the wait of an Accept after a shortage. It ends after a time, or when the Listener is closed. It is the
-// suspend.Source of the wait.
+// A pause is the suspend.Source of an Accept's wait after a shortage. The wait ends after a certain time, or when the
+// Listener is closed.
 type pause struct {
 	ln   *Listener
 	over bool // the time has passed; guarded by ln.guard
@@ -31,7 +31,7 @@ func (ln *Listener) pause(cs contexts, d time.Duration) error {
 	return nil
 }
 
-// end is called by the timer. It also wakes the other pauses of the Listener, whose Accepts then try again early.
+// end is called by the timer. The other pauses of the Listener also end, and their Accepts try again early.
 func (p *pause) end() {
 	p.ln.guard.Lock()
 	p.over = true

@@ -20,9 +20,10 @@ type poller struct {
 	epfd   int
 	wakefd int // an eventfd, edge-triggered and never read, so each write is an event
 
-	// refs counts the references to wakefd, which permit a write to it. The reactor holds a reference. So does each
-	// push or poke that has taken the mark "asleep" out of the inbox, until it has written. The last release closes
-	// wakefd. Without references, a write could hit another descriptor that has the same number.
+	// refs counts the references to wakefd. Only a holder of a reference may write to wakefd. The reactor holds a
+	// reference. A push or poke that takes the mark "asleep" out of the inbox holds another reference until its write.
+	// The last release closes wakefd. Without references, a write could hit another descriptor that has the same
+	// number.
 	refs atomicx.Int64
 
 	mu     atomicx.Mutex
@@ -74,7 +75,7 @@ func (p *poller) release() {
 	}
 }
 
-// wake ends a wait of the reactor. Any goroutine may call it. It releases a reference.
+// wake ends a wait of the reactor, and releases a reference. Any goroutine may call wake.
 func (p *poller) wake() {
 	var one [8]byte
 	binary.NativeEndian.PutUint64(one[:], 1)
@@ -92,10 +93,10 @@ func (p *poller) poll() bool {
 	return p.harvested > 0
 }
 
-// wait waits for events and harvests them. It waits for at most d, or without a limit if d is negative. The wait blocks
-// the thread, and the runtime gives the thread's processor to another thread. An alternative was tried: to wait in the
-// runtime's poller until the epoll instance is readable. An echo was then faster if the clients were goroutines of the
-// same process, and slower otherwise.
+// wait waits for events and harvests them. wait waits for at most d, or without a limit if d is negative. The wait
+// blocks the thread, and the runtime gives the thread's processor to another thread. Waiting in the runtime's poller
+// for the epoll instance to become readable was tried instead. That made an echo faster if the clients were goroutines
+// of the same process, and slower otherwise.
 func (p *poller) wait(d time.Duration) {
 	ms := -1
 	if d >= 0 {
@@ -154,7 +155,7 @@ func (p *poller) dispatch() {
 	}
 }
 
-// add registers d. It holds p.mu during the system call, so that the epoll instance is not closed before the call.
+// add registers d. add holds p.mu during the system call, so that the epoll instance cannot be closed during the call.
 func (p *poller) add(d *fd) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -177,7 +178,7 @@ func (p *poller) add(d *fd) error {
 	return nil
 }
 
-// watch makes a wait end when the descriptor sys becomes readable. No event is dispatched for it.
+// watch makes a wait end when the descriptor sys becomes readable. No event is dispatched for sys.
 func (p *poller) watch(sys int) error {
 	ev := unix.EpollEvent{Events: unix.EPOLLIN | unix.EPOLLET&0xffffffff, Fd: wakeSlot}
 	return unix.EpollCtl(p.epfd, unix.EPOLL_CTL_ADD, sys, &ev)
@@ -215,8 +216,8 @@ func (p *poller) closeAll() {
 	}
 }
 
-// close closes the epoll instance after the reactor has ended. It sets closed, because closeAll might not have been
-// called yet.
+// close closes the epoll instance after the reactor has ended. The field closed must be set, because closeAll might not
+// have been called yet.
 func (p *poller) close() {
 	p.mu.Lock()
 	p.closed = true

@@ -8,7 +8,7 @@ import (
 	"github.com/braidgo/braid/internal/atomicx"
 )
 
-// A poller lists the open descriptors. Its reactor sleeps on a channel.
+// A poller lists the open descriptors, and has a channel on which its reactor sleeps.
 type poller struct {
 	woken chan struct{} // a buffered element is a pending wake
 

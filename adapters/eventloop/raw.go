@@ -6,14 +6,14 @@ import (
 )
 
 // SyscallConn returns access to the descriptor, which still belongs to c. As in package net, Read and Write of the
-// RawConn call f again after each wait. They suspend the caller while they wait, but f itself must not suspend.
+// RawConn call f again after each wait. These waits suspend the caller, but f must not suspend.
 func (c *Conn) SyscallConn() (syscall.RawConn, error) { return rawConn{c, nil}, nil }
 
 // SetNoDelay sets whether small writes are sent immediately. By default they are.
 func (c *Conn) SetNoDelay(on bool) error { return c.fail("set", c.fd.setNoDelay(on)) }
 
-// SetKeepAlive sets whether the system probes an idle connection. By default it does so after 15 seconds, as for
-// connections of package net.
+// SetKeepAlive sets whether the system probes an idle connection. By default, the first probe is sent after 15 seconds,
+// as for connections of package net.
 func (c *Conn) SetKeepAlive(on bool) error { return c.fail("set", c.fd.setKeepAlive(on)) }
 
 // SetKeepAlivePeriod sets the idle time before the first probe, and the time between two probes.

@@ -54,8 +54,8 @@ func (r *reactor) watch() {
 	r.core.Watch(r.stalls)
 }
 
-// handOver is called by the watch while a step lasts. It takes the reactor from the step, and starts a new goroutine
-// that runs the reactor.
+// handOver takes the reactor from a step that lasts too long, and starts a new goroutine that runs the reactor. The
+// watch calls handOver.
 func (r *reactor) handOver(time.Duration) (enough bool) {
 	if !r.core.Take() { // the task is making something runnable, or its step has ended
 		return false
@@ -64,8 +64,8 @@ func (r *reactor) handOver(time.Duration) (enough bool) {
 	return false
 }
 
-// answer is called between two steps, from time to time. It ends a turn that has lasted for HandOver, even if no step
-// of the turn has lasted for so long.
+// answer ends a turn that has lasted for HandOver, even if no step of the turn has lasted for so long. From time to
+// time the watch makes the reactor call answer between two steps.
 func (r *reactor) answer(now time.Time) {
 	if lasted := now.Sub(r.loop.base) - time.Duration(r.share.began); lasted > r.loop.opts.HandOver {
 		r.core.Overdue(now, lasted)
@@ -79,7 +79,7 @@ func (r *reactor) discard() {
 	r.poller.release()
 }
 
-// run is the body of the reactor's goroutine. It returns when the reactor has ended, or when another goroutine has
+// run is the body of the reactor's goroutine. run returns when the reactor has ended, or when another goroutine has
 // taken over the reactor.
 func (r *reactor) run() {
 	r.core.Own()
@@ -94,8 +94,8 @@ func (r *reactor) run() {
 	r.loop.ended()
 }
 
-// look is called before each turn. It polls, and it sleeps if nothing is runnable. It returns false if the reactor has
-// ended.
+// look is called before each turn. look polls, and it sleeps if nothing is runnable. look returns false if the reactor
+// has ended.
 func (r *reactor) look() bool {
 	polled := r.poll()
 	if r.resumeRested() || polled || !r.core.Empty() { // tasks that the poll has woken run before the resumed task
@@ -125,7 +125,7 @@ func (r *reactor) sleep() {
 		r.poller.release()
 		return
 	}
-	// Timers, core and ring are checked after Sleep. A change after the check calls poke, which then ends the wait.
+	// Timers, core and ring are checked after Sleep, because any later change calls poke.
 	if d := r.timers.until(); d != 0 && !r.core.Done() && r.ring.Load().rests() {
 		r.poller.wait(d)
 	}
@@ -169,7 +169,7 @@ func (r *reactor) Execute(f func()) error { return r.core.Execute(f) }
 // Hold implements suspend.Holder.
 func (r *reactor) Hold() (release func(), err error) { return r.core.Hold() }
 
-// AfterFunc runs f as a callback of this reactor once d has passed.
+// AfterFunc runs f as a callback of this reactor after d has passed.
 func (r *reactor) AfterFunc(d time.Duration, f func()) (stop func() bool) {
 	return r.timers.afterFunc(d, f)
 }
@@ -177,7 +177,7 @@ func (r *reactor) AfterFunc(d time.Duration, f func()) (stop func() bool) {
 // Unwrap returns the Loop, because a reactor offers all that its Loop offers.
 func (r *reactor) Unwrap() suspend.Spawner { return r.loop }
 
-// Now returns the time by the clock of the timers.
+// Now returns the current time, by the clock that the timers use.
 func (r *reactor) Now() time.Time { return r.loop.Now() }
 
 // Same reports whether s is the reactor's Loop or a reactor of that Loop.

@@ -2,14 +2,14 @@ package eventloop
 
 import "github.com/braidgo/braid/suspend"
 
-// ReadableOp returns an operation that waits until a Read would not have to wait. That is so when bytes are available,
-// the peer has closed, a deadline has passed, or c is closed. The operation reads nothing. Its error is nil in all
-// these cases, because the Read that follows returns the reason. So one Select can wait for a connection, a message and
-// a timeout. Another reader might take the bytes first, and then the Read still waits. Any number of tasks may wait at
+// ReadableOp returns an operation that waits until a Read would return without waiting, because bytes are available,
+// the peer has closed, a deadline has passed, or c is closed. The operation reads nothing. In all these cases the error
+// is nil, because the Read that follows returns the reason. So one Select can wait for a connection, a message and a
+// timeout. Another reader might take the bytes first, and then the Read still waits. Any number of tasks may wait at
 // the same time. On systems without epoll, the operation fails with errors.ErrUnsupported.
 func (c *Conn) ReadableOp() suspend.Op[struct{}] { return c.fd.readable() }
 
-// ReadableOp returns an operation that waits until a ReadFrom would not have to wait; see [Conn.ReadableOp].
+// ReadableOp returns an operation that waits until a ReadFrom would return without waiting; see [Conn.ReadableOp].
 func (c *PacketConn) ReadableOp() suspend.Op[struct{}] { return c.fd.readable() }
 
 func (d *fd) readable() suspend.Op[struct{}] {

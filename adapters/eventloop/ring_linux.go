@@ -44,7 +44,7 @@ const ringPlaces = 256
 
 const noPlace = ^uint64(0) // the place of a cancellation, which occupies none
 
-// An op is one operation of a File. It is the suspend.Source of the wait for its completion.
+// An op is one operation of a File, and the suspend.Source of the wait for the operation's completion.
 type op struct {
 	g *ring
 	sqe
@@ -70,7 +70,7 @@ const (
 // notDone is the result of an op that has had no effect, and can be performed without the ring.
 const notDone = -int32(unix.EAGAIN)
 
-// do performs o and returns its result. It returns the cancellation error if a cancellation has stopped the operation.
+// do performs o and returns its result. do returns the cancellation error if a cancellation has stopped the operation.
 // When do returns, panics or exits, the system no longer uses the buffer.
 func (o *op) do(cs contexts) (res int32, err error) {
 	ctx, stop := cs.join()
@@ -135,11 +135,11 @@ func (o *op) Remove(suspend.Resumer[int32]) {
 // end completes o with the result res. The caller must hold the guard.
 func (o *op) end(res int32) {
 	o.state, o.res, o.p = done, res, nil
-	o.waiter.Resume(res, nil) // Resume returns false if the task was cancelled just now; it reads the result in await
+	o.waiter.Resume(res, nil) // if Resume returns false, the task was cancelled just now and reads the result in await
 }
 
-// turn is called by the reactor once per turn. It submits operations, takes completions, and reports whether an op has
-// completed. It submits cancellations first, so that a late cancellation does not hit the next op in the same place.
+// turn submits operations, takes completions, and reports whether an op has completed. The reactor calls turn once per
+// turn. Cancellations are submitted first, so that a late cancellation does not hit the next op in the same place.
 func (g *ring) turn() (some bool) {
 	if g == nil {
 		return false
@@ -165,8 +165,8 @@ func (g *ring) turn() (some bool) {
 	return g.reap()
 }
 
-// submit makes the system take the queued entries. If the system lacks memory, it may leave entries. Their ops end with
-// notDone.
+// submit makes the system take the queued entries. If the system lacks memory, it may leave entries, whose ops then end
+// with notDone.
 func (g *ring) submit() {
 	for g.unsubmitted() > 0 {
 		if err := g.enter(0); err != nil && err != unix.EINTR {
@@ -179,7 +179,7 @@ func (g *ring) submit() {
 	}
 }
 
-// reap takes the completions, which needs no system call. It reports whether there were any.
+// reap takes the completions without a system call, and reports whether there were any.
 func (g *ring) reap() (some bool) {
 	c, ok := g.next()
 	if !ok {
@@ -207,7 +207,7 @@ func (g *ring) leave(at uint64, res int32) {
 	o.end(res)
 }
 
-// rests reports whether turn has nothing to submit. It is called after the reactor has marked itself asleep.
+// rests reports whether turn has nothing to submit. The reactor calls rests after it has marked itself asleep.
 func (g *ring) rests() bool {
 	if g == nil {
 		return true
@@ -276,7 +276,7 @@ func newRing(r *reactor) (*ring, error) {
 	return g, nil
 }
 
-// endRing is called when the reactor has ended. It closes the reactor's ring.
+// endRing closes the ring of a reactor that has ended.
 func (r *reactor) endRing() {
 	r.loop.rings.mu.Lock()
 	r.ended = true
@@ -287,8 +287,8 @@ func (r *reactor) endRing() {
 	}
 }
 
-// noWait is a flag with which an open does not wait for the other end of a FIFO. The system also sets it if it tries an
-// open in the submitting call.
+// noWait is a flag with which an open does not wait for the other end of a FIFO. The system sets the same flag for an
+// open that it tries in the submitting call.
 const noWait = unix.O_NONBLOCK
 
 // openViaRing opens a file as os.OpenFile does, but by a ring. If nothing has to be read from the disk, the open
@@ -311,7 +311,7 @@ func (l *Loop) openViaRing(name string, flag int, perm fs.FileMode) (*os.File, e
 		return nil, &fs.PathError{Op: "open", Path: name, Err: err}
 	}
 	if flag&noWait == 0 {
-		_, _ = unix.FcntlInt(uintptr(fd), unix.F_SETFL, flag) // the call does not fail for a file whose reads or writes wait
+		_, _ = unix.FcntlInt(uintptr(fd), unix.F_SETFL, flag) // the call cannot fail for a file whose reads or writes may wait
 	}
 	return os.NewFile(uintptr(fd), name), nil
 }
@@ -342,7 +342,7 @@ func (o *op) result(cs contexts) (n int, err error) {
 	return int(res), nil
 }
 
-// An opQueue is a first-in, first-out queue of ops. A done op in the queue is skipped.
+// An opQueue is a first-in, first-out queue of ops. An op in the queue that is done already is skipped.
 type opQueue struct{ first, last *op }
 
 func (q *opQueue) push(o *op) {

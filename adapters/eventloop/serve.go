@@ -10,19 +10,18 @@ import (
 	"github.com/braidgo/braid/suspend"
 )
 
-// Serve accepts connections from ln, and runs handler for each as a task of on, which may be any scheduler. Use it for
-// a net.Listener that wraps a Listener of a Loop, such as a listener of crypto/tls. For an unwrapped Listener, see
-// [Listener.Serve]. The connection is bound to the handler's context as by WithContext. Serve closes it when handler
-// returns, panics or exits.
+// Serve accepts connections from ln, and runs handler for each as a task of the scheduler on. Use it for a net.Listener
+// that wraps a Listener of a Loop, such as a listener of crypto/tls. For an unwrapped Listener, see [Listener.Serve].
+// The connection is bound to the handler's context as by WithContext. Serve closes it when handler returns, panics or
+// exits.
 //
-// Serve suspends its caller. It accepts until ctx is done, until ln fails, or until on refuses a task. Then Serve
-// closes ln, and waits for the handlers for at most grace; a negative grace means no limit. After this time, Serve
-// cancels the context of the handlers, with the cause context.DeadlineExceeded. It returns when all handlers have
-// ended. The result is the cancellation error if ctx is done by then, and otherwise the error from ln or on. A
-// handler's context has the values of ctx, but is not cancelled when ctx is done.
+// Serve suspends its caller. Serve accepts until ctx is done, until ln fails, or until the scheduler refuses a task.
+// Then Serve closes ln, and gives the handlers the time grace to end; a negative grace means no limit. After this time,
+// Serve cancels the context of the handlers, with the cause context.DeadlineExceeded. Serve returns when all handlers
+// have ended. The result is the cancellation error if ctx is done by then, and otherwise the error of ln or of the
+// scheduler. A handler's context has the values of ctx, but is not cancelled when ctx is done.
 //
-// If descriptors or memory run out, Serve does not fail. It logs the error by package slog, and tries again after a
-// delay.
+// If descriptors or memory run out, Serve logs the error by package slog, and tries again after a delay.
 func Serve(ctx context.Context, ln net.Listener, on suspend.Spawner, grace time.Duration, handler func(ctx context.Context, c net.Conn)) error {
 	if ln == nil || on == nil || handler == nil {
 		panic("eventloop: nil listener, scheduler or handler")
@@ -68,7 +67,7 @@ func Serve(ctx context.Context, ln net.Listener, on suspend.Spawner, grace time.
 	return err
 }
 
-// acceptAll accepts connections and calls start for each. It returns the first error that is not a shortage.
+// acceptAll accepts connections and calls start for each. acceptAll returns the first error that is not a shortage.
 func acceptAll(ctx context.Context, ln net.Listener, start func(c net.Conn) error) error {
 	const first, last = 5 * time.Millisecond, time.Second
 	for delay := first; ; {

@@ -8,7 +8,7 @@ import (
 )
 
 // A share records how a reactor divides its time. Between two polls of descriptors and timers, the reactor runs tasks
-// for one turn. A turn is 64 steps long, or ends when an operation finds that the turn has lasted a millisecond. A task
+// for one turn. A turn ends after 64 steps, or when an operation finds that the turn has lasted a millisecond. A task
 // whose operations never have to wait uses up its share, and then rests. The task that has rested longest resumes when
 // nothing else is runnable, and after every eighth turn in any case. So a task that was woken by an event waits for
 // about one turn, even if many connections are busy.
@@ -53,7 +53,7 @@ func (r *reactor) pace() (here bool) {
 	return true
 }
 
-// resumeRested resumes the task that has rested longest if its turn has come. It reports whether there was a resting
+// resumeRested resumes the task that has rested longest, if that task is due, and reports whether there was a resting
 // task.
 func (r *reactor) resumeRested() bool {
 	s := &r.share
@@ -72,7 +72,7 @@ func (r *reactor) resumeRested() bool {
 	return true
 }
 
-// Guard implements suspend.Source, as do the three methods below.
+// Guard, Try, Enqueue and Remove implement suspend.Source.
 func (s *share) Guard() *suspend.Guard { return &s.guard }
 
 // Try returns false, because the task has used up its share.

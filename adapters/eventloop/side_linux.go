@@ -9,8 +9,8 @@ import (
 	"github.com/braidgo/braid/suspend"
 )
 
-// A side is one direction of an fd. It consists of a turn and a latch. The latch is the field ready, which is set if a
-// system call may succeed.
+// A side is one direction of an fd, with a turn and a latch. The latch is the field ready, which is true if a system
+// call may succeed.
 //
 // The reactor sets the latch on every event. An operation clears the latch only before a system call. If the call would
 // block, the operation waits, unless the latch was set again during the call. So an event between the call and the wait
@@ -53,8 +53,8 @@ func (v verdict) err() error {
 	return nil
 }
 
-// begin acquires the turn. It fails if a context is done, the side is closed, or the deadline has passed. From time to
-// time it yields.
+// begin acquires the turn. begin fails if a context is done, the side is closed, or the deadline has passed. From time
+// to time it yields.
 func (s *side) begin(cs contexts) error {
 	if cs != nil {
 		if err := cs.err(); err != nil {
@@ -87,8 +87,8 @@ func (s *side) begin(cs contexts) error {
 	return nil
 }
 
-// yield calls suspend.Yield. If the task exits in that call, yield releases the turn; otherwise the next operation
-// would wait for ever.
+// yield calls suspend.Yield. If the task exits in that call, yield releases the turn, because the next operation would
+// otherwise wait for ever.
 func (s *side) yield() {
 	back := false
 	defer func() {
@@ -115,8 +115,8 @@ func (s *side) failed() verdict {
 	return undecided
 }
 
-// mayBeReady clears the latch before a system call. It returns false if the call could not succeed: the last read has
-// emptied the buffer, and no event has arrived since.
+// mayBeReady clears the latch before a system call. mayBeReady returns false if the call could not succeed: the last
+// read has emptied the buffer, and no event has arrived since.
 func (s *side) mayBeReady() bool {
 	s.guard.Lock()
 	may := !s.drained || s.ready || s.unsettled
@@ -127,7 +127,7 @@ func (s *side) mayBeReady() bool {
 	return may
 }
 
-// wait waits until a system call may succeed. It fails if a context ends, the deadline passes, or the side is closed.
+// wait waits until a system call may succeed. wait fails if a context ends, the deadline passes, or the side is closed.
 func (s *side) wait(cs contexts) error {
 	s.ops = 0
 	ctx, stop := cs.join()

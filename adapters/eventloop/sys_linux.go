@@ -8,12 +8,12 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// soon is the maximum length of a transfer that certainly ends soon. A read or write of a socket up to this length is a
-// raw system call, without the runtime's bookkeeping. MSG_DONTWAIT is set because another process that shares the
-// non-blocking descriptor could make it blocking.
+// soon is the length of a read or write of a socket up to which the system call certainly takes little time. Such a
+// read or write is a raw system call, without the runtime's bookkeeping. MSG_DONTWAIT is set because another process
+// that shares the non-blocking descriptor could make it blocking.
 const soon = 64 << 10
 
-// A descriptor makes the system calls on a file descriptor.
+// A descriptor is a file descriptor with methods that make its system calls.
 type descriptor struct {
 	sys    int
 	socket bool

@@ -22,8 +22,8 @@ type timers struct {
 	fired  []*timer // scratch space of run; used only by the reactor
 }
 
-// A timer is an entry of the heap. It is in the heap while index is not negative, so newTimer must set the index of a
-// new timer to -1.
+// A timer is an entry of the heap. A timer is in the heap while index is not negative, so newTimer must set the index
+// to -1.
 type timer struct {
 	when, seq int64 // guarded by timers.mu, as is index
 	index     int
@@ -54,7 +54,7 @@ func (ts *timers) after(d time.Duration) int64 {
 }
 
 // set makes t run at when. If t is set for an earlier time already, t keeps it. The result is false if t will not run
-// because Close has abandoned the timers of its kind.
+// because the Loop is closed.
 func (ts *timers) set(t *timer, when int64) bool {
 	ts.mu.Lock()
 	if ts.closed && t.abandoned != nil {
@@ -121,7 +121,8 @@ func (ts *timers) sleep(ctx context.Context, d time.Duration) error {
 	return err
 }
 
-// until returns how long the reactor may sleep. A negative result means no limit, and zero means that a timer is due.
+// until returns the time for which the reactor may sleep. A negative result means no limit, and zero means that a timer
+// is due.
 func (ts *timers) until() time.Duration {
 	when := ts.next.Load()
 	if when == never {
@@ -130,8 +131,8 @@ func (ts *timers) until() time.Duration {
 	return time.Duration(max(when-ts.r.loop.now(), 0))
 }
 
-// run runs the timers that are due now, and reports whether there were any. Functions of users are submitted as
-// callbacks.
+// run runs the timers that are due now, and reports whether there were any. The functions of foreign timers are
+// submitted as callbacks.
 func (ts *timers) run(now int64) bool {
 	if ts.next.Load() > now {
 		return false
@@ -155,7 +156,7 @@ func (ts *timers) run(now int64) bool {
 	return true
 }
 
-// close removes the timers with a function abandoned, and calls these functions.
+// close removes all timers that have a function abandoned, and calls these functions.
 func (ts *timers) close() {
 	var gone []*timer
 	ts.mu.Lock()

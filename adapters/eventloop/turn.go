@@ -2,9 +2,9 @@ package eventloop
 
 import "github.com/braidgo/braid/suspend"
 
-// A turn is the lock of one direction of a descriptor. It is held across suspensions, and is handed over in order. A
-// Close does not resume the waiters: each operation fails when it gets the turn. The type taking is the suspend.Source
-// of the wait.
+// A turn is the lock of one direction of a descriptor. An operation holds the turn even while it is suspended, and then
+// hands it over in order. A Close does not resume the waiters: each operation fails when it gets the turn. The type
+// taking is the suspend.Source of the wait.
 //
 // Invariant: while a task waits, the turn is held. Debt: give must resume the first waiter that can take the turn.
 type turn struct {
@@ -13,8 +13,8 @@ type turn struct {
 	waiters suspend.Queue[struct{}, struct{}]
 }
 
-// takeSlow waits for the turn, which the caller has found held. If a context ends the wait, takeSlow returns the
-// cancellation error. The turn is lost if one of several contexts panics in the stop function of its AfterFunc.
+// takeSlow waits for a turn that another operation holds. If a context ends the wait, takeSlow returns the cancellation
+// error. The turn is lost if one of several contexts panics in the stop function of its AfterFunc.
 func (t *turn) takeSlow(cs contexts) error {
 	ctx, stop := cs.join()
 	if stop != nil {

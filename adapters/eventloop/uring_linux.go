@@ -56,7 +56,7 @@ type uringParams struct {
 const needed = 1<<0 | 1<<1 | 1<<3
 
 // opensAtOnce is a feature of Linux 5.12, in which the system tries an open in the submitting call. In earlier versions
-// a kernel thread performs each open, and such a thread has another /proc/self and another /dev/tty.
+// a kernel thread performs each open, for which /proc/self and /dev/tty mean different files.
 const opensAtOnce = 1 << 9
 
 const offEntries = 0x10000000 // mmap offset of the submission entries
@@ -118,8 +118,8 @@ func (u *uring) unsubmitted() uint32 { return *u.sqTail - atomic.LoadUint32(u.sq
 func (u *uring) room() bool { return int(u.unsubmitted()) < len(u.sqes) }
 
 // add adds an entry, which the next enter submits. The caller must have checked room. The garbage collector does not
-// see the address in the entry. So the caller must keep the memory alive until the completion, and the memory must not
-// be on a stack.
+// see the address in the entry. The caller must keep the memory alive until the completion, and the memory must not be
+// on a stack.
 func (u *uring) add(e sqe) {
 	tail := *u.sqTail
 	u.sqes[tail%uint32(len(u.sqes))] = e

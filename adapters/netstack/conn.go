@@ -81,10 +81,10 @@ func (c *Conn) connected() {
 	}
 }
 
-// Read reads the available bytes into p. It suspends the caller while no bytes are available.
+// Read reads the available bytes into p. Read suspends the caller while no bytes are available.
 func (c *Conn) Read(p []byte) (int, error) { return c.ReadContext(background, p) }
 
-// Write writes all of p. It suspends the caller while the send buffer is full. If Write fails, n bytes have been
+// Write writes all of p. Write suspends the caller while the send buffer is full. If Write fails, n bytes have been
 // written.
 func (c *Conn) Write(p []byte) (n int, err error) { return c.WriteContext(background, p) }
 

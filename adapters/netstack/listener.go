@@ -62,10 +62,10 @@ func (s *Stack) Listen(network, addr string) (*Listener, error) {
 // Serve accepts connections and runs handler for each as a task of Options.On. Once ctx is done, the connection's I/O
 // fails with the cancellation error. Serve closes the connection when handler returns, panics or exits.
 //
-// Serve suspends its caller. It stops accepting when ctx is done, when the Listener or the Stack is closed, or when
-// Options.On refuses a task. It returns when every handler has ended, and always with an error. That error is the
-// cancellation error if ctx is done by then. Otherwise it is net.ErrClosed after a Close, and the scheduler's error
-// after a refusal. Serve cancels the handlers only if ctx is done. It does not close the Listener.
+// Serve suspends its caller. Serve stops accepting when ctx is done, when the Listener or the Stack is closed, or when
+// Options.On refuses a task. Serve returns when every handler has ended, and always with an error. If ctx is done by
+// then, Serve returns the cancellation error. Otherwise it returns net.ErrClosed after a Close, and the scheduler's
+// error after a refusal. Serve cancels the handlers only if ctx is done. Serve does not close the Listener.
 func (ln *Listener) Serve(ctx context.Context, handler func(ctx context.Context, c net.Conn)) error {
 	if handler == nil {
 		panic("netstack: nil handler")
@@ -100,7 +100,7 @@ func (b bound) Write(p []byte) (int, error) { return b.WriteContext(b.ctx, p) }
 // NetConn returns the underlying Conn.
 func (b bound) NetConn() net.Conn { return b.Conn }
 
-// Accept accepts the next connection. It suspends the caller until a connection arrives.
+// Accept accepts the next connection. Accept suspends the caller until a connection arrives.
 func (ln *Listener) Accept() (net.Conn, error) { return ln.accept(background) }
 
 func (ln *Listener) accept(ctx context.Context) (net.Conn, error) {
@@ -138,9 +138,9 @@ func (ln *Listener) fail(op string, err error) error {
 	return &net.OpError{Op: op, Net: ln.network, Addr: ln.addr, Err: err}
 }
 
-// Dial connects to addr, an IP address with a port. The network must be tcp, tcp4 or tcp6. Dial suspends the caller. It
-// does not resolve names, because a Stack has no resolver. If ctx is done before the connection is established, Dial
-// abandons the handshake and fails with the cancellation error.
+// Dial connects to addr, an IP address with a port. The network must be tcp, tcp4 or tcp6. Dial suspends the caller.
+// Dial does not resolve names, because a Stack has no resolver. If ctx is done before the connection is established,
+// Dial abandons the handshake and fails with the cancellation error.
 func (s *Stack) Dial(ctx context.Context, network, addr string) (*Conn, error) {
 	c := new(Conn)
 	err := func() error {
@@ -190,7 +190,7 @@ func (s *Stack) Dial(ctx context.Context, network, addr string) (*Conn, error) {
 	return c, nil
 }
 
-// parse converts addr to an address of gVisor's stack. An address without a host is an IPv6 address, except for the
+// parse converts addr to an address of gVisor's stack. If addr has no host, the protocol is IPv6, except for the
 // network tcp4.
 func (s *Stack) parse(network, addr string) (at tcpip.FullAddress, proto tcpip.NetworkProtocolNumber, err error) {
 	if network != "tcp" && network != "tcp4" && network != "tcp6" {
@@ -241,7 +241,7 @@ func tcpAddr(a tcpip.FullAddress) *net.TCPAddr {
 	return &net.TCPAddr{IP: ip, Port: int(a.Port)}
 }
 
-// A named is an address in the form in which the caller passed it.
+// A named is an address as the caller specified it.
 type named struct{ network, address string }
 
 func (a named) Network() string { return a.network }

@@ -8,7 +8,7 @@
 //	err = ln.Serve(ctx, handler)
 //
 // A server that uses net.Conn needs no change except the call of Listen, which selects the TCP implementation. Settings
-// that the kernel makes for all programs are Options of a Stack: buffer sizes, keep-alive probes and SYN cookies. The
+// that the kernel applies to all programs are Options of a Stack: buffer sizes, keep-alive probes and SYN cookies. The
 // method [Stack.Stack] gives access to all other settings of gVisor.
 //
 // A connection needs no goroutine. gVisor runs one goroutine for each processor, which calls back when bytes or buffer
@@ -61,7 +61,7 @@ type Stack struct {
 
 const nicID = 1
 
-// New starts a Stack. It panics if o has no link or no address.
+// New starts a Stack. New panics if o has no link or no address.
 func New(o Options) (*Stack, error) {
 	if o.Link == nil || len(o.Addresses) == 0 {
 		panic("netstack: no link, or no address")

@@ -7,10 +7,10 @@ import (
 	"github.com/braidgo/braid/suspend"
 )
 
-// ReadableOp returns an operation that waits until a Read would not have to wait. That is so when bytes are available,
-// the peer has closed, a deadline has passed, or c is closed. The operation reads nothing. Its error is nil in all
-// these cases, because the Read that follows returns the reason. So one Select can wait for a connection, a message and
-// a timeout. Another reader might take the bytes first, and then the Read still waits. Any number of tasks may wait at
+// ReadableOp returns an operation that waits until a Read would return without waiting, because bytes are available,
+// the peer has closed, a deadline has passed, or c is closed. The operation reads nothing. In all these cases the error
+// is nil, because the Read that follows returns the reason. So one Select can wait for a connection, a message and a
+// timeout. Another reader might take the bytes first, and then the Read still waits. Any number of tasks may wait at
 // the same time.
 func (c *Conn) ReadableOp() suspend.Op[struct{}] {
 	return suspend.OpOf[struct{}](&readable{side: &c.rd, look: func() bool { return c.ep.Readiness(waiter.ReadableEvents) != 0 }})

@@ -14,7 +14,7 @@ import (
 	"github.com/braidgo/braid/suspend"
 )
 
-// A side is one direction of an endpoint. It counts the events of the stack. An operation stores the count in seen and
+// A side is one direction of an endpoint, and counts the events of the stack. An operation stores the count in seen and
 // then tries. If the try would block, the operation waits until the count differs from seen. So an event between the
 // try and the wait is not lost. The type waiting is the suspend.Source of the wait.
 //
@@ -78,7 +78,7 @@ func (s *side) do(ctx context.Context, try func() tcpip.Error) error {
 	}
 }
 
-// look stores the count in seen. It fails if the side is closed or its deadline has passed.
+// look stores the count in seen. look fails if the side is closed or its deadline has passed.
 func (s *side) look() error {
 	s.guard.Lock()
 	defer s.guard.Unlock()
@@ -122,7 +122,7 @@ func (s *side) wakeLocked() {
 	s.looking.ResumeAll(struct{}{}, again.Err)
 }
 
-// close marks s closed and wakes its waiters. It reports whether s was open.
+// close marks s closed and wakes its waiters. close reports whether s was open.
 func (s *side) close() (first bool) {
 	s.guard.Lock()
 	defer s.guard.Unlock()

@@ -45,7 +45,7 @@ func TUN(loop *eventloop.Loop, name string) (stack.LinkEndpoint, error) {
 	return t, nil
 }
 
-// openTUN opens the TUN device with the given name. It returns a non-blocking descriptor and the MTU.
+// openTUN opens the TUN device with the given name. openTUN returns a non-blocking descriptor and the MTU.
 func openTUN(name string) (fd, mtu int, err error) {
 	ifr, err := unix.NewIfreq(name)
 	if err != nil {

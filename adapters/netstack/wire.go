@@ -65,7 +65,7 @@ type flyer struct {
 	bytes  buffer.Buffer
 }
 
-// WritePackets implements stack.LinkWriter. It never fails, and never waits.
+// WritePackets implements stack.LinkWriter. WritePackets never fails, and never waits.
 func (w *wireEnd) WritePackets(packets stack.PacketBufferList) (int, tcpip.Error) {
 	for _, p := range packets.AsSlice() {
 		for range w.copies() {
@@ -92,8 +92,8 @@ func (w *wireEnd) copies() int {
 	return 1
 }
 
-// launch adds f to the packets in flight, or loses f. It must not deliver f itself, because the sender holds locks of
-// its endpoint that an ICMP reply would acquire again.
+// launch adds f to the packets in flight, or loses f. launch must not deliver f itself, because the sender holds locks
+// of its endpoint that an ICMP reply would acquire again.
 func (w *wireEnd) launch(f flyer) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -140,7 +140,7 @@ func (w *wireEnd) wakeLocked() {
 	}
 }
 
-// land delivers the packets that have arrived, in order. It is called by the timer.
+// land delivers the packets that have arrived, in order. land is called by the timer.
 func (w *wireEnd) land() {
 	w.mu.Lock()
 	defer w.mu.Unlock()

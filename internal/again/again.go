@@ -20,9 +20,9 @@ var Err = errors.New("suspend: look again")
 // that performed the operation, or on the executor of a Then. Settle may call code of a user, and may panic.
 //
 // Drop is called under no guard when the operation ends without being performed: another case was performed, the wait
-// failed, or a Prepare panicked. Drop may also be called between a Try and the next Prepare. In all these situations,
-// the Preparer discards the result of Prepare. If the context ends just after a Drop that precedes another Prepare,
-// Drop is called again without that Prepare, and must then do nothing.
+// failed, or a Prepare panicked. Drop may also be called between a Try and the next Prepare. After a Drop, the Preparer
+// must not keep the result of Prepare. If the context ends just after such a Drop, Drop is called once more without a
+// Prepare in between, and must then do nothing.
 type Preparer interface {
 	Prepare()
 	Settle()

@@ -1,5 +1,5 @@
-// Package carrier gives access to the request in an actor's message. It is for code that carries messages elsewhere,
-// such as to another process, a file or a queue.
+// Package carrier gives access to the request in an actor's message, for code that carries messages elsewhere, such as
+// to another process, a file or a queue.
 package carrier
 
 // A Carrier is a request with a reply of any type.

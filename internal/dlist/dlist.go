@@ -1,5 +1,5 @@
-// Package dlist provides a doubly linked list whose nodes are allocated by the caller. So adding a node allocates
-// nothing, and a node is removed in constant time.
+// Package dlist provides a doubly linked list whose nodes are allocated by the caller. Adding a node allocates nothing,
+// and removing a node takes constant time.
 package dlist
 
 // A Node holds a value and belongs to at most one List. The zero Node is in no list.

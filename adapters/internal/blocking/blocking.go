@@ -62,7 +62,7 @@ const (
 )
 
 // New returns a Goroutines with the limits l. The function gone is called once, after Close and the end of the last
-// function. It must not block.
+// function. New must not block.
 func New(l Limits, gone func()) *Goroutines {
 	if l.Width <= 0 {
 		l.Width = defaultWidth
@@ -116,7 +116,7 @@ func (g *Goroutines) first() func() {
 	return f
 }
 
-// end is called when a function has ended. It starts the first function in the queue, if there is one.
+// end is called when a function has ended. end starts the first function in the queue, if there is one.
 func (g *Goroutines) end() {
 	g.mu.Lock()
 	g.ended = true
@@ -144,7 +144,8 @@ func (g *Goroutines) watch() {
 	g.later(g.set)
 }
 
-// look grows the width if no function has ended since the look was scheduled. Its argument is the number of the look.
+// look grows the width if no function has ended since the look was scheduled. The argument of look is the number of the
+// look.
 func (g *Goroutines) look(look int) {
 	g.mu.Lock()
 	if look != g.set {
@@ -163,8 +164,8 @@ func (g *Goroutines) look(look int) {
 	}
 }
 
-// grow doubles the width, up to Max, and starts queued functions. It returns the text of the report, or nil if there is
-// nothing to report. The caller must hold g.mu.
+// grow doubles the width, up to Max, and starts queued functions. grow returns the text of the report, or nil if there
+// is nothing to report. The caller must hold g.mu.
 func (g *Goroutines) grow() (text []byte) {
 	was, most := g.width, g.limits.Max
 	g.width = min(2*was, most)

@@ -44,8 +44,7 @@ func (c *Counter) Again() bool {
 // Leave decrements the count, and reports whether c is closed and the count is now zero.
 func (c *Counter) Leave() (last bool) { return c.n.Add(-1) == closed }
 
-// Close closes c. The result first reports whether c was open, and last reports whether c was open with a count of
-// zero.
+// Close closes c. The results report whether c was open, and whether c was open with a count of zero.
 func (c *Counter) Close() (first, last bool) {
 	for {
 		n := c.n.Load()
@@ -58,7 +57,7 @@ func (c *Counter) Close() (first, last bool) {
 	}
 }
 
-// CloseIfDone closes c if the count of the open c is zero, and reports whether it closed c.
+// CloseIfDone closes c if c is open with a count of zero, and reports whether it closed c.
 func (c *Counter) CloseIfDone() bool { return c.n.Load() == 0 && c.n.CompareAndSwap(0, closed) }
 
 // Abandon closes c with a count of zero. Leave must not be called afterwards.

@@ -6,10 +6,10 @@ import (
 	"time"
 )
 
-// A Timer makes its goroutine yield to other goroutines every half millisecond, between two steps. Without it,
-// schedulers that keep all processors busy would delay an event loop that wakes up until the runtime preempts a
-// scheduler, which takes 10 ms. If another goroutine runs for long during a yield, the Timer waits as long until the
-// next yield, but at most 10 ms. The zero Timer is ready to use.
+// A Timer makes its goroutine yield to other goroutines every half millisecond, between two steps. Otherwise, if
+// schedulers keep all processors busy, an event loop that wakes up would wait until the runtime preempts a scheduler,
+// which takes 10 ms. If a yield takes long because another goroutine runs, the next yield follows after the same time,
+// but after at most 10 ms. The zero Timer is ready to use.
 //
 // A reading of the clock takes as long as a small step, so the Timer does not read the clock before each step. Two
 // readings are about an eighth of the period apart.
