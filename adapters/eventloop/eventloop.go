@@ -1,8 +1,8 @@
 // Package eventloop is a scheduler that performs I/O with its own event loop. A Loop has one or several reactors. Each
 // reactor runs tasks in the order in which they become runnable, waits for descriptors, and keeps timers.
 //
-// A task that holds its reactor for 10 ms loses it: another goroutine continues with the other tasks, and the task runs
-// in parallel until it next suspends. So tasks of one reactor may run in parallel, and must protect shared data as
+// A task that holds its reactor for 10 ms loses it: another goroutine continues with the other tasks. The task itself
+// runs in parallel until it next suspends. So tasks of one reactor may run in parallel, and must protect shared data as
 // goroutines do. To prevent hand-overs, set Options.HandOver to a negative value. StallAfter then reports the tasks
 // that hold their reactor.
 //
@@ -74,10 +74,10 @@ type Options struct {
 	StallAfter time.Duration
 	OnStall    func(report []byte)
 
-	// HandOver is how long a task or a callback may hold its reactor by computing or by a native wait. After HandOver,
-	// or up to 1.5 times as long, another goroutine takes over the reactor. The task runs in parallel until its next
-	// suspension, and then returns to the reactor. A step of a task ends when the task suspends. After a hand-over, the
-	// reactor is careful for ten times HandOver, or for 256 tasks: it runs two steps of each task in parallel with its
+	// HandOver is how long a task or a callback may hold its reactor by computing or by a native wait. After 1 to 1.5
+	// times HandOver, another goroutine takes over the reactor. The task runs in parallel until its next suspension,
+	// and then returns to the reactor. A step of a task ends when the task suspends. After a hand-over, the reactor is
+	// careful for ten times HandOver, or for 256 tasks: it runs the next two steps of each task in parallel with its
 	// other work. The task that held the reactor makes 64 parallel steps. So does each task whose parallel step takes
 	// half of HandOver; such a step also makes the reactor careful for 16 more tasks. While the reactor is careful,
 	// tasks run in no particular order. Callbacks keep their order, except for a callback that has lost the reactor.
@@ -97,7 +97,7 @@ const handOverAfter = 10 * time.Millisecond // the default
 // from any goroutine and from its own tasks.
 type Loop struct {
 	opts     Options
-	base     time.Time // times of timers are relative to it
+	base     time.Time // origin of the timers' clock
 	reactors []*reactor
 	turns    atomicx.Uint32 // counts assignments of outside work to reactors
 	block    *blocking.Goroutines
@@ -151,8 +151,8 @@ func (l *Loop) AfterFunc(d time.Duration, f func()) (stop func() bool) {
 	return l.pick().AfterFunc(d, f)
 }
 
-// Block runs f on a separate goroutine. The function may block in any way. Block waits in a queue while
-// Options.BlockingWidth functions are running. Once Close has waited for all tasks, Block returns suspend.ErrClosed.
+// Block runs f on a separate goroutine. The function may block in any way. While Options.BlockingWidth functions are
+// running, further functions wait in a queue. Once Close has waited for all tasks, Block returns suspend.ErrClosed.
 // Until then, tasks may still use suspend.Blocking, which calls Block, to clean up.
 func (l *Loop) Block(f func()) error { return l.block.Block(f) }
 
@@ -171,9 +171,9 @@ func (l *Loop) Same(s suspend.Spawner) bool {
 	return false
 }
 
-// Sleep suspends the calling task for d. The task may belong to any scheduler. If ctx is done first, or before the
-// call, Sleep returns the cancellation error. If the Loop is closed first, or before the call, Sleep returns
-// suspend.ErrClosed. A d of zero or less does not suspend the task.
+// Sleep suspends the calling task for d. The task may belong to any scheduler. If ctx is done before d has passed,
+// Sleep returns the cancellation error. If the Loop is closed before d has passed, Sleep returns suspend.ErrClosed. A d
+// of zero or less does not suspend the task.
 func (l *Loop) Sleep(ctx context.Context, d time.Duration) error {
 	return l.pick().timers.sleep(ctx, d)
 }
@@ -202,8 +202,8 @@ func (l *Loop) Stats() suspend.Stats {
 // every task, callback and function of Block has ended. Close does not abandon tasks: it waits even for a task in
 // another wait, such as a suspend.Sleep. To end such a task, cancel its context.
 //
-// Later calls of Close wait, too. Close panics in a task of the Loop. If it is called by a scheduler that is nested in
-// such a task, or in its suspend.Blocking, Close never returns.
+// Later calls of Close wait, too. Close panics in a task of the Loop. If a scheduler that is nested in such a task, or
+// in the task's suspend.Blocking, calls Close, the call never returns.
 func (l *Loop) Close() error {
 	if suspend.Within(l) {
 		panic("eventloop: Close called from a task of the loop")

@@ -100,7 +100,7 @@ func (s *Stream) Turn(ctx context.Context, f func()) error {
 // Close closes the Stream.
 func (s *Stream) Close() error { return s.d.close() }
 
-// Closed reports whether the descriptor was closed, so that its number may be reused.
+// Closed reports whether the descriptor was closed and its number may be reused.
 func (s *Stream) Closed() bool { return s.closed.Load() }
 
 // An Exploring is a Loop with one reactor that the model checker runs.

@@ -15,10 +15,11 @@ import (
 // An fd is a non-blocking descriptor, which stays registered with the poller of one reactor from newFD until close.
 //
 // Every system call on the descriptor runs between incref and decref. After close, incref fails. The call of decref
-// that drops the last reference closes the descriptor, so that its number cannot be reused during a system call.
+// that drops the last reference closes the descriptor, so that the descriptor's number cannot be reused during a system
+// call.
 type fd struct {
 	system
-	refs atomicx.Int64 // system calls under way, plus 1 before close ends, plus closing after close begins
+	refs atomicx.Int64 // system calls under way, plus 1 until close ends; close adds the constant closing
 	r    *reactor
 	slot int32  // index in the poller's slots
 	over func() // called by the first close; may be nil
@@ -28,7 +29,7 @@ type fd struct {
 	// read stops at the end of a packet if the pipe's writer has set O_DIRECT, and the reader cannot see that flag.
 	gapless bool
 	bounded bool // a short write means that the buffer is full
-	packets bool // a read of zero bytes is an empty packet, and not the end
+	packets bool // a read of zero bytes is an empty packet, and not the end of a stream
 	inet4   bool // an IPv4 socket, which accepts no IPv6 addresses
 
 	rd, wr side

@@ -18,9 +18,8 @@ import (
 // On Linux 5.6 and later, ReadAt, WriteAt and Sync of regular files and block devices use io_uring. OpenFile does so
 // from Linux 5.12 on. A task of the Loop uses the ring of its reactor; for other callers the reactors take turns. Once
 // per turn, a reactor submits all queued operations. At most 256 operations of a reactor are under way, and further
-// operations wait in order. If the system refuses io_uring, and for all other files, each operation is a
-// suspend.Blocking. But Stat is a direct system call, and so is the Close of a small file that was opened only for
-// reading.
+// operations wait in order. If the system refuses io_uring, and for all other files, each operation uses
+// suspend.Blocking. Only Stat and the Close of a small file that was opened for reading are direct system calls.
 //
 // A File is most useful for tasks that wait for a disk. For a goroutine, a read from the system's cache is cheaper with
 // an os.File.
@@ -50,7 +49,7 @@ const (
 	opWrite  uint8 = 23
 )
 
-// errRefused means that no ring has performed the operation, so that it has to be performed by suspend.Blocking.
+// errRefused means that no ring has performed the operation, so that suspend.Blocking must be used.
 var errRefused = errors.New("eventloop: no ring")
 
 // Open calls OpenFile with os.O_RDONLY, to open a file for reading.
@@ -90,10 +89,11 @@ func openOutside(name string, flag int, perm fs.FileMode) (*os.File, error) {
 	return f, err
 }
 
-// WithContext returns a File for the same open file whose operations are bound to ctx, as [WithContext] does for a
-// net.Conn. Once ctx is done, ReadAt, WriteAt, Sync and Stat fail with the cancellation error. A queued operation fails
-// immediately. A submitted operation may still use its buffer, so its caller waits until the system has stopped the
-// operation. If the operation has succeeded by then, its result is returned. Closing either File closes the open file.
+// WithContext returns a File that shares f's open file, and whose operations are bound to ctx, as [WithContext] does
+// for a net.Conn. Once ctx is done, ReadAt, WriteAt, Sync and Stat fail with the cancellation error. A queued operation
+// fails immediately. A submitted operation may still use its buffer, so its caller waits until the system has stopped
+// the operation. If the operation has succeeded by then, its result is returned. Closing one of the two Files closes
+// the other, too.
 func (f *File) WithContext(ctx context.Context) *File {
 	return &File{f.file, append(contexts{ctx}, f.cs...)}
 }
@@ -107,18 +107,18 @@ func (f *File) ReadAt(p []byte, off int64) (n int, err error) {
 	return f.transfer("read", opRead, p, off, f.os.ReadAt)
 }
 
-// WriteAt writes p, starting at offset off. If it fails, at least n bytes have been written. Like the method of
+// WriteAt writes p, starting at offset off. If WriteAt fails, at least n bytes have been written. Like the method of
 // os.File, WriteAt fails if the file was opened with O_APPEND.
 func (f *File) WriteAt(p []byte, off int64) (n int, err error) {
 	if f.flag&os.O_APPEND != 0 {
-		return f.os.WriteAt(p, off) // returns the error
+		return f.os.WriteAt(p, off) // fails, because of O_APPEND
 	}
 	return f.transfer("write", opWrite, p, off, f.os.WriteAt)
 }
 
 func (f *File) transfer(name string, code uint8, p []byte, off int64, stock func([]byte, int64) (int, error)) (n int, err error) {
 	if off < 0 {
-		return stock(p, off) // returns the error
+		return stock(p, off) // fails, because off is negative
 	}
 	if err := f.begin(name); err != nil {
 		return 0, err
@@ -161,8 +161,8 @@ func (f *File) Sync() error {
 	return f.failed("sync", err)
 }
 
-// Stat returns the file's description by a direct system call. The system keeps the description of an open file in
-// memory, but may have to query the server of a network file.
+// Stat returns the file's description. It makes a direct system call. The system keeps the description of an open file
+// in memory, but may have to query the server of a network file.
 func (f *File) Stat() (info fs.FileInfo, err error) {
 	if err := f.begin("stat"); err != nil {
 		return nil, err
@@ -184,7 +184,7 @@ func (f *File) Close() error {
 	}
 	f.uses.wait()
 	if f.small && f.flag&(os.O_WRONLY|os.O_RDWR) == 0 {
-		return f.os.Close() // nothing has to be written, and little has to be freed if the file was deleted
+		return f.os.Close() // the call writes nothing, and frees little even if the file was deleted
 	}
 	unbound := File{file: f.file}
 	return unbound.blocking("close", f.os.Close)
@@ -204,7 +204,7 @@ func (f *File) begin(name string) error {
 	return nil
 }
 
-// blocking runs do by suspend.Blocking. The function do must return the error of an os.File.
+// blocking calls the function do with suspend.Blocking, and returns the error of do unchanged.
 func (f *File) blocking(name string, do func() error) error {
 	ctx, stop := f.cs.join()
 	if stop != nil {
@@ -221,7 +221,7 @@ func (f *File) failed(name string, err error) error {
 	return &fs.PathError{Op: name, Path: f.Name(), Err: err}
 }
 
-// rings is the part of a Loop that its rings share.
+// A rings controls the creation of a Loop's rings.
 type rings struct {
 	mu   atomicx.Mutex
 	made bool // the rings were created, or the system has refused io_uring

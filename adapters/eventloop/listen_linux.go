@@ -89,7 +89,7 @@ func withoutIPv6(sa unix.Sockaddr) unix.Sockaddr {
 }
 
 // listenSocket opens the ith of n sockets. listenSocket binds the first socket without SO_REUSEPORT, so that a port in
-// use is refused. Then it sets the option, so that the other sockets can share the port.
+// use is refused. Afterwards the option is set, so that the other sockets can share the port.
 func listenSocket(family int, sa unix.Sockaddr, only6 bool, i, n int) (sys int, err error) {
 	sys, err = unix.Socket(family, unix.SOCK_STREAM|unix.SOCK_NONBLOCK|unix.SOCK_CLOEXEC, 0)
 	if err != nil {
@@ -135,8 +135,8 @@ func listenSocket(family int, sa unix.Sockaddr, only6 bool, i, n int) (sys int, 
 	return sys, err
 }
 
-// accept accepts a connection from any of ds and registers it with r. To do so, accept acquires the turns of all ds in
-// order, and releases them at the end.
+// accept accepts a connection from any of ds and registers it with r. During the call, accept holds the turns of all
+// ds, acquired in order.
 func accept(ln *Listener, cs contexts, ds []*fd, r *reactor) (*Conn, error) {
 	taken := 0
 	defer func() {
@@ -172,7 +172,7 @@ func accept(ln *Listener, cs contexts, ds []*fd, r *reactor) (*Conn, error) {
 	}
 }
 
-// accept tries once to accept a connection, without waiting for one.
+// accept tries once to accept a connection, without waiting.
 func (d *fd) accept() (sys int, sa unix.Sockaddr, err error) {
 	d.rd.mayBeReady()
 	for {

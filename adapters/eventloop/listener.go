@@ -13,13 +13,13 @@ import (
 	"github.com/braidgo/braid/suspend"
 )
 
-// A Listener is a net.Listener of a Loop. Serve distributes connections over the reactors. Accept is for code that uses
-// net.Listener. The methods may be called from tasks of any scheduler and from plain goroutines.
+// A Listener is a net.Listener of a Loop. Serve distributes connections over the reactors. Accept is for code that
+// expects a net.Listener. The methods may be called from tasks of any scheduler and from plain goroutines.
 type Listener struct {
 	loop    *Loop
 	network string
 	addr    net.Addr
-	fds     []*fd // a descriptor for each reactor, in order, or a single descriptor
+	fds     []*fd // a descriptor per reactor, in order, or a single descriptor for all reactors
 	turns   atomicx.Uint32
 	serving atomicx.Int32 // number of Serves under way
 	serves  countdown     // the same number, on which Shutdown waits
@@ -41,7 +41,7 @@ func (l *Loop) Listen(network, address string) (*Listener, error) {
 }
 
 // Serve accepts connections and runs handler for each, as a task of the connection's reactor. The connection is bound
-// to ctx as by WithContext. Serve closes it when handler returns, panics or exits.
+// to ctx as with WithContext. Serve closes the connection when handler returns, panics or exits.
 //
 // Serve returns when it has stopped accepting and every handler has ended. Serve always returns an error: the
 // cancellation error if ctx is done by then, net.ErrClosed if the Listener or the Loop was closed, and otherwise the
@@ -198,9 +198,9 @@ func (ln *Listener) Close() error {
 }
 
 // Shutdown closes the Listener and waits until every Serve under way has returned, which implies that all handlers have
-// ended. If ctx is done first, or before the call, Shutdown returns the cancellation error. The remaining handlers
-// continue until they return or the context of their Serve cancels them. A handler must not call Shutdown, because it
-// would wait for itself.
+// ended. If ctx is done before that, Shutdown returns the cancellation error. The remaining handlers continue until
+// they return or the context of their Serve cancels them. A handler must not call Shutdown, because Shutdown would wait
+// for the handler.
 func (ln *Listener) Shutdown(ctx context.Context) error {
 	err := ln.Close()
 	if e := ln.serves.waitFor(ctx); e != nil {

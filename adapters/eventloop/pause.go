@@ -6,7 +6,7 @@ import (
 	"github.com/braidgo/braid/suspend"
 )
 
-// A pause is the suspend.Source of an Accept's wait after a shortage. The wait ends after a certain time, or when the
+// A pause is the suspend.Source of an Accept's wait after a shortage. The wait ends when its time has passed or the
 // Listener is closed.
 type pause struct {
 	ln   *Listener

@@ -14,15 +14,15 @@ import (
 )
 
 // A poller wraps an epoll instance. Each descriptor is registered once for reads and writes, edge-triggered. An event
-// carries the descriptor's slot and the slot's generation. So an event that was harvested before its descriptor was
-// closed is not delivered to the next descriptor in the slot.
+// carries the descriptor's slot and the slot's generation. So an event that was harvested for a closed descriptor does
+// not reach the next descriptor in the slot.
 type poller struct {
 	epfd   int
 	wakefd int // an eventfd, edge-triggered and never read, so each write is an event
 
 	// refs counts the references to wakefd. Only a holder of a reference may write to wakefd. The reactor holds a
 	// reference. A push or poke that takes the mark "asleep" out of the inbox holds another reference until its write.
-	// The last release closes wakefd. Without references, a write could hit another descriptor that has the same
+	// The last release closes wakefd. Without references, a write could reach another descriptor that has the same
 	// number.
 	refs atomicx.Int64
 
@@ -216,8 +216,8 @@ func (p *poller) closeAll() {
 	}
 }
 
-// close closes the epoll instance after the reactor has ended. The field closed must be set, because closeAll might not
-// have been called yet.
+// close closes the epoll instance after the reactor has ended. The call also sets the field closed, because closeAll
+// might not have been called yet.
 func (p *poller) close() {
 	p.mu.Lock()
 	p.closed = true

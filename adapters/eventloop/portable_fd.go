@@ -87,7 +87,7 @@ func (d *fd) setReadDeadline(t time.Time) error  { return d.rd.setDeadline(d, t)
 func (d *fd) setWriteDeadline(t time.Time) error { return d.wr.setDeadline(d, t) }
 
 // A side is one direction of an fd, with its turn and its deadline. When a context ends during an operation, the
-// deadline is set to the past until the helper goroutine has returned.
+// deadline is set to a time in the past until the helper goroutine has returned.
 type side struct {
 	turn
 	deadlineOf func(time.Time) error
@@ -99,7 +99,7 @@ type side struct {
 }
 
 // do runs f on a helper goroutine while the caller is suspended. If a context ends first, do interrupts the helper. If
-// f has succeeded nevertheless, do returns its result.
+// f succeeds nevertheless, do returns the result of f.
 func (s *side) do(d *fd, cs contexts, f func() (int, error)) (int, error) {
 	if err := cs.err(); err != nil {
 		return 0, err

@@ -5,11 +5,11 @@ import (
 	"time"
 )
 
-// SyscallConn returns access to the descriptor, which still belongs to c. As in package net, Read and Write of the
-// RawConn call f again after each wait. These waits suspend the caller, but f must not suspend.
+// SyscallConn returns access to the descriptor, which still belongs to c. As in package net, the RawConn's Read and
+// Write call f again after each wait. These waits suspend the caller, but f must not suspend.
 func (c *Conn) SyscallConn() (syscall.RawConn, error) { return rawConn{c, nil}, nil }
 
-// SetNoDelay sets whether small writes are sent immediately. By default they are.
+// SetNoDelay sets whether small writes are sent immediately. The default is true.
 func (c *Conn) SetNoDelay(on bool) error { return c.fail("set", c.fd.setNoDelay(on)) }
 
 // SetKeepAlive sets whether the system probes an idle connection. By default, the first probe is sent after 15 seconds,
@@ -21,8 +21,8 @@ func (c *Conn) SetKeepAlivePeriod(d time.Duration) error {
 	return c.fail("set", c.fd.setKeepAlivePeriod(d))
 }
 
-// SyscallConn calls the net.Conn's SyscallConn, and fails if the net.Conn has no such method. Reads and Writes of a
-// Conn's RawConn end with the contexts of b.
+// SyscallConn calls the net.Conn's SyscallConn, and fails if the net.Conn has no such method. For a Conn of a Loop, raw
+// Reads and Writes fail when a context of b is done.
 func (b *boundConn) SyscallConn() (syscall.RawConn, error) {
 	if b.own != nil {
 		return rawConn{b.own, b.cs}, nil

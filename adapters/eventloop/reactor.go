@@ -10,7 +10,7 @@ import (
 )
 
 // A reactor runs tasks. Between turns, it polls descriptors and runs timers. When nothing is runnable, it sleeps in its
-// poller. In its tasks, suspend.Here returns the reactor.
+// poller. In a task of the reactor, suspend.Here returns the reactor.
 //
 // Other goroutines make tasks runnable through the inbox of the core. The mark "asleep" in the inbox means that the
 // reactor sleeps. When a new timer becomes the first timer, poke ends the sleep. Debt: a push or a poke that takes the
@@ -23,7 +23,7 @@ type reactor struct {
 	ring   atomicx.Pointer[ring] // the pointer is nil before the first OpenFile, and if the system refuses io_uring
 	ended  bool                  // guarded by loop.rings.mu
 
-	share  share // belongs to the core
+	share  share // only the owner of core may access the share
 	stalls *coro.Stalls
 }
 
@@ -94,8 +94,8 @@ func (r *reactor) run() {
 	r.loop.ended()
 }
 
-// look is called before each turn. look polls, and it sleeps if nothing is runnable. look returns false if the reactor
-// has ended.
+// look is called before each turn. look polls, and sleeps if nothing is runnable. look returns false if the reactor has
+// ended.
 func (r *reactor) look() bool {
 	polled := r.poll()
 	if r.resumeRested() || polled || !r.core.Empty() { // tasks that the poll has woken run before the resumed task
@@ -118,14 +118,14 @@ func (r *reactor) poll() bool {
 	return r.runTimers() || some
 }
 
-// sleep waits for the first event, timer, completion or push. If a task is runnable already, it returns immediately.
+// sleep waits for the first event, timer, completion or push. If a task is runnable already, sleep returns immediately.
 func (r *reactor) sleep() {
 	r.poller.hold() // a wake releases this reference, so it is acquired before any push can call wake
 	if !r.core.Sleep() {
 		r.poller.release()
 		return
 	}
-	// Timers, core and ring are checked after Sleep, because any later change calls poke.
+	// The timers, the core and the ring are checked after Sleep, because any later change calls poke.
 	if d := r.timers.until(); d != 0 && !r.core.Done() && r.ring.Load().rests() {
 		r.poller.wait(d)
 	}
@@ -137,7 +137,7 @@ func (r *reactor) sleep() {
 	r.runTimers()
 }
 
-// poke ends the reactor's sleep, if the reactor sleeps.
+// poke wakes the reactor if the reactor sleeps.
 func (r *reactor) poke() {
 	if r.core.Asleep() && r.core.Rouse() {
 		r.poller.wake()

@@ -8,8 +8,8 @@ import (
 	"github.com/braidgo/braid/suspend"
 )
 
-// A readable is the suspend.Source of a ReadableOp. Unlike a read, it does not hold the turn and does not clear the
-// latch. Each Try polls the descriptor under the guard, so that a later event finds the waiter in the queue.
+// A readable is the suspend.Source of a ReadableOp. Unlike a read, a readable does not hold the turn and does not clear
+// the latch. Each Try polls the descriptor under the guard, so that a later event finds the waiter in the queue.
 type readable side
 
 func (d *fd) readableOp() suspend.Op[verdict] { return suspend.OpOf[verdict]((*readable)(&d.rd)) }

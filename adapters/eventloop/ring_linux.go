@@ -12,7 +12,7 @@ import (
 	"github.com/braidgo/braid/suspend"
 )
 
-// A ring performs the operations of Files by io_uring, for one reactor. Any task or goroutine may queue an operation.
+// A ring performs the operations of Files with io_uring, for one reactor. Any task or goroutine may queue an operation.
 // Once per turn, the reactor submits the queue with one system call, and resumes the tasks whose operations have
 // completed. The epoll instance watches the descriptor of the ring, so that a completion ends the reactor's sleep.
 //
@@ -42,7 +42,7 @@ type ring struct {
 // completions for each: the operation's, and its cancellation's.
 const ringPlaces = 256
 
-const noPlace = ^uint64(0) // the place of a cancellation, which occupies none
+const noPlace = ^uint64(0) // marks a cancellation, which occupies no place
 
 // An op is one operation of a File, and the suspend.Source of the wait for the operation's completion.
 type op struct {
@@ -77,7 +77,7 @@ func (o *op) do(cs contexts) (res int32, err error) {
 	if stop != nil {
 		defer stop()
 	}
-	defer o.await() // the wait exits the goroutine if the task is killed
+	defer o.await() // a task that is killed during the wait must also await o
 	if res, err = suspend.Wait[int32](ctx, o, false); err == nil {
 		return res, nil
 	}
@@ -135,7 +135,7 @@ func (o *op) Remove(suspend.Resumer[int32]) {
 // end completes o with the result res. The caller must hold the guard.
 func (o *op) end(res int32) {
 	o.state, o.res, o.p = done, res, nil
-	o.waiter.Resume(res, nil) // if Resume returns false, the task was cancelled just now and reads the result in await
+	o.waiter.Resume(res, nil) // Resume returns false if the task was cancelled just now and reads the result in await
 }
 
 // turn submits operations, takes completions, and reports whether an op has completed. The reactor calls turn once per
@@ -291,7 +291,7 @@ func (r *reactor) endRing() {
 // open that it tries in the submitting call.
 const noWait = unix.O_NONBLOCK
 
-// openViaRing opens a file as os.OpenFile does, but by a ring. If nothing has to be read from the disk, the open
+// openViaRing opens a file as os.OpenFile does, but through a ring. If nothing has to be read from the disk, the open
 // completes in the submitting call.
 func (l *Loop) openViaRing(name string, flag int, perm fs.FileMode) (*os.File, error) {
 	g := l.pick().ring.Load()
@@ -301,7 +301,7 @@ func (l *Loop) openViaRing(name string, flag int, perm fs.FileMode) (*os.File, e
 	}
 	o := &op{g: g, p: path, sqe: sqe{opcode: opOpenAt, fd: unix.AT_FDCWD, opFlags: uint32(flag | noWait | unix.O_CLOEXEC | unix.O_LARGEFILE)}}
 	o.pointTo(path)
-	o.len = uint32(perm) // the field len is the mode; a zero byte ends the name
+	o.len = uint32(perm) // the field len holds the file's permissions; a zero byte ends the name
 	var fd int
 	suspend.Shield(func() { fd, err = o.result(nil) }) // a Kill would otherwise leak the descriptor
 	switch {
@@ -316,7 +316,7 @@ func (l *Loop) openViaRing(name string, flag int, perm fs.FileMode) (*os.File, e
 	return os.NewFile(uintptr(fd), name), nil
 }
 
-// viaRing performs one operation of f, and does not wrap its error.
+// viaRing performs one operation of f through a ring. The error is not wrapped.
 func (f *File) viaRing(code uint8, p []byte, off int64) (n int, err error) {
 	g := f.loop.pick().ring.Load()
 	if g == nil || f.sys < 0 {
@@ -342,7 +342,7 @@ func (o *op) result(cs contexts) (n int, err error) {
 	return int(res), nil
 }
 
-// An opQueue is a first-in, first-out queue of ops. An op in the queue that is done already is skipped.
+// An opQueue is a first-in, first-out queue of ops. If an op in the queue is done already, pop skips the op.
 type opQueue struct{ first, last *op }
 
 func (q *opQueue) push(o *op) {

@@ -12,8 +12,8 @@ import (
 
 // Serve accepts connections from ln, and runs handler for each as a task of the scheduler on. Use it for a net.Listener
 // that wraps a Listener of a Loop, such as a listener of crypto/tls. For an unwrapped Listener, see [Listener.Serve].
-// The connection is bound to the handler's context as by WithContext. Serve closes it when handler returns, panics or
-// exits.
+// The connection is bound to the handler's context as with WithContext. Serve closes the connection when handler
+// returns, panics or exits.
 //
 // Serve suspends its caller. Serve accepts until ctx is done, until ln fails, or until the scheduler refuses a task.
 // Then Serve closes ln, and gives the handlers the time grace to end; a negative grace means no limit. After this time,
@@ -21,7 +21,7 @@ import (
 // have ended. The result is the cancellation error if ctx is done by then, and otherwise the error of ln or of the
 // scheduler. A handler's context has the values of ctx, but is not cancelled when ctx is done.
 //
-// If descriptors or memory run out, Serve logs the error by package slog, and tries again after a delay.
+// If descriptors or memory run out, Serve logs the error with package slog, and tries again after a delay.
 func Serve(ctx context.Context, ln net.Listener, on suspend.Spawner, grace time.Duration, handler func(ctx context.Context, c net.Conn)) error {
 	if ln == nil || on == nil || handler == nil {
 		panic("eventloop: nil listener, scheduler or handler")

@@ -13,7 +13,7 @@ import (
 // nothing else is runnable, and after every eighth turn in any case. So a task that was woken by an event waits for
 // about one turn, even if many connections are busy.
 //
-// A share belongs to the core.
+// Only the owner of the reactor's core may access a share.
 type share struct {
 	began   int64 // when the turn began
 	step    int   // the step in which the last operation began

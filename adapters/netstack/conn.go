@@ -165,7 +165,7 @@ func (c *Conn) SetReadDeadline(t time.Time) error { return c.fail("set", c.rd.se
 // time means no deadline.
 func (c *Conn) SetWriteDeadline(t time.Time) error { return c.fail("set", c.wr.setDeadline(t)) }
 
-// SetNoDelay sets whether small writes are sent immediately. By default they are.
+// SetNoDelay sets whether small writes are sent immediately. The default is true.
 func (c *Conn) SetNoDelay(on bool) error {
 	return c.option(func() error { c.ep.SocketOptions().SetDelayOption(!on); return nil })
 }

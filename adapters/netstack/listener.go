@@ -64,7 +64,7 @@ func (s *Stack) Listen(network, addr string) (*Listener, error) {
 //
 // Serve suspends its caller. Serve stops accepting when ctx is done, when the Listener or the Stack is closed, or when
 // Options.On refuses a task. Serve returns when every handler has ended, and always with an error. If ctx is done by
-// then, Serve returns the cancellation error. Otherwise it returns net.ErrClosed after a Close, and the scheduler's
+// then, Serve returns the cancellation error. Otherwise Serve returns net.ErrClosed after a Close, and the scheduler's
 // error after a refusal. Serve cancels the handlers only if ctx is done. Serve does not close the Listener.
 func (ln *Listener) Serve(ctx context.Context, handler func(ctx context.Context, c net.Conn)) error {
 	if handler == nil {

@@ -1,4 +1,5 @@
-// Package netstack runs gVisor's TCP/IP stack inside the program. Tasks of any scheduler can wait for its connections.
+// Package netstack runs gVisor's TCP/IP stack inside the program. Tasks of any scheduler can wait for the stack's
+// connections.
 //
 //	stack, err := netstack.New(netstack.Options{
 //		Addresses: []netip.Prefix{netip.MustParsePrefix("10.0.0.1/24")},
@@ -14,8 +15,8 @@
 // A connection needs no goroutine. gVisor runs one goroutine for each processor, which calls back when bytes or buffer
 // space become available. The callback resumes the waiting tasks of any scheduler.
 //
-// Prefer adapters/eventloop where the kernel's TCP is sufficient, because it is faster. gVisor's package gonet offers
-// similar connections for goroutines only. In the network of adapters/simulation every step follows from a seed. A
+// Prefer adapters/eventloop, which is faster, where the kernel's TCP is sufficient. gVisor's package gonet offers
+// similar connections for goroutines only. In the network of adapters/simulation, every step follows from a seed. A
 // Stack is not deterministic, because it uses gVisor's goroutines and the system clock.
 package netstack
 

@@ -23,8 +23,8 @@ import (
 //	any        -D> late: operations fail with os.ErrDeadlineExceeded until a new deadline is set
 //	any        -C> closed: operations fail with net.ErrClosed
 //
-// The stack calls NotifyEvent (-E>) under its own locks. -D> is a timer or SetDeadline. -C> is Close, before the
-// endpoint is closed; otherwise a Read would mistake the local Close for a close by the peer.
+// The stack calls NotifyEvent (-E>) under its own locks. -D> is a timer or SetDeadline. -C> is Close, which happens
+// before the endpoint is closed; otherwise a Read would mistake the local Close for a close by the peer.
 //
 // Debt: -E>, -D> and -C> must resume every waiter, under the guard.
 type side struct {
@@ -46,8 +46,8 @@ type side struct {
 // yieldEvery is the number of operations without a wait after which an operation yields.
 const yieldEvery = 64
 
-// do calls try. While try would block, do waits for an event and calls try again. If ctx is done already or during a
-// wait, do fails with the cancellation error.
+// do calls try. If try would block, do waits for an event and calls try again. If ctx is done already or during a wait,
+// do fails with the cancellation error.
 func (s *side) do(ctx context.Context, try func() tcpip.Error) error {
 	if err := s.turn.Lock(ctx); err != nil {
 		return err

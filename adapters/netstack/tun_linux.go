@@ -14,8 +14,8 @@ import (
 	"github.com/braidgo/braid/adapters/eventloop"
 )
 
-// TUN returns the program's end of the TUN device with the given name. TUN creates the device if it does not exist,
-// which requires the permission to do so. A task of loop reads from the device until the Stack is closed. Set the
+// TUN returns the program's end of the TUN device with the given name. If the device does not exist and the process has
+// the permission, TUN creates the device. A task of loop reads from the device until the Stack is closed. Set the
 // addresses and routes of the kernel's end with the system's tools:
 //
 //	ip address add 10.0.0.1/24 dev tun0 && ip link set tun0 up

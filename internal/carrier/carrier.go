@@ -27,5 +27,6 @@ var of func(m any) (Carrier, bool)
 // Of returns the Carrier of the request m, and reports whether m is a request.
 func Of(m any) (Carrier, bool) { return of(m) }
 
-// Provide sets the function that Of calls. Package actor calls Provide, because it defines the types of requests.
+// Provide sets the implementation of the function Of. Package actor calls Provide, because actor defines the types of
+// requests.
 func Provide(f func(m any) (Carrier, bool)) { of = f }

@@ -1,4 +1,5 @@
-// Package blocking runs functions that may block. It uses a limited number of goroutines, which belong to no scheduler.
+// Package blocking runs functions that may block. The functions run on a limited number of goroutines, which belong to
+// no scheduler.
 package blocking
 
 import (
@@ -10,8 +11,8 @@ import (
 	"github.com/braidgo/braid/suspend"
 )
 
-// Goroutines runs functions, each on its own goroutine. New returns a Goroutines, and Close makes it refuse new
-// functions.
+// Goroutines runs functions, each on its own goroutine. New returns a Goroutines. After Close, no new functions are
+// accepted.
 //
 // At most width functions run concurrently, and further functions wait in a queue. A fixed width can deadlock. For
 // example, all running functions wait for a database connection, and the function that would return one is in the
@@ -34,7 +35,7 @@ type Goroutines struct {
 	start  func(f func()) // runs f on a new goroutine
 	later  func(look int) // schedules a call of look
 
-	mu      atomicx.Mutex // no other lock is acquired while it is held
+	mu      atomicx.Mutex // no other lock is acquired while mu is held
 	width   int
 	running int
 	queue   []func()
@@ -45,13 +46,13 @@ type Goroutines struct {
 	closed  bool
 }
 
-// Limits configure a Goroutines. A zero field means its default.
+// Limits configure a Goroutines. A zero field selects the default.
 type Limits struct {
 	Width int // the default is 64
 	Max   int // the default is 4096; a Max below Width means Width
 
-	// If it is not nil, this function is called with a line of text when the width first grows, and when it would first
-	// have to grow beyond Max.
+	// If this function is not nil, it is called with a line of text when the width first grows, and when the width
+	// would first have to grow beyond Max.
 	Tell func(text []byte)
 }
 
@@ -62,7 +63,7 @@ const (
 )
 
 // New returns a Goroutines with the limits l. The function gone is called once, after Close and the end of the last
-// function. New must not block.
+// function. The function must not block.
 func New(l Limits, gone func()) *Goroutines {
 	if l.Width <= 0 {
 		l.Width = defaultWidth
@@ -125,7 +126,7 @@ func (g *Goroutines) end() {
 		g.begin(g.first())
 	}
 	if g.running == 0 {
-		g.width, g.set = g.limits.Width, 0 // a look that was scheduled in a synctest bubble never runs if the bubble has ended
+		g.width, g.set = g.limits.Width, 0 // a look that was scheduled in a synctest bubble does not run after the bubble has ended
 	}
 	over := g.running == 0 && g.closed
 	g.mu.Unlock()
