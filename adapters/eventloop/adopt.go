@@ -28,7 +28,7 @@ func (l *Loop) Adopt(f *os.File) (*Conn, error) {
 	return &Conn{fd: d, network: network, local: local, remote: remote}, nil
 }
 
-// A fileAddr is the name of an adopted file, which serves as the local and the remote address.
+// A fileAddr is the name of an adopted file, used as the local and the remote address.
 type fileAddr string
 
 func (fileAddr) Network() string  { return "file" }

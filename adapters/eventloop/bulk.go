@@ -34,14 +34,14 @@ func (c *Conn) readFrom(cs contexts, r io.Reader) (n int64, err error) {
 	return n + m, err
 }
 
-// An openFile is an *os.File, or the wrapper that its method WriteTo passes to io.Copy.
+// An openFile is an *os.File, or the wrapper that os.File's method WriteTo passes to io.Copy.
 type openFile interface {
 	io.Reader
 	Stat() (os.FileInfo, error)
 	SyscallConn() (syscall.RawConn, error)
 }
 
-// A plainWriter writes to a Conn, and hides the Conn's method ReadFrom, which io.Copy would otherwise call again.
+// A plainWriter writes to a Conn, and hides the Conn's method ReadFrom, because io.Copy would call that method again.
 type plainWriter struct {
 	c  *Conn
 	cs contexts
@@ -50,8 +50,8 @@ type plainWriter struct {
 func (w plainWriter) Write(p []byte) (int, error) { return w.c.write(w.cs, p) }
 
 // WriteBuffers writes all of b as a single Write, so that other Writes are not interleaved with it. Like
-// [net.Buffers.WriteTo] with a connection of package net, WriteBuffers consumes b. If WriteBuffers fails, n bytes have
-// been written, and b holds the rest.
+// [net.Buffers.WriteTo], WriteBuffers removes the written bytes from b. If WriteBuffers fails, n bytes have been
+// written, and b holds the rest.
 func (c *Conn) WriteBuffers(b *net.Buffers) (n int64, err error) {
 	n, err = c.fd.writeBuffers(nil, b)
 	return n, c.fail("writev", err)
@@ -66,8 +66,8 @@ func (b *boundConn) ReadFrom(r io.Reader) (int64, error) {
 	return io.Copy(struct{ io.Writer }{b}, r)
 }
 
-// WriteBuffers calls the Conn's WriteBuffers with the contexts of b. For a foreign net.Conn, it writes one buffer after
-// another.
+// WriteBuffers calls the Conn's WriteBuffers with the contexts of b. For a foreign net.Conn, WriteBuffers writes one
+// buffer after another.
 func (b *boundConn) WriteBuffers(v *net.Buffers) (n int64, err error) {
 	if b.own == nil {
 		return v.WriteTo(struct{ io.Writer }{b})

@@ -9,12 +9,12 @@ import (
 	"github.com/braidgo/braid/suspend"
 )
 
-// WithContext returns a net.Conn that performs I/O on c and is bound to ctx. Once ctx is done, Reads and Writes through
-// it fail with the cancellation error, including those under way. The end of ctx does not close c, and does not change
-// a Conn of a Loop. WithContext uses the deadlines of any other net.Conn: if ctx ends during an operation, the deadline
-// of that direction stays in the past.
+// WithContext returns a net.Conn that performs I/O on c and is bound to ctx. Once ctx is done, Reads and Writes of the
+// result fail with the cancellation error, including those under way. The end of ctx does not close c, and does not
+// change a Conn of a Loop. With any other net.Conn, WithContext uses the deadlines: if ctx ends during an operation,
+// the deadline of that direction stays in the past.
 //
-// WithContext may be applied again to its result. The first of several contexts that is done ends the I/O. An operation
+// The result may be passed to WithContext again. The first of several contexts that is done ends the I/O. An operation
 // leaves no registration with a context, so a long-lived connection may be bound to one context after another.
 func WithContext(ctx context.Context, c net.Conn) net.Conn {
 	if ctx.Done() == nil {
@@ -112,8 +112,8 @@ func (b *boundConn) CloseWrite() error {
 	return errNotSupported
 }
 
-// contexts is a list of contexts, newest first. The first context that is done ends an operation with its cancellation
-// error. A nil list means no context.
+// contexts is a list of contexts, newest first. The first of the contexts that is done ends an operation. A nil list
+// means no context.
 type contexts []context.Context
 
 // err returns the cancellation error of the first context in the list that is done, or nil if no context is done.

@@ -69,7 +69,8 @@ func (d *fd) decref() {
 	}
 }
 
-// close makes operations fail with errClosed, including those under way. Of several calls, the first returns nil.
+// close makes operations fail with errClosed, including those under way. The first of several calls returns nil; later
+// calls fail.
 func (d *fd) close() error {
 	for {
 		n := d.refs.Load()

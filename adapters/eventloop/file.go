@@ -221,7 +221,7 @@ func (f *File) failed(name string, err error) error {
 	return &fs.PathError{Op: name, Path: f.Name(), Err: err}
 }
 
-// A rings controls the creation of a Loop's rings.
+// rings guards the creation of a Loop's rings.
 type rings struct {
 	mu   atomicx.Mutex
 	made bool // the rings were created, or the system has refused io_uring

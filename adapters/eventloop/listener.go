@@ -41,7 +41,7 @@ func (l *Loop) Listen(network, address string) (*Listener, error) {
 }
 
 // Serve accepts connections and runs handler for each, as a task of the connection's reactor. The connection is bound
-// to ctx as with WithContext. Serve closes the connection when handler returns, panics or exits.
+// to ctx; see [WithContext]. Serve closes the connection when handler returns, panics or exits.
 //
 // Serve returns when it has stopped accepting and every handler has ended. Serve always returns an error: the
 // cancellation error if ctx is done by then, net.ErrClosed if the Listener or the Loop was closed, and otherwise the

@@ -138,7 +138,7 @@ func (s *side) do(d *fd, cs contexts, f func() (int, error)) (int, error) {
 		_ = h.wait(context.Background())
 		s.interrupt(false)
 	}
-	h.ended.Rethrow() // f may be code of a user, which may panic
+	h.ended.Rethrow() // f may run user code, which may panic
 	n, failure := h.n, bare(h.err)
 	if err != nil && (!h.started || errors.Is(failure, os.ErrDeadlineExceeded)) {
 		return n, cs.explain(err)

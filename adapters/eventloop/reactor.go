@@ -64,8 +64,8 @@ func (r *reactor) handOver(time.Duration) (enough bool) {
 	return false
 }
 
-// answer ends a turn that has lasted for HandOver, even if no step of the turn has lasted for so long. From time to
-// time the watch makes the reactor call answer between two steps.
+// answer ends a turn that has lasted for HandOver, even if no step of the turn has lasted for so long. The watch makes
+// the reactor call answer between two steps, from time to time.
 func (r *reactor) answer(now time.Time) {
 	if lasted := now.Sub(r.loop.base) - time.Duration(r.share.began); lasted > r.loop.opts.HandOver {
 		r.core.Overdue(now, lasted)

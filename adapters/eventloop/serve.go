@@ -10,16 +10,16 @@ import (
 	"github.com/braidgo/braid/suspend"
 )
 
-// Serve accepts connections from ln, and runs handler for each as a task of the scheduler on. Use it for a net.Listener
-// that wraps a Listener of a Loop, such as a listener of crypto/tls. For an unwrapped Listener, see [Listener.Serve].
-// The connection is bound to the handler's context as with WithContext. Serve closes the connection when handler
-// returns, panics or exits.
+// Serve accepts connections from ln, and runs handler for each as a task of the scheduler on. Use this function for a
+// net.Listener that wraps a Listener of a Loop, such as a listener of crypto/tls. For an unwrapped Listener, see
+// [Listener.Serve]. The connection is bound to the handler's context; see [WithContext]. Serve closes the connection
+// when handler returns, panics or exits.
 //
 // Serve suspends its caller. Serve accepts until ctx is done, until ln fails, or until the scheduler refuses a task.
-// Then Serve closes ln, and gives the handlers the time grace to end; a negative grace means no limit. After this time,
-// Serve cancels the context of the handlers, with the cause context.DeadlineExceeded. Serve returns when all handlers
-// have ended. The result is the cancellation error if ctx is done by then, and otherwise the error of ln or of the
-// scheduler. A handler's context has the values of ctx, but is not cancelled when ctx is done.
+// Then Serve closes ln, and gives the handlers the time grace to end; a negative grace means no limit. When that time
+// has passed, Serve cancels the context of the handlers, with the cause context.DeadlineExceeded. Serve returns when
+// all handlers have ended. The result is the cancellation error if ctx is done by then, and otherwise the error of ln
+// or of the scheduler. A handler's context has the values of ctx, but is not cancelled when ctx is done.
 //
 // If descriptors or memory run out, Serve logs the error with package slog, and tries again after a delay.
 func Serve(ctx context.Context, ln net.Listener, on suspend.Spawner, grace time.Duration, handler func(ctx context.Context, c net.Conn)) error {

@@ -10,8 +10,8 @@ import (
 // A share records how a reactor divides its time. Between two polls of descriptors and timers, the reactor runs tasks
 // for one turn. A turn ends after 64 steps, or when an operation finds that the turn has lasted a millisecond. A task
 // whose operations never have to wait uses up its share, and then rests. The task that has rested longest resumes when
-// nothing else is runnable, and after every eighth turn in any case. So a task that was woken by an event waits for
-// about one turn, even if many connections are busy.
+// nothing else is runnable, and also after every eighth turn. So a task that was woken by an event waits for about one
+// turn, even if many connections are busy.
 //
 // Only the owner of the reactor's core may access a share.
 type share struct {
@@ -27,12 +27,12 @@ type share struct {
 const (
 	turnLasts = int64(time.Millisecond)
 	fewOps    = 3  // operations in a step before pace reads the clock
-	manyOps   = 64 // operations in a step before the task rests in any case
+	manyOps   = 64 // operations in a step after which the task always rests
 	restLasts = 8  // maximum number of turns until a resting task is resumed
 )
 
-// pace is called before each operation. If the caller runs on the reactor, pace returns true, and may suspend the task
-// before that. Otherwise pace returns false.
+// pace is called before each operation. If the caller runs on the reactor, pace returns true, and may first suspend the
+// task. Otherwise pace returns false.
 func (r *reactor) pace() (here bool) {
 	if !r.core.Enter() {
 		return false

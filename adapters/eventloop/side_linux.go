@@ -53,8 +53,8 @@ func (v verdict) err() error {
 	return nil
 }
 
-// begin acquires the turn. begin fails if a context is done, the side is closed, or the deadline has passed. From time
-// to time it yields.
+// begin acquires the turn. begin fails if a context is done, the side is closed, or the deadline has passed. After
+// several operations without a wait, begin yields.
 func (s *side) begin(cs contexts) error {
 	if cs != nil {
 		if err := cs.err(); err != nil {
@@ -225,7 +225,7 @@ func (s *side) setDeadline(at time.Time) error {
 	if s.timer == nil {
 		s.timer = newTimer(s.expire)
 	}
-	s.fd.r.timers.set(s.timer, s.deadline) // a timer that is set for an earlier time keeps it, and expire sets the timer again
+	s.fd.r.timers.set(s.timer, s.deadline) // an earlier time of the timer stays in force, and expire sets the timer again
 	return nil
 }
 

@@ -8,9 +8,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// soon is the length of a read or write of a socket up to which the system call certainly takes little time. Such a
-// read or write is a raw system call, without the runtime's bookkeeping. MSG_DONTWAIT is set because another process
-// that shares the non-blocking descriptor could make it blocking.
+// soon is a length in bytes. A read or write of a socket up to this length takes so little time that it is a raw system
+// call, without the runtime's bookkeeping. MSG_DONTWAIT is set because another process that shares the non-blocking
+// descriptor could make it blocking.
 const soon = 64 << 10
 
 // A descriptor is a file descriptor with methods that make its system calls.

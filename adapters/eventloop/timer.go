@@ -9,8 +9,8 @@ import (
 	"github.com/braidgo/braid/suspend"
 )
 
-// timers is the heap of timers of one reactor. Any goroutine may set and stop a timer, but only the reactor runs
-// timers. No other lock is acquired while mu is held.
+// timers is the timer heap of one reactor. Any goroutine may set and stop a timer, but only the reactor runs timers. No
+// other lock is acquired while mu is held.
 type timers struct {
 	r    *reactor
 	next atomicx.Int64 // the time of the first timer, or never if there is no timer; written under mu
@@ -28,7 +28,7 @@ type timer struct {
 	when, seq int64 // guarded by timers.mu, as is index
 	index     int
 	f         func()
-	foreign   bool   // f is code of a user, so it runs as a callback
+	foreign   bool   // f is user code, so it runs as a callback
 	abandoned func() // called instead of f when the loop is closed first; if it is nil, the timer stays
 }
 

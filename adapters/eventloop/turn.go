@@ -2,8 +2,8 @@ package eventloop
 
 import "github.com/braidgo/braid/suspend"
 
-// A turn is the lock of one direction of a descriptor. An operation holds the turn even while it is suspended, and then
-// hands it over in order. A Close does not resume the waiters: each operation fails when it gets the turn. The type
+// A turn is the lock of one direction of a descriptor. An operation holds the turn even while it is suspended. Waiters
+// get the turn in order. A Close does not resume the waiters: each operation fails when it gets the turn. The type
 // taking is the suspend.Source of the wait.
 //
 // Invariant: while a task waits, the turn is held. Debt: give must resume the first waiter that can take the turn.
@@ -26,7 +26,7 @@ func (t *turn) takeSlow(cs contexts) error {
 	return nil
 }
 
-// give hands the turn over to the first waiter. If there is no waiter, it frees the turn.
+// give hands the turn over to the first waiter. If there is no waiter, give frees the turn.
 func (t *turn) give() {
 	t.guard.Lock()
 	if _, ok := t.waiters.Resume(struct{}{}, nil); !ok {

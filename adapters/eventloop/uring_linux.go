@@ -117,9 +117,9 @@ func (u *uring) unsubmitted() uint32 { return *u.sqTail - atomic.LoadUint32(u.sq
 // room reports whether an entry can be added.
 func (u *uring) room() bool { return int(u.unsubmitted()) < len(u.sqes) }
 
-// add adds an entry, which the next enter submits. The caller must have checked room. The garbage collector does not
-// see the address in the entry. The caller must keep the memory alive until the completion, and the memory must not be
-// on a stack.
+// add adds an entry, which the next enter submits. The caller must call room first. The garbage collector does not see
+// the address in the entry. The caller must keep the memory alive until the completion, and the memory must not be on a
+// stack.
 func (u *uring) add(e sqe) {
 	tail := *u.sqTail
 	u.sqes[tail%uint32(len(u.sqes))] = e

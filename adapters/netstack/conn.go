@@ -51,7 +51,7 @@ func (e *endpoint) begin(s *Stack, ep tcpip.Endpoint, queue *waiter.Queue) error
 	return nil
 }
 
-// end closes e without removing it from the Stack. Of several calls, the first returns nil.
+// end closes e without removing it from the Stack. The first of several calls returns nil; later calls fail.
 func (e *endpoint) end() error {
 	if !e.rd.close() {
 		return net.ErrClosed
@@ -63,8 +63,8 @@ func (e *endpoint) end() error {
 	return nil
 }
 
-// close closes e. Operations fail with net.ErrClosed, including those under way. Of several calls, the first returns
-// nil.
+// close closes e. Operations fail with net.ErrClosed, including those under way. The first of several calls returns
+// nil; later calls fail.
 func (e *endpoint) close() error {
 	e.stack.forget(e)
 	return e.end()

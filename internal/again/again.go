@@ -1,5 +1,5 @@
-// Package again lets a suspend.Source run code of a user, or other code that must not run under a guard, to decide
-// whether an operation has to wait. Such code runs in a separate step, Prepare.
+// Package again lets a suspend.Source run user code, or other code that must not run under a guard, to decide whether
+// an operation has to wait. Such code runs in a separate step, Prepare.
 package again
 
 import "errors"
@@ -17,7 +17,7 @@ var Err = errors.New("suspend: look again")
 // performed.
 //
 // Settle is called after the operation has been performed and before its result is returned. It is called by the task
-// that performed the operation, or on the executor of a Then. Settle may call code of a user, and may panic.
+// that performed the operation, or on the executor of a Then. Settle may call user code, and may panic.
 //
 // Drop is called under no guard when the operation ends without being performed: another case was performed, the wait
 // failed, or a Prepare panicked. Drop may also be called between a Try and the next Prepare. After a Drop, the Preparer

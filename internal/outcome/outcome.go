@@ -63,8 +63,8 @@ func (o Outcome) Exited() bool { return o.kind == exited }
 func (o Outcome) Value() any { return o.value }
 
 // Each calls step until step returns false. If step panics or exits its goroutine, Each makes the remaining calls
-// before the panic or the exit continues. After a panic in the last step, Each calls step once more, so step must
-// accept a call when nothing is left to do.
+// before the panic or the exit continues. After a panic in the last step, Each calls step once more, so step must allow
+// a call when nothing is left to do.
 func Each(step func() (more bool)) {
 	more := true
 	defer func() {
