@@ -152,8 +152,8 @@ func dialOne(l *Loop, cs contexts, network string, family int, sa unix.Sockaddr)
 }
 
 // isSame reports whether a connecting socket's own address is the address to which the socket connects. Such a socket
-// would connect to itself. No other socket listens on the address then, because the system does not assign a port that
-// is in use.
+// would connect to itself. If so, no other socket listens on that address, because the system does not assign a port
+// that is in use.
 func isSame(local, remote unix.Sockaddr) bool {
 	switch local := local.(type) {
 	case *unix.SockaddrInet4:

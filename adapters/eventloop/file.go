@@ -41,7 +41,7 @@ type file struct {
 	closed bool // guarded by uses.guard
 }
 
-// The opcodes of io_uring.
+// These constants are opcodes of io_uring.
 const (
 	opFsync  uint8 = 3
 	opOpenAt uint8 = 18

@@ -13,7 +13,7 @@ import (
 	"github.com/braidgo/braid/suspend"
 )
 
-// A Listener is a net.Listener of a Loop. Serve distributes connections over the reactors. Accept is for code that
+// A Listener is a net.Listener of a Loop. Serve distributes connections among the reactors. Accept is for code that
 // expects a net.Listener. The methods may be called from tasks of any scheduler and from plain goroutines.
 type Listener struct {
 	loop    *Loop
