@@ -19,7 +19,7 @@ import (
 // call.
 type fd struct {
 	system
-	refs atomicx.Int64 // system calls under way, plus 1 until close ends; close adds the constant closing
+	refs atomicx.Int64 // number of system calls under way, plus 1 until close ends; close adds the constant closing
 	r    *reactor
 	slot int32  // index in the poller's slots
 	over func() // called by the first close; may be nil

@@ -195,7 +195,7 @@ func (h *helper) run() {
 		h.ended, h.over = o, true
 		waiter := h.waiter
 		h.mu.Unlock()
-		waiter.Resume(struct{}{}, nil) // a caller that was cancelled just now checks over next
+		waiter.Resume(struct{}{}, nil) // false means that the caller was cancelled just now; the caller reads h.over next
 	})
 }
 
