@@ -15,7 +15,7 @@ import (
 // the deadline of that direction stays in the past.
 //
 // The result may be passed to WithContext again. The first of several contexts that is done ends the I/O. An operation
-// leaves no registration with a context, so a long-lived connection may be bound to one context after another.
+// leaves no trace in a context, so a connection may be bound to one context after another.
 func WithContext(ctx context.Context, c net.Conn) net.Conn {
 	if ctx.Done() == nil {
 		return c
@@ -32,7 +32,7 @@ func WithContext(ctx context.Context, c net.Conn) net.Conn {
 // A boundConn is a net.Conn whose I/O ends with any of several contexts.
 type boundConn struct {
 	net.Conn
-	own *Conn // the Conn as a *Conn, or nil for a foreign net.Conn, which no Loop has made
+	own *Conn // the Conn of a Loop, or nil if the net.Conn is foreign
 	cs  contexts
 }
 
@@ -96,7 +96,7 @@ func (b *boundConn) foreign(p []byte, do func([]byte) (int, error), deadline fun
 	return n, err
 }
 
-// CloseRead calls the net.Conn's CloseRead, and fails if the net.Conn has no such method.
+// CloseRead calls the net.Conn's CloseRead, and fails if there is none.
 func (b *boundConn) CloseRead() error {
 	if c, ok := b.Conn.(interface{ CloseRead() error }); ok {
 		return c.CloseRead()
@@ -104,7 +104,7 @@ func (b *boundConn) CloseRead() error {
 	return errNotSupported
 }
 
-// CloseWrite calls the net.Conn's CloseWrite, and fails if the net.Conn has no such method.
+// CloseWrite calls the net.Conn's CloseWrite, and fails if there is none.
 func (b *boundConn) CloseWrite() error {
 	if c, ok := b.Conn.(interface{ CloseWrite() error }); ok {
 		return c.CloseWrite()
@@ -116,7 +116,7 @@ func (b *boundConn) CloseWrite() error {
 // means no context.
 type contexts []context.Context
 
-// err returns the cancellation error of the first context in the list that is done, or nil if no context is done.
+// err returns the error of the first context in the list that is done, or nil.
 func (cs contexts) err() error {
 	for _, c := range cs {
 		if err := suspend.Err(c); err != nil {

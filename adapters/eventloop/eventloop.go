@@ -48,11 +48,10 @@ type Options struct {
 	Loops int
 
 	// BlockingWidth is the initial limit on functions of suspend.Blocking that run concurrently; 0 means 64. Further
-	// functions wait in a queue. All running functions might wait for something that only a queued function can
-	// provide, such as a free database connection. So the limit doubles, up to MaxBlocking, whenever functions are
-	// queued and no function has ended for 100 ms. A MaxBlocking of 0 means 4096. OnStall receives a report of the
-	// first growth, and of the first time that MaxBlocking is too small. When no function is running, the limit returns
-	// to BlockingWidth.
+	// functions wait in a queue. All running functions might wait for a connection that only a queued function can
+	// release. So the limit doubles, up to MaxBlocking, whenever functions are queued and no function has ended for 100
+	// ms. A MaxBlocking of 0 means 4096. OnStall receives a report of the first growth, and of the first time that
+	// MaxBlocking is too small. When no function is running, the limit returns to BlockingWidth.
 	BlockingWidth, MaxBlocking int
 
 	// OnPanic is called in a task or a callback that has panicked, with the value and the stack of the panic. Then the
@@ -78,9 +77,9 @@ type Options struct {
 	// times HandOver, another goroutine takes over the reactor. The task runs in parallel until its next suspension,
 	// and then returns to the reactor. A step of a task ends when the task suspends. After a hand-over, the reactor is
 	// careful for ten times HandOver, or for 256 tasks: it runs the next two steps of each task in parallel with its
-	// other work. The task that held the reactor makes 64 parallel steps. So does each task whose parallel step takes
-	// half of HandOver; such a step also makes the reactor careful for 16 more tasks. While the reactor is careful,
-	// tasks run in no particular order. Callbacks keep their order, except for a callback that has lost the reactor.
+	// other work. The task that held the reactor makes 64 parallel steps. So does a task whose parallel step takes half
+	// of HandOver, and the reactor is then careful for 16 more tasks. While the reactor is careful, tasks run in no
+	// particular order. Callbacks keep their order, except for a callback that has lost the reactor.
 	//
 	// Shorter waits and computations cause no hand-over. If several of them hold the reactor for HandOver together, the
 	// reactor handles events before it runs more tasks. If their steps took more than a twentieth of HandOver on
@@ -138,9 +137,8 @@ func New(o Options) (*Loop, error) {
 // idle.Group, the reactors take turns. After Close, Go returns suspend.ErrClosed, and f never runs.
 func (l *Loop) Go(f func()) error { return l.pick().Go(f) }
 
-// Execute runs f as a callback. Execute chooses the reactor as Go does, and also returns suspend.ErrClosed after Close.
-// Callbacks and tasks of a reactor share one queue. The function must not suspend: suspend.Suspend panics in a
-// callback.
+// Execute runs f as a callback. Like Go, Execute chooses a reactor, and returns suspend.ErrClosed after Close.
+// Callbacks and tasks share one queue. The function must not suspend: suspend.Suspend panics in a callback.
 func (l *Loop) Execute(f func()) error { return l.pick().Execute(f) }
 
 // AfterFunc runs f as a callback after d has passed, unless stop is called first. The function stop reports whether it
@@ -156,7 +154,7 @@ func (l *Loop) AfterFunc(d time.Duration, f func()) (stop func() bool) {
 // Until then, tasks may still use suspend.Blocking, which calls Block, to clean up.
 func (l *Loop) Block(f func()) error { return l.block.Block(f) }
 
-// Now returns the current time, by the clock that the timers use.
+// Now returns the current time.
 func (l *Loop) Now() time.Time { return time.Now() }
 
 // Same reports whether s is the Loop or one of its reactors. In a task of the Loop, suspend.Here returns a reactor. The
@@ -181,7 +179,7 @@ func (l *Loop) Sleep(ctx context.Context, d time.Duration) error {
 // Hold keeps Close from returning until release is called; see suspend.Holder.
 func (l *Loop) Hold() (release func(), err error) { return l.pick().Hold() }
 
-// Stats returns the statistics of the Loop, summed over all reactors.
+// Stats returns the statistics of all reactors together.
 func (l *Loop) Stats() suspend.Stats {
 	var sum suspend.Stats
 	for _, r := range l.reactors {
@@ -202,8 +200,8 @@ func (l *Loop) Stats() suspend.Stats {
 // every task, callback and function of Block has ended. Close does not abandon tasks: it waits even for a task in
 // another wait, such as a suspend.Sleep. To end such a task, cancel its context.
 //
-// Later calls of Close wait, too. Close panics in a task of the Loop. If a scheduler that is nested in such a task, or
-// in the task's suspend.Blocking, calls Close, the call never returns.
+// Later calls of Close wait, too. Close panics in a task of the Loop. In a scheduler nested in such a task, or in the
+// task's suspend.Blocking, Close never returns.
 func (l *Loop) Close() error {
 	if suspend.Within(l) {
 		panic("eventloop: Close called from a task of the loop")
@@ -216,7 +214,7 @@ func (l *Loop) Close() error {
 	return nil
 }
 
-// pick returns the reactor for new work: the reactor of the calling task, or otherwise the next reactor in turn.
+// pick returns the reactor of the calling task, or otherwise the next reactor in turn.
 func (l *Loop) pick() *reactor {
 	if r, ok := suspend.Here().(*reactor); ok && r.loop == l {
 		return r

@@ -14,8 +14,8 @@ import (
 	"github.com/braidgo/braid/suspend"
 )
 
-// The Loop in this file is for the model checker. The reactor runs on a task of the checker, without coroutines, and
-// the poller polls nothing outside the program.
+// The Loop in this file is for the model checker. Its reactor runs on a task of the checker, without coroutines, and
+// polls nothing outside the program.
 
 // polling is the type of a reactor's poller.
 type polling interface {
@@ -87,7 +87,7 @@ func (s *Stream) Read(ctx context.Context) (int, error) {
 // Expire sets a read deadline in the past.
 func (s *Stream) Expire() error { return s.d.setReadDeadline(time.Unix(1, 0)) }
 
-// Turn calls f while it holds the turn of the reading side. Turn fails if it cannot acquire the turn.
+// Turn calls f while it holds the turn of the reading side.
 func (s *Stream) Turn(ctx context.Context, f func()) error {
 	if err := s.d.rd.begin(contexts{ctx}); err != nil {
 		return err
@@ -100,10 +100,10 @@ func (s *Stream) Turn(ctx context.Context, f func()) error {
 // Close closes the Stream.
 func (s *Stream) Close() error { return s.d.close() }
 
-// Closed reports whether the descriptor was closed and its number may be reused.
+// Closed reports whether the descriptor was closed.
 func (s *Stream) Closed() bool { return s.closed.Load() }
 
-// An Exploring is a Loop with one reactor that the model checker runs.
+// An Exploring is a Loop with one reactor.
 type Exploring struct {
 	*Loop
 	r      *reactor
@@ -189,7 +189,7 @@ func (x *Exploring) InAnHour() {
 // Freed reports whether no references to the poller are left.
 func (x *Exploring) Freed() bool { return x.poller.refs.Load() == 0 }
 
-// Stream returns a new Stream, registered with the reactor.
+// Stream returns a new Stream.
 func (x *Exploring) Stream() *Stream {
 	s := new(Stream)
 	d, err := newFD(x.r, -1, nil)

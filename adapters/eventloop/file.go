@@ -190,7 +190,7 @@ func (f *File) Close() error {
 	return unbound.blocking("close", f.os.Close)
 }
 
-// begin keeps the descriptor open until uses.done is called. begin fails if a context is done or the file is closed.
+// begin keeps the descriptor open until uses.done is called.
 func (f *File) begin(name string) error {
 	if err := f.cs.err(); err != nil {
 		return f.failed(name, err)

@@ -49,8 +49,7 @@ func (l *Loop) Listen(network, address string) (*Listener, error) {
 //
 // If descriptors or memory run out, Serve calls Options.OnAcceptError, and tries again after a delay.
 //
-// To shut down gracefully, call Serve with a separate context, call Shutdown with a time limit, and then cancel the
-// separate context.
+// To shut down gracefully, pass Serve its own context, call Shutdown with a time limit, and then cancel that context.
 func (ln *Listener) Serve(ctx context.Context, handler func(ctx context.Context, c net.Conn)) error {
 	if handler == nil {
 		panic("eventloop: nil handler")
@@ -140,8 +139,7 @@ func (ln *Listener) Accept() (net.Conn, error) {
 }
 
 // acceptFrom accepts a connection. If descriptors or memory have run out, it tries again after a delay. After such an
-// error the connection stays in the system's queue, but no further event reports it, so acceptFrom must try again by
-// itself.
+// error the connection stays queued, but no further event reports it, so acceptFrom must try again.
 func (ln *Listener) acceptFrom(cs contexts, ds []*fd, pick func() *reactor) (*Conn, *reactor, error) {
 	const first, last = 5 * time.Millisecond, time.Second
 	for delay := first; ; delay = min(2*delay, last) {
@@ -197,10 +195,9 @@ func (ln *Listener) Close() error {
 	return ln.fail(err)
 }
 
-// Shutdown closes the Listener and waits until every Serve under way has returned, which implies that all handlers have
-// ended. If ctx is done before that, Shutdown returns the cancellation error. The remaining handlers continue until
-// they return or the context of their Serve cancels them. A handler must not call Shutdown, because Shutdown would wait
-// for the handler.
+// Shutdown closes the Listener and waits until every Serve under way has returned, and so every handler. If ctx is done
+// before that, Shutdown returns the cancellation error. The remaining handlers continue until they return or the
+// context of their Serve cancels them. A handler must not call Shutdown, because Shutdown would wait for the handler.
 func (ln *Listener) Shutdown(ctx context.Context) error {
 	err := ln.Close()
 	if e := ln.serves.waitFor(ctx); e != nil {
@@ -224,8 +221,7 @@ func (ln *Listener) over() {
 // Addr returns the address on which the Listener listens.
 func (ln *Listener) Addr() net.Addr { return ln.addr }
 
-// SetDeadline sets the time at which Accepts fail with os.ErrDeadlineExceeded, including Accepts under way. The zero
-// time means no deadline.
+// SetDeadline sets when Accepts, including those under way, fail with os.ErrDeadlineExceeded. Zero means never.
 func (ln *Listener) SetDeadline(t time.Time) error {
 	for _, d := range ln.fds {
 		if err := d.setReadDeadline(t); err != nil {

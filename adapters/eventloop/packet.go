@@ -96,14 +96,12 @@ func (c *PacketConn) SetDeadline(t time.Time) error {
 	return c.SetWriteDeadline(t)
 }
 
-// SetReadDeadline sets the time at which ReadFroms fail with os.ErrDeadlineExceeded, including ReadFroms under way. The
-// zero time means no deadline.
+// SetReadDeadline sets when ReadFroms, including those under way, fail with os.ErrDeadlineExceeded. Zero means never.
 func (c *PacketConn) SetReadDeadline(t time.Time) error {
 	return c.fail("set", c.fd.setReadDeadline(t))
 }
 
-// SetWriteDeadline sets the time at which WriteTos fail with os.ErrDeadlineExceeded, including WriteTos under way. The
-// zero time means no deadline.
+// SetWriteDeadline sets when WriteTos, including those under way, fail with os.ErrDeadlineExceeded. Zero means never.
 func (c *PacketConn) SetWriteDeadline(t time.Time) error {
 	return c.fail("set", c.fd.setWriteDeadline(t))
 }

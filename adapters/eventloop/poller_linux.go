@@ -31,7 +31,7 @@ type poller struct {
 	free   []int32
 	closed bool // add fails, and epfd may be closed
 
-	// The following fields belong to the reactor's goroutine.
+	// The fields below belong to the reactor's goroutine.
 	events    [128]unix.EpollEvent
 	targets   [128]*fd
 	harvested int
@@ -95,8 +95,7 @@ func (p *poller) poll() bool {
 
 // wait waits for events and harvests them. wait waits for at most d, or without a limit if d is negative. The wait
 // blocks the thread, and the runtime gives the thread's processor to another thread. Waiting in the runtime's poller
-// for the epoll instance to become readable was tried instead. That made an echo faster if the clients were goroutines
-// of the same process, and slower otherwise.
+// instead was tried: an echo was faster if its clients were goroutines of the same process, and slower otherwise.
 func (p *poller) wait(d time.Duration) {
 	ms := -1
 	if d >= 0 {

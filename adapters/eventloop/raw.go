@@ -21,8 +21,8 @@ func (c *Conn) SetKeepAlivePeriod(d time.Duration) error {
 	return c.fail("set", c.fd.setKeepAlivePeriod(d))
 }
 
-// SyscallConn calls the net.Conn's SyscallConn, and fails if the net.Conn has no such method. For a Conn of a Loop, raw
-// Reads and Writes fail when a context of b is done.
+// SyscallConn calls the net.Conn's SyscallConn, and fails if there is none. For a Conn of a Loop, raw Reads and Writes
+// fail when a context of b is done.
 func (b *boundConn) SyscallConn() (syscall.RawConn, error) {
 	if b.own != nil {
 		return rawConn{b.own, b.cs}, nil

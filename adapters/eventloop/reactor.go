@@ -65,7 +65,7 @@ func (r *reactor) handOver(time.Duration) (enough bool) {
 }
 
 // answer ends a turn that has lasted for HandOver, even if no step of the turn has lasted for so long. The watch makes
-// the reactor call answer between two steps, from time to time.
+// the reactor call answer between two steps.
 func (r *reactor) answer(now time.Time) {
 	if lasted := now.Sub(r.loop.base) - time.Duration(r.share.began); lasted > r.loop.opts.HandOver {
 		r.core.Overdue(now, lasted)
@@ -177,7 +177,7 @@ func (r *reactor) AfterFunc(d time.Duration, f func()) (stop func() bool) {
 // Unwrap returns the Loop, because a reactor offers all that its Loop offers.
 func (r *reactor) Unwrap() suspend.Spawner { return r.loop }
 
-// Now returns the current time, by the clock that the timers use.
+// Now returns the current time.
 func (r *reactor) Now() time.Time { return r.loop.Now() }
 
 // Same reports whether s is the reactor's Loop or a reactor of that Loop.

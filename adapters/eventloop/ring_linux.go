@@ -14,9 +14,9 @@ import (
 
 // A ring performs the operations of Files with io_uring, for one reactor. Any task or goroutine may queue an operation.
 // Once per turn, the reactor submits the queue with one system call, and resumes the tasks whose operations have
-// completed. The epoll instance watches the descriptor of the ring, so that a completion ends the reactor's sleep.
+// completed. The epoll instance watches the ring, so that a completion ends the reactor's sleep.
 //
-// The states of an op, where -T> is a step of its task and -R> is a step of the reactor:
+// The states of an op: -T> is a step of its task, -R> of the reactor.
 //
 //	fresh     -T> queued      the wait begins
 //	queued    -R> submitted   a place is free
@@ -44,13 +44,13 @@ const ringPlaces = 256
 
 const noPlace = ^uint64(0) // marks a cancellation, which occupies no place
 
-// An op is one operation of a File, and the suspend.Source of the wait for the operation's completion.
+// An op is one operation of a File, and the suspend.Source of the wait for it.
 type op struct {
 	g *ring
 	sqe
 	p []byte // the buffer of the sqe; it is on the heap, because the op is
 
-	// The following fields are guarded by g.guard.
+	// g.guard protects the fields below.
 	state  opState
 	next   *op
 	res    int32
@@ -135,10 +135,10 @@ func (o *op) Remove(suspend.Resumer[int32]) {
 // end completes o with the result res. The caller must hold the guard.
 func (o *op) end(res int32) {
 	o.state, o.res, o.p = done, res, nil
-	o.waiter.Resume(res, nil) // Resume returns false if the task was cancelled just now and reads the result in await
+	o.waiter.Resume(res, nil) // false means that the task was cancelled just now and will call await
 }
 
-// turn submits operations, takes completions, and reports whether an op has completed. The reactor calls turn once per
+// turn submits operations, takes completions, and reports whether an op has completed. The reactor calls it once per
 // turn. Cancellations are submitted first, so that a late cancellation does not hit the next op in the same place.
 func (g *ring) turn() (some bool) {
 	if g == nil {
@@ -342,7 +342,7 @@ func (o *op) result(cs contexts) (n int, err error) {
 	return int(res), nil
 }
 
-// An opQueue is a first-in, first-out queue of ops. If an op in the queue is done already, pop skips the op.
+// An opQueue is a first-in, first-out queue, whose pop skips ops that are done.
 type opQueue struct{ first, last *op }
 
 func (q *opQueue) push(o *op) {

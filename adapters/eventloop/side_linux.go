@@ -9,8 +9,7 @@ import (
 	"github.com/braidgo/braid/suspend"
 )
 
-// A side is one direction of an fd, with a turn and a latch. The latch is the field ready, which is true if a system
-// call may succeed.
+// A side is one direction of an fd, with a turn and a latch, ready, which is true if a system call may succeed.
 //
 // The reactor sets the latch on every event. An operation clears the latch only before a system call. If the call would
 // block, the operation waits, unless the latch was set again during the call. So an event between the call and the wait
@@ -21,9 +20,9 @@ type side struct {
 	turn
 	fd      *fd
 	drained bool  // the last read has emptied the buffer; belongs to the holder of the turn
-	ops     uint8 // operations outside the reactor since the last wait or yield; belongs to the holder of the turn
+	ops     uint8 // operations outside the reactor since the last wait or yield; belongs to the turn's holder
 
-	// The following fields are guarded by the guard of the turn.
+	// The turn's guard protects the fields below.
 	ready     bool // the latch
 	unsettled bool // an event has reported that an end or an error may follow the data; never cleared
 	expired   bool
@@ -127,7 +126,7 @@ func (s *side) mayBeReady() bool {
 	return may
 }
 
-// wait waits until a system call may succeed. wait fails if a context ends, the deadline passes, or the side is closed.
+// wait waits until a system call may succeed.
 func (s *side) wait(cs contexts) error {
 	s.ops = 0
 	ctx, stop := cs.join()
@@ -204,7 +203,7 @@ func (s *side) close() {
 	s.guard.Unlock()
 }
 
-// setDeadline sets the deadline. An operation that already waits obeys the new deadline.
+// setDeadline sets the deadline. A waiting operation obeys the new deadline.
 func (s *side) setDeadline(at time.Time) error {
 	s.guard.Lock()
 	defer s.guard.Unlock()

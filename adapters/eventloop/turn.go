@@ -3,8 +3,7 @@ package eventloop
 import "github.com/braidgo/braid/suspend"
 
 // A turn is the lock of one direction of a descriptor. An operation holds the turn even while it is suspended. Waiters
-// get the turn in order. A Close does not resume the waiters: each operation fails when it gets the turn. The type
-// taking is the suspend.Source of the wait.
+// get the turn in order. A Close does not resume the waiters: each operation fails when it gets the turn.
 //
 // Invariant: while a task waits, the turn is held. Debt: give must resume the first waiter that can take the turn.
 type turn struct {

@@ -157,12 +157,10 @@ func (c *Conn) SetDeadline(t time.Time) error {
 	return c.SetWriteDeadline(t)
 }
 
-// SetReadDeadline sets the time at which Reads fail with os.ErrDeadlineExceeded, including Reads under way. The zero
-// time means no deadline.
+// SetReadDeadline sets when Reads, including those under way, fail with os.ErrDeadlineExceeded. Zero means never.
 func (c *Conn) SetReadDeadline(t time.Time) error { return c.fail("set", c.rd.setDeadline(t)) }
 
-// SetWriteDeadline sets the time at which Writes fail with os.ErrDeadlineExceeded, including Writes under way. The zero
-// time means no deadline.
+// SetWriteDeadline sets when Writes, including those under way, fail with os.ErrDeadlineExceeded. Zero means never.
 func (c *Conn) SetWriteDeadline(t time.Time) error { return c.fail("set", c.wr.setDeadline(t)) }
 
 // SetNoDelay sets whether small writes are sent immediately. The default is true.

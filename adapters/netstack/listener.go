@@ -127,8 +127,7 @@ func (ln *Listener) Close() error { return ln.fail("close", ln.close()) }
 // Addr returns the address on which the Listener listens.
 func (ln *Listener) Addr() net.Addr { return ln.addr }
 
-// SetDeadline sets the time at which Accepts fail with os.ErrDeadlineExceeded, including Accepts under way. The zero
-// time means no deadline.
+// SetDeadline sets when Accepts, including those under way, fail with os.ErrDeadlineExceeded. Zero means never.
 func (ln *Listener) SetDeadline(t time.Time) error { return ln.fail("set", ln.rd.setDeadline(t)) }
 
 func (ln *Listener) fail(op string, err error) error {

@@ -16,7 +16,7 @@ import (
 
 // A side is one direction of an endpoint, and counts the events of the stack. An operation stores the count in seen and
 // then tries. If the try would block, the operation waits until the count differs from seen. So an event between the
-// try and the wait is not lost. The type waiting is the suspend.Source of the wait.
+// try and the wait is not lost.
 //
 //	count n    -T> a try would block: the task waits for a count other than n
 //	count n    -E> count n+1
@@ -135,7 +135,7 @@ func (s *side) close() (first bool) {
 	return first
 }
 
-// setDeadline sets the deadline. An operation that already waits obeys the new deadline.
+// setDeadline sets the deadline. A waiting operation obeys the new deadline.
 func (s *side) setDeadline(at time.Time) error {
 	s.guard.Lock()
 	defer s.guard.Unlock()

@@ -1,5 +1,4 @@
-// Package blocking runs functions that may block. The functions run on a limited number of goroutines, which belong to
-// no scheduler.
+// Package blocking runs functions that may block, on a limited number of goroutines outside all schedulers.
 package blocking
 
 import (
@@ -15,12 +14,11 @@ import (
 // accepted.
 //
 // At most width functions run concurrently, and further functions wait in a queue. A fixed width can deadlock. For
-// example, all running functions wait for a database connection, and the function that would return one is in the
-// queue. So if functions wait and no running function ends for 100 ms, the width doubles, up to Max. When no function
-// is running, the width returns to Width.
+// example, all running functions wait for a connection, and the function that would return one is queued. So if
+// functions wait and no running function ends for 100 ms, the width doubles, up to Max. When no function is running,
+// the width returns to Width.
 //
-// The states of the queue and their transitions: -B> is a call of Block, -E> is the end of a function, -L> is a call of
-// look.
+// The states of the queue: -B> is a call of Block, -E> the end of a function, -L> a call of look.
 //
 //	empty   -B> queued   width functions run; the first look is scheduled
 //	queued  -E> queued   the function that has waited longest starts
@@ -46,10 +44,10 @@ type Goroutines struct {
 	closed  bool
 }
 
-// Limits configure a Goroutines. A zero field selects the default.
+// Limits configure a Goroutines. Zero means the default.
 type Limits struct {
-	Width int // the default is 64
-	Max   int // the default is 4096; a Max below Width means Width
+	Width int // default 64
+	Max   int // default 4096; a Max below Width means Width
 
 	// If this function is not nil, it is called with a line of text when the width first grows, and when the width
 	// would first have to grow beyond Max.
@@ -62,8 +60,8 @@ const (
 	patience     = 100 * time.Millisecond
 )
 
-// New returns a Goroutines with the limits l. The function gone is called once, after Close and the end of the last
-// function. The function must not block.
+// New returns a Goroutines. The function gone is called once, after Close and the end of the last function. The
+// function must not block.
 func New(l Limits, gone func()) *Goroutines {
 	if l.Width <= 0 {
 		l.Width = defaultWidth
@@ -74,7 +72,7 @@ func New(l Limits, gone func()) *Goroutines {
 	l.Max = max(l.Max, l.Width)
 	g := &Goroutines{limits: l, gone: gone, width: l.Width}
 	g.start = func(f func()) { go f() }
-	g.later = func(look int) { time.AfterFunc(patience, func() { g.look(look) }) } // a new timer each time, because a timer belongs to its creator's synctest bubble
+	g.later = func(look int) { time.AfterFunc(patience, func() { g.look(look) }) } // a new timer, because a timer belongs to its creator's synctest bubble
 	return g
 }
 
@@ -126,7 +124,7 @@ func (g *Goroutines) end() {
 		g.begin(g.first())
 	}
 	if g.running == 0 {
-		g.width, g.set = g.limits.Width, 0 // a look that was scheduled in a synctest bubble does not run after the bubble has ended
+		g.width, g.set = g.limits.Width, 0 // a look scheduled in a synctest bubble never runs after the bubble
 	}
 	over := g.running == 0 && g.closed
 	g.mu.Unlock()
@@ -145,8 +143,7 @@ func (g *Goroutines) watch() {
 	g.later(g.set)
 }
 
-// look grows the width if no function has ended since the look was scheduled. The argument of look is the number of the
-// look.
+// look grows the width if no function has ended since the look was scheduled.
 func (g *Goroutines) look(look int) {
 	g.mu.Lock()
 	if look != g.set {
@@ -184,7 +181,7 @@ func (g *Goroutines) grow() (text []byte) {
 	return text
 }
 
-// Counts returns the number of running functions and the number of queued functions.
+// Counts returns the numbers of running and queued functions.
 func (g *Goroutines) Counts() (running, queued int64) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
