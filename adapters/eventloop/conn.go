@@ -84,7 +84,7 @@ func (c *Conn) fail(op string, err error) error {
 }
 
 // Dial connects to address on the given network, as net.Dial does. The network must be tcp, tcp4, tcp6, unix, udp, udp4
-// or udp6. Dial suspends the caller. Package net resolves names, through suspend.Blocking. If a name has several
+// or udp6. Dial suspends the caller. Package net resolves names, in a call of suspend.Blocking. If a name has several
 // addresses, Dial tries them in order. If ctx is done before the connection is established, Dial fails with the
 // cancellation error. An established connection does not depend on ctx.
 func (l *Loop) Dial(ctx context.Context, network, address string) (*Conn, error) {

@@ -81,9 +81,9 @@ type Options struct {
 	// of HandOver, and the reactor is then careful for 16 more tasks. While the reactor is careful, tasks run in no
 	// particular order. Callbacks keep their order, except for a callback that has lost the reactor.
 	//
-	// Shorter waits and computations cause no hand-over. If several of them hold the reactor for HandOver together, the
-	// reactor handles events before it runs more tasks. If their steps took more than a twentieth of HandOver on
-	// average, the reactor becomes careful.
+	// Shorter waits and computations cause no hand-over. If several of these steps hold the reactor for HandOver
+	// together, the reactor handles events before it runs more tasks. If the steps took more than a twentieth of
+	// HandOver on average, the reactor becomes careful.
 	//
 	// A HandOver of 0 means 10 ms. A negative value disables hand-overs, so that no two tasks of one reactor run in
 	// parallel. In a testing/synctest bubble there are no hand-overs.

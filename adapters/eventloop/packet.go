@@ -19,8 +19,8 @@ type PacketConn struct {
 }
 
 // ListenPacket opens a UDP socket on address, as net.ListenPacket does. The network must be udp, udp4 or udp6. Package
-// net resolves names, through suspend.Blocking. For a socket with a single peer, use Dial, which returns a Conn: each
-// Write sends a packet, and each Read receives a packet.
+// net resolves names, in a call of suspend.Blocking. For a socket with a single peer, use Dial, which returns a Conn:
+// each Write sends a packet, and each Read receives a packet.
 func (l *Loop) ListenPacket(network, address string) (*PacketConn, error) {
 	if !isUDP(network) {
 		return nil, failed("listen", network, address, net.UnknownNetworkError(network))
