@@ -6,9 +6,9 @@ import (
 	"os"
 )
 
-// Adopt makes a Conn of an open file that the system can wait for: a pipe, a FIFO, a terminal, a socket that was
-// inherited, an event descriptor. Adopt takes f over: it is closed, and the Conn has the descriptor. If Adopt fails, f
-// is unchanged; the system cannot wait for a regular file, so Adopt fails with errors.ErrUnsupported.
+// Adopt returns a Conn for an open file that the system can wait for, such as a pipe, a FIFO, a terminal, an inherited
+// socket or an event descriptor. Adopt closes f, and the Conn owns a duplicate of its descriptor. If Adopt fails, f is
+// unchanged. For a regular file, Adopt fails with errors.ErrUnsupported, because the system cannot wait for it.
 func (l *Loop) Adopt(f *os.File) (*Conn, error) {
 	if info, err := f.Stat(); err != nil {
 		return nil, err
@@ -17,7 +17,7 @@ func (l *Loop) Adopt(f *os.File) (*Conn, error) {
 	}
 	local, remote := net.Addr(fileAddr(f.Name())), net.Addr(fileAddr(f.Name()))
 	network := "file"
-	if s, err := net.FileConn(f); err == nil { // a copy that has the addresses
+	if s, err := net.FileConn(f); err == nil { // s is a duplicate of f that has its addresses
 		network, local, remote = s.LocalAddr().Network(), s.LocalAddr(), s.RemoteAddr()
 		_ = s.Close()
 	}
@@ -28,7 +28,7 @@ func (l *Loop) Adopt(f *os.File) (*Conn, error) {
 	return &Conn{fd: d, network: network, local: local, remote: remote}, nil
 }
 
-// A fileAddr is the address of both ends of a file, which is its name.
+// A fileAddr is the name of an adopted file, used as the local and the remote address.
 type fileAddr string
 
 func (fileAddr) Network() string  { return "file" }

@@ -8,10 +8,11 @@ import (
 	"syscall"
 )
 
-// ReadFrom writes all that it reads from r to c, and suspends the caller while there is no room. It implements
-// io.ReaderFrom, so io.Copy calls it. The bytes of a regular file go from the file to the socket within the system,
-// also through an io.LimitedReader, where the system can do that. Other callers see them as a single Write. A page of
-// the file that is not in memory holds the reactor until the disk has read it.
+// ReadFrom writes all that it reads from r to c. ReadFrom suspends the caller while the send buffer is full. ReadFrom
+// implements io.ReaderFrom, so io.Copy calls it. If the system supports it, ReadFrom sends a regular file without
+// copying its bytes through the program, even if r is an io.LimitedReader for the file. Other Writes are not
+// interleaved with such a transfer. If a page of the file is not in memory, the reactor stalls until the disk has read
+// the page.
 func (c *Conn) ReadFrom(r io.Reader) (int64, error) { return c.readFrom(nil, r) }
 
 func (c *Conn) readFrom(cs contexts, r io.Reader) (n int64, err error) {
@@ -33,14 +34,14 @@ func (c *Conn) readFrom(cs contexts, r io.Reader) (n int64, err error) {
 	return n + m, err
 }
 
-// An openFile is an *os.File, or what its method WriteTo gives to io.Copy.
+// An openFile is an *os.File, or the wrapper that os.File's method WriteTo passes to io.Copy.
 type openFile interface {
 	io.Reader
 	Stat() (os.FileInfo, error)
 	SyscallConn() (syscall.RawConn, error)
 }
 
-// A plainWriter has no method ReadFrom, so that io.Copy does not call it again.
+// A plainWriter writes to a Conn, and hides the Conn's method ReadFrom, because io.Copy would call that method again.
 type plainWriter struct {
 	c  *Conn
 	cs contexts
@@ -48,14 +49,16 @@ type plainWriter struct {
 
 func (w plainWriter) Write(p []byte) (int, error) { return w.c.write(w.cs, p) }
 
-// WriteBuffers writes all of b, as one Write: no other Write comes between. It is what net.Buffers does with a connection of package
-// net. As there, it consumes b. If it fails, b has what is left, and n bytes have been written.
+// WriteBuffers writes all of b as a single Write, so that other Writes are not interleaved with it. Like
+// [net.Buffers.WriteTo], WriteBuffers removes the written bytes from b. If WriteBuffers fails, n bytes have been
+// written, and b holds the rest.
 func (c *Conn) WriteBuffers(b *net.Buffers) (n int64, err error) {
 	n, err = c.fd.writeBuffers(nil, b)
 	return n, c.fail("writev", err)
 }
 
-// ReadFrom calls ReadFrom of the net.Conn, with the contexts.
+// ReadFrom calls the Conn's ReadFrom with the contexts of b. For a foreign net.Conn, ReadFrom copies the bytes through
+// Write.
 func (b *boundConn) ReadFrom(r io.Reader) (int64, error) {
 	if b.own != nil {
 		return b.own.readFrom(b.cs, r)
@@ -63,8 +66,8 @@ func (b *boundConn) ReadFrom(r io.Reader) (int64, error) {
 	return io.Copy(struct{ io.Writer }{b}, r)
 }
 
-// WriteBuffers calls WriteBuffers of the net.Conn, with the contexts. A foreign net.Conn writes the buffers one after
-// another.
+// WriteBuffers calls the Conn's WriteBuffers with the contexts of b. For a foreign net.Conn, WriteBuffers writes one
+// buffer after another.
 func (b *boundConn) WriteBuffers(v *net.Buffers) (n int64, err error) {
 	if b.own == nil {
 		return v.WriteTo(struct{ io.Writer }{b})

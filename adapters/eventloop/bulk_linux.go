@@ -10,8 +10,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// sendFile moves at most most bytes of a file, from its current offset on. It moves none and fails with errNotSupported
-// if the system can't.
+// sendFile sends a file, starting at the file's current offset. The parameter most is the maximum number of bytes. If
+// the system cannot do that, sendFile sends nothing and fails with errNotSupported.
 func (d *fd) sendFile(cs contexts, f openFile, most int64) (n int64, err error) {
 	if info, err := f.Stat(); err != nil || !info.Mode().IsRegular() || !d.socket {
 		return 0, errNotSupported
@@ -33,10 +33,10 @@ func (d *fd) sendFile(cs contexts, f openFile, most int64) (n int64, err error) 
 	})
 }
 
-// maxSend is the most that one call moves, so that other tasks of the reactor run in between.
+// maxSend is the maximum number of bytes that one system call sends, so that no call holds the reactor for long.
 const maxSend = 1 << 20
 
-// writeBuffers writes all of b, and consumes it.
+// writeBuffers writes all of b, and removes the written bytes from b.
 func (d *fd) writeBuffers(cs contexts, b *net.Buffers) (int64, error) {
 	return d.writes(cs, "writev", func(sys int) (bool, int, error) {
 		for len(*b) > 0 && len((*b)[0]) == 0 {
@@ -62,7 +62,8 @@ func (d *fd) writeBuffers(cs contexts, b *net.Buffers) (int64, error) {
 
 const maxVector = 1024 // IOV_MAX
 
-// writes calls one until that says that all is done, as one Write, and adds up what it has written.
+// writes calls the function one until that function is done or fails. All calls together form a single Write. Between
+// calls, writes waits until the socket accepts more bytes. writes returns the total number of bytes written.
 func (d *fd) writes(cs contexts, call string, one func(sys int) (done bool, n int, err error)) (n int64, err error) {
 	if err := d.wr.begin(cs); err != nil {
 		return 0, err

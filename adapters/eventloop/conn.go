@@ -9,11 +9,12 @@ import (
 )
 
 // A Conn is a net.Conn of a Loop. Its methods may be called concurrently, from tasks of any scheduler and from plain
-// goroutines; a caller that has to wait suspends. Reads are served in the order in which they were called, and so are
-// Writes, whole. Deadlines and Close act at once on operations that wait.
+// goroutines. A call that has to wait suspends its caller. Reads are served in the order in which they were called, and
+// so are Writes. Concurrent Writes are not interleaved. Deadlines and Close take effect immediately on operations that
+// wait.
 //
-// A task whose operations never have to wait lets others run after 64 of them. On the reactor of the Conn it does so as
-// soon as an operation finds that others have waited for a millisecond.
+// A task whose operations never have to wait yields after 64 operations, so that other tasks can run. On the reactor of
+// the Conn, such a task also yields when an operation begins after other tasks have waited for a millisecond.
 type Conn struct {
 	fd            *fd
 	network       string
@@ -22,32 +23,33 @@ type Conn struct {
 
 var errClosed = net.ErrClosed
 
-// yieldEvery is how many operations of one direction may succeed without a wait before one yields, elsewhere than on the
-// reactor.
+// yieldEvery is the number of operations in one direction without a wait after which an operation yields. On the
+// reactor, the type share limits operations instead.
 const yieldEvery uint8 = 64
 
-// Read reads the available bytes into p, and suspends the caller while there are none.
+// Read reads the available bytes into p. Read suspends the caller while no bytes are available.
 func (c *Conn) Read(p []byte) (int, error) { return c.read(nil, p) }
 
-// Write writes all of p, and suspends the caller while there is no room. If it fails, n bytes have been written.
+// Write writes all of p. Write suspends the caller while the send buffer is full. If Write fails, n bytes have been
+// written.
 func (c *Conn) Write(p []byte) (n int, err error) { return c.write(nil, p) }
 
 // Close closes c. Operations under way and later operations fail with net.ErrClosed.
 func (c *Conn) Close() error { return c.fail("close", c.fd.close()) }
 
-// CloseRead shuts the reading side of a socket down.
+// CloseRead shuts down the reading side of a socket.
 func (c *Conn) CloseRead() error { return c.fail("close", c.fd.closeRead()) }
 
-// CloseWrite shuts the writing side of a socket down: the peer reads io.EOF.
+// CloseWrite shuts down the writing side of a socket, so that the peer's Reads end with io.EOF.
 func (c *Conn) CloseWrite() error { return c.fail("close", c.fd.closeWrite()) }
 
-// LocalAddr returns the address of this end.
+// LocalAddr returns the local address.
 func (c *Conn) LocalAddr() net.Addr { return c.local }
 
-// RemoteAddr returns the address of the other end.
+// RemoteAddr returns the address of the peer.
 func (c *Conn) RemoteAddr() net.Addr { return c.remote }
 
-// SetDeadline is SetReadDeadline and SetWriteDeadline.
+// SetDeadline calls SetReadDeadline and SetWriteDeadline.
 func (c *Conn) SetDeadline(t time.Time) error {
 	if err := c.SetReadDeadline(t); err != nil {
 		return err
@@ -55,10 +57,10 @@ func (c *Conn) SetDeadline(t time.Time) error {
 	return c.SetWriteDeadline(t)
 }
 
-// SetReadDeadline sets when Reads, also those under way, fail with os.ErrDeadlineExceeded; zero: never.
+// SetReadDeadline sets when Reads, including those under way, fail with os.ErrDeadlineExceeded. Zero means never.
 func (c *Conn) SetReadDeadline(t time.Time) error { return c.fail("set", c.fd.setReadDeadline(t)) }
 
-// SetWriteDeadline sets when Writes, also those under way, fail with os.ErrDeadlineExceeded; zero: never.
+// SetWriteDeadline sets when Writes, including those under way, fail with os.ErrDeadlineExceeded. Zero means never.
 func (c *Conn) SetWriteDeadline(t time.Time) error { return c.fail("set", c.fd.setWriteDeadline(t)) }
 
 func (c *Conn) read(cs contexts, p []byte) (int, error) {
@@ -81,10 +83,10 @@ func (c *Conn) fail(op string, err error) error {
 	return &net.OpError{Op: op, Net: c.network, Source: c.local, Addr: c.remote, Err: err}
 }
 
-// Dial connects to address on network, which is tcp, tcp4, tcp6, unix, udp, udp4 or udp6, as net.Dial does. It suspends
-// the caller. Names are resolved by the net package, through suspend.Blocking; several addresses are tried in order. If
-// ctx is done first, or already, Dial fails with the error of the cancellation; a connection that is established stays
-// so.
+// Dial connects to address on the given network, as net.Dial does. The network must be tcp, tcp4, tcp6, unix, udp, udp4
+// or udp6. Dial suspends the caller. Package net resolves names, in a call of suspend.Blocking. If a name has several
+// addresses, Dial tries them in order. If ctx is done before the connection is established, Dial fails with the
+// cancellation error. An established connection does not depend on ctx.
 func (l *Loop) Dial(ctx context.Context, network, address string) (*Conn, error) {
 	cs := contexts{ctx}
 	err := cs.err()
@@ -97,7 +99,7 @@ func (l *Loop) Dial(ctx context.Context, network, address string) (*Conn, error)
 	return nil, failed("dial", network, address, err)
 }
 
-// failed is the error of an operation on an address; the error may say it already.
+// failed adds the operation and the address to err, unless err is already an *net.OpError.
 func failed(op, network, address string, err error) error {
 	if e := (*net.OpError)(nil); errors.As(err, &e) {
 		return err
@@ -108,16 +110,16 @@ func failed(op, network, address string, err error) error {
 	return &net.OpError{Op: op, Net: network, Addr: namedAddr{network, address}, Err: err}
 }
 
-// A namedAddr is an address as the user has given it.
+// A namedAddr is an address as the caller specified it.
 type namedAddr struct{ network, address string }
 
 func (a namedAddr) Network() string { return a.network }
 func (a namedAddr) String() string  { return a.address }
 
-// Pipe returns the ends of a pipe of the operating system: bytes written to w are read from r.
+// Pipe returns the two ends of a pipe of the operating system. Bytes written to w are read from r.
 func (l *Loop) Pipe() (r, w *Conn, err error) { return pipe(l) }
 
-// pipeAddr is the address of the ends of a Pipe.
+// A pipeAddr is the address of each end of a Pipe.
 type pipeAddr struct{}
 
 func (pipeAddr) Network() string { return "pipe" }

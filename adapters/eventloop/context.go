@@ -9,13 +9,13 @@ import (
 	"github.com/braidgo/braid/suspend"
 )
 
-// WithContext returns c with its I/O bound to ctx: once ctx is done, Reads and Writes through it, those under way
-// included, fail with the error of the cancellation. c itself is not closed and not changed, unless it is a foreign
-// net.Conn: its deadlines are used, and once ctx has ended during an operation the deadline of that
-// direction is in the past.
+// WithContext returns a net.Conn that performs I/O on c and is bound to ctx. Once ctx is done, Reads and Writes of the
+// result fail with the cancellation error, including those under way. The end of ctx does not close c, and does not
+// change a Conn of a Loop. With any other net.Conn, WithContext uses the deadlines: if ctx ends during an operation,
+// the deadline of that direction stays in the past.
 //
-// It layers: with several contexts, the first that is done ends the I/O. A wait leaves nothing behind with any of
-// them, so a connection that is kept may be given one context after another.
+// The result may be passed to WithContext again. The first of several contexts that is done ends the I/O. An operation
+// leaves no trace in a context, so a connection may be bound to one context after another.
 func WithContext(ctx context.Context, c net.Conn) net.Conn {
 	if ctx.Done() == nil {
 		return c
@@ -29,14 +29,14 @@ func WithContext(ctx context.Context, c net.Conn) net.Conn {
 	return &boundConn{Conn: c, cs: contexts{ctx}}
 }
 
-// A boundConn is a net.Conn and the contexts that its I/O fails with.
+// A boundConn is a net.Conn whose I/O ends with any of several contexts.
 type boundConn struct {
 	net.Conn
-	own *Conn // the same, nil if it is foreign
+	own *Conn // the Conn of a Loop, or nil if the net.Conn is foreign
 	cs  contexts
 }
 
-// NetConn returns the net.Conn that was given to WithContext.
+// NetConn returns the underlying net.Conn.
 func (b *boundConn) NetConn() net.Conn { return b.Conn }
 
 func (b *boundConn) Read(p []byte) (int, error) {
@@ -53,12 +53,13 @@ func (b *boundConn) Write(p []byte) (int, error) {
 	return b.foreign(p, b.Conn.Write, b.Conn.SetWriteDeadline)
 }
 
-// foreign does I/O that only a deadline can end.
+// foreign performs an operation of a foreign net.Conn. If a context ends, foreign sets a deadline in the past, which is
+// the only way to end the operation.
 func (b *boundConn) foreign(p []byte, do func([]byte) (int, error), deadline func(time.Time) error) (int, error) {
 	if err := b.cs.err(); err != nil {
 		return 0, err
 	}
-	var over atomicx.Bool // a callback from now on is too late
+	var over atomicx.Bool // true makes later callbacks do nothing
 	var callbacks countdown
 	var stops []func() bool
 	defer func() {
@@ -95,7 +96,7 @@ func (b *boundConn) foreign(p []byte, do func([]byte) (int, error), deadline fun
 	return n, err
 }
 
-// CloseRead calls CloseRead of the net.Conn, and fails if there is none.
+// CloseRead calls the net.Conn's CloseRead, and fails if there is none.
 func (b *boundConn) CloseRead() error {
 	if c, ok := b.Conn.(interface{ CloseRead() error }); ok {
 		return c.CloseRead()
@@ -103,7 +104,7 @@ func (b *boundConn) CloseRead() error {
 	return errNotSupported
 }
 
-// CloseWrite calls CloseWrite of the net.Conn, and fails if there is none.
+// CloseWrite calls the net.Conn's CloseWrite, and fails if there is none.
 func (b *boundConn) CloseWrite() error {
 	if c, ok := b.Conn.(interface{ CloseWrite() error }); ok {
 		return c.CloseWrite()
@@ -111,10 +112,11 @@ func (b *boundConn) CloseWrite() error {
 	return errNotSupported
 }
 
-// contexts end an operation with their errors, the newest context first. Nil means no context.
+// contexts is a list of contexts, newest first. The first of the contexts that is done ends an operation. A nil list
+// means no context.
 type contexts []context.Context
 
-// err is the error of the first context that is done.
+// err returns the error of the first context in the list that is done, or nil.
 func (cs contexts) err() error {
 	for _, c := range cs {
 		if err := suspend.Err(c); err != nil {
@@ -124,7 +126,8 @@ func (cs contexts) err() error {
 	return nil
 }
 
-// join returns one context to wait with. Later contexts end it only until stop, so that a wait leaves nothing behind.
+// join returns a context that ends when any of cs ends. The caller must call stop after its wait, unless stop is nil,
+// so that no registration with a context remains.
 func (cs contexts) join() (ctx context.Context, stop func()) {
 	switch len(cs) {
 	case 0:
@@ -147,7 +150,7 @@ func (cs contexts) join() (ctx context.Context, stop func()) {
 	}
 }
 
-// explain returns the error of the context that ended a wait with err.
+// explain returns the cancellation error of the context that ended a wait with err.
 func (cs contexts) explain(err error) error {
 	if len(cs) > 1 {
 		if cause := cs.err(); cause != nil {

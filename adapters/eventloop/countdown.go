@@ -6,7 +6,7 @@ import (
 	"github.com/braidgo/braid/suspend"
 )
 
-// A countdown is waited for until it is back at zero. It is the suspend.Source of the wait.
+// A countdown is a counter, and the suspend.Source of waits until the counter is zero.
 type countdown struct {
 	guard   suspend.Guard
 	n       int
@@ -19,7 +19,7 @@ func (c *countdown) add(n int) {
 	c.guard.Unlock()
 }
 
-// done subtracts 1. Debt: the last call resumes every waiter.
+// done decrements the counter. Debt: a call that reaches zero must resume every waiter.
 func (c *countdown) done() {
 	c.guard.Lock()
 	if c.n--; c.n == 0 {
@@ -30,7 +30,7 @@ func (c *countdown) done() {
 
 func (c *countdown) wait() { _ = c.waitFor(context.Background()) }
 
-// waitFor is wait, up to the end of ctx.
+// waitFor is like wait, but fails with the cancellation error when ctx is done.
 func (c *countdown) waitFor(ctx context.Context) error {
 	_, err := suspend.Wait[struct{}](ctx, c, false)
 	return err

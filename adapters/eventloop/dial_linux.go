@@ -14,7 +14,7 @@ import (
 	"github.com/braidgo/braid/suspend"
 )
 
-// dial tries one address after the other. If none will do it is the first that says why.
+// dial tries the addresses of a name in order. If all of them fail, dial returns the first error.
 func dial(l *Loop, cs contexts, network, address string) (*Conn, error) {
 	if network == "unix" {
 		return dialOne(l, cs, network, unix.AF_UNIX, &unix.SockaddrUnix{Name: address})
@@ -111,10 +111,10 @@ func dialOne(l *Loop, cs contexts, network string, family int, sa unix.Sockaddr)
 			inheritable(sys)
 		}
 		err = unix.Connect(sys, sa)
-		if err == unix.EINTR { // it goes on; connected waits for it
+		if err == unix.EINTR { // an interrupted connect continues, and connected waits for it
 			err = unix.EINPROGRESS
 		}
-		if err == unix.EAGAIN { // a unix socket whose backlog is full
+		if err == unix.EAGAIN { // the backlog of a unix socket is full
 			unix.Close(sys)
 			switch err := l.Sleep(cs[0], delay); err {
 			case nil:
@@ -129,7 +129,7 @@ func dialOne(l *Loop, cs contexts, network string, family int, sa unix.Sockaddr)
 			unix.Close(sys)
 			return nil, os.NewSyscallError("connect", err)
 		}
-		local, e := unix.Getsockname(sys) // known from here on, though the connect goes on
+		local, e := unix.Getsockname(sys) // the local address is known even if the connect has not finished
 		if e != nil {
 			unix.Close(sys)
 			return nil, os.NewSyscallError("getsockname", e)
@@ -151,8 +151,9 @@ func dialOne(l *Loop, cs contexts, network string, family int, sa unix.Sockaddr)
 	}
 }
 
-// isSame reports whether a socket that connects to remote got that address itself. It would be connected to itself. So
-// nobody listens there, since a port in use is not given.
+// isSame reports whether a connecting socket's own address is the address to which the socket connects. Such a socket
+// would connect to itself. If so, no other socket listens on that address, because the system does not assign a port
+// that is in use.
 func isSame(local, remote unix.Sockaddr) bool {
 	switch local := local.(type) {
 	case *unix.SockaddrInet4:

@@ -1,8 +1,10 @@
-// Package eventloop is a scheduler that drives itself and does I/O: one or several reactors. Each runs tasks in the order in which they
-// become runnable, waits for descriptors and keeps timers. A task that holds its reactor for 10 ms loses it: another goroutine goes on with the
-// other tasks, and the task runs beside them up to its next suspension. So tasks of one reactor may run in parallel. Data that they share is
-// protected as among goroutines. If tasks are to be alone on their reactor, set Options.HandOver negative: StallAfter then reports a
-// task that holds it.
+// Package eventloop is a scheduler that performs I/O with its own event loop. A Loop has one or several reactors. Each
+// reactor runs tasks in the order in which they become runnable, waits for descriptors, and keeps timers.
+//
+// A task that holds its reactor for 10 ms loses it: another goroutine continues with the other tasks. The task itself
+// runs in parallel until it next suspends. So tasks of one reactor may run in parallel, and must protect shared data as
+// goroutines do. To prevent hand-overs, set Options.HandOver to a negative value. StallAfter then reports the tasks
+// that hold their reactor.
 //
 //	loop, err := eventloop.New(eventloop.Options{})
 //	...
@@ -14,18 +16,19 @@
 //		}
 //	})
 //
-// A Loop's Listener and Conn are a net.Listener and a net.Conn. An operation that would block suspends the calling task
-// and no other. The task may be one of any scheduler, or a plain goroutine. So one task per connection reads, writes
-// and handles, in direct style. Code that uses only net.Conn (crypto/tls, bufio, http.ReadRequest) runs unchanged. So
-// does code that waits natively: for a channel, a sync.Mutex, a pool of connections. It holds up its reactor for
-// HandOver now and then, and each such wait costs a goroutine, as it does without a loop.
+// A Loop's Listener and Conn implement net.Listener and net.Conn. An operation that would block suspends only the
+// calling task. The caller may be a task of any scheduler, or a plain goroutine. So one task per connection can read,
+// write and handle requests in direct style. Code that uses only net.Conn, such as crypto/tls, bufio and
+// http.ReadRequest, runs unchanged. Native waits also work, for example for a channel, a sync.Mutex or a pool of
+// connections. A native wait may hold the reactor for HandOver, and occupies a goroutine, as it does without a Loop.
 //
-// Loop.Open opens a file, whose reads and writes suspend the calling task: by io_uring on Linux, and otherwise by suspend.Blocking.
+// Loop.Open opens a file whose reads and writes suspend the calling task. File operations use io_uring on Linux, and
+// suspend.Blocking on other systems.
 //
-// Where latency counts, computation belongs on adapters/workstealing, and calls that block belong in suspend.Blocking. StallAfter finds both.
-// STOCK.md lists clients of databases and services.
+// If latency matters, run computations on adapters/workstealing, and blocking calls with suspend.Blocking. StallAfter
+// reports tasks that do so on a reactor. STOCK.md lists clients for databases and services.
 //
-// Package net with goroutines is as good for few connections, and for handlers that mostly compute.
+// Package net with goroutines is just as good for few connections, and for handlers that mostly compute.
 package eventloop
 
 import (
@@ -38,67 +41,71 @@ import (
 	"github.com/braidgo/braid/suspend"
 )
 
-// Options are the choices that a Loop is made with. The zero value is the default.
+// Options configure a Loop. The zero value selects all defaults.
 type Options struct {
-	// Loops is the number of reactors; 0 means 1. Each is a goroutine, so more than one is of use where one
-	// core is not enough.
+	// Loops is the number of reactors; 0 means 1. Each reactor runs on one goroutine, so several reactors help only if
+	// one core is not enough.
 	Loops int
 
-	// BlockingWidth is how many functions of suspend.Blocking run concurrently at first; 0 means 64. Further functions
-	// are queued. All functions that run may wait for a queued function, such as transactions for a connection. So the
-	// width doubles whenever no function has ended for 100 ms and the queue is not empty, up to MaxBlocking; 0 means
-	// 4096. The first growth is reported to OnStall, and so is the first time that MaxBlocking is too small. The width
-	// is back at BlockingWidth when no function runs.
+	// BlockingWidth is the initial limit on functions of suspend.Blocking that run concurrently; 0 means 64. Further
+	// functions wait in a queue. All running functions might wait for a connection that only a queued function can
+	// release. So the limit doubles, up to MaxBlocking, whenever functions are queued and no function has ended for 100
+	// ms. A MaxBlocking of 0 means 4096. OnStall receives a report of the first growth, and of the first time that
+	// MaxBlocking is too small. When no function is running, the limit returns to BlockingWidth.
 	BlockingWidth, MaxBlocking int
 
-	// OnPanic is called in a task that has panicked, or a callback, with the value and the stack. The task ends then,
-	// and nothing else. By default the process ends, as it does when a goroutine panics. In a callback it must not
-	// suspend.
+	// OnPanic is called in a task or a callback that has panicked, with the value and the stack of the panic. Then the
+	// task or callback ends, but the Loop continues. By default the process ends, as it does when a goroutine panics.
+	// OnPanic must not suspend if it is called in a callback.
 	OnPanic func(value any, stack []byte)
 
-	// OnAcceptError is called when a Listener has run out of descriptors or memory; retry is the time until the next
-	// try. It is called in the task that accepts. By default package slog logs the error.
+	// OnAcceptError is called by an accepting task when descriptors or memory have run out. The argument retry is the
+	// time until the next try. By default, package slog logs the error.
 	OnAcceptError func(err error, retry time.Duration)
 
-	// StallAfter is how long a task may run without suspending or yielding. Then its stack is reported to OnStall, at
-	// most a fortieth later, and again whenever the time has doubled. A task that has lost its reactor is also
-	// reported, but only once for each line of the program. Tasks that wait natively one after another are reported if
-	// together they keep a runnable task waiting for as long. A nil OnStall writes to standard error. 0 means a second;
-	// a negative StallAfter means never. In a testing/synctest bubble nothing is reported, and among more than 16,000
-	// goroutines later: a report stops the process, for 15 µs each.
+	// StallAfter is how long a task may run without suspending or yielding before its stack is reported to OnStall. The
+	// report is late by at most a fortieth of StallAfter, and is repeated whenever the time has doubled. A task that
+	// has lost its reactor is also reported, but only once for each line of source code. Tasks that wait natively one
+	// after another are reported if together they keep a runnable task waiting for StallAfter. If OnStall is nil,
+	// reports are written to standard error. A StallAfter of 0 means one second, and a negative value disables reports.
+	// In a testing/synctest bubble nothing is reported. With more than 16,000 goroutines reports come later, because a
+	// report stops the process for 15 µs per goroutine.
 	StallAfter time.Duration
 	OnStall    func(report []byte)
 
-	// HandOver is how long a task or a callback may hold its reactor by computing, or by waiting natively, or up to 1.5
-	// times as long. Then another goroutine is given the reactor. The task goes on beside it up to its next suspension,
-	// and is a task of the reactor again after that. From then on the reactor is careful, for ten times HandOver or 256
-	// tasks: each of them makes two steps beside it. A task that was stuck, or made a step beside it that took half of
-	// HandOver, makes 64 more, and 16 more tasks make two. While the reactor is careful tasks run in no order.
-	// Callbacks keep their order, except for a callback that is stuck.
+	// HandOver is how long a task or a callback may hold its reactor by computing or by a native wait. After 1 to 1.5
+	// times HandOver, another goroutine takes over the reactor. The task runs in parallel until its next suspension,
+	// and then returns to the reactor. A step of a task ends when the task suspends. After a hand-over, the reactor is
+	// careful for ten times HandOver, or for 256 tasks: it runs the next two steps of each task in parallel with its
+	// other work. The task that held the reactor makes 64 parallel steps. So does a task whose parallel step takes half
+	// of HandOver, and the reactor is then careful for 16 more tasks. While the reactor is careful, tasks run in no
+	// particular order. Callbacks keep their order, except for a callback that has lost the reactor.
 	//
-	// Waits and computations that are shorter make no hand-over. If a turn lasts for HandOver by them, it ends, and if its steps took a
-	// twentieth of HandOver on average, the reactor is careful from then on.
+	// Shorter waits and computations cause no hand-over. If several of these steps hold the reactor for HandOver
+	// together, the reactor handles events before it runs more tasks. If the steps took more than a twentieth of
+	// HandOver on average, the reactor becomes careful.
 	//
-	// 0 means 10 ms. A negative HandOver means never, and then no two tasks of one reactor run in parallel. A hand-over
-	// is never made in a testing/synctest bubble.
+	// A HandOver of 0 means 10 ms. A negative value disables hand-overs, so that no two tasks of one reactor run in
+	// parallel. In a testing/synctest bubble there are no hand-overs.
 	HandOver time.Duration
 }
 
 const handOverAfter = 10 * time.Millisecond // the default
 
-// A Loop is made by New and ends by Close. Its methods may be called from any goroutine and from its own tasks.
+// A Loop is a scheduler with one or several reactors. New starts a Loop, and Close ends it. Its methods may be called
+// from any goroutine and from its own tasks.
 type Loop struct {
 	opts     Options
-	base     time.Time // timers count from it
+	base     time.Time // origin of the timers' clock
 	reactors []*reactor
-	turns    atomicx.Uint32 // counts the choices of a reactor for work from elsewhere
+	turns    atomicx.Uint32 // counts assignments of outside work to reactors
 	block    *blocking.Goroutines
 	rings    rings
 	live     atomicx.Int32 // reactors that have not ended
-	running  countdown     // reactors, and one for the goroutines of Block
+	running  countdown     // counts the reactors, plus one for the goroutines of Block
 }
 
-// New starts a Loop. It fails if the system refuses the descriptors that the reactors need.
+// New starts a Loop. New fails if the system cannot provide the descriptors that the reactors need.
 func New(o Options) (*Loop, error) {
 	if o.Loops <= 0 {
 		o.Loops = 1
@@ -126,31 +133,32 @@ func New(o Options) (*Loop, error) {
 	return l, nil
 }
 
-// Go runs f as a task: on the reactor of the calling task if it is one of the loop's, otherwise on one after
-// the other. A task of an idle.Group counts as one from elsewhere. After Close it returns suspend.ErrClosed and f never runs.
+// Go runs f as a task. A task of the Loop starts f on its own reactor. For other callers, including the tasks of an
+// idle.Group, the reactors take turns. After Close, Go returns suspend.ErrClosed, and f never runs.
 func (l *Loop) Go(f func()) error { return l.pick().Go(f) }
 
-// Execute runs f as a callback, on the same terms as Go, in the same order as tasks. f must not suspend;
-// suspend.Suspend panics in it.
+// Execute runs f as a callback. Like Go, Execute chooses a reactor, and returns suspend.ErrClosed after Close.
+// Callbacks and tasks share one queue. The function must not suspend: suspend.Suspend panics in a callback.
 func (l *Loop) Execute(f func()) error { return l.pick().Execute(f) }
 
-// AfterFunc runs f as a callback once d has passed, unless stop comes first; stop reports whether it did. On one
-// reactor callbacks run in the order of their times, and in the order of the AfterFuncs where the times are equal. The
-// reactor is chosen as by Go. After Close a callback runs only if it becomes due while tasks are left.
+// AfterFunc runs f as a callback after d has passed, unless stop is called first. The function stop reports whether it
+// has prevented the call. The callbacks of one reactor run in the order of their times. Callbacks with equal times run
+// in the order of the AfterFuncs. AfterFunc chooses the reactor as Go does. After Close, a callback runs only if it
+// becomes due while tasks are left.
 func (l *Loop) AfterFunc(d time.Duration, f func()) (stop func() bool) {
 	return l.pick().AfterFunc(d, f)
 }
 
-// Block runs f, which may block in any way, on a separate goroutine when its turn comes, see Options.BlockingWidth. It
-// refuses, with suspend.ErrClosed, once Close has waited for all tasks: until then suspend.Blocking in a task, which
-// comes here, is of use for cleaning up.
+// Block runs f on a separate goroutine. The function may block in any way. While Options.BlockingWidth functions are
+// running, further functions wait in a queue. Once Close has waited for all tasks, Block returns suspend.ErrClosed.
+// Until then, tasks may still use suspend.Blocking, which calls Block, to clean up.
 func (l *Loop) Block(f func()) error { return l.block.Block(f) }
 
-// Now returns the time by the clock of the timers.
+// Now returns the current time.
 func (l *Loop) Now() time.Time { return time.Now() }
 
-// Same reports whether s is the loop or one of its reactors. suspend.Here returns a reactor in a task of the loop.
-// suspend.Within reports whether the caller is such a task.
+// Same reports whether s is the Loop or one of its reactors. In a task of the Loop, suspend.Here returns a reactor. The
+// function suspend.Within reports whether the caller is such a task.
 func (l *Loop) Same(s suspend.Spawner) bool {
 	switch s := s.(type) {
 	case *Loop:
@@ -161,17 +169,17 @@ func (l *Loop) Same(s suspend.Spawner) bool {
 	return false
 }
 
-// Sleep suspends the calling task, of whatever scheduler, for d. If ctx is done first, or already, it returns the
-// error of the cancellation; if the loop is closed first, or already, suspend.ErrClosed. A d of zero or less is over
-// already.
+// Sleep suspends the calling task for d. The task may belong to any scheduler. If ctx is done before d has passed,
+// Sleep returns the cancellation error. If the Loop is closed before d has passed, Sleep returns suspend.ErrClosed. A d
+// of zero or less does not suspend the task.
 func (l *Loop) Sleep(ctx context.Context, d time.Duration) error {
 	return l.pick().timers.sleep(ctx, d)
 }
 
-// Hold keeps Close from returning until release is called, see suspend.Holder.
+// Hold keeps Close from returning until release is called; see suspend.Holder.
 func (l *Loop) Hold() (release func(), err error) { return l.pick().Hold() }
 
-// Stats returns the statistics of the loop, all reactors together.
+// Stats returns the statistics of all reactors together.
 func (l *Loop) Stats() suspend.Stats {
 	var sum suspend.Stats
 	for _, r := range l.reactors {
@@ -187,13 +195,13 @@ func (l *Loop) Stats() suspend.Stats {
 	return sum
 }
 
-// Close refuses new work from now on and closes every Listener and Conn of the loop: their operations fail with
-// net.ErrClosed. Files stay open. A Sleep of the loop ends with suspend.ErrClosed. Close returns once every task,
-// callback and Block has ended; it suspends only its caller. No task is abandoned: Close waits even for a task that
-// waits for something else, a suspend.Sleep included. The context of such a task is to cancel it.
+// Close makes the Loop refuse new work, and closes every Listener and Conn of the Loop: their operations fail with
+// net.ErrClosed. Files stay open. A Sleep of the Loop fails with suspend.ErrClosed. Close suspends its caller until
+// every task, callback and function of Block has ended. Close does not abandon tasks: it waits even for a task in
+// another wait, such as a suspend.Sleep. To end such a task, cancel its context.
 //
-// Further Closes also wait. In a task of the loop itself Close panics; in a scheduler that is nested in such a task, or
-// in its Blocking, Close never returns.
+// Later calls of Close wait, too. Close panics in a task of the Loop. In a scheduler nested in such a task, or in the
+// task's suspend.Blocking, Close never returns.
 func (l *Loop) Close() error {
 	if suspend.Within(l) {
 		panic("eventloop: Close called from a task of the loop")
@@ -206,7 +214,7 @@ func (l *Loop) Close() error {
 	return nil
 }
 
-// pick returns the reactor for new work.
+// pick returns the reactor of the calling task, or otherwise the next reactor in turn.
 func (l *Loop) pick() *reactor {
 	if r, ok := suspend.Here().(*reactor); ok && r.loop == l {
 		return r
@@ -221,8 +229,8 @@ func (l *Loop) nextReactor() *reactor {
 	return l.reactors[int(l.turns.Add(1)%uint32(len(l.reactors)))]
 }
 
-// ended is called by each reactor when its last task has ended. The last reactor ends the Blocks, which no task can
-// start any more.
+// ended is called by each reactor when its last task has ended. The last reactor closes l.block, because no task can
+// call Block any more.
 func (l *Loop) ended() {
 	if l.live.Add(-1) == 0 {
 		l.block.Close()

@@ -14,10 +14,10 @@ import (
 	"github.com/braidgo/braid/suspend"
 )
 
-// This file is for the model checker: a Loop whose reactor runs on a task of the checker, without coroutines, and polls
-// nothing that is outside the program.
+// The Loop in this file is for the model checker. Its reactor runs on a task of the checker, without coroutines, and
+// polls nothing outside the program.
 
-// polling is the poller of a reactor.
+// polling is the type of a reactor's poller.
 type polling interface {
 	hold()
 	release()
@@ -32,7 +32,7 @@ type polling interface {
 	close()
 }
 
-// A system is what an fd makes system calls on.
+// A system makes the system calls of an fd, or calls the fake Stream instead.
 type system struct {
 	descriptor
 	fake *Stream
@@ -53,7 +53,7 @@ func (s *system) sysClose() {
 	}
 }
 
-// A Stream is a descriptor that yields single bytes.
+// A Stream is a fake descriptor. Each read returns a single byte.
 type Stream struct {
 	d      *fd
 	data   atomicx.Int32
@@ -72,22 +72,22 @@ func (s *Stream) read(p []byte) (int, error) {
 	return 1, nil
 }
 
-// Put adds a byte, and then delivers the reactor's event.
+// Put adds a byte, and then delivers the event of the reactor.
 func (s *Stream) Put() {
 	s.data.Add(1)
 	s.d.event(unix.EPOLLIN)
 }
 
-// Read reads as Conn.Read does.
+// Read reads like Conn.Read.
 func (s *Stream) Read(ctx context.Context) (int, error) {
 	var p [2]byte
 	return s.d.read(contexts{ctx}, p[:])
 }
 
-// Expire is a deadline that is over.
+// Expire sets a read deadline in the past.
 func (s *Stream) Expire() error { return s.d.setReadDeadline(time.Unix(1, 0)) }
 
-// Turn calls f with the turn of the reader, or returns why it cannot.
+// Turn calls f while it holds the turn of the reading side.
 func (s *Stream) Turn(ctx context.Context, f func()) error {
 	if err := s.d.rd.begin(contexts{ctx}); err != nil {
 		return err
@@ -97,20 +97,20 @@ func (s *Stream) Turn(ctx context.Context, f func()) error {
 	return nil
 }
 
-// Close closes it.
+// Close closes the Stream.
 func (s *Stream) Close() error { return s.d.close() }
 
-// Closed reports whether the number has been given back.
+// Closed reports whether the descriptor was closed.
 func (s *Stream) Closed() bool { return s.closed.Load() }
 
-// An Exploring is a Loop of one reactor.
+// An Exploring is a Loop with one reactor.
 type Exploring struct {
 	*Loop
 	r      *reactor
 	poller *still
 }
 
-// NewExploring returns a Loop that is to be Run.
+// NewExploring returns an Exploring. The caller must call Run.
 func NewExploring() *Exploring {
 	l := &Loop{base: time.Now().Add(-time.Hour)}
 	l.block = blocking.New(blocking.Limits{Width: 1, Max: 1}, l.running.done)
@@ -125,7 +125,7 @@ func NewExploring() *Exploring {
 	return &Exploring{l, r, p}
 }
 
-// Run is the reactor's goroutine.
+// Run is the body of the reactor's goroutine.
 func (x *Exploring) Run() {
 	self := suspend.Self()
 	x.poller.self.Store(&self)
@@ -138,7 +138,8 @@ func (x *Exploring) Run() {
 	x.r.discard()
 }
 
-// A Taken is an Exploring whose reactor is taken from its tasks. Its coroutines are tasks of the checker.
+// A Taken is an Exploring whose reactor can be taken from the task that holds it. The coroutines of a Taken are tasks
+// of the checker.
 type Taken struct {
 	*Exploring
 	Leased *runner.Leased
@@ -150,10 +151,10 @@ func NewTaken(n int) *Taken {
 	return &Taken{x, runner.Emulate(x.r.core, n)}
 }
 
-// Run is the reactor's first goroutine.
+// Run is the body of the reactor's first goroutine.
 func (x *Taken) Run() { x.run(x.Leased.Begin()) }
 
-// Monitor takes the reactor if it can, and is its goroutine then.
+// Monitor tries to take the reactor, and runs it if that succeeds.
 func (x *Taken) Monitor() {
 	if x.Leased.Taken() {
 		x.run(suspend.Self())
@@ -173,22 +174,22 @@ func (x *Taken) run(self suspend.Task) {
 	x.ended()
 }
 
-// Soon sets a timer that is due.
+// Soon sets a timer that is due already.
 func (x *Exploring) Soon(f func()) {
 	ts := &x.r.timers
 	ts.set(newTimer(f), ts.after(0))
 }
 
-// InAnHour sets a timer that does not run.
+// InAnHour sets a timer that never runs.
 func (x *Exploring) InAnHour() {
 	ts := &x.r.timers
 	ts.set(newTimer(func() { panic("an hour has passed") }), ts.after(time.Hour))
 }
 
-// Freed reports whether nobody can write to the poller any more.
+// Freed reports whether no references to the poller are left.
 func (x *Exploring) Freed() bool { return x.poller.refs.Load() == 0 }
 
-// Stream returns a new descriptor.
+// Stream returns a new Stream.
 func (x *Exploring) Stream() *Stream {
 	s := new(Stream)
 	d, err := newFD(x.r, -1, nil)
@@ -202,15 +203,15 @@ func (x *Exploring) Stream() *Stream {
 // Listener returns a Listener that accepts nothing.
 func (x *Exploring) Listener() *Listener { return &Listener{loop: x.Loop} }
 
-// Pause is what Accept does after a shortage.
+// Pause waits as Accept does after a shortage.
 func (x *Exploring) Pause(ctx context.Context, ln *Listener, d time.Duration) error {
 	return ln.pause(contexts{ctx}, d)
 }
 
-// still is a poller whose wait ends only with a wake.
+// A still is a poller whose wait ends only when wake is called.
 type still struct {
 	refs  atomicx.Int64
-	woken atomicx.Bool // an eventfd
+	woken atomicx.Bool // models the eventfd
 	self  atomicx.Pointer[suspend.Task]
 }
 

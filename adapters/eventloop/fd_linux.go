@@ -12,32 +12,32 @@ import (
 	"github.com/braidgo/braid/internal/atomicx"
 )
 
-// An fd is a non-blocking descriptor that is registered with the poller of one reactor, from its making to its
-// close.
+// An fd is a non-blocking descriptor, which stays registered with the poller of one reactor from newFD until close.
 //
-// Every system call on it runs between incref and decref. Close marks it, after which incref refuses, and the call that
-// drops the last reference closes the descriptor: its number cannot mean something else while a call is under way.
+// Every system call on the descriptor runs between incref and decref. After close, incref fails. The call of decref
+// that drops the last reference closes the descriptor, so that the descriptor's number cannot be reused during a system
+// call.
 type fd struct {
 	system
-	refs atomicx.Int64 // system calls under way, one for being open, and the mark
+	refs atomicx.Int64 // number of system calls under way, plus 1 until close ends; close adds the constant closing
 	r    *reactor
-	slot int32  // its place in the poller
+	slot int32  // index in the poller's slots
 	over func() // called by the first close; may be nil
 
-	// gapless says that a read returns less than len(p) only if there is no more. A unix socket also stops where
-	// something came along with the data, and an adopted pipe at the end of a packet: only the descriptor of its writer
-	// has the flag O_DIRECT.
+	// gapless means that a read returns less than len(p) only if no more data is available. For a unix socket gapless
+	// is false, because a read also stops where ancillary data arrived. For an adopted pipe gapless is false, because a
+	// read stops at the end of a packet if the pipe's writer has set O_DIRECT, and the reader cannot see that flag.
 	gapless bool
-	bounded bool // a write takes less than it is given only if there is no more room
-	packets bool // a read of nothing is an empty packet, and no end
-	inet4   bool // a socket that takes no addresses of IPv6
+	bounded bool // a short write means that the buffer is full
+	packets bool // a read of zero bytes is an empty packet, and not the end of a stream
+	inet4   bool // an IPv4 socket, which accepts no IPv6 addresses
 
 	rd, wr side
 }
 
 const closing = 1 << 62
 
-// newFD registers sys, or closes it and fails.
+// newFD returns an fd that is registered with r. If newFD fails, it closes sys.
 func newFD(r *reactor, sys int, over func()) (*fd, error) {
 	d := &fd{r: r, over: over}
 	d.sys = sys
@@ -69,7 +69,8 @@ func (d *fd) decref() {
 	}
 }
 
-// close ends operations, those under way included, with errClosed. Of several closes the first returns nil.
+// close makes operations fail with errClosed, including those under way. The first of several calls returns nil; later
+// calls fail.
 func (d *fd) close() error {
 	for {
 		n := d.refs.Load()
@@ -90,7 +91,7 @@ func (d *fd) close() error {
 	return nil
 }
 
-// event is called by the reactor.
+// event signals the sides that the event ev concerns. The reactor calls event.
 func (d *fd) event(ev uint32) {
 	const last = unix.EPOLLRDHUP | unix.EPOLLHUP | unix.EPOLLERR | unix.EPOLLPRI
 	if ev&(unix.EPOLLIN|last) != 0 {
@@ -101,7 +102,7 @@ func (d *fd) event(ev uint32) {
 	}
 }
 
-// read is net.Conn's, with the bare error.
+// read implements Conn.Read, but does not wrap errors in a *net.OpError.
 func (d *fd) read(cs contexts, p []byte) (n int, err error) {
 	if err := d.rd.begin(cs); err != nil {
 		return 0, err
@@ -138,7 +139,7 @@ func (d *fd) read(cs contexts, p []byte) (n int, err error) {
 
 const maxRW = 1 << 30
 
-// write is net.Conn's, with the bare error: it goes on until all is written.
+// write implements Conn.Write, but does not wrap errors in a *net.OpError.
 func (d *fd) write(cs contexts, p []byte) (n int, err error) {
 	if err := d.wr.begin(cs); err != nil {
 		return 0, err
@@ -162,7 +163,7 @@ func (d *fd) write(cs contexts, p []byte) (n int, err error) {
 			}
 			if m == len(rest) || !d.bounded {
 				continue
-			} // there is no room, so the next call would fail, see epoll(7)
+			} // a short write means that the buffer is full, see epoll(7)
 		case err == unix.EINTR:
 			continue
 		case err != unix.EAGAIN:
@@ -174,11 +175,11 @@ func (d *fd) write(cs contexts, p []byte) (n int, err error) {
 	}
 }
 
-// connected waits until the connect under way has succeeded, or else closes d.
+// connected waits until the connect under way has succeeded. If the connect fails, connected closes d.
 func (d *fd) connected(cs contexts) error {
 	up := false
 	defer func() {
-		if !up { // a context has panicked, or up would be set
+		if !up { // the connect has failed, or a context has panicked
 			_ = d.close()
 		}
 	}()

@@ -13,19 +13,19 @@ import (
 )
 
 // A File is an open file of a Loop. Its methods may be called concurrently, from tasks of any scheduler and from plain
-// goroutines. Each but Stat may suspend its caller, and so panics in a callback.
+// goroutines. The methods ReadAt, WriteAt, Sync and Close may suspend their caller, so they panic in a callback.
 //
-// On Linux 5.6 and later ReadAt, WriteAt and Sync of regular files and block devices go through io_uring, and OpenFile
-// from 5.12 on. They use the ring of the caller's reactor if the caller is a task of the Loop; otherwise the reactors
-// take turns. Once per turn a reactor submits all operations that were queued. At most 256 operations of a reactor are
-// under way, and further operations wait in order. Where the system refuses io_uring, and for all other files, each
-// operation is a suspend.Blocking. But Stat is a system call at once, and so is the Close of a small file that is only
-// read.
+// On Linux 5.6 and later, ReadAt, WriteAt and Sync of regular files and block devices use io_uring. OpenFile does so
+// from Linux 5.12 on. A task of the Loop uses the ring of its reactor; for other callers the reactors take turns. Once
+// per turn, a reactor submits all queued operations. At most 256 operations of a reactor are under way, and further
+// operations wait in order. If the system refuses io_uring, and for all other files, each operation uses
+// suspend.Blocking. Only Stat and the Close of a small file that was opened for reading are direct system calls.
 //
-// Tasks that wait for a disk are served best. A read that finds its bytes in the cache of the system costs a goroutine less with an os.File.
+// A File is most useful for tasks that wait for a disk. For a goroutine, a read from the system's cache is cheaper with
+// an os.File.
 //
-// A File outlives its Loop: once the Loop has been closed, no operation goes through io_uring. Errors are as with
-// os.File.
+// A File remains usable after its Loop has been closed, but no operation uses io_uring then. Errors are the same as for
+// an os.File.
 type File struct {
 	*file
 	cs contexts
@@ -34,14 +34,14 @@ type File struct {
 type file struct {
 	os     *os.File
 	loop   *Loop
-	sys    int  // the descriptor; -1 means that the file is not for a ring
-	flag   int  // the caller's flags
-	small  bool // says that the file is regular and small
+	sys    int  // the descriptor, or -1 if the file cannot use a ring
+	flag   int  // the flags passed to OpenFile
+	small  bool // the file is regular and at most 1 MiB long
 	uses   countdown
-	closed bool // under the guard of uses
+	closed bool // guarded by uses.guard
 }
 
-// The operations of a ring, as io_uring numbers them.
+// These constants are opcodes of io_uring.
 const (
 	opFsync  uint8 = 3
 	opOpenAt uint8 = 18
@@ -49,15 +49,15 @@ const (
 	opWrite  uint8 = 23
 )
 
-// errRefused says that an operation is to be done without a ring. It has had no effect.
+// errRefused means that no ring has performed the operation, so that suspend.Blocking must be used.
 var errRefused = errors.New("eventloop: no ring")
 
-// Open is OpenFile for reading.
+// Open calls OpenFile with os.O_RDONLY, to open a file for reading.
 func (l *Loop) Open(name string) (*File, error) { return l.OpenFile(name, os.O_RDONLY, 0) }
 
-// OpenFile opens a file as os.OpenFile does. It suspends the caller. On Linux it does not wait for the other end of a
-// FIFO; use [Loop.Adopt] for FIFOs. The first OpenFile makes a ring on each reactor. OpenFile fails if there are no
-// descriptors left.
+// OpenFile opens a file as os.OpenFile does. OpenFile suspends the caller. On Linux, it does not wait for the other end
+// of a FIFO; use [Loop.Adopt] for FIFOs. The first OpenFile creates a ring for each reactor. OpenFile fails if the
+// process has no descriptors left.
 func (l *Loop) OpenFile(name string, flag int, perm fs.FileMode) (*File, error) {
 	if err := l.makeRings(); err != nil {
 		return nil, &fs.PathError{Op: "open", Path: name, Err: err}
@@ -79,7 +79,8 @@ func (l *Loop) OpenFile(name string, flag int, perm fs.FileMode) (*File, error) 
 	return &File{file: f}, nil
 }
 
-// openOutside does not wait for the other end of a FIFO. It waits for whoever has a lease of the file.
+// openOutside opens a file without a ring. openOutside does not wait for the other end of a FIFO, but waits if another
+// process holds a lease on the file.
 func openOutside(name string, flag int, perm fs.FileMode) (*os.File, error) {
 	f, err := os.OpenFile(name, flag|noWait, perm)
 	if noWait != 0 && flag&noWait == 0 && errors.Is(err, syscall.EAGAIN) {
@@ -88,36 +89,36 @@ func openOutside(name string, flag int, perm fs.FileMode) (*os.File, error) {
 	return f, err
 }
 
-// WithContext returns f with its operations bound to ctx, as [WithContext] does for a net.Conn: once ctx is done,
-// ReadAt, WriteAt, Sync and Stat fail with the error of the cancellation. An operation that is queued fails at once. An
-// operation that was submitted may write to the buffer until it is over, so its caller must wait until the system has
-// stopped it. If it has succeeded by then, its result is returned. The File that is returned is the same file: a Close
-// closes both.
+// WithContext returns a File that shares f's open file, and whose operations are bound to ctx, as [WithContext] does
+// for a net.Conn. Once ctx is done, ReadAt, WriteAt, Sync and Stat fail with the cancellation error. A queued operation
+// fails immediately. A submitted operation may still use its buffer, so its caller waits until the system has stopped
+// the operation. If the operation has succeeded by then, its result is returned. Closing one of the two Files closes
+// the other, too.
 func (f *File) WithContext(ctx context.Context) *File {
 	return &File{f.file, append(contexts{ctx}, f.cs...)}
 }
 
-// Name returns the name that was given to Open.
+// Name returns the name that was passed to OpenFile.
 func (f *File) Name() string { return f.os.Name() }
 
-// ReadAt reads len(p) bytes from offset off on. It returns fewer only with an error, which is io.EOF at the end of the file. The buffer is the
-// caller's again when it returns.
+// ReadAt reads len(p) bytes, starting at offset off. ReadAt returns fewer bytes only with an error, which is io.EOF at
+// the end of the file. The system does not write to p after ReadAt has returned.
 func (f *File) ReadAt(p []byte, off int64) (n int, err error) {
 	return f.transfer("read", opRead, p, off, f.os.ReadAt)
 }
 
-// WriteAt writes p from offset off on. If it fails, n bytes have been written, and some more may have been. As with an
+// WriteAt writes p, starting at offset off. If WriteAt fails, at least n bytes have been written. Like the method of
 // os.File, WriteAt fails if the file was opened with O_APPEND.
 func (f *File) WriteAt(p []byte, off int64) (n int, err error) {
 	if f.flag&os.O_APPEND != 0 {
-		return f.os.WriteAt(p, off) // has the error
+		return f.os.WriteAt(p, off) // fails, because of O_APPEND
 	}
 	return f.transfer("write", opWrite, p, off, f.os.WriteAt)
 }
 
 func (f *File) transfer(name string, code uint8, p []byte, off int64, stock func([]byte, int64) (int, error)) (n int, err error) {
 	if off < 0 {
-		return stock(p, off) // has the error
+		return stock(p, off) // fails, because off is negative
 	}
 	if err := f.begin(name); err != nil {
 		return 0, err
@@ -160,8 +161,8 @@ func (f *File) Sync() error {
 	return f.failed("sync", err)
 }
 
-// Stat describes the file. The system is asked at once: it keeps the description of an open file in memory, but may
-// have to query the server of a network file.
+// Stat returns the file's description. It makes a direct system call. The system keeps the description of an open file
+// in memory, but may have to query the server of a network file.
 func (f *File) Stat() (info fs.FileInfo, err error) {
 	if err := f.begin("stat"); err != nil {
 		return nil, err
@@ -170,8 +171,8 @@ func (f *File) Stat() (info fs.FileInfo, err error) {
 	return f.os.Stat()
 }
 
-// Close makes all later operations fail with os.ErrClosed, waits for those under way, and closes the file. The first of several Closes returns
-// the error of the system, if there is one.
+// Close makes all later operations fail with os.ErrClosed, waits for operations under way, and closes the file. The
+// first of several calls returns the system's error, if there is one. The other calls fail with os.ErrClosed.
 func (f *File) Close() error {
 	suspend.Self() // panics in a callback, before anything is closed
 	f.uses.guard.Lock()
@@ -183,13 +184,13 @@ func (f *File) Close() error {
 	}
 	f.uses.wait()
 	if f.small && f.flag&(os.O_WRONLY|os.O_RDWR) == 0 {
-		return f.os.Close() // there is nothing to be written, and little to be freed if the file has no name any more
+		return f.os.Close() // the call writes nothing, and frees little even if the file was deleted
 	}
 	unbound := File{file: f.file}
 	return unbound.blocking("close", f.os.Close)
 }
 
-// begin keeps the descriptor open, up to uses.done.
+// begin keeps the descriptor open until uses.done is called.
 func (f *File) begin(name string) error {
 	if err := f.cs.err(); err != nil {
 		return f.failed(name, err)
@@ -203,7 +204,7 @@ func (f *File) begin(name string) error {
 	return nil
 }
 
-// blocking runs do, which returns the errors of an os.File.
+// blocking calls the function do with suspend.Blocking, and returns the error of do unchanged.
 func (f *File) blocking(name string, do func() error) error {
 	ctx, stop := f.cs.join()
 	if stop != nil {
@@ -220,8 +221,8 @@ func (f *File) failed(name string, err error) error {
 	return &fs.PathError{Op: name, Path: f.Name(), Err: err}
 }
 
-// rings is the state that the rings of a Loop share.
+// rings guards the creation of a Loop's rings.
 type rings struct {
 	mu   atomicx.Mutex
-	made bool // says that the ring is made, or refused by the system
+	made bool // the rings were created, or the system has refused io_uring
 }

@@ -47,7 +47,7 @@ func listen(l *Loop, network, address string) (*Listener, error) {
 			ln.unlink = address
 		}
 		if err == nil && i == 0 {
-			if sa, err = unix.Getsockname(sys); err == nil { // further sockets take its port; the system names a unix socket without a name
+			if sa, err = unix.Getsockname(sys); err == nil { // further sockets use its port; a unix socket without a name gets one from the system
 				ln.addr = addrOf(network, sa)
 			} else {
 				unix.Close(sys)
@@ -66,7 +66,8 @@ func listen(l *Loop, network, address string) (*Listener, error) {
 	return ln, nil
 }
 
-// listenAddr chooses as net.Listen does: a wildcard without a family takes both.
+// listenAddr returns the family and the address of a listening socket. As in net.Listen, the wildcard of the network
+// tcp listens on IPv4 and IPv6.
 func listenAddr(network string, at *net.TCPAddr) (family int, sa unix.Sockaddr) {
 	if ip := at.IP.To4(); ip != nil || network == "tcp4" {
 		sa := &unix.SockaddrInet4{Port: at.Port}
@@ -78,8 +79,8 @@ func listenAddr(network string, at *net.TCPAddr) (family int, sa unix.Sockaddr) 
 	return unix.AF_INET6, sa6
 }
 
-// withoutIPv6 returns the address to listen on instead of sa. The IPv6 wildcard becomes the IPv4 wildcard; any other
-// address becomes nil.
+// withoutIPv6 returns the address that replaces sa on a system without IPv6. The IPv6 wildcard becomes the IPv4
+// wildcard; for any other address the result is nil.
 func withoutIPv6(sa unix.Sockaddr) unix.Sockaddr {
 	if sa, ok := sa.(*unix.SockaddrInet6); ok && sa.Addr == [16]byte{} {
 		return &unix.SockaddrInet4{Port: sa.Port}
@@ -87,8 +88,8 @@ func withoutIPv6(sa unix.Sockaddr) unix.Sockaddr {
 	return nil
 }
 
-// listenSocket opens the i'th of n sockets. The first is bound alone, so that a port in use is refused. Then it shares
-// the port with the rest.
+// listenSocket opens the ith of n sockets. listenSocket binds the first socket without SO_REUSEPORT, so that a port in
+// use is refused. Afterwards the option is set, so that the other sockets can share the port.
 func listenSocket(family int, sa unix.Sockaddr, only6 bool, i, n int) (sys int, err error) {
 	sys, err = unix.Socket(family, unix.SOCK_STREAM|unix.SOCK_NONBLOCK|unix.SOCK_CLOEXEC, 0)
 	if err != nil {
@@ -129,12 +130,13 @@ func listenSocket(family int, sa unix.Sockaddr, only6 bool, i, n int) (sys int, 
 		set(unix.SOL_SOCKET, unix.SO_REUSEPORT, 1)
 	}
 	if err == nil {
-		err = os.NewSyscallError("listen", unix.Listen(sys, 1<<15)) // the system cuts it down to its limit
+		err = os.NewSyscallError("listen", unix.Listen(sys, 1<<15)) // the system reduces the backlog to its limit
 	}
 	return sys, err
 }
 
-// accept takes a connection from any of ds, for r. It holds the turns of all ds, taken in order.
+// accept accepts a connection from any of ds and registers it with r. During the call, accept holds the turns of all
+// ds, acquired in order.
 func accept(ln *Listener, cs contexts, ds []*fd, r *reactor) (*Conn, error) {
 	taken := 0
 	defer func() {
@@ -170,7 +172,7 @@ func accept(ln *Listener, cs contexts, ds []*fd, r *reactor) (*Conn, error) {
 	}
 }
 
-// accept is one try.
+// accept tries once to accept a connection, without waiting.
 func (d *fd) accept() (sys int, sa unix.Sockaddr, err error) {
 	d.rd.mayBeReady()
 	for {
@@ -183,7 +185,7 @@ func (d *fd) accept() (sys int, sa unix.Sockaddr, err error) {
 		case nil, unix.EAGAIN:
 			return sys, sa, err
 		case unix.EINTR, unix.ECONNABORTED:
-		default: // the connection is still there, and the next accept tries before it waits
+		default: // the connection is still queued, and the next accept tries again before it waits
 			return -1, nil, os.NewSyscallError("accept4", err)
 		}
 	}

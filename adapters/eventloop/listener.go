@@ -13,25 +13,25 @@ import (
 	"github.com/braidgo/braid/suspend"
 )
 
-// A Listener is a net.Listener of a Loop: Serve is how connections get to the reactors, Accept is for stock code.
-// Its methods may be called from tasks of any scheduler and from plain goroutines.
+// A Listener is a net.Listener of a Loop. Serve distributes connections among the reactors. Accept is for code that
+// expects a net.Listener. The methods may be called from tasks of any scheduler and from plain goroutines.
 type Listener struct {
 	loop    *Loop
 	network string
 	addr    net.Addr
-	fds     []*fd // there is one for each reactor, in order, or one for all
+	fds     []*fd // a descriptor per reactor, in order, or a single descriptor for all reactors
 	turns   atomicx.Uint32
-	serving atomicx.Int32 // Serves under way
-	serves  countdown     // the same, to be waited for
+	serving atomicx.Int32 // number of Serves under way
+	serves  countdown     // the same number, on which Shutdown waits
 
 	guard  suspend.Guard
 	closed bool
-	unlink string                            // the file of a unix socket, until it is removed
-	pauses suspend.Queue[struct{}, struct{}] // ends at the next try
+	unlink string                            // the file of a unix socket, empty after its removal
+	pauses suspend.Queue[struct{}, struct{}] // Accepts that wait before their next try
 }
 
-// Listen listens on address, network being tcp, tcp4, tcp6 or unix, as net.Listen does. With several reactors there is
-// one tcp socket for each, all with the same port, and the system distributes the connections.
+// Listen listens on address, as net.Listen does. The network must be tcp, tcp4, tcp6 or unix. If the Loop has several
+// reactors, each has its own tcp socket for the same port, and the system distributes the connections.
 func (l *Loop) Listen(network, address string) (*Listener, error) {
 	ln, err := listen(l, network, address)
 	if err != nil {
@@ -40,16 +40,16 @@ func (l *Loop) Listen(network, address string) (*Listener, error) {
 	return ln, nil
 }
 
-// Serve accepts connections and runs handler for each, as a task of the reactor that the connection belongs to. The connection is bound
-// to ctx as by WithContext, and is closed when handler ends, however it ends.
+// Serve accepts connections and runs handler for each, as a task of the connection's reactor. The connection is bound
+// to ctx; see [WithContext]. Serve closes the connection when handler returns, panics or exits.
 //
-// Serve returns when it no longer accepts and every handler has ended, and always with an error. It is the cancellation error if ctx is
-// done by then, net.ErrClosed if the Listener or the Loop was closed, and otherwise the error of the failed accept. Only the end of ctx
-// reaches the handlers. The Listener stays open unless it was closed.
+// Serve returns when it has stopped accepting and every handler has ended. Serve always returns an error: the
+// cancellation error if ctx is done by then, net.ErrClosed if the Listener or the Loop was closed, and otherwise the
+// error of the failed accept. Serve cancels the handlers only if ctx is done. Serve does not close the Listener.
 //
-// A shortage of descriptors or memory is no failure: Serve tries again after a while, and calls Options.OnAcceptError.
+// If descriptors or memory run out, Serve calls Options.OnAcceptError, and tries again after a delay.
 //
-// To stop gently, give Serve a separate context, call Shutdown with a time limit, and cancel that context afterwards.
+// To shut down gracefully, pass Serve its own context, call Shutdown with a time limit, and then cancel that context.
 func (ln *Listener) Serve(ctx context.Context, handler func(ctx context.Context, c net.Conn)) error {
 	if handler == nil {
 		panic("eventloop: nil handler")
@@ -81,23 +81,23 @@ func (ln *Listener) Serve(ctx context.Context, handler func(ctx context.Context,
 	return ln.fail(context.Cause(s.accepting))
 }
 
-// A serving is one Serve.
+// A serving is the state of one call of Serve.
 type serving struct {
 	ln        *Listener
-	ctx       context.Context // handlers get it
-	accepting context.Context // accepts use it; it ends with ctx, and by stop
+	ctx       context.Context // passed to the handlers
+	accepting context.Context // used by the accepts; ends with ctx, or when stop is called
 	stop      context.CancelCauseFunc
 	handler   func(context.Context, net.Conn)
-	running   countdown // accepts and handlers
+	running   countdown // counts accepting tasks and handlers
 }
 
-// fail stops all accepts; the first cause stays.
+// fail stops all accepts. The first cause is kept.
 func (s *serving) fail(err error) { s.stop(err) }
 
-// accept is the task that accepts from ds, the i'th of the Listener.
+// accept is the body of the task that accepts connections from ds, which belongs to reactor i.
 func (s *serving) accept(i int, ds []*fd) {
 	defer s.running.done()
-	defer s.fail(errAcceptor) // OnAcceptError is foreign
+	defer s.fail(errAcceptor) // OnAcceptError might panic or exit
 	pick := func() *reactor { return s.ln.loop.reactors[i] }
 	if len(s.ln.fds) == 1 {
 		pick = s.ln.loop.nextReactor
@@ -124,9 +124,9 @@ func (s *serving) handle(c *Conn) {
 	s.handler(s.ctx, WithContext(s.ctx, c))
 }
 
-// Accept suspends the caller until there is a connection. A connection that a task of the loop accepts belongs to the
-// reactor of the task. Running out of descriptors or memory is waited out. While a Serve is under way all connections
-// are its own, and Accept fails.
+// Accept accepts the next connection. Accept suspends the caller until a connection arrives. If a task of the Loop
+// calls Accept, the connection belongs to the task's reactor. If descriptors or memory run out, Accept tries again
+// after a delay. While a Serve is under way, Accept fails, because Serve takes all connections.
 func (ln *Listener) Accept() (net.Conn, error) {
 	if ln.serving.Load() > 0 {
 		return nil, ln.fail(errServing)
@@ -138,8 +138,8 @@ func (ln *Listener) Accept() (net.Conn, error) {
 	return c, nil
 }
 
-// acceptFrom waits out a shortage. Such an error leaves the connection where it is, but there will be no event for it,
-// so the accept must be tried again.
+// acceptFrom accepts a connection. If descriptors or memory have run out, it tries again after a delay. After such an
+// error the connection stays queued, but no further event reports it, so acceptFrom must try again.
 func (ln *Listener) acceptFrom(cs contexts, ds []*fd, pick func() *reactor) (*Conn, *reactor, error) {
 	const first, last = 5 * time.Millisecond, time.Second
 	for delay := first; ; delay = min(2*delay, last) {
@@ -155,7 +155,7 @@ func (ln *Listener) acceptFrom(cs contexts, ds []*fd, pick func() *reactor) (*Co
 	}
 }
 
-// shortage reports an accept that will be tried again.
+// shortage reports an accept that has failed and will be tried again.
 func (l *Loop) shortage(err error, retry time.Duration) {
 	if f := l.opts.OnAcceptError; f != nil {
 		f(err, retry)
@@ -182,8 +182,8 @@ func isShortage(err error) bool {
 	return false
 }
 
-// Close stops listening: Accepts and Serves, under way and to come, fail with net.ErrClosed. Connections and handlers
-// are left alone.
+// Close stops listening. Calls of Accept and Serve, including those under way, fail with net.ErrClosed. Close does not
+// affect accepted connections and their handlers.
 func (ln *Listener) Close() error {
 	var err error
 	for _, d := range ln.fds {
@@ -191,13 +191,13 @@ func (ln *Listener) Close() error {
 			err = e
 		}
 	}
-	ln.over() // a half-made listener may have no fds
+	ln.over() // ln has no fds if listen has failed early
 	return ln.fail(err)
 }
 
-// Shutdown is Close, and waits until every Serve under way has returned, and so every handler. If ctx is done first, or
-// already, it returns the cancellation error; the handlers go on, and the context that Serve was given ends them. A
-// handler must not call Shutdown: it would wait for itself.
+// Shutdown closes the Listener and waits until every Serve under way has returned, and so every handler. If ctx is done
+// before that, Shutdown returns the cancellation error. The remaining handlers continue until they return or the
+// context of their Serve cancels them. A handler must not call Shutdown, because Shutdown would wait for the handler.
 func (ln *Listener) Shutdown(ctx context.Context) error {
 	err := ln.Close()
 	if e := ln.serves.waitFor(ctx); e != nil {
@@ -206,7 +206,7 @@ func (ln *Listener) Shutdown(ctx context.Context) error {
 	return err
 }
 
-// over is called when an fd is closed, by Close or by the Loop.
+// over is called when an fd of the Listener is closed, by Close or by the Loop.
 func (ln *Listener) over() {
 	ln.guard.Lock()
 	file := ln.unlink
@@ -218,10 +218,10 @@ func (ln *Listener) over() {
 	}
 }
 
-// Addr returns the address that the Listener listens on.
+// Addr returns the address on which the Listener listens.
 func (ln *Listener) Addr() net.Addr { return ln.addr }
 
-// SetDeadline sets when Accepts, including Accepts under way, fail with os.ErrDeadlineExceeded; zero: never.
+// SetDeadline sets when Accepts, including those under way, fail with os.ErrDeadlineExceeded. Zero means never.
 func (ln *Listener) SetDeadline(t time.Time) error {
 	for _, d := range ln.fds {
 		if err := d.setReadDeadline(t); err != nil {

@@ -12,8 +12,8 @@ import (
 
 var errNotSupported = error(unix.EOPNOTSUPP)
 
-// inheritable sets the options that connections of package net have by default. A connection that is accepted has them
-// from its listener.
+// inheritable sets the options that connections of package net have by default. An accepted connection inherits the
+// options of its listener.
 func inheritable(sys int) {
 	_ = unix.SetsockoptInt(sys, unix.IPPROTO_TCP, unix.TCP_NODELAY, 1)
 	_ = unix.SetsockoptInt(sys, unix.SOL_SOCKET, unix.SO_KEEPALIVE, 1)

@@ -9,18 +9,18 @@ import (
 	"github.com/braidgo/braid/suspend"
 )
 
-// A PacketConn is a net.PacketConn of a Loop: a UDP socket. Its methods may be called concurrently, from tasks of any
-// scheduler and from plain goroutines. A caller that has to wait suspends. Deadlines and Close act at once on
-// operations that wait.
+// A PacketConn is a net.PacketConn of a Loop, a UDP socket. Its methods may be called concurrently, from tasks of any
+// scheduler and from plain goroutines. A call that has to wait suspends its caller. Deadlines and Close take effect
+// immediately on operations that wait.
 type PacketConn struct {
 	fd      *fd
 	network string
 	local   net.Addr
 }
 
-// ListenPacket opens a socket on address, network being udp, udp4 or udp6, as net.ListenPacket does. A name is resolved
-// by package net, through suspend.Blocking. Dial on udp, udp4 or udp6 returns a Conn with one peer: each Write sends a
-// packet, and each Read receives a packet.
+// ListenPacket opens a UDP socket on address, as net.ListenPacket does. The network must be udp, udp4 or udp6. Package
+// net resolves names, in a call of suspend.Blocking. For a socket with a single peer, use Dial, which returns a Conn:
+// each Write sends a packet, and each Read receives a packet.
 func (l *Loop) ListenPacket(network, address string) (*PacketConn, error) {
 	if !isUDP(network) {
 		return nil, failed("listen", network, address, net.UnknownNetworkError(network))
@@ -44,7 +44,7 @@ func (l *Loop) ListenPacket(network, address string) (*PacketConn, error) {
 
 func isUDP(network string) bool { return network == "udp" || network == "udp4" || network == "udp6" }
 
-// dialUDP connects a socket, which waits for nobody but the resolver.
+// dialUDP connects a UDP socket. The connect itself does not wait, but resolving a name may.
 func dialUDP(l *Loop, cs contexts, network, address string) (*Conn, error) {
 	var stock net.Conn
 	var err error
@@ -65,13 +65,14 @@ func dialUDP(l *Loop, cs contexts, network, address string) (*Conn, error) {
 	return c, nil
 }
 
-// ReadFrom reads a packet into p, and suspends the caller while there is none. The part of a packet that is longer than p is lost.
+// ReadFrom reads a packet into p. ReadFrom suspends the caller until a packet arrives. If the packet is longer than p,
+// the rest is lost.
 func (c *PacketConn) ReadFrom(p []byte) (n int, from net.Addr, err error) {
 	n, from, err = c.fd.readPacket(nil, p)
 	return n, from, c.fail("read", err)
 }
 
-// WriteTo sends p as one packet to a *net.UDPAddr, and suspends the caller while there is no room.
+// WriteTo sends p as one packet to a *net.UDPAddr. WriteTo suspends the caller while the send buffer is full.
 func (c *PacketConn) WriteTo(p []byte, to net.Addr) (int, error) {
 	addr, ok := to.(*net.UDPAddr)
 	if !ok {
@@ -84,10 +85,10 @@ func (c *PacketConn) WriteTo(p []byte, to net.Addr) (int, error) {
 // Close closes c. Operations under way and later operations fail with net.ErrClosed.
 func (c *PacketConn) Close() error { return c.fail("close", c.fd.close()) }
 
-// LocalAddr returns the address of the socket.
+// LocalAddr returns the local address.
 func (c *PacketConn) LocalAddr() net.Addr { return c.local }
 
-// SetDeadline is SetReadDeadline and SetWriteDeadline.
+// SetDeadline calls SetReadDeadline and SetWriteDeadline.
 func (c *PacketConn) SetDeadline(t time.Time) error {
 	if err := c.SetReadDeadline(t); err != nil {
 		return err
@@ -95,17 +96,17 @@ func (c *PacketConn) SetDeadline(t time.Time) error {
 	return c.SetWriteDeadline(t)
 }
 
-// SetReadDeadline sets when ReadFroms, also those under way, fail with os.ErrDeadlineExceeded; zero: never.
+// SetReadDeadline sets when ReadFroms, including those under way, fail with os.ErrDeadlineExceeded. Zero means never.
 func (c *PacketConn) SetReadDeadline(t time.Time) error {
 	return c.fail("set", c.fd.setReadDeadline(t))
 }
 
-// SetWriteDeadline sets when WriteTos, also those under way, fail with os.ErrDeadlineExceeded; zero: never.
+// SetWriteDeadline sets when WriteTos, including those under way, fail with os.ErrDeadlineExceeded. Zero means never.
 func (c *PacketConn) SetWriteDeadline(t time.Time) error {
 	return c.fail("set", c.fd.setWriteDeadline(t))
 }
 
-// SyscallConn returns access to the descriptor, see [Conn.SyscallConn].
+// SyscallConn returns access to the descriptor; see [Conn.SyscallConn].
 func (c *PacketConn) SyscallConn() (syscall.RawConn, error) {
 	return rawConn{&Conn{fd: c.fd, network: c.network, local: c.local}, nil}, nil
 }

@@ -12,13 +12,13 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A stockSocket is a file or a socket of the standard library, whose descriptor a Loop may have.
+// A stockSocket is a file or a socket of the standard library whose descriptor can be adopted.
 type stockSocket interface {
 	syscall.Conn
 	io.Closer
 }
 
-// adopt registers the descriptor of stock, and closes stock. If it fails, stock stays open.
+// adopt registers a duplicate of stock's descriptor with r, and closes stock. If adopt fails, stock stays open.
 func adopt(r *reactor, stock stockSocket) (*fd, error) {
 	raw, err := stock.SyscallConn()
 	if err != nil {
@@ -41,7 +41,7 @@ func adopt(r *reactor, stock stockSocket) (*fd, error) {
 	d, err := newFD(r, sys, nil)
 	if err != nil {
 		if errors.Is(err, unix.EPERM) {
-			err = errors.ErrUnsupported // epoll's word for what it can't wait for
+			err = errors.ErrUnsupported // epoll returns EPERM if it cannot wait for the descriptor
 		}
 		return nil, err
 	}
@@ -54,7 +54,7 @@ func adopt(r *reactor, stock stockSocket) (*fd, error) {
 	return d, nil
 }
 
-// isStream reports whether sys is a pipe, a FIFO or a socket of bytes.
+// isStream reports whether sys is a pipe, a FIFO or a stream socket.
 func isStream(sys int) bool {
 	var s unix.Stat_t
 	if unix.Fstat(sys, &s) != nil {

@@ -6,14 +6,14 @@ import (
 	"github.com/braidgo/braid/suspend"
 )
 
-// A pause is the wait of Accept after a shortage: for a duration, or for the end of the Listener. It is the
-// suspend.Source of the wait.
+// A pause is the suspend.Source of an Accept's wait after a shortage. The wait ends when its time has passed or the
+// Listener is closed.
 type pause struct {
 	ln   *Listener
-	over bool // the time has passed; under the guard of the Listener
+	over bool // the time has passed; guarded by ln.guard
 }
 
-// pause suspends the caller for d; a Close ends it.
+// pause suspends the caller for d, or until the Listener is closed or a context is done.
 func (ln *Listener) pause(cs contexts, d time.Duration) error {
 	ctx, stop := cs.join()
 	if stop != nil {
@@ -31,7 +31,7 @@ func (ln *Listener) pause(cs contexts, d time.Duration) error {
 	return nil
 }
 
-// end is called by the timer. Others that pause are woken too early, and try again.
+// end is called by the timer. The other pauses of the Listener also end, and their Accepts try again early.
 func (p *pause) end() {
 	p.ln.guard.Lock()
 	p.over = true

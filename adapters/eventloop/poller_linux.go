@@ -13,31 +13,32 @@ import (
 	"github.com/braidgo/braid/internal/atomicx"
 )
 
-// A poller is one epoll instance. A descriptor is registered once, for both directions, edge-triggered; an event
-// carries the slot of its descriptor and the slot's generation. So an event that was harvested before its descriptor
-// was closed does not reach the next descriptor in the slot.
+// A poller wraps an epoll instance. Each descriptor is registered once for reads and writes, edge-triggered. An event
+// carries the descriptor's slot and the slot's generation. So an event that was harvested for a closed descriptor does
+// not reach the next descriptor in the slot.
 type poller struct {
 	epfd   int
-	wakefd int // an eventfd, edge-triggered and never read: each write is an event
+	wakefd int // an eventfd, edge-triggered and never read, so each write is an event
 
-	// refs counts the rights to write to wakefd. The reactor has one while it lives, and so has each push or poke that
-	// has taken the word "asleep" out of its inbox, until it has written. The last release closes wakefd. Otherwise a
-	// write could reach a number that means something else by then.
+	// refs counts the references to wakefd. Only a holder of a reference may write to wakefd. The reactor holds a
+	// reference. A push or poke that takes the mark "asleep" out of the inbox holds another reference until its write.
+	// The last release closes wakefd. Without references, a write could reach another descriptor that has the same
+	// number.
 	refs atomicx.Int64
 
 	mu     atomicx.Mutex
 	slots  []slot
 	free   []int32
-	closed bool // no descriptor is registered any more; epfd may be closed
+	closed bool // add fails, and epfd may be closed
 
-	// The rest belongs to the reactor's goroutine.
+	// The fields below belong to the reactor's goroutine.
 	events    [128]unix.EpollEvent
 	targets   [128]*fd
 	harvested int
 }
 
 type slot struct {
-	fd         *fd // nil means that the place is free
+	fd         *fd // a free slot has no fd
 	generation int32
 }
 
@@ -65,7 +66,7 @@ func newPoller() (*poller, error) {
 	return p, nil
 }
 
-// hold takes a reference for the wake to come.
+// hold acquires a reference, which the next wake releases.
 func (p *poller) hold() { p.refs.Add(1) }
 
 func (p *poller) release() {
@@ -74,7 +75,7 @@ func (p *poller) release() {
 	}
 }
 
-// wake ends a wait, from any goroutine. It uses up one reference.
+// wake ends a wait of the reactor, and releases a reference. Any goroutine may call wake.
 func (p *poller) wake() {
 	var one [8]byte
 	binary.NativeEndian.PutUint64(one[:], 1)
@@ -86,16 +87,15 @@ func (p *poller) wake() {
 	p.release()
 }
 
-// poll harvests the events that are there, without waiting.
+// poll harvests the pending events without waiting, and reports whether there were any.
 func (p *poller) poll() bool {
 	p.harvest(0)
 	return p.harvested > 0
 }
 
-// wait waits for events for d at most, or without a limit if d is negative, and harvests them. The thread waits with
-// it, and the runtime gives its processor to others. Waiting in the runtime's poller instead, for the epoll instance to
-// become readable, was tried: an echo got faster when the clients were goroutines of the same process, and slower when
-// they were not.
+// wait waits for events and harvests them. wait waits for at most d, or without a limit if d is negative. The wait
+// blocks the thread, and the runtime gives the thread's processor to another thread. Waiting in the runtime's poller
+// instead was tried: an echo was faster if its clients were goroutines of the same process, and slower otherwise.
 func (p *poller) wait(d time.Duration) {
 	ms := -1
 	if d >= 0 {
@@ -120,7 +120,8 @@ func (p *poller) harvest(ms int) {
 	p.harvested = n
 }
 
-// epollNow is epoll_wait without waiting, so it is a raw system call, without the runtime's bookkeeping.
+// epollNow calls epoll_wait with a timeout of zero. The call does not wait, so it is a raw system call, without the
+// runtime's bookkeeping.
 func epollNow(epfd int, events []unix.EpollEvent) (int, error) {
 	n, _, errno := unix.RawSyscall6(unix.SYS_EPOLL_PWAIT, uintptr(epfd), uintptr(unsafe.Pointer(&events[0])), uintptr(len(events)), 0, 0, 0)
 	if errno != 0 {
@@ -153,7 +154,7 @@ func (p *poller) dispatch() {
 	}
 }
 
-// add registers d. It takes the lock across the system call, so that the epoll instance is still there.
+// add registers d. add holds p.mu during the system call, so that the epoll instance cannot be closed during the call.
 func (p *poller) add(d *fd) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -176,13 +177,13 @@ func (p *poller) add(d *fd) error {
 	return nil
 }
 
-// watch lets a descriptor that becomes readable end a wait. Nothing is dispatched for it.
+// watch makes a wait end when the descriptor sys becomes readable. No event is dispatched for sys.
 func (p *poller) watch(sys int) error {
 	ev := unix.EpollEvent{Events: unix.EPOLLIN | unix.EPOLLET&0xffffffff, Fd: wakeSlot}
 	return unix.EpollCtl(p.epfd, unix.EPOLL_CTL_ADD, sys, &ev)
 }
 
-// remove forgets d, which is about to be closed and thereby leaves the epoll instance.
+// remove frees the slot of d. The caller is about to close d, which removes d from the epoll instance.
 func (p *poller) remove(d *fd) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -198,7 +199,7 @@ func (p *poller) vacate(d *fd) {
 	p.free = append(p.free, d.slot)
 }
 
-// closeAll closes every descriptor, and makes add refuse.
+// closeAll closes every descriptor. Later calls of add fail.
 func (p *poller) closeAll() {
 	p.mu.Lock()
 	p.closed = true
@@ -214,8 +215,8 @@ func (p *poller) closeAll() {
 	}
 }
 
-// close gives the epoll instance back, when the reactor has ended. The Close that ended it may still be before
-// closeAll.
+// close closes the epoll instance after the reactor has ended. The call also sets the field closed, because closeAll
+// might not have been called yet.
 func (p *poller) close() {
 	p.mu.Lock()
 	p.closed = true

@@ -2,5 +2,5 @@
 
 package eventloop
 
-// polling is the poller of a reactor. Builds of the model checker have an interface in its place.
+// polling is the type of a reactor's poller. In builds for the model checker it is an interface.
 type polling = *poller

@@ -15,8 +15,9 @@ import (
 	"github.com/braidgo/braid/suspend"
 )
 
-// Without a poller of this package, descriptors belong to package net: each operation is one call of package net on a
-// helper goroutine, while the caller is suspended, and the runtime's poller waits. Contracts are the same.
+// In builds without a poller of this package, package net owns the descriptors. Each operation calls package net on a
+// helper goroutine while the caller is suspended. The helper waits in the runtime's poller. The contracts are the same
+// as on Linux.
 
 var errNotSupported = errors.ErrUnsupported
 
@@ -85,20 +86,20 @@ func (d *fd) closeWrite() error {
 func (d *fd) setReadDeadline(t time.Time) error  { return d.rd.setDeadline(d, t) }
 func (d *fd) setWriteDeadline(t time.Time) error { return d.wr.setDeadline(d, t) }
 
-// A side is one direction of an fd: its turn, and the deadline, which serves two masters. A
-// context that ends puts it into the past, for as long as the helper is on its way.
+// A side is one direction of an fd, with its turn and its deadline. When a context ends during an operation, the
+// deadline is set to a time in the past until the helper goroutine has returned.
 type side struct {
 	turn
 	deadlineOf func(time.Time) error
-	ops        uint8 // operations since the last yield; belongs to the turn
+	ops        uint8 // operations since the last yield; belongs to the holder of the turn
 
 	mu          atomicx.Mutex
 	deadline    time.Time // the user's deadline
-	interrupted bool      // the deadline in force is in the past instead
+	interrupted bool      // the deadline in force is a time in the past
 }
 
-// do runs f on a helper while the caller is suspended. If a context ends first, the helper is called off. Its result
-// still counts if it was quicker.
+// do runs f on a helper goroutine while the caller is suspended. If a context ends first, do interrupts the helper. If
+// f succeeds nevertheless, do returns the result of f.
 func (s *side) do(d *fd, cs contexts, f func() (int, error)) (int, error) {
 	if err := cs.err(); err != nil {
 		return 0, err
@@ -137,7 +138,7 @@ func (s *side) do(d *fd, cs contexts, f func() (int, error)) (int, error) {
 		_ = h.wait(context.Background())
 		s.interrupt(false)
 	}
-	h.ended.Rethrow() // f may be a user's
+	h.ended.Rethrow() // f may run user code, which may panic
 	n, failure := h.n, bare(h.err)
 	if err != nil && (!h.started || errors.Is(failure, os.ErrDeadlineExceeded)) {
 		return n, cs.explain(err)
@@ -175,10 +176,10 @@ func (s *side) setDeadline(d *fd, t time.Time) error {
 	return bare(s.deadlineOf(t))
 }
 
-// A helper is one call on a goroutine.
+// A helper is one call of f on a separate goroutine.
 type helper struct {
 	f       func() (int, error)
-	started bool // the caller's
+	started bool // used only by the caller
 
 	n      int
 	err    error
@@ -194,7 +195,7 @@ func (h *helper) run() {
 		h.ended, h.over = o, true
 		waiter := h.waiter
 		h.mu.Unlock()
-		waiter.Resume(struct{}{}, nil) // false: cancelled just now, and about to look at over
+		waiter.Resume(struct{}{}, nil) // false means that the caller was cancelled just now; the caller reads h.over next
 	})
 }
 
@@ -215,7 +216,7 @@ func (h *helper) wait(ctx context.Context) error {
 	return err
 }
 
-// bare takes off the wrapping of the standard library.
+// bare removes the standard library's wrapping from an error.
 func bare(err error) error {
 	if op := (*net.OpError)(nil); errors.As(err, &op) {
 		err = op.Err

@@ -68,7 +68,7 @@ func dial(l *Loop, cs contexts, network, address string) (*Conn, error) {
 	}}
 	err := h.wait(cs[0])
 	if err != nil && h.started {
-		_ = h.wait(context.Background()) // the dialer has the context
+		_ = h.wait(context.Background()) // the dialer uses the same context, so it ends soon
 	}
 	h.ended.Rethrow()
 	if h.over && h.err == nil {

@@ -11,7 +11,7 @@ import (
 
 type stockSocket = io.Closer
 
-// adopt makes an fd of stock.
+// adopt returns an fd for stock, registered with r.
 func adopt(r *reactor, stock io.Closer) (*fd, error) { return newFD(r, stock, nil) }
 
 func (d *fd) readPacket(cs contexts, p []byte) (n int, from net.Addr, err error) {
@@ -26,12 +26,12 @@ func (d *fd) writePacket(cs contexts, p []byte, to *net.UDPAddr) (int, error) {
 	return d.wr.do(d, cs, func() (int, error) { return d.stock.(net.PacketConn).WriteTo(p, to) })
 }
 
-// A verdict is what ends the wait for a side.
+// A verdict is the result of a wait for a side.
 type verdict struct{}
 
 func (d *fd) readableOp() suspend.Op[verdict] { return suspend.OpOf[verdict](&unsupported{}) }
 
-// An unsupported is an operation that fails at once.
+// An unsupported is the suspend.Source of an operation that fails immediately.
 type unsupported struct{ guard suspend.Guard }
 
 func (u *unsupported) Guard() *suspend.Guard            { return &u.guard }

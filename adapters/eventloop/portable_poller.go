@@ -8,9 +8,9 @@ import (
 	"github.com/braidgo/braid/internal/atomicx"
 )
 
-// A poller lists the open descriptors, and sleeps on a channel.
+// A poller lists the open descriptors, and has a channel on which its reactor sleeps.
 type poller struct {
-	woken chan struct{} // the buffered element is the permit
+	woken chan struct{} // a buffered element is a pending wake
 
 	mu     atomicx.Mutex
 	fds    map[*fd]struct{}

@@ -34,7 +34,7 @@ func (d *fd) raw(use func(syscall.RawConn) error) error {
 	if err == nil {
 		err = use(r)
 	}
-	if err != nil && d.closed.Load() { // a closed file returns another error
+	if err != nil && d.closed.Load() { // the error of a closed file is not net.ErrClosed
 		return errClosed
 	}
 	return bare(err)

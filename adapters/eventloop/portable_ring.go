@@ -9,7 +9,7 @@ import (
 
 const noWait = 0
 
-// A ring is none here.
+// A ring does nothing in this build, because io_uring is used only on Linux.
 type ring struct{}
 
 func (*ring) turn() bool  { return false }

@@ -5,24 +5,24 @@ import (
 	"time"
 )
 
-// SyscallConn returns access to the descriptor, which stays c's. Its Read and Write call f again after each wait, as in
-// package net. They suspend the caller where they wait, and f must not suspend.
+// SyscallConn returns access to the descriptor, which still belongs to c. As in package net, the RawConn's Read and
+// Write call f again after each wait. These waits suspend the caller, but f must not suspend.
 func (c *Conn) SyscallConn() (syscall.RawConn, error) { return rawConn{c, nil}, nil }
 
-// SetNoDelay says whether small writes are sent at once. That is the default.
+// SetNoDelay sets whether small writes are sent immediately. The default is true.
 func (c *Conn) SetNoDelay(on bool) error { return c.fail("set", c.fd.setNoDelay(on)) }
 
-// SetKeepAlive says whether the system probes a connection that is idle. By default it does so after 15 seconds, as for
-// connections of package net.
+// SetKeepAlive sets whether the system probes an idle connection. By default, the first probe is sent after 15 seconds,
+// as for connections of package net.
 func (c *Conn) SetKeepAlive(on bool) error { return c.fail("set", c.fd.setKeepAlive(on)) }
 
-// SetKeepAlivePeriod sets after how much idle time the system probes the connection, and how often.
+// SetKeepAlivePeriod sets the idle time before the first probe, and the time between two probes.
 func (c *Conn) SetKeepAlivePeriod(d time.Duration) error {
 	return c.fail("set", c.fd.setKeepAlivePeriod(d))
 }
 
-// SyscallConn calls SyscallConn of the net.Conn, and fails if there is none. Reads and Writes of a Conn end with the
-// contexts.
+// SyscallConn calls the net.Conn's SyscallConn, and fails if there is none. For a Conn of a Loop, raw Reads and Writes
+// fail when a context of b is done.
 func (b *boundConn) SyscallConn() (syscall.RawConn, error) {
 	if b.own != nil {
 		return rawConn{b.own, b.cs}, nil
@@ -33,7 +33,7 @@ func (b *boundConn) SyscallConn() (syscall.RawConn, error) {
 	return nil, errNotSupported
 }
 
-// A rawConn is a syscall.RawConn.
+// A rawConn is the syscall.RawConn of a Conn.
 type rawConn struct {
 	c  *Conn
 	cs contexts

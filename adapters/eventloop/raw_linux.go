@@ -21,7 +21,8 @@ func (d *fd) rawControl(f func(fd uintptr)) error {
 func (d *fd) rawRead(cs contexts, f func(fd uintptr) bool) error  { return d.raw(&d.rd, cs, f) }
 func (d *fd) rawWrite(cs contexts, f func(fd uintptr) bool) error { return d.raw(&d.wr, cs, f) }
 
-// raw calls f until it is done. The first call is made even if there was no event, since f may succeed without data.
+// raw calls f until f returns true, and waits for the side before each further call. raw makes the first call even
+// without an event, because f may succeed without data.
 func (d *fd) raw(s *side, cs contexts, f func(fd uintptr) bool) error {
 	if err := s.begin(cs); err != nil {
 		return err

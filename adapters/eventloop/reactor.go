@@ -9,21 +9,21 @@ import (
 	"github.com/braidgo/braid/suspend"
 )
 
-// A reactor runs tasks, polls for descriptors and timers in between, and sleeps in the poller when nothing is
-// runnable. It is what suspend.Here returns in its tasks.
+// A reactor runs tasks. Between turns, it polls descriptors and runs timers. When nothing is runnable, it sleeps in its
+// poller. In a task of the reactor, suspend.Here returns the reactor.
 //
-// Other goroutines make tasks runnable through the inbox of the core, which also says whether the reactor sleeps. A
-// timer that becomes the first one reaches it by poke. Debt: a push or a poke that takes the word "asleep" out of the
-// inbox must be followed by one poller.wake.
+// Other goroutines make tasks runnable through the inbox of the core. The mark "asleep" in the inbox means that the
+// reactor sleeps. When a new timer becomes the first timer, poke ends the sleep. Debt: a push or a poke that takes the
+// mark "asleep" out of the inbox must call poller.wake once.
 type reactor struct {
 	loop   *Loop
 	core   *runner.Runner
 	poller polling
 	timers timers
-	ring   atomicx.Pointer[ring] // stays nil before the first OpenFile, and if the system refuses
-	ended  bool                  // under loop.rings.mu
+	ring   atomicx.Pointer[ring] // the pointer is nil before the first OpenFile, and if the system refuses io_uring
+	ended  bool                  // guarded by loop.rings.mu
 
-	share  share // the core's
+	share  share // only the owner of core may access the share
 	stalls *coro.Stalls
 }
 
@@ -40,7 +40,7 @@ func newReactor(l *Loop) (*reactor, error) {
 	return r, nil
 }
 
-// watch sets the watch for steps that last. In a bubble there is none.
+// watch starts the watch for steps that last too long. There is no watch in a testing/synctest bubble.
 func (r *reactor) watch() {
 	o := &r.loop.opts
 	r.stalls = coro.WatchStalls(o.StallAfter, o.OnStall)
@@ -54,30 +54,33 @@ func (r *reactor) watch() {
 	r.core.Watch(r.stalls)
 }
 
-// handOver is called by the watch while a step lasts. It takes the reactor from the step, for a fresh goroutine.
+// handOver takes the reactor from a step that lasts too long, and starts a new goroutine that runs the reactor. The
+// watch calls handOver.
 func (r *reactor) handOver(time.Duration) (enough bool) {
-	if !r.core.Take() { // the task makes something runnable just now, or its step has ended
+	if !r.core.Take() { // the task is making something runnable, or its step has ended
 		return false
 	}
 	go r.run()
 	return false
 }
 
-// answer is called in a turn, now and then. A turn that has lasted for HandOver is ended: none of its steps has to have lasted for so long.
+// answer ends a turn that has lasted for HandOver, even if no step of the turn has lasted for so long. The watch makes
+// the reactor call answer between two steps.
 func (r *reactor) answer(now time.Time) {
 	if lasted := now.Sub(r.loop.base) - time.Duration(r.share.began); lasted > r.loop.opts.HandOver {
 		r.core.Overdue(now, lasted)
 	}
 }
 
-// discard undoes newReactor.
+// discard releases all resources that the reactor has acquired.
 func (r *reactor) discard() {
 	r.endRing()
 	r.poller.close()
 	r.poller.release()
 }
 
-// run is the reactor's goroutine, until the reactor has ended or another goroutine has been given it.
+// run is the body of the reactor's goroutine. run returns when the reactor has ended, or when another goroutine has
+// taken over the reactor.
 func (r *reactor) run() {
 	r.core.Own()
 	for r.look() {
@@ -91,11 +94,11 @@ func (r *reactor) run() {
 	r.loop.ended()
 }
 
-// look comes before a turn. It polls, and sleeps if there is nothing to do. It reports whether there will be another
-// turn.
+// look is called before each turn. look polls, and sleeps if nothing is runnable. look returns false if the reactor has
+// ended.
 func (r *reactor) look() bool {
 	polled := r.poll()
-	if r.resumeRested() || polled || !r.core.Empty() { // tasks that the poll has woken go first
+	if r.resumeRested() || polled || !r.core.Empty() { // tasks that the poll has woken run before the resumed task
 		return true
 	}
 	if r.core.Done() {
@@ -105,7 +108,7 @@ func (r *reactor) look() bool {
 	return true
 }
 
-// poll lets descriptors, files and timers have their turn, and reports whether there was anything.
+// poll handles the pending events of descriptors, files and timers, and reports whether there were any.
 func (r *reactor) poll() bool {
 	some := r.poller.poll()
 	if some {
@@ -115,40 +118,41 @@ func (r *reactor) poll() bool {
 	return r.runTimers() || some
 }
 
-// sleep waits for the first event, timer, completion or push, unless there is work already.
+// sleep waits for the first event, timer, completion or push. If a task is runnable already, sleep returns immediately.
 func (r *reactor) sleep() {
-	r.poller.hold() // a wake needs it, so it is held before any push can wake
+	r.poller.hold() // a wake releases this reference, so it is acquired before any push can call wake
 	if !r.core.Sleep() {
 		r.poller.release()
 		return
 	}
-	// All are looked at after Sleep: a change after this pokes.
+	// The timers, the core and the ring are checked after Sleep, because any later change calls poke.
 	if d := r.timers.until(); d != 0 && !r.core.Done() && r.ring.Load().rests() {
 		r.poller.wait(d)
 	}
 	if r.core.Rouse() {
 		r.poller.release()
 	}
-	// Awake: a resume from here on needs no wake.
+	// The reactor is awake here, so a resume needs no wake.
 	r.poller.dispatch()
 	r.runTimers()
 }
 
-// poke ends a sleep that began before it.
+// poke wakes the reactor if the reactor sleeps.
 func (r *reactor) poke() {
 	if r.core.Asleep() && r.core.Rouse() {
 		r.poller.wake()
 	}
 }
 
-// runTimers begins a turn: it runs the timers that are due, and reports whether there were any.
+// runTimers records the beginning of a turn, runs the timers that are due, and reports whether there were any.
 func (r *reactor) runTimers() bool {
 	now := r.loop.now()
 	r.share.began = now
 	return r.timers.run(now)
 }
 
-// close begins the end: the goroutine ends when all accepted work has ended.
+// close makes the reactor refuse new work, and closes its descriptors. The reactor ends when all accepted work has
+// ended.
 func (r *reactor) close() {
 	r.core.Close()
 	r.timers.close()
@@ -165,18 +169,18 @@ func (r *reactor) Execute(f func()) error { return r.core.Execute(f) }
 // Hold implements suspend.Holder.
 func (r *reactor) Hold() (release func(), err error) { return r.core.Hold() }
 
-// AfterFunc runs f as a callback of this reactor once d has passed.
+// AfterFunc runs f as a callback of this reactor after d has passed.
 func (r *reactor) AfterFunc(d time.Duration, f func()) (stop func() bool) {
 	return r.timers.afterFunc(d, f)
 }
 
-// Unwrap returns the Loop: a reactor offers what that does.
+// Unwrap returns the Loop, because a reactor offers all that its Loop offers.
 func (r *reactor) Unwrap() suspend.Spawner { return r.loop }
 
-// Now returns the time by the clock of the timers.
+// Now returns the current time.
 func (r *reactor) Now() time.Time { return r.loop.Now() }
 
-// Same reports whether s is the loop of the reactor, or a reactor of it.
+// Same reports whether s is the reactor's Loop or a reactor of that Loop.
 func (r *reactor) Same(s suspend.Spawner) bool { return r.loop.Same(s) }
 
 // Block runs f on a separate goroutine.

@@ -2,13 +2,14 @@ package eventloop
 
 import "github.com/braidgo/braid/suspend"
 
-// ReadableOp is the wait until a Read would not wait: there are bytes, the peer has closed, a deadline has passed, or c
-// is closed. It reads nothing, and its error is nil in all these cases, since the Read says what it is. So a
-// connection, a message and a timeout can be the cases of one Select. Another reader may be quicker, and then the Read
-// still waits. Any number of tasks may wait for it. On systems without epoll it fails with errors.ErrUnsupported.
+// ReadableOp returns an operation that waits until a Read would return without waiting. That happens when bytes are
+// available, the peer has closed, a deadline has passed, or c is closed. The operation reads nothing. In all these
+// cases its error is nil, because the Read that follows returns the reason. So one Select can wait for a connection, a
+// message and a timeout. Another reader might take the bytes first, and then the Read still waits. Any number of tasks
+// may wait at the same time. On systems without epoll, the operation fails with errors.ErrUnsupported.
 func (c *Conn) ReadableOp() suspend.Op[struct{}] { return c.fd.readable() }
 
-// ReadableOp is the wait until a ReadFrom would not wait, see [Conn.ReadableOp].
+// ReadableOp returns an operation that waits until a ReadFrom would return without waiting; see [Conn.ReadableOp].
 func (c *PacketConn) ReadableOp() suspend.Op[struct{}] { return c.fd.readable() }
 
 func (d *fd) readable() suspend.Op[struct{}] {

@@ -8,8 +8,8 @@ import (
 	"github.com/braidgo/braid/suspend"
 )
 
-// A readable is the wait until a read would find something. Unlike a read it does not take the turn, and leaves the
-// latch alone: each Try polls the descriptor under the guard, so that a later event finds the waiter in the queue.
+// A readable is the suspend.Source of a ReadableOp. Unlike a read, a readable does not hold the turn and does not clear
+// the latch. Each Try polls the descriptor under the guard, so that a later event finds the waiter in the queue.
 type readable side
 
 func (d *fd) readableOp() suspend.Op[verdict] { return suspend.OpOf[verdict]((*readable)(&d.rd)) }
@@ -31,7 +31,7 @@ func (s *readable) Try() (v verdict, ok bool, err error) {
 	for {
 		switch n, err := unix.Poll(fds, 0); {
 		case err == unix.EINTR:
-		case err != nil || n > 0: // a read returns the error
+		case err != nil || n > 0: // the read that follows returns the error
 			return isReady, true, nil
 		default:
 			return undecided, false, nil

@@ -12,45 +12,45 @@ import (
 	"github.com/braidgo/braid/suspend"
 )
 
-// A ring is how Files reach the system by way of one reactor. Operations are queued by any task or goroutine. Once per
-// turn the reactor submits the queue with one system call, and resumes the tasks whose operations have completed. The
-// descriptor of the ring is in the epoll instance, so that a completion ends the reactor's sleep.
+// A ring performs the operations of Files with io_uring, for one reactor. Any task or goroutine may queue an operation.
+// Once per turn, the reactor submits the queue with one system call, and resumes the tasks whose operations have
+// completed. The epoll instance watches the ring, so that a completion ends the reactor's sleep.
 //
-// The states of an op: -T> is its task, -R> the reactor.
+// The states of an op: -T> is a step of its task, -R> of the reactor.
 //
 //	fresh     -T> queued      the wait begins
-//	queued    -R> submitted   there is a place for it
-//	queued    -T> done        cancelled: the system never hears of it
+//	queued    -R> submitted   a place is free
+//	queued    -T> done        cancelled before the system has taken it
 //	submitted -R> done        the system has completed it
-//	submitted -T> cancelling  the reactor asks the system to hurry
-//	cancelling -R> done       all the same, by a completion
+//	submitted -T> cancelling  cancelled; the reactor submits a cancellation to the system
+//	cancelling -R> done       the system has completed or cancelled it
 //
-// Invariant: from submitted to done the system may write to the buffer, and the op is in a place. The task waits for
-// done, whatever ends its wait. Debt: queueing an op, or a cancellation, must poke the reactor.
+// Invariant: from submitted to done, the system may use the buffer, and the op occupies a place. The task waits for
+// done, even after a cancellation. Debt: a task that queues an op or a cancellation must poke the reactor.
 type ring struct {
 	r *reactor
 	uring
 	guard   suspend.Guard
 	queue   opQueue
-	cancels []uint64 // places of ops for the system to cancel
+	cancels []uint64 // places of the ops that the system has to cancel
 	places  [ringPlaces]*op
-	free    []uint64 // places
+	free    []uint64 // unused places
 	closed  bool
 }
 
-// ringPlaces is the most operations that are submitted and not completed. There is room for two completions of each:
-// the operation's, and its cancellation's.
+// ringPlaces is the maximum number of operations that are submitted and not completed. The completion ring holds two
+// completions for each: the operation's, and its cancellation's.
 const ringPlaces = 256
 
-const noPlace = ^uint64(0) // a cancellation has none
+const noPlace = ^uint64(0) // marks a cancellation, which occupies no place
 
-// An op is one operation of a File. It is the suspend.Source of its wait.
+// An op is one operation of a File, and the suspend.Source of the wait for it.
 type op struct {
 	g *ring
 	sqe
-	p []byte // the sqe points to it; it is on no stack, since the op is on none
+	p []byte // the buffer of the sqe; it is on the heap, because the op is
 
-	// The rest is under the guard of the ring.
+	// g.guard protects the fields below.
 	state  opState
 	next   *op
 	res    int32
@@ -67,17 +67,17 @@ const (
 	done
 )
 
-// notDone is the result of an op that has had no effect, and can be done by other means.
+// notDone is the result of an op that has had no effect, and can be performed without the ring.
 const notDone = -int32(unix.EAGAIN)
 
-// do performs o and returns its result, or the error of a cancellation that has kept it from being performed. The system is done with the
-// buffer then, however do ends.
+// do performs o and returns its result. do returns the cancellation error if a cancellation has stopped the operation.
+// When do returns, panics or exits, the system no longer uses the buffer.
 func (o *op) do(cs contexts) (res int32, err error) {
 	ctx, stop := cs.join()
 	if stop != nil {
 		defer stop()
 	}
-	defer o.await() // after a Kill
+	defer o.await() // a task that is killed during the wait must also await o
 	if res, err = suspend.Wait[int32](ctx, o, false); err == nil {
 		return res, nil
 	}
@@ -87,7 +87,7 @@ func (o *op) do(cs contexts) (res int32, err error) {
 	return res, nil
 }
 
-// await waits until the system is done with o.
+// await waits until the system no longer uses the buffer of o, and returns the result.
 func (o *op) await() (res int32) {
 	o.g.guard.Lock()
 	state, res := o.state, o.res
@@ -123,7 +123,7 @@ func (o *op) Enqueue(r suspend.Resumer[int32]) {
 func (o *op) Remove(suspend.Resumer[int32]) {
 	o.waiter = suspend.Resumer[int32]{}
 	switch o.state {
-	case queued: // it stays there, and is passed over
+	case queued: // the op stays in the queue, and pop skips it
 		o.end(-int32(unix.ECANCELED))
 	case submitted:
 		o.state = cancelling
@@ -132,14 +132,14 @@ func (o *op) Remove(suspend.Resumer[int32]) {
 	}
 }
 
-// end is the last step. The guard is held.
+// end completes o with the result res. The caller must hold the guard.
 func (o *op) end(res int32) {
 	o.state, o.res, o.p = done, res, nil
-	o.waiter.Resume(res, nil) // Resume returns false if the task was cancelled just now, and is about to settle
+	o.waiter.Resume(res, nil) // false means that the task was cancelled just now and will call await
 }
 
-// turn is called by the reactor once per turn, and reports whether an op was done. Cancellations go first, so that a
-// late cancellation does not hit the next op of the place.
+// turn submits operations, takes completions, and reports whether an op has completed. The reactor calls it once per
+// turn. Cancellations are submitted first, so that a late cancellation does not hit the next op in the same place.
 func (g *ring) turn() (some bool) {
 	if g == nil {
 		return false
@@ -165,7 +165,8 @@ func (g *ring) turn() (some bool) {
 	return g.reap()
 }
 
-// submit lets the system take the entries. For want of memory it may leave some, and their ops are not done.
+// submit makes the system take the queued entries. If the system lacks memory, it may leave entries, whose ops then end
+// with notDone.
 func (g *ring) submit() {
 	for g.unsubmitted() > 0 {
 		if err := g.enter(0); err != nil && err != unix.EINTR {
@@ -178,7 +179,7 @@ func (g *ring) submit() {
 	}
 }
 
-// reap takes the completions, which needs no system call.
+// reap takes the completions without a system call, and reports whether there were any.
 func (g *ring) reap() (some bool) {
 	c, ok := g.next()
 	if !ok {
@@ -192,7 +193,7 @@ func (g *ring) reap() (some bool) {
 	return true
 }
 
-// leave ends the op of a place, which is free from then on. The guard is held.
+// leave completes the op in the place at, and frees the place. The caller must hold the guard.
 func (g *ring) leave(at uint64, res int32) {
 	if at == noPlace {
 		return
@@ -201,12 +202,12 @@ func (g *ring) leave(at uint64, res int32) {
 	g.places[at] = nil
 	g.free = append(g.free, at)
 	if o.state == submitted && (res == -int32(unix.ECANCELED) || res == -int32(unix.EINTR)) {
-		res = notDone // the thread that had submitted it has ended
+		res = notDone // the thread that submitted the op has ended
 	}
 	o.end(res)
 }
 
-// rests reports whether turn has nothing to submit. It is called when the reactor has marked itself asleep.
+// rests reports whether turn has nothing to submit. The reactor calls rests after it has marked itself asleep.
 func (g *ring) rests() bool {
 	if g == nil {
 		return true
@@ -216,8 +217,8 @@ func (g *ring) rests() bool {
 	return len(g.cancels) == 0 && (len(g.free) == 0 || g.queue.first == nil)
 }
 
-// end is called at the end of the reactor. Tasks of other schedulers may still wait for ops. Submitted ops are
-// completed, and queued ops end with notDone.
+// end closes the ring when the reactor has ended. Tasks of other schedulers might still wait for ops. Submitted ops
+// complete, and queued ops end with notDone.
 func (g *ring) end() {
 	g.guard.Lock()
 	g.closed = true
@@ -234,8 +235,8 @@ func (g *ring) end() {
 	g.uring.close()
 }
 
-// makeRings makes a ring on each reactor, the first time. If the system refuses, there is none. It fails if the system
-// is out of descriptors.
+// makeRings creates a ring for each reactor on the first call. If the system refuses io_uring, no ring is created. If
+// descriptors have run out, makeRings fails.
 func (l *Loop) makeRings() error {
 	l.rings.mu.Lock()
 	defer l.rings.mu.Unlock()
@@ -275,7 +276,7 @@ func newRing(r *reactor) (*ring, error) {
 	return g, nil
 }
 
-// endRing is called when the reactor has ended.
+// endRing closes the ring of a reactor that has ended.
 func (r *reactor) endRing() {
 	r.loop.rings.mu.Lock()
 	r.ended = true
@@ -286,10 +287,12 @@ func (r *reactor) endRing() {
 	}
 }
 
-// noWait keeps an open from waiting for the other end of a FIFO. The system sets it by itself for an open that it tries at once.
+// noWait is a flag with which an open does not wait for the other end of a FIFO. The system sets the same flag for an
+// open that it tries in the submitting call.
 const noWait = unix.O_NONBLOCK
 
-// openViaRing is os.OpenFile by a ring. Where nothing has to be read from the disk, the system does it at once.
+// openViaRing opens a file as os.OpenFile does, but through a ring. If nothing has to be read from the disk, the open
+// completes in the submitting call.
 func (l *Loop) openViaRing(name string, flag int, perm fs.FileMode) (*os.File, error) {
 	g := l.pick().ring.Load()
 	path, err := unix.ByteSliceFromString(name)
@@ -298,9 +301,9 @@ func (l *Loop) openViaRing(name string, flag int, perm fs.FileMode) (*os.File, e
 	}
 	o := &op{g: g, p: path, sqe: sqe{opcode: opOpenAt, fd: unix.AT_FDCWD, opFlags: uint32(flag | noWait | unix.O_CLOEXEC | unix.O_LARGEFILE)}}
 	o.pointTo(path)
-	o.len = uint32(perm) // the system finds the end of the name
+	o.len = uint32(perm) // the field len holds the file's permissions; a zero byte ends the name
 	var fd int
-	suspend.Shield(func() { fd, err = o.result(nil) }) // a Kill would otherwise leave a descriptor
+	suspend.Shield(func() { fd, err = o.result(nil) }) // a Kill would otherwise leak the descriptor
 	switch {
 	case err == errRefused:
 		return nil, err
@@ -308,12 +311,12 @@ func (l *Loop) openViaRing(name string, flag int, perm fs.FileMode) (*os.File, e
 		return nil, &fs.PathError{Op: "open", Path: name, Err: err}
 	}
 	if flag&noWait == 0 {
-		_, _ = unix.FcntlInt(uintptr(fd), unix.F_SETFL, flag) // it fails for no file that a read or write would wait for
+		_, _ = unix.FcntlInt(uintptr(fd), unix.F_SETFL, flag) // the call cannot fail for a file whose reads or writes may wait
 	}
 	return os.NewFile(uintptr(fd), name), nil
 }
 
-// viaRing is one operation of f, with the bare error.
+// viaRing performs one operation of f through a ring. The error is not wrapped.
 func (f *File) viaRing(code uint8, p []byte, off int64) (n int, err error) {
 	g := f.loop.pick().ring.Load()
 	if g == nil || f.sys < 0 {
@@ -325,7 +328,7 @@ func (f *File) viaRing(code uint8, p []byte, off int64) (n int, err error) {
 	return o.result(f.cs)
 }
 
-// result performs o.
+// result performs o, and converts the result to a count and an error.
 func (o *op) result(cs contexts) (n int, err error) {
 	res, err := o.do(cs)
 	switch {
@@ -339,7 +342,7 @@ func (o *op) result(cs contexts) (n int, err error) {
 	return int(res), nil
 }
 
-// An opQueue is first in, first out. An op in it that is done already is passed over.
+// An opQueue is a first-in, first-out queue, whose pop skips ops that are done.
 type opQueue struct{ first, last *op }
 
 func (q *opQueue) push(o *op) {

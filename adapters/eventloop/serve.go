@@ -10,18 +10,18 @@ import (
 	"github.com/braidgo/braid/suspend"
 )
 
-// Serve accepts connections from a Listener of another package, and runs handler for each as a task of on, which may be
-// any scheduler. Use it for a listener that wraps a Listener of a Loop, such as a listener of crypto/tls. For an
-// unwrapped Listener see [Listener.Serve]. The connection is bound to the handler's context as by WithContext, and is
-// closed when handler ends, however it ends.
+// Serve accepts connections from ln, and runs handler for each as a task of the scheduler on. Use this function for a
+// net.Listener that wraps a Listener of a Loop, such as a listener of crypto/tls. For an unwrapped Listener, see
+// [Listener.Serve]. The connection is bound to the handler's context; see [WithContext]. Serve closes the connection
+// when handler returns, panics or exits.
 //
-// Serve suspends its caller. It goes on until ctx is done, until ln fails, or until on refuses a task. Then it closes
-// ln, and the handlers have the time grace to end; a negative grace means no limit. After that their context ends, with
-// the cause context.DeadlineExceeded, and Serve returns when all have ended. The error is the cancellation error if ctx
-// is done by then, and otherwise the error of ln or on. The context of a handler has the values of ctx, but ends only
-// so.
+// Serve suspends its caller. Serve accepts until ctx is done, until ln fails, or until the scheduler refuses a task.
+// Then Serve closes ln, and gives the handlers the time grace to end; a negative grace means no limit. When that time
+// has passed, Serve cancels the context of the handlers, with the cause context.DeadlineExceeded. Serve returns when
+// all handlers have ended. The result is the cancellation error if ctx is done by then, and otherwise the error of ln
+// or of the scheduler. A handler's context has the values of ctx, but is not cancelled when ctx is done.
 //
-// A shortage of descriptors or memory is no failure: Serve says so by package slog, and tries again after a while.
+// If descriptors or memory run out, Serve logs the error with package slog, and tries again after a delay.
 func Serve(ctx context.Context, ln net.Listener, on suspend.Spawner, grace time.Duration, handler func(ctx context.Context, c net.Conn)) error {
 	if ln == nil || on == nil || handler == nil {
 		panic("eventloop: nil listener, scheduler or handler")
@@ -33,7 +33,7 @@ func Serve(ctx context.Context, ln net.Listener, on suspend.Spawner, grace time.
 	var running countdown
 	running.add(1)
 	accepted := promise.New[struct{}]()
-	go func() { // Accept may wait natively
+	go func() { // Accept may block its goroutine
 		accepted.Fail(acceptAll(ctx, ln, func(c net.Conn) error {
 			running.add(1)
 			err := on.Go(func() {
@@ -67,7 +67,7 @@ func Serve(ctx context.Context, ln net.Listener, on suspend.Spawner, grace time.
 	return err
 }
 
-// acceptAll returns the error that ends it.
+// acceptAll accepts connections and calls start for each. acceptAll returns the first error that is not a shortage.
 func acceptAll(ctx context.Context, ln net.Listener, start func(c net.Conn) error) error {
 	const first, last = 5 * time.Millisecond, time.Second
 	for delay := first; ; {

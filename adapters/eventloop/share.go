@@ -7,31 +7,32 @@ import (
 	"github.com/braidgo/braid/suspend"
 )
 
-// A share is how a reactor's time is divided. Between two looks at descriptors and timers it runs tasks for one turn:
-// 64 steps, or until an operation finds that the turn has lasted a millisecond. A task whose operations never have to
-// wait uses up its share and rests. When nothing else is runnable, and after every eighth turn in any case, the task
-// that has rested longest goes on. So a task that an event has woken waits for about one turn, however many connections
-// are busy.
+// A share records how a reactor divides its time. Between two polls of descriptors and timers, the reactor runs tasks
+// for one turn. A turn ends after 64 steps, or when an operation finds that the turn has lasted a millisecond. A task
+// whose operations never have to wait uses up its share, and then rests. The task that has rested longest resumes when
+// nothing else is runnable, and also after every eighth turn. So a task that was woken by an event waits for about one
+// turn, even if many connections are busy.
 //
-// It belongs to the core.
+// Only the owner of the reactor's core may access a share.
 type share struct {
 	began   int64 // when the turn began
-	step    int   // the core's step of the last operation
+	step    int   // the step in which the last operation began
 	ops     int   // operations in that step
-	turns   int   // counts turns since a resting task went on
-	rest    int   // tasks that rest, or are about to
+	turns   int   // turns since a resting task was resumed
+	rest    int   // tasks that rest, or are about to rest
 	guard   suspend.Guard
 	resting suspend.Queue[struct{}, struct{}]
 }
 
 const (
 	turnLasts = int64(time.Millisecond)
-	fewOps    = 3  // operations of a step without a look at the clock
-	manyOps   = 64 // operations of a step after which a task rests in any case
-	restLasts = 8  // turns at most until the first resting task goes on
+	fewOps    = 3  // operations in a step before pace reads the clock
+	manyOps   = 64 // operations in a step after which the task always rests
+	restLasts = 8  // maximum number of turns until a resting task is resumed
 )
 
-// pace is called by each operation before it begins. On the reactor it may suspend; elsewhere it reports false.
+// pace is called before each operation. If the caller runs on the reactor, pace returns true, and may first suspend the
+// task. Otherwise pace returns false.
 func (r *reactor) pace() (here bool) {
 	if !r.core.Enter() {
 		return false
@@ -41,7 +42,7 @@ func (r *reactor) pace() (here bool) {
 		s.step, s.ops = step, 0
 	}
 	s.ops++
-	if s.ops < fewOps || s.ops < manyOps && r.loop.now()-s.began < turnLasts || suspend.Current() == nil { // a callback
+	if s.ops < fewOps || s.ops < manyOps && r.loop.now()-s.began < turnLasts || suspend.Current() == nil { // a callback cannot rest
 		r.core.Exit()
 		return true
 	}
@@ -52,7 +53,8 @@ func (r *reactor) pace() (here bool) {
 	return true
 }
 
-// resumeRested lets the task that has rested longest go on, if it is its turn, and reports whether any rests.
+// resumeRested resumes the task that has rested longest, if that task is due, and reports whether there was a resting
+// task.
 func (r *reactor) resumeRested() bool {
 	s := &r.share
 	if s.rest == 0 {
@@ -70,14 +72,14 @@ func (r *reactor) resumeRested() bool {
 	return true
 }
 
-// Guard implements suspend.Source, as do the methods below.
+// Guard, Try, Enqueue and Remove implement suspend.Source.
 func (s *share) Guard() *suspend.Guard { return &s.guard }
 
-// Try reports false: the share is used up.
+// Try returns false, because the task has used up its share.
 func (s *share) Try() (none struct{}, ok bool, err error) { return none, false, nil }
 
-// Enqueue queues the task.
+// Enqueue adds the task to the queue.
 func (s *share) Enqueue(r suspend.Resumer[struct{}]) { s.resting.Push(r, struct{}{}) }
 
-// Remove takes the task off.
+// Remove removes the task from the queue.
 func (s *share) Remove(r suspend.Resumer[struct{}]) { s.resting.Remove(r) }

@@ -9,30 +9,30 @@ import (
 	"github.com/braidgo/braid/suspend"
 )
 
-// A side is one direction of an fd: its turn, and the latch that says that a system call may succeed.
+// A side is one direction of an fd, with a turn and a latch, ready, which is true if a system call may succeed.
 //
-// The reactor sets the latch on every event. An operation clears it before a system call, and at no other time. If the
-// call would block, the operation waits, unless the latch has been set since. So an edge between the call and the wait
+// The reactor sets the latch on every event. An operation clears the latch only before a system call. If the call would
+// block, the operation waits, unless the latch was set again during the call. So an event between the call and the wait
 // is not lost.
 //
-// Debt: setting ready, expired or closed must resume the waiters, under the guard.
+// Debt: code that sets ready, expired or closed must resume the waiters, under the guard.
 type side struct {
 	turn
 	fd      *fd
-	drained bool  // the last read got all there was; belongs to the turn
-	ops     uint8 // operations elsewhere than on the reactor since one suspended or yielded; belongs to the turn
+	drained bool  // the last read has emptied the buffer; belongs to the holder of the turn
+	ops     uint8 // operations outside the reactor since the last wait or yield; belongs to the turn's holder
 
-	// The rest is under the guard of the turn.
+	// The turn's guard protects the fields below.
 	ready     bool // the latch
-	unsettled bool // an event has said that there may be more behind the data than data; stays set
+	unsettled bool // an event has reported that an end or an error may follow the data; never cleared
 	expired   bool
 	closed    bool
-	waiting   suspend.Queue[verdict, struct{}] // it holds the operation that has the turn, and readables
+	waiting   suspend.Queue[verdict, struct{}] // the operation that holds the turn, and readables
 	deadline  int64                            // 0 means no deadline
-	timer     *timer                           // runs at the deadline or earlier; made when there is a first
+	timer     *timer                           // runs at the deadline or earlier; created for the first deadline
 }
 
-// A verdict is what ends the wait of a side.
+// A verdict is the result of a wait for a side.
 type verdict uint8
 
 const (
@@ -52,7 +52,8 @@ func (v verdict) err() error {
 	return nil
 }
 
-// begin returns with the turn, unless the operation fails before it has begun. Now and then it yields.
+// begin acquires the turn. begin fails if a context is done, the side is closed, or the deadline has passed. After
+// several operations without a wait, begin yields.
 func (s *side) begin(cs contexts) error {
 	if cs != nil {
 		if err := cs.err(); err != nil {
@@ -76,7 +77,7 @@ func (s *side) begin(cs contexts) error {
 	}
 	switch {
 	case s.fd.r.pace():
-	case s.ops < fewOps || s.ops < yieldEvery && !s.fd.r.core.Outside(): // a task that is outside goes back to its reactor soon
+	case s.ops < fewOps || s.ops < yieldEvery && !s.fd.r.core.Outside(): // a task outside its reactor yields early, to return to the reactor
 		s.ops++
 	default:
 		s.ops = 0
@@ -85,7 +86,8 @@ func (s *side) begin(cs contexts) error {
 	return nil
 }
 
-// yield gives the turn back if the task ends in the Yield: otherwise the next operation would wait for ever.
+// yield calls suspend.Yield. If the task exits in that call, yield releases the turn, because the next operation would
+// otherwise wait for ever.
 func (s *side) yield() {
 	back := false
 	defer func() {
@@ -97,7 +99,8 @@ func (s *side) yield() {
 	back = true
 }
 
-// failed returns the verdict that fails an operation even if it could succeed, or undecided.
+// failed returns isClosed or isExpired if every operation must fail, and undecided otherwise. The caller must hold the
+// guard.
 func (s *side) failed() verdict {
 	switch {
 	case s.closed:
@@ -111,8 +114,8 @@ func (s *side) failed() verdict {
 	return undecided
 }
 
-// mayBeReady clears the latch, for the system call that comes next. It reports false if the call is sure to find
-// nothing: the last one got less than it asked for, and there has been no event since.
+// mayBeReady clears the latch before a system call. mayBeReady returns false if the call could not succeed: the last
+// read has emptied the buffer, and no event has arrived since.
 func (s *side) mayBeReady() bool {
 	s.guard.Lock()
 	may := !s.drained || s.ready || s.unsettled
@@ -123,7 +126,7 @@ func (s *side) mayBeReady() bool {
 	return may
 }
 
-// wait returns nil when a system call may succeed.
+// wait waits until a system call may succeed.
 func (s *side) wait(cs contexts) error {
 	s.ops = 0
 	ctx, stop := cs.join()
@@ -137,7 +140,7 @@ func (s *side) wait(cs contexts) error {
 	return v.err()
 }
 
-// look returns the verdict if there is no need to wait. The guard is held.
+// look returns the verdict, and reports whether the operation need not wait. The caller must hold the guard.
 func (s *side) look() (v verdict, ok bool) {
 	if v = s.failed(); v == undecided && s.ready {
 		v = isReady
@@ -145,7 +148,7 @@ func (s *side) look() (v verdict, ok bool) {
 	return v, v != undecided
 }
 
-// waitAny is side.wait on all of ds at once.
+// waitAny waits until a system call may succeed on any of ds.
 func waitAny(cs contexts, ds []*fd) error {
 	if len(ds) == 1 {
 		return ds[0].rd.wait(cs)
@@ -166,7 +169,7 @@ func waitAny(cs contexts, ds []*fd) error {
 	return v.err()
 }
 
-// readiness is what waiting for a side performs.
+// A readiness is the suspend.Source of a wait for a side.
 type readiness side
 
 func (s *readiness) Guard() *suspend.Guard              { return &s.guard }
@@ -178,7 +181,8 @@ func (s *readiness) Try() (v verdict, ok bool, err error) {
 	return v, ok, nil
 }
 
-// resume pays all waiters: the operation with the turn and any number of readables. The guard is held.
+// resume resumes all waiters: the operation that holds the turn, and any number of readables. The caller must hold the
+// guard.
 func (s *side) resume(v verdict) { s.waiting.ResumeAll(v, nil) }
 
 func (s *side) signal(unsettled bool) {
@@ -199,7 +203,7 @@ func (s *side) close() {
 	s.guard.Unlock()
 }
 
-// setDeadline acts at once on an operation that waits.
+// setDeadline sets the deadline. A waiting operation obeys the new deadline.
 func (s *side) setDeadline(at time.Time) error {
 	s.guard.Lock()
 	defer s.guard.Unlock()
@@ -220,11 +224,11 @@ func (s *side) setDeadline(at time.Time) error {
 	if s.timer == nil {
 		s.timer = newTimer(s.expire)
 	}
-	s.fd.r.timers.set(s.timer, s.deadline) // set for earlier already, it is left, and resets itself when it runs
+	s.fd.r.timers.set(s.timer, s.deadline) // an earlier time of the timer stays in force, and expire sets the timer again
 	return nil
 }
 
-// expire is run by the timer.
+// expire is called by the timer.
 func (s *side) expire() {
 	s.guard.Lock()
 	defer s.guard.Unlock()

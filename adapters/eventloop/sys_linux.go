@@ -8,12 +8,12 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A read or write of a socket that has not much to copy is sure to be over soon, so it is a raw system call, without
-// the runtime's bookkeeping. MSG_DONTWAIT is set because another process that shares the non-blocking descriptor could
-// make it blocking.
+// soon is a length in bytes. A read or write of a socket up to this length takes so little time that it is a raw system
+// call, without the runtime's bookkeeping. MSG_DONTWAIT is set because another process that shares the non-blocking
+// descriptor could make it blocking.
 const soon = 64 << 10
 
-// A descriptor is what system calls are made on.
+// A descriptor is a file descriptor with methods that make its system calls.
 type descriptor struct {
 	sys    int
 	socket bool

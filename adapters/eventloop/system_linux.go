@@ -2,5 +2,5 @@
 
 package eventloop
 
-// system is what an fd makes system calls on. Builds of the model checker have another type.
+// system makes the system calls of an fd. Builds for the model checker use another type.
 type system = descriptor

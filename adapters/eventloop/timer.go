@@ -9,26 +9,27 @@ import (
 	"github.com/braidgo/braid/suspend"
 )
 
-// timers is the heap of one reactor. Anybody may set and stop a timer; only the reactor runs them. Its lock is a
-// leaf.
+// timers is the timer heap of one reactor. Any goroutine may set and stop a timer, but only the reactor runs timers. No
+// other lock is acquired while mu is held.
 type timers struct {
 	r    *reactor
-	next atomicx.Int64 // when the first is due, never if there is none; written under mu
+	next atomicx.Int64 // the time of the first timer, or never if there is no timer; written under mu
 
 	mu     atomicx.Mutex
 	heap   []*timer
 	seq    uint64
 	closed bool
-	fired  []*timer // the reactor's own: scratch for run
+	fired  []*timer // scratch space of run; used only by the reactor
 }
 
-// A timer is one entry, in the heap while index is not negative. A zero timer with f is not in it, see newTimer.
+// A timer is an entry of the heap. A timer is in the heap while index is not negative, so newTimer must set the index
+// to -1.
 type timer struct {
 	when, seq int64 // guarded by timers.mu, as is index
 	index     int
 	f         func()
-	foreign   bool   // f is a user's: it runs under Bind(nil), on a coroutine
-	abandoned func() // called, instead of f, when the loop is closed first; nil means that the timer stays
+	foreign   bool   // f is user code, so it runs as a callback
+	abandoned func() // called instead of f when the loop is closed first; if it is nil, the timer stays
 }
 
 func newTimer(f func()) *timer { return &timer{f: f, index: -1} }
@@ -40,7 +41,7 @@ func (ts *timers) init(r *reactor) {
 	ts.next.Store(never)
 }
 
-// after is the time d from now.
+// after returns the time that is d from now.
 func (ts *timers) after(d time.Duration) int64 {
 	now := ts.r.loop.now()
 	if d <= 0 {
@@ -52,8 +53,8 @@ func (ts *timers) after(d time.Duration) int64 {
 	return never - 1
 }
 
-// set makes t run at when, or earlier if it is set for earlier already. False says that t will not run, because Close
-// abandons it.
+// set makes t run at when. If t is set for an earlier time already, t keeps it. The result is false if t will not run
+// because the Loop is closed.
 func (ts *timers) set(t *timer, when int64) bool {
 	ts.mu.Lock()
 	if ts.closed && t.abandoned != nil {
@@ -79,7 +80,7 @@ func (ts *timers) set(t *timer, when int64) bool {
 	return true
 }
 
-// stop reports whether t was in the heap.
+// stop removes t from the heap, and reports whether t was in it.
 func (ts *timers) stop(t *timer) bool {
 	ts.mu.Lock()
 	defer ts.mu.Unlock()
@@ -120,7 +121,8 @@ func (ts *timers) sleep(ctx context.Context, d time.Duration) error {
 	return err
 }
 
-// until is how long the reactor may sleep: negative without a limit, zero not at all.
+// until returns the time for which the reactor may sleep. A negative result means no limit, and zero means that a timer
+// is due.
 func (ts *timers) until() time.Duration {
 	when := ts.next.Load()
 	if when == never {
@@ -129,8 +131,8 @@ func (ts *timers) until() time.Duration {
 	return time.Duration(max(when-ts.r.loop.now(), 0))
 }
 
-// run runs the timers that are due now. Functions of users become callbacks instead. It reports whether there
-// were any.
+// run runs the timers that are due now, and reports whether there were any. The functions of foreign timers are
+// submitted as callbacks.
 func (ts *timers) run(now int64) bool {
 	if ts.next.Load() > now {
 		return false
@@ -154,7 +156,7 @@ func (ts *timers) run(now int64) bool {
 	return true
 }
 
-// close takes out the timers with an abandoned function, and calls it.
+// close removes all timers that have a function abandoned, and calls these functions.
 func (ts *timers) close() {
 	var gone []*timer
 	ts.mu.Lock()

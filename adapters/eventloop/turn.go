@@ -2,18 +2,18 @@ package eventloop
 
 import "github.com/braidgo/braid/suspend"
 
-// A turn is the lock of one direction of a descriptor. It is held across suspensions, and it is handed over in order. A
-// Close does not resume the waiters: each fails when its turn comes. It is the suspend.Source of the wait.
+// A turn is the lock of one direction of a descriptor. An operation holds the turn even while it is suspended. Waiters
+// get the turn in order. A Close does not resume the waiters: each operation fails when it gets the turn.
 //
-// Invariant: while somebody waits, it is held. Debt: give resumes the first waiter that can take it.
+// Invariant: while a task waits, the turn is held. Debt: give must resume the first waiter that can take the turn.
 type turn struct {
 	guard   suspend.Guard
 	held    bool
 	waiters suspend.Queue[struct{}, struct{}]
 }
 
-// takeSlow returns with the turn, or with the cancellation error and without. The caller has found it held. If one of several
-// contexts panics as its AfterFunc is stopped, the turn is lost.
+// takeSlow waits for a turn that another operation holds. If a context ends the wait, takeSlow returns the cancellation
+// error. The turn is lost if one of several contexts panics in the stop function of its AfterFunc.
 func (t *turn) takeSlow(cs contexts) error {
 	ctx, stop := cs.join()
 	if stop != nil {
@@ -25,7 +25,7 @@ func (t *turn) takeSlow(cs contexts) error {
 	return nil
 }
 
-// give ends the turn.
+// give hands the turn over to the first waiter. If there is no waiter, give frees the turn.
 func (t *turn) give() {
 	t.guard.Lock()
 	if _, ok := t.waiters.Resume(struct{}{}, nil); !ok {
@@ -34,7 +34,7 @@ func (t *turn) give() {
 	t.guard.Unlock()
 }
 
-// taking is what takeSlow performs.
+// A taking is the suspend.Source of takeSlow.
 type taking turn
 
 func (t *taking) Guard() *suspend.Guard               { return &t.guard }

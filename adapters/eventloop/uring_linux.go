@@ -9,9 +9,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A uring is one instance of io_uring: two rings in memory that is shared with the system, which takes entries of the
-// submission ring when enter is called, and adds completions to the completion ring at any time. It must not be used by
-// two goroutines concurrently. golang.org/x/sys has no types for it; these follow linux/io_uring.h.
+// A uring is an instance of io_uring, which consists of two rings in memory that is shared with the system. A call of
+// enter makes the system take entries from the submission ring. The system adds completions to the completion ring at
+// any time. A uring must not be used by two goroutines concurrently. The types follow linux/io_uring.h, because
+// golang.org/x/sys has none for io_uring.
 type uring struct {
 	fd             int
 	features       uint32
@@ -22,7 +23,7 @@ type uring struct {
 	cqes           []cqe
 }
 
-// An sqe is a submission.
+// An sqe is an entry of the submission ring.
 type sqe struct {
 	opcode, flags uint8
 	ioprio        uint16
@@ -33,7 +34,7 @@ type sqe struct {
 	_             [3]uint64
 }
 
-// A cqe is a completion.
+// A cqe is an entry of the completion ring.
 type cqe struct {
 	userData uint64
 	res      int32
@@ -50,18 +51,18 @@ type uringParams struct {
 	cq                                                                     struct{ head, tail, mask, entries, overflow, cqes, flags, _, _, _ uint32 }
 }
 
-// needed are the features of Linux 5.6: rings in one mapping, no completion that is dropped, and opRead and opWrite,
-// which came with the last feature.
+// needed is a set of features of Linux 5.6: a single mapping for the rings, no dropped completions, and the feature
+// that was introduced together with opRead and opWrite.
 const needed = 1<<0 | 1<<1 | 1<<3
 
-// opensAtOnce is the feature of Linux 5.12, where an open is tried in the call that submits. Before, each one was for a thread of the
-// kernel, to which /proc/self and /dev/tty are others.
+// opensAtOnce is a feature of Linux 5.12, in which the system tries an open in the submitting call. In earlier versions
+// a kernel thread performs each open, for which /proc/self and /dev/tty mean different files.
 const opensAtOnce = 1 << 9
 
-const offEntries = 0x10000000 // where mmap finds the entries
+const offEntries = 0x10000000 // mmap offset of the submission entries
 
-// newURing makes a uring with n entries, a power of two. It fails with the bare error, ENOSYS where the system is too
-// old.
+// newURing creates a uring with n entries. The number must be a power of two. The error is not wrapped, and is ENOSYS
+// if the system is too old.
 func newURing(n uint32) (*uring, error) {
 	var p uringParams
 	fd, _, errno := unix.Syscall(unix.SYS_IO_URING_SETUP, uintptr(n), uintptr(unsafe.Pointer(&p)), 0)
@@ -110,33 +111,34 @@ func (u *uring) close() {
 	unix.Close(u.fd)
 }
 
-// unsubmitted is the number of entries that the system has not taken yet.
+// unsubmitted returns the number of entries that the system has not taken yet.
 func (u *uring) unsubmitted() uint32 { return *u.sqTail - atomic.LoadUint32(u.sqHead) }
 
 // room reports whether an entry can be added.
 func (u *uring) room() bool { return int(u.unsubmitted()) < len(u.sqes) }
 
-// add adds an entry, for the next enter. There is room. The garbage collector does not see the address in it, so the
-// caller must keep the memory, which is not on a stack, up to the completion.
+// add adds an entry, which the next enter submits. The caller must call room first. The garbage collector does not see
+// the address in the entry. The caller must keep the memory alive until the completion, and the memory must not be on a
+// stack.
 func (u *uring) add(e sqe) {
 	tail := *u.sqTail
 	u.sqes[tail%uint32(len(u.sqes))] = e
 	atomic.StoreUint32(u.sqTail, tail+1)
 }
 
-// pointTo has an entry read or write p.
+// pointTo makes p the buffer of the entry.
 func (e *sqe) pointTo(p []byte) {
 	e.addr, e.len = uint64(uintptr(unsafe.Pointer(unsafe.SliceData(p)))), uint32(len(p))
 }
 
-// takeBack removes the entry that the system would take last, and returns its userData.
+// takeBack removes the entry that was added last, and returns its userData.
 func (u *uring) takeBack() uint64 {
 	tail := *u.sqTail - 1
 	atomic.StoreUint32(u.sqTail, tail)
 	return u.sqes[tail%uint32(len(u.sqes))].userData
 }
 
-// enter lets the system take entries, and waits until there are n completions.
+// enter makes the system take the submitted entries, and waits until there are n completions.
 func (u *uring) enter(n uint32) error {
 	const getEvents = 1
 	entries, flags := u.unsubmitted(), uintptr(0)
@@ -153,7 +155,7 @@ func (u *uring) enter(n uint32) error {
 	return nil
 }
 
-// next takes the next completion.
+// next removes the next completion from its ring, and returns it. The result ok is false if the ring is empty.
 func (u *uring) next() (c cqe, ok bool) {
 	head := *u.cqHead
 	if head == atomic.LoadUint32(u.cqTail) {

@@ -14,19 +14,20 @@ import (
 var background = context.Background()
 
 // A Conn is a net.Conn of a Stack. Its methods may be called concurrently, from tasks of any scheduler and from
-// goroutines; a caller that has to wait suspends. Concurrent Writes do not mix. Deadlines and Close act at once on
-// operations that wait. A task whose operations never have to wait lets others run after 64 of them.
+// goroutines. A call that has to wait suspends its caller. Concurrent Writes are not interleaved. Deadlines and Close
+// take effect immediately on operations that wait. A task whose operations never have to wait yields after 64
+// operations, so that other tasks can run.
 //
-// Errors are as in package net: an *net.OpError around the errno, as syscall.ECONNRESET, around os.ErrDeadlineExceeded
-// or around net.ErrClosed.
+// As in package net, an error is an *net.OpError. It wraps an errno such as syscall.ECONNRESET, or
+// os.ErrDeadlineExceeded, or net.ErrClosed.
 type Conn struct {
 	endpoint
 	local, remote net.Addr
-	in            tcpip.SliceWriter // the Read with the turn uses it
-	out           bytes.Reader      // the Write with the turn uses it
+	in            tcpip.SliceWriter // used by the Read that holds the turn
+	out           bytes.Reader      // used by the Write that holds the turn
 }
 
-// An endpoint is an endpoint of gVisor's stack, and its waits.
+// An endpoint wraps an endpoint of gVisor's stack, and holds the state of the operations in each direction.
 type endpoint struct {
 	stack  *Stack
 	ep     tcpip.Endpoint
@@ -34,7 +35,8 @@ type endpoint struct {
 	rd, wr side
 }
 
-// begin registers e for events, and for the end of the Stack. If the Stack has ended, e is over.
+// begin registers e for gVisor's events and with s, so that closing s closes e. If s is closed, begin closes e and
+// fails.
 func (e *endpoint) begin(s *Stack, ep tcpip.Endpoint, queue *waiter.Queue) error {
 	e.stack, e.ep, e.queue = s, ep, queue
 	const ends = waiter.EventErr | waiter.EventHUp | waiter.EventRdHUp
@@ -49,7 +51,7 @@ func (e *endpoint) begin(s *Stack, ep tcpip.Endpoint, queue *waiter.Queue) error
 	return nil
 }
 
-// end is close, for a Stack that has forgotten e.
+// end closes e without removing it from the Stack. The first of several calls returns nil; later calls fail.
 func (e *endpoint) end() error {
 	if !e.rd.close() {
 		return net.ErrClosed
@@ -61,13 +63,14 @@ func (e *endpoint) end() error {
 	return nil
 }
 
-// close ends operations, those under way included. Of several calls the first returns nil.
+// close closes e. Operations fail with net.ErrClosed, including those under way. The first of several calls returns
+// nil; later calls fail.
 func (e *endpoint) close() error {
 	e.stack.forget(e)
 	return e.end()
 }
 
-// connected completes a Conn whose endpoint is connected.
+// connected sets the addresses and the keep-alive options of c after its endpoint has connected.
 func (c *Conn) connected() {
 	local, _ := c.ep.GetLocalAddress()
 	remote, _ := c.ep.GetRemoteAddress()
@@ -78,13 +81,15 @@ func (c *Conn) connected() {
 	}
 }
 
-// Read reads the available bytes into p, and suspends the caller while there are none.
+// Read reads the available bytes into p. Read suspends the caller while no bytes are available.
 func (c *Conn) Read(p []byte) (int, error) { return c.ReadContext(background, p) }
 
-// Write writes all of p, and suspends the caller while there is no room. If it fails, n bytes have been written.
+// Write writes all of p. Write suspends the caller while the send buffer is full. If Write fails, n bytes have been
+// written.
 func (c *Conn) Write(p []byte) (n int, err error) { return c.WriteContext(background, p) }
 
-// ReadContext is Read, which fails with the error of the cancellation once ctx is done, or if it is done already. No byte is lost.
+// ReadContext is like Read, but fails with the cancellation error if ctx is done already or while the call waits. In
+// that case no byte is lost.
 func (c *Conn) ReadContext(ctx context.Context, p []byte) (n int, err error) {
 	err = c.rd.do(ctx, func() tcpip.Error {
 		if len(p) == 0 {
@@ -104,7 +109,7 @@ func (c *Conn) ReadContext(ctx context.Context, p []byte) (n int, err error) {
 	return n, err
 }
 
-// WriteContext is Write, which fails with the error of the cancellation once ctx is done, or if it is done already.
+// WriteContext is like Write, but fails with the cancellation error if ctx is done already or while the call waits.
 func (c *Conn) WriteContext(ctx context.Context, p []byte) (n int, err error) {
 	err = c.wr.do(ctx, func() tcpip.Error {
 		for n < len(p) {
@@ -121,13 +126,14 @@ func (c *Conn) WriteContext(ctx context.Context, p []byte) (n int, err error) {
 	return n, c.fail("write", err)
 }
 
-// Close closes c. Operations under way and later operations fail with net.ErrClosed, but written bytes are still sent.
+// Close closes c. Operations under way and later operations fail with net.ErrClosed, but bytes that were written are
+// still sent.
 func (c *Conn) Close() error { return c.fail("close", c.close()) }
 
-// CloseRead shuts the reading side down: Reads of bytes still to come return io.EOF.
+// CloseRead shuts down the reading side. Later Reads return the bytes that have already arrived, and then io.EOF.
 func (c *Conn) CloseRead() error { return c.shutdown(tcpip.ShutdownRead) }
 
-// CloseWrite shuts the writing side down: the peer reads io.EOF.
+// CloseWrite shuts down the writing side, so that the peer's Reads end with io.EOF.
 func (c *Conn) CloseWrite() error { return c.shutdown(tcpip.ShutdownWrite) }
 
 func (c *Conn) shutdown(how tcpip.ShutdownFlags) error {
@@ -137,13 +143,13 @@ func (c *Conn) shutdown(how tcpip.ShutdownFlags) error {
 	return c.fail("close", errno(c.ep.Shutdown(how)))
 }
 
-// LocalAddr returns the address of this end.
+// LocalAddr returns the local address.
 func (c *Conn) LocalAddr() net.Addr { return c.local }
 
-// RemoteAddr returns the address of the other end.
+// RemoteAddr returns the address of the peer.
 func (c *Conn) RemoteAddr() net.Addr { return c.remote }
 
-// SetDeadline is SetReadDeadline and SetWriteDeadline.
+// SetDeadline calls SetReadDeadline and SetWriteDeadline.
 func (c *Conn) SetDeadline(t time.Time) error {
 	if err := c.SetReadDeadline(t); err != nil {
 		return err
@@ -151,19 +157,19 @@ func (c *Conn) SetDeadline(t time.Time) error {
 	return c.SetWriteDeadline(t)
 }
 
-// SetReadDeadline sets when Reads, also those under way, fail with os.ErrDeadlineExceeded; zero: never.
+// SetReadDeadline sets when Reads, including those under way, fail with os.ErrDeadlineExceeded. Zero means never.
 func (c *Conn) SetReadDeadline(t time.Time) error { return c.fail("set", c.rd.setDeadline(t)) }
 
-// SetWriteDeadline sets when Writes, also those under way, fail with os.ErrDeadlineExceeded; zero: never.
+// SetWriteDeadline sets when Writes, including those under way, fail with os.ErrDeadlineExceeded. Zero means never.
 func (c *Conn) SetWriteDeadline(t time.Time) error { return c.fail("set", c.wr.setDeadline(t)) }
 
-// SetNoDelay says whether small writes are sent at once. That is the default.
+// SetNoDelay sets whether small writes are sent immediately. The default is true.
 func (c *Conn) SetNoDelay(on bool) error {
 	return c.option(func() error { c.ep.SocketOptions().SetDelayOption(!on); return nil })
 }
 
-// SetLinger says how Close treats unsent bytes: with sec zero it is dropped, and the peer sees a reset. A negative sec is
-// the default, to send it. Close never waits.
+// SetLinger sets how Close treats unsent bytes. If sec is zero, they are dropped, and the peer sees a reset. If sec is
+// negative, which is the default, they are sent. Close never waits.
 func (c *Conn) SetLinger(sec int) error {
 	return c.option(func() error {
 		c.ep.SocketOptions().SetLinger(tcpip.LingerOption{Enabled: sec >= 0, Timeout: time.Duration(sec) * time.Second})
@@ -171,12 +177,12 @@ func (c *Conn) SetLinger(sec int) error {
 	})
 }
 
-// SetKeepAlive says whether the connection is probed while it is idle.
+// SetKeepAlive sets whether the stack probes the connection while it is idle.
 func (c *Conn) SetKeepAlive(on bool) error {
 	return c.option(func() error { c.ep.SocketOptions().SetKeepAlive(on); return nil })
 }
 
-// SetKeepAlivePeriod sets after how much idle time the connection is probed, and how often.
+// SetKeepAlivePeriod sets the idle time before the first probe, and the time between two probes.
 func (c *Conn) SetKeepAlivePeriod(d time.Duration) error {
 	return c.option(func() error {
 		idle, interval := tcpip.KeepaliveIdleOption(d), tcpip.KeepaliveIntervalOption(d)

@@ -7,7 +7,8 @@ import (
 	"gvisor.dev/gvisor/pkg/tcpip"
 )
 
-// errno returns the error number of the kernel's sockets. The end of the stream is io.EOF, as a Read has it.
+// errno converts err to the error number that a socket of the kernel would return. The end of the stream becomes
+// io.EOF.
 func errno(err tcpip.Error) error {
 	switch err.(type) {
 	case nil:
@@ -46,7 +47,7 @@ func errno(err tcpip.Error) error {
 	return invalid{err}
 }
 
-// An invalid is EINVAL with the stack's own words.
+// An invalid is the error EINVAL with the text of gVisor's error.
 type invalid struct{ err tcpip.Error }
 
 func (e invalid) Error() string { return e.err.String() }

@@ -23,10 +23,11 @@ type Listener struct {
 	addr    net.Addr
 }
 
-// backlog is how many connections may wait for an Accept.
+// backlog is the maximum number of connections that wait for an Accept.
 const backlog = 4096
 
-// Listen listens on address, a port with an IP address of the stack or without one, network being tcp, tcp4 or tcp6. Port 0 is a free one.
+// Listen listens on addr, a port with an optional IP address of the stack. The network must be tcp, tcp4 or tcp6. Port
+// 0 means a free port.
 func (s *Stack) Listen(network, addr string) (*Listener, error) {
 	ln := &Listener{network: network}
 	err := func() error {
@@ -39,7 +40,7 @@ func (s *Stack) Listen(network, addr string) (*Listener, error) {
 		if e != nil {
 			return errno(e)
 		}
-		ep.SocketOptions().SetReuseAddress(true) // package net does so: otherwise connections of an earlier Listener would block the port
+		ep.SocketOptions().SetReuseAddress(true) // package net sets it, too; otherwise connections of an earlier Listener would block the port
 		ep.SocketOptions().SetV6Only(network == "tcp6")
 		if e = ep.Bind(at); e == nil {
 			e = ep.Listen(backlog)
@@ -58,12 +59,13 @@ func (s *Stack) Listen(network, addr string) (*Listener, error) {
 	return ln, nil
 }
 
-// Serve accepts connections and runs handler for each, as a task of Options.On. The I/O of the connection fails with the error of the
-// cancellation once ctx is done, and it is closed when handler ends, however it ends.
+// Serve accepts connections and runs handler for each as a task of Options.On. Once ctx is done, the connection's I/O
+// fails with the cancellation error. Serve closes the connection when handler returns, panics or exits.
 //
-// Serve suspends its caller. It returns when it no longer accepts and every handler has ended, and always with an error. It is the
-// cancellation error if ctx is done by then, net.ErrClosed if the Listener or the Stack was closed, and the error of Options.On if it has
-// refused a task. Only the end of ctx reaches the handlers. The Listener stays open unless it was closed.
+// Serve suspends its caller. Serve stops accepting when ctx is done, when the Listener or the Stack is closed, or when
+// Options.On refuses a task. Serve returns when every handler has ended, and always with an error. If ctx is done by
+// then, Serve returns the cancellation error. Otherwise Serve returns net.ErrClosed after a Close, and the scheduler's
+// error after a refusal. Serve cancels the handlers only if ctx is done. Serve does not close the Listener.
 func (ln *Listener) Serve(ctx context.Context, handler func(ctx context.Context, c net.Conn)) error {
 	if handler == nil {
 		panic("netstack: nil handler")
@@ -77,7 +79,7 @@ func (ln *Listener) Serve(ctx context.Context, handler func(ctx context.Context,
 	})
 }
 
-// An accepting is a Listener whose Accept ends with a context, so that Serve closes nothing to stop.
+// An accepting is a Listener whose Accept ends with ctx, so that Serve can stop without closing the Listener.
 type accepting struct {
 	*Listener
 	ctx context.Context
@@ -86,7 +88,7 @@ type accepting struct {
 func (a accepting) Accept() (net.Conn, error) { return a.accept(a.ctx) }
 func (a accepting) Close() error              { return nil }
 
-// A bound is a Conn whose I/O ends with a context.
+// A bound is a Conn whose Read and Write end with ctx.
 type bound struct {
 	*Conn
 	ctx context.Context
@@ -95,10 +97,10 @@ type bound struct {
 func (b bound) Read(p []byte) (int, error)  { return b.ReadContext(b.ctx, p) }
 func (b bound) Write(p []byte) (int, error) { return b.WriteContext(b.ctx, p) }
 
-// NetConn returns the Conn.
+// NetConn returns the underlying Conn.
 func (b bound) NetConn() net.Conn { return b.Conn }
 
-// Accept suspends the caller until there is a connection.
+// Accept accepts the next connection. Accept suspends the caller until a connection arrives.
 func (ln *Listener) Accept() (net.Conn, error) { return ln.accept(background) }
 
 func (ln *Listener) accept(ctx context.Context) (net.Conn, error) {
@@ -118,14 +120,14 @@ func (ln *Listener) accept(ctx context.Context) (net.Conn, error) {
 	return nil, ln.fail("accept", err)
 }
 
-// Close stops listening: Accepts and Serves, under way and to come, fail with net.ErrClosed. Accepted connections are
-// left alone, but connections that wait for an Accept are reset.
+// Close stops listening. Calls of Accept and Serve, including those under way, fail with net.ErrClosed. Accepted
+// connections stay open, but connections that wait for an Accept are reset.
 func (ln *Listener) Close() error { return ln.fail("close", ln.close()) }
 
-// Addr returns the address that the Listener listens on.
+// Addr returns the address on which the Listener listens.
 func (ln *Listener) Addr() net.Addr { return ln.addr }
 
-// SetDeadline sets when Accepts, also those under way, fail with os.ErrDeadlineExceeded; zero: never.
+// SetDeadline sets when Accepts, including those under way, fail with os.ErrDeadlineExceeded. Zero means never.
 func (ln *Listener) SetDeadline(t time.Time) error { return ln.fail("set", ln.rd.setDeadline(t)) }
 
 func (ln *Listener) fail(op string, err error) error {
@@ -135,9 +137,9 @@ func (ln *Listener) fail(op string, err error) error {
 	return &net.OpError{Op: op, Net: ln.network, Addr: ln.addr, Err: err}
 }
 
-// Dial connects to address, an IP address with a port, network being tcp, tcp4 or tcp6. It suspends the caller. No
-// names are resolved: names are the kernel's. If ctx is done first, or already, Dial fails with the error of the
-// cancellation, and the handshake is given up.
+// Dial connects to addr, an IP address with a port. The network must be tcp, tcp4 or tcp6. Dial suspends the caller.
+// Dial does not resolve names, because a Stack has no resolver. If ctx is done before the connection is established,
+// Dial abandons the handshake and fails with the cancellation error.
 func (s *Stack) Dial(ctx context.Context, network, addr string) (*Conn, error) {
 	c := new(Conn)
 	err := func() error {
@@ -158,7 +160,7 @@ func (s *Stack) Dial(ctx context.Context, network, addr string) (*Conn, error) {
 		}
 		up := false
 		defer func() {
-			if !up { // a context has panicked, or up would be set
+			if !up { // the connect has failed, or ctx has panicked
 				_ = c.close()
 			}
 		}()
@@ -187,7 +189,8 @@ func (s *Stack) Dial(ctx context.Context, network, addr string) (*Conn, error) {
 	return c, nil
 }
 
-// parse returns the address as the stack has it. A Listen on all addresses of both kinds uses IPv6.
+// parse converts addr to an address of gVisor's stack. If addr has no host, the protocol is IPv6, except for the
+// network tcp4.
 func (s *Stack) parse(network, addr string) (at tcpip.FullAddress, proto tcpip.NetworkProtocolNumber, err error) {
 	if network != "tcp" && network != "tcp4" && network != "tcp6" {
 		return at, 0, net.UnknownNetworkError(network)
@@ -214,13 +217,13 @@ func (s *Stack) parse(network, addr string) (at tcpip.FullAddress, proto tcpip.N
 	if proto, at.Addr = address(ip); network == "tcp4" && proto != header.IPv4ProtocolNumber || network == "tcp6" && proto != header.IPv6ProtocolNumber {
 		return at, 0, &net.AddrError{Err: "no address of " + network, Addr: addr}
 	}
-	if ip.IsUnspecified() { // the stack's word for it
+	if ip.IsUnspecified() { // the zero Address is gVisor's wildcard
 		at.Addr = tcpip.Address{}
 	}
 	return at, proto, nil
 }
 
-// address is ip as the stack has it.
+// address converts ip to an address of gVisor's stack.
 func address(ip netip.Addr) (tcpip.NetworkProtocolNumber, tcpip.Address) {
 	ip = ip.Unmap()
 	if ip.Is4() {
@@ -237,7 +240,7 @@ func tcpAddr(a tcpip.FullAddress) *net.TCPAddr {
 	return &net.TCPAddr{IP: ip, Port: int(a.Port)}
 }
 
-// A named is an address as the user has given it.
+// A named is an address as the caller specified it.
 type named struct{ network, address string }
 
 func (a named) Network() string { return a.network }

@@ -1,4 +1,5 @@
-// Package netstack is a TCP of the application's own: gVisor's, in this process, whose connections the tasks of any scheduler wait for.
+// Package netstack runs gVisor's TCP/IP stack inside the program. Tasks of any scheduler can wait for the stack's
+// connections.
 //
 //	stack, err := netstack.New(netstack.Options{
 //		Addresses: []netip.Prefix{netip.MustParsePrefix("10.0.0.1/24")},
@@ -7,14 +8,16 @@
 //	ln, err := stack.Listen("tcp", ":80") // instead of loop.Listen
 //	err = ln.Serve(ctx, handler)
 //
-// A server that takes a net.Conn stays as it is, and the line with Listen chooses the TCP under it. Settings that the kernel makes for all
-// programs are options here: buffers, probes, SYN cookies, and by [Stack.Stack] all else that gVisor lets one set.
+// A server that uses net.Conn needs no change except the call of Listen, which selects the TCP implementation. Settings
+// that the kernel applies to all programs are Options of a Stack: buffer sizes, keep-alive probes and SYN cookies. The
+// method [Stack.Stack] gives access to all other settings of gVisor.
 //
-// A connection has no goroutine. The stack of gVisor has one for each processor, and calls back when there are bytes or
-// room; that resumes the tasks which wait, whatever their scheduler.
+// A connection needs no goroutine. gVisor runs one goroutine for each processor, which calls back when bytes or buffer
+// space become available. The callback resumes the waiting tasks of any scheduler.
 //
-// Prefer adapters/eventloop where the kernel's TCP will do: it is faster. Package gonet of gVisor is the same for goroutines alone.
-// adapters/simulation has a network whose every step follows from a seed; here goroutines of gVisor and its clock take part.
+// Prefer adapters/eventloop, which is faster, where the kernel's TCP is sufficient. gVisor's package gonet offers
+// similar connections for goroutines only. In the network of adapters/simulation, every step follows from a seed. A
+// Stack is not deterministic, because it uses gVisor's goroutines and the system clock.
 package netstack
 
 import (
@@ -33,33 +36,33 @@ import (
 	"github.com/braidgo/braid/suspend"
 )
 
-// Options are the choices that a Stack is made with. Addresses and Link are needed.
+// Options configure a Stack. Addresses and Link are required.
 type Options struct {
-	Addresses []netip.Prefix     // the interface's addresses, IPv4 and IPv6
-	Routes    []netip.Prefix     // destinations behind the interface; nil means all
-	Link      stack.LinkEndpoint // an end of a Pair, a TUN, or another one of gVisor's; New takes it over
-	On        suspend.Spawner    // where Serve runs handlers; nil: suspend.Goroutines
+	Addresses []netip.Prefix     // IPv4 and IPv6 addresses of the interface
+	Routes    []netip.Prefix     // destinations that the interface reaches; nil means all
+	Link      stack.LinkEndpoint // an end of a Pair, a TUN, or another link of gVisor's; the Stack owns it
+	On        suspend.Spawner    // the scheduler on which Serve runs handlers; nil means suspend.Goroutines
 
-	SendBuffer, ReceiveBuffer int           // bytes of a connection, 4096 at least; 0: as gVisor has them, 1 MB and more where there is use
-	SYNCookies                bool          // always, and not only while the queue of handshakes is full
-	KeepAlive                 time.Duration // after how much idle time a connection is probed, and how often; 0: 15 s, negative: never
+	SendBuffer, ReceiveBuffer int           // bytes per connection, at least 4096; zero means gVisor's default, 1 MB and more if needed
+	SYNCookies                bool          // use SYN cookies always, instead of only while the handshake queue is full
+	KeepAlive                 time.Duration // idle time before a probe, and time between probes; zero means 15 s, negative means no probes
 }
 
-// A Stack is a TCP/IP with one interface. It is made by New and ends by Close. Its methods may be called from tasks of any scheduler and
-// from goroutines.
+// A Stack is a TCP/IP stack with one network interface. New starts a Stack, and Close ends it. Its methods may be
+// called from tasks of any scheduler and from goroutines.
 type Stack struct {
 	gv        *stack.Stack
 	on        suspend.Spawner
 	keepAlive time.Duration
 
-	mu     sync.Mutex // held for no call of the stack
+	mu     sync.Mutex // never held during a call into gVisor
 	closed bool
-	open   map[*endpoint]struct{} // Close closes them
+	open   map[*endpoint]struct{} // the endpoints that Close has to close
 }
 
 const nicID = 1
 
-// New starts a Stack.
+// New starts a Stack. New panics if o has no link or no address.
 func New(o Options) (*Stack, error) {
 	if o.Link == nil || len(o.Addresses) == 0 {
 		panic("netstack: no link, or no address")
@@ -123,11 +126,12 @@ func (s *Stack) configure(o Options) tcpip.Error {
 	return nil
 }
 
-// Stack returns gVisor's own, for what Options have not: the congestion control, the time in TIME_WAIT, statistics.
+// Stack returns gVisor's stack, for statistics and for settings that Options lack, such as the congestion control and
+// the time in TIME_WAIT.
 func (s *Stack) Stack() *stack.Stack { return s.gv }
 
-// Close aborts all connections and listeners: operations under way and later operations fail with net.ErrClosed, and
-// the peers see a reset. It suspends the caller until the goroutines of the stack have ended, and closes the link.
+// Close aborts all connections and listeners. Operations under way and later operations fail with net.ErrClosed, and
+// the peers see a reset. Close suspends the caller until gVisor's goroutines have ended, and closes the link.
 func (s *Stack) Close() error {
 	s.mu.Lock()
 	open, closed := s.open, s.closed
@@ -142,7 +146,7 @@ func (s *Stack) Close() error {
 	return suspend.Blocking(background, s.gv.Destroy)
 }
 
-// add registers e, so that Close closes it, or reports false: the Stack is closed.
+// add registers e, so that Close closes it. If the Stack is closed already, add returns false.
 func (s *Stack) add(e *endpoint) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -7,21 +7,22 @@ import (
 	"github.com/braidgo/braid/suspend"
 )
 
-// ReadableOp is the wait until a Read would not wait: there are bytes, the peer has closed, a deadline has passed, or c
-// is closed. It reads nothing, and its error is nil in all these cases, since the Read returns the reason. So a
-// connection, a message and a timeout can be the cases of one Select. Another reader may be quicker, but then the Read
-// still waits. Any number of tasks may wait for it.
+// ReadableOp returns an operation that waits until a Read would return without waiting. That happens when bytes are
+// available, the peer has closed, a deadline has passed, or c is closed. The operation reads nothing. In all these
+// cases its error is nil, because the Read that follows returns the reason. So one Select can wait for a connection, a
+// message and a timeout. Another reader might take the bytes first, and then the Read still waits. Any number of tasks
+// may wait at the same time.
 func (c *Conn) ReadableOp() suspend.Op[struct{}] {
 	return suspend.OpOf[struct{}](&readable{side: &c.rd, look: func() bool { return c.ep.Readiness(waiter.ReadableEvents) != 0 }})
 }
 
-// A readable queries the stack before each look, since the stack must not be called under a guard. It is an again.Maker
-// of an again.Preparer.
+// A readable queries the stack before each Try, because the stack must not be called under a guard. A readable is an
+// again.Maker, whose method Anew returns another readable as the again.Preparer.
 type readable struct {
 	*side
 	look  func() bool
 	ready bool
-	seen  uint64 // the count before ready was found out
+	seen  uint64 // the count before Prepare computed ready
 }
 
 func (r *readable) Anew() suspend.Source[struct{}]      { return &readable{side: r.side, look: r.look} }

@@ -14,38 +14,40 @@ import (
 	"github.com/braidgo/braid/suspend"
 )
 
-// A side is one direction of an endpoint. It counts the events of the stack. An operation notes the count, tries, and if the try would
-// block waits for another count. So an event between the try and the wait is not lost. It is the suspend.Source of the wait.
+// A side is one direction of an endpoint, and counts the events of the stack. An operation stores the count in seen and
+// then tries. If the try would block, the operation waits until the count differs from seen. So an event between the
+// try and the wait is not lost.
 //
 //	count n    -T> a try would block: the task waits for a count other than n
 //	count n    -E> count n+1
-//	any        -D> late: operations fail with os.ErrDeadlineExceeded, until there is another deadline
+//	any        -D> late: operations fail with os.ErrDeadlineExceeded until a new deadline is set
 //	any        -C> closed: operations fail with net.ErrClosed
 //
-// The stack calls NotifyEvent (-E>) under its own locks. -D> is a timer or SetDeadline, -C> is Close, before the
-// endpoint is closed: otherwise a Read would take its own Close for the peer's.
+// The stack calls NotifyEvent (-E>) under its own locks. -D> is a timer or SetDeadline. -C> is Close, which happens
+// before the endpoint is closed; otherwise a Read would mistake the local Close for a close by the peer.
 //
-// Debt: -E>, -D> and -C> resume every waiter, under the guard.
+// Debt: -E>, -D> and -C> must resume every waiter, under the guard.
 type side struct {
-	turn  mutex.Mutex // held by the operation under way, across its waits
+	turn  mutex.Mutex // held by the current operation, even while it waits
 	entry waiter.Entry
-	seen  uint64 // the count before the last try; belongs to the turn
-	ops   uint8  // operations since one has waited or yielded; belongs to the turn
+	seen  uint64 // the count before the last try; belongs to the holder of turn
+	ops   uint8  // operations since the last wait or yield; belongs to the holder of turn
 
 	guard    suspend.Guard
 	count    uint64
 	late     bool
 	closed   bool
-	waiters  suspend.Queue[struct{}, struct{}] // the operation with the turn
-	looking  suspend.Queue[struct{}, struct{}] // readables
+	waiters  suspend.Queue[struct{}, struct{}] // the operation that holds turn
+	looking  suspend.Queue[struct{}, struct{}] // the waiting readables
 	deadline time.Time                         // zero means no deadline
-	timer    *time.Timer                       // made for the first deadline
+	timer    *time.Timer                       // created for the first deadline
 }
 
-// yieldEvery is how many operations may succeed without a wait before one yields.
+// yieldEvery is the number of operations without a wait after which an operation yields.
 const yieldEvery = 64
 
-// do calls try until it need not wait. If ctx is done first, or already, do fails with the error of the cancellation.
+// do calls try. If try would block, do waits for an event and calls try again. If ctx is done already or during a wait,
+// do fails with the cancellation error.
 func (s *side) do(ctx context.Context, try func() tcpip.Error) error {
 	if err := s.turn.Lock(ctx); err != nil {
 		return err
@@ -64,7 +66,7 @@ func (s *side) do(ctx context.Context, try func() tcpip.Error) error {
 			return nil
 		}
 		if _, wait := err.(*tcpip.ErrWouldBlock); !wait {
-			if own := s.look(); own != nil { // it is the cause
+			if own := s.look(); own != nil { // Close or the deadline has caused err
 				return own
 			}
 			return errno(err)
@@ -76,7 +78,7 @@ func (s *side) do(ctx context.Context, try func() tcpip.Error) error {
 	}
 }
 
-// look notes the count, or returns why an operation fails whatever the stack says.
+// look stores the count in seen. look fails if the side is closed or its deadline has passed.
 func (s *side) look() error {
 	s.guard.Lock()
 	defer s.guard.Unlock()
@@ -120,7 +122,7 @@ func (s *side) wakeLocked() {
 	s.looking.ResumeAll(struct{}{}, again.Err)
 }
 
-// close reports whether it is the first.
+// close marks s closed and wakes its waiters. close reports whether s was open.
 func (s *side) close() (first bool) {
 	s.guard.Lock()
 	defer s.guard.Unlock()
@@ -133,7 +135,7 @@ func (s *side) close() (first bool) {
 	return first
 }
 
-// setDeadline acts at once on operations that wait.
+// setDeadline sets the deadline. A waiting operation obeys the new deadline.
 func (s *side) setDeadline(at time.Time) error {
 	s.guard.Lock()
 	defer s.guard.Unlock()
@@ -142,7 +144,7 @@ func (s *side) setDeadline(at time.Time) error {
 	}
 	s.deadline, s.late = at, false
 	switch left := time.Until(at); {
-	case at.IsZero(): // the timer finds no deadline
+	case at.IsZero(): // expire ignores a zero deadline
 	case left <= 0:
 		s.expireLocked()
 	case s.timer == nil:
@@ -153,14 +155,14 @@ func (s *side) setDeadline(at time.Time) error {
 	return nil
 }
 
-// expire is run by the timer.
+// expire is called by the timer.
 func (s *side) expire() {
 	s.guard.Lock()
 	defer s.guard.Unlock()
 	if s.closed || s.deadline.IsZero() {
 		return
 	}
-	if left := time.Until(s.deadline); left > 0 { // it has been moved, or the clock of the day has been put back
+	if left := time.Until(s.deadline); left > 0 { // the deadline was moved, or the wall clock was set back
 		s.timer.Reset(left)
 		return
 	}

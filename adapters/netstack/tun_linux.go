@@ -14,8 +14,9 @@ import (
 	"github.com/braidgo/braid/adapters/eventloop"
 )
 
-// TUN returns the program's side of the named TUN device, which is made if it does not exist and the process may make it. A task of loop
-// reads from the device, until the Stack is closed. Addresses and routes of the kernel's side are set by its tools:
+// TUN returns the program's end of the TUN device with the given name. If the device does not exist and the process has
+// the permission, TUN creates the device. A task of loop reads from the device until the Stack is closed. Set the
+// addresses and routes of the kernel's end with the system's tools:
 //
 //	ip address add 10.0.0.1/24 dev tun0 && ip link set tun0 up
 func TUN(loop *eventloop.Loop, name string) (stack.LinkEndpoint, error) {
@@ -23,7 +24,8 @@ func TUN(loop *eventloop.Loop, name string) (stack.LinkEndpoint, error) {
 	if err != nil {
 		return nil, &os.PathError{Op: "tun", Path: name, Err: err}
 	}
-	// The stack writes under its locks, so a write must not suspend, and uses a separate descriptor.
+	// The stack calls WritePackets under its locks, so a write must not suspend. Writes therefore use a separate
+	// descriptor.
 	out, err := unix.FcntlInt(uintptr(fd), unix.F_DUPFD_CLOEXEC, 0)
 	if err != nil {
 		unix.Close(fd)
@@ -43,7 +45,7 @@ func TUN(loop *eventloop.Loop, name string) (stack.LinkEndpoint, error) {
 	return t, nil
 }
 
-// openTUN returns a descriptor that does not block.
+// openTUN opens the TUN device with the given name. openTUN returns a non-blocking descriptor and the MTU.
 func openTUN(name string) (fd, mtu int, err error) {
 	ifr, err := unix.NewIfreq(name)
 	if err != nil {
@@ -67,16 +69,16 @@ func openTUN(name string) (fd, mtu int, err error) {
 	return fd, int(ifr.Uint32()), nil
 }
 
-// A tun is a link over a TUN device: a packet is a read, or a write.
+// A tun is a link over a TUN device. Each read and each write transfers one packet.
 type tun struct {
 	*channel.Endpoint
 	in *eventloop.Conn
 
-	mu  sync.RWMutex // held by writes, and by Close alone
-	out int          // -1: closed
+	mu  sync.RWMutex // writes hold the read lock, and Close holds the write lock
+	out int          // the descriptor for writes, -1 after Close
 }
 
-// read delivers packets until in is closed.
+// read passes packets from the device to the stack until t.in is closed.
 func (t *tun) read() {
 	buf := make([]byte, 1<<16)
 	for {
@@ -97,7 +99,7 @@ func (t *tun) read() {
 	}
 }
 
-// WritePackets implements stack.LinkWriter. A packet that the kernel does not take now is lost, as on a wire.
+// WritePackets implements stack.LinkWriter. A packet that the kernel does not accept immediately is lost, as on a wire.
 func (t *tun) WritePackets(packets stack.PacketBufferList) (int, tcpip.Error) {
 	t.mu.RLock()
 	defer t.mu.RUnlock()

@@ -12,26 +12,26 @@ import (
 	"gvisor.dev/gvisor/pkg/tcpip/stack"
 )
 
-// WireOptions are the options of Pair. The zero value is a wire that loses nothing and takes no time.
+// WireOptions configure Pair. The zero value is a wire without loss and without delay.
 type WireOptions struct {
-	Loss, Duplicate, Reorder float64       // the shares of packets, 0 to 1; a reordered packet comes Delay, and a millisecond, later
-	Delay, Jitter            time.Duration // each packet takes Delay, and up to Jitter more; Jitter alone changes no order
-	Bandwidth                int           // bytes a second of each direction; 0: no limit. What would wait for 250 ms is lost
-	MTU                      int           // 0: 1500
-	Seed                     uint64        // sets the chance. The n'th packet of a direction has the same fate under the same seed
+	Loss, Duplicate, Reorder float64       // probabilities from 0 to 1; a reordered packet arrives later by Delay and a millisecond
+	Delay, Jitter            time.Duration // each packet takes Delay plus at most Jitter; Jitter does not reorder packets
+	Bandwidth                int           // bytes per second in each direction, zero means no limit; packets wait at most 250 ms
+	MTU                      int           // zero means 1500
+	Seed                     uint64        // random seed; the nth packet of a direction has the same fate for the same seed
 }
 
-// maxBacklog is how long a packet may wait for the bandwidth.
+// maxBacklog is the maximum time for which a packet may wait for bandwidth.
 const maxBacklog = 250 * time.Millisecond
 
-// Pair returns the ends of a wire in memory.
+// Pair returns the two ends of a wire in memory.
 func Pair(o WireOptions) (a, b stack.LinkEndpoint) {
 	if o.MTU == 0 {
 		o.MTU = 1500
 	}
 	end := func(stream uint64) *wireEnd {
 		ep := channel.New(0, uint32(o.MTU), "")
-		// The wire damages nothing, so nobody has to compute a checksum.
+		// The wire does not corrupt packets, so the stacks need no checksums.
 		ep.LinkEPCapabilities = stack.CapabilityRXChecksumOffload | stack.CapabilityTXChecksumOffload
 		return &wireEnd{Endpoint: ep, o: o, chance: rand.New(rand.NewPCG(o.Seed, stream))}
 	}
@@ -40,24 +40,24 @@ func Pair(o WireOptions) (a, b stack.LinkEndpoint) {
 	return x, y
 }
 
-// A wireEnd is one end, and the packets that are on their way from it.
+// A wireEnd is one end of a wire, with the packets that it has sent and that have not arrived.
 type wireEnd struct {
 	*channel.Endpoint
 	peer *wireEnd
 	o    WireOptions
 
-	mu      sync.Mutex // held for no call of the stack
+	mu      sync.Mutex // never held during a call into gVisor
 	chance  *rand.Rand
-	free    time.Time // when the last packet is sent
-	last    time.Time // when the last packet in order arrives
+	free    time.Time // when the bandwidth is free for the next packet
+	last    time.Time // arrival time of the last packet that was not reordered
 	flying  flight
 	number  uint64
-	timer   *time.Timer // runs when the first of flying arrives
-	landing bool        // one goroutine delivers, so that packets keep their order, and sets the timer again
+	timer   *time.Timer // calls land when the first packet of flying arrives
+	landing bool        // a goroutine runs the loop in land; a second one would reorder packets
 	closed  bool
 }
 
-// A flyer is a packet on its way.
+// A flyer is a packet that was sent and has not arrived.
 type flyer struct {
 	at     time.Time
 	number uint64 // breaks ties between packets with the same arrival time
@@ -65,7 +65,7 @@ type flyer struct {
 	bytes  buffer.Buffer
 }
 
-// WritePackets implements stack.LinkWriter: it never fails, and never waits.
+// WritePackets implements stack.LinkWriter. WritePackets never fails, and never waits.
 func (w *wireEnd) WritePackets(packets stack.PacketBufferList) (int, tcpip.Error) {
 	for _, p := range packets.AsSlice() {
 		for range w.copies() {
@@ -75,7 +75,7 @@ func (w *wireEnd) WritePackets(packets stack.PacketBufferList) (int, tcpip.Error
 	return packets.Len(), nil
 }
 
-// copies draws how often a packet is sent.
+// copies returns a random number of times to send a packet: 0, 1 or 2.
 func (w *wireEnd) copies() int {
 	if w.o.Loss == 0 && w.o.Duplicate == 0 {
 		return 1
@@ -92,8 +92,8 @@ func (w *wireEnd) copies() int {
 	return 1
 }
 
-// launch puts f into the flight, or loses it. It must not arrive in this call: the sender holds locks of its endpoint,
-// which an answer by ICMP takes.
+// launch adds f to the packets in flight, or loses f. launch must not deliver f itself, because the sender holds locks
+// of its endpoint that an ICMP reply would acquire again.
 func (w *wireEnd) launch(f flyer) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -130,7 +130,7 @@ func (w *wireEnd) launch(f flyer) {
 	}
 }
 
-// wakeLocked sets the timer for the first packet in flight.
+// wakeLocked sets the timer for the first packet in flight. The caller must hold w.mu.
 func (w *wireEnd) wakeLocked() {
 	left := time.Until(w.flying[0].at)
 	if w.timer == nil {
@@ -140,7 +140,7 @@ func (w *wireEnd) wakeLocked() {
 	}
 }
 
-// land delivers the packets that have arrived, in order. It is run by the timer.
+// land delivers the packets that have arrived, in order. land is called by the timer.
 func (w *wireEnd) land() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -160,14 +160,14 @@ func (w *wireEnd) land() {
 	}
 }
 
-// arrive hands f to the stack at the other end. It is called with no lock held.
+// arrive hands f to the stack at the other end. The caller must not hold w.mu.
 func (w *wireEnd) arrive(f flyer) {
 	p := stack.NewPacketBuffer(stack.PacketBufferOptions{Payload: f.bytes})
 	w.peer.InjectInbound(f.proto, p)
 	p.DecRef()
 }
 
-// Close implements stack.LinkEndpoint: what flies is lost.
+// Close implements stack.LinkEndpoint. Packets in flight are lost.
 func (w *wireEnd) Close() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -181,7 +181,7 @@ func (w *wireEnd) Close() {
 	}
 }
 
-// A flight is a heap of packets, with the earliest arrival at the top.
+// A flight is a heap of packets, ordered by arrival time.
 type flight []flyer
 
 func (f flight) Len() int { return len(f) }

@@ -1,31 +1,34 @@
-// Package again is what package stm needs of package suspend beyond a suspend.Source: an operation that must run code of users to
-// decide whether it waits. Such a function must not run under a guard.
+// Package again lets a suspend.Source run user code, or other code that must not run under a guard, to decide whether
+// an operation has to wait. Such code runs in a separate step, Prepare.
 package again
 
 import "errors"
 
-// Err is how a Preparer says that the operation has to be prepared and looked at again.
+// Err is the error with which a Preparer makes package suspend call Prepare and Try again.
 var Err = errors.New("suspend: look again")
 
-// A Preparer is a suspend.Source with three methods more. Prepare is called under no guard, by the task that performs the
-// operation, or on the executor of a Then, before each look; it must not suspend. Try may be called twice after one Prepare, if it
-// reports false the first time.
+// A Preparer is a suspend.Source with three more methods.
 //
-// Try returns (v, true, Err) if what Prepare has found out is stale by now. A Preparer that waits is resumed with Err when it is
-// worth another look. Either way all cases of a Select are prepared and looked at again, and nothing has happened.
+// Prepare is called under no guard before Try, by the task that performs the operation or on the executor of a Then.
+// Prepare must not suspend. If Try returns false, it may be called a second time without another Prepare.
 //
-// Settle is called once the operation has been performed, by the task that has performed it, or on the executor of a Then, before the
-// result is returned. It may call code of users, and it may panic.
+// Try returns (v, true, Err) if the result of Prepare is stale. A waiting Preparer is resumed with Err when Try might
+// succeed. In each of these situations, all cases of a Select are prepared and tried again, and none has been
+// performed.
 //
-// Drop is called under no guard when the operation is over and was not performed: another case was, or the wait has failed,
-// or a Prepare has panicked. It may also come between two looks. The Preparer then keeps nothing of what Prepare has found out. If the
-// context is done just after a Drop between two looks, the last one comes without a Prepare since, and finds nothing to drop.
+// Settle is called after the operation has been performed and before its result is returned. It is called by the task
+// that performed the operation, or on the executor of a Then. Settle may call user code, and may panic.
+//
+// Drop is called under no guard when the operation ends without being performed: another case was performed, the wait
+// failed, or a Prepare panicked. Drop may also be called between a Try and the next Prepare. After a Drop, the Preparer
+// must not keep the result of Prepare. If the context ends just after such a Drop, Drop is called once more without a
+// Prepare in between, and must then do nothing.
 type Preparer interface {
 	Prepare()
 	Settle()
 	Drop()
 }
 
-// A Maker is a suspend.Source that suspend.OpOf makes no use of but Anew, which makes a Preparer for each Case, each Do and each Then. S is
-// the suspend.Source.
+// A Maker is a suspend.Source of which suspend.OpOf calls only the method Anew. Anew returns a new Preparer for each
+// Case, each Do and each Then. S is the type suspend.Source, which this package cannot import.
 type Maker[S any] interface{ Anew() S }

@@ -1,26 +1,26 @@
-// Package dlist provides a doubly linked list whose nodes belong to what is listed: listing allocates nothing, and a node
-// is removed in constant time.
+// Package dlist provides a doubly linked list whose nodes are allocated by the caller. Adding a node allocates nothing,
+// and removing a node takes constant time.
 package dlist
 
-// A Node is a place for a value in at most one List. The zero Node is in none.
+// A Node holds a value and belongs to at most one List. The zero Node is in no list.
 type Node[T any] struct {
 	prev, next *Node[T]
 	Value      T
 }
 
-// Next returns the node behind n, nil if n is the last.
+// Next returns the node after n, or nil if n is the last.
 func (n *Node[T]) Next() *Node[T] { return n.next }
 
 // A List is a sequence of nodes. The zero List is empty.
 type List[T any] struct{ first, last *Node[T] }
 
-// First returns the first node, nil if l is empty.
+// First returns the first node, or nil if l is empty.
 func (l *List[T]) First() *Node[T] { return l.first }
 
-// Last returns the last node, nil if l is empty.
+// Last returns the last node, or nil if l is empty.
 func (l *List[T]) Last() *Node[T] { return l.last }
 
-// Push puts n last. n must be in no list.
+// Push appends n to l. The node must not be in any list.
 func (l *List[T]) Push(n *Node[T]) {
 	if n.prev = l.last; n.prev != nil {
 		n.prev.next = n
@@ -30,10 +30,10 @@ func (l *List[T]) Push(n *Node[T]) {
 	l.last = n
 }
 
-// Has reports whether n is in l. n must be in no other list.
+// Has reports whether n is in l. The node must not be in any other list.
 func (l *List[T]) Has(n *Node[T]) bool { return n.prev != nil || l.first == n }
 
-// Remove takes n off, and reports whether it was in l. n must be in no other list.
+// Remove removes n from l, and reports whether n was in l. The node must not be in any other list.
 func (l *List[T]) Remove(n *Node[T]) bool {
 	if !l.Has(n) {
 		return false
@@ -52,7 +52,7 @@ func (l *List[T]) Remove(n *Node[T]) bool {
 	return true
 }
 
-// Pop takes off the first node and returns it, nil if l is empty.
+// Pop removes the first node and returns it, or returns nil if l is empty.
 func (l *List[T]) Pop() *Node[T] {
 	n := l.first
 	if n != nil {
@@ -61,7 +61,7 @@ func (l *List[T]) Pop() *Node[T] {
 	return n
 }
 
-// Append moves all nodes of m, in order, behind the nodes of l.
+// Append moves all nodes of m, in order, to the end of l.
 func (l *List[T]) Append(m *List[T]) {
 	switch {
 	case m.first == nil:

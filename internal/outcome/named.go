@@ -1,6 +1,6 @@
 package outcome
 
-// Named returns an error with this text that is each of these errors, in the sense of errors.Is. Their texts are not in its text.
+// Named returns an error with the given text that wraps the errors in is. Its text does not include their texts.
 func Named(text string, is ...error) error { return &named{text, is} }
 
 type named struct {

@@ -1,16 +1,17 @@
-// Package patience decides whether a goroutine that is about to sleep yields to the rest first. Another goroutine may be about to wake
-// it.
+// Package patience decides whether a goroutine should yield before it sleeps, because another goroutine may be about to
+// wake it.
 package patience
 
 import "time"
 
-// A Patience remembers whether yielding has helped recently. If two goroutines wait for each other in turn, it helps each time, and saves a
-// sleep and a wake-up, which take longer. It does not help in a long wait. With many runnable goroutines it harms: a goroutine that yields
-// is the last in their queue, but a woken goroutine is the first. So each failure makes it rarer, and a slow yield makes it very rare.
+// A Patience remembers whether yielding has helped recently. A yield helps if two goroutines wait for each other in
+// turn: it saves a sleep and a wake-up, which take longer. A yield does not help if the wait is long. With many
+// runnable goroutines a yield does harm, because the goroutine moves to the end of the run queue, but a woken goroutine
+// would run next. So each failure makes yields rarer, and a slow yield makes them very rare.
 type Patience struct {
-	skip    uint8 // times not to try
-	inVain  uint8 // times skipped after the last failure
-	untimed uint8 // times until the next one is timed
+	skip    uint8 // yields to skip
+	inVain  uint8 // yields skipped after the last failure
+	untimed uint8 // yields until the next timed yield
 	begun   time.Duration
 }
 
@@ -21,8 +22,8 @@ const (
 
 var epoch = time.Now()
 
-// Begin reports whether to yield, by runtime.Gosched, and then to call End. (The call is left to the caller, since after a switch the
-// processor mispredicts every return.)
+// Begin reports whether the goroutine should yield. If so, the caller must call runtime.Gosched and then End. (Begin
+// does not call Gosched itself, because after a goroutine switch the processor mispredicts every return.)
 func (p *Patience) Begin() bool {
 	if p.skip > 0 {
 		p.skip--
@@ -34,7 +35,7 @@ func (p *Patience) Begin() bool {
 	return true
 }
 
-// End notes whether the yield has helped.
+// End records whether the yield has helped.
 func (p *Patience) End(helped bool) {
 	if p.untimed > 0 {
 		p.untimed--
@@ -49,5 +50,5 @@ func (p *Patience) End(helped bool) {
 	}
 }
 
-// fail skips the next n times.
+// fail makes the Patience skip the next n yields.
 func (p *Patience) fail(n uint8) { p.skip, p.inVain, p.untimed = n, n, 0 }

@@ -1,4 +1,4 @@
-// Package blocking runs functions that may block, on a bounded number of goroutines of no scheduler.
+// Package blocking runs functions that may block, on a limited number of goroutines outside all schedulers.
 package blocking
 
 import (
@@ -10,45 +10,47 @@ import (
 	"github.com/braidgo/braid/suspend"
 )
 
-// Goroutines runs functions, each on a goroutine that ends with it, until Close. It is made by New.
+// Goroutines runs functions, each on its own goroutine. New returns a Goroutines. After Close, no new functions are
+// accepted.
 //
-// At most Width functions run concurrently, and further functions wait in a queue. A fixed width can deadlock: if all
-// running functions wait for a connection, the function that would give one back waits in the queue. So while functions
-// wait and no running function ends, the width doubles each 100 ms, up to Max. It is back to Width when nothing runs.
+// At most width functions run concurrently, and further functions wait in a queue. A fixed width can deadlock. For
+// example, all running functions wait for a connection, and the function that would return one is queued. So if
+// functions wait and no running function ends for 100 ms, the width doubles, up to Max. When no function is running,
+// the width returns to Width.
 //
-// The steps of a queue: -B> is a call of Block, -E> the end of a function, -L> a look.
+// The states of the queue: -B> is a call of Block, -E> the end of a function, -L> a call of look.
 //
-//	empty   -B> queued   width functions run; the first look is set
-//	queued  -E> queued   the function that has waited longest takes the place
-//	queued  -L> queued   the width grows unless a function has ended since the last look; the next look is set
+//	empty   -B> queued   width functions run; the first look is scheduled
+//	queued  -E> queued   the function that has waited longest starts
+//	queued  -L> queued   the width grows unless a function has ended since the last look; the next look is scheduled
 //	queued  -E>, -L> empty
 //
-// Invariant: while functions wait, width of them run, and a look is set, unless a look could neither grow the width nor
-// report it.
+// Invariant: while functions wait, width functions run and a look is scheduled. No look is scheduled if it could
+// neither grow the width nor report that the width is too small.
 type Goroutines struct {
 	limits Limits
 	gone   func()
 	start  func(f func()) // runs f on a new goroutine
-	later  func(look int) // sets a look
+	later  func(look int) // schedules a call of look
 
-	mu      atomicx.Mutex // a leaf
+	mu      atomicx.Mutex // no other lock is acquired while mu is held
 	width   int
 	running int
 	queue   []func()
-	ended   bool // a function has, since the last look
-	looks   int  // looks that were set
-	set     int  // the look that is to come, 0: none
+	ended   bool // a function has ended since the last look was scheduled
+	looks   int  // number of looks scheduled so far
+	set     int  // number of the scheduled look; zero means none
 	told    [2]bool
 	closed  bool
 }
 
-// Limits are the choices that Goroutines are made with. Zero means the default.
+// Limits configure a Goroutines. Zero means the default.
 type Limits struct {
-	Width int // 64
-	Max   int // 4096; a Max below Width means Width
+	Width int // default 64
+	Max   int // default 4096; a Max below Width means Width
 
-	// Tell is called with a line of text when the width grows for the first time, and when it would have to grow beyond
-	// Max. It may be nil.
+	// If this function is not nil, it is called with a line of text when the width first grows, and when the width
+	// would first have to grow beyond Max.
 	Tell func(text []byte)
 }
 
@@ -58,7 +60,8 @@ const (
 	patience     = 100 * time.Millisecond
 )
 
-// New returns Goroutines. gone is called once, when they are closed and the last has ended; it must not block.
+// New returns a Goroutines. The function gone is called once, after Close and the end of the last function. The
+// function must not block.
 func New(l Limits, gone func()) *Goroutines {
 	if l.Width <= 0 {
 		l.Width = defaultWidth
@@ -69,12 +72,12 @@ func New(l Limits, gone func()) *Goroutines {
 	l.Max = max(l.Max, l.Width)
 	g := &Goroutines{limits: l, gone: gone, width: l.Width}
 	g.start = func(f func()) { go f() }
-	g.later = func(look int) { time.AfterFunc(patience, func() { g.look(look) }) } // a new timer each time: it belongs to the synctest bubble of its caller
+	g.later = func(look int) { time.AfterFunc(patience, func() { g.look(look) }) } // a new timer, because a timer belongs to its creator's synctest bubble
 	return g
 }
 
-// Block runs f, now or when its turn comes. It never waits. After Close it returns suspend.ErrClosed and f never
-// runs. A panic in f ends the process.
+// Block runs f on a new goroutine, or queues f if width functions are running. Block never waits. After Close, it
+// returns suspend.ErrClosed and never runs f. A panic in f ends the process.
 func (g *Goroutines) Block(f func()) error {
 	if f == nil {
 		panic("suspend: nil function")
@@ -94,17 +97,17 @@ func (g *Goroutines) Block(f func()) error {
 	return nil
 }
 
-// begin runs f in a place that is free. g.mu is held.
+// begin runs f on a new goroutine, and counts f as running. The caller must hold g.mu.
 func (g *Goroutines) begin(f func()) {
 	g.running++
 	g.start(func() {
-		defer g.end()  // f may exit the goroutine
-		labels.Clear() // the labels belong to the function before
+		defer g.end()  // f may call runtime.Goexit
+		labels.Clear() // the goroutine has inherited the labels of its creator
 		f()
 	})
 }
 
-// first takes the function that has waited longest out of the queue. g.mu is held.
+// first removes the function that has waited longest from the queue, and returns it. The caller must hold g.mu.
 func (g *Goroutines) first() func() {
 	f := g.queue[0]
 	g.queue[0] = nil
@@ -112,7 +115,7 @@ func (g *Goroutines) first() func() {
 	return f
 }
 
-// end hands the place of a function that has ended to the first in the queue, or gives it up.
+// end is called when a function has ended. end starts the first function in the queue, if there is one.
 func (g *Goroutines) end() {
 	g.mu.Lock()
 	g.ended = true
@@ -121,7 +124,7 @@ func (g *Goroutines) end() {
 		g.begin(g.first())
 	}
 	if g.running == 0 {
-		g.width, g.set = g.limits.Width, 0 // a look that was set in a bubble ends with it, and never comes
+		g.width, g.set = g.limits.Width, 0 // a look scheduled in a synctest bubble never runs after the bubble
 	}
 	over := g.running == 0 && g.closed
 	g.mu.Unlock()
@@ -130,7 +133,7 @@ func (g *Goroutines) end() {
 	}
 }
 
-// watch sets a look if functions wait and none is set. g.mu is held.
+// watch schedules a look if functions wait and no look is scheduled. The caller must hold g.mu.
 func (g *Goroutines) watch() {
 	if g.set != 0 || len(g.queue) == 0 || g.width == g.limits.Max && (g.limits.Tell == nil || g.told[1]) {
 		return
@@ -140,7 +143,7 @@ func (g *Goroutines) watch() {
 	g.later(g.set)
 }
 
-// look lets the width grow if no function has ended since the look was set.
+// look grows the width if no function has ended since the look was scheduled.
 func (g *Goroutines) look(look int) {
 	g.mu.Lock()
 	if look != g.set {
@@ -155,11 +158,12 @@ func (g *Goroutines) look(look int) {
 	g.watch()
 	g.mu.Unlock()
 	if text != nil {
-		g.limits.Tell(text) // under no lock: it may close the scheduler
+		g.limits.Tell(text) // g.mu is not held, because the function may close the scheduler
 	}
 }
 
-// grow doubles the width, up to Max, and returns the text for the report, if there is any. g.mu is held.
+// grow doubles the width, up to Max, and starts queued functions. grow returns the text of the report, or nil if there
+// is nothing to report. The caller must hold g.mu.
 func (g *Goroutines) grow() (text []byte) {
 	was, most := g.width, g.limits.Max
 	g.width = min(2*was, most)
@@ -177,14 +181,14 @@ func (g *Goroutines) grow() (text []byte) {
 	return text
 }
 
-// Counts returns how many functions run and how many wait.
+// Counts returns the numbers of running and queued functions.
 func (g *Goroutines) Counts() (running, queued int64) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	return int64(g.running), int64(len(g.queue))
 }
 
-// Close refuses new functions, but queued functions still run.
+// Close makes later calls of Block fail, but queued functions still run.
 func (g *Goroutines) Close() {
 	g.mu.Lock()
 	over := g.running == 0 && !g.closed

@@ -1,23 +1,24 @@
-// Package closable is the count of a scheduler's work that can be closed. From then on only Again raises it.
+// Package closable provides a counter of a scheduler's unfinished work. After the counter is closed, only Again can
+// increment it.
 package closable
 
 import "github.com/braidgo/braid/internal/atomicx"
 
-// A Counter counts the tasks that were accepted and have not ended. -E> is an Enter, -A> an Again, -L> a Leave, -C> a Close. The zero Counter
-// is open.
+// A Counter counts the tasks that were accepted and have not ended. The zero Counter is open. In the state diagram -E>
+// is a call of Enter, -A> of Again, -L> of Leave, -C> of Close:
 //
 //	open n    -E> open n+1
-//	any n     -A> n+1          unless it is closed 0
+//	any n     -A> n+1          fails in the state closed 0
 //	open n    -L> open n-1
 //	open n    -C> closed n
-//	closed n  -L> closed n-1   and the Leave that comes to 0 says so, as does a Close at 0
+//	closed n  -L> closed n-1   a Leave or Close that reaches closed 0 reports last
 //
-// Invariant: a closed Counter does not leave 0, so one caller at most sees it end.
-type Counter struct{ n atomicx.Int64 } // closed: less closed
+// Invariant: the state closed 0 is final, so at most one caller is notified that the work has ended.
+type Counter struct{ n atomicx.Int64 } // the count, plus the constant closed once the Counter is closed
 
 const closed = -1 << 62
 
-// Enter counts one more. False: the Counter is closed.
+// Enter increments the count and returns true. If c is closed, Enter returns false.
 func (c *Counter) Enter() bool {
 	for {
 		n := c.n.Load()
@@ -30,7 +31,7 @@ func (c *Counter) Enter() bool {
 	}
 }
 
-// Again is an Enter from within, which succeeds after Close, too. False: the Counter is Done.
+// Again increments the count and returns true, even if c is closed. If c is Done, Again returns false.
 func (c *Counter) Again() bool {
 	for n := c.n.Load(); n != closed; n = c.n.Load() {
 		if more := n + 1; c.n.CompareAndSwap(n, more) {
@@ -40,10 +41,10 @@ func (c *Counter) Again() bool {
 	return false
 }
 
-// Leave counts one less, and reports whether that was the last of a closed Counter.
+// Leave decrements the count, and reports whether c is closed and the count is now zero.
 func (c *Counter) Leave() (last bool) { return c.n.Add(-1) == closed }
 
-// Close closes c. first: it was open. last: nothing is left to end, as a Leave would say.
+// Close closes c. The results report whether c was open, and whether c was open with a count of zero.
 func (c *Counter) Close() (first, last bool) {
 	for {
 		n := c.n.Load()
@@ -56,13 +57,13 @@ func (c *Counter) Close() (first, last bool) {
 	}
 }
 
-// CloseIfDone closes c if nothing is left to end, and reports whether it did.
+// CloseIfDone closes c if c is open with a count of zero, and reports whether it closed c.
 func (c *Counter) CloseIfDone() bool { return c.n.Load() == 0 && c.n.CompareAndSwap(0, closed) }
 
-// Abandon closes c with nothing left. No Leave may follow.
+// Abandon closes c with a count of zero. Leave must not be called afterwards.
 func (c *Counter) Abandon() { c.n.Store(closed) }
 
-// Done reports whether c is closed and everything has ended.
+// Done reports whether c is closed and the count is zero.
 func (c *Counter) Done() bool { return c.n.Load() == closed }
 
 // Live returns the count.

@@ -1,4 +1,4 @@
-// Package seeded is the random source that a repeatable scheduler offers to its tasks.
+// Package seeded provides the random source that a repeatable scheduler offers to its tasks.
 package seeded
 
 import (
@@ -7,11 +7,11 @@ import (
 	"github.com/braidgo/braid/internal/splitmix"
 )
 
-// A Source yields the same numbers for the same seed. Any goroutine may draw. It must not use atomicx: to the model
-// checker a draw is no access.
+// A Source yields the same numbers for the same seed. Any goroutine may use it. A Source does not use atomicx, so that
+// the model checker does not treat a random number as an access to shared memory.
 type Source struct{ state atomic.Uint64 }
 
-// Seed begins the sequence of seed.
+// Seed starts the sequence for seed.
 func (s *Source) Seed(seed uint64) { s.state.Store(seed) }
 
 // Uint64 returns the next number.

@@ -1,4 +1,4 @@
-// Package yieldtimer says when a scheduler that is always busy lets other goroutines run.
+// Package yieldtimer makes a scheduler that is always busy yield to other goroutines from time to time.
 package yieldtimer
 
 import (
@@ -6,18 +6,18 @@ import (
 	"time"
 )
 
-// A Timer belongs to one goroutine, which yields to other goroutines every half millisecond, between two of its steps.
-// Schedulers that keep all processors busy would otherwise leave none to an event loop that wakes up, until the runtime
-// preempts a scheduler, after 10 ms. If another goroutine then computes for long, this one is as slow to yield again:
-// it has its share. The zero Timer is ready.
+// A Timer makes its goroutine yield to other goroutines every half millisecond, between two steps. Otherwise, if
+// schedulers keep all processors busy, an event loop that wakes up would wait until the runtime preempts a scheduler,
+// which takes 10 ms. If a yield takes long because another goroutine runs, the next yield follows after the same time,
+// but after at most 10 ms. The zero Timer is ready to use.
 //
-// A reading of the clock takes as long as a small step, so the Timer skips steps between two readings: about an eighth
-// of the period.
+// A reading of the clock takes as long as a small step, so the Timer does not read the clock before each step. Two
+// readings are about an eighth of the period apart.
 type Timer struct {
 	steps int           // steps until the clock is read
 	every int           // steps between two readings
-	read  time.Duration // the last reading
-	next  time.Duration // time to yield
+	read  time.Duration // time of the last reading
+	next  time.Duration // time of the next yield
 }
 
 const (
@@ -27,14 +27,14 @@ const (
 
 var epoch = time.Now()
 
-// Tick is called before each step.
+// Tick must be called before each step.
 func (t *Timer) Tick() {
 	if t.steps--; t.steps <= 0 {
 		t.look()
 	}
 }
 
-// Ticks is called in place of n Ticks, by a caller that has time for that. It returns the number of steps until the next call at the latest.
+// Ticks replaces n calls of Tick. The next call must come after at most as many steps as Ticks returns.
 func (t *Timer) Ticks(n int) int {
 	if t.steps -= n; t.steps <= 0 {
 		t.look()
