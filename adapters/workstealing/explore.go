@@ -75,7 +75,7 @@ func NewParking(workers int) *Parking {
 	all := make([]*worker, workers)
 	for i := range all {
 		all[i] = newWorker(p, i)
-		all[i].picks = math.MaxInt // turns then do not depend on the clock
+		all[i].picks = math.MaxInt // turns must not depend on the clock
 	}
 	p.workers.Store(&all)
 	for i := range all {
@@ -236,7 +236,7 @@ func (k *Parking) Look(i int) {
 	k.p.grow([]*worker{k.worker(i)})
 }
 
-// OnGrowth sets the function that begins to run each new worker, which it gets by index.
+// OnGrowth sets the function that runs each new worker. Its argument is the index of the worker.
 func (k *Parking) OnGrowth(begin func(worker int)) {
 	k.p.growth.start = func(w *worker) {
 		w.picks = math.MaxInt

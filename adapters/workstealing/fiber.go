@@ -19,7 +19,7 @@ import (
 //	woken  -W> active   instead of parked: the worker queues the fiber
 //
 // Invariant: only a task that is inside Park becomes parked. A late Unpark may find the task queued, running or ended,
-// or may find the next task of the same fiber. Then it leaves the permit and changes nothing else.
+// or may find the next task of the same fiber. Such an Unpark leaves the permit and changes nothing else.
 type fiber struct {
 	coro.Coroutine
 	state   atomicx.Uint32

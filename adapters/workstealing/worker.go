@@ -40,7 +40,7 @@ type worker struct {
 	asleep    bool         // the worker is in idle; guarded by pool.mu
 	searching bool         // counted in pool.searching; guarded by pool.mu, but the worker itself reads it without the lock
 	stuck     bool         // counted in pool.growth.stuck; guarded by pool.mu
-	asked     atomicx.Bool // makes the worker call retires between two steps; set under pool.mu. Each step reads this and searching, so they are adjacent
+	asked     atomicx.Bool // makes the worker call retires between two steps; set under pool.mu. Each step also reads searching, above
 
 	suspended atomicx.Int64 // the worker counts suspensions, wakes and steals; Stats adds them up
 	wakes     atomicx.Uint64
