@@ -32,7 +32,7 @@ const firstRing = 64 // a power of two
 
 func (r ring) slot(i uint64) *atomicx.Pointer[fork] { return &r[i&uint64(len(r)-1)] }
 
-// init makes d empty, with at as the first index.
+// init makes d empty. The first index is the argument at.
 func (d *deque) init(at uint64) {
 	r := make(ring, firstRing)
 	d.top.Store(at)
@@ -100,7 +100,7 @@ func (d *deque) take(b uint64) bool {
 	return taken
 }
 
-// steal removes and returns the oldest fork. If f is nil, retry reports whether another thief was faster, so that there
+// steal removes and returns the oldest fork. If f is nil, retry reports whether another goroutine was faster and there
 // may be more forks. Any worker may call it.
 func (d *deque) steal() (f *fork, retry bool) {
 	t := d.top.Load() // loaded before bottom; pairs with take

@@ -19,7 +19,7 @@ type Deque struct {
 	forks []*fork
 }
 
-// NewDeque returns a Deque whose ring has the given size, a power of two, and whose first index is at.
+// NewDeque returns a Deque whose ring has the given size, a power of two. The first index is the argument at.
 func NewDeque(size int, at uint64) *Deque {
 	d := new(Deque)
 	d.d.init(at)
@@ -152,10 +152,10 @@ func (t Task) Join(a, b func()) {
 	_, _, _ = joinOn(context.Background(), t.s, side(a), side(b))
 }
 
-// Move moves t to the worker with the index to.
+// Move moves t to another worker, given by its index.
 func (t Task) Move(to int) { t.s.worker = (*t.s.pool.workers.Load())[to] }
 
-// GiveWay makes t give way, and resume on the worker with the index to.
+// GiveWay makes t give way, and resume on another worker or the same, given by its index.
 func (t Task) GiveWay(to int) {
 	s := t.s
 	s.gave = true

@@ -23,9 +23,9 @@ import (
 type fiber struct {
 	coro.Coroutine
 	state   atomicx.Uint32
-	counted bool // whether the fiber counts in Pool.live; written when it begins a task, a callback or a fork
+	counted bool // whether the fiber counts in Pool.live, as tasks and callbacks do, but not forks
 	pool    *Pool
-	worker  *worker // the worker that runs the fiber or ran it last, which writes this before it resumes the fiber
+	worker  *worker // the worker that runs the fiber or ran it last; set by that worker before it resumes the fiber
 	first   entry   // the task or callback that run begins with
 	base    uint64  // the bottom of the worker's deque when the worker resumed the fiber
 	carried *fork   // the forks that are off the deque while the fiber is runnable, oldest first

@@ -16,7 +16,7 @@ import (
 //	w stuck  -W> ends      its step has ended, and another worker runs in its place
 //	w stuck  -W> w runs    the same, but other workers are stuck, or w is the first: then another worker ends
 //
-// Invariant: Options.Workers workers are not stuck. There is one more while a step that was stuck continues.
+// Invariant: Options.Workers workers are not stuck. One more worker runs while a step that was stuck continues.
 type growth struct {
 	stuck  atomicx.Int64 // counts the stuck workers; written under Pool.mu
 	looked time.Time     // the time of the last inspection of the stacks; guarded by Pool.mu
@@ -86,7 +86,7 @@ func running() int {
 	return n
 }
 
-// toLookAt returns all workers, or nil if their stacks were inspected less than every ago.
+// toLookAt returns all workers, or nil if the stacks were last inspected within the duration every.
 func (p *Pool) toLookAt(every time.Duration) []*worker {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -98,7 +98,7 @@ func (p *Pool) toLookAt(every time.Duration) []*worker {
 	return *p.workers.Load()
 }
 
-// waiting returns the workers in all whose tasks wait natively, according to the stacks.
+// waiting returns those workers whose tasks wait natively, according to the stacks.
 func waiting(held time.Duration, all []*worker) []*worker {
 	of := make(map[*coro.Stalls]*worker, len(all))
 	for _, w := range all {

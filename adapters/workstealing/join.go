@@ -179,7 +179,7 @@ type plain func()
 
 func (f plain) run(*fork) { f() }
 
-// abandon waits until f has ended, when its Join no longer needs the result. f never runs in the task of s, because
+// abandon waits until f has ended, although its Join no longer needs the result. f never runs in the task of s, because
 // that task is unwinding, and a panic in f must not disturb it.
 func (f *fork) abandon(s *fiber) {
 	if f.claim() {

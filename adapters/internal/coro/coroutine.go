@@ -28,7 +28,7 @@ type Coroutine struct {
 	yield Yield
 	watch atomicx.Pointer[Stalls] // the watch of the worker that runs the coroutine or ran it last
 	// If the scheduler's record has 32 bytes before the Coroutine, the fields above are in the same cache line as those
-	// bytes. The fields below are not needed for each switch.
+	// bytes. Not every switch uses the fields below.
 	gid     atomicx.Int64 // the id of the coroutine's goroutine, or 0 before it has begun
 	place   prefetch.Task
 	f       func()

@@ -14,8 +14,8 @@ import (
 // A Stalls watches one worker for a task that holds it for too long. A nil Stalls watches nothing.
 //
 // A timer marks the worker's state as asked, forty times within the time that a task may take. The next step clears the
-// mark. While the state stays asked, one step lasts, and the timer measures its time. Nearly all steps find no mark,
-// and write nothing. -W> is the worker, -L> a look by the timer:
+// mark. While the state stays asked, the same step is running, and the timer measures its time. Nearly all steps find
+// no mark, and write nothing. -W> is the worker, -L> a look by the timer:
 //
 //	none, asked    -W> running   a step begins
 //	idle           -W> running   and this step sets the timer
@@ -104,8 +104,8 @@ func (s *Stalls) Stop() {
 	}
 }
 
-// Rows makes s also watch rows of steps. The functions passed and waiting describe the worker's queue, which must be
-// first in, first out. The worker calls them. s must not be nil. Rows must be called before the first Begin.
+// Rows makes s watch for rows of steps, too. The functions passed and waiting describe the worker's queue, which must
+// be first in, first out. The worker calls them. s must not be nil. Rows must be called before the first Begin.
 func (s *Stalls) Rows(passed, waiting func() int) { s.row.passed, s.row.waiting = passed, waiting }
 
 // Others sets the function that returns how many tasks wait behind the running task, for the reports of s. s must not
@@ -254,9 +254,9 @@ func (s *Stalls) held(now time.Time) time.Duration {
 // Lasts reports whether the current step has lasted for the time that Lasting set.
 func (s *Stalls) Lasts() bool { return s.held(time.Now()) >= s.lasting() }
 
-// Waits returns the workers in all whose current step lasts (see Lasts) and waits natively. A wait for one of Braid's
-// own locks does not count, because it is short. The argument held is how long one of the steps has lasted. Waits
-// returns nil if it is too early to print the stacks.
+// Waits returns the workers, from the map all, whose current step lasts (see Lasts) and waits natively. A wait for one
+// of Braid's own locks does not count, because it is short. The argument held is how long one of the steps has lasted.
+// Waits returns nil if it is too early to print the stacks.
 func Waits[W any](held time.Duration, all map[*Stalls]W) (ws []W) {
 	stacks := stacks(held)
 	if stacks == nil {

@@ -13,9 +13,9 @@ import (
 // A Strays watches the steps that run outside of their scheduler, while the scheduler runs on another goroutine. A nil
 // Strays watches nothing.
 //
-// A step is reported as by Stalls: after a limit, and again whenever the time has doubled. But each line of code is
-// reported for one step only, because if one step is stuck there, similar steps tend to be stuck, too. Stacks are
-// neither read nor printed before the first limit has passed.
+// A Strays reports a step as a Stalls does: after a limit, and again whenever the time has doubled. But each line of
+// code is reported for one step only, because if one step is stuck there, similar steps tend to be stuck, too. Stacks
+// are neither read nor printed before the first limit has passed.
 type Strays struct {
 	after  time.Duration
 	report func(text []byte)

@@ -17,13 +17,13 @@ type caution struct {
 }
 
 const (
-	proofs       = 2   // steps outside with which a task proves itself
+	proofs       = 2   // the number of steps outside by which a task proves itself
 	enough       = 512 // proofs after a hand-over
 	more         = 32  // proofs after a slow step
 	sticky       = 64  // further steps outside for a task that was stuck or slow
 	carefulFor   = 10  // the length of a period, as a multiple of caution.after
-	slowInStuck  = 2   // a slow step lasts longer than caution.after divided by this
-	shortInStuck = 20  // a short step lasts at most caution.after divided by this
+	slowInStuck  = 2   // a slow step lasts longer than caution.after/slowInStuck
+	shortInStuck = 20  // a short step lasts at most caution.after/shortInStuck
 )
 
 func newCaution(after time.Duration) caution {

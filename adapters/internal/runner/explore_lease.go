@@ -141,7 +141,7 @@ func (c *Emulated) Park() { c.switches(c.t.Leave()) }
 // Yield yields the task on c.
 func (c *Emulated) Yield() { c.switches(c.t.LeaveReady()) }
 
-// switches makes the switches that a Switcher has returned.
+// switches carries out the switches that a Switcher has returned.
 func (c *Emulated) switches(next coro.Next, yield coro.Yield) {
 	for next != nil {
 		next()

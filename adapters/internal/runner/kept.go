@@ -22,9 +22,9 @@ import (
 const (
 	maxKept   = 8192 // the maximum number of coroutines in the cache
 	fewTasks  = 32   // a Run with fewer busy coroutines does not use the cache
-	keptBatch = 64   // coroutines that a Run takes in one call
+	keptBatch = 64   // the number of coroutines that a Run takes in one call
 	keptFor   = 50 * time.Millisecond
-	keptLeast = 256 // coroutines to stop in one tick, if so many are not needed
+	keptLeast = 256 // the least number of unneeded coroutines to stop in one tick
 )
 
 // kept is the cache that all Runs share.

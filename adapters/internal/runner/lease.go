@@ -103,8 +103,8 @@ func (r *Runner) lend(t *Task) (mine bool) {
 
 // Overdue ends a turn that has lasted for long although none of its steps has. The caller must be in the core. If there
 // were few steps, the next steps are made outside for a while. Otherwise tasks whose native waits are each too short
-// for a hand-over would together hold the Runner. Many short steps are normal in a busy reactor, which steps outside
-// would only slow down.
+// for a hand-over would together hold the Runner. Many short steps are normal in a busy reactor. Steps outside would
+// only slow it down.
 func (r *Runner) Overdue(now time.Time, lasted time.Duration) {
 	steps := publishing - r.budget
 	r.EndTurn()

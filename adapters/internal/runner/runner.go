@@ -145,7 +145,7 @@ func (r *Runner) Hold() (release func(), err error) {
 func (r *Runner) endHold() {
 	r.held.Add(-1)
 	if t, ok := suspend.Current().(*Task); ok && t.runner.Load() == r && t.ID() == gid.Get() {
-		r.live.Leave() // the Runner calls Done when the task has ended
+		r.live.Leave() // the scheduler checks for remaining work when the task ends
 		return
 	}
 	r.publishNew(callback, func() {}) // the end of this callback removes the Hold from the count

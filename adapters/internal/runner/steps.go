@@ -229,7 +229,7 @@ func (r *Runner) nextOf(kind *Task) (f func()) {
 	return f
 }
 
-// another takes the Item for nextOf. The caller must be in the core.
+// another removes and returns the Item for nextOf, or returns nil. The caller must be in the core.
 func (r *Runner) another(kind *Task) *Item {
 	if !r.InOrder || r.budget <= 1 || r.lease != nil && r.lease.caution.careful() {
 		return nil
