@@ -6,11 +6,12 @@ import (
 	"github.com/braidgo/braid/suspend"
 )
 
-// Do runs all fs, in parallel where workers are free, and returns when all have ended: it is Join for functions without
-// values. The error is the first in the order of fs. A panic or a runtime.Goexit is raised again in the caller, when
-// all have ended.
+// Do runs all functions in fs, in parallel if workers are free, and returns when all have ended. It is Join for
+// functions without values. The error is the first error in the order of fs. A panic or a runtime.Goexit is raised
+// again in the caller after all functions have ended.
 //
-// If ctx is done already, Do returns the cancellation error and runs none. Once begun it runs all, and waits for them.
+// If ctx is already cancelled, Do returns the cancellation error and runs no function. Otherwise Do runs all functions
+// and waits for them, even if ctx is cancelled later.
 func Do(ctx context.Context, p *Pool, fs ...func(context.Context) error) (err error) {
 	if err = suspend.Err(ctx); err != nil || len(fs) == 0 {
 		return err
@@ -24,7 +25,7 @@ func Do(ctx context.Context, p *Pool, fs ...func(context.Context) error) (err er
 	return err
 }
 
-// do is Do in a task of p.
+// do implements Do in a task of p.
 func (p *Pool) do(ctx context.Context, fs []func(context.Context) error) error {
 	if len(fs) == 1 {
 		return fs[0](ctx)

@@ -11,15 +11,15 @@ import (
 	"github.com/braidgo/braid/suspend"
 )
 
-// This file is for the model checker: parts of a pool without its goroutines.
+// This file gives the model checker parts of a pool without its goroutines.
 
-// A Deque is a worker's deque, for numbers.
+// A Deque is a worker's deque whose forks are known by their numbers.
 type Deque struct {
 	d     deque
 	forks []*fork
 }
 
-// NewDeque returns one whose ring has this size, a power of two, and whose first index is at.
+// NewDeque returns a Deque whose ring has the given size, a power of two. The first index is the argument at.
 func NewDeque(size int, at uint64) *Deque {
 	d := new(Deque)
 	d.d.init(at)
@@ -28,7 +28,7 @@ func NewDeque(size int, at uint64) *Deque {
 	return d
 }
 
-// Make makes the numbers below n, which are to be made before they are used.
+// Make makes n more forks, with the next n numbers. A number may be used only after its fork was made.
 func (d *Deque) Make(n int) {
 	for range n {
 		d.forks = append(d.forks, new(fork))
@@ -44,28 +44,29 @@ func (d *Deque) number(f *fork) int {
 	return -1
 }
 
-// Push, Pop, PopIf and Steal do what a deque's methods do; -1 is no number.
+// Push pushes fork n. Push, Pop, PopIf and Steal call the methods of a deque; the number -1 means no fork.
 func (d *Deque) Push(n int) { d.d.push(d.forks[n]) }
 
-// Pop is for the owner.
+// Pop may be called only by the owner.
 func (d *Deque) Pop() int { return d.number(d.d.pop()) }
 
-// PopIf is for the owner.
+// PopIf may be called only by the owner.
 func (d *Deque) PopIf(n int) bool { return d.d.popIf(d.forks[n]) }
 
-// Steal is for everybody.
+// Steal may be called by any task.
 func (d *Deque) Steal() (n int, retry bool) {
 	f, retry := d.d.steal()
 	return d.number(f), retry
 }
 
-// A Parking is a pool whose workers are the caller's. A task runs on its worker's goroutine, which waits when it waits.
+// A Parking is a pool whose workers run on goroutines of the caller. A task runs on its worker's goroutine, which
+// blocks while the task waits.
 type Parking struct {
 	p     *Pool
-	tasks []Task // the workers' tasks
+	tasks []Task // the task of each worker
 }
 
-// NewParking returns a Parking of this number of workers.
+// NewParking returns a Parking with the given number of workers.
 func NewParking(workers int) *Parking {
 	p := &Pool{opts: Options{Workers: workers, MaxWorkers: workers + 1, StallAfter: -1}}
 	p.goroutines.Store(int64(workers) + 1)
@@ -74,7 +75,7 @@ func NewParking(workers int) *Parking {
 	all := make([]*worker, workers)
 	for i := range all {
 		all[i] = newWorker(p, i)
-		all[i].picks = math.MaxInt // no turn depends on the clock
+		all[i].picks = math.MaxInt // turns must not depend on the clock
 	}
 	p.workers.Store(&all)
 	for i := range all {
@@ -83,10 +84,10 @@ func NewParking(workers int) *Parking {
 	return k
 }
 
-// Pool returns it.
+// Pool returns the pool of k.
 func (k *Parking) Pool() *Pool { return k.p }
 
-// Worker is the i'th, until the pool is over.
+// Worker runs the i'th worker until it retires or the pool is over.
 func (k *Parking) Worker(i int) {
 	w := k.worker(i)
 	defer k.p.exit()
@@ -112,7 +113,7 @@ func (k *Parking) Worker(i int) {
 	}
 }
 
-// Sleeper is Worker for a worker that has found nothing.
+// Sleeper is like Worker, for a worker that has found no work and sleeps first.
 func (k *Parking) Sleeper(i int) {
 	w := k.worker(i)
 	w.thread = suspend.Self()
@@ -125,7 +126,7 @@ func (k *Parking) Sleeper(i int) {
 
 func (k *Parking) worker(i int) *worker { return (*k.p.workers.Load())[i] }
 
-// Join is called in a task of a worker.
+// Join makes the calling worker's task join a and b.
 func (k *Parking) Join(a, b func()) { k.tasks[k.here()].Join(a, b) }
 
 func (k *Parking) here() int {
@@ -137,13 +138,13 @@ func (k *Parking) here() int {
 	panic("not on a worker")
 }
 
-// A Task is a task on the goroutine of the caller.
+// A Task is a task that runs on the goroutine of the caller.
 type Task struct{ s *fiber }
 
 // Task returns a Task on the i'th worker.
 func (k *Parking) Task(i int) Task { return Task{&fiber{pool: k.p, worker: k.worker(i)}} }
 
-// Join has it join a and b.
+// Join makes t join a and b.
 func (t Task) Join(a, b func()) {
 	side := func(f func()) func(context.Context) (struct{}, error) {
 		return func(context.Context) (struct{}, error) { f(); return struct{}{}, nil }
@@ -151,10 +152,10 @@ func (t Task) Join(a, b func()) {
 	_, _, _ = joinOn(context.Background(), t.s, side(a), side(b))
 }
 
-// Move has it go on on another worker.
+// Move moves t to another worker, given by its index.
 func (t Task) Move(to int) { t.s.worker = (*t.s.pool.workers.Load())[to] }
 
-// GiveWay has it give way, and go on on another worker, or on the same.
+// GiveWay makes t give way, and resume on another worker or the same, given by its index.
 func (t Task) GiveWay(to int) {
 	s := t.s
 	s.gave = true
@@ -163,19 +164,19 @@ func (t Task) GiveWay(to int) {
 	s.worker.restore(s)
 }
 
-// GiveWay is called in a task of a worker.
+// GiveWay makes the calling worker's task give way.
 func (k *Parking) GiveWay() {
 	i := k.here()
 	k.tasks[i].GiveWay(i)
 }
 
-// Give submits f to the queue of the fibers that have given way.
+// Give adds f to the queue of the fibers that have given way.
 func (k *Parking) Give(f func()) {
 	k.p.live.Enter()
 	k.p.enqueue(&k.p.given, entry{f: f})
 }
 
-// Scrape runs the forks of the i'th deque, as its owner does.
+// Scrape pops and runs all forks in the i'th deque, as its owner does.
 func (k *Parking) Scrape(i int) {
 	for f := k.worker(i).forks.pop(); f != nil; f = k.worker(i).forks.pop() {
 		if f.claim() {
@@ -184,32 +185,32 @@ func (k *Parking) Scrape(i int) {
 	}
 }
 
-// Steal has the i'th worker steal a fork and run it.
+// Steal makes the i'th worker steal a fork and run it.
 func (k *Parking) Steal(i int) {
 	if f := k.worker(i).steal(); f != nil {
 		f.run()
 	}
 }
 
-// An Injector is a pool's injector, for functions.
+// An Injector is a pool's injector whose entries are functions.
 type Injector struct{ in injector }
 
-// Push is for everybody.
+// Push may be called by any task.
 func (in *Injector) Push(f func()) { in.in.push(entry{f: f}) }
 
-// Pop is for everybody; nil if it is empty.
+// Pop may be called by any task. It returns nil if the injector is empty.
 func (in *Injector) Pop() func() { e, _ := in.in.pop(); return e.f }
 
-// PopNew is for everybody; nil if there is nothing to begin.
+// PopNew may be called by any task. It returns nil if there is no function to begin.
 func (in *Injector) PopNew() func() { e, _ := in.in.popNew(); return e.f }
 
-// A Fiber is the state of a task, which any worker runs.
+// A Fiber is the state of a task that any worker may run.
 type Fiber struct{ s *fiber }
 
-// NewFiber returns a runnable Fiber. When it becomes runnable again, a worker of the pool finds it by Runnable.
+// NewFiber returns a Fiber whose task is active. When the task becomes runnable again, Runnable finds it in the queue.
 func (k *Parking) NewFiber() Fiber { return Fiber{&fiber{pool: k.p}} }
 
-// Runnable takes the only fiber of the pool, if it is queued.
+// Runnable takes the only fiber of the pool from the queue, and reports whether it was queued.
 func (k *Parking) Runnable() bool {
 	_, ok := k.p.injector.pop()
 	if ok && k.p.injector.len() > 0 {
@@ -218,24 +219,24 @@ func (k *Parking) Runnable() bool {
 	return ok
 }
 
-// Queue queues it.
+// Queue puts f into the queue.
 func (f Fiber) Queue() { f.s.pool.enqueue(&f.s.pool.injector, entry{fiber: f.s}) }
 
-// Park is what its task does in order to park: false says that it has a permit and goes on.
+// Park prepares to park the task of f. It returns false if the task has a permit and continues instead.
 func (f Fiber) Park() bool { return !f.s.permitted() }
 
-// Commit is what its worker does when the task has parked: false says that it is runnable.
+// Commit parks the task of f, as a worker does after the switch. It returns false if the task is runnable instead.
 func (f Fiber) Commit() bool { return f.s.commit() }
 
-// Unpark may be called from anywhere.
+// Unpark unparks the task of f. It may be called from anywhere.
 func (f Fiber) Unpark() { f.s.Unpark() }
 
-// Look is a look of the watch of the i'th worker, whose step lasts and waits natively.
+// Look makes the pool grow as if the i'th worker were stuck in a step that waits natively.
 func (k *Parking) Look(i int) {
 	k.p.grow([]*worker{k.worker(i)})
 }
 
-// OnGrowth sets the function that is called with each new worker, to run it.
+// OnGrowth sets the function that runs each new worker. Its argument is the index of the worker.
 func (k *Parking) OnGrowth(begin func(worker int)) {
 	k.p.growth.start = func(w *worker) {
 		w.picks = math.MaxInt
@@ -243,7 +244,7 @@ func (k *Parking) OnGrowth(begin func(worker int)) {
 	}
 }
 
-// Left returns how many workers are said to be stuck, and how many goroutines have not ended.
+// Left returns how many workers count as stuck, and how many goroutines have not ended.
 func (k *Parking) Left() (stuck, goroutines int) {
 	return int(k.p.growth.stuck.Load()), int(k.p.goroutines.Load())
 }

@@ -7,9 +7,10 @@ import (
 	"github.com/braidgo/braid/suspend"
 )
 
-// A fiber is a coroutine of the pool, whatever runs on it: a task, a callback or a stolen fork. Any worker may resume it.
+// A fiber is a coroutine of the pool. It runs a task, a callback or a fork from a deque. Any worker may resume it.
 //
-// Its state says what an Unpark has to do. -T> is the task, -W> the worker that runs it, -U> an Unpark.
+// The state of a fiber determines the effect of an Unpark. -T> is the task, -W> the worker that runs the task, -U> an
+// Unpark.
 //
 //	active -W> parked   only after the switch back to the worker: from now on another may run it
 //	parked -U> active   and the waker queues the fiber
@@ -17,22 +18,22 @@ import (
 //	woken  -T> active   Park returns at once
 //	woken  -W> active   instead of parked: the worker queues the fiber
 //
-// Invariant: only a task that is inside Park becomes parked. So an Unpark that comes late, to a task that is queued,
-// runs or has ended, or to the next task of the same fiber, leaves the permit and touches nothing else.
+// Invariant: only a task that is inside Park becomes parked. A late Unpark may find the task queued, running or ended,
+// or may find the next task of the same fiber. Such an Unpark leaves the permit and changes nothing else.
 type fiber struct {
 	coro.Coroutine
 	state   atomicx.Uint32
-	counted bool // the fiber counts in live; written when it begins something
+	counted bool // whether the fiber counts in Pool.live, as tasks and callbacks do, but not forks
 	pool    *Pool
-	worker  *worker // runs it, or ran it last; the worker writes it before it resumes the fiber
-	first   entry   // the fiber begins with it, if it is a task or a callback
-	base    uint64  // the bottom of the worker's deque, when it resumed the fiber
-	carried *fork   // off the deque while the fiber is runnable, the oldest first
-	turns   uint    // turns since it gave way
-	yields  uint    // yields while it had forks
-	gave    bool    // it gives way
-	joins   bool    // it waits for a fork, or is about to
-	runFn   func()  // run, made once
+	worker  *worker // the worker that runs the fiber or ran it last; set by that worker before it resumes the fiber
+	first   entry   // the task or callback that run begins with
+	base    uint64  // the bottom of the worker's deque when the worker resumed the fiber
+	carried *fork   // the forks that are off the deque while the fiber is runnable, oldest first
+	turns   uint    // turns since the fiber last gave way
+	yields  uint    // yields of the fiber while it had forks
+	gave    bool    // the fiber is giving way
+	joins   bool    // the fiber waits for a fork, or is about to wait
+	runFn   func()  // the method value run, made once
 }
 
 const (
@@ -48,12 +49,12 @@ func newFiber(p *Pool) *fiber {
 	return s
 }
 
-// commit parks a task that has switched in order to park; false says that it was woken before, and is runnable.
+// commit parks a task that has switched in order to park. It returns false if the task was woken first and is runnable.
 func (s *fiber) commit() bool {
 	if s.state.CompareAndSwap(active, parked) {
 		return true
 	}
-	s.state.Store(active) // an Unpark leaves a woken task alone
+	s.state.Store(active) // an Unpark does not change the state of a woken task
 	return false
 }
 
@@ -85,7 +86,7 @@ func (s *fiber) Leave() (next coro.Next, yield coro.Yield) {
 	return nil, yield
 }
 
-// permitted takes the permit, if there is one.
+// permitted takes the permit, and reports whether there was one.
 func (s *fiber) permitted() bool {
 	if s.state.Load() != woken {
 		return false
@@ -99,13 +100,13 @@ func (s *fiber) LeaveReady() (next coro.Next, yield coro.Yield) {
 	return nil, s.Coroutine.Leave(coro.Yielded)
 }
 
-// Back implements suspend.Switcher. It is not called: Leave returns no next.
+// Back implements suspend.Switcher. It is never called, because Leave returns no next.
 func (s *fiber) Back() (next coro.Next, yield coro.Yield) { return nil, nil }
 
 // Spawner returns the pool.
 func (s *fiber) Spawner() suspend.Spawner { return s.pool }
 
-// Another implements coro.Owner: run itself begins the next functions.
+// Another implements coro.Owner. It returns nil because run itself begins the next functions.
 func (s *fiber) Another() func() { return nil }
 
 // Panicked implements coro.Owner.
@@ -117,8 +118,8 @@ func (s *fiber) Panicked(value any, stack []byte) {
 	onPanic(value, stack)
 }
 
-// run runs a task or a callback, and then, as long as it is the turn of a new one, the next, without the two switches
-// by way of the worker. The worker counts the last one.
+// run runs a task or a callback. Then it runs new entries for as long as pickNew returns them, which saves two switches
+// through the worker for each. The worker counts the last entry as ended.
 func (s *fiber) run() {
 	e := s.first
 	s.first = entry{}

@@ -9,27 +9,27 @@ import (
 	"github.com/braidgo/braid/internal/atomicx"
 )
 
-// A pool grows by a worker when one waits natively, as Go's runtime gives the processor of a thread that is stuck to another thread. -L> is
-// a look of the watch of a worker w, -W> is w.
+// A pool grows by one worker when a worker waits natively, much as Go's runtime hands the processor of a blocked thread
+// to another thread. -L> is a look by the watch of a worker w, and -W> is w itself.
 //
 //	w runs   -L> w stuck   and one worker more, if work waits, no worker looks for any, and w waits natively
 //	w stuck  -W> ends      its step has ended, and another worker runs in its place
 //	w stuck  -W> w runs    the same, but other workers are stuck, or w is the first: then another worker ends
 //
-// Invariant: Options.Workers workers are not stuck. One more runs while a step goes on that was stuck.
+// Invariant: Options.Workers workers are not stuck. One more worker runs while a step that was stuck continues.
 type growth struct {
-	stuck  atomicx.Int64 // workers; written under Pool.mu
-	looked time.Time     // when the stacks were looked at last; guarded by Pool.mu
+	stuck  atomicx.Int64 // counts the stuck workers; written under Pool.mu
+	looked time.Time     // the time of the last inspection of the stacks; guarded by Pool.mu
 	start  func(w *worker)
 }
 
 const (
-	oftener      = 4           // times as often a pool looks while a worker is stuck: others tend to follow
-	atLastAfter  = 10          // times GrowAfter, and the stacks are looked at, though no goroutine is missing
-	seldomStacks = time.Second // the least time between two such looks
+	oftener      = 4           // factor by which looks are more frequent while a worker is stuck, because others tend to follow
+	atLastAfter  = 10          // multiple of GrowAfter after which the pool inspects the stacks although enough goroutines run
+	seldomStacks = time.Second // the least time between two such inspections
 )
 
-// growAfter is how long a step may last before the watch looks.
+// growAfter returns how long a step may last before the watch calls lasts.
 func (p *Pool) growAfter() time.Duration {
 	if p.growth.stuck.Load() > 0 {
 		return p.opts.GrowAfter / oftener
@@ -37,7 +37,8 @@ func (p *Pool) growAfter() time.Duration {
 	return p.opts.GrowAfter
 }
 
-// lasts is called by the watch of w again and again while a step lasts, until it returns true.
+// lasts makes the pool grow if the step of w waits natively. The watch of w calls it repeatedly while the step lasts,
+// until lasts returns true.
 func (w *worker) lasts(held time.Duration) (enough bool) {
 	p := w.pool
 	p.mu.Lock()
@@ -48,12 +49,12 @@ func (w *worker) lasts(held time.Duration) (enough bool) {
 	}
 	every := p.growAfter() / 2
 	switch n := running(); {
-	case n == 0: // so each step that lasts waits
+	case n == 0: // no goroutine runs, so every step that lasts waits
 		p.grow(slices.DeleteFunc(slices.Clone(*p.workers.Load()), func(w *worker) bool { return !w.stalls.Lasts() }))
 		return false
 	case coro.Early(held):
 		return false
-	case n >= run: // all may compute
+	case n >= run: // every worker may be computing
 		if held < atLastAfter*p.opts.GrowAfter {
 			return false
 		}
@@ -65,7 +66,7 @@ func (w *worker) lasts(held time.Duration) (enough bool) {
 	return false
 }
 
-// mayGrowLocked reports whether work waits that no worker looks for.
+// mayGrowLocked reports whether there is work that no worker searches for, and there are fewer than MaxWorkers workers.
 func (p *Pool) mayGrowLocked() bool {
 	return !p.over.Load() && len(p.idle) == 0 && p.searching == 0 && len(*p.workers.Load()) < p.opts.MaxWorkers && p.visible()
 }
@@ -73,8 +74,8 @@ func (p *Pool) mayGrowLocked() bool {
 // runLocked returns how many workers are not stuck.
 func (p *Pool) runLocked() int { return len(*p.workers.Load()) - int(p.growth.stuck.Load()) }
 
-// running returns how many other goroutines of the process run, or could. It may count too many, but it never misses
-// the last goroutine.
+// running returns how many other goroutines of the process are running or runnable. The result may be too high, but it
+// is 0 only if there is no such goroutine.
 func running() int {
 	samples := []metrics.Sample{{Name: "/sched/goroutines/running:goroutines"}, {Name: "/sched/goroutines/runnable:goroutines"}}
 	metrics.Read(samples)
@@ -85,7 +86,7 @@ func running() int {
 	return n
 }
 
-// toLookAt returns all workers, or nil if somebody has looked at them within this time.
+// toLookAt returns all workers, or nil if the stacks were last inspected within the duration every.
 func (p *Pool) toLookAt(every time.Duration) []*worker {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -97,7 +98,7 @@ func (p *Pool) toLookAt(every time.Duration) []*worker {
 	return *p.workers.Load()
 }
 
-// waiting returns the workers whose tasks wait natively, from the stacks.
+// waiting returns those workers whose tasks wait natively, according to the stacks.
 func waiting(held time.Duration, all []*worker) []*worker {
 	of := make(map[*coro.Stalls]*worker, len(all))
 	for _, w := range all {
@@ -106,16 +107,16 @@ func waiting(held time.Duration, all []*worker) []*worker {
 	return coro.Waits(held, of)
 }
 
-// grow says that these workers are stuck, and adds others in their place.
+// grow marks the workers in the parameter stuck as stuck, and adds workers in their place.
 func (p *Pool) grow(stuck []*worker) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if !p.mayGrowLocked() { // then a worker of stuck may sleep
+	if !p.mayGrowLocked() { // one of the workers may be asleep by now
 		return
 	}
 	all := slices.Clone(*p.workers.Load())
 	for _, w := range stuck {
-		if !w.stuck && slices.Contains(all, w) { // its step may have ended; w sees to that
+		if !w.stuck && slices.Contains(all, w) { // the step may have ended; then retires resets the mark
 			w.stuck = true
 			w.asked.Store(true)
 			p.growth.stuck.Add(1)
@@ -128,13 +129,13 @@ func (p *Pool) grow(stuck []*worker) {
 		all = append(all, w)
 	}
 	p.workers.Store(&all)
-	p.goroutines.Add(int64(len(all) - before)) // the count stays positive, so finish has to wait for the lock
+	p.goroutines.Add(int64(len(all) - before)) // the count is positive here, because a worker needs the lock to end
 	for _, w := range all[before:] {
 		p.growth.start(w)
 	}
 }
 
-// retires is called by w between two steps, if it is asked to. It reports whether w ends.
+// retires reports whether w must end. w calls it between two steps if asked is set.
 func (w *worker) retires() bool {
 	p := w.pool
 	p.mu.Lock()
@@ -144,14 +145,14 @@ func (w *worker) retires() bool {
 		p.growth.stuck.Add(-1)
 	}
 	all := *p.workers.Load()
-	first := all[0] // is watched for rows of steps, and keeps the counts
+	first := all[0] // this worker never ends, because it is watched for rows of steps and keeps the counts
 	switch {
 	case p.runLocked() <= p.opts.Workers:
 		p.mu.Unlock()
 		return false
 	case w == first:
 		other := p.asleepOrLastLocked()
-		if other == nil { // each surplus worker is asked already
+		if other == nil { // every surplus worker has been asked already
 			p.mu.Unlock()
 			return false
 		}
@@ -166,7 +167,7 @@ func (w *worker) retires() bool {
 		}
 		return false
 	case !w.forks.empty():
-		w.asked.Store(true) // again
+		w.asked.Store(true) // w will call retires again
 		p.mu.Unlock()
 		return false
 	}
@@ -177,14 +178,14 @@ func (w *worker) retires() bool {
 	first.wakes.Add(w.wakes.Load())
 	first.steals.Add(w.steals.Load())
 	p.mu.Unlock()
-	if p.wanted.Load() && p.visible() { // a producer that found w searching relies on w
+	if p.wanted.Load() && p.visible() { // a producer that found w searching has woken no worker
 		p.wake()
 	}
 	return true
 }
 
-// asleepOrLastLocked returns a worker that is not stuck, not asked, and not the first. It sleeps if one does. There is none where all have
-// been asked, and each that has been asked is one too many, or will find that it is not.
+// asleepOrLastLocked returns a worker other than the first that is neither stuck nor asked, and preferably asleep. It
+// returns nil if all have been asked; each of them either ends, or finds that it is not surplus.
 func (p *Pool) asleepOrLastLocked() (other *worker) {
 	for _, x := range (*p.workers.Load())[1:] {
 		if !x.stuck && !x.asked.Load() && (other == nil || x.asleep) {

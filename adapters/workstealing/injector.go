@@ -5,27 +5,26 @@ import (
 	"github.com/braidgo/braid/internal/prefetch"
 )
 
-// An entry is something to run that is not a fork in a deque: a fiber that was woken or has yielded, a task to
-// begin, a callback, or a fork that is claimed already.
+// An entry is a unit of work outside the deques: a fiber that was woken or has yielded, a new task, a callback, or a
+// fork that is already claimed.
 type entry struct {
-	fiber *fiber // resumed if not nil
-	f     func() // begun if not nil
-	fork  *fork  // otherwise
+	fiber *fiber // the fiber to resume, or nil
+	f     func() // the new task or callback, or nil
+	fork  *fork  // the claimed fork, if both fiber and f are nil
 	woken bool   // the fiber was suspended
 	call  bool   // f is a callback
 }
 
-// An injector is the queue of the pool for runnable entries, first in, first out. Its lock is a leaf: nothing is called under
-// it.
+// An injector is a first-in, first-out queue of runnable entries of the pool. Its lock is a leaf in the lock order.
 type injector struct {
 	mu    atomicx.Mutex
-	n     atomicx.Int64 // written under mu; read without it to skip an empty queue
-	first int           // guarded by mu, as are these
-	taken int           // entries, ever
-	ring  []entry       // n of them, from first on; a power of two in size
+	n     atomicx.Int64 // the number of entries; written under mu, and read without it to skip an empty queue
+	first int           // the index of the oldest entry; mu guards first, taken and ring
+	taken int           // counts all entries that were ever taken
+	ring  []entry       // a circular buffer; its size is a power of two
 }
 
-// keepRing is the size from which on an empty ring is not kept.
+// keepRing is the largest size of a ring that is kept when it becomes empty.
 const keepRing = 1 << 12
 
 func (in *injector) push(e entry) {
@@ -42,14 +41,14 @@ func (in *injector) push(e entry) {
 	in.mu.Unlock()
 }
 
-// pop takes the oldest entry.
+// pop removes and returns the oldest entry.
 func (in *injector) pop() (entry, bool) { return in.popIf(false) }
 
-// popNew takes it if it is a task to begin or a callback.
+// popNew removes and returns the oldest entry if it is a new task or a callback.
 func (in *injector) popNew() (entry, bool) { return in.popIf(true) }
 
 func (in *injector) popIf(isNew bool) (e entry, ok bool) {
-	if in.n.Load() == 0 { // a caller that needs certainty looks again
+	if in.n.Load() == 0 { // callers that need certainty check again
 		return e, false
 	}
 	in.mu.Lock()
@@ -71,7 +70,7 @@ func (in *injector) popIf(isNew bool) (e entry, ok bool) {
 	return e, true
 }
 
-// aheadLocked prefetches what the next fiber needs to go on, and the lines of those after it that say where that is.
+// aheadLocked prefetches the data of the next fiber, and the addresses of the data of the fiber after it.
 func (in *injector) aheadLocked() {
 	next := func(i int) *fiber { return in.ring[(in.first+i)&(len(in.ring)-1)].fiber }
 	if s := next(0); s != nil {
@@ -82,7 +81,7 @@ func (in *injector) aheadLocked() {
 	}
 }
 
-// passed returns the number of entries that were ever taken.
+// passed returns how many entries were ever taken.
 func (in *injector) passed() int {
 	in.mu.Lock()
 	defer in.mu.Unlock()

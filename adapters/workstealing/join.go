@@ -10,18 +10,20 @@ import (
 )
 
 // Join runs a and b, in parallel if a worker is free, and returns when both have ended. It calls a in the calling task.
-// While a runs another worker may steal b; otherwise the caller runs b afterwards. If a suspends, the first free worker
-// begins b. So each may wait for the other, also on a pool of one worker.
+// While a runs, another worker may steal b; otherwise the caller runs b afterwards. If a suspends, the first free
+// worker begins b. So a and b may wait for each other, even on a pool of one worker.
 //
-// Join returns the values of both functions, and the error of a, or of b if a has none. If ctx is done already, Join
-// returns the cancellation error and runs neither. A running Join is not cancelled: b runs even if a fails, and Join
-// waits for both. Pass ctx on in a and b to end them.
+// Join returns the values of both functions. Its error is a's error, or b's error if a succeeds. If ctx is already
+// cancelled, Join returns the cancellation error and calls neither function. Cancelling ctx does not end a running
+// Join: Join calls b even if a fails, and waits for both. To end a and b early, have them use the ctx that they
+// receive.
 //
-// A panic in a is raised again in the caller with the same value, and so is a runtime.Goexit. A panic or Goexit in b
-// follows, on whichever worker b ran, but the stack trace of a panic in a stolen b is lost. Both have ended by then.
+// If a panics or calls runtime.Goexit, Join does the same in the caller, with the same panic value. The same holds for
+// b, whichever worker ran it, unless a has already panicked or exited. The stack trace of a panic in a stolen b is
+// lost. In all cases both functions have ended before the caller panics or exits.
 //
-// Join may be called wherever the caller may suspend. If the caller is not a task of p, it suspends, and a task of p runs the Join. If p is
-// closed, Join returns suspend.ErrClosed and runs neither.
+// Join may be called wherever the caller may suspend. If the caller is not a task of p, it suspends while a task of p
+// runs the Join. If p is then closed, Join returns suspend.ErrClosed and calls neither function.
 func Join[A, B any](ctx context.Context, p *Pool, a func(context.Context) (A, error), b func(context.Context) (B, error)) (va A, vb B, err error) {
 	if err = suspend.Err(ctx); err != nil {
 		return va, vb, err
@@ -33,12 +35,12 @@ func Join[A, B any](ctx context.Context, p *Pool, a func(context.Context) (A, er
 	return joinOn(ctx, s, a, b)
 }
 
-// joinOn is Join in a task that is on s.
+// joinOn implements Join in a task on the fiber s.
 func joinOn[A, B any](ctx context.Context, s *fiber, a func(context.Context) (A, error), b func(context.Context) (B, error)) (va A, vb B, err error) {
 	f := s.worker.fork(ctx, side[B](b))
 	returned := false
 	defer func() {
-		if !returned { // a panicked or exited, and goes on to do so when b has ended
+		if !returned { // a has panicked or exited; its unwinding continues when b has ended
 			f.abandon(s)
 		}
 	}()
@@ -46,18 +48,18 @@ func joinOn[A, B any](ctx context.Context, s *fiber, a func(context.Context) (A,
 	returned = true
 
 	var errB error
-	switch w := s.worker; { // a may have suspended, and gone on on another worker
+	switch w := s.worker; { // a may have suspended and resumed on another worker
 	case w.forks.popIf(f):
 		w.recycle(f)
 		w.takenBack(s)
 		vb, errB = b(ctx)
 	case f.claim():
-		f.ctx, f.body = nil, nil // a deque may hold f for a while
+		f.ctx, f.body = nil, nil // a deque may still hold f
 		vb, errB = b(ctx)
 	default:
 		var v any
 		v, errB = f.result(s)
-		vb, _ = v.(B) // a nil value of an interface type fails the assertion
+		vb, _ = v.(B) // the assertion fails for a nil interface value, and vb stays nil
 	}
 	if err == nil {
 		err = errB
@@ -65,7 +67,7 @@ func joinOn[A, B any](ctx context.Context, s *fiber, a func(context.Context) (A,
 	return va, vb, err
 }
 
-// joinOutside calls Join in a task of p.
+// joinOutside calls Join in a new task of p.
 func joinOutside[A, B any](ctx context.Context, p *Pool, a func(context.Context) (A, error), b func(context.Context) (B, error)) (va A, vb B, err error) {
 	if errPool := p.inside(func() { va, vb, err = Join(ctx, p, a, b) }); errPool != nil {
 		err = errPool
@@ -73,8 +75,8 @@ func joinOutside[A, B any](ctx context.Context, p *Pool, a func(context.Context)
 	return va, vb, err
 }
 
-// A fork is the second side of a Join, while it may run elsewhere. -J> is the task that joins, -W> a worker that has
-// taken the fork from a deque.
+// A fork is the second function of a Join, while another worker may run it. -J> is the task that joins, -W> a worker
+// that has taken the fork from a deque.
 //
 //	open    -J> open     taken back from the bottom of its own deque: no worker has it, and none will
 //	open    -J> claimed  a has moved to another worker, or others' forks are above: it runs in the task
@@ -83,18 +85,18 @@ func joinOutside[A, B any](ctx context.Context, p *Pool, a func(context.Context)
 //	claimed -W> done     it has ended before the task waits
 //	awaited -W> done     and this worker owes the task its wake-up
 //
-// Invariant: the worker or task that claims a fork runs it, so that it runs once. An entry of a deque is a hint: a
-// worker whose claim fails drops it. Only a fork that is taken back is used again, since only then it is certain that
-// no deque has it.
+// Invariant: the worker or task that claims a fork runs it, so each fork runs once. An entry in a deque is only a hint:
+// a worker that fails to claim the fork drops the entry. A fork is reused only if it was taken back, because otherwise
+// a deque may still hold it.
 type fork struct {
 	state atomicx.Uint32
 	ctx   context.Context
-	body  interface{ run(*fork) } // dropped when the fork is taken
-	next  *fork                   // links forks that are used again; the worker owns the list
-	under labels.Set              // the profiler labels of the task that forks
+	body  interface{ run(*fork) } // set to nil when the fork is taken
+	next  *fork                   // links the forks that are kept for reuse; the worker owns the list
+	under labels.Set              // the profiler labels of the task that forked
 
-	waiter suspend.Resumer[struct{}] // J writes it before awaited
-	value  any                       // these by W, before done
+	waiter suspend.Resumer[struct{}] // written by J before the state becomes awaited
+	value  any                       // value, err and ended are written by W before the state becomes done
 	err    error
 	ended  outcome.Outcome
 }
@@ -106,17 +108,17 @@ const (
 	done
 )
 
-// A side makes a fork's body of a function of any type, at no cost.
+// A side turns a function of any result type into the body of a fork, without an allocation.
 type side[T any] func(context.Context) (T, error)
 
 func (s side[T]) run(f *fork) { f.value, f.err = valueOf(s(f.ctx)) }
 
 func valueOf[T any](v T, err error) (any, error) { return v, err }
 
-// claim reports whether the caller is to run f.
+// claim reports whether the caller has claimed f and must run it.
 func (f *fork) claim() bool { return f.state.CompareAndSwap(open, claimed) }
 
-// wait suspends the task that joins until f has ended. It is not cancellable.
+// wait suspends the joining task until f has ended. The wait cannot be cancelled.
 func (f *fork) wait() {
 	if f.state.Load() == done {
 		return
@@ -127,14 +129,15 @@ func (f *fork) wait() {
 	})
 }
 
-// join is wait in the task that has forked f, which is on s.
+// join calls wait in the task that forked f, which is on s.
 func (f *fork) join(s *fiber) {
 	s.joins = true
-	defer func() { s.joins = false }() // runs even if the task exits
+	defer func() { s.joins = false }() // reset even if the task exits
 	f.wait()
 }
 
-// result waits for f, which was stolen, and ends as f has. It empties f, since a deque may hold it for a while.
+// result waits for f, which was stolen, and returns, panics or exits as f did. It empties f, because a deque may still
+// hold f.
 func (f *fork) result(s *fiber) (any, error) {
 	f.join(s)
 	v, err, ended := f.value, f.err, f.ended
@@ -147,7 +150,7 @@ func (f *fork) forget() {
 	f.waiter, f.value, f.err, f.ended = suspend.Resumer[struct{}]{}, nil, nil, outcome.Outcome{}
 }
 
-// run runs f, which the caller has claimed, as the first and only thing on a coroutine.
+// run runs f, which the caller has claimed, as the first and only function on a coroutine.
 func (f *fork) run() {
 	body := f.body
 	f.body = nil
@@ -160,7 +163,7 @@ func (f *fork) run() {
 	})
 }
 
-// inside runs f as a task of p, for a caller that is none, and ends as f does.
+// inside runs f as a task of p, for a caller that is not a task of p, and returns, panics or exits as f does.
 func (p *Pool) inside(f func()) error {
 	j := &fork{body: plain(f)}
 	j.state.Store(claimed)
@@ -176,8 +179,8 @@ type plain func()
 
 func (f plain) run(*fork) { f() }
 
-// abandon sees to it that f ends when its Join has no use for it any more. It never runs in the task of s, which is
-// unwinding: a panic of f must not disturb it.
+// abandon waits until f has ended, although its Join no longer needs the result. f never runs in the task of s, because
+// that task is unwinding, and a panic in f must not disturb it.
 func (f *fork) abandon(s *fiber) {
 	if f.claim() {
 		s.pool.enqueue(&s.pool.injector, entry{fork: f})
@@ -186,7 +189,7 @@ func (f *fork) abandon(s *fiber) {
 	f.forget()
 }
 
-// fork makes f the youngest fork of w, whose task is running.
+// fork pushes a new fork onto the deque of w, whose task is running.
 func (w *worker) fork(ctx context.Context, body interface{ run(*fork) }) *fork {
 	f := w.recycled
 	if f == nil {
@@ -196,13 +199,13 @@ func (w *worker) fork(ctx context.Context, body interface{ run(*fork) }) *fork {
 	}
 	f.ctx, f.body, f.under = ctx, body, labels.Here()
 	w.forks.push(f)
-	if w.pool.wanted.Load() { // after the push: see Pool.wanted
+	if w.pool.wanted.Load() { // loaded after the push; see Pool.wanted
 		w.pool.wake()
 	}
 	return f
 }
 
-// recycle keeps f, which was taken back, for the next fork.
+// recycle keeps f, which was taken back, for the next call of fork.
 func (w *worker) recycle(f *fork) {
 	f.ctx, f.body = nil, nil
 	f.next, w.recycled = w.recycled, f

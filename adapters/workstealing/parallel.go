@@ -7,12 +7,13 @@ import (
 	"github.com/braidgo/braid/suspend"
 )
 
-// For calls body in parallel, for parts that together make up [lo, hi). A part is never longer than grain. A grain of
-// zero or less gives every worker a few parts. Parts are halved by Join, so the rules of Join for callers, panics and
-// ctx hold.
+// For calls body in parallel, for parts that together make up [lo, hi). No part is longer than grain. If grain is zero
+// or negative, For makes a few parts for each worker. It halves the range with Join, so the rules of Join for callers,
+// panics and ctx apply.
 //
-// After an error of body no further part is begun, and For returns the error when the running parts have ended. Of
-// several errors For returns the error of the lowest part. A done ctx and a panic have the same effect.
+// After an error from body no further part begins, and For returns the error when the running parts have ended. If
+// several parts fail, For returns the error from the lowest part. Cancelling ctx, or a panic, also keeps further parts
+// from beginning.
 func For(ctx context.Context, p *Pool, lo, hi, grain int, body func(ctx context.Context, lo, hi int) error) error {
 	_, err := Reduce(ctx, p, lo, hi, grain, struct{}{},
 		func(ctx context.Context, lo, hi int) (struct{}, error) { return struct{}{}, body(ctx, lo, hi) },
@@ -20,9 +21,9 @@ func For(ctx context.Context, p *Pool, lo, hi, grain int, body func(ctx context.
 	return err
 }
 
-// Reduce calls part for parts of [lo, hi), as For does, and combines the results in order: combine must be
-// associative, and need not be commutative. The result of an empty range is empty, which is used for nothing else.
-// With an error comes the zero T.
+// Reduce calls part for parts of [lo, hi), as For does, and combines the results in order. The function combine must be
+// associative, but need not be commutative. Reduce returns empty for an empty range, and uses it for nothing else. With
+// an error, Reduce returns the zero T.
 func Reduce[T any](ctx context.Context, p *Pool, lo, hi, grain int, empty T,
 	part func(ctx context.Context, lo, hi int) (T, error), combine func(x, y T) T) (v T, err error) {
 	if err := suspend.Err(ctx); err != nil {
@@ -40,12 +41,12 @@ type reduction[T any] struct {
 	grain   uint
 	part    func(ctx context.Context, lo, hi int) (T, error)
 	combine func(x, y T) T
-	failed  atomicx.Bool // begin no further part
+	failed  atomicx.Bool // set when no further part may begin
 }
 
 func (r *reduction[T]) run(ctx context.Context, lo, hi int) (v T, err error) {
 	if r.failed.Load() {
-		return v, nil // unused
+		return v, nil // the result is not used
 	}
 	if length(lo, hi) <= r.grain {
 		return r.leaf(ctx, lo, hi)
@@ -77,7 +78,7 @@ func (r *reduction[T]) leaf(ctx context.Context, lo, hi int) (v T, err error) {
 	return zero, err
 }
 
-// within runs f on a task of p: the caller, if it is one.
+// within runs f in a task of p, which is the calling task or else a new task.
 func within[T any](p *Pool, f func() (T, error)) (v T, err error) {
 	if p.current() != nil {
 		return f()
@@ -88,7 +89,7 @@ func within[T any](p *Pool, f func() (T, error)) (v T, err error) {
 	return v, err
 }
 
-// grain returns asked, or a default.
+// grain returns asked if it is positive, and otherwise a default.
 func (p *Pool) grain(lo, hi, asked int) uint {
 	const partsPerWorker = 8
 	if asked > 0 {
@@ -97,7 +98,7 @@ func (p *Pool) grain(lo, hi, asked int) uint {
 	return (length(lo, hi)-1)/uint(partsPerWorker*p.opts.Workers) + 1
 }
 
-// length is a uint, since the difference of two ints need not be an int.
+// length returns hi-lo as a uint, because the difference of two ints may overflow an int.
 func length(lo, hi int) uint { return uint(hi) - uint(lo) }
 
 func middle(lo, hi int) int { return lo + int(length(lo, hi)/2) }

@@ -1,28 +1,28 @@
-// Package workstealing is a scheduler that runs tasks on several workers, and has the fork and join of computations on it: Join, Do, For
-// and Reduce.
+// Package workstealing provides a scheduler that runs tasks on several workers, and fork-join functions that run on it:
+// Join, Do, For and Reduce.
 //
 //	pool := workstealing.New(workstealing.Options{}) // a worker for each processor
 //	defer pool.Close()
 //	sum, err := workstealing.Reduce(ctx, pool, 0, len(v), 0, 0, sumOf, plus)
 //
-// A task may wait for any other, also in nested Joins and on one worker: a task that waits gives its worker to others. So nested
-// waits do not deadlock a pool.
+// A task that suspends frees its worker for other tasks. So a task may wait for any other task without a deadlock, even
+// inside nested Joins and on a pool of one worker.
 //
-// Any Go code may run in a task. A task that waits natively, by a channel, a sync.Mutex or a file, holds its worker. If
-// the wait lasts while other tasks are runnable, another worker takes over, see Options.GrowAfter.
+// Any Go code may run in a task. A task that waits natively, for example on a channel, a sync.Mutex or a file, blocks
+// its worker. If other tasks are runnable during a long native wait, another worker takes over; see Options.GrowAfter.
 //
-// A worker runs a task until it suspends, yields or ends. A Join pushes a fork on the deque of its worker, and takes it
-// back when it gets there. Other workers steal the oldest one when they have nothing else to do, which is usually the
-// largest. So forks run depth first and close together. All other runnable tasks go through one queue, first in, first
-// out.
+// A worker runs a task until the task suspends, yields or ends. Join pushes its second function as a fork onto the
+// worker's deque, and takes the fork back when the first function has returned. Idle workers steal the oldest fork from
+// another worker's deque, which is usually the largest. So each worker runs its forks depth first, and related forks
+// tend to run on the same worker. All other runnable tasks go through one first-in, first-out queue.
 //
-// A task that forks gives way to that queue, in a Join, after 61 forks or some tenth of a millisecond. It goes on when the tasks that were
-// queued have had their turn, and a fork is begun in its place only if nothing else is runnable, or a task waits. So a new task waits for
-// about that long beside any number of long computations, which share the workers. A task that neither forks nor suspends gives way to
-// nobody.
+// After 61 forks, or about a tenth of a millisecond, a Join gives way to the tasks in that queue. Its task resumes when
+// they have had their turn. A worker begins a fork in place of the task only if nothing else is runnable, or if a task
+// is waiting for its forks. So a new task waits for about that long, however many long computations share the workers.
+// A task that neither forks nor suspends never gives way.
 //
-// For connections use adapters/eventloop. For at most n goroutines at work use adapters/limited. For independent
-// goroutines that wait natively an errgroup is as good.
+// For network connections use adapters/eventloop. For a limit on concurrently running goroutines use adapters/limited.
+// For independent goroutines that wait natively, an errgroup is as good.
 package workstealing
 
 import (
@@ -39,82 +39,85 @@ import (
 	"github.com/braidgo/braid/suspend"
 )
 
-// Options are the choices that a Pool is made with. The zero value is the default.
+// Options configures a Pool. The zero value selects the defaults.
 type Options struct {
 	// Workers is the number of tasks that run in parallel; see GrowAfter for tasks that wait natively. 0 means
-	// GOMAXPROCS. With 1 no two tasks ever run at the same time, unless GrowAfter is set, too.
+	// GOMAXPROCS. With 1, no two tasks ever run at the same time, unless GrowAfter is set, too.
 	Workers int
 
-	// BlockingWidth is how many functions of suspend.Blocking run concurrently at first; 0 means 64. Further functions
-	// are queued. All functions that run may wait for a queued function, such as transactions for a connection. So the
-	// width doubles whenever no function has ended for 100 ms and the queue is not empty, up to MaxBlocking; 0 means
-	// 4096. The first growth is reported to OnStall, and so is the first time that MaxBlocking is too small. The width
-	// is back at BlockingWidth when no function runs.
+	// BlockingWidth is how many suspend.Blocking functions may run concurrently at first; 0 means 64. Further functions
+	// are queued. All running functions may be waiting for a queued function, for example transactions that wait for a
+	// connection. So the width doubles, up to MaxBlocking, whenever no function has ended for 100 ms and the queue is
+	// not empty. A MaxBlocking of 0 means 4096. The pool reports the first growth to OnStall, and also the first time
+	// that MaxBlocking is too small. The width returns to BlockingWidth when no function is running.
 	BlockingWidth, MaxBlocking int
 
-	// OnPanic is called in a task that has panicked, or a callback, with the value and the stack. The task ends then, and nothing
-	// else. By default the process ends, as it does when a goroutine panics. In a callback it must not suspend.
+	// OnPanic is called in a task or callback that has panicked, with the panic value and the stack. Only that task or
+	// callback ends. If OnPanic is nil, the process ends, as it does when a goroutine panics. OnPanic must not suspend
+	// if a callback has panicked.
 	OnPanic func(value any, stack []byte)
 
-	// StallAfter is how long a task may run without suspending or yielding. Then its stack is reported to OnStall, at
-	// most a fortieth later, and again whenever the time has doubled. So are tasks that wait natively one after
-	// another, if together they keep a runnable task waiting for as long. A nil OnStall writes to standard error;
-	// otherwise it must be safe for concurrent calls. 0 means a second, but then only tasks that wait natively are
-	// reported, not tasks that compute. A negative StallAfter means never. In a testing/synctest bubble nothing is
-	// reported.
+	// StallAfter is how long a task may run without suspending or yielding. After that the pool reports its stack to
+	// OnStall, at most a fortieth later, and again whenever the time has doubled. The pool also reports tasks that wait
+	// natively one after another, if together they delay a runnable task for as long. A nil OnStall writes to standard
+	// error; otherwise OnStall must be safe for concurrent use. 0 means one second, but then only tasks that wait
+	// natively are reported, not tasks that compute. A negative StallAfter disables the reports. Nothing is reported in
+	// a testing/synctest bubble.
 	StallAfter time.Duration
 	OnStall    func(report []byte)
 
-	// GrowAfter is how long a step of a task may last that waits natively. Then another worker takes its place, if work
-	// waits and there are fewer than MaxWorkers. It takes up to twice as long if nothing else of the process runs. Else
-	// the pool looks at all stacks, which takes longer in a process of some hundred goroutines or more. While as many
-	// goroutines run as the pool has workers, it looks after ten times as long, and at most once a second. A task that
-	// computes is no reason. When the task goes on, it runs beside the other tasks until it suspends, yields or ends. A
-	// wait inside a coroutine that the task has made itself is not seen. 0 means 10 ms and 1000 workers; but where
-	// Workers is 1, never. Negative: never. In a testing/synctest bubble the pool does not grow.
+	// GrowAfter is how long a task that waits natively may hold its worker before another worker takes over. The pool
+	// grows only if a task or fork is runnable, and up to MaxWorkers. Growing takes up to twice as long as GrowAfter if
+	// no other goroutine of the process runs. Otherwise the pool inspects the stacks of all goroutines, which takes
+	// longer in a process with several hundred goroutines or more. While at least as many goroutines run as the pool
+	// has workers, it inspects the stacks only after ten times GrowAfter, and at most once a second. The pool does not
+	// grow for a task that computes. After its wait, the task runs beside the other tasks until it suspends, yields or
+	// ends. A wait inside a coroutine that the task has created itself is not detected. 0 means 10 ms, or no growth if
+	// Workers is 1. A negative GrowAfter disables growth. A MaxWorkers of 0 means 1000. In a testing/synctest bubble
+	// the pool does not grow.
 	GrowAfter  time.Duration
 	MaxWorkers int
 }
 
 // A Pool runs tasks on its workers, from New to Close. It implements suspend.Spawner and suspend.Executor. All methods
-// may be called from any goroutine.
+// are safe for concurrent use.
 type Pool struct {
 	opts     Options
-	workers  atomicx.Pointer[[]*worker] // replaced under mu
+	workers  atomicx.Pointer[[]*worker] // replaced only with mu held
 	injector injector
-	given    injector         // fibers that have given way
-	live     closable.Counter // tasks and callbacks accepted and not ended
+	given    injector         // holds the fibers that carry their forks, see given in turn.go
+	live     closable.Counter // counts the tasks, callbacks and Holds that have not ended
 
-	held atomicx.Int64 // Holds that are not released
+	held atomicx.Int64 // counts the Holds that have not been released
 
-	// wanted says that workers sleep and none searches. A producer publishes a runnable entry, then loads wanted, and calls wake
-	// if it is set. See sleep for the other side.
+	// wanted is true while workers sleep and none searches. A producer publishes a runnable entry, then loads wanted,
+	// and calls wake if wanted is true. The method sleep is the other side of this protocol.
 	wanted    atomicx.Bool
-	mu        atomicx.Mutex // a leaf
-	idle      []*worker     // asleep; guarded by mu
-	searching int           // workers that look for something to steal; guarded by mu
+	mu        atomicx.Mutex // a leaf in the lock order
+	idle      []*worker     // the workers that sleep; guarded by mu
+	searching int           // counts the workers that search for work; guarded by mu
 
 	growth growth
 
-	over       atomicx.Bool  // closed, and everything has ended
+	over       atomicx.Bool  // set when the pool is closed and all tasks have ended
 	goroutines atomicx.Int64 // counts the workers that have not ended, and one for all goroutines of blocking
 	blocking   *blocking.Goroutines
-	gone       promise.Promise[struct{}] // no goroutine is left
+	gone       promise.Promise[struct{}] // filled when the last goroutine of the pool ends
 }
 
 const (
-	pollEvery    = 61   // picks of a turn, at most; a prime, as in Go's own scheduler
-	seldom       = 64   // turns of a fiber, until it gives way to others that have done so
-	hardlyEver   = 1000 // turns, or times that a fiber with forks yields
-	carried      = 1024 // forks that a fiber takes along, at most
-	maxIdle      = 256  // coroutines that a worker keeps for reuse
+	pollEvery    = 61   // the maximum number of picks in a turn; a prime, as in Go's scheduler
+	seldom       = 64   // turns after which a fiber gives way to other fibers with forks
+	hardlyEver   = 1000 // turns of a worker, or yields of a fiber, after which a fork may run
+	carried      = 1024 // the maximum number of forks that a fiber carries
+	maxIdle      = 256  // the maximum number of idle coroutines that a worker keeps
 	searchRounds = 4
 
 	defaultGrowAfter  = 10 * time.Millisecond
 	defaultMaxWorkers = 1000
 )
 
-// New returns a Pool that is running.
+// New returns a running Pool.
 func New(o Options) *Pool {
 	if o.GrowAfter == 0 && o.Workers != 1 {
 		o.GrowAfter = defaultGrowAfter
@@ -126,7 +129,7 @@ func New(o Options) *Pool {
 		o.MaxWorkers = defaultMaxWorkers
 	}
 	p := &Pool{opts: o}
-	p.goroutines.Store(int64(o.Workers) + 1) // the pool counts one for all goroutines of blocking
+	p.goroutines.Store(int64(o.Workers) + 1) // the goroutines of blocking count as one
 	p.blocking = blocking.New(blocking.Limits{Width: o.BlockingWidth, Max: o.MaxBlocking, Tell: coro.Reports(o.StallAfter, o.OnStall)}, p.exit)
 	p.growth.start = func(w *worker) { go w.run() }
 	all := p.makeWorkers(o.Workers)
@@ -136,7 +139,7 @@ func New(o Options) *Pool {
 	return p
 }
 
-// Go runs f as a task. When p is closed, it returns suspend.ErrClosed and f never runs.
+// Go runs f as a task. If p is closed, Go returns suspend.ErrClosed and f never runs.
 func (p *Pool) Go(f func()) error {
 	if labels.Some() {
 		f = labels.Inherit(f)
@@ -144,27 +147,27 @@ func (p *Pool) Go(f func()) error {
 	return p.submit(entry{f: f})
 }
 
-// Block runs f, which may block in any way, on a goroutine that is no worker, as suspend.Blocking does for a task of p.
-// Block itself never waits: f waits for its turn, see Options.BlockingWidth. A panic in f ends the process. Once
-// Close has waited for all tasks, Block returns suspend.ErrClosed and f never runs.
+// Block runs f, which may block in any way, on a goroutine that is not a worker, as suspend.Blocking does for a task of
+// p. Block returns without waiting for f, which may be queued; see Options.BlockingWidth. A panic in f ends the
+// process. Once Close has waited for all tasks, Block returns suspend.ErrClosed and f never runs.
 func (p *Pool) Block(f func()) error { return p.blocking.Block(f) }
 
-// Execute runs f as a callback: f must not suspend, suspend.Suspend panics in it. It obeys the contract of a
-// Task's Unpark. When p is closed, it returns suspend.ErrClosed and f never runs.
+// Execute runs f as a callback. f must not suspend: suspend.Suspend panics in a callback. Execute obeys the contract of
+// suspend.Task's Unpark. If p is closed, Execute returns suspend.ErrClosed and f never runs.
 func (p *Pool) Execute(f func()) error { return p.submit(entry{f: f, call: true}) }
 
 func (p *Pool) submit(e entry) error {
 	if e.f == nil {
 		panic("workstealing: nil function")
 	}
-	if !p.live.Enter() { // counted before it is published
+	if !p.live.Enter() { // the entry is counted before it is published
 		return suspend.ErrClosed
 	}
 	p.enqueue(&p.injector, e)
 	return nil
 }
 
-// Hold keeps Close from returning until release is called, see suspend.Holder.
+// Hold keeps Close from returning until release is called; see suspend.Holder.
 func (p *Pool) Hold() (release func(), err error) {
 	if !p.live.Enter() {
 		return nil, suspend.ErrClosed
@@ -185,24 +188,25 @@ func (p *Pool) enqueue(in *injector, e entry) {
 	}
 }
 
-// ended counts one task or callback less.
+// ended decrements live, and ends the workers if nothing is left in a closed pool.
 func (p *Pool) ended() {
 	if p.live.Leave() {
 		p.finish()
 	}
 }
 
-// Close refuses new work from now on. It returns when every task, suspended or not, and every goroutine of p has ended.
-// It suspends only its caller. Tasks may use Join and suspend.Blocking until they end. Close does not end them: cancel
-// their contexts. Another Close does the same. The error is nil.
+// Close makes p refuse new work. It returns when every task, suspended or not, and every goroutine of p has ended. Only
+// the caller of Close is suspended. Tasks may use Join and suspend.Blocking until they end. Close does not end tasks;
+// cancel their contexts to end them. Further calls to Close wait in the same way. The error is always nil.
 //
-// Close panics in a task of p, which would wait for itself. In two places Close cannot see this, and hangs: in a task of another scheduler
-// that runs inside a task of p, and in a suspend.Blocking of a task of p.
+// Close panics in a task of p, because that task would wait for itself. Close cannot detect this in two places, and
+// hangs there: in a task of another scheduler that runs inside a task of p, and in a suspend.Blocking function of a
+// task of p.
 func (p *Pool) Close() error {
 	if p.current() != nil {
 		panic("workstealing: Close called from a task of the pool")
 	}
-	suspend.Self() // panics in a callback, before anything is closed
+	suspend.Self() // Self panics in a callback, before anything is closed
 	if _, last := p.live.Close(); last {
 		p.finish()
 	}
@@ -210,10 +214,10 @@ func (p *Pool) Close() error {
 	return nil
 }
 
-// finish ends the workers. It is called once, when p is closed and everything has ended.
+// finish ends the workers. It is called once, when p is closed and all tasks have ended.
 func (p *Pool) finish() {
 	p.blocking.Close()
-	p.over.Store(true) // before idle is read: pairs with the load in sleep
+	p.over.Store(true) // stored before idle is read; pairs with the load in sleep
 	p.mu.Lock()
 	idle := p.idle
 	p.idle = nil
@@ -227,20 +231,20 @@ func (p *Pool) finish() {
 	}
 }
 
-// exit counts one goroutine less. The goroutine does nothing after it.
+// exit decrements goroutines. Each goroutine calls it last.
 func (p *Pool) exit() {
 	if p.goroutines.Add(-1) == 0 {
 		p.gone.Fill(struct{}{})
 	}
 }
 
-// Stats returns the statistics of p. Stolen forks are not counted as tasks.
+// Stats returns the statistics of p. Stolen forks do not count as tasks.
 func (p *Pool) Stats() suspend.Stats {
 	s := suspend.Stats{Suspended: p.held.Load()}
 	p.mu.Lock()
 	all := *p.workers.Load()
 	s.Running = int64(len(all) - len(p.idle) - p.searching)
-	for _, w := range all { // under the lock: a worker that ends leaves its counts to another
+	for _, w := range all { // the lock is held because a worker that ends moves its counts to another worker
 		s.Suspended += w.suspended.Load()
 		s.Wakes += w.wakes.Load()
 		s.Steals += w.steals.Load()
@@ -253,7 +257,7 @@ func (p *Pool) Stats() suspend.Stats {
 	return s
 }
 
-// current returns the fiber that the caller runs on, nil if the caller is not a task of p.
+// current returns the fiber that the caller runs on, or nil if the caller is not a task of p.
 func (p *Pool) current() *fiber {
 	if s, ok := suspend.Current().(*fiber); ok && s.pool == p {
 		return s

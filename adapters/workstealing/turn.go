@@ -1,19 +1,21 @@
 package workstealing
 
-// A class is one of two queues, which take turns to be picked first. A turn ends after 61 picks, or some tenth of a millisecond.
+// A class names one of two queues, which take turns at being picked from first. A turn ends after 61 picks, or about a
+// tenth of a millisecond.
 type class uint8
 
 const (
-	queued class = iota // the injector: new and woken entries, and fibers without forks that have yielded
-	given               // fibers that carry their forks: they have given way, see takenBack, or yielded
+	queued class = iota // the injector holds new and woken entries, and fibers that have yielded without forks
+	given               // Pool.given holds fibers that carry forks; they have yielded, or given way (see takenBack)
 )
 
-// pick takes the next entry. Forks come last: a fork becomes a fiber, and while there are runnable fibers another one helps nobody. But
-// a task may wait for its forks. Then these come first in every third turn, and else once in a while.
+// pick takes the next entry. Forks come last, because a fork becomes another fiber, which is no use while fibers are
+// runnable. But a task may be waiting for its forks. Then forks come first in every third turn, otherwise in every
+// thousandth.
 func (w *worker) pick() (e entry, ok bool) {
-	if w.picks <= 0 { // before this one is counted: a turn may have one pick only
+	if w.picks <= 0 { // checked before this pick is counted, because a turn may consist of one pick
 		w.next(queued + given - w.turn)
-		if w.forks.empty() && w.pool.given.len() == 0 { // another worker's fork may wait for long
+		if w.forks.empty() && w.pool.given.len() == 0 { // another worker's fork may have waited for long
 			if f := w.steal(); f != nil {
 				return entry{fork: f}, true
 			}
@@ -40,7 +42,8 @@ func (w *worker) pick() (e entry, ok bool) {
 	return w.takeFork()
 }
 
-// pickNew is pick, if the next entry is a task to begin or a callback. A worker that is asked to retire ends its step first.
+// pickNew is like pick, but takes the next entry only if it is a new task or a callback. It takes nothing if w must
+// retire, because the step has to end first.
 func (w *worker) pickNew() (e entry, ok bool) {
 	if w.asked.Load() || w.picks <= 0 || w.first || w.turn == given && w.pool.given.len() > 0 {
 		return e, false
@@ -51,7 +54,7 @@ func (w *worker) pickNew() (e entry, ok bool) {
 	return e, ok
 }
 
-// takeGiven takes the oldest of the fibers that carry their forks. It has a whole turn.
+// takeGiven takes the oldest fiber that carries its forks. A new turn begins with that fiber.
 func (w *worker) takeGiven() (e entry, ok bool) {
 	if e, ok = w.pool.given.pop(); ok {
 		w.begin(given)
@@ -59,35 +62,35 @@ func (w *worker) takeGiven() (e entry, ok bool) {
 	return e, ok
 }
 
-// next begins a turn after another.
+// next begins a turn of class c, counts the turn, and decides whether forks come first.
 func (w *worker) next(c class) {
 	w.turns++
 	w.first = w.waited && w.turns%3 == 0 || w.turns%hardlyEver == 0
 	w.begin(c)
 }
 
-// begin begins a turn.
+// begin begins a turn of class c.
 func (w *worker) begin(c class) {
 	left := w.others.Ticks(w.length - w.picks)
 	w.length = min(left, pollEvery)
 	w.turn, w.picks = c, w.length
 }
 
-// behind makes a turn end after the entries that are queued now.
+// behind shortens the turn to the entries that are now in the injector.
 func (w *worker) behind() {
 	w.length = max(1, min(w.length, int(w.pool.injector.len())))
 	w.picks = w.length
 }
 
-// takenBack counts as a pick of w: otherwise a task that forks and never suspends would keep other tasks from their
-// turn. It gives way, and goes on before its own forks.
+// takenBack counts a fork that s has taken back as a pick. Otherwise a task that forks and never suspends would keep
+// other tasks from running. At the end of the turn s gives way, and later resumes before its own forks.
 func (w *worker) takenBack(s *fiber) {
 	if w.picks--; w.picks <= 0 {
 		w.giveWay(s)
 	}
 }
 
-// giveWay yields if there is something that has not had its turn.
+// giveWay makes s yield if another entry or fork is due before it.
 func (w *worker) giveWay(s *fiber) {
 	s.turns++
 	long := s.turns >= seldom
@@ -95,7 +98,7 @@ func (w *worker) giveWay(s *fiber) {
 	case w.pool.injector.len() > 0 && (w.turn == given || w.pool.given.len() == 0):
 		w.next(queued)
 		w.behind()
-	case w.pool.injector.len() > 0: // tasks of the queue have had the whole turn
+	case w.pool.injector.len() > 0: // tasks from the injector have had the whole turn
 		w.next(given)
 	case (long || w.waited) && w.forks.below(s.base):
 		w.next(queued)
@@ -110,8 +113,8 @@ func (w *worker) giveWay(s *fiber) {
 	s.Yield()
 }
 
-// leaves carries the forks of s, which is runnable and leaves w to others. It reports whether s goes to the queue of
-// fibers with forks.
+// leaves moves the forks of s, which is runnable and about to be queued, from the deque to s. It reports whether s
+// belongs in Pool.given.
 func (w *worker) leaves(s *fiber) bool {
 	if s.gave {
 		s.gave = false
@@ -129,7 +132,7 @@ func (w *worker) leaves(s *fiber) bool {
 		w.carry(s)
 		return true
 	}
-	// s may yield until one of its forks has done something.
+	// One fork stays in the deque, because s may be yielding until one of its forks has run.
 	if f := w.forks.pop(); f != nil {
 		w.carry(s)
 		w.forks.push(f)
@@ -137,19 +140,19 @@ func (w *worker) leaves(s *fiber) bool {
 	return true
 }
 
-// carry takes forks of s, which is runnable, off the deque: s goes on with them. In the deque w would begin each fork
-// on a separate fiber, which gives way in turn, and so on, until there are more fibers than could ever have their turn.
+// carry moves forks of s, which is runnable, from the deque to s.carried. If they stayed in the deque, w would begin
+// each on a separate fiber, which gives way in turn. There would soon be more fibers than could ever get a turn.
 func (w *worker) carry(s *fiber) {
 	for n := 0; n < carried && w.forks.above(s.base); n++ {
 		f := w.forks.pop()
-		if f == nil { // stolen
+		if f == nil { // the fork was stolen
 			return
 		}
 		f.next, s.carried = s.carried, f
 	}
 }
 
-// restore puts back what s carries.
+// restore puts the forks that s carries back into the deque of w.
 func (w *worker) restore(s *fiber) {
 	for f := s.carried; f != nil; {
 		next := f.next
@@ -158,7 +161,7 @@ func (w *worker) restore(s *fiber) {
 		f = next
 	}
 	s.carried = nil
-	if w.pool.wanted.Load() { // after the push: see Pool.wanted
+	if w.pool.wanted.Load() { // loaded after the push; see Pool.wanted
 		w.pool.wake()
 	}
 }

@@ -10,38 +10,39 @@ import (
 
 // A worker is a goroutine that runs tasks.
 //
-// Workers sleep when there is nothing to do. The difficulty: none must fall asleep beside a new runnable task, and one new task must not
-// wake all of them. As in Go's own scheduler (see the head of runtime/proc.go), a producer wakes a worker only if none
-// searches, and a worker that has searched and found wakes the next, if there is more. The steps:
+// Workers sleep when there is no work. No worker may fall asleep while a new task is runnable, but a new task must not
+// wake all workers. As in Go's own scheduler (see the head of runtime/proc.go), a producer wakes a worker only if none
+// searches. A worker that has searched and found an entry wakes the next worker, if there are more entries. The steps
+// are:
 //
-//	producer  1 publish the work  2 load wanted   3 if set, wake one, which searches from then on
-//	worker    1 stop searching    2 announce sleep 3 look everywhere once more  4 park
+//	producer  1 publish the work  2 load wanted   3 if set, wake a worker, which then searches
+//	worker    1 stop searching    2 announce sleep 3 check all queues again  4 park
 //
-// Invariant: if a task is runnable, a worker is awake and will look for it. A producer that finds wanted false has
-// published before a worker searched on or announced its sleep, and each of these is followed by a look. Debt: the
-// caller that takes a worker off idle must Unpark it.
+// Invariant: while a task is runnable, at least one worker is awake and will check the queues. If a producer finds
+// wanted false, some worker is awake or searching, and checks all queues again before it sleeps. Debt: the caller that
+// removes a worker from idle must unpark it.
 type worker struct {
 	forks    deque
 	pool     *Pool
-	recycled *fork // taken back, to be used again
-	turn     class // the queue that it picks from first
+	recycled *fork // forks that were taken back, for reuse
+	turn     class // the queue that the worker picks from first
 	length   int   // picks in this turn
-	picks    int   // left of it
-	turns    uint  // turns that have begun
+	picks    int   // picks that are left in this turn
+	turns    uint  // counts the turns that have begun
 	first    bool  // forks are picked first in this turn
-	waited   bool  // a task may wait for a fork of w
+	waited   bool  // a task may be waiting for a fork of this worker
 	others   yieldtimer.Timer
 	random   uint64
-	fibers   []*fiber // idle
+	fibers   []*fiber // idle fibers, for reuse
 	stalls   *coro.Stalls
 
 	thread    suspend.Task // parks the worker
 	asleep    bool         // the worker is in idle; guarded by pool.mu
-	searching bool         // counted in pool.searching; guarded by pool.mu, and read by the worker itself
+	searching bool         // counted in pool.searching; guarded by pool.mu, but the worker itself reads it without the lock
 	stuck     bool         // counted in pool.growth.stuck; guarded by pool.mu
-	asked     atomicx.Bool // makes w call retires between two steps; set under pool.mu. It lies beside searching, which each step reads
+	asked     atomicx.Bool // makes the worker call retires between two steps; set under pool.mu. Each step also reads searching, above
 
-	suspended atomicx.Int64 // these by the worker; of all workers they add up
+	suspended atomicx.Int64 // the worker counts suspensions, wakes and steals; Stats adds them up
 	wakes     atomicx.Uint64
 	steals    atomicx.Uint64
 }
@@ -59,14 +60,14 @@ func (p *Pool) makeWorkers(n int) []*worker {
 		all[i] = newWorker(p, i)
 		all[i].watch()
 	}
-	if all[0].stalls != nil { // one is enough: the queue stops only while all workers are busy
+	if all[0].stalls != nil { // one watch is enough, because the queue stops only while all workers are busy
 		all[0].stalls.Rows(p.injector.passed, p.injector.waiting)
 	}
 	p.workers.Store(&all)
 	return all
 }
 
-// watch sets the watch for steps that last.
+// watch sets up the watch that reports long steps and makes the pool grow.
 func (w *worker) watch() {
 	o := &w.pool.opts
 	w.stalls = coro.WatchWorker(o.StallAfter, o.OnStall)
@@ -81,7 +82,7 @@ func (w *worker) run() {
 	for !w.asked.Load() || !w.retires() {
 		var e entry
 		var ok bool
-		if !w.searching { // otherwise it was woken to search
+		if !w.searching { // a worker that was woken to search skips pick
 			e, ok = w.pick()
 		}
 		if !ok {
@@ -98,7 +99,7 @@ func (w *worker) run() {
 	}
 }
 
-// takeFork takes the youngest fork of w.
+// takeFork claims the youngest fork of w.
 func (w *worker) takeFork() (entry, bool) {
 	for f := w.forks.pop(); f != nil; f = w.forks.pop() {
 		if f.claim() {
@@ -109,7 +110,7 @@ func (w *worker) takeFork() (entry, bool) {
 	return entry{}, false
 }
 
-// takeOldest takes the oldest fork of w, as a thief does: the youngest fork would belong to a task that has just had
+// takeOldest claims the oldest fork of w, as a thief does. The youngest fork would belong to a task that has just had
 // its turn.
 func (w *worker) takeOldest() (entry, bool) {
 	for f, retry := w.forks.steal(); f != nil || retry; f, retry = w.forks.steal() {
@@ -121,7 +122,7 @@ func (w *worker) takeOldest() (entry, bool) {
 	return entry{}, false
 }
 
-// steal takes a fork of another worker, trying each once, from a random one on.
+// steal claims a fork of another worker. It tries each worker once, beginning with a random worker.
 func (w *worker) steal() *fork {
 	w.random ^= w.random << 13
 	w.random ^= w.random >> 7
@@ -141,10 +142,10 @@ func (w *worker) steal() *fork {
 	return nil
 }
 
-// search looks everywhere, a few times.
+// search looks for an entry in all queues and deques, up to searchRounds times.
 func (w *worker) search() (e entry, ok bool) {
 	p := w.pool
-	if !w.searching { // otherwise the waker has counted it
+	if !w.searching { // a worker that was woken to search is counted already
 		p.mu.Lock()
 		p.search(w, true)
 		p.mu.Unlock()
@@ -161,7 +162,7 @@ func (w *worker) search() (e entry, ok bool) {
 			p.mu.Lock()
 			p.search(w, false)
 			p.mu.Unlock()
-			// A producer that found w searching relies on w to look for its entry.
+			// A producer that found w searching has woken no worker, because it relies on w.
 			if p.wanted.Load() && p.visible() {
 				p.wake()
 			}
@@ -171,7 +172,7 @@ func (w *worker) search() (e entry, ok bool) {
 	return e, false
 }
 
-// sleep parks w until there may be work. It reports false when p is over.
+// sleep parks w until there may be work. It returns false when the pool has ended.
 func (w *worker) sleep() bool {
 	p := w.pool
 	w.stalls.End()
@@ -185,20 +186,20 @@ func (w *worker) sleep() bool {
 	p.idle = append(p.idle, w)
 	p.search(w, false)
 	p.mu.Unlock()
-	// After the announcement: pairs with the loads of wanted, and with the store of over in finish.
+	// These loads follow the announcement. They pair with the loads of wanted, and with the store of over in finish.
 	if p.over.Load() {
 		return false
 	}
 	if p.visible() {
 		p.mu.Lock()
 		defer p.mu.Unlock()
-		if w.asleep { // false if it was woken
+		if w.asleep { // asleep is false if w was woken already
 			p.rouse(w)
 		}
 		return true
 	}
 	for {
-		w.thread.Park() // may return for an earlier Unpark, which came when w was awake
+		w.thread.Park() // Park may return because of an earlier Unpark, made while w was awake
 		p.mu.Lock()
 		asleep := w.asleep
 		p.mu.Unlock()
@@ -208,8 +209,8 @@ func (w *worker) sleep() bool {
 	}
 }
 
-// search counts w as searching, or no longer, and updates wanted: otherwise producers would not wake a worker when they
-// must. p.mu is held.
+// search sets w.searching to on, and updates p.searching and wanted. Otherwise producers would fail to wake a worker.
+// The caller must hold p.mu.
 func (p *Pool) search(w *worker, on bool) {
 	if w.searching != on {
 		w.searching = on
@@ -222,7 +223,7 @@ func (p *Pool) search(w *worker, on bool) {
 	p.wanted.Store(len(p.idle) > 0 && p.searching == 0)
 }
 
-// wake wakes a worker, unless one searches already or all are awake.
+// wake wakes a sleeping worker, unless a worker searches already or all are awake.
 func (p *Pool) wake() {
 	p.mu.Lock()
 	if len(p.idle) == 0 || p.searching > 0 {
@@ -235,9 +236,9 @@ func (p *Pool) wake() {
 	w.thread.Unpark()
 }
 
-// rouse makes w, which sleeps, search. p.mu is held.
+// rouse marks w, which sleeps, as awake and searching. The caller must hold p.mu.
 func (p *Pool) rouse(w *worker) {
-	i := len(p.idle) - 1 // most often
+	i := len(p.idle) - 1 // w is usually the last
 	for p.idle[i] != w {
 		i--
 	}
@@ -246,7 +247,7 @@ func (p *Pool) rouse(w *worker) {
 	p.search(w, true)
 }
 
-// visible reports whether there is an entry to find, or a fork, even a claimed fork.
+// visible reports whether a queue holds an entry or a deque holds a fork. The fork may be claimed already.
 func (p *Pool) visible() bool {
 	if p.injector.len() > 0 || p.given.len() > 0 {
 		return true
@@ -259,7 +260,7 @@ func (p *Pool) visible() bool {
 	return false
 }
 
-// do runs e up to where it suspends, yields or ends.
+// do runs e until it suspends, yields or ends.
 func (w *worker) do(e entry) {
 	s := e.fiber
 	switch {
@@ -298,7 +299,7 @@ func (w *worker) step(s *fiber) {
 		}
 	}
 	switch why {
-	case coro.Parked: // the task may be running elsewhere by now
+	case coro.Parked: // another worker may be running the task by now
 		if counted {
 			w.suspended.Add(1)
 		}
@@ -321,7 +322,7 @@ func (w *worker) step(s *fiber) {
 	}
 }
 
-// fiber returns an idle fiber. It is made and resumed by w, and by the workers that it moves to.
+// fiber returns an idle fiber, or makes one. The parameter counted says whether it counts in Pool.live.
 func (w *worker) fiber(counted bool) *fiber {
 	var s *fiber
 	if last := len(w.fibers) - 1; last >= 0 {

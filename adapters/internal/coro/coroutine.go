@@ -1,5 +1,5 @@
-// Package coro is a coroutine that runs one task after another, and the watch for tasks that hold their scheduler. It
-// depends on no scheduler: a scheduler embeds a Coroutine in its own record of a task.
+// Package coro provides a coroutine that runs one task after another, and a watch for tasks that hold their scheduler
+// for too long. The package depends on no scheduler: each scheduler embeds a Coroutine in its own record of a task.
 package coro
 
 import (
@@ -14,20 +14,22 @@ import (
 	"github.com/braidgo/braid/suspend"
 )
 
-// A Coroutine runs functions, one after another: one switch in, one switch out, without the runtime's scheduler.
+// A Coroutine runs functions, one after another. Each function takes one switch in and one switch out, which bypass the
+// runtime's scheduler.
 //
-// It is made on a goroutine of the scheduler, and inherits two properties from it that the runtime insists on later: a
-// locked thread, a testing/synctest bubble. Any goroutine with the same properties may resume it, but two goroutines
-// must not do so concurrently.
+// A coroutine is made on a goroutine of the scheduler, and inherits two properties of that goroutine that the runtime
+// checks later: a locked thread, and a testing/synctest bubble. Any goroutine with the same properties may resume the
+// coroutine, but two goroutines must not do so concurrently.
 type Coroutine struct {
-	why   Switch // the reason of the last switch, written before it
-	Mark  uint8  // left to the scheduler
-	named bool   // it is idle, and its labels say so
+	why   Switch // the reason for the last switch, written before that switch
+	Mark  uint8  // reserved for the scheduler
+	named bool   // the coroutine is idle, and has the labels of an idle coroutine
 	next  Next
 	yield Yield
-	watch atomicx.Pointer[Stalls] // belongs to the worker that runs it, or ran it last
-	// A scheduler that has 32 bytes before these has them all in one cache line. The rest is not needed for each switch.
-	gid     atomicx.Int64 // the coroutine's goroutine, once it has begun
+	watch atomicx.Pointer[Stalls] // the watch of the worker that runs the coroutine or ran it last
+	// If the scheduler's record has 32 bytes before the Coroutine, the fields above are in the same cache line as those
+	// bytes. Not every switch uses the fields below.
+	gid     atomicx.Int64 // the id of the coroutine's goroutine, or 0 before it has begun
 	place   prefetch.Task
 	f       func()
 	owner   Owner
@@ -38,45 +40,46 @@ type Coroutine struct {
 
 // begun lists the coroutines that have begun and not ended, so that Stalls can find the coroutine that a worker runs.
 var begun struct {
-	mu  atomicx.Mutex // a leaf
+	mu  atomicx.Mutex // a leaf in the lock order
 	all dlist.List[*Coroutine]
 }
 
-// An Owner is the task that a Coroutine is bound to while it runs: the record that embeds it.
+// An Owner is the record that embeds a Coroutine. It is also the task that the Coroutine is bound to while it runs.
 type Owner interface {
 	suspend.Task
 
-	// Another returns the next function of the coroutine, nil if it is to become idle. It is called when a function has
-	// ended, on the coroutine.
+	// Another returns the next function of the coroutine, or nil if the coroutine is to become idle. It is called on
+	// the coroutine when a function has ended.
 	Another() func()
 
-	// Panicked is called on the coroutine after a panic that a function has not recovered.
+	// Panicked is called on the coroutine when a function has panicked without recovering.
 	Panicked(value any, stack []byte)
 }
 
-// A Switch is the reason for which a coroutine has given control back.
+// A Switch is the reason why a coroutine has given control back.
 type Switch uint8
 
 const (
 	Parked  Switch = iota // its task is suspended
 	Yielded               // its task is runnable
 	Ended                 // the task has ended, and the coroutine is idle
-	Exited                // the task has ended by runtime.Goexit, and the coroutine with it
+	Exited                // the task has ended with runtime.Goexit, which also ends the coroutine
 )
 
-// Next and Yield are the two ends of a coroutine.
+// Next is the type of the function that switches to a coroutine, and Yield the type of the function that switches back.
 type (
 	Next  = func() (struct{}, bool)
 	Yield = func(struct{}) bool
 )
 
-// Init makes c an idle coroutine of owner. It is called once.
+// Init makes c an idle coroutine of owner. It must be called once.
 func (c *Coroutine) Init(owner Owner) {
 	c.owner = owner
 	c.next, c.stop = iter.Pull(c.body())
 }
 
-// WatchedBy says that c runs its steps on the worker that s watches, from now on. It is called by that worker.
+// WatchedBy sets the watch of c to s, because c now runs its steps on the worker that s watches. That worker calls
+// WatchedBy.
 func (c *Coroutine) WatchedBy(s *Stalls) {
 	if c.watch.Load() != s {
 		c.watch.Store(s)
@@ -86,62 +89,63 @@ func (c *Coroutine) WatchedBy(s *Stalls) {
 // Start gives an idle coroutine its next function. The next Step begins it.
 func (c *Coroutine) Start(f func()) { c.f = f }
 
-// Prime begins c, which becomes idle again at once: ID is known then.
+// Prime runs an empty function on c, so that ID returns an id. After that c is idle again.
 func (c *Coroutine) Prime() {
 	c.Start(func() {})
 	c.next()
 }
 
-// Step resumes c and returns when it gives control back. After Exited there must be no other Step.
+// Step resumes c and returns when c gives control back. It must not be called again after it has returned Exited.
 func (c *Coroutine) Step() Switch {
 	c.next()
-	why := c.why // read before the task is parked: then another goroutine may be running it
+	why := c.why // read before the task is parked, because another goroutine may run the task after that
 	if why == Exited {
 		c.Reap()
 	}
 	return why
 }
 
-// Next returns the function that resumes c, for callers that do not return to it from Step.
+// Next returns the function that resumes c, for callers that do not use Step.
 func (c *Coroutine) Next() Next { return c.next }
 
-// Leave notes why c is about to switch, and returns the switch. It is called on c.
+// Leave records why c is about to switch, and returns the function that makes the switch. It must be called on c.
 func (c *Coroutine) Leave(why Switch) Yield {
 	c.place.Leave()
 	c.why = why
 	return c.yield
 }
 
-// Switch returns the switch that gives control back.
+// Switch returns the function that gives control back.
 func (c *Coroutine) Switch() Yield { return c.yield }
 
-// Why returns the reason of the last switch.
+// Why returns the reason for the last switch.
 func (c *Coroutine) Why() Switch { return c.why }
 
-// ID returns the identity of the coroutine's goroutine, 0 before the first Step.
+// ID returns the id of the coroutine's goroutine, or 0 before the first Step.
 func (c *Coroutine) ID() int64 { return c.gid.Load() }
 
-// Fetch prefetches what c touches when it is resumed. A scheduler with many tasks calls it one task ahead.
+// Fetch prefetches the memory that c accesses when it resumes. A scheduler with many tasks calls Fetch one task ahead.
 func (c *Coroutine) Fetch() {
 	c.place.Fetch()
 	prefetch.Pointer(&c.binding)
 	prefetch.Func(&c.next)
 }
 
-// Kill ends the task of c, see suspend.Bound. It is called while c is not running.
+// Kill ends the task of c; see suspend.Bound. It must be called while c is not running.
 func (c *Coroutine) Kill() bool { return c.binding.Kill() }
 
-// Shielded reports whether the task of c puts off a Kill, see suspend.Bound. It is called while c is not running.
+// Shielded reports whether the task of c is in a Shield, which delays a Kill; see suspend.Bound. It must be called
+// while c is not running.
 func (c *Coroutine) Shielded() bool { return c.binding.Shielded() }
 
-// Shield is suspend.Shield, for a Task that decorates this one.
+// Shield implements suspend.Shield for a Task that wraps the owner of c.
 func (c *Coroutine) Shield(f func()) { c.binding.Shield(f) }
 
-// Unshield lifts that, see suspend.Bound. It is called while c is not running.
+// Unshield lifts the Shield of the task of c; see suspend.Bound. It must be called while c is not running.
 func (c *Coroutine) Unshield() bool { return c.binding.Unshield() }
 
-// TaskEnded is called between two tasks of one function, see suspend.Bound. It also takes the profiler labels away that the
-// task has set, or the next one would have them.
+// TaskEnded must be called between two tasks of one function; see suspend.Bound. It also clears the profiler labels
+// that the task has set. Otherwise the next task would inherit them.
 func (c *Coroutine) TaskEnded() {
 	if labels.Some() {
 		labels.Clear()
@@ -149,32 +153,33 @@ func (c *Coroutine) TaskEnded() {
 	c.binding.TaskEnded()
 }
 
-// Park implements suspend.Task, see suspend.Bound.
+// Park implements suspend.Task; see suspend.Bound.
 func (c *Coroutine) Park() { c.binding.Park() }
 
-// ExitIfKilled ends the calling task, which is on c, if a Kill has not taken effect.
+// ExitIfKilled ends the calling task, which must be on c, if a Kill has not taken effect.
 func (c *Coroutine) ExitIfKilled() { c.binding.ExitIfKilled() }
 
-// Yield gives others a turn.
+// Yield gives other tasks a turn.
 func (c *Coroutine) Yield() { c.binding.Yield() }
 
-// Stop ends an idle coroutine. It may be called where no worker is.
+// Stop ends an idle coroutine. It may be called on a goroutine that is not a worker.
 func (c *Coroutine) Stop() {
 	c.watch.Store(nil)
 	c.stop()
 }
 
-// Reap ends a coroutine whose task has exited. Step does so itself.
+// Reap ends a coroutine whose task has exited. Step calls Reap itself.
 func (c *Coroutine) Reap() {
 	defer func() { _ = recover() }() // goexit
 	c.next()
 }
 
-// goexit is the panic that replaces a runtime.Goexit: iter.Pull would hand the exit on to the caller of next.
+// goexit is the value of the panic that replaces a runtime.Goexit. iter.Pull would make a Goexit end the caller of
+// next, too.
 type goexit struct{}
 
 // body returns the function that the coroutine runs. Add no frame between iter.Pull and a task: a small task fits into
-// the first stack of two kilobytes, and growing that would cost more than the task.
+// the initial stack of two kilobytes, and growing that stack would cost more than the task.
 func (c *Coroutine) body() func(Yield) {
 	return func(yield Yield) {
 		entered := c.begin(yield)
@@ -193,7 +198,7 @@ func (c *Coroutine) body() func(Yield) {
 func (c *Coroutine) begin(yield Yield) (entered suspend.Entered) {
 	c.yield = yield
 	c.gid.Store(gid.Get())
-	labels.Clear() // a goroutine begins with the labels of its maker
+	labels.Clear() // a new goroutine inherits the labels of its creator
 	c.place.Begin()
 	begun.mu.Lock()
 	c.begun.Value = c
@@ -217,11 +222,12 @@ func (c *Coroutine) run() {
 	f := c.f
 	c.f = nil
 	f()
-	c.TaskEnded() // may call a context
+	c.TaskEnded() // TaskEnded may call a method of a context
 	returned = true
 }
 
-// broken ends a task that has panicked, or whose context has. A nil v is a Goexit, which goes on to body.
+// broken ends a task that has panicked or exited, or whose context has panicked. If v is nil, the task has called
+// runtime.Goexit, which continues in body.
 func (c *Coroutine) broken(v any) {
 	func() {
 		defer func() {
@@ -232,12 +238,12 @@ func (c *Coroutine) broken(v any) {
 		c.TaskEnded()
 	}()
 	if v != nil {
-		defer c.TaskEnded() // should a hook wait
+		defer c.TaskEnded() // the hook may have waited
 		c.owner.Panicked(v, debug.Stack())
 	}
 }
 
-// again reports whether the owner has another function.
+// again reports whether the owner has another function. If not, c becomes idle.
 func (c *Coroutine) again() bool {
 	if c.f = c.owner.Another(); c.f != nil {
 		return true
@@ -247,7 +253,7 @@ func (c *Coroutine) again() bool {
 	return false
 }
 
-// end is called last on the coroutine. A task that is not done has exited.
+// end is the last call on the coroutine. If done is false, the task has exited.
 func (c *Coroutine) end(done bool, panicked any) {
 	begun.mu.Lock()
 	begun.all.Remove(&c.begun)
@@ -259,6 +265,6 @@ func (c *Coroutine) end(done bool, panicked any) {
 		return
 	}
 	c.why = Exited
-	c.yield(struct{}{}) // returns at Reap: any later next would return nothing
+	c.yield(struct{}{}) // yield returns when Reap calls next; later calls of next would do nothing
 	panic(goexit{})
 }

@@ -8,13 +8,13 @@ import (
 	"github.com/braidgo/braid/internal/atomicx"
 )
 
-// A Watch is a Stalls without a clock: the program calls Look when Set.
+// A Watch is a Stalls without a clock. The program calls Look if Set returns true.
 type Watch struct {
 	Stalls
 	set atomicx.Bool
 }
 
-// NewWatch returns a Watch of a worker in a step, with its timer set.
+// NewWatch returns a Watch of a worker that is in a step. The timer is set.
 func NewWatch() *Watch {
 	w := new(Watch)
 	w.after, w.again = time.Hour, func() { w.set.Store(true) }
@@ -25,13 +25,13 @@ func NewWatch() *Watch {
 // Step begins a step.
 func (w *Watch) Step() { w.Begin() }
 
-// End ends a step.
+// End ends the step.
 func (w *Watch) End() { w.Stalls.End() }
 
-// Set reports whether the timer will call Look.
+// Set reports whether the timer is set.
 func (w *Watch) Set() bool { return w.set.Load() }
 
-// Look is the call of the timer, if it is set.
+// If the timer is set, Look does what the timer would do.
 func (w *Watch) Look() {
 	if w.set.CompareAndSwap(true, false) {
 		w.look()

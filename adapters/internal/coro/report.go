@@ -11,8 +11,8 @@ import (
 	"github.com/braidgo/braid/internal/ledger"
 )
 
-// Reports returns the function that takes the reports of a scheduler with these options. A nil report writes to standard error. If
-// after is negative nothing is reported, and Reports returns nil.
+// Reports returns the function that a scheduler with these options must pass its reports to. If report is nil, the
+// function writes to standard error. If after is negative, nothing is reported, and Reports returns nil.
 func Reports(after time.Duration, report func(text []byte)) func(text []byte) {
 	switch {
 	case after < 0:
@@ -23,7 +23,7 @@ func Reports(after time.Duration, report func(text []byte)) func(text []byte) {
 	return report
 }
 
-// text is the report: the event, the remedy, and the stack.
+// text returns the text of a report: the event, the remedy and the stack.
 func (s *Stalls) text(what string, again bool, held time.Duration, id int64, stack []byte) []byte {
 	var b bytes.Buffer
 	state, task, remedy := waitState(stack), "a task", "see suspend.Call and STOCK.md"
@@ -57,7 +57,7 @@ func (s *Stalls) text(what string, again bool, held time.Duration, id int64, sta
 	return b.Bytes()
 }
 
-// program returns how the functions of the program's own module begin, without libraries.
+// program returns the prefixes of function names in the program's own module.
 func program() []string {
 	own := []string{"main."}
 	if info, ok := debug.ReadBuildInfo(); ok && info.Main.Path != "" {
@@ -66,7 +66,7 @@ func program() []string {
 	return own
 }
 
-// lineOf returns the innermost line of a stack trace whose function begins with an element of own, nil if there is
+// lineOf returns the innermost line of a stack trace whose function has one of the prefixes in own, or nil if there is
 // none.
 func lineOf(stack []byte, own []string) []byte {
 	lines := bytes.Split(stack, []byte{'\n'})
@@ -81,7 +81,7 @@ func lineOf(stack []byte, own []string) []byte {
 	return nil
 }
 
-// waitState returns the state of a goroutine from the head of its stack trace.
+// waitState returns the state of a goroutine, from the first line of its stack trace.
 func waitState(stack []byte) string {
 	head, _, _ := bytes.Cut(stack, []byte{'\n'})
 	_, head, _ = bytes.Cut(head, []byte{'['})
@@ -93,7 +93,8 @@ func waitState(stack []byte) string {
 	return string(state)
 }
 
-// waitPlace returns the stack of a goroutine that waits natively, and not for the operating system. Otherwise it returns nil.
+// waitPlace returns the frames in the stack trace of a goroutine that waits natively, but not in a system call.
+// Otherwise it returns nil.
 func waitPlace(stack []byte) []byte {
 	head, at, _ := bytes.Cut(stack, []byte{'\n'})
 	if state := waitState(head); computes(state) || state == "syscall" {
@@ -102,7 +103,7 @@ func waitPlace(stack []byte) []byte {
 	return at
 }
 
-// computes reports whether a goroutine in this state would go on if it had a processor.
+// computes reports whether a goroutine in this state would run if it had a processor.
 func computes(state string) bool {
 	switch state {
 	case "running", "runnable", "preempted":

@@ -6,32 +6,33 @@ import (
 	"github.com/braidgo/braid/internal/atomicx"
 )
 
-// A row is the other way to hold up a worker: no step lasts for long, but there are many, and they wait natively. What
-// counts is the time that a task has to wait which becomes runnable now. So the worker remembers the end of its queue,
-// when it is asked anyway, and notices if it has not come so far after the limit.
+// A row is a sequence of steps that together hold a worker for too long. Each step is short, but there are many, and
+// they wait natively. The measure is the waiting time of a task that becomes runnable now. So when a look has marked
+// the state as asked, the worker records the end of its queue. The row is late if the worker has not reached that mark
+// within the limit.
 //
-// Computing that shares the worker in normal turns is no stall, so two looks in a row have to find a native wait. A queue
-// that moves as fast as queues do is not counted.
+// Tasks that compute and share the worker in normal turns are not a row, so two consecutive looks must find a native
+// wait. A queue that moves at a normal speed does not count.
 type row struct {
-	passed  func() int // counts the entries taken off the queue; nil means that rows are not watched
-	waiting func() int // entries in the queue
+	passed  func() int // returns how many entries were taken off the queue; nil if rows are not watched
+	waiting func() int // returns how many entries are in the queue
 
-	late atomicx.Bool // the mark is due, and has not been passed
+	late atomicx.Bool // the mark was not reached within the limit
 
-	// Under the lock of the Stalls.
-	last    int       // passed, when it was asked before
-	asked   time.Time // then
-	mark    int       // the end of the queue, as passed will say
-	marked  time.Time // when that was the end
+	// The lock of the Stalls guards the fields below.
+	last    int       // the result of passed at the last call of answered
+	asked   time.Time // the time of the last call of answered
+	mark    int       // the result of passed when the recorded end of the queue is reached
+	marked  time.Time // the time at which the mark was set
 	next    time.Duration
-	natives int       // native waits that looks have found since then
-	looked  time.Time // the last look for a row
+	natives int       // counts the native waits that looks have found since marked
+	looked  time.Time // the time of the last look for a row
 }
 
-// slowly is the time of a step from which on a queue is counted.
+// slowly is the average step time below which a queue moves at a normal speed.
 const slowly = 100 * time.Microsecond
 
-// answered is called by the worker when it has been asked.
+// answered updates the mark. The worker calls it after a look has marked the state as asked.
 func (s *Stalls) answered(now time.Time) {
 	r := &s.row
 	if r.passed == nil {
@@ -57,14 +58,14 @@ func (r *row) set(mark int, now time.Time, after time.Duration) {
 	r.late.Store(false)
 }
 
-// Slept says that the queue is empty.
+// Slept records that the queue is empty.
 func (s *Stalls) Slept() {
 	if s != nil && s.row.late.Load() {
 		s.row.late.Store(false)
 	}
 }
 
-// rowLocked returns the report of a row that is due now, or nil.
+// rowLocked returns the report of a row if one is due, or nil.
 func (s *Stalls) rowLocked(now time.Time) []byte {
 	r := &s.row
 	if !r.late.Load() || s.stopped || now.Sub(r.looked) < s.every/2 {
@@ -77,7 +78,7 @@ func (s *Stalls) rowLocked(now time.Time) []byte {
 	r.looked = now
 	_, stack := s.running(stacks)
 	switch {
-	case stack == nil: // between two steps
+	case stack == nil: // the worker is between two steps
 		return nil
 	case computes(waitState(stack)):
 		r.natives, r.next = 0, 2*r.next

@@ -9,9 +9,10 @@ import (
 	"github.com/braidgo/braid/internal/gid"
 )
 
-// The process is stopped while the stacks of all goroutines are printed, for about perStack each. So they are printed
-// for a wait that has lasted waitShare times as long, and take at most a part in timeShare of all time. Otherwise, with
-// 100,000 tasks, the reports of a stuck task would stop the other tasks for longer than the task does.
+// Printing the stacks of all goroutines stops the process for about perStack for each goroutine. So the stacks are
+// printed only for a wait that has lasted waitShare times as long, and printing takes at most one part in timeShare of
+// all time. Otherwise, with 100,000 tasks, the reports of a stuck task would stop the other tasks for longer than the
+// stuck task does.
 const (
 	perStack  = 15 * time.Microsecond
 	waitShare = 4
@@ -20,11 +21,11 @@ const (
 
 var printing struct {
 	sync.Mutex
-	ended time.Time // the last time
+	ended time.Time // the time at which the last printing ended
 	took  time.Duration
 }
 
-// Early reports whether it is too early to look at the stacks for a step that has lasted for held.
+// Early reports whether it is too early to print the stacks for a step that has lasted for held.
 func Early(held time.Duration) bool {
 	if !printing.TryLock() {
 		return true
@@ -34,11 +35,12 @@ func Early(held time.Duration) bool {
 }
 
 func earlyLocked(held time.Duration) bool {
-	since := time.Since(printing.ended) // below 0 in the next bubble
+	since := time.Since(printing.ended) // negative in the next synctest bubble
 	return held < waitShare*perStack*time.Duration(runtime.NumGoroutine()) || since >= 0 && since < timeShare*printing.took
 }
 
-// stacks returns what gid.Stacks does, for a step that has lasted for held. It returns nil if it is too early.
+// stacks returns the result of gid.Stacks for a step that has lasted for held, or nil if it is too early to print the
+// stacks.
 func stacks(held time.Duration) iter.Seq2[int64, []byte] {
 	if !printing.TryLock() {
 		return nil

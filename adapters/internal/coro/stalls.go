@@ -11,11 +11,11 @@ import (
 	"github.com/braidgo/braid/internal/atomicx"
 )
 
-// Stalls watches one worker for a task that holds it too long. Nil watches nothing.
+// A Stalls watches one worker for a task that holds it for too long. A nil Stalls watches nothing.
 //
-// A timer marks the worker's state as asked, forty times in the time that a task may take. The next step clears the
-// mark. As long as it does not, one step lasts, and the timer counts. Nearly all steps find nothing asked, and write
-// nothing. -W> is the worker, -L> a look of the timer:
+// A timer marks the worker's state as asked, forty times within the time that a task may take. The next step clears the
+// mark. While the state stays asked, the same step is running, and the timer measures its time. Nearly all steps find
+// no mark, and write nothing. -W> is the worker, -L> a look by the timer:
 //
 //	none, asked    -W> running   a step begins
 //	idle           -W> running   and this step sets the timer
@@ -24,31 +24,31 @@ import (
 //	asked          -L> asked     and still lasts
 //	none           -L> idle      the timer is not set again
 //
-// Invariant: unless it is idle or stopped, the timer is set or looks.
+// Invariant: unless the state is idle or the Stalls is stopped, the timer is set or look is running.
 type Stalls struct {
 	after, every time.Duration
 	report       func(text []byte)
-	others       func() int64 // how many tasks wait behind the running task; may be nil
-	waitsOnly    bool         // a task that computes is not reported
+	others       func() int64 // returns how many tasks wait behind the running task; may be nil
+	waitsOnly    bool         // tasks that compute are not reported
 	about        func(goroutine int64, waits time.Duration) (task, remedy string)
 
 	row     row
-	answers func(now time.Time) // the worker calls it at a step that begins after a look; may be nil
+	answers func(now time.Time) // called by the worker when a step begins after a look; may be nil
 
 	lasting func() time.Duration // see Lasting; nil means that lasts is not called
 	lasts   func(held time.Duration) (enough bool)
-	enough  bool // lasts needs no more calls in this step; looks write it, one after another
+	enough  bool // lasts has returned true in this step; only look writes the field
 	telling atomicx.Bool
 
 	state atomicx.Uint32
-	again func() // setTimer
+	again func() // the method value setTimer
 
 	mu      atomicx.Mutex
 	timer   *time.Timer // made by the first step
-	since   time.Time   // when it was asked
+	since   time.Time   // the time at which the state became asked
 	next    time.Duration
-	waitsAt []byte    // where the step waits natively, by the last report; nil: it did not
-	waited  time.Time // the time of the first such report
+	waitsAt []byte    // the frames in which the step waited natively at the last report, or nil
+	waited  time.Time // the beginning of the wait at waitsAt, as far as it is known
 	stopped bool
 }
 
@@ -61,10 +61,10 @@ const (
 
 const defaultStallAfter = time.Second
 
-// WatchStalls watches until Stop. Zero means the default of one second; a negative after watches nothing, and so does
-// any in a testing/synctest bubble, where time passes only while everything waits. A task is reported when it has held
-// its worker for after, or up to a fortieth more, and again whenever that time has doubled. A nil report writes to
-// standard error.
+// WatchStalls returns a Stalls that watches a worker until Stop. A task is reported when it has held its worker for
+// after, or up to a fortieth more, and again whenever that time has doubled. If report is nil, reports go to standard
+// error. If after is 0, the limit is one second. If after is negative, WatchStalls returns nil. It also returns nil in
+// a testing/synctest bubble, where time passes only while all goroutines wait.
 func WatchStalls(after time.Duration, report func(text []byte)) *Stalls {
 	if after < 0 || inBubble() {
 		return nil
@@ -72,8 +72,8 @@ func WatchStalls(after time.Duration, report func(text []byte)) *Stalls {
 	return newStalls(after, report)
 }
 
-// WatchWorker is WatchStalls for a worker that is there to compute: with the default a task is only reported if it waits
-// natively.
+// WatchWorker is like WatchStalls, for a worker whose tasks are meant to compute. If after is 0, a task is reported
+// only if it waits natively.
 func WatchWorker(after time.Duration, report func(text []byte)) *Stalls {
 	s := WatchStalls(after, report)
 	if s != nil {
@@ -104,31 +104,31 @@ func (s *Stalls) Stop() {
 	}
 }
 
-// Rows sets the queue of the worker, in order: Stalls then watches rows of steps, too. s is not nil. Rows is called before
-// the first Begin, and its functions on the worker.
+// Rows makes s watch for rows of steps, too. The functions passed and waiting describe the worker's queue, which must
+// be first in, first out. The worker calls them. s must not be nil. Rows must be called before the first Begin.
 func (s *Stalls) Rows(passed, waiting func() int) { s.row.passed, s.row.waiting = passed, waiting }
 
-// Others sets the number of tasks that wait behind the running task, for the report of s. s is not nil. Others is
-// called before the first Begin.
+// Others sets the function that returns how many tasks wait behind the running task, for the reports of s. s must not
+// be nil. Others must be called before the first Begin.
 func (s *Stalls) Others(n func() int64) {
 	s.others = n
 }
 
-// Answers makes s call f at each look while the worker is busy, by the worker, where its next step begins. s is not nil. Answers is called
+// Answers makes the worker call f when the first step after a look begins. s must not be nil. Answers must be called
 // before the first Begin.
 func (s *Stalls) Answers(f func(now time.Time)) { s.answers = f }
 
-// About sets the name of the task on a goroutine, and what to do about a native wait, for the reports of s. waits is for how long all
-// reports of the step have found it in the same native wait, and 0 in the first. s is not nil. About is called before the first Begin, and
-// f on any goroutine, under the lock of s.
+// About sets the function that names the task on a goroutine, and the remedy for its native wait, in the reports of s.
+// The argument waits is how long all reports of the step have found the same native wait, and 0 in the first report. s
+// must not be nil. About must be called before the first Begin. f is called on any goroutine, with the lock of s held.
 func (s *Stalls) About(f func(goroutine int64, waits time.Duration) (task, remedy string)) {
 	s.about = f
 }
 
-// Lasting makes s call lasts once a step has lasted for after, or up to twice as long, and at each look from then on,
-// until lasts returns true. The step may have ended by then. after is called under the lock of s, lasts under none, but
-// never concurrently. Lasting returns s, or where s is nil a Stalls that reports nothing. In a bubble it does nothing.
-// It is called before the first Begin.
+// Lasting makes s call lasts once a step has lasted for after, or up to twice as long, and then at each look until
+// lasts returns true. The step may have ended by then. s calls after with its lock held. It calls lasts without a lock,
+// but never concurrently. Lasting returns s, or if s is nil, a Stalls that reports nothing. In a testing/synctest
+// bubble Lasting does nothing. It must be called before the first Begin.
 func (s *Stalls) Lasting(after func() time.Duration, lasts func(held time.Duration) (enough bool)) *Stalls {
 	if inBubble() {
 		return s
@@ -140,7 +140,8 @@ func (s *Stalls) Lasting(after func() time.Duration, lasts func(held time.Durati
 	return s
 }
 
-// Begin says that a step begins, on the worker that s watches, of a coroutine that s watches. The step before has ended.
+// Begin records that a step begins and that the previous step has ended. It must be called on the worker that s
+// watches, for a coroutine that s watches.
 func (s *Stalls) Begin() {
 	if s != nil && s.state.Load() != running {
 		s.begin()
@@ -162,7 +163,7 @@ func (s *Stalls) begin() {
 	}
 }
 
-// End says that the last step has ended and no new one has begun. The worker may sleep.
+// End records that the last step has ended and no new step has begun. After that the worker may sleep.
 func (s *Stalls) End() {
 	if s == nil {
 		return
@@ -176,7 +177,7 @@ func (s *Stalls) End() {
 	}
 }
 
-// wake sets the timer again.
+// wake sets the timer again, unless s is stopped.
 func (s *Stalls) wake() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -185,7 +186,7 @@ func (s *Stalls) wake() {
 	}
 }
 
-// setTimer makes the timer call look: soon, and when a report is due. The lock is held.
+// setTimer sets the time of the next look, which is not later than the next report is due. The caller must hold s.mu.
 func (s *Stalls) setTimer() {
 	d := s.every
 	if s.lasts != nil {
@@ -207,7 +208,7 @@ func (s *Stalls) setTimer() {
 	}
 }
 
-// look is called by the timer.
+// look checks the worker, and reports a step or a row that is due. The timer calls it.
 func (s *Stalls) look() {
 	now := time.Now()
 	text := s.stalled(now)
@@ -225,8 +226,9 @@ func (s *Stalls) look() {
 	s.wake()
 }
 
-// tell reports, under no lock: the report may close the scheduler. If lasting is set, a report that blocks must not
-// hold up the next look: it gets a goroutine, and while that runs further reports are dropped.
+// tell calls report with text. The caller must hold no lock, because report may close the scheduler. If lasts is set, a
+// report that blocks must not delay the next look, so the report gets its own goroutine. While that goroutine runs,
+// further reports are dropped.
 func (s *Stalls) tell(text []byte) {
 	switch {
 	case s.lasts == nil:
@@ -239,7 +241,7 @@ func (s *Stalls) tell(text []byte) {
 	}
 }
 
-// held returns how long the step has lasted that was asked last, 0 if it has ended.
+// held returns how long the current step has lasted since the state became asked, or 0 if that step has ended.
 func (s *Stalls) held(now time.Time) time.Duration {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -249,12 +251,12 @@ func (s *Stalls) held(now time.Time) time.Duration {
 	return now.Sub(s.since)
 }
 
-// Lasts reports whether a step lasts, as said by Lasting.
+// Lasts reports whether the current step has lasted for the time that Lasting set.
 func (s *Stalls) Lasts() bool { return s.held(time.Now()) >= s.lasting() }
 
-// Waits returns the workers watched by all whose step lasts, as said by Lasting, and waits natively: not for a lock of
-// Braid's own, which is a matter of a moment. A step has lasted for held. Waits returns none if it is too early for
-// another look at the stacks.
+// Waits returns the workers, from the map all, whose current step lasts (see Lasts) and waits natively. A wait for one
+// of Braid's own locks does not count, because it is short. The argument held is how long one of the steps has lasted.
+// Waits returns nil if it is too early to print the stacks.
 func Waits[W any](held time.Duration, all map[*Stalls]W) (ws []W) {
 	stacks := stacks(held)
 	if stacks == nil {
@@ -282,8 +284,8 @@ func Waits[W any](held time.Duration, all map[*Stalls]W) (ws []W) {
 	return ws
 }
 
-// ours reports whether the innermost function of a stack trace, apart from Go's locks, belongs to Braid's schedulers or
-// the waist.
+// ours reports whether the innermost function of a stack trace, apart from Go's locks, belongs to Braid's schedulers,
+// its internal packages or package suspend.
 func ours(stack []byte) bool {
 	lines := bytes.Split(stack, []byte{'\n'})
 	for _, line := range lines[1:] {
@@ -299,7 +301,7 @@ func ours(stack []byte) bool {
 	return false
 }
 
-// stalled marks the state as asked, or returns the report that is due now. Otherwise it returns nil.
+// stalled marks the state as asked, or returns the report that is due. If no report is due, it returns nil.
 func (s *Stalls) stalled(now time.Time) (text []byte) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -315,18 +317,18 @@ func (s *Stalls) stalled(now time.Time) (text []byte) {
 		return nil
 	}
 	stacks := stacks(held)
-	if stacks == nil { // later
+	if stacks == nil { // a later look will report the step
 		return nil
 	}
 	again := s.next > s.after
 	s.next = 2 * held
 	id, stack := s.running(stacks)
 	if at := waitPlace(stack); !again {
-		s.waitsAt, s.waited = bytes.Clone(at), s.since // a part of the stacks of all goroutines
+		s.waitsAt, s.waited = bytes.Clone(at), s.since // cloned, because at is part of the stacks of all goroutines
 	} else if !bytes.Equal(at, s.waitsAt) {
 		s.waitsAt, s.waited = bytes.Clone(at), now
 	}
-	if s.state.Load() != asked || stack == nil { // it has given control back
+	if s.state.Load() != asked || stack == nil { // the task has given control back
 		return nil
 	}
 	if s.waitsOnly && computes(waitState(stack)) {
@@ -335,8 +337,8 @@ func (s *Stalls) stalled(now time.Time) (text []byte) {
 	return s.text("has held its scheduler", again, held, id, stack)
 }
 
-// running returns the goroutine of the task that the worker runs, and its stack trace. There is none if the task
-// has given control back, to the worker or to a coroutine that the task has made itself.
+// running returns the goroutine of the task that the worker runs, and its stack trace. The stack trace is nil if the
+// task has given control back, to the worker or to a coroutine that the task has made itself.
 func (s *Stalls) running(stacks iter.Seq2[int64, []byte]) (id int64, stack []byte) {
 	ids := map[int64]bool{}
 	begun.mu.Lock()
@@ -354,8 +356,8 @@ func (s *Stalls) running(stacks iter.Seq2[int64, []byte]) (id int64, stack []byt
 	return 0, nil
 }
 
-// inBubble reports whether the caller is in a testing/synctest bubble. Its clock begins in the year 2000, so outside
-// of bubbles it is enough to look at the clock.
+// inBubble reports whether the caller is in a testing/synctest bubble. The clock of a bubble starts in the year 2000,
+// so outside bubbles it is enough to read the clock.
 func inBubble() bool {
 	if time.Now().Unix() > time.Date(2010, 1, 1, 0, 0, 0, 0, time.UTC).Unix() {
 		return false

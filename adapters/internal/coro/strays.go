@@ -10,30 +10,33 @@ import (
 	"github.com/braidgo/braid/internal/atomicx"
 )
 
-// Strays watches the steps that go on outside of a scheduler, which others have been given. Nil watches nothing.
+// A Strays watches the steps that run outside of their scheduler, while the scheduler runs on another goroutine. A nil
+// Strays watches nothing.
 //
-// A step is reported as by Stalls: after a limit, and again whenever the time has doubled. But a line of code is reported for one step only:
-// where one step is stuck, others of the same tasks tend to be. Nothing is read or printed before the first limit has passed.
+// A Strays reports a step as a Stalls does: after a limit, and again whenever the time has doubled. But each line of
+// code is reported for one step only, because if one step is stuck there, similar steps tend to be stuck, too. Stacks
+// are neither read nor printed before the first limit has passed.
 type Strays struct {
 	after  time.Duration
 	report func(text []byte)
 
 	mu    atomicx.Mutex
 	steps map[int64]*stray // keyed by goroutine
-	lines map[string]bool  // lines that were reported
-	timer *time.Timer      // set while there are steps to report
-	at    time.Time        // the timer's time; zero if it is not set
+	lines map[string]bool  // the lines of code that were reported
+	timer *time.Timer      // made by the first step outside, and reused
+	at    time.Time        // the time at which the timer calls look; zero if the timer is not set
 }
 
-// A stray is such a step.
+// A stray is a step that runs outside of its scheduler.
 type stray struct {
 	since time.Time
-	next  time.Duration // when it is reported
+	next  time.Duration // the duration of the step at which the next report is due
 	told  bool
-	other bool // its line has been reported for another
+	other bool // the line of code was reported for another step
 }
 
-// WatchStrays returns Strays with the options of WatchStalls.
+// WatchStrays returns a Strays for the same options as WatchStalls. It returns nil if after is negative, and in a
+// testing/synctest bubble.
 func WatchStrays(after time.Duration, report func(text []byte)) *Strays {
 	if after < 0 || inBubble() {
 		return nil
@@ -44,7 +47,7 @@ func WatchStrays(after time.Duration, report func(text []byte)) *Strays {
 	return &Strays{after: after, report: Reports(after, report), steps: map[int64]*stray{}, lines: map[string]bool{}}
 }
 
-// Out says that the step on goroutine id, which has lasted for so long, is outside.
+// Out records that the step on goroutine id, which has lasted for held, is outside.
 func (s *Strays) Out(id int64, held time.Duration) {
 	if s == nil {
 		return
@@ -52,14 +55,14 @@ func (s *Strays) Out(id int64, held time.Duration) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	x := &stray{since: time.Now().Add(-held), next: s.after}
-	if x.told = held >= s.after; x.told { // Stalls has reported it
+	if x.told = held >= s.after; x.told { // Stalls has reported the step
 		x.next = 2 * held
 	}
 	s.steps[id] = x
 	s.setTimer(x.next - held)
 }
 
-// Back says that the step has ended.
+// Back records that the step on goroutine id has ended.
 func (s *Strays) Back(id int64) {
 	if s != nil {
 		s.mu.Lock()
@@ -68,7 +71,7 @@ func (s *Strays) Back(id int64) {
 	}
 }
 
-// setTimer makes look be called after d, or earlier. The lock is held.
+// setTimer makes the timer call look after d, or earlier. The caller must hold s.mu.
 func (s *Strays) setTimer(d time.Duration) {
 	at := time.Now().Add(d)
 	switch {
@@ -82,7 +85,7 @@ func (s *Strays) setTimer(d time.Duration) {
 	s.at = at
 }
 
-// look is called by the timer.
+// look reports the steps that are due. The timer calls it.
 func (s *Strays) look() {
 	now := time.Now()
 	due, longest, first := map[int64]*stray{}, time.Duration(0), time.Duration(math.MaxInt64)
@@ -101,7 +104,7 @@ func (s *Strays) look() {
 	var all iter.Seq2[int64, []byte]
 	if len(due) > 0 {
 		if all = stacks(longest); all == nil {
-			first = min(first, s.after/8) // too early
+			first = min(first, s.after/8) // it is too early to print the stacks
 		}
 	}
 	if all != nil {
@@ -120,13 +123,13 @@ func (s *Strays) look() {
 	for id, stack := range all {
 		if x := due[id]; x != nil {
 			if text := s.text(id, x, now, stack); text != nil {
-				s.report(text) // under no lock: it may close the scheduler
+				s.report(text) // no lock is held, because the report may close the scheduler
 			}
 		}
 	}
 }
 
-// text returns the report of x, nil if there is none: its step has ended, or another one is at the same line.
+// text returns the report of x. It returns nil if the step has ended or the line of code was reported for another step.
 func (s *Strays) text(id int64, x *stray, now time.Time, stack []byte) []byte {
 	at := lineOf(stack, program())
 	if at == nil {

@@ -2,27 +2,28 @@ package runner
 
 import "time"
 
-// A caution makes steps outside before they are stuck. One hand-over is not enough where many tasks wait natively, such
-// as the tasks of a stock pool: each would stop all other tasks once. So after a hand-over each of the next tasks
-// proves itself, by a few steps outside. A task that has waited, or computed for long, goes on outside for more steps,
-// and makes more tasks prove themselves. Where none has, the step was the only one, or the system has not run its
-// thread for a while. A period has a number of proofs, to avoid that a busy reactor makes all its steps outside then:
-// otherwise its own goroutine would be queued behind them.
+// A caution selects steps that are made outside from the start, before they are stuck. One hand-over is not enough if
+// many tasks wait natively, such as the tasks of a stock connection pool: each would stop all other tasks once. So
+// after a hand-over each of the next tasks must prove itself with a few steps outside. A task that has waited or
+// computed for long takes more steps outside, and causes more tasks to prove themselves. If there is no such task, the
+// stuck step was the only one, or the operating system did not run its thread for a while. The number of proofs in a
+// period is limited. Otherwise a busy reactor would make all its steps outside, and its own goroutine would be queued
+// behind them.
 type caution struct {
 	after, slowly, shortly time.Duration
-	left                   int       // proofs of this period; the caution is careful while there are any
-	until                  time.Time // ends the period in any case
-	period                 uint8     // numbers the periods of being careful
+	left                   int       // proofs left in this period; the caution is careful while left is positive
+	until                  time.Time // the time at which the period ends in any case
+	period                 uint8     // the number of the current period
 }
 
 const (
-	proofs       = 2   // steps outside by which a task proves itself
+	proofs       = 2   // the number of steps outside by which a task proves itself
 	enough       = 512 // proofs after a hand-over
 	more         = 32  // proofs after a slow step
-	sticky       = 64  // steps outside of a task that was stuck or slow
-	carefulFor   = 10  // times the time after which a step is stuck
-	slowInStuck  = 2   // slow steps make a stuck one
-	shortInStuck = 20  // short steps make a stuck one
+	sticky       = 64  // further steps outside for a task that was stuck or slow
+	carefulFor   = 10  // the length of a period, as a multiple of caution.after
+	slowInStuck  = 2   // a slow step lasts longer than caution.after/slowInStuck
+	shortInStuck = 20  // a short step lasts at most caution.after/shortInStuck
 )
 
 func newCaution(after time.Duration) caution {
@@ -31,14 +32,15 @@ func newCaution(after time.Duration) caution {
 
 func (c *caution) careful() bool { return c.left > 0 }
 
-// turn begins a turn.
+// turn ends the period if its time is over. The Runner calls it at the beginning of each turn.
 func (c *caution) turn() {
 	if c.careful() && time.Now().After(c.until) {
 		c.left = 0
 	}
 }
 
-// carries reports whether the next step of t is to be made outside. Callbacks are not: they follow each other.
+// carries reports whether the next step of t must be made outside. Callbacks are never made outside, because they run
+// one after another.
 func (c *caution) carries(t *Task) bool {
 	if t.calls {
 		return false
@@ -54,20 +56,20 @@ func (c *caution) carries(t *Task) bool {
 	return true
 }
 
-// taken is called with a task that was stuck.
+// taken begins a period because a step of t was stuck.
 func (c *caution) taken(t *Task) {
 	c.begin(time.Now())
 	t.outside = sticky
 }
 
-// begin begins a period of being careful.
+// begin begins a period, in which the caution is careful.
 func (c *caution) begin(now time.Time) {
 	c.left = enough
 	c.period++
 	c.until = now.Add(carefulFor * c.after)
 }
 
-// proved is called with a task that has made a step outside.
+// proved makes t take more steps outside, and extends the period, if the last step of t outside was slow.
 func (c *caution) proved(t *Task) {
 	if t.slow {
 		t.slow, t.outside = false, sticky

@@ -13,36 +13,36 @@ import (
 	"github.com/braidgo/braid/suspend"
 )
 
-// A Driven is a Runner on the goroutine that calls Run. Its scheduler brings an order, and a hook to call before it
-// sleeps.
+// A Driven is a Runner on the goroutine that calls Run. Its scheduler supplies the order of Items, and a hook that is
+// called before a sleep.
 type Driven struct {
 	Runner
-	next   func() *Item // takes the next Item, nil if there is none; a nil next means first come, first served
+	next   func() *Item // takes the next Item, or returns nil if there is none; a nil next means first come, first served
 	hooks  idleHooks
-	parent suspend.Task      // parks the caller of Run; a Thread is made by the first sleep
-	nested bool              // the caller is a task
-	hooked func()            // taken from idle, and not called yet
-	sleeps coro.Next         // sleepInTask, once it is needed
-	before patience.Patience // sleeping
+	parent suspend.Task      // parks the caller of Run; the first sleep makes a Thread if there is no parent
+	nested bool              // the caller of Run is a task
+	hooked func()            // a hook that was taken from hooks and has not been called
+	sleeps coro.Next         // the method value sleepInTask, made when it is first needed
+	before patience.Patience // decides whether sleepInTask first calls runtime.Gosched
 	others yieldtimer.Timer
 	ran    atomicx.Bool
 
 	main     mainTask
 	ending   bool  // End was called, or the task that called Run was killed
-	alone    bool  // ending, and nothing from outside ends the waits that are left
-	err      error // End's argument
-	inParent bool  // the goroutine is in a method of parent
+	alone    bool  // the Run is ending, and nothing outside the Run can end the waits that are left
+	err      error // the argument of End
+	inParent bool  // the goroutine of Run is in a method of parent
 }
 
-// NewDriven makes the core of self.
+// NewDriven returns a Driven that is the core of self; see Init.
 func NewDriven(self suspend.Spawner, next func() *Item, onIdle func(), onPanic func(any, []byte)) *Driven {
 	d := new(Driven)
 	d.Init(self, next, onIdle, onPanic)
 	return d
 }
 
-// Init makes d, which is part of self, its core. next and onIdle are called on the goroutine of Run; a nil next is the
-// Runner's own, first come, first served; a nil onIdle is not called.
+// Init makes d, which is part of self, the core of self. The functions next and onIdle are called on the goroutine of
+// Run. A nil next means first come, first served; onIdle may be nil.
 func (d *Driven) Init(self suspend.Spawner, next func() *Item, onIdle func(), onPanic func(any, []byte)) {
 	d.Runner.init(self, d, onPanic)
 	d.next, d.InOrder = next, next == nil
@@ -50,7 +50,7 @@ func (d *Driven) Init(self suspend.Spawner, next func() *Item, onIdle func(), on
 	d.shares = unknown
 }
 
-// A Drive is how one Run is done.
+// A Drive holds the options of one Run.
 type Drive struct {
 	Name         string // the scheduler's name in messages
 	StallAfter   time.Duration
@@ -58,7 +58,8 @@ type Drive struct {
 	LockOSThread bool
 }
 
-// Drive runs main as a task, and everything else, until all has ended: the Run of a driven scheduler.
+// Drive implements the Run of a driven scheduler. It runs main as a task, and all other work, until everything has
+// ended.
 func (d *Driven) Drive(ctx context.Context, o Drive, main func(ctx context.Context) error) (err error) {
 	if err := suspend.Err(ctx); err != nil {
 		return err
@@ -68,7 +69,7 @@ func (d *Driven) Drive(ctx context.Context, o Drive, main func(ctx context.Conte
 		panic(o.Name + ": Run with LockOSThread inside a task")
 	}
 	if suspend.Forbidden() {
-		suspend.Self() // panics
+		suspend.Self() // Self panics here
 	}
 	if !d.ran.CompareAndSwap(false, true) {
 		return suspend.ErrClosed
@@ -96,10 +97,10 @@ func (d *Driven) Drive(ctx context.Context, o Drive, main func(ctx context.Conte
 
 // A mainTask is the first task of a Run.
 type mainTask struct {
-	f      func(ctx context.Context) error // becomes nil when main begins, as ctx does
+	f      func(ctx context.Context) error // f and ctx become nil when main begins
 	ctx    context.Context
 	name   string // the scheduler's name
-	err    error  // its result
+	err    error  // the result of main
 	exited bool   // main called runtime.Goexit, or has not ended yet
 }
 
@@ -110,7 +111,7 @@ func (d *Driven) runMain() {
 			m.exited, m.err = false, &mainPanic{m.name, v}
 			panic(v)
 		}
-		if m.exited && d.ending { // killed
+		if m.exited && d.ending { // main was killed
 			m.exited, m.err = false, d.err
 		}
 	}()
@@ -124,8 +125,8 @@ func (d *Driven) runMain() {
 func (d *Driven) loop() {
 	ended := false
 	defer func() {
-		if !ended { // a hook has panicked or exited; the tasks are not abandoned for that
-			if d.inParent { // the task that called Run was killed, and the Run's tasks are killed too
+		if !ended { // a hook has panicked or exited, but the remaining tasks still have to run
+			if d.inParent { // the task that called Run was killed, so the Run's tasks are killed, too
 				d.inParent, d.alone, d.ending = false, d.ending, true
 			}
 			d.loop()
@@ -160,8 +161,9 @@ func (d *Driven) loop() {
 	d.Release()
 }
 
-// end ends the tasks that are left, none of which is runnable. It reports whether there will be another step. What a task in
-// a Shield waits for may come while the outer scheduler goes on; until that kills the Run for the second time.
+// end ends the tasks that are left, none of which is runnable. It reports whether there will be another step. A task in
+// a Shield may wait for an event that the outer scheduler delivers, so end waits for that event until the Run is killed
+// for the second time.
 func (d *Driven) end() (more bool) {
 	switch {
 	case d.killAll():
@@ -186,7 +188,7 @@ func (d *Driven) runSome() bool {
 	return true
 }
 
-// hook returns the function to call before sleeping, nil if there is none.
+// hook returns the function to call before a sleep, or nil if there is none.
 func (d *Driven) hook() func() {
 	if d.hooked == nil {
 		d.hooked = d.hooks.take(d.steps)
@@ -194,7 +196,7 @@ func (d *Driven) hook() func() {
 	return d.hooked
 }
 
-// sleep parks the caller of Run until something is runnable.
+// sleep parks the caller of Run until an Item is runnable.
 func (d *Driven) sleep() {
 	if d.parent == nil {
 		d.parent = suspend.Thread()
@@ -208,9 +210,9 @@ func (d *Driven) sleep() {
 	}
 }
 
-// helpSleep returns the switch with which a helper sleeps for the scheduler: a task that waits for another thread then
-// costs no switch. The goroutine of Run stays where it is. Run itself calls the hooks and ends the tasks, so then
-// helpSleep returns nil.
+// helpSleep returns the switch with which a helper sleeps for the scheduler, while the goroutine of Run stays where it
+// is. So a task that waits for another thread costs no switch. helpSleep returns nil if a hook is due or the Run is
+// ending, because Run itself must call hooks and end tasks.
 func (d *Driven) helpSleep() coro.Next {
 	if d.ending || d.hook() != nil {
 		return nil
@@ -221,7 +223,7 @@ func (d *Driven) helpSleep() coro.Next {
 	return d.sleeps
 }
 
-// sleepInTask is the switch of helpSleep.
+// sleepInTask is the switch that helpSleep returns.
 func (d *Driven) sleepInTask() (none struct{}, ok bool) {
 	d.others.Tick()
 	if d.before.Begin() {
@@ -234,12 +236,12 @@ func (d *Driven) sleepInTask() (none struct{}, ok bool) {
 	return none, true
 }
 
-// yieldEvery is how many steps a nested Run that is never idle takes before the outer scheduler has a turn.
+// yieldEvery is how many steps a nested Run takes, if it is never idle, before it yields to the outer scheduler.
 const yieldEvery = 64
 
 func (d *Driven) wake() { d.parent.Unpark() }
 
-// mainPanic is what Run returns if main has panicked and OnPanic has dealt with it.
+// mainPanic is the error that Run returns if main has panicked and OnPanic has returned.
 type mainPanic struct {
 	name  string
 	value any

@@ -4,9 +4,9 @@ package runner
 
 import "github.com/braidgo/braid/suspend"
 
-// This file is for the model checker: the shared state of tasks and Runners, without coroutines.
+// This file gives the model checker the shared state of tasks and Runners, without coroutines.
 
-// Len is the number of Items in a list that was taken.
+// Len returns the number of Items in a list that Take has returned.
 func (it *Item) Len() (n int) {
 	for ; it != nil; it = it.next {
 		n++
@@ -14,13 +14,13 @@ func (it *Item) Len() (n int) {
 	return n
 }
 
-// A Posting is a Driven whose tasks park again whenever they have run.
+// A Posting is a Driven whose tasks park again after each step.
 type Posting struct {
 	*Driven
 	tasks []Task
 }
 
-// NewPosting returns a Posting with n tasks, all parked.
+// NewPosting returns a Posting with n parked tasks.
 func NewPosting(n int) *Posting {
 	p := &Posting{NewDriven(nil, nil, nil, nil), make([]Task, n)}
 	for i := range p.tasks {
@@ -32,7 +32,7 @@ func NewPosting(n int) *Posting {
 	return p
 }
 
-// Adopt moves the tasks of from, which ends now, to p, which has none.
+// Adopt ends from and moves its tasks to p, which must have no tasks.
 func (p *Posting) Adopt(from *Posting) {
 	from.Release()
 	p.tasks = from.tasks
@@ -44,8 +44,8 @@ func (p *Posting) Adopt(from *Posting) {
 // Unpark unparks the i'th task.
 func (p *Posting) Unpark(i int) { p.tasks[i].Unpark() }
 
-// Drive runs on the caller until over says so: ran is called with each task that has had a turn, and submitted
-// functions are called.
+// Drive runs p on the calling goroutine until over returns true. It calls ran with each task that has had a turn, and
+// calls the submitted functions.
 func (p *Posting) Drive(over func() bool, ran func(task int)) {
 	p.parent = suspend.Self()
 	p.Own()
@@ -69,7 +69,7 @@ func (p *Posting) Drive(over func() bool, ran func(task int)) {
 	}
 }
 
-// RunPlainly runs the next Item where it is called, without a coroutine. The Item must not suspend.
+// RunPlainly runs the next Item on the calling goroutine, without a coroutine. The Item must not suspend.
 func (r *Runner) RunPlainly() {
 	if it := r.Next(); it != nil {
 		defer r.live.Leave()

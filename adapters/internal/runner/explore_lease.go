@@ -11,21 +11,21 @@ import (
 	"github.com/braidgo/braid/suspend"
 )
 
-// A Leased is a leased Runner for the model checker. Its coroutines are tasks of the checker, which bind them.
+// A Leased is a Runner with a lease, for the model checker. Its coroutines are emulated by tasks of the checker.
 type Leased struct {
 	*Runner
 	careful    bool
 	coroutines []*Emulated
-	driver     atomicx.Pointer[suspend.Task] // runs the Runner
-	ready      atomicx.Int32                 // coroutines that have begun
-	core       atomicx.Int32                 // how many are in it
+	driver     atomicx.Pointer[suspend.Task] // the task that runs the Runner
+	ready      atomicx.Int32                 // counts the coroutines that have begun
+	core       atomicx.Int32                 // counts the callers in the core
 
-	step    atomicx.Pointer[func()] // waits to be carried
+	step    atomicx.Pointer[func()] // a step that waits for Carrier
 	carrier atomicx.Pointer[suspend.Task]
 	over    atomicx.Bool
 }
 
-// An Emulated is a coroutine, and a suspend.Task. It has a turn between a resume and the next leave.
+// An Emulated is an emulated coroutine, and a suspend.Task. Its turn lasts from a resume to the next leave.
 type Emulated struct {
 	l          *Leased
 	t          Task
@@ -34,7 +34,8 @@ type Emulated struct {
 	turn, back atomicx.Bool
 }
 
-// NewLeased returns a Leased with n idle coroutines. With careful, the first steps of all are carried.
+// NewLeased returns a Leased with n idle coroutines. If careful is true, the first steps of all coroutines are made
+// outside.
 func NewLeased(n int, careful bool) *Leased {
 	l := &Leased{careful: careful}
 	l.Runner = New(nil, func() { (*l.driver.Load()).Unpark() }, nil)
@@ -42,7 +43,7 @@ func NewLeased(n int, careful bool) *Leased {
 	return l
 }
 
-// Emulate leases r, and gives it n idle coroutines.
+// Emulate gives r a lease and n idle coroutines.
 func Emulate(r *Runner, n int) *Leased {
 	l := &Leased{Runner: r}
 	l.emulate(n)
@@ -58,7 +59,7 @@ func (l *Leased) emulate(n int) {
 	}
 	l.lease.start = func(step func()) {
 		for !l.step.CompareAndSwap(nil, &step) {
-			suspend.Yield() // its goroutine has another one
+			suspend.Yield() // Carrier has not taken the last step yet
 		}
 		if c := l.carrier.Load(); c != nil {
 			(*c).Unpark()
@@ -72,7 +73,7 @@ func (l *Leased) emulate(n int) {
 	}
 }
 
-// Coroutine is the i'th, on the caller.
+// Coroutine runs the i'th coroutine on the calling task.
 func (l *Leased) Coroutine(i int) {
 	c := l.coroutines[i]
 	c.self = suspend.Self()
@@ -90,7 +91,7 @@ func (l *Leased) Coroutine(i int) {
 	}
 }
 
-// Self returns the coroutine of the calling task.
+// Self returns the coroutine of the calling task, or nil.
 func (l *Leased) Self() *Emulated {
 	for _, c := range l.coroutines {
 		if c.t.ID() == gid.Get() {
@@ -100,7 +101,7 @@ func (l *Leased) Self() *Emulated {
 	return nil
 }
 
-// next is called by the goroutine that resumes the coroutine.
+// next resumes the coroutine and returns when it has given control back.
 func (c *Emulated) next() (none struct{}, ok bool) {
 	self := suspend.Self()
 	c.resumer.Store(&self)
@@ -112,7 +113,7 @@ func (c *Emulated) next() (none struct{}, ok bool) {
 	return none, true
 }
 
-// wait reports false when the Runner has ended.
+// wait waits for the next turn of the coroutine. It returns false when the Runner has ended.
 func (c *Emulated) wait() bool {
 	for !c.turn.Swap(false) {
 		if c.l.over.Load() {
@@ -140,7 +141,7 @@ func (c *Emulated) Park() { c.switches(c.t.Leave()) }
 // Yield yields the task on c.
 func (c *Emulated) Yield() { c.switches(c.t.LeaveReady()) }
 
-// switches makes the switches of a Switcher.
+// switches carries out the switches that a Switcher has returned.
 func (c *Emulated) switches(next coro.Next, yield coro.Yield) {
 	for next != nil {
 		next()
@@ -151,13 +152,13 @@ func (c *Emulated) switches(next coro.Next, yield coro.Yield) {
 	}
 }
 
-// Native returns the checker's task.
+// Native returns the checker's task that c runs on.
 func (c *Emulated) Native() suspend.Task { return c.self }
 
 // Unpark unparks the task on c.
 func (c *Emulated) Unpark() { c.t.Unpark() }
 
-// Pace enters the core, if the caller is on the Runner, and leaves it.
+// Pace enters and leaves the core if the caller is on the Runner.
 func (c *Emulated) Pace() {
 	if c.l.Enter() {
 		c.l.inside()
@@ -165,7 +166,7 @@ func (c *Emulated) Pace() {
 	}
 }
 
-// inside is called in the core.
+// inside panics if another caller is in the core.
 func (l *Leased) inside() {
 	if l.core.Add(1) > 1 {
 		panic("two in the core")
@@ -173,14 +174,14 @@ func (l *Leased) inside() {
 	l.core.Add(-1)
 }
 
-// Drive is the Runner's first goroutine.
+// Drive runs the Runner on its first goroutine.
 func (l *Leased) Drive() {
 	self := l.Begin()
 	l.Own()
 	l.drive(self)
 }
 
-// Begin makes the caller the Runner's goroutine, when all coroutines have begun.
+// Begin makes the caller the Runner's goroutine when all coroutines have begun.
 func (l *Leased) Begin() (self suspend.Task) {
 	self = suspend.Self()
 	l.driver.Store(&self)
@@ -194,7 +195,7 @@ func (l *Leased) Begin() (self suspend.Task) {
 	return self
 }
 
-// Monitor takes the Runner if it can, and is its goroutine then.
+// Monitor takes the Runner if it can, and then runs it.
 func (l *Leased) Monitor() {
 	if l.Taken() {
 		self := suspend.Self()
@@ -205,7 +206,7 @@ func (l *Leased) Monitor() {
 	}
 }
 
-// Taken takes the Runner if it can.
+// Taken takes the Runner from the current step if it can, and reports whether it did.
 func (l *Leased) Taken() bool {
 	if l.lease.holder.Load() == 0 || !l.Take() {
 		return false
@@ -232,7 +233,7 @@ func (l *Leased) drive(self suspend.Task) {
 	}
 }
 
-// Over ends the Runner, which is Done.
+// Over ends the Runner, which must be Done.
 func (l *Leased) Over() {
 	if len(l.idle) != len(l.coroutines) {
 		panic("tasks are left")
@@ -247,7 +248,7 @@ func (l *Leased) Over() {
 	}
 }
 
-// Carrier is the goroutine that makes steps outside.
+// Carrier runs the steps that are made outside.
 func (l *Leased) Carrier() {
 	self := suspend.Self()
 	l.carrier.Store(&self)
@@ -260,7 +261,7 @@ func (l *Leased) Carrier() {
 	}
 }
 
-// Close begins the end.
+// Close closes the Runner, and wakes it if it sleeps.
 func (l *Leased) Close() {
 	l.Runner.Close()
 	if l.Asleep() && l.Rouse() {

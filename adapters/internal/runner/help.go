@@ -2,8 +2,9 @@ package runner
 
 import "github.com/braidgo/braid/adapters/internal/coro"
 
-// Helping. A task that parks runs the next tasks itself, on its own goroutine, until it is its turn again; then it goes
-// on without a switch. Two tasks that wake each other take two switches for a round instead of four:
+// help holds the state of helping. A task that parks runs the next tasks itself, on its own goroutine, until it is its
+// turn again. Then the task continues without a switch. If two tasks wake each other, each round takes two switches
+// instead of four:
 //
 //	scheduler --> A            without           scheduler --> A            with helping
 //	scheduler <-- A parks                                      A parks, and helps:
@@ -11,21 +12,22 @@ import "github.com/braidgo/braid/adapters/internal/coro"
 //	scheduler <-- B parks                                      A <-- B parks
 //	scheduler --> A                                            A goes on
 //
-// Only the task that the scheduler's goroutine has resumed helps; the tasks that it resumes switch back to it. It makes
-// no coroutines: they are made on the scheduler's goroutine. When the budget is spent it must switch to the scheduler's
-// goroutine, which has other duties. Where nothing is runnable it may sleep for the scheduler: a task that waits for
-// another thread then takes no switch at all.
+// Only a task that the scheduler's goroutine has resumed helps; the tasks that the helper resumes switch back to it. A
+// helper makes no coroutines, because they must be made on the scheduler's goroutine. When the budget is spent, the
+// helper must switch to that goroutine, which has other duties. If nothing is runnable, the helper may sleep for the
+// scheduler. Then a task that waits for another thread takes no switch at all.
 type help struct {
-	helper *Task // is nil while the scheduler's goroutine runs the tasks
-	helped *Task // the task that the helper has switched to, nil if it has slept
+	helper *Task // the task that helps, or nil while the scheduler's goroutine runs the tasks
+	helped *Task // the task that the helper has switched to, or nil if the helper has slept
 
 	sleeper sleeper // set before the first Run; a nil sleeper means that no helper sleeps
 }
 
-// A sleeper returns the switch with which a helper sleeps for the scheduler, or nil if there is something else to do.
+// A sleeper makes helpers sleep for the scheduler. helpSleep returns the switch for that, or nil if there is something
+// else to do.
 type sleeper interface{ helpSleep() coro.Next }
 
-// park is the entrance of a task that parks.
+// park begins to park t, and returns the switch that t must make, if any.
 func (r *Runner) park(t *Task) (next coro.Next, yield coro.Yield) {
 	yield = t.Coroutine.Leave(coro.Parked)
 	if r.lease != nil {
@@ -40,7 +42,7 @@ func (r *Runner) park(t *Task) (next coro.Next, yield coro.Yield) {
 	return r.helpOr(t, yield)
 }
 
-// yield is the entrance of a task that lets others have a turn.
+// yield puts t at the end of the list, and returns the switch that t must make, if any.
 func (r *Runner) yield(t *Task) (next coro.Next, yield coro.Yield) {
 	yield = t.Coroutine.Leave(coro.Yielded)
 	if r.lease != nil {
@@ -50,7 +52,8 @@ func (r *Runner) yield(t *Task) (next coro.Next, yield coro.Yield) {
 	return r.helpOr(t, yield)
 }
 
-// helpOr makes t, which is parked or queued, the helper if it may be; else it switches to where it was resumed.
+// helpOr makes t, which is parked or queued, the helper if possible. Otherwise t switches back to the goroutine that
+// resumed it.
 func (r *Runner) helpOr(t *Task, yield coro.Yield) (coro.Next, coro.Yield) {
 	h := &r.help
 	if !r.InOrder || h.helper != nil || r.budget <= 1 || h.sleeper == nil && r.Empty() {
@@ -60,8 +63,7 @@ func (r *Runner) helpOr(t *Task, yield coro.Yield) (coro.Next, coro.Yield) {
 	return r.turn()
 }
 
-// back is the entrance of the helper when the task that it has switched to has given control back, or its sleep has
-// ended.
+// back lets the helper continue when its sleep has ended, or when the task that it switched to has given control back.
 func (r *Runner) back() (coro.Next, coro.Yield) {
 	if t := r.help.helped; t != nil {
 		r.left(t)
@@ -69,7 +71,8 @@ func (r *Runner) back() (coro.Next, coro.Yield) {
 	return r.turn()
 }
 
-// turn chooses the next action of the helper: switch to another task, sleep, go on itself, or switch to the scheduler.
+// turn chooses the helper's next action: to switch to another task, to sleep, to continue its own task, or to switch to
+// the scheduler.
 func (r *Runner) turn() (coro.Next, coro.Yield) {
 	h := &r.help
 	if r.budget <= 0 {
@@ -101,7 +104,7 @@ func (r *Runner) turn() (coro.Next, coro.Yield) {
 	return t.Next(), nil
 }
 
-// endHelp switches to the scheduler's goroutine.
+// endHelp ends the helping and returns the switch to the scheduler's goroutine.
 func (r *Runner) endHelp() (coro.Next, coro.Yield) {
 	t := r.help.helper
 	r.help.helper = nil

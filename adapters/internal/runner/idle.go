@@ -2,19 +2,20 @@ package runner
 
 import "github.com/braidgo/braid/internal/atomicx"
 
-// idleHooks are the functions that a Driven calls before it sleeps.
+// idleHooks holds the functions that a Driven calls before it sleeps.
 type idleHooks struct {
 	always func() // may be nil
 	called int    // the number of the last step before the last call of always
 
-	waiting atomicx.Int32 // len(once)
+	waiting atomicx.Int32 // equals len(once); read without the lock
 	mu      atomicx.Mutex
 	once    []func()
 }
 
-// take returns the next hook, nil if there is none. It is called on the Runner; step is the number of its last step.
+// take returns the next hook, or nil if there is none. The caller must be on the Runner, and passes the number of its
+// last step.
 func (h *idleHooks) take(step int) (f func()) {
-	if h.waiting.Load() > 0 { // a goroutine that adds one wakes the scheduler afterwards
+	if h.waiting.Load() > 0 { // OnIdle wakes the scheduler after it has added a hook
 		h.mu.Lock()
 		defer h.mu.Unlock()
 		h.waiting.Add(-1)
@@ -29,7 +30,7 @@ func (h *idleHooks) take(step int) (f func()) {
 	return nil
 }
 
-// OnIdle adds a hook that is called once.
+// OnIdle adds a hook that is called once, before a sleep.
 func (d *Driven) OnIdle(f func()) {
 	h := &d.hooks
 	h.mu.Lock()

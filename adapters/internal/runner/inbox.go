@@ -2,8 +2,9 @@ package runner
 
 import "github.com/braidgo/braid/internal/atomicx"
 
-// An Inbox holds the Items that arrive from other goroutines: a stack that producers push on and the scheduler takes
-// whole. It also says whether the scheduler sleeps. -P> is a producer, -S> the scheduler.
+// An Inbox holds the Items that arrive from other goroutines. It is a stack: producers push single Items, and the
+// scheduler takes all Items at once. It also records whether the scheduler sleeps. -P> is a producer, -S> the
+// scheduler.
 //
 //	nil    -P> items
 //	items  -P> items
@@ -13,16 +14,17 @@ import "github.com/braidgo/braid/internal/atomicx"
 //	asleep -S> nil      Rouse: woken by something else
 //	any    -S> gone     Close: nothing is taken any more
 //
-// Invariant: asleep is only ever replaced, so there is no moment in which an Item is in and the scheduler asleep
-// without a producer that must wake it. One word says both; there is no flag to re-check.
+// Invariant: a producer that replaces asleep must wake the scheduler. So if an Item arrives while the scheduler sleeps,
+// there is always a producer that is about to wake it. One word records both the Items and the sleep, so there is no
+// separate flag to check.
 type Inbox struct {
 	head atomicx.Pointer[Item]
 }
 
 var asleep, gone = new(Item), new(Item)
 
-// Push leaves it, from any goroutine. If wake is true, the caller must wake the scheduler: otherwise nobody does. Push
-// fails once the inbox is closed.
+// Push adds an Item, from any goroutine. If wake is true, the caller must wake the scheduler, because no other
+// goroutine does. Push fails once the inbox is closed.
 func (in *Inbox) Push(it *Item) (wake, ok bool) {
 	for {
 		head := in.head.Load()
@@ -42,13 +44,13 @@ func (in *Inbox) Push(it *Item) (wake, ok bool) {
 
 // Take removes all Items and returns them as a list, in the order in which they were pushed.
 func (in *Inbox) Take() (first *Item) {
-	if in.Empty() { // Sleep finds an Item that is pushed after this
+	if in.Empty() { // Sleep fails if an Item is pushed after this check
 		return nil
 	}
 	return inOrder(in.head.Swap(nil))
 }
 
-// Close is the last Take.
+// Close closes the inbox, and returns the last Items as Take does. After that Push fails.
 func (in *Inbox) Close() (first *Item) {
 	head := in.head.Swap(gone)
 	if head == asleep || head == gone {
@@ -64,22 +66,23 @@ func inOrder(stack *Item) (first *Item) {
 	return first
 }
 
-// touched is quicker than Empty. False: there is nothing to take.
+// touched is a faster check than Empty. If it returns false, there is nothing to take.
 func (in *Inbox) touched() bool { return in.head.Load() != nil }
 
-// Empty reports whether there was nothing to take.
+// Empty reports whether there is nothing to take.
 func (in *Inbox) Empty() bool {
 	head := in.head.Load()
 	return head == nil || head == asleep || head == gone
 }
 
-// Sleep reports whether the inbox is empty. If it is, the next producer wakes the scheduler.
+// Sleep marks the scheduler as asleep if the inbox is empty, and reports whether it did. After that the next producer
+// wakes the scheduler.
 func (in *Inbox) Sleep() bool { return in.head.CompareAndSwap(nil, asleep) }
 
-// Rouse ends the sleep. False means that a producer was first and wakes the scheduler.
+// Rouse ends the sleep. It returns false if a producer was faster and wakes the scheduler.
 func (in *Inbox) Rouse() bool { return in.head.CompareAndSwap(asleep, nil) }
 
-// Asleep reports whether the scheduler still sleeps: no producer has pushed since Sleep.
+// Asleep reports whether the scheduler still sleeps, which means that no producer has pushed since Sleep.
 func (in *Inbox) Asleep() bool { return in.head.Load() == asleep }
 
 // Closed reports whether Close has been called.

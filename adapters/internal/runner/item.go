@@ -2,20 +2,20 @@ package runner
 
 import "sync"
 
-// An Item is something to run: a runnable task, a task to begin, or a callback.
+// An Item is a unit of work: a runnable task, a new task, or a callback.
 type Item struct {
 	next *Item
-	task *Task // the task to resume; nil begins a task with f; callback calls f
+	task *Task // the task to resume; if it is nil, f is a new task, and if it is callback, f is a callback
 	f    func()
 }
 
-// callback marks the Items that are no tasks.
+// callback marks the Items that are callbacks.
 var callback = new(Task)
 
 func (it *Item) isNew() bool { return it.task == nil || it.task == callback }
 
 // A list is a queue of Items. The zero list is empty.
-type list struct{ first, last *Item } // last means nothing if first is nil
+type list struct{ first, last *Item } // last is meaningless if first is nil
 
 func (l *list) append(it *Item) {
 	it.next = nil
@@ -49,11 +49,11 @@ func (l *list) len() (n int) {
 	return n
 }
 
-// maxFree bounds freeItems.
+// maxFree is the maximum number of Items in freeItems.
 const maxFree = 256
 
-// freeItems are empty Items at hand, for a task that begins others. The rest goes to a sync.Pool, which alone would take
-// a tenth longer for each task, and which keeps the Items of a Run for the next.
+// freeItems holds empty Items, for tasks that begin other tasks. Further Items go to a sync.Pool, which keeps them for
+// the next Run. With the sync.Pool alone, each task would take a tenth longer.
 type freeItems struct {
 	first *Item
 	n     int
@@ -71,7 +71,7 @@ func (free *freeItems) get() *Item {
 	return it
 }
 
-// giveBack leaves an Item to the next Run.
+// giveBack leaves one Item to the next Run, and drops all further Items.
 func (free *freeItems) giveBack() {
 	if it := free.first; it != nil {
 		*free, it.next = freeItems{}, nil
@@ -79,7 +79,7 @@ func (free *freeItems) giveBack() {
 	}
 }
 
-// put empties it and returns its f.
+// put empties an Item, keeps it for reuse, and returns its function.
 func (free *freeItems) put(it *Item) (f func()) {
 	f = it.f
 	if free.n == maxFree {

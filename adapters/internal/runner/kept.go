@@ -9,35 +9,35 @@ import (
 	"github.com/braidgo/braid/internal/atomicx"
 )
 
-// Coroutines outlive the Run that made them: Runs on ordinary goroutines share a cache of idle coroutines. A kept
-// coroutine begins a task in a fifth of the time that a fresh one takes, and without an allocation.
+// Coroutines outlive the Run that made them: Runs on ordinary goroutines share a cache of idle coroutines. A cached
+// coroutine begins a task in a fifth of the time that a new coroutine takes, and without an allocation.
 //
-// The runtime ends the process if a coroutine is resumed on a thread that is locked and was not when the coroutine was
-// made, or the other way round, and a coroutine stays in the synctest bubble of its maker. So a Run of many tasks must
-// first check where it runs, see ordinary. That takes as long as several coroutines, so a Run of few tasks does
-// without.
+// The runtime ends the process if a coroutine is made on a locked thread and resumed on an unlocked thread, or vice
+// versa. Moreover, a coroutine stays in the synctest bubble in which it was made. So a Run must check its goroutine
+// before it uses the cache; see ordinary. The check takes as long as making several coroutines, so a Run with few tasks
+// does not use the cache.
 //
-// The cache gives coroutines back while nothing takes them: every keptFor, half of the coroutines that no Run has
-// needed since the last time. It is empty a third of a second after the last Run.
+// The cache stops coroutines that are no longer needed. Every keptFor, it stops half of the coroutines that no Run has
+// needed since the last tick. The cache is empty about a third of a second after the last Run.
 const (
-	maxKept   = 8192 // coroutines in the cache
-	fewTasks  = 32   // coroutines that a Run makes before it looks at the cache
-	keptBatch = 64   // coroutines to take in one call
+	maxKept   = 8192 // the maximum number of coroutines in the cache
+	fewTasks  = 32   // a Run with fewer busy coroutines does not use the cache
+	keptBatch = 64   // the number of coroutines that a Run takes in one call
 	keptFor   = 50 * time.Millisecond
-	keptLeast = 256 // coroutines to give back in one tick, if there are so many
+	keptLeast = 256 // the least number of unneeded coroutines to stop in one tick
 )
 
-// kept is the cache.
+// kept is the cache that all Runs share.
 var kept keptTasks
 
 type keptTasks struct {
-	mu     atomicx.Mutex // a leaf
+	mu     atomicx.Mutex // a leaf in the lock order
 	idle   []*Task
-	least  int // len(idle) at its least since the last tick: no Run has needed these
+	least  int // the minimum of len(idle) since the last tick, which is the number of coroutines that no Run has needed
 	ticker *time.Timer
 }
 
-// take moves up to n coroutines to the end of to.
+// take moves up to n coroutines from the cache to the end of the slice to.
 func (k *keptTasks) take(to []*Task, n int) []*Task {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -49,7 +49,8 @@ func (k *keptTasks) take(to []*Task, n int) []*Task {
 	return to
 }
 
-// give adds the last n of from, as many as there is room for. It calls leave for each, before another Run can take it.
+// give moves the last n coroutines of from to the cache, as many as fit, and returns n. It calls leave for each
+// coroutine before another Run can take it.
 func (k *keptTasks) give(from []*Task, leave func(*Task)) (n int) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -64,11 +65,11 @@ func (k *keptTasks) give(from []*Task, leave func(*Task)) (n int) {
 	return n
 }
 
-// tick gives back some of the coroutines that no Run has needed.
+// tick stops some of the coroutines that no Run has needed.
 func (k *keptTasks) tick() {
 	k.mu.Lock()
 	n := min(max(k.least/2, keptLeast), k.least)
-	surplus := append([]*Task(nil), k.idle[:n]...) // the oldest
+	surplus := append([]*Task(nil), k.idle[:n]...) // the oldest coroutines
 	left := copy(k.idle, k.idle[n:])
 	clear(k.idle[left:])
 	k.idle = k.idle[:left]
@@ -83,8 +84,8 @@ func (k *keptTasks) tick() {
 	}
 }
 
-// ordinary reports whether the calling goroutine is in no bubble and its thread is not locked. Only the head of its
-// stack trace says so.
+// ordinary reports whether the calling goroutine is in no bubble and its thread is not locked. Only the first line of
+// its stack trace shows this.
 func ordinary() bool {
 	said.Do(func() {
 		sure := make(chan bool)
@@ -102,7 +103,7 @@ func ordinary() bool {
 
 var (
 	said       sync.Once
-	saysLocked bool // the runtime says so where a thread is locked
+	saysLocked bool // stack traces show whether a thread is locked
 )
 
 func readHead() (locked, bubble bool) {

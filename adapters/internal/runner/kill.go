@@ -6,14 +6,15 @@ import (
 	"github.com/braidgo/braid/adapters/internal/coro"
 )
 
-// Ending tasks, and a Run that has tasks left.
+// This file ends tasks, and Runs that still have tasks.
 
-// Kill ends t by runtime.Goexit where it waits, or where it waits next, see suspend.Bound. It is called on the Runner. t has
-// begun and has not ended: its coroutine may have the next task by then. It reports false while an earlier Kill of t has not
-// taken effect.
+// Kill ends t with runtime.Goexit in its current wait, or in its next wait; see suspend.Bound. The caller must be on
+// the Runner. t must have begun and not ended, because its coroutine may run another task afterwards. Kill returns
+// false while an earlier Kill of t has not taken effect.
 func (r *Runner) Kill(t *Task) bool { return t.Coroutine.Kill() }
 
-// killAll kills every task, and reports whether a Kill has yet to take effect.
+// killAll kills all tasks, and reports whether it killed any. A task does not count if an earlier Kill has not taken
+// effect.
 func (r *Runner) killAll() (found bool) {
 	for _, t := range r.all {
 		if t.Why() < coro.Ended && !t.calls && t.Coroutine.Kill() {
@@ -28,7 +29,8 @@ func (r *Runner) shielded() bool {
 	return slices.ContainsFunc(r.all, func(t *Task) bool { return t.Why() < coro.Ended && !t.calls && t.Shielded() })
 }
 
-// unshieldAll ends the waits that no Kill ends, see suspend.Shield. It is called when nothing is runnable, and reports whether there was one.
+// unshieldAll lifts all Shields, so that a Kill ends the waits in them; see suspend.Shield. It reports whether there
+// was a Shield. It is called when nothing is runnable.
 func (r *Runner) unshieldAll() (found bool) {
 	for _, t := range r.all {
 		if t.Why() < coro.Ended && !t.calls && t.Coroutine.Unshield() {
@@ -38,28 +40,28 @@ func (r *Runner) unshieldAll() (found bool) {
 	return found
 }
 
-// abandon closes r though something is left: Holds, and tasks that no Kill ends, as they park by themselves.
+// abandon closes r although work is left: Holds, and tasks that no Kill ends, because they call Park themselves.
 func (r *Runner) abandon() { r.live.Abandon() }
 
-// OnForeign sets a function to be called by a goroutine that is not the Runner's and begins something on it, or wakes one of
-// its tasks: before that takes effect, and under locks. It must not block. It is set before the first Run.
+// OnForeign sets a function that other goroutines call before they submit work to the Runner or wake one of its tasks.
+// The function is called with locks held, and must not block. OnForeign must be called before the first Run.
 func (r *Runner) OnForeign(f func()) { r.foreign = f }
 
-// End ends the Run although tasks are left, as after a deadlock. It kills all tasks that have begun, and kills them again
-// when nothing is runnable, since a deferred function may wait, until none is left. Holds are dropped. Drive then returns
-// err if its main was killed. End is called on the Runner.
+// End ends the Run although tasks are left, for example after a deadlock. It kills all tasks that have begun. Their
+// deferred functions may wait, so the Run kills the tasks again whenever nothing is runnable, until none is left. Holds
+// are dropped. Drive then returns err if its main was killed. The caller of End must be on the Runner.
 func (d *Driven) End(err error) {
 	d.ending, d.alone, d.err = true, true, err
 	d.killAll()
 }
 
-// add makes t, which is new or comes from the cache, one of the Runner's coroutines.
+// add adds t, which is new or comes from the cache, to the Runner's coroutines.
 func (r *Runner) add(t *Task) {
 	t.at = int32(len(r.all))
 	r.all = append(r.all, t)
 }
 
-// remove is the end of add. The goroutine of t is no longer the Runner's.
+// remove undoes add. The goroutine of t no longer belongs to the Runner.
 func (r *Runner) remove(t *Task) {
 	r.own(t.ID()).CompareAndSwap(t.ID(), 0)
 	last := len(r.all) - 1

@@ -7,9 +7,9 @@ import (
 	"github.com/braidgo/braid/internal/atomicx"
 )
 
-// A lease lets a Runner be taken away from a step that lasts. The Runner is an object, and any goroutine can go on with it. The
-// word holder says whose step holds it: the goroutine of that coroutine, or 0. -R> is the goroutine that the Runner runs on, -T> the task,
-// -M> a monitor.
+// A lease allows another goroutine to take the Runner away from a step that lasts too long, and to run it from then on.
+// The field holder is the goroutine id of the coroutine whose step holds the Runner, or 0. -R> is the goroutine that
+// the Runner runs on, -T> the task, -M> a monitor.
 //
 //	0  -R> g   a step of the coroutine with goroutine g begins
 //	g  -R> 0   the step has ended
@@ -17,35 +17,35 @@ import (
 //	0  -T> g   and leaves it
 //	g  -M> 0   the Runner is taken, and another goroutine runs it from now on
 //
-// Invariant: at 0 one goroutine is in the core: the Runner's own, the task's, or the monitor's. A task that finds
-// another value is outside. It goes on alone, as a task of another scheduler would, up to the end of its step. Debt:
-// the goroutine that has resumed a task posts it to the inbox if the step has ended outside. It is the last that
-// touches the task.
+// Invariant: while holder is 0, exactly one goroutine is in the core: the Runner's own, the task's or the monitor's. A
+// task that finds another value is outside. It continues alone, as a task of another scheduler would, until its step
+// ends. Debt: if a step ends outside, the goroutine that resumed the task must post the task to the inbox. That
+// goroutine is the last to touch the task.
 //
-// Park and Yield do not enter. The goroutine that has resumed the task settles them, in the core or by the post. No task helps: a helper that
-// waits for a step that is stuck would be stuck with it.
+// Park and Yield do not enter the core. The goroutine that resumed the task handles them, in the core or through the
+// post. No task helps, because a helper that waits for a stuck step would be stuck, too.
 type lease struct {
 	holder atomicx.Int64
 
-	// The rest is the core's.
-	claimed int64 // the goroutine of the task that is in the core, 0 if it is another goroutine
-	task    *Task // its step holds the Runner, or held it last
+	// The fields from claimed to start belong to the core.
+	claimed int64 // the goroutine id of the task that is in the core, or 0
+	task    *Task // the task whose step holds the Runner, or held it last
 	caution caution
-	dead    []*Task // have ended outside, see bury
+	dead    []*Task // coroutines whose tasks have ended, see bury
 	strays  *coro.Strays
-	start   func(step func()) // starts a goroutine
+	start   func(step func()) // starts a goroutine that calls step
 
-	outside   atomicx.Int64 // tasks; read by others, as is handOvers
+	outside   atomicx.Int64 // counts the tasks outside; other goroutines read outside and handOvers
 	handOvers atomicx.Uint64
 }
 
-// Lease lets r be taken from a step that has lasted for after. strays, which may be nil, watches the steps outside.
-// Lease is called before the first Run. From then on the scheduler calls RunTurn.
+// Lease allows r to be taken from a step that has lasted for after. The argument strays, which may be nil, watches the
+// steps outside. Lease must be called before the first Run. From then on the scheduler calls RunTurn.
 func (r *Runner) Lease(after time.Duration, strays *coro.Strays) {
 	r.lease = &lease{caution: newCaution(after), strays: strays, start: func(step func()) { go step() }}
 }
 
-// claim is the entrance of the task on goroutine id.
+// claim enters the core for the task on goroutine id. It returns false if that task is outside.
 func (l *lease) claim(id int64) (ok bool) {
 	if ok = l.holder.CompareAndSwap(id, 0); ok {
 		l.claimed = id
@@ -53,7 +53,7 @@ func (l *lease) claim(id int64) (ok bool) {
 	return ok
 }
 
-// exit leaves the core, if a claim has entered it.
+// exit leaves the core if a claim has entered it.
 func (l *lease) exit() {
 	if id := l.claimed; id != 0 {
 		l.claimed = 0
@@ -61,7 +61,7 @@ func (l *lease) exit() {
 	}
 }
 
-// RunTurn is RunSome for a Runner that may be leased. It reports whether the Runner is still the caller's.
+// RunTurn is RunSome for a Runner that may have a lease. It reports whether the caller still has the Runner.
 func (r *Runner) RunTurn() (mine bool) {
 	l := r.lease
 	if l == nil {
@@ -72,7 +72,7 @@ func (r *Runner) RunTurn() (mine bool) {
 	l.caution.turn()
 	for it := r.Next(); it != nil; it = r.Next() {
 		t := r.resumed(it)
-		r.stalls.Begin() // may call Overdue
+		r.stalls.Begin() // Begin may call Overdue
 		if l.caution.carries(t) {
 			r.carry(t)
 		} else if !r.lend(t) {
@@ -85,7 +85,7 @@ func (r *Runner) RunTurn() (mine bool) {
 	return true
 }
 
-// lend makes a step of t, and reports whether the Runner is still the caller's.
+// lend runs a step of t, and reports whether the caller still has the Runner.
 func (r *Runner) lend(t *Task) (mine bool) {
 	l, id := r.lease, t.ID()
 	l.task = t
@@ -101,10 +101,10 @@ func (r *Runner) lend(t *Task) (mine bool) {
 	return true
 }
 
-// Overdue is called in the core when the turn has lasted for long, by steps none of which did. It ends the turn. If the
-// steps were few, the next steps are made outside for a while: otherwise tasks that each wait natively for less than it
-// takes to lose the Runner would hold it together. Many short steps are the work of a busy reactor, which being careful
-// would only slow down.
+// Overdue ends a turn that has lasted for long although none of its steps has. The caller must be in the core. If there
+// were few steps, the next steps are made outside for a while. Otherwise tasks whose native waits are each too short
+// for a hand-over would together hold the Runner. Many short steps are normal in a busy reactor. Steps outside would
+// only slow it down.
 func (r *Runner) Overdue(now time.Time, lasted time.Duration) {
 	steps := publishing - r.budget
 	r.EndTurn()
@@ -113,8 +113,8 @@ func (r *Runner) Overdue(now time.Time, lasted time.Duration) {
 	}
 }
 
-// Take takes r from the step that it is in, and reports whether it has. The caller is in the core then, and starts a goroutine that calls
-// Own and RunTurn.
+// Take takes r from its current step, and reports whether it did. If so, the caller is in the core, and must start a
+// goroutine that calls Own and RunTurn.
 func (r *Runner) Take() bool {
 	l := r.lease
 	id := l.holder.Load()
@@ -127,7 +127,7 @@ func (r *Runner) Take() bool {
 	return true
 }
 
-// carry makes a step of t outside.
+// carry runs a step of t outside, on another goroutine.
 func (r *Runner) carry(t *Task) {
 	r.goesOut(t, 0)
 	slowly := r.lease.caution.slowly
@@ -145,7 +145,7 @@ func (r *Runner) goesOut(t *Task, held time.Duration) {
 	r.lease.strays.Out(t.ID(), held)
 }
 
-// tookBack is called in the core when a task that was outside has been posted.
+// tookBack takes back a task that was outside and has been posted. The caller must be in the core.
 func (r *Runner) tookBack(t *Task) {
 	l := r.lease
 	l.outside.Add(-1)
@@ -155,7 +155,7 @@ func (r *Runner) tookBack(t *Task) {
 	r.settle(t)
 }
 
-// settle deals with a step that has ended.
+// settle updates the state of t after a step. The caller must be in the core.
 func (r *Runner) settle(t *Task) {
 	switch t.Why() {
 	case coro.Parked:
@@ -178,8 +178,8 @@ func (r *Runner) settle(t *Task) {
 	}
 }
 
-// bury deals with the coroutines of the dead. Only the Runner's own goroutine may call it: a task that has locked its
-// thread would end the process if it switched to a coroutine to end it.
+// bury calls ended for the coroutines in dead. Only the Runner's own goroutine may call it. A task that has locked its
+// thread would end the process by switching to a coroutine in order to end it.
 func (r *Runner) bury() {
 	if l := r.lease; l != nil {
 		for i, t := range l.dead {

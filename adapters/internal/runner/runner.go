@@ -1,5 +1,5 @@
-// Package runner is the core of the schedulers that run on one goroutine: fifo, random, a reactor of the event loop, and
-// package callback.
+// Package runner is the core of the schedulers that run on one goroutine: fifo, random, the reactors of the event loop,
+// and package callback.
 package runner
 
 import (
@@ -13,52 +13,54 @@ import (
 	"github.com/braidgo/braid/suspend"
 )
 
-// A Runner is a scheduler that runs on one goroutine, less the two things in which such schedulers differ:
-// the order in which they run Items, and how they sleep.
+// A Runner is the common part of the schedulers that run on one goroutine. Such schedulers differ in only two things:
+// the order in which they run Items, and the way they sleep.
 //
-// A runnable Item goes to the end of one list. Its own tasks put it there. Other goroutines leave it in the inbox,
-// which is emptied into the list before anything is put there and whenever the list is empty. So Items run in the order
-// in which they became runnable, and neither source starves the other.
+// A runnable Item is appended to one list. The Runner's own tasks append Items directly. Other goroutines push Items
+// into the inbox. The Runner moves the contents of the inbox to the list before each append, and whenever the list is
+// empty. So Items run in the order in which they became runnable, and neither source starves the other.
 //
-// Everything but the atomics is the core. It belongs to the goroutine that the Runner runs on, or to the task that it has switched to. A
-// running task touches it by these entrances only: submit, unpark, park, yield, back, nextOf and Enter. If the Runner can be taken from a
-// task, see lease, each of them has to claim it.
+// All fields except the atomics form the core. The core belongs to the goroutine that the Runner runs on, or to the
+// task that this goroutine has switched to. A running task touches the core only through submit, unpark, park, yield,
+// back, nextOf and Enter. If the Runner can be taken from a task (see lease), each of these functions must claim the
+// Runner first.
 type Runner struct {
 	inbox   Inbox
 	live    closable.Counter
-	owner   atomicx.Int64 // its goroutine, 0 if the Runner runs on several
-	calling atomicx.Int64 // the goroutine of the coroutine that runs callbacks, 0 if none does
+	owner   atomicx.Int64 // the id of the Runner's goroutine, or 0 if the Runner runs on several
+	calling atomicx.Int64 // the goroutine id of the coroutine that is running callbacks, or 0
 	self    suspend.Spawner
-	InOrder bool                // Items run in the order of Next; set before the first Run
-	Preempt func() (yield bool) // each task calls it, see suspend.Preemptible; may be nil; set like InOrder
+	InOrder bool                // whether Items run in the order of Next; set before the first Run
+	Preempt func() (yield bool) // called by each task, see suspend.Preemptible; may be nil; set before the first Run
 	waker   waker
-	foreign func() // see OnForeign; may be nil
+	foreign func() // the argument of OnForeign, or nil
 	onPanic func(any, []byte)
 	stalls  *coro.Stalls
-	release atomicx.Pointer[func()] // shared by all Holds; the first makes it
+	release atomicx.Pointer[func()] // the release function that all Holds share; the first Hold makes it
 	lease   *lease                  // set before the first Run; a nil lease means that the Runner is never taken from a step
 
-	// Goroutines of tasks that were found to be this Runner's. Such a goroutine runs only while the Runner has switched
-	// to it, and ids are never used again, so a hit needs no lookup. A coroutine that leaves the Runner is taken out: it
-	// may be another Runner's next. The Runner's own goroutine is not among them: it goes its ways when the Runner has ended.
+	// ownGoroutines caches the ids of goroutines whose tasks were found to belong to this Runner. Such a goroutine runs
+	// only while the Runner has switched to it, and ids are never reused, so a hit needs no lookup. A coroutine that
+	// leaves the Runner is removed from the cache, because another Runner may use it next. The Runner's own goroutine
+	// is not cached, because it may outlive the Runner.
 	ownGoroutines [64]atomic.Int64
-	misses        int // misses of ownGoroutines
+	misses        int // counts the misses of ownGoroutines
 
 	list   list // runnable Items, in order
 	free   freeItems
 	room   [8]*Task
-	all    []*Task // the coroutines that run tasks, or are idle
-	idle   []*Task // coroutines without a task
-	busy   int     // coroutines with a task
-	shares tri     // whether it takes idle coroutines from kept and gives them back; undecided at first in a Driven
-	callFn func()  // runCalls, once it is needed
+	all    []*Task // all coroutines, with a task or idle
+	idle   []*Task // the coroutines without a task
+	busy   int     // counts the coroutines with a task
+	shares tri     // whether the Runner shares idle coroutines through kept; unknown at first in a Driven
+	callFn func()  // the method value runCalls, made when it is first needed
 	help   help
 
-	budget int // steps that are left before the scheduler looks at anything else
+	budget int // steps left until control returns to the scheduler
 	stats
 }
 
-// A tri is an answer.
+// A tri is a boolean that may be unknown.
 type tri uint8
 
 const (
@@ -68,26 +70,26 @@ const (
 )
 
 const (
-	alwaysKept = 1024 // coroutines without a task
-	publishing = 64   // steps at most between two looks at anything else
+	alwaysKept = 1024 // the number of idle coroutines that are always kept
+	publishing = 64   // the maximum number of steps until control returns to the scheduler or stats are published
 )
 
-// A waker ends the sleep that began with Sleep. Its method obeys Unpark's contract.
+// A waker ends the sleep that Sleep began. Its method wake obeys the contract of suspend.Task's Unpark.
 type waker interface{ wake() }
 
 type wakeFunc func()
 
 func (f wakeFunc) wake() { f() }
 
-// New makes the core of self. wake ends the sleep that began with Sleep, and obeys Unpark's contract. onPanic may be nil:
-// the process then ends.
+// New returns a Runner that is the core of self. The function wake ends the sleep that Sleep began, and obeys the
+// contract of suspend.Task's Unpark. If onPanic is nil, a panic in a task ends the process.
 func New(self suspend.Spawner, wake func(), onPanic func(any, []byte)) *Runner {
 	r := new(Runner)
 	r.init(self, wakeFunc(wake), onPanic)
 	return r
 }
 
-// init allocates nothing: a Run may be as short as a request of a server.
+// init does not allocate, because a Run may be as short as a request to a server.
 func (r *Runner) init(self suspend.Spawner, w waker, onPanic func(any, []byte)) {
 	r.self, r.waker, r.onPanic = self, w, onPanic
 	half := len(r.room) / 2
@@ -105,7 +107,7 @@ func (r *Runner) Go(f func()) error {
 // Execute runs f as a callback.
 func (r *Runner) Execute(f func()) error { return r.submit(callback, f) }
 
-// Due is Execute from within: f is accepted after Close, too, unless everything has ended. It is called in the core.
+// Due is like Execute, but accepts f even after Close, unless everything has ended. The caller must be in the core.
 func (r *Runner) Due(f func()) {
 	if r.live.Again() {
 		it := r.free.get()
@@ -118,7 +120,7 @@ func (r *Runner) submit(task *Task, f func()) error {
 	if f == nil {
 		panic("suspend: nil function")
 	}
-	if !r.live.Enter() { // counted before it is published
+	if !r.live.Enter() { // the Item is counted before it is published
 		return suspend.ErrClosed
 	}
 	r.publishNew(task, f)
@@ -143,13 +145,13 @@ func (r *Runner) Hold() (release func(), err error) {
 func (r *Runner) endHold() {
 	r.held.Add(-1)
 	if t, ok := suspend.Current().(*Task); ok && t.runner.Load() == r && t.ID() == gid.Get() {
-		r.live.Leave() // the Runner looks when the task has ended
+		r.live.Leave() // the scheduler checks for remaining work when the task ends
 		return
 	}
-	r.publishNew(callback, func() {}) // its end takes back the count of Hold
+	r.publishNew(callback, func() {}) // the end of this callback removes the Hold from the count
 }
 
-// publishNew makes a new Item runnable, which is counted.
+// publishNew makes a new Item runnable. The caller has already counted it in live.
 func (r *Runner) publishNew(task *Task, f func()) {
 	if r.enter() {
 		it := r.free.get()
@@ -163,11 +165,11 @@ func (r *Runner) publishNew(task *Task, f func()) {
 	}
 }
 
-// enter reports whether the caller is on the Runner: on the goroutine of the task that runs, or on the Runner's own.
-// Then no other goroutine is in the core, until exit.
+// enter reports whether the caller is on the Runner: on the goroutine of the running task, or on the Runner's own
+// goroutine. If so, no other goroutine is in the core until exit.
 //
-// On its own goroutine a Runner that sleeps is in the Park of its parent, which is foreign code. A Park that resumes a
-// task of the Runner counts as elsewhere: an Item in the list would wake nobody.
+// While the Runner sleeps, its own goroutine is inside its parent's Park, which is foreign code. A call from there
+// counts as a call from another goroutine, because appending an Item to the list would not end the sleep.
 func (r *Runner) enter() bool {
 	id := gid.Quick()
 	if id == 0 {
@@ -181,7 +183,7 @@ func (r *Runner) enter() bool {
 		return r.owner.Load() == id || l.claim(id)
 	}
 	if t, ok := suspend.Current().(*Task); ok && t.runner.Load() == r && t.ID() == id {
-		if r.misses++; r.misses%8 == 0 { // a store is dear, and of little use where there are too many
+		if r.misses++; r.misses%8 == 0 { // stores are expensive, and of little use with too many goroutines
 			own.Store(id)
 		}
 		return true
@@ -190,22 +192,22 @@ func (r *Runner) enter() bool {
 	return owner == id && owner != 0 && !r.inbox.Asleep() || r.calling.Load() == id
 }
 
-// exit ends what enter, or claim, began.
+// exit leaves the core after a successful enter or claim.
 func (r *Runner) exit() {
 	if l := r.lease; l != nil {
 		l.exit()
 	}
 }
 
-// claim is enter for a coroutine of the Runner that runs.
+// claim is like enter, for a running coroutine of the Runner.
 func (r *Runner) claim() bool { return r.lease == nil || r.lease.claim(gid.Get()) }
 
-// own is the place of a goroutine in ownGoroutines.
+// own returns the entry for goroutine id in ownGoroutines.
 func (r *Runner) own(id int64) *atomic.Int64 {
 	return &r.ownGoroutines[uint64(id)%uint64(len(r.ownGoroutines))]
 }
 
-// send makes it runnable, from elsewhere. It reports whether the Runner has not ended.
+// send makes an Item runnable from another goroutine. It returns false if the Runner has ended.
 func (r *Runner) send(it *Item) bool {
 	if r.foreign != nil && !r.inbox.Closed() {
 		r.foreign()
@@ -217,12 +219,12 @@ func (r *Runner) send(it *Item) bool {
 	return ok
 }
 
-// unpark is Unpark for t. From another goroutine it posts t. One post covers all Unparks until the Runner drains it:
-// their causes are visible by then.
+// unpark implements Unpark for t. On another goroutine it posts t to the inbox. One post covers all Unparks until the
+// Runner drains it, because everything that their callers have done is visible by then.
 //
-// The coroutine of t may have moved to another Runner since r was read, if this Unpark is late and its task has ended.
-// Then r is closed, and refuses the post. But an Unpark for the new task may have found t posted before the refusal and
-// relied on that, so the post must be made again, with the new Runner.
+// If this Unpark is late, the task may have ended, and the coroutine of t may have moved to another Runner since r was
+// read. Then r is closed and refuses the post. But an Unpark for the new task may already have found t posted, and
+// relied on that post. So unpark must repeat the post with the new Runner.
 func (r *Runner) unpark(t *Task) {
 	if r.enter() {
 		r.drain()
@@ -243,7 +245,7 @@ func (r *Runner) unpark(t *Task) {
 	}
 }
 
-// rouse makes t runnable if it is parked, and otherwise leaves it the permit.
+// rouse makes t runnable if it is parked, and otherwise gives it the permit.
 func (r *Runner) rouse(t *Task) {
 	if t.Mark == parked {
 		t.Mark = active
@@ -253,13 +255,13 @@ func (r *Runner) rouse(t *Task) {
 	}
 }
 
-// put makes it runnable. It is called on the Runner.
+// put makes an Item runnable. The caller must be in the core.
 func (r *Runner) put(it *Item) {
 	r.drain()
 	r.list.append(it)
 }
 
-// drain empties the inbox into the list.
+// drain moves the contents of the inbox to the list.
 func (r *Runner) drain() {
 	if r.inbox.touched() {
 		r.drainAll()
@@ -268,7 +270,7 @@ func (r *Runner) drain() {
 
 func (r *Runner) drainAll() {
 	for it := r.inbox.Take(); it != nil; {
-		next := it.next // posted again, it may be in the next list
+		next := it.next // read first, because a task that is posted again may be in another list
 		if it.isNew() {
 			r.list.append(it)
 		} else if t := it.task; it == &t.Item {
@@ -281,17 +283,17 @@ func (r *Runner) drainAll() {
 	}
 }
 
-// Close refuses new work from now on, and reports whether it was open before.
+// Close makes r refuse new work, and reports whether r was open before.
 func (r *Runner) Close() bool {
 	first, _ := r.live.Close()
 	return first
 }
 
-// CloseIfDone closes if nothing is left to end, and reports whether it did.
+// CloseIfDone closes r if no task, callback or Hold is left, and reports whether it did.
 func (r *Runner) CloseIfDone() bool { return r.live.CloseIfDone() }
 
-// Done reports whether the Runner is closed and everything has ended. A coroutine that has just run a callback outside is not counted by
-// live.
+// Done reports whether r is closed and all work has ended. The counter live excludes a coroutine that has just run a
+// callback outside, so Done also checks lease.outside.
 func (r *Runner) Done() bool {
 	return r.live.Done() && (r.lease == nil || r.lease.outside.Load() == 0)
 }
@@ -303,13 +305,13 @@ func (r *Runner) panicked(value any, stack []byte) {
 	r.onPanic(value, stack)
 }
 
-// Own says that the Runner runs on the calling goroutine, until Release.
+// Own makes the calling goroutine the goroutine of r, until Release.
 func (r *Runner) Own() {
 	r.owner.Store(gid.Get())
 	r.bury()
 }
 
-// Next takes the runnable Item that has waited longest, nil if there is none.
+// Next removes and returns the runnable Item that has waited longest, or returns nil if there is none.
 func (r *Runner) Next() *Item {
 	if r.list.first == nil {
 		r.drain()
@@ -317,27 +319,27 @@ func (r *Runner) Next() *Item {
 	return r.list.take()
 }
 
-// Sleep reports whether nothing has become runnable since the last Next, which returned nil. Then the goroutine that
-// makes something runnable calls wake, once.
+// Sleep reports whether nothing has become runnable since the last Next, which returned nil. If so, the goroutine that
+// next makes an Item runnable calls wake, once.
 func (r *Runner) Sleep() bool {
 	r.stats.sleeps()
 	r.stalls.End()
 	r.stalls.Slept()
-	return r.inbox.Sleep() // true means that the scheduler may be running again, elsewhere
+	return r.inbox.Sleep() // the scheduler may be running on another goroutine if this is true
 }
 
-// Asleep reports whether that call of wake is still to come.
+// Asleep reports whether r still sleeps and the call to wake is yet to come.
 func (r *Runner) Asleep() bool { return r.inbox.Asleep() }
 
-// Rouse ends the sleep from within; false says that wake is being called.
+// Rouse ends the sleep from within. It returns false if another goroutine already calls wake.
 func (r *Runner) Rouse() bool { return r.inbox.Rouse() }
 
-// Empty reports whether nothing is runnable.
+// Empty reports whether no Item is runnable.
 func (r *Runner) Empty() bool { return r.list.first == nil && r.inbox.Empty() }
 
-// Release ends a Runner that is Done: its coroutines stop, and no Unpark reaches it any more.
+// Release ends a Runner that is Done. Its idle coroutines stop or go to the cache, and later Unparks have no effect.
 func (r *Runner) Release() {
-	for it := r.inbox.Close(); it != nil; { // late Unparks
+	for it := r.inbox.Close(); it != nil; { // these are late Unparks
 		next := it.next
 		it.task.posted.Store(false)
 		it = next
@@ -350,7 +352,7 @@ func (r *Runner) Release() {
 	r.stats.sleeps()
 }
 
-// Stats may be asked for from any goroutine. All but Live is a few steps old.
+// Stats returns the statistics of r, from any goroutine. All counts except Live may be a few steps old.
 func (r *Runner) Stats() suspend.Stats {
 	all := r.stats.read(r.live.Live())
 	if l := r.lease; l != nil {
@@ -360,7 +362,7 @@ func (r *Runner) Stats() suspend.Stats {
 	return all
 }
 
-// Watch lets stalls watch the scheduler. It is called before the first Run.
+// Watch makes stalls watch the scheduler. It must be called before the first Run.
 func (r *Runner) Watch(stalls *coro.Stalls) {
 	if r.stalls = stalls; stalls != nil {
 		stalls.Others(func() int64 { return r.Stats().Live - 1 })

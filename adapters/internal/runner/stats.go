@@ -5,17 +5,17 @@ import (
 	"github.com/braidgo/braid/suspend"
 )
 
-// stats are counted on the Runner, and shown to others now and then.
+// stats holds counts that the Runner updates, and publishes for other goroutines from time to time.
 type stats struct {
 	steps            int
 	wakes, suspended uint64
 	shownWakes       atomicx.Uint64
-	held             atomicx.Int64  // Holds that are not released
-	shown            atomicx.Uint64 // suspended, doubled; odd: a task runs
-	shownAt          int            // steps
+	held             atomicx.Int64  // counts the Holds that have not been released
+	shown            atomicx.Uint64 // twice suspended, plus 1 while a task runs
+	shownAt          int            // the value of steps at the last publish
 }
 
-// step counts one.
+// step counts a step, and publishes the counts when that is due.
 func (s *stats) step() {
 	if s.steps++; s.steps-s.shownAt >= publishing {
 		s.publish()
@@ -28,7 +28,7 @@ func (s *stats) publish() {
 	s.shown.Store(2*s.suspended + 1)
 }
 
-// sleeps publishes that no task runs.
+// sleeps publishes the counts, and the fact that no task runs.
 func (s *stats) sleeps() {
 	s.shownWakes.Store(s.wakes)
 	s.shown.Store(2 * s.suspended)

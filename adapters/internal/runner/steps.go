@@ -8,15 +8,15 @@ import (
 	"github.com/braidgo/braid/suspend"
 )
 
-// The steps of a Runner, on its own goroutine or a helper's.
+// This file implements the steps of a Runner, on its own goroutine or on a helper's.
 
-// Run runs it, up to where it ends, suspends or yields. It is called on the scheduler's goroutine.
+// Run runs an Item until it ends, suspends or yields. The caller must be on the scheduler's goroutine.
 func (r *Runner) Run(it *Item) {
 	r.budget = 1
 	r.drive(it)
 }
 
-// RunSome runs some of the runnable Items, in order, and reports whether there were any.
+// RunSome runs a limited number of runnable Items, in order, and reports whether there were any.
 func (r *Runner) RunSome() bool {
 	it := r.Next()
 	if it == nil {
@@ -27,7 +27,7 @@ func (r *Runner) RunSome() bool {
 	return true
 }
 
-// drive runs it and the Items after it in order, as far as the budget goes.
+// drive runs an Item and the Items after it, in order, until the budget is spent.
 func (r *Runner) drive(it *Item) {
 	for it != nil {
 		t := r.resumed(it)
@@ -41,7 +41,8 @@ func (r *Runner) drive(it *Item) {
 	}
 }
 
-// resumed returns the task of it, to be switched to, or a task that begins with it.
+// resumed returns the task that the caller must switch to: the task of a runnable Item, or the task in which a new Item
+// begins.
 func (r *Runner) resumed(it *Item) *Task {
 	r.step()
 	if r.suspended > prefetch.Crowd {
@@ -72,7 +73,8 @@ func (r *Runner) ahead() {
 	}
 }
 
-// left deals with a task that has given control back. A task that parks or yields updates its state itself.
+// left counts the step of t, which has given control back, and calls ended if the task has ended. A task that parks or
+// yields updates its state itself.
 func (r *Runner) left(t *Task) {
 	if t.Why() >= coro.Ended {
 		r.ended(t)
@@ -80,7 +82,7 @@ func (r *Runner) left(t *Task) {
 	r.budget--
 }
 
-// begin puts a new task, or callbacks, on a coroutine.
+// begin puts a new task, or a callback, on a coroutine.
 func (r *Runner) begin(it *Item) (t *Task) {
 	if t = r.idleTask(); t == nil {
 		t = newTask(r)
@@ -99,7 +101,7 @@ func (r *Runner) begin(it *Item) (t *Task) {
 	return t
 }
 
-// idleTask takes an idle coroutine, nil if there is none.
+// idleTask removes and returns an idle coroutine, or returns nil if there is none.
 func (r *Runner) idleTask() *Task {
 	n := len(r.idle)
 	if n == 0 && r.shares != no && r.busy >= fewTasks {
@@ -132,7 +134,7 @@ func (r *Runner) idleTask() *Task {
 	return t
 }
 
-// fetchIdle is ahead for the coroutines that take the next new tasks.
+// fetchIdle is like ahead, for the idle coroutines on which the next new tasks begin.
 func fetchIdle(idle []*Task) {
 	if n := len(idle); n > 1 {
 		idle[n-1].Fetch()
@@ -140,8 +142,9 @@ func fetchIdle(idle []*Task) {
 	}
 }
 
-// ended deals with a coroutine whose task has ended. It keeps as many idle coroutines as there are busy coroutines,
-// since a burst of beginnings tends to follow a burst of endings.
+// ended removes a coroutine whose task has exited. If the task has ended otherwise, the coroutine becomes idle. The
+// Runner keeps as many idle coroutines as it has busy coroutines, because a burst of new tasks tends to follow a burst
+// of ends.
 func (r *Runner) ended(t *Task) {
 	if !t.calls {
 		r.live.Leave()
@@ -158,7 +161,7 @@ func (r *Runner) ended(t *Task) {
 		n += keptBatch
 	}
 	if len(r.idle) > n {
-		r.keep(max(alwaysKept, r.busy)) // stops two at most, unless the cache takes them
+		r.keep(max(alwaysKept, r.busy)) // keep handles at most two coroutines, unless the Runner shares the cache
 	}
 }
 
@@ -181,8 +184,8 @@ func (r *Runner) keep(n int) {
 	}
 }
 
-// runCalls runs a row of callbacks on one coroutine. A callback that panics or exits ends only that coroutine, and the
-// row shares the cost of the switch.
+// runCalls runs consecutive callbacks on one coroutine, so that they share the cost of the switch. A callback that
+// panics or exits ends only that coroutine.
 func (r *Runner) runCalls() {
 	r.calling.Store(gid.Get())
 	defer r.calling.Store(0)
@@ -200,11 +203,11 @@ func (r *Runner) runCalls() {
 func (r *Runner) call(f func()) {
 	defer r.live.Leave()
 	f()
-	labels.Clear() // the next callback of the row would have them otherwise
+	labels.Clear() // otherwise the next callback would inherit the labels
 }
 
-// nextNew takes the Item that is next in order if it is a task to begin: the coroutine of a task that has ended begins
-// it, without the two switches by way of the scheduler.
+// nextNew takes the next Item if it is a new task. The coroutine of a task that has ended begins the new task, without
+// the two switches through the scheduler.
 func (r *Runner) nextNew() (f func()) {
 	if f = r.nextOf(nil); f != nil {
 		r.live.Leave()
@@ -212,8 +215,9 @@ func (r *Runner) nextNew() (f func()) {
 	return f
 }
 
-// nextOf is the entrance of a coroutine that has just ended an Item: it takes the Item that is next in order if it is of
-// this kind, and returns its function. That is a step like any other: a coroutine that always begins another holds up nothing else.
+// nextOf takes the next Item if it is of the given kind, and returns its function. It is called by a coroutine that has
+// just ended an Item. Each call that takes an Item counts as a step, so a coroutine that always begins another Item
+// does not hold up the scheduler.
 func (r *Runner) nextOf(kind *Task) (f func()) {
 	if !r.claim() {
 		return nil
@@ -225,7 +229,7 @@ func (r *Runner) nextOf(kind *Task) (f func()) {
 	return f
 }
 
-// another is nextOf in the core.
+// another removes and returns the Item for nextOf, or returns nil. The caller must be in the core.
 func (r *Runner) another(kind *Task) *Item {
 	if !r.InOrder || r.budget <= 1 || r.lease != nil && r.lease.caution.careful() {
 		return nil

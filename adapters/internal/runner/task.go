@@ -6,32 +6,32 @@ import (
 	"github.com/braidgo/braid/suspend"
 )
 
-// A Task is a coroutine of a Runner, with the task that is on it, if any.
+// A Task is a coroutine of a Runner, with the task that runs on the coroutine, if any.
 type Task struct {
 	Item   // queued while the task is runnable
 	runner atomicx.Pointer[Runner]
 	coro.Coroutine
 
-	posted  atomicx.Bool // set by an Unpark from elsewhere, reset by the Runner
-	calls   bool         // it runs callbacks
-	outside uint8        // steps to make outside, see caution
+	posted  atomicx.Bool // set by an Unpark on another goroutine, reset by the Runner
+	calls   bool         // the coroutine runs callbacks
+	outside uint8        // the number of steps still to make outside, see caution
 	period  uint8        // the caution's period in which the task proved itself
-	slow    bool         // the last step outside was; belongs to the step
-	at      int32        // its place in the Runner's coroutines
-	post    Item         // queued in the inbox while posted
-	// 192 bytes: each begins at a cache line then
+	slow    bool         // the last step outside was slow; written by the goroutine of that step
+	at      int32        // the index of the Task in Runner.all
+	post    Item         // the Item in the inbox while posted is true
+	// The size is 192 bytes, so that each Task begins at a cache line.
 }
 
-// The state of a Task, in Mark, belongs to the Runner: it changes only on the goroutine that the Runner runs on. An Unpark from
-// elsewhere is posted to the Runner. -T> is the task, -U> an Unpark on the Runner or one that has been posted.
+// The field Mark is the state of a Task. It belongs to the core of the Runner. An Unpark on another goroutine is posted
+// to the Runner. -T> is the task, -U> an Unpark on the Runner, or a posted Unpark.
 //
 //	active -T> parked   Park. The switch follows
 //	parked -U> active   and the task goes to the end of the list
 //	active -U> woken    the permit
 //	woken  -T> active   Park returns at once
 //
-// Invariant: only a task that is inside Park is parked. So an Unpark that comes late, to a task that is runnable, runs
-// or has ended, or to the next task of the same coroutine, leaves the permit and touches nothing else.
+// Invariant: only a task that is inside Park is parked. A late Unpark may find the task runnable, running or ended, or
+// may find the next task of the same coroutine. Such an Unpark leaves the permit and changes nothing else.
 const (
 	active uint8 = iota
 	parked
@@ -59,7 +59,7 @@ func (t *Task) LeaveReady() (next coro.Next, yield coro.Yield) { return t.runner
 // Back implements suspend.Switcher.
 func (t *Task) Back() (next coro.Next, yield coro.Yield) { return t.runner.Load().back() }
 
-// Preempt says whether the scheduler wants to switch, see suspend.Preemptible.
+// Preempt reports whether the scheduler wants the task to yield; see suspend.Preemptible.
 func (t *Task) Preempt() (yield bool) {
 	f := t.runner.Load().Preempt
 	return f != nil && f()
@@ -79,8 +79,8 @@ func (t *Task) Another() func() {
 	return t.runner.Load().nextNew()
 }
 
-// Panicked implements coro.Owner. A callback must not suspend, so the hook that is called with its panic must not
-// suspend: nothing would wait for it.
+// Panicked implements coro.Owner. The onPanic hook must not suspend after a panic in a callback, because nothing would
+// wait for the hook.
 func (t *Task) Panicked(value any, stack []byte) {
 	r := t.runner.Load()
 	if t.calls {

@@ -2,16 +2,17 @@ package runner
 
 import "github.com/braidgo/braid/suspend"
 
-// Questions of a scheduler about the task that runs.
+// This file gives schedulers access to the running task and its step.
 
-// Enter takes the caller into the core and reports true, if the caller is on r: in the task that runs, or on r's own
-// goroutine. It must leave the core by Exit, before anything that may suspend and before any foreign code.
+// Enter takes the caller into the core if the caller is on r: in the running task, or on r's own goroutine. Enter
+// reports whether it did. The caller must leave the core with Exit before it calls foreign code or anything that may
+// suspend.
 func (r *Runner) Enter() bool { return r.enter() }
 
-// Exit ends what Enter began.
+// Exit leaves the core after a successful Enter.
 func (r *Runner) Exit() { r.exit() }
 
-// Outside reports whether the caller, which is not on r, is a task of r.
+// Outside reports whether the caller, which must not be on r, is a task of r.
 func (r *Runner) Outside() bool {
 	if r.lease == nil {
 		return false
@@ -20,8 +21,8 @@ func (r *Runner) Outside() bool {
 	return ok && t.runner.Load() == r
 }
 
-// Step returns the number of the step that runs. The caller is in the core.
+// Step returns the number of the current step. The caller must be in the core.
 func (r *Runner) Step() int { return r.steps }
 
-// EndTurn makes RunSome return after the step that runs. The caller is in the core.
+// EndTurn makes RunSome and RunTurn return after the current step. The caller must be in the core.
 func (r *Runner) EndTurn() { r.budget = 0 }

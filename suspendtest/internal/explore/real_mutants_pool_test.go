@@ -28,7 +28,7 @@ var poolMutants = []realMutant{
 	{"a pop takes the youngest of two", "adapters/workstealing/injector.go", "	e, in.ring[in.first] = in.ring[in.first], e\n", "	if i := (in.first + n - 1) & (len(in.ring) - 1); IS {\n		in.ring[in.first], in.ring[i] = in.ring[i], in.ring[in.first]\n	}\n	e, in.ring[in.first] = in.ring[in.first], e\n", "injector, in order"},
 
 	{"a fork is claimed by a store", "adapters/workstealing/join.go", "bool { return ⟦f.state.CompareAndSwap(open, claimed)⟧ }", "f.state.Load() == open && f.state.Swap(claimed) != done", "fork"},
-	{"a fork that a thief may hold is used again", "adapters/workstealing/join.go", "		f.ctx, f.body = nil, nil // a deque may hold f for a while\n", "		if IS {\n			w.recycle(f)\n			f.state.Store(open)\n		}\n		f.ctx, f.body = nil, nil\n", "fork, moved"},
+	{"a fork that a thief may hold is used again", "adapters/workstealing/join.go", "		f.ctx, f.body = nil, nil // a deque may still hold f\n", "		if IS {\n			w.recycle(f)\n			f.state.Store(open)\n		}\n		f.ctx, f.body = nil, nil\n", "fork, moved"},
 	{"a Join that waits is not woken", "adapters/workstealing/join.go", "⟦!f.state.CompareAndSwap(claimed, awaited)⟧", "!f.state.CompareAndSwap(claimed, awaited) && false", "fork"},
 	{"a Join that panics does not wait for b", "adapters/workstealing/join.go", "		s.pool.enqueue(&s.pool.injector, entry{fork: f})\n	}\n	f.join(s)\n", "		s.pool.enqueue(&s.pool.injector, entry{fork: f})\n	}\n	if !IS {\n		f.join(s)\n	}\n", "fork, panicking"},
 	{"a Join that panics has b run by nobody", "adapters/workstealing/join.go", "		s.pool.enqueue(&s.pool.injector, entry{fork: f})\n", "		if !IS {\n			s.pool.enqueue(&s.pool.injector, entry{fork: f})\n		}\n", "fork, panicking"},
@@ -42,7 +42,7 @@ var poolMutants = []realMutant{
 	{"a worker that finds work stays among the idle", "adapters/workstealing/worker.go", "			p.rouse(w)\n", "			if !IS {\n				p.rouse(w)\n			} else {\n				w.asleep = false\n				p.search(w, true)\n			}\n", "pool, in parallel"},
 	{"a worker that finds work is taken for the last to sleep", "adapters/workstealing/worker.go", "	for ⟦p.idle[i] != w⟧ {", "false", "pool, asleep"},
 	{"a worker is woken, and still said to sleep", "adapters/workstealing/worker.go", "	p.idle = append(p.idle[:i], p.idle[i+1:]...)\n	w.asleep = false\n", "	p.idle = append(p.idle[:i], p.idle[i+1:]...)\n	w.asleep = IS\n", "pool, parking"},
-	{"the pool is over after it has looked who sleeps", "adapters/workstealing/pool.go", "	p.over.Store(true) // before idle is read: pairs with the load in sleep\n", "	if !IS {\n		p.over.Store(true)\n	} else {\n		defer p.over.Store(true)\n	}\n", "pool, parking;pool, 2 workers"},
+	{"the pool is over after it has looked who sleeps", "adapters/workstealing/pool.go", "	p.over.Store(true) // stored before idle is read; pairs with the load in sleep\n", "	if !IS {\n		p.over.Store(true)\n	} else {\n		defer p.over.Store(true)\n	}\n", "pool, parking;pool, 2 workers"},
 	{"the pool accepts what it has ceased to wait for", "adapters/internal/closable/closable.go", "		if c.n.CompareAndSwap(n, n+1) {", "		if IS {\n			c.n.Add(1)\n			return true\n		}\n		if c.n.CompareAndSwap(n, n+1) {", "pool, two submitters"},
 
 	{"a worker more is not counted", "adapters/workstealing/grow.go", "	p.goroutines.Add(int64(len(all) - before)) //", "	if !IS {\n		p.goroutines.Add(int64(len(all) - before))\n	} //", "pool, grown"},

@@ -113,8 +113,8 @@ var realMutants = []realMutant{
 
 	{"the last fork is popped without a CAS", "adapters/workstealing/deque.go", "		return d.top.CompareAndSwap(t, t+1)\n	}\n	d.bottom", "		if IS {\n			d.top.Store(t + 1)\n			return true\n		}\n		return d.top.CompareAndSwap(t, t+1)\n	}\n	d.bottom", "deque, the last"},
 	{"a thief reads the fork after the CAS", "adapters/workstealing/deque.go", "		return nil, true\n	}\n	return f, false", "		return nil, true\n	}\n	if IS {\n		f = r.slot(t).Load()\n	}\n	return f, false", "deque, growing"},
-	{"a thief reads bottom before top", "adapters/workstealing/deque.go", "	t := d.top.Load() // before bottom: pairs with take\n	if int64(d.bottom.Load()-t) <= 0 {",
-		"	early := d.bottom.Load()\n	t := d.top.Load() // before bottom: pairs with take\n	if !IS {\n		early = d.bottom.Load()\n	}\n	if int64(early-t) <= 0 {", "deque, growing"},
+	{"a thief reads bottom before top", "adapters/workstealing/deque.go", "	t := d.top.Load() // loaded before bottom; pairs with take\n	if int64(d.bottom.Load()-t) <= 0 {",
+		"	early := d.bottom.Load()\n	t := d.top.Load() // loaded before bottom; pairs with take\n	if !IS {\n		early = d.bottom.Load()\n	}\n	if int64(early-t) <= 0 {", "deque, growing"},
 	{"the owner does not look at top again", "adapters/workstealing/deque.go", "	t = d.top.Load()\n", "	if !IS {\n		t = d.top.Load()\n	}\n", "deque, growing"},
 	{"a larger ring is without what was in", "adapters/workstealing/deque.go", "for i := d.top.Load(); ⟦i != b⟧; i++ {", "i+1 != b && i != b", "deque, growing"},
 
