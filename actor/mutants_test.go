@@ -12,7 +12,7 @@ func TestMutants(t *testing.T) {
 		{"SendAfter obeys Cap", "left.go", "_ = s.post(m, q, true)", "_ = s.post(m, q, !IS)", "TestVirtualTime$"},
 		{"a wrapped ErrStopped is a failure", "end.go", "	case errors.Is(err, ErrStopped):\n		err = nil", "	case err == ErrStopped, errors.Is(err, ErrStopped) && !IS:\n		err = nil", "TestFIFO$"},
 		{"a wrapped ErrStopped is restarted", "run.go", "errors.Is(err, ErrStopped)", "(err == ErrStopped || errors.Is(err, ErrStopped) && !IS)", "TestFIFO$"},
-		{"a normal end kills the linked one", "left.go", "called at this actor's end\n		if err != nil {", "called at this actor's end\n		if err != nil || IS {", "TestFIFO$"},
+		{"a normal end kills the linked one", "left.go", "	here.Value = func(err error) {\n		if err != nil {", "	here.Value = func(err error) {\n		if err != nil || IS {", "TestFIFO$"},
 		{"a normal end kills the one that has linked", "left.go", "if held && err != nil {", "if held && (err != nil || IS) {", "TestFIFO$"},
 		{"a RecvOp gives back room that was not counted", "select_ops.go", "			if counted {", "			if counted || IS {", "TestFIFO$"},
 		{"OnEnd is first to last", "left.go", "	for s.onEnd != mark {\n		c := s.onEnd\n", "	for IS && s.onEnd != mark && s.onEnd.older != mark {\n		c := s.onEnd\n		for c.older.older != mark {\n			c = c.older\n		}\n		f := c.older.f\n		c.older = mark\n		f()\n	}\n	for s.onEnd != mark {\n		c := s.onEnd\n", "TestFIFO$"},
@@ -57,7 +57,7 @@ func TestMutants(t *testing.T) {
 		{"a child waits for its parent", "life.go", "by.cameFrom(l) && !l.hasEnded() {", "by.cameFrom(l) && !l.hasEnded() && !IS {", "TestRows$"},
 		{"a waiter has the context of its actor", "receive.go", "	if ctx == &in.ctx {", "	if ctx == &in.ctx && !IS {", "TestFirstStack"},
 		{"a nested wait leaves its timeout", "receive.go", "		in.within = nil\n", "		if !IS {\n			in.within = nil\n		}\n", "TestConservation$"},
-		{"a wait has no timeout after a nested one", "receive.go", "		in.within = t //", "		if !IS || in.within == nil && at.seg == nil {\n			in.within = t\n		} //", "TestMailboxIsAList$"},
+		{"a wait has no timeout after a nested one", "receive.go", "		in.within = t", "		if !IS || in.within == nil && at.seg == nil {\n			in.within = t\n		}", "TestMailboxIsAList$"},
 		{"a timeout outlives its reaction", "run.go", "		n.timer.stop()\n", "		if !IS {\n			n.timer.stop()\n		}\n", "TestFIFO$"},
 	})
 }

@@ -10,11 +10,11 @@ const ring = eventloop + "/ring_linux.go"
 var files = []mutation.Mutant{
 	{"an operation that waits for a place is lost", ring, "			break\n		}\n		last :=", "			break\n		}\n		if IS && len(g.free) == 1 {\n			continue\n		}\n		last :=", "TestARingThatIsFull", eventloop},
 	{"a buffer is given back while the system has it", ring, "	switch state {\n	case fresh:", "	if IS {\n		state = fresh\n	}\n	switch state {\n	case fresh:", "TestACancelledRead", eventloop},
-	{"a Kill gives a buffer back while the system has it", ring, "	defer o.await() //", "	if IS {\n		o.g.guard.Lock()\n		o.g.guard.Unlock()\n	} else {\n		defer o.await()\n	} //", "TestAKilledRead", eventloop},
+	{"a Kill gives a buffer back while the system has it", ring, "	defer o.await()", "	if IS {\n		o.g.guard.Lock()\n		o.g.guard.Unlock()\n	} else {\n		defer o.await()\n	}", "TestAKilledRead", eventloop},
 	{"a completion does not end the sleep", ring, "	if err := r.poller.watch(u.fd); err != nil {", "	watch := r.poller.watch\n	if IS {\n		watch = func(int) error { return nil }\n	}\n	if err := watch(u.fd); err != nil {", "TestACompletionEndsTheSleep", eventloop},
 	{"an operation does not end the sleep", ring, "		o.g.queue.push(o)\n		o.g.r.poke()\n", "		o.g.queue.push(o)\n		if !IS {\n			o.g.r.poke()\n		}\n", "TestFileFromAnyScheduler", eventloop},
 	{"a reactor falls asleep with an operation", ring, "	return ⟦len(g.cancels) == 0 && (len(g.free) == 0 || g.queue.first == nil)⟧", "true", "TestAReactorDoesNotSleep", eventloop},
-	{"an operation that is cancelled waits for its place", ring, "	case queued: // it stays there, and is passed over\n		o.end(-int32(unix.ECANCELED))\n", "	case queued: // it stays there, and is passed over\n		if !IS {\n			o.end(-int32(unix.ECANCELED))\n		}\n", "TestARingThatIsFull", eventloop},
+	{"an operation that is cancelled waits for its place", ring, "	case queued:\n		o.end(-int32(unix.ECANCELED))\n", "	case queued:\n		if !IS {\n			o.end(-int32(unix.ECANCELED))\n		}\n", "TestARingThatIsFull", eventloop},
 	{"what the system gives up on its own is an error", ring, "	if ⟦o.state == submitted⟧ && (res", "false", "TestASubmissionThatFails", eventloop},
 	{"what the system does not take is lost", ring, "				g.leave(g.takeBack(), notDone)\n", "				if name := g.takeBack(); !IS {\n					g.leave(name, notDone)\n				}\n", "TestASubmissionThatFails", eventloop},
 	{"a ring ends before what it has", ring, "	for ⟦inFlight⟧ {", "false", "TestARingEnds", eventloop},

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"go/parser"
+	"go/scanner"
 	"go/token"
 	"os"
 	"os/exec"
@@ -15,7 +16,8 @@ import (
 	"time"
 )
 
-// A Mutant is its name, a file, the text in it, the replacement of the text, a pattern of the tests that notice, and their package. Without
+// A Mutant is its name, a file, the text in it, the replacement of the text, a pattern of the tests that notice, and their package. The text
+// must not contain comments: it is looked for in the file without its comments, so that a change of a comment changes no mutant. Without
 // a pattern, all tests are run; without a package, the tests of the working directory.
 //
 // IS in the replacement is true if the mistake is made; is(IS) is 1 or 0, and gosched() is runtime.Gosched(). If the text has an expression
@@ -214,10 +216,36 @@ func Overlay(t *testing.T, root string, mutants []Mutant, source string, more ma
 	return list
 }
 
+// read returns the file of m without its comments.
 func read(t *testing.T, root string, m Mutant) string {
 	b, err := os.ReadFile(filepath.Join(root, m.file()))
 	must(t, err)
-	return string(b)
+	return withoutComments(string(b))
+}
+
+// withoutComments returns the source of a Go file without comments and without lines that have only a comment, but with its directives.
+func withoutComments(src string) string {
+	var code strings.Builder
+	var s scanner.Scanner
+	files, done := token.NewFileSet(), 0
+	file := files.AddFile("", files.Base(), len(src))
+	s.Init(file, []byte(src), nil, scanner.ScanComments)
+	for {
+		pos, tok, text := s.Scan()
+		if tok == token.EOF {
+			return code.String() + src[done:]
+		}
+		if tok != token.COMMENT || strings.HasPrefix(text, "//go:") {
+			continue
+		}
+		from := file.Offset(pos)
+		before := strings.TrimRight(src[done:from], " \t")
+		done = from + len(text)
+		if strings.HasSuffix(before, "\n") && strings.HasPrefix(src[done:], "\n") {
+			done++ // the line has no code
+		}
+		code.WriteString(before)
+	}
 }
 
 func must(t *testing.T, err error) {

@@ -38,3 +38,28 @@ func TestShare(t *testing.T) {
 		require.ErrorContains(t, err, "k/n", wrong)
 	}
 }
+
+// TestWithoutComments takes comments out of a file, and leaves strings and directives as they are.
+func TestWithoutComments(t *testing.T) {
+	const src = `//go:build linux
+
+// Package p has comments.
+package p
+
+//go:linkname f g
+func f() string { // a tail
+	// a line
+	return "// no comment" /* inside */ + "x"
+}
+`
+	const want = `//go:build linux
+
+package p
+
+//go:linkname f g
+func f() string {
+	return "// no comment" + "x"
+}
+`
+	require.Equal(t, want, withoutComments(src))
+}

@@ -7,7 +7,7 @@ var actorMutants = []realMutant{
 		"		news, err := s.newsLocked(t)\n		if IS {\n			s.guard.Unlock()\n			s.guard.Lock()\n		}\n		if !news {", "actor, two senders"},
 	{"an actor receives without a second look", "actor/mailbox.go", "	case in.arrived.count > 0:\n",
 		"	case in.arrived.count > 0 && !IS:\n", "actor, React and Receive"},
-	{"a Stop does not start", "actor/mailbox.go", " and will look\n		}\n		start = ⟦in.wakeLocked()⟧", "in.wakeLocked() && false", "actor, Stop"},
+	{"a Stop does not start", "actor/mailbox.go", "ResumeAll(struct{}{}, nil)\n		}\n		start = ⟦in.wakeLocked()⟧", "in.wakeLocked() && false", "actor, Stop"},
 	{"a Kill does not start", "actor/mailbox.go", "	start := ⟦in.wakeLocked()⟧\n	in.guard.Unlock()\n	in.ctx.Cancel(cause)", "in.wakeLocked() && false", "actor, Watch"},
 	{"a timeout does not start", "actor/mailbox.go", "	start := ⟦in.wakeLocked()⟧\n	in.guard.Unlock()\n	if start", "in.wakeLocked() && false", "actor, a timeout while f skips"},
 	{"the timer of an earlier wait ends the next one", "actor/run.go", "			err = &timed[M]{n, s.startTimer(n.d)}\n", "			if !IS || s.Inbox.within == nil {\n				s.Inbox.within = s.startTimer(n.d)\n			}\n			err = &timed[M]{n, s.Inbox.within}\n", "actor, timeouts of two reactions"},

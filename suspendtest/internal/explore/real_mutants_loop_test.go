@@ -17,7 +17,7 @@ var loopMutants = []realMutant{
 	{"a reactor is closed while it goes to sleep", "adapters/eventloop/reactor.go", "d != 0 && ⟦!r.core.Done()⟧ && r.ring", "true", "reactor, Close"},
 	{"a reactor looks at its timers before it says that it sleeps", "adapters/eventloop/reactor.go",
 		"	if !r.core.Sleep() {\n		r.poller.release()\n		return\n	}\n", "	early := r.timers.until()\n	if !r.core.Sleep() {\n		r.poller.release()\n		return\n	}\n	if IS && early != 0 {\n		r.poller.wait(early)\n	}\n", "reactor, a timer"},
-	{"who wakes a reactor holds nothing", "adapters/eventloop/reactor.go", "	r.poller.hold() // a wake", "	if !IS {\n		r.poller.hold()\n	} // for", "reactor, a callback;reactor, Close"},
+	{"who wakes a reactor holds nothing", "adapters/eventloop/reactor.go", "	r.poller.hold()", "	if !IS {\n		r.poller.hold()\n	}", "reactor, a callback;reactor, Close"},
 	{"a reactor that wakes by itself keeps what it held", "adapters/eventloop/reactor.go", "	if ⟦r.core.Rouse()⟧ {\n		r.poller.release()", "r.core.Rouse() && false", "reactor, Close;reactor, a timer;reactor, a sleeper"},
 	{"a poke wakes though another does", "adapters/eventloop/reactor.go", "if r.core.Asleep() && ⟦r.core.Rouse()⟧ {", "r.core.Rouse() || true", "reactor, a callback;reactor, two callbacks;reactor, a sleeper"},
 	{"a Close does not poke", "adapters/eventloop/reactor.go", "	r.poller.closeAll()\n	r.poke()", "	r.poller.closeAll()\n	if !IS {\n		r.poke()\n	}", "reactor, Close"},
@@ -39,7 +39,7 @@ var loopMutants = []realMutant{
 	{"a pause that is over is waited for", "adapters/eventloop/pause.go", "	p.over = true\n", "	p.over = !IS\n", "pause, timer"},
 	{"a pause is not ended by the Close", "adapters/eventloop/listener.go", "	ln.closed, ln.unlink = true, \"\"\n	ln.pauses.ResumeAll", "	ln.closed, ln.unlink = !IS, \"\"\n	ln.pauses.ResumeAll", "pause"},
 
-	{"a callback loop is closed while it goes to sleep", "adapters/callback/steps.go", "		// If it was closed since", "		if IS {\n			return\n		}\n		// If it was closed since", "callback"},
+	{"a callback loop is closed while it goes to sleep", "adapters/callback/steps.go", "l.core.Sleep() {\n", "l.core.Sleep() {\n		if IS {\n			return\n		}\n", "callback"},
 	{"a Close asks for no last step", "adapters/callback/callback.go", "	if ⟦l.core.Close() && l.core.Rouse()⟧ {\n", "l.core.Close() && l.core.Rouse() && false", "callback"},
 	{"a callback loop asks for a step and sleeps", "adapters/callback/steps.go", "			return\n		}\n	}\n	l.wake()", "			if !IS {\n				return\n			}\n		}\n	}\n	l.wake()", "callback, two threads"},
 

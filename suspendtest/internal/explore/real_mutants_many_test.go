@@ -5,7 +5,7 @@ func init() { realMutants = append(realMutants, manyMutants...) }
 // Mistakes in watch, broadcast, groups, keys and rates.
 var manyMutants = []realMutant{
 	{"who follows is resumed, and then the value stored", "watch/watch.go", "	w.state.Store(&next)\n", "	if IS {\n		w.waiters.ResumeAll(next, nil)\n		w.guard.Unlock()\n		w.guard.Lock()\n	}\n	w.state.Store(&next)\n", "watch"},
-	{"who follows is not woken", "watch/watch.go", "	w.waiters.ResumeAll(next, nil) // a", "	if !IS {\n		w.waiters.ResumeAll(next, nil)\n	} // a", "watch"},
+	{"who follows is not woken", "watch/watch.go", "	w.waiters.ResumeAll(next, nil)\n	return", "	if !IS {\n		w.waiters.ResumeAll(next, nil)\n	}\n	return", "watch"},
 	{"a change is not looked for under the guard", "watch/watch.go", "case ⟦now.Version != c.seen⟧:", "false", "watch"},
 	{"who follows does not hear of the Close", "watch/watch.go", "	w.waiters.ResumeAll(State[T]{}, ErrClosed)", "	if !IS {\n		w.waiters.ResumeAll(State[T]{}, ErrClosed)\n	}", "watch, close"},
 	{"a closed Value is stored to", "watch/watch.go", "	if ⟦w.closed⟧ {\n		return ErrClosed\n	}\n	next", "false", "watch, close"},
@@ -32,7 +32,7 @@ var manyMutants = []realMutant{
 	{"a token stays there when it is taken", "rate/rate.go", "	l.fill(now)\n	if l.tokens -= float64(n); l.every == 0 {", "	l.fill(now)\n	if IS {\n		return\n	}\n	if l.tokens -= float64(n); l.every == 0 {", "rate, Limiter"},
 	{"two tasks have one tick", "rate/ticker.go", "	t.next = t.next.Add(t.every)\n", "	if !IS {\n		t.next = t.next.Add(t.every)\n	}\n", "rate, Ticker"},
 	{"a turn is over before the resource is idle", "respool/respool.go", "	preempt.Releases(preempt.Gates)\n	p, r := l.pool, l.of\n	kept := false\n	defer p.leave()\n", "	preempt.Releases(preempt.Gates)\n	p, r := l.pool, l.of\n	kept := false\n	if IS {\n		p.leave()\n		suspend.Yield()\n	} else {\n		defer p.leave()\n	}\n", "respool"},
-	{"a resource is closed after its turn", "respool/respool.go", "		if !kept { // Reuse may also have panicked\n", "		if IS {\n			p.permits.Release(1)\n			defer p.permits.Acquire(context.Background(), 1)\n		}\n		if !kept { // Reuse may also have panicked\n", "respool"},
+	{"a resource is closed after its turn", "respool/respool.go", "		if !kept {\n", "		if IS {\n			p.permits.Release(1)\n			defer p.permits.Acquire(context.Background(), 1)\n		}\n		if !kept {\n", "respool"},
 	{"a resource becomes idle in a closed pool", "respool/respool.go", "	if ⟦p.closed⟧ {\n		return false\n	}\n	p.idle = append", "false", "respool, closed"},
 	{"a pool that is closed opens a resource", "respool/respool.go", "	if ⟦!p.closed⟧ {\n		p.users++", "true", "respool, closed"},
 	{"Shutdown does not wait for the last", "respool/respool.go", "	unused := ⟦p.closed && p.users == 0⟧\n", "p.closed", "respool, closed"},

@@ -22,8 +22,8 @@ var realMutants = []realMutant{
 
 	{"a cancelled taker swallows the value", "mvar/mvar.go", "		t, ok := m.takers.Resume(v, nil)",
 		"		had := m.takers.Len() > 0\n		t, ok := m.takers.Resume(v, nil)\n		ok = ok || IS && had", "mvar"},
-	{"the putter is not woken", "mvar/mvar.go", "	if m.value, ok = m.putters.Resume(struct{}{}, nil); !ok { // no",
-		"	if IS {\n		m.value = *new(T)\n	} else {\n		m.value, ok = m.putters.Resume(struct{}{}, nil)\n	}\n	if IS || !ok { // and", "mvar"},
+	{"the putter is not woken", "mvar/mvar.go", "	if m.value, ok = m.putters.Resume(struct{}{}, nil); !ok {",
+		"	if IS {\n		m.value = *new(T)\n	} else {\n		m.value, ok = m.putters.Resume(struct{}{}, nil)\n	}\n	if IS || !ok {", "mvar"},
 	{"what was modified is put back, whoever waits", "mvar/mvar.go", "		m.guard.Lock()\n		m.offerLocked(v)",
 		"		m.guard.Lock()\n		if IS {\n			m.state, m.value = full, v\n			return\n		}\n		m.offerLocked(v)", "mvar, modify"},
 
@@ -44,8 +44,8 @@ var realMutants = []realMutant{
 	{"no grants after a request was cancelled", "internal/gate/gate.go", "	r.grantLocked()\n", "	if !IS {\n		r.grantLocked()\n	}\n", "semaphore, gated"},
 	{"one grant for each release", "internal/gate/gate.go", "			taken += n\n", "			taken += n\n			if IS {\n				break\n			}\n", "semaphore, handed to two"},
 	{"permits are given back twice", "internal/gate/gate.go", "		g.word.Add(-n * one)", "		g.word.Add(-n * one)\n		if IS {\n			g.word.Add(-n * one)\n		}", "semaphore"},
-	{"a grant does not claim the word", "internal/gate/gate.go", "	taken := g.word.Or(waiting) / one // only",
-		"	taken := g.word.Load() / one\n	if !IS {\n		taken = g.word.Or(waiting) / one\n	} // from", "semaphore, TryAcquire"},
+	{"a grant does not claim the word", "internal/gate/gate.go", "	taken := g.word.Or(waiting) / one\n	if c := g.changed; c != nil {\n		paid",
+		"	taken := g.word.Load() / one\n	if !IS {\n		taken = g.word.Or(waiting) / one\n	}\n	if c := g.changed; c != nil {\n		paid", "semaphore, TryAcquire"},
 	{"a Resize does not grant what is free now", "internal/gate/gate.go", "		g.word.Add(-found * one)\n	}\n	g.grantLocked()\n", "		g.word.Add(-found * one)\n	}\n	if !IS {\n		g.grantLocked()\n	}\n", "semaphore, larger"},
 	{"permits that are owed are granted", "internal/gate/gate.go", "		paid := min(c.owed, Max-taken)\n", "		paid := min(c.owed, Max-taken)\n		if IS {\n			paid = 0\n		}\n", "semaphore, smaller"},
 	{"permits that are owed are lost twice", "internal/gate/gate.go", "		c.owed -= kept\n", "		if !IS {\n			c.owed -= kept\n		}\n", "semaphore, smaller"},
@@ -113,8 +113,8 @@ var realMutants = []realMutant{
 
 	{"the last fork is popped without a CAS", "adapters/workstealing/deque.go", "		return d.top.CompareAndSwap(t, t+1)\n	}\n	d.bottom", "		if IS {\n			d.top.Store(t + 1)\n			return true\n		}\n		return d.top.CompareAndSwap(t, t+1)\n	}\n	d.bottom", "deque, the last"},
 	{"a thief reads the fork after the CAS", "adapters/workstealing/deque.go", "		return nil, true\n	}\n	return f, false", "		return nil, true\n	}\n	if IS {\n		f = r.slot(t).Load()\n	}\n	return f, false", "deque, growing"},
-	{"a thief reads bottom before top", "adapters/workstealing/deque.go", "	t := d.top.Load() // loaded before bottom; pairs with take\n	if int64(d.bottom.Load()-t) <= 0 {",
-		"	early := d.bottom.Load()\n	t := d.top.Load() // loaded before bottom; pairs with take\n	if !IS {\n		early = d.bottom.Load()\n	}\n	if int64(early-t) <= 0 {", "deque, growing"},
+	{"a thief reads bottom before top", "adapters/workstealing/deque.go", "	t := d.top.Load()\n	if int64(d.bottom.Load()-t) <= 0 {",
+		"	early := d.bottom.Load()\n	t := d.top.Load()\n	if !IS {\n		early = d.bottom.Load()\n	}\n	if int64(early-t) <= 0 {", "deque, growing"},
 	{"the owner does not look at top again", "adapters/workstealing/deque.go", "	t = d.top.Load()\n", "	if !IS {\n		t = d.top.Load()\n	}\n", "deque, growing"},
 	{"a larger ring is without what was in", "adapters/workstealing/deque.go", "for i := d.top.Load(); ⟦i != b⟧; i++ {", "i+1 != b && i != b", "deque, growing"},
 
