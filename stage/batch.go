@@ -25,11 +25,11 @@ func (e Errors) Error() string {
 
 // NewBatch returns a stage that calls f with the waiting tasks, at most o.Batch of them; out[i] is the result of in[i]. An idle
 // stage calls f with single tasks and without a delay, unless Gather is set. A loaded stage has large batches. Width counts batches.
-// f must not keep in or out. If f returns an Errors, the tasks that have an error in it fail; any other error fails all tasks. Retry
+// f must not keep in or out. If f returns an Errors, only the tasks with an error in it fail; any other error fails all tasks. Retry
 // is called for each failed task.
 //
-// The context of f has no values. Only a Close that is cut off ends it, so f does not see that a Do was cancelled. A task begun with
-// this context is a child of all tasks of the batch.
+// The context of f has no values. It ends only when a Close cuts the stage off, so f does not see that a Do was cancelled. A task
+// begun with this context is a child of all tasks of the batch.
 func NewBatch[In, Out any](name string, f func(ctx context.Context, in []In, out []Out) error, o Options) *Stage[In, Out] {
 	if f == nil {
 		panic("stage: nil function")
@@ -42,7 +42,7 @@ func NewBatch[In, Out any](name string, f func(ctx context.Context, in []In, out
 	return s
 }
 
-// A batch is one call of f. Its task keeps each of its members from being done.
+// A batch is one call of f. The tasks of the batch are not done before the batch's own task is done.
 type batch[In, Out any] struct {
 	task
 	s     *Stage[In, Out]
@@ -58,7 +58,7 @@ type memberEnd struct {
 	owed    owed
 	passed  bool // the task is in the next stage, and counted
 	settled bool // the task has its fate
-	adopted bool // the task has the batch as a child
+	adopted bool // the batch counts as a child of the task
 }
 
 // settled is called when f has returned and every child of the batch is done.
@@ -70,7 +70,7 @@ func (b *batch[In, Out]) settled(err error) {
 	}
 }
 
-// A members is the base context of a batch, and has no values.
+// The type members is the base context of a batch, and has no values.
 type members[In, Out any] struct {
 	context.Context
 	b *batch[In, Out]
@@ -141,7 +141,7 @@ func (b *batch[In, Out]) decide() {
 	}
 }
 
-// start pays the owed of each member, and ends the task of the batch.
+// start does what is left to do for each member, and ends the batch's own task.
 func (b *batch[In, Out]) start() {
 	for i := range b.ends {
 		b.ends[i].owed.pay()
@@ -203,8 +203,8 @@ func (b *batch[In, Out]) perform(w *worker) {
 	}
 }
 
-// abandoned gives up the tasks that have no fate, from the n'th on, while a panic or a runtime.Goexit ends the worker. If OnFail
-// does not return either, a deferred call continues with the next task.
+// abandoned gives up the tasks that have no fate, from index n on, while a panic or a runtime.Goexit ends the worker. If OnFail does
+// not return either, a deferred call continues with the next task.
 func (b *batch[In, Out]) abandoned(w *worker, n int) {
 	defer func() {
 		if n < len(b.items) {

@@ -9,11 +9,11 @@ package stage
 // at the same width, the resource has changed, and the next step is 1/4. A window has 10/step² completions. The first completions
 // after a change are discarded, and a window in which the queue was ever empty says nothing about the rate.
 //
-// If the queue was empty at some time in each window of a second, and less than half of the width was in use on average, Climb
-// narrows the width by a quarter, but not below 16 or twice the width in use. Otherwise a width that is far too large would do harm
-// when the load rises.
+// If the queue was empty at some time in each window of a second, Climb may narrow the stage. It does so if less than half of the
+// width was in use on average: by a quarter, but not below 16 or twice the width in use. Otherwise a width that is far too large
+// would do harm when the load rises.
 //
-// Climb measures only while tasks wait, so it cannot widen a stage with NoQueue. It compares rates and not latencies, because a
+// Climb measures only while tasks wait, so it cannot widen a stage with NoQueue. Climb compares rates, not latencies, because a
 // latency alone does not distinguish a slow resource from an overloaded one.
 type Climb struct {
 	Min, Max int
@@ -23,12 +23,12 @@ type Climb struct {
 	settled bool    // the first completions after a change have been discarded
 	from    int     // the width before the trial
 	trying  bool    // a step is on trial
-	rate    float64 // the rate measured at from
+	rate    float64 // the rate measured at the width from
 	refused bool    // the last step, in the other direction, was rejected
 	done    int
 	elapsed float64
 	resting float64 // seconds in windows in which the queue was ever empty
-	used    float64 // handler-seconds during resting
+	used    float64 // handler-seconds in these windows
 }
 
 const (
@@ -115,7 +115,7 @@ func (c *Climb) atRest(s Sample) (width int) {
 // worth reports whether the width on trial is better than from.
 func (c *Climb) worth(width int, rate float64) bool {
 	gain, cost := rate/c.rate-1, float64(width)/float64(c.from)-1
-	return gain > cost/3 // both are negative if the stage was narrowed
+	return gain > cost/3 // gain and cost are negative if the stage was narrowed
 }
 
 // try returns the next width to try, or width if no step is possible.

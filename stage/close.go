@@ -8,7 +8,7 @@ import (
 	"github.com/braidgo/braid/suspend"
 )
 
-// A Closer has the method Close of stages, pools and flows.
+// A Closer is a stage, a pool or a flow.
 type Closer interface {
 	Close(ctx context.Context) error
 }
@@ -23,9 +23,9 @@ func Close(ctx context.Context, stages ...Closer) error {
 	return errors.Join(errs...)
 }
 
-// Close makes the stage refuse new tasks with ErrClosed, also tasks that wait for room. Close waits until no accepted task is left
-// in the stage, retries included, and returns nil. Before it returns, the tasks are answered and the idle workers have ended, unless
-// other stages share the pool.
+// Close makes the stage refuse new tasks, and tasks that wait for room, with ErrClosed. Close waits until no accepted task is left
+// in the stage, retries included. It then waits until the tasks are answered and the workers have ended, unless the pool has another
+// open stage, and returns nil.
 //
 // If ctx is done first, Close cuts the tasks off. Queued and delayed tasks fail with ErrClosed and go to OnFail, and the contexts of
 // submitted tasks in progress are cancelled. Close then returns the cancellation error, which says how many handlers still run and

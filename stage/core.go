@@ -12,10 +12,9 @@ import (
 // handler does not count while it waits for a Do, or for room in another stage. The pool serves the stage whose first task has
 // waited longest, so that no stage starves.
 //
-// Workers exist on demand. A new task for which a permit is free wakes an idle worker or starts a new one. A worker without work
-// ends. On plain goroutines it first stays idle for one to two seconds, because a new goroutine has to grow its stack again. In the
-// diagram, -P> is a new task or anything else that makes work, -W> a worker, -T> the timer, and -B> a worker that waits for a Do or
-// for room.
+// Workers exist on demand. If a permit is free, a new task wakes an idle worker, or starts a worker. A worker without work ends. On
+// plain goroutines it first stays idle for one to two seconds, because a new goroutine has to grow its stack again. In the diagram,
+// -P> is a new task or anything else that makes work, -W> a worker, -T> the timer, and -B> a worker that waits for a Do or for room.
 //
 //	none     -P> coming   a permit is taken for the worker
 //	idle     -P> coming   the worker that became idle last
@@ -26,14 +25,14 @@ import (
 //	idle     -T> none     workers that were idle for the whole second
 //
 // Invariant: if a stage has a waiting task and a free slot, and a permit is free, a worker is coming. So no wake-up is lost.
-// Invariant: running exceeds width only after a blocked worker resumes or the width shrinks. The next worker to call next then ends.
-// Debt: a critical section that adds work or frees a permit must call due before it unlocks the guard. release does so, and pays the
-// dues.
+// Invariant: running exceeds width only after a blocked worker resumes or the width shrinks. Then a worker that calls next stops.
+// Debt: a critical section that adds work or frees a permit must call due before it unlocks the guard. release calls due, unlocks
+// the guard and pays the dues.
 type Pool struct {
 	name   string
 	on     suspend.Spawner
 	inline bool            // the scheduler is comparable, so a Do may run its handler on its caller
-	linger bool            // idle workers wait for more work, on plain goroutines
+	linger bool            // workers stay idle for a while before they end
 	clock  suspend.Clock   // the clock of on; nil means package time
 	timers suspend.Spawner // the scheduler of the timers; nil means package time
 
@@ -107,10 +106,10 @@ type server interface {
 	oldest() uint64 // the ticket of the first task in the queue
 	serve(w *worker)
 	admit(now int64)
-	drop(t *task, err error) (tell func()) // gives up the queued task t; the result is to be called without the guard
+	drop(t *task, err error) (tell func()) // gives up the queued task t; the caller must call tell without the guard
 }
 
-// A dues is the work that a critical section of pool leaves for after the unlock.
+// A dues is the work that remains after a critical section of pool.
 type dues struct {
 	pool     *Pool
 	starts   int // the number of workers to start; they hold permits already
@@ -168,7 +167,7 @@ type worker struct {
 
 // An owed is the work that a worker has to do once it has unlocked the guard.
 type owed struct {
-	leave *task // the task that ends here, with the error err
+	leave *task // a task that ends with the error err
 	err   error
 	after interface{ start() } // a delay or a batch
 	dues
@@ -184,15 +183,15 @@ const (
 
 // An asking is the wait of a handler, for the task of its Do or for room. During the wait, it is in the list of the handler's stage.
 //
-// A handler keeps its slot while it waits, so handlers may wait for each other's slots without end: every slot of a stage is held by
-// a handler that waits for a slot of the next stage, and so on in a circle. Chandy, Misra and Haas call this the OR model, because a
-// queued task can begin as soon as any slot of its stage is free. So there is a deadlock if no running handler can be reached by
-// following the waits.
+// A handler keeps its slot while it waits, so handlers may wait for each other's slots without end. Then every slot of a stage is
+// held by a handler that waits for a slot of the next stage, and so on in a circle. Chandy, Misra and Haas call this the OR model,
+// because a queued task can begin as soon as any slot of its stage is free. So there is a deadlock if no running handler can be
+// reached by following the waits.
 //
 // Invariant: each asking can go on, or is a suspect of a pool, or reaches such a suspect.
 // Debt: code must add a suspect when a wait begins (block), when the task enters a queue (pass, tryAgain, letIn), and when a stage
-// loses a reason why waits for it can go on (lose). The release that follows must examine the suspect; otherwise a cycle could wait
-// without end.
+// loses a handler or a slot that could end a wait (lose). The release that follows must examine the suspect; otherwise a cycle could
+// wait without end.
 type asking struct {
 	from  *core // the stage of the handler
 	task  *task
@@ -374,8 +373,8 @@ func (p *Pool) suspect(a *asking) {
 	}
 }
 
-// lose adds a suspect if every handler of c waits and no slot is free. It is called after a change that may have this effect: a
-// handler or a hold has ended, the width has shrunk, or a task was given up.
+// lose adds a suspect if every handler of c waits and no slot is free. A caller must have changed the stage in a way that may have
+// this effect: a handler or a hold has ended, the width has shrunk, or a task was given up.
 func (c *core) lose() {
 	if n := len(c.asking); n > 0 && n == c.slots && c.free() <= 0 {
 		c.pool.suspect(c.asking[0])
@@ -420,7 +419,7 @@ func (c *core) unlist() {
 	c.listed = false
 }
 
-// list adds c to the list of its pool. next removes c when it finds no queued task, and so does gone.
+// list adds c to the list of its pool. next removes c when c has no queued task, and gone removes c at the end of the stage.
 func (c *core) list() {
 	p := c.pool
 	c.listed, c.index = true, len(p.loaded)
@@ -448,7 +447,7 @@ type delay[In, Out any] struct {
 	s     *Stage[In, Out]
 	e     item[In, Out]
 	after time.Duration
-	stop  []func() bool // stop the timer and the watch on the context; nil until start has run; under the guard
+	stop  []func() bool // functions that stop the timer and the AfterFunc of the context; nil until start has run; under the guard
 }
 
 // line returns the ring in which t waits.

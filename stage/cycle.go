@@ -75,8 +75,8 @@ type search struct {
 // searches is the number of the last search.
 var searches atomic.Uint64
 
-// over reports whether the wait was cancelled, so that its handler will go on. A context that panics counts as not done, because the
-// panic must not reach the caller, which may be unrelated to a.
+// over reports whether the wait was cancelled, so that its handler will go on. A context whose Err panics counts as not done. The
+// panic must not reach the caller, which may be an unrelated handler.
 func (a *asking) over() (yes bool) {
 	defer func() { _ = recover() }()
 	if a.ctx != nil {
@@ -95,7 +95,7 @@ func (s *search) enters(a *asking, c *core) bool {
 	return a.at.Load() == c // false if the task has just moved on
 }
 
-// goesOn reports whether the wait a may end without help. It returns true in doubt.
+// goesOn reports whether the wait a may end without help. goesOn returns true if this is unknown.
 func (s *search) goesOn(a *asking) bool {
 	c := a.at.Load()
 	if !s.enters(a, c) || a.fails {

@@ -8,9 +8,9 @@ import (
 // queue is bad if in an interval even the shortest wait was longer than the target. While the queue is bad, tasks that have waited
 // longer than twice the target are shed.
 //
-// Unlike folly's, a shedder is used under a lock, so nothing is atomic. And after a bad interval, intervals are as short as the
-// target, until the queue has not been bad for a full interval. Otherwise the queue would often be bad in one interval and good in
-// the next, and grow for an interval each time. This happens if the load is only a little above the capacity.
+// There are two differences from folly. A lock protects a shedder, so nothing is atomic. And for 100 ms after a bad interval,
+// intervals are only as long as the target. Otherwise, at a load a little above the capacity, bad and good intervals would
+// alternate, and the queue would grow during each good interval.
 //
 // Nichols and Jacobson, "Controlling queue delay" (2012); Maurer, "Fail at scale" (2015).
 type shedder struct {

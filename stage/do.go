@@ -34,14 +34,14 @@ import (
 //     front of the queue for step 7. Without another try, OnFail runs, still in the slot. After a success in a pipe, pass moves the task
 //     to the next stage, or put waits for room there, in the slot but without the permit. If put fails, giveUp ends the task in this
 //     stage, although its handler has succeeded.
-//  10. finish. The slot is free, the fate is counted, admit lets an outsider in, and a Close that waits for the last task resumes.
+//  10. finish. The slot is free, the fate is counted, admit lets outsiders in, and a Close that waits for the last task resumes.
 //  11. pay. After the unlock, leave ends the task. The answer, with the first error of the tree, is given once all children are done.
 //
-// If a Do ends while await waits, its task stays where it is:
+// If a Do ends while await waits, its task stays in the stage:
 //   - With a plain ctx that ends, the Do returns the cancellation error at once and marks the task as gone. A queued task keeps its
 //     place until a worker reaches it, or a rejection sweeps the queue, and then counts as Cancelled. If the caller is a handler, look
 //     gives the answer of the queued task at once, so that the parent need not wait. A delayed task returns to the queue at once. A
-//     running handler sees its context end, and its result decides the fate.
+//     running handler sees its context end, and its result decides the fate. A worker that waits for room in the next stage gives up.
 //   - With a Lazily ctx that ends, the Do returns the cancellation error only when its task has ended. A queued task is not marked as
 //     gone, so no sweep removes it: it counts as Cancelled when a worker reaches it. A delayed task and a running handler behave as with
 //     a plain ctx. The wait for room in step 4 is never lazy.
@@ -50,18 +50,19 @@ import (
 //     If the killed task runs a handler, as a worker or in step 3, the handler's task fails with ErrAbandoned, see step 8. A kill of an
 //     outsider ends the wait for room as a cancellation does.
 //
-// A task also leaves the queue in these ways. In the first three, it counts as Busy until end has called OnFail and given the answer; a
-// task whose context is done by then counts as Cancelled, without OnFail:
+// A task also leaves the queue in these ways. In the first three, the task counts as Busy until end has called OnFail and given the
+// answer. If its context is done by then, it counts as Cancelled, without OnFail:
 //   - A Close whose ctx ends fails queued and delayed tasks with ErrClosed.
 //   - A task of a higher priority displaces the task, which fails with ErrDisplaced and counts as Late.
 //   - If handlers wait in a cycle, look fails one queued task of the cycle with ErrCycle.
 //   - In step 7, a task that has waited too long fails with ErrLate and counts as Late.
 //
-// OnFail is called once for each task given up, but not if the caller cancelled it: in the queue, or so that its handler returned the
-// error of its context. If a handler returns another error after its Do has returned, the task fails and OnFail is called.
+// OnFail is called once for each task given up. It is not called if the caller cancelled the task in the queue, or if the handler
+// returned the error of its context after the cancellation. If a handler returns another error after its Do has returned, the task fails
+// and OnFail is called.
 //
 // Not proved, and partly not true:
-//   - A handler may run forever: a Close that is cut off cancels contexts and returns, but cannot stop a handler.
+//   - A handler may run forever: a Close whose ctx ends cancels the contexts of submitted tasks and returns, but cannot stop a handler.
 //   - A task may wait forever behind tasks of higher priorities, or with LIFO behind younger tasks. Delay sheds a task only in step 7.
 //   - The search for cycles covers Dos and waits for room. It does not cover Each, nor waits for children of Begin and Submit. A
 //     handler's Do whose Lazily ctx is done counts as able to go on, so a cycle through it is not found.
@@ -110,8 +111,8 @@ type call[Out any] struct {
 	reply reply[Out]
 }
 
-// enter checks whether a task may be handed in with ctx. It returns the parent, which is the task of ctx and has adopted the new
-// child, and the stage whose handler is the caller.
+// enter checks whether a task may be handed in with ctx. The result parent is the task of ctx, which has adopted the new child. The
+// result from is the stage whose handler is the caller.
 func enter[In any](ctx context.Context, p port[In], h how) (parent *task, from *core, err error) {
 	if err := suspend.Err(ctx); err != nil {
 		return nil, nil, err
@@ -159,7 +160,7 @@ func handIn[In any](ctx context.Context, t *task, p port[In], in In, h how, from
 	return err
 }
 
-// begin hands in a task with a reply. The parameter asks is the stage whose handler will wait for the reply, or nil.
+// begin hands in a task with a reply. The last parameter is the stage whose handler will wait for the reply, or nil.
 func begin[In, Out any](ctx context.Context, p port[In], in In, parent *task, from, asks *core) (*call[Out], error) {
 	c := new(call[Out])
 	c.values, c.parent, c.until = ctx, parent, likeCtx

@@ -14,11 +14,11 @@ type EachOptions struct {
 }
 
 // Each feeds the values of in through f, and yields the answers in the order of in, unless o.Unordered is set. At most o.Window
-// tasks are in flight. Feeding happens in the goroutine or task that ranges over the result. If a stage is full, Each waits for
-// room, even if Options.Full is FullReject. The error of a task is yielded in place of its answer.
+// tasks are in flight. The goroutine or task that ranges over the result feeds f. If a stage is full, Each waits for room, even if
+// Options.Full is FullReject. If a task fails, Each yields its error and a zero answer.
 //
 // After a break, Each stops feeding, cancels the tasks in flight, and waits until they are done. When ctx is done, Each stops
-// feeding, yields the tasks in flight with their errors, and last yields the cancellation error.
+// feeding, yields the tasks in flight with their errors, and yields the cancellation error last.
 func Each[In, Out any](ctx context.Context, f Flow[In, Out], in iter.Seq[In], o EachOptions) iter.Seq2[Out, error] {
 	if o.Window <= 0 {
 		o.Window = 64

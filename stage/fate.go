@@ -8,7 +8,7 @@ import (
 	"github.com/braidgo/braid/suspend"
 )
 
-// A fate says how a task leaves a stage. The fate again is a retry, which keeps the task in the stage.
+// A fate says how a task leaves a stage. The value again means that the task stays in the stage for another try.
 type fate uint8
 
 const (
@@ -25,7 +25,7 @@ type verdict struct {
 	fate    fate
 	after   time.Duration // the delay before the next try, if fate is again
 	err     error
-	service int64 // nanoseconds in the handler
+	service int64 // the running time of the handler in nanoseconds, or notServed
 }
 
 const notServed = int64(-1)
@@ -87,8 +87,8 @@ func (s *Stage[In, Out]) decide(e *item[In, Out], v *verdict) {
 	}
 }
 
-// finish counts the fate of a task that was in progress. o must be empty, and gets the work that is left for the worker, because a
-// task must not be done before its slot is free.
+// finish counts the fate of a task that was in progress. It stores in o, which must be empty, the work to be done after the unlock,
+// because a task must not be done before its slot is free.
 func (s *Stage[In, Out]) finish(e *item[In, Out], v *verdict, now int64, o *owed) {
 	switch {
 	case v.fate == again:
@@ -157,7 +157,7 @@ func isEndOf(ctx context.Context, err error) bool {
 	return errors.Is(err, ctx.Err()) || errors.Is(err, context.Cause(ctx))
 }
 
-// gaveUp counts n tasks that were taken off the queue as in progress, until end is called for each.
+// gaveUp counts n tasks, which were taken off the queue, as tasks in progress until end has ended each.
 func (c *core) gaveUp(n int) {
 	c.progress += n
 	c.givenUp += n

@@ -12,16 +12,16 @@ import (
 // before the task is accepted, no handler has run. If this error is an ErrOverload, the task was rejected.
 //
 // A task handed in with the context of a handler is a child of the handler's task. The parent is done, and its Do answered, when its
-// handlers and all its children are done. Its error is the first error among them. If ctx belongs to a task that has ended, Do,
-// Begin, Submit and TrySubmit fail with ErrEnded.
+// handlers and all its children are done. The parent's error is the first error among them. If ctx belongs to a task that has ended,
+// Do, Begin, Submit and TrySubmit fail with ErrEnded.
 //
-// A call of these methods synchronizes before the handler. The handler synchronizes before the handler of the next stage,
-// before OnFail, and before the return of Do.
+// A call synchronizes before the start of its handler. The handler synchronizes before the handler of the next stage, before OnFail,
+// and before the return of Do.
 type Flow[In, Out any] interface {
 	// Do hands in a task and waits for the answer. ctx becomes the task's context: once ctx is done, a waiting task does not begin,
-	// and a running handler sees the cancellation. Do returns the cancellation error at once, without waiting for the handler. If
-	// the handler runs on the caller, or ctx comes from suspend.Lazily, Do returns later: not before the handler, or not before the
-	// task has ended.
+	// and a running handler sees the cancellation. Do returns the cancellation error at once, without waiting for the handler. There
+	// are two exceptions. If the handler runs on the caller, Do returns after the handler. If ctx comes from suspend.Lazily, Do
+	// returns when the task has ended.
 	Do(ctx context.Context, in In) (Out, error)
 
 	// Begin hands in a task and returns the future of its answer. ctx becomes the task's context, as with Do.
@@ -110,7 +110,7 @@ func (f *flow[In, Out]) bind(to port[Out]) port[In]        { return f.wire(to) }
 func (f *flow[In, Out]) front() port[In]                   { return f.in }
 func (f *flow[In, Out]) describe(to []Observed) []Observed { return f.stages(to) }
 
-// An Observed has figures. Every Stage is an Observed, whatever its type parameters are.
+// An Observed has statistics. Every Stage is an Observed, whatever its type parameters are.
 type Observed interface{ Stats() Stats }
 
 // Stages returns the stages of f, in order.

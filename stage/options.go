@@ -78,8 +78,9 @@ var (
 	ErrEnded     = outcome.Named("stage: the task of this context has ended", suspend.ErrEnded)
 	ErrAbandoned = outcome.Named("stage: a handler did not return", suspend.ErrAbandoned)
 
-	// ErrCycle ends a cycle of handlers that wait for each other. The message names the stages of the cycle. Only Dos and waits for
-	// room are examined. Waits in Each, and for the children of Begin, Submit and a cancelled Do, are not.
+	// ErrCycle is the error of a wait that was ended because handlers wait for each other in a cycle. The message names the stages
+	// of the cycle. Only Dos and waits for room are examined. Waits in Each are not examined, nor are waits for the children of
+	// Begin, Submit and a cancelled Do.
 	ErrCycle = errors.New("stage: a cycle of Dos")
 )
 
@@ -96,7 +97,7 @@ func (e *stageError) Unwrap() error { return e.error }
 type stageErrors struct{ full, late, displaced, closed error }
 
 // A Limiter adjusts the width of a stage. Update is called with the figures since the previous call, and returns the new width.
-// Calls do not overlap. They are made by workers and by callers of Do, with no lock held. A window lasts at least 5 ms and has at
+// Calls do not overlap. They are made by workers and by callers of Do, with no lock held. The figures cover at least 5 ms and at
 // least 10 completions.
 type Limiter interface{ Update(s Sample) (width int) }
 

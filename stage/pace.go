@@ -29,7 +29,7 @@ func (p *pace) begin(now int64) {
 	}
 }
 
-// notPaced undoes begin for a handler that does not run, so that its task uses up nothing of the Rate.
+// notPaced undoes begin for a handler that does not run, so that its task does not count for Options.Rate.
 func (c *core) notPaced() {
 	if c.pace.every > 0 {
 		c.pool.guard.Lock()
@@ -39,7 +39,7 @@ func (c *core) notPaced() {
 	}
 }
 
-// early returns how long the next handler must not begin yet: paced because of Rate, and wait because of Rate and Gather.
+// early returns how long the next handler must still wait: paced because of Rate alone, and wait because of Rate and Gather.
 func (s *Stage[In, Out]) early(now int64) (paced, wait int64) {
 	if s.pace.every > 0 && s.pace.started {
 		paced = s.pace.next - now
@@ -99,7 +99,7 @@ func (c *core) letBegin() {
 	}
 }
 
-// mayBegin reports whether a hold must end early. A hold for Rate ends early only if a Close is cut off.
+// mayBegin reports whether a hold must end early. A hold for Rate ends early only if a Close cuts the stage off.
 func (c *core) mayBegin() bool { return c.cut || c.gathering && !c.gathers() }
 
 // A holding is the wait of a worker in hold.

@@ -6,14 +6,14 @@ import (
 	"github.com/braidgo/braid/promise"
 )
 
-// Replicas are several stages of the same kind, each with its own state, that share the tasks of one Flow.
+// Replicas is a Flow that distributes its tasks over several stages of the same kind, each with its own state.
 type Replicas[In, Out any] struct {
 	flow[In, Out]
 	stages []*Stage[In, Out]
 	key    func(In) uint64
 }
 
-// Replicate calls make with 0 to n-1, and returns a flow that hands each task to one of these stages. If key is not nil, tasks with
+// Replicate calls make with 0 to n-1, and returns a flow that distributes its tasks over these stages. If key is not nil, tasks with
 // the same key go to the same stage; if its Width is 1, that stage runs the tasks one after another, in order. If key is nil, a task
 // goes to the stage with the fewest tasks.
 func Replicate[In, Out any](n int, key func(In) uint64, make func(i int) *Stage[In, Out]) *Replicas[In, Out] {
@@ -42,10 +42,10 @@ func Replicate[In, Out any](n int, key func(In) uint64, make func(i int) *Stage[
 	return r
 }
 
-// Stage returns the i'th replica, counted from 0.
+// Stage returns replica i, from 0 to n-1.
 func (r *Replicas[In, Out]) Stage(i int) *Stage[In, Out] { return r.stages[i] }
 
-// A spread is the port of Replicas.
+// A spread is the port of Replicas. It chooses a replica for each task.
 type spread[In, Out any] struct {
 	r     *Replicas[In, Out]
 	ports []port[In]

@@ -69,8 +69,8 @@ func (c *core) begun(since, now int64) (late bool) {
 	return false
 }
 
-// perform runs the handler and sets v. If skip is true, the task is late or over, and the handler does not run. *now must be the
-// time of the last event, and perform updates it.
+// perform runs the handler and sets v. If skip is true, the task is late or over, and the handler does not run. The caller sets *now
+// to the time of the last event, and perform updates *now.
 func (s *Stage[In, Out]) perform(e *item[In, Out], skip bool, gid int64, now *int64, v *verdict, due *dues) (out Out, passed bool) {
 	e.t.at = &s.core
 	e.t.gid.Store(gid)
@@ -87,7 +87,8 @@ func (s *Stage[In, Out]) perform(e *item[In, Out], skip bool, gid int64, now *in
 	return out, s.handOn(e, out, err, now, v, due)
 }
 
-// handOn passes the result on, or sets v. If passed is true, the task has entered the next stage, and the guard is held.
+// handOn passes the result to the next stage or to the answer. After an error, it sets v. If passed is true, the task has entered
+// the next stage, and the guard is held.
 func (s *Stage[In, Out]) handOn(e *item[In, Out], out Out, err error, now *int64, v *verdict, due *dues) (passed bool) {
 	gid := e.t.gid.Load()
 	switch {
@@ -95,7 +96,7 @@ func (s *Stage[In, Out]) handOn(e *item[In, Out], out Out, err error, now *int64
 		if s.failure(e.t, e.in, err, v); s.onFail != nil { // OnFail may take time
 			*now = s.pool.now()
 		}
-		e.t.gid.Store(0) // the handler has returned, and its goroutine may soon run another
+		e.t.gid.Store(0) // the handler has returned, and its goroutine may soon run another handler
 		return false
 	case e.way.to == nil:
 		e.t.gid.Store(0)
@@ -126,7 +127,7 @@ func (s *Stage[In, Out]) abandoned(w *worker, e *item[In, Out]) {
 	s.report(e.t, e.in, ErrAbandoned)
 }
 
-// abandon gives up a task whose handler has not returned, and its slot and permit.
+// abandon fails a task whose handler has not returned, and gives back its slot and permit.
 func (s *Stage[In, Out]) abandon(e *item[In, Out]) {
 	var o owed
 	s.pool.guard.Lock()
@@ -163,8 +164,8 @@ func (c *core) recovered(f func() error) (err error) {
 	return err
 }
 
-// patience returns the context with which a worker waits for room in the next stage. If no context can end t, only a Close that is
-// cut off ends the wait.
+// patience returns the context with which a worker waits for room in the next stage. If t was submitted, only a Close that cuts the
+// stage off ends this context.
 func (s *Stage[In, Out]) patience(t *task) context.Context {
 	if t.until != cut {
 		return t

@@ -30,7 +30,8 @@ func (s *Stage[In, Out]) sweepDue() bool {
 	return true
 }
 
-// sweep removes the queued tasks whose Do has returned, and the caller must end them. Lent tasks stay, because they begin soon.
+// sweep removes and returns the queued tasks whose Do has returned. The caller must end them. Lent tasks stay, because they begin
+// soon.
 func (s *Stage[In, Out]) sweep(now int64) []item[In, Out] {
 	gone := s.take(func(e *item[In, Out]) bool { return e.ticket != lent && e.t.gone.Load() })
 	s.cancelled += uint64(len(gone))

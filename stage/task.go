@@ -45,7 +45,7 @@ type task struct {
 type until uint8
 
 const (
-	cut       until = iota // no context; only a Close that is cut off ends the task
+	cut       until = iota // no context; only a Close that cuts the stage off ends the task
 	likeCtx                // the context given to Do or Begin
 	likeOwner              // the parent's context
 )

@@ -267,7 +267,7 @@ func (p *Pool) limited(w *worker, c *core, s Sample) {
 
 // hold keeps the scheduler open, if the scheduler is a Holder, until no task is left and the last worker has ended. The last worker
 // may be a plain goroutine, because a closing scheduler starts no more tasks. hold returns the scheduler whose timers are to be
-// used. It returns nil, which means package time, if the scheduler is closed, because a closed scheduler drops its timers.
+// used. If the scheduler is closed, hold returns nil, for package time, because a closed scheduler drops its timers.
 func (p *Pool) hold() (timers suspend.Spawner) {
 	h, ok := suspend.As[suspend.Holder](p.on)
 	if !ok {
