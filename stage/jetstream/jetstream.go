@@ -65,7 +65,7 @@ func (q *Queue[T]) Stats() Stats {
 	return Stats{c.pulled.Load(), c.done.Load(), c.failed.Load(), c.dead.Load(), c.returned.Load(), c.waits.Load(), c.errors.Load()}
 }
 
-// tell calls OnError with err, and adds the name of the queue and what was attempted.
+// tell calls OnError with err, wrapped with the name of the queue and the failed operation.
 func (q *Queue[T]) tell(what string, err error) {
 	if q.o.OnError != nil {
 		q.o.OnError(fmt.Errorf("jetstream: queue %s: %s: %w", q.name, what, err))
@@ -78,7 +78,7 @@ func (q *Queue[T]) meet(what string, err error) {
 	q.tell(what, err)
 }
 
-// Permanent marks err as an error that no further try can remove. A message whose task fails with such an error is dead at once.
+// Permanent wraps err to say that further tries would fail, too. A message whose task fails with the result is dead at once.
 // errors.Is and errors.As find err in the result. Permanent(nil) is nil.
 func Permanent(err error) error {
 	if err == nil {

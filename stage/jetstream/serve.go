@@ -18,7 +18,7 @@ import (
 // pullFor is how long a request for messages waits on the server. An idle Serve needs up to pullFor to end.
 const pullFor = time.Second
 
-// A pull costs as much as several messages, so it waits for gather, or until enough workers are free.
+// A pull costs as much as several messages, so it first waits until enough workers are free, but at most for the time gather.
 const (
 	enough = 8
 	gather = 300 * time.Microsecond
@@ -26,16 +26,16 @@ const (
 
 // Serve pulls messages, and runs a task of f with each, at most width at the same time. When the task and all its children are done,
 // Serve acknowledges the message. If the task fails, the message is delivered again after a delay; after Options.Tries deliveries it
-// is dead. A message is dead at once if it is not a T, or if its task fails with an error from Permanent.
+// is dead. A message is dead at once if it is not the JSON of a T, or if its task fails with an error from Permanent.
 //
 // An overload is not a failure: if a stage of f rejects or sheds the message, or a handler returns an ErrOverload, Serve waits and
 // then begins the task again.
 //
 // When ctx is done, Serve pulls no more, finishes the tasks in progress, and returns the cancellation error. Messages that wait
-// because of an overload go back to the queue. If a stage of f is closed, Serve returns early with its stage.ErrClosed, and the
-// messages in hand go back to the queue. A message that goes back counts as delivered. An ErrClosed from any other stage fails only
-// the try. While the servers are down, or if the queue was deleted, Serve keeps trying and calls Options.OnError. If the connection
-// is closed for good, Serve returns nats.ErrConnectionClosed.
+// because of an overload go back to the queue. If a stage of f is closed, Serve returns early with stage.ErrClosed, and the messages
+// in hand go back to the queue. A message that goes back counts as delivered. An ErrClosed from any other stage fails only the try.
+// While the servers are down, or if the queue was deleted, Serve keeps trying and calls Options.OnError. If the connection is closed
+// for good, Serve returns nats.ErrConnectionClosed.
 func Serve[T, Out any](ctx context.Context, q *Queue[T], f stage.Flow[T, Out], width int) error {
 	if width < 1 {
 		panic("jetstream: Serve without a width")
@@ -246,7 +246,8 @@ func (s *serving[T, Out]) closed() bool {
 	return slices.ContainsFunc(stage.Stages(s.f), func(o stage.Observed) bool { return o.Stats().Closed })
 }
 
-// answer reports an error from sending an answer. If an answer is lost later, the message is delivered again.
+// answer reports err, the error from sending an answer, unless err is nil. If an answer is lost later, the message is delivered
+// again.
 func (q *Queue[T]) answer(what string, err error) {
 	if err != nil {
 		q.meet(what, err)

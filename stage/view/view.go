@@ -19,8 +19,8 @@ import (
 //go:embed page.html
 var page []byte
 
-// A Row has the figures of one stage. A tasks arrive per second, S tasks are completed per second, each takes L, and up to W are in
-// progress.
+// A Row has the figures of one stage. A is the number of tasks that arrive per second, S the number completed per second, L the time
+// of one task, and W the width.
 type Row struct {
 	Name                         string
 	A, S                         float64 // per second
@@ -75,7 +75,7 @@ func ms(d time.Duration) float64 { return math.Round(float64(d)/float64(time.Mic
 
 // Handler returns a handler that shows stages. For the stages of a flow, pass stage.Stages(flow)... A browser gets the page. Other
 // clients get text, or JSON if they accept it or request it with ?as=json. Rates cover the time since a snapshot at least a second
-// ago, if there is one, so that clients with simultaneous requests do not shorten this time.
+// ago, if there is one, so that simultaneous requests do not shorten this time.
 func Handler(stages ...stage.Observed) http.Handler {
 	v := &viewer{stages: stages}
 	v.before, v.at = v.look(), time.Now()
@@ -129,7 +129,7 @@ func (v *viewer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// Text returns rows as a table.
+// Text formats rows as a table.
 func Text(rows []Row) string {
 	var b strings.Builder
 	t := tabwriter.NewWriter(&b, 0, 0, 2, ' ', tabwriter.AlignRight)
