@@ -28,8 +28,8 @@ func (e Errors) Error() string {
 // f must not keep in or out. If f returns an Errors, only the tasks with an error in it fail; any other error fails all tasks. Retry
 // is called for each failed task.
 //
-// The context of f has no values. It ends only when a Close cuts the stage off, so f does not see that a Do was cancelled. A task
-// begun with this context is a child of all tasks of the batch.
+// The context of f has no values. This context ends only when a Close cuts the stage off, so f does not see that a Do was cancelled.
+// A task begun with this context is a child of all tasks of the batch.
 func NewBatch[In, Out any](name string, f func(ctx context.Context, in []In, out []Out) error, o Options) *Stage[In, Out] {
 	if f == nil {
 		panic("stage: nil function")

@@ -24,8 +24,8 @@ func Close(ctx context.Context, stages ...Closer) error {
 }
 
 // Close makes the stage refuse new tasks, and tasks that wait for room, with ErrClosed. Close waits until no accepted task is left
-// in the stage, retries included. It then waits until the tasks are answered and the workers have ended, unless the pool has another
-// open stage, and returns nil.
+// in the stage, retries included. Close then waits until the tasks are answered and the workers have ended, unless the pool has
+// another open stage, and returns nil.
 //
 // If ctx is done first, Close cuts the tasks off. Queued and delayed tasks fail with ErrClosed and go to OnFail, and the contexts of
 // submitted tasks in progress are cancelled. Close then returns the cancellation error, which says how many handlers still run and
@@ -55,7 +55,7 @@ func (s *Stage[In, Out]) Close(ctx context.Context) error {
 	return nil
 }
 
-// cutOff gives up the tasks that are left when a Close is cancelled. It returns nil if no task is left.
+// cutOff gives up the tasks that are left when a Close is cancelled. cutOff returns nil if no task is left.
 func (s *Stage[In, Out]) cutOff(err error) error {
 	p := s.pool
 	p.guard.Lock()
@@ -105,7 +105,7 @@ func (s *Stage[In, Out]) endAll(gone []item[In, Out]) {
 	}
 }
 
-// A draining is the wait of Close until the stage is empty.
+// A draining is the Source with which Close waits for an empty stage.
 type draining struct{ *core }
 
 func (c draining) Guard() *suspend.Guard                    { return &c.pool.guard }
@@ -113,7 +113,7 @@ func (c draining) Try() (none struct{}, ok bool, err error) { return none, c.ins
 func (c draining) Enqueue(r suspend.Resumer[struct{}])      { c.closers.Push(r, struct{}{}) }
 func (c draining) Remove(r suspend.Resumer[struct{}])       { c.closers.Remove(r) }
 
-// A leaving is the wait of Close until all workers have ended. It ends early if the pool has an open stage.
+// A leaving is the Source with which Close waits for the workers to end. The wait ends early if the pool has an open stage.
 type leaving struct{ *Pool }
 
 func (p leaving) Guard() *suspend.Guard { return &p.guard }

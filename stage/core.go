@@ -9,12 +9,13 @@ import (
 )
 
 // A Pool is a number of workers, on any scheduler, that several stages may share. At most width handlers run at the same time; a
-// handler does not count while it waits for a Do, or for room in another stage. The pool serves the stage whose first task has
-// waited longest, so that no stage starves.
+// handler does not count while it waits for a Do, or for room in a stage. The pool serves the stage whose first task has waited
+// longest, so that no stage starves.
 //
 // Workers exist on demand. If a permit is free, a new task wakes an idle worker, or starts a worker. A worker without work ends. On
-// plain goroutines it first stays idle for one to two seconds, because a new goroutine has to grow its stack again. In the diagram,
-// -P> is a new task or anything else that makes work, -W> a worker, -T> the timer, and -B> a worker that waits for a Do or for room.
+// plain goroutines a worker first stays idle for one to two seconds, because a new goroutine has to grow its stack again. In the
+// diagram, -P> is a new task or anything else that makes work, -W> a worker, -T> the timer, and -B> a worker that waits for a Do or
+// for room.
 //
 //	none     -P> coming   a permit is taken for the worker
 //	idle     -P> coming   the worker that became idle last
@@ -24,8 +25,10 @@ import (
 //	running  -W> idle, none
 //	idle     -T> none     workers that were idle for the whole second
 //
-// Invariant: if a stage has a waiting task and a free slot, and a permit is free, a worker is coming. So no wake-up is lost.
-// Invariant: running exceeds width only after a blocked worker resumes or the width shrinks. Then a worker that calls next stops.
+// Invariant: if a stage has a waiting task and a free slot, and a permit is free, a worker is coming. This invariant prevents lost
+// wake-ups.
+// Invariant: running exceeds width only after a blocked worker resumes or the width shrinks. A worker that calls next in this state
+// stops.
 // Debt: a critical section that adds work or frees a permit must call due before it unlocks the guard. release calls due, unlocks
 // the guard and pays the dues.
 type Pool struct {
@@ -45,7 +48,7 @@ type Pool struct {
 	delayed  int       // delayed tasks of all stages
 	suspects *suspect  // waits that the next release examines for a cycle
 	open     int       // stages that are open, or closed and not empty
-	loaded   []*core   // the stages with queued tasks; a few may have become empty
+	loaded   []*core   // the stages with queued tasks, and stages that had queued tasks
 	tickets  uint64    // the last ticket
 	idle     []*worker // the last worker is woken first
 	least    int       // the smallest number of idle workers since the last tick
@@ -78,8 +81,8 @@ type core struct {
 	lent      int       // tasks for which a handler of this stage waits, or has waited, by a chain of Dos
 	lentLater int       // lent tasks that are delayed
 	waiting   int
-	progress  int // tasks in a slot, and tasks that were given up in the queue
-	givenUp   int // tasks given up in the queue, which keep their room until OnFail returns
+	progress  int // tasks in slots, and tasks that were given up while queued
+	givenUp   int // tasks that were given up while queued, and keep their room until OnFail returns
 	delayed   int
 	closed    bool
 	listed    bool
@@ -181,12 +184,13 @@ const (
 	called         // the worker was given a permit, and counts as coming
 )
 
-// An asking is the wait of a handler, for the task of its Do or for room. During the wait, it is in the list of the handler's stage.
+// An asking is a wait in a handler, for the task of its Do or for room. During the wait, the asking is in the list of the handler's
+// stage.
 //
-// A handler keeps its slot while it waits, so handlers may wait for each other's slots without end. Then every slot of a stage is
-// held by a handler that waits for a slot of the next stage, and so on in a circle. Chandy, Misra and Haas call this the OR model,
-// because a queued task can begin as soon as any slot of its stage is free. So there is a deadlock if no running handler can be
-// reached by following the waits.
+// A handler keeps its slot while it waits, so handlers may wait for each other's slots without end. In such a circle, handlers hold
+// every slot of a stage, and wait for a slot of the next stage. Chandy, Misra and Haas call this the OR model, because a queued task
+// can begin as soon as any slot of its stage is free. There is a deadlock if no running handler can be reached by following the
+// waits.
 //
 // Invariant: each asking can go on, or is a suspect of a pool, or reaches such a suspect.
 // Debt: code must add a suspect when a wait begins (block), when the task enters a queue (pass, tryAgain, letIn), and when a stage
@@ -265,8 +269,8 @@ func (p *Pool) now() int64 {
 
 var base = time.Now()
 
-// A Stage is a queue in front of a handler. New and NewBatch return one. Tasks wait in the queue until a worker of the pool runs the
-// handler with them. In the diagram, -W> is a worker, -T> the timer of a retry, and -X> Close.
+// A Stage is a queue in front of a handler. New and NewBatch make a Stage. Tasks wait in the queue until a worker of the pool runs
+// the handler with them. In the diagram, -W> is a worker, -T> the timer of a retry, and -X> Close.
 //
 //	outside  -W> waiting            a task has left the stage, so there is room
 //	waiting  -W> busy               a worker takes the first task, and a slot
@@ -296,7 +300,7 @@ type Stage[In, Out any] struct {
 // lent is the ticket of a lent task: a task for which a handler of the same stage waits.
 const lent = 0
 
-// A gate is an entrance to a stage. It determines where the results of the stage go.
+// A gate is an entrance to a stage. The gate determines where the results of the stage go.
 type gate[In, Out any] struct {
 	s  *Stage[In, Out]
 	to port[Out] // the next stage; nil if s is the last
@@ -312,7 +316,8 @@ type port[T any] interface {
 	// guard of from is then held, so that the task leaves from and enters the next stage in one step.
 	pass(t *task, v T, now int64, from *core) (due dues, ok bool)
 
-	// full returns the error with which a task would certainly be rejected now, and counts the rejection. It returns nil otherwise.
+	// full returns the error with which a task would certainly be rejected now, and counts the rejection. full returns nil if put
+	// would accept the task or wait.
 	full(h how) error
 }
 
@@ -388,7 +393,7 @@ func (c *core) admits(t *task) bool { return c.room() || c.needsNone(t) }
 // more tasks are lent, the Dos of some were cancelled, and t needs room until these tasks are out.
 func (c *core) needsNone(t *task) bool { return c.lent < c.slots && c.lends(t) }
 
-// lends reports whether a handler of c waits for t, by a chain of Dos. Then t begins in the slot of that handler; otherwise the
+// lends reports whether a handler of c waits for t, by a chain of Dos. If so, t begins in the slot of that handler; otherwise the
 // handler would wait for itself.
 func (c *core) lends(t *task) bool { return t.asked != nil && c.lendsByChain(t) }
 
@@ -433,16 +438,16 @@ func (s *Stage[In, Out]) oldest() uint64 {
 	return s.first().of(0).ticket
 }
 
-// An outsider is a caller that waits for room because the stage is full. During the wait, it is in s.outside.
+// An outsider is a caller that waits for room because the stage is full. During the wait, the outsider is in s.outside.
 type outsider[In, Out any] struct {
 	g  *gate[In, Out]
 	t  *task
 	in In
-	a  *asking // the wait of the handler that is the caller, or nil
+	a  *asking // the wait, if the caller is a handler
 }
 
-// A delay is a task between two tries. It is in s.later from postpone until the timer fires, its context ends, or Close takes it
-// out.
+// A delay is a task between two tries. s.later contains the delay from postpone until the timer fires, the context of the task ends,
+// or Close takes the task.
 type delay[In, Out any] struct {
 	s     *Stage[In, Out]
 	e     item[In, Out]

@@ -26,7 +26,7 @@ func (a *asking) look() {
 				end = func() { a.task.leave(errorOf(a.task)) }
 			}
 		case a.waits() && !s.goesOn(a):
-			if !asked { // Err of a context may be foreign code, so over is called without the guards
+			if !asked { // a context's Err may be foreign code, so over is called without the guards
 				asked = true
 				suspend.UnlockAll(s.locked)
 				if slices.ContainsFunc(s.waits, (*asking).over) {
@@ -46,12 +46,12 @@ func (a *asking) look() {
 	}
 }
 
-// waits reports whether a is in the list of its stage.
+// waits reports whether a is in from.asking, so that its handler still waits.
 func (a *asking) waits() bool {
 	return a.index < len(a.from.asking) && a.from.asking[a.index] == a
 }
 
-// fail ends one wait of the cycle that a is in. The caller must hold all guards, and must call end without them.
+// fail ends one wait of the cycle that contains a. The caller must hold all guards, and must call end without them.
 func (a *asking) fail() (end func()) {
 	err := fmt.Errorf("%w: %s", ErrCycle, a.way())
 	for a.in.Load() == nil {
@@ -102,7 +102,7 @@ func (s *search) goesOn(a *asking) bool {
 		return true
 	}
 	switch {
-	case a.stop != nil && (a.in.Load() != c || c.closed || c.givenUp > 0 || c.admits(a.task)): // the task has been let in or refused, or will be
+	case a.stop != nil && (a.in.Load() != c || c.closed || c.givenUp > 0 || c.admits(a.task)): // the task has been accepted or refused, or soon will be
 		return true
 	case a.in.Load() != c:
 		s.waits = append(s.waits, a)
@@ -124,7 +124,7 @@ func (s *search) goesOn(a *asking) bool {
 	return false
 }
 
-// askingIn returns the wait of the handler of t, or nil if that handler runs. t must be in progress in c.
+// askingIn returns the wait in which the handler of t is, or nil if the handler runs. t must be in progress in c.
 func (c *core) askingIn(t *task) *asking {
 	for _, a := range c.asking {
 		parent := a.task.parent
@@ -168,8 +168,8 @@ func (a *asking) way() string {
 	}
 }
 
-// block gives back the permit of a handler of c that is going to wait; otherwise waiting handlers could hold all permits. a is the
-// wait, or nil if it is unknown. goOn takes the permit again.
+// block gives back the permit of a handler of c that is going to wait; otherwise waiting handlers could hold all permits. The
+// argument a is the wait, or nil if the wait is unknown. goOn takes the permit again.
 func (c *core) block(a *asking) {
 	c.pool.guard.Lock()
 	c.blocked++

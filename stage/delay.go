@@ -4,9 +4,9 @@ import (
 	"time"
 )
 
-// A shedder decides which tasks have waited too long. It implements CoDel as the folly library does, for queues of requests. The
-// queue is bad if in an interval even the shortest wait was longer than the target. While the queue is bad, tasks that have waited
-// longer than twice the target are shed.
+// A shedder decides which tasks have waited too long. The algorithm is CoDel, as the folly library applies it to queues of requests.
+// The queue is bad if in an interval even the shortest wait was longer than the target. While the queue is bad, tasks that have
+// waited longer than twice the target are shed.
 //
 // There are two differences from folly. A lock protects a shedder, so nothing is atomic. And for 100 ms after a bad interval,
 // intervals are only as long as the target. Otherwise, at a load a little above the capacity, bad and good intervals would
@@ -24,7 +24,7 @@ type shedder struct {
 
 const shedInterval = int64(100 * time.Millisecond)
 
-// late reports whether a task is to be shed at time now, after it has waited for wait nanoseconds.
+// late reports whether a task that has waited for wait nanoseconds at time now must be shed.
 func (s *shedder) late(wait, now int64) bool {
 	if s.target == 0 {
 		return false

@@ -51,20 +51,20 @@ import (
 //     outsider ends the wait for room as a cancellation does.
 //
 // A task also leaves the queue in these ways. In the first three, the task counts as Busy until end has called OnFail and given the
-// answer. If its context is done by then, it counts as Cancelled, without OnFail:
+// answer. A task whose context is done by then counts as Cancelled, without OnFail:
 //   - A Close whose ctx ends fails queued and delayed tasks with ErrClosed.
 //   - A task of a higher priority displaces the task, which fails with ErrDisplaced and counts as Late.
 //   - If handlers wait in a cycle, look fails one queued task of the cycle with ErrCycle.
 //   - In step 7, a task that has waited too long fails with ErrLate and counts as Late.
 //
-// OnFail is called once for each task given up. It is not called if the caller cancelled the task in the queue, or if the handler
+// OnFail is called once for each task given up. OnFail is not called if the caller cancelled the task in the queue, or if the handler
 // returned the error of its context after the cancellation. If a handler returns another error after its Do has returned, the task fails
 // and OnFail is called.
 //
 // Not proved, and partly not true:
 //   - A handler may run forever: a Close whose ctx ends cancels the contexts of submitted tasks and returns, but cannot stop a handler.
 //   - A task may wait forever behind tasks of higher priorities, or with LIFO behind younger tasks. Delay sheds a task only in step 7.
-//   - The search for cycles covers Dos and waits for room. It does not cover Each, nor waits for children of Begin and Submit. A
+//   - The search for cycles covers Dos and waits for room. The search does not cover Each, or waits for children of Begin and Submit. A
 //     handler's Do whose Lazily ctx is done counts as able to go on, so a cycle through it is not found.
 //   - Tests and a model checker show for small programs that no wake-up is lost and that the counts add up. There is no proof.
 
@@ -123,7 +123,7 @@ func enter[In any](ctx context.Context, p port[In], h how) (parent *task, from *
 	return adopted(ctx)
 }
 
-// enterDo is enter for a Do. It does not call full for the Do of a handler, because the new task may need no room; put decides.
+// enterDo is enter for a Do. enterDo does not call full for a handler's Do, because the new task may need no room; put decides.
 func enterDo[In any](ctx context.Context, p port[In]) (parent *task, from *core, err error) {
 	if err := suspend.Err(ctx); err != nil {
 		return nil, nil, err

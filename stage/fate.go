@@ -87,8 +87,8 @@ func (s *Stage[In, Out]) decide(e *item[In, Out], v *verdict) {
 	}
 }
 
-// finish counts the fate of a task that was in progress. It stores in o, which must be empty, the work to be done after the unlock,
-// because a task must not be done before its slot is free.
+// finish counts the fate of a task that was in progress. finish stores in o, which must be empty, the work to be done after the
+// unlock, because a task must not be done before its slot is free.
 func (s *Stage[In, Out]) finish(e *item[In, Out], v *verdict, now int64, o *owed) {
 	switch {
 	case v.fate == again:
@@ -108,7 +108,7 @@ func (s *Stage[In, Out]) vacate(e *item[In, Out], v *verdict, now int64, o *owed
 	s.pool.release()
 }
 
-// leave counts the fate of a task that is no longer in progress. Its slot must be free.
+// leave counts the fate of a task that is no longer in progress. The slot of the task must be free.
 func (s *Stage[In, Out]) leave(e *item[In, Out], f fate, service, now int64) {
 	s.progress--
 	switch f {

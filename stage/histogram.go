@@ -57,7 +57,7 @@ func (h *Histogram) Mean() time.Duration {
 	return h.Sum / time.Duration(h.Count)
 }
 
-// Quantile returns an estimate of the q-quantile of the durations, for q from 0 to 1. It returns 0 if h is empty.
+// Quantile returns an estimate of the q-quantile of the durations, for q from 0 to 1. Quantile returns 0 if h is empty.
 func (h *Histogram) Quantile(q float64) time.Duration {
 	rank := uint64(q * float64(h.Count))
 	rank = min(max(rank, 1), h.Count)

@@ -97,8 +97,8 @@ func (e *stageError) Unwrap() error { return e.error }
 type stageErrors struct{ full, late, displaced, closed error }
 
 // A Limiter adjusts the width of a stage. Update is called with the figures since the previous call, and returns the new width.
-// Calls do not overlap. They are made by workers and by callers of Do, with no lock held. The figures cover at least 5 ms and at
-// least 10 completions.
+// Calls do not overlap. Workers and callers of Do make the calls, with no lock held. The figures cover at least 5 ms and at least 10
+// completions.
 type Limiter interface{ Update(s Sample) (width int) }
 
 // A Sample has the figures of the window between two calls of Update.

@@ -39,7 +39,7 @@ func (c *core) notPaced() {
 	}
 }
 
-// early returns how long the next handler must still wait: paced because of Rate alone, and wait because of Rate and Gather.
+// early returns how long the next handler must still wait. The result paced is for Rate alone, and wait is for Rate and Gather.
 func (s *Stage[In, Out]) early(now int64) (paced, wait int64) {
 	if s.pace.every > 0 && s.pace.started {
 		paced = s.pace.next - now
@@ -51,14 +51,14 @@ func (s *Stage[In, Out]) early(now int64) (paced, wait int64) {
 	return paced, wait
 }
 
-// gathers reports whether the next batch waits for more tasks. It does not wait if a handler waits for a lent task.
+// gathers reports whether the next batch waits for more tasks. A batch does not wait while a handler waits for a lent task.
 func (c *core) gathers() bool {
 	return c.o.Gather > 0 && c.o.Batch > 0 && !c.closed && c.lent == 0 && c.waiting < c.o.Batch
 }
 
-// holds waits and returns true if it is too early for the next handler. Then the caller must choose a task again, because another
-// task may be first. Otherwise holds counts the handler, which begins now, and returns false. The caller must hold the guard, which
-// is held again when holds returns.
+// holds waits and returns true if it is too early for the next handler. After true, the caller must choose a task again, because
+// another task may be first by then. Otherwise holds counts the handler, which begins now, and returns false. The caller must hold
+// the guard, which is held again when holds returns.
 func (s *Stage[In, Out]) holds(w *worker) bool {
 	if !s.ripe {
 		if paced, wait := s.early(w.now); wait > 0 {
@@ -102,7 +102,7 @@ func (c *core) letBegin() {
 // mayBegin reports whether a hold must end early. A hold for Rate ends early only if a Close cuts the stage off.
 func (c *core) mayBegin() bool { return c.cut || c.gathering && !c.gathers() }
 
-// A holding is the wait of a worker in hold.
+// A holding is the Source with which a worker waits in hold.
 type holding struct {
 	*core
 	next int64 // the value of pace.next when the wait began

@@ -6,9 +6,9 @@ import (
 	"github.com/braidgo/braid/suspend"
 )
 
-// Go runs f as a task of a stage that shares p with the other stages. So p is a suspend.Spawner of a bounded width, for example for
-// scope.Map. If 1024 functions are waiting, Go fails with ErrFull. After Close it fails with ErrClosed. If Go fails, f never runs.
-// Go never suspends.
+// Go runs f as a task of a stage that shares p with the other stages. Thus p is a suspend.Spawner with a bounded width, for example
+// for scope.Map. If 1024 functions are waiting, Go fails with ErrFull. After Close it fails with ErrClosed. If Go fails, f never
+// runs. Go never suspends.
 func (p *Pool) Go(f func()) error {
 	if f == nil {
 		panic("stage: nil function")

@@ -45,7 +45,7 @@ func Replicate[In, Out any](n int, key func(In) uint64, make func(i int) *Stage[
 // Stage returns replica i, from 0 to n-1.
 func (r *Replicas[In, Out]) Stage(i int) *Stage[In, Out] { return r.stages[i] }
 
-// A spread is the port of Replicas. It chooses a replica for each task.
+// A spread is the port of Replicas. The spread chooses a replica for each task.
 type spread[In, Out any] struct {
 	r     *Replicas[In, Out]
 	ports []port[In]

@@ -40,7 +40,8 @@ func (r *ring[T]) pushFront(v T) {
 	r.len++
 }
 
-// popFront removes the first element and stores it in v. It clears the element in the ring, so that the ring keeps nothing alive.
+// popFront removes the first element and stores it in v. popFront and popBack clear the element, so that the ring keeps nothing
+// alive.
 func (r *ring[T]) popFront(v *T) {
 	var zero T
 	at := r.of(0)

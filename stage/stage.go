@@ -62,7 +62,7 @@ func (s *Stage[In, Out]) OnFail(f func(ctx context.Context, in In, err error)) *
 	return s
 }
 
-// SetWidth sets the maximum number of tasks in progress to n. It also sets the width of the pool, unless the pool is shared.
+// SetWidth sets the maximum number of tasks in progress to n. SetWidth also sets the width of the pool, unless the pool is shared.
 // Handlers that already run above the new width are not interrupted.
 func (s *Stage[In, Out]) SetWidth(n int) {
 	if n < 1 {

@@ -13,8 +13,9 @@ import (
 // A task is one input on its way through the stages, and the context of its handlers.
 //
 // Tasks form trees: a task that a handler begins with its own context is a child. The count open is the number of children that are
-// not done. It is one less once the task has left its last stage, so that a new task needs no store. In the diagram, -P> is a
-// handler that begins a child, -C> a child that is done, and -W> the worker with which the task leaves its last stage.
+// not done. Once the task has left its last stage, open is one less than this number. A new task therefore needs no store. In the
+// diagram, -P> is a handler that begins a child, -C> a child that is done, and -W> the worker with which the task leaves its last
+// stage.
 //
 //	n  -P> n+1     n >= 0; from -1 it is refused with ErrEnded
 //	n  -C> n-1
@@ -41,7 +42,7 @@ type task struct {
 	told   bool         // look has ended the task in the queue, because its Do was cancelled; under the guard
 }
 
-// An until says which context ends a task.
+// The type until says which context ends a task.
 type until uint8
 
 const (
@@ -152,7 +153,7 @@ func (t *task) cutOff(cause error) {
 	}
 }
 
-// wasCut reports whether a Close has cut off the tree of t. Then t must count as failed, not as cancelled by its caller.
+// wasCut reports whether a Close has cut off the tree of t. If so, t must count as failed, not as cancelled by its caller.
 func (t *task) wasCut() bool {
 	for t.until == likeOwner {
 		t = t.parent
@@ -206,8 +207,8 @@ func (t *task) ends(err error) {
 	}
 }
 
-// leaveAlone is leave for a task without an answer. It returns false if the task has children that are not done. Otherwise it stores
-// the first error of the tree in err.
+// leaveAlone is leave for a task without an answer. leaveAlone returns false if the task has children that are not done. Otherwise,
+// leaveAlone stores the first error of the tree in err.
 func (t *task) leaveAlone(err *error) bool {
 	if !t.open.CompareAndSwap(0, -1) {
 		return false

@@ -80,7 +80,8 @@ func (w *worker) named(c *core) {
 	}
 }
 
-// An idling is the wait of a worker without work, on plain goroutines. tick dismisses the worker after one to two seconds.
+// An idling is the Source with which a worker on plain goroutines waits for work. tick dismisses the worker after one to two
+// seconds.
 type idling struct{ w *worker }
 
 func (i idling) Guard() *suspend.Guard { return &i.w.p.guard }

@@ -1,8 +1,8 @@
 // Package jetstream distributes a stage over several machines. The messages wait in a bounded work queue of NATS JetStream, which
 // several processes serve.
 //
-// A message is acknowledged when its whole task is done. If a process dies before that, another process gets the message. So each
-// message is processed at least once, and handlers must tolerate repeated messages.
+// A message is acknowledged when its whole task is done. If a process dies before that, another process gets the message. Each
+// message is therefore processed at least once, and handlers must tolerate repeated messages.
 package jetstream
 
 import (

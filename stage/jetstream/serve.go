@@ -93,7 +93,7 @@ func (s *serving[T, Out]) put(i int, m jetstream.Msg) {
 	s.mu.Unlock()
 }
 
-// pull waits for a free worker, and requests one message for each free worker. It returns when all these messages have arrived, or
+// pull waits for a free worker, and requests one message for each free worker. pull returns when all these messages have arrived, or
 // after pullFor.
 func (s *serving[T, Out]) pull(ctx context.Context) error {
 	q := s.q
@@ -177,7 +177,7 @@ func (s *serving[T, Out]) beat(ended <-chan struct{}) {
 	}
 }
 
-// do runs a task with a message, and answers the message when the task is done. It returns an error if f is closed.
+// do runs a task with a message, and answers the message when the task is done. do returns an error if f is closed.
 func (s *serving[T, Out]) do(serve context.Context, m jetstream.Msg) error {
 	q, ctx := s.q, context.WithoutCancel(serve)
 	err := s.perform(serve, ctx, m)
@@ -254,7 +254,7 @@ func (q *Queue[T]) answer(what string, err error) {
 	}
 }
 
-// confirm acknowledges m. It retries while the servers are down, because an unacknowledged message would be delivered again.
+// confirm acknowledges m. confirm retries while the servers are down, because an unacknowledged message would be delivered again.
 func (q *Queue[T]) confirm(ctx context.Context, m jetstream.Msg) {
 	ctx, cancel := context.WithTimeout(ctx, q.o.AckWait)
 	defer cancel()
