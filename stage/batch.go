@@ -129,7 +129,7 @@ func (s *Stage[In, Out]) serveBatch(w *worker) {
 	w.owed.after = b
 }
 
-// decide locks the guard for finish. Tasks that a Close cuts off while f runs are not tried again.
+// decide locks the guard, which finish needs. Tasks that a Close cuts off while f runs are not tried again.
 func (b *batch[In, Out]) decide() {
 	b.s.pool.guard.Lock()
 	for i := range b.items {

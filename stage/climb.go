@@ -6,8 +6,9 @@ package stage
 // one step away. A wider stage is better if the gain in rate is more than a third of the gain in width. A narrower stage is better
 // if the loss in rate is less than a third of the loss in width. An accepted step makes the next step larger by half, up to 1/2. A
 // rejected step reverses the direction; if both directions were rejected, the step is halved, down to 1/16. If the rate at the same
-// width has changed by a third, the resource has changed, and the next step is 1/4. A measurement takes 10/step² completions. The
-// first completions after a change are discarded, and a window in which the queue was ever empty is not used.
+// width has fallen by a quarter or risen by a third, the resource has changed, and the next step is 1/4. A measurement takes
+// 10/step² completions. The first completions after a change are discarded, and a window in which the queue was ever empty is not
+// used.
 //
 // Climb narrows an oversized stage: if the queue was empty at some time in each window of a second, and on average less than half of
 // the width was in use, the width shrinks by a quarter. The result is at least 16 and at least twice the width in use. An oversized

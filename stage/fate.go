@@ -77,7 +77,7 @@ func (s *Stage[In, Out]) report(t *task, in In, err error) {
 	}
 }
 
-// decide locks the guard for finish. A task that a Close cuts off while its handler runs is not tried again.
+// decide locks the guard, which finish needs. A task that a Close cuts off while its handler runs is not tried again.
 func (s *Stage[In, Out]) decide(e *item[In, Out], v *verdict) {
 	s.pool.guard.Lock()
 	if v.fate == again && s.cut {

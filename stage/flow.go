@@ -27,8 +27,8 @@ type Flow[In, Out any] interface {
 	// Begin hands in a task and returns the future of its answer. ctx becomes the task's context, as with Do.
 	Begin(ctx context.Context, in In) (promise.Future[Out], error)
 
-	// Submit hands in a task without waiting for an answer. ctx only ends the wait for room: handlers see the values of ctx, but not
-	// its cancellation. The handlers of a child see the cancellation of the parent.
+	// Submit hands in a task without waiting for an answer. The end of ctx only ends the wait for room. Handlers see the values of
+	// ctx, but not its cancellation. The handlers of a child see the cancellation of the parent.
 	Submit(ctx context.Context, in In) error
 
 	// TrySubmit is like Submit but never suspends. If the queue is full, TrySubmit returns ErrFull, even if Options.Full is

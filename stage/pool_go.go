@@ -20,7 +20,7 @@ func (p *Pool) Go(f func()) error {
 // of p.
 func (p *Pool) Close(ctx context.Context) error { return p.functions().Close(ctx) }
 
-// functions returns the stage of Go. The first call makes it.
+// functions returns the stage that runs the functions given to Go. The first call makes the stage.
 func (p *Pool) functions() *Stage[func(), struct{}] {
 	if s := p.funcs.Load(); s != nil {
 		return s

@@ -13,9 +13,8 @@ import (
 // A task is one input on its way through the stages, and the context of its handlers.
 //
 // Tasks form trees: a task that a handler begins with its own context is a child. The count open is the number of children that are
-// not done. Once the task has left its last stage, open is one less than this number. A new task therefore needs no store. In the
-// diagram, -P> is a handler that begins a child, -C> a child that is done, and -W> the worker with which the task leaves its last
-// stage.
+// not done. After the last stage, open is one less than this number, so that a new task needs no store. In the diagram, -P> is a
+// handler that begins a child, -C> a child that is done, and -W> the worker with which the task leaves its last stage.
 //
 //	n  -P> n+1     n >= 0; from -1 it is refused with ErrEnded
 //	n  -C> n-1
@@ -32,7 +31,7 @@ type task struct {
 	end    atomicx.Pointer[ending]
 	gid    atomicx.Int64 // the goroutine of the latest handler
 	at     *core         // the stage of the latest handler; read only by the same goroutine
-	asked  *asking       // the wait of the handler whose Do handed the task in, or nil; never changes
+	asked  *asking       // the wait, if a handler waits for the task in a Do, or nil; never changes
 	open   atomicx.Int32
 	gone   atomicx.Bool // the Do was cancelled and has returned; pairs with the loads in over and lends
 	tries  int32        // failed tries in the current stage

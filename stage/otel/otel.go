@@ -26,7 +26,7 @@ func Register(m metric.Meter, stages ...stage.Observed) (metric.Registration, er
 	if r.err != nil {
 		return nil, r.err
 	}
-	var mu sync.Mutex // guards before
+	var mu sync.Mutex // protects the slice before
 	before := make([]stage.Stats, len(stages))
 	return m.RegisterCallback(func(_ context.Context, o metric.Observer) error {
 		mu.Lock()

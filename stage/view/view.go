@@ -75,7 +75,7 @@ func ms(d time.Duration) float64 { return math.Round(float64(d)/float64(time.Mic
 
 // Handler returns a handler that shows stages. For the stages of a flow, pass stage.Stages(flow)... A browser gets the page. Other
 // clients get text, or JSON if they accept it or request it with ?as=json. Rates cover the time since a snapshot that is at least a
-// second old, if there is one. Simultaneous requests do not shorten this time.
+// second old, if there is one, so that simultaneous requests do not shorten this time.
 func Handler(stages ...stage.Observed) http.Handler {
 	v := &viewer{stages: stages}
 	v.before, v.at = v.look(), time.Now()
