@@ -63,7 +63,7 @@ type Pool struct {
 	funcs  atomicx.Pointer[Stage[func(), struct{}]] // the stage of Pool.Go
 }
 
-// A core is the part of a stage that does not depend on its type parameters. The pool uses cores.
+// A core is the part of a stage that does not depend on its type parameters, so that the pool can use it.
 type core struct {
 	name   string
 	pool   *Pool
@@ -170,7 +170,7 @@ type worker struct {
 
 // An owed is the work that a worker has to do once it has unlocked the guard.
 type owed struct {
-	leave *task // a task that ends with the error err
+	leave *task // a task for which leave must be called with err
 	err   error
 	after interface{ start() } // a delay or a batch
 	dues
@@ -408,7 +408,7 @@ func (c *core) lendsByChain(t *task) bool {
 	return ok && all.lends(c)
 }
 
-// A several is the base context of a batch, whose context belongs to several tasks.
+// The type several is the interface of the base context of a batch, which belongs to several tasks.
 type several interface {
 	lends(c *core) bool
 	has(t *task) bool

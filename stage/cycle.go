@@ -124,7 +124,7 @@ func (s *search) goesOn(a *asking) bool {
 	return false
 }
 
-// askingIn returns the wait in which the handler of t is, or nil if the handler runs. t must be in progress in c.
+// askingIn returns the wait that blocks the handler of t, or nil if the handler runs. t must be in progress in c.
 func (c *core) askingIn(t *task) *asking {
 	for _, a := range c.asking {
 		parent := a.task.parent

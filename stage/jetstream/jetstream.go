@@ -32,7 +32,7 @@ type Options struct {
 
 	// OnError is called with each error that Serve does not return: an error from a pull, for example if the servers are down or the
 	// stream was deleted; the error of a failed try; the reason why a message is dead; and an error from sending an answer to the
-	// servers. Several goroutines may call OnError at the same time, and it must not block.
+	// servers. Several goroutines may call OnError at the same time, and OnError must not block.
 	OnError func(err error)
 }
 
