@@ -6,7 +6,8 @@ import (
 	"slices"
 )
 
-// Errors is the error of a batch of which some tasks have failed: Errors[i] belongs to in[i], and is nil if that is done.
+// Errors is the error of a batch in which only some tasks have failed. Errors[i] is the error of in[i], or nil if that task has
+// succeeded.
 type Errors []error
 
 func (e Errors) Error() string {
@@ -22,13 +23,13 @@ func (e Errors) Error() string {
 	return fmt.Sprintf("%d of %d failed, the first with: %v", n, len(e), first)
 }
 
-// NewBatch returns a stage that calls f with the tasks that are waiting, at most o.Batch of them: out[i] is the result of in[i].
-// So the batches of an idle stage are single tasks without a delay, unless Gather is set, and a loaded stage has large
-// batches. Width counts batches. f must not keep in or out. An Errors fails some tasks, any other error all; Retry is
-// called for each.
+// NewBatch returns a stage that calls f with the waiting tasks, at most o.Batch of them; out[i] is the result of in[i]. An idle
+// stage calls f with single tasks and without a delay, unless Gather is set. A loaded stage has large batches. Width counts batches.
+// f must not keep in or out. If f returns an Errors, only the tasks with an error in it fail; any other error fails all tasks. Retry
+// is called for each failed task.
 //
-// The context of f has no values. It ends when Close cuts the stage off, so f does not see that a Do is cancelled. A
-// task begun with it is a child of all tasks of the batch.
+// The context of f has no values. This context ends only when a Close cuts the stage off, so f does not see that a Do was cancelled.
+// A task begun with this context is a child of all tasks of the batch.
 func NewBatch[In, Out any](name string, f func(ctx context.Context, in []In, out []Out) error, o Options) *Stage[In, Out] {
 	if f == nil {
 		panic("stage: nil function")
@@ -41,23 +42,23 @@ func NewBatch[In, Out any](name string, f func(ctx context.Context, in []In, out
 	return s
 }
 
-// A batch is the work of one call of f. Its task holds each of its members open.
+// A batch is one call of f. The tasks of the batch are not done before the batch's own task is done.
 type batch[In, Out any] struct {
 	task
 	s     *Stage[In, Out]
 	items []item[In, Out]
-	in    []In // inputs of the tasks that have begun
+	in    []In // the inputs of the tasks that have begun
 	out   []Out
 	ends  []memberEnd
 }
 
-// A memberEnd is how a task of a batch has ended.
+// A memberEnd says how one task of a batch has ended.
 type memberEnd struct {
 	verdict
 	owed    owed
-	passed  bool // it is in the next stage, and counted
-	settled bool // it has its fate
-	adopted bool // the batch holds it open
+	passed  bool // the task is in the next stage, and counted
+	settled bool // the task has its fate
+	adopted bool // the batch counts as a child of the task
 }
 
 // settled is called when f has returned and every child of the batch is done.
@@ -69,7 +70,7 @@ func (b *batch[In, Out]) settled(err error) {
 	}
 }
 
-// members are the values of the context of a batch: none.
+// The type members is the base context of a batch, and has no values.
 type members[In, Out any] struct {
 	context.Context
 	b *batch[In, Out]
@@ -83,7 +84,7 @@ func (m members[In, Out]) lends(c *core) bool {
 	return slices.ContainsFunc(m.b.items, func(e item[In, Out]) bool { return c.lends(e.t) })
 }
 
-// serveBatch is serve for a batch.
+// serveBatch is serve for batches.
 func (s *Stage[In, Out]) serveBatch(w *worker) {
 	if s.paced && s.holds(w) {
 		return
@@ -128,7 +129,7 @@ func (s *Stage[In, Out]) serveBatch(w *worker) {
 	w.owed.after = b
 }
 
-// decide locks the guard for finish. Tasks that a Close has cut off while f ran are not tried again.
+// decide locks the guard, which finish needs. Tasks that a Close cuts off while f runs are not tried again.
 func (b *batch[In, Out]) decide() {
 	b.s.pool.guard.Lock()
 	for i := range b.items {
@@ -140,7 +141,7 @@ func (b *batch[In, Out]) decide() {
 	}
 }
 
-// start pays the debts for each member.
+// start does what is left to do for each member, and ends the batch's own task.
 func (b *batch[In, Out]) start() {
 	for i := range b.ends {
 		b.ends[i].owed.pay()
@@ -202,8 +203,8 @@ func (b *batch[In, Out]) perform(w *worker) {
 	}
 }
 
-// abandoned is called while a panic or a Goexit ends the worker. Tasks without a fate are given up, from the n'th on. OnFail
-// may not return either.
+// abandoned gives up the tasks that have no fate, from index n on, while a panic or a runtime.Goexit ends the worker. If OnFail does
+// not return either, a deferred call continues with the next task.
 func (b *batch[In, Out]) abandoned(w *worker, n int) {
 	defer func() {
 		if n < len(b.items) {

@@ -1,34 +1,35 @@
 package stage
 
-// Climb is a Limiter that finds the width at which the most tasks are done, between Min and Max; zero is 1 and 1000.
+// Climb is a Limiter that finds the width with the highest throughput, from Min to Max; zero means 1 and 1000.
 //
-// While tasks wait, completions per second are a function of the width alone. Climb compares the rate here with the rate
-// one step away. Wider is better if the gain in rate is at least a third of the gain in width, narrower if the loss in rate
-// is less than a third of the loss in width. A step that is taken makes the next step larger by half, up to 1/2. A step that
-// is refused turns the direction; if both directions were refused, it halves the step, down to 1/16. If the rate has changed at the same
-// width, the resource has changed, and the next step is 1/4. A window is 10/step² completions. The first after a change is
-// thrown away, and a window in which the queue was ever empty says nothing about the rate.
+// While tasks wait, the completions per second depend only on the width. Climb compares the rate at the current width with the rate
+// one step away. A wider stage is better if the gain in rate is more than a third of the gain in width. A narrower stage is better
+// if the loss in rate is less than a third of the loss in width. An accepted step makes the next step larger by half, up to 1/2. A
+// rejected step reverses the direction; if both directions were rejected, the step is halved, down to 1/16. If the rate at the same
+// width has fallen by a quarter or risen by a third, the resource has changed, and the next step is 1/4. A measurement takes
+// 10/step² completions. The first completions after a change are discarded, and a window in which the queue was ever empty is not
+// used.
 //
-// If the queue was empty at some time in each window of a second, and less than half of the width was in use on average, the
-// width is narrowed by a quarter, down to twice what was in use, and not below 16. Otherwise a width that is far too large
-// would do harm when the load comes.
+// Climb narrows an oversized stage: if the queue was empty at some time in each window of a second, and on average less than half of
+// the width was in use, the width shrinks by a quarter. The result is at least 16 and at least twice the width in use. An oversized
+// stage would do harm when the load rises.
 //
-// It needs a queue to see anything: with Queue NoQueue it does nothing. It compares rates, since latencies alone,
-// which other limiters compare, do not distinguish a slow resource from a crowded resource.
+// Climb measures only while tasks wait, so it cannot widen a stage with NoQueue. Climb compares rates, not latencies, because a
+// latency alone does not distinguish a slow resource from an overloaded one.
 type Climb struct {
 	Min, Max int
 
-	step    float64 // the size of the next one; 0 before the first Update
-	down    bool
-	settled bool // the first samples after a change are over
-	from    int  // the width that was left, while trying another
-	trying  bool
-	rate    float64 // measured at from
-	refused bool    // the other way
+	step    float64 // the size of the next step; 0 before the first Update
+	down    bool    // the next step narrows the stage
+	settled bool    // the first completions after a change have been discarded
+	from    int     // the width before the trial
+	trying  bool    // a step is on trial
+	rate    float64 // the rate measured at the width from
+	refused bool    // the last step, in the other direction, was rejected
 	done    int
 	elapsed float64
-	resting float64 // seconds without a queue
-	used    float64 // handlers, times seconds, in them
+	resting float64 // seconds in windows in which the queue was ever empty
+	used    float64 // handler-seconds in these windows
 }
 
 const (
@@ -92,10 +93,10 @@ func (c *Climb) Update(s Sample) (width int) {
 	return c.try(width, least, most)
 }
 
-// restart forgets the samples so far.
+// restart discards the samples so far.
 func (c *Climb) restart() { c.done, c.elapsed = 0, 0 }
 
-// atRest returns the width after a window without a queue.
+// atRest returns the width after a window in which the queue was ever empty.
 func (c *Climb) atRest(s Sample) (width int) {
 	c.restart()
 	c.resting += s.Elapsed.Seconds()
@@ -115,10 +116,10 @@ func (c *Climb) atRest(s Sample) (width int) {
 // worth reports whether the width on trial is better than from.
 func (c *Climb) worth(width int, rate float64) bool {
 	gain, cost := rate/c.rate-1, float64(width)/float64(c.from)-1
-	return gain > cost/3 // a loss below a third of the saving is worth it: then both are negative
+	return gain > cost/3 // gain and cost are negative if the stage was narrowed
 }
 
-// try returns the next width to try.
+// try returns the next width to try, or width if no step is possible.
 func (c *Climb) try(width, least, most int) int {
 	for range 2 {
 		to := width + max(1, int(float64(width)*c.step+0.5))

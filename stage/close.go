@@ -8,13 +8,13 @@ import (
 	"github.com/braidgo/braid/suspend"
 )
 
-// A Closer is what Close closes: a stage, a pool, replicas.
+// A Closer is a stage, a pool or a flow.
 type Closer interface {
 	Close(ctx context.Context) error
 }
 
-// Close closes stages in the order given, each drained before the next is closed: name them upstream first, and nothing
-// that was accepted is lost. It returns the errors of all.
+// Close closes stages in the given order, and waits until each is drained before it closes the next. Pass the stages in the order of
+// the flow, so that no accepted task is lost. Close joins the errors with errors.Join.
 func Close(ctx context.Context, stages ...Closer) error {
 	var errs []error
 	for _, s := range stages {
@@ -23,15 +23,15 @@ func Close(ctx context.Context, stages ...Closer) error {
 	return errors.Join(errs...)
 }
 
-// Close refuses new tasks from now on with ErrClosed, and so the callers that wait for room. It returns nil when no accepted
-// task is in the stage any more, retries included. Then its tasks are answered and its idle workers have ended, unless other
-// stages share its pool.
+// Close makes the stage refuse new tasks, and tasks that wait for room, with ErrClosed. Close waits until no accepted task is left
+// in the stage, retries included. Close then waits until the tasks are answered and the workers have ended, unless the pool has
+// another open stage, and returns nil.
 //
-// If ctx is done first, Close cuts off: tasks that are queued or delayed fail with ErrClosed and go to OnFail, and the
-// contexts of submitted tasks in progress are cancelled. It returns the error of the cancellation, which says how many
-// handlers still run, and how many wait for another stage. It does not wait for them.
+// If ctx is done first, Close cuts the tasks off. Queued and delayed tasks fail with ErrClosed and go to OnFail, and the contexts of
+// submitted tasks in progress are cancelled. Close then returns the cancellation error, which says how many handlers still run and
+// how many wait for another stage. Close does not wait for these handlers.
 //
-// A second Close waits in the same way. In a handler of the stage, Close waits for itself, until ctx is done.
+// A second Close waits in the same way. A Close that a handler of the stage calls waits for that handler, until ctx is done.
 func (s *Stage[In, Out]) Close(ctx context.Context) error {
 	p := s.pool
 	p.guard.Lock()
@@ -51,11 +51,11 @@ func (s *Stage[In, Out]) Close(ctx context.Context) error {
 			return err
 		}
 	}
-	_, _ = suspend.Wait[struct{}](ctx, leaving{p}, false) // all is done: only the workers are missing
+	_, _ = suspend.Wait[struct{}](ctx, leaving{p}, false) // no task is left, but workers may still run
 	return nil
 }
 
-// cutOff gives up the tasks that a cancelled Close has not waited for.
+// cutOff gives up the tasks that are left when a Close is cancelled. cutOff returns nil if no task is left.
 func (s *Stage[In, Out]) cutOff(err error) error {
 	p := s.pool
 	p.guard.Lock()
@@ -90,8 +90,8 @@ func (s *Stage[In, Out]) cutOff(err error) error {
 	return fmt.Errorf("%s: closed while %d handlers run, and %d wait for another stage: %w", s.name, run, wait, err)
 }
 
-// endAll ends tasks that have been cut off. If OnFail panics, or ends the goroutine, a further endAll ends the
-// rest; otherwise their Dos would wait without end.
+// endAll ends tasks that were cut off. If OnFail panics or calls runtime.Goexit, a deferred call of endAll ends the remaining tasks;
+// otherwise their Dos would wait without end.
 func (s *Stage[In, Out]) endAll(gone []item[In, Out]) {
 	n := 0
 	defer func() {
@@ -105,7 +105,7 @@ func (s *Stage[In, Out]) endAll(gone []item[In, Out]) {
 	}
 }
 
-// A draining is the wait of Close for the tasks of the stage.
+// A draining is the Source with which Close waits for an empty stage.
 type draining struct{ *core }
 
 func (c draining) Guard() *suspend.Guard                    { return &c.pool.guard }
@@ -113,7 +113,7 @@ func (c draining) Try() (none struct{}, ok bool, err error) { return none, c.ins
 func (c draining) Enqueue(r suspend.Resumer[struct{}])      { c.closers.Push(r, struct{}{}) }
 func (c draining) Remove(r suspend.Resumer[struct{}])       { c.closers.Remove(r) }
 
-// A leaving is the wait of Close for the workers, unless another stage of the pool is open.
+// A leaving is the Source with which Close waits for the workers to end. The wait ends early if the pool has an open stage.
 type leaving struct{ *Pool }
 
 func (p leaving) Guard() *suspend.Guard { return &p.guard }

@@ -8,59 +8,62 @@ import (
 	"github.com/braidgo/braid/suspend"
 )
 
-// A Pool is a number of workers, on any scheduler, that several stages may share. At most Width handlers run
-// together; a handler that waits for room in another stage does not count while it waits. The pool serves the stage whose
-// first task has waited longest, so that no stage starves.
+// A Pool is a number of workers, on any scheduler, that several stages may share. At most width handlers run at the same time; a
+// handler does not count while it waits for a Do, or for room in a stage. The pool serves the stage whose first task has waited
+// longest, so that no stage starves.
 //
-// Workers exist on demand. A push that finds a permit free starts one, or wakes an idle one; a worker that finds nothing
-// to do ends. On plain goroutines a worker lingers for one to two seconds first, because a fresh goroutine has to grow its
-// stack again. -P> is a push or anything else that makes work, -W> a worker, -T> the timer, -B> a worker that waits for room.
+// Workers exist on demand. If a permit is free, a new task wakes an idle worker, or starts a worker. A worker without work ends. On
+// plain goroutines a worker first stays idle for one to two seconds, because a new goroutine has to grow its stack again. In the
+// diagram, -P> is a new task or anything else that makes work, -W> a worker, -T> the timer, and -B> a worker that waits for a Do or
+// for room.
 //
-//	none     -P> coming   a permit is taken for it
-//	idle     -P> coming   the one that became idle last
+//	none     -P> coming   a permit is taken for the worker
+//	idle     -P> coming   the worker that became idle last
 //	coming   -W> running
 //	running  -B> blocked  the permit is given back
 //	blocked  -B> running  at once, even above the width
 //	running  -W> idle, none
-//	idle     -T> none     those that were idle all the second
+//	idle     -T> none     workers that were idle for the whole second
 //
-// Invariant: if a stage has work and a free slot, and a permit is free, a worker is coming. So no wake-up is lost.
-// Invariant: running is at most width, but after blocked and after the width shrank; then the next worker to look ends.
-// Debt: a critical section that adds work or frees a permit must call due before the unlock; release calls it, and pays the
-// dues.
+// Invariant: if a stage has a waiting task and a free slot, and a permit is free, a worker is coming. This invariant prevents lost
+// wake-ups.
+// Invariant: running exceeds width only after a blocked worker resumes or the width shrinks. A worker that calls next in this state
+// stops.
+// Debt: a critical section that adds work or frees a permit must call due before it unlocks the guard. release calls due, unlocks
+// the guard and pays the dues.
 type Pool struct {
 	name   string
 	on     suspend.Spawner
-	inline bool // whether on can be compared
-	linger bool
+	inline bool            // the scheduler is comparable, so a Do may run its handler on its caller
+	linger bool            // workers stay idle for a while before they end
 	clock  suspend.Clock   // the clock of on; nil means package time
-	timers suspend.Spawner // nil means package time
+	timers suspend.Spawner // the scheduler of the timers; nil means package time
 
-	guard    suspend.Guard // guards the rest, and all stages of the pool
+	guard    suspend.Guard // protects the fields below, and all stages of the pool
 	width    int
-	running  int // permits taken: workers coming or running
-	coming   int
-	alive    int // workers that have not ended
-	waiting  int // tasks of all stages
-	delayed  int
-	suspects *suspect // waits that may be without end from now on
-	open     int      // stages that are not closed, or not empty
-	loaded   []*core  // stages with tasks that wait, and some that had
-	tickets  uint64
-	idle     []*worker // the last is the next to be woken
+	running  int       // the number of permits in use
+	coming   int       // workers that hold a permit but have not begun
+	alive    int       // workers that have not ended
+	waiting  int       // queued tasks of all stages
+	delayed  int       // delayed tasks of all stages
+	suspects *suspect  // waits that the next release examines for a cycle
+	open     int       // stages that are open, or closed and not empty
+	loaded   []*core   // the stages with queued tasks, and stages that had queued tasks
+	tickets  uint64    // the last ticket
+	idle     []*worker // the last worker is woken first
 	least    int       // the smallest number of idle workers since the last tick
 	ticking  bool
-	refused  bool                              // the Spawner on is closed, so that goroutines take over
-	held     func()                            // ends the hold of on; nil means that on is not held
+	refused  bool                              // the scheduler is closed, so new workers are plain goroutines
+	held     func()                            // ends the hold on the scheduler; nil without a hold
 	closers  suspend.Queue[struct{}, struct{}] // callers of Close that wait for the last worker
 	workers  []*worker
-	spare    []*worker
+	spare    []*worker // ended workers, to be used again
 
-	making atomicx.Mutex // guards funcs
-	funcs  atomicx.Pointer[Stage[func(), struct{}]]
+	making atomicx.Mutex                            // protects the creation of funcs
+	funcs  atomicx.Pointer[Stage[func(), struct{}]] // the stage of Pool.Go
 }
 
-// A core is the part of a stage that its pool sees, without its types.
+// A core is the part of a stage that does not depend on its type parameters, so that the pool can use it.
 type core struct {
 	name   string
 	pool   *Pool
@@ -69,107 +72,107 @@ type core struct {
 	labels context.Context
 	errs   stageErrors
 
-	// Under the guard of the pool:
+	// The pool's guard protects the fields below.
 	width     int
-	slots     int       // handlers running or blocked
+	slots     int       // handlers that run or wait
 	blocked   int       // tasks in progress that wait for another task, or for room
-	asking    []*asking // known waits of tasks in progress for a Do or for room
-	seen      uint64    // the number of the last look that came here
+	asking    []*asking // the known waits of tasks in progress, for a Do or for room
+	seen      uint64    // the number of the last search that visited the stage
 	lent      int       // tasks for which a handler of this stage waits, or has waited, by a chain of Dos
-	lentLater int       // lent tasks between two tries
+	lentLater int       // lent tasks that are delayed
 	waiting   int
-	progress  int // tasks in slots, or given up
-	givenUp   int // tasks in OnFail, which keep their room until it returns
+	progress  int // tasks in slots, and tasks that were given up while queued
+	givenUp   int // tasks that were given up while queued, and keep their room until OnFail returns
 	delayed   int
 	closed    bool
 	listed    bool
-	index     int  // its place in the pool's list
-	cut       bool // Close has given up waiting
+	index     int  // the index in pool.loaded
+	cut       bool // a Close was cancelled and has cut off the tasks
 	blocking  context.Context
 	unblock   func(cause error)
-	closers   suspend.Queue[struct{}, struct{}] // callers of Close that wait for tasks
-	rejects   int                               // counted since the last sweep
+	closers   suspend.Queue[struct{}, struct{}] // callers of Close that wait for the tasks
+	rejects   int                               // rejections since the last sweep
 	shed      shedder
 	paced     bool // Rate or Gather is set
 	pace      pace
-	gathering bool // held for company, and not for Rate alone
+	gathering bool // the stage is held for Gather, and not for Rate alone
 	held      bool // a worker waits until the next handler may begin
-	ripe      bool // it has waited for that
+	ripe      bool // the worker has waited long enough
 	holder    suspend.Queue[struct{}, struct{}]
 	limiting  bool
 	window    window
 	counts
 }
 
-// A server is a stage.
+// A server is a stage without its type parameters.
 type server interface {
-	oldest() uint64 // the ticket of the first task
+	oldest() uint64 // the ticket of the first task in the queue
 	serve(w *worker)
 	admit(now int64)
-	drop(t *task, err error) (tell func()) // gives up t, which waits; tell must be called without the guard
+	drop(t *task, err error) (tell func()) // gives up the queued task t; the caller must call tell without the guard
 }
 
-// dues are the work that is left to do after a critical section of pool.
+// A dues is the work that remains after a critical section of pool.
 type dues struct {
 	pool     *Pool
-	starts   int // workers, which have their permits
+	starts   int // the number of workers to start; they hold permits already
 	suspects *suspect
 }
 
-// A suspect is a wait that a release is to look at, in a list.
+// A suspect is a wait that the next release examines for a cycle. Suspects form a list.
 type suspect struct {
 	a    *asking
 	next *suspect
 }
 
-// counts are the figures that only grow, with their histograms.
+// A counts has the counters and histograms of a stage, which only grow.
 type counts struct {
 	arrived, accepted, rejected uint64
 	late, cancelled             uint64
 	completed, failed           uint64
 	retried, dropped            uint64
 	wait, service               Histogram
-	crowded                     atomicx.Bool // a task was rejected: look for room before one is made
+	crowded                     atomicx.Bool // a task has been rejected, so full checks for room before a task is allocated
 }
 
-// A window has the figures of the next Sample, under the guard.
+// A window collects the figures of the next Sample. The guard protects it.
 type window struct {
 	since   int64
 	started bool
 	least   int
 	done    int
-	dropped uint64 // the count of the stage when it began
+	dropped uint64 // the value of counts.dropped when the window began
 	service int64
 }
 
-// A pace is the limit of Options.Rate: the generic cell rate algorithm. Handlers begin as fast as they like while next is not in
-// the future, and each moves it by every.
+// A pace implements Options.Rate by the generic cell rate algorithm. A handler may begin once next has passed. Each handler that
+// begins adds every to next.
 type pace struct {
-	every, slack int64 // an every of 0 means no limit
+	every, slack int64 // nanoseconds; if every is 0, there is no limit
 	next         int64
 	started      bool
 }
 
-// A worker runs one handler after another. Its fields are under the guard, except where a comment names another owner.
+// A worker runs one handler after another. The guard protects its fields, except where a comment names another owner.
 type worker struct {
 	p     *Pool
-	index int // its place in p.workers
+	index int // the index in p.workers
 	run   func()
 	gid   int64
-	at    *core // serving
+	at    *core // the stage that the worker serves
 	task  *task
-	r     suspend.Resumer[wake] // idle
+	r     suspend.Resumer[wake] // resumes the worker while it is idle
 
-	now   int64 // the worker's own, like the rest
+	now   int64 // used only by the worker, like the fields below
 	label *core
 	owed  owed
 }
 
-// An owed is the debt of a worker, to be paid when the guard is free.
+// An owed is the work that a worker has to do once it has unlocked the guard.
 type owed struct {
-	leave *task // its way has ended
+	leave *task // a task for which leave must be called with err
 	err   error
-	after interface{ start() }
+	after interface{ start() } // a delay or a batch
 	dues
 }
 
@@ -177,68 +180,71 @@ type wake uint8
 
 const (
 	dismissed wake = iota
-	found          // work, with a permit
-	called         // has a permit, and counts as coming
+	found          // the worker has found work and taken a permit
+	called         // the worker was given a permit, and counts as coming
 )
 
-// An asking is a handler that waits: for the task of its Do, or for room for a task. While it waits, it is in the list of its stage.
+// An asking is a wait in a handler, for the task of its Do or for room. During the wait, the asking is in the list of the handler's
+// stage.
 //
-// A handler that waits keeps its slot, so handlers may wait for each other's slots without end: where each slot of a stage is held by a handler
-// that waits for a slot of another, and so on around. Chandy, Misra and Haas call this the OR model: a task in a queue can go on as soon as any
-// slot of the stage is given back. So there is a deadlock if no handler that is reached from here runs.
+// A handler keeps its slot while it waits, so handlers may wait for each other's slots without end. In such a circle, handlers hold
+// every slot of a stage, and wait for a slot of the next stage. Chandy, Misra and Haas call this the OR model, because a queued task
+// can begin as soon as any slot of its stage is free. There is a deadlock if no running handler can be reached by following the
+// waits.
 //
 // Invariant: each asking can go on, or is a suspect of a pool, or reaches such a suspect.
-// Debt: a suspect is added when a wait begins (block), when its task enters a queue (pass, tryAgain, letIn), and when a stage loses what let it go
-// on (lose). The release that follows must look at it; otherwise a cycle could wait without end.
+// Debt: code must add a suspect when a wait begins (block), when the task enters a queue (pass, tryAgain, letIn), and when a stage
+// loses a handler or a slot that could end a wait (lose). The release that follows must examine the suspect; otherwise a cycle could
+// wait without end.
 type asking struct {
 	from  *core // the stage of the handler
 	task  *task
 	at    atomicx.Pointer[core] // the stage that task has entered last, or wants to enter
-	in    atomicx.Pointer[core] // the same, while it waits there; changed under the guard of that stage
-	ctx   context.Context       // the wait for room ends with it
-	index int                   // its place in from.asking, under from's guard
-	fails bool                  // it was in a cycle, and goes on. Under from's guard
-	stop  func(cause error)     // ends a wait for room
+	in    atomicx.Pointer[core] // the stage where task waits, or nil; written under the guard of that stage
+	ctx   context.Context       // the context of a wait for room; nil for a Do
+	index int                   // the index in from.asking, under from's guard
+	fails bool                  // the wait was in a cycle, and has been ended; under from's guard
+	stop  func(cause error)     // ends a wait for room; nil for a Do
 }
 
-// An item is a task in a stage.
+// An item is a task in a stage, with its input.
 type item[In, Out any] struct {
 	t      *task
-	way    *gate[In, Out] // says where the result goes
+	way    *gate[In, Out] // determines where the result goes
 	in     In
-	since  int64 // it was accepted
+	since  int64 // the time at which the task entered the queue
 	ticket uint64
 }
 
-// left records that e is out of the queue.
+// left records that e is no longer in the queue.
 func (e *item[In, Out]) left() {
 	if a := e.t.asked; a != nil {
 		a.in.Store(nil)
 	}
 }
 
-// inside counts the accepted tasks that have not left the stage.
+// inside returns the number of accepted tasks that have not left the stage.
 func (c *core) inside() int { return c.waiting + c.progress + c.delayed }
 
-// queued counts n more in the queue.
+// queued adds n, which may be negative, to the number of queued tasks.
 func (c *core) queued(n int) {
 	c.waiting += n
 	c.pool.waiting += n
 }
 
-// postponed counts n more between two tries.
+// postponed adds n, which may be negative, to the number of delayed tasks.
 func (c *core) postponed(n int) {
 	c.delayed += n
 	c.pool.delayed += n
 }
 
-// room reports whether one more task is accepted; tasks that need no room do not count.
+// room reports whether there is room for another task. Lent tasks need no room and do not count.
 func (c *core) room() bool { return c.inside()-min(c.lent, c.slots) < c.bound() }
 
 func (c *core) bound() int { return c.o.Queue + c.width*max(1, c.o.Batch) }
 
-// free counts the slots for further handlers. A handler that waits for a task of its stage lends the slot to that task, so
-// that at most width handlers run without waiting. Between two tries the slot stays with the task.
+// free returns the number of slots that are free for handlers. A handler that waits for a task of its own stage lends its slot to
+// that task, so that at most width handlers run without waiting. While the task is delayed, no other task gets the slot.
 func (c *core) free() int {
 	if c.held {
 		return 0
@@ -246,14 +252,14 @@ func (c *core) free() int {
 	return c.width - c.slots + min(c.lent-c.lentLater, c.blocked)
 }
 
-// refuse counts a rejection.
+// refuse counts a rejection, and returns err.
 func (c *core) refuse(err error) error {
 	c.arrived++
 	c.rejected++
 	return err
 }
 
-// now is the time in nanoseconds since some moment; in a bubble of testing/synctest it is negative.
+// now returns the time in nanoseconds since base. In a bubble of testing/synctest it is negative.
 func (p *Pool) now() int64 {
 	if p.clock != nil {
 		return int64(p.clock.Now().Sub(base))
@@ -263,63 +269,65 @@ func (p *Pool) now() int64 {
 
 var base = time.Now()
 
-// A Stage is a queue in front of a handler. It is made by New or NewBatch. Its tasks wait in the queue, then a worker of
-// its pool runs the handler with each. The arrows name the worker, -W>, the timer of a retry, -T>, and Close, -X>.
+// A Stage is a queue in front of a handler. New and NewBatch make a Stage. Tasks wait in the queue until a worker of the pool runs
+// the handler with them. In the diagram, -W> is a worker, -T> the timer of a retry, and -X> Close.
 //
-//	outside  -W> waiting            there is room, as a task has left the stage
-//	waiting  -W> busy               a worker takes the first, and a slot
+//	outside  -W> waiting            a task has left the stage, so there is room
+//	waiting  -W> busy               a worker takes the first task, and a slot
 //	busy     -W> blocked            the next stage of the pipe is full
 //	busy, blocked -W> out           completed, failed, late or cancelled
-//	busy     -W> delayed            Retry says so
-//	delayed  -T> waiting            in front
+//	busy     -W> delayed            Retry returned true
+//	delayed  -T> waiting            in front of the queue
 //	waiting, delayed -X> out        failed with ErrClosed
 //
 // Invariant: accepted = completed + failed + late + cancelled + waiting + in progress + delayed.
 // Invariant: a task waits outside only while waiting + in progress + delayed reach the bound.
-// Debt: whatever takes a task out of the stage must call admit; otherwise a caller would wait outside beside a free place.
+// Debt: code that takes a task out of the stage must call admit; otherwise a caller would wait outside although there is room.
 type Stage[In, Out any] struct {
 	core
 	f         func(ctx context.Context, in In) (Out, error)
 	batchFunc func(ctx context.Context, in []In, out []Out) error
 	onFail    func(ctx context.Context, in In, err error)
 	priority  func(in In) int
-	entry     gate[In, Out] // where Do, Begin and Submit hand in
-	ring      ring[item[In, Out]]
-	urgent    []ring[item[In, Out]] // tasks of a priority above 0, which begin before
-	hurry     ring[item[In, Out]]   // tasks for which a handler of this stage waits: they begin first
-	outside   suspend.Queue[struct{}, outsider[In, Out]]
-	later     map[*delay[In, Out]]struct{}
+	entry     gate[In, Out]                              // the gate of Do, Begin and Submit
+	ring      ring[item[In, Out]]                        // queued tasks of priority 0
+	urgent    []ring[item[In, Out]]                      // queued tasks of each priority above 0, which begin earlier
+	hurry     ring[item[In, Out]]                        // queued lent tasks, which begin first
+	outside   suspend.Queue[struct{}, outsider[In, Out]] // callers that wait for room
+	later     map[*delay[In, Out]]struct{}               // delayed tasks
 }
 
-// lent is the ticket of a task for which a handler of the same stage waits.
+// lent is the ticket of a lent task: a task for which a handler of the same stage waits.
 const lent = 0
 
-// A gate is a stage, and where its results go.
+// A gate is an entrance to a stage. The gate determines where the results of the stage go.
 type gate[In, Out any] struct {
 	s  *Stage[In, Out]
-	to port[Out]
+	to port[Out] // the next stage; nil if s is the last
 }
 
-// A port is where values go: a stage with what follows it. A nil port is the end of the way.
+// A port is an entrance to a flow, which accepts values of type T. A nil port is the end of the flow.
 type port[T any] interface {
-	// put hands t over with v, and waits with ctx if it has to; from is the stage whose handler calls, if any.
+	// put hands in v as the input of t, and waits for room until ctx is done, if it has to wait. from is the stage whose handler is
+	// the caller, or nil.
 	put(ctx context.Context, t *task, v T, h how, from *core) error
 
-	// pass is put for a worker of from, if there is room at once. Then it returns the dues of the next stage, and true with
-	// the guard of from held, so that the task leaves from and enters the next stage in one step.
+	// pass is put for a worker of from, but never waits. If there is room, pass returns the dues of the next stage and true. The
+	// guard of from is then held, so that the task leaves from and enters the next stage in one step.
 	pass(t *task, v T, now int64, from *core) (due dues, ok bool)
 
-	// full returns the error with which a task is sure to be rejected now, and counts the rejection.
+	// full returns the error with which a task would certainly be rejected now, and counts the rejection. full returns nil if put
+	// would accept the task or wait.
 	full(h how) error
 }
 
-// how is the choice between waiting and rejecting.
+// A how says whether a full stage makes the caller wait or rejects the task.
 type how uint8
 
 const (
 	asFull how = iota // Options.Full decides
-	never             // reject
-	always            // wait
+	never             // the stage rejects the task
+	always            // the caller waits
 )
 
 func (c *core) setWidth(n int) {
@@ -330,15 +338,15 @@ func (c *core) setWidth(n int) {
 	c.lose()
 }
 
-// settleIf is called after a task is counted out of the stage, and when the stage is closed.
+// settleIf wakes the callers of Close if the stage is closed and empty. The caller must hold the guard.
 func (c *core) settleIf() {
-	if c.closed && c.inside() == 0 { // stays true, since nothing is accepted any more
+	if c.closed && c.inside() == 0 { // stays true, because a closed stage accepts nothing
 		c.gone()
 		c.closers.ResumeAll(struct{}{}, nil)
 	}
 }
 
-// gone takes c, which is closed and empty, off its pool. With the last stage the idle workers leave.
+// gone removes c, which is closed and empty, from its pool. With the last stage, the idle workers end.
 func (c *core) gone() {
 	if c.listed {
 		c.unlist()
@@ -350,42 +358,43 @@ func (c *core) gone() {
 	}
 }
 
-// wakeClosers wakes the callers of Close that wait for the workers.
+// wakeClosers wakes the callers of Close that wait for the workers, if all workers have ended.
 func (p *Pool) wakeClosers() {
 	if p.open == 0 && p.alive == 0 {
 		p.closers.ResumeAll(struct{}{}, nil)
 	}
 }
 
-// moved records that the task of a is in the queue of c, or waits outside c.
+// moved records that the task of a is in the queue of c, or waits for room in c.
 func (a *asking) moved(c *core) {
 	a.at.Store(c)
 	a.in.Store(c)
 }
 
-// suspect makes the next release look at a, if there is one.
+// suspect makes the next release examine a, unless a is nil.
 func (p *Pool) suspect(a *asking) {
 	if a != nil {
 		p.suspects = &suspect{a, p.suspects}
 	}
 }
 
-// lose is called when c has lost what let waits for it go on: a handler, a part of the width, a hold, a task that was given up.
+// lose adds a suspect if every handler of c waits and no slot is free. A caller must have changed the stage in a way that may have
+// this effect: a handler or a hold has ended, the width has shrunk, or a task was given up.
 func (c *core) lose() {
 	if n := len(c.asking); n > 0 && n == c.slots && c.free() <= 0 {
 		c.pool.suspect(c.asking[0])
 	}
 }
 
-// admits reports whether there is room for t, or t needs none.
+// admits reports whether there is room for t, or t needs no room.
 func (c *core) admits(t *task) bool { return c.room() || c.needsNone(t) }
 
-// needsNone reports whether t needs no room, because a handler of the stage waits for it. A handler waits for one task only:
-// the Dos of further lent tasks were cancelled, and t waits until those tasks are out.
+// needsNone reports whether t needs no room, because a handler of the stage waits for it. Each handler waits for one task only. If
+// more tasks are lent, the Dos of some were cancelled, and t needs room until these tasks are out.
 func (c *core) needsNone(t *task) bool { return c.lent < c.slots && c.lends(t) }
 
-// lends reports whether a handler of c waits for t, by a chain of Dos. Then t begins in the slot of that handler; otherwise
-// the handler would wait for itself.
+// lends reports whether a handler of c waits for t, by a chain of Dos. If so, t begins in the slot of that handler; otherwise the
+// handler would wait for itself.
 func (c *core) lends(t *task) bool { return t.asked != nil && c.lendsByChain(t) }
 
 func (c *core) lendsByChain(t *task) bool {
@@ -399,7 +408,7 @@ func (c *core) lendsByChain(t *task) bool {
 	return ok && all.lends(c)
 }
 
-// A several is the values of a context that belongs to several tasks: a batch.
+// The type several is the interface of the base context of a batch, which belongs to several tasks.
 type several interface {
 	lends(c *core) bool
 	has(t *task) bool
@@ -415,7 +424,7 @@ func (c *core) unlist() {
 	c.listed = false
 }
 
-// list puts c on the list of its pool. next takes it off when it finds no task, and so does the end of the stage.
+// list adds c to the list of its pool. next removes c when c has no queued task, and gone removes c at the end of the stage.
 func (c *core) list() {
 	p := c.pool
 	c.listed, c.index = true, len(p.loaded)
@@ -429,24 +438,24 @@ func (s *Stage[In, Out]) oldest() uint64 {
 	return s.first().of(0).ticket
 }
 
-// outsider is the wait of a caller that has found the stage full. It is in s.outside while it waits.
+// An outsider is a caller that waits for room because the stage is full. During the wait, the outsider is in s.outside.
 type outsider[In, Out any] struct {
 	g  *gate[In, Out]
 	t  *task
 	in In
-	a  *asking // its handler, if it is one
+	a  *asking // the wait, if the caller is a handler
 }
 
-// A delay is a task between two tries. It is in s.later from postpone until the timer, the end of its context, or Close takes
-// it out.
+// A delay is a task between two tries. s.later contains the delay from postpone until the timer fires, the context of the task ends,
+// or Close takes the task.
 type delay[In, Out any] struct {
 	s     *Stage[In, Out]
 	e     item[In, Out]
 	after time.Duration
-	stop  []func() bool // the timer, and the look at the context; nil until start has made them; under the guard
+	stop  []func() bool // functions that stop the timer and the AfterFunc of the context; nil until start has run; under the guard
 }
 
-// line returns where t waits.
+// line returns the ring in which t waits.
 func (s *Stage[In, Out]) line(t *task) *ring[item[In, Out]] { return s.lineOf(int(t.level)) }
 
 func (s *Stage[In, Out]) lineOf(level int) *ring[item[In, Out]] {
@@ -456,7 +465,7 @@ func (s *Stage[In, Out]) lineOf(level int) *ring[item[In, Out]] {
 	return &s.urgent[level-1]
 }
 
-// first returns the line of the task that begins next.
+// first returns the ring of the task that begins next.
 func (s *Stage[In, Out]) first() *ring[item[In, Out]] {
 	if s.hurry.len > 0 {
 		return &s.hurry

@@ -9,8 +9,9 @@ import (
 	"github.com/braidgo/braid/suspend"
 )
 
-// look ends a wait without end: one Do of the cycle fails with an ErrCycle. It is called without a guard. If the Do of a was cancelled, and its
-// task still waits, look ends that task: it will not begin, so its parent must not wait until the queue reaches it.
+// look examines the wait a. If a is part of a cycle that waits without end, one Do of the cycle fails with an ErrCycle. If the Do of
+// a was cancelled and its task is still queued, look ends the task, so that the parent need not wait until a worker reaches it. The
+// caller must hold no guard.
 func (a *asking) look() {
 	s := search{locked: []*suspend.Guard{&a.from.pool.guard, &a.at.Load().pool.guard}}
 	asked := false
@@ -25,7 +26,7 @@ func (a *asking) look() {
 				end = func() { a.task.leave(errorOf(a.task)) }
 			}
 		case a.waits() && !s.goesOn(a):
-			if !asked { // contexts are foreign code, so their Err is called without the guards
+			if !asked { // a context's Err may be foreign code, so over is called without the guards
 				asked = true
 				suspend.UnlockAll(s.locked)
 				if slices.ContainsFunc(s.waits, (*asking).over) {
@@ -45,12 +46,12 @@ func (a *asking) look() {
 	}
 }
 
-// waits reports whether a is in the list of its stage.
+// waits reports whether a is in from.asking, so that its handler still waits.
 func (a *asking) waits() bool {
 	return a.index < len(a.from.asking) && a.from.asking[a.index] == a
 }
 
-// fail ends a wait of a cycle. It is called under all guards, and returns the rest, to be done without.
+// fail ends one wait of the cycle that contains a. The caller must hold all guards, and must call end without them.
 func (a *asking) fail() (end func()) {
 	err := fmt.Errorf("%w: %s", ErrCycle, a.way())
 	for a.in.Load() == nil {
@@ -63,19 +64,19 @@ func (a *asking) fail() (end func()) {
 	return a.at.Load().server.drop(a.task, err)
 }
 
-// A search looks at stages whose guards it holds.
+// A search follows waits through the stages whose guards it holds.
 type search struct {
 	locked   []*suspend.Guard
-	unlocked *suspend.Guard // the next round must lock it, too
-	waits    []*asking      // none of them can go on
-	number   uint64         // marks the stages that were seen
+	unlocked *suspend.Guard // a guard that the next round must lock, too
+	waits    []*asking      // the waits visited so far, which cannot go on
+	number   uint64         // marks the stages that were visited
 }
 
-// searches numbers the looks.
+// searches is the number of the last search.
 var searches atomic.Uint64
 
-// over reports whether the wait was cancelled, so that its handler will go on. A context that panics is not done: the caller may be any other
-// handler of the cycle, or none.
+// over reports whether the wait was cancelled, so that its handler will go on. A context whose Err panics counts as not done. The
+// panic must not reach the caller, which may be an unrelated handler.
 func (a *asking) over() (yes bool) {
 	defer func() { _ = recover() }()
 	if a.ctx != nil {
@@ -84,29 +85,30 @@ func (a *asking) over() (yes bool) {
 	return a.task.over()
 }
 
-// enters reports whether a.task is in c, and the guard of c is held. If it is not held, the next round locks it.
+// enters reports whether a.task is in c. If the guard of c is not held, enters returns false and makes the next round lock the
+// guard.
 func (s *search) enters(a *asking, c *core) bool {
 	if guard := &c.pool.guard; !slices.Contains(s.locked, guard) {
 		s.unlocked = guard
 		return false
 	}
-	return a.at.Load() == c // false if it went on just now
+	return a.at.Load() == c // false if the task has just moved on
 }
 
-// goesOn reports whether something that a waits for can go on, or is not known to be unable to.
+// goesOn reports whether the wait a may end without help. goesOn returns true if this is unknown.
 func (s *search) goesOn(a *asking) bool {
 	c := a.at.Load()
 	if !s.enters(a, c) || a.fails {
 		return true
 	}
 	switch {
-	case a.stop != nil && (a.in.Load() != c || c.closed || c.givenUp > 0 || c.admits(a.task)): // it has got in, or will
+	case a.stop != nil && (a.in.Load() != c || c.closed || c.givenUp > 0 || c.admits(a.task)): // the task has been accepted or refused, or soon will be
 		return true
 	case a.in.Load() != c:
 		s.waits = append(s.waits, a)
 		b := c.askingIn(a.task)
 		return b == nil || s.goesOn(b)
-	case c.held || c.lentLater > 0 || c.free() > 0 || len(c.asking) < c.slots: // nearly always, so nothing is made before
+	case c.held || c.lentLater > 0 || c.free() > 0 || len(c.asking) < c.slots: // nearly always true, so nothing is allocated before
 		return true
 	}
 	s.waits = append(s.waits, a)
@@ -122,11 +124,12 @@ func (s *search) goesOn(a *asking) bool {
 	return false
 }
 
-// askingIn returns the wait of the handler of t, nil if it runs. t is in progress in c.
+// askingIn returns the wait that blocks the handler of t, or nil if the handler runs. t must be in progress in c.
 func (c *core) askingIn(t *task) *asking {
 	for _, a := range c.asking {
 		parent := a.task.parent
-		if parent == t || a.stop != nil && (a.task == t || c.o.Batch > 0 && c.together(a.task, t)) { // the parent is on its way to another stage
+		// The handler waits for a child, or the task itself waits for room in the next stage, alone or with its batch.
+		if parent == t || a.stop != nil && (a.task == t || c.o.Batch > 0 && c.together(a.task, t)) {
 			return a
 		}
 		if parent != nil {
@@ -138,7 +141,7 @@ func (c *core) askingIn(t *task) *asking {
 	return nil
 }
 
-// together reports whether t and u are in one batch.
+// together reports whether t and u are in the same batch.
 func (c *core) together(t, u *task) bool {
 	return slices.ContainsFunc(c.pool.workers, func(w *worker) bool {
 		if w.at != c {
@@ -149,7 +152,7 @@ func (c *core) together(t, u *task) bool {
 	})
 }
 
-// way names the stages around the cycle.
+// way returns the names of the stages around the cycle.
 func (a *asking) way() string {
 	names, seen := []string{a.from.name}, map[*core]bool{a.from: true}
 	for c := a.at.Load(); ; c = a.at.Load() {
@@ -165,8 +168,8 @@ func (a *asking) way() string {
 	}
 }
 
-// block gives back the permit of a handler of c that is going to wait; a is its wait, nil if it is unknown. Without
-// this, handlers that wait could hold all permits. goOn takes the permit again.
+// block gives back the permit of a handler of c that is going to wait; otherwise waiting handlers could hold all permits. The
+// argument a is the wait, or nil if the wait is unknown. goOn takes the permit again.
 func (c *core) block(a *asking) {
 	c.pool.guard.Lock()
 	c.blocked++

@@ -4,27 +4,27 @@ import (
 	"time"
 )
 
-// A shedder decides which tasks have waited too long. It is CoDel as folly has it, for queues of requests: a bad queue is one
-// in which even the task that waited least, in an interval, waited longer than the target; while the queue is bad, tasks
-// that waited longer than twice the target are shed.
+// A shedder decides which tasks have waited too long. The algorithm is CoDel, as the folly library applies it to queues of requests.
+// The queue is bad if in an interval even the shortest wait was longer than the target. While the queue is bad, tasks that have
+// waited longer than twice the target are shed.
 //
-// Differences: it is used under a lock, so nothing is atomic. And once the queue has been bad, intervals are short, as long as
-// the target, until it was good for a whole one. Otherwise a queue that is bad in one interval and good in the next, as it
-// is where the load is not much larger than the capacity, would grow for an interval each time.
+// There are two differences from folly. A lock protects a shedder, so nothing is atomic. And for 100 ms after a bad interval,
+// intervals are only as long as the target. Otherwise, at a load a little above the capacity, bad and good intervals would
+// alternate, and the queue would grow during each good interval.
 //
 // Nichols and Jacobson, "Controlling queue delay" (2012); Maurer, "Fail at scale" (2015).
 type shedder struct {
-	target  int64 // 0 means that nothing is shed
+	target  int64 // 0 disables shedding
 	started bool
 	until   int64 // the end of the interval
-	wary    int64 // intervals are short before that time
-	least   int64 // the shortest wait in it
+	wary    int64 // the time until which intervals are short
+	least   int64 // the shortest wait in the interval
 	bad     bool
 }
 
 const shedInterval = int64(100 * time.Millisecond)
 
-// late reports whether a task that has waited so long, now, is to be shed.
+// late reports whether a task that has waited for wait nanoseconds at time now must be shed.
 func (s *shedder) late(wait, now int64) bool {
 	if s.target == 0 {
 		return false
@@ -32,7 +32,7 @@ func (s *shedder) late(wait, now int64) bool {
 	if !s.started || now >= s.until {
 		switch {
 		case !s.started:
-			s.wary = now // the clock may be before zero
+			s.wary = now // the clock may be negative
 		case s.bad:
 			s.wary = now + shedInterval
 		}

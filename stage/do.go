@@ -10,61 +10,71 @@ import (
 
 // A task through a stage
 //
-// This is the way of a Do through one stage. All steps that count are under the guard of the pool, so that Stats always add up.
+// The steps of a Do through one stage follow. Every step that changes a count holds the guard of the pool, so that Stats always add up.
 //
-//  1. enterDo. A ctx that is done, or that belongs to a task that has ended (ErrEnded), fails the Do, and nothing is counted.
-//     With the context of a handler the new task is a child: from now on the parent must wait for it.
-//  2. full. A stage that has rejected before may reject here (ErrFull, ErrClosed), before the task is allocated. Passing
-//     reserves nothing: put decides again. The Do of a handler skips this step, because it may need no room.
-//  3. mayInline. On the scheduler of the stage, with no task waiting, a free slot and a free permit, the handler runs on the
-//     caller. A panic of it ends the process if OnPanic is nil: a recover of the caller must not hide it. Steps 8 to 11
-//     follow in the caller.
-//  4. put. A closed stage returns ErrClosed. With room, accept follows in the same critical section. A full stage that
-//     rejects returns ErrFull, unless t displaces a task of a lower priority, which then fails with ErrDisplaced. A full
-//     stage that waits lets the caller wait as an outsider; its cancellation, or an ErrCycle, counts nowhere. After any error
-//     of put no handler has run, and handIn takes the child off its parent.
-//  5. accept. The task is in the queue, and counts as Arrived and Accepted. The release after it takes a permit for a worker,
-//     if one is free, and wakes or starts the worker, so that no task waits beside a free slot and a free permit. If the
-//     scheduler refuses, the worker is a plain goroutine.
-//  6. await. The Do waits. If ctx is done first, it returns the cancellation error at once and marks the task as gone, but
-//     with a Lazily context it waits for its task. In the queue the task keeps its place until a worker reaches it, or a rejection
-//     sweeps the queue; it counts as Cancelled then. A handler that runs sees the context end, and decides what the task counts as.
-//     If the Do is part of a cycle of waits, one Do of the cycle fails with ErrCycle.
-//  7. serve. A worker takes the task off the queue, and a slot, and unlocks. A task that has waited too long for Delay
-//     fails with ErrLate. A task that is gone, or whose ctx is done, is not begun.
-//  8. call. The handler runs without a lock, with the task as its context. A panic is an error of the task if OnPanic is set.
-//     Otherwise, and after a runtime.Goexit, the task fails with ErrAbandoned, its slot and its permit are free again, and
-//     the worker ends; on goroutines the panic then ends the process.
-//  9. handOn. After an error, Retry may delay the task: it gives up its slot, but keeps its room, and tryAgain puts it
-//     in front of the queue, so step 7 follows. Otherwise the task is given up, and OnFail runs first, still in the
-//     slot. After a success of a stage in a pipe, pass moves the task to the next stage in one step, or put waits
-//     there, in the slot but without the permit. If put fails, the task is given up in this stage, although its handler
-//     has succeeded.
-//  10. finish. The slot is free, the fate is counted, admit lets an outsider in, and a Close that waits for the last
-//     task is resumed.
-//  11. pay. After the unlock, leave ends the way of the task. The answer follows when all children are done, too, so a Do whose
-//     handler has returned may wait on. Its error is the first error in the tree.
+//  1. enterDo. If ctx is done, or belongs to a task that has ended (ErrEnded), the Do fails and nothing is counted. If ctx is a
+//     handler's context, the new task is a child: its parent now waits for it.
+//  2. full. A stage that has rejected before may reject here (ErrFull, ErrClosed), before the task is allocated. A pass here reserves
+//     nothing, because put decides. The Do of a handler skips this step, because its task may need no room.
+//  3. mayInline. If the caller is on the stage's scheduler, no task waits, and a slot and a permit are free, the handler runs on the
+//     caller, which then performs steps 8 to 11. If OnPanic is nil, a panic of this handler ends the process, even if the caller would
+//     recover it.
+//  4. put. A closed stage returns ErrClosed. If there is room, accept follows in the same critical section. A full stage that rejects
+//     returns ErrFull, unless the task displaces a task of a lower priority. A full stage that waits makes the caller an outsider. If
+//     put fails, no handler has run, and handIn takes the child off its parent. A cancelled wait for room, or its ErrCycle, is not
+//     counted.
+//  5. accept. The task is in the queue, and counts as Arrived and Accepted. If a slot and a permit are free, the release that follows
+//     wakes or starts a worker. If the scheduler refuses to start the worker, it is a plain goroutine.
+//  6. await. The Do waits for the answer. See below for a Do that ends before its task, and for other exits from the queue.
+//  7. serve. A worker takes the task off the queue, takes a slot, and unlocks the guard. The task does not begin if it has waited too
+//     long for Delay (ErrLate), is marked as gone, or has a context that is done (both Cancelled).
+//  8. call. The handler runs without a lock, with the task as its context. If OnPanic is set, a panic becomes the task's error.
+//     Otherwise a panic ends the worker, and so does a runtime.Goexit: the task fails with ErrAbandoned and frees its slot and permit.
+//  9. handOn. After an error, Retry may delay the task. A delayed task gives up its slot but keeps its room, and tryAgain puts it in
+//     front of the queue for step 7. Without another try, OnFail runs, still in the slot. After a success in a pipe, pass moves the task
+//     to the next stage, or put waits for room there, in the slot but without the permit. If put fails, giveUp ends the task in this
+//     stage, although its handler has succeeded.
+//  10. finish. The slot is free, the fate is counted, admit lets outsiders in, and a Close that waits for the last task resumes.
+//  11. pay. After the unlock, leave ends the task. The answer, with the first error of the tree, is given once all children are done.
 //
-// A task that is given up in the queue, by a Close, a displacement or a cycle, skips steps 7 to 10. end calls OnFail and
-// answers first, and frees the room last; until then the task counts as Busy. OnFail is called once for such a task, as for
-// each task given up, but not for a task that its caller has cancelled: in the queue, or so that its handler returned
-// the error of its context. A handler that returns another error after its Do has returned fails, and OnFail is called.
+// If a Do ends while await waits, its task stays in the stage:
+//   - With a plain ctx that ends, the Do returns the cancellation error at once and marks the task as gone. A queued task keeps its
+//     place until a worker reaches it, or a rejection sweeps the queue, and then counts as Cancelled. If the caller is a handler, look
+//     gives the answer of the queued task at once, so that the parent need not wait. A delayed task returns to the queue at once. A
+//     running handler sees its context end, and its result decides the fate. A worker that waits for room in the next stage gives up.
+//   - With a Lazily ctx that ends, the Do returns the cancellation error only when its task has ended. A queued task is not marked as
+//     gone, so no sweep removes it: it counts as Cancelled when a worker reaches it. A delayed task and a running handler behave as with
+//     a plain ctx. The wait for room in step 4 is never lazy.
+//   - If the task that called Do is killed (suspend.Bound.Kill), await does not return but calls runtime.Goexit. Nothing marks the
+//     stage's task as gone or ends its context. A queued task begins in its turn, a running handler runs on, and the answer is dropped.
+//     If the killed task runs a handler, as a worker or in step 3, the handler's task fails with ErrAbandoned, see step 8. A kill of an
+//     outsider ends the wait for room as a cancellation does.
 //
-// Not proved, and partly not so:
-//   - A handler may run forever. A Close that is cut off cancels contexts and returns, but does not stop a handler.
-//   - A task of a lower priority waits as long as tasks of higher priorities come, and with LIFO the oldest task waits as
-//     long as younger tasks come. Delay sheds a task only when a worker reaches it.
-//   - The search for cycles covers Dos and waits for room. A handler that waits for the child of a Begin or Submit, or in an
-//     Each, may wait without end.
-//   - That no wake-up is lost, and that the counts add up, is tested and model-checked on small programs, but not proved.
+// A task also leaves the queue in these ways. In the first three, the task counts as Busy until end has called OnFail and given the
+// answer. A task whose context is done by then counts as Cancelled, without OnFail:
+//   - A Close whose ctx ends fails queued and delayed tasks with ErrClosed.
+//   - A task of a higher priority displaces the task, which fails with ErrDisplaced and counts as Late.
+//   - If handlers wait in a cycle, look fails one queued task of the cycle with ErrCycle.
+//   - In step 7, a task that has waited too long fails with ErrLate and counts as Late.
+//
+// OnFail is called once for each task given up. OnFail is not called if the caller cancelled the task in the queue, or if the handler
+// returned the error of its context after the cancellation. If a handler returns another error after its Do has returned, the task fails
+// and OnFail is called.
+//
+// Not proved, and partly not true:
+//   - A handler may run forever: a Close whose ctx ends cancels the contexts of submitted tasks and returns, but cannot stop a handler.
+//   - A task may wait forever behind tasks of higher priorities, or with LIFO behind younger tasks. Delay sheds a task only in step 7.
+//   - The search for cycles covers Dos and waits for room. The search does not cover Each, or waits for children of Begin and Submit. A
+//     handler's Do whose Lazily ctx is done counts as able to go on, so a cycle through it is not found.
+//   - Tests and a model checker show for small programs that no wake-up is lost and that the counts add up. There is no proof.
 
-// Do implements Flow. Where the caller is on the scheduler of the stage, and no task waits and there is a free slot, the
-// handler runs on the caller. Such a Do returns when the handler does, also if ctx is done before.
+// Do implements Flow. If the caller is on the scheduler of the stage, no task waits, and a slot and a permit are free, the handler
+// runs on the caller. Such a Do does not return before the handler, even if ctx ends.
 //
-// A Do in a handler, with its context and on its goroutine, cannot wait for itself. If a handler of this stage waits for it,
-// directly or by a chain of Dos, it needs no room, and runs in the slot of that handler. Where several chains cross, so that each waits
-// for a slot of another, one of the Dos fails with ErrCycle. A wait for
-// the children of Begin and Submit is not looked at.
+// A handler that calls Do with its own context, on its own goroutine, cannot wait for itself. If a handler of this stage waits for
+// the new task, directly or through a chain of Dos, the task needs no room and runs in the slot of that handler. If several chains
+// cross, so that each waits for a slot of another, one of the Dos fails with ErrCycle. Waits for the children of Begin and Submit
+// are not examined.
 func (s *Stage[In, Out]) Do(ctx context.Context, in In) (out Out, err error) {
 	parent, from, err := enterDo(ctx, &s.entry)
 	if err != nil {
@@ -81,7 +91,7 @@ func (s *Stage[In, Out]) Do(ctx context.Context, in In) (out Out, err error) {
 	return ask[In, Out](ctx, &s.entry, in, parent, from)
 }
 
-// A reply is the answer that a Do or Begin waits for.
+// A reply holds the answer to a Do or Begin.
 type reply[Out any] struct {
 	out     Out
 	promise promise.Promise[Out]
@@ -95,14 +105,14 @@ func (r *reply[Out]) settled(err error) {
 	r.promise.Fill(r.out)
 }
 
-// A call is a task with a place for its answer.
+// A call is a task and its reply, in one allocation.
 type call[Out any] struct {
 	task
 	reply reply[Out]
 }
 
-// enter checks whether a task may be handed in at all. It returns the task of ctx, which has adopted one more child, and the
-// stage whose handler calls.
+// enter checks whether a task may be handed in with ctx. The result parent is the task of ctx, which has adopted the new child. The
+// result from is the stage whose handler is the caller.
 func enter[In any](ctx context.Context, p port[In], h how) (parent *task, from *core, err error) {
 	if err := suspend.Err(ctx); err != nil {
 		return nil, nil, err
@@ -113,7 +123,7 @@ func enter[In any](ctx context.Context, p port[In], h how) (parent *task, from *
 	return adopted(ctx)
 }
 
-// enterDo is enter for a Do. It does not call full for a handler's Do, since that may need no room: put decides.
+// enterDo is enter for a Do. enterDo does not call full for a handler's Do, because the new task may need no room; put decides.
 func enterDo[In any](ctx context.Context, p port[In]) (parent *task, from *core, err error) {
 	if err := suspend.Err(ctx); err != nil {
 		return nil, nil, err
@@ -137,12 +147,12 @@ func adopted(ctx context.Context) (parent *task, from *core, err error) {
 	return parent, parent.here(), nil
 }
 
-// handIn puts a task in the first stage.
+// handIn calls p.put, and takes the child off its parent if put fails.
 func handIn[In any](ctx context.Context, t *task, p port[In], in In, h how, from *core) (err error) {
 	accepted := false
-	defer func() { // it runs even if ctx or a key panics
+	defer func() { // the deferred function runs even if ctx or a key function panics
 		if !accepted && t.parent != nil {
-			t.parent.leave(nil) // it was not accepted, so its parent has no child
+			t.parent.leave(nil) // t was not accepted, so its parent need not wait for it
 		}
 	}()
 	err = p.put(ctx, t, in, h, from)
@@ -150,7 +160,7 @@ func handIn[In any](ctx context.Context, t *task, p port[In], in In, h how, from
 	return err
 }
 
-// begin hands in a task with an answer.
+// begin hands in a task with a reply. The last parameter is the stage whose handler will wait for the reply, or nil.
 func begin[In, Out any](ctx context.Context, p port[In], in In, parent *task, from, asks *core) (*call[Out], error) {
 	c := new(call[Out])
 	c.values, c.parent, c.until = ctx, parent, likeCtx
@@ -169,7 +179,7 @@ func do[In, Out any](ctx context.Context, p port[In], in In) (out Out, err error
 	return ask[In, Out](ctx, p, in, parent, from)
 }
 
-// ask hands in, and waits.
+// ask hands in a task and waits for the answer.
 func ask[In, Out any](ctx context.Context, p port[In], in In, parent *task, from *core) (out Out, err error) {
 	c, err := begin[In, Out](ctx, p, in, parent, from, from)
 	if err != nil {
@@ -190,7 +200,7 @@ func future[In, Out any](ctx context.Context, p port[In], in In) (promise.Future
 	return &c.reply.promise, nil
 }
 
-// await waits for the answer of t, without the permit of the handler that calls.
+// await waits for the answer to t. If the caller is a handler, await gives back its permit during the wait.
 func (r *reply[Out]) await(ctx context.Context, t *task, from *core) (Out, error) {
 	if from != nil && t.open.Load() >= 0 {
 		from.block(t.asked)
@@ -241,7 +251,7 @@ func (g *gate[In, Out]) full(h how) error {
 	return s.reject()
 }
 
-// reject is called with the guard held, and unlocks it.
+// reject counts a rejection. The caller must hold s.pool.guard, and reject unlocks it before it returns.
 func (s *Stage[In, Out]) reject() error {
 	var gone []item[In, Out]
 	if s.crowded.Store(true); s.sweepDue() {
@@ -267,7 +277,7 @@ func (g *gate[In, Out]) put(ctx context.Context, t *task, in In, h how, from *co
 		p.guard.Unlock()
 		return err
 	case s.admits(t):
-		if h == always { // its Do in the stage before waits already
+		if h == always { // t comes from the previous stage, and its Do already waits
 			p.suspect(t.asked)
 		}
 		s.accept(g, t, in, now)
@@ -293,14 +303,14 @@ func (g *gate[In, Out]) put(ctx context.Context, t *task, in In, h how, from *co
 		defer from.goOn(a)
 	}
 	_, err := suspend.Wait[struct{}](ctx, outsider[In, Out]{g, t, in, a}, false)
-	p.kick() // it may have got in without anybody's help
+	p.kick() // Try may have accepted t, which may need a worker
 	return err
 }
 
 func (g *gate[In, Out]) pass(t *task, in In, now int64, from *core) (due dues, ok bool) {
 	s := g.s
 	p, q := from.pool, s.pool
-	if p != q && (p.clock != nil || q.clock != nil) { // their clocks may differ
+	if p != q && (p.clock != nil || q.clock != nil) { // the clocks of the two pools may differ
 		now = q.now()
 	}
 	s.rank(t, in)
@@ -317,7 +327,7 @@ func (g *gate[In, Out]) pass(t *task, in In, now int64, from *core) (due dues, o
 	return due, true
 }
 
-// letIn is called under the guard.
+// letIn accepts the task of o. The caller must hold the guard.
 func (o outsider[In, Out]) letIn(now int64) {
 	o.g.s.accept(o.g, o.t, o.in, now)
 	o.g.s.pool.suspect(o.t.asked)
@@ -349,9 +359,9 @@ func (o outsider[In, Out]) Enqueue(r suspend.Resumer[struct{}]) {
 
 func (o outsider[In, Out]) Remove(r suspend.Resumer[struct{}]) { o.g.s.outside.Remove(r) }
 
-// admit lets callers in from outside, the longest waiting first, as far as there is room.
+// admit accepts tasks from the front of s.outside while there is room. The caller must hold the guard.
 func (s *Stage[In, Out]) admit(now int64) {
-	if s.outside.Len() > 0 { // inlined
+	if s.outside.Len() > 0 { // admit is small enough to be inlined
 		s.admitSome(now)
 	}
 }
@@ -364,7 +374,7 @@ func (s *Stage[In, Out]) admitSome(now int64) {
 	}
 }
 
-// accept puts a task in the queue.
+// accept puts t in the queue. The caller must hold the guard.
 func (s *Stage[In, Out]) accept(way *gate[In, Out], t *task, in In, now int64) {
 	s.arrived++
 	s.accepted++

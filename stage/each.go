@@ -7,19 +7,18 @@ import (
 	"github.com/braidgo/braid/suspend"
 )
 
-// EachOptions are the choices of Each. The zero value keeps the order.
+// EachOptions configures Each. The zero value keeps the order.
 type EachOptions struct {
-	Window    int  // tasks in flight; zero is 64
-	Unordered bool // yield answers as they come
+	Window    int  // the maximum number of tasks in flight; zero means 64
+	Unordered bool // yield answers in the order in which tasks end
 }
 
-// Each feeds in through f, in the goroutine or task that ranges over the result, and yields the answers: in the order of in
-// unless o.Unordered, with at most o.Window in flight. A full stage is waited for, whatever its Full says. The error of a
-// task is yielded with it.
+// Each feeds the values of in through f, and yields the answers in the order of in, unless o.Unordered is set. At most o.Window
+// tasks are in flight. The goroutine or task that ranges over the result feeds f. If a stage is full, Each waits for room, even if
+// Options.Full is FullReject. If a task fails, Each yields its error and a zero answer.
 //
-// A break stops feeding, cancels the tasks in flight, and waits until they are done; so break is the policy "stop all".
-// When ctx is done, feeding stops, the tasks in flight are yielded with their errors, and the error of the cancellation is
-// yielded last.
+// After a break, Each stops feeding, cancels the tasks in flight, and waits until they are done. When ctx is done, Each stops
+// feeding, yields the tasks in flight with their errors, and yields the cancellation error last.
 func Each[In, Out any](ctx context.Context, f Flow[In, Out], in iter.Seq[In], o EachOptions) iter.Seq2[Out, error] {
 	if o.Window <= 0 {
 		o.Window = 64
@@ -27,7 +26,7 @@ func Each[In, Out any](ctx context.Context, f Flow[In, Out], in iter.Seq[In], o 
 	return func(yield func(Out, error) bool) {
 		inner, stop := context.WithCancel(ctx)
 		e := &feed[Out]{unordered: o.Unordered, from: taskOf(ctx).here()}
-		defer func() { // it runs even if in or yield panics
+		defer func() { // the deferred function runs even if in or yield panics
 			stop()
 			for e.flying > 0 {
 				e.collect()
@@ -50,7 +49,7 @@ func Each[In, Out any](ctx context.Context, f Flow[In, Out], in iter.Seq[In], o 
 				}
 			}
 			if suspend.Err(ctx) != nil && err != nil {
-				break // ctx says why, at the end
+				break // the error of ctx is yielded at the end
 			}
 			e.add(c, err)
 		}
@@ -66,16 +65,16 @@ func Each[In, Out any](ctx context.Context, f Flow[In, Out], in iter.Seq[In], o 
 	}
 }
 
-// A feed is one Each. The fields before the guard are its caller's own.
+// A feed is the state of one Each. Only the caller of Each uses the fields above guard.
 type feed[Out any] struct {
 	unordered bool
-	from      *core           // its handler calls
-	flying    int             // fed, and not collected
-	ready     []*fed[Out]     // are yielded in turn; with an order, results behind a running task are not here yet
+	from      *core           // the stage whose handler is the caller, or nil
+	flying    int             // tasks that were fed and have not been collected
+	ready     []*fed[Out]     // tasks to be yielded next
 	order     ring[*fed[Out]] // tasks that are not ready; unused if unordered
 
 	guard  suspend.Guard
-	done   []*fed[Out] // ended and not collected yet
+	done   []*fed[Out] // tasks that have ended and have not been collected
 	waiter suspend.Queue[struct{}, struct{}]
 }
 
@@ -100,7 +99,7 @@ func (c *fed[Out]) settled(err error) {
 	f.guard.Unlock()
 }
 
-// add records a task that was fed, or refused.
+// add records a task that was fed, or that f has refused with err.
 func (f *feed[Out]) add(c *fed[Out], err error) {
 	if err == nil {
 		f.flying++
@@ -116,7 +115,7 @@ func (f *feed[Out]) add(c *fed[Out], err error) {
 	}
 }
 
-// promote makes ready the answers that are next in order.
+// promote moves the answers that are next in order to ready.
 func (f *feed[Out]) promote() {
 	for f.order.len > 0 && (*f.order.of(0)).collected {
 		var c *fed[Out]
@@ -125,7 +124,7 @@ func (f *feed[Out]) promote() {
 	}
 }
 
-// collect waits until a task is done.
+// collect waits until a task has ended, and collects all tasks that have ended.
 func (f *feed[Out]) collect() {
 	if f.from != nil {
 		f.from.block(nil)
@@ -147,7 +146,7 @@ func (f *feed[Out]) collect() {
 	}
 }
 
-// pending counts the tasks that were fed and not yielded. In order, an answer may wait behind a task that flies.
+// pending returns the number of tasks that were fed and have not been yielded. In order, an answer may wait for earlier tasks.
 func (f *feed[Out]) pending() int {
 	if f.unordered {
 		return f.flying + len(f.ready)
@@ -155,7 +154,7 @@ func (f *feed[Out]) pending() int {
 	return f.order.len + len(f.ready)
 }
 
-// next returns the next task to be yielded. It must not be called with none in flight or ready, or it would wait without end.
+// next returns the next task to yield. A task must be in flight or ready; otherwise next would wait without end.
 func (f *feed[Out]) next() (c *fed[Out]) {
 	for len(f.ready) == 0 {
 		f.collect()

@@ -2,7 +2,7 @@
 
 package stage
 
-// Explored is for the model checker: the workers of p linger as on goroutines, and p uses the timers of its scheduler.
+// Explored prepares p for the model checker: idle workers wait as on plain goroutines, and p uses the timers of its scheduler.
 func Explored(p *Pool) *Pool {
 	p.linger, p.timers = true, p.on
 	return p

@@ -8,13 +8,13 @@ import (
 	"github.com/braidgo/braid/suspend"
 )
 
-// A fate is how a task leaves a stage; but again is a retry, and keeps it there.
+// A fate says how a task leaves a stage. The value again means that the task stays in the stage for another try.
 type fate uint8
 
 const (
 	completed fate = iota
 	failed
-	dropped // failed with an ErrOverload, which a stage or a server further on returned
+	dropped // failed with an ErrOverload, from another stage or a server
 	late
 	cancelled
 	again
@@ -23,14 +23,14 @@ const (
 // A verdict is a fate and its reason.
 type verdict struct {
 	fate    fate
-	after   time.Duration // the delay, if the fate is again
+	after   time.Duration // the delay before the next try, if fate is again
 	err     error
-	service int64 // the time of the handler
+	service int64 // the running time of the handler in nanoseconds, or notServed
 }
 
 const notServed = int64(-1)
 
-// failure finds the fate of a task whose handler has failed.
+// failure sets v for a task whose handler has failed.
 func (s *Stage[In, Out]) failure(t *task, in In, err error, v *verdict) {
 	t.tries++
 	if after, ok := s.retry(t, err, int(t.tries)); ok {
@@ -40,7 +40,7 @@ func (s *Stage[In, Out]) failure(t *task, in In, err error, v *verdict) {
 	s.giveUp(t, in, err, v)
 }
 
-// giveUp finds the fate of a task that has failed for good.
+// giveUp sets v for a task that has failed for good, and calls OnFail unless the caller has cancelled the task.
 func (s *Stage[In, Out]) giveUp(t *task, in In, err error, v *verdict) {
 	switch v.err = err; {
 	case t.over() && isEndOf(t, err) && !t.wasCut():
@@ -54,7 +54,7 @@ func (s *Stage[In, Out]) giveUp(t *task, in In, err error, v *verdict) {
 	s.report(t, in, err)
 }
 
-// notBegun finds the fate of a task that is late, or has ended.
+// notBegun sets v for a task that does not begin, because it is late or its context is done.
 func (s *Stage[In, Out]) notBegun(t *task, in In, v *verdict) {
 	switch {
 	case !t.over():
@@ -68,8 +68,8 @@ func (s *Stage[In, Out]) notBegun(t *task, in In, v *verdict) {
 	s.report(t, in, v.err)
 }
 
-// report calls OnFail, once for each task. OnFail may panic, or end the goroutine, so the caller must count the fate,
-// and end the task, in a deferred function.
+// report calls OnFail, at most once for each task. OnFail may panic or call runtime.Goexit, so the caller must count the fate and
+// end the task in a deferred function.
 func (s *Stage[In, Out]) report(t *task, in In, err error) {
 	if s.onFail != nil && !t.dead {
 		t.dead = true
@@ -77,7 +77,7 @@ func (s *Stage[In, Out]) report(t *task, in In, err error) {
 	}
 }
 
-// decide locks the guard for finish. A task that a Close has cut off while its handler ran is not tried again.
+// decide locks the guard, which finish needs. A task that a Close cuts off while its handler runs is not tried again.
 func (s *Stage[In, Out]) decide(e *item[In, Out], v *verdict) {
 	s.pool.guard.Lock()
 	if v.fate == again && s.cut {
@@ -87,8 +87,8 @@ func (s *Stage[In, Out]) decide(e *item[In, Out], v *verdict) {
 	}
 }
 
-// finish counts the fate of a task that was in progress. o, which is empty, gets the debt of the worker: the task must
-// not be done before its slot is free.
+// finish counts the fate of a task that was in progress. finish stores in o, which must be empty, the work to be done after the
+// unlock, because a task must not be done before its slot is free.
 func (s *Stage[In, Out]) finish(e *item[In, Out], v *verdict, now int64, o *owed) {
 	switch {
 	case v.fate == again:
@@ -99,7 +99,8 @@ func (s *Stage[In, Out]) finish(e *item[In, Out], v *verdict, now int64, o *owed
 	s.leave(e, v.fate, v.service, now)
 }
 
-// vacate gives the slot and the permit of a handler back, and counts the fate. It is called with the guard held, and unlocks it.
+// vacate gives back the slot and the permit of a handler, and counts the fate. The caller must hold the guard, and vacate unlocks it
+// before it returns.
 func (s *Stage[In, Out]) vacate(e *item[In, Out], v *verdict, now int64, o *owed) {
 	s.slots--
 	s.pool.running--
@@ -107,7 +108,7 @@ func (s *Stage[In, Out]) vacate(e *item[In, Out], v *verdict, now int64, o *owed
 	s.pool.release()
 }
 
-// leave counts a task that is in progress no more. Its slot is free.
+// leave counts the fate of a task that is no longer in progress. The slot of the task must be free.
 func (s *Stage[In, Out]) leave(e *item[In, Out], f fate, service, now int64) {
 	s.progress--
 	switch f {
@@ -138,8 +139,8 @@ func (s *Stage[In, Out]) leave(e *item[In, Out], f fate, service, now int64) {
 	s.lose()
 }
 
-// errorOf returns the error of a task that is over. The caller may be a worker of another stage, to
-// which a panic of the task's context must do no harm.
+// errorOf returns the error of a task that is over. If the task's context panics, errorOf returns context.Canceled, because the
+// caller may be a worker of another stage.
 func errorOf(t *task) (err error) {
 	defer func() {
 		if recover() != nil {
@@ -156,13 +157,13 @@ func isEndOf(ctx context.Context, err error) bool {
 	return errors.Is(err, ctx.Err()) || errors.Is(err, context.Cause(ctx))
 }
 
-// gaveUp counts n tasks that were taken off the queue: they are in progress until end is through with them.
+// gaveUp counts n tasks, which were taken off the queue, as tasks in progress until end has ended each.
 func (c *core) gaveUp(n int) {
 	c.progress += n
 	c.givenUp += n
 }
 
-// end gives up a task that waited, after gaveUp.
+// end gives up a task that was taken off the queue and counted by gaveUp.
 func (s *Stage[In, Out]) end(e *item[In, Out], v verdict) {
 	t := e.t
 	defer func() {
@@ -172,7 +173,7 @@ func (s *Stage[In, Out]) end(e *item[In, Out], v verdict) {
 		s.leave(e, v.fate, v.service, s.pool.now())
 		s.pool.release()
 	}()
-	t.gid.Store(0) // it is in no handler
+	t.gid.Store(0) // t is in no handler
 	if t.over() && !t.wasCut() {
 		v.fate, v.err = cancelled, errorOf(t)
 		return
@@ -180,7 +181,7 @@ func (s *Stage[In, Out]) end(e *item[In, Out], v verdict) {
 	s.report(t, e.in, v.err)
 }
 
-// tell is end for a task of another caller. OnFail may suspend, so it runs in a new task.
+// tell calls end for a task that belongs to another caller. OnFail may suspend, so it runs in a new task.
 func (s *Stage[In, Out]) tell(e item[In, Out], v verdict) {
 	end := func() { s.end(&e, v) }
 	if s.onFail == nil {

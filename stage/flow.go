@@ -6,35 +6,37 @@ import (
 	"github.com/braidgo/braid/promise"
 )
 
-// A Flow takes tasks and answers them: a Stage, several behind one another, or several beside one another.
+// A Flow accepts tasks and answers them. A Stage is a flow, and so are pipes of flows and replicas of a stage.
 //
-// A ctx that is done fails every method, and nothing is handed in. An error of Submit, of Begin, or of Do before the
-// task was accepted means that no handler ran. If it is an ErrOverload, the task was rejected.
+// If ctx is done, Do, Begin, Submit and TrySubmit fail, and no task is handed in. If Submit or Begin returns an error, or Do does so
+// before the task is accepted, no handler has run. If this error is an ErrOverload, the task was rejected.
 //
-// With the context of a handler, the new task is a child of the handler's task. The parent is done, and its Do answered,
-// when its handlers and all children are. The first error of any is its error. With the context of a task that has
-// ended, every method fails with ErrEnded.
+// A task handed in with the context of a handler is a child of the handler's task. The parent is done, and its Do answered, when its
+// handlers and all its children are done. The parent's error is the first error among them. If ctx belongs to a task that has ended,
+// Do, Begin, Submit and TrySubmit fail with ErrEnded.
 //
-// What happens before a method is called happens before the handler; a handler happens before the handler of the next
-// stage, before OnFail, and before the return of Do.
+// A call synchronizes before the start of its handler. The handler synchronizes before the handler of the next stage, before OnFail,
+// and before the return of Do.
 type Flow[In, Out any] interface {
-	// Do hands in and waits for the answer. ctx is the task's: once it is done, a task that waits is not begun, and a
-	// handler that runs sees it; Do returns the error of the cancellation at once, and the handler ends in its own time. Only
-	// where the handler runs on the caller, Do returns when it does.
+	// Do hands in a task and waits for the answer. ctx becomes the task's context: once ctx is done, a waiting task does not begin,
+	// and a running handler sees the cancellation. Do returns the cancellation error at once, without waiting for the handler. There
+	// are two exceptions. If the handler runs on the caller, Do returns after the handler. If ctx comes from suspend.Lazily, Do
+	// returns when the task has ended.
 	Do(ctx context.Context, in In) (Out, error)
 
-	// Begin hands in; the answer comes in the future. ctx is the task's, as with Do.
+	// Begin hands in a task and returns the future of its answer. ctx becomes the task's context, as with Do.
 	Begin(ctx context.Context, in In) (promise.Future[Out], error)
 
-	// Submit hands in, and nobody waits for the answer. ctx is for the way in only; handlers see its values, but not its
-	// end. The handlers of a child see the end of the parent.
+	// Submit hands in a task without waiting for an answer. The end of ctx only ends the wait for room. Handlers see the values of
+	// ctx, but not its cancellation. The handlers of a child see the cancellation of the parent.
 	Submit(ctx context.Context, in In) error
 
-	// TrySubmit is Submit that never suspends: a full queue is ErrFull, whatever Full says.
+	// TrySubmit is like Submit but never suspends. If the queue is full, TrySubmit returns ErrFull, even if Options.Full is
+	// FullWait.
 	TrySubmit(ctx context.Context, in In) error
 
-	// Close closes the stages of the flow: the stages of a Pipe in order, each drained before the next is closed, and replicas
-	// in order. It returns the errors of all. A ctx that is done cuts off each, as the Close of a Stage says.
+	// Close closes the stages of the flow: the stages of a Pipe in order, each drained before the next is closed, and replicas in
+	// order. Close joins the errors with errors.Join. If ctx is done, Close cuts each stage off, as Stage.Close does.
 	Closer
 
 	bind(to port[Out]) port[In]
@@ -60,7 +62,7 @@ func (s *Stage[In, Out]) TrySubmit(ctx context.Context, in In) error {
 func (s *Stage[In, Out]) bind(to port[Out]) port[In] { return &gate[In, Out]{s, to} }
 func (s *Stage[In, Out]) front() port[In]            { return &s.entry }
 
-// A flow is a Flow that is made of others, wired once.
+// A flow is a Flow that consists of other flows.
 type flow[In, Out any] struct {
 	in     port[In]
 	wire   func(to port[Out]) port[In]
@@ -68,15 +70,15 @@ type flow[In, Out any] struct {
 	parts  []Closer
 }
 
-// Pipe returns the flow that hands the answers of a to b. A worker of a that finds b full waits, without its permit of the
-// pool but in its slot of the stage. Stages must not be piped in a circle, nor may a handler
-// of b wait for a: two full stages would wait for each other.
+// Pipe returns the flow that passes the results of a to b. A worker of a that finds b full waits, without its permit of the pool but
+// in its slot of the stage. Do not pipe stages in a circle, and do not let a handler of b wait for a: two full stages would wait for
+// each other.
 func Pipe[A, B, C any](a Flow[A, B], b Flow[B, C]) Flow[A, C] {
 	wire := func(to port[C]) port[A] { return a.bind(b.bind(to)) }
 	return &flow[A, C]{wire(nil), wire, func(to []Observed) []Observed { return b.describe(a.describe(to)) }, []Closer{a, b}}
 }
 
-// Pipe3 is a Pipe of three.
+// Pipe3 is Pipe for three flows.
 func Pipe3[A, B, C, D any](a Flow[A, B], b Flow[B, C], c Flow[C, D]) Flow[A, D] {
 	return Pipe(Pipe(a, b), c)
 }
@@ -108,10 +110,10 @@ func (f *flow[In, Out]) bind(to port[Out]) port[In]        { return f.wire(to) }
 func (f *flow[In, Out]) front() port[In]                   { return f.in }
 func (f *flow[In, Out]) describe(to []Observed) []Observed { return f.stages(to) }
 
-// Observed is something that has figures: a stage, whatever its types.
+// An Observed has statistics. Every Stage is an Observed, whatever its type parameters are.
 type Observed interface{ Stats() Stats }
 
-// Stages returns the stages of a flow, in order.
+// Stages returns the stages of f, in order.
 func Stages[In, Out any](f Flow[In, Out]) []Observed { return f.describe(nil) }
 
 func (s *Stage[In, Out]) describe(to []Observed) []Observed { return append(to, s) }

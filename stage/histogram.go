@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// buckets of a histogram: 40 octaves of 4 each. Below 4 ns each nanosecond has a bucket.
+// A histogram has 40 octaves of 4 buckets each. Below 4 ns, each nanosecond has a bucket.
 const (
 	buckets   = 160
 	perOctave = 4
@@ -22,11 +22,11 @@ func bucket(d int64) int {
 	if d < perOctave {
 		return int(max(d, 0))
 	}
-	octave := bits.Len64(uint64(d)) - 3 // 4..7 is octave 0, with all its bits
+	octave := bits.Len64(uint64(d)) - 3 // durations from 4 to 7 ns are octave 0
 	return min(perOctave+octave*perOctave+int(d>>octave)&(perOctave-1), buckets-1)
 }
 
-// from returns the least duration of a bucket.
+// from returns the shortest duration of bucket i.
 func from(i int) time.Duration {
 	if i < perOctave {
 		return time.Duration(i)
@@ -49,7 +49,7 @@ func (h *Histogram) sub(g *Histogram) {
 	h.Sum -= g.Sum
 }
 
-// Mean returns the mean duration, 0 if there is none.
+// Mean returns the mean duration, or 0 if h is empty.
 func (h *Histogram) Mean() time.Duration {
 	if h.Count == 0 {
 		return 0
@@ -57,8 +57,7 @@ func (h *Histogram) Mean() time.Duration {
 	return h.Sum / time.Duration(h.Count)
 }
 
-// Quantile returns the duration that a part q of all is not above, q from 0 to 1; it returns 0 if there are
-// none.
+// Quantile returns an estimate of the q-quantile of the durations, for q from 0 to 1. Quantile returns 0 if h is empty.
 func (h *Histogram) Quantile(q float64) time.Duration {
 	rank := uint64(q * float64(h.Count))
 	rank = min(max(rank, 1), h.Count)
@@ -71,7 +70,7 @@ func (h *Histogram) Quantile(q float64) time.Duration {
 	return 0
 }
 
-// Buckets calls yield with the upper bound of each bucket that is not empty, and the number of durations up to it.
+// Buckets calls yield for each bucket that is not empty, with its upper bound and the number of durations up to this bound.
 func (h *Histogram) Buckets(yield func(upTo time.Duration, cumulative uint64) bool) {
 	var seen uint64
 	for i, n := range h.Counts {

@@ -9,8 +9,8 @@ import (
 	"github.com/braidgo/braid/suspend"
 )
 
-// mayInline returns a ticket if a Do may run the handler on its caller, and takes the slot and the permit. It is 0 if a
-// task waits, so that such a Do does not overtake the queue.
+// mayInline decides whether a Do runs its handler on its caller. If so, mayInline takes a slot and a permit, and returns a ticket,
+// which is never 0. While a task waits, mayInline returns 0, so that the Do does not overtake the queue.
 func (s *Stage[In, Out]) mayInline() (now int64, ticket uint64) {
 	p := s.pool
 	if s.batchFunc != nil || s.o.Rate > 0 || !p.onCaller() {
@@ -35,8 +35,8 @@ func (s *Stage[In, Out]) mayInline() (now int64, ticket uint64) {
 // onCaller reports whether the caller is on the scheduler of p.
 func (p *Pool) onCaller() bool { return p.inline && suspend.Within(p.on) }
 
-// inline runs the handler on the caller of Do. It waits for a reply only if the task has children
-// when the handler returns, or is tried again.
+// inline runs the handler on the caller of Do. inline waits for a reply only if the task is tried again, or has children that are
+// not done when the handler returns.
 func (s *Stage[In, Out]) inline(ctx context.Context, in In, parent *task, now int64, ticket uint64) (out Out, err error) {
 	t := &task{values: ctx, parent: parent, until: likeCtx}
 	e := item[In, Out]{t: t, way: &s.entry, in: in, ticket: ticket}
@@ -51,7 +51,7 @@ func (s *Stage[In, Out]) inline(ctx context.Context, in In, parent *task, now in
 	var r *reply[Out]
 	if v.fate == again {
 		r = new(reply[Out])
-		t.answer = r // others may end the task after finish
+		t.answer = r // another goroutine may end the task after finish
 	}
 	var o owed
 	s.vacate(&e, &v, now, &o)
@@ -66,22 +66,22 @@ func (s *Stage[In, Out]) inline(ctx context.Context, in In, parent *task, now in
 	return r.await(ctx, t, nil)
 }
 
-// unwound is called while a panic or a Goexit leaves the handler of a Do, or OnFail.
+// unwound gives up the task while a panic or a runtime.Goexit leaves the handler of a Do, or OnFail.
 func (s *Stage[In, Out]) unwound(returned *bool, e *item[In, Out]) {
 	if *returned {
 		return
 	}
 	if s.o.OnPanic == nil {
 		if v := recover(); v != nil {
-			endProcess(v, debug.Stack()) // a recover of the caller must not hide the panic
+			endProcess(v, debug.Stack()) // a recover in the caller must not hide the panic
 		}
 	}
 	defer s.abandon(e)
 	s.report(e.t, e.in, ErrAbandoned)
 }
 
-// answered is the answer of a task that ended on its caller. If ctx is done, it is the cancellation error, as in
-// await.
+// answered returns the results of a Do whose task has ended on its caller. If ctx is done, the error is the cancellation error, as
+// in await.
 func answered[Out any](ctx context.Context, out Out, err error) (Out, error) {
 	if over := suspend.Err(ctx); over != nil {
 		err = over
@@ -93,7 +93,7 @@ func answered[Out any](ctx context.Context, out Out, err error) (Out, error) {
 	return out, nil
 }
 
-// endProcess ends the process as a panic of a worker does.
+// endProcess ends the process as a panic in a worker does.
 func endProcess(v any, stack []byte) {
 	go panic(fmt.Sprintf("%v\n\nin a handler that ran on the caller of Do:\n%s", v, stack))
 	select {}

@@ -13,7 +13,7 @@ func (c *core) openWindow(now int64) {
 	c.window = window{since: now, started: true, least: c.waiting, dropped: c.dropped}
 }
 
-// sample returns the figures of a window that is over. It is called with the guard held, and if due, limit follows.
+// sample returns the figures of the window if it is over. The caller must hold the guard, and must call limit if due is true.
 func (c *core) sample(now int64) (s Sample, due bool) {
 	n := &c.window
 	if !n.started {
@@ -30,7 +30,8 @@ func (c *core) sample(now int64) (s Sample, due bool) {
 	}, true
 }
 
-// limit calls the limiter. It is called without the guard and returns with it, even if the limiter panics or ends the goroutine.
+// limit calls the limiter. The caller must not hold the guard. limit locks the guard before it returns, even if the limiter panics
+// or calls runtime.Goexit.
 func (c *core) limit(s Sample) {
 	p, width := c.pool, 0
 	defer func() {

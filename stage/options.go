@@ -9,7 +9,7 @@ import (
 	"github.com/braidgo/braid/suspend"
 )
 
-// Full is the choice of a stage whose queue is full.
+// A Full says what happens to a new task when the queue is full.
 type Full uint8
 
 const (
@@ -17,71 +17,75 @@ const (
 	FullReject             // the call fails with ErrFull
 )
 
-// NoQueue is the Queue of a stage in which no task waits.
+// NoQueue is the value of Options.Queue for a queue of length zero.
 const NoQueue = -1
 
-// Options are the choices that a stage is made with. The zero value means one task in progress and one in the queue.
+// Options configures a stage. The zero value allows one task in progress and one in the queue.
 type Options struct {
-	// Width is the largest number of tasks in progress; zero is 1, or the width of Pool. Queue is the number that wait; zero
-	// is Width. A task is accepted while fewer than Queue plus Width tasks wait, are in progress or are delayed.
+	// Width is the maximum number of tasks in progress; zero means 1, or the width of Pool if Pool is set. Queue is the maximum
+	// number of waiting tasks; zero means Width. A task is accepted while fewer than Width plus Queue tasks are waiting, in progress
+	// or delayed.
 	Width, Queue int
 
-	// Full decides on Submit, Do and Begin when the queue is full. Between the stages of a Pipe it is always FullWait.
+	// Full says what Submit, Do and Begin do when the queue is full. Between the stages of a Pipe, workers always wait for room.
 	Full Full
 
-	// Delay sheds load by time: once every task of the last 100 ms has waited longer than Delay, a task that has waited longer
-	// than twice Delay fails with ErrLate instead of beginning. For 100 ms after such a time, every task of the last Delay is
-	// enough to begin again. Zero sheds nothing.
+	// Delay sheds tasks that wait too long. The queue is bad if every task that began in the last 100 ms had waited longer than
+	// Delay. While the queue is bad, a task that has waited longer than twice Delay fails with ErrLate instead of beginning. For 100
+	// ms after a bad interval, the queue is judged by the last Delay instead of the last 100 ms. Zero disables shedding.
 	Delay time.Duration
 
-	// LIFO begins the youngest task first.
+	// LIFO makes the stage begin the youngest task first.
 	LIFO bool
 
-	// On is the scheduler of the handlers; nil means plain goroutines. Pool, if not nil, is shared with other stages, and On is
-	// the pool's.
+	// On is the scheduler on which the handlers run; nil means plain goroutines. Pool, if not nil, is a pool shared with other
+	// stages. The handlers then run on the pool's scheduler, and On is ignored.
 	On   suspend.Spawner
 	Pool *Pool
 
-	// Limit decides on the width; nil keeps it. A Limit belongs to one stage.
+	// Limit adjusts the width; nil means that the width is fixed. Each stage needs its own Limiter.
 	Limit Limiter
 
-	// Batch is the number of tasks that the function of a NewBatch gets at most; zero is 64. Gather is how long a batch that is
-	// not full waits for more, from the acceptance of its first task on, by the clock of the scheduler; zero is not at all.
-	// Close ends the wait.
+	// Batch is the maximum number of tasks in one call of the function given to NewBatch; zero means 64. Gather is how long a batch
+	// that is not full waits for more tasks, measured from the acceptance of its first task by the scheduler's clock. Zero means
+	// that a batch does not wait. Close ends the wait.
 	Batch  int
 	Gather time.Duration
 
-	// Rate is the number of handlers that begin in a second, at most; zero sets no limit. A batch counts once, and so does each
-	// try. Tasks wait in the queue until their turn. After a pause, Burst handlers begin at once; zero means as many as begin
-	// in 10 ms, and at least one.
+	// Rate is the maximum number of handlers that begin per second; zero means no limit. Each try counts, and a batch counts once.
+	// Tasks wait in the queue until they may begin. After a pause, up to Burst handlers begin at once. A Burst of zero means the
+	// number that Rate allows in 10 ms, and at least one.
 	Rate  float64
 	Burst int
 
-	// Retry is called when a handler has failed for the try'th time, from 1 on. If again is true, the task begins again after
-	// the delay. Until then it keeps its place in the stage, so that retries do not get round the bound.
+	// Retry is called after each failure of a task's handler; try is the number of failures so far. If Retry returns true, the stage
+	// calls the handler again after the returned delay. During the delay the task keeps its room in the stage, so that retries
+	// cannot exceed the bound.
 	Retry func(err error, try int) (after time.Duration, again bool)
 
-	// OnPanic is called with the value and the stack of a handler that panicked. The task then fails with a *suspend.PanicError. By
-	// default the panic goes on in the worker: on goroutines, it ends the process.
+	// OnPanic is called with the value and the stack of a panic in a handler. The task then fails with an error that wraps a
+	// *suspend.PanicError. If OnPanic is nil, the panic continues in the worker: on plain goroutines, it ends the process.
 	OnPanic func(value any, stack []byte)
 }
 
-// The errors of this package. A stage returns errors with its name, which match these with errors.Is.
+// The errors of this package. A stage prefixes them with its name; use errors.Is to match them.
 var (
 	ErrOverload  = errors.New("stage: overload")
 	ErrFull      = fmt.Errorf("%w: queue full", ErrOverload)                                 // the task was not accepted
-	ErrLate      = fmt.Errorf("%w: waited too long", ErrOverload)                            // it was accepted, and shed
-	ErrDisplaced = fmt.Errorf("%w: a task of a higher priority took its place", ErrOverload) // it was accepted, and shed
+	ErrLate      = fmt.Errorf("%w: waited too long", ErrOverload)                            // the task was accepted, and later shed
+	ErrDisplaced = fmt.Errorf("%w: a task of a higher priority took its place", ErrOverload) // the task was accepted, and later displaced
 	ErrClosed    = outcome.Named("stage: closed", suspend.ErrClosed)
 	ErrEnded     = outcome.Named("stage: the task of this context has ended", suspend.ErrEnded)
 	ErrAbandoned = outcome.Named("stage: a handler did not return", suspend.ErrAbandoned)
 
-	// ErrCycle says which stages wait for each other. Such a cycle is made of Dos and of waits for room. No other wait is
-	// examined: neither for the children of Begin, Submit and a cancelled Do, nor in Each.
+	// ErrCycle is the error of a wait that was ended because handlers wait for each other in a cycle. The message names the stages
+	// of the cycle. Only Dos and waits for room are examined. Waits in Each are not examined, nor are waits for the children of
+	// Begin, Submit and a cancelled Do.
 	ErrCycle = errors.New("stage: a cycle of Dos")
 )
 
-// A stageError is made once for each stage, so that a rejection allocates nothing.
+// A stageError is an error with the name of a stage. Each stage allocates its stageErrors once, so that a rejection does not
+// allocate.
 type stageError struct {
 	stage string
 	error
@@ -92,23 +96,23 @@ func (e *stageError) Unwrap() error { return e.error }
 
 type stageErrors struct{ full, late, displaced, closed error }
 
-// A Limiter decides on the width of a stage. Update is called with the figures since the call before, or since the width
-// changed, and returns the width from now on. Calls do not overlap; workers and callers of Do make them, under no lock. A window
-// has at least 10 completions and 5 ms.
+// A Limiter adjusts the width of a stage. Update is called with the figures since the previous call, and returns the new width.
+// Calls do not overlap. Workers and callers of Do make the calls, with no lock held. The figures cover at least 5 ms and at least 10
+// completions.
 type Limiter interface{ Update(s Sample) (width int) }
 
-// A Sample is the figures of a window.
+// A Sample has the figures of the window between two calls of Update.
 type Sample struct {
 	Width    int
-	Busy     int // handlers that run at its end
-	MinQueue int // the fewest tasks that waited
+	Busy     int // handlers in progress at the end of the window
+	MinQueue int // the smallest number of waiting tasks
 	Done     int // handlers that returned
-	Dropped  int // failed tasks whose error is an ErrOverload
+	Dropped  int // tasks that failed with an ErrOverload
 	Elapsed  time.Duration
-	Service  time.Duration // the mean of the handlers
+	Service  time.Duration // the mean running time of a handler
 }
 
-// panicked is the error of a task whose own handler has panicked.
+// The type panicked marks the error of a task whose own handler has panicked.
 type panicked struct{ suspend.PanicError }
 
 func (e *panicked) Error() string { return "stage: a handler: " + e.PanicError.Error() }

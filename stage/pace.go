@@ -29,17 +29,17 @@ func (p *pace) begin(now int64) {
 	}
 }
 
-// notPaced takes back a begin, so that a task that is not begun costs no turn.
+// notPaced undoes begin for a handler that does not run, so that its task does not count for Options.Rate.
 func (c *core) notPaced() {
 	if c.pace.every > 0 {
 		c.pool.guard.Lock()
 		c.pace.next -= c.pace.every
-		c.holder.ResumeAll(struct{}{}, nil) // its turn is earlier now
+		c.holder.ResumeAll(struct{}{}, nil) // the next handler may begin earlier now
 		c.pool.guard.Unlock()
 	}
 }
 
-// early returns how long the next handler is not to begin yet: because of Rate, or because a batch gathers.
+// early returns how long the next handler must still wait. The result paced is for Rate alone, and wait is for Rate and Gather.
 func (s *Stage[In, Out]) early(now int64) (paced, wait int64) {
 	if s.pace.every > 0 && s.pace.started {
 		paced = s.pace.next - now
@@ -51,14 +51,14 @@ func (s *Stage[In, Out]) early(now int64) (paced, wait int64) {
 	return paced, wait
 }
 
-// gathers reports whether the next batch is to wait for more tasks. It does not
-// wait if a handler waits for a lent task.
+// gathers reports whether the next batch waits for more tasks. A batch does not wait while a handler waits for a lent task.
 func (c *core) gathers() bool {
 	return c.o.Gather > 0 && c.o.Batch > 0 && !c.closed && c.lent == 0 && c.waiting < c.o.Batch
 }
 
-// holds counts a handler that begins now, or waits and returns true if it is too early: then the caller must look again, as
-// another task may be first. It is called with the guard held and returns so.
+// holds waits and returns true if it is too early for the next handler. After true, the caller must choose a task again, because
+// another task may be first by then. Otherwise holds counts the handler, which begins now, and returns false. The caller must hold
+// the guard, which is held again when holds returns.
 func (s *Stage[In, Out]) holds(w *worker) bool {
 	if !s.ripe {
 		if paced, wait := s.early(w.now); wait > 0 {
@@ -72,8 +72,8 @@ func (s *Stage[In, Out]) holds(w *worker) bool {
 	return false
 }
 
-// hold keeps the stage from its pool for a time, and waits in a worker without a permit, so that other stages can use it. It is called with the guard held and
-// returns so.
+// hold keeps the stage from beginning tasks, for wait nanoseconds. The worker waits without a permit, so that other stages can use
+// the permit. The caller must hold the guard, which is held again when hold returns.
 func (c *core) hold(w *worker, wait int64) {
 	p, next := c.pool, c.pace.next
 	c.held = true
@@ -92,20 +92,20 @@ func (c *core) hold(w *worker, wait int64) {
 	w.now = p.now()
 }
 
-// letBegin ends a hold that has become pointless.
+// letBegin ends a hold that is no longer needed.
 func (c *core) letBegin() {
 	if c.held && c.mayBegin() {
 		c.holder.ResumeAll(struct{}{}, nil)
 	}
 }
 
-// mayBegin reports whether a hold is to end before its time. A hold for Rate ends early only after a cut.
+// mayBegin reports whether a hold must end early. A hold for Rate ends early only if a Close cuts the stage off.
 func (c *core) mayBegin() bool { return c.cut || c.gathering && !c.gathers() }
 
-// A holding is the wait of a worker in hold.
+// A holding is the Source with which a worker waits in hold.
 type holding struct {
 	*core
-	next int64 // the turn that it waits for
+	next int64 // the value of pace.next when the wait began
 }
 
 func (h holding) Guard() *suspend.Guard { return &h.pool.guard }

@@ -6,7 +6,8 @@ import (
 	"github.com/braidgo/braid/suspend"
 )
 
-// NewPool returns a pool of a width, at least 1, whose workers are tasks of a scheduler; nil means plain goroutines.
+// NewPool returns a pool of the given width, which must be at least 1. The workers are tasks of the scheduler on; if on is nil, they
+// are plain goroutines.
 func NewPool(name string, width int, on suspend.Spawner) *Pool {
 	if width < 1 {
 		panic("stage: a pool without a width")
@@ -22,7 +23,7 @@ func NewPool(name string, width int, on suspend.Spawner) *Pool {
 	return p
 }
 
-// SetWidth changes the number of handlers that may run. If more run already, they are not interrupted.
+// SetWidth sets the maximum number of running handlers to n. Handlers that already run above the new width are not interrupted.
 func (p *Pool) SetWidth(n int) {
 	if n < 1 {
 		panic("stage: a pool without a width")

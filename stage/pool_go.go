@@ -6,9 +6,9 @@ import (
 	"github.com/braidgo/braid/suspend"
 )
 
-// Go runs f as a task of p: a handler of a further stage, which takes turns with the stages of p. So p is a
-// suspend.Spawner of a bounded width, for scope.Map and the like. While 1024 functions wait, Go fails with
-// ErrFull, and after Close with ErrClosed; then f never runs. It never suspends.
+// Go runs f as a task of a stage that shares p with the other stages. Thus p is a suspend.Spawner with a bounded width, for example
+// for scope.Map. If 1024 functions are waiting, Go fails with ErrFull. After Close it fails with ErrClosed. If Go fails, f never
+// runs. Go never suspends.
 func (p *Pool) Go(f func()) error {
 	if f == nil {
 		panic("stage: nil function")
@@ -16,18 +16,18 @@ func (p *Pool) Go(f func()) error {
 	return p.functions().TrySubmit(context.Background(), f)
 }
 
-// Close refuses further functions, and waits for the accepted functions, as the Close of a stage does. It does not close the
-// stages of p.
+// Close refuses further functions and waits for the accepted functions, as Stage.Close does. Close does not close the other stages
+// of p.
 func (p *Pool) Close(ctx context.Context) error { return p.functions().Close(ctx) }
 
-// functions returns the stage of Go.
+// functions returns the stage that runs the functions given to Go. The first call makes the stage.
 func (p *Pool) functions() *Stage[func(), struct{}] {
 	if s := p.funcs.Load(); s != nil {
 		return s
 	}
 	p.making.Lock()
 	defer p.making.Unlock()
-	suspend.Bind(nil, func() { // Explore would switch at a guard, with the lock held
+	suspend.Bind(nil, func() { // the model checker would switch at a guard while the lock is held
 		if p.funcs.Load() == nil {
 			p.funcs.Store(New(p.name, func(_ context.Context, f func()) (struct{}, error) {
 				f()

@@ -6,15 +6,16 @@ import (
 	"github.com/braidgo/braid/promise"
 )
 
-// Replicas are several stages of one kind beside one another, each with its own state. They are a Flow.
+// Replicas is a Flow that distributes its tasks over several stages of the same kind, each with its own state.
 type Replicas[In, Out any] struct {
 	flow[In, Out]
 	stages []*Stage[In, Out]
 	key    func(In) uint64
 }
 
-// Replicate makes n stages by calling with 0 to n-1, and returns the flow that hands each task to a replica. With a key, tasks
-// of the same key go to the same stage; with Width 1 they are then done one after another, in order. Without a key, a task goes to the stage with the fewest tasks.
+// Replicate calls make with 0 to n-1, and returns a flow that distributes its tasks over these stages. If key is not nil, tasks with
+// the same key go to the same stage; if its Width is 1, that stage runs the tasks one after another, in order. If key is nil, a task
+// goes to the stage with the fewest tasks.
 func Replicate[In, Out any](n int, key func(In) uint64, make func(i int) *Stage[In, Out]) *Replicas[In, Out] {
 	if n < 1 {
 		panic("stage: no replicas")
@@ -41,10 +42,10 @@ func Replicate[In, Out any](n int, key func(In) uint64, make func(i int) *Stage[
 	return r
 }
 
-// Stage returns the i'th replica.
+// Stage returns replica i, from 0 to n-1.
 func (r *Replicas[In, Out]) Stage(i int) *Stage[In, Out] { return r.stages[i] }
 
-// A spread is the port of replicas.
+// A spread is the port of Replicas. The spread chooses a replica for each task.
 type spread[In, Out any] struct {
 	r     *Replicas[In, Out]
 	ports []port[In]

@@ -6,8 +6,8 @@ import (
 	"github.com/braidgo/braid/suspend"
 )
 
-// retry calls Options.Retry, which decides whether a task that has failed begins again. A task that has ended does not, nor
-// does a task whose handler panicked.
+// retry calls Options.Retry, which decides whether a failed task begins again. A task whose handler panicked, or whose context is
+// done, does not begin again.
 func (s *Stage[In, Out]) retry(t *task, err error, try int) (after time.Duration, again bool) {
 	if _, ofPanic := err.(*panicked); ofPanic || s.o.Retry == nil || t.over() {
 		return 0, false
@@ -15,7 +15,7 @@ func (s *Stage[In, Out]) retry(t *task, err error, try int) (after time.Duration
 	return s.o.Retry(err, try)
 }
 
-// postpone is called under the guard; the caller must start the delay when the guard is free.
+// postpone makes e a delayed task. The caller must hold the guard, and must call start without it.
 func (s *Stage[In, Out]) postpone(e item[In, Out], after time.Duration) *delay[In, Out] {
 	s.retried++
 	s.postponed(1)
@@ -39,14 +39,14 @@ func (d *delay[In, Out]) start() {
 	timers := p.hold()
 	stop := []func() bool{suspend.AfterFunc(timers, d.after, d.tryAgain)}
 	if d.e.t.until != cut {
-		stop = append(stop, d.e.t.AfterFunc(d.tryAgain)) // it is not tried again, and frees its place now
+		stop = append(stop, d.e.t.AfterFunc(d.tryAgain)) // a cancelled task returns to the queue now, so that a worker can end it
 	}
 	p.guard.Lock()
 	d.stop = stop
 	_, mine := d.s.later[d]
 	letGo := p.letGo()
 	p.guard.Unlock()
-	if !mine { // it is over, or Close has taken it just now
+	if !mine { // the delay is over, or Close has just taken the task
 		stopAll(stop)
 	}
 	letGo()
@@ -91,11 +91,11 @@ func (d *delay[In, Out]) tryAgain() {
 	stopAll(stop)
 }
 
-// takeDelayed takes the tasks between two tries, for Close. The caller ends them, and calls the functions.
+// takeDelayed takes out the delayed tasks, for Close. The caller must end the tasks and call the stop functions.
 func (s *Stage[In, Out]) takeDelayed() (taken []item[In, Out], stop []func() bool) {
 	for d := range s.later {
 		taken = append(taken, d.e)
-		stop = append(stop, d.stop...) // a nil stop is for start, which sees that the delay was taken
+		stop = append(stop, d.stop...) // stop is nil until start has run, and start will find that the task was taken
 	}
 	clear(s.later)
 	s.lentLater = 0

@@ -1,13 +1,13 @@
 package stage
 
-// A ring is a double-ended queue. The zero ring is empty; it doubles when it is full.
+// A ring is a double-ended queue. The zero ring is empty. The capacity doubles when the ring is full.
 type ring[T any] struct {
-	at   []T // its length is a power of two, or 0
+	at   []T // the length of at is a power of two, or 0
 	head int // the index of the first element
 	len  int
 }
 
-// of returns the place of the i'th element; i may be from -1 to len.
+// of returns the address of the i'th element; i may be from -1 to len.
 func (r *ring[T]) of(i int) *T { return &r.at[(r.head+i)&(len(r.at)-1)] }
 
 func (r *ring[T]) grow() {
@@ -26,7 +26,7 @@ func (r *ring[T]) double() {
 
 func (r *ring[T]) pushBack(v T) { *r.back() = v }
 
-// back makes a new last element, and returns its place, for the caller to fill.
+// back appends an element and returns its address, for the caller to fill.
 func (r *ring[T]) back() *T {
 	r.grow()
 	r.len++
@@ -40,7 +40,8 @@ func (r *ring[T]) pushFront(v T) {
 	r.len++
 }
 
-// popFront and popBack clear the place, so that nothing is kept alive.
+// popFront removes the first element and stores it in v. popFront and popBack clear the element, so that the ring keeps nothing
+// alive.
 func (r *ring[T]) popFront(v *T) {
 	var zero T
 	at := r.of(0)
@@ -56,7 +57,7 @@ func (r *ring[T]) popBack(v *T) {
 	r.len--
 }
 
-// sweep removes the elements for which out says so, in order, and returns them.
+// sweep removes the elements for which out returns true, and returns them in order.
 func (r *ring[T]) sweep(out func(*T) bool) (removed []T) {
 	var zero T
 	kept := 0

@@ -8,7 +8,8 @@ import (
 	"github.com/braidgo/braid/suspend"
 )
 
-// serve takes the next task, and serves it until it is out of the stage or delayed. It is called with the guard held and returns so.
+// serve takes the next task from the queue, and serves it until it leaves the stage or is delayed. The caller must hold the guard,
+// which is held again when serve returns.
 func (s *Stage[In, Out]) serve(w *worker) {
 	if s.batchFunc != nil {
 		s.serveBatch(w)
@@ -46,7 +47,7 @@ func (s *Stage[In, Out]) serve(w *worker) {
 	s.finish(&e, &v, w.now, &w.owed)
 }
 
-// pop takes the next task to begin.
+// pop removes the next task from the queue and stores it in e.
 func (s *Stage[In, Out]) pop(e *item[In, Out]) {
 	s.queued(-1)
 	if r := s.first(); s.o.LIFO && r != &s.hurry {
@@ -57,7 +58,7 @@ func (s *Stage[In, Out]) pop(e *item[In, Out]) {
 	e.left()
 }
 
-// begun counts a task that leaves the queue, and reports whether it has waited too long.
+// begun counts a task that has left the queue, and reports whether the task has waited too long.
 func (c *core) begun(since, now int64) (late bool) {
 	wait := max(0, now-since)
 	c.window.least = min(c.window.least, c.waiting)
@@ -68,8 +69,8 @@ func (c *core) begun(since, now int64) (late bool) {
 	return false
 }
 
-// perform runs the handler, unless skip is set because the task is late or over, and finds its fate. now is the time of the
-// last event, before and after.
+// perform runs the handler and sets v. If skip is true, the task is late or over, and the handler does not run. The caller sets *now
+// to the time of the last event, and perform updates *now.
 func (s *Stage[In, Out]) perform(e *item[In, Out], skip bool, gid int64, now *int64, v *verdict, due *dues) (out Out, passed bool) {
 	e.t.at = &s.core
 	e.t.gid.Store(gid)
@@ -86,15 +87,16 @@ func (s *Stage[In, Out]) perform(e *item[In, Out], skip bool, gid int64, now *in
 	return out, s.handOn(e, out, err, now, v, due)
 }
 
-// handOn hands the result on, or finds the fate of the task. If passed, the task is in the next stage already, and the guard is held.
+// handOn passes the result to the next stage or to the answer. After an error, it sets v. If passed is true, the task has entered
+// the next stage, and the guard is held.
 func (s *Stage[In, Out]) handOn(e *item[In, Out], out Out, err error, now *int64, v *verdict, due *dues) (passed bool) {
 	gid := e.t.gid.Load()
 	switch {
 	case err != nil:
-		if s.failure(e.t, e.in, err, v); s.onFail != nil { // OnFail takes time
+		if s.failure(e.t, e.in, err, v); s.onFail != nil { // OnFail may take time
 			*now = s.pool.now()
 		}
-		e.t.gid.Store(0) // the handler has returned, and the goroutine may soon run another
+		e.t.gid.Store(0) // the handler has returned, and its goroutine may soon run another handler
 		return false
 	case e.way.to == nil:
 		e.t.gid.Store(0)
@@ -108,14 +110,14 @@ func (s *Stage[In, Out]) handOn(e *item[In, Out], out Out, err error, now *int64
 	err = e.way.to.put(s.patience(e.t), e.t, out, always, &s.core)
 	*now = s.pool.now()
 	if err != nil {
-		e.t.gid.Store(gid) // OnFail runs with this context
+		e.t.gid.Store(gid) // OnFail counts as a part of the handler
 		s.giveUp(e.t, e.in, err, v)
 		e.t.gid.Store(0)
 	}
 	return false
 }
 
-// abandoned is called while a panic or a Goexit ends the worker.
+// abandoned gives up the task while a panic or a runtime.Goexit ends the worker.
 func (s *Stage[In, Out]) abandoned(w *worker, e *item[In, Out]) {
 	defer func() {
 		s.abandon(e)
@@ -125,7 +127,7 @@ func (s *Stage[In, Out]) abandoned(w *worker, e *item[In, Out]) {
 	s.report(e.t, e.in, ErrAbandoned)
 }
 
-// abandon gives up a task whose handler has not returned, with its slot and its permit.
+// abandon fails a task whose handler has not returned, and gives back its slot and permit.
 func (s *Stage[In, Out]) abandon(e *item[In, Out]) {
 	var o owed
 	s.pool.guard.Lock()
@@ -133,7 +135,7 @@ func (s *Stage[In, Out]) abandon(e *item[In, Out]) {
 	o.pay()
 }
 
-// call calls the handler, and turns a panic into an error if OnPanic is set.
+// call calls the handler. If OnPanic is set, call turns a panic into an error.
 func (s *Stage[In, Out]) call(ctx context.Context, in In) (out Out, err error) {
 	if s.o.OnPanic == nil {
 		return s.f(ctx, in)
@@ -151,7 +153,7 @@ func (c *core) recovered(f func() error) (err error) {
 		if returned {
 			return
 		}
-		if v := recover(); v != nil { // nil means a runtime.Goexit, which goes on
+		if v := recover(); v != nil { // recover returns nil after a runtime.Goexit, which continues
 			stack := debug.Stack()
 			c.o.OnPanic(v, stack)
 			err = &panicked{suspend.PanicError{Value: v, Stack: stack}}
@@ -162,7 +164,8 @@ func (c *core) recovered(f func() error) (err error) {
 	return err
 }
 
-// patience is the context with which the task of a worker waits for room in the next stage.
+// patience returns the context with which a worker waits for room in the next stage. If t was submitted, only a Close that cuts the
+// stage off ends this context.
 func (s *Stage[In, Out]) patience(t *task) context.Context {
 	if t.until != cut {
 		return t
@@ -178,7 +181,7 @@ func (s *Stage[In, Out]) patience(t *task) context.Context {
 	return s.blocking
 }
 
-// give stores the result of t, whose way has ended.
+// give stores the result of t, which leaves its last stage.
 func give[Out any](t *task, out Out) {
 	switch a := t.answer.(type) {
 	case *reply[Out]:

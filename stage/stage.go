@@ -5,8 +5,8 @@ import (
 	"runtime/pprof"
 )
 
-// New returns a stage that calls f with each task, in up to Width calls at once, while Queue tasks wait. It starts nothing:
-// tasks start the workers, which end when no task is left.
+// New returns a stage that calls f with each task. At most o.Width calls run at the same time, and at most o.Queue tasks wait. New
+// starts no workers: tasks start them on demand, and workers end when no task is left.
 func New[In, Out any](name string, f func(ctx context.Context, in In) (Out, error), o Options) *Stage[In, Out] {
 	if f == nil {
 		panic("stage: nil function")
@@ -48,21 +48,22 @@ func newStage[In, Out any](name string, o Options) *Stage[In, Out] {
 	s.paced = o.Rate > 0 || o.Gather > 0
 	p.guard.Lock()
 	p.open++
-	p.closers.ResumeAll(struct{}{}, nil) // the workers may stay
+	p.closers.ResumeAll(struct{}{}, nil) // the pool has an open stage again, so no Close waits for its workers
 	p.guard.Unlock()
 	return s
 }
 
-// OnFail sets f to be called once for each accepted task that s gives up: it failed, for good, or was late, or was cut off by
-// Close. It is the dead letter, called in place of the handler, and may suspend. A task that its own caller has cancelled
-// is not reported, unless its handler was running and failed with another error than its context's. OnFail returns s; call it before the first task.
+// OnFail sets f, the dead-letter function: the stage calls f once for each accepted task that it gives up. A task is given up if it
+// has failed for good, is late or displaced, or is cut off by Close. f may suspend. The stage does not call f for a task whose
+// caller has cancelled it, unless the handler was running and failed with an error other than its context's. OnFail returns s. Call
+// OnFail before the first task.
 func (s *Stage[In, Out]) OnFail(f func(ctx context.Context, in In, err error)) *Stage[In, Out] {
 	s.onFail = f
 	return s
 }
 
-// SetWidth changes the number of tasks that may be in progress, and the width of the pool unless it is shared. If more
-// handlers run already, they are not interrupted.
+// SetWidth sets the maximum number of tasks in progress to n. SetWidth also sets the width of the pool, unless the pool is shared.
+// Handlers that already run above the new width are not interrupted.
 func (s *Stage[In, Out]) SetWidth(n int) {
 	if n < 1 {
 		panic("stage: a stage without a width")

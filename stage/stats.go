@@ -1,34 +1,34 @@
 package stage
 
-// Stats are the figures of a stage at one moment. They always add up: Arrived is Accepted plus Rejected, and Accepted is
-// Completed plus Failed, Late, Cancelled, Waiting, Busy and Delayed.
+// Stats has the figures of a stage at one moment. The figures always add up: Arrived is Accepted plus Rejected, and Accepted is the
+// sum of Completed, Failed, Late, Cancelled, Waiting, Busy and Delayed.
 type Stats struct {
 	Name string
 
 	Arrived   uint64
 	Accepted  uint64
-	Rejected  uint64 // refused because the queue was full, or the stage closed
-	Late      uint64 // shed by Delay, or displaced by a task of a higher priority
-	Cancelled uint64 // the callers cancelled these tasks
+	Rejected  uint64 // tasks refused because the queue was full or the stage was closed
+	Late      uint64 // tasks shed by Delay, or displaced by a task of a higher priority
+	Cancelled uint64 // tasks that their callers have cancelled
 	Completed uint64
-	Failed    uint64 // failed finally
-	Retried   uint64 // tries that failed and were followed by another
-	Dropped   uint64 // failed tasks whose error is an ErrOverload
+	Failed    uint64 // tasks that have failed for good
+	Retried   uint64 // tries that failed and were followed by another try
+	Dropped   uint64 // failed tasks whose error is an ErrOverload; Failed includes them
 
 	Waiting  int // tasks in the queue
 	Busy     int // tasks in progress
 	Delayed  int // tasks between two tries
 	Outside  int // callers that wait for room
-	Handlers int // handlers that run, or wait for room in the next stage
+	Handlers int // handlers that run or wait
 	Width    int
 	Queue    int
-	Closed   bool // Close has begun
+	Closed   bool // Close has been called
 
-	Wait    Histogram // the time between acceptance and beginning
-	Service Histogram // the time that handlers take
+	Wait    Histogram // the times from acceptance to the beginning of the handler
+	Service Histogram // the running times of handlers
 }
 
-// Sub returns the figures of the time since earlier: counts and histograms are differences, levels stay.
+// Sub returns the figures for the time since earlier. Counts and histograms are differences; levels, such as Waiting, are unchanged.
 func (s Stats) Sub(earlier Stats) Stats {
 	s.Arrived -= earlier.Arrived
 	s.Accepted -= earlier.Accepted
@@ -44,7 +44,7 @@ func (s Stats) Sub(earlier Stats) Stats {
 	return s
 }
 
-// Stats returns the figures. It never suspends.
+// Stats returns the figures of s. Stats never suspends.
 func (s *Stage[In, Out]) Stats() Stats {
 	s.pool.guard.Lock()
 	defer s.pool.guard.Unlock()
@@ -64,16 +64,16 @@ func (c *core) stats(outside int) Stats {
 	}
 }
 
-// PoolStats are the figures of a pool.
+// PoolStats has the figures of a pool at one moment.
 type PoolStats struct {
 	Name    string
 	Width   int
-	Running int // handlers that run, and workers on their way to one
-	Workers int // idle workers count, too
+	Running int // handlers that run, and workers that are about to run one
+	Workers int // all workers, including idle workers
 	Idle    int
 }
 
-// Stats returns the figures. It never suspends.
+// Stats returns the figures of p. Stats never suspends.
 func (p *Pool) Stats() PoolStats {
 	p.guard.Lock()
 	defer p.guard.Unlock()

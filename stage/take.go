@@ -7,7 +7,7 @@ func (s *Stage[In, Out]) drop(t *task, err error) (tell func()) {
 	return func() { s.tell(e, verdict{fate: failed, err: err, service: notServed}) }
 }
 
-// take takes tasks that wait off their lines.
+// take removes the queued tasks for which out returns true, and returns them.
 func (s *Stage[In, Out]) take(out func(*item[In, Out]) bool) (gone []item[In, Out]) {
 	gone = s.hurry.sweep(out)
 	for level := len(s.urgent); level >= 0; level-- {
@@ -20,8 +20,8 @@ func (s *Stage[In, Out]) take(out func(*item[In, Out]) bool) (gone []item[In, Ou
 	return gone
 }
 
-// sweepDue reports whether the queue is to be searched for tasks whose Do has returned. N rejections pay for a queue of N
-// tasks, so that a rejection takes constant time on average.
+// sweepDue reports whether a rejection must search the queue for tasks whose Do has returned. A queue of N tasks is searched once in
+// N rejections, so that a rejection takes constant time on average.
 func (s *Stage[In, Out]) sweepDue() bool {
 	if s.rejects++; s.rejects < s.waiting {
 		return false
@@ -30,7 +30,8 @@ func (s *Stage[In, Out]) sweepDue() bool {
 	return true
 }
 
-// sweep removes the tasks whose Do has returned; the caller must end them. Lent tasks stay, as they begin soon.
+// sweep removes and returns the queued tasks whose Do has returned. The caller must end them. Lent tasks stay, because they begin
+// soon.
 func (s *Stage[In, Out]) sweep(now int64) []item[In, Out] {
 	gone := s.take(func(e *item[In, Out]) bool { return e.ticket != lent && e.t.gone.Load() })
 	s.cancelled += uint64(len(gone))
@@ -41,7 +42,7 @@ func (s *Stage[In, Out]) sweep(now int64) []item[In, Out] {
 	return gone
 }
 
-// displace makes room for t, if a task of a lower priority waits. The caller must end that task.
+// displace removes a queued task of a lower priority than t, if there is one. The caller must end the removed task.
 func (s *Stage[In, Out]) displace(t *task) (e item[In, Out], ok bool) {
 	for level := range min(int(t.level), len(s.urgent)) {
 		r := s.lineOf(level)

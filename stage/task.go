@@ -12,9 +12,9 @@ import (
 
 // A task is one input on its way through the stages, and the context of its handlers.
 //
-// Tasks form trees: a task that a handler begins with its own context is a child. The count open is the number of
-// children that are not done, less one once the way of the task itself has ended, so that a fresh task needs no store. -P> is a handler
-// that begins a child, -C> a child that is done, -W> the worker at the end of the way.
+// Tasks form trees: a task that a handler begins with its own context is a child. The count open is the number of children that are
+// not done. After the last stage, open is one less than this number, so that a new task needs no store. In the diagram, -P> is a
+// handler that begins a child, -C> a child that is done, and -W> the worker with which the task leaves its last stage.
 //
 //	n  -P> n+1     n >= 0; from -1 it is refused with ErrEnded
 //	n  -C> n-1
@@ -22,47 +22,47 @@ import (
 //	0  -C,W> -1    done: the answer is given, and then the parent loses a child
 //
 // Invariant: open is -1 only after the handlers of the whole tree have returned, or will not run.
-// Debt: the call of leave that takes open to -1 must give the answer, or the Do would wait without end.
+// Debt: the call of leave that takes open to -1 must give the answer; otherwise the Do would wait without end.
 type task struct {
 	values context.Context
 	parent *task
-	answer answer                 // nil means that nobody waits for it; set before the way ends
-	err    atomicx.Pointer[error] // the first failure; set once
+	answer answer                 // receives the result; nil if nobody waits for it
+	err    atomicx.Pointer[error] // the first error in the tree; set once
 	end    atomicx.Pointer[ending]
 	gid    atomicx.Int64 // the goroutine of the latest handler
 	at     *core         // the stage of the latest handler; read only by the same goroutine
-	asked  *asking       // the Do of a handler that waits for it; never changes
+	asked  *asking       // the wait, if a handler waits for the task in a Do, or nil; never changes
 	open   atomicx.Int32
-	gone   atomicx.Bool // its Do has returned; pairs with the loads in over and lends
-	tries  int32        // tries of the current stage's handler; the guard protects it
-	until  until        // never changes
-	level  uint8        // the priority in the stage that it is in
-	dead   bool         // OnFail was called for it
-	told   bool         // its Do was cancelled, and look has ended it in the queue; under the guard
+	gone   atomicx.Bool // the Do was cancelled and has returned; pairs with the loads in over and lends
+	tries  int32        // failed tries in the current stage
+	until  until        // the context that ends the task; never changes
+	level  uint8        // the priority in the current stage
+	dead   bool         // OnFail has been called for the task
+	told   bool         // look has ended the task in the queue, because its Do was cancelled; under the guard
 }
 
-// until says which context ends the task.
+// The type until says which context ends a task.
 type until uint8
 
 const (
-	cut       until = iota // no context does, but a Close may cut the task off
-	likeCtx                // the context of Do or Begin does
-	likeOwner              // the parent's context does
+	cut       until = iota // no context; only a Close that cuts the stage off ends the task
+	likeCtx                // the context given to Do or Begin
+	likeOwner              // the parent's context
 )
 
-// An answer is the receiver of a task's end: settled is called once.
+// An answer receives the end of a task. settled is called once.
 type answer interface{ settled(err error) }
 
-// An ending is the end of a task that only a Close can end. source makes it at the first need.
+// An ending is the context of a task that only a Close can end. source makes the ending when it is first needed.
 type ending struct {
 	context.Context
 	cancel func(cause error)
 }
 
-// taskKey is the key under which a context has its task.
+// taskKey is the key for the task of a context.
 type taskKey struct{}
 
-// taskOf returns the task that ctx belongs to, nil if there is none.
+// taskOf returns the task that ctx belongs to, or nil if there is none.
 func taskOf(ctx context.Context) *task {
 	if t, ok := ctx.(*task); ok {
 		return t
@@ -71,7 +71,7 @@ func taskOf(ctx context.Context) *task {
 	return t
 }
 
-// here returns the stage whose handler calls on its own goroutine, nil if there is none.
+// here returns the stage of the handler of t, or nil if the caller is not on the goroutine of this handler.
 func (t *task) here() *core {
 	if t != nil && t.gid.Load() == gid.Get() {
 		return t.at
@@ -114,10 +114,10 @@ func (t *task) Value(key any) any {
 	return t.values.Value(key)
 }
 
-// String is what fmt prints.
+// String implements fmt.Stringer.
 func (t *task) String() string { return "stage.task" }
 
-// AfterFunc arranges a call of f after the task's context is done. A wait with it needs no goroutine then.
+// AfterFunc arranges for f to be called when the task's context is done. A wait with the context then needs no goroutine.
 func (t *task) AfterFunc(f func()) (stop func() bool) { return cancelctx.AfterFunc(t.source(), f) }
 
 // source returns the context that ends t.
@@ -142,7 +142,7 @@ func (t *task) source() context.Context {
 // AfterFunc lets package cancel register f without a goroutine for each call.
 func (e *ending) AfterFunc(f func()) (stop func() bool) { return cancelctx.AfterFunc(e.Context, f) }
 
-// cutOff ends the context of the tree that t is in, unless a context of Do or Begin is responsible for it.
+// cutOff cancels the context of the tree of t, unless it is the context of a Do or Begin.
 func (t *task) cutOff(cause error) {
 	for t.until == likeOwner {
 		t = t.parent
@@ -152,8 +152,7 @@ func (t *task) cutOff(cause error) {
 	}
 }
 
-// wasCut reports whether a Close has cut off the tree that t is in. Then t must count as failed, not as cancelled by its
-// caller.
+// wasCut reports whether a Close has cut off the tree of t. If so, t must count as failed, not as cancelled by its caller.
 func (t *task) wasCut() bool {
 	for t.until == likeOwner {
 		t = t.parent
@@ -161,10 +160,10 @@ func (t *task) wasCut() bool {
 	return t.until == cut && t.Err() != nil
 }
 
-// over reports whether t need not be begun any more.
+// over reports whether t must not begin any more, because its Do has returned or its context is done.
 func (t *task) over() bool { return t.gone.Load() || t.until != cut && t.Err() != nil }
 
-// adopt adds a child, unless t is done.
+// adopt adds a child, or returns false if t is done.
 func (t *task) adopt() bool {
 	for {
 		n := t.open.Load()
@@ -177,7 +176,7 @@ func (t *task) adopt() bool {
 	}
 }
 
-// leave ends the way of t, or of one of its children.
+// leave records that t leaves its last stage, or that a child of t is done.
 func (t *task) leave(err error) {
 	for {
 		if err != nil {
@@ -200,14 +199,15 @@ func (t *task) leave(err error) {
 	}
 }
 
-// ends ends the way of t, unless look has done so.
+// ends calls leave, unless look has already ended t.
 func (t *task) ends(err error) {
 	if !t.told {
 		t.leave(err)
 	}
 }
 
-// leaveAlone is leave for a task without an answer to give, if it has no children left. The first error goes to err.
+// leaveAlone is leave for a task without an answer. leaveAlone returns false if the task has children that are not done. Otherwise,
+// leaveAlone stores the first error of the tree in err.
 func (t *task) leaveAlone(err *error) bool {
 	if !t.open.CompareAndSwap(0, -1) {
 		return false
@@ -221,8 +221,8 @@ func (t *task) leaveAlone(err *error) bool {
 	return true
 }
 
-// Detach returns a context with the values of ctx and neither its task nor its end: tasks that are begun with it belong to
-// no other.
+// Detach returns a context with the values of ctx, but without its task and its cancellation. A task begun with this context has no
+// parent.
 func Detach(ctx context.Context) context.Context { return detached{context.WithoutCancel(ctx)} }
 
 type detached struct{ context.Context }

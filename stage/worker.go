@@ -10,7 +10,7 @@ import (
 	"github.com/braidgo/braid/suspend"
 )
 
-// work is the body of a worker, which comes with a permit.
+// work is the body of a worker. The worker holds a permit when work begins.
 func (w *worker) work() {
 	p := w.p
 	w.gid = gid.Get()
@@ -43,7 +43,7 @@ func (w *worker) work() {
 	p.end(w)
 }
 
-// serve is called with the guard held, and returns so when there is nothing to do.
+// serve runs tasks until none can begin. The caller must hold p.guard, which is held again when serve returns.
 func (w *worker) serve() {
 	p := w.p
 	for c := p.next(); c != nil; c = p.next() {
@@ -54,7 +54,7 @@ func (w *worker) serve() {
 	}
 }
 
-// end takes w off the list. It is called with the guard held, and unlocks it.
+// end removes w from the list of workers. The caller must hold p.guard, and end unlocks it before it returns.
 func (p *Pool) end(w *worker) {
 	last := len(p.workers) - 1
 	p.workers[w.index] = p.workers[last]
@@ -72,7 +72,7 @@ func (p *Pool) end(w *worker) {
 	letGo()
 }
 
-// named gives the goroutine of a worker the name of the stage, for profiles.
+// named labels the goroutine of a worker with the name of the stage, for profiles.
 func (w *worker) named(c *core) {
 	if w.p.linger && w.label != c {
 		w.label = c
@@ -80,7 +80,8 @@ func (w *worker) named(c *core) {
 	}
 }
 
-// idling is the wait of a worker without work, on plain goroutines. tick dismisses it one to two seconds later.
+// An idling is the Source with which a worker on plain goroutines waits for work. tick dismisses the worker after one to two
+// seconds.
 type idling struct{ w *worker }
 
 func (i idling) Guard() *suspend.Guard { return &i.w.p.guard }
@@ -107,9 +108,9 @@ func (i idling) Enqueue(r suspend.Resumer[wake]) {
 	}
 }
 
-func (i idling) Remove(suspend.Resumer[wake]) {} // it is never cancelled
+func (i idling) Remove(suspend.Resumer[wake]) {} // an idle worker is never cancelled
 
-// tick dismisses the workers that were idle since the tick before.
+// tick dismisses the workers that have been idle since the previous tick.
 func (p *Pool) tick() {
 	p.guard.Lock()
 	p.dismiss(min(p.least, len(p.idle)))
@@ -132,7 +133,7 @@ func (p *Pool) dismiss(n int) {
 	p.idle = p.idle[:m]
 }
 
-// next returns the stage to serve, nil if no task waits or too many workers run.
+// next returns the stage to serve, or nil if no task can begin or too many workers run.
 func (p *Pool) next() (best *core) {
 	if p.running > p.width || p.waiting == 0 {
 		return nil
@@ -149,7 +150,7 @@ func (p *Pool) next() (best *core) {
 	return best
 }
 
-// unlock unlocks the guard, and returns the dues, which the caller must pay.
+// unlock unlocks the guard and returns the dues, which the caller must pay.
 func (p *Pool) unlock() (due dues) {
 	due = dues{p, p.due(), p.suspects}
 	if due.suspects != nil {
@@ -159,7 +160,7 @@ func (p *Pool) unlock() (due dues) {
 	return due
 }
 
-// release unlocks the guard, and pays the dues.
+// release unlocks the guard and pays the dues.
 func (p *Pool) release() {
 	due := p.unlock()
 	if due.any() {
@@ -178,13 +179,13 @@ func (d *dues) pay() {
 	}
 }
 
-// kick is release for an earlier critical section.
+// kick pays the dues of an earlier critical section that did not call release.
 func (p *Pool) kick() {
 	p.guard.Lock()
 	p.release()
 }
 
-// due takes permits for the workers that the work needs, wakes idle workers, and returns how many the caller must start.
+// due takes permits for the workers that the queued tasks need, wakes idle workers, and returns how many the caller must start.
 func (p *Pool) due() (starts int) {
 	if p.running >= p.width || p.waiting == 0 {
 		return 0
@@ -205,7 +206,7 @@ func (p *Pool) summon() (starts int) {
 			p.idle[n-1] = nil
 			p.idle = p.idle[:n-1]
 			p.least = min(p.least, n-1)
-			w.r.Resume(called, nil) // its wait is never cancelled
+			w.r.Resume(called, nil) // the wait of an idle worker is never cancelled
 		} else {
 			starts++
 		}
@@ -239,10 +240,10 @@ func (p *Pool) start() {
 			p.guard.Unlock()
 		}
 	}
-	go w.run() // a scheduler that refuses must not strand accepted tasks
+	go w.run() // accepted tasks must run even if the scheduler refuses the worker
 }
 
-// adjust calls the limiter of c, if a window is over. It is called by a worker, with the guard held, and returns so.
+// adjust calls the limiter of c if a window is over. The caller must hold p.guard, which is held again when adjust returns.
 func (p *Pool) adjust(w *worker, c *core) {
 	if s, due := c.sample(w.now); due {
 		w.at, w.task = nil, nil
@@ -252,7 +253,7 @@ func (p *Pool) adjust(w *worker, c *core) {
 	}
 }
 
-// limited is limit for a worker. If the limiter does not return, the worker ends, and must give its permit back.
+// limited calls limit for a worker. If the limiter does not return, the worker gives back its permit and ends.
 func (p *Pool) limited(w *worker, c *core, s Sample) {
 	returned := false
 	defer func() {
@@ -265,9 +266,9 @@ func (p *Pool) limited(w *worker, c *core, s Sample) {
 	returned = true
 }
 
-// hold keeps the scheduler open, if it can be held: from the first delay on, until no task is left and the last worker has
-// ended. A worker may be a plain goroutine by then, as a scheduler that closes starts no more tasks. hold returns the scheduler
-// whose timers are to be used. It is nil, for package time, if the scheduler is closed, as that drops its own timers.
+// hold keeps the scheduler open, if the scheduler is a Holder, until no task is left and the last worker has ended. The last worker
+// may be a plain goroutine, because a closing scheduler starts no more tasks. hold returns the scheduler whose timers are to be
+// used. If the scheduler is closed, hold returns nil, for package time, because a closed scheduler drops its timers.
 func (p *Pool) hold() (timers suspend.Spawner) {
 	h, ok := suspend.As[suspend.Holder](p.on)
 	if !ok {
@@ -294,7 +295,7 @@ func (p *Pool) hold() (timers suspend.Spawner) {
 	return p.timers
 }
 
-// letGo ends the hold if it is time. It is called with the guard held, and returns a function to be called without.
+// letGo ends the hold if no task and no worker is left. The caller must hold p.guard, and must call release without it.
 func (p *Pool) letGo() (release func()) {
 	if p.held == nil || p.alive+p.waiting+p.delayed > 0 {
 		return func() {}

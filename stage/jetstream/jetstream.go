@@ -1,8 +1,8 @@
-// Package jetstream replicates a stage over machines: a work queue of NATS JetStream before it, with a bound, that several
-// processes serve.
+// Package jetstream distributes a stage over several machines. The messages wait in a bounded work queue of NATS JetStream, which
+// several processes serve.
 //
-// A message is acknowledged when its whole task is done. If a process dies before that, another process gets the
-// message: each is done at least once. Handlers must put up with a message that comes again.
+// A message is acknowledged when its whole task is done. If a process dies before that, another process gets the message. Each
+// message is therefore processed at least once, and handlers must tolerate repeated messages.
 package jetstream
 
 import (
@@ -20,23 +20,23 @@ import (
 	"github.com/braidgo/braid/stage"
 )
 
-// Options are the choices of Open. The zero value is a bound of 10,000 messages.
+// Options configures Open. The zero value means a bound of 10,000 messages.
 type Options struct {
-	Queue    int           // messages stored or in progress; zero is 10,000
-	InFlight int           // messages in progress in all replicas together: the sum of their widths; zero is 1000
-	Tries    int           // deliveries, after which a message that fails is dead; zero is 5
-	AckWait  time.Duration // a message of a process that died is delivered again after it; zero is 30 s
-	Dead     string        // the subject for dead messages, which have a second stream; "" means that they are dropped
+	Queue    int           // the maximum number of messages stored or in progress; zero means 10,000
+	InFlight int           // the maximum number of messages in progress in all replicas together; zero means 1000
+	Tries    int           // the number of deliveries after which a message that fails is dead; zero means 5
+	AckWait  time.Duration // the time after which the message of a dead process is delivered again; zero means 30 s
+	Dead     string        // the subject of the stream that stores dead messages; "" means that they are dropped
 	Storage  jetstream.StorageType
-	Replicas int // copies of the stream, in a cluster of servers
+	Replicas int // the number of copies of the stream, in a cluster of servers
 
-	// OnError is called with each error that Serve meets and does not return: of a pull, as when the servers are away or the stream was
-	// deleted; of a try that failed; of a message that is dead; of an answer that did not reach the servers. It is called by several
-	// goroutines and must not block.
+	// OnError is called with each error that Serve does not return: an error from a pull, for example if the servers are down or the
+	// stream was deleted; the error of a failed try; the reason why a message is dead; and an error from sending an answer to the
+	// servers. Several goroutines may call OnError at the same time, and OnError must not block.
 	OnError func(err error)
 }
 
-// A Queue is a queue of Ts on the servers.
+// A Queue is a queue of values of type T on the servers.
 type Queue[T any] struct {
 	js       jetstream.JetStream
 	name     string
@@ -46,40 +46,40 @@ type Queue[T any] struct {
 	counts
 }
 
-// Stats are figures of the Serves of one Queue in this process.
+// Stats has the figures of all calls of Serve for one Queue in this process.
 type Stats struct {
 	Pulled   uint64 // messages received
-	Done     uint64 // acknowledged
-	Failed   uint64 // tries that failed and were not the last
-	Dead     uint64 // stored as dead, or dropped if Options.Dead is ""
-	Returned uint64 // given back because the flow was closed or Serve ended
-	Waits    uint64 // times that the stages of the flow rejected or shed a message, which then waited
-	Errors   uint64 // failures of pulls and answers: calls of OnError for no try
+	Done     uint64 // messages acknowledged
+	Failed   uint64 // failed tries that were not the last
+	Dead     uint64 // messages stored as dead, or dropped if Options.Dead is ""
+	Returned uint64 // messages given back because the flow was closed or Serve ended
+	Waits    uint64 // times that a message was rejected or shed by the flow, and then waited
+	Errors   uint64 // errors from pulls and answers
 }
 
 type counts struct{ pulled, done, failed, dead, returned, waits, errors atomic.Uint64 }
 
-// Stats returns the figures. It never suspends.
+// Stats returns the figures. Stats never suspends.
 func (q *Queue[T]) Stats() Stats {
 	c := &q.counts
 	return Stats{c.pulled.Load(), c.done.Load(), c.failed.Load(), c.dead.Load(), c.returned.Load(), c.waits.Load(), c.errors.Load()}
 }
 
-// tell calls OnError with an error.
+// tell calls OnError with err, wrapped with the name of the queue and the failed operation.
 func (q *Queue[T]) tell(what string, err error) {
 	if q.o.OnError != nil {
 		q.o.OnError(fmt.Errorf("jetstream: queue %s: %s: %w", q.name, what, err))
 	}
 }
 
-// meet counts and reports an error of a pull or of an answer.
+// meet counts and reports an error from a pull or an answer.
 func (q *Queue[T]) meet(what string, err error) {
 	q.errors.Add(1)
 	q.tell(what, err)
 }
 
-// Permanent returns err as an error that no further try can mend: a message whose task fails with it is dead at once. errors.Is and
-// errors.As find err in it. Permanent(nil) is nil.
+// Permanent wraps err to say that further tries would fail, too. A message whose task fails with the result is dead at once.
+// errors.Is and errors.As find err in the result. Permanent(nil) is nil.
 func Permanent(err error) error {
 	if err == nil {
 		return nil
@@ -91,7 +91,7 @@ type permanentError struct{ error }
 
 func (e *permanentError) Unwrap() error { return e.error }
 
-// Open makes the queue, or finds it. A name consists of letters, digits, - and _. Values are JSON.
+// Open creates the queue on the servers, or updates it. The name may contain letters, digits, - and _. Values are encoded as JSON.
 func Open[T any](ctx context.Context, js jetstream.JetStream, name string, o Options) (*Queue[T], error) {
 	if name == "" || strings.ContainsAny(name, " .*>\t\r\n/\\") {
 		return nil, fmt.Errorf("jetstream: %q is no name for a queue", name)
@@ -101,7 +101,7 @@ func Open[T any](ctx context.Context, js jetstream.JetStream, name string, o Opt
 		o.AckWait = 30 * time.Second
 	}
 	q := &Queue[T]{js: js, name: name, subject: "stage." + name, o: o}
-	// Never MaxBytes beside MaxMsgs with DiscardNew: the server then acknowledges messages that it does not store.
+	// Do not set MaxBytes beside MaxMsgs with DiscardNew: the server would acknowledge messages that it does not store.
 	_, err := js.CreateOrUpdateStream(ctx, jetstream.StreamConfig{
 		Name: name, Subjects: []string{q.subject}, Retention: jetstream.WorkQueuePolicy, Discard: jetstream.DiscardNew,
 		MaxMsgs: int64(o.Queue), Duplicates: time.Minute, Storage: o.Storage, Replicas: o.Replicas,
@@ -129,9 +129,9 @@ func or(n, otherwise int) int {
 	return n
 }
 
-// Submit stores v, and returns nil once it is stored. When the queue is full, it returns a stage.ErrFull. Messages with the
-// same id, within a minute, are stored once; "" is no id. Submit does not retry: after an error other than ErrFull, v may
-// be stored.
+// Submit stores v in the queue, and returns nil once v is stored. If the queue is full, Submit returns an error that wraps
+// stage.ErrFull. Messages with the same id within a minute are stored once; "" means that v has no id. Submit does not retry. After
+// an error other than ErrFull, v may have been stored.
 func (q *Queue[T]) Submit(ctx context.Context, v T, id string) error {
 	data, err := json.Marshal(v)
 	if err != nil {
@@ -153,7 +153,7 @@ func (q *Queue[T]) Submit(ctx context.Context, v T, id string) error {
 	return fmt.Errorf("jetstream: queue %s: %w", q.name, err)
 }
 
-// Waiting returns the number of messages that are stored, including messages in progress.
+// Waiting returns the number of messages in the queue, including messages in progress.
 func (q *Queue[T]) Waiting(ctx context.Context) (int, error) {
 	s, err := q.js.Stream(ctx, q.name)
 	if err != nil {

@@ -15,27 +15,27 @@ import (
 	"github.com/braidgo/braid/stage"
 )
 
-// pullFor is how long a request for messages waits on the server. It is also how long Serve takes to end when idle.
+// pullFor is how long a request for messages waits on the server. An idle Serve needs up to pullFor to end.
 const pullFor = time.Second
 
-// A pull costs as much as some messages, so it waits a little until there are enough free workers.
+// A pull costs as much as several messages, so it first waits until enough workers are free, but at most for the time gather.
 const (
 	enough = 8
 	gather = 300 * time.Microsecond
 )
 
-// Serve pulls messages, has at most width in hand, and begins a task of f with each. When the task is done, and all its
-// children, the message is acknowledged. If it fails, the message is delivered again after a while, and after Tries
-// deliveries it is dead. A message that is not a T, or that fails with an error of Permanent, is dead at once.
+// Serve pulls messages, and runs a task of f with each, at most width at the same time. When the task and all its children are done,
+// Serve acknowledges the message. If the task fails, the message is delivered again after a delay; after Options.Tries deliveries it
+// is dead. A message is dead at once if it is not the JSON of a T, or if its task fails with an error from Permanent.
 //
-// An overload is not a failure: if a stage of f rejects or sheds a message, or a handler returns an ErrOverload, the message waits
-// here and begins again.
+// An overload is not a failure: if a stage of f rejects or sheds the message, or a handler returns an ErrOverload, Serve waits and
+// then begins the task again.
 //
-// When ctx is done, Serve pulls no more, finishes the tasks in progress, and returns the error of the cancellation.
-// Messages that wait for a stage go back to the queue. Serve returns early if a stage of f is closed, with its
-// stage.ErrClosed; messages in hand go back to the queue. A message that goes back counts as delivered. The ErrClosed
-// of any other stage is an error of a try. While the servers are away, or the queue is gone, Serve tries again, and
-// calls Options.OnError. It returns nats.ErrConnectionClosed if the connection is closed for good.
+// When ctx is done, Serve pulls no more, finishes the tasks in progress, and returns the cancellation error. Messages that wait
+// because of an overload go back to the queue. If a stage of f is closed, Serve returns early with stage.ErrClosed, and the messages
+// in hand go back to the queue. A message that goes back counts as delivered. An ErrClosed from any other stage fails only the try.
+// While the servers are down, or if the queue was deleted, Serve keeps trying and calls Options.OnError. If the connection is closed
+// for good, Serve returns nats.ErrConnectionClosed.
 func Serve[T, Out any](ctx context.Context, q *Queue[T], f stage.Flow[T, Out], width int) error {
 	if width < 1 {
 		panic("jetstream: Serve without a width")
@@ -75,7 +75,7 @@ func Serve[T, Out any](ctx context.Context, q *Queue[T], f stage.Flow[T, Out], w
 	return context.Cause(ctx)
 }
 
-// A serving is one Serve. A worker is free, or has a message in hand, or is promised to a pull.
+// A serving is one call of Serve. Each worker is free, has a message in hand, or is reserved for a pull.
 type serving[T, Out any] struct {
 	q     *Queue[T]
 	f     stage.Flow[T, Out]
@@ -84,7 +84,7 @@ type serving[T, Out any] struct {
 	free  chan struct{}
 
 	mu   sync.Mutex
-	hand []jetstream.Msg // the message of each worker; nil means none
+	hand []jetstream.Msg // the message of each worker, or nil
 }
 
 func (s *serving[T, Out]) put(i int, m jetstream.Msg) {
@@ -93,8 +93,8 @@ func (s *serving[T, Out]) put(i int, m jetstream.Msg) {
 	s.mu.Unlock()
 }
 
-// pull waits for a free worker, and requests a message for each free worker. It returns when all are here, or pullFor
-// is over.
+// pull waits for a free worker, and requests one message for each free worker. pull returns when all these messages have arrived, or
+// after pullFor.
 func (s *serving[T, Out]) pull(ctx context.Context) error {
 	q := s.q
 	select {
@@ -137,11 +137,11 @@ func (s *serving[T, Out]) pull(ctx context.Context) error {
 		came = true
 		n--
 		q.pulled.Add(1)
-		s.work <- m // there is room, because a worker is promised
+		s.work <- m // does not block, because a worker is reserved for the message
 	}
 	err = batch.Error()
 	if err == nil && !came && time.Since(begun) > pullFor+pullFor/2 {
-		err = nats.ErrTimeout // a server that is there would have answered that there is no message
+		err = nats.ErrTimeout // a reachable server would have answered that there is no message
 	}
 	return err
 }
@@ -177,7 +177,7 @@ func (s *serving[T, Out]) beat(ended <-chan struct{}) {
 	}
 }
 
-// do begins a task with a message, and answers the message when it is done. It returns an error if f is closed.
+// do runs a task with a message, and answers the message when the task is done. do returns an error if f is closed.
 func (s *serving[T, Out]) do(serve context.Context, m jetstream.Msg) error {
 	q, ctx := s.q, context.WithoutCancel(serve)
 	err := s.perform(serve, ctx, m)
@@ -187,7 +187,7 @@ func (s *serving[T, Out]) do(serve context.Context, m jetstream.Msg) error {
 		q.confirm(ctx, m)
 	case errors.As(err, &closed), errors.Is(err, errGiveBack):
 		q.returned.Add(1)
-		q.answer("give back", m.NakWithDelay(pullFor)) // the delay outlasts the pulls of this Serve
+		q.answer("give back", m.NakWithDelay(pullFor)) // the delay is longer than the pulls of this Serve
 		if closed != nil {
 			return closed.error
 		}
@@ -204,16 +204,17 @@ func (s *serving[T, Out]) do(serve context.Context, m jetstream.Msg) error {
 // A closedError says that f is closed.
 type closedError struct{ error }
 
-// errGiveBack says that Serve ends before f has had room.
+// errGiveBack says that Serve has ended while the message waited because of an overload.
 var errGiveBack = errors.New("jetstream: Serve ends")
 
-// The waits of a message: for room, and after an overload further on, where a try costs more.
+// A message that finds no room waits for roomWait. If it was accepted and then shed, the wait doubles up to longestWait, because
+// such a try costs more.
 const (
 	roomWait    = 10 * time.Millisecond
 	longestWait = 200 * time.Millisecond
 )
 
-// perform passes a message to f, again and again while f is overloaded.
+// perform passes a message to f, and tries again while f is overloaded.
 func (s *serving[T, Out]) perform(serve, ctx context.Context, m jetstream.Msg) error {
 	var v T
 	if err := json.Unmarshal(m.Data(), &v); err != nil {
@@ -245,14 +246,15 @@ func (s *serving[T, Out]) closed() bool {
 	return slices.ContainsFunc(stage.Stages(s.f), func(o stage.Observed) bool { return o.Stats().Closed })
 }
 
-// answer notes whether an answer has reached the client. If it is lost behind it, the message comes again.
+// answer reports err, the error from sending an answer, unless err is nil. If an answer is lost later, the message is delivered
+// again.
 func (q *Queue[T]) answer(what string, err error) {
 	if err != nil {
 		q.meet(what, err)
 	}
 }
 
-// confirm acknowledges m, and tries again while the servers are away: a message whose acknowledgement is lost comes again.
+// confirm acknowledges m. confirm retries while the servers are down, because an unacknowledged message would be delivered again.
 func (q *Queue[T]) confirm(ctx context.Context, m jetstream.Msg) {
 	ctx, cancel := context.WithTimeout(ctx, q.o.AckWait)
 	defer cancel()
@@ -274,7 +276,7 @@ func (q *Queue[T]) confirm(ctx context.Context, m jetstream.Msg) {
 	}
 }
 
-// bury stores a dead message, with the reason, and takes it out of the queue.
+// bury stores a dead message with the reason, and removes it from the queue.
 func (q *Queue[T]) bury(ctx context.Context, m jetstream.Msg, reason error) {
 	if q.o.Dead != "" {
 		dead := &nats.Msg{Subject: q.o.Dead, Data: m.Data(), Header: nats.Header{"Reason": {reason.Error()}}}

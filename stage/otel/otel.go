@@ -1,4 +1,4 @@
-// Package otel shows the figures of stages, and of schedulers, to OpenTelemetry.
+// Package otel exports the figures of stages and schedulers to OpenTelemetry.
 package otel
 
 import (
@@ -11,11 +11,11 @@ import (
 	"github.com/braidgo/braid/stage"
 )
 
-// Register makes observable instruments of stages, whose names must differ: of a flow, pass stage.Stages(flow)... The
-// names are the same as in package prom; a wait or a service is a counter of seconds and the counter of tasks, as
-// OpenTelemetry has no observable histogram, and a quantile. A quantile covers the tasks since the previous collection,
-// the first quantile all tasks so far. A collection by any reader counts, so each reader must have a separate provider.
-// A quantile without a task is not observed. Unregister the registration when the stages are closed.
+// Register makes observable instruments for stages, whose names must differ. For the stages of a flow, pass stage.Stages(flow)...
+// The instruments have the same names as the metrics of package prom. OpenTelemetry has no observable histogram, so a histogram
+// becomes a counter of seconds and a gauge of the 99th percentile. The percentile covers the tasks since the previous collection,
+// and the first percentile covers all tasks so far. A percentile without tasks is not observed. A collection by any reader counts,
+// so each reader needs its own provider. When the stages are closed, unregister the registration.
 func Register(m metric.Meter, stages ...stage.Observed) (metric.Registration, error) {
 	r := &registrar{m: m}
 	tasks := r.counter("stage_tasks_total", "Tasks by fate.", "1")
@@ -26,7 +26,7 @@ func Register(m metric.Meter, stages ...stage.Observed) (metric.Registration, er
 	if r.err != nil {
 		return nil, r.err
 	}
-	var mu sync.Mutex // guards before
+	var mu sync.Mutex // protects the slice before
 	before := make([]stage.Stats, len(stages))
 	return m.RegisterCallback(func(_ context.Context, o metric.Observer) error {
 		mu.Lock()
@@ -59,7 +59,7 @@ func Register(m metric.Meter, stages ...stage.Observed) (metric.Registration, er
 	}, r.all...)
 }
 
-// A registrar makes instruments, and keeps the first error.
+// A registrar makes instruments and keeps the first error.
 type registrar struct {
 	m   metric.Meter
 	all []metric.Observable

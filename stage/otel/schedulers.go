@@ -9,8 +9,8 @@ import (
 	"github.com/braidgo/braid/suspend"
 )
 
-// RegisterSchedulers makes observable instruments of schedulers, by their names: a loop, a pool, whatever has Stats. Unregister the
-// registration when they are closed.
+// RegisterSchedulers makes observable instruments for schedulers, given by name. Any value with a Stats method will do, such as a
+// loop or a pool. When the schedulers are closed, unregister the registration.
 func RegisterSchedulers(m metric.Meter, schedulers map[string]interface{ Stats() suspend.Stats }) (metric.Registration, error) {
 	r := &registrar{m: m}
 	running, suspended := r.gauge("scheduler_running", "Tasks that run.", "1"), r.gauge("scheduler_suspended", "Tasks that are suspended.", "1")

@@ -1,4 +1,4 @@
-// Package prom shows the figures of stages, and of schedulers, to Prometheus.
+// Package prom exports the figures of stages and schedulers to Prometheus.
 package prom
 
 import (
@@ -7,9 +7,9 @@ import (
 	"github.com/braidgo/braid/stage"
 )
 
-// NewCollector returns a collector of stages, whose names must differ: of a flow, pass stage.Stages(flow)...
+// NewCollector returns a collector for stages, whose names must differ. For the stages of a flow, pass stage.Stages(flow)...
 //
-//	stage_tasks_total{stage,fate}  accepted tasks by fate, and those rejected
+//	stage_tasks_total{stage,fate}  accepted tasks by fate, and rejected tasks
 //	stage_waiting, stage_busy, stage_delayed, stage_outside, stage_width, stage_queue
 //	stage_wait_seconds, stage_service_seconds  histograms
 func NewCollector(stages ...stage.Observed) prometheus.Collector { return collector(stages) }
@@ -39,7 +39,7 @@ func (c collector) Describe(to chan<- *prometheus.Desc) {
 	}
 }
 
-// Collect implements prometheus.Collector. The figures of a stage are of one moment.
+// Collect implements prometheus.Collector. The figures of each stage are read at one moment.
 func (c collector) Collect(to chan<- prometheus.Metric) {
 	for _, o := range c {
 		s := o.Stats()
@@ -58,7 +58,7 @@ func (c collector) Collect(to chan<- prometheus.Metric) {
 	}
 }
 
-// bounds are the upper bounds of the buckets, in seconds. They must be fixed, so that Prometheus can add histograms up.
+// bounds are the upper bounds of the buckets, in seconds. The bounds are fixed, so that Prometheus can add histograms.
 var bounds = []float64{1e-6, 1e-5, 1e-4, 5e-4, 1e-3, 2.5e-3, 5e-3, 1e-2, 2.5e-2, 5e-2, 0.1, 0.25, 0.5, 1, 2.5, 5, 10}
 
 func histogram(d *prometheus.Desc, h *stage.Histogram, name string) prometheus.Metric {

@@ -6,10 +6,11 @@ import (
 	"github.com/braidgo/braid/suspend"
 )
 
-// NewSchedulerCollector returns a collector of schedulers, by their names: a loop, a pool, whatever has Stats.
+// NewSchedulerCollector returns a collector for schedulers, given by name. Any value with a Stats method will do, such as a loop or
+// a pool.
 //
-//	scheduler_tasks{scheduler,state}  those that run, are suspended, or have not begun
-//	scheduler_blocking{scheduler,state}  functions of suspend.Blocking that run, or are queued
+//	scheduler_tasks{scheduler,state}  tasks that run, are suspended, or have not begun
+//	scheduler_blocking{scheduler,state}  functions of suspend.Blocking that run or are queued
 //	scheduler_wakes_total, scheduler_steals_total
 func NewSchedulerCollector(schedulers map[string]interface{ Stats() suspend.Stats }) prometheus.Collector {
 	return schedulerCollector(schedulers)
@@ -31,7 +32,7 @@ func (c schedulerCollector) Describe(to chan<- *prometheus.Desc) {
 	}
 }
 
-// Collect implements prometheus.Collector. The counts of a scheduler are not of one moment.
+// Collect implements prometheus.Collector. The figures of a scheduler are not all read at the same moment.
 func (c schedulerCollector) Collect(to chan<- prometheus.Metric) {
 	for name, scheduler := range c {
 		s := scheduler.Stats()

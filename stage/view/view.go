@@ -1,4 +1,4 @@
-// Package view shows stages: as text for curl, as JSON, and as a page that needs nothing from elsewhere.
+// Package view shows the figures of stages as text, as JSON, and as a web page that loads nothing from other servers.
 package view
 
 import (
@@ -19,12 +19,12 @@ import (
 //go:embed page.html
 var page []byte
 
-// A Row is one stage, in the letters of the paper: A tasks a second arrive, S are completed, each takes L, and
-// up to W are in progress.
+// A Row has the figures of one stage. A is the number of tasks that arrive per second, S the number completed per second, L the time
+// of one task, and W the width.
 type Row struct {
 	Name                         string
-	A, S                         float64 // a second
-	Rejected, Late, Failed       float64 // a second
+	A, S                         float64 // per second
+	Rejected, Late, Failed       float64 // per second
 	Waiting, Busy, Delayed       int
 	Outside, W, Queue            int
 	L, L99, Wait50, Wait99       float64 // milliseconds
@@ -35,7 +35,8 @@ type Row struct {
 	TotalFailed, TotalCancelled  uint64
 }
 
-// Rows returns a row for each stage: levels are taken from now, rates and durations from the time since before.
+// Rows returns a row for each stage in now. Levels are taken from now; rates and durations cover the elapsed time between before and
+// now.
 func Rows(before, now []stage.Stats, elapsed time.Duration) []Row {
 	rows := make([]Row, len(now))
 	worst := -1
@@ -67,14 +68,14 @@ func Rows(before, now []stage.Stats, elapsed time.Duration) []Row {
 	return rows
 }
 
-// demand is the part of the width that the arrivals need.
+// demand returns the part of the width that the arrivals need.
 func demand(r Row) float64 { return r.A * r.L / 1000 / float64(r.W) }
 
 func ms(d time.Duration) float64 { return math.Round(float64(d)/float64(time.Microsecond)) / 1000 }
 
-// Handler returns a handler that shows stages: of a flow, pass stage.Stages(flow)... A browser gets the page. Other
-// clients get text, or JSON if they accept it or request it with ?as=json. Rates cover the time since a look at least a
-// second ago, so that clients that come together do not shorten it.
+// Handler returns a handler that shows stages. For the stages of a flow, pass stage.Stages(flow)... A browser gets the page. Other
+// clients get text, or JSON if they accept it or request it with ?as=json. Rates cover the time since a snapshot that is at least a
+// second old, if there is one, so that simultaneous requests do not shorten this time.
 func Handler(stages ...stage.Observed) http.Handler {
 	v := &viewer{stages: stages}
 	v.before, v.at = v.look(), time.Now()
@@ -85,7 +86,7 @@ type viewer struct {
 	stages []stage.Observed
 
 	mu           sync.Mutex
-	before, last []stage.Stats // last is the first look that is a second younger than before
+	before, last []stage.Stats // last is the first snapshot taken at least a second after before
 	at, lastAt   time.Time
 }
 
@@ -128,7 +129,7 @@ func (v *viewer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// Text returns rows as a table.
+// Text formats rows as a table.
 func Text(rows []Row) string {
 	var b strings.Builder
 	t := tabwriter.NewWriter(&b, 0, 0, 2, ' ', tabwriter.AlignRight)
