@@ -8,11 +8,26 @@ import (
 	"github.com/braidgo/braid/internal/cancelctx"
 )
 
-// arm opens the word to a wait with ctx, unless that is done by now.
+// How a wait ends with its context
+//
+// A context of package cancel keeps a list of registrations, and a context that only adds values to it uses the same list. The
+// goroutine that ends such a context, usually the caller of Cancel, calls Ended for each registration. Any other context calls
+// Ended by its own AfterFunc method if it has one, or else by the Watcher of the task's scheduler, or else by context.AfterFunc on
+// a new goroutine. Ended cancels the word and calls Unpark. A goroutine without a task has no registration: it blocks in a native
+// select and notices itself that the Done channel is closed. A Resume that finds the Done channel closed also cancels the wait, and
+// returns false. The task is parked in its scheduler until an Unpark follows the cancellation. Its nodes stay in their queues until
+// it runs again. Then the same task removes them: Wait and Select do so under the guards, but after a plain Suspend the caller must
+// do so. A continuation has no task, so its nodes are removed on its executor. A queue that reaches a cancelled waiter earlier
+// takes the node off and tries the next waiter. A wait with the result of Lazily has no registration if the operation permits this,
+// and the end of the context wakes nobody. Its task stays parked until a Resume finds the Done channel closed. A Kill, which only a
+// scheduler calls, cancels the word of any wait of the task, even if the context never ends. The task removes its nodes as after a
+// cancellation, and then it exits. Inside a Shield, the Kill takes effect only when the Shield ends.
+
+// arm opens the word for a wait with ctx. It returns false if ctx has already ended.
 func (b *binding) arm(ctx context.Context) (s state, ok bool) {
 	b.check()
 	e := endOf(ctx)                // may call foreign code
-	b.last = wait{status: unarmed} // should the context panic, or be done
+	b.last = wait{status: unarmed} // remains if ctx panics or has ended
 	w := wait{done: e.done, status: open}
 	if lasting(ctx) {
 		w.ctx = ctx
@@ -23,7 +38,7 @@ func (b *binding) arm(ctx context.Context) (s state, ok bool) {
 			return 0, false
 		}
 		if w.status = openLazily; isLazy(ctx) {
-			b.unwatch() // one context is kept
+			b.unwatch() // a lazy wait has no registration
 		} else {
 			w.status, fresh = openToContext, b.watch(ctx, e)
 		}
@@ -31,12 +46,12 @@ func (b *binding) arm(ctx context.Context) (s state, ok bool) {
 	s = b.word.load()
 	if fresh || s.status() != w.status {
 		s = b.word.open(w.status)
-		// From here on the registration cancels this wait. If it was notified before, it found nothing to cancel, and is
-		// not notified again: so look once more.
+		// From here on the registration cancels this wait. If the registration was notified earlier, it found nothing to cancel,
+		// and it is not notified again. So arm has to check ctx once more.
 		if e.over(ctx) {
 			return 0, false
 		}
-		if !b.word.load().sameWait(s) { // Err has waited, which it is not to do
+		if !b.word.load().sameWait(s) { // Err has waited, although it must not
 			return b.arm(ctx)
 		}
 	}
@@ -58,7 +73,7 @@ func isLazy(ctx context.Context) bool {
 	return ok
 }
 
-// lasting reports whether ctx keeps its Done channel, and can be compared.
+// lasting reports whether ctx always returns the same Done channel, and is comparable.
 func lasting(ctx context.Context) bool {
 	if l, ok := ctx.(*lazyPermit); ok {
 		ctx = l.Context
@@ -66,7 +81,7 @@ func lasting(ctx context.Context) bool {
 	return cancelctx.Lasting(ctx)
 }
 
-// endOf returns the end of ctx, which it calls.
+// endOf returns the end of ctx. It may call methods of ctx.
 func endOf(ctx context.Context) end {
 	if c := cancelctx.Of(ctx); c != nil {
 		return end{list: &c.List, done: c.DoneIfMade()}
@@ -74,14 +89,15 @@ func endOf(ctx context.Context) end {
 	return end{done: ctx.Done()}
 }
 
-// An end identifies a context by its list, if it is of package cancel, or else by its Done channel. Contexts
-// may be of a type that cannot be compared, and a context that only adds a value ends with its parent. The zero end never comes.
+// An end identifies the event that ends a context. It is the list of a context of package cancel, or else the Done channel. The
+// context itself cannot identify the event: its type may not be comparable, and a context that only adds a value ends with its
+// parent. The zero end means that the context never ends.
 type end struct {
 	list *cancelctx.List
-	done <-chan struct{} // stays nil if the list is notified before its context counts as done
+	done <-chan struct{} // is nil if Cancel notifies the list before it returns
 }
 
-// is reports whether both are the same.
+// is reports whether e and f are the same end.
 func (e end) is(f end) bool {
 	if e.list != nil {
 		return e.list == f.list
@@ -89,7 +105,7 @@ func (e end) is(f end) bool {
 	return f.list == nil && e.done == f.done
 }
 
-// over reports whether ctx, whose end is e, is done.
+// over reports whether ctx has ended. e must be the end of ctx.
 func (e end) over(ctx context.Context) bool {
 	if e.list != nil {
 		return ctx.Err() != nil
@@ -97,8 +113,8 @@ func (e end) over(ctx context.Context) bool {
 	return e.done != nil && atomicx.Closed(e.done)
 }
 
-// cancellation returns the error of ctx, which is done. If ctx panics, the panic becomes the error, so that the caller can still take its
-// waiters back and serve others.
+// cancellation returns the error of ctx, which has ended. If a method of ctx panics, the panic becomes the error, so that the
+// caller can still remove its waiters and serve others.
 func cancellation(ctx context.Context) (err error) {
 	defer func() {
 		if v := recover(); v != nil {
@@ -116,7 +132,7 @@ func cancellation(ctx context.Context) (err error) {
 	return cancelctx.Reason(ctx.Err(), context.Cause(ctx))
 }
 
-// A contextPanic is the error of a context whose methods panic.
+// A contextPanic is the cancellation error of a context whose methods panic.
 type contextPanic struct{ value any }
 
 func (p *contextPanic) Error() string {
@@ -130,7 +146,7 @@ func (p *contextPanic) Unwrap() []error {
 	return []error{context.Canceled}
 }
 
-// with returns the end that r is registered with, the zero end if with none.
+// with returns the end with which r is registered, or the zero end if r is not registered.
 func (r *registration) with() end {
 	if r.foreign != nil {
 		return end{done: r.foreign.done}
@@ -138,7 +154,8 @@ func (r *registration) with() end {
 	return end{list: r.node.List()}
 }
 
-// watch makes the registration with e, which is the end of ctx, the current one, and reports whether that is a change.
+// watch registers b with ctx, unless b is already registered with the same end. e must be the end of ctx. watch reports whether the
+// registration is new.
 func (b *waiter) watch(ctx context.Context, e end) (fresh bool) {
 	r := b.watched.Load()
 	if r != nil && r.with().is(e) {
@@ -146,66 +163,66 @@ func (b *waiter) watch(ctx context.Context, e end) (fresh bool) {
 	}
 	if r = b.unwatch(); r == nil {
 		r = &registration{b: b}
-		b.watched.Store(r) // before the word is opened: pairs with the load in Ended
+		b.watched.Store(r) // precedes the opening of the word; pairs with the load in Ended
 	}
 	if e.list != nil {
 		if !e.list.Add(&r.node, r) {
 			r.Ended()
 		}
 	} else {
-		if l, ok := ctx.(*lazyContext); ok { // its own method set hides an AfterFunc
+		if l, ok := ctx.(*lazyContext); ok { // a lazyContext hides the AfterFunc method of the context inside
 			ctx = l.Context
 		}
-		r.foreign = &foreign{stop: func() bool { return false }} // should ctx panic
+		r.foreign = &foreign{stop: func() bool { return false }} // remains if ctx panics
 		r.foreign.stop = watching.OnDone(ctx, r.Ended)
-		r.foreign.done = e.done // last: should ctx panic, it is not taken for registered
+		r.foreign.done = e.done // set last, so that nothing is registered if ctx panics
 	}
 	return true
 }
 
-// unwatch takes the registration back from its context, if there is one, and does not panic. It returns a registration
-// that may be used again, since it is certainly never called. A foreign context gives no such certainty.
+// unwatch withdraws the registration, if there is one. It does not panic. It returns the registration if its Ended is certainly
+// never called, so that it can be reused. A foreign context gives no such certainty.
 func (b *waiter) unwatch() *registration {
 	r := b.watched.Load()
 	switch {
 	case r == nil:
 		return nil
 	case r.foreign == nil && (r.node.List() == nil || r.node.Stop()):
-		r.node = cancelctx.Node{} // a kept node would keep the context
+		r.node = cancelctx.Node{} // the old node would retain the context
 		return r
 	}
-	b.watched.Store(nil) // a late call of the old registration must find another one
+	b.watched.Store(nil) // makes a late Ended of the old registration do nothing
 	if r.foreign != nil {
 		takeBack(r.foreign.stop)
 	}
 	return nil
 }
 
-// takeBack takes a call back from a context whose wait is over. The owner of the context may have reused it for another request
-// by now. A panic of its method must not fail the unrelated call that is here, its task or the process, so takeBack drops it.
-// At worst the context keeps a function that finds nothing to do.
+// takeBack calls stop, which withdraws a callback from a context whose wait is over. The owner of the context may already have
+// reused it for another request. If stop panics, takeBack drops the panic, because it must not reach the unrelated call that is in
+// progress. The context then keeps a callback that does nothing.
 func takeBack(stop func() bool) {
 	defer func() { _ = recover() }()
 	stop()
 }
 
-// Ended cancels the suspension that the context was given for, or the next one of the task, since the word
-// is open between two suspensions. It runs once, at any time. If it is late, the task waits with another context or with none, and
-// Ended must change nothing. If it loses against a Resume, the next Suspend looks at ctx itself.
+// Ended implements cancelctx.Listener. It cancels the suspension that uses the context, or the task's next suspension, since the
+// word is open between two suspensions. Ended runs once, at any time. If it runs late, when the task waits with another context or
+// with none, it changes nothing. If a Resume wins instead, the next Suspend checks ctx itself.
 func (r *registration) Ended() {
 	b := r.b
 	s := b.word.load()
 	if s.status() != openToContext || b.watched.Load() != r {
 		return
 	}
-	// The word was loaded first: if the registration has been replaced since, so has the word. At the end of the
-	// task the word stays, and the next wait replaces it.
+	// The word was loaded before watched. If the registration has been replaced since, the word has changed too, and cancel fails.
+	// The end of the task does not change the word, but the next wait opens it again.
 	if b.word.cancel(s) {
 		b.task.Unpark()
 	}
 }
 
-// forget ends a task: it withdraws the registration with the task's last context.
+// forget ends a task. It withdraws the registration with the task's last context, and drops a Kill that has not taken effect.
 func (b *binding) forget() {
 	if b.last.status != unarmed || b.coins != 0 || b.random != nil || b.killed {
 		b.last, b.random, b.coins, b.killed = wait{status: unarmed}, nil, 0, false // the next task may be on another scheduler
@@ -216,7 +233,7 @@ func (b *binding) forget() {
 	}
 }
 
-// watching finds the Watcher of the calling task's scheduler.
+// watching returns the Watcher of the calling task's scheduler, or nil if there is none.
 var watching cancelctx.Watching = func() cancelctx.Watcher {
 	if b := current(); b != nil && b.task != nil {
 		if w, ok := As[Watcher](spawnerOf(b.task)); ok {

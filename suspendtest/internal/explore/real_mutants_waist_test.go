@@ -3,7 +3,7 @@ package explore_test
 func init() { realMutants = append(realMutants, waistMutants...) }
 
 var waistMutants = []realMutant{
-	{"a Then that is cancelled between two rounds is not told", "suspend/then.go", "round before\n			t.Unpark()\n", "round before\n			if !IS || began < 2*generation {\n				t.Unpark()\n			}\n", "stm, Then"},
+	{"a Then that is cancelled between two rounds is not told", "suspend/then.go", "previous round\n			t.Unpark()\n", "previous round\n			if !IS || began < 2*generation {\n				t.Unpark()\n			}\n", "stm, Then"},
 	{"a Resume does not look at the context", "suspend/slot.go", "if ⟦!atomicx.Closed(r.done)⟧ {", "true", "done before Resume, Suspend"},
 	{"a queue does not look at the context", "suspend/queue.go", "⟦r.done != nil && atomicx.Closed(r.done)⟧ {\n		p = q.unlink", "false", "done before Resume"},
 	{"who finds the context done tells nobody", "suspend/slot.go", "if b := r.slot.b; ⟦b.word.cancel(r.wait)⟧ {", "b.word.cancel(r.wait) && false", "done before Resume, Lazily"},
