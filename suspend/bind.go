@@ -29,7 +29,7 @@ func rebind(b *binding, f func()) {
 	at.bind(b, before, away, f)
 }
 
-// bind is rebind for a goroutine whose place, binding and level the function here has returned.
+// bind is the part of rebind after the call of here. p, before and away are the results of here.
 func (p *place) bind(b, before *binding, away *level, f func()) {
 	p.b = b
 	defer p.restore(before, away)
@@ -60,7 +60,7 @@ func (e Entered) Exit() {
 	e.place.b.forget()
 }
 
-// A Bound is a Task that Enter has bound. It serves one task after another. Only the scheduler calls its methods, either on the
+// A Bound is a Task that Enter has bound. It serves one task after another. Only the scheduler may call its methods, either on the
 // task's goroutine or while the task is not running and cannot start to run.
 type Bound struct{ b *binding }
 
@@ -109,7 +109,7 @@ func (b Bound) Shield(f func()) {
 	b.b.shield(f)
 }
 
-// A Ban forbids suspending in some code, for a stated reason. NewBan makes a Ban, once for each reason.
+// A Ban forbids suspending in some code, for a stated reason. A program calls NewBan once for each reason.
 type Ban struct{ binding binding }
 
 // NewBan returns a Ban with this text. A Suspend under the Ban panics with the text.

@@ -7,12 +7,11 @@ import (
 	"github.com/braidgo/braid/internal/cancelctx"
 )
 
-// A waiter is the part of a suspension that a Resumer needs. A task has a waiter, and so has a goroutine without a task, and a
-// continuation.
+// A waiter is the state through which a Resumer resumes a task, a goroutine without a task, or a continuation.
 type waiter struct {
 	task    Task // never changes; nil if suspending is forbidden here
 	word    word
-	watched atomicx.Pointer[registration] // the waiter stores it before it opens the word for it
+	watched atomicx.Pointer[registration] // the current registration; the waiter stores this before it opens the word
 }
 
 // A binding ties a goroutine to the Task that parks it, for the duration of one Bind. All its fields but the waiter belong to the
@@ -36,8 +35,8 @@ type binding struct {
 // A wait describes the last suspension of a binding. If the word still has this status, the next wait with the same context need
 // not arm.
 type wait struct {
-	ctx    context.Context // is nil if its Done channel may change, or its type cannot be compared
-	done   <-chan struct{} // is nil if arm did not call Done
+	ctx    context.Context // is nil if the context's Done channel may change or its type is not comparable
+	done   <-chan struct{} // the Done channel that Resume checks, or nil
 	status state
 }
 
@@ -71,7 +70,7 @@ func (b *binding) armed(ctx context.Context) (s state, ok bool) {
 // its next wait with the same context need not register again.
 type registration struct {
 	b       *waiter
-	node    cancelctx.Node // linked in a context of package cancel
+	node    cancelctx.Node // linked in the list of a context of package cancel
 	foreign *foreign       // is nil for a context of package cancel; only the task uses this field
 }
 

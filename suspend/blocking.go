@@ -61,8 +61,8 @@ func Call[T any](ctx context.Context, f func() (T, error)) (T, error) {
 	return v, failed
 }
 
-// giveUpOrWait ends a Blocking whose wait was cancelled. If f has not started, it never runs, and giveUpOrWait returns true.
-// Otherwise giveUpOrWait waits for f.
+// giveUpOrWait ends a Blocking whose wait has failed. If f has not started, it never runs, and giveUpOrWait returns true. Otherwise
+// giveUpOrWait waits for f.
 func (j *blocking) giveUpOrWait() (abandoned bool) {
 	if j.state.CompareAndSwap(jobQueued, jobAbandoned) {
 		j.f = nil // a job that is still queued must not retain f
@@ -98,7 +98,7 @@ func (j *blocking) run() {
 		j.ended, j.over = o, true
 		waiter := j.waiter
 		j.mu.Unlock()
-		waiter.Resume(struct{}{}, nil) // after a cancellation Resume returns false, and the task checks over itself
+		waiter.Resume(struct{}{}, nil) // a cancelled task reads j.over itself
 	})
 }
 

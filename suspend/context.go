@@ -11,23 +11,24 @@ import (
 // How a wait ends with its context
 //
 // A context of package cancel keeps a list of registrations, and a context that only adds values to it uses the same list. The
-// goroutine that ends such a context, usually the caller of Cancel, calls Ended for each registration. Any other context calls
-// Ended by its own AfterFunc method if it has one, or else by the Watcher of the task's scheduler, or else by context.AfterFunc on
-// a new goroutine. Ended cancels the word and calls Unpark. A goroutine without a task has no registration: it blocks in a native
-// select and notices itself that the Done channel is closed. A Resume that finds the Done channel closed also cancels the wait, and
-// returns false. The task is parked in its scheduler until an Unpark follows the cancellation. Its nodes stay in their queues until
-// it runs again. Then the same task removes them: Wait and Select do so under the guards, but after a plain Suspend the caller must
-// do so. A continuation has no task, so its nodes are removed on its executor. A queue that reaches a cancelled waiter earlier
-// takes the node off and tries the next waiter. A wait with the result of Lazily has no registration if the operation permits this,
-// and the end of the context wakes nobody. Its task stays parked until a Resume finds the Done channel closed. A Kill, which only a
-// scheduler calls, cancels the word of any wait of the task, even if the context never ends. The task removes its nodes as after a
-// cancellation, and then it exits. Inside a Shield, the Kill takes effect only when the Shield ends.
+// goroutine that ends such a context, usually the caller of Cancel, calls Ended for each registration. For any other context, watch
+// passes Ended to the first of these that exists: the AfterFunc method of the context, which chooses the goroutine; the Watcher of
+// the task's scheduler, which calls Ended as a callback; or context.AfterFunc, which starts a goroutine. Ended cancels the word and
+// calls Unpark. A goroutine without a task has no registration: it blocks in a native select and notices itself that the Done
+// channel is closed. A Resume that finds the Done channel closed also cancels the wait, and returns false. The task is parked in
+// its scheduler until an Unpark follows the cancellation. Its nodes stay in their queues until it runs again. Then the same task
+// removes them: Wait and Select do so under the guards, but after a plain Suspend the caller must do so. A continuation has no
+// task, so its nodes are removed on its executor. A queue that reaches a cancelled waiter earlier takes the node off and tries the
+// next waiter. A wait with the result of Lazily has no registration if the operation permits this, and the end of the context wakes
+// nobody. Its task stays parked until a Resume finds the Done channel closed. A Kill, which only a scheduler calls, cancels the
+// word of any wait of the task, even if the context never ends. The task removes its nodes as after a cancellation, and then it
+// exits. Inside a Shield, the Kill takes effect only when the Shield ends.
 
 // arm opens the word for a wait with ctx. It returns false if ctx has already ended.
 func (b *binding) arm(ctx context.Context) (s state, ok bool) {
 	b.check()
 	e := endOf(ctx)                // may call foreign code
-	b.last = wait{status: unarmed} // remains if ctx panics or has ended
+	b.last = wait{status: unarmed} // this remains if ctx panics or has ended
 	w := wait{done: e.done, status: open}
 	if lasting(ctx) {
 		w.ctx = ctx
@@ -73,7 +74,7 @@ func isLazy(ctx context.Context) bool {
 	return ok
 }
 
-// lasting reports whether ctx always returns the same Done channel, and is comparable.
+// lasting reports whether ctx is known to keep its Done channel and to be comparable.
 func lasting(ctx context.Context) bool {
 	if l, ok := ctx.(*lazyPermit); ok {
 		ctx = l.Context
@@ -163,7 +164,7 @@ func (b *waiter) watch(ctx context.Context, e end) (fresh bool) {
 	}
 	if r = b.unwatch(); r == nil {
 		r = &registration{b: b}
-		b.watched.Store(r) // precedes the opening of the word; pairs with the load in Ended
+		b.watched.Store(r) // stored before the word is opened; pairs with the load in Ended
 	}
 	if e.list != nil {
 		if !e.list.Add(&r.node, r) {
@@ -173,7 +174,7 @@ func (b *waiter) watch(ctx context.Context, e end) (fresh bool) {
 		if l, ok := ctx.(*lazyContext); ok { // a lazyContext hides the AfterFunc method of the context inside
 			ctx = l.Context
 		}
-		r.foreign = &foreign{stop: func() bool { return false }} // remains if ctx panics
+		r.foreign = &foreign{stop: func() bool { return false }} // this stop remains if ctx panics
 		r.foreign.stop = watching.OnDone(ctx, r.Ended)
 		r.foreign.done = e.done // set last, so that nothing is registered if ctx panics
 	}

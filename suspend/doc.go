@@ -1,10 +1,11 @@
-// Package suspend connects synchronisation primitives with schedulers. A primitive calls it to suspend the calling task, on any
-// scheduler. A scheduler supplies the Task with which its tasks are parked.
+// Package suspend connects synchronisation primitives with schedulers. A primitive suspends its caller through this package, on any
+// scheduler. A scheduler supplies a Task, with which this package parks and unparks.
 //
 // # Performing operations
 //
-// Most programs need little of this package. Each blocking method takes a context, which serves only for cancellation. The method
-// finds its scheduler by the calling goroutine, so any context will do, even context.Background() in a task of an event loop.
+// Most programs need little of this package. Each blocking method of a primitive takes a context, which serves only for
+// cancellation. The method finds its scheduler by the calling goroutine, so any context will do, even context.Background() in a
+// task of an event loop.
 //
 // A method whose name ends in Op returns an operation as a value, an [Op]. [Do] performs an Op and waits for its result. [Then]
 // passes the result to a continuation instead. [Select] performs one of several cases. [On] makes a [Case] from an Op, and each
@@ -29,8 +30,8 @@
 // that blocks its goroutine, while only the calling task waits. [Pull] is iter.Pull for sequences that suspend. [Lazily] makes
 // waiting cheaper, if a cancelled wait need not return at once.
 //
-// [Err] returns the cancellation error of a context that has ended. The packages of this module share the errors [ErrClosed],
-// [ErrEnded], [ErrAbandoned] and [PanicError]. Their own errors match these under errors.Is and errors.As.
+// [Err] returns the cancellation error of a context that has ended. All packages of this module wrap the errors [ErrClosed],
+// [ErrEnded], [ErrAbandoned] and [PanicError] in their own, so that errors.Is and errors.As find them.
 //
 // # Writing a primitive
 //
@@ -44,16 +45,17 @@
 // A fast path begins with [Preemptible], or with [Point] if it never suspends, so that tests can switch tasks there. [LockAll]
 // locks several guards without a deadlock, and [UnlockAll] unlocks them. [AllowLazy] permits a lazy cancellation. [Shield] delays a
 // kill of the calling task. [Forbidden] reports whether a Suspend would panic. [NewBan] makes a [Ban], which forbids Suspend in a
-// piece of code. docs/primitive.md is a tutorial, and suspendtest.Explore checks a primitive in all orders of its steps.
+// piece of code. docs/primitive.md is a tutorial, and suspendtest.Explore tests a primitive by running small programs in every
+// order of their operations.
 //
 // # Writing a scheduler
 //
-// A scheduler supplies a [Task], which parks and unparks, and runs its tasks under [Bind]. Nothing else is required.
+// A scheduler supplies a [Task] with the methods Park and Unpark, and runs its tasks under [Bind]. Nothing else is required.
 // docs/scheduler.md is a tutorial, and suspendtest.Scheduler is a conformance kit. A scheduler that runs on its caller's goroutine
 // parks the caller with [Self]. [Thread] returns a Task that parks a goroutine, and [Current] returns the bound Task.
 //
-// A scheduler of coroutines calls [Enter] instead of Bind. Enter returns a [Bound], which can kill the task, and an [Entered],
-// which ends the binding. A Task that is a [Switcher] leaves its switches to the function that suspends.
+// A scheduler whose tasks are coroutines calls [Enter] instead of Bind. Enter returns a [Bound], which can kill the task, and an
+// [Entered], which ends the binding. A Task that is a [Switcher] leaves its switches to the function that suspends.
 //
 // A [Spawner] starts tasks. [Goroutines] is a Spawner for programs without a scheduler. An [Executor] runs callbacks. A scheduler
 // may offer more capabilities: [Rand], [Timers], [Clock], [Blocker], [Watcher], [Holder] and [Same]. [As] finds a capability of a

@@ -16,7 +16,7 @@ var (
 	ErrAbandoned = errors.New("suspend: the function did not return")
 )
 
-// A PanicError reports the panic of a task as an error. Functions that return it do not panic themselves.
+// A PanicError reports the panic of a task as an error, to a caller that should not panic itself.
 type PanicError struct {
 	Value any
 	Stack []byte

@@ -29,7 +29,7 @@ var idleGoroutines = sync.Pool{New: func() any {
 	return g
 }}
 
-// newGoroutine returns a record that has begun a wait with ctx. done must be the result of ctx.Done. newGoroutine returns it as
+// newGoroutine returns a record that has begun a wait with ctx. done must be the result of ctx.Done. newGoroutine returns done as
 // waitFor, or nil if the wait is lazy.
 func newGoroutine(ctx context.Context, done <-chan struct{}) (g *goroutine, began state, waitFor <-chan struct{}) {
 	g = idleGoroutines.Get().(*goroutine)
@@ -102,7 +102,7 @@ func suspendGoroutine[T any](ctx context.Context, block func(Resumer[T]) (T, boo
 	}
 	if again && err == nil { // after an error the caller may still call Remove
 		putBack(g)
-	} // a panic drops the record
+	} // a panic skips this and drops the record
 	return v, err
 }
 

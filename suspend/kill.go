@@ -20,7 +20,7 @@ func Shield(f func()) {
 
 // kill marks the task as killed, and ends the current wait as the end of a context would. Between two waits the word is open too.
 // Therefore kill also sets the status of the last wait to unarmed, which no word has, so that the next wait calls arm and exits
-// there. Under a Shield kill only marks the task. kill returns false if the task is already marked.
+// there. Under a Shield, kill only marks the task. It returns false if the task is already marked.
 func (b *binding) kill() bool {
 	if b.killed {
 		return false
@@ -64,7 +64,7 @@ func (b *binding) lift() bool {
 	return true
 }
 
-// exitIfKilled ends the calling task if it was killed. Wait and Select must have removed their nodes before.
+// exitIfKilled ends the calling task if it was killed. Wait and Select call it after they have removed their nodes.
 func (b *binding) exitIfKilled() {
 	if b.killed && !b.shielded {
 		b.killed = false

@@ -3,9 +3,9 @@ package suspend
 import "context"
 
 // Lazily returns a context like ctx, except that its end does not wake a waiting operation that permits lazy cancellation. The
-// waiter stays queued until the next Resume finds that ctx has ended. This Resume returns false, and only then the operation
-// returns the cancellation error. Lazy waits save the registration with ctx, but a wait that is never resumed never ends. If ctx
-// has already ended, an operation fails at its beginning as usual.
+// waiter stays queued until the next Resume finds that ctx has ended. This Resume returns false, and only then does the operation
+// return the cancellation error. Lazy waits save the registration with ctx, but a wait that is never resumed never ends. If ctx has
+// already ended, an operation fails at its beginning as usual.
 //
 // Promise, MVar, Mutex and rendezvous channels permit lazy cancellation. All other operations, including Select and Then, treat the
 // result like ctx. A context that is derived from the result is not lazy.
@@ -13,7 +13,7 @@ func Lazily(ctx context.Context) context.Context {
 	return &lazyContext{ctx, lazyPermit{ctx}}
 }
 
-// AllowLazy permits lazy cancellation of an operation, whose context is ctx. It is for a primitive whose waiters delay nobody and
+// AllowLazy permits lazy cancellation of the operation whose context is ctx. It is for a primitive whose waiters delay nobody and
 // are certain to be resumed eventually. If ctx is a result of Lazily, a Suspend with the context that AllowLazy returns is
 // cancelled lazily. Otherwise AllowLazy returns ctx.
 func AllowLazy(ctx context.Context) context.Context {

@@ -10,8 +10,8 @@ import (
 
 // An Op is an operation that may have to wait, as a value: a receive, a lock, a promise, a timeout. An Op does nothing until it is
 // performed. It may be performed any number of times, in four ways: by Do, which waits; by Then, with a continuation and no waiting
-// task; as one of several cases, by Select; or inside another Op, by Map or Choose. An Op that loses has no effect. The zero Op is
-// never ready.
+// task; as one of several cases, by Select; or inside another Op, by Map or Choose. An Op that loses a Select has no effect. The
+// zero Op is never ready.
 type Op[T any] struct{ performable[T] }
 
 // A performable implements every Op but the zero Op. begin starts a performance: it appends the legs, of which one can win, to the
@@ -61,7 +61,7 @@ func (r *mapResult[T, U]) result() (u U, err error, won bool) {
 }
 
 // Choose returns an Op that performs exactly one of ops. If several need not wait, it chooses at random, but SelectOrdered and
-// TrySelect choose the first. The Op may be a case of a Select, or may be given to Then.
+// TrySelect choose the first. The result may be a case of a Select, or may be given to Then.
 func Choose[T any](ops ...Op[T]) Op[T] {
 	ops = slices.DeleteFunc(slices.Clone(ops), func(op Op[T]) bool { return op.performable == nil })
 	if len(ops) == 0 {
@@ -123,7 +123,8 @@ type leg struct {
 	prepares bool  // does implements preparing
 }
 
-// A does is the operation of a leg. The guard of the leg, if there is one, must be held for try, enqueue and remove.
+// The interface does has the operations of a leg. The caller of try, enqueue or remove must hold the guard of the leg, if there is
+// one.
 type does interface {
 	try() bool                                            // performs the operation if it need not wait
 	enqueue(b *waiter, began state, done <-chan struct{}) // queues a Resumer for the wait of b that began with this state
@@ -186,7 +187,7 @@ type levelLeg[T any] struct {
 	landing[T]
 	ready func() bool
 	value func() T
-	call  func(f func()) (stop func() bool) // arranges that f is called once ready, perhaps before call returns
+	call  func(f func()) (stop func() bool) // calls f when the leg is ready, perhaps before call itself returns
 	stop  func() bool
 }
 

@@ -22,7 +22,7 @@ func Point() {
 // A preempter is a Task whose scheduler may run other tasks in Preemptible. The task yields if Preempt returns true.
 type preempter interface{ Preempt() (yield bool) }
 
-// A pointer is a Task whose scheduler may also run other tasks at each Point.
+// A pointer, named after Point, is a Task whose scheduler may also run other tasks at each Point.
 type pointer interface{ PreemptPoint() }
 
 func preemptible() {

@@ -5,12 +5,12 @@ import (
 	"github.com/braidgo/braid/internal/prefetch"
 )
 
-// A Queue is a FIFO queue of suspended tasks. Each task waits for a T and brings a payload of type P. The zero Queue is empty. A
-// caller of any method must hold the Guard of the object to which the Queue belongs.
+// A Queue is a FIFO queue of suspended tasks. Each task waits for a T and brings a payload of type P. The zero Queue is empty. The
+// caller of each method must hold the Guard of the object that contains the Queue.
 //
 // The nodes belong to the tasks. Queueing allocates nothing if the task has queued with these types before. A Resumer is pushed
-// into one Queue, and this Queue should resume it. If its Resume method is called directly, the node stays in the Queue, and Len
-// counts the node until the Queue reaches it.
+// into one Queue, and this Queue should resume it. If other code calls the Resume method of the Resumer, the node stays in the
+// Queue, and Len counts the node until the Queue reaches it.
 //
 // A waiter does the following, unless it calls Wait. Its block locks the guard, tries the operation, calls Push and unlocks. If
 // Suspend returns an error, the waiter locks the guard and calls Remove. If Remove returns false, a resumer has passed over the
@@ -180,7 +180,8 @@ func (n *node[T, P]) ahead() {
 	}
 }
 
-// ResumeAll takes all waiters off, in order, and resumes each with (v, err). It returns how many of the Resumes returned true.
+// ResumeAll takes all waiters off, in order, and resumes each with (v, err). It returns the number of waiters that were resumed;
+// cancelled waiters do not count.
 func (q *Queue[T, P]) ResumeAll(v T, err error) (resumed int) {
 	for q.head != nil {
 		if _, ok := q.resumeHead(v, err); ok {

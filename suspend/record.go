@@ -9,8 +9,8 @@ import (
 
 // While package census is on, each wait is recorded after its waiter has queued. The end of a wait is not recorded, because
 // checking the ledger after a switch would slow each wait by 2 %. Instead, the word shows whether a recorded wait still lasts. All
-// functions here are called only while the ledger is on. The functions that waits call are not inlined, because they would enlarge
-// the frames of the waits.
+// functions here are called only while the ledger is on. The functions that record are not inlined, because they would enlarge the
+// frames of Wait, Suspend and Select.
 
 // waitOf describes the wait of w that began with the state began. mayEnd means that a context may end the wait.
 func waitOf(w *waiter, began state, mayEnd bool) ledger.Wait {
@@ -34,8 +34,8 @@ func recordWait[T any, S Source[T]](b *binding, s S, r Resumer[T]) {
 	ledger.Waits(w)
 }
 
-// recordSuspend records a Suspend. The object is the Queue into which block has pushed the Resumer, or unknown if there is none.
-// The wait of a Select is already recorded, and does not change.
+// recordSuspend records a Suspend. The record names the Queue into which block has pushed the Resumer, if there is one. The record
+// of a Select already exists and does not change.
 //
 //go:noinline
 func recordSuspend[T any](b *binding, r Resumer[T]) {
@@ -47,7 +47,7 @@ func recordSuspend[T any](b *binding, r Resumer[T]) {
 }
 
 // recordSelect records a wait for legs. It is called in the block of a Suspend. b is the goroutine's binding, and w is the waiter.
-// They belong together only if a task is bound.
+// w is a part of b only if a task is bound.
 //
 //go:noinline
 func recordSelect(b *binding, legs []leg, w *waiter, began state, mayEnd bool) {

@@ -60,8 +60,8 @@ import (
 //   - Nothing bounds how long a Select waits, or how often other waiters are served first. In one look of Select, all legs that
 //     need not wait have the same chance. A transaction that is stale each time is run again without limit.
 
-// A Case is an Op as one of the cases of a Select. It also holds the result of its last performance, until the next one or until
-// Set. A Case may be used any number of times, but not by two Selects at the same time. Each Select starts its timers anew. The
+// A Case is an Op as one of the cases of a Select. It also retains the result of its last performance, until the next performance
+// or Set. A Case may be used any number of times, but not by two Selects at the same time. Each Select starts its timers anew. The
 // loop in this example ends after a second without a message:
 //
 //	msg, quit := suspend.On(inbox.RecvOp()), suspend.On(suspend.After(time.Second))
@@ -212,7 +212,7 @@ func perform(ctx context.Context, cases []Selectable, how manner) (Selectable, e
 			return performSlowly(ctx, cases, legs, guards, look)
 		}
 		began, armed := b.armed(ctx)
-		if armed { // nearly all waits save the call of queueLocked
+		if armed { // nearly all waits take this path, which saves a call
 			enqueueLocked(legs, &b.waiter, began, b.last.done)
 			UnlockAll(guards)
 		} else {
@@ -222,7 +222,7 @@ func perform(ctx context.Context, cases []Selectable, how manner) (Selectable, e
 			if b.switcher == nil {
 				b.park(began, func() { drop(legs) })
 			}
-			for b.word.pending(began) { // a second frame would cost more after each switch
+			for b.word.pending(began) { // another frame here would cost time after each switch
 				leave(b, false)
 			}
 			if won = collect(legs); won == none {
@@ -254,8 +254,8 @@ func (b *binding) queueLocked(ctx context.Context, legs []leg, guards []*Guard, 
 	return began, none, nil
 }
 
-// performSlowly waits if no task is bound, or if legs has levels. It stops the levels after the case has its result, since a method
-// of a context may panic.
+// performSlowly waits for legs if no task is bound, or if some legs are levels. It stops the levels after the case has its result,
+// since a method of a context may panic.
 func performSlowly(ctx context.Context, cases []Selectable, legs []leg, guards []*Guard, look order) (Selectable, error) {
 	won, waited, err := suspendOn(ctx, legs, guards, look)
 	if waited {
@@ -297,7 +297,7 @@ func performAgain(ctx context.Context, cases []Selectable, legs []leg, how manne
 				legs[won].took(0)
 			}
 			if won != none {
-				unprepare(legs, won) // the functions of a Map come later
+				unprepare(legs, won) // this must precede the functions of a Map
 			}
 			return performed(cases, legs, won, err)
 		}
@@ -400,7 +400,7 @@ func enqueueAll(legs []leg, guards []*Guard, look order, b *waiter, wait state, 
 	return none
 }
 
-// drop withdraws legs whose wait was abandoned. It gives their slots up, because a resumer may still write to them.
+// drop withdraws legs whose wait was abandoned. It gives up their slots, because a resumer may still write to them.
 func drop(legs []leg) {
 	for i := range legs {
 		if l := &legs[i]; l.guard != nil {

@@ -14,9 +14,9 @@ type Resumer[T any] struct {
 	done <-chan struct{} // the Done channel of the context, or nil if Resume need not check it
 }
 
-// Resume ends the suspension with (v, err) and reports whether it did. A suspension is ended by exactly one of its Resumes, its
-// cancellation, and the return of its block. True means that Suspend returns (v, err), even if its context has ended by then. False
-// means that nothing was delivered, and that the caller still owns v.
+// Resume ends the suspension with (v, err) and reports whether it did. Only one event ends a suspension: the first Resume, the
+// cancellation, or a value that block returns. True means that Suspend returns (v, err), even if its context has ended by then.
+// False means that nothing was delivered, and that the caller still owns v.
 //
 // Resume does not suspend or block, and runs no user code. It makes the waiting task runnable by a call of Unpark. Resume may be
 // called from any goroutine and under any lock. It may be called before block has returned, after Suspend has returned, and after
@@ -71,16 +71,16 @@ func (r Resumer[T]) over() bool {
 	return true
 }
 
-// A slot is the place where the value of a wait arrives. It belongs to its waiter for ever, so that a stale Resumer finds the right
-// word to fail on. The resumer that has claimed the word writes v, err, hit and freed. The task reads and zeroes these fields in
-// the next generation.
+// A slot is the place where the value of a wait arrives. It belongs to its waiter for ever, so that a stale Resumer still reads the
+// right word, and fails. The resumer that has claimed the word writes v, err, hit and freed. The task reads and zeroes these fields
+// in the next generation.
 type slot[T any] struct {
 	b      *waiter
 	shared bool      // never changes; the waiter also waits with other slots, so the resumer must set hit
 	hit    bool      // the wait was resumed by this slot; written like v
 	freed  bool      // the node was taken off its queue; written like v
-	queued bool      // node is in use; only the task uses this field and the rest
-	node   queued[T] // a *node[T, P], for the type P that was queued last
+	queued bool      // node is in use; only the task accesses queued, node and nodes
+	node   queued[T] // a *node[T, P], for the type P of the last Push
 	nodes  *list     // holds the nodes for other types P
 	v      T
 	err    error
@@ -196,15 +196,14 @@ func (s *slot[T]) release() {
 	}
 }
 
-// abandonNode leaves the node to its queue if it was not removed. In this case the wait has failed, and the primitive has not
-// called Remove.
+// abandonNode leaves a node to its queue if nothing has removed it. The next Push of the task uses another node.
 func (s *slot[T]) abandonNode() {
 	if s.queued {
 		s.queued, s.node = false, nil
 	}
 }
 
-// queued is the interface of a node that its slot uses.
+// queued is the interface through which a slot uses its node.
 type queued[T any] interface {
 	take() T
 	release()

@@ -8,11 +8,11 @@ import (
 // A Source describes an operation on an object with a Guard, for OpOf and Wait. All methods but Guard are called with the guard
 // held, and often with the guards of other objects. They must not suspend, block, panic, or call foreign code.
 //
-// Try performs the operation if it need not wait. ok reports whether it did, and (v, err) is the result. If Try takes a waiter off
-// for this, it commits with exactly one Resume that returns true. If Try returns false, it must leave the object closed: while the
-// guard is held, nothing may make the operation possible. For example, an object with an atomic fast path sets its waiter bit.
-// Enqueue then stores r where a Resume under the guard will find it, usually in a Queue. Remove takes r away if it is still there.
-// Guard always returns the same Guard.
+// Try performs the operation if it need not wait. ok reports whether it did, and (v, err) is the result. If Try serves another
+// waiter, it commits together with exactly one Resume that returns true. If Try returns false, it must leave the object closed:
+// while the guard is held, nothing may make the operation possible. For example, an object with an atomic fast path sets its waiter
+// bit. Enqueue then stores r where a Resume under the guard will find it, usually in a Queue. Remove takes r away if it is still
+// there. Guard always returns the same Guard.
 //
 // Guard may return nil for a level: a condition that consumes nothing and stays true, such as a deadline or an end. The methods of
 // a level are called under no guard. Its Enqueue resumes r if the condition is already true.
@@ -74,7 +74,7 @@ func (op madeOp[T]) begin(_ Spawner, to []leg) ([]leg, result[T]) {
 	return append(to, leg{does: l, guard: s.Guard(), prepares: true}), l
 }
 
-// preparing is implemented by the leg of a Preparer.
+// preparing is implemented by a leg whose Source is a Preparer.
 type preparing interface {
 	again.Preparer
 	again() bool // reports whether the result only requests another look
@@ -125,7 +125,7 @@ func unprepare(legs []leg, won int) {
 	}
 }
 
-// remove removes r from s, under the guard g, after a wait that was not resumed.
+// remove calls s.Remove under the guard g, after a wait that was not resumed.
 func remove[T any, S Source[T]](g *Guard, s S, r Resumer[T]) {
 	g.Lock()
 	s.Remove(r)

@@ -27,7 +27,7 @@ type Stats struct {
 	Wakes     uint64 // resumptions of suspended tasks since the scheduler began
 	Steals    uint64 // times that a worker took work from another worker
 	HandOvers uint64 // times that a scheduler was taken from a task that held it, see adapters/eventloop
-	Outside   int64  // running tasks that are beside their scheduler after a hand-over
+	Outside   int64  // running tasks that are outside their scheduler after a hand-over
 
 	Blocking       int64 // functions of Blocking that run
 	BlockingQueued int64 // functions of Blocking that wait until others have ended
@@ -44,7 +44,7 @@ func (goroutines) Go(f func()) error { go f(); return nil }
 // use a default if the scheduler lacks it. A Spawner that wraps another Spawner should have a method Unwrap() Spawner, through
 // which As finds the capabilities of the other. The conformance kit checks each capability that it finds.
 
-// Rand is a source of random numbers. Select, Choose and Then draw from the source of the calling task's scheduler. A scheduler
+// A Rand is a source of random numbers. Select, Choose and Then draw from the source of the calling task's scheduler. A scheduler
 // that repeats a run from its seed has a seeded source, so that its tasks make the same choices again. Any goroutine may call
 // Uint64. Without a Rand, the numbers come from math/rand/v2.
 type Rand interface{ Uint64() uint64 }
@@ -56,14 +56,14 @@ type Timers interface {
 	AfterFunc(d time.Duration, f func()) (stop func() bool)
 }
 
-// Clock is the clock by which the Timers run. Now obeys the contract of Unpark. Without a Clock, package time supplies the time.
+// A Clock is the clock by which the Timers run. Now obeys the contract of Unpark. Without a Clock, package time supplies the time.
 type Clock interface{ Now() time.Time }
 
-// Blocker bounds the number of goroutines that Blocking uses. Block runs f, which may block, on such a goroutine, and does not wait
-// for f. Without a Blocker, Blocking starts a goroutine for each f.
+// A Blocker bounds the number of goroutines that Blocking uses. Block runs f, which may block, on such a goroutine, and does not
+// wait for f. Without a Blocker, Blocking starts a goroutine for each f.
 type Blocker interface{ Block(f func()) error }
 
-// Watcher reports the end of contexts. AfterDone calls f after ctx has ended, as Execute would. stop reports whether it has
+// A Watcher reports the end of contexts. AfterDone calls f after ctx has ended, as Execute would. stop reports whether it has
 // prevented the call. A task uses the Watcher for a context that has no AfterFunc method. Without a Watcher, context.AfterFunc
 // calls f on a new goroutine. A scheduler that repeats a run from its seed cannot permit that, so its Watcher checks the Done
 // channels itself.
@@ -71,16 +71,16 @@ type Watcher interface {
 	AfterDone(ctx context.Context, f func()) (stop func() bool)
 }
 
-// Holder keeps a scheduler open for a waiter without a task, such as a Then, an actor without a message, or a delayed retry. Until
-// release is called, the hold counts as a suspended task, so that Run and Close wait for it. Hold returns ErrClosed if the
+// A Holder keeps a scheduler open for a waiter without a task, such as a Then, an actor without a message, or a delayed retry.
+// Until release is called, the hold counts as a suspended task, so that Run and Close wait for it. Hold returns ErrClosed if the
 // scheduler is closed. Hold and release obey the contract of Unpark. release must be called once. Without a Holder, a scheduler may
 // close during such a wait.
 type Holder interface {
 	Hold() (release func(), err error)
 }
 
-// Same is for a part of a scheduler that is itself a Spawner, if Here returns the part to its tasks. It reports whether s is the
-// scheduler. A Spawner without this method is the same only as itself.
+// Same is implemented by a part of a scheduler, if the part is a Spawner that Here returns. Its method reports whether s is the
+// whole scheduler. A Spawner without this method is the same only as itself.
 type Same interface{ Same(s Spawner) bool }
 
 // As returns s as a C if s has this capability. Otherwise As returns the first Spawner inside s that has it.

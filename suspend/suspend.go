@@ -29,7 +29,7 @@ func Err(ctx context.Context) error {
 // If ctx ends before the Resumer is called, Suspend returns an error that matches both ctx.Err() and context.Cause(ctx) under
 // errors.Is. Every Resume then returns false, and the operation has no effect. The Resumer is still where block published it, and
 // the caller must remove it. The methods of ctx must not suspend. A task keeps its registration with ctx until it waits with
-// another context, or ends. A panic of ctx while the registration is withdrawn is dropped.
+// another context, or ends. If ctx panics while the registration is withdrawn, the panic is dropped.
 //
 // Suspend parks the Task that is bound to the calling goroutine, see Bind. Without a Task, the goroutine itself blocks, as on a
 // channel. Under Bind(nil, f) Suspend panics. Suspend does not allocate if the task has waited before with this context and for a

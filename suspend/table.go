@@ -13,9 +13,9 @@ import (
 // move. Only the goroutine that owns a key writes the entry, so a goroutine that looks itself up reads its own writes. Goroutines
 // share memory only when they take and leave places.
 //
-// The home of a goroutine is usually next to the home of the goroutine that was made before it, because tasks that are made one
-// after another tend to run one after another. A lookup first tries the home of its goroutine in each level. It searches the
-// buckets of a level only if some goroutine there is not in its home.
+// Goroutines that are made one after another usually have homes next to each other, because their tasks tend to run one after
+// another. Each level has a home for each goroutine. A lookup first tries the homes of its goroutine. It searches the buckets of a
+// level only if some goroutine of this level is not in its home.
 //
 // Invariant: only the goroutine whose id is in key reads or writes b. No goroutine uses the entry of another, so the order of
 // accesses makes no difference, and the model checker need not see them. Therefore these atomics are from sync/atomic and not from
@@ -46,7 +46,7 @@ var (
 	grow   sync.Mutex
 )
 
-const firstLevel = 6 // the binary logarithm of the number of buckets, enough for 512 bindings
+const firstLevel = 6 // the binary logarithm of the number of buckets, which hold 512 bindings
 
 // current returns the binding of the calling goroutine, or nil.
 func current() *binding {

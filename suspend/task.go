@@ -8,9 +8,9 @@ package suspend
 // stores the permit. It must not block, and must not run the task before it returns. It may take a lock under which no foreign code
 // is called.
 //
-// To end a parked task, cancel its context. Park may also panic or exit its goroutine. This ends a Wait or a Select as a
-// cancellation does, but a value, a lock or a turn that was already delivered is lost. After a plain Suspend, the Resumer stays
-// where block has published it, and its Resume returns false.
+// To end a parked task, cancel its context. If Park panics or exits its goroutine, a Wait or a Select ends as after a cancellation,
+// but a value, a lock or a turn that was already delivered is lost. After a plain Suspend, the Resumer stays where block has
+// published it, and its Resume returns false.
 //
 // A Task may have two more methods. Yield() lets other tasks run before it returns. Spawner() Spawner returns the task's scheduler,
 // which may have more capabilities: see Timers, Clock, Rand, Blocker and Holder.

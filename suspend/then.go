@@ -10,9 +10,9 @@ import (
 
 // Then performs op without a waiting task. It calls k once, as a callback of on, with the result of op, or with the cancellation
 // error if ctx ends first or has already ended. k never runs on the calling goroutine before Then has returned, and never before
-// the wait for op has begun. k must not suspend. If op was cancelled, its waiters are removed as a callback of on too, before k. If
-// on is closed and refuses the callback, k runs on a new goroutine, so that no result is lost. An executor that is a Holder waits
-// for k before it ends.
+// the wait for op has begun. k must not suspend. The callback first removes the waiters of a cancelled op, and then calls k. If on
+// is closed and refuses the callback, k runs on a new goroutine, so that no result is lost. An executor that is a Holder waits for
+// k before it ends.
 func Then[T any](ctx context.Context, op Op[T], on Executor, k func(T, error)) {
 	newContinuation(op, on, k).arm(ctx)
 }
@@ -34,7 +34,7 @@ type continuation[T any] struct {
 	end      end // identifies the end of ctx
 	on       Executor
 	k        func(T, error)
-	release  func() // ends the hold of the scheduler, if on is a Holder
+	release  func() // releases the scheduler, if on is a Holder
 	submit   func() // the method value t.finish
 	result   result[T]
 	legs     []leg

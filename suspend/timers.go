@@ -56,9 +56,9 @@ type sleeper interface {
 	Sleeps(ctx context.Context, d time.Duration) bool
 }
 
-// After is ready once d has passed since the wait for it began, and returns the time at this moment. The timer and the clock belong
-// to the scheduler of the waiting task, or to the executor of a Then. If the executor has no timers, package time supplies them.
-// The scheduler of the caller of Then does not, because it may end first.
+// After is ready once d has passed since the wait for it began, and its result is the time at that moment. The timer and the clock
+// belong to the scheduler of the waiting task, or to the executor of a Then. If the executor has no timers, package time supplies
+// them. The scheduler of Then's caller is not used, because it may end first.
 func After(d time.Duration) Op[time.Time] { return Op[time.Time]{timerOp(d)} }
 
 // A timerOp is the operation of After with this duration.

@@ -8,10 +8,11 @@ import (
 
 // Wait performs the operation of s for the calling task. If Try need not wait, Wait returns its result. Otherwise Wait suspends the
 // caller until it is resumed or ctx ends. If ctx ends first, or has already ended, Wait returns the cancellation error, the
-// operation has no effect, and nothing stays queued. With allowLazy, ctx may be lazy, see AllowLazy. allowLazy is a parameter
-// because a call of AllowLazy would keep the caller from being inlined, and each frame costs 10 ns after a switch.
+// operation has no effect, and nothing stays queued. If allowLazy is true, the wait may be cancelled lazily, see AllowLazy.
+// allowLazy is a parameter because a call of AllowLazy would keep the caller from being inlined, and each frame costs 10 ns after a
+// switch.
 //
-// Wait does what Do does with a Select, but directly. A blocking operation of a primitive needs nothing else: Wait locks the guard,
+// Wait is a direct form of Do, without a Select. A blocking operation of a primitive needs nothing else: Wait locks the guard,
 // tries, queues, unlocks, suspends, and removes the waiter if the wait has failed.
 func Wait[T any, S Source[T]](ctx context.Context, s S, allowLazy bool) (T, error) {
 	g := s.Guard()
@@ -49,7 +50,7 @@ again:
 			goto again
 		}
 	}
-	// The word is open and the registration is in place, so that no foreign code is called under the guard.
+	// The word is open and the registration is in place, so no foreign code has to be called under the guard.
 	place, ok := b.slot.(*slot[T]) // repeats slotOf, which the compiler does not inline
 	if !ok {
 		place = otherSlotOf[T](b)

@@ -26,13 +26,13 @@ type word struct{ v atomicx.Uint64 }
 // A state is a value of a word.
 type state uint64
 
-// The statuses of a word. The status says whether the registration may cancel the suspension, so that a stale registration of an
-// earlier wait cannot cancel it.
+// These are the statuses of a word. The status says whether the registration may cancel the suspension, so that a stale
+// registration of an earlier wait cannot cancel it.
 const (
 	open          state = iota
 	openToContext       // the registration may cancel the wait
 	openLazily          // only a resumer that finds the context ended, or a Kill, cancels the wait
-	claimed             // claimed from open; the next two values are claimed from the other kinds of open
+	claimed             // a claimed open; the next two values are a claimed openToContext and a claimed openLazily
 	cancelled     = claimed + 3
 	unarmed       = cancelled + 1 // no word has this status
 
