@@ -4,9 +4,9 @@ package suspend
 // Calls of Bind nest: the earlier binding is restored, however f ends. Under Bind(nil, f) a Suspend panics; schedulers wrap this
 // call around hooks and callbacks that run on their own goroutine. t must be comparable, for example a pointer.
 //
-// If t is already bound, Bind marks the beginning and the end of a task. A scheduler that uses one goroutine and one Task for many
-// tasks calls Bind around each task. Bind then allocates nothing. When f ends, Bind withdraws the task's registration with its last
-// context.
+// If t is already bound, Bind runs f as a new task with the same Task. A scheduler that uses one goroutine and one Task for many
+// tasks calls Bind around each task. Such a call allocates nothing. When f ends, Bind withdraws the task's registration with its
+// last context.
 func Bind(t Task, f func()) {
 	if t == nil {
 		rebind(&forbidden, f)
@@ -17,7 +17,7 @@ func Bind(t Task, f func()) {
 		rebind(newBinding(t), f)
 		return
 	}
-	if !b.blocked { // the wait that is about to begin needs its registration
+	if !b.blocked { // the wait that is beginning still needs its registration
 		defer b.forget()
 	}
 	f()
@@ -72,9 +72,9 @@ func (b Bound) TaskEnded() { b.b.forget() }
 // killed does not return. It first does what a cancelled wait does: Wait and Select remove their nodes, and every later Resume
 // returns false. If a Kill and a Resume meet, exactly one wins. If the Resume wins, the wait returns, and the next wait is killed.
 //
-// The task's deferred functions run, and they may wait, as in any goroutine that exits. A Kill ends only one wait, so a wait in a
-// deferred function ends only by another Kill. While a Kill of this task has not taken effect, a second Kill returns false and
-// changes nothing. A Kill inside a Shield takes effect when the Shield ends.
+// The task's deferred functions run, and they may wait, as in any goroutine that exits. A Kill ends only one wait; to end a wait in
+// a deferred function, call Kill again. While a Kill of this task has not taken effect, a second Kill returns false and changes
+// nothing. A Kill inside a Shield takes effect when the Shield ends.
 func (b Bound) Kill() bool { return b.b.kill() }
 
 // Shielded reports whether the task is in a Shield, which delays a Kill.
@@ -112,7 +112,7 @@ func (b Bound) Shield(f func()) {
 // A Ban forbids suspending in some code, for a stated reason. A program calls NewBan once for each reason.
 type Ban struct{ binding binding }
 
-// NewBan returns a Ban with this text. A Suspend under the Ban panics with the text.
+// NewBan returns a Ban with the given text, with which a Suspend under the Ban panics.
 func NewBan(text string) *Ban { return &Ban{binding{slot: text}} }
 
 // Enter puts the calling goroutine under the ban until Exit is called. A Suspend there panics as under Bind(nil, f), but with the

@@ -25,7 +25,7 @@ type binding struct {
 	blocked  bool     // the block of a Suspend is running
 	large    bool     // the slots exceed the limits for kept slots
 	killed   bool     // a Kill has not taken effect yet; the scheduler sets killed while the task does not run
-	shielded bool     // the task is in a Shield, which delays a Kill; the scheduler may clear this field like killed
+	shielded bool     // the task is in a Shield, which delays a Kill; Unshield clears this early
 	coins    uint32   // unused random bits, see coin
 	last     wait
 	random   func() uint64 // the scheduler's random source; the first draw sets it

@@ -50,8 +50,8 @@ func Blocking(ctx context.Context, f func()) error {
 	return nil
 }
 
-// Call is Blocking for a function with a result. It returns the results of f, or the cancellation error if ctx ends before f has
-// started.
+// Call is like Blocking, but for a function with results. It returns the results of f, or the cancellation error if ctx ends before
+// f has started.
 func Call[T any](ctx context.Context, f func() (T, error)) (T, error) {
 	var v T
 	var failed error
@@ -98,7 +98,7 @@ func (j *blocking) run() {
 		j.ended, j.over = o, true
 		waiter := j.waiter
 		j.mu.Unlock()
-		waiter.Resume(struct{}{}, nil) // a cancelled task reads j.over itself
+		waiter.Resume(struct{}{}, nil) // a task that is not resumed here reads j.over itself
 	})
 }
 

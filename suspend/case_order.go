@@ -44,8 +44,8 @@ func (o order) lookLocked(legs []leg) (won int) {
 	return lookShuffled(legs, o.seed)
 }
 
-// lookShuffled is lookLocked for more than two shuffled legs. It draws each next leg from the remaining legs with equal chances, as
-// in a Fisher-Yates shuffle. A random start alone would favour a ready leg that follows several legs that must wait.
+// lookShuffled is like lookLocked, but for more than two shuffled legs. It draws each next leg from the remaining legs with equal
+// chances, as in a Fisher-Yates shuffle. A random start alone would favour a ready leg that follows several legs that must wait.
 func lookShuffled(legs []leg, seed uint64) (won int) {
 	var buf [16]int
 	left := buf[:0]

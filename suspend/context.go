@@ -12,17 +12,17 @@ import (
 //
 // A context of package cancel keeps a list of registrations, and a context that only adds values to it uses the same list. The
 // goroutine that ends such a context, usually the caller of Cancel, calls Ended for each registration. For any other context, watch
-// passes Ended to the first of these that exists: the AfterFunc method of the context, which chooses the goroutine; the Watcher of
-// the task's scheduler, which calls Ended as a callback; or context.AfterFunc, which starts a goroutine. Ended cancels the word and
-// calls Unpark. A goroutine without a task has no registration: it blocks in a native select and notices itself that the Done
-// channel is closed. A Resume that finds the Done channel closed also cancels the wait, and returns false. The task is parked in
-// its scheduler until an Unpark follows the cancellation. Its nodes stay in their queues until it runs again. Then the same task
-// removes them: Wait and Select do so under the guards, but after a plain Suspend the caller must do so. A continuation has no
-// task, so its nodes are removed on its executor. A queue that reaches a cancelled waiter earlier takes the node off and tries the
-// next waiter. A wait with the result of Lazily has no registration if the operation permits this, and the end of the context wakes
-// nobody. Its task stays parked until a Resume finds the Done channel closed. A Kill, which only a scheduler calls, cancels the
-// word of any wait of the task, even if the context never ends. The task removes its nodes as after a cancellation, and then it
-// exits. Inside a Shield, the Kill takes effect only when the Shield ends.
+// arranges the call of Ended. If the context has an AfterFunc method, the context calls Ended, on a goroutine of its choice.
+// Otherwise the Watcher of the task's scheduler calls Ended as a callback. Without a Watcher, context.AfterFunc calls Ended on a
+// new goroutine. Ended cancels the word and calls Unpark. A goroutine without a task has no registration: it blocks in a native
+// select, and so it notices itself when the Done channel is closed. A Resume that finds the Done channel closed also cancels the
+// wait, and returns false. The task is parked in its scheduler until an Unpark follows the cancellation. Its nodes stay in their
+// queues until it runs again. Then the same task removes them: Wait and Select do so under the guards, but after a plain Suspend
+// the caller must do so. A continuation has no task, so its nodes are removed on its executor. A queue that reaches a cancelled
+// waiter earlier takes the node off and tries the next waiter. A wait with the result of Lazily has no registration if the
+// operation permits this, and the end of the context wakes nobody. Its task stays parked until a Resume finds the Done channel
+// closed. A Kill, which only a scheduler calls, cancels the word of any wait of the task, even if the context never ends. The task
+// removes its nodes as after a cancellation, and then it exits. Inside a Shield, the Kill takes effect only when the Shield ends.
 
 // arm opens the word for a wait with ctx. It returns false if ctx has already ended.
 func (b *binding) arm(ctx context.Context) (s state, ok bool) {
@@ -181,8 +181,8 @@ func (b *waiter) watch(ctx context.Context, e end) (fresh bool) {
 	return true
 }
 
-// unwatch withdraws the registration, if there is one. It does not panic. It returns the registration if its Ended is certainly
-// never called, so that it can be reused. A foreign context gives no such certainty.
+// unwatch withdraws the registration, if there is one. It does not panic. It returns the registration for reuse, if its Ended will
+// certainly not be called. A foreign context gives no such certainty.
 func (b *waiter) unwatch() *registration {
 	r := b.watched.Load()
 	switch {

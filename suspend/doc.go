@@ -30,8 +30,8 @@
 // that blocks its goroutine, while only the calling task waits. [Pull] is iter.Pull for sequences that suspend. [Lazily] makes
 // waiting cheaper, if a cancelled wait need not return at once.
 //
-// [Err] returns the cancellation error of a context that has ended. All packages of this module wrap the errors [ErrClosed],
-// [ErrEnded], [ErrAbandoned] and [PanicError] in their own, so that errors.Is and errors.As find them.
+// [Err] returns the cancellation error of a context that has ended. The packages of this module share the errors [ErrClosed],
+// [ErrEnded], [ErrAbandoned] and [PanicError]. Test for them with errors.Is and errors.As, because most packages wrap them.
 //
 // # Writing a primitive
 //

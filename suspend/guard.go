@@ -14,13 +14,13 @@ type Guard struct {
 	number
 }
 
-// Lock locks g, after a Point. The holder of a Guard must not lock another Guard, except by LockAll.
+// Lock calls Point and then locks g. The holder of a Guard must not lock another Guard, except by LockAll.
 func (g *Guard) Lock() {
 	Point()
 	g.mu.Lock()
 }
 
-// Relock is Lock without the Point, for an operation that has already begun. The compiler inlines Relock, but not Lock.
+// Relock is like Lock, but without the Point, for an operation that has already begun. The compiler inlines Relock, but not Lock.
 func (g *Guard) Relock() { g.mu.Lock() }
 
 // Unlock unlocks g.

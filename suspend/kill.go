@@ -52,7 +52,7 @@ func (b *binding) shield(f func()) {
 	b.exitIfKilled()
 }
 
-// lift ends a Shield early, and reports whether there was a Shield. A delayed Kill takes effect.
+// lift ends a Shield early, and reports whether there was a Shield. A delayed Kill then takes effect.
 func (b *binding) lift() bool {
 	if !b.shielded {
 		return false

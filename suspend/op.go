@@ -61,7 +61,7 @@ func (r *mapResult[T, U]) result() (u U, err error, won bool) {
 }
 
 // Choose returns an Op that performs exactly one of ops. If several need not wait, it chooses at random, but SelectOrdered and
-// TrySelect choose the first. The result may be a case of a Select, or may be given to Then.
+// TrySelect choose the first. The resulting Op may be a case of a Select, or may be given to Then.
 func Choose[T any](ops ...Op[T]) Op[T] {
 	ops = slices.DeleteFunc(slices.Clone(ops), func(op Op[T]) bool { return op.performable == nil })
 	if len(ops) == 0 {
@@ -120,10 +120,10 @@ type leg struct {
 	does
 	guard    *Guard
 	of       int32 // the index of its case in a Select
-	prepares bool  // does implements preparing
+	prepares bool  // the field does implements preparing
 }
 
-// The interface does has the operations of a leg. The caller of try, enqueue or remove must hold the guard of the leg, if there is
+// Each leg implements its operation as a does. The caller of try, enqueue or remove must hold the guard of the leg, if there is
 // one.
 type does interface {
 	try() bool                                            // performs the operation if it need not wait
@@ -209,7 +209,7 @@ func (l *levelLeg[T]) enqueue(b *waiter, began state, done <-chan struct{}) {
 // remove stops the waiting leg. A panic of stop is dropped, because the task must still get the value or the lock of a leg that has
 // won.
 func (l *levelLeg[T]) remove() {
-	if stop := l.stop; stop != nil { // a nil stop means that call has not returned
+	if stop := l.stop; stop != nil { // a nil stop means that call was not called, or has panicked
 		l.stop = nil
 		takeBack(stop)
 	}

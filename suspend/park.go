@@ -12,8 +12,8 @@ func (b *binding) cancelled(ctx context.Context) error {
 }
 
 // leave switches away from the task of b, which is a Switcher. If ready is true, the task stays runnable, as in Yield. With a nil
-// b, leave is Yield for the calling goroutine. After a switch the processor mispredicts every return, which costs 10 ns each time.
-// Wait therefore has its own copy of this loop, and all other functions call leave.
+// b, leave implements Yield. After a switch the processor mispredicts every return, which costs 10 ns each time. Wait therefore has
+// its own copy of this loop, and all other functions call leave.
 func leave(b *binding, ready bool) {
 	if b == nil {
 		if b = current(); b == nil || b.switcher == nil {
@@ -40,7 +40,7 @@ func leave(b *binding, ready bool) {
 	}
 }
 
-// giveWay is Yield for a task that is no Switcher, and for a goroutine without a task.
+// giveWay implements Yield for a task that is no Switcher, and for a goroutine without a task.
 func (b *binding) giveWay() {
 	if b != nil {
 		if t, ok := b.task.(interface{ Yield() }); ok {
@@ -51,8 +51,8 @@ func (b *binding) giveWay() {
 	runtime.Gosched()
 }
 
-// park parks a Task that is no Switcher until the wait that began with s has ended. If Park panics or exits the goroutine, park
-// calls undo to remove the waiter.
+// park calls Park for a task that is no Switcher, until the wait that began with s has ended. If Park panics or exits the
+// goroutine, park calls undo to remove the waiter.
 func (b *binding) park(s state, undo func()) {
 	ended := false
 	defer func() {

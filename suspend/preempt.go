@@ -11,7 +11,7 @@ func Preemptible() {
 	}
 }
 
-// Point is Preemptible for an operation that never suspends. The caller of Point may hold a native lock, so only
+// Point is like Preemptible, but for an operation that never suspends. The caller of Point may hold a native lock, so only
 // suspendtest.Explore switches tasks there. Guard.Lock begins with a Point.
 func Point() {
 	if preempt.On() {

@@ -7,9 +7,9 @@ import (
 	"github.com/braidgo/braid/internal/ledger"
 )
 
-// Pull is iter.Pull, except that seq runs under the binding of the goroutine that calls next or stop. A Suspend in seq therefore
-// suspends the calling task. With iter.Pull, seq runs on a goroutine that is not bound, and a Suspend in seq blocks the caller's
-// goroutine, as a channel operation does.
+// Pull is like iter.Pull, except that seq runs under the binding of the goroutine that calls next or stop. A Suspend in seq
+// therefore suspends the calling task. With iter.Pull, seq runs on a goroutine that is not bound, and a Suspend in seq blocks the
+// caller's goroutine, as a channel operation does.
 //
 // While a call of next or stop has not returned, even if it is suspended, another call of either panics and changes nothing. A
 // suspended next can be cancelled only by the context with which seq waits.

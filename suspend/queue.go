@@ -52,7 +52,7 @@ func (q *Queue[T, P]) Push(r Resumer[T], p P) {
 	q.tail = n
 }
 
-// PushFront is Push, but puts r first. It is for a waiter that was resumed but could not be served, and suspends again without
+// PushFront is like Push, but puts r first. It is for a waiter that was resumed but could not be served, and suspends again without
 // losing its turn.
 func (q *Queue[T, P]) PushFront(r Resumer[T], p P) {
 	n := q.node(r, p)
@@ -154,7 +154,7 @@ func (q *Queue[T, P]) resumeHead(v T, err error) (p P, ok bool) {
 	r := n.r
 	s := r.slot
 	if s.shared || err != nil || r.done != nil && atomicx.Closed(r.done) {
-		p = q.unlink(n) // the node belongs to the task from here on
+		p = q.unlink(n) // the queue does not use n from here on
 		return p, r.resume(v, err, true)
 	}
 	p = q.unlink(n)

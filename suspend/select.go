@@ -116,7 +116,7 @@ func (c *Case[T]) Result() (T, error) {
 	return c.v, c.err
 }
 
-// Value returns the first result of Result.
+// Value is like Result, but does not return the error.
 func (c *Case[T]) Value() T {
 	v, _ := c.Result()
 	return v
@@ -151,12 +151,12 @@ func Select(ctx context.Context, cases ...Selectable) (won Selectable, err error
 	return perform(ctx, cases, atRandom)
 }
 
-// SelectOrdered is Select, but if several cases need not wait, it performs the first of them.
+// SelectOrdered is like Select, but if several cases need not wait, it performs the first of them.
 func SelectOrdered(ctx context.Context, cases ...Selectable) (won Selectable, err error) {
 	return perform(ctx, cases, inOrder)
 }
 
-// TrySelect is SelectOrdered without waiting. If no case is possible, TrySelect returns nil and nil.
+// TrySelect is like SelectOrdered, but does not wait. If no case is possible, TrySelect returns nil and nil.
 func TrySelect(ctx context.Context, cases ...Selectable) (won Selectable, err error) {
 	return perform(ctx, cases, atOnce)
 }
@@ -198,7 +198,7 @@ func perform(ctx context.Context, cases []Selectable, how manner) (Selectable, e
 		look = shuffled(b, len(legs))
 	}
 	guards = LockAll(guards)
-	if len(guards) < len(legs) && twice(legs) { // legs with different guards are different
+	if len(guards) < len(legs) && twice(legs) { // legs with different guards are different legs
 		UnlockAll(guards)
 		panic(sameTwice)
 	}
@@ -265,8 +265,8 @@ func performSlowly(ctx context.Context, cases []Selectable, legs []leg, guards [
 	return performed(cases, legs, won, err)
 }
 
-// performAgain is perform for legs with a Preparer, and for all legs while waits are recorded. It starts again as often as a leg
-// requests another look.
+// performAgain is like perform, but for legs with a Preparer, and for all legs while waits are recorded. It starts again as often
+// as a leg requests another look.
 func performAgain(ctx context.Context, cases []Selectable, legs []leg, how manner) (Selectable, error) {
 	if twice(legs) {
 		panic(sameTwice)

@@ -14,8 +14,8 @@ type Resumer[T any] struct {
 	done <-chan struct{} // the Done channel of the context, or nil if Resume need not check it
 }
 
-// Resume ends the suspension with (v, err) and reports whether it did. Only one event ends a suspension: the first Resume, the
-// cancellation, or a value that block returns. True means that Suspend returns (v, err), even if its context has ended by then.
+// Resume ends the suspension with (v, err) and reports whether it did. Exactly one event ends a suspension: a Resume, the
+// cancellation, or the return of a value by block. True means that Suspend returns (v, err), even if its context has ended by then.
 // False means that nothing was delivered, and that the caller still owns v.
 //
 // Resume does not suspend or block, and runs no user code. It makes the waiting task runnable by a call of Unpark. Resume may be
@@ -34,7 +34,7 @@ func (r Resumer[T]) Spawner() Spawner {
 	return Goroutines
 }
 
-// resume is Resume. freed means that the node of r was taken off its queue.
+// resume implements Resume. freed means that the node of r was taken off its queue.
 func (r Resumer[T]) resume(v T, err error, freed bool) bool {
 	s := r.slot
 	if s == nil {

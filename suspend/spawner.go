@@ -22,15 +22,15 @@ type Executor interface {
 // update them only occasionally. Use them for dashboards, not for decisions.
 type Stats struct {
 	Live      int64  // accepted tasks and callbacks that have not ended
-	Running   int64  // live tasks and callbacks that run
+	Running   int64  // live tasks and callbacks that are running
 	Suspended int64  // live tasks that are suspended, or resumed and not yet running
 	Wakes     uint64 // resumptions of suspended tasks since the scheduler began
 	Steals    uint64 // times that a worker took work from another worker
-	HandOvers uint64 // times that a scheduler was taken from a task that held it, see adapters/eventloop
+	HandOvers uint64 // hand-overs of a scheduler from a task that blocked it, see adapters/eventloop
 	Outside   int64  // running tasks that are outside their scheduler after a hand-over
 
-	Blocking       int64 // functions of Blocking that run
-	BlockingQueued int64 // functions of Blocking that wait until others have ended
+	Blocking       int64 // functions that run in Blocking
+	BlockingQueued int64 // functions that wait in Blocking until others have ended
 }
 
 // Goroutines is a Spawner that starts each f on a new goroutine, without a scheduler. Its Go never fails.
@@ -98,7 +98,7 @@ func As[C any](s Spawner) (c C, ok bool) {
 	return c, false
 }
 
-// asOf is As for an Executor, which need not be a Spawner.
+// asOf is like As, but for an Executor, which need not be a Spawner.
 func asOf[C any](on Executor) (c C, ok bool) {
 	if c, ok = on.(C); ok {
 		return c, true

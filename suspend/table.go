@@ -81,7 +81,7 @@ func find(id int64) *place {
 	return findAway(id)
 }
 
-// findAway is find for a goroutine that is in no home.
+// findAway is like find, but for a goroutine that is in no home.
 func findAway(id int64) *place {
 	for l := newest.Load(); l != nil; l = l.older {
 		if l.away.Load() == 0 {
@@ -114,7 +114,7 @@ func (l *level) bucket(id int64, i int) *bucket {
 func (l *level) home(id int64) *place { return &l.bucket(id, 0)[uint64(id)%bucketSize] }
 
 // enter takes a place for the goroutine id. The caller must be this goroutine, and must not have a place yet. If the place is not
-// its home, away is the level of the place.
+// the goroutine's home, away is the level of the place.
 func enter(id int64) (p *place, away *level) {
 	for {
 		l := newest.Load()
@@ -187,5 +187,5 @@ func (p *place) restore(before *binding, away *level) {
 	}
 }
 
-// forbidden is bound where a Suspend must panic.
+// forbidden is the binding under which a Suspend panics.
 var forbidden = binding{slot: "suspend: not on a task"}

@@ -19,8 +19,8 @@ type Task interface {
 	Unpark()
 }
 
-// A Switcher is a Task that is a coroutine. The function that suspends makes its switches, instead of Park. This saves frames:
-// after a switch the processor mispredicts every return, which costs 10 ns each time.
+// A Switcher is a Task that is a coroutine. Its switches are made by the function that suspends, and not in Park. This keeps the
+// number of frames small, because the processor mispredicts every return after a switch, at 10 ns each.
 //
 // Leave, or LeaveReady in a Yield, returns next, yield or neither. The function that suspends calls next, which resumes another
 // coroutine. Then it calls Back, and repeats this until Back returns no next. Finally it calls yield, if there is one. yield
@@ -32,7 +32,7 @@ type Switcher interface {
 	Back() (next func() (struct{}, bool), yield func(struct{}) bool)
 }
 
-// Thread returns a Task that parks a goroutine natively. An adapter of a goroutine pool can decorate and bind it. The Task belongs
+// Thread returns a Task that parks a goroutine natively. An adapter for a goroutine pool can decorate and bind it. The Task belongs
 // to the goroutine that parks it.
 func Thread() Task { return make(thread, 1) }
 

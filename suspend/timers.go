@@ -50,8 +50,8 @@ func Sleep(ctx context.Context, d time.Duration) error {
 	return err
 }
 
-// A sleeper is a Spawner for tests whose tasks may wake up at any time. Sleeps reports whether the calling task has slept for d
-// without a cancellation.
+// A sleeper is a Spawner for tests, which may wake a sleeping task at any time. Sleeps reports whether it has performed the sleep;
+// otherwise Sleep starts a timer.
 type sleeper interface {
 	Sleeps(ctx context.Context, d time.Duration) bool
 }

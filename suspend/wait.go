@@ -6,11 +6,11 @@ import (
 	"github.com/braidgo/braid/internal/ledger"
 )
 
-// Wait performs the operation of s for the calling task. If Try need not wait, Wait returns its result. Otherwise Wait suspends the
-// caller until it is resumed or ctx ends. If ctx ends first, or has already ended, Wait returns the cancellation error, the
-// operation has no effect, and nothing stays queued. If allowLazy is true, the wait may be cancelled lazily, see AllowLazy.
-// allowLazy is a parameter because a call of AllowLazy would keep the caller from being inlined, and each frame costs 10 ns after a
-// switch.
+// Wait performs the operation of s for the calling task. If Try performs the operation at once, Wait returns the result. Otherwise
+// Wait suspends the caller until it is resumed or ctx ends. If ctx ends first, or has already ended, Wait returns the cancellation
+// error, the operation has no effect, and nothing stays queued. If allowLazy is true, the wait may be cancelled lazily, see
+// AllowLazy. allowLazy is a parameter because a call of AllowLazy would keep the caller from being inlined, and each frame costs 10
+// ns after a switch.
 //
 // Wait is a direct form of Do, without a Select. A blocking operation of a primitive needs nothing else: Wait locks the guard,
 // tries, queues, unlocks, suspends, and removes the waiter if the wait has failed.
@@ -83,8 +83,8 @@ again:
 	return place.take(began)
 }
 
-// parkIn is park for a Wait. It must not be inlined, because its closure would enlarge the frame of Wait by 56 bytes. Then a task
-// that begins with a receive from its mailbox would not fit into its first stack of 2 KB.
+// parkIn is like park, but for a Wait. It must not be inlined, because its closure would enlarge the frame of Wait by 56 bytes.
+// With the larger frame, a task that begins with a receive from its mailbox would not fit into its first stack of 2 KB.
 //
 //go:noinline
 func parkIn[T any, S Source[T]](b *binding, s S, r Resumer[T]) {

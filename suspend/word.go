@@ -17,10 +17,11 @@ import "github.com/braidgo/braid/internal/atomicx"
 //	g claimed    -S> g+1 open       abandon: the value is lost
 //	g open       -S> g+1 open       open: the next wait has another status or another context
 //	g cancelled  -S> g+1 open       open: the next wait begins
+//	g cancelled  -S> g+1 open       abandon: block has not returned
 //
-// Invariant: a resumer moves the word into the next generation only when the value, if there is one, is in its place. A Resumer of
-// an older generation cannot move the word.
-// Debt: a resumer, a context or a scheduler that moves the word must call Unpark once. After a claim, it does so after deliver.
+// Invariant: a resumer moves the word into the next generation only after the value, if there is one, was stored. A Resumer of an
+// older generation cannot move the word. Debt: a resumer, a context or a scheduler that moves the word must call Unpark once. After
+// a claim, it does so after deliver.
 type word struct{ v atomicx.Uint64 }
 
 // A state is a value of a word.
