@@ -29,7 +29,7 @@ func rebind(b *binding, f func()) {
 	at.bind(b, before, away, f)
 }
 
-// bind is the part of rebind after the call of here. p, before and away are the results of here.
+// bind implements rebind. p, before and away are the results of a call here().
 func (p *place) bind(b, before *binding, away *level, f func()) {
 	p.b = b
 	defer p.restore(before, away)

@@ -1,5 +1,5 @@
 // Package suspend connects synchronisation primitives with schedulers. A primitive suspends its caller through this package, on any
-// scheduler. A scheduler supplies a Task, with which this package parks and unparks.
+// scheduler. A scheduler supplies a Task for each of its tasks, so that this package can park and unpark them.
 //
 // # Performing operations
 //

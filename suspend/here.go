@@ -1,6 +1,7 @@
 package suspend
 
-// Here returns the scheduler of the calling task. It returns Goroutines if there is no task, or if the Task has no Spawner method.
+// Here returns the scheduler of the calling task. It returns Goroutines if there is no task, or if the Task does not name its
+// scheduler.
 func Here() Spawner {
 	if b := current(); b != nil {
 		if s := spawnerOf(b.task); s != nil {

@@ -14,8 +14,8 @@ import (
 // zero Op is never ready.
 type Op[T any] struct{ performable[T] }
 
-// A performable implements every Op but the zero Op. begin starts a performance: it appends the legs, of which one can win, to the
-// slice to. on is the scheduler whose timers the legs use, or nil for the scheduler of the performing task.
+// A performable implements every Op but the zero Op. begin starts a performance, and appends its legs to the slice in to. One of
+// the legs can win. on is the scheduler whose timers the legs use, or nil for the scheduler of the performing task.
 type performable[T any] interface {
 	begin(on Spawner, to []leg) ([]leg, result[T])
 }
@@ -114,8 +114,8 @@ func (op doneOp) begin(_ Spawner, to []leg) ([]leg, result[struct{}]) {
 	return append(to, leg{does: l}), l
 }
 
-// A leg is one operation of a performance, with its guard. Map and Choose add no legs. A leg without a guard is a level: trying it
-// consumes nothing, and it stays ready once it is ready.
+// A leg is one operation of a performance, with its guard. Map and Choose are not legs, but use the legs of their operands. A leg
+// without a guard is a level: trying it consumes nothing, and it stays ready once it is ready.
 type leg struct {
 	does
 	guard    *Guard
@@ -127,7 +127,7 @@ type leg struct {
 // one.
 type does interface {
 	try() bool                                            // performs the operation if it need not wait
-	enqueue(b *waiter, began state, done <-chan struct{}) // queues a Resumer for the wait of b that began with this state
+	enqueue(b *waiter, began state, done <-chan struct{}) // queues a Resumer for the wait of b
 	remove()                                              // undoes enqueue in the same task, unless this leg has won
 	won() bool                                            // reports after the wait whether this leg was resumed
 	abandon()                                             // gives up the slot after a panic
@@ -146,7 +146,7 @@ type landing[T any] struct {
 	has bool // the leg has won, and v and err are its result
 }
 
-// land makes the Resumer for the wait of b that began with the state began.
+// land makes the Resumer for the wait of b. began is the state with which the wait began.
 func (l *landing[T]) land(b *waiter, began state, done <-chan struct{}) Resumer[T] {
 	s := l.r.slot
 	if s == nil || s.b != b {

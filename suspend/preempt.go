@@ -2,9 +2,9 @@ package suspend
 
 import "github.com/braidgo/braid/internal/preempt"
 
-// Preemptible lets a scheduler for tests run other tasks at a place where the caller need not wait. See Preempt in packages random
-// and simulation, and suspendtest.Explore. A primitive with a fast path calls Preemptible at the beginning of each operation that
-// may suspend. Suspend, Wait and Select call it themselves. With all other schedulers Preemptible costs one load.
+// Preemptible lets a scheduler for tests run other tasks at a place where the caller need not wait. See the option Preempt of
+// packages random and simulation, and suspendtest.Explore. A primitive with a fast path calls Preemptible at the beginning of each
+// operation that may suspend. Suspend, Wait and Select call it themselves. With all other schedulers Preemptible costs one load.
 func Preemptible() {
 	if preempt.On() {
 		preemptible()

@@ -11,8 +11,8 @@ import (
 // therefore suspends the calling task. With iter.Pull, seq runs on a goroutine that is not bound, and a Suspend in seq blocks the
 // caller's goroutine, as a channel operation does.
 //
-// While a call of next or stop has not returned, even if it is suspended, another call of either panics and changes nothing. A
-// suspended next can be cancelled only by the context with which seq waits.
+// While a call of next or stop is running or suspended, a further call of next or stop panics and changes nothing. A suspended next
+// can be cancelled only by the context with which seq waits.
 func Pull[V any](seq iter.Seq[V]) (next func() (V, bool), stop func()) {
 	p := &pulled{}
 	pull, end := iter.Pull(func(yield func(V) bool) {

@@ -12,7 +12,7 @@ import (
 // functions here are called only while the ledger is on. The functions that record are not inlined, because they would enlarge the
 // frames of Wait, Suspend and Select.
 
-// waitOf describes the wait of w that began with the state began. mayEnd means that a context may end the wait.
+// waitOf describes the wait of w. began is the state with which the wait began. mayEnd means that a context may end the wait.
 func waitOf(w *waiter, began state, mayEnd bool) ledger.Wait {
 	ref := weak.Make(w)
 	r := ledger.Wait{MayEnd: mayEnd, Waiter: ref, Began: uint64(began), Lasts: func() bool {

@@ -274,7 +274,7 @@ func performAgain(ctx context.Context, cases []Selectable, legs []leg, how manne
 	pinned := pin(legs)
 	defer func() { unpin(pinned) }()
 	last := none
-	defer func() { stopOthers(legs, last) }() // the case has its result by then, since a context may panic
+	defer func() { stopOthers(legs, last) }() // runs after the case has its result, because a context may panic here
 	var guardsBuf [4]*Guard
 	for {
 		prepare(legs)

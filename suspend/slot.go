@@ -163,7 +163,8 @@ func (s *slot[T]) giveUp(b *binding, began state) {
 	}
 }
 
-// take returns the value of the wait that began with the state began and was resumed. It empties the slot or the node.
+// take returns the value with which a wait was resumed. began is the state with which the wait began. take empties the slot or the
+// node.
 func (s *slot[T]) take(began state) (v T, err error) {
 	if !s.b.word.inNode(began) {
 		return s.takeOwn()

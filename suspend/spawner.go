@@ -56,7 +56,8 @@ type Timers interface {
 	AfterFunc(d time.Duration, f func()) (stop func() bool)
 }
 
-// A Clock is the clock by which the Timers run. Now obeys the contract of Unpark. Without a Clock, package time supplies the time.
+// A Clock is the clock by which the Timers run. The method Now obeys the contract of Unpark. Without a Clock, package time supplies
+// the time.
 type Clock interface{ Now() time.Time }
 
 // A Blocker bounds the number of goroutines that Blocking uses. Block runs f, which may block, on such a goroutine, and does not
