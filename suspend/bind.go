@@ -39,8 +39,8 @@ func (p *place) bind(b, before *binding, away *level, f func()) {
 	f()
 }
 
-// Enter binds t to the calling goroutine until Exit is called there. It nests as Bind does. Unlike Bind, it leaves no frame on the
-// stack, so that a small coroutine task fits into the first two kilobytes of its stack.
+// Enter binds t to the calling goroutine until Exit is called there. It nests as Bind does. It leaves no frame on the stack, so
+// that a small coroutine fits into its first stack of 2 KB.
 func Enter(t Task) (Bound, Entered) {
 	p, before, away := here()
 	p.b = newBinding(t)
@@ -129,6 +129,5 @@ func (b *Ban) Enter() (e Entered, ok bool) {
 // In reports whether the calling goroutine is under the ban.
 func (b *Ban) In() bool { return current() == &b.binding }
 
-// Exit ends the ban that Enter began. It must be called on the same goroutine. Call it in a defer statement, so that the ban also
-// ends after a panic.
+// Exit ends the ban that Enter began. It must be called on the same goroutine, and usually in a defer statement.
 func (b *Ban) Exit(e Entered) { e.place.restore(e.before, e.away) }

@@ -11,25 +11,25 @@ import (
 type waiter struct {
 	task    Task // never changes; nil if suspending is forbidden here
 	word    word
-	watched atomicx.Pointer[registration] // the current registration; the waiter stores this before it opens the word
+	watched atomicx.Pointer[registration] // the waiter stores this before it opens the word
 }
 
 // A binding ties a goroutine to the Task that parks it, for the duration of one Bind. All its fields but the waiter belong to the
 // task.
 type binding struct {
 	waiter
-	switcher Switcher // the task as a Switcher, or nil if it is none
-	slot     any      // a *slot[T] for the first T that was waited for; without a task, the text of the panic
+	switcher Switcher // the task, if it is a Switcher
+	slot     any      // a *slot[T] for the first T; without a task, the text of the panic
 	slots    *list    // holds the slots of other types
-	via      *pulled  // set for the body of a Pull, which uses the binding of the caller of next
+	via      *pulled  // set in the body of a Pull, which uses its caller's binding
 	blocked  bool     // the block of a Suspend is running
 	large    bool     // the slots exceed the limits for kept slots
-	killed   bool     // a Kill has not taken effect yet; the scheduler sets killed while the task does not run
-	shielded bool     // the task is in a Shield, which delays a Kill; Unshield clears this early
+	killed   bool     // a Kill has not taken effect; set while the task does not run
+	shielded bool     // the task is in a Shield, which delays a Kill
 	coins    uint32   // unused random bits, see coin
 	last     wait
 	random   func() uint64 // the scheduler's random source; the first draw sets it
-	// The size is 128 bytes, so that the allocator places a binding at the beginning of a cache line.
+	// The size is 128 bytes, so that a binding begins at a cache line.
 }
 
 // A wait describes the last suspension of a binding. If the word still has this status, the next wait with the same context need
@@ -56,8 +56,7 @@ func (b *binding) check() {
 	}
 }
 
-// armed reports whether a wait with ctx can begin without a call of arm, and returns the state of the word. It calls no method of
-// ctx.
+// armed reports whether a wait with ctx needs no arm, and returns the state of the word. It calls no method of ctx.
 func (b *binding) armed(ctx context.Context) (s state, ok bool) {
 	if b == nil || b.blocked {
 		return 0, false
@@ -74,7 +73,7 @@ type registration struct {
 	foreign *foreign       // is nil for a context of package cancel; only the task uses this field
 }
 
-// A foreign is a registration with a context that is not of package cancel, and so has no list.
+// A foreign is a registration with any other context, which has no list.
 type foreign struct {
 	done <-chan struct{}
 	stop func() bool

@@ -10,19 +10,17 @@ import (
 
 // How a wait ends with its context
 //
-// A context of package cancel keeps a list of registrations, and a context that only adds values to it uses the same list. The
-// goroutine that ends such a context, usually the caller of Cancel, calls Ended for each registration. For any other context, watch
-// arranges the call of Ended. If the context has an AfterFunc method, the context calls Ended, on a goroutine of its choice.
-// Otherwise the Watcher of the task's scheduler calls Ended as a callback. Without a Watcher, context.AfterFunc calls Ended on a
-// new goroutine. Ended cancels the word and calls Unpark. A goroutine without a task has no registration: it blocks in a native
-// select, and so it notices itself when the Done channel is closed. A Resume that finds the Done channel closed also cancels the
-// wait, and returns false. The task is parked in its scheduler until an Unpark follows the cancellation. Its nodes stay in their
-// queues until it runs again. Then the same task removes them: Wait and Select do so under the guards, but after a plain Suspend
-// the caller must do so. A continuation has no task, so its nodes are removed on its executor. A queue that reaches a cancelled
-// waiter earlier takes the node off and tries the next waiter. A wait with the result of Lazily has no registration if the
-// operation permits this, and the end of the context wakes nobody. Its task stays parked until a Resume finds the Done channel
-// closed. A Kill, which only a scheduler calls, cancels the word of any wait of the task, even if the context never ends. The task
-// removes its nodes as after a cancellation, and then it exits. Inside a Shield, the Kill takes effect only when the Shield ends.
+// A context of package cancel, or a context that only adds values to it, has a list of registrations. The goroutine that ends the
+// context, usually the caller of Cancel, calls Ended for each registration. Any other context calls Ended by its AfterFunc method,
+// on a goroutine of its choice. If the context has no such method, the Watcher of the scheduler calls Ended as a callback. Without
+// a Watcher, context.AfterFunc calls Ended on a new goroutine. Ended cancels the word and calls Unpark. A goroutine without a task
+// needs no registration, because it blocks in a select with the Done channel. A Resume that finds the Done channel closed also
+// cancels the wait, and returns false. Until the Unpark, the task is parked in its scheduler. Its nodes stay in their queues until
+// the task runs again and removes them. Wait and Select do so under the guards. After a plain Suspend the caller must do so. The
+// nodes of a continuation are removed on its executor. A queue that reaches a cancelled waiter earlier takes its node off. A lazy
+// wait (see Lazily) has no registration, so its task stays parked until a Resume finds the Done channel closed. A Kill by the
+// scheduler cancels the word of any wait. The task removes its nodes as above, and then exits. Inside a Shield, the Kill takes
+// effect only when the Shield ends.
 
 // arm opens the word for a wait with ctx. It returns false if ctx has already ended.
 func (b *binding) arm(ctx context.Context) (s state, ok bool) {
@@ -47,8 +45,8 @@ func (b *binding) arm(ctx context.Context) (s state, ok bool) {
 	s = b.word.load()
 	if fresh || s.status() != w.status {
 		s = b.word.open(w.status)
-		// From here on the registration cancels this wait. If the registration was notified earlier, it found nothing to cancel,
-		// and it is not notified again. So arm has to check ctx once more.
+		// From here on the registration cancels this wait. An earlier notification found nothing to cancel, so arm checks ctx
+		// again.
 		if e.over(ctx) {
 			return 0, false
 		}
@@ -90,9 +88,9 @@ func endOf(ctx context.Context) end {
 	return end{done: ctx.Done()}
 }
 
-// An end identifies the event that ends a context. It is the list of a context of package cancel, or else the Done channel. The
-// context itself cannot identify the event: its type may not be comparable, and a context that only adds a value ends with its
-// parent. The zero end means that the context never ends.
+// An end identifies the event that ends a context. It is the list of a context of package cancel, or else the Done channel. It is
+// not the context, which may not be comparable, and which ends with its parent if it only adds a value. The zero end means that the
+// context never ends.
 type end struct {
 	list *cancelctx.List
 	done <-chan struct{} // is nil if Cancel notifies the list before it returns
@@ -164,19 +162,19 @@ func (b *waiter) watch(ctx context.Context, e end) (fresh bool) {
 	}
 	if r = b.unwatch(); r == nil {
 		r = &registration{b: b}
-		b.watched.Store(r) // stored before the word is opened; pairs with the load in Ended
+		b.watched.Store(r) // stored before word.open; pairs with the load in Ended
 	}
 	if e.list != nil {
 		if !e.list.Add(&r.node, r) {
 			r.Ended()
 		}
 	} else {
-		if l, ok := ctx.(*lazyContext); ok { // a lazyContext hides the AfterFunc method of the context inside
+		if l, ok := ctx.(*lazyContext); ok { // a lazyContext hides the AfterFunc method inside
 			ctx = l.Context
 		}
 		r.foreign = &foreign{stop: func() bool { return false }} // this stop remains if ctx panics
 		r.foreign.stop = watching.OnDone(ctx, r.Ended)
-		r.foreign.done = e.done // set last, so that nothing is registered if ctx panics
+		r.foreign.done = e.done // is set last, in case ctx panics
 	}
 	return true
 }
@@ -199,17 +197,17 @@ func (b *waiter) unwatch() *registration {
 	return nil
 }
 
-// takeBack calls stop, which withdraws a callback from a context whose wait is over. The owner of the context may already have
-// reused it for another request. If stop panics, takeBack drops the panic, because it must not reach the unrelated call that is in
-// progress. The context then keeps a callback that does nothing.
+// takeBack calls stop, which withdraws a callback from a context whose wait is over. By now the owner may have reused the context
+// for another request. takeBack drops a panic of stop, which must not reach an unrelated call. The context then keeps a callback
+// that does nothing.
 func takeBack(stop func() bool) {
 	defer func() { _ = recover() }()
 	stop()
 }
 
 // Ended implements cancelctx.Listener. It cancels the suspension that uses the context, or the task's next suspension, since the
-// word is open between two suspensions. Ended runs once, at any time. If it runs late, when the task waits with another context or
-// with none, it changes nothing. If a Resume wins instead, the next Suspend checks ctx itself.
+// word is open between two suspensions. Ended runs once, at any time. If the task waits with another context or with none by then,
+// Ended changes nothing. If a Resume wins instead, the next Suspend checks ctx itself.
 func (r *registration) Ended() {
 	b := r.b
 	s := b.word.load()
@@ -217,7 +215,7 @@ func (r *registration) Ended() {
 		return
 	}
 	// The word was loaded before watched. If the registration has been replaced since, the word has changed too, and cancel fails.
-	// The end of the task does not change the word, but the next wait opens it again.
+	// After the end of a task, the next wait opens the word again.
 	if b.word.cancel(s) {
 		b.task.Unpark()
 	}

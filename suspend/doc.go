@@ -3,13 +3,13 @@
 //
 // # Performing operations
 //
-// Most programs need little of this package. Each blocking method of a primitive takes a context, which serves only for
-// cancellation. The method finds its scheduler by the calling goroutine, so any context will do, even context.Background() in a
-// task of an event loop.
+// Users of primitives need little of this package. A blocking method takes a context, which serves only for cancellation. The
+// method finds the scheduler by the calling goroutine, so any context will do, even context.Background() in a task of an event
+// loop.
 //
 // A method whose name ends in Op returns an operation as a value, an [Op]. [Do] performs an Op and waits for its result. [Then]
-// passes the result to a continuation instead. [Select] performs one of several cases. [On] makes a [Case] from an Op, and each
-// Case is a [Selectable]. [SelectOrdered] prefers the first case, and [TrySelect] does not wait:
+// passes the result to a continuation instead. [Select] performs one of several operations, each a [Case] made by [On]. A
+// [Selectable] is a Case of any type. [SelectOrdered] prefers the first case, and [TrySelect] does not wait:
 //
 //	lock, late := suspend.On(mu.LockOp()), suspend.On(suspend.After(time.Second))
 //	switch won, err := suspend.Select(ctx, lock, late); won {
@@ -42,20 +42,19 @@
 //   - Take waiters off until a Resume returns true, and commit the change before the guard is unlocked.
 //   - A cancelled waiter removes itself, in its own task, and serves the waiters behind it that can now proceed.
 //
-// A fast path begins with [Preemptible], or with [Point] if it never suspends, so that tests can switch tasks there. [LockAll]
-// locks several guards without a deadlock, and [UnlockAll] unlocks them. [AllowLazy] permits a lazy cancellation. [Shield] delays a
-// kill of the calling task. [Forbidden] reports whether a Suspend would panic. [NewBan] makes a [Ban], which forbids Suspend in a
-// piece of code. docs/primitive.md is a tutorial, and suspendtest.Explore tests a primitive by running small programs in every
-// order of their operations.
+// A fast path begins with [Preemptible], or [Point] if it never suspends, so that tests can switch tasks. [LockAll] locks several
+// guards without a deadlock, and [UnlockAll] unlocks them. [AllowLazy] permits a lazy cancellation. [Shield] delays a kill of the
+// calling task. [Forbidden] reports whether a Suspend would panic. [NewBan] makes a [Ban], which forbids Suspend in a piece of
+// code. docs/primitive.md is a tutorial, and suspendtest.Explore is a model checker.
 //
 // # Writing a scheduler
 //
-// A scheduler supplies a [Task] with the methods Park and Unpark, and runs its tasks under [Bind]. Nothing else is required.
-// docs/scheduler.md is a tutorial, and suspendtest.Scheduler is a conformance kit. A scheduler that runs on its caller's goroutine
-// parks the caller with [Self]. [Thread] returns a Task that parks a goroutine, and [Current] returns the bound Task.
+// A scheduler supplies a [Task], and runs its tasks under [Bind]. Nothing else is required. docs/scheduler.md is a tutorial, and
+// suspendtest.Scheduler is a conformance kit. A scheduler that runs on its caller's goroutine parks the caller with [Self].
+// [Thread] returns a Task that parks a goroutine, and [Current] returns the bound Task.
 //
-// A scheduler whose tasks are coroutines calls [Enter] instead of Bind. Enter returns a [Bound], which can kill the task, and an
-// [Entered], which ends the binding. A Task that is a [Switcher] leaves its switches to the function that suspends.
+// A scheduler whose tasks are coroutines calls [Enter] instead of Bind. The [Bound] that Enter returns can kill the task, and the
+// [Entered] ends the binding. A Task that is a [Switcher] leaves its switches to the function that suspends.
 //
 // A [Spawner] starts tasks. [Goroutines] is a Spawner for programs without a scheduler. An [Executor] runs callbacks. A scheduler
 // may offer more capabilities: [Rand], [Timers], [Clock], [Blocker], [Watcher], [Holder] and [Same]. [As] finds a capability of a

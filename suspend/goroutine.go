@@ -29,8 +29,8 @@ var idleGoroutines = sync.Pool{New: func() any {
 	return g
 }}
 
-// newGoroutine returns a record that has begun a wait with ctx. done must be the result of ctx.Done. newGoroutine returns done as
-// waitFor, or nil if the wait is lazy.
+// newGoroutine returns a record that has begun a wait with ctx. waitFor is done, the result of ctx.Done, or nil if the wait is
+// lazy.
 func newGoroutine(ctx context.Context, done <-chan struct{}) (g *goroutine, began state, waitFor <-chan struct{}) {
 	g = idleGoroutines.Get().(*goroutine)
 	if id := gid.Get(); id != g.id {

@@ -4,9 +4,9 @@ package suspend
 
 import "sync/atomic"
 
-// A number is the place of a Guard in the order of LockAll, during one run of the model checker. A Guard in a package variable
-// outlives the run. It gets a new number in the next run, so that all runs begin alike. The model checker does not see these
-// accesses. This is safe, because no two goroutines make them at the same time.
+// A number is the place of a Guard in the order of LockAll, during one run of the model checker. A Guard in a package variable gets
+// a new number in each run, so that all runs begin alike. The model checker need not see these accesses, because no two goroutines
+// make them at the same time.
 type number struct{ n, run atomic.Uint64 }
 
 var lastNumber, currentRun atomic.Uint64

@@ -14,13 +14,13 @@ import (
 // zero Op is never ready.
 type Op[T any] struct{ performable[T] }
 
-// A performable implements every Op but the zero Op. begin starts a performance, and appends its legs to the slice in to. One of
-// the legs can win. on is the scheduler whose timers the legs use, or nil for the scheduler of the performing task.
+// A performable is an Op that is not zero. begin appends the legs of a performance to the slice in to. One of the legs can win. on
+// is the scheduler whose timers the legs use, or nil for the scheduler of the performing task.
 type performable[T any] interface {
 	begin(on Spawner, to []leg) ([]leg, result[T])
 }
 
-// A result holds the outcome of a performance. Its result method returns won = false if another case has won.
+// A result holds the outcome of a performance. won is false if another case has won.
 type result[T any] interface {
 	result() (v T, err error, won bool)
 }
@@ -114,8 +114,8 @@ func (op doneOp) begin(_ Spawner, to []leg) ([]leg, result[struct{}]) {
 	return append(to, leg{does: l}), l
 }
 
-// A leg is one operation of a performance, with its guard. Map and Choose are not legs, but use the legs of their operands. A leg
-// without a guard is a level: trying it consumes nothing, and it stays ready once it is ready.
+// A leg is one elementary operation of a performance, with its guard. A leg without a guard is a level: trying it consumes nothing,
+// and it stays ready once it is ready.
 type leg struct {
 	does
 	guard    *Guard
@@ -123,13 +123,12 @@ type leg struct {
 	prepares bool  // the field does implements preparing
 }
 
-// Each leg implements its operation as a does. The caller of try, enqueue or remove must hold the guard of the leg, if there is
-// one.
+// A does is the operation of a leg. The caller of try, enqueue or remove must hold the guard, if the leg has one.
 type does interface {
 	try() bool                                            // performs the operation if it need not wait
 	enqueue(b *waiter, began state, done <-chan struct{}) // queues a Resumer for the wait of b
 	remove()                                              // undoes enqueue in the same task, unless this leg has won
-	won() bool                                            // reports after the wait whether this leg was resumed
+	won() bool                                            // reports whether this leg was resumed
 	abandon()                                             // gives up the slot after a panic
 	about() (source any)                                  // returns the object, for the ledger
 	took(then ledger.Then)                                // records that the operation was performed, see ledger.Holder
@@ -143,10 +142,10 @@ type landing[T any] struct {
 	r   Resumer[T]
 	v   T
 	err error
-	has bool // the leg has won, and v and err are its result
+	has bool // v and err are the result of the leg
 }
 
-// land makes the Resumer for the wait of b. began is the state with which the wait began.
+// land makes the Resumer for the wait of b that began with this state.
 func (l *landing[T]) land(b *waiter, began state, done <-chan struct{}) Resumer[T] {
 	s := l.r.slot
 	if s == nil || s.b != b {
@@ -187,7 +186,7 @@ type levelLeg[T any] struct {
 	landing[T]
 	ready func() bool
 	value func() T
-	call  func(f func()) (stop func() bool) // calls f when the leg is ready, perhaps before call itself returns
+	call  func(f func()) (stop func() bool) // calls f when ready, perhaps before call returns
 	stop  func() bool
 }
 
@@ -206,10 +205,9 @@ func (l *levelLeg[T]) enqueue(b *waiter, began state, done <-chan struct{}) {
 	l.stop = l.call(func() { r.Resume(l.value(), nil) })
 }
 
-// remove stops the waiting leg. A panic of stop is dropped, because the task must still get the value or the lock of a leg that has
-// won.
+// remove drops a panic of stop, because the task must still get the value or the lock of a leg that has won.
 func (l *levelLeg[T]) remove() {
-	if stop := l.stop; stop != nil { // a nil stop means that call was not called, or has panicked
+	if stop := l.stop; stop != nil { // stop is nil if call has panicked
 		l.stop = nil
 		takeBack(stop)
 	}

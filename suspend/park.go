@@ -11,9 +11,8 @@ func (b *binding) cancelled(ctx context.Context) error {
 	return cancellation(ctx)
 }
 
-// leave switches away from the task of b, which is a Switcher. If ready is true, the task stays runnable, as in Yield. With a nil
-// b, leave implements Yield. After a switch the processor mispredicts every return, which costs 10 ns each time. Wait therefore has
-// its own copy of this loop, and all other functions call leave.
+// leave switches away from the task of b, which is a Switcher. If ready is true, the task stays runnable. With a nil b, leave
+// implements Yield. After a switch the processor mispredicts every return, at 10 ns each, so Wait has its own copy of this loop.
 func leave(b *binding, ready bool) {
 	if b == nil {
 		if b = current(); b == nil || b.switcher == nil {

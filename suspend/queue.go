@@ -8,16 +8,15 @@ import (
 // A Queue is a FIFO queue of suspended tasks. Each task waits for a T and brings a payload of type P. The zero Queue is empty. The
 // caller of each method must hold the Guard of the object that contains the Queue.
 //
-// The nodes belong to the tasks. Queueing allocates nothing if the task has queued with these types before. A Resumer is pushed
-// into one Queue, and this Queue should resume it. If other code calls the Resume method of the Resumer, the node stays in the
-// Queue, and Len counts the node until the Queue reaches it.
+// The nodes belong to the tasks. Queueing allocates nothing if the task has queued with these types before. If other code calls
+// Resume on the Resumer, the node stays in the Queue, and Len counts it until the Queue reaches it.
 //
 // A waiter does the following, unless it calls Wait. Its block locks the guard, tries the operation, calls Push and unlocks. If
 // Suspend returns an error, the waiter locks the guard and calls Remove. If Remove returns false, a resumer has passed over the
-// cancelled waiter, and the waiter has no wake-up to pass on.
+// waiter, which has no wake-up to pass on.
 //
-// A resumer locks the guard, calls Resume, and commits the result before it unlocks. It must not take a waiter off and commit
-// before it checks the result of Resume: if Resume returned false, a value would be lost.
+// A resumer locks the guard, calls Resume, and commits the result before it unlocks. It must not commit before it checks the result
+// of Resume; otherwise a value can be lost.
 type Queue[T, P any] struct {
 	head, tail *node[T, P]
 	len        int
@@ -28,7 +27,7 @@ type node[T, P any] struct {
 	r          Resumer[T]
 	payload    P
 	v          T            // the value with which the queue has resumed r
-	in         *Queue[T, P] // the queue of the last Push, or nil if the node is free; only the task uses this field
+	in         *Queue[T, P] // the queue of the last Push, or nil if free; only the task uses this field
 }
 
 func (n *node[T, P]) release()   { n.in = nil }
@@ -64,7 +63,7 @@ func (q *Queue[T, P]) PushFront(r Resumer[T], p P) {
 	q.head = n
 }
 
-// node returns the task's node for this type of Queue, and allocates it if there is none. The node is ready to be linked.
+// node returns the task's node for this type of Queue, ready to be linked, and allocates it if there is none.
 func (q *Queue[T, P]) node(r Resumer[T], p P) *node[T, P] {
 	s := r.slot
 	if s.queued {
@@ -80,7 +79,7 @@ func (q *Queue[T, P]) node(r Resumer[T], p P) *node[T, P] {
 	return n
 }
 
-// otherNode finds a node of this type among the older nodes of s, or else allocates one. It stores the node in s.node.
+// otherNode finds a node of this type among the older nodes of s, or allocates one, and stores it in s.node.
 func otherNode[T, P any](s *slot[T]) (n *node[T, P]) {
 	for l := &s.nodes; *l != nil; l = &(*l).next {
 		if n, ok := (*l).x.(*node[T, P]); ok {
@@ -143,9 +142,8 @@ func (q *Queue[T, P]) ResumeHead(v T, err error) (p P, ok bool) {
 	return q.resumeHead(v, err)
 }
 
-// resumeHead writes the value into the node before the CAS that decides. This is safe because nothing else writes there: even a
-// cancelled task leaves its node alone until it holds the guard. If the slot is shared, if err is not nil, or if the context has
-// ended, Resumer.resume decides instead.
+// resumeHead writes the value into the node before the CAS that decides. Nothing else writes there, since a cancelled task uses its
+// node only under the guard. If the slot is shared, if err is not nil, or if the context has ended, Resumer.resume decides instead.
 func (q *Queue[T, P]) resumeHead(v T, err error) (p P, ok bool) {
 	n := q.head
 	if q.len > prefetch.Crowd {
@@ -211,8 +209,8 @@ func (q *Queue[T, P]) Head() *P {
 	return &q.head.payload
 }
 
-// Remove takes r off and reports whether r was in the queue. False means that a resumer had already taken r off. Only the waiter
-// may call Remove, after its wait has failed or its Source has lost a Select.
+// Remove takes r off, and reports false if a resumer has already done so. Only the waiter may call Remove, after its wait has
+// failed or its Source has lost a Select.
 func (q *Queue[T, P]) Remove(r Resumer[T]) bool {
 	if r.slot == nil || !r.slot.queued {
 		return false

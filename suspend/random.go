@@ -40,7 +40,7 @@ func (b *binding) coin() uint64 {
 	return x
 }
 
-// drawFor is like draw, but for a Then. If the caller of Then has no task, the number comes from on, provided that on is a Rand.
+// drawFor is like draw, but for a Then. Without a calling task, the number comes from on, if on is a Rand.
 func drawFor(on Executor) uint64 {
 	b := current()
 	if b == nil || b.task == nil {

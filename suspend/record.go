@@ -8,11 +8,10 @@ import (
 )
 
 // While package census is on, each wait is recorded after its waiter has queued. The end of a wait is not recorded, because
-// checking the ledger after a switch would slow each wait by 2 %. Instead, the word shows whether a recorded wait still lasts. All
-// functions here are called only while the ledger is on. The functions that record are not inlined, because they would enlarge the
-// frames of Wait, Suspend and Select.
+// checking the ledger after a switch would slow each wait by 2 %. Instead, the word shows whether a recorded wait still lasts.
+// These functions are called only while the ledger is on. They are not inlined, because they would enlarge the frames of waits.
 
-// waitOf describes the wait of w. began is the state with which the wait began. mayEnd means that a context may end the wait.
+// waitOf describes the wait of w that began with this state. mayEnd means that a context may end the wait.
 func waitOf(w *waiter, began state, mayEnd bool) ledger.Wait {
 	ref := weak.Make(w)
 	r := ledger.Wait{MayEnd: mayEnd, Waiter: ref, Began: uint64(began), Lasts: func() bool {
@@ -34,8 +33,8 @@ func recordWait[T any, S Source[T]](b *binding, s S, r Resumer[T]) {
 	ledger.Waits(w)
 }
 
-// recordSuspend records a Suspend. The record names the Queue into which block has pushed the Resumer, if there is one. The record
-// of a Select already exists and does not change.
+// recordSuspend records a Suspend. The record names the Queue into which block has pushed the Resumer, if any. The record of a
+// Select already exists and does not change.
 //
 //go:noinline
 func recordSuspend[T any](b *binding, r Resumer[T]) {
@@ -46,8 +45,8 @@ func recordSuspend[T any](b *binding, r Resumer[T]) {
 	ledger.Waits(w)
 }
 
-// recordSelect records a wait for legs. It is called in the block of a Suspend. b is the goroutine's binding, and w is the waiter.
-// w is a part of b only if a task is bound.
+// recordSelect records a wait for legs, in the block of a Suspend. b is the goroutine's binding. The waiter w is a part of b only
+// if a task is bound.
 //
 //go:noinline
 func recordSelect(b *binding, legs []leg, w *waiter, began state, mayEnd bool) {

@@ -9,7 +9,7 @@ import (
 
 // A Select with all its exits
 //
-// These are the steps of a Select of channel operations in a task. Each step names its exits, and what they leave behind.
+// These are the steps of a Select of channels in a task. Each step names its exits, and what they leave behind.
 //
 //  1. Select calls ctx.Err. If ctx has ended, Select returns nil and the cancellation error. If Err panics, the panic reaches the
 //     caller. At both exits nothing has been tried, locked or queued.
@@ -236,8 +236,7 @@ func perform(ctx context.Context, cases []Selectable, how manner) (Selectable, e
 }
 
 // queueLocked queues the task of b for legs, none of which is a level. The caller must hold guards, and queueLocked unlocks them
-// before it returns. It arms the task without the guards, since arm may call methods of ctx. It queues nothing if a leg is possible
-// by then, or if ctx has ended.
+// before it returns. It arms the task without the guards, since arm may call ctx, and then tries legs again before it queues.
 func (b *binding) queueLocked(ctx context.Context, legs []leg, guards []*Guard, look order) (began state, won int, err error) {
 	UnlockAll(guards)
 	began, armed := b.arm(ctx)
@@ -254,8 +253,7 @@ func (b *binding) queueLocked(ctx context.Context, legs []leg, guards []*Guard, 
 	return began, none, nil
 }
 
-// performSlowly waits for legs if no task is bound, or if some legs are levels. It stops the levels after the case has its result,
-// since a method of a context may panic.
+// performSlowly waits without a task, or for levels. It stops the levels after the case has its result, since a context may panic.
 func performSlowly(ctx context.Context, cases []Selectable, legs []leg, guards []*Guard, look order) (Selectable, error) {
 	won, waited, err := suspendOn(ctx, legs, guards, look)
 	if waited {
@@ -344,7 +342,7 @@ func guardsOf(legs []leg, guards []*Guard) []*Guard {
 	return guards
 }
 
-// suspendOn performs one of legs, or waits for all of them, in a Suspend. waited reports whether the legs were queued.
+// suspendOn performs one of legs, or waits for them in a Suspend.
 func suspendOn(ctx context.Context, legs []leg, guards []*Guard, look order) (won int, waited bool, err error) {
 	won = none
 	returned := false
@@ -389,8 +387,8 @@ func enqueueAll(legs []leg, guards []*Guard, look order, b *waiter, wait state, 
 			drop(legs)
 		}
 	}()
-	// No guard is held, since enqueue may call a method of a context. A level that is ready by now resumes the caller, unless
-	// another leg was faster.
+	// No guard is held, since enqueue may call a context. A level that is ready by now resumes the caller, unless another leg was
+	// faster.
 	for _, l := range legs {
 		if l.guard == nil {
 			l.enqueue(b, wait, done)
@@ -438,8 +436,7 @@ func collect(legs []leg) (won int) {
 	return won
 }
 
-// stopOthers stops the levels that have not won, and calls Drop on the Preparers that have not won. It may call methods of a
-// context.
+// stopOthers stops the levels that have not won, and drops what the other Preparers have prepared. It may call a context.
 func stopOthers(legs []leg, won int) {
 	for i, l := range legs {
 		switch {

@@ -59,8 +59,8 @@ func (r Resumer[T]) resume(v T, err error, freed bool) bool {
 	return true
 }
 
-// over reports whether the context of the wait has ended. r.done must not be nil. If the context has ended, over cancels the wait,
-// because the callback of the context may be late, and a lazy wait has none.
+// over reports whether the context of the wait has ended. r.done must not be nil. If so, over cancels the wait, because the
+// callback of the context may be late, and a lazy wait has none.
 func (r Resumer[T]) over() bool {
 	if !atomicx.Closed(r.done) {
 		return false
@@ -76,7 +76,7 @@ func (r Resumer[T]) over() bool {
 // in the next generation.
 type slot[T any] struct {
 	b      *waiter
-	shared bool      // never changes; the waiter also waits with other slots, so the resumer must set hit
+	shared bool      // never changes; the word has several slots, so the resumer sets hit
 	hit    bool      // the wait was resumed by this slot; written like v
 	freed  bool      // the node was taken off its queue; written like v
 	queued bool      // node is in use; only the task accesses queued, node and nodes
@@ -112,8 +112,8 @@ func otherSlotOf[T any](b *binding) *slot[T] {
 	return s
 }
 
-// A coroutine that has more slots than this, or a slot for a larger value, drops all its slots between two tasks. Otherwise
-// thousands of idle coroutines would retain them.
+// Between two tasks, a coroutine with more or larger slots than this drops them; otherwise thousands of idle coroutines would
+// retain them.
 const (
 	keptSlots = 8
 	keptSize  = 1 << 10
@@ -163,8 +163,7 @@ func (s *slot[T]) giveUp(b *binding, began state) {
 	}
 }
 
-// take returns the value with which a wait was resumed. began is the state with which the wait began. take empties the slot or the
-// node.
+// take returns the value that resumed the wait, and empties the slot or the node. The wait began with the state began.
 func (s *slot[T]) take(began state) (v T, err error) {
 	if !s.b.word.inNode(began) {
 		return s.takeOwn()
@@ -173,8 +172,8 @@ func (s *slot[T]) take(began state) (v T, err error) {
 	return s.node.take(), nil
 }
 
-// takeOwn returns the value of the slot and empties it. It must not use s.b if the slot is shared, because the waiter may already
-// serve another goroutine.
+// takeOwn returns the value of the slot and empties it. It does not use s.b, since the waiter of a shared slot may already serve
+// another goroutine.
 func (s *slot[T]) takeOwn() (v T, err error) {
 	var zero T
 	v, err = s.v, s.err
@@ -189,7 +188,7 @@ func (s *slot[T]) takeOwn() (v T, err error) {
 	return v, err
 }
 
-// release makes the node available again. The wait must have ended, and the node must not be in a queue.
+// release makes the node available again, after its wait has ended and it was taken off its queue.
 func (s *slot[T]) release() {
 	if s.queued {
 		s.queued = false
@@ -197,7 +196,7 @@ func (s *slot[T]) release() {
 	}
 }
 
-// abandonNode leaves a node to its queue if nothing has removed it. The next Push of the task uses another node.
+// abandonNode leaves to its queue a node that was not removed. The next Push uses another node.
 func (s *slot[T]) abandonNode() {
 	if s.queued {
 		s.queued, s.node = false, nil

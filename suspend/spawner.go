@@ -18,8 +18,8 @@ type Executor interface {
 	Execute(f func()) error
 }
 
-// Stats are the statistics of a scheduler. The numbers are read one after another while the scheduler works, and some schedulers
-// update them only occasionally. Use them for dashboards, not for decisions.
+// Stats are the statistics of a scheduler. The numbers are read one after another, and some schedulers update them only
+// occasionally. Use them for dashboards, not for decisions.
 type Stats struct {
 	Live      int64  // accepted tasks and callbacks that have not ended
 	Running   int64  // live tasks and callbacks that are running
@@ -41,8 +41,8 @@ type goroutines struct{}
 func (goroutines) Go(f func()) error { go f(); return nil }
 
 // The following interfaces are optional capabilities of a Spawner. The functions of this package find a capability with [As], and
-// use a default if the scheduler lacks it. A Spawner that wraps another Spawner should have a method Unwrap() Spawner, through
-// which As finds the capabilities of the other. The conformance kit checks each capability that it finds.
+// use a default if the scheduler lacks it. A Spawner that wraps another has a method Unwrap() Spawner, through which As finds the
+// other's capabilities. The conformance kit checks each capability that it finds.
 
 // A Rand is a source of random numbers. Select, Choose and Then draw from the source of the calling task's scheduler. A scheduler
 // that repeats a run from its seed has a seeded source, so that its tasks make the same choices again. Any goroutine may call

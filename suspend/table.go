@@ -10,16 +10,15 @@ import (
 
 // The table of bindings maps each bound goroutine to its binding. It is a hash table with open addressing, in buckets of eight
 // places. A key has a choice of two buckets. When a level is full, a level of eight times its size is added, and entries never
-// move. Only the goroutine that owns a key writes the entry, so a goroutine that looks itself up reads its own writes. Goroutines
-// share memory only when they take and leave places.
+// move. Only the goroutine that owns a key writes the entry, so each goroutine reads its own writes. Goroutines share only the
+// taking and leaving of places.
 //
-// Goroutines that are made one after another usually have homes next to each other, because their tasks tend to run one after
-// another. Each level has a home for each goroutine. A lookup first tries the homes of its goroutine. It searches the buckets of a
-// level only if some goroutine of this level is not in its home.
+// In each level a goroutine has a home, next to the home of the goroutine made before it, since tasks made one after another tend
+// to run one after another. A lookup tries the homes first. It searches the buckets of a level only if some goroutine there is not
+// in its home.
 //
-// Invariant: only the goroutine whose id is in key reads or writes b. No goroutine uses the entry of another, so the order of
-// accesses makes no difference, and the model checker need not see them. Therefore these atomics are from sync/atomic and not from
-// atomicx.
+// Invariant: only the goroutine whose id is in key reads or writes b. So the order of accesses makes no difference, and the model
+// checker need not see them: these atomics are from sync/atomic, not from atomicx.
 //
 // Levels are never freed. They take 16 bytes for each goroutine that was bound at the peak, and for the free places.
 
@@ -46,7 +45,7 @@ var (
 	grow   sync.Mutex
 )
 
-const firstLevel = 6 // the binary logarithm of the number of buckets, which hold 512 bindings
+const firstLevel = 6 // log2 of the number of buckets, which hold 512 bindings
 
 // current returns the binding of the calling goroutine, or nil.
 func current() *binding {
@@ -99,8 +98,8 @@ func findAway(id int64) *place {
 	return nil
 }
 
-// bucket returns the i'th choice for id. The first choice follows the order of the ids. Each lap through the level begins at
-// another bucket; otherwise goroutines that are made at certain distances would collide. The second choice is a hash of id.
+// bucket returns the i'th choice for id. The first choice follows the order of the ids. Each lap begins at another bucket;
+// otherwise goroutines made at certain distances would collide. The second choice is a hash of id.
 func (l *level) bucket(id int64, i int) *bucket {
 	if i > 0 {
 		return &l.buckets[uint64(id)*splitmix.Golden>>(l.shift&63)]
@@ -113,8 +112,8 @@ func (l *level) bucket(id int64, i int) *bucket {
 // home returns the place that id takes if it is free.
 func (l *level) home(id int64) *place { return &l.bucket(id, 0)[uint64(id)%bucketSize] }
 
-// enter takes a place for the goroutine id. The caller must be this goroutine, and must not have a place yet. If the place is not
-// the goroutine's home, away is the level of the place.
+// enter takes a place for the goroutine id. The caller must be this goroutine, and must have no place. If the place is not its
+// home, away is the level.
 func enter(id int64) (p *place, away *level) {
 	for {
 		l := newest.Load()
@@ -149,8 +148,8 @@ func enter(id int64) (p *place, away *level) {
 
 func (p *place) take(id int64) bool { return p.key.Load() == 0 && p.key.CompareAndSwap(0, id) }
 
-// here returns the place of the calling goroutine, and the binding there. A goroutine without a place enters the table. If no
-// goroutine is away from its home, here checks only the home in each level.
+// here returns the place of the calling goroutine, which enters the table if it has none, and the binding there. If no goroutine is
+// away from its home, here checks only the homes.
 func here() (p *place, before *binding, away *level) {
 	id := gid.Quick()
 	if id == 0 {

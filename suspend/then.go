@@ -10,16 +10,16 @@ import (
 
 // Then performs op without a waiting task. It calls k once, as a callback of on, with the result of op, or with the cancellation
 // error if ctx ends first or has already ended. k never runs on the calling goroutine before Then has returned, and never before
-// the wait for op has begun. k must not suspend. The callback first removes the waiters of a cancelled op, and then calls k. If on
-// is closed and refuses the callback, k runs on a new goroutine, so that no result is lost. An executor that is a Holder waits for
-// k before it ends.
+// the wait for op has begun. k must not suspend. Before k, the callback removes the waiters of a cancelled op. If on is closed and
+// refuses the callback, k runs on a new goroutine, so that no result is lost. An executor that is a Holder waits for k before it
+// ends.
 func Then[T any](ctx context.Context, op Op[T], on Executor, k func(T, error)) {
 	newContinuation(op, on, k).arm(ctx)
 }
 
 // A continuation is a waiter without a task. It never parks, and its Unpark leads to the call of k. It goes through rounds of one
-// wait each. The goroutine that begins a round (-S>) and the resumer or context that ends the round (-R>) meet in the field state.
-// The second of the two submits the callback.
+// wait each. The goroutine that begins a round (-S>) and the resumer or context that ends it (-R>) meet in state. The second of the
+// two submits the callback.
 //
 //	0           -S> roundBegun              there is nothing to submit yet
 //	0           -R> roundEnded              the round has not begun yet
@@ -43,7 +43,7 @@ type continuation[T any] struct {
 	winner   int            // the leg that was performed without waiting, or none
 	waited   bool           // the legs are queued
 	prepares bool           // some legs have a Preparer
-	state    atomicx.Uint64 // the state with which the word began the round, with the flags below in place of its status
+	state    atomicx.Uint64 // the word at the beginning of the round, with the flags below as its status
 }
 
 const (
@@ -104,7 +104,7 @@ func (t *continuation[T]) arm(ctx context.Context) {
 	t.publish()
 }
 
-// giveUpUnless cleans up unless begun is true. It is deferred around begin, since ctx, a level or a Prepare may panic.
+// giveUpUnless cleans up unless begun is true. It is deferred, since ctx, a level or a Prepare may panic.
 func (t *continuation[T]) giveUpUnless(begun *bool) {
 	if !*begun {
 		defer letGo(t.release)
@@ -119,7 +119,7 @@ func (t *continuation[T]) giveUpUnless(begun *bool) {
 // begin opens the word for a round, and tries or queues the legs.
 func (t *continuation[T]) begin() {
 	began := t.word.open(openToContext)
-	t.state.Store(uint64(began.with(0))) // a late Unpark before this line finds the last round ended and does nothing
+	t.state.Store(uint64(began.with(0))) // an earlier Unpark finds the previous round ended and does nothing
 	t.winner, t.waited = none, false
 	if ledger.On() {
 		t.record(began)
@@ -167,8 +167,8 @@ func letGo(release func()) {
 	}
 }
 
-// finish runs on the executor after the round has ended. It calls k last, in a deferred function, so that k gets its result even if
-// a Drop panics or a context exits the goroutine.
+// finish runs on the executor after the round has ended. It defers the call of k, so that k gets its result even if a Drop panics
+// or a context exits.
 func (t *continuation[T]) finish() {
 	won := t.winner
 	if t.waited {
@@ -214,7 +214,7 @@ func holdOn(on Executor) (release func()) {
 	return nil
 }
 
-// record records a round of the continuation. The record has the type of the executor, and does not retain the executor.
+// record records a round of the continuation. The record names the type of the executor and does not retain the executor.
 //
 //go:noinline
 func (t *continuation[T]) record(began state) {

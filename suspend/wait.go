@@ -50,7 +50,7 @@ again:
 			goto again
 		}
 	}
-	// The word is open and the registration is in place, so no foreign code has to be called under the guard.
+	// The word is open and the registration in place, so no foreign code is called under the guard.
 	place, ok := b.slot.(*slot[T]) // repeats slotOf, which the compiler does not inline
 	if !ok {
 		place = otherSlotOf[T](b)
