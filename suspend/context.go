@@ -214,8 +214,8 @@ func (r *registration) Ended() {
 	if s.status() != openToContext || b.watched.Load() != r {
 		return
 	}
-	// The word was loaded before watched. If the registration has been replaced since, the word has changed too, and cancel fails.
-	// After the end of a task, the next wait opens the word again.
+	// The word was loaded before the field watched. If the registration has been replaced since, the word has changed too, and
+	// cancel fails. After the end of a task, the next wait opens the word again.
 	if b.word.cancel(s) {
 		b.task.Unpark()
 	}

@@ -78,7 +78,7 @@ func (g *goroutine) Unpark() { g.wake <- struct{}{} }
 // inBlock is bound while a goroutine without a task runs its block, so that a Suspend in the block panics.
 var inBlock = binding{blocked: true}
 
-// suspendGoroutine is Suspend for a goroutine without a task. The caller has already checked ctx.Err.
+// suspendGoroutine is like Suspend, but for a goroutine without a task. The caller has already checked ctx.Err.
 func suspendGoroutine[T any](ctx context.Context, block func(Resumer[T]) (T, bool)) (v T, err error) {
 	done := ctx.Done()
 	if done != nil && atomicx.Closed(done) {
@@ -106,7 +106,7 @@ func suspendGoroutine[T any](ctx context.Context, block func(Resumer[T]) (T, boo
 	return v, err
 }
 
-// waitGoroutine is Wait for a goroutine without a task.
+// waitGoroutine is like Wait, but for a goroutine without a task.
 func waitGoroutine[T any, S Source[T]](ctx context.Context, guard *Guard, src S) (v T, err error) {
 	done := ctx.Done()
 	guard.Lock()

@@ -123,11 +123,11 @@ type leg struct {
 	prepares bool  // the field does implements preparing
 }
 
-// A does is the operation of a leg. The caller of try, enqueue or remove must hold the guard, if the leg has one.
+// The interface does is the operation of a leg. The caller of try, enqueue or remove must hold the guard, if the leg has one.
 type does interface {
 	try() bool                                            // performs the operation if it need not wait
 	enqueue(b *waiter, began state, done <-chan struct{}) // queues a Resumer for the wait of b
-	remove()                                              // undoes enqueue in the same task, unless this leg has won
+	remove()                                              // undoes enqueue, in the same task, if the leg has not won
 	won() bool                                            // reports whether this leg was resumed
 	abandon()                                             // gives up the slot after a panic
 	about() (source any)                                  // returns the object, for the ledger

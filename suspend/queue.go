@@ -209,8 +209,8 @@ func (q *Queue[T, P]) Head() *P {
 	return &q.head.payload
 }
 
-// Remove takes r off, and reports false if a resumer has already done so. Only the waiter may call Remove, after its wait has
-// failed or its Source has lost a Select.
+// Remove takes r off, and reports whether r was still in the queue. False means that a resumer has taken r off. Only the waiter may
+// call Remove, after its wait has failed or its Source has lost a Select.
 func (q *Queue[T, P]) Remove(r Resumer[T]) bool {
 	if r.slot == nil || !r.slot.queued {
 		return false

@@ -263,8 +263,8 @@ func performSlowly(ctx context.Context, cases []Selectable, legs []leg, guards [
 	return performed(cases, legs, won, err)
 }
 
-// performAgain is like perform, but for legs with a Preparer, and for all legs while waits are recorded. It starts again as often
-// as a leg requests another look.
+// performAgain is like perform, but for legs with a Preparer, and for all legs while waits are recorded. It starts again whenever a
+// leg requests another look.
 func performAgain(ctx context.Context, cases []Selectable, legs []leg, how manner) (Selectable, error) {
 	if twice(legs) {
 		panic(sameTwice)

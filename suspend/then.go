@@ -10,9 +10,9 @@ import (
 
 // Then performs op without a waiting task. It calls k once, as a callback of on, with the result of op, or with the cancellation
 // error if ctx ends first or has already ended. k never runs on the calling goroutine before Then has returned, and never before
-// the wait for op has begun. k must not suspend. Before k, the callback removes the waiters of a cancelled op. If on is closed and
-// refuses the callback, k runs on a new goroutine, so that no result is lost. An executor that is a Holder waits for k before it
-// ends.
+// the wait for op has begun. k must not suspend. The callback removes the waiters of a cancelled op before it calls k. If on is
+// closed and refuses the callback, k runs on a new goroutine, so that no result is lost. An executor that is a Holder waits for k
+// before it ends.
 func Then[T any](ctx context.Context, op Op[T], on Executor, k func(T, error)) {
 	newContinuation(op, on, k).arm(ctx)
 }
@@ -189,7 +189,7 @@ func (t *continuation[T]) finish() {
 	ctx, k, result := t.ctx, t.k, t.result
 	defer letGo(t.release)
 	defer func() {
-		t.ctx, t.end, t.release, t.k, t.result, t.on, t.legs, t.first = nil, end{}, nil, nil, nil, nil, nil, [1]leg{} // stale Resumers may retain t
+		t.ctx, t.end, t.release, t.k, t.result, t.on, t.legs, t.first = nil, end{}, nil, nil, nil, nil, nil, [1]leg{} // a Resumer may retain t
 		if won == none {
 			var zero T
 			k(zero, cancellation(ctx))

@@ -20,8 +20,9 @@ import "github.com/braidgo/braid/internal/atomicx"
 //	g cancelled  -S> g+1 open       abandon: block has not returned
 //
 // Invariant: a resumer moves the word into the next generation only after the value, if there is one, was stored. A Resumer of an
-// older generation cannot move the word. Debt: a resumer, a context or a scheduler that moves the word must call Unpark once. After
-// a claim, the resumer calls Unpark after deliver.
+// older generation cannot move the word.
+// Debt: a resumer, a context or a scheduler that moves the word must call Unpark once. After a claim, the resumer calls Unpark
+// after deliver.
 type word struct{ v atomicx.Uint64 }
 
 // A state is a value of a word.
