@@ -1,11 +1,12 @@
 package suspend
 
-// Bind runs f with t bound to the calling goroutine: while f runs, a Suspend on this goroutine parks t. Other goroutines that f starts are
-// not bound. Bind nests, and restores the earlier binding however f ends. Under Bind(nil, f) a Suspend panics; schedulers wrap it around
-// hooks and callbacks that run on their own goroutine. A Task is a pointer, or otherwise comparable.
+// Bind calls f with t bound to the calling goroutine, so that a Suspend in f parks t. Other goroutines that f starts are not bound.
+// Calls of Bind nest: the earlier binding is restored, however f ends. Under Bind(nil, f) a Suspend panics; schedulers wrap this
+// call around hooks and callbacks that run on their own goroutine. t must be comparable, for example a pointer.
 //
-// Binding the bound Task again marks the beginning and the end of a task. Schedulers that use one goroutine and one Task for many tasks, one
-// after another, do so around each. The registration with the last context is withdrawn at the end of f, and nothing is allocated.
+// If t is already bound, Bind runs f as a new task with the same Task. A scheduler that uses one goroutine and one Task for many
+// tasks calls Bind around each task. Such a call allocates nothing. When f ends, Bind withdraws the task's registration with its
+// last context.
 func Bind(t Task, f func()) {
 	if t == nil {
 		rebind(&forbidden, f)
@@ -16,19 +17,19 @@ func Bind(t Task, f func()) {
 		rebind(newBinding(t), f)
 		return
 	}
-	if !b.blocked { // a wait that has just begun needs it
+	if !b.blocked { // the wait that is beginning still needs its registration
 		defer b.forget()
 	}
 	f()
 }
 
-// rebind binds b to the calling goroutine while f runs, and then restores the binding before.
+// rebind calls f with b bound to the calling goroutine. Then it restores the earlier binding.
 func rebind(b *binding, f func()) {
 	at, before, away := here()
 	at.bind(b, before, away, f)
 }
 
-// bind is rebind after here.
+// bind implements rebind. p, before and away are the results of a call here().
 func (p *place) bind(b, before *binding, away *level, f func()) {
 	p.b = b
 	defer p.restore(before, away)
@@ -38,69 +39,68 @@ func (p *place) bind(b, before *binding, away *level, f func()) {
 	f()
 }
 
-// Enter binds t to the calling goroutine until Exit is called there, and nests as Bind does. It is Bind without a frame on
-// the stack, for schedulers whose tasks are coroutines: a small task fits into the first two kilobytes of a stack.
+// Enter binds t to the calling goroutine until Exit is called there. It nests as Bind does. It leaves no frame on the stack, so
+// that a small coroutine fits into its first stack of 2 KB.
 func Enter(t Task) (Bound, Entered) {
 	p, before, away := here()
 	p.b = newBinding(t)
 	return Bound{p.b}, Entered{p, before, away}
 }
 
-// Entered is what Exit restores.
+// Entered holds the earlier binding, which Exit restores.
 type Entered struct {
 	place  *place
 	before *binding
 	away   *level
 }
 
-// Exit ends what Enter began.
+// Exit ends the binding that Enter began.
 func (e Entered) Exit() {
 	defer e.place.restore(e.before, e.away)
 	e.place.b.forget()
 }
 
-// A Bound is a Task that Enter has bound. It serves one task after another. Its methods are called by their scheduler: on
-// the goroutine of the task, or while the task is not running and cannot begin to.
+// A Bound is a Task that Enter has bound. It serves one task after another. Only the scheduler may call its methods, either on the
+// task's goroutine or while the task is not running and cannot start to run.
 type Bound struct{ b *binding }
 
-// TaskEnded withdraws the registration of the task with its last context, and forgets a Kill that has not taken effect. A
-// scheduler calls it at the end of each task.
+// TaskEnded withdraws the task's registration with its last context, and drops a Kill that has not taken effect. A scheduler calls
+// TaskEnded at the end of each task.
 func (b Bound) TaskEnded() { b.b.forget() }
 
-// Kill ends the task, by runtime.Goexit, in the wait that it is in, or in the next one. A Suspend, Wait, Select or Yield
-// that is killed does not return. Until then it treats a Kill as a cancellation: it takes back the nodes of Wait and Select, and every
-// later Resume returns false. If a Kill and a Resume meet, exactly one wins. If the Resume wins, the wait returns, and the next wait
-// is killed.
+// Kill ends the task by runtime.Goexit, in its current wait or else in its next wait. A Suspend, Wait, Select or Yield that is
+// killed does not return. It first does what a cancelled wait does: Wait and Select remove their nodes, and every later Resume
+// returns false. If a Kill and a Resume meet, exactly one wins. If the Resume wins, the wait returns, and the next wait is killed.
 //
-// The deferred functions of the task run, and they may wait, as in any goroutine that exits. A Kill ends one wait: it
-// takes another Kill to end a wait in a deferred function. Kill reports false, and changes nothing, while a Kill of this task
-// has not taken effect. Under a Shield it takes effect when that ends.
+// The task's deferred functions run, and they may wait, as in any goroutine that exits. A Kill ends only one wait; to end a wait in
+// a deferred function, call Kill again. While a Kill of this task has not taken effect, a second Kill returns false and changes
+// nothing. A Kill inside a Shield takes effect when the Shield ends.
 func (b Bound) Kill() bool { return b.b.kill() }
 
-// Shielded reports whether the task is in a Shield: then a Kill changes nothing before the end of that.
+// Shielded reports whether the task is in a Shield, which delays a Kill.
 func (b Bound) Shielded() bool { return b.b.shielded }
 
-// Unshield lifts a Shield, for a scheduler that ends: nobody is left to end the wait under it. A Kill of the task takes effect at once then.
-// Unshield reports whether there was a Shield.
+// Unshield ends the task's Shield early. A scheduler that ends calls Unshield if nothing will resume the task's wait. If the task
+// was killed before, the Kill takes effect at once. Unshield reports whether there was a Shield.
 func (b Bound) Unshield() bool { return b.b.lift() }
 
-// ExitIfKilled ends the calling task if a Kill has not taken effect.
+// ExitIfKilled ends the calling task if a Kill has not taken effect yet. Inside a Shield it does nothing.
 func (b Bound) ExitIfKilled() { b.b.exitIfKilled() }
 
-// Park is the Park of a Switcher: it makes the switches, and it exits if the task was killed. What suspends on the Task does
-// not call it. A Task that decorates this one does, and a scheduler that runs in the task.
+// Park is the Park method of a Switcher. It switches away from the task, and exits if the task was killed. The functions that
+// suspend do not call this method. A Task that decorates the Switcher calls it, and so does a scheduler that runs in the task.
 func (b Bound) Park() {
 	b.b.exitIfKilled()
 	leave(b.b, false)
 	b.b.exitIfKilled()
 }
 
-// Yield is the Yield of a Switcher.
+// Yield is the Yield method of a Switcher.
 func (b Bound) Yield() {
 	leave(b.b, true)
 }
 
-// Shield is Shield for the task of b, see there.
+// Shield calls f as the function Shield does, for the task of b.
 func (b Bound) Shield(f func()) {
 	if b.b.shielded {
 		f()
@@ -109,14 +109,14 @@ func (b Bound) Shield(f func()) {
 	b.b.shield(f)
 }
 
-// A Ban is a reason why suspending is a mistake in some code. NewBan makes one, once for each reason.
+// A Ban forbids suspending in some code, for a stated reason. A program calls NewBan once for each reason.
 type Ban struct{ binding binding }
 
-// NewBan returns a Ban of this text: a Suspend under it panics with the text.
+// NewBan returns a Ban with the given text, with which a Suspend under the Ban panics.
 func NewBan(text string) *Ban { return &Ban{binding{slot: text}} }
 
-// Enter puts the calling goroutine under the ban until Exit: a Suspend there panics, as under Bind(nil, f), but with the
-// text of the ban. It nests as Bind does. If the caller is under this ban already, Enter reports false, and changes nothing.
+// Enter puts the calling goroutine under the ban until Exit is called. A Suspend there panics as under Bind(nil, f), but with the
+// text of the ban. Bans nest as calls of Bind do. If the caller is already under this ban, Enter returns false and changes nothing.
 func (b *Ban) Enter() (e Entered, ok bool) {
 	at, before, away := here()
 	if before == &b.binding || before != nil && before.via != nil && before.via.bound == &b.binding {
@@ -129,5 +129,5 @@ func (b *Ban) Enter() (e Entered, ok bool) {
 // In reports whether the calling goroutine is under the ban.
 func (b *Ban) In() bool { return current() == &b.binding }
 
-// Exit ends what Enter began, on the same goroutine. A deferred call does so however the code in between ends.
+// Exit ends the ban that Enter began. It must be called on the same goroutine, and usually in a defer statement.
 func (b *Ban) Exit(e Entered) { e.place.restore(e.before, e.away) }

@@ -7,35 +7,36 @@ import (
 	"github.com/braidgo/braid/internal/cancelctx"
 )
 
-// A waiter can be suspended: a task, a goroutine without one, or a continuation.
+// A waiter is the state through which a Resumer resumes a task, a goroutine without a task, or a continuation.
 type waiter struct {
-	task    Task // never changes; nil: suspending is forbidden here
+	task    Task // never changes; nil if suspending is forbidden here
 	word    word
-	watched atomicx.Pointer[registration] // written by the waiter, before it opens the word to it
+	watched atomicx.Pointer[registration] // the waiter stores this before it opens the word
 }
 
-// A binding ties a goroutine to the Task that parks it, for the extent of one Bind. All of it but the waiter belongs to the
+// A binding ties a goroutine to the Task that parks it, for the duration of one Bind. All its fields but the waiter belong to the
 // task.
 type binding struct {
 	waiter
-	switcher Switcher // the task, if it is one
-	slot     any      // a *slot[T], of the T that was waited for first; without a task: the text of the panic
-	slots    *list    // slots of other types
-	via      *pulled  // a body of Pull has it: the binding of the caller of next counts instead
-	blocked  bool     // block is running
-	large    bool     // the slots are more than are kept
-	killed   bool     // a Kill has not taken effect yet; the scheduler writes it while the task does not run
-	shielded bool     // no Kill takes effect, see Shield; like killed
-	coins    uint32   // random bits that are left, see coin
+	switcher Switcher // the task, if it is a Switcher
+	slot     any      // a *slot[T] for the first T; without a task, the text of the panic
+	slots    *list    // holds the slots of other types
+	via      *pulled  // set in the body of a Pull, which uses its caller's binding
+	blocked  bool     // the block of a Suspend is running
+	large    bool     // the slots exceed the limits for kept slots
+	killed   bool     // a Kill has not taken effect; set while the task does not run
+	shielded bool     // the task is in a Shield, which delays a Kill
+	coins    uint32   // unused random bits, see coin
 	last     wait
-	random   func() uint64 // belongs to the task's scheduler; set by the first draw
-	// 128 bytes: it begins at a cache line then
+	random   func() uint64 // the scheduler's random source; the first draw sets it
+	// The size is 128 bytes, so that a binding begins at a cache line.
 }
 
-// A wait is left behind by the last suspension of a binding: with this context, a word of this status is open.
+// A wait describes the last suspension of a binding. If the word still has this status, the next wait with the same context need
+// not arm.
 type wait struct {
-	ctx    context.Context // stays nil if its Done may change, or its type cannot be compared
-	done   <-chan struct{} // stays nil if nothing called Done
+	ctx    context.Context // is nil if the context's Done channel may change or its type is not comparable
+	done   <-chan struct{} // the Done channel that Resume checks, or nil
 	status state
 }
 
@@ -45,7 +46,7 @@ func newBinding(t Task) *binding {
 	return b
 }
 
-// check panics where suspending is a mistake.
+// check panics if the calling task must not suspend.
 func (b *binding) check() {
 	if b.blocked {
 		panic("suspend: Suspend inside block")
@@ -55,7 +56,7 @@ func (b *binding) check() {
 	}
 }
 
-// armed reports whether a wait with ctx can begin with the word as it is, and returns its state. It does not call ctx.
+// armed reports whether a wait with ctx needs no arm, and returns the state of the word. It calls no method of ctx.
 func (b *binding) armed(ctx context.Context) (s state, ok bool) {
 	if b == nil || b.blocked {
 		return 0, false
@@ -64,30 +65,30 @@ func (b *binding) armed(ctx context.Context) (s state, ok bool) {
 	return s, s.status() == b.last.status && ctx == b.last.ctx
 }
 
-// A registration of a bound task with a context cancels the suspension of the task when the context ends. A task keeps the
-// registration of the last such context, to save the next wait with it a registration.
+// A registration with a context cancels the waiter's suspension when the context ends. A task keeps its last registration, so that
+// its next wait with the same context need not register again.
 type registration struct {
 	b       *waiter
-	node    cancelctx.Node // linked in a context of package cancel
-	foreign *foreign       // only the task uses it; nil for a context of package cancel
+	node    cancelctx.Node // linked in the list of a context of package cancel
+	foreign *foreign       // is nil for a context of package cancel; only the task uses this field
 }
 
-// A foreign context has no list.
+// A foreign is a registration with any other context, which has no list.
 type foreign struct {
 	done <-chan struct{}
 	stop func() bool
 }
 
-// A pulled is a sequence whose body runs on a separate goroutine. The caller of next leaves its binding there, so that the
+// A pulled is a sequence of Pull. Its body runs on a separate goroutine. The caller of next stores its binding here, so that the
 // body can suspend the caller's task.
 type pulled struct {
-	busy  atomicx.Bool // next or stop runs
-	bound *binding     // belongs to the caller
-	id    int64        // the goroutine of the body, once it has begun
-	by    int64        // the caller's goroutine; the ledger needs it
+	busy  atomicx.Bool // a call of next or stop is running
+	bound *binding     // the caller's binding during the call
+	id    int64        // the body's goroutine; 0 before the body begins
+	by    int64        // the caller's goroutine, which the ledger needs
 }
 
-// A list holds a task's objects of each type but one.
+// A list links the further slots of a binding, or the further nodes of a slot.
 type list struct {
 	x    any
 	next *list

@@ -8,13 +8,13 @@ import (
 	"github.com/braidgo/braid/internal/outcome"
 )
 
-// Blocking runs f, which may block in any way, on a goroutine of no scheduler while the calling task is suspended. The scheduler bounds the
-// number of such goroutines, so f may have to wait its turn. If ctx is done before f has started, Blocking returns the cancellation error
-// and f never runs. Once started, f is waited for. A task that still runs after its scheduler was closed may call Blocking too, but then
-// nothing bounds the number of goroutines.
+// Blocking runs f on a separate goroutine while the calling task is suspended. f may block in any way. The scheduler bounds the
+// number of these goroutines, so f may have to wait before it starts. If ctx ends before f has started, Blocking returns the
+// cancellation error, and f never runs. Once f has started, Blocking waits for f to return. A task that still runs after its
+// scheduler was closed may call Blocking too, but then nothing bounds the number of goroutines.
 //
-// A panic of f is raised in the calling task with the same value, and a runtime.Goexit of f ends it. Where
-// no task is bound, f runs right here.
+// If f panics, Blocking panics in the calling task with the same value. If f calls runtime.Goexit, the calling task exits too.
+// Without a bound task, Blocking calls f directly.
 func Blocking(ctx context.Context, f func()) error {
 	if err := Err(ctx); err != nil {
 		return err
@@ -31,7 +31,7 @@ func Blocking(ctx context.Context, f func()) error {
 	}
 	j := &blocking{f: f}
 	if err := start(j.run); errors.Is(err, ErrClosed) {
-		go j.run() // a task that cleans up after Close may need to
+		go j.run() // a task may clean up after its scheduler was closed
 	} else if err != nil {
 		return err
 	}
@@ -50,8 +50,8 @@ func Blocking(ctx context.Context, f func()) error {
 	return nil
 }
 
-// Call is Blocking for a function with a result. It returns what f returns, or the cancellation error if ctx is done before f has
-// started.
+// Call is like Blocking, but for a function with results. It returns the results of f, or the cancellation error if ctx ends before
+// f has started.
 func Call[T any](ctx context.Context, f func() (T, error)) (T, error) {
 	var v T
 	var failed error
@@ -61,30 +61,31 @@ func Call[T any](ctx context.Context, f func() (T, error)) (T, error) {
 	return v, failed
 }
 
-// giveUpOrWait is the end of a wait that was cancelled: f never runs, or else it is waited for.
+// giveUpOrWait ends a Blocking whose wait has failed. If f has not started, it never runs, and giveUpOrWait returns true. Otherwise
+// giveUpOrWait waits for f.
 func (j *blocking) giveUpOrWait() (abandoned bool) {
 	if j.state.CompareAndSwap(jobQueued, jobAbandoned) {
-		j.f = nil // j may have to wait its turn
+		j.f = nil // a job that is still queued must not retain f
 		return true
 	}
 	_ = j.wait(context.Background())
 	return false
 }
 
-// A blocking is one f on its way through a goroutine.
+// A blocking is one call of Blocking.
 type blocking struct {
 	f     func()
 	state atomicx.Uint32
 
 	mu     atomicx.Mutex
-	ended  outcome.Outcome // set by the goroutine, under mu, before over
+	ended  outcome.Outcome // the goroutine sets ended and over under mu
 	over   bool
 	waiter Resumer[struct{}]
 }
 
 const (
 	jobQueued    uint32 = iota
-	jobStarted          // the goroutine has begun f, and the task waits for it
+	jobStarted          // the goroutine runs f, and the task waits for f
 	jobAbandoned        // the task gave up, so f never runs
 )
 
@@ -97,7 +98,7 @@ func (j *blocking) run() {
 		j.ended, j.over = o, true
 		waiter := j.waiter
 		j.mu.Unlock()
-		waiter.Resume(struct{}{}, nil) // false: cancelled just now, and about to look at over
+		waiter.Resume(struct{}{}, nil) // a task that is not resumed here reads j.over itself
 	})
 }
 

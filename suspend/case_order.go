@@ -6,13 +6,13 @@ import (
 	"github.com/braidgo/braid/internal/splitmix"
 )
 
-// An order is that in which a Select looks at its legs: a random number that says how to shuffle them, or inOrder.
+// An order is the order in which a Select tries its legs: as they are listed, or shuffled by a random number.
 type order struct {
 	seed     uint64
 	shuffled bool
 }
 
-// shuffled returns a random order of n legs, for a Select of a task that is bound to b. For two a bit is enough.
+// shuffled returns a random order of n legs, for a Select by the task that is bound to b. Two legs need only one random bit.
 func shuffled(b *binding, n int) order {
 	if n == 2 && b != nil && b.task != nil {
 		return order{b.coin(), true}
@@ -20,7 +20,8 @@ func shuffled(b *binding, n int) order {
 	return order{b.draw(), true}
 }
 
-// lookLocked performs the first of legs that need not wait, and returns its index.
+// lookLocked tries legs in the order o. It returns the index of the first leg that it could perform, or none. The caller must hold
+// the guards of legs.
 func (o order) lookLocked(legs []leg) (won int) {
 	if !o.shuffled {
 		for i := range legs {
@@ -43,8 +44,8 @@ func (o order) lookLocked(legs []leg) (won int) {
 	return lookShuffled(legs, o.seed)
 }
 
-// lookShuffled draws one leg after another from the remaining legs, each with the same chance (Fisher and Yates). A random
-// start alone would not do: the leg behind a gap of legs that must wait would be performed more often.
+// lookShuffled is like lookLocked, but for more than two shuffled legs. It draws each next leg from the remaining legs with equal
+// chances, as in a Fisher-Yates shuffle. A random start alone would favour a ready leg that follows several legs that must wait.
 func lookShuffled(legs []leg, seed uint64) (won int) {
 	var buf [16]int
 	left := buf[:0]

@@ -8,11 +8,25 @@ import (
 	"github.com/braidgo/braid/internal/cancelctx"
 )
 
-// arm opens the word to a wait with ctx, unless that is done by now.
+// How a wait ends with its context
+//
+// A context of package cancel, or a context that only adds values to it, has a list of registrations. The goroutine that ends the
+// context, usually the caller of Cancel, calls Ended for each registration. Any other context calls Ended by its AfterFunc method,
+// on a goroutine of its choice. If the context has no such method, the Watcher of the scheduler calls Ended as a callback. Without
+// a Watcher, context.AfterFunc calls Ended on a new goroutine. Ended cancels the word and calls Unpark. A goroutine without a task
+// needs no registration, because it blocks in a select with the Done channel. A Resume that finds the Done channel closed also
+// cancels the wait, and returns false. Until the Unpark, the task is parked in its scheduler. Its nodes stay in their queues until
+// the task runs again and removes them. Wait and Select do so under the guards. After a plain Suspend the caller must do so. The
+// nodes of a continuation are removed on its executor. A queue that reaches a cancelled waiter earlier takes its node off. A lazy
+// wait (see Lazily) has no registration, so its task stays parked until a Resume finds the Done channel closed. A Kill by the
+// scheduler cancels the word of any wait. The task removes its nodes as above, and then exits. Inside a Shield, the Kill takes
+// effect only when the Shield ends.
+
+// arm opens the word for a wait with ctx. It returns false if ctx has already ended.
 func (b *binding) arm(ctx context.Context) (s state, ok bool) {
 	b.check()
 	e := endOf(ctx)                // may call foreign code
-	b.last = wait{status: unarmed} // should the context panic, or be done
+	b.last = wait{status: unarmed} // this remains if ctx panics or has ended
 	w := wait{done: e.done, status: open}
 	if lasting(ctx) {
 		w.ctx = ctx
@@ -23,7 +37,7 @@ func (b *binding) arm(ctx context.Context) (s state, ok bool) {
 			return 0, false
 		}
 		if w.status = openLazily; isLazy(ctx) {
-			b.unwatch() // one context is kept
+			b.unwatch() // a lazy wait has no registration
 		} else {
 			w.status, fresh = openToContext, b.watch(ctx, e)
 		}
@@ -31,12 +45,12 @@ func (b *binding) arm(ctx context.Context) (s state, ok bool) {
 	s = b.word.load()
 	if fresh || s.status() != w.status {
 		s = b.word.open(w.status)
-		// From here on the registration cancels this wait. If it was notified before, it found nothing to cancel, and is
-		// not notified again: so look once more.
+		// From here on the registration cancels this wait. An earlier notification found nothing to cancel, so arm checks ctx
+		// again.
 		if e.over(ctx) {
 			return 0, false
 		}
-		if !b.word.load().sameWait(s) { // Err has waited, which it is not to do
+		if !b.word.load().sameWait(s) { // Err has waited, although it must not
 			return b.arm(ctx)
 		}
 	}
@@ -58,7 +72,7 @@ func isLazy(ctx context.Context) bool {
 	return ok
 }
 
-// lasting reports whether ctx keeps its Done channel, and can be compared.
+// lasting reports whether ctx is known to keep its Done channel and to be comparable.
 func lasting(ctx context.Context) bool {
 	if l, ok := ctx.(*lazyPermit); ok {
 		ctx = l.Context
@@ -66,7 +80,7 @@ func lasting(ctx context.Context) bool {
 	return cancelctx.Lasting(ctx)
 }
 
-// endOf returns the end of ctx, which it calls.
+// endOf returns the end of ctx. It may call methods of ctx.
 func endOf(ctx context.Context) end {
 	if c := cancelctx.Of(ctx); c != nil {
 		return end{list: &c.List, done: c.DoneIfMade()}
@@ -74,14 +88,15 @@ func endOf(ctx context.Context) end {
 	return end{done: ctx.Done()}
 }
 
-// An end identifies a context by its list, if it is of package cancel, or else by its Done channel. Contexts
-// may be of a type that cannot be compared, and a context that only adds a value ends with its parent. The zero end never comes.
+// An end identifies the event that ends a context. It is the list of a context of package cancel, or else the Done channel. It is
+// not the context, which may not be comparable, and which ends with its parent if it only adds a value. The zero end means that the
+// context never ends.
 type end struct {
 	list *cancelctx.List
-	done <-chan struct{} // stays nil if the list is notified before its context counts as done
+	done <-chan struct{} // is nil if Cancel notifies the list before it returns
 }
 
-// is reports whether both are the same.
+// is reports whether e and f are the same end.
 func (e end) is(f end) bool {
 	if e.list != nil {
 		return e.list == f.list
@@ -89,7 +104,7 @@ func (e end) is(f end) bool {
 	return f.list == nil && e.done == f.done
 }
 
-// over reports whether ctx, whose end is e, is done.
+// over reports whether ctx has ended. e must be the end of ctx.
 func (e end) over(ctx context.Context) bool {
 	if e.list != nil {
 		return ctx.Err() != nil
@@ -97,8 +112,8 @@ func (e end) over(ctx context.Context) bool {
 	return e.done != nil && atomicx.Closed(e.done)
 }
 
-// cancellation returns the error of ctx, which is done. If ctx panics, the panic becomes the error, so that the caller can still take its
-// waiters back and serve others.
+// cancellation returns the error of ctx, which has ended. If a method of ctx panics, the panic becomes the error, so that the
+// caller can still remove its waiters and serve others.
 func cancellation(ctx context.Context) (err error) {
 	defer func() {
 		if v := recover(); v != nil {
@@ -116,7 +131,7 @@ func cancellation(ctx context.Context) (err error) {
 	return cancelctx.Reason(ctx.Err(), context.Cause(ctx))
 }
 
-// A contextPanic is the error of a context whose methods panic.
+// A contextPanic is the cancellation error of a context whose methods panic.
 type contextPanic struct{ value any }
 
 func (p *contextPanic) Error() string {
@@ -130,7 +145,7 @@ func (p *contextPanic) Unwrap() []error {
 	return []error{context.Canceled}
 }
 
-// with returns the end that r is registered with, the zero end if with none.
+// with returns the end with which r is registered, or the zero end if r is not registered.
 func (r *registration) with() end {
 	if r.foreign != nil {
 		return end{done: r.foreign.done}
@@ -138,7 +153,8 @@ func (r *registration) with() end {
 	return end{list: r.node.List()}
 }
 
-// watch makes the registration with e, which is the end of ctx, the current one, and reports whether that is a change.
+// watch registers b with ctx, unless b is already registered with the same end. e must be the end of ctx. watch reports whether the
+// registration is new.
 func (b *waiter) watch(ctx context.Context, e end) (fresh bool) {
 	r := b.watched.Load()
 	if r != nil && r.with().is(e) {
@@ -146,66 +162,66 @@ func (b *waiter) watch(ctx context.Context, e end) (fresh bool) {
 	}
 	if r = b.unwatch(); r == nil {
 		r = &registration{b: b}
-		b.watched.Store(r) // before the word is opened: pairs with the load in Ended
+		b.watched.Store(r) // stored before word.open; pairs with the load in Ended
 	}
 	if e.list != nil {
 		if !e.list.Add(&r.node, r) {
 			r.Ended()
 		}
 	} else {
-		if l, ok := ctx.(*lazyContext); ok { // its own method set hides an AfterFunc
+		if l, ok := ctx.(*lazyContext); ok { // a lazyContext hides the AfterFunc method inside
 			ctx = l.Context
 		}
-		r.foreign = &foreign{stop: func() bool { return false }} // should ctx panic
+		r.foreign = &foreign{stop: func() bool { return false }} // this stop remains if ctx panics
 		r.foreign.stop = watching.OnDone(ctx, r.Ended)
-		r.foreign.done = e.done // last: should ctx panic, it is not taken for registered
+		r.foreign.done = e.done // is set last, in case ctx panics
 	}
 	return true
 }
 
-// unwatch takes the registration back from its context, if there is one, and does not panic. It returns a registration
-// that may be used again, since it is certainly never called. A foreign context gives no such certainty.
+// unwatch withdraws the registration, if there is one. It does not panic. It returns the registration for reuse, if its Ended will
+// certainly not be called. A foreign context gives no such certainty.
 func (b *waiter) unwatch() *registration {
 	r := b.watched.Load()
 	switch {
 	case r == nil:
 		return nil
 	case r.foreign == nil && (r.node.List() == nil || r.node.Stop()):
-		r.node = cancelctx.Node{} // a kept node would keep the context
+		r.node = cancelctx.Node{} // the old node would retain the context
 		return r
 	}
-	b.watched.Store(nil) // a late call of the old registration must find another one
+	b.watched.Store(nil) // makes a late Ended of the old registration do nothing
 	if r.foreign != nil {
 		takeBack(r.foreign.stop)
 	}
 	return nil
 }
 
-// takeBack takes a call back from a context whose wait is over. The owner of the context may have reused it for another request
-// by now. A panic of its method must not fail the unrelated call that is here, its task or the process, so takeBack drops it.
-// At worst the context keeps a function that finds nothing to do.
+// takeBack calls stop, which withdraws a callback from a context whose wait is over. By now the owner may have reused the context
+// for another request. takeBack drops a panic of stop, which must not reach an unrelated call. The context then keeps a callback
+// that does nothing.
 func takeBack(stop func() bool) {
 	defer func() { _ = recover() }()
 	stop()
 }
 
-// Ended cancels the suspension that the context was given for, or the next one of the task, since the word
-// is open between two suspensions. It runs once, at any time. If it is late, the task waits with another context or with none, and
-// Ended must change nothing. If it loses against a Resume, the next Suspend looks at ctx itself.
+// Ended implements cancelctx.Listener. It cancels the suspension that uses the context, or the task's next suspension, since the
+// word is open between two suspensions. Ended runs once, at any time. If the task waits with another context or with none by then,
+// Ended changes nothing. If a Resume wins instead, the next Suspend checks ctx itself.
 func (r *registration) Ended() {
 	b := r.b
 	s := b.word.load()
 	if s.status() != openToContext || b.watched.Load() != r {
 		return
 	}
-	// The word was loaded first: if the registration has been replaced since, so has the word. At the end of the
-	// task the word stays, and the next wait replaces it.
+	// The word was loaded before the field watched. If the registration has been replaced since, the word has changed too, and
+	// cancel fails. After the end of a task, the next wait opens the word again.
 	if b.word.cancel(s) {
 		b.task.Unpark()
 	}
 }
 
-// forget ends a task: it withdraws the registration with the task's last context.
+// forget ends a task. It withdraws the registration with the task's last context, and drops a Kill that has not taken effect.
 func (b *binding) forget() {
 	if b.last.status != unarmed || b.coins != 0 || b.random != nil || b.killed {
 		b.last, b.random, b.coins, b.killed = wait{status: unarmed}, nil, 0, false // the next task may be on another scheduler
@@ -216,7 +232,7 @@ func (b *binding) forget() {
 	}
 }
 
-// watching finds the Watcher of the calling task's scheduler.
+// watching returns the Watcher of the calling task's scheduler, or nil if there is none.
 var watching cancelctx.Watching = func() cancelctx.Watcher {
 	if b := current(); b != nil && b.task != nil {
 		if w, ok := As[Watcher](spawnerOf(b.task)); ok {

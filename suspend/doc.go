@@ -1,13 +1,15 @@
-// Package suspend is the waist between synchronisation primitives and schedulers. A primitive suspends the calling task through it, on
-// any scheduler. A scheduler says through it how its tasks are parked.
+// Package suspend connects synchronisation primitives with schedulers. A primitive suspends its caller through this package, on any
+// scheduler. A scheduler supplies a Task for each of its tasks, so that this package can park and unpark them.
 //
 // # Performing operations
 //
-// A user of primitives needs little of this package. A blocking method takes a context, which is for cancellation and nothing else. The
-// scheduler is found by the calling goroutine, so any context will do, also context.Background() in a task of an event loop.
+// Users of primitives need little of this package. A blocking method takes a context, which serves only for cancellation. The
+// method finds the scheduler by the calling goroutine, so any context will do, even context.Background() in a task of an event
+// loop.
 //
-// A method whose name ends with Op returns the operation as a value, an [Op]. [Do] performs it and waits. [Then] calls a continuation. A
-// [Select] performs one of several, each a [Case] made by [On], or any [Selectable]. [SelectOrdered] prefers the first, and [TrySelect] does not wait:
+// A method whose name ends in Op returns an operation as a value, an [Op]. [Do] performs an Op and waits for its result. [Then]
+// passes the result to a continuation instead. [Select] performs one of several operations, each a [Case] made by [On]. A
+// [Selectable] is a Case of any type. [SelectOrdered] prefers the first case, and [TrySelect] does not wait:
 //
 //	lock, late := suspend.On(mu.LockOp()), suspend.On(suspend.After(time.Second))
 //	switch won, err := suspend.Select(ctx, lock, late); won {
@@ -16,48 +18,49 @@
 //	case late:
 //		return errLate
 //	default:
-//		return err // ctx is done
+//		return err // ctx has ended
 //	}
 //
-// [Map] and [Choose] make one operation of others. [After] and [Done] are timeouts and contexts as operations. Operations that could not
-// lose a Select without a trace have no Op: Cond.Wait releases its lock, Barrier.Wait arrives, and MVar.Modify, Lazy.Force, Join and
-// scope.Run run a function.
+// [Map] and [Choose] make an Op from other Ops. [After] returns a timeout as an Op, and [Done] returns the end of a context as an
+// Op. An operation has no Op if it would have an effect even when it loses a Select: Cond.Wait releases its lock, Barrier.Wait
+// arrives, and MVar.Modify, Lazy.Force, Join and scope.Run call a function.
 //
-// [Here] is the scheduler of the calling task, [Yield] lets others run, and [Sleep] waits for a time. [Now], [AfterFunc] and [Random] are
-// the clock, the timers and the random numbers of that scheduler. [Blocking] and [Call] run code that blocks natively while only the task
-// waits. [Pull] is iter.Pull for sequences that suspend. [Lazily] makes waiting cheaper where a late cancellation will do.
+// [Here] returns the calling task's scheduler, [Yield] lets other tasks run, and [Sleep] waits for a duration. [Now] and [Random]
+// use that scheduler's clock and random numbers. [AfterFunc] starts a timer of a scheduler. [Blocking] and [Call] run a function
+// that blocks its goroutine, while only the calling task waits. [Pull] is iter.Pull for sequences that suspend. [Lazily] makes
+// waiting cheaper, if a cancelled wait need not return at once.
 //
-// [Err] is the error of a context that is done. [ErrClosed], [ErrEnded], [ErrAbandoned] and [PanicError] are the errors that the packages
-// share, in the sense of errors.Is and errors.As.
+// [Err] returns the cancellation error of a context that has ended. The packages of this module share the errors [ErrClosed],
+// [ErrEnded], [ErrAbandoned] and [PanicError]. Test for them with errors.Is and errors.As, because most packages wrap them.
 //
 // # Writing a primitive
 //
-// A primitive has a [Guard], held for a few instructions, and a [Queue] or several for its waiters. A [Source] describes an operation.
-// [Wait] performs it, in direct style, and [OpOf] makes an Op of it. An operation that does not fit is a [Suspend] whose block publishes
-// its [Resumer] under the guard. There are three rules:
-//   - look and queue under one guard;
-//   - take waiters off until a Resume says true, and commit the change before the guard is released;
-//   - a cancelled waiter removes itself, in its own task, and serves the waiters behind it that could go on now.
+// A primitive has a [Guard], which it holds for a few instructions, and a [Queue] for each kind of waiter. A [Source] describes an
+// operation. [Wait] performs a Source directly, and [OpOf] makes an Op from a Source. An operation that no Source can describe
+// calls [Suspend]. Its block publishes the [Resumer] under the guard. There are three rules:
+//   - Check the state and queue the waiter in one critical section of the guard.
+//   - Take waiters off until a Resume returns true, and commit the change before the guard is unlocked.
+//   - A cancelled waiter removes itself, in its own task, and serves the waiters behind it that can now proceed.
 //
-// A fast path begins with [Preemptible], or with [Point] if it never suspends, so that tests can interleave it. [LockAll] locks several
-// guards without a deadlock, and [UnlockAll] unlocks them. [AllowLazy] permits a lazy cancellation. [Shield] puts off the end of the task.
-// [Forbidden] reports whether suspending is a mistake, and a [Ban], made by [NewBan], makes it a mistake. docs/primitive.md is a
-// tutorial, and suspendtest.Explore checks the result.
+// A fast path begins with [Preemptible], or [Point] if it never suspends, so that tests can switch tasks. [LockAll] locks several
+// guards without a deadlock, and [UnlockAll] unlocks them. [AllowLazy] permits a lazy cancellation. [Shield] delays a kill of the
+// calling task. [Forbidden] reports whether a Suspend would panic. [NewBan] makes a [Ban], which forbids Suspend in a piece of
+// code. docs/primitive.md is a tutorial, and suspendtest.Explore is a model checker.
 //
 // # Writing a scheduler
 //
-// A scheduler supplies a [Task], which parks and unparks, and runs its tasks under [Bind]. That is all. docs/scheduler.md is a
-// tutorial, and suspendtest.Scheduler a conformance kit. [Self] parks the caller of a scheduler that is driven by its caller, and
-// [Thread] parks goroutines. [Current] is the Task that is bound.
+// A scheduler supplies a [Task], and runs its tasks under [Bind]. Nothing else is required. docs/scheduler.md is a tutorial, and
+// suspendtest.Scheduler is a conformance kit. A scheduler that runs on its caller's goroutine parks the caller with [Self].
+// [Thread] returns a Task that parks a goroutine, and [Current] returns the bound Task.
 //
-// A scheduler of coroutines uses [Enter] instead of Bind: its [Bound] kills a task, its [Entered] ends the binding, and a Task that is a
-// [Switcher] leaves its switches to the function that suspends.
+// A scheduler whose tasks are coroutines calls [Enter] instead of Bind. The [Bound] that Enter returns can kill the task, and the
+// [Entered] ends the binding. A Task that is a [Switcher] leaves its switches to the function that suspends.
 //
-// A [Spawner] starts tasks, and [Goroutines] does so without a scheduler. An [Executor] runs callbacks. More capabilities are optional:
-// [Rand], [Timers], [Clock], [Blocker], [Watcher], [Holder] and [Same]. [As] finds them, and [Within] finds a scheduler, through wrappers.
-// [Stats] are figures for dashboards.
+// A [Spawner] starts tasks. [Goroutines] is a Spawner for programs without a scheduler. An [Executor] runs callbacks. A scheduler
+// may offer more capabilities: [Rand], [Timers], [Clock], [Blocker], [Watcher], [Holder] and [Same]. [As] finds a capability of a
+// wrapped scheduler, and [Within] reports whether the caller runs on a given scheduler. [Stats] are figures for dashboards.
 //
 // # The memory model
 //
-// Code before a Resume that returns true happens before the return of its Suspend.
+// A Resume that returns true synchronizes before the return of its Suspend.
 package suspend

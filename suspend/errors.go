@@ -5,18 +5,18 @@ import (
 	"fmt"
 )
 
-// The packages on top of suspend define errors with their own names, which wrap these errors.
+// These errors are shared by the packages of this module. Each package wraps them in errors with its own names.
 var (
-	// ErrClosed is the error of a scheduler, a channel or a stage that takes no more work.
+	// ErrClosed is the error of a scheduler, channel or stage that was closed and accepts no more work.
 	ErrClosed = errors.New("suspend: closed")
 	// ErrEnded is the error of a call that comes after the end of its scope, session, actor or task.
 	ErrEnded = errors.New("suspend: ended")
-	// ErrAbandoned is the error of a result that will not come, since the function for it did not return: it called runtime.Goexit,
-	// or it panicked.
+	// ErrAbandoned is the error of a result that does not exist, because the function that computes it has panicked or called
+	// runtime.Goexit.
 	ErrAbandoned = errors.New("suspend: the function did not return")
 )
 
-// A PanicError is the error of a task that has panicked, where the caller gets an error and does not panic itself.
+// A PanicError reports the panic of a task as an error, to a caller that should not panic itself.
 type PanicError struct {
 	Value any
 	Stack []byte
@@ -24,7 +24,7 @@ type PanicError struct {
 
 func (e *PanicError) Error() string { return fmt.Sprint("panic: ", e.Value) }
 
-// Unwrap returns the value of the panic if it is an error.
+// Unwrap returns the value of the panic if it is an error, or else nil.
 func (e *PanicError) Unwrap() error {
 	err, _ := e.Value.(error)
 	return err

@@ -11,24 +11,26 @@ import (
 	"github.com/braidgo/braid/internal/patience"
 )
 
-// A goroutine is the record of a suspended goroutine without a task. When that goes on, the next one uses the record. The generations of
-// the word go on, so the Resumers of the first are stale to the second. The channel belongs to the goroutine that made it, since it must
-// not move from one testing/synctest bubble to another.
+// A goroutine is the record of a suspended goroutine that has no task. After the suspension another goroutine may use the record.
+// The word keeps its generation, so that the Resumers of an earlier use are stale. The channel belongs to the goroutine that made
+// it, because a channel must not move from one testing/synctest bubble to another.
 type goroutine struct {
 	binding
 	id   int64
-	wake chan struct{} // holds one Unpark, since a suspension causes one at most
+	wake chan struct{} // has a buffer of one, because a suspension causes at most one Unpark
 	patience.Patience
 }
 
-// A record is put back after its suspension is over and its Unpark was received. Otherwise the Unpark would wake the next user.
+// idleGoroutines holds unused records. A record is put back after its suspension has ended and its Unpark was received; otherwise
+// the Unpark would wake the next user.
 var idleGoroutines = sync.Pool{New: func() any {
 	g := new(goroutine)
 	g.task = g
 	return g
 }}
 
-// newGoroutine returns a record that begins a wait with ctx, whose Done channel is done. waitFor is nil if the wait is lazy.
+// newGoroutine returns a record that has begun a wait with ctx. waitFor is done, the result of ctx.Done, or nil if the wait is
+// lazy.
 func newGoroutine(ctx context.Context, done <-chan struct{}) (g *goroutine, began state, waitFor <-chan struct{}) {
 	g = idleGoroutines.Get().(*goroutine)
 	if id := gid.Get(); id != g.id {
@@ -44,7 +46,7 @@ func newGoroutine(ctx context.Context, done <-chan struct{}) (g *goroutine, bega
 	return g, began, done
 }
 
-// sleep waits for the end of the wait that began with s, and reports whether it was resumed.
+// sleep blocks until the wait that began with s has ended, and reports whether it was resumed. Closing done cancels the wait.
 func (g *goroutine) sleep(s state, done <-chan struct{}) (resumed bool) {
 	if g.Begin() {
 		runtime.Gosched()
@@ -64,19 +66,19 @@ func (g *goroutine) sleep(s state, done <-chan struct{}) (resumed bool) {
 			<-g.wake
 		}
 	}
-	return !g.word.isCancelled(s) // lazily
+	return !g.word.isCancelled(s) // a Resume that finds the context done cancels the wait
 }
 
-// Park is here for the sake of the Task interface: a goroutine waits in sleep.
+// Park implements Task. It is not called, since a goroutine waits in sleep.
 func (g *goroutine) Park() { <-g.wake }
 
-// Unpark is called once for each suspension, by the caller that ended it. No other caller gets this Task.
+// Unpark wakes the goroutine. It is called once for each suspension, by the function that ended the suspension.
 func (g *goroutine) Unpark() { g.wake <- struct{}{} }
 
-// inBlock is bound while the block of a goroutine without a task runs.
+// inBlock is bound while a goroutine without a task runs its block, so that a Suspend in the block panics.
 var inBlock = binding{blocked: true}
 
-// suspendGoroutine is Suspend where no task is bound, after a look at ctx.Err.
+// suspendGoroutine is like Suspend, but for a goroutine without a task. The caller has already checked ctx.Err.
 func suspendGoroutine[T any](ctx context.Context, block func(Resumer[T]) (T, bool)) (v T, err error) {
 	done := ctx.Done()
 	if done != nil && atomicx.Closed(done) {
@@ -92,19 +94,19 @@ func suspendGoroutine[T any](ctx context.Context, block func(Resumer[T]) (T, boo
 	again := !s.queued // a queued node still refers to the record
 	switch {
 	case ok:
-		again = again && !g.word.isCancelled(began) // a Resumer that cancels it will still call Unpark
+		again = again && !g.word.isCancelled(began) // the Resume that has cancelled the wait will still call Unpark
 	case g.sleep(began, waitFor):
 		v, err = s.take(began)
 	default:
 		err = cancellation(ctx)
 	}
-	if again && err == nil { // after an error the caller may come with Remove
+	if again && err == nil { // after an error the caller may still call Remove
 		putBack(g)
-	} // after a panic the record is dropped
+	} // a panic skips this and drops the record
 	return v, err
 }
 
-// waitGoroutine is Wait where no task is bound.
+// waitGoroutine is like Wait, but for a goroutine without a task.
 func waitGoroutine[T any, S Source[T]](ctx context.Context, guard *Guard, src S) (v T, err error) {
 	done := ctx.Done()
 	guard.Lock()
@@ -131,7 +133,7 @@ func waitGoroutine[T any, S Source[T]](ctx context.Context, guard *Guard, src S)
 	return v, err
 }
 
-// putBack keeps g for the next, unless its slots have become large.
+// putBack keeps g for the next suspension, unless its slots have become large.
 func putBack(g *goroutine) {
 	if !g.large {
 		idleGoroutines.Put(g)

@@ -7,29 +7,29 @@ import (
 	"github.com/braidgo/braid/internal/atomicx"
 )
 
-// A Guard is the lock of a primitive: held for a few instructions, never across a suspension, never while
-// code that is not the primitive's runs. Resume may be called under it. The zero Guard is unlocked.
+// A Guard is the lock of a primitive. It is held for a few instructions, never across a suspension, and never while code outside
+// the primitive runs. Resume may be called while a Guard is held. The zero Guard is unlocked.
 type Guard struct {
 	mu atomicx.Mutex
 	number
 }
 
-// Lock locks g, after a Point. A holder of one Guard locks no other, except by LockAll.
+// Lock calls Point and then locks g. The holder of a Guard must not lock another Guard, except by LockAll.
 func (g *Guard) Lock() {
 	Point()
 	g.mu.Lock()
 }
 
-// Relock is Lock without the Point, for an operation that has begun. The compiler inlines it, but not Lock.
+// Relock is like Lock, but without the Point, for an operation that has already begun. The compiler inlines Relock, but not Lock.
 func (g *Guard) Relock() { g.mu.Lock() }
 
 // Unlock unlocks g.
 func (g *Guard) Unlock() { g.mu.Unlock() }
 
-// LockAll locks each of guards, once even if it is there more than once, in an order that is the same for all callers, so that two of them
-// do not wait for each other. It sorts guards, and returns the locked part of it, for UnlockAll.
+// LockAll locks each of guards once, even if it is listed twice. All callers lock in the same order, so that two of them do not
+// wait for each other. LockAll sorts guards in place, and returns the part that it has locked, for UnlockAll.
 func LockAll(guards []*Guard) []*Guard {
-	if len(guards) <= 8 { // insertion
+	if len(guards) <= 8 { // insertion sort
 		for i, g := range guards {
 			id := g.rank()
 			for ; i > 0 && guards[i-1].rank() > id; i-- {

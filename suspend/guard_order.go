@@ -4,7 +4,7 @@ package suspend
 
 import "github.com/braidgo/braid/internal/atomicx"
 
-// A number is the place of a Guard in the order of LockAll; 0 until it has one.
+// A number is the place of a Guard in the order of LockAll, or 0 before the first LockAll.
 type number struct{ n atomicx.Uint64 }
 
 var lastNumber atomicx.Uint64

@@ -4,14 +4,14 @@ package suspend
 
 import "sync/atomic"
 
-// A number is the place of a Guard in the order of LockAll, during one run of the model checker. A Guard that outlives
-// the run, since it belongs to a package, gets another in the next, and so each run begins alike. The checker does not
-// see these accesses: no two goroutines make them at once.
+// A number is the place of a Guard in the order of LockAll, during one run of the model checker. A Guard in a package variable gets
+// a new number in each run, so that all runs begin alike. The model checker need not see these accesses, because no two goroutines
+// make them at the same time.
 type number struct{ n, run atomic.Uint64 }
 
 var lastNumber, currentRun atomic.Uint64
 
-// NumberGuards begins a run. It exists with the tag explore only.
+// NumberGuards begins a run. It exists only with the build tag explore.
 func NumberGuards() {
 	currentRun.Add(1)
 	lastNumber.Store(0)

@@ -1,6 +1,7 @@
 package suspend
 
-// Here returns the scheduler of the calling task, and Goroutines where there is none or none that says so.
+// Here returns the scheduler of the calling task. It returns Goroutines if there is no task, or if the Task does not name its
+// scheduler.
 func Here() Spawner {
 	if b := current(); b != nil {
 		if s := spawnerOf(b.task); s != nil {
@@ -10,7 +11,7 @@ func Here() Spawner {
 	return Goroutines
 }
 
-// Current returns the Task bound to the calling goroutine, nil if there is none, also under Bind(nil, f).
+// Current returns the Task that is bound to the calling goroutine. It returns nil if there is none, and under Bind(nil, f).
 func Current() Task {
 	if b := current(); b != nil {
 		return b.task
@@ -18,16 +19,16 @@ func Current() Task {
 	return nil
 }
 
-// Forbidden reports whether suspending is a mistake where it is called, and panics: under Bind(nil, f), as in callbacks and
-// hooks, and in the block of a Suspend.
+// Forbidden reports whether a Suspend by the caller would panic. It returns true under Bind(nil, f), as in callbacks and hooks,
+// under a Ban, and in the block of a Suspend.
 func Forbidden() bool {
 	b := current()
 	return b != nil && (b.task == nil || b.blocked)
 }
 
-// Self returns the Task bound to the calling goroutine, or a new Thread if there is none; under Bind(nil, f)
-// it panics. A scheduler that runs on its caller parks its caller with it, and so nests inside a task of
-// another: it parks in a loop, since whatever else wakes that task wakes it too.
+// Self returns the Task that is bound to the calling goroutine, or a new Thread if there is none. It panics where a Suspend would
+// panic. A scheduler that runs on its caller's goroutine parks the caller with this Task, so that it may itself run in a task of
+// another scheduler. It must call Park in a loop, because other wake-ups of the same task end the Park too.
 func Self() Task {
 	b := current()
 	if b == nil {
@@ -37,8 +38,8 @@ func Self() Task {
 	return b.task
 }
 
-// Within reports whether the calling task is on s: whether Here returns s, something that wraps it, or a part of it. A
-// goroutine without a task is on Goroutines.
+// Within reports whether the calling task runs on s, which means that Here returns s, a wrapper of s, or a part of s. A goroutine
+// without a task runs on Goroutines.
 func Within(s Spawner) bool {
 	for here := Here(); here != nil; {
 		if here == s {

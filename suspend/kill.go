@@ -2,24 +2,25 @@ package suspend
 
 import "runtime"
 
-// Shield calls f, and puts off a Kill of the calling task until f has returned. It is for a primitive that must not leave its caller without
-// something, such as the lock that a Cond gives back. f should wait only for what comes without the task: until then, its scheduler
-// does not end the task. Shield changes nothing but that, and nests. It is not for contexts.
+// Shield calls f, and delays a Kill of the calling task until f has returned. It is for a primitive that must not leave its caller
+// without something, such as the lock that Cond.Wait takes again. f should wait only for events that do not depend on the task,
+// because the scheduler cannot end the task before f returns. Shields nest. A Shield does not delay the end of a context.
 func Shield(f func()) {
 	b := current()
 	if b == nil || b.task == nil || b.shielded {
 		f()
 		return
 	}
-	if t, ok := b.task.(interface{ Shield(f func()) }); ok { // a decorator of the Task that Kill ends
+	if t, ok := b.task.(interface{ Shield(f func()) }); ok { // t decorates the Task that Kill ends
 		t.Shield(f)
 		return
 	}
 	b.shield(f)
 }
 
-// kill sets the mark, and ends the wait as a context that is done would. The word is open between two waits, too: then the mark, and a status
-// that no word has, send the next wait to arm. Under a Shield there is only the mark.
+// kill marks the task as killed, and ends the current wait as the end of a context would. Between two waits the word is open too.
+// So endWait also sets the status of last to unarmed, which no word has, and the next wait exits in arm. Under a Shield, kill only
+// marks the task. It returns false if the task is already marked.
 func (b *binding) kill() bool {
 	if b.killed {
 		return false
@@ -35,10 +36,10 @@ func (b *binding) endWait() {
 	b.last = wait{status: unarmed}
 	if b.word.cancelAny() {
 		b.task.Unpark()
-	} // a Resume or a context has won, and unparks the task
+	} // a Resume or a context that has won calls Unpark itself
 }
 
-// shield is Shield. After a panic of f, a Kill ends the next wait.
+// shield implements Shield. If f panics, a delayed Kill ends the next wait.
 func (b *binding) shield(f func()) {
 	b.shielded = true
 	defer func() {
@@ -51,7 +52,7 @@ func (b *binding) shield(f func()) {
 	b.exitIfKilled()
 }
 
-// lift lifts a Shield. The Kill that waits for its end takes effect.
+// lift ends a Shield early, and reports whether there was a Shield. A delayed Kill then takes effect.
 func (b *binding) lift() bool {
 	if !b.shielded {
 		return false
@@ -63,7 +64,7 @@ func (b *binding) lift() bool {
 	return true
 }
 
-// exitIfKilled is called where nothing of the task is queued any more.
+// exitIfKilled ends the calling task if it was killed. Wait and Select call it after they have removed their nodes.
 func (b *binding) exitIfKilled() {
 	if b.killed && !b.shielded {
 		b.killed = false

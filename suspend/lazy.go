@@ -2,19 +2,20 @@ package suspend
 
 import "context"
 
-// Lazily returns a context like ctx whose cancellation, where an operation allows for that, neither wakes nor withdraws
-// a wait. A Resume that meets the wait finds the context done and returns false; only then does the
-// operation return the error of the cancellation. Waiting and being cancelled cost nothing then, but a wait that nobody
-// ever resumes never ends. A context that is done already fails an operation at its beginning, as always.
+// Lazily returns a context like ctx, except that its end does not wake a waiting operation that permits lazy cancellation. The
+// waiter stays queued until the next Resume finds that ctx has ended. This Resume returns false, and only then does the operation
+// return the cancellation error. A lazy wait needs no registration with ctx, but a wait that is never resumed never ends. If ctx
+// has already ended, an operation fails at its beginning as usual.
 //
-// Promise, MVar, Mutex and rendezvous channels allow for it; everything else, Select and Then among it, treats the
-// context as ctx, and so does a context that is derived from it.
+// Promise, MVar, Mutex and rendezvous channels permit lazy cancellation. All other operations, including Select and Then, treat the
+// result like ctx. A context that is derived from the result is not lazy.
 func Lazily(ctx context.Context) context.Context {
 	return &lazyContext{ctx, lazyPermit{ctx}}
 }
 
-// AllowLazy is for a primitive whose waiters hold up nobody and are sure to be resumed at last. It calls AllowLazy on the context of the
-// operation. If ctx comes from Lazily, a Suspend with the result is cancelled lazily.
+// AllowLazy permits lazy cancellation of the operation whose context is ctx. It is for a primitive whose waiters delay nobody and
+// are certain to be resumed eventually. If ctx is a result of Lazily, a Suspend with the context that AllowLazy returns is
+// cancelled lazily. Otherwise AllowLazy returns ctx.
 func AllowLazy(ctx context.Context) context.Context {
 	if l, ok := ctx.(*lazyContext); ok {
 		return &l.permit

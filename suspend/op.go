@@ -8,14 +8,14 @@ import (
 	"github.com/braidgo/braid/internal/ledger"
 )
 
-// An Op is an operation that may have to wait, as a value: a receive, a lock, a promise, a timeout. Nothing happens until it is
-// performed. It may be performed any number of times, in one of four ways: by Do, in direct style; by Then, with a continuation and no
-// waiting task; as one case of several, by Select; or inside another Op, by Map or Choose. An Op that is not chosen has had no effect.
-// The zero Op is never ready.
+// An Op is an operation that may have to wait, as a value: a receive, a lock, a promise, a timeout. An Op does nothing until it is
+// performed. It may be performed any number of times, in four ways: by Do, which waits; by Then, with a continuation and no waiting
+// task; as one of several cases, by Select; or inside another Op, by Map or Choose. An Op that loses a Select has no effect. The
+// zero Op is never ready.
 type Op[T any] struct{ performable[T] }
 
-// A performable is an Op that is not the zero Op. begin appends the legs of a performance, one of which is to win. on is the scheduler
-// whose timers they use. nil means the performing task's scheduler.
+// A performable is an Op that is not zero. begin appends the legs of a performance to the slice in to. One of the legs can win. on
+// is the scheduler whose timers the legs use, or nil for the scheduler of the performing task.
 type performable[T any] interface {
 	begin(on Spawner, to []leg) ([]leg, result[T])
 }
@@ -25,8 +25,8 @@ type result[T any] interface {
 	result() (v T, err error, won bool)
 }
 
-// Map is op with its result changed by f, which runs in the task that performed op, after it has taken effect, and
-// under no lock.
+// Map returns op with its result changed by f. f runs after op has taken effect, under no guard. It runs in the task that has
+// performed op, or on the executor of a Then.
 func Map[T, U any](op Op[T], f func(T, error) (U, error)) Op[U] {
 	if f == nil {
 		panic("suspend: Map with a nil function")
@@ -60,8 +60,8 @@ func (r *mapResult[T, U]) result() (u U, err error, won bool) {
 	return u, err, won
 }
 
-// Choose performs one of ops, the first in a random order that can be. Like any Op, it may be a case of a Select, or
-// given to Then.
+// Choose returns an Op that performs exactly one of ops. If several need not wait, it chooses at random, but SelectOrdered and
+// TrySelect choose the first. The resulting Op may be a case of a Select, or may be given to Then.
 func Choose[T any](ops ...Op[T]) Op[T] {
 	ops = slices.DeleteFunc(slices.Clone(ops), func(op Op[T]) bool { return op.performable == nil })
 	if len(ops) == 0 {
@@ -91,8 +91,7 @@ func (r chooseResult[T]) result() (v T, err error, won bool) {
 	return v, err, won
 }
 
-// Done is ready once ctx is done. A panic of ctx is dropped if another operation has won, since the result of that one must not be
-// lost.
+// Done is ready once ctx has ended. If another operation wins, Done drops a panic of ctx, so that the other result is not lost.
 func Done(ctx context.Context) Op[struct{}] {
 	done := ctx.Done()
 	if done == nil {
@@ -103,7 +102,7 @@ func Done(ctx context.Context) Op[struct{}] {
 
 type doneOp struct {
 	context.Context
-	done <-chan struct{} // Done has called ctx.Done, under no guard
+	done <-chan struct{} // the result of ctx.Done, which Done calls under no guard
 }
 
 func (op doneOp) begin(_ Spawner, to []leg) ([]leg, result[struct{}]) {
@@ -115,48 +114,49 @@ func (op doneOp) begin(_ Spawner, to []leg) ([]leg, result[struct{}]) {
 	return append(to, leg{does: l}), l
 }
 
-// A leg is one operation of a performance, not made of others, with its guard. A leg without a guard is a level: looking at it takes
-// nothing, and once it is ready it stays so.
+// A leg is one elementary operation of a performance, with its guard. A leg without a guard is a level: trying it consumes nothing,
+// and it stays ready once it is ready.
 type leg struct {
 	does
 	guard    *Guard
 	of       int32 // the index of its case in a Select
-	prepares bool  // does is a preparing
+	prepares bool  // the field does implements preparing
 }
 
+// The interface does is the operation of a leg. The caller of try, enqueue or remove must hold the guard, if the leg has one.
 type does interface {
-	try() bool                                            // under the guard
-	enqueue(b *waiter, began state, done <-chan struct{}) // under the guard, with what makes a Resumer of a slot
-	remove()                                              // under the guard, in the task that enqueued; not called on the winner
-	won() bool                                            // whether it has been resumed, once the suspension is over
-	abandon()                                             // after a panic
-	about() (source any)                                  // the ledger shows it
-	took(then ledger.Then)                                // called when it is performed, see ledger.Holder
+	try() bool                                            // performs the operation if it need not wait
+	enqueue(b *waiter, began state, done <-chan struct{}) // queues a Resumer for the wait of b
+	remove()                                              // undoes enqueue, in the same task, if the leg has not won
+	won() bool                                            // reports whether this leg was resumed
+	abandon()                                             // gives up the slot after a panic
+	about() (source any)                                  // returns the object, for the ledger
+	took(then ledger.Then)                                // records that the operation was performed, see ledger.Holder
 }
 
-// none is no leg.
+// none is the index of no leg.
 const none = -1
 
-// A landing is where the value of a leg arrives. Each leg has its own slot, on the word that all legs share.
+// A landing receives the value of a leg. Each leg has its own slot, but all legs of a Select share one word.
 type landing[T any] struct {
 	r   Resumer[T]
 	v   T
 	err error
-	has bool // the leg has won: there is a result
+	has bool // v and err are the result of the leg
 }
 
-// land makes the Resumer of a wait.
+// land makes the Resumer for the wait of b that began with this state.
 func (l *landing[T]) land(b *waiter, began state, done <-chan struct{}) Resumer[T] {
 	s := l.r.slot
 	if s == nil || s.b != b {
-		s = &slot[T]{b: b, shared: true} // a stale Resumer would keep a slot inside the leg alive, and the leg
+		s = &slot[T]{b: b, shared: true} // a separate allocation, since a stale Resumer must not retain the leg
 	}
 	s.abandonNode()
 	l.r = Resumer[T]{s, began, done}
 	return l.r
 }
 
-// abandon gives up the slot after a panic: somebody may be writing to it.
+// abandon gives up the slot after a panic, because a resumer may still write to it.
 func (l *landing[T]) abandon() { l.r = Resumer[T]{} }
 
 func (l *landing[T]) took(ledger.Then) {}
@@ -181,12 +181,12 @@ func (l *landing[T]) result() (v T, err error, won bool) {
 	return v, err, won
 }
 
-// A levelLeg waits for something that has no guard and needs none.
+// A levelLeg is a leg that needs no guard, such as the end of a context.
 type levelLeg[T any] struct {
 	landing[T]
 	ready func() bool
 	value func() T
-	call  func(f func()) (stop func() bool) // calls f, maybe before it returns
+	call  func(f func()) (stop func() bool) // calls f when ready, perhaps before call returns
 	stop  func() bool
 }
 
@@ -205,9 +205,9 @@ func (l *levelLeg[T]) enqueue(b *waiter, began state, done <-chan struct{}) {
 	l.stop = l.call(func() { r.Resume(l.value(), nil) })
 }
 
-// remove withdraws the waiting leg. Another may have won, and the task must get its value or its lock.
+// remove drops a panic of stop, because the task must still get the value or the lock of a leg that has won.
 func (l *levelLeg[T]) remove() {
-	if stop := l.stop; stop != nil { // a nil stop means a panic before the timer began
+	if stop := l.stop; stop != nil { // stop is nil if call has panicked
 		l.stop = nil
 		takeBack(stop)
 	}

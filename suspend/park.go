@@ -5,14 +5,14 @@ import (
 	"runtime"
 )
 
-// cancelled returns the error of a wait with ctx that was cancelled, by ctx or else by Kill.
+// cancelled returns the error of a cancelled wait with ctx. If the task was killed, cancelled exits instead.
 func (b *binding) cancelled(ctx context.Context) error {
 	b.exitIfKilled()
 	return cancellation(ctx)
 }
 
-// leave makes the switches of a Switcher whose task is parked, or ready. Without a b it is Yield. After a switch the
-// processor predicts no return correctly, 10 ns each. So Wait has this loop in its own frame, and this one serves all others.
+// leave switches away from the task of b, which is a Switcher. If ready is true, the task stays runnable. With a nil b, leave
+// implements Yield. After a switch the processor mispredicts every return, at 10 ns each, so Wait has its own copy of this loop.
 func leave(b *binding, ready bool) {
 	if b == nil {
 		if b = current(); b == nil || b.switcher == nil {
@@ -39,7 +39,7 @@ func leave(b *binding, ready bool) {
 	}
 }
 
-// giveWay is Yield without a Switcher.
+// giveWay implements Yield for a task that is no Switcher, and for a goroutine without a task.
 func (b *binding) giveWay() {
 	if b != nil {
 		if t, ok := b.task.(interface{ Yield() }); ok {
@@ -50,14 +50,14 @@ func (b *binding) giveWay() {
 	runtime.Gosched()
 }
 
-// park parks a Task that is no Switcher until the wait that began with s has ended. If its Park panics or exits, undo withdraws the
-// waiter.
+// park calls Park for a task that is no Switcher, until the wait that began with s has ended. If Park panics or exits the
+// goroutine, park calls undo to remove the waiter.
 func (b *binding) park(s state, undo func()) {
 	ended := false
 	defer func() {
 		if !ended {
 			b.word.abandon(s)
-			b.last, b.slot, b.slots = wait{}, nil, nil // a value may be in a slot
+			b.last, b.slot, b.slots = wait{}, nil, nil // a slot may hold a value
 			undo()
 		}
 	}()
@@ -67,6 +67,6 @@ func (b *binding) park(s state, undo func()) {
 	ended = true
 }
 
-// Yield lets other tasks of the calling task's scheduler run before it returns. A goroutine that has no task
-// yields to other goroutines, and so does a task whose scheduler has no such notion. Yield is not cancellable.
-func Yield() { leave(nil, true) } // inlined
+// Yield lets other tasks of the calling task's scheduler run before it returns. A goroutine without a task yields to other
+// goroutines, and so does a task whose Task has no Yield method. Yield takes no context and cannot be cancelled.
+func Yield() { leave(nil, true) } // the compiler inlines Yield

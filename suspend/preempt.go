@@ -2,27 +2,27 @@ package suspend
 
 import "github.com/braidgo/braid/internal/preempt"
 
-// Preemptible is where a scheduler for tests may let other tasks run, although the caller need not wait: see Preempt in packages random and
-// simulation, and suspendtest.Explore. A primitive with a fast path calls it at the beginning of each operation that may suspend. Suspend,
-// Wait and Select do so themselves. With other schedulers it costs one load.
+// Preemptible lets a scheduler for tests run other tasks at a place where the caller need not wait. See the option Preempt of
+// packages random and simulation, and suspendtest.Explore. A primitive with a fast path calls Preemptible at the beginning of each
+// operation that may suspend. Suspend, Wait and Select call it themselves. With all other schedulers Preemptible costs one load.
 func Preemptible() {
 	if preempt.On() {
 		preemptible()
 	}
 }
 
-// Point is Preemptible for an operation that never suspends. Its caller may hold a native lock, so only suspendtest.Explore lets other tasks
-// run there. Guard.Lock begins with a Point.
+// Point is like Preemptible, but for an operation that never suspends. The caller of Point may hold a native lock, so only
+// suspendtest.Explore switches tasks there. Guard.Lock begins with a Point.
 func Point() {
 	if preempt.On() {
 		point()
 	}
 }
 
-// A preempter is a Task whose scheduler may do so. It yields if Preempt returns true.
+// A preempter is a Task whose scheduler may run other tasks in Preemptible. The task yields if Preempt returns true.
 type preempter interface{ Preempt() (yield bool) }
 
-// A pointer is a Task whose scheduler also switches at each Point.
+// A pointer, named after Point, is a Task whose scheduler may also run other tasks at each Point.
 type pointer interface{ PreemptPoint() }
 
 func preemptible() {
@@ -37,7 +37,7 @@ func point() {
 	}
 }
 
-// innermost returns the calling task without its decorations, nil if it must not suspend.
+// innermost returns the calling task without its decorators. It returns nil if there is no task, or if it must not suspend.
 func innermost() Task {
 	b := current()
 	if b == nil || b.blocked {

@@ -7,12 +7,12 @@ import (
 	"github.com/braidgo/braid/internal/ledger"
 )
 
-// Pull is iter.Pull, except that seq runs under the binding of the caller of next or stop: a Suspend in it suspends the
-// calling task. Under plain iter.Pull the body runs on a goroutine that is bound to nothing, and a Suspend in it
-// blocks its caller, as a channel does.
+// Pull is like iter.Pull, except that seq runs under the binding of the goroutine that calls next or stop. A Suspend in seq
+// therefore suspends the calling task. With iter.Pull, seq runs on a goroutine that is not bound, and a Suspend in seq blocks the
+// caller's goroutine, as a channel operation does.
 //
-// While a call of next or stop has not returned, also since it is suspended, another call of either panics, and changes
-// nothing. What such a next waits for is to be cancelled by a context of the sequence.
+// While a call of next or stop is running or suspended, a further call of next or stop panics and changes nothing. A suspended next
+// can be cancelled only by the context with which seq waits.
 func Pull[V any](seq iter.Seq[V]) (next func() (V, bool), stop func()) {
 	p := &pulled{}
 	pull, end := iter.Pull(func(yield func(V) bool) {
@@ -31,7 +31,7 @@ func Pull[V any](seq iter.Seq[V]) (next func() (V, bool), stop func()) {
 	return next, stop
 }
 
-// enter lends the binding of the caller to the body, until leave.
+// enter lends the caller's binding to the body, until the returned function is called.
 func (p *pulled) enter() (leave func()) {
 	if !p.busy.CompareAndSwap(false, true) {
 		panic("suspend: next or stop of Pull called while another call has not returned")
@@ -44,7 +44,7 @@ func (p *pulled) enter() (leave func()) {
 	return p.leave
 }
 
-// lend records that the body runs for the caller on goroutine by, until by is 0.
+// lend records in the ledger that the body runs for the caller on goroutine by. If by is 0, the body runs for no caller.
 func (p *pulled) lend(by int64) {
 	if p.id != 0 && ledger.On() {
 		ledger.Lend(p.id, by)

@@ -5,19 +5,18 @@ import (
 	"github.com/braidgo/braid/internal/prefetch"
 )
 
-// A Queue is a FIFO queue of suspended tasks. Each waits for a T and brings a P. It is used under one Guard, the caller's, which every
-// method expects to be held. The zero Queue is empty.
+// A Queue is a FIFO queue of suspended tasks. Each task waits for a T and brings a payload of type P. The zero Queue is empty. The
+// caller of each method must hold the Guard of the object that contains the Queue.
 //
-// The nodes belong to the tasks, so queueing allocates nothing once a task has queued with these types before, and the size of a queue
-// is the number of its tasks. A task waits in one queue, and its queue resumes it. A Resume of the Resumer itself leaves the node
-// behind. Len counts that node until the queue comes to it.
+// The nodes belong to the tasks. Queueing allocates nothing if the task has queued with these types before. If other code calls
+// Resume on the Resumer, the node stays in the Queue, and Len counts it until the Queue reaches it.
 //
-// A waiter does the following, unless Wait does it. In block: lock the guard, look, Push, unlock. If Suspend returns an error: lock the
-// guard and Remove. If Remove reports false, a Resume met the waiter when it was already cancelled: it was passed over, and nothing is
-// owed.
+// A waiter does the following, unless it calls Wait. Its block locks the guard, tries the operation, calls Push and unlocks. If
+// Suspend returns an error, the waiter locks the guard and calls Remove. If Remove returns false, a resumer has passed over the
+// waiter, which has no wake-up to pass on.
 //
-// A resumer locks the guard, calls Resume, and commits the result before it unlocks. It must not take a waiter off, commit, and look at
-// the result of Resume afterwards: that loses a value.
+// A resumer locks the guard, calls Resume, and commits the result before it unlocks. It must not commit before it checks the result
+// of Resume; otherwise a value can be lost.
 type Queue[T, P any] struct {
 	head, tail *node[T, P]
 	len        int
@@ -28,7 +27,7 @@ type node[T, P any] struct {
 	r          Resumer[T]
 	payload    P
 	v          T            // the value with which the queue has resumed r
-	in         *Queue[T, P] // where it was pushed; the task's own. nil: free to be pushed
+	in         *Queue[T, P] // the queue of the last Push, or nil if free; only the task uses this field
 }
 
 func (n *node[T, P]) release()   { n.in = nil }
@@ -41,7 +40,7 @@ func (n *node[T, P]) take() T {
 	return v
 }
 
-// Push puts r last, with p. It is called in the block that r was given to; a Resumer is pushed once.
+// Push appends r with the payload p. It must be called in the block or the Enqueue method that received r, once for each Resumer.
 func (q *Queue[T, P]) Push(r Resumer[T], p P) {
 	n := q.node(r, p)
 	if n.prev = q.tail; n.prev != nil {
@@ -52,7 +51,8 @@ func (q *Queue[T, P]) Push(r Resumer[T], p P) {
 	q.tail = n
 }
 
-// PushFront is Push, but puts r first: for a waiter that was resumed, could not be served, and suspends again in its turn.
+// PushFront is like Push, but puts r first. It is for a waiter that was resumed but could not be served, and suspends again without
+// losing its turn.
 func (q *Queue[T, P]) PushFront(r Resumer[T], p P) {
 	n := q.node(r, p)
 	if n.next = q.head; n.next != nil {
@@ -63,7 +63,7 @@ func (q *Queue[T, P]) PushFront(r Resumer[T], p P) {
 	q.head = n
 }
 
-// node finds the task's node for this type of queue, or makes it.
+// node returns the task's node for this type of Queue, ready to be linked, and allocates it if there is none.
 func (q *Queue[T, P]) node(r Resumer[T], p P) *node[T, P] {
 	s := r.slot
 	if s.queued {
@@ -79,7 +79,7 @@ func (q *Queue[T, P]) node(r Resumer[T], p P) *node[T, P] {
 	return n
 }
 
-// otherNode finds a node of this type among the older nodes of s, or makes it, and puts it first.
+// otherNode finds a node of this type among the older nodes of s, or allocates one, and stores it in s.node.
 func otherNode[T, P any](s *slot[T]) (n *node[T, P]) {
 	for l := &s.nodes; *l != nil; l = &(*l).next {
 		if n, ok := (*l).x.(*node[T, P]); ok {
@@ -115,8 +115,8 @@ func (q *Queue[T, P]) unlink(n *node[T, P]) (p P) {
 	return p
 }
 
-// Resume takes off one waiter after another, the longest waiting first, until one is resumed with (v, err),
-// and returns what that one brought. It reports false, and the queue is empty, if none was.
+// Resume takes waiters off, the longest waiting first, until it has resumed one with (v, err), and returns the payload of this
+// waiter. If no waiter could be resumed, Resume returns false, and the queue is empty.
 func (q *Queue[T, P]) Resume(v T, err error) (p P, ok bool) {
 	if q.head == nil {
 		return p, false
@@ -133,8 +133,8 @@ func (q *Queue[T, P]) resume(v T, err error) (p P, ok bool) {
 	return p, false
 }
 
-// ResumeHead takes off the first waiter, and returns its P and whether it was resumed with (v, err). The queue must not be
-// empty.
+// ResumeHead takes the first waiter off. It returns the waiter's payload, and whether the waiter was resumed with (v, err). The
+// queue must not be empty.
 func (q *Queue[T, P]) ResumeHead(v T, err error) (p P, ok bool) {
 	if q.head == nil {
 		panic("suspend: ResumeHead of an empty Queue")
@@ -142,9 +142,8 @@ func (q *Queue[T, P]) ResumeHead(v T, err error) (p P, ok bool) {
 	return q.resumeHead(v, err)
 }
 
-// resumeHead leaves the value in the node, which nothing else writes, before the CAS that decides. A cancelled task leaves the
-// node alone until it has had the guard. If the slot is shared, or a context is done, it
-// leaves the decision to the Resumer.
+// resumeHead writes the value into the node before the CAS that decides. Nothing else writes there, since a cancelled task uses its
+// node only under the guard. If the slot is shared, if err is not nil, or if the context has ended, Resumer.resume decides instead.
 func (q *Queue[T, P]) resumeHead(v T, err error) (p P, ok bool) {
 	n := q.head
 	if q.len > prefetch.Crowd {
@@ -153,12 +152,12 @@ func (q *Queue[T, P]) resumeHead(v T, err error) (p P, ok bool) {
 	r := n.r
 	s := r.slot
 	if s.shared || err != nil || r.done != nil && atomicx.Closed(r.done) {
-		p = q.unlink(n) // the task owns the node from here on
+		p = q.unlink(n) // the queue does not use n from here on
 		return p, r.resume(v, err, true)
 	}
 	p = q.unlink(n)
 	n.v = v
-	if s.b.word.deliverInNode(r.wait) { // the task owns the node from here on
+	if s.b.word.deliverInNode(r.wait) { // the node belongs to the task from here on
 		s.b.task.Unpark()
 		return p, true
 	}
@@ -167,7 +166,7 @@ func (q *Queue[T, P]) resumeHead(v T, err error) (p P, ok bool) {
 	return p, false
 }
 
-// ahead prefetches the lines for resuming the next waiter, and the addresses of the waiter after it.
+// ahead prefetches the cache lines that are needed to resume the next waiter, and the addresses of the waiter behind it.
 func (n *node[T, P]) ahead() {
 	if n = n.next; n == nil {
 		return
@@ -179,7 +178,8 @@ func (n *node[T, P]) ahead() {
 	}
 }
 
-// ResumeAll takes off all waiters, in order, resumes each with (v, err), and returns how many said true.
+// ResumeAll takes all waiters off, in order, and resumes each with (v, err). It returns the number of waiters that were resumed;
+// cancelled waiters do not count.
 func (q *Queue[T, P]) ResumeAll(v T, err error) (resumed int) {
 	for q.head != nil {
 		if _, ok := q.resumeHead(v, err); ok {
@@ -189,8 +189,8 @@ func (q *Queue[T, P]) ResumeAll(v T, err error) (resumed int) {
 	return resumed
 }
 
-// Pop takes off the first waiter, for the caller to resume by its Resumer. ResumeHead is quicker, and the task can use its
-// node again. The queue must not be empty.
+// Pop takes the first waiter off, so that the caller can use its Resumer and payload. ResumeHead is faster, and lets the task reuse
+// its node. The queue must not be empty.
 func (q *Queue[T, P]) Pop() (Resumer[T], P) {
 	n := q.head
 	if n == nil {
@@ -200,8 +200,8 @@ func (q *Queue[T, P]) Pop() (Resumer[T], P) {
 	return r, q.unlink(n)
 }
 
-// Head returns the P of the first waiter, for the caller to read or change under the guard. It is nil if the queue is
-// empty.
+// Head returns a pointer to the payload of the first waiter, or nil if the queue is empty. The caller may read and change the
+// payload while it holds the guard.
 func (q *Queue[T, P]) Head() *P {
 	if q.head == nil {
 		return nil
@@ -209,8 +209,8 @@ func (q *Queue[T, P]) Head() *P {
 	return &q.head.payload
 }
 
-// Remove takes r off and reports whether it was there; false says that a resumer has taken it off already.
-// Only the waiter calls it, after its wait has failed or its Source has lost a Select.
+// Remove takes r off, and reports whether r was still in the queue. False means that a resumer has taken r off. Only the waiter may
+// call Remove, after its wait has failed or its Source has lost a Select.
 func (q *Queue[T, P]) Remove(r Resumer[T]) bool {
 	if r.slot == nil || !r.slot.queued {
 		return false
@@ -227,5 +227,5 @@ func (q *Queue[T, P]) Remove(r Resumer[T]) bool {
 	return linked
 }
 
-// Len returns the number of waiters, including cancelled waiters that have not removed themselves yet.
+// Len returns the number of waiters, including cancelled waiters that have not yet removed themselves.
 func (q *Queue[T, P]) Len() int { return q.len }

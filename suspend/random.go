@@ -2,13 +2,13 @@ package suspend
 
 import "math/rand/v2"
 
-// Random returns the random source of the calling task's scheduler, see Rand. It is for code that runs in production and in a simulation: there
-// the seed decides its numbers.
+// Random returns the random source of the calling task's scheduler, see Rand. Code that uses Random also runs in a simulation,
+// where the seed determines the numbers.
 //
 //	pause := rand.New(suspend.Random()).IntN(100)
 //
-// Elsewhere, in a callback too, the numbers come from math/rand/v2. Any number of tasks and goroutines may use it: each draw
-// is from the source of its caller.
+// The numbers come from math/rand/v2 if there is no task, as in a callback, or if the scheduler has no Rand. Tasks and goroutines
+// may share the returned source, because each draw uses the scheduler of its caller.
 func Random() rand.Source { return callerRandom{} }
 
 type callerRandom struct{}
@@ -16,7 +16,7 @@ type callerRandom struct{}
 // Uint64 implements rand.Source.
 func (callerRandom) Uint64() uint64 { return current().draw() }
 
-// draw returns a random number for a task that is bound to b, which may be nil.
+// draw returns a random number for the task that is bound to b. b may be nil.
 func (b *binding) draw() uint64 {
 	if b == nil || b.task == nil {
 		return rand.Uint64()
@@ -30,7 +30,7 @@ func (b *binding) draw() uint64 {
 	return b.random()
 }
 
-// coin returns a number whose highest bit is random. One draw serves for 31 of them.
+// coin returns a number whose highest bit is random. One draw provides 31 such bits.
 func (b *binding) coin() uint64 {
 	if b.coins <= 1 {
 		b.coins = uint32(b.draw()) | 1<<31 // the highest bit marks the end
@@ -40,8 +40,7 @@ func (b *binding) coin() uint64 {
 	return x
 }
 
-// drawFor is draw for a Then, which may be called where no task is bound: then on is the
-// source, if it is a Rand.
+// drawFor is like draw, but for a Then. Without a calling task, the number comes from on, if on is a Rand.
 func drawFor(on Executor) uint64 {
 	b := current()
 	if b == nil || b.task == nil {

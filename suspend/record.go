@@ -7,11 +7,11 @@ import (
 	"github.com/braidgo/braid/internal/ledger"
 )
 
-// Waits are recorded while package census is on: when they have queued, and not again when they are over, since a look at the ledger after a
-// switch would cost each wait 2 %. The word shows whether a recorded wait lasts. No function here is called while the ledger is off, and none
-// is inlined: the frames of waits have no room for them.
+// While package census is on, each wait is recorded after its waiter has queued. The end of a wait is not recorded, because
+// checking the ledger after a switch would slow each wait by 2 %. Instead, the word shows whether a recorded wait still lasts.
+// These functions are called only while the ledger is on. They are not inlined, because they would enlarge the frames of waits.
 
-// waitOf describes the wait of w that began with s.
+// waitOf describes the wait of w that began with this state. mayEnd means that a context may end the wait.
 func waitOf(w *waiter, began state, mayEnd bool) ledger.Wait {
 	ref := weak.Make(w)
 	r := ledger.Wait{MayEnd: mayEnd, Waiter: ref, Began: uint64(began), Lasts: func() bool {
@@ -24,7 +24,7 @@ func waitOf(w *waiter, began state, mayEnd bool) ledger.Wait {
 	return r
 }
 
-// recordWait records a Wait of the task of b.
+// recordWait records a Wait by the task of b.
 //
 //go:noinline
 func recordWait[T any, S Source[T]](b *binding, s S, r Resumer[T]) {
@@ -33,8 +33,8 @@ func recordWait[T any, S Source[T]](b *binding, s S, r Resumer[T]) {
 	ledger.Waits(w)
 }
 
-// recordSuspend records a Suspend: of a Select, which is recorded already; of a task that block put into a Queue; or of another, which
-// waits for something unknown.
+// recordSuspend records a Suspend. The record names the Queue into which block has pushed the Resumer, if any. The record of a
+// Select already exists and does not change.
 //
 //go:noinline
 func recordSuspend[T any](b *binding, r Resumer[T]) {
@@ -45,8 +45,8 @@ func recordSuspend[T any](b *binding, r Resumer[T]) {
 	ledger.Waits(w)
 }
 
-// recordSelect records a wait for legs, in the block of a Suspend. b is bound to the goroutine, and w is the waiter: they are different where
-// no task is.
+// recordSelect records a wait for legs, in the block of a Suspend. b is the goroutine's binding. The waiter w is a part of b only
+// if a task is bound.
 //
 //go:noinline
 func recordSelect(b *binding, legs []leg, w *waiter, began state, mayEnd bool) {
@@ -62,7 +62,7 @@ func objectsOf(legs []leg) (objects []ledger.Object) {
 	return objects
 }
 
-// objectOf describes what a Source waits for, or another that has no guard.
+// objectOf describes the object that a leg waits for. g is nil for a level.
 func objectOf(source any, g *Guard) ledger.Object {
 	o := ledger.Object{Kind: reflect.TypeOf(source), Wants: 1}
 	if g != nil {

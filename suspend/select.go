@@ -9,62 +9,60 @@ import (
 
 // A Select with all its exits
 //
-// Step by step, a Select of channels in a task. Each step names the ways out that it has, and what they leave behind.
+// These are the steps of a Select of channels in a task. Each step names its exits, and what they leave behind.
 //
-//  1. Select calls ctx.Err. If ctx is done, Select returns nil and the cancellation error. If Err panics, the panic
-//     reaches the caller. In both exits nothing was looked at, locked or queued.
-//  2. gather lists the legs: several for a Choose, none for a nil case or the zero Op. A Select without legs can end
-//     only by its context or a Kill.
-//  3. LockAll locks the guards, in the same order for all callers, so that two Selects cannot wait for each other's
-//     guards. If a case is listed twice, Select unlocks and panics, before any Try.
-//  4. lookLocked calls one Try after another. The first true decides: the operation has taken effect. Select unlocks
-//     and goes to step 9. If there is none, TrySelect unlocks and returns nil, nil. A Try must not panic: the guards
-//     would stay locked.
-//  5. Select has to wait. If the last wait of the task was with the same context, the word is open and the registration
-//     in place, and Select goes to step 7 with the guards still locked. Otherwise it unlocks and arms the task, which
-//     may call ctx. It returns the cancellation error if ctx is done by now. It panics if ctx does, or if suspending is
-//     forbidden here. A task that was killed exits. No leg was queued in any of these exits.
-//  6. Select locks and looks again, since an object may have changed while the guards were free. If a Try says true,
-//     Select goes on as in step 4. The word stays open, but no Resumer of this wait exists.
-//  7. enqueueLocked queues all legs and unlocks. The last look and the queueing are one critical section; otherwise a
-//     send between them would find no receiver, and Select would sleep beside a full channel. The legs share the word.
-//     Each has its own slot. From here on Resumes, the end of the context (registration.Ended, context.go) and a Kill
-//     compete for the word, and one CAS wins. A Resume that finds the context done cancels the wait itself. A Resume
-//     that does not win returns false, and its value is still the sender's.
-//  8. The task parks until the word has moved. Then it calls collect, which looks for the leg that was resumed, and withdraws
-//     all other legs, one guard after another. A Resume that meets such a leg before returns false. If no leg was resumed, the
-//     wait was cancelled: Select returns the cancellation error, or a killed task exits. A panic of ctx becomes the
-//     error. If Park panics or exits, drop withdraws all legs and the panic goes on, but a value that was delivered by
-//     then is lost.
-//  9. performed moves the result into the case. Functions of Map run here, under no guard. If one panics, or if Set has
-//     changed the case during the Select, Select panics: the operation has taken effect, and its result is lost.
+//  1. Select calls ctx.Err. If ctx has ended, Select returns nil and the cancellation error. If Err panics, the panic reaches the
+//     caller. At both exits nothing has been tried, locked or queued.
+//  2. gather lists the legs: several for a Choose, none for a nil case or the zero Op. A Select without legs can end only with its
+//     context or with a Kill.
+//  3. LockAll locks the guards in the same order for all callers, so that two Selects cannot wait for each other's guards. If a
+//     case is listed twice, Select unlocks the guards and panics, before any Try.
+//  4. lookLocked calls one Try after another. The first Try that returns true has performed its operation. Select unlocks the
+//     guards and continues with step 9. If no Try returns true, TrySelect unlocks the guards and returns nil, nil. A Try must not
+//     panic, because the guards would stay locked.
+//  5. Select has to wait. If the task's last wait had the same context, the word is open and the registration is in place. Select
+//     then continues with step 7, and keeps the guards locked. Otherwise Select unlocks them and arms the task, which may call
+//     methods of ctx. If ctx has ended by now, Select returns the cancellation error. If such a method panics, or if suspending is
+//     forbidden here, Select panics. A task that was killed exits. At all these exits no leg is queued.
+//  6. Select locks the guards and tries the legs again, since an object may have changed in between. If a Try returns true, Select
+//     continues as in step 4. The word stays open, but no Resumer of this wait exists.
+//  7. enqueueLocked queues all legs, and Select unlocks the guards. The last look and the queueing are one critical section;
+//     otherwise a send between them would find no receiver, and Select would sleep beside a full channel. The legs share the word,
+//     but each leg has its own slot. From here on Resumes, the end of the context (see context.go) and a Kill compete for the word,
+//     and exactly one CAS wins. A Resume that finds the context ended cancels the wait itself. A Resume that does not win returns
+//     false, and its caller keeps the value.
+//  8. The task parks until the word has changed. Then collect finds the leg that was resumed, and withdraws all other legs, one
+//     guard after another. If a Resume meets such a leg earlier, it returns false. If no leg was resumed, the wait was cancelled:
+//     Select returns the cancellation error, or a killed task exits. If a method of ctx panics, the panic becomes the error. If
+//     Park panics or exits, drop withdraws all legs and the panic continues, but a value that was delivered by then is lost.
+//  9. performed moves the result into the case. Functions of Map run here, under no guard. If such a function panics, or if Set has
+//     changed the case during the Select, Select panics. The operation has taken effect, but its result is lost.
 //
-// Three kinds of Select take another way after step 4:
+// Three kinds of Select take another path:
 //
-//   - With a level, or without a task, the wait is a Suspend, and its block is enqueueAll. It does steps 6 and 7, and
-//     begins the levels after the guards are unlocked, since they call contexts and timers. If a level panics there,
-//     drop withdraws all legs, and a value that was delivered by then is lost. A killed task exits from Suspend, and a
-//     deferred drop runs. The levels that lost are stopped after step 9, so that the case has its result even if a stop
-//     panics.
-//   - With a Preparer, performAgain runs its Prepare before each look, under no guard, and waits in a Suspend too. A
-//     result again.Err means that the run was stale, and nothing has happened: Select drops what other legs have
-//     prepared, calls ctx.Err, and prepares and looks again. If a Prepare panics, each Preparer gets its Drop, and the
-//     panic goes on.
-//   - While the census is on, each Select goes through performAgain, since the fast way has no room for records.
+//   - A Select with a level, or without a task, waits in a Suspend. Its block enqueueAll does steps 6 and 7. It begins the levels
+//     after it has unlocked the guards, since levels call contexts and timers. If a level panics there, drop withdraws all legs,
+//     and a value that was delivered by then is lost. A killed task exits from Suspend, and a deferred call of drop withdraws the
+//     legs. The losing levels are stopped after step 9, so that the case has its result even if a stop panics.
+//   - A Select with a Preparer calls performAgain after step 2. performAgain calls Prepare before each look, under no guard, and
+//     waits in a Suspend too. The result again.Err means that the prepared state was stale, and that nothing has happened.
+//     performAgain then drops the prepared state of the other legs, calls ctx.Err, and prepares and looks again. If a Prepare
+//     panics, the Drop method of each Preparer is called, and the panic continues.
+//   - While the census is on, each Select calls performAgain, since the fast path has no room for records.
 //
 // What is not proved:
 //
-//   - Sources are trusted. If Try says false and leaves its object open, a fast path can pass by the Select before step
-//     7, and the wake-up is lost. If Remove does not serve the waiters behind it, these wait in vain after step 8.
-//     Programs of the model checker look for both in primitives of this module, but a new Source needs a program too.
-//   - The model checker runs a Select beside a few other tasks. Three Selects in a circle are searched with a bound on
-//     preemptions. No program has a timer or a Done as a case: these are left to the tests.
-//   - Nothing bounds how long a Select waits, or how often other waiters are served first. In one look of Select all
-//     legs that need not wait have the same chance. A transaction that is stale each time is run again without limit.
+//   - Sources are trusted. If a Try returns false but leaves its object open, a fast path can bypass the Select before step 7, and
+//     the wake-up is lost. If a Remove does not serve the waiters behind it, they wait in vain after step 8. Programs of the model
+//     checker look for both mistakes in the primitives of this module, but a new Source needs its own program.
+//   - The model checker runs a Select beside only a few other tasks. It searches three Selects in a circle with a bound on
+//     preemptions. No program has a timer or a Done as a case. The tests cover these.
+//   - Nothing bounds how long a Select waits, or how often other waiters are served first. In one look of Select, all legs that
+//     need not wait have the same chance. A transaction that is stale each time is run again without limit.
 
-// A Case is an Op as one of the cases of a Select, with its result if it was performed. It may be used again and again, but not by
-// two Selects at once. The result stays referenced until the next Select, or until Set. Each Select begins its waits anew: in the example, a
-// second of silence ends the loop, and not a second altogether.
+// A Case is an Op as one of the cases of a Select. It also retains the result of its last performance, until the next performance
+// or Set. A Case may be used any number of times, but not by two Selects at the same time. Each Select starts its timers anew. The
+// loop in this example ends after a second without a message:
 //
 //	msg, quit := suspend.On(inbox.RecvOp()), suspend.On(suspend.After(time.Second))
 //	for {
@@ -75,12 +73,12 @@ import (
 //		case quit:
 //			return nil
 //		case nil:
-//			return err // ctx is done
+//			return err // ctx has ended
 //		}
 //	}
 type Case[T any] struct {
 	legs   []leg
-	first  [1]leg // where the first is listed
+	first  [1]leg // the backing array for a single leg
 	result result[T]
 	v      T
 	err    error
@@ -93,7 +91,7 @@ type Selectable interface {
 	keepResult() (won bool)
 }
 
-// On returns op as a case.
+// On returns a Case of op.
 func On[T any](op Op[T]) *Case[T] {
 	c := new(Case[T])
 	c.legs = c.first[:0]
@@ -101,7 +99,7 @@ func On[T any](op Op[T]) *Case[T] {
 	return c
 }
 
-// Set makes c the case of another op; the zero Op disables it.
+// Set makes c a Case of another op. The zero Op disables c.
 func (c *Case[T]) Set(op Op[T]) {
 	clear(c.legs)
 	*c = Case[T]{legs: c.legs[:0]}
@@ -110,7 +108,7 @@ func (c *Case[T]) Set(op Op[T]) {
 	}
 }
 
-// Result returns the results of the operation when the case was last performed. It panics if it never was.
+// Result returns the result of the operation that the Case last performed. It panics if there is none.
 func (c *Case[T]) Result() (T, error) {
 	if !c.has {
 		panic("suspend: Result of a case that was not performed")
@@ -118,7 +116,7 @@ func (c *Case[T]) Result() (T, error) {
 	return c.v, c.err
 }
 
-// Value is Result without the error.
+// Value is like Result, but does not return the error.
 func (c *Case[T]) Value() T {
 	v, _ := c.Result()
 	return v
@@ -140,39 +138,39 @@ func (c *Case[T]) keepResult() (won bool) {
 	return won
 }
 
-// Select performs exactly one of cases and returns it: a case that need not wait, chosen at random if there are several,
-// or else the first that becomes possible, suspending the caller until then. The other cases have had no effect, and
-// nothing is left of them. An error of the operation itself is the case's Result. If ctx is done first, or already,
-// Select returns nil and the error of the cancellation. A case of the zero Op, and a nil one, is never performed.
+// Select performs exactly one of cases and returns it. If several cases need not wait, Select chooses one at random. If all cases
+// have to wait, Select suspends the caller until the first of them becomes possible. The other cases have no effect and leave
+// nothing behind. An error of the operation itself is in the Result of the case. If ctx ends first, or has already ended, Select
+// returns nil and the cancellation error. A nil case and a case of the zero Op are never performed.
 //
-// Two Selects that wait for each other meet; one does not meet itself. How: a Resumer commits a task that waits, so
-// the task that calls Resume must not be waiting itself. Select locks the guards of all its cases, in an order that is
-// the same for everybody, looks at each, and if none is possible, queues for all of them before it unlocks. It is
-// what Go does in its own select, which locks the channels in the order of their addresses.
+// Two Selects can be the two sides of one rendezvous, but a Select cannot be both. A Resume completes a waiting task, so the task
+// that calls Resume must not be waiting itself. Select therefore locks the guards of all its cases, in the same order for all
+// callers, and tries each case. If no case is possible, Select queues for all of them before it unlocks the guards. Go's own select
+// does the same: it locks the channels in the order of their addresses.
 func Select(ctx context.Context, cases ...Selectable) (won Selectable, err error) {
 	return perform(ctx, cases, atRandom)
 }
 
-// SelectOrdered is Select, but of several cases that need not wait it performs the first.
+// SelectOrdered is like Select, but if several cases need not wait, it performs the first of them.
 func SelectOrdered(ctx context.Context, cases ...Selectable) (won Selectable, err error) {
 	return perform(ctx, cases, inOrder)
 }
 
-// TrySelect is SelectOrdered without waiting: if none of the cases is possible, it returns nil and nil.
+// TrySelect is like SelectOrdered, but does not wait. If no case is possible, TrySelect returns nil and nil.
 func TrySelect(ctx context.Context, cases ...Selectable) (won Selectable, err error) {
 	return perform(ctx, cases, atOnce)
 }
 
-// A manner is the order of looking, and whether to wait.
+// A manner says in which order a Select tries its legs, and whether it waits.
 type manner uint8
 
 const (
 	atRandom manner = iota
 	inOrder
-	atOnce // looks in order and does not wait
+	atOnce // tries the legs in order and does not wait
 )
 
-// perform is all three. While guards are held it calls no method of ctx.
+// perform implements Select, SelectOrdered and TrySelect. It calls no method of ctx while it holds guards.
 func perform(ctx context.Context, cases []Selectable, how manner) (Selectable, error) {
 	if l, ok := ctx.(*lazyPermit); ok {
 		ctx = l.Context
@@ -188,7 +186,7 @@ func perform(ctx context.Context, cases []Selectable, how manner) (Selectable, e
 	var legsBuf [4]leg
 	var guardsBuf [4]*Guard
 	legs, prepares := gather(cases, legsBuf[:0])
-	if prepares || ledger.On() { // the fast way has no room for records
+	if prepares || ledger.On() { // the frame of the fast path has no room for records
 		return performAgain(ctx, cases, legs, how)
 	}
 	guards := guardsOf(legs, guardsBuf[:0])
@@ -200,7 +198,7 @@ func perform(ctx context.Context, cases []Selectable, how manner) (Selectable, e
 		look = shuffled(b, len(legs))
 	}
 	guards = LockAll(guards)
-	if len(guards) < len(legs) && twice(legs) { // levels, or two legs on one object; or else they are different legs
+	if len(guards) < len(legs) && twice(legs) { // legs with different guards are different legs
 		UnlockAll(guards)
 		panic(sameTwice)
 	}
@@ -214,7 +212,7 @@ func perform(ctx context.Context, cases []Selectable, how manner) (Selectable, e
 			return performSlowly(ctx, cases, legs, guards, look)
 		}
 		began, armed := b.armed(ctx)
-		if armed { // saves a call in nearly all waits
+		if armed { // nearly all waits take this path, which saves a call
 			enqueueLocked(legs, &b.waiter, began, b.last.done)
 			UnlockAll(guards)
 		} else {
@@ -224,7 +222,7 @@ func perform(ctx context.Context, cases []Selectable, how manner) (Selectable, e
 			if b.switcher == nil {
 				b.park(began, func() { drop(legs) })
 			}
-			for b.word.pending(began) { // leave is called in this frame, see there
+			for b.word.pending(began) { // another frame here would cost time after each switch
 				leave(b, false)
 			}
 			if won = collect(legs); won == none {
@@ -237,8 +235,8 @@ func perform(ctx context.Context, cases []Selectable, how manner) (Selectable, e
 	return performed(cases, legs, won, err)
 }
 
-// queueLocked queues the task of b for legs, none of which is a level. It arms the task first, and unlocks the guards for it, since arm may
-// call ctx. It does not queue if a leg is possible by then, or ctx is done.
+// queueLocked queues the task of b for legs, none of which is a level. The caller must hold guards, and queueLocked unlocks them
+// before it returns. It arms the task without the guards, since arm may call ctx, and then tries legs again before it queues.
 func (b *binding) queueLocked(ctx context.Context, legs []leg, guards []*Guard, look order) (began state, won int, err error) {
 	UnlockAll(guards)
 	began, armed := b.arm(ctx)
@@ -255,8 +253,7 @@ func (b *binding) queueLocked(ctx context.Context, legs []leg, guards []*Guard, 
 	return began, none, nil
 }
 
-// performSlowly waits where no task is bound, and for levels. It stops the levels after the case has its
-// result, since a context may panic.
+// performSlowly waits without a task, or for levels. It stops the levels after the case has its result, since a context may panic.
 func performSlowly(ctx context.Context, cases []Selectable, legs []leg, guards []*Guard, look order) (Selectable, error) {
 	won, waited, err := suspendOn(ctx, legs, guards, look)
 	if waited {
@@ -266,8 +263,8 @@ func performSlowly(ctx context.Context, cases []Selectable, legs []leg, guards [
 	return performed(cases, legs, won, err)
 }
 
-// performAgain is perform where some of legs are prepared, and while waits are recorded. It begins anew as long as a leg
-// requests another look.
+// performAgain is like perform, but for legs with a Preparer, and for all legs while waits are recorded. It starts again whenever a
+// leg requests another look.
 func performAgain(ctx context.Context, cases []Selectable, legs []leg, how manner) (Selectable, error) {
 	if twice(legs) {
 		panic(sameTwice)
@@ -275,7 +272,7 @@ func performAgain(ctx context.Context, cases []Selectable, legs []leg, how manne
 	pinned := pin(legs)
 	defer func() { unpin(pinned) }()
 	last := none
-	defer func() { stopOthers(legs, last) }() // after the case has its result: a context may panic
+	defer func() { stopOthers(legs, last) }() // runs after the case has its result, because a context may panic here
 	var guardsBuf [4]*Guard
 	for {
 		prepare(legs)
@@ -298,7 +295,7 @@ func performAgain(ctx context.Context, cases []Selectable, legs []leg, how manne
 				legs[won].took(0)
 			}
 			if won != none {
-				unprepare(legs, won) // before the functions of a Map are called
+				unprepare(legs, won) // this must precede the functions of a Map
 			}
 			return performed(cases, legs, won, err)
 		}
@@ -311,7 +308,7 @@ func performAgain(ctx context.Context, cases []Selectable, legs []leg, how manne
 
 const sameTwice = "suspend: the same case twice"
 
-// performed returns the case whose leg has won, with its result.
+// performed stores the result of the winning leg in its case, and returns the case. If no leg has won, performed returns err.
 func performed(cases []Selectable, legs []leg, won int, err error) (Selectable, error) {
 	if won == none {
 		return nil, err
@@ -345,7 +342,7 @@ func guardsOf(legs []leg, guards []*Guard) []*Guard {
 	return guards
 }
 
-// suspendOn suspends goroutines without a task, and waits that have levels.
+// suspendOn performs one of legs, or waits for them in a Suspend.
 func suspendOn(ctx context.Context, legs []leg, guards []*Guard, look order) (won int, waited bool, err error) {
 	won = none
 	returned := false
@@ -374,8 +371,8 @@ func twice(legs []leg) bool {
 	return false
 }
 
-// enqueueAll performs one of legs that need not wait, or makes all of them wait, and returns none. guards are theirs. If a level panics when
-// it begins, nothing is left waiting, and the panic goes on.
+// enqueueAll performs one of legs and returns its index, or queues all of them and returns none. guards are the guards of legs,
+// which the caller must not hold. If a level panics when its wait begins, enqueueAll withdraws all legs, and the panic continues.
 func enqueueAll(legs []leg, guards []*Guard, look order, b *waiter, wait state, done <-chan struct{}) (won int) {
 	guards = LockAll(guards)
 	if won = look.lookLocked(legs); won != none {
@@ -390,8 +387,8 @@ func enqueueAll(legs []leg, guards []*Guard, look order, b *waiter, wait state, 
 			drop(legs)
 		}
 	}()
-	// No lock is held, since enqueue may call a context. A level that is ready by now resumes the caller, unless another leg
-	// was quicker.
+	// No guard is held, since enqueue may call a context. A level that is ready by now resumes the caller, unless another leg was
+	// faster.
 	for _, l := range legs {
 		if l.guard == nil {
 			l.enqueue(b, wait, done)
@@ -401,7 +398,7 @@ func enqueueAll(legs []leg, guards []*Guard, look order, b *waiter, wait state, 
 	return none
 }
 
-// drop takes legs off that were begun, and leaves them as new: nobody waits any more, and somebody may still resume them.
+// drop withdraws legs whose wait was abandoned. It gives up their slots, because a resumer may still write to them.
 func drop(legs []leg) {
 	for i := range legs {
 		if l := &legs[i]; l.guard != nil {
@@ -416,7 +413,8 @@ func drop(legs []leg) {
 	}
 }
 
-// enqueueLocked queues all legs that have a guard. From the first one on, the caller may be resumed.
+// enqueueLocked queues all legs that have a guard. The caller must hold these guards. Once the first leg is queued, the caller may
+// be resumed.
 func enqueueLocked(legs []leg, b *waiter, wait state, done <-chan struct{}) {
 	for _, l := range legs {
 		if l.guard != nil {
@@ -425,7 +423,7 @@ func enqueueLocked(legs []leg, b *waiter, wait state, done <-chan struct{}) {
 	}
 }
 
-// collect finds the leg that was resumed, if any, and removes all other legs that have a guard.
+// collect returns the index of the leg that was resumed, or none. It withdraws all other legs that have a guard.
 func collect(legs []leg) (won int) {
 	won = none
 	for i := range legs {
@@ -438,7 +436,7 @@ func collect(legs []leg) (won int) {
 	return won
 }
 
-// stopOthers stops the levels that have not won, and drops what the Preparers have prepared. It may call a context.
+// stopOthers stops the levels that have not won, and drops what the other Preparers have prepared. It may call a context.
 func stopOthers(legs []leg, won int) {
 	for i, l := range legs {
 		switch {
@@ -451,21 +449,21 @@ func stopOthers(legs []leg, won int) {
 	}
 }
 
-// abandonAfter abandons l after stop, which may panic.
+// abandonAfter abandons l after it has called stop, which may panic.
 func (l leg) abandonAfter(stop func()) {
 	defer l.abandon()
 	stop()
 }
 
-// withdraw takes l off, which has a guard.
+// withdraw removes l under its guard. l must not be a level.
 func (l *leg) withdraw() {
 	l.guard.Lock()
 	l.remove()
 	l.guard.Unlock()
 }
 
-// Do performs op and returns its result, suspending the caller until it is possible. If ctx is done first, or already,
-// it returns the error of the cancellation, and op has had no effect.
+// Do performs op and returns its result. It suspends the caller until op is possible. If ctx ends first, or has already ended, Do
+// returns the cancellation error, and op has no effect.
 func Do[T any](ctx context.Context, op Op[T]) (T, error) {
 	c := On(op)
 	if _, err := Select(ctx, c); err != nil {

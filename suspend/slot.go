@@ -6,27 +6,27 @@ import (
 	"github.com/braidgo/braid/internal/atomicx"
 )
 
-// A Resumer resumes one suspension, once. It is a small value: copy it, store it, compare it, use it as
-// a map key. The zero Resumer resumes nothing.
+// A Resumer resumes one suspension, once. It is a small value, which may be copied, stored, compared and used as a map key. The
+// zero Resumer resumes nothing.
 type Resumer[T any] struct {
 	slot *slot[T]
-	wait state           // the open state of the word that Resume replaces
-	done <-chan struct{} // the Done channel of the wait; nil if the context never ends, or calls its waiters itself
+	wait state           // the open state of the word, which Resume replaces
+	done <-chan struct{} // the Done channel of the context, or nil if Resume need not check it
 }
 
-// Resume ends the suspension with (v, err) and reports whether it did. Of all Resumes of a suspension,
-// its cancellation and the end of its block, exactly one wins. True is a promise: Suspend returns
-// (v, err), even if its context is done by then. False means that nothing was delivered: v is still the
-// caller's.
+// Resume ends the suspension with (v, err) and reports whether it did. Exactly one event ends a suspension: a Resume, the
+// cancellation, or the return of a value by block. True means that Suspend returns (v, err), even if its context has ended by then.
+// False means that nothing was delivered, and that the caller still owns v.
 //
-// Resume never suspends or blocks, and it runs no code of users. It decides, and makes the waiting task runnable by its
-// Unpark. It may be called from any goroutine and under any lock, before block has returned, after
-// Suspend has returned, and after the task and its scheduler have ended.
+// Resume does not suspend or block, and runs no user code. It makes the waiting task runnable by a call of Unpark. Resume may be
+// called from any goroutine and under any lock. It may be called before block has returned, after Suspend has returned, and after
+// the task and its scheduler have ended.
 //
-// What happened before a Resume that returned true happened before the return of its Suspend.
+// A Resume that returns true synchronizes before the return of its Suspend.
 func (r Resumer[T]) Resume(v T, err error) bool { return r.resume(v, err, false) }
 
-// Spawner returns the scheduler whose timers the waiter uses: the scheduler of its task, or the executor of a Then, as After does.
+// Spawner returns the scheduler whose timers the waiter uses. It is the scheduler of the waiting task, or the executor of a Then,
+// as for After.
 func (r Resumer[T]) Spawner() Spawner {
 	if s := spawnerOf(r.slot.b.task); s != nil {
 		return s
@@ -34,7 +34,7 @@ func (r Resumer[T]) Spawner() Spawner {
 	return Goroutines
 }
 
-// resume is Resume; freed says that r was queued, and is so no more.
+// resume implements Resume. freed means that the node of r was taken off its queue.
 func (r Resumer[T]) resume(v T, err error, freed bool) bool {
 	s := r.slot
 	if s == nil {
@@ -59,8 +59,8 @@ func (r Resumer[T]) resume(v T, err error, freed bool) bool {
 	return true
 }
 
-// over reports whether the context of the wait, which has a Done channel, is done. If it is, over cancels the wait: the
-// context may call back late, on a goroutine, or never, if the wait is lazy.
+// over reports whether the context of the wait has ended. r.done must not be nil. If so, over cancels the wait, because the
+// callback of the context may be late, and a lazy wait has none.
 func (r Resumer[T]) over() bool {
 	if !atomicx.Closed(r.done) {
 		return false
@@ -71,22 +71,22 @@ func (r Resumer[T]) over() bool {
 	return true
 }
 
-// A slot is where the value of a wait arrives. It belongs to its waiter for ever, so a stale Resumer that looks at it finds
-// the right word to fail on. The resumer that has claimed the word writes v, err, hit and freed, and the task reads and
-// zeroes them in the next generation.
+// A slot is the place where the value of a wait arrives. It belongs to its waiter for ever, so that a stale Resumer still reads the
+// right word, and fails. The resumer that has claimed the word writes v, err, hit and freed. The task reads and zeroes these fields
+// in the next generation.
 type slot[T any] struct {
 	b      *waiter
-	shared bool      // never changes: other slots are waited for on the same word, so the claimer sets hit
-	hit    bool      // like v
-	freed  bool      // like v: the node in use was taken off before
-	queued bool      // node is in use; the task's own, like the rest
-	node   queued[T] // a *node[T, P], of the P that was queued with last
-	nodes  *list     // nodes of other types
+	shared bool      // never changes; the word has several slots, so the resumer sets hit
+	hit    bool      // the wait was resumed by this slot; written like v
+	freed  bool      // the node was taken off its queue; written like v
+	queued bool      // node is in use; only the task accesses queued, node and nodes
+	node   queued[T] // a *node[T, P], for the type P of the last Push
+	nodes  *list     // holds the nodes for other types P
 	v      T
 	err    error
 }
 
-// slotOf finds the slot of b for values of type T. Tasks wait for few types: a list is quickest.
+// slotOf returns the slot of b for values of type T. A task waits for few types, so a list is the fastest lookup.
 func slotOf[T any](b *binding) *slot[T] {
 	if s, ok := b.slot.(*slot[T]); ok {
 		return s
@@ -112,21 +112,21 @@ func otherSlotOf[T any](b *binding) *slot[T] {
 	return s
 }
 
-// Between two tasks a coroutine keeps this many slots at most, each for a value of this size at most: thousands of
-// coroutines are kept.
+// Between two tasks, a coroutine with more or larger slots than this drops them; otherwise thousands of idle coroutines would
+// retain them.
 const (
 	keptSlots = 8
 	keptSize  = 1 << 10
 )
 
-// shrink gives up the slots between two tasks if they are more than are kept.
+// shrink drops the slots between two tasks if they exceed these limits.
 func (b *binding) shrink() {
 	if b.large {
 		b.large, b.slot, b.slots = false, nil, nil
 	}
 }
 
-// block runs f, and reports its result if there is no need to wait.
+// block runs f, the block of a Suspend, and returns its results. ok means that there is no need to wait.
 func (s *slot[T]) block(b *binding, f func(Resumer[T]) (T, bool), r Resumer[T]) (v T, ok bool) {
 	s.abandonNode()
 	b.blocked = true
@@ -144,12 +144,12 @@ func (s *slot[T]) block(b *binding, f func(Resumer[T]) (T, bool), r Resumer[T]) 
 		panic("suspend: block returned a value after its Resumer was called")
 	}
 	if ok {
-		s.abandonNode() // there should be none
+		s.abandonNode() // a correct block has queued no node
 	}
 	return v, ok
 }
 
-// giveUp ends a wait whose block did not return, and gives up the slot: a resumer may be writing to it.
+// giveUp ends a wait whose block has failed. It also gives up the slot, because a resumer may still write to it.
 func (s *slot[T]) giveUp(b *binding, began state) {
 	b.word.abandon(began)
 	if b.slot == any(s) {
@@ -163,7 +163,7 @@ func (s *slot[T]) giveUp(b *binding, began state) {
 	}
 }
 
-// take empties the slot, or the node, after a wait that began with the state began and was resumed.
+// take returns the value that resumed the wait, and empties the slot or the node. The wait began with the state began.
 func (s *slot[T]) take(began state) (v T, err error) {
 	if !s.b.word.inNode(began) {
 		return s.takeOwn()
@@ -172,7 +172,8 @@ func (s *slot[T]) take(began state) (v T, err error) {
 	return s.node.take(), nil
 }
 
-// takeOwn empties the slot. A shared one may have lent its waiter to another goroutine by now.
+// takeOwn returns the value of the slot and empties it. It does not use s.b, since the waiter of a shared slot may already serve
+// another goroutine.
 func (s *slot[T]) takeOwn() (v T, err error) {
 	var zero T
 	v, err = s.v, s.err
@@ -181,13 +182,13 @@ func (s *slot[T]) takeOwn() (v T, err error) {
 	case s.freed:
 		s.freed = false
 		s.release()
-	case err == nil || s.shared: // the node may still be in its queue, and nobody comes to Remove it
+	case err == nil || s.shared: // the node may still be in its queue, and no Remove will follow
 		s.abandonNode()
 	}
 	return v, err
 }
 
-// release makes the node of a wait free again, which has ended and is in the queue no more.
+// release makes the node available again, after its wait has ended and it was taken off its queue.
 func (s *slot[T]) release() {
 	if s.queued {
 		s.queued = false
@@ -195,17 +196,16 @@ func (s *slot[T]) release() {
 	}
 }
 
-// abandonNode leaves to its queue a node that was not removed from it: its wait failed, and its primitive did not do its
-// part.
+// abandonNode leaves to its queue a node that was not removed. The next Push uses another node.
 func (s *slot[T]) abandonNode() {
 	if s.queued {
 		s.queued, s.node = false, nil
 	}
 }
 
-// queued is a node, to its slot.
+// queued is the interface through which a slot uses its node.
 type queued[T any] interface {
 	take() T
 	release()
-	queue() any // the ledger shows it
+	queue() any // returns the Queue, for the ledger
 }

@@ -5,17 +5,17 @@ import (
 	"github.com/braidgo/braid/internal/ledger"
 )
 
-// A Source is what an Op is made of outside this package: an operation on an object with a Guard. All methods but
-// Guard are called with the guard held, and often with the guards of other objects: they must not suspend, panic, block, or
-// call anything back.
+// A Source describes an operation on an object with a Guard, for OpOf and Wait. All methods but Guard are called with the guard
+// held, and often with the guards of other objects. They must not suspend, block, panic, or call foreign code.
 //
-// Try performs the operation if it need not wait, and reports whether it did; (v, err) is its result then, and if it
-// takes a waiter to do so, it commits with exactly one Resume. A Try that reports false must leave the object closed: as
-// long as the guard is held, nothing may make the operation possible (an object with an atomic fast path sets its
-// waiter bit). Enqueue then leaves r where a Resume under the guard will find it, as a rule in a Queue. Remove takes
-// r away, if it is still there. Guard may return nil for a level, a condition that consumes nothing and stays true
-// (a deadline, an end): its methods are called under no guard, and Enqueue resumes r if it is ready. It
-// always returns the same.
+// Try performs the operation if it need not wait. ok reports whether it did, and (v, err) is the result. If Try serves another
+// waiter, it commits together with exactly one Resume that returns true. If Try returns false, it must leave the object closed:
+// while the guard is held, nothing may make the operation possible. For example, an object with an atomic fast path sets its waiter
+// bit. Enqueue then stores r where a Resume under the guard will find it, usually in a Queue. Remove takes r away if it is still
+// there. Guard always returns the same Guard.
+//
+// Guard may return nil for a level: a condition that consumes nothing and stays true, such as a deadline or an end. The methods of
+// a level are called under no guard. Its Enqueue resumes r if the condition is already true.
 type Source[T any] interface {
 	Guard() *Guard
 	Try() (v T, ok bool, err error)
@@ -65,7 +65,7 @@ func (l *sourceLeg[T]) enqueue(b *waiter, began state, done <-chan struct{}) {
 	l.s.Enqueue(l.land(b, began, done))
 }
 
-// A madeOp makes a Source for each performance.
+// A madeOp makes a new Source for each performance.
 type madeOp[T any] struct{ again.Maker[Source[T]] }
 
 func (op madeOp[T]) begin(_ Spawner, to []leg) ([]leg, result[T]) {
@@ -74,10 +74,10 @@ func (op madeOp[T]) begin(_ Spawner, to []leg) ([]leg, result[T]) {
 	return append(to, leg{does: l, guard: s.Guard(), prepares: true}), l
 }
 
-// A preparing leg is a Preparer's.
+// preparing is implemented by a leg whose Source is a Preparer.
 type preparing interface {
 	again.Preparer
-	again() bool // its result only requests another look
+	again() bool // reports whether the result only requests another look
 }
 
 type preparingLeg[T any] struct {
@@ -101,7 +101,7 @@ func (l *preparingLeg[T]) again() bool {
 	return true
 }
 
-// prepare prepares the legs of Preparers.
+// prepare calls Prepare for each leg that has a Preparer.
 func prepare(legs []leg) {
 	for _, l := range legs {
 		if l.prepares {
@@ -110,13 +110,13 @@ func prepare(legs []leg) {
 	}
 }
 
-// wantsAgain reports whether the leg that has won, if any, only requests another look. A look ends with such a leg, so no other
-// has had an effect in the same look.
+// wantsAgain reports whether the winning leg only requests another look. No other leg has taken effect then, because a look ends
+// with the first leg that succeeds.
 func wantsAgain(legs []leg, won int) bool {
 	return won != none && legs[won].prepares && legs[won].does.(preparing).again()
 }
 
-// unprepare drops what the legs that have not won have prepared.
+// unprepare calls Drop for the legs that have a Preparer and have not won.
 func unprepare(legs []leg, won int) {
 	for i, l := range legs {
 		if i != won && l.prepares {
@@ -125,7 +125,7 @@ func unprepare(legs []leg, won int) {
 	}
 }
 
-// remove takes r away after a wait that was not resumed.
+// remove calls s.Remove under the guard g, after a wait that was not resumed.
 func remove[T any, S Source[T]](g *Guard, s S, r Resumer[T]) {
 	g.Lock()
 	s.Remove(r)

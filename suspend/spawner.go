@@ -5,84 +5,86 @@ import (
 	"time"
 )
 
-// A Spawner starts tasks. Go returns nil if f will run, as a new task, even if the context of the caller is
-// cancelled by then; it returns ErrClosed if f will never run. Go obeys the contract of Unpark: any goroutine may call
-// it, under locks, and it neither blocks nor runs f before it returns.
+// A Spawner starts tasks. Go returns nil if f will run as a new task, even if the caller's context ends before f begins. It returns
+// ErrClosed if f will never run. Go obeys the contract of Unpark: any goroutine may call it, under any lock, and it neither blocks
+// nor runs f before it returns.
 type Spawner interface {
 	Go(f func()) error
 }
 
-// An Executor runs callbacks. Execute enqueues f, which must not suspend, or returns the error with which it
-// refuses; it obeys Unpark's contract: any goroutine, under locks, never blocking, never running f inline.
+// An Executor runs callbacks. Execute enqueues f, which must not suspend, or returns an error if it refuses f. Execute obeys the
+// contract of Unpark, as Go does.
 type Executor interface {
 	Execute(f func()) error
 }
 
-// Stats are the statistics of a scheduler. The numbers are taken one after another while work goes on, and
-// some schedulers publish them only now and then: they are for dashboards, not for decisions.
+// Stats are the statistics of a scheduler. The numbers are read one after another, and some schedulers update them only
+// occasionally. Use them for dashboards, not for decisions.
 type Stats struct {
-	Live      int64  // tasks and callbacks accepted that have not ended
-	Running   int64  // how many of them run
-	Suspended int64  // how many of them are suspended, or woken and not yet running
-	Wakes     uint64 // times that a suspended task was resumed, since the beginning
-	Steals    uint64 // times that a worker took work from another
-	HandOvers uint64 // times that a scheduler was taken from a task that held it, see adapters/eventloop
-	Outside   int64  // how many of Running run beside their scheduler after a hand-over
+	Live      int64  // accepted tasks and callbacks that have not ended
+	Running   int64  // live tasks and callbacks that are running
+	Suspended int64  // live tasks that are suspended, or resumed and not yet running
+	Wakes     uint64 // resumptions of suspended tasks since the scheduler began
+	Steals    uint64 // times that a worker took work from another worker
+	HandOvers uint64 // hand-overs of a scheduler from a task that blocked it, see adapters/eventloop
+	Outside   int64  // running tasks that are outside their scheduler after a hand-over
 
-	Blocking       int64 // functions of Blocking that run
-	BlockingQueued int64 // functions of Blocking that wait until others have ended
+	Blocking       int64 // functions that run in Blocking
+	BlockingQueued int64 // functions that wait in Blocking until others have ended
 }
 
-// Goroutines is the Spawner that starts goroutines. It refuses nothing.
+// Goroutines is a Spawner that starts each f on a new goroutine, without a scheduler. Its Go never fails.
 var Goroutines Spawner = goroutines{}
 
 type goroutines struct{}
 
 func (goroutines) Go(f func()) error { go f(); return nil }
 
-// These are the capabilities of a Spawner beside Go. The functions of this package find them by [As], and work without a
-// capability that a scheduler lacks. A Spawner that wraps another has a method Unwrap() Spawner, so that it offers the other's capabilities. The
-// conformance kit checks each capability that it finds.
+// The following interfaces are optional capabilities of a Spawner. The functions of this package find a capability with [As], and
+// use a default if the scheduler lacks it. A Spawner that wraps another has a method Unwrap() Spawner, through which As finds the
+// other's capabilities. The conformance kit checks each capability that it finds.
 
-// Rand is a source of random numbers: Select, Choose and Then draw from the source of the calling task's scheduler. A
-// scheduler that repeats a run from its seed has a seeded one, and so its tasks make the same choices again. Uint64 may
-// be called by any goroutine. Without it, they draw from math/rand/v2.
+// A Rand is a source of random numbers. Select, Choose and Then draw from the source of the calling task's scheduler. A scheduler
+// that repeats a run from its seed has a seeded source, so that its tasks make the same choices again. Any goroutine may call
+// Uint64. Without a Rand, the numbers come from math/rand/v2.
 type Rand interface{ Uint64() uint64 }
 
-// Timers are the timers of a scheduler. AfterFunc calls f after d, as Execute would: f must not suspend. stop reports
-// whether it has prevented the call. AfterFunc obeys the contract of Unpark. A closed scheduler may drop the
-// timers that none of its tasks waits for. Without it, package time has the timers.
+// Timers are the timers of a scheduler. AfterFunc calls f after d, as Execute would; f must not suspend. stop reports whether it
+// has prevented the call. AfterFunc obeys the contract of Unpark. A closed scheduler may drop a timer if none of its tasks waits
+// for it. Without Timers, package time supplies the timers.
 type Timers interface {
 	AfterFunc(d time.Duration, f func()) (stop func() bool)
 }
 
-// Clock is the clock of the Timers. Now obeys the contract of Unpark. Without it, package time has the clock.
+// A Clock is the clock by which the Timers run. The method Now obeys the contract of Unpark. Without a Clock, package time supplies
+// the time.
 type Clock interface{ Now() time.Time }
 
-// Blocker runs f, which may block, on a goroutine, and bounds the number of those. It does not wait for f. Without it,
-// Blocking starts a goroutine for each f.
+// A Blocker bounds the number of goroutines that Blocking uses. Block runs f, which may block, on such a goroutine, and does not
+// wait for f. Without a Blocker, Blocking starts a goroutine for each f.
 type Blocker interface{ Block(f func()) error }
 
-// Watcher reports the end of contexts. AfterDone calls f, as Execute would, after ctx is done. stop reports whether it has
-// prevented the call. A context of package context calls back on a new goroutine. A scheduler that repeats a run
-// from its seed can admit none, so it looks at the Done channels itself. Tasks use it when they wait with a context that
-// has no AfterFunc method. Without it, context.AfterFunc makes the call.
+// A Watcher reports the end of contexts. AfterDone calls f after ctx has ended, as Execute would. stop reports whether it has
+// prevented the call. A task uses the Watcher for a context that has no AfterFunc method. Without a Watcher, context.AfterFunc
+// calls f on a new goroutine. A scheduler that repeats a run from its seed cannot permit that, so its Watcher checks the Done
+// channels itself.
 type Watcher interface {
 	AfterDone(ctx context.Context, f func()) (stop func() bool)
 }
 
-// Holder keeps a scheduler open for something that waits without a task: a Then, an actor without a message, a delayed
-// retry. Until release is called it counts as a suspended task: Run and Close wait for it. Hold refuses with ErrClosed.
-// Both obey the contract of Unpark. release is called once. Without it, a scheduler may close while something waits.
+// A Holder keeps a scheduler open for a waiter without a task, such as a Then, an actor without a message, or a delayed retry.
+// Until release is called, the hold counts as a suspended task, so that Run and Close wait for it. Hold returns ErrClosed if the
+// scheduler is closed. Hold and release obey the contract of Unpark. release must be called once. Without a Holder, a scheduler may
+// close during such a wait.
 type Holder interface {
 	Hold() (release func(), err error)
 }
 
-// Same is for the parts of a scheduler that are Spawners themselves, and what Here returns in their tasks. It reports
-// whether s is the scheduler. Without it, a Spawner is the same as itself only.
+// Same is implemented by a part of a scheduler, if the part is a Spawner that Here returns. Its method reports whether s is the
+// whole scheduler. A Spawner without this method is the same only as itself.
 type Same interface{ Same(s Spawner) bool }
 
-// As returns s as a C, a capability, or else the first of what s wraps that is one.
+// As returns s as a C if s has this capability. Otherwise As returns the first Spawner inside s that has it.
 func As[C any](s Spawner) (c C, ok bool) {
 	for s != nil {
 		if c, ok = s.(C); ok {
@@ -97,7 +99,7 @@ func As[C any](s Spawner) (c C, ok bool) {
 	return c, false
 }
 
-// asOf is As for an executor, which may be no Spawner.
+// asOf is like As, but for an Executor, which need not be a Spawner.
 func asOf[C any](on Executor) (c C, ok bool) {
 	if c, ok = on.(C); ok {
 		return c, true
@@ -106,7 +108,7 @@ func asOf[C any](on Executor) (c C, ok bool) {
 	return As[C](s)
 }
 
-// spawnerOf returns the scheduler of t, nil if t does not say.
+// spawnerOf returns the scheduler of t, or nil if t has no Spawner method.
 func spawnerOf(t Task) Spawner {
 	if t, ok := t.(interface{ Spawner() Spawner }); ok {
 		return t.Spawner()

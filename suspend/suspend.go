@@ -6,12 +6,11 @@ import (
 	"github.com/braidgo/braid/internal/ledger"
 )
 
-// Err returns nil while ctx is not done, and from then on the error with which every cancellable operation
-// of this module fails: it is both ctx.Err() and context.Cause(ctx) in the sense of errors.Is. While ctx
-// is not done, it calls only ctx.Err, which costs next to nothing.
+// Err returns nil until ctx has ended. Then it returns the error with which all cancellable operations of this module fail. The
+// error matches both ctx.Err() and context.Cause(ctx) under errors.Is. Before ctx has ended, Err calls only ctx.Err, which is
+// cheap.
 //
-// An operation that can succeed without suspending must call Err first, so that a done context fails it
-// too.
+// An operation that can succeed without suspending must call Err first, so that it fails if ctx has already ended.
 func Err(ctx context.Context) error {
 	if ctx.Err() == nil {
 		return nil
@@ -19,22 +18,22 @@ func Err(ctx context.Context) error {
 	return cancellation(ctx)
 }
 
-// Suspend suspends the calling task, and only it, until its Resumer is called or ctx is done.
+// Suspend suspends the calling task until its Resumer is called or ctx ends. Other tasks continue to run.
 //
-// It calls block once, on the calling goroutine. If ctx is done already, it returns the cancellation error and block does not run. block
-// either publishes the Resumer where another task will find it and returns false. Or it finds that it need not wait and returns (v, true),
-// which is the result, even if ctx is done by then. A failure that block finds is r.Resume(zero, err), false. Publish last: if block panics
-// after it has published, a value that was delivered in between is lost. block must not suspend, and must not return true once its
-// Resumer has been called; Suspend panics if it does.
+// Suspend calls block once, on the calling goroutine. If ctx has already ended, Suspend returns the cancellation error and does not
+// call block. To wait, block publishes its Resumer where another task will find it, and returns false. If there is no need to wait,
+// block returns (v, true), and Suspend returns v, even if ctx has ended by then. To fail, block calls r.Resume(zero, err) and
+// returns false. block should publish the Resumer last: if block panics after that, a value that was already delivered is lost.
+// block must not suspend, and must not return true after its Resumer was called; Suspend panics if it does.
 //
-// If ctx is done before the Resumer is called, Suspend returns an error that is both ctx.Err() and context.Cause(ctx) in the sense of
-// errors.Is. No Resume returns true then: the operation has had no effect. The published Resumer is still where block put it, and the
-// caller takes it away. The methods of ctx must not suspend. A task keeps its registration with ctx until it waits with another context, or
-// ends. If the methods of ctx panic by then, nothing comes of it.
+// If ctx ends before the Resumer is called, Suspend returns an error that matches both ctx.Err() and context.Cause(ctx) under
+// errors.Is. Every Resume then returns false, and the operation has no effect. The Resumer is still where block published it, and
+// the caller must remove it. The methods of ctx must not suspend. A task keeps its registration with ctx until it waits with
+// another context, or ends. If ctx panics while the registration is withdrawn, the panic is dropped.
 //
-// The task is bound to the calling goroutine, see Bind. Without one the goroutine itself waits, as on a channel. Under Bind(nil, f)
-// Suspend panics. Suspend does not allocate once the task has waited for a T with this context before. A goroutine without a task usually
-// finds the record of an earlier one.
+// Suspend parks the Task that is bound to the calling goroutine, see Bind. Without a Task, the goroutine itself blocks, as on a
+// channel. Under Bind(nil, f) Suspend panics. Suspend does not allocate if the task has waited before with this context and for a
+// T. A goroutine without a task usually reuses the record of an earlier wait.
 func Suspend[T any](ctx context.Context, block func(Resumer[T]) (T, bool)) (T, error) {
 	Preemptible()
 	b := current()

@@ -8,43 +8,44 @@ import (
 	"github.com/braidgo/braid/internal/splitmix"
 )
 
-// The table of bindings says which goroutine is bound to what. It has open addressing, in buckets of eight keys, with two buckets to
-// choose from. A full level is followed by one of eight times its size, and entries never move. Only the goroutine whose key an entry
-// carries writes it, so a goroutine that looks itself up reads its own writes. Goroutines share only the taking and leaving of keys.
+// The table of bindings maps each bound goroutine to its binding. It is a hash table with open addressing, in buckets of eight
+// places. A key has a choice of two buckets. When a level is full, a level of eight times its size is added, and entries never
+// move. Only the goroutine that owns a key writes the entry, so each goroutine reads its own writes. Goroutines share only the
+// taking and leaving of places.
 //
-// Most goroutines have the place next to the goroutine made before them, since tasks made one after another tend to run one after
-// another. A lookup tries the homes of its goroutine first, and further levels only if some goroutine is away from home there.
+// In each level a goroutine has a home, next to the home of the goroutine made before it, since tasks made one after another tend
+// to run one after another. A lookup tries the homes first. It searches the buckets of a level only if some goroutine there is not
+// in its home.
 //
-// Invariant: b is touched only by the goroutine whose identity is in key.
-// No goroutine sees the entries of others, so the order of accesses makes no difference, and the model checker need not see them: these
-// atomics are from sync/atomic and not from atomicx.
+// Invariant: only the goroutine whose id is in key reads or writes b. So the order of accesses makes no difference, and the model
+// checker need not see them: these atomics are from sync/atomic, not from atomicx.
 //
-// Levels are never given back: 16 bytes for each goroutine that was bound at the peak, and some air.
+// Levels are never freed. They take 16 bytes for each goroutine that was bound at the peak, and for the free places.
 
 const bucketSize = 8
 
 type bucket [bucketSize]place
 
 type place struct {
-	key atomic.Int64 // 0: free
+	key atomic.Int64 // 0 means free
 	b   *binding
 }
 
 type level struct {
 	buckets []bucket
 	shift   uint8
-	older   *level // an eighth of the size
+	older   *level // has an eighth of the size
 	_       [64]byte
-	away    atomic.Int64 // how many have a place that is not their home: none, as long as the goroutines are made one after another
+	away    atomic.Int64 // the number of goroutines in this level that are not in their home
 	_       [64]byte
 }
 
 var (
-	newest atomic.Pointer[level] // the first Bind makes it
+	newest atomic.Pointer[level] // is nil before the first Bind
 	grow   sync.Mutex
 )
 
-const firstLevel = 6 // bits: 512 bindings
+const firstLevel = 6 // log2 of the number of buckets, which hold 512 bindings
 
 // current returns the binding of the calling goroutine, or nil.
 func current() *binding {
@@ -69,7 +70,7 @@ func current() *binding {
 	return b
 }
 
-// find returns the place of the goroutine id, which is the caller's, nil if it has none.
+// find returns the place of the goroutine id, or nil if it has none. The caller must be this goroutine.
 func find(id int64) *place {
 	for l := newest.Load(); l != nil; l = l.older {
 		if p := l.home(id); p.key.Load() == id {
@@ -79,7 +80,7 @@ func find(id int64) *place {
 	return findAway(id)
 }
 
-// findAway is find for a goroutine that has no place at home.
+// findAway is like find, but for a goroutine that is in no home.
 func findAway(id int64) *place {
 	for l := newest.Load(); l != nil; l = l.older {
 		if l.away.Load() == 0 {
@@ -97,8 +98,8 @@ func findAway(id int64) *place {
 	return nil
 }
 
-// bucket is the i'th choice for id: the next in a row, and each lap begins elsewhere, or else goroutines that are made at
-// certain distances would meet; and anywhere.
+// bucket returns the i'th choice for id. The first choice follows the order of the ids. Each lap begins at another bucket;
+// otherwise goroutines made at certain distances would collide. The second choice is a hash of id.
 func (l *level) bucket(id int64, i int) *bucket {
 	if i > 0 {
 		return &l.buckets[uint64(id)*splitmix.Golden>>(l.shift&63)]
@@ -108,11 +109,11 @@ func (l *level) bucket(id int64, i int) *bucket {
 	return &l.buckets[(at+lap*splitmix.Golden>>(l.shift&63))&uint64(len(l.buckets)-1)]
 }
 
-// home is the place that id has if it was free.
+// home returns the place that id takes if it is free.
 func (l *level) home(id int64) *place { return &l.bucket(id, 0)[uint64(id)%bucketSize] }
 
-// enter takes a place for the goroutine id, which is the caller's and has none. Not nil is the level in which it is away
-// from home.
+// enter takes a place for the goroutine id. The caller must be this goroutine, and must have no place. If the place is not its
+// home, away is the level.
 func enter(id int64) (p *place, away *level) {
 	for {
 		l := newest.Load()
@@ -124,10 +125,10 @@ func enter(id int64) (p *place, away *level) {
 				bu := l.bucket(id, i)
 				for k := range bu {
 					if p := &bu[k]; p.take(id) {
-						if p == l.home(id) { // it has become free
+						if p == l.home(id) { // the home has become free
 							return p, nil
 						}
-						l.away.Add(1) // nobody else looks for id
+						l.away.Add(1) // only this goroutine looks for id
 						return p, l
 					}
 				}
@@ -147,8 +148,8 @@ func enter(id int64) (p *place, away *level) {
 
 func (p *place) take(id int64) bool { return p.key.Load() == 0 && p.key.CompareAndSwap(0, id) }
 
-// here returns the place of the calling goroutine, which enters if it has none, and the binding there. If no goroutine is
-// away from home, a look at the home in each level is enough.
+// here returns the place of the calling goroutine, which enters the table if it has none, and the binding there. If no goroutine is
+// away from its home, here checks only the homes.
 func here() (p *place, before *binding, away *level) {
 	id := gid.Quick()
 	if id == 0 {
@@ -173,7 +174,7 @@ func here() (p *place, before *binding, away *level) {
 	return p, nil, away
 }
 
-// restore ends a rebind. It binds the earlier binding again, and leaves the place if there was none.
+// restore ends a rebind. It binds the earlier binding again, or frees the place if there was none.
 func (p *place) restore(before *binding, away *level) {
 	p.b = before
 	if before != nil {
@@ -185,5 +186,5 @@ func (p *place) restore(before *binding, away *level) {
 	}
 }
 
-// forbidden is bound where suspending is a mistake.
+// forbidden is the binding under which a Suspend panics.
 var forbidden = binding{slot: "suspend: not on a task"}

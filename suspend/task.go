@@ -1,29 +1,30 @@
 package suspend
 
-// A Task is supplied by a scheduler, which can hold it back and let it go on. Park and Unpark work as for a thread,
-// with one permit. An Unpark lets one Park through, even if the Unpark comes first.
+// A Task parks and unparks one task of a scheduler. Park and Unpark work as for a thread, with one permit: an Unpark lets one Park
+// return, even if the Unpark comes first.
 //
-// The task itself calls Park, in a loop. Park may return without an Unpark. Unpark may come from any goroutine, on any scheduler, under
-// locks, at any time, also when the task has ended. It makes a parked task runnable, and otherwise leaves only the permit. It must not
-// block and must not run the task before it returns. It may take a lock under which nothing foreign is called.
+// The task itself calls Park, in a loop, because Park may return without an Unpark. Unpark may be called from any goroutine, on any
+// scheduler, under any lock, and at any time, even after the task has ended. It makes a parked task runnable, and otherwise only
+// stores the permit. It must not block, and must not run the task before it returns. It may take a lock under which no foreign code
+// is called.
 //
-// To end a parked task, cancel its context. If Park panics instead, or ends its goroutine, that ends a Wait or a Select
-// as a cancellation does. But a value, a lock or a turn that was already delivered is lost. The waiter of a plain Suspend stays where block
-// put it, and is refused.
+// To end a parked task, cancel its context. If Park panics or exits its goroutine, a Wait or a Select ends as after a cancellation,
+// but a value, a lock or a turn that was already delivered is lost. After a plain Suspend, the Resumer stays where block has
+// published it, and its Resume returns false.
 //
-// A Task may have two more methods. Yield() lets others run before the task goes on. Spawner() Spawner returns the scheduler of the task,
+// A Task may have two more methods. Yield() lets other tasks run before it returns. Spawner() Spawner returns the task's scheduler,
 // which may have more capabilities: see Timers, Clock, Rand, Blocker and Holder.
 type Task interface {
 	Park()
 	Unpark()
 }
 
-// A Switcher is a Task that is a coroutine. It leaves its switches to the function that suspends, instead of making
-// them in Park: after a switch the processor predicts no return correctly, 10 ns each, so there are to be few.
+// A Switcher is a Task that is a coroutine. Its switches are made by the function that suspends, and not in Park. This keeps the
+// number of frames small, because the processor mispredicts every return after a switch, at 10 ns each.
 //
-// Leave, or LeaveReady in a Yield, returns next, yield or neither. The function calls next until Back returns none, and
-// then yield if there is one. next resumes another coroutine, and yield resumes the coroutine that has resumed
-// this one.
+// Leave, or LeaveReady in a Yield, returns next, yield or neither. The function that suspends calls next, which resumes another
+// coroutine. Then it calls Back, and repeats this until Back returns no next. Finally it calls yield, if there is one. yield
+// resumes the coroutine that has resumed this one.
 type Switcher interface {
 	Task
 	Leave() (next func() (struct{}, bool), yield func(struct{}) bool)
@@ -31,11 +32,11 @@ type Switcher interface {
 	Back() (next func() (struct{}, bool), yield func(struct{}) bool)
 }
 
-// Thread returns a Task that parks a goroutine natively, for adapters of goroutine pools to decorate and bind.
-// It belongs to the goroutine that parks it.
+// Thread returns a Task that parks a goroutine natively. An adapter for a goroutine pool can decorate and bind it. The Task belongs
+// to the goroutine that parks it.
 func Thread() Task { return make(thread, 1) }
 
-// The buffered element is the permit.
+// A thread is a channel with a buffer of one, which holds the permit.
 type thread chan struct{}
 
 func (t thread) Park() { <-t }

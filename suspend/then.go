@@ -8,41 +8,42 @@ import (
 	"github.com/braidgo/braid/internal/ledger"
 )
 
-// Then performs op without a waiting task. It calls k once with the result, as a callback of on, when op has been performed, or when ctx is
-// done first or already. k never runs before Then returns on the calling goroutine, and never before the wait for op has begun. k must
-// not suspend. The rest of a cancelled op is removed on on, before k. If on is closed and refuses the callback, k runs on a goroutine, so no
-// result is lost. An executor that is a Holder waits for k before it ends.
+// Then performs op without a waiting task. It calls k once, as a callback of on, with the result of op, or with the cancellation
+// error if ctx ends first or has already ended. k never runs on the calling goroutine before Then has returned, and never before
+// the wait for op has begun. k must not suspend. The callback removes the waiters of a cancelled op before it calls k. If on is
+// closed and refuses the callback, k runs on a new goroutine, so that no result is lost. An executor that is a Holder waits for k
+// before it ends.
 func Then[T any](ctx context.Context, op Op[T], on Executor, k func(T, error)) {
 	newContinuation(op, on, k).arm(ctx)
 }
 
-// A continuation is a waiter that never runs and never parks: an Unpark calls k. It goes through rounds, of one wait each.
-// A resumer or a context, -R>, that ends a round meets the goroutine that begins it, -S>, in the state of the round. The
-// second of the two submits.
+// A continuation is a waiter without a task. It never parks, and its Unpark leads to the call of k. It goes through rounds of one
+// wait each. The goroutine that begins a round (-S>) and the resumer or context that ends it (-R>) meet in state. The second of the
+// two submits the callback.
 //
-//	0           -S> roundBegun              nothing to submit yet
-//	0           -R> roundEnded              before the round has begun
-//	roundBegun  -R> roundBegun|roundEnded   and this resumer submits
-//	roundEnded  -S> roundBegun|roundEnded   and the goroutine that begins it submits
+//	0           -S> roundBegun              there is nothing to submit yet
+//	0           -R> roundEnded              the round has not begun yet
+//	roundBegun  -R> roundBegun|roundEnded   this resumer submits
+//	roundEnded  -S> roundBegun|roundEnded   the goroutine that begins the round submits
 //
-// Invariant: roundEnded is set only if the word is past the wait of the round, or the context is done. For an Unpark may be late: a context
-// that has cancelled the word between two rounds ends the second, which finds that context done, too.
+// Invariant: roundEnded is set only if the word is past the wait of the round, or the context has ended. An Unpark may be late: a
+// context that cancels the word between two rounds ends the second round, which also finds that the context has ended.
 type continuation[T any] struct {
 	waiter
 	ctx      context.Context
-	end      end // identifies ctx
+	end      end // identifies the end of ctx
 	on       Executor
 	k        func(T, error)
-	release  func() // ends the hold of on, if on is a Holder
-	submit   func() // finish
+	release  func() // releases the scheduler, if on is a Holder
+	submit   func() // the method value t.finish
 	result   result[T]
 	legs     []leg
-	first    [1]leg // where the first is listed
+	first    [1]leg // the backing array for a single leg
 	reg      registration
-	winner   int            // performed without waiting
-	waited   bool           // legs are enqueued
-	prepares bool           // some of legs are prepared
-	state    atomicx.Uint64 // the state in which the word began the round; and, in place of the status, these
+	winner   int            // the leg that was performed without waiting, or none
+	waited   bool           // the legs are queued
+	prepares bool           // some legs have a Preparer
+	state    atomicx.Uint64 // the word at the beginning of the round, with the flags below as its status
 }
 
 const (
@@ -70,10 +71,10 @@ func newContinuation[T any](op Op[T], on Executor, k func(T, error)) *continuati
 // Park implements Task.
 func (t *continuation[T]) Park() { panic("suspend: a continuation does not park") }
 
-// Spawner is for Resumer.Spawner.
+// Spawner returns the scheduler for Resumer.Spawner.
 func (t *continuation[T]) Spawner() Spawner { return timersOf(t.on) }
 
-// Unpark implements Task. It is owed by the goroutine that moves the word.
+// Unpark implements Task. The goroutine that moves the word must call it.
 func (t *continuation[T]) Unpark() {
 	for {
 		round := t.state.Load()
@@ -103,7 +104,7 @@ func (t *continuation[T]) arm(ctx context.Context) {
 	t.publish()
 }
 
-// giveUpUnless is deferred around begin: ctx, a level or a Prepare may panic.
+// giveUpUnless cleans up unless begun is true. It is deferred, since ctx, a level or a Prepare may panic.
 func (t *continuation[T]) giveUpUnless(begun *bool) {
 	if !*begun {
 		defer letGo(t.release)
@@ -115,10 +116,10 @@ func (t *continuation[T]) giveUpUnless(begun *bool) {
 	}
 }
 
-// begin begins a round.
+// begin opens the word for a round, and tries or queues the legs.
 func (t *continuation[T]) begin() {
 	began := t.word.open(openToContext)
-	t.state.Store(uint64(began.with(0))) // after the word: or an Unpark that is late could find it ended
+	t.state.Store(uint64(began.with(0))) // an earlier Unpark finds the previous round ended and does nothing
 	t.winner, t.waited = none, false
 	if ledger.On() {
 		t.record(began)
@@ -126,7 +127,7 @@ func (t *continuation[T]) begin() {
 	if e := t.end; e != (end{}) {
 		t.watch(t.ctx, e)
 		if e.over(t.ctx) {
-			t.word.cancel(began) // the registration may have cancelled it, but its Unpark met the state of the round before
+			t.word.cancel(began) // the registration may have cancelled the word, but its Unpark met the state of the previous round
 			t.Unpark()
 			return
 		}
@@ -142,12 +143,12 @@ func (t *continuation[T]) begin() {
 	}
 	t.winner = enqueueAll(t.legs, guards, look, &t.waiter, began, t.end.done)
 	t.waited = t.winner == none
-	if !t.waited && t.word.withdraw(began) { // a cancelled wait has its Unpark already, and the winner counts
+	if !t.waited && t.word.withdraw(began) { // after a cancellation Unpark was already called, and the winner still counts
 		t.Unpark()
 	}
 }
 
-// publish is called when the round has begun. It may have ended by then.
+// publish marks the round as begun. If the round has already ended, publish submits the callback.
 func (t *continuation[T]) publish() {
 	if t.state.Or(roundBegun)&roundEnded != 0 {
 		t.execute()
@@ -166,8 +167,8 @@ func letGo(release func()) {
 	}
 }
 
-// finish runs on the executor, when the round has ended. It calls k last. A Drop may panic before, and a context may exit, but
-// k still gets its result.
+// finish runs on the executor after the round has ended. It defers the call of k, so that k gets its result even if a Drop panics
+// or a context exits.
 func (t *continuation[T]) finish() {
 	won := t.winner
 	if t.waited {
@@ -188,7 +189,7 @@ func (t *continuation[T]) finish() {
 	ctx, k, result := t.ctx, t.k, t.result
 	defer letGo(t.release)
 	defer func() {
-		t.ctx, t.end, t.release, t.k, t.result, t.on, t.legs, t.first = nil, end{}, nil, nil, nil, nil, nil, [1]leg{} // Resumers may be kept
+		t.ctx, t.end, t.release, t.k, t.result, t.on, t.legs, t.first = nil, end{}, nil, nil, nil, nil, nil, [1]leg{} // a Resumer may retain t
 		if won == none {
 			var zero T
 			k(zero, cancellation(ctx))
@@ -197,13 +198,13 @@ func (t *continuation[T]) finish() {
 		v, err, _ := result.result()
 		k(v, err)
 	}()
-	defer t.unwatch() // calls a foreign context, which may panic
+	defer t.unwatch() // calls a foreign context, which may exit the goroutine
 	if t.waited || t.prepares {
 		stopOthers(t.legs, won)
 	}
 }
 
-// holdOn holds on for a Then, if on can be held.
+// holdOn holds the scheduler for a Then, if on is a Holder.
 func holdOn(on Executor) (release func()) {
 	if h, ok := asOf[Holder](on); ok {
 		if release, err := h.Hold(); err == nil {
@@ -213,7 +214,7 @@ func holdOn(on Executor) (release func()) {
 	return nil
 }
 
-// record records a round of a continuation. It names the executor and does not keep it.
+// record records a round of the continuation. The record names the type of the executor and does not retain the executor.
 //
 //go:noinline
 func (t *continuation[T]) record(began state) {
@@ -222,7 +223,7 @@ func (t *continuation[T]) record(began state) {
 	ledger.ThenWaits(t, w)
 }
 
-// took says that the leg that has won, if any, was performed: its Source may leave the caller with a lock.
+// took records that the winning leg was performed, since its Source may leave the caller with a lock.
 //
 //go:noinline
 func (t *continuation[T]) took(won int) {

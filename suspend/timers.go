@@ -15,8 +15,8 @@ func nowOf(on Spawner) time.Time {
 	return time.Now()
 }
 
-// AfterFunc calls f after d, by the timers of on. Where on is nil or has none, package time calls f
-// on a goroutine. f must not suspend. stop reports whether it has prevented the call.
+// AfterFunc calls f after d, by the timers of on. If on is nil or has no Timers, package time calls f on a goroutine. f must not
+// suspend. stop reports whether it has prevented the call.
 func AfterFunc(on Spawner, d time.Duration, f func()) (stop func() bool) {
 	if t, ok := As[Timers](on); ok {
 		return t.AfterFunc(d, f)
@@ -24,8 +24,8 @@ func AfterFunc(on Spawner, d time.Duration, f func()) (stop func() bool) {
 	return time.AfterFunc(d, f).Stop
 }
 
-// Sleep suspends the calling task for d, by the timers of its scheduler. If ctx is done first, or already, it returns the
-// error of the cancellation.
+// Sleep suspends the calling task for the duration d, by the timers of its scheduler. If ctx ends first, or has already ended,
+// Sleep returns the cancellation error.
 func Sleep(ctx context.Context, d time.Duration) error {
 	if d <= 0 {
 		Point()
@@ -38,7 +38,7 @@ func Sleep(ctx context.Context, d time.Duration) error {
 	var stop func() bool
 	fired := false
 	defer func() {
-		if stop != nil && !fired { // cancelled, or ctx has panicked
+		if stop != nil && !fired { // the wait was cancelled, or ctx has panicked
 			stop()
 		}
 	}()
@@ -50,17 +50,18 @@ func Sleep(ctx context.Context, d time.Duration) error {
 	return err
 }
 
-// A sleeper is a Spawner for tests whose tasks wake up at any time. Sleeps reports whether the calling task has slept, which was not cancelled.
+// A sleeper is a Spawner for tests, which may wake a sleeping task at any time. Sleeps reports whether it has performed the sleep;
+// otherwise Sleep starts a timer.
 type sleeper interface {
 	Sleeps(ctx context.Context, d time.Duration) bool
 }
 
-// After is ready once d has passed since the wait for it began, and returns the time. The timer and the clock belong
-// to the scheduler of the waiting task, or to the executor of a Then. If the executor has none, package time has them: the caller
-// of Then may be a task of a scheduler that ends first.
+// After is ready once d has passed since the wait for it began, and its result is the time at that moment. The timer and the clock
+// belong to the scheduler of the waiting task, or to the executor of a Then. If the executor has no timers, package time supplies
+// them. The scheduler of Then's caller is not used, because it may end first.
 func After(d time.Duration) Op[time.Time] { return Op[time.Time]{timerOp(d)} }
 
-// A timerOp is ready once this time has passed.
+// A timerOp is the operation of After with this duration.
 type timerOp time.Duration
 
 func (op timerOp) begin(on Spawner, to []leg) ([]leg, result[time.Time]) {
@@ -68,17 +69,17 @@ func (op timerOp) begin(on Spawner, to []leg) ([]leg, result[time.Time]) {
 	return append(to, leg{does: l}), l
 }
 
-// A timerLeg is a level.
+// A timerLeg is the leg of a timerOp. It is a level.
 type timerLeg struct {
 	landing[time.Time]
 	d      time.Duration
-	t      time.Time // when d has passed, if pinned
-	pinned bool      // pin was called
-	on     Spawner   // has the timers; nil means the performing task's scheduler
+	t      time.Time // when d has passed; pin sets it
+	pinned bool      // t is set
+	on     Spawner   // the scheduler of the timer; nil means the scheduler of the performing task
 	stop   func() bool
 }
 
-// pin turns the durations of the timers among legs into times, so that another look does not begin them anew.
+// pin computes when the timers among legs expire, so that another look does not start them anew. It returns them for unpin.
 func pin(legs []leg) (pinned []*timerLeg) {
 	for _, l := range legs {
 		if t, ok := l.does.(*timerLeg); ok && !t.pinned {
@@ -89,14 +90,14 @@ func pin(legs []leg) (pinned []*timerLeg) {
 	return pinned
 }
 
-// unpin ends what pin has begun.
+// unpin undoes pin.
 func unpin(pinned []*timerLeg) {
 	for _, t := range pinned {
 		t.pinned = false
 	}
 }
 
-// timersOf returns the scheduler whose timers a Then on on uses.
+// timersOf returns the scheduler whose timers a Then with the executor on uses.
 func timersOf(on Executor) Spawner {
 	if s, ok := on.(Spawner); ok {
 		return s
@@ -111,7 +112,7 @@ func (l *timerLeg) scheduler() Spawner {
 	return Here()
 }
 
-// left returns how long it takes until then, by the clock of on.
+// left returns the time until the timer expires, by the clock of on.
 func (l *timerLeg) left(on Spawner) time.Duration {
 	if l.pinned {
 		return l.t.Sub(nowOf(on))
@@ -139,7 +140,7 @@ func (l *timerLeg) enqueue(b *waiter, began state, done <-chan struct{}) {
 }
 
 func (l *timerLeg) remove() {
-	if l.stop != nil { // a nil stop means a panic before the timer began
+	if l.stop != nil { // a nil stop means that no timer has begun
 		l.stop()
 		l.stop = nil
 	}

@@ -6,13 +6,14 @@ import (
 	"github.com/braidgo/braid/internal/ledger"
 )
 
-// Wait performs what s describes, for the calling task: it returns what Try returns, if that need not wait; otherwise it
-// suspends the caller until it is resumed, or until ctx is done. Then, or if ctx is done already, it returns the error of
-// the cancellation, the operation has had no effect, and nothing is left of it. With allowLazy, ctx may be lazy, see AllowLazy. It is a parameter, since a call of AllowLazy keeps the caller from being inlined, and each frame
-// costs 10 ns after a switch.
+// Wait performs the operation of s for the calling task. If Try performs the operation at once, Wait returns the result. Otherwise
+// Wait suspends the caller until it is resumed or ctx ends. If ctx ends first, or has already ended, Wait returns the cancellation
+// error, the operation has no effect, and nothing stays queued. If allowLazy is true, the wait may be cancelled lazily, see
+// AllowLazy. allowLazy is a parameter because a call of AllowLazy would keep the caller from being inlined, and each frame costs 10
+// ns after a switch.
 //
-// It is the direct way to what Do does by way of Select, and all that a blocking operation of a primitive consists of: lock
-// the guard, try, queue, unlock, suspend, and remove what is left if that failed.
+// Wait is a direct form of Do, without a Select. A blocking operation of a primitive needs nothing else: Wait locks the guard,
+// tries, queues, unlocks, suspends, and removes the waiter if the wait has failed.
 func Wait[T any, S Source[T]](ctx context.Context, s S, allowLazy bool) (T, error) {
 	g := s.Guard()
 	if g == nil {
@@ -37,7 +38,7 @@ again:
 	}
 	if !armed {
 		b = current()
-		if began, armed = b.armed(ctx); !armed { // the task has not waited with ctx just before
+		if began, armed = b.armed(ctx); !armed { // the last wait had another context
 			g.Unlock()
 			if b == nil {
 				return waitGoroutine[T](ctx, g, s)
@@ -49,7 +50,7 @@ again:
 			goto again
 		}
 	}
-	// The word is open and the registration there, so nothing foreign need be called under the guard.
+	// The word is open and the registration in place, so no foreign code is called under the guard.
 	place, ok := b.slot.(*slot[T]) // repeats slotOf, which the compiler does not inline
 	if !ok {
 		place = otherSlotOf[T](b)
@@ -64,7 +65,7 @@ again:
 	if b.switcher == nil {
 		parkIn(b, s, r)
 	}
-	for b.word.pending(began) { // leave, with a return less
+	for b.word.pending(began) { // a copy of leave, which saves one return
 		next, yield := b.switcher.Leave()
 		for next != nil {
 			next()
@@ -82,8 +83,8 @@ again:
 	return place.take(began)
 }
 
-// parkIn is park for a Wait. It is not inlined, as its closure would need 56 bytes of the frame of Wait, below which the slot is allocated:
-// with them, a task that begins with a receive from its mailbox does not fit into its first stack of 2 KB.
+// parkIn is like park, but for a Wait. It must not be inlined, because its closure would enlarge the frame of Wait by 56 bytes.
+// With the larger frame, a task that begins with a receive from its mailbox would not fit into its first stack of 2 KB.
 //
 //go:noinline
 func parkIn[T any, S Source[T]](b *binding, s S, r Resumer[T]) {
