@@ -8,7 +8,7 @@ import (
 	"github.com/braidgo/braid/cancel"
 )
 
-// A ctx is a context that ends by a call of end, with the given error. Its callbacks run before end returns.
+// A ctx is a context that the method end ends with a given error. Its callbacks run before end returns.
 type ctx struct {
 	mu   sync.Mutex
 	done chan struct{}
@@ -18,7 +18,8 @@ type ctx struct {
 
 func newCtx() *ctx { return &ctx{done: make(chan struct{})} }
 
-// as is c, or a context of another kind that ends with it. A context of another kind may end later than c.
+// as returns c or, if any is true, perhaps another kind of context that ends because c ends. id selects the kind. The returned context
+// may end later than c.
 func (c *ctx) as(id int, any bool) context.Context {
 	if any {
 		switch id % 3 {
@@ -57,7 +58,7 @@ func (c *ctx) end(err error) {
 	}
 }
 
-// AfterFunc is the method that package suspend looks for.
+// AfterFunc registers f to be called by end. Package suspend uses this method if a context has it.
 func (c *ctx) AfterFunc(f func()) (stop func() bool) {
 	c.mu.Lock()
 	if c.err != nil {
