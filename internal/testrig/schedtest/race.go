@@ -2,5 +2,5 @@
 
 package schedtest
 
-// Race says that the race detector is on, which makes large numbers of tasks slow.
+// Race says whether the race detector is on. Tests with many tasks are slow with the race detector.
 const Race = true
