@@ -1,4 +1,4 @@
-// Docs draws the pictures for the README file.
+// Docs draws the pictures in README.md.
 //
 //	go run ./docs
 package main

@@ -1,4 +1,4 @@
-// Package mutation puts mistakes into packages, and checks that their tests fail because of each single mistake.
+// Package mutation checks that tests notice mistakes. It puts mistakes into packages, and activates one mistake in each run of the tests.
 package mutation
 
 import (
@@ -15,11 +15,12 @@ import (
 	"time"
 )
 
-// A Mutant consists of its name, a file, a text in the file, the replacement of the text, a pattern for the tests that must fail, and the
-// tests' package. If the pattern is empty, all tests are run. If the package is empty, it is the package in the folder root.
+// A Mutant consists of six strings: its name, a file, a text in the file, the replacement for the text, a pattern for the tests that must
+// fail, and the tests' package. If the pattern is empty, all tests are run. If the package is empty, it is the package in the folder
+// root.
 //
-// In the replacement, IS is true if the mistake is active, is(IS) is 1 or 0, and gosched() calls runtime.Gosched. If the text contains an
-// expression between the brackets ⟦ and ⟧, the replacement is an expression that is used instead while the mistake is active.
+// In the replacement, IS is true if the mistake is active, is(IS) is 1 or 0, and gosched() calls runtime.Gosched. If the text contains a
+// boolean expression between the brackets ⟦ and ⟧, the replacement is the value of this expression while the mistake is active.
 type Mutant [6]string
 
 func (m Mutant) name() string { return m[0] }
@@ -43,17 +44,17 @@ func (m Mutant) by() string {
 	return by
 }
 
-// Variable is the environment variable that selects the mutants to run. The other variable, which, names the active mistake in the
-// process that tests a mutant.
+// Variable is the environment variable that selects the mutants to run. Run sets the other environment variable to the name of the active
+// mistake.
 const (
 	Variable = "BRAID_MUTANTS"
 	which    = "BRAID_MUTANT"
 )
 
-// Run builds packages with all mistakes in them, and runs their tests with one mistake active after another. Mutants of the same lines go
-// into different builds. File and package names are relative to root. flags are additional flags for the tests, such as -test.skip. If
-// Variable is not set, Run only checks that the texts of the mutants exist. The value "1" selects all mutants, and "k/n" selects every
-// n-th mutant.
+// Run builds packages with all mistakes in them, and runs their tests for each mistake, with only this mistake active. Mutants of the
+// same lines go into different builds. File and package names are relative to root. flags are additional flags for the tests, such as
+// -test.skip. If Variable is not set, Run only checks that the texts of the mutants exist. The value "1" selects all mutants, and "k/n"
+// selects every n-th mutant.
 //
 //	func TestMutants(t *testing.T) {
 //		mutation.Run(t, ".", []mutation.Mutant{
@@ -128,7 +129,7 @@ func runBuild(t *testing.T, root string, mutants []Mutant, flags []string) {
 			limit := 30*time.Second + 5*right[what]
 			t.Parallel() // many mutants hang
 			for range 3 {
-				if _, err := run(m, m.name(), limit); err != nil { // some mutants fail only in an order that is rare on a busy machine
+				if _, err := run(m, m.name(), limit); err != nil { // some mistakes show only in an order that may be rare on a busy machine
 					return
 				}
 			}

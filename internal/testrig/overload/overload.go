@@ -38,7 +38,7 @@ type Result struct {
 	Good       float64       // the rate of answers in time, as a fraction of Capacity
 	P99        time.Duration // the 99th percentile of the response time of answers in time
 	No         time.Duration // the median response time of errors and late answers
-	Goroutines int           // the 95th percentile of their number, not counting one for each request
+	Goroutines int           // the 95th percentile of the number of goroutines, without one for each request
 }
 
 // lognormal returns a log-normal random duration. The standard deviation is about half the mean.
@@ -59,7 +59,7 @@ func Resource(seed uint64) func() {
 	}
 }
 
-// Goroutines returns a server as it is usual in Go. It has a goroutine for each request, and a semaphore that limits the use of the
+// Goroutines returns a typical Go server. The server has a goroutine for each request, and a semaphore that limits the use of the
 // resource.
 func Goroutines() Server {
 	use, sem := Resource(1), semaphore.New(Slots)
@@ -90,8 +90,8 @@ func Staged(name string, o stage.Options) Server {
 	}
 }
 
-// Run sends requests to s as a Poisson process with the rate load*Capacity. It measures the requests that arrive after the time warm, for
-// the duration measured.
+// Run sends requests to s as a Poisson process with the rate load*Capacity. It measures the requests that arrive after the time warm, but
+// not after the time warm+measured.
 func Run(s Server, load float64, warm, measured time.Duration) Result {
 	r := rand.New(rand.NewPCG(2, 2))
 	var mu sync.Mutex

@@ -1,6 +1,6 @@
 //go:build unix
 
-// Package processor returns the CPU time of this process. Tests measure CPU time instead of elapsed time, which also depends on other
+// Package processor measures the CPU time of this process. Tests measure CPU time instead of elapsed time, which also depends on other
 // processes.
 package processor
 

@@ -6,7 +6,7 @@ import (
 	"github.com/braidgo/braid/suspend"
 )
 
-// Bench measures the time until all fs have returned, which run concurrently as tasks of the named scheduler.
+// Bench runs fs concurrently as tasks of the named scheduler, and measures the time until all tasks have ended.
 func Bench(b *testing.B, sched string, fs ...func()) {
 	for _, s := range All {
 		if s.Name == sched {

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// A PanickyContext is a context with a method call that panics, like a request's context that a framework has recycled.
+// A PanickyContext is a context whose method calls can panic, like a request's context that a framework has recycled.
 type PanickyContext struct {
 	in      context.Context
 	at      int64

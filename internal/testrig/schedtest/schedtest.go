@@ -27,7 +27,7 @@ var Deadline = func() time.Duration {
 	return 60 * time.Second
 }()
 
-// A Scheduler is a kind of scheduler, which Open starts. The started scheduler runs until close is called, which waits for every task.
+// A Scheduler describes a kind of scheduler. Open starts such a scheduler, which runs until close is called. close waits for every task.
 type Scheduler struct {
 	Name string
 	Open func() (s suspend.Spawner, close func())
@@ -55,7 +55,7 @@ func Each(t *testing.T, body func(t *testing.T, s suspend.Spawner)) {
 	}
 }
 
-// Mixed opens every kind of scheduler and calls body. The schedulers are returned by next in turn.
+// Mixed opens every kind of scheduler and calls body. Each call of next returns another of these schedulers, in turn.
 func Mixed(t *testing.T, body func(t *testing.T, next func() suspend.Spawner)) {
 	defer Within(t, Deadline)()
 	var opened []suspend.Spawner
@@ -84,8 +84,8 @@ func Run(t testing.TB, s suspend.Spawner, fs ...func()) {
 	all.Wait()
 }
 
-// Within ends the process if stop is not called within the duration d, because the test then hangs. It first prints every goroutine's
-// stack.
+// Within ends the process if stop is not called within the duration d, because the test is then considered hung. It first prints every
+// goroutine's stack.
 func Within(t testing.TB, d time.Duration) (stop func()) {
 	return within(t.Name(), d)
 }
@@ -143,7 +143,7 @@ func openPool() (suspend.Spawner, func()) {
 	return p, func() { _ = p.Close() }
 }
 
-// A thread is an event loop that can only run functions.
+// A thread is the simplest event loop, which only runs the functions that it receives.
 type thread chan func()
 
 func (q thread) Execute(f func()) error { q <- f; return nil }

@@ -28,14 +28,14 @@ func OnFIFO(t testing.TB, f func(s *fifo.Scheduler)) {
 	}
 }
 
-// Yield yields n times. On fifo, each other runnable task then also has had n turns.
+// Yield yields n times. On fifo, every other runnable task has then also had n turns.
 func Yield(n int) {
 	for range n {
 		suspend.Yield()
 	}
 }
 
-// Settle yields 8 times, so that on fifo all other tasks of a typical test end or wait.
+// Settle yields eight times. On fifo, this is enough for the other tasks of most tests to end or to wait.
 func Settle() { Yield(8) }
 
 // WithCancel returns a context and its cancel function. The function cancels all waits before it returns, in the order in which they
@@ -57,7 +57,7 @@ func MayCancel(rng *rand.Rand) (context.Context, context.CancelFunc) {
 	return ctx, cancel
 }
 
-// A Moody is a context whose methods Done and Err panic with the value Panic, except in the first call of either method.
+// A Moody is a context that panics late. The first call of Done or Err succeeds, but each later call panics with the value Panic.
 type Moody struct {
 	context.Context
 	Panic any
@@ -73,8 +73,8 @@ func (m *Moody) ask() {
 func (m *Moody) Done() <-chan struct{} { m.ask(); return m.Context.Done() }
 func (m *Moody) Err() error            { m.ask(); return m.Context.Err() }
 
-// More reports whether a stress test must run round k. A test has at least n rounds, and up to 100*n rounds until covered returns true.
-// Fast machines and machines with few threads may need many rounds, because some outcomes are rare there.
+// More reports whether a stress test must run round k. A test has at least n rounds. It then continues until covered returns true, for at
+// most 100*n rounds. Fast machines and machines with few threads may need many rounds, because some outcomes are rare there.
 func More(k, n int, covered func() bool) bool { return k < n || k < 100*n && !covered() }
 
 // Stress spawns n tasks, each on a scheduler returned by next, and waits natively until all tasks have ended. Each task has its own

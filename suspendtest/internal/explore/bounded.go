@@ -2,13 +2,13 @@ package explore
 
 import "slices"
 
-// bounded is the search with a bound on preemptions, which may be Unlimited. It makes each run once, and runs with fewer preemptions
-// first, so that the first failure has as few preemptions as possible. A run repeats a run with one preemption less, up to its last
-// preemption.
+// bounded is the search with a bound on preemptions, which may be Unlimited. It makes each run once, in the order of their numbers of
+// preemptions, so that the first failure has as few preemptions as possible. A run with n preemptions begins like a run with n-1, up to
+// its last preemption.
 type bounded struct {
 	e           *explorer
 	level       int      // the number of preemptions in the current runs
-	now, later  []string // beginnings of the remaining runs of this level, and of the next level
+	now, later  []string // beginnings of the runs that are left at this level, and of the runs at the next level
 	path        []choice
 	begun       int // the number of choices in path that come from a beginning
 	made        int // the number of choices made in this run
@@ -78,7 +78,7 @@ func (b *bounded) next() bool {
 	return true
 }
 
-// preempt adds runs that preempt at choice i to the next level.
+// preempt adds the preemptions that are possible at choice i to b.later, for the next level.
 func (b *bounded) preempt(i int) {
 	c := b.path[i]
 	for nth := c.free; nth < c.of; nth++ {
@@ -104,7 +104,7 @@ func (b *bounded) choose(of int) int {
 	return b.nth(of, of)
 }
 
-// chooseTask chooses among tasks. A choice of the first free tasks is not a preemption.
+// chooseTask chooses one of the given tasks. The choice is not a preemption if it is among the first free tasks.
 func (b *bounded) chooseTask(of []*task, free int) *task {
 	if b.pct != nil && b.made == len(b.path) {
 		if nth := b.pct.pick(of); len(of) > 1 {

@@ -12,7 +12,7 @@ type taskContext struct {
 	w         *World
 	t         *task // the context's task; for a Deadline, the first task that looks at the context
 	canceller *task
-	own       bool // World.Deadline has made the context
+	own       bool // the context was created by World.Deadline
 	reason    error
 	detached  bool
 	used      bool // a task has looked at the context
@@ -92,8 +92,8 @@ func (c *taskContext) look(kind accessKind) {
 		t.looksAt(c, kind)
 		return
 	}
-	// All moments of a cancellation before the first look are equivalent, so it is made at this look. Later, with Fine, the canceller has
-	// turns.
+	// A cancellation has the same effect at every moment before the first look, so look cancels the context itself. After the first look,
+	// with Fine, the canceller runs like other tasks.
 	if c.canceller.begun || c.used && w.e.Fine {
 		return
 	}
@@ -111,10 +111,10 @@ func (c *taskContext) look(kind accessKind) {
 	}
 }
 
-// never reports whether the search must not cancel c.
+// never reports whether Config.Cancellations forbids the cancellation of c.
 func (c *taskContext) never() bool { return c.w.e.Cancellations == Never && !c.own }
 
-// point makes an access to c, before which other tasks can take turns, in a reduced search that may cancel c.
+// point makes an access to c if a reduced search may cancel c. Other tasks can take turns before the access.
 func (c *taskContext) point(kind accessKind) {
 	if t := c.w.running(); t != nil && c.w.e.Reduced && c.canceller.live {
 		t.access(kind, c.at())
@@ -122,7 +122,7 @@ func (c *taskContext) point(kind accessKind) {
 }
 
 func (c *taskContext) cancel() {
-	if t := c.w.running(); t != nil && t == c.t { // the task has called look, which cancels the context
+	if t := c.w.running(); t != nil && t == c.t { // the task itself cancels its context, in look
 		t.eventHere("is cancelled")
 	} else {
 		c.w.event(c.t, "is cancelled")

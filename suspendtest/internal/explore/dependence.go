@@ -16,7 +16,7 @@ func (s procs) has(id int) bool { return s>>id&1 != 0 }
 func (s procs) first() int      { return bits.TrailingZeros32(uint32(s)) }
 func (s procs) len() int        { return bits.OnesCount32(uint32(s)) }
 
-// A clock is a vector clock. It holds, for each task, how many of the task's steps come before.
+// A clock is the vector clock of a step. It counts, for each task, the steps up to this step.
 type clock [maxProcs]uint16
 
 func (c *clock) join(d *clock, n int) {
@@ -54,7 +54,7 @@ func conflicting(as, bs []footprint) bool {
 type thing struct {
 	last   [2][maxProcs]int32 // one plus the last step of each task on each side
 	users  [2]procs           // the tasks that have accessed each side
-	unlock int                // one plus the last step that unlocked it, for a lock
+	unlock int                // one plus the last step that unlocked the lock, if the thing is a lock
 }
 
 // reducible holds the fields of a task that only a reduction uses.
@@ -87,7 +87,7 @@ func (t *task) canStep() bool {
 	return true
 }
 
-// footprints returns the slice to with the accesses of a step of t appended. The step begins with a, and quiet says that a changes
+// footprints appends the accesses of a step of t to the slice to. The step begins with the access a. If quiet is true, a has changed
 // nothing.
 func (t *task) footprints(to []footprint, a footprint, quiet bool) []footprint {
 	if a.kind == nothing {

@@ -7,13 +7,13 @@
 // Config.Fine, they also take turns before each access to a value or a lock of package atomicx. Such a run is equivalent to a run on real
 // processors in which all accesses are sequentially consistent. The search does not detect data races, but go test -race does.
 //
-// There are two searches. The type bounded limits the number of preemptions, which make a runnable task wait. The type reduction has no
-// such limit. It makes only one of several runs that differ only in the order of accesses that commute.
+// There are two searches. The type bounded limits the number of preemptions. A preemption makes a runnable task wait. The type reduction
+// has no such limit. It makes one run from each class of runs that differ only in the order of accesses that commute.
 //
 // Literature: Godefroid, Model checking for programming languages using VeriSoft (POPL 1997), for the search without stored states;
 // Musuvathi and Qadeer, Iterative context bounding for systematic testing of multithreaded programs (PLDI 2007), for the bound on
-// preemptions, and Fair stateless model checking (PLDI 2008), for tasks that yield. In the latter paper, a task that yields must wait
-// until every other runnable task has made a step. Here a task can skip this wait Config.Yields times.
+// preemptions, and Fair stateless model checking (PLDI 2008), for tasks that yield. In the last paper, a task that yields must wait until
+// every other runnable task has made a step. Here a task can skip this wait Config.Yields times.
 package explore
 
 import (
@@ -38,18 +38,18 @@ const (
 type Config struct {
 	Fine bool // tasks also take turns before each access; requires the build tag explore
 
-	// Reduced selects the search that makes only one of several runs that differ only in the order of accesses that commute. It ignores
-	// Preemptions and requires Fine. All data that tasks share must then be values of package atomicx, or be used only under locks. A
-	// task must not wait for a change by yielding in a loop.
+	// Reduced selects the search that makes one run from each class of runs that differ only in the order of accesses that commute. This
+	// search ignores Preemptions and requires Fine. All data that tasks share must then be values of package atomicx, or be used only
+	// under locks. A task must not wait for a change by yielding in a loop.
 	Reduced bool
 
-	// With Points, tasks also take turns where an operation of a primitive begins, even if the operation need not wait. Package suspend
-	// calls Preempt or suspend.Point there. Points must not be set with Fine, where each access is such a place.
+	// With Points, tasks also take turns where an operation of a primitive begins, even if the operation need not wait. These places are
+	// the calls of the task's Preempt and of suspend.Point. Points is not needed with Fine, where tasks take turns before each access.
 	Points bool
 
-	// With Asleep, the timer of a suspend.Sleep fires only after its task has begun to wait. Otherwise timers fire at any time; programs
-	// for package suspend check that this makes no difference. Durations do not limit when a task wakes, so every order of the sleeping
-	// tasks is still explored. With Asleep, a Sleep that cannot be cancelled acts like a Yield.
+	// With Asleep, the timer of a suspend.Sleep fires only after its task has begun to wait. Otherwise timers fire at any time. Package
+	// suspend does not distinguish the two cases, and programs without Asleep check this. Durations do not limit when a task wakes, so
+	// every order in which sleeping tasks can wake is still explored. With Asleep, a Sleep that cannot be cancelled acts like a Yield.
 	Asleep bool
 
 	// If Depth is not 0, the search makes Executions random runs instead of all runs. Each task has a random priority, and the runnable
@@ -57,15 +57,15 @@ type Config struct {
 	// Preemptions is then ignored.
 	Depth int
 
-	Preemptions   int           // the maximum in a run; with Points, cancelling a task at a point is also one; negative means Unlimited
+	Preemptions   int           // the maximum in a run; with Points, a cancellation at a point also counts; negative means Unlimited
 	Cancellations int           // the maximum in a run, except when all tasks wait; negative means Unlimited, except Never
-	Yields        int           // how often a task may run on after a Yield although another task is runnable; 0 if Fine
-	Spurious      int           // how often each task's Park returns spuriously in a run
-	Steps         int           // the maximum number of turns in a run; a longer run is a livelock; 0 means 10000
+	Yields        int           // how many Yields a task may make while another task stays runnable; 0 if Fine
+	Spurious      int           // the maximum number of spurious returns from each task's Park in a run
+	Steps         int           // the maximum number of turns in a run; a longer run fails as a livelock; 0 means 10000
 	Executions    int           // the maximum number of runs; 0 means no limit
-	Stall         time.Duration // how long a task may wait natively before the run fails; 0 means 5 s
-	Shorter       int           // how many runs, after a failure, look for a shorter run with the same reason
-	Replay        string        // the only run to make, from Failure.Replay
+	Stall         time.Duration // how long a task may block its goroutine before the run fails; 0 means 5 s
+	Shorter       int           // the number of runs, after a failure, that look for a shorter run with the same reason
+	Replay        string        // the replay string of the only run to make; see Failure.Replay
 
 	// These fields are for tests. brute makes Reduced explore all orders, and random makes it choose runs at random.
 	brute  bool
@@ -108,13 +108,13 @@ type explorer struct {
 // A search decides which runs are made. The types bounded and reduction implement it.
 type search interface {
 	begin(w *World)
-	add(parent, t *task) // adds t, which parent or the program has started, to the tasks of the run
+	add(parent, t *task) // adds t, a task started by parent, to the run; parent is nil for the program
 
 	// pick returns the task that has the next turn, or nil if the run has ended. last is the task that has just reached a scheduling
-	// point. It is nil if this task must wait, or gives its turn to others.
+	// point. last is nil if the task with the last turn waits, yields or has ended.
 	pick(last *task) *task
 
-	choose(of int) int // chooses among of options that are not tasks, and returns a number below of
+	choose(of int) int // returns a number below of, for a choice that is not between tasks
 	choices() (made []choice, preemptions int)
 	replay(made []choice) // sets the first choices of the next run
 	next() bool           // prepares the next run, and reports whether there is another run
@@ -196,7 +196,7 @@ func (e *explorer) all(program func(w *World)) (r Result) {
 		if w.redundant {
 			r.Blocked++
 		}
-		if e.Replay != "" || e.looked&^e.looks != 0 { // Run starts again, with releases of these kinds as points
+		if e.Replay != "" || e.looked&^e.looks != 0 { // Run then starts again, with further kinds of releases as points
 			return r
 		}
 		if !e.next() {

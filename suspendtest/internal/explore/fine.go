@@ -17,7 +17,8 @@ import (
 // Built says whether this build supports Config.Fine.
 const Built = true
 
-// A tracer is called before every access of every goroutine. It may hand over the turn there if the goroutine is a task of its run.
+// A tracer is called before every access of every goroutine. If the goroutine is a task of the tracer's run, the tracer may give the turn
+// to another task.
 type tracer struct {
 	w atomic.Pointer[World]
 }
@@ -143,7 +144,7 @@ func (tr *tracer) Unlock(m *sync.Mutex) {
 	switch {
 	case i >= 0:
 		t.holds = slices.Delete(t.holds, i, i+1)
-	case t.w.dead: // Lock did not lock m after the end of the run
+	case t.w.dead: // the run has ended, so Lock has not locked m
 		return
 	}
 	if t.w.e.Reduced && !t.w.dead {

@@ -6,8 +6,8 @@ import (
 )
 
 // A pct chooses random runs; see Config.Depth. The algorithm is from Burckhardt, Kothari, Musuvathi and Nagarakatte, A randomized
-// scheduler with probabilistic guarantees of finding bugs (ASPLOS 2010). It draws random turns of a run whose length is not yet known, so
-// it takes the length of the longest run so far instead.
+// scheduler with probabilistic guarantees of finding bugs (ASPLOS 2010). The turns at which priorities fall are drawn from the length of
+// the longest run so far, because the length of the next run is not known.
 type pct struct {
 	*rand.Rand
 	runs    uint64

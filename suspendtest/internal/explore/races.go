@@ -43,7 +43,7 @@ func (r *reduction) commit() {
 	r.current, r.born = -1, 0
 }
 
-// find sets r.found to the last steps of other tasks that conflict with the accesses r.acts by the task id.
+// find sets r.found to the last steps of other tasks that conflict with r.acts. The accesses r.acts belong to the task id.
 func (r *reduction) find(id int) {
 	r.found = r.found[:0]
 	for _, a := range r.acts {
@@ -58,8 +58,8 @@ func (r *reduction) find(id int) {
 	}
 }
 
-// race handles the conflict between step i and the later step now, which the task id makes. before is the clock of step now without the
-// steps in r.found. If step now can be made before step i, race ensures that some run does so.
+// race handles the race between step i and the later step now, which belongs to the task id. before is this task's clock before step now.
+// If step now can be made before step i, race ensures that a run does so.
 func (r *reduction) race(i, now, id int, before *clock) {
 	first := &r.stack[i]
 	by := first.task
@@ -107,7 +107,7 @@ func (r *reduction) race(i, now, id int, before *clock) {
 	}
 }
 
-// waitForLocks is called when no step is possible. It looks for races of the tasks that wait for locks, because such a task could have
+// waitForLocks is called when no step is possible. It looks for races with the tasks that wait for locks, because such a task could have
 // taken its lock first.
 func (r *reduction) waitForLocks() {
 	for id, t := range r.tasks[:len(r.ids)] {

@@ -2,23 +2,23 @@ package explore
 
 import "unsafe"
 
-// A reduction is a search that makes only one of several runs that differ only in the order of accesses that commute. The algorithm is
-// source-DPOR with sleep sets (Abdulla, Aronis, Jonsson and Sagonas, Optimal dynamic partial order reduction, POPL 2014). It improves on
-// Flanagan and Godefroid, Dynamic partial-order reduction for model checking software (POPL 2005).
+// A reduction is a search that makes one run from each class of runs that differ only in the order of accesses that commute. The
+// algorithm is source-DPOR with sleep sets (Abdulla, Aronis, Jonsson and Sagonas, Optimal dynamic partial order reduction, POPL 2014). It
+// improves on Flanagan and Godefroid, Dynamic partial-order reduction for model checking software (POPL 2005).
 //
 // A step is everything that a task does from one access to the next. Two steps are dependent if they belong to the same task, or if both
 // access the same variable and at least one step changes it. A failed compare-and-swap and a store of the present value change nothing.
 // Each step has a clock, which records the steps that come before it in every equivalent run. Two dependent steps of different tasks are
-// a race if no other step comes between them in this order. If the second step could also be made first, the search selects a task for a
-// later run, to be tried in place of the first step, so that this run reverses the race. A task that has been tried at some place sleeps
-// during the later attempts at that place, until a dependent step is made. Before such a step, the task could only repeat earlier runs.
+// a race if no other step comes between them in this order. If the second step could also be made first, the search selects a task to be
+// tried in place of the first step, so that a later run reverses the race. A task that has been tried in place of a step sleeps during
+// the later attempts there, until a dependent step is made. Before such a step, the task could only repeat earlier runs.
 //
 // The following accesses are special:
 //   - Park takes the permit, and is possible only while the permit is set. Unpark sets the permit.
-//   - The only accesses to a lock that race are calls of Lock. An Unlock cannot be made before its Lock, and comes before the next Lock.
-//   - The search chooses the contexts to be cancelled at the beginning of a run. Each of their cancellers is a task that may run at any
-//     time. A task may keep a context's Done channel and read it later, which the search cannot see. Each step that writes is therefore
-//     treated as if it read the channel, because package suspend reads it after the store that opens its word.
+//   - Accesses to a lock race only if both are calls of Lock. An Unlock cannot be made before its Lock, and comes before the next Lock.
+//   - The search chooses the contexts to be cancelled at the beginning of a run. The canceller of each such context is a task that may
+//     run at any time. A task may keep a context's Done channel and read the channel later, but the search cannot see this. It therefore
+//     assumes that every step that writes also reads the channel. Package suspend does so after the store that opens its word.
 //   - When all tasks wait, the search chooses a task and cancels it, because nothing else can happen. All steps before this choice come
 //     before all steps after it.
 //   - Yield has no effect, because a task can be made to wait at every access.
@@ -51,7 +51,7 @@ type reduction struct {
 }
 
 // A step is an entry of the stack. It holds a step of a task and the state in which the task was chosen. If other is set, it instead
-// holds a choice that is made within the step below it.
+// holds a choice that is made during the step below it in the stack.
 type step struct {
 	enabled procs
 	todo    procs // tasks that are to be tried here, or have been tried
@@ -60,7 +60,7 @@ type step struct {
 	quiet   procs // tasks of done and sleep whose access changed nothing
 	task    int
 	changed bool  // the step has changed something in a run that begins like the current run
-	could   bool  // the step is an Unpark that could also come after the Park
+	could   bool  // the step is an Unpark, but the Park was also possible before it
 	clock   clock // the clock after the step
 
 	other   bool
@@ -181,7 +181,7 @@ func (r *reduction) next() bool {
 			if s.choice.nth+1 < s.choice.of && (s.context < 0 || r.used.has(s.context)) {
 				s.choice.nth++
 				for r.fresh > 0 && r.stack[r.fresh].other {
-					r.fresh-- // the other choice also makes a new step of the step that contains it
+					r.fresh-- // the step below contains the changed choice, so it is also new
 				}
 				return true
 			}
@@ -283,15 +283,15 @@ func (r *reduction) push(enabled procs) bool {
 		s.task = r.previous
 	}
 	s.todo = one(s.task)
-	if r.e.brute && r.tasks[s.task].pending.kind != nothing { // a step without an access commutes with all others
+	if r.e.brute && r.tasks[s.task].pending.kind != nothing { // a step without an access commutes with all other steps
 		s.todo = enabled
 	}
 	r.stack = append(r.stack, s)
 	return true
 }
 
-// chooseCancelled chooses the contexts that are cancelled in this run. The search does not try to cancel a context at which no task has
-// looked in earlier runs with fewer cancellations, because no task can then look at it.
+// chooseCancelled chooses the contexts that are cancelled in this run. The search cancels a context only if a task has looked at the
+// context in an earlier run with fewer cancellations. Otherwise no task can look at the context.
 func (r *reduction) chooseCancelled() {
 	left := r.e.Cancellations
 	for i, c := range r.w.contexts {

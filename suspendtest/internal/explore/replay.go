@@ -10,7 +10,8 @@ import (
 	"github.com/braidgo/braid/internal/preempt"
 )
 
-// A choice is the option nth, counted from 0, of the given number of options. The first free options are not preemptions.
+// A choice selects one option. nth is the index of the option, and of is the number of options. The first free options are not
+// preemptions.
 type choice struct{ nth, of, free int }
 
 const (
@@ -19,9 +20,9 @@ const (
 	reduced = "r" // written in place of the number of preemptions
 )
 
-// format returns the replay string of the current run, such as 2.*.0103. It has the number of preemptions, the bound on cancellations,
-// and the choices without the zeros at the end. If releases are points, the kinds of their objects come before the choices, as in
-// 2.*.1.0103.
+// format returns the replay string of the current run, such as 2.*.0103. The string consists of the number of preemptions, the bound on
+// cancellations, and the choices without trailing zeros. If releases are points, the kinds of their objects come before the choices, as
+// in 2.*.1.0103.
 func (e *explorer) format() string {
 	var s strings.Builder
 	path, preemptions := e.choices()

@@ -10,7 +10,7 @@ import (
 	"unicode/utf8"
 )
 
-// An event is an entry of a run's trace. t is the task that it concerns, or nil, and where is its source line.
+// An event is an entry of a run's trace. t is the event's task, or nil. where is the event's source line, if known.
 type event struct {
 	t     *task
 	what  string
@@ -78,7 +78,7 @@ func (w *World) story() (lines []string) {
 func source(known map[string][]string, f runtime.Frame) string {
 	lines, ok := known[f.File]
 	if !ok {
-		text, _ := os.ReadFile(filepath.Clean(f.File)) // a user's tests run on the machine that has their source
+		text, _ := os.ReadFile(filepath.Clean(f.File)) // tests usually run on a machine that has their source
 		lines = strings.Split(string(text), "\n")
 		known[f.File] = lines
 	}

@@ -33,9 +33,9 @@ type task struct {
 	lock     locker          // the lock that the task waits for, or nil
 	after    <-chan struct{} // the channel that the task waits for, or nil
 	holds    []locker
-	starved  map[*task]int // for each other task that stays runnable, the Yields since its last step
+	starved  map[*task]int // the Yields since the last step of each other task that stayed runnable
 	worker   *worker
-	timer    *task   // the timer of the task's Sleep, until the Sleep waits
+	timer    *task   // the timer of the task's Sleep, until the Sleep begins to wait
 	early    bool    // the task is a timer whose Sleep does not wait yet
 	drawn    int     // the number of random numbers that the task has drawn
 	priority float64 // the task's priority in a random run; 0 before it is drawn
@@ -79,7 +79,7 @@ func (t *task) lockIsFree() bool {
 	return true
 }
 
-// An accessKind determines which accesses conflict with an access.
+// An accessKind is a kind of access. It determines which accesses conflict.
 type accessKind uint8
 
 const (
@@ -92,7 +92,7 @@ const (
 	returned
 )
 
-// access is called before t, whose turn it is, accesses something that tasks share. t may have to wait there.
+// access is called before t, whose turn it is, accesses something that tasks share. access may give t's turn to another task.
 func access[T any](t *task, kind accessKind, at *T) { t.access(kind, unsafe.Pointer(at)) }
 
 func (t *task) access(kind accessKind, at unsafe.Pointer) {
@@ -317,11 +317,11 @@ func (w *World) help(name string, f func()) *task {
 	return t
 }
 
-// Sleeps is called by suspend.Sleep. With Config.Asleep, it performs a Sleep that cannot be cancelled as a Yield, and returns true.
-// Otherwise it returns false, and the caller sleeps with a timer.
+// Sleeps is called by suspend.Sleep. With Config.Asleep, a Sleep that cannot be cancelled acts like a Yield, and Sleeps returns true.
+// Otherwise Sleeps returns false, and suspend.Sleep uses a timer.
 func (s spawner) Sleeps(ctx context.Context, d time.Duration) bool {
 	t := s.w.running()
-	if t == nil || !s.w.e.Asleep || s.w.e.Fine || suspend.Forbidden() { // Sleep itself panics if it is forbidden
+	if t == nil || !s.w.e.Asleep || s.w.e.Fine || suspend.Forbidden() { // suspend.Sleep itself panics if suspending is forbidden
 		return false
 	}
 	t.gaveWay()
@@ -352,7 +352,7 @@ func (s spawner) Now() time.Time {
 	return w.now
 }
 
-// passes advances the clock to due, the time of a timer that fires. It leaves the clock unchanged if due has passed.
+// passes advances the clock to due when a timer fires that is due at this time. It leaves the clock unchanged if due has passed.
 func (w *World) passes(due time.Time) {
 	if t := w.running(); t != nil {
 		w.e.clock(t, write)
@@ -362,7 +362,7 @@ func (w *World) passes(due time.Time) {
 	}
 }
 
-// clock makes an access to the clock with Fine, if the program ever reads the clock.
+// clock makes an access to the run's clock. It has no effect without Fine, or if the program never reads the clock.
 func (e *explorer) clock(t *task, kind accessKind) {
 	if !e.Fine {
 		return
@@ -393,7 +393,7 @@ func (s spawner) AfterFunc(d time.Duration, f func()) (stop func() bool) {
 		if u := s.w.running(); u != nil && s.w.e.Fine {
 			access(u, write, over)
 			u.waits()
-		} else if byProgram(3) { // the caller of stop
+		} else if byProgram(3) { // skips to the caller of stop
 			suspend.Point()
 		}
 		before := *over
@@ -430,7 +430,7 @@ func within(function string) bool {
 	}
 }
 
-// waits enables the timer of t's Sleep, if there is one. The timer fires after the current step.
+// waits enables the timer of t's Sleep, if there is one. The timer can then fire after the current step.
 func (t *task) waits() {
 	if x := t.timer; x != nil {
 		t.timer, x.early = nil, false

@@ -12,8 +12,8 @@ import (
 	"github.com/braidgo/braid/internal/outcome"
 )
 
-// watch calls runs on a separate goroutine, because a task that waits natively may block this goroutine forever. In this case watch
-// returns a failure, and leaves the goroutines blocked.
+// watch calls runs on a separate goroutine, because a task that waits natively, for example for a sync.Mutex, may block this goroutine
+// forever. In this case watch returns a failure, and leaves the goroutines blocked.
 func (e *explorer) watch(runs func() Result) Result {
 	var r Result
 	var how outcome.Outcome
@@ -103,7 +103,7 @@ func waitState(stack []byte) string {
 	return ""
 }
 
-// waitsNatively reports whether the goroutine with this stack trace is blocked, so that a free processor would not let it continue.
+// waitsNatively reports whether the goroutine with this stack trace is blocked, and does not merely wait for a processor.
 func waitsNatively(stack []byte) bool {
 	switch state := waitState(stack); state {
 	case "", "running", "runnable", "preempted", "syscall", "wait for GC cycle":

@@ -16,7 +16,7 @@ type worker struct {
 	task  *task
 	gid   int64
 	gone  bool // the worker's goroutine has exited
-	used  bool // a task was unwound, so the goroutine is not reused, because other code may refer to it
+	used  bool // the task was unwound; the worker is not reused, because other code may refer to its goroutine
 	next  func() (struct{}, bool)
 	stop  func()
 	yield func(struct{}) bool

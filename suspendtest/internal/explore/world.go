@@ -64,8 +64,8 @@ func (w *World) OnIdle(f func(waiting []string) error) { w.idle = append(w.idle,
 // Log adds a line to the trace.
 func (w *World) Log(format string, args ...any) { w.event(w.current, format, args...) }
 
-// Called marks the beginning of an operation of the calling task, and Returned marks its end. A reduced search then distinguishes runs in
-// which the end of one operation and the beginning of another have different orders.
+// Called marks the beginning of an operation of the calling task, and Returned marks its end. A reduced search then explores both orders
+// of the end of one operation and the beginning of another.
 func (w *World) Called() { w.access(called, &w.trace) }
 
 // Returned marks the end of an operation; see Called.
@@ -160,7 +160,7 @@ func (w *World) abandon() {
 	}
 }
 
-// allWait is called when no task can run. It calls the functions of OnIdle, and reports whether live tasks are left.
+// allWait is called when no task can run. It calls the functions registered with OnIdle, and reports whether live tasks are left.
 func (w *World) allWait() bool {
 	var waiting []string
 	for _, t := range w.tasks {

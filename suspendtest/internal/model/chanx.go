@@ -10,7 +10,7 @@ import (
 	"github.com/braidgo/braid/suspend"
 )
 
-// Chan is the interface of the objects that the Spec Chans checks.
+// Chan is the interface of an object that is checked with Chans.
 type Chan interface {
 	Send(ctx context.Context, v int) error
 	Recv(ctx context.Context) (int, error)
@@ -127,8 +127,8 @@ func (c *chanModel) Serve(w *World) bool {
 	return true
 }
 
-// meet ends a pair of a send and a receive, which must be different operations. One operation of the pair is new, because earlier waiters
-// would have met before. The new operation may be a Select over both sides.
+// meet ends a pair of a send and a receive, which must be different operations. One operation of the pair is new, because two earlier
+// waiters would already have been paired. The new operation may be a Select over both sides.
 func (c *chanModel) meet(w *World, sends, recvs []Waiter) bool {
 	var pairs [][2]Waiter
 	for _, s := range sends {

@@ -8,7 +8,7 @@ import (
 	"github.com/braidgo/braid/cancel"
 )
 
-// A ctx is a context that the method end ends with a given error. Its callbacks run before end returns.
+// A ctx is a context whose method end cancels it with a given error. Its callbacks run before end returns.
 type ctx struct {
 	mu   sync.Mutex
 	done chan struct{}
@@ -18,8 +18,7 @@ type ctx struct {
 
 func newCtx() *ctx { return &ctx{done: make(chan struct{})} }
 
-// as returns c or, if any is true, perhaps another kind of context that ends because c ends. id selects the kind. The returned context
-// may end later than c.
+// as returns c if any is false. Otherwise id selects c or a derived context of another kind, which may end later than c.
 func (c *ctx) as(id int, any bool) context.Context {
 	if any {
 		switch id % 3 {

@@ -10,7 +10,7 @@ import (
 	"github.com/braidgo/braid/suspend"
 )
 
-// Mutex is the interface of the objects that the Spec Mutexes checks.
+// Mutex is the interface of an object that is checked with Mutexes.
 type Mutex interface {
 	Lock(ctx context.Context) error
 	LockOp() suspend.Op[struct{}]
@@ -50,7 +50,7 @@ func mutexPart(m Mutex) Part {
 type mutexModel struct {
 	held   bool
 	nudged int   // the id of the waiter that was nudged and will compete for the lock, or -1
-	nudges []int // the id of the waiter for each nudge
+	nudges []int // the ids of the nudged waiters, one id for each nudge
 }
 
 // patience is the number of nudges after which the lock is handed over to the waiter.
@@ -77,7 +77,7 @@ func (m *mutexModel) Serve(w *World) bool {
 	return false
 }
 
-// passOn unlocks the lock. It nudges the first waiter, or hands the lock over to the waiter.
+// passOn unlocks the lock. It nudges the first waiter, or hands the lock over to this waiter.
 func (m *mutexModel) passOn(w *World) {
 	m.held = false
 	all := w.Waiting()
@@ -117,7 +117,7 @@ func (m *mutexModel) Quit(w *World, id int) {
 	}
 }
 
-// RWMutex is the interface of the objects that the Spec RWMutexes checks.
+// RWMutex is the interface of an object that is checked with RWMutexes.
 type RWMutex interface {
 	Lock(ctx context.Context) error
 	RLock(ctx context.Context) error
@@ -168,7 +168,7 @@ type rwModel struct {
 func (m *rwModel) Copy() Object { c := *m; return &c }
 
 func (m *rwModel) Serve(w *World) bool {
-	blocked := false // a Lock or RLock behind a waiter must also wait
+	blocked := false // a request for the lock behind a waiter must also wait
 	for _, o := range w.Waiting() {
 		misuse := "panic: mutex: " + o.Kind + " of an unlocked RWMutex"
 		switch o.Kind {
@@ -208,7 +208,7 @@ func (m *rwModel) Serve(w *World) bool {
 	return false
 }
 
-// Semaphore is the interface of the objects that the Spec Semaphores checks.
+// Semaphore is the interface of an object that is checked with Semaphores.
 type Semaphore interface {
 	Acquire(ctx context.Context, n int64) error
 	AcquireOp(n int64) suspend.Op[struct{}]

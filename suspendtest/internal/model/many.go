@@ -10,7 +10,7 @@ import (
 	"github.com/braidgo/braid/watch"
 )
 
-// Watched is the interface of the objects that the Spec Watches checks.
+// Watched is the interface of an object that is checked with Watches.
 type Watched interface {
 	Load() watch.State[int]
 	Store(v int) error
@@ -71,7 +71,7 @@ func (m *watchModel) Serve(w *World) bool {
 	return false
 }
 
-// Topic is the interface of the objects that the Spec Topics checks.
+// Topic is the interface of an object that is checked with Topics.
 type Topic interface {
 	Publish(ctx context.Context, v int) error
 	PublishOp(v int) suspend.Op[struct{}]

@@ -1,10 +1,10 @@
 // Package model checks the primitives against pure models. It runs random programs on any scheduler. The programs start, cancel and time
 // out operations, in bursts.
 //
-// A model holds the state of one object, and ends each waiting operation that the state allows to end. The waiters, their order and their
-// cancellation are handled here, in the same way for all objects. Started operations and requested cancellations take effect one after
-// another, at any later moment and in any order. A run must therefore keep a set of possible worlds. When an operation returns, the run
-// removes the worlds in which this result is impossible.
+// A model holds the state of one object, and ends the waiting operations that are possible in this state. The waiters, their order and
+// their cancellation are handled here, in the same way for all objects. Started operations and requested cancellations take effect one
+// after another, at any later moment and in any order. A run must therefore keep a set of possible worlds. When an operation returns, the
+// run removes the worlds in which this result is impossible.
 package model
 
 import (
@@ -23,8 +23,8 @@ type Object interface {
 	Serve(w *World) bool
 }
 
-// A Mover is an Object that can also change without a new operation. Move makes the change, at any moment after Moves has become true, so
-// that other operations can take effect first.
+// A Mover is an Object that can also change without a new operation. Moves reports whether such a change is possible. Move makes the
+// change at any later moment, so that other operations may take effect first.
 type Mover interface {
 	Object
 	Moves() bool
@@ -42,7 +42,7 @@ type Waiter struct {
 	ID    int
 	Kind  string
 	Arg   int
-	AsOp  bool // the operation is performed through an Op, not by its method
+	AsOp  bool // the operation was started with its Op, not with its method
 	index int
 }
 
@@ -234,8 +234,8 @@ func (w *World) serve() {
 	}
 }
 
-// key returns a string for comparing worlds. Worlds with the same key cannot be distinguished by later results; operations in seen do not
-// count.
+// key returns a string that identifies the world. Worlds with the same key cannot be distinguished by the results of operations that are
+// not in seen.
 func (w *World) key(seen set) string {
 	b := make([]byte, 0, 128)
 	for _, id := range w.waiting {

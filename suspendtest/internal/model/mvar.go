@@ -9,7 +9,7 @@ import (
 	"github.com/braidgo/braid/suspend"
 )
 
-// MVar is the interface of the objects that the Spec MVars checks.
+// MVar is the interface of an object that is checked with MVars.
 type MVar interface {
 	Put(ctx context.Context, v int) error
 	Take(ctx context.Context) (int, error)
@@ -80,7 +80,8 @@ func mvarPart(m MVar) Part {
 	}}
 }
 
-// An mvarModel is the model of an MVar. If out is set, the Modify by has taken the value and has not yet put it back.
+// An mvarModel is the model of an MVar. If out is set, a Modify has taken the value and has not yet put the value back; by is this
+// Modify.
 type mvarModel struct {
 	full, out bool
 	value     int
@@ -154,7 +155,7 @@ func tried(yes string, ok bool) string {
 	return "no"
 }
 
-// done and valued return an Op with the same effect as op, whose result is a string.
+// done and valued return an Op that performs op and returns the result as a string.
 func done[T any](op suspend.Op[T]) suspend.Op[string] {
 	return suspend.Map(op, func(_ T, err error) (string, error) { return "ok", err })
 }

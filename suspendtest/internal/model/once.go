@@ -16,7 +16,7 @@ import (
 
 var errFailed = errors.New("failed")
 
-// Promise is the interface of the objects that the Spec Promises checks.
+// Promise is the interface of an object that is checked with Promises.
 type Promise interface {
 	Await(ctx context.Context) (int, error)
 	AwaitOp() suspend.Op[int]
@@ -84,14 +84,14 @@ func (p *promiseModel) Serve(w *World) bool {
 	return false
 }
 
-// Cond is the interface of the objects that the Spec Conds checks.
+// Cond is the interface of an object that is checked with Conds.
 type Cond interface {
 	Wait(ctx context.Context) error
 	Signal()
 	Broadcast()
 }
 
-// Conds returns the Spec of the Conds that anew returns. lock and unlock are for the lock of the Cond.
+// Conds returns the Spec of the Conds that anew returns. anew also returns functions that lock and unlock the Cond's lock.
 func Conds(anew func() (c Cond, lock, unlock func())) Spec {
 	return Spec{Name: "cond", New: func(Choose) *System {
 		c, lock, unlock := anew()
@@ -135,7 +135,7 @@ func (c *condModel) Serve(w *World) bool {
 	return true
 }
 
-// Latch is the interface of the objects that the Spec Latches checks.
+// Latch is the interface of an object that is checked with Latches.
 type Latch interface {
 	Wait(ctx context.Context) error
 	WaitOp() suspend.Op[struct{}]
@@ -184,7 +184,7 @@ func (l *latchModel) Serve(w *World) bool {
 	return false
 }
 
-// Barrier is the interface of the objects that the Spec Barriers checks.
+// Barrier is the interface of an object that is checked with Barriers.
 type Barrier interface {
 	Wait(ctx context.Context) (int, error)
 }
@@ -235,7 +235,7 @@ func (b *barrierModel) Quit(w *World, _ int) {
 	}
 }
 
-// Lazy is the interface of the objects that the Spec Lazies checks.
+// Lazy is the interface of an object that is checked with Lazies.
 type Lazy interface {
 	Force(ctx context.Context) (int, error)
 	Value() (int, bool, error)

@@ -24,7 +24,7 @@ type System struct {
 	Title   string // names the objects with their parameters
 	Parts   []Part
 	Selects bool   // programs have Selects over the parts
-	Probe   []Call // calls at the end of a run, which must find no leftovers of cancelled operations
+	Probe   []Call // calls at the end of a run, which detect leftover state of cancelled operations
 	Close   func() // releases waiters that no cancellation ends; may be nil
 	Slow    bool   // other goroutines pass on a cancellation
 }
@@ -45,7 +45,7 @@ type Kind struct {
 	Try   bool // the operation has no context and does not wait
 	Run   func(ctx context.Context, arg int) string
 	Op    func(arg int) suspend.Op[string] // may be nil
-	Seen  string                           // the possible results, with commas, except cancelled and late
+	Seen  string                           // the possible results, separated by commas, except cancelled and late
 }
 
 // A Call is one operation on one part.
@@ -56,9 +56,9 @@ type Step struct {
 	Do    Do
 	ID    int // the number of the operation
 	Calls []Call
-	Way   Way  // for Cancel and Expire, Method means at once, and otherwise a task cancels
-	Turns int  // for Turn, how often other tasks run; otherwise how often the task first yields
-	Done  bool // the operation's context has ended before it starts
+	Way   Way  // Method makes a Cancel or Expire at once, and the other Ways in a task
+	Turns int  // how often other tasks run in a Turn, or how often the task of another step first yields
+	Done  bool // the operation starts with a context that has already ended
 }
 
 // A Do is the action of a step.
@@ -90,7 +90,7 @@ type Program struct {
 	Steps []Step
 }
 
-// Program returns a random program. steps must call its argument once for each step that it returns.
+// Program returns a random program. steps draws the steps by calling its argument, and returns the steps.
 func (s Spec) Program(choose Choose, steps func(step func(Choose) Step) []Step) *Program {
 	var chosen []int
 	sys := s.New(func(n int) int { chosen = append(chosen, choose(n)); return chosen[len(chosen)-1] })

@@ -20,7 +20,7 @@ type Place struct {
 	// Rest waits until no task can run. If Rest is nil, a run instead waits natively for the results that the models require.
 	Rest func()
 
-	// Turn lets another task run, and reports whether this succeeded.
+	// Turn lets another task run, and reports whether a task could run.
 	Turn func() bool
 
 	// Patience limits the wait for a result that the models require.
@@ -71,7 +71,7 @@ func (p *Program) Run(on Place) error {
 		objs = append(objs, part.Model)
 	}
 	r.objs, r.worlds = objs, newWorlds(objs)
-	ids := map[int]int{} // ids maps Step.ID to an index of r.ops; left out operations have no index
+	ids := map[int]int{} // ids maps Step.ID to an index of r.ops; omitted operations have no entry
 	for i, s := range p.Steps {
 		id, started := ids[s.ID]
 		switch s.Do {
@@ -122,9 +122,9 @@ func (p *Program) Run(on Place) error {
 	return nil
 }
 
-// The constant most limits the number of waiting operations, and tooMany the number of worlds. Above a limit, Run calls settle, and may
-// leave out the next operation. The number of worlds grows fast without Rest, because an operation that has not returned might not have
-// begun.
+// The constant most limits the number of waiting operations, and tooMany limits the number of worlds. Above a limit, Run calls settle,
+// and may leave out the next operation. The number of worlds grows fast without Rest, because an operation that has not returned might
+// not have begun.
 const (
 	most    = 5
 	tooMany = 500

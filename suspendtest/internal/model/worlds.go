@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// A path is a list of choices. After next has changed the last choice, the choices can be repeated.
+// A path is a list of choices. next changes the last choice, so that the next repetition takes another path.
 type path struct {
 	nth, of []int
 	at      int
@@ -40,7 +40,7 @@ type Worlds struct {
 	all  map[string]*World
 	ops  []*op
 	seen set  // the ids of operations that have returned
-	more bool // expand must still add worlds to all
+	more bool // the worlds that can follow are not yet in all
 }
 
 func newWorlds(objs []Object) *Worlds {
