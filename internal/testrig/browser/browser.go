@@ -11,8 +11,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Shown returns the document at url after its scripts have run for five seconds of virtual time. The test fails if Chromium is not
-// installed, so that a missing browser is noticed.
+// Shown returns the document at url after its scripts have run for five seconds of virtual time. If Chromium is not installed, the test
+// fails instead of being skipped.
 func Shown(t *testing.T, url string) (dom string) {
 	at := ""
 	for _, name := range []string{"chromium", "chromium-browser", "google-chrome", "chrome"} {

@@ -77,7 +77,7 @@ func Run(t *testing.T, root string, mutants []Mutant, flags ...string) {
 	t.Logf("%d of %d mutants were run; %s=1 runs all", ran, len(mutants), Variable)
 }
 
-// share returns the mutants that a value of Variable selects.
+// share returns the mutants that value, the content of Variable, selects.
 func share(mutants []Mutant, value string) (some []Mutant, err error) {
 	k, n := 0, 1
 	switch value {
@@ -192,7 +192,8 @@ func Inject(t *testing.T, root string, mutants []Mutant) map[string]string {
 }
 
 // Overlay writes the mutated files and a list of them for go test -overlay, and returns the list's file name. Each mutated package also
-// gets the code in source, which must declare the function mutated to report whether a mistake is active. more contains additional files.
+// gets the code in source, which must declare the function mutated to report whether a mistake is active. The map more contains
+// additional files.
 func Overlay(t *testing.T, root string, mutants []Mutant, source string, more map[string]string) (list string) {
 	root, err := filepath.Abs(root)
 	must(t, err)

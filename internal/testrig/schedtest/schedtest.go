@@ -27,7 +27,8 @@ var Deadline = func() time.Duration {
 	return 60 * time.Second
 }()
 
-// A Scheduler describes a kind of scheduler. Open starts such a scheduler, which runs until close is called. close waits for every task.
+// A Scheduler describes a kind of scheduler. Open starts such a scheduler, which runs until close is called. The function close waits for
+// every task.
 type Scheduler struct {
 	Name string
 	Open func() (s suspend.Spawner, close func())

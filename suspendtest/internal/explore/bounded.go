@@ -87,7 +87,7 @@ func (b *bounded) preempt(i int) {
 			return
 		}
 		if b.e.Executions > 0 && len(b.later) > b.e.Executions-b.e.runs {
-			return // later has enough beginnings for all runs that Executions still allows
+			return // b.later has enough beginnings for all runs that Executions still allows
 		}
 		var s []rune
 		for _, c := range b.path[:i] {

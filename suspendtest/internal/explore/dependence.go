@@ -52,7 +52,7 @@ func conflicting(as, bs []footprint) bool {
 
 // A thing records the accesses to one address.
 type thing struct {
-	last   [2][maxProcs]int32 // one plus the last step of each task on each side
+	last   [2][maxProcs]int32 // one plus the index of each task's last step on each side
 	users  [2]procs           // the tasks that have accessed each side
 	unlock int                // one plus the last step that unlocked the lock, if the thing is a lock
 }

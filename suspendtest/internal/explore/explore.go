@@ -7,8 +7,9 @@
 // Config.Fine, they also take turns before each access to a value or a lock of package atomicx. Such a run is equivalent to a run on real
 // processors in which all accesses are sequentially consistent. The search does not detect data races, but go test -race does.
 //
-// There are two searches. The type bounded limits the number of preemptions. A preemption makes a runnable task wait. The type reduction
-// has no such limit. It makes one run from each class of runs that differ only in the order of accesses that commute.
+// There are two searches. The type bounded limits the number of preemptions. A preemption makes a runnable task wait while another task
+// takes its turn. The type reduction has no such limit. It makes one run from each class of runs that differ only in the order of
+// accesses that commute.
 //
 // Literature: Godefroid, Model checking for programming languages using VeriSoft (POPL 1997), for the search without stored states;
 // Musuvathi and Qadeer, Iterative context bounding for systematic testing of multithreaded programs (PLDI 2007), for the bound on
@@ -58,7 +59,7 @@ type Config struct {
 	Depth int
 
 	Preemptions   int           // the maximum in a run; with Points, a cancellation at a point also counts; negative means Unlimited
-	Cancellations int           // the maximum in a run, except when all tasks wait; negative means Unlimited, except Never
+	Cancellations int           // the maximum in a run, not counting those while all tasks wait; negative, except Never, means Unlimited
 	Yields        int           // how many Yields a task may make while another task stays runnable; 0 if Fine
 	Spurious      int           // the maximum number of spurious returns from each task's Park in a run
 	Steps         int           // the maximum number of turns in a run; a longer run fails as a livelock; 0 means 10000
@@ -67,7 +68,8 @@ type Config struct {
 	Shorter       int           // the number of runs, after a failure, that look for a shorter run with the same reason
 	Replay        string        // the replay string of the only run to make; see Failure.Replay
 
-	// These fields are for tests. brute makes Reduced explore all orders, and random makes it choose runs at random.
+	// The fields brute and random are for tests. With Reduced, brute makes the search explore all orders, and random makes it choose
+	// random runs.
 	brute  bool
 	random *rand.Rand
 
@@ -110,8 +112,8 @@ type search interface {
 	begin(w *World)
 	add(parent, t *task) // adds t, a task started by parent, to the run; parent is nil for the program
 
-	// pick returns the task that has the next turn, or nil if the run has ended. last is the task that has just reached a scheduling
-	// point. last is nil if the task with the last turn waits, yields or has ended.
+	// pick returns the task that has the next turn, or nil if the run has ended. The parameter last is the task that has just reached a
+	// scheduling point, or nil if the task with the last turn waits, yields or has ended.
 	pick(last *task) *task
 
 	choose(of int) int // returns a number below of, for a choice that is not between tasks

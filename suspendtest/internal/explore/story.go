@@ -10,7 +10,7 @@ import (
 	"unicode/utf8"
 )
 
-// An event is an entry of a run's trace. t is the event's task, or nil. where is the event's source line, if known.
+// An event is an entry of a run's trace. The fields t and where are the event's task and source line, if there are any.
 type event struct {
 	t     *task
 	what  string

@@ -36,7 +36,7 @@ type task struct {
 	starved  map[*task]int // the Yields since the last step of each other task that stayed runnable
 	worker   *worker
 	timer    *task   // the timer of the task's Sleep, until the Sleep begins to wait
-	early    bool    // the task is a timer whose Sleep does not wait yet
+	early    bool    // the task is the timer of a Sleep that does not wait yet
 	drawn    int     // the number of random numbers that the task has drawn
 	priority float64 // the task's priority in a random run; 0 before it is drawn
 
@@ -250,7 +250,7 @@ func (e watcher) Releases(k preempt.Kinds) {
 // Glances records a look and is a scheduling point, if the program itself looks. A look by an operation needs no point, because it
 // directly follows a point or its caller holds a lock.
 func (e watcher) Glances(k preempt.Kinds) {
-	if byProgram(6) { // skips to the caller of Err
+	if byProgram(6) { // frame 6 is the caller of Err
 		e.looked |= k
 		suspend.Point()
 	}
@@ -345,7 +345,7 @@ func (s spawner) Now() time.Time {
 	w := s.w
 	if t := w.running(); t != nil && !w.dead {
 		w.e.clock(t, read)
-		if !w.e.Fine && byProgram(5) { // skips to the caller of suspend.Now
+		if !w.e.Fine && byProgram(5) { // frame 5 is the caller of suspend.Now
 			suspend.Point()
 		}
 	}
@@ -393,7 +393,7 @@ func (s spawner) AfterFunc(d time.Duration, f func()) (stop func() bool) {
 		if u := s.w.running(); u != nil && s.w.e.Fine {
 			access(u, write, over)
 			u.waits()
-		} else if byProgram(3) { // skips to the caller of stop
+		} else if byProgram(3) { // frame 3 is the caller of stop
 			suspend.Point()
 		}
 		before := *over

@@ -23,7 +23,7 @@ type Chan interface {
 	Len() int
 }
 
-// Chans returns the Spec of the channels that anew returns, with and without a buffer. Programs may close the channel.
+// Chans returns the Spec of the channels created by anew, with and without a buffer. Programs may close the channel.
 func Chans(anew func(capacity int) Chan) Spec {
 	return Spec{Name: "chanx", New: func(choose Choose) *System {
 		n := choose(3)

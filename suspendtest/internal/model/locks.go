@@ -18,7 +18,7 @@ type Mutex interface {
 	Unlock()
 }
 
-// Mutexes returns the Spec of the Mutexes that anew returns.
+// Mutexes returns the Spec of the Mutexes created by anew.
 func Mutexes(anew func() Mutex) Spec {
 	return Spec{Name: "mutex", New: func(Choose) *System {
 		return &System{
@@ -130,7 +130,7 @@ type RWMutex interface {
 	Downgrade()
 }
 
-// RWMutexes returns the Spec of the RWMutexes that anew returns.
+// RWMutexes returns the Spec of the RWMutexes created by anew.
 func RWMutexes(anew func() RWMutex) Spec {
 	return Spec{Name: "rwmutex", New: func(Choose) *System {
 		m := anew()
@@ -218,7 +218,7 @@ type Semaphore interface {
 	Close() error
 }
 
-// Semaphores returns the Spec of the Semaphores that anew returns.
+// Semaphores returns the Spec of the Semaphores created by anew.
 func Semaphores(anew func(n int64) Semaphore) Spec {
 	return Spec{Name: "semaphore", New: func(choose Choose) *System {
 		n := 1 + choose(3)
@@ -250,7 +250,7 @@ func semaphorePart(size int, s Semaphore) Part {
 	}}
 }
 
-// A semaphoreModel is the model of a Semaphore. free is negative after a Resize to fewer permits than are held.
+// A semaphoreModel is the model of a Semaphore. The field free is negative after a Resize to fewer permits than are held.
 type semaphoreModel struct {
 	size, free int
 	closed     bool

@@ -19,7 +19,7 @@ type Watched interface {
 	Close() error
 }
 
-// Watches returns the Spec of the watched values that anew returns.
+// Watches returns the Spec of the watched values created by anew.
 func Watches(anew func() Watched) Spec {
 	return Spec{Name: "watch", New: func(Choose) *System {
 		w, closed := anew(), watch.ErrClosed.Error()
@@ -79,7 +79,7 @@ type Topic interface {
 	Subscribe(n int, policy broadcast.Policy) *broadcast.Subscription[int]
 }
 
-// Topics returns the Spec of the Topics that anew returns, each with two subscriptions.
+// Topics returns the Spec of the Topics created by anew, each with two subscriptions.
 func Topics(anew func() Topic) Spec {
 	return Spec{Name: "broadcast", New: func(choose Choose) *System {
 		t, closed := anew(), broadcast.ErrClosed.Error()

@@ -1,10 +1,10 @@
 // Package model checks the primitives against pure models. It runs random programs on any scheduler. The programs start, cancel and time
 // out operations, in bursts.
 //
-// A model holds the state of one object, and ends the waiting operations that are possible in this state. The waiters, their order and
-// their cancellation are handled here, in the same way for all objects. Started operations and requested cancellations take effect one
-// after another, at any later moment and in any order. A run must therefore keep a set of possible worlds. When an operation returns, the
-// run removes the worlds in which this result is impossible.
+// A model holds the state of one object, and ends the waiting operations that are possible in this state. This package handles the
+// waiters, their order and their cancellation, in the same way for all objects. Started operations and requested cancellations take
+// effect one after another, at any later moment and in any order. A run must therefore keep a set of possible worlds. When an operation
+// returns, the run removes the worlds in which this result is impossible.
 package model
 
 import (

@@ -25,7 +25,7 @@ type MVar interface {
 	SwapOp(v int) suspend.Op[int]
 }
 
-// MVars returns the Spec of the MVars that anew returns.
+// MVars returns the Spec of the MVars created by anew.
 func MVars(anew func() MVar) Spec {
 	return Spec{Name: "mvar", New: func(Choose) *System {
 		return &System{
@@ -80,8 +80,7 @@ func mvarPart(m MVar) Part {
 	}}
 }
 
-// An mvarModel is the model of an MVar. If out is set, a Modify has taken the value and has not yet put the value back; by is this
-// Modify.
+// An mvarModel is the model of an MVar. If out is set, the Modify in the field by has taken the value and has not yet put the value back.
 type mvarModel struct {
 	full, out bool
 	value     int

@@ -25,7 +25,7 @@ type Promise interface {
 	Fail(err error) bool
 }
 
-// Promises returns the Spec of the Promises that anew returns.
+// Promises returns the Spec of the Promises created by anew.
 func Promises(anew func() Promise) Spec {
 	return Spec{Name: "promise", New: func(Choose) *System {
 		return &System{Title: "p is a Promise", Parts: []Part{promisePart(anew())}, Probe: []Call{{0, 1, 0}, {0, 2, 999}, {0, 1, 0}}}
@@ -91,7 +91,7 @@ type Cond interface {
 	Broadcast()
 }
 
-// Conds returns the Spec of the Conds that anew returns. anew also returns functions that lock and unlock the Cond's lock.
+// Conds returns the Spec of the Conds created by anew. anew also returns functions that lock and unlock the Cond's lock.
 func Conds(anew func() (c Cond, lock, unlock func())) Spec {
 	return Spec{Name: "cond", New: func(Choose) *System {
 		c, lock, unlock := anew()
@@ -143,7 +143,7 @@ type Latch interface {
 	CountDown()
 }
 
-// Latches returns the Spec of the Latches that anew returns.
+// Latches returns the Spec of the Latches created by anew.
 func Latches(anew func(n int) Latch) Spec {
 	return Spec{Name: "latch", New: func(choose Choose) *System {
 		n := choose(4)
@@ -189,7 +189,7 @@ type Barrier interface {
 	Wait(ctx context.Context) (int, error)
 }
 
-// Barriers returns the Spec of the Barriers that anew returns.
+// Barriers returns the Spec of the Barriers created by anew.
 func Barriers(anew func(n int) Barrier) Spec {
 	return Spec{Name: "barrier", New: func(choose Choose) *System {
 		n := 1 + choose(4)
@@ -242,7 +242,7 @@ type Lazy interface {
 	ValueOp() suspend.Op[int]
 }
 
-// Lazies returns the Spec of the Lazies that anew returns. The function of a Lazy waits until the program says what the function must
+// Lazies returns the Spec of the Lazies created by anew. The function of a Lazy waits until the program says what the function must
 // return.
 func Lazies(anew func(f func(context.Context) (int, error), mode lazy.Mode) Lazy) Spec {
 	return Spec{Name: "lazy", New: func(choose Choose) *System {

@@ -90,7 +90,7 @@ type Program struct {
 	Steps []Step
 }
 
-// Program returns a random program. steps draws the steps by calling its argument, and returns the steps.
+// Program returns a random program. The function steps draws the steps by calling its argument, and returns the steps.
 func (s Spec) Program(choose Choose, steps func(step func(Choose) Step) []Step) *Program {
 	var chosen []int
 	sys := s.New(func(n int) int { chosen = append(chosen, choose(n)); return chosen[len(chosen)-1] })

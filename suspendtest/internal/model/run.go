@@ -265,7 +265,7 @@ func (r *run) look() {
 
 var number = regexp.MustCompile(`-?\d+`)
 
-// what returns the key in Seen of an operation with this result.
+// what returns the key under which Seen counts this result of the operation.
 func (r *run) what(o *running, result string) string {
 	c, in := o.calls[0], ""
 	if len(o.calls) > 1 {
