@@ -77,7 +77,7 @@ func Run(t *testing.T, root string, mutants []Mutant, flags ...string) {
 	t.Logf("%d of %d mutants were run; %s=1 runs all", ran, len(mutants), Variable)
 }
 
-// share returns the mutants that value, the content of Variable, selects.
+// share returns the mutants that are selected by value, the content of the environment variable.
 func share(mutants []Mutant, value string) (some []Mutant, err error) {
 	k, n := 0, 1
 	switch value {

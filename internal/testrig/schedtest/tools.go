@@ -38,7 +38,7 @@ func Yield(n int) {
 // Settle yields eight times. On fifo, this is enough for the other tasks of most tests to end or to wait.
 func Settle() { Yield(8) }
 
-// WithCancel returns a context and its cancel function. The function cancels all waits before it returns, in the order in which they
+// WithCancel returns a context and its cancel function. The function cancels all waits synchronously, in the order in which the waits
 // began.
 func WithCancel() (context.Context, context.CancelFunc) {
 	ctx, end := cancel.New(context.Background())
@@ -57,7 +57,7 @@ func MayCancel(rng *rand.Rand) (context.Context, context.CancelFunc) {
 	return ctx, cancel
 }
 
-// A Moody is a context that panics late. The first call of Done or Err succeeds, but each later call panics with the value Panic.
+// A Moody is a context for tests of panics. The first call of Done or Err succeeds, but each later call panics with the value Panic.
 type Moody struct {
 	context.Context
 	Panic any

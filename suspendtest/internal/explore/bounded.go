@@ -2,9 +2,9 @@ package explore
 
 import "slices"
 
-// bounded is the search with a bound on preemptions, which may be Unlimited. It makes each run once, in the order of their numbers of
-// preemptions, so that the first failure has as few preemptions as possible. A run with n preemptions begins like a run with n-1, up to
-// its last preemption.
+// bounded is the search with a bound on preemptions, which may be Unlimited. It makes each run once, and orders the runs by their number
+// of preemptions, so that the first failure has as few preemptions as possible. A run with n preemptions begins like a run with n-1, up
+// to its last preemption.
 type bounded struct {
 	e           *explorer
 	level       int      // the number of preemptions in the current runs

@@ -92,8 +92,8 @@ func (c *taskContext) look(kind accessKind) {
 		t.looksAt(c, kind)
 		return
 	}
-	// A cancellation has the same effect at every moment before the first look, so look cancels the context itself. After the first look,
-	// with Fine, the canceller runs like other tasks.
+	// A cancellation has the same effect at every moment before the first look, so look may cancel the context itself. After the first
+	// look, with Fine, the canceller runs like other tasks.
 	if c.canceller.begun || c.used && w.e.Fine {
 		return
 	}

@@ -1,6 +1,6 @@
 // Package explore runs a small concurrent program in every order in which its tasks can take turns and their contexts can be cancelled.
-// The search is depth-first and stores no states. A list of choices determines a run. The next run changes the last choice that has an
-// untried option, and repeats the choices before it.
+// The search is depth-first and stores no states. Each run is determined by a list of choices. The next run changes the last choice that
+// has an untried option, and repeats the choices before it.
 //
 // The tasks are coroutines that are bound with suspend.Bind, like the tasks of any scheduler. A wait in package suspend therefore runs
 // the same code as elsewhere. The tasks take turns where they suspend and where they yield. In a build with the tag explore, and with

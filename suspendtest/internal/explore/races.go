@@ -43,7 +43,7 @@ func (r *reduction) commit() {
 	r.current, r.born = -1, 0
 }
 
-// find sets r.found to the last steps of other tasks that conflict with r.acts. The accesses r.acts belong to the task id.
+// find sets r.found to the last steps of other tasks that conflict with r.acts. The accesses in r.acts belong to the task id.
 func (r *reduction) find(id int) {
 	r.found = r.found[:0]
 	for _, a := range r.acts {

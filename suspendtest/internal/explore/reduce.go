@@ -291,7 +291,8 @@ func (r *reduction) push(enabled procs) bool {
 }
 
 // chooseCancelled chooses the contexts that are cancelled in this run. The search cancels a context only if a task has looked at the
-// context in an earlier run with fewer cancellations. Otherwise no task can look at the context.
+// context in an earlier run with fewer cancellations. Otherwise no task looks at the context in the new run either, so the cancellation
+// has no effect.
 func (r *reduction) chooseCancelled() {
 	left := r.e.Cancellations
 	for i, c := range r.w.contexts {

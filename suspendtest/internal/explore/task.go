@@ -317,8 +317,8 @@ func (w *World) help(name string, f func()) *task {
 	return t
 }
 
-// Sleeps is called by suspend.Sleep. With Config.Asleep, a Sleep that cannot be cancelled acts like a Yield, and Sleeps returns true.
-// Otherwise Sleeps returns false, and suspend.Sleep uses a timer.
+// Sleeps is called by suspend.Sleep. With Config.Asleep and without Fine, a Sleep that cannot be cancelled acts like a Yield, and Sleeps
+// returns true. Otherwise Sleeps returns false, and suspend.Sleep uses a timer.
 func (s spawner) Sleeps(ctx context.Context, d time.Duration) bool {
 	t := s.w.running()
 	if t == nil || !s.w.e.Asleep || s.w.e.Fine || suspend.Forbidden() { // suspend.Sleep itself panics if suspending is forbidden
@@ -352,7 +352,7 @@ func (s spawner) Now() time.Time {
 	return w.now
 }
 
-// passes advances the clock to due when a timer fires that is due at this time. It leaves the clock unchanged if due has passed.
+// passes is called when a timer fires. It advances the clock to due, unless the clock already shows a later time.
 func (w *World) passes(due time.Time) {
 	if t := w.running(); t != nil {
 		w.e.clock(t, write)

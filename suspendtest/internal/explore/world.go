@@ -32,7 +32,7 @@ type World struct {
 func (w *World) Go(name string, f func(ctx context.Context)) { w.start(name, f) }
 
 // GoDetached is like Go, except that the context calls each registered function in a separate task, as contexts of package context do.
-// The context that Go passes to f calls these functions before its cancellation returns, as contexts of package cancel do.
+// The context that Go passes to f instead calls these functions synchronously, as contexts of package cancel do.
 func (w *World) GoDetached(name string, f func(ctx context.Context)) {
 	w.start(name, f).ctx.detached = true
 }

@@ -127,8 +127,8 @@ func (c *chanModel) Serve(w *World) bool {
 	return true
 }
 
-// meet ends a pair of a send and a receive, which must be different operations. One operation of the pair is new, because two earlier
-// waiters would already have been paired. The new operation may be a Select over both sides.
+// meet ends a send and a receive, which exchange a value and must be different operations. One operation of the two is new, because two
+// earlier waiters would already have been paired. The new operation may be a Select over both sides.
 func (c *chanModel) meet(w *World, sends, recvs []Waiter) bool {
 	var pairs [][2]Waiter
 	for _, s := range sends {

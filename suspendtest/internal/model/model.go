@@ -1,5 +1,5 @@
-// Package model checks the primitives against pure models. It runs random programs on any scheduler. The programs start, cancel and time
-// out operations, in bursts.
+// Package model checks the primitives against pure models. It runs random programs on any scheduler. The programs start bursts of
+// operations, and let some operations be cancelled or time out.
 //
 // A model holds the state of one object, and ends the waiting operations that are possible in this state. This package handles the
 // waiters, their order and their cancellation, in the same way for all objects. Started operations and requested cancellations take

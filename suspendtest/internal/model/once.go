@@ -91,7 +91,7 @@ type Cond interface {
 	Broadcast()
 }
 
-// Conds returns the Spec of the Conds created by anew. anew also returns functions that lock and unlock the Cond's lock.
+// Conds returns the Spec of the Conds created by anew. The functions lock and unlock are for the Cond's lock.
 func Conds(anew func() (c Cond, lock, unlock func())) Spec {
 	return Spec{Name: "cond", New: func(Choose) *System {
 		c, lock, unlock := anew()

@@ -40,7 +40,7 @@ type Worlds struct {
 	all  map[string]*World
 	ops  []*op
 	seen set  // the ids of operations that have returned
-	more bool // the worlds that can follow are not yet in all
+	more bool // expand must add the worlds that can follow
 }
 
 func newWorlds(objs []Object) *Worlds {
