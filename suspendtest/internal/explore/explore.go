@@ -54,8 +54,8 @@ type Config struct {
 	Asleep bool
 
 	// If Depth is not 0, the search makes Executions random runs instead of all runs. Each task has a random priority, and the runnable
-	// task with the highest priority has the next turn. At Depth-1 random turns, this task first gets a priority below all others.
-	// Preemptions is then ignored.
+	// task with the highest priority has the next turn. At Depth-1 random turns, the priority of this task is first lowered below all
+	// other priorities. Preemptions is then ignored.
 	Depth int
 
 	Preemptions   int           // the maximum in a run; with Points, a cancellation at a point also counts; negative means Unlimited

@@ -181,7 +181,7 @@ func (r *reduction) next() bool {
 			if s.choice.nth+1 < s.choice.of && (s.context < 0 || r.used.has(s.context)) {
 				s.choice.nth++
 				for r.fresh > 0 && r.stack[r.fresh].other {
-					r.fresh-- // the step below contains the changed choice, so it is also new
+					r.fresh-- // the step below it contains the changed choice, so this step is new, too
 				}
 				return true
 			}

@@ -12,7 +12,7 @@ import (
 	"github.com/braidgo/braid/internal/outcome"
 )
 
-// watch calls runs on a separate goroutine, because a task that waits natively, for example for a sync.Mutex, may block this goroutine
+// watch calls runs on a separate goroutine, because a task that waits natively, for example for a sync.Mutex, may block its goroutine
 // forever. In this case watch returns a failure, and leaves the goroutines blocked.
 func (e *explorer) watch(runs func() Result) Result {
 	var r Result

@@ -242,8 +242,7 @@ type Lazy interface {
 	ValueOp() suspend.Op[int]
 }
 
-// Lazies returns the Spec of the Lazies created by anew. The function of a Lazy waits until the program says what the function must
-// return.
+// Lazies returns the Spec of the Lazies created by anew. The function of a Lazy waits until the program sets the function's result.
 func Lazies(anew func(f func(context.Context) (int, error), mode lazy.Mode) Lazy) Spec {
 	return Spec{Name: "lazy", New: func(choose Choose) *System {
 		mode := lazy.Mode(choose(3))
