@@ -69,7 +69,7 @@ func (p picture) island(x, y int, name, thread string, tasks ...task) {
 	}
 }
 
-// begin writes the head of a picture, which contains the size, the label for screen readers, and the styles.
+// begin writes the size of a picture, its label for screen readers, and its styles.
 func (p picture) begin(height int, label string) {
 	p.printf(`<svg xmlns="http://www.w3.org/2000/svg" width="%d" height="%d" viewBox="0 0 %d %d" role="img" aria-label="%s">`, width, height, width, height, label)
 	p.printf(`<style>text{font-family:Helvetica,Arial,sans-serif;fill:%s}.name{font-size:15px;font-weight:bold}.task{font-size:13px}.note{font-size:12px;fill:%s}.code{font-family:Menlo,Consolas,monospace;font-size:13px}</style>`, ink, faint)

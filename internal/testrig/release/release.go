@@ -26,8 +26,8 @@ const root = "github.com/braidgo/braid"
 // published lists the folders of the modules that users can require, except the root. Each release has a tag for each of these modules.
 var published = []string{"actor/natsactor", "adapters/netstack", "stage/jetstream", "stage/otel", "stage/prom"}
 
-// private lists the folders of the modules that users do not require. These modules are programs, and tests with additional dependencies.
-// A folder includes the folders below it.
+// private lists the folders of modules that users do not require, which are programs and tests with further dependencies. A folder
+// includes the folders below it.
 var private = []string{"adapters/callback/foreigntest", "bench", "examples", "simtest", "stocktest"}
 
 func main() {

@@ -41,8 +41,8 @@ func settle(options []goleak.Option) {
 	}
 }
 
-// Goroutines returns the number of goroutines. It returns the minimum of several counts, to avoid counting goroutines that are about to
-// end, such as a timer's.
+// Goroutines returns the number of goroutines, as the minimum of several counts, so that it does not count goroutines that are about to
+// end.
 func Goroutines() int {
 	least := runtime.NumGoroutine()
 	for range 20 {

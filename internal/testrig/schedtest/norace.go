@@ -2,5 +2,5 @@
 
 package schedtest
 
-// Race says whether the race detector is on. Tests with many tasks are slow with the race detector.
+// Race says whether the race detector is on. The detector makes large numbers of tasks slow.
 const Race = false

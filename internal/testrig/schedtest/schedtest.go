@@ -27,8 +27,7 @@ var Deadline = func() time.Duration {
 	return 60 * time.Second
 }()
 
-// A Scheduler describes a kind of scheduler. Open starts such a scheduler, which runs until close is called. The function close waits for
-// every task.
+// A Scheduler is a kind of scheduler. Open starts a scheduler, which runs until close is called. The call of close waits for every task.
 type Scheduler struct {
 	Name string
 	Open func() (s suspend.Spawner, close func())
@@ -85,8 +84,7 @@ func Run(t testing.TB, s suspend.Spawner, fs ...func()) {
 	all.Wait()
 }
 
-// Within ends the process if stop is not called within the duration d, because the test is then considered hung. It first prints every
-// goroutine's stack.
+// Within starts a timer. If stop is not called within d, the test hangs, so Within prints every goroutine's stack and ends the process.
 func Within(t testing.TB, d time.Duration) (stop func()) {
 	return within(t.Name(), d)
 }
@@ -117,8 +115,7 @@ func (g *goroutines) Execute(f func()) error {
 	return nil
 }
 
-// drive does the same as suspendtest.Drive. Package suspendtest is not imported, because it would link its checkers and models into all
-// test programs.
+// drive does the same as suspendtest.Drive. Importing package suspendtest would link its checkers and models into all test programs.
 func drive(run func(ctx context.Context, main func(ctx context.Context) error) error) (stop func()) {
 	var over promise.Promise[struct{}]
 	ended := make(chan struct{})

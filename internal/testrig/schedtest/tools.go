@@ -57,7 +57,7 @@ func MayCancel(rng *rand.Rand) (context.Context, context.CancelFunc) {
 	return ctx, cancel
 }
 
-// A Moody is a context for tests of panics. The first call of Done or Err succeeds, but each later call panics with the value Panic.
+// A Moody is a context that panics with Panic in each call of Done or Err except the first.
 type Moody struct {
 	context.Context
 	Panic any
@@ -74,11 +74,10 @@ func (m *Moody) Done() <-chan struct{} { m.ask(); return m.Context.Done() }
 func (m *Moody) Err() error            { m.ask(); return m.Context.Err() }
 
 // More reports whether a stress test must run round k. A test has at least n rounds. It then continues until covered returns true, for at
-// most 100*n rounds. Fast machines and machines with few threads may need many rounds, because some outcomes are rare there.
+// most 100*n rounds. Some outcomes are rare on fast machines and on machines with few threads.
 func More(k, n int, covered func() bool) bool { return k < n || k < 100*n && !covered() }
 
-// Stress spawns n tasks, each on a scheduler returned by next, and waits natively until all tasks have ended. Each task has its own
-// random numbers.
+// Stress spawns n tasks, each on the scheduler that next returns and with its own random numbers. It waits natively until all have ended.
 func Stress(t testing.TB, next func() suspend.Spawner, n int, task func(i int, rng *rand.Rand)) {
 	t.Helper()
 	var all sync.WaitGroup
@@ -168,10 +167,10 @@ func Stacks() string {
 	}
 }
 
-// An Object is large enough that the runtime allocates it separately, and can collect it while other objects live.
+// An Object is large enough for the runtime to allocate and collect it separately.
 type Object [1 << 10]byte
 
-// Objects counts how many objects have been created, and how many of them have been garbage collected.
+// Objects counts the objects that were created, and how many were garbage collected.
 type Objects struct{ made, gone atomic.Int32 }
 
 // New returns a new Object and counts it.

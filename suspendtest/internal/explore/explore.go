@@ -1,15 +1,14 @@
 // Package explore runs a small concurrent program in every order in which its tasks can take turns and their contexts can be cancelled.
-// The search is depth-first and stores no states. Each run is determined by a list of choices. The next run changes the last choice that
-// has an untried option, and repeats the choices before it.
+// The search is depth-first and stores no states. A run is determined by its choices, and the next run changes the last choice that has
+// an untried option.
 //
 // The tasks are coroutines that are bound with suspend.Bind, like the tasks of any scheduler. A wait in package suspend therefore runs
 // the same code as elsewhere. The tasks take turns where they suspend and where they yield. In a build with the tag explore, and with
 // Config.Fine, they also take turns before each access to a value or a lock of package atomicx. Such a run is equivalent to a run on real
 // processors in which all accesses are sequentially consistent. The search does not detect data races, but go test -race does.
 //
-// There are two searches. The type bounded limits the number of preemptions. A preemption makes a runnable task wait while another task
-// takes its turn. The type reduction has no such limit. It makes one run from each class of runs that differ only in the order of
-// accesses that commute.
+// There are two searches. The type bounded limits the number of preemptions. A preemption makes a runnable task wait. The type reduction
+// has no such limit. It makes one run from each class of runs that differ only in the order of accesses that commute.
 //
 // Literature: Godefroid, Model checking for programming languages using VeriSoft (POPL 1997), for the search without stored states;
 // Musuvathi and Qadeer, Iterative context bounding for systematic testing of multithreaded programs (PLDI 2007), for the bound on
@@ -122,8 +121,8 @@ type search interface {
 	next() bool           // prepares the next run, and reports whether there is another run
 }
 
-// Run explores program, which starts the tasks of a World. It calls program once for each run. It returns when all runs within the bounds
-// have been made, or when a run has failed.
+// Run explores program, which starts the tasks of a World. It calls program for each run, until all runs within the bounds have been made
+// or a run has failed.
 func Run(c Config, program func(w *World)) Result {
 	if c.Steps == 0 {
 		c.Steps = 10_000

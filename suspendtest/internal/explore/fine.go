@@ -17,8 +17,7 @@ import (
 // Built says whether this build supports Config.Fine.
 const Built = true
 
-// A tracer is called before every access of every goroutine. If the goroutine is a task of the tracer's run, the tracer may give the turn
-// to another task.
+// A tracer is called before every access of every goroutine. It may then give the turn of a task of its run to another task.
 type tracer struct {
 	w atomic.Pointer[World]
 }

@@ -7,12 +7,12 @@ import (
 
 // A pct chooses random runs; see Config.Depth. The algorithm is from Burckhardt, Kothari, Musuvathi and Nagarakatte, A randomized
 // scheduler with probabilistic guarantees of finding bugs (ASPLOS 2010). The turns at which priorities fall are drawn from the length of
-// the longest run so far, because the length of the next run is not known.
+// the longest run so far.
 type pct struct {
 	*rand.Rand
 	runs    uint64
-	turns   int // the number of turns in this run
-	most    int // the number of turns in the longest run so far
+	turns   int // turns in this run
+	most    int // turns in the longest run so far
 	lowered []int
 }
 

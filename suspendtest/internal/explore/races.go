@@ -59,7 +59,7 @@ func (r *reduction) find(id int) {
 }
 
 // race handles the race between step i and the later step now, which belongs to the task id. The parameter before is this task's clock
-// before step now. If step now can be made before step i, race ensures that a later run makes the steps in this order.
+// before step now. If possible, race ensures that a later run makes step now before step i.
 func (r *reduction) race(i, now, id int, before *clock) {
 	first := &r.stack[i]
 	by := first.task

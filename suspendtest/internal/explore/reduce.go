@@ -16,9 +16,9 @@ import "unsafe"
 // The following accesses are special:
 //   - Park takes the permit, and is possible only while the permit is set. Unpark sets the permit.
 //   - Accesses to a lock race only if both are calls of Lock. An Unlock cannot be made before its Lock, and comes before the next Lock.
-//   - The search chooses the contexts to be cancelled at the beginning of a run. The canceller of each such context is a task that may
-//     run at any time. A task may keep a context's Done channel and read the channel later, but the search cannot see this. It therefore
-//     assumes that every step that writes also reads the channel. Package suspend does so after the store that opens its word.
+//   - The contexts to be cancelled are chosen at the beginning of a run. Their cancellers may run at any time. A task may keep a Done
+//     channel and read the channel later, unseen by the search. Each step that writes therefore counts as a read of the channel. Package
+//     suspend reads it after the store that opens its word.
 //   - When all tasks wait, the search chooses a task and cancels it, because nothing else can happen. All steps before this choice come
 //     before all steps after it.
 //   - Yield has no effect, because a task can be made to wait at every access.
@@ -33,7 +33,7 @@ type reduction struct {
 
 	// The fields below belong to the current run.
 	w        *World
-	depth    int // the number of steps in the stack that have been made
+	depth    int // the number of steps made so far
 	previous int // the task that made the last step; -1 means none
 	current  int // the step that is being made; -1 means none
 	unlocked int // one plus the step that last unlocked the lock that the current step takes
@@ -50,8 +50,8 @@ type reduction struct {
 	forks    int // the number of choices made in a replay
 }
 
-// A step is an entry of the stack. It holds a step of a task and the state in which the task was chosen. If other is set, it instead
-// holds a choice that is made during the step below it in the stack.
+// A step is an entry of the stack. It holds a task's step and the state in which the task was chosen. If other is set, it instead holds a
+// choice that is made during the step below it in the stack.
 type step struct {
 	enabled procs
 	todo    procs // tasks that are to be tried here, or have been tried
@@ -59,9 +59,9 @@ type step struct {
 	sleep   procs // tasks that need not be tried
 	quiet   procs // tasks of done and sleep whose access changed nothing
 	task    int
-	changed bool  // the step has changed something in a run that begins like the current run
-	could   bool  // the step is an Unpark, but the Park was also possible before it
-	clock   clock // the clock after the step
+	changed bool // the step has changed something in a run that begins like the current run
+	could   bool // the step is an Unpark, but the Park was also possible before it
+	clock   clock
 
 	other   bool
 	choice  choice
@@ -290,9 +290,8 @@ func (r *reduction) push(enabled procs) bool {
 	return true
 }
 
-// chooseCancelled chooses the contexts that are cancelled in this run. The search cancels a context only if a task has looked at the
-// context in an earlier run with fewer cancellations. Otherwise no task looks at the context in the new run either, so the cancellation
-// has no effect.
+// chooseCancelled chooses the contexts that are cancelled in this run. A context is chosen only if a task has looked at the context in an
+// earlier run with fewer cancellations, because its cancellation otherwise has no effect.
 func (r *reduction) chooseCancelled() {
 	left := r.e.Cancellations
 	for i, c := range r.w.contexts {

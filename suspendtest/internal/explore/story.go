@@ -10,7 +10,7 @@ import (
 	"unicode/utf8"
 )
 
-// An event is an entry of a run's trace. The fields t and where are the event's task and source line, if there are any.
+// An event is an entry of a run's trace, with its task and source line, if any.
 type event struct {
 	t     *task
 	what  string

@@ -20,14 +20,14 @@ type task struct {
 	id      int
 	name    string
 	f       func()
-	ctx     *taskContext // the task's own context
+	ctx     *taskContext
 	cancels *taskContext // the context that the task cancels, if it is a canceller; a canceller need not run
 	helps   bool         // the task is a helper, which does not suspend
 	exits   bool         // the task may call runtime.Goexit
 	begun   bool
 	ended   bool
 
-	parked   bool // the task is in Park
+	parked   bool
 	permit   bool
 	spurious int             // the number of spurious returns from Park
 	lock     locker          // the lock that the task waits for, or nil
@@ -37,7 +37,7 @@ type task struct {
 	worker   *worker
 	timer    *task   // the timer of the task's Sleep, until the Sleep begins to wait
 	early    bool    // the task is the timer of a Sleep that does not wait yet
-	drawn    int     // the number of random numbers that the task has drawn
+	drawn    int     // how many random numbers the task has drawn
 	priority float64 // the task's priority in a random run; 0 before it is drawn
 
 	reducible
@@ -48,7 +48,7 @@ type locker interface {
 	Unlock()
 }
 
-// add adds t to the tasks of the run. parent is the task that has started t, or nil if the program has started t.
+// add adds t to the tasks of the run. parent is the task that has started t, or nil for the program.
 func (w *World) add(parent, t *task) {
 	w.tasks = append(w.tasks, t)
 	w.e.search.add(parent, t)
@@ -79,7 +79,7 @@ func (t *task) lockIsFree() bool {
 	return true
 }
 
-// An accessKind is a kind of access. It determines which accesses conflict.
+// An accessKind determines which accesses conflict.
 type accessKind uint8
 
 const (
@@ -299,7 +299,7 @@ func (s spawner) Block(f func()) error {
 	return nil
 }
 
-// Uint64 implements suspend.Rand. A task draws the same numbers in each run, so that they do not depend on other tasks.
+// Uint64 implements suspend.Rand. The numbers that a task draws do not depend on other tasks.
 func (s spawner) Uint64() uint64 {
 	t := s.w.running()
 	if t == nil {
@@ -317,8 +317,8 @@ func (w *World) help(name string, f func()) *task {
 	return t
 }
 
-// Sleeps is called by suspend.Sleep. With Config.Asleep and without Fine, a Sleep that cannot be cancelled acts like a Yield, and Sleeps
-// returns true. Otherwise Sleeps returns false, and suspend.Sleep uses a timer.
+// Sleeps is called by suspend.Sleep. With Asleep, but not Fine, a Sleep that cannot be cancelled acts like a Yield. Otherwise Sleeps
+// returns false, and suspend.Sleep uses a timer.
 func (s spawner) Sleeps(ctx context.Context, d time.Duration) bool {
 	t := s.w.running()
 	if t == nil || !s.w.e.Asleep || s.w.e.Fine || suspend.Forbidden() { // suspend.Sleep itself panics if suspending is forbidden

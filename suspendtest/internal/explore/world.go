@@ -15,11 +15,11 @@ type World struct {
 	tasks     []*task // the tasks of the program and their helpers
 	contexts  []*taskContext
 	own       []*ownContext
-	current   *task // the task whose turn it is, or nil while no task runs
+	current   *task // the running task, or nil
 	chosen    *task // the next task, if it has already been chosen
 	checks    []func() error
 	idle      []func(waiting []string) error
-	now       time.Time // the time that the run's clock shows
+	now       time.Time // the run's clock
 	steps     int
 	dead      bool // the run has ended, and its suspended tasks are unwound
 	spent     int  // the number of accesses since dead was set
@@ -78,7 +78,7 @@ func (w *World) fail(format string, args ...any) {
 	}
 }
 
-// run calls program and runs its tasks until they have ended or the run has failed.
+// run makes a run of program.
 func (e *explorer) run(program func(w *World)) *World {
 	w := &World{e: e, now: epoch}
 	e.runs, e.world = e.runs+1, w

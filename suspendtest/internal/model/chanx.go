@@ -10,7 +10,7 @@ import (
 	"github.com/braidgo/braid/suspend"
 )
 
-// Chan is the interface of an object that is checked with Chans.
+// Chan is the interface of an object checked with Chans.
 type Chan interface {
 	Send(ctx context.Context, v int) error
 	Recv(ctx context.Context) (int, error)
@@ -23,7 +23,7 @@ type Chan interface {
 	Len() int
 }
 
-// Chans returns the Spec of the channels created by anew, with and without a buffer. Programs may close the channel.
+// Chans returns the Spec of a channel, with or without a buffer. Programs may close the channel.
 func Chans(anew func(capacity int) Chan) Spec {
 	return Spec{Name: "chanx", New: func(choose Choose) *System {
 		n := choose(3)
@@ -79,7 +79,6 @@ func chanPart(name string, capacity int, c Chan, closes bool) Part {
 
 var errBroken = errors.New("broken")
 
-// A chanModel is the model of a channel.
 type chanModel struct {
 	capacity int
 	buffer   []int

@@ -10,7 +10,7 @@ import (
 	"github.com/braidgo/braid/suspend"
 )
 
-// Mutex is the interface of an object that is checked with Mutexes.
+// Mutex is the interface of an object checked with Mutexes.
 type Mutex interface {
 	Lock(ctx context.Context) error
 	LockOp() suspend.Op[struct{}]
@@ -18,7 +18,7 @@ type Mutex interface {
 	Unlock()
 }
 
-// Mutexes returns the Spec of the Mutexes created by anew.
+// Mutexes returns the Spec of a Mutex.
 func Mutexes(anew func() Mutex) Spec {
 	return Spec{Name: "mutex", New: func(Choose) *System {
 		return &System{
@@ -45,12 +45,12 @@ func mutexPart(m Mutex) Part {
 	}}
 }
 
-// A mutexModel is the model of a Mutex. Waiters get the lock in order. A new operation can overtake the waiters only while the lock is
-// free, because the first waiter was nudged and has not taken the lock yet.
+// The waiters of a mutexModel get the lock in order. A new operation can overtake them only while the lock is free and the first waiter,
+// which was nudged, has not taken it yet.
 type mutexModel struct {
 	held   bool
-	nudged int   // the id of the waiter that was nudged and will compete for the lock, or -1
-	nudges []int // the ids of the nudged waiters, one id for each nudge
+	nudged int   // the id of the nudged waiter that will compete for the lock, or -1
+	nudges []int // the id of a waiter for each nudge
 }
 
 // patience is the number of nudges after which the lock is handed over to the waiter.
@@ -117,7 +117,7 @@ func (m *mutexModel) Quit(w *World, id int) {
 	}
 }
 
-// RWMutex is the interface of an object that is checked with RWMutexes.
+// RWMutex is the interface of an object checked with RWMutexes.
 type RWMutex interface {
 	Lock(ctx context.Context) error
 	RLock(ctx context.Context) error
@@ -130,7 +130,7 @@ type RWMutex interface {
 	Downgrade()
 }
 
-// RWMutexes returns the Spec of the RWMutexes created by anew.
+// RWMutexes returns the Spec of an RWMutex.
 func RWMutexes(anew func() RWMutex) Spec {
 	return Spec{Name: "rwmutex", New: func(Choose) *System {
 		m := anew()
@@ -208,7 +208,7 @@ func (m *rwModel) Serve(w *World) bool {
 	return false
 }
 
-// Semaphore is the interface of an object that is checked with Semaphores.
+// Semaphore is the interface of an object checked with Semaphores.
 type Semaphore interface {
 	Acquire(ctx context.Context, n int64) error
 	AcquireOp(n int64) suspend.Op[struct{}]
@@ -218,7 +218,7 @@ type Semaphore interface {
 	Close() error
 }
 
-// Semaphores returns the Spec of the Semaphores created by anew.
+// Semaphores returns the Spec of a Semaphore.
 func Semaphores(anew func(n int64) Semaphore) Spec {
 	return Spec{Name: "semaphore", New: func(choose Choose) *System {
 		n := 1 + choose(3)
@@ -250,7 +250,7 @@ func semaphorePart(size int, s Semaphore) Part {
 	}}
 }
 
-// A semaphoreModel is the model of a Semaphore. The field free is negative after a Resize to fewer permits than are held.
+// The field free of a semaphoreModel is negative after a Resize to fewer permits than are held.
 type semaphoreModel struct {
 	size, free int
 	closed     bool

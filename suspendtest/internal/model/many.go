@@ -10,7 +10,7 @@ import (
 	"github.com/braidgo/braid/watch"
 )
 
-// Watched is the interface of an object that is checked with Watches.
+// Watched is the interface of an object checked with Watches.
 type Watched interface {
 	Load() watch.State[int]
 	Store(v int) error
@@ -19,7 +19,7 @@ type Watched interface {
 	Close() error
 }
 
-// Watches returns the Spec of the watched values created by anew.
+// Watches returns the Spec of a watched value.
 func Watches(anew func() Watched) Spec {
 	return Spec{Name: "watch", New: func(Choose) *System {
 		w, closed := anew(), watch.ErrClosed.Error()
@@ -71,7 +71,7 @@ func (m *watchModel) Serve(w *World) bool {
 	return false
 }
 
-// Topic is the interface of an object that is checked with Topics.
+// Topic is the interface of an object checked with Topics.
 type Topic interface {
 	Publish(ctx context.Context, v int) error
 	PublishOp(v int) suspend.Op[struct{}]
@@ -79,7 +79,7 @@ type Topic interface {
 	Subscribe(n int, policy broadcast.Policy) *broadcast.Subscription[int]
 }
 
-// Topics returns the Spec of the Topics created by anew, each with two subscriptions.
+// Topics returns the Spec of a Topic with two subscriptions.
 func Topics(anew func() Topic) Spec {
 	return Spec{Name: "broadcast", New: func(choose Choose) *System {
 		t, closed := anew(), broadcast.ErrClosed.Error()

@@ -1,10 +1,10 @@
 // Package model checks the primitives against pure models. It runs random programs on any scheduler. The programs start bursts of
 // operations, and let some operations be cancelled or time out.
 //
-// A model holds the state of one object, and ends the waiting operations that are possible in this state. This package handles the
-// waiters, their order and their cancellation, in the same way for all objects. Started operations and requested cancellations take
-// effect one after another, at any later moment and in any order. A run must therefore keep a set of possible worlds. When an operation
-// returns, the run removes the worlds in which this result is impossible.
+// A model holds the state of one object, and ends the waiting operations that are possible in this state. This package handles waiters,
+// their order and their cancellation. Started operations and requested cancellations take effect one after another, at any later moment
+// and in any order. A run must therefore keep a set of possible worlds. When an operation returns, the run removes the worlds in which
+// this result is impossible.
 package model
 
 import (
@@ -77,7 +77,7 @@ type World struct {
 	leaving   set      // ids of operations to be cancelled
 	cancelled set      // ids of operations that are cancelled
 	held      set      // ids of operations that neither wait nor have ended
-	ended     []string // results by id; an empty string means that the operation has not ended
+	ended     []string // results by id; empty before the operation has ended
 
 	obj      int // the index of the object that is served
 	arriving int // the id of the operation that takes effect in this step, or -1

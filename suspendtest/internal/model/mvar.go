@@ -9,7 +9,7 @@ import (
 	"github.com/braidgo/braid/suspend"
 )
 
-// MVar is the interface of an object that is checked with MVars.
+// MVar is the interface of an object checked with MVars.
 type MVar interface {
 	Put(ctx context.Context, v int) error
 	Take(ctx context.Context) (int, error)
@@ -25,7 +25,7 @@ type MVar interface {
 	SwapOp(v int) suspend.Op[int]
 }
 
-// MVars returns the Spec of the MVars created by anew.
+// MVars returns the Spec of an MVar.
 func MVars(anew func() MVar) Spec {
 	return Spec{Name: "mvar", New: func(Choose) *System {
 		return &System{
@@ -80,7 +80,7 @@ func mvarPart(m MVar) Part {
 	}}
 }
 
-// An mvarModel is the model of an MVar. If out is set, the Modify in the field by has taken the value and has not yet put the value back.
+// If out is set in an mvarModel, the Modify in the field by has taken the value and has not yet put the value back.
 type mvarModel struct {
 	full, out bool
 	value     int

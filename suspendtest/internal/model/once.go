@@ -16,7 +16,7 @@ import (
 
 var errFailed = errors.New("failed")
 
-// Promise is the interface of an object that is checked with Promises.
+// Promise is the interface of an object checked with Promises.
 type Promise interface {
 	Await(ctx context.Context) (int, error)
 	AwaitOp() suspend.Op[int]
@@ -25,7 +25,7 @@ type Promise interface {
 	Fail(err error) bool
 }
 
-// Promises returns the Spec of the Promises created by anew.
+// Promises returns the Spec of a Promise.
 func Promises(anew func() Promise) Spec {
 	return Spec{Name: "promise", New: func(Choose) *System {
 		return &System{Title: "p is a Promise", Parts: []Part{promisePart(anew())}, Probe: []Call{{0, 1, 0}, {0, 2, 999}, {0, 1, 0}}}
@@ -51,7 +51,7 @@ func promisePart(p Promise) Part {
 	}}
 }
 
-// filled returns the result of a Fill or a Fail as a string.
+// filled returns the result of a Fill or a Fail.
 func filled(first bool) string {
 	if first {
 		return "ok"
@@ -84,14 +84,14 @@ func (p *promiseModel) Serve(w *World) bool {
 	return false
 }
 
-// Cond is the interface of an object that is checked with Conds.
+// Cond is the interface of an object checked with Conds.
 type Cond interface {
 	Wait(ctx context.Context) error
 	Signal()
 	Broadcast()
 }
 
-// Conds returns the Spec of the Conds created by anew. The functions lock and unlock are for the Cond's lock.
+// Conds returns the Spec of a Cond. The functions lock and unlock are for the Cond's lock.
 func Conds(anew func() (c Cond, lock, unlock func())) Spec {
 	return Spec{Name: "cond", New: func(Choose) *System {
 		c, lock, unlock := anew()
@@ -135,7 +135,7 @@ func (c *condModel) Serve(w *World) bool {
 	return true
 }
 
-// Latch is the interface of an object that is checked with Latches.
+// Latch is the interface of an object checked with Latches.
 type Latch interface {
 	Wait(ctx context.Context) error
 	WaitOp() suspend.Op[struct{}]
@@ -143,7 +143,7 @@ type Latch interface {
 	CountDown()
 }
 
-// Latches returns the Spec of the Latches created by anew.
+// Latches returns the Spec of a Latch.
 func Latches(anew func(n int) Latch) Spec {
 	return Spec{Name: "latch", New: func(choose Choose) *System {
 		n := choose(4)
@@ -184,12 +184,12 @@ func (l *latchModel) Serve(w *World) bool {
 	return false
 }
 
-// Barrier is the interface of an object that is checked with Barriers.
+// Barrier is the interface of an object checked with Barriers.
 type Barrier interface {
 	Wait(ctx context.Context) (int, error)
 }
 
-// Barriers returns the Spec of the Barriers created by anew.
+// Barriers returns the Spec of a Barrier.
 func Barriers(anew func(n int) Barrier) Spec {
 	return Spec{Name: "barrier", New: func(choose Choose) *System {
 		n := 1 + choose(4)
@@ -224,7 +224,7 @@ func (b *barrierModel) Serve(w *World) bool {
 	return true
 }
 
-// Quit breaks the round for all waiters. A waiter whose cancellation is also requested may return the error of its context or ErrBroken.
+// Quit breaks the round for all waiters. A waiter that is also about to be cancelled may return either error.
 func (b *barrierModel) Quit(w *World, _ int) {
 	for _, o := range w.Waiting() {
 		if w.Leaving(o.ID) && w.Choose(2) == 1 {
@@ -235,14 +235,14 @@ func (b *barrierModel) Quit(w *World, _ int) {
 	}
 }
 
-// Lazy is the interface of an object that is checked with Lazies.
+// Lazy is the interface of an object checked with Lazies.
 type Lazy interface {
 	Force(ctx context.Context) (int, error)
 	Value() (int, bool, error)
 	ValueOp() suspend.Op[int]
 }
 
-// Lazies returns the Spec of the Lazies created by anew. The function of a Lazy waits until the program sets the function's result.
+// Lazies returns the Spec of a Lazy whose function waits until the program sets the function's result.
 func Lazies(anew func(f func(context.Context) (int, error), mode lazy.Mode) Lazy) Spec {
 	return Spec{Name: "lazy", New: func(choose Choose) *System {
 		mode := lazy.Mode(choose(3))

@@ -123,14 +123,14 @@ func (p *Program) Run(on Place) error {
 }
 
 // The constant most limits the number of waiting operations, and tooMany limits the number of worlds. Above a limit, Run calls settle,
-// and may leave out the next operation. The number of worlds grows fast without Rest, because an operation that has not returned might
-// not have begun.
+// and may leave out the next operation. Without Rest there are more worlds, because an operation that has not returned might not have
+// begun.
 const (
 	most    = 5
 	tooMany = 500
 )
 
-// failed reports whether the run has failed. If the run has failed, it ends the contexts of all operations, so that their tasks can end.
+// failed reports whether the run has failed. In a failed run, it ends the contexts of all operations, so that their tasks can end.
 func (r *run) failed(where string) bool {
 	if r.err == nil {
 		return false
@@ -217,7 +217,7 @@ func (r *run) ended(id int, result string) {
 	}
 }
 
-// see records an event and applies the event to the worlds.
+// see records an event and applies event to the worlds.
 func (r *run) see(event func(w *Worlds) error) {
 	r.events = append(r.events, event)
 	err := event(r.worlds)
@@ -230,7 +230,7 @@ func (r *run) see(event func(w *Worlds) error) {
 }
 
 // doubt computes the worlds again, without the assumption that operations without a result have begun. It returns an error if the results
-// are impossible even without this assumption.
+// are still impossible.
 func (r *run) doubt() error {
 	r.worlds = newWorlds(r.objs)
 	for _, event := range r.events {
