@@ -12,12 +12,12 @@ type span struct {
 }
 
 const (
-	second = 95  // pixels
-	left   = 170 // where time begins
-	last   = 7.8 // seconds, when all has been shown
+	second = 95  // the width of a second in pixels
+	left   = 170 // the x coordinate of time 0
+	last   = 7.8 // the end of the timeline in seconds
 )
 
-// row draws a row of a timeline. The clip that moves uncovers its spans.
+// row draws a row of a timeline. The animated clip path of the picture uncovers the spans over time.
 func (p picture) row(y int, name string, spans ...span) {
 	p.text(left-12, y+19, "end", `class="note"`, name)
 	p.printf(`<g clip-path="url(#now)">`)
@@ -28,7 +28,8 @@ func (p picture) row(y int, name string, spans ...span) {
 	p.printf(`</g>`)
 }
 
-// drawHang draws both functions of examples/hang as they run. A viewer without animation shows the whole timeline.
+// drawHang draws a timeline for each of the two functions of examples/hang. The picture is animated, but a viewer without animation shows
+// the whole timeline.
 func drawHang(w io.Writer) {
 	p := picture{w}
 	p.begin(height-92, "A handler that waits for a Go channel hangs its thread; with Braid the thread goes on")

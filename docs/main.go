@@ -1,4 +1,4 @@
-// The command docs draws the pictures of the README.
+// Docs draws the pictures in README.md.
 //
 //	go run ./docs
 package main
@@ -11,7 +11,7 @@ import (
 	"path/filepath"
 )
 
-// pictures has what draws each file.
+// pictures maps the name of each file to the function that draws it.
 var pictures = map[string]func(io.Writer){"meeting.svg": drawMeeting, "hang.svg": drawHang}
 
 func main() {
@@ -33,7 +33,7 @@ const (
 	meeting       = "#dbe9fb"
 )
 
-// A picture is an SVG that is being written.
+// A picture writes an SVG image to w.
 type picture struct{ w io.Writer }
 
 func (p picture) printf(format string, args ...any) { fmt.Fprintf(p.w, format+"\n", args...) }
@@ -51,10 +51,10 @@ func (p picture) arrow(x1, y1, x2, y2 int, label string, lx, ly int) {
 	p.text(lx, ly, "middle", `class="code"`, label)
 }
 
-// A task is a row in an island.
+// A task is a row in the box of a scheduler.
 type task struct{ name, state, fill string }
 
-// island draws a scheduler and its tasks.
+// island draws a scheduler as a box with a row for each task.
 func (p picture) island(x, y int, name, thread string, tasks ...task) {
 	const w, row = 250, 32
 	h := 44 + row*len(tasks)
@@ -69,7 +69,7 @@ func (p picture) island(x, y int, name, thread string, tasks ...task) {
 	}
 }
 
-// begin writes the head of a picture: its size, its label for screen readers, and its styles.
+// begin writes the size of a picture, its label for screen readers, and its styles.
 func (p picture) begin(height int, label string) {
 	p.printf(`<svg xmlns="http://www.w3.org/2000/svg" width="%d" height="%d" viewBox="0 0 %d %d" role="img" aria-label="%s">`, width, height, width, height, label)
 	p.printf(`<style>text{font-family:Helvetica,Arial,sans-serif;fill:%s}.name{font-size:15px;font-weight:bold}.task{font-size:13px}.note{font-size:12px;fill:%s}.code{font-family:Menlo,Consolas,monospace;font-size:13px}</style>`, ink, faint)

@@ -1,4 +1,4 @@
-// Package browser reads pages as a browser shows them, for tests with the tag browser.
+// Package browser loads pages in a headless browser, for tests with the build tag browser.
 package browser
 
 import (
@@ -11,8 +11,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Shown returns the document at url after its scripts have run for five seconds of the browser's time, which pass at once. There must be a
-// chromium; otherwise Shown fails.
+// Shown returns the document at url after its scripts have run for five seconds of virtual time. If Chromium is not installed, the test
+// fails instead of being skipped.
 func Shown(t *testing.T, url string) (dom string) {
 	at := ""
 	for _, name := range []string{"chromium", "chromium-browser", "google-chrome", "chrome"} {

@@ -1,4 +1,4 @@
-// Package mutation makes single mistakes in packages, and runs the tests that must notice each mistake.
+// Package mutation checks that tests notice mistakes. It puts mistakes into packages, and activates one mistake in each run of the tests.
 package mutation
 
 import (
@@ -16,12 +16,12 @@ import (
 	"time"
 )
 
-// A Mutant is its name, a file, the text in it, the replacement of the text, a pattern of the tests that notice, and their package. The text
-// must not contain comments: it is looked for in the file without its comments, so that a change of a comment changes no mutant. Without
-// a pattern, all tests are run; without a package, the tests of the working directory.
+// A Mutant consists of six strings: its name, a file, a text in the file, the replacement for the text, a pattern for the tests that must
+// fail, and the tests' package. Comments are removed from the file first, and the text must not contain any, so that rewording a comment
+// cannot break a mutant. If the pattern is empty, all tests are run. If the package is empty, it is the package in the folder root.
 //
-// IS in the replacement is true if the mistake is made; is(IS) is 1 or 0, and gosched() is runtime.Gosched(). If the text has an expression
-// between the brackets ⟦ and ⟧, only the expression is replaced, when the mistake is made.
+// In the replacement, IS is true if the mistake is active, is(IS) is 1 or 0, and gosched() calls runtime.Gosched. If the text contains a
+// boolean expression between the brackets ⟦ and ⟧, the replacement is the value of this expression while the mistake is active.
 type Mutant [6]string
 
 func (m Mutant) name() string { return m[0] }
@@ -45,15 +45,17 @@ func (m Mutant) by() string {
 	return by
 }
 
-// The environment variables of the tests: Variable makes them run mutants at all, and which has the name of the mistake to make.
+// Variable is the environment variable that selects the mutants to run. Run sets the other environment variable to the name of the active
+// mistake.
 const (
 	Variable = "BRAID_MUTANTS"
 	which    = "BRAID_MUTANT"
 )
 
-// Run builds packages with all mistakes in them, and runs their tests with one mistake after another. Mutants of the same lines go into
-// different builds. The names of files and packages are those below root. flags are further flags of the tests, such as -test.skip. Without
-// Variable, Run only looks whether the lines of the mutants are there. With "1" it runs all mutants, and with "k/n" every n-th mutant.
+// Run builds packages with all mistakes in them, and runs their tests for each mistake, with only this mistake active. Mutants of the
+// same lines go into different builds. File and package names are relative to root. flags are additional flags for the tests, such as
+// -test.skip. If Variable is not set, Run only checks that the texts of the mutants exist. The value "1" selects all mutants, and "k/n"
+// selects every n-th mutant.
 //
 //	func TestMutants(t *testing.T) {
 //		mutation.Run(t, ".", []mutation.Mutant{
@@ -76,7 +78,7 @@ func Run(t *testing.T, root string, mutants []Mutant, flags ...string) {
 	t.Logf("%d of %d mutants were run; %s=1 runs all", ran, len(mutants), Variable)
 }
 
-// share returns the mutants that a value of Variable selects.
+// share returns the mutants that are selected by value, the content of the environment variable.
 func share(mutants []Mutant, value string) (some []Mutant, err error) {
 	k, n := 0, 1
 	switch value {
@@ -126,9 +128,9 @@ func runBuild(t *testing.T, root string, mutants []Mutant, flags []string) {
 				right[what] = time.Since(began)
 			}
 			limit := 30*time.Second + 5*right[what]
-			t.Parallel() // many of them hang
+			t.Parallel() // many mutants hang
 			for range 3 {
-				if _, err := run(m, m.name(), limit); err != nil { // some need an order that a busy machine may not offer at once
+				if _, err := run(m, m.name(), limit); err != nil { // some mistakes show only in an order that may be rare on a busy machine
 					return
 				}
 			}
@@ -152,7 +154,7 @@ func is(mutated bool) int { return map[bool]int{true: 1}[mutated] }
 func gosched() { runtime.Gosched() }
 `
 
-// apart divides mutants, so that no two of the same lines are together.
+// apart divides the mutants into builds, so that mutants of the same lines are in different builds.
 func apart(t *testing.T, root string, mutants []Mutant) (builds [][]Mutant) {
 	type span struct {
 		file     string
@@ -173,7 +175,8 @@ func apart(t *testing.T, root string, mutants []Mutant) (builds [][]Mutant) {
 	return builds
 }
 
-// Inject returns the files below root with all the mistakes in them. It fails if the text of a mutant is not there, or is there twice.
+// Inject returns the text of each mutated file with all mistakes in it. The test fails if a mutant's text does not occur exactly once in
+// its file.
 func Inject(t *testing.T, root string, mutants []Mutant) map[string]string {
 	texts, named := map[string]string{}, map[string]bool{}
 	for _, m := range mutants {
@@ -189,8 +192,9 @@ func Inject(t *testing.T, root string, mutants []Mutant) map[string]string {
 	return texts
 }
 
-// Overlay writes the files with the mistakes for go test -overlay, and returns the name of its list. source is for each of their packages:
-// it has mutated, which says whether the mistake of a name is made. more has further files.
+// Overlay writes the mutated files and a list of them for go test -overlay, and returns the list's file name. Each mutated package also
+// gets the code in source, which must declare the function mutated to report whether a mistake is active. The map more contains
+// additional files.
 func Overlay(t *testing.T, root string, mutants []Mutant, source string, more map[string]string) (list string) {
 	root, err := filepath.Abs(root)
 	must(t, err)

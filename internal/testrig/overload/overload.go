@@ -1,6 +1,7 @@
-// Package overload offers a server more than it can do, and measures how much of it is answered in time.
+// Package overload sends a server more requests than the server can handle, and measures how many are answered in time.
 //
-// It is made for the virtual time of testing/synctest, so that a run of seconds takes a fraction of a second, and repeats.
+// The measurements should run in the virtual time of testing/synctest, so that a run of several seconds takes a fraction of a second and
+// is repeatable.
 package overload
 
 import (
@@ -16,8 +17,8 @@ import (
 	"github.com/braidgo/braid/stage"
 )
 
-// The resource serves Slots requests in parallel, each in Service on average, so its capacity is 4000 a second. Clients give up after
-// Patience.
+// The resource handles Slots requests in parallel, and each takes the time Service on average. Its Capacity is therefore 4000 requests
+// per second. Clients give up after the time Patience.
 const (
 	Slots    = 40
 	Service  = 10 * time.Millisecond
@@ -25,28 +26,28 @@ const (
 	Capacity = float64(Slots) / (float64(Service) / float64(time.Second))
 )
 
-// A Server answers a request. Close is called when all requests have been answered.
+// A Server answers requests with the function Serve. Run calls Close when all requests have been answered.
 type Server struct {
 	Name  string
 	Serve func(ctx context.Context) error
 	Close func()
 }
 
-// A Result says how the requests after the warm-up fared.
+// A Result summarises the requests that arrive after the warm-up.
 type Result struct {
-	Good       float64       // the rate of answers in time, as a part of capacity
-	P99        time.Duration // the 99th percentile of the time to an answer in time
-	No         time.Duration // the median time to another answer
-	Goroutines int           // the 95th percentile, without a goroutine for each request
+	Good       float64       // the rate of answers in time, as a fraction of Capacity
+	P99        time.Duration // the 99th percentile of the response time of answers in time
+	No         time.Duration // the median response time of errors and late answers
+	Goroutines int           // the 95th percentile of the number of goroutines, without one for each request
 }
 
-// lognormal returns durations with this mean and a standard deviation of about half of it.
+// lognormal returns a log-normal random duration. The standard deviation is about half the mean.
 func lognormal(r *rand.Rand, mean time.Duration) time.Duration {
 	const sigma = 0.47
 	return time.Duration(float64(mean) * math.Exp(sigma*r.NormFloat64()-sigma*sigma/2))
 }
 
-// Resource returns a function that takes the time of one request. Many goroutines may call it at the same time.
+// Resource returns a function that sleeps for the time that one request takes. Goroutines may call the function concurrently.
 func Resource(seed uint64) func() {
 	var mu sync.Mutex
 	r := rand.New(rand.NewPCG(seed, 1))
@@ -58,7 +59,8 @@ func Resource(seed uint64) func() {
 	}
 }
 
-// Goroutines is the server that Go programs have: a goroutine for each request, and a semaphore before the resource.
+// Goroutines returns a typical Go server. The server has a goroutine for each request, and a semaphore that limits the use of the
+// resource.
 func Goroutines() Server {
 	use, sem := Resource(1), semaphore.New(Slots)
 	return Server{Name: "goroutine per request", Close: func() {}, Serve: func(ctx context.Context) error {
@@ -71,7 +73,7 @@ func Goroutines() Server {
 	}}
 }
 
-// Staged is the server with a stage before the resource.
+// Staged returns a server in which a stage limits the use of the resource.
 func Staged(name string, o stage.Options) Server {
 	use := Resource(1)
 	o.Width, o.Full = Slots, stage.FullReject
@@ -88,7 +90,8 @@ func Staged(name string, o stage.Options) Server {
 	}
 }
 
-// Run offers load times the capacity for a time, as a Poisson process.
+// Run sends requests to s as a Poisson process with the rate load*Capacity. It measures the requests that arrive after the time warm, but
+// not after the time warm+measured.
 func Run(s Server, load float64, warm, measured time.Duration) Result {
 	r := rand.New(rand.NewPCG(2, 2))
 	var mu sync.Mutex
@@ -96,7 +99,7 @@ func Run(s Server, load float64, warm, measured time.Duration) Result {
 	var all sync.WaitGroup
 	before := runtime.NumGoroutine()
 	live := 0
-	var goroutines []time.Duration // numbers of goroutines; the largest may contain dead goroutines, so a quantile is used instead
+	var goroutines []time.Duration // numbers of goroutines; a quantile is used, because the maximum may include goroutines that have ended
 	start := time.Now()
 	at := start
 	for {

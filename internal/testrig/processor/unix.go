@@ -1,7 +1,7 @@
 //go:build unix
 
-// Package processor says how much time of the processors this process has used. Tests measure it instead of the time of day, which also
-// counts the other work of a machine.
+// Package processor measures the CPU time of this process. Tests measure CPU time instead of elapsed time, which also depends on other
+// processes.
 package processor
 
 import (
@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// Used returns the time that the processors have spent on this process. It is 0 where the system has no getrusage.
+// Used returns the CPU time that this process has used. It returns 0 on systems without getrusage.
 func Used() time.Duration {
 	var u syscall.Rusage
 	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {

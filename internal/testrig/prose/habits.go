@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// Habits are five ways of leaving out the noun of a sentence, or of making code a person. Package context has them in 0.7 % of the sentences of
-// its comments, and package runtime in 1.8 %.
+// Habits are five patterns of sentences that leave out a noun or treat code as a person. They match 0.7 % of the comment sentences in
+// package context, and 1.8 % in package runtime.
 var Habits = []Pattern{
 	{Name: "a pronoun for a noun", expr: regexp.MustCompile(`(?i)\b(that of|those (of|with|that|which|in|on)|one (that|which)|ones)\b`)},
 	{Name: "the one, the others", expr: regexp.MustCompile(`(?i)\b(the one|one of (them|these|those|both)|the others|of both|of its own|of their own)\b`)},
@@ -17,13 +17,13 @@ var Habits = []Pattern{
 	{Name: "code as a person", expr: regexp.MustCompile(`(?i)\b(knows?|tells?|told|asks|owes?|hears?|finds? out|stands?)\b`)},
 }
 
-// purpose finds what would go wrong otherwise.
+// purpose matches sentences that say what would otherwise go wrong.
 var purpose = regexp.MustCompile(`(?i)\b(so that|avoids?|prevents?|ensures?|otherwise|but|however|note that|must|instead)\b`)
 
-// fragment finds a comment behind code that is neither a clause nor a unit.
+// fragment matches comments behind code that are neither a clause nor a unit.
 var fragment = regexp.MustCompile(`^(of|that|those|to|also|and|but|by|with|as|in|at|on|for|from|which|whose|who|what|or|if|until|since|else|nor|the one|not)\b|^(nil|0)(:|,| if| when| until| unless)`)
 
-// tails adds the comments behind code.
+// tails adds the comments behind code in f to the score.
 func (s *Score) tails(file string, files *token.FileSet, f *ast.File, src []byte) {
 	for _, group := range f.Comments {
 		at := files.Position(group.Pos())

@@ -1,7 +1,7 @@
 // Package prose measures how plain the English of comments and documents is.
 //
-// Six patterns find the habits that CONTRIBUTING.md rules out. They are a lower bound: a sentence that matches none of them may still be
-// hard to read. The comments of packages context and iter match in 0 % of their sentences.
+// Six patterns match the habits that CONTRIBUTING.md rules out. The percentage of matches is a lower bound, because a sentence without a
+// match may still be hard to read. In the comments of packages context and iter, no sentence matches.
 package prose
 
 import (
@@ -12,14 +12,14 @@ import (
 	"strings"
 )
 
-// A Pattern is a habit, and the expression that finds it.
+// A Pattern is a habit of writing, and the regular expression that matches sentences with this habit.
 type Pattern struct {
 	Name string
 	expr *regexp.Regexp
-	not  *regexp.Regexp // matches of plain English, which do not count
+	not  *regexp.Regexp // matches of plain English, which are not counted; may be nil
 }
 
-// Patterns are the habits that are counted.
+// Patterns contains the six habits that CONTRIBUTING.md limits.
 var Patterns = []Pattern{
 	{Name: "who as a subject", expr: regexp.MustCompile(`(?i)\bwho(ever|m)?\b`)},
 	{Name: "what as a subject", expr: regexp.MustCompile(`(?i)(^|[ (])what (is|was|has|it|they|the|a|comes|there|becomes|of|waits|can|may|must|else|to|one|each|other)\b`)},
@@ -41,17 +41,17 @@ type Hit struct {
 	Pattern  string
 }
 
-// A Score says how many sentences there are, and which of them match.
+// A Score counts the sentences of a set of files, and lists the sentences that match.
 type Score struct {
 	Sentences int
 	Hits      []Hit
 	Habits    []Hit
-	Purposes  int // sentences that say what would go wrong otherwise
-	Tails     int // comments behind code
+	Purposes  int // the number of sentences that say what would otherwise go wrong
+	Tails     int // the number of comments behind code
 	Fragments []Hit
 }
 
-// Percent returns the share of sentences that match.
+// Percent returns the percentage of sentences that match a pattern in Patterns.
 func (s *Score) Percent() float64 {
 	if s.Sentences == 0 {
 		return 0
@@ -59,7 +59,7 @@ func (s *Score) Percent() float64 {
 	return 100 * float64(len(s.Hits)) / float64(s.Sentences)
 }
 
-// Go adds the comments of a Go file.
+// Go adds the comments of a Go file to the score.
 func (s *Score) Go(file string) error {
 	files := token.NewFileSet()
 	src, err := os.ReadFile(file)
@@ -80,7 +80,7 @@ func (s *Score) Go(file string) error {
 	return nil
 }
 
-// Markdown adds the prose of a document: neither its code nor its tables, but their cells.
+// Markdown adds the prose of a document to the score. It skips code, but adds each table cell as a separate text.
 func (s *Score) Markdown(file string) error {
 	b, err := os.ReadFile(file)
 	if err != nil {
@@ -131,7 +131,8 @@ var (
 	quoted  = regexp.MustCompile("`[^`]*`|\"[^\"]*\"")
 )
 
-// text adds the sentences of a text. Indented lines are code, lines with an arrow are a diagram.
+// text adds the sentences of a text to the score. It skips indented lines, which are code, and lines with an arrow, which belong to a
+// diagram.
 func (s *Score) text(file string, line int, text string) {
 	var lines []string
 	for l := range strings.SplitSeq(text, "\n") {

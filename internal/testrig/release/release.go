@@ -1,10 +1,10 @@
-// Release holds the modules of the repository to one version.
+// Release checks that all modules of the repository have the same version.
 //
-//	go run ./internal/testrig/release            checks, and prints the tags of the version
-//	go run ./internal/testrig/release v0.2.0     writes the version into every go.mod first; CHANGELOG.md has to begin with it
+//	go run ./internal/testrig/release            checks the modules, and prints the tags of their version
+//	go run ./internal/testrig/release v0.2.0     first writes the version into every go.mod; CHANGELOG.md must begin with it
 //
-// A module that requires another module of the repository must require it at the version of the release, and replace it by its folder. The
-// replacement is for work in a clone: the go command ignores it in a module that is required by others.
+// A module that requires another module of the repository must require the version of the release, and must replace that module by its
+// folder. The replacement is for work in a clone. The go command ignores the replacements of a required module.
 package main
 
 import (
@@ -23,11 +23,11 @@ import (
 
 const root = "github.com/braidgo/braid"
 
-// published are the folders of the modules that users require, beside the root. Each has a tag for each release.
+// published lists the folders of the modules that users can require, except the root. Each release has a tag for each of these modules.
 var published = []string{"actor/natsactor", "adapters/netstack", "stage/jetstream", "stage/otel", "stage/prom"}
 
-// private are folders of modules that nobody requires: programs, and tests with further dependencies. A folder includes the folders below
-// it.
+// private lists the folders of modules that users do not require, which are programs and tests with further dependencies. A folder
+// includes the folders below it.
 var private = []string{"adapters/callback/foreigntest", "bench", "examples", "simtest", "stocktest"}
 
 func main() {
@@ -47,7 +47,8 @@ func main() {
 	fmt.Println("git push origin", strings.Join(tags, " "))
 }
 
-// release writes version into the modules below dir, unless it is empty, checks them, and returns the tags of the release.
+// release checks the modules below dir, and returns the tags of the release. If version is not empty, release first writes version into
+// the modules.
 func release(dir, version string) (tags []string, err error) {
 	modules, err := modulesOf(dir)
 	if err != nil {
@@ -82,7 +83,7 @@ func release(dir, version string) (tags []string, err error) {
 
 var heading = regexp.MustCompile(`(?m)^## (\S+)`)
 
-// latest returns the first version in CHANGELOG.md. Between two releases it is the next one.
+// latest returns the first version in CHANGELOG.md. Between two releases, this is the version of the next release.
 func latest(dir string) (string, error) {
 	text, err := os.ReadFile(filepath.Join(dir, "CHANGELOG.md"))
 	if err != nil {
@@ -95,7 +96,8 @@ func latest(dir string) (string, error) {
 	return string(m[1]), nil
 }
 
-// A module is the part of a go.mod that has to do with the other modules here. Its fields are named as in the output of go mod edit -json.
+// A module holds the parts of a go.mod file that matter for a release. Its exported fields are named as in the output of go mod edit
+// -json.
 type module struct {
 	folder  string // "." is the root
 	Module  struct{ Path string }
@@ -139,7 +141,7 @@ func folderOf(modulePath string) (folder string, ours bool) {
 	return strings.CutPrefix(modulePath, root+"/")
 }
 
-// set writes version into the requirements of the other modules here, and a replacement for each.
+// set makes m require version of the repository's other modules, and adds a replacement for each of these modules.
 func (m module) set(dir, version string) error {
 	args := []string{"mod", "edit"}
 	for _, r := range m.Require {
@@ -156,12 +158,12 @@ func (m module) set(dir, version string) error {
 	return nil
 }
 
-// relative returns the path from m to another folder as a replacement has it.
+// relative returns the path from m to folder, as it is written in a replace directive.
 func (m module) relative(folder string) string {
 	return path.Join(strings.Repeat("../", strings.Count(m.folder, "/")+1), folder)
 }
 
-// check returns everything that keeps the modules from being released as version.
+// check returns an error that lists everything that prevents a release of the modules as version.
 func check(modules []module, version string) error {
 	var wrong []error
 	complain := func(m module, format string, args ...any) {
@@ -202,7 +204,7 @@ func check(modules []module, version string) error {
 				complain(m, "does not replace %s by %s", r.Path, m.relative(folder))
 			}
 		}
-		for _, r := range m.Replace { // a user of the module would not get it
+		for _, r := range m.Replace { // the go command ignores replacements when a user requires the module
 			if _, ours := folderOf(r.Old.Path); (i >= 0 || m.folder == ".") && !ours {
 				complain(m, "replaces %s", r.Old.Path)
 			}

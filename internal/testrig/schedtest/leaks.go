@@ -8,7 +8,7 @@ import (
 	"go.uber.org/goleak"
 )
 
-// Main is a TestMain that runs the tests, and fails if goroutines are left.
+// Main is called by TestMain. It runs the tests, and fails if goroutines are left.
 func Main(m *testing.M, options ...goleak.Option) {
 	goleak.VerifyTestMain(settled{m, options}, options...)
 }
@@ -33,15 +33,16 @@ func (s settled) Run() int {
 	return code
 }
 
-// settle waits for goroutines that end on their own. goleak waits for half a second, and they take longer on a busy machine.
+// settle waits for goroutines that are about to end. goleak waits for half a second, but such a goroutine may need longer on a busy
+// machine.
 func settle(options []goleak.Option) {
 	for start := time.Now(); time.Since(start) < Deadline && goleak.Find(options...) != nil; {
 		time.Sleep(time.Millisecond)
 	}
 }
 
-// Goroutines returns the number of goroutines. It takes the least of several numbers, to avoid goroutines that are about to end, such as a
-// timer's.
+// Goroutines returns the number of goroutines, as the minimum of several counts, so that it does not count goroutines that are about to
+// end.
 func Goroutines() int {
 	least := runtime.NumGoroutine()
 	for range 20 {

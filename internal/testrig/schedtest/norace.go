@@ -2,5 +2,5 @@
 
 package schedtest
 
-// Race says that the race detector is on, which makes large numbers of tasks slow.
+// Race says whether the race detector is on. The detector makes large numbers of tasks slow.
 const Race = false

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// A PanickyContext is a context one of whose method calls panics, like the context of a request that a framework has recycled.
+// A PanickyContext is a context whose method calls can panic, like a request's context that a framework has recycled.
 type PanickyContext struct {
 	in      context.Context
 	at      int64
@@ -14,7 +14,8 @@ type PanickyContext struct {
 	calls   atomic.Int64
 }
 
-// Panicky returns a context like in whose k'th method call panics, and with onwards each later call.
+// Panicky returns a context that forwards its method calls to in, but panics in the k'th call. If onwards is true, each later call also
+// panics.
 func Panicky(in context.Context, k int, onwards bool) *PanickyContext {
 	return &PanickyContext{in: in, at: int64(k), onwards: onwards}
 }
@@ -22,7 +23,7 @@ func Panicky(in context.Context, k int, onwards bool) *PanickyContext {
 // Reached reports whether a call has panicked.
 func (c *PanickyContext) Reached() bool { return c.calls.Load() >= c.at }
 
-// PanickyValue is the value of its panics.
+// PanickyValue is the value with which a PanickyContext panics.
 const PanickyValue = "schedtest: the context panics"
 
 func (c *PanickyContext) called() {
@@ -46,7 +47,7 @@ func (c *PanickyContext) Value(key any) any { c.called(); return c.in.Value(key)
 // A PanickyAfterFunc is a PanickyContext with a method AfterFunc.
 type PanickyAfterFunc struct{ *PanickyContext }
 
-// AfterFunc is the method that package context and package suspend look for first.
+// AfterFunc registers f with the wrapped context. Packages context and suspend prefer this method to Done.
 func (c PanickyAfterFunc) AfterFunc(f func()) (stop func() bool) {
 	c.called()
 	return context.AfterFunc(c.in, f)

@@ -1,4 +1,4 @@
-// Package schedtest runs a test on every scheduler that there is.
+// Package schedtest runs a test on every scheduler of Braid.
 package schedtest
 
 import (
@@ -18,7 +18,8 @@ import (
 	"github.com/braidgo/braid/suspend"
 )
 
-// Deadline is how long a test may take; a test that takes longer counts as hung. The environment variable BRAID_DEADLINE sets another.
+// Deadline is the time after which a running test counts as hung. The environment variable BRAID_DEADLINE overrides the default of 60
+// seconds.
 var Deadline = func() time.Duration {
 	if d, err := time.ParseDuration(os.Getenv("BRAID_DEADLINE")); err == nil {
 		return d
@@ -26,13 +27,13 @@ var Deadline = func() time.Duration {
 	return 60 * time.Second
 }()
 
-// A Scheduler has the name of a scheduler, and opens it. It runs until close, which waits for every task.
+// A Scheduler is a kind of scheduler. Open starts a scheduler, which runs until close is called. The call of close waits for every task.
 type Scheduler struct {
 	Name string
 	Open func() (s suspend.Spawner, close func())
 }
 
-// All are the schedulers, plain goroutines among them.
+// All contains every kind of scheduler, including plain goroutines.
 var All = []Scheduler{
 	{"goroutines", openGoroutines},
 	{"fifo", openFIFO},
@@ -42,7 +43,7 @@ var All = []Scheduler{
 	{"callback", openCallback},
 }
 
-// Each runs body as a subtest on every scheduler, and waits for all tasks before it goes on to the next.
+// Each runs body as a subtest on every scheduler. Each waits for all tasks of a scheduler before it opens the next scheduler.
 func Each(t *testing.T, body func(t *testing.T, s suspend.Spawner)) {
 	for _, sched := range All {
 		t.Run(sched.Name, func(t *testing.T) {
@@ -54,7 +55,7 @@ func Each(t *testing.T, body func(t *testing.T, s suspend.Spawner)) {
 	}
 }
 
-// Mixed opens one of each scheduler, and next returns them in turn.
+// Mixed opens every kind of scheduler and calls body. Each call of next returns another of these schedulers, in turn.
 func Mixed(t *testing.T, body func(t *testing.T, next func() suspend.Spawner)) {
 	defer Within(t, Deadline)()
 	var opened []suspend.Spawner
@@ -70,7 +71,7 @@ func Mixed(t *testing.T, body func(t *testing.T, next func() suspend.Spawner)) {
 	})
 }
 
-// Run runs fs as tasks of s, one spawned after the other, and waits for them, natively. They may use t.FailNow.
+// Run spawns fs as tasks of s, in order, and waits natively until all tasks have ended. The tasks may call t.FailNow.
 func Run(t testing.TB, s suspend.Spawner, fs ...func()) {
 	t.Helper()
 	var all sync.WaitGroup
@@ -83,8 +84,7 @@ func Run(t testing.TB, s suspend.Spawner, fs ...func()) {
 	all.Wait()
 }
 
-// Within ends the process with every goroutine's stack if the returned function is not called in time: a hang is
-// a failure.
+// Within starts a timer. If stop is not called within d, the test hangs, so Within prints every goroutine's stack and ends the process.
 func Within(t testing.TB, d time.Duration) (stop func()) {
 	return within(t.Name(), d)
 }
@@ -115,7 +115,7 @@ func (g *goroutines) Execute(f func()) error {
 	return nil
 }
 
-// drive does the same as suspendtest.Drive, to avoid that package, which would link its checkers and models into all test programs.
+// drive does the same as suspendtest.Drive. Importing package suspendtest would link its checkers and models into all test programs.
 func drive(run func(ctx context.Context, main func(ctx context.Context) error) error) (stop func()) {
 	var over promise.Promise[struct{}]
 	ended := make(chan struct{})
@@ -141,7 +141,7 @@ func openPool() (suspend.Spawner, func()) {
 	return p, func() { _ = p.Close() }
 }
 
-// A thread is a loop that offers nothing but to run a function.
+// A thread is the simplest event loop, which only runs the functions that it receives.
 type thread chan func()
 
 func (q thread) Execute(f func()) error { q <- f; return nil }

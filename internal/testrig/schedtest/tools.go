@@ -18,7 +18,7 @@ import (
 	"github.com/braidgo/braid/suspend"
 )
 
-// OnFIFO runs f as the main task of a fifo scheduler, where the order of everything is known.
+// OnFIFO runs f as the main task of a fifo scheduler, which runs tasks in a known order.
 func OnFIFO(t testing.TB, f func(s *fifo.Scheduler)) {
 	t.Helper()
 	defer Within(t, Deadline)()
@@ -28,23 +28,24 @@ func OnFIFO(t testing.TB, f func(s *fifo.Scheduler)) {
 	}
 }
 
-// Yield yields n times. On fifo every other runnable task has run as often by then.
+// Yield yields n times. On fifo, every other runnable task has then also had n turns.
 func Yield(n int) {
 	for range n {
 		suspend.Yield()
 	}
 }
 
-// Settle lets all runnable tasks of a fifo run, as often as tests need it.
+// Settle yields eight times. On fifo, this is enough for the other tasks of most tests to end or to wait.
 func Settle() { Yield(8) }
 
-// WithCancel returns a context that cancels its waiters in its cancel function, in the order in which they came.
+// WithCancel returns a context and its cancel function. The function cancels all waits synchronously, in the order in which the waits
+// began.
 func WithCancel() (context.Context, context.CancelFunc) {
 	ctx, end := cancel.New(context.Background())
 	return ctx, func() { end(nil) }
 }
 
-// MayCancel returns a context that, one time in two, a goroutine cancels soon.
+// MayCancel returns a context and its cancel function. In half of the cases, a new goroutine soon calls the cancel function.
 func MayCancel(rng *rand.Rand) (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithCancel(context.Background())
 	switch rng.IntN(4) {
@@ -56,7 +57,7 @@ func MayCancel(rng *rand.Rand) (context.Context, context.CancelFunc) {
 	return ctx, cancel
 }
 
-// A Moody context panics with Panic at each call of Done or Err but the first.
+// A Moody is a context that panics with Panic in each call of Done or Err except the first.
 type Moody struct {
 	context.Context
 	Panic any
@@ -72,11 +73,11 @@ func (m *Moody) ask() {
 func (m *Moody) Done() <-chan struct{} { m.ask(); return m.Context.Done() }
 func (m *Moody) Err() error            { m.ask(); return m.Context.Err() }
 
-// More reports whether a stress test has a round k. It has n rounds at least. It has more, up to a hundred times as
-// many, until covered reports that each outcome was there: a fast machine or one with few threads may see some rarely.
+// More reports whether a stress test must run round k. A test has at least n rounds. It then continues until covered returns true, for at
+// most 100*n rounds. Some outcomes are rare on fast machines and on machines with few threads.
 func More(k, n int, covered func() bool) bool { return k < n || k < 100*n && !covered() }
 
-// Stress runs n tasks, each spawned on the next scheduler and with separate random numbers, and waits for them, natively.
+// Stress spawns n tasks, each on the scheduler that next returns and with its own random numbers. It waits natively until all have ended.
 func Stress(t testing.TB, next func() suspend.Spawner, n int, task func(i int, rng *rand.Rand)) {
 	t.Helper()
 	var all sync.WaitGroup
@@ -90,8 +91,8 @@ func Stress(t testing.TB, next func() suspend.Spawner, n int, task func(i int, r
 	all.Wait()
 }
 
-// Seeds runs a small program under n seeds of the adversary, a tenth of them under -short and under the race detector.
-// The program starts its tasks on s, and returns the check for the end. A program that fails or hangs is reported with its seed.
+// Seeds runs a small program on the random scheduler with n seeds, or a tenth of them with -short or the race detector. The program
+// starts its tasks on s, and returns a check that is called at the end. A failure or a hang is reported with its seed.
 func Seeds(t testing.TB, n int, program func(rng *rand.Rand, s *random.Scheduler) (holds func() error)) {
 	t.Helper()
 	if testing.Short() || Race {
@@ -124,8 +125,8 @@ func Panics(t testing.TB, want any, f func()) {
 	f()
 }
 
-// Eventually calls cond again and again, and yields in between. It is for conditions that no event announces. Otherwise a test must wait
-// for the event.
+// Eventually calls cond and yields until cond returns true. Use it only for conditions that no event announces. Otherwise a test must
+// wait for the event.
 func Eventually(t testing.TB, what string, cond func() bool) {
 	t.Helper()
 	for end := time.Now().Add(Deadline / 2); !cond(); suspend.Yield() {
@@ -135,12 +136,12 @@ func Eventually(t testing.TB, what string, cond func() bool) {
 	}
 }
 
-// Quiet waits until every other goroutine of the process waits, so that nothing goes on but by the caller, a timer or a
-// descriptor.
+// Quiet waits until every other goroutine of the process is blocked. Then only the caller, a timer or a file descriptor can wake a
+// goroutine.
 func Quiet(t testing.TB) {
 	t.Helper()
 	Eventually(t, "everybody waits", func() bool {
-		_, others, _ := strings.Cut(Stacks(), "\n\n") // the first is the caller
+		_, others, _ := strings.Cut(Stacks(), "\n\n") // the first stack is the caller's
 		for _, g := range strings.Split(others, "\n\n") {
 			_, state, _ := strings.Cut(g, "[")
 			switch state = strings.ToLower(state); {
@@ -166,26 +167,26 @@ func Stacks() string {
 	}
 }
 
-// An Object is large enough to be collected by itself.
+// An Object is large enough for the runtime to allocate and collect it separately.
 type Object [1 << 10]byte
 
-// Objects counts the objects that are made, and how many are collected.
+// Objects counts the objects that were created, and how many were garbage collected.
 type Objects struct{ made, gone atomic.Int32 }
 
-// New returns a new object, which is counted.
+// New returns a new Object and counts it.
 func (o *Objects) New() *Object {
 	v := new(Object)
 	o.Track(v)
 	return v
 }
 
-// Track counts v, which may belong to a larger object.
+// Track counts v, which may be part of a larger object.
 func (o *Objects) Track(v *Object) {
 	o.made.Add(1)
 	runtime.AddCleanup(v, func(struct{}) { o.gone.Add(1) }, struct{}{})
 }
 
-// Collected waits until all objects are collected, except this number that stays.
+// Collected runs the garbage collector until at most stay objects are left. The test fails if this takes too long.
 func (o *Objects) Collected(t testing.TB, stay int) {
 	t.Helper()
 	for end := time.Now().Add(Deadline / 2); ; suspend.Yield() {

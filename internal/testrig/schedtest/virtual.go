@@ -12,7 +12,7 @@ import (
 type Virtual struct {
 	mu     sync.Mutex
 	now    time.Time
-	timers []*virtualTimer // pending
+	timers []*virtualTimer // the pending timers
 }
 
 type virtualTimer struct {
@@ -20,7 +20,7 @@ type virtualTimer struct {
 	f  func()
 }
 
-// NewVirtual returns a Virtual whose clock shows a time long past.
+// NewVirtual returns a Virtual whose clock shows a time in 1970.
 func NewVirtual() *Virtual { return &Virtual{now: time.Unix(1000, 0)} }
 
 // A virtualTask is a goroutine whose Spawner is a Virtual.
@@ -77,7 +77,7 @@ func (v *Virtual) Timers() int {
 	return len(v.timers)
 }
 
-// Advance moves the clock, and calls the functions that are due.
+// Advance advances the clock by d, and calls the functions of all timers that are due.
 func (v *Virtual) Advance(d time.Duration) {
 	v.mu.Lock()
 	v.now = v.now.Add(d)

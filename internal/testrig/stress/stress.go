@@ -10,10 +10,10 @@ import (
 	"time"
 )
 
-// Variable is the environment variable that says for how long: BRAID_STRESS=30s. Each test that calls For runs so long.
+// Variable is the environment variable that sets the duration of each test that calls For, such as BRAID_STRESS=30s.
 const Variable = "BRAID_STRESS"
 
-// For is how long a test is to run: what Variable says, or else a moment.
+// For returns how long a test must run. If Variable is not set, a test runs for 300 ms, or for 100 ms with -short.
 func For(t testing.TB) time.Duration {
 	t.Helper()
 	if s := os.Getenv(Variable); s != "" {
@@ -29,8 +29,8 @@ func For(t testing.TB) time.Duration {
 	return 300 * time.Millisecond
 }
 
-// Rounds calls round again and again, and returns when For is over, but not before the first time and not before
-// outcomes is covered, for which it takes ten seconds, or twice as long. If it is not by then, the test fails.
+// Rounds calls round repeatedly, at least once and for at least the duration d that For returns. It continues until all wanted outcomes
+// have been seen, but for at most ten seconds or 2*d, whichever is longer. The test fails if an outcome is then still missing.
 func Rounds(t testing.TB, outcomes *Outcomes, round func()) {
 	t.Helper()
 	d, begun, n := For(t), time.Now(), 0
@@ -44,17 +44,17 @@ func Rounds(t testing.TB, outcomes *Outcomes, round func()) {
 	}
 }
 
-// Outcomes counts the outcomes that a test has seen, and has the list of all outcomes that must be seen.
+// Outcomes counts the outcomes that a test has seen, and holds the list of outcomes that the test must see.
 type Outcomes struct {
 	mu   sync.Mutex
 	want []string
 	seen map[string]int
 }
 
-// Of returns Outcomes that must all be seen.
+// Of returns an Outcomes that requires a test to see all outcomes in want.
 func Of(want ...string) *Outcomes { return &Outcomes{want: want, seen: map[string]int{}} }
 
-// Add counts an outcome, which need not be on the list.
+// Add counts an outcome, which need not be in the list.
 func (o *Outcomes) Add(what string) {
 	o.mu.Lock()
 	o.seen[what]++
@@ -68,7 +68,7 @@ func (o *Outcomes) Seen() map[string]int {
 	return maps.Clone(o.seen)
 }
 
-// Missing returns the outcomes of the list that were never seen.
+// Missing returns the outcomes in the list that have not been seen.
 func (o *Outcomes) Missing() []string {
 	o.mu.Lock()
 	defer o.mu.Unlock()

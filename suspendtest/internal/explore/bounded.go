@@ -2,22 +2,22 @@ package explore
 
 import "slices"
 
-// bounded is the search with a bound on preemptions, which may be Unlimited. It makes each run once: first the runs without a preemption,
-// then the runs with one, and so on, so that the first failure has as few preemptions as possible. A run with a preemption begins like one
-// without, up to the choice that preempts.
+// bounded is the search with a bound on preemptions, which may be Unlimited. It makes each run once, and orders the runs by their number
+// of preemptions, so that the first failure has as few preemptions as possible. A run with n preemptions begins like a run with n-1, up
+// to its last preemption.
 type bounded struct {
 	e           *explorer
-	level       int      // preemptions of the present runs
-	now, later  []string // beginnings of runs of this level, and of the next
+	level       int      // the number of preemptions in the current runs
+	now, later  []string // beginnings of the runs that are left at this level, and of the runs at the next level
 	path        []choice
-	begun       int // number of choices of path that are a beginning
-	made        int // choices
+	begun       int // the number of choices in path that come from a beginning
+	made        int // the number of choices made in this run
 	w           *World
 	preempted   int
 	cancelled   int
-	interrupted *task // the task that the present canceller interrupts
+	interrupted *task // the task that the current canceller interrupts
 	options     []*task
-	pct         *pct // chooses random runs; without it all runs are made
+	pct         *pct // chooses random runs; nil means that all runs are made
 }
 
 func (b *bounded) begin(w *World) {
@@ -31,8 +31,7 @@ func (b *bounded) add(_, t *task) { t.id = len(b.w.tasks) - 1 }
 
 func (b *bounded) replay(path []choice) { b.path = path }
 
-// choices returns the choices for a replay. A replay has no further preemptions: after the last it chooses only among options that are no
-// preemption.
+// choices returns the choices for a replay. After its last preemption, a replay chooses only among options that are not preemptions.
 func (b *bounded) choices() (made []choice, preemptions int) {
 	kept := 0
 	for i, c := range b.path {
@@ -79,7 +78,7 @@ func (b *bounded) next() bool {
 	return true
 }
 
-// preempt leaves the preemptions at choice i to the next level.
+// preempt adds the preemptions that are possible at choice i to b.later, for the next level.
 func (b *bounded) preempt(i int) {
 	c := b.path[i]
 	for nth := c.free; nth < c.of; nth++ {
@@ -88,7 +87,7 @@ func (b *bounded) preempt(i int) {
 			return
 		}
 		if b.e.Executions > 0 && len(b.later) > b.e.Executions-b.e.runs {
-			return // later has a beginning for each run that is left
+			return // b.later has enough beginnings for all runs that Executions still allows
 		}
 		var s []rune
 		for _, c := range b.path[:i] {
@@ -105,7 +104,7 @@ func (b *bounded) choose(of int) int {
 	return b.nth(of, of)
 }
 
-// chooseTask is choose for tasks, the first free of which are no preemption.
+// chooseTask chooses one of the given tasks. The choice is not a preemption if it is among the first free tasks.
 func (b *bounded) chooseTask(of []*task, free int) *task {
 	if b.pct != nil && b.made == len(b.path) {
 		if nth := b.pct.pick(of); len(of) > 1 {
@@ -115,7 +114,7 @@ func (b *bounded) chooseTask(of []*task, free int) *task {
 	return of[b.nth(len(of), free)]
 }
 
-// nth returns the next choice of path. At the end of path it adds the first option.
+// nth returns the next choice of path. At the end of path, it chooses the first option and adds it to path.
 func (b *bounded) nth(of, free int) int {
 	if of == 1 {
 		return 0
@@ -137,7 +136,7 @@ func (b *bounded) nth(of, free int) int {
 	return c.nth
 }
 
-// holdsBack reports whether a task that can run is not among the options, as it has yielded too often.
+// holdsBack reports whether a runnable task is missing from options because it has yielded too often.
 func (b *bounded) holdsBack(options []*task) bool {
 	for _, t := range b.w.tasks {
 		if len(t.starved) > 0 && t.enabled() && !slices.Contains(options, t) && !t.eligible() {
@@ -147,7 +146,7 @@ func (b *bounded) holdsBack(options []*task) bool {
 	return false
 }
 
-// spent reports whether the run is a replay that has no preemptions left.
+// spent reports whether the run is a replay that has made all its preemptions.
 func (b *bounded) spent() bool {
 	return b.e.Replay != "" && b.e.Preemptions >= 0 && b.preempted >= b.e.Preemptions
 }
@@ -213,7 +212,7 @@ func (b *bounded) pick(last *task) *task {
 		return nil
 	case !t.begun && t.cancels != nil && busy:
 		b.cancelled++
-		b.interrupted = last // last goes on after the cancellation, unless it is preempted
+		b.interrupted = last // last continues after the cancellation, unless it is preempted
 		if point {
 			b.preempted++
 		}

@@ -2,10 +2,10 @@
 
 package explore
 
-// Built says whether this build can be Fine.
+// Built says whether this build supports Config.Fine.
 const Built = false
 
-// Without the tag nothing is traced.
+// A face does nothing in a build without the tag explore, because package atomicx then has no tracer.
 type face struct{}
 
 func (*face) trace(fine bool) (undo func()) {

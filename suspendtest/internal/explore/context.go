@@ -6,16 +6,16 @@ import (
 	"time"
 )
 
-// A taskContext is cancelled by its canceller. The canceller calls the registered functions itself or, if the context is detached, in
-// separate tasks.
+// A taskContext is a context that its canceller, a helper task, may cancel. The canceller then calls the registered functions, or starts
+// a task for each of them if the context is detached.
 type taskContext struct {
 	w         *World
-	t         *task // the task of the context; the first that looks at a Deadline
+	t         *task // the context's task; for a Deadline, the first task that looks at the context
 	canceller *task
-	own       bool // the program has made it, by Deadline
+	own       bool // the context was created by World.Deadline
 	reason    error
 	detached  bool
-	used      bool // a task has looked
+	used      bool // a task has looked at the context
 	done      chan struct{}
 	err       error
 	after     []*func()
@@ -44,12 +44,13 @@ func (c *taskContext) Err() error {
 	return c.err
 }
 
-// AfterFunc makes cancellation synchronous.
+// AfterFunc is the method by which packages context and suspend register f. It makes cancellation synchronous, unless the context is
+// detached.
 func (c *taskContext) AfterFunc(f func()) (stop func() bool) {
 	c.look(write)
 	switch {
 	case c.err == nil:
-	case within("context.(*cancelCtx).propagateCancel"): // it holds a lock that f takes, so it must not call f itself
+	case within("context.(*cancelCtx).propagateCancel"): // propagateCancel holds a lock that f takes, so f must run in another task
 		c.w.help("after", f)
 		return func() bool { return false }
 	default:
@@ -76,7 +77,7 @@ func (c *taskContext) call(f func()) {
 	}
 }
 
-// look is where a context may turn out to be cancelled.
+// look is called when a task looks at the context. The search may cancel the context there.
 func (c *taskContext) look(kind accessKind) {
 	w := c.w
 	t := w.running()
@@ -91,7 +92,8 @@ func (c *taskContext) look(kind accessKind) {
 		t.looksAt(c, kind)
 		return
 	}
-	// The moment of a cancellation before the first look makes no difference. After that look, with Fine, the canceller has turns.
+	// A cancellation has the same effect at every moment before the first look, so look may cancel the context itself. After the first
+	// look, with Fine, the canceller runs like other tasks.
 	if c.canceller.begun || c.used && w.e.Fine {
 		return
 	}
@@ -109,10 +111,10 @@ func (c *taskContext) look(kind accessKind) {
 	}
 }
 
-// never reports whether this exploration leaves c alone.
+// never reports whether Config.Cancellations forbids the cancellation of c.
 func (c *taskContext) never() bool { return c.w.e.Cancellations == Never && !c.own }
 
-// point is where other tasks can take turns.
+// point makes an access to c if a reduced search may cancel c. Other tasks can take turns before the access.
 func (c *taskContext) point(kind accessKind) {
 	if t := c.w.running(); t != nil && c.w.e.Reduced && c.canceller.live {
 		t.access(kind, c.at())
@@ -120,7 +122,7 @@ func (c *taskContext) point(kind accessKind) {
 }
 
 func (c *taskContext) cancel() {
-	if t := c.w.running(); t != nil && t == c.t { // the task itself has looked
+	if t := c.w.running(); t != nil && t == c.t { // the task itself cancels its context, in look
 		t.eventHere("is cancelled")
 	} else {
 		c.w.event(c.t, "is cancelled")

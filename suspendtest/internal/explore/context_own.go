@@ -14,15 +14,15 @@ type ownContext struct {
 	after []*func()
 }
 
-// Context returns a context and its cancel, which a task of the program may call. As with package context, the functions of AfterFunc run
-// later, each in a separate task.
+// Context returns a context and its cancel function, which a task of the program may call. The functions registered with AfterFunc run
+// later, each in a separate task, as in package context.
 func (w *World) Context() (ctx context.Context, cancel func()) {
 	c := &ownContext{w: w, done: make(chan struct{})}
 	w.own = append(w.own, c)
 	return c, c.cancel
 }
 
-// look is an access of the calling task.
+// look makes an access to c by the calling task. It has no effect without Fine.
 func (c *ownContext) look(kind accessKind) {
 	if t := c.w.running(); t != nil && c.w.e.Fine {
 		access(t, kind, &c.err)

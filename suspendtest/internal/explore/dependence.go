@@ -16,7 +16,7 @@ func (s procs) has(id int) bool { return s>>id&1 != 0 }
 func (s procs) first() int      { return bits.TrailingZeros32(uint32(s)) }
 func (s procs) len() int        { return bits.OnesCount32(uint32(s)) }
 
-// A clock has, for each task, the number of its steps that come before.
+// A clock is the vector clock of a step. It counts, for each task, the steps up to this step.
 type clock [maxProcs]uint16
 
 func (c *clock) join(d *clock, n int) {
@@ -27,16 +27,16 @@ func (c *clock) join(d *clock, n int) {
 	}
 }
 
-// A footprint is an access.
+// A footprint is the address and the kind of an access.
 type footprint struct {
 	at   unsafe.Pointer
 	kind accessKind
 }
 
-// An access is on one of two sides of a thing.
+// Each kind of access belongs to side 0 or side 1. The bits of conflicts[k] are the sides with which an access of kind k conflicts.
 var (
 	side      = [...]uint8{nothing: 0, read: 0, locks: 0, called: 0, write: 1, parks: 1, returned: 1}
-	conflicts = [...]uint8{nothing: 0, read: 2, write: 3, parks: 3, locks: 1, called: 2, returned: 1} // bits of the sides that conflict
+	conflicts = [...]uint8{nothing: 0, read: 2, write: 3, parks: 3, locks: 1, called: 2, returned: 1}
 )
 
 func conflicting(as, bs []footprint) bool {
@@ -50,23 +50,23 @@ func conflicting(as, bs []footprint) bool {
 	return false
 }
 
-// A thing is something that is accessed.
+// A thing records the accesses to one address.
 type thing struct {
-	last   [2][maxProcs]int32 // the last step of each task on each side, plus one
+	last   [2][maxProcs]int32 // one plus the index of each task's last step on each side
 	users  [2]procs           // the tasks that have accessed each side
-	unlock int                // the last step in which it was unlocked, plus one
+	unlock int                // one plus the last step that unlocked the lock, if the thing is a lock
 }
 
-// reducible is the part of a task that belongs to this search.
+// reducible holds the fields of a task that only a reduction uses.
 type reducible struct {
-	pending footprint // the access of its next step
-	act     footprint // the access of its last step
-	quiet   bool      // the last step has changed nothing
+	pending footprint // the access with which the next step begins
+	act     footprint // the access with which the last step began
+	quiet   bool      // the last access has changed nothing
 	looked  []look
-	live    bool // it is a canceller that is to run
+	live    bool // the task is a canceller that may run
 }
 
-// A look is a task's knowledge of a context.
+// A look records that a task has looked at a context.
 type look struct {
 	at   *taskContext
 	over bool // the task has seen the context cancelled
@@ -87,7 +87,8 @@ func (t *task) canStep() bool {
 	return true
 }
 
-// footprints appends the accesses of a step of t that begins with a.
+// footprints appends the accesses of a step of t to the slice to. The step begins with the access a. If quiet is true, a has changed
+// nothing.
 func (t *task) footprints(to []footprint, a footprint, quiet bool) []footprint {
 	if a.kind == nothing {
 		return to
@@ -105,7 +106,7 @@ func (t *task) footprints(to []footprint, a footprint, quiet bool) []footprint {
 	return append(to, a)
 }
 
-// looksAt is where t looks at c, or registers a function with c.
+// looksAt is called when t looks at c, or registers a function with c.
 func (t *task) looksAt(c *taskContext, kind accessKind) {
 	r := t.w.e.search.(*reduction)
 	c.used = true
@@ -118,7 +119,7 @@ func (t *task) looksAt(c *taskContext, kind accessKind) {
 	if c.canceller.live && (i < 0 || !t.looked[i].over) {
 		t.access(kind, c.at())
 	}
-	if i < 0 { // the task has not looked before
+	if i < 0 { // the task looks at c for the first time
 		i = len(t.looked)
 		t.looked = append(t.looked, look{at: c})
 	}
@@ -141,7 +142,7 @@ func (t *task) parkReduced() {
 	}
 }
 
-// unparkReduced is Unpark in a reduction. The calling task is u.
+// unparkReduced implements Unpark in a reduction. u is the calling task, or nil.
 func (t *task) unparkReduced(u *task) {
 	if u == nil {
 		t.w.fail("%s is woken by no task of the program", t.name)

@@ -1,18 +1,19 @@
 // Package explore runs a small concurrent program in every order in which its tasks can take turns and their contexts can be cancelled.
-// It is a stateless depth-first search. A run is a list of choices, and the next run repeats all of them but the last.
+// The search is depth-first and stores no states. A run is determined by its choices, and the next run changes the last choice that has
+// an untried option.
 //
-// The tasks are coroutines, bound as a scheduler binds its own. So a wait through package suspend runs the same code as anywhere else. The
-// tasks take turns where they suspend and where they yield. In a build with the tag explore, and with Config.Fine, they also take turns
-// before each access to a value or a lock of package atomicx. Such a run is like a run on real processors in which all accesses are
-// sequentially consistent. A data race is not noticed: see go test -race.
+// The tasks are coroutines that are bound with suspend.Bind, like the tasks of any scheduler. A wait in package suspend therefore runs
+// the same code as elsewhere. The tasks take turns where they suspend and where they yield. In a build with the tag explore, and with
+// Config.Fine, they also take turns before each access to a value or a lock of package atomicx. Such a run is equivalent to a run on real
+// processors in which all accesses are sequentially consistent. The search does not detect data races, but go test -race does.
 //
-// There are two searches. One bounds the number of times that a runnable task is made to wait. The other has no such bound, and makes one of
-// the runs that differ only in the order of accesses that commute; see reduction.
+// There are two searches. The type bounded limits the number of preemptions. A preemption makes a runnable task wait. The type reduction
+// has no such limit. It makes one run from each class of runs that differ only in the order of accesses that commute.
 //
 // Literature: Godefroid, Model checking for programming languages using VeriSoft (POPL 1997), for the search without stored states;
 // Musuvathi and Qadeer, Iterative context bounding for systematic testing of multithreaded programs (PLDI 2007), for the bound on
-// preemptions, and Fair stateless model checking (PLDI 2008), for tasks that yield. There a task may yield once before all other tasks must
-// have made a step, and here Config.Yields times.
+// preemptions, and Fair stateless model checking (PLDI 2008), for tasks that yield. In the last paper, a task that yields must wait until
+// every other runnable task has made a step. Here a task can skip this wait Config.Yields times.
 package explore
 
 import (
@@ -26,98 +27,102 @@ import (
 	"github.com/braidgo/braid/internal/preempt"
 )
 
-// Unlimited is no bound. Never, as a bound on Cancellations, leaves the contexts of tasks alone even when all wait.
+// Unlimited means that there is no bound. Never, as the value of Config.Cancellations, means that the search cancels no task's context,
+// even when all tasks wait.
 const (
 	Unlimited = -1
 	Never     = -2
 )
 
-// A Config says how much there is to explore.
+// A Config sets the kind and the bounds of a search.
 type Config struct {
-	Fine bool // tasks also take turns before each access; needs the tag explore
+	Fine bool // tasks also take turns before each access; requires the build tag explore
 
-	// Reduced says to make one of the runs that differ in nothing but the order of accesses that commute, and takes no bound on
-	// preemptions. It needs Fine. What tasks share must be values of package atomicx then, or be used under locks only, and no task may
-	// wait for a change by yielding in a loop.
+	// Reduced selects the search that makes one run from each class of runs that differ only in the order of accesses that commute. This
+	// search ignores Preemptions and requires Fine. All data that tasks share must then be values of package atomicx, or be used only
+	// under locks. A task must not wait for a change by yielding in a loop.
 	Reduced bool
 
-	// Points says to take turns also where an operation of a primitive begins, even if it need not wait: where package suspend calls
-	// Preempt, and at each suspend.Point. It is not for Fine, where each access is such a place.
+	// With Points, tasks also take turns where an operation of a primitive begins, even if the operation need not wait. These places are
+	// the calls of the task's Preempt and of suspend.Point. Points is not needed with Fine, where tasks take turns before each access.
 	Points bool
 
-	// Asleep says that the timer of a suspend.Sleep fires when its task waits, and no earlier. Package suspend makes no difference between the
-	// two; its own programs, which have timers that fire at any time, check that. Whether the task goes on early or late is open in any
-	// case, whatever the durations: so each order of the tasks that sleep is still made. A Sleep that cannot be cancelled is like a Yield then.
+	// With Asleep, the timer of a suspend.Sleep fires only after its task has begun to wait. Otherwise timers fire at any time. Package
+	// suspend does not distinguish the two cases, and programs without Asleep check this. Durations do not limit when a task wakes, so
+	// every order in which sleeping tasks can wake is still explored. With Asleep, a Sleep that cannot be cancelled acts like a Yield.
 	Asleep bool
 
-	// Depth says, unless it is 0, to make Executions runs at random in place of all. Each task has a random priority, and the highest of
-	// all tasks that can run has its turn. At Depth-1 random turns, that task falls below all others. Preemptions has no effect then.
+	// If Depth is not 0, the search makes Executions random runs instead of all runs. Each task has a random priority, and the runnable
+	// task with the highest priority has the next turn. At Depth-1 random turns, the priority of this task is first lowered below all
+	// other priorities. Preemptions is then ignored.
 	Depth int
 
-	Preemptions   int           // how often, in a run, a task that could go on must wait or, with Points, is cancelled; negative means Unlimited
-	Cancellations int           // how many contexts are cancelled in a run, unless all wait; Unlimited if it is negative
-	Yields        int           // how often a task may go on after a Yield while another that could run does not; none if Fine
-	Spurious      int           // how often, in a run, each task's Park returns for no reason
-	Steps         int           // turns in a run, more being taken for a livelock; 0 means 10000
-	Executions    int           // runs after which to give up; 0 means no limit
-	Stall         time.Duration // how long a task may wait natively; 0 means 5 s
-	Shorter       int           // runs after a failure that look for a shorter one with the same reason
-	Replay        string        // names the only run to make, as a Failure does
+	Preemptions   int           // the maximum in a run; with Points, a cancellation at a point also counts; negative means Unlimited
+	Cancellations int           // the maximum in a run, not counting those while all tasks wait; negative, except Never, means Unlimited
+	Yields        int           // how many Yields a task may make while another task stays runnable; 0 if Fine
+	Spurious      int           // the maximum number of spurious returns from each task's Park in a run
+	Steps         int           // the maximum number of turns in a run; a longer run fails as a livelock; 0 means 10000
+	Executions    int           // the maximum number of runs; 0 means no limit
+	Stall         time.Duration // how long a task may block its goroutine before the run fails; 0 means 5 s
+	Shorter       int           // the number of runs, after a failure, that look for a shorter run with the same reason
+	Replay        string        // the replay string of the only run to make; see Failure.Replay
 
-	// For tests: Reduced, but without reducing anything, and maybe at random.
+	// The fields brute and random are for tests. With Reduced, brute makes the search explore all orders, and random makes it choose
+	// random runs.
 	brute  bool
 	random *rand.Rand
 
 	tracing bool
-	looks   preempt.Kinds // a release of objects of these kinds is a point
+	looks   preempt.Kinds // the release of an object of these kinds is a scheduling point
 }
 
-// A Failure is a run that went wrong.
+// A Failure describes a run that failed.
 type Failure struct {
 	Reason string
-	Trace  []string // the events in order, under the names of the tasks
+	Trace  []string // the events in order, in a column for each task
 	Replay string   // the string for Config.Replay
-	Stacks string   // stacks of the tasks, if a task waits natively
+	Stacks string   // the tasks' stacks, if the run failed because a task waits natively
 }
 
 func (f *Failure) Error() string {
 	return fmt.Sprintf("%s\n\t%s\nreplay: %s%s", f.Reason, strings.Join(f.Trace, "\n\t"), f.Replay, f.Stacks)
 }
 
-// An explorer is one Run.
+// An explorer holds the state of one call of Run.
 type explorer struct {
 	Config
 	search
 	workers []*worker
-	level   int // all runs with so many preemptions are made
+	level   int // all runs with up to this many preemptions have been made
 	cut     Cut
-	failure *Result // the shortest so far
+	failure *Result // the shortest failure so far
 	looked  preempt.Kinds
 	face
 
 	runs  int
-	world *World // the last run
+	world *World // the current run
 	gid   int64
-	turn  atomic.Int64 // the goroutine whose turn it is
-	steps atomic.Int64 // steps of all runs; negative once the search is given up
+	turn  atomic.Int64 // the ID of the goroutine whose turn it is
+	steps atomic.Int64 // the number of steps in all runs; negative after the search was given up
 }
 
-// A search chooses the runs. It is bounded or a reduction.
+// A search decides which runs are made. The types bounded and reduction implement it.
 type search interface {
 	begin(w *World)
-	add(parent, t *task) // adds t to the tasks of the run
+	add(parent, t *task) // adds t, a task started by parent, to the run; parent is nil for the program
 
-	// pick chooses whose turn is next, nil if the run is over. last is the task that is at a point where it can be made to wait. It is nil
-	// if the task cannot go on by itself, or gives its turn away.
+	// pick returns the task that has the next turn, or nil if the run has ended. The parameter last is the task that has just reached a
+	// scheduling point, or nil if the task with the last turn waits, yields or has ended.
 	pick(last *task) *task
 
-	choose(of int) int // chooses between other things than tasks
+	choose(of int) int // returns a number below of, for a choice that is not between tasks
 	choices() (made []choice, preemptions int)
-	replay(made []choice) // sets the first choices
-	next() bool           // prepares for the next run, and reports whether there is one
+	replay(made []choice) // sets the first choices of the next run
+	next() bool           // prepares the next run, and reports whether there is another run
 }
 
-// Run calls program, which starts the tasks of a World, again and again until all is explored or a run has failed.
+// Run explores program, which starts the tasks of a World. It calls program for each run, until all runs within the bounds have been made
+// or a run has failed.
 func Run(c Config, program func(w *World)) Result {
 	if c.Steps == 0 {
 		c.Steps = 10_000
@@ -130,7 +135,7 @@ func Run(c Config, program func(w *World)) Result {
 	if c.Replay != "" {
 		var err error
 		if path, err = e.parse(c.Replay); err == nil && e.Reduced && !c.Fine {
-			err = errReplay // the string is of another exploration
+			err = errReplay // the string comes from another kind of search
 		}
 		if err != nil {
 			return Result{Failure: &Failure{Reason: err.Error(), Replay: c.Replay}}
@@ -172,7 +177,7 @@ func Run(c Config, program func(w *World)) Result {
 	return r
 }
 
-// all is Run, once the search is chosen.
+// all makes the runs, after Run has chosen the search.
 func (e *explorer) all(program func(w *World)) (r Result) {
 	least, failed := 0, 0
 	for {
@@ -192,7 +197,7 @@ func (e *explorer) all(program func(w *World)) (r Result) {
 		if w.redundant {
 			r.Blocked++
 		}
-		if e.Replay != "" || e.looked&^e.looks != 0 { // Run begins anew if the program looks at further kinds
+		if e.Replay != "" || e.looked&^e.looks != 0 { // Run then starts again, with further kinds of releases as points
 			return r
 		}
 		if !e.next() {

@@ -14,15 +14,15 @@ import (
 	"github.com/braidgo/braid/suspend"
 )
 
-// Built says whether this build can be Fine.
+// Built says whether this build supports Config.Fine.
 const Built = true
 
-// A tracer is called before the accesses of all goroutines, and holds back the tasks of its run.
+// A tracer is called before every access of every goroutine. It may then give the turn of a task of its run to another task.
 type tracer struct {
 	w atomic.Pointer[World]
 }
 
-// A face is what an explorer needs to be fine.
+// A face holds the tracer of an explorer, which is nil without Config.Fine.
 type face struct{ tracer *tracer }
 
 func (f *face) trace(fine bool) (undo func()) {
@@ -43,7 +43,7 @@ func (f *face) begin(w *World) {
 	}
 }
 
-// caller returns the task that is about to make an access, nil if no task is.
+// caller returns the task that is about to make an access, or nil if the caller is not a task.
 func (tr *tracer) caller() *task {
 	if w := tr.w.Load(); w != nil {
 		return w.running()
@@ -51,7 +51,7 @@ func (tr *tracer) caller() *task {
 	return nil
 }
 
-// Look implements atomicx.Tracer: it is an access to the context with this Done channel, if the context belongs to the run.
+// Look implements atomicx.Tracer. It makes an access to the context with this Done channel, if the context belongs to the run.
 func (tr *tracer) Look(done <-chan struct{}) {
 	t := tr.caller()
 	if t == nil {
@@ -95,7 +95,7 @@ func (tr *tracer) Unchanged() {
 	}
 }
 
-// traced notes an access, and the function that makes it by way of package atomicx.
+// traced adds an access to the trace, with the function that has called package atomicx.
 func (t *task) traced(kind string) {
 	var pcs [8]uintptr
 	frames := runtime.CallersFrames(pcs[:runtime.Callers(3, pcs[:])])
@@ -115,7 +115,7 @@ func (tr *tracer) Lock(m *sync.Mutex) {
 		return
 	}
 	w := t.w
-	if w.dead { // no task will see the protected state
+	if w.dead { // no task will use the protected state
 		return
 	}
 	t.lock = m
@@ -143,7 +143,7 @@ func (tr *tracer) Unlock(m *sync.Mutex) {
 	switch {
 	case i >= 0:
 		t.holds = slices.Delete(t.holds, i, i+1)
-	case t.w.dead: // Lock did nothing either
+	case t.w.dead: // the run has ended, so Lock has not locked m
 		return
 	}
 	if t.w.e.Reduced && !t.w.dead {

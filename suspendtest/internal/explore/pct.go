@@ -5,17 +5,18 @@ import (
 	"slices"
 )
 
-// A pct makes runs at random, see Config.Depth: Burckhardt, Kothari, Musuvathi and Nagarakatte, A randomized scheduler with probabilistic
-// guarantees of finding bugs (ASPLOS 2010). The number of steps of a run, from which the points are drawn, is the largest so far.
+// A pct chooses random runs; see Config.Depth. The algorithm is from Burckhardt, Kothari, Musuvathi and Nagarakatte, A randomized
+// scheduler with probabilistic guarantees of finding bugs (ASPLOS 2010). The turns at which priorities fall are drawn from the length of
+// the longest run so far.
 type pct struct {
 	*rand.Rand
 	runs    uint64
-	turns   int // turns of this run
-	most    int // turns of the longest run
+	turns   int // turns in this run
+	most    int // turns in the longest run so far
 	lowered []int
 }
 
-// begin draws the points of another run, where the task whose turn it would be falls below all others.
+// begin draws the turns of another run at which the task with the highest priority falls below all others.
 func (p *pct) begin(depth int) {
 	p.runs++
 	p.Rand = rand.New(rand.NewPCG(p.runs, uint64(depth)))
@@ -26,7 +27,7 @@ func (p *pct) begin(depth int) {
 	}
 }
 
-// pick chooses one of the tasks. A task gets a priority as soon as it can run.
+// pick returns the index of the task that runs next. A task gets its priority when it can run for the first time.
 func (p *pct) pick(of []*task) int {
 	p.turns++
 	for _, t := range of {

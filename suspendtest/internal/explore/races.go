@@ -1,6 +1,6 @@
 package explore
 
-// commit is called when the current step has been made.
+// commit is called after the current step has been made. It computes the clock of the step, and looks for races with earlier steps.
 func (r *reduction) commit() {
 	if r.current < 0 {
 		return
@@ -22,7 +22,7 @@ func (r *reduction) commit() {
 	s.clock, r.clocks[id] = after, after
 	if r.current >= r.fresh && !r.e.brute {
 		for _, i := range r.found {
-			// A Park that had to wait for this Unpark cannot come before it.
+			// A Park that had to wait for this Unpark cannot be made before it.
 			if r.stack[i].could || t.act.kind != parks {
 				r.race(i, r.current, id, &before)
 			}
@@ -43,7 +43,7 @@ func (r *reduction) commit() {
 	r.current, r.born = -1, 0
 }
 
-// find finds the last steps that conflict with the accesses acts by id.
+// find sets r.found to the last steps of other tasks that conflict with r.acts. The accesses in r.acts belong to the task id.
 func (r *reduction) find(id int) {
 	r.found = r.found[:0]
 	for _, a := range r.acts {
@@ -58,21 +58,21 @@ func (r *reduction) find(id int) {
 	}
 }
 
-// race takes the step now, by id, which conflicts with those found and has the given clock otherwise. It makes sure that now comes before
-// the step i in some run, if possible.
+// race handles the race between step i and the later step now, which belongs to the task id. The parameter before is this task's clock
+// before step now. If possible, race ensures that a later run makes step now before step i.
 func (r *reduction) race(i, now, id int, before *clock) {
 	first := &r.stack[i]
 	by := first.task
 	at := first.clock[by]
 	if at <= before[by] {
-		return // step i must come before now
+		return // step i must come before step now in any case
 	}
 	for _, k := range r.found {
 		if k != i && r.stack[k].clock[by] >= at {
-			return // there is one in between
+			return // step k comes between them
 		}
 	}
-	// Which steps since then do not come after i, and could be made there?
+	// Find the tasks whose next step does not depend on step i, and could be made in its place.
 	var begun clock
 	var initial procs
 	comes := func(id int, c *clock) {
@@ -107,7 +107,8 @@ func (r *reduction) race(i, now, id int, before *clock) {
 	}
 }
 
-// waitForLocks is called when no step is possible. A task that waits for a lock then might have taken the lock first.
+// waitForLocks is called when no step is possible. It looks for races with the tasks that wait for locks, because such a task could have
+// taken its lock first.
 func (r *reduction) waitForLocks() {
 	for id, t := range r.tasks[:len(r.ids)] {
 		if t != nil && !t.ended && t.lock != nil && !r.e.brute {
@@ -120,7 +121,8 @@ func (r *reduction) waitForLocks() {
 	}
 }
 
-// fallAsleep finds the tasks that sleep after s: tasks that slept or were tried before s, and do not depend on it.
+// fallAsleep sets r.sleep to the tasks that sleep after s. Such a task slept at s or was tried there, and its next step does not depend
+// on s.
 func (r *reduction) fallAsleep(s *step) {
 	r.sleep, r.quiet = 0, 0
 	var buf [8]footprint

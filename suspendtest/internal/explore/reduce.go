@@ -2,69 +2,70 @@ package explore
 
 import "unsafe"
 
-// A reduction is the search that makes only one of the runs that differ in nothing but the order of accesses that commute: source-DPOR with
-// sleep sets (Abdulla, Aronis, Jonsson and Sagonas, Optimal dynamic partial order reduction, POPL 2014), which improves on Flanagan and
-// Godefroid, Dynamic partial-order reduction for model checking software (POPL 2005).
+// A reduction is a search that makes one run from each class of runs that differ only in the order of accesses that commute. The
+// algorithm is source-DPOR with sleep sets (Abdulla, Aronis, Jonsson and Sagonas, Optimal dynamic partial order reduction, POPL 2014). It
+// improves on Flanagan and Godefroid, Dynamic partial-order reduction for model checking software (POPL 2005).
 //
-// A step is all that a task does from one access to the next. Two steps are dependent if they are of one task, or if both access one
-// variable and at least one step changes it. A compare-and-swap that fails changes nothing, nor does a store of the present value. A clock
-// for each step says which other steps come before it in every equivalent run. Two dependent steps of different tasks with nothing in
-// between are a race. If the second step could also be first, the search notes, for the place of the first step, a task whose step leads to
-// a run with the second step first. A task that was tried sleeps in the later attempts at that place, until a step is made that depends on
-// it. Before such a step, that task could show nothing new.
+// A step is everything that a task does from one access to the next. Two steps are dependent if they belong to the same task, or if both
+// access the same variable and at least one step changes it. A failed compare-and-swap and a store of the present value change nothing.
+// Each step has a clock, which records the steps that come before it in every equivalent run. Two dependent steps of different tasks are
+// a race if no other step comes between them in this order. If the second step could also be made first, the search selects a task to be
+// tried in place of the first step, so that a later run reverses the race. A task that has been tried in place of a step sleeps during
+// the later attempts there, until a dependent step is made. Before such a step, the task could only repeat earlier runs.
 //
-// Some accesses are special:
-//   - Park takes the permit, and can be made only while there is one; Unpark sets it.
-//   - Of a lock, only the Locks race: an Unlock cannot come before its Lock. It comes before the next Lock.
-//   - Which contexts are cancelled is chosen at the beginning of a run; each canceller is a task then, which may run at
-//     any time. A task may keep the Done channel and look at it again, unseen; it is taken to do so in each step
-//     that writes, as package suspend does after the store that opens its word.
-//   - When all tasks wait, the search chooses which task is cancelled, as nothing else can happen. All steps
-//     before that choice come before all steps after it.
-//   - Yield has no effect: here a task can always be made to wait.
+// The following accesses are special:
+//   - Park takes the permit, and is possible only while the permit is set. Unpark sets the permit.
+//   - Accesses to a lock race only if both are calls of Lock. An Unlock cannot be made before its Lock, and comes before the next Lock.
+//   - The contexts to be cancelled are chosen at the beginning of a run. Their cancellers may run at any time. A task may keep a Done
+//     channel and read the channel later, unseen by the search. Each step that writes therefore counts as a read of the channel. Package
+//     suspend reads it after the store that opens its word.
+//   - When all tasks wait, the search chooses a task and cancels it, because nothing else can happen. All steps before this choice come
+//     before all steps after it.
+//   - Yield has no effect, because a task can be made to wait at every access.
 type reduction struct {
 	e      *explorer
 	stack  []step
-	forced []choice       // choices of a replay
-	ids    map[[2]int]int // ids of the tasks, by the task that started them and their number
-	used   procs          // contexts that have ever been looked at
-	spared procs          // contexts that the bound has ever left alone
-	fresh  int            // the first step of this run that no other has made
+	forced []choice       // the choices of a replay
+	ids    map[[2]int]int // the id of each task, by the id of its parent and its number among the parent's tasks
+	used   procs          // contexts at which a task has looked in any run
+	spared procs          // contexts that were not cancelled in some run because of the bound
+	fresh  int            // the index of the first step that no earlier run has made
 
-	// Of this run.
+	// The fields below belong to the current run.
 	w        *World
-	depth    int // steps of the stack that are made
-	previous int // the task that made the last step; -1: none
-	current  int // the step that is being made; -1: none
-	unlocked int // the step that unlocked the lock which it takes, plus one
+	depth    int // the number of steps made so far
+	previous int // the task that made the last step; -1 means none
+	current  int // the step that is being made; -1 means none
+	unlocked int // one plus the step that last unlocked the lock that the current step takes
 	born     procs
 	tasks    [maxProcs]*task
 	started  [maxProcs + 1]int
 	clocks   [maxProcs]clock
 	things   map[unsafe.Pointer]*thing
 	spare    []*thing
-	found    []int       // steps
-	acts     []footprint // accesses of the current step
-	sleep    procs       // tasks that sleep after the current step
+	found    []int       // steps that conflict with the current step
+	acts     []footprint // the accesses of the current step
+	sleep    procs       // the tasks that sleep after the current step
 	quiet    procs
-	forks    int // choices made in a replay
+	forks    int // the number of choices made in a replay
 }
 
-// A step has the state in which it was chosen. If other is set, it is a choice of something else, made within the step below.
+// A step is an entry of the stack. It holds a task's step and the state in which the task was chosen. If other is set, it instead holds a
+// choice that is made during the step below it in the stack.
 type step struct {
 	enabled procs
-	todo    procs // tasks to be tried here, or tried
-	done    procs // tasks tried
+	todo    procs // tasks that are to be tried here, or have been tried
+	done    procs // tasks that have been tried
 	sleep   procs // tasks that need not be tried
 	quiet   procs // tasks of done and sleep whose access changed nothing
 	task    int
-	changed bool  // it has changed something, in one of the runs that begin like this
-	could   bool  // it is an Unpark, and the Park could also come first
-	clock   clock // the clock after the step
+	changed bool // the step has changed something in a run that begins like the current run
+	could   bool // the step is an Unpark, but the Park was also possible before it
+	clock   clock
 
 	other   bool
 	choice  choice
-	context int // the context whose cancellation is chosen; -1 means something else
+	context int // the context whose cancellation is chosen; -1 means another kind of choice
 }
 
 func newReduction(e *explorer) *reduction {
@@ -84,7 +85,7 @@ func (r *reduction) begin(w *World) {
 	clear(r.things)
 }
 
-// add gives t an identity that is the same in all equivalent runs.
+// add assigns an id to t that is the same in all equivalent runs.
 func (r *reduction) add(parent, t *task) {
 	p := maxProcs
 	if parent != nil {
@@ -137,7 +138,7 @@ func (r *reduction) choices() (made []choice, _ int) {
 	return made, 0
 }
 
-// nth is the place of the task among those enabled: the task of the last step comes first.
+// nth returns the position of the step's task among the enabled tasks. The task previous, which made the last step, comes first.
 func (s *step) nth(previous int) int {
 	if s.task == previous {
 		return 0
@@ -149,7 +150,7 @@ func (s *step) nth(previous int) int {
 	return before.len()
 }
 
-// force returns the next choice of a replay.
+// force returns the next choice of a replay, or a random choice if e.random is set.
 func (r *reduction) force(of int) (nth int) {
 	if r.e.random != nil {
 		return r.e.random.IntN(of)
@@ -167,7 +168,7 @@ func (r *reduction) force(of int) (nth int) {
 	return nth
 }
 
-// next prepares the stack for another run, after a run of the whole stack.
+// next prepares the stack for another run, and reports whether there is another run.
 func (r *reduction) next() bool {
 	if r.e.random != nil {
 		r.stack = r.stack[:0]
@@ -180,7 +181,7 @@ func (r *reduction) next() bool {
 			if s.choice.nth+1 < s.choice.of && (s.context < 0 || r.used.has(s.context)) {
 				s.choice.nth++
 				for r.fresh > 0 && r.stack[r.fresh].other {
-					r.fresh-- // the step that contains the choice is another now
+					r.fresh-- // the step below it contains the changed choice, so this step is new, too
 				}
 				return true
 			}
@@ -260,7 +261,7 @@ func (r *reduction) pick(*task) *task {
 	return t
 }
 
-// push chooses a task for a step that no run has made here, and reports whether there is such a task.
+// push adds a step to the stack that no run has made here. It returns false if all enabled tasks sleep.
 func (r *reduction) push(enabled procs) bool {
 	may := enabled &^ r.sleep
 	if may == 0 {
@@ -282,15 +283,15 @@ func (r *reduction) push(enabled procs) bool {
 		s.task = r.previous
 	}
 	s.todo = one(s.task)
-	if r.e.brute && r.tasks[s.task].pending.kind != nothing { // a beginning is as good as any other
+	if r.e.brute && r.tasks[s.task].pending.kind != nothing { // a step without an access commutes with all other steps
 		s.todo = enabled
 	}
 	r.stack = append(r.stack, s)
 	return true
 }
 
-// chooseCancelled chooses the contexts that are cancelled in this run. A context that no task saw in any
-// earlier run, with fewer cancellations, is never seen.
+// chooseCancelled chooses the contexts that are cancelled in this run. A context is chosen only if a task has looked at the context in an
+// earlier run with fewer cancellations, because its cancellation otherwise has no effect.
 func (r *reduction) chooseCancelled() {
 	left := r.e.Cancellations
 	for i, c := range r.w.contexts {
@@ -306,7 +307,7 @@ func (r *reduction) chooseCancelled() {
 	}
 }
 
-// idle chooses the waiting task to be cancelled, when all others have ended.
+// idle is called when no task can make a step. It chooses a waiting task to be cancelled, and returns its canceller.
 func (r *reduction) idle() *task {
 	w := r.w
 	if !w.allWait() {

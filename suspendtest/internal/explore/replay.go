@@ -10,17 +10,19 @@ import (
 	"github.com/braidgo/braid/internal/preempt"
 )
 
-// A choice was made in a run: option nth of several, the first free of which are no preemption.
+// A choice selects one option. The field nth is the index of the option, and the field of is the number of options. The first free
+// options are not preemptions.
 type choice struct{ nth, of, free int }
 
 const (
-	digits  = "0123456789abcdefghijklmnopqrstuvwxyz" // the last digit passes over its number of options
+	digits  = "0123456789abcdefghijklmnopqrstuvwxyz" // a z skips 35 options, and another digit follows
 	last    = len(digits) - 1
-	reduced = "r" // replaces the bound on preemptions
+	reduced = "r" // written in place of the number of preemptions
 )
 
-// format writes the choices that were made, after the number of preemptions among them and the bound on cancellations: 2.*.0103, without the
-// zeros at the end. The kinds of objects whose releases are points, if there are any, come before the choices: 2.*.1.0103.
+// format returns the replay string of the current run, such as 2.*.0103. The string consists of the number of preemptions, the bound on
+// cancellations, and the choices without trailing zeros. If releases are points, the kinds of their objects come before the choices, as
+// in 2.*.1.0103.
 func (e *explorer) format() string {
 	var s strings.Builder
 	path, preemptions := e.choices()
@@ -54,7 +56,7 @@ func (e *explorer) format() string {
 
 var errReplay = errors.New("explore: not a replay string")
 
-// parse sets the bounds, and returns the choices.
+// parse parses a replay string. It sets the bounds in e, and returns the choices.
 func (e *explorer) parse(replay string) (path []choice, err error) {
 	parts := strings.Split(replay, ".")
 	if e.looks = 0; len(parts) == 4 {

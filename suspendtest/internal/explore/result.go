@@ -5,27 +5,27 @@ import (
 	"strings"
 )
 
-// A Result is the result of a search.
+// A Result describes the runs that a search has made.
 type Result struct {
 	Executions  int
-	Blocked     int  // runs, of these, that Reduced gave up as they could only repeat others
-	Exhausted   bool // there are no other runs within the bounds
-	Preemptions int  // no run with at most so many is left out; Unlimited: no run at all; Never: even a run without any may be left out
-	Cut         Cut  // the bounds that have cut something off
+	Blocked     int  // how many of these runs Reduced gave up, because they could only repeat others
+	Exhausted   bool // all runs within the bounds have been made
+	Preemptions int  // all runs with up to this many preemptions were made; Unlimited means all runs, and Never means no such guarantee
+	Cut         Cut  // the bounds that have excluded runs
 	Failure     *Failure
 }
 
-// A Cut says which bounds have cut a choice off. Without one, a search that is exhausted has made all runs.
+// A Cut says which bounds have excluded choices. If none has, an exhausted search has made all runs.
 type Cut struct {
 	Preemptions, Cancellations, Yields bool
 
-	Contexts bool // a task has waited with a context of package context, whose cancel is no point
+	Contexts bool // a task has waited with a context of package context, whose cancel function is not a scheduling point
 
-	Never bool // a task has looked at its context, which is left alone
-	Draws bool // a random number was drawn, as by Select: each time the same
+	Never bool // a task has looked at a context that the search must not cancel
+	Draws bool // a random number was drawn, for example by Select, and was the same in every run
 }
 
-// And is the result of two searches, of runs of two kinds.
+// And combines the results of two searches for different kinds of runs.
 func (x Result) And(y Result) Result {
 	x.Executions += y.Executions
 	if x.Preemptions == Unlimited || y.Preemptions == Never || y.Preemptions >= 0 && y.Preemptions < x.Preemptions {
@@ -38,7 +38,7 @@ func (x Result) And(y Result) Result {
 	return x
 }
 
-// String says which runs were made.
+// String describes which runs were made.
 func (x Result) String() string {
 	if x.Preemptions == Never {
 		return fmt.Sprintf("%d runs, and there are more", x.Executions)

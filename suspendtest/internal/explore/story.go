@@ -10,7 +10,7 @@ import (
 	"unicode/utf8"
 )
 
-// An event is an occurrence in a run, of a task or of no task, and its place in the source.
+// An event is an entry of a run's trace, with its task and source line, if any.
 type event struct {
 	t     *task
 	what  string
@@ -28,13 +28,13 @@ func (w *World) eventAt(where runtime.Frame, t *task, format string, args ...any
 	}
 }
 
-// wide bounds the width of the columns of a story. A longer event does not widen its column.
+// wide limits the width of the columns of a story. An event that is longer than wide does not widen its column.
 const wide = 32
 
-// long is the number of lines that are kept of the beginning of a story, and of its end.
+// long is the number of lines that are kept at the beginning and at the end of a long story.
 const long = 100
 
-// story is the run, one event a line: with a column for each task, and then the line of the source.
+// story returns the trace of the run with one event per line. Each task has a column, and the source line follows the columns.
 func (w *World) story() (lines []string) {
 	var tasks []*task
 	var widths []int
@@ -68,17 +68,17 @@ func (w *World) story() (lines []string) {
 		}
 		lines = append(lines, line)
 	}
-	if n := len(lines) - 2*long; n > 0 { // such a run is usually a livelock
+	if n := len(lines) - 2*long; n > 0 { // a run of this length is usually a livelock
 		lines = slices.Concat(lines[:long], []string{fmt.Sprintf("… %d lines …", n)}, lines[len(lines)-long:])
 	}
 	return lines
 }
 
-// source returns the text of a line, or nothing if its file cannot be read.
+// source returns the text of the line of f after a colon, or an empty string if its file cannot be read.
 func source(known map[string][]string, f runtime.Frame) string {
 	lines, ok := known[f.File]
 	if !ok {
-		text, _ := os.ReadFile(filepath.Clean(f.File)) // the tests of a user run where their source is
+		text, _ := os.ReadFile(filepath.Clean(f.File)) // tests usually run on a machine that has their source
 		lines = strings.Split(string(text), "\n")
 		known[f.File] = lines
 	}

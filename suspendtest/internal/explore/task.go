@@ -14,31 +14,31 @@ import (
 	"github.com/braidgo/braid/suspend"
 )
 
-// A task belongs to the program, or helps its tasks: it cancels a context, or calls a function.
+// A task belongs to the program or is a helper, which cancels a context or calls a function for the program's tasks.
 type task struct {
 	w       *World
 	id      int
 	name    string
 	f       func()
-	ctx     *taskContext // the context of the task
-	cancels *taskContext // the context that a canceller cancels; it need not run
-	helps   bool         // it does not belong to the program, and does not suspend
-	exits   bool         // it may end by runtime.Goexit
+	ctx     *taskContext
+	cancels *taskContext // the context that the task cancels, if it is a canceller; a canceller need not run
+	helps   bool         // the task is a helper, which does not suspend
+	exits   bool         // the task may call runtime.Goexit
 	begun   bool
 	ended   bool
 
-	parked   bool // it is in Park
+	parked   bool
 	permit   bool
-	spurious int             // Parks that have returned for no reason
-	lock     locker          // the lock that it waits for, if not nil
-	after    <-chan struct{} // the channel that it waits for, if not nil
+	spurious int             // the number of spurious returns from Park
+	lock     locker          // the lock that the task waits for, or nil
+	after    <-chan struct{} // the channel that the task waits for, or nil
 	holds    []locker
-	starved  map[*task]int // Yields since another, which could run at each of them, has made a step
+	starved  map[*task]int // the Yields since the last step of each other task that stayed runnable
 	worker   *worker
-	timer    *task   // the timer of its Sleep, which does not wait yet
-	early    bool    // it is such a timer
-	drawn    int     // random numbers
-	priority float64 // its priority in a random run
+	timer    *task   // the timer of the task's Sleep, until the Sleep begins to wait
+	early    bool    // the task is the timer of a Sleep that does not wait yet
+	drawn    int     // how many random numbers the task has drawn
+	priority float64 // the task's priority in a random run; 0 before it is drawn
 
 	reducible
 }
@@ -48,7 +48,7 @@ type locker interface {
 	Unlock()
 }
 
-// add adds t to the tasks of the run, as the next task that parent, or the program, has started.
+// add adds t to the tasks of the run. parent is the task that has started t, or nil for the program.
 func (w *World) add(parent, t *task) {
 	w.tasks = append(w.tasks, t)
 	w.e.search.add(parent, t)
@@ -79,7 +79,7 @@ func (t *task) lockIsFree() bool {
 	return true
 }
 
-// An accessKind says with which other accesses an access conflicts.
+// An accessKind determines which accesses conflict.
 type accessKind uint8
 
 const (
@@ -92,7 +92,7 @@ const (
 	returned
 )
 
-// access is a place where t, whose turn it is, can be made to wait, before an access to something that other tasks look at.
+// access is called before t, whose turn it is, accesses something that tasks share. access may give t's turn to another task.
 func access[T any](t *task, kind accessKind, at *T) { t.access(kind, unsafe.Pointer(at)) }
 
 func (t *task) access(kind accessKind, at unsafe.Pointer) {
@@ -107,14 +107,14 @@ func (t *task) access(kind accessKind, at unsafe.Pointer) {
 	w.handOver(t, w.pick(t))
 }
 
-// access is for callers that may be no task.
+// access makes an access by the calling task. It has no effect if the search is not reduced, or if the caller is not a task.
 func (w *World) access(kind accessKind, at *[]event) {
 	if t := w.running(); t != nil && w.e.Reduced {
 		access(t, kind, at)
 	}
 }
 
-// handOver ends the turn of t, unless it is next.
+// handOver gives the turn of t to next, and returns when t has its next turn. If next is t, it returns at once.
 func (w *World) handOver(t, next *task) {
 	w.e.step()
 	if next == t {
@@ -177,7 +177,7 @@ func (w *World) wakes(t *task) {
 	}
 }
 
-// Yield lets other tasks make a step. In a reduced search it has no effect.
+// Yield lets other tasks make a step. It has no effect in a reduced search.
 func (t *task) Yield() {
 	w := t.w
 	if w.dead {
@@ -191,7 +191,7 @@ func (t *task) Yield() {
 	w.handOver(t, w.pick(nil))
 }
 
-// gaveWay counts a Yield, or a Sleep.
+// gaveWay counts a Yield or a Sleep of t in t.starved.
 func (t *task) gaveWay() {
 	for _, u := range t.w.tasks {
 		if u != t && u.enabled() {
@@ -205,13 +205,14 @@ func (t *task) gaveWay() {
 	}
 }
 
-// Preempt is where an operation begins that may suspend, see suspend.Preemptible. The task hands over its turn here, but never yields.
+// Preempt is called where an operation that may suspend begins; see suspend.Preemptible. It always returns false, because it switches
+// tasks itself.
 func (t *task) Preempt() (yield bool) {
 	t.PreemptPoint()
 	return false
 }
 
-// PreemptPoint is where any other operation of a primitive begins, see suspend.Point.
+// PreemptPoint is called where any other operation of a primitive begins; see suspend.Point.
 func (t *task) PreemptPoint() {
 	w := t.w
 	if !w.e.Points || w.dead || w.current != t {
@@ -224,7 +225,7 @@ func (t *task) PreemptPoint() {
 	w.handOver(t, next)
 }
 
-// A watcher notes the looks and the releases of an explorer's tasks, see preempt.Watcher.
+// A watcher implements preempt.Watcher for the tasks of an explorer.
 type watcher struct{ *explorer }
 
 // Runs implements preempt.Watcher.
@@ -233,30 +234,30 @@ func (e watcher) Runs() bool { return e.turn.Load() == gid.Get() }
 // Points implements preempt.Watcher.
 func (e watcher) Points() bool { return e.Config.Points }
 
-// Starts starts a task of the run, which may exit as a goroutine may.
+// Starts starts f as a task of the run. Like a goroutine, f may call runtime.Goexit.
 func (e watcher) Starts(f func()) { e.world.starts(f).exits = true }
 
-// Looks notes that the program looks at objects that tasks hold.
+// Looks records that the program looks at held objects of the kinds k.
 func (e watcher) Looks(k preempt.Kinds) { e.looked |= k }
 
-// Releases is a point if the program looks at objects of these kinds.
+// Releases is a scheduling point if the program looks at held objects of the kinds k.
 func (e watcher) Releases(k preempt.Kinds) {
 	if t := e.world.current; e.looks&k != 0 && t != nil && !suspend.Forbidden() {
 		t.PreemptPoint()
 	}
 }
 
-// Glances is a look and a point if the program itself looks. A look of an operation is no point: it comes right after a point, or its
-// caller holds a lock.
+// Glances records a look and is a scheduling point, if the program itself looks. A look by an operation needs no point, because it
+// directly follows a point or its caller holds a lock.
 func (e watcher) Glances(k preempt.Kinds) {
-	if byProgram(6) { // the caller of Err
+	if byProgram(6) { // frame 6 is the caller of Err
 		e.looked |= k
 		suspend.Point()
 	}
 }
 
-// byProgram reports whether the function that runtime.Callers finds after skip others is not Braid's. For suspend.Err and context.Cause,
-// their caller counts.
+// byProgram reports whether the first function that runtime.Callers(skip) returns belongs to the program. If this function is suspend.Err
+// or context.Cause, byProgram examines its caller instead.
 func byProgram(skip int) bool {
 	var pcs [8]uintptr
 	frames := runtime.CallersFrames(pcs[:runtime.Callers(skip, pcs[:])])
@@ -268,7 +269,7 @@ func byProgram(skip int) bool {
 	return !ours && !strings.HasPrefix(f.Function, "context.")
 }
 
-// Spawner starts tasks of the same run.
+// Spawner returns a Spawner that starts tasks in the same run.
 func (t *task) Spawner() suspend.Spawner { return spawner{t.w} }
 
 type spawner struct{ w *World }
@@ -292,13 +293,13 @@ func (s spawner) Execute(f func()) error {
 	return nil
 }
 
-// Block implements suspend.Blocker: f, which does not suspend, runs at any time.
+// Block implements suspend.Blocker. f runs at any time in a helper task, and must not suspend.
 func (s spawner) Block(f func()) error {
 	s.w.help("blocking", f)
 	return nil
 }
 
-// Uint64 implements suspend.Rand, so that a task draws the same numbers in each run, whatever other tasks do.
+// Uint64 implements suspend.Rand. The numbers that a task draws do not depend on other tasks.
 func (s spawner) Uint64() uint64 {
 	t := s.w.running()
 	if t == nil {
@@ -309,17 +310,18 @@ func (s spawner) Uint64() uint64 {
 	return rand.NewPCG(uint64(t.id), uint64(t.drawn)).Uint64()
 }
 
-// help calls f in a separate task, which must not suspend.
+// help calls f in a helper task. f must not suspend.
 func (w *World) help(name string, f func()) *task {
 	t := &task{w: w, name: name, helps: true, f: f}
 	w.add(w.running(), t)
 	return t
 }
 
-// Sleeps is called by suspend.Sleep. A Sleep that cannot be cancelled is like a Yield: the task wakes up at any time.
+// Sleeps is called by suspend.Sleep. With Asleep, but not Fine, a Sleep that cannot be cancelled acts like a Yield. Otherwise Sleeps
+// returns false, and suspend.Sleep uses a timer.
 func (s spawner) Sleeps(ctx context.Context, d time.Duration) bool {
 	t := s.w.running()
-	if t == nil || !s.w.e.Asleep || s.w.e.Fine || suspend.Forbidden() { // a Suspend panics then
+	if t == nil || !s.w.e.Asleep || s.w.e.Fine || suspend.Forbidden() { // suspend.Sleep itself panics if suspending is forbidden
 		return false
 	}
 	t.gaveWay()
@@ -327,30 +329,30 @@ func (s spawner) Sleeps(ctx context.Context, d time.Duration) bool {
 		return false
 	}
 	t.eventHere("sleeps")
-	t.priority = 0 // the next priority is random, as if another task began
+	t.priority = 0 // pick draws a new priority, as for a new task
 	due := s.w.now.Add(d)
 	s.w.handOver(t, s.w.pick(nil))
 	s.w.passes(due)
 	return true
 }
 
-// epoch is where the clock of each run begins, so that all runs see the same times.
+// epoch is the time at which the clock of each run starts, so that all runs see the same times.
 var epoch = time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC)
 
-// Now implements suspend.Clock. A look of the program is a point. A look of an operation comes right after such a point, or its caller
-// holds a lock. A search for single accesses follows the clock if a task looks at it.
+// Now implements suspend.Clock. A call by the program is a scheduling point. A call by an operation needs no point, because it directly
+// follows a point or its caller holds a lock. With Fine, a call is an access to the clock.
 func (s spawner) Now() time.Time {
 	w := s.w
 	if t := w.running(); t != nil && !w.dead {
 		w.e.clock(t, read)
-		if !w.e.Fine && byProgram(5) { // the caller of suspend.Now
+		if !w.e.Fine && byProgram(5) { // frame 5 is the caller of suspend.Now
 			suspend.Point()
 		}
 	}
 	return w.now
 }
 
-// passes moves the clock on to due, where a timer fires. A timer that fires late leaves the clock as it is.
+// passes is called when a timer fires. It advances the clock to due, unless the clock already shows a later time.
 func (w *World) passes(due time.Time) {
 	if t := w.running(); t != nil {
 		w.e.clock(t, write)
@@ -360,7 +362,7 @@ func (w *World) passes(due time.Time) {
 	}
 }
 
-// clock is an access to the clock, if the program looks at it.
+// clock makes an access to the run's clock. It has no effect without Fine, or if the program never reads the clock.
 func (e *explorer) clock(t *task, kind accessKind) {
 	if !e.Fine {
 		return
@@ -373,7 +375,7 @@ func (e *explorer) clock(t *task, kind accessKind) {
 	}
 }
 
-// AfterFunc calls f at any time, and moves the clock on to then.
+// AfterFunc implements suspend.Timers. f may be called at any time. The clock then shows the due time or a later time.
 func (s spawner) AfterFunc(d time.Duration, f func()) (stop func() bool) {
 	over, due := new(bool), s.w.now.Add(d)
 	t := s.w.help("timer", func() {
@@ -391,7 +393,7 @@ func (s spawner) AfterFunc(d time.Duration, f func()) (stop func() bool) {
 		if u := s.w.running(); u != nil && s.w.e.Fine {
 			access(u, write, over)
 			u.waits()
-		} else if byProgram(3) { // the caller of stop
+		} else if byProgram(3) { // frame 3 is the caller of stop
 			suspend.Point()
 		}
 		before := *over
@@ -400,10 +402,10 @@ func (s spawner) AfterFunc(d time.Duration, f func()) (stop func() bool) {
 	}
 }
 
-// AfterDone calls f at any time after a task of the program has ended ctx.
+// AfterDone implements suspend.Watcher. f is called at any time after ctx has ended.
 func (s spawner) AfterDone(ctx context.Context, f func()) (stop func() bool) {
 	call := func() { suspend.Bind(nil, f) }
-	if s.w.e.Fine { // a reduction does not see what ends ctx
+	if s.w.e.Fine { // a reduction does not see which step ends ctx
 		return context.AfterFunc(ctx, call)
 	}
 	s.w.e.cut.Contexts = true
@@ -416,7 +418,7 @@ func (s spawner) AfterDone(ctx context.Context, f func()) (stop func() bool) {
 	}
 }
 
-// within reports whether a function has called the caller.
+// within reports whether the named function is on the caller's stack.
 func within(function string) bool {
 	var pcs [16]uintptr
 	frames := runtime.CallersFrames(pcs[:runtime.Callers(2, pcs[:])])
@@ -428,7 +430,7 @@ func within(function string) bool {
 	}
 }
 
-// waits lets the timer of t's Sleep fire, which comes after the present step then.
+// waits enables the timer of t's Sleep, if there is one. The timer can then fire after the current step.
 func (t *task) waits() {
 	if x := t.timer; x != nil {
 		t.timer, x.early = nil, false
@@ -438,8 +440,8 @@ func (t *task) waits() {
 	}
 }
 
-// eligible reports whether t can make a step, and has not yielded too often while another task could run all the time. Otherwise a loop
-// that yields would have endless runs.
+// eligible reports whether t can make a step, and has not yielded too often while another task was runnable. Otherwise a loop that yields
+// would have endless runs.
 func (t *task) eligible() bool {
 	if !t.enabled() {
 		return false

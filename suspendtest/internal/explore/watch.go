@@ -12,8 +12,8 @@ import (
 	"github.com/braidgo/braid/internal/outcome"
 )
 
-// watch makes runs on a separate goroutine, since a task that waits natively stops its goroutine for good. The result is a failure then,
-// and the goroutines are left as they are.
+// watch calls runs on a separate goroutine, because a task that waits natively, for example for a sync.Mutex, may block its goroutine
+// forever. In this case watch returns a failure, and leaves the goroutines blocked.
 func (e *explorer) watch(runs func() Result) Result {
 	var r Result
 	var how outcome.Outcome
@@ -40,7 +40,7 @@ func (e *explorer) watch(runs func() Result) Result {
 		if !waitsNatively(all[e.turn.Load()]) {
 			before, waits = steps, 0
 		} else if waits++; waits == 5 && e.steps.CompareAndSwap(steps, math.MinInt64) {
-			if e.failure != nil { // the search was for a shorter failure
+			if e.failure != nil { // the search already had this failure and was looking for a shorter run
 				return *e.failure
 			}
 			return Result{Executions: e.runs, Failure: e.stalled(all)}
@@ -48,15 +48,15 @@ func (e *explorer) watch(runs func() Result) Result {
 	}
 }
 
-// step is called at each step, by the goroutine that makes it. If the search is given up, step never returns, so that no further step is
-// made.
+// step is called at each step, by the goroutine that makes the step. If watch has given up the search, step never returns, so that no
+// further step is made.
 func (e *explorer) step() {
 	if e.steps.Add(1) < 0 {
 		select {}
 	}
 }
 
-// stalled is the failure of a run whose task waits natively.
+// stalled returns the failure of a run in which a task waits natively.
 func (e *explorer) stalled(all map[int64][]byte) *Failure {
 	w := e.world
 	name, stack := "the program", all[e.turn.Load()]
@@ -93,7 +93,7 @@ func stacks() map[int64][]byte {
 	return all
 }
 
-// waitState is the state in the head of a stack trace.
+// waitState returns the goroutine's state from the first line of its stack trace.
 func waitState(stack []byte) string {
 	head, _, _ := bytes.Cut(stack, []byte{'\n'})
 	_, head, _ = bytes.Cut(head, []byte{'['})
@@ -103,7 +103,7 @@ func waitState(stack []byte) string {
 	return ""
 }
 
-// waitsNatively reports whether a goroutine would not go on if it had a processor.
+// waitsNatively reports whether the goroutine with this stack trace is blocked, and does not merely wait for a processor.
 func waitsNatively(stack []byte) bool {
 	switch state := waitState(stack); state {
 	case "", "running", "runnable", "preempted", "syscall", "wait for GC cycle":
@@ -113,7 +113,7 @@ func waitsNatively(stack []byte) bool {
 	}
 }
 
-// lineOf is the innermost line of a stack trace that is neither the library's nor the runtime's.
+// lineOf returns the innermost source line of a stack trace that belongs to neither the library nor the runtime.
 func lineOf(stack []byte) string {
 	lines := strings.Split(string(stack), "\n")
 	for i := 1; i+1 < len(lines); i += 2 {
@@ -126,5 +126,5 @@ func lineOf(stack []byte) string {
 	return "its beginning"
 }
 
-// below are the functions under a call of the program.
+// below matches the lines of a stack trace that belong to the runtime and the standard library.
 var below = regexp.MustCompile(`^(created by|runtime|sync|time|internal|iter)[ ./]`)

@@ -15,15 +15,15 @@ type worker struct {
 	e     *explorer
 	task  *task
 	gid   int64
-	gone  bool // its goroutine has exited
-	used  bool // its task was unwound, so other code may remember its goroutine
+	gone  bool // the worker's goroutine has exited
+	used  bool // the task was unwound; the worker is not reused, because other code may refer to its goroutine
 	next  func() (struct{}, bool)
 	stop  func()
 	yield func(struct{}) bool
 }
 
-// unwound is the panic that ends an abandoned task. exited is the panic in place of a runtime.Goexit, which would otherwise go on in the
-// caller that resumes the coroutine.
+// unwound is the panic value that ends an abandoned task. exited is the panic value that replaces a runtime.Goexit, which would otherwise
+// continue in the caller that resumes the coroutine.
 type (
 	unwound struct{}
 	exited  struct{}
@@ -97,12 +97,12 @@ func (c *worker) run() {
 			t.eventsHere(fmt.Sprintf("panics: %v", v), true)
 			t.w.fail("%s panics: %v", t.name, v)
 		}
-		if c.gone = c.gone || t.exits; c.gone { // a Goexit goes on, also after a panic of a deferred function
+		if c.gone = c.gone || t.exits; c.gone { // a Goexit continues even if a deferred function panics
 			panic(exited{})
 		}
 	}()
 	if t.helps {
-		t.f() // it must not suspend
+		t.f() // a helper must not suspend
 	} else {
 		suspend.Bind(t, t.f)
 	}
@@ -111,10 +111,10 @@ func (c *worker) run() {
 
 const module = "github.com/braidgo/braid/"
 
-// eventHere is an event where the program has called the library: in which operation of a primitive, and on which line.
+// eventHere adds an event to the trace, with the line at which the program called the library and the name of the operation.
 func (t *task) eventHere(what string) { t.eventsHere(what, false) }
 
-// eventsHere is eventHere, and with callers also names the callers of the function.
+// eventsHere is like eventHere, but if callers is true, it also adds the lines of the callers.
 func (t *task) eventsHere(what string, callers bool) {
 	if !t.w.e.tracing || t.w.dead {
 		return
@@ -138,7 +138,7 @@ func (t *task) eventsHere(what string, callers bool) {
 	}
 }
 
-// inside reports whether a function belongs to the library, but not to its tests and examples.
+// inside reports whether a function belongs to the library, but not to its tests or examples.
 func inside(function, file string) (name string, yes bool) {
 	name, ours := strings.CutPrefix(function, module)
 	return name, ours && !strings.HasSuffix(file, "_test.go") && !strings.HasPrefix(name, "examples/")

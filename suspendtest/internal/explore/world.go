@@ -9,35 +9,35 @@ import (
 	"github.com/braidgo/braid/internal/gid"
 )
 
-// A World is one run.
+// A World is one run of a program.
 type World struct {
 	e         *explorer
-	tasks     []*task // cancellers among them
+	tasks     []*task // the tasks of the program and their helpers
 	contexts  []*taskContext
 	own       []*ownContext
-	current   *task // the task whose turn it is; nil while no task runs
-	chosen    *task // the next task, if known
+	current   *task // the running task, or nil
+	chosen    *task // the next task, if it has already been chosen
 	checks    []func() error
 	idle      []func(waiting []string) error
-	now       time.Time // the time of the clock
+	now       time.Time // the run's clock
 	steps     int
-	dead      bool // suspended tasks are unwound
-	spent     int  // accesses since the run is dead
-	redundant bool // given up, since all that can come would be as in another run
+	dead      bool // the run has ended, and its suspended tasks are unwound
+	spent     int  // the number of accesses since dead was set
+	redundant bool // the run was given up, because it could only repeat other runs
 	failure   string
 	trace     []event
 }
 
-// Go starts a task. Its context may be cancelled at any time.
+// Go starts a task that calls f. The search may cancel the task's context at any time.
 func (w *World) Go(name string, f func(ctx context.Context)) { w.start(name, f) }
 
-// GoDetached is Go, except that the context calls each registered function in a separate task, as the contexts of package context do. The
-// context of Go calls the functions itself, as the contexts of package cancel do.
+// GoDetached is like Go, except that the context calls each registered function in a separate task, as contexts of package context do.
+// The context that Go passes to f instead calls these functions synchronously, as contexts of package cancel do.
 func (w *World) GoDetached(name string, f func(ctx context.Context)) {
 	w.start(name, f).ctx.detached = true
 }
 
-// GoExiting is Go for a task that may end by runtime.Goexit, which is a failure otherwise.
+// GoExiting is like Go, but f may call runtime.Goexit, which is otherwise a failure.
 func (w *World) GoExiting(name string, f func(ctx context.Context)) { w.start(name, f).exits = true }
 
 func (w *World) start(name string, f func(ctx context.Context)) *task {
@@ -55,20 +55,20 @@ func (w *World) Deadline() context.Context {
 	return c
 }
 
-// Check registers f to be called at the end of the run.
+// Check registers f to be called at the end of the run. The run fails if f returns an error.
 func (w *World) Check(f func() error) { w.checks = append(w.checks, f) }
 
-// OnIdle registers f to be called whenever all live tasks wait, before a task is cancelled.
+// OnIdle registers f to be called whenever all live tasks wait, before the search cancels a task. The run fails if f returns an error.
 func (w *World) OnIdle(f func(waiting []string) error) { w.idle = append(w.idle, f) }
 
-// Log notes something in the trace.
+// Log adds a line to the trace.
 func (w *World) Log(format string, args ...any) { w.event(w.current, format, args...) }
 
-// Called marks the beginning of an operation of the calling task, and Returned its end. The order of an end and a later beginning is then
-// part of the run.
+// Called marks the beginning of an operation of the calling task, and Returned marks its end. A reduced search then explores both orders
+// of the end of one operation and the beginning of another.
 func (w *World) Called() { w.access(called, &w.trace) }
 
-// Returned marks the end of an operation, see Called.
+// Returned marks the end of an operation; see Called.
 func (w *World) Returned() { w.access(returned, &w.trace) }
 
 func (w *World) fail(format string, args ...any) {
@@ -78,7 +78,7 @@ func (w *World) fail(format string, args ...any) {
 	}
 }
 
-// run makes one run.
+// run makes a run of program.
 func (e *explorer) run(program func(w *World)) *World {
 	w := &World{e: e, now: epoch}
 	e.runs, e.world = e.runs+1, w
@@ -120,7 +120,7 @@ func (w *World) pick(last *task) *task {
 	return w.e.search.pick(last)
 }
 
-// turn lets t run until another task has its turn.
+// turn resumes t, and returns when t gives up its turn or ends.
 func (w *World) turn(t *task) {
 	if t.worker == nil {
 		t.worker = w.e.worker()
@@ -145,7 +145,7 @@ func (w *World) turn(t *task) {
 	}
 }
 
-// abandon unwinds the tasks that are left.
+// abandon unwinds the tasks that have not ended.
 func (w *World) abandon() {
 	w.dead = true
 	for i := 0; i < len(w.tasks); i++ {
@@ -153,14 +153,14 @@ func (w *World) abandon() {
 			for !t.ended {
 				w.turn(t)
 			}
-			for _, l := range t.holds { // a lock may outlive the run
+			for _, l := range t.holds { // a later run may use the same lock
 				l.Unlock()
 			}
 		}
 	}
 }
 
-// allWait is called when no task can run. It reports whether live tasks are left.
+// allWait is called when no task can run. It calls the functions registered with OnIdle, and reports whether live tasks are left.
 func (w *World) allWait() bool {
 	var waiting []string
 	for _, t := range w.tasks {
@@ -172,7 +172,7 @@ func (w *World) allWait() bool {
 		return false
 	}
 	defer func(t *task) { w.current = t }(w.current)
-	w.current = nil // a look of f is no point
+	w.current = nil // an access by f is not a scheduling point
 	for _, f := range w.idle {
 		w.e.step()
 		if err := f(waiting); err != nil {
@@ -197,7 +197,7 @@ func (w *World) deadlock() {
 	w.fail("deadlock: %s", strings.Join(s, ", "))
 }
 
-// running returns the calling task, nil if the caller is no task.
+// running returns the calling task, or nil if the caller is not a task.
 func (w *World) running() *task {
 	if t := w.current; t != nil && t.worker.gid == gid.Get() {
 		return t

@@ -1,6 +1,6 @@
 package model
 
-// All are the Specs of the primitives.
+// All contains the Specs of all primitives.
 var All = []Spec{
 	MVars(RealMVar),
 	Mutexes(RealMutex),
@@ -18,7 +18,7 @@ var All = []Spec{
 	Selects,
 }
 
-// Selects is the Spec of several primitives at once, and Selects over them.
+// Selects is the Spec of several primitives and of Selects over them.
 var Selects = Spec{Name: "select", New: func(Choose) *System {
 	m, s, p, l := mvarPart(RealMVar()), semaphorePart(1, RealSemaphore(1)), promisePart(RealPromise()), mutexPart(RealMutex())
 	l.Name = "l"

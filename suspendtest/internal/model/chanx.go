@@ -10,7 +10,7 @@ import (
 	"github.com/braidgo/braid/suspend"
 )
 
-// A Chan is the interface of a checked object.
+// Chan is the interface of an object checked with Chans.
 type Chan interface {
 	Send(ctx context.Context, v int) error
 	Recv(ctx context.Context) (int, error)
@@ -23,14 +23,14 @@ type Chan interface {
 	Len() int
 }
 
-// Chans is the Spec of a channel, with and without a buffer, that may be closed.
+// Chans returns the Spec of a channel, with or without a buffer. Programs may close the channel.
 func Chans(anew func(capacity int) Chan) Spec {
 	return Spec{Name: "chanx", New: func(choose Choose) *System {
 		n := choose(3)
 		sys := &System{
 			Title:   fmt.Sprintf("c is a channel of %d", n),
 			Parts:   []Part{chanPart("c", n, anew(n), true)},
-			Selects: n == 0, // Selects over the two sides are made
+			Selects: n == 0, // programs have Selects over the two sides
 		}
 		for range n + 1 {
 			sys.Probe = append(sys.Probe, Call{0, chanTryRecv, 0})
@@ -40,10 +40,10 @@ func Chans(anew func(capacity int) Chan) Spec {
 	}}
 }
 
-// RealChan is a channel of package chanx.
+// RealChan returns a channel of package chanx.
 func RealChan(capacity int) Chan { return chanx.New[int](capacity) }
 
-const chanTrySend, chanTryRecv = 2, 3 // indices of kinds
+const chanTrySend, chanTryRecv = 2, 3 // these are indices of Part.Kinds
 
 func chanPart(name string, capacity int, c Chan, closes bool) Part {
 	p := Part{Name: name, Both: capacity == 0, Model: &chanModel{capacity: capacity}, Kinds: []Kind{
@@ -79,11 +79,10 @@ func chanPart(name string, capacity int, c Chan, closes bool) Part {
 
 var errBroken = errors.New("broken")
 
-// A chanModel has the buffer of a channel, which may be closed.
 type chanModel struct {
 	capacity int
 	buffer   []int
-	end      error // the error of a closed channel
+	end      error // the error of a closed channel, or nil
 }
 
 func (c *chanModel) Copy() Object { d := *c; return &d }
@@ -116,7 +115,7 @@ func (c *chanModel) Serve(w *World) bool {
 		w.End(recvs[0], equals(c.buffer[0]))
 		c.buffer = c.buffer[1:]
 	case len(sends)+len(recvs) > 0 && c.end != nil:
-		all := append(sends, recvs...) // several waiters if a new operation is for both sides
+		all := append(sends, recvs...) // there are several waiters if a new Select has both sides as cases
 		w.End(all[w.Choose(len(all))], c.end.Error())
 	case len(sends) > 0 && len(c.buffer) < c.capacity:
 		c.buffer = append(slices.Clip(c.buffer), sends[0].Arg)
@@ -127,8 +126,8 @@ func (c *chanModel) Serve(w *World) bool {
 	return true
 }
 
-// meet lets a sender and a receiver meet, which must not be the same operation. No two earlier waiters can meet, so one operation is new.
-// It may be a Select over both sides.
+// meet ends a send and a receive, which exchange a value and must be different operations. One operation of the two is new, because two
+// earlier waiters would already have been paired. The new operation may be a Select over both sides.
 func (c *chanModel) meet(w *World, sends, recvs []Waiter) bool {
 	var pairs [][2]Waiter
 	for _, s := range sends {

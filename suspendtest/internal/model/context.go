@@ -8,7 +8,7 @@ import (
 	"github.com/braidgo/braid/cancel"
 )
 
-// A ctx is a context that ends by a call of end, with the given error. Its callbacks run before end returns.
+// A ctx is a context whose method end cancels it with a given error. Its callbacks run before end returns.
 type ctx struct {
 	mu   sync.Mutex
 	done chan struct{}
@@ -18,7 +18,7 @@ type ctx struct {
 
 func newCtx() *ctx { return &ctx{done: make(chan struct{})} }
 
-// as is c, or a context of another kind that ends with it. A context of another kind may end later than c.
+// as returns c if any is false. Otherwise id selects c or a derived context of another kind, which may end later than c.
 func (c *ctx) as(id int, any bool) context.Context {
 	if any {
 		switch id % 3 {
@@ -57,7 +57,7 @@ func (c *ctx) end(err error) {
 	}
 }
 
-// AfterFunc is the method that package suspend looks for.
+// AfterFunc registers f to be called by end. Package suspend uses this method if a context has it.
 func (c *ctx) AfterFunc(f func()) (stop func() bool) {
 	c.mu.Lock()
 	if c.err != nil {

@@ -10,7 +10,7 @@ import (
 	"github.com/braidgo/braid/suspend"
 )
 
-// A Mutex is the interface of a checked object.
+// Mutex is the interface of an object checked with Mutexes.
 type Mutex interface {
 	Lock(ctx context.Context) error
 	LockOp() suspend.Op[struct{}]
@@ -18,7 +18,7 @@ type Mutex interface {
 	Unlock()
 }
 
-// Mutexes is the Spec of a Mutex.
+// Mutexes returns the Spec of a Mutex.
 func Mutexes(anew func() Mutex) Spec {
 	return Spec{Name: "mutex", New: func(Choose) *System {
 		return &System{
@@ -29,7 +29,7 @@ func Mutexes(anew func() Mutex) Spec {
 	}}
 }
 
-// RealMutex is a Mutex of package mutex.
+// RealMutex returns a Mutex of package mutex.
 func RealMutex() Mutex { return new(mutex.Mutex) }
 
 func mutexPart(m Mutex) Part {
@@ -45,15 +45,15 @@ func mutexPart(m Mutex) Part {
 	}}
 }
 
-// A mutexModel is held or not. Waiters get the lock in order. Only an operation that comes while the lock is free, and the first waiter
-// was only nudged, overtakes them.
+// The waiters of a mutexModel get the lock in order. A new operation can overtake them only while the lock is free and the first waiter,
+// which was nudged, has not taken it yet.
 type mutexModel struct {
 	held   bool
-	nudged int   // the waiter on its way to compete, or -1
-	nudges []int // has each waiter as often as it was nudged
+	nudged int   // the id of the nudged waiter that will compete for the lock, or -1
+	nudges []int // the id of a waiter for each nudge
 }
 
-// patience is the number of nudges before a waiter is handed the lock.
+// patience is the number of nudges after which the lock is handed over to the waiter.
 const patience = 4
 
 func (m *mutexModel) Copy() Object { c := *m; return &c }
@@ -77,7 +77,7 @@ func (m *mutexModel) Serve(w *World) bool {
 	return false
 }
 
-// passOn frees the lock for the first waiter.
+// passOn unlocks the lock. It nudges the first waiter, or hands the lock over to this waiter.
 func (m *mutexModel) passOn(w *World) {
 	m.held = false
 	all := w.Waiting()
@@ -106,7 +106,7 @@ func (m *mutexModel) Move(w *World) {
 		m.held = true
 		w.Finish(m.nudged, "ok")
 	}
-	m.nudged = -1 // the waiter has the lock, or waits again as the first
+	m.nudged = -1 // the waiter now has the lock, or is still the first waiter
 }
 
 func (m *mutexModel) Quit(w *World, id int) {
@@ -117,7 +117,7 @@ func (m *mutexModel) Quit(w *World, id int) {
 	}
 }
 
-// An RWMutex is the interface of a checked object.
+// RWMutex is the interface of an object checked with RWMutexes.
 type RWMutex interface {
 	Lock(ctx context.Context) error
 	RLock(ctx context.Context) error
@@ -130,7 +130,7 @@ type RWMutex interface {
 	Downgrade()
 }
 
-// RWMutexes is the Spec of an RWMutex.
+// RWMutexes returns the Spec of an RWMutex.
 func RWMutexes(anew func() RWMutex) Spec {
 	return Spec{Name: "rwmutex", New: func(Choose) *System {
 		m := anew()
@@ -157,7 +157,7 @@ func RWMutexes(anew func() RWMutex) Spec {
 	}}
 }
 
-// RealRWMutex is an RWMutex of package mutex.
+// RealRWMutex returns an RWMutex of package mutex.
 func RealRWMutex() RWMutex { return new(mutex.RWMutex) }
 
 type rwModel struct {
@@ -168,7 +168,7 @@ type rwModel struct {
 func (m *rwModel) Copy() Object { c := *m; return &c }
 
 func (m *rwModel) Serve(w *World) bool {
-	blocked := false // an operation behind a waiter must wait, too
+	blocked := false // a request for the lock behind a waiter must also wait
 	for _, o := range w.Waiting() {
 		misuse := "panic: mutex: " + o.Kind + " of an unlocked RWMutex"
 		switch o.Kind {
@@ -208,7 +208,7 @@ func (m *rwModel) Serve(w *World) bool {
 	return false
 }
 
-// A Semaphore is the interface of a checked object.
+// Semaphore is the interface of an object checked with Semaphores.
 type Semaphore interface {
 	Acquire(ctx context.Context, n int64) error
 	AcquireOp(n int64) suspend.Op[struct{}]
@@ -218,7 +218,7 @@ type Semaphore interface {
 	Close() error
 }
 
-// Semaphores is the Spec of a Semaphore.
+// Semaphores returns the Spec of a Semaphore.
 func Semaphores(anew func(n int64) Semaphore) Spec {
 	return Spec{Name: "semaphore", New: func(choose Choose) *System {
 		n := 1 + choose(3)
@@ -230,7 +230,7 @@ func Semaphores(anew func(n int64) Semaphore) Spec {
 	}}
 }
 
-// RealSemaphore is a Semaphore of package semaphore.
+// RealSemaphore returns a Semaphore of package semaphore.
 func RealSemaphore(n int64) Semaphore { return semaphore.New(n) }
 
 func semaphorePart(size int, s Semaphore) Part {
@@ -250,7 +250,7 @@ func semaphorePart(size int, s Semaphore) Part {
 	}}
 }
 
-// A semaphoreModel has a negative free after a Resize to less than is held.
+// The field free of a semaphoreModel is negative after a Resize to fewer permits than are held.
 type semaphoreModel struct {
 	size, free int
 	closed     bool

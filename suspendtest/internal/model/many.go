@@ -10,7 +10,7 @@ import (
 	"github.com/braidgo/braid/watch"
 )
 
-// A Watched is the interface of a checked object.
+// Watched is the interface of an object checked with Watches.
 type Watched interface {
 	Load() watch.State[int]
 	Store(v int) error
@@ -19,7 +19,7 @@ type Watched interface {
 	Close() error
 }
 
-// Watches is the Spec of a watched value.
+// Watches returns the Spec of a watched value.
 func Watches(anew func() Watched) Spec {
 	return Spec{Name: "watch", New: func(Choose) *System {
 		w, closed := anew(), watch.ErrClosed.Error()
@@ -39,7 +39,7 @@ func Watches(anew func() Watched) Spec {
 	}}
 }
 
-// RealWatched is a Value of package watch.
+// RealWatched returns a Value of package watch.
 func RealWatched() Watched { return watch.New(0) }
 
 type watchModel struct {
@@ -71,7 +71,7 @@ func (m *watchModel) Serve(w *World) bool {
 	return false
 }
 
-// A Topic is the interface of a checked object with two subscriptions.
+// Topic is the interface of an object checked with Topics.
 type Topic interface {
 	Publish(ctx context.Context, v int) error
 	PublishOp(v int) suspend.Op[struct{}]
@@ -79,7 +79,7 @@ type Topic interface {
 	Subscribe(n int, policy broadcast.Policy) *broadcast.Subscription[int]
 }
 
-// Topics is the Spec of a Topic.
+// Topics returns the Spec of a Topic with two subscriptions.
 func Topics(anew func() Topic) Spec {
 	return Spec{Name: "broadcast", New: func(choose Choose) *System {
 		t, closed := anew(), broadcast.ErrClosed.Error()
@@ -107,7 +107,7 @@ func Topics(anew func() Topic) Spec {
 	}}
 }
 
-// RealTopic is a Topic of package broadcast.
+// RealTopic returns a Topic of package broadcast.
 func RealTopic() Topic { return broadcast.New[int]() }
 
 type topicModel struct {

@@ -1,10 +1,10 @@
-// Package model checks the primitives against pure models of them, with random programs: operations are started,
-// cancelled and timed out, in bursts, on any scheduler.
+// Package model checks the primitives against pure models. It runs random programs on any scheduler. The programs start bursts of
+// operations, and let some operations be cancelled or time out.
 //
-// A model has the state of one object, and serves the waiting operations that it can. The waiters, their order and their cancellation are
-// the same for all objects, and are here. Operations that were started, and cancellations that were requested, take effect one after
-// another, at any later moment, in any order. So a run keeps a set of possible worlds. An operation that has returned removes the worlds in
-// which it cannot have returned this result.
+// A model holds the state of one object, and ends the waiting operations that are possible in this state. This package handles waiters,
+// their order and their cancellation. Started operations and requested cancellations take effect one after another, at any later moment
+// and in any order. A run must therefore keep a set of possible worlds. When an operation returns, the run removes the worlds in which
+// this result is impossible.
 package model
 
 import (
@@ -13,16 +13,18 @@ import (
 	"slices"
 )
 
-// An Object is the pure model of a primitive. It is changed in place, but its slices must not be: copies share them.
+// An Object is the pure model of a primitive. Its methods change the object in place, but they must not change the elements of its
+// slices, because copies share them.
 type Object interface {
 	Copy() Object
 
-	// Serve makes the next possible change for the waiters, and reports whether there was any. It is called until it returns false,
-	// whenever an operation begins or stops waiting.
+	// Serve makes the next possible change for the waiters, and reports whether it has made a change. Whenever an operation begins or
+	// stops waiting, Serve is called until it returns false.
 	Serve(w *World) bool
 }
 
-// A Mover is an Object that moves by itself at any later moment, so that other operations can be first.
+// A Mover is an Object that can also change without a new operation. Moves reports whether such a change is possible. Move makes the
+// change at any later moment, so that other operations may take effect first.
 type Mover interface {
 	Object
 	Moves() bool
@@ -35,22 +37,22 @@ type Quitter interface {
 	Quit(w *World, id int)
 }
 
-// A Waiter is an operation that waits for an Object, or one case of it.
+// A Waiter is an operation that waits for an Object, or one case of such an operation.
 type Waiter struct {
 	ID    int
 	Kind  string
 	Arg   int
-	AsOp  bool // it waits by an Op, not by its method
+	AsOp  bool // the operation was started with its Op, not with its method
 	index int
 }
 
-// An op is an operation of a program, which never changes.
+// An op is an operation of a program. It is immutable.
 type op struct {
 	id     int
 	name   string
 	calls  []call
 	asOp   bool
-	try    bool // it does not wait
+	try    bool // the operation does not wait
 	reason string
 }
 
@@ -60,7 +62,7 @@ type call struct {
 	arg  int
 }
 
-// set is a set of ids, which must be below 64.
+// set is a set of ids, each of which must be below 64.
 type set uint64
 
 func (s set) has(id int) bool { return s>>id&1 != 0 }
@@ -71,14 +73,14 @@ type World struct {
 	ops       []*op // operations by id; all worlds share them
 	objs      []Object
 	waiting   []int    // ids in the order of arrival
-	coming    set      // ids of started operations, without effect so far
+	coming    set      // ids of started operations that have not taken effect yet
 	leaving   set      // ids of operations to be cancelled
 	cancelled set      // ids of operations that are cancelled
 	held      set      // ids of operations that neither wait nor have ended
-	ended     []string // results by id; empty means not yet
+	ended     []string // results by id; empty before the operation has ended
 
-	obj      int // the object whose turn it is
-	arriving int // the operation that is just coming, or -1
+	obj      int // the index of the object that is served
+	arriving int // the id of the operation that takes effect in this step, or -1
 	path     *path
 }
 
@@ -92,7 +94,7 @@ func (w *World) copy() *World {
 	return &c
 }
 
-// Waiting returns the waiters of the object, in order.
+// Waiting returns the waiters of the served object, in the order of arrival.
 func (w *World) Waiting() (all []Waiter) {
 	for _, id := range w.waiting {
 		for i, c := range w.ops[id].calls {
@@ -104,17 +106,17 @@ func (w *World) Waiting() (all []Waiter) {
 	return all
 }
 
-// Arriving reports whether the operation arrives in this step.
+// Arriving reports whether the operation begins to take effect in this step.
 func (w *World) Arriving(id int) bool { return id == w.arriving }
 
-// Cancelled reports whether an operation is cancelled, and Leaving whether it is about to be.
+// Cancelled reports whether an operation is cancelled, and Leaving reports whether its cancellation is requested.
 func (w *World) Cancelled(id int) bool { return w.cancelled.has(id) }
 func (w *World) Leaving(id int) bool   { return w.leaving.has(id) }
 
-// Reason is the result of a cancelled operation.
+// Reason returns the result that the operation has if it is cancelled.
 func (w *World) Reason(id int) string { return w.ops[id].reason }
 
-// End ends a waiting operation.
+// End ends a waiting operation with the given result.
 func (w *World) End(o Waiter, result string) {
 	if len(w.ops[o.ID].calls) > 1 {
 		result = fmt.Sprintf("case %d: %s", o.index, result)
@@ -122,14 +124,14 @@ func (w *World) End(o Waiter, result string) {
 	w.Finish(o.ID, result)
 }
 
-// Finish ends an operation, waiting or held.
+// Finish ends a waiting or held operation with the given result.
 func (w *World) Finish(id int, result string) {
 	w.leave(id)
 	w.held &^= 1 << id
 	w.ended[id] = result
 }
 
-// Hold takes an operation out of the line, but does not end it.
+// Hold removes an operation from the waiters, but does not end the operation.
 func (w *World) Hold(id int) {
 	w.leave(id)
 	w.held.add(id)
@@ -141,10 +143,10 @@ func (w *World) leave(id int) {
 	}
 }
 
-// Choose returns each of the numbers below n, in different worlds.
+// Choose returns a number below n. A separate world is explored for each such number.
 func (w *World) Choose(n int) int { return w.path.choose(n) }
 
-// step makes one thing happen, and then everything that follows from it at once.
+// step makes one possible event happen, and then serves the waiters.
 func (w *World) step() {
 	var can []func()
 	for id := range w.ops {
@@ -163,7 +165,7 @@ func (w *World) step() {
 	can[w.Choose(len(can))]()
 }
 
-// atRest reports whether nothing more will happen.
+// atRest reports whether no further event is possible.
 func (w *World) atRest() bool {
 	return w.coming|w.leaving == 0 && !slices.ContainsFunc(w.objs, func(o Object) bool { m, ok := o.(Mover); return ok && m.Moves() })
 }
@@ -208,7 +210,7 @@ func (w *World) concerns(id, obj int) bool {
 	return slices.ContainsFunc(w.ops[id].calls, func(c call) bool { return c.obj == obj })
 }
 
-// serve makes all objects serve all waiters that they can.
+// serve calls Serve on the objects until no object can serve a waiter.
 func (w *World) serve() {
 	if len(w.objs) == 1 {
 		for w.obj = 0; w.objs[0].Serve(w); {
@@ -232,7 +234,8 @@ func (w *World) serve() {
 	}
 }
 
-// key returns a string that differs between worlds whose difference may still show.
+// key returns a string that identifies the world. Worlds with the same key cannot be distinguished by the results of operations that are
+// not in seen.
 func (w *World) key(seen set) string {
 	b := make([]byte, 0, 128)
 	for _, id := range w.waiting {
@@ -252,7 +255,7 @@ func (w *World) key(seen set) string {
 	return string(b)
 }
 
-// successors returns the worlds that can come next.
+// successors returns the worlds that can follow w after one step.
 func (w *World) successors() (all []*World) {
 	for p := new(path); ; {
 		c := w.copy()

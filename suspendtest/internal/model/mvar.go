@@ -9,7 +9,7 @@ import (
 	"github.com/braidgo/braid/suspend"
 )
 
-// An MVar is the interface of a checked object.
+// MVar is the interface of an object checked with MVars.
 type MVar interface {
 	Put(ctx context.Context, v int) error
 	Take(ctx context.Context) (int, error)
@@ -25,7 +25,7 @@ type MVar interface {
 	SwapOp(v int) suspend.Op[int]
 }
 
-// MVars is the Spec of an MVar.
+// MVars returns the Spec of an MVar.
 func MVars(anew func() MVar) Spec {
 	return Spec{Name: "mvar", New: func(Choose) *System {
 		return &System{
@@ -36,10 +36,10 @@ func MVars(anew func() MVar) Spec {
 	}}
 }
 
-// RealMVar is an MVar of package mvar.
+// RealMVar returns an MVar of package mvar.
 func RealMVar() MVar { return mvar.New[int]() }
 
-const mvarTryTake, mvarTryPut = 6, 5 // indices of kinds
+const mvarTryTake, mvarTryPut = 6, 5 // these are indices of Part.Kinds
 
 var errModify = errors.New("not modified")
 
@@ -80,7 +80,7 @@ func mvarPart(m MVar) Part {
 	}}
 }
 
-// An mvarModel is full or empty, or a held operation has its value.
+// If out is set in an mvarModel, the Modify in the field by has taken the value and has not yet put the value back.
 type mvarModel struct {
 	full, out bool
 	value     int
@@ -103,7 +103,7 @@ func (m *mvarModel) Serve(w *World) bool {
 				return true
 			}
 		case "Read", "TryRead":
-			if m.full { // they go before all others
+			if m.full { // reads take effect before other operations
 				w.End(o, equals(m.value))
 				return true
 			}
@@ -154,7 +154,7 @@ func tried(yes string, ok bool) string {
 	return "no"
 }
 
-// done and valued have an Op return a string.
+// done and valued return an Op that performs op and returns the result as a string.
 func done[T any](op suspend.Op[T]) suspend.Op[string] {
 	return suspend.Map(op, func(_ T, err error) (string, error) { return "ok", err })
 }

@@ -16,7 +16,7 @@ import (
 
 var errFailed = errors.New("failed")
 
-// A Promise is the interface of a checked object.
+// Promise is the interface of an object checked with Promises.
 type Promise interface {
 	Await(ctx context.Context) (int, error)
 	AwaitOp() suspend.Op[int]
@@ -25,14 +25,14 @@ type Promise interface {
 	Fail(err error) bool
 }
 
-// Promises is the Spec of a Promise.
+// Promises returns the Spec of a Promise.
 func Promises(anew func() Promise) Spec {
 	return Spec{Name: "promise", New: func(Choose) *System {
 		return &System{Title: "p is a Promise", Parts: []Part{promisePart(anew())}, Probe: []Call{{0, 1, 0}, {0, 2, 999}, {0, 1, 0}}}
 	}}
 }
 
-// RealPromise is a Promise of package promise.
+// RealPromise returns a Promise of package promise.
 func RealPromise() Promise { return promise.New[int]() }
 
 func promisePart(p Promise) Part {
@@ -51,7 +51,7 @@ func promisePart(p Promise) Part {
 	}}
 }
 
-// filled is the result of a Fill or a Fail.
+// filled returns the result of a Fill or a Fail.
 func filled(first bool) string {
 	if first {
 		return "ok"
@@ -84,14 +84,14 @@ func (p *promiseModel) Serve(w *World) bool {
 	return false
 }
 
-// A Cond is the interface of a checked object.
+// Cond is the interface of an object checked with Conds.
 type Cond interface {
 	Wait(ctx context.Context) error
 	Signal()
 	Broadcast()
 }
 
-// Conds is the Spec of a Cond, whose waiters lock and unlock it.
+// Conds returns the Spec of a Cond. The functions lock and unlock are for the Cond's lock.
 func Conds(anew func() (c Cond, lock, unlock func())) Spec {
 	return Spec{Name: "cond", New: func(Choose) *System {
 		c, lock, unlock := anew()
@@ -107,7 +107,7 @@ func Conds(anew func() (c Cond, lock, unlock func())) Spec {
 	}}
 }
 
-// RealCond is a Cond of package cond, with a Mutex of package mutex.
+// RealCond returns a Cond of package cond, and functions that lock and unlock its Mutex.
 func RealCond() (c Cond, lock, unlock func()) {
 	l := new(mutex.Mutex).Locker()
 	return cond.New(l), l.Lock, l.Unlock
@@ -122,7 +122,7 @@ func (c *condModel) Serve(w *World) bool {
 	if len(all) == 0 {
 		return false
 	}
-	last := all[len(all)-1] // a Signal or Broadcast ends at once, so only the last can be one
+	last := all[len(all)-1] // a Signal or Broadcast never waits, so only the last operation can be one
 	if last.Kind == "Wait" {
 		return false
 	}
@@ -135,7 +135,7 @@ func (c *condModel) Serve(w *World) bool {
 	return true
 }
 
-// A Latch is the interface of a checked object.
+// Latch is the interface of an object checked with Latches.
 type Latch interface {
 	Wait(ctx context.Context) error
 	WaitOp() suspend.Op[struct{}]
@@ -143,7 +143,7 @@ type Latch interface {
 	CountDown()
 }
 
-// Latches is the Spec of a Latch.
+// Latches returns the Spec of a Latch.
 func Latches(anew func(n int) Latch) Spec {
 	return Spec{Name: "latch", New: func(choose Choose) *System {
 		n := choose(4)
@@ -159,7 +159,7 @@ func Latches(anew func(n int) Latch) Spec {
 	}}
 }
 
-// RealLatch is a Latch of package latch.
+// RealLatch returns a Latch of package latch.
 func RealLatch(n int) Latch { return latch.New(n) }
 
 type latchModel struct{ n int }
@@ -184,12 +184,12 @@ func (l *latchModel) Serve(w *World) bool {
 	return false
 }
 
-// A Barrier is the interface of a checked object.
+// Barrier is the interface of an object checked with Barriers.
 type Barrier interface {
 	Wait(ctx context.Context) (int, error)
 }
 
-// Barriers is the Spec of a Barrier.
+// Barriers returns the Spec of a Barrier.
 func Barriers(anew func(n int) Barrier) Spec {
 	return Spec{Name: "barrier", New: func(choose Choose) *System {
 		n := 1 + choose(4)
@@ -206,7 +206,7 @@ func Barriers(anew func(n int) Barrier) Spec {
 	}}
 }
 
-// RealBarrier is a Barrier of package latch.
+// RealBarrier returns a Barrier of package latch.
 func RealBarrier(n int) Barrier { return latch.NewBarrier(n) }
 
 type barrierModel struct{ n int }
@@ -224,7 +224,7 @@ func (b *barrierModel) Serve(w *World) bool {
 	return true
 }
 
-// Quit breaks the round for all. An operation that is about to be cancelled may return either error.
+// Quit breaks the round for all waiters. A waiter that is also about to be cancelled may return either error.
 func (b *barrierModel) Quit(w *World, _ int) {
 	for _, o := range w.Waiting() {
 		if w.Leaving(o.ID) && w.Choose(2) == 1 {
@@ -235,14 +235,14 @@ func (b *barrierModel) Quit(w *World, _ int) {
 	}
 }
 
-// A Lazy is the interface of a checked object.
+// Lazy is the interface of an object checked with Lazies.
 type Lazy interface {
 	Force(ctx context.Context) (int, error)
 	Value() (int, bool, error)
 	ValueOp() suspend.Op[int]
 }
 
-// Lazies is the Spec of a Lazy whose function waits for its result.
+// Lazies returns the Spec of a Lazy whose function waits until the program sets the function's result.
 func Lazies(anew func(f func(context.Context) (int, error), mode lazy.Mode) Lazy) Spec {
 	return Spec{Name: "lazy", New: func(choose Choose) *System {
 		mode := lazy.Mode(choose(3))
@@ -276,15 +276,15 @@ func Lazies(anew func(f func(context.Context) (int, error), mode lazy.Mode) Lazy
 	}}
 }
 
-// RealLazy is a Lazy of package lazy.
+// RealLazy returns a Lazy of package lazy.
 func RealLazy(f func(context.Context) (int, error), mode lazy.Mode) Lazy { return lazy.New(f, mode) }
 
 type lazyModel struct {
 	mode   lazy.Mode
-	is     string // the result, once there is one
+	is     string // the result, or empty while the Lazy has no result
 	runner int    // the id of the Force that runs the function, or -1
 	phase  phase
-	got    string // the next result of the function
+	got    string // the result that the function is about to return
 }
 
 type phase int
@@ -353,13 +353,13 @@ func (l *lazyModel) Move(w *World) {
 	}
 }
 
-// pass ends the Force that runs the function, and gives the turn to the next.
+// pass ends the Force that runs the function, so that another Force can run the function.
 func (l *lazyModel) pass(w *World, result string) {
 	w.Finish(l.runner, result)
 	l.runner, l.got = -1, ""
 }
 
-// Quit ends the wait of the function.
+// Quit cancels the function's wait, unless the mode is Protect.
 func (l *lazyModel) Quit(w *World, id int) {
 	if id == l.runner && l.phase == waits && l.mode != lazy.Protect {
 		l.phase, l.got = toReturn, w.Reason(id)

@@ -10,23 +10,23 @@ import (
 	"github.com/braidgo/braid/suspend"
 )
 
-// A Spec is a primitive, or several, with their models.
+// A Spec describes one or several primitives and their models.
 type Spec struct {
 	Name string
-	New  func(choose Choose) *System // a new System, of one of its variants
+	New  func(choose Choose) *System // returns a new System, and calls choose to select a variant
 }
 
-// A Choose returns one of the numbers below n.
+// A Choose function returns a number below n.
 type Choose func(n int) int
 
-// A System has the objects of a program.
+// A System holds the objects that a program uses.
 type System struct {
 	Title   string // names the objects with their parameters
 	Parts   []Part
-	Selects bool   // Selects over the parts are made
-	Probe   []Call // calls at the end, which must show that nothing is left
+	Selects bool   // programs have Selects over the parts
+	Probe   []Call // calls at the end of a run, which detect leftover state of cancelled operations
 	Close   func() // releases waiters that no cancellation ends; may be nil
-	Slow    bool   // a cancellation is passed on by other goroutines
+	Slow    bool   // other goroutines pass on a cancellation
 }
 
 // A Part is one object.
@@ -34,18 +34,18 @@ type Part struct {
 	Name  string
 	Model Object
 	Kinds []Kind
-	Both  bool // a Select may have two cases of different kinds on it, which are never possible together
+	Both  bool // a Select may have two cases of different kinds on the part, because they are never ready together
 }
 
-// A Kind is a kind of operation. It returns its result as a string.
+// A Kind is a kind of operation. The operation returns its result as a string.
 type Kind struct {
 	Name  string
-	Args  int  // it has an argument, from 1 to Args
-	Fresh bool // it has an argument, which must be unique
-	Try   bool // it takes no context and does not wait
+	Args  int  // the argument is between 1 and Args; 0 means no argument
+	Fresh bool // the operation has an argument, which must be unique
+	Try   bool // the operation has no context and does not wait
 	Run   func(ctx context.Context, arg int) string
 	Op    func(arg int) suspend.Op[string] // may be nil
-	Seen  string                           // its possible results, besides cancelled and late
+	Seen  string                           // the possible results, separated by commas, except cancelled and late
 }
 
 // A Call is one operation on one part.
@@ -56,9 +56,9 @@ type Step struct {
 	Do    Do
 	ID    int // the number of the operation
 	Calls []Call
-	Way   Way  // a cancellation with Method is made at once, otherwise by a task
-	Turns int  // how often other tasks run, or how often the task yields first
-	Done  bool // the context is done
+	Way   Way  // Method makes a Cancel or Expire at once, and the other Ways in a task
+	Turns int  // how often other tasks run in a Turn, or how often the task of another step first yields
+	Done  bool // the operation starts with a context that has already ended
 }
 
 // A Do is the action of a step.
@@ -68,8 +68,8 @@ const (
 	Start   Do = iota
 	Cancel     // the error is context.Canceled
 	Expire     // the error is context.DeadlineExceeded
-	Turn       // let other tasks run
-	Settle     // wait until no task can go on
+	Turn       // other tasks run
+	Settle     // the run waits until no task can run
 	nothing    // there is nothing to cancel
 )
 
@@ -78,19 +78,19 @@ type Way int
 
 const (
 	Method Way = iota
-	Do1        // suspend.Do, or Select for several calls
+	Do1        // the task calls suspend.Do, or Select if there are several calls
 	Then
 )
 
-// A Program is a list of steps on a System, which is made anew for each run.
+// A Program is a list of steps on a System. New returns a new System for each run.
 type Program struct {
 	New   func() *System
 	Title string
-	Parts []Part // their names are printed
+	Parts []Part // their names are used for printing
 	Steps []Step
 }
 
-// Program makes a program: steps calls its argument for each step.
+// Program returns a random program. The function steps draws the steps by calling its argument, and returns the steps.
 func (s Spec) Program(choose Choose, steps func(step func(Choose) Step) []Step) *Program {
 	var chosen []int
 	sys := s.New(func(n int) int { chosen = append(chosen, choose(n)); return chosen[len(chosen)-1] })
@@ -100,12 +100,12 @@ func (s Spec) Program(choose Choose, steps func(step func(Choose) Step) []Step) 
 	})
 }
 
-// GoString is short: whatever prints a Step also prints the program.
+// GoString returns a short form, because a failed test also prints the whole program.
 func (s Step) GoString() string {
 	return fmt.Sprint([]any{s.Do, s.ID, s.Calls, s.Way, s.Turns, s.Done}...)
 }
 
-// draw makes a step. It refers to earlier steps by their distance.
+// draw returns a random step. The ID of a Cancel or Expire counts backwards from the latest operation that can be cancelled.
 func (sys *System) draw(choose Choose) Step {
 	s := Step{}
 	switch d := choose(12); {
@@ -118,7 +118,7 @@ func (sys *System) draw(choose Choose) Step {
 		for range calls {
 			p := choose(len(sys.Parts))
 			k := choose(len(sys.Parts[p].Kinds))
-			for range choose(2) { // half of the time a kind that may wait is drawn
+			for range choose(2) { // half of the draws prefer a kind that may wait
 				for sys.Parts[p].Kinds[k].Try {
 					k = (k + 1) % len(sys.Parts[p].Kinds)
 				}
@@ -143,7 +143,7 @@ func (sys *System) draw(choose Choose) Step {
 	return s
 }
 
-// program makes a program of steps as they were drawn: it numbers the operations.
+// program returns a program of the drawn steps, with numbered operations.
 func (sys *System) program(steps []Step, anew func() *System) *Program {
 	p := &Program{New: anew, Title: sys.Title, Parts: sys.Parts}
 	started := 0
@@ -187,7 +187,7 @@ const maxOps = 40
 
 func (sys *System) kind(c Call) *Kind { return &sys.Parts[c.Part].Kinds[c.Kind] }
 
-// allowed keeps the calls that one Select may have: each must have an Op, and no two on one part may be possible together.
+// allowed returns the calls that one Select may have. Each call must have an Op, and no two calls on the same part may be ready together.
 func (sys *System) allowed(calls []Call) []Call {
 	if len(calls) == 1 {
 		return calls
@@ -207,7 +207,7 @@ func (sys *System) allowed(calls []Call) []Call {
 	return all
 }
 
-// String prints the program, a step to a line.
+// String returns the program with one step per line.
 func (p *Program) String() string {
 	var s strings.Builder
 	s.WriteString("\t" + p.Title + "\n")
@@ -267,8 +267,8 @@ func (p *Program) line(s Step) string {
 	return ""
 }
 
-// Shrink deletes steps as long as the program fails, and simplifies the remaining steps. It is delta debugging: Zeller and Hildebrandt,
-// Simplifying and Isolating Failure-Inducing Input, 2002.
+// Shrink returns a smaller program that still fails. It deletes steps and simplifies the remaining steps, by delta debugging (Zeller and
+// Hildebrandt, Simplifying and Isolating Failure-Inducing Input, 2002).
 func (p *Program) Shrink(fails func(p *Program) bool) *Program {
 	best := *p
 	try := func(steps []Step) bool {
@@ -309,7 +309,7 @@ func (p *Program) Shrink(fails func(p *Program) bool) *Program {
 	return best.renumbered()
 }
 
-// renumbered is p with other names of the operations.
+// renumbered returns p with consecutive numbers for the operations.
 func (p *Program) renumbered() *Program {
 	q, ids := *p, map[int]int{}
 	q.Steps = nil

@@ -12,18 +12,18 @@ import (
 	"github.com/braidgo/braid/suspend"
 )
 
-// A Place is where a program is run.
+// A Place is the environment in which a program runs.
 type Place struct {
 	On   suspend.Spawner
-	Then suspend.Executor // runs the callbacks; may be nil
+	Then suspend.Executor // runs the callbacks of suspend.Then; may be nil
 
-	// Rest returns when certainly no task can go on. If it is nil, the run instead waits natively for the results that the models demand.
+	// Rest waits until no task can run. If Rest is nil, a run instead waits natively for the results that the models require.
 	Rest func()
 
-	// Turn lets another task run, and reports whether it could.
+	// Turn lets another task run, and reports whether a task could run.
 	Turn func() bool
 
-	// Patience bounds the wait for a result that the models demand.
+	// Patience limits the wait for a result that the models require.
 	Patience time.Duration
 
 	// Seen counts the results of operations, by part, kind and result.
@@ -36,7 +36,7 @@ type run struct {
 	sys    *System
 	objs   []Object
 	worlds *Worlds
-	events []func(w *Worlds) error // all that was seen, in order
+	events []func(w *Worlds) error // the events of the run, in order
 	ops    []*running              // operations by id
 	err    error
 
@@ -44,14 +44,14 @@ type run struct {
 
 	mu     sync.Mutex
 	log    []end
-	news   chan struct{} // has room for one
-	looked int           // the length of log at the last look
+	news   chan struct{} // receives a value after log has grown; its capacity is 1
+	looked int           // the length of log at the last call of look
 }
 
 type running struct {
 	ctx    *ctx
 	calls  []Call
-	leaves bool // its context is done, or about to be
+	leaves bool // the operation's context has ended or is about to end
 	seen   bool
 }
 
@@ -60,7 +60,7 @@ type end struct {
 	result string
 }
 
-// Run runs the program, and returns an error if a result was wrong. Operations that could not be ended are left behind.
+// Run runs the program, and returns an error if a result is wrong. It does not wait for operations that ignore their cancellation.
 func (p *Program) Run(on Place) error {
 	r := &run{Place: on, sys: p.New(), news: make(chan struct{}, 1)}
 	if r.sys.Close != nil {
@@ -71,7 +71,7 @@ func (p *Program) Run(on Place) error {
 		objs = append(objs, part.Model)
 	}
 	r.objs, r.worlds = objs, newWorlds(objs)
-	ids := map[int]int{} // operations that are left out are not counted
+	ids := map[int]int{} // ids maps Step.ID to an index of r.ops; omitted operations have no entry
 	for i, s := range p.Steps {
 		id, started := ids[s.ID]
 		switch s.Do {
@@ -122,13 +122,15 @@ func (p *Program) Run(on Place) error {
 	return nil
 }
 
-// These are the limits of the set of worlds. Without Rest, an operation that has not returned perhaps has not begun.
+// The constant most limits the number of waiting operations, and tooMany limits the number of worlds. Above a limit, Run calls settle,
+// and may leave out the next operation. Without Rest there are more worlds, because an operation that has not returned might not have
+// begun.
 const (
 	most    = 5
 	tooMany = 500
 )
 
-// failed reports whether the run has failed. If so, it ends the contexts of all operations, so that the tasks end if they can.
+// failed reports whether the run has failed. In a failed run, it ends the contexts of all operations, so that their tasks can end.
 func (r *run) failed(where string) bool {
 	if r.err == nil {
 		return false
@@ -183,7 +185,7 @@ func (r *run) turn(n int) {
 	}
 }
 
-// goes starts a task that yields first.
+// goes starts a task that yields s.Turns times and then calls f.
 func (r *run) goes(s Step, f func()) error {
 	r.toBegin.Add(1)
 	return r.On.Go(func() {
@@ -204,7 +206,7 @@ func (r *run) begun() {
 	}
 }
 
-// ended is called by an operation at its end.
+// ended is called by an operation's task when the operation returns.
 func (r *run) ended(id int, result string) {
 	r.mu.Lock()
 	r.log = append(r.log, end{id, result})
@@ -215,7 +217,7 @@ func (r *run) ended(id int, result string) {
 	}
 }
 
-// see records an event, and applies it to the worlds.
+// see records an event and applies event to the worlds.
 func (r *run) see(event func(w *Worlds) error) {
 	r.events = append(r.events, event)
 	err := event(r.worlds)
@@ -227,7 +229,8 @@ func (r *run) see(event func(w *Worlds) error) {
 	}
 }
 
-// doubt drops the assumption that all operations without a result have begun. It fails if the results are impossible even then.
+// doubt computes the worlds again, without the assumption that operations without a result have begun. It returns an error if the results
+// are still impossible.
 func (r *run) doubt() error {
 	r.worlds = newWorlds(r.objs)
 	for _, event := range r.events {
@@ -238,7 +241,7 @@ func (r *run) doubt() error {
 	return nil
 }
 
-// look looks at the operations that have ended.
+// look processes the results that ended has recorded since the last call of look.
 func (r *run) look() {
 	r.mu.Lock()
 	news := r.log[r.looked:]
@@ -262,7 +265,7 @@ func (r *run) look() {
 
 var number = regexp.MustCompile(`-?\d+`)
 
-// what names an outcome.
+// what returns the key under which Seen counts this result of the operation.
 func (r *run) what(o *running, result string) string {
 	c, in := o.calls[0], ""
 	if len(o.calls) > 1 {
@@ -275,7 +278,7 @@ func (r *run) what(o *running, result string) string {
 	return fmt.Sprintf("%s%s.%s: %s", in, r.sys.Parts[c.Part].Name, r.sys.kind(c).Name, number.ReplaceAllString(result, ""))
 }
 
-// settle waits until no task can go on, and compares the results with the worlds.
+// settle waits until no task can run, and compares the results with the worlds.
 func (r *run) settle() {
 	if r.Rest != nil {
 		r.Rest()
@@ -315,7 +318,7 @@ func (r *run) settle() {
 			return
 		}
 		if r.Rest != nil {
-			time.Sleep(10 * time.Microsecond) // another goroutine may still pass a cancellation on
+			time.Sleep(10 * time.Microsecond) // another goroutine may still have to pass on a cancellation
 			r.Rest()
 			continue
 		}

@@ -8,7 +8,7 @@ import (
 	"github.com/braidgo/braid/suspend"
 )
 
-// start performs the calls of s, in the way that s says, and takes note of what they return.
+// start starts a task that performs the calls of s in the way s.Way and records their result.
 func (r *run) start(s Step) {
 	id := len(r.ops)
 	o := &running{ctx: newCtx(), calls: s.Calls, leaves: s.Done}
@@ -29,7 +29,7 @@ func (r *run) start(s Step) {
 	switch {
 	case s.Way == Method:
 		err = r.goes(s, func() { r.ended(id, protected(func() string { return k.Run(ctx, s.Calls[0].Arg) })) })
-	case s.Way == Then && r.Then != nil && (len(s.Calls) == 1 || r.Rest == nil): // Choose cannot be repeated
+	case s.Way == Then && r.Then != nil && (len(s.Calls) == 1 || r.Rest == nil): // Choose is random, and a run with Rest must be repeatable
 		op := r.opOf(s.Calls, true)
 		err = r.goes(s, func() {
 			suspend.Then(ctx, op, r.Then, func(v string, err error) { r.ended(id, result(v, err)) })
@@ -47,7 +47,7 @@ func (r *run) start(s Step) {
 			}
 			sel := suspend.Select
 			if r.Rest != nil {
-				sel = suspend.SelectOrdered // can be repeated
+				sel = suspend.SelectOrdered // SelectOrdered always makes the same choice
 			}
 			won, err := sel(ctx, cases...)
 			for i := range cases {
@@ -65,7 +65,7 @@ func (r *run) start(s Step) {
 	}
 }
 
-// opOf is the Op of several calls. If numbered, its result names the call that won.
+// opOf returns an Op that chooses between the calls. If numbered is true, the result includes the number of the call that won.
 func (r *run) opOf(calls []Call, numbered bool) suspend.Op[string] {
 	var ops []suspend.Op[string]
 	for i, c := range calls {
@@ -83,7 +83,7 @@ func (r *run) opOf(calls []Call, numbered bool) suspend.Op[string] {
 	return suspend.Choose(ops...)
 }
 
-// protected returns the result of f, or the panic of f as a string.
+// protected returns the result of f, or the panic value as a string if f panics.
 func protected(f func() string) (s string) {
 	defer func() {
 		if v := recover(); v != nil {

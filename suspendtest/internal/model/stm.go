@@ -8,7 +8,7 @@ import (
 	"github.com/braidgo/braid/suspend"
 )
 
-// Transactions is the Spec of two Vars.
+// Transactions is the Spec of transactions on two Vars.
 var Transactions = Spec{Name: "stm", New: func(Choose) *System {
 	return &System{
 		Title: "v is two Vars that hold 0",
@@ -17,11 +17,11 @@ var Transactions = Spec{Name: "stm", New: func(Choose) *System {
 	}
 }}
 
-const stmTryTake = 4 // index of a kind
+const stmTryTake = 4 // this is an index of Part.Kinds
 
 var errGivenUp = errors.New("given up")
 
-// stmPart has the operations on two Vars; an argument is 1 or 2, and says which.
+// stmPart returns the Part for two Vars. The argument of an operation is 1 or 2, and selects the Var.
 func stmPart(v *[2]stm.Var[int]) Part {
 	add := func(tx *stm.Tx, i, n int) { v[i].Set(tx, v[i].Get(tx)+n) }
 	take := func(tx *stm.Tx, i int) (int, error) {
@@ -78,16 +78,16 @@ func stmPart(v *[2]stm.Var[int]) Part {
 	}}
 }
 
-// An stmModel is the values of two Vars. A commit makes waiting transactions possible, which run one after another, at any later moment.
-// But a new transaction may overtake them.
+// An stmModel holds the values of two Vars. A commit can make waiting transactions possible. They run one after another at any later
+// moment, but a new transaction may overtake them.
 type stmModel struct {
 	values [2]int
-	ready  bool // a waiter can go on
+	ready  bool // a waiting transaction is possible
 }
 
 func (m *stmModel) Copy() Object { c := *m; return &c }
 
-// step performs an operation, and reports whether it is possible.
+// step performs the operation o if o is possible, and reports whether it did.
 func (m *stmModel) step(w *World, o Waiter) bool {
 	at := o.Arg - 1
 	if o.Kind == "Either" {
@@ -119,7 +119,7 @@ func (m *stmModel) step(w *World, o Waiter) bool {
 	return true
 }
 
-// possible reports whether step would return true.
+// possible reports whether step would perform o.
 func (m *stmModel) possible(o Waiter) bool {
 	switch o.Kind {
 	case "Add", "Fail":

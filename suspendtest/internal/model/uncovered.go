@@ -5,7 +5,8 @@ import (
 	"strings"
 )
 
-// Uncovered returns the possible results of a Spec that no operation has returned. For Selects these are the cases that can win.
+// Uncovered returns the results that operations of spec can return but that are missing from seen. For Selects, it returns the cases that
+// can win but have not won.
 func Uncovered(spec Spec, seen map[string]int) (missing []string) {
 	sys := spec.New(func(int) int { return 0 })
 	for _, part := range sys.Parts {

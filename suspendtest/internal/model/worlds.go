@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// A path is a list of choices, to be repeated with another last choice.
+// A path is a list of choices. next changes the last choice, so that the next repetition takes another path.
 type path struct {
 	nth, of []int
 	at      int
@@ -35,12 +35,12 @@ func (p *path) next() bool {
 	return false
 }
 
-// Worlds are the states that are possible after all events seen so far.
+// Worlds holds the states that are possible after all events so far.
 type Worlds struct {
 	all  map[string]*World
 	ops  []*op
-	seen set  // operations that have returned
-	more bool // the next steps must still be added to all
+	seen set  // the ids of operations that have returned
+	more bool // expand must add the worlds that can follow
 }
 
 func newWorlds(objs []Object) *Worlds {
@@ -51,7 +51,7 @@ func newWorlds(objs []Object) *Worlds {
 	return &Worlds{all: map[string]*World{"": w}}
 }
 
-// each changes all worlds, or removes them.
+// each calls f for all worlds, and removes the worlds for which f returns false.
 func (s *Worlds) each(f func(w *World) (keep bool)) {
 	old := s.all
 	s.all = make(map[string]*World, len(old))
@@ -62,7 +62,7 @@ func (s *Worlds) each(f func(w *World) (keep bool)) {
 	}
 }
 
-// expand adds all that can happen.
+// expand adds all worlds that can follow from the present worlds.
 func (s *Worlds) expand() {
 	if !s.more {
 		return
@@ -84,7 +84,7 @@ func (s *Worlds) expand() {
 	}
 }
 
-// start adds an operation, whose context may be done.
+// start adds an operation. If cancelled is true, the operation's context has already ended.
 func (s *Worlds) start(o *op, cancelled bool) {
 	s.ops = append(s.ops, o)
 	s.more = true
@@ -106,7 +106,7 @@ func (s *Worlds) cancel(id int) {
 	}
 }
 
-// returned records the result of an operation, and fails if that result is impossible.
+// returned records the result of an operation, and returns an error if the result is impossible.
 func (s *Worlds) returned(id int, result string) error {
 	s.expand()
 	could := map[string]bool{}
@@ -121,7 +121,8 @@ func (s *Worlds) returned(id int, result string) error {
 	return nil
 }
 
-// rest fails if a task can go on in every world. If sure, no task can go on, and rest drops the worlds in which a task can.
+// rest returns an error if a task can run in every world. If sure is true, the caller has verified that no task can run, and rest drops
+// the worlds in which a task can run.
 func (s *Worlds) rest(sure bool) error {
 	s.expand()
 	could := map[string]bool{}
