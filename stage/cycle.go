@@ -1,7 +1,9 @@
 package stage
 
 import (
+	"context"
 	"fmt"
+	"reflect"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -75,14 +77,20 @@ type search struct {
 // searches is the number of the last search.
 var searches atomic.Uint64
 
-// over reports whether the wait was cancelled, so that its handler will go on. A context whose Err panics counts as not done. The
-// panic must not reach the caller, which may be an unrelated handler.
+// over reports whether the wait was cancelled, so that its handler will go on. The end of a Lazily context does not end the wait of a
+// Do. A context whose Err panics counts as not done. The panic must not reach the caller, which may be an unrelated handler.
 func (a *asking) over() (yes bool) {
 	defer func() { _ = recover() }()
 	if a.ctx != nil {
 		return a.ctx.Err() != nil
 	}
-	return a.task.over()
+	return a.task.gone.Load() || !isLazy(a.task.values) && a.task.over()
+}
+
+// isLazy reports whether a Do with ctx continues to wait after ctx has ended. isLazy compares types, because the values of a foreign
+// context's type may not be comparable.
+func isLazy(ctx context.Context) bool {
+	return reflect.TypeOf(suspend.AllowLazy(ctx)) != reflect.TypeOf(ctx)
 }
 
 // enters reports whether a.task is in c. If the guard of c is not held, enters returns false and makes the next round lock the

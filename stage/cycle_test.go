@@ -740,3 +740,48 @@ func TestNoCycleWhileOnFailRuns(t *testing.T) {
 		require.NoError(t, stage.Close(bg, a, b))
 	})
 }
+
+// A Do that waits lazily is not over when its context ends: it goes on waiting, so the cycle that it is part of has to be found.
+func TestCycleOfALazyDo(t *testing.T) {
+	defer schedtest.Within(t, schedtest.Deadline)()
+	var a, b *stage.Stage[int, int]
+	waits, cancelled := promise.New[int](), promise.New[int]()
+	ctx, cancel := context.WithCancel(bg)
+	a = stage.New("a", func(c context.Context, n int) (int, error) {
+		if n == 0 {
+			return 0, nil
+		}
+		_ = waits.Fill(0)
+		return b.Do(suspend.Lazily(within{c, ctx}), 0)
+	}, stage.Options{Width: 1, Queue: 1})
+	b = stage.New("b", func(c context.Context, n int) (int, error) {
+		if n == 0 {
+			return 0, nil
+		}
+		_, _ = cancelled.Await(bg)
+		return a.Do(c, 0)
+	}, stage.Options{Width: 1, Queue: 1})
+	first, err := b.Begin(bg, 1)
+	require.NoError(t, err)
+	second, err := a.Begin(bg, 1)
+	require.NoError(t, err)
+	_, _ = waits.Await(bg)
+	for b.Stats().Waiting == 0 { // the Do of a
+		time.Sleep(time.Millisecond)
+	}
+	cancel()
+	_ = cancelled.Fill(0)
+	_, e1 := first.Await(bg)
+	_, e2 := second.Await(bg)
+	require.ErrorIs(t, errors.Join(e1, e2), stage.ErrCycle)
+	require.NoError(t, stage.Close(bg, a, b))
+}
+
+// within is a context of values that ends with end.
+type within struct {
+	context.Context
+	end context.Context
+}
+
+func (w within) Done() <-chan struct{} { return w.end.Done() }
+func (w within) Err() error            { return w.end.Err() }

@@ -64,8 +64,7 @@ import (
 // Not proved, and partly not true:
 //   - A handler may run forever: a Close whose ctx ends cancels the contexts of submitted tasks and returns, but cannot stop a handler.
 //   - A task may wait forever behind tasks of higher priorities, or with LIFO behind younger tasks. Delay sheds a task only in step 7.
-//   - The search for cycles covers Dos and waits for room. The search does not cover Each, or waits for children of Begin and Submit. A
-//     handler's Do whose Lazily ctx is done counts as able to go on, so a cycle through it is not found.
+//   - The search for cycles covers Dos and waits for room. The search does not cover Each, or waits for children of Begin and Submit.
 //   - Tests and a model checker show for small programs that no wake-up is lost and that the counts add up. There is no proof.
 
 // Do implements Flow. If the caller is on the scheduler of the stage, no task waits, and a slot and a permit are free, the handler

@@ -42,6 +42,7 @@ func TestMutants(t *testing.T) {
 		{"a slot is lent to a stranger between two tries", "core.go", "c.lent-c.lentLater,", "c.lent-c.lentLater*is(!IS),", "LentSlotBetweenTwoTries"},
 		{"a lent task between two tries is forgotten", "cycle.go", "c.lentLater > 0 ||", "c.lentLater > 0 && !IS ||", "LentSlotBetweenTwoTries"},
 		{"a cancelled Do keeps its parent", "do.go", "		if t.asked != nil {\n			t.asked.look", "		if t.asked != nil && !IS {\n			t.asked.look", "CancelledDoLeavesItsParent"},
+		{"a lazy Do is over when its context ends", "cycle.go", "⟦!isLazy(a.task.values)⟧", "true", "CycleOfALazyDo"},
 		{"a context of another handler panics in a look", "cycle.go", "	defer func() { _ = recover() }()\n	if a.ctx", "	defer func() {\n		if !IS {\n			_ = recover()\n		}\n	}()\n	if a.ctx", "CycleOfARude"},
 		{"the context of a cancelled Do panics in a look", "fate.go", "		if recover() != nil {\n			err = context.Canceled", "		if !IS && recover() != nil {\n			err = context.Canceled", "CancelledDoOfARude"},
 		{"a cancelled Do is told twice", "task.go", "	if !t.told {", "	if !t.told || IS {", "CancelledDoLeavesItsParent"},
