@@ -97,7 +97,7 @@ func (e *entry[K, V]) without(k K) (rest *entry[K, V], n int) {
 }
 
 // grow replaces old with a table that has four times as many buckets. It reads the whole map, so it conflicts with every
-// change. A table gets at most sixteen buckets for each key; otherwise keys with equal hashes would make it grow for ever.
+// change. A table gets at most sixteen buckets for each key; otherwise keys with equal hashes would make it grow without end.
 func (m *Map[K, V]) grow(tx *stm.Tx, old *table[K, V]) {
 	n := 0
 	for range m.All(tx) {

@@ -35,7 +35,7 @@ func TestStacksArePrintedSeldom(t *testing.T) {
 		require.Nil(t, stacks(time.Hour))
 		time.Sleep(time.Millisecond)
 		require.NotNil(t, stacks(time.Hour))
-		printing.Lock() // by somebody who prints
+		printing.Lock() // by a goroutine that prints
 		require.Nil(t, stacks(time.Hour))
 		printing.Unlock()
 	})

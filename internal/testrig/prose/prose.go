@@ -21,16 +21,16 @@ type Pattern struct {
 
 // Patterns contains the six habits that CONTRIBUTING.md limits.
 var Patterns = []Pattern{
-	{Name: "who as a subject", expr: regexp.MustCompile(`(?i)\bwho(ever|m)?\b`)},
-	{Name: "what as a subject", expr: regexp.MustCompile(`(?i)(^|[ (])what (is|was|has|it|they|the|a|comes|there|becomes|of|waits|can|may|must|else|to|one|each|other)\b`)},
+	{Name: "who as a subject", expr: regexp.MustCompile(`\bwho(ever|m)?\b|^Who(ever|m)?\b`)},
+	{Name: "what as a subject", expr: regexp.MustCompile(`(?i)(^|[.;:,(] ?|\b(and|but|that|because|so|if|when|since|where) )what (is|was|has|it|they|the|a|comes|there|becomes|of|waits|can|may|must|else|to|one|each|other)\b`)},
 	{
 		Name: "has something done",
-		expr: regexp.MustCompile(`(?i)\b(has|have|had) (\w+ ){1,6}?(fetched|called|run|made|told|resumed|wait|looked|sleep|begin|refused|checked)\b`),
-		not:  regexp.MustCompile(`(?i)\b(has|have|had) (been|not|never|already|just|ever|since|now|only|also|to)\b`),
+		expr: regexp.MustCompile(`(?i)\b(has|have|had) (\w+ ){1,6}?(fetched|called|run|made|told|resumed|looked|sleep|begin|refused|checked)\b`),
+		not:  regexp.MustCompile(`(?i)\b(has|have|had) (been|not|never|neither|already|just|ever|since|now|only|also|to)\b`),
 	},
 	{Name: "Of in front", expr: regexp.MustCompile(`(^|[.;:] )Of [^,.]{2,60},`)},
 	{Name: "old phrase", expr: regexp.MustCompile(`(?i)\b(so many|so much|as many|of late|for ever|be it|but for|in vain|some time|lest|affair)\b`)},
-	{Name: "that as a pronoun", expr: regexp.MustCompile(`(?i)\b(if|of|than|and) that\b`)},
+	{Name: "that as a pronoun", expr: regexp.MustCompile(`(?i)\b(if|of|than|and|as|by|with) that( (of|is|was|has|with|which)\b|[.,;:)]|$)`)},
 }
 
 // A Hit is a sentence that matches a pattern.
