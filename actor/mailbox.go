@@ -40,15 +40,26 @@ import (
 //   - If Send returns an error, m was not accepted. The sender keeps m, and m does not become a dead letter.
 //   - If Send returns nil, m will be received once or become a dead letter once. This does not mean that f succeeds, or that there will
 //     be a reply.
-//   - If Resume reports false in step 6, the context of the wait has ended. m is already in the mail, and the next wait finds it. A
-//     wait with the actor's own context is not registered with this context, because only a Kill ends it (follow, receive.go), and a
-//     Kill wakes the waiter.
+//   - If Resume reports false in step 6, the context of the wait has ended. m is already in the mail, and the next wait finds it.
 //   - If the scheduler refuses the task in step 6, the actor ends with that error, on a separate goroutine, and m becomes a dead
 //     letter. Send still returns nil, because m was accepted.
 //   - If f panics or calls runtime.Goexit, m counts as received. If a Catch around the reaction handles the panic, the actor continues
 //     in a new task. Otherwise the actor ends, and the panic continues in the task.
 //   - When the actor ends, the requests whose home it is fail with ErrNoReply. Then Dead is called with each remaining message, even if
 //     Dead panics (each).
+//
+// How a wait ends early. suspend/context.go describes which goroutine notices the end of a context.
+//
+//   - The context of a Receive or Handle ends. Until the actor's task runs again, the state is receiving, and senders append to mail.
+//     The task then sets the state to running under the guard (arrival.Remove), and uses mail only after this. Receive returns the
+//     cancellation error and removes no message. The context of a SendOp or RecvOp ends: the waiting task removes its node from ops,
+//     and a sender keeps m. If a free place or a message is offered at the same moment, its Resume reports false, and the next node in
+//     ops gets the offer.
+//   - The actor is killed, or its own context ends, which calls kill (follow, receive.go). A wait with the actor's own context is
+//     therefore not registered with it. kill wakes the waiter; Receive and Handle return an error that wraps the cause, and react ends
+//     the actor. All RecvOps fail with this error, and all SendOps with ErrEnded. A Stop also fails them, and wakes the waiter, but
+//     Receive and Handle return ErrStopped only when the mail is empty.
+//   - The scheduler kills the actor's task. Receive calls runtime.Goexit instead of returning, and the actor ends.
 //
 // What is not proved.
 //

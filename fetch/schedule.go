@@ -52,22 +52,21 @@ import (
 //     tasks that resume first and park again would make a separate, small round.
 //
 // How waits, Runs and sessions end early:
-//   - A context ends: package suspend resumes the waiting Get, which fails at once with the error of the cancellation.
-//     leaveLocked removes its waiter. A pending request without waiters is forgotten and never sent. A batch without waiters is
-//     cancelled (pay) and its answers are dropped, except for a started Effect and a caller's started Direct call. If the batch
-//     still has waiters, all of its keys are answered and remembered.
+//   - A context ends, or a scheduler kills the task: package suspend resumes the task (suspend/context.go). If the answer comes at
+//     the same moment, the task's word decides, as in any wait. If the context wins, the task removes its waiter from each of its
+//     requests (leaveLocked), and Get fails with the cancellation error. Other waiters of these requests still get their answers.
+//     A pending request without waiters is forgotten and never sent. If no request of a batch has waiters, the context of the call
+//     ends and the answers are dropped. A started Effect, and a Direct call that its task has started, are not cancelled.
 //   - A Run ends: pending requests that other tasks wait for move to the settled driver. Batches without waiters are cancelled,
 //     except for started Effects. The Run returns when all of its batches are over (end).
 //   - A session ends: pending requests fail with ErrEnded, and open batches are cancelled with ErrEnded as the cause. Close
 //     waits for these batches.
 //
 // Limits of the algorithm:
-//   - A round may never end: a source that ignores its context delays the round, the end of the Run, and Close.
-//   - A round may begin late: a task that waits natively counts as running and delays the round of its Run.
-//   - A round may be smaller than possible: a task that a timer or another scheduler resumes just after step 5 joins the next
-//     round, and the time to settle is a guess about other goroutines.
-//   - Sources may disagree: the batches of a round run in any order and may read different states of the data. Effects of two
-//     sources are not ordered either.
+//   - A source that ignores its context delays the round, the end of the Run, and Close. A task that waits natively counts as
+//     running and delays the round of its Run.
+//   - A task that a timer or another scheduler resumes just after step 5 joins the next round. The time to settle is a guess.
+//   - The batches of a round run in any order and may read different states of the data. Effects of two sources are not ordered.
 
 // idle sends the pending requests. It is called when none of the driver's tasks seems runnable, and returns at once if a task
 // is runnable again.

@@ -38,13 +38,14 @@ import (
 //  11. pay. After the unlock, leave ends the task. The answer, with the first error of the tree, is given once all children are done.
 //
 // If a Do ends while await waits, its task stays in the stage:
-//   - With a plain ctx that ends, the Do returns the cancellation error at once and marks the task as gone. A queued task keeps its
+//   - With a plain ctx that ends (see suspend/context.go), the Do returns the cancellation error and marks the task as gone. If the
+//     answer comes at the same moment, the word of the waiting task decides which of the two Do returns. A queued task keeps its
 //     place until a worker reaches it, or a rejection sweeps the queue, and then counts as Cancelled. If the caller is a handler, look
 //     gives the answer of the queued task at once, so that the parent need not wait. A delayed task returns to the queue at once. A
 //     running handler sees its context end, and its result decides the fate. A worker that waits for room in the next stage gives up.
-//   - With a Lazily ctx that ends, the Do returns the cancellation error only when its task has ended. A queued task is not marked as
-//     gone, so no sweep removes it: it counts as Cancelled when a worker reaches it. A delayed task and a running handler behave as with
-//     a plain ctx. The wait for room in step 4 is never lazy.
+//   - With a Lazily ctx that ends, the Do waits until its task has ended, and then returns the cancellation error, even if the handler
+//     succeeds. A queued task is not marked as gone, so no sweep removes it: it counts as Cancelled when a worker reaches it. Delayed
+//     tasks and running handlers are treated as with a plain ctx. The wait for room in step 4 is never lazy.
 //   - If the task that called Do is killed (suspend.Bound.Kill), await does not return but calls runtime.Goexit. Nothing marks the
 //     stage's task as gone or ends its context. A queued task begins in its turn, a running handler runs on, and the answer is dropped.
 //     If the killed task runs a handler, as a worker or in step 3, the handler's task fails with ErrAbandoned, see step 8. A kill of an

@@ -10,16 +10,21 @@ import (
 
 // How a wait ends with its context
 //
-// A context of package cancel, or a context that only adds values to it, has a list of registrations. The goroutine that ends the
-// context, usually the caller of Cancel, calls Ended for each registration. Any other context calls Ended by its AfterFunc method,
-// on a goroutine of its choice. If the context has no such method, the Watcher of the scheduler calls Ended as a callback. Without
-// a Watcher, context.AfterFunc calls Ended on a new goroutine. Ended cancels the word and calls Unpark. A goroutine without a task
-// needs no registration, because it blocks in a select with the Done channel. A Resume that finds the Done channel closed also
-// cancels the wait, and returns false. Until the Unpark, the task is parked in its scheduler. Its nodes stay in their queues until
-// the task runs again and removes them. Wait and Select do so under the guards. After a plain Suspend the caller must do so. The
-// nodes of a continuation are removed on its executor. A queue that reaches a cancelled waiter earlier takes its node off. A lazy
-// wait (see Lazily) has no registration, so its task stays parked until a Resume finds the Done channel closed. A Kill by the
-// scheduler cancels the word of any wait. The task removes its nodes as above, and then exits. Inside a Shield, the Kill takes
+//  1. Until it is unparked, the task is parked in its scheduler, and its nodes are in the queues of the objects that it waits for.
+//  2. The end of the context calls Ended, the method of the wait's registration. A context of package cancel, or a context that
+//     only adds values to it, has a list of registrations, and the goroutine that ends the context calls Ended for each. Any other
+//     context calls Ended by its AfterFunc method, on a goroutine of its choice. Without such a method, the Watcher of the
+//     scheduler calls Ended as a callback. Without a Watcher, context.AfterFunc calls Ended on a new goroutine. A goroutine without
+//     a task needs no registration, because it blocks in a select with the Done channel.
+//  3. Ended cancels the word and calls Unpark. A Resume that finds the Done channel closed before Ended was called does the same,
+//     and returns false, so that its caller offers the value to the next waiter.
+//  4. The task runs again and removes its nodes: in Wait and Select under the guards of the objects, and after a plain Suspend in
+//     the caller's own code. The nodes of a continuation are removed on its executor. A queue that reaches a cancelled node earlier
+//     removes it.
+//  5. The call returns the cancellation error, and the operation has had no effect.
+//
+// A lazy wait (see Lazily) has no registration, so step 2 does not happen: the task stays parked until a Resume performs step 3. A
+// Kill by the scheduler cancels the word of any wait. The task then performs step 4 and exits. Inside a Shield, the Kill takes
 // effect only when the Shield ends.
 
 // arm opens the word for a wait with ctx. It returns false if ctx has already ended.

@@ -20,21 +20,21 @@ import (
 //  4. lookLocked calls one Try after another. The first Try that returns true has performed its operation. Select unlocks the
 //     guards and continues with step 9. If no Try returns true, TrySelect unlocks the guards and returns nil, nil. A Try must not
 //     panic, because the guards would stay locked.
-//  5. Select has to wait. If the task's last wait had the same context, the word is open and the registration is in place. Select
-//     then continues with step 7, and keeps the guards locked. Otherwise Select unlocks them and arms the task, which may call
-//     methods of ctx. If ctx has ended by now, Select returns the cancellation error. If such a method panics, or if suspending is
+//  5. Select has to wait. A task whose last wait had the same context still has an open word and its registration, so Select
+//     continues with step 7, and keeps the guards locked. Any other task unlocks them and is armed, which may call methods of ctx. If ctx has ended by now, Select returns the cancellation error. If such a method panics, or if suspending is
 //     forbidden here, Select panics. A task that was killed exits. At all these exits no leg is queued.
 //  6. Select locks the guards and tries the legs again, since an object may have changed in between. If a Try returns true, Select
-//     continues as in step 4. The word stays open, but no Resumer of this wait exists.
+//     continues as in step 4, even if ctx has ended since step 5: no Resumer of this wait exists that could lose a value.
 //  7. enqueueLocked queues all legs, and Select unlocks the guards. The last look and the queueing are one critical section;
 //     otherwise a send between them would find no receiver, and Select would sleep beside a full channel. The legs share the word,
 //     but each leg has its own slot. From here on Resumes, the end of the context (see context.go) and a Kill compete for the word,
-//     and exactly one CAS wins. A Resume that finds the context ended cancels the wait itself. A Resume that does not win returns
-//     false, and its caller keeps the value.
-//  8. The task parks until the word has changed. Then collect finds the leg that was resumed, and withdraws all other legs, one
-//     guard after another. If a Resume meets such a leg earlier, it returns false. If no leg was resumed, the wait was cancelled:
-//     Select returns the cancellation error, or a killed task exits. If a method of ctx panics, the panic becomes the error. If
-//     Park panics or exits, drop withdraws all legs and the panic continues, but a value that was delivered by then is lost.
+//     and exactly one CAS wins. The end of the context may have cancelled the word since step 5; its Unpark then ends step 8 at once.
+//     A Resume that finds the context ended cancels the wait itself. A Resume that does not win returns false, and its caller keeps
+//     the value.
+//  8. The task parks until the word has changed. Then collect finds the leg that was resumed, if any, and withdraws all other legs,
+//     one guard after another. If a Resume meets such a leg earlier, it returns false. If no leg was resumed, the wait was cancelled:
+//     Select returns nil and the cancellation error, or a killed task exits. If a method of ctx panics, the panic becomes the error.
+//     If Park panics or exits, drop withdraws all legs and the panic continues, but a value that was delivered by then is lost.
 //  9. performed moves the result into the case. Functions of Map run here, under no guard. If such a function panics, or if Set has
 //     changed the case during the Select, Select panics. The operation has taken effect, but its result is lost.
 //
