@@ -64,7 +64,7 @@ type nemesis struct {
 	o     Options
 	w     *simulation.World
 	rand  *rand.Rand
-	bag   []func() fault // strike draws a fault from bag; a kind that occurs several times is more likely
+	bag   []func() fault // n.strike draws a fault from this field; a kind that occurs several times is more likely
 	lasts []*fault
 	boots map[string]bool // nodes that a timer will boot
 	over  bool
@@ -77,9 +77,9 @@ type fault struct {
 	end   func() // a nil end means that a Boot ends the fault
 }
 
-// Start injects faults into w until calm is called. The function calm ends all faults, boots the crashed nodes, and then returns. Tasks and
-// guests may call Start and calm. Omit SlowDisk if guests hold a sync.Mutex during a Sync: a long wait for the mutex makes a seed hard to
-// repeat.
+// Start injects faults into w until the returned function is called. This function ends all faults, boots the crashed nodes, and then
+// returns. Tasks and guests may call Start and the returned function. Omit SlowDisk if guests hold a sync.Mutex during a Sync: a long wait
+// for the mutex makes a seed hard to repeat.
 func Start(w *simulation.World, o Options) (calm func()) {
 	if len(o.Nodes) == 0 {
 		panic("nemesis: no Nodes")
@@ -193,8 +193,8 @@ func (n *nemesis) boot(node *simulation.Node) {
 	}
 }
 
-// calm ends all faults, and boots the crashed nodes. The caller is a task or a guest. calm calls Log first, because a call of the World
-// orders the accesses of a guest to n.
+// calm ends all faults, and boots the crashed nodes. The caller is a task or a guest. The call of Log comes first, because a call of the
+// World orders the accesses of a guest to n.
 func (n *nemesis) calm() {
 	n.w.Log("nemesis: the end")
 	n.over = true
