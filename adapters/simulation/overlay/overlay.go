@@ -93,8 +93,8 @@ func overlay() (list string, err error) {
 	return list, errors.Join(err, write(list, b))
 }
 
-// write writes text to the file name. It does not replace a file that already has this text, because a concurrent build may be reading the
-// file.
+// write writes text to the file with the given name. It does not replace a file that already has this text, because a concurrent build may
+// be reading the file.
 func write(name string, text []byte) error {
 	if have, err := os.ReadFile(name); err == nil && bytes.Equal(have, text) {
 		return nil
