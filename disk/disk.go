@@ -24,7 +24,7 @@ import (
 type FS interface {
 	Create(name string) (File, error) // creates an empty file, which replaces an older file of that name
 	Open(name string) (File, error)   // opens an existing file for reading and writing
-	Rename(old, new string) error     // renames a file, which replaces an older file called new
+	Rename(old, new string) error     // renames a file, which replaces an older file of the new name
 	Remove(name string) error         // removes the name; an open File remains usable
 	Names() ([]string, error)         // returns the names of all files, sorted
 	Sync() error                      // makes the effects of Create, Rename and Remove durable
