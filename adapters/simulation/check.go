@@ -60,8 +60,8 @@ type checker struct {
 	tries  int    // the number of repeated checks
 }
 
-// atMost limits the number of checks of a seed. A check is repeated if its two runs differ, and one had a window in which the machine may
-// have decided an order.
+// atMost limits the number of checks of a seed. A check is repeated if its two runs differ, and one of them had a window in which the
+// machine may have decided an order.
 const atMost = 5
 
 // check runs the seed twice, and returns the run's error, or the difference between the two runs.
@@ -77,8 +77,8 @@ func (c *checker) check(o Options) (err error) {
 	return err
 }
 
-// again repeats a run, to record its events. If the new run has the hash and the verdict of the earlier report, it returns the run's error.
-// Otherwise it calls check, which compares two further runs.
+// again repeats a run, to record its events. If the new run has the same hash and the same verdict as the earlier report, it returns the
+// run's error. Otherwise it calls check, which compares two further runs.
 func (c *checker) again(o Options, was Report) error {
 	if c.record(o); c.report.Hash == was.Hash && verdict(c.report) == verdict(was) {
 		return c.report.Err
@@ -129,7 +129,7 @@ func (c *checker) twice(o Options) error {
 	return c.report.Err
 }
 
-// end describes how a run ended. The function verdict returns only the first line of this text, because stacks differ between runs.
+// end describes how a run ended. Only the first line of this text counts in a comparison (see verdict), because stacks differ between runs.
 func end(r Report) string { return fmt.Sprintf("the run ends: %v", r.Err) }
 
 func verdict(r Report) string {
@@ -170,7 +170,8 @@ func unending(err error) bool {
 	return errors.Is(err, ErrBusy) || errors.Is(err, ErrNative) || errors.Is(err, errEnded)
 }
 
-// differs describes a difference: the second run had the event second in place of the at'th event of the first run.
+// differs describes a difference: in place of the at'th event of the first run, the second run had the event that the string second
+// describes.
 func (c *checker) differs(w *World, at int, second string) *Nondeterminism {
 	first := end(c.report)
 	if at < len(c.events) {

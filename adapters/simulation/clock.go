@@ -168,7 +168,7 @@ func (s *timers) swap(t, u *timer) {
 	s.heap[t.pos], s.heap[u.pos] = t, u
 }
 
-// forever is the longest duration. On an overflow, plus and ratio return this duration.
+// forever is the longest duration. The functions plus and ratio return it on an overflow.
 const forever time.Duration = math.MaxInt64
 
 // plus returns a + b. The duration b must not be negative.

@@ -25,10 +25,10 @@ type Conn struct {
 	unplugged bool   // a PowerOff has closed the connection
 	id        int    // connections are numbered in the order of their creation
 	boot      int    // the boot of the node that the connection belongs to
-	draws     source // a separate source for guests, so that the order of guests does not change the faults of other connections
+	draws     source // a separate random source for guests, so that the order of guests does not change the faults of other connections
 	later     []func()
-	pend      []byte // bytes that guests have written, and that the function flush will send
-	credit    int    // the number of bytes that guests have read since the last call of room
+	pend      []byte // bytes that guests have written, and that flush() will send
+	credit    int    // the number of bytes that guests have read since the last call of room()
 	noReads   bool   // CloseRead was called
 	noWrites  bool   // CloseWrite was called
 	read      endpoint
@@ -89,7 +89,7 @@ func (c *Conn) Read(p []byte) (int, error) {
 	}
 }
 
-// send sends a segment to the peer. The function do is called when the segment arrives.
+// send sends a segment to the peer. When the segment arrives, do() is called.
 func (c *Conn) send(size int, do func()) {
 	if c.node.off {
 		return

@@ -4,7 +4,7 @@ import "syscall"
 
 // This file contains the code that ends connections.
 
-// end closes the direction to the peer, after all bytes that were sent.
+// end closes the direction to the peer once all bytes that were sent have arrived.
 func (c *Conn) end() {
 	c.send(0, func() {
 		if !c.probe() {
@@ -14,8 +14,8 @@ func (c *Conn) end() {
 	})
 }
 
-// probe reports whether a segment from c finds no peer, because the peer's node has no power, or has lost the connection in a PowerOff. In
-// the first case c starts its timeout; in the second case the peer resets c.
+// probe reports whether c can no longer reach its peer, because the peer's node has no power, or has lost the connection through a
+// PowerOff. In the first case c starts its timeout; in the second case the peer resets c.
 func (c *Conn) probe() bool {
 	switch p := c.peer; {
 	case p.node.off:
@@ -29,8 +29,8 @@ func (c *Conn) probe() bool {
 	return true
 }
 
-// Write calls full before it waits for room in the peer's buffer. TCP would send probes during the wait. Here one probe is enough, because
-// a later PowerOff of the peer sends a probe for a waiting Write.
+// Write calls c.full before it waits for room in the peer's buffer. TCP would send probes during the wait. Here one probe is enough,
+// because a later PowerOff of the peer sends a probe for a waiting Write.
 func (c *Conn) full() {
 	if p := c.peer; !p.node.off && !p.unplugged {
 		return
@@ -101,7 +101,7 @@ func (c *Conn) forget() {
 	}
 }
 
-// without removes x from the slice all, in place.
+// without removes the first x from a slice, in place.
 func without[T comparable](all []T, x T) []T {
 	for i := range all {
 		if all[i] == x {

@@ -10,12 +10,12 @@ import (
 	"time"
 )
 
-// A diagram draws the story of a run, its messages and faults, in space and time (Lamport, 1978). A node is a vertical line, a message is
+// A diagram shows the story of a run, its messages and faults, in space and time (Lamport, 1978). A node is a vertical line, a message is
 // an arrow, and a fault is a band. Each event has its own row, so the distance between two rows does not show the time between them.
 
 // A band is the duration of a fault of a node, or of the link between two nodes.
 type band struct {
-	of, with *host // the node of the fault, and the other end of its link (nil unless the fault is of a link)
+	of, with *host // the node that has the fault, and nil; or the two nodes of the link that has it
 	what     string
 	from, to time.Duration // the beginning and the end; the end is -1 while the fault lasts
 	at       int           // the length of the story when the fault began
@@ -62,7 +62,7 @@ type row struct {
 	arrives bool
 }
 
-// first returns 0 for an arrival and 1 for a scene, so that an arrival precedes the scene that the arrival may have caused.
+// first returns a sort key, 0 for an arrival and 1 for a scene, so that an arrival precedes a scene that it may have caused.
 func first(r row) int {
 	if r.arrives {
 		return 0

@@ -15,10 +15,10 @@ type diskState struct {
 	slow    time.Duration
 	full    bool
 	rot     float64
-	inodes  []*inode // the inodes that have a name, or had a name since the last sync of the names; the oldest is first
+	inodes  []*inode // the inodes that have a name, or had a name since the last sync of the names; the oldest first
 }
 
-// A change makes name refer to the inode i, and removes the name in the field gone. The fields i and gone are optional.
+// A change gives an inode a name, or removes a name, or does both, as a Rename does.
 type change struct {
 	name string
 	i    *inode
@@ -132,7 +132,7 @@ func (d *diskState) crash(n *Node) {
 
 // crash decides at random for each sector of each patch whether the sector survives.
 func (i *inode) crash(s *source) {
-	mode := s.below(4) // 0 keeps all patches, and 1 keeps nothing
+	mode := s.below(4) // 0 keeps all patches, 1 keeps none, and 2 and 3 keep each sector with probability 1/2
 	for _, p := range i.patches {
 		for first := true; first || len(p.data) > 0; first = false {
 			part := p

@@ -37,7 +37,7 @@ import (
 // the bubble's clock. When the driver switches to this coroutine, the runtime counts the bubble's running goroutines correctly only if the
 // driver is in a bubble, too. So the driver has its own bubble.
 
-// Indexes of the driver's samples.
+// Indexes into guests.samples.
 const (
 	runnable = iota // the number of runnable goroutines; 0 means that all goroutines but the driver are blocked
 	inCalls         // the number of goroutines in system calls
@@ -48,12 +48,12 @@ const (
 	starving    = time.Millisecond     // real time; a sync.Mutex switches to starvation mode after a wait of 1 ms
 	collectAt   = 10_000               // windows between two garbage collections
 	lookAt      = 100                  // windows between two checks of the heap size
-	lookOutside = 20                   // events while the clock stops, before the function look is called
+	lookOutside = 20                   // events after the clock has stopped, until look() is called
 )
 
 var (
 	busyAfter   = 10 * time.Second // the real time that a guest may run without a wait
-	collectOver = 512 << 20        // bytes; the driver adds twice the size of the live heap
+	collectOver = 512 << 20        // bytes; the driver collects garbage above this size plus twice the live heap
 )
 
 var errNames = errors.New("simulation: there is no DNS in a World: dial the name of a node, by a Host")
@@ -67,7 +67,7 @@ func unnamed() *net.Resolver {
 // inGuests does for a World with guests what runApart does for a World of tasks.
 func inGuests(t *testing.T, o Options, random *chance.State, main func(ctx context.Context, w *World) error) Report {
 	r := Report{Seed: o.Seed, Err: ErrExited}
-	o.Bubble = false // inGuests makes the bubble itself
+	o.Bubble = false // the caller is in no bubble: this function makes one
 	g := &guests{
 		samples:  []metrics.Sample{{Name: "/sched/goroutines/runnable:goroutines"}, {Name: "/sched/goroutines/not-in-go:goroutines"}},
 		commands: make(chan time.Duration, 1), random: random, patience: busyAfter, who: map[labels.Set]guest{},
@@ -240,8 +240,8 @@ func (g *guests) drive() {
 }
 
 // step resumes the World until the World sleeps, and reports whether the run continues. It first collects garbage at intervals, because all
-// guests are blocked here. A guest that ran during a collection would wait for g.mu, and at level C the bubble's clock advances during such
-// a wait.
+// guests are blocked at this point. A guest that ran during a collection would wait for g.mu, and at level C (see Report.Level) the
+// bubble's clock advances during such a wait.
 func (g *guests) step() bool {
 	if g.windows > 0 && g.windows%lookAt == 0 {
 		if metrics.Read(g.heap); g.windows%collectAt == 0 || g.heap[0].Value.Uint64() > g.limit {

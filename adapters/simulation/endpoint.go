@@ -21,7 +21,7 @@ type endpoint struct {
 type turn struct {
 	r    suspend.Resumer[struct{}]
 	w    *World
-	woke chan struct{} // wakes a guest; woke is nil for a task
+	woke chan struct{} // wakes a guest; nil if the caller is a task
 }
 
 var errDeadline = os.ErrDeadlineExceeded

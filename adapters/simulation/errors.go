@@ -132,7 +132,7 @@ func frames(trace []byte) string {
 	return frames
 }
 
-// own lists prefixes of functions that the function frame omits, because they do not help a reader.
+// own lists prefixes of the functions that frame() omits from a stack, because they do not help a reader.
 var own = []string{
 	"runtime.", "iter.", "runtime/debug.", "github.com/braidgo/braid/adapters/internal/", "github.com/braidgo/braid/internal/",
 	"github.com/braidgo/braid/adapters/simulation.(*task)", "github.com/braidgo/braid/suspend.(*binding)", "coroswitch",
@@ -154,8 +154,8 @@ func frame(stack string) string {
 	return strings.Join(kept, "\n")
 }
 
-// cause returns a hint at the usual cause of a call from outside with this stack. stock reports whether package context or time has made
-// the call.
+// cause returns a hint at the usual cause of a call from outside the World with this stack. The result stock reports whether package
+// context or time has made the call.
 func cause(stack []byte) (hint string, stock bool) {
 	switch {
 	case bytes.Contains(stack, []byte("context.(*afterFuncCtx)")):

@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// An event is a line of the trace. All events go into the hash, so two runs with the same hash did the same. A host enters the hash by its
-// number. The event of kind made contains the host's name.
+// An event is a line of the trace. All events go into the hash, so two runs with the same hash had the same events. The hash contains the
+// numbers of hosts instead of their names, except for the event that reports a new node.
 type event struct {
 	kind  kind
 	quiet bool // the trace omits the event, because the task executes a guest's call

@@ -16,8 +16,8 @@ func NewExploring() *Exploring {
 	return &Exploring{w}
 }
 
-// Run runs callbacks on the caller's goroutine, and sleeps while no callback is ready. It returns once over returns true and no callback is
-// left. The function alarm reports whether the alarm has rung.
+// Run runs callbacks on the caller's goroutine, and sleeps while no callback is ready. It returns when no callback is left and a call of
+// over() returns true. A call of alarm() must report whether the alarm has rung.
 func (x *Exploring) Run(alarm, over func() bool) {
 	w := x.w
 	w.parent, w.fleet = suspend.Self(), new(fleet)

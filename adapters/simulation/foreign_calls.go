@@ -22,20 +22,20 @@ import (
 var ErrForeign = errors.New("a goroutine outside the World has called into it")
 
 // outside is the part of a World that handles calls from other goroutines. In a bubble, other goroutines may call while the World sleeps,
-// because a timer of package time has caused the call. Packages time and context may call at any time. Any other call must end the run,
-// because the run could not be repeated.
+// because then a timer of package time has caused the call. Packages time and context may call at any time. Any other call must end the
+// run, because the run could not be repeated.
 type outside struct {
 	driver  int64 // the id of Run's goroutine
 	current *task // the running task, or nil while the World's own goroutine runs
 	parent  suspend.Task
 	stock   bool         // the World uses the clock of package time
 	begun   time.Time    // the start of the run by the clock of package time
-	called  atomicx.Bool // foreign is not nil, in is not empty, or a context has ended
+	called  atomicx.Bool // set if w.foreign is not nil, if w.in is not empty, or if a context has ended
 
 	mu      atomicx.Mutex
 	foreign error   // the error of the first call that was not allowed
 	admits  bool    // calls are allowed: from the beginning of a sleep until the bubble's goroutines are blocked again
-	asleep  bool    // a call must unpark parent
+	asleep  bool    // a call must unpark w.parent
 	closed  bool    // the run is over
 	in      []ready // the calls that were admitted, in order of arrival
 }
@@ -92,8 +92,8 @@ func (w *World) on() bool {
 	return t != nil && t.world.Load() == w
 }
 
-// own reports whether the caller is on the World. If the caller is elsewhere, own ends the run. Unlike enter, own must not end the calling
-// task: a Select calls the clock and the timers while it holds guards, or after it has taken a lock or a value.
+// own reports whether the caller is on the World. If the caller is elsewhere, the run ends. Unlike w.enter, this method must not end the
+// calling task: a Select calls the clock and the timers while it holds guards, or after it has taken a lock or a value.
 func (w *World) own() bool {
 	if !w.on() {
 		_ = w.fromOutside(ready{})
@@ -103,7 +103,7 @@ func (w *World) own() bool {
 }
 
 // enter begins a call by one of the World's own tasks or callbacks, and reports whether the caller is on the World. If the calling task was
-// killed, or if the run has failed, enter ends the calling task.
+// killed, or if the run has failed, this task ends.
 func (w *World) enter() bool {
 	if !w.own() {
 		return false
@@ -117,8 +117,8 @@ func (w *World) enter() bool {
 	return true
 }
 
-// fromOutside submits r on behalf of a goroutine outside the World. The zero ready is a call that only the World's own tasks may make, and
-// is never admitted.
+// fromOutside submits r on behalf of a goroutine outside the World. The zero value of r stands for a call that only the World's own tasks
+// may make, and that is never admitted.
 func (w *World) fromOutside(r ready) error {
 	if w.guests != nil {
 		return w.guests.fromOutside(r)
@@ -220,7 +220,7 @@ func (w *World) letIn(r ready) {
 	}
 }
 
-// place returns the number of r's host, and number returns the number of r's task.
+// place returns the number of r's host, and r.number() returns that of r's task.
 func (r ready) place() int {
 	if r.task != nil {
 		return r.task.host.number() // the number is 0 if the task has ended
@@ -243,15 +243,15 @@ func (w *World) settle() {
 	}
 }
 
-// pass sets w.now by the clock of package time, if the World uses this clock: a native wait during a step takes time.
+// pass moves w.now forward to the clock of package time, if the World uses this clock, because a native wait during a step takes time.
 func (w *World) pass() {
 	if w.stock {
 		w.now = max(w.now, time.Since(w.begun)) // w.now is ahead of the clock if a guest waits natively
 	}
 }
 
-// sleep parks Run's caller until a goroutine outside calls, or until the alarm for the World's next timer rings. In a bubble, a timer of
-// package time may cause such a call. If nothing can happen any more, the run fails with ErrDeadlock.
+// sleep parks Run's caller until a goroutine outside the World calls, or until the alarm for the World's next timer rings. In a bubble, a
+// timer of package time may cause such a call. If nothing can happen any more, the run fails with ErrDeadlock.
 func (w *World) sleep() {
 	switch {
 	case w.guests != nil:
@@ -286,14 +286,15 @@ func (w *World) sleep() {
 	w.admit()
 }
 
-// stuck fails the run with ErrDeadlock, unless a goroutine outside has just called.
+// stuck fails the run with ErrDeadlock, unless a goroutine outside the World has just called.
 func (w *World) stuck() {
 	if !w.called.Load() {
 		w.fail(w.account(ErrDeadlock))
 	}
 }
 
-// fallAsleep begins a sleep, which ends with a call from outside or with the alarm. If a call is already waiting, the World does not sleep.
+// fallAsleep begins a sleep, which ends with a call from outside the World or with the alarm. If a call is already waiting, the World does
+// not sleep.
 func (w *World) fallAsleep() {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -32,9 +32,9 @@ type file struct {
 }
 
 // FS returns the disk of n. State that was synced survives a Crash. A crash keeps a random prefix of the unsynced changes to names, and
-// keeps or loses each unsynced sector of 512 bytes. A name may contain slashes. A Sync yields first, so that a crash may precede it. A
-// write that fails has written nothing. A file has at most 1 GiB; a larger write or Truncate fails with EFBIG. After a crash, operations on
-// files that were open fail with os.ErrClosed.
+// keeps or loses each unsynced sector of 512 bytes. A name may contain slashes. A Sync first yields, so that the node may crash before
+// anything is synced. A write that fails has written nothing. A file has at most 1 GiB; a larger write or Truncate fails with EFBIG. After
+// a crash, operations on files that were open fail with os.ErrClosed.
 func (n *Node) FS() disk.FS { return nodeFS{n: n} }
 
 // Create creates an empty file, which replaces an older file of that name. The name must not be empty.
@@ -73,7 +73,7 @@ func (s nodeFS) open(name string) (disk.File, error) {
 	return &file{n: s.n, boot: s.n.files.boot, name: name, i: i, h: s.h}, nil
 }
 
-// Rename renames the file old to new. It replaces an older file called new.
+// Rename changes the name of a file. An older file with the new name is replaced.
 func (s nodeFS) Rename(old, new string) error {
 	_, err := onDisk(s.h, func() (struct{}, error) { return struct{}{}, s.rename(old, new) })
 	return err
@@ -121,7 +121,7 @@ func (s nodeFS) Names() ([]string, error) {
 	})
 }
 
-// Sync makes the names durable. It yields first, so that a crash may precede it.
+// Sync makes the names durable. It first yields, so that the node may crash before anything is synced.
 func (s nodeFS) Sync() error {
 	_, err := onDisk(s.h, func() (struct{}, error) { return struct{}{}, s.sync() })
 	return err
@@ -145,7 +145,8 @@ func (s nodeFS) use(op, name string) error {
 	return nil
 }
 
-// diskReady begins an operation on the disk, and returns an error if n has crashed since the given boot. data is a hash of the bytes.
+// diskReady begins an operation on the disk, and returns an error if n has crashed since the given boot. The event of the operation
+// contains data, a hash of the bytes.
 func (n *Node) diskReady(op, name string, boot int, data uint64) error {
 	w := n.world
 	switch {
@@ -304,8 +305,8 @@ func (f *file) truncate(size int64) error {
 	return nil
 }
 
-// Sync makes the bytes durable. It yields first, so that a crash may precede it. If Sync fails, the bytes are not durable, and a later Sync
-// does not make them durable: the program must write them again.
+// Sync makes the bytes durable. It first yields, so that the node may crash before anything is synced. If Sync fails, the bytes are not
+// durable, and a later Sync does not make them durable: the program must write them again.
 func (f *file) Sync() error {
 	_, err := onDisk(f.h, func() (struct{}, error) { return struct{}{}, f.sync() })
 	return err

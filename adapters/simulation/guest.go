@@ -162,7 +162,7 @@ type guests struct {
 	limit    uint64 // the heap size above which the driver collects garbage
 	patience time.Duration
 	windows  int
-	moves    atomic.Int64 // the number of windows, which the function watch reads
+	moves    atomic.Int64 // the number of windows, for watch()
 	long     []int        // the numbers of the long windows
 	ahead    int
 	stands   int64 // the real time at which the bubble's clock stopped, because a guest waits, but not durably; 0 while the clock moves
@@ -194,7 +194,7 @@ func (g *guests) start(h *host, f func()) {
 	g.woken = true
 }
 
-// enter begins a guest's call, and exit ends the call. Once the run is over, enter ends the guest instead.
+// enter begins a guest's call, and g.exit ends the call. Once the run is over, a call of enter() ends the guest instead.
 func (g *guests) enter() {
 	if g.again(); g.over {
 		g.exit()
@@ -207,7 +207,7 @@ func (g *guests) exit() {
 	g.mu.Unlock()
 }
 
-// wait waits, within a call, until woke is ready or ctx is cancelled. It unlocks g.mu during the wait.
+// wait waits, within a call, until it can receive from the given channel, or until ctx is cancelled. It unlocks g.mu during the wait.
 func (g *guests) wait(ctx context.Context, woke <-chan struct{}) {
 	g.exit()
 	defer g.again()
@@ -223,7 +223,7 @@ func (g *guests) again() {
 	g.mu.Lock()
 	g.calling = true
 	g.calls++
-	if g.random != nil { // the runtime itself draws random numbers, for caches that outlive a run
+	if g.random != nil { // seeded again, because the runtime also draws for its caches, which outlive a run
 		g.random.SeedCheap(mix(g.w.o.Seed, g.calls))
 	}
 }
@@ -260,7 +260,7 @@ func (g *guests) later(c *Conn, f func()) {
 	c.later = append(c.later, f)
 }
 
-// deadline sets a deadline of c, by the clock of package time.
+// deadline sets a deadline of c to t, a time of package time's clock.
 func (g *guests) deadline(c *Conn, s *endpoint, t time.Time) {
 	s.expired = false
 	s.set++ // cancels a deadline that was set in this window
@@ -363,8 +363,8 @@ func (w *World) do(f func()) {
 	}
 }
 
-// call calls f on the World, and waits until f has called done. If ctx is cancelled first, it ends the sleeper's sleep, so that the World
-// notices the cancellation.
+// call calls f on the World, and waits until f has called its argument. If ctx is cancelled first, g.call ends the sleeper's sleep, so that
+// the World notices the cancellation.
 func (g *guests) call(ctx context.Context, h *host, f func(done func())) {
 	g.enter()
 	defer g.exit()

@@ -36,7 +36,7 @@ func (h *host) Hold() (release func(), err error) {
 			return // a crash has already released the hold
 		}
 		_ = h.ownOrOutside(func() {
-			n.Value.over.Store(true) // a Hold from outside may still be queued, and must not list a released hold
+			n.Value.over.Store(true) // a queued call of Hold from outside the World must not list a hold that was released
 			h.holds.Remove(n)
 		})
 	}, nil
@@ -62,7 +62,7 @@ func (h *host) letGo() {
 	}
 }
 
-// stack returns the stack of the call of Hold, in the format that the function frame reads.
+// stack returns the stack of the call of Hold, in the format that frame() reads.
 func (x *hold) stack() string {
 	var b strings.Builder
 	for frames, more := runtime.CallersFrames(x.by[:]), true; more; {

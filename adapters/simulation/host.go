@@ -24,7 +24,7 @@ type host struct {
 
 	since  time.Duration // the World's time at which the clock was set
 	offset time.Duration // the clock's offset at that time
-	rate   uint64        // the speed of the clock; normal is the speed of the World's clock
+	rate   uint64        // the clock's speed relative to the World's clock, times 2³²
 }
 
 const normal = 1 << 32

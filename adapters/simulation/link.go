@@ -173,7 +173,7 @@ func (l *Link) now() *Faults {
 	return &l.w.base
 }
 
-// A segment is a piece of data in transit over a link. The World calls the function do when the segment arrives.
+// A segment is a piece of data in transit over a link. When it arrives, the World calls do().
 type segment struct {
 	path  *path
 	waits *Conn // the end that fails if the segment is on hold for too long
@@ -191,8 +191,8 @@ type path struct {
 
 const holdTimeout = 15 * time.Minute
 
-// send sends a segment of size bytes. The function do is called when the segment arrives. If the segment is on hold for too long, the
-// connection fails at the end waits.
+// send sends a segment of size bytes. When the segment arrives, do() is called. If the segment is on hold for too long, the end of the
+// connection that was passed as waits fails.
 func (p *path) send(waits *Conn, size int, do func()) {
 	l := p.link
 	s := &segment{path: p, waits: waits, size: size, do: do}

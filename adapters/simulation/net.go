@@ -68,7 +68,7 @@ func (n *Node) portOf(protocol, network, address string, used func(port int) boo
 	return port, local, nil
 }
 
-// loopback reports whether name is a loopback address, and anywhere reports whether name is empty or an unspecified address.
+// loopback reports whether name is a loopback address, and anywhere(name) reports whether name is empty or an unspecified address.
 func loopback(name string) bool { return name == "localhost" || name == "127.0.0.1" || name == "::1" }
 func anywhere(name string) bool { return name == "" || name == "0.0.0.0" || name == "::" }
 
@@ -84,7 +84,7 @@ func split(address string) (name string, port int, err error) {
 	return name, port, nil
 }
 
-// usable returns an error if the caller cannot use n's network, or if network is not a name for the protocol.
+// usable returns an error if the caller cannot use n's network, or if the given network is not a name for the protocol.
 func (n *Node) usable(protocol, network string) error {
 	switch {
 	case !n.world.enter():
@@ -254,7 +254,7 @@ type dial struct {
 	c, peer *Conn
 	answer  suspend.Resumer[error]
 	given   bool   // Dial has its result, and ignores later answers
-	lost    bool   // a Cut has lost the request or the answer
+	lost    bool   // the request or the answer was lost because of a Cut
 	late    *timer // the timer that makes the Dial fail
 }
 
@@ -338,7 +338,7 @@ func (d *dial) reply(err error) {
 	}
 }
 
-// cut loses the request or the answer. If the answer has already arrived, cut breaks the new connection.
+// cut makes the request or the answer get lost. If the answer has already arrived, the new connection breaks.
 func (d *dial) cut() {
 	if d.lost {
 		return

@@ -138,8 +138,8 @@ func (n *Node) crash() {
 }
 
 // Restart restarts the node with main as its first task. If the node has not crashed, Restart crashes the node first. If a task of n itself
-// calls Restart, the task ends as in a Crash, and main starts some steps later. If a deferred function calls Restart during a crash, main
-// starts later, too.
+// calls Restart, the task ends, as after a call of Crash, and main starts some steps later. If a deferred function calls Restart during a
+// crash, main starts later, too.
 func (n *Node) Restart(main func(ctx context.Context)) {
 	if main == nil {
 		panic("simulation: Restart with a nil function")

@@ -15,7 +15,7 @@ type PacketConn struct {
 	local  bool
 	addr   udpAddr
 	in     []datagram
-	size   int // the number of bytes in all datagrams of in
+	size   int // the total length of the unread datagrams
 	read   endpoint
 	closed bool
 	draws  source

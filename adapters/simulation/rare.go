@@ -1,8 +1,8 @@
 package simulation
 
-// Sometimes says that cond should be true in some runs, so that the test covers a certain rare state. Test reports in how many seeds each
-// name was reached. Test fails if it has run at least a hundred seeds, and none has reached the name. With TestOptions.Guided, further runs
-// begin in such states. A nil World ignores the call.
+// Sometimes names a rare state that the test should cover. A run reaches the name when cond is true. Test reports how many seeds have
+// reached each name. Test fails if it has run at least a hundred seeds, and none has reached the name. With TestOptions.Guided, further
+// runs begin in such states. A nil World ignores the call.
 func (w *World) Sometimes(name string, cond bool) {
 	if w == nil {
 		return
@@ -25,12 +25,12 @@ func (w *World) Sometimes(name string, cond bool) {
 type bug struct {
 	on    bool
 	draws source
-	salt  uint64 // the World's salt when draws was last seeded
+	salt  uint64 // the World's salt when the source was last seeded
 }
 
 // Buggify returns true for some calls in some runs, as the seed decides. The program under test should then do something correct but rare:
-// a batch of one, a timer that fires early, a queue that is full. A name is on in a quarter of the runs; a quarter of its calls then return
-// true, on average. A nil World returns false.
+// a batch of one, a timer that fires early, a queue that is full. A name takes effect in a quarter of the runs. In these runs a quarter of
+// its calls return true, on average. A nil World returns false.
 func (w *World) Buggify(name string) (rarely bool) {
 	if w == nil {
 		return false

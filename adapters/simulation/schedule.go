@@ -18,10 +18,10 @@ type ready struct {
 	as   *way   // how f is called; nil for an ordinary task
 }
 
-// A way says how the function f of a ready is called. It is a separate struct because each step copies a ready.
+// A way says how the function f of a ready is called. It is a separate struct because each step copies a value of type ready.
 type way struct {
-	gone func() // called if the task f does not begin
-	by   *guest // the guest whose call the task f executes
+	gone func() // called if the task is dropped before it begins
+	by   *guest // the guest whose call the task executes
 }
 
 var callback = new(way)
@@ -96,7 +96,7 @@ func (w *World) verify() {
 	}
 }
 
-// hold calls the invariant holds, and fails the run if holds returns an error.
+// hold calls a function that was passed to Always, and fails the run if this function returns an error.
 func (w *World) hold(holds func() error) {
 	w.call(func() {
 		if err := holds(); err != nil {
@@ -157,7 +157,7 @@ func (w *World) rouse(t *task) {
 	w.ready = append(w.ready, ready{host: t.host, task: t})
 }
 
-// caller returns the host and number of the running task, or of the calling guest, whose number is negative. In a timer, a segment or a
+// caller returns the host and number of the running task, or of the calling guest, whose number is negative. For a timer, a segment or a
 // callback it returns nil and 0.
 func (w *World) caller() (*host, int) {
 	if t := w.current; t != nil {
@@ -229,7 +229,7 @@ func (w *World) endTasks(hosts ...*host) {
 	w.ready = slices.DeleteFunc(w.ready, func(r ready) bool { return r.task == nil && slices.Contains(hosts, r.host) && r.drop() })
 }
 
-// drop discards r, which will not run. It always returns true.
+// drop discards r, which will not run. It always returns true, as slices.DeleteFunc needs.
 func (r ready) drop() bool {
 	if r.as != nil && r.as != callback {
 		r.as.gone()

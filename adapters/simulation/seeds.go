@@ -23,7 +23,7 @@ type seeds struct {
 	o       Options
 	every   uint64 // a seed that is a multiple of this number runs twice
 	n       int
-	lasts   time.Duration // how long to run seeds; if not 0, this duration replaces n
+	lasts   time.Duration // how long to run seeds; if not 0, this duration replaces s.n
 	one     bool
 	jobs    int
 	shorten int    // the number of tries to shorten a failure
@@ -31,7 +31,7 @@ type seeds struct {
 	checker checker
 	others  []*checker // the checkers of all jobs but the first
 
-	processes int // the number of workers; 0 means that this process makes the runs
+	processes int // the number of workers; 0 means that this process performs the runs
 	call      int // the number of this call of Test in its test
 }
 

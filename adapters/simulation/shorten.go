@@ -15,7 +15,7 @@ import (
 	"unicode"
 )
 
-// This file shortens a failing seed: it tries variants of the seed. A variant omits faults, or makes new random draws from some step on.
+// This file shortens a failing seed by trying variants of the seed. A variant omits faults, or makes new random draws from some step on.
 // With new draws from the first step on, a variant is like another seed. The run of a variant ends when its story becomes longer than the
 // shortest story so far, so most tries are cheap.
 
@@ -42,8 +42,8 @@ type scene struct {
 	event
 }
 
-// A fork is a step at which the random sources are reseeded. If the field all is false, separate sources such as the sources of RandOf and
-// Buggify are not reseeded.
+// A fork is a step at which the random sources are reseeded. Separate sources, such as those of RandOf and Buggify, are reseeded only if
+// the field named all is true.
 type fork struct {
 	step int
 	salt uint64
@@ -64,8 +64,8 @@ const (
 	shown  = 120
 )
 
-// excerpt returns p as a string. If p is longer than the limit most, it returns only the beginning and the end of p, because an HTTP
-// request has its request line at the beginning and its body at the end.
+// excerpt returns p as a string. If len(p) exceeds the limit, it returns only the beginning and the end of p, because an HTTP request has
+// its request line at the beginning and its body at the end.
 func excerpt(p []byte, most int) string {
 	const gap = " ... "
 	if len(p) <= most {
@@ -184,8 +184,8 @@ func (v *variant) sameness(r Report) string {
 	return text
 }
 
-// shorten tries variants of v, and returns the variant with the shortest story that fails in the same way. The function run must perform
-// the run of a variant.
+// shorten tries variants of v, and returns the variant with the shortest story that fails in the same way. It calls run() to perform the
+// run of a variant.
 func (v *variant) shorten(run func(*variant) Report, tries int, seed uint64) *variant {
 	r := run(v)
 	best, same, steps, draw := v, v.sameness(r), r.Steps, source(seed)
@@ -266,8 +266,8 @@ func (s scene) tell() string {
 // changes reports whether v differs from the run of the seed.
 func (v *variant) changes() bool { return v != nil && len(v.off)+len(v.forks) > 0 }
 
-// String returns the text that parseVariant parses. The part -kind1,3..5 omits these faults, and the part -12.34 is a fork at step 12 with
-// the salt 34. In the form -12:34, the fork's field all is set.
+// String returns the text that parseVariant parses. The part -kind1,3..5 omits the faults 1, 3, 4 and 5 of a kind, and the part -12.34 is a
+// fork at step 12 with the salt 34. In the form -12:34, the fork also reseeds separate sources.
 func (v *variant) String() string {
 	if !v.changes() {
 		return ""

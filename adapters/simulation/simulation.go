@@ -88,7 +88,7 @@ type Options struct {
 	fleet   *fleet                  // the fleet that the runs of a Test share, or nil if the run must make a fleet
 	watch   func(w *World, e event) // called for each event
 	variant *variant                // the variant to run, or nil to run the seed itself
-	open    bool                    // goroutines outside the World may call the World, as the conformance kit does
+	open    bool                    // goroutines outside the World may call the World, as in the conformance kit
 }
 
 // A Report describes the result of a run.
@@ -107,7 +107,7 @@ type Report struct {
 	// The following fields are set in a run with guests.
 	Level   string // A: the order of guests is deterministic; B: also the runtime's draws; C: adapters/simulation/overlay is in use
 	Windows int    // how often all guests have run until each was blocked
-	Long    int    // windows longer than 5 ms of real time, or Ahead for longer than 1 ms; the machine may have decided an order
+	Long    int    // windows that took 5 ms of real time, or ended 1 ms after the clock stopped: the machine may have decided an order
 	Ahead   int    // events while the clock of package time was stopped, for example because a guest waited for a sync.Mutex
 	Left    int    // goroutines that have not ended with the run, and still use memory
 }
@@ -148,7 +148,7 @@ type World struct {
 
 	over    bool // the scheduler's loop must end
 	ended   bool // main has ended
-	failed  bool // err is the reason why the run was ended
+	failed  bool // w.err is the reason why the run was ended
 	still   bool // the next operation is a network wait: its condition has been checked, so no other task must run before it
 	leaving bool // the remaining tasks are being ended
 	always  []func() error
@@ -168,8 +168,8 @@ type World struct {
 	watches []*watch
 	start   time.Time
 
-	nodes map[string]*Node // nodes by name; hosts lists them in order
-	hosts []*host          // the first is the World itself
+	nodes map[string]*Node // nodes by name; the next field lists them in order
+	hosts []*host          // the World itself, and then the nodes in order of creation
 	links map[pair]*Link
 	all   []*Link
 	base  Faults
@@ -227,8 +227,8 @@ func (w *World) Rand() *rand.Rand {
 }
 
 // RandOf returns a Rand that draws from s. The caller must seed s with draws from w.Rand. Draws from the new Rand do not affect other
-// sources, so that a nemesis may draw at any time. The Rand returns s's own values, except in a run that Test continues with new random
-// draws: see TestOptions.Guided.
+// sources, so that a package such as nemesis may draw at any time. The Rand returns s's own values, except in a run that Test continues
+// with new random draws: see TestOptions.Guided.
 func (w *World) RandOf(s rand.Source) *rand.Rand { return rand.New(apart{w, s}) }
 
 type apart struct {
@@ -279,8 +279,8 @@ func (w *World) tell(f func()) {
 	}
 }
 
-// Always registers the function holds, which the World calls after each further step, including the step in which main returns. If holds
-// returns an error, the run fails with this error. The function holds must not suspend.
+// Always registers a function that the World calls after each further step, including the step in which main returns. If the function
+// returns an error, the run fails with this error. The function must not suspend.
 func (w *World) Always(holds func() error) {
 	if holds == nil {
 		panic("suspend: nil function")

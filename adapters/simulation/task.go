@@ -13,8 +13,8 @@ import (
 	"github.com/braidgo/braid/suspend"
 )
 
-// A task is a coroutine of a World, with the task that runs on it, if any. In the diagram, -T> is a transition by the task, and -U> is a
-// transition by Unpark.
+// A task is a coroutine of a World, with the state of the task that runs on it, if any. In the diagram, -T> is a transition by the task,
+// and -U> is a transition by Unpark.
 //
 //	active -T> parked   Park. The switch follows
 //	parked -U> active   and the task is ready
@@ -25,10 +25,10 @@ type task struct {
 	coro.Coroutine
 	host  *host
 	id    int                   // the task's number on its host
-	label atomicx.Pointer[host] // label and nth are copies of host and id for the report of a stall
+	label atomicx.Pointer[host] // this and the next field are copies of host and id for the report of a stall
 	nth   atomicx.Int64
 	mark  uint8
-	under *task  // the task that has resumed this task in a Crash
+	under *task  // the task whose call of Crash has resumed this task
 	by    *guest // the guest whose call the task executes, or nil
 
 	place dlist.Node[*task] // the task's place in host.tasks, which lists all tasks that have begun and not ended, the oldest first
@@ -68,7 +68,7 @@ func (t *task) Preempt() (yield bool) {
 	return w.o.Preempt && t == w.current && !w.leaving && !t.host.dead && len(w.ready) > 0 && w.order.below(2) > 0
 }
 
-// Back implements suspend.Switcher. It is never called, because Leave returns no next.
+// Back implements suspend.Switcher. It is never called, because Leave never returns a task to switch to.
 func (t *task) Back() (next coro.Next, yield coro.Yield) { return nil, nil }
 
 // Unpark implements suspend.Task.
@@ -101,7 +101,7 @@ type fleet struct {
 	hangs  chan error    // receives the error of a native wait over the limit
 	hung   <-chan Report // receives the report of a hanging run, which still uses these coroutines
 
-	mu  atomicx.Mutex // guards all, which goroutines outside read, too
+	mu  atomicx.Mutex // guards the following list, which goroutines outside the World read, too
 	all dlist.List[*task]
 }
 
@@ -195,7 +195,7 @@ func (l *fleet) left(t *task) {
 	}
 }
 
-// find returns the task on the goroutine id, or nil if there is none.
+// find returns the task on the goroutine with this id, or nil if there is none.
 func (l *fleet) find(id int64) *task {
 	l.mu.Lock()
 	defer l.mu.Unlock()

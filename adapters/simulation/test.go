@@ -46,20 +46,20 @@ const checkEvery = 10
 // Environment variables choose other seeds: BRAID_SEED=n runs seed n and prints its trace, BRAID_SEEDS=n runs n seeds, and BRAID_SEEDS=10s
 // runs seeds for ten seconds. With o.Bubble, each run has its own synctest bubble.
 //
-// BRAID_DIAGRAM=x.svg writes a diagram of the failure: nodes are lines, messages are arrows, and faults are bands.
+// With BRAID_DIAGRAM=x.svg, Test draws the failure in the file x.svg: nodes are lines, messages are arrows, and faults are bands.
 //
-// BRAID_JOBS=n performs n runs in parallel, and several goroutines call main. The runs find the same failures. BRAID_JOBS cannot be used
-// with o.Bubble or o.Guests.
+// With BRAID_JOBS=n, Test performs n runs in parallel, and several goroutines call main. The runs find the same failures. BRAID_JOBS cannot
+// be used with o.Bubble or o.Guests.
 //
-// BRAID_PROCESSES=n performs the runs in n parallel processes. Each process runs the test up to this call of Test, and earlier calls of
-// Test return at once. Then the process runs at most a thousand seeds, without a trace. A seed that runs twice runs in two processes, so
-// that Test also finds differences between processes, such as an order by hash keys of maps or by addresses.
+// With BRAID_PROCESSES=n, Test performs the runs in n parallel processes. Each process runs the test up to this call of Test, and earlier
+// calls of Test return at once. Then the process runs at most a thousand seeds, without a trace. A seed that runs twice runs in two
+// processes, so that Test also finds differences between processes, such as an order by hash keys of maps or by addresses.
 //
-// BRAID_SHORTEN=n performs n runs with fewer faults and other random draws, to find a run that fails in the same way after fewer messages.
-// Two runs fail in the same way if the first lines of their errors are equal, except for numbers and names of nodes, or if the same line
-// calls t.Fatal. A failure by t.Error alone is not shortened. The failure then lists the messages, faults and lines of Log with their
-// steps, and a BRAID_SEED that repeats the shorter run. With BRAID_SEED=s, BRAID_STOP=n calls runtime.Breakpoint before step n. A debugger
-// stops the run there; without a debugger, the process ends.
+// With BRAID_SHORTEN=n, Test performs n runs with fewer faults and other random draws, to find a run that fails in the same way after fewer
+// messages. Two runs fail in the same way if the first lines of their errors are equal, except for numbers and names of nodes, or if the
+// same line calls t.Fatal. A failure by t.Error alone is not shortened. The failure then lists the messages, faults and lines of Log with
+// their steps, and a BRAID_SEED that repeats the shorter run. With BRAID_SEED=s and BRAID_STOP=n, Test calls runtime.Breakpoint before step
+// n. A debugger stops the run there; without a debugger, the process ends.
 func Test(t *testing.T, o TestOptions, main func(ctx context.Context, w *World) error) {
 	t.Helper()
 	s := newSeeds(t, o)
@@ -147,7 +147,7 @@ func Test(t *testing.T, o TestOptions, main func(ctx context.Context, w *World) 
 	}
 }
 
-// enough is the number of seeds after which each Sometimes must have been reached.
+// enough is the number of seeds after which each name of a Sometimes must have been reached.
 const enough = 100
 
 // openChance returns access to the runtime's random draws, or nil and the reason if the draws cannot be set.

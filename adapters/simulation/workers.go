@@ -21,8 +21,8 @@ import (
 // its worker, the first seed without a result is the seed of that run. Goroutines that a run leaves behind end with the worker. Guests of
 // different workers use different processors.
 //
-// A seed that runs twice runs in two workers, which have different hash keys of maps, addresses and process ids. A job for a call in a
-// subtest skips only the rest of the subtest. The outer test continues in the worker, where its other calls of Test do nothing.
+// A seed that runs twice runs in two workers, which have different hash keys of maps, addresses and process ids. A job for a call of Test
+// in a subtest skips only the rest of the subtest. The outer test continues in the worker, where its other calls of Test do nothing.
 
 // perWorker is the maximum number of seeds that a worker runs.
 const perWorker = 1000
