@@ -58,7 +58,7 @@ func connection(from, to *Node, link *Link, port int) (c, peer *Conn) {
 	return c, peer
 }
 
-// Read reads bytes that have arrived into p. It suspends the caller until at least one byte has arrived.
+// Read copies bytes that have arrived to p. It suspends the caller until at least one byte has arrived.
 func (c *Conn) Read(p []byte) (int, error) {
 	t := c.read.join(c.node.world)
 	if t == nil {

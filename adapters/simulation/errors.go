@@ -106,8 +106,8 @@ func (l *fleet) strays(stacks map[int64][]byte) string {
 }
 
 // exit must be called by a deferred function. If runtime.Goexit is running the deferred function, exit returns an ErrExited with the place
-// of the Goexit call. The place is the nearest frame outside the packages for tests. During a panic, exit returns ErrExited without a
-// place.
+// of the Goexit call. The place is the nearest frame outside test packages such as testing. During a panic, exit returns ErrExited without
+// a place.
 func exit() error {
 	var pcs [64]uintptr
 	exited := false

@@ -143,7 +143,7 @@ func hostName(h *host) string {
 	return h.name
 }
 
-// taskName returns the name of a task, made of its host's name and its number on the host.
+// taskName returns a name for the task with the number id on h.
 func taskName(h *host, id int) string {
 	switch {
 	case h == nil:

@@ -64,8 +64,7 @@ func UDPAddr(address string) (net.Addr, error) {
 	return udpAddr{addr{name, port}}, nil
 }
 
-// ReadFrom suspends the caller until there is a datagram, and copies the datagram into p. If the datagram is longer than p, the rest is
-// lost.
+// ReadFrom suspends the caller until there is a datagram, and copies the datagram to p. If the datagram is longer than p, the rest is lost.
 func (c *PacketConn) ReadFrom(p []byte) (int, net.Addr, error) {
 	t := c.read.join(c.node.world)
 	if t == nil {

@@ -112,7 +112,7 @@ func (s *seeds) more(n int, since time.Duration) bool {
 }
 
 // round plans further runs after the first n runs, and yields each run with its report, in the order of the plan. With several jobs or
-// processes, all runs end before round yields the first.
+// processes, all runs end before the first is yielded.
 func (s *seeds) round(t *testing.T, n int) iter.Seq2[run, Report] {
 	plans := make([]run, max(round, s.processes*perWorker))
 	if s.lasts > 0 && s.processes > 0 {

@@ -53,7 +53,7 @@ const checkEvery = 10
 //
 // With BRAID_PROCESSES=n, Test performs the runs in n parallel processes. Each process runs the test up to this call of Test, and earlier
 // calls of Test return at once. Then the process runs at most a thousand seeds, without a trace. A seed that runs twice runs in two
-// processes, so that Test also finds differences between processes, such as an order by hash keys of maps or by addresses.
+// processes, so that Test also finds differences between processes, such as an order that depends on hash keys of maps or on addresses.
 //
 // With BRAID_SHORTEN=n, Test performs n runs with fewer faults and other random draws, to find a run that fails in the same way after fewer
 // messages. Two runs fail in the same way if the first lines of their errors are equal, except for numbers and names of nodes, or if the

@@ -21,7 +21,7 @@ import (
 // its worker, the first seed without a result is the seed of that run. Goroutines that a run leaves behind end with the worker. Guests of
 // different workers use different processors.
 //
-// A seed that runs twice runs in two workers, which have different hash keys of maps, addresses and process ids. A job for a call of Test
+// A seed that runs twice runs in two workers, which have different process ids, addresses and hash keys of maps. A job for a call of Test
 // in a subtest skips only the rest of the subtest. The outer test continues in the worker, where its other calls of Test do nothing.
 
 // perWorker is the maximum number of seeds that a worker runs.

@@ -3,9 +3,9 @@
 //
 //	go test -overlay="$(go run github.com/braidgo/braid/adapters/simulation/overlay)" ./...
 //
-// Overlay copies files of package runtime from the GOROOT of the go command in the current directory, and edits the copies. GOROOT itself
-// does not change. Overlay fails if a line that it edits does not occur exactly once, for example because a newer release of Go has changed
-// the line. Overlay also fails for a release that the go command has downloaded (GOTOOLCHAIN).
+// Overlay copies files of package runtime from the GOROOT that the go command uses in the current directory, and edits the copies. GOROOT
+// itself does not change. Overlay fails if a line that it edits does not occur exactly once, for example because a newer release of Go has
+// changed the line. Overlay also fails for a release that the go command has downloaded (GOTOOLCHAIN).
 package main
 
 import (
