@@ -168,7 +168,7 @@ func (w *World) timerFromOutside(h *host, d time.Duration, f func()) (stop func(
 	}
 }
 
-// close makes the World refuse all further calls from outside.
+// close makes the World refuse all further calls from outside it.
 func (w *World) close() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -179,8 +179,8 @@ func (w *World) close() {
 	}
 }
 
-// admit accepts the queued calls from outside. It sorts these calls by host and task. The order of arrival must not matter, otherwise the
-// seed would not repeat.
+// admit accepts the queued calls from outside the World. It sorts these calls by host and task. The order of arrival must not matter,
+// otherwise the seed would not repeat.
 func (w *World) admit() {
 	if !w.called.Load() {
 		return

@@ -12,7 +12,7 @@ import (
 
 // A hold is a wait without a task. Its host lists the hold until the hold is released or the host crashes.
 type hold struct {
-	over atomicx.Bool // the hold was released; atomic because goroutines outside may read the field
+	over atomicx.Bool // the hold was released; atomic because goroutines outside the World may read the field
 	by   [16]uintptr  // the stack of the call of Hold
 }
 

@@ -21,7 +21,7 @@ import (
 //	active -U> woken    the permit
 //	woken  -T> active   Park returns at once
 type task struct {
-	world atomicx.Pointer[World] // the World, or nil while idle; atomic because goroutines outside may call Unpark
+	world atomicx.Pointer[World] // the World, or nil while idle; atomic because goroutines outside the World may call Unpark
 	coro.Coroutine
 	host  *host
 	id    int                   // the task's number on its host
