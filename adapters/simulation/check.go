@@ -129,7 +129,7 @@ func (c *checker) twice(o Options) error {
 	return c.report.Err
 }
 
-// end describes how a run ended. Only the first line of this text counts in a comparison (see verdict), because stacks differ between runs.
+// end describes how a run ended. Only the first line of the text is compared (see verdict), because stacks differ between runs.
 func end(r Report) string { return fmt.Sprintf("the run ends: %v", r.Err) }
 
 func verdict(r Report) string {

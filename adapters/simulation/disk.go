@@ -132,7 +132,7 @@ func (d *diskState) crash(n *Node) {
 
 // crash decides at random for each sector of each patch whether the sector survives.
 func (i *inode) crash(s *source) {
-	mode := s.below(4) // 0 keeps all patches, 1 keeps none, and 2 and 3 keep each sector with probability 1/2
+	mode := s.below(4) // 0 keeps all patches, and 1 keeps none
 	for _, p := range i.patches {
 		for first := true; first || len(p.data) > 0; first = false {
 			part := p

@@ -9,7 +9,7 @@ import (
 )
 
 // An event is a line of the trace. All events go into the hash, so two runs with the same hash had the same events. The hash contains the
-// numbers of hosts instead of their names, except for the event that reports a new node.
+// numbers of hosts; only the event of a new node contributes a name.
 type event struct {
 	kind  kind
 	quiet bool // the trace omits the event, because the task executes a guest's call

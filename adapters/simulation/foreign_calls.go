@@ -118,7 +118,7 @@ func (w *World) enter() bool {
 }
 
 // fromOutside submits r on behalf of a goroutine outside the World. The zero value of r stands for a call that only the World's own tasks
-// may make, and that is never admitted.
+// may make; it is never admitted.
 func (w *World) fromOutside(r ready) error {
 	if w.guests != nil {
 		return w.guests.fromOutside(r)

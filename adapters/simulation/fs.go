@@ -121,7 +121,7 @@ func (s nodeFS) Names() ([]string, error) {
 	})
 }
 
-// Sync makes the names durable. It first yields, so that the node may crash before anything is synced.
+// Sync makes the names durable. It yields first, see Node.FS.
 func (s nodeFS) Sync() error {
 	_, err := onDisk(s.h, func() (struct{}, error) { return struct{}{}, s.sync() })
 	return err
@@ -259,7 +259,7 @@ func (f *file) rot(off, end int64) {
 	}
 }
 
-// WriteAt implements io.WriterAt. A write that fails writes nothing. A write beyond 1 GiB fails with EFBIG.
+// WriteAt implements io.WriterAt. A write that fails writes nothing.
 func (f *file) WriteAt(p []byte, off int64) (int, error) {
 	return onDisk(f.h, func() (int, error) { return f.writeAt(p, off) })
 }
@@ -305,8 +305,8 @@ func (f *file) truncate(size int64) error {
 	return nil
 }
 
-// Sync makes the bytes durable. It first yields, so that the node may crash before anything is synced. If Sync fails, the bytes are not
-// durable, and a later Sync does not make them durable: the program must write them again.
+// Sync makes the bytes durable. It yields first, see Node.FS. If Sync fails, the bytes are not durable, and a later Sync does not make them
+// durable: the program must write them again.
 func (f *file) Sync() error {
 	_, err := onDisk(f.h, func() (struct{}, error) { return struct{}{}, f.sync() })
 	return err

@@ -1,8 +1,8 @@
 package simulation
 
 // Sometimes names a rare state that the test should cover. A run reaches the name when cond is true. Test reports how many seeds have
-// reached each name. Test fails if it has run at least a hundred seeds, and none has reached the name. With TestOptions.Guided, further
-// runs begin in such states. A nil World ignores the call.
+// reached each name, and fails if, after a hundred seeds or more, none has reached it. With TestOptions.Guided, further runs begin in such
+// states. A nil World ignores the call.
 func (w *World) Sometimes(name string, cond bool) {
 	if w == nil {
 		return
