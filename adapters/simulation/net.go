@@ -338,7 +338,7 @@ func (d *dial) reply(err error) {
 	}
 }
 
-// cut makes the request or the answer get lost. If the answer has already arrived, the new connection breaks.
+// cut discards the request or the answer. If the answer has already arrived, the new connection breaks.
 func (d *dial) cut() {
 	if d.lost {
 		return
