@@ -144,7 +144,7 @@ func timersStop(e *env) {
 }
 
 // timersUnderLocks runs callbacks that wait for a lock while tasks use timers under the same lock. A callback that resumes the
-// waiters of a queue does this, too. On a single-threaded scheduler, the callbacks wait for their turn.
+// waiters of a queue waits for such a lock, too. On a single-threaded scheduler, the callbacks wait for their turn.
 func timersUnderLocks(e *env) {
 	t, _, ok := e.timers()
 	if !ok {
