@@ -153,7 +153,7 @@ func (t Task) Join(a, b func()) {
 	_, _, _ = joinOn(context.Background(), t.s, side(a), side(b))
 }
 
-// Move moves t to another worker, whose index is the parameter to.
+// Move moves t to the worker with the given index.
 func (t Task) Move(to int) { t.s.worker = (*t.s.pool.workers.Load())[to] }
 
 // GiveWay makes t give way, and then resumes t on the worker with the given index, which may be the same worker.

@@ -75,8 +75,8 @@ func joinOutside[A, B any](ctx context.Context, p *Pool, a func(context.Context)
 	return va, vb, err
 }
 
-// A fork is the second function of a Join, while another worker may run it. -J> is the task that joins, -W> a worker
-// that has taken the fork from a deque.
+// A fork is the second function of a Join, while another worker may run it. -J> is the task that called Join, -W> a
+// worker that has taken the fork from a deque.
 //
 //	open    -J> open     taken back from the bottom of the deque: no worker has the fork or will get it
 //	open    -J> claimed  a has resumed on another worker, or forks of other tasks are above: the fork runs in the task

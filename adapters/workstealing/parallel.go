@@ -22,8 +22,8 @@ func For(ctx context.Context, p *Pool, lo, hi, grain int, body func(ctx context.
 }
 
 // Reduce calls the function part for parts of [lo, hi), as For calls body, and combines the results in order. The
-// function combine must be associative, but need not be commutative. If the range is empty, Reduce returns the argument
-// empty, which it uses for nothing else. With an error, Reduce returns the zero T.
+// function combine must be associative, but need not be commutative. The value empty is the result for an empty range,
+// and is used for nothing else. With an error, Reduce returns the zero T.
 func Reduce[T any](ctx context.Context, p *Pool, lo, hi, grain int, empty T,
 	part func(ctx context.Context, lo, hi int) (T, error), combine func(x, y T) T) (v T, err error) {
 	if err := suspend.Err(ctx); err != nil {

@@ -12,9 +12,9 @@
 // its worker. If other tasks are runnable during a long native wait, another worker takes over; see Options.GrowAfter.
 //
 // A worker runs a task until the task suspends, yields or ends. Join pushes its second function as a fork onto the
-// worker's deque, and takes the fork back when the first function has returned. Idle workers steal the oldest fork from
-// another worker's deque, which is usually the largest. So each worker runs its forks depth first, and related forks
-// tend to run on the same worker. All other runnable tasks go through one first-in, first-out queue.
+// worker's deque, and takes the fork back when the first function has returned. Idle workers steal the oldest fork,
+// which is usually the largest, from another worker's deque. So each worker runs its forks depth first, and related
+// forks tend to run on the same worker. All other runnable tasks go through one first-in, first-out queue.
 //
 // After 61 forks, or about a tenth of a millisecond, a Join gives way to the tasks in that queue. Its task resumes when
 // they have had their turn. A worker begins a fork in place of the task only if nothing else is runnable, or if a task
@@ -85,7 +85,7 @@ type Pool struct {
 	opts     Options
 	workers  atomicx.Pointer[[]*worker] // replaced only with mu held
 	injector injector
-	given    injector         // holds the fibers that carry their forks; see the class given in turn.go
+	given    injector         // holds the fibers that carry their forks; see class
 	live     closable.Counter // counts the tasks, callbacks and Holds that have not ended
 
 	held atomicx.Int64 // counts the Holds that have not been released
