@@ -211,8 +211,8 @@ func (d *Driven) sleep() {
 }
 
 // helpSleep returns the switch with which a helper sleeps in the scheduler's place, while the goroutine of Run stays
-// where it is. So a task that waits for another thread costs no switch. helpSleep returns nil if a hook is due or the
-// Run is ending, because Run itself must call hooks and end tasks.
+// where it is. So a wait for another thread costs no switch. helpSleep returns nil if a hook is due or the Run is
+// ending, because Run itself must call hooks and end tasks.
 func (d *Driven) helpSleep() coro.Next {
 	if d.ending || d.hook() != nil {
 		return nil

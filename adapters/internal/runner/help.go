@@ -15,7 +15,7 @@ import "github.com/braidgo/braid/adapters/internal/coro"
 // Only a task that the scheduler's goroutine has resumed helps; the tasks that the helper resumes switch back to it. A
 // helper makes no coroutines, because they must be made on the scheduler's goroutine. When the budget is spent, the
 // helper must switch to that goroutine, which has other duties. If nothing is runnable, the helper may sleep in the
-// scheduler's place. Then a task that waits for another thread takes no switch at all.
+// scheduler's place. Then a task that waits for another thread needs no switch at all.
 type help struct {
 	helper *Task // the task that helps, or nil while the scheduler's goroutine runs the tasks
 	helped *Task // the task that the helper has switched to, or nil if the helper has slept

@@ -27,7 +27,7 @@ import (
 type Runner struct {
 	inbox   Inbox
 	live    closable.Counter
-	owner   atomicx.Int64 // the id of the Runner's goroutine, or 0 if the Runner runs on several
+	owner   atomicx.Int64 // the id of the Runner's goroutine, or 0 if the Runner runs on several goroutines
 	calling atomicx.Int64 // the goroutine id of the coroutine that is running callbacks, or 0
 	self    suspend.Spawner
 	InOrder bool                // whether Items run in the order of Next; set before the first Run
@@ -292,7 +292,7 @@ func (r *Runner) Close() bool {
 // CloseIfDone closes r if no task, callback or Hold is left, and reports whether it did.
 func (r *Runner) CloseIfDone() bool { return r.live.CloseIfDone() }
 
-// Done reports whether r is closed and all work has ended. The counter live excludes a coroutine that has just run a
+// Done reports whether r is closed and all work has ended. The counter r.live excludes a coroutine that has just run a
 // callback outside, so Done also checks lease.outside.
 func (r *Runner) Done() bool {
 	return r.live.Done() && (r.lease == nil || r.lease.outside.Load() == 0)
@@ -328,7 +328,7 @@ func (r *Runner) Sleep() bool {
 	return r.inbox.Sleep() // if this is true, the scheduler may already be running on another goroutine
 }
 
-// Asleep reports whether r still sleeps and the call to wake is yet to come.
+// Asleep reports whether r still sleeps and the call of wake is yet to come.
 func (r *Runner) Asleep() bool { return r.inbox.Asleep() }
 
 // Rouse lets the scheduler end its own sleep. It returns false if another goroutine already calls wake.
