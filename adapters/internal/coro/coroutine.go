@@ -14,8 +14,8 @@ import (
 	"github.com/braidgo/braid/suspend"
 )
 
-// A Coroutine runs functions, one after another. Each function takes one switch in and one switch out, which bypass the
-// runtime's scheduler.
+// A Coroutine runs functions, one after another. Each function costs one switch in and one switch out. These switches
+// bypass the runtime's scheduler.
 //
 // A coroutine is made on a goroutine of the scheduler, and inherits two properties of that goroutine that the runtime
 // checks later: a locked thread, and a testing/synctest bubble. Any goroutine with the same properties may resume the

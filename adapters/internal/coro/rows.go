@@ -7,9 +7,9 @@ import (
 )
 
 // A row is a sequence of steps that together hold a worker for too long. Each step is short, but there are many, and
-// they wait natively. The measure is the waiting time of a task that becomes runnable now. So when a look has marked
-// the state as asked, the worker sets a mark at the end of its queue. The row is late if the worker has not reached
-// this mark within the limit.
+// they wait natively. The measure of a row is the waiting time of a task that becomes runnable now. So when a look has
+// marked the state as asked, the worker sets a mark at the end of its queue. The row is late if the worker has not
+// reached this mark within the limit.
 //
 // Tasks that compute and share the worker in normal turns are not a row, so two consecutive looks must find a native
 // wait. Nor are tasks a row if their queue moves at a normal speed.
@@ -26,7 +26,7 @@ type row struct {
 	marked  time.Time // the time at which the mark was set
 	next    time.Duration
 	natives int       // counts the native waits that looks have found since the mark was set
-	looked  time.Time // the time of the last look for a row
+	looked  time.Time // the time at which the stacks were last searched for a row
 }
 
 // slowly is the average step time below which a queue moves at a normal speed.

@@ -24,7 +24,7 @@ import (
 //	asked          -L> asked     and still lasts
 //	none           -L> idle      the timer is not set again
 //
-// Invariant: unless the state is idle or the Stalls is stopped, the timer is set or look is running.
+// Invariant: unless the state is idle or the Stalls is stopped, the timer is set or a look is running.
 type Stalls struct {
 	after, every time.Duration
 	report       func(text []byte)
@@ -119,8 +119,9 @@ func (s *Stalls) Others(n func() int64) {
 func (s *Stalls) Answers(f func(now time.Time)) { s.answers = f }
 
 // About sets the function that names the task on a goroutine, and the remedy for its native wait, in the reports of s.
-// The argument waits is how long all reports of the step have found the same native wait, and 0 in the first report. s
-// must not be nil. About must be called before the first Begin. f is called on any goroutine, with the lock of s held.
+// The argument waits is the time for which all reports of the step have found the same native wait, or 0 in the first
+// report. s must not be nil. About must be called before the first Begin. f is called on any goroutine, with the lock
+// of s held.
 func (s *Stalls) About(f func(goroutine int64, waits time.Duration) (task, remedy string)) {
 	s.about = f
 }
@@ -228,8 +229,8 @@ func (s *Stalls) look() {
 	s.wake()
 }
 
-// tell calls s.report with text. The caller must hold no lock, because s.report may close the scheduler. If s.lasts is
-// set, a report that blocks must not delay the next look, so the report gets its own goroutine. While that goroutine
+// tell passes a report to s.report. The caller must hold no lock, because s.report may close the scheduler. If s.lasts
+// is set, a report that blocks must not delay the next look, so the report gets its own goroutine. While that goroutine
 // runs, further reports are dropped.
 func (s *Stalls) tell(text []byte) {
 	switch {
@@ -257,8 +258,8 @@ func (s *Stalls) held(now time.Time) time.Duration {
 func (s *Stalls) Lasts() bool { return s.held(time.Now()) >= s.lasting() }
 
 // Waits returns those workers in the map all whose current step has lasted long enough (see Lasts) and waits natively.
-// A wait for one of Braid's own locks does not count, because it is short. The argument held is how long one of the
-// steps has lasted. Waits returns nil if it is too early to print the stacks.
+// A wait for one of Braid's own locks does not count, because it is short. The argument held is the time that one of
+// the steps has lasted. Waits returns nil if it is too early to print the stacks.
 func Waits[W any](held time.Duration, all map[*Stalls]W) (ws []W) {
 	stacks := stacks(held)
 	if stacks == nil {
