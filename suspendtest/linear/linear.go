@@ -19,7 +19,7 @@ import (
 // applies an operation with this input to the state s. It returns the new state and reports whether out is a possible result of
 // the operation. States are compared with ==.
 //
-// Lost(s, in) returns the state after such an operation whose result is unknown. A model of a service on a network needs Lost,
+// Lost(s, in) returns the state after an operation whose result is unknown. A model of a service on a network needs Lost,
 // because an operation that fails, or whose task ends before the operation returns, may already have had its effect, may have
 // it later, or may never have it. If Lost is nil, such operations are ignored.
 type Model[S comparable, In, Out any] struct {
