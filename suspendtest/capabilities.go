@@ -52,7 +52,7 @@ func watches(e *env) {
 	e.do("AfterDone did not return", func() {
 		caller, within, itself := gid.Get(), true, false
 		w.AfterDone(ctx, func() {
-			if gid.Get() == caller && within { // another goroutine may already call the function
+			if gid.Get() == caller && within { // another goroutine may already be calling the function
 				itself = true
 			}
 			inline.Store(1)

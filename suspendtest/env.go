@@ -31,7 +31,8 @@ type (
 	suspendFunc func(ctx context.Context, block func(resume) (*box, bool)) (*box, error)
 )
 
-// A box is the value of a wait. A box is too large for Go's tiny allocator, which would put several values into one block.
+// A box is the value that a wait returns. A box is too large for Go's tiny allocator, which would put several values into one
+// block.
 type box struct {
 	n int
 	_ [8]int

@@ -81,9 +81,9 @@ func Steps(n int) ExploreOption { return func(c *exploreConfig) { c.Steps = n } 
 // default is 20,000, or no limit with Preemptions or Accesses.
 func Executions(n int) ExploreOption { return func(c *exploreConfig) { c.Executions = n } }
 
-// Random makes n random runs, and n random runs without a cancellation. Random is for programs that have too many runs to try
-// all of them. Each task and each cancellable context has a random priority. The next turn goes to the task or context that can
-// continue and has the highest priority. A Sleep that cannot be cancelled gives its task a new random priority. At depth-1
+// Random makes n random runs, and n random runs without a cancellation. Random is for programs with too many runs for Explore
+// to try them all. Each task and each cancellable context has a random priority. The next turn goes to the task or context that
+// can continue and has the highest priority. A Sleep that cannot be cancelled gives its task a new random priority. At depth-1
 // random points, the running task drops to the lowest priority. A mistake of depth d shows in every run in which d particular
 // pairs of steps have a particular order. In a program of t tasks that take k turns, a random run with depth d finds such a
 // mistake with a probability of at least 1/(t·k^(d-1)). Each Sleep counts as another task here. See Burckhardt, Kothari,
@@ -94,8 +94,8 @@ func Random(n, depth int) ExploreOption {
 	return func(c *exploreConfig) { c.Executions, c.Depth = n, max(depth, 1) }
 }
 
-// Replay makes only the run that a failure reported with this string. The environment variable BRAID_REPLAY has the same
-// effect.
+// Replay makes Explore repeat only the run whose failure reported this string. The environment variable BRAID_REPLAY has the
+// same effect.
 func Replay(choices string) ExploreOption { return func(c *exploreConfig) { c.Replay = choices } }
 
 // Accesses makes Explore switch tasks before every access to a shared variable. Of several runs that differ only in the order

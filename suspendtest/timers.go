@@ -65,7 +65,7 @@ func timersCall(e *env) {
 	}
 }
 
-// later sets a timer and waits for its call. By then, an earlier timer that calls wrongly has usually made its call. A correct
+// later sets a timer and waits for its call. By then, an earlier timer that makes a wrong call has usually made it. A correct
 // call may still come later, because timers may be late.
 func (e *env) later(t suspend.Timers) {
 	called := make(chan struct{})
