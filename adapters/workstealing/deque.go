@@ -32,7 +32,7 @@ const firstRing = 64 // a power of two
 
 func (r ring) slot(i uint64) *atomicx.Pointer[fork] { return &r[i&uint64(len(r)-1)] }
 
-// init makes d empty. The parameter at is the first index.
+// init makes d empty, with top and bottom at the given index.
 func (d *deque) init(at uint64) {
 	r := make(ring, firstRing)
 	d.top.Store(at)

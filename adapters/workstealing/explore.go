@@ -19,7 +19,7 @@ type Deque struct {
 	forks []*fork
 }
 
-// NewDeque returns a Deque whose ring has the given size, a power of two. The parameter at is the first index.
+// NewDeque returns a Deque whose ring has the given size, a power of two. Its top and bottom begin at the given index.
 func NewDeque(size int, at uint64) *Deque {
 	d := new(Deque)
 	d.d.init(at)
