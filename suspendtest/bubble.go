@@ -85,8 +85,8 @@ func bubbleSleeps(t *testing.T) {
 
 // bubbleWithOutsideContext checks that a goroutine in a bubble can wait with a context from outside the bubble, and can be
 // resumed or cancelled. As in a select on such a context, the goroutine is not durably blocked, because code outside may end
-// the wait. The test must call Done outside the bubble first. Otherwise the Done channel belongs to the bubble, and a cancel
-// outside ends the process.
+// the wait. The test must call Done outside the bubble first. Otherwise the Done channel belongs to the bubble, and a call of
+// cancel outside the bubble ends the process.
 func bubbleWithOutsideContext(t *testing.T, cancelled bool) {
 	ctx, cancel := context.WithCancel(background)
 	defer cancel()

@@ -25,7 +25,7 @@ func anyContext(e *env) {
 			ctx, cancel := kind.make()
 			published := make(chan struct{}, 1)
 			ended := e.task(func() {
-				for range 3 { // these waits are resumed, and the wait below is cancelled
+				for range 3 { // these waits end by a Resume, and the wait below by a cancellation
 					e.pass(ctx)
 				}
 				v, err := e.suspend(ctx, func(r resume) (*box, bool) { published <- struct{}{}; return nil, false })

@@ -10,7 +10,8 @@ import (
 	"github.com/braidgo/braid/suspend"
 )
 
-// capabilityChecks test the optional capabilities of a Spawner. A check passes if the scheduler does not have the capability.
+// capabilityChecks test the optional capabilities of a Spawner. A check also passes if the scheduler does not have the
+// capability.
 var capabilityChecks = []check{
 	{"Holder/close-waits-for-the-release",
 		"Holder: close waits until release is called, and a closed scheduler refuses a Hold.", nil, holds},
@@ -51,7 +52,7 @@ func watches(e *env) {
 	e.do("AfterDone did not return", func() {
 		caller, within, itself := gid.Get(), true, false
 		w.AfterDone(ctx, func() {
-			if gid.Get() == caller && within { // another goroutine may already call the function
+			if gid.Get() == caller && within { // another goroutine may already be calling the function
 				itself = true
 			}
 			inline.Store(1)
@@ -95,7 +96,7 @@ func holds(e *env) {
 	}
 }
 
-// closing starts to close the scheduler on a new goroutine. After the close, this goroutine sends the result of state.
+// closing starts to close the scheduler on a new goroutine. After the close, that goroutine sends the result of state().
 func (e *env) closing(state func() bool) <-chan bool {
 	begun, closed, shut := make(chan struct{}), make(chan bool, 1), e.shut
 	e.shut = nil

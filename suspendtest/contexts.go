@@ -35,7 +35,7 @@ type ownContext struct {
 	err     error
 	fs      map[*func()]struct{}
 	asked   int // number of calls of AfterFunc
-	touched int // counts down the calls of all methods; the call at 1 cancels the context
+	touched int // counts down with each call of a method; the call that finds 1 cancels the context
 }
 
 func newOwnContext() *ownContext {
@@ -175,7 +175,7 @@ var contextKinds = []contextKind{
 	}},
 }
 
-// allKinds also has a context that may be done before its cancel function is called.
+// allKinds contains, besides contextKinds, a context that may be done before its cancel function is called.
 var allKinds = slices.Concat(contextKinds, []contextKind{
 	{"WithDeadlineCause, past by the time", func() (context.Context, func()) {
 		ctx, stop := context.WithTimeoutCause(background, 5*time.Millisecond, errCause)

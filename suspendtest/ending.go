@@ -7,8 +7,8 @@ import (
 	"github.com/braidgo/braid/suspend"
 )
 
-// OpenEnding starts, for one subtest, a scheduler that runs on a foreign executor. end stops the executor for good while tasks
-// are still alive. close is the same as in Open.
+// OpenEnding starts, for one subtest, a scheduler that runs on a foreign executor. The function end stops the executor for good
+// while tasks are still alive; close is the same as in Open.
 type OpenEnding func(t testing.TB) (s suspend.Spawner, end, close func())
 
 // Ending checks a scheduler whose executor may end before its tasks. The tasks must still run to their end, and close must

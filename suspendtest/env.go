@@ -31,7 +31,8 @@ type (
 	suspendFunc func(ctx context.Context, block func(resume) (*box, bool)) (*box, error)
 )
 
-// A box is the value of a wait. A box is too large for Go's tiny allocator, which would put several values into one block.
+// A box is the value that a wait returns. A box is too large for Go's tiny allocator, which would put several values into one
+// block.
 type box struct {
 	n int
 	_ [8]int
@@ -49,7 +50,7 @@ type env struct {
 	shut     func()
 	panicked chan any // the values of panics that the scheduler has reported
 
-	steps    atomic.Int64 // number of steps that the check has made
+	steps    atomic.Int64 // counts the steps of the check
 	mu       sync.Mutex
 	phase    string // describes the current wait, for the report
 	problems []string
@@ -105,8 +106,8 @@ func (c check) watch(tb testing.TB, e *env) {
 	}
 }
 
-// stands waits until the check ends or makes no step within limit. In the second case it returns true. stands polls ten times
-// within limit, and a late tick counts once, so that a process without processor time does not fail the check.
+// stands waits until the check ends or makes no step within the limit. In the second case it returns true. stands polls ten
+// times within the limit, and a late tick counts once, so that a process without processor time does not fail the check.
 func (e *env) stands(done <-chan struct{}, limit time.Duration) bool {
 	const most = 10
 	ticker := time.NewTicker(limit / most)
@@ -126,7 +127,8 @@ func (e *env) stands(done <-chan struct{}, limit time.Duration) bool {
 	return true
 }
 
-// step records progress. A check must call step, expect and submit a bounded number of times; otherwise a hang goes unnoticed.
+// step records progress. A check must make only a bounded number of calls of step, expect and submit; otherwise a hang goes
+// unnoticed.
 func (e *env) step() { e.steps.Add(1) }
 
 func (e *env) errorf(format string, args ...any) { e.report(format, args) }
@@ -187,7 +189,7 @@ func recv[T any](e *env, ch <-chan T, phase string) T {
 	return <-ch
 }
 
-// until calls runtime.Gosched until reached returns true or the check is over.
+// until calls runtime.Gosched until reached() returns true or the check is over.
 func (e *env) until(reached func() bool, phase string) {
 	e.expect(phase)
 	for !reached() && !e.over.Load() {
@@ -204,7 +206,7 @@ func (e *env) submit(f func()) error {
 	return e.spawner.Go(f)
 }
 
-// task submits f and returns a channel that is closed when f has ended, also if f panics or exits.
+// task submits f and returns a channel that is closed when f has ended, even if f panics or exits.
 func (e *env) task(f func()) (ended chan struct{}) {
 	ended = make(chan struct{})
 	var begun atomic.Bool
@@ -245,8 +247,8 @@ type waiter struct {
 	unless    string // a mistake that may have ended the wait, for the report
 }
 
-// waiter starts a task that calls the functions in before and then suspends with ctx. waiter returns when the task is
-// suspended, as far as a check can observe.
+// waiter starts a task that calls the given functions and then suspends with ctx. waiter returns when the task is suspended, as
+// far as a check can observe.
 func (e *env) waiter(ctx context.Context, before ...func()) *waiter {
 	w := &waiter{published: make(chan struct{})}
 	w.ended = e.task(func() {
@@ -276,8 +278,8 @@ func (e *env) pass(ctx context.Context) {
 	})
 }
 
-// waits lets the scheduler run for a while, so that a mistake can end the wait of w. finish then reports why, the description
-// of this mistake.
+// waits lets the scheduler run for a while, so that a mistake can end the wait of w. The argument why describes this mistake in
+// the report of finish.
 func (e *env) waits(w *waiter, why string) {
 	w.unless = ", unless it was resumed " + why
 	for range 10 {

@@ -81,21 +81,21 @@ func Steps(n int) ExploreOption { return func(c *exploreConfig) { c.Steps = n } 
 // default is 20,000, or no limit with Preemptions or Accesses.
 func Executions(n int) ExploreOption { return func(c *exploreConfig) { c.Executions = n } }
 
-// Random makes n random runs, and n random runs without a cancellation. Random is for programs that have too many runs to try
-// all of them. Each task and each cancellable context has a random priority. The next turn goes to the task or context that can
-// continue and has the highest priority. A Sleep that cannot be cancelled gives its task a new random priority. At depth-1
+// Random makes n random runs, and n random runs without a cancellation. Random is for programs with too many runs for Explore
+// to try them all. Each task and each cancellable context has a random priority. The next turn goes to the task or context that
+// can continue and has the highest priority. A Sleep that cannot be cancelled gives its task a new random priority. At depth-1
 // random points, the running task drops to the lowest priority. A mistake of depth d shows in every run in which d particular
 // pairs of steps have a particular order. In a program of t tasks that take k turns, a random run with depth d finds such a
 // mistake with a probability of at least 1/(t·k^(d-1)). Each Sleep counts as another task here. See Burckhardt, Kothari,
 // Musuvathi and Nagarakatte, A randomized scheduler with probabilistic guarantees of finding bugs (ASPLOS 2010). A deadlock of
-// two locks has depth 2, and so has a lost update. The runs are the same each time. With Random, Preemptions has no effect, and
-// Accesses only makes Explore switch tasks at each access.
+// two locks has depth 2, and so has a lost update. Each call of Explore makes the same random runs. With Random, Preemptions
+// has no effect, and Accesses only makes Explore switch tasks at each access.
 func Random(n, depth int) ExploreOption {
 	return func(c *exploreConfig) { c.Executions, c.Depth = n, max(depth, 1) }
 }
 
-// Replay makes only the run that a failure reported with this string. The environment variable BRAID_REPLAY has the same
-// effect.
+// Replay makes Explore repeat only the run whose failure reported this string. The environment variable BRAID_REPLAY has the
+// same effect.
 func Replay(choices string) ExploreOption { return func(c *exploreConfig) { c.Replay = choices } }
 
 // Accesses makes Explore switch tasks before every access to a shared variable. Of several runs that differ only in the order
@@ -104,11 +104,11 @@ func Replay(choices string) ExploreOption { return func(c *exploreConfig) { c.Re
 //	go test -tags explore ./...
 //
 // Explore follows Braid's own primitives down to their atomics. Other shared variables must have types of package
-// suspendtest/atomic, or must be accessed under a lock or after a wait. Explore tries all orders of accesses to such variables
-// only. All accesses of a run are sequentially consistent. Explore does not detect data races; use go test -race. No task may
-// poll for a change in a loop, and Yield has no effect. The options Preemptions, Yields and Waits have no effect either. A
-// Sleep takes an arbitrary time, and Explore tries all orders in which sleeping tasks wake up. The timer of a Sleep never fires
-// before the task waits, because both orders have the same effect in package suspend.
+// suspendtest/atomic, or must be accessed under a lock or after a wait. Explore varies only the order of the accesses to these
+// atomics and to variables of these types. All accesses of a run are sequentially consistent. Explore does not detect data
+// races; use go test -race. No task may poll for a change in a loop, and Yield has no effect. The options Preemptions, Yields
+// and Waits have no effect either. A Sleep takes an arbitrary time, and Explore tries all orders in which sleeping tasks wake
+// up. The timer of a Sleep never fires before the task waits, because both orders have the same effect in package suspend.
 func Accesses() ExploreOption {
 	return func(c *exploreConfig) {
 		c.Fine, c.Reduced, c.Asleep, c.Points, c.Preemptions = true, true, true, false, explore.Unlimited
@@ -131,12 +131,12 @@ func Accesses() ExploreOption {
 // Len of package keyed. In other programs, a switch there makes no difference. The end of a member of a Scope or a Group is a
 // point only if the program queries the members, as Limit and Shutdown do. Calls of package context and its contexts are not
 // points; the log names this as a limit. Resume and the operations of a callback are not points either. Explore may omit an
-// order of operations that only affects a variable without a lock.
+// order of operations that only affects a variable that no lock protects.
 //
 // At such a point, no task may hold a lock of package sync or a Guard. If another task waits natively for the lock for five
-// seconds, the run fails and names the waiting task and its line. Other tasks may run between a cancellation and its effect.
-// When all tasks wait, Explore cancels the tasks whose contexts can be cancelled, one after another. If there is no such task,
-// the run fails with a deadlock.
+// seconds, the run fails, and the failure names the waiting task and its line. Other tasks may run between a cancellation and
+// its effect. When all tasks wait, Explore cancels the tasks whose contexts can be cancelled, one after another. If there is no
+// such task, the run fails as a deadlock.
 //
 // Explore finds errors in the logic of a primitive and its users: values and wake-ups that are lost between a Resume and a
 // cancellation, and operations that are wrongly assumed to be atomic together. Explore does not vary the order of single memory

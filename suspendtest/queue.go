@@ -8,8 +8,8 @@ import (
 	"github.com/braidgo/braid/suspend"
 )
 
-// A store is a minimal primitive: takers wait in a Queue, and put gives the value to the first taker that is not cancelled.
-// Without such a taker, the store keeps the value.
+// A store is a minimal primitive: takers wait in a Queue, and the method put gives the value to the first taker that is not
+// cancelled. Without such a taker, the store keeps the value.
 type store struct {
 	guard   suspend.Guard
 	waiters suspend.Queue[*box, int]
@@ -71,7 +71,7 @@ type storeOps struct {
 
 var rightStore = storeOps{(*store).take, (*store).wait, (*store).put}
 
-// queueStorm cancels every second wait, at an arbitrary time, while values are put.
+// queueStorm cancels every second wait, at an arbitrary time, while values are put into a store.
 func queueStorm(e *env) {
 	const takers, each = 20, 30
 	var s store

@@ -336,7 +336,7 @@ func happensBefore(e *env) {
 	}
 	recv(e, ended, "a task that was resumed did not go on")
 
-	// Here, a ring of tasks passes the variable on.
+	// Next, a ring of tasks passes the variable from task to task.
 	const n = 10
 	ring := make(chan resume, n)
 	var next []resume

@@ -6,7 +6,7 @@ import (
 	"sync/atomic"
 )
 
-// marks counts the marked objects, and the marked objects that have not been collected.
+// marks counts the marked objects, and how many of them have not been collected yet.
 type marks struct{ made, alive atomic.Int32 }
 
 func (m *marks) new() *box {
@@ -32,8 +32,8 @@ func (m *marks) collected(e *env, what string, limit int32) {
 	}
 }
 
-// leaveNothing makes waits that must leave nothing behind. Each wait gets a value, or is cancelled and then refuses a value.
-// leaveNothing returns the resume functions of the waits.
+// leaveNothing waits twenty times, and must leave nothing behind. Each wait gets a value, or is cancelled and then refuses a
+// value. leaveNothing returns the resume functions of the waits.
 func (e *env) leaveNothing(values, blocks, contexts *marks) (resumes []resume) {
 	for i := range 20 {
 		ctx, cancel := context.WithCancel(context.WithValue(background, key{}, contexts.new()))

@@ -57,7 +57,7 @@ func staleResumers(e *env) {
 		stale = append(stale, r)
 	}
 	recv(e, ended, "the task did not end")
-	w := e.waiter(background) // the task may reuse the coroutine
+	w := e.waiter(background) // the new task may reuse the coroutine of the first task
 	for _, old := range stale {
 		if old(new(box), nil) {
 			e.fatalf("the resumer of a task that has ended returned true")

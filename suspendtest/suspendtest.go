@@ -57,11 +57,11 @@ type options struct {
 	deadline       time.Duration
 	late           bool // an earlier check made no progress
 	store          storeOps
-	blind          func(look string) bool // disables assertions, see report
+	blind          func(look string) bool // disables assertions, see env.report
 }
 
-// patience returns how long a check may make no progress. After the first check without progress, the limit is a tenth, so that
-// go test does not time out even if many checks hang.
+// patience returns how long a check may make no progress. After the first check without progress, the limit is a tenth of the
+// usual limit, so that go test does not time out even if many checks hang.
 func (o options) patience() time.Duration {
 	if o.late {
 		return o.deadline / 10
@@ -116,8 +116,8 @@ func gather(opts []Option) options {
 	return o
 }
 
-// Drive calls run, the Run method of a scheduler that runs on its caller, on a new goroutine, with a main function that waits
-// for close. close returns when run has returned.
+// Drive calls run on a new goroutine, with a main function that waits until close is called. The function run is the Run method
+// of a scheduler that runs on its caller's goroutine. close returns when run has returned.
 func Drive(run func(ctx context.Context, main func(ctx context.Context) error) error) (close func()) {
 	started, ended := make(chan suspend.Resumer[struct{}], 1), make(chan struct{})
 	go func() {

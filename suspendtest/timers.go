@@ -65,7 +65,7 @@ func timersCall(e *env) {
 	}
 }
 
-// later sets a timer and waits for its call. By then, an earlier timer that calls wrongly has usually made its call. A correct
+// later sets a timer and waits for its call. By then, an earlier timer that makes a wrong call has usually made it. A correct
 // call may still come later, because timers may be late.
 func (e *env) later(t suspend.Timers) {
 	called := make(chan struct{})
@@ -144,7 +144,7 @@ func timersStop(e *env) {
 }
 
 // timersUnderLocks runs callbacks that wait for a lock while tasks use timers under the same lock. A callback that resumes the
-// waiters of a queue does this, too. On a single-threaded scheduler, the callbacks wait for their turn.
+// waiters of a queue waits for such a lock, too. On a single-threaded scheduler, the callbacks wait for their turn.
 func timersUnderLocks(e *env) {
 	t, _, ok := e.timers()
 	if !ok {

@@ -6,13 +6,13 @@ import "github.com/braidgo/braid/internal/atomicx"
 // top, oldest fork first. The algorithm is the deque of Chase and Lev, "Dynamic Circular Work-Stealing Deque" (SPAA
 // 2005). The order of the accesses follows Lê, Pop, Cohen and Zappa Nardelli, "Correct and Efficient Work-Stealing for
 // Weak Memory Models" (PPoPP 2013), but each access is sequentially consistent, as Go's atomics are. There are three
-// differences: the deque never shrinks, the owner can pop one particular fork, and it takes a last fork without writing
-// bottom.
+// differences: the deque never shrinks, the owner can pop one particular fork, and the owner takes the last fork
+// without a write to bottom.
 //
 // Invariant: the forks are at the indices top <= i < bottom, oldest first, each in slot i modulo the size of the ring.
 // Indices may wrap around, so the code compares their difference. Invariant: a fork is in at most one slot of one
-// deque. The goroutine that advances top with its CAS gets the fork at top. The owner takes any other fork at the
-// bottom by writing bottom before it reads top.
+// deque. The goroutine whose CAS advances top gets the fork that was at index top. The owner takes any other fork at
+// the bottom by writing bottom before it reads top.
 //
 // When a fork is popped or stolen, its slot keeps the pointer until the slot is written again. This keeps only the
 // record of the fork alive, because a fork is emptied when it is taken.
@@ -32,7 +32,7 @@ const firstRing = 64 // a power of two
 
 func (r ring) slot(i uint64) *atomicx.Pointer[fork] { return &r[i&uint64(len(r)-1)] }
 
-// init makes d empty. The first index is the argument at.
+// init makes d empty, with top and bottom at the given index.
 func (d *deque) init(at uint64) {
 	r := make(ring, firstRing)
 	d.top.Store(at)
@@ -47,7 +47,7 @@ func (d *deque) push(f *fork) {
 	if b-d.top.Load() >= uint64(len(r)) { // a stale top is too small, so at worst the ring grows too early
 		r = d.grow(r, b)
 	}
-	if s := r.slot(b); s.Load() != f { // forks are recycled in order, so most slots already hold f
+	if s := r.slot(b); s.Load() != f { // forks are recycled in order, so the slot usually holds f already
 		s.Store(f)
 	}
 	d.bottom.Store(b + 1) // publishes f; pairs with the load in steal
@@ -95,7 +95,7 @@ func (d *deque) take(b uint64) bool {
 	if int64(b-t) > 0 {
 		return true
 	}
-	taken := b == t && d.top.CompareAndSwap(t, t+1) // b is the last fork now
+	taken := b == t && d.top.CompareAndSwap(t, t+1) // the fork at b is the last now
 	d.bottom.Store(b + 1)
 	return taken
 }

@@ -19,7 +19,7 @@ type Deque struct {
 	forks []*fork
 }
 
-// NewDeque returns a Deque whose ring has the given size, a power of two. The first index is the argument at.
+// NewDeque returns a Deque whose ring has the given size, a power of two. Its top and bottom begin at the given index.
 func NewDeque(size int, at uint64) *Deque {
 	d := new(Deque)
 	d.d.init(at)
@@ -44,7 +44,8 @@ func (d *Deque) number(f *fork) int {
 	return -1
 }
 
-// Push pushes fork n. Push, Pop, PopIf and Steal call the methods of a deque; the number -1 means no fork.
+// Push pushes fork n. Push, Pop, PopIf and Steal call the deque's methods of the same names; the number -1 means no
+// fork.
 func (d *Deque) Push(n int) { d.d.push(d.forks[n]) }
 
 // Pop may be called only by the owner.
@@ -87,7 +88,7 @@ func NewParking(workers int) *Parking {
 // Pool returns the pool of k.
 func (k *Parking) Pool() *Pool { return k.p }
 
-// Worker runs the i'th worker until it retires or the pool is over.
+// Worker runs the i'th worker until that worker retires or the pool has ended.
 func (k *Parking) Worker(i int) {
 	w := k.worker(i)
 	defer k.p.exit()
@@ -126,7 +127,7 @@ func (k *Parking) Sleeper(i int) {
 
 func (k *Parking) worker(i int) *worker { return (*k.p.workers.Load())[i] }
 
-// Join makes the calling worker's task join a and b.
+// Join runs a and b as the function Join does, in the calling worker's task.
 func (k *Parking) Join(a, b func()) { k.tasks[k.here()].Join(a, b) }
 
 func (k *Parking) here() int {
@@ -144,7 +145,7 @@ type Task struct{ s *fiber }
 // Task returns a Task on the i'th worker.
 func (k *Parking) Task(i int) Task { return Task{&fiber{pool: k.p, worker: k.worker(i)}} }
 
-// Join makes t join a and b.
+// Join runs a and b as the function Join does, in t.
 func (t Task) Join(a, b func()) {
 	side := func(f func()) func(context.Context) (struct{}, error) {
 		return func(context.Context) (struct{}, error) { f(); return struct{}{}, nil }
@@ -152,10 +153,10 @@ func (t Task) Join(a, b func()) {
 	_, _, _ = joinOn(context.Background(), t.s, side(a), side(b))
 }
 
-// Move moves t to another worker, given by its index.
+// Move moves t to the worker with the given index.
 func (t Task) Move(to int) { t.s.worker = (*t.s.pool.workers.Load())[to] }
 
-// GiveWay makes t give way, and resume on another worker or the same, given by its index.
+// GiveWay makes t give way, and then resumes t on the worker with the given index, which may be the same worker.
 func (t Task) GiveWay(to int) {
 	s := t.s
 	s.gave = true

@@ -19,21 +19,21 @@ import (
 //	woken  -W> active   instead of parked: the worker queues the fiber
 //
 // Invariant: only a task that is inside Park becomes parked. A late Unpark may find the task queued, running or ended,
-// or may find the next task of the same fiber. Such an Unpark leaves the permit and changes nothing else.
+// or may find the next task of the same fiber. Such an Unpark leaves a permit behind and changes nothing else.
 type fiber struct {
 	coro.Coroutine
 	state   atomicx.Uint32
 	counted bool // whether the fiber counts in Pool.live, as tasks and callbacks do, but not forks
 	pool    *Pool
 	worker  *worker // the worker that runs the fiber or ran it last; set by that worker before it resumes the fiber
-	first   entry   // the task or callback that run begins with
+	first   entry   // the task or callback with which the method run begins
 	base    uint64  // the bottom of the worker's deque when the worker resumed the fiber
 	carried *fork   // the forks that are off the deque while the fiber is runnable, oldest first
 	turns   uint    // turns since the fiber last gave way
 	yields  uint    // yields of the fiber while it had forks
 	gave    bool    // the fiber is giving way
 	joins   bool    // the fiber waits for a fork, or is about to wait
-	runFn   func()  // the method value run, made once
+	runFn   func()  // the method value s.run, made once
 }
 
 const (
@@ -49,7 +49,8 @@ func newFiber(p *Pool) *fiber {
 	return s
 }
 
-// commit parks a task that has switched in order to park. It returns false if the task was woken first and is runnable.
+// commit parks a task that has switched to the worker in order to park. It returns false if the task was woken first
+// and is runnable.
 func (s *fiber) commit() bool {
 	if s.state.CompareAndSwap(active, parked) {
 		return true
@@ -100,13 +101,13 @@ func (s *fiber) LeaveReady() (next coro.Next, yield coro.Yield) {
 	return nil, s.Coroutine.Leave(coro.Yielded)
 }
 
-// Back implements suspend.Switcher. It is never called, because Leave returns no next.
+// Back implements suspend.Switcher. It is never called, because Leave always returns a nil next.
 func (s *fiber) Back() (next coro.Next, yield coro.Yield) { return nil, nil }
 
 // Spawner returns the pool.
 func (s *fiber) Spawner() suspend.Spawner { return s.pool }
 
-// Another implements coro.Owner. It returns nil because run itself begins the next functions.
+// Another implements coro.Owner. It returns nil because s.run itself begins the next functions.
 func (s *fiber) Another() func() { return nil }
 
 // Panicked implements coro.Owner.
@@ -119,7 +120,7 @@ func (s *fiber) Panicked(value any, stack []byte) {
 }
 
 // run runs a task or a callback. Then it runs new entries for as long as pickNew returns them, which saves two switches
-// through the worker for each. The worker counts the last entry as ended.
+// for each: to the worker and back. The worker counts the last entry as ended.
 func (s *fiber) run() {
 	e := s.first
 	s.first = entry{}

@@ -10,11 +10,11 @@ import (
 )
 
 // A pool grows by one worker when a worker waits natively, much as Go's runtime hands the processor of a blocked thread
-// to another thread. -L> is a look by the watch of a worker w, and -W> is w itself.
+// to another thread. -L> is a look, which is a call of w.lasts by the watch of a worker w, and -W> is w itself.
 //
 //	w runs   -L> w stuck   and one worker more, if work waits, no worker looks for any, and w waits natively
 //	w stuck  -W> ends      its step has ended, and another worker runs in its place
-//	w stuck  -W> w runs    the same, but other workers are stuck, or w is the first: then another worker ends
+//	w stuck  -W> w runs    its step has ended, and other workers are stuck, or w is the first: then another worker ends
 //
 // Invariant: Options.Workers workers are not stuck. One more worker runs while a step that was stuck continues.
 type growth struct {
@@ -24,12 +24,12 @@ type growth struct {
 }
 
 const (
-	oftener      = 4           // factor by which looks are more frequent while a worker is stuck, because others tend to follow
+	oftener      = 4           // factor by which looks are more frequent while a worker is stuck, because others tend to get stuck, too
 	atLastAfter  = 10          // multiple of GrowAfter after which the pool inspects the stacks although enough goroutines run
 	seldomStacks = time.Second // the least time between two such inspections
 )
 
-// growAfter returns how long a step may last before the watch calls lasts.
+// growAfter returns how long a step of a worker w may last before its watch calls w.lasts.
 func (p *Pool) growAfter() time.Duration {
 	if p.growth.stuck.Load() > 0 {
 		return p.opts.GrowAfter / oftener
@@ -37,8 +37,8 @@ func (p *Pool) growAfter() time.Duration {
 	return p.opts.GrowAfter
 }
 
-// lasts makes the pool grow if the step of w waits natively. The watch of w calls it repeatedly while the step lasts,
-// until lasts returns true.
+// lasts makes the pool grow if the step of w waits natively. The watch of w calls it repeatedly during the step, until
+// it returns true.
 func (w *worker) lasts(held time.Duration) (enough bool) {
 	p := w.pool
 	p.mu.Lock()
@@ -49,7 +49,7 @@ func (w *worker) lasts(held time.Duration) (enough bool) {
 	}
 	every := p.growAfter() / 2
 	switch n := running(); {
-	case n == 0: // no goroutine runs, so every step that lasts waits
+	case n == 0: // no goroutine runs, so every step that takes this long waits natively
 		p.grow(slices.DeleteFunc(slices.Clone(*p.workers.Load()), func(w *worker) bool { return !w.stalls.Lasts() }))
 		return false
 	case coro.Early(held):
@@ -66,7 +66,8 @@ func (w *worker) lasts(held time.Duration) (enough bool) {
 	return false
 }
 
-// mayGrowLocked reports whether there is work that no worker searches for, and there are fewer than MaxWorkers workers.
+// mayGrowLocked reports whether p may grow: there is work that no worker searches for, and p has fewer than MaxWorkers
+// workers.
 func (p *Pool) mayGrowLocked() bool {
 	return !p.over.Load() && len(p.idle) == 0 && p.searching == 0 && len(*p.workers.Load()) < p.opts.MaxWorkers && p.visible()
 }
@@ -86,7 +87,8 @@ func running() int {
 	return n
 }
 
-// toLookAt returns all workers, or nil if the stacks were last inspected within the duration every.
+// toLookAt returns all workers, or nil if less time than the parameter every has passed since the last inspection of
+// the stacks.
 func (p *Pool) toLookAt(every time.Duration) []*worker {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -107,7 +109,7 @@ func waiting(held time.Duration, all []*worker) []*worker {
 	return coro.Waits(held, of)
 }
 
-// grow marks the workers in the parameter stuck as stuck, and adds workers in their place.
+// grow marks the given workers as stuck, and adds workers in their place.
 func (p *Pool) grow(stuck []*worker) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -116,7 +118,7 @@ func (p *Pool) grow(stuck []*worker) {
 	}
 	all := slices.Clone(*p.workers.Load())
 	for _, w := range stuck {
-		if !w.stuck && slices.Contains(all, w) { // the step may have ended; then retires resets the mark
+		if !w.stuck && slices.Contains(all, w) { // if the step has ended by now, w.retires resets the mark
 			w.stuck = true
 			w.asked.Store(true)
 			p.growth.stuck.Add(1)
@@ -135,7 +137,7 @@ func (p *Pool) grow(stuck []*worker) {
 	}
 }
 
-// retires reports whether w must end. w calls it between two steps if asked is set.
+// retires reports whether w must end. w calls it between two steps if w.asked is set.
 func (w *worker) retires() bool {
 	p := w.pool
 	p.mu.Lock()
@@ -145,7 +147,7 @@ func (w *worker) retires() bool {
 		p.growth.stuck.Add(-1)
 	}
 	all := *p.workers.Load()
-	first := all[0] // this worker never ends, because it is watched for rows of steps and keeps the counts
+	first := all[0] // this worker never ends, because it is watched for rows of steps and takes over the counts of workers that end
 	switch {
 	case p.runLocked() <= p.opts.Workers:
 		p.mu.Unlock()
@@ -184,8 +186,9 @@ func (w *worker) retires() bool {
 	return true
 }
 
-// asleepOrLastLocked returns a worker other than the first that is neither stuck nor asked, and preferably asleep. It
-// returns nil if all have been asked; each of them either ends, or finds that it is not surplus.
+// asleepOrLastLocked returns a worker other than the first that is neither stuck nor already asked to retire, and
+// preferably a sleeping worker. It returns nil if all have been asked; each of them either ends, or finds that it is
+// not surplus.
 func (p *Pool) asleepOrLastLocked() (other *worker) {
 	for _, x := range (*p.workers.Load())[1:] {
 		if !x.stuck && !x.asked.Load() && (other == nil || x.asleep) {

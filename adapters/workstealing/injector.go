@@ -19,7 +19,7 @@ type entry struct {
 type injector struct {
 	mu    atomicx.Mutex
 	n     atomicx.Int64 // the number of entries; written under mu, and read without it to skip an empty queue
-	first int           // the index of the oldest entry; mu guards first, taken and ring
+	first int           // the index of the oldest entry; guarded by mu, as are the fields below
 	taken int           // counts all entries that were ever taken
 	ring  []entry       // a circular buffer; its size is a power of two
 }
@@ -48,7 +48,7 @@ func (in *injector) pop() (entry, bool) { return in.popIf(false) }
 func (in *injector) popNew() (entry, bool) { return in.popIf(true) }
 
 func (in *injector) popIf(isNew bool) (e entry, ok bool) {
-	if in.n.Load() == 0 { // callers that need certainty check again
+	if in.n.Load() == 0 { // callers that must be certain check again
 		return e, false
 	}
 	in.mu.Lock()

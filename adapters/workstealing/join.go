@@ -75,11 +75,11 @@ func joinOutside[A, B any](ctx context.Context, p *Pool, a func(context.Context)
 	return va, vb, err
 }
 
-// A fork is the second function of a Join, while another worker may run it. -J> is the task that joins, -W> a worker
-// that has taken the fork from a deque.
+// A fork is the second function of a Join, while another worker may run it. -J> is the task that called Join, -W> a
+// worker that has taken the fork from a deque.
 //
-//	open    -J> open     taken back from the bottom of its own deque: no worker has it, and none will
-//	open    -J> claimed  a has moved to another worker, or others' forks are above: it runs in the task
+//	open    -J> open     taken back from the bottom of the deque: no worker has the fork or will get it
+//	open    -J> claimed  a has resumed on another worker, or forks of other tasks are above: the fork runs in the task
 //	open    -W> claimed  it runs on a coroutine of its own
 //	claimed -J> awaited  the task suspends
 //	claimed -W> done     it has ended before the task waits
@@ -93,7 +93,7 @@ type fork struct {
 	ctx   context.Context
 	body  interface{ run(*fork) } // set to nil when the fork is taken
 	next  *fork                   // links the forks that are kept for reuse; the worker owns the list
-	under labels.Set              // the profiler labels of the task that forked
+	under labels.Set              // the profiler labels of the task that made the fork
 
 	waiter suspend.Resumer[struct{}] // written by J before the state becomes awaited
 	value  any                       // value, err and ended are written by W before the state becomes done
@@ -129,7 +129,7 @@ func (f *fork) wait() {
 	})
 }
 
-// join calls wait in the task that forked f, which is on s.
+// join calls f.wait in the task that made f, which runs on s.
 func (f *fork) join(s *fiber) {
 	s.joins = true
 	defer func() { s.joins = false }() // reset even if the task exits
@@ -205,7 +205,7 @@ func (w *worker) fork(ctx context.Context, body interface{ run(*fork) }) *fork {
 	return f
 }
 
-// recycle keeps f, which was taken back, for the next call of fork.
+// recycle keeps f, which was taken back, for the next call of w.fork.
 func (w *worker) recycle(f *fork) {
 	f.ctx, f.body = nil, nil
 	f.next, w.recycled = w.recycled, f

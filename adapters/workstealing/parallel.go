@@ -8,8 +8,8 @@ import (
 )
 
 // For calls body in parallel, for parts that together make up [lo, hi). No part is longer than grain. If grain is zero
-// or negative, For makes a few parts for each worker. It halves the range with Join, so the rules of Join for callers,
-// panics and ctx apply.
+// or negative, For makes a few parts for each worker. It runs the two halves of the range with Join, recursively, so
+// the rules of Join for callers, panics and ctx apply.
 //
 // After an error from body no further part begins, and For returns the error when the running parts have ended. If
 // several parts fail, For returns the error from the lowest part. Cancelling ctx, or a panic, also keeps further parts
@@ -21,9 +21,9 @@ func For(ctx context.Context, p *Pool, lo, hi, grain int, body func(ctx context.
 	return err
 }
 
-// Reduce calls part for parts of [lo, hi), as For does, and combines the results in order. The function combine must be
-// associative, but need not be commutative. Reduce returns empty for an empty range, and uses it for nothing else. With
-// an error, Reduce returns the zero T.
+// Reduce calls the function part for parts of [lo, hi), as For calls body, and combines the results in order. The
+// function combine must be associative, but need not be commutative. The value empty is the result for an empty range,
+// and is used for nothing else. With an error, Reduce returns the zero T.
 func Reduce[T any](ctx context.Context, p *Pool, lo, hi, grain int, empty T,
 	part func(ctx context.Context, lo, hi int) (T, error), combine func(x, y T) T) (v T, err error) {
 	if err := suspend.Err(ctx); err != nil {
@@ -89,7 +89,7 @@ func within[T any](p *Pool, f func() (T, error)) (v T, err error) {
 	return v, err
 }
 
-// grain returns asked if it is positive, and otherwise a default.
+// grain returns the grain that the caller has asked for, if it is positive, and otherwise a default.
 func (p *Pool) grain(lo, hi, asked int) uint {
 	const partsPerWorker = 8
 	if asked > 0 {

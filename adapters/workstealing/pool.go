@@ -12,14 +12,14 @@
 // its worker. If other tasks are runnable during a long native wait, another worker takes over; see Options.GrowAfter.
 //
 // A worker runs a task until the task suspends, yields or ends. Join pushes its second function as a fork onto the
-// worker's deque, and takes the fork back when the first function has returned. Idle workers steal the oldest fork from
-// another worker's deque, which is usually the largest. So each worker runs its forks depth first, and related forks
-// tend to run on the same worker. All other runnable tasks go through one first-in, first-out queue.
+// worker's deque, and takes the fork back when the first function has returned. Idle workers steal the oldest fork,
+// which is usually the largest, from another worker's deque. So each worker runs its forks depth first, and related
+// forks tend to run on the same worker. All other runnable tasks go through one first-in, first-out queue.
 //
 // After 61 forks, or about a tenth of a millisecond, a Join gives way to the tasks in that queue. Its task resumes when
 // they have had their turn. A worker begins a fork in place of the task only if nothing else is runnable, or if a task
-// is waiting for its forks. So a new task waits for about that long, however many long computations share the workers.
-// A task that neither forks nor suspends never gives way.
+// is waiting for its forks. So a new task waits for about a tenth of a millisecond, however many long computations
+// share the workers. A task that neither forks nor suspends never gives way.
 //
 // For network connections use adapters/eventloop. For a limit on concurrently running goroutines use adapters/limited.
 // For independent goroutines that wait natively, an errgroup is as good.
@@ -57,12 +57,12 @@ type Options struct {
 	// if a callback has panicked.
 	OnPanic func(value any, stack []byte)
 
-	// StallAfter is how long a task may run without suspending or yielding. After that the pool reports its stack to
-	// OnStall, at most a fortieth later, and again whenever the time has doubled. The pool also reports tasks that wait
-	// natively one after another, if together they delay a runnable task for as long. A nil OnStall writes to standard
-	// error; otherwise OnStall must be safe for concurrent use. 0 means one second, but then only tasks that wait
-	// natively are reported, not tasks that compute. A negative StallAfter disables the reports. Nothing is reported in
-	// a testing/synctest bubble.
+	// StallAfter is how long a task may run without suspending or yielding. After that the pool reports the task's
+	// stack to OnStall, at most a fortieth of StallAfter later, and again whenever the time has doubled. The pool also
+	// reports tasks that wait natively one after another, if together they delay a runnable task for as long. If
+	// OnStall is nil, reports are written to standard error; otherwise OnStall must be safe for concurrent use. 0 means
+	// one second, but then only tasks that wait natively are reported, not tasks that compute. A negative StallAfter
+	// disables the reports. Nothing is reported in a testing/synctest bubble.
 	StallAfter time.Duration
 	OnStall    func(report []byte)
 
@@ -85,13 +85,13 @@ type Pool struct {
 	opts     Options
 	workers  atomicx.Pointer[[]*worker] // replaced only with mu held
 	injector injector
-	given    injector         // holds the fibers that carry their forks, see given in turn.go
+	given    injector         // holds the fibers that carry their forks; see class
 	live     closable.Counter // counts the tasks, callbacks and Holds that have not ended
 
 	held atomicx.Int64 // counts the Holds that have not been released
 
-	// wanted is true while workers sleep and none searches. A producer publishes a runnable entry, then loads wanted,
-	// and calls wake if wanted is true. The method sleep is the other side of this protocol.
+	// wanted is true while workers sleep and none searches. A producer publishes a runnable entry, then loads this
+	// flag, and calls p.wake if it is true. The method worker.sleep is the other side of this protocol.
 	wanted    atomicx.Bool
 	mu        atomicx.Mutex // a leaf in the lock order
 	idle      []*worker     // the workers that sleep; guarded by mu
@@ -100,7 +100,7 @@ type Pool struct {
 	growth growth
 
 	over       atomicx.Bool  // set when the pool is closed and all tasks have ended
-	goroutines atomicx.Int64 // counts the workers that have not ended, and one for all goroutines of blocking
+	goroutines atomicx.Int64 // counts the workers that have not ended, plus 1 for all goroutines of p.blocking together
 	blocking   *blocking.Goroutines
 	gone       promise.Promise[struct{}] // filled when the last goroutine of the pool ends
 }
@@ -129,7 +129,7 @@ func New(o Options) *Pool {
 		o.MaxWorkers = defaultMaxWorkers
 	}
 	p := &Pool{opts: o}
-	p.goroutines.Store(int64(o.Workers) + 1) // the goroutines of blocking count as one
+	p.goroutines.Store(int64(o.Workers) + 1) // the goroutines of p.blocking count as one
 	p.blocking = blocking.New(blocking.Limits{Width: o.BlockingWidth, Max: o.MaxBlocking, Tell: coro.Reports(o.StallAfter, o.OnStall)}, p.exit)
 	p.growth.start = func(w *worker) { go w.run() }
 	all := p.makeWorkers(o.Workers)
@@ -188,7 +188,7 @@ func (p *Pool) enqueue(in *injector, e entry) {
 	}
 }
 
-// ended decrements live, and ends the workers if nothing is left in a closed pool.
+// ended decrements p.live, and ends the workers if nothing is left in a closed pool.
 func (p *Pool) ended() {
 	if p.live.Leave() {
 		p.finish()
@@ -217,7 +217,7 @@ func (p *Pool) Close() error {
 // finish ends the workers. It is called once, when p is closed and all tasks have ended.
 func (p *Pool) finish() {
 	p.blocking.Close()
-	p.over.Store(true) // stored before idle is read; pairs with the load in sleep
+	p.over.Store(true) // stored before p.idle is read; pairs with the load in worker.sleep
 	p.mu.Lock()
 	idle := p.idle
 	p.idle = nil
@@ -231,7 +231,7 @@ func (p *Pool) finish() {
 	}
 }
 
-// exit decrements goroutines. Each goroutine calls it last.
+// exit decrements p.goroutines. It is the last call of each goroutine.
 func (p *Pool) exit() {
 	if p.goroutines.Add(-1) == 0 {
 		p.gone.Fill(struct{}{})

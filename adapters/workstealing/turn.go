@@ -1,7 +1,7 @@
 package workstealing
 
-// A class names one of two queues, which take turns at being picked from first. A turn ends after 61 picks, or about a
-// tenth of a millisecond.
+// A class names one of two queues. Each turn of a worker has a class, which is the queue that the worker picks from
+// first. A turn ends after 61 picks, or about a tenth of a millisecond.
 type class uint8
 
 const (
@@ -76,14 +76,15 @@ func (w *worker) begin(c class) {
 	w.turn, w.picks = c, w.length
 }
 
-// behind shortens the turn to the entries that are now in the injector.
+// behind shortens the turn to as many picks as there are entries in the injector now.
 func (w *worker) behind() {
 	w.length = max(1, min(w.length, int(w.pool.injector.len())))
 	w.picks = w.length
 }
 
-// takenBack counts a fork that s has taken back as a pick. Otherwise a task that forks and never suspends would keep
-// other tasks from running. At the end of the turn s gives way, and later resumes before its own forks.
+// takenBack is called when s has taken back a fork, which counts as a pick. Otherwise a task that forks and never
+// suspends would keep other tasks from running. At the end of the turn s gives way, and later resumes before its own
+// forks run.
 func (w *worker) takenBack(s *fiber) {
 	if w.picks--; w.picks <= 0 {
 		w.giveWay(s)

@@ -18,9 +18,9 @@ import (
 //	producer  1 publish the work  2 load wanted   3 if set, wake a worker, which then searches
 //	worker    1 stop searching    2 announce sleep 3 check all queues again  4 park
 //
-// Invariant: while a task is runnable, at least one worker is awake and will check the queues. If a producer finds
-// wanted false, some worker is awake or searching, and checks all queues again before it sleeps. Debt: the caller that
-// removes a worker from idle must unpark it.
+// Invariant: while a task is runnable, at least one worker is awake and will check the queues. If a producer finds that
+// wanted is false, some worker is awake or searching, and checks all queues again before it sleeps. Debt: the caller
+// that removes a worker from Pool.idle must unpark it.
 type worker struct {
 	forks    deque
 	pool     *Pool
@@ -37,10 +37,10 @@ type worker struct {
 	stalls   *coro.Stalls
 
 	thread    suspend.Task // parks the worker
-	asleep    bool         // the worker is in idle; guarded by pool.mu
+	asleep    bool         // the worker is in pool.idle; guarded by pool.mu
 	searching bool         // counted in pool.searching; guarded by pool.mu, but the worker itself reads it without the lock
 	stuck     bool         // counted in pool.growth.stuck; guarded by pool.mu
-	asked     atomicx.Bool // makes the worker call retires between two steps; set under pool.mu. Each step also reads searching, above
+	asked     atomicx.Bool // makes w call retires between two steps; set under pool.mu; near searching, as each step reads both
 
 	suspended atomicx.Int64 // the worker counts suspensions, wakes and steals; Stats adds them up
 	wakes     atomicx.Uint64
@@ -186,7 +186,8 @@ func (w *worker) sleep() bool {
 	p.idle = append(p.idle, w)
 	p.search(w, false)
 	p.mu.Unlock()
-	// These loads follow the announcement. They pair with the loads of wanted, and with the store of over in finish.
+	// These loads follow the announcement. They pair with a producer's load of p.wanted, and with the store of p.over
+	// in finish.
 	if p.over.Load() {
 		return false
 	}
@@ -209,8 +210,8 @@ func (w *worker) sleep() bool {
 	}
 }
 
-// search sets w.searching to on, and updates p.searching and wanted. Otherwise producers would fail to wake a worker.
-// The caller must hold p.mu.
+// search sets w.searching to the argument on, and updates p.searching and p.wanted. Without the update, producers would
+// fail to wake a worker. The caller must hold p.mu.
 func (p *Pool) search(w *worker, on bool) {
 	if w.searching != on {
 		w.searching = on

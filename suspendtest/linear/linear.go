@@ -15,11 +15,11 @@ import (
 	"github.com/anishathalye/porcupine"
 )
 
-// A Model describes the sequential behaviour of an object by its first state, of type S, and its steps. Step applies an
-// operation with input in to the state s. Step returns the new state and reports whether out is a possible result of the
-// operation. States are compared with ==.
+// A Model describes the sequential behaviour of an object by its first state, of type S, and its steps. Step(s, in, out)
+// applies an operation with this input to the state s. It returns the new state and reports whether out is a possible result of
+// the operation. States are compared with ==.
 //
-// Lost returns the state after an operation with input in and an unknown result. A model of a service on a network needs Lost,
+// Lost(s, in) returns the state after an operation whose result is unknown. A model of a service on a network needs Lost,
 // because an operation that fails, or whose task ends before the operation returns, may already have had its effect, may have
 // it later, or may never have it. If Lost is nil, such operations are ignored.
 type Model[S comparable, In, Out any] struct {
@@ -61,9 +61,9 @@ func (m *Model[S, In, Out]) In(w World) *History[S, In, Out] {
 	return h
 }
 
-// Do calls f, which performs an operation with input in for a client, and returns the results of f. If f returns an error, the
-// operation is lost, see Model. If the model has no Lost function, the operation is ignored, so it must have had no effect.
-// Operations of one client must not overlap.
+// Do calls f, which performs an operation for a client, and returns the results of f. The argument in is the input of the
+// operation. If f returns an error, the operation is lost, see Model. If the model has no Lost function, the operation is
+// ignored, so it must have had no effect. Operations of one client must not overlap.
 func (h *History[S, In, Out]) Do(client int, in In, f func() (Out, error)) (Out, error) {
 	if h.world != nil {
 		h.world.Called()

@@ -14,8 +14,8 @@ import (
 	"github.com/braidgo/braid/suspend"
 )
 
-// A Coroutine runs functions, one after another. Each function takes one switch in and one switch out, which bypass the
-// runtime's scheduler.
+// A Coroutine runs functions, one after another. Each function costs one switch in and one switch out. These switches
+// bypass the runtime's scheduler.
 //
 // A coroutine is made on a goroutine of the scheduler, and inherits two properties of that goroutine that the runtime
 // checks later: a locked thread, and a testing/synctest bubble. Any goroutine with the same properties may resume the
@@ -124,7 +124,8 @@ func (c *Coroutine) Why() Switch { return c.why }
 // ID returns the id of the coroutine's goroutine, or 0 before the first Step.
 func (c *Coroutine) ID() int64 { return c.gid.Load() }
 
-// Fetch prefetches the memory that c accesses when it resumes. A scheduler with many tasks calls Fetch one task ahead.
+// Fetch prefetches the memory that c accesses when it resumes. A scheduler with many tasks calls Fetch for the next
+// task before it resumes the current one.
 func (c *Coroutine) Fetch() {
 	c.place.Fetch()
 	prefetch.Pointer(&c.binding)
@@ -156,7 +157,7 @@ func (c *Coroutine) TaskEnded() {
 // Park implements suspend.Task; see suspend.Bound.
 func (c *Coroutine) Park() { c.binding.Park() }
 
-// ExitIfKilled ends the calling task, which must be on c, if a Kill has not taken effect.
+// ExitIfKilled ends the calling task, which must be on c, if it was killed and the Kill has not taken effect.
 func (c *Coroutine) ExitIfKilled() { c.binding.ExitIfKilled() }
 
 // Yield gives other tasks a turn.
@@ -175,7 +176,7 @@ func (c *Coroutine) Reap() {
 }
 
 // goexit is the value of the panic that replaces a runtime.Goexit. iter.Pull would make a Goexit end the caller of
-// next, too.
+// c.next, too.
 type goexit struct{}
 
 // body returns the function that the coroutine runs. Add no frame between iter.Pull and a task: a small task fits into
@@ -227,7 +228,7 @@ func (c *Coroutine) run() {
 }
 
 // broken ends a task that has panicked or exited, or whose context has panicked. If v is nil, the task has called
-// runtime.Goexit, which continues in body.
+// runtime.Goexit, whose unwinding continues in the function that body returns.
 func (c *Coroutine) broken(v any) {
 	func() {
 		defer func() {
@@ -238,7 +239,7 @@ func (c *Coroutine) broken(v any) {
 		c.TaskEnded()
 	}()
 	if v != nil {
-		defer c.TaskEnded() // the hook may have waited
+		defer c.TaskEnded() // Panicked may have waited
 		c.owner.Panicked(v, debug.Stack())
 	}
 }
@@ -258,13 +259,13 @@ func (c *Coroutine) end(done bool, panicked any) {
 	begun.mu.Lock()
 	begun.all.Remove(&c.begun)
 	begun.mu.Unlock()
-	if panicked != nil { // a hook or a context has panicked
+	if panicked != nil { // the owner's Panicked or a context has panicked
 		Crash(panicked, debug.Stack())
 	}
 	if done {
 		return
 	}
 	c.why = Exited
-	c.yield(struct{}{}) // yield returns when Reap calls next; later calls of next would do nothing
+	c.yield(struct{}{}) // c.yield returns when Reap calls c.next; later calls of c.next would do nothing
 	panic(goexit{})
 }

@@ -2,8 +2,8 @@
 
 package coro
 
-// Emulate makes c, which must be new, the coroutine of goroutine id. The function next resumes the coroutine, and yield
-// leaves it.
+// Emulate makes c, which must be new, the coroutine of goroutine id. The function next resumes the coroutine, and the
+// function yield switches back from it.
 func (c *Coroutine) Emulate(id int64, next Next, yield Yield) {
 	c.next, c.yield, c.why, c.stop = next, yield, Ended, func() {}
 	c.gid.Store(id)

@@ -66,7 +66,7 @@ func program() []string {
 	return own
 }
 
-// lineOf returns the innermost line of a stack trace whose function has one of the prefixes in own, or nil if there is
+// lineOf returns the innermost line of a stack trace whose function has one of the given prefixes, or nil if there is
 // none.
 func lineOf(stack []byte, own []string) []byte {
 	lines := bytes.Split(stack, []byte{'\n'})

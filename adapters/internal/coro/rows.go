@@ -7,12 +7,12 @@ import (
 )
 
 // A row is a sequence of steps that together hold a worker for too long. Each step is short, but there are many, and
-// they wait natively. The measure is the waiting time of a task that becomes runnable now. So when a look has marked
-// the state as asked, the worker records the end of its queue. The row is late if the worker has not reached that mark
-// within the limit.
+// they wait natively. The measure of a row is the waiting time of a task that becomes runnable now. So when a look has
+// marked the state as asked, the worker sets a mark at the end of its queue. The row is late if the worker has not
+// reached this mark within the limit.
 //
 // Tasks that compute and share the worker in normal turns are not a row, so two consecutive looks must find a native
-// wait. A queue that moves at a normal speed does not count.
+// wait. Nor are tasks a row if their queue moves at a normal speed.
 type row struct {
 	passed  func() int // returns how many entries were taken off the queue; nil if rows are not watched
 	waiting func() int // returns how many entries are in the queue
@@ -20,13 +20,13 @@ type row struct {
 	late atomicx.Bool // the mark was not reached within the limit
 
 	// The lock of the Stalls guards the fields below.
-	last    int       // the result of passed at the last call of answered
-	asked   time.Time // the time of the last call of answered
-	mark    int       // the result of passed when the recorded end of the queue is reached
+	last    int       // the result of passed() at the last call of answered()
+	asked   time.Time // the time of the last call of answered()
+	mark    int       // the result of passed() when the worker reaches the mark
 	marked  time.Time // the time at which the mark was set
 	next    time.Duration
-	natives int       // counts the native waits that looks have found since marked
-	looked  time.Time // the time of the last look for a row
+	natives int       // counts the native waits that looks have found since the mark was set
+	looked  time.Time // the time at which the stacks were last searched for a row
 }
 
 // slowly is the average step time below which a queue moves at a normal speed.

@@ -25,7 +25,7 @@ var printing struct {
 	took  time.Duration
 }
 
-// Early reports whether it is too early to print the stacks for a step that has lasted for held.
+// Early reports whether it is too early to print the stacks for a step that has lasted for the duration held.
 func Early(held time.Duration) bool {
 	if !printing.TryLock() {
 		return true
@@ -35,12 +35,12 @@ func Early(held time.Duration) bool {
 }
 
 func earlyLocked(held time.Duration) bool {
-	since := time.Since(printing.ended) // negative in the next synctest bubble
+	since := time.Since(printing.ended) // may be negative in a synctest bubble, because each bubble's clock starts in 2000
 	return held < waitShare*perStack*time.Duration(runtime.NumGoroutine()) || since >= 0 && since < timeShare*printing.took
 }
 
-// stacks returns the result of gid.Stacks for a step that has lasted for held, or nil if it is too early to print the
-// stacks.
+// stacks returns the result of gid.Stacks for a step that has lasted for the duration held, or nil if it is too early
+// to print the stacks.
 func stacks(held time.Duration) iter.Seq2[int64, []byte] {
 	if !printing.TryLock() {
 		return nil

@@ -15,16 +15,16 @@ import (
 //
 // A timer marks the worker's state as asked, forty times within the time that a task may take. The next step clears the
 // mark. While the state stays asked, the same step is running, and the timer measures its time. Nearly all steps find
-// no mark, and write nothing. -W> is the worker, -L> a look by the timer:
+// no mark, and write nothing. -W> is the worker, -L> a look, which is a call of the method look by the timer:
 //
 //	none, asked    -W> running   a step begins
 //	idle           -W> running   and this step sets the timer
 //	running, asked -W> none      the worker may sleep
-//	running        -L> asked     the step that runs now has begun before
+//	running        -L> asked     the step that runs now began before the look
 //	asked          -L> asked     and still lasts
 //	none           -L> idle      the timer is not set again
 //
-// Invariant: unless the state is idle or the Stalls is stopped, the timer is set or look is running.
+// Invariant: unless the state is idle or the Stalls is stopped, the timer is set or a look is running.
 type Stalls struct {
 	after, every time.Duration
 	report       func(text []byte)
@@ -35,13 +35,13 @@ type Stalls struct {
 	row     row
 	answers func(now time.Time) // called by the worker when a step begins after a look; may be nil
 
-	lasting func() time.Duration // see Lasting; nil means that lasts is not called
+	lasting func() time.Duration // see Lasting; if nil, the function lasts is not called
 	lasts   func(held time.Duration) (enough bool)
-	enough  bool // lasts has returned true in this step; only look writes the field
+	enough  bool // the function lasts has returned true in this step; only a look writes the field
 	telling atomicx.Bool
 
 	state atomicx.Uint32
-	again func() // the method value setTimer
+	again func() // the method value s.setTimer
 
 	mu      atomicx.Mutex
 	timer   *time.Timer // made by the first step
@@ -61,10 +61,10 @@ const (
 
 const defaultStallAfter = time.Second
 
-// WatchStalls returns a Stalls that watches a worker until Stop. A task is reported when it has held its worker for
-// after, or up to a fortieth more, and again whenever that time has doubled. If report is nil, reports go to standard
-// error. If after is 0, the limit is one second. If after is negative, WatchStalls returns nil. It also returns nil in
-// a testing/synctest bubble, where time passes only while all goroutines wait.
+// WatchStalls returns a Stalls that watches a worker until Stop. A task is reported when it has held its worker for the
+// duration after, or up to a fortieth longer, and again whenever that time has doubled. If report is nil, reports go to
+// standard error. If after is 0, the limit is one second. If after is negative, WatchStalls returns nil. It also
+// returns nil in a testing/synctest bubble, where time passes only while all goroutines wait.
 func WatchStalls(after time.Duration, report func(text []byte)) *Stalls {
 	if after < 0 || inBubble() {
 		return nil
@@ -119,16 +119,18 @@ func (s *Stalls) Others(n func() int64) {
 func (s *Stalls) Answers(f func(now time.Time)) { s.answers = f }
 
 // About sets the function that names the task on a goroutine, and the remedy for its native wait, in the reports of s.
-// The argument waits is how long all reports of the step have found the same native wait, and 0 in the first report. s
-// must not be nil. About must be called before the first Begin. f is called on any goroutine, with the lock of s held.
+// The argument waits is the time for which all reports of the step have found the same native wait, or 0 in the first
+// report. s must not be nil. About must be called before the first Begin. f is called on any goroutine, with the lock
+// of s held.
 func (s *Stalls) About(f func(goroutine int64, waits time.Duration) (task, remedy string)) {
 	s.about = f
 }
 
-// Lasting makes s call lasts once a step has lasted for after, or up to twice as long, and then at each look until
-// lasts returns true. The step may have ended by then. s calls after with its lock held. It calls lasts without a lock,
-// but never concurrently. Lasting returns s, or if s is nil, a Stalls that reports nothing. In a testing/synctest
-// bubble Lasting does nothing. It must be called before the first Begin.
+// Lasting makes s call the function lasts when a step has taken as long as the result of after, or up to twice as long,
+// and then at each look until lasts returns true. The step may have ended before such a call. s calls the function
+// after with its lock held. It calls lasts without a lock, but never concurrently. Lasting returns s, or if s is nil, a
+// Stalls that reports nothing. In a testing/synctest bubble Lasting does nothing. It must be called before the first
+// Begin.
 func (s *Stalls) Lasting(after func() time.Duration, lasts func(held time.Duration) (enough bool)) *Stalls {
 	if inBubble() {
 		return s
@@ -186,7 +188,8 @@ func (s *Stalls) wake() {
 	}
 }
 
-// setTimer sets the time of the next look, which is not later than the next report is due. The caller must hold s.mu.
+// setTimer sets the time of the next look, which is at the latest the time at which the next report is due. The caller
+// must hold s.mu.
 func (s *Stalls) setTimer() {
 	d := s.every
 	if s.lasts != nil {
@@ -226,9 +229,9 @@ func (s *Stalls) look() {
 	s.wake()
 }
 
-// tell calls report with text. The caller must hold no lock, because report may close the scheduler. If lasts is set, a
-// report that blocks must not delay the next look, so the report gets its own goroutine. While that goroutine runs,
-// further reports are dropped.
+// tell passes a report to s.report. The caller must hold no lock, because s.report may close the scheduler. If s.lasts
+// is set, a report that blocks must not delay the next look, so the report gets its own goroutine. While that goroutine
+// runs, further reports are dropped.
 func (s *Stalls) tell(text []byte) {
 	switch {
 	case s.lasts == nil:
@@ -254,9 +257,9 @@ func (s *Stalls) held(now time.Time) time.Duration {
 // Lasts reports whether the current step has lasted for the time that Lasting set.
 func (s *Stalls) Lasts() bool { return s.held(time.Now()) >= s.lasting() }
 
-// Waits returns the workers, from the map all, whose current step lasts (see Lasts) and waits natively. A wait for one
-// of Braid's own locks does not count, because it is short. The argument held is how long one of the steps has lasted.
-// Waits returns nil if it is too early to print the stacks.
+// Waits returns those workers in the map all whose current step has lasted long enough (see Lasts) and waits natively.
+// A wait for one of Braid's own locks does not count, because it is short. The argument held is the time that one of
+// the steps has lasted. Waits returns nil if it is too early to print the stacks.
 func Waits[W any](held time.Duration, all map[*Stalls]W) (ws []W) {
 	stacks := stacks(held)
 	if stacks == nil {
@@ -324,7 +327,7 @@ func (s *Stalls) stalled(now time.Time) (text []byte) {
 	s.next = 2 * held
 	id, stack := s.running(stacks)
 	if at := waitPlace(stack); !again {
-		s.waitsAt, s.waited = bytes.Clone(at), s.since // cloned, because at is part of the stacks of all goroutines
+		s.waitsAt, s.waited = bytes.Clone(at), s.since // cloned, because the slice at is part of the stacks of all goroutines
 	} else if !bytes.Equal(at, s.waitsAt) {
 		s.waitsAt, s.waited = bytes.Clone(at), now
 	}

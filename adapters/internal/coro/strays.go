@@ -10,8 +10,8 @@ import (
 	"github.com/braidgo/braid/internal/atomicx"
 )
 
-// A Strays watches the steps that run outside of their scheduler, while the scheduler runs on another goroutine. A nil
-// Strays watches nothing.
+// A Strays watches the strays of a scheduler: steps that run outside it, while the scheduler itself runs on another
+// goroutine. A nil Strays watches nothing.
 //
 // A Strays reports a step as a Stalls does: after a limit, and again whenever the time has doubled. But each line of
 // code is reported for one step only, because if one step is stuck there, similar steps tend to be stuck, too. Stacks
@@ -24,10 +24,10 @@ type Strays struct {
 	steps map[int64]*stray // keyed by goroutine
 	lines map[string]bool  // the lines of code that were reported
 	timer *time.Timer      // made by the first step outside, and reused
-	at    time.Time        // the time at which the timer calls look; zero if the timer is not set
+	at    time.Time        // the time at which the timer will call s.look; zero if the timer is not set
 }
 
-// A stray is a step that runs outside of its scheduler.
+// A stray is a step that runs outside its scheduler.
 type stray struct {
 	since time.Time
 	next  time.Duration // the duration of the step at which the next report is due
@@ -47,7 +47,7 @@ func WatchStrays(after time.Duration, report func(text []byte)) *Strays {
 	return &Strays{after: after, report: Reports(after, report), steps: map[int64]*stray{}, lines: map[string]bool{}}
 }
 
-// Out records that the step on goroutine id, which has lasted for held, is outside.
+// Out records that the step on goroutine id, which has lasted for the duration held, is outside its scheduler.
 func (s *Strays) Out(id int64, held time.Duration) {
 	if s == nil {
 		return
@@ -71,7 +71,7 @@ func (s *Strays) Back(id int64) {
 	}
 }
 
-// setTimer makes the timer call look after d, or earlier. The caller must hold s.mu.
+// setTimer makes the timer call s.look after the duration d, or earlier. The caller must hold s.mu.
 func (s *Strays) setTimer(d time.Duration) {
 	at := time.Now().Add(d)
 	switch {

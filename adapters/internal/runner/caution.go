@@ -2,16 +2,16 @@ package runner
 
 import "time"
 
-// A caution selects steps that are made outside from the start, before they are stuck. One hand-over is not enough if
-// many tasks wait natively, such as the tasks of a stock connection pool: each would stop all other tasks once. So
-// after a hand-over each of the next tasks must prove itself with a few steps outside. A task that has waited or
-// computed for long takes more steps outside, and causes more tasks to prove themselves. If there is no such task, the
-// stuck step was the only one, or the operating system did not run its thread for a while. The number of proofs in a
-// period is limited. Otherwise a busy reactor would make all its steps outside, and its own goroutine would be queued
-// behind them.
+// A caution selects steps that run outside (see lease) from the start, before they can be stuck. One hand-over is not
+// enough if many tasks wait natively, such as the tasks of a stock connection pool: each would stop all other tasks
+// once. So after a hand-over each of the next tasks must prove itself with a few steps outside, its proofs. A task that
+// has waited or computed for long takes more steps outside, and causes more tasks to prove themselves. If there is no
+// such task, the stuck step was the only one, or the operating system did not run its thread for a while. The number of
+// proofs in a period is limited. Otherwise a busy reactor would run all its steps outside, and its own goroutine would
+// be queued behind them.
 type caution struct {
 	after, slowly, shortly time.Duration
-	left                   int       // proofs left in this period; the caution is careful while left is positive
+	left                   int       // proofs left in this period; while there are any, the caution is careful: tasks must prove themselves
 	until                  time.Time // the time at which the period ends in any case
 	period                 uint8     // the number of the current period
 }
@@ -39,8 +39,8 @@ func (c *caution) turn() {
 	}
 }
 
-// carries reports whether the next step of t must be made outside. Callbacks are never made outside, because they run
-// one after another.
+// carries reports whether the next step of t must run outside. Callbacks never run outside, because they run one after
+// another.
 func (c *caution) carries(t *Task) bool {
 	if t.calls {
 		return false

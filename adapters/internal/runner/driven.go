@@ -17,12 +17,12 @@ import (
 // called before a sleep.
 type Driven struct {
 	Runner
-	next   func() *Item // takes the next Item, or returns nil if there is none; a nil next means first come, first served
+	next   func() *Item // takes the next Item, or returns nil if there is none; if the field is nil, Items run first come, first served
 	hooks  idleHooks
 	parent suspend.Task      // parks the caller of Run; the first sleep makes a Thread if there is no parent
 	nested bool              // the caller of Run is a task
 	hooked func()            // a hook that was taken from hooks and has not been called
-	sleeps coro.Next         // the method value sleepInTask, made when it is first needed
+	sleeps coro.Next         // the method value d.sleepInTask, made when it is first needed
 	before patience.Patience // decides whether sleepInTask first calls runtime.Gosched
 	others yieldtimer.Timer
 	ran    atomicx.Bool
@@ -42,7 +42,7 @@ func NewDriven(self suspend.Spawner, next func() *Item, onIdle func(), onPanic f
 }
 
 // Init makes d, which is part of self, the core of self. The functions next and onIdle are called on the goroutine of
-// Run. A nil next means first come, first served; onIdle may be nil.
+// Run. If next is nil, Items run first come, first served; onIdle may be nil.
 func (d *Driven) Init(self suspend.Spawner, next func() *Item, onIdle func(), onPanic func(any, []byte)) {
 	d.Runner.init(self, d, onPanic)
 	d.next, d.InOrder = next, next == nil
@@ -210,8 +210,8 @@ func (d *Driven) sleep() {
 	}
 }
 
-// helpSleep returns the switch with which a helper sleeps for the scheduler, while the goroutine of Run stays where it
-// is. So a task that waits for another thread costs no switch. helpSleep returns nil if a hook is due or the Run is
+// helpSleep returns the switch with which a helper sleeps in the scheduler's place, while the goroutine of Run stays
+// where it is. So a wait for another thread costs no switch. helpSleep returns nil if a hook is due or the Run is
 // ending, because Run itself must call hooks and end tasks.
 func (d *Driven) helpSleep() coro.Next {
 	if d.ending || d.hook() != nil {

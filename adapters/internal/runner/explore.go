@@ -32,7 +32,7 @@ func NewPosting(n int) *Posting {
 	return p
 }
 
-// Adopt ends from and moves its tasks to p, which must have no tasks.
+// Adopt ends another Posting and moves its tasks to p, which must have no tasks.
 func (p *Posting) Adopt(from *Posting) {
 	from.Release()
 	p.tasks = from.tasks
@@ -44,8 +44,8 @@ func (p *Posting) Adopt(from *Posting) {
 // Unpark unparks the i'th task.
 func (p *Posting) Unpark(i int) { p.tasks[i].Unpark() }
 
-// Drive runs p on the calling goroutine until over returns true. It calls ran with each task that has had a turn, and
-// calls the submitted functions.
+// Drive runs p on the calling goroutine until over() returns true. It calls ran(i) whenever the i'th task has had a
+// turn, and calls the submitted functions.
 func (p *Posting) Drive(over func() bool, ran func(task int)) {
 	p.parent = suspend.Self()
 	p.Own()

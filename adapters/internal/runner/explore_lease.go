@@ -20,12 +20,13 @@ type Leased struct {
 	ready      atomicx.Int32                 // counts the coroutines that have begun
 	core       atomicx.Int32                 // counts the callers in the core
 
-	step    atomicx.Pointer[func()] // a step that waits for Carrier
+	step    atomicx.Pointer[func()] // a step that Carrier must run
 	carrier atomicx.Pointer[suspend.Task]
 	over    atomicx.Bool
 }
 
-// An Emulated is an emulated coroutine, and a suspend.Task. Its turn lasts from a resume to the next leave.
+// An Emulated is an emulated coroutine, and a suspend.Task. Its turn begins when it is resumed, and ends when it gives
+// control back.
 type Emulated struct {
 	l          *Leased
 	t          Task
@@ -34,8 +35,8 @@ type Emulated struct {
 	turn, back atomicx.Bool
 }
 
-// NewLeased returns a Leased with n idle coroutines. If careful is true, the first steps of all coroutines are made
-// outside.
+// NewLeased returns a Leased with n idle coroutines. If careful is true, the first steps of all coroutines run outside
+// (see lease).
 func NewLeased(n int, careful bool) *Leased {
 	l := &Leased{careful: careful}
 	l.Runner = New(nil, func() { (*l.driver.Load()).Unpark() }, nil)
@@ -135,10 +136,10 @@ func (c *Emulated) leave() {
 	resumer.Unpark()
 }
 
-// Park parks the task on c.
+// Park parks the task that runs on c.
 func (c *Emulated) Park() { c.switches(c.t.Leave()) }
 
-// Yield yields the task on c.
+// Yield makes the task that runs on c yield.
 func (c *Emulated) Yield() { c.switches(c.t.LeaveReady()) }
 
 // switches carries out the switches that a Switcher has returned.
@@ -155,7 +156,7 @@ func (c *Emulated) switches(next coro.Next, yield coro.Yield) {
 // Native returns the checker's task that c runs on.
 func (c *Emulated) Native() suspend.Task { return c.self }
 
-// Unpark unparks the task on c.
+// Unpark unparks the task that runs on c.
 func (c *Emulated) Unpark() { c.t.Unpark() }
 
 // Pace enters and leaves the core if the caller is on the Runner.
@@ -248,7 +249,7 @@ func (l *Leased) Over() {
 	}
 }
 
-// Carrier runs the steps that are made outside.
+// Carrier runs the steps that must run outside.
 func (l *Leased) Carrier() {
 	self := suspend.Self()
 	l.carrier.Store(&self)

@@ -2,9 +2,9 @@ package runner
 
 import "github.com/braidgo/braid/adapters/internal/coro"
 
-// help holds the state of helping. A task that parks runs the next tasks itself, on its own goroutine, until it is its
-// turn again. Then the task continues without a switch. If two tasks wake each other, each round takes two switches
-// instead of four:
+// help holds the state of helping. A task that parks runs the next tasks itself, on its own goroutine, until its own
+// turn comes again. Then the task continues without a switch. If two tasks wake each other, each round takes two
+// switches instead of four:
 //
 //	scheduler --> A            without           scheduler --> A            with helping
 //	scheduler <-- A parks                                      A parks, and helps:
@@ -14,8 +14,8 @@ import "github.com/braidgo/braid/adapters/internal/coro"
 //
 // Only a task that the scheduler's goroutine has resumed helps; the tasks that the helper resumes switch back to it. A
 // helper makes no coroutines, because they must be made on the scheduler's goroutine. When the budget is spent, the
-// helper must switch to that goroutine, which has other duties. If nothing is runnable, the helper may sleep for the
-// scheduler. Then a task that waits for another thread takes no switch at all.
+// helper must switch to that goroutine, which has other duties. If nothing is runnable, the helper may sleep in the
+// scheduler's place. Then a task that waits for another thread needs no switch at all.
 type help struct {
 	helper *Task // the task that helps, or nil while the scheduler's goroutine runs the tasks
 	helped *Task // the task that the helper has switched to, or nil if the helper has slept
@@ -23,8 +23,8 @@ type help struct {
 	sleeper sleeper // set before the first Run; a nil sleeper means that no helper sleeps
 }
 
-// A sleeper makes helpers sleep for the scheduler. helpSleep returns the switch for that, or nil if there is something
-// else to do.
+// A sleeper lets helpers sleep in the scheduler's place. helpSleep returns the switch for that, or nil if there is
+// something else to do.
 type sleeper interface{ helpSleep() coro.Next }
 
 // park begins to park t, and returns the switch that t must make, if any.

@@ -5,7 +5,7 @@ import "github.com/braidgo/braid/internal/atomicx"
 // idleHooks holds the functions that a Driven calls before it sleeps.
 type idleHooks struct {
 	always func() // may be nil
-	called int    // the number of the last step before the last call of always
+	called int    // the number of the last step before the last call of always()
 
 	waiting atomicx.Int32 // equals len(once); read without the lock
 	mu      atomicx.Mutex

@@ -14,9 +14,9 @@ import "github.com/braidgo/braid/internal/atomicx"
 //	asleep -S> nil      Rouse: woken by something else
 //	any    -S> gone     Close: nothing is taken any more
 //
-// Invariant: a producer that replaces asleep must wake the scheduler. So if an Item arrives while the scheduler sleeps,
-// there is always a producer that is about to wake it. One word records both the Items and the sleep, so there is no
-// separate flag to check.
+// Invariant: a producer that replaces the marker asleep must wake the scheduler. So if an Item arrives while the
+// scheduler sleeps, there is always a producer that is about to wake it. One word records both the Items and the sleep,
+// so there is no separate flag to check.
 type Inbox struct {
 	head atomicx.Pointer[Item]
 }

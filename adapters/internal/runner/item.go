@@ -5,7 +5,7 @@ import "sync"
 // An Item is a unit of work: a runnable task, a new task, or a callback.
 type Item struct {
 	next *Item
-	task *Task // the task to resume; if it is nil, f is a new task, and if it is callback, f is a callback
+	task *Task // the task to resume; if it is nil, f is a new task, and if it is the variable callback, f is a callback
 	f    func()
 }
 

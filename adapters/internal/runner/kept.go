@@ -14,11 +14,12 @@ import (
 //
 // The runtime ends the process if a coroutine is made on a locked thread and resumed on an unlocked thread, or vice
 // versa. Moreover, a coroutine stays in the synctest bubble in which it was made. So a Run must check its goroutine
-// before it uses the cache; see ordinary. The check takes as long as making several coroutines, so a Run with few tasks
-// does not use the cache.
+// before it uses the cache; see the function ordinary. The check takes as long as making several coroutines, so a Run
+// with few tasks does not use the cache.
 //
-// The cache stops coroutines that are no longer needed. Every keptFor, it stops half of the coroutines that no Run has
-// needed since the last tick. The cache is empty about a third of a second after the last Run.
+// The cache stops coroutines that are no longer needed. At each tick, keptFor after the last, it stops half of the
+// coroutines that no Run has needed since that last tick. The cache is empty about a third of a second after the last
+// Run.
 const (
 	maxKept   = 8192 // the maximum number of coroutines in the cache
 	fewTasks  = 32   // a Run with fewer busy coroutines does not use the cache
@@ -37,7 +38,7 @@ type keptTasks struct {
 	ticker *time.Timer
 }
 
-// take moves up to n coroutines from the cache to the end of the slice to.
+// take moves up to n coroutines from the cache to the end of a slice, and returns the slice.
 func (k *keptTasks) take(to []*Task, n int) []*Task {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -49,8 +50,8 @@ func (k *keptTasks) take(to []*Task, n int) []*Task {
 	return to
 }
 
-// give moves the last n coroutines of from to the cache, as many as fit, and returns n. It calls leave for each
-// coroutine before another Run can take it.
+// give moves as many coroutines as fit from the end of a slice to the cache, and returns their number. It calls
+// leave(t) for each coroutine t before another Run can take it.
 func (k *keptTasks) give(from []*Task, leave func(*Task)) (n int) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -103,7 +104,7 @@ func ordinary() bool {
 
 var (
 	said       sync.Once
-	saysLocked bool // stack traces show whether a thread is locked
+	saysLocked bool // true if stack traces show that a thread is locked
 )
 
 func readHead() (locked, bubble bool) {

@@ -6,7 +6,7 @@ import (
 	"github.com/braidgo/braid/adapters/internal/coro"
 )
 
-// This file ends tasks, and Runs that still have tasks.
+// This file contains the functions that end tasks, and Runs that still have tasks.
 
 // Kill ends t with runtime.Goexit in its current wait, or in its next wait; see suspend.Bound. The caller must be on
 // the Runner. t must have begun and not ended, because its coroutine may run another task afterwards. Kill returns
@@ -61,7 +61,7 @@ func (r *Runner) add(t *Task) {
 	r.all = append(r.all, t)
 }
 
-// remove undoes add. The goroutine of t no longer belongs to the Runner.
+// remove undoes the call of add. The goroutine of t no longer belongs to the Runner.
 func (r *Runner) remove(t *Task) {
 	r.own(t.ID()).CompareAndSwap(t.ID(), 0)
 	last := len(r.all) - 1

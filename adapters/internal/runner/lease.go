@@ -9,7 +9,7 @@ import (
 
 // A lease allows another goroutine to take the Runner away from a step that lasts too long, and to run it from then on.
 // The field holder is the goroutine id of the coroutine whose step holds the Runner, or 0. -R> is the goroutine that
-// the Runner runs on, -T> the task, -M> a monitor.
+// the Runner runs on, -T> the task, -M> a monitor, which calls Take.
 //
 //	0  -R> g   a step of the coroutine with goroutine g begins
 //	g  -R> 0   the step has ended
@@ -18,16 +18,16 @@ import (
 //	g  -M> 0   the Runner is taken, and another goroutine runs it from now on
 //
 // Invariant: while holder is 0, exactly one goroutine is in the core: the Runner's own, the task's or the monitor's. A
-// task that finds another value is outside. It continues alone, as a task of another scheduler would, until its step
-// ends. Debt: if a step ends outside, the goroutine that resumed the task must post the task to the inbox. That
-// goroutine is the last to touch the task.
+// task that finds another value is outside, and so is its step: the Runner runs without it, and it continues alone, as
+// a task of another scheduler would, until its step ends. Debt: if a step ends outside, the goroutine that resumed the
+// task must post the task to the inbox. That goroutine is the last to touch the task.
 //
 // Park and Yield do not enter the core. The goroutine that resumed the task handles them, in the core or through the
 // post. No task helps, because a helper that waits for a stuck step would be stuck, too.
 type lease struct {
 	holder atomicx.Int64
 
-	// The fields from claimed to start belong to the core.
+	// The six fields below, up to start, belong to the core.
 	claimed int64 // the goroutine id of the task that is in the core, or 0
 	task    *Task // the task whose step holds the Runner, or held it last
 	caution caution
@@ -35,12 +35,12 @@ type lease struct {
 	strays  *coro.Strays
 	start   func(step func()) // starts a goroutine that calls step
 
-	outside   atomicx.Int64 // counts the tasks outside; other goroutines read outside and handOvers
+	outside   atomicx.Int64 // counts the tasks outside; read by other goroutines, as is the field below
 	handOvers atomicx.Uint64
 }
 
-// Lease allows r to be taken from a step that has lasted for after. The argument strays, which may be nil, watches the
-// steps outside. Lease must be called before the first Run. From then on the scheduler calls RunTurn.
+// Lease allows r to be taken from a step that has lasted for the duration after. The argument strays, which may be nil,
+// watches the steps outside. Lease must be called before the first Run. From then on the scheduler calls RunTurn.
 func (r *Runner) Lease(after time.Duration, strays *coro.Strays) {
 	r.lease = &lease{caution: newCaution(after), strays: strays, start: func(step func()) { go step() }}
 }
@@ -53,7 +53,7 @@ func (l *lease) claim(id int64) (ok bool) {
 	return ok
 }
 
-// exit leaves the core if a claim has entered it.
+// exit leaves the core if a call of claim has entered it.
 func (l *lease) exit() {
 	if id := l.claimed; id != 0 {
 		l.claimed = 0
@@ -102,9 +102,9 @@ func (r *Runner) lend(t *Task) (mine bool) {
 }
 
 // Overdue ends a turn that has lasted for long although none of its steps has. The caller must be in the core. If there
-// were few steps, the next steps are made outside for a while. Otherwise tasks whose native waits are each too short
-// for a hand-over would together hold the Runner. Many short steps are normal in a busy reactor. Steps outside would
-// only slow it down.
+// were few steps, the next steps run outside for a while. Otherwise tasks whose native waits are each too short for a
+// hand-over would together hold the Runner. Many short steps are normal in a busy reactor. Steps outside would only
+// slow it down.
 func (r *Runner) Overdue(now time.Time, lasted time.Duration) {
 	steps := publishing - r.budget
 	r.EndTurn()
@@ -178,8 +178,8 @@ func (r *Runner) settle(t *Task) {
 	}
 }
 
-// bury calls ended for the coroutines in dead. Only the Runner's own goroutine may call it. A task that has locked its
-// thread would end the process by switching to a coroutine in order to end it.
+// bury calls r.ended for each coroutine in r.lease.dead. Only the Runner's own goroutine may call bury. A task that has
+// locked its thread would end the process if it switched to another coroutine in order to end that coroutine.
 func (r *Runner) bury() {
 	if l := r.lease; l != nil {
 		for i, t := range l.dead {

@@ -27,7 +27,7 @@ import (
 type Runner struct {
 	inbox   Inbox
 	live    closable.Counter
-	owner   atomicx.Int64 // the id of the Runner's goroutine, or 0 if the Runner runs on several
+	owner   atomicx.Int64 // the id of the Runner's goroutine, or 0 if the Runner runs on several goroutines
 	calling atomicx.Int64 // the goroutine id of the coroutine that is running callbacks, or 0
 	self    suspend.Spawner
 	InOrder bool                // whether Items run in the order of Next; set before the first Run
@@ -52,8 +52,8 @@ type Runner struct {
 	all    []*Task // all coroutines, with a task or idle
 	idle   []*Task // the coroutines without a task
 	busy   int     // counts the coroutines with a task
-	shares tri     // whether the Runner shares idle coroutines through kept; unknown at first in a Driven
-	callFn func()  // the method value runCalls, made when it is first needed
+	shares tri     // whether the Runner shares idle coroutines through the cache kept; unknown at first in a Driven
+	callFn func()  // the method value r.runCalls, made when it is first needed
 	help   help
 
 	budget int // steps left until control returns to the scheduler
@@ -151,7 +151,7 @@ func (r *Runner) endHold() {
 	r.publishNew(callback, func() {}) // the end of this callback removes the Hold from the count
 }
 
-// publishNew makes a new Item runnable. The caller has already counted it in live.
+// publishNew makes a new Item runnable. The caller has already counted it in r.live.
 func (r *Runner) publishNew(task *Task, f func()) {
 	if r.enter() {
 		it := r.free.get()
@@ -166,7 +166,7 @@ func (r *Runner) publishNew(task *Task, f func()) {
 }
 
 // enter reports whether the caller is on the Runner: on the goroutine of the running task, or on the Runner's own
-// goroutine. If so, no other goroutine is in the core until exit.
+// goroutine. If so, no other goroutine is in the core until the caller calls exit.
 //
 // While the Runner sleeps, its own goroutine is inside its parent's Park, which is foreign code. A call from there
 // counts as a call from another goroutine, because appending an Item to the list would not end the sleep.
@@ -192,7 +192,7 @@ func (r *Runner) enter() bool {
 	return owner == id && owner != 0 && !r.inbox.Asleep() || r.calling.Load() == id
 }
 
-// exit leaves the core after a successful enter or claim.
+// exit leaves the core after a successful call of enter or claim.
 func (r *Runner) exit() {
 	if l := r.lease; l != nil {
 		l.exit()
@@ -220,11 +220,11 @@ func (r *Runner) send(it *Item) bool {
 }
 
 // unpark implements Unpark for t. On another goroutine it posts t to the inbox. One post covers all Unparks until the
-// Runner drains it, because everything that their callers have done is visible by then.
+// Runner drains the inbox, because everything that their callers have done is visible by then.
 //
 // If this Unpark is late, the task may have ended, and the coroutine of t may have moved to another Runner since r was
-// read. Then r is closed and refuses the post. But an Unpark for the new task may already have found t posted, and
-// relied on that post. So unpark must repeat the post with the new Runner.
+// read. Then r is closed and refuses the post. But an Unpark for the new task may already have found that t is posted,
+// and relied on that post. So unpark must repeat the post with the new Runner.
 func (r *Runner) unpark(t *Task) {
 	if r.enter() {
 		r.drain()
@@ -292,7 +292,7 @@ func (r *Runner) Close() bool {
 // CloseIfDone closes r if no task, callback or Hold is left, and reports whether it did.
 func (r *Runner) CloseIfDone() bool { return r.live.CloseIfDone() }
 
-// Done reports whether r is closed and all work has ended. The counter live excludes a coroutine that has just run a
+// Done reports whether r is closed and all work has ended. The counter r.live excludes a coroutine that has just run a
 // callback outside, so Done also checks lease.outside.
 func (r *Runner) Done() bool {
 	return r.live.Done() && (r.lease == nil || r.lease.outside.Load() == 0)
@@ -325,13 +325,13 @@ func (r *Runner) Sleep() bool {
 	r.stats.sleeps()
 	r.stalls.End()
 	r.stalls.Slept()
-	return r.inbox.Sleep() // the scheduler may be running on another goroutine if this is true
+	return r.inbox.Sleep() // if this is true, the scheduler may already be running on another goroutine
 }
 
-// Asleep reports whether r still sleeps and the call to wake is yet to come.
+// Asleep reports whether r still sleeps and the call of wake is yet to come.
 func (r *Runner) Asleep() bool { return r.inbox.Asleep() }
 
-// Rouse ends the sleep from within. It returns false if another goroutine already calls wake.
+// Rouse lets the scheduler end its own sleep. It returns false if another goroutine already calls wake.
 func (r *Runner) Rouse() bool { return r.inbox.Rouse() }
 
 // Empty reports whether no Item is runnable.

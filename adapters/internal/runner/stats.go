@@ -11,8 +11,8 @@ type stats struct {
 	wakes, suspended uint64
 	shownWakes       atomicx.Uint64
 	held             atomicx.Int64  // counts the Holds that have not been released
-	shown            atomicx.Uint64 // twice suspended, plus 1 while a task runs
-	shownAt          int            // the value of steps at the last publish
+	shown            atomicx.Uint64 // 2*suspended, plus 1 while a task runs
+	shownAt          int            // the value of steps at the last call of publish
 }
 
 // step counts a step, and publishes the counts when that is due.

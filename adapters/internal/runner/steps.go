@@ -73,8 +73,8 @@ func (r *Runner) ahead() {
 	}
 }
 
-// left counts the step of t, which has given control back, and calls ended if the task has ended. A task that parks or
-// yields updates its state itself.
+// left counts the step of t, which has given control back, and calls r.ended if the task has ended. A task that parks
+// or yields updates its state itself.
 func (r *Runner) left(t *Task) {
 	if t.Why() >= coro.Ended {
 		r.ended(t)
@@ -134,7 +134,7 @@ func (r *Runner) idleTask() *Task {
 	return t
 }
 
-// fetchIdle is like ahead, for the idle coroutines on which the next new tasks begin.
+// fetchIdle is like the method ahead, for the idle coroutines on which the next new tasks begin.
 func fetchIdle(idle []*Task) {
 	if n := len(idle); n > 1 {
 		idle[n-1].Fetch()

@@ -14,7 +14,7 @@ type Task struct {
 
 	posted  atomicx.Bool // set by an Unpark on another goroutine, reset by the Runner
 	calls   bool         // the coroutine runs callbacks
-	outside uint8        // the number of steps still to make outside, see caution
+	outside uint8        // the number of further steps that must run outside; see caution
 	period  uint8        // the caution's period in which the task proved itself
 	slow    bool         // the last step outside was slow; written by the goroutine of that step
 	at      int32        // the index of the Task in Runner.all
@@ -25,13 +25,13 @@ type Task struct {
 // The field Mark is the state of a Task. It belongs to the core of the Runner. An Unpark on another goroutine is posted
 // to the Runner. -T> is the task, -U> an Unpark on the Runner, or a posted Unpark.
 //
-//	active -T> parked   Park. The switch follows
+//	active -T> parked   Park, before the switch
 //	parked -U> active   and the task goes to the end of the list
 //	active -U> woken    the permit
 //	woken  -T> active   Park returns at once
 //
 // Invariant: only a task that is inside Park is parked. A late Unpark may find the task runnable, running or ended, or
-// may find the next task of the same coroutine. Such an Unpark leaves the permit and changes nothing else.
+// may find the next task of the same coroutine. Such an Unpark leaves a permit behind and changes nothing else.
 const (
 	active uint8 = iota
 	parked
