@@ -14,7 +14,7 @@ type Options[M any] struct {
 
 	// Cap bounds the number of messages that are accepted and not yet received. Zero means no bound. Messages from Watch and SendAfter
 	// are accepted even if the mailbox is full, and are not counted. Replies do not enter the mailbox. While the mailbox is full, a
-	// Send is refused and a SendOp waits, even with a message that a waiting RecvOp would match.
+	// Send is refused and a SendOp waits, even if a waiting RecvOp would match the message.
 	Cap int
 
 	// Dead is called with each accepted message that will never be received. OnEnd is called with the error with which the actor has
@@ -23,9 +23,9 @@ type Options[M any] struct {
 	OnEnd func(error)
 
 	// OnStuck is called, once for each cycle, when an Ask of this actor has waited for StuckAfter and is part of a cycle of requests.
-	// chain has the names of the actors in the cycle. A timer calls OnStuck, which must not suspend. Every Ask in the cycle must come
-	// from an actor with an OnStuck, and must use the context of its body or a context derived from it. The actors in the cycle go on
-	// waiting until such a context ends.
+	// The argument chain holds the names of the actors in the cycle. A timer calls OnStuck, which must not suspend. A cycle is found
+	// only if every Ask in it comes from an actor with an OnStuck, and uses the context of that actor's body or a context derived from
+	// it. The actors in the cycle go on waiting until such a context ends.
 	StuckAfter time.Duration
 	OnStuck    func(chain []string)
 }
@@ -53,9 +53,9 @@ type hooks[M any] struct {
 type Self[M any] struct {
 	Inbox[M]
 	on    suspend.Spawner
-	enter func() // the function of each task, from step
+	enter func() // the function that each task runs, from the method step
 
-	// The next task continues with goOn, and when that is done, with frames.
+	// The next task continues with the Next in goOn and, when that is done, with the frames.
 	goOn    error
 	frames  *frame
 	at      place[M] // the last message that the waiting reaction has skipped
@@ -75,7 +75,7 @@ type frame struct {
 type caught struct {
 	*catch
 	onEnd *cleanup // the last function registered before the Catch
-	left  leaving  // a mark; the leavings made inside the Catch are behind it
+	left  leaving  // a mark; the leavings made inside the Catch follow it
 }
 
 // A cleanup is a function that was registered with OnEnd.
@@ -84,9 +84,9 @@ type cleanup struct {
 	f     func()
 }
 
-// A timer belongs to one wait, so that it never ends a later wait.
+// A timer is the timeout of a single wait, so that it never ends a later one.
 type timer struct {
-	expired bool // guarded by the guard of the mailbox, like looked
+	expired bool // protected by the mailbox's guard, like the next field
 	looked  bool // the wait has noticed that expired is set, and has fetched all earlier messages
 	cancel  func() bool
 }
@@ -107,8 +107,8 @@ type offer[M any] struct {
 // An ops holds the waiting Ops of a mailbox and, if there is a Cap, the number of its messages. Most mailboxes have no ops.
 type ops[M any] struct {
 	offers  []offer[M]
-	cap     int // zero means no bound, and used is meaningless then
-	used    int // counted messages in the mailbox
+	cap     int // zero means no bound; then the next field has no meaning
+	used    int // number of messages that count towards cap
 	senders suspend.Queue[struct{}, sending[M]]
 }
 
@@ -120,6 +120,6 @@ type sending[M any] struct {
 // full reports whether the mailbox is full. x may be nil.
 func (x *ops[M]) full() bool { return x != nil && x.cap > 0 && x.used >= x.cap }
 
-// A leaving is a SendAfter, a Watch or a Link of the actor, with the function that undoes it. A leaving without a function is a mark,
-// which shows where a Catch begins.
+// A leaving is something that the actor has left elsewhere, and undoes when it ends or fails: a SendAfter, a Watch or a Link. Its value
+// is the function that undoes it. A leaving without a function is a mark, which shows where a Catch begins.
 type leaving = dlist.Node[func()]

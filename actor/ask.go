@@ -22,7 +22,7 @@ import (
 // to a goroutine remains the request's home.
 type Request[R any] struct {
 	asked  call
-	value  R     // guarded by asked, like the fields below; never changes after the answer
+	value  R     // guarded by asked.guard, like the fields below; never changes after the answer
 	err    error // the answer's error
 	waiter suspend.Resumer[struct{}]
 	to     func(R, error) // called with the answer if no Ask waits; set before the request is sent
@@ -64,7 +64,7 @@ func (q *Request[R]) resolve(v R, err error) bool {
 	c.phase.Store(answered)
 	waiter := q.waiter
 	q.waiter = suspend.Resumer[struct{}]{}
-	waiter.Resume(struct{}{}, nil) // an Ask that does not wait yet, or was cancelled, checks phase itself
+	waiter.Resume(struct{}{}, nil) // an Ask that does not wait yet, or was cancelled, checks c.phase itself
 	c.guard.Unlock()
 	c.home.Swap(nil).drop() // pairs with the second check of phase in adoptLocked
 	if q.to != nil {
@@ -87,11 +87,11 @@ func (q *reply[R]) Enqueue(r suspend.Resumer[struct{}]) { q.waiter = r }
 func (q *reply[R]) Remove(suspend.Resumer[struct{}]) { q.waiter = suspend.Resumer[struct{}]{} }
 
 // Ask sends q to an actor, suspends the caller until there is a reply, and returns the reply. If the actor ends first, or has already
-// ended, Ask returns an error that wraps ErrNoReply and the actor's error, if any. If ctx is done first, or already, Ask returns the
-// error of the cancellation, and a later reply is dropped. If a Reply has returned true, Ask returns that reply. An Ask to the caller's
-// own actor returns ErrNoReply at once, because it would wait for ever.
+// ended, Ask returns an error that wraps ErrNoReply and the actor's error, if any. If ctx is already done, or is done first, Ask
+// returns the error of the cancellation, and a later reply is dropped. Once Reply has returned true, Ask returns that reply, even if
+// ctx is done by then. An Ask to the caller's own actor returns ErrNoReply at once, because it would wait for ever.
 //
-// Ask panics if q is nil, is not a message of the actor, or was asked before.
+// Ask panics if q is nil, is not of the actor's message type, or was asked before.
 func Ask[R, M any](ctx context.Context, to Ref[M], q Question[R]) (R, error) {
 	var none R
 	if err := suspend.Err(ctx); err != nil {

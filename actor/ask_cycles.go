@@ -57,7 +57,7 @@ func (a *asking) cycle() []string {
 	return names
 }
 
-// chain follows the requests from a, and returns their path if it leads back to a.
+// chain follows the chain of requests that begins with a. It returns the Asks of the chain if it leads back to a, and nil otherwise.
 func (a *asking) chain() (all []*asking) {
 	for x := a; ; {
 		all = append(all, x)
@@ -75,7 +75,7 @@ func (a *asking) chain() (all []*asking) {
 			return all
 		}
 		for _, seen := range all {
-			if x == nil || x == seen { // the chain ends, or leads to a cycle without a
+			if x == nil || x == seen { // the chain ends, or leads to a cycle that does not contain a
 				return nil
 			}
 		}

@@ -32,9 +32,9 @@
 //
 // # Messages
 //
-// Send never waits. An accepted message is received once or becomes a dead letter once (Options.Dead), however the actor ends. Handle
-// and React call a function with one message after another until the function does not return Skip. A skipped message keeps its place.
-// Receive returns the first message.
+// Send never waits. An accepted message is either received or made a dead letter (Options.Dead), and only once, however the actor ends.
+// Handle and React call a function with one message after another until the function returns anything but Skip. A skipped message keeps
+// its place. Receive returns the first message.
 //
 // A reply goes to its Ask and never into a mailbox. While an actor waits for anything but a message, such as a reply or a lock, its
 // mail waits, so actors are not reentrant. An actor that must handle messages during its own Ask calls AskLater, and then waits for the

@@ -47,8 +47,8 @@ func (s *Self[M]) joinFamily(ctx context.Context) {
 
 var errGoexit = fmt.Errorf("actor: runtime.Goexit: %w", promise.ErrAbandoned)
 
-// end ends the actor, in the actor's last task. If a function of OnEnd panics, stepped calls the remaining functions and ends the actor
-// with the panic.
+// end ends the actor, in the actor's last task. If a function that was registered with OnEnd panics, the deferred call of s.stepped
+// calls the remaining functions and ends the actor with the panic.
 func (s *Self[M]) end(err error) {
 	returned := false
 	defer s.stepped(&returned)
@@ -77,7 +77,7 @@ func (s *Self[M]) drains(err error) bool {
 }
 
 // drain stops the children and waits until they have ended. Before that, the remaining mail becomes dead letters, because a child may
-// be waiting for the reply to a request there.
+// be waiting for the reply to one of these messages.
 func (s *Self[M]) drain() {
 	s.guard.Lock()
 	s.closed = true

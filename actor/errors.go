@@ -17,9 +17,9 @@ var (
 	ErrStopped = errors.New("actor: stopped")
 	// ErrFull is returned by a Send to a mailbox that holds Options.Cap messages.
 	ErrFull = errors.New("actor: mailbox full")
-	// ErrTimeout is returned by HandleWithin if no message came in time.
+	// ErrTimeout is returned by HandleWithin if its function has skipped every message until the timeout.
 	ErrTimeout = errors.New("actor: timeout")
-	// ErrNoReply is returned by an Ask if the actor that had the request has ended or failed, so that there will be no reply.
+	// ErrNoReply is returned by an Ask if the request's home has ended or failed, so that there will be no reply.
 	ErrNoReply = errors.New("actor: no reply")
 )
 

@@ -100,7 +100,7 @@ func (l *life) outlive(children []member) error {
 		if _, err := suspend.Wait[struct{}](&l.ctx, (*ending)(it), true); err != nil {
 			return err
 		}
-		it.leaveFamily() // the child is about to leave anyway
+		it.leaveFamily() // the child is about to leave the family anyway
 	}
 	return nil
 }

@@ -4,8 +4,9 @@ import (
 	"time"
 )
 
-// OnEnd registers a function that the actor calls when it ends, in its task. Functions are called in reverse order. A function that was
-// registered in a Catch or a Restart is called earlier if the actor fails there. OnEnd replaces defer for actors without a stack.
+// OnEnd registers a function that the actor calls in its task when it ends. The functions are called in reverse order of registration.
+// A function that was registered inside a Catch or a Restart is called earlier if the actor fails inside it. OnEnd replaces defer for
+// actors without a stack.
 func (s *Self[M]) OnEnd(f func()) {
 	if f == nil {
 		panic("actor: OnEnd with a nil function")
@@ -22,7 +23,7 @@ func (s *Self[M]) runOnEnd(mark *cleanup) {
 	}
 }
 
-// leave appends l to the actor's leavings. takeBack undoes l, and is nil for a mark.
+// leave appends l to the actor's leavings. The function takeBack undoes l; it is nil if l is a mark.
 func (s *Self[M]) leave(l *leaving, takeBack func()) {
 	l.Value = takeBack
 	s.guard.Lock()
@@ -30,14 +31,16 @@ func (s *Self[M]) leave(l *leaving, takeBack func()) {
 	s.guard.Unlock()
 }
 
-// take removes l, and reports whether l was still in the list. Only one caller gets true, and that caller must handle l.
+// take removes l from the actor's leavings, and reports whether l was still there. Only one caller gets true, and that caller must
+// handle l.
 func (s *Self[M]) take(l *leaving) (mine bool) {
 	s.guard.Lock()
 	defer s.guard.Unlock()
 	return s.ties.left.Remove(l)
 }
 
-// takeBack undoes all leavings behind mark, and removes mark. If mark is nil, takeBack undoes all leavings.
+// takeBack undoes the leavings that were appended after mark, the last one first, and removes mark. If mark is nil, takeBack undoes all
+// leavings.
 func (s *Self[M]) takeBack(mark *leaving) {
 	for l := s.lastLeft(); l != nil && l != mark; l = s.lastLeft() {
 		if l.Value != nil {
@@ -60,9 +63,9 @@ func (s *Self[M]) lastLeft() *leaving {
 	return l
 }
 
-// Watch sends as(err) to this actor, once, when other has ended with err, or at once if other has already ended. The message arrives
-// after all messages that other has sent to this actor. The ending actor calls as, which must not suspend. After stop returns, no
-// message is sent.
+// Watch sends the message as(err) to this actor, once, when the other actor has ended with err, or at once if it has already ended. The
+// message arrives after all messages that the other actor has sent to this one. The ending actor calls as(err), which must not suspend.
+// Once stop has returned, no message is sent.
 func (s *Self[M]) Watch(other Actor, as func(err error) M) (stop func()) {
 	w := new(watch)
 	at := other.lifeOf()
@@ -96,8 +99,9 @@ type watch struct {
 	leaving leaving
 }
 
-// Link ties this actor to other. If one of the two fails, the other one is killed with an *ExitError. If other has already failed, this
-// actor is killed at once. A normal end kills neither actor. An actor that a Link has killed fails with the *ExitError itself.
+// Link ties this actor to another. If one of the two fails, the other one is killed with an *ExitError. If the other actor has already
+// failed, this actor is killed at once. A normal end kills neither actor. An actor that a Link has killed fails with the *ExitError
+// itself.
 func (s *Self[M]) Link(other Actor) {
 	me, it := &s.life, other.lifeOf()
 	var here, there watcher
@@ -131,8 +135,9 @@ func exit(l *life, err error) error {
 	return &ExitError{l.name(), err}
 }
 
-// SendAfter sends m to the actor itself after d, unless stop is called first. stop reports whether it prevented the send. It can set a
-// deadline for several waits. If the actor ends first, m does not become a dead letter, because it was never accepted.
+// SendAfter sends m to the actor itself after the time d, unless the returned function is called first. This function reports whether
+// it prevented the send. A SendAfter can set a deadline for several waits. If the actor ends first, m does not become a dead letter,
+// because it was never accepted.
 func (s *Self[M]) SendAfter(d time.Duration, m M) (stop func() bool) {
 	l := new(later)
 	s.leave(&l.leaving, func() { l.cancel() })
@@ -157,7 +162,8 @@ type later struct {
 	cancel  func() bool
 }
 
-// failReceived fails the requests that the actor has received and neither answered nor sent on. It is called when a Catch handles err.
+// failReceived fails the requests that the actor has received and neither answered nor passed on. It is called when a Catch handles
+// err.
 func (s *Self[M]) failReceived(err error) {
 	s.guard.Lock()
 	if s.calls == nil {

@@ -24,7 +24,7 @@ import (
 //
 // Invariant: in state reacting the actor has no task. In states receiving and reacting the actor has examined all messages in the
 // mailbox. A timer expires for one wait only. A timer that wakes a different wait does not end that wait.
-// Debt: the caller that moves reacting to running must start a task, because no other caller does.
+// Debt: the caller that changes the state from reacting to running must start a task, because no other caller does.
 type state uint8
 
 const (
@@ -37,8 +37,8 @@ const (
 // A life is the part of an actor that does not depend on the type of its messages. The field guard protects the other fields, unless
 // their comments say otherwise.
 //
-// Senders write the first fields, and the owner reads killed for each message. killed is far from those fields, so that they do not
-// share a cache line.
+// Senders write the first fields, and the owner reads the field killed for each message. That field is far from the first ones, so that
+// they do not share a cache line.
 type life struct {
 	guard  suspend.Guard
 	state  state
@@ -54,7 +54,7 @@ type life struct {
 	who    *who             // is nil without a name and an OnStuck; never changes
 
 	ctx     cancelctx.Context // a Kill and the end cancel ctx
-	killed  atomicx.Bool      // set once, under guard; implies closed
+	killed  atomicx.Bool      // set once, under guard, together with the field closed
 	fertile atomic.Bool       // the actor has, or had, a child; written under guard, but read without it
 	task    atomic.Int64      // the id of the task's goroutine; 0 if there is no task, or no message may be a request
 }
@@ -62,7 +62,7 @@ type life struct {
 // A who holds an actor's name for reports, and its state in the search for cycles.
 type who struct {
 	name   string
-	asking *asking    // the Ask in which the actor waits; guarded by cycles
+	asking *asking    // the Ask in which the actor waits; guarded by the mutex cycles
 	stuck  stuckActor // is nil if cycles are not reported; never changes, like the fields below
 
 	after   time.Duration
@@ -81,7 +81,7 @@ type asking struct {
 	by       *life
 	q        pending
 	timer    func() bool
-	reported bool // a cycle with this Ask was reported; guarded by cycles
+	reported bool // a cycle with this Ask was reported; guarded by the mutex cycles
 }
 
 // A stuckActor is an actor with an OnStuck.
@@ -91,7 +91,7 @@ type stuckActor interface {
 	onStuck(chain []string)
 }
 
-// cycles guards the field asking of every who. A holder of cycles must not take another lock.
+// cycles protects the field who.asking of every actor. No other lock may be taken while cycles is held.
 var cycles atomicx.Mutex
 
 // watched is set when the first actor with an OnStuck is made. Until then, Ask need not search its context for an actor.
@@ -131,7 +131,7 @@ func (l *life) cancellation() error {
 // its messages may be requests.
 func (l *life) tasked() { l.task.Store(gid.Get()) }
 
-// untasked removes the record of tasked, because the goroutine may run another actor's task next.
+// untasked removes the goroutine that was recorded by tasked, because this goroutine may run another actor's task next.
 func (l *life) untasked() {
 	if l.asks {
 		l.task.Store(0)
@@ -151,7 +151,7 @@ type ties struct {
 	watchers dlist.List[func(err error)]       // called at the end
 	stopped  suspend.Queue[struct{}, struct{}] // waiters for the Stop
 	children dlist.List[member]                // live children
-	left     dlist.List[func()]                // see leaving
+	left     dlist.List[func()]                // see the type leaving
 }
 
 // A watcher is a Watch, or one side of a Link. Its function is called with the error with which the actor ended.
@@ -164,7 +164,7 @@ func (l *life) tiesLocked() *ties {
 	return l.ties
 }
 
-// An ending is a life as a Source: a wait on it ends when the life has ended. The result is in the life's err.
+// An ending is a life as a Source: a wait on it ends when the life has ended. The result is the field err of the life.
 type ending life
 
 func (e *ending) Guard() *suspend.Guard { return &e.guard }
@@ -211,7 +211,7 @@ func (l *life) done() <-chan struct{} {
 	return t.done
 }
 
-// watch calls w when the actor ends, or at once if it has ended.
+// watch arranges that the function of w is called when the actor ends, or calls it at once if the actor has ended.
 func (l *life) watch(w *watcher) {
 	l.guard.Lock()
 	over, err := l.over, l.err

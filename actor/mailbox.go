@@ -9,28 +9,28 @@ import (
 	"github.com/braidgo/braid/suspend"
 )
 
-// How a message gets from Send to the actor's reaction.
+// How a message m gets from Send to the actor's reaction, a function f.
 //
-//  1. If messages of type M may be requests, Send examines m for its Request. Then Send passes a scheduling point, and locks the guard.
-//  2. The mailbox may refuse m. If a Stop, a Kill or the end has set closed, Send returns ErrEnded. If the Cap is reached, Send returns
-//     ErrFull, but a SendOp queues in ops.senders, and a forced message (from Watch or SendAfter) is accepted and not counted.
+//  1. If messages of type M may be requests, Send looks for a Request in m. Then Send passes a scheduling point, and locks the guard.
+//  2. The mailbox may refuse m. After a Stop, a Kill or the actor's end, Send returns ErrEnded. If the Cap is reached, Send returns
+//     ErrFull, but a SendOp waits in ops.senders, and a forced message (from Watch or SendAfter) is accepted and not counted.
 //  3. The actor becomes the home of a request (adoptLocked), so that the actor's end, or a caught failure, can fail the Ask. The entry
-//     of the previous home is dropped after the guard is unlocked, because it is under that home's guard.
+//     of the previous home is dropped after the guard is unlocked, because that home's guard protects it.
 //  4. If a waiting RecvOp matches m and can be resumed, m is delivered to it and is not appended (offerLocked). A RecvOp whose Resume
 //     reports false was cancelled, and the next RecvOp is tried.
-//  5. Otherwise m is appended. In state running, m is appended to arrived, which the owner fetches later. In states receiving and
-//     reacting, the owner touches nothing until it is woken. So m is appended to the owner's mail, where the owner finds it without the
-//     guard. An actor that waits in an Await, an Ask or a lock is in state running: its mail waits, and no message wakes the actor.
+//  5. Otherwise m is appended. In state running, m is appended to Inbox.arrived, from which the owner fetches it later. In states
+//     receiving and reacting, the owner uses the mailbox only after it is woken. So m is appended to Inbox.mail, where the owner finds
+//     it without the guard. An actor that waits for an Await, an Ask or a lock is in state running, and no message wakes it.
 //  6. The actor is woken after the append (wakeLocked). In state receiving, the waiter is resumed. In state reacting, the state becomes
-//     running, so only one sender, timer, Stop or Kill sees the change and must start a task. It starts the task after it has unlocked
-//     the guard (launch), but a SendOp does so under the guards of its Select.
-//  7. The task runs step, trampoline and react. react checks killed first. Then scan calls f with each message behind s.at, in order
-//     and without a lock. A message is busy while f handles it, so that a nested receive passes over it. A message that f skips keeps
-//     its slot, and this wait does not call f with it again. Any other message is removed. With a Cap, its place is given to the first
-//     SendOp, from a Select or a SendWait, that can be resumed. The actor continues with the result of f.
-//  8. When f has skipped every message, react locks the guard and checks (newsLocked), in this order: a Kill; new messages, which are
-//     fetched together, unless the wait has already noticed its timeout; a Stop; an expired timeout. A stopped actor therefore handles
-//     its mail first.
+//     running, so only one sender, timer, Stop or Kill makes this change and must start a task. It starts the task after it has
+//     unlocked the guard (launch), but a SendOp does so under the guards of its Select.
+//  7. The task runs step, trampoline and react, and first checks for a Kill. Then scan calls f with each message behind the place s.at,
+//     in order and without a lock. A message is busy while f handles it, so that a nested receive passes over it. A message that f
+//     skips keeps its slot, and this wait does not call f with it again. Any other message is removed. With a Cap, its place is given
+//     to the first SendOp, from a Select or a SendWait, that can be resumed. The actor continues with the result of f.
+//  8. When f has skipped every message, the task locks the guard and checks (newsLocked), in this order: a Kill; new messages, which
+//     are fetched together, unless the wait has already noticed its timeout; a Stop; an expired timeout. A stopped actor therefore
+//     handles its mail first.
 //  9. If there is nothing new, the state becomes reacting, and the task returns. After the guard is unlocked, another task may run the
 //     actor, so the returning task must not touch it. The next sender finds the state reacting in step 6. No wake-up is lost, because
 //     the check and the change of state are under one guard. Receive and Handle do the same with suspend.Wait and the state receiving.
@@ -45,20 +45,20 @@ import (
 //     letter. Send still returns nil, because m was accepted.
 //   - If f panics or calls runtime.Goexit, m counts as received. If a Catch around the reaction handles the panic, the actor continues
 //     in a new task. Otherwise the actor ends, and the panic continues in the task.
-//   - When the actor ends, the requests whose home it is fail with ErrNoReply. Then Dead is called with each remaining message, even if
-//     Dead panics (each).
+//   - When the actor ends, all requests that wait for its reply fail with ErrNoReply. Then Dead is called with each remaining message,
+//     even if one of the calls panics.
 //
 // How a wait ends early. suspend/context.go describes which goroutine notices the end of a context.
 //
-//   - The context of a Receive or Handle ends. Until the actor's task runs again, the state is receiving, and senders append to mail.
-//     The task then sets the state to running under the guard (arrival.Remove), and uses mail only after this. Receive returns the
-//     cancellation error and removes no message. The context of a SendOp or RecvOp ends: the waiting task removes its node from ops,
-//     and a sender keeps m. If a free place or a message is offered at the same moment, its Resume reports false, and the next node in
-//     ops gets the offer.
+//   - The context of a Receive or Handle ends. Until the actor's task runs again, the state is receiving, and senders append to
+//     Inbox.mail. The task uses that mail only after it has set the state to running under the guard (arrival.Remove). Receive returns
+//     the cancellation error and removes no message. The context of a SendOp or RecvOp ends: the waiting task removes its node from
+//     ops, and a sender keeps m. If a free place or a message is offered at the same moment, its Resume reports false, and the next
+//     node in ops gets the offer.
 //   - The actor is killed, or its own context ends, which calls kill (follow, receive.go). A wait with the actor's own context is
-//     therefore not registered with it. kill wakes the waiter; Receive and Handle return an error that wraps the cause, and react ends
-//     the actor. All RecvOps fail with this error, and all SendOps with ErrEnded. A Stop also fails them, and wakes the waiter, but
-//     Receive and Handle return ErrStopped only when the mail is empty.
+//     therefore not registered with this context. The waiter is woken; Receive and Handle return an error that wraps the cause, and a
+//     reaction ends the actor. All RecvOps fail with this error, and all SendOps with ErrEnded. A Stop also fails them, and wakes the
+//     waiter, but Receive and Handle return ErrStopped only when the mail is empty.
 //   - The scheduler kills the actor's task. Receive calls runtime.Goexit instead of returning, and the actor ends.
 //
 // What is not proved.
@@ -95,7 +95,7 @@ func (in *Inbox[M]) send(m M) error {
 	return nil
 }
 
-// post is like send, for a caller that has already found the request q of m. q may be nil. A forced message is accepted even if Cap is
+// post is like send, for a caller that has already found the request q in m. q may be nil. A forced message is accepted even if Cap is
 // reached, and is not counted.
 func (in *Inbox[M]) post(m M, q pending, forced bool) error {
 	in.guard.Lock()
@@ -121,11 +121,11 @@ func (in *Inbox[M]) postLocked(m M, q pending, forced bool) error {
 	return nil
 }
 
-// acceptLocked delivers m to a waiting RecvOp that matches, or appends m. moved is the entry of the previous home of q, and start
+// acceptLocked delivers m to a waiting RecvOp that matches, or appends m. The result moved is the entry of q's previous home, and start
 // reports whether the caller must start a task.
 //
-// An owner that waits touches nothing until it is woken, so m is appended to its own mail. The owner has examined all earlier messages,
-// and finds m without the guard.
+// An owner that waits does not touch the mailbox until it is woken, so m is then appended to the owner's mail. The owner has examined
+// all earlier messages, and finds m without the guard.
 func (in *Inbox[M]) acceptLocked(m M, q pending, forced bool) (moved *entry, start bool) {
 	var n note
 	if q != nil {
@@ -191,8 +191,8 @@ func (in *Inbox[M]) kill(cause error) {
 	}
 }
 
-// launch starts a task that runs the actor. It must be called exactly once for each change from reacting to running. Otherwise two
-// tasks would run the actor.
+// launch starts a task that runs the actor. It must be called exactly once for each change of the state from reacting to running.
+// Otherwise no task, or two tasks, would run the actor.
 func (s *Self[M]) launch() {
 	if err := s.on.Go(s.enter); err != nil {
 		goroutine(func() { s.end(err) }) // the caller may be a sender or a timer, which must not run the actor's end
@@ -222,7 +222,7 @@ func (in *Inbox[M]) bury() (more bool) {
 	return true
 }
 
-// An arrival is an inbox as the Source for which its owner waits. Its methods run in the owner's task. It has no fields besides the
+// An arrival is an inbox as the Source on which its owner waits. Its methods run in the owner's task. It has no fields besides the
 // inbox, because each word of a Source takes three words on the stack of each actor that waits.
 type arrival[M any] Inbox[M]
 
@@ -331,7 +331,7 @@ func (in *Inbox[M]) offerLocked(m M) bool {
 	return false
 }
 
-// failLocked ends all waiting RecvOps with the error receives, and all waiting SendOps with ErrEnded.
+// failLocked ends all waiting RecvOps with the given error, and all waiting SendOps with ErrEnded.
 func (in *Inbox[M]) failLocked(receives error) {
 	if in.ops == nil {
 		return
@@ -345,8 +345,8 @@ func (in *Inbox[M]) failLocked(receives error) {
 	in.ops.senders.ResumeAll(struct{}{}, ErrEnded)
 }
 
-// matchesLocked calls match, and returns a panic in match as an error. If match calls runtime.Goexit, matchesLocked unlocks the guard,
-// because its caller no longer can.
+// matchesLocked calls the function match, and returns a panic in it as an error. If the function calls runtime.Goexit, matchesLocked
+// unlocks the guard, because its caller no longer can.
 func (in *Inbox[M]) matchesLocked(match func(M) bool, m M) (yes bool, err error) {
 	if match == nil {
 		return true, nil
@@ -367,7 +367,7 @@ func (in *Inbox[M]) matchesLocked(match func(M) bool, m M) (yes bool, err error)
 	return yes, nil
 }
 
-// A matchPanic carries a panic in a match to the task that performs the RecvOp.
+// A matchPanic carries a panic in the function of a RecvOp to the task that performs the RecvOp.
 type matchPanic struct{ value any }
 
 func (*matchPanic) Error() string { return "actor: a match has panicked" }

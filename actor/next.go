@@ -34,7 +34,8 @@ type andThen struct {
 func (*andThen) next()         {}
 func (*andThen) Error() string { return "actor: AndThen" }
 
-// AndThen returns a Next that continues with first and, when first is done, calls then. first may be nil.
+// AndThen returns a Next that continues with the Next passed as first and, when this is done, calls then(). The argument first may be
+// nil.
 func AndThen(first error, then func() error) Next {
 	if then == nil {
 		panic("actor: AndThen with a nil function")
@@ -52,7 +53,7 @@ func (*loop) Error() string { return "actor: Loop" }
 
 // Loop returns a Next that calls body, and calls body again whenever it is done. The loop ends when body fails, or when the actor is
 // stopped or killed. Of the Nexts around a Loop, only Catches are kept. The body of a Loop may therefore return another Loop, any
-// number of times, without a growth of memory.
+// number of times, without using more memory.
 func Loop(body func() error) Next {
 	if body == nil {
 		panic("actor: Loop with a nil function")
@@ -77,12 +78,13 @@ type catch struct {
 func (*catch) next()         {}
 func (*catch) Error() string { return "actor: Catch" }
 
-// Catch returns a Next that calls first. If first fails, or a Next that follows from first fails, the actor continues with h(err). A
-// panic is also a failure: err then wraps a *suspend.PanicError, and the actor continues in a new task.
+// Catch returns a Next that calls first(). If this call, or a Next that follows from it, fails with err, the actor continues with
+// h(err). A panic is also a failure: err then wraps a *suspend.PanicError, and the actor continues in a new task.
 //
 // Catch does not handle a Stop or a Kill, nor any failure after a Kill. A panic in an actor that is being killed unwinds as in any
-// task. A runtime.Goexit ends the actor. Before h is called, requests that first received and did not answer fail with ErrNoReply,
-// functions that first registered with OnEnd are called, and the SendAfters, Watches and Links of first are undone.
+// task. A runtime.Goexit ends the actor. Before h is called, the functions that were registered with OnEnd inside the Catch are called,
+// the SendAfters, Watches and Links made inside it are undone, and all requests that the actor has received and not answered fail with
+// ErrNoReply.
 func Catch(first func() error, h func(err error) error) Next {
 	if first == nil || h == nil {
 		panic("actor: Catch with a nil function")

@@ -55,7 +55,7 @@ func (in *Inbox[M]) init(ctx context.Context, o []Options[M]) {
 
 // follow kills the inbox when ctx is done. It reports whether ctx can end.
 func (in *Inbox[M]) follow(ctx context.Context) bool {
-	if in.parent == nil || cancelctx.Of(ctx) == nil && ctx.Done() == nil { // Done allocates the channel of an actor's context
+	if in.parent == nil || cancelctx.Of(ctx) == nil && ctx.Done() == nil { // ctx.Done comes second, because it may allocate
 		return false
 	}
 	in.ctx.AfterFunc(func() { in.kill(context.Cause(&in.ctx)) })
@@ -73,8 +73,8 @@ func (in *Inbox[M]) Len() int {
 }
 
 // Receive removes and returns the first message, and suspends the caller until there is one. If the inbox is stopped and empty, Receive
-// returns ErrStopped. If the inbox is killed, Receive returns an error that wraps the cause. If ctx is done first, or already, Receive
-// returns the error of the cancellation and removes no message.
+// returns ErrStopped. If the inbox is killed, Receive returns an error that wraps the cause. If ctx is already done, or is done first,
+// Receive returns the error of the cancellation and removes no message.
 //
 // A Send synchronizes before the return of the Receive that gets its message.
 func (in *Inbox[M]) Receive(ctx context.Context) (m M, err error) {
@@ -98,19 +98,19 @@ func (in *Inbox[M]) Receive(ctx context.Context) (m M, err error) {
 	}
 }
 
-// Handle calls f with one message after another until f does not return Skip, and returns the result of f. It suspends the caller while
-// there is no such message, and returns the same errors as Receive. Each call of Handle begins at the first message in the mailbox, and
-// calls f once with each message. Handle yields to other tasks at least once in 64 calls, but not between skipped messages, so f should
-// skip quickly.
+// Handle calls f with one message after another until f returns anything but Skip, and returns the result of f. It suspends the caller
+// while there is no such message, and returns the same errors as Receive. Each call of Handle begins at the first message in the
+// mailbox, and calls f once with each message. Handle yields to other tasks at least once in 64 calls, but not between skipped
+// messages, so f should skip quickly.
 //
 // f runs in the caller's task without locks, and may suspend, receive, and call Handle. A skipped message keeps its place. While f
 // handles a message, the message stays in the mailbox, but nested receives pass over it. The message counts as received when f returns
 // anything but Skip, or panics.
 func (in *Inbox[M]) Handle(ctx context.Context, f func(M) error) error { return in.handle(ctx, nil, f) }
 
-// HandleWithin is Handle with a timeout: it returns ErrTimeout if f skips every message for d. A skipped message does not restart the
-// timeout. When the caller notices that d is over, it calls f with the messages already in the mailbox, but with no later message. If d
-// is not positive, the caller notices this at once.
+// HandleWithin is Handle with a timeout: it returns ErrTimeout if f skips every message for the time d. A skipped message does not
+// restart the timeout. When the caller notices that this time is over, it calls f with the messages already in the mailbox, but with no
+// later message. If d is not positive, the caller notices this at once.
 func (in *Inbox[M]) HandleWithin(ctx context.Context, d time.Duration, f func(M) error) error {
 	t := in.startTimer(d)
 	defer t.stop()
@@ -130,7 +130,7 @@ func (in *Inbox[M]) handle(ctx context.Context, t *timer, f func(M) error) error
 		if in.state == ended { // a Close in f does not bury a message that a function is handling
 			each(in.bury)
 		}
-		in.within = t // a wait in f may have changed within
+		in.within = t // a wait in f may have changed in.within
 		if _, err := suspend.Wait[struct{}](ctx, (*arrival[M])(in), false); err != nil {
 			return err
 		}
@@ -161,8 +161,8 @@ func (in *Inbox[M]) begin(ctx context.Context) (context.Context, error) {
 // turnsUntilYield is the number of messages that an actor handles before it yields to other tasks.
 const turnsUntilYield = 64
 
-// fresh is called after suspend.Preemptible, before the mailbox is scanned from its front. It calls settle once in turnsUntilYield
-// calls.
+// fresh is called after suspend.Preemptible, before the mailbox is scanned from its front. One call in turnsUntilYield also calls the
+// method settle.
 func (in *Inbox[M]) fresh() {
 	in.mail.spins = 0
 	if in.mail.turns++; in.mail.turns >= turnsUntilYield {
@@ -192,8 +192,8 @@ func (in *Inbox[M]) look(at *place[M], f func(M) error) (took bool, err error) {
 	return took, err
 }
 
-// scan calls f with each message behind at, until f does not return Skip. took reports whether f has taken a message. During a call of
-// f, at is the place of f's message. If scan returns false, at is the last message that f has skipped.
+// scan calls f with each message behind the place *at, until f returns anything but Skip. It reports whether f has taken a message.
+// During a call of f, *at is the place of f's message. If scan returns false, *at is the place of the last message that f has skipped.
 //
 // A message is busy while f handles it, so that its segment stays in place, even if f receives other messages.
 func (in *Inbox[M]) scan(at *place[M], f func(M) error) (took bool, err error) {
@@ -202,7 +202,7 @@ func (in *Inbox[M]) scan(at *place[M], f func(M) error) (took bool, err error) {
 		s, mask = in.mail.first, ^uint64(0)
 	}
 	for ; s != nil; s, mask = s.next, ^uint64(0) {
-		busy := s.busy // busy has only the messages of outer calls here
+		busy := s.busy // the messages that outer calls are handling
 		seen := s.live &^ busy & mask
 		if seen == 0 {
 			continue

@@ -15,12 +15,13 @@ type Actor interface {
 	Stop()
 
 	// Kill cancels the actor's context with cause, and ends the actor at its next wait. A wait for a message ends even if there are
-	// messages, and even with another context. Any other wait ends only with the actor's context. Only the first Kill sets the cause.
+	// messages, and even if it uses another context. Any other wait ends only if it uses the actor's context. Only the first Kill sets
+	// the cause.
 	Kill(cause error)
 
 	// Wait suspends the caller until the actor has ended. It returns the error with which the actor ended: nil if it was done or
-	// stopped, or the cause itself if it was killed. By then, Options.Dead has been called with all its dead letters. If ctx is done
-	// first, or already, Wait returns the error of the cancellation.
+	// stopped, or the cause itself if it was killed. By then, Options.Dead has been called with all its dead letters. If ctx is already
+	// done, or is done first, Wait returns the error of the cancellation.
 	//
 	// An actor cannot wait for its own end, or for the end of an ancestor. If ctx is the actor's context, or derived from it, Wait
 	// returns an error at once, even after context.WithoutCancel or on another goroutine. A goroutine that needs such a wait must use
@@ -39,7 +40,7 @@ type Actor interface {
 
 // A target is the mailbox behind a Ref.
 type target[M any] interface {
-	send(m M) error // like post, with the request of m
+	send(m M) error // like post, with the request in m
 	post(m M, q pending, forced bool) error
 	sendOp(m M, q pending) suspend.Op[struct{}]
 	requestOf(m M) pending
@@ -52,11 +53,11 @@ type target[M any] interface {
 // The zero Ref is the address of an actor that has ended.
 //
 // Messages from one sender to one actor arrive in the order in which they were sent. All messages in a mailbox have one order, which is
-// fixed before Send returns. So a message never arrives before its cause.
+// fixed before Send returns. So a message never arrives before a message that caused it.
 type Ref[M any] struct{ to target[M] }
 
-// Send puts m into the mailbox and never waits. If Send returns nil, m is accepted: it will be received once or become a dead letter
-// once. If Send returns ErrEnded or ErrFull, m is not accepted. If m embeds a Request, the actor becomes its home.
+// Send puts m into the mailbox and never waits. If Send returns nil, m is accepted: it will either be received or become a dead letter,
+// and only once. If Send returns ErrEnded or ErrFull, m is not accepted. If m embeds a Request, the actor becomes its home.
 func (r Ref[M]) Send(m M) error {
 	if r.to == nil {
 		return ErrEnded
@@ -72,8 +73,8 @@ func (r Ref[M]) SendOp(m M) suspend.Op[struct{}] {
 	return r.to.sendOp(m, r.to.requestOf(m))
 }
 
-// SendWait puts m into the mailbox, and suspends the caller while the mailbox is full. If ctx is done first, or already, SendWait
-// returns the error of the cancellation, and m is not accepted.
+// SendWait puts m into the mailbox, and suspends the caller while the mailbox is full. If ctx is already done, or is done first,
+// SendWait returns the error of the cancellation, and m is not accepted.
 func (r Ref[M]) SendWait(ctx context.Context, m M) error {
 	_, err := suspend.Do(ctx, r.SendOp(m))
 	return err
@@ -112,9 +113,9 @@ func (r Ref[M]) lifeOf() *life {
 	return r.to.lifeOf()
 }
 
-// Adapt returns a Ref that sends f(m) to the actor to for each message m. The sender calls f with no lock held. The other methods of
-// the new Ref act on the same actor. f may put a request into another message, and may make a request from a message that is not a
-// request.
+// Adapt returns a Ref that takes messages of another type. For each message m, it sends f(m) to the actor of the original Ref. The
+// sender calls f with no lock held. The other methods of the new Ref act on the same actor. f may put a request into another message,
+// and may make a request from a message that is not a request.
 func Adapt[N, M any](to Ref[M], f func(N) M) Ref[N] {
 	if f == nil {
 		panic("actor: Adapt with a nil function")

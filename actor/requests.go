@@ -22,7 +22,7 @@ type pending interface {
 //	asked -Ask> fresh      refused by the mailbox
 type call struct {
 	guard suspend.Guard
-	phase atomicx.Uint32         // set to answered under guard
+	phase atomicx.Uint32         // changed to answered only under guard
 	home  atomicx.Pointer[entry] // the entry of the last home; nil before the Ask and after the answer
 	first entry                  // the entry of the first home
 }
@@ -64,7 +64,7 @@ func (l *life) adoptLocked(q pending) (before *entry) {
 	}
 	l.calls = e
 	before = c.home.Swap(e)
-	if !c.waited() && c.home.CompareAndSwap(e, nil) { // resolve may have cleared home before the Swap
+	if !c.waited() && c.home.CompareAndSwap(e, nil) { // resolve may have cleared c.home before the Swap
 		e.unlinkLocked()
 	}
 	return before
@@ -96,8 +96,8 @@ func (e *entry) drop() {
 // An entries is a list of entries that have been removed from their ring.
 type entries []*entry
 
-// takeCallsLocked unlinks and returns the entries of all requests whose home is this actor, oldest first. It skips the requests in
-// stay.
+// takeCallsLocked unlinks and returns the entries of all requests whose home is this actor, oldest first, except the requests in the
+// map stay.
 func (l *life) takeCallsLocked(stay map[*call]bool) (out entries) {
 	if l.calls == nil {
 		return nil
@@ -120,7 +120,7 @@ func (l *life) takeCallsLocked(stay map[*call]bool) (out entries) {
 
 // fail fails those requests that have not moved to another home.
 func (es entries) fail(err error) {
-	each(func() bool { // a function of ReplyTo may panic
+	each(func() bool { // a function passed to ReplyTo may panic
 		if len(es) == 0 {
 			return false
 		}
@@ -140,7 +140,8 @@ func noReply(err error) error {
 	return fmt.Errorf("%w: %w", ErrNoReply, err)
 }
 
-// each calls next until next returns false. If next panics or calls Goexit, the calls continue while the stack unwinds.
+// each calls the function next until it returns false. If the function panics or calls Goexit, the calls continue while the stack
+// unwinds.
 func each(next func() (more bool)) {
 	more := true
 	defer func() {

@@ -21,7 +21,7 @@ type Policy struct {
 	// handles no messages. If Backoff is nil, the actor does not wait.
 	Backoff func(n int) time.Duration
 
-	// Panics makes Restart handle a panic like any other failure. A runtime.Goexit, as in a failed test, always ends the actor.
+	// If Panics is set, Restart handles a panic like any other failure. A runtime.Goexit, as in a failed test, always ends the actor.
 	Panics bool
 
 	// OnRestart is called with the failure before each restart, in the actor's task.
@@ -32,8 +32,8 @@ type Policy struct {
 // mailbox and its mail. At each failure, requests, OnEnd, SendAfter, Watch, Link, Stop and Kill are treated as in Catch.
 //
 // Each run of body, called a life, has its own context. This context is cancelled when the life fails, or when the life is done and the
-// actor continues. The children of the life are then killed, and the next life begins after they have ended. A child that waits with a
-// context of another origin can delay the next life.
+// actor continues. The children of the life are then killed, and the next life begins after they have ended. A child that waits with an
+// unrelated context can delay the next life.
 //
 // A Stop ends a Backoff. After a Stop, the next life begins without a Backoff, but only if there is mail, and if the previous life has
 // received messages. Otherwise the actor ends with the failure.
@@ -42,7 +42,7 @@ func Restart[M any](p Policy, body func(ctx context.Context, self *Self[M]) erro
 		panic("actor: Restart without a body")
 	}
 	return func(ctx context.Context, self *Self[M]) error {
-		var recent []time.Time // the times of the restarts in the last Within, oldest first
+		var recent []time.Time // the times of the restarts in the last period of length Within, oldest first
 		n := 0                 // the number of restarts that count towards Max
 		mail := math.MaxInt    // the number of messages at the stopped actor's last failure
 		mayGoOn := func() bool {

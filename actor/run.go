@@ -10,9 +10,9 @@ import (
 )
 
 // Spawn starts an actor on a scheduler and returns its address. body runs in a task, with a context that ends when ctx ends, when the
-// actor is killed, or when it has ended. If ctx is an actor's context, or derived from it, the new actor is that actor's child. It ends
-// when body and every Next that follows are done, or at the first failure. When ctx is done, the actor is killed. If the scheduler
-// refuses a task, now or later, the actor ends with that error.
+// actor is killed, or when the actor has ended. The actor ends when body and every Next that follows are done, or at the first failure.
+// When ctx is done, the actor is killed. If ctx is another actor's context, or derived from it, the new actor is that actor's child. If
+// the scheduler refuses a task, now or later, the actor ends with that error.
 //
 // An actor's code never runs concurrently with itself. A Send synchronizes before the receipt of its message, and a reaction
 // synchronizes before the next reaction.
@@ -36,7 +36,7 @@ func Spawn[M any](ctx context.Context, on suspend.Spawner, body func(ctx context
 	return s.Ref()
 }
 
-// React returns a Next that calls f with one message after another, as Handle does, until f does not return Skip. The actor then
+// React returns a Next that calls f with one message after another, as Handle does, until f returns anything but Skip. The actor then
 // continues with the result of f. While the actor waits, it has neither a task nor a stack. React itself does not wait, so the caller
 // must return the Next. f runs in a task and may suspend.
 //
@@ -57,15 +57,15 @@ type within[M any] struct {
 func (*within[M]) next()         {}
 func (*within[M]) Error() string { return "actor: ReactWithin" }
 
-// A timed is a within whose timer has been started.
+// A timed is a ReactWithin whose timer has been started.
 type timed[M any] struct {
 	*within[M]
 	timer *timer
 }
 
-// ReactWithin is React with a timeout: if f skips every message for d, the actor continues with late. The timeout starts when the Next
-// is returned, and a skipped message does not restart it. When the actor notices that d is over, it calls f with the messages already
-// in the mailbox, but with no later message. If d is not positive, the actor notices this at once.
+// ReactWithin is React with a timeout: if f skips every message for the time d, the actor continues with late(). The timeout starts
+// when the Next is returned, and a skipped message does not restart it. When the actor notices that this time is over, it calls f with
+// the messages already in the mailbox, but with no later message. If d is not positive, the actor notices this at once.
 func (s *Self[M]) ReactWithin(d time.Duration, f func(M) error, late func() error) Next {
 	if f == nil || late == nil {
 		panic("actor: ReactWithin with a nil function")
@@ -115,7 +115,7 @@ func (opening[M]) next() {}
 
 func (opening[M]) Error() string { return "actor: opening" }
 
-// A proceed is the Next of a function that the actor calls next.
+// A proceed is a function that the actor calls next, in the form of a Next.
 type proceed func() error
 
 func (proceed) next() {}
@@ -315,9 +315,9 @@ func (s *Self[M]) catches(err error) bool {
 // errLate is the result of a reaction whose timeout has expired.
 var errLate = errors.New("actor: late")
 
-// react calls f, the function of the reaction n, with the messages behind s.at. If waits is true, the actor now waits, and the task
-// must return. Otherwise the actor continues with err. react also runs the following reactions of a Loop, because most actors are such
-// a Loop.
+// react calls f, the function of the reaction n, with the messages behind the place s.at. If waits is true, the actor now waits, and
+// the task must return. Otherwise the actor continues with err. react also runs the following reactions of a Loop, because most actors
+// are such a Loop.
 func (s *Self[M]) react(n error, f func(M) error, woken bool) (waits bool, err error) {
 	for {
 		if !woken {

@@ -22,15 +22,15 @@ type note struct {
 }
 
 const (
-	firstSegment = 4  // slots; an empty mailbox that waits keeps no larger segment
-	lastSegment  = 64 // slots; one for each bit of live
+	firstSegment = 4  // number of slots; an empty mailbox keeps no larger segment while its owner waits
+	lastSegment  = 64 // number of slots: one for each bit of segment.live
 	manyHoles    = 4 * lastSegment
 )
 
 // A mail is a sequence of messages. The zero mail is empty and uses no memory.
 //
-// A mailbox has two mails. Senders append to arrived, under the guard. While the owner runs, no other task uses the second mail. The
-// owner moves all messages from arrived to its own mail at once, so that a batch costs one lock.
+// A mailbox has two mails. Senders append to Inbox.arrived, under the guard. While the owner runs, no other task uses Inbox.mail. The
+// owner moves all new messages there at once, so that a batch costs one lock.
 type mail[M any] struct {
 	first, last *segment[M]
 	count       int // the number of messages
@@ -45,7 +45,7 @@ type stock[M any] struct {
 	counts bool  // there is a Cap; never changes
 }
 
-// A place is the position of one message. The zero place is in front of all messages.
+// A place is the position of one message. The zero place comes before all messages.
 type place[M any] struct {
 	seg *segment[M]
 	at  int
@@ -209,8 +209,8 @@ func (q *mail[M]) giveUp() {
 	q.first, q.last = nil, nil
 }
 
-// fetch appends all messages of from to q, and leaves from empty. If q is empty, the two mails are swapped, so that from has a segment
-// for its next message. Otherwise a few messages are copied into free slots, and many messages are moved with their segments.
+// fetch moves all messages of another mail to the end of q. If q is empty, the two mails are swapped, so that the other mail has a
+// segment for its next message. Otherwise a few messages are copied into free slots, and many messages are moved with their segments.
 func (q *stock[M]) fetch(from *mail[M]) {
 	s := from.first
 	if from.count == 0 {

@@ -11,9 +11,9 @@ import (
 // RecvOp returns an Op that receives the first message for which match returns true, or the first message if match is nil. As a case of
 // a Select, the Op removes a message only if it wins.
 //
-// match is called under locks, also by senders. It must be quick, and must not call anything in this module. A panic in match is raised
-// again in the task that performs the Op. A runtime.Goexit in match, as in a failed test, ends the goroutine that calls match, which
-// may be a sender.
+// match is called under locks, also by senders. It must be quick, and must not call anything in this module. A panic in this function
+// is raised again in the task that performs the Op. A runtime.Goexit in it, as in a failed test, ends the calling goroutine, which may
+// be a sender.
 func (in *Inbox[M]) RecvOp(match func(M) bool) suspend.Op[M] {
 	return suspend.Map(suspend.OpOf[M](&recv[M]{in, match}), func(m M, err error) (M, error) {
 		if p, ok := err.(*matchPanic); ok {

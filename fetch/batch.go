@@ -17,7 +17,7 @@ func newBatch(t *table, r *round) *batch {
 	return b
 }
 
-// addLocked adds a pending request to b and marks it open.
+// addLocked adds a pending request to b and changes its state to open.
 func (b *batch) addLocked(q *request) {
 	q.state, q.b = open, b
 	b.requests = append(b.requests, q)
@@ -83,7 +83,7 @@ func (b *batch) runAll() {
 	for b != nil {
 		b.run()
 		next := b.finish()
-		if next != nil && next.d != b.d && next.t.opts.Mode == Inline { // a Goexit in next must not end the caller of another Run
+		if next != nil && next.d != b.d && next.t.opts.Mode == Inline { // its Goexit must not end the caller of another Run
 			goroutine(next.runAll)
 			return
 		}
@@ -137,8 +137,8 @@ func (b *batch) load() {
 	returned = true
 }
 
-// hooked calls the source between OnBatch and the function that OnBatch returns. A panic in either is handled like a panic in
-// the source.
+// hooked calls the source between OnBatch and the function that OnBatch returns. A panic in either of these functions is
+// handled like a panic in the source.
 func (b *batch) hooked() error {
 	ctx, over := b.t.s.opts.OnBatch(&b.frame, BatchInfo{Source: b.t.name, Keys: len(b.requests), Round: b.round.number})
 	err := ErrAbandoned // the error if the source panics or exits
@@ -149,8 +149,8 @@ func (b *batch) hooked() error {
 	return err
 }
 
-// conclude ends the call, which returned err or ended as how says. conclude wraps each error in an *Error and marks the answers
-// that the session does not remember.
+// conclude records the end of the call: err is the error that the call returned, and how is its outcome. conclude wraps each
+// error in an *Error and marks the answers that the session must not remember.
 func (b *batch) conclude(err error, how outcome.Outcome) {
 	var cause error
 	if b.ctx.Err() != nil {
@@ -260,12 +260,12 @@ func cancelAll(batches []*batch, cause error) {
 }
 
 // A Batch is one call of a source: it has the keys and takes their answers. The methods of a Batch may be called from any
-// goroutine until load returns.
+// goroutine until the source's function returns.
 type Batch[K comparable, V any] struct {
 	b     *batch
 	keys  []K
-	few   [1]K      // backs keys for a batch of one key
-	at    int       // the index that find tries first
+	few   [1]K      // the array behind keys in a batch of one key
+	at    int       // the first index that find tries
 	index map[K]int // maps each key to its index; built on demand
 }
 
@@ -285,8 +285,8 @@ func (t *tableOf[K, V]) call(ctx context.Context, b *batch) error {
 // the slice.
 func (b *Batch[K, V]) Keys() []K { return b.keys }
 
-// Set answers a key with a value. A key that is not in the batch is ignored, and so is every call after load has returned. A
-// later answer to the same key replaces an earlier answer. Equal keys of an Effect are answered in order.
+// Set answers a key with a value. A key that is not in the batch is ignored, and so is every call after the source's function
+// has returned. A later answer to the same key replaces an earlier answer. Equal keys of an Effect are answered in order.
 func (b *Batch[K, V]) Set(k K, v V) {
 	b.b.mu.Lock()
 	defer b.b.mu.Unlock()

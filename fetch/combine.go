@@ -74,7 +74,7 @@ func Together(ctx context.Context, fs ...func(ctx context.Context) error) error 
 // may fail, too. When all of these have ended, the group is decided, and the later items are cancelled. See "There is no fork",
 // section 8.1.
 //
-// Invariant: items are claimed in order, and no item after a failed item is claimed.
+// Invariant: items are claimed in order, and once an item has failed, no later item is claimed.
 type group struct {
 	f     func(ctx context.Context, i int) error
 	frame frame // the context of the items
@@ -146,7 +146,7 @@ func (g *group) work() {
 // noItem is the result of claimLocked if no item is left.
 const noItem = -1
 
-// claimLocked returns the next item for the calling task. If no item is left, claimLocked decrements live and returns noItem.
+// claimLocked returns the next item for the calling task. If no item is left, claimLocked decrements g.live and returns noItem.
 func (g *group) claimLocked() (i int) {
 	if i = g.claimed; i < g.failed {
 		g.claimed++

@@ -15,7 +15,7 @@
 // source. The tasks resume when all batches of the round have returned. The number of rounds is therefore the depth of the
 // dependencies and does not depend on the load of the machine.
 //
-// The combinators [Map], [Two], [Three] and [Together] make fetches concurrent. Two fetches in consecutive statements are two
+// The combinators [Map], [Two], [Three] and [Together] make fetches concurrent. Two fetches in consecutive statements take two
 // rounds, because a Go library cannot see that they are independent. A combinator returns what the sequential program would
 // return: the results in order, or the error of the first item in order that fails.
 //
@@ -65,7 +65,7 @@ func (e *Error) Unwrap() error { return e.Err }
 type Policy uint8
 
 const (
-	Rounds Policy = iota // requests are sent when no task is runnable and the last round is over
+	Rounds Policy = iota // requests are sent when no task is runnable and the previous round is over
 	Eager                // requests are sent when no task is runnable
 )
 
@@ -81,11 +81,11 @@ type Options struct {
 
 	// The following options belong to the session. A Run inside an existing session must not set them.
 
-	// Settle is the number of turns that other goroutines get before fetch sends the requests of goroutines outside a Run. Zero
-	// means 10; if Settle is negative, only SettleWithin counts.
+	// Settle is the number of turns that other goroutines get before the session sends the requests of goroutines outside a
+	// Run. Zero means 10; if Settle is negative, only SettleWithin counts.
 	Settle int
 	// SettleWithin limits the time until these requests are sent, because turns are slow on a busy machine. Zero means 300 µs;
-	// a negative time means no limit. The time restarts up to four times while more requests arrive.
+	// a negative time means no limit. The limit starts anew up to four times while more requests arrive.
 	SettleWithin time.Duration
 
 	Trace bool // record the batches for Session.Trace
@@ -93,7 +93,8 @@ type Options struct {
 	Skip   func(function string) bool
 	Replay *Recording // the Recording that answers all requests, if set
 	Use    []Override // replacements of sources and effects in this session, for tests
-	// OnBatch is called around each batch, for spans and metrics. err is ErrAbandoned if the source panics.
+	// OnBatch is called before each batch, and the function that it returns is called after the batch, for spans and metrics.
+	// The argument err is ErrAbandoned if the source panics.
 	OnBatch func(ctx context.Context, b BatchInfo) (context.Context, func(err error))
 }
 
@@ -104,8 +105,8 @@ type SourceOptions struct {
 	MaxOpen  int // maximum number of batches that run at once in a session; more batches wait in order; 0 means no limit
 	Mode     Mode
 
-	// With Fresh, no answer is remembered: tasks that wait for a key at the same time share its answer, and the next Get makes
-	// a new request. Use Fresh for values that change during a session. Recordings omit the answers of a Fresh source.
+	// If Fresh is set, no answer is remembered: tasks that wait for a key at the same time share its answer, and the next Get
+	// makes a new request. Use Fresh for values that change during a session. Recordings omit the answers of a Fresh source.
 	Fresh bool
 }
 
@@ -113,12 +114,12 @@ type SourceOptions struct {
 type Mode uint8
 
 const (
-	Batched Mode = iota // load gets a batch of a round, on a separate goroutine
-	// Inline is like Batched, but load runs on the goroutine that sends the round. Inline is for a load that reads memory. load
-	// must not suspend, and a Goexit in load eventually ends the caller of Run.
+	Batched Mode = iota // the function gets a batch of a round, on a separate goroutine
+	// Inline is like Batched, but the function runs on the goroutine that sends the round. Inline is for functions that only
+	// read memory. Such a function must not suspend, and its Goexit eventually ends the caller of Run.
 	Inline
-	Immediate // load gets each key at once, without a round, on a separate goroutine
-	Direct    // the first Get of a key calls load itself, unless it must wait because of MaxOpen
+	Immediate // the function gets each key at once, without a round, on a separate goroutine
+	Direct    // the first Get of a key calls the function itself, unless it must wait because of MaxOpen
 )
 
 // An Override replaces a source or an Effect in a session, see Options.Use. If a source has several Overrides, the last is
@@ -135,7 +136,7 @@ type BatchInfo struct {
 	Round  int // 0 if the batch belongs to no round
 }
 
-// A Recording holds the answers of a session by the names of the sources. To store a Recording, marshal it to JSON.
+// A Recording holds the answers of a session, grouped by source. To store a Recording, marshal it to JSON.
 type Recording struct {
 	Sources map[string][]Answer `json:"sources"`
 }
@@ -155,7 +156,7 @@ type Stats struct {
 	Rounds  int // rounds that were sent
 	Batches int // calls of sources
 	Open    int // batches that have not returned
-	Keys    int // keys in all of these batches
+	Keys    int // keys in all calls of sources
 	Gets    int // requested keys, including repeated requests
 	Shared  int // Gets that used an existing request or answer
 	Dropped int // requests that were never sent because all waiters gave up

@@ -74,8 +74,8 @@ func (src *Source[K, V]) AllSettled(ctx context.Context, ks []K) (vs []V, errs [
 	return vs, errs
 }
 
-// every waits for all keys and then calls got for each key in order. If got returns an error, every stops and returns the
-// error.
+// every waits for all keys and then calls the function got for each key in order. If a call returns an error, every returns
+// this error and makes no more calls.
 func (src *Source[K, V]) every(ctx context.Context, ks []K, got func(i int, v V, err error) error) error {
 	f := frameOf(ctx)
 	if err := f.check(ctx); err != nil {
@@ -277,7 +277,7 @@ func (src *Source[K, V]) in(s *Session, room int) *tableOf[K, V] {
 	return t
 }
 
-// override replaces the source's function if the session has an Override for the source, or replays a Recording.
+// override replaces the source's function if the session has an Override for the source or replays a Recording.
 func (t *tableOf[K, V]) override() {
 	for _, o := range t.s.opts.Use {
 		if o.of == t.of {

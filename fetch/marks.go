@@ -32,7 +32,7 @@ func (t *tracer) now() time.Duration {
 
 // mark returns a mark for the calling Get or All, which must have called mark through call.wait and waiter.begin.
 func (f *frame) mark() *mark {
-	const above = 4 // skips runtime.Callers, mark, begin and wait
+	const above = 4 // skips the frames of runtime.Callers, mark, begin and wait
 	m := &mark{label: f.label, task: f.trail, because: f.trail.last.Load()}
 	runtime.Callers(above, m.at[:])
 	if m.skip = f.s.opts.Skip; m.skip != nil {
@@ -68,7 +68,7 @@ func newTrail(last *request, group *widePlace) *trail {
 // combinator returns the trail for the items of the combinator that called it.
 func (t *trail) combinator() *trail {
 	at := new(widePlace)
-	runtime.Callers(3, at[:]) // the first frame is the caller of together
+	runtime.Callers(3, at[:]) // the first frame is the caller of the function together
 	return newTrail(t.last.Load(), at)
 }
 

@@ -49,10 +49,10 @@ type Session struct {
 //	sending -I> quiet    all waiters have left, or the policy is Eager, where each batch hands out its own answers
 //	busy    -T> quiet    the round is over; armed instead if requests are pending
 //
-// G is a Get, I is idle, and T hands out the answers of the round.
+// G is a Get, I is the method idle, and T hands out the answers of the round.
 //
 // Invariant: a driver that is sending or busy sends no other round.
-// Debt: the transition out of these states arms the driver again if requests are pending.
+// Debt: the transition out of these states must arm the driver again if requests are pending.
 type driver struct {
 	node     dlist.Node[*driver] // links the session's drivers
 	s        *Session
@@ -61,7 +61,7 @@ type driver struct {
 	ordered  bool        // the tasks take turns on one goroutine
 	group    *idle.Group // counts the running tasks of a counted driver
 	settled  bool        // the driver serves goroutines outside a Run
-	settling *settling   // calls idle later; nil if no call is due
+	settling *settling   // calls d.idle later; nil if no call is due
 	waiters  int         // number of waiters so far
 	state    driverState
 	reads    dlist.List[*request] // pending requests of sources, in the order of the Gets
@@ -108,9 +108,9 @@ type batch struct {
 	d        *driver
 	round    *round
 	requests []*request          // always in the order of the Gets
-	one      [1]*request         // backs requests for a batch of one request
-	ctx      cancelctx.Following // the context that load receives
-	frame    frame               // wraps ctx for load
+	one      [1]*request         // the array behind requests in a batch of one request
+	ctx      cancelctx.Following // the context that the source's function receives
+	frame    frame               // wraps ctx for the source's function
 	needed   int                 // number of requests that have waiters
 
 	started, called, cancelled bool
@@ -167,8 +167,8 @@ type table struct {
 	write   bool       // the source is an Effect, whose requests are not shared
 	filling *batch     // the batch that takes the next request of a round
 	open    int        // number of batches that are running
-	queue   []*batch   // batches that wait until open is less than MaxOpen
-	did     []*request // the effects, sorted by send time
+	queue   []*batch   // batches that wait because MaxOpen batches are running
+	did     []*request // the requests of an Effect that were sent, sorted by send time
 	typed              // the *tableOf that embeds this table
 }
 
@@ -183,7 +183,7 @@ type typed interface {
 // A waiter is a task that waits for the requests of one Get, or of one All.
 type waiter struct {
 	d      *driver         // the driver of the task
-	ctx    context.Context // the context inside the frame, whose type suspend recognises
+	ctx    context.Context // the context inside the frame; package suspend recognises its type
 	r      suspend.Resumer[struct{}]
 	links  []link
 	left   int      // number of links that are in a request's list
@@ -212,7 +212,7 @@ type thrown struct{ value any }
 
 func (t *thrown) Error() string { return fmt.Sprint(t.value) }
 
-// throw makes a panic with this value the answer.
+// throw sets the answer to a panic with this value.
 func (q *request) throw(value any) { q.set, q.err = true, &thrown{value} }
 
 func (q *request) panicked() bool {
@@ -270,14 +270,14 @@ type tracer struct {
 	sent  []*batch // sorted by send time
 }
 
-// A mark records the task and the place in the code of a Get of one key.
+// A mark records a Get of one key: its task and its place in the code.
 type mark struct {
 	label   string
 	task    *trail
 	because *request // the request whose answer the task received last
 	at      place
 	next    *mark     // the next mark of the same request
-	wide    []uintptr // more frames than at, if Options.Skip is set; nil otherwise
+	wide    []uintptr // a longer form of the field at, if Options.Skip is set; nil otherwise
 	skip    func(function string) bool
 	listed  bool
 }
@@ -310,5 +310,5 @@ type thunk struct {
 	taken bool   // the function has been started; protected by the session's guard
 }
 
-// A recorded indexes a Recording: it maps the name of a source, and a key in JSON, to answers.
+// A recorded indexes a Recording: it maps the name of a source, and then the JSON of a key, to the answers.
 type recorded map[string]map[string][]Answer

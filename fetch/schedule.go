@@ -24,16 +24,16 @@ import (
 //     joins a pending request of a Run, the request moves to the settled driver. The reason is that the Run's scheduler might
 //     not run until that goroutine continues.
 //  4. The driver becomes quiescent when its scheduler has no runnable task (orderedIdle), when all tasks of its group wait
-//     (idle.Group), or when the time to settle is over (settle.go). Each of these events calls idle.
-//  5. idle returns if the driver is not armed, if its Run or session has ended, or if a task of its group is runnable again. In
-//     the last case, the last task to park calls idle again. idle checks contexts that may resume their waiters late. It does
-//     so without the guard, because contexts are foreign code. A waiter whose context is done leaves; a context that panics
-//     counts as not done.
+//     (idle.Group), or when the time to settle is over (settle.go). At each of these events, the method idle is called.
+//  5. The method idle returns if the driver is not armed, if its Run or session has ended, or if a task of its group is runnable
+//     again. In the last case, the last task to park calls it again. Otherwise idle checks the contexts that may resume their
+//     waiters late. It does so without the guard, because contexts are foreign code. A waiter whose context is done leaves; a
+//     context that panics counts as not done.
 //  6. sendLocked makes a batch for each source, or several batches if there are more than MaxBatch keys. Writes are sent only
 //     if no read is pending, so that the reads see the state before the writes. With Rounds, the driver is busy now. With
 //     Eager, the answers of each batch are handed out separately, and the driver may send again. A batch beyond MaxOpen waits
 //     in the queue of its table.
-//  7. run calls the source, unless the batch was cancelled first, and answer sets the answer to each key (both in batch.go):
+//  7. batch.run calls the source, unless the batch was cancelled first. Then batch.answer sets the answer to each key (batch.go):
 //     - ErrNotFound: the source returned nil and did not answer this key.
 //     - An error that load returns is the answer to every key, except keys that load Failed with an error other than
 //       ErrNotFound.
@@ -44,21 +44,22 @@ import (
 //     Every error is wrapped in an *Error; a panic is not. A session remembers errors and panics like values. It does not
 //     remember Transient errors, context.Canceled, errors of a call whose context has ended, or any answer of a Fresh
 //     source.
-//  8. finish sets the state of the requests to back and resumes waiters of other drivers at once, because these must not wait
-//     for a round of this driver. When the last batch of the round is over, backLocked hands out the answers in the order of
-//     the Gets. A waiter that lacks another answer stays suspended. In an ordered Run, the first resumed task hands out the
-//     remaining answers (pay), so that all tasks are runnable before any task continues.
+//  8. batch.finish changes the state of the requests to back. It resumes the waiters of other drivers at once, because these must
+//     not wait for a round of this driver. When the last batch of the round is over, backLocked hands out the answers in the
+//     order of the Gets. A waiter that lacks another answer stays suspended. In an ordered Run, the first resumed task hands out
+//     the remaining answers (pay), so that all tasks are runnable before any task continues.
 //  9. overLocked ends the round, and arms the driver if requests are pending. overLocked must be called last; otherwise the
 //     tasks that resume first and park again would make a separate, small round.
 //
 // How waits, Runs and sessions end early:
-//   - A context ends, or a scheduler kills the task: package suspend resumes the task (suspend/context.go). If the answer comes at
-//     the same moment, the task's word decides, as in any wait. If the context wins, the task removes its waiter from each of its
-//     requests (leaveLocked), and Get fails with the cancellation error. Other waiters of these requests still get their answers.
-//     A pending request without waiters is forgotten and never sent. If no request of a batch has waiters, the context of the call
-//     ends and the answers are dropped. A started Effect, and a Direct call that its task has started, are not cancelled.
-//   - A Run ends: pending requests that other tasks wait for move to the settled driver. Batches without waiters are cancelled,
-//     except for started Effects. The Run returns when all of its batches are over (end).
+//   - A context ends, or a scheduler kills the task: package suspend resumes the task (suspend/context.go). If the answer comes
+//     at the same moment, whichever changes the task's state word first ends the wait, as in any wait. If the context wins, the
+//     task removes its waiter from each of its requests (leaveLocked), and Get fails with the cancellation error. Other waiters
+//     of these requests still get their answers. A pending request without waiters is forgotten and never sent. If no request of
+//     a batch has waiters, the context of the call ends and the answers are dropped. A started Effect, and a Direct call that its
+//     task has started, are not cancelled.
+//   - A Run ends: the settled driver takes over pending requests that other tasks wait for. Batches without waiters are
+//     cancelled, except for started Effects. The Run returns when all of its batches are over (end).
 //   - A session ends: pending requests fail with ErrEnded, and open batches are cancelled with ErrEnded as the cause. Close
 //     waits for these batches.
 //
@@ -160,9 +161,9 @@ func (r *round) backLocked() {
 	r.d.rouseLocked()
 }
 
-// handLocked hands out the answers. If first is true, handLocked stops after it has resumed one task, which then hands out the
-// remaining answers. This order ensures that all tasks of an ordered driver are resumed on the driver's goroutine before any of
-// them continues.
+// handLocked hands out the answers. If the parameter first is true, handLocked stops after it has resumed one task. That task
+// then hands out the remaining answers, so that all tasks of an ordered driver are resumed on the driver's goroutine before any
+// of them continues.
 func (r *round) handLocked(first bool) bool {
 	for ; r.requests.First() != nil; r.requests.Pop() {
 		q := r.requests.First().Value
@@ -190,7 +191,7 @@ func (r *round) handLocked(first bool) bool {
 	return false
 }
 
-// doneLocked changes the state of q from back to done.
+// doneLocked changes q.state from back to done.
 func (q *request) doneLocked() {
 	q.state = done
 	if q.passing {
@@ -260,22 +261,22 @@ func aloneLocked(q *request) *batch {
 	return b
 }
 
-// armLocked arranges that idle is called when no task is runnable, if requests are pending.
+// armLocked arranges that d.idle is called when no task is runnable. It has no effect if no request is pending.
 func (d *driver) armLocked() {
 	if d.reads.First() == nil && d.writes.First() == nil || d.state != quiet || d.s.ended {
 		return
 	}
 	d.state = armed
 	switch {
-	case d.ordered: // the scheduler calls idle
+	case d.ordered: // the scheduler calls d.idle
 	case d.settled:
 		d.settleLocked()
-	case d.group.Idle(): // otherwise the last task to park calls idle
+	case d.group.Idle(): // otherwise the last task to park calls d.idle
 		goroutine(d.idle)
 	}
 }
 
-// rouseLocked makes the scheduler of an armed, ordered driver call idle, because the scheduler may be asleep.
+// rouseLocked makes the scheduler of an armed, ordered driver call d.idle, because the scheduler may be asleep.
 func (d *driver) rouseLocked() {
 	if d.ordered && d.state == armed {
 		_ = d.on.(suspend.Executor).Execute(nothing)
@@ -294,8 +295,8 @@ func (d *driver) orderedIdle() {
 	d.idle()
 }
 
-// leaveLocked removes w from all its requests. A pending request without waiters is dropped, and pay cancels a batch without
-// waiters.
+// leaveLocked removes w from all its requests. A pending request without waiters is dropped, and w.pay later cancels a batch
+// without waiters.
 func (w *waiter) leaveLocked() {
 	for i := range w.links {
 		l := &w.links[i]
@@ -370,7 +371,7 @@ func (d *driver) end() {
 	var cancelled []*batch
 	for n := d.batches.First(); n != nil; {
 		b := n.Value
-		n = n.Next() // cancelLocked removes a batch that has not started from the list
+		n = n.Next() // cancelLocked removes b from the list if b has not started
 		if b.needed == 0 && !b.kept && !b.cancelled {
 			b.cancelLocked()
 			cancelled = append(cancelled, b)
@@ -386,8 +387,8 @@ func (d *driver) end() {
 	_, _ = suspend.Wait[struct{}](context.Background(), (*driverEnd)(d), false)
 }
 
-// releaseLocked removes the pending requests of a driver whose Run or session has ended. The settled driver sends the requests,
-// because tasks of other Runs may wait for them, unless the session has ended.
+// releaseLocked removes the pending requests of a driver whose Run or session has ended. Unless the session has ended, the
+// settled driver takes the requests over, because tasks of other Runs may wait for them.
 func (d *driver) releaseLocked() {
 	for _, list := range []*dlist.List[*request]{&d.reads, &d.writes} {
 		for n := list.First(); n != nil; n = list.First() {
@@ -403,7 +404,7 @@ func (d *driver) releaseLocked() {
 	}
 }
 
-// A driverEnd is the suspend.Source on which the end of a Run waits until none of its batches is open.
+// A driverEnd is the suspend.Source on which an ending Run waits until none of its batches is open.
 type driverEnd driver
 
 func (d *driverEnd) Guard() *suspend.Guard                 { return &d.s.guard }

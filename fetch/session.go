@@ -63,7 +63,7 @@ func (o Options) Run(ctx context.Context, body func(ctx context.Context) error) 
 }
 
 // run runs the body as a task. If on is nil, the tasks run on the calling goroutine, and requests are sent when none of them is
-// runnable. Otherwise the tasks form an idle.Group, which calls idle when all of them wait. A task that waits natively counts
+// runnable. Otherwise the tasks form an idle.Group, which calls d.idle when all of them wait. A task that waits natively counts
 // as running. A native wait may delay a round, but never splits one.
 func (d *driver) run(on suspend.Spawner) {
 	if on == nil && preempt.Explored() { // Explore switches tasks at each operation
@@ -171,7 +171,8 @@ func (s *Session) Close() {
 	}
 }
 
-// abandonLocked fails the pending requests of d, because the session has ended, and appends the batches of d to open.
+// abandonLocked fails the pending requests of d, because the session has ended, and returns the given list with the batches of
+// d appended.
 func (d *driver) abandonLocked(open []*batch) []*batch {
 	d.releaseLocked()
 	for n := d.batches.First(); n != nil; n = n.Next() {

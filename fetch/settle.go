@@ -15,12 +15,12 @@ const (
 	defaultTurns  = 10
 	defaultWithin = 300 * time.Microsecond
 
-	// prolongs limits how often the timer restarts while a crowd grows. Restarts keep a crowd in one batch more often, but an
-	// endless crowd must not delay its waiters forever.
+	// prolongs is the maximum number of times that the timer restarts while a crowd grows. Restarts keep a crowd in one batch
+	// more often, but an endless crowd must not delay its waiters forever.
 	prolongs = 4
 )
 
-// settleLocked starts a settling, which calls idle when it ends.
+// settleLocked starts a settling, which calls d.idle when it ends.
 func (d *driver) settleLocked() {
 	o := &d.s.opts
 	g := &settling{d: d, seen: d.waiters}
@@ -38,7 +38,7 @@ func (d *driver) settleLocked() {
 	}
 }
 
-// turn gives other goroutines as many turns as left says, and then ends the settling.
+// turn gives other goroutines the given number of turns, and then ends the settling.
 func (g *settling) turn(left int) {
 	g.d.s.guard.Lock()
 	going := g.d.settling == g
@@ -52,7 +52,7 @@ func (g *settling) turn(left int) {
 	}
 }
 
-// late is called by the timer. If the crowd has grown, late restarts the timer; otherwise it ends the settling.
+// late is called by the timer. If the crowd has grown, the timer is restarted; otherwise the settling ends.
 func (g *settling) late() {
 	d := g.d
 	d.s.guard.Lock()
@@ -74,7 +74,7 @@ func (g *settling) end() {
 	d.s.guard.Lock()
 	first := d.settling == g
 	if first {
-		d.settling = nil // d stays armed until idle runs
+		d.settling = nil // d stays armed until d.idle runs
 	}
 	d.s.guard.Unlock()
 	if first {

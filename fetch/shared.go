@@ -40,7 +40,7 @@ type exchange[K comparable, V any] struct {
 
 	mu   atomicx.Mutex
 	open int
-	next *crowd[K, V] // the crowd that waits until open is less than most, or nil
+	next *crowd[K, V] // the crowd that waits because the limit is reached; nil if there is none
 
 	closed  bool
 	running map[*crowd[K, V]]struct{}
@@ -81,7 +81,8 @@ func (x *exchange[K, V]) load(ctx context.Context, b *Batch[K, V]) error {
 	return nil
 }
 
-// join adds keys to the next crowd, and starts this crowd if fewer than x.most batches are open. join returns nil after Close.
+// join adds the keys to the next crowd, and starts this crowd if fewer than x.most batches are open. join returns nil after
+// Close.
 func (x *exchange[K, V]) join(keys []K) *crowd[K, V] {
 	x.mu.Lock()
 	defer x.mu.Unlock()

@@ -128,7 +128,7 @@ func ByKey[K comparable, V any](name string, width int, load func(ctx context.Co
 		var claimed atomicx.Int64
 		n := min(width, len(b.keys))
 		var all sync.WaitGroup
-		var tasks *latch.Latch // replaces all under suspendtest.Explore
+		var tasks *latch.Latch // replaces the WaitGroup under suspendtest.Explore
 		if preempt.Explored() {
 			tasks = latch.New(n)
 		}
@@ -162,7 +162,7 @@ func ByKey[K comparable, V any](name string, width int, load func(ctx context.Co
 	}, o...)
 }
 
-// one answers the i'th key with the result, the panic or the Goexit of f.
+// one sets the answer to the i'th key: the result, the panic or the Goexit of f.
 func (b *Batch[K, V]) one(i int, f func() (V, error)) {
 	var v V
 	var err error

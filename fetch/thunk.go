@@ -40,7 +40,7 @@ func Later[T any](ctx context.Context, f func(ctx context.Context) (T, error)) (
 	}
 }
 
-// start forces l as a task.
+// start is the function of a task that forces l.
 func (l *thunk) start() {
 	defer func() { _ = recover() }() // each call of the thunk raises the panic
 	l.force()

@@ -28,7 +28,7 @@ type TracedBatch struct {
 	Round      int // 0 if the batch belongs to no round
 	Source     string
 	Keys       int
-	Labels     []string // labels of the tasks, with numbers of keys unless each label requested all keys
+	Labels     []string // labels of the tasks, with numbers of keys unless all labels have all keys
 	Lines      []string // places of the Gets, as file:line
 	Start, End time.Duration
 	Open       bool // the batch has not returned; End is the time of the Trace
@@ -75,7 +75,7 @@ func (s *Session) Trace() *Trace {
 // traced returns the entry for b in a Trace.
 func (b *batch) traced() TracedBatch {
 	t := TracedBatch{Round: b.round.number, Source: b.t.name, Keys: len(b.requests), Start: b.from, End: b.to}
-	first, asked := map[string]int{}, map[string]int{} // count the keys that each label requested first, and in total
+	first, asked := map[string]int{}, map[string]int{} // count the keys that tasks with each label requested first, and in total
 	seen := map[place]bool{}
 	for _, q := range b.requests {
 		of := map[string]bool{}

@@ -27,8 +27,8 @@ type DialOptions[M any] struct {
 	Actor actor.Options[M]
 
 	// Lease is the time after which an Ask fails with ErrUnreachable if no server confirms that it holds the request. The server may
-	// still be running, but be unreachable. Questions to the servers use a subject below _braid.life, for which both sides need
-	// permission. Zero means five seconds. If Lease is negative, an Ask waits until its context ends.
+	// still be running, but be unreachable. The servers are asked on a subject below _braid.life, for which both sides need permission.
+	// Zero means five seconds. If Lease is negative, an Ask waits until its context ends.
 	Lease time.Duration
 
 	// OnLost is called with the number of messages that are lost, or may be lost, and the reason. The reason is an error from the codec
@@ -38,9 +38,10 @@ type DialOptions[M any] struct {
 }
 
 // Dial returns a Ref for the actor that is served at subject. It is the address of a local actor on the given scheduler, which
-// publishes the messages that it receives. When ctx is done, the local actor is killed. Stop ends it. When the connection is closed,
-// the local actor fails with nats.ErrConnectionClosed, and each pending Ask fails. No other error ends it. A message that cannot be
-// encoded, or that NATS refuses, becomes a dead letter. An Ask with such a message fails with actor.ErrNoReply and the reason.
+// publishes the messages that it receives. When ctx is done, the local actor is killed, and a Stop ends it. When the connection is
+// closed, the local actor fails with nats.ErrConnectionClosed, and each pending Ask fails. No other error ends it. A message that
+// cannot be encoded, or that NATS refuses, becomes a dead letter. An Ask with such a message fails with actor.ErrNoReply and the
+// reason.
 func Dial[M any](ctx context.Context, on suspend.Spawner, nc *nats.Conn, subject string, codec Codec[M], opts ...DialOptions[M]) (actor.Ref[M], error) {
 	var o DialOptions[M]
 	if len(opts) > 0 {
@@ -113,8 +114,8 @@ type client interface {
 // server.
 //
 // A successful flush means that the NATS server has received all messages published before it. Requests need no flush. Every third of a
-// lease, tend publishes a question, and servers answer with the requests that they hold. A request that no server has held for a lease
-// fails. Otherwise a lost reply would make an Ask wait for ever.
+// lease, the client publishes a question, and servers answer with the requests that they hold. A request fails if no server has
+// confirmed it during a whole lease. Otherwise a lost reply would make an Ask wait for ever.
 type dialled struct {
 	nc      client
 	subject string
@@ -122,10 +123,10 @@ type dialled struct {
 	inbox   string
 	lease   time.Duration
 	onLost  func(n int, err error)
-	wake    chan struct{} // wakes tend when there is work
+	wake    chan struct{} // wakes d.tend when there is work
 	flushed chan uint64   // receives the number of flushed messages, or 0 if the flush has failed
 
-	away bool // used by tend only; the connection is broken, and the break was reported
+	away bool // used only in d.tend; the connection is broken, and the break was reported
 
 	mu      sync.Mutex
 	asked   map[string]*asking // keyed by the last token of the reply's subject
@@ -135,8 +136,8 @@ type dialled struct {
 	broke   bool   // the connection broke while a message was being published
 	closed  bool   // the connection is closed
 	given   uint64 // number of messages that the client has accepted
-	flushes uint64 // number of messages that the server had at the last flush
-	settled uint64 // number of messages that the server had at the previous flush, and so has passed on, or that were reported
+	flushes uint64 // number of messages that the server had received by the last flush
+	settled uint64 // number of messages that the server had received by the flush before the last, or that were reported
 }
 
 type asking struct {
@@ -189,7 +190,7 @@ func (d *dialled) tendLocked() {
 		d.tending = true
 		select {
 		case d.wake <- struct{}{}:
-		default: // tend is about to be woken
+		default: // d.tend is about to be woken
 		}
 	}
 }
@@ -206,7 +207,7 @@ func (d *dialled) take(token string) (q carrier.Carrier, ok bool) {
 	return a.q, true
 }
 
-// A reply subject that ends with such a token is not for the reply to a request, whose token is a number. A message that is not a
+// The last token of a request's reply subject is a number. A question about requests has heldToken instead. A message that is not a
 // request has lostToken, so that NATS can report that there is no subscriber.
 const (
 	heldToken = "_held"
@@ -258,7 +259,7 @@ func (d *dialled) hear(msg *nats.Msg) {
 	}
 }
 
-// tend tracks the connection, the requests and the messages until a has ended and nothing is pending.
+// tend tracks the connection, the requests and the messages until the actor a has ended and nothing is pending.
 func (d *dialled) tend(a actor.Actor, closed bool, status <-chan nats.Status) {
 	tick := 100 * time.Millisecond
 	if d.lease > 0 {
@@ -345,7 +346,7 @@ func (d *dialled) doubt() {
 	}
 }
 
-// flush waits until the server has received the first n messages. It then sends n to flushed, or 0 if the flush fails.
+// flush waits until the server has received the first n messages. It then sends n to the channel d.flushed, or 0 if the flush fails.
 func (d *dialled) flush(n uint64) {
 	if d.nc.FlushTimeout(flushFor) != nil {
 		n = 0
@@ -355,7 +356,7 @@ func (d *dialled) flush(n uint64) {
 
 const flushFor = 5 * time.Second
 
-// settle records that the server has received the first n messages. An n of 0 has no effect.
+// settle records that the server has received the first n messages. If n is 0, settle has no effect.
 func (d *dialled) settle(n uint64) {
 	d.mu.Lock()
 	defer d.mu.Unlock()

@@ -6,8 +6,8 @@ import (
 	"reflect"
 )
 
-// JSON returns a Codec that encodes a message as {"type": …, "message": …}. Each type of message must have an example in examples. The
-// name of a type is its Go name without the package. Replies are plain JSON.
+// JSON returns a Codec that encodes a message as {"type": …, "message": …}. Each type of message must have one example among the
+// arguments. The name of a type is its Go name without the package. Replies are plain JSON.
 func JSON[M any](examples ...M) Codec[M] {
 	c := &jsonCodec[M]{byName: map[string]reflect.Type{}, names: map[reflect.Type]string{}}
 	for _, m := range examples {

@@ -9,7 +9,8 @@
 // Delivery is at most once. Messages that are sent through one Ref from Dial arrive in the order in which they were sent. If Send
 // returns nil, only the local actor that publishes has accepted the message. Losses are reported. DialOptions has hooks for messages
 // that were not published, and for messages that were in transit when the connection broke. Options.OnLost reports messages that
-// arrived but were not delivered. For stronger guarantees, put JetStream in front of Serve and acknowledge in the reaction.
+// arrived but were not delivered. For stronger guarantees, put JetStream in front of Serve, and acknowledge each message in the
+// reaction.
 //
 // An Ask does not wait for ever. If the actor fails or has ended, the error is a [*RemoteError] that wraps ErrNoReply. If the actor's
 // process is gone, the error wraps ErrNoReply and ErrUnreachable, and is returned after DialOptions.Lease at the latest.
@@ -40,7 +41,7 @@ import (
 var ErrUnreachable = errors.New("natsactor: unreachable")
 
 // A RemoteError is an error from another process. It has the text of the original error, and wraps the errors of packages natsactor,
-// actor and context that the original wrapped. So errors.Is finds them.
+// actor and context that the original wrapped, so that errors.Is finds them.
 type RemoteError struct {
 	Text string
 	is   []error
@@ -56,7 +57,7 @@ type Codec[M any] interface {
 	Encode(m M) ([]byte, error)
 	Decode(data []byte) (M, error)
 	EncodeReply(v any) ([]byte, error)
-	DecodeReply(data []byte, to any) error // the argument to is a pointer to a value of the reply's type
+	DecodeReply(data []byte, to any) error // the second argument is a pointer to a value of the reply's type
 }
 
 // Headers of NATS messages. An error is sent as a message with its text as the data.
@@ -115,7 +116,7 @@ func remoteError(msg *nats.Msg) error {
 // nobodyThere reports whether msg is the answer with which NATS says that the subject has no subscriber.
 func nobodyThere(msg *nats.Msg) bool { return msg.Header.Get("Status") == "503" && len(msg.Data) == 0 }
 
-// noReply returns err, wrapped by ErrNoReply if it does not wrap ErrNoReply already.
+// noReply returns an error that wraps ErrNoReply and err, or err itself if it already wraps ErrNoReply.
 func noReply(err error) error {
 	if errors.Is(err, actor.ErrNoReply) {
 		return err
@@ -123,8 +124,8 @@ func noReply(err error) error {
 	return fmt.Errorf("%w: %w", actor.ErrNoReply, err)
 }
 
-// The servers of a subject use three more subjects. lifeSubject is for signs of life and ends, askSubject is for the question whether
-// there is a server, and heldSubject is for questions about the requests that a server holds.
+// The servers of a subject use three more subjects. lifeSubject is for signs of life and for the actor's end, askSubject is for the
+// question whether there is a server, and heldSubject is for questions about the requests that a server holds.
 func lifeSubject(subject string) string { return "_braid.life." + subject }
 func askSubject(subject string) string  { return lifeSubject(subject) + ".ask" }
 func heldSubject(subject string) string { return lifeSubject(subject) + ".held" }

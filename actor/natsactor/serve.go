@@ -26,7 +26,7 @@ type Options struct {
 
 	// OnLost is called with the number of messages and replies that were lost since the last call, and the reason: the queue was full,
 	// a message could not be decoded, or a reply could not be published. An Ask that received the error does not count. OnLost must not
-	// block, because later messages wait.
+	// block, because later messages wait until it returns.
 	OnLost func(n int, err error)
 
 	// Beat is the time between two signs of life. Zero means one second.
@@ -50,11 +50,11 @@ type Server struct {
 	lost  atomic.Int64
 
 	mu         sync.Mutex
-	dropped    int // the number of messages dropped by the NATS client that were reported
+	dropped    int // how many of the messages that the NATS client has dropped were reported
 	waiting    []*nats.Msg
 	bytes      int
 	delivering sync.WaitGroup
-	busy       bool                // a goroutine is running deliver
+	busy       bool                // a goroutine is running s.deliver
 	requests   map[string]struct{} // unanswered requests, keyed by askHeader
 	closed     bool
 }
@@ -212,7 +212,7 @@ func (s *Server) answer(msg, answer *nats.Msg) {
 	}
 }
 
-// release removes an answered request. After the last request of a closed server, it unsubscribes from heldSubject.
+// release removes an answered request. After the last request of a closed server, release also unsubscribes from heldSubject.
 func (s *Server) release(msg *nats.Msg) {
 	key := msg.Header.Get(askHeader)
 	if key == "" {
@@ -227,8 +227,8 @@ func (s *Server) release(msg *nats.Msg) {
 	}
 }
 
-// tellHeld answers a client's question about the requests that are held. The question has the client's id, and then one token in each
-// line.
+// tellHeld answers a client's question about the requests that this server holds. The first line of the question is the client's id,
+// and each further line is the token of a request.
 func (s *Server) tellHeld(msg *nats.Msg) {
 	asker, tokens, _ := strings.Cut(string(msg.Data), "\n")
 	var held []string

@@ -9,10 +9,10 @@ import (
 )
 
 // Watch watches the actor that is served at subject, and returns after it has subscribed. When the actor has ended, Watch calls the
-// function tell, once, on a separate goroutine. The error is nil or a [*RemoteError]. If nobody serves the subject now, or if there was
-// no sign of life for lease, the error is ErrUnreachable. The actor may still be running, but be unreachable. lease must be several
-// times the server's Options.Beat, so that one lost sign of life does not count as an end. If several servers serve subject, only the
-// end of the last server counts. If ctx is done first, the function is not called.
+// function tell, once, on a separate goroutine. Its argument is nil or a [*RemoteError]. If nobody serves the subject now, or if there
+// was no sign of life for the time lease, the argument is ErrUnreachable. The actor may still be running, but be unreachable. The lease
+// must be several times the server's Options.Beat, so that one lost sign of life does not count as an end. If several servers serve
+// subject, only the end of the last server counts. If ctx is done first, the function is not called.
 //
 // An actor that watches another actor can send the end to itself:
 //
@@ -103,7 +103,7 @@ func (w *watch) anyAlive() bool {
 // sign handles a message. It reports whether msg is a sign of life, and whether msg says that there is no server.
 func (w *watch) sign(msg *nats.Msg) (sign, over bool) {
 	if msg.Subject == w.inbox && nobodyThere(msg) {
-		return false, !w.anyAlive() // a server that was alive may be reconnecting until the lease expires
+		return false, !w.anyAlive() // a server that was alive may still reconnect before the lease expires
 	}
 	if id := msg.Header.Get(endHeader); id != "" {
 		w.alive[id] = false

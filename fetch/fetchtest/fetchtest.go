@@ -22,8 +22,8 @@ type Source[K comparable, V any] struct {
 	gate      chan struct{} // batches wait until gate is closed, unless gate is nil
 }
 
-// New makes a source that answers each key with what answer returns. If answer returns fetch.ErrNotFound, the source has no
-// value for the key.
+// New makes a source that answers each key k with the result of answer(k). If answer(k) fails with fetch.ErrNotFound, the
+// source has no value for the key.
 func New[K comparable, V any](name string, answer func(k K) (V, error), o ...fetch.SourceOptions) *Source[K, V] {
 	s := &Source[K, V]{answer: answer}
 	s.Source = fetch.New(name, s.load, o...)
@@ -71,7 +71,7 @@ func (s *Source[K, V]) Batches() [][]K {
 	return slices.Clone(s.batches)
 }
 
-// Cancelled returns how many batches were cancelled while they were held.
+// Cancelled returns how many batches were cancelled while Hold delayed them.
 func (s *Source[K, V]) Cancelled() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
