@@ -32,7 +32,7 @@ func (s *shedder) late(wait, now int64) bool {
 	if !s.started || now >= s.until {
 		switch {
 		case !s.started:
-			s.wary = now // the clock may be negative
+			s.wary = now // if now is negative, the value 0 would lie in the future
 		case s.bad:
 			s.wary = now + shedInterval
 		}

@@ -32,7 +32,7 @@ type Options struct {
 
 	// Delay sheds tasks that wait too long. The queue is bad if every task that began in the last 100 ms had waited longer than
 	// Delay. While the queue is bad, a task that has waited longer than twice Delay fails with ErrLate instead of beginning. For 100
-	// ms after a bad interval, the queue is judged by the last Delay instead of the last 100 ms. Zero disables shedding.
+	// ms after a bad interval, the queue is judged over intervals of length Delay instead of 100 ms. Zero disables shedding.
 	Delay time.Duration
 
 	// LIFO makes the stage begin the youngest task first.
