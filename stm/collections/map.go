@@ -78,7 +78,7 @@ func (m *Map[K, V]) Delete(tx *stm.Tx, k K) bool {
 	return true
 }
 
-// without returns the entries of e except the entry of k, and their number.
+// without returns the chain e without the entry of k, and the number of entries that are left.
 func (e *entry[K, V]) without(k K) (rest *entry[K, V], n int) {
 	for x := e; x != nil; x = x.next {
 		if x.key == k {

@@ -8,7 +8,7 @@ type Queue[T any] struct {
 	first, last stm.Var[*link[T]]
 	bounded     bool
 	free        stm.Var[int] // the number of free places for the next Puts
-	taken       stm.Var[int] // the number of places freed by Takes; Put moves it to free when free is 0
+	taken       stm.Var[int] // the number of places freed by Takes; Put moves them to the field free when it is 0
 }
 
 // A link is an element of a queue.
