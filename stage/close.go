@@ -25,7 +25,7 @@ func Close(ctx context.Context, stages ...Closer) error {
 
 // Close makes the stage refuse new tasks, and tasks that wait for room, with ErrClosed. Close waits until no accepted task is left
 // in the stage, retries included. Unless the pool has another open stage, Close then waits until the tasks are answered and the
-// workers have ended. Close returns nil.
+// workers have ended. Then Close returns nil.
 //
 // If ctx is done first, Close cuts the tasks off. Queued and delayed tasks fail with ErrClosed and go to OnFail, and the contexts of
 // submitted tasks in progress are cancelled. Close then returns the cancellation error, which says how many handlers still run and

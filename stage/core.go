@@ -27,8 +27,8 @@ import (
 //
 // Invariant: if a stage has a waiting task and a free slot, and a permit is free, a worker is coming. This invariant prevents lost
 // wake-ups.
-// Invariant: running exceeds width only after a blocked worker resumes or the width shrinks. In this state p.next returns nil, so
-// that a worker stops.
+// Invariant: p.running exceeds p.width only after a blocked worker resumes or the width shrinks. In this state p.next returns nil,
+// so that a worker stops.
 // Debt: a critical section that adds work or frees a permit must call p.due before it unlocks the guard. p.release calls p.due,
 // unlocks the guard and pays the dues.
 type Pool struct {
@@ -245,7 +245,7 @@ func (c *core) room() bool { return c.inside()-min(c.lent, c.slots) < c.bound() 
 func (c *core) bound() int { return c.o.Queue + c.width*max(1, c.o.Batch) }
 
 // free returns the number of slots that are free for handlers. A handler that waits for a task of its own stage lends its slot to
-// that task, so that at most width handlers run at a time, not counting those that wait. While the task is delayed, no other task
+// that task, so that at most width handlers run at a time, not counting waiting handlers. While the task is delayed, no other task
 // gets the slot.
 func (c *core) free() int {
 	if c.held {
@@ -393,8 +393,7 @@ func (c *core) lose() {
 func (c *core) admits(t *task) bool { return c.room() || c.needsNone(t) }
 
 // needsNone reports whether t needs no room, because a handler of the stage waits for it. Each handler waits for one task only. If
-// as many tasks are lent as there are handlers, the Dos of some were cancelled, and t needs room until these tasks have left the
-// stage.
+// as many tasks are lent as there are handlers, the Dos of some were cancelled, and t needs room until these tasks leave the stage.
 func (c *core) needsNone(t *task) bool { return c.lent < c.slots && c.lends(t) }
 
 // lends reports whether a handler of c waits for t, directly or through a chain of Dos. If so, t begins in the slot of that handler;

@@ -53,7 +53,7 @@ import (
 //
 // A task also leaves the queue in these ways. In the first three, the task counts as Busy until s.end has called OnFail and given the
 // answer. A task whose context is done by then counts as Cancelled, without OnFail:
-//   - A Close whose ctx ends fails queued and delayed tasks with ErrClosed.
+//   - If the ctx of a Close ends, queued and delayed tasks fail with ErrClosed.
 //   - A task of a higher priority displaces the task, which fails with ErrDisplaced and counts as Late.
 //   - If handlers wait in a cycle, asking.look fails one queued task of the cycle with ErrCycle.
 //   - In step 7, a task that has waited too long fails with ErrLate and counts as Late.
@@ -62,10 +62,11 @@ import (
 // returned the error of its context after the cancellation. If a handler returns another error after its Do has returned, the task fails
 // and OnFail is called.
 //
-// Not proved, and partly not true:
-//   - A handler may run forever: a Close whose ctx ends cancels the contexts of submitted tasks and returns, but cannot stop a handler.
+// The rules above have limits:
+//   - A handler may run forever: if the ctx of a Close ends, Close cancels the contexts of submitted tasks, but cannot stop a handler.
 //   - A task may wait forever behind tasks of higher priorities, or with LIFO behind younger tasks. Delay sheds a task only in step 7.
-//   - The search for cycles covers Dos and waits for room. The search does not cover Each, or waits for children of Begin and Submit.
+//   - The search for cycles covers Dos and waits for room. The search does not cover Each, or waits for children handed in by Begin or
+//     Submit.
 //   - Tests and a model checker show for small programs that no wake-up is lost and that the counts add up. There is no proof.
 
 // Do implements Flow. If the caller is on the scheduler of the stage, no task waits, and a slot and a permit are free, the handler
@@ -73,8 +74,8 @@ import (
 //
 // A handler that calls Do with its own context, on its own goroutine, cannot wait for itself. If a handler of this stage waits for
 // the new task, directly or through a chain of Dos, the task needs no room and runs in the slot of that handler. If several chains
-// cross, so that each waits for a slot of another, one of the Dos fails with ErrCycle. Waits for the children of Begin and Submit
-// are not examined.
+// cross, so that each waits for a slot of another, one of the Dos fails with ErrCycle. Waits for children handed in by Begin or
+// Submit are not examined.
 func (s *Stage[In, Out]) Do(ctx context.Context, in In) (out Out, err error) {
 	parent, from, err := enterDo(ctx, &s.entry)
 	if err != nil {

@@ -78,7 +78,7 @@ type feed[Out any] struct {
 	waiter suspend.Queue[struct{}, struct{}]
 }
 
-// A fed is one task of a feed.
+// The type fed is one task of a feed.
 type fed[Out any] struct {
 	task
 	f         *feed[Out]
@@ -115,7 +115,7 @@ func (f *feed[Out]) add(c *fed[Out], err error) {
 	}
 }
 
-// promote moves the answers whose turn has come from f.order to f.ready.
+// promote moves the answers that can be yielded next from f.order to f.ready.
 func (f *feed[Out]) promote() {
 	for f.order.len > 0 && (*f.order.of(0)).collected {
 		var c *fed[Out]

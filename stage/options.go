@@ -79,8 +79,8 @@ var (
 	ErrAbandoned = outcome.Named("stage: a handler did not return", suspend.ErrAbandoned)
 
 	// ErrCycle is the error of a wait that was ended because handlers wait for each other in a cycle. The message names the stages
-	// of the cycle. Only Dos and waits for room are examined. Waits in Each are not examined, nor are waits for the children of
-	// Begin, Submit and a cancelled Do.
+	// of the cycle. Only Dos and waits for room are examined. Waits in Each are not examined, nor are waits for children handed in
+	// by Begin, Submit or a cancelled Do.
 	ErrCycle = errors.New("stage: a cycle of Dos")
 )
 

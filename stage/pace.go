@@ -103,7 +103,7 @@ func (c *core) letBegin() {
 // mayBegin reports whether a hold must end early. A hold for Rate ends early only if a Close cuts the stage off.
 func (c *core) mayBegin() bool { return c.cut || c.gathering && !c.gathers() }
 
-// A holding is the Source with which a worker waits in hold.
+// A holding is the Source with which core.hold waits.
 type holding struct {
 	*core
 	next int64 // the value of pace.next when the wait began

@@ -29,7 +29,7 @@ type Stats struct {
 }
 
 // Sub returns the figures for the time between the snapshots earlier and s. Counts and histograms are differences; levels, such as
-// Waiting, are those of s.
+// Waiting, come from s.
 func (s Stats) Sub(earlier Stats) Stats {
 	s.Arrived -= earlier.Arrived
 	s.Accepted -= earlier.Accepted
