@@ -35,8 +35,8 @@ type Row struct {
 	TotalFailed, TotalCancelled  uint64
 }
 
-// Rows returns a row for each stage in the snapshot now. Levels are those of this snapshot; rates and durations cover the elapsed
-// time between the snapshots before and now.
+// Rows returns a row for each stage in the snapshot now. Levels come from this snapshot; rates and durations cover the elapsed time
+// between the snapshots before and now.
 func Rows(before, now []stage.Stats, elapsed time.Duration) []Row {
 	rows := make([]Row, len(now))
 	worst := -1
