@@ -24,9 +24,9 @@ const (
 	committed outcome = iota
 	conflict          // a Var that tx has read has changed
 	behind            // another transaction is the elder, and must end first
-	retry             // f has returned Retry
-	failed            // f has returned another error
-	ready             // f has returned nil; operation.Try will commit
+	retry             // the function has returned Retry
+	failed            // the function has returned another error
+	ready             // the function has returned nil; operation.Try will commit
 )
 
 // awaitCommit waits until the commit in progress has ended.
@@ -36,8 +36,8 @@ func awaitCommit() {
 	guard.Unlock()
 }
 
-// commitLocked commits tx, unless tx must run again or wait for the elder. The number of waiters that are resumed is at
-// most the parameter most. If waiters are left for tx to resume, tx.nodes is not empty, and the caller must call
+// commitLocked commits tx, unless tx must run again or wait for the elder. commitLocked resumes waiters, but not more
+// than the parameter most. If waiters are left for tx to resume, tx.nodes is not empty, and the caller must call
 // wakeRest.
 func (tx *Tx) commitLocked(most int) outcome {
 	switch {

@@ -246,7 +246,7 @@ func (tx *Tx) reset() {
 	if n := len(tx.reads); n > few {
 		clear(tx.reads)
 	} else {
-		for i := range n { // for a few reads, this is faster than the built-in clear
+		for i := range n { // this loop is faster than clear() for a few reads
 			at := &tx.reads[i]
 			at.of, at.seen = nil, nil
 		}

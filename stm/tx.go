@@ -9,17 +9,17 @@ import (
 // A Tx is a running transaction. Only the goroutine that runs its function may use the Tx, and only until the function
 // returns.
 type Tx struct {
-	now    int64  // the clock value of the snapshot, or the constant over once the run has ended
+	now    int64  // the clock value of the snapshot, or -1 (see over) after the end of the run
 	doomed bool   // the snapshot is no longer valid
 	reads  []read // the log of reads, in order; a Var may occur several times
 	writes []write
-	index  map[*cell]int // maps a Var to its last write; used only if there are more writes than the constant few
+	index  map[*cell]int // maps a Var to its last write; used only for more than 12 writes (see few)
 	level  int           // the index of the first write of the innermost Nested
 	hooks  []func()      // registered by AfterCommit
 
 	nodes   []node                    // linked while tx waits
 	waiter  waiter                    // set while tx waits
-	resumer suspend.Resumer[struct{}] // resumes a waiting Atomically
+	resumer suspend.Resumer[struct{}] // resumes a call of Atomically that waits
 
 	fails     int  // failed runs since the last wait
 	overtakes bool // set by Try: tx does not wait for the elder

@@ -70,12 +70,12 @@ func (tx *Tx) unlinkLocked() {
 	tx.nodes, tx.waiter = tx.nodes[:0], nil
 }
 
-// wakeLocked resumes the transactions that precede the given node, or all if the node is nil. Their number is at most the
+// wakeLocked resumes the transactions that precede the given node, or all if the node is nil, but not more than the
 // parameter most. wakeLocked unlinks each transaction from all its Vars first. The result is the parameter most less the
 // number of resumed transactions.
 func (l *list) wakeLocked(before *dlist.Node[*Tx], most int) int {
 	for n := l.First(); n != before && most > 0; {
-		next := n.Next() // next belongs to another transaction, since a list has at most one node of each
+		next := n.Next() // next belongs to another transaction, since no transaction has two nodes in a list
 		if tx := n.Value; tx != nil {
 			w := tx.waiter
 			tx.unlinkLocked()
