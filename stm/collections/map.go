@@ -13,8 +13,8 @@ type Map[K comparable, V any] struct {
 	table stm.Var[*table[K, V]] // may be nil in an empty map
 }
 
-// A table holds the buckets of a Map; their number is a power of two. A larger table replaces a table when a chain is too
-// long, so that a Get visits few entries.
+// A table holds the buckets of a Map; their number is a power of two. When the chain of a bucket is too long, a larger
+// table replaces the table, so that a Get visits few entries.
 type table[K comparable, V any] struct {
 	buckets []stm.Var[*entry[K, V]]
 }

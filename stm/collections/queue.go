@@ -17,8 +17,8 @@ type link[T any] struct {
 	next stm.Var[*link[T]]
 }
 
-// NewQueue returns a Queue that is full when it holds bound values. It panics if bound is less than 1. The zero Queue is
-// never full.
+// NewQueue returns a Queue that is full when it holds as many values as the given bound, which must be at least 1. The
+// zero Queue is never full.
 func NewQueue[T any](bound int) *Queue[T] {
 	if bound < 1 {
 		panic("collections: a Queue for less than one value")
