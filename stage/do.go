@@ -63,7 +63,8 @@ import (
 // and OnFail is called.
 //
 // The rules above have limits:
-//   - A handler may run forever: if the ctx of a Close ends, Close cancels the contexts of submitted tasks, but cannot stop a handler.
+//   - A handler may run forever: once its ctx ends, a Close cancels the contexts of submitted tasks and returns, but cannot stop the
+//     handler.
 //   - A task may wait forever behind tasks of higher priorities, or with LIFO behind younger tasks. Delay sheds a task only in step 7.
 //   - The search for cycles covers Dos and waits for room. The search does not cover Each, or waits for children handed in by Begin or
 //     Submit.

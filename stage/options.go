@@ -58,9 +58,9 @@ type Options struct {
 	Rate  float64
 	Burst int
 
-	// Retry is called after each failure of a task's handler; try is the number of failures so far. If Retry returns true, the stage
-	// calls the handler again after the returned delay. During the delay the task keeps its room in the stage, so that retries
-	// cannot exceed the bound.
+	// Retry is called after each failure of a task's handler; the argument try is the number of failures so far. If Retry returns
+	// true, the stage calls the handler again after the returned delay. During the delay the task keeps its room in the stage, so
+	// that retries cannot exceed the bound.
 	Retry func(err error, try int) (after time.Duration, again bool)
 
 	// OnPanic is called with the value and the stack of a panic in a handler. The task then fails with an error that wraps a
