@@ -63,11 +63,9 @@ import (
 // and OnFail is called.
 //
 // The rules above have limits:
-//   - A handler may run forever: once its ctx ends, a Close cancels the contexts of submitted tasks and returns, but cannot stop the
-//     handler.
+//   - A handler may run forever: once its ctx ends, a Close cancels the contexts of submitted tasks and returns, but cannot stop it.
 //   - A task may wait forever behind tasks of higher priorities, or with LIFO behind younger tasks. Delay sheds a task only in step 7.
-//   - The search for cycles covers Dos and waits for room. The search does not cover Each, or waits for children handed in by Begin or
-//     Submit.
+//   - The search for cycles covers Dos and waits for room. It does not cover Each, or waits for children handed in by Begin or Submit.
 //   - Tests and a model checker show for small programs that no wake-up is lost and that the counts add up. There is no proof.
 
 // Do implements Flow. If the caller is on the scheduler of the stage, no task waits, and a slot and a permit are free, the handler
