@@ -25,8 +25,8 @@ func (e Errors) Error() string {
 
 // NewBatch returns a stage that calls f with the waiting tasks, at most o.Batch of them; out[i] is the result of in[i]. An idle
 // stage calls f with single tasks and without a delay, unless Gather is set. A loaded stage has large batches. Width counts batches.
-// f must not keep in or out. If f returns an Errors, only the tasks with an error in it fail; any other error fails all tasks. Retry
-// is called for each failed task.
+// f must not keep the slices in and out after it returns. If f returns an Errors, only the tasks with an error in it fail; any other
+// error fails all tasks. Retry is called for each failed task.
 //
 // The context of f has no values. This context ends only when a Close cuts the stage off, so f does not see that a Do was cancelled.
 // A task begun with this context is a child of all tasks of the batch.
@@ -56,8 +56,8 @@ type batch[In, Out any] struct {
 type memberEnd struct {
 	verdict
 	owed    owed
-	passed  bool // the task is in the next stage, and counted
-	settled bool // the task has its fate
+	passed  bool // the task has entered the next stage, and its fate is counted
+	settled bool // the verdict has been set
 	adopted bool // the batch counts as a child of the task
 }
 
@@ -84,7 +84,7 @@ func (m members[In, Out]) lends(c *core) bool {
 	return slices.ContainsFunc(m.b.items, func(e item[In, Out]) bool { return c.lends(e.t) })
 }
 
-// serveBatch is serve for batches.
+// serveBatch does for batches what serve does for single tasks.
 func (s *Stage[In, Out]) serveBatch(w *worker) {
 	if s.paced && s.holds(w) {
 		return
@@ -103,7 +103,7 @@ func (s *Stage[In, Out]) serveBatch(w *worker) {
 			f = late
 		}
 		b.items = append(b.items, e)
-		b.ends = append(b.ends, memberEnd{verdict: verdict{fate: f}, adopted: e.t.adopt()}) // adopt fails if look has ended the task
+		b.ends = append(b.ends, memberEnd{verdict: verdict{fate: f}, adopted: e.t.adopt()}) // false if asking.look has ended the task
 	}
 	w.at, w.task = &s.core, &b.task
 	s.pool.release()
@@ -129,7 +129,7 @@ func (s *Stage[In, Out]) serveBatch(w *worker) {
 	w.owed.after = b
 }
 
-// decide locks the guard, which finish needs. Tasks that a Close cuts off while f runs are not tried again.
+// decide locks the guard for the calls of s.finish that follow. Tasks that a Close cuts off while f runs are not tried again.
 func (b *batch[In, Out]) decide() {
 	b.s.pool.guard.Lock()
 	for i := range b.items {
@@ -203,8 +203,8 @@ func (b *batch[In, Out]) perform(w *worker) {
 	}
 }
 
-// abandoned gives up the tasks that have no fate, from index n on, while a panic or a runtime.Goexit ends the worker. If OnFail does
-// not return either, a deferred call continues with the next task.
+// abandoned gives up the tasks from index n on whose fate is not decided, while a panic or a runtime.Goexit ends the worker. If
+// OnFail does not return either, a deferred call continues with the next task.
 func (b *batch[In, Out]) abandoned(w *worker, n int) {
 	defer func() {
 		if n < len(b.items) {

@@ -1,14 +1,14 @@
 package stage
 
-// Climb is a Limiter that finds the width with the highest throughput, from Min to Max; zero means 1 and 1000.
+// Climb is a Limiter that finds the width with the highest throughput, from Min to Max; zero means 1 for Min and 1000 for Max.
 //
 // While tasks wait, the completions per second depend only on the width. Climb compares the rate at the current width with the rate
-// one step away. A wider stage is better if the gain in rate is more than a third of the gain in width. A narrower stage is better
-// if the loss in rate is less than a third of the loss in width. An accepted step makes the next step larger by half, up to 1/2. A
-// rejected step reverses the direction; if both directions were rejected, the step is halved, down to 1/16. If the rate at the same
-// width has fallen by a quarter or risen by a third, the resource has changed, and the next step is 1/4. A measurement takes
-// 10/step² completions. The first completions after a change are discarded, and a window in which the queue was ever empty is not
-// used.
+// one step away. A step is a fraction of the width. A wider stage is better if the gain in rate is more than a third of the gain in
+// width. A narrower stage is better if the loss in rate is less than a third of the loss in width. An accepted step makes the next
+// step larger by half, up to 1/2. A rejected step reverses the direction; if both directions were rejected, the step is halved, down
+// to 1/16. If the rate at the same width has fallen by a quarter or risen by a third, the resource has changed, and the next step is
+// 1/4. A measurement takes 10/step² completions. The first completions after a change are discarded, and a window in which the queue
+// was empty at some time is not used.
 //
 // Climb narrows an oversized stage: if the queue was empty at some time in each window of a second, and on average less than half of
 // the width was in use, the width shrinks by a quarter. The result is at least 16 and at least twice the width in use. An oversized
@@ -24,11 +24,11 @@ type Climb struct {
 	settled bool    // the first completions after a change have been discarded
 	from    int     // the width before the trial
 	trying  bool    // a step is on trial
-	rate    float64 // the rate measured at the width from
+	rate    float64 // the rate measured at the width c.from
 	refused bool    // the last step, in the other direction, was rejected
 	done    int
 	elapsed float64
-	resting float64 // seconds in windows in which the queue was ever empty
+	resting float64 // seconds in windows in which the queue was empty at some time
 	used    float64 // handler-seconds in these windows
 }
 
@@ -96,7 +96,7 @@ func (c *Climb) Update(s Sample) (width int) {
 // restart discards the samples so far.
 func (c *Climb) restart() { c.done, c.elapsed = 0, 0 }
 
-// atRest returns the width after a window in which the queue was ever empty.
+// atRest returns the width after a window in which the queue was empty at some time.
 func (c *Climb) atRest(s Sample) (width int) {
 	c.restart()
 	c.resting += s.Elapsed.Seconds()
@@ -113,7 +113,7 @@ func (c *Climb) atRest(s Sample) (width int) {
 	return max(need, s.Width*3/4)
 }
 
-// worth reports whether the width on trial is better than from.
+// worth reports whether the width on trial is better than the width c.from.
 func (c *Climb) worth(width int, rate float64) bool {
 	gain, cost := rate/c.rate-1, float64(width)/float64(c.from)-1
 	return gain > cost/3 // gain and cost are negative if the stage was narrowed

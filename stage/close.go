@@ -24,14 +24,14 @@ func Close(ctx context.Context, stages ...Closer) error {
 }
 
 // Close makes the stage refuse new tasks, and tasks that wait for room, with ErrClosed. Close waits until no accepted task is left
-// in the stage, retries included. Close then waits until the tasks are answered and the workers have ended, unless the pool has
-// another open stage, and returns nil.
+// in the stage, retries included. Unless the pool has another open stage, Close then waits until the tasks are answered and the
+// workers have ended. Then Close returns nil.
 //
 // If ctx is done first, Close cuts the tasks off. Queued and delayed tasks fail with ErrClosed and go to OnFail, and the contexts of
 // submitted tasks in progress are cancelled. Close then returns the cancellation error, which says how many handlers still run and
 // how many wait for another stage. Close does not wait for these handlers.
 //
-// A second Close waits in the same way. A Close that a handler of the stage calls waits for that handler, until ctx is done.
+// A second Close waits in the same way. If a handler of the stage calls Close, the call waits for that handler, until ctx is done.
 func (s *Stage[In, Out]) Close(ctx context.Context) error {
 	p := s.pool
 	p.guard.Lock()
@@ -105,7 +105,7 @@ func (s *Stage[In, Out]) endAll(gone []item[In, Out]) {
 	}
 }
 
-// A draining is the Source with which Close waits for an empty stage.
+// A draining is the Source with which Close waits until the stage is empty.
 type draining struct{ *core }
 
 func (c draining) Guard() *suspend.Guard                    { return &c.pool.guard }

@@ -8,7 +8,7 @@ import (
 	"github.com/braidgo/braid/suspend"
 )
 
-// A Pool is a number of workers, on any scheduler, that several stages may share. At most width handlers run at the same time; a
+// A Pool is a group of workers, on any scheduler, that several stages may share. At most width handlers run at the same time; a
 // handler does not count while it waits for a Do, or for room in a stage. The pool serves the stage whose first task has waited
 // longest, so that no stage starves.
 //
@@ -27,16 +27,16 @@ import (
 //
 // Invariant: if a stage has a waiting task and a free slot, and a permit is free, a worker is coming. This invariant prevents lost
 // wake-ups.
-// Invariant: running exceeds width only after a blocked worker resumes or the width shrinks. A worker that calls next in this state
-// stops.
-// Debt: a critical section that adds work or frees a permit must call due before it unlocks the guard. release calls due, unlocks
-// the guard and pays the dues.
+// Invariant: p.running exceeds p.width only after a blocked worker resumes or the width shrinks. In this state p.next returns nil,
+// so that a worker stops.
+// Debt: a critical section that adds work or frees a permit must call p.due before it unlocks the guard. p.release calls p.due,
+// unlocks the guard and pays the dues.
 type Pool struct {
 	name   string
 	on     suspend.Spawner
-	inline bool            // the scheduler is comparable, so a Do may run its handler on its caller
+	inline bool            // the scheduler is comparable, so a Do may run its handler on the caller
 	linger bool            // workers stay idle for a while before they end
-	clock  suspend.Clock   // the clock of on; nil means package time
+	clock  suspend.Clock   // the clock of the scheduler; nil means package time
 	timers suspend.Spawner // the scheduler of the timers; nil means package time
 
 	guard    suspend.Guard // protects the fields below, and all stages of the pool
@@ -46,10 +46,10 @@ type Pool struct {
 	alive    int       // workers that have not ended
 	waiting  int       // queued tasks of all stages
 	delayed  int       // delayed tasks of all stages
-	suspects *suspect  // waits that the next release examines for a cycle
+	suspects *suspect  // waits that the next call of release examines for a cycle
 	open     int       // stages that are open, or closed and not empty
-	loaded   []*core   // the stages with queued tasks, and stages that had queued tasks
-	tickets  uint64    // the last ticket
+	loaded   []*core   // has every stage with queued tasks, and may have stages that had queued tasks
+	tickets  uint64    // the ticket that was issued last
 	idle     []*worker // the last worker is woken first
 	least    int       // the smallest number of idle workers since the last tick
 	ticking  bool
@@ -78,7 +78,7 @@ type core struct {
 	blocked   int       // tasks in progress that wait for another task, or for room
 	asking    []*asking // the known waits of tasks in progress, for a Do or for room
 	seen      uint64    // the number of the last search that visited the stage
-	lent      int       // tasks for which a handler of this stage waits, or has waited, by a chain of Dos
+	lent      int       // tasks for which a handler of this stage waits, or has waited, directly or through a chain of Dos
 	lentLater int       // lent tasks that are delayed
 	waiting   int
 	progress  int // tasks in slots, and tasks that were given up while queued
@@ -104,7 +104,7 @@ type core struct {
 	counts
 }
 
-// A server is a stage without its type parameters.
+// A server is a *Stage[In, Out], for any In and Out.
 type server interface {
 	oldest() uint64 // the ticket of the first task in the queue
 	serve(w *worker)
@@ -112,27 +112,28 @@ type server interface {
 	drop(t *task, err error) (tell func()) // gives up the queued task t; the caller must call tell without the guard
 }
 
-// A dues is the work that remains after a critical section of pool.
+// The type dues is the work that remains after a critical section of the pool: workers to start and waits to examine. To pay the
+// dues is to do this work.
 type dues struct {
 	pool     *Pool
 	starts   int // the number of workers to start; they hold permits already
 	suspects *suspect
 }
 
-// A suspect is a wait that the next release examines for a cycle. Suspects form a list.
+// A suspect is a wait that the next call of release examines for a cycle. Suspects form a list.
 type suspect struct {
 	a    *asking
 	next *suspect
 }
 
-// A counts has the counters and histograms of a stage, which only grow.
+// The type counts has the counters and histograms of a stage. No value in it ever decreases.
 type counts struct {
 	arrived, accepted, rejected uint64
 	late, cancelled             uint64
 	completed, failed           uint64
 	retried, dropped            uint64
 	wait, service               Histogram
-	crowded                     atomicx.Bool // a task has been rejected, so full checks for room before a task is allocated
+	crowded                     atomicx.Bool // a task has been rejected, so gate.full checks for room before a task is allocated
 }
 
 // A window collects the figures of the next Sample. The guard protects it.
@@ -145,10 +146,10 @@ type window struct {
 	service int64
 }
 
-// A pace implements Options.Rate by the generic cell rate algorithm. A handler may begin once next has passed. Each handler that
-// begins adds every to next.
+// A pace implements Options.Rate by the generic cell rate algorithm. A handler may begin once the time pace.next has passed. When a
+// handler begins, pace.every is added to pace.next.
 type pace struct {
-	every, slack int64 // nanoseconds; if every is 0, there is no limit
+	every, slack int64 // nanoseconds; if pace.every is 0, there is no limit
 	next         int64
 	started      bool
 }
@@ -168,9 +169,9 @@ type worker struct {
 	owed  owed
 }
 
-// An owed is the work that a worker has to do once it has unlocked the guard.
+// The type owed is the work that a worker has to do once it has unlocked the guard.
 type owed struct {
-	leave *task // a task for which leave must be called with err
+	leave *task // the task for which ends(err) must be called, or nil
 	err   error
 	after interface{ start() } // a delay or a batch
 	dues
@@ -187,23 +188,23 @@ const (
 // An asking is a wait in a handler, for the task of its Do or for room. During the wait, the asking is in the list of the handler's
 // stage.
 //
-// A handler keeps its slot while it waits, so handlers may wait for each other's slots without end. In such a circle, handlers hold
-// every slot of a stage, and wait for a slot of the next stage. Chandy, Misra and Haas call this the OR model, because a queued task
-// can begin as soon as any slot of its stage is free. There is a deadlock if no running handler can be reached by following the
-// waits.
+// A handler keeps its slot while it waits, so handlers may wait for each other's slots without end. The handlers then form a circle:
+// they hold every slot of a stage, and wait for a slot of the next stage of the circle. Such waits follow the OR model of Chandy,
+// Misra and Haas, because a queued task can begin as soon as any slot of its stage is free. There is a deadlock if no running
+// handler can be reached by following the waits.
 //
-// Invariant: each asking can go on, or is a suspect of a pool, or reaches such a suspect.
+// Invariant: each asking can go on, or is a suspect of a pool, or a suspect can be reached by following the waits.
 // Debt: code must add a suspect when a wait begins (block), when the task enters a queue (pass, tryAgain, letIn), and when a stage
-// loses a handler or a slot that could end a wait (lose). The release that follows must examine the suspect; otherwise a cycle could
-// wait without end.
+// loses a handler or a slot that could end a wait (lose). The call of release that follows must examine the suspect; otherwise a
+// cycle could wait without end.
 type asking struct {
 	from  *core // the stage of the handler
 	task  *task
-	at    atomicx.Pointer[core] // the stage that task has entered last, or wants to enter
-	in    atomicx.Pointer[core] // the stage where task waits, or nil; written under the guard of that stage
+	at    atomicx.Pointer[core] // the stage that the task has entered last, or wants to enter
+	in    atomicx.Pointer[core] // the stage in which the task waits, or nil; written under the guard of that stage
 	ctx   context.Context       // the context of a wait for room; nil for a Do
-	index int                   // the index in from.asking, under from's guard
-	fails bool                  // the wait was in a cycle, and has been ended; under from's guard
+	index int                   // the index in from.asking; protected by the guard of that stage
+	fails bool                  // the wait was in a cycle, and has been ended; protected like the index
 	stop  func(cause error)     // ends a wait for room; nil for a Do
 }
 
@@ -244,7 +245,8 @@ func (c *core) room() bool { return c.inside()-min(c.lent, c.slots) < c.bound() 
 func (c *core) bound() int { return c.o.Queue + c.width*max(1, c.o.Batch) }
 
 // free returns the number of slots that are free for handlers. A handler that waits for a task of its own stage lends its slot to
-// that task, so that at most width handlers run without waiting. While the task is delayed, no other task gets the slot.
+// that task, so that at most width handlers run at a time, not counting waiting handlers. While the task is delayed, no other task
+// gets the slot.
 func (c *core) free() int {
 	if c.held {
 		return 0
@@ -259,7 +261,7 @@ func (c *core) refuse(err error) error {
 	return err
 }
 
-// now returns the time in nanoseconds since base. In a bubble of testing/synctest it is negative.
+// now returns the time in nanoseconds since base. The result is negative in a synctest bubble, whose clock starts in 2000.
 func (p *Pool) now() int64 {
 	if p.clock != nil {
 		return int64(p.clock.Now().Sub(base))
@@ -277,12 +279,12 @@ var base = time.Now()
 //	busy     -W> blocked            the next stage of the pipe is full
 //	busy, blocked -W> out           completed, failed, late or cancelled
 //	busy     -W> delayed            Retry returned true
-//	delayed  -T> waiting            in front of the queue
+//	delayed  -T> waiting            at the front of the queue
 //	waiting, delayed -X> out        failed with ErrClosed
 //
 // Invariant: accepted = completed + failed + late + cancelled + waiting + in progress + delayed.
-// Invariant: a task waits outside only while waiting + in progress + delayed reach the bound.
-// Debt: code that takes a task out of the stage must call admit; otherwise a caller would wait outside although there is room.
+// Invariant: a task waits outside only while the sum waiting + in progress + delayed has reached the bound.
+// Debt: code that takes a task out of the stage must call s.admit; otherwise a caller would wait outside although there is room.
 type Stage[In, Out any] struct {
 	core
 	f         func(ctx context.Context, in In) (Out, error)
@@ -306,22 +308,23 @@ type gate[In, Out any] struct {
 	to port[Out] // the next stage; nil if s is the last
 }
 
-// A port is an entrance to a flow, which accepts values of type T. A nil port is the end of the flow.
+// A port is an entrance to a flow that accepts values of type T. A nil port is the end of the flow.
 type port[T any] interface {
-	// put hands in v as the input of t, and waits for room until ctx is done, if it has to wait. from is the stage whose handler is
-	// the caller, or nil.
+	// put hands in the task t with the input v. If put has to wait for room, it waits until there is room or ctx is done. The
+	// parameter from is the stage whose handler is the caller, or nil.
 	put(ctx context.Context, t *task, v T, h how, from *core) error
 
-	// pass is put for a worker of from, but never waits. If there is room, pass returns the dues of the next stage and true. The
-	// guard of from is then held, so that the task leaves from and enters the next stage in one step.
+	// pass is the form of put for the workers of the previous stage, and never waits. If there is room, pass returns the dues of the
+	// next stage and true. The guard of the previous stage is then held, so that the task leaves it and enters the next stage in one
+	// step.
 	pass(t *task, v T, now int64, from *core) (due dues, ok bool)
 
-	// full returns the error with which a task would certainly be rejected now, and counts the rejection. full returns nil if put
-	// would accept the task or wait.
+	// full returns the error with which a task would certainly be rejected now, and counts the rejection. full returns nil if a call
+	// of put would accept the task or wait.
 	full(h how) error
 }
 
-// A how says whether a full stage makes the caller wait or rejects the task.
+// The type how says whether a full stage makes the caller wait or rejects the task.
 type how uint8
 
 const (
@@ -346,7 +349,7 @@ func (c *core) settleIf() {
 	}
 }
 
-// gone removes c, which is closed and empty, from its pool. With the last stage, the idle workers end.
+// gone removes c, which is closed and empty, from its pool. If no open stage is left, gone dismisses the idle workers.
 func (c *core) gone() {
 	if c.listed {
 		c.unlist()
@@ -371,30 +374,30 @@ func (a *asking) moved(c *core) {
 	a.in.Store(c)
 }
 
-// suspect makes the next release examine a, unless a is nil.
+// suspect makes the next call of release examine a, unless a is nil.
 func (p *Pool) suspect(a *asking) {
 	if a != nil {
 		p.suspects = &suspect{a, p.suspects}
 	}
 }
 
-// lose adds a suspect if every handler of c waits and no slot is free. A caller must have changed the stage in a way that may have
-// this effect: a handler or a hold has ended, the width has shrunk, or a task was given up.
+// lose adds a suspect if every handler of c waits and no slot is free. Call lose after each change that may have this effect: a
+// handler or a hold has ended, the width has shrunk, or a task was given up.
 func (c *core) lose() {
 	if n := len(c.asking); n > 0 && n == c.slots && c.free() <= 0 {
 		c.pool.suspect(c.asking[0])
 	}
 }
 
-// admits reports whether there is room for t, or t needs no room.
+// admits reports whether t may enter the queue, because there is room or because t needs no room.
 func (c *core) admits(t *task) bool { return c.room() || c.needsNone(t) }
 
 // needsNone reports whether t needs no room, because a handler of the stage waits for it. Each handler waits for one task only. If
-// more tasks are lent, the Dos of some were cancelled, and t needs room until these tasks are out.
+// as many tasks are lent as there are handlers, the Dos of some were cancelled, and t needs room until these tasks leave the stage.
 func (c *core) needsNone(t *task) bool { return c.lent < c.slots && c.lends(t) }
 
-// lends reports whether a handler of c waits for t, by a chain of Dos. If so, t begins in the slot of that handler; otherwise the
-// handler would wait for itself.
+// lends reports whether a handler of c waits for t, directly or through a chain of Dos. If so, t begins in the slot of that handler;
+// otherwise the handler would wait for itself.
 func (c *core) lends(t *task) bool { return t.asked != nil && c.lendsByChain(t) }
 
 func (c *core) lendsByChain(t *task) bool {
@@ -424,7 +427,8 @@ func (c *core) unlist() {
 	c.listed = false
 }
 
-// list adds c to the list of its pool. next removes c when c has no queued task, and gone removes c at the end of the stage.
+// list adds c to the list of its pool. c.unlist removes c later: p.next calls unlist when c has no queued task, and c.gone calls it
+// when c is closed and empty.
 func (c *core) list() {
 	p := c.pool
 	c.listed, c.index = true, len(p.loaded)
@@ -446,13 +450,13 @@ type outsider[In, Out any] struct {
 	a  *asking // the wait, if the caller is a handler
 }
 
-// A delay is a task between two tries. s.later contains the delay from postpone until the timer fires, the context of the task ends,
-// or Close takes the task.
+// A delay is a task between two tries. s.later contains the delay from the call of postpone until the timer fires, the context of
+// the task ends, or Close takes the task.
 type delay[In, Out any] struct {
 	s     *Stage[In, Out]
 	e     item[In, Out]
 	after time.Duration
-	stop  []func() bool // functions that stop the timer and the AfterFunc of the context; nil until start has run; under the guard
+	stop  []func() bool // functions that stop the timer and the AfterFunc of the context; nil until start() has run; protected by the guard
 }
 
 // line returns the ring in which t waits.

@@ -11,9 +11,9 @@ import (
 	"github.com/braidgo/braid/suspend"
 )
 
-// look examines the wait a. If a is part of a cycle that waits without end, one Do of the cycle fails with an ErrCycle. If the Do of
-// a was cancelled and its task is still queued, look ends the task, so that the parent need not wait until a worker reaches it. The
-// caller must hold no guard.
+// look examines the wait a. If a is part of a cycle of waits that would never end, look ends one wait of the cycle with an ErrCycle.
+// If the Do of a was cancelled and its task is still queued, look ends the task, so that the parent need not wait until a worker
+// reaches it. The caller must hold no guard.
 func (a *asking) look() {
 	s := search{locked: []*suspend.Guard{&a.from.pool.guard, &a.at.Load().pool.guard}}
 	asked := false
@@ -28,7 +28,7 @@ func (a *asking) look() {
 				end = func() { a.task.leave(errorOf(a.task)) }
 			}
 		case a.waits() && !s.goesOn(a):
-			if !asked { // a context's Err may be foreign code, so over is called without the guards
+			if !asked { // a context's Err may be foreign code, so asking.over is called without the guards
 				asked = true
 				suspend.UnlockAll(s.locked)
 				if slices.ContainsFunc(s.waits, (*asking).over) {
@@ -48,12 +48,13 @@ func (a *asking) look() {
 	}
 }
 
-// waits reports whether a is in from.asking, so that its handler still waits.
+// waits reports whether a is in a.from.asking, that is, whether its handler still waits.
 func (a *asking) waits() bool {
 	return a.index < len(a.from.asking) && a.from.asking[a.index] == a
 }
 
-// fail ends one wait of the cycle that contains a. The caller must hold all guards, and must call end without them.
+// fail ends one wait of the cycle that contains a. The caller must hold all guards, and must call the returned function without
+// them.
 func (a *asking) fail() (end func()) {
 	err := fmt.Errorf("%w: %s", ErrCycle, a.way())
 	for a.in.Load() == nil {
@@ -69,7 +70,7 @@ func (a *asking) fail() (end func()) {
 // A search follows waits through the stages whose guards it holds.
 type search struct {
 	locked   []*suspend.Guard
-	unlocked *suspend.Guard // a guard that the next round must lock, too
+	unlocked *suspend.Guard // another guard that look must lock before it searches again
 	waits    []*asking      // the waits visited so far, which cannot go on
 	number   uint64         // marks the stages that were visited
 }
@@ -87,14 +88,14 @@ func (a *asking) over() (yes bool) {
 	return a.task.gone.Load() || !isLazy(a.task.values) && a.task.over()
 }
 
-// isLazy reports whether a Do with ctx continues to wait after ctx has ended. isLazy compares types, because the values of a foreign
-// context's type may not be comparable.
+// isLazy reports whether a Do with ctx continues to wait after ctx has ended. isLazy compares types, because a foreign context may
+// be of a type whose values are not comparable.
 func isLazy(ctx context.Context) bool {
 	return reflect.TypeOf(suspend.AllowLazy(ctx)) != reflect.TypeOf(ctx)
 }
 
-// enters reports whether a.task is in c. If the guard of c is not held, enters returns false and makes the next round lock the
-// guard.
+// enters reports whether a.task is in c. If the guard of c is not held, enters returns false and makes look lock the guard and
+// search again.
 func (s *search) enters(a *asking, c *core) bool {
 	if guard := &c.pool.guard; !slices.Contains(s.locked, guard) {
 		s.unlocked = guard
@@ -116,7 +117,7 @@ func (s *search) goesOn(a *asking) bool {
 		s.waits = append(s.waits, a)
 		b := c.askingIn(a.task)
 		return b == nil || s.goesOn(b)
-	case c.held || c.lentLater > 0 || c.free() > 0 || len(c.asking) < c.slots: // nearly always true, so nothing is allocated before
+	case c.held || c.lentLater > 0 || c.free() > 0 || len(c.asking) < c.slots: // nearly always true, so it is checked before append allocates
 		return true
 	}
 	s.waits = append(s.waits, a)

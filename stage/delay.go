@@ -32,7 +32,7 @@ func (s *shedder) late(wait, now int64) bool {
 	if !s.started || now >= s.until {
 		switch {
 		case !s.started:
-			s.wary = now // the clock may be negative
+			s.wary = now // now may be negative, and 0 would then lie in the future
 		case s.bad:
 			s.wary = now + shedInterval
 		}

@@ -10,62 +10,62 @@ import (
 
 // A task through a stage
 //
-// The steps of a Do through one stage follow. Every step that changes a count holds the guard of the pool, so that Stats always add up.
+// The steps of a Do through one stage follow. Counts change only while the guard of the pool is held, so that Stats always add up.
 //
 //  1. enterDo. If ctx is done, or belongs to a task that has ended (ErrEnded), the Do fails and nothing is counted. If ctx is a
 //     handler's context, the new task is a child: its parent now waits for it.
-//  2. full. A stage that has rejected before may reject here (ErrFull, ErrClosed), before the task is allocated. A pass here reserves
-//     nothing, because put decides. The Do of a handler skips this step, because its task may need no room.
+//  2. full. A stage that has rejected before may reject here (ErrFull, ErrClosed), before the task is allocated. Passing this step reserves
+//     nothing, because step 4 decides. The Do of a handler skips this step, because its task may need no room.
 //  3. mayInline. If the caller is on the stage's scheduler, no task waits, and a slot and a permit are free, the handler runs on the
 //     caller, which then performs steps 8 to 11. If OnPanic is nil, a panic of this handler ends the process, even if the caller would
 //     recover it.
-//  4. put. A closed stage returns ErrClosed. If there is room, accept follows in the same critical section. A full stage that rejects
-//     returns ErrFull, unless the task displaces a task of a lower priority. A full stage that waits makes the caller an outsider. If
-//     put fails, no handler has run, and handIn takes the child off its parent. A cancelled wait for room, or its ErrCycle, is not
-//     counted.
-//  5. accept. The task is in the queue, and counts as Arrived and Accepted. If a slot and a permit are free, the release that follows
-//     wakes or starts a worker. If the scheduler refuses to start the worker, it is a plain goroutine.
+//  4. put. A closed stage returns ErrClosed. If there is room, step 5 follows in the same critical section. A full stage that rejects
+//     returns ErrFull, unless the task displaces a task of a lower priority. A full stage that waits makes the caller an outsider. If this
+//     step fails, no handler has run, and handIn removes the child from its parent. A wait for room that is cancelled or ends with ErrCycle
+//     is not counted.
+//  5. accept. The task is in the queue, and counts as Arrived and Accepted. If a slot and a permit are free, the call of release that
+//     follows wakes or starts a worker. If the scheduler refuses to start the worker, it is a plain goroutine.
 //  6. await. The Do waits for the answer. See below for a Do that ends before its task, and for other exits from the queue.
 //  7. serve. A worker takes the task off the queue, takes a slot, and unlocks the guard. The task does not begin if it has waited too
 //     long for Delay (ErrLate), is marked as gone, or has a context that is done (both Cancelled).
 //  8. call. The handler runs without a lock, with the task as its context. If OnPanic is set, a panic becomes the task's error.
 //     Otherwise a panic ends the worker, and so does a runtime.Goexit: the task fails with ErrAbandoned and frees its slot and permit.
-//  9. handOn. After an error, Retry may delay the task. A delayed task gives up its slot but keeps its room, and tryAgain puts it in
-//     front of the queue for step 7. Without another try, OnFail runs, still in the slot. After a success in a pipe, pass moves the task
-//     to the next stage, or put waits for room there, in the slot but without the permit. If put fails, giveUp ends the task in this
-//     stage, although its handler has succeeded.
-//  10. finish. The slot is free, the fate is counted, admit lets outsiders in, and a Close that waits for the last task resumes.
-//  11. pay. After the unlock, leave ends the task. The answer, with the first error of the tree, is given once all children are done.
+//  9. handOn. After an error, Retry may delay the task. A delayed task gives up its slot but keeps its room, and tryAgain puts it at the
+//     front of the queue for step 7. Without another try, OnFail runs, still in the slot. After a success in a pipe, the task moves to the
+//     next stage (pass), or the worker waits for room there (put), in the slot but without the permit. If the move fails, giveUp ends the
+//     task in this stage, although its handler has succeeded.
+//  10. finish. The slot is free, the fate is counted, s.admit lets outsiders in, and a Close that waits for the last task resumes.
+//  11. pay. After the unlock, t.leave ends the task. The answer, with the first error of the tree, is given once all children are done.
 //
-// If a Do ends while await waits, its task stays in the stage:
-//   - With a plain ctx that ends (see suspend/context.go), the Do returns the cancellation error and marks the task as gone. If the
-//     answer comes at the same moment, the word of the waiting task decides which of the two Do returns. A queued task keeps its
-//     place until a worker reaches it, or a rejection sweeps the queue, and then counts as Cancelled. If the caller is a handler, look
-//     gives the answer of the queued task at once, so that the parent need not wait. A delayed task returns to the queue at once. A
-//     running handler sees its context end, and its result decides the fate. A worker that waits for room in the next stage gives up.
+// If a Do ends in step 6, its task stays in the stage:
+//   - With a plain ctx that ends (see suspend/context.go), the Do returns the cancellation error and marks the task as gone. If the answer
+//     comes at the same moment, the state word of the waiting task decides which of the two the Do returns. A queued task keeps its place
+//     until a worker reaches it, or a rejection sweeps the queue, and then counts as Cancelled. If the caller is a handler, asking.look
+//     gives the answer of the queued task at once, so that the parent need not wait. A delayed task returns to the queue at once. A running
+//     handler sees its context end, and its result decides the fate. A worker that waits for room in the next stage gives up.
 //   - With a Lazily ctx that ends, the Do waits until its task has ended, and then returns the cancellation error, even if the handler
 //     succeeds. A queued task is not marked as gone, so no sweep removes it: it counts as Cancelled when a worker reaches it. Delayed
 //     tasks and running handlers are treated as with a plain ctx. The wait for room in step 4 is never lazy.
-//   - If the task that called Do is killed (suspend.Bound.Kill), await does not return but calls runtime.Goexit. Nothing marks the
-//     stage's task as gone or ends its context. A queued task begins in its turn, a running handler runs on, and the answer is dropped.
-//     If the killed task runs a handler, as a worker or in step 3, the handler's task fails with ErrAbandoned, see step 8. A kill of an
-//     outsider ends the wait for room as a cancellation does.
+//   - If the task that called Do is killed (suspend.Bound.Kill), await does not return but calls runtime.Goexit. Nothing marks the stage's
+//     task as gone or ends its context. A queued task begins in its turn, a running handler runs on, and the answer is dropped. If the
+//     killed task runs a handler, as a worker or in step 3, the handler's task fails with ErrAbandoned, see step 8. Killing an outsider
+//     ends its wait for room, as a cancellation does.
 //
-// A task also leaves the queue in these ways. In the first three, the task counts as Busy until end has called OnFail and given the
+// A task also leaves the queue in these ways. In the first three, the task counts as Busy until s.end has called OnFail and given the
 // answer. A task whose context is done by then counts as Cancelled, without OnFail:
-//   - A Close whose ctx ends fails queued and delayed tasks with ErrClosed.
+//   - If the ctx of a Close ends, queued and delayed tasks fail with ErrClosed.
 //   - A task of a higher priority displaces the task, which fails with ErrDisplaced and counts as Late.
-//   - If handlers wait in a cycle, look fails one queued task of the cycle with ErrCycle.
+//   - If handlers wait in a cycle, asking.look fails one queued task of the cycle with ErrCycle.
 //   - In step 7, a task that has waited too long fails with ErrLate and counts as Late.
 //
 // OnFail is called once for each task given up. OnFail is not called if the caller cancelled the task in the queue, or if the handler
 // returned the error of its context after the cancellation. If a handler returns another error after its Do has returned, the task fails
 // and OnFail is called.
 //
-// Not proved, and partly not true:
-//   - A handler may run forever: a Close whose ctx ends cancels the contexts of submitted tasks and returns, but cannot stop a handler.
+// The rules above have limits:
+//   - A handler may run forever: once its ctx ends, a Close cancels the contexts of submitted tasks and returns, but cannot stop it.
 //   - A task may wait forever behind tasks of higher priorities, or with LIFO behind younger tasks. Delay sheds a task only in step 7.
-//   - The search for cycles covers Dos and waits for room. The search does not cover Each, or waits for children of Begin and Submit.
+//   - The search for cycles covers Dos and waits for room. It does not cover Each, or waits for children handed in by Begin or Submit.
 //   - Tests and a model checker show for small programs that no wake-up is lost and that the counts add up. There is no proof.
 
 // Do implements Flow. If the caller is on the scheduler of the stage, no task waits, and a slot and a permit are free, the handler
@@ -73,8 +73,8 @@ import (
 //
 // A handler that calls Do with its own context, on its own goroutine, cannot wait for itself. If a handler of this stage waits for
 // the new task, directly or through a chain of Dos, the task needs no room and runs in the slot of that handler. If several chains
-// cross, so that each waits for a slot of another, one of the Dos fails with ErrCycle. Waits for the children of Begin and Submit
-// are not examined.
+// cross, so that each waits for a slot of another, one of the Dos fails with ErrCycle. Waits for children handed in by Begin or
+// Submit are not examined.
 func (s *Stage[In, Out]) Do(ctx context.Context, in In) (out Out, err error) {
 	parent, from, err := enterDo(ctx, &s.entry)
 	if err != nil {
@@ -123,7 +123,8 @@ func enter[In any](ctx context.Context, p port[In], h how) (parent *task, from *
 	return adopted(ctx)
 }
 
-// enterDo is enter for a Do. enterDo does not call full for a handler's Do, because the new task may need no room; put decides.
+// enterDo does for a Do what enter does for other calls, but does not call p.full for a handler's Do: the new task may need no room,
+// and p.put decides.
 func enterDo[In any](ctx context.Context, p port[In]) (parent *task, from *core, err error) {
 	if err := suspend.Err(ctx); err != nil {
 		return nil, nil, err
@@ -147,10 +148,10 @@ func adopted(ctx context.Context) (parent *task, from *core, err error) {
 	return parent, parent.here(), nil
 }
 
-// handIn calls p.put, and takes the child off its parent if put fails.
+// handIn calls p.put, and removes the child from its parent if p.put fails.
 func handIn[In any](ctx context.Context, t *task, p port[In], in In, h how, from *core) (err error) {
 	accepted := false
-	defer func() { // the deferred function runs even if ctx or a key function panics
+	defer func() { // the deferred function runs even if a method of ctx or a key function panics
 		if !accepted && t.parent != nil {
 			t.parent.leave(nil) // t was not accepted, so its parent need not wait for it
 		}

@@ -13,8 +13,8 @@
 // stages in series, a shared [Pool] runs several stages on the same workers, [Replicate] distributes tasks over copies of a stage,
 // and [Each] feeds a sequence through a flow.
 //
-// The workers run on any scheduler: plain goroutines, a work-stealing pool, an event loop, fifo. A stage that stays idle has no
-// workers.
+// The workers run on any scheduler, such as plain goroutines, a work-stealing pool, an event loop or package fifo. A stage that
+// stays idle has no workers.
 //
 // Each accepted task has exactly one fate: it is completed, it fails, it is late, or its caller cancels it. [Stats] counts the
 // fates, and the counts always add up.

@@ -13,9 +13,9 @@ type EachOptions struct {
 	Unordered bool // yield answers in the order in which tasks end
 }
 
-// Each feeds the values of in through f, and yields the answers in the order of in, unless o.Unordered is set. At most o.Window
-// tasks are in flight. The goroutine or task that ranges over the result feeds f. If a stage is full, Each waits for room, even if
-// Options.Full is FullReject. If a task fails, Each yields its error and a zero answer.
+// Each feeds the values of the sequence in through f, and yields the answers in the order of these values, unless o.Unordered is
+// set. At most o.Window tasks are in flight. The goroutine or task that ranges over the result feeds f. If a stage is full, Each
+// waits for room, even if Options.Full is FullReject. If a task fails, Each yields its error and a zero answer.
 //
 // After a break, Each stops feeding, cancels the tasks in flight, and waits until they are done. When ctx is done, Each stops
 // feeding, yields the tasks in flight with their errors, and yields the cancellation error last.
@@ -26,7 +26,7 @@ func Each[In, Out any](ctx context.Context, f Flow[In, Out], in iter.Seq[In], o 
 	return func(yield func(Out, error) bool) {
 		inner, stop := context.WithCancel(ctx)
 		e := &feed[Out]{unordered: o.Unordered, from: taskOf(ctx).here()}
-		defer func() { // the deferred function runs even if in or yield panics
+		defer func() { // the deferred function runs even if the sequence or yield panics
 			stop()
 			for e.flying > 0 {
 				e.collect()
@@ -65,7 +65,7 @@ func Each[In, Out any](ctx context.Context, f Flow[In, Out], in iter.Seq[In], o 
 	}
 }
 
-// A feed is the state of one Each. Only the caller of Each uses the fields above guard.
+// A feed is the state of one Each. Only the caller of Each uses the fields that precede the guard.
 type feed[Out any] struct {
 	unordered bool
 	from      *core           // the stage whose handler is the caller, or nil
@@ -78,7 +78,7 @@ type feed[Out any] struct {
 	waiter suspend.Queue[struct{}, struct{}]
 }
 
-// A fed is one task of a feed.
+// The type fed is one task of a feed.
 type fed[Out any] struct {
 	task
 	f         *feed[Out]
@@ -99,7 +99,7 @@ func (c *fed[Out]) settled(err error) {
 	f.guard.Unlock()
 }
 
-// add records a task that was fed, or that f has refused with err.
+// add records a task that was fed, or that the flow has refused with err.
 func (f *feed[Out]) add(c *fed[Out], err error) {
 	if err == nil {
 		f.flying++
@@ -115,7 +115,7 @@ func (f *feed[Out]) add(c *fed[Out], err error) {
 	}
 }
 
-// promote moves the answers that are next in order to ready.
+// promote moves the answers that can be yielded next from f.order to f.ready.
 func (f *feed[Out]) promote() {
 	for f.order.len > 0 && (*f.order.of(0)).collected {
 		var c *fed[Out]
@@ -146,7 +146,8 @@ func (f *feed[Out]) collect() {
 	}
 }
 
-// pending returns the number of tasks that were fed and have not been yielded. In order, an answer may wait for earlier tasks.
+// pending returns the number of tasks that were fed and have not been yielded. Unless f.unordered is set, an answer may have to wait
+// for the answers of earlier tasks.
 func (f *feed[Out]) pending() int {
 	if f.unordered {
 		return f.flying + len(f.ready)
@@ -154,7 +155,7 @@ func (f *feed[Out]) pending() int {
 	return f.order.len + len(f.ready)
 }
 
-// next returns the next task to yield. A task must be in flight or ready; otherwise next would wait without end.
+// next returns the next task to yield. A task must be in flight or ready; otherwise the call would wait without end.
 func (f *feed[Out]) next() (c *fed[Out]) {
 	for len(f.ready) == 0 {
 		f.collect()

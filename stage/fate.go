@@ -23,7 +23,7 @@ const (
 // A verdict is a fate and its reason.
 type verdict struct {
 	fate    fate
-	after   time.Duration // the delay before the next try, if fate is again
+	after   time.Duration // the delay before the next try, if there is one
 	err     error
 	service int64 // the running time of the handler in nanoseconds, or notServed
 }
@@ -77,7 +77,8 @@ func (s *Stage[In, Out]) report(t *task, in In, err error) {
 	}
 }
 
-// decide locks the guard, which finish needs. A task that a Close cuts off while its handler runs is not tried again.
+// decide locks the guard for the call of s.finish that follows. A task that a Close cuts off while its handler runs is not tried
+// again.
 func (s *Stage[In, Out]) decide(e *item[In, Out], v *verdict) {
 	s.pool.guard.Lock()
 	if v.fate == again && s.cut {
@@ -87,8 +88,8 @@ func (s *Stage[In, Out]) decide(e *item[In, Out], v *verdict) {
 	}
 }
 
-// finish counts the fate of a task that was in progress. finish stores in o, which must be empty, the work to be done after the
-// unlock, because a task must not be done before its slot is free.
+// finish counts the fate of a task that was in progress. What remains to be done after the unlock is stored in o, which must be
+// empty: the slot of a task must be free before the task ends.
 func (s *Stage[In, Out]) finish(e *item[In, Out], v *verdict, now int64, o *owed) {
 	switch {
 	case v.fate == again:
@@ -157,7 +158,7 @@ func isEndOf(ctx context.Context, err error) bool {
 	return errors.Is(err, ctx.Err()) || errors.Is(err, context.Cause(ctx))
 }
 
-// gaveUp counts n tasks, which were taken off the queue, as tasks in progress until end has ended each.
+// gaveUp counts n tasks, which were taken off the queue, as tasks in progress until s.end has been called for each.
 func (c *core) gaveUp(n int) {
 	c.progress += n
 	c.givenUp += n
@@ -181,7 +182,7 @@ func (s *Stage[In, Out]) end(e *item[In, Out], v verdict) {
 	s.report(t, e.in, v.err)
 }
 
-// tell calls end for a task that belongs to another caller. OnFail may suspend, so it runs in a new task.
+// tell calls s.end for a task that belongs to another caller. OnFail may suspend, so it runs in a new task.
 func (s *Stage[In, Out]) tell(e item[In, Out], v verdict) {
 	end := func() { s.end(&e, v) }
 	if s.onFail == nil {

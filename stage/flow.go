@@ -15,8 +15,8 @@ import (
 // handlers and all its children are done. The parent's error is the first error among them. If ctx belongs to a task that has ended,
 // Do, Begin, Submit and TrySubmit fail with ErrEnded.
 //
-// A call synchronizes before the start of its handler. The handler synchronizes before the handler of the next stage, before OnFail,
-// and before the return of Do.
+// A call synchronizes before the start of its handler. The end of the handler synchronizes before the start of the next stage's
+// handler, before OnFail, and before the return of Do.
 type Flow[In, Out any] interface {
 	// Do hands in a task and waits for the answer. ctx becomes the task's context: once ctx is done, a waiting task does not begin,
 	// and a running handler sees the cancellation. Do returns the cancellation error at once, without waiting for the handler. There
@@ -70,9 +70,9 @@ type flow[In, Out any] struct {
 	parts  []Closer
 }
 
-// Pipe returns the flow that passes the results of a to b. A worker of a that finds b full waits, without its permit of the pool but
-// in its slot of the stage. Do not pipe stages in a circle, and do not let a handler of b wait for a: two full stages would wait for
-// each other.
+// Pipe returns the flow that passes the results of the flow a to the flow b. A worker that finds b full waits, without its permit of
+// the pool but in its slot of the stage. Do not pipe stages in a circle, and do not let a handler of the second flow wait for the
+// first: two full stages would wait for each other.
 func Pipe[A, B, C any](a Flow[A, B], b Flow[B, C]) Flow[A, C] {
 	wire := func(to port[C]) port[A] { return a.bind(b.bind(to)) }
 	return &flow[A, C]{wire(nil), wire, func(to []Observed) []Observed { return b.describe(a.describe(to)) }, []Closer{a, b}}

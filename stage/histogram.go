@@ -22,7 +22,7 @@ func bucket(d int64) int {
 	if d < perOctave {
 		return int(max(d, 0))
 	}
-	octave := bits.Len64(uint64(d)) - 3 // durations from 4 to 7 ns are octave 0
+	octave := bits.Len64(uint64(d)) - 3 // durations from 4 to 7 ns are in octave 0
 	return min(perOctave+octave*perOctave+int(d>>octave)&(perOctave-1), buckets-1)
 }
 

@@ -42,7 +42,7 @@ func (s *Stage[In, Out]) inline(ctx context.Context, in In, parent *task, now in
 	e := item[In, Out]{t: t, way: &s.entry, in: in, ticket: ticket}
 	returned := false
 	defer s.unwound(&returned, &e)
-	s.rank(t, in) // a retry needs the rank
+	s.rank(t, in) // a later try needs the priority
 	v := verdict{}
 	out, _ = s.perform(&e, false, gid.Get(), &now, &v, nil)
 	s.decide(&e, &v)
@@ -51,7 +51,7 @@ func (s *Stage[In, Out]) inline(ctx context.Context, in In, parent *task, now in
 	var r *reply[Out]
 	if v.fate == again {
 		r = new(reply[Out])
-		t.answer = r // another goroutine may end the task after finish
+		t.answer = r // once vacate has unlocked the guard, another goroutine may end the task
 	}
 	var o owed
 	s.vacate(&e, &v, now, &o)
@@ -66,7 +66,7 @@ func (s *Stage[In, Out]) inline(ctx context.Context, in In, parent *task, now in
 	return r.await(ctx, t, nil)
 }
 
-// unwound gives up the task while a panic or a runtime.Goexit leaves the handler of a Do, or OnFail.
+// unwound gives up the task while a panic or a runtime.Goexit unwinds the handler of a Do, or OnFail.
 func (s *Stage[In, Out]) unwound(returned *bool, e *item[In, Out]) {
 	if *returned {
 		return
@@ -99,7 +99,7 @@ func endProcess(v any, stack []byte) {
 	select {}
 }
 
-// adjustInline is adjust for the caller of a Do.
+// adjustInline does for the caller of a Do what Pool.adjust does for a worker.
 func (c *core) adjustInline() {
 	p := c.pool
 	p.guard.Lock()

@@ -13,7 +13,8 @@ func (c *core) openWindow(now int64) {
 	c.window = window{since: now, started: true, least: c.waiting, dropped: c.dropped}
 }
 
-// sample returns the figures of the window if it is over. The caller must hold the guard, and must call limit if due is true.
+// sample returns the figures of the window if it is over. The caller must hold the guard, and must call c.limit if the second result
+// is true.
 func (c *core) sample(now int64) (s Sample, due bool) {
 	n := &c.window
 	if !n.started {

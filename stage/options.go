@@ -32,7 +32,7 @@ type Options struct {
 
 	// Delay sheds tasks that wait too long. The queue is bad if every task that began in the last 100 ms had waited longer than
 	// Delay. While the queue is bad, a task that has waited longer than twice Delay fails with ErrLate instead of beginning. For 100
-	// ms after a bad interval, the queue is judged by the last Delay instead of the last 100 ms. Zero disables shedding.
+	// ms after a bad interval, the queue is judged over intervals of length Delay instead of 100 ms. Zero disables shedding.
 	Delay time.Duration
 
 	// LIFO makes the stage begin the youngest task first.
@@ -58,9 +58,9 @@ type Options struct {
 	Rate  float64
 	Burst int
 
-	// Retry is called after each failure of a task's handler; try is the number of failures so far. If Retry returns true, the stage
-	// calls the handler again after the returned delay. During the delay the task keeps its room in the stage, so that retries
-	// cannot exceed the bound.
+	// Retry is called after each failure of a task's handler; the argument try is the number of failures so far. If Retry returns
+	// true, the stage calls the handler again after the returned delay. During the delay the task keeps its room in the stage, so
+	// that retries cannot exceed the bound.
 	Retry func(err error, try int) (after time.Duration, again bool)
 
 	// OnPanic is called with the value and the stack of a panic in a handler. The task then fails with an error that wraps a
@@ -79,8 +79,8 @@ var (
 	ErrAbandoned = outcome.Named("stage: a handler did not return", suspend.ErrAbandoned)
 
 	// ErrCycle is the error of a wait that was ended because handlers wait for each other in a cycle. The message names the stages
-	// of the cycle. Only Dos and waits for room are examined. Waits in Each are not examined, nor are waits for the children of
-	// Begin, Submit and a cancelled Do.
+	// of the cycle. Only Dos and waits for room are examined. Waits in Each are not examined, nor are waits for children handed in
+	// by Begin, Submit or a cancelled Do.
 	ErrCycle = errors.New("stage: a cycle of Dos")
 )
 

@@ -29,7 +29,7 @@ func (p *pace) begin(now int64) {
 	}
 }
 
-// notPaced undoes begin for a handler that does not run, so that its task does not count for Options.Rate.
+// notPaced undoes the call of pace.begin for a handler that does not run, so that its task does not count for Options.Rate.
 func (c *core) notPaced() {
 	if c.pace.every > 0 {
 		c.pool.guard.Lock()
@@ -39,7 +39,8 @@ func (c *core) notPaced() {
 	}
 }
 
-// early returns how long the next handler must still wait. The result paced is for Rate alone, and wait is for Rate and Gather.
+// early returns how long the next handler must still wait. The result paced takes only Rate into account, and the result wait takes
+// Rate and Gather into account.
 func (s *Stage[In, Out]) early(now int64) (paced, wait int64) {
 	if s.pace.every > 0 && s.pace.started {
 		paced = s.pace.next - now
@@ -56,7 +57,7 @@ func (c *core) gathers() bool {
 	return c.o.Gather > 0 && c.o.Batch > 0 && !c.closed && c.lent == 0 && c.waiting < c.o.Batch
 }
 
-// holds waits and returns true if it is too early for the next handler. After true, the caller must choose a task again, because
+// holds returns true, after a wait, if it is too early for the next handler. The caller must then choose a task again, because
 // another task may be first by then. Otherwise holds counts the handler, which begins now, and returns false. The caller must hold
 // the guard, which is held again when holds returns.
 func (s *Stage[In, Out]) holds(w *worker) bool {
@@ -102,7 +103,7 @@ func (c *core) letBegin() {
 // mayBegin reports whether a hold must end early. A hold for Rate ends early only if a Close cuts the stage off.
 func (c *core) mayBegin() bool { return c.cut || c.gathering && !c.gathers() }
 
-// A holding is the Source with which a worker waits in hold.
+// A holding is the Source with which core.hold waits.
 type holding struct {
 	*core
 	next int64 // the value of pace.next when the wait began

@@ -6,8 +6,8 @@ import (
 	"github.com/braidgo/braid/suspend"
 )
 
-// NewPool returns a pool of the given width, which must be at least 1. The workers are tasks of the scheduler on; if on is nil, they
-// are plain goroutines.
+// NewPool returns a pool of the given width, which must be at least 1. The parameter on is the scheduler on which the workers run;
+// nil means plain goroutines.
 func NewPool(name string, width int, on suspend.Spawner) *Pool {
 	if width < 1 {
 		panic("stage: a pool without a width")

@@ -27,7 +27,7 @@ func (p *Pool) functions() *Stage[func(), struct{}] {
 	}
 	p.making.Lock()
 	defer p.making.Unlock()
-	suspend.Bind(nil, func() { // the model checker would switch at a guard while the lock is held
+	suspend.Bind(nil, func() { // otherwise the model checker would switch to another task at a guard while the lock is held
 		if p.funcs.Load() == nil {
 			p.funcs.Store(New(p.name, func(_ context.Context, f func()) (struct{}, error) {
 				f()

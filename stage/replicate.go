@@ -13,9 +13,9 @@ type Replicas[In, Out any] struct {
 	key    func(In) uint64
 }
 
-// Replicate calls make with 0 to n-1, and returns a flow that distributes its tasks over these stages. If key is not nil, tasks with
-// the same key go to the same stage; if its Width is 1, that stage runs the tasks one after another, in order. If key is nil, a task
-// goes to the stage with the fewest tasks.
+// Replicate calls the function make with the numbers from 0 to n-1, and returns a flow that distributes its tasks over the resulting
+// stages. If key is not nil, tasks with the same key go to the same stage; if the Width of that stage is 1, these tasks run one
+// after another, in order. If key is nil, a task goes to the stage with the fewest tasks.
 func Replicate[In, Out any](n int, key func(In) uint64, make func(i int) *Stage[In, Out]) *Replicas[In, Out] {
 	if n < 1 {
 		panic("stage: no replicas")

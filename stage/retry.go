@@ -15,7 +15,7 @@ func (s *Stage[In, Out]) retry(t *task, err error, try int) (after time.Duration
 	return s.o.Retry(err, try)
 }
 
-// postpone makes e a delayed task. The caller must hold the guard, and must call start without it.
+// postpone makes e a delayed task. The caller must hold the guard, and must call start on the result without it.
 func (s *Stage[In, Out]) postpone(e item[In, Out], after time.Duration) *delay[In, Out] {
 	s.retried++
 	s.postponed(1)
@@ -58,7 +58,7 @@ func stopAll(stop []func() bool) {
 	}
 }
 
-// tryAgain puts the task in front of the queue, unless a Close has taken it.
+// tryAgain puts the task at the front of the queue, unless a Close has taken it.
 func (d *delay[In, Out]) tryAgain() {
 	s := d.s
 	var stop []func() bool
@@ -91,11 +91,11 @@ func (d *delay[In, Out]) tryAgain() {
 	stopAll(stop)
 }
 
-// takeDelayed takes out the delayed tasks, for Close. The caller must end the tasks and call the stop functions.
+// takeDelayed removes the delayed tasks from s.later, for Close. The caller must end the tasks and call the stop functions.
 func (s *Stage[In, Out]) takeDelayed() (taken []item[In, Out], stop []func() bool) {
 	for d := range s.later {
 		taken = append(taken, d.e)
-		stop = append(stop, d.stop...) // stop is nil until start has run, and start will find that the task was taken
+		stop = append(stop, d.stop...) // d.stop is nil until d.start has run; d.start will then find that the task was taken
 	}
 	clear(s.later)
 	s.lentLater = 0

@@ -2,12 +2,12 @@ package stage
 
 // A ring is a double-ended queue. The zero ring is empty. The capacity doubles when the ring is full.
 type ring[T any] struct {
-	at   []T // the length of at is a power of two, or 0
+	at   []T // the length of this slice is a power of two, or 0
 	head int // the index of the first element
 	len  int
 }
 
-// of returns the address of the i'th element; i may be from -1 to len.
+// of returns the address of the i'th element; i may be from -1 to r.len.
 func (r *ring[T]) of(i int) *T { return &r.at[(r.head+i)&(len(r.at)-1)] }
 
 func (r *ring[T]) grow() {
@@ -57,7 +57,7 @@ func (r *ring[T]) popBack(v *T) {
 	r.len--
 }
 
-// sweep removes the elements for which out returns true, and returns them in order.
+// sweep removes the elements for which the function out returns true, and returns them in order.
 func (r *ring[T]) sweep(out func(*T) bool) (removed []T) {
 	var zero T
 	kept := 0

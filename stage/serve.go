@@ -181,7 +181,7 @@ func (s *Stage[In, Out]) patience(t *task) context.Context {
 	return s.blocking
 }
 
-// give stores the result of t, which leaves its last stage.
+// give stores the result of t, which is about to leave its last stage.
 func give[Out any](t *task, out Out) {
 	switch a := t.answer.(type) {
 	case *reply[Out]:

@@ -28,7 +28,8 @@ type Stats struct {
 	Service Histogram // the running times of handlers
 }
 
-// Sub returns the figures for the time since earlier. Counts and histograms are differences; levels, such as Waiting, are unchanged.
+// Sub returns the figures for the time between the snapshots earlier and s. Counts and histograms are differences; levels, such as
+// Waiting, come from s.
 func (s Stats) Sub(earlier Stats) Stats {
 	s.Arrived -= earlier.Arrived
 	s.Accepted -= earlier.Accepted

@@ -7,7 +7,7 @@ func (s *Stage[In, Out]) drop(t *task, err error) (tell func()) {
 	return func() { s.tell(e, verdict{fate: failed, err: err, service: notServed}) }
 }
 
-// take removes the queued tasks for which out returns true, and returns them.
+// take removes the queued tasks for which the function out returns true, and returns them.
 func (s *Stage[In, Out]) take(out func(*item[In, Out]) bool) (gone []item[In, Out]) {
 	gone = s.hurry.sweep(out)
 	for level := len(s.urgent); level >= 0; level-- {

@@ -13,16 +13,17 @@ import (
 // A task is one input on its way through the stages, and the context of its handlers.
 //
 // Tasks form trees: a task that a handler begins with its own context is a child. The count open is the number of children that are
-// not done. After the last stage, open is one less than this number, so that a new task needs no store. In the diagram, -P> is a
-// handler that begins a child, -C> a child that is done, and -W> the worker with which the task leaves its last stage.
+// not done. Once the task has left its last stage, the count is one less than this number, so that a new task can begin with the
+// count 0. In the diagram, -P> is a handler that begins a child, -C> a child that is done, and -W> the worker with which the task
+// leaves its last stage.
 //
 //	n  -P> n+1     n >= 0; from -1 it is refused with ErrEnded
 //	n  -C> n-1
 //	n  -W> n-1
 //	0  -C,W> -1    done: the answer is given, and then the parent loses a child
 //
-// Invariant: open is -1 only after the handlers of the whole tree have returned, or will not run.
-// Debt: the call of leave that takes open to -1 must give the answer; otherwise the Do would wait without end.
+// Invariant: the count is -1 only after the handlers of the whole tree have returned, or will not run.
+// Debt: the call of t.leave that takes the count to -1 must give the answer; otherwise the Do would wait without end.
 type task struct {
 	values context.Context
 	parent *task
@@ -31,14 +32,14 @@ type task struct {
 	end    atomicx.Pointer[ending]
 	gid    atomicx.Int64 // the goroutine of the latest handler
 	at     *core         // the stage of the latest handler; read only by the same goroutine
-	asked  *asking       // the wait, if a handler waits for the task in a Do, or nil; never changes
+	asked  *asking       // the wait of the handler that waits for the task in a Do, or nil; never changes
 	open   atomicx.Int32
-	gone   atomicx.Bool // the Do was cancelled and has returned; pairs with the loads in over and lends
+	gone   atomicx.Bool // the Do was cancelled and has returned; pairs with the loads in task.over and core.lendsByChain
 	tries  int32        // failed tries in the current stage
 	until  until        // the context that ends the task; never changes
 	level  uint8        // the priority in the current stage
 	dead   bool         // OnFail has been called for the task
-	told   bool         // look has ended the task in the queue, because its Do was cancelled; under the guard
+	told   bool         // asking.look has ended the task in the queue, because its Do was cancelled; protected by the guard
 }
 
 // The type until says which context ends a task.
@@ -50,10 +51,10 @@ const (
 	likeOwner              // the parent's context
 )
 
-// An answer receives the end of a task. settled is called once.
+// An answer is notified of the end of a task, by one call of settled.
 type answer interface{ settled(err error) }
 
-// An ending is the context of a task that only a Close can end. source makes the ending when it is first needed.
+// An ending is the context of a task that only a Close can end. The method source makes the ending when it is first needed.
 type ending struct {
 	context.Context
 	cancel func(cause error)
@@ -107,7 +108,7 @@ func (t *task) Value(key any) any {
 		return t
 	}
 	if e := t.end.Load(); e != nil {
-		if v := e.Value(key); v != nil { // the context of e has the cause
+		if v := e.Value(key); v != nil { // the context in e has the cause
 			return v
 		}
 	}
@@ -199,15 +200,15 @@ func (t *task) leave(err error) {
 	}
 }
 
-// ends calls leave, unless look has already ended t.
+// ends calls t.leave, unless asking.look has already ended t.
 func (t *task) ends(err error) {
 	if !t.told {
 		t.leave(err)
 	}
 }
 
-// leaveAlone is leave for a task without an answer. leaveAlone returns false if the task has children that are not done. Otherwise,
-// leaveAlone stores the first error of the tree in err.
+// leaveAlone does the work of t.leave for a task without an answer. If the task has children that are not done, leaveAlone returns
+// false. Otherwise, leaveAlone stores the first error of the tree in err.
 func (t *task) leaveAlone(err *error) bool {
 	if !t.open.CompareAndSwap(0, -1) {
 		return false

@@ -72,7 +72,7 @@ func (p *Pool) end(w *worker) {
 	letGo()
 }
 
-// named labels the goroutine of a worker with the name of the stage, for profiles.
+// named sets the name of the stage as a label of the worker's goroutine, for profiles.
 func (w *worker) named(c *core) {
 	if w.p.linger && w.label != c {
 		w.label = c
@@ -80,7 +80,7 @@ func (w *worker) named(c *core) {
 	}
 }
 
-// An idling is the Source with which a worker on plain goroutines waits for work. tick dismisses the worker after one to two
+// An idling is the Source with which a worker on plain goroutines waits for work. Pool.tick dismisses the worker after one to two
 // seconds.
 type idling struct{ w *worker }
 
@@ -185,7 +185,8 @@ func (p *Pool) kick() {
 	p.release()
 }
 
-// due takes permits for the workers that the queued tasks need, wakes idle workers, and returns how many the caller must start.
+// due takes permits for the workers that the queued tasks need, wakes idle workers, and returns how many workers the caller must
+// start.
 func (p *Pool) due() (starts int) {
 	if p.running >= p.width || p.waiting == 0 {
 		return 0
@@ -253,7 +254,7 @@ func (p *Pool) adjust(w *worker, c *core) {
 	}
 }
 
-// limited calls limit for a worker. If the limiter does not return, the worker gives back its permit and ends.
+// limited calls c.limit for a worker. If the limiter does not return, the worker gives back its permit and ends.
 func (p *Pool) limited(w *worker, c *core, s Sample) {
 	returned := false
 	defer func() {
@@ -268,7 +269,7 @@ func (p *Pool) limited(w *worker, c *core, s Sample) {
 
 // hold keeps the scheduler open, if the scheduler is a Holder, until no task is left and the last worker has ended. The last worker
 // may be a plain goroutine, because a closing scheduler starts no more tasks. hold returns the scheduler whose timers are to be
-// used. If the scheduler is closed, hold returns nil, for package time, because a closed scheduler drops its timers.
+// used. If the scheduler is closed, hold returns nil, which means package time, because a closed scheduler drops its timers.
 func (p *Pool) hold() (timers suspend.Spawner) {
 	h, ok := suspend.As[suspend.Holder](p.on)
 	if !ok {
@@ -295,7 +296,8 @@ func (p *Pool) hold() (timers suspend.Spawner) {
 	return p.timers
 }
 
-// letGo ends the hold if no task and no worker is left. The caller must hold p.guard, and must call release without it.
+// letGo ends the hold if no task and no worker is left. The caller must hold p.guard, and must call the returned function without
+// it.
 func (p *Pool) letGo() (release func()) {
 	if p.held == nil || p.alive+p.waiting+p.delayed > 0 {
 		return func() {}

@@ -24,9 +24,9 @@ const (
 	committed outcome = iota
 	conflict          // a Var that tx has read has changed
 	behind            // another transaction is the elder, and must end first
-	retry             // f has returned Retry
-	failed            // f has returned another error
-	ready             // f has returned nil; Try will commit
+	retry             // the function has returned Retry
+	failed            // the function has returned another error
+	ready             // the function has returned nil; operation.Try will commit
 )
 
 // awaitCommit waits until the commit in progress has ended.
@@ -36,8 +36,9 @@ func awaitCommit() {
 	guard.Unlock()
 }
 
-// commitLocked commits tx, unless tx must run again or wait for the elder. The parameter most limits the number of waiters
-// that are resumed. If waiters are left for tx to resume, tx.nodes is not empty, and the caller must call wakeRest.
+// commitLocked commits tx, unless tx must run again or wait for the elder. commitLocked resumes waiters, but not more
+// than the parameter most. If waiters are left for tx to resume, tx.nodes is not empty, and the caller must call
+// wakeRest.
 func (tx *Tx) commitLocked(most int) outcome {
 	switch {
 	case elder != nil && elder != tx && !tx.overtakes:
@@ -49,7 +50,7 @@ func (tx *Tx) commitLocked(most int) outcome {
 	for _, w := range tx.writes {
 		w.of.publish(w.to, now)
 	}
-	clock.Store(now) // must follow the stores of all boxes; pairs with the loads in attempt and extend
+	clock.Store(now) // must follow the stores of all boxes; pairs with the loads in Tx.attempt and Tx.extend
 	for _, w := range tx.writes {
 		if l := &w.at.watched; l.First() != nil {
 			if most = l.wakeLocked(nil, most); most == 0 && l.First() != nil && l.Last().Value != nil {

@@ -7,17 +7,18 @@ import (
 	"github.com/braidgo/braid/suspend"
 )
 
-// A long transaction may fail repeatedly, because shorter transactions commit while it runs. A transaction that has failed
-// patience times becomes the elder, unless there is one already. Before they commit, all other transactions must wait until
-// the elder has ended, so that its next run succeeds. An elder that returns Retry steps down before it waits.
+// A long transaction may fail repeatedly, because shorter transactions commit while it runs. A transaction that has
+// failed ten times (see patience) becomes the elder, unless there is one already. Before they commit, all other
+// transactions must wait until the elder has ended, so that its next run succeeds. An elder that returns Retry steps down
+// before it waits.
 //
 // -F> a failed run, -E> the end of the elder, -B> another commit
 //
-//	nobody  -F> elder     tx has failed patience times
-//	elder   -B> elder     the other transaction waits in younger, unless it is a Try
-//	elder   -E> nobody    each transaction in younger is resumed; it commits, or fails and runs again
+//	nobody  -F> elder     ten runs of tx have failed
+//	elder   -B> elder     the other transaction waits in the list younger, unless it is a Try
+//	elder   -E> nobody    each transaction in the list is resumed; it commits, or fails and runs again
 //
-// Debt: the elder must resume every transaction in younger, however it ends.
+// Debt: the elder must resume every transaction in the list younger, however the elder ends.
 var (
 	elder   *Tx  // protected by guard
 	younger list // protected by guard
@@ -36,7 +37,7 @@ func (tx *Tx) failed() {
 	stats.conflicts.Add(1)
 }
 
-// claim makes tx the elder if it has failed patience times and there is no elder.
+// claim makes tx the elder if there is no elder and the number of failed runs has reached the constant patience.
 func (tx *Tx) claim() {
 	if tx.fails < patience {
 		return
@@ -89,7 +90,7 @@ func (t turn) Enqueue(r suspend.Resumer[struct{}]) {
 	t.tx.queueLocked(t.tx)
 }
 
-// queueLocked appends tx to younger. The end of the elder resumes w.
+// queueLocked appends tx to the list younger. When the elder ends, it resumes w.
 func (tx *Tx) queueLocked(w waiter) {
 	tx.waiter = w
 	tx.nodes = append(tx.nodes[:0], node{})

@@ -10,12 +10,12 @@ import (
 // the choice of the case, and a case that is not chosen writes nothing. If f returns Retry, the case waits until a Var that
 // f has read changes, and then runs f again. If f returns another error, the case is ready, and this error is its Result.
 //
-// Select calls f in the calling task, once or several times, without holding a lock. Then calls f on the calling goroutine
-// first, and later on the executor. Functions that f registers with AfterCommit run before Select returns. With Then they
-// run on the executor, before the continuation, and must not suspend.
+// Select calls f in the calling task, once or several times, without holding a lock. suspend.Then calls f first on the
+// calling goroutine, and later on the executor. Functions that f registers with AfterCommit run before Select returns.
+// With suspend.Then they run on the executor, before the continuation, and must not suspend.
 //
 // A case whose runs have failed ten times is the elder (see Atomically) during its next attempt, so that this attempt
-// succeeds. The case waits while another transaction is the elder. Select panics if f returns Retry without having read a
+// succeeds. A case waits while another transaction is the elder. Select panics if f returns Retry without having read a
 // Var.
 func Op[T any](f func(tx *Tx) (T, error)) suspend.Op[T] {
 	if f == nil {
@@ -24,7 +24,7 @@ func Op[T any](f func(tx *Tx) (T, error)) suspend.Op[T] {
 	return suspend.OpOf[T](maker[T](f))
 }
 
-// A maker makes a new operation for each Case, Do and Then. As a Source it is never ready, because suspend.OpOf calls only
+// A maker makes a new operation for each use of the Op. As a Source it is never ready, because suspend.OpOf calls only
 // Anew.
 type maker[T any] func(tx *Tx) (T, error)
 

@@ -32,9 +32,9 @@
 //
 // # Source
 //
-// The interface comes from Harris, Marlow, Peyton Jones and Herlihy, "Composable Memory Transactions" (PPoPP 2005), and the
-// algorithm from Riegel, Felber and Fetzer, "A Lazy Snapshot Algorithm with Eager Validation" (DISC 2006). Here Retry is an
-// error rather than a panic, so that it is visible in signatures and costs nothing.
+// The interface comes from Harris, Marlow, Peyton Jones and Herlihy, "Composable Memory Transactions" (PPoPP 2005), and
+// the algorithm from Riegel, Felber and Fetzer, "A Lazy Snapshot Algorithm with Eager Validation" (DISC 2006). In this
+// package, Retry is an error rather than a panic, so that it is visible in signatures and costs nothing.
 package stm
 
 import (
@@ -151,7 +151,7 @@ func try(f func(tx *Tx) error) (ok bool, hooks []func(), err error) {
 
 const nilFunction = "stm: nil function"
 
-// inside forbids suspending while f runs.
+// inside is a ban on suspending while the function of a transaction runs.
 var inside = suspend.NewBan("stm: a transaction must not suspend")
 
 var idle = sync.Pool{New: func() any { return new(Tx) }}
@@ -195,8 +195,8 @@ func (tx *Tx) run(f func(tx *Tx) error) error {
 	return f(tx)
 }
 
-// leave is deferred around f. If tx is doomed, leave recovers the panic that unwinds the run, even if f has replaced it
-// with another panic. Any other panic continues with its original stack.
+// leave runs after f, as a deferred call. If tx is doomed, leave recovers the panic that unwinds the run, even if f has
+// replaced it with another panic. Any other panic continues with its original stack.
 func (tx *Tx) leave(entered suspend.Entered) {
 	inside.Exit(entered)
 	if tx.doomed {
@@ -246,7 +246,7 @@ func (tx *Tx) reset() {
 	if n := len(tx.reads); n > few {
 		clear(tx.reads)
 	} else {
-		for i := range n { // faster than clear for a few reads
+		for i := range n { // this loop is faster than clear() for a few reads
 			at := &tx.reads[i]
 			at.of, at.seen = nil, nil
 		}

@@ -9,23 +9,23 @@ import (
 // A Tx is a running transaction. Only the goroutine that runs its function may use the Tx, and only until the function
 // returns.
 type Tx struct {
-	now    int64  // the clock of the snapshot, or over after the end of the run
+	now    int64  // the clock value of the snapshot, or -1 (see over) after the end of the run
 	doomed bool   // the snapshot is no longer valid
 	reads  []read // the log of reads, in order; a Var may occur several times
 	writes []write
-	index  map[*cell]int // maps a Var to its last write; used for more than few writes
+	index  map[*cell]int // maps a Var to its last write; used only for more than 12 writes (see few)
 	level  int           // the index of the first write of the innermost Nested
 	hooks  []func()      // registered by AfterCommit
 
 	nodes   []node                    // linked while tx waits
 	waiter  waiter                    // set while tx waits
-	resumer suspend.Resumer[struct{}] // resumes a waiting Atomically
+	resumer suspend.Resumer[struct{}] // resumes a call of Atomically that waits
 
 	fails     int  // failed runs since the last wait
 	overtakes bool // set by Try: tx does not wait for the elder
 
 	seen  map[*head]struct{} // used by dedupe, and empty between its calls
-	dense int                // dedupe ignores a log of fewer reads
+	dense int                // dedupe does nothing with a log of fewer reads
 }
 
 // A read is an entry in the log of reads.
@@ -45,11 +45,11 @@ type write struct {
 	shadows int // 1 + the index of an outer Nested's write to the same Var, or 0
 }
 
-// few is the largest number of writes that find searches without the index.
+// few is the largest number of writes for which Tx.find does not use the index.
 const few = 12
 
-// over is the snapshot of a Tx that must not be used. Every box is newer than over, so that a Get calls extend, which
-// panics.
+// over is the snapshot of a Tx that must not be used. Every box is newer than this snapshot, so that a Get calls
+// Tx.extend, which panics.
 const over = -1
 
 //lint:ignore ST1012 Retry is a signal like fs.SkipDir, not a failure
@@ -63,8 +63,8 @@ func isRetry(err error) bool { return err == Retry || err != nil && errors.Is(er
 // errConflict is the panic value that unwinds a run whose snapshot is no longer valid.
 var errConflict = errors.New("stm: conflict")
 
-// extend advances the snapshot of tx to a clock value of at least version. It panics with errConflict if a Var that tx has
-// read has changed.
+// extend advances the snapshot of tx to a clock value that is at least the given version. It panics with errConflict if a
+// Var that tx has read has changed.
 func (tx *Tx) extend(version int64) {
 	tx.check()
 	now := clock.Load()
@@ -73,7 +73,7 @@ func (tx *Tx) extend(version int64) {
 		now = clock.Load()
 	}
 	// The clock is loaded before this loop. A Var that still holds the box that tx has read therefore held it when the
-	// clock was now.
+	// clock was loaded.
 	for _, b := range tx.reads {
 		if !b.current() {
 			tx.now, tx.doomed = over, true
@@ -143,7 +143,7 @@ func (tx *Tx) write(w write) {
 	}
 }
 
-// rollback drops the writes with index from and above.
+// rollback drops the writes from the given index on.
 func (tx *Tx) rollback(from int) {
 	if len(tx.writes) > few {
 		for _, w := range tx.writes[from:] {
@@ -160,7 +160,7 @@ func (tx *Tx) rollback(from int) {
 // leastDense is the smallest number of reads in which dedupe searches for repetitions.
 const leastDense = 256
 
-// mostSeen is the largest number of Vars for which a Tx keeps the map seen for reuse.
+// mostSeen is the largest number of Vars for which a Tx keeps the map tx.seen for reuse.
 const mostSeen = 1 << 12
 
 // dedupe removes repeated Vars from the log of reads. Get calls dedupe when the log is full. After each pass dedupe does
@@ -186,8 +186,8 @@ func (tx *Tx) dedupe() {
 	}
 }
 
-// merge adds the writes of a Nested, which begin at index from, to the writes of the enclosing Nested, which begin at index
-// level. It iterates over the smaller of the two parts; otherwise a write would be visited again at each level.
+// merge adds the writes of a Nested, tx.writes[from:], to the writes of the enclosing Nested, tx.writes[level:from]. It
+// iterates over the smaller of the two parts; otherwise a write would be visited again at each level.
 func (tx *Tx) merge(from, level int) {
 	if from-level < len(tx.writes)-from {
 		tx.take(level, from)
@@ -210,7 +210,7 @@ func (tx *Tx) merge(from, level int) {
 	tx.truncate(k)
 }
 
-// take does the work of merge by iterating over the writes of the enclosing Nested, from index level to index from.
+// take does the work of merge by iterating over tx.writes[level:from], the writes of the enclosing Nested.
 func (tx *Tx) take(level, from int) {
 	for i := level; i < from; i++ {
 		w := &tx.writes[i]

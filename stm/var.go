@@ -76,9 +76,9 @@ func NewVar[T any](x T) *Var[T] {
 // Get returns the value of v in tx: the value of the last Set in tx, or else the value in the snapshot of tx. All Gets of a
 // run read the same consistent snapshot, even if the run is dropped later. Get never suspends.
 //
-// If commits by other transactions have made the snapshot invalid, Get does not return. Get unwinds f with a private panic,
-// and f runs again. Code that recovers this panic, or replaces it with another, does not save the run: every later Get
-// panics again, and the run is dropped together with its panic.
+// If commits by other transactions have made the snapshot invalid, Get does not return. Get unwinds the function of the
+// transaction with a private panic, and the function runs again. Code that recovers this panic, or replaces it with
+// another, does not save the run: every later Get panics again, and the run is dropped together with its panic.
 //
 // Get panics if tx has ended.
 func (v *Var[T]) Get(tx *Tx) T {

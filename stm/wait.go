@@ -47,7 +47,7 @@ func (c change) Enqueue(r suspend.Resumer[struct{}]) {
 	c.tx.linkLocked(c.tx)
 }
 
-func (tx *Tx) resumeLocked() { tx.resumer.Resume(struct{}{}, nil) } // the result is false if the wait was cancelled
+func (tx *Tx) resumeLocked() { tx.resumer.Resume(struct{}{}, nil) } // Resume returns false if the wait was cancelled
 
 // linkLocked links tx once to each Var that it has read. The next commit to any of these Vars resumes w. The capacity of
 // tx.nodes must suffice, because a linked node must not move.
@@ -70,12 +70,12 @@ func (tx *Tx) unlinkLocked() {
 	tx.nodes, tx.waiter = tx.nodes[:0], nil
 }
 
-// wakeLocked resumes the transactions in front of the given node, or all if the node is nil. The parameter most limits
-// their number. wakeLocked unlinks each transaction from all its Vars first. It returns most minus the number of resumed
-// transactions.
+// wakeLocked resumes the transactions that precede the given node, or all if the node is nil, but not more than the
+// parameter most. wakeLocked unlinks each transaction from all its Vars first. The result is the parameter most less the
+// number of resumed transactions.
 func (l *list) wakeLocked(before *dlist.Node[*Tx], most int) int {
 	for n := l.First(); n != before && most > 0; {
-		next := n.Next() // belongs to another transaction, since a list has one node for each
+		next := n.Next() // next belongs to another transaction, since no transaction has two nodes in a list
 		if tx := n.Value; tx != nil {
 			w := tx.waiter
 			tx.unlinkLocked()
@@ -87,8 +87,8 @@ func (l *list) wakeLocked(before *dlist.Node[*Tx], most int) int {
 	return most
 }
 
-// markLocked appends a mark to l: a node of tx whose Value is nil. Waiters in front of the mark must still be resumed.
-// Waiters behind the mark need no Resume, because they have seen the writes of tx.
+// markLocked appends a mark to l: a node of tx whose Value is nil. Waiters before the mark must still be resumed. Waiters
+// after the mark need no Resume, because they have seen the writes of tx.
 func (tx *Tx) markLocked(l *list) {
 	tx.nodes = slices.Grow(tx.nodes, len(tx.writes)-len(tx.nodes)) // allocates at most once, since a linked node must not move
 	tx.nodes = append(tx.nodes, node{})

@@ -78,8 +78,8 @@ func (q *Queue[T]) meet(what string, err error) {
 	q.tell(what, err)
 }
 
-// Permanent wraps err to say that further tries would fail, too. A message whose task fails with the result is dead at once.
-// errors.Is and errors.As find err in the result. Permanent(nil) is nil.
+// Permanent wraps err to say that further tries would fail, too. If a task fails with the wrapped error, its message is dead at
+// once. errors.Is and errors.As find err in the result. Permanent(nil) is nil.
 func Permanent(err error) error {
 	if err == nil {
 		return nil

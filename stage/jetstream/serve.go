@@ -18,7 +18,7 @@ import (
 // pullFor is how long a request for messages waits on the server. An idle Serve needs up to pullFor to end.
 const pullFor = time.Second
 
-// A pull costs as much as several messages, so it first waits until enough workers are free, but at most for the time gather.
+// A pull costs as much as several messages. It therefore first waits for several free workers (enough), but not for long (gather).
 const (
 	enough = 8
 	gather = 300 * time.Microsecond
@@ -26,7 +26,7 @@ const (
 
 // Serve pulls messages, and runs a task of f with each, at most width at the same time. When the task and all its children are done,
 // Serve acknowledges the message. If the task fails, the message is delivered again after a delay; after Options.Tries deliveries it
-// is dead. A message is dead at once if it is not the JSON of a T, or if its task fails with an error from Permanent.
+// is dead. A message is dead at once if it is not the JSON encoding of a T, or if its task fails with an error from Permanent.
 //
 // An overload is not a failure: if a stage of f rejects or sheds the message, or a handler returns an ErrOverload, Serve waits and
 // then begins the task again.
@@ -177,7 +177,7 @@ func (s *serving[T, Out]) beat(ended <-chan struct{}) {
 	}
 }
 
-// do runs a task with a message, and answers the message when the task is done. do returns an error if f is closed.
+// do runs a task with a message, and answers the message when the task is done. The result is nil, unless f is closed.
 func (s *serving[T, Out]) do(serve context.Context, m jetstream.Msg) error {
 	q, ctx := s.q, context.WithoutCancel(serve)
 	err := s.perform(serve, ctx, m)
@@ -187,7 +187,7 @@ func (s *serving[T, Out]) do(serve context.Context, m jetstream.Msg) error {
 		q.confirm(ctx, m)
 	case errors.As(err, &closed), errors.Is(err, errGiveBack):
 		q.returned.Add(1)
-		q.answer("give back", m.NakWithDelay(pullFor)) // the delay is longer than the pulls of this Serve
+		q.answer("give back", m.NakWithDelay(pullFor)) // when the delay ends, the pulls of this Serve have ended
 		if closed != nil {
 			return closed.error
 		}

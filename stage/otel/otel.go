@@ -14,8 +14,8 @@ import (
 // Register makes observable instruments for stages, whose names must differ. For the stages of a flow, pass stage.Stages(flow)...
 // The instruments have the same names as the metrics of package prom. OpenTelemetry has no observable histogram, so a histogram
 // becomes a counter of seconds and a gauge of the 99th percentile. The percentile covers the tasks since the previous collection,
-// and the first percentile covers all tasks so far. A percentile without tasks is not observed. A collection by any reader counts,
-// so each reader needs its own provider. When the stages are closed, unregister the registration.
+// and the first percentile covers all tasks so far. If there were no tasks, no percentile is observed. A collection by any reader
+// counts, so each reader needs its own provider. When the stages are closed, unregister the registration.
 func Register(m metric.Meter, stages ...stage.Observed) (metric.Registration, error) {
 	r := &registrar{m: m}
 	tasks := r.counter("stage_tasks_total", "Tasks by fate.", "1")
@@ -26,7 +26,7 @@ func Register(m metric.Meter, stages ...stage.Observed) (metric.Registration, er
 	if r.err != nil {
 		return nil, r.err
 	}
-	var mu sync.Mutex // protects the slice before
+	var mu sync.Mutex // protects the slice named before
 	before := make([]stage.Stats, len(stages))
 	return m.RegisterCallback(func(_ context.Context, o metric.Observer) error {
 		mu.Lock()

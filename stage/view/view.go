@@ -35,8 +35,8 @@ type Row struct {
 	TotalFailed, TotalCancelled  uint64
 }
 
-// Rows returns a row for each stage in now. Levels are taken from now; rates and durations cover the elapsed time between before and
-// now.
+// Rows returns a row for each stage in the snapshot now. Levels come from this snapshot; rates and durations cover the elapsed time
+// between the snapshots before and now.
 func Rows(before, now []stage.Stats, elapsed time.Duration) []Row {
 	rows := make([]Row, len(now))
 	worst := -1
@@ -68,7 +68,7 @@ func Rows(before, now []stage.Stats, elapsed time.Duration) []Row {
 	return rows
 }
 
-// demand returns the part of the width that the arrivals need.
+// demand returns the fraction of the width that the arrivals need.
 func demand(r Row) float64 { return r.A * r.L / 1000 / float64(r.W) }
 
 func ms(d time.Duration) float64 { return math.Round(float64(d)/float64(time.Microsecond)) / 1000 }
@@ -86,7 +86,7 @@ type viewer struct {
 	stages []stage.Observed
 
 	mu           sync.Mutex
-	before, last []stage.Stats // last is the first snapshot taken at least a second after before
+	before, last []stage.Stats // v.last is nil, or the first snapshot taken at least a second after v.before
 	at, lastAt   time.Time
 }
 

@@ -1,6 +1,6 @@
 // Package collections provides transactional collections: a Map, a Queue, a Slot and a Counter. Each collection is built
 // from stm.Vars with the public API of package stm, so a transaction can combine operations on several collections, and
-// wait for all of them:
+// wait until all of them are possible:
 //
 //	err := stm.Atomically(ctx, func(tx *stm.Tx) error {
 //		order, err := orders.Take(tx) // waits for one

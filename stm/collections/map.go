@@ -13,8 +13,8 @@ type Map[K comparable, V any] struct {
 	table stm.Var[*table[K, V]] // may be nil in an empty map
 }
 
-// A table holds the buckets of a Map; their number is a power of two. A larger table replaces a table when a chain is too
-// long, so that a Get visits few entries.
+// A table holds the buckets of a Map; their number is a power of two. When the chain of a bucket is too long, a larger
+// table replaces the table, so that a Get visits few entries.
 type table[K comparable, V any] struct {
 	buckets []stm.Var[*entry[K, V]]
 }
@@ -78,7 +78,7 @@ func (m *Map[K, V]) Delete(tx *stm.Tx, k K) bool {
 	return true
 }
 
-// without returns the entries of e except the entry of k, and their number.
+// without returns the chain e without the entry of k, and the number of entries that are left.
 func (e *entry[K, V]) without(k K) (rest *entry[K, V], n int) {
 	for x := e; x != nil; x = x.next {
 		if x.key == k {

@@ -8,7 +8,7 @@ type Queue[T any] struct {
 	first, last stm.Var[*link[T]]
 	bounded     bool
 	free        stm.Var[int] // the number of free places for the next Puts
-	taken       stm.Var[int] // the number of places freed by Takes; Put moves it to free when free is 0
+	taken       stm.Var[int] // the number of places freed by Takes; Put moves them to the field free when it is 0
 }
 
 // A link is an element of a queue.
@@ -17,8 +17,8 @@ type link[T any] struct {
 	next stm.Var[*link[T]]
 }
 
-// NewQueue returns a Queue that is full when it holds bound values. It panics if bound is less than 1. The zero Queue is
-// never full.
+// NewQueue returns a Queue that is full when it holds as many values as the given bound, which must be at least 1. The
+// zero Queue is never full.
 func NewQueue[T any](bound int) *Queue[T] {
 	if bound < 1 {
 		panic("collections: a Queue for less than one value")
