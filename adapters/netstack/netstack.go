@@ -43,7 +43,7 @@ type Options struct {
 	Link      stack.LinkEndpoint // an end of a Pair, a TUN, or another link of gVisor's; the Stack owns it
 	On        suspend.Spawner    // the scheduler on which Serve runs handlers; nil means suspend.Goroutines
 
-	SendBuffer, ReceiveBuffer int           // bytes per connection, at least 4096; zero means gVisor's default, which is 1 MB and grows if needed
+	SendBuffer, ReceiveBuffer int           // bytes per connection, at least 4096; zero means gVisor's default, from 1 MB upwards
 	SYNCookies                bool          // use SYN cookies always, instead of only while the handshake queue is full
 	KeepAlive                 time.Duration // idle time before a probe, and time between probes; zero means 15 s, negative means no probes
 }
