@@ -26,8 +26,8 @@ import (
 //	queued  -L> queued   the width grows unless a function has ended since the last look; the next look is scheduled
 //	queued  -E>, -L> empty
 //
-// Invariant: while functions are queued, width functions run. A look is scheduled as well, unless it could neither
-// grow the width nor report that the width is too small.
+// Invariant: while functions are queued, width functions run, and a look is scheduled unless it could neither grow the
+// width nor report that the width is too small.
 type Goroutines struct {
 	limits Limits
 	gone   func()

@@ -14,7 +14,7 @@ import "github.com/braidgo/braid/internal/atomicx"
 //	closed n  -L> closed n-1   a Leave or Close that reaches closed 0 returns last = true
 //
 // Invariant: the state closed 0 is final, so at most one call reports that the work has ended.
-type Counter struct{ n atomicx.Int64 } // the count, plus the constant closed once the Counter is closed
+type Counter struct{ n atomicx.Int64 } // the count, to which the method Close adds the constant closed
 
 const closed = -1 << 62
 
