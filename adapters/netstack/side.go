@@ -38,7 +38,7 @@ type side struct {
 	late     bool
 	closed   bool
 	waiters  suspend.Queue[struct{}, struct{}] // the operation that holds the turn
-	looking  suspend.Queue[struct{}, struct{}] // the waiting readables
+	looking  suspend.Queue[struct{}, struct{}] // the readables that wait
 	deadline time.Time                         // zero means no deadline
 	timer    *time.Timer                       // created for the first deadline
 }

@@ -16,7 +16,7 @@ import (
 type WireOptions struct {
 	Loss, Duplicate, Reorder float64       // probabilities from 0 to 1; a reordered packet arrives later by Delay plus 1 ms
 	Delay, Jitter            time.Duration // each packet takes Delay plus at most Jitter; Jitter does not reorder packets
-	Bandwidth                int           // bytes per second in each direction, zero means no limit; packets that would wait over 250 ms are lost
+	Bandwidth                int           // bytes/s in each direction, zero means no limit; packets that would wait over 250 ms are lost
 	MTU                      int           // zero means 1500
 	Seed                     uint64        // random seed; the nth packet of a direction has the same fate for the same seed
 }
