@@ -73,7 +73,7 @@ func New(l Limits, gone func()) *Goroutines {
 	l.Max = max(l.Max, l.Width)
 	g := &Goroutines{limits: l, gone: gone, width: l.Width}
 	g.start = func(f func()) { go f() }
-	g.later = func(look int) { time.AfterFunc(patience, func() { g.look(look) }) } // a new timer, because a timer belongs to its creator's synctest bubble
+	g.later = func(look int) { time.AfterFunc(patience, func() { g.look(look) }) } // a new timer, because timers belong to synctest bubbles
 	return g
 }
 

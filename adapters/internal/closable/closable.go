@@ -31,7 +31,7 @@ func (c *Counter) Enter() bool {
 	}
 }
 
-// Again increments the count and returns true, even if c is closed. If c is Done, Again returns false.
+// Again increments the count and returns true, even if c is closed. If c.Done() is true, Again returns false.
 func (c *Counter) Again() bool {
 	for n := c.n.Load(); n != closed; n = c.n.Load() {
 		if more := n + 1; c.n.CompareAndSwap(n, more) {
