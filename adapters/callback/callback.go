@@ -61,10 +61,10 @@ type Options struct {
 
 	// StallAfter is the time for which a task may run without suspending or yielding. After this time the task's stack is
 	// reported to OnStall, at most a fortieth of StallAfter late, and again whenever the time has doubled. Tasks that wait
-	// natively one after another are also reported if together they keep a runnable task waiting for StallAfter. A nil
-	// OnStall writes to standard error. 0 means one second, and a negative value disables the reports. In a
-	// testing/synctest bubble there are no reports. With more than 16,000 goroutines reports are delayed, because a report
-	// stops the process for 15 µs per goroutine.
+	// natively one after another are also reported if together they delay a runnable task by StallAfter. If OnStall is nil,
+	// reports are written to standard error. A StallAfter of 0 means one second, and a negative value disables the reports.
+	// In a testing/synctest bubble there are no reports. With more than 16,000 goroutines reports are delayed, because a
+	// report stops the process for 15 µs per goroutine.
 	StallAfter time.Duration
 	OnStall    func(report []byte)
 }
@@ -79,7 +79,7 @@ type Loop struct {
 	direct bool
 	core   *runner.Runner
 	stalls *coro.Stalls
-	start  func(f func()) // starts a goroutine
+	start  func(f func()) // runs f on a new goroutine
 	run    func()         // runs one step
 	gone   promise.Promise[struct{}]
 
@@ -87,8 +87,8 @@ type Loop struct {
 	asked   atomicx.Bool
 	givenUp atomicx.Bool
 	closed  atomicx.Bool
-	looked  bool // reports whether the field locked is set; only the running step uses both
-	locked  bool // the goroutine of the steps is locked to its thread
+	looked  bool // the field locked has been set; only the running step uses these two fields
+	locked  bool // the goroutine that runs the steps is locked to its thread
 }
 
 // New returns a Loop on exec. If exec refuses a step with an error that wraps suspend.ErrClosed, the Loop gives up exec.
@@ -101,7 +101,7 @@ func New(exec suspend.Executor, o Options) *Loop {
 	l.run = l.runNext
 	l.core = runner.New(l, l.wake, o.OnPanic)
 	l.core.Watch(l.stalls)
-	l.core.Sleep() // the first Go or Execute will call wake
+	l.core.Sleep() // so that the first Go or Execute calls l.wake
 	return l
 }
 
@@ -109,7 +109,7 @@ func New(exec suspend.Executor, o Options) *Loop {
 func (l *Loop) Go(f func()) error { return l.core.Go(f) }
 
 // Execute runs f as a callback. f must not suspend; suspend.Suspend panics if it does. After Close, Execute returns
-// suspend.ErrClosed and f never runs. Pass the Loop to suspend.Then instead of its executor, because the Loop calls its
+// suspend.ErrClosed and f never runs. Pass the Loop, and not its executor, to suspend.Then, because the Loop calls its
 // executor without holding a lock.
 func (l *Loop) Execute(f func()) error { return l.core.Execute(f) }
 
@@ -124,9 +124,9 @@ func (l *Loop) Stats() suspend.Stats { return l.core.Stats() }
 // itself. It must not be called on the executor's own thread, because it would wait for itself.
 func (l *Loop) Close() error { return l.CloseContext(context.Background()) }
 
-// CloseContext is Close for an executor that may have stopped silently. If ctx ends before all tasks and callbacks have
-// ended, the Loop gives up the executor, and CloseContext returns the cancellation error. Tasks may still be ending then; a
-// further Close waits for them. The executor may receive another step, which does nothing.
+// CloseContext is like Close, but also ends a Loop whose executor has stopped silently. If ctx ends before all tasks and
+// callbacks have ended, the Loop gives up the executor, and CloseContext returns the cancellation error. Tasks may still be
+// ending then; a further Close waits for them. The executor may receive another step, which does nothing.
 func (l *Loop) CloseContext(ctx context.Context) error {
 	if suspend.Within(l) {
 		panic("callback: Close called from a task of the loop")

@@ -10,7 +10,7 @@ import (
 // An Exploring is a Loop for the model checker. Its steps run without coroutines.
 type Exploring struct{ *Loop }
 
-// NewExploring returns an Exploring that calls post to request a step. Step runs the requested step.
+// NewExploring returns an Exploring that requests a step by calling the function post. Step runs the requested step.
 func NewExploring(post func()) Exploring {
 	l := &Loop{exec: posting(post), direct: true, start: func(f func()) { _ = suspend.Here().Go(f) }}
 	l.core = runner.New(suspend.Goroutines, l.wake, nil)

@@ -10,17 +10,17 @@ import (
 )
 
 // ErrThread is returned by Close if the Loop has abandoned tasks, because they belong to a locked thread whose executor has
-// stopped. Close the Loop before its executor stops.
+// stopped. To avoid this error, close the Loop before its executor stops.
 var ErrThread = errors.New("callback: tasks are left that belong to the thread of an executor that has ended")
 
-// The end of a sleep, or the previous step, requests one step by setting asked. The executor runs the step, or a goroutine
-// does if the Loop has given up the executor. Both must first claim asked, so that a late step of the executor either is
-// the requested step or does nothing.
+// When the Loop wakes up, or at the end of a step, it requests one step by setting l.asked. The executor runs the step, or
+// a goroutine does if the Loop has given up the executor. Either must first claim the request by clearing l.asked, so that
+// a late call by the executor either runs the requested step or does nothing.
 //
-// The order of accesses matters: wake stores asked and then loads givenUp, but giveUp stores givenUp and then loads asked.
-// Therefore at least one of the two starts the goroutine.
+// The order of accesses matters: the method wake stores l.asked and then loads l.givenUp, whereas the method giveUp stores
+// l.givenUp and then loads l.asked. Therefore at least one of the two methods starts the goroutine.
 
-// wake requests a step. It obeys the contract of Unpark.
+// wake requests a step. It obeys the contract of the method Unpark of suspend.Task.
 func (l *Loop) wake() {
 	l.asked.Store(true)
 	switch {
@@ -66,9 +66,9 @@ func (l *Loop) giveUp() {
 
 func (l *Loop) claim() bool { return l.asked.CompareAndSwap(true, false) }
 
-// step is called by the executor and runs the requested step. If the Loop has given up the executor, step requests a
-// goroutine instead, because goroutines may have created coroutines that cannot run on a locked thread. If the coroutines
-// belong to the executor's own locked thread, step runs the step nevertheless.
+// step is called by the executor, and runs the step that was requested. If the Loop has given up the executor, a goroutine
+// runs the step instead, because goroutines may have created coroutines that cannot run on a locked thread. If the
+// coroutines belong to the executor's own locked thread, the executor runs the step nevertheless.
 func (l *Loop) step() {
 	if !l.claim() {
 		return
@@ -124,8 +124,8 @@ func (l *Loop) after() {
 		return
 	}
 	if l.core.Empty() && l.core.Sleep() {
-		// If the Loop was closed in the meantime, the last step must still run, but another goroutine may have requested
-		// it.
+		// If the Loop was closed in the meantime, the last step must still run, but another goroutine may have requested it
+		// already.
 		if !l.core.Done() || !l.core.Rouse() {
 			return
 		}

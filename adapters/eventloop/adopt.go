@@ -17,7 +17,7 @@ func (l *Loop) Adopt(f *os.File) (*Conn, error) {
 	}
 	local, remote := net.Addr(fileAddr(f.Name())), net.Addr(fileAddr(f.Name()))
 	network := "file"
-	if s, err := net.FileConn(f); err == nil { // s is a duplicate of f that has its addresses
+	if s, err := net.FileConn(f); err == nil { // s duplicates f's descriptor, and provides the addresses
 		network, local, remote = s.LocalAddr().Network(), s.LocalAddr(), s.RemoteAddr()
 		_ = s.Close()
 	}

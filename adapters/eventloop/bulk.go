@@ -8,11 +8,11 @@ import (
 	"syscall"
 )
 
-// ReadFrom writes all that it reads from r to c. ReadFrom suspends the caller while the send buffer is full. ReadFrom
-// implements io.ReaderFrom, so io.Copy calls it. If the system supports it, ReadFrom sends a regular file without
-// copying its bytes through the program, even if r is an io.LimitedReader for the file. Other Writes are not
-// interleaved with such a transfer. If a page of the file is not in memory, the reactor stalls until the disk has read
-// the page.
+// ReadFrom reads r to its end, and writes all bytes to c. ReadFrom suspends the caller while the send buffer is full.
+// ReadFrom implements io.ReaderFrom, so io.Copy calls it. If the system supports it, ReadFrom sends a regular file
+// without copying its bytes through the program, even if r is an io.LimitedReader for the file. Other Writes are not
+// interleaved with such a transfer. If a page of the file is not in memory, the reactor stalls until the page has been
+// read from the disk.
 func (c *Conn) ReadFrom(r io.Reader) (int64, error) { return c.readFrom(nil, r) }
 
 func (c *Conn) readFrom(cs contexts, r io.Reader) (n int64, err error) {

@@ -11,7 +11,7 @@ import (
 )
 
 // sendFile sends a file, starting at the file's current offset. The parameter most is the maximum number of bytes. If
-// the system cannot do that, sendFile sends nothing and fails with errNotSupported.
+// the system does not support this transfer, sendFile sends nothing and fails with errNotSupported.
 func (d *fd) sendFile(cs contexts, f openFile, most int64) (n int64, err error) {
 	if info, err := f.Stat(); err != nil || !info.Mode().IsRegular() || !d.socket {
 		return 0, errNotSupported
@@ -62,8 +62,8 @@ func (d *fd) writeBuffers(cs contexts, b *net.Buffers) (int64, error) {
 
 const maxVector = 1024 // IOV_MAX
 
-// writes calls the function one until that function is done or fails. All calls together form a single Write. Between
-// calls, writes waits until the socket accepts more bytes. writes returns the total number of bytes written.
+// writes calls the function one until that function reports that it is done, or fails. All calls together form a
+// single Write. While the send buffer is full, the method waits. It returns the total number of bytes written.
 func (d *fd) writes(cs contexts, call string, one func(sys int) (done bool, n int, err error)) (n int64, err error) {
 	if err := d.wr.begin(cs); err != nil {
 		return 0, err

@@ -57,10 +57,12 @@ func (c *Conn) SetDeadline(t time.Time) error {
 	return c.SetWriteDeadline(t)
 }
 
-// SetReadDeadline sets when Reads, including those under way, fail with os.ErrDeadlineExceeded. Zero means never.
+// SetReadDeadline sets the time after which Reads, including those under way, fail with os.ErrDeadlineExceeded. The
+// zero time means never.
 func (c *Conn) SetReadDeadline(t time.Time) error { return c.fail("set", c.fd.setReadDeadline(t)) }
 
-// SetWriteDeadline sets when Writes, including those under way, fail with os.ErrDeadlineExceeded. Zero means never.
+// SetWriteDeadline sets the time after which Writes, including those under way, fail with os.ErrDeadlineExceeded. The
+// zero time means never.
 func (c *Conn) SetWriteDeadline(t time.Time) error { return c.fail("set", c.fd.setWriteDeadline(t)) }
 
 func (c *Conn) read(cs contexts, p []byte) (int, error) {

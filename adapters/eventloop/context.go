@@ -11,11 +11,12 @@ import (
 
 // WithContext returns a net.Conn that performs I/O on c and is bound to ctx. Once ctx is done, Reads and Writes of the
 // result fail with the cancellation error, including those under way. The end of ctx does not close c, and does not
-// change a Conn of a Loop. With any other net.Conn, WithContext uses the deadlines: if ctx ends during an operation,
-// the deadline of that direction stays in the past.
+// change a Conn of a Loop. For any other net.Conn, the result uses deadlines: if ctx ends during an operation, the
+// deadline of that direction is set to a time in the past, and is not restored.
 //
-// The result may be passed to WithContext again. The first of several contexts that is done ends the I/O. An operation
-// leaves no trace in a context, so a connection may be bound to one context after another.
+// The result may be passed to WithContext again. If it is bound to several contexts, the first that is done ends the
+// I/O. When an operation returns, nothing remains registered with a context, so a connection may be bound to one
+// context after another.
 func WithContext(ctx context.Context, c net.Conn) net.Conn {
 	if ctx.Done() == nil {
 		return c
@@ -29,10 +30,10 @@ func WithContext(ctx context.Context, c net.Conn) net.Conn {
 	return &boundConn{Conn: c, cs: contexts{ctx}}
 }
 
-// A boundConn is a net.Conn whose I/O ends with any of several contexts.
+// A boundConn is a net.Conn whose I/O fails when any of several contexts is done.
 type boundConn struct {
 	net.Conn
-	own *Conn // the Conn of a Loop, or nil if the net.Conn is foreign
+	own *Conn // the Conn of a Loop, or nil if the net.Conn is foreign, which means of another type
 	cs  contexts
 }
 
@@ -59,7 +60,7 @@ func (b *boundConn) foreign(p []byte, do func([]byte) (int, error), deadline fun
 	if err := b.cs.err(); err != nil {
 		return 0, err
 	}
-	var over atomicx.Bool // true makes later callbacks do nothing
+	var over atomicx.Bool // once over is true, callbacks do nothing
 	var callbacks countdown
 	var stops []func() bool
 	defer func() {
@@ -112,8 +113,8 @@ func (b *boundConn) CloseWrite() error {
 	return errNotSupported
 }
 
-// contexts is a list of contexts, newest first. The first of the contexts that is done ends an operation. A nil list
-// means no context.
+// contexts is a list of contexts, newest first. An operation ends when any of them is done. A nil list means no
+// context.
 type contexts []context.Context
 
 // err returns the error of the first context in the list that is done, or nil.
@@ -126,8 +127,8 @@ func (cs contexts) err() error {
 	return nil
 }
 
-// join returns a context that ends when any of cs ends. The caller must call stop after its wait, unless stop is nil,
-// so that no registration with a context remains.
+// join returns a context that ends when any of cs ends. The caller must call the function stop after its wait, unless
+// stop is nil, so that no registration with a context remains.
 func (cs contexts) join() (ctx context.Context, stop func()) {
 	switch len(cs) {
 	case 0:
@@ -150,7 +151,7 @@ func (cs contexts) join() (ctx context.Context, stop func()) {
 	}
 }
 
-// explain returns the cancellation error of the context that ended a wait with err.
+// explain returns the cancellation error of whichever context ended the wait that has failed with err.
 func (cs contexts) explain(err error) error {
 	if len(cs) > 1 {
 		if cause := cs.err(); cause != nil {

@@ -19,7 +19,7 @@ func (c *countdown) add(n int) {
 	c.guard.Unlock()
 }
 
-// done decrements the counter. Debt: a call that reaches zero must resume every waiter.
+// done decrements the counter. Debt: a call that brings the counter to zero must resume every waiter.
 func (c *countdown) done() {
 	c.guard.Lock()
 	if c.n--; c.n == 0 {
@@ -30,7 +30,7 @@ func (c *countdown) done() {
 
 func (c *countdown) wait() { _ = c.waitFor(context.Background()) }
 
-// waitFor is like wait, but fails with the cancellation error when ctx is done.
+// waitFor is like the method wait, but fails with the cancellation error when ctx is done.
 func (c *countdown) waitFor(ctx context.Context) error {
 	_, err := suspend.Wait[struct{}](ctx, c, false)
 	return err

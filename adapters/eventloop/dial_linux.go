@@ -111,7 +111,7 @@ func dialOne(l *Loop, cs contexts, network string, family int, sa unix.Sockaddr)
 			inheritable(sys)
 		}
 		err = unix.Connect(sys, sa)
-		if err == unix.EINTR { // an interrupted connect continues, and connected waits for it
+		if err == unix.EINTR { // an interrupted connect continues, and the method connected waits for its end
 			err = unix.EINPROGRESS
 		}
 		if err == unix.EAGAIN { // the backlog of a unix socket is full
@@ -152,8 +152,8 @@ func dialOne(l *Loop, cs contexts, network string, family int, sa unix.Sockaddr)
 }
 
 // isSame reports whether a connecting socket's own address is the address to which the socket connects. Such a socket
-// would connect to itself. If so, no other socket listens on that address, because the system does not assign a port
-// that is in use.
+// would connect to itself. In this case no other socket listens on that address, because the system does not assign a
+// port that is in use.
 func isSame(local, remote unix.Sockaddr) bool {
 	switch local := local.(type) {
 	case *unix.SockaddrInet4:

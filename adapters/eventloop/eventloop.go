@@ -1,10 +1,10 @@
 // Package eventloop is a scheduler that performs I/O with its own event loop. A Loop has one or several reactors. Each
-// reactor runs tasks in the order in which they become runnable, waits for descriptors, and keeps timers.
+// reactor runs tasks in the order in which they become runnable, waits for events of descriptors, and runs timers.
 //
 // A task that holds its reactor for 10 ms loses it: another goroutine continues with the other tasks. The task itself
 // runs in parallel until it next suspends. So tasks of one reactor may run in parallel, and must protect shared data as
-// goroutines do. To prevent hand-overs, set Options.HandOver to a negative value. StallAfter then reports the tasks
-// that hold their reactor.
+// goroutines do. To prevent hand-overs, set Options.HandOver to a negative value. Tasks that hold their reactor are
+// then reported; see Options.StallAfter.
 //
 //	loop, err := eventloop.New(eventloop.Options{})
 //	...
@@ -20,13 +20,15 @@
 // calling task. The caller may be a task of any scheduler, or a plain goroutine. So one task per connection can read,
 // write and handle requests in direct style. Code that uses only net.Conn, such as crypto/tls, bufio and
 // http.ReadRequest, runs unchanged. Native waits also work, for example for a channel, a sync.Mutex or a pool of
-// connections. A native wait may hold the reactor for HandOver, and occupies a goroutine, as it does without a Loop.
+// connections. A native wait may hold the reactor for the time Options.HandOver, and occupies a goroutine, as it does
+// without a Loop.
 //
 // Loop.Open opens a file whose reads and writes suspend the calling task. File operations use io_uring on Linux, and
 // suspend.Blocking on other systems.
 //
-// If latency matters, run computations on adapters/workstealing, and blocking calls with suspend.Blocking. StallAfter
-// reports tasks that do so on a reactor. STOCK.md lists clients for databases and services.
+// If latency matters, run computations on adapters/workstealing, and blocking calls with suspend.Blocking. Tasks that
+// compute or block on a reactor for too long are reported; see Options.StallAfter. STOCK.md lists clients for databases
+// and services.
 //
 // Package net with goroutines is just as good for few connections, and for handlers that mostly compute.
 package eventloop
@@ -66,9 +68,9 @@ type Options struct {
 	// StallAfter is how long a task may run without suspending or yielding before its stack is reported to OnStall. The
 	// report is late by at most a fortieth of StallAfter, and is repeated whenever the time has doubled. A task that
 	// has lost its reactor is also reported, but only once for each line of source code. Tasks that wait natively one
-	// after another are reported if together they keep a runnable task waiting for StallAfter. If OnStall is nil,
-	// reports are written to standard error. A StallAfter of 0 means one second, and a negative value disables reports.
-	// In a testing/synctest bubble nothing is reported. With more than 16,000 goroutines reports come later, because a
+	// after another are reported if together they delay a runnable task by StallAfter. If OnStall is nil, reports are
+	// written to standard error. A StallAfter of 0 means one second, and a negative value disables reports. In a
+	// testing/synctest bubble nothing is reported. With more than 16,000 goroutines reports come later, because a
 	// report stops the process for 15 µs per goroutine.
 	StallAfter time.Duration
 	OnStall    func(report []byte)
@@ -77,20 +79,21 @@ type Options struct {
 	// times HandOver, another goroutine takes over the reactor. The task runs in parallel until its next suspension,
 	// and then returns to the reactor. A step of a task ends when the task suspends. After a hand-over, the reactor is
 	// careful for ten times HandOver, or for 256 tasks: it runs the next two steps of each task in parallel with its
-	// other work. The task that held the reactor makes 64 parallel steps. So does a task whose parallel step takes half
-	// of HandOver, and the reactor is then careful for 16 more tasks. While the reactor is careful, tasks run in no
-	// particular order. Callbacks keep their order, except for a callback that has lost the reactor.
+	// other work. The next 64 steps of the task that held the reactor are parallel. The same is true of a task whose
+	// parallel step takes half of HandOver, and the reactor is then careful for 16 more tasks. While the reactor is
+	// careful, tasks run in no particular order. Callbacks keep their order, except for a callback that has lost the
+	// reactor.
 	//
-	// Shorter waits and computations cause no hand-over. If several of these steps hold the reactor for HandOver
-	// together, the reactor handles events before it runs more tasks. If the steps took more than a twentieth of
-	// HandOver on average, the reactor becomes careful.
+	// Shorter waits and computations cause no hand-over. If several steps together hold the reactor for HandOver, the
+	// reactor handles events before it runs more tasks. If these steps took more than a twentieth of HandOver on
+	// average, the reactor becomes careful.
 	//
 	// A HandOver of 0 means 10 ms. A negative value disables hand-overs, so that no two tasks of one reactor run in
 	// parallel. In a testing/synctest bubble there are no hand-overs.
 	HandOver time.Duration
 }
 
-const handOverAfter = 10 * time.Millisecond // the default
+const handOverAfter = 10 * time.Millisecond // the default of Options.HandOver
 
 // A Loop is a scheduler with one or several reactors. New starts a Loop, and Close ends it. Its methods may be called
 // from any goroutine and from its own tasks.
@@ -98,7 +101,7 @@ type Loop struct {
 	opts     Options
 	base     time.Time // origin of the timers' clock
 	reactors []*reactor
-	turns    atomicx.Uint32 // counts assignments of outside work to reactors
+	turns    atomicx.Uint32 // counts the calls of nextReactor, which takes the reactors in turn
 	block    *blocking.Goroutines
 	rings    rings
 	live     atomicx.Int32 // reactors that have not ended
@@ -141,10 +144,10 @@ func (l *Loop) Go(f func()) error { return l.pick().Go(f) }
 // Callbacks and tasks share one queue. The function must not suspend: suspend.Suspend panics in a callback.
 func (l *Loop) Execute(f func()) error { return l.pick().Execute(f) }
 
-// AfterFunc runs f as a callback after d has passed, unless stop is called first. The function stop reports whether it
-// has prevented the call. The callbacks of one reactor run in the order of their times. Callbacks with equal times run
-// in the order of the AfterFuncs. AfterFunc chooses the reactor as Go does. After Close, a callback runs only if it
-// becomes due while tasks are left.
+// AfterFunc runs f as a callback after d has passed, unless the function stop is called first. That function reports
+// whether it has prevented the call. The callbacks of one reactor run in the order of their times. Callbacks with equal
+// times run in the order in which AfterFunc was called. AfterFunc chooses the reactor as Go does. After Close, a
+// callback runs only if it becomes due while tasks are left.
 func (l *Loop) AfterFunc(d time.Duration, f func()) (stop func() bool) {
 	return l.pick().AfterFunc(d, f)
 }
@@ -157,8 +160,8 @@ func (l *Loop) Block(f func()) error { return l.block.Block(f) }
 // Now returns the current time.
 func (l *Loop) Now() time.Time { return time.Now() }
 
-// Same reports whether s is the Loop or one of its reactors. In a task of the Loop, suspend.Here returns a reactor. The
-// function suspend.Within reports whether the caller is such a task.
+// Same reports whether s is the Loop or one of its reactors. In a task of the Loop, suspend.Here returns a reactor, but
+// suspend.Within(l) returns true.
 func (l *Loop) Same(s suspend.Spawner) bool {
 	switch s := s.(type) {
 	case *Loop:
@@ -170,8 +173,8 @@ func (l *Loop) Same(s suspend.Spawner) bool {
 }
 
 // Sleep suspends the calling task for d. The task may belong to any scheduler. If ctx is done before d has passed,
-// Sleep returns the cancellation error. If the Loop is closed before d has passed, Sleep returns suspend.ErrClosed. A d
-// of zero or less does not suspend the task.
+// Sleep returns the cancellation error. If the Loop is closed before d has passed, Sleep returns suspend.ErrClosed. If
+// d is zero or less, Sleep does not suspend the task.
 func (l *Loop) Sleep(ctx context.Context, d time.Duration) error {
 	return l.pick().timers.sleep(ctx, d)
 }
@@ -197,8 +200,8 @@ func (l *Loop) Stats() suspend.Stats {
 
 // Close makes the Loop refuse new work, and closes every Listener and Conn of the Loop: their operations fail with
 // net.ErrClosed. Files stay open. A Sleep of the Loop fails with suspend.ErrClosed. Close suspends its caller until
-// every task, callback and function of Block has ended. Close does not abandon tasks: it waits even for a task in
-// another wait, such as a suspend.Sleep. To end such a task, cancel its context.
+// every task, callback and function of Block has ended. Close does not abandon tasks: it waits even for a task that it
+// does not wake, such as one in suspend.Sleep. To end such a task, cancel its context.
 //
 // Later calls of Close wait, too. Close panics in a task of the Loop. In a scheduler nested in such a task, or in the
 // task's suspend.Blocking, Close never returns.

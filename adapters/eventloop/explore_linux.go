@@ -72,13 +72,13 @@ func (s *Stream) read(p []byte) (int, error) {
 	return 1, nil
 }
 
-// Put adds a byte, and then delivers the event of the reactor.
+// Put adds a byte to s, and then delivers the event that the reactor would deliver.
 func (s *Stream) Put() {
 	s.data.Add(1)
 	s.d.event(unix.EPOLLIN)
 }
 
-// Read reads like Conn.Read.
+// Read reads from s as Conn.Read does.
 func (s *Stream) Read(ctx context.Context) (int, error) {
 	var p [2]byte
 	return s.d.read(contexts{ctx}, p[:])
@@ -87,7 +87,7 @@ func (s *Stream) Read(ctx context.Context) (int, error) {
 // Expire sets a read deadline in the past.
 func (s *Stream) Expire() error { return s.d.setReadDeadline(time.Unix(1, 0)) }
 
-// Turn calls f while it holds the turn of the reading side.
+// Turn holds the turn of the reading side during a call of f.
 func (s *Stream) Turn(ctx context.Context, f func()) error {
 	if err := s.d.rd.begin(contexts{ctx}); err != nil {
 		return err
@@ -174,13 +174,13 @@ func (x *Taken) run(self suspend.Task) {
 	x.ended()
 }
 
-// Soon sets a timer that is due already.
+// Soon sets a timer that is due immediately and calls f.
 func (x *Exploring) Soon(f func()) {
 	ts := &x.r.timers
 	ts.set(newTimer(f), ts.after(0))
 }
 
-// InAnHour sets a timer that never runs.
+// InAnHour sets a timer that is due in an hour, and panics if it runs.
 func (x *Exploring) InAnHour() {
 	ts := &x.r.timers
 	ts.set(newTimer(func() { panic("an hour has passed") }), ts.after(time.Hour))
@@ -208,7 +208,7 @@ func (x *Exploring) Pause(ctx context.Context, ln *Listener, d time.Duration) er
 	return ln.pause(contexts{ctx}, d)
 }
 
-// A still is a poller whose wait ends only when wake is called.
+// A still is a poller whose wait ends only when its method wake is called.
 type still struct {
 	refs  atomicx.Int64
 	woken atomicx.Bool // models the eventfd

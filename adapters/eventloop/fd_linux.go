@@ -19,14 +19,14 @@ import (
 // call.
 type fd struct {
 	system
-	refs atomicx.Int64 // number of system calls under way, plus 1 until close ends; close adds the constant closing
+	refs atomicx.Int64 // number of system calls under way, plus 1 until the fd is closed; the method close adds the constant closing
 	r    *reactor
 	slot int32  // index in the poller's slots
 	over func() // called by the first close; may be nil
 
-	// gapless means that a read returns less than len(p) only if no more data is available. For a unix socket gapless
-	// is false, because a read also stops where ancillary data arrived. For an adopted pipe gapless is false, because a
-	// read stops at the end of a packet if the pipe's writer has set O_DIRECT, and the reader cannot see that flag.
+	// gapless means that a read fills its buffer unless no more data is available. For a unix socket gapless is false,
+	// because a read also stops where ancillary data arrived. For an adopted pipe gapless is false, because a read
+	// stops at the end of a packet if the pipe's writer has set O_DIRECT, and the reader cannot see that flag.
 	gapless bool
 	bounded bool // a short write means that the buffer is full
 	packets bool // a read of zero bytes is an empty packet, and not the end of a stream
@@ -91,7 +91,7 @@ func (d *fd) close() error {
 	return nil
 }
 
-// event signals the sides that the event ev concerns. The reactor calls event.
+// event signals each side that ev concerns. The reactor calls this method.
 func (d *fd) event(ev uint32) {
 	const last = unix.EPOLLRDHUP | unix.EPOLLHUP | unix.EPOLLERR | unix.EPOLLPRI
 	if ev&(unix.EPOLLIN|last) != 0 {
@@ -179,7 +179,7 @@ func (d *fd) write(cs contexts, p []byte) (n int, err error) {
 func (d *fd) connected(cs contexts) error {
 	up := false
 	defer func() {
-		if !up { // the connect has failed, or a context has panicked
+		if !up { // the connect has failed, or a method of a context has panicked
 			_ = d.close()
 		}
 	}()

@@ -16,9 +16,9 @@ import (
 // goroutines. The methods ReadAt, WriteAt, Sync and Close may suspend their caller, so they panic in a callback.
 //
 // On Linux 5.6 and later, ReadAt, WriteAt and Sync of regular files and block devices use io_uring. OpenFile does so
-// from Linux 5.12 on. A task of the Loop uses the ring of its reactor; for other callers the reactors take turns. Once
-// per turn, a reactor submits all queued operations. At most 256 operations of a reactor are under way, and further
-// operations wait in order. If the system refuses io_uring, and for all other files, each operation uses
+// from Linux 5.12 on. A task of the Loop uses the io_uring of its reactor; for other callers the reactors take turns.
+// Once per turn, a reactor submits all queued operations. At most 256 operations of a reactor are under way, and
+// further operations wait in order. If the system refuses io_uring, and for all other files, each operation uses
 // suspend.Blocking. Only Stat and the Close of a small file that was opened for reading are direct system calls.
 //
 // A File is most useful for tasks that wait for a disk. For a goroutine, a read from the system's cache is cheaper with
@@ -56,7 +56,7 @@ var errRefused = errors.New("eventloop: no ring")
 func (l *Loop) Open(name string) (*File, error) { return l.OpenFile(name, os.O_RDONLY, 0) }
 
 // OpenFile opens a file as os.OpenFile does. OpenFile suspends the caller. On Linux, it does not wait for the other end
-// of a FIFO; use [Loop.Adopt] for FIFOs. The first OpenFile creates a ring for each reactor. OpenFile fails if the
+// of a FIFO; use [Loop.Adopt] for FIFOs. The first OpenFile creates an io_uring for each reactor. OpenFile fails if the
 // process has no descriptors left.
 func (l *Loop) OpenFile(name string, flag int, perm fs.FileMode) (*File, error) {
 	if err := l.makeRings(); err != nil {
@@ -162,7 +162,7 @@ func (f *File) Sync() error {
 }
 
 // Stat returns the file's description. It makes a direct system call. The system keeps the description of an open file
-// in memory, but may have to query the server of a network file.
+// in memory, but for a network file it may have to query the server.
 func (f *File) Stat() (info fs.FileInfo, err error) {
 	if err := f.begin("stat"); err != nil {
 		return nil, err
@@ -190,7 +190,7 @@ func (f *File) Close() error {
 	return unbound.blocking("close", f.os.Close)
 }
 
-// begin keeps the descriptor open until uses.done is called.
+// begin keeps the descriptor open until f.uses.done is called.
 func (f *File) begin(name string) error {
 	if err := f.cs.err(); err != nil {
 		return f.failed(name, err)
@@ -204,7 +204,7 @@ func (f *File) begin(name string) error {
 	return nil
 }
 
-// blocking calls the function do with suspend.Blocking, and returns the error of do unchanged.
+// blocking runs the function do in suspend.Blocking, and returns its error unchanged.
 func (f *File) blocking(name string, do func() error) error {
 	ctx, stop := f.cs.join()
 	if stop != nil {

@@ -47,7 +47,7 @@ func listen(l *Loop, network, address string) (*Listener, error) {
 			ln.unlink = address
 		}
 		if err == nil && i == 0 {
-			if sa, err = unix.Getsockname(sys); err == nil { // further sockets use its port; a unix socket without a name gets one from the system
+			if sa, err = unix.Getsockname(sys); err == nil { // further sockets use the same port; the system may have named a unix socket
 				ln.addr = addrOf(network, sa)
 			} else {
 				unix.Close(sys)
@@ -66,8 +66,8 @@ func listen(l *Loop, network, address string) (*Listener, error) {
 	return ln, nil
 }
 
-// listenAddr returns the family and the address of a listening socket. As in net.Listen, the wildcard of the network
-// tcp listens on IPv4 and IPv6.
+// listenAddr returns the family and the address of a listening socket. As in net.Listen, a tcp socket with the
+// wildcard address accepts IPv4 and IPv6 connections.
 func listenAddr(network string, at *net.TCPAddr) (family int, sa unix.Sockaddr) {
 	if ip := at.IP.To4(); ip != nil || network == "tcp4" {
 		sa := &unix.SockaddrInet4{Port: at.Port}
@@ -135,8 +135,8 @@ func listenSocket(family int, sa unix.Sockaddr, only6 bool, i, n int) (sys int, 
 	return sys, err
 }
 
-// accept accepts a connection from any of ds and registers it with r. During the call, accept holds the turns of all
-// ds, acquired in order.
+// accept accepts a connection from any of the descriptors ds and registers it with r. During the call, accept holds
+// the turns of all these descriptors, acquired in order.
 func accept(ln *Listener, cs contexts, ds []*fd, r *reactor) (*Conn, error) {
 	taken := 0
 	defer func() {

@@ -22,7 +22,7 @@ type Listener struct {
 	fds     []*fd // a descriptor per reactor, in order, or a single descriptor for all reactors
 	turns   atomicx.Uint32
 	serving atomicx.Int32 // number of Serves under way
-	serves  countdown     // the same number, on which Shutdown waits
+	serves  countdown     // the same number; Shutdown waits until it is zero
 
 	guard  suspend.Guard
 	closed bool
@@ -85,16 +85,16 @@ func (ln *Listener) Serve(ctx context.Context, handler func(ctx context.Context,
 type serving struct {
 	ln        *Listener
 	ctx       context.Context // passed to the handlers
-	accepting context.Context // used by the accepts; ends with ctx, or when stop is called
+	accepting context.Context // the context of the accepts; ends when ctx is done, or when the function stop is called
 	stop      context.CancelCauseFunc
 	handler   func(context.Context, net.Conn)
 	running   countdown // counts accepting tasks and handlers
 }
 
-// fail stops all accepts. The first cause is kept.
+// fail stops all accepts. Only the first error is kept.
 func (s *serving) fail(err error) { s.stop(err) }
 
-// accept is the body of the task that accepts connections from ds, which belongs to reactor i.
+// accept is the body of a task of reactor i, which accepts connections from the descriptors ds.
 func (s *serving) accept(i int, ds []*fd) {
 	defer s.running.done()
 	defer s.fail(errAcceptor) // OnAcceptError might panic or exit
@@ -191,12 +191,12 @@ func (ln *Listener) Close() error {
 			err = e
 		}
 	}
-	ln.over() // ln has no fds if listen has failed early
+	ln.over() // ln has no fds if the function listen has failed early
 	return ln.fail(err)
 }
 
-// Shutdown closes the Listener and waits until every Serve under way has returned, and so every handler. If ctx is done
-// before that, Shutdown returns the cancellation error. The remaining handlers continue until they return or the
+// Shutdown closes the Listener and waits until every Serve under way, and thus every handler, has returned. If ctx is
+// done before that, Shutdown returns the cancellation error. The remaining handlers continue until they return or the
 // context of their Serve cancels them. A handler must not call Shutdown, because Shutdown would wait for the handler.
 func (ln *Listener) Shutdown(ctx context.Context) error {
 	err := ln.Close()
@@ -221,7 +221,8 @@ func (ln *Listener) over() {
 // Addr returns the address on which the Listener listens.
 func (ln *Listener) Addr() net.Addr { return ln.addr }
 
-// SetDeadline sets when Accepts, including those under way, fail with os.ErrDeadlineExceeded. Zero means never.
+// SetDeadline sets the time after which Accepts, including those under way, fail with os.ErrDeadlineExceeded. The zero
+// time means never.
 func (ln *Listener) SetDeadline(t time.Time) error {
 	for _, d := range ln.fds {
 		if err := d.setReadDeadline(t); err != nil {

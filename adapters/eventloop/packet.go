@@ -9,9 +9,9 @@ import (
 	"github.com/braidgo/braid/suspend"
 )
 
-// A PacketConn is a net.PacketConn of a Loop, a UDP socket. Its methods may be called concurrently, from tasks of any
-// scheduler and from plain goroutines. A call that has to wait suspends its caller. Deadlines and Close take effect
-// immediately on operations that wait.
+// A PacketConn is a UDP socket of a Loop. It implements net.PacketConn. Its methods may be called concurrently, from
+// tasks of any scheduler and from plain goroutines. A call that has to wait suspends its caller. Deadlines and Close
+// take effect immediately on operations that wait.
 type PacketConn struct {
 	fd      *fd
 	network string
@@ -72,7 +72,8 @@ func (c *PacketConn) ReadFrom(p []byte) (n int, from net.Addr, err error) {
 	return n, from, c.fail("read", err)
 }
 
-// WriteTo sends p as one packet to a *net.UDPAddr. WriteTo suspends the caller while the send buffer is full.
+// WriteTo sends p as one packet. The address must be a *net.UDPAddr. WriteTo suspends the caller while the send buffer
+// is full.
 func (c *PacketConn) WriteTo(p []byte, to net.Addr) (int, error) {
 	addr, ok := to.(*net.UDPAddr)
 	if !ok {
@@ -96,12 +97,14 @@ func (c *PacketConn) SetDeadline(t time.Time) error {
 	return c.SetWriteDeadline(t)
 }
 
-// SetReadDeadline sets when ReadFroms, including those under way, fail with os.ErrDeadlineExceeded. Zero means never.
+// SetReadDeadline sets the time after which ReadFroms, including those under way, fail with os.ErrDeadlineExceeded.
+// The zero time means never.
 func (c *PacketConn) SetReadDeadline(t time.Time) error {
 	return c.fail("set", c.fd.setReadDeadline(t))
 }
 
-// SetWriteDeadline sets when WriteTos, including those under way, fail with os.ErrDeadlineExceeded. Zero means never.
+// SetWriteDeadline sets the time after which WriteTos, including those under way, fail with os.ErrDeadlineExceeded.
+// The zero time means never.
 func (c *PacketConn) SetWriteDeadline(t time.Time) error {
 	return c.fail("set", c.fd.setWriteDeadline(t))
 }

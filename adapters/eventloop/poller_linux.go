@@ -21,15 +21,15 @@ type poller struct {
 	wakefd int // an eventfd, edge-triggered and never read, so each write is an event
 
 	// refs counts the references to wakefd. Only a holder of a reference may write to wakefd. The reactor holds a
-	// reference. A push or poke that takes the mark "asleep" out of the inbox holds another reference until its write.
-	// The last release closes wakefd. Without references, a write could reach another descriptor that has the same
-	// number.
+	// reference. A push or poke that takes the mark "asleep" out of the inbox holds another reference until it has
+	// written. The last release closes wakefd. Without references, a write could reach another descriptor that has the
+	// same number.
 	refs atomicx.Int64
 
 	mu     atomicx.Mutex
 	slots  []slot
 	free   []int32
-	closed bool // add fails, and epfd may be closed
+	closed bool // calls of add fail, and epfd may be closed
 
 	// The fields below belong to the reactor's goroutine.
 	events    [128]unix.EpollEvent
@@ -38,7 +38,7 @@ type poller struct {
 }
 
 type slot struct {
-	fd         *fd // a free slot has no fd
+	fd         *fd // a free slot holds nil
 	generation int32
 }
 
@@ -66,7 +66,7 @@ func newPoller() (*poller, error) {
 	return p, nil
 }
 
-// hold acquires a reference, which the next wake releases.
+// hold acquires a reference, which a later call of wake or release drops.
 func (p *poller) hold() { p.refs.Add(1) }
 
 func (p *poller) release() {
@@ -93,9 +93,10 @@ func (p *poller) poll() bool {
 	return p.harvested > 0
 }
 
-// wait waits for events and harvests them. wait waits for at most d, or without a limit if d is negative. The wait
-// blocks the thread, and the runtime gives the thread's processor to another thread. Waiting in the runtime's poller
-// instead was tried: an echo was faster if its clients were goroutines of the same process, and slower otherwise.
+// wait waits for events and harvests them. It waits for at most d, or without a limit if d is negative. The wait
+// blocks the thread, and the runtime gives the thread's processor to another thread. A variant that waited in the
+// runtime's poller was measured: echoes were faster if the clients were goroutines of the same process, and slower
+// otherwise.
 func (p *poller) wait(d time.Duration) {
 	ms := -1
 	if d >= 0 {
@@ -112,7 +113,7 @@ func (p *poller) harvest(ms int) {
 		n, err = unix.EpollWait(p.epfd, p.events[:], ms)
 	}
 	if err != nil {
-		if err != unix.EINTR { // the reactor polls again
+		if err != unix.EINTR { // after EINTR the reactor polls again
 			panic("eventloop: epoll_wait: " + err.Error())
 		}
 		n = 0
@@ -177,7 +178,7 @@ func (p *poller) add(d *fd) error {
 	return nil
 }
 
-// watch makes a wait end when the descriptor sys becomes readable. No event is dispatched for sys.
+// watch makes p.wait return when the descriptor sys becomes readable. No event is dispatched for sys.
 func (p *poller) watch(sys int) error {
 	ev := unix.EpollEvent{Events: unix.EPOLLIN | unix.EPOLLET&0xffffffff, Fd: wakeSlot}
 	return unix.EpollCtl(p.epfd, unix.EPOLL_CTL_ADD, sys, &ev)

@@ -91,15 +91,15 @@ func (d *fd) setWriteDeadline(t time.Time) error { return d.wr.setDeadline(d, t)
 type side struct {
 	turn
 	deadlineOf func(time.Time) error
-	ops        uint8 // operations since the last yield; belongs to the holder of the turn
+	ops        uint8 // operations since the last yield; used only by the holder of the turn
 
 	mu          atomicx.Mutex
 	deadline    time.Time // the user's deadline
-	interrupted bool      // the deadline in force is a time in the past
+	interrupted bool      // the effective deadline is a time in the past, because a context has ended
 }
 
-// do runs f on a helper goroutine while the caller is suspended. If a context ends first, do interrupts the helper. If
-// f succeeds nevertheless, do returns the result of f.
+// do runs f on a helper goroutine while the caller is suspended. If a context ends before f returns, do interrupts the
+// helper. If f succeeds nevertheless, do returns the result of f.
 func (s *side) do(d *fd, cs contexts, f func() (int, error)) (int, error) {
 	if err := cs.err(); err != nil {
 		return 0, err
@@ -176,7 +176,7 @@ func (s *side) setDeadline(d *fd, t time.Time) error {
 	return bare(s.deadlineOf(t))
 }
 
-// A helper is one call of f on a separate goroutine.
+// A helper is one call of a function on a separate goroutine.
 type helper struct {
 	f       func() (int, error)
 	started bool // used only by the caller
@@ -195,7 +195,7 @@ func (h *helper) run() {
 		h.ended, h.over = o, true
 		waiter := h.waiter
 		h.mu.Unlock()
-		waiter.Resume(struct{}{}, nil) // false means that the caller was cancelled just now; the caller reads h.over next
+		waiter.Resume(struct{}{}, nil) // Resume returns false if the caller has just been cancelled; the caller then reads h.over
 	})
 }
 

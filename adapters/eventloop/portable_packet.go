@@ -26,7 +26,7 @@ func (d *fd) writePacket(cs contexts, p []byte, to *net.UDPAddr) (int, error) {
 	return d.wr.do(d, cs, func() (int, error) { return d.stock.(net.PacketConn).WriteTo(p, to) })
 }
 
-// A verdict is the result of a wait for a side.
+// A verdict is the outcome of a wait for a side.
 type verdict struct{}
 
 func (d *fd) readableOp() suspend.Op[verdict] { return suspend.OpOf[verdict](&unsupported{}) }

@@ -6,7 +6,7 @@ import (
 )
 
 // SyscallConn returns access to the descriptor, which still belongs to c. As in package net, the RawConn's Read and
-// Write call f again after each wait. These waits suspend the caller, but f must not suspend.
+// Write call their function again after each wait. These waits suspend the caller, but the function must not suspend.
 func (c *Conn) SyscallConn() (syscall.RawConn, error) { return rawConn{c, nil}, nil }
 
 // SetNoDelay sets whether small writes are sent immediately. The default is true.

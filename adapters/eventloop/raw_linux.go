@@ -21,7 +21,7 @@ func (d *fd) rawControl(f func(fd uintptr)) error {
 func (d *fd) rawRead(cs contexts, f func(fd uintptr) bool) error  { return d.raw(&d.rd, cs, f) }
 func (d *fd) rawWrite(cs contexts, f func(fd uintptr) bool) error { return d.raw(&d.wr, cs, f) }
 
-// raw calls f until f returns true, and waits for the side before each further call. raw makes the first call even
+// raw calls f until f returns true, and waits for the side s before each further call. It makes the first call even
 // without an event, because f may succeed without data.
 func (d *fd) raw(s *side, cs contexts, f func(fd uintptr) bool) error {
 	if err := s.begin(cs); err != nil {

@@ -13,8 +13,8 @@ import (
 // poller. In a task of the reactor, suspend.Here returns the reactor.
 //
 // Other goroutines make tasks runnable through the inbox of the core. The mark "asleep" in the inbox means that the
-// reactor sleeps. When a new timer becomes the first timer, poke ends the sleep. Debt: a push or a poke that takes the
-// mark "asleep" out of the inbox must call poller.wake once.
+// reactor sleeps. If a new timer is due before all others, the method poke ends the sleep. Debt: a push or a poke that
+// takes the mark "asleep" out of the inbox must call poller.wake once.
 type reactor struct {
 	loop   *Loop
 	core   *runner.Runner
@@ -40,7 +40,7 @@ func newReactor(l *Loop) (*reactor, error) {
 	return r, nil
 }
 
-// watch starts the watch for steps that last too long. There is no watch in a testing/synctest bubble.
+// watch creates r.stalls, which watches for steps that last too long. In a testing/synctest bubble nothing is watched.
 func (r *reactor) watch() {
 	o := &r.loop.opts
 	r.stalls = coro.WatchStalls(o.StallAfter, o.OnStall)
@@ -54,8 +54,8 @@ func (r *reactor) watch() {
 	r.core.Watch(r.stalls)
 }
 
-// handOver takes the reactor from a step that lasts too long, and starts a new goroutine that runs the reactor. The
-// watch calls handOver.
+// handOver takes the reactor from a step that lasts too long, and starts a new goroutine that runs the reactor. This
+// method is called by r.stalls.
 func (r *reactor) handOver(time.Duration) (enough bool) {
 	if !r.core.Take() { // the task is making something runnable, or its step has ended
 		return false
@@ -64,8 +64,8 @@ func (r *reactor) handOver(time.Duration) (enough bool) {
 	return false
 }
 
-// answer ends a turn that has lasted for HandOver, even if no step of the turn has lasted for so long. The watch makes
-// the reactor call answer between two steps.
+// answer ends a turn that has lasted for HandOver, even if no step of the turn has lasted for so long. This method is
+// called by the reactor between two steps, on request of r.stalls.
 func (r *reactor) answer(now time.Time) {
 	if lasted := now.Sub(r.loop.base) - time.Duration(r.share.began); lasted > r.loop.opts.HandOver {
 		r.core.Overdue(now, lasted)
@@ -98,7 +98,7 @@ func (r *reactor) run() {
 // ended.
 func (r *reactor) look() bool {
 	polled := r.poll()
-	if r.resumeRested() || polled || !r.core.Empty() { // tasks that the poll has woken run before the resumed task
+	if r.resumeRested() || polled || !r.core.Empty() { // the resumed task runs after the tasks that the poll has woken
 		return true
 	}
 	if r.core.Done() {
@@ -125,14 +125,14 @@ func (r *reactor) sleep() {
 		r.poller.release()
 		return
 	}
-	// The timers, the core and the ring are checked after Sleep, because any later change calls poke.
+	// The timers, the core and the ring are checked after Sleep, because whoever changes them later calls poke.
 	if d := r.timers.until(); d != 0 && !r.core.Done() && r.ring.Load().rests() {
 		r.poller.wait(d)
 	}
 	if r.core.Rouse() {
 		r.poller.release()
 	}
-	// The reactor is awake here, so a resume needs no wake.
+	// The reactor is awake by now, so a task can be resumed without a call of poller.wake.
 	r.poller.dispatch()
 	r.runTimers()
 }

@@ -25,8 +25,9 @@ import (
 //	submitted -T> cancelling  cancelled; the reactor submits a cancellation to the system
 //	cancelling -R> done       the system has completed or cancelled it
 //
-// Invariant: from submitted to done, the system may use the buffer, and the op occupies a place. The task waits for
-// done, even after a cancellation. Debt: a task that queues an op or a cancellation must poke the reactor.
+// Invariant: while an op is submitted or cancelling, the system may use its buffer, and the op occupies a place. The
+// task waits until the op is done, even after a cancellation. Debt: a task that queues an op or a cancellation must
+// poke the reactor.
 type ring struct {
 	r *reactor
 	uring
@@ -38,8 +39,8 @@ type ring struct {
 	closed  bool
 }
 
-// ringPlaces is the maximum number of operations that are submitted and not completed. The completion ring holds two
-// completions for each: the operation's, and its cancellation's.
+// ringPlaces is the maximum number of operations that are submitted and not completed. The completion ring has room for
+// two completions of each operation: one of the operation, and one of its cancellation.
 const ringPlaces = 256
 
 const noPlace = ^uint64(0) // marks a cancellation, which occupies no place
@@ -77,7 +78,7 @@ func (o *op) do(cs contexts) (res int32, err error) {
 	if stop != nil {
 		defer stop()
 	}
-	defer o.await() // a task that is killed during the wait must also await o
+	defer o.await() // a task that is killed during the wait must also wait for o
 	if res, err = suspend.Wait[int32](ctx, o, false); err == nil {
 		return res, nil
 	}
@@ -135,7 +136,7 @@ func (o *op) Remove(suspend.Resumer[int32]) {
 // end completes o with the result res. The caller must hold the guard.
 func (o *op) end(res int32) {
 	o.state, o.res, o.p = done, res, nil
-	o.waiter.Resume(res, nil) // false means that the task was cancelled just now and will call await
+	o.waiter.Resume(res, nil) // Resume returns false if the task has just been cancelled; the task then calls await
 }
 
 // turn submits operations, takes completions, and reports whether an op has completed. The reactor calls it once per
@@ -165,8 +166,8 @@ func (g *ring) turn() (some bool) {
 	return g.reap()
 }
 
-// submit makes the system take the queued entries. If the system lacks memory, it may leave entries, whose ops then end
-// with notDone.
+// submit makes the system take the queued entries. If the system lacks memory, it may refuse entries. Their ops then
+// end with notDone.
 func (g *ring) submit() {
 	for g.unsubmitted() > 0 {
 		if err := g.enter(0); err != nil && err != unix.EINTR {
@@ -193,7 +194,7 @@ func (g *ring) reap() (some bool) {
 	return true
 }
 
-// leave completes the op in the place at, and frees the place. The caller must hold the guard.
+// leave completes the op in the place with the given index, and frees the place. The caller must hold the guard.
 func (g *ring) leave(at uint64, res int32) {
 	if at == noPlace {
 		return
@@ -207,7 +208,8 @@ func (g *ring) leave(at uint64, res int32) {
 	o.end(res)
 }
 
-// rests reports whether turn has nothing to submit. The reactor calls rests after it has marked itself asleep.
+// rests reports whether the method turn would submit nothing. The reactor calls rests after it has marked itself
+// asleep.
 func (g *ring) rests() bool {
 	if g == nil {
 		return true

@@ -10,16 +10,17 @@ import (
 	"github.com/braidgo/braid/suspend"
 )
 
-// Serve accepts connections from ln, and runs handler for each as a task of the scheduler on. Use this function for a
-// net.Listener that wraps a Listener of a Loop, such as a listener of crypto/tls. For an unwrapped Listener, see
-// [Listener.Serve]. The connection is bound to the handler's context; see [WithContext]. Serve closes the connection
-// when handler returns, panics or exits.
+// Serve accepts connections from ln, and runs handler for each of them, as a task of the given scheduler. Use this
+// function for a net.Listener that wraps a Listener of a Loop, such as a listener of crypto/tls. For an unwrapped
+// Listener, see [Listener.Serve]. The connection is bound to the handler's context; see [WithContext]. Serve closes
+// the connection when handler returns, panics or exits.
 //
 // Serve suspends its caller. Serve accepts until ctx is done, until ln fails, or until the scheduler refuses a task.
-// Then Serve closes ln, and gives the handlers the time grace to end; a negative grace means no limit. When that time
-// has passed, Serve cancels the context of the handlers, with the cause context.DeadlineExceeded. Serve returns when
-// all handlers have ended. The result is the cancellation error if ctx is done by then, and otherwise the error of ln
-// or of the scheduler. A handler's context has the values of ctx, but is not cancelled when ctx is done.
+// Then Serve closes ln, and waits until the handlers have ended, at most for the time grace; a negative grace means
+// no limit. When that time has passed, Serve cancels the context of the handlers, with the cause
+// context.DeadlineExceeded. Serve returns when all handlers have ended. The result is the cancellation error if ctx
+// is done by then, and otherwise the error of ln or of the scheduler. A handler's context has the values of ctx, but
+// is not cancelled when ctx is done.
 //
 // If descriptors or memory run out, Serve logs the error with package slog, and tries again after a delay.
 func Serve(ctx context.Context, ln net.Listener, on suspend.Spawner, grace time.Duration, handler func(ctx context.Context, c net.Conn)) error {
@@ -67,7 +68,8 @@ func Serve(ctx context.Context, ln net.Listener, on suspend.Spawner, grace time.
 	return err
 }
 
-// acceptAll accepts connections and calls start for each. acceptAll returns the first error that is not a shortage.
+// acceptAll accepts connections and calls the function start for each. acceptAll returns the first error that is not
+// a shortage.
 func acceptAll(ctx context.Context, ln net.Listener, start func(c net.Conn) error) error {
 	const first, last = 5 * time.Millisecond, time.Second
 	for delay := first; ; {

@@ -9,9 +9,9 @@ import (
 
 // A share records how a reactor divides its time. Between two polls of descriptors and timers, the reactor runs tasks
 // for one turn. A turn ends after 64 steps, or when an operation finds that the turn has lasted a millisecond. A task
-// whose operations never have to wait uses up its share, and then rests. The task that has rested longest resumes when
-// nothing else is runnable, and also after every eighth turn. So a task that was woken by an event waits for about one
-// turn, even if many connections are busy.
+// whose operations never have to wait uses up its share, and then rests: it suspends until the reactor resumes it. The
+// task that has rested longest resumes when nothing else is runnable, and also after every eighth turn. So a task that
+// was woken by an event waits for about one turn, even if many connections are busy.
 //
 // Only the owner of the reactor's core may access a share.
 type share struct {

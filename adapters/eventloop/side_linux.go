@@ -9,18 +9,19 @@ import (
 	"github.com/braidgo/braid/suspend"
 )
 
-// A side is one direction of an fd, with a turn and a latch, ready, which is true if a system call may succeed.
+// A side is one direction of an fd, with a turn and a latch. The latch is the field ready, which is true if a system
+// call may succeed.
 //
 // The reactor sets the latch on every event. An operation clears the latch only before a system call. If the call would
 // block, the operation waits, unless the latch was set again during the call. So an event between the call and the wait
 // is not lost.
 //
-// Debt: code that sets ready, expired or closed must resume the waiters, under the guard.
+// Debt: code that sets s.ready, s.expired or s.closed must resume the waiters, under the guard.
 type side struct {
 	turn
 	fd      *fd
-	drained bool  // the last read has emptied the buffer; belongs to the holder of the turn
-	ops     uint8 // operations outside the reactor since the last wait or yield; belongs to the turn's holder
+	drained bool  // the last read has emptied the buffer; used only by the holder of the turn
+	ops     uint8 // operations outside the reactor since the last wait or yield; used only by the holder of the turn
 
 	// The turn's guard protects the fields below.
 	ready     bool // the latch
@@ -32,7 +33,7 @@ type side struct {
 	timer     *timer                           // runs at the deadline or earlier; created for the first deadline
 }
 
-// A verdict is the result of a wait for a side.
+// A verdict is the outcome of a wait for a side.
 type verdict uint8
 
 const (
@@ -140,7 +141,7 @@ func (s *side) wait(cs contexts) error {
 	return v.err()
 }
 
-// look returns the verdict, and reports whether the operation need not wait. The caller must hold the guard.
+// look returns the verdict so far, and false if the operation has to wait. The caller must hold the guard.
 func (s *side) look() (v verdict, ok bool) {
 	if v = s.failed(); v == undecided && s.ready {
 		v = isReady
@@ -224,7 +225,7 @@ func (s *side) setDeadline(at time.Time) error {
 	if s.timer == nil {
 		s.timer = newTimer(s.expire)
 	}
-	s.fd.r.timers.set(s.timer, s.deadline) // an earlier time of the timer stays in force, and expire sets the timer again
+	s.fd.r.timers.set(s.timer, s.deadline) // the timer keeps an earlier time, and expire then sets it again
 	return nil
 }
 

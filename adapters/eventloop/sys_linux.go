@@ -8,9 +8,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// soon is a length in bytes. A read or write of a socket up to this length takes so little time that it is a raw system
-// call, without the runtime's bookkeeping. MSG_DONTWAIT is set because another process that shares the non-blocking
-// descriptor could make it blocking.
+// soon is a number of bytes. A read or write of at most this many bytes of a socket takes so little time that it is a
+// raw system call, without the runtime's bookkeeping. MSG_DONTWAIT is set because another process that shares the
+// non-blocking descriptor could make it blocking.
 const soon = 64 << 10
 
 // A descriptor is a file descriptor with methods that make its system calls.

@@ -13,23 +13,23 @@ import (
 // other lock is acquired while mu is held.
 type timers struct {
 	r    *reactor
-	next atomicx.Int64 // the time of the first timer, or never if there is no timer; written under mu
+	next atomicx.Int64 // the time of the first timer, or the constant never if there is no timer; written under mu
 
 	mu     atomicx.Mutex
 	heap   []*timer
 	seq    uint64
 	closed bool
-	fired  []*timer // scratch space of run; used only by the reactor
+	fired  []*timer // scratch space of the method run; used only by the reactor
 }
 
-// A timer is an entry of the heap. A timer is in the heap while index is not negative, so newTimer must set the index
-// to -1.
+// A timer is an entry of the heap. A timer is in the heap while its index is not negative, so newTimer must set the
+// index to -1.
 type timer struct {
 	when, seq int64 // guarded by timers.mu, as is index
 	index     int
 	f         func()
 	foreign   bool   // f is user code, so it runs as a callback
-	abandoned func() // called instead of f when the loop is closed first; if it is nil, the timer stays
+	abandoned func() // called instead of f if the Loop is closed first; if abandoned is nil, the timer stays set
 }
 
 func newTimer(f func()) *timer { return &timer{f: f, index: -1} }
@@ -53,8 +53,8 @@ func (ts *timers) after(d time.Duration) int64 {
 	return never - 1
 }
 
-// set makes t run at when. If t is set for an earlier time already, t keeps it. The result is false if t will not run
-// because the Loop is closed.
+// set makes t run at the given time. If t is set for an earlier time already, t keeps that time. The result is false if
+// t will not run because the Loop is closed.
 func (ts *timers) set(t *timer, when int64) bool {
 	ts.mu.Lock()
 	if ts.closed && t.abandoned != nil {
@@ -156,7 +156,7 @@ func (ts *timers) run(now int64) bool {
 	return true
 }
 
-// close removes all timers that have a function abandoned, and calls these functions.
+// close removes each timer whose field abandoned is not nil, and calls that function.
 func (ts *timers) close() {
 	var gone []*timer
 	ts.mu.Lock()

@@ -5,7 +5,8 @@ import "github.com/braidgo/braid/suspend"
 // A turn is the lock of one direction of a descriptor. An operation holds the turn even while it is suspended. Waiters
 // get the turn in order. A Close does not resume the waiters: each operation fails when it gets the turn.
 //
-// Invariant: while a task waits, the turn is held. Debt: give must resume the first waiter that can take the turn.
+// Invariant: while a task waits, the turn is held. Debt: the method give must resume the first waiter that can take the
+// turn.
 type turn struct {
 	guard   suspend.Guard
 	held    bool
@@ -34,7 +35,7 @@ func (t *turn) give() {
 	t.guard.Unlock()
 }
 
-// A taking is the suspend.Source of takeSlow.
+// A taking is the suspend.Source of a wait for the turn.
 type taking turn
 
 func (t *taking) Guard() *suspend.Guard               { return &t.guard }

@@ -55,8 +55,8 @@ type uringParams struct {
 // that was introduced together with opRead and opWrite.
 const needed = 1<<0 | 1<<1 | 1<<3
 
-// opensAtOnce is a feature of Linux 5.12, in which the system tries an open in the submitting call. In earlier versions
-// a kernel thread performs each open, for which /proc/self and /dev/tty mean different files.
+// opensAtOnce is a feature of Linux 5.12: the system tries an open in the submitting call. In earlier versions a kernel
+// thread performs each open, and in that thread /proc/self and /dev/tty mean different files.
 const opensAtOnce = 1 << 9
 
 const offEntries = 0x10000000 // mmap offset of the submission entries
@@ -117,9 +117,9 @@ func (u *uring) unsubmitted() uint32 { return *u.sqTail - atomic.LoadUint32(u.sq
 // room reports whether an entry can be added.
 func (u *uring) room() bool { return int(u.unsubmitted()) < len(u.sqes) }
 
-// add adds an entry, which the next enter submits. The caller must call room first. The garbage collector does not see
-// the address in the entry. The caller must keep the memory alive until the completion, and the memory must not be on a
-// stack.
+// add adds an entry, which the next enter submits. The caller must first check with the method room that there is room.
+// The garbage collector does not see the address in the entry, so the caller must keep the memory alive until the
+// completion. The memory must not be on a stack.
 func (u *uring) add(e sqe) {
 	tail := *u.sqTail
 	u.sqes[tail%uint32(len(u.sqes))] = e
@@ -138,7 +138,7 @@ func (u *uring) takeBack() uint64 {
 	return u.sqes[tail%uint32(len(u.sqes))].userData
 }
 
-// enter makes the system take the submitted entries, and waits until there are n completions.
+// enter makes the system take the entries that were added, and waits until there are n completions.
 func (u *uring) enter(n uint32) error {
 	const getEvents = 1
 	entries, flags := u.unsubmitted(), uintptr(0)

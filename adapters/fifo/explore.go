@@ -4,16 +4,16 @@ package fifo
 
 import "github.com/braidgo/braid/adapters/internal/runner"
 
-// This file exports internals of a scheduler to the model checker, which is outside adapters and cannot import package
-// runner.
+// This file exports internals of a scheduler to the model checker. The model checker lies outside the directory
+// adapters, so it cannot import the internal package runner.
 type (
 	// An Item is a task or a callback to run.
 	Item = runner.Item
-	// A Posting is a scheduler without coroutines, whose tasks park again after each run.
+	// A Posting is a scheduler without coroutines, whose tasks park again after each step.
 	Posting = runner.Posting
-	// A Leased is a leased Runner for the model checker.
+	// A Leased is a Runner with a lease, for the model checker.
 	Leased = runner.Leased
-	// An Emulated is an emulated coroutine of a Leased.
+	// An Emulated is a task of the checker that emulates a coroutine of a Leased.
 	Emulated = runner.Emulated
 )
 

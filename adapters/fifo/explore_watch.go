@@ -4,8 +4,8 @@ package fifo
 
 import "github.com/braidgo/braid/adapters/internal/coro"
 
-// A Watch is a Stalls without a clock, for the model checker.
+// A Watch detects long steps as a coro.Stalls does, but without a clock, for the model checker.
 type Watch = coro.Watch
 
-// NewWatch returns a Watch for a worker that is in a step.
+// NewWatch returns a Watch for a worker that is running a step.
 func NewWatch() *Watch { return coro.NewWatch() }

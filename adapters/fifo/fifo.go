@@ -8,11 +8,11 @@
 //	})
 //
 // The scheduler is deterministic, given the same wake-ups, because it preempts no task and always runs the first runnable
-// task. Use it for tests, for batches that are sent when no task can run (OnIdle), or for a separate thread of control. It
-// uses one processor.
+// task. Use it for tests, to send batches when no task can run (OnIdle), or as a separate thread of control. It uses one
+// processor.
 //
-// A task whose operations never wait keeps other tasks from running, unless it calls suspend.Yield. StallAfter reports such
-// a task.
+// A task whose operations never wait keeps other tasks from running, unless it calls suspend.Yield. Such a task is
+// reported; see Options.StallAfter.
 //
 // When a task suspends, the next runnable task runs. When no task is runnable, Run parks its caller until another goroutine
 // wakes a task. If the caller is a task of another scheduler, only this task is parked, so schedulers can be nested.
@@ -43,10 +43,10 @@ type Options struct {
 
 	// StallAfter is the time for which a task may run without suspending or yielding. After this time the task's stack is
 	// reported to OnStall, at most a fortieth of StallAfter late, and again whenever the time has doubled. Tasks that wait
-	// natively one after another are also reported if together they keep a runnable task waiting for StallAfter. A nil
-	// OnStall writes to standard error. 0 means one second, and a negative value disables the reports. In a
-	// testing/synctest bubble there are no reports. With more than 16,000 goroutines reports are delayed, because a report
-	// stops the process for 15 µs per goroutine.
+	// natively one after another are also reported if together they delay a runnable task by StallAfter. If OnStall is nil,
+	// reports are written to standard error. A StallAfter of 0 means one second, and a negative value disables the reports.
+	// In a testing/synctest bubble there are no reports. With more than 16,000 goroutines reports are delayed, because a
+	// report stops the process for 15 µs per goroutine.
 	StallAfter time.Duration
 	OnStall    func(report []byte)
 
@@ -65,7 +65,8 @@ type Scheduler struct {
 	rand seeded.Source
 }
 
-// New returns a Scheduler that does not run yet. Tasks and callbacks that are submitted before Run begin during Run.
+// New returns a Scheduler that does not run yet. Tasks and callbacks may be submitted before the call of Run; they begin
+// during Run.
 func New(o Options) *Scheduler {
 	s := &Scheduler{opts: o}
 	s.rand.Seed(o.Seed)
@@ -83,7 +84,7 @@ func Run(ctx context.Context, main func(ctx context.Context) error) error {
 // started. ctx is passed only to main; a Run cannot be cancelled, but its tasks can.
 //
 // If ctx has already ended, Run returns the cancellation error and does nothing. A second Run returns suspend.ErrClosed. If
-// main calls runtime.Goexit, for example in a failing require, Run does the same after every other task has ended.
+// main calls runtime.Goexit, for example through t.FailNow, Run does the same after every other task has ended.
 func (s *Scheduler) Run(ctx context.Context, main func(ctx context.Context) error) error {
 	return s.core.Drive(ctx, runner.Drive{
 		Name:         "fifo",
@@ -97,14 +98,16 @@ func (s *Scheduler) Run(ctx context.Context, main func(ctx context.Context) erro
 // during Run. When Run has returned or is about to return, Go returns suspend.ErrClosed and f never runs.
 func (s *Scheduler) Go(f func()) error { return s.core.Go(f) }
 
-// Execute runs f as a callback, in order with the tasks. Run also waits for callbacks. f must not suspend; suspend.Suspend
-// panics if it does. When Run has returned or is about to return, Execute returns suspend.ErrClosed and f never runs.
+// Execute runs f as a callback. Callbacks and tasks share one queue. Run also waits for callbacks. f must not suspend;
+// suspend.Suspend panics if it does. When Run has returned or is about to return, Execute returns suspend.ErrClosed and f
+// never runs.
 func (s *Scheduler) Execute(f func()) error { return s.core.Execute(f) }
 
 // OnIdle registers f to be called once, the next time tasks are left but none of them is runnable, before Run parks its
-// caller. f runs on the goroutine of Run, not in a task, so if f suspends, it suspends Run. Several functions are called in
-// order, each only if no task has become runnable in the meantime. When every task has ended, the remaining functions are
-// not called. A package that collects requests can send them in f, because no task can add another request at that time.
+// caller. f runs on the goroutine of Run, not in a task, so if f suspends, it suspends Run. If several functions are
+// registered, they are called in order, each only if no task has become runnable in the meantime. When every task has
+// ended, the remaining functions are not called. A package that collects requests can send them in f, because no task can
+// add another request at that time.
 func (s *Scheduler) OnIdle(f func()) {
 	if f == nil {
 		panic("fifo: nil function")

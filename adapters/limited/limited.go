@@ -30,10 +30,11 @@ import (
 
 // Options configure a Scheduler. The zero Options are the defaults.
 type Options struct {
-	// Submit starts f on a goroutine of a pool. It must neither block nor run f before it returns; if the pool may do so,
-	// Submit must call the pool on a new goroutine. If the pool refuses f, Submit must start a goroutine; otherwise f keeps
-	// its place among the n, and Close waits for it. A suspended task keeps its goroutine, so a pool stops making progress
-	// when suspended tasks occupy all its goroutines. If Submit is nil, each task runs on a new goroutine.
+	// Submit starts f on a goroutine of a pool. It must neither block nor run f before it returns; if a call of the pool
+	// might do either, Submit must make this call on a new goroutine. If the pool refuses f, Submit must run f on a new
+	// goroutine; otherwise f would keep its place among the n, and Close would wait for it. A suspended task keeps its
+	// goroutine, so a pool stops making progress when suspended tasks occupy all its goroutines. If Submit is nil, each
+	// task runs on a new goroutine.
 	Submit func(f func())
 
 	// OnPanic is called in a task or callback that has panicked, with the value and the stack of the panic. Only this task
@@ -42,20 +43,20 @@ type Options struct {
 	OnPanic func(value any, stack []byte)
 }
 
-// A Scheduler runs tasks from New to Close. It implements suspend.Spawner, suspend.Executor and suspend.Holder. All
+// A Scheduler runs tasks until it is closed. It implements suspend.Spawner, suspend.Executor and suspend.Holder. All
 // methods may be called from any goroutine.
 type Scheduler struct {
 	n    int
 	opts Options
 	gone promise.Promise[struct{}] // filled when the Scheduler is closed and all work has ended
 
-	// Invariant: running is n, or queue is empty.
-	// Debt: a goroutine that takes an item off the queue must run the item.
-	mu        atomicx.Mutex // no other lock is taken under mu
-	queue     []item        // runnable, in order
+	// Invariant: the field running equals n, or the queue is empty. Debt: a goroutine that takes an item off the queue
+	// must run the item.
+	mu        atomicx.Mutex // no other lock is acquired while mu is held
+	queue     []item        // the runnable items, in order
 	running   int
-	live      int // tasks, callbacks and holds that have not ended
-	suspended int // holds, and tasks that are suspended or queued to continue
+	live      int // tasks and callbacks that have not ended, and Holds that have not been released
+	suspended int // tasks that are suspended or queued to continue, and unreleased Holds
 	wakes     uint64
 	closed    bool
 }
@@ -149,7 +150,7 @@ func (s *Scheduler) ended() {
 	s.unlockAndEnd()
 }
 
-// unlockAndEnd decrements live, unlocks s.mu, and runs the next item. The caller must hold s.mu.
+// unlockAndEnd decrements s.live, unlocks s.mu, and runs the next item. The caller must hold s.mu.
 func (s *Scheduler) unlockAndEnd() {
 	s.live--
 	over := s.closed && s.live == 0
@@ -200,7 +201,8 @@ func (s *Scheduler) Stats() suspend.Stats {
 	return suspend.Stats{Live: int64(s.live), Running: int64(s.running), Suspended: int64(s.suspended), Wakes: s.wakes}
 }
 
-// A task is a goroutine that may run only while it has a turn. The scheduler's mu protects its state.
+// A task is a goroutine that may run only while it has a turn. The scheduler's mu protects its state. -T> is a call by the
+// task, -U> of Unpark, and -S> a step of the scheduler:
 //
 //	running -T> parked   the turn passes to the next item
 //	parked  -U> queued   by an Unpark

@@ -35,8 +35,8 @@ type endpoint struct {
 	rd, wr side
 }
 
-// begin registers e for gVisor's events and with s, so that closing s closes e. If s is closed, begin closes e and
-// fails.
+// begin registers e with gVisor for its events, and with s, so that closing s closes e. If s is closed, begin closes e
+// and fails.
 func (e *endpoint) begin(s *Stack, ep tcpip.Endpoint, queue *waiter.Queue) error {
 	e.stack, e.ep, e.queue = s, ep, queue
 	const ends = waiter.EventErr | waiter.EventHUp | waiter.EventRdHUp
@@ -157,10 +157,12 @@ func (c *Conn) SetDeadline(t time.Time) error {
 	return c.SetWriteDeadline(t)
 }
 
-// SetReadDeadline sets when Reads, including those under way, fail with os.ErrDeadlineExceeded. Zero means never.
+// SetReadDeadline sets the time after which Reads, including those under way, fail with os.ErrDeadlineExceeded. The
+// zero time means never.
 func (c *Conn) SetReadDeadline(t time.Time) error { return c.fail("set", c.rd.setDeadline(t)) }
 
-// SetWriteDeadline sets when Writes, including those under way, fail with os.ErrDeadlineExceeded. Zero means never.
+// SetWriteDeadline sets the time after which Writes, including those under way, fail with os.ErrDeadlineExceeded. The
+// zero time means never.
 func (c *Conn) SetWriteDeadline(t time.Time) error { return c.fail("set", c.wr.setDeadline(t)) }
 
 // SetNoDelay sets whether small writes are sent immediately. The default is true.

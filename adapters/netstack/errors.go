@@ -7,8 +7,7 @@ import (
 	"gvisor.dev/gvisor/pkg/tcpip"
 )
 
-// errno converts err to the error number that a socket of the kernel would return. The end of the stream becomes
-// io.EOF.
+// errno converts err to the error number that a kernel socket would return. The end of the stream becomes io.EOF.
 func errno(err tcpip.Error) error {
 	switch err.(type) {
 	case nil:

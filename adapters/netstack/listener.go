@@ -59,8 +59,9 @@ func (s *Stack) Listen(network, addr string) (*Listener, error) {
 	return ln, nil
 }
 
-// Serve accepts connections and runs handler for each as a task of Options.On. Once ctx is done, the connection's I/O
-// fails with the cancellation error. Serve closes the connection when handler returns, panics or exits.
+// Serve accepts connections and runs handler for each of them, as a task of the scheduler Options.On. Once ctx is
+// done, the connection's I/O fails with the cancellation error. Serve closes the connection when handler returns,
+// panics or exits.
 //
 // Serve suspends its caller. Serve stops accepting when ctx is done, when the Listener or the Stack is closed, or when
 // Options.On refuses a task. Serve returns when every handler has ended, and always with an error. If ctx is done by
@@ -79,7 +80,7 @@ func (ln *Listener) Serve(ctx context.Context, handler func(ctx context.Context,
 	})
 }
 
-// An accepting is a Listener whose Accept ends with ctx, so that Serve can stop without closing the Listener.
+// An accepting is a Listener whose Accept fails when ctx is done, so that Serve can stop without closing the Listener.
 type accepting struct {
 	*Listener
 	ctx context.Context
@@ -88,7 +89,7 @@ type accepting struct {
 func (a accepting) Accept() (net.Conn, error) { return a.accept(a.ctx) }
 func (a accepting) Close() error              { return nil }
 
-// A bound is a Conn whose Read and Write end with ctx.
+// A bound is a Conn whose Read and Write fail when ctx is done.
 type bound struct {
 	*Conn
 	ctx context.Context
@@ -127,7 +128,8 @@ func (ln *Listener) Close() error { return ln.fail("close", ln.close()) }
 // Addr returns the address on which the Listener listens.
 func (ln *Listener) Addr() net.Addr { return ln.addr }
 
-// SetDeadline sets when Accepts, including those under way, fail with os.ErrDeadlineExceeded. Zero means never.
+// SetDeadline sets the time after which Accepts, including those under way, fail with os.ErrDeadlineExceeded. The zero
+// time means never.
 func (ln *Listener) SetDeadline(t time.Time) error { return ln.fail("set", ln.rd.setDeadline(t)) }
 
 func (ln *Listener) fail(op string, err error) error {
@@ -160,7 +162,7 @@ func (s *Stack) Dial(ctx context.Context, network, addr string) (*Conn, error) {
 		}
 		up := false
 		defer func() {
-			if !up { // the connect has failed, or ctx has panicked
+			if !up { // the connect has failed, or a method of ctx has panicked
 				_ = c.close()
 			}
 		}()

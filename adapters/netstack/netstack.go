@@ -12,8 +12,8 @@
 // that the kernel applies to all programs are Options of a Stack: buffer sizes, keep-alive probes and SYN cookies. The
 // method [Stack.Stack] gives access to all other settings of gVisor.
 //
-// A connection needs no goroutine. gVisor runs one goroutine for each processor, which calls back when bytes or buffer
-// space become available. The callback resumes the waiting tasks of any scheduler.
+// A connection needs no goroutine. gVisor runs one goroutine for each processor. These goroutines call back when bytes
+// or buffer space become available. The callback resumes the waiting tasks of any scheduler.
 //
 // Prefer adapters/eventloop, which is faster, where the kernel's TCP is sufficient. gVisor's package gonet offers
 // similar connections for goroutines only. In the network of adapters/simulation, every step follows from a seed. A
@@ -39,11 +39,11 @@ import (
 // Options configure a Stack. Addresses and Link are required.
 type Options struct {
 	Addresses []netip.Prefix     // IPv4 and IPv6 addresses of the interface
-	Routes    []netip.Prefix     // destinations that the interface reaches; nil means all
+	Routes    []netip.Prefix     // destinations that are reached through the interface; nil means all
 	Link      stack.LinkEndpoint // an end of a Pair, a TUN, or another link of gVisor's; the Stack owns it
 	On        suspend.Spawner    // the scheduler on which Serve runs handlers; nil means suspend.Goroutines
 
-	SendBuffer, ReceiveBuffer int           // bytes per connection, at least 4096; zero means gVisor's default, 1 MB and more if needed
+	SendBuffer, ReceiveBuffer int           // bytes per connection, at least 4096; zero means gVisor's default, from 1 MB upwards
 	SYNCookies                bool          // use SYN cookies always, instead of only while the handshake queue is full
 	KeepAlive                 time.Duration // idle time before a probe, and time between probes; zero means 15 s, negative means no probes
 }

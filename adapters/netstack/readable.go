@@ -9,20 +9,20 @@ import (
 
 // ReadableOp returns an operation that waits until a Read would return without waiting. That happens when bytes are
 // available, the peer has closed, a deadline has passed, or c is closed. The operation reads nothing. In all these
-// cases its error is nil, because the Read that follows returns the reason. So one Select can wait for a connection, a
-// message and a timeout. Another reader might take the bytes first, and then the Read still waits. Any number of tasks
-// may wait at the same time.
+// cases its error is nil, because the Read that follows returns the reason. With the operation, one Select can wait
+// for a connection, a message and a timeout. If another reader takes the bytes first, the Read still waits. Any number
+// of tasks may wait for the same connection.
 func (c *Conn) ReadableOp() suspend.Op[struct{}] {
 	return suspend.OpOf[struct{}](&readable{side: &c.rd, look: func() bool { return c.ep.Readiness(waiter.ReadableEvents) != 0 }})
 }
 
-// A readable queries the stack before each Try, because the stack must not be called under a guard. A readable is an
-// again.Maker, whose method Anew returns another readable as the again.Preparer.
+// A readable queries the stack before each Try, because the stack must not be called while a guard is held. A readable
+// is an again.Maker; its method Anew returns another readable, which is an again.Preparer.
 type readable struct {
 	*side
 	look  func() bool
 	ready bool
-	seen  uint64 // the count before Prepare computed ready
+	seen  uint64 // the value of count before Prepare set the field ready
 }
 
 func (r *readable) Anew() suspend.Source[struct{}]      { return &readable{side: r.side, look: r.look} }

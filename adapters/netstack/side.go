@@ -14,31 +14,31 @@ import (
 	"github.com/braidgo/braid/suspend"
 )
 
-// A side is one direction of an endpoint, and counts the events of the stack. An operation stores the count in seen and
-// then tries. If the try would block, the operation waits until the count differs from seen. So an event between the
-// try and the wait is not lost.
+// A side is one direction of an endpoint, and counts the events of the stack. An operation stores the count in the
+// field seen, and then tries to finish without waiting. If the try would block, the operation waits until the count
+// differs from the stored one. So an event between the try and the wait is not lost.
 //
 //	count n    -T> a try would block: the task waits for a count other than n
 //	count n    -E> count n+1
 //	any        -D> late: operations fail with os.ErrDeadlineExceeded until a new deadline is set
 //	any        -C> closed: operations fail with net.ErrClosed
 //
-// The stack calls NotifyEvent (-E>) under its own locks. -D> is a timer or SetDeadline. -C> is Close, which happens
-// before the endpoint is closed; otherwise a Read would mistake the local Close for a close by the peer.
+// -E> is NotifyEvent, which the stack calls under its own locks. -D> is the timer or SetDeadline. -C> is Close, which
+// closes the sides before the endpoint; otherwise a Read would mistake the local Close for a close by the peer.
 //
 // Debt: -E>, -D> and -C> must resume every waiter, under the guard.
 type side struct {
 	turn  mutex.Mutex // held by the current operation, even while it waits
 	entry waiter.Entry
-	seen  uint64 // the count before the last try; belongs to the holder of turn
-	ops   uint8  // operations since the last wait or yield; belongs to the holder of turn
+	seen  uint64 // the value of count before the last try; used only by the holder of the turn
+	ops   uint8  // operations since the last wait or yield; used only by the holder of the turn
 
 	guard    suspend.Guard
 	count    uint64
 	late     bool
 	closed   bool
-	waiters  suspend.Queue[struct{}, struct{}] // the operation that holds turn
-	looking  suspend.Queue[struct{}, struct{}] // the waiting readables
+	waiters  suspend.Queue[struct{}, struct{}] // the operation that holds the turn
+	looking  suspend.Queue[struct{}, struct{}] // the readables that wait
 	deadline time.Time                         // zero means no deadline
 	timer    *time.Timer                       // created for the first deadline
 }
@@ -46,8 +46,8 @@ type side struct {
 // yieldEvery is the number of operations without a wait after which an operation yields.
 const yieldEvery = 64
 
-// do calls try. If try would block, do waits for an event and calls try again. If ctx is done already or during a wait,
-// do fails with the cancellation error.
+// do calls the function try. If the call would block, do waits for an event and repeats the call. If ctx is done,
+// before or during a wait, do fails with the cancellation error.
 func (s *side) do(ctx context.Context, try func() tcpip.Error) error {
 	if err := s.turn.Lock(ctx); err != nil {
 		return err
@@ -78,7 +78,7 @@ func (s *side) do(ctx context.Context, try func() tcpip.Error) error {
 	}
 }
 
-// look stores the count in seen. look fails if the side is closed or its deadline has passed.
+// look stores s.count in s.seen. It fails if the side is closed or its deadline has passed.
 func (s *side) look() error {
 	s.guard.Lock()
 	defer s.guard.Unlock()

@@ -74,7 +74,7 @@ type tun struct {
 	*channel.Endpoint
 	in *eventloop.Conn
 
-	mu  sync.RWMutex // writes hold the read lock, and Close holds the write lock
+	mu  sync.RWMutex // WritePackets holds the read lock, and Close holds the write lock
 	out int          // the descriptor for writes, -1 after Close
 }
 

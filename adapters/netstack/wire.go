@@ -14,9 +14,9 @@ import (
 
 // WireOptions configure Pair. The zero value is a wire without loss and without delay.
 type WireOptions struct {
-	Loss, Duplicate, Reorder float64       // probabilities from 0 to 1; a reordered packet arrives later by Delay and a millisecond
+	Loss, Duplicate, Reorder float64       // probabilities from 0 to 1; a reordered packet arrives later by Delay plus 1 ms
 	Delay, Jitter            time.Duration // each packet takes Delay plus at most Jitter; Jitter does not reorder packets
-	Bandwidth                int           // bytes per second in each direction, zero means no limit; packets wait at most 250 ms
+	Bandwidth                int           // bytes/s in each direction, zero means no limit; packets that would wait over 250 ms are lost
 	MTU                      int           // zero means 1500
 	Seed                     uint64        // random seed; the nth packet of a direction has the same fate for the same seed
 }
@@ -40,7 +40,7 @@ func Pair(o WireOptions) (a, b stack.LinkEndpoint) {
 	return x, y
 }
 
-// A wireEnd is one end of a wire, with the packets that it has sent and that have not arrived.
+// A wireEnd is one end of a wire. It holds the packets that it has sent but that have not arrived.
 type wireEnd struct {
 	*channel.Endpoint
 	peer *wireEnd
@@ -52,12 +52,12 @@ type wireEnd struct {
 	last    time.Time // arrival time of the last packet that was not reordered
 	flying  flight
 	number  uint64
-	timer   *time.Timer // calls land when the first packet of flying arrives
-	landing bool        // a goroutine runs the loop in land; a second one would reorder packets
+	timer   *time.Timer // calls w.land when the first packet in w.flying is due
+	landing bool        // a goroutine is delivering packets; a second one would reorder them
 	closed  bool
 }
 
-// A flyer is a packet that was sent and has not arrived.
+// A flyer is a packet that was sent but has not arrived.
 type flyer struct {
 	at     time.Time
 	number uint64 // breaks ties between packets with the same arrival time
@@ -75,7 +75,7 @@ func (w *wireEnd) WritePackets(packets stack.PacketBufferList) (int, tcpip.Error
 	return packets.Len(), nil
 }
 
-// copies returns a random number of times to send a packet: 0, 1 or 2.
+// copies chooses at random how many copies of a packet are sent: 0, 1 or 2.
 func (w *wireEnd) copies() int {
 	if w.o.Loss == 0 && w.o.Duplicate == 0 {
 		return 1
@@ -92,7 +92,7 @@ func (w *wireEnd) copies() int {
 	return 1
 }
 
-// launch adds f to the packets in flight, or loses f. launch must not deliver f itself, because the sender holds locks
+// launch adds f to the packets in flight, or drops f. launch must not deliver f itself, because the sender holds locks
 // of its endpoint that an ICMP reply would acquire again.
 func (w *wireEnd) launch(f flyer) {
 	w.mu.Lock()
@@ -140,7 +140,7 @@ func (w *wireEnd) wakeLocked() {
 	}
 }
 
-// land delivers the packets that have arrived, in order. land is called by the timer.
+// land delivers the packets that are due, in order. land is called by the timer.
 func (w *wireEnd) land() {
 	w.mu.Lock()
 	defer w.mu.Unlock()

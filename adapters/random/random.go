@@ -47,9 +47,10 @@ type Options struct {
 	OnIdle func()
 
 	// StallAfter is the time for which a task may run without suspending or yielding. After this time the task's stack is
-	// reported to OnStall, and again whenever the time has doubled. A nil OnStall writes to standard error. 0 means one
-	// second, and a negative value disables the reports. In a testing/synctest bubble there are no reports. With more than
-	// 16,000 goroutines reports are delayed, because a report stops the process for 15 µs per goroutine.
+	// reported to OnStall, and again whenever the time has doubled. If OnStall is nil, reports are written to standard
+	// error. A StallAfter of 0 means one second, and a negative value disables the reports. In a testing/synctest bubble
+	// there are no reports. With more than 16,000 goroutines reports are delayed, because a report stops the process for 15
+	// µs per goroutine.
 	StallAfter time.Duration
 	OnStall    func(report []byte)
 }
@@ -65,7 +66,8 @@ type Scheduler struct {
 	runnable []*runner.Item
 }
 
-// New returns a Scheduler that does not run yet. Tasks and callbacks that are submitted before Run begin during Run.
+// New returns a Scheduler that does not run yet. Tasks and callbacks may be submitted before the call of Run; they begin
+// during Run.
 func New(o Options) *Scheduler {
 	for o.Seed == 0 {
 		o.Seed = rand.Uint64()
@@ -84,7 +86,7 @@ func Run(ctx context.Context, main func(ctx context.Context) error) error {
 	return New(Options{}).Run(ctx, main)
 }
 
-// Seed returns the seed that repeats the order of s.
+// Seed returns the seed of s. Another Scheduler with this seed repeats the order of s.
 func (s *Scheduler) Seed() uint64 { return s.opts.Seed }
 
 // Run calls main with ctx in a task. It runs all tasks on the calling goroutine, and parks its caller while no task is
@@ -92,7 +94,7 @@ func (s *Scheduler) Seed() uint64 { return s.opts.Seed }
 // ctx is passed only to main; a Run cannot be cancelled, but its tasks can.
 //
 // If ctx has already ended, Run returns the cancellation error and does nothing. A second Run returns suspend.ErrClosed. If
-// main calls runtime.Goexit, for example in a failing require, Run does the same after every other task has ended.
+// main calls runtime.Goexit, for example through t.FailNow, Run does the same after every other task has ended.
 func (s *Scheduler) Run(ctx context.Context, main func(ctx context.Context) error) error {
 	if s.opts.Preempt {
 		defer preempt.Begin()()
@@ -117,11 +119,11 @@ func (s *Scheduler) next() *runner.Item {
 	return it
 }
 
-// Go runs f as a task, in random order with the other tasks. It may be called from any goroutine, before and during Run.
+// Go runs f as a task. Tasks and callbacks run in random order. Go may be called from any goroutine, before and during Run.
 // When Run has returned or is about to return, Go returns suspend.ErrClosed and f never runs.
 func (s *Scheduler) Go(f func()) error { return s.core.Go(f) }
 
-// Execute runs f as a callback, in random order with the tasks. Run also waits for callbacks. f must not suspend;
+// Execute runs f as a callback. Callbacks and tasks run in random order. Run also waits for callbacks. f must not suspend;
 // suspend.Suspend panics if it does. When Run has returned or is about to return, Execute returns suspend.ErrClosed and f
 // never runs.
 func (s *Scheduler) Execute(f func()) error { return s.core.Execute(f) }
@@ -129,8 +131,8 @@ func (s *Scheduler) Execute(f func()) error { return s.core.Execute(f) }
 // Uint64 returns a random number for the tasks of s; see Options.Seed and suspend.Rand.
 func (s *Scheduler) Uint64() uint64 { return s.draw.Uint64() }
 
-// OnIdle registers f to be called once, at the time when Options.OnIdle would be called. Several functions are called in
-// order.
+// OnIdle registers f to be called once, the next time tasks are left but none of them is runnable. If several functions are
+// registered, they are called in order.
 func (s *Scheduler) OnIdle(f func()) {
 	if f == nil {
 		panic("random: nil function")

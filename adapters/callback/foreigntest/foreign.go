@@ -1,6 +1,6 @@
-// Package foreigntest makes schedulers of executors that others have written, and tests that tasks run on them, also
-// when the executor ends first. Because of its imports it is a separate module: otherwise Braid would depend on them.
-// Each adapter is meant to be copied.
+// Package foreigntest turns executors of other projects into schedulers, and tests that tasks run on them, even if the
+// executor ends first. Because of its imports it is a separate module: otherwise Braid would depend on them. Each
+// adapter is meant to be copied.
 package foreigntest
 
 import (
@@ -22,7 +22,8 @@ import (
 // Ants is a pool of github.com/panjf2000/ants. A callback.Loop on it runs no two tasks in parallel.
 type Ants struct{ *ants.Pool }
 
-// Execute implements suspend.Executor. For a pool that is never released before its Loop, return p.Submit(f) is enough.
+// Execute implements suspend.Executor. If the pool is never released before its Loop is closed, Execute need only return
+// p.Submit(f).
 func (p Ants) Execute(f func()) error {
 	if err := p.Submit(f); !errors.Is(err, ants.ErrPoolClosed) {
 		return err
@@ -36,7 +37,7 @@ type Gopool struct{ gopool.Pool }
 // Execute implements suspend.Executor.
 func (p Gopool) Execute(f func()) error { p.Go(f); return nil }
 
-// Gnet is an event loop of github.com/panjf2000/gnet, as a connection's EventLoop returns it.
+// Gnet is an event loop of github.com/panjf2000/gnet, as returned by a connection's method EventLoop.
 type Gnet struct{ gnet.EventLoop }
 
 // Execute implements suspend.Executor.
@@ -59,7 +60,8 @@ func (l Goja) Execute(f func()) error {
 	return nil
 }
 
-// ToJS returns a promise of JavaScript that is resolved as p is. The caller is on the event loop, and l is a Loop on it.
+// ToJS returns a JavaScript promise that is settled as p is. The caller must be on the event loop, and l must be a Loop
+// on it.
 func ToJS[T any](vm *goja.Runtime, l *callback.Loop, p *promise.Promise[T]) goja.Value {
 	js, resolve, reject := vm.NewPromise()
 	suspend.Then(context.Background(), p.AwaitOp(), l, func(v T, err error) {
@@ -72,7 +74,7 @@ func ToJS[T any](vm *goja.Runtime, l *callback.Loop, p *promise.Promise[T]) goja
 	return vm.ToValue(js)
 }
 
-// FromJS suspends the calling task of the event loop until js, a promise of JavaScript, is settled.
+// FromJS suspends the calling task of the event loop until the JavaScript promise js is settled.
 func FromJS(ctx context.Context, vm *goja.Runtime, js goja.Value) (goja.Value, error) {
 	settled := promise.New[goja.Value]()
 	then, ok := goja.AssertFunction(js.ToObject(vm).Get("then"))

@@ -13,25 +13,26 @@ import (
 // Goroutines runs functions, each on its own goroutine. New returns a Goroutines. After Close, no new functions are
 // accepted.
 //
-// At most width functions run concurrently, and further functions wait in a queue. A fixed width can deadlock. For
-// example, all running functions wait for a connection, and the function that would return one is queued. So if
-// functions wait and no running function ends for 100 ms, the width doubles, up to Max. When no function is running,
-// the width returns to Width.
+// At most width functions run concurrently, and further functions wait in a queue. With a fixed width, the functions
+// could deadlock. For example, all running functions might wait for a connection, while the function that would return
+// one is queued. So if functions are queued and no running function ends for 100 ms, the width doubles, up to
+// Limits.Max. When no function is running, the width returns to Limits.Width.
 //
-// The states of the queue: -B> is a call of Block, -E> the end of a function, -L> a call of look.
+// The states of the queue: -B> is a call of Block, -E> the end of a function, -L> a look, which is a call of the
+// method look.
 //
 //	empty   -B> queued   width functions run; the first look is scheduled
 //	queued  -E> queued   the function that has waited longest starts
 //	queued  -L> queued   the width grows unless a function has ended since the last look; the next look is scheduled
 //	queued  -E>, -L> empty
 //
-// Invariant: while functions wait, width functions run and a look is scheduled. No look is scheduled if it could
-// neither grow the width nor report that the width is too small.
+// Invariant: while functions are queued, width functions run, and a look is scheduled unless it could neither grow the
+// width nor report that the width is too small.
 type Goroutines struct {
 	limits Limits
 	gone   func()
 	start  func(f func()) // runs f on a new goroutine
-	later  func(look int) // schedules a call of look
+	later  func(look int) // schedules a look
 
 	mu      atomicx.Mutex // no other lock is acquired while mu is held
 	width   int
@@ -60,8 +61,8 @@ const (
 	patience     = 100 * time.Millisecond
 )
 
-// New returns a Goroutines. The function gone is called once, after Close and the end of the last function. The
-// function must not block.
+// New returns a Goroutines. The function gone is called once, when Close has been called and the last function has
+// ended. The function gone must not block.
 func New(l Limits, gone func()) *Goroutines {
 	if l.Width <= 0 {
 		l.Width = defaultWidth
@@ -72,7 +73,7 @@ func New(l Limits, gone func()) *Goroutines {
 	l.Max = max(l.Max, l.Width)
 	g := &Goroutines{limits: l, gone: gone, width: l.Width}
 	g.start = func(f func()) { go f() }
-	g.later = func(look int) { time.AfterFunc(patience, func() { g.look(look) }) } // a new timer, because a timer belongs to its creator's synctest bubble
+	g.later = func(look int) { time.AfterFunc(patience, func() { g.look(look) }) } // a new timer, because timers belong to synctest bubbles
 	return g
 }
 
@@ -107,7 +108,7 @@ func (g *Goroutines) begin(f func()) {
 	})
 }
 
-// first removes the function that has waited longest from the queue, and returns it. The caller must hold g.mu.
+// first removes from the queue the function that has waited longest, and returns it. The caller must hold g.mu.
 func (g *Goroutines) first() func() {
 	f := g.queue[0]
 	g.queue[0] = nil
@@ -124,7 +125,7 @@ func (g *Goroutines) end() {
 		g.begin(g.first())
 	}
 	if g.running == 0 {
-		g.width, g.set = g.limits.Width, 0 // a look scheduled in a synctest bubble never runs after the bubble
+		g.width, g.set = g.limits.Width, 0 // a look that was scheduled in a synctest bubble never runs once the bubble has ended
 	}
 	over := g.running == 0 && g.closed
 	g.mu.Unlock()

@@ -11,10 +11,10 @@ import "github.com/braidgo/braid/internal/atomicx"
 //	any n     -A> n+1          fails in the state closed 0
 //	open n    -L> open n-1
 //	open n    -C> closed n
-//	closed n  -L> closed n-1   a Leave or Close that reaches closed 0 reports last
+//	closed n  -L> closed n-1   a Leave or Close that reaches closed 0 returns last = true
 //
-// Invariant: the state closed 0 is final, so at most one caller is notified that the work has ended.
-type Counter struct{ n atomicx.Int64 } // the count, plus the constant closed once the Counter is closed
+// Invariant: the state closed 0 is final, so at most one call reports that the work has ended.
+type Counter struct{ n atomicx.Int64 } // the count, to which the method Close adds the constant closed
 
 const closed = -1 << 62
 
@@ -31,7 +31,7 @@ func (c *Counter) Enter() bool {
 	}
 }
 
-// Again increments the count and returns true, even if c is closed. If c is Done, Again returns false.
+// Again increments the count and returns true, even if c is closed. If c.Done() is true, Again returns false.
 func (c *Counter) Again() bool {
 	for n := c.n.Load(); n != closed; n = c.n.Load() {
 		if more := n + 1; c.n.CompareAndSwap(n, more) {
@@ -44,7 +44,7 @@ func (c *Counter) Again() bool {
 // Leave decrements the count, and reports whether c is closed and the count is now zero.
 func (c *Counter) Leave() (last bool) { return c.n.Add(-1) == closed }
 
-// Close closes c. The results report whether c was open, and whether c was open with a count of zero.
+// Close closes c. The first result reports whether c was open, and the second whether c was open with a count of zero.
 func (c *Counter) Close() (first, last bool) {
 	for {
 		n := c.n.Load()

@@ -11,7 +11,7 @@ import (
 // the model checker does not treat a random number as an access to shared memory.
 type Source struct{ state atomic.Uint64 }
 
-// Seed starts the sequence for seed.
+// Seed starts the sequence of numbers for the given seed.
 func (s *Source) Seed(seed uint64) { s.state.Store(seed) }
 
 // Uint64 returns the next number.

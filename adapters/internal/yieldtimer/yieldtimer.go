@@ -1,4 +1,4 @@
-// Package yieldtimer makes a scheduler that is always busy yield to other goroutines from time to time.
+// Package yieldtimer makes a busy scheduler yield to other goroutines from time to time.
 package yieldtimer
 
 import (
@@ -8,11 +8,11 @@ import (
 
 // A Timer makes its goroutine yield to other goroutines every half millisecond, between two steps. Otherwise, if
 // schedulers keep all processors busy, an event loop that wakes up would wait until the runtime preempts a scheduler,
-// which takes 10 ms. If a yield takes long because another goroutine runs, the next yield follows after the same time,
-// but after at most 10 ms. The zero Timer is ready to use.
+// which takes 10 ms. If a yield takes longer than half a millisecond because other goroutines run, the next yield
+// follows after an equally long time, but after at most 10 ms. The zero Timer is ready to use.
 //
-// A reading of the clock takes as long as a small step, so the Timer does not read the clock before each step. Two
-// readings are about an eighth of the period apart.
+// A reading of the clock takes as long as a small step, so the Timer does not read the clock before each step. It
+// adapts the number of steps between two readings, so that they are an eighth to a half of the period apart.
 type Timer struct {
 	steps int           // steps until the clock is read
 	every int           // steps between two readings
