@@ -27,7 +27,7 @@ type node[T, P any] struct {
 	r          Resumer[T]
 	payload    P
 	v          T            // the value with which the queue has resumed r
-	in         *Queue[T, P] // the queue of the last Push, or nil if free; only the task uses this field
+	in         *Queue[T, P] // the queue of the last Push, or nil if the node is free; only the task uses this field
 }
 
 func (n *node[T, P]) release()   { n.in = nil }
@@ -115,8 +115,8 @@ func (q *Queue[T, P]) unlink(n *node[T, P]) (p P) {
 	return p
 }
 
-// Resume takes waiters off, the longest waiting first, until it has resumed one with (v, err), and returns the payload of this
-// waiter. If no waiter could be resumed, Resume returns false, and the queue is empty.
+// Resume takes waiters off the queue, the longest waiting first, until it has resumed one with (v, err), and returns the payload
+// of this waiter. If no waiter could be resumed, Resume returns false, and the queue is empty.
 func (q *Queue[T, P]) Resume(v T, err error) (p P, ok bool) {
 	if q.head == nil {
 		return p, false
@@ -142,8 +142,9 @@ func (q *Queue[T, P]) ResumeHead(v T, err error) (p P, ok bool) {
 	return q.resumeHead(v, err)
 }
 
-// resumeHead writes the value into the node before the CAS that decides. Nothing else writes there, since a cancelled task uses its
-// node only under the guard. If the slot is shared, if err is not nil, or if the context has ended, Resumer.resume decides instead.
+// resumeHead writes the value into the node before the CAS that decides whether the waiter is resumed. Nothing else writes there,
+// since a cancelled task uses its node only under the guard. If the slot is shared, if err is not nil, or if the context has
+// ended, resumeHead calls Resumer.resume instead.
 func (q *Queue[T, P]) resumeHead(v T, err error) (p P, ok bool) {
 	n := q.head
 	if q.len > prefetch.Crowd {
@@ -209,8 +210,8 @@ func (q *Queue[T, P]) Head() *P {
 	return &q.head.payload
 }
 
-// Remove takes r off, and reports whether r was still in the queue. False means that a resumer has taken r off. Only the waiter may
-// call Remove, after its wait has failed or its Source has lost a Select.
+// Remove takes r off the queue, and reports whether r was still there. False means that a resumer has taken r off. Only the waiter
+// may call Remove, after its wait has failed or its Source has lost a Select.
 func (q *Queue[T, P]) Remove(r Resumer[T]) bool {
 	if r.slot == nil || !r.slot.queued {
 		return false
