@@ -144,7 +144,7 @@ func (g *Gate) Acquire(ctx context.Context, n, size uint64) error {
 	return err
 }
 
-// acquire is Acquire while a test scheduler controls the order of operations, or the ledger records holders.
+// acquire implements Acquire while a test scheduler controls the order of operations, or the ledger records holders.
 func (g *Gate) acquire(ctx context.Context, n, size uint64) error {
 	suspend.Preemptible()
 	err := suspend.Err(ctx)
@@ -230,7 +230,7 @@ func (g *Gate) releaseSlow(n, least, most uint64) bool {
 	return ok
 }
 
-// take takes n permits if no task waits, and reports whether it did. If sure is false, the caller must decide under the guard.
+// take takes n permits if no task waits, and reports whether it did. If the result sure is false, the caller must decide under the guard.
 func (g *Gate) take(n uint64) (ok, sure bool) {
 	for {
 		w := g.word.Load()
