@@ -22,7 +22,7 @@ func (s Set) Put() { put(s.p) }
 
 // Clear removes the labels of the calling goroutine, so that its next task begins without labels.
 func Clear() {
-	if get() != nil { // put costs more than get
+	if get() != nil { // a call of put costs more than a call of get
 		put(nil)
 	}
 }
