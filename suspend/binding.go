@@ -28,7 +28,7 @@ type binding struct {
 	shielded bool     // the task is in a Shield, which delays a Kill
 	coins    uint32   // unused random bits, see coin
 	last     wait
-	random   func() uint64 // the scheduler's random source; the first draw sets it
+	random   func() uint64 // the scheduler's random source; set by the first call of draw
 	// The size is 128 bytes, so that a binding begins at a cache line.
 }
 

@@ -15,8 +15,8 @@ import (
 // Suspend returns an error, the waiter locks the guard and calls Remove. If Remove returns false, a resumer has passed over the
 // waiter, which has no wake-up to pass on.
 //
-// A resumer locks the guard, calls Resume, and commits the result before it unlocks. It must not commit before it checks the result
-// of Resume; otherwise a value can be lost.
+// A resumer locks the guard, calls Resume, and commits the result before it unlocks. It must not commit before it checks the
+// result of Resume; otherwise a value can be lost.
 type Queue[T, P any] struct {
 	head, tail *node[T, P]
 	len        int
@@ -133,8 +133,8 @@ func (q *Queue[T, P]) resume(v T, err error) (p P, ok bool) {
 	return p, false
 }
 
-// ResumeHead takes the first waiter off. It returns the waiter's payload, and whether the waiter was resumed with (v, err). The
-// queue must not be empty.
+// ResumeHead takes the first waiter off the queue. It returns the waiter's payload, and whether the waiter was resumed with (v,
+// err). The queue must not be empty.
 func (q *Queue[T, P]) ResumeHead(v T, err error) (p P, ok bool) {
 	if q.head == nil {
 		panic("suspend: ResumeHead of an empty Queue")
@@ -179,8 +179,8 @@ func (n *node[T, P]) ahead() {
 	}
 }
 
-// ResumeAll takes all waiters off, in order, and resumes each with (v, err). It returns the number of waiters that were resumed;
-// cancelled waiters do not count.
+// ResumeAll takes all waiters off the queue, in order, and resumes each with (v, err). It returns the number of waiters that were
+// resumed; cancelled waiters do not count.
 func (q *Queue[T, P]) ResumeAll(v T, err error) (resumed int) {
 	for q.head != nil {
 		if _, ok := q.resumeHead(v, err); ok {
@@ -190,8 +190,8 @@ func (q *Queue[T, P]) ResumeAll(v T, err error) (resumed int) {
 	return resumed
 }
 
-// Pop takes the first waiter off, so that the caller can use its Resumer and payload. ResumeHead is faster, and lets the task reuse
-// its node. The queue must not be empty.
+// Pop takes the first waiter off the queue, so that the caller can use its Resumer and payload. ResumeHead is faster, and lets the
+// task reuse its node. The queue must not be empty.
 func (q *Queue[T, P]) Pop() (Resumer[T], P) {
 	n := q.head
 	if n == nil {

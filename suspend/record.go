@@ -12,7 +12,7 @@ import (
 // lasts. The functions below are called only while the ledger is on. They are not inlined, because they would enlarge the frames
 // of waits.
 
-// waitOf describes the wait of w that began with this state. mayEnd means that a context may end the wait.
+// waitOf describes the wait of w that began with this state. If mayEnd is true, a context may end the wait.
 func waitOf(w *waiter, began state, mayEnd bool) ledger.Wait {
 	ref := weak.Make(w)
 	r := ledger.Wait{MayEnd: mayEnd, Waiter: ref, Began: uint64(began), Lasts: func() bool {

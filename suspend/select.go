@@ -63,9 +63,9 @@ import (
 //   - Nothing bounds how long a Select waits, or how often other waiters are served first. In one look of Select, all legs that
 //     need not wait have the same chance. A transaction that is stale each time is run again without limit.
 
-// A Case is an Op as one of the cases of a Select. It also retains the result of its last performance, until the next performance
-// or Set. A Case may be used any number of times, but not by two Selects at the same time. Each Select starts its timers anew. The
-// loop in this example ends after a second without a message:
+// A Case is an Op that serves as one of the cases of a Select. It also retains the result of its last performance, until the next
+// performance or Set. A Case may be used any number of times, but not by two Selects at the same time. Each Select starts its
+// timers anew. The loop in this example ends after a second without a message:
 //
 //	msg, quit := suspend.On(inbox.RecvOp()), suspend.On(suspend.After(time.Second))
 //	for {

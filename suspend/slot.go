@@ -34,7 +34,7 @@ func (r Resumer[T]) Spawner() Spawner {
 	return Goroutines
 }
 
-// resume implements Resume. freed means that the node of r was taken off its queue.
+// resume implements Resume. If freed is true, the node of r was taken off its queue.
 func (r Resumer[T]) resume(v T, err error, freed bool) bool {
 	s := r.slot
 	if s == nil {
@@ -126,7 +126,7 @@ func (b *binding) shrink() {
 	}
 }
 
-// block runs f, the block of a Suspend, and returns its results. ok means that there is no need to wait.
+// block runs f, the block of a Suspend, and returns its results. The result ok is true if there is no need to wait.
 func (s *slot[T]) block(b *binding, f func(Resumer[T]) (T, bool), r Resumer[T]) (v T, ok bool) {
 	s.abandonNode()
 	b.blocked = true

@@ -26,8 +26,8 @@ func Then[T any](ctx context.Context, op Op[T], on Executor, k func(T, error)) {
 //	roundBegun  -R> roundBegun|roundEnded   this resumer submits
 //	roundEnded  -S> roundBegun|roundEnded   the goroutine that begins the round submits
 //
-// Invariant: roundEnded is set only if the word is past the wait of the round, or the context has ended. An Unpark may be late: a
-// context that cancels the word between two rounds ends the second round, which also finds that the context has ended.
+// Invariant: roundEnded is set only if the word is past the wait of the round, or the context has ended. An Unpark may be late: if
+// a context cancels the word between two rounds, its Unpark may end the second round, which then finds that the context has ended.
 type continuation[T any] struct {
 	waiter
 	ctx      context.Context

@@ -22,8 +22,8 @@ import "github.com/braidgo/braid/internal/atomicx"
 //
 // Invariant: a resumer begins the next generation only after the value, if there is one, was stored. A Resumer of an older
 // generation cannot change the word.
-// Debt: a resumer, a context or a scheduler that changes the word must call Unpark once. After a claim, the resumer calls Unpark
-// after deliver.
+// Debt: a resumer, a context or a scheduler that changes the word must call Unpark once. A resumer that has claimed the word calls
+// Unpark after deliver.
 type word struct{ v atomicx.Uint64 }
 
 // A state is a value of a word.
@@ -57,7 +57,8 @@ func (w *word) deliverNothing(s state) bool { return w.move(s, s+generation) }
 func (w *word) deliverInNode(s state) bool  { return w.move(s, s+2*generation) }
 func (w *word) claim(s state) bool          { return w.move(s, s+claimed) }
 
-// deliver follows a claim of s. It changes nothing if the waiter has abandoned the wait, because nothing reads the slot then.
+// deliver is called after a claim of s. It changes nothing if the waiter has abandoned the wait, because nothing reads the slot
+// then.
 func (w *word) deliver(s state) { w.move(s+claimed, s+generation) }
 
 // cancel is called when a context ends, and by a resumer that finds the context ended.
