@@ -50,8 +50,8 @@ type Then uintptr
 // A Wanter is a Source that wants several permits.
 type Wanter interface{ Wants() Permits }
 
-// Permits is a number of permits. Permits and Then are distinct types, so that a user's Source cannot implement Wanter or
-// Holder by accident.
+// Permits is the type of a number of permits. Permits and Then are distinct types, so that a user's Source cannot
+// implement Wanter or Holder by accident.
 type Permits uint64
 
 // Took records that the calling task holds n permits of object, which has size permits in all. If then is not 0, the
