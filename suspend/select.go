@@ -22,8 +22,8 @@ import (
 //     panic, because the guards would stay locked.
 //  5. Select has to wait. A task whose last wait had the same context still has an open word and its registration, so Select
 //     continues with step 7, and keeps the guards locked. For any other task it unlocks them and calls arm, which may call methods
-//     of ctx. If ctx has ended by now, Select returns the cancellation error. If such a method panics, or if suspending is
-//     forbidden here, Select panics. A task that was killed exits. At all these exits no leg is queued.
+//     of ctx. If ctx has ended by now, Select returns the cancellation error. If such a method panics, or if the caller must not
+//     suspend, Select panics. A task that was killed exits. At all these exits no leg is queued.
 //  6. Select locks the guards and tries the legs again, since an object may have changed in between. If a Try returns true, Select
 //     continues as in step 4, even if ctx has ended since step 5: no Resumer of this wait exists that could lose a value.
 //  7. enqueueLocked queues all legs, and Select unlocks the guards. The last look and the queueing are one critical section;

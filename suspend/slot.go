@@ -197,7 +197,7 @@ func (s *slot[T]) release() {
 	}
 }
 
-// abandonNode leaves a node that was not removed to its queue, so that the next Push uses another node.
+// abandonNode leaves the node in its queue if it was not removed from there. The next Push then uses another node.
 func (s *slot[T]) abandonNode() {
 	if s.queued {
 		s.queued, s.node = false, nil
