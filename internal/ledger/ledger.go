@@ -1,6 +1,6 @@
-// Package ledger records the live tasks, their waits, and the locks that they hold, while package census is on. While the
-// census is off, nothing is recorded, and each place that could record something costs one load of a word that rarely
-// changes.
+// Package ledger records the live tasks, their waits, and the locks that they hold, while the census (package census) is
+// on. While the census is off, nothing is recorded, and each place that could record something costs one load of a word
+// that rarely changes.
 //
 // A record holds addresses, program counters and types, so it keeps no task and no object alive. The exception is the
 // scheduler of a task, which is kept alive while the task waits. Records belong to goroutines, because every task and every
