@@ -16,8 +16,8 @@ func On() bool { return wanted.Load() != 0 }
 // recorded is larger than any number of schedulers.
 const recorded = 1 << 20
 
-// Recorded reports whether the ledger is kept, which means that package census is on. If it is kept, On returns true too, so a fast
-// path that checks On need not check Recorded.
+// Recorded reports whether the ledger is kept, which means that the census is on. If it is kept, On returns true too, so a fast path
+// that checks On need not check Recorded.
 func Recorded() bool { return wanted.Load() >= recorded }
 
 // Record makes Recorded return true until end is called. The caller must call end exactly once.
