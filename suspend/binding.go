@@ -19,7 +19,7 @@ type waiter struct {
 type binding struct {
 	waiter
 	switcher Switcher // the task, if it is a Switcher
-	slot     any      // a *slot[T] for the first T; without a task, the text of the panic
+	slot     any      // the *slot[T] that was made first; without a task, the text of the panic
 	slots    *list    // holds the slots of other types
 	via      *pulled  // set in the body of a Pull, which uses its caller's binding
 	blocked  bool     // the block of a Suspend is running

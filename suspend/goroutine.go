@@ -46,8 +46,8 @@ func newGoroutine(ctx context.Context, done <-chan struct{}) (g *goroutine, bega
 	return g, began, done
 }
 
-// sleep blocks until the wait that began with s has ended, and reports whether it was resumed. If the channel done is closed, the
-// wait is cancelled.
+// sleep blocks until the wait that began with s has ended, and reports whether it was resumed. The wait is cancelled when the
+// channel (done) is closed.
 func (g *goroutine) sleep(s state, done <-chan struct{}) (resumed bool) {
 	if g.Begin() {
 		runtime.Gosched()

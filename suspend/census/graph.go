@@ -132,7 +132,7 @@ func (g *graph) wants(n *node, o *object) uint64 {
 	return least
 }
 
-// A link is the reason why the wait in the field from is stuck.
+// A link is the reason why a wait (the field from) is stuck.
 type link struct {
 	from, to *node
 	object   *object
