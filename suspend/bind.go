@@ -1,8 +1,8 @@
 package suspend
 
-// Bind calls f with t bound to the calling goroutine, so that a Suspend in f parks t. Other goroutines that f starts are not bound.
-// Calls of Bind nest: the earlier binding is restored, however f ends. Under Bind(nil, f) a Suspend panics; schedulers wrap this
-// call around hooks and callbacks that run on their own goroutine. t must be comparable, for example a pointer.
+// Bind calls f with t bound to the calling goroutine, so that a Suspend in f parks t. Other goroutines that f starts are not
+// bound. Calls of Bind nest: the earlier binding is restored, however f ends. Under Bind(nil, f) a Suspend panics; a scheduler
+// calls hooks and callbacks in this way if they run on its own goroutine. t must be comparable, for example a pointer.
 //
 // If t is already bound, Bind runs f as a new task with the same Task. A scheduler that uses one goroutine and one Task for many
 // tasks calls Bind around each task. Such a call allocates nothing. When f ends, Bind withdraws the task's registration with its
@@ -17,7 +17,7 @@ func Bind(t Task, f func()) {
 		rebind(newBinding(t), f)
 		return
 	}
-	if !b.blocked { // the wait that is beginning still needs its registration
+	if !b.blocked { // while a block runs, the wait that is beginning needs the registration
 		defer b.forget()
 	}
 	f()
@@ -29,7 +29,7 @@ func rebind(b *binding, f func()) {
 	at.bind(b, before, away, f)
 }
 
-// bind implements rebind. p, before and away are the results of a call here().
+// bind implements rebind. p, before and away are the results of here().
 func (p *place) bind(b, before *binding, away *level, f func()) {
 	p.b = b
 	defer p.restore(before, away)
@@ -112,7 +112,7 @@ func (b Bound) Shield(f func()) {
 // A Ban forbids suspending in some code, for a stated reason. A program calls NewBan once for each reason.
 type Ban struct{ binding binding }
 
-// NewBan returns a Ban with the given text, with which a Suspend under the Ban panics.
+// NewBan returns a Ban. A Suspend under the Ban panics with the given text.
 func NewBan(text string) *Ban { return &Ban{binding{slot: text}} }
 
 // Enter puts the calling goroutine under the ban until Exit is called. A Suspend there panics as under Bind(nil, f), but with the

@@ -9,7 +9,7 @@ import (
 
 // A waiter is the state through which a Resumer resumes a task, a goroutine without a task, or a continuation.
 type waiter struct {
-	task    Task // never changes; nil if suspending is forbidden here
+	task    Task // never changes; nil in a binding that forbids suspending
 	word    word
 	watched atomicx.Pointer[registration] // the waiter stores this before it opens the word
 }
@@ -19,21 +19,21 @@ type waiter struct {
 type binding struct {
 	waiter
 	switcher Switcher // the task, if it is a Switcher
-	slot     any      // a *slot[T] for the first T; without a task, the text of the panic
+	slot     any      // the *slot[T] that was made first; without a task, the text of the panic
 	slots    *list    // holds the slots of other types
 	via      *pulled  // set in the body of a Pull, which uses its caller's binding
 	blocked  bool     // the block of a Suspend is running
-	large    bool     // the slots exceed the limits for kept slots
+	large    bool     // the slots exceed keptSlots or keptSize
 	killed   bool     // a Kill has not taken effect; set while the task does not run
 	shielded bool     // the task is in a Shield, which delays a Kill
 	coins    uint32   // unused random bits, see coin
 	last     wait
-	random   func() uint64 // the scheduler's random source; the first draw sets it
+	random   func() uint64 // the scheduler's random source; set by the first call of draw
 	// The size is 128 bytes, so that a binding begins at a cache line.
 }
 
-// A wait describes the last suspension of a binding. If the word still has this status, the next wait with the same context need
-// not arm.
+// A wait describes the last suspension of a binding. If the word still has the status recorded here, the next wait with the same
+// context need not call arm.
 type wait struct {
 	ctx    context.Context // is nil if the context's Done channel may change or its type is not comparable
 	done   <-chan struct{} // the Done channel that Resume checks, or nil
@@ -56,7 +56,8 @@ func (b *binding) check() {
 	}
 }
 
-// armed reports whether a wait with ctx needs no arm, and returns the state of the word. It calls no method of ctx.
+// armed reports whether a wait with ctx can begin without a call of arm, and returns the state of the word. It calls no method of
+// ctx.
 func (b *binding) armed(ctx context.Context) (s state, ok bool) {
 	if b == nil || b.blocked {
 		return 0, false
@@ -69,18 +70,18 @@ func (b *binding) armed(ctx context.Context) (s state, ok bool) {
 // its next wait with the same context need not register again.
 type registration struct {
 	b       *waiter
-	node    cancelctx.Node // linked in the list of a context of package cancel
+	node    cancelctx.Node // linked into the list of a context of package cancel
 	foreign *foreign       // is nil for a context of package cancel; only the task uses this field
 }
 
-// A foreign is a registration with any other context, which has no list.
+// A foreign belongs to a registration with a context of any other package, which has no list.
 type foreign struct {
 	done <-chan struct{}
 	stop func() bool
 }
 
-// A pulled is a sequence of Pull. Its body runs on a separate goroutine. The caller of next stores its binding here, so that the
-// body can suspend the caller's task.
+// A pulled is the state of a call of Pull. The body, which calls seq, runs on a separate goroutine. The caller of next or stop
+// stores its binding here, so that the body can suspend the caller's task.
 type pulled struct {
 	busy  atomicx.Bool // a call of next or stop is running
 	bound *binding     // the caller's binding during the call

@@ -78,7 +78,7 @@ type blocking struct {
 	state atomicx.Uint32
 
 	mu     atomicx.Mutex
-	ended  outcome.Outcome // the goroutine sets ended and over under mu
+	ended  outcome.Outcome // set under mu by the goroutine that runs f, together with over
 	over   bool
 	waiter Resumer[struct{}]
 }
@@ -98,7 +98,7 @@ func (j *blocking) run() {
 		j.ended, j.over = o, true
 		waiter := j.waiter
 		j.mu.Unlock()
-		waiter.Resume(struct{}{}, nil) // a task that is not resumed here reads j.over itself
+		waiter.Resume(struct{}{}, nil) // a task that this call does not resume reads j.over when it waits
 	})
 }
 

@@ -20,8 +20,8 @@ func shuffled(b *binding, n int) order {
 	return order{b.draw(), true}
 }
 
-// lookLocked tries legs in the order o. It returns the index of the first leg that it could perform, or none. The caller must hold
-// the guards of legs.
+// lookLocked tries legs in the order o. It returns the index of the leg that succeeded, or none. The caller must hold the guards
+// of legs.
 func (o order) lookLocked(legs []leg) (won int) {
 	if !o.shuffled {
 		for i := range legs {
@@ -44,8 +44,9 @@ func (o order) lookLocked(legs []leg) (won int) {
 	return lookShuffled(legs, o.seed)
 }
 
-// lookShuffled is like lookLocked, but for more than two shuffled legs. It draws each next leg from the remaining legs with equal
-// chances, as in a Fisher-Yates shuffle. A random start alone would favour a ready leg that follows several legs that must wait.
+// lookShuffled is like lookLocked, but for more than two shuffled legs. It draws each leg from the legs not yet tried, with equal
+// chances, as in a Fisher-Yates shuffle. Trying the legs in rotation from a random start would favour a ready leg that follows
+// several legs that must wait.
 func lookShuffled(legs []leg, seed uint64) (won int) {
 	var buf [16]int
 	left := buf[:0]

@@ -50,12 +50,12 @@ func (b *binding) arm(ctx context.Context) (s state, ok bool) {
 	s = b.word.load()
 	if fresh || s.status() != w.status {
 		s = b.word.open(w.status)
-		// From here on the registration cancels this wait. An earlier notification found nothing to cancel, so arm checks ctx
-		// again.
+		// From here on the registration cancels this wait. If ctx ended before, its notification found nothing to cancel, so arm
+		// checks ctx again.
 		if e.over(ctx) {
 			return 0, false
 		}
-		if !b.word.load().sameWait(s) { // Err has waited, although it must not
+		if !b.word.load().sameWait(s) { // ctx.Err has suspended, although it must not
 			return b.arm(ctx)
 		}
 	}
@@ -64,7 +64,7 @@ func (b *binding) arm(ctx context.Context) (s state, ok bool) {
 	return s, true
 }
 
-// A lazyContext is the result of Lazily. AllowLazy returns its permit.
+// A lazyContext is the result of Lazily. AllowLazy returns its lazyPermit.
 type lazyContext struct {
 	context.Context
 	permit lazyPermit
@@ -93,12 +93,12 @@ func endOf(ctx context.Context) end {
 	return end{done: ctx.Done()}
 }
 
-// An end identifies the event that ends a context. It is the list of a context of package cancel, or else the Done channel. It is
-// not the context, which may not be comparable, and which ends with its parent if it only adds a value. The zero end means that the
-// context never ends.
+// An end identifies the event that ends a context. It is the list of a context of package cancel, or else the Done channel. The
+// context itself would not serve: it may not be comparable, and a context that only adds a value ends with its parent. The zero
+// end means that the context never ends.
 type end struct {
 	list *cancelctx.List
-	done <-chan struct{} // is nil if Cancel notifies the list before it returns
+	done <-chan struct{} // is nil if Cancel is certain to notify the list before it returns
 }
 
 // is reports whether e and f are the same end.
@@ -174,7 +174,7 @@ func (b *waiter) watch(ctx context.Context, e end) (fresh bool) {
 			r.Ended()
 		}
 	} else {
-		if l, ok := ctx.(*lazyContext); ok { // a lazyContext hides the AfterFunc method inside
+		if l, ok := ctx.(*lazyContext); ok { // a lazyContext hides the AfterFunc method of the context that it wraps
 			ctx = l.Context
 		}
 		r.foreign = &foreign{stop: func() bool { return false }} // this stop remains if ctx panics
@@ -202,31 +202,32 @@ func (b *waiter) unwatch() *registration {
 	return nil
 }
 
-// takeBack calls stop, which withdraws a callback from a context whose wait is over. By now the owner may have reused the context
-// for another request. takeBack drops a panic of stop, which must not reach an unrelated call. The context then keeps a callback
-// that does nothing.
+// takeBack calls stop, which withdraws a callback that a wait, now over, has registered with its context. The owner of the context
+// may have reused it for another request since. takeBack drops a panic of stop, which must not reach an unrelated call. The
+// context then keeps a callback that does nothing.
 func takeBack(stop func() bool) {
 	defer func() { _ = recover() }()
 	stop()
 }
 
-// Ended implements cancelctx.Listener. It cancels the suspension that uses the context, or the task's next suspension, since the
-// word is open between two suspensions. Ended runs once, at any time. If the task waits with another context or with none by then,
-// Ended changes nothing. If a Resume wins instead, the next Suspend checks ctx itself.
+// Ended implements cancelctx.Listener. It cancels the wait with the context or, if the task is between two waits, the next wait,
+// since the word stays open. Ended is called at most once, but that call may come late. If by then the task waits with another
+// context, or with none, Ended changes nothing. If a Resume ends the wait first, the next Suspend checks ctx itself.
 func (r *registration) Ended() {
 	b := r.b
 	s := b.word.load()
 	if s.status() != openToContext || b.watched.Load() != r {
 		return
 	}
-	// The word was loaded before the field watched. If the registration has been replaced since, the word has changed too, and
-	// cancel fails. After the end of a task, the next wait opens the word again.
+	// The word was loaded before b.watched. If the registration has been replaced since, the word has changed too, and this call
+	// of cancel fails. If the task has ended, cancelling the word does no harm, because the next wait opens it again.
 	if b.word.cancel(s) {
 		b.task.Unpark()
 	}
 }
 
-// forget ends a task. It withdraws the registration with the task's last context, and drops a Kill that has not taken effect.
+// forget is called at the end of a task. It withdraws the registration with the task's last context, and drops a Kill that has not
+// taken effect.
 func (b *binding) forget() {
 	if b.last.status != unarmed || b.coins != 0 || b.random != nil || b.killed {
 		b.last, b.random, b.coins, b.killed = wait{status: unarmed}, nil, 0, false // the next task may be on another scheduler

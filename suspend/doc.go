@@ -39,7 +39,7 @@
 // operation. [Wait] performs a Source directly, and [OpOf] makes an Op from a Source. An operation that no Source can describe
 // calls [Suspend]. Its block publishes the [Resumer] under the guard. There are three rules:
 //   - Check the state and queue the waiter in one critical section of the guard.
-//   - Take waiters off until a Resume returns true, and commit the change before the guard is unlocked.
+//   - Take waiters off the queue until a Resume returns true, and commit the change before the guard is unlocked.
 //   - A cancelled waiter removes itself, in its own task, and serves the waiters behind it that can now proceed.
 //
 // A fast path begins with [Preemptible], or [Point] if it never suspends, so that tests can switch tasks. [LockAll] locks several
@@ -54,11 +54,13 @@
 // [Thread] returns a Task that parks a goroutine, and [Current] returns the bound Task.
 //
 // A scheduler whose tasks are coroutines calls [Enter] instead of Bind. The [Bound] that Enter returns can kill the task, and the
-// [Entered] ends the binding. A Task that is a [Switcher] leaves its switches to the function that suspends.
+// [Entered] ends the binding. If the Task is a [Switcher], the function that suspends switches coroutines itself, and does not
+// call Park.
 //
-// A [Spawner] starts tasks. [Goroutines] is a Spawner for programs without a scheduler. An [Executor] runs callbacks. A scheduler
-// may offer more capabilities: [Rand], [Timers], [Clock], [Blocker], [Watcher], [Holder] and [Same]. [As] finds a capability of a
-// wrapped scheduler, and [Within] reports whether the caller runs on a given scheduler. [Stats] are figures for dashboards.
+// A scheduler is a [Spawner] if it starts tasks, and an [Executor] if it runs callbacks. Programs without a scheduler use
+// [Goroutines], a Spawner. A scheduler may have further capabilities: [Rand], [Timers], [Clock], [Blocker], [Watcher], [Holder]
+// and [Same]. [As] finds a capability even if the scheduler is wrapped in another Spawner, and [Within] reports whether the caller
+// runs on a given scheduler. [Stats] contains figures for dashboards.
 //
 // # The memory model
 //

@@ -29,8 +29,8 @@ var idleGoroutines = sync.Pool{New: func() any {
 	return g
 }}
 
-// newGoroutine returns a record that has begun a wait with ctx. waitFor is done, the result of ctx.Done, or nil if the wait is
-// lazy.
+// newGoroutine returns a record that has begun a wait with ctx. The parameter done is the result of ctx.Done. The result waitFor
+// is the same channel, or nil if the wait is lazy.
 func newGoroutine(ctx context.Context, done <-chan struct{}) (g *goroutine, began state, waitFor <-chan struct{}) {
 	g = idleGoroutines.Get().(*goroutine)
 	if id := gid.Get(); id != g.id {
@@ -46,7 +46,8 @@ func newGoroutine(ctx context.Context, done <-chan struct{}) (g *goroutine, bega
 	return g, began, done
 }
 
-// sleep blocks until the wait that began with s has ended, and reports whether it was resumed. Closing done cancels the wait.
+// sleep blocks until the wait that began with s has ended, and reports whether it was resumed. The wait is cancelled when the
+// channel (done) is closed.
 func (g *goroutine) sleep(s state, done <-chan struct{}) (resumed bool) {
 	if g.Begin() {
 		runtime.Gosched()
@@ -66,10 +67,10 @@ func (g *goroutine) sleep(s state, done <-chan struct{}) (resumed bool) {
 			<-g.wake
 		}
 	}
-	return !g.word.isCancelled(s) // a Resume that finds the context done cancels the wait
+	return !g.word.isCancelled(s) // a Resume that finds that the context has ended cancels the wait
 }
 
-// Park implements Task. It is not called, since a goroutine waits in sleep.
+// Park implements Task. It is never called, since a goroutine without a task waits in g.sleep.
 func (g *goroutine) Park() { <-g.wake }
 
 // Unpark wakes the goroutine. It is called once for each suspension, by the function that ended the suspension.

@@ -27,7 +27,7 @@ func (g *Guard) Relock() { g.mu.Lock() }
 func (g *Guard) Unlock() { g.mu.Unlock() }
 
 // LockAll locks each of guards once, even if it is listed twice. All callers lock in the same order, so that two of them do not
-// wait for each other. LockAll sorts guards in place, and returns the part that it has locked, for UnlockAll.
+// wait for each other. LockAll sorts guards in place, and returns the part of the slice that it has locked, for UnlockAll.
 func LockAll(guards []*Guard) []*Guard {
 	if len(guards) <= 8 { // insertion sort
 		for i, g := range guards {

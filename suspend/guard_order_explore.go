@@ -11,7 +11,7 @@ type number struct{ n, run atomic.Uint64 }
 
 var lastNumber, currentRun atomic.Uint64
 
-// NumberGuards begins a run. It exists only with the build tag explore.
+// NumberGuards is called at the beginning of a run. It exists only with the build tag explore.
 func NumberGuards() {
 	currentRun.Add(1)
 	lastNumber.Store(0)

@@ -28,7 +28,7 @@ func Forbidden() bool {
 
 // Self returns the Task that is bound to the calling goroutine, or a new Thread if there is none. It panics where a Suspend would
 // panic. A scheduler that runs on its caller's goroutine parks the caller with this Task, so that it may itself run in a task of
-// another scheduler. It must call Park in a loop, because other wake-ups of the same task end the Park too.
+// another scheduler. The scheduler must call Park in a loop, because any other wake-up of the same task also makes Park return.
 func Self() Task {
 	b := current()
 	if b == nil {

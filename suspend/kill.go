@@ -19,8 +19,8 @@ func Shield(f func()) {
 }
 
 // kill marks the task as killed, and ends the current wait as the end of a context would. Between two waits the word is open too.
-// So endWait also sets the status of last to unarmed, which no word has, and the next wait exits in arm. Under a Shield, kill only
-// marks the task. It returns false if the task is already marked.
+// So endWait also sets b.last.status to unarmed, a status that no word has; the next wait must then call arm, which exits. Under a
+// Shield, kill only marks the task. It returns false if the task is already marked.
 func (b *binding) kill() bool {
 	if b.killed {
 		return false

@@ -14,13 +14,14 @@ import (
 // zero Op is never ready.
 type Op[T any] struct{ performable[T] }
 
-// A performable is an Op that is not zero. begin appends the legs of a performance to the slice in to. One of the legs can win. on
-// is the scheduler whose timers the legs use, or nil for the scheduler of the performing task.
+// A performable is an Op that is not zero. Its method begin appends the legs of one performance, of which one can win, to the
+// slice that is its second argument. The first argument is the scheduler whose timers the legs use, or nil for the scheduler of
+// the performing task.
 type performable[T any] interface {
 	begin(on Spawner, to []leg) ([]leg, result[T])
 }
 
-// A result holds the outcome of a performance. won is false if another case has won.
+// A result holds the outcome of a performance. The third result of its method is false if another case has won.
 type result[T any] interface {
 	result() (v T, err error, won bool)
 }
@@ -91,7 +92,8 @@ func (r chooseResult[T]) result() (v T, err error, won bool) {
 	return v, err, won
 }
 
-// Done is ready once ctx has ended. If another operation wins, Done drops a panic of ctx, so that the other result is not lost.
+// Done returns an Op that is ready once ctx has ended. If another operation wins a Select, a later panic of ctx is dropped, so
+// that the result of the winner is not lost.
 func Done(ctx context.Context) Op[struct{}] {
 	done := ctx.Done()
 	if done == nil {
@@ -120,10 +122,10 @@ type leg struct {
 	does
 	guard    *Guard
 	of       int32 // the index of its case in a Select
-	prepares bool  // the field does implements preparing
+	prepares bool  // the operation implements the interface preparing
 }
 
-// The interface does is the operation of a leg. The caller of try, enqueue or remove must hold the guard, if the leg has one.
+// does is the interface of the operation of a leg. The caller of try, enqueue or remove must hold the guard, if the leg has one.
 type does interface {
 	try() bool                                            // performs the operation if it need not wait
 	enqueue(b *waiter, began state, done <-chan struct{}) // queues a Resumer for the wait of b
@@ -134,7 +136,7 @@ type does interface {
 	took(then ledger.Then)                                // records that the operation was performed, see ledger.Holder
 }
 
-// none is the index of no leg.
+// none is an index that no leg has.
 const none = -1
 
 // A landing receives the value of a leg. Each leg has its own slot, but all legs of a Select share one word.
@@ -186,7 +188,7 @@ type levelLeg[T any] struct {
 	landing[T]
 	ready func() bool
 	value func() T
-	call  func(f func()) (stop func() bool) // calls f when ready, perhaps before call returns
+	call  func(f func()) (stop func() bool) // calls f once the leg is ready, perhaps before it returns
 	stop  func() bool
 }
 
@@ -205,9 +207,9 @@ func (l *levelLeg[T]) enqueue(b *waiter, began state, done <-chan struct{}) {
 	l.stop = l.call(func() { r.Resume(l.value(), nil) })
 }
 
-// remove drops a panic of stop, because the task must still get the value or the lock of a leg that has won.
+// remove drops a panic of l.stop, because the task must still get the value or the lock of a leg that has won.
 func (l *levelLeg[T]) remove() {
-	if stop := l.stop; stop != nil { // stop is nil if call has panicked
+	if stop := l.stop; stop != nil { // it is nil if l.call has panicked
 		l.stop = nil
 		takeBack(stop)
 	}

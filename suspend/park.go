@@ -5,13 +5,13 @@ import (
 	"runtime"
 )
 
-// cancelled returns the error of a cancelled wait with ctx. If the task was killed, cancelled exits instead.
+// cancelled returns the error of a cancelled wait with ctx. If the task was killed, it exits instead.
 func (b *binding) cancelled(ctx context.Context) error {
 	b.exitIfKilled()
 	return cancellation(ctx)
 }
 
-// leave switches away from the task of b, which is a Switcher. If ready is true, the task stays runnable. With a nil b, leave
+// leave switches away from the task of b, which is a Switcher. If ready is true, the task stays runnable. If b is nil, leave
 // implements Yield. After a switch the processor mispredicts every return, at 10 ns each, so Wait has its own copy of this loop.
 func leave(b *binding, ready bool) {
 	if b == nil {
@@ -39,7 +39,7 @@ func leave(b *binding, ready bool) {
 	}
 }
 
-// giveWay implements Yield for a task that is no Switcher, and for a goroutine without a task.
+// giveWay implements Yield for a task that is not a Switcher, and for a goroutine without a task.
 func (b *binding) giveWay() {
 	if b != nil {
 		if t, ok := b.task.(interface{ Yield() }); ok {
@@ -50,7 +50,7 @@ func (b *binding) giveWay() {
 	runtime.Gosched()
 }
 
-// park calls Park for a task that is no Switcher, until the wait that began with s has ended. If Park panics or exits the
+// park calls Park for a task that is not a Switcher, until the wait that began with s has ended. If Park panics or exits the
 // goroutine, park calls undo to remove the waiter.
 func (b *binding) park(s state, undo func()) {
 	ended := false

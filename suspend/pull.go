@@ -44,7 +44,7 @@ func (p *pulled) enter() (leave func()) {
 	return p.leave
 }
 
-// lend records in the ledger that the body runs for the caller on goroutine by. If by is 0, the body runs for no caller.
+// lend records in the ledger that the body runs for the caller whose goroutine has the id by, or for no caller if the id is 0.
 func (p *pulled) lend(by int64) {
 	if p.id != 0 && ledger.On() {
 		ledger.Lend(p.id, by)

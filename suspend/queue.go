@@ -15,8 +15,8 @@ import (
 // Suspend returns an error, the waiter locks the guard and calls Remove. If Remove returns false, a resumer has passed over the
 // waiter, which has no wake-up to pass on.
 //
-// A resumer locks the guard, calls Resume, and commits the result before it unlocks. It must not commit before it checks the result
-// of Resume; otherwise a value can be lost.
+// A resumer locks the guard, calls Resume, and commits the result before it unlocks. It must not commit before it checks the
+// result of Resume; otherwise a value can be lost.
 type Queue[T, P any] struct {
 	head, tail *node[T, P]
 	len        int
@@ -27,7 +27,7 @@ type node[T, P any] struct {
 	r          Resumer[T]
 	payload    P
 	v          T            // the value with which the queue has resumed r
-	in         *Queue[T, P] // the queue of the last Push, or nil if free; only the task uses this field
+	in         *Queue[T, P] // the queue of the last Push, or nil if the node is free; only the task uses this field
 }
 
 func (n *node[T, P]) release()   { n.in = nil }
@@ -115,8 +115,8 @@ func (q *Queue[T, P]) unlink(n *node[T, P]) (p P) {
 	return p
 }
 
-// Resume takes waiters off, the longest waiting first, until it has resumed one with (v, err), and returns the payload of this
-// waiter. If no waiter could be resumed, Resume returns false, and the queue is empty.
+// Resume takes waiters off the queue, the longest waiting first, until it has resumed one with (v, err), and returns the payload
+// of this waiter. If no waiter could be resumed, Resume returns false, and the queue is empty.
 func (q *Queue[T, P]) Resume(v T, err error) (p P, ok bool) {
 	if q.head == nil {
 		return p, false
@@ -133,8 +133,8 @@ func (q *Queue[T, P]) resume(v T, err error) (p P, ok bool) {
 	return p, false
 }
 
-// ResumeHead takes the first waiter off. It returns the waiter's payload, and whether the waiter was resumed with (v, err). The
-// queue must not be empty.
+// ResumeHead takes the first waiter off the queue. It returns the waiter's payload, and whether the waiter was resumed with (v,
+// err). The queue must not be empty.
 func (q *Queue[T, P]) ResumeHead(v T, err error) (p P, ok bool) {
 	if q.head == nil {
 		panic("suspend: ResumeHead of an empty Queue")
@@ -142,8 +142,9 @@ func (q *Queue[T, P]) ResumeHead(v T, err error) (p P, ok bool) {
 	return q.resumeHead(v, err)
 }
 
-// resumeHead writes the value into the node before the CAS that decides. Nothing else writes there, since a cancelled task uses its
-// node only under the guard. If the slot is shared, if err is not nil, or if the context has ended, Resumer.resume decides instead.
+// resumeHead writes the value into the node before the CAS that decides whether the waiter is resumed. Nothing else writes there,
+// since a cancelled task uses its node only under the guard. If the slot is shared, if err is not nil, or if the context has
+// ended, resumeHead calls Resumer.resume instead.
 func (q *Queue[T, P]) resumeHead(v T, err error) (p P, ok bool) {
 	n := q.head
 	if q.len > prefetch.Crowd {
@@ -178,8 +179,8 @@ func (n *node[T, P]) ahead() {
 	}
 }
 
-// ResumeAll takes all waiters off, in order, and resumes each with (v, err). It returns the number of waiters that were resumed;
-// cancelled waiters do not count.
+// ResumeAll takes all waiters off the queue, in order, and resumes each with (v, err). It returns the number of waiters that were
+// resumed; cancelled waiters do not count.
 func (q *Queue[T, P]) ResumeAll(v T, err error) (resumed int) {
 	for q.head != nil {
 		if _, ok := q.resumeHead(v, err); ok {
@@ -189,8 +190,8 @@ func (q *Queue[T, P]) ResumeAll(v T, err error) (resumed int) {
 	return resumed
 }
 
-// Pop takes the first waiter off, so that the caller can use its Resumer and payload. ResumeHead is faster, and lets the task reuse
-// its node. The queue must not be empty.
+// Pop takes the first waiter off the queue, so that the caller can use its Resumer and payload. ResumeHead is faster, and lets the
+// task reuse its node. The queue must not be empty.
 func (q *Queue[T, P]) Pop() (Resumer[T], P) {
 	n := q.head
 	if n == nil {
@@ -209,8 +210,8 @@ func (q *Queue[T, P]) Head() *P {
 	return &q.head.payload
 }
 
-// Remove takes r off, and reports whether r was still in the queue. False means that a resumer has taken r off. Only the waiter may
-// call Remove, after its wait has failed or its Source has lost a Select.
+// Remove takes r off the queue, and reports whether r was still there. False means that a resumer has taken r off. Only the waiter
+// may call Remove, after its wait has failed or its Source has lost a Select.
 func (q *Queue[T, P]) Remove(r Resumer[T]) bool {
 	if r.slot == nil || !r.slot.queued {
 		return false

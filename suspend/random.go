@@ -40,7 +40,7 @@ func (b *binding) coin() uint64 {
 	return x
 }
 
-// drawFor is like draw, but for a Then. Without a calling task, the number comes from on, if on is a Rand.
+// drawFor is like draw, but for a Then. If no task calls it, the number comes from the executor, if that is a Rand.
 func drawFor(on Executor) uint64 {
 	b := current()
 	if b == nil || b.task == nil {

@@ -7,11 +7,12 @@ import (
 	"github.com/braidgo/braid/internal/ledger"
 )
 
-// While package census is on, each wait is recorded after its waiter has queued. The end of a wait is not recorded, because
-// checking the ledger after a switch would slow each wait by 2 %. Instead, the word shows whether a recorded wait still lasts.
-// These functions are called only while the ledger is on. They are not inlined, because they would enlarge the frames of waits.
+// While the census (package census) is on, each wait is recorded after its waiter has queued. The end of a wait is not recorded,
+// because checking the ledger after a switch would slow each wait by 2 %. Instead, the word shows whether a recorded wait still
+// lasts. The functions below are called only while the ledger is on. They are not inlined, because they would enlarge the frames
+// of waits.
 
-// waitOf describes the wait of w that began with this state. mayEnd means that a context may end the wait.
+// waitOf describes the wait of w that began with this state. If mayEnd is true, a context may end the wait.
 func waitOf(w *waiter, began state, mayEnd bool) ledger.Wait {
 	ref := weak.Make(w)
 	r := ledger.Wait{MayEnd: mayEnd, Waiter: ref, Began: uint64(began), Lasts: func() bool {

@@ -13,7 +13,7 @@ import (
 //
 //  1. Select calls ctx.Err. If ctx has ended, Select returns nil and the cancellation error. If Err panics, the panic reaches the
 //     caller. At both exits nothing has been tried, locked or queued.
-//  2. gather lists the legs: several for a Choose, none for a nil case or the zero Op. A Select without legs can end only with its
+//  2. The legs are gathered: several for a Choose, none for a nil case or the zero Op. A Select without legs can end only with its
 //     context or with a Kill.
 //  3. LockAll locks the guards in the same order for all callers, so that two Selects cannot wait for each other's guards. If a
 //     case is listed twice, Select unlocks the guards and panics, before any Try.
@@ -21,48 +21,51 @@ import (
 //     guards and continues with step 9. If no Try returns true, TrySelect unlocks the guards and returns nil, nil. A Try must not
 //     panic, because the guards would stay locked.
 //  5. Select has to wait. A task whose last wait had the same context still has an open word and its registration, so Select
-//     continues with step 7, and keeps the guards locked. Any other task unlocks them and is armed, which may call methods of ctx. If ctx has ended by now, Select returns the cancellation error. If such a method panics, or if suspending is
-//     forbidden here, Select panics. A task that was killed exits. At all these exits no leg is queued.
+//     continues with step 7, and keeps the guards locked. For any other task it unlocks them and calls arm, which may call methods
+//     of ctx. If ctx has ended by now, Select returns the cancellation error. If such a method panics, or if the caller must not
+//     suspend, Select panics. A task that was killed exits. At all these exits no leg is queued.
 //  6. Select locks the guards and tries the legs again, since an object may have changed in between. If a Try returns true, Select
 //     continues as in step 4, even if ctx has ended since step 5: no Resumer of this wait exists that could lose a value.
 //  7. enqueueLocked queues all legs, and Select unlocks the guards. The last look and the queueing are one critical section;
-//     otherwise a send between them would find no receiver, and Select would sleep beside a full channel. The legs share the word,
-//     but each leg has its own slot. From here on Resumes, the end of the context (see context.go) and a Kill compete for the word,
-//     and exactly one CAS wins. The end of the context may have cancelled the word since step 5; its Unpark then ends step 8 at once.
-//     A Resume that finds the context ended cancels the wait itself. A Resume that does not win returns false, and its caller keeps
-//     the value.
-//  8. The task parks until the word has changed. Then collect finds the leg that was resumed, if any, and withdraws all other legs,
-//     one guard after another. If a Resume meets such a leg earlier, it returns false. If no leg was resumed, the wait was cancelled:
-//     Select returns nil and the cancellation error, or a killed task exits. If a method of ctx panics, the panic becomes the error.
-//     If Park panics or exits, drop withdraws all legs and the panic continues, but a value that was delivered by then is lost.
-//  9. performed moves the result into the case. Functions of Map run here, under no guard. If such a function panics, or if Set has
-//     changed the case during the Select, Select panics. The operation has taken effect, but its result is lost.
+//     otherwise a send between them would find no receiver, and Select would wait although the channel is full. The legs share the
+//     word, but each leg has its own slot. From here on Resumes, the end of the context (see context.go) and a Kill compete for
+//     the word, and exactly one CAS wins. The end of the context may have cancelled the word since step 5; its Unpark then ends
+//     step 8 at once. A Resume that finds the context ended cancels the wait itself. A Resume that does not win returns false, and
+//     its caller keeps the value.
+//  8. The task parks until the word has changed. Then Select finds the leg that was resumed, if any, and withdraws all other legs,
+//     one guard after another. If a Resume meets such a leg earlier, it returns false. If no leg was resumed, the wait was
+//     cancelled: Select returns nil and the cancellation error, or a killed task exits. If a method of ctx panics, the panic
+//     becomes the error. If Park panics or exits, all legs are withdrawn and the panic continues, but a value that was delivered
+//     by then is lost.
+//  9. The function performed moves the result into the case. Functions of Map run here, under no guard. If such a function panics,
+//     or if Set has changed the case during the Select, Select panics. The operation has taken effect, but its result is lost.
 //
 // Three kinds of Select take another path:
 //
-//   - A Select with a level, or without a task, waits in a Suspend. Its block enqueueAll does steps 6 and 7. It begins the levels
-//     after it has unlocked the guards, since levels call contexts and timers. If a level panics there, drop withdraws all legs,
-//     and a value that was delivered by then is lost. A killed task exits from Suspend, and a deferred call of drop withdraws the
-//     legs. The losing levels are stopped after step 9, so that the case has its result even if a stop panics.
+//   - A Select with a level, or without a task, waits in a Suspend. Its block calls enqueueAll for steps 6 and 7. This begins the
+//     levels after it has unlocked the guards, since levels call contexts and timers. If a level panics there, all legs are
+//     withdrawn, and a value that was delivered by then is lost. A killed task exits from Suspend, and a deferred call of drop
+//     withdraws the legs. The losing levels are stopped after step 9, so that the case has its result even if a context panics
+//     then.
 //   - A Select with a Preparer calls performAgain after step 2. performAgain calls Prepare before each look, under no guard, and
 //     waits in a Suspend too. The result again.Err means that the prepared state was stale, and that nothing has happened.
 //     performAgain then drops the prepared state of the other legs, calls ctx.Err, and prepares and looks again. If a Prepare
 //     panics, the Drop method of each Preparer is called, and the panic continues.
-//   - While the census is on, each Select calls performAgain, since the fast path has no room for records.
+//   - While the census is on, each Select calls performAgain, since recording would enlarge the frame of the fast path.
 //
 // What is not proved:
 //
 //   - Sources are trusted. If a Try returns false but leaves its object open, a fast path can bypass the Select before step 7, and
 //     the wake-up is lost. If a Remove does not serve the waiters behind it, they wait in vain after step 8. Programs of the model
 //     checker look for both mistakes in the primitives of this module, but a new Source needs its own program.
-//   - The model checker runs a Select beside only a few other tasks. It searches three Selects in a circle with a bound on
+//   - The model checker runs a Select beside only a few other tasks. For three Selects in a circle it bounds the number of
 //     preemptions. No program has a timer or a Done as a case. The tests cover these.
 //   - Nothing bounds how long a Select waits, or how often other waiters are served first. In one look of Select, all legs that
 //     need not wait have the same chance. A transaction that is stale each time is run again without limit.
 
-// A Case is an Op as one of the cases of a Select. It also retains the result of its last performance, until the next performance
-// or Set. A Case may be used any number of times, but not by two Selects at the same time. Each Select starts its timers anew. The
-// loop in this example ends after a second without a message:
+// A Case is an Op that serves as one of the cases of a Select. It also retains the result of its last performance, until the next
+// performance or Set. A Case may be used any number of times, but not by two Selects at the same time. Each Select starts its
+// timers anew. The loop in this example ends after a second without a message:
 //
 //	msg, quit := suspend.On(inbox.RecvOp()), suspend.On(suspend.After(time.Second))
 //	for {
@@ -143,10 +146,10 @@ func (c *Case[T]) keepResult() (won bool) {
 // nothing behind. An error of the operation itself is in the Result of the case. If ctx ends first, or has already ended, Select
 // returns nil and the cancellation error. A nil case and a case of the zero Op are never performed.
 //
-// Two Selects can be the two sides of one rendezvous, but a Select cannot be both. A Resume completes a waiting task, so the task
-// that calls Resume must not be waiting itself. Select therefore locks the guards of all its cases, in the same order for all
-// callers, and tries each case. If no case is possible, Select queues for all of them before it unlocks the guards. Go's own select
-// does the same: it locks the channels in the order of their addresses.
+// Two Selects can be the two sides of one rendezvous, but a Select cannot be both. A Resume completes the operation of a waiting
+// task, so the task that calls Resume must not be waiting itself. Select therefore locks the guards of all its cases, in the same
+// order for all callers, and tries each case. If no case is possible, Select queues for all of them before it unlocks the guards.
+// Go's own select does the same: it locks the channels in the order of their addresses.
 func Select(ctx context.Context, cases ...Selectable) (won Selectable, err error) {
 	return perform(ctx, cases, atRandom)
 }
@@ -186,7 +189,7 @@ func perform(ctx context.Context, cases []Selectable, how manner) (Selectable, e
 	var legsBuf [4]leg
 	var guardsBuf [4]*Guard
 	legs, prepares := gather(cases, legsBuf[:0])
-	if prepares || ledger.On() { // the frame of the fast path has no room for records
+	if prepares || ledger.On() { // recording would enlarge the frame of the fast path
 		return performAgain(ctx, cases, legs, how)
 	}
 	guards := guardsOf(legs, guardsBuf[:0])
@@ -198,7 +201,7 @@ func perform(ctx context.Context, cases []Selectable, how manner) (Selectable, e
 		look = shuffled(b, len(legs))
 	}
 	guards = LockAll(guards)
-	if len(guards) < len(legs) && twice(legs) { // legs with different guards are different legs
+	if len(guards) < len(legs) && twice(legs) { // a leg that is listed twice has the same guard twice
 		UnlockAll(guards)
 		panic(sameTwice)
 	}
@@ -236,7 +239,8 @@ func perform(ctx context.Context, cases []Selectable, how manner) (Selectable, e
 }
 
 // queueLocked queues the task of b for legs, none of which is a level. The caller must hold guards, and queueLocked unlocks them
-// before it returns. It arms the task without the guards, since arm may call ctx, and then tries legs again before it queues.
+// before it returns. It calls arm while no guard is held, since arm may call methods of ctx. Then it tries the legs again before
+// it queues them.
 func (b *binding) queueLocked(ctx context.Context, legs []leg, guards []*Guard, look order) (began state, won int, err error) {
 	UnlockAll(guards)
 	began, armed := b.arm(ctx)
@@ -253,7 +257,8 @@ func (b *binding) queueLocked(ctx context.Context, legs []leg, guards []*Guard, 
 	return began, none, nil
 }
 
-// performSlowly waits without a task, or for levels. It stops the levels after the case has its result, since a context may panic.
+// performSlowly waits if there is no task, or if there are levels. It stops the levels after the case has its result, since a
+// context may panic.
 func performSlowly(ctx context.Context, cases []Selectable, legs []leg, guards []*Guard, look order) (Selectable, error) {
 	won, waited, err := suspendOn(ctx, legs, guards, look)
 	if waited {
@@ -371,8 +376,8 @@ func twice(legs []leg) bool {
 	return false
 }
 
-// enqueueAll performs one of legs and returns its index, or queues all of them and returns none. guards are the guards of legs,
-// which the caller must not hold. If a level panics when its wait begins, enqueueAll withdraws all legs, and the panic continues.
+// enqueueAll performs one of legs and returns its index, or queues all of them and returns none. The caller must not hold the
+// guards of the legs. If a level panics when its wait begins, enqueueAll withdraws all legs, and the panic continues.
 func enqueueAll(legs []leg, guards []*Guard, look order, b *waiter, wait state, done <-chan struct{}) (won int) {
 	guards = LockAll(guards)
 	if won = look.lookLocked(legs); won != none {

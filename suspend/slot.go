@@ -34,7 +34,7 @@ func (r Resumer[T]) Spawner() Spawner {
 	return Goroutines
 }
 
-// resume implements Resume. freed means that the node of r was taken off its queue.
+// resume implements Resume. If freed is true, the node of r was taken off its queue.
 func (r Resumer[T]) resume(v T, err error, freed bool) bool {
 	s := r.slot
 	if s == nil {
@@ -59,8 +59,8 @@ func (r Resumer[T]) resume(v T, err error, freed bool) bool {
 	return true
 }
 
-// over reports whether the context of the wait has ended. r.done must not be nil. If so, over cancels the wait, because the
-// callback of the context may be late, and a lazy wait has none.
+// over reports whether the context of the wait has ended. If so, it cancels the wait, because the callback of the context may be
+// late, and a lazy wait has none. r.done must not be nil.
 func (r Resumer[T]) over() bool {
 	if !atomicx.Closed(r.done) {
 		return false
@@ -76,7 +76,7 @@ func (r Resumer[T]) over() bool {
 // in the next generation.
 type slot[T any] struct {
 	b      *waiter
-	shared bool      // never changes; the word has several slots, so the resumer sets hit
+	shared bool      // never changes; true if several slots share the word, so that the resumer must set hit
 	hit    bool      // the wait was resumed by this slot; written like v
 	freed  bool      // the node was taken off its queue; written like v
 	queued bool      // node is in use; only the task accesses queued, node and nodes
@@ -126,7 +126,7 @@ func (b *binding) shrink() {
 	}
 }
 
-// block runs f, the block of a Suspend, and returns its results. ok means that there is no need to wait.
+// block runs f, the block of a Suspend, and returns its results. The result ok is true if there is no need to wait.
 func (s *slot[T]) block(b *binding, f func(Resumer[T]) (T, bool), r Resumer[T]) (v T, ok bool) {
 	s.abandonNode()
 	b.blocked = true
@@ -144,7 +144,7 @@ func (s *slot[T]) block(b *binding, f func(Resumer[T]) (T, bool), r Resumer[T]) 
 		panic("suspend: block returned a value after its Resumer was called")
 	}
 	if ok {
-		s.abandonNode() // a correct block has queued no node
+		s.abandonNode() // a block that returns a value should have queued no node
 	}
 	return v, ok
 }
@@ -163,7 +163,8 @@ func (s *slot[T]) giveUp(b *binding, began state) {
 	}
 }
 
-// take returns the value that resumed the wait, and empties the slot or the node. The wait began with the state began.
+// take returns the value that resumed the wait, and empties the slot or the node. The argument is the state with which the wait
+// began.
 func (s *slot[T]) take(began state) (v T, err error) {
 	if !s.b.word.inNode(began) {
 		return s.takeOwn()
@@ -196,7 +197,7 @@ func (s *slot[T]) release() {
 	}
 }
 
-// abandonNode leaves to its queue a node that was not removed. The next Push uses another node.
+// abandonNode leaves the node in its queue if it was not removed from there. The next Push then uses another node.
 func (s *slot[T]) abandonNode() {
 	if s.queued {
 		s.queued, s.node = false, nil

@@ -8,14 +8,14 @@ import (
 // A Source describes an operation on an object with a Guard, for OpOf and Wait. All methods but Guard are called with the guard
 // held, and often with the guards of other objects. They must not suspend, block, panic, or call foreign code.
 //
-// Try performs the operation if it need not wait. ok reports whether it did, and (v, err) is the result. If Try serves another
-// waiter, it commits together with exactly one Resume that returns true. If Try returns false, it must leave the object closed:
-// while the guard is held, nothing may make the operation possible. For example, an object with an atomic fast path sets its waiter
-// bit. Enqueue then stores r where a Resume under the guard will find it, usually in a Queue. Remove takes r away if it is still
-// there. Guard always returns the same Guard.
+// Try performs the operation if it need not wait. The result ok reports whether it did, and (v, err) is the result of the
+// operation. If Try serves another waiter, it commits together with exactly one Resume that returns true. If Try returns false, it
+// must leave the object closed: while the guard is held, nothing may make the operation possible. For example, an object with an
+// atomic fast path sets its waiter bit. After such a Try, Enqueue stores r where a Resume under the guard will find it, usually in
+// a Queue. Remove takes r away if it is still there. Guard always returns the same Guard.
 //
-// Guard may return nil for a level: a condition that consumes nothing and stays true, such as a deadline or an end. The methods of
-// a level are called under no guard. Its Enqueue resumes r if the condition is already true.
+// Guard may return nil for a level: a condition that consumes nothing and stays true, such as the passing of a deadline or the end
+// of a context. The methods of a level are called under no guard. Its Enqueue resumes r if the condition is already true.
 type Source[T any] interface {
 	Guard() *Guard
 	Try() (v T, ok bool, err error)

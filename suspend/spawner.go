@@ -84,7 +84,7 @@ type Holder interface {
 // whole scheduler. A Spawner without this method is the same only as itself.
 type Same interface{ Same(s Spawner) bool }
 
-// As returns s as a C if s has this capability. Otherwise As returns the first Spawner inside s that has it.
+// As returns s as a C if s has this capability. Otherwise, if s wraps other Spawners, As returns the first of these that has it.
 func As[C any](s Spawner) (c C, ok bool) {
 	for s != nil {
 		if c, ok = s.(C); ok {

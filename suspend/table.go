@@ -10,17 +10,17 @@ import (
 
 // The table of bindings maps each bound goroutine to its binding. It is a hash table with open addressing, in buckets of eight
 // places. A key has a choice of two buckets. When a level is full, a level of eight times its size is added, and entries never
-// move. Only the goroutine that owns a key writes the entry, so each goroutine reads its own writes. Goroutines share only the
-// taking and leaving of places.
+// move. Only the goroutine that owns a key writes the entry, so each goroutine reads its own writes. Goroutines contend only when
+// they take and leave places.
 //
 // In each level a goroutine has a home, next to the home of the goroutine made before it, since tasks made one after another tend
 // to run one after another. A lookup tries the homes first. It searches the buckets of a level only if some goroutine there is not
 // in its home.
 //
-// Invariant: only the goroutine whose id is in key reads or writes b. So the order of accesses makes no difference, and the model
-// checker need not see them: these atomics are from sync/atomic, not from atomicx.
+// Invariant: only the goroutine whose id is in the key of a place reads or writes the place's b. So the order of accesses makes no
+// difference, and the model checker need not see them: these atomics are from sync/atomic, not from atomicx.
 //
-// Levels are never freed. They take 16 bytes for each goroutine that was bound at the peak, and for the free places.
+// Levels are never freed. They take 16 bytes for each goroutine that was bound at the peak, and as many for each free place.
 
 const bucketSize = 8
 
@@ -34,7 +34,7 @@ type place struct {
 type level struct {
 	buckets []bucket
 	shift   uint8
-	older   *level // has an eighth of the size
+	older   *level // the next smaller level, which has an eighth of the size
 	_       [64]byte
 	away    atomic.Int64 // the number of goroutines in this level that are not in their home
 	_       [64]byte
@@ -45,7 +45,7 @@ var (
 	grow   sync.Mutex
 )
 
-const firstLevel = 6 // log2 of the number of buckets, which hold 512 bindings
+const firstLevel = 6 // log2 of the number of buckets in the first level, which has room for 512 bindings
 
 // current returns the binding of the calling goroutine, or nil.
 func current() *binding {
@@ -70,7 +70,7 @@ func current() *binding {
 	return b
 }
 
-// find returns the place of the goroutine id, or nil if it has none. The caller must be this goroutine.
+// find returns the place of the goroutine with this id, or nil if it has none. The caller must be this goroutine.
 func find(id int64) *place {
 	for l := newest.Load(); l != nil; l = l.older {
 		if p := l.home(id); p.key.Load() == id {
@@ -98,8 +98,8 @@ func findAway(id int64) *place {
 	return nil
 }
 
-// bucket returns the i'th choice for id. The first choice follows the order of the ids. Each lap begins at another bucket;
-// otherwise goroutines made at certain distances would collide. The second choice is a hash of id.
+// bucket returns the i'th of the two buckets for id. The first choice follows the order of the ids. Each lap over all buckets
+// begins at another bucket; otherwise goroutines made at certain distances would collide. The second choice is a hash of id.
 func (l *level) bucket(id int64, i int) *bucket {
 	if i > 0 {
 		return &l.buckets[uint64(id)*splitmix.Golden>>(l.shift&63)]
@@ -112,8 +112,8 @@ func (l *level) bucket(id int64, i int) *bucket {
 // home returns the place that id takes if it is free.
 func (l *level) home(id int64) *place { return &l.bucket(id, 0)[uint64(id)%bucketSize] }
 
-// enter takes a place for the goroutine id. The caller must be this goroutine, and must have no place. If the place is not its
-// home, away is the level.
+// enter takes a place for the goroutine with this id. The caller must be this goroutine, and must have no place. If the place is
+// not its home, the second result is the level of the place.
 func enter(id int64) (p *place, away *level) {
 	for {
 		l := newest.Load()
@@ -128,7 +128,7 @@ func enter(id int64) (p *place, away *level) {
 						if p == l.home(id) { // the home has become free
 							return p, nil
 						}
-						l.away.Add(1) // only this goroutine looks for id
+						l.away.Add(1) // no other goroutine looks for id, so l.away may change after p
 						return p, l
 					}
 				}
@@ -148,8 +148,8 @@ func enter(id int64) (p *place, away *level) {
 
 func (p *place) take(id int64) bool { return p.key.Load() == 0 && p.key.CompareAndSwap(0, id) }
 
-// here returns the place of the calling goroutine, which enters the table if it has none, and the binding there. If no goroutine is
-// away from its home, here checks only the homes.
+// here returns the place of the calling goroutine, which enters the table if it has none, and the binding in this place. If no
+// goroutine is away from its home, only the homes are checked.
 func here() (p *place, before *binding, away *level) {
 	id := gid.Quick()
 	if id == 0 {

@@ -19,12 +19,12 @@ type Task interface {
 	Unpark()
 }
 
-// A Switcher is a Task that is a coroutine. Its switches are made by the function that suspends, and not in Park. This keeps the
-// number of frames small, because the processor mispredicts every return after a switch, at 10 ns each.
+// A Switcher is a Task that is a coroutine. The function that suspends such a task makes the switches itself, instead of calling
+// Park. This keeps the number of frames small, because the processor mispredicts every return after a switch, at 10 ns each.
 //
-// Leave, or LeaveReady in a Yield, returns next, yield or neither. The function that suspends calls next, which resumes another
-// coroutine. Then it calls Back, and repeats this until Back returns no next. Finally it calls yield, if there is one. yield
-// resumes the coroutine that has resumed this one.
+// Leave, or LeaveReady in a Yield, returns one of the functions next and yield, or neither. The function that suspends calls next,
+// which resumes another coroutine. Then it calls Back, and repeats this until Back does not return a next. Finally it calls yield,
+// if there is one. yield resumes the coroutine that has resumed this one.
 type Switcher interface {
 	Task
 	Leave() (next func() (struct{}, bool), yield func(struct{}) bool)

@@ -18,23 +18,23 @@ func Then[T any](ctx context.Context, op Op[T], on Executor, k func(T, error)) {
 }
 
 // A continuation is a waiter without a task. It never parks, and its Unpark leads to the call of k. It goes through rounds of one
-// wait each. The goroutine that begins a round (-S>) and the resumer or context that ends it (-R>) meet in state. The second of the
-// two submits the callback.
+// wait each. The goroutine that begins a round (-S>) and the resumer or context that ends it (-R>) meet in the field state. The
+// second of the two submits the callback.
 //
 //	0           -S> roundBegun              there is nothing to submit yet
 //	0           -R> roundEnded              the round has not begun yet
 //	roundBegun  -R> roundBegun|roundEnded   this resumer submits
 //	roundEnded  -S> roundBegun|roundEnded   the goroutine that begins the round submits
 //
-// Invariant: roundEnded is set only if the word is past the wait of the round, or the context has ended. An Unpark may be late: a
-// context that cancels the word between two rounds ends the second round, which also finds that the context has ended.
+// Invariant: roundEnded is set only if the word is past the wait of the round, or the context has ended. An Unpark may be late: if
+// a context cancels the word between two rounds, its Unpark may end the second round, which then finds that the context has ended.
 type continuation[T any] struct {
 	waiter
 	ctx      context.Context
-	end      end // identifies the end of ctx
+	end      end // the event that ends ctx
 	on       Executor
 	k        func(T, error)
-	release  func() // releases the scheduler, if on is a Holder
+	release  func() // releases the scheduler, if the executor is a Holder
 	submit   func() // the method value t.finish
 	result   result[T]
 	legs     []leg
@@ -74,7 +74,7 @@ func (t *continuation[T]) Park() { panic("suspend: a continuation does not park"
 // Spawner returns the scheduler for Resumer.Spawner.
 func (t *continuation[T]) Spawner() Spawner { return timersOf(t.on) }
 
-// Unpark implements Task. The goroutine that moves the word must call it.
+// Unpark implements Task. The goroutine that changes the word must call it.
 func (t *continuation[T]) Unpark() {
 	for {
 		round := t.state.Load()
@@ -104,7 +104,7 @@ func (t *continuation[T]) arm(ctx context.Context) {
 	t.publish()
 }
 
-// giveUpUnless cleans up unless begun is true. It is deferred, since ctx, a level or a Prepare may panic.
+// giveUpUnless cleans up unless *begun is true. It is deferred, since ctx, a level or a Prepare may panic.
 func (t *continuation[T]) giveUpUnless(begun *bool) {
 	if !*begun {
 		defer letGo(t.release)
@@ -127,7 +127,7 @@ func (t *continuation[T]) begin() {
 	if e := t.end; e != (end{}) {
 		t.watch(t.ctx, e)
 		if e.over(t.ctx) {
-			t.word.cancel(began) // the registration may have cancelled the word, but its Unpark met the state of the previous round
+			t.word.cancel(began) // the registration may have cancelled the word, but its Unpark found the state of the previous round
 			t.Unpark()
 			return
 		}
@@ -168,7 +168,7 @@ func letGo(release func()) {
 }
 
 // finish runs on the executor after the round has ended. It defers the call of k, so that k gets its result even if a Drop panics
-// or a context exits.
+// or a method of ctx exits the goroutine.
 func (t *continuation[T]) finish() {
 	won := t.winner
 	if t.waited {
@@ -204,7 +204,7 @@ func (t *continuation[T]) finish() {
 	}
 }
 
-// holdOn holds the scheduler for a Then, if on is a Holder.
+// holdOn holds the scheduler for a Then, if the executor is a Holder.
 func holdOn(on Executor) (release func()) {
 	if h, ok := asOf[Holder](on); ok {
 		if release, err := h.Hold(); err == nil {

@@ -15,8 +15,8 @@ func nowOf(on Spawner) time.Time {
 	return time.Now()
 }
 
-// AfterFunc calls f after d, by the timers of on. If on is nil or has no Timers, package time calls f on a goroutine. f must not
-// suspend. stop reports whether it has prevented the call.
+// AfterFunc calls f after d, by the timers of the scheduler on. If on is nil or has no Timers, package time calls f on a
+// goroutine. f must not suspend. stop reports whether it has prevented the call.
 func AfterFunc(on Spawner, d time.Duration, f func()) (stop func() bool) {
 	if t, ok := As[Timers](on); ok {
 		return t.AfterFunc(d, f)
@@ -56,9 +56,9 @@ type sleeper interface {
 	Sleeps(ctx context.Context, d time.Duration) bool
 }
 
-// After is ready once d has passed since the wait for it began, and its result is the time at that moment. The timer and the clock
-// belong to the scheduler of the waiting task, or to the executor of a Then. If the executor has no timers, package time supplies
-// them. The scheduler of Then's caller is not used, because it may end first.
+// After returns an Op that is ready once d has passed since the wait for it began. Its result is the time at that moment. The
+// timer and the clock belong to the scheduler of the waiting task, or to the executor of a Then. If the executor has no timers,
+// package time supplies them. The scheduler of Then's caller is not used, because it may end first.
 func After(d time.Duration) Op[time.Time] { return Op[time.Time]{timerOp(d)} }
 
 // A timerOp is the operation of After with this duration.
@@ -73,7 +73,7 @@ func (op timerOp) begin(on Spawner, to []leg) ([]leg, result[time.Time]) {
 type timerLeg struct {
 	landing[time.Time]
 	d      time.Duration
-	t      time.Time // when d has passed; pin sets it
+	t      time.Time // the time at which the timer expires, set by pin
 	pinned bool      // t is set
 	on     Spawner   // the scheduler of the timer; nil means the scheduler of the performing task
 	stop   func() bool
@@ -97,7 +97,7 @@ func unpin(pinned []*timerLeg) {
 	}
 }
 
-// timersOf returns the scheduler whose timers a Then with the executor on uses.
+// timersOf returns the scheduler whose timers a Then uses if on is its executor.
 func timersOf(on Executor) Spawner {
 	if s, ok := on.(Spawner); ok {
 		return s
@@ -112,7 +112,7 @@ func (l *timerLeg) scheduler() Spawner {
 	return Here()
 }
 
-// left returns the time until the timer expires, by the clock of on.
+// left returns the time until the timer expires, by the clock of the scheduler on.
 func (l *timerLeg) left(on Spawner) time.Duration {
 	if l.pinned {
 		return l.t.Sub(nowOf(on))

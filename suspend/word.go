@@ -3,7 +3,8 @@ package suspend
 import "github.com/braidgo/braid/internal/atomicx"
 
 // A word is the state of a waiter's current suspension: a generation, which only grows, and a status. In the diagram g is the
-// generation. The waiter (-S>), a resumer (-R>), a context that ends (-C>) and a scheduler that kills the task (-K>) move the word.
+// generation. The waiter (-S>), a resumer (-R>), a context that ends (-C>) and a scheduler that kills the task (-K>) change the
+// word.
 //
 //	g open       -R> g+1 open       deliverNothing: the value and the slot are empty
 //	g open       -R> g+2 open       deliverInNode: the Queue's guard is held, and the value is in the node
@@ -19,10 +20,10 @@ import "github.com/braidgo/braid/internal/atomicx"
 //	g cancelled  -S> g+1 open       open: the next wait begins
 //	g cancelled  -S> g+1 open       abandon: block has not returned
 //
-// Invariant: a resumer moves the word into the next generation only after the value, if there is one, was stored. A Resumer of an
-// older generation cannot move the word.
-// Debt: a resumer, a context or a scheduler that moves the word must call Unpark once. After a claim, the resumer calls Unpark
-// after deliver.
+// Invariant: a resumer begins the next generation only after the value, if there is one, was stored. A Resumer of an older
+// generation cannot change the word.
+// Debt: a resumer, a context or a scheduler that changes the word must call Unpark once. A resumer that has claimed the word calls
+// Unpark after deliver.
 type word struct{ v atomicx.Uint64 }
 
 // A state is a value of a word.
@@ -34,7 +35,7 @@ const (
 	open          state = iota
 	openToContext       // the registration may cancel the wait
 	openLazily          // only a resumer that finds the context ended, or a Kill, cancels the wait
-	claimed             // a claimed open; the next two values are a claimed openToContext and a claimed openLazily
+	claimed             // claimed when open; the next two values are used after openToContext and openLazily
 	cancelled     = claimed + 3
 	unarmed       = cancelled + 1 // no word has this status
 
@@ -50,19 +51,21 @@ func (s state) sameWait(t state) bool    { return s>>statusBits == t>>statusBits
 func (w *word) load() state              { return state(w.v.Load()) }
 func (w *word) move(from, to state) bool { return w.v.CompareAndSwap(uint64(from), uint64(to)) }
 
-// These are the moves of resumers.
+// Resumers call these methods.
 
 func (w *word) deliverNothing(s state) bool { return w.move(s, s+generation) }
 func (w *word) deliverInNode(s state) bool  { return w.move(s, s+2*generation) }
 func (w *word) claim(s state) bool          { return w.move(s, s+claimed) }
 
-// deliver follows a claim of s. It changes nothing if the waiter has abandoned the wait, because nothing reads the slot then.
+// deliver is called after a claim of s. It changes nothing if the waiter has abandoned the wait, because nothing reads the slot
+// then.
 func (w *word) deliver(s state) { w.move(s+claimed, s+generation) }
 
-// cancel is the move of a context that ends, and of a resumer that finds the context ended.
+// cancel is called when a context ends, and by a resumer that finds the context ended.
 func (w *word) cancel(s state) bool { return w.move(s, s.with(cancelled)) }
 
-// cancelAny cancels the wait, whichever kind of open its status is. It returns false if a resumer or a context was first.
+// cancelAny cancels the wait, whichever of the three open statuses the word has. It returns false if a resumer or a context was
+// first.
 func (w *word) cancelAny() bool {
 	for s := w.load(); s.status() <= openLazily; s = w.load() {
 		if w.cancel(s) {
@@ -72,7 +75,7 @@ func (w *word) cancelAny() bool {
 	return false
 }
 
-// These are the moves of the waiter.
+// The waiter calls these methods when a wait begins or ends.
 
 // open opens the word for the next wait, with this status, and returns its state.
 func (w *word) open(status state) state {
@@ -101,5 +104,5 @@ func (w *word) pending(s state) bool {
 
 func (w *word) isCancelled(s state) bool { return w.load() == s.with(cancelled) }
 
-// inNode reports whether the value of a resumed wait is in the node. The next wait may already be cancelled.
+// inNode reports whether the value of a resumed wait is in the node. The next wait may already have been cancelled.
 func (w *word) inNode(s state) bool { return w.load().sameWait(s + 2*generation) }

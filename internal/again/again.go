@@ -13,8 +13,7 @@ var Err = errors.New("suspend: look again")
 // Prepare must not suspend. If Try returns false, it may be called a second time without another Prepare.
 //
 // Try returns (v, true, Err) if the result of Prepare is stale. A waiting Preparer is resumed with Err when Try might
-// succeed. In each of these situations, all cases of a Select are prepared and tried again, and none has been
-// performed.
+// succeed. In both situations, all cases of a Select are prepared and tried again, and none has been performed.
 //
 // Settle is called after the operation has been performed and before its result is returned. It is called by the task
 // that performed the operation, or on the executor of a Then. Settle may call user code, and may panic.

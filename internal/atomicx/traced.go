@@ -71,8 +71,8 @@ func Closed(done <-chan struct{}) bool {
 	}
 }
 
-// contexts is the address of accesses to contexts of package context. They share one address, because the end of a context may end other
-// contexts.
+// The address of contexts is announced for each access to a context of package context. All these accesses share one address, because the
+// end of a context may end other contexts.
 var contexts byte
 
 // LookAtContext announces to the Tracer that the caller is about to look at a context of package context.
@@ -87,7 +87,7 @@ func access(kind Kind, at unsafe.Pointer) {
 	}
 }
 
-// changed calls the Tracer's Unchanged if yes is false.
+// changed calls the Tracer's Unchanged if its argument is false.
 func changed(yes bool) {
 	if t := tracer.Load(); t != nil && !yes {
 		(*t).Unchanged()
@@ -121,7 +121,7 @@ func (m *Mutex) TryLock() bool {
 	return m.mu.TryLock()
 }
 
-// A word is a traced atomic of the type A of sync/atomic. It holds a T.
+// A word is a traced version of the type A of sync/atomic, which holds a T.
 type word[T comparable, A any, P interface {
 	*A
 	Load() T

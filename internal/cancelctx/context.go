@@ -14,7 +14,7 @@ import (
 //	nil   made   when a method needs the inner context, or by a Cancel with a cause
 //	nil   over   by a Cancel without a cause
 //
-// Invariant: a Context whose inner is nil is not done. A Context whose List has ended is done.
+// Invariant: a Context whose field inner is nil is not done. A Context whose List has ended is done.
 type Context struct {
 	context.Context // the parent
 	inner           atomicx.Pointer[inner]
@@ -24,11 +24,12 @@ type Context struct {
 
 // An upward registers a Context with its parent, so that the Context ends when the parent ends.
 type upward struct {
-	stop func() bool // stops following the parent; is nil if the Context follows by node or not at all
+	stop func() bool // stops following the parent; is nil if the Context uses node, or follows no parent
 	node Node        // an entry in the List of a parent without an inner context
 }
 
-// A Following is a Context together with its upward, so that both take one allocation. Waits take a pointer to the embedded Context.
+// A Following is a Context together with its upward, so that both take one allocation. Operations are passed a pointer to the embedded
+// Context.
 type Following struct {
 	Context
 	upward upward
@@ -48,7 +49,7 @@ type inner struct {
 }
 
 // over is the inner context of every Context that was cancelled, without a cause, before its inner context was made. All these Contexts
-// share the Done channel of over.
+// share its Done channel.
 var over = func() *inner {
 	in := newInner()
 	in.end(nil)
@@ -71,12 +72,12 @@ func New(parent context.Context, on Watching) *Context {
 // Init initialises the zero Context c, as New does. The Context may be embedded in a larger struct.
 func (c *Context) Init(parent context.Context, on Watching) { c.InitAs(parent, parent, on) }
 
-// InitAs is like Init, but c takes its values and its deadline from seen. The context seen must be derived from parent, and must only add
+// InitAs is like Init, but c takes its values and its deadline from the context seen, which must be derived from parent and must only add
 // values.
 func (c *Context) InitAs(seen, parent context.Context, on Watching) {
 	c.Context = seen
 	if preempt.Watched() {
-		defer c.made() // Err announces a look only if the inner context is made
+		defer c.made() // Err calls preempt.Glance only if the inner context is made
 	}
 	p, ok := parent.(*Context)
 	ok = ok && p.inner.Load() == nil
@@ -286,7 +287,7 @@ func (l *link) AfterFunc(f func()) (stop func() bool) {
 	l.used = true
 	both := func() {
 		f()
-		l.c.List.End(nil) // the reason is not known, because New may not have stored the inner context
+		l.c.List.End(nil) // the reason is not known, because New may not have stored the inner context yet
 	}
 	return l.on.OnDone(l.Context, both)
 }

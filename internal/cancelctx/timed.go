@@ -7,8 +7,9 @@ import (
 	"github.com/braidgo/braid/internal/atomicx"
 )
 
-// WithDeadline returns a Context that ends when parent ends, when Cancel is called, or with context.DeadlineExceeded at the time at. The
-// function after starts a timer that calls f at that time. If after is nil, that time has passed.
+// WithDeadline returns a Context that ends when parent ends, when Cancel is called, or with context.DeadlineExceeded when the deadline
+// passes. The last argument is a function that starts a timer, which calls f at the deadline. It is nil if the deadline has already
+// passed.
 func WithDeadline(parent context.Context, at time.Time, on Watching, after func(f func()) (stop func() bool)) *Context {
 	l := &timed{Context: parent, at: at}
 	f := &Following{Context: Context{Context: l}, upward: upward{stop: l.release}}
@@ -33,8 +34,8 @@ func WithDeadline(parent context.Context, at time.Time, on Watching, after func(
 }
 
 // A timed is the parent of the inner context of a Context with a deadline. It ends when the user's parent ends or the deadline passes.
-// Package context takes the error of the inner context from the Err of a timed. Otherwise only a timer of package time could make this
-// error DeadlineExceeded.
+// Package context takes the error of the inner context from the method Err of a timed. Otherwise only a timer of package time could make
+// this error DeadlineExceeded.
 type timed struct {
 	context.Context // the user's parent
 	at              time.Time
@@ -43,7 +44,7 @@ type timed struct {
 
 	mu    atomicx.Mutex
 	err   error         // is nil until the timed ends
-	stops []func() bool // stop the timer, and stop following the parent
+	stops []func() bool // functions that stop the timer, and stop following the parent
 }
 
 // never is the Done channel of every timed. It is never closed, because a timed calls the function that was passed to AfterFunc instead.
@@ -89,7 +90,7 @@ func (l *timed) follow() {
 	err = l.Context.Err()
 }
 
-// keep stores stop for release to call. If the Context has ended already, keep calls stop itself.
+// keep stores a function for release to call. If the Context has ended already, keep calls the function itself.
 func (l *timed) keep(stop func() bool) {
 	l.mu.Lock()
 	over := l.err != nil

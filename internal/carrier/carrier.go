@@ -4,13 +4,13 @@ package carrier
 
 // A Carrier is a request with a reply of any type.
 type Carrier interface {
-	// ReplyFrom calls the request's method Reply with *to. The argument must be a pointer that NewReply returned.
+	// ReplyFrom passes *to to the request's method Reply. The argument must be a pointer that NewReply returned.
 	ReplyFrom(to any) bool
 
 	// Refuse calls the request's method Refuse.
 	Refuse(err error) bool
 
-	// Waited reports whether the request was asked and has been neither answered nor cancelled.
+	// Waited reports whether the request was asked (see actor.Ask) and has been neither answered nor cancelled.
 	Waited() bool
 
 	// NewReply returns a pointer to a new zero value of the reply's type, into which a reply can be decoded.

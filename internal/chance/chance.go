@@ -1,8 +1,8 @@
 // Package chance sets the random states of Go's runtime, so that a test can repeat a run of a stock program exactly.
 //
-// A Go program is random in several places: select chooses among ready channels, a range over a map begins anywhere, timers of the same
-// moment fire in any order, and math/rand is seeded by the system. The runtime draws all these random numbers from two states in its m,
-// the structure of a thread:
+// A Go program is random in several places: select chooses among ready channels, a range over a map begins anywhere, timers of the
+// same moment fire in any order, and math/rand is seeded by the system. The runtime draws all these random numbers from two states in
+// an m, its structure for a thread:
 //
 //   - chacha8: maps, the functions of math/rand and math/rand/v2, hash/maphash, and under -race the order of the run queue
 //   - cheaprand: select, and timers of the same moment in a bubble of testing/synctest
@@ -24,15 +24,15 @@
 //
 // # How the states are found
 //
-// This package does not contain the offsets of the states, and does not depend on the version of Go. Open links to runtime.getm,
-// runtime.rand and runtime.cheaprand. The runtime marks all three as linked from other modules, so they must keep working
-// (go.dev/issue/67401).
+// This package does not contain the offsets of the states, and does not depend on the version of Go. Instead, the function Open finds
+// them by means of runtime.getm, runtime.rand and runtime.cheaprand. The runtime marks all three as linked from other modules, so
+// they must keep working (go.dev/issue/67401).
 //
-// Open copies the m before and after a draw. A draw from chacha8 changes one word, the index into its buffer, and the word in front of
-// this index is the value just drawn. A draw from cheaprand changes one or two words, which are the other state. Open restores these
-// words and checks that the next draw returns the same value, before it writes anything else there. Then Open verifies both states by
-// their effects. After a Seed, the draws must equal the draws of a ChaCha8 from math/rand/v2 with the same key. Selects, ranges over
-// maps, math/rand and maphash must repeat for the same seed, and must differ for another seed.
+// Open copies the m before and after a draw. A draw from chacha8 changes one word, the index into its buffer, and the element of the
+// buffer just before this index is the value that was drawn. A draw from cheaprand changes one or two words, which are the other
+// state. Open restores these words and checks that the next draw returns the same value, before it writes anything else there. Then
+// Open verifies both states by their effects. After a Seed, the draws must equal the draws of a ChaCha8 from math/rand/v2 with the
+// same key. Selects, ranges over maps, math/rand and maphash must repeat for the same seed, and must differ for another seed.
 //
 // # When Go changes
 //
@@ -94,13 +94,14 @@ const words = 510
 
 type copied [words]uint32
 
-// Open finds the states, or returns an error if it cannot verify that draws follow them. It changes the states of the calling thread.
+// Open finds the states, or returns an error if it cannot verify that draws depend on them. It changes the states of the calling
+// thread.
 func Open() (*State, error) { return open(draw, drawCheap) }
 
 func open(draw func() uint64, cheap func() uint32) (s *State, err error) {
 	runtime.LockOSThread() // no other goroutine draws from this m
 	defer runtime.UnlockOSThread()
-	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true)) // an m may be smaller than copied
+	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true)) // an m may be smaller than the type copied
 	defer func() {
 		if r, ok := recover().(runtime.Error); ok {
 			s, err = nil, r
@@ -155,7 +156,7 @@ func changed(f func()) (at uintptr, n int, old uint64) {
 //go:nocheckptr
 func copyM(to *copied) { *to = *(*copied)(getm()) }
 
-// holds reports whether there is a chacha8 at the offset at that has just returned x.
+// holds reports whether the m has, at this offset, a chacha8 that has just returned x.
 //
 //go:norace
 //go:nocheckptr
@@ -211,7 +212,7 @@ func (s *State) verify(draw func() uint64) bool {
 	}
 	s.Seed(1)
 	want := rand.NewChaCha8(seed)
-	for range 200 { // one key lasts for fewer draws
+	for range 200 { // so many draws need more than one key
 		if draw() != want.Uint64() {
 			return false
 		}

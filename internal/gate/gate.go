@@ -25,8 +25,8 @@ const Max = 1<<63 - 1
 // A Gate grants permits. One call can take or release several permits. All permits of the zero Gate are free. A waiting task holds none of
 // its permits. All of them are handed over to the task before it resumes. No task overtakes another.
 type Gate struct {
-	// The word holds the number of taken permits, in units of one, and the flag waiting. The guard protects the queue. -A> is an Acquire,
-	// -R> a Release, -C> a cancelled Acquire.
+	// The word holds the number of taken permits, in units of the constant one, and the flag waiting. The guard protects the queue. -A> is
+	// an Acquire, -R> a Release, -C> a cancelled Acquire.
 	//
 	//	taken          -A> taken            enough are free
 	//	taken          -A> taken+waiting    too few are free: the task queues
@@ -35,11 +35,11 @@ type Gate struct {
 	//	taken+waiting  -R> taken[+waiting]  the first waiters that fit are granted their permits
 	//	taken+waiting  -C> taken[+waiting]  the same, because the cancelled waiter may have been the first that did not fit
 	//
-	// After a Resize or a Close, waiting stays set, so that every operation checks changed under the guard.
+	// After a Resize or a Close, the flag waiting stays set, so that every operation checks the field changed under the guard.
 	//
-	// Invariant: while the guard is unlocked and no task has the debt, the first waiter does not fit. While waiting is set, the word
-	// changes only under the guard. While the queue has waiters, waiting is set. The converse may fail. A task that was cancelled before it
-	// queued, or a Select that chose another case, may leave waiting set. The next operation clears the flag.
+	// Invariant: while the guard is unlocked and no task has the debt, the first waiter does not fit. While the flag waiting is set, the
+	// word changes only under the guard. While the queue has waiters, the flag is set. The converse may fail. A task that was cancelled
+	// before it queued, or a Select that chose another case, may leave the flag set. The next operation clears the flag.
 	// Debt: a task that releases permits, or leaves the queue with an error, must call grantLocked.
 	word    atomicx.Uint64
 	guard   suspend.Guard
@@ -57,7 +57,7 @@ type change struct {
 	closed bool
 }
 
-// The number of taken permits is stored above the flag waiting, in units of one.
+// The number of taken permits is stored above the flag waiting, in units of the constant one.
 const (
 	waiting uint64 = 1 << iota
 	one
@@ -118,7 +118,7 @@ func (g *Gate) refusedLocked(n, size uint64) error {
 	return nil
 }
 
-// sizeLocked returns the number of permits. Before the first change, this is size.
+// sizeLocked returns the number of permits. Before the first change, this is the argument.
 func (g *Gate) sizeLocked(size uint64) uint64 {
 	if c := g.changed; c != nil {
 		return Max - c.lost - c.owed
@@ -144,7 +144,7 @@ func (g *Gate) Acquire(ctx context.Context, n, size uint64) error {
 	return err
 }
 
-// acquire is Acquire while a test scheduler controls the order of operations, or the ledger records holders.
+// acquire implements Acquire while a test scheduler controls the order of operations, or the ledger records holders.
 func (g *Gate) acquire(ctx context.Context, n, size uint64) error {
 	suspend.Preemptible()
 	err := suspend.Err(ctx)
@@ -230,7 +230,7 @@ func (g *Gate) releaseSlow(n, least, most uint64) bool {
 	return ok
 }
 
-// take takes n permits if no task waits, and reports whether it did. If sure is false, the caller must decide under the guard.
+// take takes n permits if no task waits, and reports whether it did. If the result sure is false, the caller must decide under the guard.
 func (g *Gate) take(n uint64) (ok, sure bool) {
 	for {
 		w := g.word.Load()
@@ -245,8 +245,8 @@ func (g *Gate) take(n uint64) (ok, sure bool) {
 	}
 }
 
-// takeLocked takes n permits if they are free and no task waits. If it returns false, waiting is set, so that g changes only under the
-// guard, and the caller may queue. The caller must hold g.guard.
+// takeLocked takes n permits if they are free and no task waits. If it returns false, the flag waiting is set, so that g changes only
+// under the guard, and the caller may queue. The caller must hold g.guard.
 func (g *Gate) takeLocked(n uint64) bool {
 	taken := g.word.Or(waiting) / one
 	if g.waiters.Len() > 0 || n > Max-taken {

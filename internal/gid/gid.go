@@ -15,7 +15,7 @@ import (
 	"sync/atomic"
 )
 
-// These are the values of way, which is unchecked until the first Get has compared the two ways to read an id.
+// These are the values of the variable way. Its value is unchecked until the first Get has compared the two ways to read an id.
 const (
 	unchecked uint32 = iota
 	read
@@ -51,7 +51,7 @@ func slowly() int64 {
 	return Printed()
 }
 
-// decide sets way, and logs a warning if ids must be read with runtime.Stack.
+// decide sets the variable way, and logs a warning if ids must be read with runtime.Stack.
 func decide(fast func() int64, warn func(text string, about ...any)) {
 	if agree(fast, Printed) {
 		way.Store(read)

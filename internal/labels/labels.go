@@ -22,7 +22,7 @@ func (s Set) Put() { put(s.p) }
 
 // Clear removes the labels of the calling goroutine, so that its next task begins without labels.
 func Clear() {
-	if get() != nil { // put costs more than get
+	if get() != nil { // a call of put costs more than a call of get
 		put(nil)
 	}
 }
@@ -30,10 +30,10 @@ func Clear() {
 // idle holds the labels of idle coroutines. Another package makes them, so that this package need not import runtime/pprof.
 var idle atomic.Pointer[Set]
 
-// NameIdle sets the labels that idle coroutines have while package census is on.
+// NameIdle sets the labels that idle coroutines have while the census is on.
 func NameIdle(s Set) { idle.Store(&s) }
 
-// Idle gives the calling goroutine the labels of an idle coroutine if package census is on. It reports whether it has done so.
+// Idle gives the calling goroutine the labels of an idle coroutine if the census is on. It reports whether it has done so.
 func Idle() bool { return ledger.On() && nameIdle() }
 
 func nameIdle() bool {
@@ -44,8 +44,8 @@ func nameIdle() bool {
 	return s != nil
 }
 
-// Some reports whether a call of Inherit has an effect, because the calling goroutine has labels or tasks are recorded. The compiler
-// can inline Some, but not Inherit.
+// Some reports whether a call of Inherit has an effect: the calling goroutine has labels, or tasks are recorded. The compiler can
+// inline Some, but not Inherit.
 func Some() bool { return get() != nil || ledger.On() }
 
 // Inherit returns a function that calls f with the labels of the calling goroutine, or f itself if there are none. The goroutine that

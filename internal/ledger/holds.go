@@ -24,8 +24,8 @@ type Held struct {
 	By          []Hold
 }
 
-// held maps addresses to held objects. An object that was garbage-collected while it was held is swept. The weak pointer in
-// a holding distinguishes such an object from a later object at the same address.
+// held maps addresses to held objects. An object that was garbage-collected while it was held is removed by the next
+// sweep. The weak pointer in a holding distinguishes such an object from a later object at the same address.
 type held struct {
 	by    map[uintptr]*holding
 	swept int // the number of objects after the last sweep
@@ -50,13 +50,13 @@ type Then uintptr
 // A Wanter is a Source that wants several permits.
 type Wanter interface{ Wants() Permits }
 
-// Permits is a number of permits. Permits and Then are distinct types, so that a user's Source cannot implement Wanter or
-// Holder by accident.
+// Permits is the type of a number of permits. Permits and Then are distinct types, so that a user's Source cannot
+// implement Wanter or Holder by accident.
 type Permits uint64
 
-// Took records that the calling task, or the continuation then, holds n of the size permits of object. A Took must follow
-// its operation, and a Gave must precede its operation. So the ledger may miss a hold for a moment, but never contains a
-// hold that does not exist.
+// Took records that the calling task holds n permits of object, which has size permits in all. If then is not 0, the
+// continuation with this function holds them instead. Took must be called after its operation, and Gave before its
+// operation. So the ledger may miss a hold for a moment, but never contains a hold that does not exist.
 func Took[T any](object *T, n, size uint64, then Then) {
 	if n == 0 {
 		return

@@ -1,6 +1,6 @@
-// Package ledger records the live tasks, their waits, and the locks that they hold, while package census is on. While the
-// census is off, nothing is recorded, and each place that could record something costs one load of a word that rarely
-// changes.
+// Package ledger records the live tasks, their waits, and the locks that they hold, while the census (package census) is
+// on. While the census is off, nothing is recorded, and each place that could record something costs one load of a word
+// that rarely changes.
 //
 // A record holds addresses, program counters and types, so it keeps no task and no object alive. The exception is the
 // scheduler of a task, which is kept alive while the task waits. Records belong to goroutines, because every task and every
@@ -83,8 +83,8 @@ var (
 
 func partOf(id int64) *part { return &parts[uint64(id)*splitmix.Golden>>58] }
 
-// Start keeps the ledger until stop is called. A second call of stop has no effect. When the last user has stopped, all
-// records are dropped. The function about describes the locks of a goroutine.
+// Start keeps the ledger until stop is called. A second call of stop has no effect. When the last user has called stop,
+// all records are dropped. The argument is a function that describes the locks of a goroutine.
 func Start(about func(goroutine int64) string) (stop func()) {
 	users.mu.Lock()
 	defer users.mu.Unlock()
@@ -100,7 +100,7 @@ func Start(about func(goroutine int64) string) (stop func()) {
 			return
 		}
 		tell.Store(nil)
-		users.end() // must precede the loop: a record is added under the lock of its part, and only while On
+		users.end() // must precede the loop: a record is added under the lock of its part, and only while On returns true
 		for i := range parts {
 			p := &parts[i]
 			p.mu.Lock()
@@ -125,8 +125,8 @@ func Since() (at time.Time, on bool) {
 	return users.at, users.n > 0
 }
 
-// ID returns the goroutine of the calling task. The body of a suspend.Pull runs on another goroutine; for it, ID returns
-// the goroutine that Lend has recorded.
+// ID returns the id of the calling task's goroutine. The body of a suspend.Pull runs on another goroutine; for it, ID
+// returns the id that Lend has recorded.
 func ID() int64 {
 	id := gid.Get()
 	p := partOf(id)
@@ -147,7 +147,8 @@ func caller() Who {
 	return Who{id, p.tasks[id].Task}
 }
 
-// Lend records that the goroutine id runs for the task of the goroutine by. If by is 0, Lend removes this record.
+// Lend records that the goroutine with the first id runs for the task of the goroutine with the second id. If the second
+// id is 0, Lend removes this record.
 func Lend(id, by int64) {
 	p := partOf(id)
 	p.mu.Lock()

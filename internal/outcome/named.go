@@ -1,6 +1,6 @@
 package outcome
 
-// Named returns an error with the given text that wraps the errors in is. Its text does not include their texts.
+// Named returns an error with the given text that wraps the given errors. Its text does not include their texts.
 func Named(text string, is ...error) error { return &named{text, is} }
 
 type named struct {

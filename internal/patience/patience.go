@@ -9,9 +9,9 @@ import "time"
 // runnable goroutines a yield does harm, because the goroutine moves to the end of the run queue, but a woken goroutine
 // would run next. So each failure makes yields rarer, and a slow yield makes them very rare.
 type Patience struct {
-	skip    uint8 // yields to skip
-	inVain  uint8 // yields skipped after the last failure
-	untimed uint8 // yields until the next timed yield
+	skip    uint8 // the number of yields to skip
+	inVain  uint8 // the number of yields skipped after the last failure
+	untimed uint8 // the number of yields until the next timed yield
 	begun   time.Duration
 }
 

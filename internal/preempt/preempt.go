@@ -8,7 +8,7 @@ import (
 	"sync/atomic" // atomicx is not needed, because the order of these accesses makes no difference to the model checker
 )
 
-var wanted atomic.Int32 // the number of schedulers, plus recorded for each Record
+var wanted atomic.Int32 // the number of schedulers, plus the constant recorded for each Record in effect
 
 // On reports whether a scheduler wants to switch tasks in every operation, or the ledger is kept.
 func On() bool { return wanted.Load() != 0 }
@@ -16,8 +16,8 @@ func On() bool { return wanted.Load() != 0 }
 // recorded is larger than any number of schedulers.
 const recorded = 1 << 20
 
-// Recorded reports whether the ledger is kept, which means that package census is on. On then also returns true, so a fast path that
-// checks On need not check Recorded.
+// Recorded reports whether the ledger is kept, which means that the census is on. If it is kept, On returns true too, so a fast path
+// that checks On need not check Recorded.
 func Recorded() bool { return wanted.Load() >= recorded }
 
 // Record makes Recorded return true until end is called. The caller must call end exactly once.
@@ -42,19 +42,19 @@ const (
 	Gates
 	Keys
 	Members
-	Clocks // timers move the clock; there is no release
+	Clocks // timers advance the clock; there is no release
 )
 
 // A Watcher explores all orders of operations. A release commutes with each earlier operation of another task, unless that operation
 // has looked at held objects, as a Try or a case of a Select does. So a release is a scheduling point only in programs with such a
 // look. Lipton calls such a release a left mover (Reduction: a method of proving properties of parallel programs, CACM 1975).
 type Watcher interface {
-	Runs() bool       // reports whether the caller is one of its tasks, or the program that starts them
+	Runs() bool       // reports whether the caller is one of the Watcher's tasks, or the program that starts them
 	Points() bool     // reports whether it explores orders; otherwise Looks, Releases and Glances are not called
 	Starts(f func())  // starts f as a task instead of a goroutine
 	Looks(k Kinds)    // called by one of its tasks, like Releases and Glances
 	Releases(k Kinds) // may be a scheduling point
-	Glances(k Kinds)  // is a look and a scheduling point, if the caller of Glance was itself called from outside Braid
+	Glances(k Kinds)  // counts as a look and a scheduling point only if code outside Braid has called the caller of Glance
 }
 
 var watchers atomic.Pointer[[]Watcher]

@@ -1,6 +1,6 @@
 // Package prefetch loads data that will be used soon into the processor's caches. With thousands of runnable tasks, the next
 // task's data is in no cache: about twenty cache lines, most of them reached through pointers. A scheduler can read its queue
-// in advance and prefetches one task ahead.
+// in advance, and so prefetch the data of the next task.
 //
 // An address is only prefetched and never dereferenced, so it may be stale or invalid. On processors other than amd64 and
 // arm64, these functions do nothing.

@@ -1,13 +1,13 @@
-// Package census shows which tasks wait for each other, and why a program makes no progress. A goroutine dump of a hanging
-// program contains the stack of each suspended task. It does not show for which object a task waits, since when, and which
-// task holds this object. Package census shows all of this:
+// Package census shows which tasks wait for each other, and why a program makes no progress. A goroutine dump of a
+// hanging program contains the stack of each suspended task. It does not show for which object a task waits, since when
+// it waits, or which task holds the object. Package census shows all of this:
 //
 //	defer census.Start(census.Options{})()
 //	http.Handle("/debug/braid/", census.Handler())
 //
-// While the census is on, Take returns all live tasks. For each wait it returns the object, its holders, the time, and the
-// line of the program. It reports cycles of tasks that wait for each other as deadlocks, even across schedulers. Handler
-// serves the census as a page, as text and as JSON:
+// While the census is on, Take returns all live tasks. For each wait it returns the object, its holders, the start
+// time, and the line of the program. It reports cycles of tasks that wait for each other as deadlocks, even across
+// schedulers. Handler serves the census as a page, as text and as JSON:
 //
 //	deadlock: 2 tasks wait for each other; a context may end it
 //	  goroutine 19 (fifo) waits for mutex.Mutex "current": mutex.Mutex.Lock at census_test.Example.func1 (census/example_test.go:37), 1.2s
@@ -20,26 +20,26 @@
 //
 // # Limits
 //
-// The census does not show waits that began, or locks that were taken, before Start. It shows tasks that do not wait, and
-// the line at which a task was started, only for tasks of Braid's schedulers that began to run after Start. Goroutines
-// without a task, tasks of other schedulers, and Thens are shown only while they wait in a Braid operation or hold
-// something.
+// The census does not show waits that began, or locks that were taken, before Start. It shows a task that does not
+// wait, or the line at which a task was started, only if the task belongs to one of Braid's schedulers and began to run
+// after Start. Goroutines without a task, tasks of other schedulers, and Thens are shown only while they wait in a
+// Braid operation or hold something.
 //
-// Holders are shown for a mutex.Mutex, an RWMutex, the permits of a semaphore, an MVar during Modify, a lazy value that is
-// being computed, and everything that is built on these. One task may release what another task has taken. Promises,
-// channels, latches, conds and stm transactions have no holder. Any task may end a wait for them, so such a wait is never
-// part of a deadlock, even if no task is left to end it. A task that waits natively, for example for a sync.Mutex or in a
-// system call, counts as not waiting. The StallAfter option of its scheduler reports this task with the locks that it
-// holds.
+// Holders are shown for a mutex.Mutex, an RWMutex, the permits of a semaphore, an MVar during Modify, a lazy value that
+// is being computed, and everything that is built on these. One task may release what another task has taken. Promises,
+// channels, latches, conds and stm transactions have no holder. Any task may end a wait for them, so such a wait is
+// never part of a deadlock, even if no task is left to end it. A task that waits natively, for example for a sync.Mutex
+// or in a system call, counts as not waiting. With the option StallAfter, its scheduler reports such a task with the
+// locks that it holds.
 //
 // Each task of a Deadlock waits until another task of the cycle proceeds, or until its context ends. A Deadlock is called
 // possible if its objects include permits of a semaphore or an RWMutex: a program may release permits in a task that has
 // taken none, and then the wait ends. If one task locks a Mutex and another task will unlock it, the census shows the first
 // task as the holder.
 //
-// The census keeps a task and its scheduler in memory until a check after the wait has ended. While reports are on, each
-// check takes about 15 microseconds for each wait that is older than StuckAfter. On a scheduler that preempts according to
-// a seed, the same seed leads to a different run while the census is on.
+// The census keeps a waiting task and its scheduler in memory until the first check after the end of the wait. While
+// reports are on, each check takes about 15 microseconds for each wait that is older than StuckAfter. On a scheduler
+// that preempts according to a seed, the same seed leads to a different run while the census is on.
 //
 // An object is shown with the name that Name gave it, or else with its type and address. The goroutine of a task has the
 // same number in the dumps of package runtime and of net/http/pprof, so that its stack can be found there.
@@ -63,13 +63,13 @@ import (
 // Options configure a Start. The zero Options are the defaults.
 type Options struct {
 	// StuckAfter is the time after which an unfinished Close or Shutdown is reported, with the tasks that wait on its
-	// scheduler. The census also reports a process in which tasks wait, but none of them for a timer or a connection, while
-	// no task, wait or lock has changed for this time. A report is repeated whenever its time has doubled. 0 means ten
-	// seconds. A negative StuckAfter disables the reports.
+	// scheduler. The census also reports a process in which tasks wait, but none of them for a timer or a connection,
+	// if no task, wait or lock has changed for this time. A report is repeated each time the duration has doubled. 0
+	// means ten seconds. A negative StuckAfter disables the reports.
 	StuckAfter time.Duration
 
-	// OnStuck receives the reports, on a goroutine of the census. OnStuck may call stop. If OnStuck is nil, the reports are
-	// written to standard error.
+	// OnStuck receives the reports, on a goroutine of the census. OnStuck may call the stop that Start has returned. If
+	// OnStuck is nil, the reports are written to standard error.
 	OnStuck func(report string)
 }
 
@@ -85,8 +85,8 @@ func Start(o Options) (stop func()) {
 	}
 }
 
-// nameIdle creates the labels of idle coroutines. To create labels it must set them on the calling goroutine, whose own
-// labels it restores.
+// nameIdle creates the labels of idle coroutines. Labels can be created only by setting them on a goroutine, so
+// nameIdle sets them on the calling goroutine, and then restores the goroutine's own labels.
 var nameIdle = sync.OnceFunc(func() {
 	before := labels.Here()
 	defer before.Put()

@@ -132,11 +132,11 @@ func (g *graph) wants(n *node, o *object) uint64 {
 	return least
 }
 
-// A link is the reason why a wait, the node from, is stuck.
+// A link is the reason why a wait (the field from) is stuck.
 type link struct {
 	from, to *node
 	object   *object
-	hold     *ledger.Hold // the permits that the node to holds; a nil hold means that to is an earlier waiter
+	hold     *ledger.Hold // the permits that the task in the field to holds; nil if that task is an earlier waiter
 }
 
 // why returns the link from n, which must be stuck.
@@ -150,8 +150,8 @@ func (g *graph) why(n *node) link {
 	return link{n, g.by[o.held.By[i].Who], o, &o.held.By[i]}
 }
 
-// circles returns the cycles of stuck waits, and for each cycle the number of other waits that are stuck behind it. Every
-// stuck wait has one link, so its links lead into exactly one cycle.
+// circles returns the cycles of stuck waits, and for each cycle the number of other waits that are stuck behind it. One
+// link leads from every stuck wait, so the links lead from each wait into exactly one cycle.
 func (g *graph) circles() (all [][]link, behind []int) {
 	in := map[*node]int{} // maps a wait to the index of its cycle
 	for _, n := range g.nodes {

@@ -22,8 +22,8 @@ type Snapshot struct {
 // A Task is a live task, or a goroutine without a task that waits or holds something.
 type Task struct {
 	ID        string  // a name such as "goroutine 18"
-	Goroutine int64   // the runtime's number; 0 for a Then
-	Scheduler string  // the package, such as "fifo"; "" if unknown, and for a goroutine
+	Goroutine int64   // the runtime's number of the goroutine; 0 for a Then
+	Scheduler string  // the package, such as "fifo"; "" if unknown, and for a goroutine without a task
 	Began     *Origin `json:",omitempty"` // Began is nil if unknown; see the package comment
 	Waits     *Wait   `json:",omitempty"` // Waits is nil if the task does not wait in a Braid operation
 	Holds     []Hold  `json:",omitempty"`
@@ -309,7 +309,7 @@ func schedulerOf(w *ledger.Wait) string {
 	return text
 }
 
-// startedBy returns the package of the scheduler whose Go is in a stack.
+// startedBy returns the package of the scheduler whose method Go occurs in a stack.
 func startedBy(stack []Frame) string {
 	for _, f := range stack {
 		if folder, ok := f.library(); ok && strings.HasPrefix(folder, "adapters/") && !strings.Contains(folder, "internal/") {

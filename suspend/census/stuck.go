@@ -13,8 +13,8 @@ import (
 
 const defaultStuckAfter = 10 * time.Second
 
-// A watcher detects a Close that does not end, and a process without progress. The watcher reports either event after the
-// duration in the field after, and again whenever the event has lasted twice as long.
+// A watcher detects a Close that does not end, and a process without progress. The watcher reports either of them when
+// it has lasted for the duration in the field after, and again each time this duration has doubled.
 type watcher struct {
 	after  time.Duration
 	every  time.Duration
@@ -58,7 +58,7 @@ func (w *watcher) tick() {
 	}
 }
 
-// stop stops the watcher. The function report may call stop.
+// stop stops the watcher. The function in w.report may call it.
 func (w *watcher) stop() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
