@@ -122,7 +122,7 @@ func yielder(left int) func() {
 	}
 }
 
-// grown calls start, and returns the growth of the heap and the stacks, divided by n.
+// grown calls the function start, and returns the growth of the heap and the stacks, divided by n.
 func grown(n int, start func()) float64 {
 	defer collecting(1000)()
 	heap, stacks := liveBytes()

@@ -17,7 +17,8 @@ import (
 
 // This file contains the rows for locks, promises, lazy values, pools, and groups of tasks.
 
-// lockFree increments a counter under an uncontended lock. The loops are written out, because a call of times would cost a nanosecond here.
+// lockFree increments a counter under an uncontended lock. The loops are written out, because a call of the function times would cost a
+// nanosecond here.
 func lockFree(*bench) (ours, peer work) {
 	var m mutex.Mutex
 	var std sync.Mutex
@@ -93,7 +94,7 @@ func small() {
 	check(x != 0)
 }
 
-// submitting returns a work that submits n small tasks from one goroutine, and waits until all tasks have ended.
+// submitting returns a work function that submits n small tasks from one goroutine, and waits until all tasks have ended.
 func submitting(submit func(f func())) work {
 	return func(n int) {
 		var wg sync.WaitGroup
