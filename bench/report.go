@@ -52,7 +52,7 @@ func (m machine) String() string {
 	return s + fmt.Sprintf("%s %s, GOMAXPROCS %d", m.Go, m.System, m.Gomaxprocs)
 }
 
-// field returns the value in the first line that starts with name and a colon.
+// field returns the value of the first line of the form "name: value" in a file.
 func field(file, name string) string {
 	text, _ := os.ReadFile(file)
 	for line := range strings.Lines(string(text)) {

@@ -61,7 +61,7 @@ func incMutex() op {
 
 const accounts = 1000
 
-// transfers returns a work function that calls transfer n times, each time with two of 1000 accounts chosen at random.
+// transfers returns a work function that calls the function transfer n times, each time with two of 1000 accounts chosen at random.
 func transfers(open func() (transfer func(from, to int))) func() work {
 	return func() work {
 		transfer := open()
