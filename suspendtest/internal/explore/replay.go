@@ -10,8 +10,8 @@ import (
 	"github.com/braidgo/braid/internal/preempt"
 )
 
-// A choice selects one option. The field nth is the index of the option, and the field of is the number of options. The first free
-// options are not preemptions.
+// A choice selects one option. The three numbers are the index of the option, the number of options, and the number of options, at the
+// beginning, that are not preemptions.
 type choice struct{ nth, of, free int }
 
 const (

@@ -78,7 +78,7 @@ func (w *World) fail(format string, args ...any) {
 	}
 }
 
-// run makes a run of program.
+// run executes one run of program.
 func (e *explorer) run(program func(w *World)) *World {
 	w := &World{e: e, now: epoch}
 	e.runs, e.world = e.runs+1, w
