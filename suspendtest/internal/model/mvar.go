@@ -80,7 +80,7 @@ func mvarPart(m MVar) Part {
 	}}
 }
 
-// If out is set in an mvarModel, the Modify in the field by has taken the value and has not yet put the value back.
+// If the field named out is set in an mvarModel, the Modify in the field named by has taken the value and has not yet put it back.
 type mvarModel struct {
 	full, out bool
 	value     int

@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// A path is a list of choices. next changes the last choice, so that the next repetition takes another path.
+// A path is a list of choices. The method next changes the last choice, so that the next repetition takes another path.
 type path struct {
 	nth, of []int
 	at      int
