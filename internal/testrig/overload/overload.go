@@ -90,8 +90,8 @@ func Staged(name string, o stage.Options) Server {
 	}
 }
 
-// Run sends requests to s as a Poisson process with the rate load*Capacity. It measures the requests that arrive after the time warm, but
-// not after the time warm+measured.
+// Run sends requests to s as a Poisson process with the rate load*Capacity. It measures the requests that arrive between the times warm and
+// warm+measured.
 func Run(s Server, load float64, warm, measured time.Duration) Result {
 	r := rand.New(rand.NewPCG(2, 2))
 	var mu sync.Mutex
