@@ -210,7 +210,7 @@ func protoSystem(b *bench) *proto.ActorSystem {
 	return system
 }
 
-// spawnActors starts n actors one after another, sends a message to each actor, and waits until the actor has ended. The caller must be a
+// spawnActors starts n actors one after another. It sends each actor a message, and waits until the actor has ended. The caller must be a
 // task of the actors' scheduler, so that each side waits on its own scheduler.
 func spawnActors(on suspend.Spawner, n int) {
 	for range n {

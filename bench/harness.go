@@ -31,7 +31,7 @@ type row struct {
 	batch     int     // the operations in each of the n repetitions; 0 means one
 	constant  float64 // the cost of a peer that is not measured
 	open      func(b *bench) (ours, peer work)
-	sides     func(b *bench) (ours, peer side) // replaces open for sides that measure themselves
+	sides     func(b *bench) (ours, peer side) // replaces the field open for sides that measure themselves
 }
 
 // A bench is passed to the functions that set up a row or a point of a curve. The time of the set-up, and of the functions registered with
@@ -151,7 +151,7 @@ func (g gauge) of(f work, batch int) side {
 	}
 }
 
-// The method both sets up the row, and returns the two sides.
+// The method named both sets up the row, and returns the two sides.
 func (r row) both(b *bench) (ours, peer side) {
 	if r.sides != nil {
 		ours, peer = r.sides(b)
@@ -415,8 +415,8 @@ func interleave(sides []measurement, rounds int, cold bool, enough func() bool, 
 	}
 }
 
-// confidence returns the 95 % confidence interval of the median. It uses ranks, because the distribution is unknown. As a trial computes
-// the interval after every lap, the real confidence is a little lower.
+// confidence returns the 95 % confidence interval of the median. It uses ranks, because the distribution is unknown. Because a trial
+// computes the interval after every lap, the real confidence is a little lower.
 func confidence(v []float64) (low, high float64) {
 	v = slices.Sorted(slices.Values(v))
 	middle, wide := float64(len(v)-1)/2, 0.98*math.Sqrt(float64(len(v)))

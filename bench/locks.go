@@ -64,7 +64,7 @@ func mutexes(ctx context.Context) (lock, unlock func()) {
 }
 
 // awaiting reads a fulfilled promise, and forcing reads a forced lazy value. The peer calls a function made by sync.OnceValue. Each side
-// must create its object outside the measured function, as a program does. Otherwise the compiler would inline the peer's call completely.
+// must create its object outside the measured function, as a program would. Otherwise the compiler would inline the peer's call completely.
 func awaiting(*bench) (ours, peer work) {
 	p := promise.New[int]()
 	p.Fill(1)
