@@ -52,8 +52,8 @@ const (
 	which    = "BRAID_MUTANT"
 )
 
-// Run builds packages with all mistakes in them, and runs their tests for each mistake, with only this mistake active. Mutants of the
-// same lines go into different builds. File and package names are relative to root. flags are additional flags for the tests, such as
+// Run builds packages with all mistakes in them, and runs their tests for each mistake, with only this mistake active. Mutants that change
+// the same lines go into different builds. File and package names are relative to root. flags are additional flags for the tests, such as
 // -test.skip. If Variable is not set, Run only checks that the texts of the mutants exist. The value "1" selects all mutants, and "k/n"
 // selects every n-th mutant.
 //
@@ -64,7 +64,7 @@ const (
 //	}
 func Run(t *testing.T, root string, mutants []Mutant, flags ...string) {
 	if os.Getenv(which) != "" {
-		return // this process is the test of a mutant
+		return // this process runs the tests of a mutant
 	}
 	ran := 0
 	for _, build := range apart(t, root, mutants) {
@@ -154,7 +154,7 @@ func is(mutated bool) int { return map[bool]int{true: 1}[mutated] }
 func gosched() { runtime.Gosched() }
 `
 
-// apart divides the mutants into builds, so that mutants of the same lines are in different builds.
+// apart divides the mutants into builds, so that mutants that change the same lines are in different builds.
 func apart(t *testing.T, root string, mutants []Mutant) (builds [][]Mutant) {
 	type span struct {
 		file     string

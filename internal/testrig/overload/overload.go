@@ -38,7 +38,7 @@ type Result struct {
 	Good       float64       // the rate of answers in time, as a fraction of Capacity
 	P99        time.Duration // the 99th percentile of the response time of answers in time
 	No         time.Duration // the median response time of errors and late answers
-	Goroutines int           // the 95th percentile of the number of goroutines, without one for each request
+	Goroutines int           // the 95th percentile of the number of goroutines, not counting one for each request
 }
 
 // lognormal returns a log-normal random duration. The standard deviation is about half the mean.

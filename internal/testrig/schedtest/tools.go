@@ -187,7 +187,7 @@ func (o *Objects) Track(v *Object) {
 	runtime.AddCleanup(v, func(struct{}) { o.gone.Add(1) }, struct{}{})
 }
 
-// Collected runs the garbage collector until at most stay objects are left. The test fails if this takes too long.
+// Collected runs the garbage collector until at most the given number of objects are left. The test fails if this takes too long.
 func (o *Objects) Collected(t testing.TB, stay int) {
 	t.Helper()
 	for end := time.Now().Add(Deadline / 2); ; suspend.Yield() {
