@@ -64,7 +64,7 @@ type Config struct {
 	Steps         int           // the maximum number of turns in a run; a longer run fails as a livelock; 0 means 10000
 	Executions    int           // the maximum number of runs; 0 means no limit
 	Stall         time.Duration // how long a task may block its goroutine before the run fails; 0 means 5 s
-	Shorter       int           // the number of runs, after a failure, that look for a shorter run with the same reason
+	Shorter       int           // the number of runs, after a failure, that look for a shorter run with the same failure
 	Replay        string        // the replay string of the only run to execute; see Failure.Replay
 
 	// The fields brute and random are for tests. With Reduced, brute makes the search explore all orders, and random makes it choose

@@ -17,7 +17,7 @@ import (
 // Built says whether this build supports Config.Fine.
 const Built = true
 
-// A tracer is called before every access of every goroutine. It may then give the turn of a task of its run to another task.
+// A tracer is called before each access by any goroutine. If the goroutine is a task of the run, its turn may then pass to another task.
 type tracer struct {
 	w atomic.Pointer[World]
 }

@@ -67,7 +67,7 @@ func (r *reduction) race(i, now, id int, before *clock) {
 	by := first.task
 	at := first.clock[by]
 	if at <= before[by] {
-		return // step i comes before the later step in every equivalent run
+		return // step i precedes the later step in every equivalent run
 	}
 	for _, k := range r.found {
 		if k != i && r.stack[k].clock[by] >= at {

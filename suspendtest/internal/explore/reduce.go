@@ -60,7 +60,7 @@ type step struct {
 	quiet   procs // tasks of done and sleep whose access changed nothing
 	task    int
 	changed bool // the step has changed something in a run that begins like the current run
-	could   bool // the step is an Unpark, but the Park was also possible before it
+	could   bool // the step is an Unpark, but the matching Park was also possible before it
 	clock   clock
 
 	other   bool

@@ -10,8 +10,8 @@ import (
 	"github.com/braidgo/braid/internal/preempt"
 )
 
-// A choice selects one option. The three numbers are the index of the option, the number of options, and the number of options, at the
-// beginning, that are not preemptions.
+// A choice selects one option. Its numbers are the index of the option, the number of options, and how many options at the beginning are
+// not preemptions.
 type choice struct{ nth, of, free int }
 
 const (

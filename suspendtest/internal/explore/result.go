@@ -8,7 +8,7 @@ import (
 // A Result describes the runs that a search has executed.
 type Result struct {
 	Executions  int
-	Blocked     int  // how many of these runs Reduced gave up, because they could only repeat others
+	Blocked     int  // how many of these runs a reduced search gave up, because they could only repeat others
 	Exhausted   bool // all runs within the bounds have been executed
 	Preemptions int  // all runs with up to this many preemptions were executed; Unlimited means all runs, and Never means no such guarantee
 	Cut         Cut  // the bounds that have excluded runs

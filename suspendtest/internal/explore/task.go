@@ -33,10 +33,10 @@ type task struct {
 	lock     locker          // the lock that the task waits for, or nil
 	after    <-chan struct{} // the channel that the task waits for, or nil
 	holds    []locker
-	starved  map[*task]int // the Yields since the last step of each other task that stayed runnable
+	starved  map[*task]int // for each other task that stayed runnable, the Yields since its last step
 	worker   *worker
 	timer    *task   // the timer of the task's Sleep, until the Sleep begins to wait
-	early    bool    // the task is the timer of a Sleep that does not wait yet
+	early    bool    // the task is the timer of a Sleep that has not begun to wait
 	drawn    int     // how many random numbers the task has drawn
 	priority float64 // the task's priority in a random run; 0 before it is drawn
 

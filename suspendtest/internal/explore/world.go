@@ -22,7 +22,7 @@ type World struct {
 	now       time.Time // the run's clock
 	steps     int
 	dead      bool // the run has ended, and its suspended tasks are unwound
-	spent     int  // the number of accesses since dead was set
+	spent     int  // the number of accesses since the field dead was set
 	redundant bool // the run was given up, because it could only repeat other runs
 	failure   string
 	trace     []event
