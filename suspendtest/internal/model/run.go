@@ -217,7 +217,7 @@ func (r *run) ended(id int, result string) {
 	}
 }
 
-// see records an event and applies event to the worlds.
+// see records an event, and applies the function event to the worlds.
 func (r *run) see(event func(w *Worlds) error) {
 	r.events = append(r.events, event)
 	err := event(r.worlds)
