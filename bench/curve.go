@@ -73,7 +73,7 @@ type curvePoint struct {
 // After the time patience, the remaining points of a curve have only one round, so that a slow machine finishes in an acceptable time.
 const patience = 75 * time.Second
 
-// trace measures the curve, and writes each point to progress.
+// trace measures the curve, and writes each point to the writer progress.
 func (c curve) trace(m mode, progress io.Writer) (curveResult, error) {
 	begun := time.Now()
 	rounds := c.rounds

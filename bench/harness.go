@@ -311,7 +311,7 @@ func newTrial(r row, m mode) *trial {
 	return x
 }
 
-// lap opens the row, runs both sides once to warm up, and then runs several rounds. The sides alternate in running first.
+// lap sets up the row, runs both sides once to warm up, and then runs several rounds. The sides alternate in running first.
 func (x *trial) lap() (err error) {
 	begun := time.Now()
 	defer caught(&err)
