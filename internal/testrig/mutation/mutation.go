@@ -54,7 +54,7 @@ const (
 
 // Run builds packages with all mistakes in them, and runs their tests for each mistake, with only this mistake active. Mutants that change
 // the same lines go into different builds. File and package names are relative to root. flags are additional flags for the tests, such as
-// -test.skip. If Variable is not set, Run only checks that the texts of the mutants exist. The value "1" selects all mutants, and "k/n"
+// -test.skip. If Variable is not set, Run only checks that the text of each mutant exists. The value "1" selects all mutants, and "k/n"
 // selects every n-th mutant.
 //
 //	func TestMutants(t *testing.T) {

@@ -73,8 +73,8 @@ func (m *Moody) ask() {
 func (m *Moody) Done() <-chan struct{} { m.ask(); return m.Context.Done() }
 func (m *Moody) Err() error            { m.ask(); return m.Context.Err() }
 
-// More reports whether a stress test must run round k. A test has at least n rounds. It then continues until covered returns true, for at
-// most 100*n rounds. Some outcomes are rare on fast machines and on machines with few threads.
+// More reports whether a stress test must run round k. A test has at least n rounds. It then continues until the function covered returns
+// true, for at most 100*n rounds. Some outcomes are rare on fast machines and on machines with few threads.
 func More(k, n int, covered func() bool) bool { return k < n || k < 100*n && !covered() }
 
 // Stress spawns n tasks, each on a scheduler that the function next returns and with its own random numbers. Stress waits natively until
