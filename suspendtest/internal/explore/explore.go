@@ -48,8 +48,9 @@ type Config struct {
 	Points bool
 
 	// With Asleep, the timer of a suspend.Sleep fires only after its task has begun to wait. Otherwise timers fire at any time. Package
-	// suspend does not distinguish the two cases, and programs without Asleep check this. Durations do not limit when a task wakes, so
-	// every order in which sleeping tasks can wake is still explored. With Asleep, a Sleep that cannot be cancelled acts like a Yield.
+	// suspend does not distinguish the two cases, and programs that are explored without Asleep check this. Durations do not limit when a
+	// task wakes, so every order in which sleeping tasks can wake is still explored. With Asleep, a Sleep that cannot be cancelled acts
+	// like a Yield.
 	Asleep bool
 
 	// If Depth is not 0, the search executes random runs instead of all runs; Executions is their number. Each task has a random priority,

@@ -50,8 +50,8 @@ type reduction struct {
 	forks    int // the number of choices made in a replay
 }
 
-// A step is an entry of the stack. It holds a task's step and the state in which the task was chosen. If other is set, it instead holds a
-// choice that is made during the step below it in the stack.
+// A step is an entry of the stack. It holds a task's step and the state in which the task was chosen. If the field other is set, the entry
+// instead holds a choice that is made during the step below it in the stack.
 type step struct {
 	enabled procs
 	todo    procs // tasks that are to be tried here, or have been tried

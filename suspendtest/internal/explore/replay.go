@@ -21,8 +21,8 @@ const (
 )
 
 // format returns the replay string of the current run, such as 2.*.0103. The string consists of the number of preemptions, the bound on
-// cancellations, and the choices without trailing zeros. If releases are points, the kinds of their objects come before the choices, as
-// in 2.*.1.0103.
+// cancellations, and the choices without trailing zeros. If releases are scheduling points, the kinds of their objects come before the
+// choices, as in 2.*.1.0103.
 func (e *explorer) format() string {
 	var s strings.Builder
 	path, preemptions := e.choices()

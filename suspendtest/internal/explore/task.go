@@ -393,7 +393,7 @@ func (s spawner) AfterFunc(d time.Duration, f func()) (stop func() bool) {
 		if u := s.w.running(); u != nil && s.w.e.Fine {
 			access(u, write, over)
 			u.waits()
-		} else if byProgram(3) { // frame 3 is the caller of stop
+		} else if byProgram(3) { // frame 3 is the caller of the function stop
 			suspend.Point()
 		}
 		before := *over
