@@ -154,7 +154,7 @@ func tried(yes string, ok bool) string {
 	return "no"
 }
 
-// done and valued return an Op that performs op and returns the result as a string.
+// The functions done and valued return an Op that performs op and returns the result as a string.
 func done[T any](op suspend.Op[T]) suspend.Op[string] {
 	return suspend.Map(op, func(_ T, err error) (string, error) { return "ok", err })
 }

@@ -40,7 +40,7 @@ type Worlds struct {
 	all  map[string]*World
 	ops  []*op
 	seen set  // the ids of operations that have returned
-	more bool // expand must add the worlds that can follow
+	more bool // the worlds that can follow have not been added
 }
 
 func newWorlds(objs []Object) *Worlds {
