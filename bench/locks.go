@@ -105,7 +105,7 @@ func submitting(submit func(f func())) work {
 	}
 }
 
-// besidePool compares the work-stealing pool with a peer. The peer is created once, and runs one task per processor at a time.
+// besidePool compares the work-stealing pool with a peer. The peer is created once, and runs at most one task per processor.
 func besidePool(peer func(b *bench, procs int) work) func(b *bench) (ours, peer work) {
 	return func(b *bench) (work, work) {
 		p := b.pool(0)
