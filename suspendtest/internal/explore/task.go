@@ -33,7 +33,7 @@ type task struct {
 	lock     locker          // the lock that the task waits for, or nil
 	after    <-chan struct{} // the channel that the task waits for, or nil
 	holds    []locker
-	starved  map[*task]int // for each other task that stayed runnable, the Yields since its last step
+	starved  map[*task]int // maps each other task that stayed runnable to the Yields since its last step
 	worker   *worker
 	timer    *task   // the timer of the task's Sleep, until the Sleep begins to wait
 	early    bool    // the task is the timer of a Sleep that has not begun to wait
