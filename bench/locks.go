@@ -105,7 +105,8 @@ func submitting(submit func(f func())) work {
 	}
 }
 
-// besidePool compares the work-stealing pool with a peer. The peer is created once, and runs at most one task per processor.
+// besidePool compares the work-stealing pool with a peer. The peer runs as many tasks in parallel as there are processors, but byGo sets no
+// limit.
 func besidePool(peer func(b *bench, procs int) work) func(b *bench) (ours, peer work) {
 	return func(b *bench) (work, work) {
 		p := b.pool(0)
