@@ -16,8 +16,8 @@ import (
 // These rows compare actors with goroutines that use channels. The flood rows compare actors with protoactor-go. Other actor libraries are
 // not compared, because the module proxy does not serve their newer versions.
 
-// A way is a function with which an actor receives messages: reacting calls React, which needs no stack, and receiving calls Receive, which
-// suspends a task.
+// A way is a function with which an actor receives messages. The way reacting uses React, which needs no stack, and the way receiving uses
+// Receive, which suspends a task.
 type way func(ctx context.Context, self *actor.Self[int], f func(int) error) error
 
 func reacting(_ context.Context, self *actor.Self[int], f func(int) error) error {
@@ -37,8 +37,8 @@ func receiving(ctx context.Context, self *actor.Self[int], f func(int) error) er
 	}
 }
 
-// onFifo returns a work that calls f with a fifo, in a task of the fifo. onPool does the same with a pool of two workers, but calls f
-// outside the pool's tasks.
+// onFifo returns a work function that calls f with a fifo, in a task of the fifo. onPool does the same with a pool of two workers, but
+// calls f outside the pool's tasks.
 func onFifo(f func(on suspend.Spawner, n int)) work {
 	return func(n int) { inFifo(func() { f(suspend.Here(), n) }) }
 }
@@ -91,8 +91,8 @@ func pingPongChannels(n int) {
 	goroutines(player(a, b), player(b, a))
 }
 
-// ringOn creates a ring of n actors, and returns a work that sends one message around the ring. Each pass from one actor to the next counts
-// as an operation.
+// ringOn creates a ring of n actors, and returns a work function that sends one message around the ring. Each pass from one actor to the
+// next counts as an operation.
 func ringOn(b *bench, on suspend.Spawner, n int, wait way) work {
 	refs := make([]actor.Ref[int], n)
 	done := make(chan struct{}, 1)
@@ -210,7 +210,7 @@ func protoSystem(b *bench) *proto.ActorSystem {
 	return system
 }
 
-// spawnActors starts n actors one after another, sends a message to each actor, and waits until the actor has ended. The caller must be a
+// spawnActors starts n actors one after another. It sends each actor a message, and waits until the actor has ended. The caller must be a
 // task of the actors' scheduler, so that each side waits on its own scheduler.
 func spawnActors(on suspend.Spawner, n int) {
 	for range n {
@@ -236,7 +236,7 @@ func spawnWithChannel(n int) {
 
 type getMessage struct{ actor.Request[int] }
 
-// asking starts an actor that replies to requests, calls f with the actor's Ref, and stops the actor.
+// asking starts an actor that replies to requests. It then calls f with the actor's Ref, and stops the actor.
 func asking(on suspend.Spawner, f func(to actor.Ref[*getMessage])) {
 	to := actor.Spawn(bg, on, func(_ context.Context, self *actor.Self[*getMessage]) error {
 		next := self.React(func(m *getMessage) error { m.Reply(1); return nil })

@@ -15,9 +15,9 @@ import (
 
 // The rows and curves for memory measure the heap and the stacks that an idle task, goroutine or actor keeps alive.
 
-// kinds maps the name of each kind to a function that starts n tasks, goroutines or actors, and returns the live bytes of each. Each
-// measurement runs in a new process, because the runtime never frees the descriptors of goroutines. The result of a second measurement in
-// the same process would be too low.
+// kinds maps the name of each kind to a function that starts n tasks, goroutines or actors, and returns the number of live bytes for each.
+// Each measurement runs in a new process, because the runtime never frees the descriptors of goroutines. The result of a second measurement
+// in the same process would be too low.
 var kinds = map[string]func(n int) float64{
 	"callbacks": yielders, "tasks": yieldingTasks, "goroutines": yieldingGoroutines,
 	"a goroutine in a channel": goroutinesInChannels,
@@ -122,7 +122,7 @@ func yielder(left int) func() {
 	}
 }
 
-// grown calls start, and returns the growth of the heap and the stacks, divided by n.
+// grown calls the function start, and returns the growth of the heap and the stacks, divided by n.
 func grown(n int, start func()) float64 {
 	defer collecting(1000)()
 	heap, stacks := liveBytes()

@@ -47,7 +47,7 @@ func (x exchange) run(cancelling bool) time.Duration {
 	var doomed []func(error)
 	rest, _ := cancel.New(bg)
 	toMake, toTake, arrived := x.items, x.items, 0
-	// crowd starts n tasks. If cancelling is true, crowd cancels a percentage of them when all of them are waiting.
+	// crowd starts n tasks. If the flag cancelling is set, crowd cancels a percentage of the tasks once all of them are waiting.
 	crowd := func(n int, f func(ctx context.Context)) {
 		for i := range n {
 			ctx := rest
@@ -104,8 +104,8 @@ func (x exchange) run(cancelling bool) time.Duration {
 // cancelOne measures the cost of cancelling one of a million waiters that take from an MVar. The peer is the cost of cancelling one waiter
 // of a crowd that is spread over the given number of MVars. The waiters are continuations of Then, and each has its own context of package
 // cancel. The measurement includes the cancellation, the removal of the waiter from the queue, and the call of the continuation. Two
-// hundred times, a hundred waiters are cancelled and then replaced by new waiters, which is not counted. Each measurement starts with a new
-// crowd, and no garbage collection runs during the measurement.
+// hundred times, a hundred waiters are cancelled; the time to replace them by new waiters is not counted. Each measurement starts with a
+// new crowd, and no garbage collection runs during the measurement.
 //
 // The waiters must be in the processor's caches on both sides or on neither side. Otherwise the row would mainly compare cache misses. The
 // row cancel-one/last therefore cancels the last hundred waiters. The row cancel-one/anywhere chooses a hundred waiters at random among a

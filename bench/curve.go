@@ -21,7 +21,7 @@ type curve struct {
 	series       []string
 	rounds       int
 	cold         bool      // each round starts from scratch and needs no warm-up
-	points, tiny []float64 // the tests use the sizes in tiny
+	points, tiny []float64 // sizes of the work; tests use the field tiny
 	// open returns a measurement for each series. A nil measurement means that this machine lacks the memory or a program for the series.
 	open func(b *bench, x float64) []measurement
 }
@@ -29,7 +29,7 @@ type curve struct {
 type axis struct {
 	label string
 	log   bool
-	names []string // the names replace the numbers 0, 1, …
+	names []string // names for the numbers 0, 1, … on the axis
 }
 
 type measurement = func() float64
@@ -70,10 +70,10 @@ type curvePoint struct {
 	Rounds []float64 `json:"rounds"`
 }
 
-// After patience has elapsed, the remaining points of a curve have only one round, so that a slow machine finishes in an acceptable time.
+// After the time patience, the remaining points of a curve have only one round, so that a slow machine finishes in an acceptable time.
 const patience = 75 * time.Second
 
-// trace measures the curve, and writes each point to progress.
+// trace measures the curve, and writes each point to the writer progress.
 func (c curve) trace(m mode, progress io.Writer) (curveResult, error) {
 	begun := time.Now()
 	rounds := c.rounds
@@ -117,7 +117,7 @@ func (c curve) point(res *curveResult, m mode, rounds int, late func() bool, x f
 	return nil
 }
 
-// note adds a note, unless r already has a note with the prefix begin.
+// note adds a note, unless r already has a note that starts with the argument begin.
 func (r *curveResult) note(note, begin string) {
 	if !slices.ContainsFunc(r.Notes, func(old string) bool { return strings.HasPrefix(old, begin) }) {
 		r.Notes = append(r.Notes, note)
@@ -188,7 +188,7 @@ func number(v float64) string { return strconv.FormatFloat(v, 'g', 6, 64) }
 // tried on this machine.
 const taskBytes = 6 << 10
 
-// fits sets each side to nil whose n tasks might need more than three fifths of the available memory, and adds a note.
+// fits sets a side to nil and adds a note if the n tasks of the side might need more than three fifths of the available memory.
 func (b *bench) fits(sides []measurement, n int, bytes ...int) {
 	room := int(availableMemory() * 3 / 5)
 	for i, each := range bytes {

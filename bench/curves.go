@@ -1,7 +1,7 @@
 package main
 
-// curves returns all curves. Table 6.1 comes from Ande's thesis (2023). The curves thread-bytes, disk-reads and pipes come from Li and
-// Zdancewic (2007).
+// curves returns all curves. The curve mvar-table reproduces table 6.1 of Ande's thesis (2023). The curves thread-bytes, disk-reads and
+// pipes come from Li and Zdancewic (2007).
 func curves() []curve {
 	all := []curve{
 		{

@@ -50,13 +50,13 @@ func (s source) authors(_ context.Context, ids []int) ([]int, error) {
 	return ids, nil
 }
 
-// warmed returns a work that performs one uncounted operation first. Otherwise the counted operations would begin with empty pools, because
-// the other side's turn and a garbage collection precede them.
+// warmed returns a work function that performs one uncounted operation first. Otherwise the counted operations would begin with empty
+// pools, because the other side's turn and a garbage collection precede them.
 func warmed(f work) work {
 	return func(n int) { f(1); restart(); f(n) }
 }
 
-// ourPosts returns a work that loads posts and authors with package fetch.
+// ourPosts returns a work function that loads posts and authors with package fetch.
 func ourPosts(s source, o fetch.Options, bulk bool) work {
 	posts, authors := fetch.BySlice("posts", s.posts), fetch.BySlice("authors", s.authors)
 	user := func(ctx context.Context, u int) (struct{}, error) {
@@ -79,7 +79,7 @@ func ourPosts(s source, o fetch.Options, bulk bool) work {
 	})
 }
 
-// handPosts returns a work that loads posts and authors with a loop that collects the keys.
+// handPosts returns a work function that loads posts and authors with a loop that collects the keys.
 func handPosts(s source) work {
 	return again(func() {
 		seen, ids := map[int]int{}, []int(nil)
@@ -102,8 +102,8 @@ func handPosts(s source) work {
 	})
 }
 
-// loading returns a work that loads posts and authors with two loaders and a goroutine for each user. As with package fetch, each goroutine
-// obtains the authors of the user's posts in order, or an error.
+// loading returns a work function that loads posts and authors with two loaders and a goroutine for each user. As with package fetch, each
+// goroutine obtains the authors of the user's posts in order, or an error.
 func loading(open func() (posts func(u int) ([]int, error), authors func(posts []int) ([]int, error))) work {
 	return again(func() {
 		posts, authors := open()
@@ -121,7 +121,7 @@ func loading(open func() (posts func(u int) ([]int, error), authors func(posts [
 	})
 }
 
-// each calls load for every post, on a goroutine for each post, and returns the results in order.
+// each calls the function load for every post, on a separate goroutine for each post, and returns the results in order.
 func each(posts []int, load func(post int) (int, error)) ([]int, error) {
 	out := make([]int, len(posts))
 	var all errgroup.Group
@@ -137,8 +137,8 @@ func newLoader[V any](batch func(context.Context, []int) ([]V, error), wait time
 		dataloadgen.WithWait(wait))
 }
 
-// loaderPosts returns a work that uses dataloadgen. If bulk is true, it calls LoadAll once per user; otherwise it starts a goroutine for
-// each post.
+// loaderPosts returns a work function that uses dataloadgen. If bulk is true, it calls LoadAll once per user; otherwise it starts a
+// goroutine for each post.
 func loaderPosts(s source, wait time.Duration, bulk bool) work {
 	return loading(func() (func(int) ([]int, error), func([]int) ([]int, error)) {
 		posts, authors := newLoader(s.posts, wait), newLoader(s.authors, wait)
@@ -168,7 +168,7 @@ func gets(n int) work {
 	return again(func() { ok(fetch.Run(bg, func(ctx context.Context) error { chainOurs(ctx, n); return nil })) })
 }
 
-// hits gets a value that is already loaded.
+// hits calls Get n times for a value that is already loaded.
 func hits(n int) {
 	ok(fetch.Run(bg, func(ctx context.Context) error {
 		must(benchInts.Get(ctx, 1))

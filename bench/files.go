@@ -260,7 +260,7 @@ func reading(b *bench, x float64) (all []measurement) {
 	})
 }
 
-// readers starts n readers, and returns their throughput during a time of d. The time begins when each reader has read one block.
+// readers starts n readers, and returns their throughput over the duration d. The duration begins when each reader has read one block.
 func (f disk) readers(n int, d time.Duration, begin func(reader func(read func([]byte)))) float64 {
 	ready, ended := latch.New(n), latch.New(n)
 	var blocks atomic.Int64

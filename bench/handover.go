@@ -15,8 +15,8 @@ import (
 // calls take with the same numbers.
 type queue = func() (put, take func(i int))
 
-// handover returns a work in which two parties hand n values over. An operation puts and takes one value. The time to start and end the two
-// parties is counted, once for all values.
+// handover returns a work function in which two parties hand n values over. An operation puts and takes one value. The time to start and
+// end the two parties is counted, once for all values.
 func handover(where place, q queue) work {
 	return func(n int) {
 		put, take := q()

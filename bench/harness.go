@@ -24,17 +24,18 @@ type side = func(d time.Duration) float64
 type row struct {
 	id        string
 	against   string  // the peer, in a few words
-	must, aim float64 // upper bounds for the ratio; a must of 0 means that the row has no verdict
+	must, aim float64 // upper bounds for the ratio, required and desired; a must of 0 means that there is no verdict
 	rounds    int     // 0 means the default of the mode
 	cold      bool    // each round starts from scratch and needs no warm-up
 	gauge     gauge   // the default is wall time
 	batch     int     // the operations in each of the n repetitions; 0 means one
 	constant  float64 // the cost of a peer that is not measured
 	open      func(b *bench) (ours, peer work)
-	sides     func(b *bench) (ours, peer side) // replaces open for sides that measure themselves
+	sides     func(b *bench) (ours, peer side) // replaces the field open for sides that measure themselves
 }
 
-// A bench is one opening of a row or of a point of a curve. The set-up in open, and the functions passed to close, are not counted.
+// A bench is passed to the functions that set up a row or a point of a curve. The time of the set-up, and of the functions registered with
+// the method close, is not counted.
 type bench struct {
 	mode
 	notes []string
@@ -73,7 +74,7 @@ func (m mode) of(n, tiny int) int {
 	return n
 }
 
-// A gauge measures a work by taking readings before and after the work.
+// A gauge measures a work function by taking readings before and after the call.
 type gauge struct {
 	unit string // the unit of an operation's cost
 	now  func() float64
@@ -93,8 +94,8 @@ var (
 	live = gauge{unit: "bytes"} // the sides measure themselves
 )
 
-// meter holds the readings for the current work. If the beginning of a work is not to be counted, the work calls restart after it. If the
-// end is not to be counted, the work calls stop before it.
+// meter holds the readings for the current work function. The function calls restart if its work before the call must not be counted, and
+// stop if its work after the call must not be counted.
 var meter struct {
 	now      func() float64
 	from, to float64
@@ -150,7 +151,7 @@ func (g gauge) of(f work, batch int) side {
 	}
 }
 
-// both opens the row and returns its two sides.
+// The method named both sets up the row, and returns the two sides.
 func (r row) both(b *bench) (ours, peer side) {
 	if r.sides != nil {
 		ours, peer = r.sides(b)
@@ -282,9 +283,8 @@ func show(v float64, unit string) string {
 }
 
 // A trial is the measurement of a row, in several laps. Between two laps of a row, all other rows run a lap, so that a slow half minute of
-// the machine does not affect all laps of one row. A trial has at least the number of rounds in the field least. If the must then lies in
-// the confidence interval of the ratio, the trial continues. It ends when the must lies outside the interval, or when the additional laps
-// have taken the time longer.
+// the machine does not affect all laps of one row. A trial has at least the number of rounds in the field least. It then continues while
+// the must lies in the confidence interval of the ratio, until the additional laps have taken the time in the constant longer.
 type trial struct {
 	row
 	m                  mode
@@ -311,7 +311,7 @@ func newTrial(r row, m mode) *trial {
 	return x
 }
 
-// lap opens the row, runs both sides once to warm up, and then runs several rounds. The sides alternate in running first.
+// lap sets up the row, runs both sides once to warm up, and then runs several rounds. The sides alternate in running first.
 func (x *trial) lap() (err error) {
 	begun := time.Now()
 	defer caught(&err)
@@ -362,7 +362,7 @@ func (x *trial) result() result {
 		Low: sorted[0], High: sorted[len(sorted)-1], Took: x.took}
 }
 
-// measureRows measures all rows. It calls measured for each row when the row is finished or has failed.
+// measureRows measures all rows. It calls the function measured for each row when the row is finished or has failed.
 func measureRows(all []row, m mode, measured func(i int, res result, err error)) {
 	left := make([]*trial, len(all))
 	for i, r := range all {
@@ -390,9 +390,9 @@ func (m mode) once(s side) measurement {
 	return func() float64 { return s(m.Round) }
 }
 
-// interleave measures each side once per round, and begins each round with another side. Unless cold is true, an additional first round
+// interleave measures each side once per round, and begins each round with a different side. Unless cold is true, an additional first round
 // warms up the sides and is not counted. A garbage collection precedes each measurement, so that no side collects another side's garbage.
-// If enough returns true after a round, interleave returns early.
+// If the function enough returns true after a round, interleave returns early.
 func interleave(sides []measurement, rounds int, cold bool, enough func() bool, got func(i int, v float64)) {
 	first := 0
 	if cold {
@@ -415,8 +415,8 @@ func interleave(sides []measurement, rounds int, cold bool, enough func() bool, 
 	}
 }
 
-// confidence returns the 95 % confidence interval of the median. It uses ranks, because the distribution is unknown. As a trial computes
-// the interval after every lap, the real confidence is a little lower.
+// confidence returns the 95 % confidence interval of the median. It uses ranks, because the distribution is unknown. Because a trial
+// computes the interval after every lap, the real confidence is a little lower.
 func confidence(v []float64) (low, high float64) {
 	v = slices.Sorted(slices.Values(v))
 	middle, wide := float64(len(v)-1)/2, 0.98*math.Sqrt(float64(len(v)))

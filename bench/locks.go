@@ -17,7 +17,8 @@ import (
 
 // This file contains the rows for locks, promises, lazy values, pools, and groups of tasks.
 
-// lockFree increments a counter under an uncontended lock. The loops are written out, because a call of times would cost a nanosecond here.
+// lockFree increments a counter under an uncontended lock. The loops are written out, because a call of the function times would cost a
+// nanosecond here.
 func lockFree(*bench) (ours, peer work) {
 	var m mutex.Mutex
 	var std sync.Mutex
@@ -63,7 +64,7 @@ func mutexes(ctx context.Context) (lock, unlock func()) {
 }
 
 // awaiting reads a fulfilled promise, and forcing reads a forced lazy value. The peer calls a function made by sync.OnceValue. Each side
-// must create its object outside the measured function, as a program does. Otherwise the compiler would inline the peer's call completely.
+// must create its object outside the measured function, as a program would. Otherwise the compiler would inline the peer's call completely.
 func awaiting(*bench) (ours, peer work) {
 	p := promise.New[int]()
 	p.Fill(1)
@@ -93,7 +94,7 @@ func small() {
 	check(x != 0)
 }
 
-// submitting returns a work that submits n small tasks from one goroutine, and waits until all tasks have ended.
+// submitting returns a work function that submits n small tasks from one goroutine, and waits until all tasks have ended.
 func submitting(submit func(f func())) work {
 	return func(n int) {
 		var wg sync.WaitGroup
@@ -104,7 +105,8 @@ func submitting(submit func(f func())) work {
 	}
 }
 
-// besidePool compares the work-stealing pool with a peer. The peer is created once, and runs one task per processor at once.
+// besidePool compares the work-stealing pool with a peer. The peer runs as many tasks in parallel as there are processors, but byGo sets no
+// limit.
 func besidePool(peer func(b *bench, procs int) work) func(b *bench) (ours, peer work) {
 	return func(b *bench) (work, work) {
 		p := b.pool(0)

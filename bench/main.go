@@ -43,8 +43,8 @@ type run struct {
 	Later   []string      `json:"later,omitempty"`  // names the rows and curves of each later run
 }
 
-// replace replaces rows and curves of r with the rows and curves of a later run that have the same ids. It sorts the rows in the order of
-// the function rows.
+// replace replaces rows and curves of r with the rows and curves of a later run that have the same ids. It sorts the rows in the order in
+// which the function rows returns them.
 func (r *run) replace(later run) {
 	var ids []string
 	for _, c := range later.Curves {

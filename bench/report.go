@@ -52,7 +52,7 @@ func (m machine) String() string {
 	return s + fmt.Sprintf("%s %s, GOMAXPROCS %d", m.Go, m.System, m.Gomaxprocs)
 }
 
-// field returns the value from the first line of a file that starts with name and a colon.
+// field returns the value of the first line of the form "name: value" in a file.
 func field(file, name string) string {
 	text, _ := os.ReadFile(file)
 	for line := range strings.Lines(string(text)) {
@@ -87,12 +87,12 @@ func writeReport(name, dir string, r run) error {
 //go:embed results.tmpl
 var reportText string
 
-// A reported holds the values for the template: a run, and values derived from it.
+// A reported is the data for the template: a run, and values derived from it.
 type reported struct {
 	run
 	Analysis, Plots, Short string
 	Analysed               bool
-	Reached, Bound         int // the number of rows within their must, and of all rows with a must
+	Reached, Bound         int // the numbers of rows within their must and of all rows with a must
 	Longer                 time.Duration
 }
 

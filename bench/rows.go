@@ -11,7 +11,7 @@ import (
 	xsemaphore "golang.org/x/sync/semaphore"
 )
 
-// often is the number of rounds of a row whose sides run at different speeds in different rounds.
+// The constant often is the number of rounds of a row whose sides run at different speeds in different rounds.
 const often = 54
 
 const (

@@ -203,7 +203,7 @@ func circlingStage(n int, done func() bool) (end func()) {
 	var s *stage.Stage[int, int]
 	s = stage.New("T", func(ctx context.Context, i int) (int, error) {
 		d := taskTime
-		if i < min(n, width) { // this is the first task in its slot
+		if i < min(n, width) { // the round is among the first, which differ in length
 			d = phase(i, min(n, width))
 		}
 		time.Sleep(d)

@@ -25,7 +25,7 @@ func peerVars[T any](n int, v T) []*peer.Var[T] {
 // An op performs one operation of a row.
 type op = func(rng *rand.Rand)
 
-// oneByOne returns a work that repeats an op on one goroutine. byEight does the same on eight goroutines in parallel.
+// oneByOne returns a work function that repeats an op on one goroutine. byEight does the same on eight goroutines in parallel.
 func oneByOne(open func() op) func() work {
 	return func() work { f := open(); return again(func() { f(nil) }) }
 }
@@ -61,7 +61,7 @@ func incMutex() op {
 
 const accounts = 1000
 
-// transfers returns a work that calls transfer n times, each time with two of 1000 accounts chosen at random.
+// transfers returns a work function that calls the function transfer n times, each time with two of 1000 accounts chosen at random.
 func transfers(open func() (transfer func(from, to int))) func() work {
 	return func() work {
 		transfer := open()

@@ -14,8 +14,8 @@ import (
 
 // This file contains the rows for starting tasks and for forks.
 
-// spawnFifo returns a work that starts n tasks in batches. The tasks end at once. The time to start the fifo is counted, once for all
-// tasks.
+// spawnFifo returns a work function that starts n tasks in batches. The tasks end at once. The time to start the fifo is counted, once for
+// all tasks.
 func spawnFifo(batch int) work {
 	return func(n int) {
 		ended := 0

@@ -19,7 +19,7 @@ var bg = context.Background()
 // uncancelled is a cancellable context that is never cancelled.
 var uncancelled, _ = context.WithCancel(bg)
 
-// times calls f n times. If f is a function literal, the compiler inlines times, upTo and total.
+// times calls f n times. If f is a function literal, the compiler inlines the functions times, upTo and total.
 func times(n int, f func()) {
 	for range n {
 		f()
@@ -41,7 +41,7 @@ func total(n int, f func() int) {
 	check(sum == n)
 }
 
-// again returns a work that calls f n times.
+// again returns a work function that calls f n times.
 func again(f func()) work { return func(n int) { times(n, f) } }
 
 // A place is a function that runs all of fs concurrently, and returns when all have ended.
@@ -86,7 +86,7 @@ func inTask(on suspend.Spawner, f func()) {
 	<-done
 }
 
-// onProcs returns a work that runs f with GOMAXPROCS set to procs.
+// onProcs returns a work function that runs f with GOMAXPROCS set to procs.
 func onProcs(procs int, f work) work {
 	return func(n int) {
 		defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(procs))
@@ -122,7 +122,7 @@ func (b *bench) loop(o eventloop.Options) *eventloop.Loop {
 	return l
 }
 
-// collecting sets the GC percentage until the returned function is called.
+// collecting sets the GC percentage, and returns a function that restores the old percentage.
 func collecting(percent int) (back func()) {
 	before := debug.SetGCPercent(percent)
 	return func() { debug.SetGCPercent(before) }

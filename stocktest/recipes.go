@@ -66,11 +66,11 @@ func Over(loop *eventloop.Loop) Dial {
 }
 
 // ConnectPgx opens a single connection, without a pool. If dial opens connections on an event loop, a wait for an answer suspends only the
-// task and needs no goroutine. Only one task may use the connection at once. Pass the task's context to the methods of the connection.
+// task and needs no goroutine. Tasks must not use the connection concurrently. Pass the task's context to the methods of the connection.
 //
 // There is one exception. When a write takes longer than 15 ms, pgx reads on another goroutine, and the task waits natively for that
-// goroutine. On a reactor with a negative HandOver this wait is a deadlock. If the server or the machine may be that slow, wrap each use of
-// the connection in suspend.Call.
+// goroutine. On a reactor with a negative HandOver, this wait causes a deadlock. If the server or the machine may be that slow, wrap each
+// use of the connection in suspend.Call.
 func ConnectPgx(ctx context.Context, dial Dial, dsn string) (*pgx.Conn, error) {
 	config, err := pgx.ParseConfig(dsn)
 	if err != nil {

@@ -10,7 +10,7 @@ type connsUsual struct {
 	idle   chan conn
 	room   chan struct{}
 	closed chan struct{}
-	mu     sync.Mutex // guards over; otherwise a put during close might leave a connection in idle
+	mu     sync.Mutex // guards the field over; otherwise a put might add to p.idle after a close
 	over   bool
 }
 

@@ -19,7 +19,7 @@ func newCronUsual(ctx context.Context) *cronUsual {
 }
 
 func (c *cronUsual) every(d time.Duration, job func(ctx context.Context)) (stop func(ctx context.Context), err error) {
-	if err := c.ctx.Err(); err != nil { // a job that starts during close might outlive it
+	if err := c.ctx.Err(); err != nil { // a job that starts during a call of close might outlive the call
 		return nil, err
 	}
 	ctx, cancel := context.WithCancel(c.ctx)

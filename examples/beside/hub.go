@@ -6,8 +6,8 @@ import (
 	"github.com/braidgo/braid/broadcast"
 )
 
-// A hub sends each message to all clients. It drops slow clients, which would delay other clients. The serve function of a dropped client
-// returns an error.
+// A hub sends each message to all clients. It drops slow clients, because they would delay other clients. The serve function of a dropped
+// client returns an error.
 type hub struct{ messages broadcast.Topic[string] }
 
 // join adds a client, and returns a serve function that writes all later messages to the client.

@@ -13,7 +13,7 @@ type pubsubUsual struct {
 }
 
 type topicUsual struct {
-	turn chan struct{} // a lock for publishers, with capacity 1
+	turn chan struct{} // a channel of capacity 1, which locks out other publishers
 	mu   sync.Mutex
 	subs map[*subUsual]bool
 }

@@ -12,7 +12,7 @@ import (
 	"github.com/panjf2000/gnet/v2"
 )
 
-// partition moves the elements that are smaller than a pivot in front of it, and returns the index of the pivot.
+// partition moves the elements that are smaller than a pivot to its left, and returns the index of the pivot.
 func partition(v []int) int {
 	last := len(v) - 1
 	v[len(v)/2], v[last] = v[last], v[len(v)/2]
@@ -110,7 +110,7 @@ type conn interface{ close() }
 
 // A lease never has more than one holder. It may be stored in etcd or in NATS, for example.
 type lease interface {
-	take() (held bool, err error) // take acquires or renews the lease
+	take() (held bool, err error) // acquires or renews the lease
 }
 
 var errLost = errors.New("the lease is lost")

@@ -29,7 +29,7 @@ func main() {
 	}
 }
 
-// run serves until ctx is done.
+// run runs the server until ctx ends.
 func run(ctx context.Context, address string, listening func(net.Addr)) error {
 	pool := workstealing.New(workstealing.Options{})
 	defer pool.Close()

@@ -26,7 +26,7 @@ func main() {
 	defer loop.Close()
 
 	answer := promise.Go(ctx, pool, func(ctx context.Context) (int, error) { // runs as a task of the pool
-		a, b, err := workstealing.Join(ctx, pool, six, seven) // six and seven run in parallel
+		a, b, err := workstealing.Join(ctx, pool, six, seven) // the functions six and seven run in parallel
 		return a * b, err
 	})
 	echo := promise.Go(ctx, loop, func(ctx context.Context) (int, error) { // runs as a task of the loop
@@ -34,7 +34,7 @@ func main() {
 	})
 	err = fifo.Run(ctx, func(ctx context.Context) error { // runs tasks on this goroutine
 		v, err := suspend.Do(ctx, promise.All(answer, echo))
-		fmt.Println(v, err) // [42 42] <nil>
+		fmt.Println(v, err) // prints [42 42] <nil>
 		return err
 	})
 	if err != nil {

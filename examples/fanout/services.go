@@ -89,8 +89,8 @@ func call(ctx context.Context, url string, into any) error {
 	return json.NewDecoder(resp.Body).Decode(into)
 }
 
-// serve starts the four services on one port. The service named by the argument down answers with status 503, and the stock service sleeps
-// for the duration slow.
+// serve starts the four services on one port. The argument named down names a service that answers with status 503, and slow is the time
+// for which the stock service sleeps.
 func serve(down string, slow time.Duration, calls *atomic.Int64) *httptest.Server {
 	m := http.NewServeMux()
 	handle := func(name string, f func(r *http.Request) any) {

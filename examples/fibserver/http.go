@@ -147,8 +147,9 @@ func (s *httpServer) isDraining() bool {
 }
 
 // watched calls s.compute, and cancels the call if the connection is reset. To notice a reset, a watching task keeps reading into the
-// buffer of in, where the next request may arrive. The end of the stream does not cancel the call, because a client that has closed only
-// its writing half still waits for the answer. A client that has closed both halves looks the same, so compute must have a time limit.
+// buffer of the reader in, where the next request may arrive. The end of the stream does not cancel the call, because a client that has
+// closed only its writing half still waits for the answer. A client that has closed both halves looks the same, so compute must have a time
+// limit.
 func (s *httpServer) watched(ctx context.Context, c net.Conn, in *bufio.Reader, n int) (int, error) {
 	if n <= cutOff {
 		return sequential(n), nil
@@ -219,8 +220,8 @@ func answer(w *bufio.Writer, r *http.Request, status int, body string, last bool
 	}
 }
 
-// hangUp flushes out, closes the writing half of c, and then reads and discards input for half a second. Otherwise closing c with unread
-// input would reset the connection, and the client might lose the answer.
+// hangUp flushes the writer out, closes the writing half of c, and then reads and discards input for half a second. Otherwise closing c
+// with unread input would reset the connection, and the client might lose the answer.
 func hangUp(c net.Conn, out *bufio.Writer) {
 	_ = c.SetWriteDeadline(time.Now().Add(writeTimeout))
 	if out.Flush() != nil {

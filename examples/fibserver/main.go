@@ -136,7 +136,7 @@ func startComposed(addr string, loops, workers int, lim limits) (*composed, erro
 	return c, nil
 }
 
-// startLoop starts a server on an event loop. The server calls compute for each answer.
+// startLoop starts a server on an event loop. The server calls the function compute for each answer.
 func startLoop(addr string, loops int, compute compute) (*composed, error) {
 	loop, err := eventloop.New(eventloop.Options{Loops: loops})
 	if err != nil {

@@ -82,7 +82,7 @@ func run(ctx context.Context, script string, a *account, globals map[string]any)
 			end.Fill(v.String())
 		})
 	})
-	result, err = end.Await(context.Background()) // the task fills end even if ctx has ended
+	result, err = end.Await(context.Background()) // the task fulfils this promise even if ctx has ended
 	return result, errors.Join(err, tasks.Close(), pool.Close())
 }
 

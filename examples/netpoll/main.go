@@ -30,7 +30,7 @@ import (
 type server struct {
 	handlers *callback.Loop
 	pool     *workstealing.Pool
-	ledger   mutex.Mutex // guards served, for tasks and for goroutines
+	ledger   mutex.Mutex // guards the field served, for tasks and for goroutines
 	served   int
 }
 

@@ -17,7 +17,7 @@ type Box struct {
 	takers suspend.Queue[int, struct{}]
 }
 
-// Put hands v over to the first waiting Take. If there is none, Put stores v in the box.
+// Put hands v over to the first waiting Take. If no Take is waiting, Put stores v in the box.
 func (b *Box) Put(v int) {
 	b.guard.Lock()
 	defer b.guard.Unlock()
@@ -27,7 +27,7 @@ func (b *Box) Put(v int) {
 	b.full, b.value = true, v
 }
 
-// Take removes and returns the value, and suspends the caller until there is one. A cancelled Take removes nothing.
+// Take removes and returns the value, and suspends the caller until there is a value. A cancelled Take removes nothing.
 func (b *Box) Take(ctx context.Context) (int, error) {
 	return suspend.Wait[int](ctx, (*take)(b), false)
 }

@@ -53,7 +53,8 @@ func (n *Node) leadLocked(ctx context.Context) {
 	}
 }
 
-// replicate sends a peer its missing log entries, one per request, and heartbeats. It returns when n no longer leads the term.
+// replicate sends heartbeats to a peer, and the log entries that the peer lacks, one per request. It returns when n no longer leads the
+// term.
 func (n *Node) replicate(ctx context.Context, term int, id string) {
 	to := &peer{id: id}
 	defer to.close()

@@ -212,8 +212,8 @@ func (n *Node) Read(ctx context.Context) (int, error) {
 	return index, err
 }
 
-// untilLocked polls done until done returns true, and unlocks n.mu between the calls. It returns ErrNotLeader if n no longer leads the
-// term.
+// untilLocked calls the function done repeatedly until it returns true, and unlocks n.mu between the calls. It returns ErrNotLeader if n no
+// longer leads the term.
 func (n *Node) untilLocked(ctx context.Context, term int, done func() bool) error {
 	for !done() {
 		n.mu.Unlock()

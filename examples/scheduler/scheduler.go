@@ -22,7 +22,7 @@ type Scheduler struct {
 	closed bool
 }
 
-// A task is a coroutine. The scheduler switches to a task with next, and the task switches back with yield.
+// A task is a coroutine. The scheduler switches to a task by calling its function next, and the task switches back by calling yield.
 type task struct {
 	s      *Scheduler
 	next   func() (struct{}, bool)

@@ -43,7 +43,7 @@ func (q *queue[T]) take(tx *stm.Tx) (v T, err error) {
 	return v, nil
 }
 
-// consume adds up orders until it receives a message from end, or until a second passes without an order.
+// consume adds up orders until it receives a message from the channel end, or until a second passes without an order.
 func consume(ctx context.Context, q *queue[int], end *chanx.Chan[string]) (sum int, why string, err error) {
 	order, told, late := suspend.On(stm.Op(q.take)), suspend.On(end.RecvOp()), suspend.On(suspend.After(time.Second))
 	for {

@@ -105,7 +105,7 @@ func santa(pool *workstealing.Pool) {
 		}
 		helpers(9, years, reindeer, &toys)
 		helpers(3*meetings, 1, elves, &questions) // an elf with two rounds might be alone in its last party
-		for range years + meetings {              // Santa's own loop
+		for range years + meetings {              // this is Santa's own loop
 			var g *group
 			var party gates
 			if err := stm.Atomically(ctx, func(tx *stm.Tx) error {

@@ -112,7 +112,7 @@ type conn struct {
 	front *front
 }
 
-// SetReadDeadline is called by fasthttp before each request. After drain it must not extend the deadline.
+// SetReadDeadline is called by fasthttp before each request. After a call of drain, it must not extend the deadline.
 func (c *conn) SetReadDeadline(t time.Time) error {
 	c.front.mu.Lock()
 	defer c.front.mu.Unlock()

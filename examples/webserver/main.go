@@ -76,7 +76,7 @@ func (o options) serve(ctx context.Context) (err error) {
 			return failed
 		}
 		defer stack.Close()
-		ln, err = stack.Listen("tcp", o.addr) // this line chooses the TCP
+		ln, err = stack.Listen("tcp", o.addr) // this line chooses the TCP implementation
 	} else {
 		ln, err = loop.Listen("tcp", o.addr)
 	}

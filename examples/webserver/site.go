@@ -46,8 +46,8 @@ const (
 	patience = 2 * time.Second // limits the wait for the disk and for the compression
 )
 
-// newSite returns a site whose stages run on the given scheduler, or on goroutines if it is nil. The argument cache is the size of the
-// cache in bytes.
+// newSite returns a site whose stages run on the given scheduler, or on goroutines if the scheduler is nil. The argument cache is the size
+// of the cache in bytes.
 func newSite(on suspend.Spawner, cache int, open opener) *site {
 	s := &site{open: open, cpu: stage.NewPool("cpu", runtime.GOMAXPROCS(0), on)}
 	s.cache = stage.New("cache", newCache(cache), stage.Options{Pool: s.cpu, Width: 1, Queue: 10_000, Full: stage.FullReject})
@@ -297,7 +297,7 @@ func isText(name string) bool {
 	return strings.HasPrefix(t, "text/") || strings.Contains(t, "javascript") || strings.Contains(t, "json") || strings.Contains(t, "xml")
 }
 
-// A lookup is a request to the cache. It gets a file, or stores page if page is not nil.
+// A lookup is a request to the cache. If its field page is nil, the request gets a file; otherwise it stores this page.
 type lookup struct {
 	name       string
 	compressed bool

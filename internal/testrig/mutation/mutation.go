@@ -16,9 +16,9 @@ import (
 	"time"
 )
 
-// A Mutant consists of six strings: its name, a file, a text in the file, the replacement for the text, a pattern for the tests that must
-// fail, and the tests' package. Comments are removed from the file first, and the text must not contain any, so that rewording a comment
-// cannot break a mutant. If the pattern is empty, all tests are run. If the package is empty, it is the package in the folder root.
+// A Mutant consists of six strings: its name, a file, a piece of text in the file, the replacement for this text, a pattern for the tests
+// that must fail, and the tests' package. Comments are removed from the file first, and the text must not contain any, so that rewording a
+// comment cannot break a mutant. If the pattern is empty, all tests are run. If the package is empty, it is the package in the folder root.
 //
 // In the replacement, IS is true if the mistake is active, is(IS) is 1 or 0, and gosched() calls runtime.Gosched. If the text contains a
 // boolean expression between the brackets ⟦ and ⟧, the replacement is the value of this expression while the mistake is active.
@@ -52,9 +52,9 @@ const (
 	which    = "BRAID_MUTANT"
 )
 
-// Run builds packages with all mistakes in them, and runs their tests for each mistake, with only this mistake active. Mutants of the
-// same lines go into different builds. File and package names are relative to root. flags are additional flags for the tests, such as
-// -test.skip. If Variable is not set, Run only checks that the texts of the mutants exist. The value "1" selects all mutants, and "k/n"
+// Run builds packages with all mistakes in them, and runs their tests for each mistake, with only this mistake active. Mutants that change
+// the same lines go into different builds. File and package names are relative to root. flags are additional flags for the tests, such as
+// -test.skip. If Variable is not set, Run only checks that the text of each mutant exists. The value "1" selects all mutants, and "k/n"
 // selects every n-th mutant.
 //
 //	func TestMutants(t *testing.T) {
@@ -64,7 +64,7 @@ const (
 //	}
 func Run(t *testing.T, root string, mutants []Mutant, flags ...string) {
 	if os.Getenv(which) != "" {
-		return // this process is the test of a mutant
+		return // this process runs the tests of a mutant
 	}
 	ran := 0
 	for _, build := range apart(t, root, mutants) {
@@ -78,7 +78,7 @@ func Run(t *testing.T, root string, mutants []Mutant, flags ...string) {
 	t.Logf("%d of %d mutants were run; %s=1 runs all", ran, len(mutants), Variable)
 }
 
-// share returns the mutants that are selected by value, the content of the environment variable.
+// share returns the mutants that are selected by the given value of the environment variable.
 func share(mutants []Mutant, value string) (some []Mutant, err error) {
 	k, n := 0, 1
 	switch value {
@@ -154,7 +154,7 @@ func is(mutated bool) int { return map[bool]int{true: 1}[mutated] }
 func gosched() { runtime.Gosched() }
 `
 
-// apart divides the mutants into builds, so that mutants of the same lines are in different builds.
+// apart divides the mutants into builds, so that mutants that change the same lines are in different builds.
 func apart(t *testing.T, root string, mutants []Mutant) (builds [][]Mutant) {
 	type span struct {
 		file     string
@@ -193,8 +193,8 @@ func Inject(t *testing.T, root string, mutants []Mutant) map[string]string {
 }
 
 // Overlay writes the mutated files and a list of them for go test -overlay, and returns the list's file name. Each mutated package also
-// gets the code in source, which must declare the function mutated to report whether a mistake is active. The map more contains
-// additional files.
+// gets the code in the argument source, which must declare a function named mutated that reports whether a mistake is active. The argument
+// more contains additional files.
 func Overlay(t *testing.T, root string, mutants []Mutant, source string, more map[string]string) (list string) {
 	root, err := filepath.Abs(root)
 	must(t, err)
@@ -220,7 +220,7 @@ func Overlay(t *testing.T, root string, mutants []Mutant, source string, more ma
 	return list
 }
 
-// read returns the file of m without its comments.
+// read returns the source file of m without comments.
 func read(t *testing.T, root string, m Mutant) string {
 	b, err := os.ReadFile(filepath.Join(root, m.file()))
 	must(t, err)

@@ -38,7 +38,7 @@ type Result struct {
 	Good       float64       // the rate of answers in time, as a fraction of Capacity
 	P99        time.Duration // the 99th percentile of the response time of answers in time
 	No         time.Duration // the median response time of errors and late answers
-	Goroutines int           // the 95th percentile of the number of goroutines, without one for each request
+	Goroutines int           // the 95th percentile of the number of goroutines, not counting one for each request
 }
 
 // lognormal returns a log-normal random duration. The standard deviation is about half the mean.
@@ -90,8 +90,8 @@ func Staged(name string, o stage.Options) Server {
 	}
 }
 
-// Run sends requests to s as a Poisson process with the rate load*Capacity. It measures the requests that arrive after the time warm, but
-// not after the time warm+measured.
+// Run sends requests to s as a Poisson process with the rate load*Capacity. It measures the requests that arrive between the times warm and
+// warm+measured.
 func Run(s Server, load float64, warm, measured time.Duration) Result {
 	r := rand.New(rand.NewPCG(2, 2))
 	var mu sync.Mutex

@@ -141,7 +141,7 @@ func folderOf(modulePath string) (folder string, ours bool) {
 	return strings.CutPrefix(modulePath, root+"/")
 }
 
-// set makes m require version of the repository's other modules, and adds a replacement for each of these modules.
+// set makes m require the given version of the repository's other modules, and adds a replacement for each of these modules.
 func (m module) set(dir, version string) error {
 	args := []string{"mod", "edit"}
 	for _, r := range m.Require {
@@ -163,7 +163,7 @@ func (m module) relative(folder string) string {
 	return path.Join(strings.Repeat("../", strings.Count(m.folder, "/")+1), folder)
 }
 
-// check returns an error that lists everything that prevents a release of the modules as version.
+// check returns an error that lists everything that prevents a release of the modules with the given version.
 func check(modules []module, version string) error {
 	var wrong []error
 	complain := func(m module, format string, args ...any) {

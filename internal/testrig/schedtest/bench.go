@@ -22,7 +22,7 @@ func Bench(b *testing.B, sched string, fs ...func()) {
 	b.Fatalf("no scheduler %q", sched)
 }
 
-// Share calls Bench with the given number of tasks. Each task calls do with its part of b.N.
+// Share calls Bench with the given number of tasks. Each task calls the function do with its part of b.N.
 func Share(b *testing.B, sched string, tasks int, do func(n int)) {
 	fs := make([]func(), tasks)
 	for i := range fs {
@@ -35,7 +35,7 @@ func Share(b *testing.B, sched string, tasks int, do func(n int)) {
 	Bench(b, sched, fs...)
 }
 
-// Rounds calls lock and unlock n times. It yields while it holds the lock, so that other tasks queue for the lock.
+// Rounds calls the functions lock and unlock n times. It yields while it holds the lock, so that other tasks queue for the lock.
 func Rounds(n int, lock, unlock func()) {
 	for range n {
 		lock()

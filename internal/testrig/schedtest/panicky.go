@@ -14,8 +14,8 @@ type PanickyContext struct {
 	calls   atomic.Int64
 }
 
-// Panicky returns a context that forwards its method calls to in, but panics in the k'th call. If onwards is true, each later call also
-// panics.
+// Panicky returns a context that forwards its method calls to the context in, but panics in the kth call. If onwards is true, each later
+// call also panics.
 func Panicky(in context.Context, k int, onwards bool) *PanickyContext {
 	return &PanickyContext{in: in, at: int64(k), onwards: onwards}
 }

@@ -55,7 +55,7 @@ func Each(t *testing.T, body func(t *testing.T, s suspend.Spawner)) {
 	}
 }
 
-// Mixed opens every kind of scheduler and calls body. Each call of next returns another of these schedulers, in turn.
+// Mixed opens every kind of scheduler and calls body. Each call of the function next returns another of these schedulers, in turn.
 func Mixed(t *testing.T, body func(t *testing.T, next func() suspend.Spawner)) {
 	defer Within(t, Deadline)()
 	var opened []suspend.Spawner
@@ -84,7 +84,8 @@ func Run(t testing.TB, s suspend.Spawner, fs ...func()) {
 	all.Wait()
 }
 
-// Within starts a timer. If stop is not called within d, the test hangs, so Within prints every goroutine's stack and ends the process.
+// Within starts a timer, and returns a function that stops it. If the timer fires after d, because the test hangs, Within prints every
+// goroutine's stack and ends the process.
 func Within(t testing.TB, d time.Duration) (stop func()) {
 	return within(t.Name(), d)
 }

@@ -73,11 +73,12 @@ func (m *Moody) ask() {
 func (m *Moody) Done() <-chan struct{} { m.ask(); return m.Context.Done() }
 func (m *Moody) Err() error            { m.ask(); return m.Context.Err() }
 
-// More reports whether a stress test must run round k. A test has at least n rounds. It then continues until covered returns true, for at
-// most 100*n rounds. Some outcomes are rare on fast machines and on machines with few threads.
+// More reports whether a stress test must run round k. A test has at least n rounds. It then continues until the function covered returns
+// true, for at most 100*n rounds. Some outcomes are rare on fast machines and on machines with few threads.
 func More(k, n int, covered func() bool) bool { return k < n || k < 100*n && !covered() }
 
-// Stress spawns n tasks, each on the scheduler that next returns and with its own random numbers. It waits natively until all have ended.
+// Stress spawns n tasks, each on a scheduler that the function next returns and with its own random numbers. Stress waits natively until
+// all tasks have ended.
 func Stress(t testing.TB, next func() suspend.Spawner, n int, task func(i int, rng *rand.Rand)) {
 	t.Helper()
 	var all sync.WaitGroup
@@ -113,7 +114,7 @@ func Seeds(t testing.TB, n int, program func(rng *rand.Rand, s *random.Scheduler
 	}
 }
 
-// Panics checks that f panics with want.
+// Panics checks that f panics with the value want.
 func Panics(t testing.TB, want any, f func()) {
 	t.Helper()
 	defer func() {
@@ -186,7 +187,7 @@ func (o *Objects) Track(v *Object) {
 	runtime.AddCleanup(v, func(struct{}) { o.gone.Add(1) }, struct{}{})
 }
 
-// Collected runs the garbage collector until at most stay objects are left. The test fails if this takes too long.
+// Collected runs the garbage collector until at most the given number of objects are left. The test fails if this takes too long.
 func (o *Objects) Collected(t testing.TB, stay int) {
 	t.Helper()
 	for end := time.Now().Add(Deadline / 2); ; suspend.Yield() {

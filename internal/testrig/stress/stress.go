@@ -29,8 +29,8 @@ func For(t testing.TB) time.Duration {
 	return 300 * time.Millisecond
 }
 
-// Rounds calls round repeatedly, at least once and for at least the duration d that For returns. It continues until all wanted outcomes
-// have been seen, but for at most ten seconds or 2*d, whichever is longer. The test fails if an outcome is then still missing.
+// Rounds calls the function round repeatedly, at least once and for at least the duration d that For returns. It continues until all wanted
+// outcomes have been seen, but for at most ten seconds or 2*d, whichever is longer. The test fails if an outcome is then still missing.
 func Rounds(t testing.TB, outcomes *Outcomes, round func()) {
 	t.Helper()
 	d, begun, n := For(t), time.Now(), 0

@@ -2,9 +2,9 @@ package explore
 
 import "slices"
 
-// bounded is the search with a bound on preemptions, which may be Unlimited. It makes each run once, and orders the runs by their number
-// of preemptions, so that the first failure has as few preemptions as possible. A run with n preemptions begins like a run with n-1, up
-// to its last preemption.
+// bounded is the search with a bound on preemptions, which may be Unlimited. It executes each run once, in the order of the number of
+// preemptions, so that the first failure has as few preemptions as possible. A run with n preemptions begins like a run with n-1, up to its
+// last preemption.
 type bounded struct {
 	e           *explorer
 	level       int      // the number of preemptions in the current runs
@@ -17,7 +17,7 @@ type bounded struct {
 	cancelled   int
 	interrupted *task // the task that the current canceller interrupts
 	options     []*task
-	pct         *pct // chooses random runs; nil means that all runs are made
+	pct         *pct // chooses random runs; nil means that all runs are executed
 }
 
 func (b *bounded) begin(w *World) {
@@ -78,7 +78,7 @@ func (b *bounded) next() bool {
 	return true
 }
 
-// preempt adds the preemptions that are possible at choice i to b.later, for the next level.
+// preempt adds a beginning to b.later, for the next level, for each preemption that is possible at choice i.
 func (b *bounded) preempt(i int) {
 	c := b.path[i]
 	for nth := c.free; nth < c.of; nth++ {
@@ -104,7 +104,8 @@ func (b *bounded) choose(of int) int {
 	return b.nth(of, of)
 }
 
-// chooseTask chooses one of the given tasks. The choice is not a preemption if it is among the first free tasks.
+// chooseTask chooses one of the given tasks. The parameter free is the number of tasks, at the beginning of the slice, whose choice is not
+// a preemption.
 func (b *bounded) chooseTask(of []*task, free int) *task {
 	if b.pct != nil && b.made == len(b.path) {
 		if nth := b.pct.pick(of); len(of) > 1 {
@@ -114,7 +115,7 @@ func (b *bounded) chooseTask(of []*task, free int) *task {
 	return of[b.nth(len(of), free)]
 }
 
-// nth returns the next choice of path. At the end of path, it chooses the first option and adds it to path.
+// nth returns the next choice in b.path. At the end of b.path, nth chooses the first option and appends this choice.
 func (b *bounded) nth(of, free int) int {
 	if of == 1 {
 		return 0
@@ -146,7 +147,7 @@ func (b *bounded) holdsBack(options []*task) bool {
 	return false
 }
 
-// spent reports whether the run is a replay that has made all its preemptions.
+// spent reports whether the run is a replay that has used up its preemptions.
 func (b *bounded) spent() bool {
 	return b.e.Replay != "" && b.e.Preemptions >= 0 && b.preempted >= b.e.Preemptions
 }
@@ -212,7 +213,7 @@ func (b *bounded) pick(last *task) *task {
 		return nil
 	case !t.begun && t.cancels != nil && busy:
 		b.cancelled++
-		b.interrupted = last // last continues after the cancellation, unless it is preempted
+		b.interrupted = last // the interrupted task continues after the cancellation, unless it is preempted
 		if point {
 			b.preempted++
 		}

@@ -77,7 +77,7 @@ func (c *taskContext) call(f func()) {
 	}
 }
 
-// look is called when a task looks at the context. The search may cancel the context there.
+// look is called when a task looks at the context. The search may cancel the context at this point.
 func (c *taskContext) look(kind accessKind) {
 	w := c.w
 	t := w.running()
@@ -111,10 +111,10 @@ func (c *taskContext) look(kind accessKind) {
 	}
 }
 
-// never reports whether Config.Cancellations forbids the cancellation of c.
+// The result of never is true if Config.Cancellations forbids the cancellation of c.
 func (c *taskContext) never() bool { return c.w.e.Cancellations == Never && !c.own }
 
-// point makes an access to c if a reduced search may cancel c. Other tasks can take turns before the access.
+// point performs an access to c if a reduced search may cancel c. Other tasks can take turns before the access.
 func (c *taskContext) point(kind accessKind) {
 	if t := c.w.running(); t != nil && c.w.e.Reduced && c.canceller.live {
 		t.access(kind, c.at())
@@ -122,7 +122,7 @@ func (c *taskContext) point(kind accessKind) {
 }
 
 func (c *taskContext) cancel() {
-	if t := c.w.running(); t != nil && t == c.t { // the task itself cancels its context, in look
+	if t := c.w.running(); t != nil && t == c.t { // the task cancels its own context, in the method look
 		t.eventHere("is cancelled")
 	} else {
 		c.w.event(c.t, "is cancelled")

@@ -22,7 +22,7 @@ func (w *World) Context() (ctx context.Context, cancel func()) {
 	return c, c.cancel
 }
 
-// look makes an access to c by the calling task. It has no effect without Fine.
+// look performs an access to c by the calling task. It has no effect without Fine.
 func (c *ownContext) look(kind accessKind) {
 	if t := c.w.running(); t != nil && c.w.e.Fine {
 		access(t, kind, &c.err)

@@ -72,7 +72,7 @@ type look struct {
 	over bool // the task has seen the context cancelled
 }
 
-// canStep reports whether t can make a step.
+// canStep reports whether t can take a step.
 func (t *task) canStep() bool {
 	switch {
 	case t.ended, t.early:
@@ -87,8 +87,8 @@ func (t *task) canStep() bool {
 	return true
 }
 
-// footprints appends the accesses of a step of t to the slice to. The step begins with the access a. If quiet is true, a has changed
-// nothing.
+// footprints appends the accesses of a step of t to a slice, and returns the slice. The step begins with the access a. If quiet is true, a
+// has changed nothing.
 func (t *task) footprints(to []footprint, a footprint, quiet bool) []footprint {
 	if a.kind == nothing {
 		return to

@@ -8,12 +8,12 @@
 // processors in which all accesses are sequentially consistent. The search does not detect data races, but go test -race does.
 //
 // There are two searches. The type bounded limits the number of preemptions. A preemption makes a runnable task wait. The type reduction
-// has no such limit. It makes one run from each class of runs that differ only in the order of accesses that commute.
+// has no such limit. It executes one run from each class of runs that differ only in the order of accesses that commute.
 //
 // Literature: Godefroid, Model checking for programming languages using VeriSoft (POPL 1997), for the search without stored states;
 // Musuvathi and Qadeer, Iterative context bounding for systematic testing of multithreaded programs (PLDI 2007), for the bound on
 // preemptions, and Fair stateless model checking (PLDI 2008), for tasks that yield. In the last paper, a task that yields must wait until
-// every other runnable task has made a step. Here a task can skip this wait Config.Yields times.
+// every other runnable task has taken a step. Here a task can skip this wait Config.Yields times.
 package explore
 
 import (
@@ -38,9 +38,9 @@ const (
 type Config struct {
 	Fine bool // tasks also take turns before each access; requires the build tag explore
 
-	// Reduced selects the search that makes one run from each class of runs that differ only in the order of accesses that commute. This
-	// search ignores Preemptions and requires Fine. All data that tasks share must then be values of package atomicx, or be used only
-	// under locks. A task must not wait for a change by yielding in a loop.
+	// Reduced selects the search that executes one run from each class of runs that differ only in the order of accesses that commute. This
+	// search ignores Preemptions and requires Fine. All data that tasks share must then be values of package atomicx, or be used only under
+	// locks. A task must not wait for a change by yielding in a loop.
 	Reduced bool
 
 	// With Points, tasks also take turns where an operation of a primitive begins, even if the operation need not wait. These places are
@@ -48,24 +48,25 @@ type Config struct {
 	Points bool
 
 	// With Asleep, the timer of a suspend.Sleep fires only after its task has begun to wait. Otherwise timers fire at any time. Package
-	// suspend does not distinguish the two cases, and programs without Asleep check this. Durations do not limit when a task wakes, so
-	// every order in which sleeping tasks can wake is still explored. With Asleep, a Sleep that cannot be cancelled acts like a Yield.
+	// suspend does not distinguish the two cases, and programs that are explored without Asleep check this. Durations do not limit when a
+	// task wakes, so every order in which sleeping tasks can wake is still explored. With Asleep, a Sleep that cannot be cancelled acts
+	// like a Yield.
 	Asleep bool
 
-	// If Depth is not 0, the search makes Executions random runs instead of all runs. Each task has a random priority, and the runnable
-	// task with the highest priority has the next turn. At Depth-1 random turns, the priority of this task is first lowered below all
-	// other priorities. Preemptions is then ignored.
+	// If Depth is not 0, the search executes random runs instead of all runs; Executions is their number. Each task has a random priority,
+	// and the runnable task with the highest priority has the next turn. At Depth-1 random turns, the priority of this task is first
+	// lowered below all other priorities. The field Preemptions is then ignored.
 	Depth int
 
 	Preemptions   int           // the maximum in a run; with Points, a cancellation at a point also counts; negative means Unlimited
 	Cancellations int           // the maximum in a run, not counting those while all tasks wait; negative, except Never, means Unlimited
-	Yields        int           // how many Yields a task may make while another task stays runnable; 0 if Fine
+	Yields        int           // how many times a task may yield while another task stays runnable; 0 if Fine
 	Spurious      int           // the maximum number of spurious returns from each task's Park in a run
 	Steps         int           // the maximum number of turns in a run; a longer run fails as a livelock; 0 means 10000
 	Executions    int           // the maximum number of runs; 0 means no limit
 	Stall         time.Duration // how long a task may block its goroutine before the run fails; 0 means 5 s
-	Shorter       int           // the number of runs, after a failure, that look for a shorter run with the same reason
-	Replay        string        // the replay string of the only run to make; see Failure.Replay
+	Shorter       int           // the number of runs, after a failure, that look for a shorter run with the same failure
+	Replay        string        // the replay string of the only run to execute; see Failure.Replay
 
 	// The fields brute and random are for tests. With Reduced, brute makes the search explore all orders, and random makes it choose
 	// random runs.
@@ -93,7 +94,7 @@ type explorer struct {
 	Config
 	search
 	workers []*worker
-	level   int // all runs with up to this many preemptions have been made
+	level   int // all runs with up to this many preemptions have been executed
 	cut     Cut
 	failure *Result // the shortest failure so far
 	looked  preempt.Kinds
@@ -106,7 +107,7 @@ type explorer struct {
 	steps atomic.Int64 // the number of steps in all runs; negative after the search was given up
 }
 
-// A search decides which runs are made. The types bounded and reduction implement it.
+// A search decides which runs are executed. The types bounded and reduction implement it.
 type search interface {
 	begin(w *World)
 	add(parent, t *task) // adds t, a task started by parent, to the run; parent is nil for the program
@@ -115,14 +116,14 @@ type search interface {
 	// scheduling point, or nil if the task with the last turn waits, yields or has ended.
 	pick(last *task) *task
 
-	choose(of int) int // returns a number below of, for a choice that is not between tasks
+	choose(of int) int // returns a number less than the argument, for a choice that is not between tasks
 	choices() (made []choice, preemptions int)
 	replay(made []choice) // sets the first choices of the next run
 	next() bool           // prepares the next run, and reports whether there is another run
 }
 
-// Run explores program, which starts the tasks of a World. It calls program for each run, until all runs within the bounds have been made
-// or a run has failed.
+// Run explores program, which starts the tasks of a World. It calls program for each run, until all runs within the bounds have been
+// executed or a run has failed.
 func Run(c Config, program func(w *World)) Result {
 	if c.Steps == 0 {
 		c.Steps = 10_000
@@ -177,7 +178,7 @@ func Run(c Config, program func(w *World)) Result {
 	return r
 }
 
-// all makes the runs, after Run has chosen the search.
+// all executes the runs of the search that Run has chosen.
 func (e *explorer) all(program func(w *World)) (r Result) {
 	least, failed := 0, 0
 	for {
@@ -197,7 +198,7 @@ func (e *explorer) all(program func(w *World)) (r Result) {
 		if w.redundant {
 			r.Blocked++
 		}
-		if e.Replay != "" || e.looked&^e.looks != 0 { // Run then starts again, with further kinds of releases as points
+		if e.Replay != "" || e.looked&^e.looks != 0 { // Run then starts again, with more kinds of releases as scheduling points
 			return r
 		}
 		if !e.next() {

@@ -17,7 +17,7 @@ import (
 // Built says whether this build supports Config.Fine.
 const Built = true
 
-// A tracer is called before every access of every goroutine. It may then give the turn of a task of its run to another task.
+// A tracer is called before each access by any goroutine. If the goroutine is a task of the run, its turn may then pass to another task.
 type tracer struct {
 	w atomic.Pointer[World]
 }
@@ -43,7 +43,7 @@ func (f *face) begin(w *World) {
 	}
 }
 
-// caller returns the task that is about to make an access, or nil if the caller is not a task.
+// caller returns the task that is about to perform an access, or nil if the caller is not a task.
 func (tr *tracer) caller() *task {
 	if w := tr.w.Load(); w != nil {
 		return w.running()
@@ -51,7 +51,7 @@ func (tr *tracer) caller() *task {
 	return nil
 }
 
-// Look implements atomicx.Tracer. It makes an access to the context with this Done channel, if the context belongs to the run.
+// Look implements atomicx.Tracer. It performs an access to the context with this Done channel, if the context belongs to the run.
 func (tr *tracer) Look(done <-chan struct{}) {
 	t := tr.caller()
 	if t == nil {

@@ -5,8 +5,8 @@ import (
 	"slices"
 )
 
-// A pct chooses random runs; see Config.Depth. The algorithm is from Burckhardt, Kothari, Musuvathi and Nagarakatte, A randomized
-// scheduler with probabilistic guarantees of finding bugs (ASPLOS 2010). The turns at which priorities fall are drawn from the length of
+// A pct chooses random runs; see Config.Depth. The algorithm is from Burckhardt, Kothari, Musuvathi and Nagarakatte, A randomized scheduler
+// with probabilistic guarantees of finding bugs (ASPLOS 2010). The turns at which priorities fall are drawn at random, up to the length of
 // the longest run so far.
 type pct struct {
 	*rand.Rand
@@ -16,7 +16,7 @@ type pct struct {
 	lowered []int
 }
 
-// begin draws the turns of another run at which the task with the highest priority falls below all others.
+// begin draws the turns of the next run at which the task with the highest priority falls below all others.
 func (p *pct) begin(depth int) {
 	p.runs++
 	p.Rand = rand.New(rand.NewPCG(p.runs, uint64(depth)))

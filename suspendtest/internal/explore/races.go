@@ -1,6 +1,6 @@
 package explore
 
-// commit is called after the current step has been made. It computes the clock of the step, and looks for races with earlier steps.
+// commit is called after the current step has been taken. It computes the clock of the step, and looks for races with earlier steps.
 func (r *reduction) commit() {
 	if r.current < 0 {
 		return
@@ -22,7 +22,7 @@ func (r *reduction) commit() {
 	s.clock, r.clocks[id] = after, after
 	if r.current >= r.fresh && !r.e.brute {
 		for _, i := range r.found {
-			// A Park that had to wait for this Unpark cannot be made before it.
+			// A Park that had to wait for this Unpark cannot take place before it.
 			if r.stack[i].could || t.act.kind != parks {
 				r.race(i, r.current, id, &before)
 			}
@@ -43,7 +43,8 @@ func (r *reduction) commit() {
 	r.current, r.born = -1, 0
 }
 
-// find sets r.found to the last steps of other tasks that conflict with r.acts. The accesses in r.acts belong to the task id.
+// find sets r.found to the last steps of other tasks that conflict with the accesses in r.acts. These accesses belong to the task with the
+// given id.
 func (r *reduction) find(id int) {
 	r.found = r.found[:0]
 	for _, a := range r.acts {
@@ -58,21 +59,22 @@ func (r *reduction) find(id int) {
 	}
 }
 
-// race handles the race between step i and the later step now, which belongs to the task id. The parameter before is this task's clock
-// before step now. If possible, race ensures that a later run makes step now before step i.
+// race handles the race between two steps, whose indices are i and now. The later step belongs to the task with the given id, and the
+// parameter before is this task's clock before the step. If possible, race ensures that a later run takes the two steps in the opposite
+// order.
 func (r *reduction) race(i, now, id int, before *clock) {
 	first := &r.stack[i]
 	by := first.task
 	at := first.clock[by]
 	if at <= before[by] {
-		return // step i must come before step now in any case
+		return // step i precedes the later step in every equivalent run
 	}
 	for _, k := range r.found {
 		if k != i && r.stack[k].clock[by] >= at {
 			return // step k comes between them
 		}
 	}
-	// Find the tasks whose next step does not depend on step i, and could be made in its place.
+	// Find the tasks whose next step does not depend on step i, and could be taken in its place.
 	var begun clock
 	var initial procs
 	comes := func(id int, c *clock) {

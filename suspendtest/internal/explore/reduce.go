@@ -2,20 +2,20 @@ package explore
 
 import "unsafe"
 
-// A reduction is a search that makes one run from each class of runs that differ only in the order of accesses that commute. The
+// A reduction is a search that executes one run from each class of runs that differ only in the order of accesses that commute. The
 // algorithm is source-DPOR with sleep sets (Abdulla, Aronis, Jonsson and Sagonas, Optimal dynamic partial order reduction, POPL 2014). It
 // improves on Flanagan and Godefroid, Dynamic partial-order reduction for model checking software (POPL 2005).
 //
 // A step is everything that a task does from one access to the next. Two steps are dependent if they belong to the same task, or if both
 // access the same variable and at least one step changes it. A failed compare-and-swap and a store of the present value change nothing.
-// Each step has a clock, which records the steps that come before it in every equivalent run. Two dependent steps of different tasks are
-// a race if no other step comes between them in this order. If the second step could also be made first, the search selects a task to be
-// tried in place of the first step, so that a later run reverses the race. A task that has been tried in place of a step sleeps during
-// the later attempts there, until a dependent step is made. Before such a step, the task could only repeat earlier runs.
+// Each step has a clock, which records the steps that come before it in every equivalent run. Two dependent steps of different tasks are a
+// race if no other step comes between them in this order. If the second step could also be taken first, the search selects a task to be
+// tried in place of the first step, so that a later run reverses the race. A task that has been tried in place of a step sleeps during the
+// later attempts there, until a dependent step is taken. Before such a step, the task could only repeat earlier runs.
 //
 // The following accesses are special:
 //   - Park takes the permit, and is possible only while the permit is set. Unpark sets the permit.
-//   - Accesses to a lock race only if both are calls of Lock. An Unlock cannot be made before its Lock, and comes before the next Lock.
+//   - Accesses to a lock race only if both are calls of Lock. An Unlock cannot happen before its Lock, and comes before the next Lock.
 //   - The contexts to be cancelled are chosen at the beginning of a run. Their cancellers may run at any time. A task may keep a Done
 //     channel and read the channel later, unseen by the search. Each step that writes therefore counts as a read of the channel. Package
 //     suspend reads it after the store that opens its word.
@@ -29,13 +29,13 @@ type reduction struct {
 	ids    map[[2]int]int // the id of each task, by the id of its parent and its number among the parent's tasks
 	used   procs          // contexts at which a task has looked in any run
 	spared procs          // contexts that were not cancelled in some run because of the bound
-	fresh  int            // the index of the first step that no earlier run has made
+	fresh  int            // the index of the first step that no earlier run has taken
 
 	// The fields below belong to the current run.
 	w        *World
-	depth    int // the number of steps made so far
-	previous int // the task that made the last step; -1 means none
-	current  int // the step that is being made; -1 means none
+	depth    int // the number of steps taken so far
+	previous int // the task that took the last step; -1 means none
+	current  int // the step that is being taken; -1 means none
 	unlocked int // one plus the step that last unlocked the lock that the current step takes
 	born     procs
 	tasks    [maxProcs]*task
@@ -50,8 +50,8 @@ type reduction struct {
 	forks    int // the number of choices made in a replay
 }
 
-// A step is an entry of the stack. It holds a task's step and the state in which the task was chosen. If other is set, it instead holds a
-// choice that is made during the step below it in the stack.
+// A step is an entry of the stack. It holds a task's step and the state in which the task was chosen. If the field other is set, the entry
+// instead holds a choice that is made during the step below it in the stack.
 type step struct {
 	enabled procs
 	todo    procs // tasks that are to be tried here, or have been tried
@@ -60,7 +60,7 @@ type step struct {
 	quiet   procs // tasks of done and sleep whose access changed nothing
 	task    int
 	changed bool // the step has changed something in a run that begins like the current run
-	could   bool // the step is an Unpark, but the Park was also possible before it
+	could   bool // the step is an Unpark, but the matching Park was also possible before it
 	clock   clock
 
 	other   bool
@@ -138,7 +138,7 @@ func (r *reduction) choices() (made []choice, _ int) {
 	return made, 0
 }
 
-// nth returns the position of the step's task among the enabled tasks. The task previous, which made the last step, comes first.
+// nth returns the position of the step's task among the enabled tasks. The task previous, which took the last step, comes first.
 func (s *step) nth(previous int) int {
 	if s.task == previous {
 		return 0
@@ -181,7 +181,7 @@ func (r *reduction) next() bool {
 			if s.choice.nth+1 < s.choice.of && (s.context < 0 || r.used.has(s.context)) {
 				s.choice.nth++
 				for r.fresh > 0 && r.stack[r.fresh].other {
-					r.fresh-- // the step below it contains the changed choice, so this step is new, too
+					r.fresh-- // the changed choice is part of the step below, which is therefore new, too
 				}
 				return true
 			}
@@ -261,7 +261,7 @@ func (r *reduction) pick(*task) *task {
 	return t
 }
 
-// push adds a step to the stack that no run has made here. It returns false if all enabled tasks sleep.
+// push adds to the stack a step that no run has taken at this point. It returns false if all enabled tasks sleep.
 func (r *reduction) push(enabled procs) bool {
 	may := enabled &^ r.sleep
 	if may == 0 {
@@ -307,7 +307,7 @@ func (r *reduction) chooseCancelled() {
 	}
 }
 
-// idle is called when no task can make a step. It chooses a waiting task to be cancelled, and returns its canceller.
+// idle is called when no task can take a step. It chooses a waiting task to be cancelled, and returns its canceller.
 func (r *reduction) idle() *task {
 	w := r.w
 	if !w.allWait() {

@@ -10,8 +10,8 @@ import (
 	"github.com/braidgo/braid/internal/preempt"
 )
 
-// A choice selects one option. The field nth is the index of the option, and the field of is the number of options. The first free
-// options are not preemptions.
+// A choice selects one option. Its numbers are the index of the option, the number of options, and how many options at the beginning are
+// not preemptions.
 type choice struct{ nth, of, free int }
 
 const (
@@ -21,8 +21,8 @@ const (
 )
 
 // format returns the replay string of the current run, such as 2.*.0103. The string consists of the number of preemptions, the bound on
-// cancellations, and the choices without trailing zeros. If releases are points, the kinds of their objects come before the choices, as
-// in 2.*.1.0103.
+// cancellations, and the choices without trailing zeros. If releases are scheduling points, the kinds of their objects come before the
+// choices, as in 2.*.1.0103.
 func (e *explorer) format() string {
 	var s strings.Builder
 	path, preemptions := e.choices()

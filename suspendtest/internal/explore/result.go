@@ -5,17 +5,17 @@ import (
 	"strings"
 )
 
-// A Result describes the runs that a search has made.
+// A Result describes the runs that a search has executed.
 type Result struct {
 	Executions  int
-	Blocked     int  // how many of these runs Reduced gave up, because they could only repeat others
-	Exhausted   bool // all runs within the bounds have been made
-	Preemptions int  // all runs with up to this many preemptions were made; Unlimited means all runs, and Never means no such guarantee
+	Blocked     int  // how many of these runs a reduced search gave up, because they could only repeat others
+	Exhausted   bool // all runs within the bounds have been executed
+	Preemptions int  // all runs with up to this many preemptions were executed; Unlimited means all runs, and Never means no such guarantee
 	Cut         Cut  // the bounds that have excluded runs
 	Failure     *Failure
 }
 
-// A Cut says which bounds have excluded choices. If none has, an exhausted search has made all runs.
+// A Cut says which bounds have excluded choices. If no bound has, an exhausted search has executed all runs.
 type Cut struct {
 	Preemptions, Cancellations, Yields bool
 
@@ -38,7 +38,7 @@ func (x Result) And(y Result) Result {
 	return x
 }
 
-// String describes which runs were made.
+// String describes which runs were executed.
 func (x Result) String() string {
 	if x.Preemptions == Never {
 		return fmt.Sprintf("%d runs, and there are more", x.Executions)

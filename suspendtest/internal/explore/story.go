@@ -28,7 +28,7 @@ func (w *World) eventAt(where runtime.Frame, t *task, format string, args ...any
 	}
 }
 
-// wide limits the width of the columns of a story. An event that is longer than wide does not widen its column.
+// wide limits the width of the columns of a story. A longer event does not widen its column.
 const wide = 32
 
 // long is the number of lines that are kept at the beginning and at the end of a long story.
@@ -74,7 +74,7 @@ func (w *World) story() (lines []string) {
 	return lines
 }
 
-// source returns the text of the line of f after a colon, or an empty string if its file cannot be read.
+// source returns a colon and the source line of f, or an empty string if the source file cannot be read.
 func source(known map[string][]string, f runtime.Frame) string {
 	lines, ok := known[f.File]
 	if !ok {

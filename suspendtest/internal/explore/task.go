@@ -33,10 +33,10 @@ type task struct {
 	lock     locker          // the lock that the task waits for, or nil
 	after    <-chan struct{} // the channel that the task waits for, or nil
 	holds    []locker
-	starved  map[*task]int // the Yields since the last step of each other task that stayed runnable
+	starved  map[*task]int // maps each other task that stayed runnable to the Yields since its last step
 	worker   *worker
 	timer    *task   // the timer of the task's Sleep, until the Sleep begins to wait
-	early    bool    // the task is the timer of a Sleep that does not wait yet
+	early    bool    // the task is the timer of a Sleep that has not begun to wait
 	drawn    int     // how many random numbers the task has drawn
 	priority float64 // the task's priority in a random run; 0 before it is drawn
 
@@ -54,7 +54,7 @@ func (w *World) add(parent, t *task) {
 	w.e.search.add(parent, t)
 }
 
-// enabled reports whether t can make a step.
+// enabled reports whether t can take a step.
 func (t *task) enabled() bool {
 	switch {
 	case t.ended, t.parked, t.early, t.cancels != nil && !t.begun:
@@ -92,7 +92,7 @@ const (
 	returned
 )
 
-// access is called before t, whose turn it is, accesses something that tasks share. access may give t's turn to another task.
+// access is called before t, whose turn it is, accesses something that tasks share. The call may give t's turn to another task.
 func access[T any](t *task, kind accessKind, at *T) { t.access(kind, unsafe.Pointer(at)) }
 
 func (t *task) access(kind accessKind, at unsafe.Pointer) {
@@ -107,14 +107,14 @@ func (t *task) access(kind accessKind, at unsafe.Pointer) {
 	w.handOver(t, w.pick(t))
 }
 
-// access makes an access by the calling task. It has no effect if the search is not reduced, or if the caller is not a task.
+// access performs an access by the calling task. It has no effect if the search is not reduced, or if the caller is not a task.
 func (w *World) access(kind accessKind, at *[]event) {
 	if t := w.running(); t != nil && w.e.Reduced {
 		access(t, kind, at)
 	}
 }
 
-// handOver gives the turn of t to next, and returns when t has its next turn. If next is t, it returns at once.
+// handOver gives the turn of t to the task next, and returns when t has another turn. If next is t, handOver returns at once.
 func (w *World) handOver(t, next *task) {
 	w.e.step()
 	if next == t {
@@ -177,7 +177,7 @@ func (w *World) wakes(t *task) {
 	}
 }
 
-// Yield lets other tasks make a step. It has no effect in a reduced search.
+// Yield lets other tasks take a step. It has no effect in a reduced search.
 func (t *task) Yield() {
 	w := t.w
 	if w.dead {
@@ -240,15 +240,15 @@ func (e watcher) Starts(f func()) { e.world.starts(f).exits = true }
 // Looks records that the program looks at held objects of the kinds k.
 func (e watcher) Looks(k preempt.Kinds) { e.looked |= k }
 
-// Releases is a scheduling point if the program looks at held objects of the kinds k.
+// A call of Releases is a scheduling point if the program looks at held objects of the kinds k.
 func (e watcher) Releases(k preempt.Kinds) {
 	if t := e.world.current; e.looks&k != 0 && t != nil && !suspend.Forbidden() {
 		t.PreemptPoint()
 	}
 }
 
-// Glances records a look and is a scheduling point, if the program itself looks. A look by an operation needs no point, because it
-// directly follows a point or its caller holds a lock.
+// If the program itself looks, Glances records the look, and the call is a scheduling point. A look by an operation needs no point, because
+// it directly follows a point or its caller holds a lock.
 func (e watcher) Glances(k preempt.Kinds) {
 	if byProgram(6) { // frame 6 is the caller of Err
 		e.looked |= k
@@ -329,7 +329,7 @@ func (s spawner) Sleeps(ctx context.Context, d time.Duration) bool {
 		return false
 	}
 	t.eventHere("sleeps")
-	t.priority = 0 // pick draws a new priority, as for a new task
+	t.priority = 0 // pct.pick then draws a new priority, as for a new task
 	due := s.w.now.Add(d)
 	s.w.handOver(t, s.w.pick(nil))
 	s.w.passes(due)
@@ -352,7 +352,7 @@ func (s spawner) Now() time.Time {
 	return w.now
 }
 
-// passes is called when a timer fires. It advances the clock to due, unless the clock already shows a later time.
+// passes is called when a timer fires. It advances the clock to the time due, unless the clock already shows a later time.
 func (w *World) passes(due time.Time) {
 	if t := w.running(); t != nil {
 		w.e.clock(t, write)
@@ -362,7 +362,7 @@ func (w *World) passes(due time.Time) {
 	}
 }
 
-// clock makes an access to the run's clock. It has no effect without Fine, or if the program never reads the clock.
+// clock performs an access to the run's clock. It has no effect without Fine, or if the program never reads the clock.
 func (e *explorer) clock(t *task, kind accessKind) {
 	if !e.Fine {
 		return
@@ -393,7 +393,7 @@ func (s spawner) AfterFunc(d time.Duration, f func()) (stop func() bool) {
 		if u := s.w.running(); u != nil && s.w.e.Fine {
 			access(u, write, over)
 			u.waits()
-		} else if byProgram(3) { // frame 3 is the caller of stop
+		} else if byProgram(3) { // frame 3 is the caller of the function stop
 			suspend.Point()
 		}
 		before := *over
@@ -440,7 +440,7 @@ func (t *task) waits() {
 	}
 }
 
-// eligible reports whether t can make a step, and has not yielded too often while another task was runnable. Otherwise a loop that yields
+// eligible reports whether t can take a step, and has not yielded too often while another task was runnable. Otherwise a loop that yields
 // would have endless runs.
 func (t *task) eligible() bool {
 	if !t.enabled() {

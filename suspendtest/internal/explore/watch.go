@@ -12,8 +12,8 @@ import (
 	"github.com/braidgo/braid/internal/outcome"
 )
 
-// watch calls runs on a separate goroutine, because a task that waits natively, for example for a sync.Mutex, may block its goroutine
-// forever. In this case watch returns a failure, and leaves the goroutines blocked.
+// watch calls the function runs on a separate goroutine, because a task that waits natively, for example for a sync.Mutex, may block its
+// goroutine forever. In this case watch returns a failure, and leaves the goroutines blocked.
 func (e *explorer) watch(runs func() Result) Result {
 	var r Result
 	var how outcome.Outcome
@@ -48,8 +48,8 @@ func (e *explorer) watch(runs func() Result) Result {
 	}
 }
 
-// step is called at each step, by the goroutine that makes the step. If watch has given up the search, step never returns, so that no
-// further step is made.
+// step is called at each step, by the goroutine that takes the step. If watch has given up the search, step never returns, so that no
+// further step is taken.
 func (e *explorer) step() {
 	if e.steps.Add(1) < 0 {
 		select {}
@@ -126,5 +126,5 @@ func lineOf(stack []byte) string {
 	return "its beginning"
 }
 
-// below matches the lines of a stack trace that belong to the runtime and the standard library.
+// The pattern below matches the lines of a stack trace that belong to the runtime and the standard library.
 var below = regexp.MustCompile(`^(created by|runtime|sync|time|internal|iter)[ ./]`)

@@ -22,7 +22,7 @@ type World struct {
 	now       time.Time // the run's clock
 	steps     int
 	dead      bool // the run has ended, and its suspended tasks are unwound
-	spent     int  // the number of accesses since dead was set
+	spent     int  // the number of accesses since the field dead was set
 	redundant bool // the run was given up, because it could only repeat other runs
 	failure   string
 	trace     []event
@@ -78,7 +78,7 @@ func (w *World) fail(format string, args ...any) {
 	}
 }
 
-// run makes a run of program.
+// run executes one run of program.
 func (e *explorer) run(program func(w *World)) *World {
 	w := &World{e: e, now: epoch}
 	e.runs, e.world = e.runs+1, w

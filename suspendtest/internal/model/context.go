@@ -18,7 +18,8 @@ type ctx struct {
 
 func newCtx() *ctx { return &ctx{done: make(chan struct{})} }
 
-// as returns c if any is false. Otherwise id selects c or a derived context of another kind, which may end later than c.
+// as returns c. If the argument any is true, it may instead return a derived context of another kind, which id selects and which may end
+// later than c.
 func (c *ctx) as(id int, any bool) context.Context {
 	if any {
 		switch id % 3 {
@@ -57,7 +58,7 @@ func (c *ctx) end(err error) {
 	}
 }
 
-// AfterFunc registers f to be called by end. Package suspend uses this method if a context has it.
+// AfterFunc registers f as a function that the method end calls. Package suspend uses this method if a context has it.
 func (c *ctx) AfterFunc(f func()) (stop func() bool) {
 	c.mu.Lock()
 	if c.err != nil {

@@ -80,7 +80,7 @@ func mvarPart(m MVar) Part {
 	}}
 }
 
-// If out is set in an mvarModel, the Modify in the field by has taken the value and has not yet put the value back.
+// If the field named out is set in an mvarModel, the Modify in the field named by has taken the value and has not yet put it back.
 type mvarModel struct {
 	full, out bool
 	value     int
@@ -154,7 +154,7 @@ func tried(yes string, ok bool) string {
 	return "no"
 }
 
-// done and valued return an Op that performs op and returns the result as a string.
+// The functions done and valued return an Op that performs op and returns the result as a string.
 func done[T any](op suspend.Op[T]) suspend.Op[string] {
 	return suspend.Map(op, func(_ T, err error) (string, error) { return "ok", err })
 }

@@ -91,7 +91,7 @@ type Cond interface {
 	Broadcast()
 }
 
-// Conds returns the Spec of a Cond. The functions lock and unlock are for the Cond's lock.
+// Conds returns the Spec of a Cond. The functions lock and unlock operate on the Cond's lock.
 func Conds(anew func() (c Cond, lock, unlock func())) Spec {
 	return Spec{Name: "cond", New: func(Choose) *System {
 		c, lock, unlock := anew()

@@ -56,8 +56,8 @@ type Step struct {
 	Do    Do
 	ID    int // the number of the operation
 	Calls []Call
-	Way   Way  // Method makes a Cancel or Expire at once, and the other Ways in a task
-	Turns int  // how often other tasks run in a Turn, or how often the task of another step first yields
+	Way   Way  // a Cancel or Expire happens at once with Method, and in a task with other Ways
+	Turns int  // how often other tasks run, in a Turn; how often the task first yields, in other steps
 	Done  bool // the operation starts with a context that has already ended
 }
 

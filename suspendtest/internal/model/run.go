@@ -44,8 +44,8 @@ type run struct {
 
 	mu     sync.Mutex
 	log    []end
-	news   chan struct{} // receives a value after log has grown; its capacity is 1
-	looked int           // the length of log at the last call of look
+	news   chan struct{} // receives a value after r.log has grown; its capacity is 1
+	looked int           // the length of r.log at the last call of r.look
 }
 
 type running struct {
@@ -217,7 +217,7 @@ func (r *run) ended(id int, result string) {
 	}
 }
 
-// see records an event and applies event to the worlds.
+// see records an event, and applies the function event to the worlds.
 func (r *run) see(event func(w *Worlds) error) {
 	r.events = append(r.events, event)
 	err := event(r.worlds)

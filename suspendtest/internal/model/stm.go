@@ -119,7 +119,7 @@ func (m *stmModel) step(w *World, o Waiter) bool {
 	return true
 }
 
-// possible reports whether step would perform o.
+// possible reports whether the method step would perform o.
 func (m *stmModel) possible(o Waiter) bool {
 	switch o.Kind {
 	case "Add", "Fail":

@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// A path is a list of choices. next changes the last choice, so that the next repetition takes another path.
+// A path is a list of choices. The method next changes the last choice, so that the next repetition takes another path.
 type path struct {
 	nth, of []int
 	at      int
@@ -40,7 +40,7 @@ type Worlds struct {
 	all  map[string]*World
 	ops  []*op
 	seen set  // the ids of operations that have returned
-	more bool // expand must add the worlds that can follow
+	more bool // the worlds that can follow have not been added
 }
 
 func newWorlds(objs []Object) *Worlds {
