@@ -37,7 +37,7 @@
 // taken none, and then the wait ends. If one task locks a Mutex and another task will unlock it, the census shows the first
 // task as the holder.
 //
-// The census keeps a waiting task and its scheduler in memory until the first check after the end of the wait. While
+// The census keeps the scheduler of a waiting task in memory until the first check after the end of the wait. While
 // reports are on, each check takes about 15 microseconds for each wait that is older than StuckAfter. On a scheduler
 // that preempts according to a seed, the same seed leads to a different run while the census is on.
 //
