@@ -8,10 +8,10 @@ import (
 	"github.com/braidgo/braid/suspend"
 )
 
-// Map calls f with each element of in, each call in a new task, and returns the results in the order of in. The first error
-// cancels the other calls. Map returns this error, without results, after all calls have ended. If ctx ends first, the
-// calls are cancelled, and calls that have not begun do not run. Map then returns the error of a cancelled call. Map panics
-// if on or f is nil.
+// Map calls f with each element of the slice in, each call in a new task, and returns the results in the order of the
+// slice. The first error cancels the other calls. Map returns this error, without results, after all calls have ended. If
+// ctx ends first, the calls are cancelled, and calls that have not begun do not run. Map then returns the error of a
+// cancelled call. Map panics if on or f is nil.
 //
 // Map does not limit the number of simultaneous calls; see Limit.
 func Map[T, U any](ctx context.Context, on suspend.Spawner, in []T, f func(context.Context, T) (U, error)) ([]U, error) {

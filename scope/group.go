@@ -68,7 +68,7 @@ func (g *Group) Close() error {
 // children. If ctx ends first, Shutdown cancels the children, and the cancellation error is a failure.
 func (g *Group) Shutdown(ctx context.Context) error {
 	_ = suspend.Self()
-	preempt.Looks(preempt.Members) // the children may end before ctx
+	preempt.Looks(preempt.Members) // the children may end before ctx does
 	return g.shutdown(ctx)
 }
 
