@@ -38,7 +38,8 @@ import (
 	"github.com/braidgo/braid/suspend"
 )
 
-// ErrClosed is returned by every Acquire that waits during Close or is called after Close, and by a second Close.
+// ErrClosed is returned by every Acquire that is waiting when Close is called, by every later Acquire, and by a second
+// Close.
 var ErrClosed = outcome.Named("respool: the pool is closed", suspend.ErrClosed)
 
 // Options configure a Pool. Max and Open are required. The task that calls a method of the Pool or of a Lease calls these
@@ -65,9 +66,9 @@ type Pool[R any] struct {
 	//	idle    -C> closing
 	//	closing     none
 	//
-	// Invariant: a resource that is opening, leased or closing has a permit, unless Close closes it; a closed pool opens no
-	// resources. A task opens a resource only if it has a permit and no resource is idle, and a resource becomes idle
-	// before its permit is released. So there are never more than Max resources.
+	// Invariant: a resource in the state opening, leased or closing has a permit, unless Close closes it; a closed pool
+	// opens no resources. A task opens a resource only if it has a permit and no resource is idle, and a resource becomes
+	// idle before its permit is released. So there are never more than Max resources.
 
 	o       Options[R]
 	permits *semaphore.Semaphore
@@ -236,7 +237,7 @@ func (p *Pool[R]) Stats() Stats {
 	return Stats{Idle: len(p.idle), Leased: p.users, Opened: p.opened}
 }
 
-// enter increments users and returns true. If p is closed, it returns false.
+// enter increments p.users and returns true. If p is closed, it returns false.
 func (p *Pool[R]) enter() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -246,7 +247,7 @@ func (p *Pool[R]) enter() bool {
 	return !p.closed
 }
 
-// leave decrements users and releases the caller's permit.
+// leave decrements p.users and releases the caller's permit.
 func (p *Pool[R]) leave() {
 	defer p.permits.Release(1)
 	p.done()
