@@ -239,7 +239,7 @@ func (m *Mutex) lockLocked(mine bool) bool {
 		default:
 			now |= owned()
 		}
-		if m.word.CompareAndSwap(w, now) { // fails if m has been locked or unlocked meanwhile
+		if m.word.CompareAndSwap(w, now) { // fails if m has been locked or unlocked since the Load
 			return w&held == 0
 		}
 	}
