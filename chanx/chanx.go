@@ -182,7 +182,7 @@ func (c *Chan[T]) sendLocked(v T) (ok bool, err error) {
 // recvLocked receives a value, or returns c.end if c is closed and empty. It returns false if the caller must wait. The caller must hold
 // c.guard.
 func (c *Chan[T]) recvLocked() (v T, ok bool, err error) {
-	next, sent := c.senders.Resume(struct{}{}, nil) // if sent is true, the buffer is full
+	next, sent := c.senders.Resume(struct{}{}, nil) // the buffer is full if sent is true
 	switch {
 	case c.stored > 0:
 		v, c.ring[c.first] = c.ring[c.first], v
