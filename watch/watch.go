@@ -47,7 +47,7 @@ type Value[T any] struct {
 	// Invariant: while a task waits, the Value is open, and the task has seen the current version.
 
 	guard   suspend.Guard
-	state   atomicx.Pointer[State[T]] // nil means the zero State; set under the guard; pairs with the load in Value.now
+	state   atomicx.Pointer[State[T]] // a nil pointer means the zero State; set under the guard; pairs with the load in Value.now
 	closed  bool
 	waiters suspend.Queue[State[T], struct{}]
 }
