@@ -13,9 +13,9 @@ import (
 	"github.com/braidgo/braid/suspend"
 )
 
-// Limit returns a Spawner that uses on to start tasks, at most n of which are live at a time. Its Go never suspends: if n
-// tasks are live, it queues the function, and starts queued functions in order as tasks end. A queued function costs
-// memory, but no task. A task counts as live until it ends, even while it is suspended.
+// Limit returns a Spawner that uses on to start tasks, and has at most n live tasks. Its Go never suspends: if n tasks are
+// live, it queues the function, and starts queued functions in order as tasks end. A queued function costs memory, but no
+// task. A task counts as live until it ends, even while it is suspended.
 //
 // If Scope.Go, Map, First or Stream has passed a function to the Limit, and the scope is cancelled while the function is
 // queued, the function never runs. A function that was passed to the Limit's own Go, or through Scope.On, always runs. A
