@@ -40,9 +40,9 @@ import (
 // compete for the lock, so a running task may lock the Mutex before that waiter runs. A hand-over would leave the lock idle until the
 // waiter runs. After a few unsuccessful nudges, the next Unlock hands the lock over to the waiter, so that no waiter starves.
 //
-// At any time, at most one waiter is nudged and has not yet competed. If the scheduler of that waiter is busy for long, the waiters behind
-// it keep waiting although the Mutex is unlocked. New callers of Lock can acquire it. Only a timer for each Unlock could prevent this.
-// Where this matters, use an RWMutex or a semaphore with one permit, because both hand over in strict order.
+// At any time, at most one waiter is nudged and has not yet competed. If the scheduler of that waiter is busy for a long time, the waiters
+// behind it keep waiting although the Mutex is unlocked. New callers of Lock can acquire it. Only a timer for each Unlock could prevent
+// this. Where this matters, use an RWMutex or a semaphore with one permit, because both hand over in strict order.
 type Mutex struct {
 	// The field word holds the state of the Mutex, and the guard protects the queue. -L> is a Lock, -U> an Unlock, -N> the nudged waiter.
 	// Without the guard, only the flag held changes; under a test scheduler or with the ledger, the flag waited may be set, too (see
@@ -132,7 +132,7 @@ func (m *Mutex) TryLock() bool {
 	return ok
 }
 
-// took records the caller as the holder of m if the ledger is kept.
+// took records the caller as the holder of m if the ledger is on.
 func (m *Mutex) took(then ledger.Then) {
 	if ledger.On() {
 		m.word.Or(waited) // makes Unlock call unlockSlow, even if the ledger was off when m was locked
