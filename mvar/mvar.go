@@ -92,14 +92,14 @@ func (m *MVar[T]) Read(ctx context.Context) (T, error) {
 	return suspend.Wait[T](ctx, (*read[T])(m), true)
 }
 
-// Swap atomically replaces the value of m with v, and returns the old value. It suspends the caller while m is not full, and queues with
+// Swap atomically replaces the value of m with v, and returns the old value. It suspends the caller while m is not full, and queues it with
 // the takers.
 func (m *MVar[T]) Swap(ctx context.Context, v T) (T, error) {
 	return suspend.Wait[T](ctx, swap[T]{m, v}, true)
 }
 
-// Modify replaces the value of m with the result of f. It suspends the caller while m is not full, and queues with the takers. The function
-// f may suspend. While f runs, m is neither full nor empty, and all other calls wait.
+// Modify replaces the value of m with the result of f. It suspends the caller while m is not full, and queues it with the takers. The
+// function f may suspend. While f runs, m is neither full nor empty, and all other calls wait.
 //
 // If f returns an error, Modify returns this error. If f panics or calls runtime.Goexit, so does Modify. In all these cases m holds the old
 // value again. Modify panics if f is nil.
