@@ -75,7 +75,7 @@ const (
 	panicked
 )
 
-// A turn is the result of a wait. It is true if the waiter must run the function, and false if the function has run.
+// A turn is the result of the wait in Force. It is true if the waiter must run the function, and false if the function has run.
 type turn bool
 
 // New returns a Lazy whose value f computes. The Lazy keeps no reference to f once f has run. New panics if f is nil or the mode is
