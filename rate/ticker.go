@@ -8,7 +8,7 @@ import (
 	"github.com/braidgo/braid/suspend"
 )
 
-// A Policy decides what happens to ticks for which no task waits in time.
+// A Policy decides what happens to ticks that are due while no task waits.
 type Policy int
 
 const (
