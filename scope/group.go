@@ -54,7 +54,7 @@ func Open(ctx context.Context, policy Policy) *Group {
 }
 
 // Close cancels the children, waits until they have ended, and calls the functions registered with OnRelease. It returns
-// the first failure, or with Collect all failures joined. As after Cancel(nil), a cancellation error that Close causes is
+// the first failure, or, with Collect, all failures joined. As after Cancel(nil), a cancellation error that Close causes is
 // not a failure. Later calls wait until the Group is closed and return the same error. A Close called by an OnRelease
 // function would wait for itself, so it returns the failures so far instead. Close suspends its caller, which must not be a
 // child of g. This wait cannot be cancelled.

@@ -22,8 +22,8 @@ import (
 // function that was passed through another package's Spawner, such as an idle.Group, also runs, with its context cancelled.
 // If the scheduler is closed before a queued function has started, the function runs on a plain goroutine.
 //
-// A task under a Limit must not wait for a function that is queued in the same Limit. For example, a Map on the caller's
-// own Limit may wait for the caller's place until its context ends. Use a separate Limit for inner tasks.
+// A task of a Limit must not wait for a function that is queued in the same Limit. For example, a Map on the caller's own
+// Limit may wait for the caller's place until its context ends. Use a separate Limit for inner tasks.
 //
 // The returned Spawner has the same capabilities as on; see suspend.As. Callbacks and blocking functions are not tasks, so
 // they do not count. Limit panics if n is less than 1 or if on is nil.
@@ -209,7 +209,7 @@ func (l *limited) next() {
 //
 // The iterator suspends its caller until the next result is available. A break, an error or the end of ctx cancels the
 // other calls, and the iterator returns after all calls have ended. If ctx ends first, the last error is the cancellation
-// error. A call that does not return yields ErrAbandoned. Stream panics if n is less than 1, or if on, in or f is nil.
+// error. If a call does not return, its error is ErrAbandoned. Stream panics if n is less than 1, or if on, in or f is nil.
 func Stream[T, U any](ctx context.Context, on suspend.Spawner, n int, in iter.Seq[T], f func(context.Context, T) (U, error)) iter.Seq2[U, error] {
 	check(on, f != nil && in != nil)
 	if n < 1 {

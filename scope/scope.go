@@ -1,5 +1,5 @@
-// Package scope provides structured concurrency across schedulers: a call starts tasks on any schedulers, and returns after
-// all of them have ended.
+// Package scope provides structured concurrency across schedulers: a call starts tasks, each on any scheduler, and returns
+// after all of them have ended.
 //
 //	err := scope.Run(ctx, func(ctx context.Context, s *scope.Scope) error {
 //		if err := s.Go(pool, compute); err != nil { // a task of the pool
@@ -11,8 +11,8 @@
 // No child outlives its Run. The first failure cancels the context of all children and is the error of Run. The
 // cancellation errors that follow are not reported.
 //
-// A Group is a scope for a service: the constructor opens it, and Close ends it. Start returns a handle for a child, to
-// cancel only this child, or to wait for its result.
+// A Group is a scope for a service, which opens it in its constructor and closes it in its Close method. Start returns a
+// handle for a child, to cancel only this child, or to wait for its result.
 //
 // Map calls a function for each element of a slice, Stream for each value of a sequence, First returns the first success,
 // and Limit bounds the number of live tasks. idle.Group reports when all its tasks wait. Use errgroup if all children are
@@ -39,8 +39,8 @@ var ErrEnded = outcome.Named("scope: ended", suspend.ErrEnded, suspend.ErrClosed
 // panicked and its scheduler handled the panic.
 var ErrAbandoned = outcome.Named("scope: a function of it did not return", suspend.ErrAbandoned)
 
-// A Scope holds the children of one Run, which are tasks on any schedulers, and the functions to be called after the
-// children have ended. All methods may be called from any goroutine, and none suspends.
+// A Scope holds the children of one Run, each a task on any scheduler, and the functions to be called after the children
+// have ended. All methods may be called from any goroutine, and none suspends.
 type Scope struct {
 	// The members are the body and the children that have not ended. -G> is a Go, -M> a member that ends, -W> the end of
 	// Run's wait.
@@ -62,7 +62,7 @@ type Scope struct {
 	collects bool     // set before the first child
 	errs     []error  // the first failure, or all failures with Collect
 	enough   bool     // Cancel(nil) was the first cancellation
-	releases []func() // called from the last to the first
+	releases []func() // called in reverse order
 	released bool     // every release function has been called
 }
 
@@ -136,7 +136,7 @@ func (s *Scope) Go(on suspend.Spawner, f func(ctx context.Context) error) error 
 	})
 }
 
-// child starts a task that calls run, unless s is cancelled. The function run must call s.member or s.leave.
+// child starts a task that calls run, unless s is cancelled. That function must call s.member or s.leave.
 func (s *Scope) child(of origin, on suspend.Spawner, run func()) error {
 	suspend.Point()
 	if s.members.Load() > 0 {
