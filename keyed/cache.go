@@ -69,7 +69,7 @@ func NewCache[K comparable, V any](load func(ctx context.Context, key K) (V, err
 // key, because it would wait for itself.
 func (c *Cache[K, V]) Get(ctx context.Context, key K) (v V, err error) {
 	suspend.Preemptible()
-	preempt.Looks(preempt.Keys) // a load may continue or end
+	preempt.Looks(preempt.Keys) // before this call, a load may continue or end
 	if err := suspend.Err(ctx); err != nil {
 		return v, err
 	}

@@ -16,8 +16,8 @@
 //	pages := keyed.NewCache(fetchPage, time.Minute)
 //	page, err := pages.Get(ctx, url)
 //
-// A Cache replaces a map with x/sync/singleflight. A load with singleflight uses the context of its first caller, or no
-// context. A load of a Cache is cancelled when no task waits for it any more.
+// A Cache takes the place of a map and x/sync/singleflight. A load with singleflight uses the context of its first caller,
+// or no context. A load of a Cache is cancelled when no task waits for it any more.
 //
 // A key must be equal to itself. Every method with a key parameter panics if the key is NaN, because a map cannot find such
 // a key again.
