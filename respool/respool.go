@@ -17,8 +17,8 @@
 //	defer l.Release()
 //	err = l.Value.QueryRow(ctx, "select 1").Scan(&n)
 //
-// A Pool starts no tasks and no goroutines. The tasks that call its methods open, check and close the resources. Waiting
-// tasks get a resource in the order in which they called Acquire.
+// A Pool starts no tasks and no goroutines. The resources are opened, checked and closed by the tasks that call its
+// methods. Waiting tasks get a resource in the order in which they called Acquire.
 //
 // If only goroutines share the resources, github.com/jackc/puddle is sufficient; it also finishes opening a resource after
 // the caller has given up. For values that are cheap to make and need no limit, use sync.Pool.
@@ -42,8 +42,8 @@ import (
 // Close.
 var ErrClosed = outcome.Named("respool: the pool is closed", suspend.ErrClosed)
 
-// Options configure a Pool. Max and Open are required. The task that calls a method of the Pool or of a Lease calls these
-// functions, without holding a lock, so they may suspend.
+// Options configure a Pool. Max and Open are required. The functions are called by the task that calls a method of the Pool
+// or of a Lease, without a lock, so they may suspend.
 type Options[R any] struct {
 	Max   int                                  // the largest number of resources, including those being opened or closed
 	Open  func(ctx context.Context) (R, error) // opens a resource; ctx is the context of Acquire
