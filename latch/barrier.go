@@ -98,8 +98,8 @@ func (b *Barrier) completeLocked() {
 	}
 }
 
-// hasHappened reports whether the caller's round was completed although its wait has failed. If me, the caller's Resumer, is still queued,
-// hasHappened breaks the round.
+// hasHappened reports whether the round of the caller, whose Resumer is me, was completed although its wait has failed. If the caller is
+// still queued, hasHappened breaks the round.
 func (b *Barrier) hasHappened(me suspend.Resumer[struct{}]) bool {
 	b.guard.Lock()
 	defer b.guard.Unlock()
