@@ -32,7 +32,7 @@ type Group struct {
 	//
 	// Invariant: every task that runs, or has been woken, is counted in g.running.
 	running atomicx.Int64
-	live    atomicx.Int64 // the number of tasks that have not ended; changed after the field running
+	live    atomicx.Int64 // the number of tasks that have not ended; changed after g.running
 
 	on     suspend.Spawner
 	onIdle func()
