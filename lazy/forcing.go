@@ -42,7 +42,7 @@ type core struct {
 	waiting dlist.List[*forcing]     // the parts that have begun to wait and have not returned; protected by waits.Mutex
 }
 
-// waits protects the links between forcings. Only a part that must wait locks it. Its field looks is the number of searches so far.
+// waits protects the links between forcings. Only a part that must wait locks it. The number of searches so far is in waits.looks.
 var waits struct {
 	atomicx.Mutex
 	looks uint64
