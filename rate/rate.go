@@ -10,7 +10,7 @@
 // neither blocks a thread nor delays a simulation. A cancelled Wait consumes no token, so that later requests are served earlier. If the
 // deadline of the context is too early, Wait does not fail at once, but waits until the deadline.
 //
-// Use a semaphore to limit the number of tasks that run simultaneously, and stage.Options.Rate for the handlers of a stage.
+// Use a semaphore to limit the number of tasks that run simultaneously, and stage.Options.Rate to limit the rate of a stage's handlers.
 package rate
 
 import (
