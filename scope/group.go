@@ -40,7 +40,7 @@ type Group struct {
 	//	open    -E> closing   the Group is no longer a member of itself
 	//	closing -E> closed    all members have ended, and the OnRelease functions have been called
 	closing atomicx.Bool
-	closer  atomicx.Int64 // the goroutine of the first Close or Shutdown
+	closer  atomicx.Int64 // the id of the goroutine of the first Close or Shutdown
 	closed  promise.Promise[struct{}]
 }
 

@@ -174,7 +174,7 @@ func (p *placed) withdrawn() {
 	p.origin.withdrawn()
 }
 
-// next passes a place to the first queued function whose context has not ended, or increments free. It withdraws the
+// next passes a place to the first queued function whose context has not ended, or increments l.free. It withdraws the
 // functions ahead of that function. If next started those instead, an inner Limit would withdraw each in a nested call of
 // next, and the nesting would be as deep as the queue is long.
 func (l *limited) next() {
