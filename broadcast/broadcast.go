@@ -42,8 +42,8 @@ type Topic[T any] struct {
 	//
 	// Invariant: publishers wait only while full > 0. A subscription with waiting receivers has an empty buffer. A closed Topic has no
 	// waiting publishers.
-	// Debt: a change after which full == 0 must publish the values of waiting publishers. Otherwise the publishers would wait although
-	// every buffer has room.
+	// Debt: a task whose change brings t.full to 0 must publish the values of waiting publishers. Otherwise the publishers would wait
+	// although every buffer has room.
 
 	guard      suspend.Guard // protects the subscriptions, too
 	closed     bool
