@@ -40,10 +40,10 @@ type Topic[T any] struct {
 	//	full > 0  -P> the Publish waits
 	//	full > 0  -R> full-1   at 0, the values of waiting publishers are published until full is above 0 again
 	//
-	// Invariant: publishers wait only while full is above 0. A subscription with waiting receivers has an empty buffer. A closed Topic has
-	// no waiting publishers.
-	// Debt: a change that sets full to 0 must publish the values of waiting publishers. Otherwise the publishers would wait although every
-	// buffer has room.
+	// Invariant: publishers wait only while full > 0. A subscription with waiting receivers has an empty buffer. A closed Topic has no
+	// waiting publishers.
+	// Debt: a task whose change brings t.full to 0 must publish the values of waiting publishers. Otherwise the publishers would wait
+	// although every buffer has room.
 
 	guard      suspend.Guard // protects the subscriptions, too
 	closed     bool
@@ -87,7 +87,7 @@ func (t *Topic[T]) Close() error {
 	return nil
 }
 
-// passLocked publishes the values of waiting publishers until full is above 0. Call passLocked after every change that frees room in a
+// passLocked publishes the values of waiting publishers until t.full is above 0. Call passLocked after every change that frees room in a
 // buffer. The caller must hold t.guard.
 func (t *Topic[T]) passLocked() {
 	for t.full == 0 {

@@ -22,8 +22,9 @@ import (
 // otherwise parent keeps a reference to it until parent ends. New panics if parent is nil.
 //
 // A context from context.WithCancelCause starts a goroutine to wake each waiting task. With a context from New, cancel wakes the tasks
-// itself. When cancel returns, Done is closed, and each wait with the context has ended or is about to end. A context of package context
-// that is derived from this context costs no goroutine either. Use AfterFunc to call other functions when the context ends.
+// itself. When cancel returns, the context's Done channel is closed, and each wait with the context has ended or is about to end. A context
+// of package context that is derived from this context costs no goroutine either. Use AfterFunc to call other functions when the context
+// ends.
 //
 // The call that ends parent also ends the context, if parent is a context of this package, a context.WithValue of such a context, or
 // another context with an AfterFunc method. Such an AfterFunc must not call its function synchronously, because package context holds a
@@ -37,7 +38,7 @@ func New(parent context.Context) (ctx context.Context, cancel func(cause error))
 	return c, (*canceller)(c).cancel
 }
 
-// A canceller is a Context whose method cancel is the function that New returns. The method value lets the compiler inline New and avoid an
+// A canceller is a Context whose method cancel is the second result of New. The method value lets the compiler inline New and avoid an
 // allocation.
 type canceller cancelctx.Context
 

@@ -34,17 +34,17 @@ type Chan[T any] struct {
 	//	       else wait
 	//	-Recv> a value is stored: take the first value; store the value of the first sender that can be resumed
 	//	       a sender waits: take the value of the first sender that can be resumed
-	//	       c is closed: return end
+	//	       c is closed: return c.end
 	//	       else wait
 	//
-	// Invariant: if a waiter in senders can be resumed, the buffer is full. If a waiter in receivers can be resumed, the buffer is empty. A
-	// closed channel has no waiters. With a capacity of 0 the buffer is both full and empty, so one Select may wait in both queues of a
-	// channel. Such a Select cannot send to itself, because it tries all cases before it queues. A send or receive queues only if no waiter
-	// can complete it.
+	// Invariant: if a waiter in c.senders can be resumed, the buffer is full. If a waiter in c.receivers can be resumed, the buffer is
+	// empty. A closed channel has no waiters. With a capacity of 0 the buffer is both full and empty, so one Select may wait in both queues
+	// of a channel. Such a Select cannot send to itself, because it tries all cases before it queues. A send or receive queues only if no
+	// waiter can complete it.
 
 	guard     suspend.Guard
 	end       error // the error of sends and receives; nil while c is open
-	buffered  bool  // never changes; waits may be cancelled lazily only if buffered is false
+	buffered  bool  // never changes; waits may be cancelled lazily only if it is false
 	ring      []T   // the buffer, of length Cap; an element without a value is zero
 	first     int   // the index of the oldest value
 	stored    int
@@ -74,8 +74,8 @@ func (c *Chan[T]) Send(ctx context.Context, v T) error {
 
 // Recv receives the oldest value. It suspends the caller until a value is available. If c is closed and its buffer is empty, Recv returns
 // ErrClosed, or the error given to CloseWith. If ctx is done before the call or during the wait, Recv returns the cancellation error and
-// receives nothing. If a send races with the cancellation, either may win, but a Recv that was handed a value returns this value. If Recv
-// takes a value from a full buffer, the sender that has waited longest stores its value.
+// receives nothing. If a send races with the cancellation, either may win, but once a Recv has been handed a value, it returns this value,
+// even if ctx ends before Recv returns. If Recv takes a value from a full buffer, the sender that has waited longest stores its value.
 func (c *Chan[T]) Recv(ctx context.Context) (T, error) {
 	return suspend.Wait[T](ctx, (*recv[T])(c), !c.buffered)
 }
@@ -105,11 +105,11 @@ func (c *Chan[T]) SendOp(v T) suspend.Op[struct{}] { return suspend.OpOf[struct{
 func (c *Chan[T]) RecvOp() suspend.Op[T] { return suspend.OpOf[T]((*recv[T])(c)) }
 
 // All returns an iterator over received values. Each step performs one Recv, and the loop ends when Recv fails, because c is closed and
-// empty or ctx is done. All receives no value in advance, so a break leaves later values to other receivers.
+// empty or ctx is done. The iterator receives no value in advance, so a break leaves later values to other receivers.
 //
 // After the loop, check ctx: if ctx is not done, c was closed. If ctx is done and c is closed, the loop may have ended for either reason.
-// Recv returns the reason. (An iterator over pairs of a value and an error would let callers omit the error, and mistake a zero value for a
-// received value.)
+// To learn the reason, call Recv in a loop instead. (An iterator over pairs of a value and an error would let callers omit the error, and
+// mistake a zero value for a received value.)
 //
 //	for v := range c.All(ctx) {
 //		…
@@ -132,8 +132,8 @@ func (c *Chan[T]) All(ctx context.Context) iter.Seq[T] {
 // ErrClosed.
 //
 // In Kotlin, close does not end a waiting send: the channel is closed only for later sends. Without a receiver, such a send would wait
-// forever, and the buffer of a closed channel would still be filled. Here no task waits on a closed channel. If a value must be received,
-// call Close only after its Send has returned.
+// forever; with one, its value would still enter the buffer of a closed channel. Here no task waits on a closed channel. If a value must be
+// received, call Close only after its Send has returned.
 func (c *Chan[T]) Close() error { return c.CloseWith(ErrClosed) }
 
 // CloseWith closes c like Close, but sends and receives return err in place of ErrClosed. Use it for a stream that has failed before its
@@ -182,7 +182,7 @@ func (c *Chan[T]) sendLocked(v T) (ok bool, err error) {
 // recvLocked receives a value, or returns c.end if c is closed and empty. It returns false if the caller must wait. The caller must hold
 // c.guard.
 func (c *Chan[T]) recvLocked() (v T, ok bool, err error) {
-	next, sent := c.senders.Resume(struct{}{}, nil) // sent implies that the buffer is full
+	next, sent := c.senders.Resume(struct{}{}, nil) // the buffer is full if sent is true
 	switch {
 	case c.stored > 0:
 		v, c.ring[c.first] = c.ring[c.first], v

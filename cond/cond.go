@@ -48,11 +48,11 @@ type Cond struct {
 	//	listed[with r], passed over -W> free   the waiter leaves with the error
 	//	signalled -W> free
 	//
-	// Invariant: while the guard is unlocked, waited reports whether listed has waiters.
-	// Debt: a signalled waiter whose Wait does not return, because L or its Task panics, must pass the Signal on to the next waiter. After
-	// a Broadcast, this may wake a waiter that called Wait after the Broadcast.
+	// Invariant: while the guard is unlocked, the field waited reports whether any waiter is listed.
+	// Debt: a signalled waiter whose Wait does not return, because a method of L or of its Task panics, must pass the Signal on to the next
+	// waiter. After a Broadcast, this may wake a waiter that called Wait after the Broadcast.
 	guard  suspend.Guard
-	waited atomicx.Bool // listed is not empty; written under the guard
+	waited atomicx.Bool // true if the list is not empty; written under the guard
 	listed dlist.List[waiter]
 	free   []*node // grows to the largest number of simultaneous waiters
 }
@@ -78,7 +78,7 @@ func New(l sync.Locker) *Cond {
 //
 // If ctx is done before a signal, Wait returns the cancellation error and consumes no signal. If ctx is done before the call, Wait does not
 // unlock L. If a Signal races with the cancellation, either may win. If a Broadcast races with the cancellation, the Broadcast wins. A Wait
-// that was signalled returns nil.
+// that has consumed a signal returns nil, even if ctx is done by then.
 //
 // The caller holds L after every return, even if a Kill ends Wait. The final L.Lock cannot be cancelled. There is no WaitOp, because a case
 // of a Select would have to unlock L while it waits.
@@ -106,7 +106,7 @@ func (c *Cond) Wait(ctx context.Context) (err error) {
 			if v := recover(); v != nil { // L.Lock has panicked
 				panic(v)
 			}
-			suspend.Shield(l.Lock) // a Kill has ended the first Lock, but the caller's deferred functions unlock L
+			suspend.Shield(l.Lock) // a Kill has ended the first Lock, but the caller's deferred functions will unlock L
 		}
 	}()
 	defer func() {
@@ -179,7 +179,7 @@ func (c *Cond) wakeLocked(w *node) bool {
 	return resumed
 }
 
-// join adds a waiter for the caller to the list. It returns the waiter and the number of the wait, which leave takes.
+// join adds a waiter for the caller to the list. It returns the waiter and the number of this Wait, which must be passed to leave.
 func (c *Cond) join() (w *node, wait uint) {
 	c.guard.Lock()
 	defer c.guard.Unlock()
@@ -208,14 +208,14 @@ func (a arrival) Try() (none struct{}, signalled bool, err error) {
 	return none, signalled, nil
 }
 
-func (a arrival) Enqueue(r suspend.Resumer[struct{}]) { a.w.Value.r = r } // the Resume of r frees w
-func (a arrival) Remove(suspend.Resumer[struct{}])    {}                  // leave removes w
+func (a arrival) Enqueue(r suspend.Resumer[struct{}]) { a.w.Value.r = r } // wakeLocked frees w when it resumes r
+func (a arrival) Remove(suspend.Resumer[struct{}])    {}                  // c.leave removes w
 
 // leave frees the waiter of a Wait that has failed, and reports whether the waiter was signalled.
 func (c *Cond) leave(w *node, wait uint) (signalled bool) {
 	c.guard.Lock()
 	defer c.guard.Unlock()
-	if w.Value.wait != wait { // a Resume has freed w
+	if w.Value.wait != wait { // w has been freed, after a signal
 		return true
 	}
 	c.unlistLocked(w)

@@ -7,7 +7,7 @@
 //	_ = g.Go(handle)
 //
 // The count is exact for all waits in Braid operations, on any scheduler and across schedulers. A task that waits natively
-// counts as running, so the group may be idle late, but never early.
+// counts as running, so the group may become idle too late, but never too early.
 //
 // To detect that no task of a fifo or random scheduler is runnable, use OnIdle in the scheduler's Options instead.
 package idle
@@ -23,26 +23,26 @@ import (
 // A Group is a Spawner that counts its tasks. It is idle while each of its tasks is suspended or has ended. All methods may
 // be called from any goroutine.
 type Group struct {
-	// A task is counted in running from its start or wake-up until it parks or ends; see task. -G> is a Go, -P> a task that
-	// parks or ends, -U> a task that is woken.
+	// A task is counted in g.running from its start or wake-up until it parks or ends; see the type task. -G> is a Go,
+	// -P> a task that parks or ends, -U> a task that is woken.
 	//
 	//	n  -G> n+1
 	//	n  -U> n+1
-	//	n  -P> n-1    at 0 the group is idle, and this task must call idle
+	//	n  -P> n-1    at 0 the group is idle, and this task must call g.idle
 	//
-	// Invariant: every task that runs, or has been woken, is counted in running.
+	// Invariant: every task that runs, or has been woken, is counted in g.running.
 	running atomicx.Int64
-	live    atomicx.Int64 // tasks that have not ended; written after running
+	live    atomicx.Int64 // the number of tasks that have not ended; changed after g.running
 
 	on     suspend.Spawner
 	onIdle func()
 
 	guard  suspend.Guard
-	idlers suspend.Queue[struct{}, struct{}] // waiters for running to become 0
-	enders suspend.Queue[struct{}, struct{}] // waiters for live to become 0
+	idlers suspend.Queue[struct{}, struct{}] // tasks in WaitIdle, which wait until no task is running
+	enders suspend.Queue[struct{}, struct{}] // tasks in Wait, which wait until no task is live
 }
 
-// New returns a Group whose tasks run on the Spawner on.
+// New returns a Group that starts its tasks by calling on.Go.
 //
 // If onIdle is not nil, the Group calls it each time the Group becomes idle: in the last running task before this task
 // parks, or in a new task, or, after a Go that was refused, on a new goroutine. onIdle must not suspend, but may resume
@@ -79,7 +79,7 @@ func (g *Group) Go(f func()) error {
 	return err
 }
 
-// refused decrements both counts for a task that the scheduler has refused. It calls idle on a new goroutine, because the
+// refused decrements both counts for a task that the scheduler has refused. It calls g.idle on a new goroutine, because the
 // caller of Go may hold locks, and the scheduler is closed.
 func (g *Group) refused() {
 	if g.running.Add(-1) == 0 {
@@ -118,7 +118,7 @@ func (g *Group) Wait(ctx context.Context) error {
 	return err
 }
 
-// parks decrements running, and calls idle at 0.
+// parks decrements g.running, and calls g.idle if no task is running then.
 func (g *Group) parks() {
 	if g.running.Add(-1) == 0 {
 		g.idle()
@@ -152,14 +152,14 @@ func (g *Group) idle() {
 	}
 }
 
-// idleElsewhere calls idle in a new task or goroutine, because its caller may hold locks.
+// idleElsewhere calls g.idle in a new task or goroutine, because its caller may hold locks.
 func (g *Group) idleElsewhere() {
 	if g.on.Go(g.idle) != nil {
 		go g.idle()
 	}
 }
 
-// A state is a Source that is ready when count is 0.
+// A state is a Source that is ready when its count is 0.
 type state struct {
 	*Group
 	count   *atomicx.Int64

@@ -37,7 +37,7 @@ func (t *task) Park() {
 	t.g.parks()
 	returned := false
 	defer func() {
-		if !returned && t.state.CompareAndSwap(parked, running) { // the task was killed; leave will decrement running
+		if !returned && t.state.CompareAndSwap(parked, running) { // the task was killed, and g.leave will decrement g.running
 			t.g.running.Add(1)
 		}
 	}()

@@ -29,7 +29,7 @@ type Cache[K comparable, V any] struct {
 	//	loading -E> loaded   or none, if the load failed or ttl is 0
 	//	loaded  -G> loaded   or loading, if the value has expired
 	//
-	// Invariant: a loading entry in the map entries has at least one waiting Get.
+	// Invariant: while an entry of c.entries is loading, at least one Get waits for it.
 
 	load    func(ctx context.Context, key K) (V, error)
 	ttl     time.Duration
@@ -69,7 +69,7 @@ func NewCache[K comparable, V any](load func(ctx context.Context, key K) (V, err
 // key, because it would wait for itself.
 func (c *Cache[K, V]) Get(ctx context.Context, key K) (v V, err error) {
 	suspend.Preemptible()
-	preempt.Looks(preempt.Keys) // a load may continue or end
+	preempt.Looks(preempt.Keys) // before this call, a load may continue or end
 	if err := suspend.Err(ctx); err != nil {
 		return v, err
 	}
@@ -79,9 +79,8 @@ func (c *Cache[K, V]) Get(ctx context.Context, key K) (v V, err error) {
 	return v, err
 }
 
-// errLeft makes the other waiters start again, because the Get that started the load has given up before the load has
-// begun. Its scheduler may have refused the load, or crashed like a node in adapters/simulation, and then the load never
-// begins.
+// errLeft makes the other waiters start again, because the Get that started the load has given up before the load began.
+// Its scheduler may have refused the load, or crashed like a node in adapters/simulation, and then the load never begins.
 var errLeft = errors.New("keyed: the first has left")
 
 func (c *Cache[K, V]) get(ctx context.Context, key K) (v V, err error) {
@@ -90,12 +89,12 @@ func (c *Cache[K, V]) get(ctx context.Context, key K) (v V, err error) {
 		if v, ok, err := e.value.Try(); ok {
 			return v, err
 		}
-		return e.value.Await(ctx) // end is about to resolve the promise
+		return e.value.Await(ctx) // c.end is about to resolve the promise
 	}
 	defer func() { c.leave(e, first) }()
 	if first {
 		if err := c.start(ctx, e); err != nil {
-			return v, err // another waiter's scheduler may take the load
+			return v, err // another waiter starts again, and its scheduler may accept the load
 		}
 	}
 	return e.value.Await(ctx)
@@ -132,7 +131,7 @@ func (c *Cache[K, V]) enter(key K) (e *cached[K, V], first, loaded bool) {
 	for n := c.old.First(); n != nil && !now.Before(n.Value.until); n = c.old.First() {
 		c.dropLocked(n.Value)
 	}
-	if e = c.entries[key]; e != nil && e.loaded && !now.Before(e.until) { // an entry with another clock may be in front of e in old
+	if e = c.entries[key]; e != nil && e.loaded && !now.Before(e.until) { // an entry with another clock may be ahead of e in c.old
 		c.dropLocked(e)
 		e = nil
 	}
@@ -195,7 +194,7 @@ func (c *Cache[K, V]) end(e *cached[K, V], v V, err error) {
 		c.old.Push(&e.at)
 	}
 	c.mu.Unlock()
-	e.value.Resolve(v, err) // must follow the change of c, so that a later Get finds the kept value, or no error
+	e.value.Resolve(v, err) // comes after the change of c, so that a later Get finds the kept value, or no entry
 	if stop != nil {
 		stop(nil)
 	}
@@ -224,7 +223,7 @@ func (c *Cache[K, V]) leave(e *cached[K, V], first bool) {
 	}
 }
 
-// dropLocked removes e from old and entries. It has no effect if e has been removed already.
+// dropLocked removes e from c.old and c.entries. It has no effect if e has been removed already.
 func (c *Cache[K, V]) dropLocked(e *cached[K, V]) {
 	c.old.Remove(&e.at)
 	if c.entries[e.key] == e {

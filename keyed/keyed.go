@@ -16,8 +16,8 @@
 //	pages := keyed.NewCache(fetchPage, time.Minute)
 //	page, err := pages.Get(ctx, url)
 //
-// A Cache replaces a map with x/sync/singleflight. A load with singleflight uses the context of its first caller, or no
-// context. A load of a Cache is cancelled when no task waits for it any more.
+// A Cache takes the place of a map and x/sync/singleflight. A load with singleflight uses the context of its first caller,
+// or no context. A load of a Cache is cancelled when no task waits for it any more.
 //
 // A key must be equal to itself. Every method with a key parameter panics if the key is NaN, because a map cannot find such
 // a key again.
@@ -38,8 +38,8 @@ import (
 
 // A table holds a T for each key in use.
 //
-// Invariant: users counts the tasks that hold the T, wait for it, or are about to do so. An entry has at least one user;
-// otherwise entries would pile up.
+// Invariant: entry.users is the number of tasks that hold the T, wait for it, or are about to do so. An entry has at least
+// one user; otherwise entries would pile up.
 type table[K comparable, T any] struct {
 	mu      atomicx.Mutex
 	entries map[K]*entry[T]
@@ -66,7 +66,7 @@ func check[K comparable](key K) {
 	}
 }
 
-// use returns the entry of key, which it creates if necessary, and increments the entry's users.
+// use returns the entry of key, which it creates if necessary, and increments e.users.
 func (t *table[K, T]) use(key K, make func() T) *entry[T] {
 	check(key)
 	preempt.Releases(preempt.Keys) // only Len can observe the change
@@ -91,7 +91,7 @@ func (t *table[K, T]) used(key K) *entry[T] {
 	return t.entries[key]
 }
 
-// leave decrements the users of e, and removes e if none is left.
+// leave decrements e.users, and removes e if no user is left.
 func (t *table[K, T]) leave(key K, e *entry[T]) {
 	preempt.Releases(preempt.Keys)
 	t.mu.Lock()
@@ -106,7 +106,7 @@ func (t *table[K, T]) acquire(key K, make func() T, get func(T) bool) {
 	e := t.use(key, make)
 	got := false
 	defer func() {
-		if !got { // get was cancelled, or a context has panicked
+		if !got { // get has returned false, or has panicked
 			t.leave(key, e)
 		}
 	}()

@@ -34,8 +34,8 @@ type Barrier struct {
 	guard   suspend.Guard
 	parties suspend.Queue[struct{}, suspend.Resumer[struct{}]] // the payload is the party's own Resumer
 
-	// The map late has the parties that were cancelled but still queued when their round was completed. A party is removed before its Wait
-	// returns.
+	// The map late contains the parties that were cancelled but still queued when their round was completed. A party is removed from the
+	// map before its Wait returns.
 	late map[suspend.Resumer[struct{}]]struct{}
 }
 
@@ -48,8 +48,8 @@ func NewBarrier(n int) *Barrier {
 }
 
 // Wait suspends the caller until n parties wait, including the caller. The last party does not suspend. It resumes the waiting parties, in
-// the order of their calls, and returns. The index is the number of parties that were still missing after the call: n-1 for the first
-// party, 0 for the last. So exactly one party of each complete round gets 0.
+// the order of their calls, and returns. The index is the number of parties that were still missing when this call was counted: n-1 for the
+// first party, 0 for the last. So exactly one party of each complete round gets 0.
 //
 // If ctx is done before the call, Wait returns -1 and the cancellation error, and does not break the round. If ctx is done during the wait,
 // before the round is complete, the round is broken. Wait then returns -1 and the cancellation error, and the other waiting parties get -1
@@ -98,8 +98,8 @@ func (b *Barrier) completeLocked() {
 	}
 }
 
-// hasHappened reports whether a round is complete although the wait of the party me has failed. If me is still queued, hasHappened breaks
-// the round.
+// hasHappened reports whether the round of the caller, whose Resumer is me, was completed although its wait has failed. If the caller is
+// still queued, hasHappened breaks the round.
 func (b *Barrier) hasHappened(me suspend.Resumer[struct{}]) bool {
 	b.guard.Lock()
 	defer b.guard.Unlock()

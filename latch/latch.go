@@ -66,7 +66,7 @@ func (l *Latch) CountDown() {
 	}
 }
 
-// open opens l, or panics if l is open already. The count is at most 1, and changes only under the guard.
+// open opens l, or panics if l is open already. The count must be at most 1; from then on, it changes only under the guard.
 func (l *Latch) open() {
 	l.guard.Relock()
 	defer l.guard.Unlock()

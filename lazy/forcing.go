@@ -16,17 +16,17 @@ import (
 //
 // A waiting forcing blocks the forcings of which it is a part. Each blocked forcing in turn blocks the forcings that wait for its function.
 //
-// Invariant: no forcing blocks itself. Under the lock waits, a part is listed before it waits, and checks whether it would block the runner
-// for which it would wait. Therefore the last part of a circle sees all earlier parts. It also sees their runners, because a runner is
-// stored before it has parts.
+// Invariant: no forcing blocks itself. Before a part waits, it adds itself to core.waiting and checks whether it would block the runner for
+// which it would wait, both under waits.Mutex. Therefore the last part of a circle sees all earlier parts. It also sees their runners,
+// because a runner is stored before it has parts.
 type forcing struct {
 	context.Context
 	of      *core
-	gid     int64       // the calling goroutine
+	gid     int64       // the id of the calling goroutine
 	in      [2]*forcing // the forcings of which this forcing is a part, by context and by goroutine; nil means none
 	at      node        // the node in of.waiting, used if this forcing waits as a part
-	blocked int         // the number of parts that wait or are blocked; protected by waits
-	seen    uint64      // the number of the last search that visited this forcing; protected by waits
+	blocked int         // the number of parts that wait or are blocked; protected by waits.Mutex
+	seen    uint64      // the number of the last search that visited this forcing; protected by waits.Mutex
 }
 
 const (
@@ -39,10 +39,10 @@ type node = dlist.Node[*forcing]
 // A core has the fields of a Lazy that forcings use. Unlike a Lazy, it has no type parameter.
 type core struct {
 	runner  atomicx.Pointer[forcing] // written under the Lazy's guard, before the runner has parts
-	waiting dlist.List[*forcing]     // the parts that have begun to wait and have not returned; protected by waits
+	waiting dlist.List[*forcing]     // the parts that have begun to wait and have not returned; protected by waits.Mutex
 }
 
-// waits protects the links between forcings. Only a part that must wait locks it. The field looks counts the searches.
+// waits protects the links between forcings. Only a part that must wait locks it. The number of searches so far is in waits.looks.
 var waits struct {
 	atomicx.Mutex
 	looks uint64
@@ -61,7 +61,7 @@ func newForcing(ctx context.Context, of *core) *forcing {
 }
 
 // closesCircle reports whether f would block the runner for which f is about to wait. The caller must hold the Lazy's guard. If the runner
-// has no blocked parts, there is no circle. This check makes a chain that grows at its end cost only one step for each link. Otherwise
+// has no blocked parts, there is no circle. With this check, a chain that grows at its end costs only one step for each link. Otherwise
 // closesCircle visits all forcings that f would block.
 func (f *forcing) closesCircle() bool {
 	if f.in == [2]*forcing{} {
@@ -85,7 +85,7 @@ func (f *forcing) closesCircle() bool {
 		parts := blocked[last].in
 		blocked = blocked[:last]
 		for _, whole := range parts {
-			for whole != nil && whole.of.runner.Load() != whole { // whole has ended before its part
+			for whole != nil && whole.of.runner.Load() != whole { // the forcing whole has ended before its part
 				whole = whole.in[byContext]
 			}
 			if whole == nil || whole.seen == waits.looks {
@@ -120,8 +120,8 @@ func (f *forcing) unlist() {
 	}
 }
 
-// count adds by to the number of blocked parts of each forcing of which f is a part. The parameter by is 1 if f now blocks these forcings,
-// and -1 if f no longer blocks them. If n functions force each other, count takes n steps for a wait in the innermost function.
+// count changes the number of blocked parts of each forcing of which f is a part. The parameter by is 1 if f now blocks these forcings, and
+// -1 if f no longer blocks them. If each of n functions forces the next, count takes n steps for a wait in the innermost function.
 func (f *forcing) count(by int) {
 	for _, whole := range f.in {
 		if whole == nil {
@@ -134,8 +134,9 @@ func (f *forcing) count(by int) {
 	}
 }
 
-// running maps the id of each goroutine that runs a function to its innermost forcing. The map is sharded, so that two goroutines rarely
-// share a lock. The locks are plain sync.Mutexes: each goroutine reads only its own entry, so the model checker need not see them.
+// running maps the id of each goroutine that runs a function to the innermost forcing of the goroutine. The map is sharded, so that two
+// goroutines rarely share a lock. The locks are plain sync.Mutexes: each goroutine reads only its own entry, so the model checker need not
+// see them.
 var running [64]struct {
 	sync.Mutex
 	innermost map[int64]*forcing

@@ -7,8 +7,8 @@
 //	...
 //	c, err := config.Force(ctx)
 //
-// The function runs once. The Mode decides whether a cancelled run counts. A Force that would wait for itself returns ErrRecursive. For
-// many values with keys, each loaded once, see keyed.Cache.
+// The function runs once. The Mode decides whether the result of a cancelled run is kept. A Force that would wait for itself returns
+// ErrRecursive. For many values with keys, each loaded once, see keyed.Cache.
 //
 // Use sync.OnceValues if the function is quick or cannot be cancelled, and a promise if the work starts before a task needs the value.
 package lazy
@@ -23,8 +23,8 @@ import (
 	"github.com/braidgo/braid/suspend"
 )
 
-// ErrRecursive is the error of a Force that would wait for itself. The functions of some Lazy values need each other's results. Break this
-// circle.
+// ErrRecursive is the error of a Force that would wait for itself. It means that the functions of some Lazy values need each other's
+// results. Break this circle.
 var ErrRecursive = errors.New("lazy: recursive")
 
 // ErrAbandoned is the error of a lazy value whose function ended its task with runtime.Goexit. The Lazy keeps this error. To try again,
@@ -48,14 +48,15 @@ type Lazy[T any] struct {
 	//	idle    -F> running          the Force runs the function
 	//	running -F> running          the Force waits
 	//	running -R> ready, panicked  all waiters are resumed
-	//	running -R> running          failed and cancelled, in Restart: the first waiter is resumed to run the function
+	//	running -R> running          failed and cancelled, in the mode Restart: the first waiter is resumed to run the function
 	//	running -R> idle             the same, without a waiter
 	//
-	// Invariant: in the state running, the field runner has the forcing that runs the function. In all other states, forcers is empty.
+	// Invariant: in the state running, the field runner holds the forcing that runs the function. In all other states, the queue forcers is
+	// empty.
 	// Debt: when the function returns, the runner must resume all waiters, or pass the turn to the first waiter. A waiter that is cancelled
 	// after it has got the turn must pass the turn on.
 
-	state  atomicx.Uint32 // pending at first; set under guard, after the fields below; pairs with the load in Force
+	state  atomicx.Uint32 // pending at first; set under the guard, after the fields below; pairs with the load in Force
 	value  T
 	err    error
 	thrown any // the value with which the function has panicked
@@ -63,7 +64,7 @@ type Lazy[T any] struct {
 	core
 	mode     Mode
 	guard    suspend.Guard
-	f        func(context.Context) (T, error) // read only by the runner; nil once ready or panicked
+	f        func(context.Context) (T, error) // only the runner reads it; nil once the state is ready or panicked
 	forcers  suspend.Queue[turn, *forcing]
 	watchers suspend.Queue[struct{}, struct{}] // waiters of ValueOp
 }
@@ -74,7 +75,7 @@ const (
 	panicked
 )
 
-// A turn is the result of a wait. It is true if the waiter must run the function, and false if the function has run.
+// A turn is the result of the wait in Force. It is true if the waiter must run the function, and false if the function has run.
 type turn bool
 
 // New returns a Lazy whose value f computes. The Lazy keeps no reference to f once f has run. New panics if f is nil or the mode is
@@ -91,12 +92,13 @@ func New[T any](f func(ctx context.Context) (T, error), mode Mode) *Lazy[T] {
 
 // Force returns the results of the function. The first Force runs the function in its own task, with a context derived from ctx. All other
 // calls suspend until the function has run. The Lazy keeps the results, including an error. The mode Restart makes one exception. If the
-// function fails and ctx is done, only this Force returns the error, and the Force that has waited longest runs the function again.
+// function fails and the ctx of its Force is done, only that Force returns the error, and the Force that has waited longest runs the
+// function again.
 //
 // If ctx is done before the call or during the wait, a Force that does not run the function returns the cancellation error. If this Force
 // was about to run the function, the next waiter runs the function instead. A Force that runs the function does not return before the
-// function. If the function panics, every Force panics with the same value. If the function calls runtime.Goexit, every other and every
-// later Force returns ErrAbandoned.
+// function has returned. If the function panics, every Force panics with the same value. If the function calls runtime.Goexit, every other
+// and every later Force returns ErrAbandoned.
 //
 // Force returns ErrRecursive, and changes nothing, if it would wait for itself. It finds three kinds of circles:
 //   - the goroutine or task that calls Force runs the function, directly or through other functions that wait for each other;

@@ -36,16 +36,17 @@ import (
 // A Mutex is a lock that at most one task holds. The zero Mutex is unlocked. A Mutex must not be copied. One task may lock a Mutex, and
 // another task may unlock it.
 //
-// Waiters acquire the lock in the order of their calls, with one exception. Unlock only nudges the first waiter, so a running task may lock
-// the Mutex before that waiter runs. A hand-over would leave the lock idle until the waiter runs. After a few unsuccessful nudges, the next
-// Unlock hands the lock over to the waiter, so that no waiter starves.
+// Waiters acquire the lock in the order of their calls, with one exception. Unlock only nudges the first waiter: it wakes the waiter to
+// compete for the lock, so a running task may lock the Mutex before that waiter runs. A hand-over would leave the lock idle until the
+// waiter runs. After a few unsuccessful nudges, the next Unlock hands the lock over to the waiter, so that no waiter starves.
 //
-// At any time, at most one waiter is nudged and has not yet competed. If the scheduler of that waiter is busy for long, the waiters behind
-// it keep waiting although the Mutex is unlocked. New callers of Lock can acquire it. Only a timer for each Unlock could prevent this.
-// Where this matters, use an RWMutex or a semaphore with one permit, because both hand over in strict order.
+// At any time, at most one waiter is nudged and has not yet competed. If the scheduler of that waiter is busy for a long time, the waiters
+// behind it keep waiting although the Mutex is unlocked. New callers of Lock can acquire it. Only a timer for each Unlock could prevent
+// this. Where this matters, use an RWMutex or a semaphore with one permit, because both hand over in strict order.
 type Mutex struct {
 	// The field word holds the state of the Mutex, and the guard protects the queue. -L> is a Lock, -U> an Unlock, -N> the nudged waiter.
-	// Without the guard, only the flag held changes. Where owned returns held and waited, waited changes with it.
+	// Without the guard, only the flag held changes; under a test scheduler or with the ledger, the flag waited may be set, too (see
+	// owned).
 	//
 	//	free           -L> held
 	//	held           -L> held+waited        the waiter queues, unless it finds the lock free by then
@@ -57,8 +58,8 @@ type Mutex struct {
 	//	waited+nudged  -N> held[+waited]
 	//	held+waited+nudged -N> held+waited    the waiter queues again, at the head
 	//
-	// Invariant: waited is set while a waiter is queued or nudged. (The converse may fail, because a cancelled waiter leaves waited set.
-	// The next Unlock clears it.)
+	// Invariant: the flag waited is set while a waiter is queued or nudged. (The converse may fail, because a cancelled waiter leaves the
+	// flag set. The next Unlock clears it.)
 	// Debt: a task that unlocks a Mutex with waiters must nudge the first waiter, unless another waiter is nudged. A nudged waiter that is
 	// cancelled must nudge the next waiter if the Mutex is unlocked.
 
@@ -73,8 +74,8 @@ const (
 	nudged
 )
 
-// owned returns the word of a Mutex that has just been locked. The word includes waited while a test scheduler controls the order of
-// operations, or the ledger records holders. Unlock then calls unlockSlow, which reports the release to them. A check in Unlock itself
+// owned returns the word of a Mutex that has just been locked. The word includes the flag waited while a test scheduler controls the order
+// of operations, or the ledger records holders. Unlock then calls unlockSlow, which reports the release to them. A check in Unlock itself
 // would slow down every Unlock.
 func owned() uint32 {
 	if preempt.Watched() || ledger.On() {
@@ -108,9 +109,9 @@ func (m *Mutex) Lock(ctx context.Context) error {
 		if err := suspend.Err(ctx); err != nil {
 			return err
 		}
-		return context.Canceled // ctx breaks its contract, and the lock is not held
+		return context.Canceled // ctx breaks its contract: its Err has become nil again
 	}
-	if m.word.CompareAndSwap(0, locked) || m.take() { // take may overtake waiters
+	if m.word.CompareAndSwap(0, locked) || m.take() { // m.take() may overtake waiters
 		if locked != held {
 			m.took(0)
 		}
@@ -131,7 +132,7 @@ func (m *Mutex) TryLock() bool {
 	return ok
 }
 
-// took records the caller as the holder of m if the ledger is kept.
+// took records the caller as the holder of m if the ledger is on.
 func (m *Mutex) took(then ledger.Then) {
 	if ledger.On() {
 		m.word.Or(waited) // makes Unlock call unlockSlow, even if the ledger was off when m was locked
@@ -177,7 +178,7 @@ func (l *locker) Unlock() { (*Mutex)(l).Unlock() }
 func (m *Mutex) lockSlow(ctx context.Context) error {
 	ctx = suspend.AllowLazy(ctx)
 	nudges, me, locked := 0, suspend.Resumer[grant]{}, false
-	defer func() { // runs even if ctx panics
+	defer func() { // runs even if a method of ctx panics
 		if !locked {
 			m.leave(me, nudges)
 		}
@@ -209,7 +210,7 @@ func (m *Mutex) lockSlow(ctx context.Context) error {
 	}
 }
 
-// leave removes the caller from the queue after a failed Lock. The Resumer me is zero if the caller has not queued since its last nudge.
+// leave removes the caller from the queue after a failed Lock. The parameter me is zero if the caller has not queued since its last nudge.
 func (m *Mutex) leave(me suspend.Resumer[grant], nudges int) {
 	m.guard.Lock()
 	m.waiters.Remove(me)
@@ -219,8 +220,9 @@ func (m *Mutex) leave(me suspend.Resumer[grant], nudges int) {
 	m.guard.Unlock()
 }
 
-// lockLocked locks m if m is unlocked, and reports whether it did. If m is locked, lockLocked sets waited, so that an Unlock serves the
-// queue in which the caller then waits. The parameter mine reports whether the caller is the nudged waiter. The caller must hold m.guard.
+// lockLocked locks m if m is unlocked, and reports whether it did. If m is locked, lockLocked sets the flag waited, so that an Unlock
+// serves the queue in which the caller then waits. The parameter mine reports whether the caller is the nudged waiter. The caller must hold
+// m.guard.
 func (m *Mutex) lockLocked(mine bool) bool {
 	for {
 		w := m.word.Load()
@@ -237,7 +239,7 @@ func (m *Mutex) lockLocked(mine bool) bool {
 		default:
 			now |= owned()
 		}
-		if m.word.CompareAndSwap(w, now) { // the swap fails if held has changed
+		if m.word.CompareAndSwap(w, now) { // fails if m has been locked or unlocked since the Load
 			return w&held == 0
 		}
 	}
@@ -294,7 +296,7 @@ func (m *Mutex) unlockSlow() {
 }
 
 // passOnLocked unlocks m, and nudges the first waiter or hands m over to it. The caller must hold m and m.guard, and no waiter is nudged,
-// so only the caller changes the word.
+// so only the caller changes m.word.
 func (m *Mutex) passOnLocked() {
 	for m.waiters.Len() > 0 {
 		g := grant(*m.waiters.Head() >= patience)
@@ -323,7 +325,7 @@ type lockSource Mutex
 func (s *lockSource) Guard() *suspend.Guard            { return &s.guard }
 func (s *lockSource) Enqueue(r suspend.Resumer[grant]) { s.waiters.Push(r, patience) }
 
-// Try implements suspend.Source. If it reports false, waited is set, so that the next Unlock takes the guard.
+// Try implements suspend.Source. If it reports false, the flag waited is set, so that the next Unlock takes the guard.
 func (s *lockSource) Try() (g grant, ok bool, err error) {
 	preempt.Looks(preempt.Mutexes)
 	return owner, (*Mutex)(s).lockLocked(false), nil

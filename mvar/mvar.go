@@ -41,14 +41,14 @@ type MVar[T any] struct {
 	//	empty  -P> empty    the first taker that can be resumed gets the value
 	//	full   -T> empty    no putter waits
 	//	full   -T> full     the value of the first putter that can be resumed is stored
-	//	full   -M> out      f has the value, and every other call waits
-	//	out    -M> …        the result of f is put as into an empty MVar, before any other call
+	//	full   -M> out      the function has the value, and every other call waits
+	//	out    -M> …        the function's result is put as into an empty MVar, before any other call
 	//
 	// Invariant: a full MVar has no takers and no readers, and an empty MVar has no putters.
 
 	guard   suspend.Guard
 	state   state
-	value   T // is zero unless state is full
+	value   T // zero unless the state is full
 	readers suspend.Queue[T, struct{}]
 	takers  suspend.Queue[T, taker[T]]
 	putters suspend.Queue[struct{}, T]
@@ -62,7 +62,7 @@ const (
 	out
 )
 
-// A taker is the payload of a waiter in takers. It has the state of the MVar after the waiter has taken the value.
+// A taker is the payload of a waiter in takers. It says in which state the waiter leaves the MVar.
 type taker[T any] struct {
 	leaves state // is empty, full (with the value v), or out
 	v      T
@@ -82,7 +82,7 @@ func (m *MVar[T]) Put(ctx context.Context, v T) error {
 }
 
 // Take empties m and returns its value. It suspends the caller while m is not full. The Put that has waited longest then stores its value.
-// A Take that was handed a value returns this value.
+// Once a Take has been handed a value, it returns this value, even if ctx ends before Take returns.
 func (m *MVar[T]) Take(ctx context.Context) (T, error) {
 	return suspend.Wait[T](ctx, (*take[T])(m), true)
 }
@@ -92,14 +92,14 @@ func (m *MVar[T]) Read(ctx context.Context) (T, error) {
 	return suspend.Wait[T](ctx, (*read[T])(m), true)
 }
 
-// Swap atomically replaces the value of m with v, and returns the old value. It suspends the caller while m is not full, and queues with
+// Swap atomically replaces the value of m with v, and returns the old value. It suspends the caller while m is not full, and queues it with
 // the takers.
 func (m *MVar[T]) Swap(ctx context.Context, v T) (T, error) {
 	return suspend.Wait[T](ctx, swap[T]{m, v}, true)
 }
 
-// Modify replaces the value of m with the result of f. It suspends the caller while m is not full, and queues with the takers. The function
-// f may suspend. While f runs, m is neither full nor empty, and all other calls wait.
+// Modify replaces the value of m with the result of f. It suspends the caller while m is not full, and queues it with the takers. The
+// function f may suspend. While f runs, m is neither full nor empty, and all other calls wait.
 //
 // If f returns an error, Modify returns this error. If f panics or calls runtime.Goexit, so does Modify. In all these cases m holds the old
 // value again. Modify panics if f is nil.
@@ -158,8 +158,8 @@ func (m *MVar[T]) putLocked(v T) bool {
 	return true
 }
 
-// offerLocked passes v to the waiters of an MVar that has no value, and then the values of putters. It stops when a value is left for which
-// no taker waits, when a Modify takes the value, or when no putter is left. The caller must hold m.guard.
+// offerLocked passes v, and then the values of waiting putters, to the waiters of m, which must have no value. It stops when a value is
+// left for which no taker waits, when a Modify takes the value, or when no putter is left. The caller must hold m.guard.
 func (m *MVar[T]) offerLocked(v T) {
 	for {
 		m.readers.ResumeAll(v, nil)
@@ -186,7 +186,7 @@ func (m *MVar[T]) takeLocked() (v T, ok bool) {
 		return v, false
 	}
 	v = m.value
-	if m.value, ok = m.putters.Resume(struct{}{}, nil); !ok { // no taker waits
+	if m.value, ok = m.putters.Resume(struct{}{}, nil); !ok { // no taker waits, because m was full
 		m.state = empty
 	}
 	return v, true

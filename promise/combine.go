@@ -14,8 +14,8 @@ import (
 var ErrAbandoned = outcome.Named("promise: abandoned", suspend.ErrAbandoned)
 
 // Go starts f as a task by calling on.Go, and returns a promise of f's results. If on.Go returns an error, the promise fails with this
-// error. If f panics or calls runtime.Goexit, the promise fails with ErrAbandoned, and the scheduler treats the panic or exit as in any
-// task. Go passes ctx to f, and f runs even if ctx is done. Go panics if on or f is nil.
+// error. If f panics or calls runtime.Goexit, the promise fails with ErrAbandoned, and the scheduler treats the panic or exit as it does in
+// any task. Go passes ctx to f, and f runs even if ctx is done. Go panics if on or f is nil.
 func Go[T any](ctx context.Context, on suspend.Spawner, f func(ctx context.Context) (T, error)) *Promise[T] {
 	if on == nil || f == nil {
 		panic("promise: Go without a Spawner or a function")
@@ -43,10 +43,10 @@ func Go[T any](ctx context.Context, on suspend.Spawner, f func(ctx context.Conte
 //
 //	pages, err := suspend.Do(ctx, promise.All(first, second))
 //
-// Like every Op, this Op does nothing until it is performed, and keeps no entry in the futures afterwards. If several futures are filled
-// when the Op is performed, the first in the order of the arguments counts as the first result. A task that was woken by one future may
-// fill another future before the Op checks the futures, so the first result is not always the earliest. All, Any and Race panic if a Future
-// is nil.
+// Like every Op, this Op does nothing until it is performed, and leaves no entry in the futures. If several futures are already filled when
+// the Op is performed, the first in the order of the arguments counts as the first result. A task that was woken by one future may fill
+// another future before the Op checks the futures, so the first result is not always the earliest. All, Any and Race panic if a Future is
+// nil.
 func All[T any](futures ...Future[T]) suspend.Op[[]T] {
 	return combine(futures, func(err error) bool { return err != nil }, func(fs []*Promise[T], last int) ([]T, error) {
 		if len(fs) > 0 && fs[last].err != nil {
@@ -105,8 +105,8 @@ func combine[T, U any](futures []Future[T], decides func(err error) bool, result
 	})
 }
 
-// A combination is one execution of All, Any or Race. It follows its futures from Prepare to Drop. Resolve unlocks the promise's guard
-// before it notifies the followers, so that a Select may lock the guards of promises and combinations in any order.
+// A combination is one execution of All, Any or Race. From Prepare to Drop, it is listed as a follower of its futures. Resolve unlocks the
+// promise's guard before it notifies the followers, so that a Select may lock the guards of promises and combinations in any order.
 //
 // Invariant: each future is counted once, even if it is reported again after a Drop and another Prepare.
 type combination[T any] struct {
@@ -116,13 +116,13 @@ type combination[T any] struct {
 
 	guard   suspend.Guard
 	waiters suspend.Queue[*combination[T], struct{}]
-	seen    []bool // the futures that are counted
+	seen    []bool // says which futures are counted
 	left    int    // the number of futures that are not yet counted
 	last    int    // the index of the future that has decided the operation
-	decided bool   // once true, decided and last never change
+	decided bool   // once true, it stays true, and last does not change
 }
 
-// A tie is the entry of a combination in the list of followers of its i'th future.
+// A tie is the entry of a combination in the list of followers of one future.
 type tie[T any] = dlist.Node[follower[T]]
 
 type follower[T any] struct {

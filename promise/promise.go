@@ -26,14 +26,14 @@ import (
 // A Promise holds a value and an error, which are set once and then never change. The zero Promise is empty and ready to use. A Promise
 // must not be copied. Awaiting a filled Promise takes no lock. Waiters are resumed in the order of their calls.
 type Promise[T any] struct {
-	filled atomicx.Bool // set under guard after value and err; pairs with the load in Try
+	filled atomicx.Bool // set under the guard, after value and err; pairs with the load in Try
 	value  T
 	err    error
 
 	guard     suspend.Guard
-	waiters   suspend.Queue[struct{}, struct{}] // empty once filled
+	waiters   suspend.Queue[struct{}, struct{}] // empty once the promise is filled
 	done      chan struct{}                     // made by Done
-	followers dlist.List[follower[T]]           // oldest follower first; empty once filled
+	followers dlist.List[follower[T]]           // oldest follower first; empty once the promise is filled
 }
 
 // A Future is the read-only view of a Promise.

@@ -9,14 +9,14 @@ import (
 // A line serves waiters in order, because the time at which a waiter is due depends on the earlier waiters. Only the first waiter has a
 // timer, from its own scheduler.
 type line struct {
-	// -W> is a waiter, -T> the timer of the first waiter.
+	// -W> is a waiter that comes or leaves, -T> the timer of the first waiter.
 	//
 	//	empty   -W> waiting  the timer is started
 	//	waiting -T> waiting  the waiters that are due are resumed; a timer is started for the next waiter
-	//	waiting -W> waiting  the first waiter leaves: the timer is stopped, the rest is as for -T>
+	//	waiting -W> waiting  the first waiter leaves: the timer is stopped; then as for -T>
 	//
-	// Debt: a task that changes the first waiter, or the time at which it is due, must call serveLocked, because the timer is wrong
-	// otherwise. A timer that fires although it was stopped does no harm.
+	// Debt: a task that removes the first waiter, or changes the time at which it is due, must call serveLocked, because otherwise the
+	// timer fires at the wrong time. A timer that fires although it was stopped does no harm.
 
 	guard   suspend.Guard
 	waiters suspend.Queue[time.Time, place]
@@ -24,7 +24,7 @@ type line struct {
 	of      pace
 }
 
-// A pace computes when n tokens or ticks are due, and takes them.
+// A pace is a Limiter or a Ticker. Its method at returns the time at which n tokens, or the next tick, are due; take(now, n) takes them.
 type pace interface {
 	at(now time.Time, n int) time.Time
 	take(now time.Time, n int)

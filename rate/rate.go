@@ -1,5 +1,5 @@
-// Package rate provides a rate limiter and a ticker. A Limiter limits the rate of events, and a Ticker ticks at fixed intervals. Tasks wait
-// for both with a context, or as a case of a Select. Both use the clock of the caller's scheduler.
+// Package rate provides a rate limiter and a ticker. A Limiter limits the rate of events, and a Ticker ticks at fixed intervals. A task
+// waits for either with a context, or in a case of a Select. Both use the clock of the caller's scheduler.
 //
 //	limit := rate.NewLimiter(rate.Every(100*time.Millisecond), 5) // ten events per second, bursts of five
 //	if err := limit.Wait(ctx); err != nil {
@@ -10,7 +10,7 @@
 // neither blocks a thread nor delays a simulation. A cancelled Wait consumes no token, so that later requests are served earlier. If the
 // deadline of the context is too early, Wait does not fail at once, but waits until the deadline.
 //
-// Use a semaphore to limit the number of tasks that run simultaneously, and stage.Options.Rate for the handlers of a stage.
+// Use a semaphore to limit the number of tasks that run simultaneously, and stage.Options.Rate to limit the rate of a stage's handlers.
 package rate
 
 import (
@@ -39,16 +39,16 @@ func Every(interval time.Duration) Limit {
 	return Limit(time.Second) / Limit(interval)
 }
 
-// A Limiter is a token bucket. The bucket holds up to burst tokens, is full at first, and is refilled at a fixed rate. Requests are served
-// strictly in order. NewLimiter makes a Limiter, which must not be copied.
+// A Limiter is a token bucket. The bucket holds a limited number of tokens (the burst), is full at first, and is refilled at a fixed rate.
+// Requests are served strictly in order. NewLimiter makes a Limiter, which must not be copied.
 //
 // All tasks that use a Limiter must have the same clock. Outside a simulation, all schedulers have the same clock. A Then uses the timers
 // of its executor.
 type Limiter struct {
 	line
-	every  float64 // nanoseconds per token; guard protects these fields
+	every  float64 // nanoseconds per token; protected by line.guard, like tokens and last
 	burst  float64 // the maximum number of tokens
-	tokens float64 // the number of tokens at the time last; may be negative, by at most the gain of one nanosecond
+	tokens float64 // the number of tokens at the time l.last; may be negative, by at most the gain of one nanosecond
 	last   time.Time
 }
 
@@ -112,7 +112,7 @@ func (l *Limiter) turn(n int) turn {
 	return t
 }
 
-// fill adds the tokens that have accrued between last and now.
+// fill adds the tokens that have accrued between l.last and now.
 func (l *Limiter) fill(now time.Time) {
 	if d := now.Sub(l.last); d > 0 {
 		l.tokens, l.last = min(l.burst, l.tokens+float64(d)/l.every), now

@@ -8,7 +8,7 @@ import (
 	"github.com/braidgo/braid/suspend"
 )
 
-// A Policy decides what happens to ticks for which no task waits in time.
+// A Policy decides what happens to ticks that are due while no task waits.
 type Policy int
 
 const (
@@ -32,8 +32,8 @@ type Ticker struct {
 	next   time.Time // is zero until the first wait
 }
 
-// NewTicker returns a Ticker with the interval every. The first tick is due one interval after the first wait has begun. NewTicker panics
-// if every is not positive.
+// NewTicker returns a Ticker with the given interval. The first tick is due one interval after the first wait has begun. NewTicker panics
+// if the interval is not positive.
 func NewTicker(every time.Duration, policy Policy) *Ticker {
 	if every <= 0 {
 		panic("rate: Ticker without an interval")

@@ -17,8 +17,8 @@
 //	defer l.Release()
 //	err = l.Value.QueryRow(ctx, "select 1").Scan(&n)
 //
-// A Pool starts no tasks and no goroutines. The tasks that call its methods open, check and close the resources. Waiting
-// tasks get a resource in the order in which they called Acquire.
+// A Pool starts no tasks and no goroutines. The resources are opened, checked and closed by the tasks that call its
+// methods. Waiting tasks get a resource in the order in which they called Acquire.
 //
 // If only goroutines share the resources, github.com/jackc/puddle is sufficient; it also finishes opening a resource after
 // the caller has given up. For values that are cheap to make and need no limit, use sync.Pool.
@@ -38,11 +38,12 @@ import (
 	"github.com/braidgo/braid/suspend"
 )
 
-// ErrClosed is returned by every Acquire that waits during Close or is called after Close, and by a second Close.
+// ErrClosed is returned by every Acquire that is waiting when Close is called, by every later Acquire, and by a second
+// Close.
 var ErrClosed = outcome.Named("respool: the pool is closed", suspend.ErrClosed)
 
-// Options configure a Pool. Max and Open are required. The task that calls a method of the Pool or of a Lease calls these
-// functions, without holding a lock, so they may suspend.
+// Options configure a Pool. Max and Open are required. The functions are called by the task that calls a method of the Pool
+// or of a Lease, without a lock, so they may suspend.
 type Options[R any] struct {
 	Max   int                                  // the largest number of resources, including those being opened or closed
 	Open  func(ctx context.Context) (R, error) // opens a resource; ctx is the context of Acquire
@@ -65,9 +66,9 @@ type Pool[R any] struct {
 	//	idle    -C> closing
 	//	closing     none
 	//
-	// Invariant: a resource that is opening, leased or closing has a permit, unless Close closes it; a closed pool opens no
-	// resources. A task opens a resource only if it has a permit and no resource is idle, and a resource becomes idle
-	// before its permit is released. So there are never more than Max resources.
+	// Invariant: a resource in the state opening, leased or closing has a permit, unless Close closes it; a closed pool
+	// opens no resources. A task opens a resource only if it has a permit and no resource is idle, and a resource becomes
+	// idle before its permit is released. So there are never more than Max resources.
 
 	o       Options[R]
 	permits *semaphore.Semaphore
@@ -236,7 +237,7 @@ func (p *Pool[R]) Stats() Stats {
 	return Stats{Idle: len(p.idle), Leased: p.users, Opened: p.opened}
 }
 
-// enter increments users and returns true. If p is closed, it returns false.
+// enter increments p.users and returns true. If p is closed, it returns false.
 func (p *Pool[R]) enter() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -246,7 +247,7 @@ func (p *Pool[R]) enter() bool {
 	return !p.closed
 }
 
-// leave decrements users and releases the caller's permit.
+// leave decrements p.users and releases the caller's permit.
 func (p *Pool[R]) leave() {
 	defer p.permits.Release(1)
 	p.done()

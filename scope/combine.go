@@ -8,10 +8,10 @@ import (
 	"github.com/braidgo/braid/suspend"
 )
 
-// Map calls f with each element of in, each call in a new task, and returns the results in the order of in. The first error
-// cancels the other calls. Map returns this error, without results, after all calls have ended. If ctx ends first, the
-// calls are cancelled, and calls that have not begun do not run. Map then returns the error of a cancelled call. Map panics
-// if on or f is nil.
+// Map calls f with each element of the slice in, each call in a new task, and returns the results in the order of the
+// slice. The first error cancels the other calls. Map returns this error, without results, after all calls have ended. If
+// ctx ends first, the calls are cancelled, and calls that have not begun do not run. Map then returns the error of a
+// cancelled call. Map panics if on or f is nil.
 //
 // Map does not limit the number of simultaneous calls; see Limit.
 func Map[T, U any](ctx context.Context, on suspend.Spawner, in []T, f func(context.Context, T) (U, error)) ([]U, error) {
@@ -40,8 +40,8 @@ func Map[T, U any](ctx context.Context, on suspend.Spawner, in []T, f func(conte
 // First calls the functions fs, each in a new task, and returns the first result without an error. It cancels the other
 // calls, or does not begin them, and returns after they have ended. The results of the other calls are dropped, so a
 // resource that such a call has acquired is lost. With suspend.Select no resource is lost. If all functions fail, First
-// returns their errors, joined in the order of fs. If ctx ends first, the calls are cancelled, but a call that succeeds
-// nevertheless still wins. First panics if fs is empty, or if on or a function is nil.
+// returns their errors, joined in the order of fs. If ctx ends first, the calls are cancelled, but if a call succeeds
+// nevertheless, it wins. First panics if fs is empty, or if on or a function is nil.
 func First[T any](ctx context.Context, on suspend.Spawner, fs ...func(context.Context) (T, error)) (T, error) {
 	if len(fs) == 0 {
 		panic("scope: First of nothing")

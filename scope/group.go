@@ -40,7 +40,7 @@ type Group struct {
 	//	open    -E> closing   the Group is no longer a member of itself
 	//	closing -E> closed    all members have ended, and the OnRelease functions have been called
 	closing atomicx.Bool
-	closer  atomicx.Int64 // the goroutine of the first Close or Shutdown
+	closer  atomicx.Int64 // the id of the goroutine of the first Close or Shutdown
 	closed  promise.Promise[struct{}]
 }
 
@@ -54,7 +54,7 @@ func Open(ctx context.Context, policy Policy) *Group {
 }
 
 // Close cancels the children, waits until they have ended, and calls the functions registered with OnRelease. It returns
-// the first failure, or with Collect all failures joined. As after Cancel(nil), a cancellation error that Close causes is
+// the first failure, or, with Collect, all failures joined. As after Cancel(nil), a cancellation error that Close causes is
 // not a failure. Later calls wait until the Group is closed and return the same error. A Close called by an OnRelease
 // function would wait for itself, so it returns the failures so far instead. Close suspends its caller, which must not be a
 // child of g. This wait cannot be cancelled.
@@ -68,7 +68,7 @@ func (g *Group) Close() error {
 // children. If ctx ends first, Shutdown cancels the children, and the cancellation error is a failure.
 func (g *Group) Shutdown(ctx context.Context) error {
 	_ = suspend.Self()
-	preempt.Looks(preempt.Members) // the children may end before ctx
+	preempt.Looks(preempt.Members) // the children may end before ctx does
 	return g.shutdown(ctx)
 }
 

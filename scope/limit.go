@@ -13,20 +13,20 @@ import (
 	"github.com/braidgo/braid/suspend"
 )
 
-// Limit returns a Spawner that starts tasks on the Spawner on, with at most n live tasks. Its Go never suspends: if n tasks
-// are live, it queues the function, and starts queued functions in order as tasks end. A queued function costs memory, but
-// no task. A task counts as live until it ends, even while it is suspended.
+// Limit returns a Spawner that uses on to start tasks, and has at most n live tasks. Its Go never suspends: if n tasks are
+// live, it queues the function, and starts queued functions in order as tasks end. A queued function costs memory, but no
+// task. A task counts as live until it ends, even while it is suspended.
 //
 // If Scope.Go, Map, First or Stream has passed a function to the Limit, and the scope is cancelled while the function is
 // queued, the function never runs. A function that was passed to the Limit's own Go, or through Scope.On, always runs. A
 // function that was passed through another package's Spawner, such as an idle.Group, also runs, with its context cancelled.
-// If on is closed before a queued function has started, the function runs on a plain goroutine.
+// If the scheduler is closed before a queued function has started, the function runs on a plain goroutine.
 //
-// A task under a Limit must not wait for a function that is queued in the same Limit. For example, a Map on the caller's
-// own Limit may wait for the caller's place until its context ends. Use a separate Limit for inner tasks.
+// A task of a Limit must not wait for a function that is queued in the same Limit. For example, a Map on the caller's own
+// Limit may wait for the caller's place until its context ends. Use a separate Limit for inner tasks.
 //
-// The returned Spawner has the capabilities of on; see suspend.As. Callbacks and blocking functions are not tasks, so they
-// do not count. Limit panics if n is less than 1 or if on is nil.
+// The returned Spawner has the same capabilities as on; see suspend.As. Callbacks and blocking functions are not tasks, so
+// they do not count. Limit panics if n is less than 1 or if on is nil.
 //
 //	err := scope.Run(ctx, func(ctx context.Context, s *scope.Scope) error {
 //		four := scope.Limit(4, suspend.Goroutines)
@@ -48,9 +48,9 @@ func Limit(n int, on suspend.Spawner) suspend.Spawner {
 // A limited is the Spawner that Limit returns. Each live task has a place. A function starts if a place is free, and is
 // queued otherwise.
 //
-// Invariant: waiting is empty while free is above 0.
-// Debt: a task that ends, or a withdrawn function with a place, must pass the place to the first queued function, or
-// increment free.
+// Invariant: the list waiting is empty while free > 0.
+// Debt: a task that ends must pass its place to the first queued function, or increment l.free. The same is true of a
+// function that has a place and is withdrawn.
 type limited struct {
 	on suspend.Spawner
 
@@ -59,18 +59,19 @@ type limited struct {
 	waiting dlist.List[waiting]
 }
 
-// A waiting is a queued function, which has no place. The call that removes it from the list, under mu, must start it or
+// A waiting is a queued function, which has no place. The call that removes it from the list, under l.mu, must start it or
 // withdraw it.
 type waiting struct {
 	f    func() // runs with the profiler labels of the caller of Go
 	of   origin
-	stop func() bool // stops the AfterFunc that withdraws f; nil until watch sets it, under mu
+	stop func() bool // stops the AfterFunc that withdraws f; nil until l.watch sets it, under l.mu
 }
 
-// An origin is the cancellable caller of Go for a function: a Scope or a Child.
+// An origin is the Scope or the Child for which a function was passed to Go. When its context ends, the function is
+// withdrawn if it is still queued.
 type origin interface {
 	context() context.Context
-	withdrawn() // the function never runs, since the context has ended
+	withdrawn() // called if the function will never run, because the context has ended
 }
 
 // A holdingBack is a Spawner that may queue a function, and withdraws it when the origin's context ends. A function with a
@@ -79,7 +80,7 @@ type holdingBack interface {
 	goFor(of origin, f func()) error
 }
 
-// goFor starts f on the Spawner on. The origin of f may be nil.
+// goFor passes f to the Spawner on, and also the origin of f if that Spawner may withdraw f. The origin may be nil.
 func goFor(of origin, on suspend.Spawner, f func()) error {
 	if h, ok := on.(holdingBack); ok {
 		return h.goFor(of, f)
@@ -87,7 +88,7 @@ func goFor(of origin, on suspend.Spawner, f func()) error {
 	return on.Go(f)
 }
 
-// Unwrap returns on, for suspend.As.
+// Unwrap returns l.on, for suspend.As.
 func (l *limited) Unwrap() suspend.Spawner { return l.on }
 
 // Go implements suspend.Spawner.
@@ -95,7 +96,7 @@ func (l *limited) Go(f func()) error { return l.goFor(nil, f) }
 
 func (l *limited) goFor(of origin, f func()) error {
 	check(l.on, f != nil)
-	if of != nil { // the end of the context withdraws f, unless a place is free first
+	if of != nil { // the end of the context withdraws f, unless a place becomes free first
 		preempt.Looks(preempt.Members)
 	}
 	l.mu.Lock()
@@ -161,7 +162,8 @@ func (l *limited) start(of origin, f func()) error {
 	})
 }
 
-// A placed is the origin of a function that has a place in l, and may be queued in another Limit below l.
+// A placed is the origin of a function that has a place in l. The function may then be queued in an inner Limit, on which l
+// starts its tasks.
 type placed struct {
 	origin
 	l *limited
@@ -172,9 +174,9 @@ func (p *placed) withdrawn() {
 	p.origin.withdrawn()
 }
 
-// next passes a place to the first queued function whose context has not ended, or increments free. It withdraws the
-// functions in front of it. If next started those instead, a Limit below would withdraw each in a nested call of next, and
-// the nesting would be as deep as the queue is long.
+// next passes a place to the first queued function whose context has not ended, or increments l.free. It withdraws the
+// functions ahead of that function. If next started those instead, an inner Limit would withdraw each in a nested call of
+// next, and the nesting would be as deep as the queue is long.
 func (l *limited) next() {
 	preempt.Releases(preempt.Members)
 	for {
@@ -201,13 +203,13 @@ func (l *limited) next() {
 	}
 }
 
-// Stream calls f with each value of in, each call in a task on the Spawner on, and yields the results in the order of in.
-// At most n calls are running or have results that are not yet yielded. The first error, in that order, is yielded and ends
-// the sequence.
+// Stream calls f with each value of the sequence in, each call in a new task, and yields the results in the order of the
+// sequence. At most n calls are running or have results that are not yet yielded. The first error, in that order, is
+// yielded and ends the iteration.
 //
 // The iterator suspends its caller until the next result is available. A break, an error or the end of ctx cancels the
 // other calls, and the iterator returns after all calls have ended. If ctx ends first, the last error is the cancellation
-// error. A call that does not return yields ErrAbandoned. Stream panics if n is less than 1, or if on, in or f is nil.
+// error. If a call does not return, its error is ErrAbandoned. Stream panics if n is less than 1, or if on, in or f is nil.
 func Stream[T, U any](ctx context.Context, on suspend.Spawner, n int, in iter.Seq[T], f func(context.Context, T) (U, error)) iter.Seq2[U, error] {
 	check(on, f != nil && in != nil)
 	if n < 1 {

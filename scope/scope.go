@@ -1,5 +1,5 @@
-// Package scope provides structured concurrency across schedulers: a call starts tasks on any schedulers, and returns after
-// all of them have ended.
+// Package scope provides structured concurrency across schedulers: a call starts tasks, each on any scheduler, and returns
+// after all of them have ended.
 //
 //	err := scope.Run(ctx, func(ctx context.Context, s *scope.Scope) error {
 //		if err := s.Go(pool, compute); err != nil { // a task of the pool
@@ -11,8 +11,8 @@
 // No child outlives its Run. The first failure cancels the context of all children and is the error of Run. The
 // cancellation errors that follow are not reported.
 //
-// A Group is a scope for a service: the constructor opens it, and Close ends it. Start returns a handle for a child, to
-// cancel only this child, or to wait for its result.
+// A Group is a scope for a service, which opens it in its constructor and closes it in its Close method. Start returns a
+// handle for a child, to cancel only this child, or to wait for its result.
 //
 // Map calls a function for each element of a slice, Stream for each value of a sequence, First returns the first success,
 // and Limit bounds the number of live tasks. idle.Group reports when all its tasks wait. Use errgroup if all children are
@@ -39,29 +39,30 @@ var ErrEnded = outcome.Named("scope: ended", suspend.ErrEnded, suspend.ErrClosed
 // panicked and its scheduler handled the panic.
 var ErrAbandoned = outcome.Named("scope: a function of it did not return", suspend.ErrAbandoned)
 
-// A Scope holds the children of one Run, which are tasks on any schedulers, and the functions to be called after the
-// children have ended. All methods may be called from any goroutine, and none suspends.
+// A Scope holds the children of one Run, each a task on any scheduler, and the functions to be called after the children
+// have ended. All methods may be called from any goroutine, and none suspends.
 type Scope struct {
-	// The members are the body and the children that have not ended. -G> is a Go, -M> a member that ends.
+	// The members are the body and the children that have not ended. -G> is a Go, -M> a member that ends, -W> the end of
+	// Run's wait.
 	//
 	//	n      -G> n+1      if n > 0: any goroutine may start a child while there are members
 	//	n      -M> n-1
-	//	1      -M> ended    this member fills over, and no child can be started
+	//	1      -M> ended    this member fills s.over, and no child can be started
 	//	ended  -W> released Run calls the OnRelease functions
 	//
-	// Invariant: when members is 0, no child runs and none can be started.
-	// Debt: the member that decrements members to 0 must fill over; otherwise Run would wait for ever.
+	// Invariant: when s.members is 0, no child runs and none can be started.
+	// Debt: the member that decrements s.members to 0 must fill s.over; otherwise Run would wait for ever.
 
 	ctx     context.Context
 	cancel  func(cause error)
 	members atomicx.Int64
-	over    promise.Promise[struct{}] // filled when members becomes 0
+	over    promise.Promise[struct{}] // filled when the last member has ended
 
 	mu       atomicx.Mutex
 	collects bool     // set before the first child
 	errs     []error  // the first failure, or all failures with Collect
 	enough   bool     // Cancel(nil) was the first cancellation
-	releases []func() // called from the last to the first
+	releases []func() // called in reverse order
 	released bool     // every release function has been called
 }
 
@@ -121,9 +122,9 @@ func (s *Scope) finish(err *error) {
 	ended = true
 }
 
-// Go starts f on the Spawner on, as a child of s, and never suspends. Children may start children. A started child runs
-// even if its context has ended. A child that is still queued in a Limit has not started; if s is cancelled, it never runs,
-// and its error is the cancellation error. Go panics if on or f is nil.
+// Go uses on to start f as a child of s, and never suspends. Children may start children. A started child runs even if its
+// context has ended. A child that is still queued in a Limit has not started; if s is cancelled, it never runs, and its
+// error is the cancellation error. Go panics if on or f is nil.
 //
 // If Go returns an error, f never runs. Go returns the error of on.Go if on refuses f, the cancellation error if s was
 // cancelled, and ErrEnded if s has ended. The body and the children should return this error. If a failure has cancelled s,
@@ -135,7 +136,7 @@ func (s *Scope) Go(on suspend.Spawner, f func(ctx context.Context) error) error 
 	})
 }
 
-// child starts run as a task, unless s is cancelled. The function run must call member or leave.
+// child starts a task that calls run, unless s is cancelled. That function must call s.member or s.leave.
 func (s *Scope) child(of origin, on suspend.Spawner, run func()) error {
 	suspend.Point()
 	if s.members.Load() > 0 {
@@ -146,7 +147,7 @@ func (s *Scope) child(of origin, on suspend.Spawner, run func()) error {
 	return s.start(of, on, run)
 }
 
-// On returns a Spawner that starts tasks on the Spawner on, as children of s. Unlike s.Go, it starts tasks even after s was
+// On returns a Spawner that uses on to start tasks as children of s. Unlike s.Go, it starts tasks even after s was
 // cancelled. After s has ended, its Go returns ErrEnded. On panics if on is nil.
 func (s *Scope) On(on suspend.Spawner) suspend.Spawner {
 	check(on, true)
@@ -195,7 +196,7 @@ func (e *entered) withdrawn() {
 	e.origin.withdrawn()
 }
 
-// Unwrap returns on, for suspend.As.
+// Unwrap returns o.on, for suspend.As.
 func (o *spawner) Unwrap() suspend.Spawner { return o.on }
 
 // Cancel cancels the scope. A non-nil cause is a failure, and Run returns it if it is the first. After Cancel(nil), Run
@@ -263,7 +264,7 @@ func (o *spawner) Hold() (release func(), err error) {
 	return func() { inner(); o.s.leave() }, nil
 }
 
-// enter increments members and returns true, unless s has ended. The caller must have called suspend.Point.
+// enter increments s.members and returns true, unless s has ended. The caller must have called suspend.Point.
 func (s *Scope) enter() bool {
 	for {
 		n := s.members.Load()
@@ -298,13 +299,13 @@ func (s *Scope) context() context.Context { return s.ctx }
 // withdrawn ends a child that never starts.
 func (s *Scope) withdrawn() {
 	defer s.leave()
-	s.note(suspend.Err(s.ctx)) // does not call s.cancel, whose functions must not run in a foreign task
+	s.note(suspend.Err(s.ctx)) // does not call s.cancel, which would call functions registered with s.ctx in a foreign task
 }
 
-// member calls f, the body or a child, and records its failure.
+// member calls f, which is the body or a child, and records its failure.
 func (s *Scope) member(f func() error) {
 	err := ErrAbandoned
-	defer s.leave() // runs even if a function that the cancellation calls panics
+	defer s.leave() // runs even if the cancellation calls a function that panics
 	defer func() {
 		switch {
 		case err == nil:

@@ -35,7 +35,7 @@ var ErrClosed = gate.ErrClosed
 // are free. Otherwise small requests could starve a large request. A waiting task holds none of its permits. All of them are handed over to
 // the task before it resumes.
 type Semaphore struct {
-	size uint64 // is the size until the first Resize; never changes
+	size uint64 // the number of permits given to New; a Resize does not change it
 	gate gate.Gate
 }
 

@@ -47,7 +47,7 @@ type Value[T any] struct {
 	// Invariant: while a task waits, the Value is open, and the task has seen the current version.
 
 	guard   suspend.Guard
-	state   atomicx.Pointer[State[T]] // a nil pointer means the zero State; changes under guard; pairs with the load in now
+	state   atomicx.Pointer[State[T]] // a nil pointer means the zero State; set under the guard; pairs with the load in Value.now
 	closed  bool
 	waiters suspend.Queue[State[T], struct{}]
 }
@@ -88,9 +88,9 @@ func (w *Value[T]) Store(v T) error {
 	return nil
 }
 
-// Changed suspends the caller while the latest version is equal to seen, and then returns the latest value. If ctx is done before the call
-// or during the wait, Changed returns the cancellation error. If the Value is closed and seen is the last version, Changed returns
-// ErrClosed. If a Store races with the cancellation, either may win.
+// Changed suspends the caller until the version differs from seen, and then returns the latest value. If ctx is done before the call or
+// during the wait, Changed returns the cancellation error. If the Value is closed and seen is the last version, Changed returns ErrClosed.
+// If a Store races with the cancellation, either may win.
 func (w *Value[T]) Changed(ctx context.Context, seen uint64) (State[T], error) {
 	return suspend.Wait[State[T]](ctx, changed[T]{w, seen}, false)
 }
