@@ -29,7 +29,11 @@ var Patterns = []Pattern{
 		not:  regexp.MustCompile(`(?i)\b(has|have|had) (been|not|never|neither|already|just|ever|since|now|only|also|to)\b`),
 	},
 	{Name: "Of in front", expr: regexp.MustCompile(`(^|[.;:] )Of [^,.]{2,60},`)},
-	{Name: "old phrase", expr: regexp.MustCompile(`(?i)\b(so many|so much|as many|of late|for ever|be it|but for|in vain|some time|lest|affair)\b`)},
+	{
+		Name: "old phrase",
+		expr: regexp.MustCompile(`(?i)\b(so many|so much|as many|of late|for ever|be it|but for|in vain|some time|lest|affair)\b`),
+		not:  regexp.MustCompile(`(?i)\b(as many \w+ as|times as many)\b`),
+	},
 	{Name: "that as a pronoun", expr: regexp.MustCompile(`(?i)\b(if|of|than|and|as|by|with) that( (of|is|was|has|with|which)\b|[.,;:)]|$)`)},
 }
 
