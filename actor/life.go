@@ -70,8 +70,8 @@ type who struct {
 }
 
 // Cycles of requests. While an actor with an OnStuck waits in an Ask, this Ask is recorded. When the Ask has waited for StuckAfter, a
-// timer follows the chain from its request to the request's home, to the request for which that home waits, and so on. A chain that
-// leads back to its first request is a cycle.
+// timer follows the chain of waits: from the request of this Ask to the actor that has received the request (its home), to the request
+// for which that actor waits, and so on. A chain that leads back to its first request is a cycle.
 //
 // A chain may change while the timer follows it, so the timer follows it twice. A chain that is the same both times existed at one
 // moment in between.

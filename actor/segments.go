@@ -30,7 +30,7 @@ const (
 // A mail is a sequence of messages. The zero mail is empty and uses no memory.
 //
 // A mailbox has two mails. Senders append to Inbox.arrived, under the guard. While the owner runs, no other task uses Inbox.mail. The
-// owner moves all new messages there at once, so that a batch costs one lock.
+// owner moves all new messages to Inbox.mail in one step, so that it locks once per batch.
 type mail[M any] struct {
 	first, last *segment[M]
 	count       int // the number of messages

@@ -12,7 +12,7 @@ import (
 )
 
 // A queue function creates a queue, and returns functions that put and take values. One party calls put with 0, 1, …, and the other party
-// calls take with the same numbers.
+// calls take with the same numbers, which take compares with the values that it gets.
 type queue = func() (put, take func(i int))
 
 // handover returns a work function in which two parties hand n values over. An operation puts and takes one value. The time to start and

@@ -14,7 +14,7 @@ import (
 // the context that the function gets. A Force is a part of such a forcing if the same goroutine calls it while the function runs, or if its
 // context is derived from the forcing.
 //
-// A waiting forcing blocks the forcings of which it is a part. Each blocked forcing in turn blocks the forcings that wait for its function.
+// A forcing that waits blocks every forcing that it is a part of. Each blocked forcing in turn blocks the forcings that wait for its function.
 //
 // Invariant: no forcing blocks itself. Before a part waits, it adds itself to core.waiting and checks whether it would block the runner for
 // which it would wait, both under waits.Mutex. Therefore the last part of a circle sees all earlier parts. It also sees their runners,

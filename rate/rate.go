@@ -42,8 +42,8 @@ func Every(interval time.Duration) Limit {
 // A Limiter is a token bucket. The bucket holds a limited number of tokens (the burst), is full at first, and is refilled at a fixed rate.
 // Requests are served strictly in order. NewLimiter makes a Limiter, which must not be copied.
 //
-// All tasks that use a Limiter must have the same clock. Outside a simulation, all schedulers have the same clock. A Then uses the timers
-// of its executor.
+// All tasks that use a Limiter must have the same clock. Outside a simulation, all schedulers have the same clock. A suspend.Then
+// uses the timers of its executor, since it has no task.
 type Limiter struct {
 	line
 	every  float64 // nanoseconds per token; protected by line.guard, like tokens and last

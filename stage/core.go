@@ -310,7 +310,7 @@ type gate[In, Out any] struct {
 
 // A port is an entrance to a flow that accepts values of type T. A nil port is the end of the flow.
 type port[T any] interface {
-	// put hands in the task t with the input v. If put has to wait for room, it waits until there is room or ctx is done. The
+	// put hands in the task t with the input v. If there is no room, put may wait for it, but only until ctx is done. The
 	// parameter from is the stage whose handler is the caller, or nil.
 	put(ctx context.Context, t *task, v T, h how, from *core) error
 

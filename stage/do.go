@@ -71,10 +71,10 @@ import (
 // Do implements Flow. If the caller is on the scheduler of the stage, no task waits, and a slot and a permit are free, the handler
 // runs on the caller. Such a Do does not return before the handler, even if ctx ends.
 //
-// A handler that calls Do with its own context, on its own goroutine, cannot wait for itself. If a handler of this stage waits for
-// the new task, directly or through a chain of Dos, the task needs no room and runs in the slot of that handler. If several chains
-// cross, so that each waits for a slot of another, one of the Dos fails with ErrCycle. Waits for children handed in by Begin or
-// Submit are not examined.
+// A Do that a handler calls with its own context, on its own goroutine, cannot deadlock on the handler's own slot. If a handler of
+// this stage waits for the new task, directly or through a chain of Dos, the task needs no room and runs in the slot of that
+// handler. If several chains cross, so that each waits for a slot of another, one of the Dos fails with ErrCycle. Waits for
+// children handed in by Begin or Submit are not examined.
 func (s *Stage[In, Out]) Do(ctx context.Context, in In) (out Out, err error) {
 	parent, from, err := enterDo(ctx, &s.entry)
 	if err != nil {

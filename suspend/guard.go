@@ -14,7 +14,7 @@ type Guard struct {
 	number
 }
 
-// Lock calls Point and then locks g. The holder of a Guard must not lock another Guard, except by LockAll.
+// Lock calls Point and then locks g. The holder of a Guard must not lock another Guard, except with LockAll.
 func (g *Guard) Lock() {
 	Point()
 	g.mu.Lock()

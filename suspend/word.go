@@ -35,7 +35,7 @@ const (
 	open          state = iota
 	openToContext       // the registration may cancel the wait
 	openLazily          // only a resumer that finds the context ended, or a Kill, cancels the wait
-	claimed             // claimed when open; the next two values are used after openToContext and openLazily
+	claimed             // claimed + s means that the word was claimed in status s: open, openToContext or openLazily
 	cancelled     = claimed + 3
 	unarmed       = cancelled + 1 // no word has this status
 

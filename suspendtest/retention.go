@@ -17,7 +17,7 @@ func (m *marks) new() *box {
 	return b
 }
 
-// collected waits until at most limit marked objects are alive.
+// collected waits until the number of marked objects that are alive is at most limit.
 func (m *marks) collected(e *env, what string, limit int32) {
 	e.expect(what + " is still retained")
 	for n := 0; m.alive.Load() > limit && !e.over.Load(); n++ {

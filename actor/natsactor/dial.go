@@ -103,7 +103,7 @@ func spawn[M any](ctx context.Context, on suspend.Spawner, d *dialled, codec Cod
 	}, o.Actor)
 }
 
-// A client has the methods of *nats.Conn that a dialled uses.
+// A client has the methods of *nats.Conn that the type dialled uses.
 type client interface {
 	PublishMsg(m *nats.Msg) error
 	FlushTimeout(d time.Duration) error

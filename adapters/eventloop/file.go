@@ -18,8 +18,8 @@ import (
 // On Linux 5.6 and later, ReadAt, WriteAt and Sync of regular files and block devices use io_uring. OpenFile does so
 // from Linux 5.12 on. A task of the Loop uses the io_uring of its reactor; for other callers the reactors take turns.
 // Once per turn, a reactor submits all queued operations. At most 256 operations of a reactor are under way, and
-// further operations wait in order. If the system refuses io_uring, and for all other files, each operation uses
-// suspend.Blocking. Only Stat and the Close of a small file that was opened for reading are direct system calls.
+// further operations wait in order. All other files use suspend.Blocking for each operation, and so do all files if the
+// system refuses io_uring. Only Stat and the Close of a small file that was opened for reading are direct system calls.
 //
 // A File is most useful for tasks that wait for a disk. For a goroutine, a read from the system's cache is cheaper with
 // an os.File.

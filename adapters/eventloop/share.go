@@ -18,7 +18,7 @@ type share struct {
 	began   int64 // when the turn began
 	step    int   // the step in which the last operation began
 	ops     int   // operations in that step
-	turns   int   // turns since a resting task was resumed
+	turns   int   // turns since a resting task was last resumed
 	rest    int   // tasks that rest, or are about to rest
 	guard   suspend.Guard
 	resting suspend.Queue[struct{}, struct{}]

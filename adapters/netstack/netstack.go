@@ -15,7 +15,7 @@
 // A connection needs no goroutine. gVisor runs one goroutine for each processor. These goroutines call back when bytes
 // or buffer space become available. The callback resumes the waiting tasks of any scheduler.
 //
-// Prefer adapters/eventloop, which is faster, where the kernel's TCP is sufficient. gVisor's package gonet offers
+// Where the kernel's TCP is sufficient, prefer adapters/eventloop, which is faster. gVisor's package gonet offers
 // similar connections for goroutines only. In the network of adapters/simulation, every step follows from a seed. A
 // Stack is not deterministic, because it uses gVisor's goroutines and the system clock.
 package netstack

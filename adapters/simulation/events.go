@@ -21,7 +21,7 @@ type event struct {
 	data  uint64 // a hash of the bytes or the text, or a port
 	text  string
 
-	message *message // the message that is sent or arrives, in a run with a story
+	message *message // the message that is sent or arrives; set only if the run records a story, see shorten.go
 }
 
 type kind uint8

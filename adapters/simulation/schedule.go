@@ -244,7 +244,7 @@ func (w *World) kill(hosts ...*host) (left int) {
 	for _, h := range hosts {
 		for n := h.tasks.First(); n != nil; n = n.Next() {
 			t := n.Value
-			if t.Kill(); t.mark == parked { // a goroutine outside the World has ended the wait, but its Unpark was not admitted
+			if t.Kill(); t.mark == parked { // a goroutine outside the World has ended the wait of t, but its call of t.Unpark was refused
 				w.rouse(t)
 			}
 			if !t.Shielded() && !w.running(func(r *task) bool { return r == t }) {

@@ -99,9 +99,10 @@ type Report struct {
 	Elapsed time.Duration // virtual time
 	Err     error         // main's error, or the reason why the run was ended
 
-	// Sometimes contains each name that was passed to World.Sometimes. The value is true if the run has reached the name.
+	// Sometimes contains each name that was passed to World.Sometimes. The value is true if the condition was true at
+	// least once in the run.
 	Sometimes map[string]bool
-	came      []mark // the names that the run has reached, in order, with the steps
+	came      []mark // the names whose condition was true, in order, with the steps
 	failed    bool   // main has marked the test as failed in another process
 
 	// The following fields are set in a run with guests.
@@ -177,7 +178,7 @@ type World struct {
 	came  []mark
 	rare  map[string]*bug // names that were passed to Buggify
 	forks []fork          // forks at later steps, in order
-	salt  uint64          // the salt of the forks so far; 0 means no salt
+	salt  uint64          // the combined salts of the forks so far; 0 means no fork
 
 	outside
 	guests *guests // the guests, or nil if Options.Guests is not set

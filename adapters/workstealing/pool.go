@@ -57,8 +57,8 @@ type Options struct {
 	// if a callback has panicked.
 	OnPanic func(value any, stack []byte)
 
-	// StallAfter is how long a task may run without suspending or yielding. After that the pool reports the task's
-	// stack to OnStall, at most a fortieth of StallAfter later, and again whenever the time has doubled. The pool also
+	// StallAfter is how long a task may run without suspending or yielding. The pool reports the stack of a task that
+	// runs longer to OnStall, at most a fortieth of StallAfter late, and again each time the task's time has doubled. The pool also
 	// reports tasks that wait natively one after another, if together they delay a runnable task for as long. If
 	// OnStall is nil, reports are written to standard error; otherwise OnStall must be safe for concurrent use. 0 means
 	// one second, but then only tasks that wait natively are reported, not tasks that compute. A negative StallAfter

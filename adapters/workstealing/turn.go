@@ -142,7 +142,7 @@ func (w *worker) leaves(s *fiber) bool {
 }
 
 // carry moves forks of s, which is runnable, from the deque to s.carried. If they stayed in the deque, w would begin
-// each on a separate fiber, which gives way in turn. There would soon be more fibers than could ever get a turn.
+// each on a separate fiber, which gives way in turn. The number of fibers would grow faster than w could run them.
 func (w *worker) carry(s *fiber) {
 	for n := 0; n < carried && w.forks.above(s.base); n++ {
 		f := w.forks.pop()

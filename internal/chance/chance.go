@@ -41,8 +41,8 @@
 // verified. The simulation then runs without this package, and says so. If one of the three functions can no longer be linked, tests
 // that import this package do not build. CI also runs the tests of this package with the next release of Go.
 //
-// The hash keys of maps differ between processes, so a range over a map of more than 8 entries repeats in the same process only. On
-// Linux, BRAID_RANDOM=1 in the environment makes the keys equal in all processes, see keys_linux.go.
+// The hash keys of maps differ between processes, so the order of a range over a map of more than 8 entries can be repeated only
+// within one process. On Linux, BRAID_RANDOM=1 in the environment makes the keys equal in all processes, see keys_linux.go.
 //
 // # Where it is tested, with Go 1.26.8
 //

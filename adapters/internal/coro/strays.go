@@ -129,7 +129,7 @@ func (s *Strays) look() {
 	}
 }
 
-// text returns the report of x. It returns nil if the step has ended or the line of code was reported for another step.
+// text returns the report about x. It returns nil if the step has ended or the line of code was reported for another step.
 func (s *Strays) text(id int64, x *stray, now time.Time, stack []byte) []byte {
 	at := lineOf(stack, program())
 	if at == nil {

@@ -292,8 +292,8 @@ func (r *Runner) Close() bool {
 // CloseIfDone closes r if no task, callback or Hold is left, and reports whether it did.
 func (r *Runner) CloseIfDone() bool { return r.live.CloseIfDone() }
 
-// Done reports whether r is closed and all work has ended. The counter r.live excludes a coroutine that has just run a
-// callback outside, so Done also checks lease.outside.
+// Done reports whether r is closed and all work has ended. The counter r.live no longer counts a coroutine
+// that has run a callback while another goroutine ran r (see lease), so Done also checks lease.outside.
 func (r *Runner) Done() bool {
 	return r.live.Done() && (r.lease == nil || r.lease.outside.Load() == 0)
 }

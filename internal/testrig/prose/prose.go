@@ -31,8 +31,8 @@ var Patterns = []Pattern{
 	{Name: "Of in front", expr: regexp.MustCompile(`(^|[.;:] )Of [^,.]{2,60},`)},
 	{
 		Name: "old phrase",
-		expr: regexp.MustCompile(`(?i)\b(so many|so much|as many|of late|for ever|be it|but for|in vain|some time|lest|affair)\b`),
-		not:  regexp.MustCompile(`(?i)\b(as many \w+ as|times as many)\b`),
+		expr: regexp.MustCompile(`(?i)\b(so many|so much|(\w+ )?as many( \w+ as)?|of late|for ever|be it|but for|in vain|some time|lest|affair)\b`),
+		not:  regexp.MustCompile(`(?i)(as many \w+ as|times as many)`),
 	},
 	{Name: "that as a pronoun", expr: regexp.MustCompile(`(?i)\b(if|of|than|and|as|by|with) that( (of|is|was|has|with|which)\b|[.,;:)]|$)`)},
 }

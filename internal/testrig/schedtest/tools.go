@@ -77,8 +77,8 @@ func (m *Moody) Err() error            { m.ask(); return m.Context.Err() }
 // true, for at most 100*n rounds. Some outcomes are rare on fast machines and on machines with few threads.
 func More(k, n int, covered func() bool) bool { return k < n || k < 100*n && !covered() }
 
-// Stress spawns n tasks, each on a scheduler that the function next returns and with its own random numbers. Stress waits natively until
-// all tasks have ended.
+// Stress spawns n tasks, each on a scheduler that the function next returns and with its own random numbers. Stress blocks its
+// goroutine until all tasks have ended.
 func Stress(t testing.TB, next func() suspend.Spawner, n int, task func(i int, rng *rand.Rand)) {
 	t.Helper()
 	var all sync.WaitGroup

@@ -290,8 +290,8 @@ func (r *reduction) push(enabled procs) bool {
 	return true
 }
 
-// chooseCancelled chooses the contexts that are cancelled in this run. A context is chosen only if a task has looked at the context in an
-// earlier run with fewer cancellations, because its cancellation otherwise has no effect.
+// chooseCancelled chooses the contexts that are cancelled in this run. Cancelling a context that no task looks at has
+// no effect, so a context is chosen only if a task has looked at it in an earlier run with fewer cancellations.
 func (r *reduction) chooseCancelled() {
 	left := r.e.Cancellations
 	for i, c := range r.w.contexts {
