@@ -21,9 +21,9 @@ import (
 //  5. Otherwise m is appended. In state running, m is appended to Inbox.arrived, from which the owner fetches it later. In states
 //     receiving and reacting, the owner uses the mailbox only after it is woken. So m is appended to Inbox.mail, where the owner finds
 //     it without the guard. An actor that waits for an Await, an Ask or a lock is in state running, and no message wakes it.
-//  6. The actor is woken after the append (wakeLocked). In state receiving, the waiter is resumed. In state reacting, the state becomes
-//     running, so only one sender, timer, Stop or Kill makes this change and must start a task. It starts the task after it has
-//     unlocked the guard (launch), but a SendOp does so under the guards of its Select.
+//  6. The actor is woken after the append (wakeLocked). In state receiving, the state becomes running and the waiter is resumed. In
+//     state reacting, the state becomes running, so only one sender, timer, Stop or Kill makes this change and must start a task. It
+//     starts the task after it has unlocked the guard (launch), but a SendOp does so under the guards of its Select.
 //  7. The task runs step, trampoline and react, and first checks for a Kill. Then scan calls f with each message behind the place s.at,
 //     in order and without a lock. A message is busy while f handles it, so that a nested receive passes over it. A message that f
 //     skips keeps its slot, and this wait does not call f with it again. Any other message is removed. With a Cap, its place is given
@@ -59,7 +59,7 @@ import (
 //     therefore not registered with this context. The waiter is woken; Receive and Handle return an error that wraps the cause, and a
 //     reaction ends the actor. All RecvOps fail with this error, and all SendOps with ErrEnded. A Stop also fails them, and wakes the
 //     waiter, but Receive and Handle return ErrStopped only when the mail is empty.
-//   - The scheduler kills the actor's task. Receive calls runtime.Goexit instead of returning, and the actor ends.
+//   - The scheduler kills the actor's task. Receive calls runtime.Goexit instead of returning, and the actor ends with ErrAbandoned.
 //
 // What is not proved.
 //

@@ -52,12 +52,12 @@ import (
 //     tasks that resume first and park again would make a separate, small round.
 //
 // How waits, Runs and sessions end early:
-//   - A context ends, or a scheduler kills the task: package suspend resumes the task (suspend/context.go). If the answer comes
-//     at the same moment, whichever changes the task's state word first ends the wait, as in any wait. If the context wins, the
-//     task removes its waiter from each of its requests (leaveLocked), and Get fails with the cancellation error. Other waiters
-//     of these requests still get their answers. A pending request without waiters is forgotten and never sent. If no request of
-//     a batch has waiters, the context of the call ends and the answers are dropped. A started Effect, and a Direct call that its
-//     task has started, are not cancelled.
+//   - A context ends, or a scheduler kills the task: package suspend resumes the task (suspend/context.go). If the answer
+//     comes at the same moment, whichever changes the task's state word first ends the wait. If the context wins, the task
+//     removes its waiter from each of its requests (leaveLocked), and Get fails with the cancellation error. Other waiters
+//     still get their answers. A pending request without waiters is forgotten and never sent. A sent request stays in its
+//     batch, and later Gets can join it. If no request of a batch has waiters, the context of the call ends and the answers
+//     are dropped, except for a started Effect or Direct call.
 //   - A Run ends: the settled driver takes over pending requests that other tasks wait for. Batches without waiters are
 //     cancelled, except for started Effects. The Run returns when all of its batches are over (end).
 //   - A session ends: pending requests fail with ErrEnded, and open batches are cancelled with ErrEnded as the cause. Close

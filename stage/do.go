@@ -53,9 +53,9 @@ import (
 //
 // A task also leaves the queue in these ways. In the first three, the task counts as Busy until s.end has called OnFail and given the
 // answer. A task whose context is done by then counts as Cancelled, without OnFail:
-//   - If the ctx of a Close ends, queued and delayed tasks fail with ErrClosed.
+//   - If the ctx of a Close ends, queued and delayed tasks fail with ErrClosed and count as Failed.
 //   - A task of a higher priority displaces the task, which fails with ErrDisplaced and counts as Late.
-//   - If handlers wait in a cycle, asking.look fails one queued task of the cycle with ErrCycle.
+//   - If handlers wait in a cycle, asking.look fails one queued task of the cycle with ErrCycle, which counts as Failed.
 //   - In step 7, a task that has waited too long fails with ErrLate and counts as Late.
 //
 // OnFail is called once for each task given up. OnFail is not called if the caller cancelled the task in the queue, or if the handler

@@ -13,9 +13,9 @@ import (
 //  1. Until it is unparked, the task is parked in its scheduler, and its nodes are in the queues of the objects that it waits for.
 //  2. The end of the context calls Ended, the method of the wait's registration. A context of package cancel, or a context that
 //     only adds values to it, has a list of registrations, and the goroutine that ends the context calls Ended for each. Any other
-//     context calls Ended by its AfterFunc method, on a goroutine of its choice. Without such a method, the Watcher of the
-//     scheduler calls Ended as a callback. Without a Watcher, context.AfterFunc calls Ended on a new goroutine. A goroutine without
-//     a task needs no registration, because it blocks in a select with the Done channel.
+//     context calls Ended by its AfterFunc method, on a goroutine of its choice. The contexts of package context have no such
+//     method: for them, the scheduler's Watcher calls Ended as a callback or, without a Watcher, context.AfterFunc calls Ended on a
+//     new goroutine. A goroutine without a task needs no registration, because it blocks in a select with the Done channel.
 //  3. Ended cancels the word and calls Unpark. A Resume that finds the Done channel closed before Ended was called does the same,
 //     and returns false, so that its caller offers the value to the next waiter.
 //  4. The task runs again and removes its nodes: in Wait and Select under the guards of the objects, and after a plain Suspend in
