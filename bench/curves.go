@@ -50,7 +50,7 @@ func curves() []curve {
 		},
 		{
 			id: "pipes", title: "Figure 18: 128 busy pairs of pipes among n idle ones",
-			about: "FIFOs of 4 KB. The two threads of a pair send each other 32 KB by turns, and one waits to read from each idle FIFO. " +
+			about: "Pipes of 4 KB. The two threads of a pair send each other 32 KB by turns, and one waits to read from each idle pipe. " +
 				"Opening is not counted; each round opens its own.",
 			x: axis{label: "idle pipes"},
 			y: axis{label: "MB per second"},

@@ -29,35 +29,34 @@ const (
 // idlePipes is the number of idle pipes. If the limit of file descriptors does not permit wantIdle pipes, the number is smaller, and
 // idleID, the id of the row, contains the number.
 var idlePipes, idleID = func() (int, string) {
-	limit := allowDescriptors(wantIdle + 4*busyPairs + 500)
+	limit := allowDescriptors(wantIdle + 8*busyPairs + 500)
 	if limit == 0 {
 		return wantIdle, "idle-pipes"
 	}
-	n := max(0, (limit-4*busyPairs-500)/1000*1000)
+	n := max(0, (limit-8*busyPairs-500)/1000*1000)
 	return n, fmt.Sprintf("idle-pipes/%d", n)
 }()
 
-// pipes is a set of FIFOs with buffers of 4 KB, as in Li and Zdancewic (2007). A FIFO is read and written through one descriptor. Two FIFOs
-// connect a pair of tasks or goroutines. An idle FIFO has one task or goroutine that waits to read.
+// pipes is a set of pipes with buffers of 4 KB, as in Li and Zdancewic (2007). Two pipes connect a pair of tasks or goroutines. An idle
+// pipe has one task or goroutine that waits to read. It is a FIFO that is open for reading and writing, so that it has a single descriptor.
 type pipes struct {
 	begin func(f func())
-	open  func() io.ReadWriter
-	pairs [busyPairs]*chanx.Chan[int] // each channel receives the number of bursts to send
+	adopt func(f *os.File) io.ReadWriter
+	pairs [busyPairs]*chanx.Chan[int] // each receives the number of bursts to send
 	ended *latch.Latch
 }
 
-// loopPipes returns pipes for tasks of an event loop; osPipes returns pipes for goroutines. Both ends of a pair are on the reactor of the
-// task that opens them.
+// loopPipes returns pipes of an event loop, and osPipes returns pipes of goroutines. Both ends of a pipe are on the reactor of the task
+// that opens it.
 func loopPipes(b *bench, loops int) *pipes {
 	loop := b.loop(eventloop.Options{Loops: loops})
-	return newPipes(b, func(f func()) { ok(loop.Go(f)) }, func() io.ReadWriter { return must(loop.Adopt(openFIFO())) })
+	return newPipes(b, func(f func()) { ok(loop.Go(f)) }, func(f *os.File) io.ReadWriter { return must(loop.Adopt(f)) })
 }
 
 func osPipes(b *bench) *pipes {
 	var all sync.WaitGroup
 	b.close(all.Wait)
-	return newPipes(b, func(f func()) { all.Go(f) }, func() io.ReadWriter {
-		f := openFIFO()
+	return newPipes(b, func(f func()) { all.Go(f) }, func(f *os.File) io.ReadWriter {
 		b.close(func() { f.Close() })
 		return f
 	})
@@ -65,8 +64,8 @@ func osPipes(b *bench) *pipes {
 
 // newPipes opens the busy pairs. All sides must open their busy pairs before any idle pipes, because the system may give smaller buffers to
 // users with many pipes.
-func newPipes(b *bench, begin func(f func()), open func() io.ReadWriter) *pipes {
-	p := &pipes{begin: begin, open: open}
+func newPipes(b *bench, begin func(f func()), adopt func(f *os.File) io.ReadWriter) *pipes {
+	p := &pipes{begin: begin, adopt: adopt}
 	for i := range p.pairs {
 		p.pairs[i] = chanx.New[int](0)
 		opened := make(chan struct{})
@@ -79,7 +78,9 @@ func newPipes(b *bench, begin func(f func()), open func() io.ReadWriter) *pipes 
 
 // pair runs the first task or goroutine of a pair. It opens both pipes, and starts its partner on the same scheduler.
 func (p *pipes) pair(bursts *chanx.Chan[int], opened chan struct{}) {
-	there, back := p.open(), p.open()
+	r1, w1 := openPipe()
+	r2, w2 := openPipe()
+	from, to, back, answer := p.adopt(r1), p.adopt(w1), p.adopt(r2), p.adopt(w2)
 	close(opened)
 	for {
 		n, err := bursts.Recv(bg)
@@ -89,13 +90,13 @@ func (p *pipes) pair(bursts *chanx.Chan[int], opened chan struct{}) {
 		ok(suspend.Here().Go(func() {
 			buf := make([]byte, burst)
 			for range n {
-				must(io.ReadFull(there, buf))
-				must(back.Write(buf))
+				must(io.ReadFull(from, buf))
+				must(answer.Write(buf))
 			}
 		}))
 		buf := make([]byte, burst)
 		for range n {
-			must(there.Write(buf))
+			must(to.Write(buf))
 			must(io.ReadFull(back, buf))
 		}
 		p.ended.CountDown()
@@ -105,7 +106,7 @@ func (p *pipes) pair(bursts *chanx.Chan[int], opened chan struct{}) {
 // idle adds n idle pipes, and returns when their readers are waiting.
 func (p *pipes) idle(n int) *pipes {
 	for range n {
-		f := p.open()
+		f := p.adopt(openFIFO())
 		p.begin(func() { _, _ = f.Read(make([]byte, 1)) }) // blocks until the pipe is closed
 	}
 	waiting := make(chan struct{})

@@ -138,19 +138,29 @@ func limitedGroup(bytes int) string {
 	return dir
 }
 
-// openFIFO creates an unnamed pipe with a buffer of one block. The file is used for both reading and writing.
+// openFIFO creates a FIFO with a buffer of one block, which is open for both reading and writing.
 func openFIFO() *os.File {
 	name := filepath.Join(pipeDir(), strconv.Itoa(int(pipeNumber.Add(1))))
 	ok(syscall.Mkfifo(name, 0o600))
 	defer os.Remove(name)
-	f := must(os.OpenFile(name, os.O_RDWR|syscall.O_NONBLOCK, 0))
-	ok(must(f.SyscallConn()).Control(func(fd uintptr) {
+	return resized(must(os.OpenFile(name, os.O_RDWR|syscall.O_NONBLOCK, 0)))
+}
+
+// openPipe creates a pipe with a buffer of one block.
+func openPipe() (r, w *os.File) {
+	r, w, err := os.Pipe()
+	ok(err)
+	return resized(r), w
+}
+
+func resized(pipe *os.File) *os.File {
+	ok(must(pipe.SyscallConn()).Control(func(fd uintptr) {
 		const setPipeSize = 1031
 		if _, _, errno := syscall.Syscall(syscall.SYS_FCNTL, fd, setPipeSize, block); errno != 0 {
 			ok(errno)
 		}
 	}))
-	return f
+	return pipe
 }
 
 var pipeNumber atomic.Int64

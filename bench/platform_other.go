@@ -41,4 +41,7 @@ func limitedGroup(int) string {
 	return ""
 }
 
-func openFIFO() *os.File { return must[*os.File](nil, errors.New("FIFOs of a block need Linux")) }
+var errPipe = errors.New("pipes of a block need Linux")
+
+func openFIFO() *os.File        { return must[*os.File](nil, errPipe) }
+func openPipe() (r, w *os.File) { return must[*os.File](nil, errPipe), nil }

@@ -93,7 +93,7 @@ func rows() []row {
 		// client uses epoll.
 		{id: "tls-loop", against: overNet, must: 1.10, aim: 0.90, rounds: 12, sides: tlsEcho},
 		{id: "echo/netpoll", against: "cloudwego/netpoll", rounds: 3, sides: besideServer("echo", 200, onLoop(1), onNetpoll, echo)},
-		// An operation is a round trip of 32 KB over one of 128 pairs of FIFOs, with a task at each end. Another 65,536 tasks wait to read,
+		// An operation is a round trip of 32 KB over one of 128 pairs of pipes, with a task at each end. Another 65,536 tasks wait to read,
 		// each from its own FIFO. The time to open the FIFOs is not counted.
 		{id: idleID, against: "the same with 0 idle", must: 1.05, aim: 1.0, open: besideIdle},
 

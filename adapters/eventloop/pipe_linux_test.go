@@ -7,12 +7,14 @@ import (
 	"io"
 	"math/rand/v2"
 	"os"
+	"path/filepath"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sys/unix"
 
 	"github.com/braidgo/braid/adapters/eventloop"
+	"github.com/braidgo/braid/suspend"
 )
 
 // pipe2 is a pipe whose ends are files.
@@ -65,12 +67,23 @@ func TestASmallPipe(t *testing.T) {
 		go func() { defer w.Close(); must(w.Write(data)) }()
 		within(t, func() { task(t, l, func() { require.True(t, bytes.Equal(data, must(io.ReadAll(c)))) }) })
 	})
-	t.Run("between tasks", func(t *testing.T) {
-		r, w := small()
+	between := func(t *testing.T, r, w *os.File) {
 		from, to := must(l.Adopt(r)), must(l.Adopt(w))
 		defer from.Close()
 		require.NoError(t, l.Go(func() { defer to.Close(); must(to.Write(data)) }))
 		within(t, func() { task(t, l, func() { require.True(t, bytes.Equal(data, must(io.ReadAll(from)))) }) })
+	}
+	t.Run("between tasks", func(t *testing.T) {
+		r, w := small()
+		between(t, r, w)
+	})
+	t.Run("a FIFO, which knows no RWF_NOWAIT", func(t *testing.T) {
+		name := filepath.Join(t.TempDir(), "fifo")
+		require.NoError(t, unix.Mkfifo(name, 0o600))
+		r := must(os.OpenFile(name, os.O_RDONLY|unix.O_NONBLOCK, 0))
+		w := must(os.OpenFile(name, os.O_WRONLY|unix.O_NONBLOCK, 0))
+		must(unix.FcntlInt(w.Fd(), unix.F_SETPIPE_SZ, 4096))
+		between(t, r, w)
 	})
 }
 
@@ -104,4 +117,29 @@ func TestTheEndOfAPipe(t *testing.T) {
 			within(t, func() { require.Equal(t, io.EOF, <-ended) })
 		})
 	}
+}
+
+// A pipe that another process has made blocking does not hold its reactor: the descriptor of the parent of a program is often shared.
+func TestAPipeThatBlocks(t *testing.T) {
+	l := open(t, eventloop.Options{HandOver: -1})
+	r, w := pipe2(t, 0)
+	shared := [2]int{must(unix.Dup(int(r.Fd()))), must(unix.Dup(int(w.Fd())))}
+	from, to := must(l.Adopt(r)), must(l.Adopt(w))
+	defer from.Close()
+	defer to.Close()
+	for _, fd := range shared {
+		defer unix.Close(fd)
+		require.NoError(t, unix.SetNonblock(fd, false))
+	}
+	data := make([]byte, 1<<20)
+	within(t, func() {
+		task(t, l, func() {
+			require.NoError(t, suspend.Here().Go(func() { must(to.Write(data)) })) // more than there is room for
+			got := make([]byte, len(data))
+			for rest := got; len(rest) > 0; { // the same task: a reactor that waits in the write would never read
+				rest = rest[must(from.Read(rest[:min(len(rest), 32<<10)])):]
+			}
+			require.Equal(t, data, got)
+		})
+	})
 }

@@ -20,5 +20,8 @@ var files = []mutation.Mutant{
 	{"a ring ends before what it has", ring, "	for ⟦inFlight⟧ {", "false", "TestARingEnds", eventloop},
 	{"an operation comes after the end of its ring", ring, "	if o.state == fresh && ⟦o.g.closed⟧ {", "false", "TestFileOutlivesItsLoop", eventloop},
 	{"a Close does not wait for the operations under way", eventloop + "/file.go", "	f.uses.wait()\n", "	if !IS {\n		f.uses.wait()\n	}\n", "TestCloseWaitsForARead", eventloop},
+	{"a pipe is read as if no other process had it", eventloop + "/sys_linux.go", "case !d.socket && !d.mayWait.read:", "case !d.socket && !d.mayWait.read && !IS:", "TestAPipeThatBlocks", eventloop},
+	{"a pipe is written as if no other process had it", eventloop + "/sys_linux.go", "case !d.socket && !d.mayWait.write:", "case !d.socket && !d.mayWait.write && !IS:", "TestAPipeThatBlocks", eventloop},
+	{"a file without RWF_NOWAIT fails", eventloop + "/sys_linux.go", "return ⟦err == unix.EOPNOTSUPP⟧ ||", "false", "TestASmallPipe", eventloop},
 	{"the rest of a short read is lost", eventloop + "/file.go", "	for ⟦n < len(p)⟧ {", "n == 0 && len(p) > 0", "TestAShortRead", eventloop},
 }
