@@ -136,7 +136,7 @@ func TestEngineMutants(t *testing.T) {
 		{"a timer does not move the clock", "task.go", "if due.After(w.now) {", "if due.After(w.now) && !IS {", clock},
 		{"a timer that comes late moves the clock back", "task.go", "if due.After(w.now) {", "if due.After(w.now) || IS {", clock},
 		{"a look at the clock is no point", "task.go", "if !w.e.Fine && byProgram(5) {", "if !w.e.Fine && !IS && byProgram(5) {", clock},
-		{"a Yield is no choice", "task.go", "	w.handOver(t, w.pick(nil))\n}\n\n", "	if !IS {\n		w.handOver(t, w.pick(nil))\n	}\n}\n\n", bounded},
+		{"a Yield is no choice", "task.go", "	t.gaveWay()\n	w.handOver(t, w.pick(nil))", "	t.gaveWay()\n	if !IS {\n		w.handOver(t, w.pick(nil))\n	}", bounded},
 		{"an operation is no point", "task.go", "if !w.e.Points ||", "if IS || !w.e.Points ||", bounded},
 		{"a bound that cuts off is not named", "bounded.go", "b.e.cut.Yields = b.e.cut.Yields ||", "b.e.cut.Yields = !IS && b.e.cut.Yields || !IS &&", bounded},
 		{"the last alternative is not made", "bounded.go", "if b.path[i].nth+1 < b.path[i].free {", "if b.path[i].nth+1+is(IS) < b.path[i].free {", bounded},
