@@ -23,7 +23,21 @@ type descriptor struct {
 
 func (d *descriptor) sysClose() { unix.Close(d.sys) }
 
-func (d *descriptor) sysRead(p []byte) (int, error) {
+func (d *descriptor) sysRead(p []byte) (n int, err error) {
+	if n, err = d.readNow(p); racing && err == nil {
+		raceRead(p[:n])
+	}
+	return n, err
+}
+
+func (d *descriptor) sysWrite(p []byte) (int, error) {
+	if racing {
+		raceWrite(p)
+	}
+	return d.writeNow(p)
+}
+
+func (d *descriptor) readNow(p []byte) (int, error) {
 	switch {
 	case d.socket && len(p) <= soon:
 		return d.transfer(unix.SYS_RECVFROM, p, unix.MSG_DONTWAIT)
@@ -36,7 +50,7 @@ func (d *descriptor) sysRead(p []byte) (int, error) {
 	return unix.Read(d.sys, p)
 }
 
-func (d *descriptor) sysWrite(p []byte) (int, error) {
+func (d *descriptor) writeNow(p []byte) (int, error) {
 	switch {
 	case d.socket && len(p) <= soon:
 		return d.transfer(unix.SYS_SENDTO, p, unix.MSG_DONTWAIT|unix.MSG_NOSIGNAL)

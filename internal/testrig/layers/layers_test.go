@@ -52,7 +52,7 @@ var layers = []layer{
 // with the system: with 64 reads of a disk in flight it does twice as many as goroutines do.
 var withUnsafe = []string{
 	"internal/atomicx/traced.go", "internal/chance/chance.go", "internal/labels/labels.go", "internal/prefetch/prefetch.go",
-	"adapters/eventloop/sys_linux.go", "adapters/eventloop/poller_linux.go", "adapters/eventloop/uring_linux.go", "bench/files.go",
+	"adapters/eventloop/sys_linux.go", "adapters/eventloop/race_linux.go", "adapters/eventloop/poller_linux.go", "adapters/eventloop/uring_linux.go", "bench/files.go",
 	"suspendtest/internal/explore",
 }
 
