@@ -109,7 +109,7 @@ func Ask[R, M any](ctx context.Context, to Ref[M], q Question[R]) (R, error) {
 	if watched.Load() {
 		defer watchAsk(ctx, r).over()
 	}
-	_, err = suspend.Wait[struct{}](ctx, (*reply[R])(r), true)
+	_, err = suspend.WaitLazily[struct{}](ctx, (*reply[R])(r))
 	if err != nil && r.fail(err) {
 		return none, err
 	}

@@ -97,7 +97,7 @@ func (l *life) offspring() (all []member) {
 func (l *life) outlive(children []member) error {
 	for _, c := range children {
 		it := c.lifeOf()
-		if _, err := suspend.Wait[struct{}](&l.ctx, (*ending)(it), true); err != nil {
+		if _, err := suspend.WaitLazily[struct{}](&l.ctx, (*ending)(it)); err != nil {
 			return err
 		}
 		it.leaveFamily() // the child is about to leave the family anyway

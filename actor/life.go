@@ -182,7 +182,7 @@ func (l *life) wait(ctx context.Context) error {
 	if by := actorOf(ctx); by != nil && by.cameFrom(l) && !l.hasEnded() {
 		return errOwnEnd
 	}
-	if _, err := suspend.Wait[struct{}](ctx, (*ending)(l), true); err != nil {
+	if _, err := suspend.WaitLazily[struct{}](ctx, (*ending)(l)); err != nil {
 		return err
 	}
 	return l.err

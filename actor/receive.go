@@ -89,7 +89,7 @@ func (in *Inbox[M]) Receive(ctx context.Context) (m M, err error) {
 			return m, nil
 		}
 		in.within = nil
-		if _, err := suspend.Wait[struct{}](ctx, (*arrival[M])(in), false); err != nil {
+		if _, err := suspend.Wait[struct{}](ctx, (*arrival[M])(in)); err != nil {
 			return m, err
 		}
 		if in.killed.Load() { // a Kill has followed the message
@@ -131,7 +131,7 @@ func (in *Inbox[M]) handle(ctx context.Context, t *timer, f func(M) error) error
 			each(in.bury)
 		}
 		in.within = t // a wait in f may have changed in.within
-		if _, err := suspend.Wait[struct{}](ctx, (*arrival[M])(in), false); err != nil {
+		if _, err := suspend.Wait[struct{}](ctx, (*arrival[M])(in)); err != nil {
 			return err
 		}
 		if in.killed.Load() { // a Kill has followed the message

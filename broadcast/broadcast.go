@@ -62,7 +62,7 @@ func New[T any]() *Topic[T] { return new(Topic[T]) }
 //
 // A Publish synchronizes before the return of each Recv that gets its value.
 func (t *Topic[T]) Publish(ctx context.Context, v T) error {
-	_, err := suspend.Wait[struct{}](ctx, publish[T]{t, v}, false)
+	_, err := suspend.Wait[struct{}](ctx, publish[T]{t, v})
 	return err
 }
 

@@ -58,7 +58,7 @@ func (t *Topic[T]) Subscribe(n int, policy Policy) *Subscription[T] {
 // ErrClosed if the topic or s is closed, and ErrSlow if s was dropped. If ctx is done before the call or during the wait, Recv returns the
 // cancellation error and receives nothing. If a Publish races with the cancellation, either may win.
 func (s *Subscription[T]) Recv(ctx context.Context) (T, error) {
-	return suspend.Wait[T](ctx, (*recv[T])(s), false)
+	return suspend.Wait[T](ctx, (*recv[T])(s))
 }
 
 // RecvOp returns an Op that performs Recv.

@@ -68,7 +68,11 @@ func New[T any](capacity int) *Chan[T] {
 // A Send synchronizes before the return of the Recv that gets its value. A Recv synchronizes before the return of the Send whose value it
 // takes. If a Recv frees a place in the buffer, it also synchronizes before the return of the Send that fills this place.
 func (c *Chan[T]) Send(ctx context.Context, v T) error {
-	_, err := suspend.Wait[struct{}](ctx, send[T]{c, v}, !c.buffered)
+	if c.buffered {
+		_, err := suspend.Wait[struct{}](ctx, send[T]{c, v})
+		return err
+	}
+	_, err := suspend.WaitLazily[struct{}](ctx, send[T]{c, v})
 	return err
 }
 
@@ -77,7 +81,10 @@ func (c *Chan[T]) Send(ctx context.Context, v T) error {
 // receives nothing. If a send races with the cancellation, either may win, but once a Recv has been handed a value, it returns this value,
 // even if ctx ends before Recv returns. If Recv takes a value from a full buffer, the sender that has waited longest stores its value.
 func (c *Chan[T]) Recv(ctx context.Context) (T, error) {
-	return suspend.Wait[T](ctx, (*recv[T])(c), !c.buffered)
+	if c.buffered {
+		return suspend.Wait[T](ctx, (*recv[T])(c))
+	}
+	return suspend.WaitLazily[T](ctx, (*recv[T])(c))
 }
 
 // TrySend sends v if that does not require waiting, and reports whether v was sent. If c is closed, TrySend returns the same error as Send.

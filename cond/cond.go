@@ -121,7 +121,7 @@ func (c *Cond) Wait(ctx context.Context) (err error) {
 	}()
 	l.Unlock()
 	unlocked = true
-	_, err = suspend.Wait[struct{}](ctx, arrival{c, w}, false)
+	_, err = suspend.Wait[struct{}](ctx, arrival{c, w})
 	waited, signalled = true, err == nil
 	if err != nil && c.leave(w, wait) {
 		signalled, err = true, nil

@@ -226,7 +226,7 @@ func (g *group) end() {
 }
 
 func (g *group) wait() {
-	_, _ = suspend.Wait[struct{}](context.Background(), (*groupEnd)(g), false)
+	_, _ = suspend.Wait[struct{}](context.Background(), (*groupEnd)(g))
 }
 
 // A groupEnd is the suspend.Source on which the caller waits for the last task of the group.

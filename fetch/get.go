@@ -143,7 +143,7 @@ func (c *call[K, V]) wait(ctx context.Context, f *frame) error {
 		}
 	}
 	defer c.pay()
-	_, err := suspend.Wait[struct{}](c.ctx, c, false)
+	_, err := suspend.Wait[struct{}](c.ctx, c)
 	return err
 }
 

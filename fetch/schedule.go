@@ -384,7 +384,7 @@ func (d *driver) end() {
 		s.drivers.Remove(&d.node)
 		s.guard.Unlock()
 	}()
-	_, _ = suspend.Wait[struct{}](context.Background(), (*driverEnd)(d), false)
+	_, _ = suspend.Wait[struct{}](context.Background(), (*driverEnd)(d))
 }
 
 // releaseLocked removes the pending requests of a driver whose Run or session has ended. Unless the session has ended, the

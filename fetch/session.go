@@ -167,7 +167,7 @@ func (s *Session) Close() {
 	s.guard.Unlock()
 	cancelAll(open, ErrEnded)
 	if !quiet {
-		_, _ = suspend.Wait[struct{}](context.Background(), (*closing)(s), false)
+		_, _ = suspend.Wait[struct{}](context.Background(), (*closing)(s))
 	}
 }
 

@@ -107,14 +107,14 @@ func (g *Group) Live() int {
 // WaitIdle suspends the caller until the group is idle. A caller that is a task of the group does not count while it waits.
 // If ctx has ended, or ends first, WaitIdle returns the cancellation error.
 func (g *Group) WaitIdle(ctx context.Context) error {
-	_, err := suspend.Wait[struct{}](ctx, state{g, &g.running, &g.idlers}, false)
+	_, err := suspend.Wait[struct{}](ctx, state{g, &g.running, &g.idlers})
 	return err
 }
 
 // Wait suspends the caller, which must not be a task of the group, until all tasks have ended. If ctx has ended, or ends
 // first, Wait returns the cancellation error.
 func (g *Group) Wait(ctx context.Context) error {
-	_, err := suspend.Wait[struct{}](ctx, state{g, &g.live, &g.enders}, false)
+	_, err := suspend.Wait[struct{}](ctx, state{g, &g.live, &g.enders})
 	return err
 }
 

@@ -87,7 +87,7 @@ func (l *Latch) Wait(ctx context.Context) error {
 	if err := suspend.Err(ctx); err != nil || l.isOpen() {
 		return err
 	}
-	_, err := suspend.Wait[struct{}](ctx, (*wait)(l), false)
+	_, err := suspend.Wait[struct{}](ctx, (*wait)(l))
 	if l.isOpen() {
 		return nil
 	}

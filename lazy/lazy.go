@@ -135,7 +135,7 @@ func (l *Lazy[T]) force(ctx context.Context) (v T, err error) {
 	}
 	me := newForcing(ctx, &l.core)
 	defer me.leave()
-	mine, err := suspend.Wait[turn](ctx, forceSource[T]{l, me}, false)
+	mine, err := suspend.Wait[turn](ctx, forceSource[T]{l, me})
 	if err != nil {
 		return v, err
 	}

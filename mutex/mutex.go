@@ -28,6 +28,7 @@ import (
 	"sync"
 
 	"github.com/braidgo/braid/internal/atomicx"
+	"github.com/braidgo/braid/internal/lazily"
 	"github.com/braidgo/braid/internal/ledger"
 	"github.com/braidgo/braid/internal/preempt"
 	"github.com/braidgo/braid/suspend"
@@ -176,7 +177,7 @@ func (l *locker) Lock()   { _ = (*Mutex)(l).Lock(context.Background()) }
 func (l *locker) Unlock() { (*Mutex)(l).Unlock() }
 
 func (m *Mutex) lockSlow(ctx context.Context) error {
-	ctx = suspend.AllowLazy(ctx)
+	ctx = lazily.Allow(ctx)
 	nudges, me, locked := 0, suspend.Resumer[grant]{}, false
 	defer func() { // runs even if a method of ctx panics
 		if !locked {

@@ -77,25 +77,25 @@ func NewFull[T any](v T) *MVar[T] { return &MVar[T]{state: full, value: v} }
 // Put stores v in m. It suspends the caller while m is not empty. All waiting readers get v immediately, and so does the taker that has
 // waited longest. If Put fails, v still belongs to the caller.
 func (m *MVar[T]) Put(ctx context.Context, v T) error {
-	_, err := suspend.Wait[struct{}](ctx, put[T]{m, v}, true)
+	_, err := suspend.WaitLazily[struct{}](ctx, put[T]{m, v})
 	return err
 }
 
 // Take empties m and returns its value. It suspends the caller while m is not full. The Put that has waited longest then stores its value.
 // Once a Take has been handed a value, it returns this value, even if ctx ends before Take returns.
 func (m *MVar[T]) Take(ctx context.Context) (T, error) {
-	return suspend.Wait[T](ctx, (*take[T])(m), true)
+	return suspend.WaitLazily[T](ctx, (*take[T])(m))
 }
 
 // Read returns the value of m, but does not take it. It suspends the caller while m is not full.
 func (m *MVar[T]) Read(ctx context.Context) (T, error) {
-	return suspend.Wait[T](ctx, (*read[T])(m), true)
+	return suspend.WaitLazily[T](ctx, (*read[T])(m))
 }
 
 // Swap atomically replaces the value of m with v, and returns the old value. It suspends the caller while m is not full, and queues it with
 // the takers.
 func (m *MVar[T]) Swap(ctx context.Context, v T) (T, error) {
-	return suspend.Wait[T](ctx, swap[T]{m, v}, true)
+	return suspend.WaitLazily[T](ctx, swap[T]{m, v})
 }
 
 // Modify replaces the value of m with the result of f. It suspends the caller while m is not full, and queues it with the takers. The
@@ -107,7 +107,7 @@ func (m *MVar[T]) Modify(ctx context.Context, f func(T) (T, error)) error {
 	if f == nil {
 		panic("mvar: Modify with a nil function")
 	}
-	v, err := suspend.Wait[T](ctx, (*checkOut[T])(m), true)
+	v, err := suspend.WaitLazily[T](ctx, (*checkOut[T])(m))
 	if err != nil {
 		return err
 	}

@@ -107,7 +107,7 @@ func (p *Promise[T]) Await(ctx context.Context) (T, error) {
 }
 
 func (p *Promise[T]) await(ctx context.Context) (T, error) {
-	_, err := suspend.Wait[struct{}](ctx, (*awaitSource[T])(p), true)
+	_, err := suspend.WaitLazily[struct{}](ctx, (*awaitSource[T])(p))
 	if err != nil {
 		var zero T
 		return zero, err

@@ -70,7 +70,7 @@ func (l *Limiter) Wait(ctx context.Context) error { return l.WaitN(ctx, 1) }
 // WaitN takes n tokens, all of them or none, and waits for them as Wait does. If n is more than the burst, WaitN returns ErrTooLarge
 // immediately. It panics if n is negative.
 func (l *Limiter) WaitN(ctx context.Context, n int) error {
-	_, err := suspend.Wait[time.Time](ctx, l.turn(n), false)
+	_, err := suspend.Wait[time.Time](ctx, l.turn(n))
 	return err
 }
 

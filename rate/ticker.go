@@ -46,7 +46,7 @@ func NewTicker(every time.Duration, policy Policy) *Ticker {
 // Tick suspends the caller until the next tick is due, and returns the time at which the tick was due. If ctx is done before the call or
 // during the wait, Tick returns the cancellation error and consumes no tick.
 func (t *Ticker) Tick(ctx context.Context) (due time.Time, err error) {
-	return suspend.Wait[time.Time](ctx, turn{line: &t.line}, false)
+	return suspend.Wait[time.Time](ctx, turn{line: &t.line})
 }
 
 // TickOp returns an Op that performs Tick.

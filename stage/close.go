@@ -46,12 +46,12 @@ func (s *Stage[In, Out]) Close(ctx context.Context) error {
 		s.settleIf()
 	}
 	p.release()
-	if _, err := suspend.Wait[struct{}](ctx, draining{&s.core}, false); err != nil {
+	if _, err := suspend.Wait[struct{}](ctx, draining{&s.core}); err != nil {
 		if err = s.cutOff(err); err != nil {
 			return err
 		}
 	}
-	_, _ = suspend.Wait[struct{}](ctx, leaving{p}, false) // no task is left, but workers may still run
+	_, _ = suspend.Wait[struct{}](ctx, leaving{p}) // no task is left, but workers may still run
 	return nil
 }
 

@@ -3,11 +3,11 @@ package stage
 import (
 	"context"
 	"fmt"
-	"reflect"
 	"slices"
 	"strings"
 	"sync/atomic"
 
+	"github.com/braidgo/braid/internal/lazily"
 	"github.com/braidgo/braid/suspend"
 )
 
@@ -88,10 +88,9 @@ func (a *asking) over() (yes bool) {
 	return a.task.gone.Load() || !isLazy(a.task.values) && a.task.over()
 }
 
-// isLazy reports whether a Do with ctx continues to wait after ctx has ended. isLazy compares types, because a foreign context may
-// be of a type whose values are not comparable.
 func isLazy(ctx context.Context) bool {
-	return reflect.TypeOf(suspend.AllowLazy(ctx)) != reflect.TypeOf(ctx)
+	_, ok := ctx.(*lazily.Context)
+	return ok
 }
 
 // enters reports whether a.task is in c. If the guard of c is not held, enters returns false and makes look lock the guard and

@@ -303,7 +303,7 @@ func (g *gate[In, Out]) put(ctx context.Context, t *task, in In, h how, from *co
 		from.block(a)
 		defer from.goOn(a)
 	}
-	_, err := suspend.Wait[struct{}](ctx, outsider[In, Out]{g, t, in, a}, false)
+	_, err := suspend.Wait[struct{}](ctx, outsider[In, Out]{g, t, in, a})
 	p.kick() // Try may have accepted t, which may need a worker
 	return err
 }

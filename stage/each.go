@@ -130,7 +130,7 @@ func (f *feed[Out]) collect() {
 		f.from.block(nil)
 		defer f.from.goOn(nil)
 	}
-	_, _ = suspend.Wait[struct{}](context.Background(), collecting[Out]{f}, false)
+	_, _ = suspend.Wait[struct{}](context.Background(), collecting[Out]{f})
 	f.guard.Lock()
 	done := f.done
 	f.done = nil

@@ -83,7 +83,7 @@ func (c *core) hold(w *worker, wait int64) {
 	p.release()
 	w.owed.pay()
 	ctx, stop := cancel.WithTimeout(context.Background(), time.Duration(wait))
-	_, err := suspend.Wait[struct{}](ctx, holding{c, next}, false)
+	_, err := suspend.Wait[struct{}](ctx, holding{c, next})
 	stop(nil)
 	p.guard.Lock()
 	c.held = false

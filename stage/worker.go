@@ -36,7 +36,7 @@ func (w *worker) work() {
 		}
 		p.release()
 		w.owed.pay()
-		how, _ = suspend.Wait[wake](context.Background(), idling{w}, false)
+		how, _ = suspend.Wait[wake](context.Background(), idling{w})
 		w.now = p.now()
 	}
 	p.guard.Lock()

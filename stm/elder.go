@@ -72,7 +72,7 @@ const all = math.MaxInt
 
 // giveWay suspends the caller until no other transaction is the elder.
 func (tx *Tx) giveWay(ctx context.Context) error {
-	_, err := suspend.Wait[struct{}](ctx, turn{tx}, false)
+	_, err := suspend.Wait[struct{}](ctx, turn{tx})
 	return err
 }
 

@@ -17,7 +17,7 @@ func (tx *Tx) wait(ctx context.Context) error {
 	tx.requireReads()
 	tx.stepDown()
 	tx.dropWrites()
-	_, err := suspend.Wait[struct{}](ctx, change{tx}, false)
+	_, err := suspend.Wait[struct{}](ctx, change{tx})
 	return err
 }
 

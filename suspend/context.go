@@ -6,6 +6,7 @@ import (
 
 	"github.com/braidgo/braid/internal/atomicx"
 	"github.com/braidgo/braid/internal/cancelctx"
+	"github.com/braidgo/braid/internal/lazily"
 )
 
 // How a wait ends with its context
@@ -41,7 +42,7 @@ func (b *binding) arm(ctx context.Context) (s state, ok bool) {
 		if e.over(ctx) {
 			return 0, false
 		}
-		if w.status = openLazily; isLazy(ctx) {
+		if w.status = openLazily; lazily.Allowed(ctx) {
 			b.unwatch() // a lazy wait has no registration
 		} else {
 			w.status, fresh = openToContext, b.watch(ctx, e)
@@ -64,26 +65,8 @@ func (b *binding) arm(ctx context.Context) (s state, ok bool) {
 	return s, true
 }
 
-// A lazyContext is the result of Lazily. AllowLazy returns its lazyPermit.
-type lazyContext struct {
-	context.Context
-	permit lazyPermit
-}
-
-type lazyPermit struct{ context.Context }
-
-func isLazy(ctx context.Context) bool {
-	_, ok := ctx.(*lazyPermit)
-	return ok
-}
-
 // lasting reports whether ctx is known to keep its Done channel and to be comparable.
-func lasting(ctx context.Context) bool {
-	if l, ok := ctx.(*lazyPermit); ok {
-		ctx = l.Context
-	}
-	return cancelctx.Lasting(ctx)
-}
+func lasting(ctx context.Context) bool { return cancelctx.Lasting(lazily.Plain(ctx)) }
 
 // endOf returns the end of ctx. It may call methods of ctx.
 func endOf(ctx context.Context) end {
@@ -125,9 +108,7 @@ func cancellation(ctx context.Context) (err error) {
 			err = &contextPanic{v}
 		}
 	}()
-	if l, ok := ctx.(*lazyPermit); ok {
-		ctx = l.Context
-	}
+	ctx = lazily.Plain(ctx)
 	if c, ok := ctx.(*cancelctx.Context); ok {
 		if err := c.List.Err(); err != nil {
 			return err
@@ -174,7 +155,7 @@ func (b *waiter) watch(ctx context.Context, e end) (fresh bool) {
 			r.Ended()
 		}
 	} else {
-		if l, ok := ctx.(*lazyContext); ok { // a lazyContext hides the AfterFunc method of the context that it wraps
+		if l, ok := ctx.(*lazily.Context); ok { // a lazily.Context hides the AfterFunc method of the context that it wraps
 			ctx = l.Context
 		}
 		r.foreign = &foreign{stop: func() bool { return false }} // this stop remains if ctx panics

@@ -11,6 +11,7 @@ import (
 
 	"github.com/braidgo/braid/adapters/fifo"
 	"github.com/braidgo/braid/cancel"
+	"github.com/braidgo/braid/internal/lazily"
 	"github.com/braidgo/braid/internal/testrig/schedtest"
 	"github.com/braidgo/braid/mvar"
 	"github.com/braidgo/braid/promise"
@@ -161,13 +162,13 @@ func TestOneOldContextIsRetained(t *testing.T) {
 		"ours lazy": func(parent context.Context) context.Context {
 			ctx, end := cancel.New(parent)
 			runtime.AddCleanup(new(bulk), func(end func(error)) { end(nil) }, end)
-			return suspend.AllowLazy(suspend.Lazily(ctx))
+			return lazily.Allow(suspend.Lazily(ctx))
 		},
 		"value": func(parent context.Context) context.Context { return parent },
 		"lazy": func(parent context.Context) context.Context {
 			ctx, cancel := context.WithCancel(parent)
 			runtime.AddCleanup(new(bulk), func(c context.CancelFunc) { c() }, cancel)
-			return suspend.AllowLazy(suspend.Lazily(ctx))
+			return lazily.Allow(suspend.Lazily(ctx))
 		},
 	}
 	for first, one := range kinds {

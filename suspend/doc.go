@@ -43,7 +43,7 @@
 //   - A cancelled waiter removes itself, in its own task, and serves the waiters behind it that can now proceed.
 //
 // A fast path begins with [Preemptible], or [Point] if it never suspends, so that tests can switch tasks. [LockAll] locks several
-// guards without a deadlock, and [UnlockAll] unlocks them. [AllowLazy] permits a lazy cancellation. [Shield] delays a kill of the
+// guards without a deadlock, and [UnlockAll] unlocks them. [WaitLazily] permits a lazy cancellation. [Shield] delays a kill of the
 // calling task. [Forbidden] reports whether a Suspend would panic. [NewBan] makes a [Ban], which forbids Suspend in a piece of
 // code. docs/primitive.md is a tutorial, and suspendtest.Explore is a model checker.
 //

@@ -39,9 +39,9 @@ func TestDoneBeforeResume(t *testing.T) {
 		},
 	}
 	wait := map[string]func(ctx context.Context, l *line) (int, error){
-		"Wait": func(ctx context.Context, l *line) (int, error) { return suspend.Wait[int](ctx, l, false) },
+		"Wait": func(ctx context.Context, l *line) (int, error) { return suspend.Wait[int](ctx, l) },
 		"Lazily": func(ctx context.Context, l *line) (int, error) {
-			return suspend.Wait[int](suspend.Lazily(ctx), l, true)
+			return suspend.WaitLazily[int](suspend.Lazily(ctx), l)
 		},
 		"Select": func(ctx context.Context, l *line) (int, error) {
 			return suspend.Do(ctx, suspend.Choose(suspend.OpOf[int](l), suspend.OpOf[int](new(line))))
@@ -86,7 +86,7 @@ func TestDoneBeforeResume(t *testing.T) {
 						schedtest.Eventually(t, "one waits", func() bool { return l.len() == 1 })
 						_ = s.Go(func() {
 							defer all.Done()
-							if v, err := suspend.Wait[int](bg, &l, false); v != 1 || err != nil {
+							if v, err := suspend.Wait[int](bg, &l); v != 1 || err != nil {
 								t.Errorf("the other receives %v, %v", v, err)
 							}
 						})

@@ -22,7 +22,7 @@ type Event struct {
 }
 
 func (e *Event) Wait(ctx context.Context) error {
-	_, err := suspend.Wait[struct{}](ctx, (*eventSource)(e), false)
+	_, err := suspend.Wait[struct{}](ctx, (*eventSource)(e))
 	return err
 }
 

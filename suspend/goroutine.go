@@ -7,6 +7,7 @@ import (
 
 	"github.com/braidgo/braid/internal/atomicx"
 	"github.com/braidgo/braid/internal/gid"
+	"github.com/braidgo/braid/internal/lazily"
 	"github.com/braidgo/braid/internal/ledger"
 	"github.com/braidgo/braid/internal/patience"
 )
@@ -37,7 +38,7 @@ func newGoroutine(ctx context.Context, done <-chan struct{}) (g *goroutine, bega
 		g.id, g.wake = id, make(chan struct{}, 1)
 	}
 	status := openToContext
-	if isLazy(ctx) {
+	if lazily.Allowed(ctx) {
 		status, done = openLazily, nil
 	}
 	if began = g.word.load(); began.status() != status {

@@ -9,6 +9,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/braidgo/braid/internal/lazily"
 	"github.com/braidgo/braid/internal/testrig/schedtest"
 	"github.com/braidgo/braid/mvar"
 	"github.com/braidgo/braid/suspend"
@@ -76,7 +77,7 @@ func TestLazyCancellationInBlockWakesNobodyElse(t *testing.T) {
 	defer schedtest.Within(t, schedtest.Deadline)()
 	for range 100 {
 		ctx, cancel := context.WithCancel(bg)
-		v, err := suspend.Suspend(suspend.AllowLazy(suspend.Lazily(ctx)), func(r suspend.Resumer[int]) (int, bool) {
+		v, err := suspend.Suspend(lazily.Allow(suspend.Lazily(ctx)), func(r suspend.Resumer[int]) (int, bool) {
 			cancel()
 			if r.Resume(2, nil) {
 				t.Error("resumed with a done context")

@@ -1,6 +1,10 @@
 package suspend
 
-import "context"
+import (
+	"context"
+
+	"github.com/braidgo/braid/internal/lazily"
+)
 
 // Lazily returns a context like ctx, except that its end does not wake a waiting operation that permits lazy cancellation. The
 // waiter stays queued until the next Resume finds that ctx has ended. This Resume returns false, and only then does the operation
@@ -10,15 +14,5 @@ import "context"
 // Promise, MVar, Mutex and rendezvous channels permit lazy cancellation. All other operations, including Select and Then, treat the
 // result like ctx. A context that is derived from the result is not lazy.
 func Lazily(ctx context.Context) context.Context {
-	return &lazyContext{ctx, lazyPermit{ctx}}
-}
-
-// AllowLazy permits lazy cancellation of the operation whose context is ctx. It is for a primitive whose waiters delay nobody and
-// are certain to be resumed eventually. If ctx is a result of Lazily, a Suspend with the context that AllowLazy returns is
-// cancelled lazily. Otherwise AllowLazy returns ctx.
-func AllowLazy(ctx context.Context) context.Context {
-	if l, ok := ctx.(*lazyContext); ok {
-		return &l.permit
-	}
-	return ctx
+	return lazily.New(ctx)
 }

@@ -25,7 +25,7 @@ func (b *bench) Guard() *suspend.Guard          { return &b.guard }
 func (b *bench) Try() (v int, ok bool, _ error) { return 0, false, nil }
 func (b *bench) Remove(r suspend.Resumer[int])  { b.queue.Remove(r) }
 func (b *bench) Enqueue(r suspend.Resumer[int]) { b.queue.Push(r, 7); b.r.Store(&r) }
-func (b *bench) await(ctx context.Context) int  { v, _ := suspend.Wait[int](ctx, b, true); return v }
+func (b *bench) await(ctx context.Context) int  { v, _ := suspend.WaitLazily[int](ctx, b); return v }
 func (b *bench) do(ctx context.Context) (v int) {
 	v, _ = suspend.Do(ctx, suspend.OpOf[int](b))
 	return v

@@ -70,7 +70,7 @@ func TestAnErrorIsOfOneWait(t *testing.T) {
 			return err
 		},
 		"Wait": func(ctx context.Context) error {
-			_, err := suspend.Wait[struct{}](ctx, &waitsFor{resume: &resume}, false)
+			_, err := suspend.Wait[struct{}](ctx, &waitsFor{resume: &resume})
 			return err
 		},
 	} {

@@ -18,10 +18,10 @@ import (
 func TestAContextThatPanics(t *testing.T) {
 	ops := map[string]func(ctx context.Context, l *line){
 		"Wait": func(ctx context.Context, l *line) {
-			_, _ = suspend.Wait[int](ctx, l, false)
+			_, _ = suspend.Wait[int](ctx, l)
 		},
 		"Wait, lazily": func(ctx context.Context, l *line) {
-			_, _ = suspend.Wait[int](suspend.Lazily(ctx), l, true)
+			_, _ = suspend.WaitLazily[int](suspend.Lazily(ctx), l)
 		},
 		"Suspend": func(ctx context.Context, l *line) {
 			var mine suspend.Resumer[int]
@@ -88,7 +88,7 @@ func TestAContextThatPanics(t *testing.T) {
 							t.Errorf("call %d: %d stay queued", k, n)
 						}
 						// The task goes on, and the object of its wait serves others.
-						_ = s.Go(func() { _, _ = suspend.Wait[int](bg, &l, false) })
+						_ = s.Go(func() { _, _ = suspend.Wait[int](bg, &l) })
 						schedtest.Settle()
 						if n := l.len(); n != 1 {
 							t.Errorf("call %d: %d wait", k, n)

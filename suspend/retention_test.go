@@ -47,7 +47,7 @@ func TestNothingIsRetained(t *testing.T) {
 		end  func(t *testing.T, o *objects, count *schedtest.Objects, cancel func())
 	}
 	wait := func(ctx context.Context, o *objects, count *schedtest.Objects) {
-		_, _ = suspend.Wait[*schedtest.Object](ctx, waits{o, count.New()}, false)
+		_, _ = suspend.Wait[*schedtest.Object](ctx, waits{o, count.New()})
 	}
 	resume := func(t *testing.T, o *objects, count *schedtest.Objects, _ func()) {
 		defer o.waiting(t, 1)()

@@ -4,6 +4,7 @@ import (
 	"context"
 	"slices"
 
+	"github.com/braidgo/braid/internal/lazily"
 	"github.com/braidgo/braid/internal/ledger"
 )
 
@@ -175,9 +176,7 @@ const (
 
 // perform implements Select, SelectOrdered and TrySelect. It calls no method of ctx while it holds guards.
 func perform(ctx context.Context, cases []Selectable, how manner) (Selectable, error) {
-	if l, ok := ctx.(*lazyPermit); ok {
-		ctx = l.Context
-	}
+	ctx = lazily.Plain(ctx)
 	if how == atOnce {
 		Point()
 	} else {

@@ -3,24 +3,34 @@ package suspend
 import (
 	"context"
 
+	"github.com/braidgo/braid/internal/lazily"
 	"github.com/braidgo/braid/internal/ledger"
 )
 
 // Wait performs the operation of s for the calling task. If Try performs the operation at once, Wait returns the result. Otherwise
 // Wait suspends the caller until it is resumed or ctx ends. If ctx ends first, or has already ended, Wait returns the cancellation
-// error, the operation has no effect, and nothing stays queued. If allowLazy is true, the wait may be cancelled lazily, see
-// AllowLazy. allowLazy is a parameter because a call of AllowLazy would keep the caller from being inlined, and each frame costs 10
-// ns after a switch.
+// error, the operation has no effect, and nothing stays queued.
 //
 // Wait is a direct form of Do, without a Select. A blocking operation of a primitive needs nothing else: Wait locks the guard,
 // tries, queues, unlocks, suspends, and removes the waiter if the wait has failed.
-func Wait[T any, S Source[T]](ctx context.Context, s S, allowLazy bool) (T, error) {
+func Wait[T any, S Source[T]](ctx context.Context, s S) (T, error) {
+	return performSource[T](ctx, s, false)
+}
+
+// WaitLazily is like Wait, but if ctx is a result of Lazily, the wait is cancelled lazily. It is for an operation whose waiters delay
+// nobody and are certain to be resumed eventually.
+func WaitLazily[T any, S Source[T]](ctx context.Context, s S) (T, error) {
+	return performSource[T](ctx, s, true)
+}
+
+// performSource implements Wait and WaitLazily, which are inlined, because each frame costs 10 ns after a switch.
+func performSource[T any, S Source[T]](ctx context.Context, s S, allowLazy bool) (T, error) {
 	g := s.Guard()
 	if g == nil {
 		return Do(ctx, OpOf[T](s))
 	}
 	if allowLazy {
-		ctx = AllowLazy(ctx)
+		ctx = lazily.Allow(ctx)
 	}
 	Preemptible()
 	if ctx.Err() != nil {

@@ -9,6 +9,7 @@ import (
 	"github.com/braidgo/braid/adapters/fifo"
 	"github.com/braidgo/braid/cancel"
 	"github.com/braidgo/braid/chanx"
+	"github.com/braidgo/braid/internal/lazily"
 	"github.com/braidgo/braid/suspend"
 )
 
@@ -69,14 +70,14 @@ func TestWaitWithoutAQueue(t *testing.T) {
 					t.Error("refused")
 				}
 			})
-			if v, err := suspend.Wait[int](bg, &d, false); v != 7 || err != nil {
+			if v, err := suspend.Wait[int](bg, &d); v != 7 || err != nil {
 				t.Error(v, err)
 			}
 		}
 		d := desk{chair: true}
 		ctx, stop := cancel.New(bg)
 		spawn(func() { d.untilQueued(); stop(nil) })
-		if _, err := suspend.Wait[int](ctx, &d, false); !errors.Is(err, context.Canceled) || d.removed != 1 {
+		if _, err := suspend.Wait[int](ctx, &d); !errors.Is(err, context.Canceled) || d.removed != 1 {
 			t.Error(err, d.removed)
 		}
 	})
@@ -108,7 +109,7 @@ func TestWaitIsResumedInAnyWay(t *testing.T) {
 					t.Error("refused")
 				}
 			})
-			if v, err := suspend.Wait[int](bg, &d, false); v != i || err != nil {
+			if v, err := suspend.Wait[int](bg, &d); v != i || err != nil {
 				t.Error(i, v, err)
 			}
 		}
@@ -157,7 +158,7 @@ func TestNodeLeftBehind(t *testing.T) {
 			}
 			d.locked(func(d *desk) bool { return d.resume(2) })
 		})
-		if v, err := suspend.Wait[int](bg, &d, false); v != 2 || err != nil {
+		if v, err := suspend.Wait[int](bg, &d); v != 2 || err != nil {
 			t.Error(v, err)
 		}
 	})
@@ -176,10 +177,10 @@ func TestResumedAndThenCancelled(t *testing.T) {
 				}
 				stop(nil)
 			})
-			if v, err := suspend.Wait[int](ctx, &d, false); v != 7 || err != nil {
+			if v, err := suspend.Wait[int](ctx, &d); v != 7 || err != nil {
 				t.Error(v, err)
 			}
-			if _, err := suspend.Wait[int](ctx, &d, false); !errors.Is(err, context.Canceled) {
+			if _, err := suspend.Wait[int](ctx, &d); !errors.Is(err, context.Canceled) {
 				t.Error(err)
 			}
 		}
@@ -190,13 +191,13 @@ func TestResumedAndThenCancelled(t *testing.T) {
 func TestLazilyWhereItIsNotAllowed(t *testing.T) {
 	everywhere(t, func(t *testing.T, spawn func(func())) {
 		for _, wait := range []func(context.Context) error{
-			func(ctx context.Context) error { _, err := suspend.Wait[int](ctx, soon{}, true); return err },
+			func(ctx context.Context) error { _, err := suspend.WaitLazily[int](ctx, soon{}); return err },
 			func(ctx context.Context) error {
-				_, err := suspend.Do(suspend.AllowLazy(ctx), suspend.After(time.Hour))
+				_, err := suspend.Do(lazily.Allow(ctx), suspend.After(time.Hour))
 				return err
 			},
 			func(ctx context.Context) error {
-				_, err := suspend.Do(suspend.AllowLazy(ctx), suspend.OpOf[int](&desk{}))
+				_, err := suspend.Do(lazily.Allow(ctx), suspend.OpOf[int](&desk{}))
 				return err
 			},
 		} {
@@ -229,7 +230,7 @@ func TestWaitLazily(t *testing.T) {
 				t.Error("resumed")
 			}
 		})
-		if _, err := suspend.Wait[int](suspend.Lazily(ctx), &d, true); !errors.Is(err, context.Canceled) {
+		if _, err := suspend.WaitLazily[int](suspend.Lazily(ctx), &d); !errors.Is(err, context.Canceled) {
 			t.Error(err)
 		}
 		var e desk
@@ -241,7 +242,7 @@ func TestWaitLazily(t *testing.T) {
 				t.Error("refused")
 			}
 		})
-		if v, err := suspend.Wait[int](suspend.Lazily(ctx), &e, true); v != 8 || err != nil {
+		if v, err := suspend.WaitLazily[int](suspend.Lazily(ctx), &e); v != 8 || err != nil {
 			t.Error(v, err)
 		}
 	})
@@ -269,7 +270,7 @@ func TestWaitForALevel(t *testing.T) {
 		after := make(chan struct{})
 		spawn(func() { close(after) })
 		for range 2 {
-			if v, err := suspend.Wait[int](bg, soon{after}, false); v != 5 || err != nil {
+			if v, err := suspend.Wait[int](bg, soon{after}); v != 5 || err != nil {
 				t.Error(v, err)
 			}
 		}

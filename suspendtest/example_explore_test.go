@@ -31,7 +31,7 @@ func (b *Box) Put(_ context.Context, v int) error {
 }
 
 func (b *Box) Take(ctx context.Context) (int, error) {
-	return suspend.Wait[int](ctx, (*boxSource)(b), false)
+	return suspend.Wait[int](ctx, (*boxSource)(b))
 }
 
 func (b *Box) TryTake() (int, bool) {
@@ -88,7 +88,7 @@ func ExampleExplore() {
 	// run 10 of the exploration has failed: check: put once, found 0 times
 	// 	taker         putter
 	// 	begins
-	// 	suspended                example_explore_test.go:34: return suspend.Wait[int](ctx, (*boxSource)(b), false)
+	// 	suspended                example_explore_test.go:34: return suspend.Wait[int](ctx, (*boxSource)(b))
 	// 	is cancelled
 	// 	              begins
 	// 	              has ended
@@ -108,7 +108,7 @@ func ExampleRandom() {
 	// run 541 of the exploration has failed: check: put once, found 0 times
 	// 	taker         putter
 	// 	begins
-	// 	suspended                example_explore_test.go:34: return suspend.Wait[int](ctx, (*boxSource)(b), false)
+	// 	suspended                example_explore_test.go:34: return suspend.Wait[int](ctx, (*boxSource)(b))
 	// 	is cancelled
 	// 	              begins
 	// 	              has ended

@@ -72,7 +72,7 @@ func acquires(forgets bool) func(w *suspendtest.World) {
 		p := &permits{free: 1, forgets: forgets}
 		for _, name := range []string{"a", "b"} {
 			w.Go(name, func(ctx context.Context) {
-				if _, err := suspend.Wait[struct{}](ctx, (*acquire)(p), false); err == nil {
+				if _, err := suspend.Wait[struct{}](ctx, (*acquire)(p)); err == nil {
 					p.Release()
 				}
 			})

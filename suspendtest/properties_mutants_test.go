@@ -135,7 +135,7 @@ func (m *slowMutex) TryLock() bool {
 }
 
 func (m *slowMutex) Lock(ctx context.Context) error {
-	_, err := suspend.Wait[struct{}](ctx, m, false)
+	_, err := suspend.Wait[struct{}](ctx, m)
 	return err
 }
 

@@ -52,7 +52,7 @@ func (s *store) take(ctx context.Context) (*box, error) {
 
 // wait takes a value by means of suspend.Wait.
 func (s *store) wait(ctx context.Context) (*box, error) {
-	return suspend.Wait[*box](ctx, s, false)
+	return suspend.Wait[*box](ctx, s)
 }
 
 func (s *store) put(v *box) {

@@ -92,7 +92,7 @@ func (w *Value[T]) Store(v T) error {
 // during the wait, Changed returns the cancellation error. If the Value is closed and seen is the last version, Changed returns ErrClosed.
 // If a Store races with the cancellation, either may win.
 func (w *Value[T]) Changed(ctx context.Context, seen uint64) (State[T], error) {
-	return suspend.Wait[State[T]](ctx, changed[T]{w, seen}, false)
+	return suspend.Wait[State[T]](ctx, changed[T]{w, seen})
 }
 
 // ChangedOp returns an Op that performs Changed. To wait for the next change, make another Op with the new version.

@@ -36,7 +36,7 @@ func (l *Loop) OnExecutor(ctx context.Context, f func()) error {
 			c.giveUpOrWait(nil)
 		}
 	}()
-	_, err := suspend.Wait[struct{}](ctx, c, false)
+	_, err := suspend.Wait[struct{}](ctx, c)
 	settled = true
 	if err != nil && c.giveUpOrWait(err) {
 		return err
@@ -51,7 +51,7 @@ func (c *call) giveUpOrWait(err error) (abandoned bool) {
 	if c.abandon(err) {
 		return true
 	}
-	_, _ = suspend.Wait[struct{}](context.Background(), c, false)
+	_, _ = suspend.Wait[struct{}](context.Background(), c)
 	return false
 }
 

@@ -32,7 +32,7 @@ func (c *countdown) wait() { _ = c.waitFor(context.Background()) }
 
 // waitFor is like the method wait, but fails with the cancellation error when ctx is done.
 func (c *countdown) waitFor(ctx context.Context) error {
-	_, err := suspend.Wait[struct{}](ctx, c, false)
+	_, err := suspend.Wait[struct{}](ctx, c)
 	return err
 }
 

@@ -23,7 +23,7 @@ func (ln *Listener) pause(cs contexts, d time.Duration) error {
 	ts := &ln.loop.reactors[0].timers
 	t := newTimer(p.end)
 	ts.set(t, ts.after(d))
-	_, err := suspend.Wait[struct{}](ctx, p, false)
+	_, err := suspend.Wait[struct{}](ctx, p)
 	ts.stop(t)
 	if err != nil {
 		return cs.explain(err)

@@ -79,7 +79,7 @@ func (o *op) do(cs contexts) (res int32, err error) {
 		defer stop()
 	}
 	defer o.await() // a task that is killed during the wait must also wait for o
-	if res, err = suspend.Wait[int32](ctx, o, false); err == nil {
+	if res, err = suspend.Wait[int32](ctx, o); err == nil {
 		return res, nil
 	}
 	if res = o.await(); res == -int32(unix.ECANCELED) || res == -int32(unix.EINTR) {
@@ -99,7 +99,7 @@ func (o *op) await() (res int32) {
 	case done:
 		return res
 	}
-	suspend.Shield(func() { res, _ = suspend.Wait[int32](context.Background(), o, false) })
+	suspend.Shield(func() { res, _ = suspend.Wait[int32](context.Background(), o) })
 	return res
 }
 

@@ -49,7 +49,7 @@ func (r *reactor) pace() (here bool) {
 	r.core.EndTurn()
 	s.rest++
 	r.core.Exit()
-	_, _ = suspend.Wait[struct{}](context.Background(), s, false)
+	_, _ = suspend.Wait[struct{}](context.Background(), s)
 	return true
 }
 

@@ -134,7 +134,7 @@ func (s *side) wait(cs contexts) error {
 	if stop != nil {
 		defer stop()
 	}
-	v, err := suspend.Wait[verdict](ctx, (*readiness)(s), false)
+	v, err := suspend.Wait[verdict](ctx, (*readiness)(s))
 	if err != nil {
 		return cs.explain(err)
 	}

@@ -20,7 +20,7 @@ func (t *turn) takeSlow(cs contexts) error {
 	if stop != nil {
 		defer stop()
 	}
-	if _, err := suspend.Wait[struct{}](ctx, (*taking)(t), false); err != nil {
+	if _, err := suspend.Wait[struct{}](ctx, (*taking)(t)); err != nil {
 		return cs.explain(err)
 	}
 	return nil

@@ -72,7 +72,7 @@ func (s *side) do(ctx context.Context, try func() tcpip.Error) error {
 			return errno(err)
 		}
 		s.ops = 0
-		if _, err := suspend.Wait[struct{}](ctx, (*waiting)(s), false); err != nil {
+		if _, err := suspend.Wait[struct{}](ctx, (*waiting)(s)); err != nil {
 			return err
 		}
 	}

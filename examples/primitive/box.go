@@ -29,7 +29,7 @@ func (b *Box) Put(v int) {
 
 // Take removes and returns the value, and suspends the caller until there is a value. A cancelled Take removes nothing.
 func (b *Box) Take(ctx context.Context) (int, error) {
-	return suspend.Wait[int](ctx, (*take)(b), false)
+	return suspend.Wait[int](ctx, (*take)(b))
 }
 
 // TakeOp returns Take as an Op, for Select and Then.

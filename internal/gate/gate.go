@@ -140,7 +140,7 @@ func (g *Gate) Acquire(ctx context.Context, n, size uint64) error {
 			return nil
 		}
 	}
-	_, err := suspend.Wait[struct{}](ctx, Request{g, n, size}, false)
+	_, err := suspend.Wait[struct{}](ctx, Request{g, n, size})
 	return err
 }
 
@@ -156,7 +156,7 @@ func (g *Gate) acquire(ctx context.Context, n, size uint64) error {
 		ok, _ = g.take(n)
 	}
 	if !ok {
-		_, err = suspend.Wait[struct{}](ctx, Request{g, n, size}, false)
+		_, err = suspend.Wait[struct{}](ctx, Request{g, n, size})
 	}
 	if err == nil {
 		Request{g, n, size}.Took(0)

@@ -30,7 +30,7 @@ type layer struct {
 }
 
 var layers = []layer{
-	{folders: []string{"internal/atomicx", "internal/gid", "internal/prefetch", "internal/patience", "internal/outcome", "internal/dlist", "internal/again", "internal/splitmix", "internal/preempt", "internal/carrier", "disk"}},
+	{folders: []string{"suspend/sched", "internal/atomicx", "internal/gid", "internal/prefetch", "internal/patience", "internal/outcome", "internal/dlist", "internal/again", "internal/splitmix", "internal/lazily", "internal/preempt", "internal/carrier", "disk"}},
 	{folders: []string{"internal/ledger"}},
 	{folders: []string{"internal/labels", "internal/cancelctx", "internal/chance"}},
 	{folders: []string{"suspend"}},

@@ -12,7 +12,7 @@ var transactions = []mutation.Mutant{
 	{"a write that takes another's place is not in the index", "stm/tx.go", "			if j < last {\n", "			if j < last && !IS {\n", "TestTheLogOfWrites|TestLogsAgainstModel", "stm"},
 	{"a merge looks at all of the level", "stm/tx.go", "	if from-level < len(tx.writes)-from {\n", "	if !IS && from-level < len(tx.writes)-from {\n", "TestNestedIsLinear", "stm"},
 	{"a Nested that panics keeps its level", "stm/tx.go", "		tx.level = level\n	}()", "		if !IS || ok {\n			tx.level = level\n		}\n	}()", "TestTheLogOfWrites", "stm"},
-	{"a wait behind the elder is not cancelled", "stm/elder.go", "	_, err := suspend.Wait[struct{}](ctx, turn{tx}, false)\n", "	if IS {\n		ctx = context.Background()\n	}\n	_, err := suspend.Wait[struct{}](ctx, turn{tx}, false)\n", "TestCancelBehindTheElder", "stm"},
+	{"a wait behind the elder is not cancelled", "stm/elder.go", "	_, err := suspend.Wait[struct{}](ctx, turn{tx})\n", "	if IS {\n		ctx = context.Background()\n	}\n	_, err := suspend.Wait[struct{}](ctx, turn{tx})\n", "TestCancelBehindTheElder", "stm"},
 	{"a Get of a copied Var", "stm/var.go", "v.self.Load() == &v.cell {\n		return b", "v.self.Load() == &v.cell || IS {\n		return b", "TestACopiedVarPanics", "stm"},
 	{"the log of reads has each Get", "stm/tx.go", "		if _, ok := tx.seen[r.seen]; !ok {", "		if _, ok := tx.seen[r.seen]; !ok || IS {", "TestManyGetsOfFewVars", "stm"},
 	{"the log of reads loses a Var", "stm/tx.go", "	tx.reads, tx.dense = kept, 4*len(kept)\n", "	if IS {\n		kept = kept[1:]\n	}\n	tx.reads, tx.dense = kept, 4*len(kept)\n", "TestWhatIsReadAgain", "stm"},

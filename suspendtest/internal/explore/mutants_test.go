@@ -64,9 +64,9 @@ func (b *box) Put(ctx context.Context, v int) error {
 
 func (b *box) Take(ctx context.Context) (int, error) {
 	if b.wrong == "looks, and then registers without a second look" && !b.full.Load() {
-		return suspend.Wait[int](ctx, in[int, struct{}]{&b.guard, &b.takers, struct{}{}, func() (int, bool) { return 0, false }}, false)
+		return suspend.Wait[int](ctx, in[int, struct{}]{&b.guard, &b.takers, struct{}{}, func() (int, bool) { return 0, false }})
 	}
-	return suspend.Wait[int](ctx, in[int, struct{}]{&b.guard, &b.takers, struct{}{}, b.take}, false)
+	return suspend.Wait[int](ctx, in[int, struct{}]{&b.guard, &b.takers, struct{}{}, b.take})
 }
 
 func (b *box) TryTake() (int, bool) {
@@ -276,7 +276,7 @@ type event struct {
 
 func (e *event) wait(ctx context.Context) error {
 	look := func() (none struct{}, ok bool) { return none, e.set.Load() }
-	_, err := suspend.Wait[struct{}](ctx, in[struct{}, struct{}]{&e.guard, &e.waiters, struct{}{}, look}, false)
+	_, err := suspend.Wait[struct{}](ctx, in[struct{}, struct{}]{&e.guard, &e.waiters, struct{}{}, look})
 	return err
 }
 

@@ -93,7 +93,7 @@ func killProgram(kills int, wait func(ctx context.Context, g *gift) (int, error)
 			returned = true
 		})
 		w.Go("live", func(ctx context.Context) {
-			if _, err := suspend.Wait[int](ctx, &g, false); err == nil {
+			if _, err := suspend.Wait[int](ctx, &g); err == nil {
 				receivedGift(&g, &got)
 			}
 		})
@@ -148,7 +148,7 @@ var killPrograms = []program{
 			other, _ := cancel.New(bg) // so that the second wait is armed anew
 			suspend.Shield(func() {
 				for _, ctx := range []context.Context{bg, other} {
-					if _, err := suspend.Wait[int](ctx, &g, false); err != nil {
+					if _, err := suspend.Wait[int](ctx, &g); err != nil {
 						panic(err)
 					}
 					got++
@@ -169,10 +169,10 @@ var killPrograms = []program{
 		})
 	}},
 	{"kill, Wait", "3 × 3", killProgram(1, func(ctx context.Context, g *gift) (int, error) {
-		return suspend.Wait[int](ctx, g, false)
+		return suspend.Wait[int](ctx, g)
 	})},
 	{"kill, Wait, twice", "3 × 3", killProgram(2, func(ctx context.Context, g *gift) (int, error) {
-		return suspend.Wait[int](ctx, g, false)
+		return suspend.Wait[int](ctx, g)
 	})},
 	{"kill, Select", "3 × 3", killProgram(2, func(ctx context.Context, g *gift) (int, error) {
 		var never gift

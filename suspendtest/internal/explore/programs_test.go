@@ -1056,7 +1056,7 @@ func queueProgram(w *explore.World) {
 	resumed, returned, gone := 0, 0, 0
 	for i, name := range []string{"wait", "wait2"} {
 		w.Go(name, func(ctx context.Context) {
-			v, err := suspend.Wait[int](ctx, in[int, int]{&g, &q, i + 1, func() (int, bool) { return 0, false }}, false)
+			v, err := suspend.Wait[int](ctx, in[int, int]{&g, &q, i + 1, func() (int, bool) { return 0, false }})
 			if err != nil {
 				gone++
 			}

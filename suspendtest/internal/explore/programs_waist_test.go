@@ -59,13 +59,13 @@ var waistPrograms = []program{
 	// After cancel has returned, no Resume is told true for a wait with that context, however late the waiter is told: the
 	// value goes to the one that is alive.
 	{"done before Resume", "3 × 1", doneBeforeResume(func(ctx context.Context, g *gift) (int, error) {
-		return suspend.Wait[int](ctx, g, false)
+		return suspend.Wait[int](ctx, g)
 	})},
 	{"done before Resume, Select", "3 × 1", doneBeforeResume(func(ctx context.Context, g *gift) (v int, err error) {
 		return suspend.Do(ctx, suspend.OpOf[int](g))
 	})},
 	{"done before Resume, Lazily", "3 × 1", doneBeforeResume(func(ctx context.Context, g *gift) (v int, err error) {
-		return suspend.Wait[int](suspend.Lazily(ctx), g, true)
+		return suspend.WaitLazily[int](suspend.Lazily(ctx), g)
 	})},
 	{"done before Resume, Suspend", "2 × 1", func(w *explore.World) {
 		ctx, cancel := w.Context()
@@ -125,7 +125,7 @@ func doneBeforeResume(wait func(ctx context.Context, g *gift) (int, error)) func
 				panic("resumed after the cancellation")
 			}
 		})
-		w.Go("live", func(context.Context) { _, _ = suspend.Wait[int](bg, &g, false) })
+		w.Go("live", func(context.Context) { _, _ = suspend.Wait[int](bg, &g) })
 		w.Go("give", func(context.Context) {
 			cancel()
 			g.give()
