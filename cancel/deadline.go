@@ -15,7 +15,7 @@ func WithTimeout(parent context.Context, d time.Duration) (ctx context.Context, 
 }
 
 // WithDeadline is like New, but the context also ends with context.DeadlineExceeded at the time t. If the calling task's scheduler has
-// timers and a clock (see suspend.Timers), the context uses them, so that a simulation uses simulated time. Otherwise package time provides
+// timers and a clock (see sched.Timers), the context uses them, so that a simulation uses simulated time. Otherwise package time provides
 // them. A scheduler may drop its timers when it closes, so its tasks must not make contexts that outlive the scheduler. If parent is a
 // context of package context, its end is passed on by a goroutine. WithDeadline panics if parent is nil.
 func WithDeadline(parent context.Context, t time.Time) (ctx context.Context, cancel func(cause error)) {

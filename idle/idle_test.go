@@ -22,6 +22,7 @@ import (
 	"github.com/braidgo/braid/mvar"
 	"github.com/braidgo/braid/promise"
 	"github.com/braidgo/braid/suspend"
+	"github.com/braidgo/braid/suspend/sched"
 	"github.com/braidgo/braid/suspendtest"
 )
 
@@ -252,7 +253,7 @@ func TestUnwrap(t *testing.T) {
 	on, closed := schedtest.All[4].Open()
 	defer closed()
 	g := idle.New(on, nil)
-	_, ok := suspend.As[suspend.Timers](g)
+	_, ok := suspend.As[sched.Timers](g)
 	require.True(t, ok)
 	var here suspend.Spawner
 	require.NoError(t, g.Go(func() { here = suspend.Here(); _ = suspend.Sleep(bg, time.Millisecond) }))

@@ -19,6 +19,7 @@ import (
 	"github.com/braidgo/braid/keyed"
 	"github.com/braidgo/braid/promise"
 	"github.com/braidgo/braid/suspend"
+	"github.com/braidgo/braid/suspend/sched"
 )
 
 func TestMain(m *testing.M) { schedtest.Main(m) }
@@ -268,7 +269,7 @@ func TestOtherEndsOfALoad(t *testing.T) {
 		require.Equal(t, keyed.ErrAbandoned, err)
 		require.Equal(t, 1, c.Len())
 	})
-	closed := refusing{suspend.Thread()}
+	closed := refusing{sched.NewThread()}
 	suspend.Bind(closed, func() {
 		c := keyed.NewCache(func(context.Context, int) (int, error) { return 1, nil }, time.Hour)
 		_, err := c.Get(bg, 1)
@@ -282,7 +283,7 @@ func TestAStartThatPanics(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := keyed.NewCache(func(context.Context, int) (int, error) { return 1, nil }, time.Hour)
 		other := errors.New("none")
-		suspend.Bind(panicking{suspend.Thread(), func() {
+		suspend.Bind(panicking{sched.NewThread(), func() {
 			go func() { _, other = c.Get(bg, 1) }()
 			synctest.Wait()
 			panic(errOops)

@@ -10,6 +10,7 @@ import (
 	"github.com/braidgo/braid/internal/testrig/schedtest"
 	"github.com/braidgo/braid/rate"
 	"github.com/braidgo/braid/suspend"
+	"github.com/braidgo/braid/suspend/sched"
 )
 
 func takes(l *rate.Limiter, most int) (n int) {
@@ -85,7 +86,7 @@ type onZero struct{ suspend.Task }
 func (onZero) Spawner() suspend.Spawner { return zeroClock{suspend.Goroutines} }
 
 func TestClockFromZero(t *testing.T) {
-	suspend.Bind(&onZero{suspend.Thread()}, func() {
+	suspend.Bind(&onZero{sched.NewThread()}, func() {
 		if n := takes(rate.NewLimiter(1, 5), 10); n != 5 {
 			t.Errorf("%d tokens of a full bucket of 5", n)
 		}

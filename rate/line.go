@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/braidgo/braid/suspend"
+	"github.com/braidgo/braid/suspend/sched"
 )
 
 // A line serves waiters in order, because the time at which a waiter is due depends on the earlier waiters. Only the first waiter has a
@@ -37,7 +38,7 @@ type place struct {
 }
 
 func (p place) now() time.Time {
-	if c, ok := suspend.As[suspend.Clock](p.on); ok {
+	if c, ok := suspend.As[sched.Clock](p.on); ok {
 		return c.Now()
 	}
 	return time.Now()

@@ -9,6 +9,7 @@ import (
 	"github.com/braidgo/braid/promise"
 	"github.com/braidgo/braid/scope"
 	"github.com/braidgo/braid/suspend"
+	"github.com/braidgo/braid/suspend/sched"
 )
 
 // A Then on the scheduler of a scope outlived the Run of the scheduler: its continuation ran on a stray goroutine.
@@ -37,7 +38,7 @@ func TestHoldKeepsAScopeOpen(t *testing.T) {
 		var on suspend.Spawner
 		err := scope.Run(ctx, func(_ context.Context, sc *scope.Scope) error {
 			on = sc.On(s)
-			h, ok := suspend.As[suspend.Holder](on)
+			h, ok := suspend.As[sched.Holder](on)
 			if !ok {
 				t.Fatal("the Spawner of a scope cannot be held")
 			}
@@ -59,7 +60,7 @@ func TestHoldKeepsAScopeOpen(t *testing.T) {
 		if err != nil || !released {
 			t.Errorf("the scope has ended: %v, released: %v", err, released)
 		}
-		h, _ := suspend.As[suspend.Holder](on)
+		h, _ := suspend.As[sched.Holder](on)
 		if _, err := h.Hold(); !errors.Is(err, scope.ErrEnded) {
 			t.Errorf("Hold after the end: %v", err)
 		}

@@ -29,6 +29,7 @@ import (
 	"github.com/braidgo/braid/internal/preempt"
 	"github.com/braidgo/braid/promise"
 	"github.com/braidgo/braid/suspend"
+	"github.com/braidgo/braid/suspend/sched"
 )
 
 // ErrEnded is returned when a child is started in a scope that has ended. The child does not run. ErrEnded matches
@@ -236,7 +237,7 @@ func (s *Scope) OnRelease(f func()) {
 	}
 }
 
-// Hold adds a member without a task to s, so that Run does not return before release is called; see suspend.Holder. If s
+// Hold adds a member without a task to s, so that Run does not return before release is called; see sched.Holder. If s
 // has ended, Hold returns ErrEnded.
 func (s *Scope) Hold() (release func(), err error) {
 	suspend.Point()
@@ -252,7 +253,7 @@ func (o *spawner) Hold() (release func(), err error) {
 	if !o.s.enter() {
 		return nil, ErrEnded
 	}
-	h, ok := suspend.As[suspend.Holder](o.on)
+	h, ok := suspend.As[sched.Holder](o.on)
 	if !ok {
 		return o.s.leave, nil
 	}

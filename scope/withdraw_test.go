@@ -14,6 +14,7 @@ import (
 	"github.com/braidgo/braid/promise"
 	"github.com/braidgo/braid/scope"
 	"github.com/braidgo/braid/suspend"
+	"github.com/braidgo/braid/suspend/sched"
 	"github.com/stretchr/testify/require"
 )
 
@@ -166,10 +167,10 @@ func TestCapabilitiesThroughALimit(t *testing.T) {
 	require.NoError(t, err)
 	defer loop.Close()
 	for name, on := range map[string]suspend.Spawner{"a Limit": scope.Limit(2, loop), "two": scope.Limit(2, scope.Limit(3, loop))} {
-		_, timers := suspend.As[suspend.Timers](on)
-		_, clock := suspend.As[suspend.Clock](on)
-		_, blocker := suspend.As[suspend.Blocker](on)
-		_, holder := suspend.As[suspend.Holder](on)
+		_, timers := suspend.As[sched.Timers](on)
+		_, clock := suspend.As[sched.Clock](on)
+		_, blocker := suspend.As[sched.Blocker](on)
+		_, holder := suspend.As[sched.Holder](on)
 		_, executor := suspend.As[suspend.Executor](on)
 		require.Equal(t, [5]bool{true, true, true, true, true}, [5]bool{timers, clock, blocker, holder, executor}, name)
 	}
@@ -185,7 +186,7 @@ func TestCapabilitiesThroughALimit(t *testing.T) {
 	s := fifo.New(fifo.Options{})
 	require.NoError(t, s.Run(bg, func(ctx context.Context) error {
 		return scope.Run(ctx, func(_ context.Context, sc *scope.Scope) error {
-			h, ok := suspend.As[suspend.Holder](sc.On(scope.Limit(1, s)))
+			h, ok := suspend.As[sched.Holder](sc.On(scope.Limit(1, s)))
 			require.True(t, ok)
 			release, err := h.Hold()
 			require.NoError(t, err)

@@ -6,6 +6,7 @@ import (
 
 	"github.com/braidgo/braid/internal/atomicx"
 	"github.com/braidgo/braid/suspend"
+	"github.com/braidgo/braid/suspend/sched"
 )
 
 // A Pool is a group of workers, on any scheduler, that several stages may share. At most width handlers run at the same time; a
@@ -36,7 +37,7 @@ type Pool struct {
 	on     suspend.Spawner
 	inline bool            // the scheduler is comparable, so a Do may run its handler on the caller
 	linger bool            // workers stay idle for a while before they end
-	clock  suspend.Clock   // the clock of the scheduler; nil means package time
+	clock  sched.Clock     // the clock of the scheduler; nil means package time
 	timers suspend.Spawner // the scheduler of the timers; nil means package time
 
 	guard    suspend.Guard // protects the fields below, and all stages of the pool

@@ -15,10 +15,10 @@ import (
 // If the Do of a was cancelled and its task is still queued, look ends the task, so that the parent need not wait until a worker
 // reaches it. The caller must hold no guard.
 func (a *asking) look() {
-	s := search{locked: []*suspend.Guard{&a.from.pool.guard, &a.at.Load().pool.guard}}
+	s := search{locked: suspend.Guards{&a.from.pool.guard, &a.at.Load().pool.guard}}
 	asked := false
 	for {
-		s.locked = suspend.LockAll(s.locked)
+		s.locked = s.locked.Lock()
 		s.number = searches.Add(1)
 		end := func() {}
 		switch {
@@ -30,7 +30,7 @@ func (a *asking) look() {
 		case a.waits() && !s.goesOn(a):
 			if !asked { // a context's Err may be foreign code, so asking.over is called without the guards
 				asked = true
-				suspend.UnlockAll(s.locked)
+				s.locked.Unlock()
 				if slices.ContainsFunc(s.waits, (*asking).over) {
 					return
 				}
@@ -39,7 +39,7 @@ func (a *asking) look() {
 			}
 			end = a.fail()
 		}
-		suspend.UnlockAll(s.locked)
+		s.locked.Unlock()
 		if s.unlocked == nil {
 			end()
 			return
@@ -69,7 +69,7 @@ func (a *asking) fail() (end func()) {
 
 // A search follows waits through the stages whose guards it holds.
 type search struct {
-	locked   []*suspend.Guard
+	locked   suspend.Guards
 	unlocked *suspend.Guard // another guard that look must lock before it searches again
 	waits    []*asking      // the waits visited so far, which cannot go on
 	number   uint64         // marks the stages that were visited

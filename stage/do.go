@@ -315,9 +315,9 @@ func (g *gate[In, Out]) pass(t *task, in In, now int64, from *core) (due dues, o
 		now = q.now()
 	}
 	s.rank(t, in)
-	guards := suspend.LockAll([]*suspend.Guard{&p.guard, &q.guard})
+	guards := suspend.Guards{&p.guard, &q.guard}.Lock()
 	if s.closed || !s.admits(t) {
-		suspend.UnlockAll(guards)
+		guards.Unlock()
 		return due, false
 	}
 	s.accept(g, t, in, now)

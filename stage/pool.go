@@ -4,6 +4,7 @@ import (
 	"reflect"
 
 	"github.com/braidgo/braid/suspend"
+	"github.com/braidgo/braid/suspend/sched"
 )
 
 // NewPool returns a pool of the given width, which must be at least 1. The parameter on is the scheduler on which the workers run;
@@ -17,7 +18,7 @@ func NewPool(name string, width int, on suspend.Spawner) *Pool {
 	}
 	comparable := reflect.ValueOf(on).Comparable()
 	p := &Pool{name: name, on: on, inline: comparable, linger: comparable && on == suspend.Goroutines, width: width}
-	if c, ok := suspend.As[suspend.Clock](on); ok {
+	if c, ok := suspend.As[sched.Clock](on); ok {
 		p.clock, p.timers = c, on
 	}
 	return p

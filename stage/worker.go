@@ -8,6 +8,7 @@ import (
 
 	"github.com/braidgo/braid/internal/gid"
 	"github.com/braidgo/braid/suspend"
+	"github.com/braidgo/braid/suspend/sched"
 )
 
 // work is the body of a worker. The worker holds a permit when work begins.
@@ -271,7 +272,7 @@ func (p *Pool) limited(w *worker, c *core, s Sample) {
 // may be a plain goroutine, because a closing scheduler starts no more tasks. hold returns the scheduler whose timers are to be
 // used. If the scheduler is closed, hold returns nil, which means package time, because a closed scheduler drops its timers.
 func (p *Pool) hold() (timers suspend.Spawner) {
-	h, ok := suspend.As[suspend.Holder](p.on)
+	h, ok := suspend.As[sched.Holder](p.on)
 	if !ok {
 		p.guard.Lock()
 		defer p.guard.Unlock()

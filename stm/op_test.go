@@ -10,6 +10,7 @@ import (
 	"github.com/braidgo/braid/internal/testrig/schedtest"
 	"github.com/braidgo/braid/stm"
 	"github.com/braidgo/braid/suspend"
+	"github.com/braidgo/braid/suspend/sched"
 )
 
 func takeOp(v *stm.Var[int]) suspend.Op[int] {
@@ -179,7 +180,7 @@ func TestACaseWaitsForTheElder(t *testing.T) {
 			if runs++; runs <= stm.Patience {
 				quicker(add(&x, 1))
 			} else {
-				suspend.Bind(suspend.Thread(), func() { // as another task might
+				suspend.Bind(sched.NewThread(), func() { // as another task might
 					won, err := suspend.TrySelect(bg, tx)
 					require.NoError(t, err)
 					require.Nil(t, won)

@@ -19,6 +19,7 @@ import (
 	"github.com/braidgo/braid/promise"
 	"github.com/braidgo/braid/stm"
 	"github.com/braidgo/braid/suspend"
+	"github.com/braidgo/braid/suspend/sched"
 )
 
 var (
@@ -41,7 +42,7 @@ func take(v *stm.Var[int]) func(tx *stm.Tx) error {
 
 // quicker commits f as another task might, while a transaction of the caller runs.
 func quicker(f func(tx *stm.Tx) error) {
-	suspend.Bind(suspend.Thread(), func() { _, _ = stm.Try(f) })
+	suspend.Bind(sched.NewThread(), func() { _, _ = stm.Try(f) })
 }
 
 // on runs body as one task of every scheduler.

@@ -7,6 +7,7 @@ import (
 
 	"github.com/braidgo/braid/internal/testrig/schedtest"
 	"github.com/braidgo/braid/suspend"
+	"github.com/braidgo/braid/suspend/sched"
 )
 
 // Under a Ban suspending panics with its text, and the Ban does not nest.
@@ -30,7 +31,7 @@ func TestBan(t *testing.T) {
 					schedtest.Panics(t, "y: not here", func() { _, _ = suspend.Suspend(bg, block) })
 				})
 				schedtest.Panics(t, "x: not here", func() { _, _ = suspend.Suspend(bg, block) })
-				suspend.Bind(suspend.Thread(), func() { under(x, func() {}) })
+				suspend.Bind(sched.NewThread(), func() { under(x, func() {}) })
 			})
 			schedtest.Panics(t, "ouch", func() { under(x, func() { panic("ouch") }) })
 			v, err := suspend.Suspend(bg, block)

@@ -5,6 +5,7 @@ import (
 
 	"github.com/braidgo/braid/internal/atomicx"
 	"github.com/braidgo/braid/internal/cancelctx"
+	"github.com/braidgo/braid/suspend/sched"
 )
 
 // A waiter is the state through which a Resumer resumes a task, a goroutine without a task, or a continuation.
@@ -18,15 +19,15 @@ type waiter struct {
 // task.
 type binding struct {
 	waiter
-	switcher Switcher // the task, if it is a Switcher
-	slot     any      // the *slot[T] that was made first; without a task, the text of the panic
-	slots    *list    // holds the slots of other types
-	via      *pulled  // set in the body of a Pull, which uses its caller's binding
-	blocked  bool     // the block of a Suspend is running
-	large    bool     // the slots exceed keptSlots or keptSize
-	killed   bool     // a Kill has not taken effect; set while the task does not run
-	shielded bool     // the task is in a Shield, which delays a Kill
-	coins    uint32   // unused random bits, see coin
+	switcher sched.Switcher // the task, if it is a Switcher
+	slot     any            // the *slot[T] that was made first; without a task, the text of the panic
+	slots    *list          // holds the slots of other types
+	via      *pulled        // set in the body of a Pull, which uses its caller's binding
+	blocked  bool           // the block of a Suspend is running
+	large    bool           // the slots exceed keptSlots or keptSize
+	killed   bool           // a Kill has not taken effect; set while the task does not run
+	shielded bool           // the task is in a Shield, which delays a Kill
+	coins    uint32         // unused random bits, see coin
 	last     wait
 	random   func() uint64 // the scheduler's random source; set by the first call of draw
 	// The size is 128 bytes, so that a binding begins at a cache line.
@@ -42,7 +43,7 @@ type wait struct {
 
 func newBinding(t Task) *binding {
 	b := &binding{waiter: waiter{task: t}}
-	b.switcher, _ = t.(Switcher)
+	b.switcher, _ = t.(sched.Switcher)
 	return b
 }
 

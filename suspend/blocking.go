@@ -6,6 +6,7 @@ import (
 
 	"github.com/braidgo/braid/internal/atomicx"
 	"github.com/braidgo/braid/internal/outcome"
+	"github.com/braidgo/braid/suspend/sched"
 )
 
 // Blocking runs f on a separate goroutine while the calling task is suspended. f may block in any way. The scheduler bounds the
@@ -26,7 +27,7 @@ func Blocking(ctx context.Context, f func()) error {
 	}
 	b.check()
 	start := func(f func()) error { go f(); return nil }
-	if s, ok := As[Blocker](Here()); ok {
+	if s, ok := As[sched.Blocker](Here()); ok {
 		start = s.Block
 	}
 	j := &blocking{f: f}

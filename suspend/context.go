@@ -7,6 +7,7 @@ import (
 	"github.com/braidgo/braid/internal/atomicx"
 	"github.com/braidgo/braid/internal/cancelctx"
 	"github.com/braidgo/braid/internal/lazily"
+	"github.com/braidgo/braid/suspend/sched"
 )
 
 // How a wait ends with its context
@@ -222,7 +223,7 @@ func (b *binding) forget() {
 // watching returns the Watcher of the calling task's scheduler, or nil if there is none.
 var watching cancelctx.Watching = func() cancelctx.Watcher {
 	if b := current(); b != nil && b.task != nil {
-		if w, ok := As[Watcher](spawnerOf(b.task)); ok {
+		if w, ok := As[sched.Watcher](spawnerOf(b.task)); ok {
 			return w
 		}
 	}

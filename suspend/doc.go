@@ -42,25 +42,25 @@
 //   - Take waiters off the queue until a Resume returns true, and commit the change before the guard is unlocked.
 //   - A cancelled waiter removes itself, in its own task, and serves the waiters behind it that can now proceed.
 //
-// A fast path begins with [Preemptible], or [Point] if it never suspends, so that tests can switch tasks. [LockAll] locks several
-// guards without a deadlock, and [UnlockAll] unlocks them. [WaitLazily] permits a lazy cancellation. [Shield] delays a kill of the
-// calling task. [Forbidden] reports whether a Suspend would panic. [NewBan] makes a [Ban], which forbids Suspend in a piece of
-// code. docs/primitive.md is a tutorial, and suspendtest.Explore is a model checker.
+// A fast path begins with [Preemptible], or [Point] if it never suspends, so that tests can switch tasks. [Guards] are locked
+// together without a deadlock. [WaitLazily] permits a lazy cancellation. [Shield] delays a kill of the calling task. [Forbidden]
+// reports whether a Suspend would panic. [NewBan] makes a [Ban], which forbids Suspend in a piece of code. docs/primitive.md is a
+// tutorial, and suspendtest.Explore is a model checker.
 //
 // # Writing a scheduler
 //
 // A scheduler supplies a [Task], and runs its tasks under [Bind]. Nothing else is required. docs/scheduler.md is a tutorial, and
 // suspendtest.Scheduler is a conformance kit. A scheduler that runs on its caller's goroutine parks the caller with [Self].
-// [Thread] returns a Task that parks a goroutine, and [Current] returns the bound Task.
-//
-// A scheduler whose tasks are coroutines calls [Enter] instead of Bind. The [Bound] that Enter returns can kill the task, and the
-// [Entered] ends the binding. If the Task is a [Switcher], the function that suspends switches coroutines itself, and does not
-// call Park.
+// [Current] returns the bound Task.
 //
 // A scheduler is a [Spawner] if it starts tasks, and an [Executor] if it runs callbacks. Programs without a scheduler use
-// [Goroutines], a Spawner. A scheduler may have further capabilities: [Rand], [Timers], [Clock], [Blocker], [Watcher], [Holder]
-// and [Same]. [As] finds a capability even if the scheduler is wrapped in another Spawner, and [Within] reports whether the caller
-// runs on a given scheduler. [Stats] contains figures for dashboards.
+// [Goroutines], a Spawner. Package sched has further capabilities: timers, a clock, random numbers, statistics. [As] finds a
+// capability even if the scheduler is wrapped in another Spawner, and [Within] reports whether the caller runs on a given
+// scheduler.
+//
+// A scheduler whose tasks are coroutines calls [Enter] instead of Bind. The [Bound] that Enter returns can kill the task, and the
+// [Entered] ends the binding. If the Task is a sched.Switcher, the function that suspends switches coroutines itself, and does not
+// call Park.
 //
 // # The memory model
 //

@@ -14,7 +14,7 @@ type Guard struct {
 	number
 }
 
-// Lock calls Point and then locks g. The holder of a Guard must not lock another Guard, except with LockAll.
+// Lock calls Point and then locks g. The holder of a Guard must not lock another Guard, except in Guards.
 func (g *Guard) Lock() {
 	Point()
 	g.mu.Lock()
@@ -26,9 +26,12 @@ func (g *Guard) Relock() { g.mu.Lock() }
 // Unlock unlocks g.
 func (g *Guard) Unlock() { g.mu.Unlock() }
 
-// LockAll locks each of guards once, even if it is listed twice. All callers lock in the same order, so that two of them do not
-// wait for each other. LockAll sorts guards in place, and returns the part of the slice that it has locked, for UnlockAll.
-func LockAll(guards []*Guard) []*Guard {
+// Guards are several Guards that are locked together.
+type Guards []*Guard
+
+// Lock locks each of guards once, even if it is listed twice. All callers lock in the same order, so that two of them do not wait
+// for each other. Lock sorts guards in place, and returns the part of the slice that it has locked, for Unlock.
+func (guards Guards) Lock() (locked Guards) {
 	if len(guards) <= 8 { // insertion sort
 		for i, g := range guards {
 			id := g.rank()
@@ -51,8 +54,8 @@ func LockAll(guards []*Guard) []*Guard {
 	return guards[:n]
 }
 
-// UnlockAll unlocks each of guards.
-func UnlockAll(guards []*Guard) {
+// Unlock unlocks each of guards.
+func (guards Guards) Unlock() {
 	for _, g := range guards {
 		g.Unlock()
 	}

@@ -4,7 +4,7 @@ package suspend
 
 import "github.com/braidgo/braid/internal/atomicx"
 
-// A number is the place of a Guard in the order of LockAll, or 0 before the first LockAll.
+// A number is the place of a Guard in the order of Guards.Lock, or 0 before its first such Lock.
 type number struct{ n atomicx.Uint64 }
 
 var lastNumber atomicx.Uint64

@@ -4,7 +4,7 @@ package suspend
 
 import "sync/atomic"
 
-// A number is the place of a Guard in the order of LockAll, during one run of the model checker. A Guard in a package variable gets
+// A number is the place of a Guard in the order of Guards.Lock, during one run of the model checker. A Guard in a package variable gets
 // a new number in each run, so that all runs begin alike. The model checker need not see these accesses, because no two goroutines
 // make them at the same time.
 type number struct{ n, run atomic.Uint64 }

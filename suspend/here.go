@@ -1,5 +1,7 @@
 package suspend
 
+import "github.com/braidgo/braid/suspend/sched"
+
 // Here returns the scheduler of the calling task. It returns Goroutines if there is no task, or if the Task does not name its
 // scheduler.
 func Here() Spawner {
@@ -26,26 +28,26 @@ func Forbidden() bool {
 	return b != nil && (b.task == nil || b.blocked)
 }
 
-// Self returns the Task that is bound to the calling goroutine, or a new Thread if there is none. It panics where a Suspend would
+// Self returns the Task that is bound to the calling goroutine, or a new sched.Thread if there is none. It panics where a Suspend would
 // panic. A scheduler that runs on its caller's goroutine parks the caller with this Task, so that it may itself run in a task of
 // another scheduler. The scheduler must call Park in a loop, because any other wake-up of the same task also makes Park return.
 func Self() Task {
 	b := current()
 	if b == nil {
-		return Thread()
+		return sched.NewThread()
 	}
 	b.check()
 	return b.task
 }
 
-// Within reports whether the calling task runs on s, which means that Here returns s, a wrapper of s, or a part of s. A goroutine
-// without a task runs on Goroutines.
+// Within reports whether the calling task runs on s, which means that Here returns s, a wrapper of s, or a part of s. A part of
+// a scheduler has a method Same(s Spawner) bool, which reports whether s is the whole. A goroutine without a task runs on Goroutines.
 func Within(s Spawner) bool {
 	for here := Here(); here != nil; {
 		if here == s {
 			return true
 		}
-		if part, ok := here.(Same); ok && part.Same(s) {
+		if part, ok := here.(interface{ Same(s Spawner) bool }); ok && part.Same(s) {
 			return true
 		}
 		w, wraps := here.(interface{ Unwrap() Spawner })

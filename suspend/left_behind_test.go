@@ -12,6 +12,7 @@ import (
 	"github.com/braidgo/braid/internal/testrig/schedtest"
 	"github.com/braidgo/braid/mvar"
 	"github.com/braidgo/braid/suspend"
+	"github.com/braidgo/braid/suspend/sched"
 )
 
 // A bench is a Source whose waiter sits in a queue, with a 7, and may be resumed by its Resumer all the same.
@@ -150,7 +151,7 @@ func TestNoBindingIsLeftBehind(t *testing.T) {
 			_ = s.Go(func() {})
 			_ = s.Go(runtime.Goexit)
 			_ = s.Go(func() { panic("oops") })
-			_ = s.Go(func() { suspend.Bind(suspend.Thread(), runtime.Goexit) })
+			_ = s.Go(func() { suspend.Bind(sched.NewThread(), runtime.Goexit) })
 		}
 		suspend.Yield()
 		return nil

@@ -7,6 +7,7 @@ import (
 
 	"github.com/braidgo/braid/internal/testrig/schedtest"
 	"github.com/braidgo/braid/suspend"
+	"github.com/braidgo/braid/suspend/sched"
 	"github.com/stretchr/testify/require"
 )
 
@@ -30,7 +31,7 @@ func (m *moving) Spawner() suspend.Spawner { return m.on }
 // choice on. Otherwise a simulation would depend on the tasks before it.
 func TestTheNextTaskDrawsFromItsScheduler(t *testing.T) {
 	first, second := &drawn{}, &drawn{}
-	m := &moving{suspend.Thread(), first}
+	m := &moving{sched.NewThread(), first}
 	bound, entered := suspend.Enter(m)
 	defer entered.Exit()
 	choose := func() { // of two by a bit of a number that serves for many, and of three by a number

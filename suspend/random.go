@@ -1,6 +1,10 @@
 package suspend
 
-import "math/rand/v2"
+import (
+	"math/rand/v2"
+
+	"github.com/braidgo/braid/suspend/sched"
+)
 
 // Random returns the random source of the calling task's scheduler, see Rand. Code that uses Random also runs in a simulation,
 // where the seed determines the numbers.
@@ -23,7 +27,7 @@ func (b *binding) draw() uint64 {
 	}
 	if b.random == nil {
 		b.random = rand.Uint64
-		if r, ok := As[Rand](spawnerOf(b.task)); ok {
+		if r, ok := As[sched.Rand](spawnerOf(b.task)); ok {
 			b.random = r.Uint64
 		}
 	}
@@ -44,7 +48,7 @@ func (b *binding) coin() uint64 {
 func drawFor(on Executor) uint64 {
 	b := current()
 	if b == nil || b.task == nil {
-		if r, ok := asOf[Rand](on); ok {
+		if r, ok := asOf[sched.Rand](on); ok {
 			return r.Uint64()
 		}
 	}

@@ -16,7 +16,7 @@ import (
 //     caller. At both exits nothing has been tried, locked or queued.
 //  2. The legs are gathered: several for a Choose, none for a nil case or the zero Op. A Select without legs can end only with its
 //     context or with a Kill.
-//  3. LockAll locks the guards in the same order for all callers, so that two Selects cannot wait for each other's guards. If a
+//  3. Guards.Lock locks the guards in the same order for all callers, so that two Selects cannot wait for each other's guards. If a
 //     case is listed twice, Select unlocks the guards and panics, before any Try.
 //  4. lookLocked calls one Try after another. The first Try that returns true has performed its operation. Select unlocks the
 //     guards and continues with step 9. If no Try returns true, TrySelect unlocks the guards and returns nil, nil. A Try must not
@@ -199,9 +199,9 @@ func perform(ctx context.Context, cases []Selectable, how manner) (Selectable, e
 		b = current()
 		look = shuffled(b, len(legs))
 	}
-	guards = LockAll(guards)
+	guards = guards.Lock()
 	if len(guards) < len(legs) && twice(legs) { // a leg that is listed twice has the same guard twice
-		UnlockAll(guards)
+		guards.Unlock()
 		panic(sameTwice)
 	}
 	won, err := look.lookLocked(legs), error(nil)
@@ -210,13 +210,13 @@ func perform(ctx context.Context, cases []Selectable, how manner) (Selectable, e
 			b = current()
 		}
 		if b == nil || levels {
-			UnlockAll(guards)
+			guards.Unlock()
 			return performSlowly(ctx, cases, legs, guards, look)
 		}
 		began, armed := b.armed(ctx)
 		if armed { // nearly all waits take this path, which saves a call
 			enqueueLocked(legs, &b.waiter, began, b.last.done)
-			UnlockAll(guards)
+			guards.Unlock()
 		} else {
 			began, won, err = b.queueLocked(ctx, legs, guards, look)
 		}
@@ -232,7 +232,7 @@ func perform(ctx context.Context, cases []Selectable, how manner) (Selectable, e
 			}
 		}
 	} else {
-		UnlockAll(guards)
+		guards.Unlock()
 	}
 	return performed(cases, legs, won, err)
 }
@@ -240,25 +240,25 @@ func perform(ctx context.Context, cases []Selectable, how manner) (Selectable, e
 // queueLocked queues the task of b for legs, none of which is a level. The caller must hold guards, and queueLocked unlocks them
 // before it returns. It calls arm while no guard is held, since arm may call methods of ctx. Then it tries the legs again before
 // it queues them.
-func (b *binding) queueLocked(ctx context.Context, legs []leg, guards []*Guard, look order) (began state, won int, err error) {
-	UnlockAll(guards)
+func (b *binding) queueLocked(ctx context.Context, legs []leg, guards Guards, look order) (began state, won int, err error) {
+	guards.Unlock()
 	began, armed := b.arm(ctx)
 	if !armed {
 		return began, none, cancellation(ctx)
 	}
-	guards = LockAll(guards)
+	guards = guards.Lock()
 	if won = look.lookLocked(legs); won != none {
-		UnlockAll(guards)
+		guards.Unlock()
 		return began, won, nil
 	}
 	enqueueLocked(legs, &b.waiter, began, b.last.done)
-	UnlockAll(guards)
+	guards.Unlock()
 	return began, none, nil
 }
 
 // performSlowly waits if there is no task, or if there are levels. It stops the levels after the case has its result, since a
 // context may panic.
-func performSlowly(ctx context.Context, cases []Selectable, legs []leg, guards []*Guard, look order) (Selectable, error) {
+func performSlowly(ctx context.Context, cases []Selectable, legs []leg, guards Guards, look order) (Selectable, error) {
 	won, waited, err := suspendOn(ctx, legs, guards, look)
 	if waited {
 		won = collect(legs)
@@ -284,9 +284,9 @@ func performAgain(ctx context.Context, cases []Selectable, legs []leg, how manne
 		if how == atRandom && len(legs) > 1 {
 			look = shuffled(current(), len(legs))
 		}
-		guards := LockAll(guardsOf(legs, guardsBuf[:0]))
+		guards := guardsOf(legs, guardsBuf[:0]).Lock()
 		won, err := look.lookLocked(legs), error(nil)
-		UnlockAll(guards)
+		guards.Unlock()
 		if won == none && how != atOnce {
 			waited := false
 			if won, waited, err = suspendOn(ctx, legs, guards, look); waited {
@@ -337,7 +337,7 @@ func gather(cases []Selectable, legs []leg) (_ []leg, prepares bool) {
 	return legs, prepares
 }
 
-func guardsOf(legs []leg, guards []*Guard) []*Guard {
+func guardsOf(legs []leg, guards Guards) Guards {
 	for _, l := range legs {
 		if l.guard != nil {
 			guards = append(guards, l.guard)
@@ -347,7 +347,7 @@ func guardsOf(legs []leg, guards []*Guard) []*Guard {
 }
 
 // suspendOn performs one of legs, or waits for them in a Suspend.
-func suspendOn(ctx context.Context, legs []leg, guards []*Guard, look order) (won int, waited bool, err error) {
+func suspendOn(ctx context.Context, legs []leg, guards Guards, look order) (won int, waited bool, err error) {
 	won = none
 	returned := false
 	defer func() {
@@ -377,14 +377,14 @@ func twice(legs []leg) bool {
 
 // enqueueAll performs one of legs and returns its index, or queues all of them and returns none. The caller must not hold the
 // guards of the legs. If a level panics when its wait begins, enqueueAll withdraws all legs, and the panic continues.
-func enqueueAll(legs []leg, guards []*Guard, look order, b *waiter, wait state, done <-chan struct{}) (won int) {
-	guards = LockAll(guards)
+func enqueueAll(legs []leg, guards Guards, look order, b *waiter, wait state, done <-chan struct{}) (won int) {
+	guards = guards.Lock()
 	if won = look.lookLocked(legs); won != none {
-		UnlockAll(guards)
+		guards.Unlock()
 		return won
 	}
 	enqueueLocked(legs, b, wait, done)
-	UnlockAll(guards)
+	guards.Unlock()
 	begun := false
 	defer func() {
 		if !begun {

@@ -9,6 +9,7 @@ import (
 	"github.com/braidgo/braid/internal/testrig/schedtest"
 	"github.com/braidgo/braid/promise"
 	"github.com/braidgo/braid/suspend"
+	"github.com/braidgo/braid/suspend/sched"
 )
 
 // Each of the ready cases has the same chance, at any place. With a random start alone, the second of two neighbouring ready cases in ten
@@ -135,17 +136,17 @@ func TestAScheduledSelectIsRepeatable(t *testing.T) {
 // A Spawner that wraps another offers what that does.
 func TestAsLooksThroughWrappers(t *testing.T) {
 	s := fifo.New(fifo.Options{})
-	r, ok := suspend.As[suspend.Rand](wrapper{wrapper{s}})
+	r, ok := suspend.As[sched.Rand](wrapper{wrapper{s}})
 	if !ok {
 		t.Fatal("the random source of a wrapped scheduler is not found")
 	}
 	if a, b := r.Uint64(), r.Uint64(); a == b {
 		t.Error("the random source of a wrapped scheduler repeats itself")
 	}
-	if _, ok := suspend.As[suspend.Timers](wrapper{suspend.Goroutines}); ok {
+	if _, ok := suspend.As[sched.Timers](wrapper{suspend.Goroutines}); ok {
 		t.Error("goroutines have timers of their own")
 	}
-	if _, ok := suspend.As[suspend.Clock](nil); ok {
+	if _, ok := suspend.As[sched.Clock](nil); ok {
 		t.Error("nil is a clock")
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"github.com/braidgo/braid/internal/testrig/schedtest"
 	"github.com/braidgo/braid/promise"
 	"github.com/braidgo/braid/suspend"
+	"github.com/braidgo/braid/suspend/sched"
 	"github.com/stretchr/testify/require"
 )
 
@@ -35,7 +36,7 @@ func onMortal(t *testing.T, parks func(m *mortal), f func(m *mortal)) (returned 
 	defer schedtest.Within(t, schedtest.Deadline)()
 	ended := make(chan bool, 1)
 	go func() {
-		m := &mortal{Task: suspend.Thread()}
+		m := &mortal{Task: sched.NewThread()}
 		m.parks = func() { m.Kill(); parks(m) }
 		bound, entered := suspend.Enter(m)
 		m.Bound = bound

@@ -12,6 +12,7 @@ import (
 	"github.com/braidgo/braid/adapters/fifo"
 	"github.com/braidgo/braid/internal/testrig/schedtest"
 	"github.com/braidgo/braid/suspend"
+	"github.com/braidgo/braid/suspend/sched"
 )
 
 func TestBlockingSuspendsOnlyTheTask(t *testing.T) {
@@ -79,7 +80,7 @@ func TestBlockingIsCancellableOnlyBeforeTheStart(t *testing.T) {
 		defer schedtest.Within(t, schedtest.Deadline)()
 		var started []func()
 		ctx, cancel := context.WithCancel(bg)
-		task := &blockTask{Task: suspend.Thread(), start: func(f func()) { started = append(started, f); cancel() }}
+		task := &blockTask{Task: sched.NewThread(), start: func(f func()) { started = append(started, f); cancel() }}
 		suspend.Bind(task, func() {
 			if err := suspend.Blocking(ctx, func() { t.Error("ran") }); !errors.Is(err, context.Canceled) {
 				t.Errorf("Blocking = %v", err)

@@ -6,6 +6,7 @@ import (
 
 	"github.com/braidgo/braid/internal/atomicx"
 	"github.com/braidgo/braid/internal/ledger"
+	"github.com/braidgo/braid/suspend/sched"
 )
 
 // Then performs op without a waiting task. It calls k once, as a callback of on, with the result of op, or with the cancellation
@@ -206,7 +207,7 @@ func (t *continuation[T]) finish() {
 
 // holdOn holds the scheduler for a Then, if the executor is a Holder.
 func holdOn(on Executor) (release func()) {
-	if h, ok := asOf[Holder](on); ok {
+	if h, ok := asOf[sched.Holder](on); ok {
 		if release, err := h.Hold(); err == nil {
 			return release
 		}

@@ -3,13 +3,15 @@ package suspend
 import (
 	"context"
 	"time"
+
+	"github.com/braidgo/braid/suspend/sched"
 )
 
 // Now returns the time by the clock of the calling task's scheduler.
 func Now() time.Time { return nowOf(Here()) }
 
 func nowOf(on Spawner) time.Time {
-	if c, ok := As[Clock](on); ok {
+	if c, ok := As[sched.Clock](on); ok {
 		return c.Now()
 	}
 	return time.Now()
@@ -18,7 +20,7 @@ func nowOf(on Spawner) time.Time {
 // AfterFunc calls f after d, by the timers of the scheduler on. If on is nil or has no Timers, package time calls f on a
 // goroutine. f must not suspend. stop reports whether it has prevented the call.
 func AfterFunc(on Spawner, d time.Duration, f func()) (stop func() bool) {
-	if t, ok := As[Timers](on); ok {
+	if t, ok := As[sched.Timers](on); ok {
 		return t.AfterFunc(d, f)
 	}
 	return time.AfterFunc(d, f).Stop

@@ -15,6 +15,7 @@ import (
 	"github.com/braidgo/braid/mvar"
 	"github.com/braidgo/braid/semaphore"
 	"github.com/braidgo/braid/suspend"
+	"github.com/braidgo/braid/suspend/sched"
 )
 
 // moody is a context that panics when it is first asked to call back.
@@ -170,7 +171,7 @@ func TestAParkThatDoesNotReturn(t *testing.T) {
 			for _, exit := range []bool{false, true} {
 				t.Run(fmt.Sprintf("%s, resumed %v, exit %v", name, resumed, exit), func(t *testing.T) {
 					defer schedtest.Within(t, schedtest.Deadline)()
-					r, task := room(), &broken{Task: suspend.Thread()}
+					r, task := room(), &broken{Task: sched.NewThread()}
 					ctx, cancel := context.WithCancel(bg)
 					again := func() {
 						if v := recover(); (v == "broken") == exit {
@@ -218,7 +219,7 @@ func TestAParkThatDoesNotReturn(t *testing.T) {
 
 // brokenTask runs f, which may have the Park of its task do something first, and panic.
 func brokenTask(f func(task *broken)) {
-	task := &broken{Task: suspend.Thread(), before: func() {}}
+	task := &broken{Task: sched.NewThread(), before: func() {}}
 	suspend.Bind(task, func() { f(task) })
 }
 

@@ -8,6 +8,7 @@ import (
 
 	"github.com/braidgo/braid/internal/gid"
 	"github.com/braidgo/braid/suspend"
+	"github.com/braidgo/braid/suspend/sched"
 )
 
 // capabilityChecks test the optional capabilities of a Spawner. A check also passes if the scheduler does not have the
@@ -23,7 +24,7 @@ var capabilityChecks = []check{
 
 // watches checks that a Watcher's AfterDone calls f once, as a callback, after the end of the context, and not after a stop.
 func watches(e *env) {
-	w, ok := suspend.As[suspend.Watcher](e.spawner)
+	w, ok := suspend.As[sched.Watcher](e.spawner)
 	if !ok {
 		return
 	}
@@ -72,7 +73,7 @@ func watches(e *env) {
 }
 
 func holds(e *env) {
-	h, ok := suspend.As[suspend.Holder](e.spawner)
+	h, ok := suspend.As[sched.Holder](e.spawner)
 	if !ok {
 		return
 	}

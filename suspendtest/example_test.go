@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/braidgo/braid/suspend"
+	"github.com/braidgo/braid/suspend/sched"
 	"github.com/braidgo/braid/suspendtest"
 )
 
@@ -28,7 +29,7 @@ func (s *Baton) Go(f func()) error {
 	s.tasks.Go(func() {
 		s.baton.Lock()
 		defer s.baton.Unlock()
-		suspend.Bind(&task{suspend.Thread(), s}, f)
+		suspend.Bind(&task{sched.NewThread(), s}, f)
 	})
 	return nil
 }

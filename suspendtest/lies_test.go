@@ -7,6 +7,7 @@ import (
 	"sync/atomic"
 
 	"github.com/braidgo/braid/suspend"
+	"github.com/braidgo/braid/suspend/sched"
 	"github.com/braidgo/braid/suspendtest"
 )
 
@@ -83,7 +84,7 @@ var lies = map[string]lie{
 	}),
 	"a Bind that stays": once(func(ctx context.Context, block func(suspendtest.Resume) (*box, bool)) (*box, error) {
 		v, err := suspendtest.Direct(ctx, block)
-		suspend.Enter(suspend.Thread())
+		suspend.Enter(sched.NewThread())
 		return v, err
 	}),
 	"another goroutine": once(func(ctx context.Context, block func(suspendtest.Resume) (*box, bool)) (v *box, err error) {

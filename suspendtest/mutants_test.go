@@ -19,6 +19,7 @@ import (
 	"github.com/braidgo/braid/adapters/fifo"
 	"github.com/braidgo/braid/adapters/random"
 	"github.com/braidgo/braid/suspend"
+	"github.com/braidgo/braid/suspend/sched"
 	"github.com/braidgo/braid/suspendtest"
 	"github.com/stretchr/testify/require"
 )
@@ -188,7 +189,7 @@ var schedulerMutants = []mutant{
 	}), nil, []string{"05/resume-after-close-is-false"}},
 
 	{"Park keeps the worker", tasks(func(t *patch) {
-		native := suspend.Thread()
+		native := sched.NewThread()
 		t.park, t.unpark = native.Park, native.Unpark
 	}), nil, []string{"Park/suspended-tasks-hold-nobody-up"}},
 
@@ -259,7 +260,7 @@ var schedulerMutants = []mutant{
 	}, nil, []string{"Go/every-task-runs-once"}},
 
 	{"Go runs f inline", runs(func(s *patched, f func()) error {
-		suspend.Bind(suspend.Thread(), f)
+		suspend.Bind(sched.NewThread(), f)
 		return nil
 	}), nil, []string{"Go/does-not-run-the-task-inline"}},
 
@@ -341,7 +342,7 @@ type hogs struct {
 
 func (s *hogs) Go(f func()) error {
 	inside := suspend.Current() != nil
-	s.all.Go(func() { suspend.Bind(&hog{suspend.Thread(), s}, f) })
+	s.all.Go(func() { suspend.Bind(&hog{sched.NewThread(), s}, f) })
 	if s.lies && inside {
 		return errLie
 	}

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/braidgo/braid/suspend"
+	"github.com/braidgo/braid/suspend/sched"
 )
 
 func bindNil(e *env) {
@@ -29,7 +30,7 @@ func bindNil(e *env) {
 		e.panics("Bind of a function that panics", func() { suspend.Bind(nil, func() { try(); panic(errTest) }) })
 		works()
 		suspend.Bind(nil, func() {
-			suspend.Bind(suspend.Thread(), works)
+			suspend.Bind(sched.NewThread(), works)
 			try()
 		})
 		works()
@@ -50,7 +51,7 @@ func bindNests(e *env) {
 	e.do("a task that nests Bind did not end", func() {
 		outer := suspend.Self()
 		bound := suspend.Here() != suspend.Goroutines || suspend.Self() == outer
-		inner := suspend.Thread()
+		inner := sched.NewThread()
 		for _, panics := range []bool{false, true} {
 			func() {
 				defer func() { _ = recover() }()
@@ -75,7 +76,7 @@ func bindNests(e *env) {
 	go func() { // a Goexit must unbind, too
 		defer close(done)
 		defer ok()
-		suspend.Bind(suspend.Thread(), runtime.Goexit)
+		suspend.Bind(sched.NewThread(), runtime.Goexit)
 	}()
 	recv(e, done, "after a Goexit under Bind Suspend does not work")
 }

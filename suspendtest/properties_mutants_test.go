@@ -15,6 +15,7 @@ import (
 	"github.com/braidgo/braid/internal/testrig/schedtest"
 	"github.com/braidgo/braid/lazy"
 	"github.com/braidgo/braid/suspend"
+	"github.com/braidgo/braid/suspend/sched"
 	"github.com/braidgo/braid/suspendtest"
 	"github.com/braidgo/braid/suspendtest/internal/model"
 )
@@ -301,7 +302,7 @@ func threads(f func(t *patch)) suspendtest.Open {
 		s := &goroutines{}
 		on := &patched{Baton: &Baton{}, run: func(_ *patched, run func()) error {
 			return s.Go(func() {
-				p := &patch{Task: suspend.Thread(), yield: runtime.Gosched}
+				p := &patch{Task: sched.NewThread(), yield: runtime.Gosched}
 				f(p)
 				suspend.Bind(p, run)
 			})

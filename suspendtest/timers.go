@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/braidgo/braid/suspend"
+	"github.com/braidgo/braid/suspend/sched"
 )
 
 // timerChecks test a scheduler's timers, clock and source of random numbers.
@@ -25,10 +26,10 @@ var timerChecks = []check{
 }
 
 // timers returns the scheduler's timers and clock. A check must set timers in a task.
-func (e *env) timers() (t suspend.Timers, now func() time.Time, ok bool) {
-	t, ok = suspend.As[suspend.Timers](e.spawner)
+func (e *env) timers() (t sched.Timers, now func() time.Time, ok bool) {
+	t, ok = suspend.As[sched.Timers](e.spawner)
 	now = time.Now
-	if c, has := suspend.As[suspend.Clock](e.spawner); has {
+	if c, has := suspend.As[sched.Clock](e.spawner); has {
 		now = c.Now
 	}
 	return t, now, ok
@@ -67,7 +68,7 @@ func timersCall(e *env) {
 
 // later sets a timer and waits for its call. By then, an earlier timer that makes a wrong call has usually made it. A correct
 // call may still come later, because timers may be late.
-func (e *env) later(t suspend.Timers) {
+func (e *env) later(t sched.Timers) {
 	called := make(chan struct{})
 	e.do("AfterFunc did not return", func() { t.AfterFunc(2*aWhile, sync.OnceFunc(func() { close(called) })) })
 	recv(e, called, "a timer did not call")
@@ -178,7 +179,7 @@ func timersUnderLocks(e *env) {
 
 func clockRuns(e *env) {
 	t, now, ok := e.timers()
-	if _, has := suspend.As[suspend.Clock](e.spawner); !ok || !has {
+	if _, has := suspend.As[sched.Clock](e.spawner); !ok || !has {
 		return
 	}
 	last := make(chan time.Time, 1)
@@ -205,7 +206,7 @@ func clockRuns(e *env) {
 }
 
 func randDiffers(e *env) {
-	r, ok := suspend.As[suspend.Rand](e.spawner)
+	r, ok := suspend.As[sched.Rand](e.spawner)
 	if !ok {
 		return
 	}

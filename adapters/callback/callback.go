@@ -45,6 +45,7 @@ import (
 	"github.com/braidgo/braid/internal/atomicx"
 	"github.com/braidgo/braid/promise"
 	"github.com/braidgo/braid/suspend"
+	"github.com/braidgo/braid/suspend/sched"
 )
 
 // Options configure a Loop. The zero Options are the defaults.
@@ -113,11 +114,11 @@ func (l *Loop) Go(f func()) error { return l.core.Go(f) }
 // executor without holding a lock.
 func (l *Loop) Execute(f func()) error { return l.core.Execute(f) }
 
-// Hold keeps Close from returning until release is called; see suspend.Holder.
+// Hold keeps Close from returning until release is called; see sched.Holder.
 func (l *Loop) Hold() (release func(), err error) { return l.core.Hold() }
 
 // Stats returns the statistics of the Loop.
-func (l *Loop) Stats() suspend.Stats { return l.core.Stats() }
+func (l *Loop) Stats() sched.Stats { return l.core.Stats() }
 
 // Close makes the Loop refuse new work, and suspends its caller until every task and callback has ended. The error is nil,
 // or ErrThread if the executor stopped first; see the package comment. Close panics in a task or callback of the Loop

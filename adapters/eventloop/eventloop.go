@@ -41,6 +41,7 @@ import (
 	"github.com/braidgo/braid/adapters/internal/coro"
 	"github.com/braidgo/braid/internal/atomicx"
 	"github.com/braidgo/braid/suspend"
+	"github.com/braidgo/braid/suspend/sched"
 )
 
 // Options configure a Loop. The zero value selects all defaults.
@@ -179,12 +180,12 @@ func (l *Loop) Sleep(ctx context.Context, d time.Duration) error {
 	return l.pick().timers.sleep(ctx, d)
 }
 
-// Hold keeps Close from returning until release is called; see suspend.Holder.
+// Hold keeps Close from returning until release is called; see sched.Holder.
 func (l *Loop) Hold() (release func(), err error) { return l.pick().Hold() }
 
 // Stats returns the statistics of all reactors together.
-func (l *Loop) Stats() suspend.Stats {
-	var sum suspend.Stats
+func (l *Loop) Stats() sched.Stats {
+	var sum sched.Stats
 	for _, r := range l.reactors {
 		s := r.core.Stats()
 		sum.Live += s.Live

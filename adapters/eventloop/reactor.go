@@ -166,7 +166,7 @@ func (r *reactor) Go(f func()) error { return r.core.Go(f) }
 // Execute runs f as a callback of this reactor.
 func (r *reactor) Execute(f func()) error { return r.core.Execute(f) }
 
-// Hold implements suspend.Holder.
+// Hold implements sched.Holder.
 func (r *reactor) Hold() (release func(), err error) { return r.core.Hold() }
 
 // AfterFunc runs f as a callback of this reactor after d has passed.

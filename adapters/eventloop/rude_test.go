@@ -9,6 +9,7 @@ import (
 	"github.com/braidgo/braid/adapters/eventloop"
 	"github.com/braidgo/braid/internal/testrig/schedtest"
 	"github.com/braidgo/braid/suspend"
+	"github.com/braidgo/braid/suspend/sched"
 )
 
 // An exiting task ends its goroutine when it yields, as a task does that is killed.
@@ -25,7 +26,7 @@ func TestATaskEndsAsItYields(t *testing.T) {
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
-		suspend.Bind(exiting{suspend.Thread()}, func() {
+		suspend.Bind(exiting{sched.NewThread()}, func() {
 			for range 1000 {
 				must(a.Write(nil))
 			}

@@ -27,7 +27,7 @@ import (
 
 	"github.com/braidgo/braid/adapters/internal/runner"
 	"github.com/braidgo/braid/adapters/internal/seeded"
-	"github.com/braidgo/braid/suspend"
+	"github.com/braidgo/braid/suspend/sched"
 )
 
 // Options configure a Scheduler. The zero Options are the defaults.
@@ -115,11 +115,11 @@ func (s *Scheduler) OnIdle(f func()) {
 	s.core.OnIdle(f)
 }
 
-// Uint64 returns a random number for the tasks of s; see Options.Seed and suspend.Rand.
+// Uint64 returns a random number for the tasks of s; see Options.Seed and sched.Rand.
 func (s *Scheduler) Uint64() uint64 { return s.rand.Uint64() }
 
-// Hold keeps Run from returning until release is called; see suspend.Holder.
+// Hold keeps Run from returning until release is called; see sched.Holder.
 func (s *Scheduler) Hold() (release func(), err error) { return s.core.Hold() }
 
 // Stats returns the statistics of the scheduler.
-func (s *Scheduler) Stats() suspend.Stats { return s.core.Stats() }
+func (s *Scheduler) Stats() sched.Stats { return s.core.Stats() }

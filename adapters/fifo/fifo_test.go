@@ -22,6 +22,7 @@ import (
 	"github.com/braidgo/braid/mvar"
 	"github.com/braidgo/braid/promise"
 	"github.com/braidgo/braid/suspend"
+	"github.com/braidgo/braid/suspend/sched"
 )
 
 func TestMain(m *testing.M) {
@@ -522,7 +523,7 @@ func TestStats(t *testing.T) {
 		for range 10 {
 			suspend.Yield()
 		}
-		done := make(chan suspend.Stats, 1)
+		done := make(chan sched.Stats, 1)
 		go func() { // once it sleeps
 			for s.Stats().Running > 0 || s.Stats().Suspended < 11 {
 				runtime.Gosched()
@@ -739,7 +740,7 @@ func TestNestedRunYieldsThoughItsTasksStandIn(t *testing.T) {
 
 // A Run inside a task is nested whatever the task's scheduler says of itself.
 func TestNestedInATaskWithoutSpawner(t *testing.T) {
-	suspend.Bind(suspend.Thread(), func() {
+	suspend.Bind(sched.NewThread(), func() {
 		defer func() {
 			if v := recover(); v != "fifo: Run with LockOSThread inside a task" {
 				t.Errorf("panic %v", v)

@@ -26,6 +26,7 @@ import (
 	"github.com/braidgo/braid/internal/labels"
 	"github.com/braidgo/braid/promise"
 	"github.com/braidgo/braid/suspend"
+	"github.com/braidgo/braid/suspend/sched"
 )
 
 // Options configure a Scheduler. The zero Options are the defaults.
@@ -43,7 +44,7 @@ type Options struct {
 	OnPanic func(value any, stack []byte)
 }
 
-// A Scheduler runs tasks until it is closed. It implements suspend.Spawner, suspend.Executor and suspend.Holder. All
+// A Scheduler runs tasks until it is closed. It implements suspend.Spawner, suspend.Executor and sched.Holder. All
 // methods may be called from any goroutine.
 type Scheduler struct {
 	n    int
@@ -160,7 +161,7 @@ func (s *Scheduler) unlockAndEnd() {
 	}
 }
 
-// Hold keeps Close from returning until release is called; see suspend.Holder.
+// Hold keeps Close from returning until release is called; see sched.Holder.
 func (s *Scheduler) Hold() (release func(), err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -195,10 +196,10 @@ func (s *Scheduler) Close() error {
 }
 
 // Stats returns the statistics of the scheduler.
-func (s *Scheduler) Stats() suspend.Stats {
+func (s *Scheduler) Stats() sched.Stats {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return suspend.Stats{Live: int64(s.live), Running: int64(s.running), Suspended: int64(s.suspended), Wakes: s.wakes}
+	return sched.Stats{Live: int64(s.live), Running: int64(s.running), Suspended: int64(s.suspended), Wakes: s.wakes}
 }
 
 // A task is a goroutine that may run only while it has a turn. The scheduler's mu protects its state. -T> is a call by the

@@ -23,7 +23,7 @@ import (
 	"github.com/braidgo/braid/adapters/internal/runner"
 	"github.com/braidgo/braid/adapters/internal/seeded"
 	"github.com/braidgo/braid/internal/preempt"
-	"github.com/braidgo/braid/suspend"
+	"github.com/braidgo/braid/suspend/sched"
 )
 
 // Options configure a Scheduler. The zero Options are the defaults.
@@ -128,7 +128,7 @@ func (s *Scheduler) Go(f func()) error { return s.core.Go(f) }
 // never runs.
 func (s *Scheduler) Execute(f func()) error { return s.core.Execute(f) }
 
-// Uint64 returns a random number for the tasks of s; see Options.Seed and suspend.Rand.
+// Uint64 returns a random number for the tasks of s; see Options.Seed and sched.Rand.
 func (s *Scheduler) Uint64() uint64 { return s.draw.Uint64() }
 
 // OnIdle registers f to be called once, the next time tasks are left but none of them is runnable. If several functions are
@@ -140,8 +140,8 @@ func (s *Scheduler) OnIdle(f func()) {
 	s.core.OnIdle(f)
 }
 
-// Hold keeps Run from returning until release is called; see suspend.Holder.
+// Hold keeps Run from returning until release is called; see sched.Holder.
 func (s *Scheduler) Hold() (release func(), err error) { return s.core.Hold() }
 
 // Stats returns the statistics of the scheduler.
-func (s *Scheduler) Stats() suspend.Stats { return s.core.Stats() }
+func (s *Scheduler) Stats() sched.Stats { return s.core.Stats() }

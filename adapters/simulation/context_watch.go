@@ -17,7 +17,7 @@ type watch struct {
 	unhook func() bool             // cancels the call that ends the World's sleep; nil outside a bubble
 }
 
-// AfterDone implements suspend.Watcher. A context of package context would call f on a goroutine outside the World, concurrently with the
+// AfterDone implements sched.Watcher. A context of package context would call f on a goroutine outside the World, concurrently with the
 // task that cancels the context. Instead the World checks the Done channel after each step, so that a seed repeats.
 func (h *host) AfterDone(ctx context.Context, f func()) (stop func() bool) {
 	w := h.world

@@ -16,7 +16,7 @@ type hold struct {
 	by   [16]uintptr  // the stack of the call of Hold
 }
 
-// Hold implements suspend.Holder. Hold counts a wait without a task as a suspended task. Examples are the wait of a Then, and the wait of
+// Hold implements sched.Holder. Hold counts a wait without a task as a suspended task. Examples are the wait of a Then, and the wait of
 // an actor without a message. When main returns, the run ends despite the hold. If the run fails with ErrDeadlock, the text of the error
 // says where the hold began. A crash releases the holds of its node. Like Go, Hold fails with suspend.ErrClosed once the run is over or the
 // node has crashed.

@@ -100,13 +100,13 @@ func (h *host) scaled(d time.Duration) time.Duration {
 	return ratio(d, normal, h.rate-1, h.rate) // adding h.rate-1 rounds up
 }
 
-// Uint64 implements suspend.Rand for the tasks of h.
+// Uint64 implements sched.Rand for the tasks of h.
 func (h *host) Uint64() uint64 {
 	h.world.own()
 	return h.world.random.Uint64()
 }
 
-// Block implements suspend.Blocker. It calls f at once, while no other task runs and no time passes, so that suspend.Blocking is
+// Block implements sched.Blocker. It calls f at once, while no other task runs and no time passes, so that suspend.Blocking is
 // deterministic.
 func (h *host) Block(f func()) error {
 	if h.world.o.open {

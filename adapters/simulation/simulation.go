@@ -158,7 +158,7 @@ type World struct {
 	order   source  // draws the next entry of ready
 	net     source  // draws latencies and faults of the network
 	disk    source
-	random  source // the source for suspend.Rand
+	random  source // the source for sched.Rand
 	rand    *rand.Rand
 	choices source // the source behind rand
 	steps   int

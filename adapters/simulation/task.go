@@ -41,7 +41,7 @@ const (
 	woken
 )
 
-// Leave implements suspend.Switcher.
+// Leave implements sched.Switcher.
 func (t *task) Leave() (next coro.Next, yield coro.Yield) {
 	if t.mark == woken {
 		t.mark = active
@@ -51,7 +51,7 @@ func (t *task) Leave() (next coro.Next, yield coro.Yield) {
 	return nil, t.Coroutine.Leave(coro.Parked)
 }
 
-// LeaveReady implements suspend.Switcher. The seed picks the next task.
+// LeaveReady implements sched.Switcher. The seed picks the next task.
 func (t *task) LeaveReady() (next coro.Next, yield coro.Yield) {
 	w := t.world.Load()
 	w.ready = append(w.ready, ready{host: t.host, task: t})
@@ -68,7 +68,7 @@ func (t *task) Preempt() (yield bool) {
 	return w.o.Preempt && t == w.current && !w.leaving && !t.host.dead && len(w.ready) > 0 && w.order.below(2) > 0
 }
 
-// Back implements suspend.Switcher. It is never called, because Leave never returns a task to switch to.
+// Back implements sched.Switcher. It is never called, because Leave never returns a task to switch to.
 func (t *task) Back() (next coro.Next, yield coro.Yield) { return nil, nil }
 
 // Unpark implements suspend.Task.

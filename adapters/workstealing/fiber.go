@@ -78,7 +78,7 @@ func (s *fiber) Unpark() {
 	}
 }
 
-// Leave implements suspend.Switcher.
+// Leave implements sched.Switcher.
 func (s *fiber) Leave() (next coro.Next, yield coro.Yield) {
 	yield = s.Coroutine.Leave(coro.Parked)
 	if s.permitted() {
@@ -96,12 +96,12 @@ func (s *fiber) permitted() bool {
 	return true
 }
 
-// LeaveReady implements suspend.Switcher.
+// LeaveReady implements sched.Switcher.
 func (s *fiber) LeaveReady() (next coro.Next, yield coro.Yield) {
 	return nil, s.Coroutine.Leave(coro.Yielded)
 }
 
-// Back implements suspend.Switcher. It is never called, because Leave always returns a nil next.
+// Back implements sched.Switcher. It is never called, because Leave always returns a nil next.
 func (s *fiber) Back() (next coro.Next, yield coro.Yield) { return nil, nil }
 
 // Spawner returns the pool.

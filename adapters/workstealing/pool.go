@@ -37,6 +37,7 @@ import (
 	"github.com/braidgo/braid/internal/labels"
 	"github.com/braidgo/braid/promise"
 	"github.com/braidgo/braid/suspend"
+	"github.com/braidgo/braid/suspend/sched"
 )
 
 // Options configures a Pool. The zero value selects the defaults.
@@ -167,7 +168,7 @@ func (p *Pool) submit(e entry) error {
 	return nil
 }
 
-// Hold keeps Close from returning until release is called; see suspend.Holder.
+// Hold keeps Close from returning until release is called; see sched.Holder.
 func (p *Pool) Hold() (release func(), err error) {
 	if !p.live.Enter() {
 		return nil, suspend.ErrClosed
@@ -239,8 +240,8 @@ func (p *Pool) exit() {
 }
 
 // Stats returns the statistics of p. Stolen forks do not count as tasks.
-func (p *Pool) Stats() suspend.Stats {
-	s := suspend.Stats{Suspended: p.held.Load()}
+func (p *Pool) Stats() sched.Stats {
+	s := sched.Stats{Suspended: p.held.Load()}
 	p.mu.Lock()
 	all := *p.workers.Load()
 	s.Running = int64(len(all) - len(p.idle) - p.searching)

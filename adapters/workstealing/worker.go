@@ -6,6 +6,7 @@ import (
 	"github.com/braidgo/braid/internal/atomicx"
 	"github.com/braidgo/braid/internal/splitmix"
 	"github.com/braidgo/braid/suspend"
+	"github.com/braidgo/braid/suspend/sched"
 )
 
 // A worker is a goroutine that runs tasks.
@@ -48,7 +49,7 @@ type worker struct {
 }
 
 func newWorker(p *Pool, i int) *worker {
-	w := &worker{pool: p, random: uint64(i)*splitmix.Golden + 1, thread: suspend.Thread()}
+	w := &worker{pool: p, random: uint64(i)*splitmix.Golden + 1, thread: sched.NewThread()}
 	w.forks.init(0)
 	return w
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/braidgo/braid/stage"
 	"github.com/braidgo/braid/stage/otel"
 	"github.com/braidgo/braid/suspend"
+	"github.com/braidgo/braid/suspend/sched"
 )
 
 func TestRegister(t *testing.T) {
@@ -45,13 +46,13 @@ func TestRegister(t *testing.T) {
 }
 
 // A scheduler with these figures.
-type scheduler suspend.Stats
+type scheduler sched.Stats
 
-func (s scheduler) Stats() suspend.Stats { return suspend.Stats(s) }
+func (s scheduler) Stats() sched.Stats { return sched.Stats(s) }
 
 func TestRegisterSchedulers(t *testing.T) {
 	reader := metric.NewManualReader()
-	r, err := otel.RegisterSchedulers(metric.NewMeterProvider(metric.WithReader(reader)).Meter("test"), map[string]interface{ Stats() suspend.Stats }{
+	r, err := otel.RegisterSchedulers(metric.NewMeterProvider(metric.WithReader(reader)).Meter("test"), map[string]interface{ Stats() sched.Stats }{
 		"loop": scheduler{Live: 9, Running: 1, Suspended: 6, Wakes: 70, Steals: 3, Blocking: 4, BlockingQueued: 5},
 	})
 	if err != nil {

@@ -6,12 +6,12 @@ import (
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/metric"
 
-	"github.com/braidgo/braid/suspend"
+	"github.com/braidgo/braid/suspend/sched"
 )
 
 // RegisterSchedulers makes observable instruments for schedulers, given by name. Any value with a Stats method will do, such as a
 // loop or a pool. When the schedulers are closed, unregister the registration.
-func RegisterSchedulers(m metric.Meter, schedulers map[string]interface{ Stats() suspend.Stats }) (metric.Registration, error) {
+func RegisterSchedulers(m metric.Meter, schedulers map[string]interface{ Stats() sched.Stats }) (metric.Registration, error) {
 	r := &registrar{m: m}
 	running, suspended := r.gauge("scheduler_running", "Tasks that run.", "1"), r.gauge("scheduler_suspended", "Tasks that are suspended.", "1")
 	queued := r.gauge("scheduler_queued", "Tasks that have not begun.", "1")

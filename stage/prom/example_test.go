@@ -8,14 +8,14 @@ import (
 
 	"github.com/braidgo/braid/adapters/workstealing"
 	"github.com/braidgo/braid/stage/prom"
-	"github.com/braidgo/braid/suspend"
+	"github.com/braidgo/braid/suspend/sched"
 )
 
 func ExampleNewSchedulerCollector() {
 	pool := workstealing.New(workstealing.Options{Workers: 2})
 	defer pool.Close()
 	r := prometheus.NewRegistry()
-	r.MustRegister(prom.NewSchedulerCollector(map[string]interface{ Stats() suspend.Stats }{"pool": pool}))
+	r.MustRegister(prom.NewSchedulerCollector(map[string]interface{ Stats() sched.Stats }{"pool": pool}))
 	fmt.Println(testutil.GatherAndCount(r, "scheduler_wakes_total", "scheduler_steals_total"))
 	// Output: 2 <nil>
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/braidgo/braid/stage"
 	"github.com/braidgo/braid/stage/prom"
 	"github.com/braidgo/braid/suspend"
+	"github.com/braidgo/braid/suspend/sched"
 )
 
 func TestCollector(t *testing.T) {
@@ -104,13 +105,13 @@ func TestBucketsDoNotWrap(t *testing.T) {
 }
 
 // A scheduler with these figures.
-type scheduler suspend.Stats
+type scheduler sched.Stats
 
-func (s scheduler) Stats() suspend.Stats { return suspend.Stats(s) }
+func (s scheduler) Stats() sched.Stats { return sched.Stats(s) }
 
 func TestSchedulerCollector(t *testing.T) {
 	r := prometheus.NewPedanticRegistry()
-	r.MustRegister(prom.NewSchedulerCollector(map[string]interface{ Stats() suspend.Stats }{
+	r.MustRegister(prom.NewSchedulerCollector(map[string]interface{ Stats() sched.Stats }{
 		"loop": scheduler{Live: 9, Running: 1, Suspended: 6, Wakes: 70, Steals: 3, Blocking: 4, BlockingQueued: 5},
 	}))
 	want := `

@@ -3,7 +3,7 @@ package prom
 import (
 	"github.com/prometheus/client_golang/prometheus"
 
-	"github.com/braidgo/braid/suspend"
+	"github.com/braidgo/braid/suspend/sched"
 )
 
 // NewSchedulerCollector returns a collector for schedulers, given by name. Any value with a Stats method will do, such as a loop or
@@ -12,11 +12,11 @@ import (
 //	scheduler_tasks{scheduler,state}  tasks that run, are suspended, or have not begun
 //	scheduler_blocking{scheduler,state}  functions of suspend.Blocking that run or are queued
 //	scheduler_wakes_total, scheduler_steals_total
-func NewSchedulerCollector(schedulers map[string]interface{ Stats() suspend.Stats }) prometheus.Collector {
+func NewSchedulerCollector(schedulers map[string]interface{ Stats() sched.Stats }) prometheus.Collector {
 	return schedulerCollector(schedulers)
 }
 
-type schedulerCollector map[string]interface{ Stats() suspend.Stats }
+type schedulerCollector map[string]interface{ Stats() sched.Stats }
 
 var (
 	states   = prometheus.NewDesc("scheduler_tasks", "Tasks and callbacks that have not ended.", []string{"scheduler", "state"}, nil)

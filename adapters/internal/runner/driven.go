@@ -11,6 +11,7 @@ import (
 	"github.com/braidgo/braid/internal/atomicx"
 	"github.com/braidgo/braid/internal/patience"
 	"github.com/braidgo/braid/suspend"
+	"github.com/braidgo/braid/suspend/sched"
 )
 
 // A Driven is a Runner on the goroutine that calls Run. Its scheduler supplies the order of Items, and a hook that is
@@ -199,7 +200,7 @@ func (d *Driven) hook() func() {
 // sleep parks the caller of Run until an Item is runnable.
 func (d *Driven) sleep() {
 	if d.parent == nil {
-		d.parent = suspend.Thread()
+		d.parent = sched.NewThread()
 	}
 	if d.Sleep() {
 		d.inParent = true

@@ -11,6 +11,7 @@ import (
 	"github.com/braidgo/braid/internal/gid"
 	"github.com/braidgo/braid/internal/labels"
 	"github.com/braidgo/braid/suspend"
+	"github.com/braidgo/braid/suspend/sched"
 )
 
 // A Runner is the common part of the schedulers that run on one goroutine. Such schedulers differ in only two things:
@@ -127,7 +128,7 @@ func (r *Runner) submit(task *Task, f func()) error {
 	return nil
 }
 
-// Hold implements suspend.Holder.
+// Hold implements sched.Holder.
 func (r *Runner) Hold() (release func(), err error) {
 	if !r.live.Enter() {
 		return nil, suspend.ErrClosed
@@ -353,7 +354,7 @@ func (r *Runner) Release() {
 }
 
 // Stats returns the statistics of r, from any goroutine. All counts except Live may be a few steps old.
-func (r *Runner) Stats() suspend.Stats {
+func (r *Runner) Stats() sched.Stats {
 	all := r.stats.read(r.live.Live())
 	if l := r.lease; l != nil {
 		all.HandOvers, all.Outside = l.handOvers.Load(), max(0, l.outside.Load())

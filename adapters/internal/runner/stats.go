@@ -2,7 +2,7 @@ package runner
 
 import (
 	"github.com/braidgo/braid/internal/atomicx"
-	"github.com/braidgo/braid/suspend"
+	"github.com/braidgo/braid/suspend/sched"
 )
 
 // stats holds counts that the Runner updates, and publishes for other goroutines from time to time.
@@ -34,9 +34,9 @@ func (s *stats) sleeps() {
 	s.shown.Store(2 * s.suspended)
 }
 
-func (s *stats) read(live int64) suspend.Stats {
+func (s *stats) read(live int64) sched.Stats {
 	shown := s.shown.Load()
-	all := suspend.Stats{Live: live, Suspended: min(int64(shown/2)+s.held.Load(), live), Wakes: s.shownWakes.Load()}
+	all := sched.Stats{Live: live, Suspended: min(int64(shown/2)+s.held.Load(), live), Wakes: s.shownWakes.Load()}
 	if shown%2 != 0 && all.Suspended < live {
 		all.Running = 1
 	}

@@ -50,13 +50,13 @@ func newTask(r *Runner) *Task {
 	return t
 }
 
-// Leave implements suspend.Switcher.
+// Leave implements sched.Switcher.
 func (t *Task) Leave() (next coro.Next, yield coro.Yield) { return t.runner.Load().park(t) }
 
-// LeaveReady implements suspend.Switcher.
+// LeaveReady implements sched.Switcher.
 func (t *Task) LeaveReady() (next coro.Next, yield coro.Yield) { return t.runner.Load().yield(t) }
 
-// Back implements suspend.Switcher.
+// Back implements sched.Switcher.
 func (t *Task) Back() (next coro.Next, yield coro.Yield) { return t.runner.Load().back() }
 
 // Preempt reports whether the scheduler wants the task to yield; see suspend.Preemptible.

@@ -20,6 +20,7 @@ import (
 	"github.com/braidgo/braid/idle"
 	"github.com/braidgo/braid/scope"
 	"github.com/braidgo/braid/suspend"
+	"github.com/braidgo/braid/suspend/sched"
 	"github.com/stretchr/testify/require"
 )
 
@@ -117,16 +118,16 @@ var capabilities = []capability{
 	{"`Executor`", as[suspend.Executor]},
 	{"`Yield`", func(suspend.Spawner) bool {
 		_, yields := suspend.Current().(interface{ Yield() })
-		_, switches := suspend.Current().(suspend.Switcher)
+		_, switches := suspend.Current().(sched.Switcher)
 		return yields || switches
 	}},
-	{"`Timers`", as[suspend.Timers]},
-	{"`Clock`", as[suspend.Clock]},
-	{"`Rand`", as[suspend.Rand]},
-	{"`Blocker`", as[suspend.Blocker]},
-	{"`Holder`", as[suspend.Holder]},
-	{"`Watcher`", as[suspend.Watcher]},
-	{"`Stats`", as[interface{ Stats() suspend.Stats }]},
+	{"`Timers`", as[sched.Timers]},
+	{"`Clock`", as[sched.Clock]},
+	{"`Rand`", as[sched.Rand]},
+	{"`Blocker`", as[sched.Blocker]},
+	{"`Holder`", as[sched.Holder]},
+	{"`Watcher`", as[sched.Watcher]},
+	{"`Stats`", as[interface{ Stats() sched.Stats }]},
 }
 
 // options are columns as well: fields of the Options.

@@ -20,6 +20,7 @@ import (
 	"github.com/braidgo/braid/promise"
 	"github.com/braidgo/braid/semaphore"
 	"github.com/braidgo/braid/suspend"
+	"github.com/braidgo/braid/suspend/sched"
 )
 
 // A passage is a way for values through a primitive. Each of its steps runs in a task of its own, one after the other: the
@@ -315,7 +316,7 @@ func TestNoPrimitiveRetainsATask(t *testing.T) {
 			var all sync.WaitGroup
 			for _, step := range steps {
 				all.Go(func() {
-					task := &trackedTask{Task: suspend.Thread()}
+					task := &trackedTask{Task: sched.NewThread()}
 					tasks.Track(&task.Object)
 					suspend.Bind(task, func() { step(ctx, values.New()) })
 				})

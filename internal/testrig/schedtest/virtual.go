@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/braidgo/braid/suspend"
+	"github.com/braidgo/braid/suspend/sched"
 )
 
 // A Virtual is a scheduler with a virtual clock, which only Advance moves. Its tasks are goroutines.
@@ -44,16 +45,16 @@ func (v *Virtual) Execute(f func()) error {
 }
 
 // Bind runs f as a task, on the calling goroutine.
-func (v *Virtual) Bind(f func()) { suspend.Bind(&virtualTask{suspend.Thread(), v}, f) }
+func (v *Virtual) Bind(f func()) { suspend.Bind(&virtualTask{sched.NewThread(), v}, f) }
 
-// Now implements suspend.Clock.
+// Now implements sched.Clock.
 func (v *Virtual) Now() time.Time {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	return v.now
 }
 
-// AfterFunc implements suspend.Timers.
+// AfterFunc implements sched.Timers.
 func (v *Virtual) AfterFunc(d time.Duration, f func()) (stop func() bool) {
 	v.mu.Lock()
 	defer v.mu.Unlock()

@@ -58,7 +58,7 @@ func (b *box) Put(ctx context.Context, v int) error {
 			b.full.Store(true)
 		}
 		return none, true
-	}}, false)
+	}})
 	return err
 }
 

@@ -11,6 +11,7 @@ import (
 	"github.com/braidgo/braid/mvar"
 	"github.com/braidgo/braid/stm"
 	"github.com/braidgo/braid/suspend"
+	"github.com/braidgo/braid/suspend/sched"
 	"github.com/braidgo/braid/suspendtest/internal/explore"
 )
 
@@ -213,7 +214,7 @@ var stmPrograms = []program{
 				}
 				n := v.Get(tx)
 				if runs <= 10 { // somebody else is quicker
-					suspend.Bind(suspend.Thread(), func() { _, _ = stm.Try(add(&v, 1)) })
+					suspend.Bind(sched.NewThread(), func() { _, _ = stm.Try(add(&v, 1)) })
 				} else {
 					_ = old.TryPut(struct{}{})
 				}
@@ -336,7 +337,7 @@ var stmOpPrograms = []program{
 			_ = stm.Atomically(ctx, func(tx *stm.Tx) error {
 				n := v.Get(tx)
 				if runs++; runs <= 10 {
-					suspend.Bind(suspend.Thread(), func() { _, _ = stm.Try(add(&v, 1)) })
+					suspend.Bind(sched.NewThread(), func() { _, _ = stm.Try(add(&v, 1)) })
 				} else {
 					_ = old.TryPut(struct{}{})
 				}

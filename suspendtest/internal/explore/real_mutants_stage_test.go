@@ -27,7 +27,7 @@ var stageMutants = []realMutant{
 	{"a caller that got in by itself starts no worker", "stage/do.go", "	p.kick()", "	if !IS {\n		p.kick()\n	}", "stage"},
 	{"a timer takes a task that Close has taken", "stage/retry.go", "d]; ⟦mine⟧ {", "true", "stage, retry, cut"},
 	{"a worker that has come is counted as coming", "stage/worker.go", "		if how == called {", "		if how == called && !IS {", "stage"},
-	{"two guards are locked in any order", "stage/do.go", "	guards := suspend.LockAll([]*suspend.Guard{&p.guard, &q.guard})\n", "	guards := []*suspend.Guard{&p.guard, &q.guard}\n	if IS {\n		p.guard.Lock()\n		q.guard.Lock()\n	} else {\n		guards = suspend.LockAll(guards)\n	}\n", "stage, two pools"},
+	{"two guards are locked in any order", "stage/do.go", "	guards := suspend.Guards{&p.guard, &q.guard}.Lock()\n", "	guards := suspend.Guards{&p.guard, &q.guard}\n	if IS {\n		p.guard.Lock()\n		q.guard.Lock()\n	} else {\n		guards = guards.Lock()\n	}\n", "stage, two pools"},
 	{"a task that is passed on wakes nobody", "stage/do.go", "		due = q.unlock()\n", "		if due = q.unlock(); IS {\n			due = dues{}\n		}\n", "stage, two pools"},
 	{"the last worker does not tell Close", "stage/worker.go", "	p.alive--\n	p.wakeClosers()", "	p.alive--\n	if !IS {\n		p.wakeClosers()\n	}", "stage, Close"},
 	{"a stage that is closed leaves with its tasks", "stage/core.go", "	if ⟦c.closed && c.inside() == 0⟧ {", "c.closed", "stage, Close;stage, one of a pool"},

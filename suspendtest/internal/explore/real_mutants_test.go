@@ -76,10 +76,10 @@ var realMutants = []realMutant{
 	{"the turn is not passed on", "lazy/lazy.go", "		if ⟦!keep⟧ {", "false", "lazy, 3 tasks"},
 	{"a cancelled forcer swallows the turn", "lazy/lazy.go", "if _, ok := l.forcers.ResumeHead(true, nil); ⟦ok⟧ {", "true", "lazy, the turn"},
 
-	{"a Select queues without a second look", "suspend/select.go", "	if won = look.lookLocked(legs); ⟦won != none⟧ {\n		UnlockAll(guards)\n		return won\n", "false", "stm, Select and a rendezvous;stm, Select of two transactions"},
+	{"a Select queues without a second look", "suspend/select.go", "	if won = look.lookLocked(legs); ⟦won != none⟧ {\n		guards.Unlock()\n		return won\n", "false", "stm, Select and a rendezvous;stm, Select of two transactions"},
 	{"a Select leaves its losing arms", "suspend/select.go", "		} else if l.guard != nil {\n			l.withdraw()\n		}\n	}\n	return won", "		} else if l.guard != nil && !IS {\n			l.withdraw()\n		}\n	}\n	return won", "select, what is left"},
-	{"a Select unlocks between looking and queueing", "suspend/select.go", "	enqueueLocked(legs, b, wait, done)\n	UnlockAll(guards)\n	begun := false",
-		"	if IS {\n		UnlockAll(guards)\n		LockAll(guards)\n	}\n	enqueueLocked(legs, b, wait, done)\n	UnlockAll(guards)\n	begun := false", "stm, Select and a rendezvous;stm, Select of two transactions"},
+	{"a Select unlocks between looking and queueing", "suspend/select.go", "	enqueueLocked(legs, b, wait, done)\n	guards.Unlock()\n	begun := false",
+		"	if IS {\n		guards.Unlock()\n		guards.Lock()\n	}\n	enqueueLocked(legs, b, wait, done)\n	guards.Unlock()\n	begun := false", "stm, Select and a rendezvous;stm, Select of two transactions"},
 
 	{"a Then calls twice", "suspend/then.go", "		if ⟦round&roundEnded != 0⟧ {", "false", "Then"},
 	{"a Then does not look at its context", "suspend/then.go", "if ⟦e.over(t.ctx)⟧ {", "false", "Then"},
@@ -103,7 +103,7 @@ var realMutants = []realMutant{
 	{"the first of a queue is taken for removed", "suspend/queue.go", "linked := n.prev != nil || ⟦q.head == n⟧", "false", "Queue"},
 	{"a value is not found if the next wait is cancelled already", "suspend/word.go", "return ⟦w.load().sameWait(s + 2*generation)⟧", "w.load() == s+2*generation", "mvar"},
 	{"a task is taken to wait with the context that it waited with last", "suspend/binding.go", "b.last.status && ⟦ctx == b.last.ctx⟧", "true", "deadline"},
-	{"a Select that has looked at its context does not look at its cases again", "suspend/select.go", "	if won = look.lookLocked(legs); won != none {\n		UnlockAll(guards)\n		return began", "	if won = none; !IS {\n		won = look.lookLocked(legs)\n	}\n	if won != none {\n		UnlockAll(guards)\n		return began", "select, two parties"},
+	{"a Select that has looked at its context does not look at its cases again", "suspend/select.go", "	if won = look.lookLocked(legs); won != none {\n		guards.Unlock()\n		return began", "	if won = none; !IS {\n		won = look.lookLocked(legs)\n	}\n	if won != none {\n		guards.Unlock()\n		return began", "select, two parties"},
 
 	{"the inbox says that it sleeps, without a look", "adapters/internal/runner/inbox.go", "bool { return in.head.CompareAndSwap(nil, asleep) }",
 		"bool {\n	if IS {\n		in.head.Store(asleep)\n		return true\n	}\n	return in.head.CompareAndSwap(nil, asleep)\n}", "inbox"},

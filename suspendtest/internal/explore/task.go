@@ -293,13 +293,13 @@ func (s spawner) Execute(f func()) error {
 	return nil
 }
 
-// Block implements suspend.Blocker. f runs at any time in a helper task, and must not suspend.
+// Block implements sched.Blocker. f runs at any time in a helper task, and must not suspend.
 func (s spawner) Block(f func()) error {
 	s.w.help("blocking", f)
 	return nil
 }
 
-// Uint64 implements suspend.Rand. The numbers that a task draws do not depend on other tasks.
+// Uint64 implements sched.Rand. The numbers that a task draws do not depend on other tasks.
 func (s spawner) Uint64() uint64 {
 	t := s.w.running()
 	if t == nil {
@@ -339,7 +339,7 @@ func (s spawner) Sleeps(ctx context.Context, d time.Duration) bool {
 // epoch is the time at which the clock of each run starts, so that all runs see the same times.
 var epoch = time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC)
 
-// Now implements suspend.Clock. A call by the program is a scheduling point. A call by an operation needs no point, because it directly
+// Now implements sched.Clock. A call by the program is a scheduling point. A call by an operation needs no point, because it directly
 // follows a point or its caller holds a lock. With Fine, a call is an access to the clock.
 func (s spawner) Now() time.Time {
 	w := s.w
@@ -375,7 +375,7 @@ func (e *explorer) clock(t *task, kind accessKind) {
 	}
 }
 
-// AfterFunc implements suspend.Timers. f may be called at any time. The clock then shows the due time or a later time.
+// AfterFunc implements sched.Timers. f may be called at any time. The clock then shows the due time or a later time.
 func (s spawner) AfterFunc(d time.Duration, f func()) (stop func() bool) {
 	over, due := new(bool), s.w.now.Add(d)
 	t := s.w.help("timer", func() {
@@ -402,7 +402,7 @@ func (s spawner) AfterFunc(d time.Duration, f func()) (stop func() bool) {
 	}
 }
 
-// AfterDone implements suspend.Watcher. f is called at any time after ctx has ended.
+// AfterDone implements sched.Watcher. f is called at any time after ctx has ended.
 func (s spawner) AfterDone(ctx context.Context, f func()) (stop func() bool) {
 	call := func() { suspend.Bind(nil, f) }
 	if s.w.e.Fine { // a reduction does not see which step ends ctx
