@@ -180,8 +180,8 @@ func TestZeroRef(t *testing.T) {
 func TestOrElse(t *testing.T) {
 	in := actor.Open[any](bg)
 	var got []any
-	f := actor.OrElse(actor.On[int, any](func(m int) error { got = append(got, m); return nil }),
-		actor.On[string, any](func(m string) error { got = append(got, m); return errOops }))
+	f := actor.OrElse(actor.Only[int, any](func(m int) error { got = append(got, m); return nil }),
+		actor.Only[string, any](func(m string) error { got = append(got, m); return errOops }))
 	for _, m := range []any{1.5, "x", 2} {
 		_ = in.Ref().Send(m)
 	}

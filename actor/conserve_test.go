@@ -163,7 +163,7 @@ func (a *account) body(self *actor.Self[int], rng *rand.Rand) error {
 		case 3:
 			return self.ReactWithin(d, picky, func() error { a.outcomes.timeouts.Add(1); return nil })
 		case 4:
-			mail, late := suspend.On(self.RecvOp(func(m int) bool { return m%2 == 0 })), suspend.On(suspend.After(d))
+			mail, late := suspend.CaseOf(self.RecvOp(func(m int) bool { return m%2 == 0 })), suspend.CaseOf(suspend.After(d))
 			won, err := suspend.Select(bg, mail, late)
 			if won != suspend.Selectable(mail) {
 				return err

@@ -24,7 +24,7 @@ type component struct {
 
 // reactions are those of every component. compute is what the component puts on its output at a tick.
 func (c *component) reactions(ctx context.Context, compute func() (int, error)) func(any) error {
-	return actor.On[*tick, any](func(t *tick) error {
+	return actor.Only[*tick, any](func(t *tick) error {
 		v, err := compute()
 		c.out = v
 		t.Reply(v)
@@ -36,7 +36,7 @@ func input(ctx context.Context, self *actor.Self[any]) error {
 	c, bit := &component{self: self}, 0
 	f := actor.OrElse(
 		c.reactions(ctx, func() (int, error) { return bit, nil }),
-		actor.On[setBit, any](func(m setBit) error { bit = m.bit; return nil }))
+		actor.Only[setBit, any](func(m setBit) error { bit = m.bit; return nil }))
 	return actor.Loop(func() error { return self.React(f) })
 }
 

@@ -24,7 +24,7 @@ func Example_ordersAndCancellations() {
 		return func(ctx context.Context, self *actor.Self[any]) error {
 			cancelled := map[string]bool{}
 			for {
-				err := self.HandleWithin(ctx, 0, actor.On[cancel, any](func(c cancel) error {
+				err := self.HandleWithin(ctx, 0, actor.Only[cancel, any](func(c cancel) error {
 					cancelled[c.item] = true
 					return out.Send("cancelled " + c.item)
 				}))

@@ -103,8 +103,8 @@ func OrElse[M any](f, g func(M) error) func(M) error {
 	}
 }
 
-// On returns a function that calls f with the messages of type T and skips all others.
-func On[T, M any](f func(T) error) func(M) error {
+// Only returns a function that calls f with the messages of type T and skips all others.
+func Only[T, M any](f func(T) error) func(M) error {
 	return func(m M) error {
 		if v, ok := any(m).(T); ok {
 			return f(v)

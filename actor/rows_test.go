@@ -491,8 +491,8 @@ var rows = []struct {
 		var ready promise.Promise[int]
 		self2 = actor.Spawn(bg, s, func(ctx context.Context, self *actor.Self[any]) error {
 			_, _ = ready.Await(ctx)
-			answer := suspend.On(actor.AskLater(helper, &get{}).AwaitOp())
-			mail := suspend.On(self.RecvOp(nil))
+			answer := suspend.CaseOf(actor.AskLater(helper, &get{}).AwaitOp())
+			mail := suspend.CaseOf(self.RecvOp(nil))
 			for {
 				switch won, err := suspend.Select(ctx, answer, mail); won {
 				case answer:
@@ -521,7 +521,7 @@ var rows = []struct {
 		cancel()
 		require.ErrorIs(t, ref.SendWait(ctx, 9), context.Canceled)
 		c := chanx.New[int](1)
-		send, recv := suspend.On(ref.SendOp(9)), suspend.On(c.RecvOp())
+		send, recv := suspend.CaseOf(ref.SendOp(9)), suspend.CaseOf(c.RecvOp())
 		_, _ = c.TrySend(1)
 		won := ok(suspend.Select(bg, send, recv))
 		require.Equal(t, suspend.Selectable(recv), won)

@@ -99,7 +99,7 @@ func condOf(size int) queue {
 // for all values.
 func selecting() (put, take func(int)) {
 	x, y := chanx.New[int](0), chanx.New[int](0)
-	first, second := suspend.On(x.RecvOp()), suspend.On(y.RecvOp())
+	first, second := suspend.CaseOf(x.RecvOp()), suspend.CaseOf(y.RecvOp())
 	return func(i int) { ok(x.Send(bg, i)); x, y = y, x }, func(i int) {
 		got := first
 		if must(suspend.Select(bg, first, second)) == second {

@@ -233,8 +233,8 @@ func Example() {
 func ExampleTopic_PublishOp() {
 	var news broadcast.Topic[string]
 	sub := news.Subscribe(1, broadcast.Wait)
-	_, err := suspend.TrySelect(bg, suspend.On(news.PublishOp("first")))
-	second, _ := suspend.TrySelect(bg, suspend.On(news.PublishOp("second"))) // there is no room
+	_, err := suspend.TrySelect(bg, suspend.CaseOf(news.PublishOp("first")))
+	second, _ := suspend.TrySelect(bg, suspend.CaseOf(news.PublishOp("second"))) // there is no room
 	first, _ := suspend.Do(bg, sub.RecvOp())
 	fmt.Println(first, err, second)
 	// Output: first <nil> <nil>

@@ -231,8 +231,8 @@ var senders = []struct {
 	}},
 	{"Select", func(ctx context.Context, c *chanx.Chan[int], v int) error {
 		var other chanx.Chan[int]
-		send := suspend.On(c.SendOp(v))
-		won, err := suspend.Select(ctx, suspend.On(other.RecvOp()), send, suspend.On(other.SendOp(0)))
+		send := suspend.CaseOf(c.SendOp(v))
+		won, err := suspend.Select(ctx, suspend.CaseOf(other.RecvOp()), send, suspend.CaseOf(other.SendOp(0)))
 		if won == suspend.Selectable(send) {
 			_, err = send.Result()
 		}
@@ -254,8 +254,8 @@ var receivers = []struct {
 	}},
 	{"Select", func(ctx context.Context, c *chanx.Chan[int]) (int, error) {
 		var other chanx.Chan[int]
-		recv := suspend.On(c.RecvOp())
-		won, err := suspend.Select(ctx, suspend.On(other.RecvOp()), recv, suspend.On(other.SendOp(0)))
+		recv := suspend.CaseOf(c.RecvOp())
+		won, err := suspend.Select(ctx, suspend.CaseOf(other.RecvOp()), recv, suspend.CaseOf(other.SendOp(0)))
 		if won == suspend.Selectable(recv) {
 			return recv.Result()
 		}
@@ -483,12 +483,12 @@ func TestSelectDoesNotMeetItself(t *testing.T) {
 	schedtest.Each(t, func(t *testing.T, s suspend.Spawner) {
 		var c chanx.Chan[int]
 		schedtest.Run(t, s, func() {
-			send, recv := suspend.On(c.SendOp(1)), suspend.On(c.RecvOp())
-			for _, cases := range [][]suspend.Selectable{{send, recv}, {recv, send}, {recv, send, suspend.On(c.RecvOp()), suspend.On(c.SendOp(2))}} {
+			send, recv := suspend.CaseOf(c.SendOp(1)), suspend.CaseOf(c.RecvOp())
+			for _, cases := range [][]suspend.Selectable{{send, recv}, {recv, send}, {recv, send, suspend.CaseOf(c.RecvOp()), suspend.CaseOf(c.SendOp(2))}} {
 				if won, err := suspend.TrySelect(bg, cases...); won != nil || err != nil {
 					t.Fatalf("TrySelect = %v, %v", won, err)
 				}
-				timeout := suspend.On(suspend.After(time.Microsecond))
+				timeout := suspend.CaseOf(suspend.After(time.Microsecond))
 				won, err := suspend.Select(bg, append(cases, timeout)...)
 				if won != suspend.Selectable(timeout) || err != nil {
 					t.Fatalf("Select = %v, %v", won, err)
@@ -497,7 +497,7 @@ func TestSelectDoesNotMeetItself(t *testing.T) {
 		})
 		both := func(v int, sent, got *int) func() {
 			return func() {
-				send, recv := suspend.On(c.SendOp(v)), suspend.On(c.RecvOp())
+				send, recv := suspend.CaseOf(c.SendOp(v)), suspend.CaseOf(c.RecvOp())
 				for range 100 {
 					switch won, err := suspend.Select(bg, send, recv); won {
 					case send:
@@ -583,7 +583,7 @@ func TestNothingIsRetained(t *testing.T) {
 			func(v *big) error { _, err := suspend.Do(ctx, c.SendOp(v)); return err },
 			func(v *big) error {
 				var d chanx.Chan[*big]
-				_, err := suspend.Select(ctx, suspend.On(c.SendOp(v)), suspend.On(d.RecvOp()))
+				_, err := suspend.Select(ctx, suspend.CaseOf(c.SendOp(v)), suspend.CaseOf(d.RecvOp()))
 				return err
 			},
 		} {

@@ -97,7 +97,7 @@ func (l *ledger) operate(ctx context.Context, rng *rand.Rand) {
 	send := func(c *chanx.Chan[int]) func() (suspend.Selectable, func(won bool)) {
 		return func() (suspend.Selectable, func(bool)) {
 			v := l.value()
-			k := suspend.On(c.SendOp(v))
+			k := suspend.CaseOf(c.SendOp(v))
 			return k, func(won bool) {
 				if won {
 					_, err := k.Result()
@@ -109,7 +109,7 @@ func (l *ledger) operate(ctx context.Context, rng *rand.Rand) {
 	}
 	recv := func(c *chanx.Chan[int]) func() (suspend.Selectable, func(won bool)) {
 		return func() (suspend.Selectable, func(bool)) {
-			k := suspend.On(c.RecvOp())
+			k := suspend.CaseOf(c.RecvOp())
 			return k, func(won bool) {
 				v := 0
 				if won {
@@ -267,7 +267,7 @@ func opposite(s suspend.Spawner, pairs, rounds int) (tasks []func(), check func(
 	task := func(to, from *chanx.Chan[int]) func() {
 		return func() {
 			for i := range rounds {
-				send, recv := suspend.On(to.SendOp(i+1)), suspend.On(from.RecvOp())
+				send, recv := suspend.CaseOf(to.SendOp(i+1)), suspend.CaseOf(from.RecvOp())
 				won, err := suspend.Select(bg, send, recv)
 				mu.Lock()
 				switch won {
@@ -321,7 +321,7 @@ func TestSelectOnSignals(t *testing.T) {
 		var sent [2]int
 		task := func(i int) func() {
 			return func() {
-				send, recv := suspend.On(c.SendOp(struct{}{})), suspend.On(c.RecvOp())
+				send, recv := suspend.CaseOf(c.SendOp(struct{}{})), suspend.CaseOf(c.RecvOp())
 				for range 300 {
 					if won, _ := suspend.Select(bg, send, recv); won == suspend.Selectable(send) {
 						sent[i]++
@@ -365,7 +365,7 @@ func philosophers(n, meals int) (tasks []func(), check func() error) {
 		left, right := forks[i], forks[(i+1)%n]
 		tasks = append(tasks, func() {
 			for eaten := 0; eaten < meals; {
-				l, r := suspend.On(left.RecvOp()), suspend.On(right.RecvOp())
+				l, r := suspend.CaseOf(left.RecvOp()), suspend.CaseOf(right.RecvOp())
 				first, second := left, right
 				won, err := suspend.Select(bg, l, r)
 				if err != nil {

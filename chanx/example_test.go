@@ -66,8 +66,8 @@ func ExampleChan_RecvOp() {
 	// The first of two answers, or none in time.
 	near, far := chanx.New[string](1), chanx.New[string](1)
 	_ = near.Send(bg, "near")
-	answer := suspend.On(suspend.Choose(near.RecvOp(), far.RecvOp()))
-	timeout := suspend.On(suspend.After(time.Minute))
+	answer := suspend.CaseOf(suspend.Choose(near.RecvOp(), far.RecvOp()))
+	timeout := suspend.CaseOf(suspend.After(time.Minute))
 	switch won, _ := suspend.Select(bg, answer, timeout); won {
 	case answer:
 		fmt.Println(answer.Value())

@@ -34,7 +34,7 @@ func ExampleLatch_Wait() {
 
 func ExampleLatch_WaitOp() {
 	ready := latch.New(1)
-	open, timeout := suspend.On(ready.WaitOp()), suspend.On(suspend.After(time.Millisecond))
+	open, timeout := suspend.CaseOf(ready.WaitOp()), suspend.CaseOf(suspend.After(time.Millisecond))
 	switch won, _ := suspend.Select(context.Background(), open, timeout); won {
 	case open:
 		fmt.Println("ready")

@@ -198,7 +198,7 @@ func TestLatchStressWithCancellation(t *testing.T) {
 func TestWaitOpInSelectAndThen(t *testing.T) {
 	schedtest.OnFIFO(t, func(s *fifo.Scheduler) {
 		a, b := latch.New(1), latch.New(2)
-		ca, cb := suspend.On(a.WaitOp()), suspend.On(b.WaitOp())
+		ca, cb := suspend.CaseOf(a.WaitOp()), suspend.CaseOf(b.WaitOp())
 		if won, err := suspend.TrySelect(bg, ca, cb); won != nil || err != nil {
 			t.Errorf("TrySelect = %v, %v", won, err)
 		}

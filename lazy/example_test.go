@@ -44,7 +44,7 @@ func ExampleLazy_ValueOp() {
 	_ = fifo.Run(context.Background(), func(ctx context.Context) error {
 		_ = suspend.Here().Go(func() { _, _ = answer.Force(ctx) })
 
-		value, quit := suspend.On(answer.ValueOp()), suspend.On(suspend.Done(ctx))
+		value, quit := suspend.CaseOf(answer.ValueOp()), suspend.CaseOf(suspend.Done(ctx))
 		switch won, err := suspend.Select(ctx, value, quit); won {
 		case value:
 			fmt.Println("somebody found", value.Value())

@@ -716,7 +716,7 @@ func TestValueOp(t *testing.T) {
 			runs := 0
 			a := lazy.New(func(context.Context) (int, error) { runs++; return 1, nil }, lazy.Restart)
 			b := lazy.New(func(context.Context) (string, error) { return "b", errOops }, lazy.Restart)
-			ca, cb := suspend.On(a.ValueOp()), suspend.On(b.ValueOp())
+			ca, cb := suspend.CaseOf(a.ValueOp()), suspend.CaseOf(b.ValueOp())
 			if won, err := suspend.TrySelect(bg, ca, cb); won != nil || err != nil {
 				t.Errorf("TrySelect = %v, %v", won, err)
 			}

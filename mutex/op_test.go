@@ -21,7 +21,7 @@ func TestLockOp(t *testing.T) {
 				t.Fatalf("Do = %v, or it is not locked", err)
 			}
 			never := promise.New[int]()
-			lock, other := suspend.On(m.LockOp()), suspend.On(never.AwaitOp())
+			lock, other := suspend.CaseOf(m.LockOp()), suspend.CaseOf(never.AwaitOp())
 			_ = s.Go(m.Unlock)
 			if won, err := suspend.Select(bg, other, lock); won != suspend.Selectable(lock) || err != nil || m.TryLock() {
 				t.Errorf("Select = %v, %v, or it is not locked", won, err)
@@ -70,7 +70,7 @@ func TestLockOpThatLosesLeavesNothing(t *testing.T) {
 				suspend.Yield()
 			}
 			_ = s.Go(func() {
-				_, _ = suspend.Select(bg, suspend.On(m.LockOp()), suspend.On(p.AwaitOp()))
+				_, _ = suspend.Select(bg, suspend.CaseOf(m.LockOp()), suspend.CaseOf(p.AwaitOp()))
 				order += "s"
 			})
 			ctx, stop := cancel.New(bg)

@@ -71,7 +71,7 @@ func ExampleRWMutex_RLockOp() {
 	var a, b mutex.RWMutex
 	_ = a.Lock(ctx)
 
-	readA, readB := suspend.On(a.RLockOp()), suspend.On(b.RLockOp())
+	readA, readB := suspend.CaseOf(a.RLockOp()), suspend.CaseOf(b.RLockOp())
 	switch won, _ := suspend.Select(ctx, readA, readB); won {
 	case readA:
 		fmt.Println("a")
@@ -87,7 +87,7 @@ func ExampleRWMutex_LockOp() {
 	var m mutex.RWMutex
 	_ = m.RLock(ctx)
 
-	write, timeout := suspend.On(m.LockOp()), suspend.On(suspend.After(time.Millisecond))
+	write, timeout := suspend.CaseOf(m.LockOp()), suspend.CaseOf(suspend.After(time.Millisecond))
 	switch won, _ := suspend.Select(ctx, write, timeout); won {
 	case write:
 		fmt.Println("written")

@@ -142,10 +142,10 @@ func TestRWMisusePanicsAndChangesNothing(t *testing.T) {
 			}
 			// A Select leaves the waiting bit behind.
 			m.TryLock()
-			_, _ = suspend.TrySelect(bg, suspend.On(m.RLockOp()))
+			_, _ = suspend.TrySelect(bg, suspend.CaseOf(m.RLockOp()))
 			m.Unlock()
 			m.TryRLock()
-			_, _ = suspend.TrySelect(bg, suspend.On(m.LockOp()))
+			_, _ = suspend.TrySelect(bg, suspend.CaseOf(m.LockOp()))
 			m.RUnlock()
 		}
 	})
@@ -374,9 +374,9 @@ func TestRWStressWithCancellation(t *testing.T) {
 				}
 				var err error
 				if rng.IntN(3) == 0 {
-					lose := suspend.On(other.LockOp())
+					lose := suspend.CaseOf(other.LockOp())
 					var won suspend.Selectable
-					if won, err = suspend.Select(ctx, suspend.On(op()), lose); won == suspend.Selectable(lose) {
+					if won, err = suspend.Select(ctx, suspend.CaseOf(op()), lose); won == suspend.Selectable(lose) {
 						suspend.Yield()
 						other.Unlock()
 						lost.Add(1)
@@ -504,7 +504,7 @@ func TestRWOpInSelectAndThen(t *testing.T) {
 	schedtest.OnFIFO(t, func(s *fifo.Scheduler) {
 		var a, b mutex.RWMutex
 		_, _ = a.RLock(bg), b.Lock(bg)
-		write, read := suspend.On(a.LockOp()), suspend.On(b.RLockOp())
+		write, read := suspend.CaseOf(a.LockOp()), suspend.CaseOf(b.RLockOp())
 		var won suspend.Selectable
 		behind := false
 		_ = s.Go(func() { won, _ = suspend.Select(bg, write, read) })

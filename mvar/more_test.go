@@ -165,7 +165,7 @@ func TestOps(t *testing.T) {
 	schedtest.Each(t, func(t *testing.T, s suspend.Spawner) {
 		schedtest.Run(t, s, func() {
 			a, b := mvar.New[int](), mvar.NewFull(0)
-			take, put := suspend.On(a.TakeOp()), suspend.On(b.PutOp(5))
+			take, put := suspend.CaseOf(a.TakeOp()), suspend.CaseOf(b.PutOp(5))
 			_ = s.Go(func() {
 				_ = a.Put(bg, 1)
 				if v, _ := b.Take(bg); v != 0 {

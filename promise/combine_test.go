@@ -50,7 +50,7 @@ func text[T any](v T, err error) (string, error) {
 
 // now performs op if it is ready.
 func now(t *testing.T, op suspend.Op[string]) string {
-	c := suspend.On(op)
+	c := suspend.CaseOf(op)
 	won, err := suspend.TrySelect(bg, c)
 	require.NoError(t, err)
 	if won == nil {
@@ -156,7 +156,7 @@ func TestACombinationLeavesNothingBehind(t *testing.T) {
 
 			won, other := promise.New[int](), 0
 			_ = s.Go(func() { follows(1, "a case"); _ = won.Fill(1) })
-			_, err = suspend.Select(bg, suspend.On(op), suspend.On(won.AwaitOp()))
+			_, err = suspend.Select(bg, suspend.CaseOf(op), suspend.CaseOf(won.AwaitOp()))
 			require.NoError(t, err)
 			follows(0, "another case was performed")
 
@@ -184,9 +184,9 @@ func TestACombinationIsLookedAtAgain(t *testing.T) {
 	schedtest.OnFIFO(t, func(s *fifo.Scheduler) {
 		ps, fs := three()
 		var v stm.Var[int]
-		runs, all := 0, suspend.On(promise.All(fs...))
+		runs, all := 0, suspend.CaseOf(promise.All(fs...))
 		ended := promise.Go(bg, s, func(ctx context.Context) (suspend.Selectable, error) {
-			return suspend.Select(ctx, all, suspend.On(stm.Op(func(tx *stm.Tx) (int, error) {
+			return suspend.Select(ctx, all, suspend.CaseOf(stm.Op(func(tx *stm.Tx) (int, error) {
 				runs++
 				return v.Get(tx), stm.Retry
 			})))
@@ -268,7 +268,7 @@ func TestGo(t *testing.T) {
 func TestAwaitOp(t *testing.T) {
 	schedtest.OnFIFO(t, func(s *fifo.Scheduler) {
 		ps, _ := three()
-		a, b := suspend.On(ps[0].AwaitOp()), suspend.On(ps[1].AwaitOp())
+		a, b := suspend.CaseOf(ps[0].AwaitOp()), suspend.CaseOf(ps[1].AwaitOp())
 		_ = s.Go(func() { _ = ps[1].Resolve(5, errOops) })
 		won, err := suspend.Select(bg, a, b)
 		if v, e := b.Result(); won != suspend.Selectable(b) || err != nil || v != 5 || e != errOops {

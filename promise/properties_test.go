@@ -69,7 +69,7 @@ func TestStressWithCancellation(t *testing.T) {
 							seen.Add("not found")
 						}
 					case 2:
-						mine, lose := suspend.On(p.AwaitOp()), suspend.On(promises[(i+1)%len(promises)].AwaitOp())
+						mine, lose := suspend.CaseOf(p.AwaitOp()), suspend.CaseOf(promises[(i+1)%len(promises)].AwaitOp())
 						switch won, err := suspend.Select(ctx, mine, lose); won {
 						case mine:
 							v, err := mine.Result()

@@ -326,7 +326,7 @@ func ExampleLimiter() {
 func ExampleLimiter_WaitOp() {
 	limit := rate.NewLimiter(rate.Every(time.Hour), 1)
 	limit.Allow(1)
-	token, late := suspend.On(limit.WaitOp(1)), suspend.On(suspend.After(time.Millisecond))
+	token, late := suspend.CaseOf(limit.WaitOp(1)), suspend.CaseOf(suspend.After(time.Millisecond))
 	won, _ := suspend.Select(bg, token, late)
 	fmt.Println(won == late) // and the token is for the next
 	// Output: true
@@ -353,7 +353,7 @@ func ExampleTicker() {
 }
 
 func ExampleTicker_TickOp() {
-	tick, stop := suspend.On(rate.NewTicker(time.Millisecond, rate.Skip).TickOp()), suspend.On(suspend.After(time.Hour))
+	tick, stop := suspend.CaseOf(rate.NewTicker(time.Millisecond, rate.Skip).TickOp()), suspend.CaseOf(suspend.After(time.Hour))
 	won, _ := suspend.Select(bg, tick, stop)
 	fmt.Println(won == tick)
 	// Output: true

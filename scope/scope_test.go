@@ -392,8 +392,8 @@ func TestEveryWaitEndsWithTheScope(t *testing.T) {
 				return err
 			},
 			"select": func(ctx context.Context) error {
-				_, err := suspend.Select(ctx, suspend.On(lock.LockOp()), suspend.On(full.PutOp(1)), suspend.On(empty.TakeOp()),
-					suspend.On(never.AwaitOp()), suspend.On(suspend.After(time.Hour)), suspend.On(suspend.Done(ctx)))
+				_, err := suspend.Select(ctx, suspend.CaseOf(lock.LockOp()), suspend.CaseOf(full.PutOp(1)), suspend.CaseOf(empty.TakeOp()),
+					suspend.CaseOf(never.AwaitOp()), suspend.CaseOf(suspend.After(time.Hour)), suspend.CaseOf(suspend.Done(ctx)))
 				return err
 			},
 			"then": func(ctx context.Context) error {

@@ -41,7 +41,7 @@ func ExampleSemaphore_AcquireOp() {
 	primary, replica := semaphore.New(1), semaphore.New(1)
 	_ = primary.Acquire(ctx, 1) // taken
 
-	p, r := suspend.On(primary.AcquireOp(1)), suspend.On(replica.AcquireOp(1))
+	p, r := suspend.CaseOf(primary.AcquireOp(1)), suspend.CaseOf(replica.AcquireOp(1))
 	switch won, err := suspend.SelectOrdered(ctx, p, r); won {
 	case p:
 		fmt.Println("primary")

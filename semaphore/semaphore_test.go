@@ -458,7 +458,7 @@ func TestStressWithCancellation(t *testing.T) {
 					case 0:
 						_, err = suspend.Do(ctx, sem.AcquireOp(n))
 					case 1:
-						mine, lose := suspend.On(sem.AcquireOp(n)), suspend.On(other.AcquireOp(1))
+						mine, lose := suspend.CaseOf(sem.AcquireOp(n)), suspend.CaseOf(other.AcquireOp(1))
 						var won suspend.Selectable
 						if won, err = suspend.Select(ctx, mine, lose); won == suspend.Selectable(lose) {
 							suspend.Yield()
@@ -606,7 +606,7 @@ func TestOpInSelect(t *testing.T) {
 	schedtest.OnFIFO(t, func(s *fifo.Scheduler) {
 		a, b := semaphore.New(2), semaphore.New(1)
 		_, _ = a.Acquire(bg, 1), b.Acquire(bg, 1)
-		ca, cb := suspend.On(a.AcquireOp(2)), suspend.On(b.AcquireOp(1))
+		ca, cb := suspend.CaseOf(a.AcquireOp(2)), suspend.CaseOf(b.AcquireOp(1))
 		var won suspend.Selectable
 		behind := false
 		_ = s.Go(func() { won, _ = suspend.Select(bg, ca, cb) })
@@ -635,7 +635,7 @@ func TestOpInSelect(t *testing.T) {
 			t.Error("not free after a TrySelect")
 		}
 		// The same one twice.
-		one, two := suspend.On(a.AcquireOp(1)), suspend.On(a.AcquireOp(2))
+		one, two := suspend.CaseOf(a.AcquireOp(1)), suspend.CaseOf(a.AcquireOp(2))
 		won = nil
 		_ = s.Go(func() { won, _ = suspend.Select(bg, two, one) })
 		suspend.Yield()

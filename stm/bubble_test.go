@@ -32,8 +32,8 @@ func TestInABubble(t *testing.T) {
 		defer cancel()
 		begun := time.Now()
 		require.ErrorIs(t, stm.Atomically(ctx, take(&v)), context.DeadlineExceeded)
-		late := suspend.On(suspend.After(time.Hour))
-		won, err := suspend.Select(bg, suspend.On(takeOp(&v)), late)
+		late := suspend.CaseOf(suspend.After(time.Hour))
+		won, err := suspend.Select(bg, suspend.CaseOf(takeOp(&v)), late)
 		require.NoError(t, err)
 		require.Equal(t, suspend.Selectable(late), won)
 		require.Equal(t, time.Hour+time.Minute, time.Since(begun))
@@ -57,7 +57,7 @@ func TestExplored(t *testing.T) {
 			}
 		})
 		w.Go("select", func(ctx context.Context) {
-			if _, err := suspend.SelectOrdered(ctx, suspend.On(takeOp(&y)), suspend.On(takeOp(&x))); err == nil {
+			if _, err := suspend.SelectOrdered(ctx, suspend.CaseOf(takeOp(&y)), suspend.CaseOf(takeOp(&x))); err == nil {
 				moved += 10
 			}
 		})

@@ -22,7 +22,7 @@ import (
 func TestTheCostOfACase(t *testing.T) {
 	v, never := stm.NewVar(0), chanx.New[int](0)
 	f := func(tx *stm.Tx) (int, error) { n := v.Get(tx); v.Set(tx, n+1); return n, nil }
-	kept, recv := suspend.On(stm.Op(f)), suspend.On(never.RecvOp())
+	kept, recv := suspend.CaseOf(stm.Op(f)), suspend.CaseOf(never.RecvOp())
 	do, sel := time.Hour, time.Hour
 	for round := range 500 { // a busy machine may need some
 		begun := time.Now()
@@ -69,7 +69,7 @@ func TestALongCaseDoesNotStarve(t *testing.T) {
 		schedtest.Run(t, s, func() {
 			for range 2 {
 				runs := 0
-				long := suspend.On(stm.Op(func(tx *stm.Tx) (sum int, _ error) {
+				long := suspend.CaseOf(stm.Op(func(tx *stm.Tx) (sum int, _ error) {
 					if runs++; runs > stm.Patience+1 {
 						return 0, errOops
 					}
@@ -82,7 +82,7 @@ func TestALongCaseDoesNotStarve(t *testing.T) {
 					vars[0].Set(tx, vars[0].Get(tx))
 					return sum, nil
 				}))
-				won, err := suspend.Select(bg, long, suspend.On(never.RecvOp()))
+				won, err := suspend.Select(bg, long, suspend.CaseOf(never.RecvOp()))
 				require.NoError(t, err)
 				require.Equal(t, suspend.Selectable(long), won)
 				_, err = long.Result()

@@ -13,7 +13,7 @@ import (
 // contended is a transaction of x and y whose first ten runs another one makes vain. In later ones it calls then.
 func contended(x, y *stm.Var[int], then func(run int)) *suspend.Case[int] {
 	runs := 0
-	return suspend.On(stm.Op(func(tx *stm.Tx) (int, error) {
+	return suspend.CaseOf(stm.Op(func(tx *stm.Tx) (int, error) {
 		v := x.Get(tx)
 		y.Set(tx, v)
 		done := make(chan struct{})
@@ -39,7 +39,7 @@ func TestElderHeldWhileAnotherCaseIsSettled(t *testing.T) {
 			_ = ch.Send(context.Background(), 1)
 		}
 	})
-	a := suspend.On(suspend.Map(ch.RecvOp(), func(v int, err error) (int, error) {
+	a := suspend.CaseOf(suspend.Map(ch.RecvOp(), func(v int, err error) (int, error) {
 		ctx, stop := context.WithTimeout(context.Background(), 2*time.Second)
 		defer stop()
 		return v, stm.Atomically(ctx, func(tx *stm.Tx) error { z.Set(tx, 1); return nil })

@@ -17,7 +17,7 @@ func TestTheTxOfACaseThatWasNotChosen(t *testing.T) {
 	var v stm.Var[int]
 	var kept *stm.Tx
 	lost := func(tx *stm.Tx) (int, error) { kept = tx; return v.Get(tx), stm.Retry }
-	won, err := suspend.TrySelect(bg, suspend.On(stm.Op(lost)))
+	won, err := suspend.TrySelect(bg, suspend.CaseOf(stm.Op(lost)))
 	require.NoError(t, err)
 	require.Nil(t, won)
 	schedtest.Panics(t, "stm: Tx used after its end", func() { v.Get(kept) })

@@ -98,7 +98,7 @@ func TestAllocations(t *testing.T) {
 	}
 	inc := func(tx *stm.Tx) (int, error) { x.Set(tx, x.Get(tx)+1); return 0, nil }
 	op := stm.Op(inc)
-	kept := suspend.On(op)
+	kept := suspend.CaseOf(op)
 	for _, c := range []struct {
 		name  string
 		limit float64
@@ -180,13 +180,13 @@ func TestAllocationsOfAWait(t *testing.T) {
 func TestACaseThatLostKeepsNothing(t *testing.T) {
 	var objects schedtest.Objects
 	var v stm.Var[int]
-	c := suspend.On(stm.Op(func(tx *stm.Tx) (*schedtest.Object, error) {
+	c := suspend.CaseOf(stm.Op(func(tx *stm.Tx) (*schedtest.Object, error) {
 		in := objects.New()
 		tx.AfterCommit(func() { in[0]++ })
 		v.Get(tx)
 		return objects.New(), nil
 	}))
-	now := suspend.On(suspend.After(0))
+	now := suspend.CaseOf(suspend.After(0))
 	won, err := suspend.SelectOrdered(bg, now, c)
 	require.NoError(t, err)
 	require.Equal(t, suspend.Selectable(now), won)

@@ -25,13 +25,13 @@ func TestSelectPerformsOneCase(t *testing.T) {
 		_, _ = c.TrySend(1)
 		for range 3 {
 			op := func(v *stm.Var[int]) *suspend.Case[int] {
-				return suspend.On(stm.Op(func(tx *stm.Tx) (int, error) {
+				return suspend.CaseOf(stm.Op(func(tx *stm.Tx) (int, error) {
 					log.Set(tx, log.Get(tx)+1)
 					tx.AfterCommit(func() { require.Equal(t, 0, v.Load()) })
 					return 7, take(v)(tx)
 				}))
 			}
-			a, b, recv := op(x), op(y), suspend.On(c.RecvOp())
+			a, b, recv := op(x), op(y), suspend.CaseOf(c.RecvOp())
 			won, err := suspend.Select(bg, a, b, recv)
 			require.NoError(t, err)
 			if won != recv {
@@ -39,7 +39,7 @@ func TestSelectPerformsOneCase(t *testing.T) {
 			}
 		}
 		require.Equal(t, []int{0, 0, 0, 2}, []int{x.Load(), y.Load(), c.Len(), log.Load()})
-		won, err := suspend.TrySelect(bg, suspend.On(takeOp(x)), suspend.On(c.RecvOp()))
+		won, err := suspend.TrySelect(bg, suspend.CaseOf(takeOp(x)), suspend.CaseOf(c.RecvOp()))
 		require.NoError(t, err)
 		require.Nil(t, won)
 		require.Zero(t, x.Linked())
@@ -54,7 +54,7 @@ func TestSelectWaitsForAChange(t *testing.T) {
 		const rounds = 20
 		order, quit := make(chan string, 2*rounds), chanx.New[int](0)
 		schedtest.Run(t, s, func() {
-			tx, recv, end := suspend.On(takeOp(&x)), suspend.On(c.RecvOp()), suspend.On(quit.RecvOp())
+			tx, recv, end := suspend.CaseOf(takeOp(&x)), suspend.CaseOf(c.RecvOp()), suspend.CaseOf(quit.RecvOp())
 			for {
 				switch won, err := suspend.Select(bg, tx, recv, end); won {
 				case tx:
@@ -86,8 +86,8 @@ func TestSelectWaitsForAChange(t *testing.T) {
 func TestSelectOfATransactionThatFails(t *testing.T) {
 	on(t, func(t *testing.T) {
 		var x stm.Var[int]
-		never := suspend.On(chanx.New[int](0).RecvOp())
-		fails := suspend.On(stm.Op(func(tx *stm.Tx) (int, error) {
+		never := suspend.CaseOf(chanx.New[int](0).RecvOp())
+		fails := suspend.CaseOf(stm.Op(func(tx *stm.Tx) (int, error) {
 			x.Set(tx, 1)
 			tx.AfterCommit(func() { t.Error("called") })
 			return 5, errOops
@@ -108,7 +108,7 @@ func TestSelectOfATransactionIsCancelled(t *testing.T) {
 		var x stm.Var[int]
 		ctx, cancel := context.WithCancel(bg)
 		schedtest.Run(t, s, func() {
-			won, err := suspend.Select(ctx, suspend.On(takeOp(&x)), suspend.On(chanx.New[int](0).RecvOp()))
+			won, err := suspend.Select(ctx, suspend.CaseOf(takeOp(&x)), suspend.CaseOf(chanx.New[int](0).RecvOp()))
 			require.Nil(t, won)
 			require.ErrorIs(t, err, context.Canceled)
 			require.Zero(t, x.Linked())
@@ -174,7 +174,7 @@ func TestACaseWaitsForTheElder(t *testing.T) {
 		var x, other stm.Var[int]
 		c := chanx.New[int](1)
 		runs := 0
-		tx, recv := suspend.On(stm.Op(func(tx *stm.Tx) (int, error) { return 0, add(&other, 1)(tx) })), suspend.On(c.RecvOp())
+		tx, recv := suspend.CaseOf(stm.Op(func(tx *stm.Tx) (int, error) { return 0, add(&other, 1)(tx) })), suspend.CaseOf(c.RecvOp())
 		require.NoError(t, stm.Atomically(bg, func(e *stm.Tx) error {
 			n := x.Get(e)
 			if runs++; runs <= stm.Patience {

@@ -76,8 +76,8 @@ func transfers(ctx context.Context, w *simulation.World) error {
 						_, err := stm.Do(limit, move(a, b, n))
 						w.Log("%d: %v", id, err)
 					case 1:
-						in, out := suspend.On(post.RecvOp()), suspend.On(stm.Op(move(a, b, n)))
-						won, err := suspend.Select(limit, in, out, suspend.On(suspend.After(time.Millisecond)))
+						in, out := suspend.CaseOf(post.RecvOp()), suspend.CaseOf(stm.Op(move(a, b, n)))
+						won, err := suspend.Select(limit, in, out, suspend.CaseOf(suspend.After(time.Millisecond)))
 						if err == nil && won == in {
 							posted -= in.Value()
 							err = stm.Atomically(ctx, func(tx *stm.Tx) error { a.Set(tx, a.Get(tx)+in.Value()); return nil })

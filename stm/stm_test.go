@@ -301,7 +301,7 @@ func TestSuspendingPanics(t *testing.T) {
 			func() { _, _ = c.Recv(bg) },
 			func() { _ = suspend.Sleep(bg, time.Hour) },
 			func() { _ = suspend.Blocking(bg, func() {}) },
-			func() { _, _ = suspend.Select(bg, suspend.On(c.RecvOp()), suspend.On(p.AwaitOp())) },
+			func() { _, _ = suspend.Select(bg, suspend.CaseOf(c.RecvOp()), suspend.CaseOf(p.AwaitOp())) },
 		} {
 			schedtest.Panics(t, "stm: a transaction must not suspend", func() {
 				_ = stm.Atomically(bg, func(tx *stm.Tx) error { v.Set(tx, 1); f(); return nil })
@@ -396,8 +396,8 @@ func TestADoomedRunStaysDoomed(t *testing.T) {
 var ways = map[string]func(ctx context.Context, f func(tx *stm.Tx) error) error{
 	"by itself": stm.Atomically,
 	"as a case": func(ctx context.Context, f func(tx *stm.Tx) error) error {
-		never := suspend.On(chanx.New[int](0).RecvOp())
-		mine := suspend.On(stm.Op(func(tx *stm.Tx) (int, error) { return 0, f(tx) }))
+		never := suspend.CaseOf(chanx.New[int](0).RecvOp())
+		mine := suspend.CaseOf(stm.Op(func(tx *stm.Tx) (int, error) { return 0, f(tx) }))
 		won, err := suspend.Select(ctx, never, mine)
 		if won == suspend.Selectable(mine) {
 			_, err = mine.Result()

@@ -111,8 +111,8 @@ func TestTokensMove(t *testing.T) {
 		case n == 1:
 			return suspend.Do(ctx, suspend.Choose(other, tx))
 		}
-		a, b := suspend.On(tx), suspend.On(other)
-		won, err := suspend.Select(ctx, a, b, suspend.On(lock.LockOp())) // the lock is held: it only makes things difficult
+		a, b := suspend.CaseOf(tx), suspend.CaseOf(other)
+		won, err := suspend.Select(ctx, a, b, suspend.CaseOf(lock.LockOp())) // the lock is held: it only makes things difficult
 		switch won {
 		case a:
 			return a.Result()

@@ -91,7 +91,7 @@ func TestPreparer(t *testing.T) {
 				return suspend.Do(bg, suspend.Map(op, func(v int, err error) (int, error) { return v, err }))
 			},
 			"Select": func(op suspend.Op[int]) (int, error) {
-				c, never := suspend.On(op), suspend.On(suspend.After(time.Hour))
+				c, never := suspend.CaseOf(op), suspend.CaseOf(suspend.After(time.Hour))
 				won, err := suspend.Select(bg, never, c)
 				require.NoError(t, err)
 				require.Equal(t, suspend.Selectable(c), won)
@@ -148,12 +148,12 @@ func TestAStaleCaseBesideAReadyOne(t *testing.T) {
 				c := chanx.New[int](1)
 				_, _ = c.TrySend(1)
 				stale := 0
-				tx := suspend.On(g.atLeast(100, func() {
+				tx := suspend.CaseOf(g.atLeast(100, func() {
 					if stale++; stale <= 3 {
 						g.add(1) // what Prepare has seen is stale
 					}
 				}))
-				recv := suspend.On(c.RecvOp())
+				recv := suspend.CaseOf(c.RecvOp())
 				how := []func(context.Context, ...suspend.Selectable) (suspend.Selectable, error){suspend.Select, suspend.SelectOrdered, suspend.TrySelect}[i%3]
 				cases := []suspend.Selectable{tx, recv}
 				if i%2 == 0 {
@@ -176,7 +176,7 @@ func TestCancelBetweenTwoLooks(t *testing.T) {
 				ctx, cancel := context.WithCancel(bg)
 				var g gauge
 				looks := 0
-				won, err := how(ctx, suspend.On(g.atLeast(1, func() {
+				won, err := how(ctx, suspend.CaseOf(g.atLeast(1, func() {
 					looks++
 					g.add(1)
 					cancel()
@@ -240,7 +240,7 @@ func TestAPrepareThatPanics(t *testing.T) {
 			var g gauge
 			var c chanx.Chan[int]
 			op := g.atLeast(1, func() { panic("ouch") })
-			schedtest.Panics(t, "ouch", func() { _, _ = suspend.Select(bg, suspend.On(c.RecvOp()), suspend.On(op)) })
+			schedtest.Panics(t, "ouch", func() { _, _ = suspend.Select(bg, suspend.CaseOf(c.RecvOp()), suspend.CaseOf(op)) })
 			ctx, cancel := context.WithCancel(bg)
 			schedtest.Panics(t, "ouch", func() {
 				suspend.Then(ctx, op, s.(suspend.Executor), func(int, error) { t.Error("called") })
@@ -259,7 +259,7 @@ func TestTimeoutOfASelectThatLooksAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		_ = fifo.Run(bg, func(ctx context.Context) error {
 			var g gauge
-			tx, late := suspend.On(g.atLeast(100, nil)), suspend.On(suspend.After(10*time.Second))
+			tx, late := suspend.CaseOf(g.atLeast(100, nil)), suspend.CaseOf(suspend.After(10*time.Second))
 			_ = suspend.Here().Go(func() {
 				for range 15 {
 					_ = suspend.Sleep(ctx, time.Second)
@@ -300,7 +300,7 @@ func TestOneTimerOverManyLooks(t *testing.T) {
 	never := suspend.Map(suspend.After(time.Hour), func(time.Time, error) (int, error) { return 0, nil })
 	for name, perform := range map[string]func(ctx context.Context, v *schedtest.Virtual, op suspend.Op[int]){
 		"Select": func(ctx context.Context, _ *schedtest.Virtual, op suspend.Op[int]) {
-			_, _ = suspend.Select(ctx, suspend.On(op), suspend.On(never))
+			_, _ = suspend.Select(ctx, suspend.CaseOf(op), suspend.CaseOf(never))
 		},
 		"Then": func(ctx context.Context, v *schedtest.Virtual, op suspend.Op[int]) {
 			suspend.Then(ctx, suspend.Choose(op, never), v, func(int, error) {})

@@ -17,7 +17,7 @@ func BenchmarkSelectReady(b *testing.B) {
 		b.Run(name, func(b *testing.B) {
 			b.ReportAllocs()
 			x, y := chanx.New[int](1), chanx.New[int](1)
-			first, second := suspend.On(x.RecvOp()), suspend.On(y.RecvOp())
+			first, second := suspend.CaseOf(x.RecvOp()), suspend.CaseOf(y.RecvOp())
 			for i := range b.N {
 				_, _ = x.TrySend(i)
 				_, _ = suspend.Select(ctx, first, second)
@@ -65,7 +65,7 @@ func BenchmarkSelectWaiting(b *testing.B) {
 					}
 				},
 				func() {
-					first, second := suspend.On(x.RecvOp()), suspend.On(y.RecvOp())
+					first, second := suspend.CaseOf(x.RecvOp()), suspend.CaseOf(y.RecvOp())
 					for range b.N {
 						_, _ = suspend.Select(ctx, first, second)
 					}

@@ -203,7 +203,7 @@ func TestLazilyKeepsTheAfterFunc(t *testing.T) {
 		ctx := &tallying{Context: inner}
 		var m mvar.MVar[int]
 		_ = s.Go(func() { m.TryPut(1) })
-		if _, err := suspend.Select(suspend.Lazily(ctx), suspend.On(m.TakeOp())); err != nil {
+		if _, err := suspend.Select(suspend.Lazily(ctx), suspend.CaseOf(m.TakeOp())); err != nil {
 			t.Error(err)
 		}
 		if ctx.calls != 1 {

@@ -8,10 +8,10 @@
 // loop.
 //
 // A method whose name ends in Op returns an operation as a value, an [Op]. [Do] performs an Op and waits for its result. [Then]
-// passes the result to a continuation instead. [Select] performs one of several operations, each a [Case] made by [On]. A
+// passes the result to a continuation instead. [Select] performs one of several operations, each a [Case] made by [CaseOf]. A
 // [Selectable] is a Case of any type. [SelectOrdered] prefers the first case, and [TrySelect] does not wait:
 //
-//	lock, late := suspend.On(mu.LockOp()), suspend.On(suspend.After(time.Second))
+//	lock, late := suspend.CaseOf(mu.LockOp()), suspend.CaseOf(suspend.After(time.Second))
 //	switch won, err := suspend.Select(ctx, lock, late); won {
 //	case lock:
 //		defer mu.Unlock()

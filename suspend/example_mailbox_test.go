@@ -72,7 +72,7 @@ func ExampleOpOf() {
 		m.Post(1)
 		m.Post(2)
 	}()
-	letter, timeout := suspend.On(m.RecvOp(even)), suspend.On(suspend.After(time.Minute))
+	letter, timeout := suspend.CaseOf(m.RecvOp(even)), suspend.CaseOf(suspend.After(time.Minute))
 	won, err := suspend.Select(context.Background(), letter, timeout)
 	fmt.Println(won == letter, letter.Value(), err)
 	// Output: true 2 <nil>

@@ -49,8 +49,8 @@ func ExampleWait() {
 	_ = fifo.Run(context.Background(), func(ctx context.Context) error {
 		_ = suspend.Here().Go(e.Happen)
 		fmt.Println(e.Wait(ctx)) // only this task waits
-		happened := suspend.On(e.WaitOp())
-		won, err := suspend.Select(ctx, happened, suspend.On(suspend.After(time.Hour)))
+		happened := suspend.CaseOf(e.WaitOp())
+		won, err := suspend.Select(ctx, happened, suspend.CaseOf(suspend.After(time.Hour)))
 		fmt.Println(won == happened, err)
 		return nil
 	})
@@ -77,7 +77,7 @@ func ExampleSelect() {
 		_ = words.Send(ctx, "world")
 		quit.Fill(struct{}{})
 	}()
-	word, end := suspend.On(words.RecvOp()), suspend.On(quit.AwaitOp())
+	word, end := suspend.CaseOf(words.RecvOp()), suspend.CaseOf(quit.AwaitOp())
 	for {
 		won, err := suspend.Select(ctx, word, end)
 		switch won {
@@ -101,7 +101,7 @@ func ExampleSelectOrdered() {
 	a, b := promise.New[int](), promise.New[int]()
 	a.Fill(1)
 	b.Fill(2)
-	urgent, other := suspend.On(b.AwaitOp()), suspend.On(a.AwaitOp())
+	urgent, other := suspend.CaseOf(b.AwaitOp()), suspend.CaseOf(a.AwaitOp())
 	won, _ := suspend.SelectOrdered(context.Background(), urgent, other) // both are ready
 	fmt.Println(won == urgent)
 	// Output: true
@@ -110,7 +110,7 @@ func ExampleSelectOrdered() {
 func ExampleTrySelect() {
 	var m mutex.Mutex
 	_ = m.Lock(context.Background())
-	won, err := suspend.TrySelect(context.Background(), suspend.On(m.LockOp()))
+	won, err := suspend.TrySelect(context.Background(), suspend.CaseOf(m.LockOp()))
 	fmt.Println(won, err)
 	// Output: <nil> <nil>
 }
@@ -118,7 +118,7 @@ func ExampleTrySelect() {
 func ExampleAfter() {
 	var m mutex.Mutex
 	_ = m.Lock(context.Background())
-	lock, timeout := suspend.On(m.LockOp()), suspend.On(suspend.After(time.Millisecond))
+	lock, timeout := suspend.CaseOf(m.LockOp()), suspend.CaseOf(suspend.After(time.Millisecond))
 	won, _ := suspend.Select(context.Background(), lock, timeout)
 	fmt.Println(won == timeout)
 	// Output: true

@@ -37,7 +37,7 @@ func TestDoneIsAskedForUnderNoGuard(t *testing.T) {
 	}}
 	for range 2 { // the first wait with a context is another path than the second
 		schedtest.OnFIFO(t, func(*fifo.Scheduler) {
-			take, quit := suspend.On(m.TakeOp()), suspend.On(suspend.Done(c))
+			take, quit := suspend.CaseOf(m.TakeOp()), suspend.CaseOf(suspend.Done(c))
 			if won, err := suspend.TrySelect(c, take, quit); won != nil || err != nil {
 				t.Errorf("TrySelect = %v, %v", won, err)
 			}
@@ -50,7 +50,7 @@ func TestDoneIsAskedForUnderNoGuard(t *testing.T) {
 		})
 	}
 	go func() { _ = m.Put(bg, 1) }()
-	if _, err := suspend.Select(c, suspend.On(m.TakeOp()), suspend.On(suspend.Done(bg))); err != nil {
+	if _, err := suspend.Select(c, suspend.CaseOf(m.TakeOp()), suspend.CaseOf(suspend.Done(bg))); err != nil {
 		t.Error(err)
 	}
 	if asked.Load() == 0 {

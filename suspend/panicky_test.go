@@ -39,10 +39,10 @@ func TestAContextThatPanics(t *testing.T) {
 			})
 		},
 		"Select": func(ctx context.Context, l *line) {
-			_, _ = suspend.Select(ctx, suspend.On(suspend.OpOf[int](l)), suspend.On(suspend.OpOf[int](l)), suspend.On(suspend.After(time.Hour)))
+			_, _ = suspend.Select(ctx, suspend.CaseOf(suspend.OpOf[int](l)), suspend.CaseOf(suspend.OpOf[int](l)), suspend.CaseOf(suspend.After(time.Hour)))
 		},
 		"Select, Done": func(ctx context.Context, l *line) {
-			_, _ = suspend.Select(bg, suspend.On(suspend.Done(ctx)), suspend.On(suspend.OpOf[int](l)), suspend.On(suspend.Done(ctx)))
+			_, _ = suspend.Select(bg, suspend.CaseOf(suspend.Done(ctx)), suspend.CaseOf(suspend.OpOf[int](l)), suspend.CaseOf(suspend.Done(ctx)))
 		},
 		"Sleep": func(ctx context.Context, _ *line) {
 			_ = suspend.Sleep(ctx, time.Hour)

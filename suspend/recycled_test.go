@@ -51,7 +51,7 @@ func TestARecycledContextHarmsNoLaterCall(t *testing.T) {
 			"a wait with another": func(p *promise.Promise[int]) error { _, err := p.Await(other); return err },
 			"a lazy wait":         func(p *promise.Promise[int]) error { _, err := p.Await(suspend.Lazily(other)); return err },
 			"a Select": func(p *promise.Promise[int]) error {
-				_, err := suspend.Select(other, suspend.On(p.AwaitOp()), suspend.On(suspend.After(time.Hour)))
+				_, err := suspend.Select(other, suspend.CaseOf(p.AwaitOp()), suspend.CaseOf(suspend.After(time.Hour)))
 				return err
 			},
 		} {

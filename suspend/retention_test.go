@@ -148,7 +148,7 @@ func TestNoRegistrationIsRetained(t *testing.T) {
 			return func() { _, _ = p.Await(bg) }
 		},
 		"Select, Done": func(ctx context.Context, _ *objects) func() {
-			_, _ = suspend.Select(bg, suspend.On(suspend.Done(ctx)), suspend.On(suspend.After(time.Microsecond)))
+			_, _ = suspend.Select(bg, suspend.CaseOf(suspend.Done(ctx)), suspend.CaseOf(suspend.After(time.Microsecond)))
 			return func() {}
 		},
 	} {

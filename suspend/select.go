@@ -68,7 +68,7 @@ import (
 // performance or Set. A Case may be used any number of times, but not by two Selects at the same time. Each Select starts its
 // timers anew. The loop in this example ends after a second without a message:
 //
-//	msg, quit := suspend.On(inbox.RecvOp()), suspend.On(suspend.After(time.Second))
+//	msg, quit := suspend.CaseOf(inbox.RecvOp()), suspend.CaseOf(suspend.After(time.Second))
 //	for {
 //		switch won, err := suspend.Select(ctx, msg, quit); won {
 //		case msg:
@@ -95,8 +95,8 @@ type Selectable interface {
 	keepResult() (won bool)
 }
 
-// On returns a Case of op.
-func On[T any](op Op[T]) *Case[T] {
+// CaseOf returns a Case of op.
+func CaseOf[T any](op Op[T]) *Case[T] {
 	c := new(Case[T])
 	c.legs = c.first[:0]
 	c.Set(op)
@@ -469,7 +469,7 @@ func (l *leg) withdraw() {
 // Do performs op and returns its result. It suspends the caller until op is possible. If ctx ends first, or has already ended, Do
 // returns the cancellation error, and op has no effect.
 func Do[T any](ctx context.Context, op Op[T]) (T, error) {
-	c := On(op)
+	c := CaseOf(op)
 	if _, err := Select(ctx, c); err != nil {
 		var zero T
 		return zero, err

@@ -62,7 +62,7 @@ func TestSelectPerformsOne(t *testing.T) {
 	schedtest.Each(t, func(t *testing.T, s suspend.Spawner) {
 		schedtest.Run(t, s, func() {
 			var a, b mailbox
-			ca, cb := suspend.On(a.recv(any1)), suspend.On(b.recv(any1))
+			ca, cb := suspend.CaseOf(a.recv(any1)), suspend.CaseOf(b.recv(any1))
 			for i := range 200 {
 				to := &a
 				if i%3 == 0 {
@@ -99,16 +99,16 @@ func TestSelectPerformsOne(t *testing.T) {
 			if a.readers.Len() != 0 || b.readers.Len() != 0 {
 				t.Error("a cancelled case is left in its queue")
 			}
-			timeout := suspend.On(suspend.After(time.Millisecond))
+			timeout := suspend.CaseOf(suspend.After(time.Millisecond))
 			if won, err := suspend.Select(bg, ca, timeout, cb); won != suspend.Selectable(timeout) || err != nil {
 				t.Errorf("Select = %v, %v", won, err)
 			}
-			if won, err := suspend.Select(bg, ca, suspend.On(suspend.Done(ctx))); won == nil || won == suspend.Selectable(ca) || err != nil {
+			if won, err := suspend.Select(bg, ca, suspend.CaseOf(suspend.Done(ctx))); won == nil || won == suspend.Selectable(ca) || err != nil {
 				t.Errorf("Select = %v, %v", won, err)
 			}
 			a.send(1)
 			a.send(2)
-			even := suspend.On(suspend.Map(a.recv(func(v int) bool { return v%2 == 0 }), func(v int, err error) (string, error) { return "two", err }))
+			even := suspend.CaseOf(suspend.Map(a.recv(func(v int) bool { return v%2 == 0 }), func(v int, err error) (string, error) { return "two", err }))
 			if won, _ := suspend.Select(bg, even, cb); won != suspend.Selectable(even) || even.Value() != "two" {
 				t.Errorf("Select = %v", won)
 			}
@@ -183,7 +183,7 @@ func TestSelectThatIsCancelledBeforeItWaits(t *testing.T) {
 			if suspend.Current() == nil {
 				return // a goroutine registers nothing
 			}
-			won, err := suspend.Select(shy{ctx, cancel}, suspend.On(suspend.After(time.Hour)), suspend.On(m.recv(any1)))
+			won, err := suspend.Select(shy{ctx, cancel}, suspend.CaseOf(suspend.After(time.Hour)), suspend.CaseOf(m.recv(any1)))
 			if won != nil || !errors.Is(err, context.Canceled) {
 				t.Errorf("Select = %v, %v", won, err)
 			}
@@ -273,7 +273,7 @@ func TestThenOnAnExecutorThatRefuses(t *testing.T) {
 
 func TestSelectMisuse(t *testing.T) {
 	var m mailbox
-	c := suspend.On(m.recv(any1))
+	c := suspend.CaseOf(m.recv(any1))
 	func() {
 		defer func() {
 			if v := recover(); v != "suspend: the same case twice" {
@@ -292,7 +292,7 @@ func TestSelectMisuse(t *testing.T) {
 	}()
 	var off *suspend.Case[int]
 	m.send(1)
-	if won, err := suspend.Select(bg, off, nil, c, suspend.On(suspend.Op[string]{})); won != suspend.Selectable(c) || err != nil {
+	if won, err := suspend.Select(bg, off, nil, c, suspend.CaseOf(suspend.Op[string]{})); won != suspend.Selectable(c) || err != nil {
 		t.Errorf("Select = %v, %v", won, err)
 	}
 	m.send(2)
@@ -313,7 +313,7 @@ func TestSelectWhoseCasePanics(t *testing.T) {
 			ctx, cancel := context.WithCancel(bg)
 			defer cancel()
 			var m mailbox
-			c := suspend.On(m.recv(any1))
+			c := suspend.CaseOf(m.recv(any1))
 			for range 3 {
 				func() {
 					defer func() {
@@ -321,7 +321,7 @@ func TestSelectWhoseCasePanics(t *testing.T) {
 							t.Errorf("panic %v", v)
 						}
 					}()
-					_, _ = suspend.Select(bg, c, suspend.On(suspend.Done(rude{ctx})))
+					_, _ = suspend.Select(bg, c, suspend.CaseOf(suspend.Done(rude{ctx})))
 				}()
 				if m.readers.Len() != 0 {
 					t.Fatal("a case is left in its queue")
@@ -338,7 +338,7 @@ func TestSelectWhoseCasePanics(t *testing.T) {
 // A case may be used on one scheduler after another, with Resumers of the first still about.
 func TestCaseOnTwoSchedulers(t *testing.T) {
 	var m mailbox
-	c := suspend.On(m.recv(any1))
+	c := suspend.CaseOf(m.recv(any1))
 	schedtest.Mixed(t, func(t *testing.T, next func() suspend.Spawner) {
 		for i := range 50 {
 			s := next()
@@ -355,7 +355,7 @@ func TestCaseOnTwoSchedulers(t *testing.T) {
 func TestOpAllocs(t *testing.T) {
 	schedtest.OnFIFO(t, func(s *fifo.Scheduler) {
 		var a, b mailbox
-		ca, cb := suspend.On(a.recv(any1)), suspend.On(b.recv(any1))
+		ca, cb := suspend.CaseOf(a.recv(any1)), suspend.CaseOf(b.recv(any1))
 		for name, limit := range map[string]struct {
 			max float64
 			f   func()
@@ -395,10 +395,10 @@ func TestOpsRetainNothing(t *testing.T) {
 		}
 		for range each {
 			_ = s.Go(func() { a.send(1) })
-			_, _ = suspend.Select(bg, suspend.On(a.recv(any1)), suspend.On(b.recv(held()))) // lost
+			_, _ = suspend.Select(bg, suspend.CaseOf(a.recv(any1)), suspend.CaseOf(b.recv(held()))) // lost
 			ctx, end := cancel.New(bg)
 			_ = s.Go(func() { end(nil) })
-			_, _ = suspend.Select(ctx, suspend.On(b.recv(held()))) // cancelled
+			_, _ = suspend.Select(ctx, suspend.CaseOf(b.recv(held()))) // cancelled
 			ctx, end = cancel.New(bg)
 			suspend.Then(ctx, b.recv(held()), s, func(int, error) {})
 			end(nil)

@@ -28,7 +28,7 @@ func TestReadyCasesHaveEqualShares(t *testing.T) {
 			"Select": func() func() int {
 				cases := make([]suspend.Selectable, len(ops))
 				for i, op := range ops {
-					cases[i] = suspend.On(op)
+					cases[i] = suspend.CaseOf(op)
 				}
 				return func() int {
 					won, err := suspend.Select(context.Background(), cases...)

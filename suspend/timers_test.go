@@ -23,7 +23,7 @@ func TestTimersAreTheSchedulers(t *testing.T) {
 		},
 		"After": func(*schedtest.Virtual) (time.Time, error) { return suspend.Do(bg, suspend.After(time.Hour)) },
 		"After in a Select": func(*schedtest.Virtual) (time.Time, error) {
-			late, never := suspend.On(suspend.After(time.Hour)), suspend.On(suspend.After(2*time.Hour))
+			late, never := suspend.CaseOf(suspend.After(time.Hour)), suspend.CaseOf(suspend.After(2*time.Hour))
 			won, err := suspend.Select(bg, never, late)
 			if won != late {
 				t.Errorf("won %v, %v", won, err)
@@ -85,12 +85,12 @@ func TestATimeThatHasCome(t *testing.T) {
 	v.Bind(func() {
 		now := v.Now()
 		for _, op := range []suspend.Op[time.Time]{suspend.After(0), suspend.After(-1)} {
-			c := suspend.On(op)
+			c := suspend.CaseOf(op)
 			if won, err := suspend.TrySelect(context.Background(), c); won != c || err != nil || !c.Value().Equal(now) {
 				t.Errorf("won %v, %v", won, err)
 			}
 		}
-		if won, _ := suspend.TrySelect(context.Background(), suspend.On(suspend.After(1))); won != nil {
+		if won, _ := suspend.TrySelect(context.Background(), suspend.CaseOf(suspend.After(1))); won != nil {
 			t.Error("too early")
 		}
 	})
@@ -102,8 +102,8 @@ func TestNoTimerIsLeft(t *testing.T) {
 		"Sleep": func(ctx context.Context) { _ = suspend.Sleep(ctx, time.Hour) },
 		"After": func(ctx context.Context) { _, _ = suspend.Do(ctx, suspend.After(time.Hour)) },
 		"After, another wins": func(ctx context.Context) {
-			quit := suspend.On(suspend.Done(ctx))
-			if won, err := suspend.Select(context.Background(), suspend.On(suspend.After(time.Hour)), quit); won != quit {
+			quit := suspend.CaseOf(suspend.Done(ctx))
+			if won, err := suspend.Select(context.Background(), suspend.CaseOf(suspend.After(time.Hour)), quit); won != quit {
 				t.Errorf("won %v, %v", won, err)
 			}
 		},

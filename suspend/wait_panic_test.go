@@ -150,7 +150,7 @@ func TestAParkThatDoesNotReturn(t *testing.T) {
 	rooms := map[string]func() waitingRoom{
 		"Wait": inMVar((*mvar.MVar[int]).Take),
 		"Select": inMVar(func(m *mvar.MVar[int], ctx context.Context) (int, error) {
-			c := suspend.On(m.TakeOp())
+			c := suspend.CaseOf(m.TakeOp())
 			if _, err := suspend.Select(ctx, c); err != nil {
 				return 0, err
 			}
@@ -236,7 +236,7 @@ func TestACaseWhoseParkDoesNotReturn(t *testing.T) {
 			ctx, cancel := context.WithCancel(bg)
 			brokenTask(func(task *broken) {
 				var m1, m2 mvar.MVar[int]
-				c1, c2 := suspend.On(op(&m1)), suspend.On(op(&m2))
+				c1, c2 := suspend.CaseOf(op(&m1)), suspend.CaseOf(op(&m2))
 				for i := range 3 { // the first wait with ctx takes another way than the others
 					task.before = func() { _ = m1.TryPut(1); panic("broken") }
 					schedtest.Panics(t, "broken", func() { _, _ = suspend.Select(ctx, c1, c2) })

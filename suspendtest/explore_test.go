@@ -76,7 +76,7 @@ func TestBoundsAreNamed(t *testing.T) {
 		}
 	}
 	choice := func(context.Context) {
-		_, _ = suspend.Select(context.Background(), suspend.On(mvar.NewFull(1).TakeOp()), suspend.On(mvar.NewFull(2).TakeOp()))
+		_, _ = suspend.Select(context.Background(), suspend.CaseOf(mvar.NewFull(1).TakeOp()), suspend.CaseOf(mvar.NewFull(2).TakeOp()))
 	}
 	for _, c := range []struct {
 		program func(w *suspendtest.World)

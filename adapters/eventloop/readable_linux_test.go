@@ -26,8 +26,8 @@ func ExampleConn_ReadableOp() {
 		panic(err)
 	}
 	for range 2 {
-		readable := suspend.On(r.ReadableOp())
-		won, err := suspend.Select(context.Background(), readable, suspend.On(suspend.After(10*time.Millisecond)))
+		readable := suspend.CaseOf(r.ReadableOp())
+		won, err := suspend.Select(context.Background(), readable, suspend.CaseOf(suspend.After(10*time.Millisecond)))
 		fmt.Println("readable:", won == readable, err)
 		fmt.Fprint(w, "x")
 	}
@@ -43,8 +43,8 @@ func TestReadableOp(t *testing.T) {
 	defer a.Close()
 	p := make([]byte, 3)
 	wait := func(d time.Duration) bool {
-		readable := suspend.On(b.ReadableOp())
-		won, err := suspend.Select(context.Background(), readable, suspend.On(suspend.After(d)))
+		readable := suspend.CaseOf(b.ReadableOp())
+		won, err := suspend.Select(context.Background(), readable, suspend.CaseOf(suspend.After(d)))
 		require.NoError(t, err)
 		return won == readable
 	}

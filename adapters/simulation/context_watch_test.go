@@ -59,7 +59,7 @@ func cancelling(ctx context.Context, w *simulation.World) error {
 		"Sleep": func(ctx context.Context) error { return suspend.Sleep(ctx, 5*time.Minute) },
 		"Take":  func(ctx context.Context) error { _, err := mvar.New[int]().Take(ctx); return err },
 		"Done": func(ctx context.Context) error {
-			_, err := suspend.Select(context.Background(), suspend.On(suspend.Done(ctx)), suspend.On(mvar.New[int]().TakeOp()))
+			_, err := suspend.Select(context.Background(), suspend.CaseOf(suspend.Done(ctx)), suspend.CaseOf(mvar.New[int]().TakeOp()))
 			if err == nil {
 				err = ctx.Err()
 			}

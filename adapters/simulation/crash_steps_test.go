@@ -33,7 +33,7 @@ func (e *estate) whole(t *testing.T, k int) {
 
 // use waits for one of the three, beside other cases, and gives it back, at once or later.
 func (e *estate) use(ctx context.Context, atOnce bool, among ...suspend.Selectable) {
-	lock, permit, coin := suspend.On(e.mu.LockOp()), suspend.On(e.sem.AcquireOp(1)), suspend.On(e.coin.TakeOp())
+	lock, permit, coin := suspend.CaseOf(e.mu.LockOp()), suspend.CaseOf(e.sem.AcquireOp(1)), suspend.CaseOf(e.coin.TakeOp())
 	won, _ := suspend.Select(ctx, append(among, lock, permit, coin)...)
 	_ = suspend.Now()
 	switch won {
@@ -79,13 +79,13 @@ func TestACrashAtEachStepLosesNothing(t *testing.T) {
 	for name, losers := range map[string]func(ctx context.Context, at time.Time) []suspend.Selectable{
 		"no timer": func(context.Context, time.Time) []suspend.Selectable { return nil },
 		"After": func(context.Context, time.Time) []suspend.Selectable {
-			return cases(suspend.On(suspend.After(time.Hour)))
+			return cases(suspend.CaseOf(suspend.After(time.Hour)))
 		},
 		"After, for a moment": func(_ context.Context, at time.Time) []suspend.Selectable {
-			return cases(suspend.On(suspend.After(at.Sub(suspend.Now()))))
+			return cases(suspend.CaseOf(suspend.After(at.Sub(suspend.Now()))))
 		},
 		"a context": func(ctx context.Context, _ time.Time) []suspend.Selectable {
-			return cases(suspend.On(suspend.Done(ctx)))
+			return cases(suspend.CaseOf(suspend.Done(ctx)))
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -39,7 +39,7 @@ func crowd(n *simulation.Node) (ended, went *int) {
 					_, _ = c.Read(make([]byte, 1))
 				}
 			case 4:
-				_, _ = suspend.Select(bg, suspend.On(empty.TakeOp()), suspend.On(suspend.After(time.Hour)))
+				_, _ = suspend.Select(bg, suspend.CaseOf(empty.TakeOp()), suspend.CaseOf(suspend.After(time.Hour)))
 			}
 			*went++
 		})

@@ -11,7 +11,7 @@ import (
 
 // choose waits up to a second for the answer or for the lock, whichever comes first.
 func choose(ctx context.Context, answer *promise.Promise[string], mu *mutex.Mutex) (string, error) {
-	ready, free, late := suspend.On(answer.AwaitOp()), suspend.On(mu.LockOp()), suspend.On(suspend.After(time.Second))
+	ready, free, late := suspend.CaseOf(answer.AwaitOp()), suspend.CaseOf(mu.LockOp()), suspend.CaseOf(suspend.After(time.Second))
 	switch won, err := suspend.Select(ctx, ready, free, late); won {
 	case ready:
 		return ready.Result()

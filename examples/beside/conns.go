@@ -20,7 +20,7 @@ func newConns(n int, dial func(ctx context.Context) (conn, error)) *conns {
 }
 
 func (p *conns) get(ctx context.Context) (c conn, err error) {
-	idle, room := suspend.On(p.idle.RecvOp()), suspend.On(p.room.AcquireOp(1))
+	idle, room := suspend.CaseOf(p.idle.RecvOp()), suspend.CaseOf(p.room.AcquireOp(1))
 	switch won, err := suspend.SelectOrdered(ctx, idle, room); won {
 	case idle:
 		return idle.Result()

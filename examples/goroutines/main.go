@@ -56,7 +56,7 @@ func (q *queue) take(ctx context.Context) (string, error) {
 // report waits for the lock, a message or a timeout, whichever comes first. The losing cases have no effect: the mutex is not locked, and
 // the message is not received.
 func report(ctx context.Context, mu *mutex.Mutex, inbox *chanx.Chan[string]) (string, error) {
-	lock, message, late := suspend.On(mu.LockOp()), suspend.On(inbox.RecvOp()), suspend.On(suspend.After(time.Second))
+	lock, message, late := suspend.CaseOf(mu.LockOp()), suspend.CaseOf(inbox.RecvOp()), suspend.CaseOf(suspend.After(time.Second))
 	switch won, err := suspend.Select(ctx, lock, message, late); won {
 	case lock:
 		defer mu.Unlock()

@@ -18,7 +18,7 @@ func Example() {
 		go b.Put(42) // and a plain goroutine puts
 		fmt.Println(b.Take(ctx))
 
-		taken, late := suspend.On(b.TakeOp()), suspend.On(suspend.After(time.Millisecond))
+		taken, late := suspend.CaseOf(b.TakeOp()), suspend.CaseOf(suspend.After(time.Millisecond))
 		won, err := suspend.Select(ctx, taken, late)
 		fmt.Println("late:", won == late, err)
 		return nil

@@ -45,7 +45,7 @@ func (q *queue[T]) take(tx *stm.Tx) (v T, err error) {
 
 // consume adds up orders until it receives a message from the channel end, or until a second passes without an order.
 func consume(ctx context.Context, q *queue[int], end *chanx.Chan[string]) (sum int, why string, err error) {
-	order, told, late := suspend.On(stm.Op(q.take)), suspend.On(end.RecvOp()), suspend.On(suspend.After(time.Second))
+	order, told, late := suspend.CaseOf(stm.Op(q.take)), suspend.CaseOf(end.RecvOp()), suspend.CaseOf(suspend.After(time.Second))
 	for {
 		switch won, err := suspend.SelectOrdered(ctx, order, told, late); won { // orders have priority
 		case order:

@@ -177,7 +177,7 @@ func TestHandOver(t *testing.T) {
 		on := suspend.Here().(suspend.Executor)
 		locks := []func(next func()){
 			func(next func()) { _ = m.Lock(bg); next() },
-			func(next func()) { _, _ = suspend.Select(bg, suspend.On(m.LockOp())); next() },
+			func(next func()) { _, _ = suspend.Select(bg, suspend.CaseOf(m.LockOp())); next() },
 			func(next func()) { suspend.Then(bg, m.LockOp(), on, func(struct{}, error) { next() }) },
 			func(next func()) { require.True(t, m.TryLock()); next() },
 		}

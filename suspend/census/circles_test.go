@@ -61,7 +61,7 @@ func TestCircles(t *testing.T) {
 				func(ctx context.Context) {
 					locked(ctx, &a, func() {
 						yield()
-						won, _ := suspend.Select(ctx, suspend.On(b.LockOp()), suspend.On(p.AwaitOp()))
+						won, _ := suspend.Select(ctx, suspend.CaseOf(b.LockOp()), suspend.CaseOf(p.AwaitOp()))
 						if won != nil {
 							b.Unlock()
 						}
@@ -74,7 +74,7 @@ func TestCircles(t *testing.T) {
 			var m mutex.Mutex
 			return tasks{func(ctx context.Context) {
 				locked(ctx, &m, func() {
-					_, _ = suspend.Select(ctx, suspend.On(m.LockOp()), suspend.On(suspend.After(time.Hour)))
+					_, _ = suspend.Select(ctx, suspend.CaseOf(m.LockOp()), suspend.CaseOf(suspend.After(time.Hour)))
 				})
 			}}
 		}},
@@ -84,7 +84,7 @@ func TestCircles(t *testing.T) {
 				func(ctx context.Context) {
 					locked(ctx, &a, func() {
 						yield()
-						_, _ = suspend.Select(ctx, suspend.On(b.LockOp()), suspend.On(c.LockOp()))
+						_, _ = suspend.Select(ctx, suspend.CaseOf(b.LockOp()), suspend.CaseOf(c.LockOp()))
 					})
 				},
 				func(ctx context.Context) {

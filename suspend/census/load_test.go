@@ -66,8 +66,8 @@ func TestOnAndOffUnderLoad(t *testing.T) {
 					permits.Release(2)
 				}
 			case 4:
-				send, recv, lock := suspend.On(mail.SendOp(n)), suspend.On(mail.RecvOp()), suspend.On(locks[3].LockOp())
-				switch won, _ := suspend.Select(ctx, send, recv, lock, suspend.On(suspend.After(50*time.Microsecond))); won {
+				send, recv, lock := suspend.CaseOf(mail.SendOp(n)), suspend.CaseOf(mail.RecvOp()), suspend.CaseOf(locks[3].LockOp())
+				switch won, _ := suspend.Select(ctx, send, recv, lock, suspend.CaseOf(suspend.After(50*time.Microsecond))); won {
 				case send:
 					sent.Add(1)
 				case recv:

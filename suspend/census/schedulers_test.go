@@ -135,7 +135,7 @@ func TestOperations(t *testing.T) {
 			in.Go(suspend.Here(), func(ctx context.Context) error { return c.Send(ctx, 1) })
 			in.Go(suspend.Here(), func(ctx context.Context) error { return open.Wait(ctx) })
 			in.Go(suspend.Here(), func(ctx context.Context) error {
-				_, err := suspend.Select(ctx, suspend.On(permits.AcquireOp(2)), suspend.On(c.SendOp(2)), suspend.On(suspend.After(1<<40)))
+				_, err := suspend.Select(ctx, suspend.CaseOf(permits.AcquireOp(2)), suspend.CaseOf(c.SendOp(2)), suspend.CaseOf(suspend.After(1<<40)))
 				return err
 			})
 			in.Go(suspend.Here(), func(ctx context.Context) error { return suspend.Sleep(ctx, 1<<40) })

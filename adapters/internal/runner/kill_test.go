@@ -101,9 +101,9 @@ func waits() []killed {
 	b := latch.NewBarrier(2)
 	return []killed{
 		{"Wait", func(ctx context.Context) { _, _ = m.Take(ctx) }, empty},
-		{"Select", func(ctx context.Context) { _, _ = suspend.Select(ctx, suspend.On(m.TakeOp()), suspend.On(n.TakeOp())) }, empty},
+		{"Select", func(ctx context.Context) { _, _ = suspend.Select(ctx, suspend.CaseOf(m.TakeOp()), suspend.CaseOf(n.TakeOp())) }, empty},
 		{"Select with a level", func(ctx context.Context) {
-			_, _ = suspend.Select(ctx, suspend.On(m.TakeOp()), suspend.On(suspend.After(time.Hour)))
+			_, _ = suspend.Select(ctx, suspend.CaseOf(m.TakeOp()), suspend.CaseOf(suspend.After(time.Hour)))
 		}, empty},
 		{"Do", func(ctx context.Context) { _, _ = suspend.Do(ctx, n.TakeOp()) }, empty},
 		{"Recv", func(ctx context.Context) { _, _ = c.Recv(ctx) }, nobody},

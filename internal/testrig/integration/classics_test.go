@@ -71,7 +71,7 @@ func philosophers(s *random.Scheduler, rng *rand.Rand) func() error {
 	for i := range n {
 		_ = s.Go(func() {
 			for eaten := 0; eaten < 2; {
-				left, right := suspend.On(forks[i].RecvOp()), suspend.On(forks[(i+1)%n].RecvOp())
+				left, right := suspend.CaseOf(forks[i].RecvOp()), suspend.CaseOf(forks[(i+1)%n].RecvOp())
 				first, _ := suspend.Select(bg, left, right)
 				second := suspend.Selectable(right)
 				if first == second {
@@ -111,7 +111,7 @@ func oppositeSelects(s *random.Scheduler, rng *rand.Rand) func() error {
 	a, b := chanx.New[int](0), chanx.New[int](0)
 	sent, got := 0, 0
 	one := func(to, from *chanx.Chan[int]) {
-		send, recv := suspend.On(to.SendOp(1)), suspend.On(from.RecvOp())
+		send, recv := suspend.CaseOf(to.SendOp(1)), suspend.CaseOf(from.RecvOp())
 		switch won, _ := suspend.Select(bg, send, recv); won {
 		case send:
 			sent++
@@ -302,13 +302,13 @@ func rendezvous(s *random.Scheduler, rng *rand.Rand) func() error {
 	sum, n := 0, 0
 	for i := 1; i <= 4; i++ {
 		_ = s.Go(func() {
-			sa, sb := suspend.On(a.SendOp(i)), suspend.On(b.SendOp(i))
+			sa, sb := suspend.CaseOf(a.SendOp(i)), suspend.CaseOf(b.SendOp(i))
 			if won, _ := suspend.Select(ctx, sa, sb); won != nil {
 				sum, n = sum+i, n+1
 			}
 		})
 		_ = s.Go(func() {
-			ra, rb := suspend.On(a.RecvOp()), suspend.On(b.RecvOp())
+			ra, rb := suspend.CaseOf(a.RecvOp()), suspend.CaseOf(b.RecvOp())
 			if won, _ := suspend.Select(ctx, ra, rb); won != nil {
 				sum, n = sum-won.(*suspend.Case[int]).Value(), n-1
 			}

@@ -87,7 +87,7 @@ func everything(ctx context.Context, on suspend.Spawner) string {
 		task(func() {
 			cases := make([]suspend.Selectable, len(ready))
 			for i, op := range ready {
-				cases[i] = suspend.On(op)
+				cases[i] = suspend.CaseOf(op)
 			}
 			won, _ := suspend.Select(ctx, cases...)
 			log("select %d %d", i, won.(*suspend.Case[int]).Value())

@@ -314,7 +314,7 @@ func TestSelectMissesNothing(t *testing.T) {
 		one, all := done(2)
 		_ = s.Go(func() {
 			defer one()
-			ca, cb := suspend.On(a.RecvOp()), suspend.On(b.RecvOp())
+			ca, cb := suspend.CaseOf(a.RecvOp()), suspend.CaseOf(b.RecvOp())
 			for i := range rounds {
 				won, err := suspend.Select(bg, ca, cb)
 				if err != nil || won.(*suspend.Case[int]).Value() != i {
@@ -325,7 +325,7 @@ func TestSelectMissesNothing(t *testing.T) {
 		})
 		_ = pool.Go(func() {
 			defer one()
-			sa, sb := suspend.On(suspend.Op[struct{}]{}), suspend.On(suspend.Op[struct{}]{})
+			sa, sb := suspend.CaseOf(suspend.Op[struct{}]{}), suspend.CaseOf(suspend.Op[struct{}]{})
 			for i := range rounds {
 				switch i % 3 {
 				case 0:

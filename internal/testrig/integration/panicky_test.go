@@ -364,16 +364,16 @@ var ways = []way{
 		return v.gets(suspend.Do(ctx, suspend.Choose(never(), suspend.Choose(v.op(), never()))))
 	}},
 	{"Select of two", func(v victim, ctx context.Context) error {
-		_, err := suspend.Select(ctx, suspend.On(v.op()), suspend.On(v.op()))
+		_, err := suspend.Select(ctx, suspend.CaseOf(v.op()), suspend.CaseOf(v.op()))
 		return v.gets(struct{}{}, err)
 	}},
 	{"Select with a level", func(v victim, ctx context.Context) error {
-		_, err := suspend.Select(ctx, suspend.On(suspend.After(time.Hour*10)), suspend.On(v.op()))
+		_, err := suspend.Select(ctx, suspend.CaseOf(suspend.After(time.Hour*10)), suspend.CaseOf(v.op()))
 		return v.gets(struct{}{}, err)
 	}},
 	{"Select with its Done", func(v victim, ctx context.Context) error {
-		over := suspend.On(suspend.Done(ctx))
-		won, err := suspend.Select(bg, suspend.On(v.op()), over)
+		over := suspend.CaseOf(suspend.Done(ctx))
+		won, err := suspend.Select(bg, suspend.CaseOf(v.op()), over)
 		if won == over {
 			return context.Canceled
 		}

@@ -119,17 +119,17 @@ var passages = []passage{
 		c, d := chanx.New[value](0), chanx.New[value](0)
 		return []any{c, d}, []func(context.Context, value){
 			func(_ context.Context, v value) {
-				_, _ = suspend.Select(bg, suspend.On(c.SendOp(v)), suspend.On(d.SendOp(v)))
+				_, _ = suspend.Select(bg, suspend.CaseOf(c.SendOp(v)), suspend.CaseOf(d.SendOp(v)))
 			},
 			func(context.Context, value) {
-				_, _ = suspend.Select(bg, suspend.On(c.RecvOp()), suspend.On(d.RecvOp()))
+				_, _ = suspend.Select(bg, suspend.CaseOf(c.RecvOp()), suspend.CaseOf(d.RecvOp()))
 			},
 		}
 	}, 0},
 	{"a Select that sends, cancelled", func() (any, []func(context.Context, value)) {
 		c := chanx.New[value](0)
 		return c, []func(context.Context, value){
-			func(ctx context.Context, v value) { _, _ = suspend.Select(ctx, suspend.On(c.SendOp(v))) },
+			func(ctx context.Context, v value) { _, _ = suspend.Select(ctx, suspend.CaseOf(c.SendOp(v))) },
 		}
 	}, 0},
 	{"a Then that sends, cancelled", func() (any, []func(context.Context, value)) {
@@ -185,7 +185,7 @@ var visits = []passage{
 				suspend.Then(carry(ctx, v), m.LockOp(), anywhere{}, func(struct{}, error) {})
 			},
 			func(ctx context.Context, v value) {
-				_, _ = suspend.Select(carry(ctx, v), suspend.On(m.LockOp()), suspend.On(suspend.Done(carry(ctx, v))))
+				_, _ = suspend.Select(carry(ctx, v), suspend.CaseOf(m.LockOp()), suspend.CaseOf(suspend.Done(carry(ctx, v))))
 			},
 			func(ctx context.Context, v value) {
 				suspend.Then(carry(ctx, v), m.LockOp(), anywhere{}, func(struct{}, error) {})

@@ -72,9 +72,9 @@ func TestEverythingParkedInOneScope(t *testing.T) {
 			"Force":           func(ctx context.Context) error { return only(forced.Force(ctx)) },
 			"Sleep":           func(ctx context.Context) error { return suspend.Sleep(ctx, time.Hour) },
 			"Select": func(ctx context.Context) error {
-				return only(suspend.Select(ctx, suspend.On(ch.RecvOp()), suspend.On(held.LockOp()), suspend.On(p.AwaitOp()),
-					suspend.On(empty.TakeOp()), suspend.On(suspend.After(time.Hour)), suspend.On(sem.AcquireOp(1)),
-					suspend.On(open.WaitOp()), suspend.On(heldRW.RLockOp()), suspend.On(forced.ValueOp())))
+				return only(suspend.Select(ctx, suspend.CaseOf(ch.RecvOp()), suspend.CaseOf(held.LockOp()), suspend.CaseOf(p.AwaitOp()),
+					suspend.CaseOf(empty.TakeOp()), suspend.CaseOf(suspend.After(time.Hour)), suspend.CaseOf(sem.AcquireOp(1)),
+					suspend.CaseOf(open.WaitOp()), suspend.CaseOf(heldRW.RLockOp()), suspend.CaseOf(forced.ValueOp())))
 			},
 			"Do": func(ctx context.Context) error {
 				return only(suspend.Do(ctx, suspend.Choose(ch.RecvOp(), empty.ReadOp())))

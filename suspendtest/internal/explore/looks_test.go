@@ -26,14 +26,14 @@ import (
 func TestALookSeesWhatIsHeld(t *testing.T) {
 	is := map[bool]string{true: "free", false: "held"}
 	selected := func(op suspend.Op[struct{}]) string {
-		won, _ := suspend.TrySelect(bg, suspend.On(op))
+		won, _ := suspend.TrySelect(bg, suspend.CaseOf(op))
 		return is[won != nil]
 	}
 	first := func(op suspend.Op[struct{}]) string {
 		p := promise.New[int]()
 		_ = p.Fill(1)
-		lock := suspend.On(op)
-		won, _ := suspend.SelectOrdered(bg, lock, suspend.On(p.AwaitOp()))
+		lock := suspend.CaseOf(op)
+		won, _ := suspend.SelectOrdered(bg, lock, suspend.CaseOf(p.AwaitOp()))
 		return is[won == lock]
 	}
 	type pair struct{ holds, looks func() string }

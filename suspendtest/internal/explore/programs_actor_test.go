@@ -458,7 +458,7 @@ var actorPrograms = []program{
 		in := actor.Open[int](bg, a.options())
 		c := chanx.New[int](0)
 		w.Go("select", func(ctx context.Context) {
-			mail, other := suspend.On(in.RecvOp(func(m int) bool { return m == 2 })), suspend.On(c.RecvOp())
+			mail, other := suspend.CaseOf(in.RecvOp(func(m int) bool { return m == 2 })), suspend.CaseOf(c.RecvOp())
 			for {
 				won, err := suspend.SelectOrdered(ctx, mail, other)
 				if err != nil {

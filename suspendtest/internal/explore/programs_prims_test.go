@@ -51,7 +51,7 @@ var primPrograms = []program{
 		var v stm.Var[int]
 		_ = x.Fill(1)
 		w.Go("select", func(ctx context.Context) {
-			all, never := suspend.On(promise.All(&x, &y)), suspend.On(stm.Op(func(tx *stm.Tx) (int, error) { return v.Get(tx), stm.Retry }))
+			all, never := suspend.CaseOf(promise.All(&x, &y)), suspend.CaseOf(stm.Op(func(tx *stm.Tx) (int, error) { return v.Get(tx), stm.Retry }))
 			if won, _ := suspend.Select(ctx, all, never); won == all && all.Value()[1] != 2 {
 				panic(all.Value())
 			}
@@ -64,7 +64,7 @@ var primPrograms = []program{
 		w.Go("x", func(context.Context) { _ = x.Fill(1) })
 		w.Go("y", func(context.Context) { _ = y.Fill(2) })
 		w.Go("select", func(ctx context.Context) {
-			all, one := suspend.On(promise.All(&x, &y)), suspend.On(x.AwaitOp())
+			all, one := suspend.CaseOf(promise.All(&x, &y)), suspend.CaseOf(x.AwaitOp())
 			switch won, _ := suspend.Select(ctx, all, one); {
 			case won == all && (all.Value()[0] != 1 || all.Value()[1] != 2), won == one && one.Value() != 1:
 				panic("values")

@@ -241,7 +241,7 @@ var stmOpPrograms = []program{
 		var x, y stm.Var[int]
 		taken := 0
 		w.Go("select", func(ctx context.Context) {
-			cx, cy := suspend.On(takeOp(&x)), suspend.On(takeOp(&y))
+			cx, cy := suspend.CaseOf(takeOp(&x)), suspend.CaseOf(takeOp(&y))
 			if won, _ := suspend.SelectOrdered(ctx, cx, cy); won != nil {
 				taken++
 			}
@@ -264,13 +264,13 @@ var stmOpPrograms = []program{
 		c := chanx.New[int](0)
 		moved, got := 0, 0
 		w.Go("give", func(ctx context.Context) {
-			put, send := suspend.On(stm.Op(func(tx *stm.Tx) (int, error) { return 0, add(&v, 1)(tx) })), suspend.On(c.SendOp(1))
+			put, send := suspend.CaseOf(stm.Op(func(tx *stm.Tx) (int, error) { return 0, add(&v, 1)(tx) })), suspend.CaseOf(c.SendOp(1))
 			if won, _ := suspend.SelectOrdered(ctx, send, put); won != nil {
 				moved++
 			}
 		})
 		w.Go("get", func(ctx context.Context) {
-			tx, recv := suspend.On(takeOp(&v)), suspend.On(c.RecvOp())
+			tx, recv := suspend.CaseOf(takeOp(&v)), suspend.CaseOf(c.RecvOp())
 			if won, _ := suspend.SelectOrdered(ctx, tx, recv); won != nil {
 				got++
 			}
@@ -282,7 +282,7 @@ var stmOpPrograms = []program{
 		var x, y stm.Var[int]
 		taken := 0
 		w.Go("try", func(ctx context.Context) {
-			cx, cy := suspend.On(takeOp(&x)), suspend.On(takeOp(&y))
+			cx, cy := suspend.CaseOf(takeOp(&x)), suspend.CaseOf(takeOp(&y))
 			if won, _ := suspend.TrySelect(ctx, cx, cy); won != nil {
 				taken++
 			}
@@ -379,7 +379,7 @@ func stmSelect(perform func(ctx context.Context, tx, recv *suspend.Case[int]) (s
 		c := chanx.New[int](0)
 		taken, sent, received := 0, 0, 0
 		w.Go("select", func(ctx context.Context) {
-			tx, recv := suspend.On(takeOp(&v)), suspend.On(c.RecvOp())
+			tx, recv := suspend.CaseOf(takeOp(&v)), suspend.CaseOf(c.RecvOp())
 			switch won, _ := perform(ctx, tx, recv); won {
 			case tx:
 				taken++

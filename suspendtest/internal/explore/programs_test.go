@@ -236,7 +236,7 @@ var programs = []program{
 		x, y := chanx.New[int](0), chanx.New[int](0)
 		sent, received := 0, 0
 		w.Go("select", func(ctx context.Context) {
-			cx, cy := suspend.On(x.RecvOp()), suspend.On(y.RecvOp())
+			cx, cy := suspend.CaseOf(x.RecvOp()), suspend.CaseOf(y.RecvOp())
 			if won, _ := suspend.SelectOrdered(ctx, cx, cy); won != nil {
 				received++
 			}
@@ -256,7 +256,7 @@ var programs = []program{
 		s := semaphore.New(1)
 		var in inside
 		w.Go("select", func(ctx context.Context) {
-			lock, acquire := suspend.On(m.LockOp()), suspend.On(s.AcquireOp(1))
+			lock, acquire := suspend.CaseOf(m.LockOp()), suspend.CaseOf(s.AcquireOp(1))
 			switch won, _ := suspend.SelectOrdered(ctx, lock, acquire); won {
 			case lock:
 				in.write()
@@ -282,7 +282,7 @@ var programs = []program{
 		_ = s.Acquire(bg, 1)
 		var p promise.Promise[int]
 		w.Go("select", func(ctx context.Context) {
-			acquire, await := suspend.On(s.AcquireOp(2)), suspend.On(p.AwaitOp())
+			acquire, await := suspend.CaseOf(s.AcquireOp(2)), suspend.CaseOf(p.AwaitOp())
 			if won, err := suspend.SelectOrdered(ctx, acquire, await); err == nil && won != await {
 				panic(won)
 			}
@@ -295,13 +295,13 @@ var programs = []program{
 		x, y := chanx.New[int](0), chanx.New[int](1)
 		sent, received := 0, 0
 		w.Go("try", func(ctx context.Context) {
-			cx, cy := suspend.On(x.RecvOp()), suspend.On(y.RecvOp())
+			cx, cy := suspend.CaseOf(x.RecvOp()), suspend.CaseOf(y.RecvOp())
 			if won, _ := suspend.TrySelect(ctx, cx, cy); won != nil {
 				received++
 			}
 		})
 		w.Go("send", func(ctx context.Context) {
-			cx, cy := suspend.On(x.SendOp(1)), suspend.On(y.SendOp(1))
+			cx, cy := suspend.CaseOf(x.SendOp(1)), suspend.CaseOf(y.SendOp(1))
 			if won, _ := suspend.SelectOrdered(ctx, cx, cy); won != nil {
 				sent++
 			}
@@ -946,7 +946,7 @@ func selectProgram(n int) func(w *explore.World) {
 		sent, received := 0, 0
 		for i, out := range chans {
 			w.Go(fmt.Sprint("party", i), func(ctx context.Context) {
-				send, recv := suspend.On(out.SendOp(1)), suspend.On(chans[(i+1)%n].RecvOp())
+				send, recv := suspend.CaseOf(out.SendOp(1)), suspend.CaseOf(chans[(i+1)%n].RecvOp())
 				switch won, _ := suspend.SelectOrdered(ctx, send, recv); won {
 				case send:
 					sent++

@@ -43,7 +43,7 @@ var waistPrograms = []program{
 		c := chanx.New[int](0)
 		sent, received := 0, 0
 		w.Go("select", func(ctx context.Context) {
-			x, y, z := suspend.On(c.RecvOp()), suspend.On(outlives.RecvOp()), suspend.On(outlives.RecvOp())
+			x, y, z := suspend.CaseOf(c.RecvOp()), suspend.CaseOf(outlives.RecvOp()), suspend.CaseOf(outlives.RecvOp())
 			if won, _ := suspend.Select(ctx, z, x, y); won == x {
 				received++
 			}

@@ -43,7 +43,7 @@ func (r *run) start(s Step) {
 		err = r.goes(s, func() {
 			cases := make([]suspend.Selectable, len(s.Calls))
 			for i, c := range s.Calls {
-				cases[i] = suspend.On(r.opOf([]Call{c}, false))
+				cases[i] = suspend.CaseOf(r.opOf([]Call{c}, false))
 			}
 			sel := suspend.Select
 			if r.Rest != nil {
