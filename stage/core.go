@@ -6,62 +6,34 @@ import (
 
 	"github.com/braidgo/braid/internal/atomicx"
 	"github.com/braidgo/braid/suspend"
-	"github.com/braidgo/braid/suspend/sched"
 )
 
-// A Pool is a group of workers, on any scheduler, that several stages may share. At most width handlers run at the same time; a
-// handler does not count while it waits for a Do, or for room in a stage. The pool serves the stage whose first task has waited
-// longest, so that no stage starves.
+// A Stage is a queue in front of a handler. New and NewBatch make a Stage. Tasks wait in the queue until a worker of the pool runs
+// the handler with them. In the diagram, -W> is a worker, -T> the timer of a retry, and -X> Close.
 //
-// Workers exist on demand. If a permit is free, a new task wakes an idle worker, or starts a worker. A worker without work ends. On
-// plain goroutines a worker first stays idle for one to two seconds, because a new goroutine has to grow its stack again. In the
-// diagram, -P> is a new task or anything else that makes work, -W> a worker, -T> the timer, and -B> a worker that waits for a Do or
-// for room.
+//	outside  -W> waiting            a task has left the stage, so there is room
+//	waiting  -W> busy               a worker takes the first task, and a slot
+//	busy     -W> blocked            the next stage of the pipe is full
+//	busy, blocked -W> out           completed, failed, late or cancelled
+//	busy     -W> delayed            Retry returned true
+//	delayed  -T> waiting            at the front of the queue
+//	waiting, delayed -X> out        failed with ErrClosed
 //
-//	none     -P> coming   a permit is taken for the worker
-//	idle     -P> coming   the worker that became idle last
-//	coming   -W> running
-//	running  -B> blocked  the permit is given back
-//	blocked  -B> running  at once, even above the width
-//	running  -W> idle, none
-//	idle     -T> none     workers that were idle for the whole second
-//
-// Invariant: if a stage has a waiting task and a free slot, and a permit is free, a worker is coming. This invariant prevents lost
-// wake-ups.
-// Invariant: p.running exceeds p.width only after a blocked worker resumes or the width shrinks. In this state p.next returns nil,
-// so that a worker stops.
-// Debt: a critical section that adds work or frees a permit must call p.due before it unlocks the guard. p.release calls p.due,
-// unlocks the guard and pays the dues.
-type Pool struct {
-	name   string
-	on     suspend.Spawner
-	inline bool            // the scheduler is comparable, so a Do may run its handler on the caller
-	linger bool            // workers stay idle for a while before they end
-	clock  sched.Clock     // the clock of the scheduler; nil means package time
-	timers suspend.Spawner // the scheduler of the timers; nil means package time
-
-	guard    suspend.Guard // protects the fields below, and all stages of the pool
-	width    int
-	running  int       // the number of permits in use
-	coming   int       // workers that hold a permit but have not begun
-	alive    int       // workers that have not ended
-	waiting  int       // queued tasks of all stages
-	delayed  int       // delayed tasks of all stages
-	suspects *suspect  // waits that the next call of release examines for a cycle
-	open     int       // stages that are open, or closed and not empty
-	loaded   []*core   // has every stage with queued tasks, and may have stages that had queued tasks
-	tickets  uint64    // the ticket that was issued last
-	idle     []*worker // the last worker is woken first
-	least    int       // the smallest number of idle workers since the last tick
-	ticking  bool
-	refused  bool                              // the scheduler is closed, so new workers are plain goroutines
-	held     func()                            // ends the hold on the scheduler; nil without a hold
-	closers  suspend.Queue[struct{}, struct{}] // callers of Close that wait for the last worker
-	workers  []*worker
-	spare    []*worker // ended workers, to be used again
-
-	making atomicx.Mutex                            // protects the creation of funcs
-	funcs  atomicx.Pointer[Stage[func(), struct{}]] // the stage of Pool.Go
+// Invariant: accepted = completed + failed + late + cancelled + waiting + in progress + delayed.
+// Invariant: a task waits outside only while the sum waiting + in progress + delayed has reached the bound.
+// Debt: code that takes a task out of the stage must call s.admit; otherwise a caller would wait outside although there is room.
+type Stage[In, Out any] struct {
+	core
+	f         func(ctx context.Context, in In) (Out, error)
+	batchFunc func(ctx context.Context, in []In, out []Out) error
+	onFail    func(ctx context.Context, in In, err error)
+	priority  func(in In) int
+	entry     gate[In, Out]                              // the gate of Do, Begin and Submit
+	ring      ring[item[In, Out]]                        // queued tasks of priority 0
+	urgent    []ring[item[In, Out]]                      // queued tasks of each priority above 0, which begin earlier
+	hurry     ring[item[In, Out]]                        // queued lent tasks, which begin first
+	outside   suspend.Queue[struct{}, outsider[In, Out]] // callers that wait for room
+	later     map[*delay[In, Out]]struct{}               // delayed tasks
 }
 
 // A core is the part of a stage that does not depend on its type parameters, so that the pool can use it.
@@ -113,20 +85,6 @@ type server interface {
 	drop(t *task, err error) (tell func()) // gives up the queued task t; the caller must call tell without the guard
 }
 
-// The type dues is the work that remains after a critical section of the pool: workers to start and waits to examine. To pay the
-// dues is to do this work.
-type dues struct {
-	pool     *Pool
-	starts   int // the number of workers to start; they hold permits already
-	suspects *suspect
-}
-
-// A suspect is a wait that the next call of release examines for a cycle. Suspects form a list.
-type suspect struct {
-	a    *asking
-	next *suspect
-}
-
 // The type counts has the counters and histograms of a stage. No value in it ever decreases.
 type counts struct {
 	arrived, accepted, rejected uint64
@@ -155,60 +113,6 @@ type pace struct {
 	started      bool
 }
 
-// A worker runs one handler after another. The guard protects its fields, except where a comment names another owner.
-type worker struct {
-	p     *Pool
-	index int // the index in p.workers
-	run   func()
-	gid   int64
-	at    *core // the stage that the worker serves
-	task  *task
-	r     suspend.Resumer[wake] // resumes the worker while it is idle
-
-	now   int64 // used only by the worker, like the fields below
-	label *core
-	owed  owed
-}
-
-// The type owed is the work that a worker has to do once it has unlocked the guard.
-type owed struct {
-	leave *task // the task for which ends(err) must be called, or nil
-	err   error
-	after interface{ start() } // a delay or a batch
-	dues
-}
-
-type wake uint8
-
-const (
-	dismissed wake = iota
-	found          // the worker has found work and taken a permit
-	called         // the worker was given a permit, and counts as coming
-)
-
-// An asking is a wait in a handler, for the task of its Do or for room. During the wait, the asking is in the list of the handler's
-// stage.
-//
-// A handler keeps its slot while it waits, so handlers may wait for each other's slots without end. The handlers then form a circle:
-// they hold every slot of a stage, and wait for a slot of the next stage of the circle. Such waits follow the OR model of Chandy,
-// Misra and Haas, because a queued task can begin as soon as any slot of its stage is free. There is a deadlock if no running
-// handler can be reached by following the waits.
-//
-// Invariant: each asking can go on, or is a suspect of a pool, or a suspect can be reached by following the waits.
-// Debt: code must add a suspect when a wait begins (block), when the task enters a queue (pass, tryAgain, letIn), and when a stage
-// loses a handler or a slot that could end a wait (lose). The call of release that follows must examine the suspect; otherwise a
-// cycle could wait without end.
-type asking struct {
-	from  *core // the stage of the handler
-	task  *task
-	at    atomicx.Pointer[core] // the stage that the task has entered last, or wants to enter
-	in    atomicx.Pointer[core] // the stage in which the task waits, or nil; written under the guard of that stage
-	ctx   context.Context       // the context of a wait for room; nil for a Do
-	index int                   // the index in from.asking; protected by the guard of that stage
-	fails bool                  // the wait was in a cycle, and has been ended; protected like the index
-	stop  func(cause error)     // ends a wait for room; nil for a Do
-}
-
 // An item is a task in a stage, with its input.
 type item[In, Out any] struct {
 	t      *task
@@ -223,6 +127,57 @@ func (e *item[In, Out]) left() {
 	if a := e.t.asked; a != nil {
 		a.in.Store(nil)
 	}
+}
+
+// lent is the ticket of a lent task: a task for which a handler of the same stage waits.
+const lent = 0
+
+// A gate is an entrance to a stage. The gate determines where the results of the stage go.
+type gate[In, Out any] struct {
+	s  *Stage[In, Out]
+	to port[Out] // the next stage; nil if s is the last
+}
+
+// A port is an entrance to a flow that accepts values of type T. A nil port is the end of the flow.
+type port[T any] interface {
+	// put hands in the task t with the input v. If there is no room, put may wait for it, but only until ctx is done. The
+	// parameter from is the stage whose handler is the caller, or nil.
+	put(ctx context.Context, t *task, v T, h how, from *core) error
+
+	// pass is the form of put for the workers of the previous stage, and never waits. If there is room, pass returns the dues of the
+	// next stage and true. The guard of the previous stage is then held, so that the task leaves it and enters the next stage in one
+	// step.
+	pass(t *task, v T, now int64, from *core) (due dues, ok bool)
+
+	// full returns the error with which a task would certainly be rejected now, and counts the rejection. full returns nil if a call
+	// of put would accept the task or wait.
+	full(h how) error
+}
+
+// The type how says whether a full stage makes the caller wait or rejects the task.
+type how uint8
+
+const (
+	asFull how = iota // Options.Full decides
+	never             // the stage rejects the task
+	always            // the caller waits
+)
+
+// An outsider is a caller that waits for room because the stage is full. During the wait, the outsider is in s.outside.
+type outsider[In, Out any] struct {
+	g  *gate[In, Out]
+	t  *task
+	in In
+	a  *asking // the wait, if the caller is a handler
+}
+
+// A delay is a task between two tries. s.later contains the delay from the call of postpone until the timer fires, the context of
+// the task ends, or Close takes the task.
+type delay[In, Out any] struct {
+	s     *Stage[In, Out]
+	e     item[In, Out]
+	after time.Duration
+	stop  []func() bool // functions that stop the timer and the AfterFunc of the context; nil until start() has run; protected by the guard
 }
 
 // inside returns the number of accepted tasks that have not left the stage.
@@ -262,134 +217,6 @@ func (c *core) refuse(err error) error {
 	return err
 }
 
-// now returns the time in nanoseconds since base. The result is negative in a synctest bubble, whose clock starts in 2000.
-func (p *Pool) now() int64 {
-	if p.clock != nil {
-		return int64(p.clock.Now().Sub(base))
-	}
-	return int64(time.Since(base))
-}
-
-var base = time.Now()
-
-// A Stage is a queue in front of a handler. New and NewBatch make a Stage. Tasks wait in the queue until a worker of the pool runs
-// the handler with them. In the diagram, -W> is a worker, -T> the timer of a retry, and -X> Close.
-//
-//	outside  -W> waiting            a task has left the stage, so there is room
-//	waiting  -W> busy               a worker takes the first task, and a slot
-//	busy     -W> blocked            the next stage of the pipe is full
-//	busy, blocked -W> out           completed, failed, late or cancelled
-//	busy     -W> delayed            Retry returned true
-//	delayed  -T> waiting            at the front of the queue
-//	waiting, delayed -X> out        failed with ErrClosed
-//
-// Invariant: accepted = completed + failed + late + cancelled + waiting + in progress + delayed.
-// Invariant: a task waits outside only while the sum waiting + in progress + delayed has reached the bound.
-// Debt: code that takes a task out of the stage must call s.admit; otherwise a caller would wait outside although there is room.
-type Stage[In, Out any] struct {
-	core
-	f         func(ctx context.Context, in In) (Out, error)
-	batchFunc func(ctx context.Context, in []In, out []Out) error
-	onFail    func(ctx context.Context, in In, err error)
-	priority  func(in In) int
-	entry     gate[In, Out]                              // the gate of Do, Begin and Submit
-	ring      ring[item[In, Out]]                        // queued tasks of priority 0
-	urgent    []ring[item[In, Out]]                      // queued tasks of each priority above 0, which begin earlier
-	hurry     ring[item[In, Out]]                        // queued lent tasks, which begin first
-	outside   suspend.Queue[struct{}, outsider[In, Out]] // callers that wait for room
-	later     map[*delay[In, Out]]struct{}               // delayed tasks
-}
-
-// lent is the ticket of a lent task: a task for which a handler of the same stage waits.
-const lent = 0
-
-// A gate is an entrance to a stage. The gate determines where the results of the stage go.
-type gate[In, Out any] struct {
-	s  *Stage[In, Out]
-	to port[Out] // the next stage; nil if s is the last
-}
-
-// A port is an entrance to a flow that accepts values of type T. A nil port is the end of the flow.
-type port[T any] interface {
-	// put hands in the task t with the input v. If there is no room, put may wait for it, but only until ctx is done. The
-	// parameter from is the stage whose handler is the caller, or nil.
-	put(ctx context.Context, t *task, v T, h how, from *core) error
-
-	// pass is the form of put for the workers of the previous stage, and never waits. If there is room, pass returns the dues of the
-	// next stage and true. The guard of the previous stage is then held, so that the task leaves it and enters the next stage in one
-	// step.
-	pass(t *task, v T, now int64, from *core) (due dues, ok bool)
-
-	// full returns the error with which a task would certainly be rejected now, and counts the rejection. full returns nil if a call
-	// of put would accept the task or wait.
-	full(h how) error
-}
-
-// The type how says whether a full stage makes the caller wait or rejects the task.
-type how uint8
-
-const (
-	asFull how = iota // Options.Full decides
-	never             // the stage rejects the task
-	always            // the caller waits
-)
-
-func (c *core) setWidth(n int) {
-	c.width = n
-	if c.o.Pool == nil {
-		c.pool.width = n
-	}
-	c.lose()
-}
-
-// settleIf wakes the callers of Close if the stage is closed and empty. The caller must hold the guard.
-func (c *core) settleIf() {
-	if c.closed && c.inside() == 0 { // stays true, because a closed stage accepts nothing
-		c.gone()
-		c.closers.ResumeAll(struct{}{}, nil)
-	}
-}
-
-// gone removes c, which is closed and empty, from its pool. If no open stage is left, gone dismisses the idle workers.
-func (c *core) gone() {
-	if c.listed {
-		c.unlist()
-	}
-	p := c.pool
-	if p.open--; p.open == 0 {
-		p.dismiss(len(p.idle))
-		p.wakeClosers()
-	}
-}
-
-// wakeClosers wakes the callers of Close that wait for the workers, if all workers have ended.
-func (p *Pool) wakeClosers() {
-	if p.open == 0 && p.alive == 0 {
-		p.closers.ResumeAll(struct{}{}, nil)
-	}
-}
-
-// moved records that the task of a is in the queue of c, or waits for room in c.
-func (a *asking) moved(c *core) {
-	a.at.Store(c)
-	a.in.Store(c)
-}
-
-// suspect makes the next call of release examine a, unless a is nil.
-func (p *Pool) suspect(a *asking) {
-	if a != nil {
-		p.suspects = &suspect{a, p.suspects}
-	}
-}
-
-// lose adds a suspect if every handler of c waits and no slot is free. Call lose after each change that may have this effect: a
-// handler or a hold has ended, the width has shrunk, or a task was given up.
-func (c *core) lose() {
-	if n := len(c.asking); n > 0 && n == c.slots && c.free() <= 0 {
-		c.pool.suspect(c.asking[0])
-	}
-}
-
 // admits reports whether t may enter the queue, because there is room or because t needs no room.
 func (c *core) admits(t *task) bool { return c.room() || c.needsNone(t) }
 
@@ -418,6 +245,14 @@ type several interface {
 	has(t *task) bool
 }
 
+// list adds c to the list of its pool. c.unlist removes c later: p.next calls unlist when c has no queued task, and c.gone calls it
+// when c is closed and empty.
+func (c *core) list() {
+	p := c.pool
+	c.listed, c.index = true, len(p.loaded)
+	p.loaded = append(p.loaded, c)
+}
+
 func (c *core) unlist() {
 	p := c.pool
 	last := len(p.loaded) - 1
@@ -428,36 +263,11 @@ func (c *core) unlist() {
 	c.listed = false
 }
 
-// list adds c to the list of its pool. c.unlist removes c later: p.next calls unlist when c has no queued task, and c.gone calls it
-// when c is closed and empty.
-func (c *core) list() {
-	p := c.pool
-	c.listed, c.index = true, len(p.loaded)
-	p.loaded = append(p.loaded, c)
-}
-
 func (s *Stage[In, Out]) oldest() uint64 {
 	if s.hurry.len > 0 {
 		return lent
 	}
 	return s.first().of(0).ticket
-}
-
-// An outsider is a caller that waits for room because the stage is full. During the wait, the outsider is in s.outside.
-type outsider[In, Out any] struct {
-	g  *gate[In, Out]
-	t  *task
-	in In
-	a  *asking // the wait, if the caller is a handler
-}
-
-// A delay is a task between two tries. s.later contains the delay from the call of postpone until the timer fires, the context of
-// the task ends, or Close takes the task.
-type delay[In, Out any] struct {
-	s     *Stage[In, Out]
-	e     item[In, Out]
-	after time.Duration
-	stop  []func() bool // functions that stop the timer and the AfterFunc of the context; nil until start() has run; protected by the guard
 }
 
 // line returns the ring in which t waits.
@@ -485,3 +295,53 @@ func (s *Stage[In, Out]) first() *ring[item[In, Out]] {
 
 // levels is the number of priorities.
 const levels = 4
+
+// An asking is a wait in a handler, for the task of its Do or for room. During the wait, the asking is in the list of the handler's
+// stage.
+//
+// A handler keeps its slot while it waits, so handlers may wait for each other's slots without end. The handlers then form a circle:
+// they hold every slot of a stage, and wait for a slot of the next stage of the circle. Such waits follow the OR model of Chandy,
+// Misra and Haas, because a queued task can begin as soon as any slot of its stage is free. There is a deadlock if no running
+// handler can be reached by following the waits.
+//
+// Invariant: each asking can go on, or is a suspect of a pool, or a suspect can be reached by following the waits.
+// Debt: code must add a suspect when a wait begins (block), when the task enters a queue (pass, tryAgain, letIn), and when a stage
+// loses a handler or a slot that could end a wait (lose). The call of release that follows must examine the suspect; otherwise a
+// cycle could wait without end.
+type asking struct {
+	from  *core // the stage of the handler
+	task  *task
+	at    atomicx.Pointer[core] // the stage that the task has entered last, or wants to enter
+	in    atomicx.Pointer[core] // the stage in which the task waits, or nil; written under the guard of that stage
+	ctx   context.Context       // the context of a wait for room; nil for a Do
+	index int                   // the index in from.asking; protected by the guard of that stage
+	fails bool                  // the wait was in a cycle, and has been ended; protected like the index
+	stop  func(cause error)     // ends a wait for room; nil for a Do
+}
+
+// A suspect is a wait that the next call of release examines for a cycle. Suspects form a list.
+type suspect struct {
+	a    *asking
+	next *suspect
+}
+
+// moved records that the task of a is in the queue of c, or waits for room in c.
+func (a *asking) moved(c *core) {
+	a.at.Store(c)
+	a.in.Store(c)
+}
+
+// suspect makes the next call of release examine a, unless a is nil.
+func (p *Pool) suspect(a *asking) {
+	if a != nil {
+		p.suspects = &suspect{a, p.suspects}
+	}
+}
+
+// lose adds a suspect if every handler of c waits and no slot is free. Call lose after each change that may have this effect: a
+// handler or a hold has ended, the width has shrunk, or a task was given up.
+func (c *core) lose() {
+	if n := len(c.asking); n > 0 && n == c.slots && c.free() <= 0 {
+		c.pool.suspect(c.asking[0])
+	}
+}

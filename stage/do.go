@@ -4,13 +4,14 @@ import (
 	"context"
 
 	"github.com/braidgo/braid/cancel"
-	"github.com/braidgo/braid/promise"
 	"github.com/braidgo/braid/suspend"
 )
 
 // A task through a stage
 //
 // The steps of a Do through one stage follow. Counts change only while the guard of the pool is held, so that Stats always add up.
+// This file has the caller's steps 1 to 6. The release in pool.go wakes the worker, serve.go has the worker's steps 7 to 10, and
+// task.go has the end of the task in step 11.
 //
 //  1. enterDo. If ctx is done, or belongs to a task that has ended (ErrEnded), the Do fails and nothing is counted. If ctx is a
 //     handler's context, the new task is a child: its parent now waits for it.
@@ -91,38 +92,6 @@ func (s *Stage[In, Out]) Do(ctx context.Context, in In) (out Out, err error) {
 	return ask[In, Out](ctx, &s.entry, in, parent, from)
 }
 
-// A reply holds the answer to a Do or Begin.
-type reply[Out any] struct {
-	out     Out
-	promise promise.Promise[Out]
-}
-
-func (r *reply[Out]) settled(err error) {
-	if err != nil {
-		r.promise.Fail(err)
-		return
-	}
-	r.promise.Fill(r.out)
-}
-
-// A call is a task and its reply, in one allocation.
-type call[Out any] struct {
-	task
-	reply reply[Out]
-}
-
-// enter checks whether a task may be handed in with ctx. The result parent is the task of ctx, which has adopted the new child. The
-// result from is the stage whose handler is the caller.
-func enter[In any](ctx context.Context, p port[In], h how) (parent *task, from *core, err error) {
-	if err := suspend.Err(ctx); err != nil {
-		return nil, nil, err
-	}
-	if err := p.full(h); err != nil {
-		return nil, nil, err
-	}
-	return adopted(ctx)
-}
-
 // enterDo does for a Do what enter does for other calls, but does not call p.full for a handler's Do: the new task may need no room,
 // and p.put decides.
 func enterDo[In any](ctx context.Context, p port[In]) (parent *task, from *core, err error) {
@@ -148,90 +117,13 @@ func adopted(ctx context.Context) (parent *task, from *core, err error) {
 	return parent, parent.here(), nil
 }
 
-// handIn calls p.put, and removes the child from its parent if p.put fails.
-func handIn[In any](ctx context.Context, t *task, p port[In], in In, h how, from *core) (err error) {
-	accepted := false
-	defer func() { // the deferred function runs even if a method of ctx or a key function panics
-		if !accepted && t.parent != nil {
-			t.parent.leave(nil) // t was not accepted, so its parent need not wait for it
-		}
-	}()
-	err = p.put(ctx, t, in, h, from)
-	accepted = err == nil
-	return err
-}
-
-// begin hands in a task with a reply. The last parameter is the stage whose handler will wait for the reply, or nil.
-func begin[In, Out any](ctx context.Context, p port[In], in In, parent *task, from, asks *core) (*call[Out], error) {
-	c := new(call[Out])
-	c.values, c.parent, c.until = ctx, parent, likeCtx
-	c.answer = &c.reply
-	if asks != nil {
-		c.asked = &asking{from: asks, task: &c.task}
+// taskOf returns the task that ctx belongs to, or nil if there is none.
+func taskOf(ctx context.Context) *task {
+	if t, ok := ctx.(*task); ok {
+		return t
 	}
-	return c, handIn(ctx, &c.task, p, in, asFull, from)
-}
-
-func do[In, Out any](ctx context.Context, p port[In], in In) (out Out, err error) {
-	parent, from, err := enterDo(ctx, p)
-	if err != nil {
-		return out, err
-	}
-	return ask[In, Out](ctx, p, in, parent, from)
-}
-
-// ask hands in a task and waits for the answer.
-func ask[In, Out any](ctx context.Context, p port[In], in In, parent *task, from *core) (out Out, err error) {
-	c, err := begin[In, Out](ctx, p, in, parent, from, from)
-	if err != nil {
-		return out, err
-	}
-	return c.reply.await(ctx, &c.task, from)
-}
-
-func future[In, Out any](ctx context.Context, p port[In], in In) (promise.Future[Out], error) {
-	parent, from, err := enter(ctx, p, asFull)
-	if err != nil {
-		return nil, err
-	}
-	c, err := begin[In, Out](ctx, p, in, parent, from, nil)
-	if err != nil {
-		return nil, err
-	}
-	return &c.reply.promise, nil
-}
-
-// await waits for the answer to t. If the caller is a handler, await gives back its permit during the wait.
-func (r *reply[Out]) await(ctx context.Context, t *task, from *core) (Out, error) {
-	if from != nil && t.open.Load() >= 0 {
-		from.block(t.asked)
-		defer from.goOn(t.asked)
-	}
-	out, err := r.promise.Await(ctx)
-	if err != nil && t.open.Load() >= 0 {
-		t.gone.Store(true) // the Do is cancelled, so its task need not begin
-		if t.asked != nil {
-			t.asked.look()
-		}
-	}
-	return out, err
-}
-
-func submit[In any](ctx context.Context, p port[In], in In, h how) error {
-	_, own := ctx.(*task)
-	ends := !own && ctx.Done() != nil
-	parent, from, err := enter(ctx, p, h)
-	if err != nil {
-		return err
-	}
-	t := &task{values: ctx, parent: parent}
-	if parent != nil {
-		t.until = likeOwner
-	}
-	if ends {
-		t.values = context.WithoutCancel(ctx)
-	}
-	return handIn(ctx, t, p, in, h, from)
+	t, _ := ctx.Value(taskKey{}).(*task)
+	return t
 }
 
 func (g *gate[In, Out]) full(h how) error {
@@ -252,17 +144,68 @@ func (g *gate[In, Out]) full(h how) error {
 	return s.reject()
 }
 
-// reject counts a rejection. The caller must hold s.pool.guard, and reject unlocks it before it returns.
-func (s *Stage[In, Out]) reject() error {
-	var gone []item[In, Out]
-	if s.crowded.Store(true); s.sweepDue() {
-		gone = s.sweep(s.pool.now())
+// mayInline decides whether a Do runs its handler on its caller. If so, mayInline takes a slot and a permit, and returns a ticket,
+// which is never 0. While a task waits, mayInline returns 0, so that the Do does not overtake the queue.
+func (s *Stage[In, Out]) mayInline() (now int64, ticket uint64) {
+	p := s.pool
+	if s.batchFunc != nil || s.o.Rate > 0 || !p.onCaller() {
+		return 0, 0
 	}
-	err := s.refuse(s.errs.full)
-	s.pool.release()
-	for _, e := range gone {
-		e.t.ends(suspend.Err(e.t))
+	now = p.now()
+	p.guard.Lock()
+	if !s.closed && s.waiting == 0 && s.slots < s.width && p.running < p.width && s.outside.Len() == 0 && s.room() {
+		s.arrived++
+		s.accepted++
+		s.progress++
+		s.slots++
+		p.running++
+		p.tickets++
+		ticket = p.tickets
+		s.begun(now, now)
 	}
+	p.guard.Unlock()
+	return now, ticket
+}
+
+// onCaller reports whether the caller is on the scheduler of p.
+func (p *Pool) onCaller() bool { return p.inline && suspend.Within(p.on) }
+
+// ask hands in a task and waits for the answer.
+func ask[In, Out any](ctx context.Context, p port[In], in In, parent *task, from *core) (out Out, err error) {
+	c, err := begin[In, Out](ctx, p, in, parent, from, from)
+	if err != nil {
+		return out, err
+	}
+	return c.reply.await(ctx, &c.task, from)
+}
+
+// A call is a task and its reply, in one allocation.
+type call[Out any] struct {
+	task
+	reply reply[Out]
+}
+
+// begin hands in a task with a reply. The last parameter is the stage whose handler will wait for the reply, or nil.
+func begin[In, Out any](ctx context.Context, p port[In], in In, parent *task, from, asks *core) (*call[Out], error) {
+	c := new(call[Out])
+	c.values, c.parent, c.until = ctx, parent, likeCtx
+	c.answer = &c.reply
+	if asks != nil {
+		c.asked = &asking{from: asks, task: &c.task}
+	}
+	return c, handIn(ctx, &c.task, p, in, asFull, from)
+}
+
+// handIn calls p.put, and removes the child from its parent if p.put fails.
+func handIn[In any](ctx context.Context, t *task, p port[In], in In, h how, from *core) (err error) {
+	accepted := false
+	defer func() { // the deferred function runs even if a method of ctx or a key function panics
+		if !accepted && t.parent != nil {
+			t.parent.leave(nil) // t was not accepted, so its parent need not wait for it
+		}
+	}()
+	err = p.put(ctx, t, in, h, from)
+	accepted = err == nil
 	return err
 }
 
@@ -304,74 +247,15 @@ func (g *gate[In, Out]) put(ctx context.Context, t *task, in In, h how, from *co
 		defer from.goOn(a)
 	}
 	_, err := suspend.Wait[struct{}](ctx, outsider[In, Out]{g, t, in, a})
-	p.kick() // Try may have accepted t, which may need a worker
+	p.guard.Lock()
+	p.release() // Try may have accepted t, which may need a worker
 	return err
 }
 
-func (g *gate[In, Out]) pass(t *task, in In, now int64, from *core) (due dues, ok bool) {
-	s := g.s
-	p, q := from.pool, s.pool
-	if p != q && (p.clock != nil || q.clock != nil) { // the clocks of the two pools may differ
-		now = q.now()
-	}
-	s.rank(t, in)
-	guards := suspend.Guards{&p.guard, &q.guard}.Lock()
-	if s.closed || !s.admits(t) {
-		guards.Unlock()
-		return due, false
-	}
-	s.accept(g, t, in, now)
-	q.suspect(t.asked)
-	if p != q {
-		due = q.unlock()
-	}
-	return due, true
-}
-
-// letIn accepts the task of o. The caller must hold the guard.
-func (o outsider[In, Out]) letIn(now int64) {
-	o.g.s.accept(o.g, o.t, o.in, now)
-	o.g.s.pool.suspect(o.t.asked)
-	if o.a != nil {
-		o.a.in.Store(nil)
-	}
-}
-
-func (o outsider[In, Out]) Guard() *suspend.Guard { return &o.g.s.pool.guard }
-
-func (o outsider[In, Out]) Try() (none struct{}, ok bool, err error) {
-	switch s := o.g.s; {
-	case s.closed:
-		return none, true, s.refuse(s.errs.closed)
-	case s.admits(o.t):
-		o.letIn(s.pool.now())
-		return none, true, nil
-	}
-	return none, false, nil
-}
-
-func (o outsider[In, Out]) Enqueue(r suspend.Resumer[struct{}]) {
-	if s := o.g.s; s.lends(o.t) {
-		s.outside.PushFront(r, o)
-	} else {
-		s.outside.Push(r, o)
-	}
-}
-
-func (o outsider[In, Out]) Remove(r suspend.Resumer[struct{}]) { o.g.s.outside.Remove(r) }
-
-// admit accepts tasks from the front of s.outside while there is room. The caller must hold the guard.
-func (s *Stage[In, Out]) admit(now int64) {
-	if s.outside.Len() > 0 { // admit is small enough to be inlined
-		s.admitSome(now)
-	}
-}
-
-func (s *Stage[In, Out]) admitSome(now int64) {
-	for s.outside.Len() > 0 && s.admits((*s.outside.Head()).t) {
-		if o, ok := s.outside.ResumeHead(struct{}{}, nil); ok {
-			o.letIn(now)
-		}
+// rank sets the priority of t. The caller must not hold the guard, because rank calls the user's function.
+func (s *Stage[In, Out]) rank(t *task, in In) {
+	if s.priority != nil {
+		t.level = uint8(min(max(s.priority(in), 0), levels-1))
 	}
 }
 
@@ -400,4 +284,34 @@ func (s *Stage[In, Out]) accept(way *gate[In, Out], t *task, in In, now int64) {
 	if s.held {
 		s.letBegin()
 	}
+}
+
+// await waits for the answer to t. If the caller is a handler, await gives back its permit during the wait.
+func (r *reply[Out]) await(ctx context.Context, t *task, from *core) (Out, error) {
+	if from != nil && t.open.Load() >= 0 {
+		from.block(t.asked)
+		defer from.goOn(t.asked)
+	}
+	out, err := r.promise.Await(ctx)
+	if err != nil && t.open.Load() >= 0 {
+		t.gone.Store(true) // the Do is cancelled, so its task need not begin
+		if t.asked != nil {
+			t.asked.look()
+		}
+	}
+	return out, err
+}
+
+// reject counts a rejection. The caller must hold s.pool.guard, and reject unlocks it before it returns.
+func (s *Stage[In, Out]) reject() error {
+	var gone []item[In, Out]
+	if s.crowded.Store(true); s.sweepDue() {
+		gone = s.sweep(s.pool.now())
+	}
+	err := s.refuse(s.errs.full)
+	s.pool.release()
+	for _, e := range gone {
+		e.t.ends(suspend.Err(e.t))
+	}
+	return err
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/braidgo/braid/promise"
+	"github.com/braidgo/braid/suspend"
 )
 
 // A Flow accepts tasks and answers them. A Stage is a flow, and so are pipes of flows and replicas of a stage.
@@ -84,8 +85,12 @@ func Pipe3[A, B, C, D any](a Flow[A, B], b Flow[B, C], c Flow[C, D]) Flow[A, D] 
 }
 
 // Do implements Flow.
-func (f *flow[In, Out]) Do(ctx context.Context, in In) (Out, error) {
-	return do[In, Out](ctx, f.in, in)
+func (f *flow[In, Out]) Do(ctx context.Context, in In) (out Out, err error) {
+	parent, from, err := enterDo(ctx, f.in)
+	if err != nil {
+		return out, err
+	}
+	return ask[In, Out](ctx, f.in, in, parent, from)
 }
 
 // Begin implements Flow.
@@ -109,6 +114,47 @@ func (f *flow[In, Out]) Close(ctx context.Context) error { return Close(ctx, f.p
 func (f *flow[In, Out]) bind(to port[Out]) port[In]        { return f.wire(to) }
 func (f *flow[In, Out]) front() port[In]                   { return f.in }
 func (f *flow[In, Out]) describe(to []Observed) []Observed { return f.stages(to) }
+
+func future[In, Out any](ctx context.Context, p port[In], in In) (promise.Future[Out], error) {
+	parent, from, err := enter(ctx, p, asFull)
+	if err != nil {
+		return nil, err
+	}
+	c, err := begin[In, Out](ctx, p, in, parent, from, nil)
+	if err != nil {
+		return nil, err
+	}
+	return &c.reply.promise, nil
+}
+
+func submit[In any](ctx context.Context, p port[In], in In, h how) error {
+	_, own := ctx.(*task)
+	ends := !own && ctx.Done() != nil
+	parent, from, err := enter(ctx, p, h)
+	if err != nil {
+		return err
+	}
+	t := &task{values: ctx, parent: parent}
+	if parent != nil {
+		t.until = likeOwner
+	}
+	if ends {
+		t.values = context.WithoutCancel(ctx)
+	}
+	return handIn(ctx, t, p, in, h, from)
+}
+
+// enter checks whether a task may be handed in with ctx. The result parent is the task of ctx, which has adopted the new child. The
+// result from is the stage whose handler is the caller.
+func enter[In any](ctx context.Context, p port[In], h how) (parent *task, from *core, err error) {
+	if err := suspend.Err(ctx); err != nil {
+		return nil, nil, err
+	}
+	if err := p.full(h); err != nil {
+		return nil, nil, err
+	}
+	return adopted(ctx)
+}
 
 // An Observed has statistics. Every Stage is an Observed, whatever its type parameters are.
 type Observed interface{ Stats() Stats }

@@ -9,32 +9,6 @@ import (
 	"github.com/braidgo/braid/suspend"
 )
 
-// mayInline decides whether a Do runs its handler on its caller. If so, mayInline takes a slot and a permit, and returns a ticket,
-// which is never 0. While a task waits, mayInline returns 0, so that the Do does not overtake the queue.
-func (s *Stage[In, Out]) mayInline() (now int64, ticket uint64) {
-	p := s.pool
-	if s.batchFunc != nil || s.o.Rate > 0 || !p.onCaller() {
-		return 0, 0
-	}
-	now = p.now()
-	p.guard.Lock()
-	if !s.closed && s.waiting == 0 && s.slots < s.width && p.running < p.width && s.outside.Len() == 0 && s.room() {
-		s.arrived++
-		s.accepted++
-		s.progress++
-		s.slots++
-		p.running++
-		p.tickets++
-		ticket = p.tickets
-		s.begun(now, now)
-	}
-	p.guard.Unlock()
-	return now, ticket
-}
-
-// onCaller reports whether the caller is on the scheduler of p.
-func (p *Pool) onCaller() bool { return p.inline && suspend.Within(p.on) }
-
 // inline runs the handler on the caller of Do. inline waits for a reply only if the task is tried again, or has children that are
 // not done when the handler returns.
 func (s *Stage[In, Out]) inline(ctx context.Context, in In, parent *task, now int64, ticket uint64) (out Out, err error) {
@@ -97,15 +71,4 @@ func answered[Out any](ctx context.Context, out Out, err error) (Out, error) {
 func endProcess(v any, stack []byte) {
 	go panic(fmt.Sprintf("%v\n\nin a handler that ran on the caller of Do:\n%s", v, stack))
 	select {}
-}
-
-// adjustInline does for the caller of a Do what Pool.adjust does for a worker.
-func (c *core) adjustInline() {
-	p := c.pool
-	p.guard.Lock()
-	defer p.release()
-	if s, due := c.sample(p.now()); due {
-		p.release()
-		c.limit(s)
-	}
 }

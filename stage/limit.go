@@ -9,6 +9,26 @@ const (
 	windowTime  = int64(5 * time.Millisecond)
 )
 
+// SetWidth sets the maximum number of tasks in progress to n. SetWidth also sets the width of the pool, unless the pool is shared.
+// Handlers that already run above the new width are not interrupted.
+func (s *Stage[In, Out]) SetWidth(n int) {
+	if n < 1 {
+		panic("stage: a stage without a width")
+	}
+	s.pool.guard.Lock()
+	s.setWidth(n)
+	s.admit(s.pool.now())
+	s.pool.release()
+}
+
+func (c *core) setWidth(n int) {
+	c.width = n
+	if c.o.Pool == nil {
+		c.pool.width = n
+	}
+	c.lose()
+}
+
 func (c *core) openWindow(now int64) {
 	c.window = window{since: now, started: true, least: c.waiting, dropped: c.dropped}
 }
@@ -46,4 +66,38 @@ func (c *core) limit(s Sample) {
 		c.openWindow(now)
 	}()
 	width = max(1, c.o.Limit.Update(s))
+}
+
+// adjust calls the limiter of c if a window is over. The caller must hold p.guard, which is held again when adjust returns.
+func (p *Pool) adjust(w *worker, c *core) {
+	if s, due := c.sample(w.now); due {
+		w.at, w.task = nil, nil
+		p.release()
+		w.owed.pay()
+		p.limited(w, c, s)
+	}
+}
+
+// limited calls c.limit for a worker. If the limiter does not return, the worker gives back its permit and ends.
+func (p *Pool) limited(w *worker, c *core, s Sample) {
+	returned := false
+	defer func() {
+		if !returned {
+			p.running--
+			p.end(w)
+		}
+	}()
+	c.limit(s)
+	returned = true
+}
+
+// adjustInline does for the caller of a Do what Pool.adjust does for a worker.
+func (c *core) adjustInline() {
+	p := c.pool
+	p.guard.Lock()
+	defer p.release()
+	if s, due := c.sample(p.now()); due {
+		p.release()
+		c.limit(s)
+	}
 }

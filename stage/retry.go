@@ -6,15 +6,6 @@ import (
 	"github.com/braidgo/braid/suspend"
 )
 
-// retry calls Options.Retry, which decides whether a failed task begins again. A task whose handler panicked, or whose context is
-// done, does not begin again.
-func (s *Stage[In, Out]) retry(t *task, err error, try int) (after time.Duration, again bool) {
-	if _, ofPanic := err.(*panicked); ofPanic || s.o.Retry == nil || t.over() {
-		return 0, false
-	}
-	return s.o.Retry(err, try)
-}
-
 // postpone makes e a delayed task. The caller must hold the guard, and must call start on the result without it.
 func (s *Stage[In, Out]) postpone(e item[In, Out], after time.Duration) *delay[In, Out] {
 	s.retried++

@@ -3,10 +3,81 @@ package stage
 import (
 	"context"
 	"runtime/debug"
+	"runtime/pprof"
 
 	"github.com/braidgo/braid/cancel"
+	"github.com/braidgo/braid/internal/gid"
 	"github.com/braidgo/braid/suspend"
 )
+
+// work is the body of a worker. The worker holds a permit when work begins.
+func (w *worker) work() {
+	p := w.p
+	w.gid = gid.Get()
+	w.now = p.now()
+	how := called
+	for how != dismissed {
+		p.guard.Lock()
+		if how == called {
+			p.coming--
+		}
+		w.serve()
+		for !p.linger && w.owed.any() { // the worker must not end before its last task is answered
+			p.release()
+			w.owed.pay()
+			p.guard.Lock()
+			w.serve()
+		}
+		p.running--
+		w.at, w.task = nil, nil
+		if !p.linger {
+			p.end(w)
+			return
+		}
+		p.release()
+		w.owed.pay()
+		how, _ = suspend.Wait[wake](context.Background(), idling{w})
+		w.now = p.now()
+	}
+	p.guard.Lock()
+	p.end(w)
+}
+
+// serve runs tasks until none can begin. The caller must hold p.guard, which is held again when serve returns.
+func (w *worker) serve() {
+	p := w.p
+	for c := p.next(); c != nil; c = p.next() {
+		c.server.serve(w)
+		if c.o.Limit != nil {
+			p.adjust(w, c)
+		}
+	}
+}
+
+// next returns the stage to serve, or nil if no task can begin or too many workers run.
+func (p *Pool) next() (best *core) {
+	if p.running > p.width || p.waiting == 0 {
+		return nil
+	}
+	for i := 0; i < len(p.loaded); i++ {
+		switch c := p.loaded[i]; {
+		case c.waiting == 0:
+			c.unlist()
+			i--
+		case c.free() > 0 && (best == nil || c.server.oldest() < best.server.oldest()):
+			best = c
+		}
+	}
+	return best
+}
+
+// named sets the name of the stage as a label of the worker's goroutine, for profiles.
+func (w *worker) named(c *core) {
+	if w.p.linger && w.label != c {
+		w.label = c
+		pprof.SetGoroutineLabels(c.labels)
+	}
+}
 
 // serve takes the next task from the queue, and serves it until it leaves the stage or is delayed. The caller must hold the guard,
 // which is held again when serve returns.
@@ -87,6 +158,18 @@ func (s *Stage[In, Out]) perform(e *item[In, Out], skip bool, gid int64, now *in
 	return out, s.handOn(e, out, err, now, v, due)
 }
 
+// call calls the handler. If OnPanic is set, call turns a panic into an error.
+func (s *Stage[In, Out]) call(ctx context.Context, in In) (out Out, err error) {
+	if s.o.OnPanic == nil {
+		return s.f(ctx, in)
+	}
+	err = s.recovered(func() (err error) {
+		out, err = s.f(ctx, in)
+		return err
+	})
+	return out, err
+}
+
 // handOn passes the result to the next stage or to the answer. After an error, it sets v. If passed is true, the task has entered
 // the next stage, and the guard is held.
 func (s *Stage[In, Out]) handOn(e *item[In, Out], out Out, err error, now *int64, v *verdict, due *dues) (passed bool) {
@@ -117,51 +200,88 @@ func (s *Stage[In, Out]) handOn(e *item[In, Out], out Out, err error, now *int64
 	return false
 }
 
-// abandoned gives up the task while a panic or a runtime.Goexit ends the worker.
-func (s *Stage[In, Out]) abandoned(w *worker, e *item[In, Out]) {
-	defer func() {
-		s.abandon(e)
-		s.pool.guard.Lock()
-		s.pool.end(w)
-	}()
-	s.report(e.t, e.in, ErrAbandoned)
-}
-
-// abandon fails a task whose handler has not returned, and gives back its slot and permit.
-func (s *Stage[In, Out]) abandon(e *item[In, Out]) {
-	var o owed
-	s.pool.guard.Lock()
-	s.vacate(e, &verdict{fate: failed, err: ErrAbandoned}, s.pool.now(), &o)
-	o.pay()
-}
-
-// call calls the handler. If OnPanic is set, call turns a panic into an error.
-func (s *Stage[In, Out]) call(ctx context.Context, in In) (out Out, err error) {
-	if s.o.OnPanic == nil {
-		return s.f(ctx, in)
+// give stores the result of t, which is about to leave its last stage.
+func give[Out any](t *task, out Out) {
+	switch a := t.answer.(type) {
+	case *reply[Out]:
+		a.out = out
+	case *fed[Out]:
+		a.out = out
 	}
-	err = s.recovered(func() (err error) {
-		out, err = s.f(ctx, in)
-		return err
-	})
-	return out, err
 }
 
-func (c *core) recovered(f func() error) (err error) {
-	returned := false
-	defer func() {
-		if returned {
-			return
+func (g *gate[In, Out]) pass(t *task, in In, now int64, from *core) (due dues, ok bool) {
+	s := g.s
+	p, q := from.pool, s.pool
+	if p != q && (p.clock != nil || q.clock != nil) { // the clocks of the two pools may differ
+		now = q.now()
+	}
+	s.rank(t, in)
+	guards := suspend.Guards{&p.guard, &q.guard}.Lock()
+	if s.closed || !s.admits(t) {
+		guards.Unlock()
+		return due, false
+	}
+	s.accept(g, t, in, now)
+	q.suspect(t.asked)
+	if p != q {
+		due = q.unlock()
+	}
+	return due, true
+}
+
+// decide locks the guard for the call of s.finish that follows. A task that a Close cuts off while its handler runs is not tried
+// again.
+func (s *Stage[In, Out]) decide(e *item[In, Out], v *verdict) {
+	s.pool.guard.Lock()
+	if v.fate == again && s.cut {
+		s.pool.guard.Unlock()
+		s.giveUp(e.t, e.in, v.err, v)
+		s.pool.guard.Lock()
+	}
+}
+
+// finish counts the fate of a task that was in progress. What remains to be done after the unlock is stored in o, which must be
+// empty: the slot of a task must be free before the task ends.
+func (s *Stage[In, Out]) finish(e *item[In, Out], v *verdict, now int64, o *owed) {
+	switch {
+	case v.fate == again:
+		o.after = s.postpone(*e, v.after)
+	case v.fate != completed || e.way.to == nil:
+		o.leave, o.err = e.t, v.err
+	}
+	s.leave(e, v.fate, v.service, now)
+}
+
+// leave counts the fate of a task that is no longer in progress. The slot of the task must be free.
+func (s *Stage[In, Out]) leave(e *item[In, Out], f fate, service, now int64) {
+	s.progress--
+	switch f {
+	case completed:
+		s.completed++
+	case failed:
+		s.failed++
+	case dropped:
+		s.failed++
+		s.dropped++
+	case late:
+		s.late++
+	case cancelled:
+		s.cancelled++
+	}
+	if f != late && f != cancelled && service != notServed {
+		s.service.add(service)
+		s.window.done++
+		s.window.service += service
+	}
+	if f != again {
+		if e.ticket == lent {
+			s.lent--
 		}
-		if v := recover(); v != nil { // recover returns nil after a runtime.Goexit, which continues
-			stack := debug.Stack()
-			c.o.OnPanic(v, stack)
-			err = &panicked{suspend.PanicError{Value: v, Stack: stack}}
-		}
-	}()
-	err = f()
-	returned = true
-	return err
+		s.settleIf()
+		s.admit(now)
+	}
+	s.lose()
 }
 
 // patience returns the context with which a worker waits for room in the next stage. If t was submitted, only a Close that cuts the
@@ -181,12 +301,46 @@ func (s *Stage[In, Out]) patience(t *task) context.Context {
 	return s.blocking
 }
 
-// give stores the result of t, which is about to leave its last stage.
-func give[Out any](t *task, out Out) {
-	switch a := t.answer.(type) {
-	case *reply[Out]:
-		a.out = out
-	case *fed[Out]:
-		a.out = out
-	}
+func (c *core) recovered(f func() error) (err error) {
+	returned := false
+	defer func() {
+		if returned {
+			return
+		}
+		if v := recover(); v != nil { // recover returns nil after a runtime.Goexit, which continues
+			stack := debug.Stack()
+			c.o.OnPanic(v, stack)
+			err = &panicked{suspend.PanicError{Value: v, Stack: stack}}
+		}
+	}()
+	err = f()
+	returned = true
+	return err
+}
+
+// abandoned gives up the task while a panic or a runtime.Goexit ends the worker.
+func (s *Stage[In, Out]) abandoned(w *worker, e *item[In, Out]) {
+	defer func() {
+		s.abandon(e)
+		s.pool.guard.Lock()
+		s.pool.end(w)
+	}()
+	s.report(e.t, e.in, ErrAbandoned)
+}
+
+// abandon fails a task whose handler has not returned, and gives back its slot and permit.
+func (s *Stage[In, Out]) abandon(e *item[In, Out]) {
+	var o owed
+	s.pool.guard.Lock()
+	s.vacate(e, &verdict{fate: failed, err: ErrAbandoned}, s.pool.now(), &o)
+	o.pay()
+}
+
+// vacate gives back the slot and the permit of a handler, and counts the fate. The caller must hold the guard, and vacate unlocks it
+// before it returns.
+func (s *Stage[In, Out]) vacate(e *item[In, Out], v *verdict, now int64, o *owed) {
+	s.slots--
+	s.pool.running--
+	s.finish(e, v, now, o)
+	s.pool.release()
 }

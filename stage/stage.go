@@ -62,14 +62,12 @@ func (s *Stage[In, Out]) OnFail(f func(ctx context.Context, in In, err error)) *
 	return s
 }
 
-// SetWidth sets the maximum number of tasks in progress to n. SetWidth also sets the width of the pool, unless the pool is shared.
-// Handlers that already run above the new width are not interrupted.
-func (s *Stage[In, Out]) SetWidth(n int) {
-	if n < 1 {
-		panic("stage: a stage without a width")
-	}
-	s.pool.guard.Lock()
-	s.setWidth(n)
-	s.admit(s.pool.now())
-	s.pool.release()
+// Prioritize sets f, which returns the priority of a task, from 0 to 3. Without f, the priority is 0. A priority outside this range
+// is clamped. Tasks of a higher priority begin first. If a full queue would reject a task, the task displaces the last queued task
+// of the lowest priority, if that priority is lower than the new task's own. The displaced task fails with ErrDisplaced, and counts
+// as Late. Callers that wait for room get it in the order of arrival. Prioritize returns s. Call Prioritize before the first task.
+func (s *Stage[In, Out]) Prioritize(f func(in In) int) *Stage[In, Out] {
+	s.priority = f
+	s.urgent = make([]ring[item[In, Out]], levels-1)
+	return s
 }

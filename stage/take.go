@@ -61,3 +61,37 @@ func (s *Stage[In, Out]) displace(t *task) (e item[In, Out], ok bool) {
 	}
 	return e, false
 }
+
+// gaveUp counts n tasks, which were taken off the queue, as tasks in progress until s.end has been called for each.
+func (c *core) gaveUp(n int) {
+	c.progress += n
+	c.givenUp += n
+}
+
+// end gives up a task that was taken off the queue and counted by gaveUp.
+func (s *Stage[In, Out]) end(e *item[In, Out], v verdict) {
+	t := e.t
+	defer func() {
+		t.ends(v.err)
+		s.pool.guard.Lock()
+		s.givenUp--
+		s.leave(e, v.fate, v.service, s.pool.now())
+		s.pool.release()
+	}()
+	t.gid.Store(0) // t is in no handler
+	if t.over() && !t.wasCut() {
+		v.fate, v.err = cancelled, errorOf(t)
+		return
+	}
+	s.report(t, e.in, v.err)
+}
+
+// tell calls s.end for a task that belongs to another caller. OnFail may suspend, so it runs in a new task.
+func (s *Stage[In, Out]) tell(e item[In, Out], v verdict) {
+	end := func() { s.end(&e, v) }
+	if s.onFail == nil {
+		end()
+	} else if s.pool.on.Go(end) != nil {
+		go end()
+	}
+}

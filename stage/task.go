@@ -8,6 +8,7 @@ import (
 	"github.com/braidgo/braid/internal/atomicx"
 	"github.com/braidgo/braid/internal/cancelctx"
 	"github.com/braidgo/braid/internal/gid"
+	"github.com/braidgo/braid/promise"
 )
 
 // A task is one input on its way through the stages, and the context of its handlers.
@@ -54,6 +55,20 @@ const (
 // An answer is notified of the end of a task, by one call of settled.
 type answer interface{ settled(err error) }
 
+// A reply holds the answer to a Do or Begin.
+type reply[Out any] struct {
+	out     Out
+	promise promise.Promise[Out]
+}
+
+func (r *reply[Out]) settled(err error) {
+	if err != nil {
+		r.promise.Fail(err)
+		return
+	}
+	r.promise.Fill(r.out)
+}
+
 // An ending is the context of a task that only a Close can end. The method source makes the ending when it is first needed.
 type ending struct {
 	context.Context
@@ -62,15 +77,6 @@ type ending struct {
 
 // taskKey is the key for the task of a context.
 type taskKey struct{}
-
-// taskOf returns the task that ctx belongs to, or nil if there is none.
-func taskOf(ctx context.Context) *task {
-	if t, ok := ctx.(*task); ok {
-		return t
-	}
-	t, _ := ctx.Value(taskKey{}).(*task)
-	return t
-}
 
 // here returns the stage of the handler of t, or nil if the caller is not on the goroutine of this handler.
 func (t *task) here() *core {
