@@ -2,11 +2,11 @@ package main
 
 import (
 	"context"
-	"errors"
+	"fmt"
 	"runtime"
+	"runtime/debug"
 	"strconv"
 	"sync/atomic"
-	"time"
 
 	"github.com/braidgo/braid/actor"
 	"github.com/braidgo/braid/adapters/fifo"
@@ -19,24 +19,8 @@ import (
 // Each measurement runs in a new process, because the runtime never frees the descriptors of goroutines. The result of a second measurement
 // in the same process would be too low.
 var kinds = map[string]func(n int) float64{
-	"callbacks": yielders, "tasks": yieldingTasks, "goroutines": yieldingGoroutines,
-	"a goroutine in a channel": goroutinesInChannels,
-	"actor-bytes/react": actors(func(i int) body {
-		return func(_ context.Context, self *actor.Self[int]) error {
-			return actor.Loop(func() error { return self.React(func(m int) error { use(m + i); return nil }) })
-		}
-	}),
-	"actor-bytes/receive": actors(func(i int) body {
-		return func(_ context.Context, self *actor.Self[int]) error {
-			for {
-				m, err := self.Receive(context.Background())
-				if err != nil {
-					return err
-				}
-				use(m + i)
-			}
-		}
-	}),
+	"callbacks": yielders, "tasks": yieldingTasks, "goroutines": yieldingGoroutines, inChannel: goroutinesInChannels,
+	"actor-bytes/react": actors(reacting), "actor-bytes/receive": actors(receiving),
 }
 
 // bytesOf measures a kind in a new process, with the command bench -bytes KIND N.
@@ -49,9 +33,6 @@ const bytesArg = "-bytes"
 
 // bytesHere measures a kind, in the process that bytesOf has started.
 func bytesHere(args []string) any {
-	if len(args) != 2 || kinds[args[0]] == nil {
-		ok(errors.New("-bytes is followed by a kind and a number, as the rows and curves of memory start it"))
-	}
 	return kinds[args[0]](must(strconv.Atoi(args[1])))
 }
 
@@ -59,22 +40,31 @@ func bytesHere(args []string) any {
 func bytesBeside(kind string) func(b *bench) (ours, peer side) {
 	return func(b *bench) (ours, peer side) {
 		of := func(kind string) side {
-			return func(time.Duration) float64 { return bytesOf(kind, b.of(100_000, 100)) }
+			return func() float64 { return bytesOf(kind, b.of(100_000, 100)) }
 		}
-		return of(kind), of("a goroutine in a channel")
+		return of(kind), of(inChannel)
 	}
 }
 
-// threadBytes measures callbacks, tasks and goroutines. It leaves out a kind that might not fit in memory, according to an upper bound for
-// the bytes of each.
-func threadBytes(b *bench, x float64) (all []measurement) {
-	for _, kind := range []string{"callbacks", "tasks", "goroutines"} {
-		all = append(all, func() float64 { return bytesOf(kind, int(x)) })
-	}
-	b.fits(all, int(x), 100, taskBytes, taskBytes/2)
-	if x > 1_000_000 {
-		all[1], all[2] = nil, nil
-		b.note("More than a million tasks or goroutines are not tried, to save time.")
+// threadBytes measures callbacks, tasks and goroutines. It leaves out a kind that might not fit in three fifths of the available memory,
+// according to an upper bound for the bytes of each.
+func threadBytes(b *bench, x float64) (all []side) {
+	available := 0.0 // in KB; 0 means unknown
+	_, _ = fmt.Sscanf(field("/proc/meminfo", "MemAvailable"), "%f kB", &available)
+	for _, kind := range []struct {
+		name  string
+		bytes float64
+	}{{"callbacks", 100}, {"tasks", 6 << 10}, {"goroutines", 3 << 10}} {
+		s := func() float64 { return bytesOf(kind.name, int(x)) }
+		if available > 0 && x*kind.bytes > available*1024*3/5 {
+			b.note(fmt.Sprintf("%.0f tasks or goroutines are too many for the memory of this machine, of which %.0f MB are available: left out.",
+				x, available/1024))
+			s = nil
+		} else if x > 1_000_000 && kind.name != "callbacks" {
+			b.note("More than a million tasks or goroutines are not tried, to save time.")
+			s = nil
+		}
+		all = append(all, s)
 	}
 	return all
 }
@@ -124,7 +114,7 @@ func yielder(left int) func() {
 
 // grown calls the function start, and returns the growth of the heap and the stacks, divided by n.
 func grown(n int, start func()) float64 {
-	defer collecting(1000)()
+	defer debug.SetGCPercent(debug.SetGCPercent(1000))
 	heap, stacks := liveBytes()
 	start()
 	heapNow, stacksNow := liveBytes()
@@ -181,14 +171,17 @@ func goroutinesInChannels(n int) float64 {
 	})
 }
 
-type body = func(ctx context.Context, self *actor.Self[int]) error
-
-func actors(make func(i int) body) func(n int) float64 {
+func actors(wait way) func(n int) float64 {
 	return func(n int) (each float64) {
 		inFifo(func() {
 			all := []actor.Ref[int]{}
 			each = grown(n, func() {
-				upTo(n, func(i int) { all = append(all, actor.Spawn(bg, suspend.Here(), make(i))); suspend.Yield() })
+				upTo(n, func(i int) {
+					all = append(all, actor.Spawn(bg, suspend.Here(), func(ctx context.Context, self *actor.Self[int]) error {
+						return wait(ctx, self, func(m int) error { use(m + i); return nil })
+					}))
+					suspend.Yield()
+				})
 			})
 			for _, r := range all {
 				r.Stop()

@@ -4,6 +4,7 @@ import (
 	"context"
 	"math/rand/v2"
 	"runtime"
+	"runtime/debug"
 	"time"
 
 	"github.com/braidgo/braid/cancel"
@@ -28,11 +29,12 @@ func cancelCost(kind, percent int) func(b *bench) (ours, peer side) {
 	return func(b *bench) (ours, peer side) {
 		tasks := b.of(10_000, 40)
 		x := exchange{tasks, []int{1, tasks - 1, tasks / 2}[kind], b.of(50_000, 200), percent}
-		b.close(collecting(-1))
+		percent := debug.SetGCPercent(-1)
+		b.close(func() { debug.SetGCPercent(percent) })
 		one := func(cancelling bool) side {
-			return func(d time.Duration) float64 {
+			return func() float64 {
 				n, took := 0, time.Duration(0)
-				for ; took < d; n++ {
+				for ; took < b.Round; n++ {
 					took += x.run(cancelling)
 				}
 				return float64(took) / float64(n*x.items)
@@ -114,7 +116,7 @@ func (x exchange) run(cancelling bool) time.Duration {
 func cancelOne(anywhere bool, crowd, places int) func(b *bench) (ours, peer side) {
 	return func(b *bench) (ours, peer side) {
 		one := func(n, places int) side {
-			return func(time.Duration) float64 { return cancelSome(n, places, anywhere, b.of(200, 2)) }
+			return func() float64 { return cancelSome(n, places, anywhere, b.of(200, 2)) }
 		}
 		return one(b.of(1_000_000, 1000), 1), one(b.of(crowd, 1000), places)
 	}
@@ -122,7 +124,7 @@ func cancelOne(anywhere bool, crowd, places int) func(b *bench) (ours, peer side
 
 // cancelSome spreads n continuations evenly over the given number of MVars, and returns the cost of a cancellation.
 func cancelSome(n, places int, anywhere bool, turns int) (each float64) {
-	back := collecting(1000) // shortens the uncounted time to create the crowd
+	percent := debug.SetGCPercent(1000) // shortens the uncounted time to create the crowd
 	m, on := make([]mvar.MVar[int], places), new(calls)
 	stops, ended := make([]func(error), n), 0
 	wait := func(i int) {
@@ -133,9 +135,9 @@ func cancelSome(n, places int, anywhere bool, turns int) (each float64) {
 	for i := range n {
 		wait(i)
 	}
-	back()
+	debug.SetGCPercent(-1)
+	defer debug.SetGCPercent(percent)
 	runtime.GC()
-	defer collecting(-1)()
 	var took time.Duration
 	chosen := make([]int, min(100, n))
 	for turn := range turns {

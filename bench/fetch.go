@@ -57,7 +57,7 @@ func warmed(f work) work {
 }
 
 // ourPosts returns a work function that loads posts and authors with package fetch.
-func ourPosts(s source, o fetch.Options, bulk bool) work {
+func ourPosts(s source, bulk bool) work {
 	posts, authors := fetch.BySlice("posts", s.posts), fetch.BySlice("authors", s.authors)
 	user := func(ctx context.Context, u int) (struct{}, error) {
 		ps, err := posts.Get(ctx, u)
@@ -69,7 +69,7 @@ func ourPosts(s source, o fetch.Options, bulk bool) work {
 		return struct{}{}, err
 	}
 	return again(func() {
-		ok(o.Run(bg, func(ctx context.Context) error {
+		ok(fetch.Run(bg, func(ctx context.Context) error {
 			_, err := fetch.Map(ctx, benchIDs, user)
 			if err == nil && fetch.Of(ctx).Stats().Batches != 2 {
 				err = errors.New("not two batches")
@@ -102,52 +102,38 @@ func handPosts(s source) work {
 	})
 }
 
-// loading returns a work function that loads posts and authors with two loaders and a goroutine for each user. As with package fetch, each
-// goroutine obtains the authors of the user's posts in order, or an error.
-func loading(open func() (posts func(u int) ([]int, error), authors func(posts []int) ([]int, error))) work {
-	return again(func() {
-		posts, authors := open()
-		var all errgroup.Group
-		for _, u := range benchIDs {
-			all.Go(func() error {
-				ps, err := posts(u)
-				if err == nil {
-					_, err = authors(ps)
-				}
-				return err
-			})
-		}
-		ok(all.Wait())
-	})
-}
-
-// each calls the function load for every post, on a separate goroutine for each post, and returns the results in order.
-func each(posts []int, load func(post int) (int, error)) ([]int, error) {
-	out := make([]int, len(posts))
-	var all errgroup.Group
-	for i, p := range posts {
-		all.Go(func() (err error) { out[i], err = load(p); return err })
-	}
-	return out, all.Wait()
-}
-
 // newLoader returns a dataloadgen loader for a batch function.
 func newLoader[V any](batch func(context.Context, []int) ([]V, error), wait time.Duration) *dataloadgen.Loader[int, V] {
 	return dataloadgen.NewLoader(func(ctx context.Context, ids []int) ([]V, []error) { vs, _ := batch(ctx, ids); return vs, nil },
 		dataloadgen.WithWait(wait))
 }
 
-// loaderPosts returns a work function that uses dataloadgen. If bulk is true, it calls LoadAll once per user; otherwise it starts a
-// goroutine for each post.
+// loaderPosts returns a work function that loads posts and authors with two loaders of dataloadgen and a goroutine for each user. As with
+// package fetch, each goroutine obtains the authors of the user's posts in order, or an error. If bulk is true, it calls LoadAll once;
+// otherwise it starts a goroutine for each post.
 func loaderPosts(s source, wait time.Duration, bulk bool) work {
-	return loading(func() (func(int) ([]int, error), func([]int) ([]int, error)) {
+	return again(func() {
 		posts, authors := newLoader(s.posts, wait), newLoader(s.authors, wait)
-		return func(u int) ([]int, error) { return posts.Load(bg, u) }, func(ps []int) ([]int, error) {
-			if bulk {
-				return authors.LoadAll(bg, ps)
-			}
-			return each(ps, func(p int) (int, error) { return authors.Load(bg, p) })
+		var users errgroup.Group
+		for _, u := range benchIDs {
+			users.Go(func() error {
+				ps, err := posts.Load(bg, u)
+				if err != nil {
+					return err
+				}
+				if bulk {
+					_, err = authors.LoadAll(bg, ps)
+					return err
+				}
+				out := make([]int, len(ps))
+				var each errgroup.Group
+				for i, p := range ps {
+					each.Go(func() (err error) { out[i], err = authors.Load(bg, p); return err })
+				}
+				return each.Wait()
+			})
 		}
+		ok(users.Wait())
 	})
 }
 

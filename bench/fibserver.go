@@ -1,26 +1,23 @@
 package main
 
 import (
-	"errors"
 	"fmt"
-	"os"
 	"os/exec"
-	"path/filepath"
 	"regexp"
 	"strconv"
+	"sync"
 	"time"
 )
 
-// fibserver holds the figures from all runs of the program examples/fibserver. Its composed server, a loop with a pool, must be faster than
-// a loop that computes inline and than net/http. The program measures all three servers itself, one after another, for two seconds each,
-// with a client in a separate process. On 16 connections the client requests fib(1), and on 2 connections fib(35). Each run of the program
-// is one round of all these rows.
+// The rows of fibserver compare two servers of examples/fibserver: the composed server, which is a loop with a pool, must be faster than
+// net/http. The program measures its servers itself, one after another, for two seconds each, with a client in a separate process. On 16
+// connections the client requests fib(1), and on 2 connections fib(35). Each run of the program is one round of all these rows.
 //
-// The rows for costly requests have no must. Each connection sends a new request when it receives an answer, so the two kinds of requests
+// The row for costly requests has no must. Each connection sends a new request when it receives an answer, so the two kinds of requests
 // compete for the processors. A server that answers ten times as many cheap requests has less time left for costly requests.
-var fibserver struct{ runs [][]fibFigures }
 
-const fibRuns = 3
+// fibRuns holds the figures of the composed server and of net/http, from all runs.
+var fibRuns [][2]fibFigures
 
 // fibFigures holds the figures of one server. The field cheapP90 is in nanoseconds, and the fields cheap and costly are in requests per
 // second.
@@ -32,71 +29,37 @@ func fibBoth(f fibFigures) float64 { return 1e9 / (f.cheap + f.costly) }
 
 func fibCostly(f fibFigures) float64 { return 1e9 / f.costly }
 
-// fibRow compares a figure of the composed server with the same figure of another server. In each round, a side uses the next run that it
-// has not used yet.
-func fibRow(other int, figure func(fibFigures) float64) func(b *bench) (ours, peer side) {
+// fibRow compares a figure of the composed server with the same figure of net/http. In each round, a side uses the next run that it has not
+// used yet.
+func fibRow(figure func(fibFigures) float64) func(b *bench) (ours, peer side) {
 	var had [2]int
 	return func(b *bench) (ours, peer side) {
-		of := func(i, server int) side {
-			return func(time.Duration) float64 {
-				for len(fibserver.runs) <= had[i] {
-					runFibserver(b.mode)
+		of := func(server int) side {
+			return func() float64 {
+				if had[server]++; len(fibRuns) < had[server] {
+					fibRuns = append(fibRuns, runFibserver(b))
 				}
-				had[i]++
-				return figure(fibserver.runs[had[i]-1][server])
+				return figure(fibRuns[had[server]-1][server])
 			}
 		}
-		return of(0, 0), of(1, other)
+		return of(0), of(1)
 	}
 }
 
-// runFibserver builds the program, runs it, and appends the figures of the new runs.
-func runFibserver(m mode) {
-	dir := must(os.MkdirTemp("", "bench"))
-	defer os.RemoveAll(dir)
-	server := filepath.Join(dir, "fibserver")
-	build := exec.Command("go", "build", "-C", filepath.FromSlash("../examples/fibserver"), "-o", server, ".")
-	build.Stderr = os.Stderr
-	ok(build.Run())
-	for range m.of(fibRuns, 1) {
-		out := must(exec.Command(server, "-load", fmt.Sprint(time.Duration(m.of(2000, 50))*time.Millisecond)).Output())
-		figures, err := parseFibserver(out)
-		if err != nil {
-			ok(fmt.Errorf("%w in what the example printed:\n%s", err, out))
-		}
-		fibserver.runs = append(fibserver.runs, figures)
-	}
-}
+var fibserver = sync.OnceValue(func() string { return built("fibserver") })
 
-var (
-	fibBlock = regexp.MustCompile(`(?m)^(composed|inline|net/http): .*\n((?:[ \t]+/fib/.*\n){2})`)
-	fibLine  = regexp.MustCompile(`(?m)^\s+/fib/(\d+)\s+(\d+) req/s\s.*\bp90\s+(\S+)`)
-)
+var fibLoads = regexp.MustCompile(`(?m)^(composed|net/http): .*\n\s+/fib/1 +(\d+) req/s .*\bp90 +(\S+) .*\n\s+/fib/35 +(\d+) req/s `)
 
-// parseFibserver returns the figures of the three servers in their order. The output contains a second measurement under an equal load,
-// which is ignored.
-func parseFibserver(out []byte) ([]fibFigures, error) {
-	var all []fibFigures
-	for i, block := range fibBlock.FindAllSubmatch(out, 3) {
-		if string(block[1]) != []string{"composed", "inline", "net/http"}[i] {
-			return nil, errors.New("servers out of order")
-		}
-		var f fibFigures
-		lines := fibLine.FindAllSubmatch(block[2], -1)
-		if len(lines) != 2 || string(lines[0][1]) != "1" || string(lines[1][1]) != "35" {
-			return nil, errors.New("no two loads")
-		}
-		cheap, err1 := strconv.ParseFloat(string(lines[0][2]), 64)
-		costly, err2 := strconv.ParseFloat(string(lines[1][2]), 64)
-		p90, err3 := time.ParseDuration(string(lines[0][3]))
-		if err := errors.Join(err1, err2, err3); err != nil {
-			return nil, err
-		}
-		f = fibFigures{float64(p90), max(cheap, 1), max(costly, 1)}
-		all = append(all, f)
+// runFibserver runs the program. Its output contains a third server, and a second measurement under an equal load, which are ignored.
+func runFibserver(b *bench) (all [2]fibFigures) {
+	out := must(exec.Command(fibserver(), "-load", fmt.Sprint(time.Duration(b.of(2000, 50))*time.Millisecond)).Output())
+	servers := fibLoads.FindAllStringSubmatch(string(out), 2)
+	if len(servers) != 2 || servers[0][1] != "composed" || servers[1][1] != "net/http" {
+		ok(fmt.Errorf("no two servers in what the example printed:\n%s", out))
 	}
-	if len(all) != 3 {
-		return nil, errors.New("not three servers")
+	for i, s := range servers {
+		cheap, p90, costly := must(strconv.ParseFloat(s[2], 64)), must(time.ParseDuration(s[3])), must(strconv.ParseFloat(s[4], 64))
+		all[i] = fibFigures{float64(p90), max(cheap, 1), max(costly, 1)}
 	}
-	return all, nil
+	return all
 }

@@ -24,6 +24,16 @@ func handover(where place, q queue) work {
 	}
 }
 
+// mvarTable measures all queues of one, at x = 0 on one processor, and at x = 1 on two.
+func mvarTable(b *bench, x float64) (all []side) {
+	place := []place{tasks, fifos}[int(x)]
+	for _, f := range []work{handover(place, mvarOf(bg)), handover(place, mvarOf(uncancelled)), handover(goroutines, channelOf(1)),
+		handover(goroutines, channelOr(uncancelled)), handover(goroutines, condOf(1))} {
+		all = append(all, wall.of(onProcs(int(x)+1, f), 1, b.Round))
+	}
+	return all
+}
+
 func mvarOf(ctx context.Context) queue {
 	return func() (put, take func(int)) {
 		var m mvar.MVar[int]

@@ -7,7 +7,7 @@
 //	go run . -full ring fork                    choose rows and curves
 //	go run . -list                              print the ids of all rows and curves
 //	go run . -full -json now.json               write the figures to a file
-//	go run . -full -results RESULTS.md          write the report, and the plots and tables of the curves in -dir
+//	go run . -full -results RESULTS.md          write the report, and the plots and tables of the curves in results beside it
 //	go run . -from now.json -results RESULTS.md write the report of an earlier run, and measure nothing
 //	go run . -from now.json,rows.json ...       replace rows and curves of the earlier run by those of a later run
 //
@@ -43,8 +43,7 @@ type run struct {
 	Later   []string      `json:"later,omitempty"`  // names the rows and curves of each later run
 }
 
-// replace replaces rows and curves of r with the rows and curves of a later run that have the same ids. It sorts the rows in the order in
-// which the function rows returns them.
+// replace replaces rows and curves of r with the rows and curves of a later run that have the same ids.
 func (r *run) replace(later run) {
 	var ids []string
 	for _, c := range later.Curves {
@@ -55,51 +54,51 @@ func (r *run) replace(later run) {
 		ids = append(ids, x.ID)
 	}
 	r.Results = append(slices.DeleteFunc(r.Results, func(x result) bool { return slices.Contains(ids, x.ID) }), later.Results...)
-	place := map[string]int{}
-	for i, x := range rows() {
-		place[x.id] = i
-	}
-	slices.SortStableFunc(r.Results, func(x, y result) int { return cmp.Compare(place[x.ID], place[y.ID]) })
-	r.Later = append(r.Later, fmt.Sprintf("%s: measured %s by `%s`, at loads of %s and %s.", strings.Join(ids, ", "), when(later), later.Command,
+	r.Later = append(r.Later, fmt.Sprintf("%s: measured %s by `%s`, at loads of %s and %s.", strings.Join(ids, ", "), later.When(), later.Command,
 		later.Machine.Load, later.Machine.LoadAfter))
 }
 
-// readRun reads a run from a file, and drops rows and curves that the program no longer has.
-func readRun(name string) (r run) {
-	if err := json.Unmarshal(must(os.ReadFile(name)), &r); err != nil {
-		ok(fmt.Errorf("%s: %w", name, err))
+// arrange sorts the rows in the order of the table, and drops rows and curves that the program no longer has.
+func (r *run) arrange() {
+	place := map[string]int{}
+	for i, x := range rows() {
+		place[x.id] = i + 1
 	}
-	r.Results = slices.DeleteFunc(r.Results, func(x result) bool {
-		return !slices.ContainsFunc(rows(), func(r row) bool { return r.id == x.ID })
-	})
-	r.Curves = slices.DeleteFunc(r.Curves, func(x curveResult) bool {
-		return !slices.ContainsFunc(curves(), func(c curve) bool { return c.id == x.ID })
-	})
-	return r
+	r.Results = slices.DeleteFunc(r.Results, func(x result) bool { return place[x.ID] == 0 })
+	slices.SortFunc(r.Results, func(x, y result) int { return cmp.Compare(place[x.ID], place[y.ID]) })
+	for _, c := range curves() {
+		place[c.ID] = 1
+	}
+	r.Curves = slices.DeleteFunc(r.Curves, func(c curveResult) bool { return place[c.ID] == 0 })
 }
 
 func main() {
-	if isHelper() {
-		return
+	failed := false
+	err := func() (err error) {
+		defer caught(&err)
+		if !isHelper() {
+			failed = runAll()
+		}
+		return nil
+	}()
+	_ = os.RemoveAll(scratchDir)
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "bench:", err)
+		os.Exit(2)
 	}
-	bad := false
-	err := func() (err error) { defer caught(&err); bad = runAll(); return nil }()
-	removeLeftovers()
-	exitOn(err)
-	if bad {
+	if failed {
 		os.Exit(1)
 	}
 }
 
 // runAll executes the command line, and reports whether a row or a curve could not be measured.
-func runAll() (bad bool) {
+func runAll() (failed bool) {
 	isQuick := flag.Bool("quick", false, "short rounds, rows only (the default)")
 	isFull := flag.Bool("full", false, "longer rounds, and curves")
 	list := flag.Bool("list", false, "print the ids of rows and curves")
-	dir := flag.String("dir", "results", "the `directory` for the tables and plots of curves")
 	out := flag.String("json", "", "write the results to this `file`")
 	from := flag.String("from", "", "measure nothing, and take the results of this `file`, written by -json, as far as the tables still have them; rows and curves of further ones, after commas, replace its own")
-	report := flag.String("results", "", "write the results as Markdown to this `file`")
+	report := flag.String("results", "", "write the results as Markdown to this `file`, and the tables and plots of curves to results beside it")
 	profile := flag.String("cpuprofile", "", "write a profile of the processor, of both sides, to this `file`")
 	flag.Parse()
 	if *isQuick && *isFull {
@@ -110,18 +109,12 @@ func runAll() (bad bool) {
 			fmt.Printf("%-24s against %s\n", r.id, r.against)
 		}
 		for _, c := range curves() {
-			fmt.Printf("%-24s -full only: %s\n", c.id, c.title)
+			fmt.Printf("%-24s -full only: %s\n", c.ID, c.Title)
 		}
 		return false
 	}
 	var now run
-	if *from != "" {
-		files := strings.Split(*from, ",")
-		now = readRun(files[0])
-		for _, f := range files[1:] {
-			now.replace(readRun(f))
-		}
-	} else {
+	if *from == "" {
 		chosen, traced, err := choose(rows(), curves(), *isFull, flag.Args())
 		ok(err)
 		if *profile != "" {
@@ -129,17 +122,25 @@ func runAll() (bad bool) {
 		}
 		now = measureAll(chosen, traced, *isFull)
 		pprof.StopCPUProfile()
+	} else {
+		for i, file := range strings.Split(*from, ",") {
+			var r run
+			if err := json.Unmarshal(must(os.ReadFile(file)), &r); err != nil {
+				ok(fmt.Errorf("%s: %w", file, err))
+			}
+			if r.arrange(); i == 0 {
+				now = r
+			} else {
+				now.replace(r)
+			}
+		}
 	}
+	now.arrange()
 	if *out != "" {
 		ok(os.WriteFile(*out, append(must(json.Marshal(now)), '\n'), 0o644))
 	}
-	if *isFull || *report != "" {
-		for _, c := range now.Curves {
-			ok(c.save(*dir))
-		}
-	}
 	if *report != "" {
-		ok(writeReport(*report, *dir, now))
+		writeReport(*report, now)
 	}
 	return len(now.Failed) > 0
 }
@@ -154,23 +155,21 @@ func measureAll(chosen []row, traced []curve, isFull bool) run {
 		now.Failed = append(now.Failed, fmt.Sprintf("%s: %v", id, err))
 		fmt.Printf("%-24s not measured: %v\n", id, err)
 	}
-	results := make([]result, len(chosen))
-	measureRows(chosen, m, func(i int, res result, err error) {
+	measureRows(chosen, m, func(res result, err error) {
 		if err != nil {
-			failed(chosen[i].id, err)
+			failed(res.ID, err)
 			return
 		}
 		fmt.Println(res)
-		results[i] = res
+		now.Results = append(now.Results, res)
 	})
-	now.Results = slices.DeleteFunc(results, func(r result) bool { return r.ID == "" })
 	for _, c := range traced {
 		res, err := c.trace(m, os.Stdout)
 		if err != nil {
-			failed(c.id, err)
+			failed(c.ID, err)
 			continue
 		}
-		fmt.Printf("%-16s %d rounds, %.0f s\n", c.id, res.Rounds, res.Took.Seconds())
+		fmt.Printf("%-16s %d rounds, %.0f s\n", c.ID, res.Rounds, res.Took.Seconds())
 		now.Curves = append(now.Curves, res)
 	}
 	now.Took = time.Since(now.Date)
@@ -178,33 +177,24 @@ func measureAll(chosen []row, traced []curve, isFull bool) run {
 	return now
 }
 
-func exitOn(err error) {
-	if err != nil {
-		fmt.Fprintln(os.Stderr, "bench:", err)
-		os.Exit(2)
-	}
-}
-
 // choose returns the rows whose id, or the part of the id before a slash, is in ids. If isFull is true, it also returns curves chosen in
 // the same way. If ids is empty, choose returns all rows and curves.
 func choose(all []row, traced []curve, isFull bool, ids []string) ([]row, []curve, error) {
+	found := map[string]bool{}
+	left := func(id string) bool {
+		out := len(ids) > 0
+		for _, want := range ids {
+			if id == want || strings.HasPrefix(id, want+"/") {
+				found[want], out = true, false
+			}
+		}
+		return out
+	}
 	if !isFull {
 		traced = nil
 	}
-	if len(ids) == 0 {
-		return all, traced, nil
-	}
-	found := map[string]bool{}
-	chosen := func(id string) (any bool) {
-		for _, want := range ids {
-			if id == want || strings.HasPrefix(id, want+"/") {
-				found[want], any = true, true
-			}
-		}
-		return any
-	}
-	all = slices.DeleteFunc(slices.Clone(all), func(r row) bool { return !chosen(r.id) })
-	traced = slices.DeleteFunc(slices.Clone(traced), func(c curve) bool { return !chosen(c.id) })
+	all = slices.DeleteFunc(slices.Clone(all), func(r row) bool { return left(r.id) })
+	traced = slices.DeleteFunc(slices.Clone(traced), func(c curve) bool { return left(c.ID) })
 	for _, id := range ids {
 		if !found[id] {
 			return nil, nil, fmt.Errorf("there is no row %q, and no curve (those come with -full); -list says what there is", id)

@@ -39,11 +39,7 @@ func onNet(b *bench, handle handler) net.Addr {
 	ln := must(net.Listen("tcp", "127.0.0.1:0"))
 	b.close(func() { ln.Close() })
 	go func() {
-		for {
-			c, err := ln.Accept()
-			if err != nil {
-				return
-			}
+		for c, err := ln.Accept(); err == nil; c, err = ln.Accept() {
 			go func() { defer c.Close(); handle(bg, c) }()
 		}
 	}()
@@ -80,7 +76,7 @@ func onNetpoll(b *bench, _ handler) net.Addr {
 func besideServer(what string, conns int, ours, peer server, handle handler) func(b *bench) (side, side) {
 	return func(b *bench) (side, side) {
 		conns := max(2, b.of(conns, conns/100))
-		return driven(what, ours(b, handle), conns), driven(what, peer(b, handle), conns)
+		return b.driven(what, ours(b, handle), conns), b.driven(what, peer(b, handle), conns)
 	}
 }
 

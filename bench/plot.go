@@ -16,11 +16,10 @@ var palette = []color.NRGBA{
 }
 
 // A trail holds the points of one series: the medians, with error bars from the minimum to the maximum.
-type trail []curvePoint
-
-func (t trail) Len() int                      { return len(t) }
-func (t trail) XY(i int) (x, y float64)       { return t[i].X, t[i].Median }
-func (t trail) YError(i int) (lo, hi float64) { return t[i].Median - t[i].Min, t[i].Max - t[i].Median }
+type trail struct {
+	plotter.XYs
+	plotter.YErrors
+}
 
 // plot draws the curve to a file.
 func (r curveResult) plot(file string) {
@@ -37,7 +36,7 @@ func (r curveResult) plot(file string) {
 		p.Y.Min = 0
 	}
 	for i, s := range r.Series {
-		t := make(trail, 0, len(s.Points))
+		var t trail
 		for _, point := range s.Points {
 			if r.LogY && point.Min <= 0 || r.LogX && point.X <= 0 {
 				continue // a logarithmic axis cannot show the point, but the table does
@@ -45,9 +44,10 @@ func (r curveResult) plot(file string) {
 			if len(r.Names) > 0 { // points of different series are drawn side by side
 				point.X += (float64(i) - float64(len(r.Series)-1)/2) * 0.08
 			}
-			t = append(t, point)
+			t.XYs = append(t.XYs, plotter.XY{X: point.X, Y: point.Median})
+			t.YErrors = append(t.YErrors, struct{ Low, High float64 }{point.Median - point.Min, point.Max - point.Median})
 		}
-		if len(t) == 0 {
+		if t.Len() == 0 {
 			continue
 		}
 		line, points, err := plotter.NewLinePoints(t)

@@ -3,10 +3,8 @@ package main
 import (
 	"context"
 	"sync"
-	"time"
 
 	"github.com/braidgo/braid/adapters/workstealing"
-	"github.com/braidgo/braid/fetch"
 	"github.com/sourcegraph/conc/iter"
 	xsemaphore "golang.org/x/sync/semaphore"
 )
@@ -22,7 +20,6 @@ const (
 	pingPeer  = "two goroutines, channels of one"
 
 	cancelPeer  = "the same without cancelling"
-	fibInline   = "a loop that computes inline"
 	fibNet      = "net/http, goroutines"
 	inChannel   = "a goroutine in a channel"
 	settledPeer = "dataloadgen, wait 1 ms: 3 dependent loads"
@@ -82,7 +79,7 @@ func rows() []row {
 		// The peer is the figure published by Li and Zdancewic (2007) for ten million tasks.
 		{id: "task-bytes", against: "48 bytes, the paper's, not measured", must: 1.0, aim: 0.7, rounds: 1, cold: true, gauge: live, constant: 48,
 			sides: func(b *bench) (ours, peer side) {
-				return func(time.Duration) float64 { return yielders(b.of(10_000_000, 1000)) }, nil
+				return func() float64 { return yielders(b.of(10_000_000, 1000)) }, nil
 			}},
 		{id: "fork-fairness", against: "go + WaitGroup", rounds: 8, cold: true, sides: besideForks},
 
@@ -97,12 +94,9 @@ func rows() []row {
 		// each from its own FIFO. The time to open the FIFOs is not counted.
 		{id: idleID, against: "the same with 0 idle", must: 1.05, aim: 1.0, open: besideIdle},
 
-		{id: "fibserver/p90/inline", against: fibInline, must: 1, aim: 1, rounds: fibRuns, cold: true, sides: fibRow(1, fibP90)},
-		{id: "fibserver/throughput/inline", against: fibInline, must: 1, aim: 1, rounds: fibRuns, cold: true, sides: fibRow(1, fibBoth)},
-		{id: "fibserver/costly/inline", against: fibInline, rounds: fibRuns, cold: true, sides: fibRow(1, fibCostly)},
-		{id: "fibserver/p90/net-http", against: fibNet, must: 1, aim: 1, rounds: fibRuns, cold: true, sides: fibRow(2, fibP90)},
-		{id: "fibserver/throughput/net-http", against: fibNet, must: 1, aim: 1, rounds: fibRuns, cold: true, sides: fibRow(2, fibBoth)},
-		{id: "fibserver/costly/net-http", against: fibNet, rounds: fibRuns, cold: true, sides: fibRow(2, fibCostly)},
+		{id: "fibserver/p90/net-http", against: fibNet, must: 1, aim: 1, rounds: 3, cold: true, sides: fibRow(fibP90)},
+		{id: "fibserver/throughput/net-http", against: fibNet, must: 1, aim: 1, rounds: 3, cold: true, sides: fibRow(fibBoth)},
+		{id: "fibserver/costly/net-http", against: fibNet, rounds: 3, cold: true, sides: fibRow(fibCostly)},
 
 		// An operation is a small task that computes for about a microsecond.
 		{id: "pool/go", against: "go + WaitGroup", open: besidePool(byGo)},
@@ -192,17 +186,17 @@ func rows() []row {
 		{id: "fetch-chain10", against: "dataloadgen, wait 1 ms: 10 dependent loads", must: 0.01, aim: 0.004,
 			open: fixed(gets(10), chainLoader(10))},
 		{id: "fetch-bulk-1ms", against: "a loop by hand, on a source of 1 ms", must: 2.5, aim: 1.4,
-			open: fixed(ourPosts(slow, fetch.Options{}, true), handPosts(slow))},
+			open: fixed(ourPosts(slow, true), handPosts(slow))},
 		{id: "fetch-bulk-1ms-loader", against: "dataloadgen, wait 1 ms, on a source of 1 ms", must: 1.0, aim: 0.6,
-			open: fixed(ourPosts(slow, fetch.Options{}, true), loaderPosts(slow, wait1, true))},
+			open: fixed(ourPosts(slow, true), loaderPosts(slow, wait1, true))},
 		{id: "fetch-item-cpu", against: "dataloadgen, wait 1 ms, goroutine each", must: 2.0, aim: 0.8, gauge: cpu,
-			open: fixed(warmed(ourPosts(quickly, fetch.Options{}, false)), warmed(loaderPosts(quickly, wait1, false)))},
+			open: fixed(warmed(ourPosts(quickly, false)), warmed(loaderPosts(quickly, wait1, false)))},
 		{id: "fetch-item-wall", against: "dataloadgen, default wait 16 ms", must: 0.7, aim: 0.3,
-			open: fixed(ourPosts(quickly, fetch.Options{}, false), loaderPosts(quickly, 16*wait1, false))},
+			open: fixed(ourPosts(quickly, false), loaderPosts(quickly, 16*wait1, false))},
 		{id: "fetch-bulk-cpu", against: "dataloadgen, wait 1 ms", must: 1.2, aim: 0.7, gauge: cpu,
-			open: fixed(warmed(ourPosts(quickly, fetch.Options{}, true)), warmed(loaderPosts(quickly, wait1, true)))},
+			open: fixed(warmed(ourPosts(quickly, true)), warmed(loaderPosts(quickly, wait1, true)))},
 		{id: "fetch-bulk-allocs", against: "dataloadgen, wait 1 ms", must: 1.2, aim: 0.8, gauge: allocs,
-			open: fixed(ourPosts(quickly, fetch.Options{}, true), loaderPosts(quickly, wait1, true))},
+			open: fixed(ourPosts(quickly, true), loaderPosts(quickly, wait1, true))},
 		{id: "fetch-run", against: "10 µs: a Run with one Get", must: 1.0, aim: 0.5, constant: 10_000, open: fixed(gets(1), nil)},
 		{id: "fetch-run-allocs", against: "40: a Run with one Get", must: 1.0, aim: 0.5, gauge: allocs, constant: 40, open: fixed(gets(1), nil)},
 		{id: "fetch-run-empty", against: "3 µs: an empty Run", must: 1.0, aim: 0.5, constant: 3_000, open: fixed(gets(0), nil)},

@@ -140,7 +140,7 @@ func fullChannel(n int) {
 
 // circling reproduces figures 3, 5 and 7 of Welsh, Gribble, Brewer and Culler (2000). In a closed loop, each task takes 50 ms, which it
 // spends almost entirely waiting. The result is the number of completions per second, counted after the first quarter of the time.
-func circling(b *bench, x float64) (all []measurement) {
+func circling(b *bench, x float64) (all []side) {
 	n, d := int(x), time.Duration(b.of(1500, 100))*time.Millisecond
 	for _, begin := range []func(n int, done func() (again bool)) (end func()){circlingGoroutines, circlingTimers, circlingStage} {
 		all = append(all, func() float64 {

@@ -120,7 +120,7 @@ func besideForks(b *bench) (ours, peer side) {
 	b.forks(0, 20)
 	pause, tasks := time.Duration(b.of(3, 0))*time.Millisecond, b.of(20, 1)
 	beside := func(begin func(f func()), work func() (fork, over func())) side {
-		return func(time.Duration) float64 {
+		return func() float64 {
 			fork, over := work()
 			ended := make(chan struct{})
 			begin(func() { fork(); close(ended) })

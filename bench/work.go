@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"runtime"
-	"runtime/debug"
 	"sync"
 
 	"github.com/braidgo/braid/adapters/eventloop"
@@ -120,10 +119,4 @@ func (b *bench) loop(o eventloop.Options) *eventloop.Loop {
 	l := must(eventloop.New(o))
 	b.close(func() { ok(l.Close()) })
 	return l
-}
-
-// collecting sets the GC percentage, and returns a function that restores the old percentage.
-func collecting(percent int) (back func()) {
-	before := debug.SetGCPercent(percent)
-	return func() { debug.SetGCPercent(before) }
 }
