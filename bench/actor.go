@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"io"
 	"log/slog"
 
 	proto "github.com/asynkron/protoactor-go/actor"
@@ -48,6 +47,19 @@ func onPool(f func(on suspend.Spawner, n int), peer work) func(b *bench) (work, 
 		p := b.pool(2)
 		return func(n int) { f(p, n) }, peer
 	}
+}
+
+func twoWorkers(b *bench) suspend.Spawner { return b.pool(2) }
+
+// aFifo starts a fifo, which runs on a new goroutine until b ends.
+func aFifo(b *bench) suspend.Spawner {
+	s, over, ended := fifo.New(fifo.Options{}), promise.New[int](), make(chan struct{})
+	go func() {
+		defer close(ended)
+		ok(s.Run(bg, func(ctx context.Context) error { _, err := over.Await(ctx); return err }))
+	}()
+	b.close(func() { over.Fill(1); <-ended })
+	return s
 }
 
 // pingPong sends n messages back and forth between two actors.
@@ -118,21 +130,6 @@ func ringOn(b *bench, on suspend.Spawner, n int, wait way) work {
 	return func(n int) { ok(refs[0].Send(n)); <-done }
 }
 
-// ringOnFifo creates a ring on a fifo, which runs on a new goroutine until b ends.
-func ringOnFifo(b *bench, n int, wait way) work {
-	s := fifo.New(fifo.Options{})
-	var over promise.Promise[int]
-	ended := make(chan struct{})
-	go func() {
-		defer close(ended)
-		ok(s.Run(bg, func(ctx context.Context) error { _, err := over.Await(ctx); return err }))
-	}()
-	b.close(func() { over.Fill(1); <-ended })
-	return ringOn(b, s, n, wait)
-}
-
-func ringOnPool(b *bench, n int, wait way) work { return ringOn(b, b.pool(2), n, wait) }
-
 func ringOfGoroutines(b *bench, n int) work {
 	first, over, done := make(chan int, 1), make(chan struct{}), make(chan struct{})
 	member := func(in, out chan int) {
@@ -160,11 +157,11 @@ func ringOfGoroutines(b *bench, n int) work {
 	return func(n int) { first <- n; <-done }
 }
 
-// besideRing compares a ring of n actors with a ring of n goroutines.
-func besideRing(n int, on func(b *bench, n int, wait way) work, wait way) func(b *bench) (ours, peer work) {
+// besideRing compares a ring of n actors, on a scheduler that the function on starts, with a ring of n goroutines.
+func besideRing(n int, on func(b *bench) suspend.Spawner, wait way) func(b *bench) (ours, peer work) {
 	return func(b *bench) (work, work) {
 		n := b.of(n, 50)
-		return on(b, n, wait), ringOfGoroutines(b, n)
+		return ringOn(b, on(b), n, wait), ringOfGoroutines(b, n)
 	}
 }
 
@@ -173,7 +170,8 @@ type floodMessage struct{ _ int }
 // flood compares the sending of messages from the given number of goroutines to one actor.
 func flood(senders int) func(b *bench) (ours, peer work) {
 	return func(b *bench) (ours, peer work) {
-		system := protoSystem(b)
+		system := proto.NewActorSystem(proto.WithLoggerFactory(func(*proto.ActorSystem) *slog.Logger { return slog.New(slog.DiscardHandler) }))
+		b.close(func() { system.Shutdown() })
 		left, done := 0, make(chan struct{})
 		count := func() {
 			if left--; left == 0 {
@@ -202,14 +200,6 @@ func flood(senders int) func(b *bench) (ours, peer work) {
 	}
 }
 
-func protoSystem(b *bench) *proto.ActorSystem {
-	system := proto.NewActorSystem(proto.WithLoggerFactory(func(*proto.ActorSystem) *slog.Logger {
-		return slog.New(slog.NewTextHandler(io.Discard, nil))
-	}))
-	b.close(func() { system.Shutdown() })
-	return system
-}
-
 // spawnActors starts n actors one after another. It sends each actor a message, and waits until the actor has ended. The caller must be a
 // task of the actors' scheduler, so that each side waits on its own scheduler.
 func spawnActors(on suspend.Spawner, n int) {
@@ -236,21 +226,15 @@ func spawnWithChannel(n int) {
 
 type getMessage struct{ actor.Request[int] }
 
-// asking starts an actor that replies to requests. It then calls f with the actor's Ref, and stops the actor.
-func asking(on suspend.Spawner, f func(to actor.Ref[*getMessage])) {
+// asks sends n requests to an actor, and waits for each reply.
+func asks(on suspend.Spawner, n int) {
 	to := actor.Spawn(bg, on, func(_ context.Context, self *actor.Self[*getMessage]) error {
 		next := self.React(func(m *getMessage) error { m.Reply(1); return nil })
 		return actor.Loop(func() error { return next })
 	})
-	f(to)
+	times(n, func() { must(actor.Ask(bg, to, new(getMessage))) })
 	to.Stop()
 	ok(to.Wait(bg))
-}
-
-func asks(on suspend.Spawner, n int) {
-	asking(on, func(to actor.Ref[*getMessage]) {
-		times(n, func() { must(actor.Ask(bg, to, new(getMessage))) })
-	})
 }
 
 func asksByChannel(n int) {

@@ -11,6 +11,9 @@ import (
 	"time"
 )
 
+// tiny measures nothing.
+var tiny = mode{Rounds: 1, Round: time.Millisecond, Tiny: true}
+
 // TestMain lets rows and curves start their clients and servers: these are this program.
 func TestMain(m *testing.M) {
 	if isHelper() {
@@ -35,7 +38,7 @@ func TestRows(t *testing.T) {
 				t.Fatal(err)
 			}
 			if res.Against == "" || res.Unit == "" || len(res.Ratios) != 1 || math.IsNaN(res.Ratio) || math.IsInf(res.Ratio, 0) ||
-				res.Ratio <= 0 && res.Unit != "B" { // so few bytes are less than those that others give back
+				res.Ratio <= 0 && res.Unit != "bytes" { // so few bytes are less than those that others give back
 
 				t.Errorf("%+v", res)
 			}
@@ -227,7 +230,6 @@ func TestGauge(t *testing.T) {
 }
 
 func TestChoose(t *testing.T) {
-	all, traced := []row{{id: "a"}, {id: "a/x"}, {id: "ab"}}, []curve{{figure: figure{ID: "c"}}}
 	for _, c := range []struct {
 		full         bool
 		ids          string
@@ -237,7 +239,11 @@ func TestChoose(t *testing.T) {
 		{false, "", 3, 0, false}, {true, "", 3, 1, false}, {false, "a", 2, 0, false}, {true, "a/x", 1, 0, false},
 		{true, "c ab", 1, 1, false}, {false, "c", 0, 0, true}, {true, "a d", 0, 0, true},
 	} {
-		r, k, err := choose(all, traced, c.full, strings.Fields(c.ids))
+		all, traced := []row{{id: "a"}, {id: "a/x"}, {id: "ab"}}, []curve{{figure: figure{ID: "c"}}}
+		if !c.full {
+			traced = nil
+		}
+		r, k, err := choose(all, traced, strings.Fields(c.ids))
 		if len(r) != c.rows || len(k) != c.curves || (err != nil) != c.fails {
 			t.Errorf("%+v: %d rows, %d curves, %v", c, len(r), len(k), err)
 		}

@@ -70,28 +70,27 @@ func threadBytes(b *bench, x float64) (all []side) {
 }
 
 // liveBytes collects garbage, and returns the bytes that the heap and the stacks use.
-func liveBytes() (heap, stacks int64) {
+func liveBytes() float64 {
 	runtime.GC()
 	var m runtime.MemStats
 	runtime.ReadMemStats(&m)
-	return int64(m.HeapAlloc), int64(m.StackInuse)
+	return float64(m.HeapAlloc + m.StackInuse)
 }
 
 // yielding is shared by all yielders, so that each closure holds only its remaining turns.
 var yielding struct {
 	*fifo.Scheduler
-	n, begun   int
-	before     int64
-	goroutines atomic.Int64
-	each       float64
+	n, begun     int
+	goroutines   atomic.Int64
+	before, each float64
 }
 
 // yielders runs n stackless tasks on one fifo. Each task is a callback that submits its successor, like a task that yields in a loop. All
-// tasks yield once. The first callback of the second turn collects garbage, and divides the growth of the heap by n.
+// tasks yield once. The first callback of the second turn collects garbage, and divides the growth by n.
 func yielders(n int) float64 {
 	y := &yielding
 	y.Scheduler, y.n, y.begun = fifo.New(fifo.Options{StallAfter: -1}), n, 0
-	y.before, _ = liveBytes()
+	y.before = liveBytes()
 	times(n, func() { ok(y.Execute(yielder(1))) })
 	ok(y.Run(bg, func(context.Context) error { return nil }))
 	check(y.begun == 2*n)
@@ -103,8 +102,7 @@ func yielder(left int) func() {
 	return func() {
 		y := &yielding
 		if y.begun++; y.begun == y.n+1 {
-			now, _ := liveBytes()
-			y.each = float64(now-y.before) / float64(y.n)
+			y.each = (liveBytes() - y.before) / float64(y.n)
 		}
 		if left > 0 {
 			ok(y.Execute(yielder(left - 1)))
@@ -115,10 +113,9 @@ func yielder(left int) func() {
 // grown calls the function start, and returns the growth of the heap and the stacks, divided by n.
 func grown(n int, start func()) float64 {
 	defer debug.SetGCPercent(debug.SetGCPercent(1000))
-	heap, stacks := liveBytes()
+	before := liveBytes()
 	start()
-	heapNow, stacksNow := liveBytes()
-	return float64(heapNow-heap+stacksNow-stacks) / float64(n)
+	return (liveBytes() - before) / float64(n)
 }
 
 func yieldingTasks(n int) (each float64) {

@@ -14,12 +14,8 @@ import (
 
 // An exchange is a set of producers and consumers on one fifo, which hand items over through one MVar. A single producer starts after a
 // crowd of consumers that already wait, and a single consumer starts after a crowd of producers. Some of the waiting tasks are cancelled,
-// and the remaining tasks hand over all items.
-type exchange struct {
-	tasks, producers int
-	items            int
-	percent          int // the percentage of a crowd that is cancelled
-}
+// and the remaining tasks hand over all items. The field percent is the percentage of a crowd that is cancelled.
+type exchange struct{ tasks, producers, items, percent int }
 
 // cancelCost measures the cost of an item in an exchange with one producer, with one consumer, or with equally many producers and
 // consumers. The sizes come from Ande's thesis (2023). The peer is the same exchange without cancellations. The time to start and end the
@@ -164,14 +160,14 @@ func cancelSome(n, places int, anywhere bool, turns int) (each float64) {
 }
 
 // calls is an executor that collects functions until run is called.
-type calls struct{ list []func() }
+type calls []func()
 
-func (c *calls) Execute(f func()) error { c.list = append(c.list, f); return nil }
+func (c *calls) Execute(f func()) error { *c = append(*c, f); return nil }
 
 func (c *calls) run() {
-	for _, f := range c.list {
+	for _, f := range *c {
 		f()
 	}
-	clear(c.list)
-	c.list = c.list[:0]
+	clear(*c)
+	*c = (*c)[:0]
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"runtime"
+	"sync/atomic"
 	"time"
 
 	"github.com/vikstrous/dataloadgen"
@@ -22,9 +23,7 @@ const wait1 = time.Millisecond
 
 var benchIDs = func() []int {
 	ids := make([]int, benchUsers)
-	for i := range ids {
-		ids[i] = i
-	}
+	upTo(benchUsers, func(i int) { ids[i] = i })
 	return ids
 }()
 
@@ -179,18 +178,11 @@ func loaderHits(n int) {
 func settled(busy int) func(*bench) (ours, peer work) {
 	beside := func(f work) work {
 		return func(n int) {
-			over := make(chan struct{})
-			defer close(over)
+			var over atomic.Bool
+			defer over.Store(true)
 			for range busy {
 				go func() {
-					for x := 0; ; x++ {
-						if x&0xffff == 0 {
-							select {
-							case <-over:
-								return
-							default:
-							}
-						}
+					for !over.Load() {
 					}
 				}()
 			}

@@ -63,7 +63,6 @@ type mode struct {
 var (
 	quick = mode{Rounds: 24, Round: 24 * time.Millisecond} // many short rounds, because a shared machine changes its speed within a second
 	full  = mode{Rounds: 15, Round: 100 * time.Millisecond}
-	tiny  = mode{Rounds: 1, Round: time.Millisecond, Tiny: true} // the mode of the tests, which measure nothing
 )
 
 // of returns n, or the argument tiny in tests.
@@ -165,9 +164,9 @@ func fixed(ours, peer work) func(*bench) (work, work) {
 	return func(*bench) (work, work) { return ours, peer }
 }
 
-// fresh returns an open function for sides that are set up at each opening.
-func fresh(ours, peer func() work) func(*bench) (work, work) {
-	return func(*bench) (work, work) { return ours(), peer() }
+// fresh returns an open function that sets up both sides at each opening. The function run makes a work of what a side has set up.
+func fresh[T any](run func(T) work, ours, peer func() T) func(*bench) (work, work) {
+	return func(*bench) (work, work) { return run(ours()), run(peer()) }
 }
 
 // A failure is the panic value of work that could not be done.

@@ -4,7 +4,7 @@
 //	go run . -quick                             measure all rows, in five minutes on a slow machine
 //	go run . -quick mutex-ctx cancel-cost       choose rows by id, or by the part of the id before a slash
 //	go run . -full                              measure all rows in longer rounds, and all curves, in twenty minutes
-//	go run . -full ring fork                    choose rows and curves
+//	go run . -full mvar-table fork              choose rows and curves
 //	go run . -list                              print the ids of all rows and curves
 //	go run . -full -json now.json               write the figures to a file
 //	go run . -full -results RESULTS.md          write the report, and the plots and tables of the curves in results beside it
@@ -22,7 +22,10 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"net/http"
 	"os"
+	"os/exec"
+	"path/filepath"
 	"runtime/pprof"
 	"slices"
 	"strings"
@@ -115,12 +118,16 @@ func runAll() (failed bool) {
 	}
 	var now run
 	if *from == "" {
-		chosen, traced, err := choose(rows(), curves(), *isFull, flag.Args())
+		m, chosen, traced := quick, rows(), []curve(nil)
+		if *isFull {
+			m, traced = full, curves()
+		}
+		chosen, traced, err := choose(chosen, traced, flag.Args())
 		ok(err)
 		if *profile != "" {
 			ok(pprof.StartCPUProfile(must(os.Create(*profile))))
 		}
-		now = measureAll(chosen, traced, *isFull)
+		now = measureAll(chosen, traced, m)
 		pprof.StopCPUProfile()
 	} else {
 		for i, file := range strings.Split(*from, ",") {
@@ -145,12 +152,8 @@ func runAll() (failed bool) {
 	return len(now.Failed) > 0
 }
 
-func measureAll(chosen []row, traced []curve, isFull bool) run {
-	m := quick
-	if isFull {
-		m = full
-	}
-	now := run{Date: time.Now(), Machine: thisMachine(), Command: "go run . " + strings.Join(os.Args[1:], " "), Full: isFull, Mode: m}
+func measureAll(chosen []row, traced []curve, m mode) run {
+	now := run{Date: time.Now(), Machine: thisMachine(), Command: "go run . " + strings.Join(os.Args[1:], " "), Full: m == full, Mode: m}
 	failed := func(id string, err error) {
 		now.Failed = append(now.Failed, fmt.Sprintf("%s: %v", id, err))
 		fmt.Printf("%-24s not measured: %v\n", id, err)
@@ -177,9 +180,9 @@ func measureAll(chosen []row, traced []curve, isFull bool) run {
 	return now
 }
 
-// choose returns the rows whose id, or the part of the id before a slash, is in ids. If isFull is true, it also returns curves chosen in
-// the same way. If ids is empty, choose returns all rows and curves.
-func choose(all []row, traced []curve, isFull bool, ids []string) ([]row, []curve, error) {
+// choose returns the rows and curves whose id, or the part of the id before a slash, is in ids. If ids is empty, choose returns all rows and
+// curves.
+func choose(all []row, traced []curve, ids []string) ([]row, []curve, error) {
 	found := map[string]bool{}
 	left := func(id string) bool {
 		out := len(ids) > 0
@@ -190,15 +193,55 @@ func choose(all []row, traced []curve, isFull bool, ids []string) ([]row, []curv
 		}
 		return out
 	}
-	if !isFull {
-		traced = nil
-	}
-	all = slices.DeleteFunc(slices.Clone(all), func(r row) bool { return left(r.id) })
-	traced = slices.DeleteFunc(slices.Clone(traced), func(c curve) bool { return left(c.ID) })
+	all = slices.DeleteFunc(all, func(r row) bool { return left(r.id) })
+	traced = slices.DeleteFunc(traced, func(c curve) bool { return left(c.ID) })
 	for _, id := range ids {
 		if !found[id] {
 			return nil, nil, fmt.Errorf("there is no row %q, and no curve (those come with -full); -list says what there is", id)
 		}
 	}
 	return all, traced, nil
+}
+
+// Some rows and curves run this program in a second process: as a client, as a file server, or to measure memory.
+
+// helpers maps the first argument of such a process to the function that it runs. The process prints the function's result as JSON.
+var helpers = map[string]func(args []string) any{driveArg: driveHere, bytesArg: bytesHere, fileServerArg: fileServerHere}
+
+// isHelper reports whether this process was started as a helper. If so, it does the helper's work before it returns.
+func isHelper() bool {
+	if len(os.Args) < 2 || helpers[os.Args[1]] == nil {
+		return false
+	}
+	ok(json.NewEncoder(os.Stdout).Encode(helpers[os.Args[1]](os.Args[2:])))
+	return true
+}
+
+// itself runs this program in another process, and returns the value that the process prints.
+func itself[T any](env []string, args ...string) (v T) {
+	cmd := exec.Command(must(os.Executable()), args...)
+	cmd.Env, cmd.Stderr = append(os.Environ(), env...), os.Stderr
+	out, err := cmd.Output()
+	if err != nil {
+		err = fmt.Errorf("the process of %s: %w", strings.Join(args, " "), err)
+	}
+	ok(err)
+	ok(json.Unmarshal(out, &v))
+	return v
+}
+
+// built builds the program of an example, and returns its path.
+func built(example string) string {
+	program := filepath.Join(scratch(), example)
+	build := exec.Command("go", "build", "-C", filepath.FromSlash("../examples/"+example), "-o", program, ".")
+	build.Stderr = os.Stderr
+	ok(build.Run())
+	return program
+}
+
+// fileServerArg is the argument that starts this program as a net/http file server.
+const fileServerArg = "-fileserver"
+
+func fileServerHere(args []string) any {
+	return http.ListenAndServe(args[1], http.FileServer(http.Dir(args[0])))
 }

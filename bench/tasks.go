@@ -2,17 +2,22 @@ package main
 
 import (
 	"context"
+	"runtime"
 	"sync"
 	"sync/atomic"
 	"time"
 
+	"github.com/alitto/pond/v2"
 	"github.com/braidgo/braid/adapters/fifo"
 	"github.com/braidgo/braid/adapters/workstealing"
 	"github.com/braidgo/braid/mvar"
 	"github.com/braidgo/braid/suspend"
+	"github.com/panjf2000/ants/v2"
+	concpool "github.com/sourcegraph/conc/pool"
+	"golang.org/x/sync/errgroup"
 )
 
-// This file contains the rows for starting tasks and for forks.
+// This file contains the rows for starting tasks, for forks, and for pools and groups of tasks.
 
 // spawnFifo returns a work function that starts n tasks in batches. The tasks end at once. The time to start the fifo is counted, once for
 // all tasks.
@@ -22,10 +27,10 @@ func spawnFifo(batch int) work {
 		inFifo(func() {
 			here := suspend.Here()
 			one := func() { ended++ }
-			inBatches(n, batch, func(part int) {
-				times(part, func() { ok(here.Go(one)) })
+			for left := n; left > 0; left -= batch {
+				times(min(batch, left), func() { ok(here.Go(one)) })
 				suspend.Yield() // runs the new tasks
-			})
+			}
 		})
 		check(ended == n)
 	}
@@ -35,10 +40,10 @@ func spawnGo(batch int) work {
 	return func(n int) {
 		var wg sync.WaitGroup
 		one := func() { wg.Done() }
-		inBatches(n, batch, func(part int) {
-			times(part, func() { wg.Add(1); go one() })
+		for ; n > 0; n -= batch {
+			times(min(batch, n), func() { wg.Add(1); go one() })
 			wg.Wait()
-		})
+		}
 	}
 }
 
@@ -168,4 +173,65 @@ func keptCoroutines(b *bench) (ours, peer work) {
 			close(gate)
 			all.Wait()
 		})
+}
+
+// small computes for about a microsecond.
+func small() {
+	x := uint64(1)
+	for range 1000 {
+		x = x*6364136223846793005 + 1442695040888963407
+	}
+	check(x != 0)
+}
+
+// submitting returns a work function that submits n small tasks from one goroutine, and waits until all tasks have ended.
+func submitting(submit func(f func())) work {
+	return func(n int) {
+		var wg sync.WaitGroup
+		wg.Add(n)
+		f := func() { small(); wg.Done() }
+		times(n, func() { submit(f) })
+		wg.Wait()
+	}
+}
+
+// besidePool compares the work-stealing pool with a peer. The peer runs as many tasks in parallel as there are processors, but byGo sets no
+// limit.
+func besidePool(peer func(b *bench, procs int) work) func(b *bench) (ours, peer work) {
+	return func(b *bench) (work, work) {
+		p := b.pool(0)
+		return submitting(func(f func()) { ok(p.Go(f)) }), peer(b, runtime.GOMAXPROCS(0))
+	}
+}
+
+func byGo(*bench, int) work { return submitting(func(f func()) { go f() }) }
+
+func byAnts(b *bench, procs int) work {
+	p := must(ants.NewPool(procs))
+	b.close(p.Release)
+	return submitting(func(f func()) { ok(p.Submit(f)) })
+}
+
+func byPond(b *bench, procs int) work {
+	p := pond.NewPool(procs)
+	b.close(p.StopAndWait)
+	return submitting(func(f func()) { ok(p.Go(f)) })
+}
+
+// byErrgroup and byConc create a group for each call, because Wait ends a group.
+func byErrgroup(_ *bench, procs int) work {
+	return func(n int) {
+		var g errgroup.Group
+		g.SetLimit(procs)
+		times(n, func() { g.Go(func() error { small(); return nil }) })
+		ok(g.Wait())
+	}
+}
+
+func byConc(_ *bench, procs int) work {
+	return func(n int) {
+		p := concpool.New().WithMaxGoroutines(procs)
+		times(n, func() { p.Go(small) })
+		p.Wait()
+	}
 }

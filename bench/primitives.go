@@ -3,13 +3,17 @@ package main
 import (
 	"context"
 	"sync"
+	"time"
 
-	peer "github.com/anacrolix/stm"
 	"github.com/braidgo/braid/chanx"
+	"github.com/braidgo/braid/lazy"
+	"github.com/braidgo/braid/mutex"
 	"github.com/braidgo/braid/mvar"
-	"github.com/braidgo/braid/stm"
+	"github.com/braidgo/braid/promise"
 	"github.com/braidgo/braid/suspend"
 )
+
+// This file contains the rows for queues, locks, promises and lazy values.
 
 // A queue function creates a queue, and returns functions that put and take values. One party calls put with 0, 1, …, and the other party
 // calls take with the same numbers, which take compares with the values that it gets.
@@ -132,56 +136,70 @@ func selectingNatively() (put, take func(int)) {
 	}
 }
 
-// slots is the size of the transactional queues. Every value is 1, because both libraries might allocate memory for other values.
-const slots = 16
-
-func stmOurs() (put, take func(int)) {
-	var ring [slots]stm.Var[int]
-	var first, stored stm.Var[int]
-	return func(int) {
-			atomically(func(tx *stm.Tx) error {
-				n := stored.Get(tx)
-				if n == slots {
-					return stm.Retry
-				}
-				ring[(first.Get(tx)+n)%slots].Set(tx, 1)
-				stored.Set(tx, n+1)
-				return nil
-			})
-		}, func(int) {
-			got := 0
-			atomically(func(tx *stm.Tx) error {
-				n, at := stored.Get(tx), first.Get(tx)
-				if n == 0 {
-					return stm.Retry
-				}
-				got = ring[at].Get(tx)
-				first.Set(tx, (at+1)%slots)
-				stored.Set(tx, n-1)
-				return nil
-			})
-			check(got == 1)
+// lockFree increments a counter under an uncontended lock. The loops are written out, because a call of the function times would cost a
+// nanosecond here.
+func lockFree(*bench) (ours, peer work) {
+	var m mutex.Mutex
+	var std sync.Mutex
+	ctx, count := context.Background(), 0
+	return func(n int) {
+			for range n {
+				_ = m.Lock(ctx)
+				count++
+				m.Unlock()
+			}
+		}, func(n int) {
+			for range n {
+				std.Lock()
+				count++
+				std.Unlock()
+			}
 		}
 }
 
-func stmPeer() (put, take func(int)) {
-	ring := peerVars(slots, 0)
-	first, stored := peer.NewVar(0), peer.NewVar(0)
-	return func(int) {
-			peerAtomically(func(tx *peer.Tx) {
-				n := stored.Get(tx)
-				tx.Assert(n < slots)
-				ring[(first.Get(tx)+n)%slots].Set(tx, 1)
-				stored.Set(tx, n+1)
-			})
-		}, func(int) {
-			got := peer.Atomically(func(tx *peer.Tx) int {
-				n, at := stored.Get(tx), first.Get(tx)
-				tx.Assert(n > 0)
-				first.Set(tx, (at+1)%slots)
-				stored.Set(tx, n-1)
-				return ring[at].Get(tx)
-			})
-			check(got == 1)
-		}
+// eight divides n operations among eight goroutines. At first all goroutines wait for the lock; otherwise it would depend on chance whether
+// they ever compete. The time to start the goroutines is not counted. The indirect calls of lock and unlock are counted on both sides.
+func eight(lock, unlock func()) work {
+	return func(n int) {
+		count := 0
+		ended := make(chan struct{})
+		lock()
+		go func() {
+			split(n, 8, func(int, int) { lock(); count++; unlock() })
+			close(ended)
+		}()
+		time.Sleep(time.Millisecond)
+		restart()
+		unlock()
+		<-ended
+		stop()
+		check(count == n)
+	}
+}
+
+func mutexes(ctx context.Context) (lock, unlock func()) {
+	m := new(mutex.Mutex)
+	return func() { ok(m.Lock(ctx)) }, m.Unlock
+}
+
+// awaiting reads a fulfilled promise, and forcing reads a forced lazy value. The peer calls a function made by sync.OnceValue. Each side
+// must create its object outside the measured function, as a program would. Otherwise the compiler would inline the peer's call completely.
+func awaiting(*bench) (ours, peer work) {
+	p := promise.New[int]()
+	p.Fill(1)
+	ctx := context.Background()
+	return func(n int) { total(n, func() int { v, _ := p.Await(ctx); return v }) }, calling()
+}
+
+func forcing(*bench) (ours, peer work) {
+	l := lazy.New(func(context.Context) (int, error) { return 1, nil }, lazy.Restart)
+	ctx := context.Background()
+	must(l.Force(ctx))
+	return func(n int) { total(n, func() int { v, _ := l.Force(ctx); return v }) }, calling()
+}
+
+func calling() work {
+	f := sync.OnceValue(func() int { return 1 })
+	f()
+	return func(n int) { total(n, f) }
 }
