@@ -5,7 +5,6 @@ import (
 	"log/slog"
 
 	proto "github.com/asynkron/protoactor-go/actor"
-
 	"github.com/braidgo/braid/actor"
 	"github.com/braidgo/braid/adapters/fifo"
 	"github.com/braidgo/braid/promise"
@@ -19,7 +18,7 @@ import (
 // Receive, which suspends a task.
 type way func(ctx context.Context, self *actor.Self[int], f func(int) error) error
 
-func reacting(_ context.Context, self *actor.Self[int], f func(int) error) error {
+func reacting[M any](_ context.Context, self *actor.Self[M], f func(M) error) error {
 	next := self.React(f)
 	return actor.Loop(func() error { return next })
 }
@@ -42,10 +41,10 @@ func onFifo(f func(on suspend.Spawner, n int)) work {
 	return func(n int) { inFifo(func() { f(suspend.Here(), n) }) }
 }
 
-func onPool(f func(on suspend.Spawner, n int), peer work) func(b *bench) (work, work) {
-	return func(b *bench) (work, work) {
+func onPool(f func(on suspend.Spawner, n int), peer work) opener {
+	return func(b *bench) (side, side) {
 		p := b.pool(2)
-		return func(n int) { f(p, n) }, peer
+		return b.works(func(n int) { f(p, n) }, peer, 1)
 	}
 }
 
@@ -158,18 +157,18 @@ func ringOfGoroutines(b *bench, n int) work {
 }
 
 // besideRing compares a ring of n actors, on a scheduler that the function on starts, with a ring of n goroutines.
-func besideRing(n int, on func(b *bench) suspend.Spawner, wait way) func(b *bench) (ours, peer work) {
-	return func(b *bench) (work, work) {
+func besideRing(n int, on func(b *bench) suspend.Spawner, wait way) opener {
+	return func(b *bench) (side, side) {
 		n := b.of(n, 50)
-		return ringOn(b, on(b), n, wait), ringOfGoroutines(b, n)
+		return b.works(ringOn(b, on(b), n, wait), ringOfGoroutines(b, n), 1)
 	}
 }
 
 type floodMessage struct{ _ int }
 
 // flood compares the sending of messages from the given number of goroutines to one actor.
-func flood(senders int) func(b *bench) (ours, peer work) {
-	return func(b *bench) (ours, peer work) {
+func flood(senders int) opener {
+	return func(b *bench) (ours, peer side) {
 		system := proto.NewActorSystem(proto.WithLoggerFactory(func(*proto.ActorSystem) *slog.Logger { return slog.New(slog.DiscardHandler) }))
 		b.close(func() { system.Shutdown() })
 		left, done := 0, make(chan struct{})
@@ -178,9 +177,8 @@ func flood(senders int) func(b *bench) (ours, peer work) {
 				done <- struct{}{}
 			}
 		}
-		to := actor.Spawn(bg, b.pool(2), func(_ context.Context, self *actor.Self[any]) error {
-			next := self.React(func(any) error { count(); return nil })
-			return actor.Loop(func() error { return next })
+		to := actor.Spawn(bg, b.pool(2), func(ctx context.Context, self *actor.Self[any]) error {
+			return reacting(ctx, self, func(any) error { count(); return nil })
 		})
 		b.close(func() { to.Stop(); ok(to.Wait(bg)) })
 		theirs := system.Root.Spawn(proto.PropsFromFunc(func(c proto.Context) {
@@ -196,7 +194,7 @@ func flood(senders int) func(b *bench) (ours, peer work) {
 				<-done
 			}
 		}
-		return by(func() { ok(to.Send(m)) }), by(func() { system.Root.Send(theirs, m) })
+		return b.works(by(func() { ok(to.Send(m)) }), by(func() { system.Root.Send(theirs, m) }), 1)
 	}
 }
 
@@ -228,9 +226,8 @@ type getMessage struct{ actor.Request[int] }
 
 // asks sends n requests to an actor, and waits for each reply.
 func asks(on suspend.Spawner, n int) {
-	to := actor.Spawn(bg, on, func(_ context.Context, self *actor.Self[*getMessage]) error {
-		next := self.React(func(m *getMessage) error { m.Reply(1); return nil })
-		return actor.Loop(func() error { return next })
+	to := actor.Spawn(bg, on, func(ctx context.Context, self *actor.Self[*getMessage]) error {
+		return reacting(ctx, self, func(m *getMessage) error { m.Reply(1); return nil })
 	})
 	times(n, func() { must(actor.Ask(bg, to, new(getMessage))) })
 	to.Stop()

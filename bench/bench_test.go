@@ -114,7 +114,7 @@ func has(ours, peer []float64, r row) row {
 	next := func(v *[]float64) side {
 		return func() float64 { x := (*v)[0]; *v = (*v)[1:]; return x }
 	}
-	r.sides = func(b *bench) (side, side) { b.note("n"); return next(&ours), next(&peer) }
+	r.open = func(b *bench) (side, side) { b.note("n"); return next(&ours), next(&peer) }
 	return r
 }
 
@@ -181,9 +181,9 @@ func TestLaps(t *testing.T) {
 	var order strings.Builder
 	named := func(id string, rounds int) row {
 		one := func() float64 { order.WriteString(id); return 1 }
-		return row{id: id, rounds: rounds, cold: true, sides: func(*bench) (side, side) { return one, one }}
+		return row{id: id, rounds: rounds, cold: true, open: func(*bench) (side, side) { return one, one }}
 	}
-	broken := row{id: "c", open: func(b *bench) (work, work) {
+	broken := row{id: "c", open: func(b *bench) (side, side) {
 		b.close(func() { order.WriteString("!") })
 		ok(os.ErrInvalid)
 		return nil, nil

@@ -20,24 +20,30 @@ import (
 // in the same process would be too low.
 var kinds = map[string]func(n int) float64{
 	"callbacks": yielders, "tasks": yieldingTasks, "goroutines": yieldingGoroutines, inChannel: goroutinesInChannels,
-	"actor-bytes/react": actors(reacting), "actor-bytes/receive": actors(receiving),
+	"react": actors(reacting), "receive": actors(receiving),
 }
 
 // bytesOf measures a kind in a new process, with the command bench -bytes KIND N.
 func bytesOf(kind string, n int) float64 {
 	// Without this setting, the runtime would choose the initial stack size from the average of earlier stacks.
-	return itself[float64]([]string{"GODEBUG=adaptivestackstart=0"}, bytesArg, kind, strconv.Itoa(n))
+	return itself[float64]([]string{"GODEBUG=adaptivestackstart=0"}, "-bytes", kind, strconv.Itoa(n))
 }
-
-const bytesArg = "-bytes"
 
 // bytesHere measures a kind, in the process that bytesOf has started.
 func bytesHere(args []string) any {
+	if kinds[args[0]] == nil {
+		ok(fmt.Errorf("%q is not a kind", args[0]))
+	}
 	return kinds[args[0]](must(strconv.Atoi(args[1])))
 }
 
+// paperBytes compares ten million tasks with the bytes of a task in the paper.
+func paperBytes(b *bench) (ours, peer side) {
+	return func() float64 { return yielders(b.of(10_000_000, 1000)) }, func() float64 { return 48 }
+}
+
 // bytesBeside compares the bytes per actor with the bytes per goroutine that waits for a channel, for 100,000 of each.
-func bytesBeside(kind string) func(b *bench) (ours, peer side) {
+func bytesBeside(kind string) opener {
 	return func(b *bench) (ours, peer side) {
 		of := func(kind string) side {
 			return func() float64 { return bytesOf(kind, b.of(100_000, 100)) }
@@ -51,16 +57,14 @@ func bytesBeside(kind string) func(b *bench) (ours, peer side) {
 func threadBytes(b *bench, x float64) (all []side) {
 	available := 0.0 // in KB; 0 means unknown
 	_, _ = fmt.Sscanf(field("/proc/meminfo", "MemAvailable"), "%f kB", &available)
-	for _, kind := range []struct {
-		name  string
-		bytes float64
-	}{{"callbacks", 100}, {"tasks", 6 << 10}, {"goroutines", 3 << 10}} {
-		s := func() float64 { return bytesOf(kind.name, int(x)) }
-		if available > 0 && x*kind.bytes > available*1024*3/5 {
+	bound := map[string]float64{"callbacks": 100, "tasks": 6 << 10, "goroutines": 3 << 10}
+	for _, kind := range []string{"callbacks", "tasks", "goroutines"} {
+		s := func() float64 { return bytesOf(kind, int(x)) }
+		if available > 0 && x*bound[kind] > available*1024*3/5 {
 			b.note(fmt.Sprintf("%.0f tasks or goroutines are too many for the memory of this machine, of which %.0f MB are available: left out.",
 				x, available/1024))
 			s = nil
-		} else if x > 1_000_000 && kind.name != "callbacks" {
+		} else if x > 1_000_000 && kind != "callbacks" {
 			b.note("More than a million tasks or goroutines are not tried, to save time.")
 			s = nil
 		}

@@ -21,7 +21,7 @@ type exchange struct{ tasks, producers, items, percent int }
 // consumers. The sizes come from Ande's thesis (2023). The peer is the same exchange without cancellations. The time to start and end the
 // tasks and to create the contexts is counted. No garbage collection runs during the measurement, because a collection would take a varying
 // time, up to a third of the total.
-func cancelCost(kind, percent int) func(b *bench) (ours, peer side) {
+func cancelCost(kind, percent int) opener {
 	return func(b *bench) (ours, peer side) {
 		tasks := b.of(10_000, 40)
 		x := exchange{tasks, []int{1, tasks - 1, tasks / 2}[kind], b.of(50_000, 200), percent}
@@ -109,7 +109,7 @@ func (x exchange) run(cancelling bool) time.Duration {
 // row cancel-one/last therefore cancels the last hundred waiters. The row cancel-one/anywhere chooses a hundred waiters at random among a
 // million waiters. On the peer's side, the million waiters are spread over a thousand MVars. In this row cache misses dominate both sides,
 // and a cost that grows with the length of the queue would be visible.
-func cancelOne(anywhere bool, crowd, places int) func(b *bench) (ours, peer side) {
+func cancelOne(anywhere bool, crowd, places int) opener {
 	return func(b *bench) (ours, peer side) {
 		one := func(n, places int) side {
 			return func() float64 { return cancelSome(n, places, anywhere, b.of(200, 2)) }
@@ -128,9 +128,7 @@ func cancelSome(n, places int, anywhere bool, turns int) (each float64) {
 		stops[i] = stop
 		suspend.Then(ctx, m[i/(n/places)].TakeOp(), on, func(int, error) { ended++ })
 	}
-	for i := range n {
-		wait(i)
-	}
+	upTo(n, wait)
 	debug.SetGCPercent(-1)
 	defer debug.SetGCPercent(percent)
 	runtime.GC()

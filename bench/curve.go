@@ -9,7 +9,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strconv"
-	"strings"
 	"time"
 )
 
@@ -71,10 +70,11 @@ func (c curve) trace(m mode, progress io.Writer) (curveResult, error) {
 	for _, s := range c.series {
 		res.Series = append(res.Series, curveSeries{Name: s})
 	}
-	late := func() bool { return time.Since(begun) > patience }
+	late, noted := func() bool { return time.Since(begun) > patience }, false
 	for _, x := range points {
-		if late() {
-			res.note(fmt.Sprintf("One round only from %s on: the first %v were over.", res.Name(x), patience), "One round only")
+		if late() && !noted {
+			res.Notes = append(res.Notes, fmt.Sprintf("One round only from %s on: the first %v were over.", res.Name(x), patience))
+			noted = true
 		}
 		if err := c.point(&res, m, late, x); err != nil {
 			return res, fmt.Errorf("at %v: %w", x, err)
@@ -89,35 +89,27 @@ func (c curve) point(res *curveResult, m mode, late func() bool, x float64) (err
 	defer caught(&err)
 	b := &bench{mode: m}
 	defer b.end()
-	sides := c.open(b, x)
-	for _, note := range b.notes {
-		res.note(note, note)
-	}
-	for i, v := range interleave(sides, res.Rounds, c.cold, late) {
+	for i, v := range interleave(c.open(b, x), res.Rounds, c.cold, late) {
 		if len(v) > 0 {
 			points := &res.Series[i].Points
 			*points = append(*points, curvePoint{x, median(v), slices.Min(v), slices.Max(v), v})
 		}
 	}
-	return nil
-}
-
-// note adds a note, unless r already has a note that starts with the argument begin.
-func (r *curveResult) note(note, begin string) {
-	if !slices.ContainsFunc(r.Notes, func(old string) bool { return strings.HasPrefix(old, begin) }) {
-		r.Notes = append(r.Notes, note)
+	for _, note := range b.notes {
+		if !slices.Contains(res.Notes, note) {
+			res.Notes = append(res.Notes, note)
+		}
 	}
+	return nil
 }
 
 // line returns the line that is printed for the points at x.
 func (r curveResult) line(x float64) string {
 	line := fmt.Sprintf("%-16s %8s", r.ID, r.Name(x))
 	for _, s := range r.Series {
-		v := "-"
 		if p := s.At(x); p != nil {
-			v = fmt.Sprintf("%.4g [%.4g–%.4g]", p.Median, p.Min, p.Max)
+			line += fmt.Sprintf("  %s: %.4g [%.4g–%.4g]", s.Name, p.Median, p.Min, p.Max)
 		}
-		line += fmt.Sprintf("  %s: %s", s.Name, v)
 	}
 	return line + "\n"
 }

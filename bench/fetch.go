@@ -7,10 +7,9 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/braidgo/braid/fetch"
 	"github.com/vikstrous/dataloadgen"
 	"golang.org/x/sync/errgroup"
-
-	"github.com/braidgo/braid/fetch"
 )
 
 // These rows compare package fetch with dataloaders, and with a loop that collects the keys by hand. The work loads 5 posts for each of
@@ -175,7 +174,7 @@ func loaderHits(n int) {
 // settled compares requests from plain goroutines, while the given number of other goroutines compute. A request is three dependent loads,
 // as in a resolver of a GraphQL server. A loader that yields to other goroutines is delayed while they compute, but a loader with a timer
 // is not.
-func settled(busy int) func(*bench) (ours, peer work) {
+func settled(busy int) opener {
 	beside := func(f work) work {
 		return func(n int) {
 			var over atomic.Bool

@@ -125,10 +125,10 @@ func (p *pipes) transfer(n int) {
 	ok(p.ended.Wait(bg))
 }
 
-func besideIdle(b *bench) (ours, peer work) {
+func besideIdle(b *bench) (ours, peer side) {
 	o, p := loopPipes(b, 1), loopPipes(b, 1)
 	o.idle(b.of(idlePipes, 10))
-	return o.transfer, p.transfer
+	return b.works(o.transfer, p.transfer, 1)
 }
 
 func idlePoints() (all []float64) {

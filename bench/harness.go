@@ -28,16 +28,17 @@ type row struct {
 	rounds    int     // 0 means the default of the mode
 	cold      bool    // each round starts from scratch and needs no warm-up
 	gauge     *gauge  // the default is wall time
-	batch     int     // the operations in each of the n repetitions; 0 means one
-	constant  float64 // the cost of a peer that is not measured
-	open      func(b *bench) (ours, peer work)
-	sides     func(b *bench) (ours, peer side) // replaces the field open for sides that measure themselves
+	open      opener
 }
+
+// An opener sets up a row, and returns its two sides.
+type opener = func(b *bench) (ours, peer side)
 
 // A bench is passed to the functions that set up a row or a point of a curve. The time of the set-up, and of the functions registered with
 // the method close, is not counted.
 type bench struct {
 	mode
+	gauge *gauge
 	notes []string
 	ends  []func()
 }
@@ -109,7 +110,7 @@ func stop() {
 	}
 }
 
-// of returns a side that measures f for about d. The first call of the side finds the number of operations that takes this time. Later
+// of returns a side that measures f for about d. Each of the n repetitions of f has batch operations. The first call of the side finds the number of operations that takes this time. Later
 // calls perform this number of operations, but increase it if it is too small, because another process may have disturbed the first call.
 func (g *gauge) of(f work, batch int, d time.Duration) side {
 	n := 0
@@ -128,45 +129,38 @@ func (g *gauge) of(f work, batch int, d time.Duration) side {
 	return func() float64 {
 		if n == 0 {
 			took := 0.0
-			for n = 1; ; n *= 2 {
-				if _, took = once(); took >= float64(d)/4 {
-					break
-				}
+			for n = 1; took < float64(d)/4; n *= 2 {
+				_, took = once()
 			}
-			n = max(1, int(float64(n)*float64(d)/took))
+			n = max(1, int(float64(n/2)*float64(d)/took))
 		}
 		value, took := once()
 		for more := 3; more > 0 && took < float64(d)/2; more-- {
 			n = min(10*n, int(float64(n)*float64(d)/took)+1)
 			value, took = once()
 		}
-		return value / float64(n*max(1, batch))
+		return value / float64(n*batch)
 	}
 }
 
-// The method named both sets up the row, and returns the two sides.
-func (r row) both(b *bench) (ours, peer side) {
-	if r.sides != nil {
-		ours, peer = r.sides(b)
-	} else {
-		o, p := r.open(b)
-		g := cmp.Or(r.gauge, wall)
-		ours, peer = g.of(o, r.batch, b.Round), g.of(p, r.batch, b.Round)
-	}
-	if r.constant > 0 {
-		peer = func() float64 { return r.constant }
-	}
-	return ours, peer
+// works returns sides that measure two works with the gauge of the row. Each of the n repetitions of a work has batch operations.
+func (b *bench) works(ours, peer work, batch int) (side, side) {
+	return b.gauge.of(ours, batch, b.Round), b.gauge.of(peer, batch, b.Round)
 }
 
-// fixed returns an open function for sides that need no set-up.
-func fixed(ours, peer work) func(*bench) (work, work) {
-	return func(*bench) (work, work) { return ours, peer }
+// fixed returns an opener for works that need no set-up.
+func fixed(ours, peer work) opener {
+	return func(b *bench) (side, side) { return b.works(ours, peer, 1) }
 }
 
-// fresh returns an open function that sets up both sides at each opening. The function run makes a work of what a side has set up.
-func fresh[T any](run func(T) work, ours, peer func() T) func(*bench) (work, work) {
-	return func(*bench) (work, work) { return run(ours()), run(peer()) }
+// fresh returns an opener that sets up both sides at each opening. The function run makes a work of what a side has set up.
+func fresh[T any](run func(T) work, ours, peer func() T) opener {
+	return func(b *bench) (side, side) { return b.works(run(ours()), run(peer()), 1) }
+}
+
+// within returns an opener that compares a work with a cost that is not measured.
+func within(cost float64, ours work) opener {
+	return func(b *bench) (side, side) { return b.gauge.of(ours, 1, b.Round), func() float64 { return cost } }
 }
 
 // A failure is the panic value of work that could not be done.
@@ -211,19 +205,18 @@ func caught(err *error) {
 // A result holds the figures of one row. Ours and Peer are medians, and Ratio is the median of the ratios of all rounds. Low and High are
 // the smallest and the largest ratio. If there are more than four ratios, Low and High leave out the two extremes.
 type result struct {
-	ID      string        `json:"id"`
-	Against string        `json:"against"`
-	Unit    string        `json:"unit"`
-	Ours    float64       `json:"ours"`
-	Peer    float64       `json:"peer"`
-	Ratio   float64       `json:"ratio"`
-	Low     float64       `json:"low"`
-	High    float64       `json:"high"`
-	Must    float64       `json:"must,omitempty"`
-	Aim     float64       `json:"aim,omitempty"`
-	Note    string        `json:"note,omitempty"`
-	Took    time.Duration `json:"took"`
-	Ratios  []float64     `json:"ratios"`
+	ID      string    `json:"id"`
+	Against string    `json:"against"`
+	Unit    string    `json:"unit"`
+	Ours    float64   `json:"ours"`
+	Peer    float64   `json:"peer"`
+	Ratio   float64   `json:"ratio"`
+	Low     float64   `json:"low"`
+	High    float64   `json:"high"`
+	Must    float64   `json:"must,omitempty"`
+	Aim     float64   `json:"aim,omitempty"`
+	Note    string    `json:"note,omitempty"`
+	Ratios  []float64 `json:"ratios"`
 }
 
 // Verdict returns "ok" or "SHORT", or a dash for a row without a must.
@@ -278,7 +271,7 @@ type trial struct {
 	least              int
 	note               string
 	ours, peer, ratios []float64 // the costs and the ratio of each round
-	took, extra        time.Duration
+	extra              time.Duration
 }
 
 const (
@@ -301,9 +294,9 @@ func newTrial(r row, m mode) *trial {
 // lap sets up the row, runs both sides once to warm up, and then runs several rounds. The sides alternate in running first.
 func (x *trial) lap() (err error) {
 	defer caught(&err)
-	begun, b := time.Now(), &bench{mode: x.m}
+	begun, b := time.Now(), &bench{mode: x.m, gauge: cmp.Or(x.gauge, wall)}
 	defer b.end()
-	ours, peer := x.both(b)
+	ours, peer := x.open(b)
 	x.note = strings.Join(b.notes, "; ")
 	left, rounds := x.least-len(x.ratios), max(oneLap, x.least/laps)
 	if left > 0 {
@@ -314,9 +307,8 @@ func (x *trial) lap() (err error) {
 	for i := range costs[0] {
 		x.ratios = append(x.ratios, costs[0][i]/costs[1][i])
 	}
-	took := time.Since(begun)
-	if x.took += took; left <= 0 {
-		x.extra += took
+	if left <= 0 {
+		x.extra += time.Since(begun)
 	}
 	return nil
 }
@@ -340,7 +332,7 @@ func (x *trial) result() result {
 	}
 	return result{ID: x.id, Against: x.against, Unit: cmp.Or(x.gauge, wall).unit, Must: x.must, Aim: x.aim, Note: x.note,
 		Ours: median(x.ours), Peer: median(x.peer), Ratio: median(x.ratios), Ratios: x.ratios,
-		Low: sorted[0], High: sorted[len(sorted)-1], Took: x.took}
+		Low: sorted[0], High: sorted[len(sorted)-1]}
 }
 
 // measureRows measures all rows. It calls the function measured for each row when the row is finished or has failed.

@@ -26,87 +26,35 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"runtime/pprof"
 	"slices"
 	"strings"
 	"time"
 )
 
-// A run holds the results that -json writes and -from reads.
-type run struct {
-	Date    time.Time     `json:"date"`
-	Machine machine       `json:"machine"`
-	Command string        `json:"command"`
-	Full    bool          `json:"full"`
-	Mode    mode          `json:"mode"`
-	Took    time.Duration `json:"took"`
-	Results []result      `json:"results"`
-	Curves  []curveResult `json:"curves,omitempty"`
-	Failed  []string      `json:"failed,omitempty"` // names each row or curve that could not be measured, with the reason
-	Later   []string      `json:"later,omitempty"`  // names the rows and curves of each later run
-}
-
-// replace replaces rows and curves of r with the rows and curves of a later run that have the same ids.
-func (r *run) replace(later run) {
-	var ids []string
-	for _, c := range later.Curves {
-		ids = append(ids, c.ID)
-	}
-	r.Curves = append(slices.DeleteFunc(r.Curves, func(c curveResult) bool { return slices.Contains(ids, c.ID) }), later.Curves...)
-	for _, x := range later.Results {
-		ids = append(ids, x.ID)
-	}
-	r.Results = append(slices.DeleteFunc(r.Results, func(x result) bool { return slices.Contains(ids, x.ID) }), later.Results...)
-	r.Later = append(r.Later, fmt.Sprintf("%s: measured %s by `%s`, at loads of %s and %s.", strings.Join(ids, ", "), later.When(), later.Command,
-		later.Machine.Load, later.Machine.LoadAfter))
-}
-
-// arrange sorts the rows in the order of the table, and drops rows and curves that the program no longer has.
-func (r *run) arrange() {
-	place := map[string]int{}
-	for i, x := range rows() {
-		place[x.id] = i + 1
-	}
-	r.Results = slices.DeleteFunc(r.Results, func(x result) bool { return place[x.ID] == 0 })
-	slices.SortFunc(r.Results, func(x, y result) int { return cmp.Compare(place[x.ID], place[y.ID]) })
-	for _, c := range curves() {
-		place[c.ID] = 1
-	}
-	r.Curves = slices.DeleteFunc(r.Curves, func(c curveResult) bool { return place[c.ID] == 0 })
-}
-
 func main() {
-	failed := false
 	err := func() (err error) {
 		defer caught(&err)
 		if !isHelper() {
-			failed = runAll()
+			runAll()
 		}
 		return nil
 	}()
 	_ = os.RemoveAll(scratchDir)
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "bench:", err)
-		os.Exit(2)
-	}
-	if failed {
 		os.Exit(1)
 	}
 }
 
-// runAll executes the command line, and reports whether a row or a curve could not be measured.
-func runAll() (failed bool) {
-	isQuick := flag.Bool("quick", false, "short rounds, rows only (the default)")
+// runAll executes the command line. It fails, after everything else, if a row or a curve could not be measured.
+func runAll() {
+	_ = flag.Bool("quick", true, "short rounds, rows only (the default, without -full)")
 	isFull := flag.Bool("full", false, "longer rounds, and curves")
 	list := flag.Bool("list", false, "print the ids of rows and curves")
 	out := flag.String("json", "", "write the results to this `file`")
 	from := flag.String("from", "", "measure nothing, and take the results of this `file`, written by -json, as far as the tables still have them; rows and curves of further ones, after commas, replace its own")
 	report := flag.String("results", "", "write the results as Markdown to this `file`, and the tables and plots of curves to results beside it")
-	profile := flag.String("cpuprofile", "", "write a profile of the processor, of both sides, to this `file`")
 	flag.Parse()
-	if *isQuick && *isFull {
-		ok(errors.New("-quick or -full"))
-	}
 	if *list {
 		for _, r := range rows() {
 			fmt.Printf("%-24s against %s\n", r.id, r.against)
@@ -114,7 +62,7 @@ func runAll() (failed bool) {
 		for _, c := range curves() {
 			fmt.Printf("%-24s -full only: %s\n", c.ID, c.Title)
 		}
-		return false
+		return
 	}
 	var now run
 	if *from == "" {
@@ -124,11 +72,7 @@ func runAll() (failed bool) {
 		}
 		chosen, traced, err := choose(chosen, traced, flag.Args())
 		ok(err)
-		if *profile != "" {
-			ok(pprof.StartCPUProfile(must(os.Create(*profile))))
-		}
 		now = measureAll(chosen, traced, m)
-		pprof.StopCPUProfile()
 	} else {
 		for i, file := range strings.Split(*from, ",") {
 			var r run
@@ -149,11 +93,13 @@ func runAll() (failed bool) {
 	if *report != "" {
 		writeReport(*report, now)
 	}
-	return len(now.Failed) > 0
+	if len(now.Failed) > 0 {
+		ok(errors.New("not all was measured"))
+	}
 }
 
 func measureAll(chosen []row, traced []curve, m mode) run {
-	now := run{Date: time.Now(), Machine: thisMachine(), Command: "go run . " + strings.Join(os.Args[1:], " "), Full: m == full, Mode: m}
+	now := run{Date: time.Now(), Machine: thisMachine(), Command: "go run . " + strings.Join(os.Args[1:], " "), Mode: m}
 	failed := func(id string, err error) {
 		now.Failed = append(now.Failed, fmt.Sprintf("%s: %v", id, err))
 		fmt.Printf("%-24s not measured: %v\n", id, err)
@@ -203,10 +149,52 @@ func choose(all []row, traced []curve, ids []string) ([]row, []curve, error) {
 	return all, traced, nil
 }
 
+// A run holds the results that -json writes and -from reads.
+type run struct {
+	Date    time.Time     `json:"date"`
+	Machine machine       `json:"machine"`
+	Command string        `json:"command"`
+	Mode    mode          `json:"mode"`
+	Took    time.Duration `json:"took"`
+	Results []result      `json:"results"`
+	Curves  []curveResult `json:"curves,omitempty"`
+	Failed  []string      `json:"failed,omitempty"` // names each row or curve that could not be measured, with the reason
+	Later   []string      `json:"later,omitempty"`  // names the rows and curves of each later run
+}
+
+// replace replaces rows and curves of r with the rows and curves of a later run that have the same ids.
+func (r *run) replace(later run) {
+	var ids []string
+	for _, c := range later.Curves {
+		ids = append(ids, c.ID)
+	}
+	r.Curves = append(slices.DeleteFunc(r.Curves, func(c curveResult) bool { return slices.Contains(ids, c.ID) }), later.Curves...)
+	for _, x := range later.Results {
+		ids = append(ids, x.ID)
+	}
+	r.Results = append(slices.DeleteFunc(r.Results, func(x result) bool { return slices.Contains(ids, x.ID) }), later.Results...)
+	r.Later = append(r.Later, fmt.Sprintf("%s: measured %s by `%s`, at loads of %s and %s.", strings.Join(ids, ", "), later.When(), later.Command,
+		later.Machine.Load, later.Machine.LoadAfter))
+}
+
+// arrange sorts the rows in the order of the table, and drops rows and curves that the program no longer has.
+func (r *run) arrange() {
+	place := map[string]int{}
+	for i, x := range rows() {
+		place[x.id] = i + 1
+	}
+	r.Results = slices.DeleteFunc(r.Results, func(x result) bool { return place[x.ID] == 0 })
+	slices.SortFunc(r.Results, func(x, y result) int { return cmp.Compare(place[x.ID], place[y.ID]) })
+	for _, c := range curves() {
+		place[c.ID] = 1
+	}
+	r.Curves = slices.DeleteFunc(r.Curves, func(c curveResult) bool { return place[c.ID] == 0 })
+}
+
 // Some rows and curves run this program in a second process: as a client, as a file server, or to measure memory.
 
 // helpers maps the first argument of such a process to the function that it runs. The process prints the function's result as JSON.
-var helpers = map[string]func(args []string) any{driveArg: driveHere, bytesArg: bytesHere, fileServerArg: fileServerHere}
+var helpers = map[string]func(args []string) any{"-drive": driveHere, "-bytes": bytesHere, "-fileserver": fileServerHere}
 
 // isHelper reports whether this process was started as a helper. If so, it does the helper's work before it returns.
 func isHelper() bool {
@@ -223,25 +211,28 @@ func itself[T any](env []string, args ...string) (v T) {
 	cmd.Env, cmd.Stderr = append(os.Environ(), env...), os.Stderr
 	out, err := cmd.Output()
 	if err != nil {
-		err = fmt.Errorf("the process of %s: %w", strings.Join(args, " "), err)
+		ok(fmt.Errorf("the process of %s: %w", strings.Join(args, " "), err))
 	}
-	ok(err)
 	ok(json.Unmarshal(out, &v))
 	return v
 }
 
-// built builds the program of an example, and returns its path.
+// programs maps the examples that are built to their programs.
+var programs = map[string]string{}
+
+// built builds the program of an example once, and returns its path.
 func built(example string) string {
-	program := filepath.Join(scratch(), example)
-	build := exec.Command("go", "build", "-C", filepath.FromSlash("../examples/"+example), "-o", program, ".")
-	build.Stderr = os.Stderr
-	ok(build.Run())
-	return program
+	if programs[example] == "" {
+		program := filepath.Join(scratch(), example)
+		build := exec.Command("go", "build", "-C", filepath.FromSlash("../examples/"+example), "-o", program, ".")
+		build.Stderr = os.Stderr
+		ok(build.Run())
+		programs[example] = program
+	}
+	return programs[example]
 }
 
-// fileServerArg is the argument that starts this program as a net/http file server.
-const fileServerArg = "-fileserver"
-
+// fileServerHere serves a directory by net/http. The arguments are the directory and the address.
 func fileServerHere(args []string) any {
 	return http.ListenAndServe(args[1], http.FileServer(http.Dir(args[0])))
 }

@@ -14,7 +14,6 @@ import (
 	"runtime"
 	"strconv"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"time"
 
@@ -78,7 +77,7 @@ func onNetpoll(b *bench, _ handler) net.Addr {
 
 // besideServer compares two servers that run the same handler, with a client in another process. The time to connect, and a warm-up of a
 // fifth of the duration, are not counted.
-func besideServer(what string, conns int, ours, peer server, handle handler) func(b *bench) (side, side) {
+func besideServer(what string, conns int, ours, peer server, handle handler) opener {
 	return func(b *bench) (side, side) {
 		conns := max(2, b.of(conns, conns/100))
 		return b.driven(what, ours(b, handle), conns), b.driven(what, peer(b, handle), conns)
@@ -136,10 +135,6 @@ func tlsEcho(b *bench) (ours, peer side) {
 
 // The clients run in another process on the same machine, so their processor time affects both sides.
 
-// driveArg is the argument that starts this program as a client. It is followed by the kind of server, the address, the number of
-// connections and the duration.
-const driveArg = "-drive"
-
 const (
 	echoed      = 64 // bytes in each direction
 	httpRequest = "GET / HTTP/1.1\r\nHost: localhost\r\nUser-Agent: bench\r\nAccept: */*\r\n\r\n"
@@ -149,10 +144,11 @@ const (
 // driven returns a side that measures the nanoseconds per operation of the server at addr.
 func (b *bench) driven(what string, addr net.Addr, conns int) side {
 	return func() float64 {
-		return itself[float64](nil, driveArg, what, addr.String(), strconv.Itoa(conns), min(10*b.Round, time.Second).String())
+		return itself[float64](nil, "-drive", what, addr.String(), strconv.Itoa(conns), min(10*b.Round, time.Second).String())
 	}
 }
 
+// driveHere is the client. The arguments are the kind of server, the address, the number of connections and the duration.
 func driveHere(args []string) any {
 	addr, conns, d := args[1], must(strconv.Atoi(args[2])), must(time.ParseDuration(args[3]))
 	switch args[0] {
@@ -215,22 +211,12 @@ func driveConns(conns int, d time.Duration, ask, begin string, size int, dial fu
 // The row for costly requests has no must. Each connection sends a new request when it receives an answer, so the two kinds of requests
 // compete for the processors. A server that answers ten times as many cheap requests has less time left for costly requests.
 
-// fibRuns holds the figures of the composed server and of net/http, from all runs.
-var fibRuns [][2]fibFigures
+// fibRuns holds the costs of the composed server and of net/http, in nanoseconds, from all runs.
+var fibRuns [][2]map[string]float64
 
-// fibFigures holds the figures of one server. The field cheapP90 is in nanoseconds, and the fields cheap and costly are in requests per
-// second.
-type fibFigures struct{ cheapP90, cheap, costly float64 }
-
-func fibP90(f fibFigures) float64 { return f.cheapP90 }
-
-func fibBoth(f fibFigures) float64 { return 1e9 / (f.cheap + f.costly) }
-
-func fibCostly(f fibFigures) float64 { return 1e9 / f.costly }
-
-// fibRow compares a figure of the composed server with the same figure of net/http. In each round, a side uses the next run that it has not
-// used yet.
-func fibRow(figure func(fibFigures) float64) func(b *bench) (ours, peer side) {
+// fibRow compares a cost of the composed server with the same cost of net/http. In each round, a side uses the next run that it has not used
+// yet.
+func fibRow(cost string) opener {
 	var had [2]int
 	return func(b *bench) (ours, peer side) {
 		of := func(server int) side {
@@ -238,27 +224,26 @@ func fibRow(figure func(fibFigures) float64) func(b *bench) (ours, peer side) {
 				if had[server]++; len(fibRuns) < had[server] {
 					fibRuns = append(fibRuns, runFibserver(b))
 				}
-				return figure(fibRuns[had[server]-1][server])
+				return fibRuns[had[server]-1][server][cost]
 			}
 		}
 		return of(0), of(1)
 	}
 }
 
-var fibserver = sync.OnceValue(func() string { return built("fibserver") })
-
 var fibLoads = regexp.MustCompile(`(?m)^(composed|net/http): .*\n\s+/fib/1 +(\d+) req/s .*\bp90 +(\S+) .*\n\s+/fib/35 +(\d+) req/s `)
 
 // runFibserver runs the program. Its output contains a third server, and a second measurement under an equal load, which are ignored.
-func runFibserver(b *bench) (all [2]fibFigures) {
-	out := must(exec.Command(fibserver(), "-load", fmt.Sprint(time.Duration(b.of(2000, 50))*time.Millisecond)).Output())
+func runFibserver(b *bench) (all [2]map[string]float64) {
+	out := must(exec.Command(built("fibserver"), "-load", fmt.Sprint(time.Duration(b.of(2000, 50))*time.Millisecond)).Output())
 	servers := fibLoads.FindAllStringSubmatch(string(out), 2)
 	if len(servers) != 2 || servers[0][1] != "composed" || servers[1][1] != "net/http" {
 		ok(fmt.Errorf("no two servers in what the example printed:\n%s", out))
 	}
 	for i, s := range servers {
 		cheap, p90, costly := must(strconv.ParseFloat(s[2], 64)), must(time.ParseDuration(s[3])), must(strconv.ParseFloat(s[4], 64))
-		all[i] = fibFigures{float64(p90), max(cheap, 1), max(costly, 1)}
+		cheap, costly = max(cheap, 1), max(costly, 1) // requests per second
+		all[i] = map[string]float64{"p90": float64(p90), "throughput": 1e9 / (cheap + costly), "costly": 1e9 / costly}
 	}
 	return all
 }

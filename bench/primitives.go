@@ -11,6 +11,7 @@ import (
 	"github.com/braidgo/braid/mvar"
 	"github.com/braidgo/braid/promise"
 	"github.com/braidgo/braid/suspend"
+	"golang.org/x/sync/semaphore"
 )
 
 // This file contains the rows for queues, locks, promises and lazy values.
@@ -26,6 +27,11 @@ func handover(where place, q queue) work {
 		put, take := q()
 		where(func() { upTo(n, take) }, func() { upTo(n, put) })
 	}
+}
+
+// handing compares two queues. The peer's parties are goroutines.
+func handing(where place, ours, peer queue) opener {
+	return fixed(handover(where, ours), handover(goroutines, peer))
 }
 
 // mvarTable measures all queues of one, at x = 0 on one processor, and at x = 1 on two.
@@ -138,64 +144,79 @@ func selectingNatively() (put, take func(int)) {
 
 // lockFree increments a counter under an uncontended lock. The loops are written out, because a call of the function times would cost a
 // nanosecond here.
-func lockFree(*bench) (ours, peer work) {
+func lockFree(b *bench) (ours, peer side) {
 	var m mutex.Mutex
 	var std sync.Mutex
 	ctx, count := context.Background(), 0
-	return func(n int) {
-			for range n {
-				_ = m.Lock(ctx)
-				count++
-				m.Unlock()
-			}
-		}, func(n int) {
-			for range n {
-				std.Lock()
-				count++
-				std.Unlock()
-			}
+	return b.works(func(n int) {
+		for range n {
+			_ = m.Lock(ctx)
+			count++
+			m.Unlock()
 		}
+	}, func(n int) {
+		for range n {
+			std.Lock()
+			count++
+			std.Unlock()
+		}
+	}, 1)
+}
+
+// locks has the two operations of a lock.
+type locks struct{ lock, unlock func() }
+
+func mutexes(ctx context.Context) func() locks {
+	return func() locks {
+		m := new(mutex.Mutex)
+		return locks{func() { ok(m.Lock(ctx)) }, m.Unlock}
+	}
+}
+
+func stdMutex() locks {
+	m := new(sync.Mutex)
+	return locks{m.Lock, m.Unlock}
+}
+
+func weighted() locks {
+	s := semaphore.NewWeighted(1)
+	return locks{func() { ok(s.Acquire(uncancelled, 1)) }, func() { s.Release(1) }}
 }
 
 // eight divides n operations among eight goroutines. At first all goroutines wait for the lock; otherwise it would depend on chance whether
 // they ever compete. The time to start the goroutines is not counted. The indirect calls of lock and unlock are counted on both sides.
-func eight(lock, unlock func()) work {
+func eight(l locks) work {
 	return func(n int) {
 		count := 0
 		ended := make(chan struct{})
-		lock()
+		l.lock()
 		go func() {
-			split(n, 8, func(int, int) { lock(); count++; unlock() })
+			split(n, 8, func(int, int) { l.lock(); count++; l.unlock() })
 			close(ended)
 		}()
 		time.Sleep(time.Millisecond)
 		restart()
-		unlock()
+		l.unlock()
 		<-ended
 		stop()
 		check(count == n)
 	}
 }
 
-func mutexes(ctx context.Context) (lock, unlock func()) {
-	m := new(mutex.Mutex)
-	return func() { ok(m.Lock(ctx)) }, m.Unlock
-}
-
 // awaiting reads a fulfilled promise, and forcing reads a forced lazy value. The peer calls a function made by sync.OnceValue. Each side
 // must create its object outside the measured function, as a program would. Otherwise the compiler would inline the peer's call completely.
-func awaiting(*bench) (ours, peer work) {
+func awaiting(b *bench) (ours, peer side) {
 	p := promise.New[int]()
 	p.Fill(1)
 	ctx := context.Background()
-	return func(n int) { total(n, func() int { v, _ := p.Await(ctx); return v }) }, calling()
+	return b.works(func(n int) { total(n, func() int { v, _ := p.Await(ctx); return v }) }, calling(), 1)
 }
 
-func forcing(*bench) (ours, peer work) {
+func forcing(b *bench) (ours, peer side) {
 	l := lazy.New(func(context.Context) (int, error) { return 1, nil }, lazy.Restart)
 	ctx := context.Background()
 	must(l.Force(ctx))
-	return func(n int) { total(n, func() int { v, _ := l.Force(ctx); return v }) }, calling()
+	return b.works(func(n int) { total(n, func() int { v, _ := l.Force(ctx); return v }) }, calling(), 1)
 }
 
 func calling() work {

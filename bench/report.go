@@ -59,7 +59,9 @@ var (
 	reportText string
 
 	reportForm = template.Must(template.New("report").Funcs(template.FuncMap{
-		"bound": bound, "capital": capital, "digits": digits, "gib": gib, "show": show,
+		"bound": bound, "digits": digits, "show": show,
+		"capital": func(s string) string { return strings.ToUpper(s[:1]) + s[1:] },
+		"gib":     func(megabytes uint64) string { return fmt.Sprintf("%.0f GiB", math.Round(float64(megabytes)/1024)) },
 	}).Parse(reportText))
 )
 
@@ -96,12 +98,6 @@ func writeReport(name string, r run) {
 func (r run) When() string { return r.Date.UTC().Format("2006-01-02 15:04 UTC") }
 
 func (r run) Lasted() time.Duration { return r.Took.Round(time.Second) }
-
-func capital(s string) string { return strings.ToUpper(s[:1]) + s[1:] }
-
-func gib(megabytes uint64) string {
-	return fmt.Sprintf("%.0f GiB", math.Round(float64(megabytes)/1024))
-}
 
 // digits formats v with three significant digits, or as an integer from 100 on.
 func digits(v float64) string {

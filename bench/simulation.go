@@ -20,9 +20,7 @@ const adders, adds = 3, 10
 // simulatedSeeds runs n simulations. Each simulation has a server, three clients with ten requests each, connection resets and network
 // partitions, and lasts two minutes of virtual time.
 func simulatedSeeds(n int) {
-	for seed := range n {
-		ok(simulation.Run(simulation.Options{Seed: uint64(seed) + 1}, simulatedCluster).Err)
-	}
+	upTo(n, func(seed int) { ok(simulation.Run(simulation.Options{Seed: uint64(seed) + 1}, simulatedCluster).Err) })
 }
 
 func simulatedCluster(ctx context.Context, w *simulation.World) error {
@@ -53,9 +51,7 @@ func simulatedCluster(ctx context.Context, w *simulation.World) error {
 }
 
 func add(ctx context.Context, to *register.Client, name string) {
-	for i := range adds {
-		_ = to.Add(ctx, fmt.Sprintf("%s/%d", name, i))
-	}
+	upTo(adds, func(i int) { _ = to.Add(ctx, fmt.Sprintf("%s/%d", name, i)) })
 	to.Close()
 }
 
@@ -83,9 +79,7 @@ func simulatedSteps(n int) {
 				suspend.Yield()
 			}
 		}))
-		for range n / 2 {
-			suspend.Yield()
-		}
+		times(n/2, suspend.Yield)
 		return nil
 	})
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/braidgo/braid/mvar"
 	"github.com/braidgo/braid/suspend"
 	"github.com/panjf2000/ants/v2"
+	"github.com/sourcegraph/conc/iter"
 	concpool "github.com/sourcegraph/conc/pool"
 	"golang.org/x/sync/errgroup"
 )
@@ -104,18 +105,19 @@ func fibSerial(n int) int {
 // forksOf25 is the number of forks in fib(25) without a cut-off. The row fork repeats fib(25), with one worker per processor.
 const forksOf25 = 121392
 
-func forkAll(b *bench) (ours, peer work) {
+func forkAll(b *bench) (ours, peer side) {
 	inTasks := b.forks(0, 0)
 	forking.over.Store(false)
-	return again(func() { inTasks(func() { check(must(fib(bg, 25)) == 75025) }) }), again(func() { check(fibGo(25) == 75025) })
+	return b.works(again(func() { inTasks(func() { check(must(fib(bg, 25)) == 75025) }) }),
+		again(func() { check(fibGo(25) == 75025) }), forksOf25)
 }
 
 // speedup compares a parallel with a sequential computation of fib(40). The parallel computation forks down to fib(20), on two workers.
-func speedup(b *bench) (ours, peer work) {
+func speedup(b *bench) (ours, peer side) {
 	n, want := b.of(40, 24), b.of(102334155, 46368)
 	inTasks := b.forks(2, 20)
-	return func(turns int) { inTasks(func() { times(turns, func() { check(must(fib(bg, n)) == want) }) }) },
-		again(func() { check(fibSerial(n) == want) })
+	return b.works(func(turns int) { inTasks(func() { times(turns, func() { check(must(fib(bg, n)) == want) }) }) },
+		again(func() { check(fibSerial(n) == want) }), 1)
 }
 
 // besideForks measures the time to start an empty task and wait until it has ended, while a long fork-join occupies all processors. The
@@ -124,11 +126,11 @@ func speedup(b *bench) (ours, peer work) {
 func besideForks(b *bench) (ours, peer side) {
 	b.forks(0, 20)
 	pause, tasks := time.Duration(b.of(3, 0))*time.Millisecond, b.of(20, 1)
-	beside := func(begin func(f func()), work func() (fork, over func())) side {
+	beside := func(begin func(f func()), fork func(ctx context.Context)) side {
 		return func() float64 {
-			fork, over := work()
+			ctx, over := context.WithCancel(bg)
 			ended := make(chan struct{})
-			begin(func() { fork(); close(ended) })
+			begin(func() { fork(ctx); close(ended) })
 			time.Sleep(5 * pause)
 			var took time.Duration
 			for range tasks {
@@ -143,36 +145,35 @@ func besideForks(b *bench) (ours, peer side) {
 			return float64(took) / float64(tasks)
 		}
 	}
-	return beside(func(f func()) { ok(forking.pool.Go(f)) }, func() (fork, over func()) {
-			ctx, cancel := context.WithCancel(bg)
-			return func() { _, _ = fib(ctx, 50) }, cancel
-		}), beside(func(f func()) { go f() }, func() (fork, over func()) {
+	return beside(func(f func()) { ok(forking.pool.Go(f)) }, func(ctx context.Context) { _, _ = fib(ctx, 50) }),
+		beside(func(f func()) { go f() }, func(ctx context.Context) {
 			forking.over.Store(false)
-			return func() { fibGo(50) }, func() { forking.over.Store(true) }
+			context.AfterFunc(ctx, func() { forking.over.Store(true) })
+			fibGo(50)
 		})
 }
 
 // keptTasks is the number of tasks that wait in each Run. Each Run reuses the coroutines of earlier Runs.
 const keptTasks = 5000
 
-func keptCoroutines(b *bench) (ours, peer work) {
+func keptCoroutines(b *bench) (ours, peer side) {
 	waiting := b.of(keptTasks, 50)
-	return again(func() {
-			ended := 0
-			ok(fifo.Run(bg, func(ctx context.Context) error {
-				var gate mvar.MVar[struct{}]
-				times(waiting, func() { ok(suspend.Here().Go(func() { must(gate.Read(ctx)); ended++ })) })
-				suspend.Yield()
-				return gate.Put(ctx, struct{}{})
-			}))
-			check(ended == waiting)
-		}), again(func() {
-			gate := make(chan struct{})
-			var all sync.WaitGroup
-			times(waiting, func() { all.Go(func() { <-gate }) })
-			close(gate)
-			all.Wait()
-		})
+	return b.works(again(func() {
+		ended := 0
+		ok(fifo.Run(bg, func(ctx context.Context) error {
+			var gate mvar.MVar[struct{}]
+			times(waiting, func() { ok(suspend.Here().Go(func() { must(gate.Read(ctx)); ended++ })) })
+			suspend.Yield()
+			return gate.Put(ctx, struct{}{})
+		}))
+		check(ended == waiting)
+	}), again(func() {
+		gate := make(chan struct{})
+		var all sync.WaitGroup
+		times(waiting, func() { all.Go(func() { <-gate }) })
+		close(gate)
+		all.Wait()
+	}), keptTasks)
 }
 
 // small computes for about a microsecond.
@@ -197,10 +198,10 @@ func submitting(submit func(f func())) work {
 
 // besidePool compares the work-stealing pool with a peer. The peer runs as many tasks in parallel as there are processors, but byGo sets no
 // limit.
-func besidePool(peer func(b *bench, procs int) work) func(b *bench) (ours, peer work) {
-	return func(b *bench) (work, work) {
+func besidePool(peer func(b *bench, procs int) work) opener {
+	return func(b *bench) (side, side) {
 		p := b.pool(0)
-		return submitting(func(f func()) { ok(p.Go(f)) }), peer(b, runtime.GOMAXPROCS(0))
+		return b.works(submitting(func(f func()) { ok(p.Go(f)) }), peer(b, runtime.GOMAXPROCS(0)), 1)
 	}
 }
 
@@ -234,4 +235,20 @@ func byConc(_ *bench, procs int) work {
 		times(n, func() { p.Go(small) })
 		p.Wait()
 	}
+}
+
+// loops compares loops over a slice of length n, whose iterations are small tasks. Both libraries divide the loop among their workers
+// themselves.
+func loops(b *bench) (ours, peer side) {
+	p := b.pool(0)
+	return b.works(func(n int) {
+		data := make([]int, n)
+		ok(workstealing.For(bg, p, 0, n, 0, func(_ context.Context, lo, hi int) error {
+			for i := range data[lo:hi] {
+				small()
+				data[lo+i]++
+			}
+			return nil
+		}))
+	}, func(n int) { iter.ForEach(make([]int, n), func(v *int) { small(); *v++ }) }, 1)
 }

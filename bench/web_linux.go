@@ -13,7 +13,6 @@ import (
 	"runtime"
 	"strconv"
 	"strings"
-	"sync"
 	"syscall"
 	"time"
 )
@@ -28,7 +27,7 @@ var webServers = []struct{ name, needs, command string }{
 	{"webserver", "go", "$WEBSERVER -loops $PROCESSORS -cache 60 -direct -dir $FILES -addr 127.0.0.1:$PORT"},
 	{"nginx", "nginx", "nginx -p $DIR -e stderr -c $DIR/nginx.conf"},
 	{"Apache", "apache2", "apache2 -D FOREGROUND -d $DIR -f $DIR/apache.conf"},
-	{"net/http FileServer", "go", "$BENCH " + fileServerArg + " $FILES 127.0.0.1:$PORT"},
+	{"net/http FileServer", "go", "$BENCH -fileserver $FILES 127.0.0.1:$PORT"},
 }
 
 //go:embed web
@@ -44,58 +43,62 @@ var webAxes = [4]struct{ suffix, label string }{
 	{"-memory", "memory of the server, MB"},
 }
 
-// A web is a workload for the web servers: requests for cached files, or requests for files on a disk.
+// A web is a workload for the web servers.
 type web struct {
-	files int
-	limit int    // bytes of memory, including the page cache; 0 means no limit
-	aio   string // a setting of nginx; threads are faster for the disk, but slower for cached files
-	dir   string
-	had   map[string][]webFigures // the figures of all rounds, by server and number of connections
+	id, title, about string
+	files            int
+	limit            int    // bytes of memory, including the page cache; 0 means no limit
+	aio              string // a setting of nginx; threads are faster for the disk, but slower for cached files
+	dir              string
+}
+
+var webs = []*web{
+	{id: "web-disk", title: "Figure 19: 131,072 files of 16 KB, and memory for an eighth of them",
+		about: "Static files at random. Each server has 256 MB, the cache of the system for its files included, and begins with none.",
+		files: 131_072, limit: 256 << 20, aio: "aio threads;"},
+	{id: "web-cached", title: "1,000 files of 16 KB that are cached", about: "The same, from memory.", files: 1000},
 }
 
 const perDir = 512
 
-var (
-	webCached = &web{files: 1000, had: map[string][]webFigures{}}
-	webDisk   = &web{files: 131_072, limit: 256 << 20, aio: "aio threads;", had: map[string][]webFigures{}}
-)
+// webRuns holds the figures of all rounds, by workload, server and number of connections. All curves for a workload share them.
+var webRuns = map[string][]webFigures{}
 
-// webCurves returns the curves for both workloads, one curve for each field of webFigures.
-func webCurves() []curve {
-	return append(webDisk.curves("web-disk", "Figure 19: 131,072 files of 16 KB, and memory for an eighth of them",
-		"Static files at random. Each server has 256 MB, the cache of the system for its files included, and begins with none."),
-		webCached.curves("web-cached", "1,000 files of 16 KB that are cached", "The same, from memory.")...)
+// webCurves returns the curves for each workload, one curve for each field of webFigures.
+func webCurves() (all []curve) {
+	for _, w := range webs {
+		for i, axis := range webAxes {
+			c := curve{figure: figure{ID: w.id + axis.suffix, Title: w.title, About: w.about, X: "connections", LogX: true, Y: axis.label,
+				Rounds: 3}, points: []float64{16, 64, 256, 1024, 4096}, tiny: []float64{2}, cold: true}
+			for _, s := range webServers {
+				c.series = append(c.series, s.name)
+			}
+			c.open = func(b *bench, x float64) []side { return w.sides(b, int(x), i) }
+			all = append(all, c)
+		}
+	}
+	return all
 }
 
-func (w *web) curves(id, title, about string) (all []curve) {
-	for i, axis := range webAxes {
-		c := curve{figure: figure{ID: id + axis.suffix, Title: title, About: about, X: "connections", LogX: true, Y: axis.label, Rounds: 3},
-			points: []float64{16, 64, 256, 1024, 4096}, tiny: []float64{2}, cold: true}
-		for _, s := range webServers {
-			c.series = append(c.series, s.name)
+// sides returns a side for each server that is installed. The index chooses one of the figures.
+func (w *web) sides(b *bench, conns, index int) []side {
+	all := make([]side, len(webServers))
+	if _, err := exec.LookPath("wrk"); err != nil {
+		b.note("wrk is not installed.")
+		return all
+	}
+	for server, s := range webServers {
+		if _, err := exec.LookPath(s.needs); err != nil {
+			b.note(s.needs + " is not installed: left out.")
+			continue
 		}
-		c.open = func(b *bench, x float64) []side {
-			sides := make([]side, len(webServers))
-			if _, err := exec.LookPath("wrk"); err != nil {
-				b.note("wrk is not installed.")
-				return sides
+		key, round := fmt.Sprint(w.id, " ", server, " ", conns), 0
+		all[server] = func() float64 {
+			if round++; len(webRuns[key]) < round {
+				webRuns[key] = append(webRuns[key], w.measure(b, server, conns))
 			}
-			for server, s := range webServers {
-				if _, err := exec.LookPath(s.needs); err != nil {
-					b.note(s.needs + " is not installed: left out.")
-					continue
-				}
-				key, round := fmt.Sprint(server, " ", x), 0
-				sides[server] = func() float64 {
-					if round++; len(w.had[key]) < round { // all curves for a workload share its measurements
-						w.had[key] = append(w.had[key], w.measure(b, server, int(x)))
-					}
-					return w.had[key][round-1][i]
-				}
-			}
-			return sides
+			return webRuns[key][round-1][index]
 		}
-		all = append(all, c)
 	}
 	return all
 }
@@ -107,7 +110,7 @@ func (w *web) measure(b *bench, server, conns int) webFigures {
 	ln.Close()
 	variables := map[string]string{
 		"PORT": addr[strings.LastIndexByte(addr, ':')+1:], "DIR": dir, "FILES": w.corpus(n), "NUMBER": strconv.Itoa(n), "PER": strconv.Itoa(perDir),
-		"WEBSERVER": webserver(), "BENCH": must(os.Executable()), "PROCESSORS": strconv.Itoa(runtime.NumCPU()), "AIO": w.aio,
+		"WEBSERVER": built("webserver"), "BENCH": must(os.Executable()), "PROCESSORS": strconv.Itoa(runtime.NumCPU()), "AIO": w.aio,
 		"GOMEMLIMIT": "200MiB", "GOGC": "off", // recommended by the Go GC guide for limited memory
 	}
 	for _, f := range must(webSettings.ReadDir("web")) {
@@ -116,7 +119,13 @@ func (w *web) measure(b *bench, server, conns int) webFigures {
 	}
 	script := "exec " + webServers[server].command
 	if w.limit > 0 && !b.Tiny {
-		script = "echo $$ >" + limitedGroup(w.limit) + "/cgroup.procs; " + script
+		// The page cache for the files counts against the limit of a control group.
+		const limited = "/sys/fs/cgroup/memory/braid-bench"
+		if err := os.MkdirAll(limited, 0o755); err != nil {
+			ok(fmt.Errorf("limiting the memory of a server is not permitted here: %w", err))
+		}
+		ok(os.WriteFile(limited+"/memory.limit_in_bytes", []byte(strconv.Itoa(w.limit)), 0))
+		script = "echo $$ >" + limited + "/cgroup.procs; " + script
 		if os.WriteFile("/proc/sys/vm/drop_caches", []byte("1"), 0) != nil {
 			ok(errors.New("dropping the cache of the system is not permitted here"))
 		}
@@ -143,9 +152,10 @@ func (w *web) measure(b *bench, server, conns int) webFigures {
 	}
 	d := time.Duration(b.of(int(4*time.Second), int(time.Second)))
 	wrk(dir, addr, conns, d/4)
-	before := processorTime(group)
+	before, _ := usage(group)
 	got := wrk(dir, addr, conns, d)
-	used, answers := processorTime(group)-before, got.Requests-got.Refused
+	after, memory := usage(group)
+	answers := got.Requests - got.Refused
 	about := fmt.Sprintf("%s, %d connections: ", webServers[server].name, conns)
 	if got.Failed > 0 || answers <= 0 {
 		b.note(about + fmt.Sprintf("%.0f requests had no answer.", got.Failed))
@@ -153,12 +163,10 @@ func (w *web) measure(b *bench, server, conns int) webFigures {
 	if got.Refused > 0 {
 		b.note(about + fmt.Sprintf("%.0f of %.0f requests were refused, and do not count.", got.Refused, got.Requests))
 	}
-	return webFigures{answers / got.Microseconds * 1e6, got.P99 / 1e3, float64(used) / 1e3 / answers, memoryOf(group) / 1e6}
+	return webFigures{answers / got.Microseconds * 1e6, got.P99 / 1e3, float64(after-before) / 1e3 / answers, memory / 1e6}
 }
 
-type wrkReport struct{ Requests, Microseconds, P99, Refused, Failed float64 }
-
-func wrk(dir, addr string, conns int, d time.Duration) (r wrkReport) {
+func wrk(dir, addr string, conns int, d time.Duration) (r struct{ Requests, Microseconds, P99, Refused, Failed float64 }) {
 	cmd := exec.Command("wrk", "-t", strconv.Itoa(min(2, conns)), "-c", strconv.Itoa(conns), "-d", fmt.Sprint(max(1, int(d.Seconds())), "s"),
 		"--timeout", "10s", "-s", filepath.Join(dir, "wrk.lua"), "http://"+addr+"/0/0")
 	cmd.Stderr = os.Stderr
@@ -188,46 +196,22 @@ func (w *web) corpus(n int) string {
 	return w.dir
 }
 
-var webserver = sync.OnceValue(func() string { return built("webserver") })
-
-// limitedGroup creates a control group with a memory limit. The page cache for the group's files counts against the limit.
-func limitedGroup(bytes int) string {
-	const dir = "/sys/fs/cgroup/memory/braid-bench"
-	if err := os.MkdirAll(dir, 0o755); err != nil {
-		ok(fmt.Errorf("limiting the memory of a server is not permitted here: %w", err))
-	}
-	ok(os.WriteFile(dir+"/memory.limit_in_bytes", []byte(strconv.Itoa(bytes)), 0))
-	return dir
-}
-
-// ofGroup adds up a figure over all processes of a group.
-func ofGroup(id int, figure func(proc string, stat []string) float64) (sum float64) {
+// usage returns the processor time of a group, including children that have ended, and its memory in bytes. Shared memory is counted once.
+func usage(group int) (processor time.Duration, memory float64) {
+	const tick = 10 * time.Millisecond
 	for _, proc := range must(filepath.Glob("/proc/[0-9]*")) {
 		text, err := os.ReadFile(proc + "/stat")
-		if _, rest, found := strings.Cut(string(text), ") "); err == nil && found { // skips processes that have ended
-			if stat := strings.Fields(rest); stat[2] == strconv.Itoa(id) {
-				sum += figure(proc, stat)
-			}
+		_, rest, found := strings.Cut(string(text), ") ")
+		stat := strings.Fields(rest)
+		if err != nil || !found || stat[2] != strconv.Itoa(group) { // skips processes that have ended, and other groups
+			continue
 		}
-	}
-	return sum
-}
-
-// processorTime returns the processor time of a group, including children that have ended.
-func processorTime(id int) time.Duration {
-	const tick = 10 * time.Millisecond
-	return time.Duration(ofGroup(id, func(_ string, stat []string) (ticks float64) {
 		for _, s := range stat[11:15] { // the user and system times of the process and its children
-			ticks += must(strconv.ParseFloat(s, 64))
+			processor += time.Duration(must(strconv.Atoi(s))) * tick
 		}
-		return ticks
-	})) * tick
-}
-
-// memoryOf returns the memory of a group in bytes. Shared memory is counted once.
-func memoryOf(id int) float64 {
-	return ofGroup(id, func(proc string, _ []string) (kilobytes float64) {
+		kilobytes := 0.0
 		_, _ = fmt.Sscanf(field(proc+"/smaps_rollup", "Pss"), "%f kB", &kilobytes)
-		return kilobytes
-	}) * 1024
+		memory += kilobytes * 1024
+	}
+	return processor, memory
 }

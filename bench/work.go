@@ -66,11 +66,11 @@ func tasks(fs ...func()) {
 
 // fifos runs each of fs on its own fifo, on a goroutine that is not locked to a thread.
 func fifos(fs ...func()) {
-	all := make([]func(), len(fs))
-	for i, f := range fs {
-		all[i] = func() { inFifo(f) }
+	var wg sync.WaitGroup
+	for _, f := range fs {
+		wg.Go(func() { inFifo(f) })
 	}
-	goroutines(all...)
+	wg.Wait()
 }
 
 // inFifo runs f as the first task of a fifo, and returns when all tasks of the fifo have ended.
