@@ -2,11 +2,9 @@ package main
 
 import (
 	"context"
-	"io"
 	"log/slog"
 
 	proto "github.com/asynkron/protoactor-go/actor"
-
 	"github.com/braidgo/braid/actor"
 	"github.com/braidgo/braid/adapters/fifo"
 	"github.com/braidgo/braid/promise"
@@ -20,7 +18,7 @@ import (
 // Receive, which suspends a task.
 type way func(ctx context.Context, self *actor.Self[int], f func(int) error) error
 
-func reacting(_ context.Context, self *actor.Self[int], f func(int) error) error {
+func reacting[M any](_ context.Context, self *actor.Self[M], f func(M) error) error {
 	next := self.React(f)
 	return actor.Loop(func() error { return next })
 }
@@ -43,11 +41,24 @@ func onFifo(f func(on suspend.Spawner, n int)) work {
 	return func(n int) { inFifo(func() { f(suspend.Here(), n) }) }
 }
 
-func onPool(f func(on suspend.Spawner, n int), peer work) func(b *bench) (work, work) {
-	return func(b *bench) (work, work) {
+func onPool(f func(on suspend.Spawner, n int), peer work) opener {
+	return func(b *bench) (side, side) {
 		p := b.pool(2)
-		return func(n int) { f(p, n) }, peer
+		return b.works(func(n int) { f(p, n) }, peer, 1)
 	}
+}
+
+func twoWorkers(b *bench) suspend.Spawner { return b.pool(2) }
+
+// aFifo starts a fifo, which runs on a new goroutine until b ends.
+func aFifo(b *bench) suspend.Spawner {
+	s, over, ended := fifo.New(fifo.Options{}), promise.New[int](), make(chan struct{})
+	go func() {
+		defer close(ended)
+		ok(s.Run(bg, func(ctx context.Context) error { _, err := over.Await(ctx); return err }))
+	}()
+	b.close(func() { over.Fill(1); <-ended })
+	return s
 }
 
 // pingPong sends n messages back and forth between two actors.
@@ -118,21 +129,6 @@ func ringOn(b *bench, on suspend.Spawner, n int, wait way) work {
 	return func(n int) { ok(refs[0].Send(n)); <-done }
 }
 
-// ringOnFifo creates a ring on a fifo, which runs on a new goroutine until b ends.
-func ringOnFifo(b *bench, n int, wait way) work {
-	s := fifo.New(fifo.Options{})
-	var over promise.Promise[int]
-	ended := make(chan struct{})
-	go func() {
-		defer close(ended)
-		ok(s.Run(bg, func(ctx context.Context) error { _, err := over.Await(ctx); return err }))
-	}()
-	b.close(func() { over.Fill(1); <-ended })
-	return ringOn(b, s, n, wait)
-}
-
-func ringOnPool(b *bench, n int, wait way) work { return ringOn(b, b.pool(2), n, wait) }
-
 func ringOfGoroutines(b *bench, n int) work {
 	first, over, done := make(chan int, 1), make(chan struct{}), make(chan struct{})
 	member := func(in, out chan int) {
@@ -160,29 +156,29 @@ func ringOfGoroutines(b *bench, n int) work {
 	return func(n int) { first <- n; <-done }
 }
 
-// besideRing compares a ring of n actors with a ring of n goroutines.
-func besideRing(n int, on func(b *bench, n int, wait way) work, wait way) func(b *bench) (ours, peer work) {
-	return func(b *bench) (work, work) {
+// besideRing compares a ring of n actors, on a scheduler that the function on starts, with a ring of n goroutines.
+func besideRing(n int, on func(b *bench) suspend.Spawner, wait way) opener {
+	return func(b *bench) (side, side) {
 		n := b.of(n, 50)
-		return on(b, n, wait), ringOfGoroutines(b, n)
+		return b.works(ringOn(b, on(b), n, wait), ringOfGoroutines(b, n), 1)
 	}
 }
 
 type floodMessage struct{ _ int }
 
 // flood compares the sending of messages from the given number of goroutines to one actor.
-func flood(senders int) func(b *bench) (ours, peer work) {
-	return func(b *bench) (ours, peer work) {
-		system := protoSystem(b)
+func flood(senders int) opener {
+	return func(b *bench) (ours, peer side) {
+		system := proto.NewActorSystem(proto.WithLoggerFactory(func(*proto.ActorSystem) *slog.Logger { return slog.New(slog.DiscardHandler) }))
+		b.close(func() { system.Shutdown() })
 		left, done := 0, make(chan struct{})
 		count := func() {
 			if left--; left == 0 {
 				done <- struct{}{}
 			}
 		}
-		to := actor.Spawn(bg, b.pool(2), func(_ context.Context, self *actor.Self[any]) error {
-			next := self.React(func(any) error { count(); return nil })
-			return actor.Loop(func() error { return next })
+		to := actor.Spawn(bg, b.pool(2), func(ctx context.Context, self *actor.Self[any]) error {
+			return reacting(ctx, self, func(any) error { count(); return nil })
 		})
 		b.close(func() { to.Stop(); ok(to.Wait(bg)) })
 		theirs := system.Root.Spawn(proto.PropsFromFunc(func(c proto.Context) {
@@ -198,16 +194,8 @@ func flood(senders int) func(b *bench) (ours, peer work) {
 				<-done
 			}
 		}
-		return by(func() { ok(to.Send(m)) }), by(func() { system.Root.Send(theirs, m) })
+		return b.works(by(func() { ok(to.Send(m)) }), by(func() { system.Root.Send(theirs, m) }), 1)
 	}
-}
-
-func protoSystem(b *bench) *proto.ActorSystem {
-	system := proto.NewActorSystem(proto.WithLoggerFactory(func(*proto.ActorSystem) *slog.Logger {
-		return slog.New(slog.NewTextHandler(io.Discard, nil))
-	}))
-	b.close(func() { system.Shutdown() })
-	return system
 }
 
 // spawnActors starts n actors one after another. It sends each actor a message, and waits until the actor has ended. The caller must be a
@@ -236,21 +224,14 @@ func spawnWithChannel(n int) {
 
 type getMessage struct{ actor.Request[int] }
 
-// asking starts an actor that replies to requests. It then calls f with the actor's Ref, and stops the actor.
-func asking(on suspend.Spawner, f func(to actor.Ref[*getMessage])) {
-	to := actor.Spawn(bg, on, func(_ context.Context, self *actor.Self[*getMessage]) error {
-		next := self.React(func(m *getMessage) error { m.Reply(1); return nil })
-		return actor.Loop(func() error { return next })
+// asks sends n requests to an actor, and waits for each reply.
+func asks(on suspend.Spawner, n int) {
+	to := actor.Spawn(bg, on, func(ctx context.Context, self *actor.Self[*getMessage]) error {
+		return reacting(ctx, self, func(m *getMessage) error { m.Reply(1); return nil })
 	})
-	f(to)
+	times(n, func() { must(actor.Ask(bg, to, new(getMessage))) })
 	to.Stop()
 	ok(to.Wait(bg))
-}
-
-func asks(on suspend.Spawner, n int) {
-	asking(on, func(to actor.Ref[*getMessage]) {
-		times(n, func() { must(actor.Ask(bg, to, new(getMessage))) })
-	})
 }
 
 func asksByChannel(n int) {

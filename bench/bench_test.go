@@ -11,13 +11,16 @@ import (
 	"time"
 )
 
+// tiny measures nothing.
+var tiny = mode{Rounds: 1, Round: time.Millisecond, Tiny: true}
+
 // TestMain lets rows and curves start their clients and servers: these are this program.
 func TestMain(m *testing.M) {
 	if isHelper() {
 		return
 	}
 	code := m.Run()
-	removeLeftovers()
+	_ = os.RemoveAll(scratchDir)
 	os.Exit(code)
 }
 
@@ -35,7 +38,7 @@ func TestRows(t *testing.T) {
 				t.Fatal(err)
 			}
 			if res.Against == "" || res.Unit == "" || len(res.Ratios) != 1 || math.IsNaN(res.Ratio) || math.IsInf(res.Ratio, 0) ||
-				res.Ratio <= 0 && res.Unit != "B" { // so few bytes are less than those that others give back
+				res.Ratio <= 0 && res.Unit != "bytes" { // so few bytes are less than those that others give back
 
 				t.Errorf("%+v", res)
 			}
@@ -51,11 +54,11 @@ func TestCurves(t *testing.T) {
 		seen[r.id] = true
 	}
 	for _, c := range curves() {
-		t.Run(c.id, func(t *testing.T) {
-			if seen[c.id] {
+		t.Run(c.ID, func(t *testing.T) {
+			if seen[c.ID] {
 				t.Fatal("an id of something else")
 			}
-			seen[c.id] = true
+			seen[c.ID] = true
 			var progress strings.Builder
 			res, err := c.trace(tiny, &progress)
 			if err != nil {
@@ -70,10 +73,8 @@ func TestCurves(t *testing.T) {
 			if n := strings.Count(progress.String(), "\n"); n != len(points) {
 				t.Errorf("%d lines of progress", n)
 			}
-			if err := res.save(dir); err != nil {
-				t.Fatal(err)
-			}
-			file := func(name string) []byte { return must(os.ReadFile(filepath.Join(dir, c.id+name))) }
+			res.save(dir)
+			file := func(name string) []byte { return must(os.ReadFile(filepath.Join(dir, c.ID+name))) }
 			table := file(".csv")
 			if want := 1 + len(points)*len(c.series); bytes.Count(table, []byte("\n")) != want && len(res.Notes) == 0 {
 				t.Errorf("want %d lines:\n%s", want, table)
@@ -88,34 +89,32 @@ func TestCurves(t *testing.T) {
 // The sides take turns in each round, another comes first in each, and a warm-up does not count.
 func TestInterleave(t *testing.T) {
 	var order strings.Builder
-	side := func(name string) measurement {
+	one := func(name string) side {
 		return func() float64 { order.WriteString(name); return float64(order.Len()) }
 	}
-	sides := []measurement{side("a"), side("b"), nil, side("c")}
-	got := map[int][]float64{}
-	keep := func(i int, v float64) { got[i] = append(got[i], v) }
-	interleave(sides, 2, false, func() bool { return false }, keep)
+	sides := []side{one("a"), one("b"), nil, one("c")}
+	got := interleave(sides, 2, false, func() bool { return false })
 	if order.String() != "abc"+"bca"+"cab" || !slices.Equal(got[0], []float64{6, 8}) || !slices.Equal(got[3], []float64{5, 7}) {
 		t.Errorf("%s, %v", order.String(), got)
 	}
 	order.Reset()
-	if interleave(sides, 2, true, func() bool { return true }, keep); order.String() != "bca" {
+	if interleave(sides, 2, true, func() bool { return true }); order.String() != "bca" {
 		t.Error(order.String())
 	}
 }
 
 // measured measures one row.
 func measured(r row, m mode) (res result, err error) {
-	measureRows([]row{r}, m, func(_ int, r result, e error) { res, err = r, e })
+	measureRows([]row{r}, m, func(r result, e error) { res, err = r, e })
 	return res, err
 }
 
 // has is a row whose sides measure these, one after another.
 func has(ours, peer []float64, r row) row {
 	next := func(v *[]float64) side {
-		return func(time.Duration) float64 { x := (*v)[0]; *v = (*v)[1:]; return x }
+		return func() float64 { x := (*v)[0]; *v = (*v)[1:]; return x }
 	}
-	r.sides = func(b *bench) (side, side) { b.note("n"); return next(&ours), next(&peer) }
+	r.open = func(b *bench) (side, side) { b.note("n"); return next(&ours), next(&peer) }
 	return r
 }
 
@@ -123,14 +122,14 @@ func has(ours, peer []float64, r row) row {
 func TestMeasure(t *testing.T) {
 	// A warm-up and four rounds, and, in another lap, one more.
 	res, err := measured(has([]float64{0, 1, 2, 3, 4, 0, 100}, []float64{0, 1, 1, 1, 1, 0, 1}, row{id: "x", rounds: 5, must: 101}), quick)
-	if err != nil || res.Ratio != 3 || res.Low != 2 || res.High != 4 || res.Ours != 3 || res.Note != "n" || res.verdict() != "ok" {
+	if err != nil || res.Ratio != 3 || res.Low != 2 || res.High != 4 || res.Ours != 3 || res.Note != "n" || res.Verdict() != "ok" {
 		t.Errorf("%+v, %v", res, err)
 	}
 	res.Must = 2.9
-	if res.verdict() != "SHORT" {
-		t.Error(res.verdict())
+	if res.Verdict() != "SHORT" {
+		t.Error(res.Verdict())
 	}
-	if res.Must = 0; res.verdict() != "-" || !strings.Contains(res.String(), "must=- aim=- - (n)") {
+	if res.Must = 0; res.Verdict() != "-" || !strings.Contains(res.String(), "must=- aim=- - (n)") {
 		t.Error(res)
 	}
 }
@@ -149,7 +148,7 @@ func TestUndecided(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		if !x.done() || len(x.ratios) != 12 || x.result().verdict() != map[bool]string{true: "SHORT", false: "ok"}[more > 1] {
+		if !x.done() || len(x.ratios) != 12 || x.result().Verdict() != map[bool]string{true: "SHORT", false: "ok"}[more > 1] {
 			t.Errorf("%v: %+v", x.ratios, x.result())
 		}
 	}
@@ -181,18 +180,18 @@ func TestUndecided(t *testing.T) {
 func TestLaps(t *testing.T) {
 	var order strings.Builder
 	named := func(id string, rounds int) row {
-		one := func(time.Duration) float64 { order.WriteString(id); return 1 }
-		return row{id: id, rounds: rounds, cold: true, sides: func(*bench) (side, side) { return one, one }}
+		one := func() float64 { order.WriteString(id); return 1 }
+		return row{id: id, rounds: rounds, cold: true, open: func(*bench) (side, side) { return one, one }}
 	}
-	broken := row{id: "c", open: func(b *bench) (work, work) {
+	broken := row{id: "c", open: func(b *bench) (side, side) {
 		b.close(func() { order.WriteString("!") })
 		ok(os.ErrInvalid)
 		return nil, nil
 	}}
-	measureRows([]row{named("a", 6), broken, named("b", 4)}, quick, func(i int, res result, err error) {
-		order.WriteString("," + string("acb"[i]))
-		if (err != nil) != (i == 1) || i != 1 && res.Ratio != 1 {
-			t.Error(i, res, err)
+	measureRows([]row{named("a", 6), broken, named("b", 4)}, quick, func(res result, err error) {
+		order.WriteString("," + res.ID)
+		if (err != nil) != (res.ID == "c") || res.ID != "c" && res.Ratio != 1 {
+			t.Error(res, err)
 		}
 	})
 	if got, want := order.String(), "aaaaaaaa!,cbbbbbbbb,baaaa,a"; got != want {
@@ -204,7 +203,7 @@ func TestLaps(t *testing.T) {
 func TestGauge(t *testing.T) {
 	const ms = float64(time.Millisecond)
 	now, calls, stalled := 0.0, []int{}, false
-	g := gauge{"ns", func() float64 { return now }}
+	g := &gauge{"ns", func() float64 { return now }}
 	f := func(n int) {
 		calls = append(calls, n)
 		now += 7 * ms // does not count
@@ -215,9 +214,9 @@ func TestGauge(t *testing.T) {
 		stop()
 		now += 7 * ms
 	}
-	s := g.of(f, 2)
+	s := g.of(f, 2, 100*time.Millisecond)
 	for range 2 {
-		if v := s(100 * time.Millisecond); v != ms/2 {
+		if v := s(); v != ms/2 {
 			t.Error(v)
 		}
 	}
@@ -225,13 +224,12 @@ func TestGauge(t *testing.T) {
 		t.Error(calls)
 	}
 	calls, stalled = nil, true // at first
-	if v := g.of(f, 1)(100 * time.Millisecond); v != ms || !slices.Equal(calls, []int{1, 1, 10, 100}) {
+	if v := g.of(f, 1, 100*time.Millisecond)(); v != ms || !slices.Equal(calls, []int{1, 1, 10, 100}) {
 		t.Error(v, calls)
 	}
 }
 
 func TestChoose(t *testing.T) {
-	all, traced := []row{{id: "a"}, {id: "a/x"}, {id: "ab"}}, []curve{{id: "c"}}
 	for _, c := range []struct {
 		full         bool
 		ids          string
@@ -241,7 +239,11 @@ func TestChoose(t *testing.T) {
 		{false, "", 3, 0, false}, {true, "", 3, 1, false}, {false, "a", 2, 0, false}, {true, "a/x", 1, 0, false},
 		{true, "c ab", 1, 1, false}, {false, "c", 0, 0, true}, {true, "a d", 0, 0, true},
 	} {
-		r, k, err := choose(all, traced, c.full, strings.Fields(c.ids))
+		all, traced := []row{{id: "a"}, {id: "a/x"}, {id: "ab"}}, []curve{{figure: figure{ID: "c"}}}
+		if !c.full {
+			traced = nil
+		}
+		r, k, err := choose(all, traced, strings.Fields(c.ids))
 		if len(r) != c.rows || len(k) != c.curves || (err != nil) != c.fails {
 			t.Errorf("%+v: %d rows, %d curves, %v", c, len(r), len(k), err)
 		}
@@ -251,7 +253,7 @@ func TestChoose(t *testing.T) {
 // The report has everything that a run has, and leaves the text written by hand alone.
 func TestReport(t *testing.T) {
 	dir := t.TempDir()
-	byHand := filepath.Join(dir, analysis)
+	byHand := filepath.Join(dir, "ANALYSIS.md")
 	ok(os.WriteFile(byHand, []byte("mine"), 0o600))
 	points := []curvePoint{{X: 10, Median: 1.234, Min: 1, Max: 2, Rounds: []float64{1, 1.234, 2}}}
 	r := run{
@@ -262,14 +264,14 @@ func TestReport(t *testing.T) {
 			{ID: "missed", Against: "peer", Unit: "ns", Ours: 2, Peer: 1, Ratio: 2, Low: 2, High: 2, Must: 1, Ratios: []float64{2}},
 			{ID: "open", Against: "peer", Unit: "bytes", Ours: 2, Peer: 1, Ratio: 2, Low: 2, High: 2, Note: "a note", Ratios: []float64{2}},
 		},
-		Curves: []curveResult{{ID: "c", Title: "A curve", About: "About it.", X: "n", Rounds: 3, Notes: []string{"Less than there should be."},
-			Y: "label", Series: []curveSeries{{"one", points}, {"none", nil}}}},
+		Curves: []curveResult{{figure: figure{ID: "c", Title: "A curve", About: "About it.", X: "n", Y: "label", Rounds: 3},
+			Notes: []string{"Less than there should be."}, Series: []curveSeries{{"one", points}, {"none", nil}}}},
 		Failed: []string{"row: not here"},
 	}
 	r.replace(run{Date: time.Unix(3600, 0), Command: "go run . open", Machine: machine{Load: "4", LoadAfter: "5"},
 		Results: []result{{ID: "open", Against: "peer", Unit: "bytes", Ours: 3, Peer: 1, Ratio: 3, Low: 3, High: 3, Note: "a note", Ratios: []float64{3}}}})
 	report := filepath.Join(dir, "RESULTS.md")
-	ok(writeReport(report, filepath.Join(dir, "results"), r))
+	writeReport(report, r)
 	text := string(must(os.ReadFile(report)))
 	for _, want := range []string{
 		"(ANALYSIS.md)", "1970-01-01 00:00 UTC", "`go run . -full`", "a processor, 2 processors", "0.1 0.2 0.3",
@@ -291,12 +293,10 @@ func TestReport(t *testing.T) {
 
 // A value that has no place on a logarithmic axis is left out of the plot, and a curve of none is drawn empty.
 func TestPlotOfOddValues(t *testing.T) {
-	r := curveResult{ID: "odd", Title: "t", X: "x", LogX: true, Y: "y", LogY: true, Series: []curveSeries{
+	r := curveResult{figure: figure{ID: "odd", Title: "t", X: "x", LogX: true, Y: "y", LogY: true}, Series: []curveSeries{
 		{"zero", []curvePoint{{X: 0, Median: 1, Min: 1, Max: 1}, {X: 1, Median: 0}}}, {"none", nil}}}
 	for range 2 {
-		if err := r.save(t.TempDir()); err != nil {
-			t.Error(err)
-		}
+		r.save(t.TempDir())
 		r.Series[0].Points = append(r.Series[0].Points, curvePoint{X: 10, Median: 2, Min: 2, Max: 2})
 	}
 }

@@ -2,11 +2,11 @@ package main
 
 import (
 	"context"
-	"errors"
+	"fmt"
 	"runtime"
+	"runtime/debug"
 	"strconv"
 	"sync/atomic"
-	"time"
 
 	"github.com/braidgo/braid/actor"
 	"github.com/braidgo/braid/adapters/fifo"
@@ -19,89 +19,82 @@ import (
 // Each measurement runs in a new process, because the runtime never frees the descriptors of goroutines. The result of a second measurement
 // in the same process would be too low.
 var kinds = map[string]func(n int) float64{
-	"callbacks": yielders, "tasks": yieldingTasks, "goroutines": yieldingGoroutines,
-	"a goroutine in a channel": goroutinesInChannels,
-	"actor-bytes/react": actors(func(i int) body {
-		return func(_ context.Context, self *actor.Self[int]) error {
-			return actor.Loop(func() error { return self.React(func(m int) error { use(m + i); return nil }) })
-		}
-	}),
-	"actor-bytes/receive": actors(func(i int) body {
-		return func(_ context.Context, self *actor.Self[int]) error {
-			for {
-				m, err := self.Receive(context.Background())
-				if err != nil {
-					return err
-				}
-				use(m + i)
-			}
-		}
-	}),
+	"callbacks": yielders, "tasks": yieldingTasks, "goroutines": yieldingGoroutines, inChannel: goroutinesInChannels,
+	"react": actors(reacting), "receive": actors(receiving),
 }
 
 // bytesOf measures a kind in a new process, with the command bench -bytes KIND N.
 func bytesOf(kind string, n int) float64 {
 	// Without this setting, the runtime would choose the initial stack size from the average of earlier stacks.
-	return itself[float64]([]string{"GODEBUG=adaptivestackstart=0"}, bytesArg, kind, strconv.Itoa(n))
+	return itself[float64]([]string{"GODEBUG=adaptivestackstart=0"}, "-bytes", kind, strconv.Itoa(n))
 }
-
-const bytesArg = "-bytes"
 
 // bytesHere measures a kind, in the process that bytesOf has started.
 func bytesHere(args []string) any {
-	if len(args) != 2 || kinds[args[0]] == nil {
-		ok(errors.New("-bytes is followed by a kind and a number, as the rows and curves of memory start it"))
+	if kinds[args[0]] == nil {
+		ok(fmt.Errorf("%q is not a kind", args[0]))
 	}
 	return kinds[args[0]](must(strconv.Atoi(args[1])))
 }
 
+// paperBytes compares ten million tasks with the bytes of a task in the paper.
+func paperBytes(b *bench) (ours, peer side) {
+	return func() float64 { return yielders(b.of(10_000_000, 1000)) }, func() float64 { return 48 }
+}
+
 // bytesBeside compares the bytes per actor with the bytes per goroutine that waits for a channel, for 100,000 of each.
-func bytesBeside(kind string) func(b *bench) (ours, peer side) {
+func bytesBeside(kind string) opener {
 	return func(b *bench) (ours, peer side) {
 		of := func(kind string) side {
-			return func(time.Duration) float64 { return bytesOf(kind, b.of(100_000, 100)) }
+			return func() float64 { return bytesOf(kind, b.of(100_000, 100)) }
 		}
-		return of(kind), of("a goroutine in a channel")
+		return of(kind), of(inChannel)
 	}
 }
 
-// threadBytes measures callbacks, tasks and goroutines. It leaves out a kind that might not fit in memory, according to an upper bound for
-// the bytes of each.
-func threadBytes(b *bench, x float64) (all []measurement) {
+// threadBytes measures callbacks, tasks and goroutines. It leaves out a kind that might not fit in three fifths of the available memory,
+// according to an upper bound for the bytes of each.
+func threadBytes(b *bench, x float64) (all []side) {
+	available := 0.0 // in KB; 0 means unknown
+	_, _ = fmt.Sscanf(field("/proc/meminfo", "MemAvailable"), "%f kB", &available)
+	bound := map[string]float64{"callbacks": 100, "tasks": 6 << 10, "goroutines": 3 << 10}
 	for _, kind := range []string{"callbacks", "tasks", "goroutines"} {
-		all = append(all, func() float64 { return bytesOf(kind, int(x)) })
-	}
-	b.fits(all, int(x), 100, taskBytes, taskBytes/2)
-	if x > 1_000_000 {
-		all[1], all[2] = nil, nil
-		b.note("More than a million tasks or goroutines are not tried, to save time.")
+		s := func() float64 { return bytesOf(kind, int(x)) }
+		if available > 0 && x*bound[kind] > available*1024*3/5 {
+			b.note(fmt.Sprintf("%.0f tasks or goroutines are too many for the memory of this machine, of which %.0f MB are available: left out.",
+				x, available/1024))
+			s = nil
+		} else if x > 1_000_000 && kind != "callbacks" {
+			b.note("More than a million tasks or goroutines are not tried, to save time.")
+			s = nil
+		}
+		all = append(all, s)
 	}
 	return all
 }
 
 // liveBytes collects garbage, and returns the bytes that the heap and the stacks use.
-func liveBytes() (heap, stacks int64) {
+func liveBytes() float64 {
 	runtime.GC()
 	var m runtime.MemStats
 	runtime.ReadMemStats(&m)
-	return int64(m.HeapAlloc), int64(m.StackInuse)
+	return float64(m.HeapAlloc + m.StackInuse)
 }
 
 // yielding is shared by all yielders, so that each closure holds only its remaining turns.
 var yielding struct {
 	*fifo.Scheduler
-	n, begun   int
-	before     int64
-	goroutines atomic.Int64
-	each       float64
+	n, begun     int
+	goroutines   atomic.Int64
+	before, each float64
 }
 
 // yielders runs n stackless tasks on one fifo. Each task is a callback that submits its successor, like a task that yields in a loop. All
-// tasks yield once. The first callback of the second turn collects garbage, and divides the growth of the heap by n.
+// tasks yield once. The first callback of the second turn collects garbage, and divides the growth by n.
 func yielders(n int) float64 {
 	y := &yielding
 	y.Scheduler, y.n, y.begun = fifo.New(fifo.Options{StallAfter: -1}), n, 0
-	y.before, _ = liveBytes()
+	y.before = liveBytes()
 	times(n, func() { ok(y.Execute(yielder(1))) })
 	ok(y.Run(bg, func(context.Context) error { return nil }))
 	check(y.begun == 2*n)
@@ -113,8 +106,7 @@ func yielder(left int) func() {
 	return func() {
 		y := &yielding
 		if y.begun++; y.begun == y.n+1 {
-			now, _ := liveBytes()
-			y.each = float64(now-y.before) / float64(y.n)
+			y.each = (liveBytes() - y.before) / float64(y.n)
 		}
 		if left > 0 {
 			ok(y.Execute(yielder(left - 1)))
@@ -124,11 +116,10 @@ func yielder(left int) func() {
 
 // grown calls the function start, and returns the growth of the heap and the stacks, divided by n.
 func grown(n int, start func()) float64 {
-	defer collecting(1000)()
-	heap, stacks := liveBytes()
+	defer debug.SetGCPercent(debug.SetGCPercent(1000))
+	before := liveBytes()
 	start()
-	heapNow, stacksNow := liveBytes()
-	return float64(heapNow-heap+stacksNow-stacks) / float64(n)
+	return (liveBytes() - before) / float64(n)
 }
 
 func yieldingTasks(n int) (each float64) {
@@ -181,14 +172,17 @@ func goroutinesInChannels(n int) float64 {
 	})
 }
 
-type body = func(ctx context.Context, self *actor.Self[int]) error
-
-func actors(make func(i int) body) func(n int) float64 {
+func actors(wait way) func(n int) float64 {
 	return func(n int) (each float64) {
 		inFifo(func() {
 			all := []actor.Ref[int]{}
 			each = grown(n, func() {
-				upTo(n, func(i int) { all = append(all, actor.Spawn(bg, suspend.Here(), make(i))); suspend.Yield() })
+				upTo(n, func(i int) {
+					all = append(all, actor.Spawn(bg, suspend.Here(), func(ctx context.Context, self *actor.Self[int]) error {
+						return wait(ctx, self, func(m int) error { use(m + i); return nil })
+					}))
+					suspend.Yield()
+				})
 			})
 			for _, r := range all {
 				r.Stop()

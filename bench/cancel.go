@@ -4,6 +4,7 @@ import (
 	"context"
 	"math/rand/v2"
 	"runtime"
+	"runtime/debug"
 	"time"
 
 	"github.com/braidgo/braid/cancel"
@@ -13,26 +14,23 @@ import (
 
 // An exchange is a set of producers and consumers on one fifo, which hand items over through one MVar. A single producer starts after a
 // crowd of consumers that already wait, and a single consumer starts after a crowd of producers. Some of the waiting tasks are cancelled,
-// and the remaining tasks hand over all items.
-type exchange struct {
-	tasks, producers int
-	items            int
-	percent          int // the percentage of a crowd that is cancelled
-}
+// and the remaining tasks hand over all items. The field percent is the percentage of a crowd that is cancelled.
+type exchange struct{ tasks, producers, items, percent int }
 
 // cancelCost measures the cost of an item in an exchange with one producer, with one consumer, or with equally many producers and
 // consumers. The sizes come from Ande's thesis (2023). The peer is the same exchange without cancellations. The time to start and end the
 // tasks and to create the contexts is counted. No garbage collection runs during the measurement, because a collection would take a varying
 // time, up to a third of the total.
-func cancelCost(kind, percent int) func(b *bench) (ours, peer side) {
+func cancelCost(kind, percent int) opener {
 	return func(b *bench) (ours, peer side) {
 		tasks := b.of(10_000, 40)
 		x := exchange{tasks, []int{1, tasks - 1, tasks / 2}[kind], b.of(50_000, 200), percent}
-		b.close(collecting(-1))
+		percent := debug.SetGCPercent(-1)
+		b.close(func() { debug.SetGCPercent(percent) })
 		one := func(cancelling bool) side {
-			return func(d time.Duration) float64 {
+			return func() float64 {
 				n, took := 0, time.Duration(0)
-				for ; took < d; n++ {
+				for ; took < b.Round; n++ {
 					took += x.run(cancelling)
 				}
 				return float64(took) / float64(n*x.items)
@@ -111,10 +109,10 @@ func (x exchange) run(cancelling bool) time.Duration {
 // row cancel-one/last therefore cancels the last hundred waiters. The row cancel-one/anywhere chooses a hundred waiters at random among a
 // million waiters. On the peer's side, the million waiters are spread over a thousand MVars. In this row cache misses dominate both sides,
 // and a cost that grows with the length of the queue would be visible.
-func cancelOne(anywhere bool, crowd, places int) func(b *bench) (ours, peer side) {
+func cancelOne(anywhere bool, crowd, places int) opener {
 	return func(b *bench) (ours, peer side) {
 		one := func(n, places int) side {
-			return func(time.Duration) float64 { return cancelSome(n, places, anywhere, b.of(200, 2)) }
+			return func() float64 { return cancelSome(n, places, anywhere, b.of(200, 2)) }
 		}
 		return one(b.of(1_000_000, 1000), 1), one(b.of(crowd, 1000), places)
 	}
@@ -122,7 +120,7 @@ func cancelOne(anywhere bool, crowd, places int) func(b *bench) (ours, peer side
 
 // cancelSome spreads n continuations evenly over the given number of MVars, and returns the cost of a cancellation.
 func cancelSome(n, places int, anywhere bool, turns int) (each float64) {
-	back := collecting(1000) // shortens the uncounted time to create the crowd
+	percent := debug.SetGCPercent(1000) // shortens the uncounted time to create the crowd
 	m, on := make([]mvar.MVar[int], places), new(calls)
 	stops, ended := make([]func(error), n), 0
 	wait := func(i int) {
@@ -130,12 +128,10 @@ func cancelSome(n, places int, anywhere bool, turns int) (each float64) {
 		stops[i] = stop
 		suspend.Then(ctx, m[i/(n/places)].TakeOp(), on, func(int, error) { ended++ })
 	}
-	for i := range n {
-		wait(i)
-	}
-	back()
+	upTo(n, wait)
+	debug.SetGCPercent(-1)
+	defer debug.SetGCPercent(percent)
 	runtime.GC()
-	defer collecting(-1)()
 	var took time.Duration
 	chosen := make([]int, min(100, n))
 	for turn := range turns {
@@ -162,14 +158,14 @@ func cancelSome(n, places int, anywhere bool, turns int) (each float64) {
 }
 
 // calls is an executor that collects functions until run is called.
-type calls struct{ list []func() }
+type calls []func()
 
-func (c *calls) Execute(f func()) error { c.list = append(c.list, f); return nil }
+func (c *calls) Execute(f func()) error { *c = append(*c, f); return nil }
 
 func (c *calls) run() {
-	for _, f := range c.list {
+	for _, f := range *c {
 		f()
 	}
-	clear(c.list)
-	c.list = c.list[:0]
+	clear(*c)
+	*c = (*c)[:0]
 }

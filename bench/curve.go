@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"encoding/csv"
 	"fmt"
 	"io"
@@ -8,51 +9,37 @@ import (
 	"path/filepath"
 	"slices"
 	"strconv"
-	"strings"
 	"time"
 )
 
 // A curve measures the cost of the same work, done in several ways, as a function of the size of the work. The series take turns in each
 // round, as the sides of a row do. A point contains the median, the minimum and the maximum of its rounds.
 type curve struct {
-	id, title    string
-	about        string // describes the curve in one or two sentences
-	x, y         axis
+	figure
 	series       []string
-	rounds       int
 	cold         bool      // each round starts from scratch and needs no warm-up
 	points, tiny []float64 // sizes of the work; tests use the field tiny
-	// open returns a measurement for each series. A nil measurement means that this machine lacks the memory or a program for the series.
-	open func(b *bench, x float64) []measurement
+	// open returns a side for each series. A nil side means that this machine lacks the memory or a program for the series.
+	open func(b *bench, x float64) []side
 }
 
-type axis struct {
-	label string
-	log   bool
-	names []string // names for the numbers 0, 1, … on the axis
-}
-
-type measurement = func() float64
-
-func (c curve) at(m mode) []float64 {
-	if m.Tiny {
-		return c.tiny
-	}
-	return c.points
+// A figure describes a curve.
+type figure struct {
+	ID     string   `json:"id"`
+	Title  string   `json:"title"`
+	About  string   `json:"about"` // one or two sentences
+	X      string   `json:"x"`
+	LogX   bool     `json:"log_x,omitempty"`
+	Names  []string `json:"names,omitempty"` // names for the numbers 0, 1, … on the axis
+	Y      string   `json:"y"`
+	LogY   bool     `json:"log_y,omitempty"`
+	Rounds int      `json:"rounds"`
 }
 
 // A curveResult holds the points of a curve, and notes that explain missing points.
 type curveResult struct {
-	ID     string        `json:"id"`
-	Title  string        `json:"title"`
-	About  string        `json:"about"`
-	X      string        `json:"x"`
-	LogX   bool          `json:"log_x,omitempty"`
-	Names  []string      `json:"names,omitempty"`
-	Y      string        `json:"y"`
-	LogY   bool          `json:"log_y,omitempty"`
+	figure
 	Series []curveSeries `json:"series"`
-	Rounds int           `json:"rounds"`
 	Notes  []string      `json:"notes,omitempty"`
 	Took   time.Duration `json:"took"`
 }
@@ -76,84 +63,75 @@ const patience = 75 * time.Second
 // trace measures the curve, and writes each point to the writer progress.
 func (c curve) trace(m mode, progress io.Writer) (curveResult, error) {
 	begun := time.Now()
-	rounds := c.rounds
+	res, points := curveResult{figure: c.figure}, c.points
 	if m.Tiny {
-		rounds = 1
+		res.Rounds, points = 1, c.tiny
 	}
-	res := curveResult{ID: c.id, Title: c.title, About: c.about, X: c.x.label, LogX: c.x.log, Names: c.x.names, Y: c.y.label, LogY: c.y.log, Rounds: rounds}
 	for _, s := range c.series {
 		res.Series = append(res.Series, curveSeries{Name: s})
 	}
-	late := func() bool { return time.Since(begun) > patience }
-	for _, x := range c.at(m) {
-		if late() {
-			res.note(fmt.Sprintf("One round only from %s on: the first %v were over.", res.name(x), patience), "One round only")
+	late, noted := func() bool { return time.Since(begun) > patience }, false
+	for _, x := range points {
+		if late() && !noted {
+			res.Notes = append(res.Notes, fmt.Sprintf("One round only from %s on: the first %v were over.", res.Name(x), patience))
+			noted = true
 		}
-		if err := c.point(&res, m, rounds, late, x); err != nil {
+		if err := c.point(&res, m, late, x); err != nil {
 			return res, fmt.Errorf("at %v: %w", x, err)
 		}
-		fmt.Fprint(progress, res.at(x))
+		fmt.Fprint(progress, res.line(x))
 	}
 	res.Took = time.Since(begun)
 	return res, nil
 }
 
-func (c curve) point(res *curveResult, m mode, rounds int, late func() bool, x float64) (err error) {
+func (c curve) point(res *curveResult, m mode, late func() bool, x float64) (err error) {
 	defer caught(&err)
 	b := &bench{mode: m}
 	defer b.end()
-	sides := c.open(b, x)
-	for _, note := range b.notes {
-		res.note(note, note)
-	}
-	all := make([][]float64, len(c.series))
-	interleave(sides, rounds, c.cold, late, func(i int, v float64) { all[i] = append(all[i], v) })
-	for i, v := range all {
+	for i, v := range interleave(c.open(b, x), res.Rounds, c.cold, late) {
 		if len(v) > 0 {
 			points := &res.Series[i].Points
 			*points = append(*points, curvePoint{x, median(v), slices.Min(v), slices.Max(v), v})
 		}
 	}
+	for _, note := range b.notes {
+		if !slices.Contains(res.Notes, note) {
+			res.Notes = append(res.Notes, note)
+		}
+	}
 	return nil
 }
 
-// note adds a note, unless r already has a note that starts with the argument begin.
-func (r *curveResult) note(note, begin string) {
-	if !slices.ContainsFunc(r.Notes, func(old string) bool { return strings.HasPrefix(old, begin) }) {
-		r.Notes = append(r.Notes, note)
-	}
-}
-
-// at returns the line that is printed for the points at x.
-func (r curveResult) at(x float64) string {
-	line := fmt.Sprintf("%-16s %8s", r.ID, r.name(x))
+// line returns the line that is printed for the points at x.
+func (r curveResult) line(x float64) string {
+	line := fmt.Sprintf("%-16s %8s", r.ID, r.Name(x))
 	for _, s := range r.Series {
-		v := "-"
-		if p, ok := s.at(x); ok {
-			v = fmt.Sprintf("%.4g [%.4g–%.4g]", p.Median, p.Min, p.Max)
+		if p := s.At(x); p != nil {
+			line += fmt.Sprintf("  %s: %.4g [%.4g–%.4g]", s.Name, p.Median, p.Min, p.Max)
 		}
-		line += fmt.Sprintf("  %s: %s", s.Name, v)
 	}
 	return line + "\n"
 }
 
-func (r curveResult) name(x float64) string {
-	if len(r.Names) > 0 {
-		return r.Names[int(x)]
+// Name returns the name or the digits of x.
+func (f figure) Name(x float64) string {
+	if len(f.Names) > 0 {
+		return f.Names[int(x)]
 	}
 	return strconv.FormatFloat(x, 'f', -1, 64)
 }
 
-func (s curveSeries) at(x float64) (curvePoint, bool) {
-	i := slices.IndexFunc(s.Points, func(p curvePoint) bool { return p.X == x })
-	if i < 0 {
-		return curvePoint{}, false
+// At returns the point at x, or nil.
+func (s curveSeries) At(x float64) *curvePoint {
+	if i := slices.IndexFunc(s.Points, func(p curvePoint) bool { return p.X == x }); i >= 0 {
+		return &s.Points[i]
 	}
-	return s.Points[i], true
+	return nil
 }
 
-// xs returns the sorted values of x for which r has points.
-func (r curveResult) xs() (all []float64) {
+// Xs returns the sorted values of x for which r has points.
+func (r curveResult) Xs() (all []float64) {
 	for _, s := range r.Series {
 		for _, p := range s.Points {
 			all = append(all, p.X)
@@ -164,38 +142,18 @@ func (r curveResult) xs() (all []float64) {
 }
 
 // save writes the table and the plot of a curve to dir.
-func (r curveResult) save(dir string) (err error) {
-	defer caught(&err)
-	ok(os.MkdirAll(dir, 0o755))
-	f := must(os.Create(filepath.Join(dir, r.ID+".csv")))
-	defer f.Close()
-	w := csv.NewWriter(f)
+func (r curveResult) save(dir string) {
+	var table bytes.Buffer
+	w := csv.NewWriter(&table)
 	_ = w.Write([]string{"series", r.X, "median", "min", "max", "rounds"})
+	number := func(v float64) string { return strconv.FormatFloat(v, 'g', 6, 64) }
 	for _, s := range r.Series {
 		for _, p := range s.Points {
-			_ = w.Write([]string{s.Name, r.name(p.X), number(p.Median), number(p.Min), number(p.Max), strconv.Itoa(len(p.Rounds))})
+			_ = w.Write([]string{s.Name, r.Name(p.X), number(p.Median), number(p.Min), number(p.Max), strconv.Itoa(len(p.Rounds))})
 		}
 	}
-	r.plot(filepath.Join(dir, r.ID+".svg"))
 	w.Flush()
-	ok(w.Error())
-	return nil
-}
-
-func number(v float64) string { return strconv.FormatFloat(v, 'g', 6, 64) }
-
-// taskBytes is an upper bound for the memory of a waiting task or goroutine and its context. The bound limits the number of tasks that are
-// tried on this machine.
-const taskBytes = 6 << 10
-
-// fits sets a side to nil and adds a note if the n tasks of the side might need more than three fifths of the available memory.
-func (b *bench) fits(sides []measurement, n int, bytes ...int) {
-	room := int(availableMemory() * 3 / 5)
-	for i, each := range bytes {
-		if room > 0 && n > room/each {
-			sides[i] = nil
-			b.note(fmt.Sprintf("%d tasks or goroutines are too many for the memory of this machine, of which %d MB are available: left out.",
-				n, availableMemory()>>20))
-		}
-	}
+	ok(os.MkdirAll(dir, 0o755))
+	ok(os.WriteFile(filepath.Join(dir, r.ID+".csv"), table.Bytes(), 0o644))
+	r.plot(filepath.Join(dir, r.ID+".svg"))
 }

@@ -4,12 +4,12 @@ import (
 	"context"
 	"errors"
 	"runtime"
+	"sync/atomic"
 	"time"
 
+	"github.com/braidgo/braid/fetch"
 	"github.com/vikstrous/dataloadgen"
 	"golang.org/x/sync/errgroup"
-
-	"github.com/braidgo/braid/fetch"
 )
 
 // These rows compare package fetch with dataloaders, and with a loop that collects the keys by hand. The work loads 5 posts for each of
@@ -22,9 +22,7 @@ const wait1 = time.Millisecond
 
 var benchIDs = func() []int {
 	ids := make([]int, benchUsers)
-	for i := range ids {
-		ids[i] = i
-	}
+	upTo(benchUsers, func(i int) { ids[i] = i })
 	return ids
 }()
 
@@ -57,7 +55,7 @@ func warmed(f work) work {
 }
 
 // ourPosts returns a work function that loads posts and authors with package fetch.
-func ourPosts(s source, o fetch.Options, bulk bool) work {
+func ourPosts(s source, bulk bool) work {
 	posts, authors := fetch.BySlice("posts", s.posts), fetch.BySlice("authors", s.authors)
 	user := func(ctx context.Context, u int) (struct{}, error) {
 		ps, err := posts.Get(ctx, u)
@@ -69,7 +67,7 @@ func ourPosts(s source, o fetch.Options, bulk bool) work {
 		return struct{}{}, err
 	}
 	return again(func() {
-		ok(o.Run(bg, func(ctx context.Context) error {
+		ok(fetch.Run(bg, func(ctx context.Context) error {
 			_, err := fetch.Map(ctx, benchIDs, user)
 			if err == nil && fetch.Of(ctx).Stats().Batches != 2 {
 				err = errors.New("not two batches")
@@ -102,52 +100,38 @@ func handPosts(s source) work {
 	})
 }
 
-// loading returns a work function that loads posts and authors with two loaders and a goroutine for each user. As with package fetch, each
-// goroutine obtains the authors of the user's posts in order, or an error.
-func loading(open func() (posts func(u int) ([]int, error), authors func(posts []int) ([]int, error))) work {
-	return again(func() {
-		posts, authors := open()
-		var all errgroup.Group
-		for _, u := range benchIDs {
-			all.Go(func() error {
-				ps, err := posts(u)
-				if err == nil {
-					_, err = authors(ps)
-				}
-				return err
-			})
-		}
-		ok(all.Wait())
-	})
-}
-
-// each calls the function load for every post, on a separate goroutine for each post, and returns the results in order.
-func each(posts []int, load func(post int) (int, error)) ([]int, error) {
-	out := make([]int, len(posts))
-	var all errgroup.Group
-	for i, p := range posts {
-		all.Go(func() (err error) { out[i], err = load(p); return err })
-	}
-	return out, all.Wait()
-}
-
 // newLoader returns a dataloadgen loader for a batch function.
 func newLoader[V any](batch func(context.Context, []int) ([]V, error), wait time.Duration) *dataloadgen.Loader[int, V] {
 	return dataloadgen.NewLoader(func(ctx context.Context, ids []int) ([]V, []error) { vs, _ := batch(ctx, ids); return vs, nil },
 		dataloadgen.WithWait(wait))
 }
 
-// loaderPosts returns a work function that uses dataloadgen. If bulk is true, it calls LoadAll once per user; otherwise it starts a
-// goroutine for each post.
+// loaderPosts returns a work function that loads posts and authors with two loaders of dataloadgen and a goroutine for each user. As with
+// package fetch, each goroutine obtains the authors of the user's posts in order, or an error. If bulk is true, it calls LoadAll once;
+// otherwise it starts a goroutine for each post.
 func loaderPosts(s source, wait time.Duration, bulk bool) work {
-	return loading(func() (func(int) ([]int, error), func([]int) ([]int, error)) {
+	return again(func() {
 		posts, authors := newLoader(s.posts, wait), newLoader(s.authors, wait)
-		return func(u int) ([]int, error) { return posts.Load(bg, u) }, func(ps []int) ([]int, error) {
-			if bulk {
-				return authors.LoadAll(bg, ps)
-			}
-			return each(ps, func(p int) (int, error) { return authors.Load(bg, p) })
+		var users errgroup.Group
+		for _, u := range benchIDs {
+			users.Go(func() error {
+				ps, err := posts.Load(bg, u)
+				if err != nil {
+					return err
+				}
+				if bulk {
+					_, err = authors.LoadAll(bg, ps)
+					return err
+				}
+				out := make([]int, len(ps))
+				var each errgroup.Group
+				for i, p := range ps {
+					each.Go(func() (err error) { out[i], err = authors.Load(bg, p); return err })
+				}
+				return each.Wait()
+			})
 		}
+		ok(users.Wait())
 	})
 }
 
@@ -190,21 +174,14 @@ func loaderHits(n int) {
 // settled compares requests from plain goroutines, while the given number of other goroutines compute. A request is three dependent loads,
 // as in a resolver of a GraphQL server. A loader that yields to other goroutines is delayed while they compute, but a loader with a timer
 // is not.
-func settled(busy int) func(*bench) (ours, peer work) {
+func settled(busy int) opener {
 	beside := func(f work) work {
 		return func(n int) {
-			over := make(chan struct{})
-			defer close(over)
+			var over atomic.Bool
+			defer over.Store(true)
 			for range busy {
 				go func() {
-					for x := 0; ; x++ {
-						if x&0xffff == 0 {
-							select {
-							case <-over:
-								return
-							default:
-							}
-						}
+					for !over.Load() {
 					}
 				}()
 			}

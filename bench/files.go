@@ -29,11 +29,12 @@ const (
 // idlePipes is the number of idle pipes. If the limit of file descriptors does not permit wantIdle pipes, the number is smaller, and
 // idleID, the id of the row, contains the number.
 var idlePipes, idleID = func() (int, string) {
-	limit := allowDescriptors(wantIdle + 8*busyPairs + 500)
-	if limit == 0 {
+	const others = 8*busyPairs + 500
+	limit := allowDescriptors(wantIdle + others)
+	if limit == wantIdle+others {
 		return wantIdle, "idle-pipes"
 	}
-	n := max(0, (limit-8*busyPairs-500)/1000*1000)
+	n := max(0, (limit-others)/1000*1000)
 	return n, fmt.Sprintf("idle-pipes/%d", n)
 }()
 
@@ -124,26 +125,23 @@ func (p *pipes) transfer(n int) {
 	ok(p.ended.Wait(bg))
 }
 
-func besideIdle(b *bench) (ours, peer work) {
+func besideIdle(b *bench) (ours, peer side) {
 	o, p := loopPipes(b, 1), loopPipes(b, 1)
 	o.idle(b.of(idlePipes, 10))
-	return o.transfer, p.transfer
+	return b.works(o.transfer, p.transfer, 1)
 }
 
 func idlePoints() (all []float64) {
-	for _, n := range []int{0, 1000, 2000, 4000, 8000, 16_000, 32_000, 64_000} {
-		if n < idlePipes {
+	for _, n := range []int{0, 1000, 2000, 4000, 8000, 16_000, 32_000, 64_000, idlePipes} {
+		if n < idlePipes || n == idlePipes && n < wantIdle {
 			all = append(all, float64(n))
 		}
-	}
-	if idlePipes < wantIdle {
-		all = append(all, float64(idlePipes))
 	}
 	return all
 }
 
 // amongIdle measures the throughput in MB per second, in both directions together. The time to open new pipes in each round is not counted.
-func amongIdle(b *bench, x float64) (all []measurement) {
+func amongIdle(b *bench, x float64) (all []side) {
 	if idlePipes < wantIdle {
 		b.note(fmt.Sprintf("%d idle pipes, and not %d, are allowed by the limit of descriptors here.", idlePipes, wantIdle))
 	}
@@ -153,9 +151,9 @@ func amongIdle(b *bench, x float64) (all []measurement) {
 			all = append(all, func() float64 {
 				round := &bench{mode: b.mode}
 				defer round.end()
-				s := wall.of(onProcs(procs, open(round).idle(int(x)).transfer), 1)
-				s(d) // chooses the number of bursts, and warms up
-				return 2 * burst / s(d) * 1e3
+				s := wall.of(onProcs(procs, open(round).idle(int(x)).transfer), 1, d)
+				s() // chooses the number of bursts, and warms up
+				return 2 * burst / s() * 1e3
 			})
 		}
 	}
@@ -165,38 +163,34 @@ func amongIdle(b *bench, x float64) (all []measurement) {
 // A disk is a file for random reads, which bypass the system's cache if the file system permits it. The file has no name, so that it
 // disappears when the program ends.
 type disk struct {
-	openFile
-	flags  int
-	blocks int
-	note   string
+	*os.File
+	flags, blocks int
 }
 
-type openFile interface {
-	io.ReaderAt
-	io.Closer
-}
+var theDisk disk
 
-var gigabyte = sync.OnceValue(func() disk { return newDisk(1 << 30) })
-
-func newDisk(size int) disk {
+// disk returns the disk, which it creates once.
+func (b *bench) disk() disk {
+	if theDisk.File != nil {
+		return theDisk
+	}
+	size, part := b.of(1<<30, 1<<20), make([]byte, 1<<20)
 	f := must(os.CreateTemp(".", ".disk-*"))
 	defer os.Remove(f.Name())
-	part := make([]byte, min(size, 1<<20))
 	rng := rand.NewChaCha8([32]byte{})
 	for range size / len(part) {
 		_, _ = rng.Read(part)
 		must(f.Write(part))
 	}
 	ok(f.Sync())
+	theDisk = disk{f, 0, size / block}
 	if direct, err := os.OpenFile(f.Name(), os.O_RDONLY|openDirect, 0); err == nil && openDirect != 0 {
 		if _, err := direct.ReadAt(aligned(), 0); err == nil {
 			f.Close()
-			return disk{direct, openDirect, size / block, "The reads bypass the cache of the system (O_DIRECT)."}
+			theDisk.File, theDisk.flags = direct, openDirect
 		}
-		direct.Close()
 	}
-	return disk{f, 0, size / block,
-		"This file system has no O_DIRECT: the reads come from the cache of the system, so what is compared is what the two add to them."}
+	return theDisk
 }
 
 // aligned returns a buffer of one block. The address of the buffer is a multiple of its size, as O_DIRECT requires.
@@ -206,68 +200,49 @@ func aligned() []byte {
 	return b[off : off+block]
 }
 
-// in returns a copy of d whose file is reopened on an event loop.
-func (d disk) in(l *eventloop.Loop) disk {
-	f := d.openFile.(*os.File)
-	d.openFile = must(l.OpenFile(fmt.Sprintf("/dev/fd/%d", f.Fd()), os.O_RDONLY|d.flags, 0))
-	return d
-}
-
-// read reads a random block into buf.
-func (d disk) read(buf []byte) {
-	must(d.ReadAt(buf, int64(rand.IntN(d.blocks))*block))
+// reader returns a function that reads a random block of f into buf.
+func (d disk) reader(f io.ReaderAt) func(buf []byte) {
+	return func(buf []byte) { must(f.ReadAt(buf, int64(rand.IntN(d.blocks))*block)) }
 }
 
 // reading measures the throughput of n readers in MB per second. The readers are tasks that use a File of their event loop, tasks that use
 // suspend.Blocking with a limited width, or goroutines.
-func reading(b *bench, x float64) (all []measurement) {
-	n, f := int(x), disk{}
-	if b.Tiny {
-		f = newDisk(1 << 20)
-		b.close(func() { f.Close() })
+func reading(b *bench, x float64) (all []side) {
+	n, f := int(x), b.disk()
+	read, d := f.reader(f.File), time.Duration(b.of(300, 1))*time.Millisecond
+	if f.flags != 0 {
+		b.note("The reads bypass the cache of the system (O_DIRECT).")
 	} else {
-		f = gigabyte()
+		b.note("This file system has no O_DIRECT: the reads come from the cache of the system, so what is compared is what the two add to them.")
 	}
-	b.note(f.note)
-	d := time.Duration(b.of(300, 1)) * time.Millisecond
-	all = append(all, func() float64 {
-		round := new(bench)
-		defer round.end()
-		loop := round.loop(eventloop.Options{})
-		own := f.in(loop)
-		defer own.Close()
-		return own.readers(n, d, func(reader func(read func([]byte))) {
-			ok(loop.Go(func() { reader(own.read) }))
-		})
-	})
-	for _, width := range []int{64, 1024} {
+	for _, width := range []int{0, 64, 1024} {
 		all = append(all, func() float64 {
 			round := new(bench)
 			defer round.end()
 			loop := round.loop(eventloop.Options{BlockingWidth: width})
-			return f.readers(n, d, func(reader func(read func([]byte))) {
-				ok(loop.Go(func() {
-					reader(func(buf []byte) { ok(suspend.Blocking(bg, func() { f.read(buf) })) })
-				}))
-			})
+			way := func(buf []byte) { ok(suspend.Blocking(bg, func() { read(buf) })) }
+			if width == 0 {
+				own := must(loop.OpenFile(fmt.Sprintf("/dev/fd/%d", f.Fd()), os.O_RDONLY|f.flags, 0))
+				defer own.Close()
+				way = f.reader(own)
+			}
+			return readers(n, d, way, func(reader func()) { ok(loop.Go(reader)) })
 		})
 	}
 	if n > 8000 {
 		b.note("More than 8000 goroutines are not tried: each may need a thread, and a Go program ends at 10,000.")
 		return append(all, nil)
 	}
-	return append(all, func() float64 {
-		return f.readers(n, d, func(reader func(read func([]byte))) { go reader(f.read) })
-	})
+	return append(all, func() float64 { return readers(n, d, read, func(reader func()) { go reader() }) })
 }
 
 // readers starts n readers, and returns their throughput over the duration d. The duration begins when each reader has read one block.
-func (f disk) readers(n int, d time.Duration, begin func(reader func(read func([]byte)))) float64 {
+func readers(n int, d time.Duration, read func(buf []byte), begin func(reader func())) float64 {
 	ready, ended := latch.New(n), latch.New(n)
 	var blocks atomic.Int64
 	var counting, over atomic.Bool
 	for range n {
-		begin(func(read func([]byte)) {
+		begin(func() {
 			buf, mine := aligned(), int64(0)
 			read(buf)
 			ready.CountDown()
@@ -290,10 +265,4 @@ func (f disk) readers(n int, d time.Duration, begin func(reader func(read func([
 	over.Store(true)
 	ok(ended.Wait(bg))
 	return float64(blocks.Load()) * block / 1e6 / took.Seconds()
-}
-
-// availableMemory returns the number of bytes that are available to this process, or 0 if it is unknown.
-func availableMemory() (bytes uint64) {
-	_, _ = fmt.Sscanf(field("/proc/meminfo", "MemAvailable"), "%d kB", &bytes)
-	return bytes << 10
 }

@@ -17,8 +17,8 @@ import (
 // A work is a function that performs n operations.
 type work = func(n int)
 
-// A side is a function that measures for about d, and returns the cost of one operation.
-type side = func(d time.Duration) float64
+// A side is a function that measures once, and returns the cost of one operation.
+type side = func() float64
 
 // A row is one comparison: Braid and a peer do the same work.
 type row struct {
@@ -27,17 +27,18 @@ type row struct {
 	must, aim float64 // upper bounds for the ratio, required and desired; a must of 0 means that there is no verdict
 	rounds    int     // 0 means the default of the mode
 	cold      bool    // each round starts from scratch and needs no warm-up
-	gauge     gauge   // the default is wall time
-	batch     int     // the operations in each of the n repetitions; 0 means one
-	constant  float64 // the cost of a peer that is not measured
-	open      func(b *bench) (ours, peer work)
-	sides     func(b *bench) (ours, peer side) // replaces the field open for sides that measure themselves
+	gauge     *gauge  // the default is wall time
+	open      opener
 }
+
+// An opener sets up a row, and returns its two sides.
+type opener = func(b *bench) (ours, peer side)
 
 // A bench is passed to the functions that set up a row or a point of a curve. The time of the set-up, and of the functions registered with
 // the method close, is not counted.
 type bench struct {
 	mode
+	gauge *gauge
 	notes []string
 	ends  []func()
 }
@@ -63,7 +64,6 @@ type mode struct {
 var (
 	quick = mode{Rounds: 24, Round: 24 * time.Millisecond} // many short rounds, because a shared machine changes its speed within a second
 	full  = mode{Rounds: 15, Round: 100 * time.Millisecond}
-	tiny  = mode{Rounds: 1, Round: time.Millisecond, Tiny: true} // the mode of the tests, which measure nothing
 )
 
 // of returns n, or the argument tiny in tests.
@@ -83,15 +83,15 @@ type gauge struct {
 var (
 	begun = time.Now()
 
-	wall = gauge{"ns", func() float64 { return float64(time.Since(begun)) }}
+	wall = &gauge{"ns", func() float64 { return float64(time.Since(begun)) }}
 	// cpu is the processor time of this process. Other processes affect processor time less than wall time.
-	cpu    = gauge{"ns", func() float64 { return float64(cmp.Or(processor.Used(), time.Since(begun))) }}
-	allocs = gauge{"allocs", func() float64 {
+	cpu    = &gauge{"ns", func() float64 { return float64(cmp.Or(processor.Used(), time.Since(begun))) }}
+	allocs = &gauge{"allocs", func() float64 {
 		var m runtime.MemStats
 		runtime.ReadMemStats(&m)
 		return float64(m.Mallocs)
 	}}
-	live = gauge{unit: "bytes"} // the sides measure themselves
+	live = &gauge{unit: "bytes"} // the sides measure themselves
 )
 
 // meter holds the readings for the current work function. The function calls restart if its work before the call must not be counted, and
@@ -110,12 +110,9 @@ func stop() {
 	}
 }
 
-// of returns a side that measures f. The first call of the side finds the number of operations that takes the requested time. Later calls
-// perform this number of operations, but increase it if it is too small, because another process may have disturbed the first call.
-func (g gauge) of(f work, batch int) side {
-	if g.now == nil {
-		g = wall
-	}
+// of returns a side that measures f for about d. Each of the n repetitions of f has batch operations. The first call of the side finds the number of operations that takes this time. Later
+// calls perform this number of operations, but increase it if it is too small, because another process may have disturbed the first call.
+func (g *gauge) of(f work, batch int, d time.Duration) side {
 	n := 0
 	once := func() (value, took float64) {
 		start := time.Now()
@@ -129,53 +126,41 @@ func (g gauge) of(f work, batch int) side {
 		}
 		return value, float64(time.Since(start))
 	}
-	return func(d time.Duration) float64 {
+	return func() float64 {
 		if n == 0 {
 			took := 0.0
-			for n = 1; ; n *= 2 {
-				if _, took = once(); took >= float64(d)/4 {
-					break
-				}
+			for n = 1; took < float64(d)/4; n *= 2 {
+				_, took = once()
 			}
-			n = max(1, int(float64(n)*float64(d)/took))
+			n = max(1, int(float64(n/2)*float64(d)/took))
 		}
 		value, took := once()
-		for range 3 {
-			if took >= float64(d)/2 {
-				break
-			}
+		for more := 3; more > 0 && took < float64(d)/2; more-- {
 			n = min(10*n, int(float64(n)*float64(d)/took)+1)
 			value, took = once()
 		}
-		return value / float64(n*max(1, batch))
+		return value / float64(n*batch)
 	}
 }
 
-// The method named both sets up the row, and returns the two sides.
-func (r row) both(b *bench) (ours, peer side) {
-	if r.sides != nil {
-		ours, peer = r.sides(b)
-	} else {
-		o, p := r.open(b)
-		ours = r.gauge.of(o, r.batch)
-		if p != nil {
-			peer = r.gauge.of(p, r.batch)
-		}
-	}
-	if peer == nil {
-		peer = func(time.Duration) float64 { return r.constant }
-	}
-	return ours, peer
+// works returns sides that measure two works with the gauge of the row. Each of the n repetitions of a work has batch operations.
+func (b *bench) works(ours, peer work, batch int) (side, side) {
+	return b.gauge.of(ours, batch, b.Round), b.gauge.of(peer, batch, b.Round)
 }
 
-// fixed returns an open function for sides that need no set-up.
-func fixed(ours, peer work) func(*bench) (work, work) {
-	return func(*bench) (work, work) { return ours, peer }
+// fixed returns an opener for works that need no set-up.
+func fixed(ours, peer work) opener {
+	return func(b *bench) (side, side) { return b.works(ours, peer, 1) }
 }
 
-// fresh returns an open function for sides that are set up at each opening.
-func fresh(ours, peer func() work) func(*bench) (work, work) {
-	return func(*bench) (work, work) { return ours(), peer() }
+// fresh returns an opener that sets up both sides at each opening. The function run makes a work of what a side has set up.
+func fresh[T any](run func(T) work, ours, peer func() T) opener {
+	return func(b *bench) (side, side) { return b.works(run(ours()), run(peer()), 1) }
+}
+
+// within returns an opener that compares a work with a cost that is not measured.
+func within(cost float64, ours work) opener {
+	return func(b *bench) (side, side) { return b.gauge.of(ours, 1, b.Round), func() float64 { return cost } }
 }
 
 // A failure is the panic value of work that could not be done.
@@ -189,18 +174,14 @@ func ok(err error) {
 
 func must[T any](v T, err error) T { ok(err); return v }
 
-// leftover registers a directory for removal at the end of the program.
-func leftover(dir string) string {
-	leftovers = append(leftovers, dir)
-	return dir
-}
+var scratchDir string
 
-var leftovers []string
-
-func removeLeftovers() {
-	for _, dir := range leftovers {
-		_ = os.RemoveAll(dir)
+// scratch returns a new directory. The end of the program removes it, together with scratchDir.
+func scratch() string {
+	if scratchDir == "" {
+		scratchDir = must(os.MkdirTemp("", "bench"))
 	}
+	return must(os.MkdirTemp(scratchDir, ""))
 }
 
 // check panics if a result is wrong. The check also prevents the compiler from eliminating the work.
@@ -224,23 +205,22 @@ func caught(err *error) {
 // A result holds the figures of one row. Ours and Peer are medians, and Ratio is the median of the ratios of all rounds. Low and High are
 // the smallest and the largest ratio. If there are more than four ratios, Low and High leave out the two extremes.
 type result struct {
-	ID      string        `json:"id"`
-	Against string        `json:"against"`
-	Unit    string        `json:"unit"`
-	Ours    float64       `json:"ours"`
-	Peer    float64       `json:"peer"`
-	Ratio   float64       `json:"ratio"`
-	Low     float64       `json:"low"`
-	High    float64       `json:"high"`
-	Must    float64       `json:"must,omitempty"`
-	Aim     float64       `json:"aim,omitempty"`
-	Note    string        `json:"note,omitempty"`
-	Took    time.Duration `json:"took"`
-	Ratios  []float64     `json:"ratios"`
+	ID      string    `json:"id"`
+	Against string    `json:"against"`
+	Unit    string    `json:"unit"`
+	Ours    float64   `json:"ours"`
+	Peer    float64   `json:"peer"`
+	Ratio   float64   `json:"ratio"`
+	Low     float64   `json:"low"`
+	High    float64   `json:"high"`
+	Must    float64   `json:"must,omitempty"`
+	Aim     float64   `json:"aim,omitempty"`
+	Note    string    `json:"note,omitempty"`
+	Ratios  []float64 `json:"ratios"`
 }
 
-// verdict returns "ok" or "SHORT", or a dash for a row without a must.
-func (r result) verdict() string {
+// Verdict returns "ok" or "SHORT", or a dash for a row without a must.
+func (r result) Verdict() string {
 	switch {
 	case r.Must == 0:
 		return "-"
@@ -252,7 +232,7 @@ func (r result) verdict() string {
 
 func (r result) String() string {
 	s := fmt.Sprintf("%-24s %10s %10s  %5.2f [%.2f–%.2f] must=%s aim=%s %s",
-		r.ID, show(r.Ours, r.Unit), show(r.Peer, r.Unit), r.Ratio, r.Low, r.High, bound(r.Must), bound(r.Aim), r.verdict())
+		r.ID, show(r.Ours, r.Unit), show(r.Peer, r.Unit), r.Ratio, r.Low, r.High, bound(r.Must), bound(r.Aim), r.Verdict())
 	if r.Note != "" {
 		s += " (" + r.Note + ")"
 	}
@@ -291,7 +271,7 @@ type trial struct {
 	least              int
 	note               string
 	ours, peer, ratios []float64 // the costs and the ratio of each round
-	took, extra        time.Duration
+	extra              time.Duration
 }
 
 const (
@@ -313,29 +293,22 @@ func newTrial(r row, m mode) *trial {
 
 // lap sets up the row, runs both sides once to warm up, and then runs several rounds. The sides alternate in running first.
 func (x *trial) lap() (err error) {
-	begun := time.Now()
 	defer caught(&err)
-	b := &bench{mode: x.m}
+	begun, b := time.Now(), &bench{mode: x.m, gauge: cmp.Or(x.gauge, wall)}
 	defer b.end()
-	ours, peer := x.both(b)
+	ours, peer := x.open(b)
 	x.note = strings.Join(b.notes, "; ")
 	left, rounds := x.least-len(x.ratios), max(oneLap, x.least/laps)
 	if left > 0 {
 		rounds = min(rounds, left)
 	}
-	interleave([]measurement{x.m.once(ours), x.m.once(peer)}, rounds, x.cold, nil, func(i int, v float64) {
-		if i == 0 {
-			x.ours = append(x.ours, v)
-		} else {
-			x.peer = append(x.peer, v)
-		}
-	})
-	for i := len(x.ratios); i < len(x.ours); i++ {
-		x.ratios = append(x.ratios, x.ours[i]/x.peer[i])
+	costs := interleave([]side{ours, peer}, rounds, x.cold, nil)
+	x.ours, x.peer = append(x.ours, costs[0]...), append(x.peer, costs[1]...)
+	for i := range costs[0] {
+		x.ratios = append(x.ratios, costs[0][i]/costs[1][i])
 	}
-	took := time.Since(begun)
-	if x.took += took; left <= 0 {
-		x.extra += took
+	if left <= 0 {
+		x.extra += time.Since(begun)
 	}
 	return nil
 }
@@ -357,48 +330,41 @@ func (x *trial) result() result {
 	if len(sorted) > 4 {
 		sorted = sorted[1 : len(sorted)-1]
 	}
-	return result{ID: x.id, Against: x.against, Unit: cmp.Or(x.gauge.unit, wall.unit), Must: x.must, Aim: x.aim, Note: x.note,
+	return result{ID: x.id, Against: x.against, Unit: cmp.Or(x.gauge, wall).unit, Must: x.must, Aim: x.aim, Note: x.note,
 		Ours: median(x.ours), Peer: median(x.peer), Ratio: median(x.ratios), Ratios: x.ratios,
-		Low: sorted[0], High: sorted[len(sorted)-1], Took: x.took}
+		Low: sorted[0], High: sorted[len(sorted)-1]}
 }
 
 // measureRows measures all rows. It calls the function measured for each row when the row is finished or has failed.
-func measureRows(all []row, m mode, measured func(i int, res result, err error)) {
-	left := make([]*trial, len(all))
-	for i, r := range all {
-		left[i] = newTrial(r, m)
+func measureRows(all []row, m mode, measured func(res result, err error)) {
+	var left []*trial
+	for _, r := range all {
+		left = append(left, newTrial(r, m))
 	}
-	for any := true; any; {
-		any = false
-		for i, x := range left {
-			if x == nil {
-				continue
-			}
-			any = true
+	for len(left) > 0 {
+		left = slices.DeleteFunc(left, func(x *trial) bool {
 			if err := x.lap(); err != nil {
-				left[i] = nil
-				measured(i, result{}, err)
-			} else if x.done() {
-				left[i] = nil
-				measured(i, x.result(), nil)
+				measured(result{ID: x.id}, err)
+				return true
 			}
-		}
+			done := x.done()
+			if done {
+				measured(x.result(), nil)
+			}
+			return done
+		})
 	}
 }
 
-func (m mode) once(s side) measurement {
-	return func() float64 { return s(m.Round) }
-}
-
-// interleave measures each side once per round, and begins each round with a different side. Unless cold is true, an additional first round
-// warms up the sides and is not counted. A garbage collection precedes each measurement, so that no side collects another side's garbage.
-// If the function enough returns true after a round, interleave returns early.
-func interleave(sides []measurement, rounds int, cold bool, enough func() bool, got func(i int, v float64)) {
-	first := 0
+// interleave measures each side once per round, begins each round with a different side, and returns the costs by side. Unless cold is
+// true, an additional first round warms up the sides and is not counted. A garbage collection precedes each measurement, so that no side
+// collects another side's garbage. If the function enough returns true after a round, interleave returns early.
+func interleave(sides []side, rounds int, cold bool, enough func() bool) [][]float64 {
+	round, costs := 0, make([][]float64, len(sides))
 	if cold {
-		first = 1
+		round = 1
 	}
-	for round := first; round <= rounds; round++ {
+	for ; round <= rounds; round++ {
 		for k := range sides {
 			i := (k + round) % len(sides)
 			if sides[i] == nil {
@@ -406,13 +372,14 @@ func interleave(sides []measurement, rounds int, cold bool, enough func() bool, 
 			}
 			runtime.GC()
 			if v := sides[i](); round > 0 {
-				got(i, v)
+				costs[i] = append(costs[i], v)
 			}
 		}
 		if round > 0 && enough != nil && enough() {
-			return
+			break
 		}
 	}
+	return costs
 }
 
 // confidence returns the 95 % confidence interval of the median. It uses ranks, because the distribution is unknown. Because a trial

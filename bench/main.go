@@ -4,10 +4,10 @@
 //	go run . -quick                             measure all rows, in five minutes on a slow machine
 //	go run . -quick mutex-ctx cancel-cost       choose rows by id, or by the part of the id before a slash
 //	go run . -full                              measure all rows in longer rounds, and all curves, in twenty minutes
-//	go run . -full ring fork                    choose rows and curves
+//	go run . -full mvar-table fork              choose rows and curves
 //	go run . -list                              print the ids of all rows and curves
 //	go run . -full -json now.json               write the figures to a file
-//	go run . -full -results RESULTS.md          write the report, and the plots and tables of the curves in -dir
+//	go run . -full -results RESULTS.md          write the report, and the plots and tables of the curves in results beside it
 //	go run . -from now.json -results RESULTS.md write the report of an earlier run, and measure nothing
 //	go run . -from now.json,rows.json ...       replace rows and curves of the earlier run by those of a later run
 //
@@ -22,19 +22,138 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"net/http"
 	"os"
-	"runtime/pprof"
+	"os/exec"
+	"path/filepath"
 	"slices"
 	"strings"
 	"time"
 )
+
+func main() {
+	err := func() (err error) {
+		defer caught(&err)
+		if !isHelper() {
+			runAll()
+		}
+		return nil
+	}()
+	_ = os.RemoveAll(scratchDir)
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "bench:", err)
+		os.Exit(1)
+	}
+}
+
+// runAll executes the command line. It fails, after everything else, if a row or a curve could not be measured.
+func runAll() {
+	_ = flag.Bool("quick", true, "short rounds, rows only (the default, without -full)")
+	isFull := flag.Bool("full", false, "longer rounds, and curves")
+	list := flag.Bool("list", false, "print the ids of rows and curves")
+	out := flag.String("json", "", "write the results to this `file`")
+	from := flag.String("from", "", "measure nothing, and take the results of this `file`, written by -json, as far as the tables still have them; rows and curves of further ones, after commas, replace its own")
+	report := flag.String("results", "", "write the results as Markdown to this `file`, and the tables and plots of curves to results beside it")
+	flag.Parse()
+	if *list {
+		for _, r := range rows() {
+			fmt.Printf("%-24s against %s\n", r.id, r.against)
+		}
+		for _, c := range curves() {
+			fmt.Printf("%-24s -full only: %s\n", c.ID, c.Title)
+		}
+		return
+	}
+	var now run
+	if *from == "" {
+		m, chosen, traced := quick, rows(), []curve(nil)
+		if *isFull {
+			m, traced = full, curves()
+		}
+		chosen, traced, err := choose(chosen, traced, flag.Args())
+		ok(err)
+		now = measureAll(chosen, traced, m)
+	} else {
+		for i, file := range strings.Split(*from, ",") {
+			var r run
+			if err := json.Unmarshal(must(os.ReadFile(file)), &r); err != nil {
+				ok(fmt.Errorf("%s: %w", file, err))
+			}
+			if r.arrange(); i == 0 {
+				now = r
+			} else {
+				now.replace(r)
+			}
+		}
+	}
+	now.arrange()
+	if *out != "" {
+		ok(os.WriteFile(*out, append(must(json.Marshal(now)), '\n'), 0o644))
+	}
+	if *report != "" {
+		writeReport(*report, now)
+	}
+	if len(now.Failed) > 0 {
+		ok(errors.New("not all was measured"))
+	}
+}
+
+func measureAll(chosen []row, traced []curve, m mode) run {
+	now := run{Date: time.Now(), Machine: thisMachine(), Command: "go run . " + strings.Join(os.Args[1:], " "), Mode: m}
+	failed := func(id string, err error) {
+		now.Failed = append(now.Failed, fmt.Sprintf("%s: %v", id, err))
+		fmt.Printf("%-24s not measured: %v\n", id, err)
+	}
+	measureRows(chosen, m, func(res result, err error) {
+		if err != nil {
+			failed(res.ID, err)
+			return
+		}
+		fmt.Println(res)
+		now.Results = append(now.Results, res)
+	})
+	for _, c := range traced {
+		res, err := c.trace(m, os.Stdout)
+		if err != nil {
+			failed(c.ID, err)
+			continue
+		}
+		fmt.Printf("%-16s %d rounds, %.0f s\n", c.ID, res.Rounds, res.Took.Seconds())
+		now.Curves = append(now.Curves, res)
+	}
+	now.Took = time.Since(now.Date)
+	now.Machine.LoadAfter = loadAverage()
+	return now
+}
+
+// choose returns the rows and curves whose id, or the part of the id before a slash, is in ids. If ids is empty, choose returns all rows and
+// curves.
+func choose(all []row, traced []curve, ids []string) ([]row, []curve, error) {
+	found := map[string]bool{}
+	left := func(id string) bool {
+		out := len(ids) > 0
+		for _, want := range ids {
+			if id == want || strings.HasPrefix(id, want+"/") {
+				found[want], out = true, false
+			}
+		}
+		return out
+	}
+	all = slices.DeleteFunc(all, func(r row) bool { return left(r.id) })
+	traced = slices.DeleteFunc(traced, func(c curve) bool { return left(c.ID) })
+	for _, id := range ids {
+		if !found[id] {
+			return nil, nil, fmt.Errorf("there is no row %q, and no curve (those come with -full); -list says what there is", id)
+		}
+	}
+	return all, traced, nil
+}
 
 // A run holds the results that -json writes and -from reads.
 type run struct {
 	Date    time.Time     `json:"date"`
 	Machine machine       `json:"machine"`
 	Command string        `json:"command"`
-	Full    bool          `json:"full"`
 	Mode    mode          `json:"mode"`
 	Took    time.Duration `json:"took"`
 	Results []result      `json:"results"`
@@ -43,8 +162,7 @@ type run struct {
 	Later   []string      `json:"later,omitempty"`  // names the rows and curves of each later run
 }
 
-// replace replaces rows and curves of r with the rows and curves of a later run that have the same ids. It sorts the rows in the order in
-// which the function rows returns them.
+// replace replaces rows and curves of r with the rows and curves of a later run that have the same ids.
 func (r *run) replace(later run) {
 	var ids []string
 	for _, c := range later.Curves {
@@ -55,160 +173,66 @@ func (r *run) replace(later run) {
 		ids = append(ids, x.ID)
 	}
 	r.Results = append(slices.DeleteFunc(r.Results, func(x result) bool { return slices.Contains(ids, x.ID) }), later.Results...)
-	place := map[string]int{}
-	for i, x := range rows() {
-		place[x.id] = i
-	}
-	slices.SortStableFunc(r.Results, func(x, y result) int { return cmp.Compare(place[x.ID], place[y.ID]) })
-	r.Later = append(r.Later, fmt.Sprintf("%s: measured %s by `%s`, at loads of %s and %s.", strings.Join(ids, ", "), when(later), later.Command,
+	r.Later = append(r.Later, fmt.Sprintf("%s: measured %s by `%s`, at loads of %s and %s.", strings.Join(ids, ", "), later.When(), later.Command,
 		later.Machine.Load, later.Machine.LoadAfter))
 }
 
-// readRun reads a run from a file, and drops rows and curves that the program no longer has.
-func readRun(name string) (r run) {
-	if err := json.Unmarshal(must(os.ReadFile(name)), &r); err != nil {
-		ok(fmt.Errorf("%s: %w", name, err))
+// arrange sorts the rows in the order of the table, and drops rows and curves that the program no longer has.
+func (r *run) arrange() {
+	place := map[string]int{}
+	for i, x := range rows() {
+		place[x.id] = i + 1
 	}
-	r.Results = slices.DeleteFunc(r.Results, func(x result) bool {
-		return !slices.ContainsFunc(rows(), func(r row) bool { return r.id == x.ID })
-	})
-	r.Curves = slices.DeleteFunc(r.Curves, func(x curveResult) bool {
-		return !slices.ContainsFunc(curves(), func(c curve) bool { return c.id == x.ID })
-	})
-	return r
+	r.Results = slices.DeleteFunc(r.Results, func(x result) bool { return place[x.ID] == 0 })
+	slices.SortFunc(r.Results, func(x, y result) int { return cmp.Compare(place[x.ID], place[y.ID]) })
+	for _, c := range curves() {
+		place[c.ID] = 1
+	}
+	r.Curves = slices.DeleteFunc(r.Curves, func(c curveResult) bool { return place[c.ID] == 0 })
 }
 
-func main() {
-	if isHelper() {
-		return
-	}
-	bad := false
-	err := func() (err error) { defer caught(&err); bad = runAll(); return nil }()
-	removeLeftovers()
-	exitOn(err)
-	if bad {
-		os.Exit(1)
-	}
-}
+// Some rows and curves run this program in a second process: as a client, as a file server, or to measure memory.
 
-// runAll executes the command line, and reports whether a row or a curve could not be measured.
-func runAll() (bad bool) {
-	isQuick := flag.Bool("quick", false, "short rounds, rows only (the default)")
-	isFull := flag.Bool("full", false, "longer rounds, and curves")
-	list := flag.Bool("list", false, "print the ids of rows and curves")
-	dir := flag.String("dir", "results", "the `directory` for the tables and plots of curves")
-	out := flag.String("json", "", "write the results to this `file`")
-	from := flag.String("from", "", "measure nothing, and take the results of this `file`, written by -json, as far as the tables still have them; rows and curves of further ones, after commas, replace its own")
-	report := flag.String("results", "", "write the results as Markdown to this `file`")
-	profile := flag.String("cpuprofile", "", "write a profile of the processor, of both sides, to this `file`")
-	flag.Parse()
-	if *isQuick && *isFull {
-		ok(errors.New("-quick or -full"))
-	}
-	if *list {
-		for _, r := range rows() {
-			fmt.Printf("%-24s against %s\n", r.id, r.against)
-		}
-		for _, c := range curves() {
-			fmt.Printf("%-24s -full only: %s\n", c.id, c.title)
-		}
+// helpers maps the first argument of such a process to the function that it runs. The process prints the function's result as JSON.
+var helpers = map[string]func(args []string) any{"-drive": driveHere, "-bytes": bytesHere, "-fileserver": fileServerHere}
+
+// isHelper reports whether this process was started as a helper. If so, it does the helper's work before it returns.
+func isHelper() bool {
+	if len(os.Args) < 2 || helpers[os.Args[1]] == nil {
 		return false
 	}
-	var now run
-	if *from != "" {
-		files := strings.Split(*from, ",")
-		now = readRun(files[0])
-		for _, f := range files[1:] {
-			now.replace(readRun(f))
-		}
-	} else {
-		chosen, traced, err := choose(rows(), curves(), *isFull, flag.Args())
-		ok(err)
-		if *profile != "" {
-			ok(pprof.StartCPUProfile(must(os.Create(*profile))))
-		}
-		now = measureAll(chosen, traced, *isFull)
-		pprof.StopCPUProfile()
-	}
-	if *out != "" {
-		ok(os.WriteFile(*out, append(must(json.Marshal(now)), '\n'), 0o644))
-	}
-	if *isFull || *report != "" {
-		for _, c := range now.Curves {
-			ok(c.save(*dir))
-		}
-	}
-	if *report != "" {
-		ok(writeReport(*report, *dir, now))
-	}
-	return len(now.Failed) > 0
+	ok(json.NewEncoder(os.Stdout).Encode(helpers[os.Args[1]](os.Args[2:])))
+	return true
 }
 
-func measureAll(chosen []row, traced []curve, isFull bool) run {
-	m := quick
-	if isFull {
-		m = full
-	}
-	now := run{Date: time.Now(), Machine: thisMachine(), Command: "go run . " + strings.Join(os.Args[1:], " "), Full: isFull, Mode: m}
-	failed := func(id string, err error) {
-		now.Failed = append(now.Failed, fmt.Sprintf("%s: %v", id, err))
-		fmt.Printf("%-24s not measured: %v\n", id, err)
-	}
-	results := make([]result, len(chosen))
-	measureRows(chosen, m, func(i int, res result, err error) {
-		if err != nil {
-			failed(chosen[i].id, err)
-			return
-		}
-		fmt.Println(res)
-		results[i] = res
-	})
-	now.Results = slices.DeleteFunc(results, func(r result) bool { return r.ID == "" })
-	for _, c := range traced {
-		res, err := c.trace(m, os.Stdout)
-		if err != nil {
-			failed(c.id, err)
-			continue
-		}
-		fmt.Printf("%-16s %d rounds, %.0f s\n", c.id, res.Rounds, res.Took.Seconds())
-		now.Curves = append(now.Curves, res)
-	}
-	now.Took = time.Since(now.Date)
-	now.Machine.LoadAfter = loadAverage()
-	return now
-}
-
-func exitOn(err error) {
+// itself runs this program in another process, and returns the value that the process prints.
+func itself[T any](env []string, args ...string) (v T) {
+	cmd := exec.Command(must(os.Executable()), args...)
+	cmd.Env, cmd.Stderr = append(os.Environ(), env...), os.Stderr
+	out, err := cmd.Output()
 	if err != nil {
-		fmt.Fprintln(os.Stderr, "bench:", err)
-		os.Exit(2)
+		ok(fmt.Errorf("the process of %s: %w", strings.Join(args, " "), err))
 	}
+	ok(json.Unmarshal(out, &v))
+	return v
 }
 
-// choose returns the rows whose id, or the part of the id before a slash, is in ids. If isFull is true, it also returns curves chosen in
-// the same way. If ids is empty, choose returns all rows and curves.
-func choose(all []row, traced []curve, isFull bool, ids []string) ([]row, []curve, error) {
-	if !isFull {
-		traced = nil
+// programs maps the examples that are built to their programs.
+var programs = map[string]string{}
+
+// built builds the program of an example once, and returns its path.
+func built(example string) string {
+	if programs[example] == "" {
+		program := filepath.Join(scratch(), example)
+		build := exec.Command("go", "build", "-C", filepath.FromSlash("../examples/"+example), "-o", program, ".")
+		build.Stderr = os.Stderr
+		ok(build.Run())
+		programs[example] = program
 	}
-	if len(ids) == 0 {
-		return all, traced, nil
-	}
-	found := map[string]bool{}
-	chosen := func(id string) (any bool) {
-		for _, want := range ids {
-			if id == want || strings.HasPrefix(id, want+"/") {
-				found[want], any = true, true
-			}
-		}
-		return any
-	}
-	all = slices.DeleteFunc(slices.Clone(all), func(r row) bool { return !chosen(r.id) })
-	traced = slices.DeleteFunc(slices.Clone(traced), func(c curve) bool { return !chosen(c.id) })
-	for _, id := range ids {
-		if !found[id] {
-			return nil, nil, fmt.Errorf("there is no row %q, and no curve (those come with -full); -list says what there is", id)
-		}
-	}
-	return all, traced, nil
+	return programs[example]
+}
+
+// fileServerHere serves a directory by net/http. The arguments are the directory and the address.
+func fileServerHere(args []string) any {
+	return http.ListenAndServe(args[1], http.FileServer(http.Dir(args[0])))
 }

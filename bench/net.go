@@ -3,19 +3,23 @@ package main
 import (
 	"bytes"
 	"context"
-	"crypto/ecdsa"
-	"crypto/elliptic"
-	"crypto/rand"
 	"crypto/tls"
-	"crypto/x509"
 	"errors"
-	"math/big"
+	"fmt"
+	"io"
 	"net"
+	"net/http/httptest"
+	"os/exec"
+	"regexp"
 	"runtime"
+	"strconv"
+	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/braidgo/braid/adapters/eventloop"
 	"github.com/cloudwego/netpoll"
+	"golang.org/x/sync/errgroup"
 )
 
 // All rounds of a side use the same server. While one side is measured, the other side's server is idle.
@@ -39,11 +43,7 @@ func onNet(b *bench, handle handler) net.Addr {
 	ln := must(net.Listen("tcp", "127.0.0.1:0"))
 	b.close(func() { ln.Close() })
 	go func() {
-		for {
-			c, err := ln.Accept()
-			if err != nil {
-				return
-			}
+		for c, err := ln.Accept(); err == nil; c, err = ln.Accept() {
 			go func() { defer c.Close(); handle(bg, c) }()
 		}
 	}()
@@ -77,10 +77,10 @@ func onNetpoll(b *bench, _ handler) net.Addr {
 
 // besideServer compares two servers that run the same handler, with a client in another process. The time to connect, and a warm-up of a
 // fifth of the duration, are not counted.
-func besideServer(what string, conns int, ours, peer server, handle handler) func(b *bench) (side, side) {
+func besideServer(what string, conns int, ours, peer server, handle handler) opener {
 	return func(b *bench) (side, side) {
 		conns := max(2, b.of(conns, conns/100))
-		return driven(what, ours(b, handle), conns), driven(what, peer(b, handle), conns)
+		return b.driven(what, ours(b, handle), conns), b.driven(what, peer(b, handle), conns)
 	}
 }
 
@@ -126,10 +126,124 @@ func echo(_ context.Context, c net.Conn) {
 // tlsEcho uses crypto/tls unchanged, at both ends. The handshakes are not counted. A third of the work is cryptography, which goroutines
 // perform on all processors, so the loop has a reactor for each processor.
 func tlsEcho(b *bench) (ours, peer side) {
-	key := must(ecdsa.GenerateKey(elliptic.P256(), rand.Reader))
-	template := &x509.Certificate{SerialNumber: big.NewInt(1), NotAfter: time.Now().Add(time.Hour)}
-	cert := must(x509.CreateCertificate(rand.Reader, template, template, key.Public(), key))
-	config := &tls.Config{Certificates: []tls.Certificate{{Certificate: [][]byte{cert}, PrivateKey: key}}}
+	certified := httptest.NewTLSServer(nil)
+	b.close(certified.Close)
+	config := &tls.Config{Certificates: certified.TLS.Certificates}
 	handle := func(ctx context.Context, c net.Conn) { echo(ctx, tls.Server(c, config)) }
 	return besideServer("tls", 200, onLoop(runtime.GOMAXPROCS(0)), onNet, handle)(b)
+}
+
+// The clients run in another process on the same machine, so their processor time affects both sides.
+
+const (
+	echoed      = 64 // bytes in each direction
+	httpRequest = "GET / HTTP/1.1\r\nHost: localhost\r\nUser-Agent: bench\r\nAccept: */*\r\n\r\n"
+	response    = "HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nContent-Length: 13\r\n\r\nHello, world\n"
+)
+
+// driven returns a side that measures the nanoseconds per operation of the server at addr.
+func (b *bench) driven(what string, addr net.Addr, conns int) side {
+	return func() float64 {
+		return itself[float64](nil, "-drive", what, addr.String(), strconv.Itoa(conns), min(10*b.Round, time.Second).String())
+	}
+}
+
+// driveHere is the client. The arguments are the kind of server, the address, the number of connections and the duration.
+func driveHere(args []string) any {
+	addr, conns, d := args[1], must(strconv.Atoi(args[2])), must(time.ParseDuration(args[3]))
+	switch args[0] {
+	case "http":
+		return driveTCP(addr, conns, d, httpRequest, "HTTP/1.1 200 ", len(response))
+	case "echo":
+		return driveTCP(addr, conns, d, strings.Repeat("e", echoed), "e", echoed)
+	case "tls":
+		return driveConns(conns, d, strings.Repeat("e", echoed), "e", echoed, func() net.Conn {
+			return must(tls.Dial("tcp", addr, &tls.Config{InsecureSkipVerify: true}))
+		})
+	}
+	return must[any](nil, fmt.Errorf("nothing drives %q", args[0]))
+}
+
+// driveConns keeps one request in flight on each connection, with a goroutine for each connection. It checks the beginning and the length
+// of each answer. A warm-up of a fifth of d is not counted.
+func driveConns(conns int, d time.Duration, ask, begin string, size int, dial func() net.Conn) float64 {
+	var trips atomic.Int64
+	var over atomic.Bool
+	var all errgroup.Group
+	open := make([]net.Conn, conns)
+	for i := range open {
+		open[i] = dial()
+	}
+	for _, c := range open {
+		all.Go(func() error {
+			request, prefix, buf := []byte(ask), []byte(begin), make([]byte, size)
+			for !over.Load() {
+				_, err := c.Write(request)
+				if err == nil {
+					_, err = io.ReadFull(c, buf)
+				}
+				if err == nil && !bytes.HasPrefix(buf, prefix) {
+					err = fmt.Errorf("the server said %q", buf)
+				}
+				if err != nil {
+					return err
+				}
+				trips.Add(1)
+			}
+			return nil
+		})
+	}
+	time.Sleep(d / 5)
+	start, before := time.Now(), trips.Load()
+	time.Sleep(d)
+	n, took := trips.Load()-before, time.Since(start)
+	over.Store(true)
+	if ok(all.Wait()); n == 0 {
+		ok(errors.New("no answers"))
+	}
+	return float64(took) / float64(n)
+}
+
+// The rows of fibserver compare two servers of examples/fibserver: the composed server, which is a loop with a pool, must be faster than
+// net/http. The program measures its servers itself, one after another, for two seconds each, with a client in a separate process. On 16
+// connections the client requests fib(1), and on 2 connections fib(35). Each run of the program is one round of all these rows.
+//
+// The row for costly requests has no must. Each connection sends a new request when it receives an answer, so the two kinds of requests
+// compete for the processors. A server that answers ten times as many cheap requests has less time left for costly requests.
+
+// fibRuns holds the costs of the composed server and of net/http, in nanoseconds, from all runs.
+var fibRuns [][2]map[string]float64
+
+// fibRow compares a cost of the composed server with the same cost of net/http. In each round, a side uses the next run that it has not used
+// yet.
+func fibRow(cost string) opener {
+	var had [2]int
+	return func(b *bench) (ours, peer side) {
+		of := func(server int) side {
+			return func() float64 {
+				if had[server]++; len(fibRuns) < had[server] {
+					fibRuns = append(fibRuns, runFibserver(b))
+				}
+				return fibRuns[had[server]-1][server][cost]
+			}
+		}
+		return of(0), of(1)
+	}
+}
+
+var fibLoads = regexp.MustCompile(`(?m)^(composed|net/http): .*\n\s+/fib/1 +(\d+) req/s .*\bp90 +(\S+) .*\n\s+/fib/35 +(\d+) req/s `)
+
+// runFibserver runs the program. Its output contains a third server, and a second measurement under an equal load, which are ignored.
+func runFibserver(b *bench) (all [2]map[string]float64) {
+	out := must(exec.Command(built("fibserver"), "-load", fmt.Sprint(time.Duration(b.of(2000, 50))*time.Millisecond)).Output())
+	servers := fibLoads.FindAllStringSubmatch(string(out), 2)
+	if len(servers) != 2 || servers[0][1] != "composed" || servers[1][1] != "net/http" {
+		ok(fmt.Errorf("no two servers in what the example printed:\n%s", out))
+	}
+	for i, s := range servers {
+		cheap, p90, costly := must(strconv.ParseFloat(s[2], 64)), must(time.ParseDuration(s[3])), must(strconv.ParseFloat(s[4], 64))
+		cheap, costly = max(cheap, 1), max(costly, 1) // requests per second
+		all[i] = map[string]float64{"p90": float64(p90), "throughput": 1e9 / (cheap + costly), "costly": 1e9 / costly}
+	}
+	return all
 }

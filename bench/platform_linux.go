@@ -7,10 +7,6 @@ import (
 	"net"
 	"os"
 	"path/filepath"
-	"strconv"
-	"strings"
-	"sync"
-	"sync/atomic"
 	"syscall"
 	"time"
 )
@@ -18,22 +14,18 @@ import (
 // openDirect is the flag for reads that bypass the system's cache.
 const openDirect = syscall.O_DIRECT
 
-// allowDescriptors raises the limit of file descriptors to n, and returns 0. If this is not permitted, it raises the limit as far as
-// possible, and returns the new limit.
+// allowDescriptors raises the limit of file descriptors to n, for this process and its children, and returns n. If this is not permitted,
+// it raises the limit as far as possible, and returns the new limit.
 func allowDescriptors(n int) (limit int) {
 	var l syscall.Rlimit
 	ok(syscall.Getrlimit(syscall.RLIMIT_NOFILE, &l))
-	if l.Cur >= uint64(n) {
-		return 0
+	enough := syscall.Rlimit{Cur: uint64(n), Max: max(uint64(n), l.Max)}
+	if l.Cur >= enough.Cur || syscall.Setrlimit(syscall.RLIMIT_NOFILE, &enough) == nil {
+		return n
 	}
-	was := l
-	l.Cur, l.Max = uint64(n), max(uint64(n), l.Max)
-	if syscall.Setrlimit(syscall.RLIMIT_NOFILE, &l) == nil {
-		return 0
-	}
-	was.Cur = was.Max
-	ok(syscall.Setrlimit(syscall.RLIMIT_NOFILE, &was))
-	return int(was.Cur)
+	l.Cur = l.Max
+	ok(syscall.Setrlimit(syscall.RLIMIT_NOFILE, &l))
+	return int(l.Cur)
 }
 
 // driveTCP is like driveConns, but uses one thread with epoll instead of goroutines.
@@ -89,58 +81,9 @@ func driveTCP(addr string, conns int, d time.Duration, ask, begin string, size i
 	}
 }
 
-// ownGroup starts a process in a new process group, so that killGroup also kills the children of the process.
-var ownGroup = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
-
-func killGroup(id int) { _ = syscall.Kill(-id, syscall.SIGKILL) }
-
-func flush() { syscall.Sync() }
-
-// ofGroup adds up a figure over all processes of a group.
-func ofGroup(id int, figure func(proc string, stat []string) float64) (sum float64) {
-	for _, proc := range must(filepath.Glob("/proc/[0-9]*")) {
-		text, err := os.ReadFile(proc + "/stat")
-		if _, rest, found := strings.Cut(string(text), ") "); err == nil && found { // skips processes that have ended
-			if stat := strings.Fields(rest); stat[2] == strconv.Itoa(id) {
-				sum += figure(proc, stat)
-			}
-		}
-	}
-	return sum
-}
-
-// processorTime returns the processor time of a group, including children that have ended.
-func processorTime(id int) time.Duration {
-	const tick = 10 * time.Millisecond
-	return time.Duration(ofGroup(id, func(_ string, stat []string) (ticks float64) {
-		for _, s := range stat[11:15] { // the user and system times of the process and its children
-			ticks += must(strconv.ParseFloat(s, 64))
-		}
-		return ticks
-	})) * tick
-}
-
-// memoryOf returns the memory of a group in bytes. Shared memory is counted once.
-func memoryOf(id int) float64 {
-	return ofGroup(id, func(proc string, _ []string) (kilobytes float64) {
-		_, _ = fmt.Sscanf(field(proc+"/smaps_rollup", "Pss"), "%f kB", &kilobytes)
-		return kilobytes
-	}) * 1024
-}
-
-// limitedGroup creates a control group with a memory limit. The page cache for the group's files counts against the limit.
-func limitedGroup(bytes int) string {
-	const dir = "/sys/fs/cgroup/memory/braid-bench"
-	if err := os.MkdirAll(dir, 0o755); err != nil {
-		ok(fmt.Errorf("limiting the memory of a server is not permitted here: %w", err))
-	}
-	ok(os.WriteFile(dir+"/memory.limit_in_bytes", []byte(strconv.Itoa(bytes)), 0))
-	return dir
-}
-
-// openFIFO creates a FIFO with a buffer of one block, which is open for both reading and writing.
+// openFIFO creates a FIFO with a buffer of one block, which is open for both reading and writing. The FIFO loses its name when it is open.
 func openFIFO() *os.File {
-	name := filepath.Join(pipeDir(), strconv.Itoa(int(pipeNumber.Add(1))))
+	name := filepath.Join(os.TempDir(), fmt.Sprint("bench-fifo-", os.Getpid()))
 	ok(syscall.Mkfifo(name, 0o600))
 	defer os.Remove(name)
 	return resized(must(os.OpenFile(name, os.O_RDWR|syscall.O_NONBLOCK, 0)))
@@ -162,8 +105,3 @@ func resized(pipe *os.File) *os.File {
 	}))
 	return pipe
 }
-
-var pipeNumber atomic.Int64
-
-// pipeDir returns the directory in which FIFOs are created. Each FIFO is removed from the directory when it is open.
-var pipeDir = sync.OnceValue(func() string { return leftover(must(os.MkdirTemp("", "bench-pipes"))) })

@@ -1,43 +1,42 @@
 package main
 
 import (
+	"errors"
 	"image/color"
 
 	"gonum.org/v1/plot"
 	"gonum.org/v1/plot/plotter"
+	"gonum.org/v1/plot/plotutil"
 	"gonum.org/v1/plot/vg"
-	"gonum.org/v1/plot/vg/draw"
 )
 
 // palette is the colour-blind-safe palette of Okabe and Ito. In each curve, the first series is Braid.
-var palette = []color.NRGBA{
-	{0, 114, 178, 255}, {213, 94, 0, 255}, {0, 158, 115, 255}, {204, 121, 167, 255},
-	{86, 180, 233, 255}, {230, 159, 0, 255}, {0, 0, 0, 255},
+var palette = []color.Color{
+	color.NRGBA{0, 114, 178, 255}, color.NRGBA{213, 94, 0, 255}, color.NRGBA{0, 158, 115, 255}, color.NRGBA{204, 121, 167, 255},
+	color.NRGBA{86, 180, 233, 255}, color.NRGBA{230, 159, 0, 255}, color.NRGBA{0, 0, 0, 255},
 }
 
 // A trail holds the points of one series: the medians, with error bars from the minimum to the maximum.
-type trail []curvePoint
-
-func (t trail) Len() int                      { return len(t) }
-func (t trail) XY(i int) (x, y float64)       { return t[i].X, t[i].Median }
-func (t trail) YError(i int) (lo, hi float64) { return t[i].Median - t[i].Min, t[i].Max - t[i].Median }
+type trail struct {
+	plotter.XYs
+	plotter.YErrors
+}
 
 // plot draws the curve to a file.
 func (r curveResult) plot(file string) {
 	p := plot.New()
 	p.Title.Text, p.X.Label.Text, p.Y.Label.Text = r.Title, r.X, r.Y
-	p.Title.TextStyle.Font.Size = vg.Points(11)
-	p.Title.Padding = vg.Points(6)
-	p.Legend.Top, p.Legend.YOffs = true, vg.Points(-4)
-	p.Legend.TextStyle.Font.Size = vg.Points(9)
+	p.Title.TextStyle.Font.Size, p.Title.Padding = vg.Points(11), vg.Points(6)
+	p.Legend.Top, p.Legend.YOffs, p.Legend.TextStyle.Font.Size = true, vg.Points(-4), vg.Points(9)
 	grid := plotter.NewGrid()
 	grid.Horizontal.Color, grid.Vertical.Color = color.Gray{220}, color.Gray{235}
 	p.Add(grid)
 	if !r.LogY {
 		p.Y.Min = 0
 	}
+	var lines, bars []any
 	for i, s := range r.Series {
-		t := make(trail, 0, len(s.Points))
+		var t trail
 		for _, point := range s.Points {
 			if r.LogY && point.Min <= 0 || r.LogX && point.X <= 0 {
 				continue // a logarithmic axis cannot show the point, but the table does
@@ -45,29 +44,19 @@ func (r curveResult) plot(file string) {
 			if len(r.Names) > 0 { // points of different series are drawn side by side
 				point.X += (float64(i) - float64(len(r.Series)-1)/2) * 0.08
 			}
-			t = append(t, point)
+			t.XYs = append(t.XYs, plotter.XY{X: point.X, Y: point.Median})
+			t.YErrors = append(t.YErrors, struct{ Low, High float64 }{point.Median - point.Min, point.Max - point.Median})
 		}
-		if len(t) == 0 {
-			continue
+		if t.Len() > 0 {
+			lines, bars = append(lines, s.Name, t), append(bars, t)
 		}
-		line, points, err := plotter.NewLinePoints(t)
-		ok(err)
-		bars := must(plotter.NewYErrorBars(t))
-		c := palette[i%len(palette)]
-		line.Color, points.Color, bars.Color = c, c, c
-		line.Width, bars.Width, points.Radius = vg.Points(1.5), vg.Points(1), vg.Points(2.5)
-		points.Shape = draw.CircleGlyph{}
-		if i >= len(palette)/2 {
-			points.Shape = draw.SquareGlyph{}
-		}
-		if len(r.Names) == 0 {
-			p.Add(line)
-			p.Legend.Add(s.Name, line, points)
-		} else {
-			p.Legend.Add(s.Name, points)
-		}
-		p.Add(points, bars)
 	}
+	add := plotutil.AddLinePoints
+	if len(r.Names) > 0 {
+		add = plotutil.AddScatters
+	}
+	plotutil.DefaultColors = palette
+	ok(errors.Join(add(p, lines...), plotutil.AddErrorBars(p, bars...)))
 	if r.LogY {
 		p.Y.Max *= 4 // makes room for the legend
 		logarithmic(&p.Y)

@@ -28,28 +28,12 @@ type machine struct {
 
 func thisMachine() machine {
 	m := machine{Processors: runtime.NumCPU(), Gomaxprocs: runtime.GOMAXPROCS(0), Go: runtime.Version(),
-		System: runtime.GOOS + "/" + runtime.GOARCH, Load: loadAverage()}
-	m.CPU = field("/proc/cpuinfo", "model name")
+		System: runtime.GOOS + "/" + runtime.GOARCH, Load: loadAverage(), CPU: field("/proc/cpuinfo", "model name")}
 	_, _ = fmt.Sscanf(field("/proc/meminfo", "MemTotal"), "%d kB", &m.MemoryMB)
 	m.MemoryMB >>= 10
 	kernel, _ := os.ReadFile("/proc/sys/kernel/osrelease")
 	m.Kernel = string(bytes.TrimSpace(kernel))
 	return m
-}
-
-func (m machine) String() string {
-	s := m.CPU
-	if s == "" {
-		s = "unknown processor"
-	}
-	s += fmt.Sprintf(", %d processors, ", m.Processors)
-	if m.MemoryMB > 0 {
-		s += fmt.Sprintf("%.0f GiB, ", math.Round(float64(m.MemoryMB)/1024))
-	}
-	if m.Kernel != "" {
-		s += "kernel " + m.Kernel + ", "
-	}
-	return s + fmt.Sprintf("%s %s, GOMAXPROCS %d", m.Go, m.System, m.Gomaxprocs)
 }
 
 // field returns the value of the first line of the form "name: value" in a file.
@@ -70,37 +54,32 @@ func loadAverage() string {
 	return strings.Join(f[:min(3, len(f))], " ")
 }
 
-// analysis is the name of a file that is written by hand and lies beside the report.
-const analysis = "ANALYSIS.md"
+var (
+	//go:embed results.tmpl
+	reportText string
 
-// writeReport writes the report to a file, and overwrites the file if it exists. Handwritten text belongs in the analysis file beside the
-// report.
-func writeReport(name, dir string, r run) error {
-	plots, err := filepath.Rel(filepath.Dir(name), dir)
-	if err != nil {
-		return err
-	}
-	_, err = os.Stat(filepath.Join(filepath.Dir(name), analysis))
-	return os.WriteFile(name, []byte(reportOf(r, filepath.ToSlash(plots), err == nil)), 0o644)
-}
+	reportForm = template.Must(template.New("report").Funcs(template.FuncMap{
+		"bound": bound, "digits": digits, "show": show,
+		"capital": func(s string) string { return strings.ToUpper(s[:1]) + s[1:] },
+		"gib":     func(megabytes uint64) string { return fmt.Sprintf("%.0f GiB", math.Round(float64(megabytes)/1024)) },
+	}).Parse(reportText))
+)
 
-//go:embed results.tmpl
-var reportText string
-
-// A reported is the data for the template: a run, and values derived from it.
-type reported struct {
-	run
-	Analysis, Plots, Short string
-	Analysed               bool
-	Reached, Bound         int // the numbers of rows within their must and of all rows with a must
-	Longer                 time.Duration
-}
-
-func reportOf(r run, plots string, analysed bool) string {
-	x := reported{run: r, Analysis: analysis, Plots: plots, Analysed: analysed, Longer: longer}
+// writeReport writes the report to a file, and overwrites the file if it exists. The tables and plots of the curves go to the directory
+// results beside it. Handwritten text belongs in ANALYSIS.md, to which the report refers if this file lies beside the report.
+func writeReport(name string, r run) {
+	beside := filepath.Dir(name)
+	_, err := os.Stat(filepath.Join(beside, "ANALYSIS.md"))
+	x := struct {
+		run
+		Analysed       bool
+		Reached, Bound int // the numbers of rows within their must and of all rows with a must
+		Short          string
+		Longer         time.Duration
+	}{run: r, Analysed: err == nil, Longer: longer}
 	var short []string
 	for _, row := range r.Results {
-		switch row.verdict() {
+		switch row.Verdict() {
 		case "ok":
 			x.Reached++
 		case "SHORT":
@@ -108,44 +87,17 @@ func reportOf(r run, plots string, analysed bool) string {
 		}
 	}
 	x.Bound, x.Short = x.Reached+len(short), strings.Join(short, ", ")
-	var b strings.Builder
-	ok(template.Must(template.New("report").Parse(reportText)).Execute(&b, x))
-	return strings.TrimRight(b.String(), "\n") + "\n"
-}
-
-func (x reported) When() string { return when(x.run) }
-
-func when(r run) string { return r.Date.UTC().Format("2006-01-02 15:04 UTC") }
-
-func (x reported) Lasted() time.Duration { return x.run.Took.Round(time.Second) }
-
-// Cells returns the row's line in the report's table.
-func (r result) Cells() string {
-	against := r.Against
-	if r.Note != "" {
-		against += " (" + r.Note + ")"
+	var text bytes.Buffer
+	ok(reportForm.Execute(&text, x))
+	ok(os.WriteFile(name, append(bytes.TrimRight(text.Bytes(), "\n"), '\n'), 0o644))
+	for _, c := range r.Curves {
+		c.save(filepath.Join(beside, "results"))
 	}
-	return fmt.Sprintf("| %s | %s | %s | %s | **%.2f** | %.2f–%.2f | %d | %s | %s | %s |", r.ID, against,
-		show(r.Ours, r.Unit), show(r.Peer, r.Unit), r.Ratio, r.Low, r.High, len(r.Ratios), bound(r.Must), bound(r.Aim), r.verdict())
 }
 
-// Caption returns the name of the measured quantity, with a capital letter.
-func (r curveResult) Caption() string { return strings.ToUpper(r.Y[:1]) + r.Y[1:] }
+func (r run) When() string { return r.Date.UTC().Format("2006-01-02 15:04 UTC") }
 
-// Lines returns the lines of the table, a line for each x with the values of all series.
-func (r curveResult) Lines() (all []string) {
-	for _, x := range r.xs() {
-		line := "| " + r.name(x) + " |"
-		for _, s := range r.Series {
-			if v, found := s.at(x); found {
-				line += fmt.Sprintf(" %s [%s–%s]", digits(v.Median), digits(v.Min), digits(v.Max))
-			}
-			line += " |"
-		}
-		all = append(all, line)
-	}
-	return all
-}
+func (r run) Lasted() time.Duration { return r.Took.Round(time.Second) }
 
 // digits formats v with three significant digits, or as an integer from 100 on.
 func digits(v float64) string {

@@ -20,9 +20,7 @@ const adders, adds = 3, 10
 // simulatedSeeds runs n simulations. Each simulation has a server, three clients with ten requests each, connection resets and network
 // partitions, and lasts two minutes of virtual time.
 func simulatedSeeds(n int) {
-	for seed := range n {
-		ok(simulation.Run(simulation.Options{Seed: uint64(seed) + 1}, simulatedCluster).Err)
-	}
+	upTo(n, func(seed int) { ok(simulation.Run(simulation.Options{Seed: uint64(seed) + 1}, simulatedCluster).Err) })
 }
 
 func simulatedCluster(ctx context.Context, w *simulation.World) error {
@@ -53,48 +51,23 @@ func simulatedCluster(ctx context.Context, w *simulation.World) error {
 }
 
 func add(ctx context.Context, to *register.Client, name string) {
-	for i := range adds {
-		_ = to.Add(ctx, fmt.Sprintf("%s/%d", name, i))
-	}
+	upTo(adds, func(i int) { _ = to.Add(ctx, fmt.Sprintf("%s/%d", name, i)) })
 	to.Close()
 }
 
 // overLoopback runs the same program on goroutines over the loopback interface, without faults. This is the test that a simulation
-// replaces.
+// replaces. Each connection has its own register.Server.
 func overLoopback(n int) {
 	for range n {
-		ln := must(net.Listen("tcp", "127.0.0.1:0"))
-		counted := new(locked)
-		go func() { _ = counted.serve(ln) }()
+		b := new(bench)
+		addr := onNet(b, func(ctx context.Context, c net.Conn) { new(register.Server).ServeConn(ctx, c) }).String()
 		var all sync.WaitGroup
 		for i := range adders {
-			to := register.Client{Dial: func(context.Context) (net.Conn, error) { return net.Dial("tcp", ln.Addr().String()) }}
+			to := register.Client{Dial: func(context.Context) (net.Conn, error) { return net.Dial("tcp", addr) }}
 			all.Go(func() { add(bg, &to, fmt.Sprint("client", i)) })
 		}
 		all.Wait()
-		ok(ln.Close())
-	}
-}
-
-// A locked is a register server for goroutines. Each connection has its own register.Server, and a lock guards the total.
-type locked struct {
-	mu    sync.Mutex
-	total int
-}
-
-func (l *locked) serve(ln net.Listener) error {
-	for {
-		c, err := ln.Accept()
-		if err != nil {
-			return err
-		}
-		go func() {
-			var s register.Server
-			s.ServeConn(bg, c)
-			l.mu.Lock()
-			defer l.mu.Unlock()
-			l.total += s.Total
-		}()
+		b.end()
 	}
 }
 
@@ -106,9 +79,7 @@ func simulatedSteps(n int) {
 				suspend.Yield()
 			}
 		}))
-		for range n / 2 {
-			suspend.Yield()
-		}
+		times(n/2, suspend.Yield)
 		return nil
 	})
 }

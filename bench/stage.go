@@ -33,48 +33,48 @@ func stages(number int) work {
 	}
 }
 
-// channels sends n values through channels, with a goroutine for each stage. Each goroutine forwards values until its input is closed.
-func channels(number int, handOn func(ctx context.Context, in, out chan int), send func(ctx context.Context, to chan int, v int)) work {
+// channels sends n values through channels, with a goroutine for each stage. Each goroutine forwards values until its input is closed. If
+// cancellable is true, each operation is a select with ctx.Done.
+func channels(number int, cancellable bool) work {
 	return func(n int) {
 		ctx, stop := context.WithCancel(bg)
 		defer stop()
-		first := make(chan int, 100)
 		var all sync.WaitGroup
+		forward := func(in, out chan int) {
+			defer close(out)
+			if !cancellable {
+				for v := range in {
+					out <- v + 1
+				}
+				return
+			}
+			for v, more := receiveOr(ctx, in); more; v, more = receiveOr(ctx, in) {
+				v, _ = increment(ctx, v)
+				sendOr(ctx, out, v)
+			}
+		}
+		first := make(chan int, 100)
 		from := first
 		for range number {
-			to, in := make(chan int, 100), from
-			all.Go(func() { defer close(to); handOn(ctx, in, to) })
+			in, to := from, make(chan int, 100)
+			all.Go(func() { forward(in, to) })
 			from = to
 		}
 		all.Go(func() {
 			for range from { // drains the last channel until it is closed
 			}
 		})
-		upTo(n, func(i int) { send(ctx, first, i) })
+		upTo(n, func(i int) {
+			if cancellable {
+				sendOr(ctx, first, i)
+			} else {
+				first <- i
+			}
+		})
 		close(first)
 		all.Wait()
 	}
 }
-
-// withCtx forwards values until in is closed or ctx ends.
-func withCtx(ctx context.Context, in, out chan int) {
-	for {
-		v, more := receiveOr(ctx, in)
-		if !more {
-			return
-		}
-		v, _ = increment(ctx, v)
-		sendOr(ctx, out, v)
-	}
-}
-
-func bare(_ context.Context, in, out chan int) {
-	for v := range in {
-		out <- v + 1
-	}
-}
-
-func sendBare(_ context.Context, to chan int, v int) { to <- v }
 
 // inlineDo calls Do on an idle stage, so that the handler runs in the caller. The peer is a semaphore around the function.
 func inlineDo(n int) {
@@ -140,9 +140,14 @@ func fullChannel(n int) {
 
 // circling reproduces figures 3, 5 and 7 of Welsh, Gribble, Brewer and Culler (2000). In a closed loop, each task takes 50 ms, which it
 // spends almost entirely waiting. The result is the number of completions per second, counted after the first quarter of the time.
-func circling(b *bench, x float64) (all []measurement) {
+func circling(b *bench, x float64) (all []side) {
 	n, d := int(x), time.Duration(b.of(1500, 100))*time.Millisecond
-	for _, begin := range []func(n int, done func() (again bool)) (end func()){circlingGoroutines, circlingTimers, circlingStage} {
+	loop := b.loop(eventloop.Options{})
+	for _, begin := range []func(n int, done func() (again bool)) (end func()){
+		circlingBy(func(d time.Duration, f func()) { go func() { time.Sleep(d); f() }() }),
+		circlingBy(func(d time.Duration, f func()) { loop.AfterFunc(d, f) }),
+		circlingStage,
+	} {
 		all = append(all, func() float64 {
 			var done atomic.Int64
 			var over atomic.Bool
@@ -165,36 +170,22 @@ const taskTime = 50 * time.Millisecond
 // evenly over time. Otherwise the number of counted completions would depend on chance.
 func phase(i, n int) time.Duration { return taskTime * time.Duration(1+i%n) / time.Duration(n) }
 
-// circlingGoroutines starts a goroutine for each round of a task.
-func circlingGoroutines(n int, done func() bool) (end func()) {
-	var left sync.WaitGroup
-	left.Add(n)
-	var round func(d time.Duration)
-	round = func(d time.Duration) {
-		time.Sleep(d)
-		if !done() {
-			left.Done()
-			return
-		}
-		go round(taskTime)
-	}
-	upTo(n, func(i int) { go round(phase(i, n)) })
-	return left.Wait
-}
-
-// circlingTimers starts a timer of an event loop for each round of a task.
-func circlingTimers(n int, done func() bool) (end func()) {
-	l := must(eventloop.New(eventloop.Options{}))
-	var round func(d time.Duration)
-	round = func(d time.Duration) {
-		l.AfterFunc(d, func() {
+// circlingBy starts each round of a task with the function after: a goroutine that sleeps, or a timer of an event loop.
+func circlingBy(after func(d time.Duration, f func())) func(n int, done func() bool) (end func()) {
+	return func(n int, done func() bool) (end func()) {
+		var left sync.WaitGroup
+		left.Add(n)
+		var next func()
+		next = func() {
 			if done() {
-				round(taskTime)
+				after(taskTime, next)
+			} else {
+				left.Done()
 			}
-		})
+		}
+		upTo(n, func(i int) { after(phase(i, n), next) })
+		return left.Wait
 	}
-	upTo(n, func(i int) { round(phase(i, n)) })
-	return func() { ok(l.Close()) }
 }
 
 // circlingStage submits each round of a task to a stage of width 1000.

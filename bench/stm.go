@@ -25,21 +25,16 @@ func peerVars[T any](n int, v T) []*peer.Var[T] {
 // An op performs one operation of a row.
 type op = func(rng *rand.Rand)
 
-// oneByOne returns a work function that repeats an op on one goroutine. byEight does the same on eight goroutines in parallel.
-func oneByOne(open func() op) func() work {
-	return func() work { f := open(); return again(func() { f(nil) }) }
-}
+// oneByOne repeats an op on one goroutine. byEight does the same on eight goroutines in parallel.
+func oneByOne(f op) work { return again(func() { f(nil) }) }
 
-func byEight(open func() op) func() work {
-	return func() work {
-		f := open()
-		return func(n int) {
-			var rngs [8]*rand.Rand
-			for i := range rngs {
-				rngs[i] = rand.New(rand.NewPCG(uint64(i), 1))
-			}
-			split(n, 8, func(w, _ int) { f(rngs[w]) })
+func byEight(f op) work {
+	return func(n int) {
+		var rngs [8]*rand.Rand
+		for i := range rngs {
+			rngs[i] = rand.New(rand.NewPCG(uint64(i), 1))
 		}
+		split(n, 8, func(w, _ int) { f(rngs[w]) })
 	}
 }
 
@@ -61,16 +56,13 @@ func incMutex() op {
 
 const accounts = 1000
 
-// transfers returns a work function that calls the function transfer n times, each time with two of 1000 accounts chosen at random.
-func transfers(open func() (transfer func(from, to int))) func() work {
-	return func() work {
-		transfer := open()
-		return func(n int) {
-			rng := rand.New(rand.NewPCG(1, 1))
-			for range n {
-				from := rng.IntN(accounts)
-				transfer(from, (from+1+rng.IntN(accounts-1))%accounts)
-			}
+// transfers calls the function transfer n times, each time with two of 1000 accounts chosen at random.
+func transfers(transfer func(from, to int)) work {
+	return func(n int) {
+		rng := rand.New(rand.NewPCG(1, 1))
+		for range n {
+			from := rng.IntN(accounts)
+			transfer(from, (from+1+rng.IntN(accounts-1))%accounts)
 		}
 	}
 }
@@ -224,4 +216,58 @@ func readMostlyLocked(mu, reading sync.Locker) op {
 		reading.Unlock()
 		check(sum >= 0)
 	}
+}
+
+// slots is the size of the transactional queues. Every value is 1, because both libraries might allocate memory for other values.
+const slots = 16
+
+func stmOurs() (put, take func(int)) {
+	var ring [slots]stm.Var[int]
+	var first, stored stm.Var[int]
+	return func(int) {
+			atomically(func(tx *stm.Tx) error {
+				n := stored.Get(tx)
+				if n == slots {
+					return stm.Retry
+				}
+				ring[(first.Get(tx)+n)%slots].Set(tx, 1)
+				stored.Set(tx, n+1)
+				return nil
+			})
+		}, func(int) {
+			got := 0
+			atomically(func(tx *stm.Tx) error {
+				n, at := stored.Get(tx), first.Get(tx)
+				if n == 0 {
+					return stm.Retry
+				}
+				got = ring[at].Get(tx)
+				first.Set(tx, (at+1)%slots)
+				stored.Set(tx, n-1)
+				return nil
+			})
+			check(got == 1)
+		}
+}
+
+func stmPeer() (put, take func(int)) {
+	ring := peerVars(slots, 0)
+	first, stored := peer.NewVar(0), peer.NewVar(0)
+	return func(int) {
+			peerAtomically(func(tx *peer.Tx) {
+				n := stored.Get(tx)
+				tx.Assert(n < slots)
+				ring[(first.Get(tx)+n)%slots].Set(tx, 1)
+				stored.Set(tx, n+1)
+			})
+		}, func(int) {
+			got := peer.Atomically(func(tx *peer.Tx) int {
+				n, at := stored.Get(tx), first.Get(tx)
+				tx.Assert(n > 0)
+				first.Set(tx, (at+1)%slots)
+				stored.Set(tx, n-1)
+				return ring[at].Get(tx)
+			})
+			check(got == 1)
+		}
 }

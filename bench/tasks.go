@@ -2,17 +2,23 @@ package main
 
 import (
 	"context"
+	"runtime"
 	"sync"
 	"sync/atomic"
 	"time"
 
+	"github.com/alitto/pond/v2"
 	"github.com/braidgo/braid/adapters/fifo"
 	"github.com/braidgo/braid/adapters/workstealing"
 	"github.com/braidgo/braid/mvar"
 	"github.com/braidgo/braid/suspend"
+	"github.com/panjf2000/ants/v2"
+	"github.com/sourcegraph/conc/iter"
+	concpool "github.com/sourcegraph/conc/pool"
+	"golang.org/x/sync/errgroup"
 )
 
-// This file contains the rows for starting tasks and for forks.
+// This file contains the rows for starting tasks, for forks, and for pools and groups of tasks.
 
 // spawnFifo returns a work function that starts n tasks in batches. The tasks end at once. The time to start the fifo is counted, once for
 // all tasks.
@@ -22,10 +28,10 @@ func spawnFifo(batch int) work {
 		inFifo(func() {
 			here := suspend.Here()
 			one := func() { ended++ }
-			inBatches(n, batch, func(part int) {
-				times(part, func() { ok(here.Go(one)) })
+			for left := n; left > 0; left -= batch {
+				times(min(batch, left), func() { ok(here.Go(one)) })
 				suspend.Yield() // runs the new tasks
-			})
+			}
 		})
 		check(ended == n)
 	}
@@ -35,10 +41,10 @@ func spawnGo(batch int) work {
 	return func(n int) {
 		var wg sync.WaitGroup
 		one := func() { wg.Done() }
-		inBatches(n, batch, func(part int) {
-			times(part, func() { wg.Add(1); go one() })
+		for ; n > 0; n -= batch {
+			times(min(batch, n), func() { wg.Add(1); go one() })
 			wg.Wait()
-		})
+		}
 	}
 }
 
@@ -99,18 +105,19 @@ func fibSerial(n int) int {
 // forksOf25 is the number of forks in fib(25) without a cut-off. The row fork repeats fib(25), with one worker per processor.
 const forksOf25 = 121392
 
-func forkAll(b *bench) (ours, peer work) {
+func forkAll(b *bench) (ours, peer side) {
 	inTasks := b.forks(0, 0)
 	forking.over.Store(false)
-	return again(func() { inTasks(func() { check(must(fib(bg, 25)) == 75025) }) }), again(func() { check(fibGo(25) == 75025) })
+	return b.works(again(func() { inTasks(func() { check(must(fib(bg, 25)) == 75025) }) }),
+		again(func() { check(fibGo(25) == 75025) }), forksOf25)
 }
 
 // speedup compares a parallel with a sequential computation of fib(40). The parallel computation forks down to fib(20), on two workers.
-func speedup(b *bench) (ours, peer work) {
+func speedup(b *bench) (ours, peer side) {
 	n, want := b.of(40, 24), b.of(102334155, 46368)
 	inTasks := b.forks(2, 20)
-	return func(turns int) { inTasks(func() { times(turns, func() { check(must(fib(bg, n)) == want) }) }) },
-		again(func() { check(fibSerial(n) == want) })
+	return b.works(func(turns int) { inTasks(func() { times(turns, func() { check(must(fib(bg, n)) == want) }) }) },
+		again(func() { check(fibSerial(n) == want) }), 1)
 }
 
 // besideForks measures the time to start an empty task and wait until it has ended, while a long fork-join occupies all processors. The
@@ -119,11 +126,11 @@ func speedup(b *bench) (ours, peer work) {
 func besideForks(b *bench) (ours, peer side) {
 	b.forks(0, 20)
 	pause, tasks := time.Duration(b.of(3, 0))*time.Millisecond, b.of(20, 1)
-	beside := func(begin func(f func()), work func() (fork, over func())) side {
-		return func(time.Duration) float64 {
-			fork, over := work()
+	beside := func(begin func(f func()), fork func(ctx context.Context)) side {
+		return func() float64 {
+			ctx, over := context.WithCancel(bg)
 			ended := make(chan struct{})
-			begin(func() { fork(); close(ended) })
+			begin(func() { fork(ctx); close(ended) })
 			time.Sleep(5 * pause)
 			var took time.Duration
 			for range tasks {
@@ -138,34 +145,110 @@ func besideForks(b *bench) (ours, peer side) {
 			return float64(took) / float64(tasks)
 		}
 	}
-	return beside(func(f func()) { ok(forking.pool.Go(f)) }, func() (fork, over func()) {
-			ctx, cancel := context.WithCancel(bg)
-			return func() { _, _ = fib(ctx, 50) }, cancel
-		}), beside(func(f func()) { go f() }, func() (fork, over func()) {
+	return beside(func(f func()) { ok(forking.pool.Go(f)) }, func(ctx context.Context) { _, _ = fib(ctx, 50) }),
+		beside(func(f func()) { go f() }, func(ctx context.Context) {
 			forking.over.Store(false)
-			return func() { fibGo(50) }, func() { forking.over.Store(true) }
+			context.AfterFunc(ctx, func() { forking.over.Store(true) })
+			fibGo(50)
 		})
 }
 
 // keptTasks is the number of tasks that wait in each Run. Each Run reuses the coroutines of earlier Runs.
 const keptTasks = 5000
 
-func keptCoroutines(b *bench) (ours, peer work) {
+func keptCoroutines(b *bench) (ours, peer side) {
 	waiting := b.of(keptTasks, 50)
-	return again(func() {
-			ended := 0
-			ok(fifo.Run(bg, func(ctx context.Context) error {
-				var gate mvar.MVar[struct{}]
-				times(waiting, func() { ok(suspend.Here().Go(func() { must(gate.Read(ctx)); ended++ })) })
-				suspend.Yield()
-				return gate.Put(ctx, struct{}{})
-			}))
-			check(ended == waiting)
-		}), again(func() {
-			gate := make(chan struct{})
-			var all sync.WaitGroup
-			times(waiting, func() { all.Go(func() { <-gate }) })
-			close(gate)
-			all.Wait()
-		})
+	return b.works(again(func() {
+		ended := 0
+		ok(fifo.Run(bg, func(ctx context.Context) error {
+			var gate mvar.MVar[struct{}]
+			times(waiting, func() { ok(suspend.Here().Go(func() { must(gate.Read(ctx)); ended++ })) })
+			suspend.Yield()
+			return gate.Put(ctx, struct{}{})
+		}))
+		check(ended == waiting)
+	}), again(func() {
+		gate := make(chan struct{})
+		var all sync.WaitGroup
+		times(waiting, func() { all.Go(func() { <-gate }) })
+		close(gate)
+		all.Wait()
+	}), keptTasks)
+}
+
+// small computes for about a microsecond.
+func small() {
+	x := uint64(1)
+	for range 1000 {
+		x = x*6364136223846793005 + 1442695040888963407
+	}
+	check(x != 0)
+}
+
+// submitting returns a work function that submits n small tasks from one goroutine, and waits until all tasks have ended.
+func submitting(submit func(f func())) work {
+	return func(n int) {
+		var wg sync.WaitGroup
+		wg.Add(n)
+		f := func() { small(); wg.Done() }
+		times(n, func() { submit(f) })
+		wg.Wait()
+	}
+}
+
+// besidePool compares the work-stealing pool with a peer. The peer runs as many tasks in parallel as there are processors, but byGo sets no
+// limit.
+func besidePool(peer func(b *bench, procs int) work) opener {
+	return func(b *bench) (side, side) {
+		p := b.pool(0)
+		return b.works(submitting(func(f func()) { ok(p.Go(f)) }), peer(b, runtime.GOMAXPROCS(0)), 1)
+	}
+}
+
+func byGo(*bench, int) work { return submitting(func(f func()) { go f() }) }
+
+func byAnts(b *bench, procs int) work {
+	p := must(ants.NewPool(procs))
+	b.close(p.Release)
+	return submitting(func(f func()) { ok(p.Submit(f)) })
+}
+
+func byPond(b *bench, procs int) work {
+	p := pond.NewPool(procs)
+	b.close(p.StopAndWait)
+	return submitting(func(f func()) { ok(p.Go(f)) })
+}
+
+// byErrgroup and byConc create a group for each call, because Wait ends a group.
+func byErrgroup(_ *bench, procs int) work {
+	return func(n int) {
+		var g errgroup.Group
+		g.SetLimit(procs)
+		times(n, func() { g.Go(func() error { small(); return nil }) })
+		ok(g.Wait())
+	}
+}
+
+func byConc(_ *bench, procs int) work {
+	return func(n int) {
+		p := concpool.New().WithMaxGoroutines(procs)
+		times(n, func() { p.Go(small) })
+		p.Wait()
+	}
+}
+
+// loops compares loops over a slice of length n, whose iterations are small tasks. Both libraries divide the loop among their workers
+// themselves.
+func loops(b *bench) (ours, peer side) {
+	p := b.pool(0)
+	return b.works(func(n int) {
+		data := make([]int, n)
+		ok(workstealing.For(bg, p, 0, n, 0, func(_ context.Context, lo, hi int) error {
+			for i := range data[lo:hi] {
+				small()
+				data[lo+i]++
+			}
+			return nil
+		}))
+	}, func(n int) { iter.ForEach(make([]int, n), func(v *int) { small(); *v++ }) }, 1)
 }

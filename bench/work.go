@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"runtime"
-	"runtime/debug"
 	"sync"
 
 	"github.com/braidgo/braid/adapters/eventloop"
@@ -67,11 +66,11 @@ func tasks(fs ...func()) {
 
 // fifos runs each of fs on its own fifo, on a goroutine that is not locked to a thread.
 func fifos(fs ...func()) {
-	all := make([]func(), len(fs))
-	for i, f := range fs {
-		all[i] = func() { inFifo(f) }
+	var wg sync.WaitGroup
+	for _, f := range fs {
+		wg.Go(func() { inFifo(f) })
 	}
-	goroutines(all...)
+	wg.Wait()
 }
 
 // inFifo runs f as the first task of a fifo, and returns when all tasks of the fifo have ended.
@@ -120,10 +119,4 @@ func (b *bench) loop(o eventloop.Options) *eventloop.Loop {
 	l := must(eventloop.New(o))
 	b.close(func() { ok(l.Close()) })
 	return l
-}
-
-// collecting sets the GC percentage, and returns a function that restores the old percentage.
-func collecting(percent int) (back func()) {
-	before := debug.SetGCPercent(percent)
-	return func() { debug.SetGCPercent(before) }
 }
