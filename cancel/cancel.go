@@ -3,10 +3,12 @@
 // With a context from context.WithCancel, each task that waits costs a registration, and a goroutine when the context is cancelled. For
 // tens of thousands of waiting tasks, use a context from New instead:
 //
-//	ctx, cancel := cancel.New(parent)
-//	defer cancel(nil)
+//	ctx, stop := cancel.New(parent)
+//	defer stop(nil)
 //
 // Such a context is an ordinary context.Context, and every blocking call accepts it. For fewer waiting tasks, use package context.
+//
+// The result that ends the context is called stop here, because a variable called cancel would shadow the package.
 package cancel
 
 import (
@@ -17,12 +19,12 @@ import (
 	"github.com/braidgo/braid/suspend"
 )
 
-// New returns a context that ends when cancel is called or when parent ends. The first call of cancel ends the context with
-// context.Canceled and the given cause. A nil cause means context.Canceled. Call cancel when the context is no longer needed, because
+// New returns a context that ends when stop is called or when parent ends. The first call of stop ends the context with
+// context.Canceled and the given cause. A nil cause means context.Canceled. Call stop when the context is no longer needed, because
 // otherwise parent keeps a reference to it until parent ends. New panics if parent is nil.
 //
-// A context from context.WithCancelCause starts a goroutine to wake each waiting task. With a context from New, cancel wakes the tasks
-// itself. When cancel returns, the context's Done channel is closed, and each wait with the context has ended or is about to end. A context
+// A context from context.WithCancelCause starts a goroutine to wake each waiting task. With a context from New, stop wakes the tasks
+// itself. When stop returns, the context's Done channel is closed, and each wait with the context has ended or is about to end. A context
 // of package context that is derived from this context costs no goroutine either. Use AfterFunc to call other functions when the context
 // ends.
 //
@@ -30,19 +32,19 @@ import (
 // another context with an AfterFunc method. Such an AfterFunc must not call its function synchronously, because package context holds a
 // lock during the call of AfterFunc. With any other parent, Done and Err change as in package context, and one goroutine wakes all tasks
 // and calls all functions.
-func New(parent context.Context) (ctx context.Context, cancel func(cause error)) {
+func New(parent context.Context) (ctx context.Context, stop func(cause error)) {
 	if parent == nil {
 		panic("cancel: nil parent")
 	}
 	c := cancelctx.New(parent, watching.Here)
-	return c, (*canceller)(c).cancel
+	return c, (*canceller)(c).stop
 }
 
-// A canceller is a Context whose method cancel is the second result of New. The method value lets the compiler inline New and avoid an
+// A canceller is a Context whose method stop is the second result of New. The method value lets the compiler inline New and avoid an
 // allocation.
 type canceller cancelctx.Context
 
-func (c *canceller) cancel(cause error) {
+func (c *canceller) stop(cause error) {
 	suspend.Point()
 	(*cancelctx.Context)(c).Cancel(cause)
 }
@@ -53,11 +55,11 @@ func (c *canceller) cancel(cause error) {
 //
 // If ctx has this method, AfterFunc calls it. Otherwise AfterFunc works like context.AfterFunc.
 //
-// A context of this package calls its functions in the order of registration, without a goroutine and under no lock. The call of cancel
+// A context of this package calls its functions in the order of registration, without a goroutine and under no lock. The call of stop from New
 // that ends the context returns after these calls. If the context is done already, f is called before AfterFunc returns. Registering,
 // stopping and calling a function each take constant time. The function f must not suspend, but it may cancel contexts, and register and
 // stop functions. If f panics or calls runtime.Goexit, the remaining functions are still called. The panic or exit then continues in the
-// caller of cancel.
+// caller of that stop.
 //
 // If stop returns true, f will never be called, and the context keeps no reference to f. If stop returns false, f was stopped before, or
 // its call has begun.

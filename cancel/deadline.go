@@ -10,7 +10,7 @@ import (
 )
 
 // WithTimeout is like WithDeadline, with a deadline d after the current time of the calling task's scheduler.
-func WithTimeout(parent context.Context, d time.Duration) (ctx context.Context, cancel func(cause error)) {
+func WithTimeout(parent context.Context, d time.Duration) (ctx context.Context, stop func(cause error)) {
 	return withDeadline(parent, suspend.Now().Add(d), d)
 }
 
@@ -18,7 +18,7 @@ func WithTimeout(parent context.Context, d time.Duration) (ctx context.Context, 
 // timers and a clock (see sched.Timers), the context uses them, so that a simulation uses simulated time. Otherwise package time provides
 // them. A scheduler may drop its timers when it closes, so its tasks must not make contexts that outlive the scheduler. If parent is a
 // context of package context, its end is passed on by a goroutine. WithDeadline panics if parent is nil.
-func WithDeadline(parent context.Context, t time.Time) (ctx context.Context, cancel func(cause error)) {
+func WithDeadline(parent context.Context, t time.Time) (ctx context.Context, stop func(cause error)) {
 	return withDeadline(parent, t, t.Sub(suspend.Now()))
 }
 
@@ -34,5 +34,5 @@ func withDeadline(parent context.Context, t time.Time, d time.Duration) (context
 		after = func(f func()) func() bool { return suspend.AfterFunc(on, d, f) }
 	}
 	c := cancelctx.WithDeadline(parent, t, watching.Here, after)
-	return c, (*canceller)(c).cancel
+	return c, (*canceller)(c).stop
 }

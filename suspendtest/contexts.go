@@ -148,12 +148,12 @@ var contextKinds = []contextKind{
 		return context.WithValue(ctx, key{}, 1), func() { cancel(errCause) }
 	}},
 	{"package cancel's", func() (context.Context, func()) {
-		ctx, cancel := cancel.New(background)
-		return ctx, func() { cancel(errCause) }
+		ctx, stop := cancel.New(background)
+		return ctx, func() { stop(errCause) }
 	}},
 	{"WithValue of package cancel's", func() (context.Context, func()) {
-		ctx, cancel := cancel.New(background)
-		return context.WithValue(ctx, key{}, 1), func() { cancel(errCause) }
+		ctx, stop := cancel.New(background)
+		return context.WithValue(ctx, key{}, 1), func() { stop(errCause) }
 	}},
 	{"package cancel's child of what is cancelled", func() (context.Context, func()) {
 		ctx, stop := context.WithCancelCause(background)
