@@ -1,15 +1,13 @@
 package actor
 
 import (
-	"time"
-
 	"github.com/braidgo/braid/internal/dlist"
 	"github.com/braidgo/braid/suspend"
 )
 
 // Options configure an actor or an inbox. The zero value is the default.
 type Options[M any] struct {
-	// Name identifies the actor in errors and reports.
+	// Name identifies the actor in errors.
 	Name string
 
 	// Cap bounds the number of messages that are accepted and not yet received. Zero means no bound. Messages from Watch and SendAfter
@@ -21,13 +19,6 @@ type Options[M any] struct {
 	// ended. The ending actor calls both functions, which must not suspend.
 	Dead  func(M)
 	OnEnd func(error)
-
-	// OnStuck is called, once for each cycle, when an Ask of this actor has waited for StuckAfter and is part of a cycle of requests.
-	// The argument chain holds the names of the actors in the cycle. A timer calls OnStuck, which must not suspend. A cycle is found
-	// only if every Ask in it comes from an actor with an OnStuck, and uses the context of that actor's body or a context derived from
-	// it. The actors in the cycle go on waiting until such a context ends.
-	StuckAfter time.Duration
-	OnStuck    func(chain []string)
 }
 
 // An Inbox is the receiving end of a mailbox. Only its owner may call its methods, except Ref. Open returns an Inbox, and a Self

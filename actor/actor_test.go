@@ -6,7 +6,6 @@ import (
 	"slices"
 	"sync/atomic"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
@@ -81,35 +80,6 @@ func TestFairness(t *testing.T) {
 			})
 		})
 	}
-}
-
-// A cycle of Asks is reported once, with its names, on a pool; and the Asks end by their context.
-func TestStuck(t *testing.T) {
-	defer schedtest.Within(t, schedtest.Deadline)()
-	p := workstealing.New(workstealing.Options{Workers: 2})
-	defer p.Close()
-	ctx, cancel := context.WithCancel(bg)
-	chains := make(chan []string, 10)
-	refs := make([]actor.Ref[any], 3)
-	var ready promise.Promise[int]
-	for i, name := range []string{"a", "b", "c"} {
-		refs[i] = actor.Spawn(ctx, p, func(ctx context.Context, self *actor.Self[any]) error {
-			_, _ = ready.Await(ctx)
-			ctx, cancel := context.WithTimeout(ctx, time.Hour)
-			defer cancel()
-			_, err := actor.Ask(ctx, refs[(i+1)%3], &get{})
-			return err
-		}, actor.Options[any]{Name: name, StuckAfter: time.Millisecond, OnStuck: func(c []string) { chains <- c }})
-	}
-	_ = ready.Fill(1)
-	c := <-chains
-	slices.Sort(c)
-	require.Equal(t, []string{"a", "b", "c"}, c)
-	cancel()
-	for _, r := range refs {
-		require.ErrorIs(t, r.Wait(bg), context.Canceled)
-	}
-	require.Empty(t, chains)
 }
 
 // Actors that watch each other and end at the same time are told, or have ended; nothing is shared without a lock.

@@ -4,8 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"reflect"
+	"weak"
 
 	"github.com/braidgo/braid/internal/carrier"
+	"github.com/braidgo/braid/internal/ledger"
 	"github.com/braidgo/braid/promise"
 	"github.com/braidgo/braid/suspend"
 )
@@ -84,6 +87,19 @@ func (q *reply[R]) Try() (none struct{}, ok bool, err error) {
 
 func (q *reply[R]) Enqueue(r suspend.Resumer[struct{}]) { q.waiter = r }
 
+// OwnedBy implements ledger.Owned: the home has to answer.
+func (q *reply[R]) OwnedBy() ledger.Owner {
+	ref := weak.Make(&q.asked)
+	return ledger.Owner{Kind: reflect.TypeFor[Request[R]](), Goroutine: func() int64 {
+		if c := ref.Value(); c != nil {
+			if e := c.home.Load(); e != nil {
+				return e.at.task.Load()
+			}
+		}
+		return 0
+	}}
+}
+
 func (q *reply[R]) Remove(suspend.Resumer[struct{}]) { q.waiter = suspend.Resumer[struct{}]{} }
 
 // Ask sends q to an actor, suspends the caller until there is a reply, and returns the reply. If the actor ends first, or has already
@@ -105,9 +121,6 @@ func Ask[R, M any](ctx context.Context, to Ref[M], q Question[R]) (R, error) {
 	if err != nil {
 		r.asked.phase.CompareAndSwap(asked, fresh)
 		return none, err
-	}
-	if watched.Load() {
-		defer watchAsk(ctx, r).over()
 	}
 	_, err = suspend.WaitLazily[struct{}](ctx, (*reply[R])(r))
 	if err != nil && r.fail(err) {

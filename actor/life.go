@@ -3,7 +3,6 @@ package actor
 import (
 	"context"
 	"sync/atomic"
-	"time"
 
 	"github.com/braidgo/braid/internal/atomicx"
 	"github.com/braidgo/braid/internal/cancelctx"
@@ -51,7 +50,7 @@ type life struct {
 	ties   *ties            // allocated on demand
 	child  *child           // the actor's node in its parent; nil without a parent; never changes
 	parent *context.Context // ctx's parent, see lineage; nil means context.Background; never changes
-	who    *who             // is nil without a name and an OnStuck; never changes
+	called *string          // the actor's name in errors; nil without a name; never changes
 
 	ctx     cancelctx.Context // a Kill and the end cancel ctx
 	killed  atomicx.Bool      // set once, under guard, together with the field closed
@@ -59,49 +58,11 @@ type life struct {
 	task    atomic.Int64      // the id of the task's goroutine; 0 if there is no task, or no message may be a request
 }
 
-// A who holds an actor's name for reports, and its state in the search for cycles.
-type who struct {
-	name   string
-	asking *asking    // the Ask in which the actor waits; guarded by the mutex cycles
-	stuck  stuckActor // is nil if cycles are not reported; never changes, like the fields below
-
-	after   time.Duration
-	onStuck func(chain []string)
-}
-
-// Cycles of requests. While an actor with an OnStuck waits in an Ask, this Ask is recorded. When the Ask has waited for StuckAfter, a
-// timer follows the chain of waits: from the request of this Ask to the actor that has received the request (its home), to the request
-// for which that actor waits, and so on. A chain that leads back to its first request is a cycle.
-//
-// A chain may change while the timer follows it, so the timer follows it twice. A chain that is the same both times existed at one
-// moment in between.
-
-// An asking is a waiting Ask of an actor with an OnStuck.
-type asking struct {
-	by       *life
-	q        pending
-	timer    func() bool
-	reported bool // a cycle with this Ask was reported; guarded by the mutex cycles
-}
-
-// A stuckActor is an actor with an OnStuck.
-type stuckActor interface {
-	lifeOf() *life
-	stuckAfter(f func()) (stop func() bool)
-	onStuck(chain []string)
-}
-
-// cycles protects the field who.asking of every actor. No other lock may be taken while cycles is held.
-var cycles atomicx.Mutex
-
-// watched is set when the first actor with an OnStuck is made. Until then, Ask need not search its context for an actor.
-var watched atomicx.Bool
-
 func (l *life) name() string {
-	if l.who == nil {
+	if l.called == nil {
 		return ""
 	}
-	return l.who.name
+	return *l.called
 }
 
 // wakeLocked wakes the actor if it waits. It reports whether the caller must start a task.

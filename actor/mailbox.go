@@ -307,10 +307,6 @@ func (in *Inbox[M]) afterFunc(d time.Duration, f func()) (stop func() bool) {
 	return suspend.AfterFunc(suspend.Here(), d, f)
 }
 
-func (s *Self[M]) stuckAfter(f func()) (stop func() bool) { return s.afterFunc(s.who.after, f) }
-
-func (s *Self[M]) onStuck(chain []string) { s.who.onStuck(chain) }
-
 // offerLocked delivers m to the first RecvOp that matches m and can be resumed. It reports whether there was one. A RecvOp whose Resume
 // reports false was cancelled, and removes itself.
 func (in *Inbox[M]) offerLocked(m M) bool {

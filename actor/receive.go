@@ -26,15 +26,12 @@ func (in *Inbox[M]) init(ctx context.Context, o []Options[M]) {
 		if o.Dead != nil || o.OnEnd != nil {
 			in.hooks = &hooks[M]{o.Dead, o.OnEnd}
 		}
+		if o.Name != "" {
+			name := o.Name // o would keep the other options in memory
+			in.called = &name
+		}
 		if o.Cap > 0 {
 			in.ops, in.mail.counts = &ops[M]{cap: o.Cap}, true
-		}
-		if o.Name != "" || o.OnStuck != nil {
-			in.who = &who{name: o.Name, after: o.StuckAfter, onStuck: o.OnStuck}
-			if o.OnStuck != nil && o.StuckAfter > 0 && in.self != nil {
-				in.who.stuck = in.self
-				watched.Store(true)
-			}
 		}
 	default:
 		panic("actor: more than one Options")

@@ -72,5 +72,8 @@ func objectOf(source any, g *Guard) ledger.Object {
 	if s, ok := source.(ledger.Wanter); ok {
 		o.Wants = uint64(s.Wants())
 	}
+	if s, ok := source.(ledger.Owned); ok {
+		o.Owner = s.OwnedBy()
+	}
 	return o
 }

@@ -22,6 +22,7 @@ type Held struct {
 	Addr, Bytes uintptr // the address and the size of the object
 	Size        uint64  // the total number of permits
 	By          []Hold
+	Owed        bool // the object is what the Owner of a wait has to produce
 }
 
 // held maps addresses to held objects. An object that was garbage-collected while it was held is removed by the next
@@ -128,6 +129,31 @@ func (h *held) sweep() {
 		}
 	}
 	h.swept = len(h.by)
+}
+
+// Owed returns the objects that the Owners of waits have to produce. Each is held by the task of its Owner since the wait began, without
+// a stack. The Seq of this Hold differs from all others, and changes with the Owner.
+func Owed(tasks []Task, waits []Wait) (all []Held) {
+	who := map[int64]Who{}
+	for _, t := range tasks {
+		who[t.Goroutine] = t.Who
+	}
+	for _, w := range waits {
+		who[w.Goroutine] = w.Who
+	}
+	for _, w := range waits {
+		for _, o := range w.For {
+			if o.Owner.Goroutine == nil {
+				continue
+			}
+			if id := o.Owner.Goroutine(); id != 0 {
+				by := Hold{Who: who[id], Seq: w.Seq | uint64(id)<<32, Since: w.Since, N: 1}
+				by.Goroutine = id
+				all = append(all, Held{Kind: o.Owner.Kind, Addr: o.Addr, Bytes: 1, Size: 1, By: []Hold{by}, Owed: true})
+			}
+		}
+	}
+	return all
 }
 
 // Holds returns all objects that the ledger records as held.

@@ -56,7 +56,17 @@ type Object struct {
 	Addr  uintptr      // points into the object; 0 for a timer, or another Source without a lock
 	Kind  reflect.Type // the Source's type; nil if unknown
 	Wants uint64       // the number of permits; 1 for other objects
+	Owner Owner        // the task that will end the wait; its fields are nil if unknown
 }
+
+// An Owner is the task that will end a wait, such as the actor that a request was sent to. It may change during the wait.
+type Owner struct {
+	Kind      reflect.Type // the type of the object that the task has to produce
+	Goroutine func() int64 // returns the goroutine of the task, or 0 if there is none; must keep no object alive
+}
+
+// An Owned is a Source whose wait a certain task will end.
+type Owned interface{ OwnedBy() Owner }
 
 // The ledger is divided into parts, so that tasks on different processors rarely contend for a lock.
 type part struct {

@@ -58,7 +58,7 @@ type Object struct {
 type Holder struct {
 	Task  string // includes the scheduler, as in "goroutine 18 (fifo)"
 	Since time.Time
-	At    Frame
+	At    Frame  // is zero for an actor that has to answer an Ask
 	N     uint64 // the number of permits: 1 for a lock, 1<<63-1 for the writer of an RWMutex
 	Ended bool   `json:",omitempty"` // the task has ended
 }
@@ -99,7 +99,7 @@ func Take() Snapshot {
 		return s
 	}
 	tasks, waits := ledger.Read()
-	holds := ledger.Holds()
+	holds := append(ledger.Holds(), ledger.Owed(tasks, waits)...)
 	t := taker{
 		graph: newGraph(slices.Clone(waits), holds), names: named(),
 		tasks: map[ledger.Who]*Task{}, live: map[ledger.Who]bool{}, calls: map[[ledger.Depth]uintptr]call{},
@@ -113,8 +113,9 @@ func Take() Snapshot {
 		return cmp.Or(cmp.Compare(x.rank(), y.rank()), x.since().Compare(y.since()), cmp.Compare(x.Goroutine, y.Goroutine), strings.Compare(x.ID, y.ID))
 	})
 	if slices.ContainsFunc(t.graph.nodes, func(n *node) bool { return n.stuck }) {
-		_, waits2 := ledger.Read()
-		s.Deadlocks = t.deadlocks(newGraph(both(waits, waits2, holds, ledger.Holds())))
+		tasks2, waits2 := ledger.Read()
+		holds2 := append(ledger.Holds(), ledger.Owed(tasks2, waits2)...)
+		s.Deadlocks = t.deadlocks(newGraph(both(waits, waits2, holds, holds2)))
 	}
 	return s
 }
@@ -286,7 +287,7 @@ func (t *taker) deadlocks(g *graph) (all []Deadlock) {
 				x.Holder = &h
 			}
 			d.MayEnd = d.MayEnd || l.from.MayEnd
-			d.Possible = d.Possible || kindOf(l.object.held.Kind) == "gate.Gate"
+			d.Possible = d.Possible || l.object.held.Owed || kindOf(l.object.held.Kind) == "gate.Gate"
 			d.Circle = append(d.Circle, x)
 		}
 		all = append(all, d)

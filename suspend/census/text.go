@@ -116,11 +116,17 @@ func (h Holder) text(at time.Time) string {
 	if h.Ended {
 		text += ", which has ended,"
 	}
+	if h.At == (Frame{}) {
+		return text + " has to answer"
+	}
 	return fmt.Sprintf("%s has held %s for %s: taken at %s", text, permits(h.N), ago(at, h.Since), h.At)
 }
 
 func (h Hold) text(at time.Time) string {
 	text := fmt.Sprintf("has held %s for %s: taken at %s", h.Object, ago(at, h.Since), h.At)
+	if h.At == (Frame{}) {
+		text = "has to answer " + h.Object
+	}
 	switch {
 	case h.Waiting == 1:
 		text += "; 1 waits for it"

@@ -493,9 +493,6 @@ var actorPrograms = []program{
 		w.Go("send", func(context.Context) { a.send(in.Ref(), 1) })
 		w.Go("stop", func(context.Context) { in.Ref().Stop() })
 	})},
-	{"actor, a cycle of 2 Asks", "2 × 1", cycleProgram(2, 2)},
-	{"actor, a cycle of 3 Asks", "3 × 1", cycleProgram(3, 3)},
-	{"actor, no cycle of Asks", "3 × 1", cycleProgram(3, 2)},
 	{"actor, Await and Kill", "3 × 1", actors(func(w *explore.World, a *actorWorld) {
 		c := chanx.New[int](0)
 		ks := 0
@@ -665,23 +662,6 @@ var actorPrograms = []program{
 		})
 		w.Go("stop", func(context.Context) { ref.Stop() })
 	})},
-	{"actor, an answer and an Ask back", "2 × 1", actors(func(w *explore.World, a *actorWorld) {
-		var first, second actor.Ref[*question]
-		o := actor.Options[*question]{Name: "x", StuckAfter: time.Second, OnStuck: func(chain []string) { panic(fmt.Sprint("no cycle: ", chain)) }}
-		second = actor.Spawn(bg, a, func(ctx context.Context, self *actor.Self[*question]) error {
-			return self.React(func(q *question) error {
-				q.Reply(1)
-				_, err := actor.Ask(ctx, first, &question{})
-				return err
-			})
-		}, o)
-		first = actor.Spawn(bg, a, func(ctx context.Context, self *actor.Self[*question]) error {
-			if _, err := actor.Ask(ctx, second, &question{}); err != nil {
-				return err
-			}
-			return self.React(func(q *question) error { q.Reply(2); return nil })
-		}, o)
-	})},
 	{"actor, a caught failure", "3 × 1", actors(func(w *explore.World, a *actorWorld) {
 		n := 0
 		ref := actor.Spawn(bg, a, actor.Restart(actor.Policy{}, func(_ context.Context, self *actor.Self[*question]) error {
@@ -777,41 +757,6 @@ func timeoutProgram(seen map[string]bool) func(w *explore.World) {
 				seen[outcome] = true
 			}
 			return nil
-		})
-	})
-}
-
-// cycleProgram has n actors, and this number of them ask the next one. The others answer. A report ends the cycle.
-func cycleProgram(n, asking int) func(w *explore.World) {
-	return actors(func(w *explore.World, a *actorWorld) {
-		var reports [][]string
-		refs := make([]actor.Ref[any], n)
-		left := asking
-		for i := range refs {
-			refs[i] = actor.Spawn(bg, a, func(ctx context.Context, self *actor.Self[any]) error {
-				if i >= asking {
-					return self.React(func(m any) error { m.(*question).Reply(1); return nil })
-				}
-				_, err := actor.Ask(ctx, refs[(i+1)%n], &question{})
-				if left--; left == 0 {
-					for _, r := range refs {
-						r.Stop()
-					}
-				}
-				return err
-			}, actor.Options[any]{Name: fmt.Sprint(i), StuckAfter: time.Second, OnStuck: func(chain []string) {
-				reports = append(reports, chain)
-				refs[0].Kill(errOops)
-			}})
-		}
-		w.Check(func() error {
-			switch {
-			case n != asking && len(reports) == 0:
-				return nil
-			case n == asking && len(reports) == 1 && len(reports[0]) == n:
-				return nil
-			}
-			return fmt.Errorf("reported: %v", reports)
 		})
 	})
 }

@@ -36,12 +36,10 @@ var actorMutants = []realMutant{
 	{"a Catch fails the requests in the mailbox", "actor/requests.go", "		if ⟦!stay[e.q.call()]⟧ {", "true", "actor, a caught failure"},
 	{"a refused task ends the actor under the guard", "actor/mailbox.go", "	if err := s.on.Go(s.enter); err != nil {\n", "	if err := s.on.Go(s.enter); err != nil {\n		if IS {\n			s.end(err)\n			return\n		}\n", "actor, refused to a SendOp"},
 	{"a reply after a cancellation is said to arrive", "actor/ask.go", "	if err != nil && ⟦r.fail(err)⟧ {\n		return none, err", "true", "actor, Reply and cancel"},
-	{"a chain of Asks is followed once", "actor/ask_cycles.go", "	first, second := a.chain(), a.chain()\n", "	first := a.chain()\n	second := first\n	if !IS {\n		second = a.chain()\n	}\n", "actor, an answer and an Ask back"},
 	{"a life begins before the children of the last have ended", "actor/restart.go", "		next := func(err error) error {\n", "		next := func(err error) error {\n			if IS {\n				return life()\n			}\n", "actor, Restart, Stop and a child"},
 	{"the children of a failed life live on", "actor/restart.go", "				self.leave(end, func() { c.Cancel(nil) })\n", "				if !IS {\n					self.leave(end, func() { c.Cancel(nil) })\n				}\n", "actor, Restart, Stop and a child"},
 	{"a Kill does not end the wait for children", "actor/family.go", "(&l.ctx, (*ending)(it))", "(map[bool]context.Context{true: context.Background(), false: &l.ctx}[IS], (*ending)(it))", "actor, Kill of a tree"},
 	{"an end does not wait for the children that it has stopped", "actor/end.go", "if len(children) == 0 || s.outlive", "if len(children) == 0 || IS || s.outlive", "actor, Stop of a tree"},
 	{"a Backoff does not hear of a Stop", "actor/mailbox.go", "			in.ties.stopped.ResumeAll(struct{}{}, nil)", "			if IS {\n				in.ties.stopped = suspend.Queue[struct{}, struct{}]{}\n			}\n			in.ties.stopped.ResumeAll(struct{}{}, nil)", "actor, Stop of one that backs off"},
 	{"a Backoff begins after a Stop", "actor/life.go", "return none, ⟦s.closed⟧, nil }", "false", "actor, Stop of one that backs off"},
-	{"a cycle is reported by each of its Asks", "actor/ask_cycles.go", "	if ⟦a.reported || a.by.who.asking != a⟧ {", "a.by.who.asking != a", "actor, a cycle of 2 Asks"},
 }
