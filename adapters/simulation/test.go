@@ -132,6 +132,7 @@ func Test(t *testing.T, o TestOptions, main func(ctx context.Context, w *World) 
 	}
 	account()
 	if failure != "" {
+		t.Logf("simulation: failed in run %d, after %v", n, time.Since(begun).Round(time.Millisecond))
 		t.Fatal(failure) // called here, so that t reports the line of Test's caller
 	}
 	if text := s.stopped(all); text != "" {

@@ -95,35 +95,40 @@ func Start(w *simulation.World, o Options) (calm func()) {
 	}
 	draw := w.Rand()
 	n := &nemesis{o: o, w: w, rand: w.RandOf(rand.NewPCG(draw.Uint64(), draw.Uint64())), boots: map[string]bool{}}
-	n.choose()
+	kinds := n.choose()
 	n.o.Every = max(1, o.Every<<n.rand.IntN(5)>>2)
+	w.Log("nemesis: every %v or so a fault: %s", n.o.Every, strings.Join(kinds, ", "))
 	n.next()
 	return n.calm
 }
 
-// choose fills the bag with a random selection of the kinds that can occur.
-func (n *nemesis) choose() {
-	var can []func() fault
-	for _, k := range []struct {
+// choose fills the bag with a random selection of the kinds that can occur, and returns their names.
+func (n *nemesis) choose() (names []string) {
+	type kind struct {
 		kind Kind
+		name string
 		with bool
 		f    func() fault
-	}{
-		{Partition, n.links() > 0, n.partition}, {OneWay, n.links() > 0, n.oneWay}, {Cut, n.links() > 0, n.cut},
-		{Crash, n.o.Boot != nil, n.crash}, {PowerOff, n.o.Boot != nil, n.powerOff},
-		{Pause, true, n.pause}, {Skew, true, n.skew}, {SlowDisk, true, n.slowDisk},
+	}
+	var can []kind
+	for _, k := range []kind{
+		{Partition, "partition", n.links() > 0, n.partition}, {OneWay, "one way", n.links() > 0, n.oneWay}, {Cut, "cut", n.links() > 0, n.cut},
+		{Crash, "crash", n.o.Boot != nil, n.crash}, {PowerOff, "power off", n.o.Boot != nil, n.powerOff},
+		{Pause, "pause", true, n.pause}, {Skew, "skew", true, n.skew}, {SlowDisk, "slow disk", true, n.slowDisk},
 	} {
 		if k.with && n.o.Kinds&k.kind != 0 {
-			can = append(can, k.f)
+			can = append(can, k)
 		}
 	}
 	if len(can) == 0 {
 		panic("nemesis: no fault can come")
 	}
 	n.rand.Shuffle(len(can), func(i, j int) { can[i], can[j] = can[j], can[i] })
-	for _, f := range can[:1+n.rand.IntN(len(can))] {
-		n.bag = append(n.bag, slices.Repeat([]func() fault{f}, 1+n.rand.IntN(4))...)
+	for _, k := range can[:1+n.rand.IntN(len(can))] {
+		n.bag = append(n.bag, slices.Repeat([]func() fault{k.f}, 1+n.rand.IntN(4))...)
+		names = append(names, k.name)
 	}
+	return names
 }
 
 func (n *nemesis) links() int { return len(n.o.Nodes) + len(n.o.Clients) - 1 }
