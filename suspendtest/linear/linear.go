@@ -95,7 +95,8 @@ func (h *History[S, In, Out]) add(o porcupine.Operation) {
 
 // Check returns an error if the operations are not linearizable. Operations are linearizable if there is an order in which each
 // result is possible, and in which every operation precedes all operations that began after its end. After twenty seconds,
-// Check gives up and returns a different error. Check must not be called before all calls of Do have returned.
+// Check gives up and returns a different error. Many lost operations make the search long, so such histories should be short.
+// Check must not be called before all calls of Do have returned.
 func (h *History[S, In, Out]) Check() error {
 	slices.SortFunc(h.ops, func(a, b porcupine.Operation) int { return int(a.Call - b.Call) })
 	var s strings.Builder

@@ -101,7 +101,9 @@ func waits() []killed {
 	b := latch.NewBarrier(2)
 	return []killed{
 		{"Wait", func(ctx context.Context) { _, _ = m.Take(ctx) }, empty},
-		{"Select", func(ctx context.Context) { _, _ = suspend.Select(ctx, suspend.CaseOf(m.TakeOp()), suspend.CaseOf(n.TakeOp())) }, empty},
+		{"Select", func(ctx context.Context) {
+			_, _ = suspend.Select(ctx, suspend.CaseOf(m.TakeOp()), suspend.CaseOf(n.TakeOp()))
+		}, empty},
 		{"Select with a level", func(ctx context.Context) {
 			_, _ = suspend.Select(ctx, suspend.CaseOf(m.TakeOp()), suspend.CaseOf(suspend.After(time.Hour)))
 		}, empty},

@@ -52,7 +52,8 @@ type Options struct {
 	Boot func(n *simulation.Node)
 
 	// Every is the mean time between two faults. A fault lasts four times Every on average. Each seed multiplies Every by a factor from 1/4 to
-	// 4. Choose a value near the program's timeouts. 0 means 200 ms.
+	// 4. Choose a value near the program's timeouts, or half of that for mistakes that need a crash at a certain moment, such as between two
+	// writes. 0 means 200 ms.
 	Every time.Duration
 
 	// Kinds are the kinds of faults that may occur. 0 means all kinds, or in a World with guests all kinds except Pause and Skew, which have
