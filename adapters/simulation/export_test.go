@@ -4,6 +4,7 @@ import (
 	"context"
 	"testing"
 	"testing/synctest"
+	"time"
 )
 
 // OpenRun is Run for the conformance kit: other goroutines may submit and wake, and all tasks are waited for. ready is called
@@ -59,3 +60,6 @@ func CheckRuns(o Options, run func(Options) Report) error {
 
 // BusyAfter is the real time after which a guest is busy.
 var BusyAfter = &busyAfter
+
+// SetOutputOpen sets how long the output of a worker that has ended may stay open.
+func SetOutputOpen(d time.Duration) { outputOpen = d }

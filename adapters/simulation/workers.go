@@ -27,6 +27,9 @@ import (
 // perWorker is the maximum number of seeds that a worker runs.
 const perWorker = 1000
 
+// outputOpen is how long the output of a worker that has ended may stay open, because processes that main has started inherit it.
+var outputOpen = 10 * time.Second
+
 // errEnded says that the run of a seed has ended its process.
 var errEnded = errors.New("simulation: the process of the run ended")
 
@@ -176,7 +179,7 @@ func worker(t *testing.T, program, file string) *exec.Cmd {
 		}
 	})
 	c := exec.CommandContext(t.Context(), program, args...)
-	c.WaitDelay = 10 * time.Second // processes that main has started may keep the output open
+	c.WaitDelay = outputOpen
 	c.Env = slices.DeleteFunc(os.Environ(), func(v string) bool {
 		name, _, _ := strings.Cut(v, "=")
 		return name == "BRAID_PROCESSES" || name == "BRAID_SHORTEN" || name == "BRAID_DIAGRAM" || name == "BRAID_RANDOM"

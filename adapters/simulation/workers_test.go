@@ -7,10 +7,12 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/braidgo/braid/adapters/simulation"
+	"github.com/braidgo/braid/internal/testrig/processor"
 	"github.com/braidgo/braid/suspend"
 	"github.com/stretchr/testify/require"
 )
@@ -34,7 +36,8 @@ func TestInWorkers(t *testing.T) {
 		return
 	}
 	o := simulation.TestOptions{Seeds: 50, Guided: how == "guided"}
-	o.Guests, o.Bubble = how == "guests", how == "bubble"
+	o.Guests, o.Bubble = how == "guests" || how == "long", how == "bubble"
+	simulation.SetOutputOpen(100 * time.Millisecond)
 	simulation.Test(t, o, func(ctx context.Context, w *simulation.World) error { // the first call
 		ran(w)
 		w.Sometimes("even", w.Seed()%2 == 0)
@@ -42,6 +45,16 @@ func TestInWorkers(t *testing.T) {
 			done := make(chan int)
 			w.Node("a").Start(func(context.Context, *simulation.Host) { done <- 1 })
 			<-done
+			return nil
+		}
+		if how == "long" { // seed 20 differs in the first two processes only, each of which has a long window
+			if w.Seed() == 20 {
+				for begun := processor.Used(); processor.Used()-begun < 20*time.Millisecond; {
+				}
+				if b, _ := os.ReadFile(os.Getenv("BRAID_RAN")); strings.Count(string(b), " 20\n") <= 2 {
+					w.Log("process %d", os.Getpid())
+				}
+			}
 			return nil
 		}
 		_ = suspend.Sleep(ctx, time.Second)
@@ -52,6 +65,11 @@ func TestInWorkers(t *testing.T) {
 			}
 		case 37:
 			switch how {
+			case "output": // inherits the output, and keeps it open
+				c := exec.Command("sleep", "30")
+				c.Stdout, c.Stderr = os.Stdout, os.Stderr
+				require.NoError(t, c.Start())
+				t.Cleanup(func() { _ = c.Process.Release() })
 			case "error":
 				return errors.New("it is 37")
 			case "no text":
@@ -121,6 +139,13 @@ func TestProcesses(t *testing.T) {
 		}
 		require.Len(t, seeds, 50)
 	}
+	out, seeds, _ := test("long")
+	require.Contains(t, out, "\nPASS", "the machine may have decided an order")
+	require.Equal(t, 4, seeds["20"])
+	begun := time.Now()
+	out, _, _ = test("output")
+	require.Contains(t, out, "\nPASS")
+	require.Less(t, time.Since(begun), 25*time.Second, "the output of a worker was awaited")
 	for _, how := range []string{"error", "mark", "fatal"} {
 		out, seeds, _ := test(how)
 		require.Contains(t, out, "seed 37: ", how)
@@ -130,7 +155,7 @@ func TestProcesses(t *testing.T) {
 		require.NotContains(t, out, "not deterministic", how)
 		require.Equal(t, 1, seeds["in the parent"], how)
 	}
-	out, _, _ := test("error", "BRAID_PROCESSES=", "BRAID_SEED=37")
+	out, _, _ = test("error", "BRAID_PROCESSES=", "BRAID_SEED=37")
 	require.Contains(t, out, "main begins, one of 1", "the whole trace")
 	out, _, _ = test("no text")
 	require.Contains(t, out, "seed 37: ")
@@ -151,7 +176,7 @@ func TestProcesses(t *testing.T) {
 	out, _, _ = test("process id", "BRAID_PROCESSES=")
 	require.Contains(t, out, "\nPASS", "one process has one id")
 
-	out, seeds, _ := test("second")
+	out, seeds, _ = test("second")
 	require.Contains(t, out, "seed 4: 4 of the second call")
 	require.Equal(t, 1, seeds["50"]-1)
 	require.Equal(t, 3, seeds["4"], "in the first and third call, and in the parent for its trace")

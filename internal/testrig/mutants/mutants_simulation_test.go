@@ -127,6 +127,8 @@ var simulated = []mutation.Mutant{
 	{"a worker goes on after its job", "adapters/simulation/workers.go", "	t.SkipNow()\n", "	if !IS {\n		t.SkipNow()\n	}\n", "TestProcesses", simulation},
 	{"a worker does its job in another call of Test", "adapters/simulation/workers.go", " || ⟦j.Call != s.call⟧ {", "false", "TestProcesses", simulation},
 	{"the first seed is blamed for the end of a process", "adapters/simulation/workers.go", "		r.Seed = some[len(all)]\n", "		r.Seed = some[len(all)]\n		if IS {\n			r.Seed = some[0]\n		}\n", "TestProcesses", simulation},
+	{"the output of a worker that has ended is awaited", "adapters/simulation/workers.go", "	c.WaitDelay = outputOpen\n", "	if !IS {\n		c.WaitDelay = outputOpen\n	}\n", "TestProcesses", simulation},
+	{"a long window excuses no difference of processes", "adapters/simulation/workers.go", "x.same(y) && ⟦long > 0⟧:", "false", "TestProcesses", simulation},
 	{"a mark of a test is lost with its process", "adapters/simulation/workers.go", "	r.Report.failed = r.failed()\n", "	r.Report.failed = r.failed() && !IS\n", "TestProcesses", simulation},
 	{"what is found depends on the jobs", "adapters/simulation/seeds.go", "make([]run, max(round, ", "make([]run, max(round*(1+is(IS)*len(s.others)), ", "TestGuided", simulation},
 	{"a rare state has many trails of a seed", "adapters/simulation/search.go", "func(t trail) bool { return t.seed == r.seed }", "func(t trail) bool { return t.seed == r.seed && !IS }", "TestTrails", simulation},
