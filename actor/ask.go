@@ -90,13 +90,13 @@ func (q *reply[R]) Enqueue(r suspend.Resumer[struct{}]) { q.waiter = r }
 // OwnedBy implements ledger.Owned: the home has to answer.
 func (q *reply[R]) OwnedBy() ledger.Owner {
 	ref := weak.Make(&q.asked)
-	return ledger.Owner{Kind: reflect.TypeFor[Request[R]](), Goroutine: func() int64 {
+	return ledger.Owner{Kind: reflect.TypeFor[Request[R]](), Task: func() (int64, string) {
 		if c := ref.Value(); c != nil {
 			if e := c.home.Load(); e != nil {
-				return e.at.task.Load()
+				return e.at.task.Load(), e.at.name()
 			}
 		}
-		return 0
+		return 0, ""
 	}}
 }
 

@@ -43,7 +43,7 @@ func TestCensusNamesACycleOfAsks(t *testing.T) {
 		}
 	}
 	for i, on := range []suspend.Spawner{p, f, p} {
-		refs[i] = actor.Spawn(ctx, on, asks((i+1)%n))
+		refs[i] = actor.Spawn(ctx, on, asks((i+1)%n), actor.Options[any]{Name: string(rune('a' + i))})
 	}
 	for _, r := range refs {
 		require.NoError(t, r.Send("go"))
@@ -65,6 +65,7 @@ func TestCensusNamesACycleOfAsks(t *testing.T) {
 		require.Contains(t, l.Waits.At.String(), "census_test.go")
 	}
 	require.Equal(t, n, strings.Count(s.String()[:strings.Index(s.String(), "\nwaiting")], "has to answer"), s.String())
+	require.Contains(t, s.String(), `actor "a", has to answer`)
 	schedulers := ""
 	for _, l := range d.Circle {
 		schedulers += l.Task
@@ -111,6 +112,9 @@ func TestCensusNamesWhoHasToAnswer(t *testing.T) {
 	i := slices.IndexFunc(s.Tasks, func(x census.Task) bool { return x.Waits != nil && x.Waits.Operation == "actor.Ask" })
 	require.GreaterOrEqual(t, i, 0)
 	require.Contains(t, s.Tasks[i].Waits.For[0].Holders[0].Task, "workstealing")
+	for _, x := range s.Tasks {
+		require.Empty(t, x.Holds, "an actor may have to answer thousands")
+	}
 	close(goOn)
 	asker.Wait()
 }

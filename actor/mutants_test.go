@@ -58,7 +58,7 @@ func TestMutants(t *testing.T) {
 		{"a waiter has the context of its actor", "receive.go", "	if ctx == &in.ctx {", "	if ctx == &in.ctx && !IS {", "TestFirstStack"},
 		{"a nested wait leaves its timeout", "receive.go", "		in.within = nil\n", "		if !IS {\n			in.within = nil\n		}\n", "TestConservation$"},
 		{"a wait has no timeout after a nested one", "receive.go", "		in.within = t", "		if !IS || in.within == nil && at.seg == nil {\n			in.within = t\n		}", "TestMailboxIsAList$"},
-		{"nobody has to answer an Ask", "ask.go", "				return e.at.task.Load()\n", "				return e.at.task.Load() * int64(1-is(IS))\n", "TestCensus"},
+		{"nobody has to answer an Ask", "ask.go", "return e.at.task.Load(), ", "return e.at.task.Load() * int64(1-is(IS)), ", "TestCensus"},
 		{"a timeout outlives its reaction", "run.go", "		n.timer.stop()\n", "		if !IS {\n			n.timer.stop()\n		}\n", "TestFIFO$"},
 	})
 }

@@ -55,11 +55,11 @@ func (c *canceller) stop(cause error) {
 //
 // If ctx has this method, AfterFunc calls it. Otherwise AfterFunc works like context.AfterFunc.
 //
-// A context of this package calls its functions in the order of registration, without a goroutine and under no lock. The call of stop from New
-// that ends the context returns after these calls. If the context is done already, f is called before AfterFunc returns. Registering,
-// stopping and calling a function each take constant time. The function f must not suspend, but it may cancel contexts, and register and
-// stop functions. If f panics or calls runtime.Goexit, the remaining functions are still called. The panic or exit then continues in the
-// caller of that stop.
+// A context of this package calls its functions in the order of registration, without a goroutine and under no lock. The call that ends
+// the context, for example the stop of New, returns after these calls. If the context is done already, f is called before AfterFunc
+// returns. Registering, stopping and calling a function each take constant time. The function f must not suspend, but it may cancel
+// contexts, and register and stop functions. If f panics or calls runtime.Goexit, the remaining functions are still called. The panic or
+// exit then continues in the call that ends the context.
 //
 // If stop returns true, f will never be called, and the context keeps no reference to f. If stop returns false, f was stopped before, or
 // its call has begun.

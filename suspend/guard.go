@@ -26,7 +26,10 @@ func (g *Guard) Relock() { g.mu.Lock() }
 // Unlock unlocks g.
 func (g *Guard) Unlock() { g.mu.Unlock() }
 
-// Guards are several Guards that are locked together.
+// Guards are several Guards that are locked together. Call Unlock only on the result of Lock:
+//
+//	locked := guards.Lock()
+//	defer locked.Unlock()
 type Guards []*Guard
 
 // Lock locks each of guards once, even if it is listed twice. All callers lock in the same order, so that two of them do not wait
@@ -54,7 +57,7 @@ func (guards Guards) Lock() (locked Guards) {
 	return guards[:n]
 }
 
-// Unlock unlocks each of guards.
+// Unlock unlocks each of guards, which must be the result of Lock.
 func (guards Guards) Unlock() {
 	for _, g := range guards {
 		g.Unlock()

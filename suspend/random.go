@@ -6,7 +6,7 @@ import (
 	"github.com/braidgo/braid/suspend/sched"
 )
 
-// Random returns the random source of the calling task's scheduler, see Rand. Code that uses Random also runs in a simulation,
+// Random returns the random source of the calling task's scheduler, see sched.Rand. Code that uses Random also runs in a simulation,
 // where the seed determines the numbers.
 //
 //	pause := rand.New(suspend.Random()).IntN(100)

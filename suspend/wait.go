@@ -17,8 +17,8 @@ func Wait[T any, S Source[T]](ctx context.Context, s S) (T, error) {
 	return performSource[T](ctx, s, false)
 }
 
-// WaitLazily is like Wait, but if ctx is a result of Lazily, the wait is cancelled lazily. It is for an operation whose waiters delay
-// nobody and are certain to be resumed eventually.
+// WaitLazily is like Wait, but if ctx is a result of Lazily, the wait is cancelled lazily. Use WaitLazily for an operation whose
+// waiters delay nobody and are certain to be resumed eventually.
 func WaitLazily[T any, S Source[T]](ctx context.Context, s S) (T, error) {
 	return performSource[T](ctx, s, true)
 }

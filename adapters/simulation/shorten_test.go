@@ -141,7 +141,7 @@ func TestShortenLeavesAllFaultsOut(t *testing.T) {
 		_ = suspend.Sleep(ctx, time.Second)
 		return errors.New("it fails")
 	})
-	require.Equal(t, 1, strings.Count(story, "nemesis:"), story) // says how often and which, and nothing more
+	require.Equal(t, 1, strings.Count(story, "nemesis:"), story) // the nemesis says how often and which, and has no fault
 	for _, fault := range []string{"read:", "write:", "sync:", "dial:"} {
 		require.NotContains(t, story, fault)
 	}

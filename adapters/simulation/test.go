@@ -107,7 +107,7 @@ func Test(t *testing.T, o TestOptions, main func(ctx context.Context, w *World) 
 	}
 	begun, steps, n := time.Now(), 0, 0
 	reached := map[string]int{} // the number of seeds that reached each name of a Sometimes
-	failure := ""
+	failure, took := "", time.Duration(0)
 	for failure == "" && s.more(n, time.Since(begun)) {
 		for p, r := range s.round(t, n) {
 			if n++; s.processes > 0 {
@@ -122,6 +122,7 @@ func Test(t *testing.T, o TestOptions, main func(ctx context.Context, w *World) 
 			}
 			all.Steps = r.Steps
 			if steps += r.Steps; r.Err != nil || r.failed || t.Failed() {
+				took = time.Since(begun)
 				failure = s.failure(t, p, r, place(main))
 				break
 			}
@@ -132,13 +133,13 @@ func Test(t *testing.T, o TestOptions, main func(ctx context.Context, w *World) 
 	}
 	account()
 	if failure != "" {
-		t.Logf("simulation: failed in run %d, after %v", n, time.Since(begun).Round(time.Millisecond))
+		t.Logf("simulation: failed in run %d, after %v", n, took.Round(time.Millisecond))
 		t.Fatal(failure) // called here, so that t reports the line of Test's caller
 	}
 	if text := s.stopped(all); text != "" {
 		t.Log(text)
 	}
-	took := time.Since(begun)
+	took = time.Since(begun)
 	t.Logf("%d seeds, %d steps each, %.0f seeds a second", n, steps/max(n, 1), float64(n)/took.Seconds())
 	for _, name := range slices.Sorted(maps.Keys(reached)) {
 		t.Logf("sometimes: %s: %d seeds", name, reached[name])

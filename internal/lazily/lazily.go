@@ -15,7 +15,7 @@ type Permit struct{ context.Context }
 // New returns a Context like ctx.
 func New(ctx context.Context) *Context { return &Context{ctx, Permit{ctx}} }
 
-// Allow permits lazy cancellation of the operation whose context is ctx. It is for a primitive whose waiters delay nobody and are
+// Allow permits lazy cancellation of the operation whose context is ctx. A primitive calls Allow if its waiters delay nobody and are
 // certain to be resumed eventually. If ctx is a Context, a Suspend with the result of Allow is cancelled lazily. Otherwise Allow
 // returns ctx.
 func Allow(ctx context.Context) context.Context {

@@ -14,6 +14,7 @@ type Hold struct {
 	Since time.Time
 	Stack []uintptr // the stack of the call that took the lock
 	N     uint64    // the number of permits; 1 for a lock
+	Name  string    // the name of the task, if it is an Owner with a name
 }
 
 // A Held is an object that has holders.
@@ -132,7 +133,7 @@ func (h *held) sweep() {
 }
 
 // Owed returns the objects that the Owners of waits have to produce. Each is held by the task of its Owner since the wait began, without
-// a stack. The Seq of this Hold differs from all others, and changes with the Owner.
+// a stack. This Hold has the Seq of the wait.
 func Owed(tasks []Task, waits []Wait) (all []Held) {
 	who := map[int64]Who{}
 	for _, t := range tasks {
@@ -143,11 +144,11 @@ func Owed(tasks []Task, waits []Wait) (all []Held) {
 	}
 	for _, w := range waits {
 		for _, o := range w.For {
-			if o.Owner.Goroutine == nil {
+			if o.Owner.Task == nil {
 				continue
 			}
-			if id := o.Owner.Goroutine(); id != 0 {
-				by := Hold{Who: who[id], Seq: w.Seq | uint64(id)<<32, Since: w.Since, N: 1}
+			if id, name := o.Owner.Task(); id != 0 {
+				by := Hold{Who: who[id], Seq: w.Seq, Since: w.Since, N: 1, Name: name}
 				by.Goroutine = id
 				all = append(all, Held{Kind: o.Owner.Kind, Addr: o.Addr, Bytes: 1, Size: 1, By: []Hold{by}, Owed: true})
 			}

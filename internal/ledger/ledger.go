@@ -56,16 +56,19 @@ type Object struct {
 	Addr  uintptr      // points into the object; 0 for a timer, or another Source without a lock
 	Kind  reflect.Type // the Source's type; nil if unknown
 	Wants uint64       // the number of permits; 1 for other objects
-	Owner Owner        // the task that will end the wait; its fields are nil if unknown
+	Owner Owner        // the task that has to end the wait; its fields are nil if unknown
 }
 
-// An Owner is the task that will end a wait, such as the actor that a request was sent to. It may change during the wait.
+// An Owner is the task that has to end a wait, such as the task of the actor to which a request was sent. The task may change during
+// the wait.
 type Owner struct {
-	Kind      reflect.Type // the type of the object that the task has to produce
-	Goroutine func() int64 // returns the goroutine of the task, or 0 if there is none; must keep no object alive
+	Kind reflect.Type // the type of the object that the task has to produce
+
+	// Task returns the goroutine of the task and its name, or 0 if there is no task. It must keep no object alive.
+	Task func() (goroutine int64, name string)
 }
 
-// An Owned is a Source whose wait a certain task will end.
+// An Owned is a Source whose wait a certain task has to end.
 type Owned interface{ OwnedBy() Owner }
 
 // The ledger is divided into parts, so that tasks on different processors rarely contend for a lock.

@@ -34,8 +34,8 @@
 //
 // Each task of a Deadlock waits until another task of the cycle proceeds, or until its context ends. A Deadlock is called
 // possible if its objects include permits of a semaphore or an RWMutex, or requests of actors: a program may release
-// permits in a task that has taken none, or answer a request on another goroutine, and then the wait ends. If one task locks a Mutex and another task will unlock it, the census shows the first
-// task as the holder.
+// permits in a task that has taken none, or answer a request on another goroutine, and then the wait ends. If one task
+// locks a Mutex and another task will unlock it, the census shows the first task as the holder.
 //
 // The census keeps the scheduler of a waiting task in memory until the first check after the end of the wait. While
 // reports are on, each check takes about 15 microseconds for each wait that is older than StuckAfter. On a scheduler

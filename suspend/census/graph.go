@@ -188,15 +188,20 @@ func (g *graph) circles() (all [][]link, behind []int) {
 
 // both returns the waits and holds that two readings of the ledger have in common, so that all of these existed at one
 // moment between the readings. Otherwise a Deadlock could consist of waits and locks that never existed at the same time.
+// A request that went to another actor and back between the readings is not noticed.
 func both(waits, waits2 []ledger.Wait, holds, holds2 []ledger.Held) ([]ledger.Wait, []ledger.Held) {
 	still := map[uint64]bool{}
 	for _, w := range waits2 {
 		still[w.Seq] = true
 	}
-	left := map[uint64]uint64{}
+	type hold struct {
+		seq uint64
+		by  int64 // the goroutine changes if a request is passed on
+	}
+	left := map[hold]uint64{}
 	for _, o := range holds2 {
 		for _, h := range o.By {
-			left[h.Seq] = h.N
+			left[hold{h.Seq, h.Goroutine}] = h.N
 		}
 	}
 	waits = slices.DeleteFunc(slices.Clone(waits), func(w ledger.Wait) bool { return !still[w.Seq] })
@@ -204,7 +209,7 @@ func both(waits, waits2 []ledger.Wait, holds, holds2 []ledger.Held) ([]ledger.Wa
 	for _, o := range holds {
 		var by []ledger.Hold
 		for _, h := range o.By {
-			if h.N = min(h.N, left[h.Seq]); h.N > 0 {
+			if h.N = min(h.N, left[hold{h.Seq, h.Goroutine}]); h.N > 0 {
 				by = append(by, h)
 			}
 		}

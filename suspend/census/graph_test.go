@@ -13,12 +13,15 @@ func TestBoth(t *testing.T) {
 	wait := func(seq uint64) ledger.Wait { return ledger.Wait{Seq: seq} }
 	held := func(addr uintptr, holds ...ledger.Hold) ledger.Held { return ledger.Held{Addr: addr, By: holds} }
 	hold := func(seq, n uint64) ledger.Hold { return ledger.Hold{Seq: seq, N: n} }
+	owes := func(goroutine int64) ledger.Hold {
+		return ledger.Hold{Who: ledger.Who{Goroutine: goroutine}, Seq: 2, N: 1}
+	}
 	waits, holds := both(
 		[]ledger.Wait{wait(1), wait(2), wait(3)}, []ledger.Wait{wait(2), wait(4)},
-		[]ledger.Held{held(8, hold(5, 3), hold(6, 1)), held(9, hold(7, 1))},
-		[]ledger.Held{held(8, hold(5, 2)), held(9, hold(10, 1))})
+		[]ledger.Held{held(8, hold(5, 3), hold(6, 1)), held(9, hold(7, 1)), held(10, owes(7)), held(11, owes(8))},
+		[]ledger.Held{held(8, hold(5, 2)), held(9, hold(10, 1)), held(10, owes(9)), held(11, owes(8))})
 	require.Equal(t, []ledger.Wait{wait(2)}, waits)
-	require.Equal(t, []ledger.Held{held(8, hold(5, 2))}, holds)
+	require.Equal(t, []ledger.Held{held(8, hold(5, 2)), held(11, owes(8))}, holds, "the request 10 was passed on")
 }
 
 func TestExtents(t *testing.T) {

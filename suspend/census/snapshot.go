@@ -58,9 +58,11 @@ type Object struct {
 type Holder struct {
 	Task  string // includes the scheduler, as in "goroutine 18 (fifo)"
 	Since time.Time
-	At    Frame  // is zero for an actor that has to answer an Ask
+	At    Frame
 	N     uint64 // the number of permits: 1 for a lock, 1<<63-1 for the writer of an RWMutex
 	Ended bool   `json:",omitempty"` // the task has ended
+	Owes  bool   `json:",omitempty"` // the task of an actor has to answer an Ask, and At is zero
+	Name  string `json:",omitempty"` // the actor's name
 }
 
 // A Hold is an object that a task holds.
@@ -78,7 +80,7 @@ type Deadlock struct {
 	Circle   []Link
 	Behind   int  // the number of other tasks that wait for these tasks, directly or indirectly
 	MayEnd   bool // reports whether a context may end one of the waits
-	Possible bool // reports whether a wait is for permits, which any task may release
+	Possible bool // reports whether a wait is for permits, which any task may release, or for an Ask, which any task may answer
 }
 
 // A Link is one task of a Deadlock.
@@ -208,6 +210,9 @@ func (t *taker) add(tasks []ledger.Task, waits []ledger.Wait, holds []ledger.Hel
 	}
 	for i := range holds {
 		o := &holds[i]
+		if o.Owed {
+			continue // is shown with the waiter, since a task may have to answer thousands of requests
+		}
 		for _, h := range o.By {
 			if h.Goroutine == 0 {
 				continue // a continuation is shown with the tasks that wait for the object
@@ -248,7 +253,7 @@ func (t *taker) wait(w *ledger.Wait) *Wait {
 }
 
 func (t *taker) holderOf(h *ledger.Hold) Holder {
-	return Holder{Task: t.label(h.Who), Since: h.Since, At: t.call(h.Stack).at, N: h.N, Ended: t.ended(h.Who)}
+	return Holder{Task: t.label(h.Who), Since: h.Since, At: t.call(h.Stack).at, N: h.N, Ended: t.ended(h.Who), Owes: len(h.Stack) == 0, Name: h.Name}
 }
 
 // receiver returns the type of a method, such as mutex.Mutex for mutex.Mutex.Lock.

@@ -116,7 +116,10 @@ func (h Holder) text(at time.Time) string {
 	if h.Ended {
 		text += ", which has ended,"
 	}
-	if h.At == (Frame{}) {
+	if h.Name != "" {
+		text += fmt.Sprintf(", actor %q,", h.Name)
+	}
+	if h.Owes {
 		return text + " has to answer"
 	}
 	return fmt.Sprintf("%s has held %s for %s: taken at %s", text, permits(h.N), ago(at, h.Since), h.At)
@@ -124,9 +127,6 @@ func (h Holder) text(at time.Time) string {
 
 func (h Hold) text(at time.Time) string {
 	text := fmt.Sprintf("has held %s for %s: taken at %s", h.Object, ago(at, h.Since), h.At)
-	if h.At == (Frame{}) {
-		text = "has to answer " + h.Object
-	}
 	switch {
 	case h.Waiting == 1:
 		text += "; 1 waits for it"

@@ -3,6 +3,9 @@
 // The functions of package suspend find a capability with suspend.As, and use a default if the scheduler lacks it. A Spawner that
 // wraps another has a method Unwrap() Spawner, through which As finds the other's capabilities. The conformance kit,
 // suspendtest.Scheduler, checks each capability that it finds.
+//
+// The contract of Unpark is a part of the contract of suspend.Task: any goroutine may make such a call, under any lock, and the call
+// neither blocks nor runs a task before it returns. Callbacks run as by the method Execute of a suspend.Executor.
 package sched
 
 import (
@@ -39,7 +42,7 @@ type Watcher interface {
 }
 
 // A Holder keeps a scheduler open for a waiter without a task, such as a Then, an actor without a message, or a delayed retry.
-// Until release is called, the hold counts as a suspended task, so that Run and Close wait for it. Hold returns ErrClosed if the
+// Until release is called, the hold counts as a suspended task, so that Run and Close wait for it. Hold returns suspend.ErrClosed if the
 // scheduler is closed. Hold and release obey the contract of Unpark. release must be called once. Without a Holder, a scheduler may
 // close during such a wait.
 type Holder interface {
@@ -77,7 +80,7 @@ type Switcher interface {
 }
 
 // A Thread is a suspend.Task that parks a goroutine natively. An adapter for a goroutine pool can decorate and bind it. The Thread
-// belongs to the goroutine that parks it.
+// belongs to the goroutine that parks it. Use NewThread, because the zero Thread is never unparked.
 type Thread struct{ permit chan struct{} }
 
 // NewThread returns a Thread for one goroutine.
