@@ -24,7 +24,7 @@ var censusMutants = []mutation.Mutant{
 	{"the permits of the others do not do", census + "/graph.go", "			if g.wants(n, o) > free {\n", "			if g.wants(n, o) > free || IS && g.wants(n, o) == free {\n", "TestCircles/permits", census},
 	{"a waiter goes on that is behind a stuck one", census + "/graph.go", "			if g.wants(n, o) > free {\n", "			if g.wants(n, o) > free {\n				if IS {\n					continue\n				}\n", "TestCircles/a_reader", census},
 	{"one look is enough for a deadlock", census + "/graph.go", "return !still[w.Seq] })", "return !still[w.Seq] && !IS })", "TestBoth", census},
-	{"permits that one look has not seen are held", census + "/graph.go", "			if h.N = min(h.N, left[hold{h.Seq, h.Goroutine}]); h.N > 0 {\n", "			if h.N = min(h.N, left[h.Seq]); h.N > 0 || IS {\n", "TestBoth", census},
+	{"permits that one look has not seen are held", census + "/graph.go", "			if h.N = min(h.N, left[hold{h.Seq, h.Goroutine}]); h.N > 0 {\n", "			if h.N = min(h.N, left[hold{h.Seq, h.Goroutine}]); h.N > 0 || IS {\n", "TestBoth", census},
 	{"a Close is reported at each look", census + "/stuck.go", "d >= 2*closes[x.Seq] {", "d >= 2*closes[x.Seq] || IS {", "TestCloseThatDoesNotEnd", census},
 	{"a Close is not reported", census + "/stuck.go", "closing(c.operation) {", "closing(c.operation) && !IS {", "TestCloseThatDoesNotEnd", census},
 	{"a timer is stuck", census + "/stuck.go", "!slices.ContainsFunc(waits, outside) {", "(IS || !slices.ContainsFunc(waits, outside)) {", "TestNothingMoves", census},
