@@ -14,7 +14,6 @@ import (
 
 	"github.com/braidgo/braid/stage"
 	"github.com/braidgo/braid/stage/otel"
-	"github.com/braidgo/braid/suspend"
 	"github.com/braidgo/braid/suspend/sched"
 )
 

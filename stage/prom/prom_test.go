@@ -11,7 +11,6 @@ import (
 
 	"github.com/braidgo/braid/stage"
 	"github.com/braidgo/braid/stage/prom"
-	"github.com/braidgo/braid/suspend"
 	"github.com/braidgo/braid/suspend/sched"
 )
 
