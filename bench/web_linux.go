@@ -167,7 +167,7 @@ func (w *web) measure(b *bench, server, conns int) webFigures {
 }
 
 func wrk(dir, addr string, conns int, d time.Duration) (r struct{ Requests, Microseconds, P99, Refused, Failed float64 }) {
-	cmd := exec.Command("wrk", "-t", strconv.Itoa(min(2, conns)), "-c", strconv.Itoa(conns), "-d", fmt.Sprint(max(1, int(d.Seconds())), "s"),
+	cmd := exec.Command("wrk", "-t", strconv.Itoa(min(max(2, runtime.NumCPU()/2), conns)), "-c", strconv.Itoa(conns), "-d", fmt.Sprint(max(1, int(d.Seconds())), "s"),
 		"--timeout", "10s", "-s", filepath.Join(dir, "wrk.lua"), "http://"+addr+"/0/0")
 	cmd.Stderr = os.Stderr
 	out := string(must(cmd.Output()))

@@ -1,42 +1,11 @@
 package promise
 
 import (
-	"context"
 	"errors"
 
 	"github.com/braidgo/braid/internal/dlist"
-	"github.com/braidgo/braid/internal/outcome"
 	"github.com/braidgo/braid/suspend"
 )
-
-// ErrAbandoned is the error of a promise whose function panicked or called runtime.Goexit. Any and Race also fail with ErrAbandoned if they
-// are called without futures.
-var ErrAbandoned = outcome.Named("promise: abandoned", suspend.ErrAbandoned)
-
-// Go starts f as a task by calling on.Go, and returns a promise of f's results. If on.Go returns an error, the promise fails with this
-// error. If f panics or calls runtime.Goexit, the promise fails with ErrAbandoned, and the scheduler treats the panic or exit as it does in
-// any task. Go passes ctx to f, and f runs even if ctx is done. Go panics if on or f is nil.
-func Go[T any](ctx context.Context, on suspend.Spawner, f func(ctx context.Context) (T, error)) *Promise[T] {
-	if on == nil || f == nil {
-		panic("promise: Go without a Spawner or a function")
-	}
-	p := New[T]()
-	err := on.Go(func() {
-		returned := false
-		defer func() {
-			if !returned {
-				p.Fail(ErrAbandoned)
-			}
-		}()
-		v, err := f(ctx)
-		returned = true
-		p.Resolve(v, err)
-	})
-	if err != nil {
-		p.Fail(err)
-	}
-	return p
-}
 
 // All returns an Op that waits for the values of all futures, and returns them in the order of the arguments. The Op fails with the first
 // error, without waiting for the other futures. Without futures, the Op is ready at once.

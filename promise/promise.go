@@ -20,8 +20,13 @@ import (
 
 	"github.com/braidgo/braid/internal/atomicx"
 	"github.com/braidgo/braid/internal/dlist"
+	"github.com/braidgo/braid/internal/outcome"
 	"github.com/braidgo/braid/suspend"
 )
+
+// ErrAbandoned is the error of a promise whose function panicked or called runtime.Goexit. Any and Race also fail with ErrAbandoned if they
+// are called without futures.
+var ErrAbandoned = outcome.Named("promise: abandoned", suspend.ErrAbandoned)
 
 // A Promise holds a value and an error, which are set once and then never change. The zero Promise is empty and ready to use. A Promise
 // must not be copied. Awaiting a filled Promise takes no lock. Waiters are resumed in the order of their calls.
@@ -50,6 +55,31 @@ func (p *Promise[T]) promise() *Promise[T] { return p }
 
 // New returns an empty promise.
 func New[T any]() *Promise[T] { return new(Promise[T]) }
+
+// Go starts f as a task by calling on.Go, and returns a promise of f's results. If on.Go returns an error, the promise fails with this
+// error. If f panics or calls runtime.Goexit, the promise fails with ErrAbandoned, and the scheduler treats the panic or exit as it does in
+// any task. Go passes ctx to f, and f runs even if ctx is done. Go panics if on or f is nil.
+func Go[T any](ctx context.Context, on suspend.Spawner, f func(ctx context.Context) (T, error)) *Promise[T] {
+	if on == nil || f == nil {
+		panic("promise: Go without a Spawner or a function")
+	}
+	p := New[T]()
+	err := on.Go(func() {
+		returned := false
+		defer func() {
+			if !returned {
+				p.Fail(ErrAbandoned)
+			}
+		}()
+		v, err := f(ctx)
+		returned = true
+		p.Resolve(v, err)
+	})
+	if err != nil {
+		p.Fail(err)
+	}
+	return p
+}
 
 // Fill fills p with v, resumes all waiters and returns true. If p is filled already, Fill returns false and changes nothing. If several
 // calls race, exactly one call returns true. Fill never suspends.
