@@ -24,7 +24,7 @@ func TestTheCostOfACase(t *testing.T) {
 	f := func(tx *stm.Tx) (int, error) { n := v.Get(tx); v.Set(tx, n+1); return n, nil }
 	kept, recv := suspend.CaseOf(stm.Op(f)), suspend.CaseOf(never.RecvOp())
 	do, sel := time.Hour, time.Hour
-	for round := range 500 { // a busy machine may need some
+	for round := range 5000 { // a busy machine may need some
 		begun := time.Now()
 		for range 1000 {
 			_, _ = stm.Do(bg, f)

@@ -14,7 +14,7 @@ import (
 // wait.
 //
 // A task whose operations never have to wait yields after 64 operations, so that other tasks can run. On the reactor of
-// the Conn, such a task also yields when an operation begins after other tasks have waited for a millisecond.
+// the Conn, such a task also yields when an operation begins after the task has run for a millisecond.
 type Conn struct {
 	fd            *fd
 	network       string

@@ -8,16 +8,21 @@ import (
 )
 
 // A share records how a reactor divides its time. Between two polls of descriptors and timers, the reactor runs tasks
-// for one turn. A turn ends after 64 steps, or when an operation finds that the turn has lasted a millisecond. A task
-// whose operations never have to wait uses up its share, and then rests: it suspends until the reactor resumes it. The
-// task that has rested longest resumes when nothing else is runnable, and also after every eighth turn. So a task that
-// was woken by an event waits for about one turn, even if many connections are busy.
+// for one turn. A turn ends after 64 steps, or with the step in which an operation finds that the turn has lasted a
+// millisecond. A task whose operations never have to wait uses up its share after a millisecond, and then rests: it
+// suspends until the reactor resumes it. The task that has rested longest resumes when nothing else is runnable, and also
+// after every eighth turn. So a task that was woken by an event waits for about two turns at most, even if many
+// connections are busy.
+//
+// Only the time of the task's own step uses up the share. If the time of the turn did, the last tasks of each turn would
+// rest, and a request that needs a few operations would sometimes take a hundred times as long as another.
 //
 // Only the owner of the reactor's core may access a share.
 type share struct {
 	began   int64 // when the turn began
 	step    int   // the step in which the last operation began
 	ops     int   // operations in that step
+	since   int64 // when the first of them began that has read the clock
 	turns   int   // turns since a resting task was last resumed
 	rest    int   // tasks that rest, or are about to rest
 	guard   suspend.Guard
@@ -42,15 +47,27 @@ func (r *reactor) pace() (here bool) {
 		s.step, s.ops = step, 0
 	}
 	s.ops++
-	if s.ops < fewOps || s.ops < manyOps && r.loop.now()-s.began < turnLasts || suspend.Current() == nil { // a callback cannot rest
+	if s.ops < fewOps || !r.usedUp() || suspend.Current() == nil { // a callback cannot rest
 		r.core.Exit()
 		return true
 	}
-	r.core.EndTurn()
 	s.rest++
 	r.core.Exit()
 	_, _ = suspend.Wait[struct{}](context.Background(), s)
 	return true
+}
+
+// usedUp reports whether the running task has used up its share. It also ends the turn if the turn has lasted long enough.
+func (r *reactor) usedUp() bool {
+	s, now := &r.share, r.loop.now()
+	if s.ops == fewOps {
+		s.since = now
+	}
+	used := s.ops >= manyOps || now-s.since >= turnLasts
+	if used || now-s.began >= turnLasts {
+		r.core.EndTurn()
+	}
+	return used
 }
 
 // resumeRested resumes the task that has rested longest, if that task is due, and reports whether there was a resting

@@ -88,3 +88,53 @@ func TestAFloodLeavesOthersTheirTurn(t *testing.T) {
 		t.Errorf("a round trip took as long as %d operations of the flood", longest)
 	}
 }
+
+// A request needs three operations, and a turn with all clients lasts for several milliseconds. Tasks that rested because the others had used
+// up the turn made their clients wait a hundred times as long as the rest: in a web server with 256 clients, for 200 ms instead of 20. The
+// wait is counted in answers to others.
+func TestBusyConnectionsWaitForEachOtherEqually(t *testing.T) {
+	const clients, rounds, takes = 200, 40, 30 * time.Microsecond
+	l := open(t, eventloop.Options{HandOver: -1})
+	ln := must(l.Listen("tcp", "127.0.0.1:0"))
+	var answers atomic.Int64
+	served := make(chan error, 1)
+	go func() {
+		served <- ln.Serve(context.Background(), func(_ context.Context, c net.Conn) {
+			first, rest := make([]byte, 1), make([]byte, 8)
+			for {
+				if _, err := c.Read(first); err != nil {
+					return
+				}
+				must(c.Read(rest))
+				for began := time.Now(); time.Since(began) < takes; {
+				}
+				answers.Add(1)
+				must(c.Write(first))
+			}
+		})
+	}()
+	var all sync.WaitGroup
+	var longest atomic.Int64
+	for range clients {
+		c := must(net.Dial("tcp", ln.Addr().String()))
+		all.Go(func() {
+			defer c.Close()
+			buf := []byte("ask")
+			for range rounds {
+				before := answers.Load()
+				must(c.Write(buf))
+				must(c.Read(buf[:1]))
+				if n := answers.Load() - before; n > longest.Load() {
+					longest.Store(n)
+				}
+			}
+		})
+	}
+	within(t, all.Wait)
+	must(0, ln.Close())
+	within(t, func() { <-served })
+	t.Logf("%d answers to others during one wait at most, %d clients", longest.Load(), clients)
+	if longest.Load() > 6*clients {
+		t.Error("a client has waited too long")
+	}
+}
