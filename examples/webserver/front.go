@@ -5,6 +5,7 @@ import (
 	"io"
 	"net"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/valyala/fasthttp"
@@ -31,13 +32,13 @@ type front struct {
 	ctx    context.Context // the context of all requests
 	cancel context.CancelCauseFunc
 
-	mu       sync.Mutex // must not be held during I/O
-	draining bool
-	waits    map[net.Conn]bool // maps each connection to whether it waits for a request
+	draining atomic.Bool // set before drain goes through the connections
+	mu       sync.Mutex  // must not be held during I/O
+	open     map[*conn]bool
 }
 
 func newFront(s *site) *front {
-	f := &front{waits: map[net.Conn]bool{}, write: writeTimeout}
+	f := &front{open: map[*conn]bool{}, write: writeTimeout}
 	f.ctx, f.cancel = cancel.New(context.Background())
 	stages := fasthttpadaptor.NewFastHTTPHandler(view.Handler(s.cache, s.disk, s.compress))
 	f.http = fasthttp.Server{
@@ -47,11 +48,11 @@ func newFront(s *site) *front {
 			} else {
 				s.answer(f.ctx, c)
 			}
-			if f.isDraining() {
+			if f.draining.Load() {
 				c.SetConnectionClose()
 			}
 		},
-		ConnState:             f.changed,
+		ConnState:             func(c net.Conn, state fasthttp.ConnState) { c.(*conn).waitsFor(state != fasthttp.StateActive) },
 		Name:                  "braid",
 		Logger:                silent{},
 		ReadBufferSize:        maxHeader,
@@ -70,53 +71,54 @@ func newFront(s *site) *front {
 // serve answers the requests on a connection in order. It runs as a task, so that a wait for the client or for a stage does not block the
 // loop.
 func (f *front) serve(_ context.Context, c net.Conn) {
-	own := &conn{c, f}
-	f.changed(own, fasthttp.StateNew)
-	defer f.changed(own, fasthttp.StateClosed)
-	_ = f.http.ServeConn(own) // an error concerns only the client
-}
-
-// changed updates f.waits when the state of a connection changes.
-func (f *front) changed(c net.Conn, state fasthttp.ConnState) {
+	own := &conn{Conn: c, front: f, waits: true}
 	f.mu.Lock()
-	defer f.mu.Unlock()
-	if state == fasthttp.StateClosed {
-		delete(f.waits, c)
-	} else {
-		f.waits[c] = state != fasthttp.StateActive
-	}
+	f.open[own] = true
+	f.mu.Unlock()
+	defer func() {
+		f.mu.Lock()
+		delete(f.open, own)
+		f.mu.Unlock()
+	}()
+	_ = f.http.ServeConn(own) // an error concerns only the client
 }
 
 // drain closes the connections that wait for a request, but only after a short time, because a request may still arrive. Busy connections
 // close after their current answers.
 func (f *front) drain() {
+	f.draining.Store(true)
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.draining = true
-	for c, waits := range f.waits {
-		if waits {
-			_ = c.(*conn).Conn.SetReadDeadline(time.Now().Add(lastRequest))
+	for c := range f.open {
+		c.mu.Lock()
+		if c.waits {
+			_ = c.Conn.SetReadDeadline(time.Now().Add(lastRequest))
 		}
+		c.mu.Unlock()
 	}
 }
 
-func (f *front) isDraining() bool {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	return f.draining
-}
-
-// A conn is a connection that drain can close.
+// A conn is a connection that drain can close. Its lock is its own, so that the reactors of the loop have no lock in common for each request.
 type conn struct {
 	net.Conn
 	front *front
+
+	mu    sync.Mutex // must not be held during I/O
+	waits bool       // the connection waits for a request
+}
+
+// waitsFor is called by fasthttp before and after each request.
+func (c *conn) waitsFor(request bool) {
+	c.mu.Lock()
+	c.waits = request
+	c.mu.Unlock()
 }
 
 // SetReadDeadline is called by fasthttp before each request. After a call of drain, it must not extend the deadline.
 func (c *conn) SetReadDeadline(t time.Time) error {
-	c.front.mu.Lock()
-	defer c.front.mu.Unlock()
-	if c.front.draining && c.front.waits[c] {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.waits && c.front.draining.Load() {
 		t = time.Now().Add(lastRequest)
 	}
 	return c.Conn.SetReadDeadline(t)

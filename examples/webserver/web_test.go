@@ -120,7 +120,7 @@ func start(t *testing.T, tcp func(*testing.T, *eventloop.Loop) (listener, func()
 func (f *front) connections() int {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	return len(f.waits)
+	return len(f.open)
 }
 
 // A client is one connection.
