@@ -282,6 +282,9 @@ func TestMistake(t *testing.T) {
 
 // A search that is guided comes to the mistake of figure 8 sooner than the seeds in their order: from 10001 on, the first of these is 11913.
 func TestGuided(t *testing.T) {
+	if testing.Short() {
+		t.Skip("a search takes minutes under the race detector, and runs one goroutine at a time")
+	}
 	c := exec.Command(os.Args[0], "-test.run=^TestMistake$")
 	c.Env = append(os.Environ(), "BRAID_MISTAKE=1", "BRAID_GUIDED=10001", "BRAID_SEEDS=200")
 	out, err := c.CombinedOutput()
@@ -292,6 +295,9 @@ func TestGuided(t *testing.T) {
 // The failure of each mistake can be told in a page or two, by any number of processors.
 func TestShorten(t *testing.T) {
 	for i, m := range mistakes {
+		if testing.Short() && m.mistake != ReadsWithoutRound {
+			continue // as in TestGuided
+		}
 		t.Run(m.name, func(t *testing.T) {
 			short := regexp.MustCompile(`(?s)seed \S+: ([^\n]*)\n.*Its messages, faults[^\n]*\n(.*)\n *To repeat it.*(BRAID_SEED=\S+) `)
 			test := func(env ...string) []string {
