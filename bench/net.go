@@ -144,7 +144,7 @@ const (
 // driven returns a side that measures the nanoseconds per operation of the server at addr.
 func (b *bench) driven(what string, addr net.Addr, conns int) side {
 	return func() float64 {
-		return itself[float64](nil, "-drive", what, addr.String(), strconv.Itoa(conns), min(10*b.Round, time.Second).String())
+		return itself[float64](nil, "-drive", what, addr.String(), strconv.Itoa(conns), max(100*time.Millisecond, min(10*b.Round, time.Second)).String())
 	}
 }
 

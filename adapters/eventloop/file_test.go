@@ -359,6 +359,7 @@ func fileStorm(t *testing.T, l *eventloop.Loop, outcomes *stress.Outcomes, seed 
 					runtime.LockOSThread()
 				}()
 				<-gone
+				time.Sleep(100 * time.Microsecond) // with one processor, threads would do nothing but begin and end
 			}
 		}
 	}()
