@@ -11,11 +11,11 @@ import (
 // for one turn. A turn ends after 64 steps, or with the step in which an operation finds that the turn has lasted a
 // millisecond. A task whose operations never have to wait uses up its share after a millisecond, and then rests: it
 // suspends until the reactor resumes it. The task that has rested longest resumes when nothing else is runnable, and also
-// after every eighth turn. So a task that was woken by an event waits for about two turns at most, even if many
-// connections are busy.
+// after every eighth turn. So a task that was woken by an event waits for the tasks that were woken before it, but hardly
+// for tasks whose connections are always busy, however many they are.
 //
 // Only the time of the task's own step uses up the share. If the time of the turn did, the last tasks of each turn would
-// rest, and a request that needs a few operations would sometimes take a hundred times as long as another.
+// rest, and a request that needs a few operations would sometimes take twenty times as long as another.
 //
 // Only the owner of the reactor's core may access a share.
 type share struct {
