@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
+	"github.com/braidgo/braid/internal/gid"
 	"github.com/braidgo/braid/internal/testrig/schedtest"
 	"github.com/braidgo/braid/scope"
 	"github.com/braidgo/braid/stage"
@@ -275,6 +276,17 @@ func TestReplicate(t *testing.T) {
 		require.EqualValues(t, 201, total)
 		require.Len(t, stage.Stages(p), 4)
 	})
+}
+
+// A Do of Replicas is the Do of one of its stages, so that the handler may run on the caller. In a pipe it would be a worker.
+func TestReplicasRunOnTheCaller(t *testing.T) {
+	r := stage.Replicate(2, nil, func(i int) *stage.Stage[int, int64] {
+		return stage.New(fmt.Sprint("r", i), func(context.Context, int) (int64, error) { return gid.Get(), nil }, stage.Options{})
+	})
+	on, err := r.Do(bg, 1)
+	require.NoError(t, err)
+	require.Equal(t, gid.Get(), on)
+	require.NoError(t, r.Close(bg))
 }
 
 func TestReplicateByLoad(t *testing.T) {

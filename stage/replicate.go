@@ -42,6 +42,11 @@ func Replicate[In, Out any](n int, key func(In) uint64, make func(i int) *Stage[
 	return r
 }
 
+// Do implements Flow. Its handler may run on the caller, see Stage.Do.
+func (r *Replicas[In, Out]) Do(ctx context.Context, in In) (Out, error) {
+	return r.stages[r.choose(in)].Do(ctx, in)
+}
+
 // Stage returns replica i, from 0 to n-1.
 func (r *Replicas[In, Out]) Stage(i int) *Stage[In, Out] { return r.stages[i] }
 

@@ -12,6 +12,7 @@ import (
 	"github.com/valyala/fasthttp/fasthttpadaptor"
 
 	"github.com/braidgo/braid/cancel"
+	"github.com/braidgo/braid/stage"
 	"github.com/braidgo/braid/stage/view"
 )
 
@@ -40,7 +41,7 @@ type front struct {
 func newFront(s *site) *front {
 	f := &front{open: map[*conn]bool{}, write: writeTimeout}
 	f.ctx, f.cancel = cancel.New(context.Background())
-	stages := fasthttpadaptor.NewFastHTTPHandler(view.Handler(s.cache, s.disk, s.compress))
+	stages := fasthttpadaptor.NewFastHTTPHandler(view.Handler(append(stage.Stages(s.cache), s.disk, s.compress)...))
 	f.http = fasthttp.Server{
 		Handler: func(c *fasthttp.RequestCtx) {
 			if string(c.Path()) == "/-/stages" {

@@ -6,10 +6,10 @@
 //	curl 127.0.0.1:8080/-/stages                          show the stages; a browser gets a page
 //	go run . -stack tun0=10.0.0.2/24 -addr 10.0.0.2:80    serve with a user-space TCP over a TUN device (Linux, as root)
 //
-// A request for a cached file passes only the cache stage. This stage has a width of 1, so that its state needs no lock. Requests for other
-// files also pass the disk stage, with up to 256 parallel reads, and a third stage that compresses text. When the disk stage is overloaded,
-// its requests are answered with status 503 at once, but cached files are still served. An idle stage of the loop runs its handler in the
-// connection's task, so a cached file needs no task switch.
+// A request for a cached file passes only a cache stage. There is one such stage for each reactor, with its share of the files. A cache
+// stage has a width of 1, so that its state needs no lock. Requests for other files also pass the disk stage, with up to 256 parallel reads,
+// and a third stage that compresses text. When the disk stage is overloaded, its requests are answered with status 503 at once, but cached
+// files are still served. An idle stage of the loop runs its handler in the connection's task, so a cached file needs no task switch.
 //
 // The package fasthttp parses requests and formats responses. It uses a net.Conn, so that it runs unchanged in a task.
 package main
@@ -83,7 +83,7 @@ func (o options) serve(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	s := newSite(loop, o.cache<<20, onDisk(loop, o.dir, o.direct))
+	s := newSite(loop, max(1, o.loops), o.cache<<20, onDisk(loop, o.dir, o.direct))
 	f := newFront(s)
 	o.ready(ln.Addr())
 	served := make(chan error, 1)

@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"hash/maphash"
 	"io"
 	"io/fs"
 	"mime"
@@ -34,7 +35,7 @@ import (
 type site struct {
 	open     opener
 	cpu      *stage.Pool
-	cache    *stage.Stage[lookup, *page]
+	cache    *stage.Replicas[lookup, *page]
 	disk     *stage.Stage[string, *page]
 	compress *stage.Stage[*page, *page]
 }
@@ -46,11 +47,15 @@ const (
 	patience = 2 * time.Second // limits the wait for the disk and for the compression
 )
 
-// newSite returns a site whose stages run on the given scheduler, or on goroutines if the scheduler is nil. The argument cache is the size
-// of the cache in bytes.
-func newSite(on suspend.Spawner, cache int, open opener) *site {
+// newSite returns a site whose stages run on the given scheduler, or on goroutines if the scheduler is nil. The cache has a size of cache
+// bytes. It consists of parts, each with its own stage, so that the reactors do not all wait for one lock.
+func newSite(on suspend.Spawner, parts, cache int, open opener) *site {
 	s := &site{open: open, cpu: stage.NewPool("cpu", runtime.GOMAXPROCS(0), on)}
-	s.cache = stage.New("cache", newCache(cache), stage.Options{Pool: s.cpu, Width: 1, Queue: 10_000, Full: stage.FullReject})
+	seed := maphash.MakeSeed()
+	part := func(l lookup) uint64 { return maphash.String(seed, l.name) }
+	s.cache = stage.Replicate(parts, part, func(i int) *stage.Stage[lookup, *page] {
+		return stage.New(fmt.Sprint("cache ", i), newCache(cache/parts), stage.Options{On: on, Width: 1, Queue: 10_000, Full: stage.FullReject})
+	})
 	s.disk = stage.New("disk", s.read, stage.Options{On: on, Width: inFlight, Queue: 5000, Full: stage.FullReject, Delay: patience / 4})
 	s.compress = stage.New("compress", compress, stage.Options{Pool: s.cpu, Queue: 1000, Full: stage.FullReject})
 	return s
@@ -304,7 +309,7 @@ type lookup struct {
 	page       *page
 }
 
-// newCache returns the handler of a cache of up to size bytes. The state of the cache needs no lock, because its stage has a width of 1.
+// newCache returns the handler of a cache of up to size bytes. The handler's state needs no lock, because its stage has a width of 1.
 // Eviction follows the second-chance algorithm: a page that was used since the last eviction check stays in the cache.
 func newCache(size int) func(context.Context, lookup) (*page, error) {
 	type entry struct {

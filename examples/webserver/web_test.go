@@ -89,7 +89,7 @@ func start(t *testing.T, tcp func(*testing.T, *eventloop.Loop) (listener, func()
 	loop, err := eventloop.New(eventloop.Options{})
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, loop.Close()) })
-	s := newSite(loop, 10<<20, onDisk(loop, dir, direct))
+	s := newSite(loop, 2, 10<<20, onDisk(loop, dir, direct))
 	f := newFront(s)
 	for _, set := range set {
 		set(f)
@@ -508,7 +508,7 @@ func TestCache(t *testing.T) {
 func TestASaturatedDisk(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		heads := semaphore.New(40) // of the disk
-		s := newSite(nil, 1<<20, func(ctx context.Context, name string, _ bool) (file, error) { return &slowFile{ctx, heads, name}, nil })
+		s := newSite(nil, 2, 1<<20, func(ctx context.Context, name string, _ bool) (file, error) { return &slowFile{ctx, heads, name}, nil })
 		ctx := context.Background()
 		_, err := s.page(ctx, "fast", true)
 		require.NoError(t, err)
@@ -577,7 +577,7 @@ func (f *slowFile) Sys() any                   { return nil }
 // Each error of the disk has a status.
 func TestErrors(t *testing.T) {
 	for err, status := range map[error]int{fs.ErrPermission: 404, io.ErrUnexpectedEOF: 500, stage.ErrFull: 503, context.DeadlineExceeded: 504} {
-		s := newSite(nil, 1, func(context.Context, string, bool) (file, error) { return nil, err })
+		s := newSite(nil, 1, 1, func(context.Context, string, bool) (file, error) { return nil, err })
 		var c fasthttp.RequestCtx
 		c.Request.SetRequestURI("/a")
 		s.answer(context.Background(), &c)
