@@ -62,7 +62,6 @@ func rows() []row {
 		// The peer is the figure published by Li and Zdancewic (2007) for ten million tasks.
 		{id: "task-bytes", against: "48 bytes, the paper's, not measured", must: 1.0, aim: 0.7, rounds: 1, cold: true, gauge: live,
 			open: paperBytes},
-		{id: "fork-fairness", against: "go + WaitGroup", rounds: 8, cold: true, open: besideForks},
 
 		// An operation is a request. Each of 1000 connections sends a new request when it receives an answer. The client is one thread with
 		// epoll.
@@ -88,15 +87,13 @@ func rows() []row {
 		{id: "pool/for", against: "conc iter.ForEach", open: loops},
 
 		// An operation passes one task through all stages, or one message through all channels. The gauge is processor time.
-		{id: "stage/1", against: "1 channel, select with ctx", must: 1.2, aim: 0.9, gauge: cpu, open: fixed(stages(1), channels(1, true))},
-		{id: "stage/3", against: "3 channels, select with ctx", must: 1.0, aim: 0.7, gauge: cpu, open: fixed(stages(3), channels(3, true))},
-		{id: "stage/10", against: "10 channels, select with ctx", must: 0.85, aim: 0.6, gauge: cpu, open: fixed(stages(10), channels(10, true))},
-		{id: "stage/10-bare", against: "10 channels, no ctx", gauge: cpu, open: fixed(stages(10), channels(10, false))},
+		{id: "stage/1", against: "1 channel, select with ctx", must: 1.2, aim: 0.9, gauge: cpu, open: fixed(stages(1), channels(1))},
+		{id: "stage/3", against: "3 channels, select with ctx", must: 1.0, aim: 0.7, gauge: cpu, open: fixed(stages(3), channels(3))},
+		{id: "stage/10", against: "10 channels, select with ctx", must: 0.85, aim: 0.6, gauge: cpu, open: fixed(stages(10), channels(10))},
 		// A stage reads the clock twice for Stats.Service, which takes longer than the semaphore. Without these readings the must would be
 		// 1.2.
 		{id: "stage/do", against: "semaphore: a channel, with ctx", must: 2.7, aim: 2.0, gauge: cpu, open: fixed(inlineDo, channelSemaphore)},
 		{id: "stage/do-worker", against: "a worker and a reply channel", must: 1.7, aim: 1.2, gauge: cpu, open: fixed(workerDo, replyChannel)},
-		{id: "stage/reject", against: "a full channel, select with default", gauge: cpu, open: fixed(rejecting, fullChannel)},
 
 		{id: "stm-counter/anacrolix", against: anacrolix, must: 0.12, aim: 0.05, open: fresh(oneByOne, incOurs, incPeer)},
 		{id: "stm-counter/mutex", against: "sync.Mutex", must: 18, aim: 10, open: fresh(oneByOne, incOurs, incMutex)},

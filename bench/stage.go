@@ -33,21 +33,15 @@ func stages(number int) work {
 	}
 }
 
-// channels sends n values through channels, with a goroutine for each stage. Each goroutine forwards values until its input is closed. If
-// cancellable is true, each operation is a select with ctx.Done.
-func channels(number int, cancellable bool) work {
+// channels sends n values through channels, with a goroutine for each stage. Each goroutine forwards values until its input is closed. Each
+// operation is a select with ctx.Done.
+func channels(number int) work {
 	return func(n int) {
 		ctx, stop := context.WithCancel(bg)
 		defer stop()
 		var all sync.WaitGroup
 		forward := func(in, out chan int) {
 			defer close(out)
-			if !cancellable {
-				for v := range in {
-					out <- v + 1
-				}
-				return
-			}
 			for v, more := receiveOr(ctx, in); more; v, more = receiveOr(ctx, in) {
 				v, _ = increment(ctx, v)
 				sendOr(ctx, out, v)
@@ -64,13 +58,7 @@ func channels(number int, cancellable bool) work {
 			for range from { // drains the last channel until it is closed
 			}
 		})
-		upTo(n, func(i int) {
-			if cancellable {
-				sendOr(ctx, first, i)
-			} else {
-				first <- i
-			}
-		})
+		upTo(n, func(i int) { sendOr(ctx, first, i) })
 		close(first)
 		all.Wait()
 	}
@@ -113,29 +101,6 @@ func replyChannel(n int) {
 		receiveOr(ctx, reply)
 	}
 	close(in)
-}
-
-// rejecting submits n tasks to a full stage, which rejects all of them.
-func rejecting(n int) {
-	let := make(chan struct{})
-	s := stage.New("s", func(context.Context, int) (int, error) { <-let; return 0, nil },
-		stage.Options{Queue: stage.NoQueue, Full: stage.FullReject})
-	ok(s.Submit(bg, 0))
-	upTo(n, func(i int) { check(s.Submit(bg, i) != nil) })
-	close(let)
-	ok(s.Close(bg))
-}
-
-func fullChannel(n int) {
-	c := make(chan int, 1)
-	c <- 0
-	for i := range n {
-		select {
-		case c <- i:
-			check(false)
-		default:
-		}
-	}
 }
 
 // circling reproduces figures 3, 5 and 7 of Welsh, Gribble, Brewer and Culler (2000). In a closed loop, each task takes 50 ms, which it

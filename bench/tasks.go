@@ -4,8 +4,6 @@ import (
 	"context"
 	"runtime"
 	"sync"
-	"sync/atomic"
-	"time"
 
 	"github.com/alitto/pond/v2"
 	"github.com/braidgo/braid/adapters/fifo"
@@ -51,8 +49,7 @@ func spawnGo(batch int) work {
 // forking is shared by all forks, so that their closures need not capture the pool.
 var forking struct {
 	pool *workstealing.Pool
-	cut  int         // fib(n) is computed without forks for n up to cut
-	over atomic.Bool // makes the goroutines end
+	cut  int // fib(n) is computed without forks for n up to cut
 }
 
 // forks sets the pool of fib, and the cut-off of fib and fibGo. The returned function runs f in a task of the pool.
@@ -80,8 +77,6 @@ func fibGo(n int) int {
 		return n
 	case n <= forking.cut:
 		return fibSerial(n)
-	case forking.over.Load():
-		return 0
 	}
 	var wg sync.WaitGroup
 	var y int
@@ -107,7 +102,6 @@ const forksOf25 = 121392
 
 func forkAll(b *bench) (ours, peer side) {
 	inTasks := b.forks(0, 0)
-	forking.over.Store(false)
 	return b.works(again(func() { inTasks(func() { check(must(fib(bg, 25)) == 75025) }) }),
 		again(func() { check(fibGo(25) == 75025) }), forksOf25)
 }
@@ -118,39 +112,6 @@ func speedup(b *bench) (ours, peer side) {
 	inTasks := b.forks(2, 20)
 	return b.works(func(turns int) { inTasks(func() { times(turns, func() { check(must(fib(bg, n)) == want) }) }) },
 		again(func() { check(fibSerial(n) == want) }), 1)
-}
-
-// besideForks measures the time to start an empty task and wait until it has ended, while a long fork-join occupies all processors. The
-// fork-join computes fib(50) with forks down to fib(20), on one worker per processor. A round starts twenty empty tasks, a few milliseconds
-// apart.
-func besideForks(b *bench) (ours, peer side) {
-	b.forks(0, 20)
-	pause, tasks := time.Duration(b.of(3, 0))*time.Millisecond, b.of(20, 1)
-	beside := func(begin func(f func()), fork func(ctx context.Context)) side {
-		return func() float64 {
-			ctx, over := context.WithCancel(bg)
-			ended := make(chan struct{})
-			begin(func() { fork(ctx); close(ended) })
-			time.Sleep(5 * pause)
-			var took time.Duration
-			for range tasks {
-				time.Sleep(pause)
-				start, done := time.Now(), make(chan struct{})
-				begin(func() { close(done) })
-				<-done
-				took += time.Since(start)
-			}
-			over()
-			<-ended
-			return float64(took) / float64(tasks)
-		}
-	}
-	return beside(func(f func()) { ok(forking.pool.Go(f)) }, func(ctx context.Context) { _, _ = fib(ctx, 50) }),
-		beside(func(f func()) { go f() }, func(ctx context.Context) {
-			forking.over.Store(false)
-			context.AfterFunc(ctx, func() { forking.over.Store(true) })
-			fibGo(50)
-		})
 }
 
 // keptTasks is the number of tasks that wait in each Run. Each Run reuses the coroutines of earlier Runs.

@@ -20,14 +20,21 @@ import (
 // These curves compare examples/webserver with nginx, Apache and package net/http, as in figure 19 of Li and Zdancewic (2007). The client
 // wrk requests random files of 16 KB. Client and server run on the same machine, so the client's processor time affects each server.
 
+const (
+	braid  = "exec $WEBSERVER -loops $PROCESSORS -cache 30 -direct -dir $FILES -addr $ADDRESS:$PORT"
+	device = "ip tuntap add dev braidbench mode tun; ip address replace 10.99.7.1/24 dev braidbench; ip link set braidbench up; "
+)
+
 // webServers lists the servers in the order of the series. The shell starts a command with the variables of the method measure. The settings
 // in the directory web follow the servers' documentation for static files: one worker per processor for nginx, and the event module for
-// Apache. Braid's server has a reactor for each processor and 60 MB for its cache, and its reads bypass the system's cache.
-var webServers = []struct{ name, needs, command string }{
-	{"webserver", "go", "$WEBSERVER -loops $PROCESSORS -cache 60 -direct -dir $FILES -addr 127.0.0.1:$PORT"},
-	{"nginx", "nginx", "nginx -p $DIR -e stderr -c $DIR/nginx.conf"},
-	{"Apache", "apache2", "apache2 -D FOREGROUND -d $DIR -f $DIR/apache.conf"},
-	{"net/http FileServer", "go", "$BENCH -fileserver $FILES 127.0.0.1:$PORT"},
+// Apache. Braid's server has a reactor for each processor and 30 MB for its cache, and its reads bypass the system's cache. In the series
+// with -stack, requests arrive through a TUN device, in packets of 1500 bytes.
+var webServers = []struct{ name, needs, address, command string }{
+	{"webserver", "go", "127.0.0.1", braid},
+	{"nginx", "nginx", "127.0.0.1", "exec nginx -p $DIR -e stderr -c $DIR/nginx.conf"},
+	{"Apache", "apache2", "127.0.0.1", "exec apache2 -D FOREGROUND -d $DIR -f $DIR/apache.conf"},
+	{"net/http FileServer", "go", "127.0.0.1", "exec $BENCH -fileserver $FILES 127.0.0.1:$PORT"},
+	{"webserver -stack", "ip", "10.99.7.2", device + braid + " -stack braidbench=10.99.7.2/24"},
 }
 
 //go:embed web
@@ -92,6 +99,10 @@ func (w *web) sides(b *bench, conns, index int) []side {
 			b.note(s.needs + " is not installed: left out.")
 			continue
 		}
+		if s.needs == "ip" && os.Getuid() != 0 {
+			b.note("only root may create a TUN device: left out.")
+			continue
+		}
 		key, round := fmt.Sprint(w.id, " ", server, " ", conns), 0
 		all[server] = func() float64 {
 			if round++; len(webRuns[key]) < round {
@@ -106,18 +117,20 @@ func (w *web) sides(b *bench, conns, index int) []side {
 // measure starts a server, measures it with wrk, and kills it.
 func (w *web) measure(b *bench, server, conns int) webFigures {
 	ln := must(net.Listen("tcp", "127.0.0.1:0"))
-	addr, dir, n := ln.Addr().String(), scratch(), b.of(w.files, 10)
+	s, dir, n := webServers[server], scratch(), b.of(w.files, 10)
+	_, port, _ := net.SplitHostPort(ln.Addr().String())
+	addr := s.address + ":" + port
 	ln.Close()
 	variables := map[string]string{
-		"PORT": addr[strings.LastIndexByte(addr, ':')+1:], "DIR": dir, "FILES": w.corpus(n), "NUMBER": strconv.Itoa(n), "PER": strconv.Itoa(perDir),
+		"ADDRESS": s.address, "PORT": port, "DIR": dir, "FILES": w.corpus(n), "NUMBER": strconv.Itoa(n), "PER": strconv.Itoa(perDir),
 		"WEBSERVER": built("webserver"), "BENCH": must(os.Executable()), "PROCESSORS": strconv.Itoa(runtime.NumCPU()), "AIO": w.aio,
-		"GOMEMLIMIT": "200MiB", "GOGC": "off", // recommended by the Go GC guide for limited memory
+		"GOMEMLIMIT": "230MiB", "GOGC": "off", // recommended by the Go GC guide for limited memory
 	}
 	for _, f := range must(webSettings.ReadDir("web")) {
 		text := os.Expand(string(must(webSettings.ReadFile("web/"+f.Name()))), func(name string) string { return variables[name] })
 		ok(os.WriteFile(filepath.Join(dir, f.Name()), []byte(text), 0o644))
 	}
-	script := "exec " + webServers[server].command
+	script := s.command
 	if w.limit > 0 && !b.Tiny {
 		// The page cache for the files counts against the limit of a control group.
 		const limited = "/sys/fs/cgroup/memory/braid-bench"
@@ -156,7 +169,7 @@ func (w *web) measure(b *bench, server, conns int) webFigures {
 	got := wrk(dir, addr, conns, d)
 	after, memory := usage(group)
 	answers := got.Requests - got.Refused
-	about := fmt.Sprintf("%s, %d connections: ", webServers[server].name, conns)
+	about := fmt.Sprintf("%s, %d connections: ", s.name, conns)
 	if got.Failed > 0 || answers <= 0 {
 		b.note(about + fmt.Sprintf("%.0f requests had no answer.", got.Failed))
 	}
