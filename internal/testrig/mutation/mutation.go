@@ -18,7 +18,8 @@ import (
 
 // A Mutant consists of six strings: its name, a file, a piece of text in the file, the replacement for this text, a pattern for the tests
 // that must fail, and the tests' package. Comments are removed from the file first, and the text must not contain any, so that rewording a
-// comment cannot break a mutant. If the pattern is empty, all tests are run. If the package is empty, it is the package in the folder root.
+// comment cannot break a mutant. Neither can renaming a local variable, see renamed.go. If the pattern is empty, all tests are run. If the
+// package is empty, it is the package in the folder root.
 //
 // In the replacement, IS is true if the mistake is active, is(IS) is 1 or 0, and gosched() calls runtime.Gosched. If the text contains a
 // boolean expression between the brackets ⟦ and ⟧, the replacement is the value of this expression while the mistake is active.
@@ -66,6 +67,7 @@ func Run(t *testing.T, root string, mutants []Mutant, flags ...string) {
 	if os.Getenv(which) != "" {
 		return // this process runs the tests of a mutant
 	}
+	mutants = upToDate(t, root, mutants)
 	ran := 0
 	for _, build := range apart(t, root, mutants) {
 		Inject(t, root, build)
@@ -179,7 +181,7 @@ func apart(t *testing.T, root string, mutants []Mutant) (builds [][]Mutant) {
 // its file.
 func Inject(t *testing.T, root string, mutants []Mutant) map[string]string {
 	texts, named := map[string]string{}, map[string]bool{}
-	for _, m := range mutants {
+	for _, m := range upToDate(t, root, mutants) {
 		if texts[m.file()] == "" {
 			texts[m.file()] = read(t, root, m)
 		}

@@ -63,3 +63,49 @@ func f() string {
 `
 	require.Equal(t, want, withoutComments(src))
 }
+
+// TestRenamed finds the text of mutants whose local variables have other names now, and no other text.
+func TestRenamed(t *testing.T) {
+	const src = `package p
+
+var level = 1
+
+func f(kept []item, at int) int {
+	if at >= level {
+		kept = kept[1:]
+		return kept[0].at
+	}
+	return level
+}
+
+func g(from, to int) int {
+	if to >= level {
+		return from
+	}
+	for from < to {
+		from++
+	}
+	return to
+}
+`
+	for name, c := range map[string]struct{ text, by, wantText, wantBy string }{
+		"renamed":                {"	rest = rest[1:]\n		return rest[0].at", "	rest = rest[IS:]\n		return x.rest[0].at", "	kept = kept[1:]\n		return kept[0].at", "	kept = kept[IS:]\n		return x.rest[0].at"},
+		"with brackets":          {"for ⟦a < b⟧ {", "a+1 < b", "for ⟦from < to⟧ {", "from+1 < to"},
+		"two places":             {"if n >= level {", "if IS {", "", ""},
+		"not local":              {"if at >= depth {\n		kept", "if IS {\n		kept", "", ""},
+		"a field":                {"return kept[0].to", "return 0", "", ""},
+		"two names for one":      {"	a = b[1:]", "	a = b", "", ""},
+		"one name for two":       {"for a < a {", "for {", "", ""},
+		"the name is still used": {"for to < from {", "for {", "", ""},
+		"other code":             {"for a > b {", "for {", "", ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			m := Mutant{"a mistake", "p.go", c.text, c.by, "Test", ""}
+			want := m
+			if c.wantText != "" {
+				want[2], want[3] = c.wantText, c.wantBy
+			}
+			require.Equal(t, want, renamed(src, m))
+		})
+	}
+}
