@@ -1,6 +1,7 @@
 package netstack
 
 import (
+	"encoding/binary"
 	"os"
 	"sync"
 
@@ -18,7 +19,10 @@ import (
 // the permission, TUN creates the device. A task of loop reads from the device until the Stack is closed. Set the
 // addresses and routes of the kernel's end with the system's tools:
 //
-//	ip address add 10.0.0.1/24 dev tun0 && ip link set tun0 up
+//	ip address add 10.0.0.1/24 dev tun0 && ip link set tun0 up txqueuelen 10000
+//
+// The kernel's queue for the device has room for txqueuelen packets, 500 by default, and drops further packets. A
+// thousand connections need more.
 func TUN(loop *eventloop.Loop, name string) (stack.LinkEndpoint, error) {
 	fd, mtu, err := openTUN(name)
 	if err != nil {
@@ -32,6 +36,7 @@ func TUN(loop *eventloop.Loop, name string) (stack.LinkEndpoint, error) {
 		return nil, os.NewSyscallError("fcntl", err)
 	}
 	t := &tun{Endpoint: channel.New(0, uint32(mtu), ""), out: out}
+	t.SupportedGSOKind = stack.HostGSOSupported
 	file := os.NewFile(uintptr(fd), name)
 	if t.in, err = loop.Adopt(file); err != nil {
 		unix.Close(out)
@@ -54,8 +59,11 @@ func openTUN(name string) (fd, mtu int, err error) {
 	if fd, err = unix.Open("/dev/net/tun", unix.O_RDWR|unix.O_CLOEXEC|unix.O_NONBLOCK, 0); err != nil {
 		return -1, 0, err
 	}
-	ifr.SetUint16(unix.IFF_TUN | unix.IFF_NO_PI)
+	ifr.SetUint16(unix.IFF_TUN | unix.IFF_NO_PI | unix.IFF_VNET_HDR)
 	if err = unix.IoctlIfreq(fd, unix.TUNSETIFF, ifr); err == nil {
+		// The kernel divides large packets, and completes checksums, before the program reads them, because gVisor trusts
+		// either the checksums of all packets or of none. An earlier program may have asked for another setting.
+		_ = unix.IoctlSetInt(fd, unix.TUNSETOFFLOAD, 0)
 		var s int
 		if s, err = unix.Socket(unix.AF_UNIX, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0); err == nil {
 			defer unix.Close(s)
@@ -69,7 +77,9 @@ func openTUN(name string) (fd, mtu int, err error) {
 	return fd, int(ifr.Uint32()), nil
 }
 
-// A tun is a link over a TUN device. Each read and each write transfers one packet.
+// A tun is a link over a TUN device. Each read and each write transfers one packet. A packet that is written may have up
+// to 32 KB, because gVisor leaves it to the kernel to divide the packet into segments. A virtio_net_hdr precedes each
+// packet.
 type tun struct {
 	*channel.Endpoint
 	in *eventloop.Conn
@@ -78,22 +88,33 @@ type tun struct {
 	out int          // the descriptor for writes, -1 after Close
 }
 
+// offloadSize is the size of a virtio_net_hdr. Its fields, in the byte order of the machine, are described in
+// linux/virtio_net.h: flags, gso_type (one byte each), hdr_len, gso_size, csum_start and csum_offset (two bytes each).
+const offloadSize = 10
+
+const (
+	needsCsum = 1 // a flag: the checksum of the TCP segment is incomplete
+	gsoTCPv4  = 1
+	gsoTCPv6  = 4
+)
+
 // read passes packets from the device to the stack until t.in is closed.
 func (t *tun) read() {
-	buf := make([]byte, 1<<16)
+	buf := make([]byte, offloadSize+1<<16)
 	for {
 		n, err := t.in.Read(buf)
 		if err != nil {
 			return
 		}
-		if n == 0 {
+		if n <= offloadSize {
 			continue
 		}
+		data := buf[offloadSize:n]
 		proto := tcpip.NetworkProtocolNumber(header.IPv4ProtocolNumber)
-		if header.IPVersion(buf[:n]) == header.IPv6Version {
+		if header.IPVersion(data) == header.IPv6Version {
 			proto = header.IPv6ProtocolNumber
 		}
-		p := stack.NewPacketBuffer(stack.PacketBufferOptions{Payload: buffer.MakeWithData(buf[:n])})
+		p := stack.NewPacketBuffer(stack.PacketBufferOptions{Payload: buffer.MakeWithData(data)})
 		t.InjectInbound(proto, p)
 		p.DecRef()
 	}
@@ -107,9 +128,33 @@ func (t *tun) WritePackets(packets stack.PacketBufferList) (int, tcpip.Error) {
 		return 0, &tcpip.ErrClosedForSend{}
 	}
 	for _, p := range packets.AsSlice() {
-		_, _ = unix.Writev(t.out, p.AsSlices())
+		head := offload(p)
+		_, _ = unix.Writev(t.out, append([][]byte{head[:]}, p.AsSlices()...))
 	}
 	return packets.Len(), nil
+}
+
+// offload returns the virtio_net_hdr for a packet of the stack. It tells the kernel how to divide the packet, and where
+// the checksum belongs.
+func offload(p *stack.PacketBuffer) (head [offloadSize]byte) {
+	gso := p.GSOOptions
+	if gso.Type == stack.GSONone {
+		return head
+	}
+	if gso.NeedsCsum {
+		head[0] = needsCsum
+		binary.NativeEndian.PutUint16(head[6:], gso.L3HdrLen)
+		binary.NativeEndian.PutUint16(head[8:], gso.CsumOffset)
+	}
+	if p.Data().Size() > int(gso.MSS) {
+		head[1] = gsoTCPv4
+		if gso.Type == stack.GSOTCPv6 {
+			head[1] = gsoTCPv6
+		}
+		binary.NativeEndian.PutUint16(head[2:], uint16(p.HeaderSize()))
+		binary.NativeEndian.PutUint16(head[4:], gso.MSS)
+	}
+	return head
 }
 
 // Close implements stack.LinkEndpoint.

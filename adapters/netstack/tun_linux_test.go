@@ -2,6 +2,7 @@ package netstack_test
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"io"
 	"net"
@@ -45,7 +46,7 @@ func TestTUN(t *testing.T) {
 		t.Skip(err)
 	}
 	require.NoError(t, up("braid0", [4]byte{10, 9, 0, 1}))
-	s := must(netstack.New(netstack.Options{Link: link, Addresses: prefixes("10.9.0.2/24"), On: loop}))
+	s := must(netstack.New(netstack.Options{Link: link, Addresses: prefixes("10.9.0.2/24", "fe80::2/64"), On: loop}))
 
 	ln := must(s.Listen("tcp", ":80"))
 	served := make(chan error, 1)
@@ -81,9 +82,32 @@ func TestTUN(t *testing.T) {
 		}))
 	}
 	all.Wait()
+
+	// The stack leaves it to the kernel to divide a packet.
+	large := content(1, 0, 4<<20)
+	sender := must(s.Listen("tcp", ":81"))
+	sending := make(chan error, 1)
+	go func() {
+		sending <- sender.Serve(background, func(_ context.Context, c net.Conn) { _, _ = c.Write(large) })
+	}()
+	addrs := []string{"10.9.0.2:81"}
+	if _, err := os.Stat("/proc/net/if_inet6"); err == nil {
+		addrs = append(addrs, "[fe80::2%braid0]:81")
+	}
+	for _, addr := range addrs {
+		packets := func() uint64 { return s.Stack().NICInfo()[1].Stats.Tx.Packets.Value() }
+		before := packets()
+		var c net.Conn
+		schedtest.Eventually(t, "the kernel has an address", func() bool { c, err = net.Dial("tcp", addr); return !errors.Is(err, syscall.EADDRNOTAVAIL) })
+		must(c, err)
+		require.True(t, bytes.Equal(must(io.ReadAll(c)), large), "not what was sent")
+		must(0, c.Close())
+		require.Less(t, packets()-before, uint64(len(large)/1460/2), addr)
+	}
 	must(0, kernel.Close())
 	must(0, s.Close())
 	require.ErrorIs(t, <-served, net.ErrClosed)
+	require.ErrorIs(t, <-sending, net.ErrClosed)
 	schedtest.Eventually(t, "the task that reads ends", func() bool { st := loop.Stats(); return st.Suspended+st.Running == 0 })
 	_, err = netstack.TUN(loop, "a name that is too long for a device")
 	require.Error(t, err)

@@ -5,6 +5,7 @@
 //	curl -i --compressed 127.0.0.1:8080/README.md
 //	curl 127.0.0.1:8080/-/stages                          show the stages; a browser gets a page
 //	go run . -stack tun0=10.0.0.2/24 -addr 10.0.0.2:80    serve with a user-space TCP over a TUN device (Linux, as root)
+//	ip address add 10.0.0.1/24 dev tun0; ip link set tun0 up txqueuelen 10000    while it serves, for the clients' end of the device
 //
 // A request for a cached file passes only a cache stage. There is one such stage for each reactor, with its share of the files. A cache
 // stage has a width of 1, so that its state needs no lock. Requests for other files also pass the disk stage, with up to 256 parallel reads,
