@@ -30,8 +30,8 @@ func curves() []curve {
 		},
 		{
 			figure: figure{ID: "disk-reads", Title: "Random reads of 4 KB from a file of 1 GB",
-				About: "Each thread reads one block after the other, at random, for a third of a second: tasks of an event loop with a File " +
-					"of it, tasks through suspend.Blocking, of which a limited number runs at a time, and goroutines. Counted is from when each has read one.",
+				About: "Each thread reads one block after the other, at random, for a third of a second, past the system's cache: tasks of an " +
+					"event loop with a reactor for each processor and a File of it, tasks through suspend.Blocking, of which a limited number runs at a time, and goroutines. Counted is from when each has read one.",
 				X: "threads", LogX: true, Y: "MB per second", Rounds: 3},
 			series: []string{"event loop, File", "event loop, BlockingWidth 64", "event loop, BlockingWidth 1024", "goroutines"},
 			points: []float64{1, 8, 64, 256, 1024, 4096, 16_384, 65_536}, tiny: []float64{1, 4}, cold: true, open: reading,

@@ -205,21 +205,19 @@ func (d disk) reader(f io.ReaderAt) func(buf []byte) {
 	return func(buf []byte) { must(f.ReadAt(buf, int64(rand.IntN(d.blocks))*block)) }
 }
 
-// reading measures the throughput of n readers in MB per second. The readers are tasks that use a File of their event loop, tasks that use
-// suspend.Blocking with a limited width, or goroutines.
+// reading measures the throughput of n readers in MB per second. The readers are goroutines, or tasks of an event loop with a reactor for each
+// processor, which use a File of the loop, or suspend.Blocking with a limited width.
 func reading(b *bench, x float64) (all []side) {
 	n, f := int(x), b.disk()
 	read, d := f.reader(f.File), time.Duration(b.of(300, 1))*time.Millisecond
-	if f.flags != 0 {
-		b.note("The reads bypass the cache of the system (O_DIRECT).")
-	} else {
+	if f.flags == 0 {
 		b.note("This file system has no O_DIRECT: the reads come from the cache of the system, so what is compared is what the two add to them.")
 	}
 	for _, width := range []int{0, 64, 1024} {
 		all = append(all, func() float64 {
 			round := new(bench)
 			defer round.end()
-			loop := round.loop(eventloop.Options{BlockingWidth: width})
+			loop := round.loop(eventloop.Options{Loops: runtime.NumCPU(), BlockingWidth: width})
 			way := func(buf []byte) { ok(suspend.Blocking(bg, func() { read(buf) })) }
 			if width == 0 {
 				own := must(loop.OpenFile(fmt.Sprintf("/dev/fd/%d", f.Fd()), os.O_RDONLY|f.flags, 0))

@@ -24,7 +24,7 @@ func TestABatchThatHangs(t *testing.T) {
 		_, err := src.Get(ctx, 1)
 		require.NoError(t, err)
 		require.Zero(t, s.Stats().Open)
-		release := src.Hold()
+		release := src.Pause()
 		var all sync.WaitGroup
 		all.Go(func() { _, _ = src.Get(ctx, 2) })
 		time.Sleep(time.Second)

@@ -52,7 +52,7 @@ func TestTheSameKeyIsOneRequest(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		src := newNumbers()
 		require.NoError(t, fetch.Run(t.Context(), func(ctx context.Context) error {
-			release := src.Hold()
+			release := src.Pause()
 			again := func(ctx context.Context) error { // while it is open
 				return suspend.Blocking(ctx, func() { synctest.Wait(); release() })
 			}
@@ -97,7 +97,7 @@ func cancelOne(t *testing.T, src *numbers, after bool, cancelled []int, others [
 		require.NoError(t, fetch.Run(t.Context(), func(ctx context.Context) error {
 			defer func() { stats = fetch.Of(ctx).Stats() }()
 			one, cancel := context.WithCancel(ctx)
-			release := src.Hold()
+			release := src.Pause()
 			var err error
 			fs := []func(ctx context.Context) error{func(context.Context) error {
 				_, err = src.All(one, cancelled)
@@ -430,7 +430,7 @@ func TestFirstErrorInOrder(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		first, second := errors.New("first"), errors.New("second")
 		slow := newNumbers()
-		release := slow.Hold()
+		release := slow.Pause()
 		var told error
 		started := false
 		err := fetch.Run(t.Context(), func(ctx context.Context) error {
@@ -586,7 +586,7 @@ func TestGetByAStranger(t *testing.T) {
 			}
 			require.NoError(t, fetch.Run(t.Context(), func(ctx context.Context) error {
 				if sent {
-					release := src.Hold()
+					release := src.Pause()
 					return fetch.Together(ctx, getter(src, 1), func(ctx context.Context) error {
 						require.NoError(t, suspend.Blocking(ctx, synctest.Wait))
 						go func() { synctest.Wait(); release() }()
@@ -925,7 +925,7 @@ func TestQueuedBatchIsDropped(t *testing.T) {
 		src := newNumbers(fetch.SourceOptions{MaxBatch: 1, MaxOpen: 1})
 		require.NoError(t, fetch.Run(t.Context(), func(ctx context.Context) error {
 			one, cancel := context.WithCancel(ctx)
-			release := src.Hold()
+			release := src.Pause()
 			return fetch.Together(ctx, getter(src, 1), func(context.Context) error {
 				_, err := src.Get(one, 2)
 				require.ErrorIs(t, err, context.Canceled)
@@ -988,7 +988,7 @@ func TestAfterTheEnd(t *testing.T) {
 func TestCloseEndsWhoWaits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		src := newNumbers()
-		src.Hold()
+		src.Pause()
 		ctx, s := fetch.Open(t.Context(), fetch.Options{})
 		var errs [2]error
 		var all sync.WaitGroup
@@ -1071,7 +1071,7 @@ func TestPrimeAndForget(t *testing.T) {
 func TestForgetOfAnOpenRequest(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		src := newNumbers()
-		release := src.Hold()
+		release := src.Pause()
 		ctx, s := fetch.Open(t.Context(), fetch.Options{Policy: fetch.Eager})
 		defer s.Close()
 		var all sync.WaitGroup
@@ -1103,7 +1103,7 @@ func TestImmediate(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		hasty, round := newNumbers(fetch.SourceOptions{Mode: fetch.Immediate}), fetchtest.New("round", func(k int) (int, error) { return k, nil })
 		require.NoError(t, fetch.Run(t.Context(), func(ctx context.Context) error {
-			release := round.Hold()
+			release := round.Pause()
 			return fetch.Together(ctx,
 				func(ctx context.Context) error { _, err := round.Get(ctx, 1); return err },
 				func(ctx context.Context) error {
@@ -1142,7 +1142,7 @@ func TestShared(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		inner := newNumbers(fetch.SourceOptions{MaxBatch: 4})
 		src := fetch.Shared(inner.Source, 1)
-		release := inner.Hold()
+		release := inner.Pause()
 		var all sync.WaitGroup
 		ask := func(ctx context.Context, ks ...int) {
 			all.Go(func() {
@@ -1169,7 +1169,7 @@ func TestShared(t *testing.T) {
 		all.Wait()
 		require.Equal(t, [][]int{{1, 2}, {2, 3, 4, 5}, {6, 7}}, inner.Batches())
 		src = fetch.Shared(inner.Source, 1)
-		inner.Hold()
+		inner.Pause()
 		gone, cancel = context.WithCancel(t.Context())
 		ask(gone, 8)
 		cancel()

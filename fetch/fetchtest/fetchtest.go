@@ -71,15 +71,15 @@ func (s *Source[K, V]) Batches() [][]K {
 	return slices.Clone(s.batches)
 }
 
-// Cancelled returns how many batches were cancelled while Hold delayed them.
+// Cancelled returns how many batches were cancelled while a Pause delayed them.
 func (s *Source[K, V]) Cancelled() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.cancelled
 }
 
-// Hold delays the answers to all batches that are sent from now on, until release is called.
-func (s *Source[K, V]) Hold() (release func()) {
+// Pause delays the answers to all batches that are sent from now on, until resume is called.
+func (s *Source[K, V]) Pause() (resume func()) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	gate := make(chan struct{})

@@ -31,6 +31,7 @@ var unused = map[string]string{
 	"fetch/fetchtest: Source.Cancelled":       "for tests of users",
 	"fetch/fetchtest: Source.Instead":         "for tests of users",
 	"fetch/fetchtest: Source.InsteadOfEffect": "for tests of users",
+	"fetch/fetchtest: Source.Pause":           "for tests of users",
 	"fetch: Batched":                          "the Mode of the zero SourceOptions",
 	"fetch: Direct":                           "Immediate and Inline",
 	"fetch: Together":                         "Two without results",
