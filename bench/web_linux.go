@@ -21,24 +21,26 @@ import (
 
 const (
 	braid  = "exec $WEBSERVER -loops $PROCESSORS -cache 30 -direct -dir $FILES -addr $ADDRESS:$PORT"
-	device = "ip tuntap add braidbench mode tun; ip address add 10.99.7.1/24 dev braidbench; ip link set braidbench up txqueuelen 10000; "
+	device = "(for i in $(seq 100); do ip address add 10.99.7.1/24 dev braidbench && break; sleep 0.05; done; " +
+		"ip link set braidbench up txqueuelen 10000) 2>/dev/null & "
 )
 
 // webServers lists the servers in the order of the series. The shell starts a command with the variables of the method measure. The settings
 // in the directory web follow the servers' documentation for static files: one worker per processor for nginx, and the event module for
 // Apache. Braid's server has a reactor for each processor and 30 MB for its cache, and its reads bypass the system's cache. The clients of
-// the last series connect through a TUN device. Its packets to them would count as the server's memory, so the series has no limit.
+// the last series connect through a TUN device, which the server makes. Packets in it count as its memory, so the series is not in web-disk.
 var webServers = []webServer{
-	{"webserver", "go", "127.0.0.1", braid},
-	{"nginx", "nginx", "127.0.0.1", "exec nginx -p $DIR -e stderr -c $DIR/nginx.conf"},
-	{"Apache", "apache2", "127.0.0.1", "exec apache2 -D FOREGROUND -d $DIR -f $DIR/apache.conf"},
-	{"net/http FileServer", "go", "127.0.0.1", "exec $BENCH -fileserver $FILES 127.0.0.1:$PORT"},
-	{"webserver -stack", "ip", "10.99.7.2", device + braid + " -stack braidbench=10.99.7.2/24"},
+	{"webserver", "command -v go", "127.0.0.1", braid},
+	{"nginx", "command -v nginx", "127.0.0.1", "exec nginx -p $DIR -e stderr -c $DIR/nginx.conf"},
+	{"Apache", "command -v apache2", "127.0.0.1", "exec apache2 -D FOREGROUND -d $DIR -f $DIR/apache.conf"},
+	{"net/http FileServer", "command -v go", "127.0.0.1", "exec $BENCH -fileserver $FILES 127.0.0.1:$PORT"},
+	{"webserver -stack", "ip tuntap add braidprobe mode tun && ip link delete braidprobe", "10.99.7.2", device + braid + " -stack braidbench=10.99.7.2/24"},
 }
 
 //go:embed web
 var webSettings embed.FS
 
+// A webServer is started by the shell. The command needs succeeds if this machine has the server.
 type webServer struct{ name, needs, address, command string }
 
 func (w *web) servers() []webServer {
@@ -103,8 +105,8 @@ func (w *web) sides(b *bench, conns, index int) []side {
 		return all
 	}
 	for server, s := range w.servers() {
-		if _, err := exec.LookPath(s.needs); err != nil || s.needs == "ip" && os.Getuid() != 0 {
-			b.note(s.needs + " is not installed or not permitted: left out.")
+		if exec.Command("sh", "-c", s.needs).Run() != nil {
+			b.note(s.name + " is not installed or not permitted: left out.")
 			continue
 		}
 		key, round := fmt.Sprint(w.id, " ", server, " ", conns), 0
@@ -128,7 +130,6 @@ func (w *web) measure(b *bench, server, conns int) webFigures {
 	variables := map[string]string{
 		"ADDRESS": s.address, "PORT": port, "DIR": dir, "FILES": w.corpus(n), "NUMBER": strconv.Itoa(n), "PER": strconv.Itoa(perDir),
 		"WEBSERVER": built("webserver"), "BENCH": must(os.Executable()), "PROCESSORS": strconv.Itoa(runtime.NumCPU()), "AIO": w.aio,
-		"GOMEMLIMIT": "140MiB", "GOGC": "off", // off is the advice of the Go GC guide; the rest of the memory is for inodes and directories
 	}
 	for _, f := range must(webSettings.ReadDir("web")) {
 		text := os.Expand(string(must(webSettings.ReadFile("web/"+f.Name()))), func(name string) string { return variables[name] })
@@ -145,6 +146,9 @@ func (w *web) measure(b *bench, server, conns int) webFigures {
 	}
 	cmd := exec.Command("sh", "-c", script)
 	cmd.Env, cmd.Stderr = os.Environ(), os.Stderr
+	if w.limit > 0 {
+		cmd.Env = append(cmd.Env, "GOMEMLIMIT=140MiB", "GOGC=off") // as the Go GC guide advises; the rest is for inodes and directories
+	}
 	for name, value := range variables {
 		cmd.Env = append(cmd.Env, name+"="+value)
 	}
@@ -154,9 +158,6 @@ func (w *web) measure(b *bench, server, conns int) webFigures {
 	defer func() {
 		_ = syscall.Kill(-group, syscall.SIGKILL)
 		_ = cmd.Wait()
-		if s.needs == "ip" {
-			_ = exec.Command("ip", "link", "delete", "braidbench").Run()
-		}
 	}()
 	for deadline := time.Now().Add(10 * time.Second); ; time.Sleep(10 * time.Millisecond) {
 		if c, err := net.DialTimeout("tcp", addr, time.Second); err == nil {

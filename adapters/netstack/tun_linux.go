@@ -1,6 +1,7 @@
 package netstack
 
 import (
+	"bytes"
 	"encoding/binary"
 	"os"
 	"sync"
@@ -62,8 +63,11 @@ func openTUN(name string) (fd, mtu int, err error) {
 	ifr.SetUint16(unix.IFF_TUN | unix.IFF_NO_PI | unix.IFF_VNET_HDR)
 	if err = unix.IoctlIfreq(fd, unix.TUNSETIFF, ifr); err == nil {
 		// The kernel divides large packets, and completes checksums, before the program reads them, because gVisor trusts
-		// either the checksums of all packets or of none. An earlier program may have asked for another setting.
+		// either the checksums of all packets or of none. An earlier program may have left other settings.
 		_ = unix.IoctlSetInt(fd, unix.TUNSETOFFLOAD, 0)
+		err = unix.IoctlSetPointerInt(fd, unix.TUNSETVNETHDRSZ, offloadSize)
+	}
+	if err == nil {
 		var s int
 		if s, err = unix.Socket(unix.AF_UNIX, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0); err == nil {
 			defer unix.Close(s)
@@ -129,10 +133,17 @@ func (t *tun) WritePackets(packets stack.PacketBufferList) (int, tcpip.Error) {
 	}
 	for _, p := range packets.AsSlice() {
 		head := offload(p)
-		_, _ = unix.Writev(t.out, append([][]byte{head[:]}, p.AsSlices()...))
+		parts := append([][]byte{head[:]}, p.AsSlices()...)
+		if len(parts) > maxParts { // the packet consists of many small Writes
+			parts = [][]byte{bytes.Join(parts, nil)}
+		}
+		_, _ = unix.Writev(t.out, parts)
 	}
 	return packets.Len(), nil
 }
+
+// maxParts is the maximum number of slices that the kernel takes in one call (IOV_MAX).
+const maxParts = 1024
 
 // offload returns the virtio_net_hdr for a packet of the stack. It tells the kernel how to divide the packet, and where
 // the checksum belongs.
@@ -143,7 +154,7 @@ func offload(p *stack.PacketBuffer) (head [offloadSize]byte) {
 	}
 	if gso.NeedsCsum {
 		head[0] = needsCsum
-		binary.NativeEndian.PutUint16(head[6:], gso.L3HdrLen)
+		binary.NativeEndian.PutUint16(head[6:], uint16(len(p.NetworkHeader().Slice())))
 		binary.NativeEndian.PutUint16(head[8:], gso.CsumOffset)
 	}
 	if p.Data().Size() > int(gso.MSS) {

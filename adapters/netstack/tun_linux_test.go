@@ -8,6 +8,7 @@ import (
 	"net"
 	"os"
 	"os/exec"
+	"slices"
 	"sync"
 	"syscall"
 	"testing"
@@ -104,10 +105,29 @@ func TestTUN(t *testing.T) {
 		must(0, c.Close())
 		require.Less(t, packets()-before, uint64(len(large)/1460/2), addr)
 	}
+
+	// A packet of many small Writes has more slices than the kernel takes at once.
+	lines := must(s.Listen("tcp", ":82"))
+	lining, written := make(chan error, 1), make(chan struct{})
+	go func() {
+		lining <- lines.Serve(background, func(_ context.Context, c net.Conn) {
+			for line := range slices.Chunk(large[:1<<19], 16) {
+				_, _ = c.Write(line)
+			}
+			close(written)
+		})
+	}()
+	timeouts := s.Stack().Stats().TCP.Timeouts.Value()
+	c := must(net.Dial("tcp", "10.9.0.2:82"))
+	<-written // more than the window, so the stack has gathered many Writes
+	require.True(t, bytes.Equal(must(io.ReadAll(c)), large[:1<<19]), "not what was sent")
+	must(0, c.Close())
+	require.Equal(t, timeouts, s.Stack().Stats().TCP.Timeouts.Value(), "packets were lost")
 	must(0, kernel.Close())
 	must(0, s.Close())
 	require.ErrorIs(t, <-served, net.ErrClosed)
 	require.ErrorIs(t, <-sending, net.ErrClosed)
+	require.ErrorIs(t, <-lining, net.ErrClosed)
 	schedtest.Eventually(t, "the task that reads ends", func() bool { st := loop.Stats(); return st.Suspended+st.Running == 0 })
 	_, err = netstack.TUN(loop, "a name that is too long for a device")
 	require.Error(t, err)

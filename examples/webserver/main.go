@@ -84,7 +84,7 @@ func (o options) serve(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	s := newSite(loop, max(1, o.loops), o.cache<<20, onDisk(loop, o.dir, o.direct))
+	s := newSite(loop, o.loops, o.cache<<20, onDisk(loop, o.dir, o.direct))
 	f := newFront(s)
 	o.ready(ln.Addr())
 	served := make(chan error, 1)

@@ -48,8 +48,10 @@ const (
 )
 
 // newSite returns a site whose stages run on the given scheduler, or on goroutines if the scheduler is nil. The cache has a size of cache
-// bytes. It consists of parts, each with its own stage, so that the reactors do not all wait for one lock.
-func newSite(on suspend.Spawner, parts, cache int, open opener) *site {
+// bytes. It consists of parts, each with its own stage, so that the reactors do not all wait for one lock. There is a part for each reactor,
+// but no part so small that it has room for a few files only.
+func newSite(on suspend.Spawner, reactors, cache int, open opener) *site {
+	parts := max(1, min(reactors, cache/(4*largest)))
 	s := &site{open: open, cpu: stage.NewPool("cpu", runtime.GOMAXPROCS(0), on)}
 	seed := maphash.MakeSeed()
 	part := func(l lookup) uint64 { return maphash.String(seed, l.name) }

@@ -18,8 +18,8 @@ import (
 
 // A Mutant consists of six strings: its name, a file, a piece of text in the file, the replacement for this text, a pattern for the tests
 // that must fail, and the tests' package. Comments are removed from the file first, and the text must not contain any, so that rewording a
-// comment cannot break a mutant. Neither can renaming a local variable, see renamed.go. If the pattern is empty, all tests are run. If the
-// package is empty, it is the package in the folder root.
+// comment cannot break a mutant. If a local variable is renamed, the mutant usually follows, see renamed.go. If the pattern is empty, all
+// tests are run. If the package is empty, it is the package in the folder root.
 //
 // In the replacement, IS is true if the mistake is active, is(IS) is 1 or 0, and gosched() calls runtime.Gosched. If the text contains a
 // boolean expression between the brackets ⟦ and ⟧, the replacement is the value of this expression while the mistake is active.

@@ -90,14 +90,15 @@ func g(from, to int) int {
 `
 	for name, c := range map[string]struct{ text, by, wantText, wantBy string }{
 		"renamed":                {"	rest = rest[1:]\n		return rest[0].at", "	rest = rest[IS:]\n		return x.rest[0].at", "	kept = kept[1:]\n		return kept[0].at", "	kept = kept[IS:]\n		return x.rest[0].at"},
-		"with brackets":          {"for ⟦a < b⟧ {", "a+1 < b", "for ⟦from < to⟧ {", "from+1 < to"},
+		"with brackets":          {"if ⟦n >= level⟧ {\n		return from", "n > level", "if ⟦to >= level⟧ {\n		return from", "to > level"},
 		"two places":             {"if n >= level {", "if IS {", "", ""},
+		"all names are local":    {"for a < b {", "for {", "", ""},
 		"not local":              {"if at >= depth {\n		kept", "if IS {\n		kept", "", ""},
 		"a field":                {"return kept[0].to", "return 0", "", ""},
 		"two names for one":      {"	a = b[1:]", "	a = b", "", ""},
-		"one name for two":       {"for a < a {", "for {", "", ""},
-		"the name is still used": {"for to < from {", "for {", "", ""},
-		"other code":             {"for a > b {", "for {", "", ""},
+		"one name for two":       {"a >= level {\n		return a\n", "", "", ""},
+		"the name is still used": {"kept >= level {\n		return from", "", "", ""},
+		"other code":             {"for a > level {", "for {", "", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			m := Mutant{"a mistake", "p.go", c.text, c.by, "Test", ""}

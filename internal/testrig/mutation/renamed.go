@@ -18,47 +18,42 @@ func upToDate(t *testing.T, root string, mutants []Mutant) []Mutant {
 			t.Fatalf("%s: there is no text", m.name())
 		}
 		if src := read(t, root, m); !strings.Contains(src, m.text()) {
-			now[i] = renamed(src, m)
+			if now[i] = renamed(src, m); now[i] != m {
+				t.Logf("%s: variables have other names now, in\n%s", m.name(), now[i].text())
+			}
 		}
 	}
 	return now
 }
 
 // renamed returns m with other names of local variables in its text and in the replacement, so that the text occurs in the file src. If
-// no such text, or more than one, can be found, renamed returns m as it is. The function around the text must not use an old name, because
-// a name that is still in use has not been renamed.
+// no such text, or more than one, can be found, renamed returns m as it is. A similar text elsewhere in the file would be a mistake in other
+// code. So the file must not use an old name any more, and the text must contain a name that is not local.
 func renamed(src string, m Mutant) Mutant {
 	files := token.NewFileSet()
 	f, err := parser.ParseFile(files, "", src, 0)
 	if err != nil {
 		return m
 	}
-	offset := func(p token.Pos) int { return files.Position(p).Offset }
-	local := map[int]bool{}                // the offsets of identifiers that name local variables
-	used := map[ast.Decl]map[string]bool{} // the identifiers in each declaration
-	for _, d := range f.Decls {
-		used[d] = map[string]bool{}
-		ast.Inspect(d, func(n ast.Node) bool {
-			if id, ok := n.(*ast.Ident); ok {
-				used[d][id.Name] = true
-				local[offset(id.Pos())] = id.Obj != nil && id.Obj.Kind == ast.Var && f.Scope.Lookup(id.Name) != id.Obj
-			}
-			return true
-		})
-	}
+	local := map[int]bool{}   // the offsets of identifiers that name local variables
+	used := map[string]bool{} // the identifiers that are not fields
+	field := map[*ast.Ident]bool{}
+	ast.Inspect(f, func(n ast.Node) bool {
+		switch n := n.(type) {
+		case *ast.SelectorExpr:
+			field[n.Sel] = true
+		case *ast.Ident:
+			used[n.Name] = used[n.Name] || !field[n]
+			local[files.Position(n.Pos()).Offset] = n.Obj != nil && n.Obj.Kind == ast.Var && f.Scope.Lookup(n.Name) != n.Obj
+		}
+		return true
+	})
 	have, want := tokens(src), tokens(m.text())
 	found, n := m, 0
 	for at := 0; at+len(want) <= len(have); at++ {
 		names, ok := match(have[at:], want, local)
-		if !ok {
-			continue
-		}
-		for _, d := range f.Decls {
-			if from := have[at].offset; offset(d.Pos()) <= from && from < offset(d.End()) {
-				for old, name := range names {
-					ok = ok && (old == name || !used[d][old])
-				}
-			}
+		for old, name := range names {
+			ok = ok && (old == name || !used[old])
 		}
 		now := m
 		now[2], now[3] = rename(m[2], names), rename(m[3], names)
@@ -97,7 +92,7 @@ func tokens(src string) (all []lexeme) {
 }
 
 // match compares the tokens of a piece of text with the beginning of the tokens of a file, in which local variables may have other names.
-// It returns the name of each.
+// It returns the name of each. At least one name must not be local.
 func match(have, want []lexeme, local map[int]bool) (names map[string]string, ok bool) {
 	names, taken := map[string]string{}, map[string]string{}
 	for i, w := range want {
@@ -109,6 +104,7 @@ func match(have, want []lexeme, local map[int]bool) (names map[string]string, ok
 			if h.text != w.text {
 				return nil, false
 			}
+			ok = ok || h.Token == token.IDENT
 			continue
 		}
 		name, seen := names[w.text]
@@ -117,7 +113,7 @@ func match(have, want []lexeme, local map[int]bool) (names map[string]string, ok
 		}
 		names[w.text], taken[h.text] = h.text, w.text
 	}
-	return names, true
+	return names, ok
 }
 
 var identifier = regexp.MustCompile(`\.?\b[\pL_]\w*`)
