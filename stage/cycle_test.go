@@ -608,10 +608,10 @@ func TestCrossingDosCompletedByATask(t *testing.T) {
 // until the task has left is in no cycle.
 func TestLentSlotBetweenTwoTries(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var s, b *stage.Stage[string, time.Duration]
+		var s, b *stage.Stage[string, int] // the answers are nanoseconds
 		start, tries := time.Now(), 0
 		o := stage.Options{Width: 1, Queue: 2, Retry: func(_ error, try int) (time.Duration, bool) { return time.Second, try < 2 }}
-		handler := func(ctx context.Context, in string) (time.Duration, error) {
+		handler := func(ctx context.Context, in string) (int, error) {
 			switch in {
 			case "ask":
 				return s.Do(ctx, "lent")
@@ -628,7 +628,7 @@ func TestLentSlotBetweenTwoTries(t *testing.T) {
 			case "stranger":
 				time.Sleep(time.Hour)
 			}
-			return time.Since(start), nil
+			return int(time.Since(start)), nil
 		}
 		s = stage.New("s", handler, o)
 		f, err := s.Begin(bg, "ask")
@@ -637,18 +637,18 @@ func TestLentSlotBetweenTwoTries(t *testing.T) {
 		require.NoError(t, s.Submit(bg, "stranger"))
 		after, err := f.Await(bg)
 		require.NoError(t, err)
-		require.Equal(t, time.Second, after)
+		require.EqualValues(t, time.Second, after)
 		require.NoError(t, s.Close(bg))
 
 		o.Queue = stage.NoQueue
 		s = stage.New("s", handler, o)
-		b = stage.New("b", func(ctx context.Context, _ string) (time.Duration, error) {
+		b = stage.New("b", func(ctx context.Context, _ string) (int, error) {
 			return s.Do(context.WithoutCancel(ctx), "lent")
 		}, o)
 		start = time.Now()
 		after, err = s.Do(bg, "ask, and go on")
 		require.NoError(t, err)
-		require.Equal(t, time.Second, after)
+		require.EqualValues(t, time.Second, after)
 		require.NoError(t, stage.Close(bg, s, b))
 	})
 }
@@ -688,7 +688,7 @@ func TestCancelledDoLeavesItsParent(t *testing.T) {
 			k, err := c.Begin(bg, "k")
 			require.NoError(t, err)
 			start := time.Now()
-			root := stage.New("root", func(ctx context.Context, in string) (time.Duration, error) {
+			root := stage.New("root", func(ctx context.Context, in string) (int, error) {
 				_, err := a.Do(ctx, in)
 				require.ErrorIs(t, err, context.DeadlineExceeded, "of a child")
 				require.Less(t, time.Since(start), 3*time.Second)

@@ -137,7 +137,7 @@ func TestTheWaitOfAnOutsider(t *testing.T) {
 // Each Do on its caller is timed: fifteen of a second after a brief one.
 func TestTheServiceTimeOfInlineTasks(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := stage.New("s", func(_ context.Context, d time.Duration) (int, error) { time.Sleep(d); return 0, nil }, stage.Options{})
+		s := stage.New("s", func(_ context.Context, ns int) (int, error) { time.Sleep(time.Duration(ns)); return 0, nil }, stage.Options{})
 		var want time.Duration
 		for i := range 16 {
 			d := time.Duration(0)
@@ -145,7 +145,7 @@ func TestTheServiceTimeOfInlineTasks(t *testing.T) {
 				d = time.Second
 			}
 			want += d
-			_, _ = s.Do(bg, d)
+			_, _ = s.Do(bg, int(d))
 		}
 		st := s.Stats()
 		require.NoError(t, s.Close(bg))
@@ -156,11 +156,11 @@ func TestTheServiceTimeOfInlineTasks(t *testing.T) {
 // One Do of a second after brief ones counts once.
 func TestOneSlowInlineTask(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := stage.New("s", func(_ context.Context, d time.Duration) (int, error) { time.Sleep(d); return 0, nil }, stage.Options{})
+		s := stage.New("s", func(_ context.Context, ns int) (int, error) { time.Sleep(time.Duration(ns)); return 0, nil }, stage.Options{})
 		for range 16 {
-			_, _ = s.Do(bg, time.Duration(0))
+			_, _ = s.Do(bg, 0)
 		}
-		_, _ = s.Do(bg, time.Second)
+		_, _ = s.Do(bg, int(time.Second))
 		st := s.Stats()
 		require.NoError(t, s.Close(bg))
 		require.InEpsilon(t, 1, st.Service.Sum.Seconds(), 0.25, "the sum of service times, one of a second among 17")

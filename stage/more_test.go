@@ -280,12 +280,12 @@ func TestReplicate(t *testing.T) {
 
 // A Do of Replicas is the Do of one of its stages, so that the handler may run on the caller. In a pipe it would be a worker.
 func TestReplicasRunOnTheCaller(t *testing.T) {
-	r := stage.Replicate(2, nil, func(i int) *stage.Stage[int, int64] {
-		return stage.New(fmt.Sprint("r", i), func(context.Context, int) (int64, error) { return gid.Get(), nil }, stage.Options{})
+	r := stage.Replicate(2, nil, func(i int) *stage.Stage[int, int] {
+		return stage.New(fmt.Sprint("r", i), func(context.Context, int) (int, error) { return int(gid.Get()), nil }, stage.Options{})
 	})
 	on, err := r.Do(bg, 1)
 	require.NoError(t, err)
-	require.Equal(t, gid.Get(), on)
+	require.EqualValues(t, gid.Get(), on)
 	require.NoError(t, r.Close(bg))
 }
 

@@ -1,10 +1,6 @@
 package stage
 
-import (
-	"context"
-
-	"github.com/braidgo/braid/promise"
-)
+import "context"
 
 // Replicas is a Flow that distributes its tasks over several stages of the same kind, each with its own state.
 type Replicas[In, Out any] struct {
@@ -81,5 +77,3 @@ func (r *Replicas[In, Out]) choose(in In) int {
 	}
 	return best
 }
-
-var _ Flow[int, promise.Future[int]] = (*Replicas[int, promise.Future[int]])(nil)
