@@ -25,3 +25,11 @@ func InFlight(end stack.LinkEndpoint) (n int) {
 	}
 	return n
 }
+
+// Timed reports whether an end of a wire has ever used a timer.
+func Timed(end stack.LinkEndpoint) bool {
+	w := end.(*wireEnd)
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.timer != nil
+}

@@ -29,6 +29,7 @@ func TestMutants(t *testing.T) {
 		{"the stack divides packets for the kernel", "tun_linux.go", "	t.SupportedGSOKind = stack.HostGSOSupported\n", "	if !IS {\n		t.SupportedGSOKind = stack.HostGSOSupported\n	}\n", "TestTUN"},
 		{"checksums stay incomplete", "tun_linux.go", "	if gso.NeedsCsum {", "	if gso.NeedsCsum && !IS {", "TestTUN"},
 		{"a packet of many slices", "tun_linux.go", "len(parts) > maxParts {", "len(parts) > maxParts && !IS {", "TestTUN"},
+		{"a packet that is due waits for a timer", "wire.go", "	case left <= 0:", "	case left <= 0 && !IS:", "TestAWireWithoutDelay"},
 		{"the wire loses nothing", "wire.go", "	case lost:", "	case lost && !IS:", "TestWire"},
 		{"the wire has no order", "wire.go", "f[i].at.Before(f[j].at) ||", "(IS && f[i].number > f[j].number) || !IS && f[i].at.Before(f[j].at) ||", "TestWire"},
 	})

@@ -130,17 +130,20 @@ func (w *wireEnd) launch(f flyer) {
 	}
 }
 
-// wakeLocked sets the timer for the first packet in flight. The caller must hold w.mu.
+// wakeLocked makes a goroutine or the timer call land when the first packet in flight is due. The caller must hold w.mu.
 func (w *wireEnd) wakeLocked() {
 	left := time.Until(w.flying[0].at)
-	if w.timer == nil {
+	switch {
+	case left <= 0: // a timer would often be late by a millisecond, because the runtime rounds up short waits of idle threads
+		go w.land()
+	case w.timer == nil:
 		w.timer = time.AfterFunc(left, w.land)
-	} else {
+	default:
 		w.timer.Reset(left)
 	}
 }
 
-// land delivers the packets that are due, in order. land is called by the timer.
+// land delivers the packets that are due, in order. land runs on a goroutine, or is called by the timer.
 func (w *wireEnd) land() {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -1,6 +1,8 @@
 package netstack_test
 
 import (
+	"io"
+	"net"
 	"slices"
 	"sync"
 	"testing"
@@ -93,4 +95,25 @@ func TestWire(t *testing.T) {
 	require.GreaterOrEqual(t, took, time.Duration(n*100)*time.Second/(1<<20))
 	got, _ = send(t, n, 1, netstack.WireOptions{Bandwidth: 1 << 15})
 	require.Less(t, len(got), n, "what waits too long is lost")
+}
+
+// A packet without a delay does not wait for a timer, which may be late by a millisecond.
+func TestAWireWithoutDelay(t *testing.T) {
+	x, y := netstack.Pair(netstack.WireOptions{})
+	a := must(netstack.New(netstack.Options{Link: x, Addresses: prefixes("10.0.0.1/24")}))
+	b := must(netstack.New(netstack.Options{Link: y, Addresses: prefixes("10.0.0.2/24")}))
+	ln := must(b.Listen("tcp", ":80"))
+	served := make(chan error, 1)
+	go func() { served <- ln.Serve(background, echo) }()
+	c := must(a.Dial(background, "tcp", "10.0.0.2:80"))
+	for range 10 {
+		must(c.Write(make([]byte, 100)))
+		must(io.ReadFull(c, make([]byte, 100)))
+	}
+	require.False(t, netstack.Timed(x))
+	require.False(t, netstack.Timed(y))
+	must(0, c.Close())
+	must(0, a.Close())
+	must(0, b.Close())
+	require.ErrorIs(t, <-served, net.ErrClosed)
 }
