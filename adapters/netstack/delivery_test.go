@@ -37,7 +37,6 @@ func TestAnAnswerUnderTheLock(t *testing.T) {
 type slowDispatcher struct {
 	mu    sync.Mutex
 	order []int
-	first sync.Once
 }
 
 func (d *slowDispatcher) DeliverNetworkPacket(_ tcpip.NetworkProtocolNumber, p *stack.PacketBuffer) {
