@@ -28,6 +28,7 @@ func TestMutants(t *testing.T) {
 		{"packets are delivered side by side", "wire.go", "	w.landing = true\n", "	w.landing = !IS\n", "TestAWireKeepsTheOrder"},
 		{"the stack divides packets for the kernel", "tun_linux.go", "	t.SupportedGSOKind = stack.HostGSOSupported\n", "	if !IS {\n		t.SupportedGSOKind = stack.HostGSOSupported\n	}\n", "TestTUN"},
 		{"checksums stay incomplete", "tun_linux.go", "	if gso.NeedsCsum {", "	if gso.NeedsCsum && !IS {", "TestTUN"},
+		{"a header stays as an earlier program has left it", "tun_linux.go", "TUNSETVNETHDRSZ, offloadSize)", "TUNSETVNETHDRSZ, offloadSize+2*is(IS))", "TestTUN"},
 		{"a packet of many slices", "tun_linux.go", "len(parts) > maxParts {", "len(parts) > maxParts && !IS {", "TestTUN"},
 		{"a packet that is due waits for a timer", "wire.go", "	case left <= 0:", "	case left <= 0 && !IS:", "TestAWireWithoutDelay"},
 		{"the wire loses nothing", "wire.go", "	case lost:", "	case lost && !IS:", "TestWire"},

@@ -42,6 +42,7 @@ func TestTUN(t *testing.T) {
 	defer schedtest.Within(t, schedtest.Deadline)()
 	loop := must(eventloop.New(eventloop.Options{}))
 	defer loop.Close()
+	leaveTUN(t, "braid0")
 	link, err := netstack.TUN(loop, "braid0")
 	if err != nil {
 		t.Skip(err)
@@ -131,6 +132,22 @@ func TestTUN(t *testing.T) {
 	schedtest.Eventually(t, "the task that reads ends", func() bool { st := loop.Stats(); return st.Suspended+st.Running == 0 })
 	_, err = netstack.TUN(loop, "a name that is too long for a device")
 	require.Error(t, err)
+}
+
+// leaveTUN makes a device that stays, as an earlier program may have left it: with a longer header before each packet.
+func leaveTUN(t *testing.T, name string) {
+	fd, err := unix.Open("/dev/net/tun", unix.O_RDWR, 0)
+	if err != nil {
+		t.Skip(err)
+	}
+	defer unix.Close(fd)
+	ifr := must(unix.NewIfreq(name))
+	ifr.SetUint16(unix.IFF_TUN | unix.IFF_NO_PI | unix.IFF_VNET_HDR)
+	if err := unix.IoctlIfreq(fd, unix.TUNSETIFF, ifr); err != nil {
+		t.Skip(err)
+	}
+	must(0, unix.IoctlSetPointerInt(fd, unix.TUNSETVNETHDRSZ, 12))
+	must(0, unix.IoctlSetInt(fd, unix.TUNSETPERSIST, 1)) // until the namespace ends
 }
 
 // up gives a device an address of the kernel's, and switches it on.
