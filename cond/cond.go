@@ -93,7 +93,7 @@ func (c *Cond) Wait(ctx context.Context) (err error) {
 	if err := suspend.Err(ctx); err != nil {
 		return err
 	}
-	w, wait := c.join()
+	w, wait := c.enlist()
 	var unlocked, waited, signalled, returned bool
 	defer func() {
 		if returned {
@@ -111,7 +111,7 @@ func (c *Cond) Wait(ctx context.Context) (err error) {
 	}()
 	defer func() {
 		if !waited { // L.Unlock, ctx or Park has panicked, or suspend.Wait where suspending is forbidden
-			signalled = c.leave(w, wait)
+			signalled = c.withdraw(w, wait)
 		}
 		if unlocked {
 			l.Lock()
@@ -123,7 +123,7 @@ func (c *Cond) Wait(ctx context.Context) (err error) {
 	unlocked = true
 	_, err = suspend.Wait[struct{}](ctx, arrival{c, w})
 	waited, signalled = true, err == nil
-	if err != nil && c.leave(w, wait) {
+	if err != nil && c.withdraw(w, wait) {
 		signalled, err = true, nil
 	}
 	return err
@@ -179,8 +179,8 @@ func (c *Cond) wakeLocked(w *node) bool {
 	return resumed
 }
 
-// join adds a waiter for the caller to the list. It returns the waiter and the number of this Wait, which must be passed to leave.
-func (c *Cond) join() (w *node, wait uint) {
+// enlist adds a waiter for the caller to the list. It returns the waiter and the number of this Wait, which must be passed to withdraw.
+func (c *Cond) enlist() (w *node, wait uint) {
 	c.guard.Lock()
 	defer c.guard.Unlock()
 	if last := len(c.free) - 1; last >= 0 {
@@ -209,10 +209,10 @@ func (a arrival) Try() (none struct{}, signalled bool, err error) {
 }
 
 func (a arrival) Enqueue(r suspend.Resumer[struct{}]) { a.w.Value.r = r } // wakeLocked frees w when it resumes r
-func (a arrival) Remove(suspend.Resumer[struct{}])    {}                  // c.leave removes w
+func (a arrival) Remove(suspend.Resumer[struct{}])    {}                  // c.withdraw removes w
 
-// leave frees the waiter of a Wait that has failed, and reports whether the waiter was signalled.
-func (c *Cond) leave(w *node, wait uint) (signalled bool) {
+// withdraw frees the waiter of a Wait that has failed, and reports whether the waiter was signalled.
+func (c *Cond) withdraw(w *node, wait uint) (signalled bool) {
 	c.guard.Lock()
 	defer c.guard.Unlock()
 	if w.Value.wait != wait { // w has been freed, after a signal

@@ -72,7 +72,7 @@ func (g *Group) Go(f func()) error {
 		}
 	}()
 	err := g.on.Go(func() {
-		defer g.leave()
+		defer g.taskEnded()
 		suspend.Bind(&task{g: g, Task: suspend.Self()}, f)
 	})
 	started = err == nil
@@ -125,9 +125,9 @@ func (g *Group) parks() {
 	}
 }
 
-// leave records the end of a task. The task counts as live until onIdle has returned, so that a Wait also waits for tasks
+// taskEnded records the end of a task. The task counts as live until onIdle has returned, so that a Wait also waits for tasks
 // that onIdle starts.
-func (g *Group) leave() {
+func (g *Group) taskEnded() {
 	preempt.Releases(preempt.Members)
 	g.parks()
 	g.gone()

@@ -84,14 +84,14 @@ func (c *Cache[K, V]) Get(ctx context.Context, key K) (v V, err error) {
 var errLeft = errors.New("keyed: the first has left")
 
 func (c *Cache[K, V]) get(ctx context.Context, key K) (v V, err error) {
-	e, first, loaded := c.enter(key)
+	e, first, loaded := c.lookUp(key)
 	if loaded {
 		if v, ok, err := e.value.Try(); ok {
 			return v, err
 		}
-		return e.value.Await(ctx) // c.end is about to resolve the promise
+		return e.value.Await(ctx) // c.finishLoad is about to resolve the promise
 	}
-	defer func() { c.leave(e, first) }()
+	defer func() { c.endGet(e, first) }()
 	if first {
 		if err := c.start(ctx, e); err != nil {
 			return v, err // another waiter starts again, and its scheduler may accept the load
@@ -121,9 +121,9 @@ func (c *Cache[K, V]) Len() int {
 	return len(c.entries)
 }
 
-// enter returns the entry of key. If there is none, enter creates it, and the caller is first and must start the load.
-// Unless the entry is loaded, enter counts the caller in e.waiting.
-func (c *Cache[K, V]) enter(key K) (e *cached[K, V], first, loaded bool) {
+// lookUp returns the entry of key. If there is none, lookUp creates it, and the caller is first and must start the load.
+// Unless the entry is loaded, lookUp counts the caller in e.waiting.
+func (c *Cache[K, V]) lookUp(key K) (e *cached[K, V], first, loaded bool) {
 	check(key)
 	now := suspend.Now()
 	c.mu.Lock()
@@ -152,24 +152,24 @@ func (c *Cache[K, V]) start(ctx context.Context, e *cached[K, V]) error {
 	returned := false
 	defer func() {
 		if !returned { // a method of ctx has panicked, or Go has
-			c.end(e, v, ErrAbandoned)
+			c.finishLoad(e, v, ErrAbandoned)
 		}
 	}()
 	_ = suspend.Self() // Self panics where suspending is forbidden
 	ctx, e.cancel = cancel.New(context.WithoutCancel(ctx))
 	err := suspend.Here().Go(func() {
-		if !c.begin(e) {
+		if !c.markBegun(e) {
 			return
 		}
 		err := ErrAbandoned
-		defer func() { c.end(e, v, err) }()
+		defer func() { c.finishLoad(e, v, err) }()
 		v, err = c.load(ctx, e.key)
 	})
 	returned = true
 	return err
 }
 
-func (c *Cache[K, V]) begin(e *cached[K, V]) bool {
+func (c *Cache[K, V]) markBegun(e *cached[K, V]) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	left := e.begun
@@ -177,8 +177,8 @@ func (c *Cache[K, V]) begin(e *cached[K, V]) bool {
 	return !left
 }
 
-// end records the end of a load: it keeps the value or removes the entry, and then resolves the promise.
-func (c *Cache[K, V]) end(e *cached[K, V], v V, err error) {
+// finishLoad records the end of a load: it keeps the value or removes the entry, and then resolves the promise.
+func (c *Cache[K, V]) finishLoad(e *cached[K, V], v V, err error) {
 	now := suspend.Now()
 	preempt.Releases(preempt.Keys)
 	c.mu.Lock()
@@ -200,9 +200,9 @@ func (c *Cache[K, V]) end(e *cached[K, V], v V, err error) {
 	}
 }
 
-// leave ends a Get that has waited. It cancels the load if no other Get waits, or if this Get has started the load and the
+// endGet ends a Get that has waited. It cancels the load if no other Get waits, or if this Get has started the load and the
 // load has not begun.
-func (c *Cache[K, V]) leave(e *cached[K, V], first bool) {
+func (c *Cache[K, V]) endGet(e *cached[K, V], first bool) {
 	preempt.Releases(preempt.Keys)
 	c.mu.Lock()
 	e.waiting--

@@ -91,8 +91,8 @@ func (t *table[K, T]) used(key K) *entry[T] {
 	return t.entries[key]
 }
 
-// leave decrements e.users, and removes e if no user is left.
-func (t *table[K, T]) leave(key K, e *entry[T]) {
+// unref decrements e.users, and removes e if no user is left.
+func (t *table[K, T]) unref(key K, e *entry[T]) {
 	preempt.Releases(preempt.Keys)
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -107,7 +107,7 @@ func (t *table[K, T]) acquire(key K, make func() T, get func(T) bool) {
 	got := false
 	defer func() {
 		if !got { // get has returned false, or has panicked
-			t.leave(key, e)
+			t.unref(key, e)
 		}
 	}()
 	got = get(e.of)
@@ -141,7 +141,7 @@ func (m *Mutex[K]) Unlock(key K) {
 		panic("keyed: Unlock of a key that is not locked")
 	}
 	e.of.Unlock()
-	m.leave(key, e)
+	m.unref(key, e)
 }
 
 // A Semaphore provides a number of permits for each key. A Semaphore must not be copied.
@@ -181,5 +181,5 @@ func (s *Semaphore[K]) Release(key K) {
 		panic("keyed: Release of a key without a permit")
 	}
 	e.of.Release(1)
-	s.leave(key, e)
+	s.unref(key, e)
 }

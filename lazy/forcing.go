@@ -105,8 +105,8 @@ func (f *forcing) closesCircle() bool {
 	return false
 }
 
-// leave removes f from the list of waiting parts, if f is listed. Force calls leave when it returns.
-func (f *forcing) leave() {
+// stopWaiting removes f from the list of waiting parts, if f is listed. Force calls stopWaiting when it returns.
+func (f *forcing) stopWaiting() {
 	if f.at.Value != nil {
 		waits.Lock()
 		f.unlist()

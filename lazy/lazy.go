@@ -134,7 +134,7 @@ func (l *Lazy[T]) force(ctx context.Context) (v T, err error) {
 		return l.result()
 	}
 	me := newForcing(ctx, &l.core)
-	defer me.leave()
+	defer me.stopWaiting()
 	mine, err := suspend.Wait[turn](ctx, forceSource[T]{l, me})
 	if err != nil {
 		return v, err
@@ -145,7 +145,7 @@ func (l *Lazy[T]) force(ctx context.Context) (v T, err error) {
 	if err := l.keepTurn(ctx); err != nil { // ctx may have ended during the wait
 		return v, err
 	}
-	return l.run(ctx, me)
+	return l.evaluate(ctx, me)
 }
 
 // keepTurn returns an error if ctx is done. If ctx is done or panics, keepTurn passes the turn on, because otherwise no waiter would run
@@ -164,9 +164,9 @@ func (l *Lazy[T]) keepTurn(ctx context.Context) (err error) {
 	return err
 }
 
-// run runs the function and settles its outcome. A panic is raised again inside the deferred function that recovered it, so that it keeps
+// evaluate runs the function and settles its outcome. A panic is raised again inside the deferred function that recovered it, so that it keeps
 // its stack trace.
-func (l *Lazy[T]) run(ctx context.Context, me *forcing) (v T, err error) {
+func (l *Lazy[T]) evaluate(ctx context.Context, me *forcing) (v T, err error) {
 	if l.mode == Protect {
 		me.Context = context.WithoutCancel(ctx)
 	}
@@ -179,7 +179,7 @@ func (l *Lazy[T]) run(ctx context.Context, me *forcing) (v T, err error) {
 			ledger.Gave(l, 1)
 		}
 		me.runs(me.in[byGoroutine])
-		l.settle(ctx, o, v, err)
+		l.storeOutcome(ctx, o, v, err)
 		if !o.Exited() {
 			o.Rethrow()
 		}
@@ -187,8 +187,8 @@ func (l *Lazy[T]) run(ctx context.Context, me *forcing) (v T, err error) {
 	return v, err
 }
 
-// settle stores the outcome of the function, or passes the turn on in the mode Restart. A ctx that panics counts as done.
-func (l *Lazy[T]) settle(ctx context.Context, o outcome.Outcome, v T, err error) {
+// storeOutcome stores the outcome of the function, or passes the turn on in the mode Restart. A ctx that panics counts as done.
+func (l *Lazy[T]) storeOutcome(ctx context.Context, o outcome.Outcome, v T, err error) {
 	again := l.mode == Restart && o.Returned() && err != nil
 	defer func() {
 		l.guard.Lock()

@@ -112,7 +112,7 @@ func (m *Mutex) Lock(ctx context.Context) error {
 		}
 		return context.Canceled // ctx breaks its contract: its Err has become nil again
 	}
-	if m.word.CompareAndSwap(0, locked) || m.take() { // m.take() may overtake waiters
+	if m.word.CompareAndSwap(0, locked) || m.tryTake() { // m.tryTake() may overtake waiters
 		if locked != held {
 			m.took(0)
 		}
@@ -126,7 +126,7 @@ func (m *Mutex) Lock(ctx context.Context) error {
 func (m *Mutex) TryLock() bool {
 	suspend.Point()
 	preempt.Looks(preempt.Mutexes)
-	ok := m.take()
+	ok := m.tryTake()
 	if ok {
 		m.took(0)
 	}
@@ -141,7 +141,7 @@ func (m *Mutex) took(then ledger.Then) {
 	}
 }
 
-func (m *Mutex) take() bool {
+func (m *Mutex) tryTake() bool {
 	for {
 		w := m.word.Load()
 		if w&held != 0 {
@@ -181,7 +181,7 @@ func (m *Mutex) lockSlow(ctx context.Context) error {
 	nudges, me, locked := 0, suspend.Resumer[grant]{}, false
 	defer func() { // runs even if a method of ctx panics
 		if !locked {
-			m.leave(me, nudges)
+			m.leaveQueue(me, nudges)
 		}
 	}()
 	for ; ; nudges++ {
@@ -211,8 +211,8 @@ func (m *Mutex) lockSlow(ctx context.Context) error {
 	}
 }
 
-// leave removes the caller from the queue after a failed Lock. The parameter me is zero if the caller has not queued since its last nudge.
-func (m *Mutex) leave(me suspend.Resumer[grant], nudges int) {
+// leaveQueue removes the caller from the queue after a failed Lock. The parameter me is zero if the caller has not queued since its last nudge.
+func (m *Mutex) leaveQueue(me suspend.Resumer[grant], nudges int) {
 	m.guard.Lock()
 	m.waiters.Remove(me)
 	if nudges > 0 && me == (suspend.Resumer[grant]{}) {

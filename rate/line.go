@@ -25,10 +25,10 @@ type line struct {
 	of      pace
 }
 
-// A pace is a Limiter or a Ticker. Its method at returns the time at which n tokens, or the next tick, are due; take(now, n) takes them.
+// A pace is a Limiter or a Ticker. Its method at returns the time at which n tokens, or the next tick, are due; spend(now, n) takes them.
 type pace interface {
 	at(now time.Time, n int) time.Time
-	take(now time.Time, n int)
+	spend(now time.Time, n int)
 }
 
 // A place describes a waiter: the number of tokens for which it waits, and its scheduler.
@@ -58,7 +58,7 @@ func (l *line) serveLocked() {
 			return
 		}
 		if _, ok := l.waiters.ResumeHead(due, nil); ok {
-			l.of.take(now, p.n)
+			l.of.spend(now, p.n)
 		}
 	}
 }
@@ -89,7 +89,7 @@ func (t turn) Try() (due time.Time, ok bool, err error) {
 	if due = t.of.at(now, t.n); due.After(now) {
 		return due, false, nil
 	}
-	t.of.take(now, t.n)
+	t.of.spend(now, t.n)
 	return due, true, nil
 }
 

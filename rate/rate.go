@@ -70,19 +70,19 @@ func (l *Limiter) Wait(ctx context.Context) error { return l.WaitN(ctx, 1) }
 // WaitN takes n tokens, all of them or none, and waits for them as Wait does. If n is more than the burst, WaitN returns ErrTooLarge
 // immediately. It panics if n is negative.
 func (l *Limiter) WaitN(ctx context.Context, n int) error {
-	_, err := suspend.Wait[time.Time](ctx, l.turn(n))
+	_, err := suspend.Wait[time.Time](ctx, l.newTurn(n))
 	return err
 }
 
 // WaitOp returns an Op that performs WaitN. The caller can ignore its result.
 func (l *Limiter) WaitOp(n int) suspend.Op[time.Time] {
-	t := l.turn(n)
+	t := l.newTurn(n)
 	return suspend.OpOf[time.Time](&t)
 }
 
 // Allow takes n tokens if they are available and no task waits, and reports whether it did. It never suspends. It panics if n is negative.
 func (l *Limiter) Allow(n int) bool {
-	t := l.turn(n)
+	t := l.newTurn(n)
 	l.guard.Lock()
 	defer l.guard.Unlock()
 	_, ok, err := t.Try()
@@ -101,7 +101,7 @@ func (l *Limiter) SetLimit(limit Limit) {
 	l.serveLocked()
 }
 
-func (l *Limiter) turn(n int) turn {
+func (l *Limiter) newTurn(n int) turn {
 	if n < 0 {
 		panic("rate: negative number of tokens")
 	}
@@ -126,7 +126,7 @@ func (l *Limiter) at(_ time.Time, n int) time.Time {
 	return l.last
 }
 
-func (l *Limiter) take(now time.Time, n int) {
+func (l *Limiter) spend(now time.Time, n int) {
 	l.fill(now)
 	if l.tokens -= float64(n); l.every == 0 {
 		l.tokens = l.burst

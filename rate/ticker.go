@@ -71,7 +71,7 @@ func (t *Ticker) at(now time.Time, _ int) time.Time {
 	return t.next
 }
 
-func (t *Ticker) take(now time.Time, _ int) {
+func (t *Ticker) spend(now time.Time, _ int) {
 	t.next = t.next.Add(t.every)
 	if late := now.Sub(t.next); t.policy == Skip && late >= 0 {
 		t.next = t.next.Add(late - late%t.every + t.every)

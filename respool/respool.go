@@ -121,13 +121,13 @@ func (p *Pool[R]) Acquire(ctx context.Context) (l *Lease[R], err error) {
 		}
 		return nil, err
 	}
-	if !p.enter() {
+	if !p.addUser() {
 		p.permits.Release(1)
 		return nil, ErrClosed
 	}
 	defer func() {
 		if l == nil {
-			p.leave()
+			p.returnPermit()
 		}
 	}()
 	r, err := p.resource(ctx)
@@ -147,7 +147,7 @@ func (l *Lease[R]) Release() {
 	preempt.Releases(preempt.Gates)
 	p, r := l.pool, l.of
 	kept := false
-	defer p.leave()
+	defer p.returnPermit()
 	defer func() {
 		if !kept { // Reuse may also have panicked
 			p.close(r)
@@ -175,11 +175,11 @@ func (p *Pool[R]) expireOne() bool {
 	if !p.permits.TryAcquire(1) { // every permit is taken, or tasks wait for permits
 		return false
 	}
-	if !p.enter() {
+	if !p.addUser() {
 		p.permits.Release(1)
 		return false
 	}
-	defer p.leave()
+	defer p.returnPermit()
 	now := suspend.Now()
 	r, _ := p.takeIdle(func(r *resource[R]) bool { return p.tooOld(r, now) })
 	if r != nil {
@@ -201,7 +201,7 @@ func (p *Pool[R]) Close() error {
 	p.closed = true
 	p.users++
 	p.mu.Unlock()
-	defer p.done()
+	defer p.removeUser()
 	_ = p.permits.Close()
 	outcome.Each(func() bool {
 		r, _ := p.takeIdle(nil)
@@ -237,8 +237,8 @@ func (p *Pool[R]) Stats() Stats {
 	return Stats{Idle: len(p.idle), Leased: p.users, Opened: p.opened}
 }
 
-// enter increments p.users and returns true. If p is closed, it returns false.
-func (p *Pool[R]) enter() bool {
+// addUser increments p.users and returns true. If p is closed, it returns false.
+func (p *Pool[R]) addUser() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if !p.closed {
@@ -247,13 +247,13 @@ func (p *Pool[R]) enter() bool {
 	return !p.closed
 }
 
-// leave decrements p.users and releases the caller's permit.
-func (p *Pool[R]) leave() {
+// returnPermit decrements p.users and releases the caller's permit.
+func (p *Pool[R]) returnPermit() {
 	defer p.permits.Release(1)
-	p.done()
+	p.removeUser()
 }
 
-func (p *Pool[R]) done() {
+func (p *Pool[R]) removeUser() {
 	p.mu.Lock()
 	p.users--
 	unused := p.closed && p.users == 0

@@ -82,7 +82,7 @@ func (g *Group) shutdown(ctx context.Context) (err error) {
 			g.closed.Resolve(struct{}{}, err)
 		}()
 		defer g.finish(&err)
-		g.leave()
+		g.removeMember()
 	}
 	asked := false
 	defer func() {
@@ -134,7 +134,7 @@ func Start[T any](s *Scope, on suspend.Spawner, f func(ctx context.Context) (T, 
 		s.member(func() error {
 			var v T
 			err := ErrAbandoned
-			defer func() { c.end(v, err) }()
+			defer func() { c.resolve(v, err) }()
 			if done := suspend.Err(c.ctx); done != nil {
 				err = done
 			} else {
@@ -161,7 +161,7 @@ func (c *Child[T]) Cancel(cause error) {
 	c.cancel(cause)
 }
 
-func (c *Child[T]) end(v T, err error) {
+func (c *Child[T]) resolve(v T, err error) {
 	c.results.Resolve(v, err)
 	c.cancel(nil) // detaches c.ctx from the scope's context
 }
@@ -171,10 +171,10 @@ func (c *Child[T]) context() context.Context { return c.ctx }
 // withdrawn ends a child that never starts.
 func (c *Child[T]) withdrawn() {
 	if c.stopped.Load() {
-		defer c.s.leave()
+		defer c.s.removeMember()
 	} else {
 		defer c.s.withdrawn()
 	}
 	var none T
-	c.end(none, suspend.Err(c.ctx))
+	c.resolve(none, suspend.Err(c.ctx))
 }

@@ -64,7 +64,7 @@ type limited struct {
 type waiting struct {
 	f    func() // runs with the profiler labels of the caller of Go
 	of   origin
-	stop func() bool // stops the AfterFunc that withdraws f; nil until l.watch sets it, under l.mu
+	stop func() bool // stops the AfterFunc that withdraws f; nil until l.withdrawOnDone sets it, under l.mu
 }
 
 // An origin is the Scope or the Child for which a function was passed to Go. When its context ends, the function is
@@ -105,7 +105,7 @@ func (l *limited) goFor(of origin, f func()) error {
 		l.waiting.Push(w)
 		l.mu.Unlock()
 		if of != nil {
-			l.watch(w)
+			l.withdrawOnDone(w)
 		}
 		return nil
 	}
@@ -114,7 +114,7 @@ func (l *limited) goFor(of origin, f func()) error {
 	started := false
 	defer func() {
 		if !started {
-			l.next()
+			l.passPlace()
 		}
 	}()
 	err := l.start(of, f)
@@ -130,8 +130,8 @@ func under(s labels.Set, f func()) func() {
 	}
 }
 
-// watch withdraws w when the context of its origin ends.
-func (l *limited) watch(w *dlist.Node[waiting]) {
+// withdrawOnDone withdraws w when the context of its origin ends.
+func (l *limited) withdrawOnDone(w *dlist.Node[waiting]) {
 	stop := cancel.AfterFunc(w.Value.of.context(), func() {
 		l.mu.Lock()
 		waits := l.waiting.Remove(w)
@@ -157,7 +157,7 @@ func (l *limited) start(of origin, f func()) error {
 		of = &placed{of, l}
 	}
 	return goFor(of, l.on, func() {
-		defer l.next() // runs even after a panic or a Goexit
+		defer l.passPlace() // runs even after a panic or a Goexit
 		f()
 	})
 }
@@ -170,14 +170,14 @@ type placed struct {
 }
 
 func (p *placed) withdrawn() {
-	p.l.next()
+	p.l.passPlace()
 	p.origin.withdrawn()
 }
 
-// next passes a place to the first queued function whose context has not ended, or increments l.free. It withdraws the
-// functions ahead of that function. If next started those instead, an inner Limit would withdraw each in a nested call of
-// next, and the nesting would be as deep as the queue is long.
-func (l *limited) next() {
+// passPlace passes a place to the first queued function whose context has not ended, or increments l.free. It withdraws the
+// functions ahead of that function. If passPlace started those instead, an inner Limit would withdraw each in a nested call of
+// passPlace, and the nesting would be as deep as the queue is long.
+func (l *limited) passPlace() {
 	preempt.Releases(preempt.Members)
 	for {
 		l.mu.Lock()
@@ -197,7 +197,7 @@ func (l *limited) next() {
 			continue
 		}
 		if l.start(w.of, w.f) != nil {
-			_ = suspend.Goroutines.Go(func() { defer l.next(); w.f() })
+			_ = suspend.Goroutines.Go(func() { defer l.passPlace(); w.f() })
 		}
 		return
 	}
@@ -238,7 +238,7 @@ func Stream[T, U any](ctx context.Context, on suspend.Spawner, n int, in iter.Se
 				err := s.child(s, on, func() {
 					var u U
 					err := ErrAbandoned // yielded in order, like any other error
-					defer s.leave()
+					defer s.removeMember()
 					defer func() { p.Resolve(u, err) }()
 					u, err = f(s.ctx, v)
 				})

@@ -115,7 +115,7 @@ func (s *Scope) finish(err *error) {
 		}
 		defer func() {
 			defer func() { *err = s.failure() }() // runs even if an OnRelease function panics
-			s.release()
+			s.callReleases()
 		}()
 		s.cancel(ErrEnded)
 	}()
@@ -137,7 +137,7 @@ func (s *Scope) Go(on suspend.Spawner, f func(ctx context.Context) error) error 
 	})
 }
 
-// child starts a task that calls run, unless s is cancelled. That function must call s.member or s.leave.
+// child starts a task that calls run, unless s is cancelled. That function must call s.member or s.removeMember.
 func (s *Scope) child(of origin, on suspend.Spawner, run func()) error {
 	suspend.Point()
 	if s.members.Load() > 0 {
@@ -193,7 +193,7 @@ type entered struct {
 }
 
 func (e *entered) withdrawn() {
-	e.s.leave()
+	e.s.removeMember()
 	e.origin.withdrawn()
 }
 
@@ -241,32 +241,32 @@ func (s *Scope) OnRelease(f func()) {
 // has ended, Hold returns ErrEnded.
 func (s *Scope) Hold() (release func(), err error) {
 	suspend.Point()
-	if !s.enter() {
+	if !s.addMember() {
 		return nil, ErrEnded
 	}
-	return s.leave, nil
+	return s.removeMember, nil
 }
 
 // Hold holds the scope, and also the scheduler if the scheduler is a Holder.
 func (o *spawner) Hold() (release func(), err error) {
 	suspend.Point()
-	if !o.s.enter() {
+	if !o.s.addMember() {
 		return nil, ErrEnded
 	}
 	h, ok := suspend.As[sched.Holder](o.on)
 	if !ok {
-		return o.s.leave, nil
+		return o.s.removeMember, nil
 	}
 	inner, err := h.Hold()
 	if err != nil {
-		o.s.leave()
+		o.s.removeMember()
 		return nil, err
 	}
-	return func() { inner(); o.s.leave() }, nil
+	return func() { inner(); o.s.removeMember() }, nil
 }
 
-// enter increments s.members and returns true, unless s has ended. The caller must have called suspend.Point.
-func (s *Scope) enter() bool {
+// addMember increments s.members and returns true, unless s has ended. The caller must have called suspend.Point.
+func (s *Scope) addMember() bool {
 	for {
 		n := s.members.Load()
 		if n == 0 {
@@ -281,13 +281,13 @@ func (s *Scope) enter() bool {
 
 // start starts f as a member of s. With a nil origin, f is never withdrawn.
 func (s *Scope) start(of origin, on suspend.Spawner, f func()) error {
-	if !s.enter() {
+	if !s.addMember() {
 		return ErrEnded
 	}
 	started := false
 	defer func() {
 		if !started { // the spawner has refused f, or has panicked
-			s.leave()
+			s.removeMember()
 		}
 	}()
 	err := goFor(of, on, f)
@@ -299,14 +299,14 @@ func (s *Scope) context() context.Context { return s.ctx }
 
 // withdrawn ends a child that never starts.
 func (s *Scope) withdrawn() {
-	defer s.leave()
+	defer s.removeMember()
 	s.note(suspend.Err(s.ctx)) // does not call s.cancel, which would call functions registered with s.ctx in a foreign task
 }
 
 // member calls f, which is the body or a child, and records its failure.
 func (s *Scope) member(f func() error) {
 	err := ErrAbandoned
-	defer s.leave() // runs even if the cancellation calls a function that panics
+	defer s.removeMember() // runs even if the cancellation calls a function that panics
 	defer func() {
 		switch {
 		case err == nil:
@@ -319,7 +319,7 @@ func (s *Scope) member(f func() error) {
 	err = f()
 }
 
-func (s *Scope) leave() {
+func (s *Scope) removeMember() {
 	preempt.Releases(preempt.Members)
 	if s.members.Add(-1) == 0 {
 		s.over.Fill(struct{}{})
@@ -351,7 +351,7 @@ func (s *Scope) failure() error {
 	return errors.Join(s.errs...)
 }
 
-func (s *Scope) release() {
+func (s *Scope) callReleases() {
 	outcome.Each(func() (more bool) {
 		f := s.nextRelease()
 		if f != nil {

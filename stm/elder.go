@@ -29,7 +29,7 @@ const patience = 10
 // age counts a failed run, and makes tx the elder if it has failed often enough.
 func (tx *Tx) age() {
 	tx.failed()
-	tx.claim()
+	tx.claimElder()
 }
 
 func (tx *Tx) failed() {
@@ -37,8 +37,8 @@ func (tx *Tx) failed() {
 	stats.conflicts.Add(1)
 }
 
-// claim makes tx the elder if there is no elder and the number of failed runs has reached the constant patience.
-func (tx *Tx) claim() {
+// claimElder makes tx the elder if there is no elder and the number of failed runs has reached the constant patience.
+func (tx *Tx) claimElder() {
 	if tx.fails < patience {
 		return
 	}

@@ -69,7 +69,7 @@ func (o *operation[T]) Prepare() {
 	} else {
 		tx.reset()
 	}
-	tx.claim()
+	tx.claimElder()
 	tx.now = clock.Load()
 	o.err = tx.run(func(tx *Tx) (err error) {
 		o.v, err = o.f(tx)
@@ -156,6 +156,6 @@ func (o *operation[T]) Drop() {
 	o.v, o.err = zero, nil
 	if tx := o.tx; tx != nil {
 		o.tx, o.fails = nil, tx.fails
-		tx.end()
+		tx.recycle()
 	}
 }

@@ -103,7 +103,7 @@ func atomically(ctx context.Context, f func(tx *Tx) error) (hooks []func(), err 
 		return nil, err
 	}
 	tx := idle.Get().(*Tx)
-	defer tx.end()
+	defer tx.recycle()
 	for {
 		o, err := tx.attempt(f)
 		for o == behind {
@@ -135,7 +135,7 @@ func try(f func(tx *Tx) error) (ok bool, hooks []func(), err error) {
 		panic(nilFunction)
 	}
 	tx := idle.Get().(*Tx)
-	defer tx.end()
+	defer tx.recycle()
 	tx.overtakes = true
 	for {
 		switch o, err := tx.attempt(f); o {
@@ -191,13 +191,13 @@ func (tx *Tx) run(f func(tx *Tx) error) error {
 	if !ok {
 		panic("stm: transaction inside a transaction")
 	}
-	defer tx.leave(entered)
+	defer tx.leaveRun(entered)
 	return f(tx)
 }
 
-// leave runs after f, as a deferred call. If tx is doomed, leave recovers the panic that unwinds the run, even if f has
+// leaveRun runs after f, as a deferred call. If tx is doomed, leaveRun recovers the panic that unwinds the run, even if f has
 // replaced it with another panic. Any other panic continues with its original stack.
-func (tx *Tx) leave(entered suspend.Entered) {
+func (tx *Tx) leaveRun(entered suspend.Entered) {
 	inside.Exit(entered)
 	if tx.doomed {
 		_ = recover()
@@ -227,8 +227,8 @@ func (tx *Tx) takeHooks() []func() {
 	return hooks
 }
 
-// end resets tx and returns it to the pool. It runs at the end of every transaction, even after a panic.
-func (tx *Tx) end() {
+// recycle resets tx and returns it to the pool. It runs at the recycle of every transaction, even after a panic.
+func (tx *Tx) recycle() {
 	tx.stepDown()
 	tx.reset()
 	tx.now, tx.overtakes = over, false

@@ -66,7 +66,7 @@ var errConflict = errors.New("stm: conflict")
 // extend advances the snapshot of tx to a clock value that is at least the given version. It panics with errConflict if a
 // Var that tx has read has changed.
 func (tx *Tx) extend(version int64) {
-	tx.check()
+	tx.requireLive()
 	now := clock.Load()
 	if now < version { // the commit of this version is in progress
 		awaitCommit()
@@ -83,8 +83,8 @@ func (tx *Tx) extend(version int64) {
 	tx.now = now
 }
 
-// check panics if tx is doomed or has ended.
-func (tx *Tx) check() {
+// requireLive panics if tx is doomed or has ended.
+func (tx *Tx) requireLive() {
 	switch {
 	case tx.doomed:
 		panic(errConflict)
@@ -115,14 +115,14 @@ func (tx *Tx) written(at *cell) any {
 	if i < 0 {
 		return nil
 	}
-	tx.check()
+	tx.requireLive()
 	return tx.writes[i].to
 }
 
 // settable returns find(at) for a Set, and panics if tx has ended.
 func (tx *Tx) settable(at *cell) int {
 	if tx.now == over {
-		tx.check()
+		tx.requireLive()
 	}
 	return tx.find(at)
 }
@@ -190,7 +190,7 @@ func (tx *Tx) dedupe() {
 // iterates over the smaller of the two parts; otherwise a write would be visited again at each level.
 func (tx *Tx) merge(from, level int) {
 	if from-level < len(tx.writes)-from {
-		tx.take(level, from)
+		tx.mergeByScan(level, from)
 		return
 	}
 	indexed, k := len(tx.writes) > few, from
@@ -210,8 +210,8 @@ func (tx *Tx) merge(from, level int) {
 	tx.truncate(k)
 }
 
-// take does the work of merge by iterating over tx.writes[level:from], the writes of the enclosing Nested.
-func (tx *Tx) take(level, from int) {
+// mergeByScan does the work of merge by iterating over tx.writes[level:from], the writes of the enclosing Nested.
+func (tx *Tx) mergeByScan(level, from int) {
 	for i := level; i < from; i++ {
 		w := &tx.writes[i]
 		j := tx.find(w.at)
@@ -246,7 +246,7 @@ func (tx *Tx) truncate(n int) {
 // but its reads remain part of the transaction. The same holds if f panics and the transaction recovers the panic.
 func Nested(tx *Tx, f func(tx *Tx) error) error {
 	if tx.now == over {
-		tx.check()
+		tx.requireLive()
 	}
 	if f == nil {
 		panic(nilFunction)
@@ -287,7 +287,7 @@ func OrElse(tx *Tx, fs ...func(tx *Tx) error) error {
 // AfterCommit for effects, such as printing, sending, or starting a task.
 func (tx *Tx) AfterCommit(f func()) {
 	if tx.now == over {
-		tx.check()
+		tx.requireLive()
 	}
 	if f == nil {
 		panic(nilFunction)

@@ -89,7 +89,7 @@ func (v *Var[T]) Get(tx *Tx) T {
 	}
 	b := v.load()
 	if b == nil {
-		b = v.first()
+		b = v.firstBox()
 	}
 	for b.version > tx.now {
 		tx.extend(b.version)
@@ -155,8 +155,8 @@ func (v *Var[T]) load() *box[T] {
 	return nil
 }
 
-// first stores a box with the zero T in an unused v, and returns the box of v. It panics if v is a copy.
-func (v *Var[T]) first() *box[T] {
+// firstBox stores a box with the zero T in an unused v, and returns the box of v. It panics if v is a copy.
+func (v *Var[T]) firstBox() *box[T] {
 	v.use()
 	v.box.CompareAndSwap(nil, new(box[T]))
 	return v.box.Load()

@@ -18,7 +18,7 @@ func Bind(t Task, f func()) {
 		return
 	}
 	if !b.blocked { // while a block runs, the wait that is beginning needs the registration
-		defer b.forget()
+		defer b.reset()
 	}
 	f()
 }
@@ -34,7 +34,7 @@ func (p *place) bind(b, before *binding, away *level, f func()) {
 	p.b = b
 	defer p.restore(before, away)
 	if b.task != nil {
-		defer b.forget()
+		defer b.reset()
 	}
 	f()
 }
@@ -57,7 +57,7 @@ type Entered struct {
 // Exit ends the binding that Enter began.
 func (e Entered) Exit() {
 	defer e.place.restore(e.before, e.away)
-	e.place.b.forget()
+	e.place.b.reset()
 }
 
 // A Bound is a Task that Enter has bound. It serves one task after another. Only the scheduler may call its methods, either on the
@@ -66,7 +66,7 @@ type Bound struct{ b *binding }
 
 // TaskEnded withdraws the task's registration with its last context, and drops a Kill that has not taken effect. A scheduler calls
 // TaskEnded at the end of each task.
-func (b Bound) TaskEnded() { b.b.forget() }
+func (b Bound) TaskEnded() { b.b.reset() }
 
 // Kill ends the task by runtime.Goexit, in its current wait or else in its next wait. A Suspend, Wait, Select or Yield that is
 // killed does not return. It first does what a cancelled wait does: Wait and Select remove their nodes, and every later Resume
@@ -91,13 +91,13 @@ func (b Bound) ExitIfKilled() { b.b.exitIfKilled() }
 // suspend do not call this method. A Task that decorates the Switcher calls it, and so does a scheduler that runs in the task.
 func (b Bound) Park() {
 	b.b.exitIfKilled()
-	leave(b.b, false)
+	switchAway(b.b, false)
 	b.b.exitIfKilled()
 }
 
 // Yield is the Yield method of a Switcher.
 func (b Bound) Yield() {
-	leave(b.b, true)
+	switchAway(b.b, true)
 }
 
 // Shield calls f as the function Shield does, for the task of b.

@@ -40,13 +40,13 @@ func (b *binding) arm(ctx context.Context) (s state, ok bool) {
 	}
 	fresh := false
 	if e != (end{}) {
-		if e.over(ctx) {
+		if e.reached(ctx) {
 			return 0, false
 		}
 		if w.status = openLazily; lazily.Allowed(ctx) {
-			b.unwatch() // a lazy wait has no registration
+			b.unregister() // a lazy wait has no registration
 		} else {
-			w.status, fresh = openToContext, b.watch(ctx, e)
+			w.status, fresh = openToContext, b.register(ctx, e)
 		}
 	}
 	s = b.word.load()
@@ -54,7 +54,7 @@ func (b *binding) arm(ctx context.Context) (s state, ok bool) {
 		s = b.word.open(w.status)
 		// From here on the registration cancels this wait. If ctx ended before, its notification found nothing to cancel, so arm
 		// checks ctx again.
-		if e.over(ctx) {
+		if e.reached(ctx) {
 			return 0, false
 		}
 		if !b.word.load().sameWait(s) { // ctx.Err has suspended, although it must not
@@ -93,8 +93,8 @@ func (e end) is(f end) bool {
 	return f.list == nil && e.done == f.done
 }
 
-// over reports whether ctx has ended. e must be the end of ctx.
-func (e end) over(ctx context.Context) bool {
+// reached reports whether ctx has ended. e must be the end of ctx.
+func (e end) reached(ctx context.Context) bool {
 	if e.list != nil {
 		return ctx.Err() != nil
 	}
@@ -140,14 +140,14 @@ func (r *registration) with() end {
 	return end{list: r.node.List()}
 }
 
-// watch registers b with ctx, unless b is already registered with the same end. e must be the end of ctx. watch reports whether the
+// register registers b with ctx, unless b is already registered with the same end. e must be the end of ctx. register reports whether the
 // registration is new.
-func (b *waiter) watch(ctx context.Context, e end) (fresh bool) {
+func (b *waiter) register(ctx context.Context, e end) (fresh bool) {
 	r := b.watched.Load()
 	if r != nil && r.with().is(e) {
 		return false
 	}
-	if r = b.unwatch(); r == nil {
+	if r = b.unregister(); r == nil {
 		r = &registration{b: b}
 		b.watched.Store(r) // stored before word.open; pairs with the load in Ended
 	}
@@ -166,9 +166,9 @@ func (b *waiter) watch(ctx context.Context, e end) (fresh bool) {
 	return true
 }
 
-// unwatch withdraws the registration, if there is one. It does not panic. It returns the registration for reuse, if its Ended will
+// unregister withdraws the registration, if there is one. It does not panic. It returns the registration for reuse, if its Ended will
 // certainly not be called. A foreign context gives no such certainty.
-func (b *waiter) unwatch() *registration {
+func (b *waiter) unregister() *registration {
 	r := b.watched.Load()
 	switch {
 	case r == nil:
@@ -208,15 +208,15 @@ func (r *registration) Ended() {
 	}
 }
 
-// forget is called at the end of a task. It withdraws the registration with the task's last context, and drops a Kill that has not
+// reset is called at the end of a task. It withdraws the registration with the task's last context, and drops a Kill that has not
 // taken effect.
-func (b *binding) forget() {
+func (b *binding) reset() {
 	if b.last.status != unarmed || b.coins != 0 || b.random != nil || b.killed {
 		b.last, b.random, b.coins, b.killed = wait{status: unarmed}, nil, 0, false // the next task may be on another scheduler
 	}
 	b.shrink()
 	if b.watched.Load() != nil {
-		b.unwatch()
+		b.unregister()
 	}
 }
 

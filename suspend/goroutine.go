@@ -98,7 +98,7 @@ func suspendGoroutine[T any](ctx context.Context, block func(Resumer[T]) (T, boo
 	case ok:
 		again = again && !g.word.isCancelled(began) // the Resume that has cancelled the wait will still call Unpark
 	case g.sleep(began, waitFor):
-		v, err = s.take(began)
+		v, err = s.takeValue(began)
 	default:
 		err = cancellation(ctx)
 	}
@@ -126,7 +126,7 @@ func waitGoroutine[T any, S Source[T]](ctx context.Context, guard *Guard, src S)
 		recordWait[T](&g.binding, src, r)
 	}
 	if g.sleep(began, waitFor) {
-		v, err = s.take(began)
+		v, err = s.takeValue(began)
 	} else {
 		remove(guard, src, r)
 		err = cancellation(ctx)

@@ -14,11 +14,11 @@ import (
 // zero Op is never ready.
 type Op[T any] struct{ performable[T] }
 
-// A performable is an Op that is not zero. Its method begin appends the legs of one performance, of which one can win, to the
+// A performable is an Op that is not zero. Its method expand appends the legs of one performance, of which one can win, to the
 // slice that is its second argument. The first argument is the scheduler whose timers the legs use, or nil for the scheduler of
 // the performing task.
 type performable[T any] interface {
-	begin(on Spawner, to []leg) ([]leg, result[T])
+	expand(on Spawner, to []leg) ([]leg, result[T])
 }
 
 // A result holds the outcome of a performance. The third result of its method is false if another case has won.
@@ -43,8 +43,8 @@ type mapOp[T, U any] struct {
 	f  func(T, error) (U, error)
 }
 
-func (op mapOp[T, U]) begin(on Spawner, to []leg) ([]leg, result[U]) {
-	to, of := op.of.begin(on, to)
+func (op mapOp[T, U]) expand(on Spawner, to []leg) ([]leg, result[U]) {
+	to, of := op.of.expand(on, to)
 	return to, &mapResult[T, U]{of, op.f}
 }
 
@@ -73,10 +73,10 @@ func Choose[T any](ops ...Op[T]) Op[T] {
 
 type chooseOp[T any] []Op[T]
 
-func (op chooseOp[T]) begin(on Spawner, to []leg) ([]leg, result[T]) {
+func (op chooseOp[T]) expand(on Spawner, to []leg) ([]leg, result[T]) {
 	results := make(chooseResult[T], len(op))
 	for i := range op {
-		to, results[i] = op[i].begin(on, to)
+		to, results[i] = op[i].expand(on, to)
 	}
 	return to, results
 }
@@ -107,7 +107,7 @@ type doneOp struct {
 	done <-chan struct{} // the result of ctx.Done, which Done calls under no guard
 }
 
-func (op doneOp) begin(_ Spawner, to []leg) ([]leg, result[struct{}]) {
+func (op doneOp) expand(_ Spawner, to []leg) ([]leg, result[struct{}]) {
 	l := &levelLeg[struct{}]{
 		ready: func() bool { return atomicx.Closed(op.done) },
 		value: func() struct{} { return struct{}{} },

@@ -11,9 +11,9 @@ func (b *binding) cancelled(ctx context.Context) error {
 	return cancellation(ctx)
 }
 
-// leave switches away from the task of b, which is a Switcher. If ready is true, the task stays runnable. If b is nil, leave
+// switchAway switches away from the task of b, which is a Switcher. If ready is true, the task stays runnable. If b is nil, switchAway
 // implements Yield. After a switch the processor mispredicts every return, at 10 ns each, so Wait has its own copy of this loop.
-func leave(b *binding, ready bool) {
+func switchAway(b *binding, ready bool) {
 	if b == nil {
 		if b = current(); b == nil || b.switcher == nil {
 			b.giveWay()
@@ -69,4 +69,4 @@ func (b *binding) park(s state, undo func()) {
 
 // Yield lets other tasks of the calling task's scheduler run before it returns. A goroutine without a task yields to other
 // goroutines, and so does a task whose Task has no Yield method. Yield takes no context and cannot be cancelled.
-func Yield() { leave(nil, true) } // the compiler inlines Yield
+func Yield() { switchAway(nil, true) } // the compiler inlines Yield

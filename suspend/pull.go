@@ -21,18 +21,18 @@ func Pull[V any](seq iter.Seq[V]) (next func() (V, bool), stop func()) {
 		rebind(&binding{via: p}, func() { seq(yield) })
 	})
 	next = func() (V, bool) {
-		defer p.enter()()
+		defer p.borrow()()
 		return pull()
 	}
 	stop = func() {
-		defer p.enter()()
+		defer p.borrow()()
 		end()
 	}
 	return next, stop
 }
 
-// enter lends the caller's binding to the body, until the returned function is called.
-func (p *pulled) enter() (leave func()) {
+// borrow lends the caller's binding to the body, until the returned function is called.
+func (p *pulled) borrow() (leave func()) {
 	if !p.busy.CompareAndSwap(false, true) {
 		panic("suspend: next or stop of Pull called while another call has not returned")
 	}
@@ -41,7 +41,7 @@ func (p *pulled) enter() (leave func()) {
 		p.by = ledger.ID()
 		p.lend(p.by)
 	}
-	return p.leave
+	return p.giveBack
 }
 
 // lend records in the ledger that the body runs for the caller whose goroutine has the id by, or for no caller if the id is 0.
@@ -51,7 +51,7 @@ func (p *pulled) lend(by int64) {
 	}
 }
 
-func (p *pulled) leave() {
+func (p *pulled) giveBack() {
 	p.bound = nil
 	p.lend(0)
 	p.busy.Store(false)

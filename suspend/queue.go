@@ -30,10 +30,10 @@ type node[T, P any] struct {
 	in         *Queue[T, P] // the queue of the last Push, or nil if the node is free; only the task uses this field
 }
 
-func (n *node[T, P]) release()   { n.in = nil }
+func (n *node[T, P]) free()   { n.in = nil }
 func (n *node[T, P]) queue() any { return n.in }
 
-func (n *node[T, P]) take() T {
+func (n *node[T, P]) takeValue() T {
 	var zero T
 	v := n.v
 	n.v, n.in = zero, nil
@@ -224,7 +224,7 @@ func (q *Queue[T, P]) Remove(r Resumer[T]) bool {
 	if linked {
 		q.unlink(n)
 	}
-	r.slot.release()
+	r.slot.freeNode()
 	return linked
 }
 

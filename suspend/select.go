@@ -108,7 +108,7 @@ func (c *Case[T]) Set(op Op[T]) {
 	clear(c.legs)
 	*c = Case[T]{legs: c.legs[:0]}
 	if op.performable != nil {
-		c.legs, c.result = op.begin(nil, c.legs)
+		c.legs, c.result = op.expand(nil, c.legs)
 	}
 }
 
@@ -225,7 +225,7 @@ func perform(ctx context.Context, cases []Selectable, how manner) (Selectable, e
 				b.park(began, func() { drop(legs) })
 			}
 			for b.word.pending(began) { // another frame here would cost time after each switch
-				leave(b, false)
+				switchAway(b, false)
 			}
 			if won = collect(legs); won == none {
 				err = b.cancelled(ctx)

@@ -40,7 +40,7 @@ func (r Resumer[T]) resume(v T, err error, freed bool) bool {
 	if s == nil {
 		return false
 	}
-	if r.done != nil && r.over() {
+	if r.done != nil && r.contextEnded() {
 		return false
 	}
 	word := &s.b.word
@@ -59,9 +59,9 @@ func (r Resumer[T]) resume(v T, err error, freed bool) bool {
 	return true
 }
 
-// over reports whether the context of the wait has ended. If so, it cancels the wait, because the callback of the context may be
+// contextEnded reports whether the context of the wait has ended. If so, it cancels the wait, because the callback of the context may be
 // late, and a lazy wait has none. r.done must not be nil.
-func (r Resumer[T]) over() bool {
+func (r Resumer[T]) contextEnded() bool {
 	if !atomicx.Closed(r.done) {
 		return false
 	}
@@ -163,14 +163,14 @@ func (s *slot[T]) giveUp(b *binding, began state) {
 	}
 }
 
-// take returns the value that resumed the wait, and empties the slot or the node. The argument is the state with which the wait
+// takeValue returns the value that resumed the wait, and empties the slot or the node. The argument is the state with which the wait
 // began.
-func (s *slot[T]) take(began state) (v T, err error) {
+func (s *slot[T]) takeValue(began state) (v T, err error) {
 	if !s.b.word.inNode(began) {
 		return s.takeOwn()
 	}
 	s.queued = false
-	return s.node.take(), nil
+	return s.node.takeValue(), nil
 }
 
 // takeOwn returns the value of the slot and empties it. It does not use s.b, since the waiter of a shared slot may already serve
@@ -182,18 +182,18 @@ func (s *slot[T]) takeOwn() (v T, err error) {
 	switch {
 	case s.freed:
 		s.freed = false
-		s.release()
+		s.freeNode()
 	case err == nil || s.shared: // the node may still be in its queue, and no Remove will follow
 		s.abandonNode()
 	}
 	return v, err
 }
 
-// release makes the node available again, after its wait has ended and it was taken off its queue.
-func (s *slot[T]) release() {
+// freeNode makes the node available again, after its wait has ended and it was taken off its queue.
+func (s *slot[T]) freeNode() {
 	if s.queued {
 		s.queued = false
-		s.node.release()
+		s.node.free()
 	}
 }
 
@@ -206,7 +206,7 @@ func (s *slot[T]) abandonNode() {
 
 // queued is the interface through which a slot uses its node.
 type queued[T any] interface {
-	take() T
-	release()
+	takeValue() T
+	free()
 	queue() any // returns the Queue, for the ledger
 }

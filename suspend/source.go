@@ -36,7 +36,7 @@ func OpOf[T any](s Source[T]) Op[T] {
 
 type sourceOp[T any] struct{ s Source[T] }
 
-func (op sourceOp[T]) begin(_ Spawner, to []leg) ([]leg, result[T]) {
+func (op sourceOp[T]) expand(_ Spawner, to []leg) ([]leg, result[T]) {
 	l := &sourceLeg[T]{s: op.s}
 	return append(to, leg{does: l, guard: op.s.Guard()}), l
 }
@@ -68,7 +68,7 @@ func (l *sourceLeg[T]) enqueue(b *waiter, began state, done <-chan struct{}) {
 // A madeOp makes a new Source for each performance.
 type madeOp[T any] struct{ again.Maker[Source[T]] }
 
-func (op madeOp[T]) begin(_ Spawner, to []leg) ([]leg, result[T]) {
+func (op madeOp[T]) expand(_ Spawner, to []leg) ([]leg, result[T]) {
 	s := op.Anew()
 	l := &preparingLeg[T]{sourceLeg[T]{s: s}, s.(again.Preparer)}
 	return append(to, leg{does: l, guard: s.Guard(), prepares: true}), l

@@ -64,10 +64,10 @@ func Suspend[T any](ctx context.Context, block func(Resumer[T]) (T, bool)) (T, e
 		b.park(began, func() {})
 	}
 	for b.word.pending(began) {
-		leave(b, false)
+		switchAway(b, false)
 	}
 	if b.word.isCancelled(began) {
 		return zero, b.cancelled(ctx)
 	}
-	return s.take(began)
+	return s.takeValue(began)
 }

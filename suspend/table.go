@@ -112,19 +112,19 @@ func (l *level) bucket(id int64, i int) *bucket {
 // home returns the place that id takes if it is free.
 func (l *level) home(id int64) *place { return &l.bucket(id, 0)[uint64(id)%bucketSize] }
 
-// enter takes a place for the goroutine with this id. The caller must be this goroutine, and must have no place. If the place is
+// takePlace takes a place for the goroutine with this id. The caller must be this goroutine, and must have no place. If the place is
 // not its home, the second result is the level of the place.
-func enter(id int64) (p *place, away *level) {
+func takePlace(id int64) (p *place, away *level) {
 	for {
 		l := newest.Load()
 		if l != nil {
-			if p := l.home(id); p.take(id) {
+			if p := l.home(id); p.tryTake(id) {
 				return p, nil
 			}
 			for i := range 2 {
 				bu := l.bucket(id, i)
 				for k := range bu {
-					if p := &bu[k]; p.take(id) {
+					if p := &bu[k]; p.tryTake(id) {
 						if p == l.home(id) { // the home has become free
 							return p, nil
 						}
@@ -146,7 +146,7 @@ func enter(id int64) (p *place, away *level) {
 	}
 }
 
-func (p *place) take(id int64) bool { return p.key.Load() == 0 && p.key.CompareAndSwap(0, id) }
+func (p *place) tryTake(id int64) bool { return p.key.Load() == 0 && p.key.CompareAndSwap(0, id) }
 
 // here returns the place of the calling goroutine, which enters the table if it has none, and the binding in this place. If no
 // goroutine is away from its home, only the homes are checked.
@@ -164,13 +164,13 @@ func here() (p *place, before *binding, away *level) {
 		search = search || l.away.Load() != 0
 	}
 	if !search {
-		if p = last.home(id); p.take(id) {
+		if p = last.home(id); p.tryTake(id) {
 			return p, nil, nil
 		}
 	} else if p = findAway(id); p != nil {
 		return p, p.b, nil
 	}
-	p, away = enter(id)
+	p, away = takePlace(id)
 	return p, nil, away
 }
 

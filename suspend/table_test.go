@@ -75,7 +75,7 @@ func TestTableAwayFromHome(t *testing.T) {
 	}
 	var entries []entry
 	in := func(id int64) {
-		p, away := enter(id)
+		p, away := takePlace(id)
 		entries = append(entries, entry{id, p, away})
 	}
 	in(1)
@@ -142,7 +142,7 @@ func TestHereOfAnEarlierLevel(t *testing.T) {
 	for first.home(other) != p {
 		other++
 	}
-	enter(other)
+	takePlace(other)
 	mine, before, away := here()
 	if mine == p || before != nil || away != first {
 		t.Fatal("not away from a home that is taken")
@@ -169,7 +169,7 @@ func TestTableOfGoroutinesAtADistance(t *testing.T) {
 			for _, distance := range []int64{distance, distance*3 - 1} {
 				newest.Store(nil)
 				for i := range n {
-					enter(1_000_000 + i*distance)
+					takePlace(1_000_000 + i*distance)
 				}
 				places := int64(0)
 				for l := newest.Load(); l != nil; l = l.older {
@@ -193,7 +193,7 @@ func TestBindOfTheBoundTaskKeepsTheBinding(t *testing.T) {
 			if current() != b {
 				t.Error("another binding")
 			}
-			b.watch(ctx, endOf(ctx))
+			b.register(ctx, endOf(ctx))
 		})
 		if b.watched.Load() != nil {
 			t.Error("the registration has outlived the task")

@@ -61,7 +61,7 @@ func newContinuation[T any](op Op[T], on Executor, k func(T, error)) *continuati
 	t.reg.b = &t.waiter
 	t.watched.Store(&t.reg)
 	if op.performable != nil {
-		t.legs, t.result = op.begin(timersOf(on), t.first[:0])
+		t.legs, t.result = op.expand(timersOf(on), t.first[:0])
 	}
 	for _, l := range t.legs {
 		t.prepares = t.prepares || l.prepares
@@ -100,9 +100,9 @@ func (t *continuation[T]) arm(ctx context.Context) {
 	if t.prepares {
 		pin(t.legs)
 	}
-	t.begin()
+	t.beginRound()
 	begun = true
-	t.publish()
+	t.markBegun()
 }
 
 // giveUpUnless cleans up unless *begun is true. It is deferred, since ctx, a level or a Prepare may panic.
@@ -113,12 +113,12 @@ func (t *continuation[T]) giveUpUnless(begun *bool) {
 		if t.prepares {
 			stopOthers(t.legs, none)
 		}
-		t.unwatch()
+		t.unregister()
 	}
 }
 
-// begin opens the word for a round, and tries or queues the legs.
-func (t *continuation[T]) begin() {
+// beginRound opens the word for a round, and tries or queues the legs.
+func (t *continuation[T]) beginRound() {
 	began := t.word.open(openToContext)
 	t.state.Store(uint64(began.with(0))) // an earlier Unpark finds the previous round ended and does nothing
 	t.winner, t.waited = none, false
@@ -126,8 +126,8 @@ func (t *continuation[T]) begin() {
 		t.record(began)
 	}
 	if e := t.end; e != (end{}) {
-		t.watch(t.ctx, e)
-		if e.over(t.ctx) {
+		t.register(t.ctx, e)
+		if e.reached(t.ctx) {
 			t.word.cancel(began) // the registration may have cancelled the word, but its Unpark found the state of the previous round
 			t.Unpark()
 			return
@@ -149,8 +149,8 @@ func (t *continuation[T]) begin() {
 	}
 }
 
-// publish marks the round as begun. If the round has already ended, publish submits the callback.
-func (t *continuation[T]) publish() {
+// markBegun marks the round as begun. If the round has already ended, markBegun submits the callback.
+func (t *continuation[T]) markBegun() {
 	if t.state.Or(roundBegun)&roundEnded != 0 {
 		t.execute()
 	}
@@ -179,9 +179,9 @@ func (t *continuation[T]) finish() {
 		begun := false
 		defer t.giveUpUnless(&begun)
 		stopOthers(t.legs, won)
-		t.begin()
+		t.beginRound()
 		begun = true
-		t.publish()
+		t.markBegun()
 		return
 	}
 	if ledger.On() {
@@ -199,7 +199,7 @@ func (t *continuation[T]) finish() {
 		v, err, _ := result.result()
 		k(v, err)
 	}()
-	defer t.unwatch() // calls a foreign context, which may exit the goroutine
+	defer t.unregister() // calls a foreign context, which may exit the goroutine
 	if t.waited || t.prepares {
 		stopOthers(t.legs, won)
 	}

@@ -66,7 +66,7 @@ func After(d time.Duration) Op[time.Time] { return Op[time.Time]{timerOp(d)} }
 // A timerOp is the operation of After with this duration.
 type timerOp time.Duration
 
-func (op timerOp) begin(on Spawner, to []leg) ([]leg, result[time.Time]) {
+func (op timerOp) expand(on Spawner, to []leg) ([]leg, result[time.Time]) {
 	l := &timerLeg{d: time.Duration(op), on: on}
 	return append(to, leg{does: l}), l
 }

@@ -90,7 +90,7 @@ again:
 		var zero T
 		return zero, b.cancelled(ctx)
 	}
-	return place.take(began)
+	return place.takeValue(began)
 }
 
 // parkIn is like park, but for a Wait. It must not be inlined, because its closure would enlarge the frame of Wait by 56 bytes.

@@ -12,7 +12,7 @@ import (
 // passed.
 func WithDeadline(parent context.Context, at time.Time, on Watching, after func(f func()) (stop func() bool)) *Context {
 	l := &timed{Context: parent, at: at}
-	f := &Following{Context: Context{Context: l}, upward: upward{stop: l.release}}
+	f := &Following{Context: Context{Context: l}, upward: upward{stop: l.stopAll}}
 	f.up = &f.upward
 	c := &f.Context
 	l.c = c
@@ -20,11 +20,11 @@ func WithDeadline(parent context.Context, at time.Time, on Watching, after func(
 	in.Context, in.end = context.WithCancelCause(l)
 	c.inner.Store(in)
 	if err := parent.Err(); err != nil {
-		l.over(err)
+		l.endWith(err)
 	} else if parent.Done() != nil {
 		l.keep(on.OnDone(parent, l.follow))
 	}
-	expire := func() { l.over(context.DeadlineExceeded) }
+	expire := func() { l.endWith(context.DeadlineExceeded) }
 	if after == nil {
 		expire()
 	} else if c.Err() == nil {
@@ -65,8 +65,8 @@ func (l *timed) AfterFunc(f func()) (stop func() bool) {
 	return func() bool { return false }
 }
 
-// over ends the Context with err. Later calls do nothing.
-func (l *timed) over(err error) {
+// endWith ends the Context with err. Later calls do nothing.
+func (l *timed) endWith(err error) {
 	if err == nil { // the parent breaks its contract
 		err = context.Canceled
 	}
@@ -79,18 +79,18 @@ func (l *timed) over(err error) {
 	if first {
 		defer l.c.notify() // runs even if the parent panics
 		defer l.end()
-		l.release()
+		l.stopAll()
 	}
 }
 
 // follow ends the Context with the error of the parent, which has ended.
 func (l *timed) follow() {
 	err := context.Canceled
-	defer func() { l.over(err) }() // runs even if the parent panics
+	defer func() { l.endWith(err) }() // runs even if the parent panics
 	err = l.Context.Err()
 }
 
-// keep stores a function for release to call. If the Context has ended already, keep calls the function itself.
+// keep stores a function for stopAll to call. If the Context has ended already, keep calls the function itself.
 func (l *timed) keep(stop func() bool) {
 	l.mu.Lock()
 	over := l.err != nil
@@ -103,8 +103,8 @@ func (l *timed) keep(stop func() bool) {
 	}
 }
 
-// release stops the timer, and stops following the parent.
-func (l *timed) release() bool {
+// stopAll stops the timer, and stops following the parent.
+func (l *timed) stopAll() bool {
 	l.mu.Lock()
 	stops := l.stops
 	l.stops = nil

@@ -136,7 +136,7 @@ func (g *Gate) Acquire(ctx context.Context, n, size uint64) error {
 		return err
 	}
 	if n <= size {
-		if ok, _ := g.take(n); ok {
+		if ok, _ := g.tryTake(n); ok {
 			return nil
 		}
 	}
@@ -153,7 +153,7 @@ func (g *Gate) acquire(ctx context.Context, n, size uint64) error {
 	}
 	ok := false
 	if n <= size {
-		ok, _ = g.take(n)
+		ok, _ = g.tryTake(n)
 	}
 	if !ok {
 		_, err = suspend.Wait[struct{}](ctx, Request{g, n, size})
@@ -170,7 +170,7 @@ func (g *Gate) TryAcquire(n, size uint64) bool {
 	preempt.Looks(preempt.Gates)
 	ok, sure := false, false
 	if n <= size {
-		ok, sure = g.take(n)
+		ok, sure = g.tryTake(n)
 	}
 	if !sure {
 		ok = g.tryAcquireSlow(n, size)
@@ -230,8 +230,8 @@ func (g *Gate) releaseSlow(n, least, most uint64) bool {
 	return ok
 }
 
-// take takes n permits if no task waits, and reports whether it did. If the result sure is false, the caller must decide under the guard.
-func (g *Gate) take(n uint64) (ok, sure bool) {
+// tryTake takes n permits if no task waits, and reports whether it did. If the result sure is false, the caller must decide under the guard.
+func (g *Gate) tryTake(n uint64) (ok, sure bool) {
 	for {
 		w := g.word.Load()
 		switch {

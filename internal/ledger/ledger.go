@@ -209,14 +209,14 @@ func Begin(f func()) func() {
 func Waits(w Wait) {
 	w.Who = caller()
 	w.Since, w.Stack = time.Now(), callers()
-	w.enter(w.Goroutine, func(old Wait) bool { return old.Waiter == w.Waiter && old.Began == w.Began })
+	w.record(w.Goroutine, func(old Wait) bool { return old.Waiter == w.Waiter && old.Began == w.Began })
 }
 
 // ThenWaits records the wait w of the continuation t, which has no goroutine. If t waits again with the same Waiter, the
 // record keeps its time and stack.
 func ThenWaits[T any](t *T, w Wait) {
 	w.Since, w.Stack = time.Now(), callers()
-	w.enter(-int64(Addr(t)), func(old Wait) bool {
+	w.record(-int64(Addr(t)), func(old Wait) bool {
 		if old.Waiter == w.Waiter {
 			w.Since, w.Stack = old.Since, old.Stack
 		}
@@ -224,7 +224,7 @@ func ThenWaits[T any](t *T, w Wait) {
 	})
 }
 
-func (w *Wait) enter(key int64, known func(old Wait) bool) {
+func (w *Wait) record(key int64, known func(old Wait) bool) {
 	p := partOf(key)
 	p.mu.Lock()
 	defer p.mu.Unlock()

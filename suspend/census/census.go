@@ -78,7 +78,7 @@ type Options struct {
 func Start(o Options) (stop func()) {
 	nameIdle()
 	end := ledger.Start(describe)
-	watched := watch(o)
+	watched := startWatcher(o)
 	return func() {
 		watched()
 		end()

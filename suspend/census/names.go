@@ -37,14 +37,14 @@ func Name[T any](object *T, text string) *T {
 		names.by = map[uintptr]name{}
 	}
 	if old, ok := names.by[at]; !ok || !old.alive() {
-		runtime.AddCleanup(object, forget, at)
+		runtime.AddCleanup(object, dropName, at)
 	}
 	names.by[at] = name{text, reflect.TypeFor[T]().Size(), func() bool { return ref.Value() != nil }}
 	return object
 }
 
-// forget drops the name of an object that was garbage-collected, but not the name of a new object at the same address.
-func forget(at uintptr) {
+// dropName drops the name of an object that was garbage-collected, but not the name of a new object at the same address.
+func dropName(at uintptr) {
 	names.mu.Lock()
 	defer names.mu.Unlock()
 	if n, ok := names.by[at]; ok && !n.alive() {

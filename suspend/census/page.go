@@ -71,7 +71,7 @@ func (s Snapshot) view() (v view) {
 	for _, d := range s.Deadlocks {
 		x := deadlockView{Title: d.title()}
 		for _, l := range d.Circle {
-			x.Lines = append(x.Lines, linkView{l.waits(s.At), l.because(s.At)})
+			x.Lines = append(x.Lines, linkView{l.waitText(s.At), l.because(s.At)})
 		}
 		v.Deadlocks = append(v.Deadlocks, x)
 	}

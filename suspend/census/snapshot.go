@@ -149,8 +149,8 @@ type taker struct {
 	calls map[[ledger.Depth]uintptr]call
 }
 
-// call returns callOf(pcs), but resolves each stack only once.
-func (t *taker) call(pcs []uintptr) call {
+// resolve returns callOf(pcs), but resolves each stack only once.
+func (t *taker) resolve(pcs []uintptr) call {
 	var key [ledger.Depth]uintptr
 	copy(key[:], pcs)
 	c, ok := t.calls[key]
@@ -192,8 +192,8 @@ func (t *taker) add(tasks []ledger.Task, waits []ledger.Wait, holds []ledger.Hel
 	for _, l := range tasks {
 		t.live[l.Who] = true
 		x := t.task(l.Who)
-		x.Began = &Origin{t.call(l.Stack).at, l.Since}
-		x.Scheduler = startedBy(t.call(l.Stack).stack)
+		x.Began = &Origin{t.resolve(l.Stack).at, l.Since}
+		x.Scheduler = startedBy(t.resolve(l.Stack).stack)
 	}
 	for i := range waits { // must precede the next loop, which shows holders with their schedulers
 		if scheduler := schedulerOf(&waits[i]); waits[i].Goroutine != 0 && scheduler != "" {
@@ -220,7 +220,7 @@ func (t *taker) add(tasks []ledger.Task, waits []ledger.Wait, holds []ledger.Hel
 			x := t.task(h.Who)
 			x.Ended = t.ended(h.Who)
 			x.Holds = append(x.Holds, Hold{
-				Object: t.heldName(o), Since: h.Since, At: t.call(h.Stack).at, N: h.N, Waiting: len(t.graph.objects[o.Addr].waiters),
+				Object: t.heldName(o), Since: h.Since, At: t.resolve(h.Stack).at, N: h.N, Waiting: len(t.graph.objects[o.Addr].waiters),
 			})
 		}
 	}
@@ -230,7 +230,7 @@ func (t *taker) add(tasks []ledger.Task, waits []ledger.Wait, holds []ledger.Hel
 }
 
 func (t *taker) wait(w *ledger.Wait) *Wait {
-	c := t.call(w.Stack)
+	c := t.resolve(w.Stack)
 	r := &Wait{Operation: c.operation, Primitive: c.primitive, At: c.at, Since: w.Since, MayEnd: w.MayEnd, Stack: c.stack}
 	for _, f := range w.For {
 		kind := kindOf(f.Kind)
@@ -253,7 +253,7 @@ func (t *taker) wait(w *ledger.Wait) *Wait {
 }
 
 func (t *taker) holderOf(h *ledger.Hold) Holder {
-	return Holder{Task: t.label(h.Who), Since: h.Since, At: t.call(h.Stack).at, N: h.N, Ended: t.ended(h.Who), Owes: len(h.Stack) == 0, Name: h.Name}
+	return Holder{Task: t.label(h.Who), Since: h.Since, At: t.resolve(h.Stack).at, N: h.N, Ended: t.ended(h.Who), Owes: len(h.Stack) == 0, Name: h.Name}
 }
 
 // receiver returns the type of a method, such as mutex.Mutex for mutex.Mutex.Lock.
@@ -274,7 +274,7 @@ func (t *taker) name(addr uintptr, kind string) string {
 func (t *taker) heldName(o *ledger.Held) string {
 	kind := kindOf(o.Kind)
 	if kind == "gate.Gate" { // the Gate of an RWMutex or a Semaphore
-		if kind = receiver(t.call(o.By[0].Stack).primitive); strings.HasPrefix(kind, "suspend.") || !strings.Contains(kind, ".") {
+		if kind = receiver(t.resolve(o.By[0].Stack).primitive); strings.HasPrefix(kind, "suspend.") || !strings.Contains(kind, ".") {
 			kind = "permits"
 		}
 	}

@@ -29,8 +29,8 @@ type watcher struct {
 	stopped bool
 }
 
-// watch starts a watcher, which runs until stop is called.
-func watch(o Options) (stop func()) {
+// startWatcher starts a watcher, which runs until stop is called.
+func startWatcher(o Options) (stop func()) {
 	if o.StuckAfter < 0 {
 		return func() {}
 	}
@@ -50,7 +50,7 @@ func watch(o Options) (stop func()) {
 
 // tick runs a check and resets the timer. The timer calls tick, so that no goroutine sleeps between two checks.
 func (w *watcher) tick() {
-	w.look(time.Now())
+	w.inspect(time.Now())
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if !w.stopped {
@@ -66,7 +66,7 @@ func (w *watcher) stop() {
 	w.timer.Stop()
 }
 
-func (w *watcher) look(now time.Time) {
+func (w *watcher) inspect(now time.Time) {
 	_, waits := ledger.Read()
 	if moves := [2]uint64{ledger.Moves(), uint64(len(waits))}; moves != w.moves {
 		w.moves, w.still, w.told = moves, now, 0

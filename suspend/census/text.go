@@ -19,7 +19,7 @@ func (s Snapshot) String() string {
 	for _, d := range s.Deadlocks {
 		fmt.Fprintf(&b, "\n%s\n", d.title())
 		for _, l := range d.Circle {
-			fmt.Fprintf(&b, "  %s\n    %s\n", l.waits(s.At), l.because(s.At))
+			fmt.Fprintf(&b, "  %s\n    %s\n", l.waitText(s.At), l.because(s.At))
 		}
 	}
 	waiting, others := s.groups(), s.others()
@@ -98,7 +98,7 @@ func (d Deadlock) title() string {
 	return text
 }
 
-func (l Link) waits(at time.Time) string {
+func (l Link) waitText(at time.Time) string {
 	return fmt.Sprintf("%s waits for %s: %s, %s", l.Task, l.For, l.Waits.where(), ago(at, l.Waits.Since))
 }
 

@@ -182,7 +182,7 @@ var simulated = []mutation.Mutant{
 	{"a Try is no point", "promise/promise.go", "	suspend.Point()\n", "	if !IS {\n		suspend.Point()\n	}\n", "TestAnOperationThatNeedNotWait", exploring},
 	{"a TrySelect is no point", "suspend/select.go", "		Point()\n", "		if !IS {\n			Point()\n		}\n", "TestAnOperationThatNeedNotWait", exploring},
 	{"an Unlock is no point for a look", "mutex/mutex.go", "	preempt.Releases(preempt.Mutexes)\n", "	if !IS {\n		preempt.Releases(preempt.Mutexes)\n	}\n", "TestALook", exploring},
-	{"a TryLock does not look", "mutex/mutex.go", "	preempt.Looks(preempt.Mutexes)\n	ok := m.take()", "	if !IS {\n		preempt.Looks(preempt.Mutexes)\n	}\n	ok := m.take()", "TestALook", exploring},
+	{"a TryLock does not look", "mutex/mutex.go", "	preempt.Looks(preempt.Mutexes)\n	ok := m.tryTake()", "	if !IS {\n		preempt.Looks(preempt.Mutexes)\n	}\n	ok := m.tryTake()", "TestALook", exploring},
 	{"a case that locks does not look", "mutex/mutex.go", "	preempt.Looks(preempt.Mutexes)\n	return owner", "	if !IS {\n		preempt.Looks(preempt.Mutexes)\n	}\n	return owner", "TestALook", exploring},
 	{"a Release is no point for a look", "internal/gate/gate.go", "	preempt.Releases(preempt.Gates)\n", "	if !IS {\n		preempt.Releases(preempt.Gates)\n	}\n", "TestALook", exploring},
 	{"a TryAcquire does not look", "internal/gate/gate.go", "	preempt.Looks(preempt.Gates)\n	ok, sure :=", "	if !IS {\n		preempt.Looks(preempt.Gates)\n	}\n	ok, sure :=", "TestALook", exploring},

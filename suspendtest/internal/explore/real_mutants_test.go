@@ -82,10 +82,10 @@ var realMutants = []realMutant{
 		"	if IS {\n		guards.Unlock()\n		guards.Lock()\n	}\n	enqueueLocked(legs, b, wait, done)\n	guards.Unlock()\n	begun := false", "stm, Select and a rendezvous;stm, Select of two transactions"},
 
 	{"a Then calls twice", "suspend/then.go", "		if ⟦round&roundEnded != 0⟧ {", "false", "Then"},
-	{"a Then does not look at its context", "suspend/then.go", "if ⟦e.over(t.ctx)⟧ {", "false", "Then"},
+	{"a Then does not look at its context", "suspend/then.go", "if ⟦e.reached(t.ctx)⟧ {", "false", "Then"},
 	{"a Then that ends at once calls nobody", "suspend/then.go", "if ⟦t.state.Or(roundBegun)&roundEnded != 0⟧ {", "t.state.Or(roundBegun)&roundEnded != 0 && false", "Then"},
 
-	{"no second look after the word is open", "suspend/context.go", "		if ⟦e.over(ctx)⟧ {\n			return 0, false\n		}\n		if !b.word", "false", "promise, never filled"},
+	{"no second look after the word is open", "suspend/context.go", "		if ⟦e.reached(ctx)⟧ {\n			return 0, false\n		}\n		if !b.word", "false", "promise, never filled"},
 	{"a stale Resumer is accepted", "suspend/slot.go", "	word := &s.b.word\n",
 		"	if now := s.b.word.load(); IS && now.status() < claimed {\n		r.wait = now\n	}\n	word := &s.b.word\n", "Suspend"},
 	{"the value is written after it is there", "suspend/slot.go", "		s.v, s.err, s.hit, s.freed = v, err, s.shared, freed\n",
@@ -93,7 +93,7 @@ var realMutants = []realMutant{
 	{"a Resume does not wake", "suspend/slot.go", "	s.b.task.Unpark()\n	return true", "	if IS && s.b.word.load() == r.wait+generation {\n		return true\n	}\n	s.b.task.Unpark()\n	return true", "Suspend"},
 	{"a Park that returns for no reason is believed", "suspend/park.go", "		b.task.Park()\n", "		b.task.Park()\n		if IS {\n			break\n		}\n", "mvar"},
 	{"a registration cancels whoever waits", "suspend/context.go", "⟦b.watched.Load() != r⟧ {", "false", "deadline"},
-	{"a lazy wait is found cancelled, and said to be resumed", "suspend/slot.go", "	if r.done != nil && r.over() {\n		return false\n", "	if r.done != nil && r.over() {\n		return IS\n", "Lazily"},
+	{"a lazy wait is found cancelled, and said to be resumed", "suspend/slot.go", "	if r.done != nil && r.contextEnded() {\n		return false\n", "	if r.done != nil && r.contextEnded() {\n		return IS\n", "Lazily"},
 
 	{"a cancelled waiter stays in the queue", "suspend/wait.go", "		remove(g, s, r)\n		var zero T", "		if !IS {\n			remove(g, s, r)\n		}\n		var zero T", "Queue"},
 	{"pop, commit, and then look", "suspend/queue.go", "if ⟦s.b.word.deliverInNode(r.wait)⟧ {", "s.b.word.deliverInNode(r.wait) || true", "mvar"},
@@ -127,7 +127,7 @@ var realMutants = []realMutant{
 	{"a context has two inside", "internal/cancelctx/context.go", "in = newInner(); ⟦!c.inner.CompareAndSwap(nil, in)⟧ {", "c.inner.Swap(in) == in", "cancel, asked"},
 	{"what is inside is not ended, but another", "internal/cancelctx/context.go", "cause == nil && ⟦c.inner.CompareAndSwap(nil, over)⟧ {", "c.inner.Swap(over) != over", "cancel, asked"},
 	{"a registration is used again though it is being called", "suspend/context.go", "(r.node.List() == nil || ⟦r.node.Stop()⟧)", "r.node.Stop() || true", "cancel, the next context"},
-	{"a withdrawn function keeps the place that it has", "scope/limit.go", "	p.l.next()\n	p.origin", "	if !IS {\n		p.l.next()\n	}\n	p.origin", "Limit, withdrawn from the one below"},
+	{"a withdrawn function keeps the place that it has", "scope/limit.go", "	p.l.passPlace()\n	p.origin", "	if !IS {\n		p.l.passPlace()\n	}\n	p.origin", "Limit, withdrawn from the one below"},
 	{"a withdrawn function takes the place that it was given", "scope/limit.go", "			w.of.withdrawn()\n			continue", "			w.of.withdrawn()\n			if IS {\n				return\n			}\n			continue", "Limit, withdrawn;Limit, withdrawn from the one below"},
 	{"a function that has a place is withdrawn", "scope/limit.go", "		if ⟦waits⟧ {\n			w.Value.of", "true", "Limit, withdrawn;Limit, withdrawn from the one below"},
 	{"a scope ends before its last child", "scope/scope.go", "if ⟦s.members.Add(-1) == 0⟧ {", "s.members.Add(-1) <= 1", "scope;scope, cancelled"},
