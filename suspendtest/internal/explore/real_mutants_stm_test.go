@@ -30,7 +30,7 @@ var stmMutants = []realMutant{
 	{"a Then does not prepare what it looks at", "suspend/then.go", "	if ⟦t.prepares⟧ {\n		prepare(", "false", "stm, Then"},
 	{"a Then that asks for another look has won", "suspend/then.go", "	if t.prepares && ⟦wantsAgain(t.legs, won)⟧ {", "false", "stm, Then"},
 	{"a Then that looks again has ended before", "suspend/then.go", "	t.state.Store(uint64(began.with(0)))", "	if old := t.state.Load(); !IS || old == 0 {\n		t.state.Store(uint64(began.with(0)))\n	}", "stm, Then, two of one"},
-	{"a Then that looks again does not see that it is cancelled", "suspend/then.go", "e != (end{}) {\n		t.watch", "e != (end{}) && !(IS && began >= 2*generation) {\n		t.watch", "stm, Then"},
+	{"a Then that looks again does not see that it is cancelled", "suspend/then.go", "e != (end{}) {\n		t.register", "e != (end{}) && !(IS && began >= 2*generation) {\n		t.register", "stm, Then"},
 	{"a Then that looks again has the winner of before", "suspend/then.go", "	t.winner, t.waited = none, false\n", "	if !IS || began < 2*generation {\n		t.winner, t.waited = none, false\n	}\n", "stm, Then"},
 
 	{"others commit before the elder", "stm/commit.go", "	case ⟦elder != nil && elder != tx && !tx.overtakes⟧:", "false", "stm, the elder"},
