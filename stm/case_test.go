@@ -52,7 +52,7 @@ func TestTheCostOfACase(t *testing.T) {
 func TestALongCaseDoesNotStarve(t *testing.T) {
 	require.Equal(t, 10, stm.Patience, "as the docs say")
 	schedtest.Each(t, func(t *testing.T, s suspend.Spawner) {
-		vars, never := make([]stm.Var[int], 10_000), chanx.New[int](0)
+		vars, never := make([]stm.Var[int], 1000), chanx.New[int](0)
 		var commits [2]atomic.Int64
 		var done atomic.Bool
 		var writers sync.WaitGroup
@@ -61,6 +61,7 @@ func TestALongCaseDoesNotStarve(t *testing.T) {
 				for !done.Load() {
 					_ = stm.Atomically(bg, add(&vars[w], 1))
 					commits[w].Add(1)
+					runtime.Gosched() // otherwise the long case waits for the end of a time slice
 				}
 			})
 		}

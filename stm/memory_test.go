@@ -136,7 +136,7 @@ func TestAllocations(t *testing.T) {
 
 // A Retry that waits allocates nothing; each Set of the others allocates a box.
 func TestAllocationsOfAWait(t *testing.T) {
-	const rounds = 1000
+	const rounds = 200
 	for _, sched := range []string{"fifo", "workstealing", "eventloop", "goroutines"} {
 		t.Run(sched, func(t *testing.T) {
 			for _, s := range schedtest.All {

@@ -21,7 +21,7 @@ import (
 // A program of transactions does the same under one seed: a failing seed fails again. Money moves between accounts and
 // through a channel, by transactions, by Selects with a time limit, and with contexts that end; none is made or lost.
 func TestASeedRepeatsTransactions(t *testing.T) {
-	seeds := uint64(1000)
+	seeds := uint64(300)
 	if testing.Short() || schedtest.Race {
 		seeds = 50
 	}

@@ -12,7 +12,7 @@ import (
 // After tasks that waited for large values, nothing of their size stays with the coroutines that are kept for others: it
 // was 140 MB on a loop.
 func TestLargeSlotsAreNotKept(t *testing.T) {
-	const tasks = 500
+	const tasks = 200
 	type large [64 << 10]byte
 	schedtest.Each(t, func(t *testing.T, s suspend.Spawner) {
 		heap := func() uint64 {
