@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/braidgo/braid/adapters/fifo"
 	"github.com/braidgo/braid/cancel"
@@ -39,4 +40,12 @@ func ExampleAfterFunc() {
 	// Output:
 	// close the connection: the client has gone
 	// withdrawn: false
+}
+
+// A deadline in the past ends the context at once.
+func ExampleWithDeadline() {
+	ctx, stop := cancel.WithDeadline(context.Background(), time.Now().Add(-time.Second))
+	defer stop(nil)
+	fmt.Println(ctx.Err())
+	// Output: context deadline exceeded
 }

@@ -168,9 +168,6 @@ func (c *Chan[T]) Len() int {
 	return c.stored
 }
 
-// Cap returns the capacity.
-func (c *Chan[T]) Cap() int { return len(c.ring) }
-
 // sendLocked sends v, or returns c.end if c is closed. It returns false if the caller must wait. The caller must hold c.guard.
 func (c *Chan[T]) sendLocked(v T) (ok bool, err error) {
 	if c.end != nil {

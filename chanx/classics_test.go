@@ -34,11 +34,12 @@ type ledger struct {
 	next         int
 	a, b         *chanx.Chan[int]
 	twice        bool
+	capacity     int
 }
 
 func newLedger(capacity int) *ledger {
 	return &ledger{
-		sent: map[int]bool{}, failed: map[int]bool{}, seen: map[string]int{},
+		capacity: capacity, sent: map[int]bool{}, failed: map[int]bool{}, seen: map[string]int{},
 		a: chanx.New[int](capacity), b: chanx.New[int](capacity),
 	}
 }
@@ -159,7 +160,7 @@ func (l *ledger) check() error {
 			}
 			l.got = append(l.got, v)
 		}
-		if ok, err := c.TrySend(0); ok != (c.Cap() > 0) && err == nil {
+		if ok, err := c.TrySend(0); ok != (l.capacity > 0) && err == nil {
 			return fmt.Errorf("somebody is left in a channel")
 		}
 	}

@@ -45,10 +45,10 @@ func ExampleGroup() {
 	_ = g.WaitIdle(bg)
 	fmt.Println(requests.Len(), "requests in one batch")
 	_ = answers.Fill("here you are")
-	fmt.Println(g.Wait(bg), g.Live(), "left")
+	fmt.Println(g.Wait(bg), g.Live(), "left, idle:", g.Idle())
 	// Output:
 	// 3 requests in one batch
-	// <nil> 0 left
+	// <nil> 0 left, idle: true
 }
 
 // The tasks of a Group are tasks: it passes the kit on each scheduler.

@@ -83,15 +83,7 @@ func (m *RWMutex) Downgrade() {
 // Locker returns a sync.Locker that locks and unlocks m for writing. Its Lock takes no context, so it cannot be cancelled.
 func (m *RWMutex) Locker() sync.Locker { return (*rwLocker)(m) }
 
-// RLocker returns a sync.Locker whose Lock and Unlock call RLock and RUnlock. Its Lock takes no context, so it cannot be cancelled.
-func (m *RWMutex) RLocker() sync.Locker { return (*rLocker)(m) }
-
-type (
-	rwLocker RWMutex
-	rLocker  RWMutex
-)
+type rwLocker RWMutex
 
 func (l *rwLocker) Lock()   { _ = (*RWMutex)(l).Lock(context.Background()) }
 func (l *rwLocker) Unlock() { (*RWMutex)(l).Unlock() }
-func (l *rLocker) Lock()    { _ = (*RWMutex)(l).RLock(context.Background()) }
-func (l *rLocker) Unlock()  { (*RWMutex)(l).RUnlock() }

@@ -30,7 +30,7 @@ type node[T, P any] struct {
 	in         *Queue[T, P] // the queue of the last Push, or nil if the node is free; only the task uses this field
 }
 
-func (n *node[T, P]) free()   { n.in = nil }
+func (n *node[T, P]) free()      { n.in = nil }
 func (n *node[T, P]) queue() any { return n.in }
 
 func (n *node[T, P]) takeValue() T {

@@ -70,9 +70,6 @@ func (s *Slot[T]) Read(tx *stm.Tx) (x T, err error) {
 	return *p, nil
 }
 
-// Full reports whether s holds a value.
-func (s *Slot[T]) Full(tx *stm.Tx) bool { return s.v.Get(tx) != nil }
-
 // A Counter is an int64 that transactions add to. All transactions that Add to the same Counter conflict.
 type Counter struct{ n stm.Var[int64] }
 
@@ -83,6 +80,3 @@ func (c *Counter) Add(tx *stm.Tx, d int64) int64 {
 
 // Value returns the value of c.
 func (c *Counter) Value(tx *stm.Tx) int64 { return c.n.Get(tx) }
-
-// AtMost returns nil if the value of c is at most n, and stm.Retry otherwise.
-func (c *Counter) AtMost(tx *stm.Tx, n int64) error { return Check(c.n.Get(tx) <= n) }

@@ -67,15 +67,3 @@ func (q *Queue[T]) Take(tx *stm.Tx) (x T, err error) {
 	}
 	return l.x, nil
 }
-
-// Peek returns the first value without removing it. It returns stm.Retry if q is empty.
-func (q *Queue[T]) Peek(tx *stm.Tx) (x T, err error) {
-	l := q.first.Get(tx)
-	if l == nil {
-		return x, stm.Retry
-	}
-	return l.x, nil
-}
-
-// Empty reports whether q is empty.
-func (q *Queue[T]) Empty(tx *stm.Tx) bool { return q.first.Get(tx) == nil }
