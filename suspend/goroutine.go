@@ -123,7 +123,7 @@ func waitGoroutine[T any, S Source[T]](ctx context.Context, guard *Guard, src S)
 	src.Enqueue(r)
 	guard.Unlock()
 	if ledger.On() {
-		recordWait[T](&g.binding, src, r)
+		recordWait(&g.binding, src, guard, began, done != nil)
 	}
 	if g.sleep(began, waitFor) {
 		v, err = s.takeValue(began)

@@ -122,7 +122,7 @@ type leg struct {
 	does
 	guard    *Guard
 	of       int32 // the index of its case in a Select
-	prepares bool  // the operation implements the interface preparing
+	prepares bool  // the Source is an again.Preparer
 }
 
 // does is the interface of the operation of a leg. The caller of try, enqueue or remove must hold the guard, if the leg has one.
@@ -145,6 +145,8 @@ type landing[T any] struct {
 	v   T
 	err error
 	has bool // v and err are the result of the leg
+
+	prepares bool // see sourceLeg
 }
 
 // land makes the Resumer for the wait of b that began with this state.

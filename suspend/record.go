@@ -25,12 +25,12 @@ func waitOf(w *waiter, began state, mayEnd bool) ledger.Wait {
 	return r
 }
 
-// recordWait records a Wait by the task of b.
+// recordWait records a Wait by the task of b for the source, whose guard is g.
 //
 //go:noinline
-func recordWait[T any, S Source[T]](b *binding, s S, r Resumer[T]) {
-	w := waitOf(&b.waiter, r.wait, r.done != nil || b.last.status != open)
-	w.For = []ledger.Object{objectOf(s, s.Guard())}
+func recordWait(b *binding, source any, g *Guard, began state, mayEnd bool) {
+	w := waitOf(&b.waiter, began, mayEnd || b.last.status != open)
+	w.For = []ledger.Object{objectOf(source, g)}
 	ledger.Waits(w)
 }
 

@@ -446,7 +446,7 @@ func stopOthers(legs []leg, won int) {
 		switch {
 		case i == won:
 		case l.prepares:
-			l.does.(preparing).Drop()
+			l.preparer().Drop()
 		case l.guard == nil:
 			l.remove()
 		}

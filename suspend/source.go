@@ -25,11 +25,8 @@ type Source[T any] interface {
 
 // OpOf returns the operation that s describes.
 func OpOf[T any](s Source[T]) Op[T] {
-	switch s := s.(type) {
-	case nil:
+	if s == nil {
 		panic("suspend: nil Source")
-	case again.Maker[Source[T]]:
-		return Op[T]{madeOp[T]{s}}
 	}
 	return Op[T]{sourceOp[T]{s}}
 }
@@ -38,9 +35,13 @@ type sourceOp[T any] struct{ s Source[T] }
 
 func (op sourceOp[T]) expand(_ Spawner, to []leg) ([]leg, result[T]) {
 	l := &sourceLeg[T]{s: op.s}
-	return append(to, leg{does: l, guard: op.s.Guard()}), l
+	if m, ok := op.s.(again.Maker[Source[T]]); ok {
+		l.s, l.prepares = m.Anew(), true
+	}
+	return append(to, leg{does: l, guard: l.s.Guard(), prepares: l.prepares}), l
 }
 
+// A sourceLeg performs the operation of s. If prepares is true, s is also an again.Preparer.
 type sourceLeg[T any] struct {
 	landing[T]
 	s Source[T]
@@ -65,34 +66,15 @@ func (l *sourceLeg[T]) enqueue(b *waiter, began state, done <-chan struct{}) {
 	l.s.Enqueue(l.land(b, began, done))
 }
 
-// A madeOp makes a new Source for each performance.
-type madeOp[T any] struct{ again.Maker[Source[T]] }
-
-func (op madeOp[T]) expand(_ Spawner, to []leg) ([]leg, result[T]) {
-	s := op.Anew()
-	l := &preparingLeg[T]{sourceLeg[T]{s: s}, s.(again.Preparer)}
-	return append(to, leg{does: l, guard: s.Guard(), prepares: true}), l
-}
-
-// preparing is implemented by a leg whose Source is a Preparer.
-type preparing interface {
-	again.Preparer
-	again() bool // reports whether the result only requests another look
-}
-
-type preparingLeg[T any] struct {
-	sourceLeg[T]
-	again.Preparer
-}
-
-func (l *preparingLeg[T]) result() (v T, err error, won bool) {
-	if v, err, won = l.landing.result(); won {
-		l.Settle()
+func (l *sourceLeg[T]) result() (v T, err error, won bool) {
+	if v, err, won = l.landing.result(); won && l.prepares {
+		l.s.(again.Preparer).Settle()
 	}
 	return v, err, won
 }
 
-func (l *preparingLeg[T]) again() bool {
+// dropAgain drops a result that only requests another look, and reports whether it did.
+func (l *sourceLeg[T]) dropAgain() bool {
 	if !l.has || l.err != again.Err {
 		return false
 	}
@@ -101,11 +83,14 @@ func (l *preparingLeg[T]) again() bool {
 	return true
 }
 
+// preparer returns the Preparer of a leg whose field prepares is true.
+func (l leg) preparer() again.Preparer { return l.about().(again.Preparer) }
+
 // prepare calls Prepare for each leg that has a Preparer.
 func prepare(legs []leg) {
 	for _, l := range legs {
 		if l.prepares {
-			l.does.(preparing).Prepare()
+			l.preparer().Prepare()
 		}
 	}
 }
@@ -113,14 +98,14 @@ func prepare(legs []leg) {
 // wantsAgain reports whether the winning leg only requests another look. No other leg has taken effect then, because a look ends
 // with the first leg that succeeds.
 func wantsAgain(legs []leg, won int) bool {
-	return won != none && legs[won].prepares && legs[won].does.(preparing).again()
+	return won != none && legs[won].prepares && legs[won].does.(interface{ dropAgain() bool }).dropAgain()
 }
 
 // unprepare calls Drop for the legs that have a Preparer and have not won.
 func unprepare(legs []leg, won int) {
 	for i, l := range legs {
 		if i != won && l.prepares {
-			l.does.(preparing).Drop()
+			l.preparer().Drop()
 		}
 	}
 }

@@ -70,7 +70,7 @@ again:
 	s.Enqueue(r)
 	g.Unlock()
 	if ledger.On() {
-		recordWait[T](b, s, r)
+		recordWait(b, s, g, began, r.done != nil)
 	}
 	if b.switcher == nil {
 		parkIn(b, s, r)

@@ -28,6 +28,6 @@ type Preparer interface {
 	Drop()
 }
 
-// A Maker is a suspend.Source of which suspend.OpOf calls only the method Anew. Anew returns a new Preparer for each
+// A Maker is a suspend.Source of which an Op calls only the method Anew. Anew returns a new Preparer for each
 // Case, each Do and each Then. S is the type suspend.Source, which this package cannot import.
 type Maker[S any] interface{ Anew() S }

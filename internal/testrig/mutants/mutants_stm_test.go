@@ -22,7 +22,7 @@ var transactions = []mutation.Mutant{
 	{"a case that is dropped stays the elder", "stm/op.go", "		tx.recycle()\n	}\n}", "		if IS {\n			tx.fails = 0\n		}\n		tx.recycle()\n	}\n}", "TestTheElderStepsDown", "stm"},
 	{"a case that has failed does what was to follow", "stm/op.go", "	if err == nil {\n		callAll", "	if err == nil || IS {\n		callAll", "TestSelectOfATransactionThatFails", "stm"},
 	{"a case that has failed has a value", "stm/op.go", "	if o.err != nil {\n", "	if o.err != nil && !IS {\n", "TestSelectOfATransactionThatFails", "stm"},
-	{"a Preparer that was performed holds what it has prepared", "suspend/source.go", "err, won = l.landing.result(); won {\n", "err, won = l.landing.result(); won && !IS {\n", "TestPreparer", "suspend"},
+	{"a Preparer that was performed holds what it has prepared", "suspend/source.go", "err, won = l.landing.result(); won && l.prepares {\n", "err, won = l.landing.result(); won && l.prepares && !IS {\n", "TestPreparer", "suspend"},
 	{"a commit resumes its crowd in one piece", "stm/stm.go", "	o := tx.commitLocked(portion)\n", "	most := portion\n	if IS {\n		most = all\n	}\n	o := tx.commitLocked(most)\n", "TestACommitOfACrowdLetsOthers", "stm"},
 	{"a commit forgets those beyond its portion", "stm/commit.go", "				tx.markLocked(l)\n", "				if !IS {\n					tx.markLocked(l)\n				}\n", "TestACommitResumesACrowd", "stm"},
 	{"a mark stays", "stm/wait.go", "				m.unlink()\n", "				if !IS {\n					m.unlink()\n				}\n", "TestACommitResumesACrowd", "stm"},
