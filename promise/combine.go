@@ -59,7 +59,7 @@ func Race[T any](futures ...Future[T]) suspend.Op[T] {
 
 // combine returns the Op of All, Any or Race. It copies futures, and keeps no reference to the caller's slice.
 func combine[T, U any](futures []Future[T], decides func(err error) bool, result func(fs []*Promise[T], last int) (U, error)) suspend.Op[U] {
-	fs := make([]*Promise[T], len(futures))
+	fs, all := make([]*Promise[T], len(futures)), make([]followed, len(futures))
 	for i, f := range futures {
 		if f != nil {
 			fs[i] = f.promise()
@@ -67,24 +67,27 @@ func combine[T, U any](futures []Future[T], decides func(err error) bool, result
 		if fs[i] == nil {
 			panic("promise: nil Future")
 		}
+		all[i] = fs[i]
 	}
-	made := suspend.OpOf[*combination[T]](&combination[T]{futures: fs, decides: decides})
-	return suspend.Map(made, func(c *combination[T], _ error) (U, error) {
-		return result(c.futures, c.last)
+	made := suspend.OpOf[*combination](&combination{futures: all, decides: decides})
+	return suspend.Map(made, func(c *combination, _ error) (U, error) {
+		return result(fs, c.last)
 	})
 }
 
 // A combination is one execution of All, Any or Race. From Prepare to Drop, it is listed as a follower of its futures. Resolve unlocks the
 // promise's guard before it notifies the followers, so that a Select may lock the guards of promises and combinations in any order.
 //
+// A combination does not depend on the type of the values, so that a Promise of a new type does not add another copy of its code to a program.
+//
 // Invariant: each future is counted once, even if it is reported again after a Drop and another Prepare.
-type combination[T any] struct {
-	futures []*Promise[T]
+type combination struct {
+	futures []followed
 	decides func(err error) bool // reports whether the result of one future decides the operation
-	ties    []tie[T]             // is nil while the combination follows no future
+	ties    []tie                // is nil while the combination follows no future
 
 	guard   suspend.Guard
-	waiters suspend.Queue[*combination[T], struct{}]
+	waiters suspend.Queue[*combination, struct{}]
 	seen    []bool // says which futures are counted
 	left    int    // the number of futures that are not yet counted
 	last    int    // the index of the future that has decided the operation
@@ -92,73 +95,81 @@ type combination[T any] struct {
 }
 
 // A tie is the entry of a combination in the list of followers of one future.
-type tie[T any] = dlist.Node[follower[T]]
+type tie = dlist.Node[follower]
 
-type follower[T any] struct {
-	of *combination[T]
+type follower struct {
+	of *combination
 	i  int
 }
 
+// A followed is a *Promise of any type.
+type followed interface {
+	unlessFilled(f func(followers *dlist.List[follower])) bool
+	failure() error // returns the error of a filled promise
+}
+
 // Anew implements again.Maker: each Case, Do or Then gets its own combination.
-func (c *combination[T]) Anew() suspend.Source[*combination[T]] {
+func (c *combination) Anew() suspend.Source[*combination] {
 	n := len(c.futures)
-	return &combination[T]{futures: c.futures, decides: c.decides, seen: make([]bool, n), left: n, decided: n == 0}
+	return &combination{futures: c.futures, decides: c.decides, seen: make([]bool, n), left: n, decided: n == 0}
 }
 
 // Prepare implements again.Preparer.
-func (c *combination[T]) Prepare() {
+func (c *combination) Prepare() {
 	if c.ties != nil {
 		return
 	}
-	c.ties = make([]tie[T], len(c.futures))
+	c.ties = make([]tie, len(c.futures))
 	for i, f := range c.futures {
 		t := &c.ties[i]
-		t.Value = follower[T]{c, i}
-		if !f.unlessFilled(func() { f.followers.Push(t) }) {
+		t.Value = follower{c, i}
+		if !f.unlessFilled(func(followers *dlist.List[follower]) { followers.Push(t) }) {
 			c.told(i)
 		}
 	}
 }
 
 // Settle implements again.Preparer.
-func (c *combination[T]) Settle() { c.Drop() }
+func (c *combination) Settle() { c.Drop() }
 
 // Drop implements again.Preparer.
-func (c *combination[T]) Drop() {
+func (c *combination) Drop() {
 	for i := range c.ties {
 		f := c.futures[i]
-		f.unlessFilled(func() { f.followers.Remove(&c.ties[i]) })
+		f.unlessFilled(func(followers *dlist.List[follower]) { followers.Remove(&c.ties[i]) })
 	}
 	c.ties = nil
 }
 
 // told counts the i'th future, which must be filled, and decides the operation if no other future is needed.
-func (c *combination[T]) told(i int) {
+func (c *combination) told(i int) {
 	c.guard.Lock()
 	defer c.guard.Unlock()
 	if c.seen[i] || c.decided {
 		return
 	}
 	c.seen[i] = true
-	if c.left--; c.left == 0 || c.decides(c.futures[i].err) {
+	if c.left--; c.left == 0 || c.decides(c.futures[i].failure()) {
 		c.last, c.decided = i, true
 		c.waiters.ResumeAll(c, nil)
 	}
 }
 
-func (c *combination[T]) Guard() *suspend.Guard                      { return &c.guard }
-func (c *combination[T]) Try() (_ *combination[T], ok bool, _ error) { return c, c.decided, nil }
-func (c *combination[T]) Enqueue(r suspend.Resumer[*combination[T]]) { c.waiters.Push(r, struct{}{}) }
-func (c *combination[T]) Remove(r suspend.Resumer[*combination[T]])  { c.waiters.Remove(r) }
+func (c *combination) Guard() *suspend.Guard                   { return &c.guard }
+func (c *combination) Try() (_ *combination, ok bool, _ error) { return c, c.decided, nil }
+func (c *combination) Enqueue(r suspend.Resumer[*combination]) { c.waiters.Push(r, struct{}{}) }
+func (c *combination) Remove(r suspend.Resumer[*combination])  { c.waiters.Remove(r) }
 
-// unlessFilled calls f under the guard of p if p is not filled, and reports whether it called f. Once p is filled, only the Resolve that
-// filled p accesses its followers.
-func (p *Promise[T]) unlessFilled(f func()) bool {
+func (p *Promise[T]) failure() error { return p.err }
+
+// unlessFilled calls f with the followers of p, under its guard, if p is not filled, and reports whether it called f. Once p is filled, only
+// the Resolve that filled p accesses its followers.
+func (p *Promise[T]) unlessFilled(f func(followers *dlist.List[follower])) bool {
 	p.guard.Lock()
 	defer p.guard.Unlock()
 	filled := p.filled.Load()
 	if !filled {
-		f()
+		f(&p.followers)
 	}
 	return !filled
 }

@@ -38,7 +38,7 @@ type Promise[T any] struct {
 	guard     suspend.Guard
 	waiters   suspend.Queue[struct{}, struct{}] // empty once the promise is filled
 	done      chan struct{}                     // made by Done
-	followers dlist.List[follower[T]]           // oldest follower first; empty once the promise is filled
+	followers dlist.List[follower]              // oldest follower first; empty once the promise is filled
 }
 
 // A Future is the read-only view of a Promise.
@@ -110,7 +110,7 @@ func (p *Promise[T]) Resolve(v T, err error) bool {
 		close(p.done)
 	}
 	followers := p.followers
-	p.followers = dlist.List[follower[T]]{}
+	p.followers = dlist.List[follower]{}
 	p.guard.Unlock()
 	for t := followers.Pop(); t != nil; t = followers.Pop() {
 		t.Value.of.told(t.Value.i)

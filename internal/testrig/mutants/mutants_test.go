@@ -16,7 +16,7 @@ const (
 )
 
 var mutants = []mutation.Mutant{
-	{"a combination that has ended follows on", "promise/combine.go", "		f.unlessFilled(func() { f.followers.Remove", "		f.unlessFilled(func() {\n			if IS {\n				return\n			}\n			f.followers.Remove", "TestACombinationLeaves", "promise"},
+	{"a combination that has ended follows on", "promise/combine.go", "		f.unlessFilled(func(followers *dlist.List[follower]) { followers.Remove", "		f.unlessFilled(func(followers *dlist.List[follower]) {\n			if IS {\n				return\n			}\n			followers.Remove", "TestACombinationLeaves", "promise"},
 	{"a combination that is performed follows on", "promise/combine.go", "Settle() { c.Drop() }\n", "Settle() {\n	if !IS {\n		c.Drop()\n	}\n}\n", "TestACombinationLeaves", "promise"},
 	{"a future is counted again", "promise/combine.go", "	if c.seen[i] ||", "	if c.seen[i] && !IS ||", "TestACombinationIsLookedAt", "promise"},
 	{"a combination decides again", "promise/combine.go", " || c.decided {", " || c.decided && !IS {", "TestCombinations", "promise"},
