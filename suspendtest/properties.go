@@ -27,6 +27,7 @@ type propertiesOptions struct {
 	seed     uint64
 	programs int
 	patience time.Duration
+	shorten  time.Duration // how long to look for a shorter program that fails
 }
 
 // Seed makes Properties begin with the program of seed n. By default, the first seed is random.
@@ -52,7 +53,7 @@ func Programs(n int) PropertiesOption { return func(o *propertiesOptions) { o.pr
 // each time, because the program does not determine the order of the tasks. On adapters/random, a seed also determines the
 // order, so use that scheduler to test a primitive.
 func Properties(t *testing.T, open Open, opts ...PropertiesOption) {
-	o := propertiesOptions{patience: 10 * time.Second}
+	o := propertiesOptions{patience: 10 * time.Second, shorten: 3 * time.Second}
 	for _, f := range opts {
 		f(&o)
 	}
@@ -141,7 +142,7 @@ func within(d time.Duration, f func()) error {
 // chance.
 func shrink(t testing.TB, p *model.Program, err error, open Open, o propertiesOptions) (*model.Program, error) {
 	impatient := min(o.patience, 100*time.Millisecond)
-	end := time.Now().Add(3 * time.Second)
+	end := time.Now().Add(o.shorten)
 	fails := func(p *model.Program, times int, patience time.Duration) (err error) {
 		for n := 0; n < times && err == nil; n++ {
 			s, shut := open(t)

@@ -19,14 +19,9 @@ import (
 	"github.com/braidgo/braid/suspend"
 )
 
-// The classics, each under 10,000 seeds of the adversary: small programs, so that few steps meet many orders. A program
-// starts its tasks on s, and returns the check for the end. The seed of a program that hangs is shown.
+// The classics, each under 2000 seeds of the adversary: small programs, so that few steps meet many orders.
 func TestClassicsUnderTheAdversary(t *testing.T) {
-	seeds := uint64(10_000)
-	if schedtest.Race || testing.Short() {
-		seeds /= 20
-	}
-	for name, program := range map[string]func(s *random.Scheduler, rng *rand.Rand) (holds func() error){
+	for name, program := range map[string]func(rng *rand.Rand, s *random.Scheduler) (holds func() error){
 		"philosophers with select":            philosophers,
 		"opposite selects":                    oppositeSelects,
 		"bounded buffer on a condition":       boundedBuffer,
@@ -36,31 +31,12 @@ func TestClassicsUnderTheAdversary(t *testing.T) {
 		"lazy, forced by all":                 lazyByAll,
 		"three lazies in a circle":            lazyCircle,
 	} {
-		t.Run(name, func(t *testing.T) {
-			var seed uint64
-			defer schedtest.Within(t, schedtest.Deadline)()
-			defer func() {
-				if t.Failed() {
-					t.Logf("seed %d", seed)
-				}
-			}()
-			for seed = 1; seed <= seeds; seed++ {
-				s := random.New(random.Options{Seed: seed})
-				var holds func() error
-				err := s.Run(bg, func(context.Context) error {
-					holds = program(s, rand.New(rand.NewPCG(seed, 1)))
-					return nil
-				})
-				if err = errors.Join(err, holds()); err != nil {
-					t.Fatal(err)
-				}
-			}
-		})
+		t.Run(name, func(t *testing.T) { schedtest.Seeds(t, 2000, program) })
 	}
 }
 
 // Each takes both forks, or whichever comes first and then the other, or gives the first back.
-func philosophers(s *random.Scheduler, rng *rand.Rand) func() error {
+func philosophers(rng *rand.Rand, s *random.Scheduler) func() error {
 	const n = 3
 	var forks [n]*chanx.Chan[int] // a fork is a value on the table
 	for i := range forks {
@@ -107,7 +83,7 @@ func put(forks []*chanx.Chan[int], c suspend.Selectable) {
 	_ = forks[fork].Send(bg, fork)
 }
 
-func oppositeSelects(s *random.Scheduler, rng *rand.Rand) func() error {
+func oppositeSelects(rng *rand.Rand, s *random.Scheduler) func() error {
 	a, b := chanx.New[int](0), chanx.New[int](0)
 	sent, got := 0, 0
 	one := func(to, from *chanx.Chan[int]) {
@@ -132,7 +108,7 @@ func oppositeSelects(s *random.Scheduler, rng *rand.Rand) func() error {
 }
 
 // A signal that meets a cancelled waiter goes to another. A task that returns from Wait holds the lock.
-func boundedBuffer(s *random.Scheduler, rng *rand.Rand) func() error {
+func boundedBuffer(rng *rand.Rand, s *random.Scheduler) func() error {
 	const items = 4
 	var m mutex.Mutex
 	notEmpty, notFull := cond.New(m.Locker()), cond.New(m.Locker())
@@ -205,7 +181,7 @@ func boundedBuffer(s *random.Scheduler, rng *rand.Rand) func() error {
 	}
 }
 
-func gatingWriter(s *random.Scheduler, rng *rand.Rand) func() error {
+func gatingWriter(rng *rand.Rand, s *random.Scheduler) func() error {
 	var m mutex.RWMutex
 	readers, writers, read := 0, 0, 0
 	var failure error
@@ -259,7 +235,7 @@ func gatingWriter(s *random.Scheduler, rng *rand.Rand) func() error {
 	}
 }
 
-func bigWaiter(s *random.Scheduler, rng *rand.Rand) func() error {
+func bigWaiter(rng *rand.Rand, s *random.Scheduler) func() error {
 	sem := semaphore.New(3)
 	held, most := int64(0), int64(0)
 	take := func(ctx context.Context, n int64) {
@@ -296,7 +272,7 @@ func bigWaiter(s *random.Scheduler, rng *rand.Rand) func() error {
 	}
 }
 
-func rendezvous(s *random.Scheduler, rng *rand.Rand) func() error {
+func rendezvous(rng *rand.Rand, s *random.Scheduler) func() error {
 	a, b := chanx.New[int](0), chanx.New[int](0)
 	ctx, stop := cancel.New(bg)
 	sum, n := 0, 0
@@ -326,7 +302,7 @@ func rendezvous(s *random.Scheduler, rng *rand.Rand) func() error {
 	}
 }
 
-func lazyByAll(s *random.Scheduler, rng *rand.Rand) func() error {
+func lazyByAll(rng *rand.Rand, s *random.Scheduler) func() error {
 	runs, got := 0, 0
 	ctx, stop := cancel.New(bg)
 	l := lazy.New(func(ctx context.Context) (int, error) {
@@ -362,7 +338,7 @@ func lazyByAll(s *random.Scheduler, rng *rand.Rand) func() error {
 	}
 }
 
-func lazyCircle(s *random.Scheduler, rng *rand.Rand) func() error {
+func lazyCircle(rng *rand.Rand, s *random.Scheduler) func() error {
 	var ls [3]*lazy.Lazy[int]
 	for i := range ls {
 		ls[i] = lazy.New(func(ctx context.Context) (int, error) {

@@ -25,7 +25,7 @@ import (
 
 // Two runs with one seed do the same, whatever the program uses. Otherwise a failing seed could not be run again.
 func TestSeedsRepeatRuns(t *testing.T) {
-	seeds := uint64(1000)
+	seeds := uint64(100)
 	if testing.Short() || schedtest.Race {
 		seeds = 20
 	}

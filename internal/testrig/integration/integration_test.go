@@ -60,12 +60,9 @@ func TestOnePromiseIsAwaitedByAll(t *testing.T) {
 // One mutex and two MVars are shared by tasks of every scheduler, all of which are cancelled at random. Nothing is
 // lost, nothing doubled, and in the end nobody is left in a queue.
 func TestEverythingSharedUnderRandomCancellation(t *testing.T) {
-	operations := int64(1_000_000)
-	switch {
-	case schedtest.Race:
-		operations /= 20
-	case testing.Short():
-		operations /= 10
+	operations := int64(200_000)
+	if schedtest.Race || testing.Short() {
+		operations /= 4
 	}
 	schedtest.Mixed(t, func(t *testing.T, next func() suspend.Spawner) {
 		const tasks = 40
@@ -300,9 +297,9 @@ func TestLockedThreadStandsIn(t *testing.T) {
 // however the threads interleave. A case that were queued a moment later would miss one, and both sides would wait.
 func TestSelectMissesNothing(t *testing.T) {
 	defer schedtest.Within(t, schedtest.Deadline)()
-	rounds := 20_000
+	rounds := 5000
 	if schedtest.Race || testing.Short() {
-		rounds /= 10
+		rounds /= 5
 	}
 	pool := workstealing.New(workstealing.Options{Workers: 2})
 	loop, err := eventloop.New(eventloop.Options{})

@@ -20,10 +20,10 @@ type executor chan func()
 
 func (x executor) Execute(f func()) error { x <- f; return nil }
 
-// Twenty tasks wait natively for 10 ms each, again and again. None is long, and a newcomer waits for twice the limit. If they
+// Twenty tasks wait natively for 5 ms each, again and again. None is long, and a newcomer waits for twice the limit. If they
 // compute instead, that is no stall.
 func TestARowOfNativeWaitsIsReported(t *testing.T) {
-	const limit, tasks = 100 * time.Millisecond, 20
+	const limit, each, tasks = 50 * time.Millisecond, 5 * time.Millisecond, 20
 	for name, open := range map[string]func(onStall func([]byte)) (suspend.Spawner, func()){
 		"fifo": func(onStall func([]byte)) (suspend.Spawner, func()) {
 			s := fifo.New(fifo.Options{StallAfter: limit, OnStall: onStall})
@@ -65,11 +65,11 @@ func TestARowOfNativeWaitsIsReported(t *testing.T) {
 				var computed atomic.Int32
 				for range tasks {
 					_ = s.Go(func() {
-						for !reported.Load() && computed.Load() < 5*tasks {
+						for !reported.Load() && computed.Load() < 3*tasks {
 							if native {
-								time.Sleep(10 * time.Millisecond)
+								time.Sleep(each)
 							} else {
-								for begun := time.Now(); time.Since(begun) < 10*time.Millisecond; {
+								for begun := time.Now(); time.Since(begun) < each; {
 								}
 								computed.Add(1)
 							}
