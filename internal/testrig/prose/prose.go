@@ -55,6 +55,16 @@ type Score struct {
 	Fragments []Hit
 }
 
+// Add adds the sentences of o.
+func (s *Score) Add(o *Score) {
+	s.Sentences += o.Sentences
+	s.Hits = append(s.Hits, o.Hits...)
+	s.Habits = append(s.Habits, o.Habits...)
+	s.Purposes += o.Purposes
+	s.Tails += o.Tails
+	s.Fragments = append(s.Fragments, o.Fragments...)
+}
+
 // Percent returns the percentage of sentences that match a pattern in Patterns.
 func (s *Score) Percent() float64 {
 	if s.Sentences == 0 {

@@ -1,15 +1,16 @@
 package prose_test
 
 import (
-	"errors"
 	"fmt"
 	"io/fs"
 	"maps"
 	"os"
 	"os/exec"
+	"path"
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -20,41 +21,60 @@ import (
 // limit is the share of sentences, in percent, that may match a pattern.
 const limit = 2
 
+const root = "../../.."
+
+// scores has the score of each comment or page of the repository, by file.
+var scores = sync.OnceValues(func() (map[string]*prose.Score, error) {
+	all := map[string]*prose.Score{}
+	err := filepath.WalkDir(root, func(file string, d fs.DirEntry, err error) error {
+		name := filepath.ToSlash(strings.TrimPrefix(strings.TrimPrefix(file, root), string(filepath.Separator)))
+		s := new(prose.Score)
+		switch {
+		case err != nil:
+			return err
+		case d.IsDir() && name != "" && (strings.HasPrefix(d.Name(), ".") || d.Name() == "testdata"):
+			return fs.SkipDir
+		case strings.HasSuffix(name, ".go"):
+			err = s.Go(file)
+		case strings.HasSuffix(name, ".md"):
+			err = s.Markdown(file)
+		}
+		all[name] = s
+		return err
+	})
+	return all, err
+})
+
+// folders adds up the scores that belong together: those of the Go files of a folder, and of each page. skip names files to leave out.
+func folders(t *testing.T, skip func(file string) bool) map[string]*prose.Score {
+	files, err := scores()
+	require.NoError(t, err)
+	sums := map[string]*prose.Score{}
+	for file, s := range files {
+		if s.Sentences == 0 || skip(file) {
+			continue
+		}
+		name := file
+		if strings.HasSuffix(file, ".go") {
+			name = path.Dir(file)
+		}
+		if sums[name] == nil {
+			sums[name] = new(prose.Score)
+		}
+		sums[name].Add(s)
+	}
+	return sums
+}
+
 // TestProse counts the sentences in comments and documents that break the rules of CONTRIBUTING.md.
 func TestProse(t *testing.T) {
-	const root = "../../.."
-	scores := map[string]*prose.Score{}
-	score := func(name string) *prose.Score {
-		if scores[name] == nil {
-			scores[name] = new(prose.Score)
-		}
-		return scores[name]
-	}
-	err := filepath.WalkDir(root, func(file string, d fs.DirEntry, err error) error {
-		if err != nil {
-			return err
-		}
-		name := filepath.ToSlash(strings.TrimPrefix(strings.TrimPrefix(file, root), string(filepath.Separator)))
-		switch {
-		case d.IsDir():
-			if name != "" && (strings.HasPrefix(d.Name(), ".") || d.Name() == "testdata") {
-				return fs.SkipDir
-			}
-		case strings.HasSuffix(name, ".go"):
-			return score(filepath.ToSlash(filepath.Dir(name))).Go(file)
-		case strings.HasSuffix(name, ".md"):
-			return score(name).Markdown(file)
-		}
-		return nil
-	})
-	require.NoError(t, err)
+	scores := folders(t, func(string) bool { return false })
 	require.Greater(t, len(scores), 30, "where is the repository?")
 
 	var all prose.Score
 	for _, name := range slices.Sorted(maps.Keys(scores)) {
 		s := scores[name]
-		all.Sentences += s.Sentences
-		all.Hits = append(all.Hits, s.Hits...)
+		all.Add(s)
 		allowed := max(1, limit*s.Sentences/100) // one in a small package
 		t.Logf("%5.1f %%  %4d of %4d  %s", s.Percent(), len(s.Hits), s.Sentences, name)
 		if len(s.Hits) <= allowed {
@@ -79,48 +99,29 @@ const (
 
 // TestHabits measures the comments of all files that are no tests, and the pages.
 func TestHabits(t *testing.T) {
-	const root = "../../.."
+	packages := folders(t, func(file string) bool {
+		return strings.HasSuffix(file, "_test.go") || path.Base(file) == "CHANGELOG.md" || path.Base(file) == "tried.md"
+	})
 	var ours, pages prose.Score
-	packages := map[string]*prose.Score{}
-	require.NoError(t, filepath.WalkDir(root, func(file string, d fs.DirEntry, err error) error {
-		switch {
-		case err != nil:
-			return err
-		case d.IsDir() && file != root && (strings.HasPrefix(d.Name(), ".") || d.Name() == "testdata"):
-			return fs.SkipDir
-		case strings.HasSuffix(file, ".md") && filepath.Base(file) != "CHANGELOG.md" && filepath.Base(file) != "tried.md":
-			in := filepath.ToSlash(strings.TrimPrefix(file, root))
-			packages[in] = new(prose.Score)
-			return errors.Join(packages[in].Markdown(file), pages.Markdown(file))
-		case !strings.HasSuffix(file, ".go") || strings.HasSuffix(file, "_test.go"):
-			return nil
-		}
-		in := filepath.ToSlash(strings.TrimPrefix(filepath.Dir(file), root))
-		if packages[in] == nil {
-			packages[in] = new(prose.Score)
-		}
-		return errors.Join(packages[in].Go(file), ours.Go(file))
-	}))
 	show := os.Getenv("BRAID_PROSE") // a package whose hits are listed
 	for _, in := range slices.Sorted(maps.Keys(packages)) {
 		s := packages[in]
+		if strings.HasSuffix(in, ".md") {
+			pages.Add(s)
+		} else {
+			ours.Add(s)
+		}
 		t.Logf("%5.1f %% habits, %5.1f %% fragments of %4d, %5.1f %% purposes of %4d  %s", percent(len(s.Habits), s.Sentences), percent(len(s.Fragments), s.Tails),
 			s.Tails, percent(s.Purposes, s.Sentences), s.Sentences, in)
 		for _, h := range append(s.Habits, s.Fragments...) {
-			if show != "" && strings.Trim(in, "/") == show {
+			if in == show {
 				t.Logf("%s:%d: %s: %s", h.File, h.Line, h.Pattern, h.Sentence)
 			}
 		}
 	}
-	out, err := exec.Command("go", "env", "GOROOT").Output()
-	require.NoError(t, err)
 	var theirs prose.Score
-	for _, in := range []string{"context", "sync", "net/http", "os"} {
-		files, err := filepath.Glob(filepath.Join(strings.TrimSpace(string(out)), "src", filepath.FromSlash(in), "*.go"))
-		require.NoError(t, err)
-		for _, file := range files {
-			require.NoError(t, theirs.Go(file))
-		}
+	for _, pkg := range []string{"context", "sync", "os"} {
+		theirs.Add(standard(t, pkg))
 	}
 	for name, s := range map[string]*prose.Score{"the library": &ours, "the pages": &pages, "the standard library": &theirs} {
 		t.Logf("%s: %.1f %% habits, %.1f %% fragments, %.1f %% purposes", name, percent(len(s.Habits), s.Sentences), percent(len(s.Fragments), s.Tails),
@@ -137,17 +138,28 @@ func TestHabits(t *testing.T) {
 
 func percent(n, of int) float64 { return 100 * float64(n) / float64(max(1, of)) }
 
+var goroot = sync.OnceValues(func() (string, error) {
+	out, err := exec.Command("go", "env", "GOROOT").Output()
+	return strings.TrimSpace(string(out)), err
+})
+
+// standard returns the score of a package of the standard library.
+func standard(t *testing.T, pkg string) *prose.Score {
+	dir, err := goroot()
+	require.NoError(t, err)
+	files, err := filepath.Glob(filepath.Join(dir, "src", filepath.FromSlash(pkg), "*.go"))
+	require.NoError(t, err)
+	s := new(prose.Score)
+	for _, file := range files {
+		require.NoError(t, s.Go(file))
+	}
+	return s
+}
+
 // TestControl measures packages whose English is the standard. A pattern that hits them would be wrong.
 func TestControl(t *testing.T) {
-	out, err := exec.Command("go", "env", "GOROOT").Output()
-	require.NoError(t, err)
 	for _, pkg := range []string{"context", "iter", "sync", "testing/synctest"} {
-		var s prose.Score
-		files, err := filepath.Glob(filepath.Join(strings.TrimSpace(string(out)), "src", filepath.FromSlash(pkg), "*.go"))
-		require.NoError(t, err)
-		for _, file := range files {
-			require.NoError(t, s.Go(file))
-		}
+		s := standard(t, pkg)
 		require.Greater(t, s.Sentences, 100, pkg)
 		require.LessOrEqual(t, s.Percent(), 1.0, pkg)
 	}

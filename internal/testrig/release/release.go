@@ -50,6 +50,13 @@ func main() {
 // release checks the modules below dir, and returns the tags of the release. If version is not empty, release first writes version into
 // the modules.
 func release(dir, version string) (tags []string, err error) {
+	latest, err := latest(dir)
+	if err != nil {
+		return nil, err
+	}
+	if version != "" && version != latest {
+		return nil, fmt.Errorf("CHANGELOG.md begins with %s, not with %s", latest, version)
+	}
 	modules, err := modulesOf(dir)
 	if err != nil {
 		return nil, err
@@ -63,13 +70,6 @@ func release(dir, version string) (tags []string, err error) {
 		if modules, err = modulesOf(dir); err != nil {
 			return nil, err
 		}
-	}
-	latest, err := latest(dir)
-	if err != nil {
-		return nil, err
-	}
-	if version != "" && version != latest {
-		return nil, fmt.Errorf("CHANGELOG.md begins with %s, not with %s", latest, version)
 	}
 	if err := check(modules, latest); err != nil {
 		return nil, err
@@ -117,20 +117,28 @@ func modulesOf(dir string) (modules []module, err error) {
 		case d.Name() != "go.mod":
 			return nil
 		}
-		out, err := exec.Command("go", "mod", "edit", "-json", file).Output()
-		if err != nil {
-			return fmt.Errorf("%s: %w", file, err)
-		}
-		var m module
-		if err := json.Unmarshal(out, &m); err != nil {
-			return fmt.Errorf("%s: %w", file, err)
-		}
 		folder, err := filepath.Rel(dir, filepath.Dir(file))
-		m.folder = filepath.ToSlash(folder)
+		if err != nil {
+			return err
+		}
+		m, err := read(file, filepath.ToSlash(folder))
 		modules = append(modules, m)
 		return err
 	})
 	return modules, err
+}
+
+// read returns the module in folder, from its file.
+func read(file, folder string) (module, error) {
+	m := module{folder: folder}
+	out, err := exec.Command("go", "mod", "edit", "-json", file).Output()
+	if err == nil {
+		err = json.Unmarshal(out, &m)
+	}
+	if err != nil {
+		err = fmt.Errorf("%s: %w", file, err)
+	}
+	return m, err
 }
 
 // folderOf returns the folder of a module, and reports whether the module is in the repository.

@@ -2,7 +2,9 @@ package main
 
 import (
 	"os"
+	"path"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -50,6 +52,11 @@ func edit(t *testing.T, file, old, changed string) {
 func TestCheck(t *testing.T) {
 	now, err := latest(here)
 	require.NoError(t, err)
+	right, err := modulesOf(here)
+	require.NoError(t, err)
+	at := func(folder string) int {
+		return slices.IndexFunc(right, func(m module) bool { return m.folder == folder })
+	}
 	for _, c := range []struct{ name, file, old, changed, want string }{
 		{"v0.0.0", "stage/prom/go.mod", root + " " + now, root + " v0.0.0", "stage/prom/go.mod: requires " + root + " v0.0.0"},
 		{"v0.0.0 in an example", "examples/thumbs/go.mod", "jetstream " + now, "jetstream v0.0.0", "requires " + root + "/stage/jetstream v0.0.0"},
@@ -60,29 +67,33 @@ func TestCheck(t *testing.T) {
 		{"a wrong name", "stage/prom/go.mod", "module " + root + "/stage/prom", "module " + root + "/stage/prometheus", "the module is called"},
 		{"a private requirement", "stage/prom/go.mod", "require (", "require " + root + "/bench " + now + "\n\nrequire (", "which is not published"},
 		{"a root with an adapter", "go.mod", "require (", "require " + root + "/stage/prom " + now + "\n\nrequire (", "the root requires"},
-		{"a newer CHANGELOG", "CHANGELOG.md", "## " + now, "## v99.0.0\n\n## " + now, "the release is v99.0.0"},
-		{"no version", "CHANGELOG.md", "## " + now, "## Unreleased\n\n## " + now, "is no version"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			dir := clone(t)
-			edit(t, filepath.Join(dir, c.file), c.old, c.changed)
-			_, err := release(dir, "")
-			require.ErrorContains(t, err, c.want)
+			text, err := os.ReadFile(filepath.Join(here, c.file))
+			require.NoError(t, err)
+			file := filepath.Join(t.TempDir(), "go.mod")
+			require.NoError(t, os.WriteFile(file, text, 0o600))
+			edit(t, file, c.old, c.changed)
+			m, err := read(file, path.Dir(c.file))
+			require.NoError(t, err)
+			modules := slices.Clone(right)
+			modules[at(m.folder)] = m
+			require.ErrorContains(t, check(modules, now), c.want)
 		})
 	}
-	t.Run("a module without a place", func(t *testing.T) {
-		dir := clone(t)
-		require.NoError(t, os.MkdirAll(filepath.Join(dir, "stage/statsd"), 0o700))
-		require.NoError(t, os.WriteFile(filepath.Join(dir, "stage/statsd/go.mod"), []byte("module "+root+"/stage/statsd\n"), 0o600))
-		_, err := release(dir, "")
-		require.ErrorContains(t, err, "neither a published nor a private module")
-	})
-	t.Run("a module that has gone", func(t *testing.T) {
-		dir := clone(t)
-		require.NoError(t, os.Remove(filepath.Join(dir, "stage/prom/go.mod")))
-		_, err := release(dir, "")
-		require.ErrorContains(t, err, "stage/prom: a published module that is not there")
-	})
+	added := append(slices.Clone(right), module{folder: "stage/statsd"})
+	require.ErrorContains(t, check(added, now), "stage/statsd/go.mod: neither a published nor a private module")
+	i := at("stage/prom")
+	require.ErrorContains(t, check(slices.Delete(slices.Clone(right), i, i+1), now), "stage/prom: a published module that is not there")
+	require.ErrorContains(t, check(right, "v99.0.0"), "the release is v99.0.0")
+}
+
+// A CHANGELOG.md without a version has no next release.
+func TestNoVersion(t *testing.T) {
+	dir := clone(t)
+	edit(t, filepath.Join(dir, "CHANGELOG.md"), "\n## ", "\n## Unreleased\n\n## ")
+	_, err := release(dir, "")
+	require.ErrorContains(t, err, "is no version")
 }
 
 // The next release is one heading in CHANGELOG.md and one command.
@@ -90,7 +101,6 @@ func TestNextVersion(t *testing.T) {
 	dir := clone(t)
 	_, err := release(dir, "v0.77.0")
 	require.ErrorContains(t, err, "not with v0.77.0")
-	dir = clone(t)
 	edit(t, filepath.Join(dir, "CHANGELOG.md"), "\n## ", "\n## v0.77.0\n\n## ")
 	tags, err := release(dir, "v0.77.0")
 	require.NoError(t, err)
