@@ -77,7 +77,7 @@ func TestEnding(t *testing.T) {
 func TestEndingMutantsAreKilled(t *testing.T) {
 	for _, name := range suspendtest.EndingNames() {
 		r := &recorder{TB: t, name: name}
-		suspendtest.CheckEnding(r, name, 200*time.Millisecond, suspendtest.Direct, openEndable(nil))
+		suspendtest.CheckEnding(r, name, 100*time.Millisecond, suspendtest.Direct, openEndable(nil))
 		if !r.failed {
 			t.Errorf("survived %s", name)
 		}

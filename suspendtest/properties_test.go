@@ -9,21 +9,17 @@ import (
 )
 
 func TestPropertiesOfAllSchedulers(t *testing.T) {
-	programs := 30
-	if testing.Short() {
-		programs = 10
-	}
 	for _, sched := range schedtest.All {
 		t.Run(sched.Name, func(t *testing.T) {
 			defer schedtest.Within(t, schedtest.Deadline)()
 			open := func(testing.TB) (suspend.Spawner, func()) { return sched.Open() }
-			suspendtest.Properties(t, open, suspendtest.Programs(programs))
+			suspendtest.Properties(t, open, suspendtest.Programs(5))
 		})
 	}
 }
 
 func TestBatonProperties(t *testing.T) {
-	suspendtest.Properties(t, openBaton, suspendtest.Programs(20))
+	suspendtest.Properties(t, openBaton, suspendtest.Programs(5))
 }
 
 // Properties is used in a test, as Scheduler is.

@@ -17,13 +17,13 @@ import (
 // clock goes on.
 func TestAgainstModelsInASimulation(t *testing.T) {
 	defer schedtest.Within(t, 3*schedtest.Deadline)()
-	each := uint64(200)
+	each := 50
 	if testing.Short() || schedtest.Race {
 		each = 30
 	}
 	for _, spec := range model.All {
 		t.Run(spec.Name, func(t *testing.T) {
-			simulation.Test(t, simulation.TestOptions{Seeds: int(each), Options: simulation.Options{Bubble: true}}, func(ctx context.Context, w *simulation.World) error {
+			simulation.Test(t, simulation.TestOptions{Seeds: each, Options: simulation.Options{Bubble: true}}, func(ctx context.Context, w *simulation.World) error {
 				p := program(spec, rand.New(rand.NewPCG(w.Seed(), 1)))
 				return p.Run(model.Place{
 					On: w, Then: w, Turn: func() bool { suspend.Yield(); return true }, Patience: time.Hour,
