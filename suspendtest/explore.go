@@ -8,9 +8,9 @@ import (
 	"github.com/braidgo/braid/suspendtest/internal/explore"
 )
 
-// ReplayVariable names the environment variable for a replay string. If it is set, Explore makes only the run that the string
+// replayVariable names the environment variable for a replay string. If it is set, Explore makes only the run that the string
 // describes.
-const ReplayVariable = "BRAID_REPLAY"
+const replayVariable = "BRAID_REPLAY"
 
 // A World is one run of a program under Explore.
 type World struct{ w *explore.World }
@@ -18,9 +18,6 @@ type World struct{ w *explore.World }
 // Go starts a task that calls f. In some of the runs, ctx is cancelled, at each point where a cancellation makes a difference.
 // f should pass ctx to operations that may fail, and context.Background() to operations that must succeed.
 func (w *World) Go(name string, f func(ctx context.Context)) { w.w.Go(name, f) }
-
-// Deadline returns a context whose deadline may pass at any point where this makes a difference.
-func (w *World) Deadline() context.Context { return w.w.Deadline() }
 
 // Check registers f, which Explore calls at the end of the run, when all tasks have ended. If f returns an error, the run
 // fails.
@@ -70,13 +67,6 @@ func Yields(n int) ExploreOption { return func(c *exploreConfig) { c.Yields = ma
 // wait. Explore then makes far fewer runs. A program may then also hold a lock of package sync while it uses a primitive.
 func Waits() ExploreOption { return func(c *exploreConfig) { c.Points = false } }
 
-// Spurious lets the Park of each task return without an Unpark, up to n times in a run, as a scheduler's Park may. The default
-// is 0.
-func Spurious(n int) ExploreOption { return func(c *exploreConfig) { c.Spurious = n } }
-
-// Steps limits the number of turns that tasks take in one run. A run with more turns fails as a livelock. The default is 10000.
-func Steps(n int) ExploreOption { return func(c *exploreConfig) { c.Steps = n } }
-
 // Executions limits the number of runs, both in the search without cancellations and in the search with cancellations. The
 // default is 20,000, or no limit with Preemptions or Accesses.
 func Executions(n int) ExploreOption { return func(c *exploreConfig) { c.Executions = n } }
@@ -93,10 +83,6 @@ func Executions(n int) ExploreOption { return func(c *exploreConfig) { c.Executi
 func Random(n, depth int) ExploreOption {
 	return func(c *exploreConfig) { c.Executions, c.Depth = n, max(depth, 1) }
 }
-
-// Replay makes Explore repeat only the run whose failure reported this string. The environment variable BRAID_REPLAY has the
-// same effect.
-func Replay(choices string) ExploreOption { return func(c *exploreConfig) { c.Replay = choices } }
 
 // Accesses makes Explore switch tasks before every access to a shared variable. Of several runs that differ only in the order
 // of commuting accesses, Explore makes only the first. Accesses needs a build with the tag explore; otherwise Explore fails:
@@ -144,7 +130,7 @@ func Accesses() ExploreOption {
 func Explore(t testing.TB, program func(w *World), opts ...ExploreOption) {
 	t.Helper()
 	c := exploreConfig{Config: explore.Config{
-		Preemptions: explore.Unlimited, Cancellations: explore.Unlimited, Yields: 2, Points: true, Asleep: true, Shorter: shorter, Replay: os.Getenv(ReplayVariable),
+		Preemptions: explore.Unlimited, Cancellations: explore.Unlimited, Yields: 2, Points: true, Asleep: true, Shorter: shorter, Replay: os.Getenv(replayVariable),
 	}}
 	for _, f := range opts {
 		f(&c)

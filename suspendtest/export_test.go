@@ -85,6 +85,9 @@ func CheckEnding(tb testing.TB, name string, deadline time.Duration, s SuspendFu
 	tb.Fatalf("there is no check %s", name)
 }
 
+// AllProperties is Properties with so many programs for each primitive.
+var AllProperties = allProperties
+
 // PropertiesOf is Properties for one Spec.
 func PropertiesOf(tb testing.TB, spec model.Spec, open Open, patience time.Duration) {
 	properties(tb, spec, open, propertiesOptions{patience: patience})

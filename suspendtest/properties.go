@@ -16,29 +16,19 @@ import (
 	"github.com/braidgo/braid/suspendtest/internal/model"
 )
 
-// SeedVariable names the environment variable for a seed. If it is set, Properties runs only the program of this seed for each
+// seedVariable names the environment variable for a seed. If it is set, Properties runs only the program of this seed for each
 // primitive.
-const SeedVariable = "BRAID_SEED"
-
-// A PropertiesOption configures Properties.
-type PropertiesOption func(*propertiesOptions)
+const seedVariable = "BRAID_SEED"
 
 type propertiesOptions struct {
-	seed     uint64
-	programs int
+	seed     uint64 // the first seed; random if it is 0
+	programs int    // the number of programs; if it is 0, see more
 	patience time.Duration
 	shorten  time.Duration // how long to look for a shorter program that fails
 }
 
-// Seed makes Properties begin with the program of seed n. By default, the first seed is random.
-func Seed(n uint64) PropertiesOption { return func(o *propertiesOptions) { o.seed = n } }
-
-// Programs sets the number of programs for each primitive. The default is 150, or up to 1000 if the programs take less than a
-// fifth of a second.
-func Programs(n int) PropertiesOption { return func(o *propertiesOptions) { o.programs = n } }
-
 // Properties runs random programs on a scheduler, in one subtest for each primitive of this module and one subtest for Selects
-// over several primitives. Each operation starts in a separate task, as a method call or through suspend.Do; if the scheduler
+// over several primitives. Each subtest runs 150 programs, or up to 1000 if they take less than a fifth of a second. Each operation starts in a separate task, as a method call or through suspend.Do; if the scheduler
 // is also an Executor, suspend.Then is used, too. Operations are cancelled, or time out, before, during or after their waits,
 // while other operations start. The scheduler may run the tasks in any order.
 //
@@ -49,18 +39,16 @@ func Programs(n int) PropertiesOption { return func(o *propertiesOptions) { o.pr
 // In contrast, Scheduler checks single suspensions and names the broken rule.
 //
 // A failure is reported with a program that is as short as possible. Each line of the program starts or cancels an operation.
-// The report includes the seed, for the option Seed or the environment variable BRAID_SEED. The same program might not fail
-// each time, because the program does not determine the order of the tasks. On adapters/random, a seed also determines the
+// The report includes the seed, for the environment variable BRAID_SEED. The same program might not fail each time, because the program does not determine the order of the tasks. On adapters/random, a seed also determines the
 // order, so use that scheduler to test a primitive.
-func Properties(t *testing.T, open Open, opts ...PropertiesOption) {
-	o := propertiesOptions{patience: 10 * time.Second, shorten: 3 * time.Second}
-	for _, f := range opts {
-		f(&o)
-	}
-	if s := os.Getenv(SeedVariable); s != "" {
+func Properties(t *testing.T, open Open) { allProperties(t, open, 0) }
+
+func allProperties(t *testing.T, open Open, programs int) {
+	o := propertiesOptions{programs: programs, patience: 10 * time.Second, shorten: 3 * time.Second}
+	if s := os.Getenv(seedVariable); s != "" {
 		seed, err := strconv.ParseUint(s, 10, 64)
 		if err != nil {
-			t.Fatalf("%s: %v", SeedVariable, err)
+			t.Fatalf("%s: %v", seedVariable, err)
 		}
 		o.seed, o.programs = seed, 1
 	}
@@ -81,7 +69,7 @@ func properties(t testing.TB, spec model.Spec, open Open, o propertiesOptions) {
 			continue
 		}
 		p, err = shrink(t, p, err, open, o)
-		t.Errorf("%v\n%vfound with %s=%d", err, p, SeedVariable, seed)
+		t.Errorf("%v\n%vfound with %s=%d", err, p, seedVariable, seed)
 		return // tasks that hang are left behind
 	}
 	if err := within(o.patience, shut); err != nil {

@@ -13,13 +13,13 @@ func TestPropertiesOfAllSchedulers(t *testing.T) {
 		t.Run(sched.Name, func(t *testing.T) {
 			defer schedtest.Within(t, schedtest.Deadline)()
 			open := func(testing.TB) (suspend.Spawner, func()) { return sched.Open() }
-			suspendtest.Properties(t, open, suspendtest.Programs(5))
+			suspendtest.AllProperties(t, open, 5)
 		})
 	}
 }
 
 func TestBatonProperties(t *testing.T) {
-	suspendtest.Properties(t, openBaton, suspendtest.Programs(5))
+	suspendtest.AllProperties(t, openBaton, 5)
 }
 
 // Properties is used in a test, as Scheduler is.

@@ -42,13 +42,6 @@ var unused = map[string]string{
 	"stage: Stage.SetWidth":                   "Width, while it runs",
 	"suspendtest: Ending":                     "an option for tests of users",
 	"suspendtest: Preemptions":                "an option for tests of users",
-	"suspendtest: Programs":                   "an option for tests of users",
-	"suspendtest: Replay":                     "an option for tests of users",
-	"suspendtest: ReplayVariable":             "an option for tests of users",
-	"suspendtest: Seed":                       "an option for tests of users",
-	"suspendtest: SeedVariable":               "an option for tests of users",
-	"suspendtest: Spurious":                   "an option for tests of users",
-	"suspendtest: Steps":                      "an option for tests of users",
 	"suspendtest: World.OnIdle":               "an option for tests of users",
 	"suspendtest: Yields":                     "an option for tests of users",
 }
