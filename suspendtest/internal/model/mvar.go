@@ -3,7 +3,7 @@ package model
 import (
 	"context"
 	"errors"
-	"fmt"
+	"strconv"
 
 	"github.com/braidgo/braid/mvar"
 	"github.com/braidgo/braid/suspend"
@@ -143,7 +143,7 @@ func (m *mvarModel) Move(w *World) {
 	m.by = Waiter{}
 }
 
-func equals(v int) string { return fmt.Sprintf("=%d", v) }
+func equals(v int) string { return "=" + strconv.Itoa(v) }
 
 func value(v int, err error) string { return result(equals(v), err) }
 

@@ -65,12 +65,11 @@ type Step struct {
 type Do int
 
 const (
-	Start   Do = iota
-	Cancel     // the error is context.Canceled
-	Expire     // the error is context.DeadlineExceeded
-	Turn       // other tasks run
-	Settle     // the run waits until no task can run
-	nothing    // there is nothing to cancel
+	Start  Do = iota
+	Cancel    // the error is context.Canceled
+	Expire    // the error is context.DeadlineExceeded
+	Turn      // other tasks run
+	Settle    // the run waits until no task can run
 )
 
 // A Way says how an operation is performed.
