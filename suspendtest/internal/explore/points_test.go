@@ -201,18 +201,18 @@ func TestOthersComeBetween(t *testing.T) {
 			_ = s.Submit(bg, 1)
 		},
 		"two values of a channel": func(ctx context.Context, _ suspend.Spawner, read, write func()) {
-			c := chanx.New[func()](2)
-			_, _, _ = c.Send(ctx, read), c.Send(ctx, write), c.Close()
-			for f := range c.All(ctx) {
-				f()
+			c := chanx.New[int](2)
+			_, _, _ = c.Send(ctx, 0), c.Send(ctx, 1), c.Close()
+			for i := range c.All(ctx) {
+				[]func(){read, write}[i]()
 			}
 		},
 		"two values of a topic": func(ctx context.Context, _ suspend.Spawner, read, write func()) {
-			c := broadcast.New[func()]()
+			c := broadcast.New[int]()
 			s := c.Subscribe(2, broadcast.Wait)
-			_, _, _ = c.Publish(ctx, read), c.Publish(ctx, write), c.Close()
-			for f := range s.All(ctx) {
-				f()
+			_, _, _ = c.Publish(ctx, 0), c.Publish(ctx, 1), c.Close()
+			for i := range s.All(ctx) {
+				[]func(){read, write}[i]()
 			}
 		},
 		"two callbacks": func(_ context.Context, on suspend.Spawner, read, write func()) {
@@ -226,9 +226,8 @@ func TestOthersComeBetween(t *testing.T) {
 			_ = p.Fill(1)
 		},
 		"two results of a stream": func(ctx context.Context, on suspend.Spawner, read, write func()) {
-			fs := slices.Values([]func(){read, write})
-			for f := range scope.Stream(ctx, on, 2, fs, func(_ context.Context, f func()) (func(), error) { return f, nil }) {
-				f()
+			for i := range scope.Stream(ctx, on, 2, slices.Values([]int{0, 1}), func(_ context.Context, i int) (int, error) { return i, nil }) {
+				[]func(){read, write}[i]()
 			}
 		},
 	} {

@@ -246,27 +246,24 @@ type Lazy interface {
 func Lazies(anew func(f func(context.Context) (int, error), mode lazy.Mode) Lazy) Spec {
 	return Spec{Name: "lazy", New: func(choose Choose) *System {
 		mode := lazy.Mode(choose(3))
-		type told struct {
-			v   int
-			err error
-		}
-		tell := chanx.New[told](0)
+		const fails = -1 // the function is to return an error
+		results := chanx.New[int](0)
 		l := anew(func(ctx context.Context) (int, error) {
-			t, err := tell.Recv(ctx)
-			if err != nil {
-				return 0, err
+			v, err := results.Recv(ctx)
+			if v == fails {
+				return 0, errFailed
 			}
-			return t.v, t.err
+			return v, err
 		}, mode)
-		finish := func(v int, err error) string {
-			ok, _ := tell.TrySend(told{v, err})
+		finish := func(v int) string {
+			ok, _ := results.TrySend(v)
 			return tried("ok", ok)
 		}
 		title := fmt.Sprintf("l is a Lazy, %s, whose function waits until it is told what to return", [...]string{"Restart", "Record", "Protect"}[mode])
-		return &System{Title: title, Slow: true, Close: func() { _ = tell.Close() }, Parts: []Part{{Name: "l", Model: &lazyModel{mode: mode, runner: -1}, Kinds: []Kind{
+		return &System{Title: title, Slow: true, Close: func() { _ = results.Close() }, Parts: []Part{{Name: "l", Model: &lazyModel{mode: mode, runner: -1}, Kinds: []Kind{
 			{Name: "Force", Seen: "=,failed", Run: func(ctx context.Context, _ int) string { return value(l.Force(ctx)) }},
-			{Name: "returns", Fresh: true, Try: true, Seen: "ok,no", Run: func(_ context.Context, v int) string { return finish(v, nil) }},
-			{Name: "fails", Try: true, Seen: "ok,no", Run: func(context.Context, int) string { return finish(0, errFailed) }},
+			{Name: "returns", Fresh: true, Try: true, Seen: "ok,no", Run: func(_ context.Context, v int) string { return finish(v) }},
+			{Name: "fails", Try: true, Seen: "ok,no", Run: func(context.Context, int) string { return finish(fails) }},
 			{Name: "Value", Try: true, Seen: "=,failed,no", Run: func(context.Context, int) string {
 				v, ok, err := l.Value()
 				return result(tried(equals(v), ok), err)
