@@ -13,7 +13,7 @@ import (
 
 var grpcRows = []row{
 	{name: "grpc-go client, calls of 50 tasks", held: deadlock, run: func(ctx context.Context, e *env) error {
-		return overGRPC(e.beside(), e, func(c pb.TestServiceClient) error { return e.tasks(50, 5, func(int) error { return call(ctx, c) }) })
+		return overGRPC(e.beside(), e, func(c pb.TestServiceClient) error { return e.tasks(50, 5, func(int) error { return unaryCall(ctx, c) }) })
 	}},
 	{name: "grpc-go client, streams of 10 tasks", held: deadlock, run: func(ctx context.Context, e *env) error {
 		return overGRPC(e.beside(), e, func(c pb.TestServiceClient) error { return e.tasks(10, 1, func(int) error { return stream(ctx, c) }) })
@@ -25,7 +25,7 @@ var grpcRows = []row{
 				if task < 10 {
 					return stream(ctx, c)
 				}
-				return call(ctx, c)
+				return unaryCall(ctx, c)
 			})
 		})
 		e.took = clients.took
@@ -75,7 +75,7 @@ func overGRPC(server, client *env, f func(c pb.TestServiceClient) error) error {
 	return f(pb.NewTestServiceClient(c))
 }
 
-func call(ctx context.Context, c pb.TestServiceClient) error {
+func unaryCall(ctx context.Context, c pb.TestServiceClient) error {
 	r, err := c.UnaryCall(ctx, &pb.SimpleRequest{Payload: &pb.Payload{Body: []byte(greeting)}})
 	return is(r.GetPayload().GetBody(), err)
 }

@@ -97,7 +97,7 @@ func cancelAnywhere(e *env) {
 			e.expect("a context that was done in the midst of Suspend has not ended it")
 			select {
 			case <-published:
-				e.settle()
+				e.letPark()
 				if own.isDone() {
 					reached++
 				}
@@ -160,7 +160,7 @@ func registrations(e *env) {
 		}
 	})
 	e.finish(w)
-	e.settle()
+	e.letPark()
 	e.close()
 	asked := 0
 	for _, c := range contexts {

@@ -44,7 +44,7 @@ func watches(e *env) {
 			e.errorf("stop did not say once that it has prevented the call")
 		}
 	})
-	e.settle()
+	e.letPark()
 	if called.Load() > 0 {
 		e.fatalf("the end of a context was told before it ended")
 	}
@@ -81,7 +81,7 @@ func holds(e *env) {
 	if err != nil {
 		e.fatalf("Hold refused although close has not been called: %v", err)
 	}
-	e.settle()
+	e.letPark()
 	var released atomic.Bool
 	closed := e.closing(released.Load)
 	for begun := time.Now(); len(closed) == 0 && time.Since(begun) < 2*time.Millisecond; { // close must not return yet

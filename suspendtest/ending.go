@@ -24,7 +24,7 @@ func (c endingCheck) onEnding(tb testing.TB, e *env, open OpenEnding) {
 	tb.Helper()
 	var end func()
 	e.spawner, end, e.shut = open(tb)
-	check{c.name, c.rule, nil, func(e *env) { c.run(e, end) }}.watch(tb, e)
+	check{c.name, c.rule, nil, func(e *env) { c.run(e, end) }}.supervise(tb, e)
 }
 
 // An endingCheck is a check that ends the executor.

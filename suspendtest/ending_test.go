@@ -54,7 +54,7 @@ func (x *endable) Execute(f func()) error {
 	return nil
 }
 
-func (x *endable) end() {
+func (x *endable) stop() {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	x.over = true
@@ -65,7 +65,7 @@ func openEndable(refusal error) suspendtest.OpenEnding {
 	return func(testing.TB) (suspend.Spawner, func(), func()) {
 		x := newEndable(refusal)
 		l := callback.New(x, callback.Options{StallAfter: -1})
-		return l, x.end, func() { _ = l.Close(); x.end() }
+		return l, x.stop, func() { _ = l.Close(); x.stop() }
 	}
 }
 

@@ -68,17 +68,17 @@ func (c check) on(tb testing.TB, e *env, open Open) {
 		}
 	}
 	e.spawner, e.shut = open(tb)
-	c.watch(tb, e)
+	c.supervise(tb, e)
 }
 
 func (c check) onExecutor(tb testing.TB, e *env, open OpenExecutor) {
 	tb.Helper()
 	e.executor, e.shut = open(tb)
-	c.watch(tb, e)
+	c.supervise(tb, e)
 }
 
-// watch runs the check and reports its problems to tb.
-func (c check) watch(tb testing.TB, e *env) {
+// supervise runs the check and reports its problems to tb.
+func (c check) supervise(tb testing.TB, e *env) {
 	tb.Helper()
 	if e.shut == nil || e.spawner == nil && e.executor == nil {
 		tb.Fatal("suspendtest: open returned nil")
@@ -127,9 +127,9 @@ func (e *env) stands(done <-chan struct{}, limit time.Duration) bool {
 	return true
 }
 
-// step records progress. A check must make only a bounded number of calls of step, expect and submit; otherwise a hang goes
+// progress counts a step of the check. A check must make only a bounded number of calls of progress, expect and submit; otherwise a hang goes
 // unnoticed.
-func (e *env) step() { e.steps.Add(1) }
+func (e *env) progress() { e.steps.Add(1) }
 
 func (e *env) errorf(format string, args ...any) { e.report(format, args) }
 
@@ -161,7 +161,7 @@ func (e *env) report(format string, args []any) (seen bool) {
 
 // expect describes the next wait, for the report if the wait does not end.
 func (e *env) expect(phase string) {
-	e.step()
+	e.progress()
 	e.mu.Lock()
 	e.phase = phase
 	e.mu.Unlock()
@@ -199,7 +199,7 @@ func (e *env) until(reached func() bool, phase string) {
 
 // submit calls Execute in a check of an Executor, and Go in a check of a scheduler.
 func (e *env) submit(f func()) error {
-	e.step()
+	e.progress()
 	if e.executor != nil {
 		return e.executor.Execute(f)
 	}
@@ -230,8 +230,8 @@ func (e *env) do(phase string, f func()) {
 	recv(e, e.task(f), phase)
 }
 
-// settle gives tasks that are about to park the time to park.
-func (e *env) settle() {
+// letPark gives tasks that are about to park the time to park.
+func (e *env) letPark() {
 	for range 3 {
 		e.do("a new task did not run while others were suspended", func() {})
 	}
@@ -266,7 +266,7 @@ func (e *env) waiter(ctx context.Context, before ...func()) *waiter {
 	case <-w.published:
 	case <-w.ended: // ctx was already done
 	}
-	e.settle()
+	e.letPark()
 	return w
 }
 
@@ -283,7 +283,7 @@ func (e *env) pass(ctx context.Context) {
 func (e *env) waits(w *waiter, why string) {
 	w.unless = ", unless it was resumed " + why
 	for range 10 {
-		e.settle()
+		e.letPark()
 		runtime.Gosched()
 	}
 }

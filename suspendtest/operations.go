@@ -133,7 +133,7 @@ func yieldLets(e *env) {
 	for range 2 {
 		ended = append(ended, e.task(func() {
 			for turns.Add(1) < 1000 && !e.over.Load() {
-				e.step()
+				e.progress()
 				suspend.Yield()
 			}
 		}))
@@ -186,7 +186,7 @@ func sleeps(e *env) {
 		}
 	})
 	recv(e, asleep, "a task did not run")
-	e.settle()
+	e.letPark()
 	cancel(errTest)
 	recv(e, long, "a Sleep was not cancelled")
 }
@@ -205,7 +205,7 @@ func blockingHolds(e *env) {
 		}
 	})
 	e.do("a task did not run while another was in Blocking", func() {})
-	e.settle()
+	e.letPark()
 	close(release)
 	recv(e, blocked, "Blocking did not return")
 	ctx, cancel := context.WithCancel(background)
@@ -231,7 +231,7 @@ func blockingAfterClose(e *env) {
 			e.errorf("Blocking after Close returned %v; f has run: %v", err, ran)
 		}
 	})
-	e.settle()
+	e.letPark()
 	closed := e.closing(func() bool { return true })
 	for range 100 { // a refusal shows that close has begun
 		if e.submit(func() {}) != nil {
@@ -263,7 +263,7 @@ func blockingFails(e *env) {
 	if after.Load() {
 		e.errorf("f has exited, and the task went on")
 	}
-	e.settle()
+	e.letPark()
 }
 
 func pullSuspends(e *env) {
@@ -297,7 +297,7 @@ func pullSuspends(e *env) {
 		for range tasks { // all tasks are suspended at the same time
 			round = append(round, recv(e, resumes, "a Suspend in the body of Pull holds up other tasks"))
 		}
-		e.settle()
+		e.letPark()
 		for _, r := range round {
 			r(nil, nil)
 		}

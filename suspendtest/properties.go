@@ -28,9 +28,10 @@ type propertiesOptions struct {
 }
 
 // Properties runs random programs on a scheduler, in one subtest for each primitive of this module and one subtest for Selects
-// over several primitives. Each subtest runs 150 programs, or up to 1000 if they take less than a fifth of a second. Each operation starts in a separate task, as a method call or through suspend.Do; if the scheduler
-// is also an Executor, suspend.Then is used, too. Operations are cancelled, or time out, before, during or after their waits,
-// while other operations start. The scheduler may run the tasks in any order.
+// over several primitives. Each subtest runs 150 programs, or up to 1000 if they take less than a fifth of a second. Each
+// operation starts in a separate task, as a method call or through suspend.Do; if the scheduler is also an Executor,
+// suspend.Then is used, too. Operations are cancelled, or time out, before, during or after their waits, while other operations
+// start. The scheduler may run the tasks in any order.
 //
 // Properties checks three rules. Every operation returns exactly once. Every result is allowed by the documentation of the
 // primitive: no value or permit is lost or duplicated, and a cancelled operation has no effect. Every operation that can

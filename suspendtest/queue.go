@@ -29,8 +29,8 @@ func (s *store) Try() (v *box, ok bool, _ error) {
 	return v, true, nil
 }
 
-// take takes a value by means of suspend.Suspend.
-func (s *store) take(ctx context.Context) (*box, error) {
+// get takes a value by means of suspend.Suspend.
+func (s *store) get(ctx context.Context) (*box, error) {
 	var self suspend.Resumer[*box]
 	v, err := suspend.Suspend(ctx, func(r suspend.Resumer[*box]) (*box, bool) {
 		s.guard.Lock()
@@ -69,7 +69,7 @@ type storeOps struct {
 	Put        func(s *store, v *box)
 }
 
-var rightStore = storeOps{(*store).take, (*store).wait, (*store).put}
+var rightStore = storeOps{(*store).get, (*store).wait, (*store).put}
 
 // queueStorm cancels every second wait, at an arbitrary time, while values are put into a store.
 func queueStorm(e *env) {
@@ -82,7 +82,7 @@ func queueStorm(e *env) {
 	for k := range takers {
 		ended = append(ended, e.task(func() {
 			for i := range each {
-				e.step()
+				e.progress()
 				ctx, cancel := contextKinds[(k+i)%len(contextKinds)].make()
 				if (k+i/2)%2 == 0 {
 					cancels <- cancel
@@ -120,7 +120,7 @@ func queueStorm(e *env) {
 	}()
 	e.expect("a Resume in a storm blocks")
 	for i := range taken {
-		e.step()
+		e.progress()
 		e.opts.store.Put(&s, &box{n: i})
 		if i%8 == 0 {
 			runtime.Gosched()

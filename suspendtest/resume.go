@@ -201,7 +201,7 @@ func resumeAfter(e *env) {
 			e.fatalf("Resume after the task has ended returned true")
 		}
 	}
-	e.settle()
+	e.letPark()
 }
 
 func resumeAfterClose(e *env) {
@@ -248,7 +248,7 @@ func underLock(e *env, from func(func())) {
 		}))
 		recv(e, published, "block did not run")
 	}
-	e.settle()
+	e.letPark()
 	e.expect("Resume did not return before the waiter had run")
 	from(func() {
 		mu.Lock()
@@ -300,7 +300,7 @@ func resumeOrder(e *env) {
 		waiters = append(waiters, w)
 		recv(e, w.published, "block did not run")
 	}
-	e.settle()
+	e.letPark()
 	var want []int
 	for i := range n {
 		k := i * 7 % n

@@ -22,7 +22,7 @@ func (m *marks) collected(e *env, what string, limit int32) {
 	e.expect(what + " is still retained")
 	for n := 0; m.alive.Load() > limit && !e.over.Load(); n++ {
 		if n < 10 { // a collection may take long; ten should be enough
-			e.step()
+			e.progress()
 		}
 		runtime.GC()
 		runtime.Gosched()
@@ -70,7 +70,7 @@ func retention(e *env) {
 func retentionEnded(e *env) {
 	var values, blocks, contexts marks
 	e.do("a task did not end", func() { _ = e.leaveNothing(&values, &blocks, &contexts) })
-	e.settle()
+	e.letPark()
 	values.collected(e, "a value of a task that has ended", 0)
 	blocks.collected(e, "a block of a task that has ended", 0)
 	contexts.collected(e, "a context of a task that has ended", 0)

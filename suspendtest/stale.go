@@ -44,7 +44,7 @@ func staleResumers(e *env) {
 				e.fatalf("the resumer of an earlier suspension returned true")
 			}
 		}
-		e.settle()
+		e.letPark()
 		if i%5 != 4 {
 			v := &box{n: i}
 			if !r(v, nil) {
@@ -72,7 +72,7 @@ func unparkOnly(e *env) {
 	w := e.waiter(background, func() {
 		self = suspend.Self()
 	})
-	e.settle()
+	e.letPark()
 	e.expect("Unpark blocks")
 	for range 10 {
 		self.Unpark()
@@ -129,7 +129,7 @@ func lateUnparks(e *env) {
 	}
 	stop.Store(true)
 	recv(e, hammer, "Unpark blocks")
-	e.settle()
+	e.letPark()
 }
 
 func lateCancellation(e *env) {

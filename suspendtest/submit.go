@@ -19,7 +19,7 @@ func runOnce(e *env) {
 		for i := range n {
 			ended.Add(1)
 			err := e.submit(func() {
-				e.step()
+				e.progress()
 				if runs[k*n+i].Add(1) == 1 {
 					ended.Done()
 				}
@@ -38,7 +38,7 @@ func runOnce(e *env) {
 	recv(e, inside, "a function that submits others did not end")
 	e.expect("a function that was accepted did not run")
 	ended.Wait()
-	e.settle()
+	e.letPark()
 	e.close()
 	for i := range runs {
 		if k := runs[i].Load(); k != 1 {

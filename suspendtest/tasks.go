@@ -98,7 +98,7 @@ func noAllocs(e *env) {
 		e.do("two tasks that resume each other made no progress", func() {
 			wait()
 			wait()
-			if n := allocs(func() { e.step(); wait() }); n > 0 {
+			if n := allocs(func() { e.progress(); wait() }); n > 0 {
 				e.errorf("a suspension allocates %d times", n)
 			}
 			guard.Lock()
@@ -132,14 +132,14 @@ func closeWaits(e *env) {
 	var after, resumed atomic.Bool
 	late := e.task(func() {
 		for range 20 {
-			e.step()
+			e.progress()
 			suspend.Yield()
 		}
 		after.Store(true)
 	})
 	closed := e.closing(func() bool { return resumed.Load() && after.Load() })
 	for range 100 {
-		e.step()
+		e.progress()
 		runtime.Gosched()
 	}
 	resumed.Store(true)
@@ -165,7 +165,7 @@ func goexitOnce(e *env) {
 		if !ran {
 			e.errorf("the deferred calls of a task that called Goexit did not run")
 		}
-		e.settle()
+		e.letPark()
 	}
 	e.finish(w)
 }
@@ -182,7 +182,7 @@ func panicOnce(e *env) {
 		if v := recv(e, e.panicked, "a panic was not reported"); v != errTest {
 			e.errorf("a task panicked with %v, and %v was reported", errTest, v)
 		}
-		e.settle()
+		e.letPark()
 	}
 	e.finish(w)
 }
@@ -252,7 +252,7 @@ func pingPong(e *env) {
 				for turn.Load() != 2*round+side && !e.over.Load() {
 					t.Park()
 				}
-				e.step()
+				e.progress()
 				turn.Add(1)
 				partner[1-side].Unpark()
 			}
@@ -275,7 +275,7 @@ func pingPong(e *env) {
 			for far.Load() < round && !e.over.Load() {
 				t.Park()
 			}
-			e.step()
+			e.progress()
 			acks.Store(round)
 		}
 	})

@@ -72,7 +72,7 @@ func (e *env) later(t sched.Timers) {
 	called := make(chan struct{})
 	e.do("AfterFunc did not return", func() { t.AfterFunc(2*aWhile, sync.OnceFunc(func() { close(called) })) })
 	recv(e, called, "a timer did not call")
-	e.settle()
+	e.letPark()
 }
 
 func timersForbid(e *env) {

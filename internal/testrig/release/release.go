@@ -35,7 +35,7 @@ func main() {
 	if len(os.Args) > 1 {
 		version = os.Args[1]
 	}
-	tags, err := release(".", version)
+	tags, err := prepare(".", version)
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "release:", err)
 		os.Exit(1)
@@ -47,9 +47,9 @@ func main() {
 	fmt.Println("git push origin", strings.Join(tags, " "))
 }
 
-// release checks the modules below dir, and returns the tags of the release. If version is not empty, release first writes version into
+// prepare checks the modules below dir, and returns the tags of the release. If version is not empty, prepare first writes version into
 // the modules.
-func release(dir, version string) (tags []string, err error) {
+func prepare(dir, version string) (tags []string, err error) {
 	latest, err := latest(dir)
 	if err != nil {
 		return nil, err

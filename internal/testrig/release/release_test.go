@@ -15,7 +15,7 @@ const here = "../../.."
 
 // The modules of the repository can be released as the version of CHANGELOG.md.
 func TestModules(t *testing.T) {
-	tags, err := release(here, "")
+	tags, err := prepare(here, "")
 	require.NoError(t, err)
 	require.Len(t, tags, len(published)+1)
 	for _, tag := range tags {
@@ -92,17 +92,17 @@ func TestCheck(t *testing.T) {
 func TestNoVersion(t *testing.T) {
 	dir := clone(t)
 	edit(t, filepath.Join(dir, "CHANGELOG.md"), "\n## ", "\n## Unreleased\n\n## ")
-	_, err := release(dir, "")
+	_, err := prepare(dir, "")
 	require.ErrorContains(t, err, "is no version")
 }
 
 // The next release is one heading in CHANGELOG.md and one command.
 func TestNextVersion(t *testing.T) {
 	dir := clone(t)
-	_, err := release(dir, "v0.77.0")
+	_, err := prepare(dir, "v0.77.0")
 	require.ErrorContains(t, err, "not with v0.77.0")
 	edit(t, filepath.Join(dir, "CHANGELOG.md"), "\n## ", "\n## v0.77.0\n\n## ")
-	tags, err := release(dir, "v0.77.0")
+	tags, err := prepare(dir, "v0.77.0")
 	require.NoError(t, err)
 	require.Contains(t, tags, "stage/prom/v0.77.0")
 }

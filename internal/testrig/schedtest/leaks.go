@@ -16,7 +16,7 @@ func Main(m *testing.M, options ...goleak.Option) {
 // NoGoroutines fails t if goroutines are left.
 func NoGoroutines(t testing.TB) {
 	t.Helper()
-	settle(nil)
+	awaitGoroutines(nil)
 	goleak.VerifyNone(t)
 }
 
@@ -28,14 +28,14 @@ type settled struct {
 func (s settled) Run() int {
 	code := s.m.Run()
 	if code == 0 {
-		settle(s.options)
+		awaitGoroutines(s.options)
 	}
 	return code
 }
 
-// settle waits for goroutines that are about to end. goleak waits for half a second, but such a goroutine may need longer on a busy
+// awaitGoroutines waits for goroutines that are about to end. goleak waits for half a second, but such a goroutine may need longer on a busy
 // machine.
-func settle(options []goleak.Option) {
+func awaitGoroutines(options []goleak.Option) {
 	for start := time.Now(); time.Since(start) < Deadline && goleak.Find(options...) != nil; {
 		time.Sleep(time.Millisecond)
 	}

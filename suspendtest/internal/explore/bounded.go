@@ -20,10 +20,10 @@ type bounded struct {
 	pct         *pct // chooses random runs; nil means that all runs are executed
 }
 
-func (b *bounded) begin(w *World) {
+func (b *bounded) beginRun(w *World) {
 	b.w, b.made, b.preempted, b.cancelled, b.interrupted = w, 0, 0, 0, nil
 	if b.pct != nil && len(b.path) == 0 {
-		b.pct.begin(b.e.Depth)
+		b.pct.reset(b.e.Depth)
 	}
 }
 
@@ -49,7 +49,7 @@ func (b *bounded) choices() (made []choice, preemptions int) {
 	return made, preemptions
 }
 
-func (b *bounded) next() bool {
+func (b *bounded) nextRun() bool {
 	if b.pct != nil {
 		b.path = b.path[:0]
 		return true

@@ -15,4 +15,4 @@ func (*face) trace(fine bool) (undo func()) {
 	return func() {}
 }
 
-func (*face) begin(*World) {}
+func (*face) attach(*World) {}

@@ -35,26 +35,26 @@ func (c *taskContext) Deadline() (deadline time.Time, ok bool) { return deadline
 func (c *taskContext) Value(any) any                           { return nil }
 
 func (c *taskContext) Done() <-chan struct{} {
-	c.look(read)
+	c.observe(read)
 	return c.done
 }
 
 func (c *taskContext) Err() error {
-	c.look(read)
+	c.observe(read)
 	return c.err
 }
 
 // AfterFunc is the method by which packages context and suspend register f. It makes cancellation synchronous, unless the context is
 // detached.
 func (c *taskContext) AfterFunc(f func()) (stop func() bool) {
-	c.look(write)
+	c.observe(write)
 	switch {
 	case c.err == nil:
 	case within("context.(*cancelCtx).propagateCancel"): // propagateCancel holds a lock that f takes, so f must run in another task
 		c.w.help("after", f)
 		return func() bool { return false }
 	default:
-		c.call(f)
+		c.runCallback(f)
 		return func() bool { return false }
 	}
 	entry := &f
@@ -69,7 +69,7 @@ func (c *taskContext) AfterFunc(f func()) (stop func() bool) {
 	}
 }
 
-func (c *taskContext) call(f func()) {
+func (c *taskContext) runCallback(f func()) {
 	if c.detached {
 		c.w.help("after", f)
 	} else {
@@ -77,8 +77,8 @@ func (c *taskContext) call(f func()) {
 	}
 }
 
-// look is called when a task looks at the context. The search may cancel the context at this point.
-func (c *taskContext) look(kind accessKind) {
+// observe is called when a task looks at the context. The search may cancel the context at this point.
+func (c *taskContext) observe(kind accessKind) {
 	w := c.w
 	t := w.running()
 	if t == nil || w.dead {
@@ -92,7 +92,7 @@ func (c *taskContext) look(kind accessKind) {
 		t.looksAt(c, kind)
 		return
 	}
-	// A cancellation has the same effect at every moment before the first look, so look may cancel the context itself. After the first
+	// A cancellation has the same effect at every moment before the first look, so observe may cancel the context itself. After the first
 	// look, with Fine, the canceller runs like other tasks.
 	if c.canceller.begun || c.used && w.e.Fine {
 		return
@@ -104,7 +104,7 @@ func (c *taskContext) look(kind accessKind) {
 	case !b.mayCancel():
 		w.e.cut.Cancellations = true
 	case w.e.choose(2) == 1:
-		w.e.step()
+		w.e.countStep()
 		b.cancelled++
 		c.canceller.begun, c.canceller.ended = true, true
 		c.cancel()
@@ -122,7 +122,7 @@ func (c *taskContext) point(kind accessKind) {
 }
 
 func (c *taskContext) cancel() {
-	if t := c.w.running(); t != nil && t == c.t { // the task cancels its own context, in the method look
+	if t := c.w.running(); t != nil && t == c.t { // the task cancels its own context, in the method observe
 		t.eventHere("is cancelled")
 	} else {
 		c.w.event(c.t, "is cancelled")
@@ -136,7 +136,7 @@ func (c *taskContext) cancel() {
 		if len(c.after) > 0 {
 			f := c.after[0]
 			c.after = c.after[1:]
-			c.call(*f)
+			c.runCallback(*f)
 		}
 	}
 }

@@ -22,15 +22,15 @@ func (w *World) Context() (ctx context.Context, cancel func()) {
 	return c, c.cancel
 }
 
-// look performs an access to c by the calling task. It has no effect without Fine.
-func (c *ownContext) look(kind accessKind) {
+// observe performs an access to c by the calling task. It has no effect without Fine.
+func (c *ownContext) observe(kind accessKind) {
 	if t := c.w.running(); t != nil && c.w.e.Fine {
 		access(t, kind, &c.err)
 	}
 }
 
 func (c *ownContext) cancel() {
-	c.look(write)
+	c.observe(write)
 	if c.err != nil {
 		return
 	}
@@ -43,7 +43,7 @@ func (c *ownContext) cancel() {
 }
 
 func (c *ownContext) AfterFunc(f func()) (stop func() bool) {
-	c.look(write)
+	c.observe(write)
 	if c.err != nil {
 		c.w.help("after", f)
 		return func() bool { return false }
@@ -51,7 +51,7 @@ func (c *ownContext) AfterFunc(f func()) (stop func() bool) {
 	entry := &f
 	c.after = append(c.after, entry)
 	return func() bool {
-		c.look(write)
+		c.observe(write)
 		i := slices.Index(c.after, entry)
 		if i >= 0 {
 			c.after = slices.Delete(c.after, i, i+1)
@@ -62,5 +62,5 @@ func (c *ownContext) AfterFunc(f func()) (stop func() bool) {
 
 func (c *ownContext) Deadline() (deadline time.Time, ok bool) { return deadline, false }
 func (c *ownContext) Value(any) any                           { return nil }
-func (c *ownContext) Done() <-chan struct{}                   { c.look(read); return c.done }
-func (c *ownContext) Err() error                              { c.look(read); return c.err }
+func (c *ownContext) Done() <-chan struct{}                   { c.observe(read); return c.done }
+func (c *ownContext) Err() error                              { c.observe(read); return c.err }

@@ -109,7 +109,7 @@ type explorer struct {
 
 // A search decides which runs are executed. The types bounded and reduction implement it.
 type search interface {
-	begin(w *World)
+	beginRun(w *World)
 	add(parent, t *task) // adds t, a task started by parent, to the run; parent is nil for the program
 
 	// pick returns the task that has the next turn, or nil if the run has ended. The parameter last is the task that has just reached a
@@ -119,7 +119,7 @@ type search interface {
 	choose(of int) int // returns a number less than the argument, for a choice that is not between tasks
 	choices() (made []choice, preemptions int)
 	replay(made []choice) // sets the first choices of the next run
-	next() bool           // prepares the next run, and reports whether there is another run
+	nextRun() bool        // prepares the next run, and reports whether there is another run
 }
 
 // Run explores program, which starts the tasks of a World. It calls program for each run, until all runs within the bounds have been
@@ -157,7 +157,7 @@ func Run(c Config, program func(w *World)) Result {
 	e.search.replay(path)
 	defer e.trace(c.Fine)()
 	defer preempt.Watch(watcher{e})()
-	r := e.watch(func() Result { defer e.stop(); return e.all(program) })
+	r := e.runWatched(func() Result { defer e.stop(); return e.all(program) })
 	if r.Failure == nil && e.looked&^e.looks != 0 && c.Replay == "" {
 		c.looks |= e.looked
 		return Run(c, program)
@@ -189,7 +189,7 @@ func (e *explorer) all(program func(w *World)) (r Result) {
 			e.failure = &r
 		}
 		if r.Failure != nil {
-			if failed++; failed > e.Shorter || least > e.Steps || e.Replay != "" || e.runs == e.Executions || !e.next() {
+			if failed++; failed > e.Shorter || least > e.Steps || e.Replay != "" || e.runs == e.Executions || !e.nextRun() {
 				return r
 			}
 			continue
@@ -201,7 +201,7 @@ func (e *explorer) all(program func(w *World)) (r Result) {
 		if e.Replay != "" || e.looked&^e.looks != 0 { // Run then starts again, with more kinds of releases as scheduling points
 			return r
 		}
-		if !e.next() {
+		if !e.nextRun() {
 			r.Exhausted = true
 			return r
 		}

@@ -34,7 +34,7 @@ func (f *face) trace(fine bool) (undo func()) {
 	return func() { atomicx.Trace(nil) }
 }
 
-func (f *face) begin(w *World) {
+func (f *face) attach(w *World) {
 	if f.tracer != nil {
 		f.tracer.w.Store(w)
 		if w != nil {
@@ -59,12 +59,12 @@ func (tr *tracer) Look(done <-chan struct{}) {
 	}
 	for _, c := range t.w.contexts {
 		if c.done == done {
-			c.look(read)
+			c.observe(read)
 		}
 	}
 	for _, c := range t.w.own {
 		if c.done == done {
-			c.look(read)
+			c.observe(read)
 		}
 	}
 }

@@ -66,16 +66,16 @@ func (b *box) Take(ctx context.Context) (int, error) {
 	if b.wrong == "looks, and then registers without a second look" && !b.full.Load() {
 		return suspend.Wait[int](ctx, in[int, struct{}]{&b.guard, &b.takers, struct{}{}, func() (int, bool) { return 0, false }})
 	}
-	return suspend.Wait[int](ctx, in[int, struct{}]{&b.guard, &b.takers, struct{}{}, b.take})
+	return suspend.Wait[int](ctx, in[int, struct{}]{&b.guard, &b.takers, struct{}{}, b.takeLocked})
 }
 
 func (b *box) TryTake() (int, bool) {
 	b.guard.Lock()
 	defer b.guard.Unlock()
-	return b.take()
+	return b.takeLocked()
 }
 
-func (b *box) take() (v int, ok bool) {
+func (b *box) takeLocked() (v int, ok bool) {
 	if !b.full.Load() {
 		return 0, false
 	}

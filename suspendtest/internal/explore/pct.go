@@ -16,8 +16,8 @@ type pct struct {
 	lowered []int
 }
 
-// begin draws the turns of the next run at which the task with the highest priority falls below all others.
-func (p *pct) begin(depth int) {
+// reset draws the turns of the next run at which the task with the highest priority falls below all others.
+func (p *pct) reset(depth int) {
 	p.runs++
 	p.Rand = rand.New(rand.NewPCG(p.runs, uint64(depth)))
 	p.most, p.turns = max(p.most, p.turns, 1), 0

@@ -548,7 +548,7 @@ var actorPrograms = []program{
 		var children []actor.Ref[int]
 		ref := actor.Spawn(bg, a, actor.Restart(actor.Policy{Max: 1}, func(ctx context.Context, self *actor.Self[int]) error {
 			for _, c := range children {
-				if !over(c) {
+				if !hasEnded(c) {
 					panic("a child of the failed life is alive")
 				}
 			}
@@ -560,7 +560,7 @@ var actorPrograms = []program{
 		w.Go("stop", func(context.Context) {
 			a.send(ref, 1)
 			ref.Stop()
-			if err := ref.Wait(bg); err == nil && slices.ContainsFunc(children, func(c actor.Ref[int]) bool { return !over(c) }) {
+			if err := ref.Wait(bg); err == nil && slices.ContainsFunc(children, func(c actor.Ref[int]) bool { return !hasEnded(c) }) {
 				panic("a child outlives the tree")
 			}
 			for _, c := range children {
@@ -613,8 +613,8 @@ var actorPrograms = []program{
 		w.Go("stop", func(context.Context) {
 			a.send(parent, 1)
 			parent.Stop()
-			if err := parent.Wait(bg); err != nil || a.dead != 0 || !over(child) {
-				panic(fmt.Sprint(err, ", dead: ", a.dead, ", the child is over: ", over(child)))
+			if err := parent.Wait(bg); err != nil || a.dead != 0 || !hasEnded(child) {
+				panic(fmt.Sprint(err, ", dead: ", a.dead, ", the child is over: ", hasEnded(child)))
 			}
 		})
 	})},
@@ -695,8 +695,8 @@ var actorPrograms = []program{
 	})},
 }
 
-// over reports whether an actor has ended.
-func over(a actor.Actor) bool {
+// hasEnded reports whether an actor has ended.
+func hasEnded(a actor.Actor) bool {
 	select {
 	case <-a.Done():
 		return true

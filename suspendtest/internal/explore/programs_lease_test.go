@@ -19,33 +19,33 @@ func init() { programs = append(programs, leasePrograms...) }
 var leasePrograms = []program{
 	{"lease, a take", "4 × 1", lease{coroutines: 1, monitors: 1}.program(func(_ *explore.World, l *fifo.Leased) func() {
 		var x word
-		begin(l, func() { x.wait(l.Self(), 1) })
+		goOnce(l, func() { x.wait(l.Self(), 1) })
 		return func() { x.wake() }
 	})},
 	{"lease, a take, two Unparks", "4 × 2", lease{coroutines: 1, monitors: 1}.program(func(_ *explore.World, l *fifo.Leased) func() {
 		var x word
-		begin(l, func() { x.wait(l.Self(), 2) })
+		goOnce(l, func() { x.wait(l.Self(), 2) })
 		return func() { x.wake(); x.wake() }
 	})},
 	{"lease, a take, Yield", "4 × 2", lease{coroutines: 1, monitors: 1}.program(func(_ *explore.World, l *fifo.Leased) func() {
 		var x word
-		begin(l, func() { l.Self().Yield(); x.wait(l.Self(), 1) })
+		goOnce(l, func() { l.Self().Yield(); x.wait(l.Self(), 1) })
 		return func() { x.wake() }
 	})},
 	{"lease, a take, in the core", "4 × 2", lease{coroutines: 1, monitors: 1}.program(func(_ *explore.World, l *fifo.Leased) func() {
-		begin(l, func() { l.Self().Pace(); l.Self().Pace() })
+		goOnce(l, func() { l.Self().Pace(); l.Self().Pace() })
 		return nil
 	})},
 	{"lease, a take, a task wakes another", "5 × 1", lease{coroutines: 2, monitors: 1}.program(func(_ *explore.World, l *fifo.Leased) func() {
 		var x word
-		begin(l, func() { x.wait(l.Self(), 1) })
-		begin(l, func() { x.wake() })
+		goOnce(l, func() { x.wait(l.Self(), 1) })
+		goOnce(l, func() { x.wake() })
 		return nil
 	})},
 	{"lease, a take, a task begins another", "5 × 1", lease{coroutines: 2, monitors: 1}.program(func(_ *explore.World, l *fifo.Leased) func() {
 		var x word
-		begin(l, func() {
-			if !begin(l, func() { x.wake() }) {
+		goOnce(l, func() {
+			if !goOnce(l, func() { x.wake() }) {
 				x.wake()
 			}
 			x.wait(l.Self(), 1)
@@ -54,24 +54,24 @@ var leasePrograms = []program{
 	})},
 	{"lease, two takes", "5 × 1", lease{coroutines: 1, monitors: 2}.program(func(_ *explore.World, l *fifo.Leased) func() {
 		var x word
-		begin(l, func() { x.wait(l.Self(), 1) })
+		goOnce(l, func() { x.wait(l.Self(), 1) })
 		return func() { x.wake() }
 	})},
 	{"lease, careful", "4 × 1", lease{coroutines: 1, careful: true}.program(func(_ *explore.World, l *fifo.Leased) func() {
 		var x word
-		begin(l, func() { x.wait(l.Self(), 1) })
+		goOnce(l, func() { x.wait(l.Self(), 1) })
 		return func() { x.wake() }
 	})},
 	{"lease, careful, and a take", "5 × 2", lease{coroutines: 1, monitors: 1, careful: true}.program(func(_ *explore.World, l *fifo.Leased) func() {
 		var x word
-		begin(l, func() { l.Self().Yield(); l.Self().Yield(); x.wait(l.Self(), 1) })
+		goOnce(l, func() { l.Self().Yield(); l.Self().Yield(); x.wait(l.Self(), 1) })
 		return func() { x.wake() }
 	})},
 	// A task waits natively for another one of its Runner, which cannot run before the Runner is taken.
 	{"lease, a native wait", "5 × 1", lease{coroutines: 2}.program(func(w *explore.World, l *fifo.Leased) func() {
 		var n native
-		begin(l, func() { n.wait(l.Self()) })
-		begin(l, func() { n.end() })
+		goOnce(l, func() { n.wait(l.Self()) })
+		goOnce(l, func() { n.finish() })
 		w.Go("monitor", func(context.Context) { n.monitor(l) })
 		return nil
 	})},
@@ -79,8 +79,8 @@ var leasePrograms = []program{
 	{"lease, a native wait for a task that has parked", "5 × 1", lease{coroutines: 2}.program(func(w *explore.World, l *fifo.Leased) func() {
 		var n native
 		var x word
-		begin(l, func() { x.wait(l.Self(), 1); n.end() })
-		begin(l, func() { x.wake(); n.wait(l.Self()) })
+		goOnce(l, func() { x.wait(l.Self(), 1); n.finish() })
+		goOnce(l, func() { x.wake(); n.wait(l.Self()) })
 		w.Go("monitor", func(context.Context) { n.monitor(l) })
 		return nil
 	})},
@@ -88,9 +88,9 @@ var leasePrograms = []program{
 	{"lease, an Unpark of a task that is outside", "5 × 1", lease{coroutines: 1}.program(func(w *explore.World, l *fifo.Leased) func() {
 		var n native
 		var x word
-		begin(l, func() { n.wait(l.Self()); x.wait(l.Self(), 1) })
+		goOnce(l, func() { n.wait(l.Self()); x.wait(l.Self(), 1) })
 		w.Go("monitor", func(context.Context) { n.monitor(l) })
-		return func() { x.wake(); n.end() }
+		return func() { x.wake(); n.finish() }
 	})},
 }
 
@@ -131,8 +131,8 @@ func (p lease) program(begins func(w *explore.World, l *fifo.Leased) (elsewhere 
 	}
 }
 
-// begin begins f as a task, unless l is closed. f runs once.
-func begin(l *fifo.Leased, f func()) (accepted bool) {
+// goOnce begins f as a task, unless l is closed. f runs once.
+func goOnce(l *fifo.Leased, f func()) (accepted bool) {
 	began := false
 	return l.Go(func() {
 		if began {
@@ -180,7 +180,7 @@ func (n *native) wait(c *fifo.Emulated) {
 	}
 }
 
-func (n *native) end() {
+func (n *native) finish() {
 	n.over.Store(true)
 	if self := n.waiter.Load(); self != nil {
 		(*self).Unpark()

@@ -18,7 +18,7 @@ func init() { programs = append(programs, takenPrograms...) }
 var takenPrograms = []program{
 	{"reactor, taken, a timer", "4 × 1", takenProgram(func(_ *explore.World, x *eventloop.Taken) {
 		var w word
-		begin(x.Leased, func() {
+		goOnce(x.Leased, func() {
 			x.Soon(w.wake)
 			w.wait(x.Leased.Self(), 1)
 		})
@@ -26,7 +26,7 @@ var takenPrograms = []program{
 	{"reactor, taken, a descriptor", "5 × 1", takenProgram(func(w *explore.World, x *eventloop.Taken) {
 		var made atomicx.Pointer[eventloop.Stream]
 		var peer atomicx.Pointer[suspend.Task]
-		begin(x.Leased, func() {
+		goOnce(x.Leased, func() {
 			s := x.Stream()
 			made.Store(s)
 			if p := peer.Load(); p != nil {

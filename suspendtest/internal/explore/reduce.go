@@ -72,7 +72,7 @@ func newReduction(e *explorer) *reduction {
 	return &reduction{e: e, ids: map[[2]int]int{}, things: map[unsafe.Pointer]*thing{}}
 }
 
-func (r *reduction) begin(w *World) {
+func (r *reduction) beginRun(w *World) {
 	r.w, r.depth, r.previous, r.current, r.born, r.forks = w, 0, -1, -1, 0, 0
 	r.sleep, r.quiet = 0, 0
 	clear(r.tasks[:])
@@ -168,8 +168,8 @@ func (r *reduction) force(of int) (nth int) {
 	return nth
 }
 
-// next prepares the stack for another run, and reports whether there is another run.
-func (r *reduction) next() bool {
+// nextRun prepares the stack for another run, and reports whether there is another run.
+func (r *reduction) nextRun() bool {
 	if r.e.random != nil {
 		r.stack = r.stack[:0]
 		return true

@@ -24,7 +24,7 @@ func (w *World) event(t *task, format string, args ...any) {
 func (w *World) eventAt(where runtime.Frame, t *task, format string, args ...any) {
 	if w.e.tracing && !w.dead {
 		w.trace = append(w.trace, event{t, fmt.Sprintf(format, args...), where})
-		w.e.step()
+		w.e.countStep()
 	}
 }
 

@@ -116,7 +116,7 @@ func (w *World) access(kind accessKind, at *[]event) {
 
 // handOver gives the turn of t to the task next, and returns when t has another turn. If next is t, handOver returns at once.
 func (w *World) handOver(t, next *task) {
-	w.e.step()
+	w.e.countStep()
 	if next == t {
 		return
 	}

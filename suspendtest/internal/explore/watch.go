@@ -12,9 +12,9 @@ import (
 	"github.com/braidgo/braid/internal/outcome"
 )
 
-// watch calls the function runs on a separate goroutine, because a task that waits natively, for example for a sync.Mutex, may block its
-// goroutine forever. In this case watch returns a failure, and leaves the goroutines blocked.
-func (e *explorer) watch(runs func() Result) Result {
+// runWatched calls the function runs on a separate goroutine, because a task that waits natively, for example for a sync.Mutex, may block its
+// goroutine forever. In this case runWatched returns a failure, and leaves the goroutines blocked.
+func (e *explorer) runWatched(runs func() Result) Result {
 	var r Result
 	var how outcome.Outcome
 	ended := make(chan struct{})
@@ -48,9 +48,9 @@ func (e *explorer) watch(runs func() Result) Result {
 	}
 }
 
-// step is called at each step, by the goroutine that takes the step. If watch has given up the search, step never returns, so that no
+// countStep is called at each step, by the goroutine that takes the step. If runWatched has given up the search, countStep never returns, so that no
 // further step is taken.
-func (e *explorer) step() {
+func (e *explorer) countStep() {
 	if e.steps.Add(1) < 0 {
 		select {}
 	}

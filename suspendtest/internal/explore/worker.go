@@ -40,7 +40,7 @@ func (e *explorer) worker() *worker {
 	return c
 }
 
-func (e *explorer) release(c *worker) {
+func (e *explorer) recycle(c *worker) {
 	c.task = nil
 	switch {
 	case c.used:
@@ -68,7 +68,7 @@ func (c *worker) resume() {
 func (c *worker) body(yield func(struct{}) bool) {
 	c.yield, c.gid = yield, gid.Get()
 	c.e.turn.Store(c.gid)
-	c.e.step()
+	c.e.countStep()
 	for {
 		c.run()
 		if !yield(struct{}{}) {

@@ -82,10 +82,10 @@ func (w *World) fail(format string, args ...any) {
 func (e *explorer) run(program func(w *World)) *World {
 	w := &World{e: e, now: epoch}
 	e.runs, e.world = e.runs+1, w
-	e.step()
-	e.face.begin(w)
-	defer e.face.begin(nil)
-	e.search.begin(w)
+	e.countStep()
+	e.face.attach(w)
+	defer e.face.attach(nil)
+	e.search.beginRun(w)
 	program(w)
 	for w.failure == "" {
 		t := w.chosen
@@ -95,17 +95,17 @@ func (e *explorer) run(program func(w *World)) *World {
 				break
 			}
 		}
-		w.turn(t)
+		w.giveTurn(t)
 	}
 	if w.failure == "" && !w.redundant {
 		for _, f := range w.checks {
-			e.step()
+			e.countStep()
 			if err := f(); err != nil {
 				w.fail("check: %v", err)
 			}
 		}
 	}
-	w.abandon()
+	w.unwind()
 	return w
 }
 
@@ -120,8 +120,8 @@ func (w *World) pick(last *task) *task {
 	return w.e.search.pick(last)
 }
 
-// turn resumes t, and returns when t gives up its turn or ends.
-func (w *World) turn(t *task) {
+// giveTurn resumes t, and returns when t gives up its turn or ends.
+func (w *World) giveTurn(t *task) {
 	if t.worker == nil {
 		t.worker = w.e.worker()
 		t.worker.task = t
@@ -131,27 +131,27 @@ func (w *World) turn(t *task) {
 	}
 	w.current = t
 	w.e.turn.Store(t.worker.gid)
-	w.e.step()
+	w.e.countStep()
 	t.worker.resume()
 	w.current = nil
 	w.e.turn.Store(w.e.gid)
-	w.e.step()
+	w.e.countStep()
 	if t.ended {
 		if t.cancels == nil && w.failure == "" {
 			w.event(t, "has ended")
 		}
-		w.e.release(t.worker)
+		w.e.recycle(t.worker)
 		t.worker = nil
 	}
 }
 
-// abandon unwinds the tasks that have not ended.
-func (w *World) abandon() {
+// unwind unwinds the tasks that have not ended.
+func (w *World) unwind() {
 	w.dead = true
 	for i := 0; i < len(w.tasks); i++ {
 		if t := w.tasks[i]; t.worker != nil {
 			for !t.ended {
-				w.turn(t)
+				w.giveTurn(t)
 			}
 			for _, l := range t.holds { // a later run may use the same lock
 				l.Unlock()
@@ -174,7 +174,7 @@ func (w *World) allWait() bool {
 	defer func(t *task) { w.current = t }(w.current)
 	w.current = nil // an access by f is not a scheduling point
 	for _, f := range w.idle {
-		w.e.step()
+		w.e.countStep()
 		if err := f(waiting); err != nil {
 			w.fail("while %s wait: %v", strings.Join(waiting, ", "), err)
 			return false

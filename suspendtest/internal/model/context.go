@@ -8,7 +8,7 @@ import (
 	"github.com/braidgo/braid/cancel"
 )
 
-// A ctx is a context whose method end cancels it with a given error. Its callbacks run before end returns.
+// A ctx is a context whose method cancel cancels it with a given error. Its callbacks run before cancel returns.
 type ctx struct {
 	mu   sync.Mutex
 	done chan struct{}
@@ -36,7 +36,7 @@ func (c *ctx) as(id int, any bool) context.Context {
 	return c
 }
 
-func (c *ctx) end(err error) {
+func (c *ctx) cancel(err error) {
 	c.mu.Lock()
 	if c.err != nil {
 		c.mu.Unlock()
@@ -58,7 +58,7 @@ func (c *ctx) end(err error) {
 	}
 }
 
-// AfterFunc registers f as a function that the method end calls. Package suspend uses this method if a context has it.
+// AfterFunc registers f as a function that the method cancel calls. Package suspend uses this method if a context has it.
 func (c *ctx) AfterFunc(f func()) (stop func() bool) {
 	c.mu.Lock()
 	if c.err != nil {

@@ -126,18 +126,18 @@ func (w *World) End(o Waiter, result string) {
 
 // Finish ends a waiting or held operation with the given result.
 func (w *World) Finish(id int, result string) {
-	w.leave(id)
+	w.dequeue(id)
 	w.held &^= 1 << id
 	w.ended[id] = result
 }
 
 // Hold removes an operation from the waiters, but does not end the operation.
 func (w *World) Hold(id int) {
-	w.leave(id)
+	w.dequeue(id)
 	w.held.add(id)
 }
 
-func (w *World) leave(id int) {
+func (w *World) dequeue(id int) {
 	if i := slices.Index(w.waiting, id); i >= 0 {
 		w.waiting = slices.Delete(w.waiting, i, i+1)
 	}
@@ -146,8 +146,8 @@ func (w *World) leave(id int) {
 // Choose returns a number below n. A separate world is explored for each such number.
 func (w *World) Choose(n int) int { return w.path.choose(n) }
 
-// step makes one possible event happen, and then serves the waiters.
-func (w *World) step() {
+// advance makes one possible event happen, and then serves the waiters.
+func (w *World) advance() {
 	var can []func()
 	for id := range w.ops {
 		if w.coming.has(id) {
@@ -260,10 +260,10 @@ func (w *World) successors() (all []*World) {
 	for p := new(path); ; {
 		c := w.copy()
 		c.path, p.at = p, 0
-		c.step()
+		c.advance()
 		c.path = nil
 		all = append(all, c)
-		if !p.next() {
+		if !p.nextPath() {
 			return all
 		}
 	}

@@ -28,7 +28,7 @@ type (
 	}
 )
 
-func (m *lastComeMutex) take() bool {
+func (m *lastComeMutex) tryLocked() bool {
 	was := m.held
 	m.held = true
 	return !was
@@ -37,14 +37,14 @@ func (m *lastComeMutex) take() bool {
 func (m *lastComeMutex) TryLock() bool {
 	m.guard.Lock()
 	defer m.guard.Unlock()
-	return m.take()
+	return m.tryLocked()
 }
 
 func (m *lastComeMutex) Lock(ctx context.Context) error {
 	_, err := suspend.Suspend(ctx, func(r suspend.Resumer[struct{}]) (none struct{}, ok bool) {
 		m.guard.Lock()
 		defer m.guard.Unlock()
-		if m.take() {
+		if m.tryLocked() {
 			return none, true
 		}
 		m.waiters = append(m.waiters, r)
@@ -54,7 +54,7 @@ func (m *lastComeMutex) Lock(ctx context.Context) error {
 }
 
 func (m *lastComeMutex) Guard() *suspend.Guard                    { return &m.guard }
-func (m *lastComeMutex) Try() (none struct{}, ok bool, err error) { return none, m.take(), nil }
+func (m *lastComeMutex) Try() (none struct{}, ok bool, err error) { return none, m.tryLocked(), nil }
 func (m *lastComeMutex) Enqueue(r suspend.Resumer[struct{}])      { m.waiters = append(m.waiters, r) }
 func (m *lastComeMutex) Remove(r suspend.Resumer[struct{}])       {}
 func (m *lastComeMutex) LockOp() suspend.Op[struct{}] {

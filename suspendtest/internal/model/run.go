@@ -45,7 +45,7 @@ type run struct {
 	mu     sync.Mutex
 	log    []end
 	news   chan struct{} // receives a value after r.log has grown; its capacity is 1
-	looked int           // the length of r.log at the last call of r.look
+	looked int           // the length of r.log at the last call of r.seeResults
 }
 
 type running struct {
@@ -77,7 +77,7 @@ func (p *Program) Run(on Place) error {
 		switch s.Do {
 		case Start:
 			if len(r.worlds.all) > tooMany || r.waiting() >= most {
-				r.settle()
+				r.awaitRest()
 			}
 			if len(r.worlds.all) <= tooMany && r.waiting() < most {
 				ids[s.ID] = len(r.ops)
@@ -92,29 +92,29 @@ func (p *Program) Run(on Place) error {
 				r.cancel(id, context.DeadlineExceeded, s)
 			}
 		case Turn:
-			r.turn(s.Turns)
+			r.letOthersRun(s.Turns)
 		case Settle:
-			r.settle()
+			r.awaitRest()
 		}
-		r.look()
+		r.seeResults()
 		if r.failed(fmt.Sprintf("%s: ", p.line(p.Steps[i]))) {
 			return r.err
 		}
 	}
-	r.settle()
+	r.awaitRest()
 	for id := range r.ops {
 		if r.cancel(id, context.Canceled, Step{}); len(r.worlds.all) > 20 {
-			r.settle()
+			r.awaitRest()
 		}
 	}
-	r.settle()
+	r.awaitRest()
 	if r.failed("after all were cancelled: ") {
 		return r.err
 	}
 	for i, c := range r.sys.Probe {
 		s := Step{Do: Start, ID: maxOps + i, Calls: []Call{c}}
 		r.start(s)
-		r.settle()
+		r.awaitRest()
 		if r.failed(fmt.Sprintf("after all were cancelled, %s: ", p.line(s))) {
 			return r.err
 		}
@@ -122,7 +122,7 @@ func (p *Program) Run(on Place) error {
 	return nil
 }
 
-// The constant most limits the number of waiting operations, and tooMany limits the number of worlds. Above a limit, Run calls settle,
+// The constant most limits the number of waiting operations, and tooMany limits the number of worlds. Above a limit, Run calls awaitRest,
 // and may leave out the next operation. Without Rest there are more worlds, because an operation that has not returned might not have
 // begun.
 const (
@@ -137,7 +137,7 @@ func (r *run) failed(where string) bool {
 	}
 	r.err = fmt.Errorf("%s%w", where, r.err)
 	for _, o := range r.ops {
-		o.ctx.end(context.Canceled)
+		o.ctx.cancel(context.Canceled)
 	}
 	if r.Rest != nil {
 		r.Rest()
@@ -171,13 +171,13 @@ func (r *run) cancel(id int, err error, s Step) {
 	}
 	r.see(func(w *Worlds) error { w.cancel(id); return nil })
 	if s.Way == Method {
-		o.ctx.end(err)
-	} else if refused := r.goes(s, func() { o.ctx.end(err) }); refused != nil {
+		o.ctx.cancel(err)
+	} else if refused := r.goes(s, func() { o.ctx.cancel(err) }); refused != nil {
 		r.fail(fmt.Errorf("the scheduler refuses a task: %w", refused))
 	}
 }
 
-func (r *run) turn(n int) {
+func (r *run) letOthersRun(n int) {
 	for range n {
 		if r.err == nil && !r.Turn() {
 			r.fail(errors.New("the scheduler does not run a new task"))
@@ -199,7 +199,7 @@ func (r *run) goes(s Step, f func()) error {
 
 // begun waits until all tasks are about to call their operations.
 func (r *run) begun() {
-	for end := time.Now().Add(r.Patience); r.toBegin.Load() > 0 && r.err == nil; r.turn(1) {
+	for end := time.Now().Add(r.Patience); r.toBegin.Load() > 0 && r.err == nil; r.letOthersRun(1) {
 		if time.Now().After(end) {
 			r.fail(errors.New("the scheduler does not run a task"))
 		}
@@ -241,8 +241,8 @@ func (r *run) doubt() error {
 	return nil
 }
 
-// look processes the results that ended has recorded since the last call of look.
-func (r *run) look() {
+// seeResults processes the results that ended has recorded since its last call.
+func (r *run) seeResults() {
 	r.mu.Lock()
 	news := r.log[r.looked:]
 	r.looked = len(r.log)
@@ -278,11 +278,11 @@ func (r *run) what(o *running, result string) string {
 	return fmt.Sprintf("%s%s.%s: %s", in, r.sys.Parts[c.Part].Name, r.sys.kind(c).Name, number.ReplaceAllString(result, ""))
 }
 
-// settle waits until no task can run, and compares the results with the worlds.
-func (r *run) settle() {
+// awaitRest waits until no task can run, and compares the results with the worlds.
+func (r *run) awaitRest() {
 	if r.Rest != nil {
 		r.Rest()
-		r.look()
+		r.seeResults()
 	}
 	if r.err != nil {
 		return
@@ -295,11 +295,11 @@ func (r *run) settle() {
 	}
 	if r.Rest == nil {
 		r.begun()
-		r.turn(3)
+		r.letOthersRun(3)
 	}
 	doubted := false
 	for begun := time.Now(); ; {
-		if r.look(); r.err != nil {
+		if r.seeResults(); r.err != nil {
 			return
 		}
 		err := r.worlds.rest(false)

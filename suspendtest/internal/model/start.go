@@ -20,7 +20,7 @@ func (r *run) start(s Step) {
 	}
 	r.ops = append(r.ops, o)
 	if s.Done {
-		o.ctx.end(context.Canceled)
+		o.ctx.cancel(context.Canceled)
 	}
 	r.see(func(w *Worlds) error { w.start(m, s.Done); return nil })
 	ctx := o.ctx.as(id, r.Rest == nil)

@@ -87,8 +87,8 @@ type stmModel struct {
 
 func (m *stmModel) Copy() Object { c := *m; return &c }
 
-// step performs the operation o if o is possible, and reports whether it did.
-func (m *stmModel) step(w *World, o Waiter) bool {
+// perform performs the operation o if o is possible, and reports whether it did.
+func (m *stmModel) perform(w *World, o Waiter) bool {
 	at := o.Arg - 1
 	if o.Kind == "Either" {
 		if at = 0; m.values[0] == 0 {
@@ -119,7 +119,7 @@ func (m *stmModel) step(w *World, o Waiter) bool {
 	return true
 }
 
-// possible reports whether the method step would perform o.
+// possible reports whether the method perform would perform o.
 func (m *stmModel) possible(o Waiter) bool {
 	switch o.Kind {
 	case "Add", "Fail":
@@ -133,7 +133,7 @@ func (m *stmModel) possible(o Waiter) bool {
 func (m *stmModel) Serve(w *World) bool {
 	m.ready = false
 	for _, o := range w.Waiting() {
-		if w.Arriving(o.ID) && m.step(w, o) {
+		if w.Arriving(o.ID) && m.perform(w, o) {
 			return true
 		}
 		m.ready = m.ready || m.possible(o)
@@ -150,5 +150,5 @@ func (m *stmModel) Move(w *World) {
 			can = append(can, o)
 		}
 	}
-	m.step(w, can[w.Choose(len(can))])
+	m.perform(w, can[w.Choose(len(can))])
 }

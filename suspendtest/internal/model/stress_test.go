@@ -22,10 +22,10 @@ type mixed struct {
 	n   atomic.Uint32
 }
 
-func (m *mixed) next() suspend.Spawner { return m.all[int(m.n.Add(1))%len(m.all)] }
+func (m *mixed) pick() suspend.Spawner { return m.all[int(m.n.Add(1))%len(m.all)] }
 
-func (m *mixed) Go(f func()) error      { return m.next().Go(f) }
-func (m *mixed) Execute(f func()) error { return m.next().(suspend.Executor).Execute(f) }
+func (m *mixed) Go(f func()) error      { return m.pick().Go(f) }
+func (m *mixed) Execute(f func()) error { return m.pick().(suspend.Executor).Execute(f) }
 
 // The same programs, with the tasks of one on all schedulers, and several at a time.
 func TestAgainstModelsOnAllSchedulersAtOnce(t *testing.T) {

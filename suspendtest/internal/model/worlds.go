@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// A path is a list of choices. The method next changes the last choice, so that the next repetition takes another path.
+// A path is a list of choices. The method nextPath changes the last choice, so that the next repetition takes another path.
 type path struct {
 	nth, of []int
 	at      int
@@ -24,7 +24,7 @@ func (p *path) choose(n int) int {
 	return p.nth[p.at-1]
 }
 
-func (p *path) next() bool {
+func (p *path) nextPath() bool {
 	for i := len(p.nth) - 1; i >= 0; i-- {
 		if p.nth[i]+1 < p.of[i] {
 			p.nth[i]++
