@@ -25,15 +25,12 @@ func passes(t *testing.T, prefix string, open suspendtest.Open) {
 
 // No timer is promised to be punctual, and here one may come long after another that is set later.
 func TestTimersMayBeLate(t *testing.T) {
-	passes(t, "Timers/", func(testing.TB) (suspend.Spawner, func()) {
-		b := &Baton{}
-		return &timed{Baton: b, after: func(d time.Duration, f func()) func() bool {
-			if d < 4*time.Millisecond {
-				d += 10 * time.Millisecond
-			}
-			return forbidden(d, f)
-		}}, b.Close
-	})
+	passes(t, "Timers/", timers(0, func(d time.Duration, f func()) func() bool {
+		if d < 4*time.Millisecond {
+			d += 10 * time.Millisecond
+		}
+		return forbidden(d, f)
+	}))
 }
 
 // A fast is a scheduler whose clock runs a thousand times as fast as others.
@@ -51,13 +48,13 @@ type fastTask struct {
 func (t *fastTask) Spawner() suspend.Spawner { return t.s }
 
 func TestAClockOfItsOwn(t *testing.T) {
-	open := func(testing.TB) (suspend.Spawner, func()) {
-		b, begun := &Baton{}, time.Now()
+	open := onBaton(func(b *Baton) suspend.Spawner {
+		begun := time.Now()
 		return &fast{timed{b,
 			func(d time.Duration, f func()) func() bool { return forbidden(d/1000+1, f) },
 			func() time.Time { return begun.Add(1000 * time.Since(begun)) },
-		}}, b.Close
-	}
+		}}
+	})
 	passes(t, "Sleep/", open)
 	passes(t, "Timers/", open)
 	passes(t, "Clock/", open)

@@ -15,10 +15,7 @@ import (
 // Mutants that one look of their check finds, and no other.
 
 // openTimed opens a Baton that has all that a Baton need not have.
-func openTimed(testing.TB) (suspend.Spawner, func()) {
-	b := &Baton{}
-	return &timed{Baton: b, after: forbidden}, b.Close
-}
+var openTimed = onBaton(func(b *Baton) suspend.Spawner { return &timed{Baton: b, after: forbidden} })
 
 // endsNever opens a Baton on an executor that does not end.
 func endsNever(testing.TB) (s suspend.Spawner, end, close func()) {
@@ -27,10 +24,11 @@ func endsNever(testing.TB) (s suspend.Spawner, end, close func()) {
 }
 
 var endingMutants = []struct {
-	name string
-	open suspendtest.OpenEnding
-	kill string
+	name  string
+	open  suspendtest.OpenEnding
+	kills []string
 }{
+	{"the scheduler relies on its executor for the last steps of its tasks", openEndable(nil), suspendtest.EndingNames()},
 	{"Go drops f after the end", func(testing.TB) (suspend.Spawner, func(), func()) {
 		var ended atomic.Bool
 		s := &patched{Baton: &Baton{}, run: func(s *patched, f func()) error {
@@ -40,21 +38,20 @@ var endingMutants = []struct {
 			return s.Baton.Go(f)
 		}}
 		return s, func() { ended.Store(true) }, s.Close
-	}, "Ending/refused-or-run"},
+	}, []string{"Ending/refused-or-run"}},
 }
 
 // goes breaks one Go, or those for which f says so.
 func goes(wrong func(n int32) bool, f func(s *patched, f func()) error) suspendtest.Open {
-	return func(testing.TB) (suspend.Spawner, func()) {
+	return onBaton(func(b *Baton) suspend.Spawner {
 		var n atomic.Int32
-		s := &patched{Baton: &Baton{}, run: func(s *patched, g func()) error {
+		return &patched{Baton: b, run: func(s *patched, g func()) error {
 			if wrong(n.Add(1)) {
 				return f(s, g)
 			}
 			return s.Baton.Go(g)
 		}}
-		return s, s.Close
-	}
+	})
 }
 
 // refuses runs f and says that it has refused it.
@@ -73,32 +70,28 @@ func nth(n int32) func(int32) bool { return func(k int32) bool { return k == n }
 
 // timers breaks the n'th timer.
 func timers(n int32, wrong func(d time.Duration, f func()) (stop func() bool)) suspendtest.Open {
-	return func(testing.TB) (suspend.Spawner, func()) {
+	return onBaton(func(b *Baton) suspend.Spawner {
 		var k atomic.Int32
-		b := &Baton{}
 		return &timed{Baton: b, after: func(d time.Duration, f func()) func() bool {
 			if n == 0 || k.Add(1) == n {
 				return wrong(d, f)
 			}
 			return forbidden(d, f)
-		}}, b.Close
-	}
+		}}
+	})
 }
 
 // clocks breaks the clock.
 func clocks(now func(n int32, begun time.Time) time.Time) suspendtest.Open {
-	return func(testing.TB) (suspend.Spawner, func()) {
+	return onBaton(func(b *Baton) suspend.Spawner {
 		var n atomic.Int32
-		b, begun := &Baton{}, time.Now()
-		return &timed{Baton: b, after: forbidden, now: func() time.Time { return now(n.Add(1), begun) }}, b.Close
-	}
+		begun := time.Now()
+		return &timed{Baton: b, after: forbidden, now: func() time.Time { return now(n.Add(1), begun) }}
+	})
 }
 
 func watches(after func(ctx context.Context, f func()) (stop func() bool)) suspendtest.Open {
-	return func(testing.TB) (suspend.Spawner, func()) {
-		b := &Baton{}
-		return &watching{b, after}, b.Close
-	}
+	return onBaton(func(b *Baton) suspend.Spawner { return &watching{b, after} })
 }
 
 func watchRightly(ctx context.Context, f func()) (stop func() bool) {
@@ -122,22 +115,17 @@ func (h held) Hold() (release func(), err error) {
 }
 
 func holds(change func(release func(), err error) (func(), error)) suspendtest.Open {
-	return func(testing.TB) (suspend.Spawner, func()) {
-		b := &Baton{}
-		return held{b, change}, b.Close
-	}
+	return onBaton(func(b *Baton) suspend.Spawner { return held{b, change} })
 }
 
 // blocks with a Block whose n'th call fails.
 func blocker(n int32) suspendtest.Open {
-	return func(testing.TB) (suspend.Spawner, func()) {
+	return onBaton(func(b *Baton) suspend.Spawner {
 		var k atomic.Int32
-		s := &patched{Baton: &Baton{}}
-		s.task = func(_ *patched, t suspend.Task) suspend.Task {
+		return &patched{Baton: b, task: func(s *patched, t suspend.Task) suspend.Task {
 			return &patch{Task: t, s: s, spawner: blocking{s, func() bool { return k.Add(1) == n }}}
-		}
-		return s, s.Close
-	}
+		}}
+	})
 }
 
 type blocking struct {
@@ -248,10 +236,9 @@ func init() {
 		}, func(v any) any { return v }), []string{panicsCheck}},
 		{"another panic is reported", nil, panicking(same, func(any) any { return errLie }), []string{panicsCheck}},
 
-		{"Go in a callback refuses, and runs it", func(testing.TB) (suspend.Spawner, func()) {
-			b := &Baton{}
-			return &refusingInCallbacks{timed{Baton: b, after: forbidden}}, b.Close
-		}, nil, []string{"Timers/a-callback-must-not-suspend"}},
+		{"Go in a callback refuses, and runs it", onBaton(func(b *Baton) suspend.Spawner {
+			return &refusingInCallbacks{timed{Baton: b, after: forbidden}}
+		}), nil, []string{"Timers/a-callback-must-not-suspend"}},
 		{"a stop that is true again and again", timers(0, func(d time.Duration, f func()) func() bool {
 			stop := forbidden(d, f)
 			stopped := false
@@ -291,17 +278,16 @@ func init() {
 		{"a Watcher that calls twice", watches(func(ctx context.Context, f func()) func() bool {
 			return context.AfterFunc(ctx, func() { suspend.Bind(nil, func() { f(); f() }) })
 		}), nil, []string{watcherCheck}},
-		{"a Watcher that calls early", func(testing.TB) (suspend.Spawner, func()) {
+		{"a Watcher that calls early", onBaton(func(b *Baton) suspend.Spawner {
 			var n atomic.Int32
-			b := &Baton{}
 			return &watching{b, func(ctx context.Context, f func()) func() bool {
 				if n.Add(1) == 1 {
 					suspend.Bind(nil, f)
 					return never
 				}
 				return watchRightly(ctx, f)
-			}}, b.Close
-		}, nil, []string{watcherCheck}},
+			}}
+		}), nil, []string{watcherCheck}},
 
 		{"a Hold that is refused, and holds", holds(func(release func(), err error) (func(), error) {
 			if err == nil {

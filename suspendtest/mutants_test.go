@@ -91,23 +91,27 @@ func (t *patch) Spawner() suspend.Spawner {
 	return t.s
 }
 
-// runs breaks Go, and tasks the tasks.
-func runs(f func(s *patched, f func()) error) suspendtest.Open {
+// onBaton opens a scheduler of a new Baton, with which it closes.
+func onBaton(scheduler func(b *Baton) suspend.Spawner) suspendtest.Open {
 	return func(testing.TB) (suspend.Spawner, func()) {
-		s := &patched{Baton: &Baton{}, run: f}
-		return s, s.Close
+		b := &Baton{}
+		return scheduler(b), b.Close
 	}
 }
 
+// runs breaks Go, and tasks the tasks.
+func runs(f func(s *patched, f func()) error) suspendtest.Open {
+	return onBaton(func(b *Baton) suspend.Spawner { return &patched{Baton: b, run: f} })
+}
+
 func tasks(f func(t *patch)) suspendtest.Open {
-	return func(testing.TB) (suspend.Spawner, func()) {
-		s := &patched{Baton: &Baton{}, task: func(s *patched, t suspend.Task) suspend.Task {
+	return onBaton(func(b *Baton) suspend.Spawner {
+		return &patched{Baton: b, task: func(s *patched, t suspend.Task) suspend.Task {
 			p := &patch{Task: t, s: s}
 			f(p)
 			return p
 		}}
-		return s, s.Close
-	}
+	})
 }
 
 func openFifo(o fifo.Options) (suspend.Spawner, func()) {
@@ -205,54 +209,36 @@ var schedulerMutants = []mutant{
 		})
 	}), nil, []string{"Park/suspended-tasks-hold-nobody-up"}},
 
-	{"all tasks share one Task", func(testing.TB) (suspend.Spawner, func()) {
+	{"all tasks share one Task", onBaton(func(b *Baton) suspend.Spawner {
 		var shared suspend.Task
 		var once sync.Once
-		s := &patched{Baton: &Baton{}, task: func(_ *patched, t suspend.Task) suspend.Task {
+		return &patched{Baton: b, task: func(_ *patched, t suspend.Task) suspend.Task {
 			once.Do(func() { shared = t })
 			return shared
 		}}
-		return s, s.Close
-	}, nil, []string{"Park/each-task-has-its-own"}},
+	}), nil, []string{"Park/each-task-has-its-own"}},
 
-	{"a late Unpark runs its task again", func(testing.TB) (suspend.Spawner, func()) {
-		var mu sync.Mutex
-		s := &patched{Baton: &Baton{}}
-		s.run = func(s *patched, f func()) error {
-			return s.Baton.Go(func() {
-				ended := false
-				p := &patch{Task: suspend.Self(), s: s}
-				p.unpark = func() {
-					mu.Lock()
-					again := ended
-					ended = false
-					mu.Unlock()
-					if p.Task.Unpark(); again {
-						_ = s.Baton.Go(f)
-					}
+	{"a late Unpark runs its task again", runs(func(s *patched, f func()) error {
+		return s.Baton.Go(func() {
+			var ended atomic.Bool
+			p := &patch{Task: suspend.Self(), s: s}
+			p.unpark = func() {
+				again := ended.Swap(false)
+				if p.Task.Unpark(); again {
+					_ = s.Baton.Go(f)
 				}
-				defer func() { mu.Lock(); ended = true; mu.Unlock() }()
-				suspend.Bind(p, f)
-			})
-		}
-		return s, s.Close
-	}, nil, []string{"08/late-unpark-does-not-disturb-the-next-task"}},
+			}
+			defer ended.Store(true)
+			suspend.Bind(p, f)
+		})
+	}), nil, []string{"08/late-unpark-does-not-disturb-the-next-task"}},
 
 	{"Go runs f twice", runs(func(s *patched, f func()) error {
 		_ = s.Baton.Go(f)
 		return s.Baton.Go(f)
 	}), nil, []string{"Go/every-task-runs-once"}},
 
-	{"Go drops one f in 10", func(testing.TB) (suspend.Spawner, func()) {
-		var n atomic.Int32
-		s := &patched{Baton: &Baton{}, run: func(s *patched, f func()) error {
-			if n.Add(1)%10 == 0 {
-				return nil
-			}
-			return s.Baton.Go(f)
-		}}
-		return s, s.Close
-	}, nil, []string{"Go/every-task-runs-once"}},
+	{"Go drops one f in 10", goes(func(n int32) bool { return n%10 == 0 }, func(*patched, func()) error { return nil }), nil, []string{"Go/every-task-runs-once"}},
 
 	{"Go runs f inline", runs(func(s *patched, f func()) error {
 		suspend.Bind(sched.NewThread(), f)
@@ -469,9 +455,11 @@ func kills(t *testing.T) (all []kill) {
 		}
 	}
 	for _, m := range endingMutants {
-		add(m.name, m.kill, func(blind suspendtest.Option) {
-			suspendtest.CheckEnding(t, m.kill, patience, suspendtest.Direct, m.open, blind)
-		})
+		for _, name := range m.kills {
+			add(m.name, name, func(blind suspendtest.Option) {
+				suspendtest.CheckEnding(t, name, patience, suspendtest.Direct, m.open, blind)
+			})
+		}
 	}
 	for _, l := range tolds { // none of which hangs
 		add(fmt.Sprintf("%s, in call %d", l.lie, l.n), l.check, func(blind suspendtest.Option) {
