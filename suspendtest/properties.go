@@ -64,7 +64,7 @@ func properties(t testing.TB, spec model.Spec, open Open, o propertiesOptions) {
 	s, shut := open(t)
 	for i := 0; more(o, i, time.Since(begun)); i++ {
 		seed := seed + uint64(i)
-		p := programOf(spec, seed)
+		p := spec.Random(rand.New(rand.NewPCG(seed, 1)))
 		err := runOn(s, p, o.patience)
 		if err == nil {
 			continue
@@ -83,18 +83,6 @@ func more(o propertiesOptions, n int, d time.Duration) bool {
 		return n < o.programs
 	}
 	return n < 150 || n < 1000 && d < time.Second/5
-}
-
-// programOf returns the program of a seed.
-func programOf(spec model.Spec, seed uint64) *model.Program {
-	rng := rand.New(rand.NewPCG(seed, 1))
-	return spec.Program(rng.IntN, func(step func(model.Choose) model.Step) []model.Step {
-		steps := make([]model.Step, 1+rng.IntN(30))
-		for i := range steps {
-			steps[i] = step(rng.IntN)
-		}
-		return steps
-	})
 }
 
 // runOn runs a program, but gives up if it hangs.

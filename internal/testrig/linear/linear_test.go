@@ -5,6 +5,7 @@ package linear_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"math/rand/v2"
 	"strconv"
 	"strings"
@@ -74,7 +75,7 @@ type object struct {
 	init     state
 	step     step
 	// anew makes an object, and returns the next step of a task with it.
-	anew func(rng *rand.Rand) func(h *history, client int, ctx context.Context, rng *rand.Rand)
+	anew func() func(h *history, client int, ctx context.Context, rng *rand.Rand)
 }
 
 const (
@@ -83,14 +84,14 @@ const (
 	at      = 16
 )
 
-// record has objects used by some tasks each, all at once.
-func record(t *testing.T, o object, seen *stress.Outcomes, next func() suspend.Spawner, seed uint64) {
+// record has objects used by some tasks each, all at once, and returns an error if a history is not linearizable.
+func record(t *testing.T, o object, seen *stress.Outcomes, next func() suspend.Spawner, seed uint64) error {
 	var all sync.WaitGroup
 	histories := make([]*history, at)
 	for i := range histories {
 		h := newHistory(o, seen)
 		histories[i] = h
-		use := o.anew(rand.New(rand.NewPCG(seed, uint64(i))))
+		use := o.anew()
 		for client := range clients {
 			rng := rand.New(rand.NewPCG(seed, uint64(i*clients+client)))
 			all.Add(1)
@@ -116,9 +117,10 @@ func record(t *testing.T, o object, seen *stress.Outcomes, next func() suspend.S
 	all.Wait()
 	for _, h := range histories {
 		if err := h.Check(); err != nil {
-			t.Fatalf("seed %d: %v", seed, err)
+			return fmt.Errorf("seed %d: %w", seed, err)
 		}
 	}
+	return nil
 }
 
 func TestHistoriesAreLinearizable(t *testing.T) {
@@ -136,7 +138,9 @@ func TestHistoriesAreLinearizable(t *testing.T) {
 			n := 0
 			stress.Rounds(t, seen, func() {
 				seed++
-				record(t, o, seen, func() suspend.Spawner { n++; return opened[n%len(opened)] }, seed)
+				if err := record(t, o, seen, func() suspend.Spawner { n++; return opened[n%len(opened)] }, seed); err != nil {
+					t.Fatal(err)
+				}
 			})
 		})
 	}
@@ -159,26 +163,8 @@ func TestBrokenMVarIsNotLinearizable(t *testing.T) {
 	broken := mvarObject(func() placer { return new(brokenMVar) })
 	schedtest.Mixed(t, func(t *testing.T, next func() suspend.Spawner) {
 		for seed := range uint64(100) {
-			h := newHistory(broken, stress.Of())
-			use := broken.anew(rand.New(rand.NewPCG(seed, 0)))
-			var all sync.WaitGroup
-			for client := range clients {
-				rng := rand.New(rand.NewPCG(seed, uint64(client)))
-				all.Add(1)
-				if err := next().Go(func() {
-					defer all.Done()
-					for range each {
-						ctx, cancel := context.WithTimeout(context.Background(), time.Millisecond)
-						use(h, client, ctx, rng)
-						cancel()
-					}
-				}); err != nil {
-					t.Fatal(err)
-				}
-			}
-			all.Wait()
-			if err := h.Check(); err != nil {
-				t.Logf("found in history %d: %v", seed, err)
+			if err := record(t, broken, stress.Of(), next, seed); err != nil {
+				t.Log(err)
 				return
 			}
 		}
@@ -238,7 +224,7 @@ var objects = []object{
 			}
 			return "held", s == "free"
 		},
-		anew: func(*rand.Rand) func(*history, int, context.Context, *rand.Rand) {
+		anew: func() func(*history, int, context.Context, *rand.Rand) {
 			var m mutex.Mutex
 			return func(h *history, client int, ctx context.Context, rng *rand.Rand) {
 				var got string
@@ -263,7 +249,7 @@ var objects = []object{
 		outcomes: []string{"Send: ok", "Send: cancelled", "Recv: ", "Recv: cancelled", "TrySend: ok", "TrySend: no", "TryRecv: ", "TryRecv: no",
 			"Close: ok", "Close: chanx: closed", "Send: chanx: closed", "Recv: chanx: closed"},
 		step: chanStep,
-		anew: func(*rand.Rand) func(*history, int, context.Context, *rand.Rand) {
+		anew: func() func(*history, int, context.Context, *rand.Rand) {
 			c := chanx.New[int](capacity)
 			var last atomic.Int64
 			return func(h *history, client int, ctx context.Context, rng *rand.Rand) {
@@ -302,7 +288,7 @@ var objects = []object{
 			}
 			return free(n - c.arg), n >= c.arg
 		},
-		anew: func(*rand.Rand) func(*history, int, context.Context, *rand.Rand) {
+		anew: func() func(*history, int, context.Context, *rand.Rand) {
 			s := semaphore.New(permits)
 			return func(h *history, client int, ctx context.Context, rng *rand.Rand) {
 				n := 1 + rng.IntN(permits)
@@ -342,7 +328,7 @@ var objects = []object{
 			}
 			return "0", n == -1
 		},
-		anew: func(*rand.Rand) func(*history, int, context.Context, *rand.Rand) {
+		anew: func() func(*history, int, context.Context, *rand.Rand) {
 			var m mutex.RWMutex
 			return func(h *history, client int, ctx context.Context, rng *rand.Rand) {
 				write, got := rng.IntN(2) == 0, ""
@@ -393,7 +379,7 @@ var objects = []object{
 			}
 			return s, s == state(result) && s != ""
 		},
-		anew: func(*rand.Rand) func(*history, int, context.Context, *rand.Rand) {
+		anew: func() func(*history, int, context.Context, *rand.Rand) {
 			p := promise.New[int]()
 			return func(h *history, client int, ctx context.Context, rng *rand.Rand) {
 				switch v := rng.Int(); v % 8 {
@@ -443,7 +429,7 @@ func mvarObject(anew func() placer) object {
 			}
 			return s, s != "" && s == state(result)
 		},
-		anew: func(*rand.Rand) func(*history, int, context.Context, *rand.Rand) {
+		anew: func() func(*history, int, context.Context, *rand.Rand) {
 			m := anew()
 			var last atomic.Int64
 			return func(h *history, client int, ctx context.Context, rng *rand.Rand) {

@@ -21,7 +21,7 @@ func TestHistoriesInASimulation(t *testing.T) {
 			defer schedtest.Within(t, schedtest.Deadline)()
 			simulation.Test(t, simulation.TestOptions{}, func(ctx context.Context, w *simulation.World) error {
 				h := newHistory(o, stress.Of())
-				use := o.anew(rand.New(rand.NewPCG(w.Seed(), 0)))
+				use := o.anew()
 				err := scope.Run(ctx, func(ctx context.Context, s *scope.Scope) error {
 					for client := range clients {
 						rng := rand.New(rand.NewPCG(w.Seed(), uint64(client)+1))

@@ -50,25 +50,6 @@ func TestPreemptions(t *testing.T) {
 	}
 }
 
-func TestMutexExcludes(t *testing.T) {
-	r := explore.Run(fine(explore.Unlimited), func(w *explore.World) {
-		var mu atomicx.Mutex
-		var n atomicx.Uint32
-		for _, name := range []string{"x", "y", "z"} {
-			w.Go(name, func(context.Context) { mu.Lock(); n.Store(n.Load() + 1); mu.Unlock() })
-		}
-		w.Check(func() error {
-			if n.Load() != 3 {
-				return errors.New("lost")
-			}
-			return nil
-		})
-	})
-	if r.Failure != nil || !r.Exhausted {
-		t.Error(r.Failure)
-	}
-}
-
 func TestDeadlockOfMutexes(t *testing.T) {
 	r := explore.Run(fine(1), func(w *explore.World) {
 		var x, y atomicx.Mutex

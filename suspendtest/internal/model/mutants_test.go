@@ -144,7 +144,7 @@ func TestAdversaryKillsMutants(t *testing.T) {
 	} {
 		t.Run(m.name, func(t *testing.T) {
 			for seed := range uint64(3000) {
-				p := program(m.spec, rand.New(rand.NewPCG(seed, 1)))
+				p := m.spec.Random(rand.New(rand.NewPCG(seed, 1)))
 				if err := onRandom(p, seed+1, nil); err != nil {
 					short := p.Shrink(func(p *model.Program) bool { return onRandom(p, seed+1, nil) != nil })
 					t.Logf("program %d: %v\n%v", seed, onRandom(short, seed+1, nil), short)

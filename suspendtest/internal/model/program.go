@@ -3,6 +3,7 @@ package model
 import (
 	"context"
 	"fmt"
+	"math/rand/v2"
 	"reflect"
 	"slices"
 	"strings"
@@ -96,6 +97,17 @@ func (s Spec) Program(choose Choose, steps func(step func(Choose) Step) []Step) 
 	return sys.program(steps(sys.draw), func() *System {
 		i := -1
 		return s.New(func(int) int { i++; return chosen[i] })
+	})
+}
+
+// Random returns a random program of up to 30 steps.
+func (s Spec) Random(rng *rand.Rand) *Program {
+	return s.Program(rng.IntN, func(step func(Choose) Step) []Step {
+		steps := make([]Step, 1+rng.IntN(30))
+		for i := range steps {
+			steps[i] = step(rng.IntN)
+		}
+		return steps
 	})
 }
 

@@ -59,7 +59,7 @@ func TestAgainstModels(t *testing.T) {
 				if len(model.Uncovered(spec, seen)) == 0 {
 					break
 				}
-				p := program(spec, rng)
+				p := spec.Random(rng)
 				if err := onRandom(p, 1, seen); err != nil {
 					t.Fatalf("%v\n%v", err, p)
 				}

@@ -57,7 +57,7 @@ func TestAgainstModelsOnAllSchedulersAtOnce(t *testing.T) {
 			}
 			all.Go(func() {
 				rng := rand.New(rand.NewPCG(seed, 1))
-				p, counts := program(spec, rng), map[string]int{}
+				p, counts := spec.Random(rng), map[string]int{}
 				err := p.Run(model.Place{On: on, Then: on, Seen: counts, Patience: 20 * time.Second, Turn: func() bool {
 					ran := make(chan struct{})
 					_ = on.Go(func() { close(ran) })
@@ -77,16 +77,5 @@ func TestAgainstModelsOnAllSchedulersAtOnce(t *testing.T) {
 		if t.Failed() {
 			t.FailNow()
 		}
-	})
-}
-
-// program makes a random one.
-func program(spec model.Spec, rng *rand.Rand) *model.Program {
-	return spec.Program(rng.IntN, func(step func(model.Choose) model.Step) []model.Step {
-		steps := make([]model.Step, 1+rng.IntN(30))
-		for i := range steps {
-			steps[i] = step(rng.IntN)
-		}
-		return steps
 	})
 }
