@@ -222,23 +222,8 @@ func exports(f *ast.File) (names []string) {
 				add(d.Name, "")
 				continue
 			}
-			typ := d.Recv.List[0].Type
-			for {
-				switch x := typ.(type) {
-				case *ast.StarExpr:
-					typ = x.X
-					continue
-				case *ast.IndexExpr:
-					typ = x.X
-					continue
-				case *ast.IndexListExpr:
-					typ = x.X
-					continue
-				}
-				break
-			}
-			if id := typ.(*ast.Ident); id.IsExported() {
-				add(d.Name, id.Name+".")
+			if typ := receiver(d.Recv.List[0].Type); typ.IsExported() {
+				add(d.Name, typ.Name+".")
 			}
 		case *ast.GenDecl:
 			for _, spec := range d.Specs {

@@ -161,7 +161,7 @@ func TestOutcomes(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			seen := map[string]bool{}
-			r := explore.Run(explore.Config{Points: true, Yields: 1, Preemptions: explore.Unlimited, Cancellations: explore.Unlimited, Executions: 20000}, func(w *explore.World) {
+			r := explore.Run(explore.Config{Points: true, Yields: 1, Preemptions: explore.Unlimited, Cancellations: explore.Unlimited, Executions: 5000}, func(w *explore.World) {
 				c.program(w, func(outcome string) { seen[outcome] = true })
 			})
 			got := slices.Sorted(maps.Keys(seen))

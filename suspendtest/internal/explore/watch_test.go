@@ -50,7 +50,7 @@ func TestNativeWaitsAreFound(t *testing.T) {
 		}, false, []string{"the program" + waits}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			r := explore.Run(explore.Config{Points: c.points, Yields: 1, Preemptions: explore.Unlimited, Stall: 100 * time.Millisecond}, c.program)
+			r := explore.Run(explore.Config{Points: c.points, Yields: 1, Preemptions: explore.Unlimited, Stall: 50 * time.Millisecond}, c.program)
 			if r.Failure == nil {
 				t.Fatal("not found")
 			}
