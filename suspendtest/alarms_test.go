@@ -73,7 +73,7 @@ func TestNoAllocsBesideOthers(t *testing.T) {
 		}
 	}()
 	suspendtest.Check(t, "11/suspend-and-resume-allocate-nothing", time.Minute, suspendtest.Direct,
-		func(testing.TB) (suspend.Spawner, func()) { return openFifo(fifo.Options{}) }, suspendtest.NoAllocs())
+		suspendtest.Open(func(testing.TB) (suspend.Spawner, func()) { return openFifo(fifo.Options{}) }), suspendtest.NoAllocs())
 	stop.Store(true)
 	<-others
 }
@@ -82,9 +82,9 @@ func TestNoAllocsBesideOthers(t *testing.T) {
 func TestCloseMayPanic(t *testing.T) {
 	for _, name := range []string{"Go/every-task-runs-once", "Go/close-waits-for-suspended-tasks", "Blocking/after-close"} {
 		r := &recorder{TB: t, name: name}
-		suspendtest.Check(r, name, time.Minute, suspendtest.Direct, func(testing.TB) (suspend.Spawner, func()) {
+		suspendtest.Check(r, name, time.Minute, suspendtest.Direct, suspendtest.Open(func(testing.TB) (suspend.Spawner, func()) {
 			return &Baton{}, func() { panic("close fails") }
-		})
+		}))
 		require.True(t, r.failed, name)
 	}
 }

@@ -13,36 +13,18 @@ type OpenEnding func(t testing.TB) (s suspend.Spawner, end, close func())
 
 // Ending checks a scheduler whose executor may end before its tasks. The tasks must still run to their end, and close must
 // return.
-func Ending(t *testing.T, open OpenEnding, opts ...Option) {
-	o := gather(opts)
-	for _, c := range endingChecks {
-		t.Run(c.name, func(t *testing.T) { c.onEnding(t, &env{opts: o, suspend: direct}, open) })
-	}
-}
+func Ending(t *testing.T, open OpenEnding) { runChecks(t, endingChecks, gather(nil), open) }
 
-func (c endingCheck) onEnding(tb testing.TB, e *env, open OpenEnding) {
-	tb.Helper()
-	var end func()
-	e.spawner, end, e.shut = open(tb)
-	check{c.name, c.rule, nil, func(e *env) { c.run(e, end) }}.supervise(tb, e)
-}
-
-// An endingCheck is a check that ends the executor.
-type endingCheck struct {
-	name, rule string
-	run        func(e *env, end func())
-}
-
-var endingChecks = []endingCheck{
+var endingChecks = []check{
 	{"Ending/a-task-that-is-cancelled-ends",
-		"a task that is suspended when the executor ends, and is cancelled then, goes on to its end; close waits for it.", endingCancelled},
+		"a task that is suspended when the executor ends, and is cancelled then, goes on to its end; close waits for it.", nil, endingCancelled},
 	{"Ending/a-task-that-is-resumed-ends",
-		"a task goes on, also through further waits, though the executor has ended.", endingResumed},
+		"a task goes on, also through further waits, though the executor has ended.", nil, endingResumed},
 	{"Ending/refused-or-run",
-		"Go: nil says that f will run, also when the executor has ended.", endingSubmit},
+		"Go: nil says that f will run, also when the executor has ended.", nil, endingSubmit},
 }
 
-func endingCancelled(e *env, end func()) {
+func endingCancelled(e *env) {
 	ctx, cancel := context.WithCancel(background)
 	defer cancel()
 	var all []*waiter
@@ -57,7 +39,7 @@ func endingCancelled(e *env, end func()) {
 		recv(e, w.published, "a task did not suspend")
 		all = append(all, w)
 	}
-	end()
+	e.end()
 	cancel()
 	for _, w := range all {
 		recv(e, w.ended, "a task that was cancelled after the end of its executor did not end")
@@ -69,7 +51,7 @@ func endingCancelled(e *env, end func()) {
 	}
 }
 
-func endingResumed(e *env, end func()) {
+func endingResumed(e *env) {
 	w := &waiter{published: make(chan struct{})}
 	w.ended = e.task(func() {
 		w.v, w.err = e.suspend(background, func(r resume) (*box, bool) {
@@ -83,13 +65,13 @@ func endingResumed(e *env, end func()) {
 		}
 	})
 	recv(e, w.published, "a task did not suspend")
-	end()
+	e.end()
 	e.finish(w)
 }
 
-func endingSubmit(e *env, end func()) {
+func endingSubmit(e *env) {
 	accepted, ran := 0, make(chan struct{}, 10)
-	end()
+	e.end()
 	for range cap(ran) {
 		if e.spawner.Go(func() { ran <- struct{}{} }) == nil {
 			accepted++

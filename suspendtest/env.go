@@ -47,6 +47,7 @@ type env struct {
 	suspend  suspendFunc
 	spawner  suspend.Spawner
 	executor suspend.Executor
+	end      func() // stops the executor of the scheduler for good; see OpenEnding
 	shut     func()
 	panicked chan any // the values of panics that the scheduler has reported
 
@@ -59,27 +60,40 @@ type env struct {
 	late     bool          // the check was given up because it made no progress
 }
 
-func (c check) on(tb testing.TB, e *env, open Open) {
-	tb.Helper()
-	if e.opts.panics != nil {
-		e.panicked = make(chan any, 16)
-		open = func(t testing.TB) (suspend.Spawner, func()) {
-			return e.opts.panics(t, func(v any, _ []byte) { e.panicked <- v })
-		}
-	}
-	e.spawner, e.shut = open(tb)
-	c.supervise(tb, e)
+// An opener starts what a check tests: it is an Open, an OpenExecutor or an OpenEnding.
+type opener interface {
+	open(tb testing.TB, e *env)
 }
 
-func (c check) onExecutor(tb testing.TB, e *env, open OpenExecutor) {
-	tb.Helper()
-	e.executor, e.shut = open(tb)
-	c.supervise(tb, e)
+func (open Open) open(tb testing.TB, e *env) {
+	if e.opts.panics != nil {
+		e.panicked = make(chan any, 16)
+		e.spawner, e.shut = e.opts.panics(tb, func(v any, _ []byte) { e.panicked <- v })
+		return
+	}
+	e.spawner, e.shut = open(tb)
+}
+
+func (open OpenExecutor) open(tb testing.TB, e *env) { e.executor, e.shut = open(tb) }
+
+func (open OpenEnding) open(tb testing.TB, e *env) { e.spawner, e.end, e.shut = open(tb) }
+
+// runChecks runs each of the checks in a subtest, unless its condition does not hold.
+func runChecks(t *testing.T, checks []check, o options, on opener) {
+	for _, c := range checks {
+		if c.when != nil && !c.when(o) {
+			continue
+		}
+		e := &env{opts: o, suspend: direct}
+		t.Run(c.name, func(t *testing.T) { c.supervise(t, e, on) })
+		o.late = o.late || e.late
+	}
 }
 
 // supervise runs the check and reports its problems to tb.
-func (c check) supervise(tb testing.TB, e *env) {
+func (c check) supervise(tb testing.TB, e *env, on opener) {
 	tb.Helper()
+	on.open(tb, e)
 	if e.shut == nil || e.spawner == nil && e.executor == nil {
 		tb.Fatal("suspendtest: open returned nil")
 	}

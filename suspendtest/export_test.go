@@ -42,47 +42,25 @@ func Storing(ops StoreOps) Option { return func(o *options) { o.store = ops } }
 // Deadline replaces the half minute that a check has.
 func Deadline(d time.Duration) Option { return func(o *options) { o.deadline = d } }
 
+var allChecks = slices.Concat(schedulerChecks, executorChecks, endingChecks)
+
 // Names returns the names of all checks.
 func Names() (names []string) {
-	for _, c := range slices.Concat(schedulerChecks, executorChecks) {
+	for _, c := range allChecks {
 		names = append(names, c.name)
 	}
 	return names
 }
 
-// EndingNames returns the names of the checks of Ending.
-func EndingNames() (names []string) {
-	for _, c := range endingChecks {
-		names = append(names, c.name)
+// Check runs one check of a scheduler, of an executor, or of a scheduler whose executor may end first.
+func Check(tb testing.TB, name string, deadline time.Duration, s SuspendFunc, on opener, opts ...Option) {
+	o := gather(opts)
+	o.deadline = deadline
+	i := slices.IndexFunc(allChecks, func(c check) bool { return c.name == name })
+	if i < 0 {
+		tb.Fatalf("there is no check %s", name)
 	}
-	return names
-}
-
-// Check runs one check of a scheduler.
-func Check(tb testing.TB, name string, deadline time.Duration, s SuspendFunc, open Open, opts ...Option) {
-	o := gather(opts)
-	o.deadline = deadline
-	find(tb, schedulerChecks, name).on(tb, &env{opts: o, suspend: s}, open)
-}
-
-// CheckExecutor runs one check of an executor.
-func CheckExecutor(tb testing.TB, name string, deadline time.Duration, s SuspendFunc, open OpenExecutor, opts ...Option) {
-	o := gather(opts)
-	o.deadline = deadline
-	find(tb, executorChecks, name).onExecutor(tb, &env{opts: o, suspend: s}, open)
-}
-
-// CheckEnding runs one check of a scheduler whose executor may end first.
-func CheckEnding(tb testing.TB, name string, deadline time.Duration, s SuspendFunc, open OpenEnding, opts ...Option) {
-	o := gather(opts)
-	o.deadline = deadline
-	for _, c := range endingChecks {
-		if c.name == name {
-			c.onEnding(tb, &env{opts: o, suspend: s}, open)
-			return
-		}
-	}
-	tb.Fatalf("there is no check %s", name)
+	allChecks[i].supervise(tb, &env{opts: o, suspend: s}, on)
 }
 
 // AllProperties is Properties with so many programs for each primitive.
@@ -91,14 +69,4 @@ var AllProperties = allProperties
 // PropertiesOf is Properties for one Spec.
 func PropertiesOf(tb testing.TB, spec model.Spec, open Open, patience time.Duration) {
 	properties(tb, spec, open, propertiesOptions{patience: patience})
-}
-
-func find(tb testing.TB, checks []check, name string) check {
-	for _, c := range checks {
-		if c.name == name {
-			return c
-		}
-	}
-	tb.Fatalf("there is no check %s", name)
-	return check{}
 }

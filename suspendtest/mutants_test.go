@@ -444,20 +444,20 @@ func kills(t *testing.T) (all []kill) {
 	}
 	for _, m := range executorMutants {
 		add(m.name, m.kill, func(blind suspendtest.Option) {
-			suspendtest.CheckExecutor(t, m.kill, patience, suspendtest.Direct, m.open, suspendtest.FIFO(), blind)
+			suspendtest.Check(t, m.kill, patience, suspendtest.Direct, m.open, suspendtest.FIFO(), blind)
 		})
 	}
 	for _, m := range suspendMutants {
 		for _, name := range m.kills {
 			add(m.name, name, func(blind suspendtest.Option) {
-				suspendtest.Check(t, name, patience, m.make(), openBaton, blind)
+				suspendtest.Check(t, name, patience, m.make(), suspendtest.Open(openBaton), blind)
 			})
 		}
 	}
 	for _, m := range endingMutants {
 		for _, name := range m.kills {
 			add(m.name, name, func(blind suspendtest.Option) {
-				suspendtest.CheckEnding(t, name, patience, suspendtest.Direct, m.open, blind)
+				suspendtest.Check(t, name, patience, suspendtest.Direct, m.open, blind)
 			})
 		}
 	}
@@ -466,9 +466,9 @@ func kills(t *testing.T) (all []kill) {
 			s := lies[l.lie](l.n)()
 			switch {
 			case strings.HasPrefix(l.check, "Execute"):
-				suspendtest.CheckExecutor(t, l.check, 10*patience, s, executes((*fifo.Scheduler).Execute), blind)
+				suspendtest.Check(t, l.check, 10*patience, s, executes((*fifo.Scheduler).Execute), blind)
 			case strings.HasPrefix(l.check, "Ending"):
-				suspendtest.CheckEnding(t, l.check, 10*patience, s, endsNever, blind)
+				suspendtest.Check(t, l.check, 10*patience, s, suspendtest.OpenEnding(endsNever), blind)
 			default:
 				suspendtest.Check(t, l.check, 10*patience, s, openTimed, blind)
 			}
@@ -481,7 +481,7 @@ func kills(t *testing.T) (all []kill) {
 // finds: if the look went blind, the mutant would live.
 func TestMutantsAreKilled(t *testing.T) {
 	all := kills(t)
-	for _, name := range append(suspendtest.Names(), suspendtest.EndingNames()...) {
+	for _, name := range suspendtest.Names() {
 		killer := slices.ContainsFunc(all, func(k kill) bool { return k.check == name })
 		if killer == (name == "Blocking/panic-and-goexit-come-back") { // code of package suspend, see ofSuspend
 			t.Errorf("a mutant shows that %s can fail: %v", name, killer)

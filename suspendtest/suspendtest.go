@@ -83,29 +83,13 @@ func Panics(open func(t testing.TB, onPanic func(value any, stack []byte)) (s su
 
 // Scheduler checks the scheduler that open starts.
 func Scheduler(t *testing.T, open Open, opts ...Option) {
-	o := gather(opts)
-	for _, c := range schedulerChecks {
-		if c.when != nil && !c.when(o) {
-			continue
-		}
-		e := &env{opts: o, suspend: direct}
-		t.Run(c.name, func(t *testing.T) { c.on(t, e, open) })
-		o.late = o.late || e.late
-	}
+	runChecks(t, schedulerChecks, gather(opts), open)
 	t.Run("12/plain-goroutines-suspend-in-a-synctest-bubble", bubble)
 }
 
 // Executor checks the Executor that open starts. FIFO is the only Option that has an effect.
 func Executor(t *testing.T, open OpenExecutor, opts ...Option) {
-	o := gather(opts)
-	for _, c := range executorChecks {
-		if c.when != nil && !c.when(o) {
-			continue
-		}
-		e := &env{opts: o, suspend: direct}
-		t.Run(c.name, func(t *testing.T) { c.onExecutor(t, e, open) })
-		o.late = o.late || e.late
-	}
+	runChecks(t, executorChecks, gather(opts), open)
 }
 
 func gather(opts []Option) options {
