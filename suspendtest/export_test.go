@@ -16,6 +16,7 @@ type (
 	SuspendFunc = suspendFunc
 	Store       = store
 	StoreOps    = storeOps
+	Opener      = opener
 )
 
 var Direct SuspendFunc = direct

@@ -23,13 +23,9 @@ func endsNever(testing.TB) (s suspend.Spawner, end, close func()) {
 	return b, func() {}, b.Close
 }
 
-var endingMutants = []struct {
-	name  string
-	open  suspendtest.OpenEnding
-	kills []string
-}{
-	{"the scheduler relies on its executor for the last steps of its tasks", openEndable(nil), []string{"Ending/a-task-that-is-cancelled-ends", "Ending/a-task-that-is-resumed-ends", "Ending/refused-or-run"}},
-	{"Go drops f after the end", func(testing.TB) (suspend.Spawner, func(), func()) {
+var endingMutants = []mutant{
+	{"the scheduler relies on its executor for the last steps of its tasks", openEndable(nil), nil, []string{"Ending/a-task-that-is-cancelled-ends", "Ending/a-task-that-is-resumed-ends", "Ending/refused-or-run"}},
+	{"Go drops f after the end", suspendtest.OpenEnding(func(testing.TB) (suspend.Spawner, func(), func()) {
 		var ended atomic.Bool
 		s := &patched{Baton: &Baton{}, run: func(s *patched, f func()) error {
 			if ended.Load() {
@@ -38,7 +34,7 @@ var endingMutants = []struct {
 			return s.Baton.Go(f)
 		}}
 		return s, func() { ended.Store(true) }, s.Close
-	}, []string{"Ending/refused-or-run"}},
+	}), nil, []string{"Ending/refused-or-run"}},
 }
 
 // goes breaks one Go, or those for which f says so.
@@ -225,7 +221,7 @@ func init() {
 			}
 			return err
 		}), nil, []string{"Here/is-the-scheduler-of-the-task"}},
-		{"Go refuses a task that panics, and runs it", nil, panicking(func(s suspend.Spawner) suspend.Spawner {
+		{"Go refuses a task that panics, and runs it", suspendtest.Open(nil), panicking(func(s suspend.Spawner) suspend.Spawner {
 			var n atomic.Int32
 			return spawnerFunc(func(f func()) error {
 				if err := s.Go(f); err != nil || n.Add(1) != 5 { // a waiter and three more come first
@@ -234,7 +230,7 @@ func init() {
 				return errLie
 			})
 		}, func(v any) any { return v }), []string{panicsCheck}},
-		{"another panic is reported", nil, panicking(same, func(any) any { return errLie }), []string{panicsCheck}},
+		{"another panic is reported", suspendtest.Open(nil), panicking(same, func(any) any { return errLie }), []string{panicsCheck}},
 
 		{"Go in a callback refuses, and runs it", onBaton(func(b *Baton) suspend.Spawner {
 			return &refusingInCallbacks{timed{Baton: b, after: forbidden}}
@@ -304,7 +300,7 @@ func init() {
 		}), nil, []string{holderCheck}},
 		{"a Hold after the close", holds(func(release func(), _ error) (func(), error) { return release, nil }), nil, []string{holderCheck}},
 
-		{"a value is put twice", openBaton, storm(func(ops *suspendtest.StoreOps) {
+		{"a value is put twice", suspendtest.Open(openBaton), storm(func(ops *suspendtest.StoreOps) {
 			var n atomic.Int32
 			ops.Put = func(s *suspendtest.Store, v *box) {
 				suspendtest.RightStore.Put(s, v)
@@ -313,7 +309,7 @@ func init() {
 				}
 			}
 		}), []string{stormCheck}},
-		{"a waiter is left in the queue", openBaton, storm(func(ops *suspendtest.StoreOps) {
+		{"a waiter is left in the queue", suspendtest.Open(openBaton), storm(func(ops *suspendtest.StoreOps) {
 			var n atomic.Int32
 			ops.Put = func(s *suspendtest.Store, v *box) {
 				suspendtest.RightStore.Put(s, v)

@@ -24,10 +24,10 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// A mutant is a scheduler that is broken in one way. The checks named must find it out.
+// A mutant is a scheduler, or an executor, that is broken in one way. The checks named must find it out.
 type mutant struct {
 	name  string
-	open  suspendtest.Open
+	open  suspendtest.Opener
 	opts  []suspendtest.Option
 	kills []string
 }
@@ -265,7 +265,7 @@ var schedulerMutants = []mutant{
 		return err
 	}), nil, []string{"Go/refused-or-run-while-closing"}},
 
-	{"close does not wait", func(testing.TB) (suspend.Spawner, func()) { return &Baton{}, func() {} },
+	{"close does not wait", suspendtest.Open(func(testing.TB) (suspend.Spawner, func()) { return &Baton{}, func() {} }),
 		nil, []string{"Go/close-waits-for-suspended-tasks"}},
 
 	{"a Goexit keeps the worker", runs(func(s *patched, f func()) error {
@@ -284,24 +284,24 @@ var schedulerMutants = []mutant{
 	{"Yield lets nobody run", tasks(func(t *patch) { t.yield = runtime.Gosched }),
 		nil, []string{"Yield/lets-others-run"}},
 
-	{"Yield waits for preemption", func(testing.TB) (suspend.Spawner, func()) {
+	{"Yield waits for preemption", suspendtest.Open(func(testing.TB) (suspend.Spawner, func()) {
 		s := new(hogs)
 		return s, s.all.Wait
-	}, nil, []string{yieldAlone}},
-	{"Go in a task that yields refuses, and runs it", func(testing.TB) (suspend.Spawner, func()) {
+	}), nil, []string{yieldAlone}},
+	{"Go in a task that yields refuses, and runs it", suspendtest.Open(func(testing.TB) (suspend.Spawner, func()) {
 		s := &hogs{lies: true}
 		return s, s.all.Wait
-	}, nil, []string{yieldAlone}},
+	}), nil, []string{yieldAlone}},
 
 	{"Spawner is another scheduler", tasks(func(t *patch) { t.spawner = &Baton{} }),
 		nil, []string{"Here/is-the-scheduler-of-the-task"}},
 
-	{"the order is not FIFO", func(testing.TB) (suspend.Spawner, func()) {
+	{"the order is not FIFO", suspendtest.Open(func(testing.TB) (suspend.Spawner, func()) {
 		s := random.New(random.Options{})
 		return s, suspendtest.Drive(s.Run)
-	}, []suspendtest.Option{suspendtest.FIFO()}, []string{"Go/tasks-run-in-order", "05/resumed-tasks-run-in-order"}},
+	}), inOrder, []string{"Go/tasks-run-in-order", "05/resumed-tasks-run-in-order"}},
 
-	{"panics are not reported", nil, []suspendtest.Option{suspendtest.Panics(
+	{"panics are not reported", suspendtest.Open(nil), []suspendtest.Option{suspendtest.Panics(
 		func(testing.TB, func(any, []byte)) (suspend.Spawner, func()) {
 			return openFifo(fifo.Options{OnPanic: func(any, []byte) {}})
 		})}, []string{"Go/panic-is-reported-and-ends-one-task-only"}},
@@ -355,17 +355,15 @@ func executes(broken func(s *fifo.Scheduler, f func()) error) suspendtest.OpenEx
 	}
 }
 
-var executorMutants = []struct {
-	name string
-	open suspendtest.OpenExecutor
-	kill string
-}{
+var inOrder = []suspendtest.Option{suspendtest.FIFO()}
+
+var executorMutants = []mutant{
 	{"f runs twice", executes(func(s *fifo.Scheduler, f func()) error {
 		_ = s.Execute(f)
 		return s.Execute(f)
-	}), "Execute/every-callback-runs-once"},
-	{"f is dropped", executes(func(*fifo.Scheduler, func()) error { return nil }), "Execute/every-callback-runs-once"},
-	{"f runs inline", executes(func(_ *fifo.Scheduler, f func()) error { f(); return nil }), "Execute/does-not-run-inline"},
+	}), nil, []string{"Execute/every-callback-runs-once"}},
+	{"f is dropped", executes(func(*fifo.Scheduler, func()) error { return nil }), nil, []string{"Execute/every-callback-runs-once"}},
+	{"f runs inline", executes(func(_ *fifo.Scheduler, f func()) error { f(); return nil }), nil, []string{"Execute/does-not-run-inline"}},
 	{"Execute waits until f begins", executes(func(s *fifo.Scheduler, f func()) error {
 		began := make(chan struct{})
 		err := s.Execute(func() { close(began); f() })
@@ -373,19 +371,19 @@ var executorMutants = []struct {
 			<-began
 		}
 		return err
-	}), "Execute/does-not-wait-for-a-busy-executor"},
-	{"f is a task", executes((*fifo.Scheduler).Go), "Execute/a-callback-must-not-suspend"},
+	}), nil, []string{"Execute/does-not-wait-for-a-busy-executor"}},
+	{"f is a task", executes((*fifo.Scheduler).Go), nil, []string{"Execute/a-callback-must-not-suspend"}},
 	{"f is dropped silently after close", executes(func(s *fifo.Scheduler, f func()) error {
 		_ = s.Execute(f)
 		return nil
-	}), "Execute/refused-or-run-while-closing"},
-	{"the order is not FIFO", func(testing.TB) (suspend.Executor, func()) {
+	}), nil, []string{"Execute/refused-or-run-while-closing"}},
+	{"the order is not FIFO", suspendtest.OpenExecutor(func(testing.TB) (suspend.Executor, func()) {
 		s := random.New(random.Options{})
 		return s, suspendtest.Drive(s.Run)
-	}, "Execute/callbacks-run-in-order"},
+	}), inOrder, []string{"Execute/callbacks-run-in-order"}},
 	{"a callback keeps the executor", executes(func(s *fifo.Scheduler, f func()) error {
 		return s.Execute(func() { f(); select {} })
-	}), "Execute/a-callback-may-resume"},
+	}), nil, []string{"Execute/a-callback-may-resume"}},
 }
 
 // patience is the deadline of a check on a mutant. One that is killed by a hang takes as long.
@@ -435,17 +433,12 @@ func kills(t *testing.T) (all []kill) {
 	add := func(mutant, check string, run func(blind suspendtest.Option)) {
 		all = append(all, kill{mutant, check, run})
 	}
-	for _, m := range schedulerMutants {
+	for _, m := range slices.Concat(schedulerMutants, executorMutants, endingMutants) {
 		for _, name := range m.kills {
 			add(m.name, name, func(blind suspendtest.Option) {
 				suspendtest.Check(t, name, patience, suspendtest.Direct, m.open, append(m.opts, blind)...)
 			})
 		}
-	}
-	for _, m := range executorMutants {
-		add(m.name, m.kill, func(blind suspendtest.Option) {
-			suspendtest.Check(t, m.kill, patience, suspendtest.Direct, m.open, suspendtest.FIFO(), blind)
-		})
 	}
 	for _, m := range suspendMutants {
 		for _, name := range m.kills {
@@ -454,24 +447,16 @@ func kills(t *testing.T) (all []kill) {
 			})
 		}
 	}
-	for _, m := range endingMutants {
-		for _, name := range m.kills {
-			add(m.name, name, func(blind suspendtest.Option) {
-				suspendtest.Check(t, name, patience, suspendtest.Direct, m.open, blind)
-			})
-		}
-	}
 	for _, l := range tolds { // none of which hangs
 		add(fmt.Sprintf("%s, in call %d", l.lie, l.n), l.check, func(blind suspendtest.Option) {
-			s := lies[l.lie](l.n)()
-			switch {
-			case strings.HasPrefix(l.check, "Execute"):
-				suspendtest.Check(t, l.check, 10*patience, s, executes((*fifo.Scheduler).Execute), blind)
-			case strings.HasPrefix(l.check, "Ending"):
-				suspendtest.Check(t, l.check, 10*patience, s, suspendtest.OpenEnding(endsNever), blind)
-			default:
-				suspendtest.Check(t, l.check, 10*patience, s, openTimed, blind)
+			open := suspendtest.Opener(openTimed)
+			switch kind, _, _ := strings.Cut(l.check, "/"); kind {
+			case "Execute":
+				open = executes((*fifo.Scheduler).Execute)
+			case "Ending":
+				open = suspendtest.OpenEnding(endsNever)
 			}
+			suspendtest.Check(t, l.check, 10*patience, lies[l.lie](l.n)(), open, blind)
 		})
 	}
 	return all
