@@ -25,16 +25,24 @@ import (
 // a program only.
 func TestALookSeesWhatIsHeld(t *testing.T) {
 	is := map[bool]string{true: "free", false: "held"}
-	selected := func(op suspend.Op[struct{}]) string {
-		won, _ := suspend.TrySelect(bg, suspend.CaseOf(op))
-		return is[won != nil]
+	tries := func(try func() bool, undo func()) string {
+		ok := try()
+		if ok {
+			undo()
+		}
+		return is[ok]
 	}
-	first := func(op suspend.Op[struct{}]) string {
+	selected := func(op suspend.Op[struct{}]) func() bool {
+		return func() bool { won, _ := suspend.TrySelect(bg, suspend.CaseOf(op)); return won != nil }
+	}
+	first := func(op suspend.Op[struct{}]) func() bool {
 		p := promise.New[int]()
 		_ = p.Fill(1)
 		lock := suspend.CaseOf(op)
-		won, _ := suspend.SelectOrdered(bg, lock, suspend.CaseOf(p.AwaitOp()))
-		return is[won == lock]
+		return func() bool {
+			won, _ := suspend.SelectOrdered(bg, lock, suspend.CaseOf(p.AwaitOp()))
+			return won == lock
+		}
 	}
 	type pair struct{ holds, looks func() string }
 	locks := func(look func(m *mutex.Mutex) string) func() pair {
@@ -53,10 +61,10 @@ func TestALookSeesWhatIsHeld(t *testing.T) {
 			return pair{func() string { _ = lock(bg); unlock(); return "" }, func() string { return look(m) }}
 		}
 	}
-	permits := func(look func(s *semaphore.Semaphore) string) func() pair {
+	permits := func(try func(s *semaphore.Semaphore) func() bool) func() pair {
 		return func() pair {
 			s := semaphore.New(1)
-			return pair{func() string { _ = s.Acquire(bg, 1); s.Release(1); return "" }, func() string { return look(s) }}
+			return pair{func() string { _ = s.Acquire(bg, 1); s.Release(1); return "" }, func() string { return tries(try(s), func() { s.Release(1) }) }}
 		}
 	}
 	for name, p := range map[string]struct {
@@ -67,20 +75,14 @@ func TestALookSeesWhatIsHeld(t *testing.T) {
 		// The holder has three turns: begin, take, give back. The looker has two, and a third if it finds the object free. The look is
 		// between take and give back in 3 runs, and after them in 4. It is before them in 4 if the third turn is as well. If take comes
 		// before that, it has two points, and the third turn is at the second of them or after it: 3·2. This makes 17.
-		"Mutex.TryLock": {locks(func(m *mutex.Mutex) string {
-			ok := m.TryLock()
-			if ok {
-				m.Unlock()
-			}
-			return is[ok]
-		}), 17, "free held"},
-		"Mutex, TrySelect":       {locks(func(m *mutex.Mutex) string { s := selected(m.LockOp()); unlock(s, m.Unlock); return s }), 17, "free held"},
-		"Mutex, SelectOrdered":   {locks(func(m *mutex.Mutex) string { s := first(m.LockOp()); unlock(s, m.Unlock); return s }), 0, "free held"},
-		"RWMutex.TryLock":        {rw(true, func(m *mutex.RWMutex) string { s := is[m.TryLock()]; unlock(s, m.Unlock); return s }), 17, "free held"},
-		"RWMutex.TryRLock":       {rw(true, func(m *mutex.RWMutex) string { s := is[m.TryRLock()]; unlock(s, m.RUnlock); return s }), 17, "free held"},
-		"RWMutex.TryLock, read":  {rw(false, func(m *mutex.RWMutex) string { s := is[m.TryLock()]; unlock(s, m.Unlock); return s }), 17, "free held"},
-		"RWMutex, TrySelect":     {rw(true, func(m *mutex.RWMutex) string { s := selected(m.RLockOp()); unlock(s, m.RUnlock); return s }), 17, "free held"},
-		"RWMutex, SelectOrdered": {rw(false, func(m *mutex.RWMutex) string { s := first(m.LockOp()); unlock(s, m.Unlock); return s }), 0, "free held"},
+		"Mutex.TryLock":          {locks(func(m *mutex.Mutex) string { return tries(m.TryLock, m.Unlock) }), 17, "free held"},
+		"Mutex, TrySelect":       {locks(func(m *mutex.Mutex) string { return tries(selected(m.LockOp()), m.Unlock) }), 17, "free held"},
+		"Mutex, SelectOrdered":   {locks(func(m *mutex.Mutex) string { return tries(first(m.LockOp()), m.Unlock) }), 0, "free held"},
+		"RWMutex.TryLock":        {rw(true, func(m *mutex.RWMutex) string { return tries(m.TryLock, m.Unlock) }), 17, "free held"},
+		"RWMutex.TryRLock":       {rw(true, func(m *mutex.RWMutex) string { return tries(m.TryRLock, m.RUnlock) }), 17, "free held"},
+		"RWMutex.TryLock, read":  {rw(false, func(m *mutex.RWMutex) string { return tries(m.TryLock, m.Unlock) }), 17, "free held"},
+		"RWMutex, TrySelect":     {rw(true, func(m *mutex.RWMutex) string { return tries(selected(m.RLockOp()), m.RUnlock) }), 17, "free held"},
+		"RWMutex, SelectOrdered": {rw(false, func(m *mutex.RWMutex) string { return tries(first(m.LockOp()), m.Unlock) }), 0, "free held"},
 		"RWMutex.Downgrade": {func() pair {
 			m := new(mutex.RWMutex)
 			return pair{func() string { _ = m.Lock(bg); m.Downgrade(); m.RUnlock(); return "" }, func() string {
@@ -94,24 +96,12 @@ func TestALookSeesWhatIsHeld(t *testing.T) {
 				return "held"
 			}}
 		}, 0, "free held read"},
-		"Semaphore.TryAcquire": {permits(func(s *semaphore.Semaphore) string {
-			r := is[s.TryAcquire(1)]
-			unlock(r, func() { s.Release(1) })
-			return r
-		}), 17, "free held"},
-		"Semaphore, TrySelect": {permits(func(s *semaphore.Semaphore) string {
-			r := selected(s.AcquireOp(1))
-			unlock(r, func() { s.Release(1) })
-			return r
-		}), 17, "free held"},
-		"Semaphore, SelectOrdered": {permits(func(s *semaphore.Semaphore) string {
-			r := first(s.AcquireOp(1))
-			unlock(r, func() { s.Release(1) })
-			return r
-		}), 0, "free held"},
+		"Semaphore.TryAcquire":     {permits(func(s *semaphore.Semaphore) func() bool { return func() bool { return s.TryAcquire(1) } }), 17, "free held"},
+		"Semaphore, TrySelect":     {permits(func(s *semaphore.Semaphore) func() bool { return selected(s.AcquireOp(1)) }), 17, "free held"},
+		"Semaphore, SelectOrdered": {permits(func(s *semaphore.Semaphore) func() bool { return first(s.AcquireOp(1)) }), 0, "free held"},
 		"keyed.Mutex.TryLock": {func() pair {
 			m := new(keyed.Mutex[int])
-			return pair{func() string { _ = m.Lock(bg, 1); m.Unlock(1); return "" }, func() string { s := is[m.TryLock(1)]; unlock(s, func() { m.Unlock(1) }); return s }}
+			return pair{func() string { _ = m.Lock(bg, 1); m.Unlock(1); return "" }, func() string { return tries(func() bool { return m.TryLock(1) }, func() { m.Unlock(1) }) }}
 		}, 0, "free held"},
 		"keyed.Mutex.Len": {func() pair {
 			m := new(keyed.Mutex[int])
@@ -119,7 +109,7 @@ func TestALookSeesWhatIsHeld(t *testing.T) {
 		}, 0, "free held"},
 		"keyed.Semaphore.TryAcquire": {func() pair {
 			s := keyed.NewSemaphore[int](1)
-			return pair{func() string { _ = s.Acquire(bg, 1); s.Release(1); return "" }, func() string { r := is[s.TryAcquire(1)]; unlock(r, func() { s.Release(1) }); return r }}
+			return pair{func() string { _ = s.Acquire(bg, 1); s.Release(1); return "" }, func() string { return tries(func() bool { return s.TryAcquire(1) }, func() { s.Release(1) }) }}
 		}, 0, "free held"},
 
 		// These have no release that is no point.
@@ -345,11 +335,5 @@ func TestTasksOfAGroup(t *testing.T) {
 	})
 	if r.Failure == nil || !strings.Contains(r.Failure.Reason, "lost") {
 		t.Error(r, r.Failure)
-	}
-}
-
-func unlock(seen string, f func()) {
-	if seen == "free" {
-		f()
 	}
 }
