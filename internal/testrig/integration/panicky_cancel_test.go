@@ -2,7 +2,6 @@ package integration_test
 
 import (
 	"context"
-	"fmt"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -32,22 +31,15 @@ func TestAPanickyParentAndACancel(t *testing.T) {
 	for name, derive := range derivations {
 		t.Run(name, func(t *testing.T) {
 			for _, place := range places {
-				for of, with := range panicky {
-					for _, onwards := range []bool{false, true} {
-						for k, reached := 1, true; reached && !t.Failed(); k++ {
-							at := fmt.Sprintf("on a %s, %s parent, call %d, onwards %v", place.Name, of, k, onwards)
-							synctest.Test(t, func(t *testing.T) {
-								inner, release := context.WithCancel(bg)
-								defer release()
-								on, closed := place.Open()
-								defer closed()
-								ctx, panics := with(inner, k, onwards)
-								cancelsOnce(t, at, on, ctx, derive)
-								reached = panics.Reached()
-							})
-						}
-					}
-				}
+				withPanicky(t, "on a "+place.Name, func(t *testing.T, at string, _ bool, with panickyOf) (reached bool) {
+					inner, release := context.WithCancel(bg)
+					defer release()
+					on, closed := place.Open()
+					defer closed()
+					ctx, panics := with(inner)
+					cancelsOnce(t, at, on, ctx, derive)
+					return panics.Reached()
+				})
 			}
 		})
 	}

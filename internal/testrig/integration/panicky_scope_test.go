@@ -3,7 +3,6 @@ package integration_test
 import (
 	"context"
 	"errors"
-	"fmt"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -77,19 +76,10 @@ func TestAPanickyContextLeavesNoChild(t *testing.T) {
 				if place.Name == "goroutine" { // a panic of a child would end the process
 					place.Open = func() (suspend.Spawner, func()) { return survivor{}, func() {} }
 				}
-				for of, with := range panicky {
-					for _, end := range []string{"fed", "cancelled", "done before"} {
-						for _, onwards := range []bool{false, true} {
-							for k, reached := 1, true; reached && !t.Failed(); k++ {
-								at := fmt.Sprintf("on a %s, %s context, %s, call %d, onwards %v", place.Name, of, end, k, onwards)
-								synctest.Test(t, func(t *testing.T) {
-									reached = gatherOnce(t, at, onwards, place, gather, func(ctx context.Context) (context.Context, *schedtest.PanickyContext) {
-										return with(ctx, k, onwards)
-									}, end)
-								})
-							}
-						}
-					}
+				for _, end := range []string{"fed", "cancelled", "done before"} {
+					withPanicky(t, "on a "+place.Name+", "+end, func(t *testing.T, at string, onwards bool, with panickyOf) (reached bool) {
+						return gatherOnce(t, at, onwards, place, gather, with, end)
+					})
 				}
 			}
 		})
@@ -97,8 +87,7 @@ func TestAPanickyContextLeavesNoChild(t *testing.T) {
 }
 
 func gatherOnce(t *testing.T, at string, onwards bool, place schedtest.Scheduler,
-	gather func(ctx context.Context, on suspend.Spawner, child func(context.Context) error) error,
-	with func(context.Context) (context.Context, *schedtest.PanickyContext), end string) (reached bool) {
+	gather func(ctx context.Context, on suspend.Spawner, child func(context.Context) error) error, with panickyOf, end string) (reached bool) {
 	on, closed := place.Open()
 	defer closed()
 	inner, cancel := context.WithCancel(bg)

@@ -426,20 +426,32 @@ var events = map[string]func(cancel, release func()){
 }
 
 // The contexts that panic.
-var panicky = map[string]func(ctx context.Context, k int, onwards bool) (context.Context, *schedtest.PanickyContext){
-	"foreign": func(ctx context.Context, k int, onwards bool) (context.Context, *schedtest.PanickyContext) {
-		p := schedtest.Panicky(ctx, k, onwards)
-		return p, p
-	},
-	"AfterFunc": func(ctx context.Context, k int, onwards bool) (context.Context, *schedtest.PanickyContext) {
-		p := schedtest.Panicky(ctx, k, onwards)
-		return schedtest.PanickyAfterFunc{PanickyContext: p}, p
-	},
-	"lazy": func(ctx context.Context, k int, onwards bool) (context.Context, *schedtest.PanickyContext) {
-		p := schedtest.Panicky(ctx, k, onwards)
-		return suspend.Lazily(p), p
-	},
+var panicky = map[string]func(p *schedtest.PanickyContext) context.Context{
+	"foreign":   func(p *schedtest.PanickyContext) context.Context { return p },
+	"AfterFunc": func(p *schedtest.PanickyContext) context.Context { return schedtest.PanickyAfterFunc{PanickyContext: p} },
+	"lazy":      func(p *schedtest.PanickyContext) context.Context { return suspend.Lazily(p) },
 }
+
+// withPanicky calls once, in a bubble, with each kind of context that panics, in each of its calls: until a context of this kind is not
+// called as often. The context panics in this call only, or onwards.
+func withPanicky(t *testing.T, where string, once func(t *testing.T, at string, onwards bool, with panickyOf) (reached bool)) {
+	for of, kind := range panicky {
+		for _, onwards := range []bool{false, true} {
+			for k, reached := 1, true; reached && !t.Failed(); k++ {
+				at := fmt.Sprintf("%s, %s context, call %d, onwards %v", where, of, k, onwards)
+				synctest.Test(t, func(t *testing.T) {
+					reached = once(t, at, onwards, func(ctx context.Context) (context.Context, *schedtest.PanickyContext) {
+						p := schedtest.Panicky(ctx, k, onwards)
+						return kind(p), p
+					})
+				})
+			}
+		}
+	}
+}
+
+// A panickyOf derives a context that panics.
+type panickyOf func(ctx context.Context) (context.Context, *schedtest.PanickyContext)
 
 // harmed hears of a context that panics when a task that has ended withdraws from it.
 func harmed(v any, stack []byte) {
@@ -478,25 +490,18 @@ func eachPanic(t *testing.T, w way) {
 		t.Run(name, func(t *testing.T) {
 			defer schedtest.Within(t, schedtest.Deadline)()
 			for _, place := range places {
-				for of, with := range panicky {
-					for what := range events {
-						for how := range 4 {
-							onwards, again := how%2 > 0, how > 1
+				for what := range events {
+					for _, again := range []bool{false, true} {
+						where := fmt.Sprintf("on a %s, %s, again %v", place.Name, what, again)
+						withPanicky(t, where, func(t *testing.T, at string, onwards bool, with panickyOf) (reached bool) {
 							switch { // what a task does before, and where, is seen in direct calls
 							case w.name != "direct" && (again || place.Name == "pool" || onwards != (place.Name == "fifo")):
-								continue
-							case place.Name == "pool" && how > 0, place.Name == "fifo" && onwards != again:
-								continue
+								return false
+							case place.Name == "pool" && (onwards || again), place.Name == "fifo" && onwards != again:
+								return false
 							}
-							for k, reached := 1, true; reached && !t.Failed(); k++ {
-								at := fmt.Sprintf("on a %s, %s context, %s, call %d, onwards %v, again %v", place.Name, of, what, k, onwards, again)
-								synctest.Test(t, func(t *testing.T) {
-									reached = panicOnce(t, at, place, open, w, func(ctx context.Context) (context.Context, *schedtest.PanickyContext) {
-										return with(ctx, k, onwards)
-									}, what, again)
-								})
-							}
-						}
+							return panicOnce(t, at, place, open, w, with, what, again)
+						})
 					}
 				}
 			}
@@ -505,8 +510,7 @@ func eachPanic(t *testing.T, w way) {
 }
 
 // panicOnce runs a victim and two other tasks, and reports whether the context has panicked.
-func panicOnce(t *testing.T, at string, place schedtest.Scheduler, open func() victim, w way,
-	with func(context.Context) (context.Context, *schedtest.PanickyContext), what string, again bool) (reached bool) {
+func panicOnce(t *testing.T, at string, place schedtest.Scheduler, open func() victim, w way, with panickyOf, what string, again bool) (reached bool) {
 	on, closed := place.Open()
 	defer closed()
 	v := open()
