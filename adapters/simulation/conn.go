@@ -7,11 +7,10 @@ import (
 	"time"
 )
 
-// A Conn is the net.Conn of a Node: a TCP connection. Several tasks may call its methods concurrently. Reads and writes are served in the
-// order of their calls, and the bytes of two writes do not interleave.
-type Conn struct {
+// A conn is a TCP connection of a Node, see Node.Dial. Reads and writes are served in the order of their calls.
+type conn struct {
 	node          *Node
-	peer          *Conn
+	peer          *conn
 	link          *Link
 	local, remote addr
 	out           path
@@ -41,11 +40,11 @@ const (
 )
 
 // connection returns the two ends of a new connection, which is not established yet.
-func connection(from, to *Node, link *Link, port int) (c, peer *Conn) {
+func connection(from, to *Node, link *Link, port int) (c, peer *conn) {
 	w := from.world
 	w.conns += 2
-	c = &Conn{node: from, link: link, local: addr{from.name, from.freePort()}, remote: addr{to.name, port}, closed: true, id: w.conns, boot: from.files.boot}
-	peer = &Conn{node: to, link: link, local: c.remote, remote: c.local, peer: c, closed: true, id: w.conns + 1}
+	c = &conn{node: from, link: link, local: addr{from.name, from.freePort()}, remote: addr{to.name, port}, closed: true, id: w.conns, boot: from.files.boot}
+	peer = &conn{node: to, link: link, local: c.remote, remote: c.local, peer: c, closed: true, id: w.conns + 1}
 	c.peer = peer
 	c.out, peer.out = path{link: link, way: 0, draws: &w.net}, path{link: link, way: 1, draws: &w.net}
 	if w.guests != nil {
@@ -59,7 +58,7 @@ func connection(from, to *Node, link *Link, port int) (c, peer *Conn) {
 }
 
 // Read copies bytes that have arrived to p. It suspends the caller until at least one byte has arrived.
-func (c *Conn) Read(p []byte) (int, error) {
+func (c *conn) Read(p []byte) (int, error) {
 	t := c.read.join(c.node.world)
 	if t == nil {
 		return 0, c.fail("read", ErrForeign)
@@ -90,7 +89,7 @@ func (c *Conn) Read(p []byte) (int, error) {
 }
 
 // send sends a segment to the peer. When the segment arrives, do() is called.
-func (c *Conn) send(size int, do func()) {
+func (c *conn) send(size int, do func()) {
 	if c.node.off {
 		return
 	}
@@ -102,7 +101,7 @@ func (c *Conn) send(size int, do func()) {
 }
 
 // consume removes n bytes from c.in, and lets the peer send n more bytes.
-func (c *Conn) consume(n int) {
+func (c *conn) consume(n int) {
 	if c.in = c.in[n:]; len(c.in) == 0 {
 		c.in = nil
 	}
@@ -118,7 +117,7 @@ func (c *Conn) consume(n int) {
 
 // room lets the peer send n more bytes. If a Write of the peer is waiting, a segment informs the peer. Otherwise the peer's state changes
 // at once.
-func (c *Conn) room(n int) {
+func (c *conn) room(n int) {
 	if len(c.peer.write.line) == 0 {
 		c.peer.unread -= n
 		return
@@ -130,7 +129,7 @@ func (c *Conn) room(n int) {
 }
 
 // Write writes all of p. Write suspends the caller while the peer has 64 KB of unread bytes. If Write fails, n bytes have been sent.
-func (c *Conn) Write(p []byte) (n int, err error) {
+func (c *conn) Write(p []byte) (n int, err error) {
 	t := c.write.join(c.node.world)
 	if t == nil {
 		return 0, c.fail("write", ErrForeign)
@@ -158,7 +157,7 @@ func (c *Conn) Write(p []byte) (n int, err error) {
 }
 
 // transmit sends a prefix of p, usually all of p, and returns the length of the prefix. A fault may break the connection instead.
-func (c *Conn) transmit(p []byte) int {
+func (c *conn) transmit(p []byte) int {
 	w := c.node.world
 	if g := w.calling(); g != nil {
 		if len(c.pend) == 0 {
@@ -191,7 +190,7 @@ func (c *Conn) transmit(p []byte) int {
 }
 
 // flush sends all bytes in c.pend, which guests have written.
-func (c *Conn) flush() {
+func (c *conn) flush() {
 	p := c.pend
 	c.pend = nil
 	for len(p) > 0 && c.err == nil {
@@ -200,7 +199,7 @@ func (c *Conn) flush() {
 }
 
 // receive handles the arrival of a segment.
-func (c *Conn) receive(data []byte, m *message) {
+func (c *conn) receive(data []byte, m *message) {
 	w := c.node.world
 	w.note(event{kind: arrived, of: &c.node.host, n: len(data), message: m})
 	switch {
@@ -223,7 +222,7 @@ func (c *Conn) receive(data []byte, m *message) {
 
 // Close closes c. Pending and later operations fail with net.ErrClosed. The peer reads all bytes that were sent, and then io.EOF. If c has
 // unread bytes, the peer fails with ECONNRESET instead, as over TCP.
-func (c *Conn) Close() error {
+func (c *conn) Close() error {
 	return c.brief("close", func() error {
 		lost := len(c.in) > 0 && c.err == nil
 		c.forget()
@@ -238,7 +237,7 @@ func (c *Conn) Close() error {
 }
 
 // brief calls f if c is open. The function f must not wait.
-func (c *Conn) brief(op string, f func() error) error {
+func (c *conn) brief(op string, f func() error) error {
 	w := c.node.world
 	guest, ok := w.begin()
 	if guest {
@@ -258,7 +257,7 @@ func (c *Conn) brief(op string, f func() error) error {
 }
 
 // CloseWrite closes the direction to the peer. The peer reads all bytes that were sent, and then io.EOF. The other direction remains open.
-func (c *Conn) CloseWrite() error {
+func (c *conn) CloseWrite() error {
 	return c.brief("close", func() error {
 		if c.err == nil && !c.noWrites {
 			c.noWrites = true
@@ -271,7 +270,7 @@ func (c *Conn) CloseWrite() error {
 
 // CloseRead closes the direction from the peer. Unread bytes are lost, and reads return io.EOF. Bytes that arrive later break both ends of
 // the connection with ECONNRESET.
-func (c *Conn) CloseRead() error {
+func (c *conn) CloseRead() error {
 	return c.brief("close", func() error {
 		if c.noReads = true; len(c.in) > 0 {
 			c.consume(len(c.in))
@@ -282,24 +281,21 @@ func (c *Conn) CloseRead() error {
 }
 
 // LocalAddr returns the address of this end.
-func (c *Conn) LocalAddr() net.Addr { return c.local }
+func (c *conn) LocalAddr() net.Addr { return c.local }
 
 // RemoteAddr returns the address of the other end.
-func (c *Conn) RemoteAddr() net.Addr { return c.remote }
+func (c *conn) RemoteAddr() net.Addr { return c.remote }
 
 // SetDeadline calls SetReadDeadline and SetWriteDeadline.
-func (c *Conn) SetDeadline(t time.Time) error { return c.deadline(t, &c.read, &c.write) }
+func (c *conn) SetDeadline(t time.Time) error { return c.deadline(t, &c.read, &c.write) }
 
-// SetReadDeadline sets the time after which pending and later Reads fail with os.ErrDeadlineExceeded. The zero time means no deadline. The
-// deadline refers to the node's clock, see suspend.Now. A time that was derived from time.Now has a monotonic reading, and counts as the
-// duration from now to t. The duration is rounded up to a multiple of 0.1 s, or of 1 s if it is longer than 1 s. The standard package
-// crypto/tls sets such deadlines.
-func (c *Conn) SetReadDeadline(t time.Time) error { return c.deadline(t, &c.read) }
+// SetReadDeadline sets the time after which pending and later Reads fail with os.ErrDeadlineExceeded. The zero time means no deadline.
+func (c *conn) SetReadDeadline(t time.Time) error { return c.deadline(t, &c.read) }
 
 // SetWriteDeadline sets the time after which pending and later Writes fail with os.ErrDeadlineExceeded. The zero time means no deadline.
-func (c *Conn) SetWriteDeadline(t time.Time) error { return c.deadline(t, &c.write) }
+func (c *conn) SetWriteDeadline(t time.Time) error { return c.deadline(t, &c.write) }
 
-func (c *Conn) deadline(t time.Time, ends ...*endpoint) error {
+func (c *conn) deadline(t time.Time, ends ...*endpoint) error {
 	return c.brief("set", func() error {
 		for _, s := range ends {
 			if g := c.node.world.calling(); g != nil {
@@ -312,7 +308,7 @@ func (c *Conn) deadline(t time.Time, ends ...*endpoint) error {
 	})
 }
 
-func (c *Conn) fail(op string, err error) error {
+func (c *conn) fail(op string, err error) error {
 	giveWay()
 	c.node.late(c.boot)
 	return &net.OpError{Op: op, Net: "tcp", Source: c.local, Addr: c.remote, Err: err}

@@ -5,7 +5,7 @@ import "syscall"
 // This file contains the code that ends connections.
 
 // end closes the direction to the peer once all bytes that were sent have arrived.
-func (c *Conn) end() {
+func (c *conn) end() {
 	c.send(0, func() {
 		if !c.probe() {
 			c.peer.ended = true
@@ -16,7 +16,7 @@ func (c *Conn) end() {
 
 // probe reports whether c can no longer reach its peer, because the peer's node has no power, or has lost the connection through a
 // PowerOff. In the first case c starts its timeout; in the second case the peer resets c.
-func (c *Conn) probe() bool {
+func (c *conn) probe() bool {
 	switch p := c.peer; {
 	case p.node.off:
 		p.node.unheard = append(without(p.node.unheard, p), p)
@@ -31,7 +31,7 @@ func (c *Conn) probe() bool {
 
 // Write calls c.full before it waits for room in the peer's buffer. TCP would send probes during the wait. Here one probe is enough,
 // because a later PowerOff of the peer sends a probe for a waiting Write.
-func (c *Conn) full() {
+func (c *conn) full() {
 	if p := c.peer; !p.node.off && !p.unplugged {
 		return
 	}
@@ -43,12 +43,12 @@ func (c *Conn) full() {
 }
 
 // reset breaks the peer's end of the connection.
-func (c *Conn) reset() {
+func (c *conn) reset() {
 	c.send(0, func() { c.peer.broke(syscall.ECONNRESET) })
 }
 
 // broke makes all operations of c fail with err from now on. Unread bytes are lost.
-func (c *Conn) broke(err error) {
+func (c *conn) broke(err error) {
 	if c.err != nil || c.closed {
 		return
 	}
@@ -60,27 +60,27 @@ func (c *Conn) broke(err error) {
 }
 
 // sever breaks both ends of the connection at once.
-func (c *Conn) sever() {
+func (c *conn) sever() {
 	c.broke(syscall.ECONNRESET)
 	c.peer.broke(syscall.ECONNRESET)
 }
 
 // repeat is called for a segment from c that cannot arrive now. TCP would repeat the segment, but would give up after holdTimeout.
-func (c *Conn) repeat() {
+func (c *conn) repeat() {
 	if c.held == nil && c.err == nil && !c.closed {
 		c.held = c.node.world.after(holdTimeout, nil, c.timeOut)
 	}
 }
 
 // timeOut is called when a segment from c has been on hold for holdTimeout.
-func (c *Conn) timeOut() {
+func (c *conn) timeOut() {
 	c.held = nil
 	c.broke(syscall.ETIMEDOUT)
 	c.reset()
 }
 
 // abort closes c because its node or its listener ends, and resets the peer's end.
-func (c *Conn) abort() {
+func (c *conn) abort() {
 	if c.closed {
 		return
 	}
@@ -92,7 +92,7 @@ func (c *Conn) abort() {
 }
 
 // forget closes c on this side.
-func (c *Conn) forget() {
+func (c *conn) forget() {
 	c.closed, c.in = true, nil
 	c.node.conns = without(c.node.conns, c)
 	for _, s := range []*endpoint{&c.read, &c.write} {

@@ -146,7 +146,7 @@ func TestNothingOfTheFirstLifeIsCalledInTheSecond(t *testing.T) {
 		},
 		"the end of a context": func(n *simulation.Node, called func()) {
 			ctx, end := context.WithCancel(bg)
-			n.World().AfterFunc(time.Minute, end)
+			simulation.Here().AfterFunc(time.Minute, end)
 			_ = n.Go(func() {
 				cancel.AfterFunc(ctx, called)
 				waitForever()
@@ -156,7 +156,7 @@ func TestNothingOfTheFirstLifeIsCalledInTheSecond(t *testing.T) {
 		},
 		"the end of a context, registered in a defer": func(n *simulation.Node, called func()) {
 			ctx, end := context.WithCancel(bg)
-			n.World().AfterFunc(time.Minute, end)
+			simulation.Here().AfterFunc(time.Minute, end)
 			_ = n.Go(func() {
 				defer func() { cancel.AfterFunc(ctx, called) }()
 				waitForever()

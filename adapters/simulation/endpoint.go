@@ -8,7 +8,7 @@ import (
 	"github.com/braidgo/braid/suspend"
 )
 
-// An endpoint is a queue of operations with a deadline: one direction of a Conn, a Listener or a PacketConn. Only the first operation in
+// An endpoint is a queue of operations with a deadline: one direction of a conn, a listener or a packetConn. Only the first operation in
 // line may complete.
 type endpoint struct {
 	line    []*turn

@@ -24,17 +24,17 @@ func reads(c net.Conn, d time.Duration) error {
 }
 
 // One direction is on hold, and the other is not.
-func TestHoldFrom(t *testing.T) {
+func TestHoldOneDirection(t *testing.T) {
 	eachSeed(t, func(ctx context.Context, t *testing.T, w *simulation.World) {
 		listen(w.Node("b"))
 		a, b := pair(ctx, w)
-		require.PanicsWithValue(t, "simulation: HoldFrom a node that is no end of the Link", func() { w.Link("a", "b").HoldFrom("c") })
+		require.PanicsWithValue(t, "simulation: Hold from a node that is no end of the Link", func() { w.Link("a", "b").Hold("c") })
 		for _, from := range []string{"a", "b"} {
 			out, in := a, b
 			if from == "b" {
 				out, in = b, a
 			}
-			w.Link("a", "b").HoldFrom(from)
+			w.Link("a", "b").Hold(from)
 			must(out.Write([]byte("x")))
 			must(in.Write([]byte("y")))
 			require.ErrorIs(t, reads(in, time.Minute), os.ErrDeadlineExceeded)
@@ -44,7 +44,7 @@ func TestHoldFrom(t *testing.T) {
 			w.Heal()
 			require.NoError(t, reads(in, time.Second))
 		}
-		w.Link("a", "b").HoldFrom("a")
+		w.Link("a", "b").Hold("a")
 		must(a.Write([]byte("x")))
 		must(b.Write([]byte("y")))
 		require.NoError(t, reads(a, time.Second))

@@ -133,7 +133,7 @@ type guests struct {
 	// The actions of guests in the current window.
 	who     map[labels.Set]guest // the guests by the labels of their goroutines
 	asked   []asked
-	touched []*Conn
+	touched []*conn
 	calling bool // a guest holds mu
 	calls   uint64
 	over    bool
@@ -251,7 +251,7 @@ func (g *guests) ask(h *host, f func()) {
 }
 
 // later queues f until the end of the window, together with the other actions of guests on c.
-func (g *guests) later(c *Conn, f func()) {
+func (g *guests) later(c *conn, f func()) {
 	if len(c.later) == 0 {
 		g.touched = append(g.touched, c)
 		g.w.called.Store(true)
@@ -261,7 +261,7 @@ func (g *guests) later(c *Conn, f func()) {
 }
 
 // deadline sets a deadline of c to t, a time of package time's clock.
-func (g *guests) deadline(c *Conn, s *endpoint, t time.Time) {
+func (g *guests) deadline(c *conn, s *endpoint, t time.Time) {
 	s.expired = false
 	s.set++ // cancels a deadline that was set in this window
 	s.clear(g.w)
@@ -284,7 +284,7 @@ func (g *guests) deadline(c *Conn, s *endpoint, t time.Time) {
 func (g *guests) take() {
 	all, conns := g.asked, g.touched
 	g.asked, g.touched = nil, nil
-	slices.SortFunc(conns, func(a, b *Conn) int { return cmp.Or(a.node.index-b.node.index, a.id-b.id) })
+	slices.SortFunc(conns, func(a, b *conn) int { return cmp.Or(a.node.index-b.node.index, a.id-b.id) })
 	for _, c := range conns {
 		later := c.later
 		c.later = nil

@@ -73,21 +73,23 @@ func (l *Link) SetFaults(f Faults) { l.w.do(func() { l.faults = &f }) }
 // Hold keeps all segments that are sent over l from now on, until Heal. It simulates a network that loses segments, under a TCP that
 // retransmits. One end of a connection fails with ETIMEDOUT after 15 minutes on hold, if its bytes, its close, or a window update for its
 // Write cannot arrive. A Dial waits for Heal until its context is cancelled, but for at most two minutes.
-func (l *Link) Hold() { l.w.do(func() { l.hold([2]bool{true, true}) }) }
+//
+// With the name of a node, Hold keeps only the segments that this node sends: the network is broken in one direction. Hold panics if the
+// node is not an end of l.
+func (l *Link) Hold(from ...string) {
+	of := [2]bool{slices.Contains(from, l.ends.a), slices.Contains(from, l.ends.b)}
+	switch {
+	case len(from) == 0:
+		of = [2]bool{true, true}
+	case of == [2]bool{}:
+		panic("simulation: Hold from a node that is no end of the Link")
+	}
+	l.w.do(func() { l.hold(of) })
+}
 
 func (l *Link) hold(of [2]bool) {
 	l.held = [2]bool{l.held[0] || of[0], l.held[1] || of[1]}
 	l.band("on hold", true)
-}
-
-// HoldFrom does what Hold does, but only for segments from the given node. It simulates a network that is broken in one direction. HoldFrom
-// panics if the node is not an end of l.
-func (l *Link) HoldFrom(node string) {
-	of := [2]bool{node == l.ends.a, node == l.ends.b}
-	if of == [2]bool{} {
-		panic("simulation: HoldFrom a node that is no end of the Link")
-	}
-	l.w.do(func() { l.hold(of) })
 }
 
 // Cut breaks both ends of each connection over l with ECONNRESET. Until Heal, a Dial fails with EHOSTUNREACH after three seconds. A Dial in
@@ -118,7 +120,7 @@ func (w *World) unsend(n *Node) {
 	}
 }
 
-// Heal ends the effects of Hold, HoldFrom and Cut. It sends the segments that were on hold, in order.
+// Heal ends the effects of Hold and Cut. It sends the segments that were on hold, in order.
 func (l *Link) Heal() { l.w.do(l.heal) }
 
 func (l *Link) heal() {
@@ -176,7 +178,7 @@ func (l *Link) now() *Faults {
 // A segment is a piece of data in transit over a link. When it arrives, the World calls do().
 type segment struct {
 	path  *path
-	waits *Conn // the end that fails if the segment is on hold for too long
+	waits *conn // the end that fails if the segment is on hold for too long
 	size  int
 	do    func()
 }
@@ -193,7 +195,7 @@ const holdTimeout = 15 * time.Minute
 
 // send sends a segment of size bytes. When the segment arrives, do() is called. If the segment is on hold for too long, the end of the
 // connection that was passed as waits fails.
-func (p *path) send(waits *Conn, size int, do func()) {
+func (p *path) send(waits *conn, size int, do func()) {
 	l := p.link
 	s := &segment{path: p, waits: waits, size: size, do: do}
 	if !l.held[p.way] {

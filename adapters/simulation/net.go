@@ -20,19 +20,22 @@ type addr struct {
 func (addr) Network() string  { return "tcp" }
 func (a addr) String() string { return net.JoinHostPort(a.host, strconv.Itoa(a.port)) }
 
-// A Listener is the net.Listener of a Node. Several tasks may call its methods concurrently.
-type Listener struct {
+// A listener is a TCP listener of a Node, see Node.Listen.
+type listener struct {
 	node    *Node
-	boot    int // the boot of the node that the Listener belongs to
+	boot    int // the boot of the node that the listener belongs to
 	local   bool
 	addr    addr
-	backlog []*Conn
+	backlog []*conn
 	accept  endpoint
 	closed  bool
 }
 
 // Listen listens on an address of the form ":port". The network must be tcp, tcp4 or tcp6. The address may begin with the name of n,
 // 0.0.0.0 or [::]. If the address begins with localhost, 127.0.0.1 or [::1], only n itself can dial it. Port 0 means a free port.
+//
+// Several tasks may call the listener's methods concurrently. Accept suspends its caller. Like a *net.TCPListener, the listener has a
+// method SetDeadline.
 func (n *Node) Listen(network, address string) (net.Listener, error) {
 	port, local, err := n.portOf("tcp", network, address, func(port int) bool { return n.ports[port] != nil })
 	if err != nil {
@@ -40,7 +43,7 @@ func (n *Node) Listen(network, address string) (net.Listener, error) {
 	}
 	h, id := n.world.caller()
 	n.world.note(event{kind: listens, host: h, task: id, of: &n.host, data: uint64(port)})
-	l := &Listener{node: n, boot: n.files.boot, local: local, addr: addr{n.name, port}}
+	l := &listener{node: n, boot: n.files.boot, local: local, addr: addr{n.name, port}}
 	n.ports[port] = l
 	n.bound = append(n.bound, l)
 	return l, nil
@@ -111,7 +114,7 @@ func (n *Node) freePort() int {
 
 // Accept suspends the caller until there is a connection, and returns the connection. Accept fails with net.ErrClosed when l is closed, and
 // with os.ErrDeadlineExceeded after the deadline.
-func (l *Listener) Accept() (net.Conn, error) {
+func (l *listener) Accept() (net.Conn, error) {
 	t := l.accept.join(l.node.world)
 	if t == nil {
 		return nil, l.fail(ErrForeign)
@@ -135,10 +138,10 @@ func (l *Listener) Accept() (net.Conn, error) {
 }
 
 // Close stops listening. Pending and later Accepts fail with net.ErrClosed. Connections that were not accepted are reset.
-func (l *Listener) Close() error { return l.brief(l.shut) }
+func (l *listener) Close() error { return l.brief(l.shut) }
 
 // brief calls f on the World if l is open.
-func (l *Listener) brief(f func()) error {
+func (l *listener) brief(f func()) error {
 	err := ErrForeign
 	l.node.world.do(func() {
 		if err = net.ErrClosed; !l.closed {
@@ -152,7 +155,7 @@ func (l *Listener) brief(f func()) error {
 	return nil
 }
 
-func (l *Listener) shut() {
+func (l *listener) shut() {
 	l.closed = true
 	delete(l.node.ports, l.addr.port)
 	l.node.bound = without(l.node.bound, l)
@@ -165,10 +168,10 @@ func (l *Listener) shut() {
 }
 
 // Addr returns the address of l.
-func (l *Listener) Addr() net.Addr { return l.addr }
+func (l *listener) Addr() net.Addr { return l.addr }
 
 // SetDeadline sets the time after which pending and later Accepts fail with os.ErrDeadlineExceeded. The zero time means no deadline.
-func (l *Listener) SetDeadline(t time.Time) error {
+func (l *listener) SetDeadline(t time.Time) error {
 	return l.brief(func() { l.accept.deadline(&l.node.host, t) })
 }
 
@@ -179,7 +182,7 @@ func giveWay() {
 	}
 }
 
-func (l *Listener) fail(err error) error {
+func (l *listener) fail(err error) error {
 	giveWay()
 	return &net.OpError{Op: "accept", Net: "tcp", Addr: l.addr, Err: err}
 }
@@ -194,6 +197,14 @@ const (
 // tcp, tcp4 or tcp6. If ctx is cancelled first, Dial fails with the error of the cancellation. Dial fails with ECONNREFUSED if nothing
 // listens on the port. It fails with ETIMEDOUT after two minutes if the link is on hold, and with EHOSTUNREACH after three seconds if the
 // link is cut.
+//
+// Several tasks may call the connection's methods concurrently. Read suspends the caller until at least one byte has arrived, and Write
+// suspends the caller while the peer has 64 KB of unread bytes. The bytes of two writes do not interleave. Like a *net.TCPConn, the
+// connection has the methods CloseWrite and CloseRead: use c.(interface{ CloseWrite() error }).
+//
+// A deadline refers to the node's clock, see suspend.Now. A time that was derived from time.Now has a monotonic reading, and counts as the
+// duration from now to this time. The duration is rounded up to a multiple of 0.1 s, or of 1 s if it is longer than 1 s. The standard package
+// crypto/tls sets such deadlines.
 func (n *Node) Dial(ctx context.Context, network, address string) (net.Conn, error) {
 	c, err := n.dial(ctx, network, address)
 	n.tell(address, err)
@@ -225,7 +236,7 @@ type named string
 func (named) Network() string  { return "tcp" }
 func (a named) String() string { return string(a) }
 
-func (n *Node) dial(ctx context.Context, network, address string) (*Conn, error) {
+func (n *Node) dial(ctx context.Context, network, address string) (*conn, error) {
 	if err := n.usable("tcp", network); err != nil {
 		return nil, err
 	}
@@ -251,7 +262,7 @@ func (n *Node) dial(ctx context.Context, network, address string) (*Conn, error)
 
 // A dial is a Dial in progress.
 type dial struct {
-	c, peer *Conn
+	c, peer *conn
 	answer  suspend.Resumer[error]
 	given   bool   // Dial has its result, and ignores later answers
 	lost    bool   // the request or the answer was lost because of a Cut
@@ -259,7 +270,7 @@ type dial struct {
 }
 
 // connect sends the request to the other node, and waits for the answer.
-func (n *Node) connect(ctx context.Context, to *Node, port int, link *Link) (_ *Conn, err error) {
+func (n *Node) connect(ctx context.Context, to *Node, port int, link *Link) (_ *conn, err error) {
 	boot, made := n.files.boot, false
 	d := &dial{lost: link.cut}
 	d.c, d.peer = connection(n, to, link, port)

@@ -12,17 +12,17 @@ import (
 // In a task of the Node, suspend.Here returns the Node, and new tasks belong to the Node.
 type Node struct {
 	host
-	ports    map[int]*Listener // listeners by port
-	bound    []*Listener
+	ports    map[int]*listener // listeners by port
+	bound    []*listener
 	lastPort int
-	sockets  map[int]*PacketConn // sockets by port
-	opened   []*PacketConn
-	conns    []*Conn
+	sockets  map[int]*packetConn // sockets by port
+	opened   []*packetConn
+	conns    []*conn
 	files    diskState
 	stops    []context.CancelFunc // these functions cancel the contexts of guests
 	zombies  int                  // the number of calls by guests of an older boot
 	off      bool                 // a PowerOff has crashed the node
-	unheard  []*Conn              // connections whose peers have sent bytes while the node was off
+	unheard  []*conn              // connections whose peers have sent bytes while the node was off
 }
 
 // Node returns the node with this name. The first call creates the node, and later calls return the same Node. Outside the World, Node
@@ -43,7 +43,7 @@ func (w *World) node(name string) *Node {
 	if n := w.nodes[name]; n != nil {
 		return n
 	}
-	n := &Node{host: host{world: w, name: name, index: len(w.hosts), rate: normal}, ports: map[int]*Listener{}, lastPort: 49151}
+	n := &Node{host: host{world: w, name: name, index: len(w.hosts), rate: normal}, ports: map[int]*listener{}, lastPort: 49151}
 	n.spawner = n
 	if w.nodes == nil {
 		w.nodes = map[string]*Node{}
@@ -57,9 +57,6 @@ func (w *World) node(name string) *Node {
 
 // Name returns the name of n.
 func (n *Node) Name() string { return n.name }
-
-// World returns the World that n belongs to.
-func (n *Node) World() *World { return n.world }
 
 // Crash ends the node before it returns. A task that waits ends with runtime.Goexit at this wait, and any other task ends at its next wait.
 // Deferred functions run, but the network and the disk refuse their calls. A deferred function may wait for other tasks of n; if none of

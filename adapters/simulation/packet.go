@@ -6,10 +6,8 @@ import (
 	"time"
 )
 
-// A PacketConn is the net.PacketConn of a Node: a UDP socket. Several tasks may call its methods concurrently. Each datagram has its own
-// latency, and may overtake other datagrams. Datagrams may be lost or doubled, see Faults. A datagram is also lost if the link is on hold
-// or cut, if the receiving node has no such socket, or if the socket has 64 KB of unread datagrams. No error reports a loss.
-type PacketConn struct {
+// A packetConn is a UDP socket of a Node, see Node.ListenPacket.
+type packetConn struct {
 	node   *Node
 	boot   int // the boot of the node that the socket belongs to
 	local  bool
@@ -34,7 +32,11 @@ func (udpAddr) Network() string { return "udp" }
 const maxDatagram = 65507 // bytes, over IPv4
 
 // ListenPacket opens a UDP socket at an address of the form ":port", as Listen does. The network must be udp, udp4 or udp6. To send, pass
-// WriteTo an address from ReadFrom or UDPAddr.
+// WriteTo an address from ReadFrom or UDPAddr. Several tasks may call the socket's methods concurrently.
+//
+// Each datagram has its own latency, and may overtake other datagrams. Datagrams may be lost or doubled, see Faults. A datagram is also lost
+// if the link is on hold or cut, if the receiving node has no such socket, or if the socket has 64 KB of unread datagrams. No error reports
+// a loss.
 func (n *Node) ListenPacket(network, address string) (net.PacketConn, error) {
 	port, local, err := n.portOf("udp", network, address, func(port int) bool { return n.sockets[port] != nil })
 	at := udpAddr{addr{n.name, port}}
@@ -45,9 +47,9 @@ func (n *Node) ListenPacket(network, address string) (net.PacketConn, error) {
 	h, id := w.caller()
 	w.note(event{kind: listens, host: h, task: id, of: &n.host, data: uint64(port), text: "udp"})
 	w.conns++
-	c := &PacketConn{node: n, boot: n.files.boot, local: local, addr: at, draws: source(mix(w.o.Seed^w.salt, uint64(w.conns)))}
+	c := &packetConn{node: n, boot: n.files.boot, local: local, addr: at, draws: source(mix(w.o.Seed^w.salt, uint64(w.conns)))}
 	if n.sockets == nil {
-		n.sockets = map[int]*PacketConn{}
+		n.sockets = map[int]*packetConn{}
 	}
 	n.sockets[port] = c
 	n.opened = append(n.opened, c)
@@ -65,7 +67,7 @@ func UDPAddr(address string) (net.Addr, error) {
 }
 
 // ReadFrom suspends the caller until there is a datagram, and copies the datagram to p. If the datagram is longer than p, the rest is lost.
-func (c *PacketConn) ReadFrom(p []byte) (int, net.Addr, error) {
+func (c *packetConn) ReadFrom(p []byte) (int, net.Addr, error) {
 	t := c.read.join(c.node.world)
 	if t == nil {
 		return 0, nil, c.fail("read", ErrForeign)
@@ -90,7 +92,7 @@ func (c *PacketConn) ReadFrom(p []byte) (int, net.Addr, error) {
 
 // WriteTo sends p without waiting. It uses only to.String(), which must have the form "name:port". If no node has this name, WriteTo fails,
 // as a DNS lookup would.
-func (c *PacketConn) WriteTo(p []byte, to net.Addr) (int, error) {
+func (c *packetConn) WriteTo(p []byte, to net.Addr) (int, error) {
 	name, port, err := split(to.String())
 	if err == nil {
 		err = c.brief(func() error { return c.send(p, name, port) })
@@ -101,7 +103,7 @@ func (c *PacketConn) WriteTo(p []byte, to net.Addr) (int, error) {
 	return len(p), nil
 }
 
-func (c *PacketConn) send(p []byte, name string, port int) error {
+func (c *packetConn) send(p []byte, name string, port int) error {
 	w := c.node.world
 	if anywhere(name) || loopback(name) {
 		name = c.node.name
@@ -119,7 +121,7 @@ func (c *PacketConn) send(p []byte, name string, port int) error {
 		e.text = excerpt(p, traced)
 	}
 	if w.telling() {
-		m = &message{by: &Conn{node: c.node}}
+		m = &message{by: &conn{node: c.node}}
 		e.text, e.message = excerpt(p, shown), m
 	}
 	w.note(e)
@@ -156,14 +158,14 @@ func (n *Node) take(port int, from *Node, d datagram, m *message) {
 }
 
 // Close closes c. Pending and later ReadFroms fail with net.ErrClosed.
-func (c *PacketConn) Close() error {
+func (c *packetConn) Close() error {
 	if err := c.brief(func() error { c.shut(); return nil }); err != nil {
 		return c.fail("close", err)
 	}
 	return nil
 }
 
-func (c *PacketConn) shut() {
+func (c *packetConn) shut() {
 	c.closed, c.in = true, nil
 	delete(c.node.sockets, c.addr.port)
 	c.node.opened = without(c.node.opened, c)
@@ -172,7 +174,7 @@ func (c *PacketConn) shut() {
 }
 
 // brief calls f on the World if c is open.
-func (c *PacketConn) brief(f func() error) error {
+func (c *packetConn) brief(f func() error) error {
 	err := ErrForeign
 	c.node.world.do(func() {
 		if err = net.ErrClosed; !c.closed {
@@ -183,13 +185,13 @@ func (c *PacketConn) brief(f func() error) error {
 }
 
 // LocalAddr returns the address of c.
-func (c *PacketConn) LocalAddr() net.Addr { return c.addr }
+func (c *packetConn) LocalAddr() net.Addr { return c.addr }
 
 // SetDeadline calls SetReadDeadline, because a WriteTo does not wait.
-func (c *PacketConn) SetDeadline(t time.Time) error { return c.SetReadDeadline(t) }
+func (c *packetConn) SetDeadline(t time.Time) error { return c.SetReadDeadline(t) }
 
 // SetReadDeadline sets the time after which pending and later ReadFroms fail with os.ErrDeadlineExceeded. The zero time means no deadline.
-func (c *PacketConn) SetReadDeadline(t time.Time) error {
+func (c *packetConn) SetReadDeadline(t time.Time) error {
 	if err := c.brief(func() error { c.read.deadline(&c.node.host, t); return nil }); err != nil {
 		return c.fail("set", err)
 	}
@@ -197,9 +199,9 @@ func (c *PacketConn) SetReadDeadline(t time.Time) error {
 }
 
 // SetWriteDeadline does nothing, because a WriteTo does not wait.
-func (c *PacketConn) SetWriteDeadline(time.Time) error { return nil }
+func (c *packetConn) SetWriteDeadline(time.Time) error { return nil }
 
-func (c *PacketConn) fail(op string, err error) error {
+func (c *packetConn) fail(op string, err error) error {
 	giveWay()
 	return &net.OpError{Op: op, Net: "udp", Source: c.addr, Err: err}
 }

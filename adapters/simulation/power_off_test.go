@@ -2,6 +2,7 @@ package simulation_test
 
 import (
 	"context"
+	"net"
 	"os"
 	"syscall"
 	"testing"
@@ -15,18 +16,18 @@ import (
 
 // Whatever a node sends to another one that has lost its power, the connection fails in the end.
 func TestPowerOffBreaksEachConnection(t *testing.T) {
-	closes := func(a *simulation.Conn) { _ = a.CloseWrite() }
-	fills := func(a *simulation.Conn) {
+	closes := func(a net.Conn) { _ = a.(interface{ CloseWrite() error }).CloseWrite() }
+	fills := func(a net.Conn) {
 		_ = suspend.Here().Go(func() { _, _ = a.Write(make([]byte, 64<<10+1)) })
 		_ = suspend.Sleep(context.Background(), time.Minute)
 	}
-	full := func(a *simulation.Conn) {
+	full := func(a net.Conn) {
 		must(a.Write(make([]byte, 64<<10)))
 		_ = suspend.Sleep(context.Background(), time.Minute)
 	}
-	nothing := func(*simulation.Conn) {}
+	nothing := func(net.Conn) {}
 	for name, test := range map[string]struct {
-		before, after, restarted func(a *simulation.Conn)
+		before, after, restarted func(a net.Conn)
 		restarts                 bool
 		want                     error
 	}{
@@ -40,8 +41,7 @@ func TestPowerOffBreaksEachConnection(t *testing.T) {
 		"a Write without room after a reset": {nothing, nothing, fills, true, syscall.ECONNRESET},
 	} {
 		run(t, func(ctx context.Context, w *simulation.World) error {
-			c, _ := pair(ctx, w)
-			a := c.(*simulation.Conn)
+			a, _ := pair(ctx, w)
 			test.before(a)
 			w.Node("b").PowerOff()
 			test.after(a)
@@ -61,7 +61,7 @@ func TestADialIsRepeatedOverAHold(t *testing.T) {
 	run(t, func(ctx context.Context, w *simulation.World) error {
 		b := w.Node("b")
 		b.PowerOff()
-		w.AfterFunc(10*time.Second+time.Second/2, func() { w.Link("a", "b").HoldFrom("a") })
+		w.AfterFunc(10*time.Second+time.Second/2, func() { w.Link("a", "b").Hold("a") })
 		w.AfterFunc(20*time.Second+time.Second/2, func() { b.Restart(func(context.Context) { listen(b) }) })
 		_, err := w.Node("a").Dial(ctx, "tcp", "b:80")
 		require.ErrorIs(t, err, syscall.ETIMEDOUT)
@@ -74,7 +74,7 @@ func TestNobodyRepeatsForANodeWithoutPower(t *testing.T) {
 	for _, restarts := range []bool{false, true} {
 		run(t, func(ctx context.Context, w *simulation.World) error {
 			a, b := pair(ctx, w)
-			w.Link("a", "b").HoldFrom("b")
+			w.Link("a", "b").Hold("b")
 			must(b.Write([]byte("x")))
 			w.Node("b").PowerOff()
 			if restarts {

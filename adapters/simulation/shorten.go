@@ -50,9 +50,9 @@ type fork struct {
 	all  bool
 }
 
-// A message is a piece of data that a Conn or a PacketConn sends.
+// A message is a piece of data that a conn or a packetConn sends.
 type message struct {
-	by      *Conn
+	by      *conn
 	there   bool
 	arrived time.Duration
 	before  int // the length of the story at the arrival

@@ -255,7 +255,7 @@ func (n *nemesis) partition() fault {
 func (n *nemesis) oneWay() fault {
 	names := n.some()
 	l := n.w.Link(names[0], names[1])
-	return fault{names[0] + " does not reach " + names[1], func() { l.HoldFrom(names[0]) }, l.Heal}
+	return fault{names[0] + " does not reach " + names[1], func() { l.Hold(names[0]) }, l.Heal}
 }
 
 func (n *nemesis) cut() fault {
