@@ -147,7 +147,6 @@ func TestGuestEnds(t *testing.T) {
 	if child, _ := apart(t, false); !child {
 		return
 	}
-	*simulation.BusyAfter = 3 * time.Second
 	var stop atomic.Bool
 	for name, c := range map[string]struct {
 		main func(ctx context.Context, w *simulation.World) error
@@ -179,6 +178,9 @@ func TestGuestEnds(t *testing.T) {
 		}, errOdd, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
+			if *simulation.BusyAfter = 10 * time.Second; name == "a loop" {
+				*simulation.BusyAfter = 500 * time.Millisecond
+			}
 			r := guests(t, c.main)
 			stop.Store(stop.Load() || name == "a loop")
 			require.ErrorIs(t, r.Err, c.err)

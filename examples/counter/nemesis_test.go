@@ -95,7 +95,7 @@ func total(h *simulation.Host) string {
 }
 
 func TestSurvives(t *testing.T) {
-	simulation.Test(t, simulation.TestOptions{Options: simulation.Options{Guests: true}}, survives(false))
+	simulation.Test(t, simulation.TestOptions{Seeds: 30, Options: simulation.Options{Guests: true}}, survives(false))
 }
 
 // TestLoses fails, in a process of its own.
