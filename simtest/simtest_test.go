@@ -37,9 +37,9 @@ func run(t *testing.T, seeds int, main func(ctx context.Context, w *world) error
 		s := &sums{Hash64: fnv.New64a()}
 		o.Trace = s
 		test := main
-		main = func(ctx context.Context, w *world) error { s.begin(w.Seed()); return test(ctx, w) }
+		main = func(ctx context.Context, w *world) error { s.startSeed(w.Seed()); return test(ctx, w) }
 		defer func() {
-			s.begin(0)
+			s.startSeed(0)
 			if err := os.WriteFile(name, s.text.Bytes(), 0o600); err != nil {
 				t.Error(err)
 			}
@@ -57,7 +57,7 @@ type sums struct {
 	text bytes.Buffer
 }
 
-func (s *sums) begin(seed uint64) {
+func (s *sums) startSeed(seed uint64) {
 	if s.seed != seed {
 		if s.seed != 0 {
 			fmt.Fprintf(&s.text, "%d %016x\n", s.seed, s.Sum64())

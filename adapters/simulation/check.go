@@ -122,18 +122,18 @@ func (c *checker) twice(o Options) error {
 		return differs
 	case at < len(c.events):
 		e := c.events[at]
-		return &Nondeterminism{Seed: o.Seed, Step: second.Steps, At: e.at, Task: e.who(), Before: c.before(at), First: e.String(), Second: end(second)}
+		return &Nondeterminism{Seed: o.Seed, Step: second.Steps, At: e.at, Task: e.who(), Before: c.before(at), First: e.String(), Second: describeEnd(second)}
 	case verdict(second) != verdict(c.report):
-		return &Nondeterminism{Seed: o.Seed, Step: second.Steps, At: second.Elapsed, Before: c.before(at), First: end(c.report), Second: end(second)}
+		return &Nondeterminism{Seed: o.Seed, Step: second.Steps, At: second.Elapsed, Before: c.before(at), First: describeEnd(c.report), Second: describeEnd(second)}
 	}
 	return c.report.Err
 }
 
-// end describes how a run ended. Only the first line of the text is compared (see verdict), because stacks differ between runs.
-func end(r Report) string { return fmt.Sprintf("the run ends: %v", r.Err) }
+// describeEnd describes how a run ended. Only the first line of the text is compared (see verdict), because stacks differ between runs.
+func describeEnd(r Report) string { return fmt.Sprintf("the run ends: %v", r.Err) }
 
 func verdict(r Report) string {
-	first, _, _ := strings.Cut(end(r), "\n")
+	first, _, _ := strings.Cut(describeEnd(r), "\n")
 	return first
 }
 
@@ -173,7 +173,7 @@ func unending(err error) bool {
 // differs describes a difference: in place of the at'th event of the first run, the second run had the event that the string second
 // describes.
 func (c *checker) differs(w *World, at int, second string) *Nondeterminism {
-	first := end(c.report)
+	first := describeEnd(c.report)
 	if at < len(c.events) {
 		first = c.events[at].String()
 	}

@@ -47,11 +47,11 @@ func (w *World) stop(t *timer) bool {
 		w.timers.remove(t.pos)
 		return true
 	}
-	return t.take()
+	return t.clearLate()
 }
 
-// take clears t.late, and returns its old value.
-func (t *timer) take() bool {
+// clearLate clears t.late, and returns its old value.
+func (t *timer) clearLate() bool {
 	late := t.late
 	t.late = false
 	return late
@@ -102,14 +102,14 @@ func (w *World) fire(t *timer) {
 	case h.paused:
 		t.late = true
 		h.held = append(h.held, ready{host: h, as: callback, f: func() {
-			if t.take() {
+			if t.clearLate() {
 				t.f()
 			}
 		}})
 	default:
 		w.steps++
 		w.note(event{kind: fired, host: h, data: t.seq})
-		w.call(t.f)
+		w.runCallback(t.f)
 	}
 }
 

@@ -59,11 +59,11 @@ func connection(from, to *Node, link *Link, port int) (c, peer *conn) {
 
 // Read copies bytes that have arrived to p. It suspends the caller until at least one byte has arrived.
 func (c *conn) Read(p []byte) (int, error) {
-	t := c.read.join(c.node.world)
+	t := c.read.enqueue(c.node.world)
 	if t == nil {
 		return 0, c.fail("read", ErrForeign)
 	}
-	defer c.read.leave(t)
+	defer c.read.dequeue(t)
 	for {
 		switch {
 		case c.closed:
@@ -76,7 +76,7 @@ func (c *conn) Read(p []byte) (int, error) {
 			return 0, c.fail("read", c.err)
 		case len(p) == 0:
 			return 0, nil
-		case !c.read.first(t):
+		case !c.read.isFirst(t):
 		case len(c.in) > 0:
 			n := copy(p, c.in)
 			c.consume(n)
@@ -130,11 +130,11 @@ func (c *conn) room(n int) {
 
 // Write writes all of p. Write suspends the caller while the peer has 64 KB of unread bytes. If Write fails, n bytes have been sent.
 func (c *conn) Write(p []byte) (n int, err error) {
-	t := c.write.join(c.node.world)
+	t := c.write.enqueue(c.node.world)
 	if t == nil {
 		return 0, c.fail("write", ErrForeign)
 	}
-	defer c.write.leave(t)
+	defer c.write.dequeue(t)
 	for {
 		switch {
 		case c.closed:
@@ -147,7 +147,7 @@ func (c *conn) Write(p []byte) (n int, err error) {
 			return n, c.fail("write", syscall.EPIPE)
 		case n == len(p):
 			return n, nil
-		case c.write.first(t) && c.unread+len(c.pend) < window:
+		case c.write.isFirst(t) && c.unread+len(c.pend) < window:
 			n += c.transmit(p[n:min(len(p), n+min(maxSegment, window-c.unread-len(c.pend)))])
 			continue
 		}
@@ -225,12 +225,12 @@ func (c *conn) receive(data []byte, m *message) {
 func (c *conn) Close() error {
 	return c.brief("close", func() error {
 		lost := len(c.in) > 0 && c.err == nil
-		c.forget()
+		c.detach()
 		switch {
 		case lost:
 			c.reset()
 		case c.err == nil && !c.noWrites:
-			c.end()
+			c.sendFIN()
 		}
 		return nil
 	})
@@ -239,9 +239,9 @@ func (c *conn) Close() error {
 // brief calls f if c is open. The function f must not wait.
 func (c *conn) brief(op string, f func() error) error {
 	w := c.node.world
-	guest, ok := w.begin()
+	guest, ok := w.beginCall()
 	if guest {
-		defer w.guests.exit()
+		defer w.guests.endCall()
 	}
 	err := error(net.ErrClosed)
 	switch {
@@ -262,7 +262,7 @@ func (c *conn) CloseWrite() error {
 		if c.err == nil && !c.noWrites {
 			c.noWrites = true
 			c.write.wakeAll()
-			c.end()
+			c.sendFIN()
 		}
 		return c.err
 	})

@@ -4,8 +4,8 @@ import "syscall"
 
 // This file contains the code that ends connections.
 
-// end closes the direction to the peer once all bytes that were sent have arrived.
-func (c *conn) end() {
+// sendFIN closes the direction to the peer once all bytes that were sent have arrived.
+func (c *conn) sendFIN() {
 	c.send(0, func() {
 		if !c.probe() {
 			c.peer.ended = true
@@ -85,14 +85,14 @@ func (c *conn) abort() {
 		return
 	}
 	broken := c.err != nil
-	c.forget()
+	c.detach()
 	if !broken {
 		c.reset()
 	}
 }
 
-// forget closes c on this side.
-func (c *conn) forget() {
+// detach closes c on this side.
+func (c *conn) detach() {
 	c.closed, c.in = true, nil
 	c.node.conns = without(c.node.conns, c)
 	for _, s := range []*endpoint{&c.read, &c.write} {

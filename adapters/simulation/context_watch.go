@@ -32,7 +32,7 @@ func (h *host) AfterDone(ctx context.Context, f func()) (stop func() bool) {
 		t.f.Store(&f)
 		w.watches = append(w.watches, t)
 		if w.stock {
-			t.unhook = context.AfterFunc(ctx, w.look)
+			t.unhook = context.AfterFunc(ctx, w.checkContexts)
 		}
 	}
 	return t.stop
@@ -55,7 +55,7 @@ func (t *watch) stop() bool {
 	return waits
 }
 
-func (t *watch) call() {
+func (t *watch) fire() {
 	if f := t.f.Swap(nil); f != nil {
 		(*f)()
 	}
@@ -75,7 +75,7 @@ func (w *World) notice() {
 		}
 		select {
 		case <-t.done:
-			w.ready = append(w.ready, ready{host: t.host, f: t.call, as: callback})
+			w.ready = append(w.ready, ready{host: t.host, f: t.fire, as: callback})
 		default:
 			left = append(left, t)
 		}

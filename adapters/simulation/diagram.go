@@ -62,8 +62,8 @@ type row struct {
 	arrives bool
 }
 
-// first returns a sort key, 0 for an arrival and 1 for a scene, so that an arrival precedes a scene that it may have caused.
-func first(r row) int {
+// sortKey returns a sort key, 0 for an arrival and 1 for a scene, so that an arrival precedes a scene that it may have caused.
+func sortKey(r row) int {
 	if r.arrives {
 		return 0
 	}
@@ -88,7 +88,7 @@ func (v *variant) diagram(title string, r Report) string {
 			p.rows = append(p.rows, s)
 		}
 	}
-	slices.SortStableFunc(p.rows, func(a, b row) int { return cmp.Or(int(a.at-b.at), a.order-b.order, first(a)-first(b)) })
+	slices.SortStableFunc(p.rows, func(a, b row) int { return cmp.Or(int(a.at-b.at), a.order-b.order, sortKey(a)-sortKey(b)) })
 	width, end := left+colWidth*len(v.named)+900, p.y(len(p.rows)+1)
 	fmt.Fprintf(p, `<svg xmlns="http://www.w3.org/2000/svg" width="%d" height="%d"><title>%s</title><style>%s</style><rect width="100%%" height="100%%" fill="#fff"/>`,
 		width, end+40, title, style)
@@ -167,7 +167,7 @@ func (p *picture) row(i int, s row) {
 			there = p.y(i + slices.IndexFunc(p.rows[i:], func(r row) bool { return r.arrives && r.message == s.message }))
 		}
 		fmt.Fprintf(p, `<circle cx="%d" cy="%d" r="3"/><line class="%s" x1="%d" y1="%d" x2="%d" y2="%d"><title>%s</title></line>`,
-			from, y, class, from, y, to, there, escaped(s.tell()))
+			from, y, class, from, y, to, there, escaped(s.describe()))
 		if s.message.there {
 			side := 7
 			if to > from {
@@ -184,7 +184,7 @@ func (p *picture) row(i int, s row) {
 		x := p.x(h)
 		fmt.Fprintf(p, `<path class="cross" d="M%d %d l8 8 m-8 0 l8 -8"/>`, x-4, y-4)
 	}
-	fmt.Fprintf(p, `<text x="%d" y="%d">%s</text>`, left+colWidth*len(p.v.named), y+4, escaped(s.tell()))
+	fmt.Fprintf(p, `<text x="%d" y="%d">%s</text>`, left+colWidth*len(p.v.named), y+4, escaped(s.describe()))
 }
 
 // draw writes the diagram of a seed to a file, and returns a line that names the file.

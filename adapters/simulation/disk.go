@@ -72,11 +72,11 @@ func (c change) to(names map[string]*inode) map[string]*inode {
 func (d *diskState) syncNames() {
 	d.durable = maps.Clone(d.names)
 	d.changes = nil
-	d.forget()
+	d.dropUnnamed()
 }
 
-// forget drops the inodes without a name. An open file keeps its inode until a crash.
-func (d *diskState) forget() {
+// dropUnnamed drops the inodes without a name. An open file keeps its inode until a crash.
+func (d *diskState) dropUnnamed() {
 	if len(d.inodes) > len(d.names) {
 		named := slices.Collect(maps.Values(d.names))
 		d.inodes = slices.DeleteFunc(d.inodes, func(i *inode) bool { return !slices.Contains(named, i) })
@@ -127,7 +127,7 @@ func (d *diskState) crash(n *Node) {
 		}
 		i.data = slices.Clone(i.durable)
 	}
-	d.forget()
+	d.dropUnnamed()
 }
 
 // crash decides at random for each sector of each patch whether the sector survives.

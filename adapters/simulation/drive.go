@@ -48,7 +48,7 @@ const (
 	starving    = time.Millisecond     // real time; a sync.Mutex switches to starvation mode after a wait of 1 ms
 	collectAt   = 10_000               // windows between two garbage collections
 	lookAt      = 100                  // windows between two checks of the heap size
-	lookOutside = 20                   // events after the clock has stopped, until look() is called
+	realIOAfter = 20                   // events after the clock has stopped, until findRealIO() is called
 )
 
 var (
@@ -80,7 +80,7 @@ func inGuests(t *testing.T, o Options, random *chance.State, main func(ctx conte
 	for range 10 { // lets goroutines enter the system calls that they are about to make
 		runtime.Gosched()
 	}
-	defer g.watch(o.Seed)()
+	defer g.reportStall(o.Seed)()
 	before := runtime.NumGoroutine()
 	metrics.Read(g.samples)
 	g.baseline = g.samples[inCalls].Value.Uint64()
@@ -106,7 +106,7 @@ func inGuests(t *testing.T, o Options, random *chance.State, main func(ctx conte
 		synctest.Test(t, func(*testing.T) {
 			defer close(busy)
 			go func() { <-busy }() // this wait is not durable, so the clock of the driver's bubble does not move
-			defer g.end()
+			defer g.shutDown()
 			g.drive()
 		})
 	}()
@@ -115,8 +115,9 @@ func inGuests(t *testing.T, o Options, random *chance.State, main func(ctx conte
 	return r
 }
 
-// watch prints a report to standard error, once, if the World itself waits natively: in a task, a callback or a function passed to Always.
-func (g *guests) watch(seed uint64) (stop func()) {
+// reportStall prints a report to standard error, once, if the World itself waits natively: in a task, a callback or a function passed to
+// Always.
+func (g *guests) reportStall(seed uint64) (stop func()) {
 	before, over := int64(-1), new(atomic.Bool)
 	var look func()
 	look = func() {
@@ -152,7 +153,7 @@ func (g *guests) world(o Options, main func(ctx context.Context, w *World) error
 	w.run(main)
 	*r = w.report()
 	if g.stands != 0 || r.Err != nil {
-		g.look()
+		g.findRealIO()
 	}
 	switch {
 	case g.outside == nil || errors.Is(r.Err, ErrStuck):
@@ -163,8 +164,8 @@ func (g *guests) world(o Options, main func(ctx context.Context, w *World) error
 	}
 }
 
-// look searches the stack traces of all guests for a wait for real I/O, and stores the first such wait in g.outside as an error.
-func (g *guests) look() {
+// findRealIO searches the stack traces of all guests for a wait for real I/O, and stores the first such wait in g.outside as an error.
+func (g *guests) findRealIO() {
 	for _, stack := range gid.Stacks() {
 		head, calls, _ := bytes.Cut(stack, []byte{'\n'})
 		if g.outside != nil || !bytes.Contains(head, []byte(g.bubble)) || !bytes.Contains(head, []byte("[IO wait")) {
@@ -207,7 +208,7 @@ func (g *guests) sleeper(ready chan struct{}) {
 
 // drive is the driver's loop. The driver holds g.mu except during windows.
 func (g *guests) drive() {
-	for g.step() {
+	for g.resumeWorld() {
 		g.asleep = g.pausing
 		g.window(g.pausing)
 		if g.rang {
@@ -218,20 +219,20 @@ func (g *guests) drive() {
 			if g.stands == 0 {
 				g.stands = chance.Nanotime()
 			}
-			if g.events++; g.events == lookOutside {
-				g.look()
+			if g.events++; g.events == realIOAfter {
+				g.findRealIO()
 			}
 			if time.Duration(chance.Nanotime()-g.stands) > starving {
 				g.long = append(g.long, g.windows)
 			}
 			switch w := g.w; {
 			case len(w.timers.heap) == 0:
-				g.look()
+				g.findRealIO()
 				w.fail(w.account(cmp.Or(g.outside, ErrStuck)))
 			default:
 				w.now = max(w.now, w.timers.heap[0].at)
 			}
-			if !g.step() {
+			if !g.resumeWorld() {
 				return
 			}
 			g.window(false)
@@ -239,10 +240,10 @@ func (g *guests) drive() {
 	}
 }
 
-// step resumes the World until the World sleeps, and reports whether the run continues. It first collects garbage at intervals, because all
-// guests are blocked at this point. A guest that ran during a collection would wait for g.mu, and at level C (see Report.Level) the
-// bubble's clock advances during such a wait.
-func (g *guests) step() bool {
+// resumeWorld resumes the World until the World sleeps, and reports whether the run continues. It first collects garbage at intervals,
+// because all guests are blocked at this point. A guest that ran during a collection would wait for g.mu, and at level C (see Report.Level)
+// the bubble's clock advances during such a wait.
+func (g *guests) resumeWorld() bool {
 	if g.windows > 0 && g.windows%lookAt == 0 {
 		if metrics.Read(g.heap); g.windows%collectAt == 0 || g.heap[0].Value.Uint64() > g.limit {
 			runtime.GC()
@@ -254,8 +255,8 @@ func (g *guests) step() bool {
 	return ok
 }
 
-// end ends the guests that wait in a call, and then the bubble.
-func (g *guests) end() {
+// shutDown ends the guests that wait in a call, and then the bubble.
+func (g *guests) shutDown() {
 	g.window(false)
 	if !g.asleep {
 		close(g.commands)

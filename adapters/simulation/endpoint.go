@@ -26,9 +26,9 @@ type turn struct {
 
 var errDeadline = os.ErrDeadlineExceeded
 
-// join adds an operation of the caller to the line. It returns nil if the caller is outside the World.
-func (s *endpoint) join(w *World) *turn {
-	guest, ok := w.begin()
+// enqueue adds an operation of the caller to the line. It returns nil if the caller is outside the World.
+func (s *endpoint) enqueue(w *World) *turn {
+	guest, ok := w.beginCall()
 	if !ok {
 		return nil
 	}
@@ -40,14 +40,14 @@ func (s *endpoint) join(w *World) *turn {
 	return t
 }
 
-func (s *endpoint) first(t *turn) bool { return s.line[0] == t }
+func (s *endpoint) isFirst(t *turn) bool { return s.line[0] == t }
 
-// leave removes the operation t from the line, and wakes the next operation.
-func (s *endpoint) leave(t *turn) {
+// dequeue removes the operation t from the line, and wakes the next operation.
+func (s *endpoint) dequeue(t *turn) {
 	s.line = without(s.line, t)
 	s.wakeFirst()
 	if t.woke != nil {
-		t.w.guests.exit()
+		t.w.guests.endCall()
 	}
 }
 

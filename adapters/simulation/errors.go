@@ -19,8 +19,8 @@ import (
 
 // Errors that end a run.
 var (
-	// ErrDeadlock says that nothing could happen any more: no task could run, and no timer was set. In a bubble the World does not see timers
-	// of package time. The World waits for such timers until MaxTime, or for ten years of the bubble's time, before the run fails.
+	// ErrDeadlock says that nothing could happen any more: no task could run, and no timer was set. In a bubble the World does not see
+	// timers of package time. The World waits for such timers until MaxTime, or for ten years of the bubble's time, before the run fails.
 	ErrDeadlock = errors.New("deadlock: no task can run, and no timer is set")
 
 	// ErrSteps says that a run reached Options.MaxSteps.
@@ -49,7 +49,7 @@ var (
 )
 
 func (w *World) panicked(value any, stack []byte) {
-	if t := w.current; w.leaving || t != nil && t.host.dead { // a deferred function of a killed task has panicked
+	if t := w.current; w.tearingDown || t != nil && t.host.dead { // a deferred function of a killed task has panicked
 		return
 	}
 	if f := w.o.OnPanic; f != nil {

@@ -51,7 +51,7 @@ const (
 
 // note adds the event e to the hash, and to the trace if there is a trace.
 func (w *World) note(e event) {
-	if w.leaving {
+	if w.tearingDown {
 		return
 	}
 	h := w.hash ^ uint64(w.now)

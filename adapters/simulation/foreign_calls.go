@@ -40,8 +40,8 @@ type outside struct {
 	in      []ready // the calls that were admitted, in order of arrival
 }
 
-// arrive prepares w for a run. Run calls it first, on its own goroutine.
-func (w *World) arrive() error {
+// prepare prepares w for a run. Run calls it first, on its own goroutine.
+func (w *World) prepare() error {
 	w.driver = gid.Get()
 	if !w.o.Start.IsZero() && (w.o.Bubble || w.guests != nil && !w.o.Start.Equal(time.Now())) { // inGuests has slept until Start, if Start is after 2000
 		return errors.New("simulation: Options.Start is set, and in a bubble the clock is that of the bubble")
@@ -59,14 +59,14 @@ func (w *World) arrive() error {
 	return nil
 }
 
-// begin begins a call by a task or a guest, and reports whether the call is allowed. If the caller is a guest, it must end the call with
-// guests.exit.
-func (w *World) begin() (guest, ok bool) {
+// beginCall begins a call by a task or a guest, and reports whether the call is allowed. If the caller is a guest, it must end the call with
+// guests.endCall.
+func (w *World) beginCall() (guest, ok bool) {
 	if g := w.guests; g != nil && !w.on() {
-		g.enter()
+		g.beginCall()
 		return true, true
 	}
-	return false, w.enter()
+	return false, w.beginTaskCall()
 }
 
 // calling returns w.guests while a guest calls, and nil otherwise.
@@ -92,8 +92,8 @@ func (w *World) on() bool {
 	return t != nil && t.world.Load() == w
 }
 
-// own reports whether the caller is on the World. If the caller is elsewhere, the run ends. Unlike w.enter, this method must not end the
-// calling task: a Select calls the clock and the timers while it holds guards, or after it has taken a lock or a value.
+// own reports whether the caller is on the World. If the caller is elsewhere, the run ends. Unlike beginTaskCall, this method must not end
+// the calling task: a Select calls the clock and the timers while it holds guards, or after it has taken a lock or a value.
 func (w *World) own() bool {
 	if !w.on() {
 		_ = w.fromOutside(ready{})
@@ -102,14 +102,14 @@ func (w *World) own() bool {
 	return true
 }
 
-// enter begins a call by one of the World's own tasks or callbacks, and reports whether the caller is on the World. If the calling task was
-// killed, or if the run has failed, this task ends.
-func (w *World) enter() bool {
+// beginTaskCall begins a call by one of the World's own tasks or callbacks, and reports whether the caller is on the World. If the calling
+// task was killed, or if the run has failed, this task ends.
+func (w *World) beginTaskCall() bool {
 	if !w.own() {
 		return false
 	}
 	if t := w.current; t != nil {
-		if w.over && !w.leaving {
+		if w.over && !w.tearingDown {
 			runtime.Goexit() // otherwise the task may retry forever without waiting
 		}
 		t.ExitIfKilled()
@@ -187,7 +187,7 @@ func (w *World) admit() {
 	}
 	if w.guests != nil {
 		w.called.Store(false)
-		w.guests.take()
+		w.guests.executeCalls()
 		return
 	}
 	w.mu.Lock()
@@ -235,8 +235,8 @@ func (r ready) number() int {
 	return r.task.id
 }
 
-// settle waits, in a bubble, until the goroutines that a step has started are blocked, such as goroutines of package context.
-func (w *World) settle() {
+// waitForBubble waits, in a bubble, until the goroutines that a step has started are blocked, such as goroutines of package context.
+func (w *World) waitForBubble() {
 	if w.o.Bubble {
 		synctest.Wait()
 		w.pass()
@@ -338,8 +338,8 @@ func (w *World) sleeps() bool {
 	return w.asleep
 }
 
-// look makes the World check whether contexts have ended, even if the World is about to sleep.
-func (w *World) look() {
+// checkContexts makes the World check whether contexts have ended, even if the World is about to sleep.
+func (w *World) checkContexts() {
 	w.called.Store(true)
 	if g := w.guests; g != nil {
 		g.mu.Lock()

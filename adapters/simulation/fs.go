@@ -150,7 +150,7 @@ func (s nodeFS) use(op, name string) error {
 func (n *Node) diskReady(op, name string, boot int, data uint64) error {
 	w := n.world
 	switch {
-	case !w.enter():
+	case !w.beginTaskCall():
 		return ErrForeign
 	case n.dead || boot != n.files.boot:
 		return os.ErrClosed

@@ -162,7 +162,7 @@ type guests struct {
 	limit    uint64 // the heap size above which the driver collects garbage
 	patience time.Duration
 	windows  int
-	moves    atomic.Int64 // the number of windows, for watch()
+	moves    atomic.Int64 // the number of windows, for reportStall()
 	long     []int        // the numbers of the long windows
 	ahead    int
 	stands   int64 // the real time at which the bubble's clock stopped, because a guest waits, but not durably; 0 while the clock moves
@@ -194,22 +194,22 @@ func (g *guests) start(h *host, f func()) {
 	g.woken = true
 }
 
-// enter begins a guest's call, and g.exit ends the call. Once the run is over, a call of enter() ends the guest instead.
-func (g *guests) enter() {
+// beginCall begins a guest's call, and g.endCall ends the call. Once the run is over, beginCall ends the guest instead.
+func (g *guests) beginCall() {
 	if g.again(); g.over {
-		g.exit()
+		g.endCall()
 		runtime.Goexit()
 	}
 }
 
-func (g *guests) exit() {
+func (g *guests) endCall() {
 	g.calling = false
 	g.mu.Unlock()
 }
 
 // wait waits, within a call, until it can receive from the given channel, or until ctx is cancelled. It unlocks g.mu during the wait.
 func (g *guests) wait(ctx context.Context, woke <-chan struct{}) {
-	g.exit()
+	g.endCall()
 	defer g.again()
 	select {
 	case <-woke:
@@ -280,8 +280,8 @@ func (g *guests) deadline(c *conn, s *endpoint, t time.Time) {
 	})
 }
 
-// take executes the calls that guests have queued.
-func (g *guests) take() {
+// executeCalls executes the calls that guests have queued.
+func (g *guests) executeCalls() {
 	all, conns := g.asked, g.touched
 	g.asked, g.touched = nil, nil
 	slices.SortFunc(conns, func(a, b *conn) int { return cmp.Or(a.node.index-b.node.index, a.id-b.id) })
@@ -358,7 +358,7 @@ func (w *World) do(f func()) {
 	switch g := w.guests; {
 	case g != nil && !w.on():
 		g.call(context.Background(), nil, func(done func()) { f(); done() })
-	case w.enter():
+	case w.beginTaskCall():
 		f()
 	}
 }
@@ -366,8 +366,8 @@ func (w *World) do(f func()) {
 // call calls f on the World, and waits until f has called its argument. If ctx is cancelled first, g.call ends the sleeper's sleep, so that
 // the World notices the cancellation.
 func (g *guests) call(ctx context.Context, h *host, f func(done func())) {
-	g.enter()
-	defer g.exit()
+	g.beginCall()
+	defer g.endCall()
 	woke, returns := make(chan struct{}), false
 	g.ask(h, func() {
 		f(func() {

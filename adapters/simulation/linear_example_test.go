@@ -59,7 +59,8 @@ func add(ctx context.Context, n *simulation.Node) (int, error) {
 	return int(p[0]), err
 }
 
-// history is what three clients see of the counter, over a network that breaks connections. A client gives up, or repeats an addition, which may be there already.
+// history is what three clients see of the counter, over a network that breaks connections. A client gives up, or repeats an addition,
+// which may be there already.
 func history(m *linear.Model[int, string, int], repeats bool) func(ctx context.Context, w *simulation.World) error {
 	return func(ctx context.Context, w *simulation.World) error {
 		w.SetFaults(simulation.Faults{MinLatency: time.Millisecond, MaxLatency: 20 * time.Millisecond, Reset: 0.1})

@@ -90,7 +90,7 @@ func split(address string) (name string, port int, err error) {
 // usable returns an error if the caller cannot use n's network, or if the given network is not a name for the protocol.
 func (n *Node) usable(protocol, network string) error {
 	switch {
-	case !n.world.enter():
+	case !n.world.beginTaskCall():
 		return ErrForeign
 	case n.dead || n.world.over:
 		return net.ErrClosed
@@ -115,11 +115,11 @@ func (n *Node) freePort() int {
 // Accept suspends the caller until there is a connection, and returns the connection. Accept fails with net.ErrClosed when l is closed, and
 // with os.ErrDeadlineExceeded after the deadline.
 func (l *listener) Accept() (net.Conn, error) {
-	t := l.accept.join(l.node.world)
+	t := l.accept.enqueue(l.node.world)
 	if t == nil {
 		return nil, l.fail(ErrForeign)
 	}
-	defer l.accept.leave(t)
+	defer l.accept.dequeue(t)
 	for {
 		switch {
 		case l.closed:
@@ -127,7 +127,7 @@ func (l *listener) Accept() (net.Conn, error) {
 			return nil, l.fail(net.ErrClosed)
 		case l.accept.expired:
 			return nil, l.fail(errDeadline)
-		case l.accept.first(t) && len(l.backlog) > 0:
+		case l.accept.isFirst(t) && len(l.backlog) > 0:
 			c := l.backlog[0]
 			l.backlog[0] = nil
 			l.backlog = l.backlog[1:]
@@ -203,11 +203,11 @@ const (
 // connection has the methods CloseWrite and CloseRead: use c.(interface{ CloseWrite() error }).
 //
 // A deadline refers to the node's clock, see suspend.Now. A time that was derived from time.Now has a monotonic reading, and counts as the
-// duration from now to this time. The duration is rounded up to a multiple of 0.1 s, or of 1 s if it is longer than 1 s. The standard package
-// crypto/tls sets such deadlines.
+// duration from now to this time. The duration is rounded up to a multiple of 0.1 s, or of 1 s if it is longer than 1 s. The standard
+// package crypto/tls sets such deadlines.
 func (n *Node) Dial(ctx context.Context, network, address string) (net.Conn, error) {
 	c, err := n.dial(ctx, network, address)
-	n.tell(address, err)
+	n.noteDial(address, err)
 	if err != nil {
 		giveWay()
 		return nil, &net.OpError{Op: "dial", Net: network, Addr: named(address), Err: err}
@@ -215,8 +215,8 @@ func (n *Node) Dial(ctx context.Context, network, address string) (net.Conn, err
 	return c, nil
 }
 
-// tell adds an event for the outcome of a Dial.
-func (n *Node) tell(address string, err error) {
+// noteDial adds an event for the outcome of a Dial.
+func (n *Node) noteDial(address string, err error) {
 	w := n.world
 	h, id := w.caller()
 	e := event{kind: connected, host: h, task: id, text: address}

@@ -68,11 +68,11 @@ func UDPAddr(address string) (net.Addr, error) {
 
 // ReadFrom suspends the caller until there is a datagram, and copies the datagram to p. If the datagram is longer than p, the rest is lost.
 func (c *packetConn) ReadFrom(p []byte) (int, net.Addr, error) {
-	t := c.read.join(c.node.world)
+	t := c.read.enqueue(c.node.world)
 	if t == nil {
 		return 0, nil, c.fail("read", ErrForeign)
 	}
-	defer c.read.leave(t)
+	defer c.read.dequeue(t)
 	for {
 		switch {
 		case c.closed:
@@ -80,7 +80,7 @@ func (c *packetConn) ReadFrom(p []byte) (int, net.Addr, error) {
 			return 0, nil, c.fail("read", net.ErrClosed)
 		case c.read.expired:
 			return 0, nil, c.fail("read", errDeadline)
-		case c.read.first(t) && len(c.in) > 0:
+		case c.read.isFirst(t) && len(c.in) > 0:
 			d := c.in[0]
 			c.in[0] = datagram{}
 			c.in, c.size = c.in[1:], c.size-len(d.data)
@@ -141,13 +141,13 @@ func (c *packetConn) send(p []byte, name string, port int) error {
 	from, data := c.addr, append([]byte(nil), p...)
 	for range copies {
 		arrives := plus(l.leaves(way, len(p)), f.latency(&c.draws))
-		w.after(arrives-w.now, nil, func() { to.take(port, c.node, datagram{from, data}, m) })
+		w.after(arrives-w.now, nil, func() { to.receiveDatagram(port, c.node, datagram{from, data}, m) })
 	}
 	return nil
 }
 
-// take handles the arrival of a datagram.
-func (n *Node) take(port int, from *Node, d datagram, m *message) {
+// receiveDatagram handles the arrival of a datagram.
+func (n *Node) receiveDatagram(port int, from *Node, d datagram, m *message) {
 	c := n.sockets[port]
 	if n.dead || c == nil || c.local && from != n || c.size+len(d.data) > window {
 		return

@@ -7,7 +7,7 @@ func (w *World) Sometimes(name string, cond bool) {
 	if w == nil {
 		return
 	}
-	w.tell(func() {
+	w.post(func() {
 		if reached, known := w.marks[name]; reached || known && !cond {
 			return
 		}

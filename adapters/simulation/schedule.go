@@ -32,7 +32,7 @@ func (w *World) run(main func(ctx context.Context, w *World) error) {
 		w.fleet = newFleet(w.o)
 		defer w.fleet.stop()
 	}
-	if w.err = w.arrive(); w.err != nil {
+	if w.err = w.prepare(); w.err != nil {
 		return
 	}
 	if w.o.Preempt {
@@ -49,7 +49,7 @@ func (w *World) run(main func(ctx context.Context, w *World) error) {
 		err = main(context.Background(), w)
 	}
 	suspend.Bind(nil, func() {
-		defer w.leave()
+		defer w.tearDown()
 		if w.guests == nil {
 			w.ready = append(w.ready, ready{host: &w.host, f: first})
 		} else {
@@ -70,14 +70,14 @@ func (w *World) loop() {
 		case w.steps >= w.o.MaxSteps:
 			w.fail(w.account(ErrSteps))
 		case len(w.ready) > 0:
-			if t := w.next(); t != nil {
+			if t := w.pickReady(); t != nil {
 				w.current = t
 				w.fleet.stalls.Begin()
 				t.Next()()
 				w.current = nil
 				w.fleet.left(t)
 			}
-			w.settle()
+			w.waitForBubble()
 		case w.o.MaxTime > 0 && w.now > w.o.MaxTime:
 			w.fail(w.account(ErrTime))
 		case w.due():
@@ -98,16 +98,16 @@ func (w *World) verify() {
 
 // hold calls a function that was passed to Always, and fails the run if this function returns an error.
 func (w *World) hold(holds func() error) {
-	w.call(func() {
+	w.runCallback(func() {
 		if err := holds(); err != nil {
 			w.fail(err)
 		}
 	})
 }
 
-// next removes an entry from w.ready, and picks each entry with the same probability. If the entry is a task that can run, it returns the
-// task. Otherwise it handles the entry itself, and returns nil.
-func (w *World) next() *task {
+// pickReady removes an entry from w.ready, and picks each entry with the same probability. If the entry is a task that can run, it returns
+// the task. Otherwise it handles the entry itself, and returns nil.
+func (w *World) pickReady() *task {
 	n := len(w.ready)
 	i := w.order.below(n)
 	r := w.ready[i]
@@ -128,10 +128,10 @@ func (w *World) next() *task {
 	switch {
 	case r.as == callback:
 		w.note(event{kind: called, host: h, n: n})
-		w.call(r.f)
+		w.runCallback(r.f)
 		return nil
 	case t == nil:
-		t, kind = w.fleet.begin(w, h, r.f), begun
+		t, kind = w.fleet.startTask(w, h, r.f), begun
 		if t.by = nil; r.as != nil {
 			t.by = r.as.by
 		}
@@ -169,8 +169,8 @@ func (w *World) caller() (*host, int) {
 	return w.acting.host, -w.acting.n
 }
 
-// call calls the callback f on Run's goroutine, where suspending is forbidden.
-func (w *World) call(f func()) {
+// runCallback calls the callback f on Run's goroutine, where suspending is forbidden.
+func (w *World) runCallback(f func()) {
 	defer labels.Here().Put() // restores the labels of Run's caller, which f must not inherit
 	labels.Clear()
 	defer func() {
@@ -196,9 +196,9 @@ func (w *World) mainEnded(err error) {
 	}
 }
 
-// leave ends all remaining tasks, and releases the memory of the run.
-func (w *World) leave() {
-	w.over, w.leaving = true, true
+// tearDown ends all remaining tasks, and releases the memory of the run.
+func (w *World) tearDown() {
+	w.over, w.tearingDown = true, true
 	w.close()
 	w.endTasks(w.hosts...)
 	for _, h := range w.hosts { // no task is left that could end a wait under a Shield
@@ -223,7 +223,7 @@ func (w *World) endTasks(hosts ...*host) {
 	}
 	for left := 1; left > 0; {
 		left = w.kill(hosts...)
-		for turns := 64 * (left + 1); turns > 0 && w.turn(hosts); turns-- {
+		for turns := 64 * (left + 1); turns > 0 && w.runReady(hosts); turns-- {
 		}
 	}
 	w.ready = slices.DeleteFunc(w.ready, func(r ready) bool { return r.task == nil && slices.Contains(hosts, r.host) && r.drop() })
@@ -265,8 +265,9 @@ func (w *World) running(is func(t *task) bool) bool {
 	return false
 }
 
-// turn runs a ready task of hosts, or drops a function of hosts that has not begun. It returns false if there is no such task or function.
-func (w *World) turn(hosts []*host) bool {
+// runReady runs a ready task of hosts, or drops a function of hosts that has not begun. It returns false if there is no such task or
+// function.
+func (w *World) runReady(hosts []*host) bool {
 	for i, r := range w.ready {
 		if slices.Contains(hosts, r.host) {
 			w.ready = slices.Delete(w.ready, i, i+1)

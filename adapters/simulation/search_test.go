@@ -15,7 +15,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestLevels fails, in a process of its own: after three things that each come once in twenty times. With "errorf" it marks itself as failed.
+// TestLevels fails, in a process of its own: after three things that each come once in twenty times. With "errorf" it marks itself as
+// failed.
 func TestLevels(t *testing.T) {
 	how := os.Getenv("BRAID_LEVELS")
 	if how == "" {

@@ -37,7 +37,7 @@ type seeds struct {
 
 func newSeeds(t *testing.T, o TestOptions) *seeds {
 	first := max(o.Seed, 1)
-	s := &seeds{o: o.Options, every: checkEvery, n: o.Seeds, jobs: 1, diagram: os.Getenv("BRAID_DIAGRAM"), search: search{next: first, guided: o.Guided, draws: source(first)}, call: call(t)}
+	s := &seeds{o: o.Options, every: checkEvery, n: o.Seeds, jobs: 1, diagram: os.Getenv("BRAID_DIAGRAM"), search: search{next: first, guided: o.Guided, draws: source(first)}, call: callNumber(t)}
 	if o.Twice {
 		s.every = 1
 	}

@@ -115,7 +115,7 @@ func (v *variant) options(o Options) Options {
 	}
 	watch := o.watch
 	o.watch = func(w *World, e event) {
-		v.tell(w, e)
+		v.record(w, e)
 		if watch != nil {
 			watch(w, e)
 		}
@@ -140,8 +140,8 @@ func (w *World) fork() {
 	}
 }
 
-// tell adds e to the story if e is a message, a fault or a line of Log.
-func (v *variant) tell(w *World, e event) {
+// record adds e to the story if e is a message, a fault or a line of Log.
+func (v *variant) record(w *World, e event) {
 	switch e.kind {
 	case made:
 		v.named = append(v.named, e.text)
@@ -233,7 +233,7 @@ func (v *variant) print(r Report) string {
 	var b strings.Builder
 	line := func(step int, at time.Duration, text string) { fmt.Fprintf(&b, "%7d %14v  %s\n", step, at, text) }
 	for _, s := range v.scenes() {
-		line(s.step, s.at, s.tell())
+		line(s.step, s.at, s.describe())
 	}
 	line(r.Steps, r.Elapsed, verdict(r))
 	return b.String()
@@ -251,7 +251,7 @@ func (v *variant) scenes() (all []scene) {
 	return all
 }
 
-func (s scene) tell() string {
+func (s scene) describe() string {
 	switch {
 	case s.kind == sent && s.message.there:
 		return fmt.Sprintf("%s sends %d bytes to %s, there at %v: %q", s.message.by.node.name, s.n, hostName(s.of), s.message.arrived, s.text)

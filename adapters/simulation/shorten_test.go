@@ -124,17 +124,17 @@ func TestShortenLeavesAllFaultsOut(t *testing.T) {
 					return
 				}
 				_, err = c.Read(make([]byte, 1))
-				tell(w, "read", err)
+				lengthen(w, "read", err)
 			}
 		})
 		_ = client.Go(func() {
 			f, err := client.FS().Create("x")
-			tell(w, "create", err)
+			lengthen(w, "create", err)
 			_, err = f.WriteAt([]byte("x"), 0)
-			tell(w, "write", err)
-			tell(w, "sync", f.Sync())
+			lengthen(w, "write", err)
+			lengthen(w, "sync", f.Sync())
 			c, err := client.Dial(ctx, "tcp", "server:80")
-			if tell(w, "dial", err); err == nil {
+			if lengthen(w, "dial", err); err == nil {
 				_, _ = c.Write([]byte("x"))
 			}
 		})
@@ -147,8 +147,8 @@ func TestShortenLeavesAllFaultsOut(t *testing.T) {
 	}
 }
 
-// tell makes the story longer by a fault than by those that can come only without it.
-func tell(w *simulation.World, what string, err error) {
+// lengthen makes the story longer by a fault than by those that can come only without it.
+func lengthen(w *simulation.World, what string, err error) {
 	if err != nil {
 		for range map[bool]int{false: 20, true: 5}[what == "read"] {
 			w.Log("%s: %v", what, err)

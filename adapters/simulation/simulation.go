@@ -58,9 +58,9 @@ type Options struct {
 	// MaxTime is the virtual time after which a run fails with ErrTime. 0 means no limit.
 	MaxTime time.Duration
 
-	// Preempt lets other tasks run before each operation that could wait, even if the operation does not need to wait: each lock, receive and
-	// transaction may then end a step. Without Preempt a task runs until it waits, so two critical sections in a row look atomic although they
-	// are not. In a Test, Preempt is on unless NoPreempt is set.
+	// Preempt lets other tasks run before each operation that could wait, even if the operation does not need to wait: each lock, receive
+	// and transaction may then end a step. Without Preempt a task runs until it waits, so two critical sections in a row look atomic
+	// although they are not. In a Test, Preempt is on unless NoPreempt is set.
 	Preempt bool
 
 	// Trace receives a line for each event, such as a step, a timer, a segment or a Log.
@@ -76,9 +76,9 @@ type Options struct {
 	// suspend.
 	OnPanic func(value any, stack []byte)
 
-	// StallAfter is the real time for which a task may run without suspending. After this time the task's stack is printed to standard error.
-	// 0 means one second, and a negative value means never. In a bubble no stack is printed. A task that waits natively for eight times
-	// StallAfter fails the run with ErrNative: under Test and Check at once, and under Run when the wait ends.
+	// StallAfter is the real time for which a task may run without suspending. After this time the task's stack is printed to standard
+	// error. 0 means one second, and a negative value means never. In a bubble no stack is printed. A task that waits natively for eight
+	// times StallAfter fails the run with ErrNative: under Test and Check at once, and under Run when the wait ends.
 	StallAfter time.Duration
 
 	// Guests runs main, and each function passed to Node.Start, as a guest: a goroutine that uses native channels, sync.Mutex and package
@@ -147,12 +147,12 @@ type World struct {
 	fleet *fleet
 	err   error
 
-	over    bool // the scheduler's loop must end
-	ended   bool // main has ended
-	failed  bool // w.err is the reason why the run was ended
-	still   bool // the next operation is a network wait: its condition has been checked, so no other task must run before it
-	leaving bool // the remaining tasks are being ended
-	always  []func() error
+	over        bool // the scheduler's loop must end
+	ended       bool // main has ended
+	failed      bool // w.err is the reason why the run was ended
+	still       bool // the next operation is a network wait: its condition has been checked, so no other task must run before it
+	tearingDown bool // the remaining tasks are being ended
+	always      []func() error
 
 	ready   []ready // unsorted, because the seed decides which entry runs next
 	order   source  // draws the next entry of ready
@@ -218,7 +218,7 @@ func (w *World) Seed() uint64 { return w.o.Seed }
 
 // Rand returns a random source for the test's own choices. Draws from this source do not affect the order of tasks or the network.
 func (w *World) Rand() *rand.Rand {
-	if w.guests != nil || !w.enter() {
+	if w.guests != nil || !w.beginTaskCall() {
 		return rand.New(draws{w})
 	}
 	if w.rand == nil {
@@ -261,7 +261,7 @@ func (d draws) Uint64() uint64 {
 // Log adds a line to the trace. The line also changes the hash, so two runs that log different lines count as different.
 func (w *World) Log(format string, args ...any) {
 	text := fmt.Sprintf(format, args...) // formatted first, because a String method may call the World, or may lock a mutex that a guest holds
-	w.tell(func() { w.log(text) })
+	w.post(func() { w.log(text) })
 }
 
 func (w *World) log(text string) {
@@ -269,11 +269,11 @@ func (w *World) log(text string) {
 	w.note(event{kind: logged, host: host, task: id, data: hashString(0, text), text: text})
 }
 
-// tell calls f on the World. A guest does not wait for the call.
-func (w *World) tell(f func()) {
-	switch guest, ok := w.begin(); {
+// post calls f on the World. A guest does not wait for the call.
+func (w *World) post(f func()) {
+	switch guest, ok := w.beginCall(); {
 	case guest:
-		defer w.guests.exit()
+		defer w.guests.endCall()
 		w.guests.ask(nil, f)
 	case ok:
 		f()

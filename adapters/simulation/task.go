@@ -65,7 +65,7 @@ func (t *task) Preempt() (yield bool) {
 		w.still = false
 		return false
 	}
-	return w.o.Preempt && t == w.current && !w.leaving && !t.host.dead && len(w.ready) > 0 && w.order.below(2) > 0
+	return w.o.Preempt && t == w.current && !w.tearingDown && !t.host.dead && len(w.ready) > 0 && w.order.below(2) > 0
 }
 
 // Back implements sched.Switcher. It is never called, because Leave never returns a task to switch to.
@@ -145,8 +145,8 @@ func (l *fleet) stalled(goroutine int64, waits time.Duration) (name, remedy stri
 
 const inWorld = "no other task of its World runs meanwhile. Wait by package suspend or a primitive of Braid"
 
-// begin returns a coroutine that is about to run f as a task of h.
-func (l *fleet) begin(w *World, h *host, f func()) *task {
+// startTask returns a coroutine that is about to run f as a task of h.
+func (l *fleet) startTask(w *World, h *host, f func()) *task {
 	var t *task
 	if n := len(l.idle); n > 0 {
 		t = l.idle[n-1]

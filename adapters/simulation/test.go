@@ -28,8 +28,8 @@ type TestOptions struct {
 	Twice bool
 
 	// Guided makes half of the runs continue earlier runs from rare states with new random draws. The program names rare states with
-	// World.Sometimes. Guided helps to find a bug that needs several unlikely events, if a Sometimes names such an event. Otherwise it doubles
-	// the number of runs that are needed.
+	// World.Sometimes. Guided helps to find a bug that needs several unlikely events, if a Sometimes names such an event. Otherwise it
+	// doubles the number of runs that are needed.
 	Guided bool
 
 	// NoPreempt turns off Options.Preempt, which Test otherwise sets.

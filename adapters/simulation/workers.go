@@ -63,8 +63,8 @@ var calls = struct {
 	of map[*testing.T]int
 }{of: map[*testing.T]int{}}
 
-// call returns the number of calls of Test in t, including the current call.
-func call(t *testing.T) int {
+// callNumber returns the number of calls of Test in t, including the current call.
+func callNumber(t *testing.T) int {
 	calls.Lock()
 	defer calls.Unlock()
 	if calls.of[t]++; calls.of[t] == 1 {
@@ -280,7 +280,7 @@ func differ(x, y result) *Nondeterminism {
 	for at < min(len(x.Events), len(y.Events)) && x.Events[at] == y.Events[at] {
 		at++
 	}
-	d := &Nondeterminism{Seed: x.Seed, Step: y.Steps, At: y.Elapsed, First: end(x.Report), Second: end(y.Report)}
+	d := &Nondeterminism{Seed: x.Seed, Step: y.Steps, At: y.Elapsed, First: describeEnd(x.Report), Second: describeEnd(y.Report)}
 	if at < len(y.Events) {
 		e := y.Events[at]
 		d.Step, d.At, d.Task, d.Second = e.Step, e.At, e.Who, e.Text

@@ -47,13 +47,13 @@ type Options struct {
 	// Clients are the names of further nodes. Only their links to other nodes suffer faults.
 	Clients []string
 
-	// Boot restarts a node that has crashed for any reason, with Node.Restart or Node.Start. Boot must not suspend. If Boot is nil, no node is
-	// crashed.
+	// Boot restarts a node that has crashed for any reason, with Node.Restart or Node.Start. Boot must not suspend. If Boot is nil, no node
+	// is crashed.
 	Boot func(n *simulation.Node)
 
-	// Every is the mean time between two faults. A fault lasts four times Every on average. Each seed multiplies Every by a factor from 1/4 to
-	// 4. Choose a value near the program's timeouts, or half of that for mistakes that need a crash at a certain moment, such as between two
-	// writes. 0 means 200 ms.
+	// Every is the mean time between two faults. A fault lasts four times Every on average. Each seed multiplies Every by a factor from 1/4
+	// to 4. Choose a value near the program's timeouts, or half of that for mistakes that need a crash at a certain moment, such as between
+	// two writes. 0 means 200 ms.
 	Every time.Duration
 
 	// Kinds are the kinds of faults that may occur. 0 means all kinds, or in a World with guests all kinds except Pause and Skew, which have
@@ -99,7 +99,7 @@ func Start(w *simulation.World, o Options) (calm func()) {
 	kinds := n.choose()
 	n.o.Every = max(1, o.Every<<n.rand.IntN(5)>>2)
 	w.Log("nemesis: every %v or so a fault: %s", n.o.Every, strings.Join(kinds, ", "))
-	n.next()
+	n.scheduleFault()
 	return n.calm
 }
 
@@ -139,13 +139,13 @@ func (n *nemesis) upTo(d time.Duration) time.Duration {
 	return time.Duration(n.rand.Int64N(int64(d) + 1))
 }
 
-// next sets a timer for the next fault.
-func (n *nemesis) next() {
+// scheduleFault sets a timer for the next fault.
+func (n *nemesis) scheduleFault() {
 	n.w.AfterFunc(n.upTo(2*n.o.Every), func() {
 		if !n.over {
 			n.strike()
 			n.reboot()
-			n.next()
+			n.scheduleFault()
 		}
 	})
 }
@@ -166,11 +166,11 @@ func (n *nemesis) strike() {
 	}
 	if f.end != nil {
 		n.lasts = append(n.lasts, &f)
-		n.w.AfterFunc(lasts, func() { n.end(&f) })
+		n.w.AfterFunc(lasts, func() { n.endFault(&f) })
 	}
 }
 
-func (n *nemesis) end(f *fault) {
+func (n *nemesis) endFault(f *fault) {
 	if i := slices.Index(n.lasts, f); i >= 0 {
 		n.lasts = slices.Delete(n.lasts, i, i+1)
 		n.w.Log("nemesis: no more: %s", f.what)
@@ -205,7 +205,7 @@ func (n *nemesis) calm() {
 	n.w.Log("nemesis: the end")
 	n.over = true
 	for len(n.lasts) > 0 {
-		n.end(n.lasts[0])
+		n.endFault(n.lasts[0])
 	}
 	for _, node := range n.nodes() {
 		if n.o.Boot != nil {

@@ -58,8 +58,8 @@ func (x *ward) boot(n *simulation.Node) {
 	})
 }
 
-// look adds the symptoms of the next five seconds to seen.
-func (x *ward) look(ctx context.Context) {
+// observe adds the symptoms of the next five seconds to seen.
+func (x *ward) observe(ctx context.Context) {
 	begin, before, seen := x.w.Now(), maps.Clone(x.ticks), x.seen
 	wasDown := func(n *simulation.Node) bool { return !x.down[n.Name()].Before(begin) }
 	for _, a := range names {
@@ -118,13 +118,13 @@ func ill(t *testing.T, seed uint64, o nemesis.Options) (all map[string]bool, hea
 		for _, name := range names {
 			x.boot(w.Node(name))
 		}
-		x.look(ctx)
+		x.observe(ctx)
 		require.Empty(t, x.seen)
 		o.Nodes, o.Boot, o.Every = names, x.boot, 2*time.Second
 		calm := nemesis.Start(w, o)
 		for range 20 {
 			x.seen = map[string]bool{}
-			x.look(ctx)
+			x.observe(ctx)
 			heals = heals || len(x.seen) == 0 && len(all) > 0
 			maps.Copy(all, x.seen)
 		}
@@ -132,7 +132,7 @@ func ill(t *testing.T, seed uint64, o nemesis.Options) (all map[string]bool, hea
 		calm()
 		x.seen = map[string]bool{}
 		for range 10 {
-			x.look(ctx)
+			x.observe(ctx)
 		}
 		require.Empty(t, x.seen, "seed %d: after the end", seed)
 		return nil
