@@ -1,13 +1,18 @@
 package simulation
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"math/rand/v2"
 	"slices"
 	"strings"
+	"testing"
+	"testing/synctest"
 	"time"
+
+	"github.com/braidgo/braid/internal/gid"
 )
 
 // A Nondeterminism describes where two runs of one seed first differed.
@@ -42,7 +47,7 @@ func (e *Nondeterminism) Error() string {
 // errors differ. Otherwise it returns the error of the run, as Run reports it. In a bubble, use Test instead.
 func Check(o Options, main func(ctx context.Context, w *World) error) error {
 	if o.Bubble {
-		return errors.New("simulation: Check in a bubble: its clock goes on between two runs, use Test with Bubble")
+		return errors.New("simulation: Check in a bubble: its clock goes on between two runs, use simulation.Test with Bubble")
 	}
 	for o.Seed == 0 {
 		o.Seed = rand.Uint64()
@@ -129,14 +134,6 @@ func (c *checker) twice(o Options) error {
 	return c.report.Err
 }
 
-// describeEnd describes how a run ended. Only the first line of the text is compared (see verdict), because stacks differ between runs.
-func describeEnd(r Report) string { return fmt.Sprintf("the run ends: %v", r.Err) }
-
-func verdict(r Report) string {
-	first, _, _ := strings.Cut(describeEnd(r), "\n")
-	return first
-}
-
 // runApart calls Run on a new goroutine. So a callback that calls runtime.Goexit does not end the caller of runApart, and a task that waits
 // natively for too long does not block the caller.
 func runApart(o Options, main func(ctx context.Context, w *World) error) Report {
@@ -164,11 +161,40 @@ func runApart(o Options, main func(ctx context.Context, w *World) error) Report 
 	}
 }
 
+// inBubbleOf calls runApart in a new bubble. A bubble panics if goroutines remain in it, or if all its goroutines wait natively. The panic
+// must become an error of the run, otherwise the seed would be lost.
+func inBubbleOf(t *testing.T, o Options, main func(ctx context.Context, w *World) error) (r Report) {
+	r = Report{Seed: o.Seed}
+	bubble := ""
+	defer func() {
+		v := recover()
+		if v == nil {
+			return
+		}
+		var left strings.Builder
+		for _, trace := range gid.Stacks() {
+			head, _, _ := bytes.Cut(trace, []byte{'\n'})
+			if bubble != "" && bytes.Contains(head, []byte(bubble)) && !bytes.Contains(head, []byte("[coroutine")) {
+				fmt.Fprintf(&left, "\n\na goroutine of the bubble:\n%s", frame(frames(trace)))
+			}
+		}
+		r.Err = errors.Join(r.Err, fmt.Errorf("%v%s", v, left.String()))
+	}()
+	synctest.Test(t, func(*testing.T) {
+		bubble = bubbleOf()
+		r = runApart(o, main)
+	})
+	return r
+}
+
 // unending reports whether a run that ended with err makes it impossible to run the seed again in this process. Either a goroutine of the
 // run is still running, and would disturb the second run, or the run ended its process.
 func unending(err error) bool {
 	return errors.Is(err, ErrBusy) || errors.Is(err, ErrNative) || errors.Is(err, errEnded)
 }
+
+// errEnded says that the run of a seed has ended its process.
+var errEnded = errors.New("simulation: the process of the run ended")
 
 // differs describes a difference: in place of the at'th event of the first run, the second run had the event that the string second
 // describes.
@@ -185,10 +211,10 @@ func (c *checker) differs(w *World, at int, second string) *Nondeterminism {
 }
 
 // before returns the trace lines of the last five events before the at'th event.
-func (c *checker) before(at int) []string { return lines(last(c.events[:at], 5)) }
+func (c *checker) before(at int) []string { return traceLines(lastTraced(c.events[:at], 5)) }
 
-// last returns the last n events that appear in the trace.
-func last(events []event, n int) (some []event) {
+// lastTraced returns the last n events that appear in the trace.
+func lastTraced(events []event, n int) (some []event) {
 	for i := len(events) - 1; i >= 0 && len(some) < n; i-- {
 		if !events[i].quiet {
 			some = append(some, events[i])
@@ -198,7 +224,7 @@ func last(events []event, n int) (some []event) {
 	return some
 }
 
-func lines(events []event) (all []string) {
+func traceLines(events []event) (all []string) {
 	for _, e := range events {
 		all = append(all, e.String())
 	}

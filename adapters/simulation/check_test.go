@@ -173,7 +173,7 @@ func TestCheckPasses(t *testing.T) {
 	}
 	boom := errors.New("boom")
 	require.Equal(t, boom, simulation.Check(simulation.Options{}, func(context.Context, *simulation.World) error { return boom }))
-	require.ErrorContains(t, simulation.Check(simulation.Options{Bubble: true}, nil), "use Test")
+	require.ErrorContains(t, simulation.Check(simulation.Options{Bubble: true}, nil), "use simulation.Test")
 }
 
 // A difference beside a long window is the machine's, and the seed runs again. Without one, and after five tries, it is the program's.

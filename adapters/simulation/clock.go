@@ -1,8 +1,7 @@
 package simulation
 
 import (
-	"math"
-	"math/bits"
+	"slices"
 	"time"
 )
 
@@ -20,6 +19,13 @@ type timer struct {
 type timers struct {
 	heap []*timer
 	seq  uint64
+}
+
+// pass moves w.now forward to the clock of package time, if the World uses this clock, because a native wait during a step takes time.
+func (w *World) pass() {
+	if w.stock {
+		w.now = max(w.now, time.Since(w.begun)) // w.now is ahead of the clock if a guest waits natively
+	}
 }
 
 func (t *timer) before(u *timer) bool { return t.at < u.at || t.at == u.at && t.seq < u.seq }
@@ -70,47 +76,19 @@ func (w *World) due() bool {
 	return len(w.timers.heap) > 0 && (!w.stock || w.timers.heap[0].at <= w.now)
 }
 
-// advance moves the clock forward to the next timer. Timers for the same time fire in the order in which they were set. Then the seed picks
-// among all tasks that these timers have woken. A timer that is set during advance must wait for the next advance: otherwise a timer that
-// always sets itself again would prevent all tasks from running.
-func (w *World) advance() {
-	at := max(w.timers.heap[0].at, w.now)
-	if w.o.MaxTime > 0 && at > w.o.MaxTime {
-		w.now = w.o.MaxTime
-		w.fail(w.account(ErrTime))
-		return
-	}
-	w.now = at
-	last := w.timers.seq
-	for {
-		w.fire(w.timers.remove(0))
-		if len(w.timers.heap) == 0 || w.timers.heap[0].at > at || w.timers.heap[0].seq > last {
-			return
-		}
-		if w.verify(); w.over || w.steps >= w.o.MaxSteps {
-			return
-		}
-	}
-}
+// never is the time until the alarm if no timer is set.
+const never = 10 * 365 * 24 * time.Hour
 
-func (w *World) fire(t *timer) {
-	switch h := t.host; {
-	case h == nil: // the function of a network timer records its own event
-		w.steps++
-		t.f()
-	case h.dead:
-	case h.paused:
-		t.late = true
-		h.held = append(h.held, ready{host: h, as: callback, f: func() {
-			if t.clearLate() {
-				t.f()
-			}
-		}})
-	default:
-		w.steps++
-		w.note(event{kind: fired, host: h, data: t.seq})
-		w.runCallback(t.f)
+// alarm returns the time until the next timer or MaxTime, whichever is sooner.
+func (w *World) alarm() time.Duration {
+	d := never
+	if len(w.timers.heap) > 0 {
+		d = w.timers.heap[0].at - w.now
 	}
+	if w.o.MaxTime > 0 {
+		d = min(d, w.o.MaxTime-w.now+1)
+	}
+	return d
 }
 
 func (s *timers) add(t *timer) {
@@ -168,24 +146,21 @@ func (s *timers) swap(t, u *timer) {
 	s.heap[t.pos], s.heap[u.pos] = t, u
 }
 
-// forever is the longest duration. The functions plus and ratio return it on an overflow.
-const forever time.Duration = math.MaxInt64
-
-// plus returns a + b. The duration b must not be negative.
-func plus(a, b time.Duration) time.Duration {
-	if b > forever-max(a, 0) {
-		return forever
+// drop removes the timers of h.
+func (s *timers) drop(h *host) {
+	s.heap = slices.DeleteFunc(s.heap, func(t *timer) bool {
+		if t.host == h {
+			t.pos = -1
+		}
+		return t.host == h
+	})
+	slices.SortFunc(s.heap, func(t, u *timer) int {
+		if t.before(u) {
+			return -1
+		}
+		return 1
+	})
+	for i, t := range s.heap {
+		t.pos = i
 	}
-	return a + b
-}
-
-// ratio returns (d*m + more) / n, rounded down. The duration d must not be negative.
-func ratio(d time.Duration, m, more, n uint64) time.Duration {
-	hi, lo := bits.Mul64(uint64(d), m)
-	lo, carry := bits.Add64(lo, more, 0)
-	if hi += carry; hi >= n {
-		return forever
-	}
-	q, _ := bits.Div64(hi, lo, n)
-	return time.Duration(min(q, uint64(forever)))
 }

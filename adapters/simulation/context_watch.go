@@ -9,8 +9,8 @@ import (
 	"github.com/braidgo/braid/suspend"
 )
 
-// A watch waits for the end of a context that cannot call back into the World, such as a context of package context.
-type watch struct {
+// A contextWatch waits for the end of a context that cannot call back into the World, such as a context of package context.
+type contextWatch struct {
 	done   <-chan struct{}
 	host   *host
 	f      atomicx.Pointer[func()] // the function to call; nil after the call, or after the watch was stopped
@@ -27,7 +27,7 @@ func (h *host) AfterDone(ctx context.Context, f func()) (stop func() bool) {
 	if at, ok := ctx.Deadline(); ok && !w.stock && at != at.Round(0) && !w.over {
 		w.fail(fmt.Errorf("simulation: seed %d, step %d, %v: %w", w.o.Seed, w.steps, w.now, errStockTimeout))
 	}
-	t := &watch{done: ctx.Done(), host: h}
+	t := &contextWatch{done: ctx.Done(), host: h}
 	if !h.dead {
 		t.f.Store(&f)
 		w.watches = append(w.watches, t)
@@ -47,7 +47,7 @@ func (w *World) unwatch(h *host) {
 	}
 }
 
-func (t *watch) stop() bool {
+func (t *contextWatch) stop() bool {
 	waits := t.f.Swap(nil) != nil
 	if t.unhook != nil {
 		t.unhook()
@@ -55,7 +55,7 @@ func (t *watch) stop() bool {
 	return waits
 }
 
-func (t *watch) fire() {
+func (t *contextWatch) fire() {
 	if f := t.f.Swap(nil); f != nil {
 		(*f)()
 	}

@@ -13,40 +13,10 @@ import (
 // A diagram shows the story of a run, its messages and faults, in space and time (Lamport, 1978). A node is a vertical line, a message is
 // an arrow, and a fault is a band. Each event has its own row, so the distance between two rows does not show the time between them.
 
-// A band is the duration of a fault of a node, or of the link between two nodes.
-type band struct {
-	of, with *host // the node that has the fault, and nil; or the two nodes of the link that has it
-	what     string
-	from, to time.Duration // the beginning and the end; the end is -1 while the fault lasts
-	at       int           // the length of the story when the fault began
-	until    int           // the length of the story when the fault ended
-}
-
-// band records the beginning or the end of a fault for the diagram. The record is not an event, and does not change the hash.
-func (w *World) band(of, with *host, what string, begins bool) {
-	if !w.telling() {
-		return
-	}
-	v := w.o.variant
-	i := slices.IndexFunc(v.bands, func(b *band) bool { return b.of == of && b.with == with && b.what == what && b.to < 0 })
-	switch {
-	case begins && i < 0:
-		v.bands = append(v.bands, &band{of, with, what, w.now, -1, len(v.story), -1})
-	case !begins && i >= 0:
-		v.bands[i].to, v.bands[i].until = w.now, len(v.story)
-	}
-}
-
-func (l *Link) band(what string, begins bool) {
-	if a, b := l.w.nodes[l.ends.a], l.w.nodes[l.ends.b]; a != nil && b != nil {
-		l.w.band(&a.host, &b.host, what, begins)
-	}
-}
-
 const (
-	rowHeight = 18
-	colWidth  = 90
-	left      = 190 // the x coordinate of the first node's line
+	rowHeight  = 18
+	colWidth   = 90
+	leftMargin = 190 // the x coordinate of the first node's line
 )
 
 // A picture is a diagram under construction.
@@ -71,7 +41,7 @@ func sortKey(r row) int {
 }
 
 func (p *picture) x(h *host) int {
-	return left + colWidth*max(0, slices.Index(p.v.named, h.name))
+	return leftMargin + colWidth*max(0, slices.Index(p.v.named, h.name))
 }
 
 func (p *picture) y(i int) int { return 60 + rowHeight*i }
@@ -89,14 +59,14 @@ func (v *variant) diagram(title string, r Report) string {
 		}
 	}
 	slices.SortStableFunc(p.rows, func(a, b row) int { return cmp.Or(int(a.at-b.at), a.order-b.order, sortKey(a)-sortKey(b)) })
-	width, end := left+colWidth*len(v.named)+900, p.y(len(p.rows)+1)
+	width, end := leftMargin+colWidth*len(v.named)+900, p.y(len(p.rows)+1)
 	fmt.Fprintf(p, `<svg xmlns="http://www.w3.org/2000/svg" width="%d" height="%d"><title>%s</title><style>%s</style><rect width="100%%" height="100%%" fill="#fff"/>`,
 		width, end+40, title, style)
 	for _, b := range v.bands {
 		p.band(b)
 	}
 	for i, name := range v.named {
-		x := left + colWidth*i
+		x := leftMargin + colWidth*i
 		fmt.Fprintf(p, "\n"+`<line class="node" x1="%d" y1="40" x2="%d" y2="%d"/><text class="name" x="%d" y="28">%s</text>`, x, x, end, x, escaped(name))
 	}
 	for i, s := range p.rows {
@@ -184,7 +154,7 @@ func (p *picture) row(i int, s row) {
 		x := p.x(h)
 		fmt.Fprintf(p, `<path class="cross" d="M%d %d l8 8 m-8 0 l8 -8"/>`, x-4, y-4)
 	}
-	fmt.Fprintf(p, `<text x="%d" y="%d">%s</text>`, left+colWidth*len(p.v.named), y+4, escaped(s.describe()))
+	fmt.Fprintf(p, `<text x="%d" y="%d">%s</text>`, leftMargin+colWidth*len(p.v.named), y+4, escaped(s.describe()))
 }
 
 // draw writes the diagram of a seed to a file, and returns a line that names the file.

@@ -78,8 +78,8 @@ func (d *diskState) syncNames() {
 // dropUnnamed drops the inodes without a name. An open file keeps its inode until a crash.
 func (d *diskState) dropUnnamed() {
 	if len(d.inodes) > len(d.names) {
-		named := slices.Collect(maps.Values(d.names))
-		d.inodes = slices.DeleteFunc(d.inodes, func(i *inode) bool { return !slices.Contains(named, i) })
+		withName := slices.Collect(maps.Values(d.names))
+		d.inodes = slices.DeleteFunc(d.inodes, func(i *inode) bool { return !slices.Contains(withName, i) })
 	}
 }
 
@@ -109,8 +109,7 @@ func (i *inode) sync() {
 }
 
 // crash decides at random which unsynced names and bytes survive, and discards the rest.
-func (d *diskState) crash(n *Node) {
-	s := &n.world.disk
+func (d *diskState) crash(s *source) {
 	d.boot++
 	kept := 0
 	if len(d.changes) > 0 {

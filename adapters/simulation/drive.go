@@ -70,7 +70,7 @@ func inGuests(t *testing.T, o Options, random *chance.State, main func(ctx conte
 	o.Bubble = false // the caller is in no bubble: this function makes one
 	g := &guests{
 		samples:  []metrics.Sample{{Name: "/sched/goroutines/runnable:goroutines"}, {Name: "/sched/goroutines/not-in-go:goroutines"}},
-		commands: make(chan time.Duration, 1), random: random, patience: busyAfter, who: map[labels.Set]guest{},
+		commands: make(chan time.Duration, 1), random: random, patience: busyAfter, who: map[labels.Set]guestID{},
 		heap: []metrics.Sample{{Name: "/memory/classes/heap/objects:bytes"}}, limit: uint64(collectOver),
 	}
 	net.DefaultResolver = unnamed()
@@ -314,4 +314,24 @@ func calm(t *testing.T) {
 		debug.SetGCPercent(percent)
 		runtime.MemProfileRate, net.DefaultResolver = rate, names
 	})
+}
+
+// openChance returns access to the runtime's random draws, or nil and the reason if the draws cannot be set.
+func openChance() (random *chance.State, why string) {
+	random, err := chance.Open()
+	if err != nil {
+		return nil, ": " + err.Error()
+	}
+	return random, ""
+}
+
+// level returns the value of Report.Level.
+func level(random *chance.State) string {
+	switch {
+	case random == nil:
+		return "A"
+	case random.Overlaid():
+		return "C"
+	}
+	return "B"
 }

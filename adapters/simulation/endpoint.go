@@ -2,7 +2,9 @@ package simulation
 
 import (
 	"context"
+	"net"
 	"os"
+	"strconv"
 	"time"
 
 	"github.com/braidgo/braid/suspend"
@@ -123,10 +125,18 @@ func (s *endpoint) clear(w *World) {
 	s.timer = nil
 }
 
-// roundUp rounds d up to a multiple of unit.
-func roundUp(d, unit time.Duration) time.Duration {
-	if rest := d % unit; rest > 0 {
-		return plus(d, unit-rest)
+// An addr is the address of a socket: the name of its node, and a port.
+type addr struct {
+	host string
+	port int
+}
+
+func (addr) Network() string  { return "tcp" }
+func (a addr) String() string { return net.JoinHostPort(a.host, strconv.Itoa(a.port)) }
+
+// giveWay lets other tasks run after a failure, so that a caller that retries forever does not stop the World.
+func giveWay() {
+	if suspend.Current() != nil {
+		suspend.Yield()
 	}
-	return d
 }

@@ -2,19 +2,12 @@ package simulation
 
 import (
 	"bytes"
-	"cmp"
 	"errors"
 	"fmt"
-	"maps"
 	"path/filepath"
 	"runtime"
 	"slices"
-	"strconv"
 	"strings"
-
-	"github.com/braidgo/braid/adapters/internal/coro"
-	"github.com/braidgo/braid/internal/gid"
-	"github.com/braidgo/braid/suspend"
 )
 
 // Errors that end a run.
@@ -36,6 +29,10 @@ var (
 	ErrExited = errors.New("main or a callback ended by runtime.Goexit, as t.FailNow does")
 )
 
+// ErrForeign says that a goroutine outside the World has called into the World, so the run could not be repeated. The text of the error
+// contains the goroutine's stack.
+var ErrForeign = errors.New("a goroutine outside the World has called into it")
+
 // Errors that end a run with guests.
 var (
 	// ErrStuck says that a guest waited for a sync.Mutex or for real I/O while other guests waited for package time, whose clock could not
@@ -44,66 +41,7 @@ var (
 
 	// ErrBusy says that a guest ran for ten seconds of real time without waiting.
 	ErrBusy = errors.New("busy: a guest runs without end")
-
-	errGuests = errors.New("simulation: Options.Guests is for Test, which gives each run a bubble")
 )
-
-func (w *World) panicked(value any, stack []byte) {
-	if t := w.current; w.tearingDown || t != nil && t.host.dead { // a deferred function of a killed task has panicked
-		return
-	}
-	if f := w.o.OnPanic; f != nil {
-		if f(value, stack); !errors.Is(w.err, ErrExited) { // if err is ErrExited, main itself has panicked
-			return
-		}
-	}
-	w.fail(fmt.Errorf("simulation: %w\n%s", &suspend.PanicError{Value: value, Stack: stack}, stack))
-}
-
-// account adds details to err: the seed, the step and the time, the place where each task waits, and each wait without a task.
-func (w *World) account(err error) error {
-	stacks := maps.Collect(gid.Stacks())
-	var b strings.Builder
-	for _, h := range w.hosts {
-		for n := h.tasks.First(); n != nil; n = n.Next() {
-			t := n.Value
-			state := "waits"
-			switch {
-			case t == w.current:
-				state = "runs"
-			case h.paused:
-				state = "is paused"
-			case t.Why() == coro.Yielded || t.mark != parked:
-				state = "could run"
-			}
-			fmt.Fprintf(&b, "\n\n%s %s:\n%s", taskName(h, t.id), state, frame(frames(stacks[t.ID()])))
-		}
-		for n := h.holds.First(); n != nil; n = n.Next() {
-			fmt.Fprintf(&b, "\n\n%s is held by a wait without a task, which began at:\n%s", cmp.Or(h.name, "the World"), frame(n.Value.stack()))
-		}
-	}
-	if g := w.guests; g != nil {
-		b.WriteString(g.byNode(stacks))
-	}
-	b.WriteString(w.fleet.strays(stacks))
-	return fmt.Errorf("simulation: seed %d, step %d, %v: %w%s", w.o.Seed, w.steps, w.now, err, b.String())
-}
-
-// strays describes the live goroutines that tasks have started. The program may expect such a goroutine to wake a task, but the goroutine
-// must not call into the World.
-func (l *fleet) strays(stacks map[int64][]byte) string {
-	var b strings.Builder
-	for _, id := range slices.Sorted(maps.Keys(stacks)) {
-		_, by, _ := bytes.Cut(stacks[id], []byte("\ncreated by "))
-		line, _, _ := bytes.Cut(by, []byte{'\n'})
-		_, parent, ok := bytes.Cut(line, []byte(" in goroutine "))
-		n, _ := strconv.ParseInt(string(parent), 10, 64)
-		if ok && l.find(n) != nil && l.find(id) == nil && !bytes.HasPrefix(by, []byte("iter.Pull")) {
-			fmt.Fprintf(&b, "\n\na goroutine that a task has started, outside the World:\n%s", frame(frames(stacks[id])))
-		}
-	}
-	return b.String()
-}
 
 // exit must be called by a deferred function. If runtime.Goexit is running the deferred function, exit returns an ErrExited with the place
 // of the Goexit call. The place is the nearest frame outside test packages such as testing. During a panic, exit returns ErrExited without

@@ -2,9 +2,7 @@ package simulation
 
 import (
 	"cmp"
-	"encoding/binary"
 	"fmt"
-	"math/bits"
 	"time"
 )
 
@@ -21,7 +19,7 @@ type event struct {
 	data  uint64 // a hash of the bytes or the text, or a port
 	text  string
 
-	message *message // the message that is sent or arrives; set only if the run records a story, see shorten.go
+	message *message // the message that is sent or arrives; set only if the run records a story, see story.go
 }
 
 type kind uint8
@@ -48,6 +46,14 @@ const (
 	restarted
 	wrote
 )
+
+// A message is a piece of data that a conn or a packetConn sends.
+type message struct {
+	by      *conn
+	there   bool
+	arrived time.Duration
+	before  int // the length of the story at the arrival
+}
 
 // note adds the event e to the hash, and to the trace if there is a trace.
 func (w *World) note(e event) {
@@ -160,22 +166,30 @@ func taskName(h *host, id int) string {
 	return fmt.Sprintf("#%d", id)
 }
 
-// mix adds x to the hash h. It folds a 128-bit product, as wyhash (Wang Yi) does.
-func mix(h, x uint64) uint64 {
-	hi, lo := bits.Mul64(h^0x9e3779b97f4a7c15, x^0xa0761d6478bd642f)
-	return hi ^ lo ^ x
+// Log adds a line to the trace. The line also changes the hash, so two runs that log different lines count as different.
+func (w *World) Log(format string, args ...any) {
+	text := fmt.Sprintf(format, args...) // formatted first, because a String method may call the World, or may lock a mutex that a guest holds
+	w.post(func() { w.log(text) })
 }
 
-func hashBytes(h uint64, p []byte) uint64 {
-	h = mix(h, uint64(len(p)))
-	for ; len(p) >= 8; p = p[8:] {
-		h = mix(h, binary.LittleEndian.Uint64(p))
-	}
-	var rest uint64
-	for i, c := range p {
-		rest |= uint64(c) << (8 * i)
-	}
-	return mix(h, rest)
+func (w *World) log(text string) {
+	host, id := w.caller()
+	w.note(event{kind: logged, host: host, task: id, data: hashString(0, text), text: text})
 }
 
-func hashString(h uint64, s string) uint64 { return hashBytes(h, []byte(s)) }
+// The maximum number of a message's bytes in a line of the trace, and in a line of the story.
+const (
+	traced = 64
+	shown  = 120
+)
+
+// excerpt returns p as a string. If len(p) exceeds the limit, it returns only the beginning and the end of p, because an HTTP request has
+// its request line at the beginning and its body at the end.
+func excerpt(p []byte, most int) string {
+	const gap = " ... "
+	if len(p) <= most {
+		return string(p)
+	}
+	head := (most - len(gap)) / 3
+	return string(p[:head]) + gap + string(p[len(p)-(most-len(gap)-head):])
+}

@@ -37,6 +37,10 @@ type file struct {
 // a crash, operations on files that were open fail with os.ErrClosed.
 func (n *Node) FS() disk.FS { return nodeFS{n: n} }
 
+// FS returns the disk of the node. After a Crash, calls of the FS end the calling goroutine with runtime.Goexit instead of returning an
+// error, because programs tend to panic on disk errors.
+func (h *Host) FS() disk.FS { return nodeFS{h.n, h} }
+
 // Create creates an empty file, which replaces an older file of that name. The name must not be empty.
 func (s nodeFS) Create(name string) (disk.File, error) {
 	return onDisk(s.h, func() (disk.File, error) { return s.create(name) })

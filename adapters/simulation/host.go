@@ -1,8 +1,13 @@
 package simulation
 
 import (
+	"fmt"
+	"runtime"
+	"strings"
+	"sync"
 	"time"
 
+	"github.com/braidgo/braid/internal/atomicx"
 	"github.com/braidgo/braid/internal/dlist"
 	"github.com/braidgo/braid/internal/labels"
 	"github.com/braidgo/braid/suspend"
@@ -16,7 +21,7 @@ type host struct {
 	spawner suspend.Spawner
 	born    int // the number of tasks that have begun
 	tasks   dlist.List[*task]
-	holds   dlist.List[hold]
+	holds   dlist.List[heldWait]
 	dead    bool
 	reboot  func() // called when the last task has ended
 	paused  bool
@@ -92,6 +97,25 @@ func (h *host) AfterFunc(d time.Duration, f func()) (stop func() bool) {
 	return func() bool { return w.stop(t) }
 }
 
+// timerFromOutside implements AfterFunc for a goroutine outside the World.
+func (w *World) timerFromOutside(h *host, d time.Duration, f func()) (stop func() bool) {
+	set := make(chan *timer, 1)
+	if w.fromOutside(ready{host: h, as: callback, f: func() { set <- w.after(h.scaled(d), h, f) }}) != nil {
+		return func() bool { return false }
+	}
+	var once sync.Once
+	return func() (stopped bool) {
+		once.Do(func() {
+			select {
+			case t := <-set:
+				stopped = w.stop(t)
+			default:
+			}
+		})
+		return stopped
+	}
+}
+
 // scaled converts the duration d of the host's clock into a duration of the World's clock. It rounds up, so that no timer fires too early.
 func (h *host) scaled(d time.Duration) time.Duration {
 	if h.rate == normal || d <= 0 {
@@ -115,4 +139,78 @@ func (h *host) Block(f func()) error {
 	}
 	f()
 	return nil
+}
+
+// Here returns the World of the calling task, or nil if the caller is not a task of a World.
+func Here() *World {
+	if h, ok := suspend.As[interface{ owner() *World }](suspend.Here()); ok {
+		return h.owner()
+	}
+	return nil
+}
+
+func (h *host) owner() *World { return h.world }
+
+// A heldWait is a wait without a task. Its host lists the hold until the hold is released or the host crashes.
+type heldWait struct {
+	over atomicx.Bool // the hold was released; atomic because goroutines outside the World may read the field
+	by   [16]uintptr  // the stack of the call of Hold
+}
+
+// Hold implements sched.Holder. Hold counts a wait without a task as a suspended task. Examples are the wait of a Then, and the wait of
+// an actor without a message. When main returns, the run ends despite the hold. If the run fails with ErrDeadlock, the text of the error
+// says where the hold began. A crash releases the holds of its node. Like Go, Hold fails with suspend.ErrClosed once the run is over or the
+// node has crashed.
+func (h *host) Hold() (release func(), err error) {
+	n := new(dlist.Node[heldWait])
+	runtime.Callers(2, n.Value.by[:])
+	err = h.ownOrOutside(func() {
+		if !n.Value.over.Load() && !h.dead {
+			h.holds.Push(n)
+		}
+	})
+	if err != nil {
+		return nil, err
+	}
+	return func() {
+		if n.Value.over.Load() {
+			return // a crash has already released the hold
+		}
+		_ = h.ownOrOutside(func() {
+			n.Value.over.Store(true) // a queued call of Hold from outside the World must not list a hold that was released
+			h.holds.Remove(n)
+		})
+	}, nil
+}
+
+// ownOrOutside calls f at once if the caller is on the World, and otherwise submits f as a callback.
+func (h *host) ownOrOutside(f func()) error {
+	w := h.world
+	switch {
+	case !w.on():
+		return w.fromOutside(ready{host: h, f: f, as: callback})
+	case w.over || h.dead:
+		return suspend.ErrClosed
+	}
+	f()
+	return nil
+}
+
+// letGo releases all holds of h.
+func (h *host) letGo() {
+	for n := h.holds.Pop(); n != nil; n = h.holds.Pop() {
+		n.Value.over.Store(true)
+	}
+}
+
+// stack returns the stack of the call of Hold, in the format that frame() reads.
+func (x *heldWait) stack() string {
+	var b strings.Builder
+	for calls, more := runtime.CallersFrames(x.by[:]), true; more; {
+		var f runtime.Frame
+		if f, more = calls.Next(); f.PC != 0 {
+			fmt.Fprintf(&b, "%s(...)\n\t%s:%d\n", f.Function, f.File, f.Line)
+		}
+	}
+	return b.String()
 }

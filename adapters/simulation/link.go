@@ -37,7 +37,7 @@ type Link struct {
 	held   [2]bool // the directions on hold: from ends.a, and from ends.b
 	cut    bool
 	queue  []*segment       // the segments that were sent while the link was on hold
-	dials  []*dial          // the dials in progress
+	dials  []*pendingDial   // the dials in progress
 	free   [2]time.Duration // the time at which each direction is free for the next byte
 }
 
@@ -90,6 +90,12 @@ func (l *Link) Hold(from ...string) {
 func (l *Link) hold(of [2]bool) {
 	l.held = [2]bool{l.held[0] || of[0], l.held[1] || of[1]}
 	l.band("on hold", true)
+}
+
+func (l *Link) band(what string, begins bool) {
+	if a, b := l.w.nodes[l.ends.a], l.w.nodes[l.ends.b]; a != nil && b != nil {
+		l.w.band(&a.host, &b.host, what, begins)
+	}
 }
 
 // Cut breaks both ends of each connection over l with ECONNRESET. Until Heal, a Dial fails with EHOSTUNREACH after three seconds. A Dial in

@@ -11,15 +11,6 @@ import (
 	"github.com/braidgo/braid/suspend"
 )
 
-// An addr is the address of a socket: the name of its node, and a port.
-type addr struct {
-	host string
-	port int
-}
-
-func (addr) Network() string  { return "tcp" }
-func (a addr) String() string { return net.JoinHostPort(a.host, strconv.Itoa(a.port)) }
-
 // A listener is a TCP listener of a Node, see Node.Listen.
 type listener struct {
 	node    *Node
@@ -175,13 +166,6 @@ func (l *listener) SetDeadline(t time.Time) error {
 	return l.brief(func() { l.accept.deadline(&l.node.host, t) })
 }
 
-// giveWay lets other tasks run after a failure, so that a caller that retries forever does not stop the World.
-func giveWay() {
-	if suspend.Current() != nil {
-		suspend.Yield()
-	}
-}
-
 func (l *listener) fail(err error) error {
 	giveWay()
 	return &net.OpError{Op: "accept", Net: "tcp", Addr: l.addr, Err: err}
@@ -210,7 +194,7 @@ func (n *Node) Dial(ctx context.Context, network, address string) (net.Conn, err
 	n.noteDial(address, err)
 	if err != nil {
 		giveWay()
-		return nil, &net.OpError{Op: "dial", Net: network, Addr: named(address), Err: err}
+		return nil, &net.OpError{Op: "dial", Net: network, Addr: namedAddr(address), Err: err}
 	}
 	return c, nil
 }
@@ -230,11 +214,11 @@ func (n *Node) noteDial(address string, err error) {
 	w.note(e)
 }
 
-// A named is an address in the form that the caller of Dial used.
-type named string
+// A namedAddr is an address in the form that the caller of Dial used.
+type namedAddr string
 
-func (named) Network() string  { return "tcp" }
-func (a named) String() string { return string(a) }
+func (namedAddr) Network() string  { return "tcp" }
+func (a namedAddr) String() string { return string(a) }
 
 func (n *Node) dial(ctx context.Context, network, address string) (*conn, error) {
 	if err := n.usable("tcp", network); err != nil {
@@ -260,8 +244,8 @@ func (n *Node) dial(ctx context.Context, network, address string) (*conn, error)
 	return n.connect(ctx, to, port, w.Link(n.name, to.name))
 }
 
-// A dial is a Dial in progress.
-type dial struct {
+// A pendingDial is a Dial in progress.
+type pendingDial struct {
 	c, peer *conn
 	answer  suspend.Resumer[error]
 	given   bool   // Dial has its result, and ignores later answers
@@ -272,7 +256,7 @@ type dial struct {
 // connect sends the request to the other node, and waits for the answer.
 func (n *Node) connect(ctx context.Context, to *Node, port int, link *Link) (_ *conn, err error) {
 	boot, made := n.files.boot, false
-	d := &dial{lost: link.cut}
+	d := &pendingDial{lost: link.cut}
 	d.c, d.peer = connection(n, to, link, port)
 	if d.lost {
 		d.failAfter(unreachable, syscall.EHOSTUNREACH)
@@ -308,12 +292,12 @@ func (n *Node) connect(ctx context.Context, to *Node, port int, link *Link) (_ *
 	return d.c, nil
 }
 
-func (d *dial) failAfter(t time.Duration, err error) {
+func (d *pendingDial) failAfter(t time.Duration, err error) {
 	d.late = d.c.node.world.after(t, nil, func() { d.answer.Resume(err, nil) })
 }
 
 // arrive handles the arrival of the request.
-func (d *dial) arrive() {
+func (d *pendingDial) arrive() {
 	peer := d.peer
 	to := peer.node
 	l := to.ports[peer.local.port]
@@ -339,7 +323,7 @@ func (d *dial) arrive() {
 }
 
 // reply handles the arrival of the answer.
-func (d *dial) reply(err error) {
+func (d *pendingDial) reply(err error) {
 	if !d.lost && !d.given {
 		d.c.closed = err != nil
 		if err == nil && d.peer.err != nil { // a reset has broken the connection before this end was established
@@ -350,7 +334,7 @@ func (d *dial) reply(err error) {
 }
 
 // cut discards the request or the answer. If the answer has already arrived, the new connection breaks.
-func (d *dial) cut() {
+func (d *pendingDial) cut() {
 	if d.lost {
 		return
 	}

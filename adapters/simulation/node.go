@@ -130,7 +130,7 @@ func (n *Node) crash() {
 	if n.off {
 		w.unsend(n)
 	}
-	n.files.crash(n)
+	n.files.crash(&w.disk)
 	w.endTasks(&n.host)
 }
 
@@ -242,23 +242,4 @@ func (n *Node) Skew(offset time.Duration, rate float64) {
 		n.since, n.offset, n.rate = n.world.now, offset, max(1, uint64(math.Round(rate*normal)))
 		n.world.band(&n.host, nil, "wrong clock", offset != 0 || rate != 1)
 	})
-}
-
-// drop removes the timers of h.
-func (s *timers) drop(h *host) {
-	s.heap = slices.DeleteFunc(s.heap, func(t *timer) bool {
-		if t.host == h {
-			t.pos = -1
-		}
-		return t.host == h
-	})
-	slices.SortFunc(s.heap, func(t, u *timer) int {
-		if t.before(u) {
-			return -1
-		}
-		return 1
-	})
-	for i, t := range s.heap {
-		t.pos = i
-	}
 }

@@ -1,5 +1,53 @@
 package simulation
 
+import (
+	"math/rand/v2"
+
+	"github.com/braidgo/braid/internal/splitmix"
+)
+
+// Rand returns a random source for the test's own choices. Draws from this source do not affect the order of tasks or the network.
+func (w *World) Rand() *rand.Rand {
+	if w.guests != nil || !w.beginTaskCall() {
+		return rand.New(worldDraws{w})
+	}
+	if w.rand == nil {
+		w.rand = rand.New(worldDraws{w})
+	}
+	return w.rand
+}
+
+// RandOf returns a Rand that draws from s. The caller must seed s with draws from w.Rand. Draws from the new Rand do not affect other
+// sources, so that a package such as nemesis may draw at any time. The Rand returns s's own values, except in a run that Test continues
+// with new random draws: see TestOptions.Guided.
+func (w *World) RandOf(s rand.Source) *rand.Rand { return rand.New(apart{w, s}) }
+
+type apart struct {
+	w *World
+	s rand.Source
+}
+
+func (a apart) Uint64() uint64 {
+	x := a.s.Uint64()
+	if a.w.salt != 0 {
+		x = splitmix.Mix(x ^ a.w.salt)
+	}
+	return x
+}
+
+// worldDraws is the source behind Rand. A draw on a goroutine outside the World ends the run, because the draw would come at a different time in
+// the next run.
+type worldDraws struct{ w *World }
+
+func (d worldDraws) Uint64() uint64 {
+	x, drawn := uint64(0), false
+	d.w.do(func() { x, drawn = d.w.choices.Uint64(), true })
+	if !drawn {
+		return rand.Uint64()
+	}
+	return x
+}
+
 // Sometimes names a rare state that the test should cover. A run reaches the name when cond is true. Test reports how many seeds have
 // reached each name, and fails if, after a hundred seeds or more, none has reached it. With TestOptions.Guided, further runs begin in such
 // states. A nil World ignores the call.
@@ -15,10 +63,16 @@ func (w *World) Sometimes(name string, cond bool) {
 			w.marks = map[string]bool{}
 		}
 		if w.marks[name] = cond; cond {
-			w.came = append(w.came, mark{name, w.steps})
+			w.came = append(w.came, milestone{name, w.steps})
 			w.log("sometimes: " + name)
 		}
 	})
+}
+
+// A milestone is a name of Sometimes, and the step at which a run reached it.
+type milestone struct {
+	name string
+	step int
 }
 
 // A bug is the state of a name that was passed to Buggify. It has its own random source, so that other calls do not change its draws.

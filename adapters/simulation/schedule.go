@@ -2,6 +2,7 @@ package simulation
 
 import (
 	"context"
+	"errors"
 	"runtime/debug"
 	"slices"
 
@@ -10,53 +11,26 @@ import (
 	"github.com/braidgo/braid/suspend"
 )
 
-// A ready is an entry of World.ready: a task to resume, a task to begin, or a callback.
-type ready struct {
-	host *host
-	task *task  // the task to resume, or nil if f is to run
-	f    func() // the function of a task to begin, or a callback
-	as   *way   // how f is called; nil for an ordinary task
-}
-
-// A way says how the function f of a ready is called. It is a separate struct because each step copies a value of type ready.
-type way struct {
-	gone func() // called if the task is dropped before it begins
-	by   *guest // the guest whose call the task executes
-}
-
-var callback = new(way)
-
-// run implements Run.
-func (w *World) run(main func(ctx context.Context, w *World) error) {
-	if w.fleet = w.o.fleet; w.fleet == nil {
-		w.fleet = newFleet(w.o)
-		defer w.fleet.stop()
+// Run runs main as the first task of a new World, with all tasks that main starts, until main returns. Then Run ends the remaining tasks as
+// Crash does. Run does not suspend its caller, except in a bubble, where it parks the caller while no task can run.
+//
+// The run fails, and all its tasks end, in these cases:
+//
+//   - Nothing more can happen, but main has not returned: ErrDeadlock.
+//   - A goroutine outside the World calls into the World: ErrForeign.
+//   - A task panics: *suspend.PanicError.
+//   - The run reaches MaxSteps or MaxTime: ErrSteps or ErrTime.
+//   - main calls runtime.Goexit, as t.FailNow does: ErrExited.
+//
+// If a callback or a function passed to Always calls runtime.Goexit, Run's caller ends, too; under Check and Test the error is ErrExited
+// instead. The context that Run passes to main is never cancelled.
+func Run(o Options, main func(ctx context.Context, w *World) error) Report {
+	w := newWorld(o)
+	if o.Guests {
+		return Report{Seed: w.o.Seed, Err: errGuests}
 	}
-	if w.err = w.prepare(); w.err != nil {
-		return
-	}
-	if w.o.Preempt {
-		defer preempt.Begin()()
-	}
-	first := func() {
-		err := ErrExited
-		defer func() {
-			if err == ErrExited {
-				err = exit()
-			}
-			w.do(func() { w.mainEnded(err) })
-		}()
-		err = main(context.Background(), w)
-	}
-	suspend.Bind(nil, func() {
-		defer w.tearDown()
-		if w.guests == nil {
-			w.ready = append(w.ready, ready{host: &w.host, f: first})
-		} else {
-			w.guests.start(&w.host, first)
-		}
-		w.loop()
-	})
+	w.run(main)
+	return w.report()
 }
 
 // loop is the scheduler. Each round runs a step, fires timers or sleeps. The switch to a task is in this function itself, because after a
@@ -87,22 +61,6 @@ func (w *World) loop() {
 		}
 		w.verify()
 	}
-}
-
-// verify calls all functions that were passed to Always.
-func (w *World) verify() {
-	for _, holds := range w.always {
-		w.hold(holds)
-	}
-}
-
-// hold calls a function that was passed to Always, and fails the run if this function returns an error.
-func (w *World) hold(holds func() error) {
-	w.runCallback(func() {
-		if err := holds(); err != nil {
-			w.fail(err)
-		}
-	})
 }
 
 // pickReady removes an entry from w.ready, and picks each entry with the same probability. If the entry is a task that can run, it returns
@@ -140,6 +98,84 @@ func (w *World) pickReady() *task {
 	return t
 }
 
+// advance moves the clock forward to the next timer. Timers for the same time fire in the order in which they were set. Then the seed picks
+// among all tasks that these timers have woken. A timer that is set during advance must wait for the next advance: otherwise a timer that
+// always sets itself again would prevent all tasks from running.
+func (w *World) advance() {
+	at := max(w.timers.heap[0].at, w.now)
+	if w.o.MaxTime > 0 && at > w.o.MaxTime {
+		w.now = w.o.MaxTime
+		w.fail(w.account(ErrTime))
+		return
+	}
+	w.now = at
+	last := w.timers.seq
+	for {
+		w.fire(w.timers.remove(0))
+		if len(w.timers.heap) == 0 || w.timers.heap[0].at > at || w.timers.heap[0].seq > last {
+			return
+		}
+		if w.verify(); w.over || w.steps >= w.o.MaxSteps {
+			return
+		}
+	}
+}
+
+// run implements Run.
+func (w *World) run(main func(ctx context.Context, w *World) error) {
+	if w.fleet = w.o.fleet; w.fleet == nil {
+		w.fleet = newFleet(w.o)
+		defer w.fleet.stop()
+	}
+	if w.err = w.prepare(); w.err != nil {
+		return
+	}
+	if w.o.Preempt {
+		defer preempt.Begin()()
+	}
+	first := func() {
+		err := ErrExited
+		defer func() {
+			if err == ErrExited {
+				err = exit()
+			}
+			w.do(func() { w.mainEnded(err) })
+		}()
+		err = main(context.Background(), w)
+	}
+	suspend.Bind(nil, func() {
+		defer w.tearDown()
+		if w.guests == nil {
+			w.ready = append(w.ready, ready{host: &w.host, f: first})
+		} else {
+			w.guests.start(&w.host, first)
+		}
+		w.loop()
+	})
+}
+
+func (w *World) fire(t *timer) {
+	switch h := t.host; {
+	case h == nil: // the function of a network timer records its own event
+		w.steps++
+		t.f()
+	case h.dead:
+	case h.paused:
+		t.late = true
+		h.held = append(h.held, ready{host: h, as: callback, f: func() {
+			if t.clearLate() {
+				t.f()
+			}
+		}})
+	default:
+		w.steps++
+		w.note(event{kind: fired, host: h, data: t.seq})
+		w.runCallback(t.f)
+	}
+}
+
+var errGuests = errors.New("simulation: Options.Guests needs simulation.Test, which gives each run a bubble")
+
 // resume switches to t during a step. Crash runs other tasks this way.
 func (w *World) resume(t *task) {
 	t.under, w.current = w.current, t
@@ -147,26 +183,6 @@ func (w *World) resume(t *task) {
 	t.Next()()
 	w.current, t.under = t.under, nil
 	w.fleet.left(t)
-}
-
-// rouse makes a parked task ready.
-func (w *World) rouse(t *task) {
-	t.mark = active
-	host, id := w.caller()
-	w.note(event{kind: wakes, quiet: t.by != nil, host: host, task: id, of: t.host, n: t.id})
-	w.ready = append(w.ready, ready{host: t.host, task: t})
-}
-
-// caller returns the host and number of the running task, or of the calling guest, whose number is negative. For a timer, a segment or a
-// callback it returns nil and 0.
-func (w *World) caller() (*host, int) {
-	if t := w.current; t != nil {
-		if t.by != nil {
-			return t.host, -t.by.n
-		}
-		return t.host, t.id
-	}
-	return w.acting.host, -w.acting.n
 }
 
 // runCallback calls the callback f on Run's goroutine, where suspending is forbidden.
@@ -179,21 +195,6 @@ func (w *World) runCallback(f func()) {
 		}
 	}()
 	f()
-}
-
-// fail ends the run with err. Only the first call has an effect. Its error replaces the result of main, if main has returned in the same
-// step.
-func (w *World) fail(err error) {
-	if !w.failed {
-		w.err, w.failed, w.over = err, true, true
-	}
-}
-
-// mainEnded ends the run with main's error, unless the run has failed.
-func (w *World) mainEnded(err error) {
-	if w.ended = true; !w.failed {
-		w.err, w.over = err, !w.o.open
-	}
 }
 
 // tearDown ends all remaining tasks, and releases the memory of the run.
@@ -280,4 +281,29 @@ func (w *World) runReady(hosts []*host) bool {
 		}
 	}
 	return false
+}
+
+// Always registers a function that the World calls after each further step, including the step in which main returns. If the function
+// returns an error, the run fails with this error. The function must not suspend.
+func (w *World) Always(holds func() error) {
+	if holds == nil {
+		panic("suspend: nil function")
+	}
+	w.do(func() { w.always = append(w.always, holds) })
+}
+
+// verify calls all functions that were passed to Always.
+func (w *World) verify() {
+	for _, holds := range w.always {
+		w.checkInvariant(holds)
+	}
+}
+
+// checkInvariant calls a function that was passed to Always, and fails the run if this function returns an error.
+func (w *World) checkInvariant(holds func() error) {
+	w.runCallback(func() {
+		if err := holds(); err != nil {
+			w.fail(err)
+		}
+	})
 }

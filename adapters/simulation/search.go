@@ -18,26 +18,20 @@ type search struct {
 type rarity struct {
 	name  string
 	tries int     // the number of runs that have reached the state or have begun there
-	seeds int     // the number of seeds whose runs have reached the state
+	found int     // the number of seeds whose runs have reached the state
 	trail []trail // some runs that have reached the state, each with a different seed
 }
 
 // A trail is a run that has reached a rarity, with the step at which the run reached it.
 type trail struct {
-	run
+	plan
 	step int
 }
 
-// A run is a seed, and the steps at which the random sources are reseeded.
-type run struct {
+// A plan is the run of a seed, with the steps at which the random sources are reseeded.
+type plan struct {
 	seed  uint64
 	forks []fork
-}
-
-// A mark is a name of Sometimes, and the step at which a run reached it.
-type mark struct {
-	name string
-	step int
 }
 
 const (
@@ -46,9 +40,9 @@ const (
 )
 
 // plan chooses the next run.
-func (s *search) plan() run {
+func (s *search) plan() plan {
 	if !s.guided || len(s.rarities) == 0 || s.draws.below(2) == 0 {
-		r := run{seed: s.next}
+		r := plan{seed: s.next}
 		s.next++
 		return r
 	}
@@ -56,7 +50,7 @@ func (s *search) plan() run {
 	from.tries++
 	t := from.trail[s.draws.below(len(from.trail))]
 	t.forks = append(slices.Clip(t.forks), fork{t.step + 1, s.draws.Uint64() >> 40, true})
-	return t.run
+	return t.plan
 }
 
 // pick draws a rarity with a probability in proportion to 1/tries.
@@ -77,7 +71,7 @@ func (s *search) pick() *rarity {
 // ran records the rare states that r has reached. It keeps one trail for each seed and state. Otherwise the forks of a seed that reaches
 // the state easily would displace all other trails, although these forks may share a property that makes a failure impossible. A trail
 // contains only the forks up to its step.
-func (s *search) ran(r run, came []mark) {
+func (s *search) ran(r plan, came []milestone) {
 	for _, m := range came {
 		i := slices.IndexFunc(s.rarities, func(r *rarity) bool { return r.name == m.name })
 		if i < 0 {
@@ -89,12 +83,12 @@ func (s *search) ran(r run, came []mark) {
 		if slices.ContainsFunc(x.trail, func(t trail) bool { return t.seed == r.seed }) {
 			continue
 		}
-		x.seeds++
+		x.found++
 		t := trail{r, m.step}
 		t.forks = slices.DeleteFunc(slices.Clone(r.forks), func(f fork) bool { return f.step > m.step })
 		if len(x.trail) < trails {
 			x.trail = append(x.trail, t)
-		} else if k := s.draws.below(x.seeds); k < trails {
+		} else if k := s.draws.below(x.found); k < trails {
 			x.trail[k] = t
 		}
 	}

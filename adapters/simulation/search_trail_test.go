@@ -10,10 +10,10 @@ import (
 func TestTrails(t *testing.T) {
 	var s search
 	for range 3 {
-		s.ran(run{1, []fork{{2, 7, true}, {9, 8, true}}}, []mark{{"x", 5}})
+		s.ran(plan{1, []fork{{2, 7, true}, {9, 8, true}}}, []milestone{{"x", 5}})
 	}
-	s.ran(run{seed: 2}, []mark{{"x", 6}})
-	require.Equal(t, []trail{{run{1, []fork{{2, 7, true}}}, 5}, {run{seed: 2}, 6}}, trimmed(s.rarities[0].trail))
+	s.ran(plan{seed: 2}, []milestone{{"x", 6}})
+	require.Equal(t, []trail{{plan{1, []fork{{2, 7, true}}}, 5}, {plan{seed: 2}, 6}}, trimmed(s.rarities[0].trail))
 	require.Equal(t, 4, s.rarities[0].tries)
 }
 

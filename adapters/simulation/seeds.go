@@ -1,15 +1,11 @@
 package simulation
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"iter"
 	"os"
-	"reflect"
 	"regexp"
-	"runtime"
-	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -35,74 +31,8 @@ type seeds struct {
 	call      int // the number of this call of Test in its test
 }
 
-func newSeeds(t *testing.T, o TestOptions) *seeds {
-	first := max(o.Seed, 1)
-	s := &seeds{o: o.Options, every: checkEvery, n: o.Seeds, jobs: 1, diagram: os.Getenv("BRAID_DIAGRAM"), search: search{next: first, guided: o.Guided, draws: source(first)}, call: callNumber(t)}
-	if o.Twice {
-		s.every = 1
-	}
-	s.o.Preempt = !o.NoPreempt
-	if s.n == 0 {
-		if s.n = 100; testing.Short() {
-			s.n = 10
-		}
-	}
-	if v := os.Getenv("BRAID_SEED"); v != "" {
-		number, _, _ := strings.Cut(v, "-")
-		seed, err := strconv.ParseUint(number, 10, 64)
-		if err == nil {
-			s.o.variant, err = parseVariant(strings.TrimPrefix(v, number))
-		}
-		if err != nil || seed == 0 {
-			t.Fatalf("simulation: BRAID_SEED=%s is not the number of a seed, or of a shortened one", v)
-		}
-		s.search, s.n, s.one = search{next: seed}, 1, true
-		s.o.Trace = t.Output()
-	} else if v := os.Getenv("BRAID_SEEDS"); v != "" {
-		var err error
-		if s.n, err = strconv.Atoi(v); err != nil {
-			s.lasts, err = time.ParseDuration(v)
-		}
-		if err != nil {
-			t.Fatalf("simulation: BRAID_SEEDS=%s is neither a number nor a duration", v)
-		}
-	}
-	if v := os.Getenv("BRAID_SHORTEN"); v != "" {
-		var err error
-		if s.shorten, err = strconv.Atoi(v); err != nil || s.shorten <= 0 {
-			t.Fatalf("simulation: BRAID_SHORTEN=%s is not a number of tries", v)
-		}
-	}
-	if v := os.Getenv("BRAID_JOBS"); v != "" && !s.one {
-		var err error
-		if s.jobs, err = strconv.Atoi(v); err != nil || s.jobs <= 0 {
-			t.Fatalf("simulation: BRAID_JOBS=%s is not a number of jobs", v)
-		}
-		if s.jobs > 1 && (o.Bubble || o.Guests) {
-			t.Fatalf("simulation: BRAID_JOBS=%s: runs with guests or with Bubble take turns, so use BRAID_PROCESSES", v)
-		}
-	}
-	if v := os.Getenv("BRAID_PROCESSES"); v != "" {
-		var err error
-		if s.processes, err = strconv.Atoi(v); err != nil || s.processes <= 0 {
-			t.Fatalf("simulation: BRAID_PROCESSES=%s is not a number of processes", v)
-		}
-		if s.guided || s.jobs > 1 {
-			t.Fatalf("simulation: BRAID_PROCESSES=%s: a guided search and BRAID_JOBS make their runs in one process", v)
-		}
-	}
-	if v := os.Getenv("BRAID_STOP"); v != "" {
-		stop, err := strconv.Atoi(v)
-		if err != nil || stop <= 0 || !s.one {
-			t.Fatalf("simulation: BRAID_STOP=%s is not the number of a step, or there is no BRAID_SEED", v)
-		}
-		s.o.variant.stop = stop
-	}
-	if s.n <= 0 && s.lasts <= 0 {
-		t.Fatal("simulation: no seeds to run: TestOptions.Seeds and BRAID_SEEDS have to be positive")
-	}
-	return s
-}
+// Every seed that is a multiple of checkEvery runs twice.
+const checkEvery = 10
 
 func (s *seeds) more(n int, since time.Duration) bool {
 	if s.lasts > 0 {
@@ -113,8 +43,8 @@ func (s *seeds) more(n int, since time.Duration) bool {
 
 // round plans further runs after the first n runs, and yields each run with its report, in the order of the plan. With several jobs or
 // processes, all runs end before the first is yielded.
-func (s *seeds) round(t *testing.T, n int) iter.Seq2[run, Report] {
-	plans := make([]run, max(round, s.processes*perWorker))
+func (s *seeds) round(t *testing.T, n int) iter.Seq2[plan, Report] {
+	plans := make([]plan, max(round, s.processes*perWorker))
 	if s.lasts > 0 && s.processes > 0 {
 		plans = plans[:s.processes*round]
 	}
@@ -131,7 +61,7 @@ func (s *seeds) round(t *testing.T, n int) iter.Seq2[run, Report] {
 	case len(s.others) > 0:
 		perform = s.abreast(plans)
 	}
-	return func(yield func(run, Report) bool) {
+	return func(yield func(plan, Report) bool) {
 		for i, p := range plans {
 			if !yield(p, perform(i)) {
 				return
@@ -141,7 +71,7 @@ func (s *seeds) round(t *testing.T, n int) iter.Seq2[run, Report] {
 }
 
 // abreast performs all plans in parallel, and returns a function that returns the i'th report.
-func (s *seeds) abreast(plans []run) func(i int) Report {
+func (s *seeds) abreast(plans []plan) func(i int) Report {
 	reports, at := make([]Report, len(plans)), atomic.Int64{}
 	var all sync.WaitGroup
 	for _, c := range append(s.others, &s.checker) {
@@ -156,7 +86,7 @@ func (s *seeds) abreast(plans []run) func(i int) Report {
 }
 
 // options returns the Options for the run p.
-func (s *seeds) options(p run) Options {
+func (s *seeds) options(p plan) Options {
 	o := s.o
 	if o.Seed = p.seed; len(p.forks) > 0 {
 		o.variant = &variant{forks: p.forks, silent: true}
@@ -165,10 +95,10 @@ func (s *seeds) options(p run) Options {
 }
 
 // twice reports whether the run p is performed twice.
-func (s *seeds) twice(p run) bool { return s.one || len(p.forks) == 0 && p.seed%s.every == 0 }
+func (s *seeds) twice(p plan) bool { return s.one || len(p.forks) == 0 && p.seed%s.every == 0 }
 
 // perform performs the run p, once or twice.
-func (s *seeds) perform(c *checker, p run) Report {
+func (s *seeds) perform(c *checker, p plan) Report {
 	o := s.options(p)
 	if !s.twice(p) {
 		return c.run(o)
@@ -180,7 +110,7 @@ func (s *seeds) perform(c *checker, p run) Report {
 }
 
 // failure returns the text that Test prints about the failed run p.
-func (s *seeds) failure(t *testing.T, p run, r Report, pkg string) string {
+func (s *seeds) failure(t *testing.T, p plan, r Report, pkg string) string {
 	o, shorter := s.options(p), s.one
 	o.Trace = nil
 	err, end := r.Err, ""
@@ -217,7 +147,7 @@ func (s *seeds) failure(t *testing.T, p run, r Report, pkg string) string {
 		case shorter && o.variant.changes():
 			end += "\nIts messages, faults and lines of Log, with their steps:\n" + o.variant.print(s.checker.report)
 		case !s.one:
-			end += "\nThe end of its trace:\n" + strings.Join(lines(last(events, 40)), "\n") + "\n"
+			end += "\nThe end of its trace:\n" + strings.Join(traceLines(lastTraced(events, 40)), "\n") + "\n"
 		}
 	}
 	switch {
@@ -275,12 +205,4 @@ func (s *seeds) shortened(o Options) Options {
 func pattern(name string) string {
 	name = strings.ReplaceAll(regexp.QuoteMeta(name), "'", ".")
 	return "^" + strings.ReplaceAll(name, "/", "$/^") + "$"
-}
-
-// place returns the package of the function f.
-func place(f func(ctx context.Context, w *World) error) string {
-	name := runtime.FuncForPC(reflect.ValueOf(f).Pointer()).Name()
-	slash := strings.LastIndexByte(name, '/') + 1
-	pkg, _, _ := strings.Cut(name[slash:], ".")
-	return name[:slash] + strings.TrimSuffix(pkg, "_test")
 }

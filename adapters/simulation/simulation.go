@@ -33,14 +33,13 @@
 package simulation
 
 import (
-	"context"
 	"fmt"
 	"io"
-	"math/bits"
 	"math/rand/v2"
+	"strings"
 	"time"
 
-	"github.com/braidgo/braid/internal/splitmix"
+	"github.com/braidgo/braid/internal/atomicx"
 	"github.com/braidgo/braid/suspend"
 )
 
@@ -102,8 +101,8 @@ type Report struct {
 	// Sometimes contains each name that was passed to World.Sometimes. The value is true if the condition was true at
 	// least once in the run.
 	Sometimes map[string]bool
-	came      []mark // the names whose condition was true, in order, with the steps
-	failed    bool   // main has marked the test as failed in another process
+	came      []milestone // the names whose condition was true, in order, with the steps
+	failed    bool        // main has marked the test as failed in another process
 
 	// The following fields are set in a run with guests.
 	Level   string // A: the order of guests is deterministic; B: also the runtime's draws; C: adapters/simulation/overlay is in use
@@ -113,30 +112,16 @@ type Report struct {
 	Left    int    // goroutines that have not ended with the run, and still use memory
 }
 
-// Run runs main as the first task of a new World, with all tasks that main starts, until main returns. Then Run ends the remaining tasks as
-// Crash does. Run does not suspend its caller, except in a bubble, where it parks the caller while no task can run.
-//
-// The run fails, and all its tasks end, in these cases:
-//
-//   - Nothing more can happen, but main has not returned: ErrDeadlock.
-//   - A goroutine outside the World calls into the World: ErrForeign.
-//   - A task panics: *suspend.PanicError.
-//   - The run reaches MaxSteps or MaxTime: ErrSteps or ErrTime.
-//   - main calls runtime.Goexit, as t.FailNow does: ErrExited.
-//
-// If a callback or a function passed to Always calls runtime.Goexit, Run's caller ends, too; under Check and Test the error is ErrExited
-// instead. The context that Run passes to main is never cancelled.
-func Run(o Options, main func(ctx context.Context, w *World) error) Report {
-	w := newWorld(o)
-	if o.Guests {
-		return Report{Seed: w.o.Seed, Err: errGuests}
-	}
-	w.run(main)
-	return w.report()
-}
-
 func (w *World) report() Report {
 	return Report{Seed: w.o.Seed, Hash: w.hash, Steps: w.steps, Elapsed: w.now, Err: w.err, Sometimes: w.marks, came: w.came}
+}
+
+// describeEnd describes how a run ended. Only the first line of the text is compared (see verdict), because stacks differ between runs.
+func describeEnd(r Report) string { return fmt.Sprintf("the run ends: %v", r.Err) }
+
+func verdict(r Report) string {
+	first, _, _ := strings.Cut(describeEnd(r), "\n")
+	return first
 }
 
 // A World is the simulated world of one run. It implements suspend.Spawner, Executor, Timers and Clock. Tasks that World.Go starts belong
@@ -166,7 +151,7 @@ type World struct {
 
 	now     time.Duration // virtual time since the start
 	timers  timers
-	watches []*watch
+	watches []*contextWatch
 	start   time.Time
 
 	nodes map[string]*Node // nodes by name; the next field lists them in order
@@ -175,14 +160,14 @@ type World struct {
 	all   []*Link
 	base  Faults
 	marks map[string]bool // names that were passed to Sometimes; true means that the run has reached the name
-	came  []mark
+	came  []milestone
 	rare  map[string]*bug // names that were passed to Buggify
 	forks []fork          // forks at later steps, in order
 	salt  uint64          // the combined salts of the forks so far; 0 means no fork
 
 	outside
 	guests *guests // the guests, or nil if Options.Guests is not set
-	acting guest   // the guest whose call the World is executing
+	acting guestID // the guest whose call the World is executing
 	conns  int
 }
 
@@ -216,111 +201,86 @@ func newWorld(o Options) *World {
 // Seed returns the seed of the run.
 func (w *World) Seed() uint64 { return w.o.Seed }
 
-// Rand returns a random source for the test's own choices. Draws from this source do not affect the order of tasks or the network.
-func (w *World) Rand() *rand.Rand {
-	if w.guests != nil || !w.beginTaskCall() {
-		return rand.New(draws{w})
-	}
-	if w.rand == nil {
-		w.rand = rand.New(draws{w})
-	}
-	return w.rand
+// outside is the part of a World that handles calls from other goroutines. In a bubble, other goroutines may call while the World sleeps,
+// because then a timer of package time has caused the call. Packages time and context may call at any time. Any other call must end the
+// run, because the run could not be repeated.
+type outside struct {
+	driver  int64 // the id of Run's goroutine
+	current *task // the running task, or nil while the World's own goroutine runs
+	parent  suspend.Task
+	stock   bool         // the World uses the clock of package time
+	begun   time.Time    // the start of the run by the clock of package time
+	called  atomicx.Bool // set if w.foreign is not nil, if w.in is not empty, or if a context has ended
+
+	mu      atomicx.Mutex
+	foreign error   // the error of the first call that was not allowed
+	admits  bool    // calls are allowed: from the beginning of a sleep until the bubble's goroutines are blocked again
+	asleep  bool    // a call must unpark w.parent
+	closed  bool    // the run is over
+	in      []ready // the calls that were admitted, in order of arrival
 }
 
-// RandOf returns a Rand that draws from s. The caller must seed s with draws from w.Rand. Draws from the new Rand do not affect other
-// sources, so that a package such as nemesis may draw at any time. The Rand returns s's own values, except in a run that Test continues
-// with new random draws: see TestOptions.Guided.
-func (w *World) RandOf(s rand.Source) *rand.Rand { return rand.New(apart{w, s}) }
-
-type apart struct {
-	w *World
-	s rand.Source
+// A ready is an entry of World.ready: a task to resume, a task to begin, or a callback.
+type ready struct {
+	host *host
+	task *task  // the task to resume, or nil if f is to run
+	f    func() // the function of a task to begin, or a callback
+	as   *way   // how f is called; nil for an ordinary task
 }
 
-func (a apart) Uint64() uint64 {
-	x := a.s.Uint64()
-	if a.w.salt != 0 {
-		x = splitmix.Mix(x ^ a.w.salt)
-	}
-	return x
+// A way says how the function f of a ready is called. It is a separate struct because each step copies a value of type ready.
+type way struct {
+	gone func()   // called if the task is dropped before it begins
+	by   *guestID // the guest whose call the task executes
 }
 
-// draws is the source behind Rand. A draw on a goroutine outside the World ends the run, because the draw would come at a different time in
-// the next run.
-type draws struct{ w *World }
+var callback = new(way)
 
-func (d draws) Uint64() uint64 {
-	x, drawn := uint64(0), false
-	d.w.do(func() { x, drawn = d.w.choices.Uint64(), true })
-	if !drawn {
-		return rand.Uint64()
-	}
-	return x
+// A fork is a step at which the random sources are reseeded. Separate sources, such as those of RandOf and Buggify, are reseeded only if
+// the field named all is true.
+type fork struct {
+	step int
+	salt uint64
+	all  bool
 }
 
-// Log adds a line to the trace. The line also changes the hash, so two runs that log different lines count as different.
-func (w *World) Log(format string, args ...any) {
-	text := fmt.Sprintf(format, args...) // formatted first, because a String method may call the World, or may lock a mutex that a guest holds
-	w.post(func() { w.log(text) })
-}
-
-func (w *World) log(text string) {
-	host, id := w.caller()
-	w.note(event{kind: logged, host: host, task: id, data: hashString(0, text), text: text})
-}
-
-// post calls f on the World. A guest does not wait for the call.
-func (w *World) post(f func()) {
-	switch guest, ok := w.beginCall(); {
-	case guest:
-		defer w.guests.endCall()
-		w.guests.ask(nil, f)
-	case ok:
-		f()
+// fork reseeds the random sources once the run has reached the step of a fork.
+func (w *World) fork() {
+	for len(w.forks) > 0 && w.steps >= w.forks[0].step {
+		salt := w.forks[0].salt
+		for _, s := range []*source{&w.order, &w.net, &w.disk, &w.random, &w.choices} {
+			*s = source(mix(uint64(*s), salt))
+		}
+		if w.forks[0].all {
+			w.salt = mix(w.salt, salt)
+		}
+		w.forks = w.forks[1:]
 	}
 }
 
-// Always registers a function that the World calls after each further step, including the step in which main returns. If the function
-// returns an error, the run fails with this error. The function must not suspend.
-func (w *World) Always(holds func() error) {
-	if holds == nil {
-		panic("suspend: nil function")
+// caller returns the host and number of the running task, or of the calling guest, whose number is negative. For a timer, a segment or a
+// callback it returns nil and 0.
+func (w *World) caller() (*host, int) {
+	if t := w.current; t != nil {
+		if t.by != nil {
+			return t.host, -t.by.n
+		}
+		return t.host, t.id
 	}
-	w.do(func() { w.always = append(w.always, holds) })
+	return w.acting.host, -w.acting.n
 }
 
-// Here returns the World of the calling task, or nil if the caller is not a task of a World.
-func Here() *World {
-	if h, ok := suspend.As[interface{ owner() *World }](suspend.Here()); ok {
-		return h.owner()
+// fail ends the run with err. Only the first call has an effect. Its error replaces the result of main, if main has returned in the same
+// step.
+func (w *World) fail(err error) {
+	if !w.failed {
+		w.err, w.failed, w.over = err, true, true
 	}
-	return nil
 }
 
-func (h *host) owner() *World { return h.world }
-
-// A source is a SplitMix64 generator (Steele, Lea and Flood, 2014).
-type source uint64
-
-// Uint64 implements rand.Source.
-func (s *source) Uint64() uint64 {
-	*s += splitmix.Golden
-	return splitmix.Mix(uint64(*s))
-}
-
-// upTo returns a random duration from 0 to d.
-func (s *source) upTo(d time.Duration) time.Duration {
-	hi, _ := bits.Mul64(s.Uint64(), uint64(d)+1)
-	return time.Duration(hi)
-}
-
-// below returns a random number from 0 to n-1.
-func (s *source) below(n int) int {
-	hi, _ := bits.Mul64(s.Uint64(), uint64(n))
-	return int(hi)
-}
-
-// chance returns true with probability p.
-func (s *source) chance(p float64) bool {
-	return p > 0 && float64(s.Uint64()>>11)/(1<<53) < p
+// mainEnded ends the run with main's error, unless the run has failed.
+func (w *World) mainEnded(err error) {
+	if w.ended = true; !w.failed {
+		w.err, w.over = err, !w.o.open
+	}
 }

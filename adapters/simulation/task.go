@@ -1,9 +1,14 @@
 package simulation
 
 import (
+	"bytes"
 	"cmp"
+	"errors"
 	"fmt"
 	"maps"
+	"slices"
+	"strconv"
+	"strings"
 	"time"
 
 	"github.com/braidgo/braid/adapters/internal/coro"
@@ -28,8 +33,8 @@ type task struct {
 	label atomicx.Pointer[host] // this and the next field are copies of host and id for the report of a stall
 	nth   atomicx.Int64
 	mark  uint8
-	under *task  // the task whose call of Crash has resumed this task
-	by    *guest // the guest whose call the task executes, or nil
+	under *task    // the task whose call of Crash has resumed this task
+	by    *guestID // the guest whose call the task executes, or nil
 
 	place dlist.Node[*task] // the task's place in host.tasks, which lists all tasks that have begun and not ended, the oldest first
 	made  dlist.Node[*task] // the task's place in fleet.all
@@ -82,6 +87,14 @@ func (t *task) Unpark() {
 	default:
 		t.mark = woken
 	}
+}
+
+// rouse makes a parked task ready.
+func (w *World) rouse(t *task) {
+	t.mark = active
+	host, id := w.caller()
+	w.note(event{kind: wakes, quiet: t.by != nil, host: host, task: id, of: t.host, n: t.id})
+	w.ready = append(w.ready, ready{host: t.host, task: t})
 }
 
 // Spawner returns the task's World or Node.
@@ -141,6 +154,63 @@ func (l *fleet) stalled(goroutine int64, waits time.Duration) (name, remedy stri
 		}
 	}
 	return fmt.Sprintf("simulation: seed %d: %s", w.o.Seed, name), remedy
+}
+
+func (w *World) panicked(value any, stack []byte) {
+	if t := w.current; w.tearingDown || t != nil && t.host.dead { // a deferred function of a killed task has panicked
+		return
+	}
+	if f := w.o.OnPanic; f != nil {
+		if f(value, stack); !errors.Is(w.err, ErrExited) { // if err is ErrExited, main itself has panicked
+			return
+		}
+	}
+	w.fail(fmt.Errorf("simulation: %w\n%s", &suspend.PanicError{Value: value, Stack: stack}, stack))
+}
+
+// account adds details to err: the seed, the step and the time, the place where each task waits, and each wait without a task.
+func (w *World) account(err error) error {
+	stacks := maps.Collect(gid.Stacks())
+	var b strings.Builder
+	for _, h := range w.hosts {
+		for n := h.tasks.First(); n != nil; n = n.Next() {
+			t := n.Value
+			state := "waits"
+			switch {
+			case t == w.current:
+				state = "runs"
+			case h.paused:
+				state = "is paused"
+			case t.Why() == coro.Yielded || t.mark != parked:
+				state = "could run"
+			}
+			fmt.Fprintf(&b, "\n\n%s %s:\n%s", taskName(h, t.id), state, frame(frames(stacks[t.ID()])))
+		}
+		for n := h.holds.First(); n != nil; n = n.Next() {
+			fmt.Fprintf(&b, "\n\n%s is held by a wait without a task, which began at:\n%s", cmp.Or(h.name, "the World"), frame(n.Value.stack()))
+		}
+	}
+	if g := w.guests; g != nil {
+		b.WriteString(g.byNode(stacks))
+	}
+	b.WriteString(w.fleet.strays(stacks))
+	return fmt.Errorf("simulation: seed %d, step %d, %v: %w%s", w.o.Seed, w.steps, w.now, err, b.String())
+}
+
+// strays describes the live goroutines that tasks have started. The program may expect such a goroutine to wake a task, but the goroutine
+// must not call into the World.
+func (l *fleet) strays(stacks map[int64][]byte) string {
+	var b strings.Builder
+	for _, id := range slices.Sorted(maps.Keys(stacks)) {
+		_, by, _ := bytes.Cut(stacks[id], []byte("\ncreated by "))
+		line, _, _ := bytes.Cut(by, []byte{'\n'})
+		_, parent, ok := bytes.Cut(line, []byte(" in goroutine "))
+		n, _ := strconv.ParseInt(string(parent), 10, 64)
+		if ok && l.find(n) != nil && l.find(id) == nil && !bytes.HasPrefix(by, []byte("iter.Pull")) {
+			fmt.Fprintf(&b, "\n\na goroutine that a task has started, outside the World:\n%s", frame(frames(stacks[id])))
+		}
+	}
+	return b.String()
 }
 
 const inWorld = "no other task of its World runs meanwhile. Wait by package suspend or a primitive of Braid"

@@ -1,20 +1,19 @@
 package simulation
 
 import (
-	"bytes"
 	"context"
-	"errors"
-	"fmt"
 	"maps"
+	"os"
+	"reflect"
+	"runtime"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"testing/cryptotest"
-	"testing/synctest"
 	"time"
 
 	"github.com/braidgo/braid/internal/chance"
-	"github.com/braidgo/braid/internal/gid"
 )
 
 // TestOptions configure a Test. The zero value is the default.
@@ -35,9 +34,6 @@ type TestOptions struct {
 	// NoPreempt turns off Options.Preempt, which Test otherwise sets.
 	NoPreempt bool
 }
-
-// Every seed that is a multiple of checkEvery runs twice.
-const checkEvery = 10
 
 // Test runs main under the seeds 1, 2 and so on, until a run fails. A run fails if main returns an error or marks t as failed, or if the
 // World ends the run. Test then fails t, with the seed, the end of the trace, and the command that repeats the run. Every tenth seed, and a
@@ -123,7 +119,7 @@ func Test(t *testing.T, o TestOptions, main func(ctx context.Context, w *World) 
 			all.Steps = r.Steps
 			if steps += r.Steps; r.Err != nil || r.failed || t.Failed() {
 				took = time.Since(begun)
-				failure = s.failure(t, p, r, place(main))
+				failure = s.failure(t, p, r, packageOf(main))
 				break
 			}
 			if s.search.ran(p, r.came); !s.more(n, time.Since(begun)) {
@@ -149,51 +145,82 @@ func Test(t *testing.T, o TestOptions, main func(ctx context.Context, w *World) 
 	}
 }
 
+func newSeeds(t *testing.T, o TestOptions) *seeds {
+	first := max(o.Seed, 1)
+	s := &seeds{o: o.Options, every: checkEvery, n: o.Seeds, jobs: 1, diagram: os.Getenv("BRAID_DIAGRAM"), search: search{next: first, guided: o.Guided, draws: source(first)}, call: callNumber(t)}
+	if o.Twice {
+		s.every = 1
+	}
+	s.o.Preempt = !o.NoPreempt
+	if s.n == 0 {
+		if s.n = 100; testing.Short() {
+			s.n = 10
+		}
+	}
+	if v := os.Getenv("BRAID_SEED"); v != "" {
+		number, _, _ := strings.Cut(v, "-")
+		seed, err := strconv.ParseUint(number, 10, 64)
+		if err == nil {
+			s.o.variant, err = parseVariant(strings.TrimPrefix(v, number))
+		}
+		if err != nil || seed == 0 {
+			t.Fatalf("simulation: BRAID_SEED=%s is not the number of a seed, or of a shortened one", v)
+		}
+		s.search, s.n, s.one = search{next: seed}, 1, true
+		s.o.Trace = t.Output()
+	} else if v := os.Getenv("BRAID_SEEDS"); v != "" {
+		var err error
+		if s.n, err = strconv.Atoi(v); err != nil {
+			s.lasts, err = time.ParseDuration(v)
+		}
+		if err != nil {
+			t.Fatalf("simulation: BRAID_SEEDS=%s is neither a number nor a duration", v)
+		}
+	}
+	if v := os.Getenv("BRAID_SHORTEN"); v != "" {
+		var err error
+		if s.shorten, err = strconv.Atoi(v); err != nil || s.shorten <= 0 {
+			t.Fatalf("simulation: BRAID_SHORTEN=%s is not a number of tries", v)
+		}
+	}
+	if v := os.Getenv("BRAID_JOBS"); v != "" && !s.one {
+		var err error
+		if s.jobs, err = strconv.Atoi(v); err != nil || s.jobs <= 0 {
+			t.Fatalf("simulation: BRAID_JOBS=%s is not a number of jobs", v)
+		}
+		if s.jobs > 1 && (o.Bubble || o.Guests) {
+			t.Fatalf("simulation: BRAID_JOBS=%s: runs with guests or with Bubble take turns, so use BRAID_PROCESSES", v)
+		}
+	}
+	if v := os.Getenv("BRAID_PROCESSES"); v != "" {
+		var err error
+		if s.processes, err = strconv.Atoi(v); err != nil || s.processes <= 0 {
+			t.Fatalf("simulation: BRAID_PROCESSES=%s is not a number of processes", v)
+		}
+		if s.guided || s.jobs > 1 {
+			t.Fatalf("simulation: BRAID_PROCESSES=%s: a guided search and BRAID_JOBS make their runs in one process", v)
+		}
+	}
+	if v := os.Getenv("BRAID_STOP"); v != "" {
+		stop, err := strconv.Atoi(v)
+		if err != nil || stop <= 0 || !s.one {
+			t.Fatalf("simulation: BRAID_STOP=%s is not the number of a step, or there is no BRAID_SEED", v)
+		}
+		s.o.variant.stop = stop
+	}
+	if s.n <= 0 && s.lasts <= 0 {
+		t.Fatal("simulation: no seeds to run: TestOptions.Seeds and BRAID_SEEDS have to be positive")
+	}
+	return s
+}
+
+// packageOf returns the package of the function f.
+func packageOf(f func(ctx context.Context, w *World) error) string {
+	name := runtime.FuncForPC(reflect.ValueOf(f).Pointer()).Name()
+	slash := strings.LastIndexByte(name, '/') + 1
+	pkg, _, _ := strings.Cut(name[slash:], ".")
+	return name[:slash] + strings.TrimSuffix(pkg, "_test")
+}
+
 // enough is the number of seeds after which each name of a Sometimes must have been reached.
 const enough = 100
-
-// openChance returns access to the runtime's random draws, or nil and the reason if the draws cannot be set.
-func openChance() (random *chance.State, why string) {
-	random, err := chance.Open()
-	if err != nil {
-		return nil, ": " + err.Error()
-	}
-	return random, ""
-}
-
-// level returns the value of Report.Level.
-func level(random *chance.State) string {
-	switch {
-	case random == nil:
-		return "A"
-	case random.Overlaid():
-		return "C"
-	}
-	return "B"
-}
-
-// inBubbleOf calls runApart in a new bubble. A bubble panics if goroutines remain in it, or if all its goroutines wait natively. The panic
-// must become an error of the run, otherwise the seed would be lost.
-func inBubbleOf(t *testing.T, o Options, main func(ctx context.Context, w *World) error) (r Report) {
-	r = Report{Seed: o.Seed}
-	bubble := ""
-	defer func() {
-		v := recover()
-		if v == nil {
-			return
-		}
-		var left strings.Builder
-		for _, trace := range gid.Stacks() {
-			head, _, _ := bytes.Cut(trace, []byte{'\n'})
-			if bubble != "" && bytes.Contains(head, []byte(bubble)) && !bytes.Contains(head, []byte("[coroutine")) {
-				fmt.Fprintf(&left, "\n\na goroutine of the bubble:\n%s", frame(frames(trace)))
-			}
-		}
-		r.Err = errors.Join(r.Err, fmt.Errorf("%v%s", v, left.String()))
-	}()
-	synctest.Test(t, func(*testing.T) {
-		bubble = bubbleOf()
-		r = runApart(o, main)
-	})
-	return r
-}

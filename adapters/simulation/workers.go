@@ -30,12 +30,9 @@ const perWorker = 1000
 // outputOpen is how long the output of a worker that has ended may stay open, because processes that main has started inherit it.
 var outputOpen = 10 * time.Second
 
-// errEnded says that the run of a seed has ended its process.
-var errEnded = errors.New("simulation: the process of the run ended")
-
 // A job is a list of seeds for a worker.
 type job struct {
-	Test   string
+	Name   string
 	Call   int // the number of the call of Test in that test
 	Seeds  []uint64
 	Events bool // the worker records events
@@ -46,35 +43,35 @@ type result struct {
 	Report
 	Error  *string // the text of Report.Err, which is nil in the file
 	Failed bool    // main has marked the test as failed
-	Events []line
+	Events []workerEvent
 }
 
-// A line is an event that a worker has recorded.
-type line struct {
+// A workerEvent is an event that a worker has recorded.
+type workerEvent struct {
 	Step      int
 	At        time.Duration
 	Who, Text string
 	Quiet     bool
 }
 
-// calls counts the calls of Test in each test, so that a worker finds the call that its job is for.
-var calls = struct {
+// testCalls counts the calls of Test in each test, so that a worker finds the call that its job is for.
+var testCalls = struct {
 	sync.Mutex
 	of map[*testing.T]int
 }{of: map[*testing.T]int{}}
 
 // callNumber returns the number of calls of Test in t, including the current call.
 func callNumber(t *testing.T) int {
-	calls.Lock()
-	defer calls.Unlock()
-	if calls.of[t]++; calls.of[t] == 1 {
+	testCalls.Lock()
+	defer testCalls.Unlock()
+	if testCalls.of[t]++; testCalls.of[t] == 1 {
 		t.Cleanup(func() {
-			calls.Lock()
-			defer calls.Unlock()
-			delete(calls.of, t)
+			testCalls.Lock()
+			defer testCalls.Unlock()
+			delete(testCalls.of, t)
 		})
 	}
-	return calls.of[t]
+	return testCalls.of[t]
 }
 
 // work executes the job of this process and ends the test, if the process is a worker and the job is for this call of Test. It returns true
@@ -89,7 +86,7 @@ func (s *seeds) work(t *testing.T) (elsewhere bool) {
 	if err = errors.Join(err, json.Unmarshal(b, &j)); err != nil {
 		t.Fatalf("simulation: BRAID_WORKER: %v", err)
 	}
-	if j.Test != t.Name() || j.Call != s.call {
+	if j.Name != t.Name() || j.Call != s.call {
 		return true
 	}
 	out, err := os.Create(file + ".results")
@@ -100,10 +97,10 @@ func (s *seeds) work(t *testing.T) (elsewhere bool) {
 	results := json.NewEncoder(out)
 	for _, seed := range j.Seeds {
 		var r result
-		o := s.options(run{seed: seed})
+		o := s.options(plan{seed: seed})
 		if j.Events {
 			o.watch = func(w *World, e event) {
-				r.Events = append(r.Events, line{w.steps, e.at, e.who(), e.String(), e.quiet})
+				r.Events = append(r.Events, workerEvent{w.steps, e.at, e.who(), e.String(), e.quiet})
 			}
 		}
 		if r.Report = s.checker.run(o); r.Err != nil {
@@ -193,16 +190,16 @@ func worker(t *testing.T, program, file string) *exec.Cmd {
 
 // inWorkers runs all plans in workers. Seeds that must run twice then run again in other workers. It returns a function that returns the
 // i'th report.
-func (s *seeds) inWorkers(t *testing.T, plans []run) func(i int) Report {
+func (s *seeds) inWorkers(t *testing.T, plans []plan) func(i int) Report {
 	first := map[uint64]result{}
 	var again []uint64
 	for _, r := range s.share(t, plans) {
 		first[r.Seed] = r
-		if s.twice(run{seed: r.Seed}) && !r.failed() {
+		if s.twice(plan{seed: r.Seed}) && !r.failed() {
 			again = append(again, r.Seed)
 		}
 	}
-	plans2 := make([]run, len(again))
+	plans2 := make([]plan, len(again))
 	for i, seed := range again {
 		plans2[i].seed = seed
 	}
@@ -219,7 +216,7 @@ func (s *seeds) inWorkers(t *testing.T, plans []run) func(i int) Report {
 }
 
 // share divides plans equally among workers, and returns their results.
-func (s *seeds) share(t *testing.T, plans []run) (all []result) {
+func (s *seeds) share(t *testing.T, plans []plan) (all []result) {
 	var mu sync.Mutex
 	var wait sync.WaitGroup
 	free := make(chan struct{}, s.processes)
