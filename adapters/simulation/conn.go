@@ -3,6 +3,7 @@ package simulation
 import (
 	"io"
 	"net"
+	"os"
 	"syscall"
 	"time"
 )
@@ -19,7 +20,7 @@ func (c *conn) Read(p []byte) (int, error) {
 		case c.closed:
 			return 0, c.fail("read", net.ErrClosed)
 		case c.read.expired:
-			return 0, c.fail("read", errDeadline)
+			return 0, c.fail("read", os.ErrDeadlineExceeded)
 		case c.noReads:
 			return 0, io.EOF
 		case c.err != nil:
@@ -50,7 +51,7 @@ func (c *conn) Write(p []byte) (n int, err error) {
 		case c.closed:
 			return n, c.fail("write", net.ErrClosed)
 		case c.write.expired:
-			return n, c.fail("write", errDeadline)
+			return n, c.fail("write", os.ErrDeadlineExceeded)
 		case c.err != nil:
 			return n, c.fail("write", c.err)
 		case c.noWrites:

@@ -3,7 +3,6 @@ package simulation
 import (
 	"context"
 	"net"
-	"os"
 	"strconv"
 	"time"
 
@@ -25,8 +24,6 @@ type turn struct {
 	w    *World
 	woke chan struct{} // wakes a guest; nil if the caller is a task
 }
-
-var errDeadline = os.ErrDeadlineExceeded
 
 // enqueue adds an operation of the caller to the line. It returns nil if the caller is outside the World.
 func (s *endpoint) enqueue(w *World) *turn {

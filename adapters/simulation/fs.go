@@ -43,76 +43,63 @@ func (h *Host) FS() disk.FS { return nodeFS{h.n, h} }
 
 // Create creates an empty file, which replaces an older file of that name. The name must not be empty.
 func (s nodeFS) Create(name string) (disk.File, error) {
-	return onDisk(s.h, func() (disk.File, error) { return s.create(name) })
-}
-
-func (s nodeFS) create(name string) (disk.File, error) {
-	if err := s.use("create", name); err != nil {
-		return nil, err
-	}
-	if name == "" {
-		return nil, pathError("create", name, fs.ErrNotExist)
-	}
-	if s.n.files.full {
-		return nil, pathError("create", name, syscall.ENOSPC)
-	}
-	i := s.n.files.newInode()
-	s.n.files.change(change{name: name, i: i})
-	return &file{n: s.n, boot: s.n.files.boot, name: name, i: i, h: s.h}, nil
+	return onDisk(s.h, func() (disk.File, error) {
+		if err := s.use("create", name); err != nil {
+			return nil, err
+		}
+		if name == "" {
+			return nil, pathError("create", name, fs.ErrNotExist)
+		}
+		if s.n.files.full {
+			return nil, pathError("create", name, syscall.ENOSPC)
+		}
+		i := s.n.files.newInode()
+		s.n.files.change(change{name: name, i: i})
+		return &file{n: s.n, boot: s.n.files.boot, name: name, i: i, h: s.h}, nil
+	})
 }
 
 // Open opens an existing file for reading and writing.
 func (s nodeFS) Open(name string) (disk.File, error) {
-	return onDisk(s.h, func() (disk.File, error) { return s.open(name) })
-}
-
-func (s nodeFS) open(name string) (disk.File, error) {
-	if err := s.use("open", name); err != nil {
-		return nil, err
-	}
-	i := s.n.files.names[name]
-	if i == nil {
-		return nil, pathError("open", name, fs.ErrNotExist)
-	}
-	return &file{n: s.n, boot: s.n.files.boot, name: name, i: i, h: s.h}, nil
+	return onDisk(s.h, func() (disk.File, error) {
+		if err := s.use("open", name); err != nil {
+			return nil, err
+		}
+		i := s.n.files.names[name]
+		if i == nil {
+			return nil, pathError("open", name, fs.ErrNotExist)
+		}
+		return &file{n: s.n, boot: s.n.files.boot, name: name, i: i, h: s.h}, nil
+	})
 }
 
 // Rename changes the name of a file. An older file with the new name is replaced.
 func (s nodeFS) Rename(old, new string) error {
-	_, err := onDisk(s.h, func() (struct{}, error) { return struct{}{}, s.rename(old, new) })
-	return err
-}
-
-func (s nodeFS) rename(old, new string) error {
-	if err := s.use("rename", old); err != nil {
-		return err
-	}
-	i := s.n.files.names[old]
-	if i == nil {
-		return pathError("rename", old, fs.ErrNotExist)
-	}
-	if new == "" {
-		return pathError("rename", old, fs.ErrNotExist)
-	}
-	s.n.files.change(change{name: new, i: i, gone: old})
-	return nil
+	return onDiskErr(s.h, func() error {
+		if err := s.use("rename", old); err != nil {
+			return err
+		}
+		i := s.n.files.names[old]
+		if i == nil || new == "" {
+			return pathError("rename", old, fs.ErrNotExist)
+		}
+		s.n.files.change(change{name: new, i: i, gone: old})
+		return nil
+	})
 }
 
 // Remove removes the name. An open File remains usable.
 func (s nodeFS) Remove(name string) error {
-	_, err := onDisk(s.h, func() (struct{}, error) { return struct{}{}, s.remove(name) })
-	return err
-}
-
-func (s nodeFS) remove(name string) error {
-	if err := s.use("remove", name); err != nil {
-		return err
-	}
-	if s.n.files.names[name] == nil {
-		return pathError("remove", name, fs.ErrNotExist)
-	}
-	s.n.files.change(change{gone: name})
-	return nil
+	return onDiskErr(s.h, func() error {
+		if err := s.use("remove", name); err != nil {
+			return err
+		}
+		if s.n.files.names[name] == nil {
+			return pathError("remove", name, fs.ErrNotExist)
+		}
+		s.n.files.change(change{gone: name})
+		return nil
+	})
 }
 
 // Names returns the names of all files, sorted.
@@ -127,19 +114,16 @@ func (s nodeFS) Names() ([]string, error) {
 
 // Sync makes the names durable. It yields first, see Node.FS.
 func (s nodeFS) Sync() error {
-	_, err := onDisk(s.h, func() (struct{}, error) { return struct{}{}, s.sync() })
-	return err
-}
-
-func (s nodeFS) sync() error {
-	if err := s.use("sync", "."); err != nil {
-		return err
-	}
-	if err := s.n.slowly("sync", "."); err != nil {
-		return err
-	}
-	s.n.files.syncNames()
-	return nil
+	return onDiskErr(s.h, func() error {
+		if err := s.use("sync", "."); err != nil {
+			return err
+		}
+		if err := s.n.slowly("sync", "."); err != nil {
+			return err
+		}
+		s.n.files.syncNames()
+		return nil
+	})
 }
 
 func (s nodeFS) use(op, name string) error {
@@ -195,12 +179,11 @@ func (f *file) use(op string, data uint64) error {
 
 // Close closes f. It does not sync.
 func (f *file) Close() error {
-	_, err := onDisk(f.h, func() (struct{}, error) {
+	return onDiskErr(f.h, func() error {
 		err := f.use("close", 0)
 		f.closed = true
-		return struct{}{}, err
+		return err
 	})
-	return err
 }
 
 // Name returns the name that was passed to Create or Open.
@@ -208,38 +191,34 @@ func (f *file) Name() string { return f.name }
 
 // Size returns the length of the file.
 func (f *file) Size() (int64, error) {
-	return onDisk(f.h, func() (int64, error) { return f.size() })
-}
-
-func (f *file) size() (int64, error) {
-	if err := f.use("stat", 0); err != nil {
-		return 0, err
-	}
-	return int64(len(f.i.data)), nil
+	return onDisk(f.h, func() (int64, error) {
+		if err := f.use("stat", 0); err != nil {
+			return 0, err
+		}
+		return int64(len(f.i.data)), nil
+	})
 }
 
 // ReadAt implements io.ReaderAt. It reads all bytes that were written, whether or not they were synced, except that RotDisk may have
 // changed some bits.
 func (f *file) ReadAt(p []byte, off int64) (int, error) {
-	return onDisk(f.h, func() (int, error) { return f.readAt(p, off) })
-}
-
-func (f *file) readAt(p []byte, off int64) (int, error) {
-	if err := f.use("read", 0); err != nil {
-		return 0, err
-	}
-	if off < 0 {
-		return 0, pathError("read", f.name, errors.New("negative offset"))
-	}
-	if off >= int64(len(f.i.data)) {
-		return 0, io.EOF
-	}
-	f.rot(off, min(int64(len(f.i.data)), off+int64(len(p))))
-	n := copy(p, f.i.data[off:])
-	if n < len(p) {
-		return n, io.EOF
-	}
-	return n, nil
+	return onDisk(f.h, func() (int, error) {
+		if err := f.use("read", 0); err != nil {
+			return 0, err
+		}
+		if off < 0 {
+			return 0, pathError("read", f.name, errors.New("negative offset"))
+		}
+		if off >= int64(len(f.i.data)) {
+			return 0, io.EOF
+		}
+		f.rot(off, min(int64(len(f.i.data)), off+int64(len(p))))
+		n := copy(p, f.i.data[off:])
+		if n < len(p) {
+			return n, io.EOF
+		}
+		return n, nil
+	})
 }
 
 // rot changes one bit in random sectors between off and end, which the caller is about to read. It skips a file with unsynced writes, whose
@@ -265,68 +244,60 @@ func (f *file) rot(off, end int64) {
 
 // WriteAt implements io.WriterAt. A write that fails writes nothing.
 func (f *file) WriteAt(p []byte, off int64) (int, error) {
-	return onDisk(f.h, func() (int, error) { return f.writeAt(p, off) })
-}
-
-func (f *file) writeAt(p []byte, off int64) (int, error) {
-	if err := f.use("write", hashBytes(uint64(off), p)); err != nil {
-		return 0, err
-	}
-	w := f.n.world
-	switch {
-	case off < 0:
-		return 0, pathError("write", f.name, errors.New("negative offset"))
-	case len(p) == 0:
-		return 0, nil
-	case off > maxSize-int64(len(p)):
-		return 0, pathError("write", f.name, syscall.EFBIG)
-	case f.n.files.full && off+int64(len(p)) > int64(len(f.i.data)):
-		return 0, pathError("write", f.name, syscall.ENOSPC)
-	case w.disk.chance(w.base.Write) && w.comes("write"):
-		return 0, pathError("write", f.name, syscall.EIO)
-	}
-	f.i.write(patch{off: off, data: append([]byte(nil), p...)})
-	return len(p), nil
+	return onDisk(f.h, func() (int, error) {
+		if err := f.use("write", hashBytes(uint64(off), p)); err != nil {
+			return 0, err
+		}
+		w := f.n.world
+		switch {
+		case off < 0:
+			return 0, pathError("write", f.name, errors.New("negative offset"))
+		case len(p) == 0:
+			return 0, nil
+		case off > maxSize-int64(len(p)):
+			return 0, pathError("write", f.name, syscall.EFBIG)
+		case f.n.files.full && off+int64(len(p)) > int64(len(f.i.data)):
+			return 0, pathError("write", f.name, syscall.ENOSPC)
+		case w.disk.chance(w.base.Write) && w.comes("write"):
+			return 0, pathError("write", f.name, syscall.EIO)
+		}
+		f.i.write(patch{off: off, data: append([]byte(nil), p...)})
+		return len(p), nil
+	})
 }
 
 // Truncate changes the length of the file. A size above 1 GiB fails with EFBIG.
 func (f *file) Truncate(size int64) error {
-	_, err := onDisk(f.h, func() (struct{}, error) { return struct{}{}, f.truncate(size) })
-	return err
-}
-
-func (f *file) truncate(size int64) error {
-	if err := f.use("truncate", uint64(size)); err != nil {
-		return err
-	}
-	if size < 0 {
-		return pathError("truncate", f.name, errors.New("negative size"))
-	}
-	if size > maxSize {
-		return pathError("truncate", f.name, syscall.EFBIG)
-	}
-	f.i.write(patch{off: size, cut: true})
-	return nil
+	return onDiskErr(f.h, func() error {
+		if err := f.use("truncate", uint64(size)); err != nil {
+			return err
+		}
+		if size < 0 {
+			return pathError("truncate", f.name, errors.New("negative size"))
+		}
+		if size > maxSize {
+			return pathError("truncate", f.name, syscall.EFBIG)
+		}
+		f.i.write(patch{off: size, cut: true})
+		return nil
+	})
 }
 
 // Sync makes the bytes durable. It yields first, see Node.FS. If Sync fails, the bytes are not durable, and a later Sync does not make them
 // durable: the program must write them again.
 func (f *file) Sync() error {
-	_, err := onDisk(f.h, func() (struct{}, error) { return struct{}{}, f.sync() })
-	return err
-}
-
-func (f *file) sync() error {
-	if err := f.use("sync", 0); err != nil {
+	return onDiskErr(f.h, func() error {
+		if err := f.use("sync", 0); err != nil {
+			return err
+		}
+		err := f.n.slowly("sync", f.name)
+		if f.boot != f.n.files.boot {
+			return err
+		}
+		if err == nil {
+			f.i.sync()
+		}
+		f.i.patches = nil
 		return err
-	}
-	err := f.n.slowly("sync", f.name)
-	if f.boot != f.n.files.boot {
-		return err
-	}
-	if err == nil {
-		f.i.sync()
-	}
-	f.i.patches = nil
-	return err
+	})
 }

@@ -77,6 +77,12 @@ func onDisk[T any](h *Host, f func() (T, error)) (v T, err error) {
 	return inTask(h, f)
 }
 
+// onDiskErr is onDisk for a function that returns only an error.
+func onDiskErr(h *Host, f func() error) error {
+	_, err := onDisk(h, func() (struct{}, error) { return struct{}{}, f() })
+	return err
+}
+
 func inTask[T any](h *Host, f func() (T, error)) (v T, err error) {
 	ended := false
 	h.task(context.Background(), func() { v, err = f(); ended = true })

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net"
+	"os"
 	"strconv"
 	"syscall"
 	"time"
@@ -117,7 +118,7 @@ func (l *listener) Accept() (net.Conn, error) {
 			l.node.late(l.boot)
 			return nil, l.fail(net.ErrClosed)
 		case l.accept.expired:
-			return nil, l.fail(errDeadline)
+			return nil, l.fail(os.ErrDeadlineExceeded)
 		case l.accept.isFirst(t) && len(l.backlog) > 0:
 			c := l.backlog[0]
 			l.backlog[0] = nil

@@ -2,6 +2,7 @@ package simulation
 
 import (
 	"net"
+	"os"
 	"syscall"
 	"time"
 )
@@ -79,7 +80,7 @@ func (c *packetConn) ReadFrom(p []byte) (int, net.Addr, error) {
 			c.node.late(c.boot)
 			return 0, nil, c.fail("read", net.ErrClosed)
 		case c.read.expired:
-			return 0, nil, c.fail("read", errDeadline)
+			return 0, nil, c.fail("read", os.ErrDeadlineExceeded)
 		case c.read.isFirst(t) && len(c.in) > 0:
 			d := c.in[0]
 			c.in[0] = datagram{}

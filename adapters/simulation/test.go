@@ -177,29 +177,15 @@ func newSeeds(t *testing.T, o TestOptions) *seeds {
 			t.Fatalf("simulation: BRAID_SEEDS=%s is neither a number nor a duration", v)
 		}
 	}
-	if v := os.Getenv("BRAID_SHORTEN"); v != "" {
-		var err error
-		if s.shorten, err = strconv.Atoi(v); err != nil || s.shorten <= 0 {
-			t.Fatalf("simulation: BRAID_SHORTEN=%s is not a number of tries", v)
-		}
+	s.shorten = fromEnv(t, "BRAID_SHORTEN", "tries")
+	if !s.one {
+		s.jobs = max(1, fromEnv(t, "BRAID_JOBS", "jobs"))
 	}
-	if v := os.Getenv("BRAID_JOBS"); v != "" && !s.one {
-		var err error
-		if s.jobs, err = strconv.Atoi(v); err != nil || s.jobs <= 0 {
-			t.Fatalf("simulation: BRAID_JOBS=%s is not a number of jobs", v)
-		}
-		if s.jobs > 1 && (o.Bubble || o.Guests) {
-			t.Fatalf("simulation: BRAID_JOBS=%s: runs with guests or with Bubble take turns, so use BRAID_PROCESSES", v)
-		}
+	if s.jobs > 1 && (o.Bubble || o.Guests) {
+		t.Fatalf("simulation: BRAID_JOBS=%d: runs with guests or with Bubble take turns, so use BRAID_PROCESSES", s.jobs)
 	}
-	if v := os.Getenv("BRAID_PROCESSES"); v != "" {
-		var err error
-		if s.processes, err = strconv.Atoi(v); err != nil || s.processes <= 0 {
-			t.Fatalf("simulation: BRAID_PROCESSES=%s is not a number of processes", v)
-		}
-		if s.guided || s.jobs > 1 {
-			t.Fatalf("simulation: BRAID_PROCESSES=%s: a guided search and BRAID_JOBS make their runs in one process", v)
-		}
+	if s.processes = fromEnv(t, "BRAID_PROCESSES", "processes"); s.processes > 0 && (s.guided || s.jobs > 1) {
+		t.Fatalf("simulation: BRAID_PROCESSES=%d: a guided search and BRAID_JOBS make their runs in one process", s.processes)
 	}
 	if v := os.Getenv("BRAID_STOP"); v != "" {
 		stop, err := strconv.Atoi(v)
@@ -212,6 +198,19 @@ func newSeeds(t *testing.T, o TestOptions) *seeds {
 		t.Fatal("simulation: no seeds to run: TestOptions.Seeds and BRAID_SEEDS have to be positive")
 	}
 	return s
+}
+
+// fromEnv returns the positive number in an environment variable, or 0 if the variable is not set.
+func fromEnv(t *testing.T, name, of string) int {
+	v := os.Getenv(name)
+	if v == "" {
+		return 0
+	}
+	n, err := strconv.Atoi(v)
+	if err != nil || n <= 0 {
+		t.Fatalf("simulation: %s=%s is not a number of %s", name, v, of)
+	}
+	return n
 }
 
 // packageOf returns the package of the function f.
