@@ -76,14 +76,14 @@ func (i *inline) Execute(f func()) error {
 	return nil
 }
 
-// overloaded refuses two of three.
+// overloaded refuses eight of its first twelve calls.
 type overloaded struct {
 	*gui
 	n atomic.Int64
 }
 
 func (o *overloaded) Execute(f func()) error {
-	if o.n.Add(1)%3 != 0 && o.n.Load() < 100 {
+	if o.n.Add(1)%3 != 0 && o.n.Load() < 12 {
 		return errors.New("queue full")
 	}
 	return o.gui.Execute(f)

@@ -25,6 +25,13 @@ func random(n int) []byte {
 	return p
 }
 
+// sparse returns an open file of n zeros.
+func sparse(t testing.TB, n int64) *os.File {
+	f := file(t, nil)
+	require.NoError(t, os.Truncate(f.Name(), n))
+	return f
+}
+
 // file returns an open file with this content.
 func file(t testing.TB, content []byte) *os.File {
 	name := filepath.Join(t.TempDir(), "file")
@@ -73,7 +80,7 @@ func TestReadFrom(t *testing.T) {
 // file is behind.
 func TestReadFromEnds(t *testing.T) {
 	l := open(t, eventloop.Options{})
-	f := file(t, random(64<<20))
+	f := sparse(t, 64<<20)
 	for name, end := range map[string]struct {
 		by  func(c net.Conn, cancel func())
 		err error

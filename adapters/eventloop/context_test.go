@@ -28,7 +28,7 @@ func (q *quick) SetReadDeadline(at time.Time) error { q.late <- at; return nil }
 // A context that ends as the operation on a foreign conn does, too late to end it, does not set the deadline of those
 // that come later, perhaps with another context.
 func TestWithContextLeavesNoDeadlineBehind(t *testing.T) {
-	for range 1000 {
+	for range 200 {
 		ctx, cancel := context.WithCancel(context.Background())
 		q := &quick{cancel: cancel, late: make(chan time.Time, 1)}
 		if n, err := eventloop.WithContext(ctx, q).Read(make([]byte, 1)); n != 1 || err != nil {

@@ -5,6 +5,8 @@ package eventloop
 import (
 	"testing"
 	"time"
+
+	"golang.org/x/sys/unix"
 )
 
 // A Conn that is closed leaves no timer, which would keep its memory up to its deadline.
@@ -37,5 +39,34 @@ func TestAClosedConnLeavesNoTimer(t *testing.T) {
 	}
 	if r.Close() != nil || w.Close() != nil || timers() != 0 {
 		t.Errorf("%d timers are left", timers())
+	}
+}
+
+func TestIsSame(t *testing.T) {
+	four := func(port int, last byte) unix.Sockaddr {
+		return &unix.SockaddrInet4{Port: port, Addr: [4]byte{127, 0, 0, last}}
+	}
+	six := func(port int, last byte) unix.Sockaddr {
+		return &unix.SockaddrInet6{Port: port, Addr: [16]byte{15: last}}
+	}
+	for _, test := range []struct {
+		local, remote unix.Sockaddr
+		same          bool
+	}{
+		{four(80, 1), four(80, 1), true},
+		{four(80, 1), &unix.SockaddrInet4{Port: 80}, true}, // any address of this machine
+		{four(80, 1), four(81, 1), false},
+		{four(80, 1), four(80, 2), false},
+		{six(80, 1), six(80, 1), true},
+		{six(80, 1), six(80, 0), true},
+		{six(80, 1), six(81, 1), false},
+		{six(80, 1), six(80, 2), false},
+		{four(80, 1), six(80, 1), false},
+		{six(80, 1), four(80, 1), false},
+		{&unix.SockaddrUnix{Name: "s"}, &unix.SockaddrUnix{Name: "s"}, false},
+	} {
+		if isSame(test.local, test.remote) != test.same {
+			t.Errorf("isSame(%v, %v) is %v", test.local, test.remote, !test.same)
+		}
 	}
 }

@@ -94,7 +94,7 @@ func TestEcho(t *testing.T) {
 			ln := must(l.Listen("tcp", "127.0.0.1:0"))
 			served := make(chan error, 1)
 			go func() { served <- ln.Serve(context.Background(), echo) }()
-			const conns, rounds = 200, 5
+			const conns, rounds = 100, 5
 			done := make(chan error, conns)
 			within(t, func() {
 				for range conns {

@@ -167,7 +167,7 @@ func TestFileOfGoroutines(t *testing.T) {
 			var all sync.WaitGroup
 			for range n {
 				all.Go(func() {
-					for range 5000 {
+					for range 1000 {
 						p := make([]byte, 10)
 						if _, err := f.ReadAt(p, 0); err != nil || string(p) != "0123456789" {
 							t.Errorf("%q, %v", p, err)
@@ -332,11 +332,7 @@ func TestFileStorm(t *testing.T) {
 }
 
 func fileStorm(t *testing.T, l *eventloop.Loop, outcomes *stress.Outcomes, seed uint64) {
-	const writers, blocks = 40, 10
-	steps := 30
-	if testing.Short() {
-		steps = 10 // each may wait for the disk many times
-	}
+	const writers, blocks, steps = 40, 10, 10 // each step may wait for the disk many times
 	name := filepath.Join(t.TempDir(), "name")
 	f, err := l.OpenFile(name, os.O_RDWR|os.O_CREATE|direct, 0o600)
 	if err != nil {

@@ -25,9 +25,9 @@ import (
 
 var bg = context.Background()
 
-// A task waits natively for good, and 1,000 connections are served as if it were not there.
+// A task waits natively for good, and 200 connections are served as if it were not there.
 func TestConnectionsGoOnBesideATaskThatWaitsNatively(t *testing.T) {
-	const conns, after = 1000, 10 * time.Millisecond
+	const conns, after = 200, 10 * time.Millisecond
 	var all []string
 	covered := uint64(0)
 	for range 8 {

@@ -317,11 +317,12 @@ func TestClose(t *testing.T) {
 			wait(net.ErrClosed, func() error { _, err := ln.Accept(); return err })
 			suspended(t, l, int64(n)) // or another reactor begins to Serve first, and Accept fails
 			wait(suspend.ErrClosed, func() error { return l.Sleep(context.Background(), time.Hour) })
-			wait(nil, func() error { return suspend.Sleep(context.Background(), time.Second) }) // all others are suspended by then
-			calls := make(chan struct{})
+			calls, asleep := make(chan struct{}), make(chan struct{})
 			wait(nil, func() error { return suspend.Blocking(context.Background(), func() { <-calls }) })
 			wait(net.ErrClosed, func() error { return ln.Serve(context.Background(), echo) })
 			suspended(t, l, int64(n))
+			wait(nil, func() error { close(asleep); return suspend.Sleep(context.Background(), 20*time.Millisecond) })
+			<-asleep
 			l.AfterFunc(time.Hour, func() { t.Error("ran") })
 			within(t, func() {
 				if from == "fifo" {

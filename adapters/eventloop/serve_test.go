@@ -38,6 +38,7 @@ func ExampleServe() {
 		if err != nil {
 			panic(err)
 		}
+		defer c.Close()
 		fmt.Fprintln(c, "hello")
 		line, _ := bufio.NewReader(c).ReadString('\n')
 		fmt.Print("echoed: ", line)

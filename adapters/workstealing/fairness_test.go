@@ -132,7 +132,7 @@ func TestForksDoNotMultiply(t *testing.T) {
 							counts.Lock()
 							most.Store(max(most.Load(), int64(runtime.NumGoroutine()-before)))
 							counts.Unlock()
-							if i >= int64(scale(100_000)) {
+							if i >= int64(scale(30_000)) {
 								e.stop.Store(true)
 							}
 						}

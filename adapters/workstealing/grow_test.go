@@ -28,7 +28,7 @@ func TestThePoolGrows(t *testing.T) {
 	sizes(t, func(t *testing.T, n int) {
 		withPool(t, workstealing.Options{Workers: n, StallAfter: -1, GrowAfter: growAfter}, func(p *workstealing.Pool) {
 			for range 2 { // it grows again
-				const tasks = 20
+				const tasks = 10
 				var here, ended sync.WaitGroup
 				here.Add(tasks)
 				for range tasks {
@@ -75,7 +75,7 @@ func most(p *workstealing.Pool, tasks int, wait func()) int64 {
 func TestThePoolGrowsNoFurther(t *testing.T) {
 	sleep := func(d time.Duration) func() { return func() { time.Sleep(d) } }
 	wait := sleep(4 * growAfter)
-	computes := func() { compute(150 * time.Millisecond) }
+	computes := func() { compute(80 * time.Millisecond) }
 	for _, test := range []struct {
 		name  string
 		o     workstealing.Options
@@ -83,7 +83,7 @@ func TestThePoolGrowsNoFurther(t *testing.T) {
 		tasks int
 		most  int64
 	}{
-		{"MaxWorkers", workstealing.Options{Workers: 1, MaxWorkers: 3, GrowAfter: growAfter}, sleep(20 * growAfter), 5, 3},
+		{"MaxWorkers", workstealing.Options{Workers: 1, MaxWorkers: 3, GrowAfter: growAfter}, sleep(10 * growAfter), 5, 3},
 		{"never", workstealing.Options{Workers: 2, GrowAfter: -1}, wait, 6, 2},
 		{"one worker", workstealing.Options{Workers: 1}, wait, 4, 1},
 		{"computing", workstealing.Options{Workers: 1, GrowAfter: growAfter}, computes, 3, 1},
@@ -107,7 +107,7 @@ func TestThePoolGrowsNoFurther(t *testing.T) {
 // A worker whose native wait is over, and in whose place another runs, begins none of the tasks that are left of its turn.
 func TestAWorkerTooManyBeginsNothing(t *testing.T) {
 	withPool(t, workstealing.Options{Workers: 1, GrowAfter: growAfter, StallAfter: -1}, func(p *workstealing.Pool) {
-		const tasks, quick = 40, 300
+		const tasks, quick = 15, 300
 		var now, beside atomic.Int64
 		var ended sync.WaitGroup
 		filled, released := make(chan struct{}), make(chan struct{})
@@ -223,7 +223,7 @@ func TestStockCodeOnOneWorker(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			withPool(t, workstealing.Options{Workers: 1, GrowAfter: growAfter}, func(p *workstealing.Pool) {
-				most(p, scale(50), test.task)
+				most(p, 20, test.task)
 			})
 		})
 	}

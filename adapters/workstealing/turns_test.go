@@ -106,7 +106,7 @@ func TestDeepForksDoNotMultiply(t *testing.T) {
 	defer schedtest.Within(t, schedtest.Deadline)()
 	withPool(t, workstealing.Options{Workers: 1}, func(p *workstealing.Pool) {
 		leaves, most, before := 0, 0, runtime.NumGoroutine()
-		enough := 2_000_000
+		enough := 300_000
 		if schedtest.Race {
 			enough = 10_000
 		}

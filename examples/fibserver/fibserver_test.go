@@ -7,6 +7,7 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -161,9 +162,9 @@ func TestPipelining(t *testing.T) {
 	c.send("GET /fib/25 HTTP/1.1\r\nHost: x\r\nContent-Length: 4000\r\n\r\n" + strings.Repeat("x", 4000) + get("/fib/3"))
 	c.expect(200, "75025")
 	c.expect(200, "2")
-	c.send(get("/fib/35")) // and one that comes while it is computed
+	c.send(get("/fib/32")) // and one that comes while it is computed
 	c.send(get("/fib/2"))
-	c.expect(200, "9227465")
+	c.expect(200, "2178309")
 	c.expect(200, "1")
 }
 
@@ -207,7 +208,7 @@ func TestTheLoopGoesOnServing(t *testing.T) {
 	for range 10 {
 		c := dial(t, s)
 		all.Go(func() {
-			for range 100 {
+			for range 20 {
 				c.send(get("/fib/1"))
 				c.expect(200, "1")
 			}
@@ -285,12 +286,12 @@ func TestCostlyRequestsStarveNobody(t *testing.T) {
 		t.Fatal(err)
 	}
 	schedtest.Eventually(t, "the same by net/http", computes.Load)
-	requests := 100
+	requests := 20
 	if schedtest.Race { // each takes a hundred times as long
-		requests = 5
+		requests = 3
 	}
 	var worst [2]time.Duration
-	for range 5 {
+	for range 15 {
 		var took [2][]time.Duration
 		for range requests {
 			for i, addr := range []net.Addr{s.Addr(), peer.Listener.Addr()} {
@@ -302,14 +303,14 @@ func TestCostlyRequestsStarveNobody(t *testing.T) {
 			}
 		}
 		for i := range took {
-			worst[i] = summary(took[i], time.Second).P99
+			worst[i] = slices.Max(took[i])
 		}
-		t.Logf("p99 %v, and %v of net/http", worst[0], worst[1])
+		t.Logf("at most %v, and %v of net/http", worst[0], worst[1])
 		if worst[0] <= 3*worst[1] {
 			return
 		}
 	}
-	t.Errorf("p99 %v, and %v of net/http", worst[0], worst[1])
+	t.Errorf("at most %v, and %v of net/http", worst[0], worst[1])
 }
 
 func TestShutdownAnswersWhatIsInFlight(t *testing.T) {
@@ -321,12 +322,12 @@ func TestShutdownAnswersWhatIsInFlight(t *testing.T) {
 	busy, idle := dial(t, s), dial(t, s)
 	idle.send(get("/fib/1"))
 	idle.expect(200, "1")
-	busy.send(get("/fib/38"))
+	busy.send(get("/fib/36"))
 	schedtest.Eventually(t, "it is computed", func() bool { return s.pool.Stats().Live > 0 })
 	done := make(chan error)
 	go func() { done <- s.Shutdown(time.Minute) }()
 	idle.expectEnd()
-	busy.expect(200, "39088169")
+	busy.expect(200, "14930352")
 	busy.expectEnd()
 	if err := <-done; err != nil {
 		t.Error(err)

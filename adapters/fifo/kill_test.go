@@ -1,4 +1,4 @@
-package runner_test
+package fifo_test
 
 import (
 	"context"
@@ -22,8 +22,6 @@ import (
 	"github.com/braidgo/braid/semaphore"
 	"github.com/braidgo/braid/suspend"
 )
-
-var bg = context.Background()
 
 // A killer is a driven scheduler that kills its tasks. helps says that its tasks help, as those of a fifo do.
 type killer struct{ *runner.Driven }
