@@ -28,7 +28,7 @@ func (p posting) Execute(func()) error { p(); return nil }
 
 // Step runs one step, if a step was requested.
 func (x Exploring) Step() {
-	if x.claim() {
+	if x.claimStep() {
 		x.run()
 	}
 }

@@ -34,7 +34,7 @@ func (l *Loop) wake() {
 }
 
 func (l *Loop) handOver() {
-	if err := l.exec.Execute(l.step); err != nil {
+	if err := l.exec.Execute(l.executorStep); err != nil {
 		l.start(func() { l.insist(err) })
 	}
 }
@@ -52,7 +52,7 @@ func (l *Loop) insist(err error) {
 		if l.givenUp.Load() {
 			return
 		}
-		err = l.exec.Execute(l.step)
+		err = l.exec.Execute(l.executorStep)
 	}
 }
 
@@ -64,13 +64,13 @@ func (l *Loop) giveUp() {
 	}
 }
 
-func (l *Loop) claim() bool { return l.asked.CompareAndSwap(true, false) }
+func (l *Loop) claimStep() bool { return l.asked.CompareAndSwap(true, false) }
 
-// step is called by the executor, and runs the step that was requested. If the Loop has given up the executor, a goroutine
-// runs the step instead, because goroutines may have created coroutines that cannot run on a locked thread. If the
-// coroutines belong to the executor's own locked thread, the executor runs the step nevertheless.
-func (l *Loop) step() {
-	if !l.claim() {
+// executorStep is called by the executor, and runs the step that was requested. If the Loop has given up the executor, a
+// goroutine runs the step instead, because goroutines may have created coroutines that cannot run on a locked thread. If
+// the coroutines belong to the executor's own locked thread, the executor runs the step nevertheless.
+func (l *Loop) executorStep() {
+	if !l.claimStep() {
 		return
 	}
 	if l.givenUp.Load() && !l.locked {
@@ -85,7 +85,7 @@ func (l *Loop) step() {
 
 // ownStep runs the requested step on a goroutine of the Loop.
 func (l *Loop) ownStep() {
-	if !l.claim() {
+	if !l.claimStep() {
 		return
 	}
 	if l.locked {

@@ -65,7 +65,7 @@ const maxVector = 1024 // IOV_MAX
 // writes calls the function one until that function reports that it is done, or fails. All calls together form a
 // single Write. While the send buffer is full, the method waits. It returns the total number of bytes written.
 func (d *fd) writes(cs contexts, call string, one func(sys int) (done bool, n int, err error)) (n int64, err error) {
-	if err := d.wr.begin(cs); err != nil {
+	if err := d.wr.acquireTurn(cs); err != nil {
 		return 0, err
 	}
 	defer d.wr.give()

@@ -20,13 +20,13 @@ import (
 // polling is the type of a reactor's poller.
 type polling interface {
 	hold()
-	release()
+	dropRef()
 	wake()
 	poll() bool
 	wait(d time.Duration)
 	dispatch()
 	add(d *fd) error
-	watch(sys int) error
+	wakeOn(sys int) error
 	remove(d *fd)
 	closeAll()
 	close()
@@ -89,7 +89,7 @@ func (s *Stream) Expire() error { return s.d.setReadDeadline(time.Unix(1, 0)) }
 
 // Turn holds the turn of the reading side during a call of f.
 func (s *Stream) Turn(ctx context.Context, f func()) error {
-	if err := s.d.rd.begin(contexts{ctx}); err != nil {
+	if err := s.d.rd.acquireTurn(contexts{ctx}); err != nil {
 		return err
 	}
 	defer s.d.rd.give()
@@ -131,7 +131,7 @@ func (x *Exploring) Run() {
 	x.poller.self.Store(&self)
 	defer x.ended()
 	x.r.core.Own()
-	for more := true; more; more = x.r.look() {
+	for more := true; more; more = x.r.pollOrSleep() {
 		x.r.core.RunPlainly()
 	}
 	x.r.core.Release()
@@ -164,7 +164,7 @@ func (x *Taken) Monitor() {
 func (x *Taken) run(self suspend.Task) {
 	x.poller.self.Store(&self)
 	x.r.core.Own()
-	for x.r.look() {
+	for x.r.pollOrSleep() {
 		if !x.r.core.RunTurn() {
 			return
 		}
@@ -221,7 +221,7 @@ func (p *still) hold() {
 	}
 }
 
-func (p *still) release() {
+func (p *still) dropRef() {
 	if p.refs.Add(-1) < 0 {
 		panic("released twice")
 	}
@@ -235,7 +235,7 @@ func (p *still) wake() {
 	if self := p.self.Load(); self != nil {
 		(*self).Unpark()
 	}
-	p.release()
+	p.dropRef()
 }
 
 func (p *still) poll() bool { return p.woken.Swap(false) }
@@ -246,9 +246,9 @@ func (p *still) wait(time.Duration) {
 	}
 }
 
-func (p *still) dispatch()       {}
-func (p *still) add(*fd) error   { return nil }
-func (p *still) remove(*fd)      {}
-func (p *still) closeAll()       {}
-func (p *still) watch(int) error { return nil }
-func (p *still) close()          {}
+func (p *still) dispatch()        {}
+func (p *still) add(*fd) error    { return nil }
+func (p *still) remove(*fd)       {}
+func (p *still) closeAll()        {}
+func (p *still) wakeOn(int) error { return nil }
+func (p *still) close()           {}

@@ -104,7 +104,7 @@ func (d *fd) event(ev uint32) {
 
 // read implements Conn.Read, but does not wrap errors in a *net.OpError.
 func (d *fd) read(cs contexts, p []byte) (n int, err error) {
-	if err := d.rd.begin(cs); err != nil {
+	if err := d.rd.acquireTurn(cs); err != nil {
 		return 0, err
 	}
 	defer d.rd.give()
@@ -141,7 +141,7 @@ const maxRW = 1 << 30
 
 // write implements Conn.Write, but does not wrap errors in a *net.OpError.
 func (d *fd) write(cs contexts, p []byte) (n int, err error) {
-	if err := d.wr.begin(cs); err != nil {
+	if err := d.wr.acquireTurn(cs); err != nil {
 		return 0, err
 	}
 	defer d.wr.give()
@@ -183,7 +183,7 @@ func (d *fd) connected(cs contexts) error {
 			_ = d.close()
 		}
 	}()
-	if err := d.wr.begin(cs); err != nil {
+	if err := d.wr.acquireTurn(cs); err != nil {
 		return err
 	}
 	defer d.wr.give()

@@ -120,7 +120,7 @@ func (f *File) transfer(name string, code uint8, p []byte, off int64, stock func
 	if off < 0 {
 		return stock(p, off) // fails, because off is negative
 	}
-	if err := f.begin(name); err != nil {
+	if err := f.beginOp(name); err != nil {
 		return 0, err
 	}
 	defer f.uses.done()
@@ -147,7 +147,7 @@ func (f *File) transfer(name string, code uint8, p []byte, off int64, stock func
 
 // Sync commits the file to stable storage, as fsync does.
 func (f *File) Sync() error {
-	if err := f.begin("sync"); err != nil {
+	if err := f.beginOp("sync"); err != nil {
 		return err
 	}
 	defer f.uses.done()
@@ -164,7 +164,7 @@ func (f *File) Sync() error {
 // Stat returns the file's description. It makes a direct system call. The system keeps the description of an open file
 // in memory, but for a network file it may have to query the server.
 func (f *File) Stat() (info fs.FileInfo, err error) {
-	if err := f.begin("stat"); err != nil {
+	if err := f.beginOp("stat"); err != nil {
 		return nil, err
 	}
 	defer f.uses.done()
@@ -190,8 +190,8 @@ func (f *File) Close() error {
 	return unbound.blocking("close", f.os.Close)
 }
 
-// begin keeps the descriptor open until f.uses.done is called.
-func (f *File) begin(name string) error {
+// beginOp keeps the descriptor open until f.uses.done is called.
+func (f *File) beginOp(name string) error {
 	if err := f.cs.err(); err != nil {
 		return f.failed(name, err)
 	}

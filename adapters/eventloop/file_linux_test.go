@@ -389,12 +389,12 @@ func TestASubmissionThatFails(t *testing.T) {
 			g.add(sqe{opcode: opAsyncCancel, fd: -1, addr: o.userData, userData: noPlace})
 			g.guard.Unlock()
 			g.submit()
-			for c, ok := g.next(); ok; c, ok = g.next() {
+			for c, ok := g.popCompletion(); ok; c, ok = g.popCompletion() {
 				g.guard.Lock()
 				if c.userData != noPlace {
 					c.res = -int32(res)
 				}
-				g.leave(c.userData, c.res)
+				g.completeAt(c.userData, c.res)
 				g.guard.Unlock()
 			}
 		})

@@ -55,7 +55,7 @@ func listen(l *Loop, network, address string) (*Listener, error) {
 		}
 		var d *fd
 		if err == nil {
-			d, err = newFD(l.reactors[i], sys, ln.over)
+			d, err = newFD(l.reactors[i], sys, ln.fdClosed)
 		}
 		if err != nil {
 			_ = ln.Close()
@@ -145,7 +145,7 @@ func accept(ln *Listener, cs contexts, ds []*fd, r *reactor) (*Conn, error) {
 		}
 	}()
 	for _, d := range ds {
-		if err := d.rd.begin(cs); err != nil {
+		if err := d.rd.acquireTurn(cs); err != nil {
 			return nil, err
 		}
 		taken++

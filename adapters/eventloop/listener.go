@@ -191,7 +191,7 @@ func (ln *Listener) Close() error {
 			err = e
 		}
 	}
-	ln.over() // ln has no fds if the function listen has failed early
+	ln.fdClosed() // ln has no fds if the function listen has failed early
 	return ln.fail(err)
 }
 
@@ -206,8 +206,8 @@ func (ln *Listener) Shutdown(ctx context.Context) error {
 	return err
 }
 
-// over is called when an fd of the Listener is closed, by Close or by the Loop.
-func (ln *Listener) over() {
+// fdClosed is called when an fd of the Listener is closed, by Close or by the Loop.
+func (ln *Listener) fdClosed() {
 	ln.guard.Lock()
 	file := ln.unlink
 	ln.closed, ln.unlink = true, ""

@@ -9,10 +9,8 @@ import (
 	"github.com/braidgo/braid/suspend"
 )
 
-// A PacketConn is a UDP socket of a Loop. It implements net.PacketConn. Its methods may be called concurrently, from
-// tasks of any scheduler and from plain goroutines. A call that has to wait suspends its caller. Deadlines and Close
-// take effect immediately on operations that wait.
-type PacketConn struct {
+// A packetConn is a UDP socket of a Loop.
+type packetConn struct {
 	fd      *fd
 	network string
 	local   net.Addr
@@ -21,7 +19,12 @@ type PacketConn struct {
 // ListenPacket opens a UDP socket on address, as net.ListenPacket does. The network must be udp, udp4 or udp6. Package
 // net resolves names, in a call of suspend.Blocking. For a socket with a single peer, use Dial, which returns a Conn:
 // each Write sends a packet, and each Read receives a packet.
-func (l *Loop) ListenPacket(network, address string) (*PacketConn, error) {
+//
+// The methods of the result may be called concurrently, from tasks of any scheduler and from plain goroutines. A call
+// that has to wait suspends its caller. Deadlines and Close take effect immediately on operations that wait. A ReadFrom
+// of a packet that is longer than its buffer loses the rest. The result also has the methods SyscallConn and ReadableOp
+// of a Conn.
+func (l *Loop) ListenPacket(network, address string) (net.PacketConn, error) {
 	if !isUDP(network) {
 		return nil, failed("listen", network, address, net.UnknownNetworkError(network))
 	}
@@ -39,7 +42,7 @@ func (l *Loop) ListenPacket(network, address string) (*PacketConn, error) {
 		_ = stock.Close()
 		return nil, failed("listen", network, address, err)
 	}
-	return &PacketConn{d, network, local}, nil
+	return &packetConn{d, network, local}, nil
 }
 
 func isUDP(network string) bool { return network == "udp" || network == "udp4" || network == "udp6" }
@@ -65,56 +68,43 @@ func dialUDP(l *Loop, cs contexts, network, address string) (*Conn, error) {
 	return c, nil
 }
 
-// ReadFrom reads a packet into p. ReadFrom suspends the caller until a packet arrives. If the packet is longer than p,
-// the rest is lost.
-func (c *PacketConn) ReadFrom(p []byte) (n int, from net.Addr, err error) {
-	n, from, err = c.fd.readPacket(nil, p)
+func (c *packetConn) ReadFrom(p []byte) (n int, from net.Addr, err error) {
+	n, from, err = c.fd.readPacket(p)
 	return n, from, c.fail("read", err)
 }
 
-// WriteTo sends p as one packet. The address must be a *net.UDPAddr. WriteTo suspends the caller while the send buffer
-// is full.
-func (c *PacketConn) WriteTo(p []byte, to net.Addr) (int, error) {
+func (c *packetConn) WriteTo(p []byte, to net.Addr) (int, error) {
 	addr, ok := to.(*net.UDPAddr)
 	if !ok {
 		return 0, c.fail("write", syscall.EINVAL)
 	}
-	n, err := c.fd.writePacket(nil, p, addr)
+	n, err := c.fd.writePacket(p, addr)
 	return n, c.fail("write", err)
 }
 
-// Close closes c. Operations under way and later operations fail with net.ErrClosed.
-func (c *PacketConn) Close() error { return c.fail("close", c.fd.close()) }
+func (c *packetConn) Close() error        { return c.fail("close", c.fd.close()) }
+func (c *packetConn) LocalAddr() net.Addr { return c.local }
 
-// LocalAddr returns the local address.
-func (c *PacketConn) LocalAddr() net.Addr { return c.local }
-
-// SetDeadline calls SetReadDeadline and SetWriteDeadline.
-func (c *PacketConn) SetDeadline(t time.Time) error {
+func (c *packetConn) SetDeadline(t time.Time) error {
 	if err := c.SetReadDeadline(t); err != nil {
 		return err
 	}
 	return c.SetWriteDeadline(t)
 }
 
-// SetReadDeadline sets the time after which ReadFroms, including those under way, fail with os.ErrDeadlineExceeded.
-// The zero time means never.
-func (c *PacketConn) SetReadDeadline(t time.Time) error {
+func (c *packetConn) SetReadDeadline(t time.Time) error {
 	return c.fail("set", c.fd.setReadDeadline(t))
 }
 
-// SetWriteDeadline sets the time after which WriteTos, including those under way, fail with os.ErrDeadlineExceeded.
-// The zero time means never.
-func (c *PacketConn) SetWriteDeadline(t time.Time) error {
+func (c *packetConn) SetWriteDeadline(t time.Time) error {
 	return c.fail("set", c.fd.setWriteDeadline(t))
 }
 
-// SyscallConn returns access to the descriptor; see [Conn.SyscallConn].
-func (c *PacketConn) SyscallConn() (syscall.RawConn, error) {
+func (c *packetConn) SyscallConn() (syscall.RawConn, error) {
 	return rawConn{&Conn{fd: c.fd, network: c.network, local: c.local}, nil}, nil
 }
 
-func (c *PacketConn) fail(op string, err error) error {
+func (c *packetConn) fail(op string, err error) error {
 	if err == nil {
 		return nil
 	}

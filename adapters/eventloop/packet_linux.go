@@ -64,9 +64,9 @@ func isStream(sys int) bool {
 	return s.Mode&unix.S_IFMT == unix.S_IFIFO || err == nil && kind == unix.SOCK_STREAM
 }
 
-func (d *fd) readPacket(cs contexts, p []byte) (n int, from net.Addr, err error) {
+func (d *fd) readPacket(p []byte) (n int, from net.Addr, err error) {
 	var sa unix.Sockaddr
-	e := d.raw(&d.rd, cs, func(sys uintptr) bool {
+	e := d.raw(&d.rd, nil, func(sys uintptr) bool {
 		for {
 			if n, sa, err = unix.Recvfrom(int(sys), p, unix.MSG_DONTWAIT); err != unix.EINTR {
 				return err != unix.EAGAIN
@@ -82,7 +82,7 @@ func (d *fd) readPacket(cs contexts, p []byte) (n int, from net.Addr, err error)
 	return n, udpAddr(sa), nil
 }
 
-func (d *fd) writePacket(cs contexts, p []byte, to *net.UDPAddr) (int, error) {
+func (d *fd) writePacket(p []byte, to *net.UDPAddr) (int, error) {
 	var sa unix.Sockaddr
 	if d.inet4 {
 		ip := to.IP.To4()
@@ -98,7 +98,7 @@ func (d *fd) writePacket(cs contexts, p []byte, to *net.UDPAddr) (int, error) {
 		sa = sa6
 	}
 	var err error
-	e := d.raw(&d.wr, cs, func(sys uintptr) bool {
+	e := d.raw(&d.wr, nil, func(sys uintptr) bool {
 		for {
 			if err = unix.Sendto(int(sys), p, unix.MSG_DONTWAIT, sa); err != unix.EINTR {
 				return err != unix.EAGAIN

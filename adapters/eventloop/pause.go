@@ -21,7 +21,7 @@ func (ln *Listener) pause(cs contexts, d time.Duration) error {
 	}
 	p := &pause{ln: ln}
 	ts := &ln.loop.reactors[0].timers
-	t := newTimer(p.end)
+	t := newTimer(p.expire)
 	ts.set(t, ts.after(d))
 	_, err := suspend.Wait[struct{}](ctx, p)
 	ts.stop(t)
@@ -31,8 +31,8 @@ func (ln *Listener) pause(cs contexts, d time.Duration) error {
 	return nil
 }
 
-// end is called by the timer. The other pauses of the Listener also end, and their Accepts try again early.
-func (p *pause) end() {
+// expire is called by the timer. The other pauses of the Listener also end, and their Accepts try again early.
+func (p *pause) expire() {
 	p.ln.guard.Lock()
 	p.over = true
 	p.ln.pauses.ResumeAll(struct{}{}, nil)

@@ -22,7 +22,7 @@ type poller struct {
 
 	// refs counts the references to wakefd. Only a holder of a reference may write to wakefd. The reactor holds a
 	// reference. A push or poke that takes the mark "asleep" out of the inbox holds another reference until it has
-	// written. The last release closes wakefd. Without references, a write could reach another descriptor that has the
+	// written. The last dropRef closes wakefd. Without references, a write could reach another descriptor that has the
 	// same number.
 	refs atomicx.Int64
 
@@ -58,18 +58,18 @@ func newPoller() (*poller, error) {
 	}
 	p := &poller{epfd: epfd, wakefd: wakefd}
 	p.refs.Store(1)
-	if err := p.watch(wakefd); err != nil {
+	if err := p.wakeOn(wakefd); err != nil {
 		p.close()
-		p.release()
+		p.dropRef()
 		return nil, os.NewSyscallError("epoll_ctl", err)
 	}
 	return p, nil
 }
 
-// hold acquires a reference, which a later call of wake or release drops.
+// hold acquires a reference, which a later call of wake or dropRef drops.
 func (p *poller) hold() { p.refs.Add(1) }
 
-func (p *poller) release() {
+func (p *poller) dropRef() {
 	if p.refs.Add(-1) == 0 {
 		unix.Close(p.wakefd)
 	}
@@ -84,7 +84,7 @@ func (p *poller) wake() {
 			break
 		}
 	}
-	p.release()
+	p.dropRef()
 }
 
 // poll harvests the pending events without waiting, and reports whether there were any.
@@ -178,8 +178,8 @@ func (p *poller) add(d *fd) error {
 	return nil
 }
 
-// watch makes p.wait return when the descriptor sys becomes readable. No event is dispatched for sys.
-func (p *poller) watch(sys int) error {
+// wakeOn makes p.wait return when the descriptor sys becomes readable. No event is dispatched for sys.
+func (p *poller) wakeOn(sys int) error {
 	ev := unix.EpollEvent{Events: unix.EPOLLIN | unix.EPOLLET&0xffffffff, Fd: wakeSlot}
 	return unix.EpollCtl(p.epfd, unix.EPOLL_CTL_ADD, sys, &ev)
 }

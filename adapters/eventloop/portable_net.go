@@ -25,7 +25,7 @@ func listen(l *Loop, network, address string) (*Listener, error) {
 		return nil, err
 	}
 	ln := &Listener{loop: l, network: network, addr: stock.Addr()}
-	d, err := newFD(l.reactors[0], stock, ln.over)
+	d, err := newFD(l.reactors[0], stock, ln.fdClosed)
 	if err != nil {
 		return nil, err
 	}

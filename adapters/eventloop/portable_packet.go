@@ -14,16 +14,16 @@ type stockSocket = io.Closer
 // adopt returns an fd for stock, registered with r.
 func adopt(r *reactor, stock io.Closer) (*fd, error) { return newFD(r, stock, nil) }
 
-func (d *fd) readPacket(cs contexts, p []byte) (n int, from net.Addr, err error) {
-	n, err = d.rd.do(d, cs, func() (n int, err error) {
+func (d *fd) readPacket(p []byte) (n int, from net.Addr, err error) {
+	n, err = d.rd.do(d, nil, func() (n int, err error) {
 		n, from, err = d.stock.(net.PacketConn).ReadFrom(p)
 		return n, err
 	})
 	return n, from, err
 }
 
-func (d *fd) writePacket(cs contexts, p []byte, to *net.UDPAddr) (int, error) {
-	return d.wr.do(d, cs, func() (int, error) { return d.stock.(net.PacketConn).WriteTo(p, to) })
+func (d *fd) writePacket(p []byte, to *net.UDPAddr) (int, error) {
+	return d.wr.do(d, nil, func() (int, error) { return d.stock.(net.PacketConn).WriteTo(p, to) })
 }
 
 // A verdict is the outcome of a wait for a side.

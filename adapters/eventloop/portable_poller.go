@@ -22,7 +22,7 @@ func newPoller() (*poller, error) {
 }
 
 func (p *poller) hold()      {}
-func (p *poller) release()   {}
+func (p *poller) dropRef()   {}
 func (p *poller) poll() bool { return false }
 func (p *poller) dispatch()  {}
 func (p *poller) close()     {}

@@ -12,8 +12,8 @@ const noWait = 0
 // A ring does nothing in this build, because io_uring is used only on Linux.
 type ring struct{}
 
-func (*ring) turn() bool  { return false }
-func (*ring) rests() bool { return true }
+func (*ring) submitAndReap() bool { return false }
+func (*ring) rests() bool         { return true }
 
 func (l *Loop) makeRings() error { return nil }
 func (r *reactor) endRing()      {}

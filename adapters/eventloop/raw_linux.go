@@ -24,7 +24,7 @@ func (d *fd) rawWrite(cs contexts, f func(fd uintptr) bool) error { return d.raw
 // raw calls f until f returns true, and waits for the side s before each further call. It makes the first call even
 // without an event, because f may succeed without data.
 func (d *fd) raw(s *side, cs contexts, f func(fd uintptr) bool) error {
-	if err := s.begin(cs); err != nil {
+	if err := s.acquireTurn(cs); err != nil {
 		return err
 	}
 	defer s.give()

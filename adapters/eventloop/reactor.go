@@ -36,12 +36,13 @@ func newReactor(l *Loop) (*reactor, error) {
 	r.timers.init(r)
 	r.core = runner.New(r, p.wake, l.opts.OnPanic)
 	r.core.InOrder = true
-	r.watch()
+	r.watchSteps()
 	return r, nil
 }
 
-// watch creates r.stalls, which watches for steps that last too long. In a testing/synctest bubble nothing is watched.
-func (r *reactor) watch() {
+// watchSteps creates r.stalls, which watches for steps that last too long. In a testing/synctest bubble nothing is
+// watched.
+func (r *reactor) watchSteps() {
 	o := &r.loop.opts
 	r.stalls = coro.WatchStalls(o.StallAfter, o.OnStall)
 	if o.HandOver > 0 {
@@ -76,14 +77,14 @@ func (r *reactor) answer(now time.Time) {
 func (r *reactor) discard() {
 	r.endRing()
 	r.poller.close()
-	r.poller.release()
+	r.poller.dropRef()
 }
 
 // run is the body of the reactor's goroutine. run returns when the reactor has ended, or when another goroutine has
 // taken over the reactor.
 func (r *reactor) run() {
 	r.core.Own()
-	for r.look() {
+	for r.pollOrSleep() {
 		if !r.core.RunTurn() {
 			return
 		}
@@ -94,9 +95,9 @@ func (r *reactor) run() {
 	r.loop.ended()
 }
 
-// look is called before each turn. look polls, and sleeps if nothing is runnable. look returns false if the reactor has
-// ended.
-func (r *reactor) look() bool {
+// pollOrSleep is called before each turn. pollOrSleep polls, and sleeps if nothing is runnable. pollOrSleep returns
+// false if the reactor has ended.
+func (r *reactor) pollOrSleep() bool {
 	polled := r.poll()
 	if r.resumeRested() || polled || !r.core.Empty() { // the resumed task runs after the tasks that the poll has woken
 		return true
@@ -114,7 +115,7 @@ func (r *reactor) poll() bool {
 	if some {
 		r.poller.dispatch()
 	}
-	some = r.ring.Load().turn() || some
+	some = r.ring.Load().submitAndReap() || some
 	return r.runTimers() || some
 }
 
@@ -122,7 +123,7 @@ func (r *reactor) poll() bool {
 func (r *reactor) sleep() {
 	r.poller.hold() // a wake releases this reference, so it is acquired before any push can call wake
 	if !r.core.Sleep() {
-		r.poller.release()
+		r.poller.dropRef()
 		return
 	}
 	// The timers, the core and the ring are checked after Sleep, because whoever changes them later calls poke.
@@ -130,7 +131,7 @@ func (r *reactor) sleep() {
 		r.poller.wait(d)
 	}
 	if r.core.Rouse() {
-		r.poller.release()
+		r.poller.dropRef()
 	}
 	// The reactor is awake by now, so a task can be resumed without a call of poller.wake.
 	r.poller.dispatch()

@@ -9,8 +9,7 @@ import "github.com/braidgo/braid/suspend"
 // of tasks may wait for the same connection. On systems without epoll, the operation fails with errors.ErrUnsupported.
 func (c *Conn) ReadableOp() suspend.Op[struct{}] { return c.fd.readable() }
 
-// ReadableOp returns an operation that waits until a ReadFrom would return without waiting; see [Conn.ReadableOp].
-func (c *PacketConn) ReadableOp() suspend.Op[struct{}] { return c.fd.readable() }
+func (c *packetConn) ReadableOp() suspend.Op[struct{}] { return c.fd.readable() }
 
 func (d *fd) readable() suspend.Op[struct{}] {
 	return suspend.Map(d.readableOp(), func(_ verdict, err error) (struct{}, error) { return struct{}{}, err })

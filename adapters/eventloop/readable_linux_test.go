@@ -5,6 +5,7 @@ package eventloop_test
 import (
 	"context"
 	"fmt"
+	"syscall"
 	"testing"
 	"time"
 
@@ -94,4 +95,22 @@ func TestReadableOpBesideRead(t *testing.T) {
 			require.NoError(t, <-done)
 		}
 	})
+}
+
+// A UDP socket, too, can be a case of a Select, and has its descriptor.
+func TestReadableOpOfPackets(t *testing.T) {
+	l := open(t, eventloop.Options{})
+	socket := must(l.ListenPacket("udp", "127.0.0.1:0"))
+	defer socket.Close()
+	readable := socket.(interface{ ReadableOp() suspend.Op[struct{}] }).ReadableOp()
+	raw := must(socket.(syscall.Conn).SyscallConn())
+	require.NoError(t, raw.Control(func(sys uintptr) { require.Positive(t, sys) }))
+	done := make(chan error, 1)
+	require.NoError(t, l.Go(func() { _, err := suspend.Do(context.Background(), readable); done <- err }))
+	suspended(t, l, 1)
+	must(socket.WriteTo([]byte("x"), socket.LocalAddr()))
+	within(t, func() { require.NoError(t, <-done) })
+	n, _, err := socket.ReadFrom(make([]byte, 2))
+	require.NoError(t, err)
+	require.Equal(t, 1, n)
 }

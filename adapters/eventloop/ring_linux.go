@@ -125,7 +125,7 @@ func (o *op) Remove(suspend.Resumer[int32]) {
 	o.waiter = suspend.Resumer[int32]{}
 	switch o.state {
 	case queued: // the op stays in the queue, and pop skips it
-		o.end(-int32(unix.ECANCELED))
+		o.complete(-int32(unix.ECANCELED))
 	case submitted:
 		o.state = cancelling
 		o.g.cancels = append(o.g.cancels, o.userData)
@@ -133,15 +133,16 @@ func (o *op) Remove(suspend.Resumer[int32]) {
 	}
 }
 
-// end completes o with the result res. The caller must hold the guard.
-func (o *op) end(res int32) {
+// complete completes o with the result res. The caller must hold the guard.
+func (o *op) complete(res int32) {
 	o.state, o.res, o.p = done, res, nil
 	o.waiter.Resume(res, nil) // Resume returns false if the task has just been cancelled; the task then calls await
 }
 
-// turn submits operations, takes completions, and reports whether an op has completed. The reactor calls it once per
-// turn. Cancellations are submitted first, so that a late cancellation does not hit the next op in the same place.
-func (g *ring) turn() (some bool) {
+// submitAndReap submits operations, takes completions, and reports whether an op has completed. The reactor calls it
+// once per turn. Cancellations are submitted first, so that a late cancellation does not hit the next op in the same
+// place.
+func (g *ring) submitAndReap() (some bool) {
 	if g == nil {
 		return false
 	}
@@ -173,7 +174,7 @@ func (g *ring) submit() {
 		if err := g.enter(0); err != nil && err != unix.EINTR {
 			g.guard.Lock()
 			for g.unsubmitted() > 0 {
-				g.leave(g.takeBack(), notDone)
+				g.completeAt(g.takeBack(), notDone)
 			}
 			g.guard.Unlock()
 		}
@@ -182,20 +183,20 @@ func (g *ring) submit() {
 
 // reap takes the completions without a system call, and reports whether there were any.
 func (g *ring) reap() (some bool) {
-	c, ok := g.next()
+	c, ok := g.popCompletion()
 	if !ok {
 		return false
 	}
 	g.guard.Lock()
-	for ; ok; c, ok = g.next() {
-		g.leave(c.userData, c.res)
+	for ; ok; c, ok = g.popCompletion() {
+		g.completeAt(c.userData, c.res)
 	}
 	g.guard.Unlock()
 	return true
 }
 
-// leave completes the op in the place with the given index, and frees the place. The caller must hold the guard.
-func (g *ring) leave(at uint64, res int32) {
+// completeAt completes the op in the place with the given index, and frees the place. The caller must hold the guard.
+func (g *ring) completeAt(at uint64, res int32) {
 	if at == noPlace {
 		return
 	}
@@ -205,10 +206,10 @@ func (g *ring) leave(at uint64, res int32) {
 	if o.state == submitted && (res == -int32(unix.ECANCELED) || res == -int32(unix.EINTR)) {
 		res = notDone // the thread that submitted the op has ended
 	}
-	o.end(res)
+	o.complete(res)
 }
 
-// rests reports whether the method turn would submit nothing. The reactor calls rests after it has marked itself
+// rests reports whether submitAndReap would submit nothing. The reactor calls rests after it has marked itself
 // asleep.
 func (g *ring) rests() bool {
 	if g == nil {
@@ -219,13 +220,13 @@ func (g *ring) rests() bool {
 	return len(g.cancels) == 0 && (len(g.free) == 0 || g.queue.first == nil)
 }
 
-// end closes the ring when the reactor has ended. Tasks of other schedulers might still wait for ops. Submitted ops
-// complete, and queued ops end with notDone.
-func (g *ring) end() {
+// shutdown closes the ring when the reactor has ended. Tasks of other schedulers might still wait for ops. Submitted
+// ops complete, and queued ops end with notDone.
+func (g *ring) shutdown() {
 	g.guard.Lock()
 	g.closed = true
 	for o := g.queue.pop(); o != nil; o = g.queue.pop() {
-		o.end(notDone)
+		o.complete(notDone)
 	}
 	inFlight := len(g.free) < len(g.places)
 	g.guard.Unlock()
@@ -267,7 +268,7 @@ func newRing(r *reactor) (*ring, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := r.poller.watch(u.fd); err != nil {
+	if err := r.poller.wakeOn(u.fd); err != nil {
 		u.close()
 		return nil, err
 	}
@@ -285,7 +286,7 @@ func (r *reactor) endRing() {
 	g := r.ring.Load()
 	r.loop.rings.mu.Unlock()
 	if g != nil {
-		g.end()
+		g.shutdown()
 	}
 }
 

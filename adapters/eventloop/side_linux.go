@@ -53,9 +53,9 @@ func (v verdict) err() error {
 	return nil
 }
 
-// begin acquires the turn. begin fails if a context is done, the side is closed, or the deadline has passed. After
-// several operations without a wait, begin yields.
-func (s *side) begin(cs contexts) error {
+// acquireTurn acquires the turn. acquireTurn fails if a context is done, the side is closed, or the deadline has
+// passed. After several operations without a wait, acquireTurn yields.
+func (s *side) acquireTurn(cs contexts) error {
 	if cs != nil {
 		if err := cs.err(); err != nil {
 			return err
@@ -141,8 +141,8 @@ func (s *side) wait(cs contexts) error {
 	return v.err()
 }
 
-// look returns the verdict so far, and false if the operation has to wait. The caller must hold the guard.
-func (s *side) look() (v verdict, ok bool) {
+// decided returns the verdict so far, and false if the operation has to wait. The caller must hold the guard.
+func (s *side) decided() (v verdict, ok bool) {
 	if v = s.failed(); v == undecided && s.ready {
 		v = isReady
 	}
@@ -178,7 +178,7 @@ func (s *readiness) Enqueue(r suspend.Resumer[verdict]) { s.waiting.Push(r, stru
 func (s *readiness) Remove(r suspend.Resumer[verdict])  { s.waiting.Remove(r) }
 
 func (s *readiness) Try() (v verdict, ok bool, err error) {
-	v, ok = (*side)(s).look()
+	v, ok = (*side)(s).decided()
 	return v, ok, nil
 }
 

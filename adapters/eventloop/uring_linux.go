@@ -155,8 +155,8 @@ func (u *uring) enter(n uint32) error {
 	return nil
 }
 
-// next removes the next completion from its ring, and returns it. The result ok is false if the ring is empty.
-func (u *uring) next() (c cqe, ok bool) {
+// popCompletion removes the next completion from its ring, and returns it. The result ok is false if the ring is empty.
+func (u *uring) popCompletion() (c cqe, ok bool) {
 	head := *u.cqHead
 	if head == atomic.LoadUint32(u.cqTail) {
 		return c, false

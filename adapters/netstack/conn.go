@@ -35,9 +35,9 @@ type endpoint struct {
 	rd, wr side
 }
 
-// begin registers e with gVisor for its events, and with s, so that closing s closes e. If s is closed, begin closes e
-// and fails.
-func (e *endpoint) begin(s *Stack, ep tcpip.Endpoint, queue *waiter.Queue) error {
+// register registers e with gVisor for its events, and with s, so that closing s closes e. If s is closed, register
+// closes e and fails.
+func (e *endpoint) register(s *Stack, ep tcpip.Endpoint, queue *waiter.Queue) error {
 	e.stack, e.ep, e.queue = s, ep, queue
 	const ends = waiter.EventErr | waiter.EventHUp | waiter.EventRdHUp
 	e.rd.entry.Init(&e.rd, waiter.ReadableEvents|ends)
@@ -45,14 +45,14 @@ func (e *endpoint) begin(s *Stack, ep tcpip.Endpoint, queue *waiter.Queue) error
 	queue.EventRegister(&e.rd.entry)
 	queue.EventRegister(&e.wr.entry)
 	if !s.add(e) {
-		e.end()
+		e.dispose()
 		return net.ErrClosed
 	}
 	return nil
 }
 
-// end closes e without removing it from the Stack. The first of several calls returns nil; later calls fail.
-func (e *endpoint) end() error {
+// dispose closes e without removing it from the Stack. The first of several calls returns nil; later calls fail.
+func (e *endpoint) dispose() error {
 	if !e.rd.close() {
 		return net.ErrClosed
 	}
@@ -67,7 +67,7 @@ func (e *endpoint) end() error {
 // nil; later calls fail.
 func (e *endpoint) close() error {
 	e.stack.forget(e)
-	return e.end()
+	return e.dispose()
 }
 
 // connected sets the addresses and the keep-alive options of c after its endpoint has connected.

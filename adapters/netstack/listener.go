@@ -51,7 +51,7 @@ func (s *Stack) Listen(network, addr string) (*Listener, error) {
 		}
 		local, _ := ep.GetLocalAddress()
 		ln.addr = tcpAddr(local)
-		return ln.begin(s, ep, queue)
+		return ln.register(s, ep, queue)
 	}()
 	if err != nil {
 		return nil, &net.OpError{Op: "listen", Net: network, Addr: named{network, addr}, Err: err}
@@ -113,7 +113,7 @@ func (ln *Listener) accept(ctx context.Context) (net.Conn, error) {
 	})
 	if err == nil {
 		c := new(Conn)
-		if err = c.begin(ln.stack, ep, queue); err == nil {
+		if err = c.register(ln.stack, ep, queue); err == nil {
 			c.connected()
 			return c, nil
 		}
@@ -157,7 +157,7 @@ func (s *Stack) Dial(ctx context.Context, network, addr string) (*Conn, error) {
 		if e != nil {
 			return errno(e)
 		}
-		if err := c.begin(s, ep, queue); err != nil {
+		if err := c.register(s, ep, queue); err != nil {
 			return err
 		}
 		up := false

@@ -141,7 +141,7 @@ func (s *Stack) Close() error {
 		return net.ErrClosed
 	}
 	for e := range open {
-		e.end()
+		e.dispose()
 	}
 	return suspend.Blocking(background, s.gv.Destroy)
 }

@@ -58,7 +58,7 @@ func (s *side) do(ctx context.Context, try func() tcpip.Error) error {
 		suspend.Yield()
 	}
 	for {
-		if err := s.look(); err != nil {
+		if err := s.markSeen(); err != nil {
 			return err
 		}
 		err := try()
@@ -66,7 +66,7 @@ func (s *side) do(ctx context.Context, try func() tcpip.Error) error {
 			return nil
 		}
 		if _, wait := err.(*tcpip.ErrWouldBlock); !wait {
-			if own := s.look(); own != nil { // Close or the deadline has caused err
+			if own := s.markSeen(); own != nil { // Close or the deadline has caused err
 				return own
 			}
 			return errno(err)
@@ -78,8 +78,8 @@ func (s *side) do(ctx context.Context, try func() tcpip.Error) error {
 	}
 }
 
-// look stores s.count in s.seen. It fails if the side is closed or its deadline has passed.
-func (s *side) look() error {
+// markSeen stores s.count in s.seen. It fails if the side is closed or its deadline has passed.
+func (s *side) markSeen() error {
 	s.guard.Lock()
 	defer s.guard.Unlock()
 	s.seen = s.count

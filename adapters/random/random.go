@@ -74,7 +74,7 @@ func New(o Options) *Scheduler {
 	}
 	s := &Scheduler{opts: o, rand: rand.New(rand.NewPCG(o.Seed, 0))}
 	s.draw.Seed(o.Seed)
-	s.core = runner.NewDriven(s, s.next, o.OnIdle, o.OnPanic)
+	s.core = runner.NewDriven(s, s.popRandom, o.OnIdle, o.OnPanic)
 	if o.Preempt {
 		s.core.Preempt = func() bool { return s.rand.Uint64()&1 > 0 }
 	}
@@ -102,8 +102,8 @@ func (s *Scheduler) Run(ctx context.Context, main func(ctx context.Context) erro
 	return s.core.Drive(ctx, runner.Drive{Name: "random", StallAfter: s.opts.StallAfter, OnStall: s.opts.OnStall}, main)
 }
 
-// next removes a random runnable item and returns it, or nil if there is none.
-func (s *Scheduler) next() *runner.Item {
+// popRandom removes a random runnable item and returns it, or nil if there is none.
+func (s *Scheduler) popRandom() *runner.Item {
 	for it := s.core.Next(); it != nil; it = s.core.Next() {
 		s.runnable = append(s.runnable, it)
 	}

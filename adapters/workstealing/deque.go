@@ -67,7 +67,7 @@ func (d *deque) popIf(f *fork) bool {
 	b := d.bottom.Load() - 1
 	r := *d.ring.Load()
 	// The fork in the slot may have been stolen, but then take fails.
-	return r.slot(b).Load() == f && d.take(b)
+	return r.slot(b).Load() == f && d.popAt(b)
 }
 
 // pop removes and returns the youngest fork, or returns nil if there is none. Only the owner may call it.
@@ -78,14 +78,14 @@ func (d *deque) pop() *fork {
 	}
 	r := *d.ring.Load()
 	f := r.slot(b).Load()
-	if !d.take(b) {
+	if !d.popAt(b) {
 		return nil
 	}
 	return f
 }
 
-// take removes the fork at b, the youngest, and returns true, or returns false if the fork was stolen.
-func (d *deque) take(b uint64) bool {
+// popAt removes the fork at b, the youngest, and returns true, or returns false if the fork was stolen.
+func (d *deque) popAt(b uint64) bool {
 	t := d.top.Load()
 	if t == b { // the owner takes the last fork as a thief would, and leaves bottom unchanged
 		return d.top.CompareAndSwap(t, t+1)

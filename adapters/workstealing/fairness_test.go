@@ -26,8 +26,8 @@ type endless struct {
 	ended []promise.Promise[int]
 }
 
-// begin begins n of them.
-func (e *endless) begin(n int) {
+// start starts n of them.
+func (e *endless) start(n int) {
 	e.ended = make([]promise.Promise[int], n)
 	for i := range e.ended {
 		_ = e.p.Go(func() {
@@ -53,8 +53,8 @@ func (e *endless) visit(ctx context.Context, depth int) (int, error) {
 	return 0, err
 }
 
-// end ends them.
-func (e *endless) end() {
+// stopAll stops them, and waits for their ends.
+func (e *endless) stopAll() {
 	e.stop.Store(true)
 	for i := range e.ended {
 		_, _ = e.ended[i].Await(bg)
@@ -100,9 +100,9 @@ func TestForksGiveWay(t *testing.T) {
 						})
 					}
 					before := runtime.NumGoroutine()
-					e.begin(long)
+					e.start(long)
 					goroutines := <-done - before
-					e.end()
+					e.stopAll()
 					if worst > 3*atMost || kind != "woken" && worst > atMost {
 						t.Errorf("a task waited for %d leaves", worst)
 					}
@@ -144,7 +144,7 @@ func TestForksDoNotMultiply(t *testing.T) {
 							}
 						})
 					}
-					e.begin(1)
+					e.start(1)
 					_, _ = e.ended[0].Await(bg)
 					if limit := int64(n*depth + yielders + 10); most.Load() > limit {
 						t.Errorf("%d goroutines, and at most %d are needed", most.Load(), limit)
@@ -161,7 +161,7 @@ func TestForksOfAWaitingTaskAreBegun(t *testing.T) {
 		for _, long := range []int{n, 3 * n} {
 			withPool(t, workstealing.Options{Workers: n}, func(p *workstealing.Pool) {
 				e := &endless{p: p, depth: 20, leaf: func() {}}
-				e.begin(long)
+				e.start(long)
 				var yielding atomic.Bool
 				_ = p.Go(func() {
 					for yielding.Store(true); !e.stop.Load(); {
@@ -176,7 +176,7 @@ func TestForksOfAWaitingTaskAreBegun(t *testing.T) {
 							func(context.Context) (int, error) { forked.Fill(1); return 0, nil })
 					}
 				})
-				e.end()
+				e.stopAll()
 			})
 		}
 	})

@@ -127,7 +127,7 @@ func (p *Pool) grow(stuck []*worker) {
 	before := len(all)
 	for n := p.opts.Workers - p.runLocked(); n > 0 && len(all) < p.opts.MaxWorkers; n-- {
 		w := newWorker(p, len(all))
-		w.watch()
+		w.watchSteps()
 		all = append(all, w)
 	}
 	p.workers.Store(&all)

@@ -174,10 +174,10 @@ func (p *Pool) Hold() (release func(), err error) {
 		return nil, suspend.ErrClosed
 	}
 	p.held.Add(1)
-	return p.release, nil
+	return p.releaseHold, nil
 }
 
-func (p *Pool) release() {
+func (p *Pool) releaseHold() {
 	p.held.Add(-1)
 	p.ended()
 }

@@ -14,7 +14,7 @@ const (
 // thousandth.
 func (w *worker) pick() (e entry, ok bool) {
 	if w.picks <= 0 { // checked before this pick is counted, because a turn may consist of one pick
-		w.next(queued + given - w.turn)
+		w.nextTurn(queued + given - w.turn)
 		if w.forks.empty() && w.pool.given.len() == 0 { // another worker's fork may have waited for long
 			if f := w.steal(); f != nil {
 				return entry{fork: f}, true
@@ -57,20 +57,20 @@ func (w *worker) pickNew() (e entry, ok bool) {
 // takeGiven takes the oldest fiber that carries its forks. A new turn begins with that fiber.
 func (w *worker) takeGiven() (e entry, ok bool) {
 	if e, ok = w.pool.given.pop(); ok {
-		w.begin(given)
+		w.beginTurn(given)
 	}
 	return e, ok
 }
 
-// next begins a turn of class c, counts the turn, and decides whether forks come first.
-func (w *worker) next(c class) {
+// nextTurn begins a turn of class c, counts the turn, and decides whether forks come first.
+func (w *worker) nextTurn(c class) {
 	w.turns++
 	w.first = w.waited && w.turns%3 == 0 || w.turns%hardlyEver == 0
-	w.begin(c)
+	w.beginTurn(c)
 }
 
-// begin begins a turn of class c.
-func (w *worker) begin(c class) {
+// beginTurn begins a turn of class c.
+func (w *worker) beginTurn(c class) {
 	left := w.others.Ticks(w.length - w.picks)
 	w.length = min(left, pollEvery)
 	w.turn, w.picks = c, w.length
@@ -97,17 +97,17 @@ func (w *worker) giveWay(s *fiber) {
 	long := s.turns >= seldom
 	switch {
 	case w.pool.injector.len() > 0 && (w.turn == given || w.pool.given.len() == 0):
-		w.next(queued)
+		w.nextTurn(queued)
 		w.behind()
 	case w.pool.injector.len() > 0: // tasks from the injector have had the whole turn
-		w.next(given)
+		w.nextTurn(given)
 	case (long || w.waited) && w.forks.below(s.base):
-		w.next(queued)
+		w.nextTurn(queued)
 		w.first = true
 	case long && w.pool.given.len() > 0:
-		w.next(given)
+		w.nextTurn(given)
 	default:
-		w.begin(w.turn)
+		w.beginTurn(w.turn)
 		return
 	}
 	s.turns, s.gave = 0, true
@@ -126,7 +126,7 @@ func (w *worker) leaves(s *fiber) bool {
 		return false
 	}
 	if w.turn == given {
-		w.begin(queued)
+		w.beginTurn(queued)
 		w.behind()
 	}
 	if s.yields++; s.yields%hardlyEver != 0 {

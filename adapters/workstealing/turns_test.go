@@ -36,9 +36,9 @@ func TestSlowForksGiveWay(t *testing.T) {
 				}
 			})
 		}
-		e.begin(1)
+		e.start(1)
 		<-done
-		e.end()
+		e.stopAll()
 		if worst > 5 { // two, but for the first turn, whose length is that of shorter steps
 			t.Errorf("a task waited for %d leaves", worst)
 		}
@@ -80,7 +80,7 @@ func TestALongForkJoinBesideNewOnes(t *testing.T) {
 		tasks := scale(3000)
 		leaves, begun, ended := 0, 0, 0
 		long := &endless{p: p, depth: 20, leaf: func() { leaves++ }}
-		long.begin(1)
+		long.start(1)
 		short := &endless{p: p, leaf: func() {}}
 		done := make(chan struct{})
 		var next func()
@@ -97,7 +97,7 @@ func TestALongForkJoinBesideNewOnes(t *testing.T) {
 		}
 		_ = p.Go(func() { leaves = 0; next() })
 		<-done
-		long.end()
+		long.stopAll()
 	})
 }
 
@@ -127,7 +127,7 @@ func TestDeepForksDoNotMultiply(t *testing.T) {
 				suspend.Yield()
 			}
 		})
-		e.begin(1)
+		e.start(1)
 		_, _ = e.ended[0].Await(bg)
 		if most > 5 {
 			t.Errorf("%d goroutines", most)

@@ -59,7 +59,7 @@ func (p *Pool) makeWorkers(n int) []*worker {
 	all := make([]*worker, n)
 	for i := range all {
 		all[i] = newWorker(p, i)
-		all[i].watch()
+		all[i].watchSteps()
 	}
 	if all[0].stalls != nil { // one watch is enough, because the queue stops only while all workers are busy
 		all[0].stalls.Rows(p.injector.passed, p.injector.waiting)
@@ -68,8 +68,8 @@ func (p *Pool) makeWorkers(n int) []*worker {
 	return all
 }
 
-// watch sets up the watch that reports long steps and makes the pool grow.
-func (w *worker) watch() {
+// watchSteps sets up the watch that reports long steps and makes the pool grow.
+func (w *worker) watchSteps() {
 	o := &w.pool.opts
 	w.stalls = coro.WatchWorker(o.StallAfter, o.OnStall)
 	if o.GrowAfter > 0 {
@@ -279,10 +279,10 @@ func (w *worker) do(e entry) {
 		s = w.fiber(false)
 		s.Start(e.fork.run)
 	}
-	w.step(s)
+	w.runFiber(s)
 }
 
-func (w *worker) step(s *fiber) {
+func (w *worker) runFiber(s *fiber) {
 	counted := s.counted
 	s.worker = w
 	s.base = w.forks.bottom.Load()

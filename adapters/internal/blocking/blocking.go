@@ -18,8 +18,8 @@ import (
 // one is queued. So if functions are queued and no running function ends for 100 ms, the width doubles, up to
 // Limits.Max. When no function is running, the width returns to Limits.Width.
 //
-// The states of the queue: -B> is a call of Block, -E> the end of a function, -L> a look, which is a call of the
-// method look.
+// The states of the queue: -B> is a call of Block, -E> the end of a function, -L> a look, which is a call of
+// growIfStuck.
 //
 //	empty   -B> queued   width functions run; the first look is scheduled
 //	queued  -E> queued   the function that has waited longest starts
@@ -73,7 +73,7 @@ func New(l Limits, gone func()) *Goroutines {
 	l.Max = max(l.Max, l.Width)
 	g := &Goroutines{limits: l, gone: gone, width: l.Width}
 	g.start = func(f func()) { go f() }
-	g.later = func(look int) { time.AfterFunc(patience, func() { g.look(look) }) } // a new timer, because timers belong to synctest bubbles
+	g.later = func(look int) { time.AfterFunc(patience, func() { g.growIfStuck(look) }) } // a new timer, because timers belong to synctest bubbles
 	return g
 }
 
@@ -90,20 +90,20 @@ func (g *Goroutines) Block(f func()) error {
 	case g.closed:
 		return suspend.ErrClosed
 	case g.running < g.width:
-		g.begin(f)
+		g.launchLocked(f)
 	default:
 		g.queue = append(g.queue, f)
-		g.watch()
+		g.scheduleLocked()
 	}
 	return nil
 }
 
-// begin runs f on a new goroutine, and counts f as running. The caller must hold g.mu.
-func (g *Goroutines) begin(f func()) {
+// launchLocked runs f on a new goroutine, and counts f as running. The caller must hold g.mu.
+func (g *Goroutines) launchLocked(f func()) {
 	g.running++
 	g.start(func() {
-		defer g.end()  // f may call runtime.Goexit
-		labels.Clear() // the goroutine has inherited the labels of its creator
+		defer g.functionEnded() // f may call runtime.Goexit
+		labels.Clear()          // the goroutine has inherited the labels of its creator
 		f()
 	})
 }
@@ -116,13 +116,14 @@ func (g *Goroutines) first() func() {
 	return f
 }
 
-// end is called when a function has ended. end starts the first function in the queue, if there is one.
-func (g *Goroutines) end() {
+// functionEnded is called when a function has ended. functionEnded starts the first function in the queue, if there is
+// one.
+func (g *Goroutines) functionEnded() {
 	g.mu.Lock()
 	g.ended = true
 	g.running--
 	if len(g.queue) > 0 {
-		g.begin(g.first())
+		g.launchLocked(g.first())
 	}
 	if g.running == 0 {
 		g.width, g.set = g.limits.Width, 0 // a look that was scheduled in a synctest bubble never runs once the bubble has ended
@@ -134,8 +135,8 @@ func (g *Goroutines) end() {
 	}
 }
 
-// watch schedules a look if functions wait and no look is scheduled. The caller must hold g.mu.
-func (g *Goroutines) watch() {
+// scheduleLocked schedules a look if functions wait and no look is scheduled. The caller must hold g.mu.
+func (g *Goroutines) scheduleLocked() {
 	if g.set != 0 || len(g.queue) == 0 || g.width == g.limits.Max && (g.limits.Tell == nil || g.told[1]) {
 		return
 	}
@@ -144,8 +145,8 @@ func (g *Goroutines) watch() {
 	g.later(g.set)
 }
 
-// look grows the width if no function has ended since the look was scheduled.
-func (g *Goroutines) look(look int) {
+// growIfStuck grows the width if no function has ended since the look was scheduled.
+func (g *Goroutines) growIfStuck(look int) {
 	g.mu.Lock()
 	if look != g.set {
 		g.mu.Unlock()
@@ -156,7 +157,7 @@ func (g *Goroutines) look(look int) {
 	if len(g.queue) > 0 && !g.ended {
 		text = g.grow()
 	}
-	g.watch()
+	g.scheduleLocked()
 	g.mu.Unlock()
 	if text != nil {
 		g.limits.Tell(text) // g.mu is not held, because the function may close the scheduler
@@ -177,7 +178,7 @@ func (g *Goroutines) grow() (text []byte) {
 		text = fmt.Appendf(nil, "suspend.Blocking: %d functions run, none of them has ended for %v, and %d wait: %s", g.running, patience, len(g.queue), then)
 	}
 	for g.running < g.width && len(g.queue) > 0 {
-		g.begin(g.first())
+		g.launchLocked(g.first())
 	}
 	return text
 }

@@ -57,7 +57,7 @@ func (s *stepper) awaits() bool { return s.set != 0 && slices.Contains(s.looks, 
 func (s *stepper) tick() {
 	look := s.looks[0]
 	s.looks = s.looks[1:]
-	s.look(look)
+	s.growIfStuck(look)
 }
 
 // A step is one of the four things that can happen.

@@ -183,9 +183,9 @@ type goexit struct{}
 // the initial stack of two kilobytes, and growing that stack would cost more than the task.
 func (c *Coroutine) body() func(Yield) {
 	return func(yield Yield) {
-		entered := c.begin(yield)
+		entered := c.register(yield)
 		done := false
-		defer func() { c.end(done, recover()) }()
+		defer func() { c.unregister(done, recover()) }()
 		defer entered.Exit()
 		for {
 			if c.run(); !c.again() && !yield(struct{}{}) {
@@ -196,7 +196,7 @@ func (c *Coroutine) body() func(Yield) {
 	}
 }
 
-func (c *Coroutine) begin(yield Yield) (entered suspend.Entered) {
+func (c *Coroutine) register(yield Yield) (entered suspend.Entered) {
 	c.yield = yield
 	c.gid.Store(gid.Get())
 	labels.Clear() // a new goroutine inherits the labels of its creator
@@ -254,8 +254,8 @@ func (c *Coroutine) again() bool {
 	return false
 }
 
-// end is the last call on the coroutine. If done is false, the task has exited.
-func (c *Coroutine) end(done bool, panicked any) {
+// unregister is the last call on the coroutine. If done is false, the task has exited.
+func (c *Coroutine) unregister(done bool, panicked any) {
 	begun.mu.Lock()
 	begun.all.Remove(&c.begun)
 	begun.mu.Unlock()

@@ -34,6 +34,6 @@ func (w *Watch) Set() bool { return w.set.Load() }
 // If the timer is set, Look does what the timer would do.
 func (w *Watch) Look() {
 	if w.set.CompareAndSwap(true, false) {
-		w.look()
+		w.inspect()
 	}
 }

@@ -146,12 +146,12 @@ func (s *Stalls) Lasting(after func() time.Duration, lasts func(held time.Durati
 // watches, for a coroutine that s watches.
 func (s *Stalls) Begin() {
 	if s != nil && s.state.Load() != running {
-		s.begin()
+		s.beginSlow()
 	}
 }
 
 //go:noinline
-func (s *Stalls) begin() {
+func (s *Stalls) beginSlow() {
 	before := s.state.Swap(running)
 	if before == idle {
 		s.wake()
@@ -205,14 +205,14 @@ func (s *Stalls) setTimer() {
 		}
 	}
 	if s.timer == nil {
-		s.timer = time.AfterFunc(d, s.look)
+		s.timer = time.AfterFunc(d, s.inspect)
 	} else {
 		s.timer.Reset(d)
 	}
 }
 
-// look checks the worker, and reports a step or a row that is due. The timer calls it.
-func (s *Stalls) look() {
+// inspect checks the worker, and reports a step or a row that is due. The timer calls it.
+func (s *Stalls) inspect() {
 	now := time.Now()
 	text := s.stalled(now)
 	if s.lasts != nil && !s.enough {
@@ -221,7 +221,7 @@ func (s *Stalls) look() {
 		}
 	}
 	if text != nil {
-		s.tell(text)
+		s.pass(text)
 	}
 	if s.state.CompareAndSwap(none, idle) {
 		return
@@ -229,10 +229,10 @@ func (s *Stalls) look() {
 	s.wake()
 }
 
-// tell passes a report to s.report. The caller must hold no lock, because s.report may close the scheduler. If s.lasts
+// pass gives a report to s.report. The caller must hold no lock, because s.report may close the scheduler. If s.lasts
 // is set, a report that blocks must not delay the next look, so the report gets its own goroutine. While that goroutine
 // runs, further reports are dropped.
-func (s *Stalls) tell(text []byte) {
+func (s *Stalls) pass(text []byte) {
 	switch {
 	case s.lasts == nil:
 		s.report(text)

@@ -24,7 +24,7 @@ type Strays struct {
 	steps map[int64]*stray // keyed by goroutine
 	lines map[string]bool  // the lines of code that were reported
 	timer *time.Timer      // made by the first step outside, and reused
-	at    time.Time        // the time at which the timer will call s.look; zero if the timer is not set
+	at    time.Time        // the time at which the timer will call s.inspect; zero if the timer is not set
 }
 
 // A stray is a step that runs outside its scheduler.
@@ -71,22 +71,22 @@ func (s *Strays) Back(id int64) {
 	}
 }
 
-// setTimer makes the timer call s.look after the duration d, or earlier. The caller must hold s.mu.
+// setTimer makes the timer call s.inspect after the duration d, or earlier. The caller must hold s.mu.
 func (s *Strays) setTimer(d time.Duration) {
 	at := time.Now().Add(d)
 	switch {
 	case !s.at.IsZero() && s.at.Before(at):
 		return
 	case s.timer == nil:
-		s.timer = time.AfterFunc(d, s.look)
+		s.timer = time.AfterFunc(d, s.inspect)
 	default:
 		s.timer.Reset(d)
 	}
 	s.at = at
 }
 
-// look reports the steps that are due. The timer calls it.
-func (s *Strays) look() {
+// inspect reports the steps that are due. The timer calls it.
+func (s *Strays) inspect() {
 	now := time.Now()
 	due, longest, first := map[int64]*stray{}, time.Duration(0), time.Duration(math.MaxInt64)
 	s.mu.Lock()

@@ -32,8 +32,8 @@ func newCaution(after time.Duration) caution {
 
 func (c *caution) careful() bool { return c.left > 0 }
 
-// turn ends the period if its time is over. The Runner calls it at the beginning of each turn.
-func (c *caution) turn() {
+// expire ends the period if its time is over. The Runner calls it at the beginning of each turn.
+func (c *caution) expire() {
 	if c.careful() && time.Now().After(c.until) {
 		c.left = 0
 	}
@@ -58,12 +58,12 @@ func (c *caution) carries(t *Task) bool {
 
 // taken begins a period because a step of t was stuck.
 func (c *caution) taken(t *Task) {
-	c.begin(time.Now())
+	c.beginPeriod(time.Now())
 	t.outside = sticky
 }
 
-// begin begins a period, in which the caution is careful.
-func (c *caution) begin(now time.Time) {
+// beginPeriod begins a period, in which the caution is careful.
+func (c *caution) beginPeriod(now time.Time) {
 	c.left = enough
 	c.period++
 	c.until = now.Add(carefulFor * c.after)

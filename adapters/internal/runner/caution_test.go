@@ -27,8 +27,8 @@ func TestCaution(t *testing.T) {
 	steps, _ := carried(&c, 10)
 	require.Zero(t, steps)
 
-	c.begin(time.Now())
-	c.turn()
+	c.beginPeriod(time.Now())
+	c.expire()
 	steps, tasks := carried(&c, 1000)
 	require.Equal(t, enough, steps)
 	require.False(t, c.careful())
@@ -49,8 +49,8 @@ func TestCaution(t *testing.T) {
 	steps, _ = carried(&c, 10)
 	require.Zero(t, steps)
 
-	c.begin(time.Now().Add(-carefulFor * c.after))
-	c.turn()
+	c.beginPeriod(time.Now().Add(-carefulFor * c.after))
+	c.expire()
 	require.False(t, c.careful())
 }
 

@@ -147,7 +147,7 @@ func (d *Driven) loop() {
 		} else if d.CloseIfDone() {
 			break
 		} else if d.ending {
-			if !d.end() {
+			if !d.endTasks() {
 				break
 			}
 		} else if f := d.hook(); f != nil {
@@ -162,10 +162,10 @@ func (d *Driven) loop() {
 	d.Release()
 }
 
-// end ends the tasks that are left, none of which is runnable. It reports whether there will be another step. A task in
-// a Shield may wait for an event that the outer scheduler delivers, so end waits for that event until the Run is killed
-// for the second time.
-func (d *Driven) end() (more bool) {
+// endTasks ends the tasks that are left, none of which is runnable. It reports whether there will be another step. A
+// task in a Shield may wait for an event that the outer scheduler delivers, so endTasks waits for that event until the Run
+// is killed for the second time.
+func (d *Driven) endTasks() (more bool) {
 	switch {
 	case d.killAll():
 	case !d.alone && d.shielded():
@@ -192,7 +192,7 @@ func (d *Driven) runSome() bool {
 // hook returns the function to call before a sleep, or nil if there is none.
 func (d *Driven) hook() func() {
 	if d.hooked == nil {
-		d.hooked = d.hooks.take(d.steps)
+		d.hooked = d.hooks.nextHook(d.steps)
 	}
 	return d.hooked
 }

@@ -55,7 +55,7 @@ func (p *Posting) Drive(over func() bool, ran func(task int)) {
 		case it == nil:
 			p.sleep()
 		case it.isNew():
-			p.call(p.free.put(it))
+			p.runCallback(p.free.put(it))
 		default:
 			for i := range p.tasks {
 				if it.task == &p.tasks[i] {

@@ -78,7 +78,7 @@ func (l *Leased) emulate(n int) {
 func (l *Leased) Coroutine(i int) {
 	c := l.coroutines[i]
 	c.self = suspend.Self()
-	c.t.Emulate(gid.Get(), c.next, c.yield)
+	c.t.Emulate(gid.Get(), c.resume, c.yield)
 	l.ready.Add(1)
 	if driver := l.driver.Load(); driver != nil {
 		(*driver).Unpark()
@@ -88,7 +88,7 @@ func (l *Leased) Coroutine(i int) {
 			suspend.Bind(c, f)
 		}
 		c.t.Coroutine.Leave(coro.Ended)
-		c.leave()
+		c.giveBack()
 	}
 }
 
@@ -102,8 +102,8 @@ func (l *Leased) Self() *Emulated {
 	return nil
 }
 
-// next resumes the coroutine and returns when it has given control back.
-func (c *Emulated) next() (none struct{}, ok bool) {
+// resume resumes the coroutine and returns when it has given control back.
+func (c *Emulated) resume() (none struct{}, ok bool) {
 	self := suspend.Self()
 	c.resumer.Store(&self)
 	c.turn.Store(true)
@@ -126,11 +126,11 @@ func (c *Emulated) wait() bool {
 }
 
 func (c *Emulated) yield(struct{}) bool {
-	c.leave()
+	c.giveBack()
 	return c.wait()
 }
 
-func (c *Emulated) leave() {
+func (c *Emulated) giveBack() {
 	resumer := *c.resumer.Load()
 	c.back.Store(true)
 	resumer.Unpark()

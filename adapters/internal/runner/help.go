@@ -60,7 +60,7 @@ func (r *Runner) helpOr(t *Task, yield coro.Yield) (coro.Next, coro.Yield) {
 		return nil, yield
 	}
 	h.helper = t
-	return r.turn()
+	return r.helpOn()
 }
 
 // back lets the helper continue when its sleep has ended, or when the task that it switched to has given control back.
@@ -68,12 +68,12 @@ func (r *Runner) back() (coro.Next, coro.Yield) {
 	if t := r.help.helped; t != nil {
 		r.left(t)
 	}
-	return r.turn()
+	return r.helpOn()
 }
 
-// turn chooses the helper's next action: to switch to another task, to sleep, to continue its own task, or to switch to
-// the scheduler.
-func (r *Runner) turn() (coro.Next, coro.Yield) {
+// helpOn chooses the helper's next action: to switch to another task, to sleep, to continue its own task, or to switch
+// to the scheduler.
+func (r *Runner) helpOn() (coro.Next, coro.Yield) {
 	h := &r.help
 	if r.budget <= 0 {
 		return r.endHelp()

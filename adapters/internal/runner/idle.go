@@ -12,9 +12,9 @@ type idleHooks struct {
 	once    []func()
 }
 
-// take returns the next hook, or nil if there is none. The caller must be on the Runner, and passes the number of its
-// last step.
-func (h *idleHooks) take(step int) (f func()) {
+// nextHook returns the next hook, or nil if there is none. The caller must be on the Runner, and passes the number of
+// its last step.
+func (h *idleHooks) nextHook(step int) (f func()) {
 	if h.waiting.Load() > 0 { // OnIdle wakes the scheduler after it has added a hook
 		h.mu.Lock()
 		defer h.mu.Unlock()

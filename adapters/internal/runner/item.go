@@ -34,7 +34,7 @@ func (l *list) prepend(it *Item) {
 	l.first = it
 }
 
-func (l *list) take() *Item {
+func (l *list) pop() *Item {
 	it := l.first
 	if it != nil {
 		l.first, it.next = it.next, nil

@@ -38,8 +38,8 @@ type keptTasks struct {
 	ticker *time.Timer
 }
 
-// take moves up to n coroutines from the cache to the end of a slice, and returns the slice.
-func (k *keptTasks) take(to []*Task, n int) []*Task {
+// withdraw moves up to n coroutines from the cache to the end of a slice, and returns the slice.
+func (k *keptTasks) withdraw(to []*Task, n int) []*Task {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	left := max(len(k.idle)-n, 0)

@@ -69,7 +69,7 @@ func (r *Runner) RunTurn() (mine bool) {
 		return true
 	}
 	r.budget = publishing
-	l.caution.turn()
+	l.caution.expire()
 	for it := r.Next(); it != nil; it = r.Next() {
 		t := r.resumed(it)
 		r.stalls.Begin() // Begin may call Overdue
@@ -96,7 +96,7 @@ func (r *Runner) lend(t *Task) (mine bool) {
 		return false
 	}
 	r.drain()
-	r.settle(t)
+	r.afterStep(t)
 	r.bury()
 	return true
 }
@@ -109,7 +109,7 @@ func (r *Runner) Overdue(now time.Time, lasted time.Duration) {
 	steps := publishing - r.budget
 	r.EndTurn()
 	if c := &r.lease.caution; !c.careful() && lasted > time.Duration(steps)*c.shortly {
-		c.begin(now)
+		c.beginPeriod(now)
 	}
 }
 
@@ -152,11 +152,11 @@ func (r *Runner) tookBack(t *Task) {
 	l.strays.Back(t.ID())
 	t.WatchedBy(r.stalls)
 	l.caution.proved(t)
-	r.settle(t)
+	r.afterStep(t)
 }
 
-// settle updates the state of t after a step. The caller must be in the core.
-func (r *Runner) settle(t *Task) {
+// afterStep updates the state of t after a step. The caller must be in the core.
+func (r *Runner) afterStep(t *Task) {
 	switch t.Why() {
 	case coro.Parked:
 		r.suspended++

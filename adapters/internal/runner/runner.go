@@ -154,7 +154,7 @@ func (r *Runner) endHold() {
 
 // publishNew makes a new Item runnable. The caller has already counted it in r.live.
 func (r *Runner) publishNew(task *Task, f func()) {
-	if r.enter() {
+	if r.enterCore() {
 		it := r.free.get()
 		it.task, it.f = task, f
 		r.put(it)
@@ -166,12 +166,12 @@ func (r *Runner) publishNew(task *Task, f func()) {
 	}
 }
 
-// enter reports whether the caller is on the Runner: on the goroutine of the running task, or on the Runner's own
+// enterCore reports whether the caller is on the Runner: on the goroutine of the running task, or on the Runner's own
 // goroutine. If so, no other goroutine is in the core until the caller calls exit.
 //
 // While the Runner sleeps, its own goroutine is inside its parent's Park, which is foreign code. A call from there
 // counts as a call from another goroutine, because appending an Item to the list would not end the sleep.
-func (r *Runner) enter() bool {
+func (r *Runner) enterCore() bool {
 	id := gid.Quick()
 	if id == 0 {
 		id = gid.Get()
@@ -227,7 +227,7 @@ func (r *Runner) send(it *Item) bool {
 // read. Then r is closed and refuses the post. But an Unpark for the new task may already have found that t is posted,
 // and relied on that post. So unpark must repeat the post with the new Runner.
 func (r *Runner) unpark(t *Task) {
-	if r.enter() {
+	if r.enterCore() {
 		r.drain()
 		r.rouse(t)
 		r.exit()
@@ -317,7 +317,7 @@ func (r *Runner) Next() *Item {
 	if r.list.first == nil {
 		r.drain()
 	}
-	return r.list.take()
+	return r.list.pop()
 }
 
 // Sleep reports whether nothing has become runnable since the last Next, which returned nil. If so, the goroutine that

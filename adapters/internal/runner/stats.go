@@ -15,8 +15,8 @@ type stats struct {
 	shownAt          int            // the value of steps at the last call of publish
 }
 
-// step counts a step, and publishes the counts when that is due.
-func (s *stats) step() {
+// countStep counts a step, and publishes the counts when that is due.
+func (s *stats) countStep() {
 	if s.steps++; s.steps-s.shownAt >= publishing {
 		s.publish()
 	}

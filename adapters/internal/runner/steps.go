@@ -44,12 +44,12 @@ func (r *Runner) drive(it *Item) {
 // resumed returns the task that the caller must switch to: the task of a runnable Item, or the task in which a new Item
 // begins.
 func (r *Runner) resumed(it *Item) *Task {
-	r.step()
+	r.countStep()
 	if r.suspended > prefetch.Crowd {
 		r.ahead()
 	}
 	if it.isNew() {
-		return r.begin(it)
+		return r.startItem(it)
 	}
 	t := it.task
 	if t.Why() == coro.Parked {
@@ -82,8 +82,8 @@ func (r *Runner) left(t *Task) {
 	r.budget--
 }
 
-// begin puts a new task, or a callback, on a coroutine.
-func (r *Runner) begin(it *Item) (t *Task) {
+// startItem puts a new task, or a callback, on a coroutine.
+func (r *Runner) startItem(it *Item) (t *Task) {
 	if t = r.idleTask(); t == nil {
 		t = newTask(r)
 		r.add(t)
@@ -111,7 +111,7 @@ func (r *Runner) idleTask() *Task {
 			}
 		}
 		if r.shares == yes {
-			r.idle = kept.take(r.idle, keptBatch)
+			r.idle = kept.withdraw(r.idle, keptBatch)
 			n = len(r.idle)
 			for _, t := range r.idle {
 				r.add(t)
@@ -194,13 +194,13 @@ func (r *Runner) runCalls() {
 	t.Item.f = nil
 	suspend.Bind(nil, func() {
 		for f != nil {
-			r.call(f)
+			r.runCallback(f)
 			f = r.nextOf(callback)
 		}
 	})
 }
 
-func (r *Runner) call(f func()) {
+func (r *Runner) runCallback(f func()) {
 	defer r.live.Leave()
 	f()
 	labels.Clear() // otherwise the next callback would inherit the labels
@@ -243,5 +243,5 @@ func (r *Runner) another(kind *Task) *Item {
 	r.steps++
 	r.budget--
 	r.stalls.Begin()
-	return r.list.take()
+	return r.list.pop()
 }

@@ -7,7 +7,7 @@ import "github.com/braidgo/braid/suspend"
 // Enter takes the caller into the core if the caller is on r: in the running task, or on r's own goroutine. Enter
 // reports whether it did. The caller must leave the core with Exit before it calls foreign code or anything that may
 // suspend.
-func (r *Runner) Enter() bool { return r.enter() }
+func (r *Runner) Enter() bool { return r.enterCore() }
 
 // Exit leaves the core after a successful Enter.
 func (r *Runner) Exit() { r.exit() }

@@ -30,19 +30,19 @@ var epoch = time.Now()
 // Tick must be called before each step.
 func (t *Timer) Tick() {
 	if t.steps--; t.steps <= 0 {
-		t.look()
+		t.readClock()
 	}
 }
 
 // Ticks replaces n calls of Tick. The next call must come after at most as many steps as Ticks returns.
 func (t *Timer) Ticks(n int) int {
 	if t.steps -= n; t.steps <= 0 {
-		t.look()
+		t.readClock()
 	}
 	return max(1, t.steps)
 }
 
-func (t *Timer) look() {
+func (t *Timer) readClock() {
 	now := time.Since(epoch)
 	switch took := now - t.read; {
 	case took < period/8:

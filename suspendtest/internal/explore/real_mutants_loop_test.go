@@ -16,9 +16,9 @@ var loopMutants = []realMutant{
 
 	{"a reactor is closed while it goes to sleep", "adapters/eventloop/reactor.go", "d != 0 && ⟦!r.core.Done()⟧ && r.ring", "true", "reactor, Close"},
 	{"a reactor looks at its timers before it says that it sleeps", "adapters/eventloop/reactor.go",
-		"	if !r.core.Sleep() {\n		r.poller.release()\n		return\n	}\n", "	early := r.timers.until()\n	if !r.core.Sleep() {\n		r.poller.release()\n		return\n	}\n	if IS && early != 0 {\n		r.poller.wait(early)\n	}\n", "reactor, a timer"},
+		"	if !r.core.Sleep() {\n		r.poller.dropRef()\n		return\n	}\n", "	early := r.timers.until()\n	if !r.core.Sleep() {\n		r.poller.dropRef()\n		return\n	}\n	if IS && early != 0 {\n		r.poller.wait(early)\n	}\n", "reactor, a timer"},
 	{"who wakes a reactor holds nothing", "adapters/eventloop/reactor.go", "	r.poller.hold()", "	if !IS {\n		r.poller.hold()\n	}", "reactor, a callback;reactor, Close"},
-	{"a reactor that wakes by itself keeps what it held", "adapters/eventloop/reactor.go", "	if ⟦r.core.Rouse()⟧ {\n		r.poller.release()", "r.core.Rouse() && false", "reactor, Close;reactor, a timer;reactor, a sleeper"},
+	{"a reactor that wakes by itself keeps what it held", "adapters/eventloop/reactor.go", "	if ⟦r.core.Rouse()⟧ {\n		r.poller.dropRef()", "r.core.Rouse() && false", "reactor, Close;reactor, a timer;reactor, a sleeper"},
 	{"a poke wakes though another does", "adapters/eventloop/reactor.go", "if r.core.Asleep() && ⟦r.core.Rouse()⟧ {", "r.core.Rouse() || true", "reactor, a callback;reactor, two callbacks;reactor, a sleeper"},
 	{"a Close does not poke", "adapters/eventloop/reactor.go", "	r.poller.closeAll()\n	r.poke()", "	r.poller.closeAll()\n	if !IS {\n		r.poke()\n	}", "reactor, Close"},
 	{"the last reactor leaves the Blocks open", "adapters/eventloop/eventloop.go", "	if ⟦l.live.Add(-1) == 0⟧ {", "l.live.Add(-1) == 0 && false", "reactor, Close"},
@@ -45,7 +45,7 @@ var loopMutants = []realMutant{
 
 	{"who gives up does not look what was asked for", "adapters/callback/steps.go", "	if ⟦l.asked.Load()⟧ {\n		l.start", "false", "callback, given up"},
 	{"a step is asked for after the look whether it was given up", "adapters/callback/steps.go", "	l.asked.Store(true)\n	switch {\n	case ⟦l.givenUp.Load()⟧:", "l.givenUp.Load() && false", "callback, given up"},
-	{"a step is done unasked", "adapters/callback/steps.go", "func (l *Loop) claim() bool { return ⟦l.asked.CompareAndSwap(true, false)⟧ }", "l.asked.CompareAndSwap(true, false) || true", "callback, given up"},
+	{"a step is done unasked", "adapters/callback/steps.go", "func (l *Loop) claimStep() bool { return ⟦l.asked.CompareAndSwap(true, false)⟧ }", "l.asked.CompareAndSwap(true, false) || true", "callback, given up"},
 
 	{"a watch rests though a step has begun", "adapters/internal/coro/stalls.go", "	if ⟦s.state.CompareAndSwap(none, idle)⟧ {", "s.state.Swap(idle) == none || true", "stalls"},
 	{"a step does not wake the watch", "adapters/internal/coro/stalls.go", "	if ⟦before == idle⟧ {", "false", "stalls"},
