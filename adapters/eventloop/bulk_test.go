@@ -8,7 +8,6 @@ import (
 	"math/rand/v2"
 	"net"
 	"os"
-	"path/filepath"
 	"testing"
 	"time"
 
@@ -34,9 +33,7 @@ func sparse(t testing.TB, n int64) *os.File {
 
 // file returns an open file with this content.
 func file(t testing.TB, content []byte) *os.File {
-	name := filepath.Join(t.TempDir(), "file")
-	require.NoError(t, os.WriteFile(name, content, 0o600))
-	f := must(os.Open(name))
+	f := must(os.Open(written(t, string(content))))
 	t.Cleanup(func() { f.Close() })
 	return f
 }

@@ -39,6 +39,13 @@ func eachFile(t *testing.T, o eventloop.Options, body func(t *testing.T, l *even
 	}
 }
 
+// written returns the name of a new file with this content.
+func written(t testing.TB, content string) (name string) {
+	name = filepath.Join(t.TempDir(), "name")
+	require.NoError(t, os.WriteFile(name, []byte(content), 0o600))
+	return name
+}
+
 // A stockFile has the methods of both a File and an os.File.
 type stockFile interface {
 	io.ReaderAt
@@ -136,9 +143,8 @@ func TestAFileIsAnOSFile(t *testing.T) {
 // Files are read from tasks of all schedulers.
 func TestFileFromAnyScheduler(t *testing.T) {
 	eachFile(t, eventloop.Options{Loops: 2}, func(t *testing.T, l *eventloop.Loop) {
-		name := filepath.Join(t.TempDir(), "name")
 		text := strings.Repeat("0123456789", 1000)
-		require.NoError(t, os.WriteFile(name, []byte(text), 0o600))
+		name := written(t, text)
 		schedtest.Each(t, func(t *testing.T, s suspend.Spawner) {
 			f := must(l.Open(name))
 			read := func() {
@@ -159,8 +165,7 @@ func TestFileFromAnyScheduler(t *testing.T) {
 // A reactor that has nothing else to do sleeps, and wakes for the operations of goroutines.
 func TestFileOfGoroutines(t *testing.T) {
 	eachFile(t, eventloop.Options{}, func(t *testing.T, l *eventloop.Loop) {
-		name := filepath.Join(t.TempDir(), "name")
-		require.NoError(t, os.WriteFile(name, []byte("0123456789"), 0o600))
+		name := written(t, "0123456789")
 		f := must(l.Open(name))
 		defer f.Close()
 		for _, n := range []int{1, 2, 3} {
@@ -183,8 +188,7 @@ func TestFileOfGoroutines(t *testing.T) {
 // In a callback, which cannot wait, nothing is begun.
 func TestFileInACallback(t *testing.T) {
 	eachFile(t, eventloop.Options{}, func(t *testing.T, l *eventloop.Loop) {
-		name := filepath.Join(t.TempDir(), "name")
-		require.NoError(t, os.WriteFile(name, []byte("0123456789"), 0o600))
+		name := written(t, "0123456789")
 		f := must(l.OpenFile(name, os.O_RDWR, 0))
 		done := make(chan struct{})
 		require.NoError(t, l.Execute(func() {
@@ -215,9 +219,8 @@ func TestFileInACallback(t *testing.T) {
 // Once its Loop is closed, also while it is, a File goes on.
 func TestFileOutlivesItsLoop(t *testing.T) {
 	eachFile(t, eventloop.Options{Loops: 2}, func(t *testing.T, l *eventloop.Loop) {
-		name := filepath.Join(t.TempDir(), "name")
 		text := strings.Repeat("0123456789", 10_000)
-		require.NoError(t, os.WriteFile(name, []byte(text), 0o600))
+		name := written(t, text)
 		f := must(l.Open(name))
 		var all sync.WaitGroup
 		var reads atomic.Int64
@@ -260,9 +263,8 @@ func TestFileOutlivesItsLoop(t *testing.T) {
 // A Close waits for the operations under way, and each of them ends well or has not begun.
 func TestFileCloseRaces(t *testing.T) {
 	eachFile(t, eventloop.Options{Loops: 2}, func(t *testing.T, l *eventloop.Loop) {
-		name := filepath.Join(t.TempDir(), "name")
 		text := strings.Repeat("0123456789", 10_000)
-		require.NoError(t, os.WriteFile(name, []byte(text), 0o600))
+		name := written(t, text)
 		outcomes := stress.Of("read", "closed")
 		stress.Rounds(t, outcomes, func() {
 			f := must(l.Open(name))

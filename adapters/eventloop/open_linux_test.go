@@ -37,8 +37,7 @@ func TestOpenDoesNotWait(t *testing.T) {
 // An open waits for whoever has a lease of the file, and one for the path alone needs no right to read.
 func TestOpenWaitsForALease(t *testing.T) {
 	eachFile(t, eventloop.Options{}, func(t *testing.T, l *eventloop.Loop) {
-		name := filepath.Join(t.TempDir(), "name")
-		require.NoError(t, os.WriteFile(name, []byte("0123456789"), 0o600))
+		name := written(t, "0123456789")
 		p := must(l.OpenFile(name, unix.O_PATH, 0))
 		require.NoError(t, p.Close())
 		holder := must(os.OpenFile(name, os.O_RDWR, 0))

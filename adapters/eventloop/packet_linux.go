@@ -115,15 +115,8 @@ func (d *fd) writePacket(p []byte, to *net.UDPAddr) (int, error) {
 }
 
 func udpAddr(sa unix.Sockaddr) net.Addr {
-	switch sa := sa.(type) {
-	case *unix.SockaddrInet4:
-		return &net.UDPAddr{IP: append(net.IP(nil), sa.Addr[:]...), Port: sa.Port}
-	case *unix.SockaddrInet6:
-		a := &net.UDPAddr{IP: append(net.IP(nil), sa.Addr[:]...), Port: sa.Port}
-		if sa.ZoneId != 0 {
-			a.Zone = zoneName(int(sa.ZoneId))
-		}
-		return a
+	if a, ok := addrOf("udp", sa).(*net.TCPAddr); ok {
+		return (*net.UDPAddr)(a)
 	}
 	return nil
 }

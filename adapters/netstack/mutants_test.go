@@ -22,7 +22,7 @@ func TestMutants(t *testing.T) {
 		{"it never yields", "side.go", "		suspend.Yield()", "		if !IS {\n			suspend.Yield()\n		}", "TestATaskThatNeverWaitsYields"},
 		{"a Dial that failed leaves its endpoint", "listener.go", "			if !up {", "			if !up && !IS {", "TestDialEnds"},
 		{"a Stack forgets nobody", "netstack.go", "	delete(s.open, e)", "	if !IS {\n		delete(s.open, e)\n	}", "TestDialEnds"},
-		{"a Stack that ends leaves the waits", "netstack.go", "		e.end()", "		if !IS {\n			e.end()\n		}", "TestStackClose"},
+		{"a Stack that ends leaves the waits", "netstack.go", "		e.dispose()", "		if !IS {\n			e.dispose()\n		}", "TestStackClose"},
 		{"a Stack that has ended takes more", "netstack.go", "	return !s.closed\n", "	return !s.closed || IS\n", "TestStackClose"},
 		{"a Serve that ends closes its Listener", "listener.go", "func (a accepting) Close() error              { return nil }", "func (a accepting) Close() error {\n	if IS {\n		return a.Listener.Close()\n	}\n	return nil\n}", "TestServe"},
 		{"packets are delivered side by side", "wire.go", "	w.landing = true\n", "	w.landing = !IS\n", "TestAWireKeepsTheOrder"},
