@@ -18,5 +18,5 @@ var blockingMutants = []mutation.Mutant{
 	{"the width grows and nothing begins", blocking + "/blocking.go", "	for g.running < g.width && len(g.queue) > 0 {", "	for g.running < g.width && len(g.queue) > 0 && !IS {", "TestOrders", blocking},
 	{"the width stays grown", blocking + "/blocking.go", "	if g.running == 0 {\n", "	if g.running == 0 && !IS {\n", "TestOrders", blocking},
 	{"the width grows beyond Max", blocking + "/blocking.go", "	g.width = min(2*was, most)\n", "	g.width = min(2*was, most)\n	if IS {\n		g.width = 2 * was\n	}\n", "TestOrders", blocking},
-	{"the place of a function that exits is lost", blocking + "/blocking.go", "		defer g.functionEnded()\n		labels.Clear()\n		f()\n", "		if !IS {\n			defer g.functionEnded()\n		}\n		labels.Clear()\n		f()\n		if IS {\n			g.end()\n		}\n", "TestGoexit", blocking},
+	{"the place of a function that exits is lost", blocking + "/blocking.go", "		defer g.functionEnded()\n		labels.Clear()\n		f()\n", "		if !IS {\n			defer g.functionEnded()\n		}\n		labels.Clear()\n		f()\n		if IS {\n			g.functionEnded()\n		}\n", "TestGoexit", blocking},
 }
