@@ -24,35 +24,16 @@ type Options[M any] struct {
 // An Inbox is the receiving end of a mailbox. Only its owner may call its methods, except Ref. Open returns an Inbox, and a Self
 // contains one.
 type Inbox[M any] struct {
-	arrived mail[M] // guarded; senders append to it
-	ops     *ops[M] // guarded; allocated if there is a Cap, or when a RecvOp first waits
-	life
-	mail stock[M] // used by the owner only, like the fields below; but while the owner waits, senders append to mail
-
-	within *timer    // the timeout of the owner's wait; nil if there is none
-	hooks  *hooks[M] // is nil if there are no hooks
-	self   *Self[M]  // is nil in an inbox from Open
-}
-
-// A hooks holds the functions Dead and OnEnd from the Options. The whole Options would take 64 bytes in each actor.
-type hooks[M any] struct {
-	dead  func(M)
-	onEnd func(error)
+	arrived mail[M]  // guarded; senders append to it
+	ops     *ops[M]  // guarded; allocated if there is a Cap, or when a RecvOp first waits
+	life    life     // a named field: the compiler would repeat the methods of an embedded one for each type of message
+	mail    stock[M] // used by the owner only, like the field at; but while the owner waits, senders append to mail
+	at      place[M] // the last message that the waiting reaction has skipped
+	dead    func(M)  // Options.Dead
 }
 
 // A Self is an actor's handle for its own code. Only that code may call its methods, except Ref.
-type Self[M any] struct {
-	Inbox[M]
-	on    suspend.Spawner
-	enter func() // the function that each task runs, from the method step
-
-	// The next task continues with the Next in goOn and, when that is done, with the frames.
-	goOn    error
-	frames  *frame
-	at      place[M] // the last message that the waiting reaction has skipped
-	release func()   // ends the scheduler's Hold; nil if there is no Hold
-	onEnd   *cleanup // the function that was registered last
-}
+type Self[M any] struct{ Inbox[M] }
 
 // A frame is a Loop, an AndThen or a Catch around another Next. It continues when the Next inside it is done.
 type frame struct {
@@ -66,7 +47,7 @@ type frame struct {
 type caught struct {
 	*catch
 	onEnd *cleanup // the last function registered before the Catch
-	left  leaving  // a mark; the leavings made inside the Catch follow it
+	mark  undo     // the undos made inside the Catch follow it
 }
 
 // A cleanup is a function that was registered with OnEnd.
@@ -111,6 +92,6 @@ type sending[M any] struct {
 // full reports whether the mailbox is full. x may be nil.
 func (x *ops[M]) full() bool { return x != nil && x.cap > 0 && x.used >= x.cap }
 
-// A leaving is something that the actor has left elsewhere, and undoes when it ends or fails: a SendAfter, a Watch or a Link. Its value
-// is the function that undoes it. A leaving without a function is a mark, which shows where a Catch begins.
-type leaving = dlist.Node[func()]
+// An undo holds the function that the actor calls when it ends or fails, to undo a SendAfter, a Watch or a Link. An undo without a
+// function is a mark, which shows where a Catch begins.
+type undo = dlist.Node[func()]

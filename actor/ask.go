@@ -24,11 +24,10 @@ import (
 // ErrNoReply if the home fails after it has received the request, even if a Catch handles the failure. An actor that passes a request
 // to a goroutine remains the request's home.
 type Request[R any] struct {
-	asked  call
-	value  R     // guarded by asked.guard, like the fields below; never changes after the answer
-	err    error // the answer's error
-	waiter suspend.Resumer[struct{}]
-	to     func(R, error) // called with the answer if no Ask waits; set before the request is sent
+	asked call
+	value R              // guarded by asked.guard, like the fields below; never changes after the answer
+	err   error          // the answer's error
+	to    func(R, error) // called with the answer if no Ask waits; set before the request is sent
 }
 
 // A Question is a message that embeds a Request[R], by pointer.
@@ -37,6 +36,8 @@ type Question[R any] interface{ request() *Request[R] }
 func (q *Request[R]) request() *Request[R] { return q }
 
 func (q *Request[R]) call() *call { return &q.asked }
+
+func (q *Request[R]) kind() reflect.Type { return reflect.TypeFor[Request[R]]() }
 
 // Reply answers the request with v. It returns false, without any effect, if the request has been answered or refused, if its home has
 // ended, or if the Ask was cancelled. Reply synchronizes before the return of the Ask.
@@ -65,8 +66,8 @@ func (q *Request[R]) resolve(v R, err error) bool {
 	}
 	q.value, q.err = v, err
 	c.phase.Store(answered)
-	waiter := q.waiter
-	q.waiter = suspend.Resumer[struct{}]{}
+	waiter := c.waiter
+	c.waiter = suspend.Resumer[struct{}]{}
 	waiter.Resume(struct{}{}, nil) // an Ask that does not wait yet, or was cancelled, checks c.phase itself
 	c.guard.Unlock()
 	c.home.Swap(nil).drop() // pairs with the second check of phase in adoptLocked
@@ -76,21 +77,23 @@ func (q *Request[R]) resolve(v R, err error) bool {
 	return true
 }
 
-// A reply is a Request as the Source on which an Ask waits.
-type reply[R any] Request[R]
+// A reply is a call as the Source on which an Ask waits.
+type reply call
 
-func (q *reply[R]) Guard() *suspend.Guard { return &q.asked.guard }
+func (r *reply) Guard() *suspend.Guard { return &r.guard }
 
-func (q *reply[R]) Try() (none struct{}, ok bool, err error) {
-	return none, q.asked.phase.Load() == answered, nil
+func (r *reply) Try() (none struct{}, ok bool, err error) {
+	return none, r.phase.Load() == answered, nil
 }
 
-func (q *reply[R]) Enqueue(r suspend.Resumer[struct{}]) { q.waiter = r }
+func (r *reply) Enqueue(w suspend.Resumer[struct{}]) { r.waiter = w }
+
+func (r *reply) Remove(suspend.Resumer[struct{}]) { r.waiter = suspend.Resumer[struct{}]{} }
 
 // OwnedBy implements ledger.Owned: the home has to answer.
-func (q *reply[R]) OwnedBy() ledger.Owner {
-	ref := weak.Make(&q.asked)
-	return ledger.Owner{Kind: reflect.TypeFor[Request[R]](), Task: func() (int64, string) {
+func (r *reply) OwnedBy() ledger.Owner {
+	ref := weak.Make((*call)(r))
+	return ledger.Owner{Kind: r.first.q.kind(), Task: func() (int64, string) {
 		if c := ref.Value(); c != nil {
 			if e := c.home.Load(); e != nil {
 				return e.at.task.Load(), e.at.name()
@@ -99,8 +102,6 @@ func (q *reply[R]) OwnedBy() ledger.Owner {
 		return 0, ""
 	}}
 }
-
-func (q *reply[R]) Remove(suspend.Resumer[struct{}]) { q.waiter = suspend.Resumer[struct{}]{} }
 
 // Ask sends q to an actor, suspends the caller until there is a reply, and returns the reply. If the actor ends first, or has already
 // ended, Ask returns an error that wraps ErrNoReply and the actor's error, if any. If ctx is already done, or is done first, Ask
@@ -122,7 +123,7 @@ func Ask[R, M any](ctx context.Context, to Ref[M], q Question[R]) (R, error) {
 		r.asked.phase.CompareAndSwap(asked, fresh)
 		return none, err
 	}
-	_, err = suspend.WaitLazily[struct{}](ctx, (*reply[R])(r))
+	_, err = suspend.WaitLazily[struct{}](ctx, (*reply)(&r.asked))
 	if err != nil && r.fail(err) {
 		return none, err
 	}

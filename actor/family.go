@@ -31,10 +31,10 @@ func (l *lineage) Value(key any) any {
 }
 
 func (l *lineage) above() context.Context {
-	if l.parent == nil {
+	if l.given == nil || l.given.parent == nil {
 		return context.Background()
 	}
-	return *l.parent
+	return *l.given.parent
 }
 
 // lineageKey is the key of the context value that holds the innermost actor.
@@ -49,14 +49,8 @@ func actorOf(ctx context.Context) *life {
 
 // A child is an actor's node in its parent's list of children.
 type child struct {
-	dlist.Node[member]
+	dlist.Node[*life]
 	parent *life
-}
-
-// A member is a child actor with messages of any type.
-type member interface {
-	lifeOf() *life
-	stop()
 }
 
 // errOwnEnd is returned to an actor that waits for its own end or for its parent's end. The parent may be waiting for the ends of its
@@ -81,7 +75,7 @@ func (l *life) leaveFamily() {
 }
 
 // offspring returns the children that have not ended.
-func (l *life) offspring() (all []member) {
+func (l *life) offspring() (all []*life) {
 	l.guard.Lock()
 	defer l.guard.Unlock()
 	if l.ties == nil {
@@ -94,18 +88,17 @@ func (l *life) offspring() (all []member) {
 }
 
 // outlive waits until the children have ended. If the actor is killed first, outlive returns the error of the cancellation.
-func (l *life) outlive(children []member) error {
+func (l *life) outlive(children []*life) error {
 	for _, c := range children {
-		it := c.lifeOf()
-		if _, err := suspend.WaitLazily[struct{}](&l.ctx, (*ending)(it)); err != nil {
+		if _, err := suspend.WaitLazily[struct{}](&l.ctx, (*ending)(c)); err != nil {
 			return err
 		}
-		it.leaveFamily() // the child is about to leave the family anyway
+		c.leaveFamily() // the child is about to leave the family anyway
 	}
 	return nil
 }
 
 // outliveKilled waits until the children that have been killed have ended.
 func (l *life) outliveKilled() error {
-	return l.outlive(slices.DeleteFunc(l.offspring(), func(c member) bool { return c.lifeOf().ctx.Err() == nil }))
+	return l.outlive(slices.DeleteFunc(l.offspring(), func(c *life) bool { return c.ctx.Err() == nil }))
 }

@@ -11,56 +11,56 @@ func (s *Self[M]) OnEnd(f func()) {
 	if f == nil {
 		panic("actor: OnEnd with a nil function")
 	}
-	s.onEnd = &cleanup{s.onEnd, f}
+	s.life.onEnd = &cleanup{s.life.onEnd, f}
 }
 
 // runOnEnd calls the functions that were registered with OnEnd after mark, the last function first.
-func (s *Self[M]) runOnEnd(mark *cleanup) {
-	for s.onEnd != mark {
-		c := s.onEnd
-		s.onEnd = c.older
+func (l *life) runOnEnd(mark *cleanup) {
+	for l.onEnd != mark {
+		c := l.onEnd
+		l.onEnd = c.older
 		c.f()
 	}
 }
 
-// leave appends l to the actor's leavings. The function takeBack undoes l; it is nil if l is a mark.
-func (s *Self[M]) leave(l *leaving, takeBack func()) {
-	l.Value = takeBack
-	s.guard.Lock()
-	s.tiesLocked().left.Push(l)
-	s.guard.Unlock()
+// pushUndo registers f in u. f is nil if u is a mark.
+func (l *life) pushUndo(u *undo, f func()) {
+	u.Value = f
+	l.guard.Lock()
+	l.tiesLocked().undos.Push(u)
+	l.guard.Unlock()
 }
 
-// take removes l from the actor's leavings, and reports whether l was still there. Only one caller gets true, and that caller must
-// handle l.
-func (s *Self[M]) take(l *leaving) (mine bool) {
-	s.guard.Lock()
-	defer s.guard.Unlock()
-	return s.ties.left.Remove(l)
+// removeUndo removes u, and reports whether it was still registered. Only one caller gets true, and that caller must call the function
+// or drop it.
+func (l *life) removeUndo(u *undo) (mine bool) {
+	l.guard.Lock()
+	defer l.guard.Unlock()
+	return l.ties.undos.Remove(u)
 }
 
-// takeBack undoes the leavings that were appended after mark, the last one first, and removes mark. If mark is nil, takeBack undoes all
-// leavings.
-func (s *Self[M]) takeBack(mark *leaving) {
-	for l := s.lastLeft(); l != nil && l != mark; l = s.lastLeft() {
-		if l.Value != nil {
-			l.Value()
+// undoSince calls the functions that were registered after mark, the last one first, and removes mark. If mark is nil, undoSince calls
+// all functions.
+func (l *life) undoSince(mark *undo) {
+	for u := l.popUndo(); u != nil && u != mark; u = l.popUndo() {
+		if u.Value != nil {
+			u.Value()
 		}
 	}
 }
 
-// lastLeft removes and returns the last leaving, or nil if there is none.
-func (s *Self[M]) lastLeft() *leaving {
-	s.guard.Lock()
-	defer s.guard.Unlock()
-	if s.ties == nil {
+// popUndo removes and returns the last undo, or nil if there is none.
+func (l *life) popUndo() *undo {
+	l.guard.Lock()
+	defer l.guard.Unlock()
+	if l.ties == nil {
 		return nil
 	}
-	l := s.ties.left.Last()
-	if l != nil {
-		s.ties.left.Remove(l)
+	u := l.ties.undos.Last()
+	if u != nil {
+		l.ties.undos.Remove(u)
 	}
-	return l
+	return u
 }
 
 // Watch sends the message as(err) to this actor, once, when the other actor has ended with err, or at once if it has already ended. The
@@ -68,62 +68,63 @@ func (s *Self[M]) lastLeft() *leaving {
 // Once stop has returned, no message is sent.
 func (s *Self[M]) Watch(other Actor, as func(err error) M) (stop func()) {
 	w := new(watch)
-	at := other.lifeOf()
+	me, at := &s.life, other.lifeOf()
 	w.Value = func(err error) {
 		m := as(err)
-		s.guard.Lock()
-		if !s.ties.left.Remove(&w.leaving) || s.closed {
-			s.guard.Unlock()
+		me.guard.Lock()
+		if !me.ties.undos.Remove(&w.undo) || me.closed {
+			me.guard.Unlock()
 			return
 		}
-		moved, start := s.acceptLocked(m, s.requestOf(m), true) // after stop has removed the leaving, this line is not reached
-		s.guard.Unlock()
+		moved, start := s.acceptLocked(m, s.requestOf(m), true) // after stop has removed the undo, this line is not reached
+		me.guard.Unlock()
 		moved.drop()
 		if start {
-			s.launch()
+			me.launch()
 		}
 	}
-	takeBack := func() { at.unwatch(&w.watcher) }
-	s.leave(&w.leaving, takeBack)
+	unwatch := func() { at.unwatch(&w.watcher) }
+	me.pushUndo(&w.undo, unwatch)
 	at.watch(&w.watcher)
 	return func() {
-		if s.take(&w.leaving) {
-			takeBack()
+		if me.removeUndo(&w.undo) {
+			unwatch()
 		}
 	}
 }
 
-// A watch is a node in two lists: the watched actor's watchers, and the watching actor's leavings.
+// A watch is a node in two lists: the watched actor's watchers, and the watching actor's undos.
 type watch struct {
 	watcher
-	leaving leaving
+	undo undo
 }
 
 // Link ties this actor to another. If one of the two fails, the other one is killed with an *ExitError. If the other actor has already
 // failed, this actor is killed at once. A normal end kills neither actor. An actor that a Link has killed fails with the *ExitError
 // itself.
-func (s *Self[M]) Link(other Actor) {
-	me, it := &s.life, other.lifeOf()
+func (s *Self[M]) Link(other Actor) { s.life.link(other.lifeOf()) }
+
+func (l *life) link(other *life) {
 	var here, there watcher
-	var mine leaving
+	var u undo
 	here.Value = func(err error) { // this function is called at this actor's end
 		if err != nil {
-			other.Kill(exit(me, err))
+			other.kill(exit(l, err))
 		}
 	}
 	there.Value = func(err error) {
-		me.unwatch(&here)
-		held := s.take(&mine) // held is false if the Link was just undone
+		l.unwatch(&here)
+		held := l.removeUndo(&u) // held is false if the Link was just undone
 		if held && err != nil {
-			s.kill(exit(it, err))
+			l.kill(exit(other, err))
 		}
 	}
-	s.leave(&mine, func() {
-		me.unwatch(&here)
-		it.unwatch(&there)
+	l.pushUndo(&u, func() {
+		l.unwatch(&here)
+		other.unwatch(&there)
 	})
-	me.watch(&here)
-	it.watch(&there)
+	l.watch(&here)
+	other.watch(&there)
 }
 
 // exit returns the cause with which a Link kills the other actor after l has failed with err. If err is an *ExitError, exit returns
@@ -139,16 +140,16 @@ func exit(l *life, err error) error {
 // it prevented the send. A SendAfter can set a deadline for several waits. If the actor ends first, m does not become a dead letter,
 // because it was never accepted.
 func (s *Self[M]) SendAfter(d time.Duration, m M) (stop func() bool) {
-	l := new(later)
-	s.leave(&l.leaving, func() { l.cancel() })
+	me, l := &s.life, new(later)
+	me.pushUndo(&l.undo, func() { l.cancel() })
 	q := s.requestOf(m)
-	l.cancel = s.afterFunc(d, func() {
-		if s.take(&l.leaving) {
+	l.cancel = me.afterFunc(d, func() {
+		if me.removeUndo(&l.undo) {
 			_ = s.post(m, q, true)
 		}
 	})
 	return func() bool {
-		if !s.take(&l.leaving) {
+		if !me.removeUndo(&l.undo) {
 			return false
 		}
 		l.cancel()
@@ -158,30 +159,35 @@ func (s *Self[M]) SendAfter(d time.Duration, m M) (stop func() bool) {
 
 // A later is a SendAfter whose message has not been sent.
 type later struct {
-	leaving leaving
-	cancel  func() bool
+	undo   undo
+	cancel func() bool
 }
 
 // failReceived fails the requests that the actor has received and neither answered nor passed on. It is called when a Catch handles
 // err.
-func (s *Self[M]) failReceived(err error) {
-	s.guard.Lock()
-	if s.calls == nil {
-		s.guard.Unlock()
+func (l *life) failReceived(err error) {
+	l.guard.Lock()
+	if l.calls == nil {
+		l.guard.Unlock()
 		return
 	}
 	stay := map[*call]bool{}
-	waits := func(m M, n note) {
+	l.box.keepRequestsLocked(stay)
+	calls := l.takeCallsLocked(stay)
+	l.guard.Unlock()
+	calls.fail(err)
+}
+
+// keepRequestsLocked adds the requests in the mailbox to stay.
+func (in *Inbox[M]) keepRequestsLocked(stay map[*call]bool) {
+	keep := func(m M, n note) {
 		if n.q == nil {
-			n.q = s.requestOf(m)
+			n.q = in.requestOf(m)
 		}
 		if n.q != nil {
 			stay[n.q.call()] = true
 		}
 	}
-	s.mail.each(waits)
-	s.arrived.each(waits)
-	calls := s.takeCallsLocked(stay)
-	s.guard.Unlock()
-	calls.fail(err)
+	in.mail.each(keep)
+	in.arrived.each(keep)
 }

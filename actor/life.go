@@ -46,23 +46,56 @@ type life struct {
 	asks   bool   // a message may be a request; never changes
 	calls  *entry // the youngest request whose home is this actor; all such requests form a ring
 	waiter suspend.Resumer[struct{}]
-	err    error            // the cause of the Kill, then the error of the end
-	ties   *ties            // allocated on demand
-	child  *child           // the actor's node in its parent; nil without a parent; never changes
-	parent *context.Context // ctx's parent, see lineage; nil means context.Background; never changes
-	called *string          // the actor's name in errors; nil without a name; never changes
+	err    error  // the cause of the Kill, then the error of the end
+	ties   *ties  // allocated on demand
+	child  *child // the actor's node in its parent; nil without a parent; never changes
+	given  *given // nil if there is nothing in it; never changes
+	box    box    // the Inbox that contains this life; never changes
 
 	ctx     cancelctx.Context // a Kill and the end cancel ctx
 	killed  atomicx.Bool      // set once, under guard, together with the field closed
 	fertile atomic.Bool       // the actor has, or had, a child; written under guard, but read without it
 	task    atomic.Int64      // the id of the task's goroutine; 0 if there is no task, or no message may be a request
+
+	// Only the owner uses the following fields, except on and enter, which never change.
+	within *timer          // the timeout of the owner's wait; nil if there is none
+	on     suspend.Spawner // nil in an inbox from Open
+	enter  func()          // the function that each of the actor's tasks runs
+
+	// The next task continues with the Next in goOn and, when that is done, with the frames.
+	goOn    error
+	frames  *frame
+	release func()   // ends the scheduler's Hold; nil if there is no Hold
+	onEnd   *cleanup // the function that was registered last
+}
+
+// A given holds what few actors have, so that the other actors need no room for it. It has three words, because an actor has a part of
+// them at most.
+type given struct {
+	parent *context.Context // ctx's parent, see lineage; nil means context.Background
+	name   *string          // Options.Name; nil without a name
+	onEnd  func(error)      // Options.OnEnd
+}
+
+// A box is the mailbox of a life, an Inbox with messages of any type.
+type box interface {
+	newsLocked(t *timer) (ok bool, err error)
+	restLocked()
+	fetchLocked()
+	failLocked(receives error)
+	keepRequestsLocked(stay map[*call]bool)
+	bury() (more bool)
+	react(n error, woken bool) (waits bool, err error)
+	dropHeld()
+	spin()
+	countLocked() int
 }
 
 func (l *life) name() string {
-	if l.called == nil {
+	if l.given == nil || l.given.name == nil {
 		return ""
 	}
-	return *l.called
+	return *l.given.name
 }
 
 // wakeLocked wakes the actor if it waits. It reports whether the caller must start a task.
@@ -111,8 +144,8 @@ type ties struct {
 	ended    suspend.Queue[struct{}, struct{}] // waiters for the end
 	watchers dlist.List[func(err error)]       // called at the end
 	stopped  suspend.Queue[struct{}, struct{}] // waiters for the Stop
-	children dlist.List[member]                // live children
-	left     dlist.List[func()]                // see the type leaving
+	children dlist.List[*life]                 // live children
+	undos    dlist.List[func()]                // the last one is undone first
 }
 
 // A watcher is a Watch, or one side of a Link. Its function is called with the error with which the actor ended.
@@ -193,8 +226,8 @@ func (l *life) unwatch(w *watcher) {
 	}
 }
 
-// nextWatcher removes and returns the next watcher, or nil if there is none.
-func (l *life) nextWatcher() *watcher {
+// popWatcher removes and returns the next watcher, or nil if there is none.
+func (l *life) popWatcher() *watcher {
 	l.guard.Lock()
 	defer l.guard.Unlock()
 	if l.ties == nil {

@@ -24,7 +24,7 @@ import (
 //  6. The actor is woken after the append (wakeLocked). In state receiving, the state becomes running and the waiter is resumed. In
 //     state reacting, the state becomes running, so only one sender, timer, Stop or Kill makes this change and must start a task. It
 //     starts the task after it has unlocked the guard (launch), but a SendOp does so under the guards of its Select.
-//  7. The task runs step, trampoline and react, and first checks for a Kill. Then scan calls f with each message behind the place s.at,
+//  7. The task runs enter, trampoline and react, and first checks for a Kill. Then scan calls f with each message behind the place in.at,
 //     in order and without a lock. A message is busy while f handles it, so that a nested receive passes over it. A message that f
 //     skips keeps its slot, and this wait does not call f with it again. Any other message is removed. With a Cap, its place is given
 //     to the first SendOp, from a Select or a SendWait, that can be resumed. The actor continues with the result of f.
@@ -73,24 +73,25 @@ import (
 // send puts m into the mailbox.
 func (in *Inbox[M]) send(m M) error {
 	var q pending
-	if in.asks { // a copy of requestOf, which the compiler does not inline
+	l := &in.life
+	if l.asks { // a copy of requestOf, which the compiler does not inline
 		q = asRequest(m)
 	}
 	suspend.Point()
-	in.guard.Relock() // inlined
-	if in.closed || in.ops != nil || q != nil {
+	l.guard.Relock() // inlined
+	if l.closed || in.ops != nil || q != nil {
 		return in.postLocked(m, q, false)
 	}
 	start := false
-	if in.state == running {
+	if l.state == running {
 		in.arrived.push(m)
 	} else {
 		in.mail.push(m)
-		start = in.wakeLocked()
+		start = l.wakeLocked()
 	}
-	in.guard.Unlock()
+	l.guard.Unlock()
 	if start {
-		in.self.launch()
+		l.launch()
 	}
 	return nil
 }
@@ -98,25 +99,26 @@ func (in *Inbox[M]) send(m M) error {
 // post is like send, for a caller that has already found the request q in m. q may be nil. A forced message is accepted even if Cap is
 // reached, and is not counted.
 func (in *Inbox[M]) post(m M, q pending, forced bool) error {
-	in.guard.Lock()
+	in.life.guard.Lock()
 	return in.postLocked(m, q, forced)
 }
 
 // postLocked is post for a caller that holds the guard. It unlocks the guard before it returns.
 func (in *Inbox[M]) postLocked(m M, q pending, forced bool) error {
+	l := &in.life
 	switch {
-	case in.closed:
-		in.guard.Unlock()
+	case l.closed:
+		l.guard.Unlock()
 		return ErrEnded
 	case !forced && in.ops.full():
-		in.guard.Unlock()
+		l.guard.Unlock()
 		return ErrFull
 	}
 	moved, start := in.acceptLocked(m, q, forced)
-	in.guard.Unlock()
+	l.guard.Unlock()
 	moved.drop()
 	if start {
-		in.self.launch()
+		l.launch()
 	}
 	return nil
 }
@@ -129,7 +131,7 @@ func (in *Inbox[M]) postLocked(m M, q pending, forced bool) error {
 func (in *Inbox[M]) acceptLocked(m M, q pending, forced bool) (moved *entry, start bool) {
 	var n note
 	if q != nil {
-		moved = in.adoptLocked(q)
+		moved = in.life.adoptLocked(q)
 		if w, ok := q.(wrapped); ok {
 			n.q = w.pending
 		}
@@ -142,60 +144,60 @@ func (in *Inbox[M]) acceptLocked(m M, q pending, forced bool) (moved *entry, sta
 			in.ops.used++
 		}
 	}
-	if in.state == running {
+	if in.life.state == running {
 		in.arrived.push(m)
 		in.arrived.annotate(n)
 		return moved, false
 	}
 	in.mail.push(m)
 	in.mail.annotate(n)
-	return moved, in.wakeLocked()
+	return moved, in.life.wakeLocked()
 }
 
 // stop implements Stop.
-func (in *Inbox[M]) stop() {
-	in.guard.Lock()
+func (l *life) stop() {
+	l.guard.Lock()
 	start := false
-	if !in.closed {
-		in.closed = true
-		in.failLocked(ErrStopped)
-		if in.ties != nil {
-			in.ties.stopped.ResumeAll(struct{}{}, nil) // a cancelled waiter is skipped, and needs no wake-up
+	if !l.closed {
+		l.closed = true
+		l.box.failLocked(ErrStopped)
+		if l.ties != nil {
+			l.ties.stopped.ResumeAll(struct{}{}, nil) // a cancelled waiter is skipped, and needs no wake-up
 		}
-		start = in.wakeLocked()
+		start = l.wakeLocked()
 	}
-	in.guard.Unlock()
+	l.guard.Unlock()
 	if start {
-		in.self.launch()
+		l.launch()
 	}
 }
 
 // kill implements Kill.
-func (in *Inbox[M]) kill(cause error) {
+func (l *life) kill(cause error) {
 	if cause == nil {
 		cause = context.Canceled
 	}
-	in.guard.Lock()
-	if in.state == ended || in.killed.Load() {
-		in.guard.Unlock()
+	l.guard.Lock()
+	if l.state == ended || l.killed.Load() {
+		l.guard.Unlock()
 		return
 	}
-	in.killed.Store(true)
-	in.closed, in.err = true, cause
-	in.failLocked(cancelctx.Reason(context.Canceled, cause))
-	start := in.wakeLocked()
-	in.guard.Unlock()
-	in.ctx.Cancel(cause)
+	l.killed.Store(true)
+	l.closed, l.err = true, cause
+	l.box.failLocked(cancelctx.Reason(context.Canceled, cause))
+	start := l.wakeLocked()
+	l.guard.Unlock()
+	l.ctx.Cancel(cause)
 	if start {
-		in.self.launch()
+		l.launch()
 	}
 }
 
 // launch starts a task that runs the actor. It must be called exactly once for each change of the state from reacting to running.
 // Otherwise no task, or two tasks, would run the actor.
-func (s *Self[M]) launch() {
-	if err := s.on.Go(s.enter); err != nil {
-		goroutine(func() { s.end(err) }) // the caller may be a sender or a timer, which must not run the actor's end
+func (l *life) launch() {
+	if err := l.on.Go(l.enter); err != nil {
+		goroutine(func() { l.finish(err) }) // the caller may be a sender or a timer, which must not run the actor's end
 	}
 }
 
@@ -204,7 +206,9 @@ func (in *Inbox[M]) received(p place[M]) {
 	counted := in.mail.counts && !p.seg.notes[p.at].uncounted
 	in.mail.remove(p)
 	if counted {
-		in.leaveRoom()
+		in.life.guard.Lock()
+		in.freeRoomLocked()
+		in.life.guard.Unlock()
 	}
 }
 
@@ -216,30 +220,30 @@ func (in *Inbox[M]) bury() (more bool) {
 	}
 	m := p.message()
 	in.mail.remove(p)
-	if in.hooks != nil && in.hooks.dead != nil {
-		in.hooks.dead(m)
+	if in.dead != nil {
+		in.dead(m)
 	}
 	return true
 }
 
-// An arrival is an inbox as the Source on which its owner waits. Its methods run in the owner's task. It has no fields besides the
-// inbox, because each word of a Source takes three words on the stack of each actor that waits.
-type arrival[M any] Inbox[M]
+// An arrival is a life as the Source on which the owner of its inbox waits. Its methods run in the owner's task. It has no fields
+// besides those of the life, because each word of a Source takes three words on the stack of each actor that waits.
+type arrival life
 
-func (a *arrival[M]) Guard() *suspend.Guard { return &a.guard }
+func (a *arrival) Guard() *suspend.Guard { return &a.guard }
 
 // Try fetches new messages. An error ends the wait.
-func (a *arrival[M]) Try() (none struct{}, ok bool, err error) {
-	ok, err = (*Inbox[M])(a).newsLocked(a.within)
+func (a *arrival) Try() (none struct{}, ok bool, err error) {
+	ok, err = a.box.newsLocked(a.within)
 	return none, ok, err
 }
 
-func (a *arrival[M]) Enqueue(r suspend.Resumer[struct{}]) {
-	(*Inbox[M])(a).restLocked()
+func (a *arrival) Enqueue(r suspend.Resumer[struct{}]) {
+	a.box.restLocked()
 	a.state, a.waiter = receiving, r
 }
 
-func (a *arrival[M]) Remove(suspend.Resumer[struct{}]) {
+func (a *arrival) Remove(suspend.Resumer[struct{}]) {
 	if a.state == receiving {
 		a.state = running
 	}
@@ -249,26 +253,30 @@ func (a *arrival[M]) Remove(suspend.Resumer[struct{}]) {
 // newsLocked reports whether there is something new for the owner: messages, which it fetches, or an error. Messages that are in the
 // mailbox when the owner notices the timeout are still handled, but later messages are not.
 func (in *Inbox[M]) newsLocked(t *timer) (ok bool, err error) {
+	l := &in.life
 	switch {
-	case in.killed.Load():
-		return true, cancelctx.Reason(context.Canceled, in.err)
+	case l.killed.Load():
+		return true, cancelctx.Reason(context.Canceled, l.err)
 	case in.arrived.count > 0 && t != nil && t.looked:
 		return true, ErrTimeout
 	case in.arrived.count > 0:
-		in.mail.fetch(&in.arrived)
+		in.fetchLocked()
 		if t != nil {
 			t.looked = t.expired
 		}
 		return true, nil
-	case in.state == ended:
+	case l.state == ended:
 		return true, ErrEnded
-	case in.closed:
+	case l.closed:
 		return true, ErrStopped
 	case t != nil && t.expired:
 		return true, ErrTimeout
 	}
 	return false, nil
 }
+
+// fetchLocked moves new messages to the owner's mail.
+func (in *Inbox[M]) fetchLocked() { in.mail.fetch(&in.arrived) }
 
 // restLocked prepares for a wait. It releases large segments that are empty.
 func (in *Inbox[M]) restLocked() {
@@ -279,32 +287,33 @@ func (in *Inbox[M]) restLocked() {
 }
 
 // startTimer starts the timeout of a wait.
-func (in *Inbox[M]) startTimer(d time.Duration) *timer {
+func (l *life) startTimer(d time.Duration) *timer {
 	t := &timer{expired: d <= 0}
 	if !t.expired {
-		t.cancel = in.afterFunc(d, func() { in.expire(t) })
+		t.cancel = l.afterFunc(d, func() { l.expire(t) })
 	}
 	return t
 }
 
 // expire is called when t fires. It wakes the actor, but only the wait to which t belongs returns: at once, or after the waits nested
 // in it.
-func (in *Inbox[M]) expire(t *timer) {
-	in.guard.Lock()
+func (l *life) expire(t *timer) {
+	l.guard.Lock()
 	t.expired = true
-	start := in.wakeLocked()
-	in.guard.Unlock()
+	start := l.wakeLocked()
+	l.guard.Unlock()
 	if start {
-		in.self.launch()
+		l.launch()
 	}
 }
 
 // afterFunc calls f after d. It uses the timers of the actor's scheduler or, for an inbox from Open, of the caller's scheduler.
-func (in *Inbox[M]) afterFunc(d time.Duration, f func()) (stop func() bool) {
-	if in.self != nil {
-		return suspend.AfterFunc(in.self.on, d, f)
+func (l *life) afterFunc(d time.Duration, f func()) (stop func() bool) {
+	on := l.on
+	if on == nil {
+		on = suspend.Here()
 	}
-	return suspend.AfterFunc(suspend.Here(), d, f)
+	return suspend.AfterFunc(on, d, f)
 }
 
 // offerLocked delivers m to the first RecvOp that matches m and can be resumed. It reports whether there was one. A RecvOp whose Resume
@@ -354,7 +363,7 @@ func (in *Inbox[M]) matchesLocked(match func(M) bool, m M) (yes bool, err error)
 		}
 		v := recover()
 		if v == nil { // runtime.Goexit
-			in.guard.Unlock()
+			in.life.guard.Unlock()
 		}
 		err = &matchPanic{v}
 	}()
@@ -368,16 +377,10 @@ type matchPanic struct{ value any }
 
 func (*matchPanic) Error() string { return "actor: a match has panicked" }
 
-func (in *Inbox[M]) leaveRoom() {
-	in.guard.Lock()
-	in.leaveRoomLocked()
-	in.guard.Unlock()
-}
-
-// leaveRoomLocked decrements the count of messages. The SendOp that has waited longest takes the free place.
+// freeRoomLocked decrements the count of messages. The SendOp that has waited longest takes the free place.
 //
 // Invariant: while a SendOp that can be resumed waits, the mailbox is full.
-func (in *Inbox[M]) leaveRoomLocked() {
+func (in *Inbox[M]) freeRoomLocked() {
 	if in.ops == nil || in.ops.cap == 0 {
 		return
 	}
@@ -391,7 +394,7 @@ func (in *Inbox[M]) leaveRoomLocked() {
 
 // requestOf returns m as a request, or nil if m is not a request.
 func (in *Inbox[M]) requestOf(m M) pending {
-	if !in.asks {
+	if !in.life.asks {
 		return nil
 	}
 	return asRequest(m)

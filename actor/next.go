@@ -24,7 +24,14 @@ func (skip) Error() string { return "actor: Skip" }
 type reaction[M any] func(M) error
 
 func (reaction[M]) next()         {}
+func (reaction[M]) reacts()       {}
 func (reaction[M]) Error() string { return "actor: React" }
+
+// An anyReaction is a reaction to messages of any type.
+type anyReaction interface {
+	Next
+	reacts()
+}
 
 type andThen struct {
 	first error

@@ -14,48 +14,61 @@ import (
 func Open[M any](ctx context.Context, o ...Options[M]) *Inbox[M] {
 	in := new(Inbox[M])
 	in.init(ctx, o)
-	in.follow(ctx)
+	in.life.follow(ctx)
 	return in
 }
 
-func (in *Inbox[M]) init(ctx context.Context, o []Options[M]) {
-	switch len(o) {
-	case 0:
-	case 1:
-		o := &o[0]
-		if o.Dead != nil || o.OnEnd != nil {
-			in.hooks = &hooks[M]{o.Dead, o.OnEnd}
-		}
-		if o.Name != "" {
-			name := o.Name // o would keep the other options in memory
-			in.called = &name
-		}
-		if o.Cap > 0 {
-			in.ops, in.mail.counts = &ops[M]{cap: o.Cap}, true
-		}
-	default:
+func (in *Inbox[M]) init(ctx context.Context, options []Options[M]) {
+	if len(options) > 1 {
 		panic("actor: more than one Options")
 	}
 	if ctx == nil {
 		panic("actor: nil context")
 	}
-	if ctx != context.Background() {
-		parent := ctx
-		in.parent = &parent
+	var o Options[M]
+	if len(options) == 1 {
+		o = options[0]
 	}
-	in.ctx.InitAs((*lineage)(&in.life), ctx, watching.Here)
+	if in.dead = o.Dead; o.Cap > 0 {
+		in.ops, in.mail.counts = &ops[M]{cap: o.Cap}, true
+	}
 	var m M
-	if in.asks = any(m) == nil; !in.asks { // M is an interface, so a message may be a request
-		_, in.asks = any(m).(pending)
+	asks := any(m) == nil // M is an interface, so a message may be a request
+	if !asks {
+		_, asks = any(m).(pending)
 	}
+	in.life.init(ctx, in, asks, o.Name, o.OnEnd)
 }
 
-// follow kills the inbox when ctx is done. It reports whether ctx can end.
-func (in *Inbox[M]) follow(ctx context.Context) bool {
-	if in.parent == nil || cancelctx.Of(ctx) == nil && ctx.Done() == nil { // ctx.Done comes second, because it may allocate
+func (l *life) init(ctx context.Context, b box, asks bool, name string, onEnd func(error)) {
+	l.box, l.asks = b, asks
+	switch {
+	case ctx != context.Background():
+		x := new(struct { // one allocation
+			given
+			parent context.Context
+		})
+		x.parent = ctx
+		l.given, x.given.parent = &x.given, &x.parent
+	case name != "" || onEnd != nil:
+		l.given = new(given)
+	}
+	if onEnd != nil {
+		l.given.onEnd = onEnd
+	}
+	if name != "" {
+		called := name
+		l.given.name = &called
+	}
+	l.ctx.InitAs((*lineage)(l), ctx, watching.Here)
+}
+
+// follow kills the actor when ctx is done. It reports whether ctx can end.
+func (l *life) follow(ctx context.Context) bool {
+	if ctx == context.Background() || cancelctx.Of(ctx) == nil && ctx.Done() == nil { // ctx.Done comes last, because it may allocate
 		return false
 	}
-	in.ctx.AfterFunc(func() { in.kill(context.Cause(&in.ctx)) })
+	l.ctx.AfterFunc(func() { l.kill(context.Cause(&l.ctx)) })
 	return true
 }
 
@@ -64,10 +77,12 @@ func (in *Inbox[M]) Ref() Ref[M] { return Ref[M]{in} }
 
 // Len returns the number of messages that have been accepted but not yet received.
 func (in *Inbox[M]) Len() int {
-	in.guard.Lock()
-	defer in.guard.Unlock()
-	return in.arrived.count + in.mail.count
+	in.life.guard.Lock()
+	defer in.life.guard.Unlock()
+	return in.countLocked()
 }
+
+func (in *Inbox[M]) countLocked() int { return in.arrived.count + in.mail.count }
 
 // Receive removes and returns the first message, and suspends the caller until there is one. If the inbox is stopped and empty, Receive
 // returns ErrStopped. If the inbox is killed, Receive returns an error that wraps the cause. If ctx is already done, or is done first,
@@ -75,7 +90,7 @@ func (in *Inbox[M]) Len() int {
 //
 // A Send synchronizes before the return of the Receive that gets its message.
 func (in *Inbox[M]) Receive(ctx context.Context) (m M, err error) {
-	ctx, err = in.begin(ctx)
+	ctx, err = in.beginWait(ctx)
 	if err != nil {
 		return m, err
 	}
@@ -85,12 +100,12 @@ func (in *Inbox[M]) Receive(ctx context.Context) (m M, err error) {
 			in.received(p)
 			return m, nil
 		}
-		in.within = nil
-		if _, err := suspend.Wait[struct{}](ctx, (*arrival[M])(in)); err != nil {
+		in.life.within = nil
+		if _, err := suspend.Wait[struct{}](ctx, (*arrival)(&in.life)); err != nil {
 			return m, err
 		}
-		if in.killed.Load() { // a Kill has followed the message
-			return m, in.cancellation()
+		if in.life.killed.Load() { // a Kill has followed the message
+			return m, in.life.cancellation()
 		}
 	}
 }
@@ -109,47 +124,47 @@ func (in *Inbox[M]) Handle(ctx context.Context, f func(M) error) error { return 
 // restart the timeout. When the caller notices that this time is over, it calls f with the messages already in the mailbox, but with no
 // later message. If d is not positive, the caller notices this at once.
 func (in *Inbox[M]) HandleWithin(ctx context.Context, d time.Duration, f func(M) error) error {
-	t := in.startTimer(d)
+	t := in.life.startTimer(d)
 	defer t.stop()
 	return in.handle(ctx, t, f)
 }
 
 func (in *Inbox[M]) handle(ctx context.Context, t *timer, f func(M) error) error {
-	ctx, err := in.begin(ctx)
+	ctx, err := in.beginWait(ctx)
 	if err != nil {
 		return err
 	}
 	var at place[M]
 	for {
-		if took, err := in.look(&at, f); took {
+		if took, err := in.scanOnce(&at, f); took {
 			return err
 		}
-		if in.state == ended { // a Close in f does not bury a message that a function is handling
+		if in.life.state == ended { // a Close in f does not bury a message that a function is handling
 			each(in.bury)
 		}
-		in.within = t // a wait in f may have changed in.within
-		if _, err := suspend.Wait[struct{}](ctx, (*arrival[M])(in)); err != nil {
+		in.life.within = t // a wait in f may have changed this field
+		if _, err := suspend.Wait[struct{}](ctx, (*arrival)(&in.life)); err != nil {
 			return err
 		}
-		if in.killed.Load() { // a Kill has followed the message
-			return in.cancellation()
+		if in.life.killed.Load() { // a Kill has followed the message
+			return in.life.cancellation()
 		}
 	}
 }
 
-// begin begins a wait and returns the context for it. It replaces the actor's own context with context.Background, because only a Kill
+// beginWait begins a wait and returns the context for it. It replaces the actor's own context with context.Background, because only a Kill
 // ends the actor's context, and a Kill wakes the waiter. A waiter that is registered with a context needs 160 more bytes on its stack,
 // and 100 on the heap.
-func (in *Inbox[M]) begin(ctx context.Context) (context.Context, error) {
+func (in *Inbox[M]) beginWait(ctx context.Context) (context.Context, error) {
 	if err := suspend.Err(ctx); err != nil {
 		return nil, err
 	}
 	suspend.Preemptible()
 	in.fresh()
-	if in.killed.Load() {
-		return nil, in.cancellation()
+	if in.life.killed.Load() {
+		return nil, in.life.cancellation()
 	}
-	if ctx == &in.ctx {
+	if ctx == &in.life.ctx {
 		ctx = context.Background()
 	}
 	return ctx, nil
@@ -159,16 +174,16 @@ func (in *Inbox[M]) begin(ctx context.Context) (context.Context, error) {
 const turnsUntilYield = 64
 
 // fresh is called after suspend.Preemptible, before the mailbox is scanned from its front. One call in turnsUntilYield also calls the
-// method settle.
+// method yieldAndCompact.
 func (in *Inbox[M]) fresh() {
 	in.mail.spins = 0
 	if in.mail.turns++; in.mail.turns >= turnsUntilYield {
-		in.settle()
+		in.yieldAndCompact()
 	}
 }
 
-// settle yields to other tasks, and compacts the mail if it is sparse.
-func (in *Inbox[M]) settle() {
+// yieldAndCompact yields to other tasks, and compacts the mail if it is sparse.
+func (in *Inbox[M]) yieldAndCompact() {
 	in.mail.turns = 0
 	suspend.Yield()
 	if in.mail.sparse() && !in.mail.inHand() {
@@ -176,8 +191,8 @@ func (in *Inbox[M]) settle() {
 	}
 }
 
-// look is like scan, for a caller that may recover a panic in f. The message with which f panicked counts as received.
-func (in *Inbox[M]) look(at *place[M], f func(M) error) (took bool, err error) {
+// scanOnce is like scan, for a caller that may recover a panic in f. The message with which f panicked counts as received.
+func (in *Inbox[M]) scanOnce(at *place[M], f func(M) error) (took bool, err error) {
 	calling := true
 	defer func() {
 		if calling {

@@ -44,8 +44,6 @@ type target[M any] interface {
 	post(m M, q pending, forced bool) error
 	sendOp(m M, q pending) suspend.Op[struct{}]
 	requestOf(m M) pending
-	stop()
-	kill(cause error)
 	lifeOf() *life
 }
 
@@ -83,14 +81,14 @@ func (r Ref[M]) SendWait(ctx context.Context, m M) error {
 // Stop implements Actor.
 func (r Ref[M]) Stop() {
 	if r.to != nil {
-		r.to.stop()
+		r.to.lifeOf().stop()
 	}
 }
 
 // Kill implements Actor.
 func (r Ref[M]) Kill(cause error) {
 	if r.to != nil {
-		r.to.kill(cause)
+		r.to.lifeOf().kill(cause)
 	}
 }
 

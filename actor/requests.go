@@ -2,6 +2,7 @@ package actor
 
 import (
 	"fmt"
+	"reflect"
 
 	"github.com/braidgo/braid/internal/atomicx"
 	"github.com/braidgo/braid/suspend"
@@ -10,6 +11,7 @@ import (
 // A pending is a Request of any type.
 type pending interface {
 	call() *call
+	kind() reflect.Type // the Request[R]
 	fail(err error) bool
 	replyFrom(to any) bool
 	newReply() any
@@ -21,10 +23,11 @@ type pending interface {
 //	fresh -Ask> asked      -Reply> answered   final
 //	asked -Ask> fresh      refused by the mailbox
 type call struct {
-	guard suspend.Guard
-	phase atomicx.Uint32         // changed to answered only under guard
-	home  atomicx.Pointer[entry] // the entry of the last home; nil before the Ask and after the answer
-	first entry                  // the entry of the first home
+	guard  suspend.Guard
+	phase  atomicx.Uint32            // changed to answered only under guard
+	home   atomicx.Pointer[entry]    // the entry of the last home; nil before the Ask and after the answer
+	first  entry                     // the entry of the first home
+	waiter suspend.Resumer[struct{}] // the Ask that waits; guarded
 }
 
 const (

@@ -42,80 +42,97 @@ func Restart[M any](p Policy, body func(ctx context.Context, self *Self[M]) erro
 		panic("actor: Restart without a body")
 	}
 	return func(ctx context.Context, self *Self[M]) error {
-		var recent []time.Time // the times of the restarts in the last period of length Within, oldest first
-		n := 0                 // the number of restarts that count towards Max
-		mail := math.MaxInt    // the number of messages at the stopped actor's last failure
-		mayGoOn := func() bool {
-			left, stopped := self.afterStop()
-			less := left < mail
-			if stopped {
-				mail = left
-			}
-			return !stopped || left > 0 && less
-		}
-		var again func(err error) error
-		life := func() error {
-			return &catch{first: func() error {
-				c, end := cancelctx.New(ctx, watching.Here), new(leaving)
-				self.leave(end, func() { c.Cancel(nil) })
-				return AndThen(body(c, self), func() error {
-					if _, stopped := self.afterStop(); !stopped && self.take(end) { // otherwise the end of the actor stops the children
-						c.Cancel(nil)
-					}
-					return nil
-				})
-			}, h: again, panics: p.Panics}
-		}
-		next := func(err error) error {
-			if err := self.outliveKilled(); err != nil {
-				return err
-			}
-			if mail == math.MaxInt && !mayGoOn() { // the actor was stopped during the wait
-				return err
-			}
-			return life()
-		}
-		again = func(err error) error {
-			if !mayGoOn() {
-				return err
-			}
-			if p.Within > 0 {
-				now := suspend.Now()
-				for len(recent) > 0 && now.Sub(recent[0]) >= p.Within {
-					recent = recent[1:]
-				}
-				n = len(recent)
-				recent = append(recent, now)
-			}
-			if p.Max > 0 && n >= p.Max {
-				return err
-			}
-			n++
-			if p.OnRestart != nil {
-				p.OnRestart(err)
-			}
-			if p.Backoff == nil || mail < math.MaxInt {
-				return next(err)
-			}
-			over := suspend.Map(suspend.After(p.Backoff(n)), func(time.Time, error) (none struct{}, err error) { return none, err })
-			stopped := suspend.OpOf[struct{}]((*stopping)(&self.life))
-			return Await(self, suspend.Choose(over, stopped), func(_ struct{}, cancelled error) error {
-				if cancelled != nil {
-					return cancelled
-				}
-				if !mayGoOn() {
-					return err
-				}
-				return next(err)
-			})
-		}
-		return life()
+		r := &restarts{Policy: p, self: &self.life, ctx: ctx, mail: math.MaxInt}
+		r.body = func(ctx context.Context) error { return body(ctx, self) }
+		return r.life()
 	}
 }
 
+// A restarts is a Restart around the body of one actor.
+type restarts struct {
+	Policy
+	self   *life
+	ctx    context.Context
+	body   func(ctx context.Context) error
+	recent []time.Time // the times of the restarts in the last period of length Within, oldest first
+	n      int         // the number of restarts that count towards Max
+	mail   int         // the number of messages at the stopped actor's last failure
+}
+
+// life returns a Next that runs the body with a context of its own.
+func (r *restarts) life() error {
+	return &catch{first: func() error {
+		c, end := cancelctx.New(r.ctx, watching.Here), new(undo)
+		r.self.pushUndo(end, func() { c.Cancel(nil) })
+		return AndThen(r.body(c), func() error {
+			if _, stopped := r.self.afterStop(); !stopped && r.self.removeUndo(end) { // otherwise the end of the actor stops the children
+				c.Cancel(nil)
+			}
+			return nil
+		})
+	}, h: r.again, panics: r.Panics}
+}
+
+// again is called after each failure.
+func (r *restarts) again(err error) error {
+	if !r.mayGoOn() {
+		return err
+	}
+	if r.Within > 0 {
+		now := suspend.Now()
+		for len(r.recent) > 0 && now.Sub(r.recent[0]) >= r.Within {
+			r.recent = r.recent[1:]
+		}
+		r.n = len(r.recent)
+		r.recent = append(r.recent, now)
+	}
+	if r.Max > 0 && r.n >= r.Max {
+		return err
+	}
+	r.n++
+	if r.OnRestart != nil {
+		r.OnRestart(err)
+	}
+	if r.Backoff == nil || r.mail < math.MaxInt {
+		return r.nextLife(err)
+	}
+	over := suspend.Map(suspend.After(r.Backoff(r.n)), func(time.Time, error) (none struct{}, err error) { return none, err })
+	stopped := suspend.OpOf[struct{}]((*stopping)(r.self))
+	return &await[struct{}]{suspend.Choose(over, stopped), func(_ struct{}, cancelled error) error {
+		if cancelled != nil {
+			return cancelled
+		}
+		if !r.mayGoOn() {
+			return err
+		}
+		return r.nextLife(err)
+	}}
+}
+
+// nextLife begins another life after the children of the failed one have ended.
+func (r *restarts) nextLife(failure error) error {
+	if err := r.self.outliveKilled(); err != nil {
+		return err
+	}
+	if r.mail == math.MaxInt && !r.mayGoOn() { // the actor was stopped during the wait
+		return failure
+	}
+	return r.life()
+}
+
+// mayGoOn reports whether the actor is not stopped, or has received messages since its last failure and has more of them.
+func (r *restarts) mayGoOn() bool {
+	left, stopped := r.self.afterStop()
+	less := left < r.mail
+	if stopped {
+		r.mail = left
+	}
+	return !stopped || left > 0 && less
+}
+
 // afterStop returns the number of messages that are left, and whether the actor is stopped.
-func (in *Inbox[M]) afterStop() (left int, stopped bool) {
-	in.guard.Lock()
-	defer in.guard.Unlock()
-	return in.arrived.count + in.mail.count, in.closed
+func (l *life) afterStop() (left int, stopped bool) {
+	l.guard.Lock()
+	defer l.guard.Unlock()
+	return l.box.countLocked(), l.closed
 }

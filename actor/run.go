@@ -20,19 +20,19 @@ func Spawn[M any](ctx context.Context, on suspend.Spawner, body func(ctx context
 	if on == nil || body == nil {
 		panic("actor: Spawn without a scheduler or a body")
 	}
-	s := &Self[M]{on: on}
-	s.self = s
+	s := new(Self[M])
+	l := &s.life
+	l.on, l.goOn = on, opening[M](body)
 	s.init(ctx, o)
-	s.enter = s.step()
-	s.goOn = opening[M](body)
-	if err := s.hold(); err != nil {
-		goroutine(func() { s.end(err) })
+	l.enter = s.task()
+	if err := l.hold(); err != nil {
+		goroutine(func() { l.finish(err) })
 		return s.Ref()
 	}
-	if s.follow(ctx) {
-		s.joinFamily(ctx)
+	if l.follow(ctx) {
+		l.joinFamily(ctx)
 	}
-	s.launch()
+	l.launch()
 	return s.Ref()
 }
 
@@ -48,18 +48,18 @@ func (s *Self[M]) React(f func(M) error) Next {
 	return reaction[M](f)
 }
 
-type within[M any] struct {
-	f    func(M) error
-	d    time.Duration
-	late func() error
+type within struct {
+	react Next
+	d     time.Duration
+	late  func() error
 }
 
-func (*within[M]) next()         {}
-func (*within[M]) Error() string { return "actor: ReactWithin" }
+func (*within) next()         {}
+func (*within) Error() string { return "actor: ReactWithin" }
 
 // A timed is a ReactWithin whose timer has been started.
-type timed[M any] struct {
-	*within[M]
+type timed struct {
+	*within
 	timer *timer
 }
 
@@ -70,20 +70,13 @@ func (s *Self[M]) ReactWithin(d time.Duration, f func(M) error, late func() erro
 	if f == nil || late == nil {
 		panic("actor: ReactWithin with a nil function")
 	}
-	return &within[M]{f: f, d: d, late: late}
+	return &within{react: reaction[M](f), d: d, late: late}
 }
 
 // An awaiter is an await with a result of any type.
 type awaiter interface {
 	Next
-	begin(s executor)
-}
-
-// An executor is a starter with messages of any type.
-type executor interface {
-	suspend.Executor
-	proceed(f func() error)
-	context() context.Context
+	start(l *life)
 }
 
 type await[T any] struct {
@@ -94,8 +87,8 @@ type await[T any] struct {
 func (*await[T]) next()         {}
 func (*await[T]) Error() string { return "actor: Await" }
 
-func (a *await[T]) begin(s executor) {
-	suspend.Then(s.context(), a.op, s, func(v T, err error) { s.proceed(func() error { return a.k(v, err) }) })
+func (a *await[T]) start(l *life) {
+	suspend.Then(&l.ctx, a.op, (*starter)(l), func(v T, err error) { l.goOn = proceed(func() error { return a.k(v, err) }) })
 }
 
 // Await returns a Next that waits for op and then calls k with the result. While the actor waits, it has neither a task nor a stack,
@@ -122,87 +115,80 @@ func (proceed) next() {}
 
 func (proceed) Error() string { return "actor: proceed" }
 
-// step returns the function that each of the actor's tasks runs. A task returns when the actor ends or waits without a task. In the
+// task returns the function that each of the actor's tasks runs. A task returns when the actor ends or waits without a task. In the
 // second case another task may already run the actor, so the returning task must not touch it.
 //
 // Only one stack frame lies between the coroutine and the body, so that a small body that receives fits into two kilobytes of stack.
-func (s *Self[M]) step() func() {
+func (s *Self[M]) task() func() {
 	return func() {
 		returned := false
-		defer s.stepped(&returned)
-		if s.asks {
-			s.tasked()
+		defer s.life.afterTask(&returned)
+		if s.life.asks {
+			s.life.tasked()
 		}
-		if body, ok := s.goOn.(opening[M]); ok {
-			s.goOn = body(&s.ctx, s)
+		if body, ok := s.life.goOn.(opening[M]); ok {
+			s.life.goOn = body(&s.life.ctx, s)
 		}
-		s.trampoline()
+		s.life.trampoline()
 		returned = true
 	}
 }
 
-// stepAfter is like step, for a task that begins with a call of f. f calls functions of an Op, which may panic.
-func (s *Self[M]) stepAfter(f func()) {
+// taskAfter is like enter, for a task that begins with a call of f. f calls functions of an Op, which may panic.
+func (l *life) taskAfter(f func()) {
 	returned := false
-	defer s.stepped(&returned)
-	if s.asks {
-		s.tasked()
+	defer l.afterTask(&returned)
+	if l.asks {
+		l.tasked()
 	}
 	f()
-	s.trampoline()
+	l.trampoline()
 	returned = true
 }
 
-// stepped is deferred wherever functions of the user are called. After a panic that a Catch handles, the actor continues in another
+// afterTask is deferred wherever functions of the user are called. After a panic that a Catch handles, the actor continues in another
 // task.
-func (s *Self[M]) stepped(returned *bool) {
+func (l *life) afterTask(returned *bool) {
 	if *returned {
 		return
 	}
 	v := recover()
-	if s.at.inHand() { // a reaction's function has not returned
-		s.received(s.at)
-	}
-	if v == nil { // runtime.Goexit
-		s.end(errGoexit)
+	l.box.dropHeld() // a reaction's function has not returned
+	if v == nil {    // runtime.Goexit
+		l.finish(errGoexit)
 		return
 	}
 	err := &panicked{suspend.PanicError{Value: v, Stack: debug.Stack()}}
-	if s.catches(err) {
-		s.reacted()
-		s.goOn = err
-		s.untasked()
-		s.launch()
+	if l.catches(err) {
+		l.stopTimed()
+		l.goOn = err
+		l.untasked()
+		l.launch()
 		return
 	}
-	s.end(err)
+	l.finish(err)
 	panic(v)
 }
 
 // trampoline runs one Next after another, until the actor waits without a task, or ends. Nested Nexts therefore need no stack.
-func (s *Self[M]) trampoline() {
-	err := s.goOn
-	s.goOn = nil
+func (l *life) trampoline() {
+	err := l.goOn
+	l.goOn = nil
 	for woken := true; ; woken = false { // woken means that a reaction continues after its wait
 		switch n := err.(type) {
 		case nil:
-			f := s.frames
+			f := l.frames
 			if f == nil {
-				s.end(nil)
+				l.finish(nil)
 				return
 			}
-			err = s.back(f)
-		case reaction[M]:
+			err = l.back(f)
+		case *within:
+			err = &timed{n, l.startTimer(n.d)}
+		case *timed:
+			l.goOn = n
 			var waits bool
-			if waits, err = s.react(err, n, woken); waits {
-				return
-			}
-		case *within[M]:
-			err = &timed[M]{n, s.startTimer(n.d)}
-		case *timed[M]:
-			s.goOn = n
-			var waits bool
-			if waits, err = s.react(n, n.f, woken); waits {
+			if waits, err = l.box.react(n, woken); waits {
 				return
 			}
 			if err == errLate {
@@ -211,40 +197,43 @@ func (s *Self[M]) trampoline() {
 		case proceed:
 			err = n()
 		case *andThen:
-			s.frames = &frame{up: s.frames, then: n.then}
+			l.frames = &frame{up: l.frames, then: n.then}
 			err = n.first
 		case *loop:
 			if err = nil; n.cond == nil || n.cond() {
-				s.frames = &frame{up: s.around(n), loop: n}
+				l.frames = &frame{up: l.around(n), loop: n}
 				err = n.body()
 			}
 		case *catch:
-			c := &caught{catch: n, onEnd: s.onEnd}
-			s.leave(&c.left, nil)
-			s.frames = &frame{up: s.frames, catch: c}
+			c := &caught{catch: n, onEnd: l.onEnd}
+			l.pushUndo(&c.mark, nil)
+			l.frames = &frame{up: l.frames, catch: c}
 			err = n.first()
-		case awaiter:
-			s.untasked()
-			n.begin((*starter[M])(s))
-			return
 		case skip:
 			panic("actor: Skip returned outside a function that is called with a message")
-		case Next:
-			panic("actor: a React of another type of actor returned")
-		default:
-			if s.frames == nil {
-				s.end(err)
+		case anyReaction:
+			var waits bool
+			if waits, err = l.box.react(err, woken); waits {
 				return
 			}
-			err = s.fail(err)
+		case awaiter:
+			l.untasked()
+			n.start(l)
+			return
+		default:
+			if l.frames == nil {
+				l.finish(err)
+				return
+			}
+			err = l.fail(err)
 		}
 	}
 }
 
 // around returns the frames that must be kept around n. A Loop without a condition is never done, so only the frames from the innermost
 // Catch outwards are kept. Otherwise a state machine made of Loops would keep all its frames.
-func (s *Self[M]) around(n *loop) *frame {
-	f := s.frames
+func (l *life) around(n *loop) *frame {
+	f := l.frames
 	for n.cond == nil && f != nil && f.catch == nil {
 		f = f.up
 	}
@@ -252,41 +241,41 @@ func (s *Self[M]) around(n *loop) *frame {
 }
 
 // back continues with f, the innermost frame, when the Next inside f is done.
-func (s *Self[M]) back(f *frame) error {
+func (l *life) back(f *frame) error {
 	if n := f.loop; n != nil {
-		s.spin()
+		l.box.spin()
 		if n.cond == nil || n.cond() {
 			return n.body()
 		}
 	}
-	s.frames = f.up
+	l.frames = f.up
 	if f.then != nil {
 		return f.then()
 	}
 	if f.catch != nil {
-		s.take(&f.catch.left)
+		l.removeUndo(&f.catch.mark)
 	}
 	return nil
 }
 
 // spin is called in each turn of a Loop, and before the function of each Catch. It yields from time to time, because there may be no
 // wait between two turns.
-func (s *Self[M]) spin() {
-	if s.mail.spins++; s.mail.spins >= turnsUntilYield {
-		s.mail.spins = 0
+func (in *Inbox[M]) spin() {
+	if in.mail.spins++; in.mail.spins >= turnsUntilYield {
+		in.mail.spins = 0
 		suspend.Yield()
 	}
 }
 
 // fail continues with the innermost Catch that handles err. It returns err if there is none.
-func (s *Self[M]) fail(err error) error {
-	for f := s.frames; f != nil; f = f.up {
-		s.frames = f.up
-		if c := f.catch; c != nil && s.caught(c.catch, err) {
-			s.runOnEnd(c.onEnd)
-			s.takeBack(&c.left)
-			s.failReceived(err)
-			s.spin()
+func (l *life) fail(err error) error {
+	for f := l.frames; f != nil; f = f.up {
+		l.frames = f.up
+		if c := f.catch; c != nil && l.caught(c.catch, err) {
+			l.runOnEnd(c.onEnd)
+			l.undoSince(&c.mark)
+			l.failReceived(err)
+			l.box.spin()
 			return c.h(err)
 		}
 	}
@@ -294,8 +283,8 @@ func (s *Self[M]) fail(err error) error {
 }
 
 // caught reports whether n handles err. A Stop and a Kill are never handled, and a panic is handled only if n.panics is set.
-func (s *Self[M]) caught(n *catch, err error) bool {
-	if s.killed.Load() || errors.Is(err, ErrStopped) {
+func (l *life) caught(n *catch, err error) bool {
+	if l.killed.Load() || errors.Is(err, ErrStopped) {
 		return false
 	}
 	_, ofPanic := err.(*panicked)
@@ -303,9 +292,9 @@ func (s *Self[M]) caught(n *catch, err error) bool {
 }
 
 // catches reports whether any Catch around the current Next handles err.
-func (s *Self[M]) catches(err error) bool {
-	for f := s.frames; f != nil; f = f.up {
-		if f.catch != nil && s.caught(f.catch.catch, err) {
+func (l *life) catches(err error) bool {
+	for f := l.frames; f != nil; f = f.up {
+		if f.catch != nil && l.caught(f.catch.catch, err) {
 			return true
 		}
 	}
@@ -315,58 +304,63 @@ func (s *Self[M]) catches(err error) bool {
 // errLate is the result of a reaction whose timeout has expired.
 var errLate = errors.New("actor: late")
 
-// react calls f, the function of the reaction n, with the messages behind the place s.at. If waits is true, the actor now waits, and
-// the task must return. Otherwise the actor continues with err. react also runs the following reactions of a Loop, because most actors
-// are such a Loop.
-func (s *Self[M]) react(n error, f func(M) error, woken bool) (waits bool, err error) {
+// react calls the function of the reaction n with the messages behind the place in.at. If waits is true, the actor now waits, and the
+// task must return. Otherwise the actor continues with err. react also runs the following reactions of a Loop, because most actors are
+// such a Loop.
+func (in *Inbox[M]) react(n error, woken bool) (waits bool, err error) {
+	l := &in.life
+	var t *timer
+	next := n
+	if n, ok := n.(*timed); ok {
+		t, next = n.timer, n.react
+	}
+	f, ok := next.(reaction[M])
+	if !ok {
+		panic("actor: a React of another type of actor returned")
+	}
 	for {
 		if !woken {
 			suspend.Preemptible()
-			s.fresh()
+			in.fresh()
 		}
 		woken = false
-		if s.killed.Load() {
-			s.reacted()
-			return false, s.cancellation()
+		if l.killed.Load() {
+			in.reacted()
+			return false, l.cancellation()
 		}
-		if s.mail.count > 0 {
-			if took, err := s.scan(&s.at, f); took {
-				if s.at = (place[M]{}); s.goOn != nil { // the reaction's timer is running
-					s.reacted()
+		if in.mail.count > 0 {
+			if took, err := in.scan(&in.at, f); took {
+				if in.at = (place[M]{}); t != nil {
+					l.stopTimed()
 				}
-				if err != nil || s.frames == nil || s.frames.loop == nil {
+				if err != nil || l.frames == nil || l.frames.loop == nil {
 					return false, err
 				}
-				if l := s.frames.loop; l.cond == nil {
-					n = l.body()
+				if loop := l.frames.loop; loop.cond == nil {
+					next = loop.body()
 				} else {
-					n = s.back(s.frames)
+					next = l.back(l.frames)
 				}
-				next, again := n.(reaction[M])
-				if !again {
-					return false, n
+				if f, ok = next.(reaction[M]); !ok {
+					return false, next
 				}
-				f = next
+				n, t = f, nil
 				continue
 			}
 		}
-		var t *timer
-		if n, ok := n.(*timed[M]); ok {
-			t = n.timer
-		}
-		s.guard.Relock()
-		news, err := s.newsLocked(t)
+		l.guard.Relock()
+		news, err := in.newsLocked(t)
 		if !news {
-			s.goOn = n
-			s.restLocked()
-			s.state = reacting
-			s.untasked()
-			s.guard.Unlock() // another task may run the actor after this
+			l.goOn = n
+			in.restLocked()
+			l.state = reacting
+			l.untasked()
+			l.guard.Unlock() // another task may run the actor after this
 			return true, nil
 		}
-		s.guard.Unlock()
+		l.guard.Unlock()
 		if err != nil {
-			s.reacted()
+			in.reacted()
 			if err == ErrTimeout {
 				err = errLate
 			}
@@ -377,40 +371,49 @@ func (s *Self[M]) react(n error, f func(M) error, woken bool) (waits bool, err e
 }
 
 // reacted ends a reaction's wait and stops its timer.
-func (s *Self[M]) reacted() {
-	s.at = place[M]{}
-	if n, ok := s.goOn.(*timed[M]); ok {
+func (in *Inbox[M]) reacted() {
+	in.at = place[M]{}
+	in.life.stopTimed()
+}
+
+// dropHeld removes the message whose reaction has panicked or called Goexit, if there is one.
+func (in *Inbox[M]) dropHeld() {
+	if in.at.inHand() {
+		in.received(in.at)
+	}
+	in.at = place[M]{}
+}
+
+// stopTimed stops the timer of the reaction that waits, if it has a timer.
+func (l *life) stopTimed() {
+	if n, ok := l.goOn.(*timed); ok {
 		n.timer.stop()
-		s.goOn = nil
+		l.goOn = nil
 	}
 }
 
 // A starter is an actor as the executor of its Awaits. It is also a Spawner, so that a timeout in an Op uses the scheduler's timers.
-type starter[M any] Self[M]
+type starter life
 
 // Execute starts a task that calls f and continues the actor. f stores the actor's next step.
-func (s *starter[M]) Execute(f func()) error {
-	err := s.on.Go(func() { (*Self[M])(s).stepAfter(f) })
+func (s *starter) Execute(f func()) error {
+	err := s.on.Go(func() { (*life)(s).taskAfter(f) })
 	if err != nil {
-		goroutine(func() { (*Self[M])(s).refuse(f, err) })
+		goroutine(func() { (*life)(s).refuse(f, err) })
 	}
 	return nil
 }
 
-func (s *starter[M]) Go(f func()) error { return s.on.Go(f) }
+func (s *starter) Go(f func()) error { return s.on.Go(f) }
 
-func (s *starter[M]) Unwrap() suspend.Spawner { return s.on }
-
-func (s *starter[M]) proceed(f func() error) { s.goOn = proceed(f) }
-
-func (s *starter[M]) context() context.Context { return &s.ctx }
+func (s *starter) Unwrap() suspend.Spawner { return s.on }
 
 // refuse ends an actor whose scheduler has refused a task. It still calls the function of the Await, which may have to release the
 // result, such as a lock.
-func (s *Self[M]) refuse(f func(), err error) {
-	defer s.end(err)
+func (l *life) refuse(f func(), err error) {
+	defer l.finish(err)
 	f()
-	if k, ok := s.goOn.(proceed); ok {
+	if k, ok := l.goOn.(proceed); ok {
 		_ = k()
 	}
 }

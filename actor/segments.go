@@ -161,7 +161,7 @@ func (q *stock[M]) remove(p place[M]) {
 	q.count--
 	q.holes++
 	if p.seg.live == 0 {
-		q.release(p.seg)
+		q.unlinkEmpty(p.seg)
 	}
 }
 
@@ -175,8 +175,8 @@ func (s *segment[M]) clear(i int) {
 	}
 }
 
-// release unlinks s, which must be empty, unless s is the only segment.
-func (q *stock[M]) release(s *segment[M]) {
+// unlinkEmpty unlinks s, which must be empty, unless s is the only segment.
+func (q *stock[M]) unlinkEmpty(s *segment[M]) {
 	q.holes -= int32(len(s.slots))
 	s.slots, s.notes = s.slots[:0], nil
 	if s.prev == nil && s.next == nil {

@@ -28,15 +28,15 @@ type recv[M any] struct {
 	match func(M) bool
 }
 
-func (o *recv[M]) Guard() *suspend.Guard { return &o.in.guard }
+func (o *recv[M]) Guard() *suspend.Guard { return &o.in.life.guard }
 
 // Try runs in the owner's task, like all code that touches the owner's mail.
 func (o *recv[M]) Try() (m M, ok bool, err error) {
 	in := o.in
-	if in.killed.Load() {
-		return m, true, cancelctx.Reason(context.Canceled, in.err)
+	if in.life.killed.Load() {
+		return m, true, cancelctx.Reason(context.Canceled, in.life.err)
 	}
-	in.mail.fetch(&in.arrived)
+	in.fetchLocked()
 	for p, ok := in.mail.after(place[M]{}); ok; p, ok = in.mail.after(p) {
 		v := p.message()
 		yes, err := in.matchesLocked(o.match, v)
@@ -47,15 +47,15 @@ func (o *recv[M]) Try() (m M, ok bool, err error) {
 			counted := !p.seg.notes[p.at].uncounted
 			in.mail.remove(p)
 			if counted {
-				in.leaveRoomLocked()
+				in.freeRoomLocked()
 			}
 			return v, true, nil
 		}
 	}
 	switch {
-	case in.state == ended:
+	case in.life.state == ended:
 		return m, true, ErrEnded
-	case in.closed:
+	case in.life.closed:
 		return m, true, ErrStopped
 	}
 	return m, false, nil
@@ -79,18 +79,18 @@ type send[M any] struct {
 	sending[M]
 }
 
-func (s *send[M]) Guard() *suspend.Guard { return &s.in.guard }
+func (s *send[M]) Guard() *suspend.Guard { return &s.in.life.guard }
 
 func (s *send[M]) Try() (none struct{}, ok bool, err error) {
 	in := s.in
 	switch {
-	case in.closed:
+	case in.life.closed:
 		return none, true, ErrEnded
 	case in.ops.full():
 		return none, false, nil
 	}
 	if _, start := in.acceptLocked(s.m, s.q, false); start {
-		in.self.launch() // a Select may hold its guards here, which a Spawner's Go allows
+		in.life.launch() // a Select may hold its guards here, which a Spawner's Go allows
 	}
 	return none, true, nil
 }
