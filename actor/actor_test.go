@@ -114,21 +114,22 @@ func TestWatchEachOther(t *testing.T) {
 
 // An adapted Ref takes another form of message; requests keep their home.
 func TestAdapt(t *testing.T) {
-	type envelope struct{ m any }
 	schedtest.OnFIFO(t, func(s *fifo.Scheduler) {
-		ref := actor.Spawn(bg, s, func(_ context.Context, self *actor.Self[envelope]) error {
-			return self.React(func(e envelope) error { e.m.(*get).Reply(7); return self.React(func(envelope) error { return nil }) })
+		var all table
+		ref := actor.Spawn(bg, s, func(_ context.Context, self *actor.Self[int]) error {
+			return self.React(func(i int) error { all[i].Reply(7); return self.React(func(int) error { return nil }) })
 		})
-		part := actor.Adapt(ref, func(m any) envelope { return envelope{m} })
+		index := func(m any) int { return all.add(m.(*get)) }
+		part := actor.Adapt(ref, index)
 		require.Equal(t, 7, ok(actor.Ask(bg, part, &get{})))
 		lost := actor.AskLater(part, &get{})
 		require.NoError(t, part.Wait(bg))
 		_, err := lost.Await(bg)
 		require.ErrorIs(t, err, actor.ErrNoReply)
-		require.ErrorIs(t, part.Send(1), actor.ErrEnded)
-		_, err = suspend.Do(bg, part.SendOp(1))
+		require.ErrorIs(t, part.Send(&get{}), actor.ErrEnded)
+		_, err = suspend.Do(bg, part.SendOp(&get{}))
 		require.ErrorIs(t, err, actor.ErrEnded)
-		require.Equal(t, actor.Ref[any]{}, actor.Adapt(actor.Ref[envelope]{}, func(m any) envelope { return envelope{m} }))
+		require.Equal(t, actor.Ref[any]{}, actor.Adapt(actor.Ref[int]{}, index))
 	})
 }
 

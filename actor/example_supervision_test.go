@@ -39,9 +39,9 @@ func Example_supervision() {
 
 	_ = fifo.Run(context.Background(), func(ctx context.Context) error {
 		ref := actor.Spawn(ctx, suspendHere(), patient)
-		boss := actor.Spawn(ctx, suspendHere(), func(_ context.Context, self *actor.Self[error]) error {
-			self.Watch(ref, func(err error) error { return err })
-			return self.React(func(err error) error {
+		boss := actor.Spawn(ctx, suspendHere(), func(_ context.Context, self *actor.Self[any]) error {
+			self.Watch(ref, func(err error) any { return err })
+			return self.React(func(err any) error {
 				fmt.Println("the parser has ended:", err)
 				return nil
 			})

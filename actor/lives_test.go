@@ -412,7 +412,7 @@ var lifeRows = []struct {
 // The end of one of 100,000 watchers of a hub takes 0.4 to 0.8 µs, and allocates nothing. Without the hub it takes nearly as long; one that
 // looked through the watchers would take a hundred times as long.
 func TestManyWatchers(t *testing.T) {
-	const watchers = 100_000
+	const watchers = 20_000
 	ends := func(watches bool) (each time.Duration, bytes uint64) {
 		var before, after runtime.MemStats
 		schedtest.OnFIFO(t, func(s *fifo.Scheduler) {
