@@ -65,7 +65,7 @@ type memberEnd struct {
 func (b *batch[In, Out]) settled(err error) {
 	for i := range b.items {
 		if b.ends[i].adopted {
-			b.items[i].t.leave(err)
+			b.items[i].t.countDown(err)
 		}
 	}
 }
@@ -103,10 +103,10 @@ func (s *Stage[In, Out]) serveBatch(w *worker) {
 			f = late
 		}
 		b.items = append(b.items, e)
-		b.ends = append(b.ends, memberEnd{verdict: verdict{fate: f}, adopted: e.t.adopt()}) // false if asking.look has ended the task
+		b.ends = append(b.ends, memberEnd{verdict: verdict{fate: f}, adopted: e.t.adopt()}) // false if asking.examine has ended the task
 	}
 	w.at, w.task = &s.core, &b.task
-	s.pool.release()
+	s.pool.unlockAndPay()
 	w.owed.pay()
 	w.named(&s.core)
 
@@ -146,7 +146,7 @@ func (b *batch[In, Out]) start() {
 	for i := range b.ends {
 		b.ends[i].owed.pay()
 	}
-	b.leave(nil)
+	b.countDown(nil)
 }
 
 func (b *batch[In, Out]) perform(w *worker) {
@@ -156,7 +156,7 @@ func (b *batch[In, Out]) perform(w *worker) {
 		t, e := b.items[i].t, &b.ends[i]
 		t.at = &s.core
 		t.gid.Store(w.gid)
-		if e.fate == late || t.over() {
+		if e.fate == late || t.unwanted() {
 			s.notBegun(t, b.items[i].in, &e.verdict)
 			e.settled = true
 		} else {
@@ -194,8 +194,8 @@ func (b *batch[In, Out]) perform(w *worker) {
 		e.service = each
 		if it := &b.items[i]; s.handOn(it, b.out[n], own, &w.now, &e.verdict, &e.owed.dues) {
 			e.passed = true
-			s.leave(it, completed, e.service, w.now)
-			s.pool.release()
+			s.countFate(it, completed, e.service, w.now)
+			s.pool.unlockAndPay()
 			e.owed.pay()
 		}
 		e.settled = true
@@ -210,7 +210,7 @@ func (b *batch[In, Out]) abandoned(w *worker, n int) {
 		if n < len(b.items) {
 			b.abandoned(w, n)
 		} else {
-			b.end(w)
+			b.finish(w)
 		}
 	}()
 	for n < len(b.items) {
@@ -222,7 +222,7 @@ func (b *batch[In, Out]) abandoned(w *worker, n int) {
 	}
 }
 
-func (b *batch[In, Out]) end(w *worker) {
+func (b *batch[In, Out]) finish(w *worker) {
 	s := b.s
 	p := s.pool
 	p.guard.Lock()
@@ -236,8 +236,8 @@ func (b *batch[In, Out]) end(w *worker) {
 		}
 	}
 	s.lose()
-	p.release()
+	p.unlockAndPay()
 	b.start()
 	p.guard.Lock()
-	p.end(w)
+	p.endWorker(w)
 }

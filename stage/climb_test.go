@@ -56,8 +56,8 @@ type phase struct {
 
 var phases = []phase{{40, 10 * time.Millisecond}, {20, 10 * time.Millisecond}, {80, 30 * time.Millisecond}, {40, 10 * time.Millisecond}}
 
-// limited offers three times the capacity to a stage with a limiter, for 40 s in each phase, and returns the part of the
-// capacity that was used in the last 20 s of each, and the width at its end.
+// limited offers three times the capacity to a stage with a limiter, for a time in each phase, and returns the part of the
+// capacity that was used in the second half of each, and the width at its end.
 func limited(t *testing.T, width int, l stage.Limiter, each time.Duration) (used []float64, widths []int) {
 	k := &knee{rand: rand.New(rand.NewPCG(1, 1))}
 	s := stage.New("resource", func(context.Context, int) (int, error) { k.use(); return 0, nil },
@@ -93,7 +93,7 @@ func TestClimb(t *testing.T) {
 	}
 	for _, width := range widths {
 		synctest.Test(t, func(t *testing.T) {
-			used, widths := limited(t, width, &stage.Climb{Max: 400}, 40*time.Second)
+			used, widths := limited(t, width, &stage.Climb{Max: 400}, 20*time.Second)
 			t.Logf("from %d: used %.2f, widths %d", width, used, widths)
 			for i := range used {
 				must := 0.9
@@ -149,7 +149,7 @@ func TestClimbWithoutNeed(t *testing.T) {
 
 // A width that is far too large is narrowed, where there is little to do and no queue: to what is in use, with room to spare.
 func TestClimbNarrowsAtRest(t *testing.T) {
-	for _, width := range []int{100, 300, 1000} {
+	for _, width := range []int{100, 1000} {
 		synctest.Test(t, func(t *testing.T) {
 			r := offer(t, 0.7, 20*time.Second, 10*time.Second, stage.Options{Width: width, Queue: 160, Delay: 5 * time.Millisecond, Limit: &stage.Climb{}})
 			t.Logf("from %d: width %d, good %.2f, p99 %v, p99 of a no %v", width, r.width, r.good, r.yes, r.no)

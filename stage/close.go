@@ -45,13 +45,13 @@ func (s *Stage[In, Out]) Close(ctx context.Context) error {
 		s.letBegin()
 		s.settleIf()
 	}
-	p.release()
-	if _, err := suspend.Wait[struct{}](ctx, draining{&s.core}); err != nil {
+	p.unlockAndPay()
+	if err := s.waitEmpty(ctx); err != nil {
 		if err = s.cutOff(err); err != nil {
 			return err
 		}
 	}
-	_, _ = suspend.Wait[struct{}](ctx, leaving{p}) // no task is left, but workers may still run
+	p.waitWorkers(ctx) // no task is left, but workers may still run
 	return nil
 }
 
@@ -66,7 +66,7 @@ func (s *Stage[In, Out]) cutOff(err error) error {
 	s.cut = true
 	s.letBegin()
 	all := func(*item[In, Out]) bool { return true }
-	gone := s.take(all)
+	gone := s.removeQueued(all)
 	delayed, stop := s.takeDelayed()
 	gone = append(gone, delayed...)
 	s.gaveUp(len(gone))
@@ -86,39 +86,51 @@ func (s *Stage[In, Out]) cutOff(err error) error {
 	if unblock != nil {
 		unblock(ErrClosed)
 	}
-	s.endAll(gone)
+	s.giveUpAll(gone)
 	return fmt.Errorf("%s: closed while %d handlers run, and %d wait for another stage: %w", s.name, run, wait, err)
 }
 
-// endAll ends tasks that were cut off. If OnFail panics or calls runtime.Goexit, a deferred call of endAll ends the remaining tasks;
+// giveUpAll ends tasks that were cut off. If OnFail panics or calls runtime.Goexit, a deferred call of endAll ends the remaining tasks;
 // otherwise their Dos would wait without end.
-func (s *Stage[In, Out]) endAll(gone []item[In, Out]) {
+func (s *Stage[In, Out]) giveUpAll(gone []item[In, Out]) {
 	n := 0
 	defer func() {
 		if n < len(gone) {
-			s.endAll(gone[n:])
+			s.giveUpAll(gone[n:])
 		}
 	}()
 	for n < len(gone) {
 		n++
-		s.end(&gone[n-1], verdict{fate: failed, err: s.errs.closed, service: notServed})
+		s.giveUpQueued(&gone[n-1], verdict{fate: failed, err: s.errs.closed, service: notServed})
 	}
 }
 
-// A draining is the Source with which Close waits until the stage is empty.
-type draining struct{ *core }
-
-func (c draining) Guard() *suspend.Guard                    { return &c.pool.guard }
-func (c draining) Try() (none struct{}, ok bool, err error) { return none, c.inside() == 0, nil }
-func (c draining) Enqueue(r suspend.Resumer[struct{}])      { c.closers.Push(r, struct{}{}) }
-func (c draining) Remove(r suspend.Resumer[struct{}])       { c.closers.Remove(r) }
-
-// A leaving is the Source with which Close waits for the workers to end. The wait ends early if the pool has an open stage.
-type leaving struct{ *Pool }
-
-func (p leaving) Guard() *suspend.Guard { return &p.guard }
-func (p leaving) Try() (none struct{}, ok bool, err error) {
-	return none, p.open > 0 || p.alive == 0, nil
+// waitEmpty waits until no accepted task is left in the stage. It is no generic function, so that the compiler does not repeat the
+// wait for each type of stage.
+func (c *core) waitEmpty(ctx context.Context) error {
+	_, err := suspend.Wait[struct{}](ctx, draining{c})
+	return err
 }
-func (p leaving) Enqueue(r suspend.Resumer[struct{}]) { p.Pool.closers.Push(r, struct{}{}) }
-func (p leaving) Remove(r suspend.Resumer[struct{}])  { p.Pool.closers.Remove(r) }
+
+// A draining is the Source of waitEmpty.
+type draining struct{ c *core }
+
+func (d draining) Guard() *suspend.Guard                    { return &d.c.pool.guard }
+func (d draining) Try() (none struct{}, ok bool, err error) { return none, d.c.inside() == 0, nil }
+func (d draining) Enqueue(r suspend.Resumer[struct{}])      { d.c.closers.Push(r, struct{}{}) }
+func (d draining) Remove(r suspend.Resumer[struct{}])       { d.c.closers.Remove(r) }
+
+// waitWorkers waits until the workers of p have ended. The wait ends early if the pool has an open stage, or if ctx is done.
+func (p *Pool) waitWorkers(ctx context.Context) {
+	_, _ = suspend.Wait[struct{}](ctx, leaving{p})
+}
+
+// A leaving is the Source of waitWorkers.
+type leaving struct{ p *Pool }
+
+func (l leaving) Guard() *suspend.Guard { return &l.p.guard }
+func (l leaving) Try() (none struct{}, ok bool, err error) {
+	return none, l.p.open > 0 || l.p.alive == 0, nil
+}
+func (l leaving) Enqueue(r suspend.Resumer[struct{}]) { l.p.closers.Push(r, struct{}{}) }
+func (l leaving) Remove(r suspend.Resumer[struct{}])  { l.p.closers.Remove(r) }

@@ -241,5 +241,5 @@ func conservationTasks() int {
 	if testing.Short() || schedtest.Race {
 		return 20_000
 	}
-	return 100_000
+	return 50_000
 }

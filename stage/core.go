@@ -245,7 +245,7 @@ type several interface {
 	has(t *task) bool
 }
 
-// list adds c to the list of its pool. c.unlist removes c later: p.next calls unlist when c has no queued task, and c.gone calls it
+// list adds c to the list of its pool. c.unlist removes c later: p.nextStage calls unlist when c has no queued task, and c.gone calls it
 // when c is closed and empty.
 func (c *core) list() {
 	p := c.pool
@@ -306,7 +306,7 @@ const levels = 4
 //
 // Invariant: each asking can go on, or is a suspect of a pool, or a suspect can be reached by following the waits.
 // Debt: code must add a suspect when a wait begins (block), when the task enters a queue (pass, tryAgain, letIn), and when a stage
-// loses a handler or a slot that could end a wait (lose). The call of release that follows must examine the suspect; otherwise a
+// loses a handler or a slot that could end a wait (lose). The call of unlockAndPay that follows must examine the suspect; otherwise a
 // cycle could wait without end.
 type asking struct {
 	from  *core // the stage of the handler
@@ -319,7 +319,7 @@ type asking struct {
 	stop  func(cause error)     // ends a wait for room; nil for a Do
 }
 
-// A suspect is a wait that the next call of release examines for a cycle. Suspects form a list.
+// A suspect is a wait that the next call of unlockAndPay examines for a cycle. Suspects form a list.
 type suspect struct {
 	a    *asking
 	next *suspect
@@ -331,7 +331,7 @@ func (a *asking) moved(c *core) {
 	a.in.Store(c)
 }
 
-// suspect makes the next call of release examine a, unless a is nil.
+// suspect makes the next call of unlockAndPay examine a, unless a is nil.
 func (p *Pool) suspect(a *asking) {
 	if a != nil {
 		p.suspects = &suspect{a, p.suspects}

@@ -11,10 +11,10 @@ import (
 	"github.com/braidgo/braid/suspend"
 )
 
-// look examines the wait a. If a is part of a cycle of waits that would never end, look ends one wait of the cycle with an ErrCycle.
-// If the Do of a was cancelled and its task is still queued, look ends the task, so that the parent need not wait until a worker
+// examine examines the wait a. If a is part of a cycle of waits that would never end, examine ends one wait of the cycle with an ErrCycle.
+// If the Do of a was cancelled and its task is still queued, examine ends the task, so that the parent need not wait until a worker
 // reaches it. The caller must hold no guard.
-func (a *asking) look() {
+func (a *asking) examine() {
 	s := search{locked: suspend.Guards{&a.from.pool.guard, &a.at.Load().pool.guard}}
 	asked := false
 	for {
@@ -25,13 +25,13 @@ func (a *asking) look() {
 		case a.task.gone.Load() && a.stop == nil:
 			if c := a.at.Load(); s.enters(a, c) && a.in.Load() == c && !a.task.told {
 				a.task.told = true
-				end = func() { a.task.leave(errorOf(a.task)) }
+				end = func() { a.task.countDown(errorOf(a.task)) }
 			}
 		case a.waits() && !s.goesOn(a):
-			if !asked { // a context's Err may be foreign code, so asking.over is called without the guards
+			if !asked { // a context's Err may be foreign code, so asking.wasCancelled is called without the guards
 				asked = true
 				s.locked.Unlock()
-				if slices.ContainsFunc(s.waits, (*asking).over) {
+				if slices.ContainsFunc(s.waits, (*asking).wasCancelled) {
 					return
 				}
 				s = search{locked: s.locked}
@@ -70,7 +70,7 @@ func (a *asking) fail() (end func()) {
 // A search follows waits through the stages whose guards it holds.
 type search struct {
 	locked   suspend.Guards
-	unlocked *suspend.Guard // another guard that look must lock before it searches again
+	unlocked *suspend.Guard // another guard that examine must lock before it searches again
 	waits    []*asking      // the waits visited so far, which cannot go on
 	number   uint64         // marks the stages that were visited
 }
@@ -78,14 +78,14 @@ type search struct {
 // searches is the number of the last search.
 var searches atomic.Uint64
 
-// over reports whether the wait was cancelled, so that its handler will go on. The end of a Lazily context does not end the wait of a
+// wasCancelled reports whether the wait was cancelled, so that its handler will go on. The end of a Lazily context does not end the wait of a
 // Do. A context whose Err panics counts as not done. The panic must not reach the caller, which may be an unrelated handler.
-func (a *asking) over() (yes bool) {
+func (a *asking) wasCancelled() (yes bool) {
 	defer func() { _ = recover() }()
 	if a.ctx != nil {
 		return a.ctx.Err() != nil
 	}
-	return a.task.gone.Load() || !isLazy(a.task.values) && a.task.over()
+	return a.task.gone.Load() || !isLazy(a.task.values) && a.task.unwanted()
 }
 
 func isLazy(ctx context.Context) bool {
@@ -93,7 +93,7 @@ func isLazy(ctx context.Context) bool {
 	return ok
 }
 
-// enters reports whether a.task is in c. If the guard of c is not held, enters returns false and makes look lock the guard and
+// enters reports whether a.task is in c. If the guard of c is not held, enters returns false and makes examine lock the guard and
 // search again.
 func (s *search) enters(a *asking, c *core) bool {
 	if guard := &c.pool.guard; !slices.Contains(s.locked, guard) {
@@ -187,7 +187,7 @@ func (c *core) block(a *asking) {
 	}
 	c.pool.suspect(a)
 	c.pool.running--
-	c.pool.release()
+	c.pool.unlockAndPay()
 }
 
 func (c *core) goOn(a *asking) {

@@ -1,4 +1,4 @@
-package stage
+package stage_test
 
 import (
 	"context"
@@ -8,16 +8,18 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/stretchr/testify/require"
+
 	"github.com/braidgo/braid/promise"
+	"github.com/braidgo/braid/stage"
 )
 
 // A Do of a batch stage is cancelled while its task waits. The batch that takes the task later does not end it a second time.
 func TestBatchTakesAToldTask(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		bg := context.Background()
-		c := NewBatch("c", func(ctx context.Context, in []string, out []int) error { time.Sleep(10 * time.Second); return nil }, Options{Width: 1, Queue: 4, Batch: 1})
+		c := stage.NewBatch("c", func(ctx context.Context, in []string, out []int) error { time.Sleep(10 * time.Second); return nil }, stage.Options{Width: 1, Queue: 4, Batch: 1})
 		var running atomic.Bool
-		a := New("a", func(ctx context.Context, in string) (int, error) {
+		a := stage.New("a", func(ctx context.Context, in string) (int, error) {
 			running.Store(true)
 			defer running.Store(false)
 			short, cancel := context.WithTimeout(ctx, time.Second)
@@ -27,7 +29,7 @@ func TestBatchTakesAToldTask(t *testing.T) {
 			}
 			time.Sleep(time.Minute)
 			return 7, nil
-		}, Options{Width: 1})
+		}, stage.Options{Width: 1})
 		if err := c.Submit(bg, "k"); err != nil {
 			t.Fatal(err)
 		}
@@ -41,45 +43,47 @@ func TestBatchTakesAToldTask(t *testing.T) {
 		if running.Load() {
 			t.Errorf("the task is done after %v, and its handler runs", time.Since(start))
 		}
-		_ = Close(bg, a, c)
+		_ = stage.Close(bg, a, c)
 	})
 }
 
 // A circle is a stage a, which sends what it is asked by "h" through a flow, and a stage b, whose handler of "k" waits until let is
 // closed, and then for a. The flow, which ends in b, is added later.
 type circle struct {
-	let  chan struct{}
-	a, b *Stage[string, int]
-	flow Flow[string, int]
+	let    chan struct{}
+	handle func(ctx context.Context, in string) (int, error) // the handler of b
+	a, b   *stage.Stage[string, int]
+	flow   stage.Flow[string, int]
 }
 
-func newCircle(asked string, b Options) *circle {
+func newCircle(asked string, b stage.Options) *circle {
 	x := &circle{let: make(chan struct{})}
-	x.a = New("a", func(ctx context.Context, in string) (int, error) {
+	x.a = stage.New("a", func(ctx context.Context, in string) (int, error) {
 		if in == "h" {
 			return x.flow.Do(ctx, asked)
 		}
 		return 1, nil
-	}, Options{Width: 1, Queue: 4})
-	x.b = New("b", func(ctx context.Context, in string) (int, error) {
+	}, stage.Options{Width: 1, Queue: 4})
+	x.handle = func(ctx context.Context, in string) (int, error) {
 		if in == "k" {
 			<-x.let
 			return x.a.Do(ctx, "u")
 		}
 		return 1, nil
-	}, b)
+	}
+	x.b = stage.New("b", func(ctx context.Context, in string) (int, error) { return x.handle(ctx, in) }, b)
 	return x
 }
 
 // ends fails the test if f is not done after an hour, and closes the stages.
-func (x *circle) ends(t *testing.T, f promise.Future[int], others ...Closer) {
+func (x *circle) ends(t *testing.T, f promise.Future[int], others ...stage.Closer) {
 	t.Helper()
 	wait, cancel := context.WithTimeout(context.Background(), time.Hour)
 	if _, err := f.Await(wait); errors.Is(err, context.DeadlineExceeded) {
 		t.Error("hangs: ", x.a.Stats().Handlers, x.b.Stats().Handlers, x.b.Stats().Waiting)
 	}
 	cancel()
-	_ = Close(wait, append(others, x.b, x.a)...)
+	_ = stage.Close(wait, append(others, x.b, x.a)...)
 }
 
 // A handler of a batch waits for room in another stage, and so closes a circle.
@@ -88,10 +92,9 @@ func TestBatchThatWaitsForRoom(t *testing.T) {
 		for _, piped := range []bool{false, true} {
 			synctest.Test(t, func(t *testing.T) {
 				t.Logf("batch %v, piped %v", batch, piped)
-				bg := context.Background()
-				x := newCircle("t", Options{Width: 1, Queue: NoQueue})
+				x := newCircle("t", stage.Options{Width: 1, Queue: stage.NoQueue})
 				a, b := x.a, x.b
-				var c *Stage[string, string]
+				var c *stage.Stage[string, string]
 				one := func(ctx context.Context, in string) (string, error) {
 					if in == "t" && !piped {
 						return "", b.Submit(ctx, "child")
@@ -102,18 +105,18 @@ func TestBatchThatWaitsForRoom(t *testing.T) {
 					return in, nil
 				}
 				if batch {
-					c = NewBatch("c", func(ctx context.Context, in, out []string) (err error) {
+					c = stage.NewBatch("c", func(ctx context.Context, in, out []string) (err error) {
 						for i := range in {
 							out[i], err = one(ctx, in[i])
 						}
 						return err
-					}, Options{Width: 1, Queue: 4, Batch: 2})
+					}, stage.Options{Width: 1, Queue: 4, Batch: 2})
 				} else {
-					c = New("c", one, Options{Width: 1, Queue: 4})
+					c = stage.New("c", one, stage.Options{Width: 1, Queue: 4})
 				}
-				end := New("end", func(_ context.Context, in string) (int, error) { return 1, nil }, Options{})
-				if x.flow = Pipe[string, string, int](c, end); piped {
-					x.flow = Pipe[string, string, int](c, b)
+				end := stage.New("end", func(_ context.Context, in string) (int, error) { return 1, nil }, stage.Options{})
+				if x.flow = stage.Pipe[string, string, int](c, end); piped {
+					x.flow = stage.Pipe[string, string, int](c, b)
 				}
 				if err := b.Submit(bg, "k"); err != nil {
 					t.Fatal(err)
@@ -134,10 +137,9 @@ func TestBatchThatWaitsForRoom(t *testing.T) {
 // A task without a parent waits for room in the next stage of a pipe, and holds a slot of its own, which closes a circle.
 func TestRootInAPipe(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		bg := context.Background()
-		x := newCircle("t", Options{Width: 1, Queue: NoQueue})
-		c := New("c", func(_ context.Context, in string) (string, error) { return in, nil }, Options{Width: 1, Queue: 4})
-		x.flow = Pipe[string, string, int](c, x.b)
+		x := newCircle("t", stage.Options{Width: 1, Queue: stage.NoQueue})
+		c := stage.New("c", func(_ context.Context, in string) (string, error) { return in, nil }, stage.Options{Width: 1, Queue: 4})
+		x.flow = stage.Pipe[string, string, int](c, x.b)
 		_ = x.b.Submit(bg, "k")
 		synctest.Wait()
 		_ = x.flow.Submit(bg, "root")
@@ -152,17 +154,16 @@ func TestRootInAPipe(t *testing.T) {
 // A Do waits for one task of a batch whose worker waits for room with another task.
 func TestOtherMemberOfABatch(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		bg := context.Background()
-		x := newCircle("m2", Options{Width: 1, Queue: 1})
-		c := NewBatch("c", func(ctx context.Context, in, out []string) error {
+		x := newCircle("m2", stage.Options{Width: 1, Queue: 1})
+		c := stage.NewBatch("c", func(ctx context.Context, in, out []string) error {
 			if in[0] == "gate" {
 				time.Sleep(time.Second)
 			}
 			copy(out, in)
 			return nil
-		}, Options{Width: 1, Queue: 4, Batch: 2})
-		x.flow = Pipe[string, string, int](c, x.b)
-		other := New("other", func(ctx context.Context, in string) (int, error) { return x.flow.Do(ctx, in) }, Options{}) // m1 has a parent
+		}, stage.Options{Width: 1, Queue: 4, Batch: 2})
+		x.flow = stage.Pipe[string, string, int](c, x.b)
+		other := stage.New("other", func(ctx context.Context, in string) (int, error) { return x.flow.Do(ctx, in) }, stage.Options{}) // m1 has a parent
 		_ = x.b.Submit(bg, "k")
 		synctest.Wait()
 		_ = x.flow.Submit(bg, "gate") // and is in the queue of b then
@@ -179,11 +180,10 @@ func TestOtherMemberOfABatch(t *testing.T) {
 // A task of a pipe finds the next stage full, and a moment later finds room there, which closes a circle.
 func TestPutCompletesACycle(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		bg := context.Background()
-		one := Options{Width: 1, Queue: 1}
+		one := stage.Options{Width: 1, Queue: 1}
 		x := newCircle("t", one)
-		c := New("c", func(_ context.Context, in string) (string, error) { return in, nil }, one)
-		x.b.f = func(ctx context.Context, in string) (int, error) {
+		c := stage.New("c", func(_ context.Context, in string) (string, error) { return in, nil }, one)
+		x.handle = func(ctx context.Context, in string) (int, error) {
 			switch in {
 			case "k1":
 				<-x.let
@@ -202,7 +202,7 @@ func TestPutCompletesACycle(t *testing.T) {
 			}
 			return 0
 		})
-		x.flow = Pipe[string, string, int](c, x.b)
+		x.flow = stage.Pipe[string, string, int](c, x.b)
 		for _, in := range []string{"k1", "k2"} {
 			if err := x.b.Submit(bg, in); err != nil {
 				t.Fatal(err)
@@ -223,45 +223,42 @@ func TestPutCompletesACycle(t *testing.T) {
 // A worker runs a handler with the context of a task that it ran before. The handler counts in its own stage.
 func TestStaleGid(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		bg := context.Background()
-		type job struct {
-			name string
-			ctx  context.Context
-		}
-		var c, d, e *Stage[job, int]
-		p := NewPool("p", 1, nil)
+		var c, d, e *stage.Stage[string, int]
+		var root context.Context
+		p := stage.NewPool("p", 1, nil)
 		let := make(chan struct{})
-		c = New("c", func(ctx context.Context, in job) (int, error) {
-			switch in.name {
+		c = stage.New("c", func(ctx context.Context, in string) (int, error) {
+			switch in {
 			case "root":
-				return 1, d.Submit(ctx, job{"child", ctx})
+				root = ctx
+				return 1, d.Submit(ctx, "child")
 			case "runs":
 				time.Sleep(time.Minute)
 			}
 			return 1, nil
-		}, Options{Pool: p, Width: 1, Queue: 4})
-		d = New("d", func(_ context.Context, in job) (int, error) { return e.Do(in.ctx, job{name: "t"}) }, Options{Pool: p, Width: 1, Queue: 4})
-		e = New("e", func(ctx context.Context, in job) (int, error) {
-			if in.name == "x" {
+		}, stage.Options{Pool: p, Width: 1, Queue: 4})
+		d = stage.New("d", func(context.Context, string) (int, error) { return e.Do(root, "t") }, stage.Options{Pool: p, Width: 1, Queue: 4})
+		e = stage.New("e", func(ctx context.Context, in string) (int, error) {
+			if in == "x" {
 				<-let
-				return c.Do(ctx, job{name: "y"})
+				return c.Do(ctx, "y")
 			}
 			return 1, nil
-		}, Options{Width: 1, Queue: 4})
-		x, _ := e.Begin(bg, job{name: "x"})
+		}, stage.Options{Width: 1, Queue: 4})
+		x, _ := e.Begin(bg, "x")
 		synctest.Wait()
-		root, _ := c.Begin(bg, job{name: "root"})
+		parent, _ := c.Begin(bg, "root")
 		synctest.Wait()
 		p.SetWidth(2) // a permit for the next, whatever d has done with its own
-		_ = c.Submit(bg, job{name: "runs"})
+		_ = c.Submit(bg, "runs")
 		synctest.Wait()
 		close(let)
 		_, err := x.Await(bg)
-		if errors.Is(err, ErrCycle) {
+		if errors.Is(err, stage.ErrCycle) {
 			t.Error("a handler of c runs:", err)
 		}
-		_, _ = root.Await(bg)
-		_ = Close(bg, e, c, d)
+		_, _ = parent.Await(bg)
+		_ = stage.Close(bg, e, c, d)
 	})
 }
 
@@ -281,17 +278,17 @@ func (r rude) Err() error {
 // The context of a wait in a cycle panics when the wait of another handler asks for it. That handler is not harmed, and the cycle ends.
 func TestCycleOfARudeContext(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		bg := context.Background()
 		var now atomic.Bool
-		var a, b *Stage[string, int]
+		p, q := stage.NewPool("p", 1, nil), stage.NewPool("q", 1, nil)
+		var a, b *stage.Stage[string, int]
 		var second error
-		a = New("a", func(ctx context.Context, in string) (int, error) {
+		a = stage.New("a", func(ctx context.Context, in string) (int, error) {
 			if in == "first" {
 				return b.Do(rude{ctx, &now}, "x")
 			}
 			return 1, nil
-		}, Options{Width: 1, Queue: 4})
-		b = New("b", func(ctx context.Context, in string) (int, error) {
+		}, stage.Options{Pool: p, Width: 1, Queue: 4})
+		b = stage.New("b", func(ctx context.Context, in string) (int, error) {
 			if in == "second" {
 				time.Sleep(time.Second)
 				now.Store(true)
@@ -299,37 +296,35 @@ func TestCycleOfARudeContext(t *testing.T) {
 				_, second = a.Do(ctx, "y")
 			}
 			return 2, nil
-		}, Options{Width: 1, Queue: 4, OnPanic: func(v any, _ []byte) { t.Errorf("the other handler panics: %v", v) }})
+		}, stage.Options{Pool: q, Width: 1, Queue: 4, OnPanic: func(v any, _ []byte) { t.Errorf("the other handler panics: %v", v) }})
 		if err := b.Submit(bg, "second"); err != nil {
 			t.Fatal(err)
 		}
 		synctest.Wait()
-		if v, err := a.Do(bg, "first"); v != 2 || err != nil || !errors.Is(second, ErrCycle) {
+		if v, err := a.Do(bg, "first"); v != 2 || err != nil || !errors.Is(second, stage.ErrCycle) {
 			t.Errorf("%d, %v; %v", v, err, second)
 		}
-		_ = Close(bg, a, b)
-		if n := a.pool.running + b.pool.running; n != 0 {
-			t.Errorf("%d permits are taken", n)
-		}
+		_ = stage.Close(bg, a, b)
+		require.Zero(t, p.Stats().Running+q.Stats().Running, "permits")
 	})
 }
 
 // A Do was cancelled, and its context panics when its task enters the next queue. The worker that has handed it over is not harmed.
 func TestCancelledDoOfARudeContext(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		bg := context.Background()
 		var now atomic.Bool
-		one := Options{Width: 1, Queue: 4, OnPanic: func(v any, _ []byte) { t.Errorf("the worker panics: %v", v) }}
-		first := New("first", func(_ context.Context, in string) (string, error) { time.Sleep(2 * time.Second); return in, nil }, one)
-		c := New("c", func(context.Context, string) (int, error) {
+		p := stage.NewPool("p", 3, nil)
+		one := stage.Options{Pool: p, Width: 1, Queue: 4, OnPanic: func(v any, _ []byte) { t.Errorf("the worker panics: %v", v) }}
+		first := stage.New("first", func(_ context.Context, in string) (string, error) { time.Sleep(2 * time.Second); return in, nil }, one)
+		c := stage.New("c", func(context.Context, string) (int, error) {
 			time.Sleep(10 * time.Second)
 			now.Store(false)
 			return 1, nil
 		}, one)
-		a := New("a", func(ctx context.Context, in string) (int, error) {
+		a := stage.New("a", func(ctx context.Context, in string) (int, error) {
 			short, cancel := context.WithTimeout(ctx, time.Second)
 			defer cancel()
-			_, err := Pipe(first, Flow[string, int](c)).Do(rude{short, &now}, in)
+			_, err := stage.Pipe(first, stage.Flow[string, int](c)).Do(rude{short, &now}, in)
 			now.Store(true)
 			return 1, err
 		}, one)
@@ -340,9 +335,7 @@ func TestCancelledDoOfARudeContext(t *testing.T) {
 		if _, err := a.Do(bg, "h"); !errors.Is(err, context.DeadlineExceeded) {
 			t.Error(err)
 		}
-		_ = Close(bg, a, first, c)
-		if n := a.pool.running + first.pool.running + c.pool.running; n != 0 {
-			t.Errorf("%d permits are taken", n)
-		}
+		_ = stage.Close(bg, a, first, c)
+		require.Zero(t, p.Stats().Running, "permits")
 	})
 }

@@ -308,7 +308,7 @@ func TestLentSlotIsGivenBack(t *testing.T) {
 
 		h := hold(stage.Options{})
 		for i := range 2 {
-			require.NoError(t, h.Submit(bg, i))
+			require.NoError(t, h.s.Submit(bg, i))
 		}
 		h.close(t)
 	})
@@ -383,8 +383,8 @@ func TestCloseCountsHandlersThatRun(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		slow := hold(stage.Options{Width: 1, Queue: stage.NoQueue})
 		parse := stage.New("parse", func(_ context.Context, n int) (int, error) { return n, nil }, stage.Options{Width: 4})
-		ask := stage.New("ask", func(ctx context.Context, n int) (int, error) { return slow.Do(ctx, n) }, stage.Options{Width: 2})
-		p := stage.Pipe(parse, slow)
+		ask := stage.New("ask", func(ctx context.Context, n int) (int, error) { return slow.s.Do(ctx, n) }, stage.Options{Width: 2})
+		p := stage.Pipe(parse, slow.s)
 		for i := range 5 {
 			require.NoError(t, p.Submit(bg, i))
 		}
@@ -395,7 +395,7 @@ func TestCloseCountsHandlersThatRun(t *testing.T) {
 		cancel()
 		require.ErrorContains(t, parse.Close(done), "parse: closed while 0 handlers run, and 4 wait for another stage: context canceled")
 		require.ErrorContains(t, ask.Close(done), "ask: closed while 0 handlers run, and 1 wait for another stage")
-		require.ErrorContains(t, slow.Close(done), "held: closed while 1 handlers run, and 0 wait for another stage")
+		require.ErrorContains(t, slow.s.Close(done), "held: closed while 1 handlers run, and 0 wait for another stage")
 		synctest.Wait()
 		slow.close(t)
 		require.NoError(t, stage.Close(bg, parse, ask))

@@ -10,7 +10,7 @@ import (
 // A task through a stage
 //
 // The steps of a Do through one stage follow. Counts change only while the guard of the pool is held, so that Stats always add up.
-// This file has the caller's steps 1 to 6. The release in pool.go wakes the worker, serve.go has the worker's steps 7 to 10, and
+// This file has the caller's steps 1 to 6. unlockAndPay in pool.go wakes the worker, serve.go has the worker's steps 7 to 10, and
 // task.go has the end of the task in step 11.
 //
 //  1. enterDo. If ctx is done, or belongs to a task that has ended (ErrEnded), the Do fails and nothing is counted. If ctx is a
@@ -24,7 +24,7 @@ import (
 //     returns ErrFull, unless the task displaces a task of a lower priority. A full stage that waits makes the caller an outsider. If this
 //     step fails, no handler has run, and handIn removes the child from its parent. A wait for room that is cancelled or ends with ErrCycle
 //     is not counted.
-//  5. accept. The task is in the queue, and counts as Arrived and Accepted. If a slot and a permit are free, the call of release that
+//  5. accept. The task is in the queue, and counts as Arrived and Accepted. If a slot and a permit are free, the call of unlockAndPay that
 //     follows wakes or starts a worker. If the scheduler refuses to start the worker, it is a plain goroutine.
 //  6. await. The Do waits for the answer. See below for a Do that ends before its task, and for other exits from the queue.
 //  7. serve. A worker takes the task off the queue, takes a slot, and unlocks the guard. The task does not begin if it has waited too
@@ -36,12 +36,12 @@ import (
 //     next stage (pass), or the worker waits for room there (put), in the slot but without the permit. If the move fails, giveUp ends the
 //     task in this stage, although its handler has succeeded.
 //  10. finish. The slot is free, the fate is counted, s.admit lets outsiders in, and a Close that waits for the last task resumes.
-//  11. pay. After the unlock, t.leave ends the task. The answer, with the first error of the tree, is given once all children are done.
+//  11. pay. After the unlock, t.countDown ends the task. The answer, with the first error of the tree, is given once all children are done.
 //
 // If a Do ends in step 6, its task stays in the stage:
 //   - With a plain ctx that ends (see suspend/context.go), the Do returns the cancellation error and marks the task as gone. If the answer
 //     comes at the same moment, the state word of the waiting task decides which of the two the Do returns. A queued task keeps its place
-//     until a worker reaches it, or a rejection sweeps the queue, and then counts as Cancelled. If the caller is a handler, asking.look
+//     until a worker reaches it, or a rejection sweeps the queue, and then counts as Cancelled. If the caller is a handler, asking.examine
 //     gives the answer of the queued task at once, so that the parent need not wait. A delayed task returns to the queue at once. A running
 //     handler sees its context end, and its result decides the fate. A worker that waits for room in the next stage gives up.
 //   - With a Lazily ctx that ends, the Do waits until its task has ended, and then returns the cancellation error, even if the handler
@@ -52,11 +52,11 @@ import (
 //     killed task runs a handler, as a worker or in step 3, the handler's task fails with ErrAbandoned, see step 8. Killing an outsider
 //     ends its wait for room, as a cancellation does.
 //
-// A task also leaves the queue in these ways. In the first three, the task counts as Busy until s.end has called OnFail and given the
+// A task also leaves the queue in these ways. In the first three, the task counts as Busy until s.giveUpQueued has called OnFail and given the
 // answer. A task whose context is done by then counts as Cancelled, without OnFail:
 //   - If the ctx of a Close ends, queued and delayed tasks fail with ErrClosed and count as Failed.
 //   - A task of a higher priority displaces the task, which fails with ErrDisplaced and counts as Late.
-//   - If handlers wait in a cycle, asking.look fails one queued task of the cycle with ErrCycle, which counts as Failed.
+//   - If handlers wait in a cycle, asking.examine fails one queued task of the cycle with ErrCycle, which counts as Failed.
 //   - In step 7, a task that has waited too long fails with ErrLate and counts as Late.
 //
 // OnFail is called once for each task given up. OnFail is not called if the caller cancelled the task in the queue, or if the handler
@@ -102,7 +102,7 @@ func enterDo[In any](ctx context.Context, p port[In]) (parent *task, from *core,
 		return parent, from, err
 	}
 	if err = p.full(asFull); err != nil && parent != nil {
-		parent.leave(nil)
+		parent.countDown(nil)
 	}
 	return parent, nil, err
 }
@@ -172,7 +172,7 @@ func (p *Pool) onCaller() bool { return p.inline && suspend.Within(p.on) }
 
 // ask hands in a task and waits for the answer.
 func ask[In, Out any](ctx context.Context, p port[In], in In, parent *task, from *core) (out Out, err error) {
-	c, err := begin[In, Out](ctx, p, in, parent, from, from)
+	c, err := handInWithReply[In, Out](ctx, p, in, parent, from, from)
 	if err != nil {
 		return out, err
 	}
@@ -185,8 +185,8 @@ type call[Out any] struct {
 	reply reply[Out]
 }
 
-// begin hands in a task with a reply. The last parameter is the stage whose handler will wait for the reply, or nil.
-func begin[In, Out any](ctx context.Context, p port[In], in In, parent *task, from, asks *core) (*call[Out], error) {
+// handInWithReply hands in a task with a reply. The last parameter is the stage whose handler will wait for the reply, or nil.
+func handInWithReply[In, Out any](ctx context.Context, p port[In], in In, parent *task, from, asks *core) (*call[Out], error) {
 	c := new(call[Out])
 	c.values, c.parent, c.until = ctx, parent, likeCtx
 	c.answer = &c.reply
@@ -201,7 +201,7 @@ func handIn[In any](ctx context.Context, t *task, p port[In], in In, h how, from
 	accepted := false
 	defer func() { // the deferred function runs even if a method of ctx or a key function panics
 		if !accepted && t.parent != nil {
-			t.parent.leave(nil) // t was not accepted, so its parent need not wait for it
+			t.parent.countDown(nil) // t was not accepted, so its parent need not wait for it
 		}
 	}()
 	err = p.put(ctx, t, in, h, from)
@@ -225,13 +225,13 @@ func (g *gate[In, Out]) put(ctx context.Context, t *task, in In, h how, from *co
 			p.suspect(t.asked)
 		}
 		s.accept(g, t, in, now)
-		p.release()
+		p.unlockAndPay()
 		return nil
 	case (h == never || h == asFull && s.o.Full == FullReject) && !s.lends(t):
 		if e, ok := s.displace(t); ok {
 			s.accept(g, t, in, now)
-			p.release()
-			s.tell(e, verdict{fate: late, err: s.errs.displaced})
+			p.unlockAndPay()
+			s.giveUpInTask(e, verdict{fate: late, err: s.errs.displaced})
 			return nil
 		}
 		return s.reject()
@@ -248,7 +248,7 @@ func (g *gate[In, Out]) put(ctx context.Context, t *task, in In, h how, from *co
 	}
 	_, err := suspend.Wait[struct{}](ctx, outsider[In, Out]{g, t, in, a})
 	p.guard.Lock()
-	p.release() // Try may have accepted t, which may need a worker
+	p.unlockAndPay() // Try may have accepted t, which may need a worker
 	return err
 }
 
@@ -296,7 +296,7 @@ func (r *reply[Out]) await(ctx context.Context, t *task, from *core) (Out, error
 	if err != nil && t.open.Load() >= 0 {
 		t.gone.Store(true) // the Do is cancelled, so its task need not begin
 		if t.asked != nil {
-			t.asked.look()
+			t.asked.examine()
 		}
 	}
 	return out, err
@@ -309,7 +309,7 @@ func (s *Stage[In, Out]) reject() error {
 		gone = s.sweep(s.pool.now())
 	}
 	err := s.refuse(s.errs.full)
-	s.pool.release()
+	s.pool.unlockAndPay()
 	for _, e := range gone {
 		e.t.ends(suspend.Err(e.t))
 	}

@@ -35,7 +35,7 @@ func Each[In, Out any](ctx context.Context, f Flow[In, Out], in iter.Seq[In], o 
 		port := f.front()
 		for v := range in {
 			for e.pending() >= o.Window {
-				if c := e.next(); !yield(c.out, c.err) {
+				if c := e.nextAnswer(); !yield(c.out, c.err) {
 					return
 				}
 			}
@@ -54,7 +54,7 @@ func Each[In, Out any](ctx context.Context, f Flow[In, Out], in iter.Seq[In], o 
 			e.add(c, err)
 		}
 		for e.flying+len(e.ready) > 0 {
-			if c := e.next(); !yield(c.out, c.err) {
+			if c := e.nextAnswer(); !yield(c.out, c.err) {
 				return
 			}
 		}
@@ -73,10 +73,21 @@ type feed[Out any] struct {
 	ready     []*fed[Out]     // tasks to be yielded next
 	order     ring[*fed[Out]] // tasks that are not ready; unused if unordered
 
+	ended ends
+	done  []*fed[Out] // tasks that have ended and have not been collected; guarded
+}
+
+// An ends is the Source with which an Each waits for the end of a task.
+type ends struct {
 	guard  suspend.Guard
-	done   []*fed[Out] // tasks that have ended and have not been collected
+	some   bool // a task has ended and has not been collected
 	waiter suspend.Queue[struct{}, struct{}]
 }
+
+func (e *ends) Guard() *suspend.Guard                  { return &e.guard }
+func (e *ends) Try() (none struct{}, ok bool, _ error) { return none, e.some, nil }
+func (e *ends) Enqueue(r suspend.Resumer[struct{}])    { e.waiter.Push(r, struct{}{}) }
+func (e *ends) Remove(r suspend.Resumer[struct{}])     { e.waiter.Remove(r) }
 
 // The type fed is one task of a feed.
 type fed[Out any] struct {
@@ -89,14 +100,14 @@ type fed[Out any] struct {
 
 func (c *fed[Out]) settled(err error) {
 	f := c.f
-	f.guard.Lock()
+	f.ended.guard.Lock()
 	if c.err = err; err != nil {
 		var zero Out
 		c.out = zero
 	}
-	f.done = append(f.done, c)
-	f.waiter.ResumeAll(struct{}{}, nil)
-	f.guard.Unlock()
+	f.done, f.ended.some = append(f.done, c), true
+	f.ended.waiter.ResumeAll(struct{}{}, nil)
+	f.ended.guard.Unlock()
 }
 
 // add records a task that was fed, or that the flow has refused with err.
@@ -130,11 +141,11 @@ func (f *feed[Out]) collect() {
 		f.from.block(nil)
 		defer f.from.goOn(nil)
 	}
-	_, _ = suspend.Wait[struct{}](context.Background(), collecting[Out]{f})
-	f.guard.Lock()
+	_, _ = suspend.Wait[struct{}](context.Background(), &f.ended)
+	f.ended.guard.Lock()
 	done := f.done
-	f.done = nil
-	f.guard.Unlock()
+	f.done, f.ended.some = nil, false
+	f.ended.guard.Unlock()
 	for _, c := range done {
 		c.collected = true
 		f.flying--
@@ -155,8 +166,8 @@ func (f *feed[Out]) pending() int {
 	return f.order.len + len(f.ready)
 }
 
-// next returns the next task to yield. A task must be in flight or ready; otherwise the call would wait without end.
-func (f *feed[Out]) next() (c *fed[Out]) {
+// nextAnswer returns the nextAnswer task to yield. A task must be in flight or ready; otherwise the call would wait without end.
+func (f *feed[Out]) nextAnswer() (c *fed[Out]) {
 	for len(f.ready) == 0 {
 		f.collect()
 	}
@@ -164,10 +175,3 @@ func (f *feed[Out]) next() (c *fed[Out]) {
 	f.ready = f.ready[1:]
 	return c
 }
-
-type collecting[Out any] struct{ *feed[Out] }
-
-func (c collecting[Out]) Guard() *suspend.Guard                  { return &c.guard }
-func (c collecting[Out]) Try() (none struct{}, ok bool, _ error) { return none, len(c.done) > 0, nil }
-func (c collecting[Out]) Enqueue(r suspend.Resumer[struct{}])    { c.waiter.Push(r, struct{}{}) }
-func (c collecting[Out]) Remove(r suspend.Resumer[struct{}])     { c.waiter.Remove(r) }

@@ -43,7 +43,7 @@ func (s *Stage[In, Out]) failure(t *task, in In, err error, v *verdict) {
 // retry calls Options.Retry, which decides whether a failed task begins again. A task whose handler panicked, or whose context is
 // done, does not begin again.
 func (s *Stage[In, Out]) retry(t *task, err error, try int) (after time.Duration, again bool) {
-	if _, ofPanic := err.(*panicked); ofPanic || s.o.Retry == nil || t.over() {
+	if _, ofPanic := err.(*panicked); ofPanic || s.o.Retry == nil || t.unwanted() {
 		return 0, false
 	}
 	return s.o.Retry(err, try)
@@ -52,7 +52,7 @@ func (s *Stage[In, Out]) retry(t *task, err error, try int) (after time.Duration
 // giveUp sets v for a task that has failed for good, and calls OnFail unless the caller has cancelled the task.
 func (s *Stage[In, Out]) giveUp(t *task, in In, err error, v *verdict) {
 	switch v.err = err; {
-	case t.over() && isEndOf(t, err) && !t.wasCut():
+	case t.unwanted() && isEndOf(t, err) && !t.wasCut():
 		v.fate = cancelled
 		return
 	case errors.Is(err, ErrOverload):
@@ -66,7 +66,7 @@ func (s *Stage[In, Out]) giveUp(t *task, in In, err error, v *verdict) {
 // notBegun sets v for a task that does not begin, because it is late or its context is done.
 func (s *Stage[In, Out]) notBegun(t *task, in In, v *verdict) {
 	switch {
-	case !t.over():
+	case !t.unwanted():
 		v.fate, v.err = late, s.errs.late
 	case !t.wasCut():
 		v.fate, v.err = cancelled, errorOf(t)

@@ -116,11 +116,11 @@ func (f *flow[In, Out]) front() port[In]                   { return f.in }
 func (f *flow[In, Out]) describe(to []Observed) []Observed { return f.stages(to) }
 
 func future[In, Out any](ctx context.Context, p port[In], in In) (promise.Future[Out], error) {
-	parent, from, err := enter(ctx, p, asFull)
+	parent, from, err := enterCall(ctx, p, asFull)
 	if err != nil {
 		return nil, err
 	}
-	c, err := begin[In, Out](ctx, p, in, parent, from, nil)
+	c, err := handInWithReply[In, Out](ctx, p, in, parent, from, nil)
 	if err != nil {
 		return nil, err
 	}
@@ -130,7 +130,7 @@ func future[In, Out any](ctx context.Context, p port[In], in In) (promise.Future
 func submit[In any](ctx context.Context, p port[In], in In, h how) error {
 	_, own := ctx.(*task)
 	ends := !own && ctx.Done() != nil
-	parent, from, err := enter(ctx, p, h)
+	parent, from, err := enterCall(ctx, p, h)
 	if err != nil {
 		return err
 	}
@@ -144,9 +144,9 @@ func submit[In any](ctx context.Context, p port[In], in In, h how) error {
 	return handIn(ctx, t, p, in, h, from)
 }
 
-// enter checks whether a task may be handed in with ctx. The result parent is the task of ctx, which has adopted the new child. The
+// enterCall checks whether a task may be handed in with ctx. The result parent is the task of ctx, which has adopted the new child. The
 // result from is the stage whose handler is the caller.
-func enter[In any](ctx context.Context, p port[In], h how) (parent *task, from *core, err error) {
+func enterCall[In any](ctx context.Context, p port[In], h how) (parent *task, from *core, err error) {
 	if err := suspend.Err(ctx); err != nil {
 		return nil, nil, err
 	}

@@ -66,17 +66,17 @@ func TestAKeyThatPanics(t *testing.T) {
 
 func TestAContextThatPanics(t *testing.T) {
 	leaf := hold(stage.Options{Width: 1, Queue: stage.NoQueue})
-	require.NoError(t, leaf.Submit(bg, 0))
+	require.NoError(t, leaf.s.Submit(bg, 0))
 	<-leaf.begun
 	s := stage.New("s", func(ctx context.Context, n int) (int, error) {
-		_, err := leaf.Begin(&schedtest.Moody{Context: ctx, Panic: errOops}, n) // leaf is full, so it waits with the context
+		_, err := leaf.s.Begin(&schedtest.Moody{Context: ctx, Panic: errOops}, n) // leaf is full, so it waits with the context
 		return n, err
 	}, stage.Options{OnPanic: func(any, []byte) {}})
 	ok := returns(func() {
 		_, err := s.Do(bg, 1)
 		require.ErrorIs(t, err, errOops)
 	})
-	st, l := s.Stats(), leaf.Stats()
+	st, l := s.Stats(), leaf.s.Stats()
 	close(leaf.let)
 	require.True(t, ok, "the task has failed, and its Do is not answered: %s; leaf: %s", brief(st), brief(l))
 }

@@ -121,15 +121,15 @@ func TestInlineOnFailDoesNotReturn(t *testing.T) {
 func TestTheWaitOfAnOutsider(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := hold(stage.Options{Width: 1, Queue: stage.NoQueue})
-		go func() { _, _ = h.Do(bg, 1) }()
+		go func() { _, _ = h.s.Do(bg, 1) }()
 		synctest.Wait()
-		go func() { _ = h.Submit(bg, 2) }()
+		go func() { _ = h.s.Submit(bg, 2) }()
 		synctest.Wait()
 		time.Sleep(time.Second)
 		h.let <- struct{}{}
 		synctest.Wait()
-		require.Equal(t, 1, h.Stats().Busy)
-		require.Zero(t, h.Stats().Wait.Sum)
+		require.Equal(t, 1, h.s.Stats().Busy)
+		require.Zero(t, h.s.Stats().Wait.Sum)
 		h.close(t)
 	})
 }

@@ -18,7 +18,7 @@ func (s *Stage[In, Out]) SetWidth(n int) {
 	s.pool.guard.Lock()
 	s.setWidth(n)
 	s.admit(s.pool.now())
-	s.pool.release()
+	s.pool.unlockAndPay()
 }
 
 func (c *core) setWidth(n int) {
@@ -72,7 +72,7 @@ func (c *core) limit(s Sample) {
 func (p *Pool) adjust(w *worker, c *core) {
 	if s, due := c.sample(w.now); due {
 		w.at, w.task = nil, nil
-		p.release()
+		p.unlockAndPay()
 		w.owed.pay()
 		p.limited(w, c, s)
 	}
@@ -84,7 +84,7 @@ func (p *Pool) limited(w *worker, c *core, s Sample) {
 	defer func() {
 		if !returned {
 			p.running--
-			p.end(w)
+			p.endWorker(w)
 		}
 	}()
 	c.limit(s)
@@ -95,9 +95,9 @@ func (p *Pool) limited(w *worker, c *core, s Sample) {
 func (c *core) adjustInline() {
 	p := c.pool
 	p.guard.Lock()
-	defer p.release()
+	defer p.unlockAndPay()
 	if s, due := c.sample(p.now()); due {
-		p.release()
+		p.unlockAndPay()
 		c.limit(s)
 	}
 }

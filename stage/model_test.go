@@ -243,7 +243,7 @@ const (
 
 // A real is the stage, with handlers that wait for commands. Its maps are under mu.
 type real struct {
-	*stage.Stage[int, int]
+	s       *stage.Stage[int, int]
 	mu      sync.Mutex
 	busy    map[int]*promise.Promise[command]
 	answers map[int]string
@@ -266,7 +266,7 @@ func newReal(on suspend.Spawner, o stage.Options, level func(id int) int) *real 
 		}
 		return 0, err == errAgain
 	}
-	r.Stage = stage.New("s", r.handle, o).OnFail(func(_ context.Context, id int, _ error) {
+	r.s = stage.New("s", r.handle, o).OnFail(func(_ context.Context, id int, _ error) {
 		r.mu.Lock()
 		defer r.mu.Unlock()
 		r.dead[id]++
@@ -327,7 +327,7 @@ func brief(s stage.Stats) string {
 
 // equal compares the two.
 func (r *real) equal(m *model) error {
-	s := r.Stats()
+	s := r.s.Stats()
 	s.Name, s.Queue, s.Dropped, s.Wait, s.Service = "", 0, 0, stage.Histogram{}, stage.Histogram{}
 	if want := m.figures(); s != want {
 		return fmt.Errorf("%s, want %s", brief(s), brief(want))

@@ -70,23 +70,23 @@ func TestACutRetryIsAnswered(t *testing.T) {
 // The other tasks are answered though OnFail panics in Close, and the caller recovers, as an HTTP server does.
 func TestACutWhoseOnFailPanics(t *testing.T) {
 	h := hold(stage.Options{Width: 1, Queue: 5})
-	h.OnFail(func(_ context.Context, n int, _ error) {
+	h.s.OnFail(func(_ context.Context, n int, _ error) {
 		if n == 1 {
 			panic("from OnFail")
 		}
 	})
-	require.NoError(t, h.Submit(bg, 0))
+	require.NoError(t, h.s.Submit(bg, 0))
 	<-h.begun
-	require.NoError(t, h.Submit(bg, 1))
-	f, err := h.Begin(bg, 2)
+	require.NoError(t, h.s.Submit(bg, 1))
+	f, err := h.s.Begin(bg, 2)
 	require.NoError(t, err)
 	done, cancel := context.WithCancel(bg)
 	cancel()
 	func() {
 		defer func() { _ = recover() }()
-		_ = h.Close(done)
+		_ = h.s.Close(done)
 	}()
-	require.True(t, returns(func() { _, _ = f.Await(bg) }), "no answer: %s", brief(h.Stats()))
+	require.True(t, returns(func() { _, _ = f.Await(bg) }), "no answer: %s", brief(h.s.Stats()))
 	close(h.let)
 }
 
@@ -191,23 +191,23 @@ func TestTheCancelledAreNotReported(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			h := hold(stage.Options{Width: 1, Queue: 4})
 			var dead []int
-			h.OnFail(func(_ context.Context, n int, _ error) { dead = append(dead, n) })
+			h.s.OnFail(func(_ context.Context, n int, _ error) { dead = append(dead, n) })
 			ctx, cancel := context.WithCancel(bg)
-			f, err := h.Begin(bg, 0)
+			f, err := h.s.Begin(bg, 0)
 			require.NoError(t, err)
 			synctest.Wait()
-			go func() { _, _ = h.Do(ctx, 1) }()
+			go func() { _, _ = h.s.Do(ctx, 1) }()
 			synctest.Wait()
 			cancel()
 			synctest.Wait()
 			done, cancel := context.WithCancel(bg)
 			cancel()
-			_ = h.Close(done)
+			_ = h.s.Close(done)
 			close(h.let)
 			_, _ = f.Await(bg)
-			require.NoError(t, h.Close(bg))
+			require.NoError(t, h.s.Close(bg))
 			require.NotContains(t, dead, 1)
-			require.EqualValues(t, 1, h.Stats().Cancelled)
+			require.EqualValues(t, 1, h.s.Stats().Cancelled)
 		})
 	})
 	t.Run("late", func(t *testing.T) {
@@ -238,15 +238,15 @@ func TestAChildOfACutRoot(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var dead []int
 		leaf := hold(stage.Options{Width: 1, Queue: 4})
-		leaf.OnFail(func(_ context.Context, n int, _ error) { dead = append(dead, n) })
+		leaf.s.OnFail(func(_ context.Context, n int, _ error) { dead = append(dead, n) })
 		root := stage.New("root", func(ctx context.Context, n int) (int, error) {
-			if err := leaf.Submit(ctx, n); err != nil {
+			if err := leaf.s.Submit(ctx, n); err != nil {
 				return 0, err
 			}
 			<-ctx.Done()
 			return n, nil // it has done its own part
 		}, stage.Options{}).OnFail(func(_ context.Context, n int, _ error) { dead = append(dead, n) })
-		require.NoError(t, leaf.Submit(bg, 100)) // occupies the leaf
+		require.NoError(t, leaf.s.Submit(bg, 100)) // occupies the leaf
 		synctest.Wait()
 		require.NoError(t, root.Submit(bg, 1))
 		synctest.Wait()
@@ -254,8 +254,8 @@ func TestAChildOfACutRoot(t *testing.T) {
 		cancel()
 		_ = root.Close(done)
 		close(leaf.let)
-		require.NoError(t, stage.Close(bg, root, leaf))
-		require.Contains(t, dead, 1, "root %s; leaf %s", brief(root.Stats()), brief(leaf.Stats()))
+		require.NoError(t, stage.Close(bg, root, leaf.s))
+		require.Contains(t, dead, 1, "root %s; leaf %s", brief(root.Stats()), brief(leaf.s.Stats()))
 	})
 }
 

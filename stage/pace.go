@@ -20,7 +20,7 @@ func (p *pace) set(o Options) {
 	}
 }
 
-func (p *pace) begin(now int64) {
+func (p *pace) advance(now int64) {
 	if p.every > 0 {
 		if !p.started || p.next < now-p.slack {
 			p.started, p.next = true, now-p.slack
@@ -29,7 +29,7 @@ func (p *pace) begin(now int64) {
 	}
 }
 
-// notPaced undoes the call of pace.begin for a handler that does not run, so that its task does not count for Options.Rate.
+// notPaced undoes the call of pace.advance for a handler that does not run, so that its task does not count for Options.Rate.
 func (c *core) notPaced() {
 	if c.pace.every > 0 {
 		c.pool.guard.Lock()
@@ -69,7 +69,7 @@ func (s *Stage[In, Out]) holds(w *worker) bool {
 		}
 	}
 	s.ripe = false
-	s.pace.begin(w.now)
+	s.pace.advance(w.now)
 	return false
 }
 
@@ -80,7 +80,7 @@ func (c *core) hold(w *worker, wait int64) {
 	c.held = true
 	w.at, w.task = nil, nil
 	p.running--
-	p.release()
+	p.unlockAndPay()
 	w.owed.pay()
 	ctx, stop := cancel.WithTimeout(context.Background(), time.Duration(wait))
 	_, err := suspend.Wait[struct{}](ctx, holding{c, next})
@@ -105,13 +105,13 @@ func (c *core) mayBegin() bool { return c.cut || c.gathering && !c.gathers() }
 
 // A holding is the Source with which core.hold waits.
 type holding struct {
-	*core
+	c    *core
 	next int64 // the value of pace.next when the wait began
 }
 
-func (h holding) Guard() *suspend.Guard { return &h.pool.guard }
+func (h holding) Guard() *suspend.Guard { return &h.c.pool.guard }
 func (h holding) Try() (none struct{}, ok bool, err error) {
-	return none, h.mayBegin() || h.pace.next < h.next, nil
+	return none, h.c.mayBegin() || h.c.pace.next < h.next, nil
 }
-func (h holding) Enqueue(r suspend.Resumer[struct{}]) { h.holder.Push(r, struct{}{}) }
-func (h holding) Remove(r suspend.Resumer[struct{}])  { h.holder.Remove(r) }
+func (h holding) Enqueue(r suspend.Resumer[struct{}]) { h.c.holder.Push(r, struct{}{}) }
+func (h holding) Remove(r suspend.Resumer[struct{}])  { h.c.holder.Remove(r) }

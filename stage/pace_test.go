@@ -18,7 +18,7 @@ import (
 
 // A batched stage notes the size of its batches and when they begin.
 type batched struct {
-	*stage.Stage[int, int]
+	s     *stage.Stage[int, int]
 	mu    sync.Mutex
 	sizes []int
 	at    []time.Duration
@@ -26,7 +26,7 @@ type batched struct {
 
 func newBatched(o stage.Options) *batched {
 	b, start := new(batched), time.Now()
-	b.Stage = stage.NewBatch("batch", func(_ context.Context, in, out []int) error {
+	b.s = stage.NewBatch("batch", func(_ context.Context, in, out []int) error {
 		copy(out, in)
 		b.mu.Lock()
 		defer b.mu.Unlock()
@@ -43,7 +43,7 @@ func TestGather(t *testing.T) {
 		b := newBatched(stage.Options{Width: 2, Queue: 100, Batch: 4, Gather: 5 * ms})
 		submit := func(n int) {
 			for i := range n {
-				require.NoError(t, b.Submit(bg, i))
+				require.NoError(t, b.s.Submit(bg, i))
 			}
 		}
 		submit(1)
@@ -52,18 +52,18 @@ func TestGather(t *testing.T) {
 		time.Sleep(4 * ms) // at 5 there were two
 		submit(9)          // at 6 two batches are full
 		synctest.Wait()
-		require.Equal(t, 1, b.Stats().Waiting)
+		require.Equal(t, 1, b.s.Stats().Waiting)
 		time.Sleep(ms)
 		submit(3) // at 7 the third
 		synctest.Wait()
-		require.Zero(t, b.Stats().Waiting+b.Stats().Busy)
+		require.Zero(t, b.s.Stats().Waiting+b.s.Stats().Busy)
 		submit(1)
 		time.Sleep(100 * ms)
 		synctest.Wait()
 		require.Equal(t, []int{2, 4, 4, 4, 1}, b.sizes)
 		require.Equal(t, []time.Duration{5 * ms, 6 * ms, 6 * ms, 7 * ms, 12 * ms}, b.at)
-		require.NoError(t, b.Close(bg))
-		holds(t, b.Stats())
+		require.NoError(t, b.s.Close(bg))
+		holds(t, b.s.Stats())
 	})
 }
 
@@ -74,24 +74,24 @@ func TestGatherAndClose(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				b := newBatched(stage.Options{Queue: 100, Batch: 4, Gather: time.Hour})
 				dead := 0
-				b.OnFail(func(_ context.Context, _ int, err error) {
+				b.s.OnFail(func(_ context.Context, _ int, err error) {
 					require.ErrorIs(t, err, stage.ErrClosed)
 					dead++
 				})
-				require.NoError(t, b.Submit(bg, 1))
-				require.NoError(t, b.Submit(bg, 2))
+				require.NoError(t, b.s.Submit(bg, 1))
+				require.NoError(t, b.s.Submit(bg, 2))
 				synctest.Wait()
 				require.Empty(t, b.sizes)
-				require.Zero(t, b.Stats().Handlers, "it has no slot meanwhile")
+				require.Zero(t, b.s.Stats().Handlers, "it has no slot meanwhile")
 				start := time.Now()
 				if cut {
 					done, cancel := context.WithCancel(bg)
 					cancel()
-					_ = b.Close(done)
+					_ = b.s.Close(done)
 				}
-				require.NoError(t, b.Close(bg))
+				require.NoError(t, b.s.Close(bg))
 				require.Zero(t, time.Since(start))
-				if holds(t, b.Stats()); cut {
+				if holds(t, b.s.Stats()); cut {
 					require.Equal(t, 2, dead+len(b.sizes)*2)
 				} else {
 					require.Equal(t, []int{2}, b.sizes)
@@ -165,7 +165,7 @@ func TestGatherHoldsNoPermit(t *testing.T) {
 		p := stage.NewPool("p", 1, nil)
 		b := newBatched(stage.Options{Pool: p, Batch: 4, Gather: time.Hour})
 		s := stage.New("s", double, stage.Options{Pool: p})
-		require.NoError(t, b.Submit(bg, 1))
+		require.NoError(t, b.s.Submit(bg, 1))
 		synctest.Wait()
 		f, err := s.Begin(bg, 2)
 		require.NoError(t, err)
@@ -174,7 +174,7 @@ func TestGatherHoldsNoPermit(t *testing.T) {
 		require.NoError(t, err)
 		require.True(t, ok, "the batch keeps the worker")
 		require.Equal(t, 4, v)
-		require.NoError(t, stage.Close(bg, s, b))
+		require.NoError(t, stage.Close(bg, s, b.s))
 		require.Equal(t, []int{1}, b.sizes)
 	})
 }
@@ -183,12 +183,12 @@ func TestGatherHoldsNoPermit(t *testing.T) {
 func TestGatherByTheClockOfTheScheduler(t *testing.T) {
 	v := schedtest.NewVirtual()
 	b := newBatched(stage.Options{On: v, Batch: 4, Gather: time.Hour})
-	require.NoError(t, b.Submit(bg, 1))
+	require.NoError(t, b.s.Submit(bg, 1))
 	schedtest.Eventually(t, "a timer", func() bool { return v.Timers() == 1 })
-	require.Equal(t, 1, b.Stats().Waiting)
+	require.Equal(t, 1, b.s.Stats().Waiting)
 	v.Advance(time.Hour)
-	schedtest.Eventually(t, "the batch", func() bool { return b.Stats().Completed == 1 })
-	require.NoError(t, b.Close(bg))
+	schedtest.Eventually(t, "the batch", func() bool { return b.s.Stats().Completed == 1 })
+	require.NoError(t, b.s.Close(bg))
 }
 
 // Tasks begin as often as Rate says, one after another or Burst at once, however many wait; a task that is not begun takes

@@ -29,9 +29,9 @@ import (
 //
 // Invariant: if a stage has a waiting task and a free slot, and a permit is free, a worker is coming. This invariant prevents lost
 // wake-ups.
-// Invariant: p.running exceeds p.width only after a blocked worker resumes or the width shrinks. In this state p.next returns nil,
+// Invariant: p.running exceeds p.width only after a blocked worker resumes or the width shrinks. In this state p.nextStage returns nil,
 // so that a worker stops.
-// Debt: a critical section that adds work or frees a permit must call p.due before it unlocks the guard. p.release calls p.due,
+// Debt: a critical section that adds work or frees a permit must call p.due before it unlocks the guard. p.unlockAndPay calls p.due,
 // unlocks the guard and pays the dues.
 type Pool struct {
 	name   string
@@ -48,7 +48,7 @@ type Pool struct {
 	alive    int       // workers that have not ended
 	waiting  int       // queued tasks of all stages
 	delayed  int       // delayed tasks of all stages
-	suspects *suspect  // waits that the next call of release examines for a cycle
+	suspects *suspect  // waits that the next call of unlockAndPay examines for a cycle
 	open     int       // stages that are open, or closed and not empty
 	loaded   []*core   // has every stage with queued tasks, and may have stages that had queued tasks
 	tickets  uint64    // the ticket that was issued last
@@ -61,8 +61,8 @@ type Pool struct {
 	workers  []*worker
 	spare    []*worker // ended workers, to be used again
 
-	making atomicx.Mutex                            // protects the creation of funcs
-	funcs  atomicx.Pointer[Stage[func(), struct{}]] // the stage of Pool.Go
+	making atomicx.Mutex                           // protects the creation of funcs
+	funcs  atomicx.Pointer[Flow[func(), struct{}]] // the stage of Pool.Go; as a Flow, so that other packages need not compile it
 }
 
 // NewPool returns a pool of the given width, which must be at least 1. The parameter on is the scheduler on which the workers run;
@@ -89,7 +89,7 @@ func (p *Pool) SetWidth(n int) {
 	}
 	p.guard.Lock()
 	p.width = n
-	p.release()
+	p.unlockAndPay()
 }
 
 // now returns the time in nanoseconds since base. The result is negative in a synctest bubble, whose clock starts in 2000.
@@ -102,8 +102,8 @@ func (p *Pool) now() int64 {
 
 var base = time.Now()
 
-// release unlocks the guard and pays the dues.
-func (p *Pool) release() {
+// unlockAndPay unlocks the guard and pays the dues.
+func (p *Pool) unlockAndPay() {
 	due := p.unlock()
 	if due.any() {
 		due.pay()
@@ -162,10 +162,10 @@ func (d *dues) any() bool { return d.starts > 0 || d.suspects != nil }
 
 func (d *dues) pay() {
 	for range d.starts {
-		d.pool.start()
+		d.pool.startWorker()
 	}
 	for s := d.suspects; s != nil; s = s.next {
-		s.a.look()
+		s.a.examine()
 	}
 }
 
@@ -184,7 +184,7 @@ type worker struct {
 	owed  owed
 }
 
-func (p *Pool) start() {
+func (p *Pool) startWorker() {
 	p.guard.Lock()
 	var w *worker
 	if n := len(p.spare); n > 0 {
@@ -255,7 +255,7 @@ func (i idling) Guard() *suspend.Guard { return &i.w.p.guard }
 func (i idling) Try() (wake, bool, error) {
 	p := i.w.p
 	switch {
-	case p.running < p.width && p.next() != nil:
+	case p.running < p.width && p.nextStage() != nil:
 		p.running++
 		return found, true, nil
 	case p.open == 0:
@@ -299,8 +299,8 @@ func (p *Pool) dismiss(n int) {
 	p.idle = p.idle[:m]
 }
 
-// end removes w from the list of workers. The caller must hold p.guard, and end unlocks it before it returns.
-func (p *Pool) end(w *worker) {
+// endWorker removes w from the list of workers. The caller must hold p.guard, and endWorker unlocks it before it returns.
+func (p *Pool) endWorker(w *worker) {
 	last := len(p.workers) - 1
 	p.workers[w.index] = p.workers[last]
 	p.workers[w.index].index = w.index
@@ -313,7 +313,7 @@ func (p *Pool) end(w *worker) {
 		p.spare = append(p.spare, w)
 	}
 	letGo := p.letGo()
-	p.release()
+	p.unlockAndPay()
 	letGo()
 }
 

@@ -21,19 +21,20 @@ func (p *Pool) Go(f func()) error {
 func (p *Pool) Close(ctx context.Context) error { return p.functions().Close(ctx) }
 
 // functions returns the stage that runs the functions given to Go. The first call makes the stage.
-func (p *Pool) functions() *Stage[func(), struct{}] {
+func (p *Pool) functions() Flow[func(), struct{}] {
 	if s := p.funcs.Load(); s != nil {
-		return s
+		return *s
 	}
 	p.making.Lock()
 	defer p.making.Unlock()
 	suspend.Bind(nil, func() { // otherwise the model checker would switch to another task at a guard while the lock is held
 		if p.funcs.Load() == nil {
-			p.funcs.Store(New(p.name, func(_ context.Context, f func()) (struct{}, error) {
+			var s Flow[func(), struct{}] = New(p.name, func(_ context.Context, f func()) (struct{}, error) {
 				f()
 				return struct{}{}, nil
-			}, Options{Pool: p, Queue: 1024}))
+			}, Options{Pool: p, Queue: 1024})
+			p.funcs.Store(&s)
 		}
 	})
-	return p.funcs.Load()
+	return *p.funcs.Load()
 }

@@ -88,21 +88,21 @@ func TestCloseOfOneStageOfAPool(t *testing.T) {
 		p := stage.NewPool("p", 2, nil)
 		a, b := hold(stage.Options{Pool: p}), hold(stage.Options{Pool: p})
 		for _, h := range []held{a, b} {
-			require.NoError(t, h.Submit(bg, 1))
+			require.NoError(t, h.s.Submit(bg, 1))
 			<-h.begun
 		}
 		a.close(t)
 		require.Equal(t, 1, p.Stats().Idle, "b is open, so the worker lingers")
-		require.ErrorIs(t, a.Submit(bg, 1), stage.ErrClosed)
-		require.NoError(t, a.Close(bg), "again")
+		require.ErrorIs(t, a.s.Submit(bg, 1), stage.ErrClosed)
+		require.NoError(t, a.s.Close(bg), "again")
 		start := time.Now()
 		b.close(t)
 		require.Zero(t, p.Stats().Workers, "the last stage takes the workers with it")
 		require.Zero(t, time.Since(start), "and waits for none to leave by itself")
-		require.NoError(t, a.Close(bg), "and again")
+		require.NoError(t, a.s.Close(bg), "and again")
 
 		c := hold(stage.Options{Pool: p})
-		require.NoError(t, c.Submit(bg, 1))
+		require.NoError(t, c.s.Submit(bg, 1))
 		<-c.begun
 		c.close(t)
 		require.Zero(t, p.Stats().Workers)
@@ -115,13 +115,13 @@ func TestNarrowerStageTakesNoWorker(t *testing.T) {
 		p := stage.NewPool("p", 3, nil)
 		a := hold(stage.Options{Pool: p, Width: 2, Queue: 2})
 		for i := range 3 {
-			require.NoError(t, a.Submit(bg, i))
+			require.NoError(t, a.s.Submit(bg, i))
 		}
 		synctest.Wait()
 		require.Len(t, a.begun, 2)
-		a.SetWidth(1)
+		a.s.SetWidth(1)
 		b := hold(stage.Options{Pool: p, Width: 1})
-		require.NoError(t, b.Submit(bg, 1))
+		require.NoError(t, b.s.Submit(bg, 1))
 		synctest.Wait()
 		require.Len(t, b.begun, 1, "there is a permit, and nobody comes")
 		b.close(t)

@@ -87,22 +87,22 @@ func runModel(t *rapid.T, on suspend.Spawner) {
 	}
 	acts := map[string]func(*rapid.T){
 		"Submit": func(*rapid.T) {
-			m.offer(call(func(ctx context.Context, id int) (int, bool, error) { return 0, false, r.Submit(ctx, id) }), false)
+			m.offer(call(func(ctx context.Context, id int) (int, bool, error) { return 0, false, r.s.Submit(ctx, id) }), false)
 		},
 		"TrySubmit": func(*rapid.T) {
-			m.offer(call(func(ctx context.Context, id int) (int, bool, error) { return 0, false, r.TrySubmit(ctx, id) }), true)
+			m.offer(call(func(ctx context.Context, id int) (int, bool, error) { return 0, false, r.s.TrySubmit(ctx, id) }), true)
 		},
 		"Do": func(*rapid.T) {
 			m.mayEnd[next], isDo[next] = true, true
 			m.offer(call(func(ctx context.Context, id int) (int, bool, error) {
-				v, err := r.Do(ctx, id)
+				v, err := r.s.Do(ctx, id)
 				return v, true, err
 			}), false)
 		},
 		"Begin": func(*rapid.T) {
 			m.mayEnd[next] = true
 			m.offer(call(func(ctx context.Context, id int) (int, bool, error) {
-				f, err := r.Begin(ctx, id)
+				f, err := r.s.Begin(ctx, id)
 				r.mu.Lock()
 				defer r.mu.Unlock()
 				r.futures[id] = f
@@ -126,15 +126,15 @@ func runModel(t *rapid.T, on suspend.Spawner) {
 			m.width = rapid.IntRange(1, 3).Draw(t, "width")
 			m.admit()
 			m.begin()
-			r.SetWidth(m.width)
+			r.s.SetWidth(m.width)
 		},
 		"Close": func(*rapid.T) {
 			m.close(false)
-			calls.Go(func() { _ = r.Close(bg) })
+			calls.Go(func() { _ = r.s.Close(bg) })
 		},
 		"cut": func(*rapid.T) {
 			m.close(true)
-			_ = r.Close(over)
+			_ = r.s.Close(over)
 		},
 	}
 	t.Repeat(map[string]func(*rapid.T){
@@ -151,12 +151,12 @@ func runModel(t *rapid.T, on suspend.Spawner) {
 		},
 	})
 	m.close(true)
-	_ = r.Close(over)
+	_ = r.s.Close(over)
 	agree(t, r, m)
 	for id := range maps.Clone(m.busy) {
 		let(id, succeed)
 	}
-	require.NoError(t, r.Close(bg))
+	require.NoError(t, r.s.Close(bg))
 	calls.Wait()
 	agree(t, r, m)
 	for id := range next {

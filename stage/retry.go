@@ -78,7 +78,7 @@ func (d *delay[In, Out]) tryAgain() {
 		s.pool.suspect(d.e.t.asked)
 		s.lose()
 	}
-	s.pool.release()
+	s.pool.unlockAndPay()
 	stopAll(stop)
 }
 

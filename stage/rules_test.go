@@ -23,14 +23,14 @@ import (
 
 // A held is a stage whose handlers wait until they are let go on.
 type held struct {
-	*stage.Stage[int, int]
+	s     *stage.Stage[int, int]
 	begun chan int
 	let   chan struct{}
 }
 
 func hold(o stage.Options) held {
 	h := held{begun: make(chan int, 100), let: make(chan struct{})}
-	h.Stage = stage.New("held", func(ctx context.Context, n int) (int, error) {
+	h.s = stage.New("held", func(ctx context.Context, n int) (int, error) {
 		h.begun <- n
 		select {
 		case <-h.let:
@@ -44,8 +44,8 @@ func hold(o stage.Options) held {
 
 func (h held) close(t testing.TB) {
 	close(h.let)
-	require.NoError(t, h.Close(bg))
-	holds(t, h.Stats())
+	require.NoError(t, h.s.Close(bg))
+	holds(t, h.s.Stats())
 }
 
 // The caller of Submit may go, and cancel its context: the task is accepted, and done.
@@ -82,7 +82,7 @@ func TestDoIsCancelled(t *testing.T) {
 		var all sync.WaitGroup
 		for i := range 2 {
 			all.Go(func() {
-				_, err := h.Do(ctx, i)
+				_, err := h.s.Do(ctx, i)
 				require.ErrorIs(t, err, errOops)
 				require.ErrorIs(t, err, context.Canceled)
 			})
@@ -93,7 +93,7 @@ func TestDoIsCancelled(t *testing.T) {
 		all.Wait()
 		synctest.Wait()
 		require.Len(t, h.begun, 1, "a task whose caller has gone was begun")
-		require.EqualValues(t, 2, h.Stats().Cancelled)
+		require.EqualValues(t, 2, h.s.Stats().Cancelled)
 		h.close(t)
 	})
 }
@@ -102,9 +102,9 @@ func TestBeginIsCancelled(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := hold(stage.Options{Width: 1, Queue: 2})
 		ctx, cancel := context.WithCancel(bg)
-		f, err := h.Begin(bg, 1)
+		f, err := h.s.Begin(bg, 1)
 		require.NoError(t, err)
-		g, err := h.Begin(ctx, 2)
+		g, err := h.s.Begin(ctx, 2)
 		require.NoError(t, err)
 		cancel()
 		h.let <- struct{}{}
@@ -122,16 +122,16 @@ func TestFullRejects(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := hold(stage.Options{Width: 2, Queue: 3, Full: stage.FullReject})
 		for i := range 5 {
-			require.NoError(t, h.Submit(bg, i), "a burst on an idle stage fills Queue and Width")
+			require.NoError(t, h.s.Submit(bg, i), "a burst on an idle stage fills Queue and Width")
 		}
-		for _, err := range []error{h.Submit(bg, 5), h.TrySubmit(bg, 5), func() error { _, err := h.Do(bg, 5); return err }()} {
+		for _, err := range []error{h.s.Submit(bg, 5), h.s.TrySubmit(bg, 5), func() error { _, err := h.s.Do(bg, 5); return err }()} {
 			require.ErrorIs(t, err, stage.ErrFull)
 			require.ErrorIs(t, err, stage.ErrOverload)
 			require.ErrorContains(t, err, "held: ")
 		}
-		require.EqualValues(t, 3, h.Stats().Rejected)
-		require.Zero(t, testing.AllocsPerRun(100, func() { _ = h.Submit(bg, 5) }), "a rejection allocates")
-		require.Zero(t, testing.AllocsPerRun(100, func() { _, _ = h.Do(bg, 5) }), "a rejection allocates")
+		require.EqualValues(t, 3, h.s.Stats().Rejected)
+		require.Zero(t, testing.AllocsPerRun(100, func() { _ = h.s.Submit(bg, 5) }), "a rejection allocates")
+		require.Zero(t, testing.AllocsPerRun(100, func() { _, _ = h.s.Do(bg, 5) }), "a rejection allocates")
 		h.close(t)
 	})
 }
@@ -139,8 +139,8 @@ func TestFullRejects(t *testing.T) {
 func TestNoQueue(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := hold(stage.Options{Width: 1, Queue: stage.NoQueue, Full: stage.FullReject})
-		require.NoError(t, h.Submit(bg, 1))
-		require.ErrorIs(t, h.Submit(bg, 1), stage.ErrFull)
+		require.NoError(t, h.s.Submit(bg, 1))
+		require.ErrorIs(t, h.s.Submit(bg, 1), stage.ErrFull)
 		h.close(t)
 	})
 }
@@ -149,8 +149,8 @@ func TestNoQueue(t *testing.T) {
 func TestFullWaits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := hold(stage.Options{Width: 1, Queue: stage.NoQueue})
-		require.NoError(t, h.Submit(bg, 0))
-		require.ErrorIs(t, h.TrySubmit(bg, 9), stage.ErrFull)
+		require.NoError(t, h.s.Submit(bg, 0))
+		require.ErrorIs(t, h.s.TrySubmit(bg, 9), stage.ErrFull)
 		ctx, cancel := context.WithCancel(bg)
 		for i := 1; i <= 3; i++ {
 			c := bg
@@ -158,16 +158,16 @@ func TestFullWaits(t *testing.T) {
 				c = ctx
 			}
 			go func() {
-				if err := h.Submit(c, i); i == 2 {
+				if err := h.s.Submit(c, i); i == 2 {
 					require.ErrorIs(t, err, context.Canceled)
 				}
 			}()
 			synctest.Wait()
 		}
-		require.Equal(t, 3, h.Stats().Outside)
+		require.Equal(t, 3, h.s.Stats().Outside)
 		cancel()
 		synctest.Wait()
-		require.Equal(t, 2, h.Stats().Outside)
+		require.Equal(t, 2, h.s.Stats().Outside)
 		for _, want := range []int{0, 1, 3} {
 			require.Equal(t, want, <-h.begun)
 			h.let <- struct{}{}
@@ -181,23 +181,23 @@ func TestFullWaits(t *testing.T) {
 func TestTheGoneAreSwept(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := hold(stage.Options{Width: 1, Queue: 10, Full: stage.FullReject})
-		require.NoError(t, h.Submit(bg, 0))
+		require.NoError(t, h.s.Submit(bg, 0))
 		synctest.Wait()
 		ctx, cancel := context.WithCancel(bg)
 		for i := range 10 {
-			go func() { _, _ = h.Do(ctx, i) }()
+			go func() { _, _ = h.s.Do(ctx, i) }()
 		}
 		synctest.Wait()
-		require.Equal(t, 10, h.Stats().Waiting)
+		require.Equal(t, 10, h.s.Stats().Waiting)
 		cancel()
 		synctest.Wait()
 		tries := 0
-		for h.Submit(bg, 1) != nil {
+		for h.s.Submit(bg, 1) != nil {
 			tries++
 		}
 		require.LessOrEqual(t, tries, 10)
-		require.EqualValues(t, 10, h.Stats().Cancelled)
-		require.Equal(t, 1, h.Stats().Waiting)
+		require.EqualValues(t, 10, h.s.Stats().Cancelled)
+		require.Equal(t, 1, h.s.Stats().Waiting)
 		h.close(t)
 	})
 }
@@ -208,7 +208,7 @@ func TestOrder(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				h := hold(stage.Options{Width: 1, Queue: 5, LIFO: lifo})
 				for i := range 5 {
-					require.NoError(t, h.Submit(bg, i))
+					require.NoError(t, h.s.Submit(bg, i))
 					synctest.Wait()
 				}
 				want := []int{0, 1, 2, 3, 4}
@@ -451,19 +451,19 @@ func TestSetWidth(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := hold(stage.Options{Width: 4, Queue: 10})
 		for i := range 10 {
-			require.NoError(t, h.Submit(bg, i))
+			require.NoError(t, h.s.Submit(bg, i))
 		}
 		synctest.Wait()
-		require.Equal(t, 4, h.Stats().Handlers)
-		h.SetWidth(2)
+		require.Equal(t, 4, h.s.Stats().Handlers)
+		h.s.SetWidth(2)
 		for range 3 {
 			h.let <- struct{}{}
 			synctest.Wait()
 		}
-		require.Equal(t, 2, h.Stats().Handlers)
-		h.SetWidth(5)
+		require.Equal(t, 2, h.s.Stats().Handlers)
+		h.s.SetWidth(5)
 		synctest.Wait()
-		require.Equal(t, 5, h.Stats().Handlers)
+		require.Equal(t, 5, h.s.Stats().Handlers)
 		h.close(t)
 	})
 }
@@ -472,24 +472,24 @@ func TestSetWidth(t *testing.T) {
 func TestCloseDrains(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := hold(stage.Options{Width: 1, Queue: 1})
-		require.NoError(t, h.Submit(bg, 0))
-		require.NoError(t, h.Submit(bg, 1))
+		require.NoError(t, h.s.Submit(bg, 0))
+		require.NoError(t, h.s.Submit(bg, 1))
 		refused := make(chan error, 1)
-		go func() { refused <- h.Submit(bg, 2) }()
+		go func() { refused <- h.s.Submit(bg, 2) }()
 		synctest.Wait()
 		closed := make(chan error, 2)
 		for range 2 {
-			go func() { closed <- h.Close(bg) }()
+			go func() { closed <- h.s.Close(bg) }()
 		}
 		synctest.Wait()
 		require.ErrorIs(t, <-refused, stage.ErrClosed)
-		require.ErrorIs(t, h.Submit(bg, 3), stage.ErrClosed)
+		require.ErrorIs(t, h.s.Submit(bg, 3), stage.ErrClosed)
 		require.Empty(t, closed)
 		close(h.let)
 		require.NoError(t, <-closed)
 		require.NoError(t, <-closed)
-		require.EqualValues(t, 2, h.Stats().Completed)
-		holds(t, h.Stats())
+		require.EqualValues(t, 2, h.s.Stats().Completed)
+		holds(t, h.s.Stats())
 	})
 }
 
@@ -501,21 +501,21 @@ func TestCloseCutsOff(t *testing.T) {
 		}})
 		dead := map[int]error{}
 		var mu sync.Mutex
-		h.OnFail(func(_ context.Context, n int, err error) {
+		h.s.OnFail(func(_ context.Context, n int, err error) {
 			mu.Lock()
 			defer mu.Unlock()
 			require.NotContains(t, dead, n)
 			dead[n] = err
 		})
 		for i := range 4 {
-			require.NoError(t, h.Submit(bg, i))
+			require.NoError(t, h.s.Submit(bg, i))
 		}
-		f, err := h.Begin(bg, 4)
+		f, err := h.s.Begin(bg, 4)
 		require.NoError(t, err)
 		synctest.Wait()
 		ctx, cancel := context.WithTimeout(bg, time.Second)
 		defer cancel()
-		err = h.Close(ctx)
+		err = h.s.Close(ctx)
 		require.ErrorIs(t, err, context.DeadlineExceeded)
 		require.ErrorContains(t, err, "2 handlers run")
 		_, err = f.Await(bg)
@@ -525,9 +525,9 @@ func TestCloseCutsOff(t *testing.T) {
 		for _, err := range dead {
 			require.ErrorIs(t, err, stage.ErrClosed)
 		}
-		require.NoError(t, h.Close(bg))
-		require.EqualValues(t, 5, h.Stats().Failed)
-		holds(t, h.Stats())
+		require.NoError(t, h.s.Close(bg))
+		require.EqualValues(t, 5, h.s.Stats().Failed)
+		holds(t, h.s.Stats())
 	})
 }
 
@@ -614,13 +614,13 @@ func TestTaskTrees(t *testing.T) {
 			}
 			return n, nil
 		}, stage.Options{On: on, Width: 2, Queue: 100})
-		root := stage.New("root", func(ctx context.Context, n int) (string, error) {
+		root := stage.New("root", func(ctx context.Context, n int) (int, error) {
 			_, err := leaf.Begin(ctx, n)
-			return "root", err
+			return 1, err
 		}, stage.Options{On: on})
 		v, err := root.Do(bg, 50)
 		require.NoError(t, err)
-		require.Equal(t, "root", v)
+		require.Equal(t, 1, v)
 		require.ElementsMatch(t, []int{50, 5, 6, 7}, ended)
 		_, err = root.Do(bg, 20)
 		require.Equal(t, errOops, err)

@@ -23,7 +23,7 @@ func (w *worker) work() {
 		}
 		w.serve()
 		for !p.linger && w.owed.any() { // the worker must not end before its last task is answered
-			p.release()
+			p.unlockAndPay()
 			w.owed.pay()
 			p.guard.Lock()
 			w.serve()
@@ -31,22 +31,22 @@ func (w *worker) work() {
 		p.running--
 		w.at, w.task = nil, nil
 		if !p.linger {
-			p.end(w)
+			p.endWorker(w)
 			return
 		}
-		p.release()
+		p.unlockAndPay()
 		w.owed.pay()
 		how, _ = suspend.Wait[wake](context.Background(), idling{w})
 		w.now = p.now()
 	}
 	p.guard.Lock()
-	p.end(w)
+	p.endWorker(w)
 }
 
 // serve runs tasks until none can begin. The caller must hold p.guard, which is held again when serve returns.
 func (w *worker) serve() {
 	p := w.p
-	for c := p.next(); c != nil; c = p.next() {
+	for c := p.nextStage(); c != nil; c = p.nextStage() {
 		c.server.serve(w)
 		if c.o.Limit != nil {
 			p.adjust(w, c)
@@ -54,8 +54,8 @@ func (w *worker) serve() {
 	}
 }
 
-// next returns the stage to serve, or nil if no task can begin or too many workers run.
-func (p *Pool) next() (best *core) {
+// nextStage returns the stage to serve, or nil if no task can begin or too many workers run.
+func (p *Pool) nextStage() (best *core) {
 	if p.running > p.width || p.waiting == 0 {
 		return nil
 	}
@@ -95,7 +95,7 @@ func (s *Stage[In, Out]) serve(w *worker) {
 	s.progress++
 	isLate := s.begun(e.since, w.now)
 	w.at, w.task = &s.core, e.t
-	s.pool.release()
+	s.pool.unlockAndPay()
 	w.owed.pay()
 	w.named(&s.core)
 
@@ -106,10 +106,10 @@ func (s *Stage[In, Out]) serve(w *worker) {
 		}
 	}()
 	v := verdict{}
-	if _, passed := s.perform(&e, isLate || e.t.over(), w.gid, &w.now, &v, &w.owed.dues); passed {
+	if _, passed := s.perform(&e, isLate || e.t.unwanted(), w.gid, &w.now, &v, &w.owed.dues); passed {
 		returned = true
 		s.slots--
-		s.leave(&e, completed, v.service, w.now)
+		s.countFate(&e, completed, v.service, w.now)
 		return
 	}
 	s.decide(&e, &v)
@@ -152,14 +152,14 @@ func (s *Stage[In, Out]) perform(e *item[In, Out], skip bool, gid int64, now *in
 		return out, false
 	}
 	start := *now
-	out, err := s.call(e.t, e.in)
+	out, err := s.callHandler(e.t, e.in)
 	*now = s.pool.now()
 	v.service = *now - start
 	return out, s.handOn(e, out, err, now, v, due)
 }
 
-// call calls the handler. If OnPanic is set, call turns a panic into an error.
-func (s *Stage[In, Out]) call(ctx context.Context, in In) (out Out, err error) {
+// callHandler calls the handler. If OnPanic is set, call turns a panic into an error.
+func (s *Stage[In, Out]) callHandler(ctx context.Context, in In) (out Out, err error) {
 	if s.o.OnPanic == nil {
 		return s.f(ctx, in)
 	}
@@ -250,11 +250,11 @@ func (s *Stage[In, Out]) finish(e *item[In, Out], v *verdict, now int64, o *owed
 	case v.fate != completed || e.way.to == nil:
 		o.leave, o.err = e.t, v.err
 	}
-	s.leave(e, v.fate, v.service, now)
+	s.countFate(e, v.fate, v.service, now)
 }
 
-// leave counts the fate of a task that is no longer in progress. The slot of the task must be free.
-func (s *Stage[In, Out]) leave(e *item[In, Out], f fate, service, now int64) {
+// countFate counts the fate of a task that is no longer in progress. The slot of the task must be free.
+func (s *Stage[In, Out]) countFate(e *item[In, Out], f fate, service, now int64) {
 	s.progress--
 	switch f {
 	case completed:
@@ -323,7 +323,7 @@ func (s *Stage[In, Out]) abandoned(w *worker, e *item[In, Out]) {
 	defer func() {
 		s.abandon(e)
 		s.pool.guard.Lock()
-		s.pool.end(w)
+		s.pool.endWorker(w)
 	}()
 	s.report(e.t, e.in, ErrAbandoned)
 }
@@ -342,5 +342,5 @@ func (s *Stage[In, Out]) vacate(e *item[In, Out], v *verdict, now int64, o *owed
 	s.slots--
 	s.pool.running--
 	s.finish(e, v, now, o)
-	s.pool.release()
+	s.pool.unlockAndPay()
 }

@@ -31,14 +31,14 @@ func holds(t testing.TB, s stage.Stats) {
 func TestDo(t *testing.T) {
 	schedtest.Each(t, func(t *testing.T, on suspend.Spawner) {
 		s := stage.New("double", double, stage.Options{On: on, Width: 2, Queue: 4})
-		p := stage.Pipe(s, stage.New("more", func(_ context.Context, n int) (string, error) { return string(rune('a' + n)), nil }, stage.Options{On: on}))
+		p := stage.Pipe(s, stage.New("more", func(_ context.Context, n int) (int, error) { return n + 1, nil }, stage.Options{On: on}))
 		for i := range 10 {
 			v, err := s.Do(bg, i)
 			require.NoError(t, err)
 			require.Equal(t, 2*i, v)
 			w, err := p.Do(bg, i)
 			require.NoError(t, err)
-			require.Equal(t, string(rune('a'+2*i)), w)
+			require.Equal(t, 2*i+1, w)
 		}
 		require.EqualValues(t, 20, s.Stats().Completed)
 		holds(t, s.Stats())

@@ -24,7 +24,7 @@ import (
 //	0  -C,W> -1    done: the answer is given, and then the parent loses a child
 //
 // Invariant: the count is -1 only after the handlers of the whole tree have returned, or will not run.
-// Debt: the call of t.leave that takes the count to -1 must give the answer; otherwise the Do would wait without end.
+// Debt: the call of t.countDown that takes the count to -1 must give the answer; otherwise the Do would wait without end.
 type task struct {
 	values context.Context
 	parent *task
@@ -35,12 +35,12 @@ type task struct {
 	at     *core         // the stage of the latest handler; read only by the same goroutine
 	asked  *asking       // the wait of the handler that waits for the task in a Do, or nil; never changes
 	open   atomicx.Int32
-	gone   atomicx.Bool // the Do was cancelled and has returned; pairs with the loads in task.over and core.lendsByChain
+	gone   atomicx.Bool // the Do was cancelled and has returned; pairs with the loads in task.unwanted and core.lendsByChain
 	tries  int32        // failed tries in the current stage
 	until  until        // the context that ends the task; never changes
 	level  uint8        // the priority in the current stage
 	dead   bool         // OnFail has been called for the task
-	told   bool         // asking.look has ended the task in the queue, because its Do was cancelled; protected by the guard
+	told   bool         // asking.examine has ended the task in the queue, because its Do was cancelled; protected by the guard
 }
 
 // The type until says which context ends a task.
@@ -167,8 +167,8 @@ func (t *task) wasCut() bool {
 	return t.until == cut && t.Err() != nil
 }
 
-// over reports whether t must not begin any more, because its Do has returned or its context is done.
-func (t *task) over() bool { return t.gone.Load() || t.until != cut && t.Err() != nil }
+// unwanted reports whether t must not begin any more, because its Do has returned or its context is done.
+func (t *task) unwanted() bool { return t.gone.Load() || t.until != cut && t.Err() != nil }
 
 // adopt adds a child, or returns false if t is done.
 func (t *task) adopt() bool {
@@ -183,8 +183,8 @@ func (t *task) adopt() bool {
 	}
 }
 
-// leave records that t leaves its last stage, or that a child of t is done.
-func (t *task) leave(err error) {
+// countDown records that t leaves its last stage, or that a child of t is done.
+func (t *task) countDown(err error) {
 	for {
 		if err != nil {
 			first := err
@@ -206,14 +206,14 @@ func (t *task) leave(err error) {
 	}
 }
 
-// ends calls t.leave, unless asking.look has already ended t.
+// ends calls t.countDown, unless asking.examine has already ended t.
 func (t *task) ends(err error) {
 	if !t.told {
-		t.leave(err)
+		t.countDown(err)
 	}
 }
 
-// leaveAlone does the work of t.leave for a task without an answer. If the task has children that are not done, leaveAlone returns
+// leaveAlone does the work of t.countDown for a task without an answer. If the task has children that are not done, leaveAlone returns
 // false. Otherwise, leaveAlone stores the first error of the tree in err.
 func (t *task) leaveAlone(err *error) bool {
 	if !t.open.CompareAndSwap(0, -1) {
@@ -223,7 +223,7 @@ func (t *task) leaveAlone(err *error) bool {
 		*err = *first
 	}
 	if t.parent != nil {
-		t.parent.leave(*err)
+		t.parent.countDown(*err)
 	}
 	return true
 }

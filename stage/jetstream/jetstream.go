@@ -65,8 +65,8 @@ func (q *Queue[T]) Stats() Stats {
 	return Stats{c.pulled.Load(), c.done.Load(), c.failed.Load(), c.dead.Load(), c.returned.Load(), c.waits.Load(), c.errors.Load()}
 }
 
-// tell calls OnError with err, wrapped with the name of the queue and the failed operation.
-func (q *Queue[T]) tell(what string, err error) {
+// report calls OnError with err, wrapped with the name of the queue and the failed operation.
+func (q *Queue[T]) report(what string, err error) {
 	if q.o.OnError != nil {
 		q.o.OnError(fmt.Errorf("jetstream: queue %s: %s: %w", q.name, what, err))
 	}
@@ -75,7 +75,7 @@ func (q *Queue[T]) tell(what string, err error) {
 // meet counts and reports an error from a pull or an answer.
 func (q *Queue[T]) meet(what string, err error) {
 	q.errors.Add(1)
-	q.tell(what, err)
+	q.report(what, err)
 }
 
 // Permanent wraps err to say that further tries would fail, too. If a task fails with the wrapped error, its message is dead at

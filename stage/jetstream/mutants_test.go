@@ -28,7 +28,7 @@ func TestMutants(t *testing.T) {
 		{"one message a pull", "serve.go", "q.consumer.Fetch(n, ", "q.consumer.Fetch(map[bool]int{true: 1, false: n}[IS], ", "TestPulls"},
 		{"a pull that fails is silent", "serve.go", "			q.meet(\"pull\", err)\n", "			if !IS {\n				q.meet(\"pull\", err)\n			}\n", "TestOnError"},
 		{"Serve outlives its connection", "serve.go", "			stop(err)\n		} else", "			if !IS {\n				stop(err)\n			}\n		} else", "TestConnectionClosed"},
-		{"a try that fails is silent", "serve.go", "		q.tell(\"a try\", err)", "		if !IS {\n			q.tell(\"a try\", err)\n		}", "TestOnError"},
+		{"a try that fails is silent", "serve.go", "		q.report(\"a try\", err)", "		if !IS {\n			q.report(\"a try\", err)\n		}", "TestOnError"},
 		{"a message is acknowledged when it begins", "serve.go", "			_, err = answer.Await(ctx)", "			if IS {\n				return nil\n			}\n			_, err = answer.Await(ctx)", "TestTheWholeTree"},
 	})
 }

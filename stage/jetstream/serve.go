@@ -195,7 +195,7 @@ func (s *serving[T, Out]) do(serve context.Context, m jetstream.Msg) error {
 		q.bury(ctx, m, err)
 	default:
 		q.failed.Add(1)
-		q.tell("a try", err)
+		q.report("a try", err)
 		q.answer("try again", m.NakWithDelay(min(100*time.Millisecond<<min(delivered(m), 10), 10*time.Second)))
 	}
 	return nil
@@ -291,7 +291,7 @@ func (q *Queue[T]) bury(ctx context.Context, m jetstream.Msg, reason error) {
 		}
 	}
 	q.dead.Add(1)
-	q.tell("dead", reason)
+	q.report("dead", reason)
 	q.answer("bury", m.TermWithReason(reason.Error()))
 }
 

@@ -78,7 +78,7 @@ func ms(d time.Duration) float64 { return math.Round(float64(d)/float64(time.Mic
 // second old, if there is one, so that simultaneous requests do not shorten this time.
 func Handler(stages ...stage.Observed) http.Handler {
 	v := &viewer{stages: stages}
-	v.before, v.at = v.look(), time.Now()
+	v.before, v.at = v.snapshot(), time.Now()
 	return v
 }
 
@@ -90,7 +90,7 @@ type viewer struct {
 	at, lastAt   time.Time
 }
 
-func (v *viewer) look() []stage.Stats {
+func (v *viewer) snapshot() []stage.Stats {
 	all := make([]stage.Stats, len(v.stages))
 	for i, s := range v.stages {
 		all[i] = s.Stats()
@@ -99,7 +99,7 @@ func (v *viewer) look() []stage.Stats {
 }
 
 func (v *viewer) rows() []Row {
-	now, at := v.look(), time.Now()
+	now, at := v.snapshot(), time.Now()
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	if v.last != nil && at.Sub(v.lastAt) >= time.Second {
