@@ -81,7 +81,7 @@ func (b *batch) beginAll() {
 // goroutine's initial stack is enough.
 func (b *batch) runAll() {
 	for b != nil {
-		b.run()
+		b.callSource()
 		next := b.finish()
 		if next != nil && next.d != b.d && next.t.opts.Mode == Inline { // its Goexit must not end the caller of another Run
 			goroutine(next.runAll)
@@ -91,8 +91,8 @@ func (b *batch) runAll() {
 	}
 }
 
-// run calls the source, unless b has been cancelled.
-func (b *batch) run() {
+// callSource calls the source, unless b has been cancelled.
+func (b *batch) callSource() {
 	s := b.t.s
 	b.ctx.Init(s.ctx, watching.Here)
 	s.guard.Lock()

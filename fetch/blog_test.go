@@ -23,7 +23,7 @@ type postInfo struct {
 
 type blog struct {
 	ids     *fetch.Source[struct{}, []int]
-	info    *fetch.Source[int, postInfo]
+	info    *fetch.Source[int, *postInfo]
 	content *fetch.Source[int, string]
 	views   *fetch.Source[int, int]
 
@@ -44,11 +44,11 @@ func newBlog() *blog {
 		}
 		return map[struct{}][]int{{}: ids}, nil
 	})
-	b.info = fetch.BySlice("postInfo", func(_ context.Context, ids []int) ([]postInfo, error) {
+	b.info = fetch.BySlice("postInfo", func(_ context.Context, ids []int) ([]*postInfo, error) {
 		b.note("postInfo", len(ids))
-		out := make([]postInfo, len(ids))
+		out := make([]*postInfo, len(ids))
 		for i, id := range ids {
-			out[i] = postInfo{id, id * 7 % 12, topics[id%3]}
+			out[i] = &postInfo{id, id * 7 % 12, topics[id%3]}
 		}
 		return out, nil
 	})
@@ -76,7 +76,7 @@ func (b *blog) note(source string, keys int) {
 	b.log = append(b.log, fmt.Sprint(source, " ", keys))
 }
 
-func (b *blog) allInfo(ctx context.Context) ([]postInfo, error) {
+func (b *blog) allInfo(ctx context.Context) ([]*postInfo, error) {
 	ids, err := b.ids.Get(ctx, struct{}{})
 	if err != nil {
 		return nil, err
@@ -90,8 +90,8 @@ func (b *blog) mainPane(ctx context.Context) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	infos = slices.SortedFunc(slices.Values(infos), func(x, y postInfo) int { return cmp.Compare(y.Date, x.Date) })[:5]
-	texts, err := fetch.Map(ctx, infos, func(ctx context.Context, p postInfo) (string, error) { return b.content.Get(ctx, p.ID) })
+	infos = slices.SortedFunc(slices.Values(infos), func(x, y *postInfo) int { return cmp.Compare(y.Date, x.Date) })[:5]
+	texts, err := fetch.Map(ctx, infos, func(ctx context.Context, p *postInfo) (string, error) { return b.content.Get(ctx, p.ID) })
 	return strings.Join(texts, "\n"), err
 }
 
@@ -113,7 +113,7 @@ func (b *blog) popular(ctx context.Context) (string, error) {
 
 func (b *blog) details(ctx context.Context, id int) (string, error) {
 	info, content, err := fetch.Two(ctx,
-		func(ctx context.Context) (postInfo, error) { return b.info.Get(ctx, id) },
+		func(ctx context.Context) (*postInfo, error) { return b.info.Get(ctx, id) },
 		func(ctx context.Context) (string, error) { return b.content.Get(ctx, id) })
 	return fmt.Sprint(info.Topic, ": ", content), err
 }

@@ -113,12 +113,12 @@ func together(ctx context.Context, n int, f func(ctx context.Context, i int) err
 		ctx = outer.Context // cancelctx recognises the inner context
 	}
 	g.ctx.Init(ctx, watching.Here)
-	g.frame.begin(outer, &g.ctx.Context, outer.s, outer.d)
+	g.frame.init(outer, &g.ctx.Context, outer.s, outer.d)
 	g.frame.askers = max(n, outer.askers)
 	if g.outer = outer.trail; g.outer != nil {
 		g.frame.trail = g.outer.combinator()
 	}
-	defer g.end()
+	defer g.waitAll()
 	on, work := suspend.Here(), g.work
 	for i := 1; i < n; i++ {
 		if on.Go(work) != nil { // the scheduler refused the task; other tasks run its items
@@ -171,15 +171,15 @@ func (g *group) item(i int) (next int) {
 		if !returned {
 			how = outcome.Recovered(recover())
 		}
-		next = g.over(i, f, err, how)
+		next = g.endItem(i, f, err, how)
 	}()
 	err = g.f(f, i)
 	returned = true
 	return
 }
 
-// over records the end of item i, and returns the task's next item, or noItem if the task has exited.
-func (g *group) over(i int, f *frame, err error, how outcome.Outcome) (next int) {
+// endItem records the end of item i, and returns the task's next item, or noItem if the task has exited.
+func (g *group) endItem(i int, f *frame, err error, how outcome.Outcome) (next int) {
 	g.guard.Lock()
 	defer g.guard.Unlock()
 	g.ended[i/64] |= 1 << (i % 64)
@@ -216,8 +216,8 @@ func (g *group) leaveLocked() {
 	}
 }
 
-// end waits for all items, even if an item in the caller's task has called runtime.Goexit.
-func (g *group) end() {
+// waitAll waits for all items, even if an item in the caller's task has called runtime.Goexit.
+func (g *group) waitAll() {
 	g.wait()
 	g.ctx.Cancel(nil)
 	if g.outer != nil {

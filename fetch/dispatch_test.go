@@ -137,16 +137,16 @@ func TestADirectSourceReturnsWhatIsNotRemembered(t *testing.T) {
 		parent, cancel := context.WithCancel(t.Context())
 		defer cancel()
 		calls := 0
-		once := fetch.New("once", func(ctx context.Context, b *fetch.Batch[struct{}, int]) error {
+		once := fetch.New("once", func(ctx context.Context, b *fetch.Batch[int, int]) error {
 			calls++
 			_, err := f(ctx, cancel)
 			return err
 		}, fetch.SourceOptions{Mode: fetch.Direct})
 		require.NoError(t, fetch.Run(parent, func(ctx context.Context) error {
 			own := context.WithoutCancel(ctx)
-			_, err := once.Get(own, struct{}{})
+			_, err := once.Get(own, 1)
 			require.ErrorIs(t, err, want)
-			_, err = once.All(own, []struct{}{{}, {}})
+			_, err = once.All(own, []int{1, 1})
 			require.ErrorIs(t, err, want)
 			require.Equal(t, 2, min(calls, 2), "it is asked again")
 			stats := fetch.Of(ctx).Stats()
@@ -159,7 +159,7 @@ func TestADirectSourceReturnsWhatIsNotRemembered(t *testing.T) {
 func TestNaNIsAKey(t *testing.T) {
 	defer schedtest.Within(t, schedtest.Deadline)()
 	for _, o := range []fetch.SourceOptions{{}, {Mode: fetch.Immediate}, {Mode: fetch.Direct}} {
-		src := fetch.BySlice("nan", func(_ context.Context, ks []float64) ([]int, error) { return make([]int, len(ks)), nil }, o)
+		src := fetch.BySlice("nan", func(_ context.Context, ks []any) ([]int, error) { return make([]int, len(ks)), nil }, o)
 		require.NoError(t, fetch.Run(t.Context(), func(ctx context.Context) error {
 			_, err := src.Get(ctx, math.NaN())
 			return err

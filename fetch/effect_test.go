@@ -12,17 +12,17 @@ import (
 
 // Each Do would have got the result of another with the same key.
 func TestEffectsWithEqualKeysAreAnsweredInOrder(t *testing.T) {
-	for _, order := range [][]string{{"a1", "b1", "a2", "b2"}, {"a1", "a2", "b1", "b2"}, {"b1", "b2", "a1", "a2"}, {"b1", "a1", "b2", "a2"}} {
-		e := fetch.NewEffect("effect", func(_ context.Context, b *fetch.Batch[string, string]) error {
+	for _, order := range [][]int{{11, 21, 12, 22}, {11, 12, 21, 22}, {21, 22, 11, 12}, {21, 11, 22, 12}} {
+		e := fetch.NewEffect("effect", func(_ context.Context, b *fetch.Batch[int, int]) error {
 			for _, answer := range order {
-				b.Set(answer[:1], answer)
+				b.Set(answer/10, answer)
 			}
-			b.Set("b", "again") // the last counts
+			b.Set(2, 29) // the last counts
 			return nil
 		})
 		require.NoError(t, fetch.Run(t.Context(), func(ctx context.Context) error {
-			got, err := fetch.Map(ctx, []string{"a", "b", "a", "b"}, e.Do)
-			require.Equal(t, []string{"a1", "b1", "a2", "again"}, got, order)
+			got, err := fetch.Map(ctx, []int{1, 2, 1, 2}, e.Do)
+			require.Equal(t, []int{11, 21, 12, 29}, got, order)
 			return err
 		}))
 	}

@@ -133,7 +133,7 @@ type call[K comparable, V any] struct {
 // wait suspends the caller until all keys have answers. wait calls suspend.Wait directly, because each stack frame of a
 // suspended task costs a cache line or two.
 func (c *call[K, V]) wait(ctx context.Context, f *frame) error {
-	c.begin(ctx, f)
+	c.init(ctx, f)
 	if c.t.opts.Mode == Direct {
 		for i, k := range c.keys {
 			if e := c.t.direct(c.d, k, c.mark); e != nil {
@@ -147,8 +147,8 @@ func (c *call[K, V]) wait(ctx context.Context, f *frame) error {
 	return err
 }
 
-// begin initialises w as a waiter for the calling task. f is the frame of ctx.
-func (w *waiter) begin(ctx context.Context, f *frame) {
+// init initialises w as a waiter for the calling task. f is the frame of ctx.
+func (w *waiter) init(ctx context.Context, f *frame) {
 	w.d, w.ctx = f.s.driverHere(f), ctx
 	if ctx == context.Context(f) {
 		w.ctx = f.Context
@@ -337,7 +337,7 @@ func (t *tableOf[K, V]) direct(d *driver, k K, m *mark) *entry[K, V] {
 	b := aloneLocked(&e.request)
 	b.kept = true // only the end of the session cancels the caller's own batch
 	s.guard.Unlock()
-	b.run()
+	b.callSource()
 	if next := b.finish(); next != nil { // next belongs to another Get and must not delay this Get or end its task
 		goroutine(next.runAll)
 	}

@@ -362,8 +362,8 @@ func (q *request) resumeLocked(foreignOnly bool) {
 	}
 }
 
-// end ends the driver's Run. end cancels the batches without waiters, and waits for all batches.
-func (d *driver) end() {
+// close ends the driver's Run. end cancels the batches without waiters, and waits for all batches.
+func (d *driver) close() {
 	s := d.s
 	s.guard.Lock()
 	d.ended = true

@@ -252,31 +252,32 @@ func TestSourceReturnsAnError(t *testing.T) {
 // A source that fails has read some rows only. Its error is the answer to all keys: the values beside it may be half of what they would be.
 func TestAnErrorIsNeverDropped(t *testing.T) {
 	down, own := errors.New("down"), errors.New("own")
-	every := func(ks []int) map[int][]string {
-		m := map[int][]string{}
+	half := new(int)
+	every := func(ks []int) map[int]*int {
+		m := map[int]*int{}
 		for _, k := range ks {
-			m[k] = nil // a source of one-to-many has an entry for each key
+			m[k] = nil // as a source of one-to-many, which has an entry for each key
 		}
 		return m
 	}
-	setAll := func(_ context.Context, b *fetch.Batch[int, []string]) error {
+	setAll := func(_ context.Context, b *fetch.Batch[int, *int]) error {
 		for _, k := range b.Keys() {
-			b.Set(k, []string{"half"})
+			b.Set(k, half)
 		}
 		return down // of rows.Err
 	}
-	for name, src := range map[string]*fetch.Source[int, []string]{
-		"ByMap":   fetch.ByMap("s", func(_ context.Context, ks []int) (map[int][]string, error) { return every(ks), down }),
-		"BySlice": fetch.BySlice("s", func(_ context.Context, ks []int) ([][]string, error) { return make([][]string, len(ks)), down }),
+	for name, src := range map[string]*fetch.Source[int, *int]{
+		"ByMap":   fetch.ByMap("s", func(_ context.Context, ks []int) (map[int]*int, error) { return every(ks), down }),
+		"BySlice": fetch.BySlice("s", func(_ context.Context, ks []int) ([]*int, error) { return make([]*int, len(ks)), down }),
 		"New":     fetch.New("s", setAll),
-		"Each":    fetch.ByKey("s", 1, func(context.Context, int) ([]string, error) { return []string{"half"}, down }),
+		"Each":    fetch.ByKey("s", 1, func(context.Context, int) (*int, error) { return half, down }),
 		"Inline":  fetch.New("s", setAll, fetch.SourceOptions{Mode: fetch.Inline}),
 		"Shared":  fetch.Shared(fetch.New("s", setAll, fetch.SourceOptions{MaxBatch: 1}), 1),
-		"some": fetch.New("s", func(ctx context.Context, b *fetch.Batch[int, []string]) error {
-			b.Set(1, []string{"half"})
+		"some": fetch.New("s", func(ctx context.Context, b *fetch.Batch[int, *int]) error {
+			b.Set(1, half)
 			return down
 		}),
-		"absent": fetch.New("s", func(ctx context.Context, b *fetch.Batch[int, []string]) error {
+		"absent": fetch.New("s", func(ctx context.Context, b *fetch.Batch[int, *int]) error {
 			for _, k := range b.Keys() {
 				b.Fail(k, fetch.ErrNotFound)
 			}
@@ -1120,20 +1121,20 @@ func TestImmediate(t *testing.T) {
 // A source of one value that is asked at once, by the first Get.
 func TestASourceOfOneValue(t *testing.T) {
 	calls := 0
-	now := fetch.New("now", func(ctx context.Context, b *fetch.Batch[struct{}, int]) error {
+	now := fetch.New("now", func(ctx context.Context, b *fetch.Batch[struct{}, []int]) error {
 		calls++
-		b.Set(struct{}{}, calls)
+		b.Set(struct{}{}, []int{calls})
 		return suspend.Sleep(ctx, 0)
 	}, fetch.SourceOptions{Mode: fetch.Direct})
 	require.NoError(t, fetch.Run(t.Context(), func(ctx context.Context) error {
 		vs, err := fetch.Map(ctx, make([]struct{}, 3), now.Get)
-		require.Equal(t, []int{1, 1, 1}, vs)
+		require.Equal(t, [][]int{{1}, {1}, {1}}, vs)
 		require.Equal(t, fetch.Stats{Batches: 1, Keys: 1, Gets: 3, Shared: 2}, fetch.Of(ctx).Stats())
 		return err
 	}))
 	require.NoError(t, fetch.Run(t.Context(), func(ctx context.Context) error {
 		vs, err := now.All(ctx, make([]struct{}, 2))
-		require.Equal(t, []int{2, 2}, vs)
+		require.Equal(t, [][]int{{2}, {2}}, vs)
 		return err
 	}))
 }
@@ -1205,12 +1206,12 @@ func TestOnBatch(t *testing.T) {
 // A batch has the values of the session, and of no caller.
 func TestBatchBelongsToNobody(t *testing.T) {
 	type key struct{}
-	src := fetch.ByMap("values", func(ctx context.Context, _ []int) (map[int]any, error) {
-		return map[int]any{1: ctx.Value(key{})}, nil
+	src := fetch.ByMap("values", func(ctx context.Context, _ []int) (map[int]int, error) {
+		return map[int]int{1: ctx.Value(key{}).(int)}, nil
 	})
-	require.NoError(t, fetch.Run(context.WithValue(t.Context(), key{}, "session"), func(ctx context.Context) error {
-		v, err := src.Get(context.WithValue(ctx, key{}, "caller"), 1)
-		require.Equal(t, "session", v)
+	require.NoError(t, fetch.Run(context.WithValue(t.Context(), key{}, 10), func(ctx context.Context) error {
+		v, err := src.Get(context.WithValue(ctx, key{}, 20), 1)
+		require.Equal(t, 10, v)
 		return err
 	}))
 }

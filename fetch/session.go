@@ -45,18 +45,18 @@ func (o Options) Run(ctx context.Context, body func(ctx context.Context) error) 
 		return ErrInSource
 	case s == nil:
 		s = &r.own
-		s.begin(ctx, o)
+		s.init(ctx, o)
 		defer s.Close()
 	case o.ofSession():
 		panic("fetch: options of a session for a Run inside one")
-	case s.over():
+	case s.hasEnded():
 		return ErrEnded
 	case o.On == nil && o.Policy == Rounds && s.driverHere(f) != &s.settled:
 		return body(ctx)
 	}
 	d.s, d.policy, d.body = s, o.Policy, body
-	d.frame.begin(f, ctx, s, d)
-	defer d.end()
+	d.frame.init(f, ctx, s, d)
+	defer d.close()
 	d.run(o.On)
 	d.how.Rethrow()
 	return d.err
@@ -116,14 +116,14 @@ func (d *driver) register(on suspend.Spawner) {
 // The session lasts until Close is called. Batches inherit the values of ctx and are cancelled when ctx is done.
 func Open(ctx context.Context, o Options) (context.Context, *Session) {
 	s := new(Session)
-	s.begin(ctx, o)
+	s.init(ctx, o)
 	return frameOf(ctx).child(ctx, s, nil), s
 }
 
 // Of returns the session of ctx, or nil if ctx has none.
 func Of(ctx context.Context) *Session { return frameOf(ctx).session() }
 
-func (s *Session) begin(ctx context.Context, o Options) {
+func (s *Session) init(ctx context.Context, o Options) {
 	if o.Settle < 0 && o.SettleWithin < 0 {
 		panic("fetch: neither turns nor a time to settle")
 	}
@@ -181,7 +181,7 @@ func (d *driver) abandonLocked(open []*batch) []*batch {
 	return open
 }
 
-func (s *Session) over() bool {
+func (s *Session) hasEnded() bool {
 	s.guard.Lock()
 	defer s.guard.Unlock()
 	return s.ended
@@ -209,12 +209,12 @@ func (f *frame) AfterFunc(g func()) (stop func() bool) { return cancelctx.AfterF
 // child returns a new frame that wraps ctx and inherits from f, which may be nil.
 func (f *frame) child(ctx context.Context, s *Session, d *driver) *frame {
 	c := new(frame)
-	c.begin(f, ctx, s, d)
+	c.init(f, ctx, s, d)
 	return c
 }
 
-// begin initialises c as a child of f.
-func (c *frame) begin(f *frame, ctx context.Context, s *Session, d *driver) {
+// init initialises c as a child of f.
+func (c *frame) init(f *frame, ctx context.Context, s *Session, d *driver) {
 	c.Context, c.s, c.d = ctx, s, d
 	if outer, ok := ctx.(*frame); ok {
 		c.Context = outer.Context // skips the outer frame, so that frames do not nest

@@ -27,28 +27,28 @@ func (d *driver) settleLocked() {
 	d.settling = g
 	turns := cmp.Or(o.Settle, defaultTurns)
 	if turns >= 0 && preempt.Explored() { // Explore starts this task at an arbitrary time
-		goroutine(g.end)
+		goroutine(g.finish)
 		return
 	}
 	if o.SettleWithin >= 0 {
 		g.limit = newLimit(cmp.Or(o.SettleWithin, defaultWithin), g.late)
 	}
 	if turns >= 0 {
-		goroutine(func() { g.turn(turns) })
+		goroutine(func() { g.yieldTurns(turns) })
 	}
 }
 
-// turn gives other goroutines the given number of turns, and then ends the settling.
-func (g *settling) turn(left int) {
+// yieldTurns gives other goroutines the given number of turns, and then ends the settling.
+func (g *settling) yieldTurns(left int) {
 	g.d.s.guard.Lock()
 	going := g.d.settling == g
 	g.d.s.guard.Unlock()
 	switch {
 	case !going: // the timer has already ended the settling
 	case left == 0:
-		g.end()
+		g.finish()
 	default:
-		afterOthers(func() { g.turn(left - 1) })
+		afterOthers(func() { g.yieldTurns(left - 1) })
 	}
 }
 
@@ -64,12 +64,12 @@ func (g *settling) late() {
 	}
 	d.s.guard.Unlock()
 	if !more {
-		g.end()
+		g.finish()
 	}
 }
 
-// end sends the requests, unless an earlier call has done so.
-func (g *settling) end() {
+// finish sends the requests, unless an earlier call has done so.
+func (g *settling) finish() {
 	d := g.d
 	d.s.guard.Lock()
 	first := d.settling == g

@@ -61,12 +61,12 @@ type crowd[K comparable, V any] struct {
 
 // load answers a session's batch from a crowd.
 func (x *exchange[K, V]) load(ctx context.Context, b *Batch[K, V]) error {
-	c := x.join(b.keys)
+	c := x.addKeys(b.keys)
 	if c == nil {
 		return ErrEnded
 	}
 	if _, err := c.over.Await(ctx); err != nil {
-		x.leave(c)
+		x.detach(c)
 		return err
 	}
 	b.b.mu.Lock()
@@ -81,9 +81,9 @@ func (x *exchange[K, V]) load(ctx context.Context, b *Batch[K, V]) error {
 	return nil
 }
 
-// join adds the keys to the next crowd, and starts this crowd if fewer than x.most batches are open. join returns nil after
+// addKeys adds the keys to the next crowd, and starts this crowd if fewer than x.most batches are open. join returns nil after
 // Close.
-func (x *exchange[K, V]) join(keys []K) *crowd[K, V] {
+func (x *exchange[K, V]) addKeys(keys []K) *crowd[K, V] {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	if x.closed {
@@ -111,8 +111,8 @@ func (x *exchange[K, V]) join(keys []K) *crowd[K, V] {
 	return c
 }
 
-// leave takes a cancelled session batch out of c. The last batch to leave cancels c.
-func (x *exchange[K, V]) leave(c *crowd[K, V]) {
+// detach takes a cancelled session batch out of c. The last batch to leave cancels c.
+func (x *exchange[K, V]) detach(c *crowd[K, V]) {
 	x.mu.Lock()
 	c.parts--
 	last := c.parts == 0
@@ -125,19 +125,19 @@ func (x *exchange[K, V]) leave(c *crowd[K, V]) {
 	}
 }
 
-// run runs c, and then starts the crowd that waits, if there is one.
-func (x *exchange[K, V]) run(c *crowd[K, V]) {
+// runCrowd runs c, and then starts the crowd that waits, if there is one.
+func (x *exchange[K, V]) runCrowd(c *crowd[K, V]) {
 	ended := false
 	defer func() {
 		if ended {
 			x.runNext(c)
 		} else {
-			goroutine(func() { x.run(c) }) // the source called runtime.Goexit; more keys may be left
+			goroutine(func() { x.runCrowd(c) }) // the source called runtime.Goexit; more keys may be left
 		}
 	}()
 	size := cmp.Or(x.src.opts.MaxBatch, len(c.keys))
 	for rest := c.keys[len(c.requests):]; len(rest) > 0 && c.ctx.Err() == nil; rest = c.keys[len(c.requests):] {
-		c.run(x.src, rest[:min(size, len(rest))])
+		c.loadKeys(x.src, rest[:min(size, len(rest))])
 	}
 	c.cancel()
 	c.over.Fill(struct{}{})
@@ -149,7 +149,7 @@ func (x *exchange[K, V]) startLocked(c *crowd[K, V]) {
 		x.running = map[*crowd[K, V]]struct{}{}
 	}
 	x.running[c] = struct{}{}
-	goroutine(func() { x.run(c) })
+	goroutine(func() { x.runCrowd(c) })
 }
 
 // runNext removes c and starts the crowd that waits, if there is one.
@@ -189,8 +189,8 @@ func (x *exchange[K, V]) close(ctx context.Context) error {
 	return err
 }
 
-// run calls the source with some of the keys.
-func (c *crowd[K, V]) run(src *Source[K, V], keys []K) {
+// loadKeys calls the source with some of the keys.
+func (c *crowd[K, V]) loadKeys(src *Source[K, V], keys []K) {
 	t := &tableOf[K, V]{load: src.load}
 	b := new(batch)
 	for _, k := range keys {
