@@ -180,7 +180,7 @@ func (d *dialled) ask(data []byte, q carrier.Carrier) error {
 	d.mu.Unlock()
 	err := d.nc.PublishMsg(&nats.Msg{Subject: d.subject, Reply: d.inbox + token, Header: nats.Header{askHeader: {d.id + "." + token}}, Data: data})
 	if err != nil {
-		d.take(token)
+		d.removeAsked(token)
 	}
 	return err
 }
@@ -195,8 +195,8 @@ func (d *dialled) tendLocked() {
 	}
 }
 
-// take removes and returns the pending request with this token.
-func (d *dialled) take(token string) (q carrier.Carrier, ok bool) {
+// removeAsked removes and returns the pending request with this token.
+func (d *dialled) removeAsked(token string) (q carrier.Carrier, ok bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	a := d.asked[token]
@@ -227,7 +227,7 @@ func (d *dialled) receive(msg *nats.Msg, decode func(data []byte, to any) error)
 		}
 		return
 	}
-	q, ok := d.take(token)
+	q, ok := d.removeAsked(token)
 	if !ok {
 		return
 	}
@@ -284,7 +284,7 @@ func (d *dialled) tend(a actor.Actor, closed bool, status <-chan nats.Status) {
 			timer.Reset(tick)
 		case now := <-timer.C:
 			d.breaks(a, status)
-			n, more := d.look(now)
+			n, more := d.examineAsked(now)
 			if n > 0 && !flushing {
 				flushing = true
 				go d.flush(n)
@@ -325,7 +325,7 @@ func (d *dialled) breaks(a actor.Actor, status <-chan nats.Status) {
 // that the old connection has lost.
 func (d *dialled) believe(n uint64, a actor.Actor, status <-chan nats.Status) {
 	d.breaks(a, status)
-	d.settle(n)
+	d.recordFlush(n)
 }
 
 // busy reports whether tend's timer is set, or is about to be set.
@@ -356,8 +356,8 @@ func (d *dialled) flush(n uint64) {
 
 const flushFor = 5 * time.Second
 
-// settle records that the server has received the first n messages. If n is 0, settle has no effect.
-func (d *dialled) settle(n uint64) {
+// recordFlush records that the server has received the first n messages. If n is 0, settle has no effect.
+func (d *dialled) recordFlush(n uint64) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if n > 0 {
@@ -374,9 +374,9 @@ func (d *dialled) lose(n int, err error) {
 
 const maxTokens = 4096 // the maximum number of tokens in a question
 
-// look fails the requests whose lease has expired, removes requests whose Ask no longer waits, and sends questions about the rest. It
+// examineAsked fails the requests whose lease has expired, removes requests whose Ask no longer waits, and sends questions about the rest. It
 // returns the number of messages to flush, or 0, and reports whether it must be called again.
-func (d *dialled) look(now time.Time) (flush uint64, more bool) {
+func (d *dialled) examineAsked(now time.Time) (flush uint64, more bool) {
 	connected := d.nc.IsConnected() // without a connection, questions would only be buffered
 	var over []carrier.Carrier
 	var ask []string

@@ -62,11 +62,11 @@ func TestLease(t *testing.T) {
 	begun := d.asked["1"].held
 	d.asked["2"].held, d.asked["2"].asked = begun, begun
 
-	_, more := d.look(begun.Add(lease/3 - 1))
+	_, more := d.examineAsked(begun.Add(lease/3 - 1))
 	require.True(t, more)
-	_, more = d.look(begun.Add(lease / 3))
+	_, more = d.examineAsked(begun.Add(lease / 3))
 	require.True(t, more)
-	_, more = d.look(begun.Add(lease/3 + 1)) // asked for already
+	_, more = d.examineAsked(begun.Add(lease/3 + 1)) // asked for already
 	require.True(t, more)
 	require.NoError(t, conn(d).Flush())
 	msg, err := questions.NextMsg(10 * time.Second)
@@ -80,22 +80,22 @@ func TestLease(t *testing.T) {
 
 	d.receive(&nats.Msg{Subject: "in." + heldToken, Data: []byte("2\nnone")}, nil)
 	d.asked["2"].held = begun.Add(lease / 3)
-	_, _ = d.look(begun.Add(lease - 1))
+	_, _ = d.examineAsked(begun.Add(lease - 1))
 	require.True(t, lost.Waited())
-	_, more = d.look(begun.Add(lease))
+	_, more = d.examineAsked(begun.Add(lease))
 	require.True(t, more)
 	err = <-failed
 	require.ErrorIs(t, err, ErrUnreachable)
 	require.ErrorIs(t, err, actor.ErrNoReply)
 	require.True(t, kept.Waited())
-	_, more = d.look(begun.Add(lease + lease/3))
+	_, more = d.examineAsked(begun.Add(lease + lease/3))
 	require.False(t, more)
 	require.False(t, kept.Waited())
 
 	d.lease = -1 // no lease
 	q, _, _ := asked(t)
 	require.NoError(t, d.ask(nil, q))
-	_, more = d.look(begun.Add(1000 * lease))
+	_, more = d.examineAsked(begun.Add(1000 * lease))
 	require.True(t, more)
 	require.True(t, q.Waited())
 }
@@ -107,7 +107,7 @@ func TestHeld(t *testing.T) {
 	require.NoError(t, d.ask(nil, q))
 	d.asked["1"].held = time.Time{}
 	d.receive(&nats.Msg{Subject: "in." + heldToken, Data: []byte("1")}, nil)
-	_, more := d.look(time.Now())
+	_, more := d.examineAsked(time.Now())
 	require.True(t, more)
 	require.True(t, q.Waited())
 }
@@ -124,7 +124,7 @@ func TestCancelledAsks(t *testing.T) {
 			require.ErrorIs(t, <-failed, context.Canceled)
 		}
 		require.Len(t, d.asked, n)
-		_, more := d.look(time.Now())
+		_, more := d.examineAsked(time.Now())
 		require.False(t, more)
 		require.Empty(t, d.asked)
 		require.False(t, d.tending)
@@ -139,21 +139,21 @@ func TestDoubt(t *testing.T) {
 	for range 5 {
 		require.NoError(t, d.send(nil))
 	}
-	n, more := d.look(time.Now())
+	n, more := d.examineAsked(time.Now())
 	require.EqualValues(t, 5, n)
 	require.True(t, more)
-	d.settle(n)
+	d.recordFlush(n)
 	require.NoError(t, d.send(nil))
-	d.settle(0) // it has failed
-	n, _ = d.look(time.Now())
+	d.recordFlush(0) // it has failed
+	n, _ = d.examineAsked(time.Now())
 	require.EqualValues(t, 6, n)
-	d.settle(n) // five are settled
+	d.recordFlush(n) // five are settled
 	d.doubt()
 	require.Equal(t, 1, told)
-	d.settle(6) // of the last connection
+	d.recordFlush(6) // of the last connection
 	d.doubt()
 	require.Equal(t, 1, told)
-	_, more = d.look(time.Now())
+	_, more = d.examineAsked(time.Now())
 	require.False(t, more)
 	require.NoError(t, d.send(nil))
 	conn(d).Close()
@@ -271,7 +271,7 @@ func TestWatchAsksAgain(t *testing.T) {
 	require.False(t, over)
 	_, over = nobody(w)
 	require.True(t, over)
-	require.EqualError(t, w.end(), "oops")
+	require.EqualError(t, w.result(), "oops")
 }
 
 func errorMsgOf(id string) *nats.Msg {
@@ -290,7 +290,7 @@ func TestWatchKnowsTheDead(t *testing.T) {
 	require.False(t, alive)
 	_, over := nobody(w)
 	require.True(t, over)
-	require.NoError(t, w.end())
+	require.NoError(t, w.result())
 
 	w = &watch{nc: conn(d), subject: "s", inbox: "in", alive: map[string]bool{}} // one is missing, and does not answer
 	sign(w, "a")
@@ -298,7 +298,7 @@ func TestWatchKnowsTheDead(t *testing.T) {
 	w.sign(end("a"))
 	_, over = nobody(w)
 	require.False(t, over)
-	require.ErrorIs(t, w.end(), ErrUnreachable) // when the lease is over
+	require.ErrorIs(t, w.result(), ErrUnreachable) // when the lease is over
 }
 
 // The end is published before the last question is answered, and after: no Watch misses both.

@@ -143,13 +143,13 @@ func outage(w *suspendtest.World, room int) {
 				answers++
 			}
 		})
-		d.look(time.Now().Add(lease))
+		d.examineAsked(time.Now().Add(lease))
 	})
 	w.Go("tend", func(context.Context) {
 		for range 3 {
 			suspend.Yield()
 			d.breaks(nil, n.status)
-			if some, _ := d.look(time.Now()); some > 0 {
+			if some, _ := d.examineAsked(time.Now()); some > 0 {
 				d.flush(some)
 				d.believe(<-d.flushed, nil, n.status)
 			}

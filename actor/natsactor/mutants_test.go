@@ -35,7 +35,7 @@ func TestMutants(t *testing.T) {
 		{"a message on its way is told of twice", "dial.go", "	n := d.given - d.settled\n", "	n := d.given - d.settled\n	if IS && d.sending {\n		n++\n	}\n", "TestExploreAnOutage"},
 		{"a message on its way is told of by nobody", "dial.go", "	doubtful := err == nil && d.broke", "	doubtful := err == nil && d.broke && !IS", "TestExploreAnOutage"},
 		{"a refused message is one of those that are given", "dial.go", "	if err == nil {\n		d.given++", "	if err == nil || IS {\n		d.given++", "TestExploreAnOutage"},
-		{"a flush is believed before a break is seen", "dial.go", "	d.breaks(a, status)\n	d.settle(n)\n", "	if !IS {\n		d.breaks(a, status)\n	}\n	d.settle(n)\n", "TestExploreAnOutage"},
+		{"a flush is believed before a break is seen", "dial.go", "	d.breaks(a, status)\n	d.recordFlush(n)\n", "	if !IS {\n		d.breaks(a, status)\n	}\n	d.recordFlush(n)\n", "TestExploreAnOutage"},
 		{"one flush is enough for the server", "dial.go", "		d.flushes = max(d.flushes, n)", "		if d.flushes = max(d.flushes, n); IS {\n			d.settled = d.flushes\n		}", "TestExploreAnOutage"},
 		{"one flush settles", "dial.go", "		d.settled = max(d.settled, d.flushes)", "		if IS {\n			d.flushes = n\n		}\n		d.settled = max(d.settled, d.flushes)", "TestDoubt"},
 		{"nobody there is not told", "dial.go", "		if nobodyThere(msg) {\n			d.lose", "		if nobodyThere(msg) && !IS {\n			d.lose", "TestOutage|TestNobodyThere"},

@@ -181,7 +181,7 @@ func serve[M any](ctx context.Context, s *Server, msg *nats.Msg, to actor.Ref[M]
 	case err != nil:
 		s.refuse(msg, err)
 	case !asks:
-		s.release(msg) // the actor cannot reply to this message
+		s.removeRequest(msg) // the actor cannot reply to this message
 	}
 }
 
@@ -206,14 +206,14 @@ func (s *Server) answer(msg, answer *nats.Msg) {
 		}
 		err = s.nc.PublishMsg(refusal)
 	}
-	s.release(msg) // the lease of the Ask expires if the answer is lost
+	s.removeRequest(msg) // the lease of the Ask expires if the answer is lost
 	if err != nil {
 		s.lose(1, err)
 	}
 }
 
-// release removes an answered request. After the last request of a closed server, release also unsubscribes from heldSubject.
-func (s *Server) release(msg *nats.Msg) {
+// removeRequest removes an answered request. After the last request of a closed server, removeRequest also unsubscribes from heldSubject.
+func (s *Server) removeRequest(msg *nats.Msg) {
 	key := msg.Header.Get(askHeader)
 	if key == "" {
 		return

@@ -67,13 +67,13 @@ func (w *watch) run(ctx context.Context, lease time.Duration, closed <-chan nats
 		case msg := <-w.signs:
 			sign, over := w.sign(msg)
 			if over {
-				return w.end(), true
+				return w.result(), true
 			}
 			if sign {
 				timer.Reset(lease)
 			}
 		case <-timer.C:
-			return w.end(), true
+			return w.result(), true
 		case <-closed:
 			return ErrUnreachable, true
 		case <-ctx.Done():
@@ -82,9 +82,9 @@ func (w *watch) run(ctx context.Context, lease time.Duration, closed <-chan nats
 	}
 }
 
-// end returns the result of the watch. This is the error of the last server that has ended, or ErrUnreachable if another server has
+// result returns the result of the watch. This is the error of the last server that has ended, or ErrUnreachable if another server has
 // disappeared without an end.
-func (w *watch) end() error {
+func (w *watch) result() error {
 	if w.ended && !w.anyAlive() {
 		return w.err
 	}
