@@ -101,8 +101,8 @@ func ExampleFlow() {
 
 // A task that fails is tried again, and then goes to the dead letters.
 func ExampleStage_OnFail() {
-	s := stage.New("mail", func(context.Context, string) (id int, err error) {
-		return 0, errors.New("no route")
+	s := stage.New("mail", func(context.Context, string) (struct{}, error) {
+		return struct{}{}, errors.New("no route")
 	}, stage.Options{
 		Retry: func(_ error, try int) (after time.Duration, again bool) {
 			return time.Duration(try) * time.Millisecond, try < 3
