@@ -13,7 +13,9 @@ import (
 
 var grpcRows = []row{
 	{name: "grpc-go client, calls of 50 tasks", held: deadlock, run: func(ctx context.Context, e *env) error {
-		return overGRPC(e.beside(), e, func(c pb.TestServiceClient) error { return e.tasks(50, 5, func(int) error { return unaryCall(ctx, c) }) })
+		return overGRPC(e.beside(), e, func(c pb.TestServiceClient) error {
+			return e.tasks(50, 5, func(int) error { return unaryCall(ctx, c) })
+		})
 	}},
 	{name: "grpc-go client, streams of 10 tasks", held: deadlock, run: func(ctx context.Context, e *env) error {
 		return overGRPC(e.beside(), e, func(c pb.TestServiceClient) error { return e.tasks(10, 1, func(int) error { return stream(ctx, c) }) })

@@ -427,9 +427,11 @@ var events = map[string]func(cancel, release func()){
 
 // The contexts that panic.
 var panicky = map[string]func(p *schedtest.PanickyContext) context.Context{
-	"foreign":   func(p *schedtest.PanickyContext) context.Context { return p },
-	"AfterFunc": func(p *schedtest.PanickyContext) context.Context { return schedtest.PanickyAfterFunc{PanickyContext: p} },
-	"lazy":      func(p *schedtest.PanickyContext) context.Context { return suspend.Lazily(p) },
+	"foreign": func(p *schedtest.PanickyContext) context.Context { return p },
+	"AfterFunc": func(p *schedtest.PanickyContext) context.Context {
+		return schedtest.PanickyAfterFunc{PanickyContext: p}
+	},
+	"lazy": func(p *schedtest.PanickyContext) context.Context { return suspend.Lazily(p) },
 }
 
 // withPanicky calls once, in a bubble, with each kind of context that panics, in each of its calls: until a context of this kind is not
