@@ -4,8 +4,13 @@ package explore_test
 
 import (
 	"context"
+	"os"
 	"os/exec"
+	"path/filepath"
+	"strings"
 	"testing"
+
+	"github.com/stretchr/testify/require"
 
 	"github.com/braidgo/braid/adapters/fifo"
 	"github.com/braidgo/braid/internal/atomicx"
@@ -372,15 +377,25 @@ func TestMutants(t *testing.T) {
 	}
 }
 
+// goOn precedes the index of the mutant with which another process must go on.
+const goOn = "another process goes on with mutant "
+
 // TestRealMutants runs TestMutated, in a build in which the code has all the real mutants, each to be turned on.
 func TestRealMutants(t *testing.T) {
 	const is = "\nimport \"github.com/braidgo/braid/internal/atomicx\"\n\nfunc mutated(name string) bool { return atomicx.Is(name) }\n"
 	overlay := mutation.Overlay(t, root, realMutants, is, map[string]string{
 		"internal/atomicx/mutant.go": "package atomicx\n\nvar mutant string\n\nfunc Mutate(name string) { mutant = name }\n\nfunc Is(name string) bool { return mutant == name }\n",
 	})
-	out, err := exec.Command("go", "test", "-count=1", "-v", "-vet=off", "-tags", "explore,mutants", "-overlay", overlay, "-run", "^TestMutated$", ".").CombinedOutput()
-	t.Logf("%s", out)
-	if err != nil {
-		t.Error(err)
+	mutated := filepath.Join(t.TempDir(), "mutated")
+	out, err := exec.Command("go", "test", "-c", "-o", mutated, "-vet=off", "-tags", "explore,mutants", "-overlay", overlay, ".").CombinedOutput()
+	require.NoError(t, err, "%s", out)
+	for from := "0"; from != ""; {
+		mutated := exec.Command(mutated, "-test.v", "-test.run=^TestMutated$", "-test.timeout=30m")
+		mutated.Env = append(os.Environ(), "BRAID_FROM="+from)
+		out, err := mutated.CombinedOutput()
+		t.Logf("%s", out)
+		require.NoError(t, err)
+		_, rest, _ := strings.Cut(string(out), goOn)
+		from, _, _ = strings.Cut(rest, "\n")
 	}
 }
