@@ -742,16 +742,16 @@ func TestNoCycleWhileOnFailRuns(t *testing.T) {
 }
 
 // A Do that waits lazily is not over when its context ends: it goes on waiting, so the cycle that it is part of has to be found.
-func TestCycleOfALazyDo(t *testing.T) {
-	defer schedtest.Within(t, schedtest.Deadline)()
+func TestCycleOfALazyDo(t *testing.T) { synctest.Test(t, testCycleOfALazyDo) }
+
+func testCycleOfALazyDo(t *testing.T) {
 	var a, b *stage.Stage[int, int]
-	waits, cancelled := promise.New[int](), promise.New[int]()
+	cancelled := promise.New[int]()
 	ctx, cancel := context.WithCancel(bg)
 	a = stage.New("a", func(c context.Context, n int) (int, error) {
 		if n == 0 {
 			return 0, nil
 		}
-		_ = waits.Fill(0)
 		return b.Do(suspend.Lazily(within{c, ctx}), 0)
 	}, stage.Options{Width: 1, Queue: 1})
 	b = stage.New("b", func(c context.Context, n int) (int, error) {
@@ -765,10 +765,7 @@ func TestCycleOfALazyDo(t *testing.T) {
 	require.NoError(t, err)
 	second, err := a.Begin(bg, 1)
 	require.NoError(t, err)
-	_, _ = waits.Await(bg)
-	for b.Stats().Waiting == 0 { // the Do of a
-		time.Sleep(time.Millisecond)
-	}
+	synctest.Wait() // now the Do of a waits; a Do whose context is done before it waits would fail
 	cancel()
 	_ = cancelled.Fill(0)
 	_, e1 := first.Await(bg)
