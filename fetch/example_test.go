@@ -81,6 +81,25 @@ func ExampleTwo() {
 	// user 12 7 1 <nil>
 }
 
+// A source that only reads memory needs neither a batch nor a goroutine: the first Get of a key calls the function itself.
+func ExampleTogether() {
+	settings := fetch.ByMap("settings", func(_ context.Context, names []string) (map[string]string, error) {
+		fmt.Println("look up", names)
+		return map[string]string{"colour": "blue"}, nil
+	}, fetch.SourceOptions{Mode: fetch.Direct})
+	show := func(ctx context.Context) error {
+		colour, err := settings.Get(ctx, "colour")
+		fmt.Println(colour)
+		return err
+	}
+	fmt.Println(fetch.Run(context.Background(), func(ctx context.Context) error { return fetch.Together(ctx, show, show) }))
+	// Output:
+	// look up [colour]
+	// blue
+	// blue
+	// <nil>
+}
+
 // An error of a key is an answer: all callers get the same one.
 func ExampleSource_Find() {
 	stock := fetch.New("stock", func(_ context.Context, b *fetch.Batch[string, int]) error {

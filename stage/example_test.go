@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/braidgo/braid/stage"
@@ -130,4 +131,27 @@ func ExampleClimb() {
 	_ = db.Close(context.Background())
 	fmt.Println(db.Stats().Width)
 	// Output: 10
+}
+
+// An operator widens a stage, and the pool that it shares with other stages, while tasks run.
+func ExampleStage_SetWidth() {
+	pool := stage.NewPool("databases", 4, nil)
+	db := stage.New("db", query, stage.Options{Width: 2, Pool: pool})
+	db.SetWidth(8)   // the number of tasks in progress
+	pool.SetWidth(6) // the number of handlers that run
+	_ = db.Close(context.Background())
+	fmt.Println(db.Stats().Width, pool.Stats().Width)
+	// Output: 8 6
+}
+
+// The figures of the last second, as the status page shows them.
+func ExampleStats_Sub() {
+	before := []stage.Stats{{Name: "db", Width: 2, Arrived: 100, Completed: 100}}
+	now := []stage.Stats{{Name: "db", Width: 2, Arrived: 150, Completed: 140, Waiting: 8, Busy: 2}}
+	rows := view.Rows(before, now, time.Second)
+	fmt.Printf("%s: %v arrive and %v are done in a second, %d wait\n", rows[0].Name, rows[0].A, rows[0].S, rows[0].Waiting)
+	fmt.Println(strings.Fields(view.Text(rows))[:4])
+	// Output:
+	// db: 50 arrive and 40 are done in a second, 8 wait
+	// [stage A/s S/s rejected/s]
 }

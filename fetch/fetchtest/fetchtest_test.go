@@ -3,8 +3,10 @@ package fetchtest_test
 import (
 	"context"
 	"fmt"
+	"runtime"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -76,4 +78,46 @@ func ExampleAssertRounds() {
 		return err
 	})
 	// Output: [u uu uuu] [[1 2 3]]
+}
+
+// A test replaces the sources and effects of a program, and checks what the program has read and would have written.
+func ExampleSource_Instead() {
+	users := fetch.ByMap("users", func(context.Context, []int) (map[int]string, error) { panic("no database in a test") })
+	visit := fetch.NewEffect("visit", func(context.Context, *fetch.Batch[int, string]) error { panic("no database in a test") })
+	greet := func(ctx context.Context) (string, error) { // the program
+		name, err := users.Get(ctx, 7)
+		if err != nil {
+			return "", err
+		}
+		_, err = visit.Do(ctx, 7)
+		return "hello " + name, err
+	}
+
+	answer := func(id int) (string, error) { return fmt.Sprint("user ", id), nil }
+	read, written := fetchtest.New("read", answer), fetchtest.New("written", answer)
+	o := fetch.Options{Use: []fetch.Override{read.Instead(users), written.InsteadOfEffect(visit)}}
+	_ = o.Run(context.Background(), func(ctx context.Context) error {
+		text, err := greet(ctx)
+		fmt.Println(text, read.Batches(), written.Batches())
+		return err
+	})
+	// Output: hello user 7 [[7]] [[7]]
+}
+
+// The end of the context also cancels the batch that the program waits for.
+func ExampleSource_Pause() {
+	users := fetchtest.New("users", func(id int) (string, error) { return fmt.Sprint("user ", id), nil })
+	resume := users.Pause()
+	defer resume()
+	ctx, cancel := context.WithTimeout(context.Background(), time.Millisecond)
+	defer cancel()
+	err := fetch.Run(ctx, func(ctx context.Context) error {
+		_, err := users.Get(ctx, 7)
+		return err
+	})
+	for users.Cancelled() == 0 { // the batch runs on another goroutine
+		runtime.Gosched()
+	}
+	fmt.Println(err, users.Batches())
+	// Output: context deadline exceeded [[7]]
 }
