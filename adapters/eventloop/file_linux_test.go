@@ -251,6 +251,11 @@ func TestCloseWaitsForARead(t *testing.T) {
 	for now := s.loop.Stats(); (now.Suspended < 2 || now.Blocking > 0) && len(closed) == 0; now = s.loop.Stats() {
 		runtime.Gosched()
 	}
+	for range 100 { // a Close that does not wait may have been resumed, but not have run
+		turn := make(chan struct{})
+		must(0, s.loop.Go(func() { close(turn) }))
+		<-turn
+	}
 	_, err := s.ReadAt(make([]byte, 1), 0)
 	require.ErrorIs(t, err, os.ErrClosed)
 	require.ErrorIs(t, s.Close(), os.ErrClosed)
