@@ -134,7 +134,7 @@ func (s *Self[M]) task() func() {
 	}
 }
 
-// taskAfter is like enter, for a task that begins with a call of f. f calls functions of an Op, which may panic.
+// taskAfter is like the function that task returns, for a task that begins with a call of f. f calls functions of an Op, which may panic.
 func (l *life) taskAfter(f func()) {
 	returned := false
 	defer l.afterTask(&returned)

@@ -90,7 +90,7 @@ func (s *Stage[In, Out]) cutOff(err error) error {
 	return fmt.Errorf("%s: closed while %d handlers run, and %d wait for another stage: %w", s.name, run, wait, err)
 }
 
-// giveUpAll ends tasks that were cut off. If OnFail panics or calls runtime.Goexit, a deferred call of endAll ends the remaining tasks;
+// giveUpAll ends tasks that were cut off. If OnFail panics or calls runtime.Goexit, a deferred call of giveUpAll ends the remaining tasks;
 // otherwise their Dos would wait without end.
 func (s *Stage[In, Out]) giveUpAll(gone []item[In, Out]) {
 	n := 0

@@ -166,7 +166,7 @@ func (f *feed[Out]) pending() int {
 	return f.order.len + len(f.ready)
 }
 
-// nextAnswer returns the nextAnswer task to yield. A task must be in flight or ready; otherwise the call would wait without end.
+// nextAnswer returns the next task to yield. A task must be in flight or ready; otherwise the call would wait without end.
 func (f *feed[Out]) nextAnswer() (c *fed[Out]) {
 	for len(f.ready) == 0 {
 		f.collect()

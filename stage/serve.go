@@ -158,7 +158,7 @@ func (s *Stage[In, Out]) perform(e *item[In, Out], skip bool, gid int64, now *in
 	return out, s.handOn(e, out, err, now, v, due)
 }
 
-// callHandler calls the handler. If OnPanic is set, call turns a panic into an error.
+// callHandler calls the handler. If OnPanic is set, callHandler turns a panic into an error.
 func (s *Stage[In, Out]) callHandler(ctx context.Context, in In) (out Out, err error) {
 	if s.o.OnPanic == nil {
 		return s.f(ctx, in)

@@ -227,7 +227,7 @@ func (tx *Tx) takeHooks() []func() {
 	return hooks
 }
 
-// recycle resets tx and returns it to the pool. It runs at the recycle of every transaction, even after a panic.
+// recycle resets tx and returns it to the pool. It runs at the end of every transaction, even after a panic.
 func (tx *Tx) recycle() {
 	tx.stepDown()
 	tx.reset()
