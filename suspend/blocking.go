@@ -14,6 +14,8 @@ import (
 // cancellation error, and f never runs. Once f has started, Blocking waits for f to return. A task that still runs after its
 // scheduler was closed may call Blocking too, but then nothing bounds the number of goroutines.
 //
+// In a task, f may lock its thread and return without unlocking it: then the goroutine and the thread end.
+//
 // If f panics, Blocking panics in the calling task with the same value. If f calls runtime.Goexit, the calling task exits too.
 // Without a bound task, Blocking calls f directly.
 func Blocking(ctx context.Context, f func()) error {

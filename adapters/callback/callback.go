@@ -27,7 +27,9 @@
 // use CloseContext with a deadline.
 //
 // Coroutines that were created on a locked thread cannot run on another thread. If an executor on a locked thread stops
-// before the Loop is closed, the Loop abandons the remaining tasks and refuses new tasks, and Close returns ErrThread.
+// before the Loop is closed, the Loop abandons the remaining tasks and refuses new tasks, and Close returns ErrThread. On
+// such an executor, a task must not suspend while it has itself locked the thread once more, or while C code has called it:
+// the Go runtime would end the process.
 //
 // # The executor's own goroutine
 //

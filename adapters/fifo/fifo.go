@@ -54,7 +54,9 @@ type Options struct {
 	// method Scheduler.OnIdle registers a function for a single call.
 	OnIdle func()
 
-	// LockOSThread makes Run lock its thread, so that all tasks run on this thread. Such a Run cannot be nested.
+	// LockOSThread makes Run lock its thread, so that all tasks run on this thread. Such a Run cannot be nested. A task must
+	// not suspend while it has itself locked the thread once more, or while C code has called it: the Go runtime would end
+	// the process.
 	LockOSThread bool
 }
 

@@ -132,6 +132,9 @@ func (s *fiber) run() {
 			e.f()
 			s.TaskEnded()
 		}
+		if s.Locked() { // the fiber ends, too
+			return
+		}
 		w := s.worker
 		if e, ok = w.pickNew(); ok {
 			w.pool.ended()

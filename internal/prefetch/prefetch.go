@@ -31,6 +31,9 @@ type Task struct{ g, sp uintptr }
 // A goroutine calls Begin once, to record its g.
 func (t *Task) Begin() { t.g = self() }
 
+// G returns the address of the g of the goroutine that has called Begin, or nil.
+func (t *Task) G() unsafe.Pointer { return *(*unsafe.Pointer)(unsafe.Pointer(&t.g)) }
+
 // A goroutine calls Leave before it is suspended, to record the end of its stack.
 func (t *Task) Leave() {
 	var here byte

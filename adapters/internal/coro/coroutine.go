@@ -24,6 +24,7 @@ type Coroutine struct {
 	why   Switch // the reason for the last switch, written before that switch
 	Mark  uint8  // reserved for the scheduler
 	named bool   // the coroutine is idle, and has the labels of an idle coroutine
+	locks lock
 	next  Next
 	yield Yield
 	watch atomicx.Pointer[Stalls] // the watch of the worker that runs the coroutine or ran it last
@@ -112,6 +113,9 @@ func (c *Coroutine) Next() Next { return c.next }
 func (c *Coroutine) Leave(why Switch) Yield {
 	c.place.Leave()
 	c.why = why
+	if c.Locked() {
+		return c.yieldLocked
+	}
 	return c.yield
 }
 
@@ -171,6 +175,9 @@ func (c *Coroutine) Stop() {
 
 // Reap ends a coroutine whose task has exited. Step calls Reap itself.
 func (c *Coroutine) Reap() {
+	if c.locks == stranded {
+		return
+	}
 	defer func() { _ = recover() }() // goexit
 	c.next()
 }
@@ -188,7 +195,11 @@ func (c *Coroutine) body() func(Yield) {
 		defer func() { c.unregister(done, recover()) }()
 		defer entered.Exit()
 		for {
-			if c.run(); !c.again() && !yield(struct{}{}) {
+			c.run()
+			if c.Locked() {
+				c.strand()
+			}
+			if !c.again() && !yield(struct{}{}) {
 				done = true
 				return
 			}
@@ -201,6 +212,7 @@ func (c *Coroutine) register(yield Yield) (entered suspend.Entered) {
 	c.gid.Store(gid.Get())
 	labels.Clear() // a new goroutine inherits the labels of its creator
 	c.place.Begin()
+	c.findLock()
 	begun.mu.Lock()
 	c.begun.Value = c
 	begun.all.Push(&c.begun)
@@ -264,6 +276,9 @@ func (c *Coroutine) unregister(done bool, panicked any) {
 	}
 	if done {
 		return
+	}
+	if c.Locked() {
+		c.strand()
 	}
 	c.why = Exited
 	c.yield(struct{}{}) // c.yield returns when Reap calls c.next; later calls of c.next would do nothing

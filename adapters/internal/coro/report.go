@@ -23,6 +23,13 @@ func Reports(after time.Duration, report func(text []byte)) func(text []byte) {
 	return report
 }
 
+// threadStays reports that a task of the worker has ended with its thread locked. Further such tasks of the worker are not reported.
+func (s *Stalls) threadStays() {
+	if s != nil && s.after != unlimited && s.toldThread.CompareAndSwap(false, true) {
+		go s.report([]byte("a task has ended with its thread locked: its goroutine and its thread stay for ever; call runtime.UnlockOSThread, or see suspend.Blocking"))
+	}
+}
+
 // text returns the text of a report: the event, the remedy and the stack.
 func (s *Stalls) text(what string, again bool, held time.Duration, id int64, stack []byte) []byte {
 	var b bytes.Buffer

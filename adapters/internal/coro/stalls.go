@@ -40,6 +40,8 @@ type Stalls struct {
 	enough  bool // the function lasts has returned true in this step; only a look writes the field
 	telling atomicx.Bool
 
+	toldThread atomicx.Bool // see threadStays
+
 	state atomicx.Uint32
 	again func() // the method value s.setTimer
 
@@ -59,7 +61,10 @@ const (
 	asked
 )
 
-const defaultStallAfter = time.Second
+const (
+	defaultStallAfter = time.Second
+	unlimited         = math.MaxInt64 / 4 // the value of after in a Stalls that reports nothing
+)
 
 // WatchStalls returns a Stalls that watches a worker until Stop. A task is reported when it has held its worker for the
 // duration after, or up to a fortieth longer, and again whenever that time has doubled. If report is nil, reports go to
@@ -136,7 +141,7 @@ func (s *Stalls) Lasting(after func() time.Duration, lasts func(held time.Durati
 		return s
 	}
 	if s == nil {
-		s = newStalls(math.MaxInt64/4, nil)
+		s = newStalls(unlimited, nil)
 	}
 	s.lasting, s.lasts = after, lasts
 	return s
@@ -280,7 +285,7 @@ func Waits[W any](held time.Duration, all map[*Stalls]W) (ws []W) {
 		if s == nil || s.held(now) < s.lasting() {
 			continue
 		}
-		if state := waitState(stack); state != "coroutine" && !computes(state) && !ours(stack) {
+		if !suspended(stack) && !computes(waitState(stack)) && !ours(stack) {
 			ws = append(ws, all[s])
 		}
 	}
@@ -352,7 +357,7 @@ func (s *Stalls) running(stacks iter.Seq2[int64, []byte]) (id int64, stack []byt
 	}
 	begun.mu.Unlock()
 	for id, stack := range stacks {
-		if ids[id] && waitState(stack) != "coroutine" {
+		if ids[id] && !suspended(stack) {
 			return id, stack
 		}
 	}

@@ -138,7 +138,7 @@ func (s *Strays) text(id int64, x *stray, now time.Time, stack []byte) []byte {
 	key := string(at)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.steps[id] != x || waitState(stack) == "coroutine" {
+	if s.steps[id] != x || suspended(stack) {
 		return nil
 	}
 	if x.other = !x.told && s.lines[key]; x.other {

@@ -13,7 +13,8 @@ import "github.com/braidgo/braid/adapters/internal/coro"
 //	scheduler --> A                                            A goes on
 //
 // Only a task that the scheduler's goroutine has resumed helps; the tasks that the helper resumes switch back to it. A
-// helper makes no coroutines, because they must be made on the scheduler's goroutine. When the budget is spent, the
+// helper makes no coroutines, because they must be made on the scheduler's goroutine. A task that has locked its thread
+// does not help, because it cannot switch to another coroutine. When the budget is spent, the
 // helper must switch to that goroutine, which has other duties. If nothing is runnable, the helper may sleep in the
 // scheduler's place. Then a task that waits for another thread needs no switch at all.
 type help struct {
@@ -56,7 +57,7 @@ func (r *Runner) yield(t *Task) (next coro.Next, yield coro.Yield) {
 // resumed it.
 func (r *Runner) helpOr(t *Task, yield coro.Yield) (coro.Next, coro.Yield) {
 	h := &r.help
-	if !r.InOrder || h.helper != nil || r.budget <= 1 || h.sleeper == nil && r.Empty() {
+	if !r.InOrder || h.helper != nil || r.budget <= 1 || h.sleeper == nil && r.Empty() || t.Locked() {
 		return nil, yield
 	}
 	h.helper = t

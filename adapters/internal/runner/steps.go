@@ -193,9 +193,10 @@ func (r *Runner) runCalls() {
 	f := t.Item.f
 	t.Item.f = nil
 	suspend.Bind(nil, func() {
-		for f != nil {
-			r.runCallback(f)
-			f = r.nextOf(callback)
+		for r.runCallback(f); !t.Locked(); r.runCallback(f) {
+			if f = r.nextOf(callback); f == nil {
+				break
+			}
 		}
 	})
 }

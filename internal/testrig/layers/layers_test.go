@@ -31,7 +31,7 @@ type layer struct {
 
 var layers = []layer{
 	{folders: []string{"suspend/sched", "internal/atomicx", "internal/gid", "internal/prefetch", "internal/patience", "internal/outcome", "internal/dlist", "internal/again", "internal/splitmix", "internal/lazily", "internal/preempt", "internal/carrier", "disk"}},
-	{folders: []string{"internal/ledger"}},
+	{folders: []string{"internal/ledger", "internal/threadlock"}},
 	{folders: []string{"internal/labels", "internal/cancelctx", "internal/chance"}},
 	{folders: []string{"suspend"}},
 	{folders: []string{"internal/gate", "internal/watching", "suspend/census"}},
@@ -51,7 +51,7 @@ var layers = []layer{
 // withUnsafe are the files that may import unsafe: the ground, system calls, and the test rig. uring_linux.go has the memory that io_uring shares
 // with the system: with 64 reads of a disk in flight it does twice as many as goroutines do.
 var withUnsafe = []string{
-	"internal/atomicx/traced.go", "internal/chance/chance.go", "internal/labels/labels.go", "internal/prefetch/prefetch.go",
+	"internal/atomicx/traced.go", "internal/chance/chance.go", "internal/labels/labels.go", "internal/prefetch/prefetch.go", "internal/threadlock/threadlock.go",
 	"adapters/eventloop/sys_linux.go", "adapters/eventloop/race_linux.go", "adapters/eventloop/poller_linux.go", "adapters/eventloop/uring_linux.go", "bench/files.go",
 	"suspendtest/internal/explore",
 }
