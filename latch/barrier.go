@@ -32,12 +32,24 @@ type Barrier struct {
 
 	n       int // never changes
 	guard   suspend.Guard
-	parties suspend.Queue[struct{}, suspend.Resumer[struct{}]] // the payload is the party's own Resumer
-
-	// The map late contains the parties that were cancelled but still queued when their round was completed. A party is removed from the
-	// map before its Wait returns.
-	late map[suspend.Resumer[struct{}]]struct{}
+	parties suspend.Queue[struct{}, *party]
 }
+
+// A party is a call of Wait that is suspended.
+type party struct {
+	of    *Barrier
+	heir  suspend.Heir
+	r     suspend.Resumer[struct{}]
+	state partyState // protected by the guard
+}
+
+type partyState uint8
+
+const (
+	waiting   partyState = iota
+	completed            // the round is complete; the party succeeds, even if it could not be resumed
+	broken               // the round is broken
+)
 
 // NewBarrier returns a Barrier for n parties. It panics if n is less than 1.
 func NewBarrier(n int) *Barrier {
@@ -60,11 +72,11 @@ func (b *Barrier) Wait(ctx context.Context) (index int, err error) {
 	if b.n < 1 {
 		panic("latch: Wait at the zero Barrier")
 	}
-	var me suspend.Resumer[struct{}]
+	var me *party
 	counted := false
 	defer func() {
 		if !counted { // the wait was cancelled, or ctx has panicked
-			if b.hasHappened(me) {
+			if me != nil && me.leave() {
 				err = nil
 			} else {
 				index = -1
@@ -76,38 +88,50 @@ func (b *Barrier) Wait(ctx context.Context) (index int, err error) {
 		defer b.guard.Unlock()
 		index = b.n - 1 - b.parties.Len()
 		if index == 0 {
-			b.completeLocked()
+			b.endRoundLocked(completed)
 			return struct{}{}, true
 		}
-		b.parties.Push(r, r)
-		me = r
+		me = &party{of: b, r: r}
+		b.parties.Push(r, me)
+		r.LeaveTo(&me.heir, me)
 		return struct{}{}, false
 	})
 	counted = err == nil
 	return index, err
 }
 
-func (b *Barrier) completeLocked() {
+// endRoundLocked ends the round with this state, and resumes its parties. A party that cannot be resumed was cancelled. It reads its state
+// when it leaves. The caller must hold the guard.
+func (b *Barrier) endRoundLocked(state partyState) {
+	var err error
+	if state == broken {
+		err = ErrBroken
+	}
 	for b.parties.Len() > 0 {
-		if r, ok := b.parties.ResumeHead(struct{}{}, nil); !ok {
-			if b.late == nil {
-				b.late = make(map[suspend.Resumer[struct{}]]struct{})
-			}
-			b.late[r] = struct{}{}
-		}
+		(*b.parties.Head()).state = state
+		b.parties.ResumeHead(struct{}{}, err)
 	}
 }
 
-// hasHappened reports whether the round of the caller, whose Resumer is me, was completed although its wait has failed. If the caller is
-// still queued, hasHappened breaks the round.
-func (b *Barrier) hasHappened(me suspend.Resumer[struct{}]) bool {
+// leave breaks the round of p, unless the round has ended. It reports whether the round was completed, although the wait of p has failed.
+func (p *party) leave() (happened bool) {
+	b := p.of
 	b.guard.Lock()
 	defer b.guard.Unlock()
-	if b.parties.Remove(me) {
-		b.parties.ResumeAll(struct{}{}, ErrBroken) // a party that cannot be resumed was cancelled, and has its own error
-		return false
+	if p.state == waiting {
+		b.parties.Remove(p.r)
+		p.state = broken
+		b.endRoundLocked(broken)
 	}
-	_, happened := b.late[me]
-	delete(b.late, me)
-	return happened
+	return p.state == completed
+}
+
+// Inherit implements suspend.Inheritor. It breaks the round of p if p was cancelled.
+func (p *party) Inherit() {
+	b := p.of
+	b.guard.Lock()
+	defer b.guard.Unlock()
+	if p.state == waiting && p.r.Ended() {
+		b.endRoundLocked(broken)
+	}
 }

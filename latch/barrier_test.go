@@ -113,12 +113,16 @@ type party struct {
 	err    error
 	ended  bool
 	cancel context.CancelFunc
+	tell   func()
 }
 
 func come(s *fifo.Scheduler, b *latch.Barrier) *party {
-	p := new(party)
-	var ctx context.Context
-	ctx, p.cancel = schedtest.WithCancel()
+	ctx, cancel := schedtest.WithCancel()
+	return comeWith(s, b, ctx, cancel)
+}
+
+func comeWith(s *fifo.Scheduler, b *latch.Barrier, ctx context.Context, cancel context.CancelFunc) *party {
+	p := &party{cancel: cancel}
 	_ = s.Go(func() { p.index, p.err = b.Wait(ctx); p.ended = true })
 	suspend.Yield()
 	return p
@@ -153,11 +157,15 @@ func TestCancelledPartyBreaksItsRound(t *testing.T) {
 func TestTwoCancelledPartiesBreakOneRound(t *testing.T) {
 	schedtest.OnFIFO(t, func(s *fifo.Scheduler) {
 		b := latch.NewBarrier(3)
-		p, q := come(s, b), come(s, b)
-		q.cancel()
-		p.cancel() // both before either can do anything about it
+		p, q := new(party), new(party)
+		ctx, together := schedtest.WithCancel()
+		for _, p := range []*party{p, q} {
+			_ = s.Go(func() { p.index, p.err = b.Wait(ctx); p.ended = true })
+			suspend.Yield()
+		}
+		together() // both before either can do anything about it
 		next := make([]*party, 3)
-		_ = s.Go(func() { // comes when q has broken the round, and p has yet to notice
+		_ = s.Go(func() { // comes when the round is broken, and neither has noticed
 			for i := range next {
 				next[i] = new(party)
 				_ = s.Go(func() { next[i].index, next[i].err = b.Wait(bg); next[i].ended = true })
@@ -175,17 +183,31 @@ func TestTwoCancelledPartiesBreakOneRound(t *testing.T) {
 	})
 }
 
-// A party that is cancelled when the last has come, or just before, without having noticed, has been counted.
+// An untold is a context whose waiters do not hear of its end before the function tell is called.
+type untold struct {
+	context.Context
+	tell func()
+}
+
+func (u *untold) AfterFunc(f func()) (stop func() bool) {
+	u.tell = f
+	return func() bool { return false }
+}
+
+// A party that is cancelled when the last has come, or just before, without having heard of it, has been counted.
 func TestPartyCancelledTooLateSucceeds(t *testing.T) {
 	for name, meet := range map[string]func(p *party, last func()){
-		"before the last": func(p *party, last func()) { p.cancel(); last() },
-		"after the last":  func(p *party, last func()) { last(); p.cancel() },
+		"before the last": func(p *party, last func()) { p.cancel(); last(); p.tell() },
+		"after the last":  func(p *party, last func()) { last(); p.cancel(); p.tell() },
 	} {
 		t.Run(name, func(t *testing.T) {
 			schedtest.OnFIFO(t, func(s *fifo.Scheduler) {
 				b := latch.NewBarrier(3)
 				for range 3 {
-					p, q := come(s, b), come(s, b)
+					ctx, cancel := context.WithCancel(bg)
+					late := &untold{Context: ctx}
+					p, q := comeWith(s, b, late, cancel), come(s, b)
+					p.tell = late.tell
 					meet(p, func() {
 						if i, err := b.Wait(bg); i != 0 || err != nil {
 							t.Errorf("the last: %d, %v", i, err)
@@ -334,12 +356,11 @@ func TestBarrierStressWithCancellation(t *testing.T) {
 	})
 }
 
-// The note about a party that is cancelled too late is deleted when the party returns.
-func TestNothingIsNotedForEver(t *testing.T) {
+// A party that is cancelled too late leaves nothing behind when it returns.
+func TestATooLateCancellationLeavesNothing(t *testing.T) {
 	schedtest.OnFIFO(t, func(s *fifo.Scheduler) {
 		b := latch.NewBarrier(2)
-		var ctx context.Context
-		var cancel context.CancelFunc
+		ctx := bg
 		stop, ended := false, false
 		_ = s.Go(func() {
 			for !stop {
@@ -351,7 +372,8 @@ func TestNothingIsNotedForEver(t *testing.T) {
 		})
 		rounds := func(n int) (heap int64) {
 			for range n {
-				ctx, cancel = schedtest.WithCancel()
+				late, cancel := context.WithCancel(bg)
+				ctx = &untold{Context: late}
 				suspend.Yield()
 				cancel()
 				if _, err := b.Wait(bg); err != nil {

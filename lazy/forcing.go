@@ -8,6 +8,7 @@ import (
 	"github.com/braidgo/braid/internal/cancelctx"
 	"github.com/braidgo/braid/internal/dlist"
 	"github.com/braidgo/braid/internal/gid"
+	"github.com/braidgo/braid/suspend"
 )
 
 // A forcing is one call of Force that found no value. It either waits for the function or runs it. A forcing that runs the function is also
@@ -27,6 +28,9 @@ type forcing struct {
 	at      node        // the node in of.waiting, used if this forcing waits as a part
 	blocked int         // the number of parts that wait or are blocked; protected by waits.Mutex
 	seen    uint64      // the number of the last search that visited this forcing; protected by waits.Mutex
+	lazy    interface{ passFrom(f *forcing) }
+	heir    suspend.Heir
+	called  bool // this forcing has the turn, and has not run since it waited; protected by the Lazy's guard, like heir
 }
 
 const (
@@ -47,6 +51,12 @@ var waits struct {
 	atomicx.Mutex
 	looks uint64
 }
+
+// A cancelled is a forcing whose context has ended while it waited, or before it ran. It is a suspend.Inheritor.
+type cancelled forcing
+
+// Inherit passes the turn on, if the forcing has it.
+func (c *cancelled) Inherit() { c.lazy.passFrom((*forcing)(c)) }
 
 type forcingKey struct{}
 

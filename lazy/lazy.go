@@ -53,8 +53,8 @@ type Lazy[T any] struct {
 	//
 	// Invariant: in the state running, the field runner holds the forcing that runs the function. In all other states, the queue forcers is
 	// empty.
-	// Debt: when the function returns, the runner must resume all waiters, or pass the turn to the first waiter. A waiter that is cancelled
-	// after it has got the turn must pass the turn on.
+	// Debt: when the function returns, the runner must resume all waiters, or pass the turn to the first waiter. If the context of a waiter
+	// ends after it has got the turn and before it runs, the goroutine that ends the context passes the turn on, or else the waiter itself.
 
 	state  atomicx.Uint32 // pending at first; set under the guard, after the fields below; pairs with the load in Force
 	value  T
@@ -135,33 +135,39 @@ func (l *Lazy[T]) force(ctx context.Context) (v T, err error) {
 	}
 	me := newForcing(ctx, &l.core)
 	defer me.stopWaiting()
-	mine, err := suspend.Wait[turn](ctx, forceSource[T]{l, me})
-	if err != nil {
-		return v, err
+	for {
+		mine, err := suspend.Wait[turn](ctx, forceSource[T]{l, me})
+		if err != nil {
+			return v, err
+		}
+		if !mine {
+			return l.result()
+		}
+		kept, err := l.keepTurn(ctx, me) // ctx may have ended during the wait
+		if err != nil {
+			return v, err
+		}
+		if kept {
+			return l.evaluate(ctx, me)
+		}
 	}
-	if !mine {
-		return l.result()
-	}
-	if err := l.keepTurn(ctx); err != nil { // ctx may have ended during the wait
-		return v, err
-	}
-	return l.evaluate(ctx, me)
 }
 
-// keepTurn returns an error if ctx is done. If ctx is done or panics, keepTurn passes the turn on, because otherwise no waiter would run
-// the function.
-func (l *Lazy[T]) keepTurn(ctx context.Context) (err error) {
+// keepTurn reports whether the caller still has the turn, which it may have lost because its context has ended. If ctx is done or panics,
+// keepTurn passes the turn on, because otherwise no waiter would run the function.
+func (l *Lazy[T]) keepTurn(ctx context.Context, me *forcing) (kept bool, err error) {
 	keep := false
 	defer func() {
-		if !keep {
-			l.guard.Lock()
+		l.guard.Lock()
+		defer l.guard.Unlock()
+		me.called = false
+		if kept = l.runner.Load() == me; kept && !keep {
 			l.passLocked()
-			l.guard.Unlock()
 		}
 	}()
 	err = suspend.Err(ctx)
 	keep = err == nil
-	return err
+	return false, err
 }
 
 // evaluate runs the function and settles its outcome. A panic is raised again inside the deferred function that recovered it, so that it keeps
@@ -212,12 +218,25 @@ func (l *Lazy[T]) storeOutcome(ctx context.Context, o outcome.Outcome, v T, err 
 // hold l.guard.
 func (l *Lazy[T]) passLocked() {
 	for l.forcers.Len() > 0 {
-		l.runner.Store(*l.forcers.Head())
+		next := *l.forcers.Head()
+		l.runner.Store(next)
+		next.called = true
 		if _, ok := l.forcers.ResumeHead(true, nil); ok {
 			return
 		}
+		next.called = false
 	}
 	l.runner.Store(nil)
+}
+
+// passFrom passes the turn on if f has it and has not run since.
+func (l *Lazy[T]) passFrom(f *forcing) {
+	l.guard.Lock()
+	defer l.guard.Unlock()
+	if f.called {
+		f.called = false
+		l.passLocked()
+	}
 }
 
 func (l *Lazy[T]) endLocked(state uint32, v T, err error) {
@@ -260,9 +279,14 @@ type forceSource[T any] struct {
 	me *forcing
 }
 
-func (s forceSource[T]) Guard() *suspend.Guard           { return &s.guard }
-func (s forceSource[T]) Enqueue(r suspend.Resumer[turn]) { s.forcers.Push(r, s.me) }
-func (s forceSource[T]) Remove(r suspend.Resumer[turn])  { s.forcers.Remove(r) }
+func (s forceSource[T]) Guard() *suspend.Guard          { return &s.guard }
+func (s forceSource[T]) Remove(r suspend.Resumer[turn]) { s.forcers.Remove(r) }
+
+func (s forceSource[T]) Enqueue(r suspend.Resumer[turn]) {
+	s.forcers.Push(r, s.me)
+	s.me.lazy = s.Lazy
+	r.LeaveTo(&s.me.heir, (*cancelled)(s.me))
+}
 
 func (s forceSource[T]) Try() (mine turn, ok bool, err error) {
 	if s.state.Load() != pending {

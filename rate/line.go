@@ -14,12 +14,13 @@ type line struct {
 	//
 	//	empty   -W> waiting  the timer is started
 	//	waiting -T> waiting  the waiters that are due are resumed; a timer is started for the next waiter
-	//	waiting -W> waiting  the first waiter leaves: the timer is stopped; then as for -T>
+	//	waiting -W> waiting  the first waiter leaves, or its context ends: the timer is stopped; then as for -T>
 	//
 	// Debt: a task that removes the first waiter, or changes the time at which it is due, must call serveLocked, because otherwise the
 	// timer fires at the wrong time. A timer that fires although it was stopped does no harm.
 
 	guard   suspend.Guard
+	heir    suspend.Heir
 	waiters suspend.Queue[time.Time, place]
 	stop    func() bool // stops the timer
 	of      pace
@@ -49,7 +50,7 @@ func (l *line) serveLocked() {
 		l.stop()
 		l.stop = nil
 	}
-	for l.waiters.Len() > 0 {
+	for l.waiters.DropEnded(); l.waiters.Len() > 0; l.waiters.DropEnded() {
 		p := *l.waiters.Head()
 		now := p.now()
 		due := l.of.at(now, p.n)
@@ -61,6 +62,23 @@ func (l *line) serveLocked() {
 			l.of.spend(now, p.n)
 		}
 	}
+}
+
+// dropEndedLocked serves the waiters behind those that have ended, because the timer may belong to the scheduler of an ended one.
+func (l *line) dropEndedLocked() {
+	if l.waiters.DropEnded() {
+		l.serveLocked()
+	}
+}
+
+// An inheritor is a line. It has a type of its own, so that a Limiter does not export its method.
+type inheritor line
+
+// Inherit implements suspend.Inheritor.
+func (i *inheritor) Inherit() {
+	i.guard.Lock()
+	(*line)(i).dropEndedLocked()
+	i.guard.Unlock()
 }
 
 // armLocked starts a timer for the first waiter. The caller must hold l.guard.
@@ -82,6 +100,7 @@ type turn struct {
 func (t turn) Guard() *suspend.Guard { return &t.guard }
 
 func (t turn) Try() (due time.Time, ok bool, err error) {
+	t.dropEndedLocked()
 	if t.err != nil || t.waiters.Len() > 0 {
 		return due, t.err != nil, t.err
 	}
@@ -96,6 +115,7 @@ func (t turn) Try() (due time.Time, ok bool, err error) {
 func (t turn) Enqueue(r suspend.Resumer[time.Time]) {
 	p := place{t.n, r.Spawner()}
 	t.waiters.Push(r, p)
+	r.LeaveTo(&t.heir, (*inheritor)(t.line))
 	if t.waiters.Len() == 1 {
 		now := p.now()
 		t.armLocked(t.of.at(now, p.n).Sub(now))

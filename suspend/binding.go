@@ -73,6 +73,10 @@ type registration struct {
 	b       *waiter
 	node    cancelctx.Node // linked into the list of a context of package cancel
 	foreign *foreign       // is nil for a context of package cancel; only the task uses this field
+
+	heirs heirs
+	last  *heirs // the last heir of the wait that began with the state wait; only the waiter uses these two fields
+	wait  state
 }
 
 // A foreign belongs to a registration with a context of any other package, which has no list.

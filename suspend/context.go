@@ -153,14 +153,14 @@ func (b *waiter) register(ctx context.Context, e end) (fresh bool) {
 	}
 	if e.list != nil {
 		if !e.list.Add(&r.node, r) {
-			r.Ended()
+			r.ended()
 		}
 	} else {
 		if l, ok := ctx.(*lazily.Context); ok { // a lazily.Context hides the AfterFunc method of the context that it wraps
 			ctx = l.Context
 		}
 		r.foreign = &foreign{stop: func() bool { return false }} // this stop remains if ctx panics
-		r.foreign.stop = watching.OnDone(ctx, r.Ended)
+		r.foreign.stop = watching.OnDone(ctx, r.ended)
 		r.foreign.done = e.done // is set last, in case ctx panics
 	}
 	return true
@@ -170,10 +170,11 @@ func (b *waiter) register(ctx context.Context, e end) (fresh bool) {
 // certainly not be called. A foreign context gives no such certainty.
 func (b *waiter) unregister() *registration {
 	r := b.watched.Load()
-	switch {
-	case r == nil:
+	if r == nil {
 		return nil
-	case r.foreign == nil && (r.node.List() == nil || r.node.Stop()):
+	}
+	r.disinherit()
+	if r.foreign == nil && (r.node.List() == nil || r.node.Stop()) {
 		r.node = cancelctx.Node{} // the old node would retain the context
 		return r
 	}
@@ -195,16 +196,24 @@ func takeBack(stop func() bool) {
 // Ended implements cancelctx.Listener. It cancels the wait with the context or, if the task is between two waits, the next wait,
 // since the word stays open. Ended is called at most once, but that call may come late. If by then the task waits with another
 // context, or with none, Ended changes nothing. If a Resume ends the wait first, the next Suspend checks ctx itself.
-func (r *registration) Ended() {
+func (r *registration) Ended(last []cancelctx.Inheritor) []cancelctx.Inheritor {
 	b := r.b
 	s := b.word.load()
-	if s.status() != openToContext || b.watched.Load() != r {
-		return
+	if b.watched.Load() != r {
+		return last
 	}
 	// The word was loaded before b.watched. If the registration has been replaced since, the word has changed too, and this call
 	// of cancel fails. If the task has ended, cancelling the word does no harm, because the next wait opens it again.
-	if b.word.cancel(s) {
+	if s.status() == openToContext && b.word.cancel(s) {
 		b.task.Unpark()
+	}
+	return r.appendHeirs(last)
+}
+
+// ended is like Ended, but also calls the heirs.
+func (r *registration) ended() {
+	for _, h := range r.Ended(nil) {
+		h.Inherit()
 	}
 }
 

@@ -190,6 +190,16 @@ func (q *Queue[T, P]) ResumeAll(v T, err error) (resumed int) {
 	return resumed
 }
 
+// DropEnded takes waiters off the head of the queue until the wait of the first waiter has not ended, and reports whether it took any
+// off.
+func (q *Queue[T, P]) DropEnded() (dropped bool) {
+	for q.head != nil && q.head.r.Ended() {
+		q.unlink(q.head)
+		dropped = true
+	}
+	return dropped
+}
+
 // Pop takes the first waiter off the queue, so that the caller can use its Resumer and payload. ResumeHead is faster, and lets the
 // task reuse its node. The queue must not be empty.
 func (q *Queue[T, P]) Pop() (Resumer[T], P) {

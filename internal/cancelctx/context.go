@@ -89,7 +89,7 @@ func (c *Context) InitAs(seen, parent context.Context, on Watching) {
 	}
 	if ok {
 		if f := (*follower)(c); !p.List.Add(&c.up.node, f) {
-			f.Ended()
+			inherit(f.Ended(nil))
 		}
 		return
 	}
@@ -109,13 +109,13 @@ func (c *Context) InitAs(seen, parent context.Context, on Watching) {
 type follower Context
 
 // Ended implements Listener. The parent has an inner context when Ended is called.
-func (f *follower) Ended() {
+func (f *follower) Ended(last []Inheritor) []Inheritor {
 	c := (*Context)(f)
 	cause := context.Cause(c.Context)
 	if cause == context.Canceled {
 		cause = nil
 	}
-	c.Cancel(cause)
+	return c.cancel(cause, last)
 }
 
 // Of returns the Context with which ctx ends, or nil if there is none. This is ctx itself, or a Context to which ctx only adds values.
@@ -168,28 +168,31 @@ func (c *Context) Err() error {
 }
 
 // Cancel ends c. The first call sets the cause. A nil cause means context.Canceled.
-func (c *Context) Cancel(cause error) {
+func (c *Context) Cancel(cause error) { inherit(c.cancel(cause, nil)) }
+
+// cancel is like Cancel, but does not call the Inheritors. It appends them to last.
+func (c *Context) cancel(cause error, last []Inheritor) []Inheritor {
 	if up := c.up; up != nil {
 		up.node.Stop()
 		if up.stop != nil {
-			defer c.end(cause) // runs even if a foreign parent panics in stop
+			defer func() { inherit(c.end(cause, nil)) }() // runs even if a foreign parent panics in stop
 			up.stop()
-			return
+			return last
 		}
 	}
-	c.end(cause)
+	return c.end(cause, last)
 }
 
 // end ends c, which must no longer follow its parent.
-func (c *Context) end(cause error) {
+func (c *Context) end(cause error, last []Inheritor) []Inheritor {
 	if cause == nil && c.inner.CompareAndSwap(nil, over) {
-		c.List.End(context.Canceled)
-		return
+		return c.List.end(context.Canceled, last)
 	}
 	defer c.notify() // runs even if a foreign parent panics, because the inner context is done before it leaves the parent
 	in := c.made()
 	atomicx.EndContext()
 	in.end(cause)
+	return last
 }
 
 // notify ends the List of c, which is done. It makes the error once, so that the waiters share it.
@@ -209,10 +212,11 @@ type call struct {
 }
 
 // Ended implements Listener.
-func (c *call) Ended() {
+func (c *call) Ended(last []Inheritor) []Inheritor {
 	f := c.f
 	c.f = nil
 	f()
+	return last
 }
 
 func (c *call) stop() bool {
@@ -231,7 +235,7 @@ func (c *Context) AfterFunc(f func()) (stop func() bool) {
 	}
 	n := &call{f: f}
 	if !c.List.Add(&n.Node, n) {
-		n.Ended()
+		n.Ended(nil)
 	}
 	return n.stop
 }

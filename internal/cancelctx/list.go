@@ -31,8 +31,15 @@ type Node struct {
 	place dlist.Node[Listener]
 }
 
-// A Listener is notified of the end of a List by one call of Ended, under no lock.
-type Listener interface{ Ended() }
+// A Listener is notified of the end of a List by one call of Ended, under no lock. Ended may append to the list last what remains to be
+// done after all Listeners have been notified.
+type Listener interface {
+	Ended(last []Inheritor) []Inheritor
+}
+
+// An Inheritor is a suspend.Inheritor, which serves the waiters behind a cancelled one. It must not do so before all Listeners have
+// been notified, because it might hand a lock over to a waiter that is about to be cancelled, too.
+type Inheritor interface{ Inherit() }
 
 // Add appends n to l, so that End notifies listener. If l has ended already, Add returns false and changes nothing.
 func (l *List) Add(n *Node, listener Listener) bool {
@@ -66,7 +73,10 @@ var canceled = context.Canceled
 // End ends l, and notifies all Nodes in the order in which they were added. A second End does nothing. If a Listener panics or calls
 // runtime.Goexit, End still notifies all other Nodes, and then continues the panic or exit. The parameter err is the error that Err returns
 // from then on. It is nil if the caller cannot determine the reason.
-func (l *List) End(err error) {
+func (l *List) End(err error) { inherit(l.end(err, nil)) }
+
+// end is like End, but does not call the Inheritors. It appends them to last.
+func (l *List) end(err error, last []Inheritor) []Inheritor {
 	reason := &canceled
 	if err != canceled {
 		own := err
@@ -75,13 +85,30 @@ func (l *List) End(err error) {
 	l.mu.Lock()
 	if l.Over() {
 		l.mu.Unlock()
-		return
+		return last
 	}
 	l.reason.Store(reason)
 	some := l.nodes.First() != nil // an ended List without nodes stays empty
 	l.mu.Unlock()
 	if some {
-		outcome.Each(l.notifyNext)
+		returned := false
+		defer func() {
+			if !returned {
+				inherit(last)
+			}
+		}()
+		outcome.Each(func() (more bool) {
+			last, more = l.notifyNext(last)
+			return more
+		})
+		returned = true
+	}
+	return last
+}
+
+func inherit(last []Inheritor) {
+	for _, i := range last {
+		i.Inherit()
 	}
 }
 
@@ -97,13 +124,13 @@ func (l *List) Err() error {
 }
 
 // notifyNext removes and notifies the first Node. It reports whether there may be another Node.
-func (l *List) notifyNext() (more bool) {
+func (l *List) notifyNext(last []Inheritor) (_ []Inheritor, more bool) {
 	l.mu.Lock()
 	n := l.nodes.Pop()
-	last := l.nodes.First() == nil // an ended List stays empty
+	more = l.nodes.First() != nil // an ended List stays empty
 	l.mu.Unlock()
 	if n != nil {
-		n.Value.Ended()
+		last = n.Value.Ended(last)
 	}
-	return !last
+	return last, more
 }

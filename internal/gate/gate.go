@@ -44,6 +44,7 @@ type Gate struct {
 	word    atomicx.Uint64
 	guard   suspend.Guard
 	waiters suspend.Queue[struct{}, uint64] // the payload is the number of permits
+	heir    suspend.Heir
 	changed *change
 }
 
@@ -249,6 +250,10 @@ func (g *Gate) tryTake(n uint64) (ok, sure bool) {
 // under the guard, and the caller may queue. The caller must hold g.guard.
 func (g *Gate) takeLocked(n uint64) bool {
 	taken := g.word.Or(waiting) / one
+	if g.waiters.DropEnded() {
+		g.grantLocked()
+		taken = g.word.Load() / one
+	}
 	if g.waiters.Len() > 0 || n > Max-taken {
 		return false
 	}
@@ -266,6 +271,9 @@ func (g *Gate) grantLocked() {
 	for n := g.waiters.Head(); n != nil; n = g.waiters.Head() {
 		err := g.refusedLocked(*n, Max)
 		if err == nil && *n > Max-taken {
+			if g.waiters.DropEnded() {
+				continue
+			}
 			break
 		}
 		if n, ok := g.waiters.ResumeHead(struct{}{}, err); ok && err == nil {
@@ -273,6 +281,13 @@ func (g *Gate) grantLocked() {
 		}
 	}
 	g.storeLocked(taken)
+}
+
+// Inherit implements suspend.Inheritor.
+func (g *Gate) Inherit() {
+	g.guard.Lock()
+	g.grantLocked()
+	g.guard.Unlock()
 }
 
 func (g *Gate) storeLocked(taken uint64) {
@@ -301,7 +316,10 @@ func (r Request) Try() (v struct{}, ok bool, err error) {
 }
 
 // Enqueue implements suspend.Source.
-func (r Request) Enqueue(w suspend.Resumer[struct{}]) { r.waiters.Push(w, r.N) }
+func (r Request) Enqueue(w suspend.Resumer[struct{}]) {
+	r.waiters.Push(w, r.N)
+	w.LeaveTo(&r.heir, r.Gate)
+}
 
 // Remove implements suspend.Source.
 func (r Request) Remove(w suspend.Resumer[struct{}]) {
