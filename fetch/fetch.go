@@ -22,6 +22,9 @@
 // A session remembers every answer, including errors, so that each key is requested once. A Run makes a session unless its
 // context already has a session. [Open] opens a session for goroutines that are not tasks of a Run.
 //
+// A key must be equal to itself. Every method of a Source, an Effect or a Memo panics if its key is NaN or contains a NaN, because
+// a session cannot find such a key again.
+//
 // If a single query can return everything, prefer that query. A dataloader with goroutines is just as good if its delay does
 // not matter; FETCH.md shows how to migrate from a dataloader to this package.
 //

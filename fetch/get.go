@@ -21,7 +21,7 @@ func (src *Source[K, V]) Get(ctx context.Context, k K) (V, error) {
 	if err := f.check(ctx); err != nil {
 		return *new(V), err
 	}
-	checkKey(src.keys, k)
+	checkKey(k)
 	t, e := src.answered(f.s, k, f.askers)
 	if e == nil {
 		c := &call[K, V]{t: t, one: [1]K{k}}
@@ -82,7 +82,7 @@ func (src *Source[K, V]) every(ctx context.Context, ks []K, got func(i int, v V,
 		return err
 	}
 	for _, k := range ks {
-		checkKey(src.keys, k)
+		checkKey(k)
 	}
 	c := &call[K, V]{t: src.in(f.s, max(f.askers, len(ks))), keys: ks}
 	c.waiter.links = make([]link, len(ks))

@@ -2,6 +2,7 @@ package fetch_test
 
 import (
 	"context"
+	"math"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -23,6 +24,43 @@ func hurtsNobody(t *testing.T, o fetch.Options, bad func(ctx context.Context)) {
 		}
 		return getter(newNumbers(), 1)(ctx)
 	}))
+}
+
+// A map would find no NaN again, or would take it for the first key of a crowd, whose value may belong to another session.
+func TestKeyThatIsNotItself(t *testing.T) {
+	type place struct{ lat, lon float64 }
+	src := fetch.ByMap("places", func(context.Context, []place) (map[place]string, error) { return nil, nil })
+	shared := fetch.Shared(src, 1)
+	effect := fetch.NewEffect("effect", func(context.Context, *fetch.Batch[place, int]) error { return nil })
+	memo := fetch.NewMemo("memo", func(context.Context, place) (int, error) { return 1, nil })
+	nan, fine := place{math.NaN(), 8}, place{50, 8}
+	for name, bad := range map[string]func(ctx context.Context){
+		"Get":        func(ctx context.Context) { _, _ = src.Get(ctx, nan) },
+		"Find":       func(ctx context.Context) { _, _, _ = src.Find(ctx, nan) },
+		"All":        func(ctx context.Context) { _, _ = src.All(ctx, []place{fine, nan}) },
+		"AllSettled": func(ctx context.Context) { _, _ = src.AllSettled(ctx, []place{fine, nan}) },
+		"Prime":      func(ctx context.Context) { src.Prime(ctx, nan, "") },
+		"Forget":     func(ctx context.Context) { src.Forget(ctx, nan) },
+		"Shared":     func(ctx context.Context) { _, _ = shared.AllSettled(ctx, []place{fine, nan}) },
+		"Effect":     func(ctx context.Context) { _, _ = effect.Do(ctx, nan) },
+		"Memo":       func(ctx context.Context) { _, _ = memo.Get(ctx, nan) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			hurtsNobody(t, fetch.Options{}, func(ctx context.Context) {
+				defer func() {
+					v := recover()
+					require.Equal(t, "fetch: a key that does not equal itself", v)
+					panic(v)
+				}()
+				bad(ctx)
+			})
+		})
+	}
+}
+
+func TestMemoOfAKeyThatCannotBeHashed(t *testing.T) {
+	m := fetch.NewMemo("any", func(context.Context, any) (int, error) { return 1, nil })
+	hurtsNobody(t, fetch.Options{}, func(ctx context.Context) { _, _ = m.Get(ctx, []int{1}) })
 }
 
 func TestSharedKeyThatCannotBeHashed(t *testing.T) {

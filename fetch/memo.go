@@ -2,7 +2,6 @@ package fetch
 
 import (
 	"context"
-	"reflect"
 
 	"github.com/braidgo/braid/internal/atomicx"
 	"github.com/braidgo/braid/lazy"
@@ -13,7 +12,6 @@ import (
 // example as a package variable.
 type Memo[K comparable, V any] struct {
 	name string
-	keys keys
 	f    func(ctx context.Context, k K) (V, error)
 }
 
@@ -22,7 +20,7 @@ func NewMemo[K comparable, V any](name string, f func(ctx context.Context, k K) 
 	if f == nil {
 		panic("fetch: nil function")
 	}
-	return &Memo[K, V]{name, keysOf(reflect.TypeFor[K]()), f}
+	return &Memo[K, V]{name, f}
 }
 
 // Get returns the result of f for k. In a session, f runs once for each key, in the task of the first Get. Later Gets suspend
@@ -36,7 +34,7 @@ func (m *Memo[K, V]) Get(ctx context.Context, k K) (V, error) {
 	if err := f.check(ctx); err != nil {
 		return *new(V), err
 	}
-	checkKey(m.keys, k)
+	checkKey(k)
 	s := f.s
 	s.guard.Lock()
 	if s.ended {

@@ -10,7 +10,7 @@ func (src *Source[K, V]) Prime(ctx context.Context, k K, v V) bool {
 	if f.session() == nil {
 		return false
 	}
-	checkKey(src.keys, k)
+	checkKey(k)
 	s, t := f.s, src.in(f.s, 0)
 	s.guard.Lock()
 	defer s.guard.Unlock()
@@ -30,7 +30,7 @@ func (src *Source[K, V]) Forget(ctx context.Context, k K) {
 	if f.session() == nil {
 		return
 	}
-	checkKey(src.keys, k)
+	checkKey(k)
 	t := src.in(f.s, 0)
 	f.s.guard.Lock()
 	defer f.s.guard.Unlock()

@@ -27,7 +27,7 @@ func Shared[K comparable, V any](s *Source[K, V], open int) *Source[K, V] {
 		panic("fetch: Shared with less than one batch open")
 	}
 	x := &exchange[K, V]{src: s, most: open}
-	c := &Source[K, V]{name: s.name, load: x.load, opts: s.opts, keys: s.keys, close: x.close}
+	c := &Source[K, V]{name: s.name, load: x.load, opts: s.opts, close: x.close}
 	c.opts.MaxBatch = 0
 	c.opts.Mode &^= Inline // a crowd runs on its own goroutine, so Inline becomes Batched, and Direct becomes Immediate
 	return c

@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"reflect"
 	"sync"
 
 	"github.com/braidgo/braid/internal/atomicx"
@@ -22,7 +21,6 @@ type Source[K comparable, V any] struct {
 	name string
 	load func(ctx context.Context, b *Batch[K, V]) error
 	opts SourceOptions
-	keys keys
 
 	write bool                            // the source belongs to an Effect
 	close func(ctx context.Context) error // closes a Shared source; nil for others
@@ -66,7 +64,7 @@ func New[K comparable, V any](name string, load func(ctx context.Context, b *Bat
 	if load == nil {
 		panic("fetch: nil function")
 	}
-	return &Source[K, V]{name: name, load: load, opts: chosen(o), keys: keysOf(reflect.TypeFor[K]())}
+	return &Source[K, V]{name: name, load: load, opts: chosen(o)}
 }
 
 // ByMap is like New, for a function that returns a map. A key that is not in the map fails with ErrNotFound. An error from the
@@ -271,34 +269,10 @@ func passes(err error) bool {
 	return errors.As(err, new(*transient)) || errors.Is(err, context.Canceled)
 }
 
-// keys says whether all values of a key type can be map keys.
-type keys uint8
-
-const (
-	plain keys = iota // every value can be a map key
-	mixed             // the type contains an interface, which may hold a slice, for example
-)
-
-func keysOf(t reflect.Type) keys {
-	switch t.Kind() {
-	case reflect.Interface:
-		return mixed
-	case reflect.Array:
-		return keysOf(t.Elem())
-	case reflect.Struct:
-		for i := range t.NumField() {
-			if keysOf(t.Field(i).Type) == mixed {
-				return mixed
-			}
-		}
-	}
-	return plain
-}
-
-// checkKey panics if k cannot be a map key. Callers call checkKey before they take any lock.
-func checkKey[K comparable](of keys, k K) {
-	if of == mixed {
-		var none map[K]struct{}
-		_ = none[k]
+// checkKey panics if k cannot be the key of a map: if k is NaN, or an interface that holds a slice, for example. A map finds a NaN
+// only as a new key, so a session would never remember its answer. Callers call checkKey before they take any lock.
+func checkKey[K comparable](k K) {
+	if k != k { // the comparison panics if an interface in k holds an incomparable value
+		panic("fetch: a key that does not equal itself")
 	}
 }

@@ -2,12 +2,13 @@ package stage
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 )
 
 // Errors is the error of a batch in which only some tasks have failed. Errors[i] is the error of in[i], or nil if that task has
-// succeeded.
+// succeeded. An empty Errors, which may be nil, means that no task has failed.
 type Errors []error
 
 func (e Errors) Error() string {
@@ -25,8 +26,9 @@ func (e Errors) Error() string {
 
 // NewBatch returns a stage that calls f with the waiting tasks, at most o.Batch of them; out[i] is the result of in[i]. An idle
 // stage calls f with single tasks and without a delay, unless Gather is set. A loaded stage has large batches. Width counts batches.
-// f must not keep the slices in and out after it returns. If f returns an Errors, only the tasks with an error in it fail; any other
-// error fails all tasks. Retry is called for each failed task.
+// f must not keep the slices in and out after it returns. If f returns an Errors, only the tasks with an error in it fail. The Errors may be
+// wrapped, as by fmt.Errorf with one %w. If its length differs from the number of tasks, it does not say which of them have failed, so
+// all fail. Any other error also fails all tasks. Retry is called for each failed task.
 //
 // The context of f has no values. This context ends only when a Close cuts the stage off, so f does not see that a Do was cancelled.
 // A task begun with this context is a child of all tasks of the batch.
@@ -178,18 +180,16 @@ func (b *batch[In, Out]) perform(w *worker) {
 	}
 	w.now = w.p.now()
 	each := (w.now - start) / int64(len(b.in))
-	some, _ := err.(Errors)
+	some, all := errorsOf(err, len(b.in))
 	n := 0
 	for i := range b.items {
 		e := &b.ends[i]
 		if e.settled {
 			continue
 		}
-		own := err
+		own := all
 		if some != nil {
-			if own = nil; n < len(some) {
-				own = some[n]
-			}
+			own = some[n]
 		}
 		e.service = each
 		if it := &b.items[i]; s.handOn(it, b.out[n], own, &w.now, &e.verdict, &e.owed.dues) {
@@ -201,6 +201,24 @@ func (b *batch[In, Out]) perform(w *worker) {
 		e.settled = true
 		n++
 	}
+}
+
+// errorsOf returns the errors of the n tasks of a batch whose function has returned err, or the error of all these tasks. Of several
+// joined errors, errorsOf takes none for the whole, so that the others are not lost.
+func errorsOf(err error, n int) (some Errors, all error) {
+	some, plain := err.(Errors)
+	for in := err; some == nil && in != nil; in = errors.Unwrap(in) {
+		some, _ = in.(Errors)
+	}
+	switch {
+	case plain && len(some) == 0:
+		return nil, nil
+	case some != nil && len(some) != n:
+		return nil, fmt.Errorf("stage: %d errors for %d tasks: %w", len(some), n, err)
+	case some != nil:
+		return some, nil
+	}
+	return nil, err
 }
 
 // abandoned gives up the tasks from index n on whose fate is not decided, while a panic or a runtime.Goexit ends the worker. If

@@ -10,12 +10,19 @@ package stage
 // 1/4. A measurement takes 10/step² completions. The first completions after a change are discarded, and a window in which the queue
 // was empty at some time is not used.
 //
-// Climb narrows an oversized stage: if the queue was empty at some time in each window of a second, and on average less than half of
-// the width was in use, the width shrinks by a quarter. The result is at least 16 and at least twice the width in use. An oversized
-// stage would do harm when the load rises.
+// Near the load for which the width is just enough, the queue is empty too often for a measurement. Climb then looks at the tasks that
+// were refused: shed by Delay, rejected or displaced. If some were refused in a second in which the queue was often empty, the width
+// grows by a quarter. If this does not reduce the share of refused tasks by a third, the width returns to its former value.
 //
-// Climb measures only while tasks wait, so it cannot widen a stage with NoQueue. Climb compares rates, not latencies, because a
-// latency alone does not distinguish a slow resource from an overloaded one.
+// Climb narrows an oversized stage: if no task was refused and the queue was empty at some time in each window of a second, and on
+// average less than half of the width was in use, the width shrinks by a quarter. The result is at least 16 and at least twice the
+// width in use. An oversized stage would do harm when the load rises.
+//
+// A handler that fails counts only for the width in use. Otherwise an outage, in which more handlers mean more failures per second,
+// would look like a gain. A window in which every handler failed says nothing about the width.
+//
+// A stage with NoQueue is never measured, so its width grows only while that reduces the share of refused tasks. Climb compares rates,
+// not latencies, because a latency alone does not distinguish a slow resource from an overloaded one.
 type Climb struct {
 	Min, Max int
 
@@ -26,10 +33,19 @@ type Climb struct {
 	trying  bool    // a step is on trial
 	rate    float64 // the rate measured at the width c.from
 	refused bool    // the last step, in the other direction, was rejected
-	done    int
+	done    int     // handlers that returned without an error
 	elapsed float64
-	resting float64 // seconds in windows in which the queue was empty at some time
-	used    float64 // handler-seconds in these windows
+
+	rest    rest
+	relief  bool    // the width was increased because tasks were refused, and is on trial
+	refusal float64 // the share of tasks refused before that
+}
+
+// A rest has the figures since the last measurement. Only the windows in which the queue was empty at some time count for elapsed.
+type rest struct {
+	elapsed         float64
+	used            float64 // handler-seconds
+	served, refused int
 }
 
 const (
@@ -53,11 +69,22 @@ func (c *Climb) Update(s Sample) (width int) {
 		c.restart()
 		return width
 	}
-	if s.MinQueue == 0 {
-		return min(width, max(least, c.atRest(s)))
+	good := s.Done - s.Failed
+	if good == 0 {
+		c.restart()
+		c.rest = rest{}
+		return width
 	}
-	c.resting, c.used = 0, 0
-	c.done += s.Done
+	c.rest.served += good
+	c.rest.refused += s.Refused
+	if s.MinQueue == 0 {
+		c.restart()
+		return min(most, max(least, c.atRest(s)))
+	}
+	if c.rest.refused == 0 {
+		c.rest = rest{}
+	}
+	c.done += good
 	c.elapsed += s.Elapsed.Seconds()
 	size := 10 / (c.step * c.step)
 	if !c.settled {
@@ -68,10 +95,12 @@ func (c *Climb) Update(s Sample) (width int) {
 	}
 	rate := float64(c.done) / c.elapsed
 	c.restart()
-	switch {
-	case !c.settled:
+	if !c.settled {
 		c.settled = true
 		return width
+	}
+	c.rest, c.relief = rest{}, false
+	switch {
 	case !c.trying:
 		if c.rate > 0 && c.from == width && (rate < c.rate*3/4 || rate > c.rate*4/3) {
 			c.step = firstStep
@@ -98,19 +127,29 @@ func (c *Climb) restart() { c.done, c.elapsed = 0, 0 }
 
 // atRest returns the width after a window in which the queue was empty at some time.
 func (c *Climb) atRest(s Sample) (width int) {
-	c.restart()
-	c.resting += s.Elapsed.Seconds()
-	c.used += s.Service.Seconds() * float64(s.Done)
-	if c.resting < 1 {
+	r := &c.rest
+	r.elapsed += s.Elapsed.Seconds()
+	r.used += s.Service.Seconds() * float64(s.Done)
+	if r.elapsed < 1 {
 		return s.Width
 	}
-	need := max(restWidth, int(2*c.used/c.resting))
-	c.resting, c.used = 0, 0
-	if need >= s.Width {
+	need := max(restWidth, int(2*r.used/r.elapsed))
+	refusal := float64(r.refused) / float64(r.refused+r.served)
+	relief := c.relief
+	c.rest, c.relief = rest{}, false
+	switch {
+	case relief && refusal > c.refusal*2/3:
+		width = c.from
+	case refusal > 0:
+		width = s.Width + max(1, s.Width/4)
+		c.from, c.relief, c.refusal = s.Width, true, refusal
+	case need < s.Width:
+		width = max(need, s.Width*3/4)
+	default:
 		return s.Width
 	}
 	c.trying, c.settled, c.rate = false, false, 0
-	return max(need, s.Width*3/4)
+	return width
 }
 
 // worth reports whether the width on trial is better than the width c.from.

@@ -195,3 +195,64 @@ func TestClimbFromRest(t *testing.T) {
 		})
 	}
 }
+
+// Failures are no throughput: in an outage in which each call fails after the timeout of a connection, more width would be more
+// failures a second. After half a minute the width is what it was, so the resource serves what it can when it is back.
+func TestClimbThroughAnOutage(t *testing.T) {
+	for _, took := range []time.Duration{time.Millisecond, 60 * time.Millisecond} {
+		synctest.Test(t, func(t *testing.T) {
+			k := &knee{rand: rand.New(rand.NewPCG(1, 1))}
+			k.set(20, 20*time.Millisecond)
+			down := false
+			failing := 0 // windows in which every handler failed
+			climb := &stage.Climb{Max: 400}
+			s := stage.New("resource", func(context.Context, int) (int, error) {
+				if down {
+					time.Sleep(took)
+					return 0, errOops
+				}
+				k.use()
+				return 0, nil
+			}, stage.Options{Width: 20, Queue: 100, Full: stage.FullReject, Limit: limiter(func(s stage.Sample) int {
+				if s.Failed == s.Done {
+					failing++
+				}
+				return climb.Update(s)
+			})})
+			load := func(d time.Duration) (good float64) {
+				before := s.Stats().Completed
+				for end := time.Now().Add(d); time.Now().Before(end); time.Sleep(330 * time.Microsecond) { // three times the capacity
+					_ = s.Submit(bg, 0)
+				}
+				return float64(s.Stats().Completed-before) / d.Seconds() / k.capacity()
+			}
+			load(20 * time.Second)
+			width := s.Stats().Width
+			down = true
+			load(30 * time.Second)
+			after := s.Stats().Width
+			down = false
+			good := load(2 * time.Second)
+			t.Logf("failures after %v: width %d, after the outage %d, good %.2f in two seconds", took, width, after, good)
+			require.Positive(t, failing)
+			require.InDelta(t, width, after, 4)
+			require.GreaterOrEqual(t, good, 0.85)
+			require.NoError(t, s.Close(bg))
+		})
+	}
+}
+
+// A stage that refuses tasks while its queue is often empty becomes wider, and gives the width back if it refuses as many then.
+func TestClimbGivesBack(t *testing.T) {
+	climb := &stage.Climb{}
+	second := func(width, refused int) (to int) {
+		for range 8 {
+			to = climb.Update(stage.Sample{Width: width, Busy: width, Done: 100, Refused: refused, Elapsed: 125 * time.Millisecond, Service: 100 * time.Millisecond})
+		}
+		return to
+	}
+	require.Equal(t, 20, second(16, 10), "a quarter wider")
+	require.Equal(t, 25, second(20, 5), "it refuses half as many, and becomes wider again")
+	require.Equal(t, 20, second(25, 4), "which has brought little")
+	require.Equal(t, 20, second(20, 0))
+}

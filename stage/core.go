@@ -95,13 +95,18 @@ type counts struct {
 	crowded                     atomicx.Bool // a task has been rejected, so gate.full checks for room before a task is allocated
 }
 
+// refused returns the number of tasks that were rejected, shed or displaced.
+func (c *counts) refused() uint64 { return c.rejected + c.late }
+
 // A window collects the figures of the next Sample. The guard protects it.
 type window struct {
 	since   int64
 	started bool
 	least   int
 	done    int
+	failed  int
 	dropped uint64 // the value of counts.dropped when the window began
+	refused uint64 // the value of counts.refused() when the window began
 	service int64
 }
 

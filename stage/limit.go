@@ -30,7 +30,7 @@ func (c *core) setWidth(n int) {
 }
 
 func (c *core) openWindow(now int64) {
-	c.window = window{since: now, started: true, least: c.waiting, dropped: c.dropped}
+	c.window = window{since: now, started: true, least: c.waiting, dropped: c.dropped, refused: c.refused()}
 }
 
 // sample returns the figures of the window if it is over. The caller must hold the guard, and must call c.limit if the second result
@@ -46,7 +46,8 @@ func (c *core) sample(now int64) (s Sample, due bool) {
 	}
 	c.limiting = true
 	return Sample{
-		Width: c.width, Busy: c.slots, MinQueue: n.least, Done: n.done, Dropped: int(c.dropped - n.dropped),
+		Width: c.width, Busy: c.slots, MinQueue: n.least, Done: n.done, Failed: n.failed,
+		Dropped: int(c.dropped - n.dropped), Refused: int(c.refused() - n.refused),
 		Elapsed: time.Duration(now - n.since), Service: time.Duration(n.service / int64(n.done)),
 	}, true
 }

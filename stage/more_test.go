@@ -2,6 +2,7 @@ package stage_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"runtime"
 	"slices"
@@ -16,6 +17,7 @@ import (
 
 	"github.com/braidgo/braid/internal/gid"
 	"github.com/braidgo/braid/internal/testrig/schedtest"
+	"github.com/braidgo/braid/promise"
 	"github.com/braidgo/braid/scope"
 	"github.com/braidgo/braid/stage"
 	"github.com/braidgo/braid/suspend"
@@ -96,6 +98,55 @@ func TestBatches(t *testing.T) {
 		require.EqualValues(t, 10, s.Stats().Failed)
 		holds(t, s.Stats())
 	})
+}
+
+// What the function of a batch returns says which of its four tasks have failed. An Errors that is nil, as a declared and unused one
+// is, fails none; one of another length would let tasks succeed that nobody has done.
+func TestErrorsOfABatch(t *testing.T) {
+	broken := errors.New("broken")
+	none, one := []bool{false, false, false, false}, []bool{false, true, false, false}
+	every := []bool{true, true, true, true}
+	for name, c := range map[string]struct {
+		err    error
+		failed []bool
+	}{
+		"nil":                {nil, none},
+		"a nil Errors":       {stage.Errors(nil), none},
+		"an empty Errors":    {stage.Errors{}, none},
+		"without an error":   {make(stage.Errors, 4), none},
+		"one":                {stage.Errors{1: errOops, 3: nil}, one},
+		"wrapped":            {fmt.Errorf("insert: %w", fmt.Errorf("batch: %w", stage.Errors{1: errOops, 3: nil})), one},
+		"too short":          {stage.Errors{errOops, nil}, every},
+		"too long":           {stage.Errors{1: errOops, 4: nil}, every},
+		"too short, wrapped": {fmt.Errorf("insert: %w", stage.Errors{errOops}), every},
+		"a nil one, wrapped": {fmt.Errorf("insert: %w", stage.Errors(nil)), every},
+		"beside another":     {errors.Join(make(stage.Errors, 4), broken), every},
+		"with another":       {fmt.Errorf("%w: %w", broken, make(stage.Errors, 4)), every},
+		"any other":          {broken, every},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				s := stage.NewBatch("b", func(context.Context, []int, []int) error { return c.err }, stage.Options{Batch: 4, Queue: 4, Gather: time.Second})
+				var answers []promise.Future[int]
+				for i := range 4 {
+					f, err := s.Begin(bg, i)
+					require.NoError(t, err)
+					answers = append(answers, f)
+				}
+				var failed []bool
+				for i, f := range answers {
+					_, err := f.Await(bg)
+					failed = append(failed, err != nil)
+					if err != nil && slices.Equal(c.failed, one) {
+						require.Equal(t, errOops, err, "task %d", i)
+					}
+				}
+				require.Equal(t, c.failed, failed)
+				require.NoError(t, s.Close(bg))
+				holds(t, s.Stats())
+			})
+		})
+	}
 }
 
 // An idle stage of batches works on one at a time, a loaded one on many, without a timer.

@@ -107,7 +107,9 @@ type Sample struct {
 	Busy     int // handlers in progress at the end of the window
 	MinQueue int // the smallest number of waiting tasks
 	Done     int // handlers that returned
+	Failed   int // of these, handlers that returned an error
 	Dropped  int // tasks that failed with an ErrOverload
+	Refused  int // tasks that were rejected, shed by Delay, or displaced
 	Elapsed  time.Duration
 	Service  time.Duration // the mean running time of a handler
 }

@@ -272,6 +272,9 @@ func (s *Stage[In, Out]) countFate(e *item[In, Out], f fate, service, now int64)
 	if f != late && f != cancelled && service != notServed {
 		s.service.add(service)
 		s.window.done++
+		if f != completed {
+			s.window.failed++
+		}
 		s.window.service += service
 	}
 	if f != again {

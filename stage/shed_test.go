@@ -53,16 +53,21 @@ func (c *curve) use() {
 // offered is what came of a load: good answers within the patience of 100 ms as a part of the peak, and the time to a "no".
 type offered struct {
 	good    float64
+	served  float64       // good answers as a part of the load
 	no, yes time.Duration // p99
 	width   int
 }
 
 // offer sends load times the peak to a stage, as a Poisson process, and measures after a warm-up.
-func offer(t *testing.T, load float64, warm, measured time.Duration, o stage.Options) (r offered) {
-	c := &curve{rand: rand.New(rand.NewPCG(1, 1))}
+func offer(t *testing.T, load float64, warm, measured time.Duration, o stage.Options) offered {
+	return offerFrom(t, 1, load, warm, measured, o)
+}
+
+func offerFrom(t *testing.T, seed uint64, load float64, warm, measured time.Duration, o stage.Options) (r offered) {
+	c := &curve{rand: rand.New(rand.NewPCG(seed, seed))}
 	o.Full = stage.FullReject
 	s := stage.New("resource", func(context.Context, int) (int, error) { c.use(); return 0, nil }, o)
-	rng := rand.New(rand.NewPCG(2, 2))
+	rng := rand.New(rand.NewPCG(2*seed, 2*seed))
 	var mu sync.Mutex
 	var yes, no []time.Duration
 	var all sync.WaitGroup
@@ -95,6 +100,7 @@ func offer(t *testing.T, load float64, warm, measured time.Duration, o stage.Opt
 	require.NoError(t, s.Close(bg))
 	slices.Sort(yes)
 	slices.Sort(no)
+	r.served = float64(len(yes)) / float64(len(yes)+len(no))
 	r.good = float64(len(yes)) / measured.Seconds() / peak()
 	if n := len(yes); n > 0 {
 		r.yes = yes[n*99/100]
@@ -127,5 +133,43 @@ func TestTimeToANo(t *testing.T) {
 				require.LessOrEqual(t, r.yes, 45*time.Millisecond)
 			})
 		}
+	}
+}
+
+// Delay does not keep Climb from finding the width: below the peak nearly every task is served, and beyond it the peak, whatever the
+// width was at first. A width that is just too small for the load empties its queue by shedding, and this must not look like rest. In
+// three pairs the first width is such a one.
+func TestDelayDoesNotStarveClimb(t *testing.T) {
+	type pair struct {
+		start int
+		load  float64
+		seed  uint64
+	}
+	pairs := []pair{{1, 8, 1}, {13, 0.75, 4}, {14, 0.75, 7}, {16, 0.75, 8}}
+	if !testing.Short() && !schedtest.Race {
+		for _, start := range []int{1, 3, 10, 30, 100, 300} {
+			for _, load := range []float64{0.5, 0.7, 0.85, 0.95, 1.1} {
+				pairs = append(pairs, pair{start, load, 1})
+			}
+		}
+	}
+	for _, p := range pairs {
+		synctest.Test(t, func(t *testing.T) {
+			warm, measured := 20*time.Second, 10*time.Second
+			if p.load > 1 {
+				warm, measured = 8*time.Second, 2*time.Second
+			}
+			r := offerFrom(t, p.seed, p.load, warm, measured,
+				stage.Options{Width: p.start, Queue: 160, Delay: 5 * time.Millisecond, Limit: &stage.Climb{Max: 400}})
+			t.Logf("from %d at %.2fx: served %.4f, good %.2f, width %d", p.start, p.load, r.served, r.good, r.width)
+			switch {
+			case p.load <= 0.75:
+				require.Equal(t, 1.0, r.served, "from %d at %.2fx", p.start, p.load)
+			case p.load < 1:
+				require.GreaterOrEqual(t, r.served, 0.99, "from %d at %.2fx", p.start, p.load)
+			default:
+				require.GreaterOrEqual(t, r.good, 0.88, "from %d at %.2fx", p.start, p.load)
+			}
+		})
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"maps"
+	"math"
 	"math/rand/v2"
 	"slices"
 	"sync"
@@ -316,6 +317,20 @@ func TestQueueBetweenTasks(t *testing.T) {
 
 func TestMisuse(t *testing.T) {
 	schedtest.Panics(t, "collections: a Queue for less than one value", func() { collections.NewQueue[int](0) })
+
+	var m collections.Map[any, int] // an entry of a NaN could never be found or deleted
+	for _, use := range []func(tx *stm.Tx, k any){
+		func(tx *stm.Tx, k any) { m.Get(tx, k) },
+		func(tx *stm.Tx, k any) { m.Set(tx, k, 1) },
+		func(tx *stm.Tx, k any) { m.Delete(tx, k) },
+	} {
+		schedtest.Panics(t, "collections: a key that does not equal itself", func() {
+			_ = stm.Atomically(bg, func(tx *stm.Tx) error { use(tx, math.NaN()); return nil })
+		})
+	}
+	entries, err := stm.Do(bg, func(tx *stm.Tx) (int, error) { return m.Len(tx), nil })
+	require.NoError(t, err)
+	require.Zero(t, entries)
 }
 
 // What makes transactions wait or run again is counted.

@@ -9,6 +9,9 @@ import (
 
 // A Map maps keys to values. Transactions on different keys conflict only if the keys share a bucket, or if the map grows.
 // A transaction that returns stm.Retry after a Get waits until the bucket of that key changes.
+//
+// A key must be equal to itself. Get, Set and Delete panic if the key is NaN or contains a NaN, because such an entry could never be
+// found again.
 type Map[K comparable, V any] struct {
 	table stm.Var[*table[K, V]] // may be nil in an empty map
 }
@@ -38,8 +41,15 @@ func (t *table[K, V]) bucket(k K) *stm.Var[*entry[K, V]] {
 	return &t.buckets[maphash.Comparable(seed, k)&uint64(len(t.buckets)-1)]
 }
 
+func checkKey[K comparable](k K) {
+	if k != k {
+		panic("collections: a key that does not equal itself")
+	}
+}
+
 // Get returns the value of k, and reports whether k is in the map.
 func (m *Map[K, V]) Get(tx *stm.Tx, k K) (v V, ok bool) {
+	checkKey(k)
 	t := m.table.Get(tx)
 	if t == nil {
 		return v, false
@@ -54,6 +64,7 @@ func (m *Map[K, V]) Get(tx *stm.Tx, k K) (v V, ok bool) {
 
 // Set sets the value of k to v.
 func (m *Map[K, V]) Set(tx *stm.Tx, k K, v V) {
+	checkKey(k)
 	t := m.table.Get(tx)
 	if t == nil {
 		t = &table[K, V]{make([]stm.Var[*entry[K, V]], fewBuckets)}
