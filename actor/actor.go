@@ -46,8 +46,9 @@ type frame struct {
 // A caught is a Catch that has begun.
 type caught struct {
 	*catch
-	onEnd *cleanup // the last function registered before the Catch
-	mark  undo     // the undos made inside the Catch follow it
+	onEnd   *cleanup // the last function registered before the Catch
+	mark    undo     // the undos made inside the Catch follow it
+	failure error    // the failure that the Catch handles
 }
 
 // A cleanup is a function that was registered with OnEnd.
@@ -72,8 +73,8 @@ func (t *timer) stop() {
 
 // An offer is a waiting RecvOp.
 type offer[M any] struct {
-	r     suspend.Resumer[M]
-	match func(M) bool
+	r       suspend.Resumer[M]
+	selects bool // it has a match
 }
 
 // An ops holds the waiting Ops of a mailbox and, if there is a Cap, the number of its messages. Most mailboxes have no ops.

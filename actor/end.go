@@ -92,7 +92,7 @@ func (l *life) drain() {
 		for _, c := range children {
 			c.stop()
 		}
-		if len(children) == 0 || l.outlive(children) != nil {
+		if len(children) == 0 || l.outlive(children) != nil { // a child may spawn another child with its parent's context
 			return
 		}
 	}
@@ -125,7 +125,7 @@ func (l *life) terminate(err error) {
 	l.task.Store(0) // the goroutine's next task is not this actor
 
 	// The following calls are deferred, so that a panic or a Goexit skips none of them. The last deferred call runs first.
-	defer l.publishEnd(err)
+	defer l.publishEnd()
 	if l.given != nil && l.given.onEnd != nil {
 		defer l.given.onEnd(err)
 	}
@@ -136,26 +136,67 @@ func (l *life) terminate(err error) {
 	calls.fail(err)
 }
 
-// publishEnd resumes the waiters for the end, closes the Done channel, and calls the watchers. At last it removes the actor from its
-// family and ends the scheduler's Hold.
-func (l *life) publishEnd(err error) {
-	defer func() {
-		l.leaveFamily()
-		if l.release != nil {
-			l.release()
+// publishEnd publishes the end of an actor whose code has ended, and removes the actor from its family. While the actor has children, it
+// stays in its family, and its end is published only after a Kill. The last child to leave the family then calls publishEnd again.
+func (l *life) publishEnd() {
+	each(func() bool {
+		ended := l
+		if ended == nil {
+			return false
 		}
-	}()
+		over, tied, childless := ended.publish()
+		defer func() { // also if a watcher has panicked
+			if l = nil; childless {
+				l = ended.leaveFamily()
+			}
+		}()
+		ended.tellEnd(over, tied)
+		return true
+	})
+}
+
+// publish resumes the waiters for the end and closes the Done channel, unless there are children that the end must wait for. The result
+// over reports whether the caller must call tellEnd.
+func (l *life) publish() (over, tied, childless bool) {
 	l.guard.Lock()
-	l.over = true
-	tied := l.ties != nil
-	if tied {
-		l.ties.ended.ResumeAll(struct{}{}, nil) // a cancelled waiter is skipped, and needs no wake-up
-		if l.ties.done != nil {
-			close(l.ties.done)
+	defer l.guard.Unlock()
+	t := l.ties
+	if childless = t == nil || t.children.First() == nil; !childless {
+		t.waits = true
+	}
+	if l.over || !childless && !l.killed.Load() {
+		return false, false, childless
+	}
+	if l.over = true; t != nil {
+		t.ended.ResumeAll(struct{}{}, nil) // a cancelled waiter is skipped, and needs no wake-up
+		if t.done != nil {
+			close(t.done)
 		}
-		tied = l.ties.watchers.First() != nil || l.ties.undos.First() != nil
+		tied = t.watchers.First() != nil || t.undos.First() != nil
+	}
+	return true, tied, childless
+}
+
+// cutEnd implements Kill for an actor whose code has ended: its end waits for its children no longer.
+func (l *life) cutEnd() {
+	l.guard.Lock()
+	cut := false
+	if l.state == ended && !l.over {
+		l.killed.Store(true)
+		cut = l.ties != nil && l.ties.waits
 	}
 	l.guard.Unlock()
+	if cut {
+		over, tied, _ := l.publish()
+		l.tellEnd(over, tied)
+	}
+}
+
+// tellEnd calls the functions of the watchers, undoes the actor's own Watches, Links and SendAfters, and ends the scheduler's Hold.
+func (l *life) tellEnd(over, tied bool) {
+	if over && l.release != nil {
+		defer l.release()
+	}
 	if !tied {
 		return
 	}
@@ -163,7 +204,7 @@ func (l *life) publishEnd(err error) {
 	each(func() bool {
 		w := l.popWatcher()
 		if w != nil {
-			w.Value(err)
+			w.Value(l.err)
 		}
 		return w != nil
 	})

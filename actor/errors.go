@@ -3,6 +3,7 @@ package actor
 import (
 	"errors"
 	"fmt"
+	"runtime/debug"
 
 	"github.com/braidgo/braid/internal/outcome"
 	"github.com/braidgo/braid/suspend"
@@ -26,8 +27,19 @@ var (
 // A panicked is the error of an actor whose code has panicked.
 type panicked struct{ suspend.PanicError }
 
+// newPanicked must be called by the deferred function that has recovered v, so that the stack is the one of the panic.
+func newPanicked(v any) *panicked {
+	return &panicked{suspend.PanicError{Value: v, Stack: debug.Stack()}}
+}
+
 func (e *panicked) Error() string { return "actor: " + e.PanicError.Error() }
 func (e *panicked) Unwrap() error { return &e.PanicError }
+
+// A cleanupError is the failure of an actor whose cleanup after another failure has panicked.
+type cleanupError struct{ panicked, failure error }
+
+func (e *cleanupError) Error() string   { return e.panicked.Error() + ", after: " + e.failure.Error() }
+func (e *cleanupError) Unwrap() []error { return []error{e.panicked, e.failure} }
 
 // An ExitError is the cause with which a Link kills an actor.
 type ExitError struct {

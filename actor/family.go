@@ -50,7 +50,8 @@ func actorOf(ctx context.Context) *life {
 // A child is an actor's node in its parent's list of children.
 type child struct {
 	dlist.Node[*life]
-	parent *life
+	parent  *life
+	awaited bool // the parent waits until the child has left the family; protected by the parent's guard
 }
 
 // errOwnEnd is returned to an actor that waits for its own end or for its parent's end. The parent may be waiting for the ends of its
@@ -64,17 +65,29 @@ func (l *life) cameFrom(p *life) bool {
 	return l == p
 }
 
-func (l *life) leaveFamily() {
+// leaveFamily removes the actor from its parent's children. If the caller must call publishEnd for the parent, it returns the parent.
+func (l *life) leaveFamily() (parent *life) {
 	if l.child == nil {
-		return
+		return nil
 	}
 	p := l.child.parent
 	p.guard.Lock()
-	p.ties.children.Remove(&l.child.Node)
-	p.guard.Unlock()
+	defer p.guard.Unlock()
+	t := p.ties
+	t.children.Remove(&l.child.Node)
+	if l.child.awaited {
+		if t.awaited--; t.awaited == 0 {
+			t.left.Resume(struct{}{}, nil)
+		}
+	}
+	if !t.waits || t.children.First() != nil {
+		return nil
+	}
+	t.waits = false
+	return p
 }
 
-// offspring returns the children that have not ended.
+// offspring returns the children in the family.
 func (l *life) offspring() (all []*life) {
 	l.guard.Lock()
 	defer l.guard.Unlock()
@@ -87,18 +100,36 @@ func (l *life) offspring() (all []*life) {
 	return all
 }
 
-// outlive waits until the children have ended. If the actor is killed first, outlive returns the error of the cancellation.
+// outlive waits until the children have left the family. If the actor is killed first, outlive returns the error of the cancellation.
 func (l *life) outlive(children []*life) error {
+	l.guard.Lock()
 	for _, c := range children {
-		if _, err := suspend.WaitLazily[struct{}](&l.ctx, (*ending)(c)); err != nil {
-			return err
+		if n := c.child; l.ties.children.Has(&n.Node) {
+			n.awaited = true
+			l.ties.awaited++
 		}
-		c.leaveFamily() // the child is about to leave the family anyway
 	}
-	return nil
+	l.guard.Unlock()
+	_, err := suspend.WaitLazily[struct{}](&l.ctx, (*outliving)(l))
+	return err
 }
 
-// outliveKilled waits until the children that have been killed have ended.
+// An outliving is a life as a Source: a wait on it ends when the awaited children have left the family.
+type outliving life
+
+func (o *outliving) Guard() *suspend.Guard { return &o.guard }
+
+func (o *outliving) Try() (none struct{}, ok bool, _ error) { return none, o.ties.awaited == 0, nil }
+
+func (o *outliving) Enqueue(r suspend.Resumer[struct{}]) { o.ties.left = r }
+
+func (o *outliving) Remove(suspend.Resumer[struct{}]) { o.ties.left = suspend.Resumer[struct{}]{} }
+
+// outliveKilled waits until the children that have been killed have left the family, with all their descendants.
 func (l *life) outliveKilled() error {
-	return l.outlive(slices.DeleteFunc(l.offspring(), func(c *life) bool { return c.ctx.Err() == nil }))
+	killed := slices.DeleteFunc(l.offspring(), func(c *life) bool { return c.ctx.Err() == nil })
+	if len(killed) == 0 {
+		return nil
+	}
+	return l.outlive(killed)
 }

@@ -144,7 +144,10 @@ type ties struct {
 	ended    suspend.Queue[struct{}, struct{}] // waiters for the end
 	watchers dlist.List[func(err error)]       // called at the end
 	stopped  suspend.Queue[struct{}, struct{}] // waiters for the Stop
-	children dlist.List[*life]                 // live children
+	children dlist.List[*life]                 // children in the family: they, or descendants of theirs, have not ended
+	awaited  int                               // the number of children whose field awaited is set
+	left     suspend.Resumer[struct{}]         // the actor's wait for awaited children
+	waits    bool                              // the actor's code has ended, and the last child calls publishEnd
 	undos    dlist.List[func()]                // the last one is undone first
 }
 

@@ -26,6 +26,16 @@ func lasting[M any](_ context.Context, self *actor.Self[M]) error {
 	return self.React(func(M) error { return actor.Skip })
 }
 
+// isDone reports whether the actor has ended.
+func isDone(a actor.Actor) bool {
+	select {
+	case <-a.Done():
+		return true
+	default:
+		return false
+	}
+}
+
 // Failed lives, and a Stop of lives and of children.
 var lifeRows = []struct {
 	name string
@@ -75,6 +85,137 @@ var lifeRows = []struct {
 		for _, c := range children {
 			require.ErrorIs(t, c.Wait(bg), context.Canceled)
 		}
+	}},
+	{"Restart: the next life begins after all descendants of the failed one", func(t *testing.T, s suspend.Spawner) {
+		lives, held := 0, false
+		var up promise.Promise[int]
+		leaf := func(ctx context.Context, self *actor.Self[int]) error { // has a resource, and needs some turns to release it
+			require.False(t, held, "two lives hold the resource")
+			held = true
+			self.OnEnd(func() {
+				for range 20 {
+					suspend.Yield()
+				}
+				held = false
+			})
+			_ = self.Ref().Send(1)
+			return self.React(func(int) error {
+				_ = up.Fill(0)
+				return lasting(ctx, self)
+			})
+		}
+		body := leaf
+		for range 3 { // generations
+			next := body
+			body = func(ctx context.Context, self *actor.Self[int]) error {
+				actor.Spawn(ctx, s, next)
+				return lasting(ctx, self)
+			}
+		}
+		ref := actor.Spawn(bg, s, actor.Restart(actor.Policy{}, func(ctx context.Context, self *actor.Self[int]) error {
+			lives++
+			actor.Spawn(ctx, s, body)
+			_, _ = up.Await(bg)
+			if up = (promise.Promise[int]{}); lives < 4 {
+				return errOops
+			}
+			return nil
+		}))
+		require.NoError(t, ref.Wait(bg))
+		require.Equal(t, 4, lives)
+		require.False(t, held, "the end was told before the last descendant has ended")
+	}},
+	{"Wait, Watch: of an end, after all descendants, but of a Kill at once", func(t *testing.T, s suspend.Spawner) {
+		for _, how := range []string{"done", "failure", "failure and Kill", "Kill"} {
+			var release, up promise.Promise[int]
+			var child, grandchild actor.Ref[int]
+			var told error
+			ref := actor.Spawn(bg, s, func(ctx context.Context, self *actor.Self[int]) error {
+				child = actor.Spawn(ctx, s, func(ctx context.Context, self *actor.Self[int]) error {
+					grandchild = actor.Spawn(ctx, s, func(context.Context, *actor.Self[int]) error {
+						_ = up.Fill(0)
+						_, _ = release.Await(bg) // and does not hear of the Kill
+						return nil
+					})
+					return lasting(ctx, self)
+				})
+				_, _ = up.Await(bg)
+				switch how {
+				case "done":
+					return nil
+				case "Kill":
+					return lasting(ctx, self)
+				}
+				return errOops
+			})
+			watcher := actor.Spawn(bg, s, func(_ context.Context, self *actor.Self[error]) error {
+				self.Watch(ref, func(err error) error { return fmt.Errorf("told: %w", err) })
+				return self.React(func(err error) error { told = err; return nil })
+			})
+			_, _ = up.Await(bg)
+			for range 20 {
+				suspend.Yield()
+			}
+			if how == "failure and Kill" || how == "Kill" {
+				ref.Kill(errOops)
+				require.Equal(t, errOops, ref.Wait(bg))
+				require.NoError(t, watcher.Wait(bg))
+				require.False(t, isDone(grandchild), how)
+				_ = release.Fill(0)
+			} else {
+				require.Error(t, child.Wait(bg), "the child was killed")
+				require.False(t, isDone(ref), how)
+				require.NoError(t, told)
+				_ = release.Fill(0)
+				_ = ref.Wait(bg)
+				require.True(t, isDone(grandchild), how)
+				require.NoError(t, watcher.Wait(bg))
+			}
+			require.Error(t, told)
+			_ = grandchild.Wait(bg)
+		}
+	}},
+	{"Stop: of a tree, also of a child that is spawned while it ends", func(t *testing.T, s suspend.Spawner) {
+		var late actor.Ref[int]
+		var up promise.Promise[int]
+		ref := actor.Spawn(bg, s, func(parent context.Context, self *actor.Self[int]) error {
+			actor.Spawn(parent, s, func(ctx context.Context, self *actor.Self[int]) error {
+				self.OnEnd(func() {
+					late = actor.Spawn(parent, s, lasting[int])
+					for range 3 {
+						suspend.Yield()
+					}
+				})
+				_ = up.Fill(0)
+				return lasting(ctx, self)
+			})
+			_, _ = up.Await(bg)
+			return lasting(parent, self)
+		})
+		_, _ = up.Await(bg)
+		ref.Stop()
+		require.NoError(t, ref.Wait(bg))
+		require.True(t, isDone(late))
+		require.NoError(t, late.Wait(bg), "the late child was not stopped")
+	}},
+	{"SendWait: to a full mailbox ends when its actor stops its children", func(t *testing.T, s suspend.Spawner) {
+		var up, release promise.Promise[int]
+		ref := actor.Spawn(bg, s, func(ctx context.Context, self *actor.Self[int]) error {
+			actor.Spawn(ctx, s, func(context.Context, *actor.Self[int]) error { _, _ = release.Await(bg); return nil })
+			_, _ = up.Await(bg)
+			return actor.ErrStopped
+		}, actor.Options[int]{Cap: 1})
+		require.NoError(t, ref.Send(1))
+		var sent promise.Promise[error]
+		require.NoError(t, s.Go(func() { _ = sent.Fill(ref.SendWait(bg, 2)) }))
+		for range 5 {
+			suspend.Yield()
+		}
+		_ = up.Fill(0)
+		require.ErrorIs(t, ok(sent.Await(bg)), actor.ErrEnded)
+		require.False(t, isDone(ref))
+		_ = release.Fill(0)
+		require.NoError(t, ref.Wait(bg))
 	}},
 	{"Catch: a failure takes back what was left in it, and no more", func(t *testing.T, s suspend.Spawner) {
 		watched := actor.Spawn(bg, s, lasting[int])

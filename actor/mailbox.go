@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/braidgo/braid/internal/again"
 	"github.com/braidgo/braid/internal/cancelctx"
 	"github.com/braidgo/braid/suspend"
 )
@@ -16,8 +17,9 @@ import (
 //     ErrFull, but a SendOp waits in ops.senders, and a forced message (from Watch or SendAfter) is accepted and not counted.
 //  3. The actor becomes the home of a request (adoptLocked), so that the actor's end, or a caught failure, can fail the Ask. The entry
 //     of the previous home is dropped after the guard is unlocked, because that home's guard protects it.
-//  4. If a waiting RecvOp matches m and can be resumed, m is delivered to it and is not appended (offerLocked). A RecvOp whose Resume
-//     reports false was cancelled, and the next RecvOp is tried.
+//  4. If a RecvOp without a match waits and can be resumed, m is delivered to it and is not appended (offerLocked). A RecvOp whose Resume
+//     reports false was cancelled, and the next RecvOp is tried. A RecvOp with a match is resumed to look again, after m is appended
+//     (lookAgainLocked): only the owner calls match, in selection.Prepare, since match is foreign code and senders hold guards here.
 //  5. Otherwise m is appended. In state running, m is appended to Inbox.arrived, from which the owner fetches it later. In states
 //     receiving and reacting, the owner uses the mailbox only after it is woken. So m is appended to Inbox.mail, where the owner finds
 //     it without the guard. An actor that waits for an Await, an Ask or a lock is in state running, and no message wakes it.
@@ -67,8 +69,7 @@ import (
 //     arbitrary numbers of senders, RecvOps and Kills.
 //   - If a scheduler accepts a task and never runs it, the actor stays in state running, and its mail grows.
 //   - Without a Cap nothing bounds the mail. A Cap does not bound forced messages.
-//   - The function match runs on senders, and the functions passed to Watch run on ending actors. They must be quick and must not
-//     suspend, but this is not checked.
+//   - The functions passed to Watch run on ending actors. They must be quick and must not suspend, but this is not checked.
 
 // send puts m into the mailbox.
 func (in *Inbox[M]) send(m M) error {
@@ -140,6 +141,7 @@ func (in *Inbox[M]) acceptLocked(m M, q pending, forced bool) (moved *entry, sta
 		if in.offerLocked(m) {
 			return moved, false
 		}
+		in.lookAgainLocked() // before m is appended, but the guard is held until then
 		if n.uncounted = forced && in.ops.cap > 0; !n.uncounted {
 			in.ops.used++
 		}
@@ -316,24 +318,28 @@ func (l *life) afterFunc(d time.Duration, f func()) (stop func() bool) {
 	return suspend.AfterFunc(on, d, f)
 }
 
-// offerLocked delivers m to the first RecvOp that matches m and can be resumed. It reports whether there was one. A RecvOp whose Resume
-// reports false was cancelled, and removes itself.
+// offerLocked delivers m to the first RecvOp that takes any message and can be resumed. It reports whether there was one. A RecvOp whose
+// Resume reports false was cancelled, and removes itself.
 func (in *Inbox[M]) offerLocked(m M) bool {
 	x := in.ops
-	for i := 0; i < len(x.offers); i++ {
-		o := x.offers[i]
-		yes, err := in.matchesLocked(o.match, m)
-		var none M
-		switch {
-		case err != nil && o.r.Resume(none, err):
-			x.offers = slices.Delete(x.offers, i, i+1)
-			i--
-		case err == nil && yes && o.r.Resume(m, nil):
+	for i, o := range x.offers {
+		if !o.selects && o.r.Resume(m, nil) {
 			x.offers = slices.Delete(x.offers, i, i+1)
 			return true
 		}
 	}
 	return false
+}
+
+// lookAgainLocked makes each RecvOp with a match look at the mailbox again.
+func (in *Inbox[M]) lookAgainLocked() {
+	var none M
+	in.ops.offers = slices.DeleteFunc(in.ops.offers, func(o offer[M]) bool {
+		if o.selects {
+			o.r.Resume(none, again.Err)
+		}
+		return o.selects
+	})
 }
 
 // failLocked ends all waiting RecvOps with the given error, and all waiting SendOps with ErrEnded.
@@ -349,33 +355,6 @@ func (in *Inbox[M]) failLocked(receives error) {
 	in.ops.offers = in.ops.offers[:0]
 	in.ops.senders.ResumeAll(struct{}{}, ErrEnded)
 }
-
-// matchesLocked calls the function match, and returns a panic in it as an error. If the function calls runtime.Goexit, matchesLocked
-// unlocks the guard, because its caller no longer can.
-func (in *Inbox[M]) matchesLocked(match func(M) bool, m M) (yes bool, err error) {
-	if match == nil {
-		return true, nil
-	}
-	returned := false
-	defer func() {
-		if returned {
-			return
-		}
-		v := recover()
-		if v == nil { // runtime.Goexit
-			in.life.guard.Unlock()
-		}
-		err = &matchPanic{v}
-	}()
-	yes = match(m)
-	returned = true
-	return yes, nil
-}
-
-// A matchPanic carries a panic in the function of a RecvOp to the task that performs the RecvOp.
-type matchPanic struct{ value any }
-
-func (*matchPanic) Error() string { return "actor: a match has panicked" }
 
 // freeRoomLocked decrements the count of messages. The SendOp that has waited longest takes the free place.
 //

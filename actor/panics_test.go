@@ -3,8 +3,10 @@ package actor_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"runtime"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -13,6 +15,7 @@ import (
 	"github.com/braidgo/braid/adapters/fifo"
 	"github.com/braidgo/braid/internal/carrier"
 	"github.com/braidgo/braid/internal/testrig/schedtest"
+	"github.com/braidgo/braid/stm"
 	"github.com/braidgo/braid/suspend"
 )
 
@@ -60,7 +63,7 @@ func TestAwaitPanics(t *testing.T) {
 	}
 }
 
-// So is one of a match, which a sender calls.
+// So is one of a match, which only the actor calls, whoever sends.
 func TestAwaitMatchPanics(t *testing.T) {
 	panics := 0
 	s := fifo.New(fifo.Options{OnPanic: func(any, []byte) { panics++ }})
@@ -73,8 +76,87 @@ func TestAwaitMatchPanics(t *testing.T) {
 		if !endsSoon(ref) {
 			t.Errorf("the actor has not ended, %d panics", panics)
 		}
+		var p *suspend.PanicError
+		require.ErrorAs(t, ref.Wait(bg), &p)
 		return nil
 	})
+}
+
+// A panic in the cleanup of a failed life is another failure of this life, which Restart and Catch handle if they handle panics. The other
+// functions are called, and the message that says why names both failures. The task of the scheduler sees the panic only if nobody handles it.
+func TestPanicAfterAFailure(t *testing.T) {
+	for _, handled := range []bool{true, false} {
+		for _, first := range []string{"error", "panic"} {
+			var told []error
+			cleaned, lives, panics := 0, 0, 0
+			s := fifo.New(fifo.Options{OnPanic: func(any, []byte) { panics++ }})
+			body := func(_ context.Context, self *actor.Self[int]) error {
+				if lives++; lives == 3 {
+					return nil
+				}
+				self.OnEnd(func() { cleaned++ })
+				self.OnEnd(func() { panic("cleanup") })
+				self.OnEnd(func() { cleaned++ })
+				self.OnEnd(func() { panic("cleanup") })
+				if first == "panic" && handled {
+					panic(errOops)
+				}
+				return errOops
+			}
+			_ = s.Run(bg, func(context.Context) error {
+				ref := actor.Spawn(bg, s, actor.Restart(actor.Policy{Panics: handled, OnRestart: func(err error) { told = append(told, err) }}, body))
+				err := ref.Wait(bg)
+				if !handled {
+					var p *suspend.PanicError
+					require.ErrorAs(t, err, &p)
+					return nil
+				}
+				require.NoError(t, err)
+				return nil
+			})
+			if handled {
+				require.Equal(t, []int{4, 3, 0}, []int{cleaned, lives, panics})
+				require.Len(t, told, 2)
+				for _, err := range told {
+					require.ErrorIs(t, err, errOops)
+					require.ErrorContains(t, err, "actor: panic: cleanup, after: actor: panic: cleanup, after: ")
+				}
+			} else {
+				require.Equal(t, []int{2, 1}, []int{cleaned, lives})
+				require.Positive(t, panics)
+			}
+		}
+	}
+}
+
+// A panic in the functions of a Policy is a failure that its Restart does not handle, so that it is not called for ever.
+func TestPolicyPanics(t *testing.T) {
+	for name, policy := range map[string]actor.Policy{
+		"OnRestart": {OnRestart: func(error) { panic("hook") }},
+		"Backoff":   {Backoff: func(int) time.Duration { panic("hook") }},
+	} {
+		for _, handled := range []bool{true, false} {
+			panics, lives := 0, 0
+			s := fifo.New(fifo.Options{OnPanic: func(any, []byte) { panics++ }})
+			policy.Panics = handled
+			_ = s.Run(bg, func(context.Context) error {
+				inner := actor.Restart(policy, func(context.Context, *actor.Self[int]) error { lives++; return errOops })
+				err := actor.Spawn(bg, s, inner).Wait(bg)
+				var p *suspend.PanicError
+				require.ErrorAs(t, err, &p, name)
+				require.Equal(t, handled, errors.Is(err, errOops), "%s: the failure before it is lost", name)
+
+				outer := actor.Restart(actor.Policy{Max: 1, Panics: !handled}, inner)
+				require.ErrorAs(t, actor.Spawn(bg, s, outer).Wait(bg), &p, name)
+				return nil
+			})
+			want := []int{3, 0}
+			if !handled {
+				want = []int{3, 1} // the outer Restart handles panics
+			}
+			require.Equal(t, want, []int{lives, panics}, name)
+		}
+	}
 }
 
 // An actor whose task exits has ended, and the mail that is left is dead.
@@ -204,23 +286,56 @@ func TestCloseThenSkip(t *testing.T) {
 	require.ElementsMatch(t, []int{1, 2}, dead)
 }
 
-// A Goexit of a match harms its caller only.
-func TestMatchGoexit(t *testing.T) {
+// A match that panics or exits, as with a failed require, ends its Select and leaves no guard locked: neither of its own inbox, nor of
+// another inbox, nor that of all transactions. It is called by the owner even if others send, so that no sender is harmed.
+func TestMatchThatEndsItsCaller(t *testing.T) {
+	for name, end := range map[string]func(){"panic": func() { panic("oops") }, "exit": runtime.Goexit} {
+		for _, early := range []bool{true, false} { // the message is there before the Select
+			t.Run(fmt.Sprint(name, " ", early), func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) {
+					var v stm.Var[int]
+					calls := 0
+					in, other := actor.Open[int](bg, actor.Options[int]{Cap: 2}), actor.Open[int](bg, actor.Options[int]{Cap: 1})
+					match := func(int) bool { calls++; end(); return true }
+					transaction := func(tx *stm.Tx) (int, error) { v.Get(tx); return 0, stm.Retry }
+					if early {
+						require.NoError(t, in.Ref().Send(1))
+					}
+					go func() {
+						defer func() { _ = recover() }()
+						_, _ = suspend.Do(bg, suspend.Choose(in.RecvOp(match), other.RecvOp(match), other.RecvOp(nil), stm.Op(transaction)))
+					}()
+					synctest.Wait()
+					if !early {
+						sent := in.Ref().SendOp(1) // a Select of a sender holds several guards
+						_, err := suspend.Do(bg, suspend.Choose(sent, suspend.Map(actor.Open[int](bg).RecvOp(nil), func(int, error) (v struct{}, err error) { return v, err })))
+						require.NoError(t, err)
+						synctest.Wait()
+					}
+					require.Equal(t, 1, calls)
+					require.NoError(t, in.Ref().Send(2))
+					require.NoError(t, other.Ref().Send(2))
+					require.NoError(t, stm.Atomically(bg, func(tx *stm.Tx) error { v.Set(tx, 1); return nil }))
+					for want := 1; want <= 2; want++ { // nothing is lost
+						m, err := in.Receive(bg)
+						require.NoError(t, err)
+						require.Equal(t, want, m)
+					}
+				})
+			})
+		}
+	}
+}
+
+// The function of a Handle that panics has received its message, if the caller recovers the panic.
+func TestHandleThatPanics(t *testing.T) {
 	in := actor.Open[int](bg)
 	require.NoError(t, in.Ref().Send(1))
-	done := make(chan int)
-	go func() {
-		defer close(done)
-		_, _ = suspend.Do(bg, in.RecvOp(func(int) bool { runtime.Goexit(); return false }))
-	}()
-	<-done
-	sent := make(chan int)
-	go func() { _ = in.Ref().Send(2); close(sent) }()
-	select {
-	case <-sent:
-	case <-time.After(time.Second):
-		t.Error("a Send does not return: the guard is locked")
-	}
+	require.NoError(t, in.Ref().Send(2))
+	schedtest.Panics(t, "oops", func() { _ = in.Handle(bg, func(int) error { panic("oops") }) })
+	m, err := in.Receive(bg)
+	require.NoError(t, err)
+	require.Equal(t, 2, m)
 }
 
 // A Goexit of Dead, and a panic of a function of ReplyTo, lose no other call.

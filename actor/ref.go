@@ -16,12 +16,13 @@ type Actor interface {
 
 	// Kill cancels the actor's context with cause, and ends the actor at its next wait. A wait for a message ends even if there are
 	// messages, and even if it uses another context. Any other wait ends only if it uses the actor's context. Only the first Kill sets
-	// the cause.
+	// the cause. An actor that was killed does not wait for its children.
 	Kill(cause error)
 
 	// Wait suspends the caller until the actor has ended. It returns the error with which the actor ended: nil if it was done or
-	// stopped, or the cause itself if it was killed. By then, Options.Dead has been called with all its dead letters. If ctx is already
-	// done, or is done first, Wait returns the error of the cancellation.
+	// stopped, or the cause itself if it was killed. By then, Options.Dead has been called with all its dead letters, and all its
+	// descendants have ended, unless the actor was killed. If ctx is already done, or is done first, Wait returns the error of the
+	// cancellation.
 	//
 	// An actor cannot wait for its own end, or for the end of an ancestor. If ctx is the actor's context, or derived from it, Wait
 	// returns an error at once, even after context.WithoutCancel or on another goroutine. A goroutine that needs such a wait must use
@@ -89,6 +90,7 @@ func (r Ref[M]) Stop() {
 func (r Ref[M]) Kill(cause error) {
 	if r.to != nil {
 		r.to.lifeOf().kill(cause)
+		r.to.lifeOf().cutEnd()
 	}
 }
 

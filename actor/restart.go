@@ -21,7 +21,9 @@ type Policy struct {
 	// handles no messages. If Backoff is nil, the actor does not wait.
 	Backoff func(n int) time.Duration
 
-	// If Panics is set, Restart handles a panic like any other failure. A runtime.Goexit, as in a failed test, always ends the actor.
+	// If Panics is set, Restart handles a panic like any other failure, also a panic of a function of OnEnd after a failure. A panic of
+	// Backoff or OnRestart is then a failure that this Restart does not handle, so that the panic does not reach the scheduler. A
+	// runtime.Goexit, as in a failed test, always ends the actor.
 	Panics bool
 
 	// OnRestart is called with the failure before each restart, in the actor's task.
@@ -32,8 +34,8 @@ type Policy struct {
 // mailbox and its mail. At each failure, requests, OnEnd, SendAfter, Watch, Link, Stop and Kill are treated as in Catch.
 //
 // Each run of body, called a life, has its own context. This context is cancelled when the life fails, or when the life is done and the
-// actor continues. The children of the life are then killed, and the next life begins after they have ended. A child that waits with an
-// unrelated context can delay the next life.
+// actor continues. The children of the life are then killed, and the next life begins after they and all their descendants have ended. A
+// descendant that waits with an unrelated context can delay the next life.
 //
 // A Stop ends a Backoff. After a Stop, the next life begins without a Backoff, but only if there is mail, and if the previous life has
 // received messages. Otherwise the actor ends with the failure.
@@ -91,12 +93,18 @@ func (r *restarts) again(err error) error {
 	}
 	r.n++
 	if r.OnRestart != nil {
-		r.OnRestart(err)
+		if failed := r.call(func() { r.OnRestart(err) }); failed != nil {
+			return &cleanupError{failed, err}
+		}
 	}
 	if r.Backoff == nil || r.mail < math.MaxInt {
 		return r.nextLife(err)
 	}
-	over := suspend.Map(suspend.After(r.Backoff(r.n)), func(time.Time, error) (none struct{}, err error) { return none, err })
+	var wait time.Duration
+	if failed := r.call(func() { wait = r.Backoff(r.n) }); failed != nil {
+		return &cleanupError{failed, err}
+	}
+	over := suspend.Map(suspend.After(wait), func(time.Time, error) (none struct{}, err error) { return none, err })
 	stopped := suspend.OpOf[struct{}]((*stopping)(r.self))
 	return &await[struct{}]{suspend.Choose(over, stopped), func(_ struct{}, cancelled error) error {
 		if cancelled != nil {
@@ -107,6 +115,20 @@ func (r *restarts) again(err error) error {
 		}
 		return r.nextLife(err)
 	}}
+}
+
+// call calls f, a function of the Policy. If Panics is set, call returns a panic of f as an error, which is not a failure of the body:
+// Restart does not handle it, since f would be called again. A runtime.Goexit goes on.
+func (r *restarts) call(f func()) (failed error) {
+	if r.Panics {
+		defer func() {
+			if v := recover(); v != nil {
+				failed = newPanicked(v)
+			}
+		}()
+	}
+	f()
+	return nil
 }
 
 // nextLife begins another life after the children of the failed one have ended.

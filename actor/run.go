@@ -3,9 +3,10 @@ package actor
 import (
 	"context"
 	"errors"
-	"runtime/debug"
+	"sync/atomic"
 	"time"
 
+	"github.com/braidgo/braid/internal/gid"
 	"github.com/braidgo/braid/suspend"
 )
 
@@ -88,7 +89,11 @@ func (*await[T]) next()         {}
 func (*await[T]) Error() string { return "actor: Await" }
 
 func (a *await[T]) start(l *life) {
-	suspend.Then(&l.ctx, a.op, (*starter)(l), func(v T, err error) { l.goOn = proceed(func() error { return a.k(v, err) }) })
+	s := &starter{life: l}
+	suspend.Then(&l.ctx, a.op, s, func(v T, err error) {
+		l.goOn = proceed(func() error { return a.k(v, err) })
+		s.last.Store(s.rounds)
+	})
 }
 
 // Await returns a Next that waits for op and then calls k with the result. While the actor waits, it has neither a task nor a stack,
@@ -134,15 +139,19 @@ func (s *Self[M]) task() func() {
 	}
 }
 
-// taskAfter is like the function that task returns, for a task that begins with a call of f. f calls functions of an Op, which may panic.
-func (l *life) taskAfter(f func()) {
+// taskAfter is like the function that task returns, for a task that begins with a round of an Await. round calls functions of an Op, which
+// may panic. If the Await is not over then, another task may already run the next round, so this task must not touch the actor.
+func (l *life) taskAfter(round func() (over bool)) {
 	returned := false
 	defer l.afterTask(&returned)
 	if l.asks {
 		l.tasked()
 	}
-	f()
-	l.trampoline()
+	if round() {
+		l.trampoline()
+	} else if l.asks {
+		l.task.CompareAndSwap(gid.Get(), 0)
+	}
 	returned = true
 }
 
@@ -158,7 +167,7 @@ func (l *life) afterTask(returned *bool) {
 		l.finish(errGoexit)
 		return
 	}
-	err := &panicked{suspend.PanicError{Value: v, Stack: debug.Stack()}}
+	err := newPanicked(v)
 	if l.catches(err) {
 		l.stopTimed()
 		l.goOn = err
@@ -270,15 +279,27 @@ func (in *Inbox[M]) spin() {
 // fail continues with the innermost Catch that handles err. It returns err if there is none.
 func (l *life) fail(err error) error {
 	for f := l.frames; f != nil; f = f.up {
-		l.frames = f.up
+		l.frames = f
 		if c := f.catch; c != nil && l.caught(c.catch, err) {
-			l.runOnEnd(c.onEnd)
+			err = c.during(err)
+			l.runOnEnd(c.onEnd) // a panic in one of these functions, or in the next calls, is another failure inside the Catch
 			l.undoSince(&c.mark)
 			l.failReceived(err)
 			l.box.spin()
+			l.frames = f.up
 			return c.h(err)
 		}
 	}
+	l.frames = nil
+	return err
+}
+
+// during returns the failure that the Catch handles: err, or err together with the failure whose cleanup has panicked with err.
+func (c *caught) during(err error) error {
+	if c.failure != nil {
+		err = &cleanupError{err, c.failure}
+	}
+	c.failure = err
 	return err
 }
 
@@ -392,14 +413,27 @@ func (l *life) stopTimed() {
 	}
 }
 
-// A starter is an actor as the executor of its Awaits. It is also a Spawner, so that a timeout in an Op uses the scheduler's timers.
-type starter life
+// A starter is an actor as the executor of one Await. It is also a Spawner, so that a timeout in an Op uses the scheduler's timers.
+//
+// suspend.Then calls Execute once for each round. In all rounds but the last, the operation only looks again, as a transaction does after
+// a change. The last round calls the continuation, which stores the actor's next step.
+type starter struct {
+	*life
+	rounds int32        // the number of rounds that have begun; each round begins after the one before it has submitted it
+	last   atomic.Int32 // the number of the last round
+}
 
-// Execute starts a task that calls f and continues the actor. f stores the actor's next step.
+// Execute starts a task that performs a round and, after the last one, continues the actor.
 func (s *starter) Execute(f func()) error {
-	err := s.on.Go(func() { (*life)(s).taskAfter(f) })
+	round := func() (over bool) {
+		s.rounds++
+		n := s.rounds
+		f()
+		return s.last.Load() == n
+	}
+	err := s.on.Go(func() { s.taskAfter(round) })
 	if err != nil {
-		goroutine(func() { (*life)(s).refuse(f, err) })
+		goroutine(func() { s.refuse(round, err) })
 	}
 	return nil
 }
@@ -409,11 +443,18 @@ func (s *starter) Go(f func()) error { return s.on.Go(f) }
 func (s *starter) Unwrap() suspend.Spawner { return s.on }
 
 // refuse ends an actor whose scheduler has refused a task. It still calls the function of the Await, which may have to release the
-// result, such as a lock.
-func (l *life) refuse(f func(), err error) {
-	defer l.finish(err)
-	f()
-	if k, ok := l.goOn.(proceed); ok {
+// result, such as a lock. If the Await is not over, the Kill ends its wait, and the next task is refused, too.
+func (l *life) refuse(round func() (over bool), err error) {
+	over := true // also after a panic
+	defer func() {
+		if over {
+			l.finish(err)
+		} else {
+			l.kill(err)
+		}
+	}()
+	over = round()
+	if k, ok := l.goOn.(proceed); over && ok {
 		_ = k()
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"slices"
 
+	"github.com/braidgo/braid/internal/again"
 	"github.com/braidgo/braid/internal/cancelctx"
 	"github.com/braidgo/braid/suspend"
 )
@@ -11,22 +12,18 @@ import (
 // RecvOp returns an Op that receives the first message for which match returns true, or the first message if match is nil. As a case of
 // a Select, the Op removes a message only if it wins.
 //
-// match is called under locks, also by senders. It must be quick, and must not call anything in this module. A panic in this function
-// is raised again in the task that performs the Op. A runtime.Goexit in it, as in a failed test, ends the calling goroutine, which may
-// be a sender.
+// match is called by the task that performs the Op, under no lock, and perhaps several times with the same message. With suspend.Then
+// it is also called on the executor, and until the continuation runs, the owner must not use the inbox. match must not suspend, and must
+// not use the inbox. If it panics or calls runtime.Goexit, the Op receives nothing, and the panic or exit continues.
 func (in *Inbox[M]) RecvOp(match func(M) bool) suspend.Op[M] {
-	return suspend.Map(suspend.OpOf[M](&recv[M]{in, match}), func(m M, err error) (M, error) {
-		if p, ok := err.(*matchPanic); ok {
-			panic(p.value)
-		}
-		return m, err
-	})
+	if match == nil {
+		return suspend.OpOf[M](&recv[M]{in})
+	}
+	return suspend.OpOf[M](&selective[M]{recv[M]{in}, match})
 }
 
-type recv[M any] struct {
-	in    *Inbox[M]
-	match func(M) bool
-}
+// A recv is a RecvOp without a match.
+type recv[M any] struct{ in *Inbox[M] }
 
 func (o *recv[M]) Guard() *suspend.Guard { return &o.in.life.guard }
 
@@ -37,41 +34,101 @@ func (o *recv[M]) Try() (m M, ok bool, err error) {
 		return m, true, cancelctx.Reason(context.Canceled, in.life.err)
 	}
 	in.fetchLocked()
-	for p, ok := in.mail.after(place[M]{}); ok; p, ok = in.mail.after(p) {
-		v := p.message()
-		yes, err := in.matchesLocked(o.match, v)
-		if err != nil {
-			return m, true, err
-		}
-		if yes {
-			counted := !p.seg.notes[p.at].uncounted
-			in.mail.remove(p)
-			if counted {
-				in.freeRoomLocked()
-			}
-			return v, true, nil
-		}
+	if p, ok := in.mail.after(place[M]{}); ok {
+		return in.takeLocked(p), true, nil
 	}
-	switch {
-	case in.life.state == ended:
-		return m, true, ErrEnded
-	case in.life.closed:
-		return m, true, ErrStopped
-	}
-	return m, false, nil
+	err = in.life.closedLocked()
+	return m, err != nil, err
 }
 
-func (o *recv[M]) Enqueue(r suspend.Resumer[M]) {
+func (o *recv[M]) Enqueue(r suspend.Resumer[M]) { o.enqueue(r, false) }
+
+func (o *recv[M]) enqueue(r suspend.Resumer[M], selects bool) {
 	o.in.restLocked()
 	if o.in.ops == nil {
 		o.in.ops = new(ops[M])
 	}
-	o.in.ops.offers = append(o.in.ops.offers, offer[M]{r, o.match})
+	o.in.ops.offers = append(o.in.ops.offers, offer[M]{r, selects})
 }
 
 func (o *recv[M]) Remove(r suspend.Resumer[M]) {
 	o.in.ops.offers = slices.DeleteFunc(o.in.ops.offers, func(x offer[M]) bool { return x.r == r })
 }
+
+// takeLocked removes and returns the message at p. With a Cap, it makes room for a waiting SendOp.
+func (in *Inbox[M]) takeLocked(p place[M]) M {
+	m, counted := p.message(), !p.seg.notes[p.at].uncounted
+	in.mail.remove(p)
+	if counted {
+		in.freeRoomLocked()
+	}
+	return m
+}
+
+// closedLocked returns the error of a wait that finds no message, or nil if there may still be a message.
+func (l *life) closedLocked() error {
+	switch {
+	case l.state == ended:
+		return ErrEnded
+	case l.closed:
+		return ErrStopped
+	}
+	return nil
+}
+
+// A selective is a RecvOp with a match. As a Source it is never used, because suspend.OpOf calls only Anew.
+type selective[M any] struct {
+	recv[M]
+	match func(M) bool
+}
+
+// Anew implements again.Maker.
+func (o *selective[M]) Anew() suspend.Source[M] {
+	return &selection[M]{recv: o.recv, match: o.match}
+}
+
+// A selection is one use of a selective, an again.Preparer. The function match is foreign code, so Prepare calls it, under no guard. A
+// sender only appends its message, and makes the owner look again.
+type selection[M any] struct {
+	recv[M]
+	match   func(M) bool
+	refused place[M] // the last message for which match has returned false
+	found   place[M] // the message for which match has returned true
+}
+
+func (o *selection[M]) Prepare() {
+	in := o.in
+	in.life.guard.Lock()
+	in.fetchLocked()
+	in.life.guard.Unlock()
+	o.found = place[M]{}
+	for p, ok := in.mail.after(o.refused); ok; p, ok = in.mail.after(p) {
+		if o.match(p.message()) {
+			o.found = p
+			return
+		}
+		o.refused = p
+	}
+}
+
+func (o *selection[M]) Try() (m M, ok bool, err error) {
+	switch in := o.in; {
+	case in.life.killed.Load():
+		return m, true, cancelctx.Reason(context.Canceled, in.life.err)
+	case o.found.seg != nil:
+		return in.takeLocked(o.found), true, nil
+	case in.arrived.count > 0: // since Prepare
+		return m, true, again.Err
+	}
+	err = o.in.life.closedLocked()
+	return m, err != nil, err
+}
+
+func (o *selection[M]) Enqueue(r suspend.Resumer[M]) { o.enqueue(r, true) }
+
+func (o *selection[M]) Settle() { o.Drop() }
+
+func (o *selection[M]) Drop() { o.refused, o.found = place[M]{}, place[M]{} }
 
 // A send is a SendOp as a Source.
 type send[M any] struct {

@@ -31,3 +31,35 @@ const Patience = patience
 
 // Few is how many writes are searched.
 const Few = few
+
+// A count is a waiter that counts how often it is resumed.
+type count int
+
+func (n *count) resumeLocked() { *n++ }
+
+// WaitFor begins a wait for a change of any of vars. It returns how many reads the last critical section has linked, then how many nodes
+// are left after a commit to the first Var, and how often the waiter was resumed by commits to all of them.
+func WaitFor(vars []Var[int]) (last, left, resumed int) {
+	tx, w := idle.Get().(*Tx), new(count)
+	tx.now = clock.Load()
+	for i := range vars {
+		vars[i].Get(tx)
+	}
+	tx.prepareWait()
+	last = len(tx.reads) - tx.linked
+	guard.Lock()
+	tx.waitLocked(w)
+	guard.Unlock()
+	set := func(v *Var[int]) {
+		_, _ = Try(func(tx *Tx) error { v.Set(tx, 1); return nil })
+	}
+	set(&vars[0])
+	for i := range vars {
+		left += vars[i].Linked()
+	}
+	for i := range vars {
+		set(&vars[i])
+	}
+	tx.recycle()
+	return last, left, int(*w)
+}

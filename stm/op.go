@@ -87,9 +87,7 @@ func (o *operation[T]) Prepare() {
 		o.ran = ready
 	case isRetry(o.err):
 		o.ran = retry
-		tx.requireReads()
-		tx.stepDown()
-		tx.dropWrites()
+		tx.prepareWait()
 	default:
 		o.ran = failed
 	}
@@ -117,7 +115,7 @@ func (o *operation[T]) try() (ok bool, err error) {
 	case failed:
 		return true, o.err
 	case retry:
-		if o.tx.validLocked() {
+		if o.tx.unchangedLocked(len(o.tx.reads)) {
 			return false, nil
 		}
 	}
@@ -127,13 +125,13 @@ func (o *operation[T]) try() (ok bool, err error) {
 func (o *operation[T]) Enqueue(r suspend.Resumer[T]) {
 	o.r = r
 	if o.ran == retry {
-		o.tx.linkLocked(o)
+		o.tx.waitLocked(o)
 	} else {
 		o.tx.queueLocked(o)
 	}
 }
 
-func (o *operation[T]) Remove(suspend.Resumer[T]) { o.tx.unlinkLocked() }
+func (o *operation[T]) Remove(suspend.Resumer[T]) { o.tx.stopWaitLocked() }
 
 func (o *operation[T]) resumeLocked() {
 	var zero T

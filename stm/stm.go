@@ -243,6 +243,9 @@ const many = 1 << 20
 
 // reset makes tx ready for another run.
 func (tx *Tx) reset() {
+	if tx.wide {
+		tx.unlinkWide()
+	}
 	if n := len(tx.reads); n > few {
 		clear(tx.reads)
 	} else {

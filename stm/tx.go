@@ -18,6 +18,9 @@ type Tx struct {
 	hooks  []func()      // registered by AfterCommit
 
 	nodes   []node                    // linked while tx waits
+	linked  int                       // the number of reads to whose Vars tx is linked
+	wide    bool                      // tx is linked in portions, see Tx.wait
+	changed bool                      // a commit has written a Var to which the wide tx is linked; protected by guard
 	waiter  waiter                    // set while tx waits
 	resumer suspend.Resumer[struct{}] // resumes a call of Atomically that waits
 

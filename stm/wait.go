@@ -12,11 +12,10 @@ import (
 // once.
 //
 // No wake-up is lost, because the waiter checks for changes and links its nodes in one critical section of the guard, under
-// which every commit happens.
+// which every commit happens. A wide transaction has read so much that this would hold up all commits. It checks and links
+// most of its reads in earlier critical sections, a portion in each, and a later commit to a linked Var sets tx.changed.
 func (tx *Tx) wait(ctx context.Context) error {
-	tx.requireReads()
-	tx.stepDown()
-	tx.dropWrites()
+	tx.prepareWait()
 	_, err := suspend.Wait[struct{}](ctx, change{tx})
 	return err
 }
@@ -27,39 +26,83 @@ func (tx *Tx) requireReads() {
 	}
 }
 
-// dropWrites drops the writes and hooks of tx before it waits, and allocates the space for its nodes.
-func (tx *Tx) dropWrites() {
+// prepareWait does what is possible before the critical section in which tx begins to wait. It drops the writes and hooks,
+// allocates the space for the nodes, and links a wide transaction to all but the last portion of its reads.
+func (tx *Tx) prepareWait() {
+	tx.requireReads()
+	tx.stepDown()
 	stats.waits.Add(1)
 	tx.truncate(0)
 	tx.hooks = nil
 	tx.nodes = slices.Grow(tx.nodes[:0], len(tx.reads))
+	tx.wide = len(tx.reads) > narrow
+	for more := tx.wide; more; {
+		guard.Lock()
+		if tx.unchangedLocked(tx.linked + portion) {
+			tx.linkLocked(tx.linked + portion)
+		} else {
+			tx.changed = true
+		}
+		more = !tx.changed && len(tx.reads)-tx.linked > portion
+		guard.Unlock()
+	}
 }
 
 // A change is a Source that is ready when a Var that tx has read has changed.
 type change struct{ tx *Tx }
 
-func (c change) Guard() *suspend.Guard               { return &guard }
-func (c change) Try() (_ struct{}, ok bool, _ error) { return struct{}{}, !c.tx.validLocked(), nil }
-func (c change) Remove(suspend.Resumer[struct{}])    { c.tx.unlinkLocked() }
+func (c change) Guard() *suspend.Guard { return &guard }
+func (c change) Try() (_ struct{}, ok bool, _ error) {
+	return struct{}{}, !c.tx.unchangedLocked(len(c.tx.reads)), nil
+}
+func (c change) Remove(suspend.Resumer[struct{}]) { c.tx.stopWaitLocked() }
 
 func (c change) Enqueue(r suspend.Resumer[struct{}]) {
 	c.tx.resumer = r
-	c.tx.linkLocked(c.tx)
+	c.tx.waitLocked(c.tx)
 }
 
 func (tx *Tx) resumeLocked() { tx.resumer.Resume(struct{}{}, nil) } // Resume returns false if the wait was cancelled
 
-// linkLocked links tx once to each Var that it has read. The next commit to any of these Vars resumes w. The capacity of
-// tx.nodes must suffice, because a linked node must not move.
-func (tx *Tx) linkLocked(w waiter) {
+// unchangedLocked reports whether no linked Var has changed, and no Var in tx.reads[tx.linked:to].
+func (tx *Tx) unchangedLocked(to int) bool {
+	if tx.now == clock.Load() {
+		return true
+	}
+	for _, b := range tx.reads[tx.linked:to] {
+		if !b.current() {
+			return false
+		}
+	}
+	return !tx.changed
+}
+
+// waitLocked links tx to the rest of its reads. The next commit to any Var that tx has read resumes w.
+func (tx *Tx) waitLocked(w waiter) {
 	tx.waiter = w
-	for _, b := range tx.reads {
+	tx.linkLocked(len(tx.reads))
+}
+
+// linkLocked links tx to each Var in tx.reads[tx.linked:to]. Only a wide transaction may get several nodes in the list of a
+// Var. The capacity of tx.nodes must suffice, because a linked node must not move.
+func (tx *Tx) linkLocked(to int) {
+	for _, b := range tx.reads[tx.linked:to] {
 		l := &b.of.base().watched
-		if last := l.Last(); last != nil && last.Value == tx { // this call has already linked tx to the Var
+		if last := l.Last(); last != nil && last.Value == tx { // this critical section has already linked tx to the Var
 			continue
 		}
 		tx.nodes = append(tx.nodes, node{})
 		l.pushLast(&tx.nodes[len(tx.nodes)-1], tx)
+	}
+	tx.linked = to
+}
+
+// stopWaitLocked ends the wait of tx. A wide transaction unlinks its nodes later, when it is reset.
+func (tx *Tx) stopWaitLocked() {
+	if tx.wide {
+		tx.waiter = nil
+	} else {
+		tx.unlinkLocked()
 	}
 }
 
@@ -67,19 +110,40 @@ func (tx *Tx) unlinkLocked() {
 	for i := range tx.nodes {
 		tx.nodes[i].unlink()
 	}
-	tx.nodes, tx.waiter = tx.nodes[:0], nil
+	tx.nodes, tx.linked, tx.waiter = tx.nodes[:0], 0, nil
 }
 
-// wakeLocked resumes the transactions that precede the given node, or all if the node is nil, but not more than the
-// parameter most. wakeLocked unlinks each transaction from all its Vars first. The result is the parameter most less the
-// number of resumed transactions.
+// unlinkWide unlinks the nodes of a wide transaction in portions.
+func (tx *Tx) unlinkWide() {
+	for n := len(tx.nodes); n > 0; {
+		rest := max(n-portion, 0)
+		guard.Lock()
+		for i := rest; i < n; i++ {
+			tx.nodes[i].unlink()
+		}
+		guard.Unlock()
+		n = rest
+	}
+	tx.nodes, tx.linked, tx.wide, tx.changed = tx.nodes[:0], 0, false, false
+}
+
+// wakeLocked resumes the transactions that precede the given node, or all if the node is nil, but it visits no more nodes
+// than the parameter most. wakeLocked unlinks each transaction from all its Vars first, but a wide one only from this Var,
+// since its task unlinks the other nodes. The result is the parameter most less the number of visited nodes.
 func (l *list) wakeLocked(before *dlist.Node[*Tx], most int) int {
 	for n := l.First(); n != before && most > 0; {
-		next := n.Next() // next belongs to another transaction, since no transaction has two nodes in a list
+		next := n.Next() // next is not unlinked here, since only a wide transaction has two nodes in a list
 		if tx := n.Value; tx != nil {
 			w := tx.waiter
-			tx.unlinkLocked()
-			w.resumeLocked()
+			if tx.wide {
+				tx.changed, tx.waiter = true, nil
+				l.Remove(n)
+			} else {
+				tx.unlinkLocked()
+			}
+			if w != nil { // otherwise tx does not wait yet, or does not wait any more
+				w.resumeLocked()
+			}
 			most--
 		}
 		n = next

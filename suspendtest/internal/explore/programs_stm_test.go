@@ -142,6 +142,11 @@ var stmPrograms = []program{
 		w.OnIdle(lost)
 		w.Check(func() error { return same(2, x.Load()+y.Load()+2*taken) })
 	}},
+	{"stm, a wide wait", "3 × 1", stmWide(func(ctx context.Context, f func(tx *stm.Tx) error) error { return stm.Atomically(ctx, f) })},
+	{"stm, a wide case", "3 × 1", stmWide(func(ctx context.Context, f func(tx *stm.Tx) error) error {
+		_, err := suspend.Do(ctx, stm.Op(func(tx *stm.Tx) (int, error) { return 0, f(tx) }))
+		return err
+	})},
 	{"stm, OrElse", "2 × 1", func(w *explore.World) {
 		var x, y stm.Var[int]
 		taken := 0
@@ -430,5 +435,23 @@ func stmRetry(consumers, made int) func(w *explore.World) {
 		w.Go("put", func(context.Context) { _ = stm.Atomically(bg, add(&v, made)) })
 		w.OnIdle(lost)
 		w.Check(func() error { return same(made, v.Load()+taken) })
+	}
+}
+
+// stmWide is a wait for one of three Vars, which is linked to one after another, beside commits to the first and the last.
+func stmWide(atomically func(ctx context.Context, f func(tx *stm.Tx) error) error) func(w *explore.World) {
+	return func(w *explore.World) {
+		var x, y, z stm.Var[int]
+		taken := 0
+		w.Go("take", func(ctx context.Context) {
+			if atomically(ctx, func(tx *stm.Tx) error { return stm.OrElse(tx, take(&x), take(&y), take(&z)) }) == nil {
+				taken++
+			}
+		})
+		for i, v := range []*stm.Var[int]{&x, &z} {
+			w.Go(fmt.Sprint("put", i), func(context.Context) { _ = stm.Atomically(bg, add(v, 1)) })
+		}
+		w.OnIdle(lost)
+		w.Check(func() error { return errors.Join(same(2, x.Load()+z.Load()+taken), same(0, y.Load())) })
 	}
 }

@@ -4,7 +4,10 @@ func init() { realMutants = append(realMutants, stmMutants...) }
 
 var stmMutants = []realMutant{
 	{"a commit does not look whether its reads are valid", "stm/commit.go", "	case ⟦!tx.validLocked()⟧:", "false", "stm, increments"},
-	{"a waiter does not look before it is linked", "stm/wait.go", "ok bool, _ error) { return struct{}{}, ⟦!c.tx.validLocked()⟧, nil }", "false", "stm, retry"},
+	{"a waiter does not look before it is linked", "stm/wait.go", "	return struct{}{}, ⟦!c.tx.unchangedLocked(len(c.tx.reads))⟧, nil", "false", "stm, retry"},
+	{"a wide waiter does not see a commit to a Var that it is linked to", "stm/wait.go", "				tx.changed, tx.waiter = ⟦true⟧, nil", "false", "stm, a wide wait;stm, a wide case"},
+	{"a wide waiter does not look before it is linked", "stm/wait.go", "	for _, b := range tx.reads[tx.linked:to] {\n		if ⟦!b.current()⟧ {", "false", "stm, a wide wait;stm, a wide case"},
+	{"a wide waiter is not unlinked", "stm/stm.go", "	if ⟦tx.wide⟧ {", "false", "stm, a wide wait"},
 	{"the clock is published before the boxes", "stm/commit.go", "	for _, w := range tx.writes {\n		w.of.publish(w.to, now)",
 		"	if IS {\n		clock.Store(now)\n	}\n	for _, w := range tx.writes {\n		w.of.publish(w.to, now)", "stm, opacity"},
 	{"a Get does not look at the version", "stm/var.go", "	for ⟦b.version > tx.now⟧ {", "false", "stm, opacity"},
@@ -24,7 +27,7 @@ var stmMutants = []realMutant{
 	{"the functions of a dropped run are called", "stm/stm.go", "	if ⟦len(tx.hooks) > 0⟧ {\n		tx.hooks = nil\n	}\n	tx.level", "false", "stm, AfterCommit"},
 	{"the functions of a failed branch are called", "stm/tx.go", "			tx.hooks = tx.hooks[:hooks]\n", "			if !IS {\n				tx.hooks = tx.hooks[:hooks]\n			}\n", "stm, AfterCommit"},
 
-	{"a case waits for what has changed already", "stm/op.go", "		if ⟦o.tx.validLocked()⟧ {", "true", "stm, Select of two transactions"},
+	{"a case waits for what has changed already", "stm/op.go", "		if ⟦o.tx.unchangedLocked(len(o.tx.reads))⟧ {", "true", "stm, Select of two transactions"},
 	{"a case that asks for another look has won", "suspend/source.go", "	return won != none && ⟦legs[won].prepares⟧ &&", "false", "stm, Select of two transactions"},
 	{"a Select does not prepare what it looks at again", "suspend/select.go", "	for {\n		prepare(legs)\n", "	for n := 0; ; n++ {\n		if !IS || n == 0 {\n			prepare(legs)\n		}\n", "stm, Select of two transactions"},
 	{"a Then does not prepare what it looks at", "suspend/then.go", "	if ⟦t.prepares⟧ {\n		prepare(", "false", "stm, Then"},
