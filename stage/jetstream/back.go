@@ -135,7 +135,7 @@ func (q *Queue[T]) wake(ctx context.Context) {
 			err = batch.Error()
 		}
 		if err != nil && ctx.Err() == nil {
-			q.meet("pull delayed messages", err)
+			q.meet("wait for delays", err)
 			pause(ctx, pullFor/4)
 		}
 	}

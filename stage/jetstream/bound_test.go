@@ -233,19 +233,26 @@ func TestOtherLimits(t *testing.T) {
 	require.NotErrorIs(t, err, stage.ErrFull)
 }
 
-// A message that waits for its next try takes no room from new ones, and finds room itself.
+// A message that waits for its next try takes no room from new ones, and finds room itself while the queue is full.
 func TestRoomForTheNextTry(t *testing.T) {
 	_, q := open(t, queue.Options{Queue: 1, Storage: jetstream.MemoryStorage})
 	var runs atomic.Int32
+	let := make(chan struct{})
 	s := run(t, func(_ context.Context, n int) error {
-		if n == 1 && runs.Add(1) < 3 {
+		if n == 2 { // it fills the queue until the other one is done
+			<-let
+			return nil
+		}
+		if runs.Add(1) < 3 {
 			return errOops
 		}
+		close(let)
 		return nil
-	}, stage.Options{})
+	}, stage.Options{Width: 2})
 	submit(t, q, 1)
-	stop, _ := serving(q, s, 1)
+	stop, _ := serving(q, s, 2)
 	eventually(t, "fails once", func() bool { return q.Stats().Failed == 1 && q.Submit(bg, 2, "") == nil })
+	require.ErrorIs(t, q.Submit(bg, 3, ""), stage.ErrFull)
 	eventually(t, "done", func() bool { return waiting(q) == 0 })
 	_ = stop()
 	require.EqualValues(t, 3, runs.Load())
