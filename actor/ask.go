@@ -7,7 +7,6 @@ import (
 	"reflect"
 	"weak"
 
-	"github.com/braidgo/braid/internal/carrier"
 	"github.com/braidgo/braid/internal/ledger"
 	"github.com/braidgo/braid/promise"
 	"github.com/braidgo/braid/suspend"
@@ -115,6 +114,9 @@ func Ask[R, M any](ctx context.Context, to Ref[M], q Question[R]) (R, error) {
 		return none, err
 	}
 	m, r := requestIn(to, q)
+	if to.lifeOf().line {
+		defer recordAsker(&r.asked)()
+	}
 	err := errSelf
 	if !to.lifeOf().runsHere() {
 		err = put(to, m, r)
@@ -170,13 +172,6 @@ func put[R, M any](to Ref[M], m M, r *Request[R]) error {
 		err = noReply(err)
 	}
 	return err
-}
-
-func init() {
-	carrier.Provide(func(m any) (carrier.Carrier, bool) {
-		q := asRequest(m)
-		return carried{q}, q != nil
-	})
 }
 
 // A carried implements carrier.Carrier for a request.

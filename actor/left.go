@@ -66,6 +66,9 @@ func (l *life) popUndo() *undo {
 // Watch sends the message as(err) to this actor, once, when the other actor has ended with err, or at once if it has already ended. The
 // message arrives after all messages that the other actor has sent to this one. The ending actor calls as(err), which must not suspend.
 // Once stop has returned, no message is sent.
+//
+// If the other actor is in another process (see package natsactor), the message is sent once when that actor has ended, when it cannot
+// be reached, or when the Ref itself has ended, whichever comes first. The order of messages is then not promised.
 func (s *Self[M]) Watch(other Actor, as func(err error) M) (stop func()) {
 	w := new(watch)
 	me, at := &s.life, other.lifeOf()
@@ -83,9 +86,19 @@ func (s *Self[M]) Watch(other Actor, as func(err error) M) (stop func()) {
 			me.launch()
 		}
 	}
-	unwatch := func() { at.unwatch(&w.watcher) }
+	hangUp := func() {}
+	unwatch := func() {
+		at.unwatch(&w.watcher)
+		hangUp()
+	}
 	me.pushUndo(&w.undo, unwatch)
 	at.watch(&w.watcher)
+	if at.line {
+		hangUp = at.watchFar(func(err error) {
+			at.unwatch(&w.watcher)
+			w.Value(err)
+		})
+	}
 	return func() {
 		if me.removeUndo(&w.undo) {
 			unwatch()
@@ -101,8 +114,13 @@ type watch struct {
 
 // Link ties this actor to another. If one of the two fails, the other one is killed with an *ExitError. If the other actor has already
 // failed, this actor is killed at once. A normal end kills neither actor. An actor that a Link has killed fails with the *ExitError
-// itself.
-func (s *Self[M]) Link(other Actor) { s.life.link(other.lifeOf()) }
+// itself. Link panics if the other actor is in another process, which cannot be killed from here.
+func (s *Self[M]) Link(other Actor) {
+	if other.lifeOf().line {
+		panic("actor: Link to an actor in another process")
+	}
+	s.life.link(other.lifeOf())
+}
 
 func (l *life) link(other *life) {
 	var here, there watcher

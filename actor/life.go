@@ -44,6 +44,7 @@ type life struct {
 	closed bool   // no more messages are accepted; never reset
 	over   bool   // the end is published; never reset
 	asks   bool   // a message may be a request; never changes
+	line   bool   // the actor is a line, see line.go; never changes once other actors know it
 	calls  *entry // the youngest request whose home is this actor; all such requests form a ring
 	waiter suspend.Resumer[struct{}]
 	err    error  // the cause of the Kill, then the error of the end

@@ -18,17 +18,23 @@ import (
 )
 
 // ErrInDoubt is reported for messages that were published shortly before the connection to the NATS server broke. Each of them may have
-// arrived, may still arrive, or may be lost.
-var ErrInDoubt = errors.New("natsactor: the connection broke")
+// arrived, may still arrive, or may be lost. It is also wrapped by the error of an Ask whose request was published and not answered,
+// because the actor may have handled this request, or may handle it later. Repeat such a request only if this does no harm.
+var ErrInDoubt = errors.New("natsactor: in doubt")
+
+// errAway is the error of an Ask while the connection is broken.
+var errAway = fmt.Errorf("%w: the connection is broken, and the request was not sent", ErrUnreachable)
 
 // DialOptions configure Dial. The zero value is the default.
 type DialOptions[M any] struct {
 	// Actor has the options of the local actor that publishes. Its Dead is also called with each message that could not be published.
+	// If its Name is empty, the name is the subject.
 	Actor actor.Options[M]
 
 	// Lease is the time after which an Ask fails with ErrUnreachable if no server confirms that it holds the request. The server may
 	// still be running, but be unreachable. The servers are asked on a subject below _braid.life, for which both sides need permission.
-	// Zero means five seconds. If Lease is negative, an Ask waits until its context ends.
+	// Zero means five seconds. If Lease is negative, an Ask waits until its context ends. Lease is also that of a Watch by an actor: see
+	// the function Watch.
 	Lease time.Duration
 
 	// OnLost is called with the number of messages that are lost, or may be lost, and the reason. The reason is an error from the codec
@@ -38,10 +44,10 @@ type DialOptions[M any] struct {
 }
 
 // Dial returns a Ref for the actor that is served at subject. It is the address of a local actor on the given scheduler, which
-// publishes the messages that it receives. When ctx is done, the local actor is killed, and a Stop ends it. When the connection is
-// closed, the local actor fails with nats.ErrConnectionClosed, and each pending Ask fails. No other error ends it. A message that
-// cannot be encoded, or that NATS refuses, becomes a dead letter. An Ask with such a message fails with actor.ErrNoReply and the
-// reason.
+// publishes the messages that it receives. When ctx is done, the local actor is killed. A Stop ends it when it has published its mail.
+// When the connection is closed or drained, the local actor fails with nats.ErrConnectionClosed. No other error ends it. At its end,
+// each pending Ask fails. A message that cannot be encoded, or that NATS refuses, becomes a dead letter. An Ask with such a message
+// fails with actor.ErrNoReply and the reason.
 func Dial[M any](ctx context.Context, on suspend.Spawner, nc *nats.Conn, subject string, codec Codec[M], opts ...DialOptions[M]) (actor.Ref[M], error) {
 	var o DialOptions[M]
 	if len(opts) > 0 {
@@ -60,9 +66,14 @@ func Dial[M any](ctx context.Context, on suspend.Spawner, nc *nats.Conn, subject
 		nc.RemoveStatusListener(status)
 		return actor.Ref[M]{}, fmt.Errorf("natsactor: %w", err)
 	}
+	if o.Actor.Name == "" {
+		o.Actor.Name = subject
+	}
 	ref := spawn(ctx, on, d, codec, o)
+	drop := carrier.SetLine(ref, func(tell func(err error)) (stop func()) { return watchLine(nc, subject, d.lease, ref.Done(), tell) })
 	go func() {
 		d.tend(ref, nc.IsClosed(), status)
+		drop()
 		nc.RemoveStatusListener(status)
 		_ = sub.Unsubscribe()
 	}()
@@ -73,7 +84,9 @@ func Dial[M any](ctx context.Context, on suspend.Spawner, nc *nats.Conn, subject
 func spawn[M any](ctx context.Context, on suspend.Spawner, d *dialled, codec Codec[M], o DialOptions[M]) actor.Ref[M] {
 	publish := func(m M) error {
 		q, asks := carrier.Of(m)
-		asks = asks && q.Waited()
+		if asks = asks && q.Asked(); asks && !q.Waited() {
+			return nil // the Ask was cancelled
+		}
 		data, err := codec.Encode(m)
 		switch {
 		case err != nil:
@@ -99,6 +112,7 @@ func spawn[M any](ctx context.Context, on suspend.Spawner, d *dialled, codec Cod
 		return nil
 	}
 	return actor.Spawn(ctx, on, func(_ context.Context, self *actor.Self[M]) error {
+		self.OnEnd(d.refuseAll)
 		return actor.Loop(func() error { return self.React(publish) })
 	}, o.Actor)
 }
@@ -108,6 +122,7 @@ type client interface {
 	PublishMsg(m *nats.Msg) error
 	FlushTimeout(d time.Duration) error
 	IsConnected() bool
+	IsClosed() bool
 }
 
 // A dialled records the requests that were published and are not answered, and counts the messages that may not have reached the NATS
@@ -142,6 +157,7 @@ type dialled struct {
 
 type asking struct {
 	q     carrier.Carrier
+	by    *asker    // nil if the Ask is not that of a served actor
 	held  time.Time // the time when a server last confirmed the request; at first the time of the Ask
 	asked time.Time // the time of the last question about the request
 }
@@ -169,16 +185,27 @@ func (d *dialled) send(data []byte) error {
 	return err
 }
 
-// ask publishes a request.
+// ask publishes a request. While the connection is broken, it does not, because the request might be handled long after its Ask has
+// failed.
 func (d *dialled) ask(data []byte, q carrier.Carrier) error {
+	switch {
+	case d.nc.IsClosed():
+		return nats.ErrConnectionClosed
+	case !d.nc.IsConnected():
+		return errAway
+	}
 	now := time.Now()
 	d.mu.Lock()
 	d.last++
 	token := strconv.FormatUint(d.last, 36)
-	d.asked[token] = &asking{q, now, now}
+	d.mu.Unlock()
+	msg := &nats.Msg{Subject: d.subject, Reply: d.inbox + token, Header: nats.Header{askHeader: {d.id + "." + token}}, Data: data}
+	by := askerOf(q, msg)
+	d.mu.Lock()
+	d.asked[token] = &asking{q, by, now, now}
 	d.tendLocked()
 	d.mu.Unlock()
-	err := d.nc.PublishMsg(&nats.Msg{Subject: d.subject, Reply: d.inbox + token, Header: nats.Header{askHeader: {d.id + "." + token}}, Data: data})
+	err := d.nc.PublishMsg(msg)
 	if err != nil {
 		d.removeAsked(token)
 	}
@@ -204,7 +231,24 @@ func (d *dialled) removeAsked(token string) (q carrier.Carrier, ok bool) {
 		return q, false
 	}
 	delete(d.asked, token)
+	a.by.done()
 	return a.q, true
+}
+
+// refuseAll fails the pending requests when the local actor ends.
+func (d *dialled) refuseAll() {
+	err := ErrInDoubt
+	if d.nc.IsClosed() {
+		err = fmt.Errorf("%w: %w", ErrInDoubt, nats.ErrConnectionClosed)
+	}
+	d.mu.Lock()
+	all := d.asked
+	d.asked = map[string]*asking{}
+	d.mu.Unlock()
+	for _, a := range all {
+		a.by.done()
+		a.q.Refuse(noReply(err))
+	}
 }
 
 // The last token of a request's reply subject is a number. A question about requests has heldToken instead. A message that is not a
@@ -380,18 +424,24 @@ func (d *dialled) examineAsked(now time.Time) (flush uint64, more bool) {
 	connected := d.nc.IsConnected() // without a connection, questions would only be buffered
 	var over []carrier.Carrier
 	var ask []string
+	var probes []*asker
 	d.mu.Lock()
 	for token, a := range d.asked {
 		switch {
 		case !a.q.Waited(): // the reply to a cancelled Ask may never come
 			delete(d.asked, token)
+			a.by.done()
 		case d.lease < 0:
 		case now.Sub(a.held) >= d.lease:
 			over = append(over, a.q)
 			delete(d.asked, token)
+			a.by.done()
 		case connected && now.Sub(a.asked) >= d.lease/3:
 			a.asked = now
 			ask = append(ask, token)
+			if a.by != nil {
+				probes = append(probes, a.by)
+			}
 		}
 	}
 	if connected && d.given > d.settled {
@@ -401,13 +451,16 @@ func (d *dialled) examineAsked(now time.Time) (flush uint64, more bool) {
 	d.tending = more
 	d.mu.Unlock()
 	for _, q := range over {
-		q.Refuse(noReply(ErrUnreachable))
+		q.Refuse(noReply(fmt.Errorf("%w, and %w", ErrUnreachable, ErrInDoubt)))
 	}
 	for len(ask) > 0 {
 		n := min(len(ask), maxTokens)
 		question := d.id + "\n" + strings.Join(ask[:n], "\n")
 		_ = d.nc.PublishMsg(&nats.Msg{Subject: heldSubject(d.subject), Reply: d.inbox + heldToken, Data: []byte(question)})
 		ask = ask[n:]
+	}
+	for _, by := range probes {
+		_ = d.nc.PublishMsg(&nats.Msg{Subject: heldSubject(d.subject), Header: nats.Header{askHeader: {by.key}, chainHeader: by.chains()}})
 	}
 	return flush, more
 }

@@ -164,11 +164,11 @@ func TestDoubt(t *testing.T) {
 
 // The errors of package actor are themselves in another process, and no text is too long or broken.
 func TestRemoteErrors(t *testing.T) {
-	for _, c := range codes {
+	for _, c := range registered() {
 		err := remoteError(errorMsg("s", fmt.Errorf("first\r\nsecond: %w", c.err)))
 		require.ErrorIs(t, err, c.err)
 		require.Equal(t, "first\r\nsecond: "+c.err.Error(), err.Error())
-		for _, other := range codes {
+		for _, other := range registered() {
 			require.Equal(t, c.err == other.err, errors.Is(err, other.err))
 		}
 	}

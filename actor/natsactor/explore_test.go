@@ -33,6 +33,7 @@ type packet struct {
 }
 
 func (n *network) IsConnected() bool { return n.up }
+func (n *network) IsClosed() bool    { return false }
 
 func (n *network) PublishMsg(m *nats.Msg) error {
 	suspend.Yield()

@@ -1,5 +1,5 @@
-// Package natsactor connects actors in different processes through NATS: the Ref of an actor in another process is used like any other
-// Ref.
+// Package natsactor connects actors in different processes through NATS. The Ref of an actor in another process takes a Send and an Ask
+// like any other Ref.
 //
 // [Serve] delivers the messages on a NATS subject to an actor, and [Dial] returns a Ref that publishes to a subject. A [Codec] encodes
 // the messages. An Ask becomes a NATS request, and fails with ErrUnreachable at once if nobody serves the subject.
@@ -9,20 +9,29 @@
 // Delivery is at most once. Messages that are sent through one Ref from Dial arrive in the order in which they were sent. If Send
 // returns nil, only the local actor that publishes has accepted the message. Losses are reported. DialOptions has hooks for messages
 // that were not published, and for messages that were in transit when the connection broke. Options.OnLost reports messages that
-// arrived but were not delivered. For stronger guarantees, put JetStream in front of Serve, and acknowledge each message in the
-// reaction.
+// arrived but were not delivered. [Server.Close] loses nothing that NATS has sent to the process, and neither does nats.Conn.Drain. But
+// messages that a connection has received are lost, and are not reported, if the connection is closed before its Servers. For stronger
+// guarantees, put JetStream in front of Serve, and acknowledge each message in the reaction.
 //
 // An Ask does not wait for ever. If the actor fails or has ended, the error is a [*RemoteError] that wraps ErrNoReply. If the actor's
-// process is gone, the error wraps ErrNoReply and ErrUnreachable, and is returned after DialOptions.Lease at the latest.
+// process is gone, the error wraps ErrNoReply and ErrUnreachable, and is returned after DialOptions.Lease at the latest. An error that
+// also wraps ErrInDoubt leaves open whether the actor has handled the request, or will handle it. While the connection is broken, an Ask
+// fails at once and its request is not sent. If actors in different processes ask each other, so that none can reply, one of the Asks
+// fails with ErrCycle.
 //
 // A Ref from Dial can be used until its connection is closed. A message that cannot be encoded, or that NATS refuses, does not affect
 // other messages. While the NATS server is unreachable, the client buffers messages up to nats.ReconnectBufSize and publishes them
-// later. Further messages become dead letters. The actor behind the Ref ends only when it is stopped or killed, or when the connection
-// is closed: see nats.MaxReconnects, which is 60 by default. After that, the program must call Dial again with another connection.
+// later. Further messages become dead letters. The local actor behind the Ref ends only when it is stopped or killed, or when the
+// connection is closed: see nats.MaxReconnects, which is 60 by default. After that, the program must call Dial again with another
+// connection.
+//
+// Stop, Kill, Wait and Done of a Ref from Dial concern this local actor, not the actor in the other process, which cannot be stopped or
+// killed from here. A Watch by an actor, and the function [Watch], report the end of the actor in the other process. Link and Spawn do
+// not work across processes.
 //
 // Several processes that serve one subject with the same Options.Queue share its messages. Security, accounts and clusters are
 // configured in NATS. Servers publish signs of life on subjects below _braid.life. A process with permission to publish there can end
-// the Watch of another process. Link and Spawn do not work across processes.
+// the Watch of another process.
 package natsactor
 
 import (
@@ -31,6 +40,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/nats-io/nats.go"
 
@@ -40,8 +50,12 @@ import (
 // ErrUnreachable is the error of an Ask or a Watch if nobody serves the subject, or if its servers cannot be reached.
 var ErrUnreachable = errors.New("natsactor: unreachable")
 
-// A RemoteError is an error from another process. It has the text of the original error, and wraps the errors of packages natsactor,
-// actor and context that the original wrapped, so that errors.Is finds them.
+// ErrCycle is the error of an Ask that would wait for itself, because its actor waits in turn for the actor that asks. The text of the
+// error names the subjects. The cycle is found if each of its actors is served, and waits in Ask, not for the future of an AskLater.
+var ErrCycle = errors.New("natsactor: actors ask each other")
+
+// A RemoteError is an error from another process. It has the text of the original error, and wraps the errors that the original
+// wrapped, so that errors.Is finds them: those of packages natsactor, actor and context, and those of RegisterError.
 type RemoteError struct {
 	Text string
 	is   []error
@@ -65,20 +79,53 @@ const (
 	errorHeader = "Braid-Error" // the codes of an error, separated by spaces; may be empty
 	askHeader   = "Braid-Ask"   // the id of the client, and the token of the request
 	endHeader   = "Braid-End"   // the server's id, in its last sign of life
+	chainHeader = "Braid-Chain" // the requests that wait for a request, see cycle.go
 )
 
 // The codes of the errors that a RemoteError can wrap.
-var codes = []struct {
-	code string
-	err  error
-}{
+var codes = struct {
+	sync.RWMutex
+	all []code
+}{all: []code{
 	{"no-reply", actor.ErrNoReply},
 	{"ended", actor.ErrEnded},
 	{"stopped", actor.ErrStopped},
 	{"full", actor.ErrFull},
+	{"timeout", actor.ErrTimeout},
 	{"unreachable", ErrUnreachable},
+	{"in-doubt", ErrInDoubt},
+	{"cycle", ErrCycle},
 	{"canceled", context.Canceled},
 	{"deadline", context.DeadlineExceeded},
+}}
+
+type code struct {
+	code string
+	err  error
+}
+
+// RegisterError gives err a code, under which it goes from one process to the other: if an actor refuses a request with an error that
+// wraps err, or ends with such an error, the [*RemoteError] in the other process wraps the error that is registered there with the same
+// code. Programs call RegisterError before they call Serve, Dial or Watch, usually in the package of the messages. RegisterError panics
+// if the code is empty, has a space or a control character, or belongs to another error.
+func RegisterError(name string, err error) {
+	if err == nil || name == "" || strings.ContainsFunc(name, func(r rune) bool { return r <= ' ' || r >= 0x7f }) {
+		panic("natsactor: RegisterError without an error or a code of printable ASCII")
+	}
+	codes.Lock()
+	defer codes.Unlock()
+	for _, c := range codes.all {
+		if c.code == name && c.err != err {
+			panic("natsactor: RegisterError with the code of another error")
+		}
+	}
+	codes.all = append(codes.all, code{name, err})
+}
+
+func registered() []code {
+	codes.RLock()
+	defer codes.RUnlock()
+	return codes.all
 }
 
 const longestText = 4096 // the maximum length of an error's text in bytes
@@ -86,7 +133,7 @@ const longestText = 4096 // the maximum length of an error's text in bytes
 // errorMsg returns a message that carries err.
 func errorMsg(subject string, err error) *nats.Msg {
 	var is []string
-	for _, c := range codes {
+	for _, c := range registered() {
 		if errors.Is(err, c.err) {
 			is = append(is, c.code)
 		}
@@ -105,7 +152,7 @@ func remoteError(msg *nats.Msg) error {
 	}
 	e := &RemoteError{Text: string(msg.Data)}
 	is := strings.Fields(msg.Header.Get(errorHeader))
-	for _, c := range codes {
+	for _, c := range registered() {
 		if slices.Contains(is, c.code) {
 			e.is = append(e.is, c.err)
 		}
@@ -124,8 +171,10 @@ func noReply(err error) error {
 	return fmt.Errorf("%w: %w", actor.ErrNoReply, err)
 }
 
-// The servers of a subject use three more subjects. lifeSubject is for signs of life and for the actor's end, askSubject is for the
-// question whether there is a server, and heldSubject is for questions about the requests that a server holds.
-func lifeSubject(subject string) string { return "_braid.life." + subject }
-func askSubject(subject string) string  { return lifeSubject(subject) + ".ask" }
-func heldSubject(subject string) string { return lifeSubject(subject) + ".held" }
+// The servers of a subject use more subjects. lifeSubject is for signs of life and for the actor's end, askSubject is for the question
+// whether there is a server, heldSubject is for questions about the requests that a server holds and for probes (see cycle.go), and
+// each server has a subject of its own (see Server.hold).
+func lifeSubject(subject string) string     { return "_braid.life." + subject }
+func askSubject(subject string) string      { return lifeSubject(subject) + ".ask" }
+func heldSubject(subject string) string     { return lifeSubject(subject) + ".held" }
+func holdSubject(subject, id string) string { return lifeSubject(subject) + ".hold." + id }

@@ -37,17 +37,23 @@ const maxWaiting = 64 << 20 // bytes
 
 // A Server serves one subject.
 type Server struct {
-	nc    *nats.Conn
-	id    string
-	serve func(ctx context.Context, msg *nats.Msg)
-	sub   *nats.Subscription
-	life  *nats.Subscription
-	held  *nats.Subscription
-	ctx   context.Context
-	end   context.CancelFunc
-	done  chan struct{}
-	opts  Options
-	lost  atomic.Int64
+	nc      *nats.Conn
+	id      string
+	subject string
+	actor   actor.Actor
+	serve   func(ctx context.Context, msg *nats.Msg)
+	sub     *nats.Subscription
+	life    *nats.Subscription
+	held    *nats.Subscription
+	hold    *nats.Subscription // has a message that nobody receives, so that a Drain of the connection waits for the last reply
+	drained chan struct{}      // closed when the NATS client has passed all messages of sub to receive
+	closing chan struct{}      // closed by the first Shutdown
+	once    sync.Once
+	ctx     context.Context // ends when the messages that wait for room are given up
+	giveUp  context.CancelFunc
+	done    chan struct{}
+	opts    Options
+	lost    atomic.Int64
 
 	mu         sync.Mutex
 	dropped    int // how many of the messages that the NATS client has dropped were reported
@@ -55,8 +61,15 @@ type Server struct {
 	bytes      int
 	delivering sync.WaitGroup
 	busy       bool                // a goroutine is running s.deliver
-	requests   map[string]struct{} // unanswered requests, keyed by askHeader
+	requests   map[string]*request // unanswered requests, keyed by askHeader
+	asking     *asker              // the Ask in which the actor waits, or nil
 	closed     bool
+}
+
+// A request is what a server knows of an unanswered request.
+type request struct {
+	reply  string
+	chains []string // see cycle.go
 }
 
 // Serve sends the messages on a subject to an actor until Close is called or the actor has ended. A request is answered when the actor
@@ -69,33 +82,58 @@ func Serve[M any](nc *nats.Conn, subject string, to actor.Ref[M], codec Codec[M]
 	if o.Cap <= 0 {
 		o.Cap = 65_536
 	}
-	s := &Server{nc: nc, id: nuid.Next(), done: make(chan struct{}), opts: o, requests: map[string]struct{}{}}
-	s.ctx, s.end = context.WithCancel(context.Background())
+	s := &Server{
+		nc: nc, id: nuid.Next(), subject: subject, actor: to, opts: o, requests: map[string]*request{},
+		drained: make(chan struct{}), closing: make(chan struct{}), done: make(chan struct{}),
+	}
+	s.ctx, s.giveUp = context.WithCancel(context.Background())
 	s.serve = func(ctx context.Context, msg *nats.Msg) { serve(ctx, s, msg, to, codec) }
-	var err error
-	subscribe := func(subject, queue string, f nats.MsgHandler) (sub *nats.Subscription) {
-		if err == nil {
-			sub, err = nc.QueueSubscribe(subject, queue, f)
-		}
-		return sub
-	}
-	s.held = subscribe(heldSubject(subject), "", s.tellHeld)
-	s.life = subscribe(askSubject(subject), "", func(msg *nats.Msg) { _ = msg.Respond([]byte(s.id)) })
-	s.sub = subscribe(subject, o.Queue, s.receive)
-	if err == nil {
-		err = nc.Flush() // the subject is served from here on
-	}
-	if err != nil {
-		s.end()
-		for _, sub := range []*nats.Subscription{s.held, s.life, s.sub} {
+	status := nc.StatusChanged(nats.DRAINING_SUBS, nats.CLOSED)
+	if err := s.subscribe(); err != nil {
+		s.giveUp()
+		nc.RemoveStatusListener(status)
+		for _, sub := range []*nats.Subscription{s.held, s.life, s.hold, s.sub} {
 			if sub != nil {
 				_ = sub.Unsubscribe()
 			}
 		}
 		return nil, fmt.Errorf("natsactor: %w", err)
 	}
-	go s.live(subject, to)
+	serving.Lock()
+	if serving.all == nil {
+		serving.all = map[*Server]struct{}{}
+	}
+	serving.all[s] = struct{}{}
+	serving.Unlock()
+	go func() {
+		defer close(s.done)
+		defer nc.RemoveStatusListener(status)
+		defer s.giveUp()
+		s.live(to, status)
+	}()
 	return s, nil
+}
+
+// subscribe makes the subscriptions. When it returns nil, the subject is served.
+func (s *Server) subscribe() (err error) {
+	if s.held, err = s.nc.Subscribe(heldSubject(s.subject), s.tellHeld); err != nil {
+		return err
+	}
+	if s.life, err = s.nc.Subscribe(askSubject(s.subject), func(msg *nats.Msg) { _ = msg.Respond([]byte(s.id)) }); err != nil {
+		return err
+	}
+	hold := holdSubject(s.subject, s.id)
+	if s.hold, err = s.nc.SubscribeSync(hold); err != nil {
+		return err
+	}
+	if err = s.nc.Publish(hold, nil); err != nil {
+		return err
+	}
+	if s.sub, err = s.nc.QueueSubscribe(s.subject, s.opts.Queue, s.receive); err != nil {
+		return err
+	}
+	s.sub.SetClosedHandler(func(string) { close(s.drained) })
+	return s.nc.Flush()
 }
 
 // replyTo returns the subject for the reply to msg, or the empty string if nobody waits for a reply.
@@ -109,7 +147,8 @@ func replyTo(msg *nats.Msg) string {
 // receive queues a message and never blocks, so that a request is recorded before its lease expires, even while the mailbox is full.
 func (s *Server) receive(msg *nats.Msg) {
 	s.mu.Lock()
-	var err error
+	key, chains := msg.Header.Get(askHeader), msg.Header[chainHeader]
+	err := s.cycleLocked(chains)
 	switch {
 	case s.closed:
 		err = ErrUnreachable
@@ -121,8 +160,8 @@ func (s *Server) receive(msg *nats.Msg) {
 		s.refuse(msg, err)
 		return
 	}
-	if key := msg.Header.Get(askHeader); key != "" {
-		s.requests[key] = struct{}{}
+	if key != "" {
+		s.requests[key] = &request{msg.Reply, chains}
 	}
 	s.waiting = append(s.waiting, msg)
 	s.bytes += len(msg.Data)
@@ -174,8 +213,10 @@ func serve[M any](ctx context.Context, s *Server, msg *nats.Msg, to actor.Ref[M]
 		})
 	}
 	err = to.SendWait(ctx, m)
-	if err != nil && ctx.Err() != nil {
-		err = ErrUnreachable // the service was closed
+	if err != nil && ctx.Err() != nil { // the service was closed
+		if err = to.Send(m); errors.Is(err, actor.ErrFull) {
+			err = fmt.Errorf("%w: %w", ErrUnreachable, err)
+		}
 	}
 	switch {
 	case err != nil:
@@ -212,7 +253,7 @@ func (s *Server) answer(msg, answer *nats.Msg) {
 	}
 }
 
-// removeRequest removes an answered request. After the last request of a closed server, removeRequest also unsubscribes from heldSubject.
+// removeRequest removes an answered request. After the last request of a closed server, removeRequest also releases the server.
 func (s *Server) removeRequest(msg *nats.Msg) {
 	key := msg.Header.Get(askHeader)
 	if key == "" {
@@ -223,13 +264,27 @@ func (s *Server) removeRequest(msg *nats.Msg) {
 	last := s.closed && len(s.requests) == 0
 	s.mu.Unlock()
 	if last {
-		_ = s.held.Unsubscribe()
+		s.release()
 	}
 }
 
+// release ends what a closed server needs for its last answers.
+func (s *Server) release() {
+	_ = s.held.Unsubscribe()
+	_, _ = s.hold.NextMsg(time.Second) // a Drain of the connection may go on
+	_ = s.hold.Unsubscribe()
+	serving.Lock()
+	delete(serving.all, s)
+	serving.Unlock()
+}
+
 // tellHeld answers a client's question about the requests that this server holds. The first line of the question is the client's id,
-// and each further line is the token of a request.
+// and each further line is the token of a request. A message with chains is a probe.
 func (s *Server) tellHeld(msg *nats.Msg) {
+	if len(msg.Header[chainHeader]) > 0 {
+		s.probe(msg)
+		return
+	}
 	asker, tokens, _ := strings.Cut(string(msg.Data), "\n")
 	var held []string
 	s.mu.Lock()
@@ -268,12 +323,12 @@ func (s *Server) loseDropped() {
 	s.lose(n, nats.ErrSlowConsumer)
 }
 
-// live publishes signs of life until the server is closed or the actor has ended. In the second case it then publishes the actor's end.
-func (s *Server) live(subject string, a actor.Actor) {
-	defer close(s.done)
+// live publishes signs of life until the server is closed, its connection is drained or closed, or the actor has ended. In the last case
+// it then publishes the actor's end.
+func (s *Server) live(a actor.Actor, status <-chan nats.Status) {
 	beat := time.NewTicker(s.opts.Beat)
 	defer beat.Stop()
-	subject = lifeSubject(subject)
+	subject := lifeSubject(s.subject)
 	for {
 		select {
 		case <-beat.C:
@@ -290,33 +345,91 @@ func (s *Server) live(subject string, a actor.Actor) {
 			_ = s.nc.PublishMsg(end) // reaches a Watch that has missed the first message, but had an answer
 			_ = s.nc.Flush()
 			return
-		case <-s.ctx.Done():
+		case st := <-status:
+			s.unsubscribe()
+			if st == nats.DRAINING_SUBS {
+				s.liveOn(beat.C)
+			}
+			return
+		case <-s.closing:
 			s.unsubscribe()
 			return
 		}
 	}
 }
 
-// unsubscribe ends the service. Queued messages are refused, but requests that the actor has received are still answered.
+// unsubscribe ends the service. All messages that NATS has sent to this process are put into the mailbox, or refused if there is no room
+// when s.ctx ends. Requests that the actor has received are still answered.
 func (s *Server) unsubscribe() {
 	s.loseDropped()
-	s.end()
-	_ = s.sub.Unsubscribe()
 	_ = s.life.Unsubscribe()
-	s.mu.Lock()
-	s.closed = true
-	s.mu.Unlock()
+	_ = s.sub.Drain() // fails if the connection is closed
+	tick := time.NewTicker(10 * time.Millisecond)
+	defer tick.Stop()
+	for open := true; open; {
+		select {
+		case <-s.drained:
+			open = false
+		case <-tick.C:
+			s.loseDropped()
+			if n, _, _ := s.sub.Pending(); n <= 0 && s.ctx.Err() != nil && !s.nc.IsConnected() {
+				_ = s.sub.Unsubscribe() // nothing comes while the NATS server is away
+			}
+		}
+	}
 	s.delivering.Wait()
 	s.mu.Lock()
+	s.closed = true
 	last := len(s.requests) == 0
 	s.mu.Unlock()
 	if last {
-		_ = s.held.Unsubscribe()
+		s.release()
 	}
 }
 
-// Close ends the service. The actor continues to run, and its replies are still sent.
-func (s *Server) Close() {
-	s.end()
-	<-s.done
+// liveOn tells the clients which requests this server holds, while their questions do not arrive because the connection is drained.
+func (s *Server) liveOn(beat <-chan time.Time) {
+	for !s.nc.IsClosed() {
+		<-beat
+		held := map[string][]string{}
+		s.mu.Lock()
+		for key, r := range s.requests {
+			inbox := r.reply[:strings.LastIndexByte(r.reply, '.')+1]
+			held[inbox] = append(held[inbox], key[strings.LastIndexByte(key, '.')+1:])
+		}
+		s.mu.Unlock()
+		if len(held) == 0 {
+			return
+		}
+		for inbox, tokens := range held {
+			_ = s.nc.Publish(inbox+heldToken, []byte(strings.Join(tokens, "\n")))
+		}
+	}
 }
+
+// Shutdown ends the service. NATS then sends new messages to other servers. The messages that it has sent to this process before are put
+// into the mailbox. While the mailbox is full, Shutdown waits. When ctx is done, messages without room are lost and reported, and their
+// Asks fail. Shutdown then returns the cancellation error. The actor continues to run, and its replies are still sent, so the connection
+// must stay open until it has replied.
+//
+// Shutdown and Close block the calling goroutine; a task should call them in suspend.Blocking.
+func (s *Server) Shutdown(ctx context.Context) error {
+	s.once.Do(func() { close(s.closing) })
+	select {
+	case <-s.done:
+		return nil
+	case <-ctx.Done():
+	}
+	s.giveUp()
+	<-s.done
+	return context.Cause(ctx)
+}
+
+// Close is Shutdown with a context that ends after two seconds.
+func (s *Server) Close() {
+	ctx, cancel := context.WithTimeout(context.Background(), closeFor)
+	defer cancel()
+	_ = s.Shutdown(ctx)
+}
+
+const closeFor = 2 * time.Second

@@ -3,6 +3,7 @@ package natsactor
 import (
 	"context"
 	"fmt"
+	"math"
 	"time"
 
 	"github.com/nats-io/nats.go"
@@ -41,6 +42,27 @@ func Watch(ctx context.Context, nc *nats.Conn, subject string, lease time.Durati
 		}
 	}()
 	return nil
+}
+
+// watchLine is the Watch of an actor that watches a Ref from Dial. It ends with the local actor behind the Ref, whose own watchers are
+// told.
+func watchLine(nc *nats.Conn, subject string, lease time.Duration, ended <-chan struct{}, tell func(err error)) (stop func()) {
+	if lease < 0 {
+		lease = math.MaxInt64
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	go func() { // Watch may block
+		if err := Watch(ctx, nc, subject, lease, func(err error) { cancel(); tell(err) }); err != nil {
+			tell(fmt.Errorf("%w: %w", ErrUnreachable, err))
+			return
+		}
+		select {
+		case <-ended:
+			cancel()
+		case <-ctx.Done():
+		}
+	}()
+	return cancel
 }
 
 // A watch records the servers of a subject by their ids.

@@ -3,6 +3,15 @@
 //
 // A message is acknowledged when its whole task is done. If a process dies before that, another process gets the message. Each
 // message is therefore processed at least once, and handlers must tolerate repeated messages.
+//
+// # Tries
+//
+// A try is a delivery whose task failed, or that was never answered, because the process died or lost its connection. A message begins
+// at most Options.Tries times, and is then dead. Deliveries that were answered without a failure are no tries: a message that waited
+// for room in an overloaded stage and was given back at the end of Serve, and a task that failed with an error from Snooze.
+//
+// Between two tries a message waits outside the consumer, as a copy on another subject of the stream, so that it does not use up
+// Options.InFlight, and then joins the end of the queue. The headers of the copy hold the number of its tries.
 package jetstream
 
 import (
@@ -22,11 +31,16 @@ import (
 
 // Options configures Open. The zero value means a bound of 10,000 messages.
 type Options struct {
-	Queue    int           // the maximum number of messages stored or in progress; zero means 10,000
+	Queue    int           // the maximum number of messages that wait for their first try or are in it; zero means 10,000
 	InFlight int           // the maximum number of messages in progress in all replicas together; zero means 1000
-	Tries    int           // the number of deliveries after which a message that fails is dead; zero means 5
+	Tries    int           // the number of tries after which a message is dead; zero means 5
 	AckWait  time.Duration // the time after which the message of a dead process is delivered again; zero means 30 s
-	Dead     string        // the subject of the stream that stores dead messages; "" means that they are dropped
+
+	// Dead is the subject of the stream that stores dead messages; "" means that they are dropped. A stored message has the first
+	// 4096 bytes of the reason in its header Reason. If the servers refuse it as too large, it is stored without its data, and its
+	// header Size has the number of bytes.
+	Dead string
+
 	Storage  jetstream.StorageType
 	Replicas int // the number of copies of the stream, in a cluster of servers
 
@@ -43,6 +57,7 @@ type Queue[T any] struct {
 	subject  string
 	o        Options
 	consumer jetstream.Consumer
+	later    jetstream.Consumer // the messages that wait for their next try
 	counts
 }
 
@@ -53,16 +68,17 @@ type Stats struct {
 	Failed   uint64 // failed tries that were not the last
 	Dead     uint64 // messages stored as dead, or dropped if Options.Dead is ""
 	Returned uint64 // messages given back because the flow was closed or Serve ended
+	Snoozed  uint64 // tasks that failed with an error from Snooze
 	Waits    uint64 // times that a message was rejected or shed by the flow, and then waited
 	Errors   uint64 // errors from pulls and answers
 }
 
-type counts struct{ pulled, done, failed, dead, returned, waits, errors atomic.Uint64 }
+type counts struct{ pulled, done, failed, dead, returned, snoozed, waits, errors atomic.Uint64 }
 
 // Stats returns the figures. Stats never suspends.
 func (q *Queue[T]) Stats() Stats {
 	c := &q.counts
-	return Stats{c.pulled.Load(), c.done.Load(), c.failed.Load(), c.dead.Load(), c.returned.Load(), c.waits.Load(), c.errors.Load()}
+	return Stats{c.pulled.Load(), c.done.Load(), c.failed.Load(), c.dead.Load(), c.returned.Load(), c.snoozed.Load(), c.waits.Load(), c.errors.Load()}
 }
 
 // report calls OnError with err, wrapped with the name of the queue and the failed operation.
@@ -91,6 +107,26 @@ type permanentError struct{ error }
 
 func (e *permanentError) Unwrap() error { return e.error }
 
+// Snooze wraps err, which may be nil, to say that the task has not failed, but must wait: for a backend that is down, or for a time. The
+// message is tried again after the given time, which does not count as a try, however often it happens. Meanwhile it uses up no place
+// of Options.InFlight. errors.Is and errors.As find err in the result.
+func Snooze(after time.Duration, err error) error {
+	text := fmt.Sprintf("jetstream: not before %v have passed", after)
+	if err != nil {
+		text += ": " + err.Error()
+	}
+	return &snoozeError{max(after, 0), text, err}
+}
+
+type snoozeError struct {
+	after time.Duration
+	text  string
+	error
+}
+
+func (e *snoozeError) Error() string { return e.text }
+func (e *snoozeError) Unwrap() error { return e.error }
+
 // Open creates the queue on the servers, or updates it. The name may contain letters, digits, - and _. Values are encoded as JSON.
 func Open[T any](ctx context.Context, js jetstream.JetStream, name string, o Options) (*Queue[T], error) {
 	if name == "" || strings.ContainsAny(name, " .*>\t\r\n/\\") {
@@ -101,10 +137,12 @@ func Open[T any](ctx context.Context, js jetstream.JetStream, name string, o Opt
 		o.AckWait = 30 * time.Second
 	}
 	q := &Queue[T]{js: js, name: name, subject: "stage." + name, o: o}
-	// Do not set MaxBytes beside MaxMsgs with DiscardNew: the server would acknowledge messages that it does not store.
+	// The bound is that of one subject, so that a message finds room for its next try. Do not set MaxBytes beside it: the server would
+	// acknowledge messages that it does not store.
 	_, err := js.CreateOrUpdateStream(ctx, jetstream.StreamConfig{
-		Name: name, Subjects: []string{q.subject}, Retention: jetstream.WorkQueuePolicy, Discard: jetstream.DiscardNew,
-		MaxMsgs: int64(o.Queue), Duplicates: time.Minute, Storage: o.Storage, Replicas: o.Replicas,
+		Name: name, Subjects: []string{q.subject, q.again("*"), q.delayed("*")}, Retention: jetstream.WorkQueuePolicy,
+		Discard: jetstream.DiscardNew, DiscardNewPerSubject: true, MaxMsgsPerSubject: int64(o.Queue),
+		Duplicates: time.Minute, Storage: o.Storage, Replicas: o.Replicas,
 	})
 	if err == nil && o.Dead != "" {
 		_, err = js.CreateOrUpdateStream(ctx, jetstream.StreamConfig{
@@ -114,6 +152,12 @@ func Open[T any](ctx context.Context, js jetstream.JetStream, name string, o Opt
 	if err == nil {
 		q.consumer, err = js.CreateOrUpdateConsumer(ctx, name, jetstream.ConsumerConfig{
 			Durable: name, AckPolicy: jetstream.AckExplicitPolicy, AckWait: o.AckWait, MaxAckPending: o.InFlight,
+			FilterSubjects: []string{q.subject, q.again("*")},
+		})
+	}
+	if err == nil {
+		q.later, err = js.CreateOrUpdateConsumer(ctx, name, jetstream.ConsumerConfig{
+			Durable: name + "-later", AckPolicy: jetstream.AckExplicitPolicy, AckWait: o.AckWait, MaxAckPending: -1, FilterSubject: q.delayed("*"),
 		})
 	}
 	if err != nil {
@@ -121,6 +165,11 @@ func Open[T any](ctx context.Context, js jetstream.JetStream, name string, o Opt
 	}
 	return q, nil
 }
+
+// Each message that waits for its next try has a subject of its own, so that the bound of a subject does not apply to it: delayed until
+// its time has come, and again after that.
+func (q *Queue[T]) again(id string) string   { return q.subject + ".again." + id }
+func (q *Queue[T]) delayed(id string) string { return q.subject + ".later." + id }
 
 func or(n, otherwise int) int {
 	if n == 0 {
@@ -130,7 +179,7 @@ func or(n, otherwise int) int {
 }
 
 // Submit stores v in the queue, and returns nil once v is stored. If the queue is full, Submit returns an error that wraps
-// stage.ErrFull. Messages with the same id within a minute are stored once; "" means that v has no id. Submit does not retry. After
+// stage.ErrFull. Messages that wait for another try do not fill the queue. Messages with the same id within a minute are stored once; "" means that v has no id. Submit does not retry. After
 // an error other than ErrFull, v may have been stored.
 func (q *Queue[T]) Submit(ctx context.Context, v T, id string) error {
 	data, err := json.Marshal(v)
@@ -153,7 +202,7 @@ func (q *Queue[T]) Submit(ctx context.Context, v T, id string) error {
 	return fmt.Errorf("jetstream: queue %s: %w", q.name, err)
 }
 
-// Waiting returns the number of messages in the queue, including messages in progress.
+// Waiting returns the number of messages in the queue, including messages in progress and messages that wait for their next try.
 func (q *Queue[T]) Waiting(ctx context.Context) (int, error) {
 	s, err := q.js.Stream(ctx, q.name)
 	if err != nil {

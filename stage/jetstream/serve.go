@@ -25,15 +25,17 @@ const (
 )
 
 // Serve pulls messages, and runs a task of f with each, at most width at the same time. When the task and all its children are done,
-// Serve acknowledges the message. If the task fails, the message is delivered again after a delay; after Options.Tries deliveries it
-// is dead. A message is dead at once if it is not the JSON encoding of a T, or if its task fails with an error from Permanent.
+// Serve acknowledges the message. If the task fails, the message is delivered again after a delay; after Options.Tries tries it is
+// dead, and its task begins no more. A message is dead at once if it is not the JSON encoding of a T, or if its task fails with an
+// error from Permanent.
 //
 // An overload is not a failure: if a stage of f rejects or sheds the message, or a handler returns an ErrOverload, Serve waits and
 // then begins the task again.
 //
-// When ctx is done, Serve pulls no more, finishes the tasks in progress, and returns the cancellation error. Messages that wait
-// because of an overload go back to the queue. If a stage of f is closed, Serve returns early with stage.ErrClosed, and the messages
-// in hand go back to the queue. A message that goes back counts as delivered. An ErrClosed from any other stage fails only the try.
+// When ctx is done, Serve begins no more tasks, finishes the tasks in progress, and returns the cancellation error. Messages that wait
+// because of an overload, and messages that arrive later, go back to the queue. If a stage of f is closed, Serve returns early with
+// stage.ErrClosed, and the messages in hand go back to the queue. No try is counted for a message that goes back, unless the servers
+// cannot be reached or it is as large as they permit. An ErrClosed from any other stage fails only the try.
 // While the servers are down, or if the queue was deleted, Serve keeps trying and calls Options.OnError. If the connection is closed
 // for good, Serve returns nats.ErrConnectionClosed.
 func Serve[T, Out any](ctx context.Context, q *Queue[T], f stage.Flow[T, Out], width int) error {
@@ -48,9 +50,7 @@ func Serve[T, Out any](ctx context.Context, q *Queue[T], f stage.Flow[T, Out], w
 		s.free <- struct{}{}
 		workers.Go(func() {
 			for m := range s.work {
-				s.put(i, m)
-				err := s.do(ctx, m)
-				s.put(i, nil)
+				err := s.take(ctx, i, m)
 				s.free <- struct{}{}
 				if err != nil {
 					stop(err)
@@ -60,6 +60,7 @@ func Serve[T, Out any](ctx context.Context, q *Queue[T], f stage.Flow[T, Out], w
 	}
 	ended := make(chan struct{})
 	beats.Go(func() { s.beat(ended) })
+	workers.Go(func() { q.wake(ctx) })
 	for ctx.Err() == nil {
 		if err := s.pull(ctx); errors.Is(err, nats.ErrConnectionClosed) {
 			stop(err)
@@ -87,10 +88,25 @@ type serving[T, Out any] struct {
 	hand []jetstream.Msg // the message of each worker, or nil
 }
 
-func (s *serving[T, Out]) put(i int, m jetstream.Msg) {
+// take passes m to the function do in worker i. If another worker has the message in hand, m is the same message, which the servers
+// have delivered again because they did not hear of it, as after an outage: that worker answers it, and m is dropped.
+func (s *serving[T, Out]) take(ctx context.Context, i int, m jetstream.Msg) error {
+	same := func(other jetstream.Msg) bool { return other != nil && nameOf(other) == nameOf(m) }
 	s.mu.Lock()
-	s.hand[i] = m
+	twice := slices.ContainsFunc(s.hand, same)
+	if !twice {
+		s.hand[i] = m
+	}
 	s.mu.Unlock()
+	if twice {
+		return nil
+	}
+	defer func() {
+		s.mu.Lock()
+		s.hand[i] = nil
+		s.mu.Unlock()
+	}()
+	return s.do(ctx, m)
 }
 
 // pull waits for a free worker, and requests one message for each free worker. pull returns when all these messages have arrived, or
@@ -179,24 +195,38 @@ func (s *serving[T, Out]) beat(ended <-chan struct{}) {
 
 // do runs a task with a message, and answers the message when the task is done. The result is nil, unless f is closed.
 func (s *serving[T, Out]) do(serve context.Context, m jetstream.Msg) error {
-	q, ctx := s.q, context.WithoutCancel(serve)
+	q, ctx, try := s.q, context.WithoutCancel(serve), tries(m)
+	if verdict := m.Headers().Get(deadHeader); verdict != "" {
+		q.bury(ctx, m, errors.New(verdict))
+		return nil
+	}
+	if try > q.o.Tries {
+		q.bury(ctx, m, fmt.Errorf("jetstream: %d tries: a process has died with the message, or has lost its connection", try-1))
+		return nil
+	}
 	err := s.perform(serve, ctx, m)
 	var closed *closedError
+	var snooze *snoozeError
 	switch {
 	case err == nil:
 		q.confirm(ctx, m)
 	case errors.As(err, &closed), errors.Is(err, errGiveBack):
 		q.returned.Add(1)
-		q.answer("give back", m.NakWithDelay(pullFor)) // when the delay ends, the pulls of this Serve have ended
+		q.putBack(ctx, m, "give back", history{tries: try - 1, delay: pullFor}) // when the delay ends, the pulls of this Serve have ended
 		if closed != nil {
 			return closed.error
 		}
-	case errors.As(err, new(*permanentError)), delivered(m) >= q.o.Tries:
+	case errors.As(err, new(*permanentError)):
+		q.bury(ctx, m, err)
+	case errors.As(err, &snooze):
+		q.snoozed.Add(1)
+		q.putBack(ctx, m, "snooze", history{tries: try - 1, delay: snooze.after})
+	case try >= q.o.Tries:
 		q.bury(ctx, m, err)
 	default:
 		q.failed.Add(1)
 		q.report("a try", err)
-		q.answer("try again", m.NakWithDelay(min(100*time.Millisecond<<min(delivered(m), 10), 10*time.Second)))
+		q.putBack(ctx, m, "try again", history{tries: try, delay: min(100*time.Millisecond<<min(try, 10), 10*time.Second)})
 	}
 	return nil
 }
@@ -204,7 +234,7 @@ func (s *serving[T, Out]) do(serve context.Context, m jetstream.Msg) error {
 // A closedError says that f is closed.
 type closedError struct{ error }
 
-// errGiveBack says that Serve has ended while the message waited because of an overload.
+// errGiveBack says that Serve has ended before the task began, or while the message waited because of an overload.
 var errGiveBack = errors.New("jetstream: Serve ends")
 
 // A message that finds no room waits for roomWait. If it was accepted and then shed, the wait doubles up to longestWait, because
@@ -220,7 +250,7 @@ func (s *serving[T, Out]) perform(serve, ctx context.Context, m jetstream.Msg) e
 	if err := json.Unmarshal(m.Data(), &v); err != nil {
 		return Permanent(err)
 	}
-	for wait := roomWait; ; {
+	for wait := roomWait; serve.Err() == nil; pause(serve, wait) {
 		answer, err := s.f.Begin(ctx, v)
 		if err == nil {
 			_, err = answer.Await(ctx)
@@ -231,14 +261,12 @@ func (s *serving[T, Out]) perform(serve, ctx context.Context, m jetstream.Msg) e
 		switch {
 		case errors.Is(err, stage.ErrClosed) && s.closed():
 			return &closedError{err}
-		case !errors.Is(err, stage.ErrOverload), errors.As(err, new(*permanentError)):
+		case !errors.Is(err, stage.ErrOverload), errors.As(err, new(*permanentError)), errors.As(err, new(*snoozeError)):
 			return err
 		}
 		s.q.waits.Add(1)
-		if pause(serve, wait); serve.Err() != nil {
-			return errGiveBack
-		}
 	}
+	return errGiveBack
 }
 
 // closed reports whether a stage of f is closed.
@@ -274,31 +302,4 @@ func (q *Queue[T]) confirm(ctx context.Context, m jetstream.Msg) {
 			return
 		}
 	}
-}
-
-// bury stores a dead message with the reason, and removes it from the queue.
-func (q *Queue[T]) bury(ctx context.Context, m jetstream.Msg, reason error) {
-	if q.o.Dead != "" {
-		dead := &nats.Msg{Subject: q.o.Dead, Data: m.Data(), Header: nats.Header{"Reason": {reason.Error()}}}
-		var opts []jetstream.PublishOpt
-		if meta, err := m.Metadata(); err == nil {
-			opts = append(opts, jetstream.WithMsgID(fmt.Sprintf("%s-%d-%d", q.name, meta.Sequence.Stream, meta.Timestamp.UnixNano())))
-		}
-		if _, err := q.js.PublishMsg(ctx, dead, opts...); err != nil {
-			q.meet("bury", err)
-			q.answer("bury later", m.NakWithDelay(time.Second)) // the message must not be lost
-			return
-		}
-	}
-	q.dead.Add(1)
-	q.report("dead", reason)
-	q.answer("bury", m.TermWithReason(reason.Error()))
-}
-
-func delivered(m jetstream.Msg) int {
-	meta, err := m.Metadata()
-	if err != nil {
-		return 1
-	}
-	return int(meta.NumDelivered)
 }
