@@ -38,9 +38,10 @@ Hunt runs the tests of the packages in many orders of their goroutines. The flag
 // A hunt is a call of the command.
 type hunt struct {
 	run, skip, tags, how     string
-	n, jobs, repeat, tries   int
+	n, jobs, repeat          int
 	first                    uint64
 	lasts, limit, stall      time.Duration
+	shorten                  time.Duration
 	short, race, asJSON, all bool
 	packages                 []string
 
@@ -93,7 +94,7 @@ func (h *hunt) parse(args []string) error {
 	f.DurationVar(&h.stall, "stall", 0, "let goroutines stand still for up to so long, as on an overloaded machine: for tests that sleep and hope")
 	f.BoolVar(&h.all, "all", false, "go on after a failure, and report each failure of another test or line once")
 	f.IntVar(&h.repeat, "repeat", 5, "how often to repeat an order that fails")
-	f.IntVar(&h.tries, "tries", 500, "at most so many runs to find the switches that a failure needs")
+	f.DurationVar(&h.shorten, "shorten", time.Minute, "look for so long for the switches that a failure needs")
 	f.DurationVar(&h.limit, "limit", time.Minute, "the real time that an order may take")
 	f.BoolVar(&h.race, "race", false, "run a failing order with the race detector, too (needs a C compiler)")
 	f.BoolVar(&h.short, "short", false, "as with go test")
@@ -228,37 +229,30 @@ func (h *hunt) inPackage(ctx context.Context, p *pkg) (failures int, err error) 
 	built := time.Since(begun)
 	s := &search{hunt: h, pkg: p, run: h.run, known: map[string]bool{}}
 	begun = time.Now()
-	stop = h.progress(func() string {
-		n, per := s.count(time.Since(begun))
-		return fmt.Sprintf("%s: %d orders, %.0f a second", p.ImportPath, n, per)
-	})
-	defer stop()
 	for failures == 0 || h.all {
+		stop = h.progress(func() string { return fmt.Sprintf("%s: %s", p.ImportPath, s.count()) })
 		o := s.next(ctx, begun)
+		stop()
 		if o == nil {
 			break
 		}
 		if o.noTests {
-			stop()
 			fmt.Fprintf(h.log, "%s: no tests match\n", p.ImportPath)
 			return 0, nil
 		}
 		failures++
 		found := s.examine(ctx, o)
-		stop()
 		found.Built, found.Took = built.Seconds(), time.Since(begun).Seconds()
 		if err := h.print(found); err != nil {
 			return failures, err
 		}
 	}
-	stop()
-	n, per := s.count(time.Since(begun))
 	end := ""
 	if ctx.Err() != nil {
 		end = ", interrupted"
 	}
 	if failures == 0 || h.all {
-		fmt.Fprintf(h.log, "%s: %d orders, %.0f a second, %d failures%s\n", p.ImportPath, n, per, failures, end)
+		fmt.Fprintf(h.log, "%s: %s, %d failures%s\n", p.ImportPath, s.count(), failures, end)
 	}
 	return failures, nil
 }

@@ -161,15 +161,15 @@ type search struct {
 	run   string
 	known map[string]bool // the kinds of failures that were reported
 
-	mu      sync.Mutex
-	tried   int
-	results map[int]*outcome // the failures and the end of a round
+	mu    sync.Mutex
+	tried int           // the number of orders
+	took  time.Duration // of all of them
 }
 
-func (s *search) count(since time.Duration) (n int, perSecond float64) {
+func (s *search) count() string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.tried, float64(s.tried) / since.Seconds()
+	return fmt.Sprintf("%d orders, %.0f a second", s.tried, float64(s.tried)/max(s.took.Seconds(), 1e-9))
 }
 
 // next returns the next failure of an unknown kind, in the order of the seeds, or nil if there is none.
@@ -184,6 +184,7 @@ func (s *search) next(ctx context.Context, begun time.Time) *outcome {
 		} else if size = min(size, s.n-from); size <= 0 {
 			return nil
 		}
+		round := time.Now()
 		all := s.together(ctx, size, func(i int) *outcome {
 			o := s.perform(ctx, s.pkg, s.binary, s.run, fmt.Sprint(s.first+uint64(from+i), s.how), "")
 			s.mu.Lock()
@@ -191,6 +192,9 @@ func (s *search) next(ctx context.Context, begun time.Time) *outcome {
 			s.mu.Unlock()
 			return o
 		}, func(o *outcome) bool { return o.failed && !s.known[o.kind] || o.noTests })
+		s.mu.Lock()
+		s.took += time.Since(round)
+		s.mu.Unlock()
 		for i, o := range all {
 			if o != nil && ctx.Err() == nil && (o.failed && !s.known[o.kind] || o.noTests) {
 				s.known[o.kind] = true

@@ -87,8 +87,7 @@ func (s *search) again(ctx context.Context, o *outcome, run, order string) (n in
 // and isolating failure-inducing input, 2002), with the jobs as parallel tries. It returns the number of switches of the whole order and the
 // number of needed ones. Without a shorter order that fails, order is o.order.
 func (s *search) shorten(ctx context.Context, o *outcome, run string) (all, needed int, order string) {
-	end := time.Now().Add(time.Duration(s.tries) * s.limit / 10)
-	tries := 0
+	end := time.Now().Add(s.hunt.shorten)
 	_, log, err := s.logged(ctx, run, o.order)
 	if err != nil {
 		return 0, 0, o.order
@@ -107,7 +106,6 @@ func (s *search) shorten(ctx context.Context, o *outcome, run string) (all, need
 		results := s.together(ctx, len(candidates), func(i int) *outcome {
 			return s.perform(ctx, s.pkg, s.binary, run, with(o.order, candidates[i]), "")
 		}, fails)
-		tries += len(candidates)
 		for i, r := range results {
 			if fails(r) {
 				return candidates[i], true
@@ -120,7 +118,7 @@ func (s *search) shorten(ctx context.Context, o *outcome, run string) (all, need
 	} else if len(got) == 0 {
 		return all, 0, with(o.order, nil)
 	}
-	for parts := 2; len(keys) > 1 && tries < s.tries && ctx.Err() == nil && time.Now().Before(end); {
+	for parts := 2; len(keys) > 1 && ctx.Err() == nil && time.Now().Before(end); {
 		parts = min(parts, len(keys))
 		var candidates [][]key
 		chunk := func(i int) (from, to int) { return i * len(keys) / parts, (i + 1) * len(keys) / parts }

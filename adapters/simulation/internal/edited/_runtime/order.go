@@ -454,12 +454,12 @@ func orderPick(pp *p) {
 	orderRuns = best.goid
 }
 
-// orderRandom returns a random number for the program, if the calling goroutine is ordered.
+// orderRandom returns a random number for the program, if the calling goroutine is ordered or the main goroutine.
 //
 //go:nosplit
 func orderRandom() (x uint64, ok bool) {
 	gp := getg()
-	if gp.order.id == 0 {
+	if gp.order.id == 0 && (!order || gp.goid != 1) {
 		return 0, false
 	}
 	gp.order.rands++

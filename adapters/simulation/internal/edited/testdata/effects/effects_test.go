@@ -182,7 +182,7 @@ var keys = func() string {
 
 // TestProcess is about the process.
 func TestProcess(t *testing.T) {
-	same(t, fmt.Sprint("hash keys and first random numbers: ", keys))
+	see(t, fmt.Sprint("hash keys and first random numbers: ", keys))
 	if runtime.NumCPU() != 4 || runtime.GOMAXPROCS(3) != 4 || runtime.GOMAXPROCS(0) != 3 {
 		t.Error("a program sees 4 processors, and can change the number")
 	}
