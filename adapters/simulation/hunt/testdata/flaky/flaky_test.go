@@ -17,4 +17,3 @@ func TestLateSend(t *testing.T)   { check(t, lateSend) }
 func TestStartOrder(t *testing.T) { check(t, startOrder) }
 func TestSameMoment(t *testing.T) { check(t, sameMoment) }
 func TestLockOrder(t *testing.T)  { check(t, lockOrder) }
-func TestShortSleep(t *testing.T) { check(t, shortSleep) }

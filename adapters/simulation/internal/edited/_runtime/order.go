@@ -162,6 +162,7 @@ func orderSet(seed uint64, how int) {
 		orderHow = []int{orderYields, orderYields, orderDelays, orderLevels}[x%4]
 	}
 	x >>= 8
+	orderStalls = []uint64{8, 32, 128}[x>>8%3]
 	switch orderHow {
 	case orderYields:
 		orderRate = []uint64{2, 5, 8}[x%3]
@@ -289,7 +290,7 @@ func orderPoint1(gp *g) {
 	if orderLogFD >= 0 {
 		orderLogCalls('q', gp, n, 0)
 	}
-	if orderStall != 0 && orderDraw(gp, orderKindStall, n)%64 == 0 && orderActive(gp, orderKindStall, n) {
+	if orderStall != 0 && orderDraw(gp, orderKindStall, n)%orderStalls == 0 && orderActive(gp, orderKindStall, n) {
 		d := orderStall >> (orderDraw(gp, orderKindStall, n) >> 32 % 4 * 2)
 		if orderLogFD >= 0 {
 			orderLog(orderKindStall, gp, n, uint64(d), "")

@@ -45,40 +45,19 @@ func lostAtomic() error {
 	return nil
 }
 
-// A pool looks whether it is closed before it sends to a channel that Close closes.
-type pool struct {
-	mu     sync.Mutex
-	closed bool
-	jobs   chan func()
-}
-
-func (p *pool) submit(f func()) (err error) {
-	defer func() {
-		if v := recover(); v != nil {
-			err = fmt.Errorf("submit: %v", v)
-		}
-	}()
-	p.mu.Lock()
-	closed := p.closed
-	p.mu.Unlock()
-	if !closed {
-		p.jobs <- f
-	}
-	return nil
-}
-
-func (p *pool) close() {
-	p.mu.Lock()
-	p.closed = true
-	p.mu.Unlock()
-	close(p.jobs)
-}
-
 func closeRace() error {
 	p := &pool{jobs: make(chan func(), 10)}
 	errs := make(chan error)
 	for range 3 {
-		go func() { errs <- p.submit(func() {}) }()
+		go func() {
+			defer func() {
+				if v := recover(); v != nil {
+					errs <- fmt.Errorf("submit: %v", v)
+				}
+			}()
+			p.submit(func() {})
+			errs <- nil
+		}()
 	}
 	p.close()
 	var err error
@@ -178,19 +157,5 @@ func lockOrder() error {
 	all.Go(both(&a, &b))
 	all.Go(both(&b, &a))
 	all.Wait()
-	return nil
-}
-
-// shortSleep sleeps for longer than the work takes, and hopes that this is enough.
-func shortSleep() error {
-	var done atomic.Bool
-	go func() {
-		time.Sleep(10 * time.Millisecond)
-		done.Store(true)
-	}()
-	time.Sleep(20 * time.Millisecond)
-	if !done.Load() {
-		return fmt.Errorf("the work has not ended")
-	}
 	return nil
 }
