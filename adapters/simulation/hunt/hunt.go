@@ -280,7 +280,7 @@ func (h *hunt) print(f *Failure) error {
 	if h.asJSON {
 		return json.NewEncoder(h.out).Encode(f)
 	}
-	_, err := io.WriteString(h.out, f.text())
+	_, err := io.WriteString(h.out, f.report())
 	return err
 }
 

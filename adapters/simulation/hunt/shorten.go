@@ -45,7 +45,7 @@ func (s *search) examine(ctx context.Context, o *outcome) *Failure {
 			run = alone
 		}
 	}
-	f.Failed = s.again(ctx, o, run, o.order)
+	f.Failed = s.countRepeats(ctx, o, run, o.order)
 	order := o.order
 	if f.Failed > 0 && ctx.Err() == nil {
 		stop := s.progress(func() string {
@@ -55,7 +55,7 @@ func (s *search) examine(ctx context.Context, o *outcome) *Failure {
 		stop()
 	}
 	if order != o.order {
-		f.ShortOrder, f.ShortFailed = order, s.again(ctx, o, run, order)
+		f.ShortOrder, f.ShortFailed = order, s.countRepeats(ctx, o, run, order)
 		if f.ShortFailed == 0 {
 			f.ShortOrder, order = "", o.order
 		}
@@ -73,8 +73,8 @@ func (s *search) examine(ctx context.Context, o *outcome) *Failure {
 	return f
 }
 
-// again counts how often an order fails in the same way.
-func (s *search) again(ctx context.Context, o *outcome, run, order string) (n int) {
+// countRepeats counts how often an order fails in the same way.
+func (s *search) countRepeats(ctx context.Context, o *outcome, run, order string) (n int) {
 	for _, again := range s.together(ctx, s.repeat, func(int) *outcome { return s.perform(ctx, s.pkg, s.binary, run, order, "") }, func(*outcome) bool { return false }) {
 		if again != nil && again.failed && again.kind == o.kind {
 			n++

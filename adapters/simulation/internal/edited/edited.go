@@ -59,7 +59,7 @@ func overlay(dir string, edits []edit) (*Go, error) {
 	}
 	cache = filepath.Join(cache, "braid")
 	g := &Go{Command: "go", Version: version}
-	if inside(root, modules) {
+	if folderHas(modules, root) {
 		to := filepath.Join(cache, "go", filepath.Base(root))
 		if err := copyTree(to, root); err != nil {
 			return nil, err
@@ -133,8 +133,8 @@ const added = "runtime/braid_order.go"
 //go:embed _runtime/order.go
 var order string
 
-// inside reports whether the folder dir is in the folder of.
-func inside(dir, of string) bool {
+// folderHas reports whether the folder dir is in the folder of.
+func folderHas(of, dir string) bool {
 	rel, err := filepath.Rel(of, dir)
 	return err == nil && filepath.IsLocal(rel)
 }

@@ -152,6 +152,6 @@ func TestCopyTree(t *testing.T) {
 	all, err := os.ReadDir(filepath.Dir(to))
 	require.NoError(t, err)
 	require.Len(t, all, 1)
-	require.True(t, inside(filepath.Join(from, "bin"), from))
-	require.False(t, inside(from, to))
+	require.True(t, folderHas(from, filepath.Join(from, "bin")))
+	require.False(t, folderHas(to, from))
 }
