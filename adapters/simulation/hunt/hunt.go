@@ -280,7 +280,7 @@ func (h *hunt) print(f *Failure) error {
 	if h.asJSON {
 		return json.NewEncoder(h.out).Encode(f)
 	}
-	_, err := io.WriteString(h.out, f.report())
+	_, err := io.WriteString(h.out, f.asText())
 	return err
 }
 

@@ -81,7 +81,7 @@ func TestSearch(t *testing.T) {
 	require.Equal(t, "5:abcdefp3,abcdefp17", f.ShortOrder)
 	require.Len(t, f.Steps, 2)
 	require.Contains(t, f.Command, "BRAID_ORDER=5:abcdefp3,abcdefp17 go test -vet=off -count=1 -parallel=4 -overlay=/list.json -run='^TestPlay$' example.com/p")
-	text := f.report()
+	text := f.asText()
 	for _, part := range []string{
 		"TestPlay fails in order 5, the 5th that was tried", "    play_test.go:12: got 5\n", "it failed in the same way 5 times of 5", "Of its 40 switches, 2 are needed (5 times of 5)",
 		"f.go:3", "<- here it lets others run, for up to 4 operations", f.Command,
@@ -98,7 +98,7 @@ func TestNotRepeated(t *testing.T) {
 	require.NotNil(t, o)
 	f := s.examine(t.Context(), o)
 	require.Zero(t, f.Failed)
-	require.Contains(t, f.report(), "not decided by the order alone")
+	require.Contains(t, f.asText(), "not decided by the order alone")
 }
 
 // An order that does not end is a failure after -limit, and the test's stacks are its output.

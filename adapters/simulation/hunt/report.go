@@ -204,8 +204,8 @@ func (f *Failure) steps(all []event) []Step {
 	return kept
 }
 
-// report returns the text for a person.
-func (f *Failure) report() string {
+// asText returns the report for a person.
+func (f *Failure) asText() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "\n%s fails in order %s, the %s that was tried, after %.1f s\n\n%s\n\n", or(f.Test, "a test of "+f.Package), f.Order, ordinal(f.Orders), f.Took, f.Message)
 	fmt.Fprintf(&b, "The order was repeated: it failed in the same way %d times of %d.\n", f.Failed, f.Repeats)
