@@ -71,7 +71,10 @@ func inGuests(t *testing.T, o Options, random *chance.State, main func(ctx conte
 	g := &guests{
 		samples:  []metrics.Sample{{Name: "/sched/goroutines/runnable:goroutines"}, {Name: "/sched/goroutines/not-in-go:goroutines"}},
 		commands: make(chan time.Duration, 1), random: random, patience: busyAfter, who: map[labels.Set]guestID{},
-		heap: []metrics.Sample{{Name: "/memory/classes/heap/objects:bytes"}}, limit: uint64(collectOver),
+		heap: []metrics.Sample{{Name: "/memory/classes/heap/objects:bytes"}}, limit: uint64(collectOver), ordered: ordered(o),
+	}
+	if g.ordered {
+		defer chance.EndOrder()
 	}
 	net.DefaultResolver = unnamed()
 	for range 2 { // a sync.Pool keeps the timers of an older bubble for two collections
@@ -111,7 +114,7 @@ func inGuests(t *testing.T, o Options, random *chance.State, main func(ctx conte
 		})
 	}()
 	<-done
-	r.Level, r.Windows, r.Long, r.Ahead, r.Left = level(random), g.windows, len(g.long), g.ahead, max(0, runtime.NumGoroutine()-before)
+	r.Level, r.Windows, r.Long, r.Ahead, r.Left = level(random, o), g.windows, len(g.long), g.ahead, max(0, runtime.NumGoroutine()-before)
 	return r
 }
 
@@ -273,6 +276,9 @@ func (g *guests) window(sleep bool) {
 	if g.random != nil {
 		g.random.Seed(mix(g.w.o.Seed^g.w.salt, uint64(g.windows)))
 	}
+	if g.ordered {
+		chance.Order(g.w.o.Seed, mix(g.w.o.Seed^g.w.salt, uint64(g.windows)))
+	}
 	begun := chance.Nanotime()
 	g.mu.Unlock()
 	if sleep {
@@ -325,11 +331,16 @@ func openChance() (random *chance.State, why string) {
 	return random, ""
 }
 
+// ordered reports whether the seed decides the order of guests.
+func ordered(o Options) bool { return o.Preempt && chance.Orders() }
+
 // level returns the value of Report.Level.
-func level(random *chance.State) string {
+func level(random *chance.State, o Options) string {
 	switch {
 	case random == nil:
 		return "A"
+	case random.Overlaid() && ordered(o):
+		return "D"
 	case random.Overlaid():
 		return "C"
 	}

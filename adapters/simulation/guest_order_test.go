@@ -117,7 +117,7 @@ func TestGuestChance(t *testing.T) {
 			return nil
 		})
 		require.NoError(t, r.Err)
-		require.Contains(t, "BC", r.Level)
+		require.Contains(t, "BCD", r.Level)
 		if r.Level == "B" {
 			before++
 		}

@@ -53,6 +53,7 @@ type guests struct {
 	asleep   bool
 	rang     bool // the sleep ended because its time was over
 	random   *chance.State
+	ordered  bool // the seed decides the order of guests
 	samples  []metrics.Sample
 	baseline uint64
 	heap     []metrics.Sample
@@ -86,6 +87,13 @@ func (g *guests) start(h *host, f func()) {
 	l := pprof.Labels("node", hostName(h), "guest", strconv.Itoa(g.born), "seed", strconv.FormatUint(g.w.o.Seed, 10))
 	pprof.SetGoroutineLabels(pprof.WithLabels(context.Background(), l))
 	g.who[labels.Here()] = guestID{h, g.born}
+	if g.ordered {
+		unordered, id := f, uint64(g.born)
+		f = func() {
+			chance.Begin(id)
+			unordered()
+		}
+	}
 	go f()
 	labels.Clear()
 	g.woken = true

@@ -59,7 +59,8 @@ type Options struct {
 
 	// Preempt lets other tasks run before each operation that could wait, even if the operation does not need to wait: each lock, receive
 	// and transaction may then end a step. Without Preempt a task runs until it waits, so two critical sections in a row look atomic
-	// although they are not. In a Test, Preempt is on unless NoPreempt is set.
+	// although they are not. In a Test, Preempt is on unless NoPreempt is set. Guests are not affected, unless adapters/simulation/overlay is
+	// in use: then each lock, atomic operation and operation on a channel may let other guests run.
 	Preempt bool
 
 	// Trace receives a line for each event, such as a step, a timer, a segment or a Log.
@@ -105,7 +106,7 @@ type Report struct {
 	failed    bool        // main has marked the test as failed in another process
 
 	// The following fields are set in a run with guests.
-	Level   string // A: the order of guests is deterministic; B: also the runtime's draws; C: adapters/simulation/overlay is in use
+	Level   string // A: the order of guests is deterministic; B: also the runtime's draws; C: adapters/simulation/overlay is in use; D: also Preempt
 	Windows int    // how often all guests have run until each was blocked
 	Long    int    // windows that took 5 ms of real time, or ended 1 ms after the clock stopped: the machine may have decided an order
 	Ahead   int    // events while the clock of package time was stopped, for example because a guest waited for a sync.Mutex

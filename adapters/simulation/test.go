@@ -83,7 +83,7 @@ func Test(t *testing.T, o TestOptions, main func(ctx context.Context, w *World) 
 		random, why = openChance()
 		account = func() {
 			t.Helper()
-			t.Logf("guests at level %s%s; %d windows, %d long, %d checks again, %d events ahead, %d goroutines left", level(random), why, all.Windows, all.Long, s.checker.tries, all.Ahead, all.Left)
+			t.Logf("guests at level %s%s; %d windows, %d long, %d checks again, %d events ahead, %d goroutines left", level(random, s.o), why, all.Windows, all.Long, s.checker.tries, all.Ahead, all.Left)
 		}
 	}
 	s.checker.run = func(o Options) (r Report) {

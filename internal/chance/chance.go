@@ -250,6 +250,29 @@ func (s *State) verify(draw func() uint64) bool {
 	return first == again && first.selects != other.selects && first.ranges != other.ranges && first.values != other.values
 }
 
+// orders has the functions of a runtime with the overlay of adapters/simulation/overlay, which decides the order of goroutines. Another runtime
+// does not have this variable, so the functions are nil.
+//
+//go:linkname orders runtime.orderWorld
+var orders struct {
+	set   func(run, draws uint64)
+	begin func(id uint64)
+	end   func()
+}
+
+// Orders reports whether the runtime has orders.
+func Orders() bool { return orders.set != nil }
+
+// Order seeds the order of the goroutines that descend from one that has called Begin. The strategy is a function of run. The draws are a
+// function of draws, and of the ids of the goroutines. All these goroutines must run with GOMAXPROCS=1. Order needs Orders.
+func Order(run, draws uint64) { orders.set(run, draws) }
+
+// Begin gives the calling goroutine an id. Its children have ids that follow from it. Begin needs Orders.
+func Begin(id uint64) { orders.begin(id) }
+
+// EndOrder makes the runtime choose goroutines as it does without an overlay.
+func EndOrder() { orders.end() }
+
 // Nanotime returns the monotonic time of the machine, even in a bubble of testing/synctest, where package time has a fake clock.
 func Nanotime() int64 { return nanotime() }
 

@@ -39,7 +39,7 @@ var layers = []layer{
 	{folders: []string{"adapters/internal"}, also: []string{"adapters/internal"}},
 	{folders: []string{"scope", "stm", "idle", "keyed", "respool"}},
 	{folders: []string{"adapters"}},
-	{folders: []string{"adapters/callback/foreigntest", "adapters/simulation/nemesis", "adapters/netstack"}},
+	{folders: []string{"adapters/callback/foreigntest", "adapters/simulation/nemesis", "adapters/simulation/overlay", "adapters/simulation/hunt", "adapters/netstack"}},
 	{folders: []string{"fetch", "stage", "actor", "stm/collections"}},
 	{folders: []string{"fetch/fetchtest", "stage/view", "stage/prom", "stage/otel", "stage/jetstream", "actor/natsactor"}},
 	{folders: []string{"suspendtest"}, also: []string{"suspendtest"}},
@@ -143,7 +143,7 @@ func TestLayers(t *testing.T) {
 		require.NoError(t, err)
 		file := filepath.ToSlash(rel)
 		if d.IsDir() {
-			if file != "." && (strings.HasPrefix(d.Name(), ".") || d.Name() == "testdata") {
+			if file != "." && (strings.HasPrefix(d.Name(), ".") || strings.HasPrefix(d.Name(), "_") || d.Name() == "testdata") {
 				return fs.SkipDir
 			}
 			return nil

@@ -1,0 +1,288 @@
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// A Failure is what hunt reports. Its fields are the keys of -json.
+type Failure struct {
+	Package, Test, Message string
+	Order                  string // the value of BRAID_ORDER
+	Orders                 int    // the number of orders that were tried
+	Built, Took            float64
+	Repeats, Failed        int    // so many of so many repetitions failed in the same way
+	Switches, Needed       int    // of the order
+	ShortOrder             string `json:",omitempty"` // the order with the needed switches alone
+	ShortFailed            int    // so many of Repeats repetitions of ShortOrder failed in the same way
+	Steps                  []Step
+	Goroutines             []string
+	Command, Race, Output  string
+	module                 *pkg
+	root                   string
+	sources                map[string][]string
+}
+
+// A Step is an operation of a goroutine at a point.
+type Step struct {
+	Goroutine int // an index into Goroutines
+	Place     string
+	Code      string
+	Switch    string `json:",omitempty"` // what a switch does here
+}
+
+// An event is a line of the log of the runtime.
+type event struct {
+	kind   byte
+	id, n  uint64
+	value  uint64
+	text   string
+	frames []frame
+}
+
+type frame struct {
+	function, file string
+	line           int
+}
+
+func parse(log []byte) (all []event) {
+	for line := range bytes.Lines(log) {
+		f := strings.SplitN(strings.TrimSuffix(string(line), "\n"), " ", 5)
+		if len(f) < 5 || len(f[0]) != 1 {
+			continue // the process was killed
+		}
+		e := event{kind: f[0][0], text: f[4]}
+		e.id, _ = strconv.ParseUint(f[1], 16, 64)
+		e.n, _ = strconv.ParseUint(f[2], 10, 64)
+		e.value, _ = strconv.ParseUint(f[3], 16, 64)
+		if e.kind == 'q' || e.kind == 'g' {
+			words := strings.Split(e.text, "\t")
+			for i := 0; i+1 < len(words); i += 2 {
+				colon := strings.LastIndexByte(words[i+1], ':')
+				number, _ := strconv.Atoi(words[i+1][colon+1:])
+				e.frames = append(e.frames, frame{words[i], words[i+1][:max(0, colon)], number})
+			}
+		}
+		all = append(all, e)
+	}
+	return all
+}
+
+// place returns the call of the user's code: the innermost one in the module, or else the innermost one outside of the standard library.
+func (f *Failure) place(frames []frame) (at frame, ok bool) {
+	for _, in := range frames {
+		if strings.HasPrefix(in.file, f.root+string(filepath.Separator)) || strings.HasPrefix(filepath.Base(in.file), "_test") || !filepath.IsAbs(in.file) {
+			continue
+		}
+		if !ok {
+			at, ok = in, true
+		}
+		if f.module.Module != nil && strings.HasPrefix(in.file, f.module.Module.Dir+string(filepath.Separator)) {
+			return in, true
+		}
+	}
+	return at, ok
+}
+
+// code returns a line of a file.
+func (f *Failure) code(at frame) string {
+	lines, ok := f.sources[at.file]
+	if !ok {
+		b, _ := os.ReadFile(at.file)
+		lines = strings.Split(string(b), "\n")
+		if f.sources == nil {
+			f.sources = map[string][]string{}
+		}
+		f.sources[at.file] = lines
+	}
+	if at.line <= 0 || at.line > len(lines) {
+		return ""
+	}
+	return strings.TrimSpace(lines[at.line-1])
+}
+
+// shown is the number of steps that a report shows before and after a switch.
+const shown = 6
+
+// steps returns the steps near the switches and near the end, and fills in f.Goroutines. Steps of one goroutine at one line are one step.
+func (f *Failure) steps(all []event) []Step {
+	var steps []Step
+	index := map[uint64]int{}
+	number := func(id uint64) int {
+		n, ok := index[id]
+		if !ok {
+			n = len(f.Goroutines)
+			index[id] = n
+			f.Goroutines = append(f.Goroutines, "")
+		}
+		return n
+	}
+	add := func(id uint64, at frame, what string) {
+		n := number(id)
+		step := Step{Goroutine: n, Code: f.code(at), Switch: what}
+		if at.file != "" {
+			step.Place = fmt.Sprintf("%s:%d", filepath.Base(at.file), at.line)
+		}
+		if k := len(steps) - 1; k >= 0 && steps[k].Goroutine == n && steps[k].Place == step.Place && steps[k].Switch == "" {
+			steps[k].Switch = what
+			return
+		}
+		steps = append(steps, step)
+	}
+	last := map[uint64]frame{}
+	for _, e := range all {
+		switch e.kind {
+		case 'n':
+			f.Goroutines[number(e.id)] = e.text
+		case 'g':
+			if at, ok := f.place(e.frames); ok {
+				f.Goroutines[number(e.value)] = fmt.Sprintf("started at %s:%d", filepath.Base(at.file), at.line)
+			}
+		case 'q':
+			if at, ok := f.place(e.frames); ok {
+				last[e.id] = at
+				add(e.id, at, "")
+			} else {
+				last[e.id] = frame{}
+			}
+		case 'p':
+			what := "here it lets the others run"
+			if e.value > 0 {
+				what = fmt.Sprintf("here it lets others run, for up to %d operations", e.value)
+			}
+			add(e.id, last[e.id], what)
+		case 't':
+			add(e.id, last[e.id], fmt.Sprintf("here it stands still for %v", time.Duration(e.value)))
+		case 's':
+			add(e.id, last[e.id], "its select looks at the cases in another order")
+		case 'w':
+			add(e.id, frame{}, "it becomes runnable, and runs after the others")
+		case 'l':
+			add(e.id, frame{}, "it gets another priority")
+		}
+	}
+	keep := make([]bool, len(steps))
+	for i := range steps {
+		if steps[i].Switch != "" || i == len(steps)-1 {
+			for k := max(0, i-shown); k <= min(len(steps)-1, i+shown); k++ {
+				keep[k] = true
+			}
+		}
+	}
+	if len(steps) <= 5*shown {
+		for i := range keep {
+			keep[i] = true
+		}
+	}
+	var kept []Step
+	for i, s := range steps {
+		if keep[i] {
+			kept = append(kept, s)
+		} else if i > 0 && keep[i-1] {
+			kept = append(kept, Step{Goroutine: -1})
+		}
+	}
+	// goroutines without a step are left out
+	var names []string
+	renamed := map[int]int{}
+	for i := range kept {
+		if g := kept[i].Goroutine; g >= 0 {
+			if _, ok := renamed[g]; !ok {
+				renamed[g] = len(names)
+				names = append(names, f.Goroutines[g])
+			}
+			kept[i].Goroutine = renamed[g]
+		}
+	}
+	f.Goroutines = names
+	return kept
+}
+
+// asText returns the report for a person.
+func (f *Failure) asText() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "\n%s fails in order %s, the %s that was tried, after %.1f s\n\n%s\n\n", or(f.Test, "a test of "+f.Package), f.Order, ordinal(f.Orders), f.Took, f.Message)
+	fmt.Fprintf(&b, "The order was repeated: it failed in the same way %d times of %d.\n", f.Failed, f.Repeats)
+	switch {
+	case f.Failed == 0:
+		b.WriteString("So it is not decided by the order alone: see 'An order that does not repeat' in README.md of hunt.\n")
+	case f.ShortOrder == "":
+		fmt.Fprintf(&b, "The order has %d switches, and no part of them was found to be enough.\n", f.Switches)
+	case f.Needed == 0:
+		b.WriteString("No switch is needed: it also fails in the order of Go's scheduler with one processor.\n")
+	default:
+		fmt.Fprintf(&b, "Of its %d switches, %d %s needed (%d times of %d).\n", f.Switches, f.Needed, map[bool]string{true: "is", false: "are"}[f.Needed == 1], f.ShortFailed, f.Repeats)
+	}
+	if len(f.Steps) > 0 {
+		b.WriteString("\n" + f.table())
+	}
+	if f.Race != "" {
+		fmt.Fprintf(&b, "\n%s\n", f.Race)
+	}
+	fmt.Fprintf(&b, "\nTo repeat it:\n\n\t%s\n\n", f.Command)
+	return b.String()
+}
+
+func or(s, other string) string {
+	if s == "" {
+		return other
+	}
+	return s
+}
+
+func ordinal(n int) string {
+	end := "th"
+	if n%100/10 != 1 {
+		switch n % 10 {
+		case 1:
+			end = "st"
+		case 2:
+			end = "nd"
+		case 3:
+			end = "rd"
+		}
+	}
+	return fmt.Sprint(n, end)
+}
+
+// table returns the steps, with a column for each goroutine.
+func (f *Failure) table() string {
+	var b strings.Builder
+	for i, name := range f.Goroutines {
+		fmt.Fprintf(&b, "  %s goroutine %s: %s\n", strings.Repeat(" ", 0), letter(i), or(name, "the test"))
+	}
+	b.WriteString("\n")
+	wide := 0
+	for _, s := range f.Steps {
+		wide = max(wide, len(s.Place))
+	}
+	columns := min(len(f.Goroutines), 12)
+	for _, s := range f.Steps {
+		if s.Goroutine < 0 {
+			b.WriteString("    ...\n")
+			continue
+		}
+		marks := slices.Repeat([]string{"."}, columns)
+		marks[min(s.Goroutine, columns-1)] = letter(s.Goroutine)
+		line := fmt.Sprintf("    %s   %-*s   %s", strings.Join(marks, " "), wide, s.Place, s.Code)
+		if s.Switch != "" {
+			line = fmt.Sprintf("%-72s <- %s", line, s.Switch)
+		}
+		b.WriteString(strings.TrimRight(line, " ") + "\n")
+	}
+	return b.String()
+}
+
+// letter returns the name of a goroutine in a table: A to Z, then A1 and so on.
+func letter(n int) string {
+	if n < 26 {
+		return string(rune('A' + n))
+	}
+	return string(rune('A'+n%26)) + strconv.Itoa(n/26)
+}

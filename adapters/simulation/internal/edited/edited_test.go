@@ -1,0 +1,157 @@
+package edited
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// TestOverlay compiles the edited packages. With BRAID_OVERLAID, it runs the tests of testdata/effects: all packages of the standard library
+// are then built again.
+func TestOverlay(t *testing.T) {
+	g, err := Overlay("")
+	require.NoError(t, err)
+	if os.Getenv("BRAID_OVERLAID") != "" {
+		require.NoError(t, effects(t, g))
+		return
+	}
+	out, err := g.command("", "build", "-overlay="+g.List, "runtime", "sync", "testing").CombinedOutput()
+	require.NoError(t, err, string(out))
+}
+
+// TestEdits leaves out one edit after the other: the runtime then does not compile, or a test of testdata/effects fails. BRAID_EDITS=1 leaves
+// out each edit, and BRAID_EDITS=k/n each n-th one. An edit takes a minute of a processor, because the standard library is built again.
+func TestEdits(t *testing.T) {
+	k, n := 0, 1
+	if v := os.Getenv("BRAID_EDITS"); v == "" {
+		return
+	} else if v != "1" {
+		_, err := fmt.Sscanf(v, "%d/%d", &k, &n)
+		require.NoError(t, err)
+	}
+	for i, e := range edits {
+		if i%n != k%n {
+			continue
+		}
+		t.Run(fmt.Sprint(i), func(t *testing.T) {
+			t.Parallel()
+			g, err := overlay("", slices.Delete(slices.Clone(edits), i, i+1))
+			require.NoError(t, err)
+			err = effects(t, g)
+			require.Error(t, err, "no test fails without the edit of %s: %s", e.file, e.old)
+			first, _, _ := strings.Cut(err.Error(), "\n")
+			t.Log(e.file, strings.TrimSpace(e.old), "->", first)
+		})
+	}
+}
+
+func (g *Go) command(dir string, args ...string) *exec.Cmd {
+	c := exec.Command(g.Command, args...)
+	c.Dir, c.Env = dir, append(os.Environ(), g.Env...)
+	return c
+}
+
+// effects runs the tests of testdata/effects with the overlay of g. All lines that begin with "same:" must be the same in each run. The lines
+// that begin with "see:" must be the same if a seed runs again, and each must be different for some seed.
+func effects(t *testing.T, g *Go) error {
+	binary := filepath.Join(t.TempDir(), "effects.test")
+	if out, err := g.command("testdata/effects", "test", "-c", "-vet=off", "-overlay="+g.List, "-o", binary, ".").CombinedOutput(); err != nil {
+		return fmt.Errorf("%w: %s", err, out)
+	}
+	run := func(order, pattern string) ([]string, error) {
+		c := exec.Command(binary, "-test.run="+pattern, "-test.timeout=10000h")
+		c.Dir, c.Env = "testdata/effects", append(os.Environ(), "BRAID_ORDER="+order)
+		out, err := c.CombinedOutput()
+		if err != nil {
+			return nil, fmt.Errorf("order %s: %w: %s", order, err, out)
+		}
+		var lines []string
+		for line := range strings.Lines(string(out)) {
+			if strings.HasPrefix(line, "see: ") || strings.HasPrefix(line, "same: ") {
+				lines = append(lines, line)
+			}
+		}
+		slices.Sort(lines)
+		return lines, nil
+	}
+	const cheap = "Points|Choices|Process$"
+	first := map[string]string{} // the first value of each line
+	varies := map[string]bool{}
+	for seed := range 60 {
+		lines, err := run(fmt.Sprint(seed+1), cheap)
+		if err != nil {
+			return err
+		}
+		again, err := run(fmt.Sprint(seed+1), cheap)
+		if err != nil {
+			return err
+		}
+		if !slices.Equal(lines, again) {
+			return fmt.Errorf("order %d is not the same again:\n%v\n%v", seed+1, lines, again)
+		}
+		for _, line := range lines {
+			kind, rest, _ := strings.Cut(line, " ")
+			name, value, _ := strings.Cut(rest, ": ")
+			if _, ok := first[name]; !ok {
+				first[name] = value
+			}
+			if first[name] != value {
+				if kind == "same:" {
+					return fmt.Errorf("order %d has another %s", seed+1, name)
+				}
+				varies[name] = true
+			} else if kind == "same:" {
+				varies[name] = true
+			}
+		}
+	}
+	for name := range first {
+		if !varies[name] {
+			return fmt.Errorf("%s is %s in all orders", name, strings.TrimSpace(first[name]))
+		}
+	}
+	for _, order := range []string{"1y", "2d", "3l"} {
+		if _, err := run(order, "."); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// A release of Go without a text that is edited, or with more of it, is refused, and so is a folder without Go.
+func TestOverlayRefuses(t *testing.T) {
+	changed := slices.Clone(edits)
+	for _, old := range []string{"no such line", "rand"} {
+		changed[1].old = old
+		_, err := overlay("", changed)
+		require.ErrorContains(t, err, "not 1: "+old)
+		require.ErrorContains(t, err, "is not a release of Go whose runtime this version of Braid can edit (it knows Go 1.26 and 1.27)")
+	}
+	changed[1].file = "runtime/no.go"
+	_, err := overlay("", changed)
+	require.ErrorIs(t, err, os.ErrNotExist)
+}
+
+// A copy of a folder has all its files, and a second copy finds the first.
+func TestCopyTree(t *testing.T) {
+	from, to := t.TempDir(), filepath.Join(t.TempDir(), "a", "b")
+	require.NoError(t, os.MkdirAll(filepath.Join(from, "bin"), 0o777))
+	require.NoError(t, os.WriteFile(filepath.Join(from, "bin", "go"), []byte("go"), 0o755))
+	for range 2 {
+		require.NoError(t, copyTree(to, from))
+		info, err := os.Stat(filepath.Join(to, "bin", "go"))
+		require.NoError(t, err)
+		require.NotZero(t, info.Mode()&0o100)
+	}
+	all, err := os.ReadDir(filepath.Dir(to))
+	require.NoError(t, err)
+	require.Len(t, all, 1)
+	require.True(t, folderHas(from, filepath.Join(from, "bin")))
+	require.False(t, folderHas(to, from))
+}

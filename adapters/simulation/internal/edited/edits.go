@@ -1,0 +1,94 @@
+package edited
+
+// An edit replaces the text old in a file below GOROOT/src. The text must occur exactly so many times.
+type edit struct {
+	file, old, changed string
+	times              int  // 0 means 1
+	pattern            bool // old is a regular expression
+}
+
+var edits = []edit{
+	// Draw from chacha8, which the runtime does not use for its own decisions. A goroutine with an order has draws of its own.
+	{file: "runtime/select.go", old: "		j := cheaprandn(uint32(norder + 1))\n", changed: `		j := uint32(0)
+		if gp.order.id != 0 {
+			j = orderSelect(gp, norder)
+		} else {
+			j = randn(uint32(norder + 1))
+		}
+`},
+	{file: "runtime/time.go", old: "t.rand = cheaprand()", changed: "t.rand = uint32(rand())"},
+	// Let a bubble's clock advance while goroutines of the bubble wait for a mutex. The mutex's holder must be in the same bubble.
+	{file: "runtime/runtime2.go", old: "	waitReasonSynctestSelect:        true,\n", changed: `	waitReasonSynctestSelect:        true,
+	waitReasonSyncMutexLock:         true,
+	waitReasonSyncRWMutexRLock:      true,
+	waitReasonSyncRWMutexLock:       true,
+`},
+	// Preempt a goroutine of a bubble after 5 s instead of 10 ms, and an ordered one after much processor time.
+	{file: "runtime/proc.go", old: "pd.schedwhen+forcePreemptNS <= now {\n			preemptone(pp)\n", changed: `pd.schedwhen+forcePreemptNS <= now {
+			if orderMayPreempt(pp, now-pd.schedwhen) {
+				preemptone(pp)
+			}
+`},
+
+	// Give each goroutine an identity.
+	{file: "runtime/runtime2.go", old: "	bubble  *synctestBubble", changed: "	order   orderG\n	bubble  *synctestBubble"},
+	{file: "runtime/proc.go", old: "	newg.parentGoid = callergp.goid\n", changed: "	newg.parentGoid = callergp.goid\n	orderBorn(newg, callergp)\n"},
+	{file: "runtime/time.go", old: "	isSending atomic.Int32\n}", changed: "	isSending atomic.Int32\n\n	order orderTimer\n}"},
+	{file: "runtime/time.go", old: "	t.modify(when, period, f, arg, 0)\n	t.init = true\n", changed: "	orderNewTimer(&t.timer)\n	t.modify(when, period, f, arg, 0)\n	t.init = true\n"},
+	{file: "runtime/time.go", old: "\n	f(arg, seq, delay)\n", changed: "\n	orderFire(t)\n	f(arg, seq, delay)\n	orderFired()\n"},
+	{file: "testing/testing.go", old: "\n	fn(t)\n", changed: "\n	orderBegin(t.name)\n	fn(t)\n"},
+	{file: "testing/testing.go", old: "func tRunner(t *T, fn func(t *T)) {\n", changed: "//go:linkname orderBegin\nfunc orderBegin(name string)\n\nfunc tRunner(t *T, fn func(t *T)) {\n"},
+
+	// Begin as BRAID_ORDER says: one processor, no garbage collection, no random bytes.
+	{file: "runtime/proc.go", old: "	randinit() // must run before mallocinit,", changed: "	orderInit()\n	randinit() // must run before mallocinit,"},
+	{file: "runtime/rand.go", old: "	globalRand.state.Init(*seed)\n", changed: "	orderRandInit(seed)\n	globalRand.state.Init(*seed)\n"},
+	{file: "runtime/rand.go", old: "func rand() uint64 {\n", changed: "func rand() uint64 {\n	if x, ok := orderRandom(); ok {\n		return x\n	}\n"},
+	{file: "runtime/proc.go", old: "	if procresize(procs) != nil {\n		throw(\"unknown runnable", changed: "	if order {\n		procs, sched.customGOMAXPROCS = 1, true\n	}\n	if procresize(procs) != nil {\n		throw(\"unknown runnable"},
+	{file: "runtime/debug.go", old: "func NumCPU() int {\n", changed: "func NumCPU() int {\n	if order {\n		return orderProcs\n	}\n"},
+	{file: "runtime/debug.go", old: "func GOMAXPROCS(n int) int {\n", changed: `func GOMAXPROCS(n int) int {
+	if order {
+		was := orderSeen
+		if n > 0 {
+			orderSeen = n
+		}
+		return was
+	}
+`},
+	{file: "runtime/mgcpacer.go", old: "func readGOGC() int32 {\n", changed: "func readGOGC() int32 {\n	if order {\n		return -1\n	}\n"},
+	{file: "runtime/mgcpacer.go", old: "func readGOMEMLIMIT() int64 {\n", changed: "func readGOMEMLIMIT() int64 {\n	if order {\n		return orderMemory\n	}\n"},
+
+	// Decide which goroutine runs.
+	{file: "runtime/proc.go", old: "	if randomizeScheduler && next && randn(2) == 0 {", changed: "	if next && orderPicks && !orderNext(gp) {\n		next = false\n	}\n	if randomizeScheduler && next && randn(2) == 0 {"},
+	{file: "runtime/proc.go", old: "func runqget(pp *p) (gp *g, inheritTime bool) {\n", changed: "func runqget(pp *p) (gp *g, inheritTime bool) {\n	if orderPicks {\n		orderPick(pp)\n	}\n"},
+	{file: "runtime/proc.go", old: "func Gosched() {\n", changed: "func Gosched() {\n	if getg().order.id != 0 {\n		orderGosched()\n		return\n	}\n"},
+	{file: "runtime/proc.go", old: "		// Retake the P if it's there for more than 1 sysmon tick", changed: "		if !orderMayRetake(pp, thread.gp, now) {\n			thread.resume()\n			goto done\n		}\n		// Retake the P if it's there for more than 1 sysmon tick"},
+	{file: "runtime/proc.go", old: "	if netpollinited() && lastpoll != 0 && lastpoll+10*1000*1000 < now {", changed: "	if !order && netpollinited() && lastpoll != 0 && lastpoll+10*1000*1000 < now {"},
+	{file: "runtime/sema.go", old: "func internal_sync_nanotime() int64 {\n", changed: "func internal_sync_nanotime() int64 {\n	if getg().order.id != 0 {\n		return 1 // or a mutex would change to its starvation mode after a real millisecond\n	}\n"},
+
+	// Order time.
+	{file: "runtime/proc.go", old: "	// Spinning Ms: steal work from other Ps.\n", changed: "	if orderIdle(pollUntil) {\n		goto top\n	}\n\n	// Spinning Ms: steal work from other Ps.\n"},
+	{file: "runtime/proc.go", old: "				next := timeSleepUntil()\n", changed: "				next := timeSleepUntil()\n				if order {\n					next = maxWhen\n				}\n"},
+	{file: "runtime/time.go", old: "	return time_now()\n", changed: "	return orderTime()\n"},
+	{file: "runtime/time.go", old: "	return nanotime()\n", changed: "	return orderReadClock()\n"},
+	{file: "runtime/time.go", old: "now = nanotime()\n", changed: "now = orderNanotime()\n", times: 2},
+	{file: "runtime/time.go", old: "	now := nanotime()\n", changed: "	now := orderNanotime()\n"},
+	{file: "runtime/netpoll.go", old: "d += nanotime()", changed: "d += orderNanotime()"},
+	{file: "runtime/proc.go", old: "func syscall_runtime_AfterFork() {\n", changed: "func syscall_runtime_AfterFork() {\n	orderForked = true\n"},
+
+	// Points.
+	{file: "runtime/proc.go", old: "		if mainStarted {\n			wakep()\n		}\n	})\n}\n", changed: "		if mainStarted {\n			wakep()\n		}\n	})\n	orderStarted()\n}\n"},
+	{file: "runtime/chan.go", old: "func chansend1(c *hchan, elem unsafe.Pointer) {\n", changed: "func chansend1(c *hchan, elem unsafe.Pointer) {\n	orderPoint()\n"},
+	{file: "runtime/chan.go", old: "func chanrecv1(c *hchan, elem unsafe.Pointer) {\n", changed: "func chanrecv1(c *hchan, elem unsafe.Pointer) {\n	orderPoint()\n"},
+	{file: "runtime/chan.go", old: "func chanrecv2(c *hchan, elem unsafe.Pointer) (received bool) {\n", changed: "func chanrecv2(c *hchan, elem unsafe.Pointer) (received bool) {\n	orderPoint()\n"},
+	{file: "runtime/chan.go", old: "func closechan(c *hchan) {\n", changed: "func closechan(c *hchan) {\n	orderPoint()\n"},
+	{file: "runtime/chan.go", old: "func selectnbsend(c *hchan, elem unsafe.Pointer) (selected bool) {\n", changed: "func selectnbsend(c *hchan, elem unsafe.Pointer) (selected bool) {\n	orderPoint()\n"},
+	{file: "runtime/chan.go", old: "func selectnbrecv(elem unsafe.Pointer, c *hchan) (selected, received bool) {\n", changed: "func selectnbrecv(elem unsafe.Pointer, c *hchan) (selected, received bool) {\n	orderPoint()\n"},
+	{file: "runtime/select.go", old: "	gp := getg()\n	if debugSelect {", changed: "	gp := getg()\n	orderPoint()\n	if debugSelect {"},
+	{file: "runtime/netpoll.go", old: "func poll_runtime_pollReset(pd *pollDesc, mode int) int {\n", changed: "func poll_runtime_pollReset(pd *pollDesc, mode int) int {\n	orderPoint()\n"},
+	{file: "internal/sync/runtime.go", old: "//go:linkname throw\n", changed: "//go:linkname orderPoint\nfunc orderPoint()\n\n//go:linkname throw\n"},
+	{file: "internal/sync/mutex.go", old: "func (m *Mutex) Lock() {\n", changed: "func (m *Mutex) Lock() {\n	orderPoint()\n"},
+	{file: "internal/sync/mutex.go", old: "func (m *Mutex) TryLock() bool {\n", changed: "func (m *Mutex) TryLock() bool {\n	orderPoint()\n"},
+	{file: "sync/atomic/type.go", old: "\nimport \"unsafe\"\n", changed: "\nimport \"unsafe\"\n\n//go:linkname orderPoint\nfunc orderPoint()\n"},
+	{file: "sync/atomic/type.go", old: `(?m)^(func \(x \*(?:Bool|Int32|Int64|Uint32|Uint64|Uintptr|Pointer\[T\])\) [A-Z]\w+\([^{]*\{)`, changed: "$1 orderPoint();", times: 43, pattern: true},
+	{file: "sync/atomic/value.go", old: `(?m)^(func \(v \*Value\) [A-Z]\w+\([^{]*\{)`, changed: "$1 orderPoint();", times: 4, pattern: true},
+}

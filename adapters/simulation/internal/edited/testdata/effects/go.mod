@@ -1,0 +1,3 @@
+module effects
+
+go 1.26
