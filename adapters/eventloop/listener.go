@@ -63,11 +63,11 @@ func (ln *Listener) Serve(ctx context.Context, handler func(ctx context.Context,
 			handler(ctx, WithContext(ctx, c))
 		})
 	}
-	return s.serve()
+	return s.acceptAndWait()
 }
 
-// serve accepts connections until an accept fails, and waits until every connection has ended.
-func (s *serving) serve() error {
+// acceptAndWait accepts connections until an accept fails, and waits until every connection has ended.
+func (s *serving) acceptAndWait() error {
 	ln, ctx := s.ln, s.ctx
 	if err := suspend.Err(ctx); err != nil {
 		return err

@@ -30,7 +30,7 @@ func (ln *Listener) ServeParked(ctx context.Context, serve func(ctx context.Cont
 		s.park(c)
 		return nil
 	}
-	return s.serving.serve()
+	return s.acceptAndWait()
 }
 
 // A parking is the state of one call of ServeParked.

@@ -34,8 +34,7 @@ import (
 	"time"
 )
 
-// DefaultParkAfter is used if Server.ParkAfter is zero.
-const DefaultParkAfter = 100 * time.Millisecond
+const parkAfter = 100 * time.Millisecond // the default of Server.ParkAfter
 
 // A Server is an http.Server that parks idle connections. The fields must not change after the first call of a method that
 // serves. Such a method sets ConnState of the http.Server to a function that calls the previous one.
@@ -43,7 +42,7 @@ type Server struct {
 	*http.Server
 
 	// ParkAfter is how long a connection keeps its goroutine without a byte of a request. A shorter time saves memory where
-	// clients pause, and costs processor time. Zero means DefaultParkAfter.
+	// clients pause, and costs processor time. Zero means 100 ms.
 	ParkAfter time.Duration
 
 	mu      sync.Mutex
@@ -210,7 +209,7 @@ func (s *Server) parkAfter() time.Duration {
 	if s.ParkAfter > 0 {
 		return s.ParkAfter
 	}
-	return DefaultParkAfter
+	return parkAfter
 }
 
 // handshake performs the handshake of a new connection, unless http.Server has to do it: after an error, to log it and to answer

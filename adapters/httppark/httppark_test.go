@@ -635,9 +635,9 @@ func TestAnAcceptThatFails(t *testing.T) {
 
 // TestManyConnectionsLeaveNothing also compares the memory of parked connections with that of http.Server's.
 func TestManyConnectionsLeaveNothing(t *testing.T) {
-	n, rounds := 500, 20
+	n, rounds := 500, 6
 	if testing.Short() {
-		rounds = 4
+		rounds = 2
 	}
 	s := open(t, "tcp", &http.Server{Handler: echo, IdleTimeout: time.Hour})
 	all := make([]net.Conn, n)

@@ -139,7 +139,7 @@ func (l *lot) shake(t *tls.Conn) {
 // give lets Accept return c, or closes c after a Close.
 func (l *lot) give(c net.Conn) {
 	if k, ours := c.(parkable); ours {
-		l.serve(k.base())
+		l.serveConn(k.base())
 	}
 	select {
 	case l.ready <- accepted{c, nil}:
@@ -179,8 +179,8 @@ func (l *lot) claim(e event) parkable {
 	return k
 }
 
-// serve prepares c for a new goroutine of http.Server.
-func (l *lot) serve(c *conn) {
+// serveConn prepares c for a new goroutine of http.Server.
+func (l *lot) serveConn(c *conn) {
 	_ = c.SetReadDeadline(time.Time{})
 	c.full = 0
 	c.word.Store(idle)
