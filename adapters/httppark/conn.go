@@ -28,7 +28,9 @@ type conn struct {
 	//	idle    -R> ticks   the Read begins
 	//	ticks   -R> busy    the Read has bytes, or it has failed
 	//	ticks   -T> called  the Read has waited for ParkAfter: a deadline in the past ends it
-	//	called  -R> busy    the Read restores the deadline, and parks the conn if there are no bytes
+	//	called  -R> busy    the Read restores the deadline, and has bytes, or is not between two requests
+	//	called  -R> gone    the Read restores the deadline, and says that the client has closed: the Close that follows parks the conn
+	//	gone    -R> busy    http.Server reads again instead: the conn stays
 	//
 	// A tick holds mu from the change of the word until the deadline is set, and the Read takes mu before it restores the deadline.
 	word atomic.Int64
@@ -53,6 +55,7 @@ const (
 	busy   int64 = 0
 	idle   int64 = -1
 	called int64 = -2
+	gone   int64 = -3
 )
 
 type state uint8
@@ -99,10 +102,13 @@ func (c *conn) NetConn() net.Conn { return c.Conn }
 
 // Read implements net.Conn.
 func (c *conn) Read(p []byte) (int, error) {
-	if c.word.Load() != idle {
-		return c.Conn.Read(p)
+	switch c.word.Load() {
+	case idle:
+		return c.readIdle(p)
+	case gone:
+		c.stay()
 	}
-	return c.readIdle(p)
+	return c.Conn.Read(p)
 }
 
 // readIdle is a Read between two requests, or before the first one. If no byte comes within ParkAfter, it tells http.Server that
@@ -177,7 +183,18 @@ func (c *conn) leave() bool {
 		return false
 	}
 	c.state = leaving
+	c.word.Store(gone)
 	return true
+}
+
+// stay makes the next Close close c.
+func (c *conn) stay() {
+	c.lot.mu.Lock()
+	defer c.lot.mu.Unlock()
+	c.word.Store(busy)
+	if c.state == leaving {
+		c.state = serving
+	}
 }
 
 // Close parks c if a Read has announced it. Otherwise it closes c, even if c is parked.

@@ -237,6 +237,7 @@ func TestAPartOfARequest(t *testing.T) {
 			"three bytes of the second":          {get("/1") + "GET", get("/2")[3:]},
 			"four bytes of the second":           {get("/1") + "GET ", get("/2")[4:]},
 			"a line of the second":               {get("/1") + "GET /2 HTTP/1.1\r\n", "Host: x\r\n\r\n"},
+			"all but the end of the second":      {get("/1") + "GET /2 HTTP/1.1\r\nHost: x\r\n", "\r\n"},
 			"all but a byte of the second":       {get("/1") + get("/2")[:len(get("/2"))-1], "\n"},
 			"the whole second, then a third":     {get("/1") + get("/2"), get("/3")},
 			"a byte of the second after a pause": {get("/1"), "G", get("/2")[1:]},
@@ -264,6 +265,10 @@ func TestAPartOfARequest(t *testing.T) {
 				require.Equal(t, w, body, what)
 			}
 			require.Equal(t, "/end", c.get("/end"), what)
+			c.send("GET /last HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
+			_, body := c.answer()
+			require.Equal(t, "/last", body, what)
+			c.ends()
 		}
 	})
 }
@@ -364,18 +369,17 @@ func TestTimeouts(t *testing.T) {
 	onEach(t, func(t *testing.T, network string) {
 		t.Run("idle", func(t *testing.T) {
 			var seen states
-			s := open(t, network, &http.Server{Handler: echo, IdleTimeout: soon, ConnState: seen.note})
+			s := open(t, network, &http.Server{Handler: echo, IdleTimeout: 5 * soon, ConnState: seen.note})
 			c := s.connect()
 			for range 3 {
-				began := time.Now()
 				c.get("/a")
 				s.parks(1)
-				time.Sleep(soon/4 - time.Since(began))
+				time.Sleep(soon)
 			}
 			began := time.Now()
 			c.get("/a")
 			c.ends()
-			require.GreaterOrEqual(t, time.Since(began), soon)
+			require.GreaterOrEqual(t, time.Since(began), 5*soon)
 			s.parks(0)
 			require.Eventually(t, func() bool { l := seen.each(t); return l[len(l)-1] == http.StateClosed }, 10*time.Second, time.Millisecond)
 		})
@@ -391,7 +395,6 @@ func TestTimeouts(t *testing.T) {
 			s := open(t, network, &http.Server{Handler: echo, ReadTimeout: soon})
 			c := s.connect()
 			c.get("/a")
-			s.parks(1)
 			c.ends() // net/http uses the same time for idle connections
 		})
 		t.Run("no idle time", func(t *testing.T) {
@@ -459,6 +462,18 @@ func TestShutdown(t *testing.T) {
 		require.Eventually(t, func() bool { return closed.Load() == 11 }, 10*time.Second, time.Millisecond)
 		_, err := s.dial()
 		require.Error(t, err)
+	})
+}
+
+func TestShutdownClosesTheParkedOnes(t *testing.T) {
+	onEach(t, func(t *testing.T, network string) {
+		s := open(t, network, &http.Server{Handler: echo})
+		for range 10 {
+			s.connect().get("/")
+		}
+		s.parks(10)
+		require.NoError(t, s.Shutdown(t.Context()))
+		require.Zero(t, s.Parked(), "Shutdown has returned before the parked connections were closed")
 	})
 }
 
