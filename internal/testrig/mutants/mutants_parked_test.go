@@ -10,7 +10,6 @@ const park = "adapters/httppark"
 var parkedConnections = []mutation.Mutant{
 	{"a conn with some bytes of the next request is parked", park + "/conn.go", "⟦len(p) < int(c.full)⟧", "false", "TestAPartOfARequest", park},
 	{"a conn in the middle of a request is parked", park + "/conn.go", "(⟦first || betweenRequests()⟧)", "true", "TestAReadInTheMiddle", park},
-	{"any Peek is between requests", park + "/conn.go", "case strings.HasPrefix(f.Function, \"net/http.(*conn).\"):\n			return ⟦peeks && f.Function == \"net/http.(*conn).serve\"⟧", "true", "TestAReadInTheMiddle", park},
 	{"a Read that says the end is not taken back", park + "/conn.go", "	case gone:\n		c.stay()\n", "	case gone:\n		if !IS {\n			c.stay()\n		}\n", "TestAReadAfterTheEnd", park},
 	{"the deadline that called a Read stays", park + "/conn.go", "	_ = c.Conn.SetReadDeadline(c.lot.deadline(c.due.Load()))\n", "	if !IS {\n		_ = c.Conn.SetReadDeadline(c.lot.deadline(c.due.Load()))\n	}\n", "TestAPartOfARequest|TestAHandlerThatTakesLong|TestAnIdle", park},
 	{"a parked conn has no deadline", park + "/lot.go", "at := c.due.Load(); ⟦at != 0⟧", "false", "TestTimeouts", park},
