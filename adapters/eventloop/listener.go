@@ -9,6 +9,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/braidgo/braid/cancel"
 	"github.com/braidgo/braid/internal/atomicx"
 	"github.com/braidgo/braid/suspend"
 )
@@ -54,6 +55,20 @@ func (ln *Listener) Serve(ctx context.Context, handler func(ctx context.Context,
 	if handler == nil {
 		panic("eventloop: nil handler")
 	}
+	s := &serving{ln: ln, ctx: ctx}
+	s.begin = func(c *Conn) error {
+		return c.fd.r.Go(func() {
+			defer s.running.done()
+			defer c.Close()
+			handler(ctx, WithContext(ctx, c))
+		})
+	}
+	return s.acceptAndWait()
+}
+
+// acceptAndWait accepts connections until an accept fails, and waits until every connection has ended.
+func (s *serving) acceptAndWait() error {
+	ln, ctx := s.ln, s.ctx
 	if err := suspend.Err(ctx); err != nil {
 		return err
 	}
@@ -61,8 +76,7 @@ func (ln *Listener) Serve(ctx context.Context, handler func(ctx context.Context,
 	ln.serves.add(1)
 	defer ln.serves.done()
 	defer ln.serving.Add(-1)
-	s := &serving{ln: ln, ctx: ctx, handler: handler}
-	s.accepting, s.stop = context.WithCancelCause(ctx)
+	s.accepting, s.stop = cancel.New(ctx)
 	defer s.stop(nil)
 	s.running.add(1)
 	for i, d := range ln.fds {
@@ -81,14 +95,14 @@ func (ln *Listener) Serve(ctx context.Context, handler func(ctx context.Context,
 	return ln.fail(context.Cause(s.accepting))
 }
 
-// A serving is the state of one call of Serve.
+// A serving is the state of one call of Serve or ServeParked.
 type serving struct {
 	ln        *Listener
 	ctx       context.Context // passed to the handlers
 	accepting context.Context // the context of the accepts; ends when ctx is done, or when the function stop is called
-	stop      context.CancelCauseFunc
-	handler   func(context.Context, net.Conn)
-	running   countdown // counts accepting tasks and handlers
+	stop      func(cause error)
+	begin     func(c *Conn) error // begins to handle a connection, and calls running.done after its end, unless begin fails
+	running   countdown           // counts accepting tasks and connections
 }
 
 // fail stops all accepts. Only the first error is kept.
@@ -103,25 +117,19 @@ func (s *serving) accept(i int, ds []*fd) {
 		pick = s.ln.loop.nextReactor
 	}
 	for {
-		c, r, err := s.ln.acceptFrom(contexts{s.accepting}, ds, pick)
+		c, err := s.ln.acceptFrom(contexts{s.accepting}, ds, pick)
 		if err != nil {
 			s.fail(err)
 			return
 		}
 		s.running.add(1)
-		if r.Go(func() { s.handle(c) }) != nil {
+		if s.begin(c) != nil {
 			s.running.done()
 			_ = c.Close()
 			s.fail(errClosed)
 			return
 		}
 	}
-}
-
-func (s *serving) handle(c *Conn) {
-	defer s.running.done()
-	defer c.Close()
-	s.handler(s.ctx, WithContext(s.ctx, c))
 }
 
 // Accept accepts the next connection. Accept suspends the caller until a connection arrives. If a task of the Loop
@@ -131,7 +139,7 @@ func (ln *Listener) Accept() (net.Conn, error) {
 	if ln.serving.Load() > 0 {
 		return nil, ln.fail(errServing)
 	}
-	c, _, err := ln.acceptFrom(nil, ln.fds, ln.loop.pick)
+	c, err := ln.acceptFrom(nil, ln.fds, ln.loop.pick)
 	if err != nil {
 		return nil, ln.fail(err)
 	}
@@ -140,17 +148,16 @@ func (ln *Listener) Accept() (net.Conn, error) {
 
 // acceptFrom accepts a connection. If descriptors or memory have run out, it tries again after a delay. After such an
 // error the connection stays queued, but no further event reports it, so acceptFrom must try again.
-func (ln *Listener) acceptFrom(cs contexts, ds []*fd, pick func() *reactor) (*Conn, *reactor, error) {
+func (ln *Listener) acceptFrom(cs contexts, ds []*fd, pick func() *reactor) (*Conn, error) {
 	const first, last = 5 * time.Millisecond, time.Second
 	for delay := first; ; delay = min(2*delay, last) {
-		r := pick()
-		c, err := accept(ln, cs, ds, r)
+		c, err := accept(ln, cs, ds, pick())
 		if err == nil || !isShortage(err) {
-			return c, r, err
+			return c, err
 		}
 		ln.loop.shortage(ln.fail(err), delay)
 		if err := ln.pause(cs, delay); err != nil {
-			return nil, nil, err
+			return nil, err
 		}
 	}
 }

@@ -1,0 +1,74 @@
+package eventloop
+
+import (
+	"context"
+	"errors"
+	"net"
+
+	"github.com/braidgo/braid/suspend"
+)
+
+// ServeParked is like Serve, but a connection has a task, a stack and buffers only while there are bytes of its peer. The
+// function serve, which runs as a task of the connection's reactor, is called when the peer has sent bytes, or has closed. It
+// reads and answers what there is. If serve returns nil, the connection is parked until there are bytes again; if there are some
+// already, serve runs again soon. If serve returns an error, such as the io.EOF of a Read, panics or exits, ServeParked closes
+// the connection. What the error was, serve has to report. If serve returns nil without having read, it is called again and
+// again.
+//
+// A parked connection takes about 1 KB. It obeys the read deadline that serve has set: when the deadline passes, serve is called,
+// and its Read fails. For net/http, see package httppark.
+//
+// When ServeParked stops accepting, because ctx is done, the Listener or the Loop is closed, or an accept has failed, it closes
+// the parked connections at once, and those that would be parked. It waits for the calls of serve under way. In all else, such
+// as its result, it is like Serve. On systems without epoll a parked connection keeps its task.
+func (ln *Listener) ServeParked(ctx context.Context, serve func(ctx context.Context, c net.Conn) error) error {
+	if serve == nil {
+		panic("eventloop: nil handler")
+	}
+	s := &parking{serving{ln: ln, ctx: ctx}, serve}
+	s.begin = func(c *Conn) error {
+		s.park(c)
+		return nil
+	}
+	return s.acceptAndWait()
+}
+
+// A parking is the state of one call of ServeParked.
+type parking struct {
+	serving
+	handler func(context.Context, net.Conn) error
+}
+
+// park makes run serve c, as a task, once there are bytes. The wait ends with the accepts.
+func (s *parking) park(c *Conn) {
+	suspend.Then(s.accepting, c.ReadableOp(), tasks{c.fd.r}, func(_ struct{}, err error) {
+		if err != nil && !errors.Is(err, errors.ErrUnsupported) {
+			s.end(c)
+			return
+		}
+		s.run(c)
+	})
+}
+
+// run serves c once, and parks or closes it.
+func (s *parking) run(c *Conn) {
+	var parks bool
+	defer func() {
+		if parks {
+			s.park(c)
+		} else {
+			s.end(c)
+		}
+	}()
+	parks = s.handler(s.ctx, WithContext(s.ctx, c)) == nil
+}
+
+func (s *parking) end(c *Conn) {
+	defer s.running.done()
+	_ = c.Close()
+}
+
+// tasks is an Executor that runs continuations as tasks of a reactor.
+type tasks struct{ *reactor }
+
+func (t tasks) Execute(f func()) error { return t.Go(f) }

@@ -1,0 +1,179 @@
+// Command idle opens connections that send two requests each and then wait, and prints how many bytes a connection takes in the
+// server: with package net/http, with adapters/httppark, and on an event loop, with a task for each connection and parked.
+//
+//	go run ./examples/idle
+//	go run ./examples/idle -n 20000
+//
+// The bytes are those of the heap, of the stacks, and of the runtime's own structures. The memory of the kernel comes on top, and
+// is the same for all.
+package main
+
+import (
+	"bufio"
+	"context"
+	"flag"
+	"fmt"
+	"io"
+	"log"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"runtime"
+	"runtime/metrics"
+	"strconv"
+	"time"
+
+	"github.com/braidgo/braid/adapters/eventloop"
+	"github.com/braidgo/braid/adapters/httppark"
+)
+
+// servers start a server on a free port.
+var servers = []struct {
+	name  string
+	start func() (net.Addr, error)
+}{
+	{"net/http", onNet((&http.Server{Handler: hello}).Serve)},
+	{"httppark", onNet(func(ln net.Listener) error { return httppark.Serve(ln, &http.Server{Handler: hello}) })},
+	{"eventloop, Serve", onLoop(func(ln *eventloop.Listener) error { return ln.Serve(context.Background(), answerAll) })},
+	{"eventloop, ServeParked", onLoop(func(ln *eventloop.Listener) error { return ln.ServeParked(context.Background(), answer) })},
+}
+
+const free = "127.0.0.1:0"
+
+func onNet(serve func(net.Listener) error) func() (net.Addr, error) {
+	return func() (net.Addr, error) {
+		ln, err := net.Listen("tcp", free)
+		if err != nil {
+			return nil, err
+		}
+		go func() { log.Fatal(serve(ln)) }()
+		return ln.Addr(), nil
+	}
+}
+
+func onLoop(serve func(*eventloop.Listener) error) func() (net.Addr, error) {
+	return func() (net.Addr, error) {
+		loop, err := eventloop.New(eventloop.Options{})
+		if err != nil {
+			return nil, err
+		}
+		ln, err := loop.Listen("tcp", free)
+		if err != nil {
+			return nil, err
+		}
+		go func() { log.Fatal(serve(ln)) }()
+		return ln.Addr(), nil
+	}
+}
+
+var hello = http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "hello") })
+
+// answer answers one request. The clients of this program send a request at once, so that one Read has all of it.
+func answer(_ context.Context, c net.Conn) error {
+	var request [256]byte
+	_, err := c.Read(request[:])
+	if err == nil {
+		_, err = io.WriteString(c, "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello")
+	}
+	return err
+}
+
+func answerAll(ctx context.Context, c net.Conn) {
+	for answer(ctx, c) == nil {
+	}
+}
+
+// serve starts a server and prints its address. For each line of its input it prints the bytes that the server has taken since.
+func serve(i int) error {
+	addr, err := servers[i].start()
+	if err != nil {
+		return err
+	}
+	before := live()
+	fmt.Println(addr)
+	for lines := bufio.NewScanner(os.Stdin); lines.Scan(); {
+		fmt.Println(live() - before)
+	}
+	return nil
+}
+
+func live() (sum uint64) {
+	runtime.GC()
+	runtime.GC()
+	for _, class := range []string{"heap/objects", "heap/stacks", "metadata/other", "other"} {
+		s := []metrics.Sample{{Name: "/memory/classes/" + class + ":bytes"}}
+		metrics.Read(s)
+		sum += s[0].Value.Uint64()
+	}
+	return sum
+}
+
+// measure runs a server in another process, and returns the bytes for each of n connections.
+func measure(server, n int) (each float64, err error) {
+	cmd := exec.Command(os.Args[0], "-serve", strconv.Itoa(server))
+	cmd.Stderr = os.Stderr
+	in, err := cmd.StdinPipe()
+	if err != nil {
+		return 0, err
+	}
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		return 0, err
+	}
+	if err := cmd.Start(); err != nil {
+		return 0, err
+	}
+	defer func() {
+		_ = in.Close()
+		if e := cmd.Wait(); err == nil {
+			err = e
+		}
+	}()
+	var addr string
+	if _, err := fmt.Fscan(out, &addr); err != nil {
+		return 0, err
+	}
+	conns := make([]net.Conn, n)
+	for range 2 {
+		for i, c := range conns {
+			if c == nil {
+				if c, err = net.Dial("tcp", addr); err != nil {
+					return 0, err
+				}
+				conns[i] = c
+				defer c.Close()
+			}
+			fmt.Fprint(c, "GET / HTTP/1.1\r\nHost: idle\r\n\r\n")
+			r, err := http.ReadResponse(bufio.NewReaderSize(c, 256), nil)
+			if err != nil {
+				return 0, err
+			}
+			_, _ = io.Copy(io.Discard, r.Body)
+		}
+	}
+	time.Sleep(2 * time.Second) // connections are parked after 100 ms
+	fmt.Fprintln(in)
+	bytes := 0.0
+	_, err = fmt.Fscan(out, &bytes)
+	return bytes / float64(n), err
+}
+
+func main() {
+	n := flag.Int("n", 5000, "how many `connections` wait")
+	server := flag.Int("serve", -1, "serve as the `server` of this number, for the process that measures")
+	flag.Parse()
+	if *server >= 0 {
+		if err := serve(*server); err != nil {
+			log.Fatal("idle: ", err)
+		}
+		return
+	}
+	for i, s := range servers {
+		each, err := measure(i, *n)
+		if err != nil {
+			log.Fatal("idle: ", err)
+		}
+		fmt.Printf("%-24s%7.0f bytes for each connection that waits\n", s.name, each)
+	}
+}

@@ -1,0 +1,32 @@
+package main
+
+import (
+	"os"
+	"runtime"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// TestMain runs a server if the process that measures has started this one.
+func TestMain(m *testing.M) {
+	if len(os.Args) > 1 && os.Args[1] == "-serve" {
+		main()
+		return
+	}
+	os.Exit(m.Run())
+}
+
+func TestParkedConnectionsTakeLess(t *testing.T) {
+	if runtime.GOOS != "linux" {
+		t.Skip("only Linux parks")
+	}
+	bytes := map[string]float64{}
+	for i, s := range servers {
+		each, err := measure(i, 1500)
+		require.NoError(t, err, s.name)
+		bytes[s.name] = each
+	}
+	require.Less(t, bytes["httppark"], bytes["net/http"]/8)
+	require.Less(t, bytes["eventloop, ServeParked"], bytes["eventloop, Serve"]/2)
+}
