@@ -36,6 +36,7 @@ var layers = []layer{
 	{folders: []string{"suspend"}},
 	{folders: []string{"internal/gate", "internal/watching", "suspend/census"}},
 	{folders: []string{"cancel", "mutex", "semaphore", "cond", "chanx", "mvar", "promise", "lazy", "latch", "watch", "broadcast", "rate"}},
+	{folders: []string{"internal/producer"}},
 	{folders: []string{"adapters/internal"}, also: []string{"adapters/internal"}},
 	{folders: []string{"scope", "stm", "idle", "keyed", "respool"}},
 	{folders: []string{"adapters"}},
