@@ -30,11 +30,11 @@ type layer struct {
 }
 
 var layers = []layer{
-	{folders: []string{"suspend/sched", "internal/atomicx", "internal/gid", "internal/prefetch", "internal/patience", "internal/outcome", "internal/dlist", "internal/again", "internal/splitmix", "internal/lazily", "internal/preempt", "internal/carrier", "disk"}},
+	{folders: []string{"suspend/sched", "internal/atomicx", "internal/gid", "internal/prefetch", "internal/patience", "internal/outcome", "internal/dlist", "internal/again", "internal/splitmix", "internal/lazily", "internal/preempt", "internal/carrier", "internal/shrinking", "disk"}},
 	{folders: []string{"internal/ledger"}},
 	{folders: []string{"internal/labels", "internal/cancelctx", "internal/chance"}},
 	{folders: []string{"suspend"}},
-	{folders: []string{"internal/gate", "internal/watching", "suspend/census"}},
+	{folders: []string{"internal/gate", "internal/watching", "internal/abandoned", "suspend/census"}},
 	{folders: []string{"cancel", "mutex", "semaphore", "cond", "chanx", "mvar", "promise", "lazy", "latch", "watch", "broadcast", "rate"}},
 	{folders: []string{"internal/producer"}},
 	{folders: []string{"adapters/internal"}, also: []string{"adapters/internal"}},
