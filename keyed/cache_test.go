@@ -116,8 +116,14 @@ func TestGetInACallback(t *testing.T) {
 	}
 }
 
+// A closed is a scheduler that runs loads as its tasks, as a simulation does.
+type closed struct{}
+
+func (closed) AfterDone(ctx context.Context, f func()) func() bool { return context.AfterFunc(ctx, f) }
+
 // A declining is a task of a scheduler that refuses each load, after others have joined.
 type declining struct {
+	closed
 	wakes chan struct{}
 	join  func()
 }
@@ -141,7 +147,7 @@ func TestARefusedLoadIsBegunByAnother(t *testing.T) {
 			synctest.Wait()
 			require.Empty(t, second) // it waits with the first
 		}
-		suspend.Bind(&declining{make(chan struct{}, 1), join}, func() {
+		suspend.Bind(&declining{closed{}, make(chan struct{}, 1), join}, func() {
 			_, err := c.Get(bg, 1)
 			require.ErrorIs(t, err, suspend.ErrClosed)
 		})

@@ -17,7 +17,8 @@
 //	page, err := pages.Get(ctx, url)
 //
 // A Cache takes the place of a map and x/sync/singleflight. A load with singleflight uses the context of its first caller,
-// or no context. A load of a Cache is cancelled when no task waits for it any more.
+// or no context. A load of a Cache is cancelled when no task waits for it any more. An expired value takes memory until the
+// next Get of any key.
 //
 // A key must be equal to itself. Every method with a key parameter panics if the key is NaN, because a map cannot find such
 // a key again.
@@ -31,6 +32,7 @@ import (
 
 	"github.com/braidgo/braid/internal/atomicx"
 	"github.com/braidgo/braid/internal/preempt"
+	"github.com/braidgo/braid/internal/shrinking"
 	"github.com/braidgo/braid/mutex"
 	"github.com/braidgo/braid/semaphore"
 	"github.com/braidgo/braid/suspend"
@@ -42,7 +44,7 @@ import (
 // one user; otherwise entries would pile up.
 type table[K comparable, T any] struct {
 	mu      atomicx.Mutex
-	entries map[K]*entry[T]
+	entries shrinking.Map[K, *entry[T]]
 }
 
 type entry[T any] struct {
@@ -56,7 +58,7 @@ func (t *table[K, T]) Len() int {
 	preempt.Looks(preempt.Keys)
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return len(t.entries)
+	return t.entries.Len()
 }
 
 // check panics if key is NaN, because a map cannot find such a key again.
@@ -72,13 +74,10 @@ func (t *table[K, T]) use(key K, make func() T) *entry[T] {
 	preempt.Releases(preempt.Keys) // only Len can observe the change
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	e := t.entries[key]
+	e := t.entries.Get(key)
 	if e == nil {
-		if t.entries == nil {
-			t.entries = map[K]*entry[T]{}
-		}
 		e = &entry[T]{of: make()}
-		t.entries[key] = e
+		t.entries.Set(key, e)
 	}
 	e.users++
 	return e
@@ -88,7 +87,7 @@ func (t *table[K, T]) use(key K, make func() T) *entry[T] {
 func (t *table[K, T]) used(key K) *entry[T] {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return t.entries[key]
+	return t.entries.Get(key)
 }
 
 // unref decrements e.users, and removes e if no user is left.
@@ -97,7 +96,7 @@ func (t *table[K, T]) unref(key K, e *entry[T]) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if e.users--; e.users == 0 {
-		delete(t.entries, key)
+		t.entries.Delete(key)
 	}
 }
 

@@ -166,7 +166,8 @@ func TestOneLoadForAll(t *testing.T) {
 
 // The load ends when nobody waits any more. The next Get loads anew, also while the first load is ending.
 func TestALoadWithoutWaiters(t *testing.T) {
-	schedtest.OnFIFO(t, func(s *fifo.Scheduler) {
+	synctest.Test(t, func(t *testing.T) {
+		s := suspend.Goroutines
 		type key struct{}
 		gate, loads := promise.New[int](), 0
 		var cause error
@@ -182,17 +183,18 @@ func TestALoadWithoutWaiters(t *testing.T) {
 		errs := make([]error, 2)
 		for i := range errs {
 			_ = s.Go(func() { _, errs[i] = c.Get(context.WithValue(ctx, key{}, "a value"), "k") })
+			synctest.Wait()
 		}
 		stays, leave := schedtest.WithCancel()
 		_ = s.Go(func() { _, _ = c.Get(stays, "k") })
-		schedtest.Settle()
+		synctest.Wait()
 		cancel()
-		schedtest.Settle()
+		synctest.Wait()
 		require.ErrorIs(t, errs[0], context.Canceled)
 		require.ErrorIs(t, errs[1], context.Canceled)
 		require.NoError(t, cause, "one still waits")
 		leave()
-		schedtest.Settle()
+		synctest.Wait()
 		require.ErrorIs(t, cause, context.Canceled)
 		require.Zero(t, c.Len())
 		for range 2 {
@@ -201,7 +203,7 @@ func TestALoadWithoutWaiters(t *testing.T) {
 			require.NoError(t, err)
 		}
 		_ = gate.Fail(errOops)
-		schedtest.Settle()
+		synctest.Wait()
 		v, _ := c.Get(bg, "k")
 		require.Equal(t, 2, v, "the load that nobody waited for has left nothing")
 		_, err := c.Get(ctx, "k")
@@ -243,7 +245,8 @@ func TestTimeToLive(t *testing.T) {
 
 // A load that is forgotten is for those that wait; what does not return, and a scheduler that refuses, is an error.
 func TestOtherEndsOfALoad(t *testing.T) {
-	schedtest.OnFIFO(t, func(s *fifo.Scheduler) {
+	synctest.Test(t, func(t *testing.T) {
+		s := suspend.Goroutines
 		gate, loads := promise.New[int](), 0
 		c := keyed.NewCache(func(ctx context.Context, key int) (int, error) {
 			switch loads++; loads {
@@ -257,11 +260,11 @@ func TestOtherEndsOfALoad(t *testing.T) {
 		}, time.Hour)
 		old := 0
 		_ = s.Go(func() { old, _ = c.Get(bg, 1) })
-		schedtest.Settle()
+		synctest.Wait()
 		c.Forget(1)
 		v, _ := c.Get(bg, 1)
 		_ = gate.Fill(1)
-		schedtest.Settle()
+		synctest.Wait()
 		require.Equal(t, []int{1, 2}, []int{old, v})
 		v, _ = c.Get(bg, 1)
 		require.Equal(t, 2, v)
@@ -269,8 +272,7 @@ func TestOtherEndsOfALoad(t *testing.T) {
 		require.Equal(t, keyed.ErrAbandoned, err)
 		require.Equal(t, 1, c.Len())
 	})
-	closed := refusing{sched.NewThread()}
-	suspend.Bind(closed, func() {
+	suspend.Bind(refusing{closed{}, sched.NewThread()}, func() {
 		c := keyed.NewCache(func(context.Context, int) (int, error) { return 1, nil }, time.Hour)
 		_, err := c.Get(bg, 1)
 		require.Equal(t, errOops, err)
@@ -283,7 +285,7 @@ func TestAStartThatPanics(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := keyed.NewCache(func(context.Context, int) (int, error) { return 1, nil }, time.Hour)
 		other := errors.New("none")
-		suspend.Bind(panicking{sched.NewThread(), func() {
+		suspend.Bind(panicking{closed{}, sched.NewThread(), func() {
 			go func() { _, other = c.Get(bg, 1) }()
 			synctest.Wait()
 			panic(errOops)
@@ -297,6 +299,7 @@ func TestAStartThatPanics(t *testing.T) {
 }
 
 type panicking struct {
+	closed
 	suspend.Task
 	f func()
 }
@@ -305,7 +308,10 @@ func (p panicking) Spawner() suspend.Spawner { return p }
 func (p panicking) Go(func()) error          { p.f(); return nil }
 
 // A refusing task is on a scheduler that starts no others.
-type refusing struct{ suspend.Task }
+type refusing struct {
+	closed
+	suspend.Task
+}
 
 func (r refusing) Spawner() suspend.Spawner { return r }
 func (r refusing) Go(func()) error          { return errOops }

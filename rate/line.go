@@ -1,6 +1,7 @@
 package rate
 
 import (
+	"math"
 	"time"
 
 	"github.com/braidgo/braid/suspend"
@@ -26,8 +27,10 @@ type line struct {
 	of      pace
 }
 
-// A pace is a Limiter or a Ticker. Its method at returns the time at which n tokens, or the next tick, are due; spend(now, n) takes them.
+// A pace is a Limiter or a Ticker. Its method refuses returns an error if n tokens are never due. Its method at returns the time at which n
+// tokens, or the next tick, are due; spend(now, n) takes them.
 type pace interface {
+	refuses(n int) error
 	at(now time.Time, n int) time.Time
 	spend(now time.Time, n int)
 }
@@ -83,6 +86,9 @@ func (i *inheritor) Inherit() {
 
 // armLocked starts a timer for the first waiter. The caller must hold l.guard.
 func (l *line) armLocked(d time.Duration) {
+	if d == math.MaxInt64 { // the result of never.Sub
+		return
+	}
 	l.stop = suspend.AfterFunc(l.waiters.Head().on, d, func() {
 		l.guard.Lock()
 		defer l.guard.Unlock()
@@ -93,16 +99,15 @@ func (l *line) armLocked(d time.Duration) {
 // A turn is the Source of a wait for n tokens, or for a tick.
 type turn struct {
 	*line
-	n   int
-	err error // an error with which the wait fails at once, or nil
+	n int
 }
 
 func (t turn) Guard() *suspend.Guard { return &t.guard }
 
 func (t turn) Try() (due time.Time, ok bool, err error) {
 	t.dropEndedLocked()
-	if t.err != nil || t.waiters.Len() > 0 {
-		return due, t.err != nil, t.err
+	if err = t.of.refuses(t.n); err != nil || t.waiters.Len() > 0 {
+		return due, err != nil, err
 	}
 	now := suspend.Now()
 	if due = t.of.at(now, t.n); due.After(now) {

@@ -6,9 +6,10 @@
 //		return err // no token is consumed
 //	}
 //
-// A Limiter follows golang.org/x/time/rate, with three differences. Limiter.Wait suspends a task and uses the scheduler's clock, so that it
+// A Limiter follows golang.org/x/time/rate, with these differences. Limiter.Wait suspends a task and uses the scheduler's clock, so that it
 // neither blocks a thread nor delays a simulation. A cancelled Wait consumes no token, so that later requests are served earlier. If the
-// deadline of the context is too early, Wait does not fail at once, but waits until the deadline.
+// deadline of the context is too early, Wait does not fail at once, but waits until the deadline. SetLimit also changes the times of waiting
+// requests. A negative Limit or burst panics. There are no reservations, and the burst does not change.
 //
 // Use a semaphore to limit the number of tasks that run simultaneously, and stage.Options.Rate to limit the rate of a stage's handlers.
 package rate
@@ -22,13 +23,14 @@ import (
 	"github.com/braidgo/braid/suspend"
 )
 
-// ErrTooLarge is the error of a wait for more tokens than the Limiter's burst. Split the request.
+// ErrTooLarge is the error of a wait for more tokens than the Limiter's burst, unless the Limit is Inf. Split the request.
 var ErrTooLarge = errors.New("rate: more tokens than the burst")
 
-// A Limit is a number of events per second.
+// A Limit is a number of events per second. With a Limit of 0 the bucket is not refilled, so that requests wait for a SetLimit once the
+// bucket is empty.
 type Limit float64
 
-// Inf is the infinite Limit. It allows all events.
+// Inf is the infinite Limit. It allows all events, even if they need more tokens than the burst.
 const Inf = Limit(math.MaxFloat64)
 
 // Every returns the Limit of one event per interval. It returns Inf if interval is not positive.
@@ -42,20 +44,23 @@ func Every(interval time.Duration) Limit {
 // A Limiter is a token bucket. The bucket holds a limited number of tokens (the burst), is full at first, and is refilled at a fixed rate.
 // Requests are served strictly in order. NewLimiter makes a Limiter, which must not be copied.
 //
-// All tasks that use a Limiter must have the same clock. Outside a simulation, all schedulers have the same clock. A suspend.Then
-// uses the timers of its executor, since it has no task.
+// All tasks that use a Limiter at the same time must have the same clock. Outside a simulation, all schedulers have the same clock. A
+// suspend.Then uses the timers of its executor, since it has no task. If a Limiter meets a clock that is behind, such as that of a test in
+// a bubble, it keeps its tokens and continues with this clock.
 type Limiter struct {
 	line
-	every  float64 // nanoseconds per token; protected by line.guard, like tokens and last
+	every  float64 // nanoseconds per token, 0 for Inf, or +Inf for a Limit of 0; protected by line.guard, like tokens and last
 	burst  float64 // the maximum number of tokens
 	tokens float64 // the number of tokens at the time l.last; may be negative, by at most the gain of one nanosecond
 	last   time.Time
+	peak   time.Time // the time from which the clock has gone back to l.last; zero if it has advanced since
 }
 
-// NewLimiter returns a Limiter with a full bucket. It panics if limit or burst is not positive.
+// NewLimiter returns a Limiter with a full bucket. With a burst of 0 it allows no events, unless the Limit is Inf. NewLimiter panics if
+// limit or burst is negative.
 func NewLimiter(limit Limit, burst int) *Limiter {
-	if burst < 1 {
-		panic("rate: Limiter without a burst")
+	if burst < 0 {
+		panic("rate: negative burst")
 	}
 	l := &Limiter{every: interval(limit), burst: float64(burst), tokens: float64(burst)}
 	l.line.of = l
@@ -68,7 +73,7 @@ func NewLimiter(limit Limit, burst int) *Limiter {
 func (l *Limiter) Wait(ctx context.Context) error { return l.WaitN(ctx, 1) }
 
 // WaitN takes n tokens, all of them or none, and waits for them as Wait does. If n is more than the burst, WaitN returns ErrTooLarge
-// immediately. It panics if n is negative.
+// immediately, unless the Limit is Inf. It panics if n is negative.
 func (l *Limiter) WaitN(ctx context.Context, n int) error {
 	_, err := suspend.Wait[time.Time](ctx, l.newTurn(n))
 	return err
@@ -89,8 +94,7 @@ func (l *Limiter) Allow(n int) bool {
 	return ok && err == nil
 }
 
-// SetLimit changes the rate. The bucket keeps its tokens. Waiting tasks are served at the new rate. SetLimit panics if limit is not
-// positive.
+// SetLimit changes the rate. The bucket keeps its tokens. Waiting tasks are served at the new rate. SetLimit panics if limit is negative.
 func (l *Limiter) SetLimit(limit Limit) {
 	every := interval(limit)
 	now := suspend.Now()
@@ -105,26 +109,64 @@ func (l *Limiter) newTurn(n int) turn {
 	if n < 0 {
 		panic("rate: negative number of tokens")
 	}
-	t := turn{line: &l.line, n: n}
-	if float64(n) > l.burst {
-		t.err = ErrTooLarge
-	}
-	return t
+	return turn{line: &l.line, n: n}
 }
 
-// fill adds the tokens that have accrued between l.last and now.
+func (l *Limiter) refuses(n int) error {
+	if float64(n) > l.burst && l.every > 0 {
+		return ErrTooLarge
+	}
+	return nil
+}
+
+// fill adds the tokens that have accrued between l.last and now. If the clock has gone back and returns to where it was, this time counts
+// only once; otherwise a clock that goes back and forth would make tokens.
 func (l *Limiter) fill(now time.Time) {
-	if d := now.Sub(l.last); d > 0 {
-		l.tokens, l.last = min(l.burst, l.tokens+float64(d)/l.every), now
+	l.goBack(now)
+	if d := now.Sub(l.since(now)); d > 0 {
+		l.tokens = min(l.burst, l.tokens+float64(d)/l.every)
+	}
+	if now.After(l.last) {
+		l.last, l.peak = now, time.Time{}
 	}
 }
 
-func (l *Limiter) at(_ time.Time, n int) time.Time {
-	if missing := float64(n) - l.tokens; missing > 0 {
-		return l.last.Add(duration(missing * l.every))
+func (l *Limiter) goBack(now time.Time) {
+	if now.Before(l.last) {
+		if l.peak.Before(l.last) {
+			l.peak = l.last
+		}
+		l.last = now
+	}
+}
+
+// since returns the beginning of the time that counts at the time t.
+func (l *Limiter) since(t time.Time) time.Time {
+	if l.peak.After(l.last) && !t.Before(l.peak) {
+		return l.peak
 	}
 	return l.last
 }
+
+func (l *Limiter) at(now time.Time, n int) time.Time {
+	l.goBack(now)
+	missing := float64(n) - l.tokens
+	switch {
+	case missing <= 0 || l.every == 0:
+		return l.last
+	case math.IsInf(l.every, 1):
+		return never
+	}
+	wait := duration(missing * l.every)
+	due := l.last.Add(wait)
+	if due.Before(now) {
+		due = now // in one step, which may be over l.peak
+	}
+	return l.since(due).Add(wait)
+}
+
+// never is the time of an event that is not due before a SetLimit. No Duration is long enough to reach it.
+var never = time.Unix(1<<40, 0)
 
 func (l *Limiter) spend(now time.Time, n int) {
 	l.fill(now)
@@ -133,15 +175,15 @@ func (l *Limiter) spend(now time.Time, n int) {
 	}
 }
 
-// interval returns the number of nanoseconds per token, or 0 for Inf. It panics if limit is not positive.
+// interval returns the number of nanoseconds per token, 0 for Inf, and +Inf for 0. It panics if limit is negative or not a number.
 func interval(limit Limit) float64 {
 	switch {
-	case !(limit > 0):
-		panic("rate: Limit that is not positive")
+	case !(limit >= 0):
+		panic("rate: negative Limit")
 	case limit == Inf:
 		return 0
 	}
-	return float64(time.Second) / float64(limit)
+	return float64(time.Second) / math.Abs(float64(limit)) // 1/-0 is negative
 }
 
 // duration converts nanoseconds to a Duration, and clamps large values.

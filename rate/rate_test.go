@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"sync"
 	"sync/atomic"
@@ -16,6 +17,7 @@ import (
 
 	"github.com/braidgo/braid/adapters/fifo"
 	"github.com/braidgo/braid/internal/testrig/schedtest"
+	"github.com/braidgo/braid/promise"
 	"github.com/braidgo/braid/rate"
 	"github.com/braidgo/braid/suspend"
 )
@@ -252,10 +254,129 @@ func TestErrorsAndPanics(t *testing.T) {
 	require.True(t, l.Allow(2))
 	require.Equal(t, rate.Inf, rate.Every(0))
 	schedtest.Panics(t, "rate: negative number of tokens", func() { l.Allow(-1) })
-	schedtest.Panics(t, "rate: Limiter without a burst", func() { rate.NewLimiter(1, 0) })
-	schedtest.Panics(t, "rate: Limit that is not positive", func() { rate.NewLimiter(0, 1) })
-	schedtest.Panics(t, "rate: Limit that is not positive", func() { l.SetLimit(-1) })
+	schedtest.Panics(t, "rate: negative burst", func() { rate.NewLimiter(1, -1) })
+	schedtest.Panics(t, "rate: negative Limit", func() { rate.NewLimiter(-1, 1) })
+	schedtest.Panics(t, "rate: negative Limit", func() { l.SetLimit(rate.Limit(math.NaN())) })
 	schedtest.Panics(t, "rate: Ticker without an interval", func() { rate.NewTicker(0, rate.Skip) })
+	schedtest.Panics(t, "rate: unknown Policy", func() { rate.NewTicker(1, 2) })
+}
+
+// Inf allows more than the burst, as in x/time/rate.
+func TestInf(t *testing.T) {
+	for _, l := range []*rate.Limiter{rate.NewLimiter(rate.Inf, 0), rate.NewLimiter(rate.Every(0), 1), rate.NewLimiter(rate.Limit(math.Inf(1)), 1), rate.NewLimiter(1, 2)} {
+		op := l.WaitOp(5)
+		l.SetLimit(rate.Inf)
+		require.NoError(t, l.WaitN(bg, 5))
+		require.True(t, l.Allow(math.MaxInt))
+		_, err := suspend.Do(bg, op)
+		require.NoError(t, err, "made before the SetLimit")
+		op = l.WaitOp(5)
+		l.SetLimit(1)
+		require.Equal(t, rate.ErrTooLarge, l.WaitN(bg, 5))
+		_, err = suspend.Do(bg, op)
+		require.Equal(t, rate.ErrTooLarge, err, "made before the SetLimit")
+		require.False(t, l.Allow(3))
+	}
+}
+
+// A Limit of 0 allows the burst, and then nothing until a SetLimit. Without a burst nothing is allowed.
+func TestPause(t *testing.T) {
+	v := schedtest.NewVirtual()
+	v.Bind(func() {
+		for _, zero := range []rate.Limit{0, rate.Limit(math.Copysign(0, -1))} {
+			l := rate.NewLimiter(zero, 2)
+			require.True(t, l.Allow(2))
+			require.False(t, l.Allow(1))
+			ended := promise.Go(bg, v, func(ctx context.Context) (time.Time, error) { return suspend.Now(), l.Wait(ctx) })
+			schedtest.Eventually(t, "a wait", func() bool { return !l.Allow(0) })
+			v.Advance(100 * 365 * 24 * time.Hour)
+			require.Zero(t, v.Timers(), "a bubble or a World would go on to it")
+			_, over, _ := ended.Try()
+			require.False(t, over)
+			l.SetLimit(rate.Every(time.Minute))
+			require.Equal(t, 1, v.Timers())
+			l.SetLimit(zero)
+			require.Zero(t, v.Timers())
+			l.SetLimit(rate.Every(time.Minute))
+			v.Advance(time.Minute)
+			_, err := ended.Await(bg)
+			require.NoError(t, err)
+		}
+		none := rate.NewLimiter(1, 0)
+		require.False(t, none.Allow(1))
+		require.True(t, none.Allow(0))
+		require.Equal(t, rate.ErrTooLarge, none.Wait(bg))
+	})
+}
+
+var (
+	ofThePackage  = rate.NewLimiter(rate.Every(time.Second), 3)
+	tickerOfThose = rate.NewTicker(time.Minute, rate.Skip)
+)
+
+// A Limiter and a Ticker that have met the real time waited for decades in a bubble, whose clock begins in 2000.
+func TestInABubbleAfterwards(t *testing.T) {
+	require.True(t, ofThePackage.Allow(3))
+	for range 2 {
+		synctest.Test(t, func(t *testing.T) {
+			for ofThePackage.Allow(1) { // in the second bubble, the tokens that the first has left
+			}
+			begun := time.Now()
+			for range 5 {
+				require.NoError(t, ofThePackage.Wait(bg))
+			}
+			require.Equal(t, 5*time.Second, time.Since(begun))
+			begun = time.Now()
+			for range 3 {
+				_, err := tickerOfThose.Tick(bg)
+				require.NoError(t, err)
+			}
+			require.Equal(t, 3*time.Minute, time.Since(begun))
+		})
+	}
+}
+
+// A clock that goes back and forth makes no tokens, although the same time passes again and again. If it goes on from where it went back to,
+// its time counts.
+func TestAClockThatGoesBack(t *testing.T) {
+	v := schedtest.NewVirtual()
+	v.Bind(func() {
+		l, got := rate.NewLimiter(10, 5), 0
+		for range 1000 {
+			v.Advance(10 * time.Second)
+			for l.Allow(1) {
+				got++
+			}
+			v.Advance(-10 * time.Second)
+			require.False(t, l.Allow(1))
+		}
+		require.Equal(t, 5, got, "the burst")
+		for range 3 {
+			v.Advance(100 * ms)
+			require.True(t, l.Allow(1))
+			require.False(t, l.Allow(1))
+		}
+		v.Advance(-time.Hour)
+		for range 3 {
+			ended := promise.Go(bg, v, func(ctx context.Context) (int, error) { return 1, l.Wait(ctx) })
+			schedtest.Eventually(t, "the timer", func() bool { return v.Timers() == 1 })
+			v.Advance(100 * ms)
+			_, err := ended.Await(bg)
+			require.NoError(t, err)
+		}
+	})
+}
+
+// The first tick is due one interval after the Ticker was made, as that of a time.Ticker.
+func TestTheFirstTick(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ticker, begun := rate.NewTicker(time.Minute, rate.Skip), time.Now()
+		time.Sleep(40 * time.Second)
+		due, err := ticker.Tick(bg)
+		require.NoError(t, err)
+		require.Equal(t, time.Minute, time.Since(begun))
+		require.Equal(t, time.Now(), due)
+	})
 }
 
 // On every scheduler: no more get through than the rate allows, all of those that stay, and the rest was cancelled.

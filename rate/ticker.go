@@ -29,16 +29,20 @@ type Ticker struct {
 	line
 	every  time.Duration
 	policy Policy
-	next   time.Time // is zero until the first wait
+	next   time.Time
 }
 
-// NewTicker returns a Ticker with the given interval. The first tick is due one interval after the first wait has begun. NewTicker panics
-// if the interval is not positive.
+// NewTicker returns a Ticker with the given interval. The first tick is due one interval later. If a wait has a clock that has gone
+// back, as in a test whose Ticker is a package variable, its tick is due one interval after the wait has begun. NewTicker panics if the
+// interval is not positive, or the policy is unknown.
 func NewTicker(every time.Duration, policy Policy) *Ticker {
-	if every <= 0 {
+	switch {
+	case every <= 0:
 		panic("rate: Ticker without an interval")
+	case policy != Skip && policy != CatchUp:
+		panic("rate: unknown Policy")
 	}
-	t := &Ticker{every: every, policy: policy}
+	t := &Ticker{every: every, policy: policy, next: suspend.Now().Add(every)}
 	t.line.of = t
 	return t
 }
@@ -64,8 +68,10 @@ func (t *Ticker) All(ctx context.Context) iter.Seq[time.Time] {
 	}
 }
 
+func (t *Ticker) refuses(int) error { return nil }
+
 func (t *Ticker) at(now time.Time, _ int) time.Time {
-	if t.next.IsZero() {
+	if t.next.Sub(now) > t.every { // the clock has gone back
 		t.next = now.Add(t.every)
 	}
 	return t.next

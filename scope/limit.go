@@ -2,14 +2,12 @@ package scope
 
 import (
 	"context"
-	"iter"
 
 	"github.com/braidgo/braid/cancel"
 	"github.com/braidgo/braid/internal/atomicx"
 	"github.com/braidgo/braid/internal/dlist"
 	"github.com/braidgo/braid/internal/labels"
 	"github.com/braidgo/braid/internal/preempt"
-	"github.com/braidgo/braid/promise"
 	"github.com/braidgo/braid/suspend"
 )
 
@@ -200,61 +198,5 @@ func (l *limited) passPlace() {
 			_ = suspend.Goroutines.Go(func() { defer l.passPlace(); w.f() })
 		}
 		return
-	}
-}
-
-// Stream calls f with each value of the sequence in, each call in a new task, and yields the results in the order of the
-// sequence. At most n calls are running or have results that are not yet yielded. The first error, in that order, is
-// yielded and ends the iteration.
-//
-// The iterator suspends its caller until the next result is available. A break, an error or the end of ctx cancels the
-// other calls, and the iterator returns after all calls have ended. If ctx ends first, the last error is the cancellation
-// error. If a call does not return, its error is ErrAbandoned. Stream panics if n is less than 1, or if on, in or f is nil.
-func Stream[T, U any](ctx context.Context, on suspend.Spawner, n int, in iter.Seq[T], f func(context.Context, T) (U, error)) iter.Seq2[U, error] {
-	check(on, f != nil && in != nil)
-	if n < 1 {
-		panic("scope: Stream of less than one task")
-	}
-	return func(yield func(U, error) bool) {
-		ended := false
-		err := Run(ctx, func(ctx context.Context, s *Scope) error {
-			var begun []*promise.Promise[U]
-			first := func() (more bool) {
-				p := begun[0]
-				begun = begun[1:]
-				v, err := p.Await(ctx)
-				more = yield(v, err) && err == nil
-				if !more {
-					ended = true
-					s.Cancel(nil)
-				}
-				return more
-			}
-			for v := range in {
-				if len(begun) == n && !first() {
-					return nil
-				}
-				p := promise.New[U]()
-				err := s.child(s, on, func() {
-					var u U
-					err := ErrAbandoned // yielded in order, like any other error
-					defer s.removeMember()
-					defer func() { p.Resolve(u, err) }()
-					u, err = f(s.ctx, v)
-				})
-				if err != nil {
-					return err
-				}
-				begun = append(begun, p)
-			}
-			for len(begun) > 0 && first() {
-			}
-			ended = true
-			return nil
-		})
-		if err != nil && !ended {
-			var none U
-			yield(none, err)
-		}
 	}
 }

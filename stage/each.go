@@ -4,6 +4,7 @@ import (
 	"context"
 	"iter"
 
+	"github.com/braidgo/braid/internal/producer"
 	"github.com/braidgo/braid/suspend"
 )
 
@@ -14,11 +15,16 @@ type EachOptions struct {
 }
 
 // Each feeds the values of the sequence in through f, and yields the answers in the order of these values, unless o.Unordered is
-// set. At most o.Window tasks are in flight. The goroutine or task that ranges over the result feeds f. If a stage is full, Each
-// waits for room, even if Options.Full is FullReject. If a task fails, Each yields its error and a zero answer.
+// set. Each answer is yielded as soon as its turn has come, even while in has no further value yet. At most o.Window tasks are in
+// flight. The goroutine or task that ranges over the result feeds f. If a stage is full, Each waits for room, even if Options.Full is
+// FullReject, and yields no answer meanwhile. If a task fails, Each yields its error and a zero answer.
 //
 // After a break, Each stops feeding, cancels the tasks in flight, and waits until they are done. When ctx is done, Each stops
 // feeding, yields the tasks in flight with their errors, and yields the cancellation error last.
+//
+// The sequence runs in a task of its own, on the scheduler of the caller. It advances while the caller waits, and is at most one value
+// ahead of the tasks. If an answer exists before the next value does, in runs beside the loop body. When the iteration ends, in ends
+// as in scope.Stream. A panic or runtime.Goexit of in continues in the caller.
 func Each[In, Out any](ctx context.Context, f Flow[In, Out], in iter.Seq[In], o EachOptions) iter.Seq2[Out, error] {
 	if o.Window <= 0 {
 		o.Window = 64
@@ -26,19 +32,38 @@ func Each[In, Out any](ctx context.Context, f Flow[In, Out], in iter.Seq[In], o 
 	return func(yield func(Out, error) bool) {
 		inner, stop := context.WithCancel(ctx)
 		e := &feed[Out]{unordered: o.Unordered, from: taskOf(ctx).here()}
-		defer func() { // the deferred function runs even if the sequence or yield panics
-			stop()
+		defer func() { // the deferred functions run even if the sequence or yield panics
 			for e.flying > 0 {
 				e.collect()
 			}
 		}()
-		port := f.front()
-		for v := range in {
-			for e.pending() >= o.Window {
+		values := producer.Start(in)
+		defer values.Stop()
+		defer stop()
+		port, next := f.front(), suspend.CaseOf(values.NextOp())
+		var v In
+		held := false // v is the next value, and the window is full
+		for more := true; more || e.pending() > 0; {
+			switch {
+			case len(e.ready) > 0:
 				if c := e.nextAnswer(); !yield(c.out, c.err) {
 					return
 				}
+			case !more || held:
+				e.collect()
+			default:
+				values.Request()
+				if came, err := e.collectOr(ctx, next); came {
+					v, more = next.Value().Value, next.Value().OK
+					held = more
+				} else if err != nil {
+					more = false // ctx has ended
+				}
 			}
+			if !held || e.pending() >= o.Window {
+				continue
+			}
+			held = false
 			c := &fed[Out]{f: e}
 			c.values, c.answer, c.until = inner, c, likeCtx
 			err := suspend.Err(inner)
@@ -49,14 +74,10 @@ func Each[In, Out any](ctx context.Context, f Flow[In, Out], in iter.Seq[In], o 
 				}
 			}
 			if suspend.Err(ctx) != nil && err != nil {
-				break // the error of ctx is yielded at the end
+				more = false // the error of ctx is yielded at the end
+				continue
 			}
 			e.add(c, err)
-		}
-		for e.flying+len(e.ready) > 0 {
-			if c := e.nextAnswer(); !yield(c.out, c.err) {
-				return
-			}
 		}
 		if err := suspend.Err(ctx); err != nil {
 			var zero Out
@@ -136,12 +157,12 @@ func (f *feed[Out]) promote() {
 }
 
 // collect waits until a task has ended, and collects all tasks that have ended.
-func (f *feed[Out]) collect() {
-	if f.from != nil {
-		f.from.block(nil)
-		defer f.from.goOn(nil)
-	}
-	_, _ = suspend.Wait[struct{}](context.Background(), &f.ended)
+func (f *feed[Out]) collect() { _, _ = f.collectOr(context.Background(), nil) }
+
+// collectOr waits until a task has ended, other is performed, or ctx has ended, and collects all tasks that have ended. It reports
+// whether other was performed.
+func (f *feed[Out]) collectOr(ctx context.Context, other suspend.Selectable) (performed bool, err error) {
+	won, err := f.wait(ctx, other)
 	f.ended.guard.Lock()
 	done := f.done
 	f.done, f.ended.some = nil, false
@@ -155,6 +176,15 @@ func (f *feed[Out]) collect() {
 	} else {
 		f.promote()
 	}
+	return won != nil && won == other, err
+}
+
+func (f *feed[Out]) wait(ctx context.Context, other suspend.Selectable) (won suspend.Selectable, err error) {
+	if f.from != nil {
+		f.from.block(nil)
+		defer f.from.goOn(nil)
+	}
+	return suspend.SelectOrdered(ctx, suspend.CaseOf(suspend.OpOf[struct{}](&f.ended)), other)
 }
 
 // pending returns the number of tasks that were fed and have not been yielded. Unless f.unordered is set, an answer may have to wait
@@ -166,11 +196,8 @@ func (f *feed[Out]) pending() int {
 	return f.order.len + len(f.ready)
 }
 
-// nextAnswer returns the next task to yield. A task must be in flight or ready; otherwise the call would wait without end.
+// nextAnswer returns the next task to yield, which must be ready.
 func (f *feed[Out]) nextAnswer() (c *fed[Out]) {
-	for len(f.ready) == 0 {
-		f.collect()
-	}
 	c, f.ready[0] = f.ready[0], nil
 	f.ready = f.ready[1:]
 	return c

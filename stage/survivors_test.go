@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/braidgo/braid/adapters/fifo"
+	"github.com/braidgo/braid/chanx"
 	"github.com/braidgo/braid/internal/testrig/schedtest"
 	"github.com/braidgo/braid/stage"
 	"github.com/braidgo/braid/suspend"
@@ -260,4 +261,81 @@ func TestWindowOfALimiter(t *testing.T) {
 			}
 		})
 	}
+}
+
+// An answer was kept until the window was full of further tasks: with a value each minute, sixty-four minutes.
+func TestEachYieldsWhatIsReady(t *testing.T) {
+	for _, unordered := range []bool{false, true} {
+		synctest.Test(t, func(t *testing.T) {
+			s := stage.New("s", double, stage.Options{Width: 4})
+			in, begun, next := chanx.New[int](0), time.Now(), 0
+			go func() {
+				for i := range 8 {
+					_ = in.Send(bg, i)
+					time.Sleep(time.Minute)
+				}
+				_ = in.Close()
+			}()
+			for v, err := range stage.Each(bg, s, in.All(bg), stage.EachOptions{Window: 4, Unordered: unordered}) {
+				require.NoError(t, err)
+				require.Equal(t, 2*next, v)
+				require.Equal(t, time.Duration(next)*time.Minute, time.Since(begun))
+				next++
+			}
+			require.Equal(t, 8, next)
+			require.NoError(t, s.Close(bg))
+		})
+	}
+}
+
+// The iteration ends at once, though its input waits for a long time and does not know ctx.
+func TestEachEndsWithoutItsInput(t *testing.T) {
+	for _, how := range []string{"break", "panic", "ctx"} {
+		synctest.Test(t, func(t *testing.T) {
+			ctx, stop := context.WithCancel(bg)
+			defer stop()
+			s := stage.New("s", double, stage.Options{Width: 4})
+			in, begun, left := chanx.New[int](1), time.Now(), false
+			_ = in.Send(bg, 1)
+			var last error
+			func() {
+				defer func() { _ = recover() }()
+				for _, err := range stage.Each(ctx, s, func(yield func(int) bool) {
+					defer func() { left = true }()
+					in.All(bg)(yield)
+				}, stage.EachOptions{}) {
+					switch last = err; how {
+					case "break":
+						return
+					case "panic":
+						panic("oops")
+					}
+					stop()
+				}
+			}()
+			require.True(t, left, how)
+			require.Zero(t, time.Since(begun))
+			if how == "ctx" {
+				require.ErrorIs(t, last, context.Canceled)
+			}
+			require.NoError(t, in.Send(bg, 2))
+			_, ok, _ := in.TryRecv()
+			require.True(t, ok, "the input has received it")
+			require.NoError(t, s.Close(bg))
+		})
+	}
+}
+
+// A panic of the input reaches the caller after the tasks in flight have ended.
+func TestEachOfAnInputThatPanics(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := stage.New("s", func(ctx context.Context, n int) (int, error) { return n, suspend.Sleep(ctx, time.Hour) }, stage.Options{Width: 4})
+		schedtest.Panics(t, "oops", func() {
+			for range stage.Each(bg, s, func(yield func(int) bool) { yield(1); panic("oops") }, stage.EachOptions{}) {
+				t.Error("an answer")
+			}
+		})
+		require.Zero(t, s.Stats().Busy)
+		require.NoError(t, s.Close(bg))
+	})
 }

@@ -30,12 +30,13 @@ type layer struct {
 }
 
 var layers = []layer{
-	{folders: []string{"suspend/sched", "internal/atomicx", "internal/gid", "internal/prefetch", "internal/patience", "internal/outcome", "internal/dlist", "internal/again", "internal/splitmix", "internal/lazily", "internal/preempt", "internal/carrier", "disk"}},
+	{folders: []string{"suspend/sched", "internal/atomicx", "internal/gid", "internal/prefetch", "internal/patience", "internal/outcome", "internal/dlist", "internal/again", "internal/splitmix", "internal/lazily", "internal/preempt", "internal/carrier", "internal/shrinking", "disk"}},
 	{folders: []string{"internal/ledger", "internal/threadlock"}},
 	{folders: []string{"internal/labels", "internal/cancelctx", "internal/chance"}},
 	{folders: []string{"suspend"}},
-	{folders: []string{"internal/gate", "internal/watching", "suspend/census"}},
+	{folders: []string{"internal/gate", "internal/watching", "internal/abandoned", "suspend/census"}},
 	{folders: []string{"cancel", "mutex", "semaphore", "cond", "chanx", "mvar", "promise", "lazy", "latch", "watch", "broadcast", "rate"}},
+	{folders: []string{"internal/producer"}},
 	{folders: []string{"adapters/internal"}, also: []string{"adapters/internal"}},
 	{folders: []string{"scope", "stm", "idle", "keyed", "respool"}},
 	{folders: []string{"adapters"}},

@@ -1,0 +1,342 @@
+package keyed_test
+
+import (
+	"context"
+	"runtime"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/braidgo/braid/adapters/fifo"
+	"github.com/braidgo/braid/adapters/simulation"
+	"github.com/braidgo/braid/adapters/workstealing"
+	"github.com/braidgo/braid/internal/testrig/schedtest"
+	"github.com/braidgo/braid/keyed"
+	"github.com/braidgo/braid/scope"
+	"github.com/braidgo/braid/suspend"
+	"github.com/braidgo/braid/suspend/census"
+)
+
+func slow(ctx context.Context, key int) (int, error) { return key, suspend.Sleep(ctx, time.Hour) }
+
+// The load was a task of its first caller's scheduler. A stranger that waited for it held the Run and the Close of the first.
+func TestALoadIsNotOfItsFirstCaller(t *testing.T) {
+	for name, run := range map[string]func(f func()){
+		"fifo": func(f func()) { _ = fifo.Run(bg, func(context.Context) error { f(); return nil }) },
+		"pool": func(f func()) {
+			p := workstealing.New(workstealing.Options{Workers: 1})
+			_ = p.Go(f)
+			_ = p.Close()
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				c, begun := keyed.NewCache(slow, 0), time.Now()
+				go func() {
+					time.Sleep(time.Second)
+					v, err := c.Get(bg, 1)
+					require.Equal(t, 1, v)
+					require.NoError(t, err)
+					require.Equal(t, time.Hour, time.Since(begun))
+				}()
+				run(func() {
+					ctx, stop := context.WithTimeout(bg, time.Minute)
+					defer stop()
+					_, err := c.Get(ctx, 1)
+					require.ErrorIs(t, err, context.DeadlineExceeded)
+				})
+				require.Equal(t, time.Minute, time.Since(begun))
+				time.Sleep(time.Hour)
+			})
+		})
+	}
+}
+
+// The first caller's scheduler is busy before the load could begin there.
+func TestALoadOfABusyScheduler(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c, begun := keyed.NewCache(func(context.Context, int) (int, error) { return 1, nil }, 0), time.Now()
+		go func() {
+			_ = fifo.Run(bg, func(context.Context) error {
+				_ = suspend.Here().Go(func() { time.Sleep(time.Hour) })
+				_, err := c.Get(bg, 1)
+				return err
+			})
+		}()
+		time.Sleep(time.Second)
+		_, err := c.Get(bg, 1)
+		require.NoError(t, err)
+		require.Equal(t, time.Second, time.Since(begun))
+		time.Sleep(2 * time.Hour)
+	})
+}
+
+// The node of the first caller crashes during the load. The callers of other nodes had the ErrAbandoned of its task.
+func TestALoadOfANodeThatCrashes(t *testing.T) {
+	r := simulation.Run(simulation.Options{Seed: 1}, func(ctx context.Context, w *simulation.World) error {
+		loads, ended := 0, 0
+		c := keyed.NewCache(func(ctx context.Context, key int) (int, error) { loads++; return slow(ctx, key) }, 0)
+		a, b := w.Node("a"), w.Node("b")
+		_ = a.Go(func() { _, _ = c.Get(bg, 1) })
+		for range 3 {
+			_ = b.Go(func() {
+				_ = suspend.Sleep(bg, time.Minute)
+				v, err := c.Get(bg, 1)
+				require.Equal(t, 1, v)
+				require.NoError(t, err)
+				ended++
+			})
+		}
+		_ = suspend.Sleep(ctx, 2*time.Minute)
+		a.Crash()
+		_ = suspend.Sleep(ctx, 2*time.Hour)
+		require.Equal(t, 3, ended)
+		require.Equal(t, 2, loads)
+		return nil
+	})
+	require.NoError(t, r.Err)
+}
+
+// A load that exits in a World is not started without end.
+func TestALoadThatExitsInAWorld(t *testing.T) {
+	r := simulation.Run(simulation.Options{Seed: 1}, func(ctx context.Context, w *simulation.World) error {
+		loads := 0
+		c := keyed.NewCache(func(context.Context, int) (int, error) { loads++; suspend.Yield(); runtime.Goexit(); return 0, nil }, 0)
+		return scope.Run(ctx, func(ctx context.Context, s *scope.Scope) error {
+			for range 3 {
+				_ = s.Go(w, func(ctx context.Context) error {
+					_, err := c.Get(ctx, 1)
+					require.ErrorIs(t, err, keyed.ErrAbandoned)
+					require.LessOrEqual(t, loads, 3)
+					return nil
+				})
+			}
+			return nil
+		})
+	})
+	require.NoError(t, r.Err)
+}
+
+// A panic of a load is an error of each Get, with the value and the stack. It does not end the process.
+func TestALoadThatPanics(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := keyed.NewCache(func(ctx context.Context, _ int) (int, error) {
+			_ = suspend.Sleep(ctx, time.Second)
+			return panics()
+		}, time.Hour)
+		var all sync.WaitGroup
+		for range 3 {
+			all.Go(func() {
+				_, err := c.Get(bg, 1)
+				require.ErrorIs(t, err, keyed.ErrAbandoned)
+				require.ErrorIs(t, err, suspend.ErrAbandoned)
+				require.ErrorIs(t, err, errOops)
+				require.Equal(t, "keyed: the load did not return: panic: oops", err.Error())
+				var p *suspend.PanicError
+				require.ErrorAs(t, err, &p)
+				require.Equal(t, errOops, p.Value)
+				require.Contains(t, string(p.Stack), "keyed_test.panics")
+			})
+		}
+		all.Wait()
+		require.Zero(t, c.Len())
+	})
+	r := simulation.Run(simulation.Options{Seed: 1}, func(ctx context.Context, w *simulation.World) error {
+		_, err := keyed.NewCache(func(context.Context, int) (int, error) { return panics() }, 0).Get(ctx, 1)
+		return err
+	})
+	require.ErrorIs(t, r.Err, errOops)
+}
+
+func panics() (int, error) { panic(errOops) }
+
+// Loads that need each other say so. A load that is needed twice, or whose Get has ended, is no circle.
+func TestLoadsInACircle(t *testing.T) {
+	for _, n := range []int{1, 2, 3, 10} {
+		synctest.Test(t, func(t *testing.T) {
+			var a, b *keyed.Cache[int, int]
+			next := func(c **keyed.Cache[int, int]) func(ctx context.Context, k int) (int, error) {
+				return func(ctx context.Context, k int) (int, error) {
+					_ = suspend.Sleep(bg, time.Second) // the others begin, too
+					return (*c).Get(ctx, (k+1)%n)
+				}
+			}
+			a, b = keyed.NewCache(next(&b), time.Hour), keyed.NewCache(next(&a), time.Hour)
+			var all sync.WaitGroup
+			for k := range n {
+				all.Go(func() {
+					_, err := a.Get(bg, k)
+					require.ErrorIs(t, err, keyed.ErrRecursive)
+				})
+			}
+			all.Wait()
+			require.Zero(t, a.Len()+b.Len())
+		})
+	}
+}
+
+func TestLoadsInADiamond(t *testing.T) {
+	for _, gap := range []time.Duration{0, time.Second} {
+		synctest.Test(t, func(t *testing.T) {
+			// each key needs the next two, one after the other and both at once
+			var c *keyed.Cache[int, int]
+			c = keyed.NewCache(func(ctx context.Context, k int) (int, error) {
+				if _ = suspend.Sleep(ctx, gap); k >= 30 {
+					return 1, nil
+				}
+				if _, err := c.Get(ctx, k+1); err != nil {
+					return 0, err
+				}
+				both, err := scope.Map(ctx, suspend.Goroutines, []int{k + 1, k + 2, k + 2}, c.Get)
+				if err != nil {
+					return 0, err
+				}
+				return both[0] + both[1], nil
+			}, time.Hour)
+			var all sync.WaitGroup
+			for k := range 30 {
+				all.Go(func() {
+					_, err := c.Get(bg, k)
+					require.NoError(t, err)
+				})
+			}
+			all.Wait()
+		})
+	}
+}
+
+// A part of a load gives up, and the load goes on. Then the other load needs the first one.
+func TestAPartThatHasLeft(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var c *keyed.Cache[int, int]
+		c = keyed.NewCache(func(ctx context.Context, k int) (int, error) {
+			if k == 0 {
+				brief, stop := context.WithTimeout(ctx, time.Second)
+				defer stop()
+				_, err := c.Get(brief, 1)
+				require.ErrorIs(t, err, context.DeadlineExceeded)
+				return 7, suspend.Sleep(ctx, time.Minute)
+			}
+			_ = suspend.Sleep(ctx, 2*time.Second)
+			return c.Get(ctx, 0)
+		}, 0)
+		go func() { _, _ = c.Get(bg, 0) }()
+		v, err := c.Get(bg, 1)
+		require.NoError(t, err)
+		require.Equal(t, 7, v)
+	})
+}
+
+// A load has left its context to a task that goes on. A Get of that task is no part of the load.
+func TestTheContextOfALoadThatHasEnded(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var of context.Context
+		var c *keyed.Cache[int, int]
+		loads := 0
+		c = keyed.NewCache(func(ctx context.Context, k int) (int, error) {
+			if loads++; k == 1 && loads == 1 {
+				of = ctx
+				return 1, nil
+			}
+			return 2, suspend.Sleep(bg, time.Hour)
+		}, 0)
+		_, _ = c.Get(bg, 1)
+		synctest.Wait()
+		v, err := c.Get(context.WithoutCancel(of), 1)
+		require.NoError(t, err)
+		require.Equal(t, 2, v)
+	})
+}
+
+// Two loads that wait for each other without their contexts are a deadlock, which the census finds.
+func TestTheCensusFindsACircleOfLoads(t *testing.T) {
+	defer schedtest.Within(t, schedtest.Deadline)()
+	defer census.Start(census.Options{StuckAfter: -1})()
+	ctx, end := context.WithCancel(bg)
+	defer end()
+	var c *keyed.Cache[int, int]
+	c = keyed.NewCache(func(_ context.Context, k int) (int, error) { return c.Get(ctx, 1-k) }, 0)
+	go func() { _, _ = c.Get(ctx, 0) }()
+	schedtest.Eventually(t, "a deadlock", func() bool {
+		all := census.Take().Deadlocks
+		return len(all) == 1 && len(all[0].Circle) == 2
+	})
+}
+
+var ofThePackage = keyed.NewCache(func(context.Context, int) (time.Time, error) { return time.Now(), nil }, time.Minute)
+
+// A value of the real time never expired in a bubble, whose clock begins in 2000.
+func TestAValueFromAfterTheBubble(t *testing.T) {
+	before, err := ofThePackage.Get(bg, 1)
+	require.NoError(t, err)
+	for range 2 {
+		synctest.Test(t, func(t *testing.T) {
+			v, err := ofThePackage.Get(bg, 1)
+			require.NoError(t, err)
+			require.True(t, v.Before(before))
+			time.Sleep(time.Minute)
+			later, err := ofThePackage.Get(bg, 1)
+			require.NoError(t, err)
+			require.Equal(t, time.Minute, later.Sub(v))
+		})
+	}
+}
+
+// Neither a key nor a value stays: of a lock that nobody holds, after a Forget, and after the time to live.
+func TestNothingIsRetained(t *testing.T) {
+	var objects schedtest.Objects
+	var m keyed.Mutex[*schedtest.Object]
+	s := keyed.NewSemaphore[*schedtest.Object](2)
+	c := keyed.NewCache(func(context.Context, int) (*schedtest.Object, error) { return objects.New(), nil }, time.Hour)
+	func() {
+		for i := range 3 {
+			k := objects.New()
+			_ = m.Lock(bg, k)
+			require.False(t, m.TryLock(k))
+			m.Unlock(k)
+			_, _ = s.TryAcquire(k), s.TryAcquire(k)
+			s.Release(k)
+			s.Release(k)
+			_, _ = c.Get(bg, i)
+			c.Forget(i)
+			c.Forget(i)
+		}
+	}()
+	objects.Collected(t, 1) // the last may be on a stack
+	runtime.KeepAlive([]any{&m, s, c})
+}
+
+// Many keys at once leave no memory when they are gone.
+func TestManyKeysAtOnce(t *testing.T) {
+	const keys = 100_000
+	var m keyed.Mutex[int]
+	now := schedtest.NewVirtual()
+	now.Bind(func() {
+		c := keyed.NewCache(func(_ context.Context, k int) (int, error) { return k, nil }, time.Minute)
+		_, _ = c.Get(bg, -1)
+		before := heap()
+		for k := range keys {
+			_ = m.Lock(bg, k)
+			_, _ = c.Get(bg, k)
+		}
+		require.Greater(t, heap()-before, int64(8<<20))
+		for k := range keys {
+			m.Unlock(k)
+		}
+		now.Advance(time.Hour)
+		_, _ = c.Get(bg, -1)
+		require.Less(t, heap()-before, int64(1<<20))
+		runtime.KeepAlive(c)
+	})
+	runtime.KeepAlive(&m)
+}
+
+func heap() int64 {
+	var s runtime.MemStats
+	runtime.GC()
+	runtime.ReadMemStats(&s)
+	return int64(s.HeapAlloc)
+}

@@ -1,0 +1,97 @@
+package scope
+
+import (
+	"context"
+	"iter"
+
+	"github.com/braidgo/braid/internal/producer"
+	"github.com/braidgo/braid/promise"
+	"github.com/braidgo/braid/suspend"
+)
+
+// Stream calls f with each value of the sequence in, each call in a new task, and yields the results in the order of the
+// sequence. Each result is yielded as soon as it and all earlier results exist, even while in has no further value yet. At most
+// n calls are running or have results that are not yet yielded. The first error, in that order, is yielded and ends the
+// iteration.
+//
+// The iterator suspends its caller until the next result is available. A break, an error or the end of ctx cancels the other
+// calls, and the iterator returns after all calls and in have ended. If ctx ends before the iteration, the last error is the
+// cancellation error, even if in ends because of ctx. If a call does not return, its error matches ErrAbandoned.
+//
+// The sequence runs in a task of its own, on the scheduler of the iterator's caller. It advances while the caller waits for a
+// result, and is at most one value ahead of the calls. If a result exists before the next value does, in runs beside the loop
+// body. When the iteration ends, in ends too: as after a break, or, if it waits in an operation of this module, by
+// runtime.Goexit, without an effect of the operation. The iterator waits for an in that computes or that waits natively, such as
+// on a Go channel. A value that was yielded to no call is dropped. A panic or runtime.Goexit of in continues in the caller.
+//
+// Stream panics if n is less than 1, or if on, in or f is nil.
+func Stream[T, U any](ctx context.Context, on suspend.Spawner, n int, in iter.Seq[T], f func(context.Context, T) (U, error)) iter.Seq2[U, error] {
+	check(on, f != nil && in != nil)
+	if n < 1 {
+		panic("scope: Stream of less than one task")
+	}
+	return func(yield func(U, error) bool) {
+		ended := false // the loop body has ended the iteration, or knows the error
+		err := Run(ctx, func(ctx context.Context, s *Scope) error {
+			values := producer.Start(in)
+			defer values.Stop()
+			defer s.Cancel(nil)
+			next, first := suspend.CaseOf(values.NextOp()), new(suspend.Case[U])
+			var v T
+			held := false                   // v is the next value, and n calls are under way
+			var begun []*promise.Promise[U] // the calls whose results have not been yielded; first waits for begun[0]
+			for more := true; more || len(begun) > 0; {
+				var cases [2]suspend.Selectable
+				if len(begun) > 0 {
+					first.Set(begun[0].AwaitOp())
+					cases[0] = first
+				}
+				if more && !held {
+					values.Request()
+					cases[1] = next
+				}
+				won, err := suspend.SelectOrdered(ctx, cases[:]...)
+				switch won {
+				case first:
+					u, err := first.Result()
+					if !yield(u, err) || err != nil {
+						ended = true
+						return nil
+					}
+					begun[0], begun = nil, begun[1:]
+				case next:
+					v, more = next.Value().Value, next.Value().OK
+					held = more
+				case nil:
+					return err
+				}
+				if held && len(begun) < n {
+					p := promise.New[U]()
+					more, held = call(s, on, p, f, v), false
+					begun = append(begun, p)
+				}
+			}
+			return suspend.Err(ctx) // in may have ended because of ctx
+		})
+		if err != nil && !ended {
+			var none U
+			yield(none, err)
+		}
+	}
+}
+
+// call starts a child that fills p with the results of f(v). If the child is refused, p fails in the place of the result, and call
+// returns false.
+func call[T, U any](s *Scope, on suspend.Spawner, p *promise.Promise[U], f func(context.Context, T) (U, error), v T) (started bool) {
+	err := s.child(s, on, func() {
+		var u U
+		err := ErrAbandoned // yielded in order, like any other error
+		defer s.removeMember()
+		defer func() { p.Resolve(u, err) }()
+		u, err = f(s.ctx, v)
+	})
+	if err != nil {
+		p.Fail(err)
+	}
+	return err == nil
+}

@@ -1,0 +1,314 @@
+package scope_test
+
+import (
+	"context"
+	"errors"
+	"iter"
+	"runtime"
+	"slices"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/braidgo/braid/adapters/fifo"
+	"github.com/braidgo/braid/adapters/simulation"
+	"github.com/braidgo/braid/chanx"
+	"github.com/braidgo/braid/internal/testrig/schedtest"
+	"github.com/braidgo/braid/mutex"
+	"github.com/braidgo/braid/scope"
+	"github.com/braidgo/braid/suspend"
+)
+
+func same(_ context.Context, i int) (int, error) { return i, nil }
+
+// inBubbles runs f on a goroutine and in a task of a fifo scheduler, each in a bubble.
+func inBubbles(t *testing.T, f func(t *testing.T, here suspend.Spawner)) {
+	t.Run("goroutine", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) { f(t, suspend.Goroutines) })
+	})
+	t.Run("fifo", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			require.NoError(t, fifo.Run(bg, func(context.Context) error { f(t, suspend.Here()); return nil }))
+		})
+	})
+}
+
+// A result was kept until n further values had come, so that a value each minute gave results that were four minutes late.
+func TestStreamYieldsWhatIsReady(t *testing.T) {
+	inBubbles(t, func(t *testing.T, here suspend.Spawner) {
+		in, begun, next := chanx.New[int](0), time.Now(), 0
+		require.NoError(t, here.Go(func() {
+			for i := range 8 {
+				_ = in.Send(bg, i)
+				_ = suspend.Sleep(bg, time.Minute)
+			}
+			_ = in.Close()
+		}))
+		for v, err := range scope.Stream(bg, here, 4, in.All(bg), same) {
+			require.NoError(t, err)
+			require.Equal(t, next, v)
+			require.Equal(t, time.Duration(v)*time.Minute, time.Since(begun))
+			next++
+		}
+		require.Equal(t, 8, next)
+	})
+}
+
+// The sender sends its next value after the answer to the last one.
+func TestStreamAnswersItsInput(t *testing.T) {
+	schedtest.Each(t, func(t *testing.T, on suspend.Spawner) {
+		in, out := chanx.New[int](0), chanx.New[int](0)
+		schedtest.Run(t, on, func() {
+			for v, err := range scope.Stream(bg, on, 2, in.All(bg), same) {
+				require.NoError(t, err)
+				_ = out.Send(bg, v)
+			}
+		}, func() {
+			for i := range 20 {
+				_ = in.Send(bg, i)
+				v, _ := out.Recv(bg)
+				require.Equal(t, i, v)
+			}
+			_ = in.Close()
+		})
+	})
+}
+
+// The iteration ends at once, though its input waits for a long time. The wait of the input takes nothing, and its deferred
+// functions run, and may wait.
+func TestStreamEndsWithoutItsInput(t *testing.T) {
+	for _, how := range []string{"error", "break", "panic", "ctx"} {
+		inBubbles(t, func(t *testing.T, here suspend.Spawner) {
+			in, begun, left := chanx.New[int](1), time.Now(), false
+			_ = in.Send(bg, 1)
+			seq := func(yield func(int) bool) {
+				defer func() {
+					_ = suspend.Sleep(bg, time.Second)
+					left = true
+				}()
+				in.All(bg)(yield)
+			}
+			ctx, stop := context.WithCancel(bg)
+			defer stop()
+			var last error
+			func() {
+				defer func() { _ = recover() }()
+				for _, err := range scope.Stream(ctx, here, 4, seq, func(context.Context, int) (int, error) {
+					if how == "error" {
+						return 0, errOops
+					}
+					return 1, nil
+				}) {
+					switch last = err; how {
+					case "break":
+						return
+					case "panic":
+						panic("oops")
+					case "ctx":
+						stop()
+					}
+				}
+			}()
+			require.True(t, left)
+			require.Equal(t, time.Second, time.Since(begun))
+			switch how {
+			case "error":
+				require.Equal(t, errOops, last)
+			case "ctx":
+				require.ErrorIs(t, last, context.Canceled)
+			}
+			require.NoError(t, in.Send(bg, 2))
+			v, ok, _ := in.TryRecv()
+			require.True(t, ok, "the input has received it")
+			require.Equal(t, 2, v)
+		})
+	}
+}
+
+// An input that ends because of ctx looked like the end of the data.
+func TestStreamHasTheReasonOfItsEnd(t *testing.T) {
+	inBubbles(t, func(t *testing.T, here suspend.Spawner) {
+		ctx, stop := context.WithTimeout(bg, time.Minute)
+		defer stop()
+		in, n, last := chanx.New[int](0), 0, error(nil)
+		for _, err := range scope.Stream(ctx, here, 3, in.All(ctx), same) {
+			last = err
+			n++
+		}
+		require.ErrorIs(t, last, context.DeadlineExceeded)
+		require.Equal(t, 1, n)
+
+		last = nil
+		quiet := func(func(int) bool) { <-ctx.Done() } // ends before Stream has looked at ctx
+		for _, err := range scope.Stream(ctx, here, 3, quiet, same) {
+			last = err
+		}
+		require.ErrorIs(t, last, context.DeadlineExceeded)
+	})
+}
+
+// A panic and an exit of the input reach the caller of the iterator, at once, and when the input is ended.
+func TestStreamOfAnInputThatPanics(t *testing.T) {
+	for _, exits := range []bool{false, true} {
+		for name, in := range map[string]iter.Seq[int]{
+			"at once":        func(func(int) bool) { end(exits) },
+			"after a value":  func(yield func(int) bool) { yield(1); end(exits) },
+			"at its own end": func(yield func(int) bool) { yield(1); end(exits) },
+			"in a wait": func(yield func(int) bool) {
+				defer func() {
+					if !exits {
+						panic("oops")
+					}
+				}()
+				_ = yield(1) && suspend.Sleep(bg, time.Hour) == nil
+				runtime.Goexit()
+			},
+			"in an iteration": func(yield func(int) bool) {
+				slices.Values([]int{1, 2, 3})(func(i int) bool { yield(i); end(exits); return true })
+			},
+		} {
+			schedtest.Each(t, func(t *testing.T, on suspend.Spawner) {
+				var caught any
+				exited := true
+				var live atomic.Int32
+				schedtest.Run(t, on, func() {
+					defer func() {
+						if caught = recover(); caught != nil {
+							exited = false
+						}
+					}()
+					for range scope.Stream(bg, on, 2, in, func(ctx context.Context, i int) (int, error) {
+						defer live.Add(-1)
+						live.Add(1)
+						if name == "at its own end" || name == "in a wait" {
+							return i, nil
+						}
+						return i, suspend.Sleep(ctx, time.Hour)
+					}) {
+						break
+					}
+					exited = false
+				})
+				require.Zero(t, live.Load())
+				if name == "in a wait" && exits { // the end of its wait is an exit, too
+					require.False(t, exited)
+					return
+				}
+				require.Equal(t, exits, exited, name)
+				if !exits {
+					require.Equal(t, "oops", caught, name)
+				}
+			})
+		}
+	}
+}
+
+func end(exit bool) {
+	if exit {
+		runtime.Goexit()
+	}
+	panic("oops")
+}
+
+// The end of the iteration does not end a wait that must not end, such as that for the lock of a Cond.
+func TestStreamKeepsAShield(t *testing.T) {
+	inBubbles(t, func(t *testing.T, here suspend.Spawner) {
+		var m mutex.Mutex
+		locked := false
+		require.True(t, m.TryLock())
+		in := func(yield func(int) bool) {
+			if yield(1) {
+				suspend.Shield(func() { locked = m.Lock(bg) == nil })
+				_ = suspend.Sleep(bg, time.Hour)
+			}
+		}
+		require.NoError(t, here.Go(func() { _ = suspend.Sleep(bg, time.Minute); m.Unlock() }))
+		begun := time.Now()
+		for range scope.Stream(bg, here, 2, in, func(ctx context.Context, _ int) (int, error) { return 0, suspend.Sleep(ctx, time.Second) }) {
+			break
+		}
+		require.True(t, locked)
+		require.Equal(t, time.Minute, time.Since(begun))
+	})
+}
+
+// The input runs only while the caller waits, if it has a value by then: a fifo scheduler has no other task beside the loop body.
+func TestTheInputOfAStreamIsPaused(t *testing.T) {
+	schedtest.OnFIFO(t, func(s *fifo.Scheduler) {
+		pulled, body := 0, false
+		in := func(yield func(int) bool) {
+			for i := range 20 {
+				require.False(t, body, "beside the loop body")
+				pulled++
+				if !yield(i) {
+					return
+				}
+			}
+		}
+		seen := 0
+		for range scope.Stream(bg, s, 3, in, same) {
+			body = true
+			schedtest.Settle()
+			body = false
+			seen++
+			require.LessOrEqual(t, pulled, seen+4, "three calls, and the next value")
+		}
+		require.Equal(t, 20, seen)
+	})
+}
+
+// A node crashes while the input, the calls or the loop body wait.
+func TestStreamOfANodeThatCrashes(t *testing.T) {
+	for at := range 30 {
+		ended := 0
+		r := simulation.Run(simulation.Options{Seed: 1}, func(ctx context.Context, w *simulation.World) error {
+			n := w.Node("n")
+			require.NoError(t, n.Go(func() {
+				defer func() { ended++ }()
+				in := func(yield func(int) bool) {
+					defer func() { ended++ }()
+					for i := 0; suspend.Sleep(bg, 7*time.Millisecond) == nil && yield(i); i++ {
+					}
+				}
+				for range scope.Stream(bg, suspend.Here(), 2, in, func(ctx context.Context, i int) (int, error) { return i, suspend.Sleep(ctx, 5*time.Millisecond) }) {
+					_ = suspend.Sleep(bg, 3*time.Millisecond)
+				}
+			}))
+			if err := suspend.Sleep(ctx, time.Duration(at)*time.Millisecond); err != nil {
+				return err
+			}
+			n.Crash()
+			return suspend.Sleep(ctx, time.Second)
+		})
+		require.NoError(t, r.Err)
+		require.Contains(t, []int{0, 1, 2}, ended)
+		if at > 10 {
+			require.Equal(t, 2, ended, at)
+		}
+	}
+}
+
+// A call that is refused is an error in its place, after the earlier results.
+func TestStreamIsRefused(t *testing.T) {
+	closed := fifo.New(fifo.Options{})
+	require.NoError(t, closed.Run(bg, func(context.Context) error { return nil }))
+	left := 2
+	on := spawnerFunc(func(f func()) error {
+		if left--; left < 0 {
+			return closed.Go(f)
+		}
+		return suspend.Goroutines.Go(f)
+	})
+	var got []int
+	var last error
+	for v, err := range scope.Stream(bg, on, 3, numbers(9), same) {
+		if last = err; err == nil {
+			got = append(got, v)
+		}
+	}
+	require.Equal(t, []int{0, 1}, got)
+	require.True(t, errors.Is(last, suspend.ErrClosed), last)
+}
