@@ -10,6 +10,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/require"
+
 	"github.com/braidgo/braid/promise"
 	"github.com/braidgo/braid/suspend"
 	"github.com/braidgo/braid/suspendtest"
@@ -227,7 +229,61 @@ func TestPlainVariablesAreNotSeen(t *testing.T) {
 			w.Go(name, func(context.Context) { n++ })
 		}
 	}, suspendtest.Accesses())
-	if text != "explored: 1 runs, which are all; no two tasks access one variable that Accesses sees" {
+	if text != "explored: 1 run, which is all; no two tasks access one variable that Accesses sees" {
 		t.Error(text)
 	}
+}
+
+// A search at operations mentions Accesses if the program uses the variables for it, and only then.
+func TestAccessesAreMentioned(t *testing.T) {
+	const hint = "; only Accesses makes Explore switch tasks at the variables of suspendtest/atomic"
+	two := func(f func()) func(w *suspendtest.World) {
+		return func(w *suspendtest.World) {
+			for _, name := range []string{"a", "b"} {
+				w.Go(name, func(context.Context) { f() })
+			}
+		}
+	}
+	var n atomic.Int32
+	var mu atomic.Mutex
+	require.Equal(t, "explored: 2 runs, which are all"+hint, explored(t, two(func() { n.Add(1) })))
+	require.Equal(t, "explored: 2 runs, which are all"+hint, explored(t, two(func() { mu.Lock(); mu.Unlock() })))
+	require.Equal(t, "explored: 2 runs, which are all", explored(t, two(func() { n.Add(1) }), suspendtest.Accesses()))
+	require.NotContains(t, explored(t, two(func() { _ = promise.New[int]().Fill(1) })), hint)
+}
+
+// What users write first: a spin lock, and the reader of a seqlock that tries again.
+func TestLoopsEnd(t *testing.T) {
+	const limit = " but those with more rounds of a loop that waits for a change"
+	require.Equal(t, "explored: 7 runs, which are all"+limit, explored(t, func(w *suspendtest.World) {
+		var locked atomic.Bool
+		for _, name := range []string{"a", "b"} {
+			w.Go(name, func(context.Context) {
+				for !locked.CompareAndSwap(false, true) {
+					suspend.Yield()
+				}
+				locked.Store(false)
+			})
+		}
+	}, suspendtest.Accesses()))
+	require.Contains(t, explored(t, func(w *suspendtest.World) {
+		var s seqlock
+		w.Go("write", func(context.Context) { s.write(1) })
+		w.Go("read", func(context.Context) {
+			x, y, ok := s.tryRead()
+			for !ok {
+				x, y, ok = s.tryRead()
+			}
+			if x != y {
+				panic("torn")
+			}
+		})
+	}, suspendtest.Accesses()), limit)
+	require.Contains(t, explored(t, func(w *suspendtest.World) {
+		var never atomic.Bool
+		w.Go("polls", func(context.Context) {
+			for !never.Load() {
+			}
+		})
+	}, suspendtest.Accesses()), "livelock: 10000 steps, and no end")
 }

@@ -60,7 +60,8 @@ func UntilCancelled() ExploreOption { return func(c *exploreConfig) { c.untilCan
 func Preemptions(n int) ExploreOption { return func(c *exploreConfig) { c.Preemptions = max(n, 0) } }
 
 // Yields limits how often a task continues after a Yield while another runnable task does not run. Without a limit, a loop that
-// yields until something changes would have endless runs. A Sleep that cannot be cancelled counts as a Yield. The default is 2.
+// yields until something changes would have endless runs. A Sleep that cannot be cancelled counts as a Yield. With Accesses,
+// Yields limits the repetitions of such a loop instead. The default is 2.
 func Yields(n int) ExploreOption { return func(c *exploreConfig) { c.Yields = max(n, 0) } }
 
 // Waits makes Explore switch tasks only where a task waits, yields or ends, and not at the start of an operation that does not
@@ -92,9 +93,14 @@ func Random(n, depth int) ExploreOption {
 // Explore follows Braid's own primitives down to their atomics. Other shared variables must have types of package
 // suspendtest/atomic, or must be accessed under a lock or after a wait. Explore varies only the order of the accesses to these
 // atomics and to variables of these types. All accesses of a run are sequentially consistent. Explore does not detect data
-// races; use go test -race. No task may poll for a change in a loop, and Yield has no effect. The options Preemptions, Yields
-// and Waits have no effect either. A Sleep takes an arbitrary time, and Explore tries all orders in which sleeping tasks wake
-// up. The timer of a Sleep never fires before the task waits, because both orders have the same effect in package suspend.
+// races; use go test -race. The options Preemptions and Waits have no effect, and Yield is needed nowhere. A Sleep takes an
+// arbitrary time, and Explore tries all orders in which sleeping tasks wake up. The timer of a Sleep never fires before the task
+// waits, because both orders have the same effect in package suspend.
+//
+// A task may poll in a loop, such as that of a spin lock. If a task repeats the same accesses 100 times and changes nothing,
+// Explore begins anew, and limits such loops. After the first round and as many repetitions as Yields allows, the task then
+// waits until another task changes something that the loop has read, or until no other task can take a step. The log names this
+// limit. The loop should read no shared variable that Accesses does not see.
 func Accesses() ExploreOption {
 	return func(c *exploreConfig) {
 		c.Fine, c.Reduced, c.Asleep, c.Points, c.Preemptions = true, true, true, false, explore.Unlimited
@@ -103,8 +109,8 @@ func Accesses() ExploreOption {
 
 // Explore runs a small program, of two to four tasks with a few operations each, in every order in which its tasks can take
 // turns and their contexts can be cancelled. Explore fails t at the first run that fails. A run fails if a Check returns an
-// error, if a task panics, if tasks wait forever, or if the run does not end. Explore tries the runs without a cancellation
-// first. Explore logs the number of runs and each limit that cut off further runs.
+// error, if a task panics, if tasks wait forever, if the run does not end after 10,000 turns, or if a task computes for 30
+// seconds without a turn of another task being possible. Explore tries the runs without a cancellation first. Explore logs the number of runs and each limit that cut off further runs.
 //
 // Explore calls program for each run. program makes the shared objects, starts the tasks, and must do the same in each run.
 // program must not depend on the clock of package time, on random numbers, on an earlier run, or on goroutines; suspend.Now
@@ -172,8 +178,11 @@ func Explore(t testing.TB, program func(w *World), opts ...ExploreOption) {
 		return
 	}
 	hint := ""
-	if c.Reduced && all.Executions == 1 {
+	switch {
+	case c.Reduced && all.Executions == 1:
 		hint = "; no two tasks access one variable that Accesses sees"
+	case all.Atomics && c.Depth == 0:
+		hint = "; only Accesses makes Explore switch tasks at the variables of suspendtest/atomic"
 	}
 	t.Logf("explored: %s%s", all, hint)
 }

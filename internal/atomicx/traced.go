@@ -58,6 +58,12 @@ func Trace(t Tracer) {
 	}
 }
 
+// TraceUnlessTraced makes t the Tracer, unless there is one already, until end is called or another Tracer replaces it.
+func TraceUnlessTraced(t Tracer) (end func()) {
+	tracer.CompareAndSwap(nil, &t)
+	return func() { tracer.CompareAndSwap(&t, nil) }
+}
+
 // Closed reports whether done is closed. It calls the Tracer's Look first.
 func Closed(done <-chan struct{}) bool {
 	if t := tracer.Load(); t != nil {

@@ -2,6 +2,8 @@
 
 package explore
 
+import "github.com/braidgo/braid/internal/atomicx"
+
 // Built says whether this build supports Config.Fine.
 const Built = false
 
@@ -16,3 +18,9 @@ func (*face) trace(fine bool) (undo func()) {
 }
 
 func (*face) attach(*World) {}
+
+// notice assumes that a program with package suspendtest/atomic uses it.
+func (e *explorer) notice() (end func()) {
+	e.atomics = atomicx.Offered
+	return func() {}
+}

@@ -59,9 +59,15 @@ type thing struct {
 
 // reducible holds the fields of a task that only a reduction uses.
 type reducible struct {
-	pending footprint // the access with which the next step begins
-	act     footprint // the access with which the last step began
-	quiet   bool      // the last access has changed nothing
+	pending footprint   // the access with which the next step begins
+	awaits  []footprint // what has to change before the next step, if the task goes round in a loop; see loop
+	held    bool        // nothing of awaits has changed yet
+	changes int         // the number of steps that have changed something of awaits; the index of the last of them is changer
+	changer int
+	act     footprint // the access with which the last step began, and what it has awaited
+	awaited []footprint
+	quiet   bool       // the last access has changed nothing
+	last    accessKind // the kind of the access before the next one
 	looked  []look
 	live    bool // the task is a canceller that may run
 }
@@ -75,7 +81,7 @@ type look struct {
 // canStep reports whether t can take a step.
 func (t *task) canStep() bool {
 	switch {
-	case t.ended, t.early:
+	case t.ended, t.early, t.held:
 		return false
 	case t.cancels != nil:
 		return t.live
@@ -88,8 +94,9 @@ func (t *task) canStep() bool {
 }
 
 // footprints appends the accesses of a step of t to a slice, and returns the slice. The step begins with the access a. If quiet is true, a
-// has changed nothing.
-func (t *task) footprints(to []footprint, a footprint, quiet bool) []footprint {
+// has changed nothing. If the step had to wait for a change, the parameter awaited has the accesses of the loop.
+func (t *task) footprints(to []footprint, a footprint, quiet bool, awaited []footprint) []footprint {
+	to = append(to, awaited...)
 	if a.kind == nothing {
 		return to
 	}

@@ -40,7 +40,8 @@ type Config struct {
 
 	// Reduced selects the search that executes one run from each class of runs that differ only in the order of accesses that commute. This
 	// search ignores Preemptions and requires Fine. All data that tasks share must then be values of package atomicx, or be used only under
-	// locks. A task must not wait for a change by yielding in a loop.
+	// locks. In a loop that waits for a change, a task makes at most Yields rounds, but at least two, before what it reads changes, or no other
+	// task can take a step.
 	Reduced bool
 
 	// With Points, tasks also take turns where an operation of a primitive begins, even if the operation need not wait. These places are
@@ -60,11 +61,12 @@ type Config struct {
 
 	Preemptions   int           // the maximum in a run; with Points, a cancellation at a point also counts; negative means Unlimited
 	Cancellations int           // the maximum in a run, not counting those while all tasks wait; negative, except Never, means Unlimited
-	Yields        int           // how many times a task may yield while another task stays runnable; 0 if Fine
+	Yields        int           // how many times a task may yield while another task stays runnable; 0 if Fine, but see Reduced
 	Spurious      int           // the maximum number of spurious returns from each task's Park in a run
 	Steps         int           // the maximum number of turns in a run; a longer run fails as a livelock; 0 means 10000
 	Executions    int           // the maximum number of runs; 0 means no limit
 	Stall         time.Duration // how long a task may block its goroutine before the run fails; 0 means 5 s
+	Busy          time.Duration // how long a task may compute before the run fails; 0 means 30 s
 	Shorter       int           // the number of runs, after a failure, that look for a shorter run with the same failure
 	Replay        string        // the replay string of the only run to execute; see Failure.Replay
 
@@ -98,6 +100,7 @@ type explorer struct {
 	cut     Cut
 	failure *Result // the shortest failure so far
 	looked  preempt.Kinds
+	atomics bool // see Result.Atomics
 	face
 
 	runs  int
@@ -130,6 +133,9 @@ func Run(c Config, program func(w *World)) Result {
 	}
 	if c.Stall == 0 {
 		c.Stall = 5 * time.Second
+	}
+	if c.Busy == 0 {
+		c.Busy = 30 * time.Second
 	}
 	e := &explorer{Config: c, level: Never}
 	var path []choice
@@ -181,8 +187,14 @@ func Run(c Config, program func(w *World)) Result {
 // all executes the runs of the search that Run has chosen.
 func (e *explorer) all(program func(w *World)) (r Result) {
 	least, failed := 0, 0
+	end := func() {}
+	if !e.Fine {
+		end = e.notice()
+	}
 	for {
 		w := e.run(program)
+		end()
+		r.Atomics = e.atomics
 		if f := r.Failure; w.failure != "" && (f == nil || w.failure == f.Reason && w.steps < least) {
 			r.Executions, least = e.runs, w.steps
 			r.Failure = &Failure{Reason: w.failure, Trace: w.story(), Replay: e.format()}

@@ -43,6 +43,26 @@ func (f *face) attach(w *World) {
 	}
 }
 
+// notice sets e.atomics when a task accesses an atomic or a lock of package atomicx itself, and not through the library, until end is called.
+func (e *explorer) notice() (end func()) { return atomicx.TraceUnlessTraced(&noticer{e}) }
+
+// A noticer is the Tracer of the first run of a search without Config.Fine.
+type noticer struct{ e *explorer }
+
+func (n *noticer) Access(atomicx.Kind, unsafe.Pointer) { n.accessed() }
+func (n *noticer) Lock(m *sync.Mutex)                  { n.accessed(); m.Lock() }
+func (n *noticer) Unlock(m *sync.Mutex)                { m.Unlock() }
+func (n *noticer) Look(<-chan struct{})                {}
+func (n *noticer) Unchanged()                          {}
+
+func (n *noticer) accessed() {
+	if e := n.e; !e.atomics && (watcher{e}).Runs() && e.world.current != nil {
+		f := userOfAtomics(4)
+		_, ours := inside(f.Function, f.File)
+		e.atomics = !ours
+	}
+}
+
 // caller returns the task that is about to perform an access, or nil if the caller is not a task.
 func (tr *tracer) caller() *task {
 	if w := tr.w.Load(); w != nil {
@@ -97,14 +117,21 @@ func (tr *tracer) Unchanged() {
 
 // traced adds an access to the trace, with the function that has called package atomicx.
 func (t *task) traced(kind string) {
+	t.w.eventAt(userOfAtomics(4), t, "%s", kind)
+}
+
+// userOfAtomics returns the function that has called package atomicx. The first function that runtime.Callers(skip) returns belongs to this
+// package, or to atomicx.
+func userOfAtomics(skip int) (f runtime.Frame) {
 	var pcs [8]uintptr
-	frames := runtime.CallersFrames(pcs[:runtime.Callers(3, pcs[:])])
-	for f, more := frames.Next(); more; f, more = frames.Next() {
-		if !strings.Contains(f.Function, "/internal/atomicx.") {
-			t.w.eventAt(f, t, "%s", kind)
-			return
+	frames := runtime.CallersFrames(pcs[:runtime.Callers(skip, pcs[:])])
+	for more := true; more; {
+		f, more = frames.Next()
+		if !strings.Contains(f.Function, "/internal/atomicx.") && !strings.HasPrefix(f.Function, module+"suspendtest/internal/explore.(*") {
+			break
 		}
 	}
+	return f
 }
 
 // Lock implements atomicx.Tracer.

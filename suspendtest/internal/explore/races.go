@@ -8,7 +8,7 @@ func (r *reduction) commit() {
 	s := &r.stack[r.current]
 	id, n := s.task, len(r.ids)
 	t := r.tasks[id]
-	r.acts = t.footprints(r.acts[:0], t.act, t.quiet)
+	r.acts = t.footprints(r.acts[:0], t.act, t.quiet, t.awaited)
 	before := r.clocks[id]
 	after := before
 	r.find(id)
@@ -22,8 +22,8 @@ func (r *reduction) commit() {
 	s.clock, r.clocks[id] = after, after
 	if r.current >= r.fresh && !r.e.brute {
 		for _, i := range r.found {
-			// A Park that had to wait for this Unpark cannot take place before it.
-			if r.stack[i].could || t.act.kind != parks {
+			// A Park that had to wait for this Unpark cannot take place before it. The same is true of a loop that had to wait for the step.
+			if (r.stack[i].could || t.act.kind != parks) && (t.awaited == nil || t.changes > 1 || t.changer != i) {
 				r.race(i, r.current, id, &before)
 			}
 		}
@@ -33,6 +33,7 @@ func (r *reduction) commit() {
 		x.last[side[a.kind]][id] = int32(r.current + 1)
 		x.users[side[a.kind]] |= one(id)
 	}
+	r.endWaits(id)
 	for born := r.born; born != 0; born &= born - 1 {
 		r.clocks[born.first()].join(&after, n)
 	}
@@ -131,7 +132,7 @@ func (r *reduction) fallAsleep(s *step) {
 	for may := (s.sleep | s.done) &^ one(s.task); may != 0; may &= may - 1 {
 		id := may.first()
 		t := r.tasks[id]
-		if !conflicting(r.acts, t.footprints(buf[:0], t.pending, s.quiet.has(id))) {
+		if !conflicting(r.acts, t.footprints(buf[:0], t.pending, s.quiet.has(id), t.awaits)) {
 			r.sleep |= one(id)
 			r.quiet |= s.quiet & one(id)
 		}

@@ -21,7 +21,9 @@ import "unsafe"
 //     suspend reads it after the store that opens its word.
 //   - When all tasks wait, the search chooses a task and cancels it, because nothing else can happen. All steps before this choice come
 //     before all steps after it.
-//   - Yield has no effect, because a task can be made to wait at every access.
+//   - Yield is a step without an access, because a task can be made to wait at every access.
+//   - A task that goes round in a loop waits until another task changes what the loop reads; see loop. Its next step then counts as a read
+//     of all of this. If no other task can take a step, all loops go on, and all earlier steps come before all later steps.
 type reduction struct {
 	e      *explorer
 	stack  []step
@@ -235,6 +237,9 @@ func (r *reduction) pick(*task) *task {
 		}
 	}
 	if enabled == 0 {
+		enabled = r.loopsGoOn()
+	}
+	if enabled == 0 {
 		r.waitForLocks()
 		t := r.idle()
 		if t == nil {
@@ -255,6 +260,7 @@ func (r *reduction) pick(*task) *task {
 	r.depth++
 	t := r.tasks[s.task]
 	t.act, t.pending, t.quiet, t.begun = t.pending, footprint{}, false, true
+	t.awaited, t.awaits = t.awaits, nil
 	if t.act.kind == locks {
 		r.unlocked = r.thing(t.act.at).unlock
 	}
@@ -328,6 +334,12 @@ func (r *reduction) idle() *task {
 		return nil
 	}
 	c.live = true
+	r.joinAll()
+	return c
+}
+
+// joinAll orders all steps so far before all later steps.
+func (r *reduction) joinAll() {
 	var all clock
 	for i := range r.clocks[:len(r.ids)] {
 		all.join(&r.clocks[i], len(r.ids))
@@ -336,5 +348,4 @@ func (r *reduction) idle() *task {
 		r.clocks[i] = all
 	}
 	r.sleep, r.quiet = 0, 0
-	return c
 }

@@ -35,9 +35,10 @@ type task struct {
 	holds    []locker
 	starved  map[*task]int // maps each other task that stayed runnable to the Yields since its last step
 	worker   *worker
-	timer    *task   // the timer of the task's Sleep, until the Sleep begins to wait
-	early    bool    // the task is the timer of a Sleep that has not begun to wait
-	drawn    int     // how many random numbers the task has drawn
+	timer    *task // the timer of the task's Sleep, until the Sleep begins to wait
+	early    bool  // the task is the timer of a Sleep that has not begun to wait
+	drawn    int   // how many random numbers the task has drawn
+	loop     loop
 	priority float64 // the task's priority in a random run; 0 before it is drawn
 
 	reducible
@@ -104,7 +105,9 @@ func (t *task) access(kind accessKind, at unsafe.Pointer) {
 		return
 	}
 	t.pending = footprint{at, kind}
+	t.goesRound()
 	w.handOver(t, w.pick(t))
+	t.quiet = false
 }
 
 // access performs an access by the calling task. It has no effect if the search is not reduced, or if the caller is not a task.
@@ -177,7 +180,7 @@ func (w *World) wakes(t *task) {
 	}
 }
 
-// Yield lets other tasks take a step. It has no effect in a reduced search.
+// Yield lets other tasks take a step. In a reduced search it is a step that commutes with all others.
 func (t *task) Yield() {
 	w := t.w
 	if w.dead {
@@ -185,6 +188,7 @@ func (t *task) Yield() {
 	}
 	t.eventHere("yields")
 	if w.e.Reduced {
+		t.access(nothing, nil)
 		return
 	}
 	t.gaveWay()

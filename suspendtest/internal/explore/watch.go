@@ -13,7 +13,8 @@ import (
 )
 
 // runWatched calls the function runs on a separate goroutine, because a task that waits natively, for example for a sync.Mutex, may block its
-// goroutine forever. In this case runWatched returns a failure, and leaves the goroutines blocked.
+// goroutine forever, and a task that polls without a scheduling point may keep its goroutine busy forever. In these cases runWatched returns
+// a failure, and leaves the goroutines behind.
 func (e *explorer) runWatched(runs func() Result) Result {
 	var r Result
 	var how outcome.Outcome
@@ -25,7 +26,8 @@ func (e *explorer) runWatched(runs func() Result) Result {
 	}()
 	looks := time.NewTicker(e.Stall / 5)
 	defer looks.Stop()
-	for before, waits := int64(0), 0; ; {
+	most := int(5 * e.Busy / e.Stall)
+	for before, waits, busy := int64(0), 0, 0; ; {
 		select {
 		case <-ended:
 			how.Rethrow()
@@ -37,13 +39,20 @@ func (e *explorer) runWatched(runs func() Result) Result {
 		if steps == before && steps != 0 {
 			all = stacks()
 		}
-		if !waitsNatively(all[e.turn.Load()]) {
-			before, waits = steps, 0
-		} else if waits++; waits == 5 && e.steps.CompareAndSwap(steps, math.MinInt64) {
+		switch {
+		case all == nil:
+			before, waits, busy = steps, 0, 0
+		case waitsNatively(all[e.turn.Load()]):
+			waits++
+		default:
+			waits = 0
+			busy++
+		}
+		if (waits == 5 || busy == most) && e.steps.CompareAndSwap(steps, math.MinInt64) {
 			if e.failure != nil { // the search already had this failure and was looking for a shorter run
 				return *e.failure
 			}
-			return Result{Executions: e.runs, Failure: e.stalled(all)}
+			return Result{Executions: e.runs, Failure: e.stalled(all, waits == 5)}
 		}
 	}
 }
@@ -56,8 +65,8 @@ func (e *explorer) countStep() {
 	}
 }
 
-// stalled returns the failure of a run in which a task waits natively.
-func (e *explorer) stalled(all map[int64][]byte) *Failure {
+// stalled returns the failure of a run in which a task waits natively, or computes for too long.
+func (e *explorer) stalled(all map[int64][]byte, waits bool) *Failure {
 	w := e.world
 	name, stack := "the program", all[e.turn.Load()]
 	var s, others, traces strings.Builder
@@ -74,6 +83,12 @@ func (e *explorer) stalled(all map[int64][]byte) *Failure {
 			}
 		}
 	}
+	failure := func(reason string) *Failure {
+		return &Failure{Reason: reason, Trace: w.story(), Replay: e.format(), Stacks: traces.String()}
+	}
+	if !waits {
+		return failure(fmt.Sprintf("%s makes no step for %v: it computes, or polls in a loop without a scheduling point, at %s, and goes on in the background. A loop that polls has to call suspend.Yield", name, e.Busy, lineOf(stack)))
+	}
 	fmt.Fprintf(&s, "%s makes no step: it waits natively (%s) at %s.", name, waitState(stack), lineOf(stack))
 	if others.Len() > 0 {
 		fmt.Fprintf(&s, " A task that is not at its end probably holds what it waits for: %s.", others.String()[2:])
@@ -82,7 +97,7 @@ func (e *explorer) stalled(all map[int64][]byte) *Failure {
 	if e.Points {
 		s.WriteString("; with suspendtest.Waits they do so only where a task waits, yields or ends")
 	}
-	return &Failure{Reason: s.String(), Trace: w.story(), Replay: e.format(), Stacks: traces.String()}
+	return failure(s.String())
 }
 
 func stacks() map[int64][]byte {

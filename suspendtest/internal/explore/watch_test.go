@@ -2,8 +2,10 @@ package explore_test
 
 import (
 	"context"
+	"runtime"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -77,6 +79,24 @@ func TestATaskThatComputesIsNoStall(t *testing.T) {
 		})
 	})
 	if r.Failure != nil || !r.Exhausted {
+		t.Error(r.Failure)
+	}
+}
+
+// A task that polls without a point ends the search, with a text, although its goroutine cannot be stopped.
+func TestATaskThatPolls(t *testing.T) {
+	var stop atomic.Bool
+	defer stop.Store(true)
+	c := all
+	c.Stall, c.Busy = 10*time.Millisecond, 100*time.Millisecond
+	r := explore.Run(c, func(w *explore.World) {
+		w.Go("polls", func(context.Context) {
+			for !stop.Load() {
+				runtime.Gosched()
+			}
+		})
+	})
+	if r.Failure == nil || !strings.HasPrefix(r.Failure.Reason, "polls makes no step for 100ms: it computes, or polls in a loop without a scheduling point, at watch_test.go:") {
 		t.Error(r.Failure)
 	}
 }
