@@ -9,6 +9,7 @@ import (
 	"github.com/braidgo/braid/internal/labels"
 	"github.com/braidgo/braid/internal/preempt"
 	"github.com/braidgo/braid/suspend"
+	"github.com/braidgo/braid/suspend/sched"
 )
 
 // Limit returns a Spawner that uses on to start tasks, and has at most n live tasks. Its Go never suspends: if n tasks are
@@ -60,49 +61,34 @@ type limited struct {
 // A waiting is a queued function, which has no place. The call that removes it from the list, under l.mu, must start it or
 // withdraw it.
 type waiting struct {
-	f    func() // runs with the profiler labels of the caller of Go
-	of   origin
-	stop func() bool // stops the AfterFunc that withdraws f; nil until l.withdrawOnDone sets it, under l.mu
-}
-
-// An origin is the Scope or the Child for which a function was passed to Go. When its context ends, the function is
-// withdrawn if it is still queued.
-type origin interface {
-	context() context.Context
-	withdrawn() // called if the function will never run, because the context has ended
-}
-
-// A holdingBack is a Spawner that may queue a function, and withdraws it when the origin's context ends. A function with a
-// nil origin is never withdrawn.
-type holdingBack interface {
-	goFor(of origin, f func()) error
-}
-
-// goFor passes f to the Spawner on, and also the origin of f if that Spawner may withdraw f. The origin may be nil.
-func goFor(of origin, on suspend.Spawner, f func()) error {
-	if h, ok := on.(holdingBack); ok {
-		return h.goFor(of, f)
-	}
-	return on.Go(f)
+	f         func()          // runs with the profiler labels of the caller of Go
+	ctx       context.Context // f is withdrawn if ctx ends; nil if f is never withdrawn
+	withdrawn func()
+	stop      func() bool // stops the AfterFunc that withdraws f; nil until l.withdrawOnDone sets it, under l.mu
 }
 
 // Unwrap returns l.on, for suspend.As.
 func (l *limited) Unwrap() suspend.Spawner { return l.on }
 
 // Go implements suspend.Spawner.
-func (l *limited) Go(f func()) error { return l.goFor(nil, f) }
+func (l *limited) Go(f func()) error { return l.accept(nil, f, nil) }
 
-func (l *limited) goFor(of origin, f func()) error {
+// GoUntil implements sched.Withdrawer.
+func (l *limited) GoUntil(ctx context.Context, f, withdrawn func()) error {
+	return l.accept(ctx, f, withdrawn)
+}
+
+func (l *limited) accept(ctx context.Context, f, withdrawn func()) error {
 	check(l.on, f != nil)
-	if of != nil { // the end of the context withdraws f, unless a place becomes free first
+	if ctx != nil { // the end of the context withdraws f, unless a place becomes free first
 		preempt.Looks(preempt.Members)
 	}
 	l.mu.Lock()
 	if l.free == 0 {
-		w := &dlist.Node[waiting]{Value: waiting{f: under(labels.Here(), f), of: of}}
+		w := &dlist.Node[waiting]{Value: waiting{f: under(labels.Here(), f), ctx: ctx, withdrawn: withdrawn}}
 		l.waiting.Push(w)
 		l.mu.Unlock()
-		if of != nil {
+		if ctx != nil {
 			l.withdrawOnDone(w)
 		}
 		return nil
@@ -115,7 +101,7 @@ func (l *limited) goFor(of origin, f func()) error {
 			l.passPlace()
 		}
 	}()
-	err := l.start(of, f)
+	err := l.start(ctx, f, withdrawn)
 	started = err == nil
 	return err
 }
@@ -128,14 +114,14 @@ func under(s labels.Set, f func()) func() {
 	}
 }
 
-// withdrawOnDone withdraws w when the context of its origin ends.
+// withdrawOnDone withdraws w when its context ends.
 func (l *limited) withdrawOnDone(w *dlist.Node[waiting]) {
-	stop := cancel.AfterFunc(w.Value.of.context(), func() {
+	stop := cancel.AfterFunc(w.Value.ctx, func() {
 		l.mu.Lock()
 		waits := l.waiting.Remove(w)
 		l.mu.Unlock()
 		if waits {
-			w.Value.of.withdrawn()
+			w.Value.withdrawn()
 		}
 	})
 	l.mu.Lock()
@@ -149,27 +135,19 @@ func (l *limited) withdrawOnDone(w *dlist.Node[waiting]) {
 	}
 }
 
-// start starts f in a place that the caller has taken.
-func (l *limited) start(of origin, f func()) error {
-	if of != nil {
-		of = &placed{of, l}
-	}
-	return goFor(of, l.on, func() {
+// start starts f in a place that the caller has taken. If f is then withdrawn, because l.on has queued it, start gives up the place.
+func (l *limited) start(ctx context.Context, f, withdrawn func()) error {
+	run := func() {
 		defer l.passPlace() // runs even after a panic or a Goexit
 		f()
-	})
-}
-
-// A placed is the origin of a function that has a place in l. The function may then be queued in an inner Limit, on which l
-// starts its tasks.
-type placed struct {
-	origin
-	l *limited
-}
-
-func (p *placed) withdrawn() {
-	p.l.passPlace()
-	p.origin.withdrawn()
+	}
+	if on, ok := l.on.(sched.Withdrawer); ok && ctx != nil {
+		return on.GoUntil(ctx, run, func() {
+			l.passPlace()
+			withdrawn()
+		})
+	}
+	return l.on.Go(run)
 }
 
 // passPlace passes a place to the first queued function whose context has not ended, or increments l.free. It withdraws the
@@ -190,11 +168,11 @@ func (l *limited) passPlace() {
 		if w.stop != nil {
 			w.stop()
 		}
-		if w.of != nil && w.of.context().Err() != nil {
-			w.of.withdrawn()
+		if w.ctx != nil && w.ctx.Err() != nil {
+			w.withdrawn()
 			continue
 		}
-		if l.start(w.of, w.f) != nil {
+		if l.start(w.ctx, w.f, w.withdrawn) != nil {
 			_ = suspend.Goroutines.Go(func() { defer l.passPlace(); w.f() })
 		}
 		return

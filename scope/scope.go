@@ -170,14 +170,16 @@ type spawner struct {
 	on suspend.Spawner
 }
 
-func (o *spawner) Go(f func()) error { return o.goFor(nil, f) }
+func (o *spawner) Go(f func()) error { return o.enter(nil, f) }
 
-func (o *spawner) goFor(of origin, f func()) error {
+// GoUntil implements sched.Withdrawer.
+func (o *spawner) GoUntil(ctx context.Context, f, withdrawn func()) error {
+	return o.enter(&guest{o.s, ctx, withdrawn}, f)
+}
+
+func (o *spawner) enter(of origin, f func()) error {
 	check(o.on, f != nil)
 	suspend.Point()
-	if of != nil {
-		of = &entered{of, o.s}
-	}
 	return o.s.start(of, o.on, func() {
 		o.s.member(func() error {
 			f()
@@ -186,15 +188,18 @@ func (o *spawner) goFor(of origin, f func()) error {
 	})
 }
 
-// An entered is the origin of a function that is also a member of s. Its withdrawal must end the membership.
-type entered struct {
-	origin
-	s *Scope
+// A guest is the origin of a function that is also a member of s. Its withdrawal must end the membership.
+type guest struct {
+	s   *Scope
+	ctx context.Context
+	f   func()
 }
 
-func (e *entered) withdrawn() {
-	e.s.removeMember()
-	e.origin.withdrawn()
+func (g *guest) context() context.Context { return g.ctx }
+
+func (g *guest) withdrawn() {
+	g.s.removeMember()
+	g.f()
 }
 
 // Unwrap returns o.on, for suspend.As.
@@ -279,6 +284,13 @@ func (s *Scope) addMember() bool {
 	}
 }
 
+// An origin is the owner of a function that a Spawner may withdraw: a Scope, a Child or a guest. When its context ends, the function
+// is withdrawn if it is still queued.
+type origin interface {
+	context() context.Context
+	withdrawn() // called if the function will never run, because the context has ended
+}
+
 // start starts f as a member of s. With a nil origin, f is never withdrawn.
 func (s *Scope) start(of origin, on suspend.Spawner, f func()) error {
 	if !s.addMember() {
@@ -290,7 +302,12 @@ func (s *Scope) start(of origin, on suspend.Spawner, f func()) error {
 			s.removeMember()
 		}
 	}()
-	err := goFor(of, on, f)
+	var err error
+	if w, ok := on.(sched.Withdrawer); ok && of != nil {
+		err = w.GoUntil(of.context(), f, of.withdrawn)
+	} else {
+		err = on.Go(f)
+	}
 	started = err == nil
 	return err
 }

@@ -24,3 +24,10 @@ func Loaded(p *Pool) int {
 	defer p.guard.Unlock()
 	return len(p.loaded)
 }
+
+// Waiting counts the queued tasks of all stages of p.
+func Waiting(p *Pool) int {
+	p.guard.Lock()
+	defer p.guard.Unlock()
+	return p.waiting
+}

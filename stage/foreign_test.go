@@ -81,24 +81,35 @@ func TestAContextThatPanics(t *testing.T) {
 	require.True(t, ok, "the task has failed, and its Do is not answered: %s; leaf: %s", brief(st), brief(l))
 }
 
-// A stage on a Pool that has refused a worker, since its queue was full, uses the Pool again.
-func TestAPoolThatWasFull(t *testing.T) {
+// A bounded scheduler refuses tasks while it is full.
+type bounded struct {
+	full    atomic.Bool
+	started atomic.Int32
+}
+
+func (b *bounded) Go(f func()) error {
+	if b.full.Load() {
+		return errOops
+	}
+	b.started.Add(1)
+	go f()
+	return nil
+}
+
+// A stage on a scheduler that has refused a worker, since it was full, uses the scheduler again.
+func TestASchedulerThatWasFull(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		p := stage.NewPool("p", 1, nil)
-		let := make(chan struct{})
-		for range 1 + 1024 {
-			require.NoError(t, p.Go(func() { <-let }))
-		}
-		s := stage.New("s", func(context.Context, int) (int, error) { time.Sleep(time.Second); return 0, nil }, stage.Options{On: p})
-		require.NoError(t, s.Submit(bg, 1)) // p is full: done on a goroutine
+		var on bounded
+		s := stage.New("s", double, stage.Options{On: &on})
+		on.full.Store(true)
+		require.NoError(t, s.Submit(bg, 1)) // done on a goroutine
 		synctest.Wait()
-		close(let)
-		time.Sleep(time.Minute)
-		require.NoError(t, s.Submit(bg, 1)) // p is idle
-		synctest.Wait()
-		running := p.Stats().Running
-		require.NoError(t, stage.Close(bg, s, p))
-		require.Equal(t, 1, running, "the handler runs outside of its scheduler")
+		require.Zero(t, on.started.Load())
+		require.EqualValues(t, 1, s.Stats().Completed)
+		on.full.Store(false)
+		require.NoError(t, s.Submit(bg, 1))
+		require.NoError(t, s.Close(bg))
+		require.EqualValues(t, 1, on.started.Load(), "the handler runs outside of its scheduler")
 	})
 }
 

@@ -61,8 +61,8 @@ type Pool struct {
 	workers  []*worker
 	spare    []*worker // ended workers, to be used again
 
-	making atomicx.Mutex                           // protects the creation of funcs
-	funcs  atomicx.Pointer[Flow[func(), struct{}]] // the stage of Pool.Go; as a Flow, so that other packages need not compile it
+	making atomicx.Mutex                              // protects the creation of funcs
+	funcs  atomicx.Pointer[Flow[*function, struct{}]] // the stage of Pool.Go; as a Flow, so that other packages need not compile it
 }
 
 // NewPool returns a pool of the given width, which must be at least 1. The parameter on is the scheduler on which the workers run;

@@ -4,14 +4,20 @@ import (
 	"context"
 	"math"
 	"runtime"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/braidgo/braid/cancel"
 	"github.com/braidgo/braid/internal/testrig/schedtest"
+	"github.com/braidgo/braid/scope"
 	"github.com/braidgo/braid/stage"
+	"github.com/braidgo/braid/suspend"
+	"github.com/braidgo/braid/suspend/sched"
 )
 
 // A pool forgets a stage that is closed and empty: a task costs as much as in a pool that has had no other stage, and the
@@ -126,5 +132,127 @@ func TestNarrowerStageTakesNoWorker(t *testing.T) {
 		require.Len(t, b.begun, 1, "there is a permit, and nobody comes")
 		b.close(t)
 		a.close(t)
+	})
+}
+
+var (
+	_ suspend.Spawner  = (*stage.Pool)(nil)
+	_ sched.Withdrawer = (*stage.Pool)(nil)
+)
+
+// A Pool runs every function that it has accepted, at most two at a time here, and later four.
+func TestPoolIsASpawner(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := stage.NewPool("p", 2, nil)
+		var all sync.WaitGroup
+		let := make(chan struct{})
+		for range 5000 {
+			all.Add(1)
+			require.NoError(t, p.Go(func() { defer all.Done(); <-let }))
+		}
+		synctest.Wait()
+		require.Equal(t, 2, p.Stats().Running)
+		p.SetWidth(4)
+		synctest.Wait()
+		require.Equal(t, 4, p.Stats().Running)
+		close(let)
+		all.Wait()
+		require.NoError(t, p.Close(bg))
+		require.ErrorIs(t, p.Go(func() {}), suspend.ErrClosed)
+		require.PanicsWithValue(t, "stage: nil function", func() { _ = p.Go(nil) })
+		require.PanicsWithValue(t, "stage: nil function", func() { _ = p.GoUntil(bg, func() {}, nil) })
+	})
+}
+
+// A group on a Pool ends when its context ends, although others use the Pool, and so does a group inside a group, whose functions wait for
+// the place of their own parent. Functions that have not begun never run.
+func TestPoolGivesBackWhatHasNotBegun(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := stage.NewPool("p", 2, nil)
+		let, ran := make(chan struct{}), atomic.Int32{}
+		for range 2 {
+			require.NoError(t, p.Go(func() { <-let }))
+		}
+		count := func(context.Context, int) (int, error) { ran.Add(1); return 0, nil }
+		start := time.Now()
+		for i := range 1000 { // the queue does not grow
+			ctx, stop := context.WithTimeout(bg, 100*time.Millisecond)
+			_, err := scope.Map(ctx, p, make([]int, 3), count)
+			require.ErrorIs(t, err, context.DeadlineExceeded)
+			require.Equal(t, time.Duration(i+1)*100*time.Millisecond, time.Since(start))
+			stop()
+		}
+		require.LessOrEqual(t, stage.Waiting(p), 6)
+		close(let)
+		synctest.Wait()
+		require.Zero(t, ran.Load())
+
+		ctx, stop := context.WithTimeout(bg, time.Second)
+		defer stop()
+		start = time.Now()
+		_, err := scope.Map(ctx, p, make([]int, 100), func(ctx context.Context, _ int) ([]int, error) {
+			return scope.Map(ctx, p, make([]int, 10), count)
+		})
+		require.ErrorIs(t, err, context.DeadlineExceeded)
+		require.Equal(t, time.Second, time.Since(start))
+		_, err = scope.Map(bg, p, make([]int, 5000), count)
+		require.NoError(t, err)
+		require.NoError(t, p.Close(bg))
+		require.EqualValues(t, 5000, ran.Load())
+	})
+}
+
+// A Close that ends early leaves no function behind, because the caller of an accepted one waits for it.
+func TestPoolRunsWhatACloseCutsOff(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := stage.NewPool("p", 1, nil)
+		let := make(chan struct{})
+		require.NoError(t, p.Go(func() { <-let }))
+		done := make(chan error, 1)
+		go func() {
+			_, err := scope.Map(bg, p, make([]int, 10), func(context.Context, int) (int, error) { return 0, nil })
+			done <- err
+		}()
+		synctest.Wait()
+		ctx, stop := context.WithTimeout(bg, time.Second)
+		defer stop()
+		require.ErrorIs(t, p.Close(ctx), context.DeadlineExceeded)
+		require.NoError(t, <-done)
+		close(let)
+		require.NoError(t, p.Close(bg))
+	})
+}
+
+// Of a function and its withdrawal exactly one is called, whenever the context ends.
+func TestPoolWithdrawsOrRuns(t *testing.T) {
+	schedtest.Each(t, func(t *testing.T, on suspend.Spawner) {
+		p := stage.NewPool("p", 2, on)
+		const n = 2000
+		calls, both := make([]atomic.Int32, n), [2]atomic.Int32{}
+		var all sync.WaitGroup
+		for i := range n {
+			all.Add(1)
+			ctx, stop := cancel.New(bg)
+			note := func(which int) func() {
+				return func() { calls[i].Add(1); both[which].Add(1); all.Done() }
+			}
+			require.NoError(t, p.GoUntil(ctx, note(0), note(1)))
+			switch i % 4 {
+			case 0:
+				stop(nil)
+			case 1:
+				go stop(nil)
+			default:
+				defer stop(nil)
+			}
+		}
+		all.Wait()
+		require.NoError(t, p.Close(bg))
+		for i := range calls {
+			require.EqualValues(t, 1, calls[i].Load())
+		}
+		require.Positive(t, both[0].Load())
+		require.Positive(t, both[1].Load())
+		require.Zero(t, stage.Waiting(p))
 	})
 }

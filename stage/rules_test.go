@@ -723,27 +723,6 @@ func TestErrorsOfARetryAreNotDropped(t *testing.T) {
 	require.EqualValues(t, 1, s.Stats().Dropped)
 }
 
-func TestPoolIsASpawner(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		p := stage.NewPool("p", 2, nil)
-		var all sync.WaitGroup
-		let := make(chan struct{})
-		for range 2 + 1024 {
-			all.Add(1)
-			require.NoError(t, p.Go(func() { defer all.Done(); <-let }))
-		}
-		synctest.Wait()
-		require.Equal(t, 2, p.Stats().Running)
-		require.ErrorIs(t, p.Go(func() {}), stage.ErrFull)
-		close(let)
-		all.Wait()
-		require.NoError(t, p.Close(bg))
-		require.ErrorIs(t, p.Go(func() {}), suspend.ErrClosed)
-	})
-}
-
-var _ suspend.Spawner = (*stage.Pool)(nil)
-
 func TestMisuse(t *testing.T) {
 	for name, f := range map[string]func(){
 		"stage: nil function":                   func() { stage.New[int, int]("s", nil, stage.Options{}) },

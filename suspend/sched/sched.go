@@ -49,6 +49,14 @@ type Holder interface {
 	Hold() (release func(), err error)
 }
 
+// A Withdrawer is a Spawner that may queue a function before it begins. GoUntil is like Go, but if ctx ends while f is queued, f never
+// runs, and withdrawn is called instead. If GoUntil returns nil, exactly one of the two functions is called. withdrawn obeys the
+// contract of Unpark. Package scope uses GoUntil for the children of a scope, so that a scope that is cancelled does not wait for
+// functions that have not begun. Without a Withdrawer, each accepted function runs.
+type Withdrawer interface {
+	GoUntil(ctx context.Context, f, withdrawn func()) error
+}
+
 // Stats are the statistics of a scheduler. The numbers are read one after another, and some schedulers update them only
 // occasionally. Use them for dashboards, not for decisions.
 type Stats struct {

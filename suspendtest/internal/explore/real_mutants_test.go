@@ -127,8 +127,8 @@ var realMutants = []realMutant{
 	{"a context has two inside", "internal/cancelctx/context.go", "in = newInner(); ⟦!c.inner.CompareAndSwap(nil, in)⟧ {", "c.inner.Swap(in) == in", "cancel, asked"},
 	{"what is inside is not ended, but another", "internal/cancelctx/context.go", "cause == nil && ⟦c.inner.CompareAndSwap(nil, over)⟧ {", "c.inner.Swap(over) != over", "cancel, asked"},
 	{"a registration is used again though it is being called", "suspend/context.go", "(r.node.List() == nil || ⟦r.node.Stop()⟧)", "r.node.Stop() || true", "cancel, the next context"},
-	{"a withdrawn function keeps the place that it has", "scope/limit.go", "	p.l.passPlace()\n	p.origin", "	if !IS {\n		p.l.passPlace()\n	}\n	p.origin", "Limit, withdrawn from the one below"},
-	{"a withdrawn function takes the place that it was given", "scope/limit.go", "			w.of.withdrawn()\n			continue", "			w.of.withdrawn()\n			if IS {\n				return\n			}\n			continue", "Limit, withdrawn;Limit, withdrawn from the one below"},
+	{"a withdrawn function keeps the place that it has", "scope/limit.go", "			l.passPlace()\n			withdrawn()", "			if !IS {\n				l.passPlace()\n			}\n			withdrawn()", "Limit, withdrawn from the one below"},
+	{"a withdrawn function takes the place that it was given", "scope/limit.go", "			w.withdrawn()\n			continue", "			w.withdrawn()\n			if IS {\n				return\n			}\n			continue", "Limit, withdrawn;Limit, withdrawn from the one below"},
 	{"a function that has a place is withdrawn", "scope/limit.go", "		if ⟦waits⟧ {\n			w.Value.of", "true", "Limit, withdrawn;Limit, withdrawn from the one below"},
 	{"a scope ends before its last child", "scope/scope.go", "if ⟦s.members.Add(-1) == 0⟧ {", "s.members.Add(-1) <= 1", "scope;scope, cancelled"},
 }
