@@ -284,7 +284,7 @@ func (d *dialled) receive(msg *nats.Msg, decode func(data []byte, to any) error)
 		return
 	}
 	to := q.NewReply()
-	if err := decode(msg.Data, to); err != nil {
+	if err := noPanic(func() error { return decode(msg.Data, to) }); err != nil {
 		q.Refuse(noReply(err))
 		return
 	}

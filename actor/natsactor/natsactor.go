@@ -66,7 +66,8 @@ func (e *RemoteError) Error() string { return e.Text }
 // Unwrap returns the wrapped errors.
 func (e *RemoteError) Unwrap() []error { return e.is }
 
-// A Codec encodes and decodes messages and replies. Several goroutines may call its methods at the same time.
+// A Codec encodes and decodes messages and replies. Several goroutines may call its methods at the same time. A panic of Decode or
+// DecodeReply is an error like others.
 type Codec[M any] interface {
 	Encode(m M) ([]byte, error)
 	Decode(data []byte) (M, error)

@@ -192,7 +192,11 @@ func (s *Server) deliver() {
 
 // serve decodes one message and sends it to the actor.
 func serve[M any](ctx context.Context, s *Server, msg *nats.Msg, to actor.Ref[M], codec Codec[M]) {
-	m, err := codec.Decode(msg.Data)
+	var m M
+	err := noPanic(func() (err error) {
+		m, err = codec.Decode(msg.Data)
+		return err
+	})
 	if err != nil {
 		s.refuse(msg, err)
 		return
@@ -224,6 +228,16 @@ func serve[M any](ctx context.Context, s *Server, msg *nats.Msg, to actor.Ref[M]
 	case !asks:
 		s.removeRequest(msg) // the actor cannot reply to this message
 	}
+}
+
+// noPanic calls the decode method of a codec. A panic is an error, because any process may have sent the bytes.
+func noPanic(decode func() error) (err error) {
+	defer func() {
+		if v := recover(); v != nil {
+			err = fmt.Errorf("natsactor: the codec has panicked: %v", v)
+		}
+	}()
+	return decode()
 }
 
 // refuse answers msg with an error, so that the Ask ends. If nobody waits for a reply, the message is lost.
