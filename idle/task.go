@@ -80,15 +80,6 @@ func (t *task) Yield() {
 	}
 }
 
-// Shield implements suspend.Shield by means of the wrapped Task, because a Kill applies to that Task.
-func (t *task) Shield(f func()) {
-	if s, ok := t.Task.(interface{ Shield(f func()) }); ok {
-		s.Shield(f)
-	} else {
-		f()
-	}
-}
-
 // Unwrap returns the wrapped Task, which schedulers for tests need.
 func (t *task) Unwrap() suspend.Task { return t.Task }
 
