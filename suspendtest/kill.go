@@ -60,8 +60,8 @@ type killed struct {
 	inside, behind, ended, survived bool
 }
 
-// hold waits for the lock in the given way, and keeps the lock until the task ends.
-func (k *killed) hold(acquire func() error) { k.inside = acquire() == nil }
+// holdLock waits for the lock in the given way, and keeps the lock until the task ends.
+func (k *killed) holdLock(acquire func() error) { k.inside = acquire() == nil }
 
 // until yields until cond is true, or for many times.
 func (k *killed) until(cond func() bool) bool {
@@ -81,15 +81,15 @@ var killChecks = []struct {
 	inside      bool // the wait for the lock returns
 	behind      bool // the task comes to its next wait
 }{
-	{"a Wait that was resumed", func(k *killed) { k.hold(k.lock.acquire) }, true, true, true},
-	{"a Select that was resumed", func(k *killed) { k.hold(k.lock.choose) }, true, true, true},
-	{"a Suspend that was resumed", func(k *killed) { k.hold(k.lock.suspend) }, true, true, true},
-	{"a Wait", func(k *killed) { k.hold(k.lock.acquire) }, false, false, false},
-	{"a Select", func(k *killed) { k.hold(k.lock.choose) }, false, false, false},
+	{"a Wait that was resumed", func(k *killed) { k.holdLock(k.lock.acquire) }, true, true, true},
+	{"a Select that was resumed", func(k *killed) { k.holdLock(k.lock.acquireInSelect) }, true, true, true},
+	{"a Suspend that was resumed", func(k *killed) { k.holdLock(k.lock.acquireInSuspend) }, true, true, true},
+	{"a Wait", func(k *killed) { k.holdLock(k.lock.acquire) }, false, false, false},
+	{"a Select", func(k *killed) { k.holdLock(k.lock.acquireInSelect) }, false, false, false},
 	{"a Wait in a Shield", func(k *killed) {
 		suspend.Shield(func() {
 			suspend.Shield(func() {}) // the end of an inner Shield must not end the outer one
-			k.hold(k.lock.acquire)
+			k.holdLock(k.lock.acquire)
 		})
 	}, true, true, false},
 }
@@ -119,19 +119,19 @@ func (l *killLock) release() {
 	_, l.held = l.waiting.Resume(struct{}{}, nil)
 }
 
-// acquire, choose and suspend wait for the lock in a Wait, a Select and a Suspend.
+// acquire, acquireInSelect and acquireInSuspend wait for the lock in a Wait, a Select and a Suspend.
 
 func (l *killLock) acquire() error {
 	_, err := suspend.Wait[struct{}](background, l)
 	return err
 }
 
-func (l *killLock) choose() error {
+func (l *killLock) acquireInSelect() error {
 	_, err := suspend.Select(background, suspend.CaseOf(suspend.OpOf[struct{}](l)), suspend.CaseOf(suspend.Op[int]{}))
 	return err
 }
 
-func (l *killLock) suspend() error {
+func (l *killLock) acquireInSuspend() error {
 	_, err := suspend.Suspend(background, func(r suspend.Resumer[struct{}]) (struct{}, bool) {
 		l.guard.Lock()
 		defer l.guard.Unlock()

@@ -71,7 +71,7 @@ type Options struct {
 	// has lost its reactor is also reported, but only once for each line of source code. Tasks that wait natively one
 	// after another are reported if together they delay a runnable task by StallAfter. If OnStall is nil, reports are
 	// written to standard error. A StallAfter of 0 means one second, and a negative value disables reports. In a
-	// testing/synctest bubble nothing is reported. With more than 16,000 goroutines reports come later, because a
+	// testing/synctest bubble nothing is reported. On a busy machine a report may come later. With more than 16,000 goroutines reports come later, because a
 	// report stops the process for 15 µs per goroutine.
 	StallAfter time.Duration
 	OnStall    func(report []byte)
