@@ -45,9 +45,10 @@ type Group struct {
 // New returns a Group that starts its tasks by calling on.Go.
 //
 // If onIdle is not nil, the Group calls it each time the Group becomes idle: in the last running task before this task
-// parks, or in a new task, or, after a Go that was refused, on a new goroutine. onIdle must not suspend, but may resume
-// tasks and start tasks. Calls may overlap, and the Group may no longer be idle during a call; see Idle. New panics if on
-// is nil.
+// parks, or in a new task, or, after a Go that was refused, on a new goroutine. So onIdle must not acquire a lock that a task
+// holds while it waits. onIdle must not suspend, but may resume tasks and start tasks. Calls may overlap, and the Group may
+// no longer be idle during a call; see Idle. If onIdle panics or exits, so does the task that has called it, as if its Park
+// had done so, but the Group keeps its counts. New panics if on is nil.
 func New(on suspend.Spawner, onIdle func()) *Group {
 	if on == nil {
 		panic("idle: nil Spawner")
@@ -129,8 +130,8 @@ func (g *Group) parks() {
 // that onIdle starts.
 func (g *Group) taskEnded() {
 	preempt.Releases(preempt.Members)
+	defer g.gone() // onIdle may panic
 	g.parks()
-	g.gone()
 }
 
 func (g *Group) gone() {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math/rand/v2"
+	"runtime"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -12,7 +13,11 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/braidgo/braid/adapters/callback"
+	"github.com/braidgo/braid/adapters/eventloop"
 	"github.com/braidgo/braid/adapters/fifo"
+	"github.com/braidgo/braid/adapters/limited"
+	"github.com/braidgo/braid/adapters/random"
 	"github.com/braidgo/braid/adapters/simulation"
 	"github.com/braidgo/braid/adapters/workstealing"
 	"github.com/braidgo/braid/chanx"
@@ -264,4 +269,96 @@ func TestUnwrap(t *testing.T) {
 func TestMisuse(t *testing.T) {
 	schedtest.Panics(t, "idle: nil Spawner", func() { idle.New(nil, nil) })
 	schedtest.Panics(t, "idle: nil function", func() { _ = idle.New(suspend.Goroutines, nil).Go(nil) })
+}
+
+// A Group whose onIdle panics or exits, in a task that parks or ends, still counts its tasks once.
+func TestOnIdlePanics(t *testing.T) {
+	for _, on := range []string{"fifo", "random", "workstealing", "eventloop", "callback", "limited"} {
+		for what, fails := range map[string]func(){"panics": func() { panic("onIdle") }, "exits": runtime.Goexit} {
+			for _, ends := range []bool{false, true} {
+				t.Run(fmt.Sprint(on, ", onIdle ", what, ", a task ends: ", ends), func(t *testing.T) {
+					defer schedtest.Within(t, schedtest.Deadline)()
+					s, closeAll := openQuiet(t, on)
+					defer closeAll()
+					var failed atomic.Bool
+					g := idle.New(s, func() {
+						if failed.CompareAndSwap(false, true) {
+							fails()
+						}
+					})
+					gate := latch.New(1)
+					require.NoError(t, g.Go(func() {
+						if !ends {
+							_ = gate.Wait(bg)
+						}
+					}))
+					schedtest.Eventually(t, "onIdle is called", failed.Load)
+					gate.CountDown()
+					require.NoError(t, g.Wait(bg), "a task that has ended counts as live")
+					require.True(t, g.Idle())
+					runs, on := make(chan int), make(chan int)
+					require.NoError(t, g.Go(func() { close(runs); <-on }))
+					<-runs
+					require.False(t, g.Idle(), "a task runs, and was counted out twice")
+					close(on)
+					require.NoError(t, g.Wait(bg))
+				})
+			}
+		}
+	}
+}
+
+// openQuiet opens a scheduler whose tasks may panic.
+func openQuiet(t *testing.T, name string) (s suspend.Spawner, closeAll func()) {
+	drop := func(any, []byte) {}
+	driven := func(s suspend.Spawner, run func(ctx context.Context, main func(context.Context) error) error) (suspend.Spawner, func()) {
+		over, ended := latch.New(1), make(chan error)
+		go func() { ended <- run(bg, func(ctx context.Context) error { return over.Wait(ctx) }) }()
+		return s, func() { over.CountDown(); require.NoError(t, <-ended) }
+	}
+	switch name {
+	case "fifo":
+		s := fifo.New(fifo.Options{OnPanic: drop, StallAfter: -1})
+		return driven(s, s.Run)
+	case "random":
+		s := random.New(random.Options{OnPanic: drop, StallAfter: -1})
+		return driven(s, s.Run)
+	case "workstealing":
+		s := workstealing.New(workstealing.Options{Workers: 2, OnPanic: drop})
+		return s, func() { _ = s.Close() }
+	case "eventloop":
+		s, err := eventloop.New(eventloop.Options{OnPanic: drop})
+		require.NoError(t, err)
+		return s, func() { _ = s.Close() }
+	case "callback":
+		s := callback.New(goExecutor{}, callback.Options{OnPanic: drop, StallAfter: -1})
+		return s, func() { _ = s.Close() }
+	}
+	l := limited.New(2, limited.Options{OnPanic: drop})
+	return l, func() { _ = l.Close() }
+}
+
+// A goExecutor runs each step on a new goroutine.
+type goExecutor struct{}
+
+func (goExecutor) Execute(f func()) error { go f(); return nil }
+
+// Wait also waits for what onIdle starts when the last task has ended.
+func TestWaitWaitsForWhatOnIdleStarts(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		require.NoError(t, fifo.Run(bg, func(ctx context.Context) error {
+			started, ended := false, false
+			var g *idle.Group
+			g = idle.New(suspend.Here(), func() {
+				if !started {
+					started = true
+					_ = g.Go(func() { _ = suspend.Sleep(bg, time.Second); ended = true })
+				}
+			})
+			_ = g.Go(func() {})
+			err := g.Wait(ctx)
+			require.True(t, started && ended, "Wait has returned before the task that onIdle has started")
+			return err
+		}))
+	})
 }

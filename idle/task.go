@@ -34,13 +34,13 @@ func (t *task) Park() {
 		t.state.Store(running) // t is woken, and an Unpark does not change a woken task
 		return
 	}
-	t.g.parks()
 	returned := false
 	defer func() {
-		if !returned && t.state.CompareAndSwap(parked, running) { // the task was killed, and g.leave will decrement g.running
+		if !returned && t.state.CompareAndSwap(parked, running) { // the task exits or panics, and taskEnded will decrement g.running
 			t.g.running.Add(1)
 		}
 	}()
+	t.g.parks() // onIdle may panic
 	for t.state.Load() == parked {
 		t.Task.Park()
 	}
@@ -77,15 +77,6 @@ func (t *task) Yield() {
 		y.Yield()
 	} else {
 		runtime.Gosched()
-	}
-}
-
-// Shield implements suspend.Shield by means of the wrapped Task, because a Kill applies to that Task.
-func (t *task) Shield(f func()) {
-	if s, ok := t.Task.(interface{ Shield(f func()) }); ok {
-		s.Shield(f)
-	} else {
-		f()
 	}
 }
 

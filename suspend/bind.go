@@ -17,7 +17,7 @@ func Bind(t Task, f func()) {
 		rebind(newBinding(t), f)
 		return
 	}
-	if !b.blocked { // while a block runs, the wait that is beginning needs the registration
+	if b.doing != inBlock { // while a block runs, the wait that is beginning needs the registration
 		defer b.reset()
 	}
 	f()
@@ -34,7 +34,8 @@ func (p *place) bind(b, before *binding, away *level, f func()) {
 	p.b = b
 	defer p.restore(before, away)
 	if b.task != nil {
-		defer b.reset()
+		b.takeKill(before)
+		defer b.giveKill(before)
 	}
 	f()
 }
@@ -44,7 +45,7 @@ func (p *place) bind(b, before *binding, away *level, f func()) {
 func Enter(t Task) (Bound, Entered) {
 	p, before, away := here()
 	p.b = newBinding(t)
-	return Bound{p.b}, Entered{p, before, away}
+	return Bound{p.b, p}, Entered{p, before, away}
 }
 
 // Entered holds the earlier binding, which Exit restores.
@@ -62,7 +63,19 @@ func (e Entered) Exit() {
 
 // A Bound is a Task that Enter has bound. It serves one task after another. Only the scheduler may call its methods, either on the
 // task's goroutine or while the task is not running and cannot start to run.
-type Bound struct{ b *binding }
+type Bound struct {
+	b     *binding
+	place *place
+}
+
+// top returns the binding whose waits the task performs now: that of the Task that Bind has bound last, which may decorate the
+// Switcher, or else b's own. A Kill and a Shield belong to this binding, so that a Kill competes with the Resume of its wait.
+func (b Bound) top() *binding {
+	if t := b.place.b; t != nil && t.task != nil {
+		return t
+	}
+	return b.b
+}
 
 // TaskEnded withdraws the task's registration with its last context, and drops a Kill that has not taken effect. A scheduler calls
 // TaskEnded at the end of each task.
@@ -71,42 +84,44 @@ func (b Bound) TaskEnded() { b.b.reset() }
 // Kill ends the task by runtime.Goexit, in its current wait or else in its next wait. A Suspend, Wait, Select or Yield that is
 // killed does not return. It first does what a cancelled wait does: Wait and Select remove their nodes, and every later Resume
 // returns false. If a Kill and a Resume meet, exactly one wins. If the Resume wins, the wait returns, and the next wait is killed.
+// All this is true of a wait under a Task that decorates the Switcher, too.
 //
 // The task's deferred functions run, and they may wait, as in any goroutine that exits. A Kill ends only one wait; to end a wait in
 // a deferred function, call Kill again. While a Kill of this task has not taken effect, a second Kill returns false and changes
 // nothing. A Kill inside a Shield takes effect when the Shield ends.
-func (b Bound) Kill() bool { return b.b.kill() }
+func (b Bound) Kill() bool { return b.top().kill() }
 
 // Shielded reports whether the task is in a Shield, which delays a Kill.
-func (b Bound) Shielded() bool { return b.b.shielded }
+func (b Bound) Shielded() bool { return b.top().shielded }
 
 // Unshield ends the task's Shield early. A scheduler that ends calls Unshield if nothing will resume the task's wait. If the task
 // was killed before, the Kill takes effect at once. Unshield reports whether there was a Shield.
-func (b Bound) Unshield() bool { return b.b.lift() }
+func (b Bound) Unshield() bool { return b.top().lift() }
 
 // ExitIfKilled ends the calling task if a Kill has not taken effect yet. Inside a Shield it does nothing.
-func (b Bound) ExitIfKilled() { b.b.exitIfKilled() }
+func (b Bound) ExitIfKilled() { b.top().exitIfKilled() }
 
-// Park is the Park method of a Switcher. It switches away from the task, and exits if the task was killed. The functions that
-// suspend do not call this method. A Task that decorates the Switcher calls it, and so does a scheduler that runs in the task.
+// Park is the Park method of a Switcher. It switches away from the task, and exits if the task was killed, unless it is called for
+// a wait, which ends itself. The functions that suspend do not call this method. A Task that decorates the Switcher calls it, and so does
+// a scheduler that runs in the task.
 func (b Bound) Park() {
-	b.b.exitIfKilled()
+	b.exitUnlessInWait()
 	switchAway(b.b, false)
-	b.b.exitIfKilled()
+	b.exitUnlessInWait()
+}
+
+// exitUnlessInWait ends the calling task if it was killed. A wait of a decorator that calls Park was cancelled by the Kill, or it was
+// resumed and has a result: after this call it sees which.
+func (b Bound) exitUnlessInWait() {
+	if t := b.top(); t.doing != inPark {
+		t.exitIfKilled()
+	}
 }
 
 // Yield is the Yield method of a Switcher.
 func (b Bound) Yield() {
 	switchAway(b.b, true)
-}
-
-// Shield calls f as the function Shield does, for the task of b.
-func (b Bound) Shield(f func()) {
-	if b.b.shielded {
-		f()
-		return
-	}
-	b.b.shield(f)
+	b.top().exitIfKilled()
 }
 
 // A Ban forbids suspending in some code, for a stated reason. A program calls NewBan once for each reason.

@@ -23,15 +23,24 @@ type binding struct {
 	slot     any            // the *slot[T] that was made first; without a task, the text of the panic
 	slots    *list          // holds the slots of other types
 	via      *pulled        // set in the body of a Pull, which uses its caller's binding
-	blocked  bool           // the block of a Suspend is running
-	large    bool           // the slots exceed keptSlots or keptSize
-	killed   bool           // a Kill has not taken effect; set while the task does not run
-	shielded bool           // the task is in a Shield, which delays a Kill
-	coins    uint32         // unused random bits, see coin
+	doing    doing
+	large    bool   // the slots exceed keptSlots or keptSize
+	killed   bool   // a Kill has not taken effect; set while the task does not run
+	shielded bool   // the task is in a Shield, which delays a Kill
+	coins    uint32 // unused random bits, see coin
 	last     wait
 	random   func() uint64 // the scheduler's random source; set by the first call of draw
 	// The size is 128 bytes, so that a binding begins at a cache line.
 }
+
+// A doing says whether the goroutine is in a part of a suspension that allows no other.
+type doing uint8
+
+const (
+	elsewhere doing = iota
+	inBlock         // the block of a Suspend is running
+	inPark          // the Park method of a task that is not a Switcher is running, until the wait has ended
+)
 
 // A wait describes the last suspension of a binding. If the word still has the status recorded here, the next wait with the same
 // context need not call arm.
@@ -49,7 +58,7 @@ func newBinding(t Task) *binding {
 
 // check panics if the calling task must not suspend.
 func (b *binding) check() {
-	if b.blocked {
+	if b.doing == inBlock {
 		panic("suspend: Suspend inside block")
 	}
 	if b.task == nil {
@@ -60,7 +69,7 @@ func (b *binding) check() {
 // armed reports whether a wait with ctx can begin without a call of arm, and returns the state of the word. It calls no method of
 // ctx.
 func (b *binding) armed(ctx context.Context) (s state, ok bool) {
-	if b == nil || b.blocked {
+	if b == nil || b.doing == inBlock {
 		return 0, false
 	}
 	s = b.word.load()

@@ -77,8 +77,8 @@ func (g *goroutine) Park() { <-g.wake }
 // Unpark wakes the goroutine. It is called once for each suspension, by the function that ended the suspension.
 func (g *goroutine) Unpark() { g.wake <- struct{}{} }
 
-// inBlock is bound while a goroutine without a task runs its block, so that a Suspend in the block panics.
-var inBlock = binding{blocked: true}
+// inOwnBlock is bound while a goroutine without a task runs its block, so that a Suspend in the block panics.
+var inOwnBlock = binding{doing: inBlock}
 
 // suspendGoroutine is like Suspend, but for a goroutine without a task. The caller has already checked ctx.Err.
 func suspendGoroutine[T any](ctx context.Context, block func(Resumer[T]) (T, bool)) (v T, err error) {
@@ -89,7 +89,7 @@ func suspendGoroutine[T any](ctx context.Context, block func(Resumer[T]) (T, boo
 	g, began, waitFor := newGoroutine(ctx, done)
 	s := slotOf[T](&g.binding)
 	ok := false
-	rebind(&inBlock, func() { v, ok = s.block(&g.binding, block, Resumer[T]{s, began, done}) })
+	rebind(&inOwnBlock, func() { v, ok = s.block(&g.binding, block, Resumer[T]{s, began, done}) })
 	if !ok && ledger.On() {
 		recordSuspend(&g.binding, Resumer[T]{s, began, done})
 	}

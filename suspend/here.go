@@ -25,7 +25,7 @@ func Current() Task {
 // under a Ban, and in the block of a Suspend.
 func Forbidden() bool {
 	b := current()
-	return b != nil && (b.task == nil || b.blocked)
+	return b != nil && (b.task == nil || b.doing == inBlock)
 }
 
 // Self returns the Task that is bound to the calling goroutine, or a new sched.Thread if there is none. It panics where a Suspend would

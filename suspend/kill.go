@@ -11,10 +11,6 @@ func Shield(f func()) {
 		f()
 		return
 	}
-	if t, ok := b.task.(interface{ Shield(f func()) }); ok { // t decorates the Task that Kill ends
-		t.Shield(f)
-		return
-	}
 	b.shield(f)
 }
 
@@ -70,4 +66,21 @@ func (b *binding) exitIfKilled() {
 		b.killed = false
 		runtime.Goexit()
 	}
+}
+
+// takeKill is called when Bind binds b in a task that is bound to before. From now on a Kill and a Shield of the task belong to b.
+func (b *binding) takeKill(before *binding) {
+	if before != nil && before.task != nil {
+		b.killed, b.shielded = before.killed, before.shielded
+		before.killed = false
+	}
+}
+
+// giveKill undoes takeKill at the end of the Bind. A Kill that has not taken effect ends the next wait of before.
+func (b *binding) giveKill(before *binding) {
+	if b.killed && before != nil && before.task != nil {
+		before.killed, before.last = true, wait{status: unarmed}
+	}
+	b.reset()
+	b.shielded = false
 }

@@ -54,7 +54,9 @@ func (b *binding) giveWay() {
 // goroutine, park calls undo to remove the waiter.
 func (b *binding) park(s state, undo func()) {
 	ended := false
+	b.doing = inPark
 	defer func() {
+		b.doing = elsewhere
 		if !ended {
 			b.word.abandon(s)
 			b.last, b.slot, b.slots = wait{}, nil, nil // a slot may hold a value

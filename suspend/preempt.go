@@ -40,7 +40,7 @@ func point() {
 // innermost returns the calling task without its decorators. It returns nil if there is no task, or if it must not suspend.
 func innermost() Task {
 	b := current()
-	if b == nil || b.blocked {
+	if b == nil || b.doing == inBlock {
 		return nil
 	}
 	t := b.task

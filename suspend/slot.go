@@ -129,10 +129,10 @@ func (b *binding) shrink() {
 // block runs f, the block of a Suspend, and returns its results. The result ok is true if there is no need to wait.
 func (s *slot[T]) block(b *binding, f func(Resumer[T]) (T, bool), r Resumer[T]) (v T, ok bool) {
 	s.abandonNode()
-	b.blocked = true
+	b.doing = inBlock
 	returned := false
 	defer func() {
-		b.blocked = false
+		b.doing = elsewhere
 		if !returned {
 			s.giveUp(b, r.wait)
 		}

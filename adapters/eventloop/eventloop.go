@@ -71,7 +71,7 @@ type Options struct {
 	// has lost its reactor is also reported, but only once for each line of source code. Tasks that wait natively one
 	// after another are reported if together they delay a runnable task by StallAfter. If OnStall is nil, reports are
 	// written to standard error. A StallAfter of 0 means one second, and a negative value disables reports. In a
-	// testing/synctest bubble nothing is reported. With more than 16,000 goroutines reports come later, because a
+	// testing/synctest bubble nothing is reported. On a busy machine a report may come later. With more than 16,000 goroutines reports come later, because a
 	// report stops the process for 15 µs per goroutine.
 	StallAfter time.Duration
 	OnStall    func(report []byte)
@@ -147,8 +147,8 @@ func (l *Loop) Execute(f func()) error { return l.pick().Execute(f) }
 
 // AfterFunc runs f as a callback after d has passed, unless the function stop is called first. That function reports
 // whether it has prevented the call. The callbacks of one reactor run in the order of their times. Callbacks with equal
-// times run in the order in which AfterFunc was called. AfterFunc chooses the reactor as Go does. After Close, a
-// callback runs only if it becomes due while tasks are left.
+// times run in the order in which AfterFunc was called. AfterFunc chooses the reactor as Go does. Close does not wait for
+// timers: if the Loop has ended before d has passed, f is called on a goroutine of its own.
 func (l *Loop) AfterFunc(d time.Duration, f func()) (stop func() bool) {
 	return l.pick().AfterFunc(d, f)
 }

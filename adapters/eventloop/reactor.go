@@ -90,6 +90,7 @@ func (r *reactor) run() {
 		}
 	}
 	r.stalls.Stop()
+	r.timers.end()
 	r.core.Release()
 	r.discard()
 	r.loop.ended()

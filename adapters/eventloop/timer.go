@@ -3,14 +3,17 @@ package eventloop
 import (
 	"context"
 	"math"
+	"runtime/debug"
 	"time"
 
 	"github.com/braidgo/braid/internal/atomicx"
 	"github.com/braidgo/braid/suspend"
 )
 
-// timers is the timer heap of one reactor. Any goroutine may set and stop a timer, but only the reactor runs timers. No
-// other lock is acquired while mu is held.
+// timers is the timer heap of one reactor. Any goroutine may set and stop a timer, but only the reactor runs timers. When
+// the reactor ends, package time takes over the timers of user code, because others may wait for them: the continuation of
+// a Then, the tasks behind the first waiter of a rate.Limiter, a context with a deadline. No other lock is acquired while
+// mu is held.
 type timers struct {
 	r    *reactor
 	next atomicx.Int64 // the time of the first timer, or the constant never if there is no timer; written under mu
@@ -19,6 +22,7 @@ type timers struct {
 	heap   []*timer
 	seq    uint64
 	closed bool
+	ended  bool     // package time has taken over
 	fired  []*timer // scratch space of the method run; used only by the reactor
 }
 
@@ -28,8 +32,9 @@ type timer struct {
 	when, seq int64 // guarded by timers.mu, as is index
 	index     int
 	f         func()
-	foreign   bool   // f is user code, so it runs as a callback
-	abandoned func() // called instead of f if the Loop is closed first; if abandoned is nil, the timer stays set
+	foreign   bool        // f is user code, so it runs as a callback
+	late      *time.Timer // runs f after the reactor has ended
+	abandoned func()      // called instead of f if the Loop is closed first; if abandoned is nil, the timer stays set
 }
 
 func newTimer(f func()) *timer { return &timer{f: f, index: -1} }
@@ -61,6 +66,11 @@ func (ts *timers) set(t *timer, when int64) bool {
 		ts.mu.Unlock()
 		return false
 	}
+	if ts.ended {
+		ts.outliveLocked(t, when)
+		ts.mu.Unlock()
+		return true
+	}
 	switch {
 	case t.index < 0:
 		ts.seq++
@@ -85,7 +95,7 @@ func (ts *timers) stop(t *timer) bool {
 	ts.mu.Lock()
 	defer ts.mu.Unlock()
 	if t.index < 0 {
-		return false
+		return t.late != nil && t.late.Stop()
 	}
 	ts.remove(t)
 	ts.publish()
@@ -147,7 +157,9 @@ func (ts *timers) run(now int64) bool {
 	for i, t := range ts.fired {
 		ts.fired[i] = nil
 		if t.foreign {
-			ts.r.core.Due(t.f)
+			if !ts.r.core.Due(t.f) { // the last task has just ended
+				go ts.call(t.f)
+			}
 		} else {
 			t.f()
 		}
@@ -174,6 +186,38 @@ func (ts *timers) close() {
 	for _, t := range gone {
 		t.abandoned()
 	}
+}
+
+// end is called when the reactor has ended.
+func (ts *timers) end() {
+	ts.mu.Lock()
+	defer ts.mu.Unlock()
+	ts.ended = true
+	for _, t := range ts.heap {
+		t.index = -1
+		ts.outliveLocked(t, t.when)
+	}
+	ts.heap = nil
+	ts.publish()
+}
+
+// outliveLocked gives t to package time. A timer of the Loop itself has nothing to do any more.
+func (ts *timers) outliveLocked(t *timer, when int64) {
+	if t.foreign {
+		t.late = time.AfterFunc(time.Duration(when-ts.r.loop.now()), func() { ts.call(t.f) })
+	}
+}
+
+// call calls f, which is user code, after the reactor has ended.
+func (ts *timers) call(f func()) {
+	if onPanic := ts.r.loop.opts.OnPanic; onPanic != nil {
+		defer func() {
+			if v := recover(); v != nil {
+				onPanic(v, debug.Stack())
+			}
+		}()
+	}
+	suspend.Bind(nil, f)
 }
 
 func (ts *timers) publish() {

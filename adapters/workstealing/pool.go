@@ -64,7 +64,7 @@ type Options struct {
 	// reports tasks that wait natively one after another, if together they delay a runnable task for as long. If
 	// OnStall is nil, reports are written to standard error; otherwise OnStall must be safe for concurrent use. 0 means
 	// one second, but then only tasks that wait natively are reported, not tasks that compute. A negative StallAfter
-	// disables the reports. Nothing is reported in a testing/synctest bubble.
+	// disables the reports. Nothing is reported in a testing/synctest bubble. On a busy machine a report may come later.
 	StallAfter time.Duration
 	OnStall    func(report []byte)
 

@@ -250,6 +250,16 @@ func (p *part) sweep() {
 	p.swept = len(p.waits)
 }
 
+// Forget drops the records of all waits that have ended.
+func Forget() {
+	for i := range parts {
+		p := &parts[i]
+		p.mu.Lock()
+		p.sweep()
+		p.mu.Unlock()
+	}
+}
+
 // Addr returns the address in the pointer p.
 func Addr(p any) uintptr { return reflect.ValueOf(p).Pointer() }
 

@@ -37,9 +37,10 @@
 // permits in a task that has taken none, or answer a request on another goroutine, and then the wait ends. If one task
 // locks a Mutex and another task will unlock it, the census shows the first task as the holder.
 //
-// The census keeps the scheduler of a waiting task in memory until the first check after the end of the wait. While
-// reports are on, each check takes about 15 microseconds for each wait that is older than StuckAfter. On a scheduler
-// that preempts according to a seed, the same seed leads to a different run while the census is on.
+// The census keeps the scheduler of a waiting task in memory until the first check after the end of the wait. There is a
+// check in every quarter of StuckAfter, or every 2.5 seconds if that is negative. While reports are on, each check takes
+// about 15 microseconds for each wait that is older than StuckAfter. On a scheduler that preempts according to a seed, the
+// same seed leads to a different run while the census is on.
 //
 // An object is shown with the name that Name gave it, or else with its type and address. The goroutine of a task has the
 // same number in the dumps of package runtime and of net/http/pprof, so that its stack can be found there.

@@ -3,13 +3,16 @@ package census_test
 import (
 	"context"
 	"math/rand/v2"
+	"runtime"
 	"sync"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/braidgo/braid/adapters/fifo"
 	"github.com/braidgo/braid/chanx"
 	"github.com/braidgo/braid/internal/testrig/schedtest"
 	"github.com/braidgo/braid/internal/testrig/stress"
@@ -153,6 +156,30 @@ func TestKeepsNothing(t *testing.T) {
 	require.NotEmpty(t, census.Take().Tasks)
 	objects.Collected(t, 0)
 	schedtest.Eventually(t, "all records are gone", func() bool { return len(census.Take().Tasks) == 0 })
+}
+
+// A scheduler that has ended is kept until the next check, also if nothing is reported: without a check, a thousand Runs stayed.
+func TestKeepsNoSchedulerThatHasEnded(t *testing.T) {
+	for _, after := range []time.Duration{0, -1} {
+		synctest.Test(t, func(t *testing.T) {
+			defer census.Start(census.Options{StuckAfter: after})()
+			const runs = 10
+			var gone atomic.Int64
+			for range runs {
+				option := new(schedtest.Object)
+				runtime.AddCleanup(option, func(int) { gone.Add(1) }, 0)
+				s := fifo.New(fifo.Options{OnIdle: func() { runtime.KeepAlive(option) }})
+				require.NoError(t, s.Run(bg, func(ctx context.Context) error { return suspend.Sleep(ctx, time.Millisecond) }))
+			}
+			time.Sleep(3 * time.Second)
+			for range 1000 {
+				if runtime.GC(); gone.Load() >= runs-1 { // the last Run may be in a register
+					break
+				}
+			}
+			require.GreaterOrEqual(t, gone.Load(), int64(runs-1), "Runs that have ended are kept, with StuckAfter %v", after)
+		})
+	}
 }
 
 type executor struct{}

@@ -19,6 +19,7 @@ type watcher struct {
 	after  time.Duration
 	every  time.Duration
 	report func(string)
+	check  func(now time.Time)
 	moves  [2]uint64 // the numbers of events and of waits at the last check
 	still  time.Time // the time since which both numbers have not changed
 	told   time.Duration
@@ -31,17 +32,19 @@ type watcher struct {
 
 // startWatcher starts a watcher, which runs until stop is called.
 func startWatcher(o Options) (stop func()) {
-	if o.StuckAfter < 0 {
-		return func() {}
-	}
 	w := &watcher{after: o.StuckAfter, report: o.OnStuck, still: time.Now(), closes: map[uint64]time.Duration{}}
-	if w.after == 0 {
+	quiet := w.after < 0
+	if w.after <= 0 {
 		w.after = defaultStuckAfter
 	}
 	if w.report == nil {
 		w.report = func(text string) { fmt.Fprintln(os.Stderr, text) }
 	}
 	w.every = max(w.after/4, time.Millisecond)
+	w.check = w.inspect
+	if quiet {
+		w.check = func(time.Time) { ledger.Forget() } // otherwise the records of ended waits would keep their schedulers in memory
+	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.timer = time.AfterFunc(w.every, w.tick)
@@ -50,7 +53,7 @@ func startWatcher(o Options) (stop func()) {
 
 // tick runs a check and resets the timer. The timer calls tick, so that no goroutine sleeps between two checks.
 func (w *watcher) tick() {
-	w.inspect(time.Now())
+	w.check(time.Now())
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if !w.stopped {

@@ -14,8 +14,9 @@ import (
 )
 
 // Timers are the timers of a scheduler. AfterFunc calls f after d, as Execute would; f must not suspend. stop reports whether it
-// has prevented the call. AfterFunc obeys the contract of Unpark. A closed scheduler may drop a timer if none of its tasks waits
-// for it. Without Timers, package time supplies the timers.
+// has prevented the call. AfterFunc obeys the contract of Unpark. A scheduler that ends passes its timers on to package time, because
+// they may belong to others: the continuation of a Then, the waiters behind the first of a rate.Limiter, a context with a deadline.
+// Only a simulation drops them, with its clock. Without Timers, package time supplies the timers.
 type Timers interface {
 	AfterFunc(d time.Duration, f func()) (stop func() bool)
 }

@@ -35,7 +35,6 @@ type Coroutine struct {
 	f       func()
 	owner   Owner
 	binding suspend.Bound
-	stop    func()
 	begun   dlist.Node[*Coroutine]
 }
 
@@ -76,7 +75,7 @@ type (
 // Init makes c an idle coroutine of owner. It must be called once.
 func (c *Coroutine) Init(owner Owner) {
 	c.owner = owner
-	c.next, c.stop = iter.Pull(c.body())
+	c.next, _ = iter.Pull(c.body())
 }
 
 // WatchedBy sets the watch of c to s, because c now runs its steps on the worker that s watches. That worker calls
@@ -143,9 +142,6 @@ func (c *Coroutine) Kill() bool { return c.binding.Kill() }
 // while c is not running.
 func (c *Coroutine) Shielded() bool { return c.binding.Shielded() }
 
-// Shield implements suspend.Shield for a Task that wraps the owner of c.
-func (c *Coroutine) Shield(f func()) { c.binding.Shield(f) }
-
 // Unshield lifts the Shield of the task of c; see suspend.Bound. It must be called while c is not running.
 func (c *Coroutine) Unshield() bool { return c.binding.Unshield() }
 
@@ -170,7 +166,7 @@ func (c *Coroutine) Yield() { c.binding.Yield() }
 // Stop ends an idle coroutine. It may be called on a goroutine that is not a worker.
 func (c *Coroutine) Stop() {
 	c.watch.Store(nil)
-	c.stop()
+	c.next()
 }
 
 // Reap ends a coroutine whose task has exited. Step calls Reap itself.
@@ -194,16 +190,16 @@ func (c *Coroutine) body() func(Yield) {
 		done := false
 		defer func() { c.unregister(done, recover()) }()
 		defer entered.Exit()
-		for {
+		for c.f != nil { // after Stop there is no function
 			c.run()
 			if c.Locked() {
 				c.strand()
 			}
-			if !c.again() && !yield(struct{}{}) {
-				done = true
-				return
+			if !c.again() {
+				yield(struct{}{})
 			}
 		}
+		done = true
 	}
 }
 

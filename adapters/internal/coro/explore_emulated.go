@@ -5,7 +5,7 @@ package coro
 // Emulate makes c, which must be new, the coroutine of goroutine id. The function next resumes the coroutine, and the
 // function yield switches back from it.
 func (c *Coroutine) Emulate(id int64, next Next, yield Yield) {
-	c.next, c.yield, c.why, c.stop = next, yield, Ended, func() {}
+	c.next, c.yield, c.why = next, yield, Ended
 	c.gid.Store(id)
 }
 

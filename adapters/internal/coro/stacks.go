@@ -36,7 +36,7 @@ func Early(held time.Duration) bool {
 
 func earlyLocked(held time.Duration) bool {
 	since := time.Since(printing.ended) // may be negative in a synctest bubble, because each bubble's clock starts in 2000
-	return held < waitShare*perStack*time.Duration(runtime.NumGoroutine()) || since >= 0 && since < timeShare*printing.took
+	return held < atMost(runtime.NumGoroutine()) || since >= 0 && since < timeShare*printing.took
 }
 
 // stacks returns the result of gid.Stacks for a step that has lasted for the duration held, or nil if it is too early
@@ -52,6 +52,13 @@ func stacks(held time.Duration) iter.Seq2[int64, []byte] {
 	begun := time.Now()
 	all := gid.Stacks()
 	printing.ended = time.Now()
-	printing.took = printing.ended.Sub(begun)
+	printing.took = charge(printing.ended.Sub(begun), runtime.NumGoroutine())
 	return all
 }
+
+// charge returns the part of the time took that counts as printing. On a busy machine other processes run meanwhile. If their time
+// counted, a stall of a fifth of a second would go unreported.
+func charge(took time.Duration, goroutines int) time.Duration { return min(took, atMost(goroutines)) }
+
+// atMost returns the time for which printing the stacks of so many goroutines may stop the process.
+func atMost(goroutines int) time.Duration { return waitShare * perStack * time.Duration(goroutines) }

@@ -40,3 +40,13 @@ func TestStacksArePrintedSeldom(t *testing.T) {
 		printing.Unlock()
 	})
 }
+
+// A printing that was preempted counts with the time that it can have taken at most, otherwise as measured.
+func TestCharge(t *testing.T) {
+	if got, want := charge(time.Second, 100), 100*waitShare*perStack; got != want {
+		t.Errorf("a preempted printing counts %v, want %v", got, want)
+	}
+	if got := charge(time.Millisecond, 100); got != time.Millisecond {
+		t.Errorf("a printing of a millisecond counts %v", got)
+	}
+}

@@ -18,14 +18,14 @@ import (
 // with few tasks does not use the cache.
 //
 // The cache stops coroutines that are no longer needed. At each tick, keptFor after the last, it stops half of the
-// coroutines that no Run has needed since that last tick. The cache is empty about a third of a second after the last
+// coroutines that no Run has needed since that last tick. The cache is empty about a quarter of a second after the last
 // Run.
 const (
 	maxKept   = 8192 // the maximum number of coroutines in the cache
 	fewTasks  = 32   // a Run with fewer busy coroutines does not use the cache
 	keptBatch = 64   // the number of coroutines that a Run takes in one call
 	keptFor   = 50 * time.Millisecond
-	keptLeast = 256 // the least number of unneeded coroutines to stop in one tick
+	keptLeast = 1024 // the least number of unneeded coroutines to stop in one tick
 )
 
 // kept is the cache that all Runs share.

@@ -108,13 +108,16 @@ func (r *Runner) Go(f func()) error {
 // Execute runs f as a callback.
 func (r *Runner) Execute(f func()) error { return r.submit(callback, f) }
 
-// Due is like Execute, but accepts f even after Close, unless everything has ended. The caller must be in the core.
-func (r *Runner) Due(f func()) {
-	if r.live.Again() {
-		it := r.free.get()
-		it.task, it.f = callback, f
-		r.put(it)
+// Due is like Execute, but accepts f even after Close, unless everything has ended. It reports whether it has accepted f.
+// The caller must be in the core.
+func (r *Runner) Due(f func()) bool {
+	if !r.live.Again() {
+		return false
 	}
+	it := r.free.get()
+	it.task, it.f = callback, f
+	r.put(it)
+	return true
 }
 
 func (r *Runner) submit(task *Task, f func()) error {
