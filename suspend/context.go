@@ -173,7 +173,7 @@ func (b *waiter) unregister() *registration {
 	if r == nil {
 		return nil
 	}
-	r.disinherit()
+	r.settle()
 	if r.foreign == nil && (r.node.List() == nil || r.node.Stop()) {
 		r.node = cancelctx.Node{} // the old node would retain the context
 		return r

@@ -227,7 +227,9 @@ func perform(ctx context.Context, cases []Selectable, how manner) (Selectable, e
 			for b.word.pending(began) { // another frame here would cost time after each switch
 				switchAway(b, false)
 			}
-			if won = collect(legs); won == none {
+			won = collect(legs)
+			b.settle()
+			if won == none {
 				err = b.cancelled(ctx)
 			}
 		}
@@ -350,12 +352,17 @@ func guardsOf(legs []leg, guards Guards) Guards {
 func suspendOn(ctx context.Context, legs []leg, guards Guards, look order) (won int, waited bool, err error) {
 	won = none
 	returned := false
+	var b *waiter
 	defer func() {
 		if waited && !returned { // Park has panicked, or the task was killed
 			drop(legs)
 		}
+		if b != nil {
+			b.settle()
+		}
 	}()
 	_, err = Suspend(ctx, func(r Resumer[struct{}]) (struct{}, bool) {
+		b = r.slot.b
 		won = enqueueAll(legs, guards, look, r.slot.b, r.wait, r.done)
 		if waited = won == none; waited && ledger.On() {
 			recordSelect(current(), legs, r.slot.b, r.wait, r.done != nil)
