@@ -6,6 +6,7 @@ import (
 
 	"github.com/braidgo/braid/internal/lazily"
 	"github.com/braidgo/braid/internal/ledger"
+	"github.com/braidgo/braid/internal/preempt"
 )
 
 // A Select with all its exits
@@ -182,7 +183,7 @@ func perform(ctx context.Context, cases []Selectable, how manner) (Selectable, e
 	} else {
 		Preemptible()
 	}
-	if ctx.Err() != nil {
+	if ctx.Err() != nil || preempt.On() && looked(ctx) {
 		return nil, cancellation(ctx)
 	}
 	var legsBuf [4]leg
