@@ -37,10 +37,11 @@ type Gate struct {
 	//
 	// After a Resize or a Close, the flag waiting stays set, so that every operation checks the field changed under the guard.
 	//
-	// Invariant: while the guard is unlocked and no task has the debt, the first waiter does not fit. While the flag waiting is set, the
+	// Invariant: while the guard is unlocked and no task has the debt, the first waiter does not fit, and was not cancelled. While the flag waiting is set, the
 	// word changes only under the guard. While the queue has waiters, the flag is set. The converse may fail. A task that was cancelled
 	// before it queued, or a Select that chose another case, may leave the flag set. The next operation clears the flag.
-	// Debt: a task that releases permits, or leaves the queue with an error, must call grantLocked.
+	// Debt: a task that releases permits, or leaves the queue with an error, must call grantLocked. So must the
+	// goroutine that ends the context of a waiter, see Inherit: the task of the waiter may not run for a long time.
 	word      atomicx.Uint64
 	guard     suspend.Guard
 	waiters   suspend.Queue[struct{}, uint64] // the payload is the number of permits
@@ -280,7 +281,7 @@ func (g *Gate) grantLocked() {
 	g.storeLocked(taken)
 }
 
-// Inherit implements suspend.Inheritor.
+// Inherit implements suspend.Inheritor. A cancelled waiter that is not the first is dropped when it becomes the first.
 func (g *Gate) Inherit() {
 	g.guard.Lock()
 	g.cancelled = true
