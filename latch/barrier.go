@@ -32,24 +32,13 @@ type Barrier struct {
 
 	n       int // never changes
 	guard   suspend.Guard
-	parties suspend.Queue[struct{}, *party]
+	parties suspend.Queue[struct{}, suspend.Resumer[struct{}]] // the payload is the party's own Resumer
+	heir    suspend.Heir
+
+	// The map late contains the parties that were cancelled but still queued when their round was completed. A party is removed from the
+	// map before its Wait returns.
+	late map[suspend.Resumer[struct{}]]struct{}
 }
-
-// A party is a call of Wait that is suspended.
-type party struct {
-	of    *Barrier
-	heir  suspend.Heir
-	r     suspend.Resumer[struct{}]
-	state partyState // protected by the guard
-}
-
-type partyState uint8
-
-const (
-	waiting   partyState = iota
-	completed            // the round is complete; the party succeeds, even if it could not be resumed
-	broken               // the round is broken
-)
 
 // NewBarrier returns a Barrier for n parties. It panics if n is less than 1.
 func NewBarrier(n int) *Barrier {
@@ -65,18 +54,18 @@ func NewBarrier(n int) *Barrier {
 //
 // If ctx is done before the call, Wait returns -1 and the cancellation error, and does not break the round. If ctx is done during the wait,
 // before the round is complete, the round is broken. Wait then returns -1 and the cancellation error, and the other waiting parties get -1
-// and ErrBroken. A cancellation is too late if the round is complete before the party leaves the queue. The party's Wait then succeeds.
+// and ErrBroken. A cancellation is too late if the round is complete before the waiters of ctx are notified. The party's Wait then succeeds.
 //
 // In a complete round, every call of Wait synchronizes before the return of every Wait. Wait panics on the zero Barrier.
 func (b *Barrier) Wait(ctx context.Context) (index int, err error) {
 	if b.n < 1 {
 		panic("latch: Wait at the zero Barrier")
 	}
-	var me *party
+	var me suspend.Resumer[struct{}]
 	counted := false
 	defer func() {
 		if !counted { // the wait was cancelled, or ctx has panicked
-			if me != nil && me.leave() {
+			if b.hasHappened(me) {
 				err = nil
 			} else {
 				index = -1
@@ -88,50 +77,54 @@ func (b *Barrier) Wait(ctx context.Context) (index int, err error) {
 		defer b.guard.Unlock()
 		index = b.n - 1 - b.parties.Len()
 		if index == 0 {
-			b.endRoundLocked(completed)
+			b.completeLocked()
 			return struct{}{}, true
 		}
-		me = &party{of: b, r: r}
-		b.parties.Push(r, me)
-		r.LeaveTo(&me.heir, me)
+		b.parties.Push(r, r)
+		r.LeaveTo(&b.heir, (*inheritor)(b))
+		me = r
 		return struct{}{}, false
 	})
 	counted = err == nil
 	return index, err
 }
 
-// endRoundLocked ends the round with this state, and resumes its parties. A party that cannot be resumed was cancelled. It reads its state
-// when it leaves. The caller must hold the guard.
-func (b *Barrier) endRoundLocked(state partyState) {
-	var err error
-	if state == broken {
-		err = ErrBroken
-	}
+func (b *Barrier) completeLocked() {
 	for b.parties.Len() > 0 {
-		(*b.parties.Head()).state = state
-		b.parties.ResumeHead(struct{}{}, err)
+		if r, ok := b.parties.ResumeHead(struct{}{}, nil); !ok {
+			if b.late == nil {
+				b.late = make(map[suspend.Resumer[struct{}]]struct{})
+			}
+			b.late[r] = struct{}{}
+		}
 	}
 }
 
-// leave breaks the round of p, unless the round has ended. It reports whether the round was completed, although the wait of p has failed.
-func (p *party) leave() (happened bool) {
-	b := p.of
+// hasHappened reports whether the round of the caller, whose Resumer is me, was completed although its wait has failed. If the caller is
+// still queued, hasHappened breaks the round.
+func (b *Barrier) hasHappened(me suspend.Resumer[struct{}]) bool {
 	b.guard.Lock()
 	defer b.guard.Unlock()
-	if p.state == waiting {
-		b.parties.Remove(p.r)
-		p.state = broken
-		b.endRoundLocked(broken)
+	if b.parties.Remove(me) {
+		b.breakLocked()
+		return false
 	}
-	return p.state == completed
+	_, happened := b.late[me]
+	delete(b.late, me)
+	return happened
 }
 
-// Inherit implements suspend.Inheritor. It breaks the round of p if p was cancelled.
-func (p *party) Inherit() {
-	b := p.of
-	b.guard.Lock()
-	defer b.guard.Unlock()
-	if p.state == waiting && p.r.Ended() {
-		b.endRoundLocked(broken)
+// breakLocked fails the waiting parties. A party that cannot be resumed was cancelled, and has its own error.
+func (b *Barrier) breakLocked() { b.parties.ResumeAll(struct{}{}, ErrBroken) }
+
+// An inheritor is a Barrier. It has a type of its own, so that a Barrier does not export its method.
+type inheritor Barrier
+
+// Inherit implements suspend.Inheritor. It breaks the round if a party was cancelled.
+func (i *inheritor) Inherit() {
+	i.guard.Lock()
+	defer i.guard.Unlock()
+	if i.parties.HasEnded() {
+		(*Barrier)(i).breakLocked()
 	}
 }

@@ -972,3 +972,17 @@ func BenchmarkFirst(b *testing.B) {
 		}
 	})
 }
+
+// After an inner Force has returned, the goroutine still runs the outer function, so a Force of the outer value would wait for itself.
+func TestACircleByGoroutineBehindAnInnerForce(t *testing.T) {
+	defer schedtest.Within(t, schedtest.Deadline)()
+	inner := lazy.New(one, lazy.Record)
+	var outer *lazy.Lazy[int]
+	outer = lazy.New(func(context.Context) (int, error) {
+		_, err := inner.Force(bg)
+		require.NoError(t, err)
+		return outer.Force(bg)
+	}, lazy.Record)
+	_, err := outer.Force(bg)
+	require.ErrorIs(t, err, lazy.ErrRecursive)
+}

@@ -101,10 +101,8 @@ const patience = 4
 //
 // The n'th Unlock synchronizes before the return of the (n+1)'th successful Lock.
 func (m *Mutex) Lock(ctx context.Context) error {
-	locked := held
 	if preempt.On() {
-		suspend.Preemptible()
-		locked = owned()
+		return m.lock(ctx)
 	}
 	if ctx.Err() != nil { // repeats suspend.Err, because the compiler does not inline it
 		if err := suspend.Err(ctx); err != nil {
@@ -112,10 +110,20 @@ func (m *Mutex) Lock(ctx context.Context) error {
 		}
 		return context.Canceled // ctx breaks its contract: its Err has become nil again
 	}
-	if m.word.CompareAndSwap(0, locked) || m.tryTake() { // m.tryTake() may overtake waiters
-		if locked != held {
-			m.took(0)
-		}
+	if m.word.CompareAndSwap(0, held) || m.tryTake() { // m.tryTake() may overtake waiters
+		return nil
+	}
+	return m.lockSlow(ctx)
+}
+
+// lock implements Lock while a test scheduler controls the order of operations, or the ledger records holders.
+func (m *Mutex) lock(ctx context.Context) error {
+	suspend.Preemptible()
+	if err := suspend.Err(ctx); err != nil {
+		return err
+	}
+	if m.tryTake() {
+		m.took(0)
 		return nil
 	}
 	return m.lockSlow(ctx)

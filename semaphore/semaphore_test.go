@@ -758,3 +758,15 @@ func TestAllocs(t *testing.T) {
 		})
 	}
 }
+
+// A second Resize adds to the permits that the first one has yet to remove.
+func TestResizeTwiceWhileAllPermitsAreHeld(t *testing.T) {
+	s := semaphore.New(4)
+	require.True(t, s.TryAcquire(4))
+	s.Resize(3)
+	s.Resize(2)
+	s.Release(4)
+	require.False(t, s.TryAcquire(3))
+	require.True(t, s.TryAcquire(2))
+	require.False(t, s.TryAcquire(1))
+}

@@ -20,6 +20,7 @@ import (
 //     new goroutine. A goroutine without a task needs no registration, because it blocks in a select with the Done channel.
 //  3. Ended cancels the word and calls Unpark. A Resume that finds the Done channel closed before Ended was called does the same,
 //     and returns false, so that its caller offers the value to the next waiter.
+//     Then the goroutine that has ended the context calls the heirs of the wait (see LeaveTo), which serve the waiters behind it.
 //  4. The task runs again and removes its nodes: in Wait and Select under the guards of the objects, and after a plain Suspend in
 //     the caller's own code. The nodes of a continuation are removed on its executor. A queue that reaches a cancelled node earlier
 //     removes it.
@@ -173,7 +174,7 @@ func (b *waiter) unregister() *registration {
 	if r == nil {
 		return nil
 	}
-	r.disinherit()
+	r.settle()
 	if r.foreign == nil && (r.node.List() == nil || r.node.Stop()) {
 		r.node = cancelctx.Node{} // the old node would retain the context
 		return r

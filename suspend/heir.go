@@ -20,14 +20,13 @@ type Heir struct{ of Inheritor }
 // LeaveTo names o as the heir of the wait of r. If the context of the wait ends before the task runs again, the goroutine that ends the
 // context calls o.Inherit. LeaveTo is called where r is queued, under the guard of o, of which h is a field. It does nothing if no
 // context can end the wait, and for a goroutine without a task, which leaves the queue itself at once.
-//
-// The task retains o until it ends, or waits for another Inheritor.
 func (r Resumer[T]) LeaveTo(h *Heir, o Inheritor) {
 	if reg := r.slot.b.watched.Load(); reg != nil {
 		if h.of == nil {
 			h.of = o
 		}
 		reg.leaveTo(h, r.wait)
+		r.slot.owes = true
 	}
 }
 
@@ -44,30 +43,36 @@ type heirs struct {
 
 // leaveTo adds h to the heirs of the wait that began with this state. The waiter calls it before the wait is queued, and checks the word
 // before it parks. So if a context cancels the word too early to find h, the waiter does not park, and removes its nodes at once.
-//
-// The heirs of earlier waits may stay in the list, since Inherit then changes nothing.
 func (r *registration) leaveTo(h *Heir, wait state) {
 	at := &r.heirs
-	if r.wait == wait {
+	if r.last != nil && r.wait == wait {
 		if at = r.last.next.Load(); at == nil {
 			at = new(heirs)
 			r.last.next.Store(at)
 		}
 	}
 	r.wait, r.last = wait, at
-	if at.heir.Load() != h {
-		at.heir.Store(h)
+	at.heir.Store(h)
+}
+
+// settle empties the list when the waiter runs again, because the list would retain the heirs.
+func (b *waiter) settle() {
+	if r := b.watched.Load(); r != nil {
+		r.settle()
 	}
 }
 
-// disinherit empties the list, because the heirs would be retained.
-func (r *registration) disinherit() {
+func (r *registration) settle() {
 	if r.last == nil {
 		return
 	}
-	for at := &r.heirs; at != nil; at = at.next.Load() {
+	for at := &r.heirs; ; at = at.next.Load() {
 		at.heir.Store(nil)
+		if at == r.last {
+			break
+		}
 	}
+	r.last = nil
 }
 
 // appendHeirs appends the heirs to last, except an heir that is the last element already, since all waiters of a semaphore have the

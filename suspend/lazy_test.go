@@ -15,6 +15,7 @@ import (
 	"github.com/braidgo/braid/promise"
 	"github.com/braidgo/braid/semaphore"
 	"github.com/braidgo/braid/suspend"
+	"github.com/stretchr/testify/require"
 )
 
 // One waiter is cancelled lazily, one eagerly, one not at all, in one queue: the first stays until a Resume meets it.
@@ -180,5 +181,22 @@ func TestALazyCancellationLeavesTheRegistration(t *testing.T) {
 		if _, err := never.Await(third); !errors.Is(err, oops) {
 			t.Errorf("Await = %v", err)
 		}
+	})
+}
+
+// After a cancel has returned, no Resume ends a lazy wait, not even with an error: the wait fails with the error of its context.
+func TestACloseAfterACancelEndsALazyWaitAsCancelled(t *testing.T) {
+	schedtest.OnFIFO(t, func(s *fifo.Scheduler) {
+		c := chanx.New[int](0)
+		ctx, end := schedtest.WithCancel()
+		ctx = suspend.Lazily(ctx)
+		_ = ctx.Done() // a lazy wait can be cancelled by the channel only
+		var err error
+		_ = s.Go(func() { _, err = c.Recv(ctx) })
+		suspend.Yield()
+		end()
+		require.NoError(t, c.Close())
+		suspend.Yield()
+		require.ErrorIs(t, err, context.Canceled)
 	})
 }

@@ -7,6 +7,7 @@ import (
 
 // cancelled returns the error of a cancelled wait with ctx. If the task was killed, it exits instead.
 func (b *binding) cancelled(ctx context.Context) error {
+	b.settle()
 	b.exitIfKilled()
 	return cancellation(ctx)
 }

@@ -1,6 +1,12 @@
 package suspend
 
-import "github.com/braidgo/braid/internal/preempt"
+import (
+	"context"
+
+	"github.com/braidgo/braid/internal/cancelctx"
+	"github.com/braidgo/braid/internal/lazily"
+	"github.com/braidgo/braid/internal/preempt"
+)
 
 // Preemptible lets a scheduler for tests run other tasks at a place where the caller need not wait. See the option Preempt of
 // packages random and simulation, and suspendtest.Explore. A primitive with a fast path calls Preemptible at the beginning of each
@@ -17,6 +23,17 @@ func Point() {
 	if preempt.On() {
 		point()
 	}
+}
+
+// looked is a Point between the look at a context of package cancel, which has not ended, and the operation: the context may end in
+// between, and the operation may succeed all the same. The result is false, which says that ctx had not ended.
+//
+//go:noinline
+func looked(ctx context.Context) (ended bool) {
+	if cancelctx.Of(lazily.Plain(ctx)) != nil {
+		point()
+	}
+	return false
 }
 
 // A preempter is a Task whose scheduler may run other tasks in Preemptible. The task yields if Preempt returns true.

@@ -200,6 +200,16 @@ func (q *Queue[T, P]) DropEnded() (dropped bool) {
 	return dropped
 }
 
+// HasEnded reports whether the wait of any waiter has ended. The time that it takes is proportional to Len.
+func (q *Queue[T, P]) HasEnded() bool {
+	for n := q.head; n != nil; n = n.next {
+		if n.r.Ended() {
+			return true
+		}
+	}
+	return false
+}
+
 // Pop takes the first waiter off the queue, so that the caller can use its Resumer and payload. ResumeHead is faster, and lets the
 // task reuse its node. The queue must not be empty.
 func (q *Queue[T, P]) Pop() (Resumer[T], P) {

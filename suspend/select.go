@@ -6,6 +6,7 @@ import (
 
 	"github.com/braidgo/braid/internal/lazily"
 	"github.com/braidgo/braid/internal/ledger"
+	"github.com/braidgo/braid/internal/preempt"
 )
 
 // A Select with all its exits
@@ -182,7 +183,7 @@ func perform(ctx context.Context, cases []Selectable, how manner) (Selectable, e
 	} else {
 		Preemptible()
 	}
-	if ctx.Err() != nil {
+	if ctx.Err() != nil || preempt.On() && looked(ctx) {
 		return nil, cancellation(ctx)
 	}
 	var legsBuf [4]leg
@@ -227,7 +228,9 @@ func perform(ctx context.Context, cases []Selectable, how manner) (Selectable, e
 			for b.word.pending(began) { // another frame here would cost time after each switch
 				switchAway(b, false)
 			}
-			if won = collect(legs); won == none {
+			won = collect(legs)
+			b.settle()
+			if won == none {
 				err = b.cancelled(ctx)
 			}
 		}
@@ -350,12 +353,17 @@ func guardsOf(legs []leg, guards Guards) Guards {
 func suspendOn(ctx context.Context, legs []leg, guards Guards, look order) (won int, waited bool, err error) {
 	won = none
 	returned := false
+	var b *waiter
 	defer func() {
 		if waited && !returned { // Park has panicked, or the task was killed
 			drop(legs)
 		}
+		if b != nil {
+			b.settle()
+		}
 	}()
 	_, err = Suspend(ctx, func(r Resumer[struct{}]) (struct{}, bool) {
+		b = r.slot.b
 		won = enqueueAll(legs, guards, look, r.slot.b, r.wait, r.done)
 		if waited = won == none; waited && ledger.On() {
 			recordSelect(current(), legs, r.slot.b, r.wait, r.done != nil)

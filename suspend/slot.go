@@ -79,7 +79,8 @@ type slot[T any] struct {
 	shared bool      // never changes; true if several slots share the word, so that the resumer must set hit
 	hit    bool      // the wait was resumed by this slot; written like v
 	freed  bool      // the node was taken off its queue; written like v
-	queued bool      // node is in use; only the task accesses queued, node and nodes
+	queued bool      // node is in use; only the task accesses queued, owes, node and nodes
+	owes   bool      // the wait has heirs
 	node   queued[T] // a *node[T, P], for the type P of the last Push
 	nodes  *list     // holds the nodes for other types P
 	v      T
@@ -166,6 +167,10 @@ func (s *slot[T]) giveUp(b *binding, began state) {
 // takeValue returns the value that resumed the wait, and empties the slot or the node. The argument is the state with which the wait
 // began.
 func (s *slot[T]) takeValue(began state) (v T, err error) {
+	if s.owes {
+		s.owes = false
+		s.b.settle()
+	}
 	if !s.b.word.inNode(began) {
 		return s.takeOwn()
 	}

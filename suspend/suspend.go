@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/braidgo/braid/internal/ledger"
+	"github.com/braidgo/braid/internal/preempt"
 )
 
 // Err returns nil until ctx has ended. Then it returns the error with which all cancellable operations of this module fail. The
@@ -13,6 +14,9 @@ import (
 // An operation that can succeed without suspending must call Err first, so that it fails if ctx has already ended.
 func Err(ctx context.Context) error {
 	if ctx.Err() == nil {
+		if preempt.On() {
+			looked(ctx)
+		}
 		return nil
 	}
 	return cancellation(ctx)
@@ -41,7 +45,7 @@ func Suspend[T any](ctx context.Context, block func(Resumer[T]) (T, bool)) (T, e
 		b.check()
 	}
 	var zero T
-	if ctx.Err() != nil {
+	if ctx.Err() != nil || preempt.On() && looked(ctx) {
 		return zero, cancellation(ctx)
 	}
 	if b == nil {

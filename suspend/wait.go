@@ -5,6 +5,7 @@ import (
 
 	"github.com/braidgo/braid/internal/lazily"
 	"github.com/braidgo/braid/internal/ledger"
+	"github.com/braidgo/braid/internal/preempt"
 )
 
 // Wait performs the operation of s for the calling task. If Try performs the operation at once, Wait returns the result. Otherwise
@@ -33,7 +34,7 @@ func performSource[T any, S Source[T]](ctx context.Context, s S, allowLazy bool)
 		ctx = lazily.Allow(ctx)
 	}
 	Preemptible()
-	if ctx.Err() != nil {
+	if ctx.Err() != nil || preempt.On() && looked(ctx) {
 		var zero T
 		return zero, cancellation(ctx)
 	}

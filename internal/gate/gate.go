@@ -37,15 +37,17 @@ type Gate struct {
 	//
 	// After a Resize or a Close, the flag waiting stays set, so that every operation checks the field changed under the guard.
 	//
-	// Invariant: while the guard is unlocked and no task has the debt, the first waiter does not fit. While the flag waiting is set, the
+	// Invariant: while the guard is unlocked and no task has the debt, the first waiter does not fit, and was not cancelled. While the flag waiting is set, the
 	// word changes only under the guard. While the queue has waiters, the flag is set. The converse may fail. A task that was cancelled
 	// before it queued, or a Select that chose another case, may leave the flag set. The next operation clears the flag.
-	// Debt: a task that releases permits, or leaves the queue with an error, must call grantLocked.
-	word    atomicx.Uint64
-	guard   suspend.Guard
-	waiters suspend.Queue[struct{}, uint64] // the payload is the number of permits
-	heir    suspend.Heir
-	changed *change
+	// Debt: a task that releases permits, or leaves the queue with an error, must call grantLocked. So must the
+	// goroutine that ends the context of a waiter, see Inherit: the task of the waiter may not run for a long time.
+	word      atomicx.Uint64
+	guard     suspend.Guard
+	waiters   suspend.Queue[struct{}, uint64] // the payload is the number of permits
+	heir      suspend.Heir
+	cancelled bool // a waiter in the queue may have been cancelled; grantLocked must not wait for it
+	changed   *change
 }
 
 // A change is the state of a Gate after the first Resize or Close.
@@ -250,10 +252,6 @@ func (g *Gate) tryTake(n uint64) (ok, sure bool) {
 // under the guard, and the caller may queue. The caller must hold g.guard.
 func (g *Gate) takeLocked(n uint64) bool {
 	taken := g.word.Or(waiting) / one
-	if g.waiters.DropEnded() {
-		g.grantLocked()
-		taken = g.word.Load() / one
-	}
 	if g.waiters.Len() > 0 || n > Max-taken {
 		return false
 	}
@@ -271,7 +269,7 @@ func (g *Gate) grantLocked() {
 	for n := g.waiters.Head(); n != nil; n = g.waiters.Head() {
 		err := g.refusedLocked(*n, Max)
 		if err == nil && *n > Max-taken {
-			if g.waiters.DropEnded() {
+			if g.cancelled && g.waiters.DropEnded() {
 				continue
 			}
 			break
@@ -283,15 +281,19 @@ func (g *Gate) grantLocked() {
 	g.storeLocked(taken)
 }
 
-// Inherit implements suspend.Inheritor.
+// Inherit implements suspend.Inheritor. A cancelled waiter that is not the first is dropped when it becomes the first.
 func (g *Gate) Inherit() {
 	g.guard.Lock()
+	g.cancelled = true
 	g.grantLocked()
 	g.guard.Unlock()
 }
 
 func (g *Gate) storeLocked(taken uint64) {
 	w := taken * one
+	if g.waiters.Len() == 0 {
+		g.cancelled = false
+	}
 	if g.waiters.Len() > 0 || g.changed != nil {
 		w |= waiting
 	}

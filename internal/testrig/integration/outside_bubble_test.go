@@ -1,0 +1,116 @@
+package integration_test
+
+import (
+	"context"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/braidgo/braid/broadcast"
+	"github.com/braidgo/braid/chanx"
+	"github.com/braidgo/braid/cond"
+	"github.com/braidgo/braid/keyed"
+	"github.com/braidgo/braid/latch"
+	"github.com/braidgo/braid/lazy"
+	"github.com/braidgo/braid/mutex"
+	"github.com/braidgo/braid/mvar"
+	"github.com/braidgo/braid/promise"
+	"github.com/braidgo/braid/respool"
+	"github.com/braidgo/braid/semaphore"
+	"github.com/braidgo/braid/suspend"
+	"github.com/braidgo/braid/suspend/sched"
+	"github.com/braidgo/braid/watch"
+)
+
+// A goroutine in a bubble waits for an object of the package, and a goroutine outside wakes it. The Thread that parks the waiter was made
+// outside, so its channel belongs to no bubble.
+func TestAWaitInABubbleThatAGoroutineOutsideEnds(t *testing.T) {
+	type object struct {
+		wait func(ctx context.Context) error
+		wake func()
+	}
+	loaded := func(begin func(f func(context.Context) (int, error)) (wait func(context.Context) error)) object {
+		var p promise.Promise[int]
+		begun := make(chan struct{})
+		wait := begin(func(context.Context) (int, error) { close(begun); return p.Await(bg) })
+		go func() { _ = wait(bg) }()
+		<-begun
+		return object{wait, func() { _ = p.Fill(1) }}
+	}
+	for name, open := range map[string]func() object{
+		"Mutex":   func() object { m := new(mutex.Mutex); m.TryLock(); return object{m.Lock, m.Unlock} },
+		"RWMutex": func() object { m := new(mutex.RWMutex); m.TryLock(); return object{m.RLock, m.Unlock} },
+		"Semaphore": func() object {
+			s := semaphore.New(1)
+			s.TryAcquire(1)
+			return object{func(ctx context.Context) error { return s.Acquire(ctx, 1) }, func() { s.Release(1) }}
+		},
+		"Chan": func() object {
+			c := chanx.New[int](1)
+			return object{func(ctx context.Context) error { _, err := c.Recv(ctx); return err }, func() { _, _ = c.TrySend(1) }}
+		},
+		"MVar": func() object {
+			m := mvar.New[int]()
+			return object{func(ctx context.Context) error { _, err := m.Take(ctx); return err }, func() { m.TryPut(1) }}
+		},
+		"Promise": func() object {
+			p := promise.New[int]()
+			return object{func(ctx context.Context) error { _, err := p.Await(ctx); return err }, func() { _ = p.Fill(1) }}
+		},
+		"Latch": func() object { l := latch.New(1); return object{l.Wait, l.CountDown} },
+		"watch": func() object {
+			v := watch.New(1)
+			return object{func(ctx context.Context) error { _, err := v.Changed(ctx, 0); return err }, func() { _ = v.Store(2) }}
+		},
+		"broadcast": func() object {
+			b := broadcast.New[int]()
+			s := b.Subscribe(1, broadcast.DropOldest)
+			return object{func(ctx context.Context) error { _, err := s.Recv(ctx); return err }, func() { _ = b.Publish(bg, 1) }}
+		},
+		"Cond": func() object {
+			var m mutex.Mutex
+			woken := false
+			c := cond.New(m.Locker())
+			return object{func(ctx context.Context) (err error) {
+				_ = m.Lock(bg)
+				defer m.Unlock()
+				for !woken && err == nil {
+					err = c.Wait(ctx)
+				}
+				return err
+			}, func() { m.With(func() { woken = true }); c.Broadcast() }}
+		},
+		"keyed.Cache": func() object {
+			return loaded(func(f func(context.Context) (int, error)) func(context.Context) error {
+				c := keyed.NewCache(func(ctx context.Context, _ int) (int, error) { return f(ctx) }, 0)
+				return func(ctx context.Context) error { _, err := c.Get(ctx, 1); return err }
+			})
+		},
+		"Lazy": func() object {
+			return loaded(func(f func(context.Context) (int, error)) func(context.Context) error {
+				l := lazy.New(f, lazy.Restart)
+				return func(ctx context.Context) error { _, err := l.Force(ctx); return err }
+			})
+		},
+		"respool": func() object {
+			p := respool.New(respool.Options[int]{Max: 1, Open: func(context.Context) (int, error) { return 1, nil }})
+			l, _ := p.Acquire(bg)
+			return object{func(ctx context.Context) error { _, err := p.Acquire(ctx); return err }, l.Release}
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			outside, o := sched.NewThread(), open()
+			go func() {
+				time.Sleep(time.Millisecond) // the wait has usually begun
+				o.wake()
+			}()
+			synctest.Test(t, func(t *testing.T) {
+				var err error
+				suspend.Bind(outside, func() { err = o.wait(bg) })
+				require.NoError(t, err)
+			})
+		})
+	}
+}
