@@ -121,7 +121,9 @@ func (p *Pool[R]) Acquire(ctx context.Context) (l *Lease[R], err error) {
 		}
 		return nil, err
 	}
-	if !p.addUser() {
+	preempt.Looks(preempt.Gates) // a Release that happens first leaves an idle resource
+	r, ok := p.addUser(nil)
+	if !ok {
 		p.permits.Release(1)
 		return nil, ErrClosed
 	}
@@ -130,7 +132,7 @@ func (p *Pool[R]) Acquire(ctx context.Context) (l *Lease[R], err error) {
 			p.returnPermit()
 		}
 	}()
-	r, err := p.resource(ctx)
+	r, err = p.usableOrNew(ctx, r)
 	if err != nil {
 		return nil, err
 	}
@@ -147,9 +149,10 @@ func (l *Lease[R]) Release() {
 	preempt.Releases(preempt.Gates)
 	p, r := l.pool, l.of
 	kept := false
-	defer p.returnPermit()
+	defer p.permits.Release(1)
 	defer func() {
 		if !kept { // Reuse may also have panicked
+			defer p.removeUser()
 			p.close(r)
 		}
 	}()
@@ -175,13 +178,13 @@ func (p *Pool[R]) expireOne() bool {
 	if !p.permits.TryAcquire(1) { // every permit is taken, or tasks wait for permits
 		return false
 	}
-	if !p.addUser() {
+	now := suspend.Now()
+	r, ok := p.addUser(func(r *resource[R]) bool { return p.tooOld(r, now) })
+	if !ok {
 		p.permits.Release(1)
 		return false
 	}
 	defer p.returnPermit()
-	now := suspend.Now()
-	r, _ := p.takeIdle(func(r *resource[R]) bool { return p.tooOld(r, now) })
 	if r != nil {
 		p.close(r)
 	}
@@ -231,20 +234,22 @@ type Stats struct {
 // Stats returns the current numbers. It never suspends.
 func (p *Pool[R]) Stats() Stats {
 	suspend.Point()
-	preempt.Looks(preempt.Gates)
+	preempt.Looks(preempt.Gates | preempt.Resources)
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return Stats{Idle: len(p.idle), Leased: p.users, Opened: p.opened}
 }
 
-// addUser increments p.users and returns true. If p is closed, it returns false.
-func (p *Pool[R]) addUser() bool {
+// addUser increments p.users, and takes an idle resource as takeIdle does. If p is closed, addUser changes nothing and returns false.
+// Both changes are one step, so that Stats never counts a resource twice.
+func (p *Pool[R]) addUser(match func(r *resource[R]) bool) (r *resource[R], ok bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if !p.closed {
-		p.users++
+	if p.closed {
+		return nil, false
 	}
-	return !p.closed
+	p.users++
+	return p.takeIdleLocked(match), true
 }
 
 // returnPermit decrements p.users and releases the caller's permit.
@@ -254,6 +259,7 @@ func (p *Pool[R]) returnPermit() {
 }
 
 func (p *Pool[R]) removeUser() {
+	preempt.Releases(preempt.Resources)
 	p.mu.Lock()
 	p.users--
 	unused := p.closed && p.users == 0
@@ -263,22 +269,19 @@ func (p *Pool[R]) removeUser() {
 	}
 }
 
-// resource returns a usable idle resource, or a new resource.
-func (p *Pool[R]) resource(ctx context.Context) (*resource[R], error) {
-	preempt.Looks(preempt.Gates) // a Release that happens first leaves an idle resource
-	for {
-		r, closed := p.takeIdle(nil)
-		switch {
-		case r == nil && closed:
-			return nil, ErrClosed
-		case r == nil:
-			return p.open(ctx)
-		}
-		usable, err := p.usable(ctx, r)
-		if usable || err != nil {
+// usableOrNew returns r if it can be used. Otherwise, or if r is nil, it returns another idle resource or a new resource.
+func (p *Pool[R]) usableOrNew(ctx context.Context, r *resource[R]) (*resource[R], error) {
+	closed := false
+	for r != nil {
+		if usable, err := p.usable(ctx, r); usable || err != nil {
 			return r, err
 		}
+		r, closed = p.takeIdle(nil)
 	}
+	if closed {
+		return nil, ErrClosed
+	}
+	return p.open(ctx)
 }
 
 // usable reports whether r, which was idle, can be used. Otherwise it closes r.
@@ -300,19 +303,24 @@ func (p *Pool[R]) usable(ctx context.Context, r *resource[R]) (ok bool, err erro
 	return true, nil
 }
 
-// takeIdle removes and returns the idle resource that was released last among those for which ok returns true, or nil if
-// there is none. A nil ok accepts every resource. takeIdle also reports whether the pool is closed, because a closed pool
+// takeIdle removes and returns the idle resource that was released last among those for which match returns true, or nil if
+// there is none. A nil match accepts every resource. takeIdle also reports whether the pool is closed, because a closed pool
 // must not open resources.
-func (p *Pool[R]) takeIdle(ok func(r *resource[R]) bool) (r *resource[R], closed bool) {
+func (p *Pool[R]) takeIdle(match func(r *resource[R]) bool) (r *resource[R], closed bool) {
+	preempt.Releases(preempt.Resources)
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	return p.takeIdleLocked(match), p.closed
+}
+
+func (p *Pool[R]) takeIdleLocked(match func(r *resource[R]) bool) *resource[R] {
 	for i, r := range slices.Backward(p.idle) {
-		if ok == nil || ok(r) {
+		if match == nil || match(r) {
 			p.idle = slices.Delete(p.idle, i, i+1)
-			return r, p.closed
+			return r
 		}
 	}
-	return nil, p.closed
+	return nil
 }
 
 func (p *Pool[R]) open(ctx context.Context) (*resource[R], error) {
@@ -320,13 +328,14 @@ func (p *Pool[R]) open(ctx context.Context) (*resource[R], error) {
 	if err != nil {
 		return nil, err
 	}
+	preempt.Releases(preempt.Resources)
 	p.mu.Lock()
 	p.opened++
 	p.mu.Unlock()
 	return &resource[R]{value: v, opened: suspend.Now()}, nil
 }
 
-// keep makes r idle and returns true. If the pool is closed, it returns false.
+// keep makes r idle, decrements p.users and returns true. If the pool is closed, keep changes nothing and returns false.
 func (p *Pool[R]) keep(r *resource[R]) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -334,6 +343,7 @@ func (p *Pool[R]) keep(r *resource[R]) bool {
 		return false
 	}
 	p.idle = append(p.idle, r)
+	p.users--
 	return true
 }
 

@@ -36,12 +36,13 @@ func Begin() (end func()) {
 type Kinds uint8
 
 // Mutexes is for package mutex's Mutex. Gates is for RWMutex and Semaphore. Keys is for the keys that package keyed has in use. Members
-// is for Scope, Group and idle.Group, which their tasks hold. Clocks is for the clock.
+// is for Scope, Group and idle.Group, which their tasks hold. Resources is for what Stats of package respool counts. Clocks is for the clock.
 const (
 	Mutexes Kinds = 1 << iota
 	Gates
 	Keys
 	Members
+	Resources
 	Clocks // timers advance the clock; there is no release
 )
 

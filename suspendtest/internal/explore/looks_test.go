@@ -15,6 +15,7 @@ import (
 	"github.com/braidgo/braid/mutex"
 	"github.com/braidgo/braid/mvar"
 	"github.com/braidgo/braid/promise"
+	"github.com/braidgo/braid/respool"
 	"github.com/braidgo/braid/scope"
 	"github.com/braidgo/braid/semaphore"
 	"github.com/braidgo/braid/suspend"
@@ -111,6 +112,22 @@ func TestALookSeesWhatIsHeld(t *testing.T) {
 			s := keyed.NewSemaphore[int](1)
 			return pair{func() string { _ = s.Acquire(bg, 1); s.Release(1); return "" }, func() string { return tries(func() bool { return s.TryAcquire(1) }, func() { s.Release(1) }) }}
 		}, 0, "free held"},
+
+		// A resource that is opened, leased and idle, and one that is closed. Stats never counts it twice.
+		"Pool.Stats": {func() pair {
+			p := respool.New(respool.Options[int]{Max: 1, Open: func(context.Context) (int, error) { return 1, nil }})
+			return pair{func() string {
+				for range 2 {
+					l, _ := p.Acquire(bg)
+					l.Release()
+				}
+				return ""
+			}, func() string { s := p.Stats(); return fmt.Sprint(s.Idle, s.Leased, s.Opened) }}
+		}, 0, "0 0 0 0 1 0 0 1 1 1 0 1"},
+		"Pool.Stats, a lease that is discarded": {func() pair {
+			p := respool.New(respool.Options[int]{Max: 1, Open: func(context.Context) (int, error) { return 1, nil }})
+			return pair{func() string { l, _ := p.Acquire(bg); l.Discard(); l.Release(); return "" }, func() string { s := p.Stats(); return fmt.Sprint(s.Idle, s.Leased, s.Opened) }}
+		}, 0, "0 0 0 0 0 1 0 1 0 0 1 1"},
 
 		// These have no release that is no point.
 		"MVar.TryRead in a Modify": {func() pair {
