@@ -83,7 +83,7 @@ func (g *Group) Shutdown(ctx context.Context) error {
 
 func (g *Group) checkCaller() {
 	_ = suspend.Self() // Self panics where suspending is forbidden
-	if g.running.here() {
+	if g.running.hasCaller() {
 		panic("scope: a Group is closed by its own child")
 	}
 }
@@ -112,8 +112,8 @@ func (r *running) add(id int64, by int) {
 	}
 }
 
-// here reports whether the calling goroutine runs a child.
-func (r *running) here() bool {
+// hasCaller reports whether the calling goroutine runs a child.
+func (r *running) hasCaller() bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.ids.Get(gid.Get()) > 0
