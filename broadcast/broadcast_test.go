@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"runtime"
 	"slices"
 	"sync/atomic"
 	"testing"
@@ -81,6 +82,9 @@ func TestPolicies(t *testing.T) {
 		require.Equal(t, broadcast.ErrClosed, topic.Close())
 	})
 	schedtest.Panics(t, "broadcast: Subscribe without room", func() { broadcast.New[int]().Subscribe(0, broadcast.Wait) })
+	for _, policy := range []broadcast.Policy{-1, 3} {
+		schedtest.Panics(t, "broadcast: unknown Policy", func() { broadcast.New[int]().Subscribe(1, policy) })
+	}
 }
 
 // The ends of a Publish that waits, and the values of the subscriptions afterwards. The first of two publishers that wait is looked at.
@@ -238,4 +242,31 @@ func ExampleTopic_PublishOp() {
 	first, _ := suspend.Do(bg, sub.RecvOp())
 	fmt.Println(first, err, second)
 	// Output: first <nil> <nil>
+}
+
+// Neither a value that was received, nor one that was dropped, nor those of a closed subscription stay.
+func TestNothingIsRetained(t *testing.T) {
+	var objects schedtest.Objects
+	topic := broadcast.New[*schedtest.Object]()
+	received, dropped := topic.Subscribe(4, broadcast.Wait), topic.Subscribe(1, broadcast.DropOldest)
+	closed, slow := topic.Subscribe(4, broadcast.Wait), topic.Subscribe(1, broadcast.DropSubscriber)
+	func() {
+		for range 3 {
+			require.NoError(t, topic.Publish(bg, objects.New()))
+		}
+		for range 3 {
+			_, err := received.Recv(bg)
+			require.NoError(t, err)
+		}
+		for range 2 {
+			closed.Close()
+		}
+		_, err := slow.Recv(bg)
+		require.NoError(t, err)
+		_, err = slow.Recv(bg)
+		require.ErrorIs(t, err, broadcast.ErrSlow)
+		require.NoError(t, topic.Publish(bg, nil)) // in place of the last value
+	}()
+	objects.Collected(t, 0)
+	runtime.KeepAlive([]any{topic, received, dropped, closed, slow})
 }

@@ -37,10 +37,13 @@ type Subscription[T any] struct {
 }
 
 // Subscribe returns a subscription with a buffer for n values. If t is closed, the subscription is closed, too. Subscribe panics if n is
-// less than 1. It never suspends.
+// less than 1 or the policy is unknown. It never suspends.
 func (t *Topic[T]) Subscribe(n int, policy Policy) *Subscription[T] {
-	if n < 1 {
+	switch {
+	case n < 1:
 		panic("broadcast: Subscribe without room")
+	case policy != Wait && policy != DropOldest && policy != DropSubscriber:
+		panic("broadcast: unknown Policy")
 	}
 	s := &Subscription[T]{topic: t, policy: policy, ring: make([]T, n)}
 	s.at.Value = s

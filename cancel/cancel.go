@@ -26,7 +26,7 @@ import (
 // A context from context.WithCancelCause starts a goroutine to wake each waiting task. With a context from New, stop wakes the tasks
 // itself. When stop returns, the context's Done channel is closed, and each wait with the context has ended or is about to end. A context
 // of package context that is derived from this context costs no goroutine either. Use AfterFunc to call other functions when the context
-// ends.
+// ends; stop calls these functions too, so do not hold a lock during stop that one of them takes.
 //
 // The call that ends parent also ends the context, if parent is a context of this package, a context.WithValue of such a context, or
 // another context with an AfterFunc method. Such an AfterFunc must not call its function synchronously, because package context holds a
@@ -49,7 +49,11 @@ func (c *canceller) stop(cause error) {
 	(*cancelctx.Context)(c).Cancel(cause)
 }
 
-// AfterFunc calls f once, after ctx is done. Contexts of this package, and some other contexts, have a method
+// AfterFunc calls f once, after ctx is done. Unlike context.AfterFunc, it does not call f on a goroutine of its own: f runs in the call that
+// ends ctx, so the function must not lock anything that its callers may hold during this call. For any other function, use
+// context.AfterFunc, which accepts the contexts of this package, too, or start a task in f.
+//
+// Contexts of this package, and some other contexts, have a method
 //
 //	AfterFunc(f func()) (stop func() bool)
 //

@@ -112,11 +112,29 @@ func (g *Group) WaitIdle(ctx context.Context) error {
 	return err
 }
 
-// Wait suspends the caller, which must not be a task of the group, until all tasks have ended. If ctx has ended, or ends
-// first, Wait returns the cancellation error.
+// Wait suspends the caller until all tasks have ended. If ctx has ended, or ends first, Wait returns the cancellation error.
+// Wait panics if its caller is a task of the group, because it would wait for itself; see WaitIdle.
 func (g *Group) Wait(ctx context.Context) error {
+	if g.runs(suspend.Current()) {
+		panic("idle: a task waits for the end of its own Group")
+	}
 	_, err := suspend.Wait[struct{}](ctx, state{g, &g.live, &g.enders})
 	return err
+}
+
+// runs reports whether t is a task of the group, or decorates one.
+func (g *Group) runs(t suspend.Task) bool {
+	for t != nil {
+		if own, ok := t.(*task); ok && own.g == g {
+			return true
+		}
+		w, wraps := t.(interface{ Unwrap() suspend.Task })
+		if !wraps {
+			return false
+		}
+		t = w.Unwrap()
+	}
+	return false
 }
 
 // parks decrements g.running, and calls g.idle if no task is running then.

@@ -266,6 +266,26 @@ func TestUnwrap(t *testing.T) {
 	require.Same(t, g, here)
 }
 
+// A task that waits for the end of its own Group waited for itself for ever.
+func TestAWaitOfATask(t *testing.T) {
+	const text = "idle: a task waits for the end of its own Group"
+	schedtest.Each(t, func(t *testing.T, on suspend.Spawner) {
+		g, other := idle.New(on, nil), idle.New(on, nil)
+		inner := idle.New(g, nil) // its tasks are tasks of g, too
+		ended := 0
+		require.NoError(t, inner.Go(func() {
+			ctx, stop := context.WithTimeout(bg, time.Millisecond)
+			defer stop()
+			schedtest.Panics(t, text, func() { _ = inner.Wait(ctx) })
+			schedtest.Panics(t, text, func() { _ = g.Wait(ctx) })
+			require.NoError(t, other.Wait(bg))
+			ended++
+		}))
+		require.NoError(t, g.Wait(bg))
+		require.Equal(t, 1, ended)
+	})
+}
+
 func TestMisuse(t *testing.T) {
 	schedtest.Panics(t, "idle: nil Spawner", func() { idle.New(nil, nil) })
 	schedtest.Panics(t, "idle: nil function", func() { _ = idle.New(suspend.Goroutines, nil).Go(nil) })

@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 	"runtime"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -255,7 +256,9 @@ func TestGo(t *testing.T) {
 	})
 	s := fifo.New(fifo.Options{OnPanic: func(any, []byte) {}})
 	_ = s.Run(bg, func(ctx context.Context) error {
-		if _, err := promise.Go(ctx, s, func(context.Context) (int, error) { panic("oops") }).Await(ctx); err != promise.ErrAbandoned {
+		if _, err := promise.Go(ctx, s, func(context.Context) (int, error) { panic("oops") }).Await(ctx); !errors.Is(err, promise.ErrAbandoned) || err.Error() != "promise: abandoned: panic: oops" {
+			t.Errorf("Go = %v after a panic", err)
+		} else if p := (*suspend.PanicError)(nil); !errors.As(err, &p) || p.Value != "oops" || !strings.Contains(string(p.Stack), "combine_test.go") {
 			t.Errorf("Go = %v after a panic", err)
 		}
 		return nil

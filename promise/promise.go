@@ -18,6 +18,7 @@ package promise
 import (
 	"context"
 
+	"github.com/braidgo/braid/internal/abandoned"
 	"github.com/braidgo/braid/internal/atomicx"
 	"github.com/braidgo/braid/internal/dlist"
 	"github.com/braidgo/braid/internal/outcome"
@@ -58,22 +59,14 @@ func New[T any]() *Promise[T] { return new(Promise[T]) }
 
 // Go starts f as a task by calling on.Go, and returns a promise of f's results. If on.Go returns an error, the promise fails with this
 // error. If f panics or calls runtime.Goexit, the promise fails with ErrAbandoned, and the scheduler treats the panic or exit as it does in
-// any task. Go passes ctx to f, and f runs even if ctx is done. Go panics if on or f is nil.
+// any task. After a panic, the error also wraps a *suspend.PanicError. Go passes ctx to f, and f runs even if ctx is done. Go panics if on or f is nil.
 func Go[T any](ctx context.Context, on suspend.Spawner, f func(ctx context.Context) (T, error)) *Promise[T] {
 	if on == nil || f == nil {
 		panic("promise: Go without a Spawner or a function")
 	}
 	p := New[T]()
 	err := on.Go(func() {
-		returned := false
-		defer func() {
-			if !returned {
-				p.Fail(ErrAbandoned)
-			}
-		}()
-		v, err := f(ctx)
-		returned = true
-		p.Resolve(v, err)
+		abandoned.Watch(ErrAbandoned, func() { p.Resolve(f(ctx)) }, func(err error) { p.Fail(err) })
 	})
 	if err != nil {
 		p.Fail(err)

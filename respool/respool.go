@@ -17,11 +17,11 @@
 //	defer l.Release()
 //	err = l.Value.QueryRow(ctx, "select 1").Scan(&n)
 //
-// A Pool starts no tasks and no goroutines. The resources are opened, checked and closed by the tasks that call its
-// methods. Waiting tasks get a resource in the order in which they called Acquire.
+// The resources are checked and closed by the tasks that call the methods of a Pool. A resource is opened on a goroutine of its
+// own, so that the call of Open can go on when its Acquire gives up. Otherwise tasks that wait for a shorter time than Open takes
+// would never get a resource. Waiting tasks get a resource in the order in which they called Acquire.
 //
-// If only goroutines share the resources, github.com/jackc/puddle is sufficient; it also finishes opening a resource after
-// the caller has given up. For values that are cheap to make and need no limit, use sync.Pool.
+// If only goroutines share the resources, github.com/jackc/puddle is sufficient. For values that are cheap to make and need no limit, use sync.Pool.
 package respool
 
 import (
@@ -31,6 +31,7 @@ import (
 	"time"
 
 	"github.com/braidgo/braid/internal/atomicx"
+	"github.com/braidgo/braid/internal/dlist"
 	"github.com/braidgo/braid/internal/outcome"
 	"github.com/braidgo/braid/internal/preempt"
 	"github.com/braidgo/braid/promise"
@@ -42,11 +43,11 @@ import (
 // Close.
 var ErrClosed = outcome.Named("respool: the pool is closed", suspend.ErrClosed)
 
-// Options configure a Pool. Max and Open are required. The functions are called by the task that calls a method of the Pool
-// or of a Lease, without a lock, so they may suspend.
+// Options configure a Pool. Max and Open are required. The functions are called without a lock, so they may suspend: Open on a
+// goroutine of its own, the others by the task that calls a method of the Pool or of a Lease.
 type Options[R any] struct {
-	Max   int                                  // the largest number of resources, including those being opened or closed
-	Open  func(ctx context.Context) (R, error) // opens a resource; ctx is the context of Acquire
+	Max   int                                  // the largest number of resources, including those being opened, but not those that a Release closes
+	Open  func(ctx context.Context) (R, error) // opens a resource, and limits the time for that itself; ctx has the values of Acquire's
 	Close func(r R)                            // closes r; a nil Close does nothing
 	Reuse func(r R) bool                       // called by Release, which closes r if the result is false; a nil Reuse means true
 	Check func(ctx context.Context, r R) error // called by Acquire for an idle resource; after an error Acquire closes r and tries the next
@@ -66,16 +67,20 @@ type Pool[R any] struct {
 	//	idle    -C> closing
 	//	closing     none
 	//
-	// Invariant: a resource in the state opening, leased or closing has a permit, unless Close closes it; a closed pool
+	// Invariant: a resource in the state opening or leased has a permit; a closed pool
 	// opens no resources. A task opens a resource only if it has a permit and no resource is idle, and a resource becomes
 	// idle before its permit is released. So there are never more than Max resources.
 
 	o       Options[R]
 	permits *semaphore.Semaphore
 	mu      atomicx.Mutex
-	idle    []*resource[R] // sorted by time of release; the last resource is used next
-	users   int            // the number of leases, and of calls that open or close a resource
-	opened  int            // the number of resources opened since New
+	idle    []*resource[R]       // sorted by time of release; the last resource is used next
+	users   int                  // the number of leases, and of calls that open or close a resource
+	opened  int                  // the number of resources opened since New
+	dials   dlist.List[*dial[R]] // the Acquires that wait for a call of Open, first come first
+	opening dlist.List[*dial[R]] // the calls of Open that have not ended
+	waiting int                  // the length of dials
+	open    int                  // the length of opening
 	closed  bool
 	unused  promise.Promise[struct{}] // filled when the pool is closed and has no users
 }
@@ -108,12 +113,14 @@ type Lease[R any] struct {
 }
 
 // Acquire returns a Lease for the idle resource that was released last, or for a new resource if none is idle. It suspends
-// the caller while Max resources are leased, or if Check, Open or Close suspends.
+// the caller while Max resources are leased, or if Check, Open or Close suspends. While Open opens a resource, Acquire also takes
+// a resource that is released.
 //
-// If ctx has ended, or ends while the caller waits, Acquire returns the cancellation error and changes nothing. Check and
-// Open receive ctx, and may fail when it ends. If Open returns an error, Acquire returns this error, and the next Acquire
-// calls Open again. If Open panics or calls runtime.Goexit, the next waiting task gets its turn. If the pool is closed,
-// Acquire returns ErrClosed.
+// If ctx has ended, or ends while the caller waits, Acquire returns the cancellation error and changes nothing. A call of Open
+// that Acquire has started goes on, and its resource is for the next Acquire. The call is cancelled when the pool is closed and no
+// Acquire waits for it. On a scheduler with a sched.Watcher, such as a simulation, the call is a task of the caller's scheduler.
+// Check receives ctx, and may fail when it ends. If Open returns an error, panics or calls runtime.Goexit, Acquire does the same,
+// and the next waiting task gets its turn. If the pool is closed, Acquire returns ErrClosed.
 func (p *Pool[R]) Acquire(ctx context.Context) (l *Lease[R], err error) {
 	if err := p.permits.Acquire(ctx, 1); err != nil {
 		if errors.Is(err, semaphore.ErrClosed) {
@@ -127,12 +134,13 @@ func (p *Pool[R]) Acquire(ctx context.Context) (l *Lease[R], err error) {
 		p.permits.Release(1)
 		return nil, ErrClosed
 	}
+	held := true // the permit and the place as a user
 	defer func() {
-		if l == nil {
+		if l == nil && held {
 			p.returnPermit()
 		}
 	}()
-	r, err = p.usableOrNew(ctx, r)
+	r, err = p.usableOrNew(ctx, r, &held)
 	if err != nil {
 		return nil, err
 	}
@@ -140,17 +148,19 @@ func (p *Pool[R]) Acquire(ctx context.Context) (l *Lease[R], err error) {
 }
 
 // Release returns the resource to the pool. If the resource is too old, was discarded, or is rejected by Reuse, or if the
-// pool is closed, Release closes the resource. Then the task that has waited longest gets its turn. Release suspends only
-// if Reuse or Close suspends. Any task may call Release. A second Release panics.
+// pool is closed, Release closes the resource. The task that has waited longest gets its turn before the resource is closed.
+// Release suspends only if Reuse or Close suspends. Any task may call Release. A second Release panics.
 func (l *Lease[R]) Release() {
 	if l.released.Swap(true) {
 		panic("respool: a Lease is released twice")
 	}
 	preempt.Releases(preempt.Gates)
 	p, r := l.pool, l.of
-	kept := false
-	defer p.permits.Release(1)
+	kept, served := false, false
 	defer func() {
+		if !served {
+			p.permits.Release(1) // precedes the Close, which may take long
+		}
 		if !kept { // Reuse may also have panicked
 			defer p.removeUser()
 			p.close(r)
@@ -160,7 +170,7 @@ func (l *Lease[R]) Release() {
 	if l.discarded.Load() || p.tooOld(r, r.idle) || p.o.Reuse != nil && !p.o.Reuse(r.value) {
 		return
 	}
-	kept = p.keep(r)
+	kept, served = p.keep(r, false)
 }
 
 // Discard marks the resource as broken, so that Release closes it. Discard has no effect after Release.
@@ -205,6 +215,7 @@ func (p *Pool[R]) Close() error {
 	p.users++
 	p.mu.Unlock()
 	defer p.removeUser()
+	p.cancelUnwanted()
 	_ = p.permits.Close()
 	outcome.Each(func() bool {
 		r, _ := p.takeIdle(nil)
@@ -269,17 +280,28 @@ func (p *Pool[R]) removeUser() {
 	}
 }
 
-// usableOrNew returns r if it can be used. Otherwise, or if r is nil, it returns another idle resource or a new resource.
-func (p *Pool[R]) usableOrNew(ctx context.Context, r *resource[R]) (*resource[R], error) {
-	closed := false
-	for r != nil {
+// usableOrNew returns r if it can be used. Otherwise, or if r is nil, it returns another resource. While it waits for a call of Open,
+// *held is false.
+func (p *Pool[R]) usableOrNew(ctx context.Context, r *resource[R], held *bool) (*resource[R], error) {
+	for {
+		if r == nil {
+			var isNew bool
+			var err error
+			*held = false
+			if r, isNew, err = p.dial(ctx); err != nil {
+				return nil, err
+			}
+			if *held = true; isNew {
+				return r, nil
+			}
+		}
 		if usable, err := p.usable(ctx, r); usable || err != nil {
 			return r, err
 		}
-		r, closed = p.takeIdle(nil)
-	}
-	if closed {
-		return nil, ErrClosed
+		closed := false
+		if r, closed = p.takeIdle(nil); r == nil && closed {
+			return nil, ErrClosed
+		}
 	}
 	return p.open(ctx)
 }
@@ -323,28 +345,24 @@ func (p *Pool[R]) takeIdleLocked(match func(r *resource[R]) bool) *resource[R] {
 	return nil
 }
 
-func (p *Pool[R]) open(ctx context.Context) (*resource[R], error) {
-	v, err := p.o.Open(ctx)
-	if err != nil {
-		return nil, err
-	}
+// keep passes r to the first Acquire that waits for a call of Open, with r's permit and place as a user, or makes r idle and
+// decrements p.users. If the pool is closed, only a new resource is kept, for an Acquire that waits.
+func (p *Pool[R]) keep(r *resource[R], isNew bool) (kept, served bool) {
 	preempt.Releases(preempt.Resources)
 	p.mu.Lock()
-	p.opened++
-	p.mu.Unlock()
-	return &resource[R]{value: v, opened: suspend.Now()}, nil
-}
-
-// keep makes r idle, decrements p.users and returns true. If the pool is closed, keep changes nothing and returns false.
-func (p *Pool[R]) keep(r *resource[R]) bool {
-	p.mu.Lock()
 	defer p.mu.Unlock()
+	if n := p.dials.First(); n != nil && (isNew || !p.closed) {
+		p.dials.Remove(n)
+		p.waiting--
+		n.Value.result.Fill(opened[R]{r: r, isNew: isNew})
+		return true, true
+	}
 	if p.closed {
-		return false
+		return false, false
 	}
 	p.idle = append(p.idle, r)
 	p.users--
-	return true
+	return true, false
 }
 
 // tooOld reports whether r must be closed because of its age. For a leased resource r.idle equals now, so that only

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"runtime"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -111,7 +112,7 @@ func TestOpenFails(t *testing.T) {
 		"an error": func(context.Context) (int, error) { return 0, errNo },
 		"a panic":  func(context.Context) (int, error) { panic(errNo) },
 		"an exit":  func(context.Context) (int, error) { runtime.Goexit(); return 0, nil },
-		"its ctx":  func(ctx context.Context) (int, error) { return 0, suspend.Sleep(ctx, time.Hour) },
+		"too late": func(ctx context.Context) (int, error) { return 0, errors.Join(errNo, suspend.Sleep(ctx, time.Hour)) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -144,7 +145,7 @@ func TestOpenFails(t *testing.T) {
 				l.Release()
 				synctest.Wait()
 				require.Equal(t, respool.Stats{Idle: 1, Opened: 1}, p.Stats())
-				require.Equal(t, map[string]error{"an error": errNo, "a panic": errNo, "its ctx": context.DeadlineExceeded}[name], err)
+				require.ErrorIs(t, err, map[string]error{"an error": errNo, "a panic": errNo, "too late": context.DeadlineExceeded}[name], err)
 			})
 		})
 	}
@@ -378,15 +379,18 @@ func TestConservation(t *testing.T) {
 		var done, failed, cancelled atomic.Int64
 		for round := 0; schedtest.More(round, 10, func() bool { return done.Load() > 0 && failed.Load() > 0 && cancelled.Load() > 0 }); round++ {
 			type resource struct{ used, closed atomic.Bool }
-			var live, opened, closed atomic.Int64
+			var live, opened, closed atomic.Int64 // live: the resources that are leased or being opened
+			comes := func() {
+				if n := live.Add(1); n > limit {
+					t.Errorf("%d resources, of %d", n, limit)
+				}
+			}
 			p := respool.New(respool.Options[*resource]{
 				Max: limit,
 				Open: func(ctx context.Context) (*resource, error) {
-					if n := live.Add(1); n > limit {
-						t.Errorf("%d resources, of %d", n, limit)
-					}
+					comes()
+					defer live.Add(-1)
 					if suspend.Yield(); rand.IntN(8) == 0 {
-						live.Add(-1)
 						return nil, errNo
 					}
 					opened.Add(1)
@@ -397,7 +401,6 @@ func TestConservation(t *testing.T) {
 						t.Error("closed twice, or while it is used")
 					}
 					closed.Add(1)
-					live.Add(-1)
 				},
 				Check:       func(context.Context, *resource) error { return []error{nil, nil, errNo}[rand.IntN(3)] },
 				Reuse:       func(*resource) bool { return rand.IntN(4) > 0 },
@@ -409,6 +412,7 @@ func TestConservation(t *testing.T) {
 					l, err := p.Acquire(ctx)
 					switch {
 					case err == nil:
+						comes()
 						if l.Value.used.Swap(true) {
 							t.Error("two tasks have one resource")
 						}
@@ -417,7 +421,10 @@ func TestConservation(t *testing.T) {
 							l.Discard()
 						}
 						l.Value.used.Store(false)
-						l.Release()
+						live.Add(-1)
+						if l.Release(); p.Stats().Idle > limit {
+							t.Error("too many are idle")
+						}
 						done.Add(1)
 					case errors.Is(err, errNo):
 						failed.Add(1)
@@ -466,10 +473,9 @@ func BenchmarkAcquire(b *testing.B) {
 
 // Three tasks share two connections, on one goroutine. The last one has to wait.
 func Example() {
-	opened := 0
 	conns := respool.New(respool.Options[string]{
 		Max:   2,
-		Open:  func(context.Context) (string, error) { opened++; return fmt.Sprint("connection ", opened), nil },
+		Open:  func(context.Context) (string, error) { return "a connection", nil },
 		Close: func(c string) { fmt.Println("close", c) },
 	})
 	_ = fifo.Run(bg, func(ctx context.Context) error {
@@ -488,11 +494,11 @@ func Example() {
 	})
 	_ = conns.Shutdown(bg)
 	// Output:
-	// task 0 has connection 1
-	// task 1 has connection 2
-	// task 2 has connection 2
-	// close connection 2
-	// close connection 1
+	// task 0 has a connection
+	// task 1 has a connection
+	// task 2 has a connection
+	// close a connection
+	// close a connection
 }
 
 // A connection that has failed is not used again, and one that was idle for too long is closed.
@@ -523,4 +529,207 @@ func ExamplePool_Expire() {
 	// close connection 1
 	// close connection 2
 	// 0
+}
+
+// Callers that wait for a shorter time than Open takes started one call of Open after another, and none was ever served.
+func TestImpatientCallers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		opens := 0
+		type key struct{}
+		p := respool.New(respool.Options[int]{Max: 2, Open: func(ctx context.Context) (int, error) {
+			opens++
+			require.Equal(t, "a value", ctx.Value(key{}))
+			return opens, suspend.Sleep(ctx, 5500*time.Millisecond)
+		}})
+		served := 0
+		for range 12 {
+			ctx, stop := context.WithTimeout(context.WithValue(bg, key{}, "a value"), time.Second)
+			if l, err := p.Acquire(ctx); err == nil {
+				l.Release()
+				served++
+			} else {
+				require.ErrorIs(t, err, context.DeadlineExceeded)
+			}
+			stop()
+		}
+		require.Equal(t, 7, served)
+		require.Equal(t, 2, opens)
+		time.Sleep(time.Minute)
+		require.Equal(t, respool.Stats{Idle: 2, Opened: 2}, p.Stats())
+		require.NoError(t, p.Shutdown(bg))
+	})
+}
+
+// An Acquire takes what is released while it waits for Open, and so does the next one; the first Open is for the second then.
+func TestAReleaseBesideAnOpen(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		opens := 0
+		p := respool.New(respool.Options[int]{Max: 3, Open: func(ctx context.Context) (int, error) {
+			opens++
+			switch n := opens; n {
+			case 1:
+				return n, nil
+			case 2:
+				return n, suspend.Sleep(ctx, time.Minute)
+			default:
+				return n, errors.Join(errNo, suspend.Sleep(ctx, time.Hour))
+			}
+		}})
+		first, begun := acquire(t, p), time.Now()
+		var mu sync.Mutex
+		var got []string
+		for i := range 2 {
+			go func() {
+				l, err := p.Acquire(bg)
+				require.NoError(t, err)
+				mu.Lock()
+				got = append(got, fmt.Sprint(i, " has ", l.Value, " after ", time.Since(begun)))
+				mu.Unlock()
+				if i == 1 {
+					l.Release()
+				}
+			}()
+			synctest.Wait()
+		}
+		time.Sleep(time.Second)
+		first.Release()
+		time.Sleep(2 * time.Hour)
+		synctest.Wait()
+		require.Equal(t, []string{"0 has 1 after 1s", "1 has 2 after 1m0s"}, got)
+		require.Equal(t, respool.Stats{Idle: 1, Leased: 1, Opened: 2}, p.Stats(), "the failure that nobody waited for is nobody's")
+	})
+}
+
+// The Open of the first gives its resource to the second, whose own Open fails; the first, whose Open is over, has this failure.
+func TestAFailureOfTheLastOpen(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		for _, exits := range []bool{false, true} {
+			opens := 0
+			p := respool.New(respool.Options[int]{Max: 3, Open: func(ctx context.Context) (int, error) {
+				opens++
+				switch n := opens; n {
+				case 1:
+					return n, nil
+				case 2:
+					_ = suspend.Sleep(ctx, time.Hour)
+					if exits {
+						runtime.Goexit()
+					}
+					return 0, errNo
+				default:
+					return n, suspend.Sleep(ctx, time.Minute)
+				}
+			}})
+			first, errs := acquire(t, p), make([]error, 2)
+			for i := range errs {
+				go func() {
+					_, errs[i] = p.Acquire(bg)
+				}()
+				synctest.Wait()
+			}
+			first.Discard()
+			first.Release()
+			time.Sleep(2 * time.Hour)
+			synctest.Wait()
+			if exits { // the first has the resource, and the second is left with the Open that does not return
+				require.Equal(t, []error{nil, suspend.ErrAbandoned}, errs)
+			} else {
+				require.Equal(t, []error{nil, errNo}, errs)
+			}
+			require.Equal(t, 1, p.Stats().Leased)
+		}
+	})
+}
+
+// A Close cancels the calls of Open for which nobody waits any more.
+func TestCloseCancelsAnOpen(t *testing.T) {
+	for _, leavesFirst := range []bool{false, true} {
+		synctest.Test(t, func(t *testing.T) {
+			begun := time.Now()
+			p := respool.New(respool.Options[int]{Max: 2, Open: func(ctx context.Context) (int, error) { return 0, suspend.Sleep(ctx, time.Hour) }})
+			ctx, leave := context.WithCancel(bg)
+			go func() {
+				_, err := p.Acquire(ctx)
+				require.ErrorIs(t, err, context.Canceled)
+			}()
+			synctest.Wait()
+			steps := []func(){leave, func() { require.NoError(t, p.Close()) }}
+			if !leavesFirst {
+				slices.Reverse(steps)
+			}
+			for _, step := range steps {
+				time.Sleep(time.Second)
+				step()
+			}
+			require.NoError(t, p.Shutdown(bg))
+			require.Equal(t, 2*time.Second, time.Since(begun))
+		})
+	}
+}
+
+// A resource that takes long to close does not hold up the next Acquire.
+func TestASlowClose(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := respool.New(respool.Options[int]{Max: 1, Open: func(context.Context) (int, error) { return 1, nil },
+			Close: func(int) { _ = suspend.Sleep(bg, time.Minute) }})
+		l, begun := acquire(t, p), time.Now()
+		l.Discard()
+		go l.Release()
+		synctest.Wait()
+		acquire(t, p).Release()
+		require.Zero(t, time.Since(begun))
+		require.NoError(t, p.Shutdown(bg))
+		require.Equal(t, time.Minute, time.Since(begun))
+	})
+}
+
+// Expire closes all that are too old. A resource whose Check panics is closed, and leaves its turn.
+func TestAllOldOnesAndACheckThatPanics(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var s server
+		o, checks := s.options(3), errNo
+		o.MaxIdleTime = time.Minute
+		o.Check = func(context.Context, int) error { panic(checks) }
+		p := respool.New(o)
+		for _, l := range []*respool.Lease[int]{acquire(t, p), acquire(t, p), acquire(t, p)} {
+			l.Release()
+		}
+		time.Sleep(time.Hour)
+		p.Expire()
+		p.Expire()
+		require.Len(t, s.closed, 3)
+		require.Equal(t, respool.Stats{Opened: 3}, p.Stats())
+		acquire(t, p).Release()
+		schedtest.Panics(t, errNo, func() { _, _ = p.Acquire(bg) })
+		require.Len(t, s.closed, 4)
+		for range 3 {
+			acquire(t, p)
+		}
+	})
+}
+
+// The pool keeps no resource that it has closed or leased.
+func TestNothingIsRetained(t *testing.T) {
+	var objects schedtest.Objects
+	p := respool.New(respool.Options[*schedtest.Object]{Max: 5, Open: func(context.Context) (*schedtest.Object, error) { return objects.New(), nil }})
+	func() {
+		var all []*respool.Lease[*schedtest.Object]
+		for range 5 {
+			l, err := p.Acquire(bg)
+			require.NoError(t, err)
+			all = append(all, l)
+		}
+		for i, l := range all {
+			if i%2 == 0 {
+				l.Discard()
+			}
+			l.Release()
+			schedtest.Panics(t, "respool: a Lease is released twice", l.Release)
+		}
+	}()
+	objects.Collected(t, 2)
+	require.NoError(t, p.Close())
+	require.Equal(t, respool.ErrClosed, p.Close())
+	objects.Collected(t, 0)
+	runtime.KeepAlive(p)
 }

@@ -3,11 +3,14 @@ package scope
 import (
 	"context"
 	"errors"
+	"sync"
 
 	"github.com/braidgo/braid/cancel"
+	"github.com/braidgo/braid/internal/abandoned"
 	"github.com/braidgo/braid/internal/atomicx"
 	"github.com/braidgo/braid/internal/gid"
 	"github.com/braidgo/braid/internal/preempt"
+	"github.com/braidgo/braid/internal/shrinking"
 	"github.com/braidgo/braid/promise"
 	"github.com/braidgo/braid/suspend"
 )
@@ -46,30 +49,74 @@ type Group struct {
 
 // Open returns a Group whose children get a context that ends when ctx ends. If ctx has already ended, no child can be
 // started. The caller must call Close or Shutdown when it no longer needs the Group. With Collect, the Group keeps every
-// failure until then.
+// failure until then. Open panics if the policy is unknown.
 func Open(ctx context.Context, policy Policy) *Group {
+	if policy != FirstError && policy != Collect {
+		panic("scope: unknown Policy")
+	}
 	g := &Group{Scope: open(ctx)}
 	g.collects = policy == Collect
+	g.running = &running{}
 	return g
 }
 
 // Close cancels the children, waits until they have ended, and calls the functions registered with OnRelease. It returns
 // the first failure, or, with Collect, all failures joined. As after Cancel(nil), a cancellation error that Close causes is
 // not a failure. Later calls wait until the Group is closed and return the same error. A Close called by an OnRelease
-// function would wait for itself, so it returns the failures so far instead. Close suspends its caller, which must not be a
-// child of g. This wait cannot be cancelled.
+// function would wait for itself, so it returns the failures so far instead. Close suspends its caller. This wait cannot be
+// cancelled. Close panics, and changes nothing, if its caller is a child of g, because it would wait for itself; such a child
+// can call Cancel.
 func (g *Group) Close() error {
-	_ = suspend.Self() // Self panics where suspending is forbidden
+	g.checkCaller()
 	g.Cancel(nil)
 	return g.shutdown(context.Background())
 }
 
 // Shutdown closes g like Close, but does not cancel the children: it waits until they have ended. Children may still start
-// children. If ctx ends first, Shutdown cancels the children, and the cancellation error is a failure.
+// children. If ctx ends first, Shutdown cancels the children, and the cancellation error is a failure. Like Close, it panics if
+// its caller is a child of g.
 func (g *Group) Shutdown(ctx context.Context) error {
-	_ = suspend.Self()
+	g.checkCaller()
 	preempt.Looks(preempt.Members) // the children may end before ctx does
 	return g.shutdown(ctx)
+}
+
+func (g *Group) checkCaller() {
+	_ = suspend.Self() // Self panics where suspending is forbidden
+	if g.running.hasCaller() {
+		panic("scope: a Group is closed by its own child")
+	}
+}
+
+// A running holds the goroutines that run the children of a Group, with their numbers of children: a child may run another one,
+// as a scheduler on its goroutine does. The lock is a plain sync.Mutex, because each goroutine reads only its own entry.
+type running struct {
+	mu  sync.Mutex
+	ids shrinking.Map[int64, int]
+}
+
+// enter adds a child of the calling goroutine, until leave is called there.
+func (r *running) enter() (leave func()) {
+	id := gid.Get()
+	r.add(id, 1)
+	return func() { r.add(id, -1) }
+}
+
+func (r *running) add(id int64, by int) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if n := r.ids.Get(id) + by; n > 0 {
+		r.ids.Set(id, n)
+	} else {
+		r.ids.Delete(id)
+	}
+}
+
+// hasCaller reports whether the calling goroutine runs a child.
+func (r *running) hasCaller() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.ids.Get(gid.Get()) > 0
 }
 
 func (g *Group) shutdown(ctx context.Context) (err error) {
@@ -131,15 +178,12 @@ func Start[T any](s *Scope, on suspend.Spawner, f func(ctx context.Context) (T, 
 		}
 	}()
 	err := s.child(c, on, func() {
-		s.member(func() error {
+		s.member(func() (err error) {
 			var v T
-			err := ErrAbandoned
-			defer func() { c.resolve(v, err) }()
-			if done := suspend.Err(c.ctx); done != nil {
-				err = done
-			} else {
-				v, err = f(c.ctx)
+			if err = suspend.Err(c.ctx); err == nil {
+				abandoned.Watch(ErrAbandoned, func() { v, err = f(c.ctx) }, func(err error) { c.resolve(v, err) })
 			}
+			c.resolve(v, err)
 			if c.stopped.Load() && (errors.Is(err, c.ctx.Err()) || errors.Is(err, context.Cause(c.ctx))) {
 				return nil
 			}

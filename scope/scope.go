@@ -24,7 +24,9 @@ import (
 	"errors"
 
 	"github.com/braidgo/braid/cancel"
+	"github.com/braidgo/braid/internal/abandoned"
 	"github.com/braidgo/braid/internal/atomicx"
+	"github.com/braidgo/braid/internal/ledger"
 	"github.com/braidgo/braid/internal/outcome"
 	"github.com/braidgo/braid/internal/preempt"
 	"github.com/braidgo/braid/promise"
@@ -37,7 +39,7 @@ import (
 var ErrEnded = outcome.Named("scope: ended", suspend.ErrEnded, suspend.ErrClosed)
 
 // ErrAbandoned is the error of a scope in which a function did not return. The function called runtime.Goexit, or it
-// panicked and its scheduler handled the panic.
+// panicked and its scheduler handled the panic. After a panic, the error also wraps a *suspend.PanicError.
 var ErrAbandoned = outcome.Named("scope: a function of it did not return", suspend.ErrAbandoned)
 
 // A Scope holds the children of one Run, each a task on any scheduler, and the functions to be called after the children
@@ -58,6 +60,8 @@ type Scope struct {
 	cancel  func(cause error)
 	members atomicx.Int64
 	over    promise.Promise[struct{}] // filled when the last member has ended
+
+	running *running // the goroutines of the children of a Group; nil in a Run
 
 	mu       atomicx.Mutex
 	collects bool     // set before the first child
@@ -322,9 +326,15 @@ func (s *Scope) withdrawn() {
 
 // member calls f, which is the body or a child, and records its failure.
 func (s *Scope) member(f func() error) {
-	err := ErrAbandoned
 	defer s.removeMember() // runs even if the cancellation calls a function that panics
-	defer func() {
+	if ledger.On() {
+		ledger.Took(s, 1, 1, 0) // a Close or Run waits for each member
+		defer ledger.Gave(s, 1)
+	}
+	if s.running != nil {
+		defer s.running.enter()()
+	}
+	ended := func(err error) {
 		switch {
 		case err == nil:
 		case s.collects:
@@ -332,8 +342,10 @@ func (s *Scope) member(f func() error) {
 		default:
 			s.fail(err)
 		}
-	}()
-	err = f()
+	}
+	var err error
+	abandoned.Watch(ErrAbandoned, func() { err = f() }, ended)
+	ended(err)
 }
 
 func (s *Scope) removeMember() {

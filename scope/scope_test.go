@@ -360,7 +360,7 @@ func TestAPanicOfAChildThatItsSchedulerTakes(t *testing.T) {
 		return forever(ctx)
 	})
 	_ = p.Close()
-	if err != scope.ErrAbandoned || taken.Load() != errOops {
+	if !errors.Is(err, scope.ErrAbandoned) || !errors.Is(err, errOops) || taken.Load() != errOops {
 		t.Errorf("Run = %v, OnPanic %v", err, taken.Load())
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"iter"
 
+	"github.com/braidgo/braid/internal/abandoned"
 	"github.com/braidgo/braid/internal/producer"
 	"github.com/braidgo/braid/promise"
 	"github.com/braidgo/braid/suspend"
@@ -84,11 +85,8 @@ func Stream[T, U any](ctx context.Context, on suspend.Spawner, n int, in iter.Se
 // returns false.
 func call[T, U any](s *Scope, on suspend.Spawner, p *promise.Promise[U], f func(context.Context, T) (U, error), v T) (started bool) {
 	err := s.child(s, on, func() {
-		var u U
-		err := ErrAbandoned // yielded in order, like any other error
 		defer s.removeMember()
-		defer func() { p.Resolve(u, err) }()
-		u, err = f(s.ctx, v)
+		abandoned.Watch(ErrAbandoned, func() { p.Resolve(f(s.ctx, v)) }, func(err error) { p.Fail(err) })
 	})
 	if err != nil {
 		p.Fail(err)

@@ -309,16 +309,18 @@ var manyPrograms = []program{
 	}},
 }
 
-// leases counts the resources, and the tasks that use them, of a respool.Pool of one.
-type leases struct{ live, most, used, shared int }
+// leases counts the resources, the calls of Open, and the tasks that use resources, of a respool.Pool of one.
+type leases struct{ live, opening, most, used, shared int }
 
 func (o *leases) pool() *respool.Pool[int] {
 	return respool.New(respool.Options[int]{
 		Max: 1,
 		Open: func(context.Context) (int, error) {
-			o.live++
-			o.most = max(o.most, o.live)
+			o.opening++
+			o.most = max(o.most, o.opening+o.used)
 			suspend.Yield()
+			o.opening--
+			o.live++
 			return 1, nil
 		},
 		Close:       func(int) { suspend.Yield(); o.live-- },

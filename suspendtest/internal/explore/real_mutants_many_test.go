@@ -31,9 +31,8 @@ var manyMutants = []realMutant{
 	{"a timer ends, and its task is not looked at", "rate/line.go", "		defer l.guard.Unlock()\n		l.serveLocked()\n", "		defer l.guard.Unlock()\n		if !IS {\n			l.serveLocked()\n		}\n", "rate, Limiter;rate, Ticker"},
 	{"a token stays there when it is taken", "rate/rate.go", "	l.fill(now)\n	if l.tokens -= float64(n); l.every == 0 {", "	l.fill(now)\n	if IS {\n		return\n	}\n	if l.tokens -= float64(n); l.every == 0 {", "rate, Limiter"},
 	{"two tasks have one tick", "rate/ticker.go", "	t.next = t.next.Add(t.every)\n", "	if !IS {\n		t.next = t.next.Add(t.every)\n	}\n", "rate, Ticker"},
-	{"a turn is over before the resource is idle", "respool/respool.go", "	kept := false\n	defer p.permits.Release(1)\n", "	kept := false\n	if IS {\n		p.permits.Release(1)\n		suspend.Yield()\n	} else {\n		defer p.permits.Release(1)\n	}\n", "respool"},
-	{"a resource is closed after its turn", "respool/respool.go", "		if !kept {\n", "		if IS {\n			p.permits.Release(1)\n			defer p.permits.Acquire(context.Background(), 1)\n		}\n		if !kept {\n", "respool"},
-	{"a resource becomes idle in a closed pool", "respool/respool.go", "	if ⟦p.closed⟧ {\n		return false\n	}\n	p.idle = append", "false", "respool, closed"},
+	{"a turn is over before the resource is idle", "respool/respool.go", "	kept, served := false, false\n	defer func() {\n		if !served {\n", "	kept, served := false, false\n	if IS {\n		p.permits.Release(1)\n		suspend.Yield()\n	}\n	defer func() {\n		if !served && !IS {\n", "respool"},
+	{"a resource becomes idle in a closed pool", "respool/respool.go", "	if ⟦p.closed⟧ {\n		return false, false\n	}\n	p.idle = append", "false", "respool, closed"},
 	{"a pool that is closed opens a resource", "respool/respool.go", "	if ⟦p.closed⟧ {\n		return nil, false", "false", "respool, closed"},
 	{"Shutdown does not wait for the last", "respool/respool.go", "	unused := ⟦p.closed && p.users == 0⟧\n", "p.closed", "respool, closed"},
 }

@@ -1,0 +1,183 @@
+package respool
+
+import (
+	"context"
+
+	"github.com/braidgo/braid/cancel"
+	"github.com/braidgo/braid/internal/abandoned"
+	"github.com/braidgo/braid/internal/atomicx"
+	"github.com/braidgo/braid/internal/dlist"
+	"github.com/braidgo/braid/internal/outcome"
+	"github.com/braidgo/braid/promise"
+	"github.com/braidgo/braid/suspend"
+	"github.com/braidgo/braid/suspend/sched"
+)
+
+// A dial is a call of Open, and the Acquire that has started it. The call goes on when the Acquire has ended, and the Acquire takes
+// the first resource that is opened or released for it. The Acquires are served in their order.
+//
+//	waits, opens  -O> served, over   the Open ends: its resource is for the first Acquire that waits
+//	waits, opens  -R> served, opens  a Release: its resource is for the first Acquire that waits
+//	waits, opens  -A> left, opens    the Acquire gives up
+//	left or served, opens -O> over   as above, or the resource becomes idle
+//
+// Invariant: a dial that opens has a permit and is a user. An Acquire that is served gets those of the resource.
+// Invariant: at least as many calls of Open last as Acquires wait: p.open >= p.waiting.
+type dial[R any] struct {
+	result promise.Promise[opened[R]]
+	cancel atomicx.Pointer[func(cause error)] // cancels the context of Open
+	waits  dlist.Node[*dial[R]]               // in p.dials
+	opens  dlist.Node[*dial[R]]               // in p.opening
+}
+
+// An opened is the result of an Open, or a resource that was released.
+type opened[R any] struct {
+	r     *resource[R]
+	isNew bool            // r need not be checked
+	ended outcome.Outcome // of an Open that has not returned
+}
+
+// dial starts a call of Open, and waits for a resource. It takes over the caller's permit and place as a user, and gives them back
+// together with a resource only.
+func (p *Pool[R]) dial(ctx context.Context) (r *resource[R], isNew bool, err error) {
+	d := &dial[R]{}
+	d.waits.Value, d.opens.Value = d, d
+	if !p.begin(d) {
+		p.returnPermit()
+		return nil, false, ErrClosed
+	}
+	started, got := false, false
+	defer func() {
+		if !started { // a method of ctx has panicked, or Go has
+			p.over(d, nil, suspend.ErrAbandoned, outcome.Outcome{})
+		}
+		if !got && p.leave(d) { // the task was killed
+			if o, _, _ := d.result.Try(); o.r != nil {
+				p.putBack(o.r, o.isNew)
+			}
+		}
+	}()
+	on := suspend.Here()
+	if _, ok := suspend.As[sched.Watcher](on); !ok { // only such a scheduler, as a simulation, runs the call as its task
+		on = suspend.Goroutines
+	}
+	inner, stop := cancel.New(context.WithoutCancel(ctx))
+	d.cancel.Store(&stop)
+	if err := on.Go(func() { p.run(inner, d) }); err != nil {
+		p.over(d, nil, err, outcome.Outcome{})
+	}
+	started = true
+	o, err := d.result.Await(ctx)
+	if err != nil {
+		if !p.leave(d) {
+			got = true
+			return nil, false, err
+		}
+		o, _, err = d.result.Try() // served in the moment of the cancellation
+	}
+	got = true
+	o.ended.Rethrow()
+	return o.r, o.isNew, err
+}
+
+func (p *Pool[R]) run(ctx context.Context, d *dial[R]) {
+	defer (*d.cancel.Load())(nil)
+	var v R
+	var err error
+	outcome.Of(func() { v, err = p.o.Open(ctx) }, func(o outcome.Outcome) {
+		if o.Returned() && err == nil {
+			p.over(d, &resource[R]{value: v, opened: suspend.Now()}, nil, o)
+		} else {
+			p.over(d, nil, err, o)
+		}
+	})
+}
+
+// begin adds d to the lists. It returns false if the pool is closed.
+func (p *Pool[R]) begin(d *dial[R]) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.closed {
+		return false
+	}
+	p.dials.Push(&d.waits)
+	p.opening.Push(&d.opens)
+	p.waiting++
+	p.open++
+	return true
+}
+
+// leave removes the Acquire of d from those that wait. It returns true if the Acquire was served before.
+func (p *Pool[R]) leave(d *dial[R]) (served bool) {
+	p.mu.Lock()
+	served = !p.dials.Remove(&d.waits)
+	if !served {
+		p.waiting--
+	}
+	p.mu.Unlock()
+	p.cancelUnwanted()
+	return served
+}
+
+// cancelUnwanted cancels the calls of Open if the pool is closed and no Acquire waits for one of them.
+func (p *Pool[R]) cancelUnwanted() {
+	var all []func(cause error)
+	p.mu.Lock()
+	if p.closed && p.waiting == 0 {
+		for n := p.opening.First(); n != nil; n = n.Next() {
+			if stop := n.Value.cancel.Load(); stop != nil {
+				all = append(all, *stop)
+			}
+		}
+	}
+	p.mu.Unlock()
+	for _, stop := range all {
+		stop(ErrClosed)
+	}
+}
+
+// over records the end of the Open of d, with the resource r, or with err or o if r is nil.
+func (p *Pool[R]) over(d *dial[R], r *resource[R], err error, o outcome.Outcome) {
+	p.mu.Lock()
+	p.opening.Remove(&d.opens)
+	p.open--
+	if r != nil {
+		p.opened++
+		p.mu.Unlock()
+		p.putBack(r, true)
+		return
+	}
+	to := &d.waits
+	if !p.dials.Has(to) {
+		to = nil
+		if p.waiting > p.open { // the first Acquire that waits has no Open any more, because d's resource was another's
+			to = p.dials.First()
+			if err == nil {
+				err, o = abandoned.Error(suspend.ErrAbandoned, o.Value()), outcome.Outcome{}
+			}
+		}
+	}
+	if to != nil {
+		p.dials.Remove(to)
+		p.waiting--
+		to.Value.result.Resolve(opened[R]{ended: o}, err)
+	}
+	p.mu.Unlock()
+	p.returnPermit()
+	if to == nil && !o.Exited() {
+		o.Rethrow() // nobody else sees the panic
+	}
+}
+
+// putBack passes r, with its permit and its place as a user, to the first Acquire that waits, or makes r idle, or closes it.
+func (p *Pool[R]) putBack(r *resource[R], isNew bool) {
+	r.idle = suspend.Now()
+	kept, served := p.keep(r, isNew)
+	if !served {
+		p.permits.Release(1)
+	}
+	if !kept {
+		defer p.removeUser()
+		p.close(r)
+	}
+}
