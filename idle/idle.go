@@ -65,6 +65,7 @@ func (g *Group) Go(f func()) error {
 	suspend.Point()
 	preempt.Looks(preempt.Members) // the group may be idle before this call
 	g.running.Add(1)
+	preempt.Releases(preempt.Members) // Idle can observe the first change before Live observes the second
 	g.live.Add(1)
 	started := false
 	defer func() {

@@ -216,6 +216,19 @@ func (q queueing) AfterFunc(func()) (stop func() bool) {
 	return func() bool { return true }
 }
 
+// A Go counts its task as running, and then as live. An Idle and a Live come in between.
+func TestALookSeesAGo(t *testing.T) {
+	seen := map[string]bool{}
+	r := explore.Run(explore.Config{Points: true, Yields: 1, Preemptions: explore.Unlimited, Cancellations: explore.Unlimited}, func(w *explore.World) {
+		g := idle.New(here{}, nil)
+		w.Go("goes", func(context.Context) { _ = g.Go(func() {}) })
+		w.Go("looks", func(context.Context) { seen[fmt.Sprint(g.Idle(), g.Live(), g.Live())] = true })
+	})
+	if r.Failure != nil || !r.Exhausted || !seen["false 0 1"] {
+		t.Errorf("%v, seen: %v; %v", r, seen, r.Failure)
+	}
+}
+
 // A key comes into use after the operation before its Lock, and goes out of use after the one before its Unlock. A Len comes in between.
 func TestALookSeesKeys(t *testing.T) {
 	for keys, ops := range map[int]func(m *keyed.Mutex[int], fill func()){

@@ -10,6 +10,7 @@ import (
 
 	"github.com/braidgo/braid/actor"
 	"github.com/braidgo/braid/broadcast"
+	"github.com/braidgo/braid/cancel"
 	"github.com/braidgo/braid/chanx"
 	"github.com/braidgo/braid/cond"
 	"github.com/braidgo/braid/idle"
@@ -20,6 +21,7 @@ import (
 	"github.com/braidgo/braid/mvar"
 	"github.com/braidgo/braid/promise"
 	"github.com/braidgo/braid/rate"
+	"github.com/braidgo/braid/respool"
 	"github.com/braidgo/braid/scope"
 	"github.com/braidgo/braid/semaphore"
 	"github.com/braidgo/braid/stage"
@@ -127,6 +129,27 @@ func TestAnOperationThatNeedNotWaitIsAPoint(t *testing.T) {
 		"Cond.Signal":          func() func() { return cond.New(new(mutex.Mutex).Locker()).Signal },
 		"Cond.Broadcast":       func() func() { return cond.New(new(mutex.Mutex).Locker()).Broadcast },
 		"Value.Load":           func() func() { v := watch.New(1); return func() { v.Load() } },
+		"Value.Store":          func() func() { v := watch.New(1); return func() { _ = v.Store(2) } },
+		"Value.Close":          func() func() { v := watch.New(1); return func() { _ = v.Close() } },
+		"Topic.Subscribe":      func() func() { c := broadcast.New[int](); return func() { c.Subscribe(1, broadcast.Wait) } },
+		"Topic.Close":          func() func() { c := broadcast.New[int](); return func() { _ = c.Close() } },
+		"Subscription.Close":   func() func() { s := broadcast.New[int]().Subscribe(1, broadcast.Wait); return s.Close },
+		"Subscription.Missed":  func() func() { s := broadcast.New[int]().Subscribe(1, broadcast.Wait); return func() { s.Missed() } },
+		"Limiter.SetLimit":     func() func() { l := rate.NewLimiter(1, 1); return func() { l.SetLimit(2) } },
+		"Semaphore.Resize":     func() func() { s := semaphore.New(1); return func() { s.Resize(2) } },
+		"Semaphore.Close":      func() func() { s := semaphore.New(1); return func() { _ = s.Close() } },
+		"Chan.TrySend":         func() func() { c := chanx.New[int](1); return func() { _, _ = c.TrySend(1) } },
+		"Chan.Close":           func() func() { c := chanx.New[int](1); return func() { _ = c.Close() } },
+		"Chan.Len":             func() func() { c := chanx.New[int](1); return func() { c.Len() } },
+		"MVar.TryPut":          func() func() { m := mvar.New[int](); return func() { m.TryPut(1) } },
+		"MVar.TryTake":         func() func() { m := mvar.New[int](); return func() { m.TryTake() } },
+		"MVar.TryRead":         func() func() { m := mvar.New[int](); return func() { m.TryRead() } },
+		"Promise.Fail":         func() func() { p := promise.New[int](); return func() { p.Fail(errors.New("fails")) } },
+		"Pool.Acquire":         func() func() { p := resources(); return func() { _, _ = p.Acquire(bg) } },
+		"Pool.Stats":           func() func() { p := resources(); return func() { p.Stats() } },
+		"Pool.Close":           func() func() { p := resources(); return func() { _ = p.Close() } },
+		"Pool.Expire":          func() func() { p := resources(); return p.Expire },
+		"cancel.New, stop":     func() func() { _, stop := cancel.New(bg); return func() { stop(nil) } },
 		"Topic.Publish":        func() func() { c := broadcast.New[int](); return func() { _ = c.Publish(bg, 1) } },
 		"Limiter.Allow":        func() func() { l := rate.NewLimiter(1, 1); return func() { l.Allow(1) } },
 		"Limiter.Wait":         func() func() { l := rate.NewLimiter(1, 1); return func() { _ = l.Wait(bg) } },
@@ -181,6 +204,10 @@ func TestAnOperationThatNeedNotWaitIsAPoint(t *testing.T) {
 			t.Errorf("%s: found without points", name)
 		}
 	}
+}
+
+func resources() *respool.Pool[int] {
+	return respool.New(respool.Options[int]{Max: 1, Open: func(context.Context) (int, error) { return 1, nil }})
 }
 
 // Something of the library calls read for one thing, and write for the next, which is there already. Another task that adds one in between
