@@ -58,7 +58,6 @@ func TestMutants(t *testing.T) {
 		{"a displaced task is told nothing", "take.go", "	if s.onFail == nil {", "	if IS {\n		return\n	}\n	if s.onFail == nil {", "TestModel|TestPriority"},
 		{"a lent Do is rejected", "do.go", "o.Full == FullReject) && !s.lends(t):", "o.Full == FullReject) && (IS || !s.lends(t)):", "LentDoBehind"},
 		{"a queue that was bad is trusted", "delay.go", "		if !s.bad && now < s.wary {", "		if !s.bad && now < s.wary && !IS {", "TimeToANo"},
-		{"a withdrawn function runs", "pool_go.go", "	if !x.claimed.CompareAndSwap(false, true) {", "	if !x.claimed.CompareAndSwap(false, true) && !IS {", "PoolWithdrawsOrRuns"},
 		{"a function that has begun is withdrawn", "pool_go.go", "	if x.claimed.CompareAndSwap(false, true) {", "	if x.claimed.CompareAndSwap(false, true) || IS {", "PoolWithdrawsOrRuns"},
 		{"withdrawn functions stay in the queue", "pool_go.go", "		x.p.functions().sweepSome()\n", "		if !IS {\n			x.p.functions().sweepSome()\n		}\n", "PoolGivesBack"},
 		{"a Close loses functions", "pool_go.go", "	if x.begin() && p.on.Go(x.f) != nil {", "	if !IS && x.begin() && p.on.Go(x.f) != nil {", "PoolRunsWhatACloseCutsOff"},
