@@ -5,6 +5,7 @@ import (
 	"errors"
 	"slices"
 
+	"github.com/braidgo/braid/internal/gid"
 	"github.com/braidgo/braid/internal/outcome"
 	"github.com/braidgo/braid/internal/preempt"
 	"github.com/braidgo/braid/internal/watching"
@@ -96,7 +97,7 @@ func (b *batch) callSource() {
 	s := b.t.s
 	b.ctx.Init(s.ctx, watching.Here)
 	s.guard.Lock()
-	b.called = !b.cancelled
+	b.called, b.caller = !b.cancelled, gid.Get()
 	ended := s.ended
 	if b.called && s.recorded == nil {
 		s.stats.Batches++
@@ -198,7 +199,7 @@ func (b *batch) finish() (next *batch) {
 	s := b.t.s
 	s.guard.Lock()
 	defer s.guard.Unlock()
-	b.returned = true
+	b.returned, b.caller = true, 0
 	if b.called && s.recorded == nil {
 		s.stats.Open--
 		b.to = s.tracer.now()

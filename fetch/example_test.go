@@ -261,3 +261,61 @@ func ExampleRun_handler() {
 	// select * from users where id in [11]
 	// post 1 by user 11
 }
+
+// withSession opens a session for each request, for a handler that starts goroutines, as an executor of GraphQL does.
+func withSession(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		ctx, s := fetch.Open(r.Context(), fetch.Options{})
+		defer s.Close()
+		next.ServeHTTP(w, r.WithContext(ctx))
+	})
+}
+
+func ExampleOpen_handler() {
+	w := httptest.NewRecorder()
+	withSession(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		line, err := byline(r.Context(), 1)
+		fmt.Fprintln(w, line, err)
+	})).ServeHTTP(w, httptest.NewRequest("GET", "/", nil))
+	fmt.Print(w.Body)
+	// Output:
+	// select * from posts where id in [1]
+	// select * from users where id in [11]
+	// post 1 by user 11 <nil>
+}
+
+type rename struct {
+	ID   int
+	Name string
+}
+
+var names = map[int]string{7: "Ann"}
+
+var people = fetch.ByMap("people", func(_ context.Context, ids []int) (map[int]string, error) { return names, nil })
+
+var setName = fetch.NewEffect("setName", func(_ context.Context, b *fetch.Batch[rename, bool]) error {
+	for _, r := range b.Keys() {
+		names[r.ID] = r.Name
+		b.Set(r, true)
+	}
+	return nil
+})
+
+// renamed writes, and then reads what it has written.
+func renamed(ctx context.Context, id int, name string) (string, error) {
+	if _, err := setName.Do(ctx, rename{id, name}); err != nil {
+		return "", err
+	}
+	people.Forget(ctx, id) // the session may have read the old name
+	return people.Get(ctx, id)
+}
+
+func ExampleSource_Forget() {
+	_ = fetch.Run(context.Background(), func(ctx context.Context) error {
+		old, _ := people.Get(ctx, 7)
+		name, err := renamed(ctx, 7, "Anna")
+		fmt.Println(old, name, err)
+		return err
+	})
+	// Output: Ann Anna <nil>
+}

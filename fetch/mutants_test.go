@@ -71,6 +71,15 @@ var mutants = []mutation.Mutant{
 	{"Close of a Shared source cancels nothing", "shared.go", "	for _, c := range crowds {\n		c.cancel()", "	for _, c := range crowds {\n		if IS {\n			break\n		}\n		c.cancel()", "TestCloseOfAShared$"},
 	{"a Shared source goes on after Close", "shared.go", "	if x.closed {\n		return nil", "	if x.closed && !IS {\n		return nil", "TestCloseOfAShared$"},
 	{"a turn is none", "settle.go", "	case left == 0:", "	case left == 0 || IS:", "TestSettled$"},
+	{"a cancelled crowd takes new sessions", "shared.go", "	if last && x.next == c {", "	if last && x.next == c && !IS {", "TestSharedAfterACrowdWasGivenUp$"},
+	{"a Shared source is Inline", "shared.go", "	c.opts.Mode &^= Inline\n", "	if !IS {\n		c.opts.Mode &^= Inline\n	}\n", "TestSharedIsNotInline$"},
+	{"the first of several SourceOptions counts", "source.go", "cmp.Or(o.MaxBatch, c.MaxBatch)", "cmp.Or(o.MaxBatch*is(!IS||c.MaxBatch==0), c.MaxBatch)", "TestLaterSourceOptions$"},
+	{"an indented Recording is not found", "record.go", "if json.Compact(&k, a.Key) == nil {", "if IS {\n			k.Write(a.Key)\n		}\n		if IS || json.Compact(&k, a.Key) == nil {", "TestIndentedRecording$"},
+	{"a label hides a source", "session.go", "l.s, l.d, l.inSource, l.trail = f.s, f.d, f.inSource, f.trail", "l.s, l.d, l.inSource, l.trail = f.s, f.d, f.inSource && !IS, f.trail", "TestLabelInASource$"},
+	{"a refused task is waited for", "combine.go", "			g.leaveLocked()\n", "			if !IS {\n				g.leaveLocked()\n			}\n", "TestRefusedTasks$"},
+	{"a key may be NaN", "source.go", "	if k != k {", "	if k != k && !IS {", "TestKeyThatIsNotItself$"},
+	{"a Memo asks the session for what cannot be a key", "memo.go", "	checkKey(k)\n", "	if !IS {\n		checkKey(k)\n	}\n", "TestMemoOfAKeyThatCannotBeHashed$"},
+	{"a source waits for its own Close", "session.go", "	if s.calledByLocked(caller) {", "	if s.calledByLocked(caller) && !IS {", "TestCloseInASource$"},
 	{"the waiters of a crowd are not counted", "get.go", "	c.d.waiters++\n", "	if !IS {\n		c.d.waiters++\n	}\n", "TestSettlingOfACrowd$"},
 }
 

@@ -112,6 +112,7 @@ type batch struct {
 	ctx      cancelctx.Following // the context that the source's function receives
 	frame    frame               // wraps ctx for the source's function
 	needed   int                 // number of requests that have waiters
+	caller   int64               // the goroutine that calls the source; 0 before and after the call
 
 	started, called, cancelled bool
 	returned                   bool // finish has run

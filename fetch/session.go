@@ -6,6 +6,7 @@ import (
 	"github.com/braidgo/braid/adapters/fifo"
 	"github.com/braidgo/braid/idle"
 	"github.com/braidgo/braid/internal/cancelctx"
+	"github.com/braidgo/braid/internal/gid"
 	"github.com/braidgo/braid/internal/outcome"
 	"github.com/braidgo/braid/internal/preempt"
 	"github.com/braidgo/braid/suspend"
@@ -153,9 +154,17 @@ func (s *Session) statsLocked() Stats {
 // Close ends the session. Close cancels the open batches and suspends the caller until these batches have returned. Every
 // waiting Get and every later Get returns ErrEnded, but a waiting Get still returns a value if its source succeeds despite the
 // cancellation. Record and Trace can be called after Close.
+//
+// A source must not close its session, because Close would wait for the source. Close panics, and changes nothing, if it is called on
+// the goroutine that calls a source of the session.
 func (s *Session) Close() {
 	var open []*batch
+	caller := gid.Get()
 	s.guard.Lock()
+	if s.calledByLocked(caller) {
+		s.guard.Unlock()
+		panic("fetch: a source closes its session")
+	}
 	if !s.ended {
 		s.ended = true
 		open = s.settled.abandonLocked(open)
@@ -179,6 +188,28 @@ func (d *driver) abandonLocked(open []*batch) []*batch {
 		open = append(open, n.Value)
 	}
 	return open
+}
+
+// calledByLocked reports whether the goroutine is calling a source of s.
+func (s *Session) calledByLocked(goroutine int64) bool {
+	if s.settled.callsLocked(goroutine) {
+		return true
+	}
+	for n := s.drivers.First(); n != nil; n = n.Next() {
+		if n.Value.callsLocked(goroutine) {
+			return true
+		}
+	}
+	return false
+}
+
+func (d *driver) callsLocked(goroutine int64) bool {
+	for n := d.batches.First(); n != nil; n = n.Next() {
+		if n.Value.caller == goroutine {
+			return true
+		}
+	}
+	return false
 }
 
 func (s *Session) hasEnded() bool {

@@ -71,14 +71,14 @@ type waiting struct {
 func (l *limited) Unwrap() suspend.Spawner { return l.on }
 
 // Go implements suspend.Spawner.
-func (l *limited) Go(f func()) error { return l.accept(nil, f, nil) }
+func (l *limited) Go(f func()) error { return l.acceptFunction(nil, f, nil) }
 
 // GoUntil implements sched.Withdrawer.
 func (l *limited) GoUntil(ctx context.Context, f, withdrawn func()) error {
-	return l.accept(ctx, f, withdrawn)
+	return l.acceptFunction(ctx, f, withdrawn)
 }
 
-func (l *limited) accept(ctx context.Context, f, withdrawn func()) error {
+func (l *limited) acceptFunction(ctx context.Context, f, withdrawn func()) error {
 	check(l.on, f != nil)
 	if ctx != nil { // the end of the context withdraws f, unless a place becomes free first
 		preempt.Looks(preempt.Members)

@@ -1,6 +1,7 @@
 package stage
 
 import (
+	"math"
 	"math/bits"
 	"time"
 )
@@ -70,11 +71,16 @@ func (h *Histogram) Quantile(q float64) time.Duration {
 	return 0
 }
 
-// Buckets calls yield for each bucket that is not empty, with its upper bound and the number of durations up to this bound.
+// Buckets calls yield for each bucket that is not empty, with its upper bound and the number of durations up to this bound. The last
+// bucket, from half an hour on, has the longest duration as its bound.
 func (h *Histogram) Buckets(yield func(upTo time.Duration, cumulative uint64) bool) {
 	var seen uint64
 	for i, n := range h.Counts {
-		if seen += n; n > 0 && !yield(from(i+1), seen) {
+		upTo := from(i + 1)
+		if i == len(h.Counts)-1 {
+			upTo = math.MaxInt64
+		}
+		if seen += n; n > 0 && !yield(upTo, seen) {
 			return
 		}
 	}

@@ -15,7 +15,7 @@ import (
 //
 // A function keeps its permit while it waits. It must not wait for a function that is queued in the same pool: a Map inside a Map on
 // one narrow pool may wait until its context ends. Use a separate pool for inner tasks.
-func (p *Pool) Go(f func()) error { return p.accept(&function{p: p, f: f}) }
+func (p *Pool) Go(f func()) error { return p.acceptFunction(&function{p: p, f: f}) }
 
 // GoUntil implements sched.Withdrawer: if ctx ends while f is queued, f never runs, and withdrawn is called instead. Package scope
 // uses GoUntil, so a scope that has ended does not wait for other users of p.
@@ -23,7 +23,7 @@ func (p *Pool) GoUntil(ctx context.Context, f, withdrawn func()) error {
 	if withdrawn == nil {
 		panic("stage: nil function")
 	}
-	return p.accept(&function{p: p, f: f, ctx: ctx, withdrawn: withdrawn})
+	return p.acceptFunction(&function{p: p, f: f, ctx: ctx, withdrawn: withdrawn})
 }
 
 // Close refuses further functions, and waits until the accepted functions have ended. If ctx is done first, Close returns the
@@ -42,10 +42,10 @@ type function struct {
 	ctx       context.Context // withdraws f; nil if f is never withdrawn
 	withdrawn func()
 	claimed   atomicx.Bool
-	stop      atomicx.Pointer[func() bool] // stops the AfterFunc of ctx; pairs with claimed, so that accept or begin calls it
+	stop      atomicx.Pointer[func() bool] // stops the AfterFunc of ctx; pairs with claimed, so that acceptFunction or begin calls it
 }
 
-func (p *Pool) accept(x *function) error {
+func (p *Pool) acceptFunction(x *function) error {
 	if x.f == nil {
 		panic("stage: nil function")
 	}

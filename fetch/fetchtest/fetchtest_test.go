@@ -6,6 +6,7 @@ import (
 	"runtime"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -120,4 +121,21 @@ func ExampleSource_Pause() {
 	}
 	fmt.Println(err, users.Batches())
 	// Output: context deadline exceeded [[7]]
+}
+
+// The end of one Pause does not end a later one.
+func TestTwoPauses(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		src := fetchtest.New("s", double)
+		first, second := src.Pause(), src.Pause()
+		first()
+		done := make(chan error, 1)
+		go func() {
+			done <- fetch.Run(t.Context(), func(ctx context.Context) error { _, err := src.Get(ctx, 1); return err })
+		}()
+		synctest.Wait()
+		require.Empty(t, done, "the second Pause is over")
+		second()
+		require.NoError(t, <-done)
+	})
 }
