@@ -303,7 +303,6 @@ func (p *Pool[R]) usableOrNew(ctx context.Context, r *resource[R], held *bool) (
 			return nil, ErrClosed
 		}
 	}
-	return p.open(ctx)
 }
 
 // usable reports whether r, which was idle, can be used. Otherwise it closes r.

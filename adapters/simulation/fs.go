@@ -127,6 +127,7 @@ func (s nodeFS) Sync() error {
 }
 
 func (s nodeFS) use(op, name string) error {
+	s.n.used = true
 	if err := s.n.diskReady(op, name, s.n.files.boot, 0); err != nil {
 		return pathError(op, name, err)
 	}

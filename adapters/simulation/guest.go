@@ -28,6 +28,7 @@ func (n *Node) Start(f func(ctx context.Context, h *Host)) {
 		panic("simulation: Start without Options.Guests")
 	}
 	w.do(func() {
+		n.used = true
 		start := func() {
 			ctx, stop := context.WithCancel(context.Background())
 			n.stops, w.guests.stops = append(n.stops, stop), append(w.guests.stops, stop)

@@ -23,6 +23,7 @@ type host struct {
 	tasks   dlist.List[*task]
 	holds   dlist.List[heldWait]
 	dead    bool
+	used    bool   // see missed.go
 	reboot  func() // called when the last task has ended
 	paused  bool
 	held    []ready // the entries of World.ready that wait until Resume
@@ -52,6 +53,7 @@ func (h *host) submit(r ready) error {
 	if w.over || h.dead {
 		return suspend.ErrClosed
 	}
+	h.used = true
 	kind := starts
 	if r.as == callback {
 		kind = asks

@@ -93,6 +93,10 @@ func (l *Link) hold(of [2]bool) {
 }
 
 func (l *Link) band(what string, begins bool) {
+	if begins {
+		l.w.hit(l.ends.a)
+		l.w.hit(l.ends.b)
+	}
 	if a, b := l.w.nodes[l.ends.a], l.w.nodes[l.ends.b]; a != nil && b != nil {
 		l.w.band(&a.host, &b.host, what, begins)
 	}
@@ -151,6 +155,7 @@ func (w *World) partition(groups [][]string) {
 	for i, g := range groups {
 		for _, name := range g {
 			w.Node(name)
+			w.hit(name)
 			of[name] = i + 1
 		}
 	}

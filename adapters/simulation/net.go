@@ -36,7 +36,7 @@ func (n *Node) Listen(network, address string) (net.Listener, error) {
 	h, id := n.world.caller()
 	n.world.note(event{kind: listens, host: h, task: id, of: &n.host, data: uint64(port)})
 	l := &listener{node: n, boot: n.files.boot, local: local, addr: addr{n.name, port}}
-	n.ports[port] = l
+	n.used, n.ports[port] = true, l
 	n.bound = append(n.bound, l)
 	return l, nil
 }
@@ -202,6 +202,7 @@ func (n *Node) Dial(ctx context.Context, network, address string) (net.Conn, err
 
 // noteDial adds an event for the outcome of a Dial.
 func (n *Node) noteDial(address string, err error) {
+	n.used = true
 	w := n.world
 	h, id := w.caller()
 	e := event{kind: connected, host: h, task: id, text: address}

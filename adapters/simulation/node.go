@@ -101,7 +101,8 @@ func (n *Node) crash() {
 		e.n = 1
 	}
 	w.note(e)
-	n.world.band(&n.host, nil, "paused", false)
+	w.hit(n.name)
+	w.band(&n.host, nil, "paused", false)
 	n.dead, n.paused = true, false // a paused task under a Shield must still run
 	for _, stop := range n.stops {
 		stop()

@@ -218,7 +218,7 @@ func TestSkew(t *testing.T) {
 func TestHoldAndHeal(t *testing.T) {
 	eachSeed(t, func(ctx context.Context, t *testing.T, w *simulation.World) {
 		a, b := pair(ctx, w)
-		w.Node("c")
+		require.NoError(t, w.Node("c").Go(func() {}))
 		w.Partition([]string{"a", "c"})
 		for i := range 10 {
 			_, err := a.Write([]byte{byte(i)})

@@ -47,6 +47,7 @@ func (n *Node) ListenPacket(network, address string) (net.PacketConn, error) {
 	w := n.world
 	h, id := w.caller()
 	w.note(event{kind: listens, host: h, task: id, of: &n.host, data: uint64(port), text: "udp"})
+	n.used = true
 	w.conns++
 	c := &packetConn{node: n, boot: n.files.boot, local: local, addr: at, draws: source(mix(w.o.Seed^w.salt, uint64(w.conns)))}
 	if n.sockets == nil {

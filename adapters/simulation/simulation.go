@@ -102,8 +102,9 @@ type Report struct {
 	// Sometimes contains each name that was passed to World.Sometimes. The value is true if the condition was true at
 	// least once in the run.
 	Sometimes map[string]bool
-	came      []milestone // the names whose condition was true, in order, with the steps
-	failed    bool        // main has marked the test as failed in another process
+	Hits      map[string]bool // the names of the nodes that had a fault; true if the node had a task, a guest, a listener, a dial or a file
+	came      []milestone     // the names whose condition was true, in order, with the steps
+	failed    bool            // main has marked the test as failed in another process
 
 	// The following fields are set in a run with guests.
 	Level   string // A: the order of guests is deterministic; B: also the runtime's draws; C: adapters/simulation/overlay is in use; D: also Preempt
@@ -114,7 +115,7 @@ type Report struct {
 }
 
 func (w *World) report() Report {
-	return Report{Seed: w.o.Seed, Hash: w.hash, Steps: w.steps, Elapsed: w.now, Err: w.err, Sometimes: w.marks, came: w.came}
+	return Report{Seed: w.o.Seed, Hash: w.hash, Steps: w.steps, Elapsed: w.now, Err: w.err, Sometimes: w.marks, Hits: w.hits(), came: w.came}
 }
 
 // describeEnd describes how a run ended. Only the first line of the text is compared (see verdict), because stacks differ between runs.
@@ -132,6 +133,8 @@ type World struct {
 	o     Options
 	fleet *fleet
 	err   error
+
+	harmed map[string]bool // the names of the nodes that had a fault
 
 	over        bool // the scheduler's loop must end
 	ended       bool // main has ended

@@ -161,6 +161,9 @@ type band struct {
 
 // band records the beginning or the end of a fault for the diagram. The record is not an event, and does not change the hash.
 func (w *World) band(of, with *host, what string, begins bool) {
+	if begins {
+		w.hit(of.name)
+	}
 	if !w.telling() {
 		return
 	}

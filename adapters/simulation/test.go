@@ -39,6 +39,9 @@ type TestOptions struct {
 // World ends the run. Test then fails t, with the seed, the end of the trace, and the command that repeats the run. Every tenth seed, and a
 // seed that fails, runs twice, and Test compares the two runs as Check does.
 //
+// If faults have hit nodes, or links of nodes, that never had a task, a guest, a listener, a dial or a file in any run, Test fails t at its
+// end: the name of the node is probably wrong.
+//
 // Environment variables choose other seeds: BRAID_SEED=n runs seed n and prints its trace, BRAID_SEEDS=n runs n seeds, and BRAID_SEEDS=10s
 // runs seeds for ten seconds. With o.Bubble, each run has its own synctest bubble.
 //
@@ -102,6 +105,7 @@ func Test(t *testing.T, o TestOptions, main func(ctx context.Context, w *World) 
 		return
 	}
 	begun, steps, n := time.Now(), 0, 0
+	hits := map[string]bool{}   // the nodes that had a fault, with true for each that was used
 	reached := map[string]int{} // the number of seeds that reached each name of a Sometimes
 	failure, took := "", time.Duration(0)
 	for failure == "" && s.more(n, time.Since(begun)) {
@@ -115,6 +119,9 @@ func Test(t *testing.T, o TestOptions, main func(ctx context.Context, w *World) 
 					seeds++
 				}
 				reached[name] = seeds
+			}
+			for _, name := range slices.Sorted(maps.Keys(r.Hits)) {
+				hits[name] = hits[name] || r.Hits[name]
 			}
 			all.Steps = r.Steps
 			if steps += r.Steps; r.Err != nil || r.failed || t.Failed() {
@@ -142,6 +149,9 @@ func Test(t *testing.T, o TestOptions, main func(ctx context.Context, w *World) 
 		if reached[name] == 0 && n >= enough {
 			t.Errorf("simulation: of %d seeds none has reached %q", n, name)
 		}
+	}
+	if !s.one { // another seed may use the node
+		failMissed(t, hits)
 	}
 }
 

@@ -6,6 +6,8 @@ import (
 	"maps"
 	"math"
 	"math/rand/v2"
+	"reflect"
+	"runtime"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -365,4 +367,47 @@ func TestStats(t *testing.T) {
 	require.GreaterOrEqual(t, after.Conflicts-before.Conflicts, int64(10))
 	require.GreaterOrEqual(t, after.Elders-before.Elders, int64(1))
 	require.Positive(t, after.Waits-before.Waits)
+}
+
+// A map that is emptied gives its memory back, and Len reads few Vars, however many keys there are or were.
+func TestMapShrinks(t *testing.T) {
+	heap := func() int64 {
+		var s runtime.MemStats
+		runtime.GC()
+		runtime.GC()
+		runtime.ReadMemStats(&s)
+		return int64(s.HeapAlloc)
+	}
+	var m collections.Map[int, int]
+	const n = 20_000
+	reads := func(f func(tx *stm.Tx)) (all int) {
+		require.NoError(t, stm.Atomically(bg, func(tx *stm.Tx) error {
+			f(tx)
+			all = int(reflect.ValueOf(tx).Elem().FieldByName("reads").Len())
+			return nil
+		}))
+		return all
+	}
+	length := func(want int) int {
+		return reads(func(tx *stm.Tx) { require.Equal(t, want, m.Len(tx)) })
+	}
+	before := heap()
+	most := 0
+	for i := range n {
+		most = max(most, reads(func(tx *stm.Tx) { m.Set(tx, i, i) }))
+		if i%1000 == 0 {
+			require.LessOrEqual(t, length(i+1), 16+2*256)
+		}
+	}
+	require.LessOrEqual(t, most, 20, "a Set that grows the map reads few Vars")
+	full := heap() - before
+	for i := range n {
+		require.NoError(t, stm.Atomically(bg, func(tx *stm.Tx) error { require.True(t, m.Delete(tx, i)); return nil }))
+		if i%1000 == 0 {
+			require.LessOrEqual(t, length(n-i-1), 16+2*256)
+		}
+	}
+	require.Equal(t, 16, length(0))
+	require.Less(t, heap()-before, full/10)
+	runtime.KeepAlive(&m)
 }

@@ -41,7 +41,7 @@ const (
 
 // Options configure Start. Only Nodes is required.
 type Options struct {
-	// Nodes are the names of the nodes that suffer faults.
+	// Nodes are the names of the nodes that suffer faults. A name that no node uses fails a simulation.Test at its end.
 	Nodes []string
 
 	// Clients are the names of further nodes. Only their links to other nodes suffer faults.

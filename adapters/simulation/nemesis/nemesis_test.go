@@ -279,8 +279,9 @@ func TestKindsForGuests(t *testing.T) {
 		var trace strings.Builder
 		o := simulation.TestOptions{Seeds: 20, Options: simulation.Options{Guests: true, Trace: &trace}}
 		simulation.Test(t, o, func(_ context.Context, w *simulation.World) error {
-			w.Node("a")
-			w.Node("b")
+			for _, name := range []string{"a", "b"} {
+				w.Node(name).Start(func(context.Context, *simulation.Host) {})
+			}
 			calm := nemesis.Start(w, nemesis.Options{Nodes: []string{"a", "b"}, Kinds: kinds})
 			time.Sleep(5 * time.Second)
 			calm()
