@@ -127,6 +127,12 @@ type snoozeError struct {
 func (e *snoozeError) Error() string { return e.text }
 func (e *snoozeError) Unwrap() error { return e.error }
 
+// Retryable reports whether a stage should try again after err, by its Options.Retry: not if err is of Permanent or Snooze, about which
+// Serve decides.
+func Retryable(err error) bool {
+	return !errors.As(err, new(*permanentError)) && !errors.As(err, new(*snoozeError))
+}
+
 // Open creates the queue on the servers, or updates it. The name may contain letters, digits, - and _. Values are encoded as JSON.
 func Open[T any](ctx context.Context, js jetstream.JetStream, name string, o Options) (*Queue[T], error) {
 	if name == "" || strings.ContainsAny(name, " .*>\t\r\n/\\") {

@@ -187,6 +187,16 @@ func TestTries(t *testing.T) {
 	}
 }
 
+// A stage's own tries leave to Serve what Serve decides.
+func TestRetryable(t *testing.T) {
+	require.True(t, Retryable(errOops))
+	require.True(t, Retryable(stage.ErrFull))
+	require.False(t, Retryable(fmt.Errorf("x: %w", Permanent(stage.ErrFull))))
+	require.False(t, Retryable(fmt.Errorf("x: %w", Snooze(0, nil))))
+	require.ErrorIs(t, Snooze(0, errOops), errOops)
+	require.EqualError(t, Snooze(time.Second, nil), "jetstream: not before 1s have passed")
+}
+
 // A reason of any length and with any characters fits into a header.
 func TestReasons(t *testing.T) {
 	require.Equal(t, "one two", short(errors.Join(errors.New("one"), errors.New("two"))))
