@@ -6,8 +6,8 @@
 //
 // The orders wait in a JetStream queue, which the shops serve with a pipe of two stages. The first stage asks the warehouse, an actor in a
 // process of its own, to reserve the goods. The second charges the customer. Both may happen twice, so both are harmless the second time:
-// the warehouse knows its reservations by the order's number. An order that cannot be carried out becomes a dead letter, and whoever reads
-// the dead letters releases its goods.
+// the warehouse knows its reservations by the order's number. An order that cannot be carried out becomes a dead letter. A reader of the
+// dead letters releases its goods.
 package main
 
 import (
@@ -46,7 +46,7 @@ type Order struct {
 // The messages of the warehouse, and its error, which keeps its identity on the way.
 type (
 	Reserve struct {
-		actor.Request[int] // what is left
+		actor.Request[int] // the number of pieces left
 		Order
 	}
 	Release struct {

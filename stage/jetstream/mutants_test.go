@@ -60,6 +60,6 @@ func TestMutants(t *testing.T) {
 		{"a delay ends at once", "back.go", "err == nil && ⟦delivered(m) == 1⟧ {", "false", "TestWake"},
 		{"a delay never ends", "back.go", "err == nil && ⟦delivered(m) == 1⟧ {", "true", "TestWake|TestDead$"},
 		{"a message that cannot be woken is forgotten", "back.go", "		q.answer(\"wake\", m.NakWithDelay(pullFor))", "		if !IS {\n			q.answer(\"wake\", m.NakWithDelay(pullFor))\n		}", "TestWake"},
-		{"a message has no room for its next try", "jetstream.go", "func (q *Queue[T]) again(id string) string   { return q.subject + \".again.\" + id }", "func (q *Queue[T]) again(id string) string {\n	if IS && id != \"*\" {\n		return q.subject\n	}\n	return q.subject + \".again.\" + id\n}", "TestRoomForTheNextTry"},
+		{"a message has no room for its next try", "jetstream.go", "func (q *Queue[T]) againSubject(id string) string { return q.subject + \".again.\" + id }", "func (q *Queue[T]) againSubject(id string) string {\n	if IS && id != \"*\" {\n		return q.subject\n	}\n	return q.subject + \".again.\" + id\n}", "TestRoomForTheNextTry"},
 	})
 }

@@ -94,7 +94,7 @@ func (s *servers) told() string {
 	return strings.Join(lines, "\n")
 }
 
-// What becomes of a delivery: whether its task runs, what is stored, and what the servers are answered.
+// Each delivery runs its task or not, and has one fate: the messages that are stored, and the answer to the servers.
 func TestTries(t *testing.T) {
 	full := func(*nats.Msg) error { return errors.New("no room") }
 	noDead := func(m *nats.Msg) error {
@@ -287,7 +287,7 @@ func TestAcknowledgements(t *testing.T) {
 	})
 }
 
-// A puller answers a pull after some time, with no message.
+// A puller ends each pull after some time. Only the first pull gets messages.
 type puller struct {
 	jetstream.Consumer
 	after time.Duration
