@@ -153,7 +153,7 @@ func TestDrain(t *testing.T) {
 	for _, f := range held {
 		require.Equal(t, 1, ok(f.Await(within(t))))
 	}
-	require.Eventually(t, ncs[0].IsClosed, short, 5*time.Millisecond) // the Drain is over
+	require.Eventually(t, ncs[0].IsClosed, 10*time.Second, 5*time.Millisecond) // the Drain is over, before its timeout of 30 s
 	_, err = actor.Ask(within(t), ref, &sum{})
 	require.ErrorIs(t, err, natsactor.ErrUnreachable)
 	served.Stop()

@@ -69,9 +69,9 @@ func nameOf(m jetstream.Msg) string {
 
 // putBack replaces m by a copy with history h.
 func (q *Queue[T]) putBack(ctx context.Context, m jetstream.Msg, what string, h history) {
-	subject := q.again
+	subject := q.againSubject
 	if h.delay > 0 {
-		subject = q.delayed
+		subject = q.laterSubject
 	}
 	header := copied(m.Headers())
 	header.Set(triesHeader, strconv.Itoa(h.tries))
@@ -146,7 +146,7 @@ func (q *Queue[T]) wakeOne(ctx context.Context, m jetstream.Msg) {
 		q.answer("delay", m.NakWithDelay(delay))
 		return
 	}
-	if err := q.replace(context.WithoutCancel(ctx), m, q.again, copied(m.Headers())); err != nil {
+	if err := q.replace(context.WithoutCancel(ctx), m, q.againSubject, copied(m.Headers())); err != nil {
 		q.meet("wake", err)
 		q.answer("wake", m.NakWithDelay(pullFor))
 	}
@@ -185,7 +185,7 @@ func (q *Queue[T]) storeDead(ctx context.Context, m jetstream.Msg, reason error)
 	return err
 }
 
-// tooLarge reports whether err says that the client or the servers refuse a message because of its size, or of that of its headers.
+// tooLarge reports whether the client or the servers have refused a message because of its size, or because of the size of its headers.
 func tooLarge(err error) bool {
 	var api *jetstream.APIError
 	return errors.Is(err, nats.ErrMaxPayload) || errors.As(err, &api) && (api.ErrorCode == 10054 || api.ErrorCode == 10097)

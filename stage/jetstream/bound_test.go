@@ -29,7 +29,7 @@ func TestProcessesThatDie(t *testing.T) {
 	js, q := open(t, queue.Options{Tries: tries, AckWait: 200 * time.Millisecond, Dead: "graveyard", Storage: jetstream.MemoryStorage})
 	submit(t, q, 1)
 	c := must(js.Consumer(bg, "work", "work"))
-	for range tries { // so many processes get it and are killed
+	for range tries { // each time, a process gets the message and is killed
 		b := must(c.Fetch(1, jetstream.FetchMaxWait(10*time.Second)))
 		n := 0
 		for range b.Messages() {
@@ -233,7 +233,7 @@ func TestOtherLimits(t *testing.T) {
 	require.NotErrorIs(t, err, stage.ErrFull)
 }
 
-// A message that waits for its next try takes no room from new ones, and finds room itself while the queue is full.
+// A message that waits for its next try takes no room from new messages, and finds room itself while the queue is full.
 func TestRoomForTheNextTry(t *testing.T) {
 	_, q := open(t, queue.Options{Queue: 1, Storage: jetstream.MemoryStorage})
 	var runs atomic.Int32

@@ -127,6 +127,12 @@ type snoozeError struct {
 func (e *snoozeError) Error() string { return e.text }
 func (e *snoozeError) Unwrap() error { return e.error }
 
+// Retryable reports whether a stage should try again after err, by its Options.Retry: not if err is of Permanent or Snooze, about which
+// Serve decides.
+func Retryable(err error) bool {
+	return !errors.As(err, new(*permanentError)) && !errors.As(err, new(*snoozeError))
+}
+
 // Open creates the queue on the servers, or updates it. The name may contain letters, digits, - and _. Values are encoded as JSON.
 func Open[T any](ctx context.Context, js jetstream.JetStream, name string, o Options) (*Queue[T], error) {
 	if name == "" || strings.ContainsAny(name, " .*>\t\r\n/\\") {
@@ -140,7 +146,7 @@ func Open[T any](ctx context.Context, js jetstream.JetStream, name string, o Opt
 	// The bound is that of one subject, so that a message finds room for its next try. Do not set MaxBytes beside it: the server would
 	// acknowledge messages that it does not store.
 	_, err := js.CreateOrUpdateStream(ctx, jetstream.StreamConfig{
-		Name: name, Subjects: []string{q.subject, q.again("*"), q.delayed("*")}, Retention: jetstream.WorkQueuePolicy,
+		Name: name, Subjects: []string{q.subject, q.againSubject("*"), q.laterSubject("*")}, Retention: jetstream.WorkQueuePolicy,
 		Discard: jetstream.DiscardNew, DiscardNewPerSubject: true, MaxMsgsPerSubject: int64(o.Queue),
 		Duplicates: time.Minute, Storage: o.Storage, Replicas: o.Replicas,
 	})
@@ -152,12 +158,12 @@ func Open[T any](ctx context.Context, js jetstream.JetStream, name string, o Opt
 	if err == nil {
 		q.consumer, err = js.CreateOrUpdateConsumer(ctx, name, jetstream.ConsumerConfig{
 			Durable: name, AckPolicy: jetstream.AckExplicitPolicy, AckWait: o.AckWait, MaxAckPending: o.InFlight,
-			FilterSubjects: []string{q.subject, q.again("*")},
+			FilterSubjects: []string{q.subject, q.againSubject("*")},
 		})
 	}
 	if err == nil {
 		q.later, err = js.CreateOrUpdateConsumer(ctx, name, jetstream.ConsumerConfig{
-			Durable: name + "-later", AckPolicy: jetstream.AckExplicitPolicy, AckWait: o.AckWait, MaxAckPending: -1, FilterSubject: q.delayed("*"),
+			Durable: name + "-later", AckPolicy: jetstream.AckExplicitPolicy, AckWait: o.AckWait, MaxAckPending: -1, FilterSubject: q.laterSubject("*"),
 		})
 	}
 	if err != nil {
@@ -168,8 +174,8 @@ func Open[T any](ctx context.Context, js jetstream.JetStream, name string, o Opt
 
 // Each message that waits for its next try has a subject of its own, so that the bound of a subject does not apply to it: delayed until
 // its time has come, and again after that.
-func (q *Queue[T]) again(id string) string   { return q.subject + ".again." + id }
-func (q *Queue[T]) delayed(id string) string { return q.subject + ".later." + id }
+func (q *Queue[T]) againSubject(id string) string { return q.subject + ".again." + id }
+func (q *Queue[T]) laterSubject(id string) string { return q.subject + ".later." + id }
 
 func or(n, otherwise int) int {
 	if n == 0 {

@@ -18,7 +18,7 @@ func TestMutants(t *testing.T) {
 		{"a stage that is closed further on is a failure", "serve.go", "	return slices.ContainsFunc(stage.Stages", "	if IS {\n		return false\n	}\n	return slices.ContainsFunc(stage.Stages", "TestClosedFurtherOn"},
 		{"a closed flow does not end Serve", "serve.go", "				if err != nil {\n					stop(err)", "				if err != nil && !IS {\n					stop(err)", "TestClosed$"},
 		{"a permanent error is tried again", "serve.go", "	case ⟦errors.As(err, new(*permanentError))⟧:\n		q.bury", "false", "TestPermanent|TestTries"},
-		{"a permanent overload waits", "serve.go", "stage.ErrOverload), ⟦errors.As(err, new(*permanentError))⟧,", "false", "TestPermanent"},
+		{"a permanent overload waits", "serve.go", "stage.ErrOverload), ⟦!Retryable(err)⟧:", "false", "TestPermanent"},
 		{"a dead message is acknowledged only", "back.go", "	if ⟦q.o.Dead != \"\"⟧ {", "false", "TestDead$|TestTries"},
 		{"a dead message has no id", "back.go", "	return fmt.Sprintf(\"%s-%d-%d\", meta.Stream", "	if IS {\n		meta.Timestamp = time.Now()\n	}\n	return fmt.Sprintf(\"%s-%d-%d\", meta.Stream", "TestDeadOnce"},
 		{"two queues of one name have one dead message", "back.go", "	return fmt.Sprintf(\"%s-%d-%d\", meta.Stream", "	if IS {\n		meta.Timestamp = time.Unix(0, 0)\n	}\n	return fmt.Sprintf(\"%s-%d-%d\", meta.Stream", "TestDeadOnce|TestTwiceInHand"},
@@ -60,6 +60,6 @@ func TestMutants(t *testing.T) {
 		{"a delay ends at once", "back.go", "err == nil && ⟦delivered(m) == 1⟧ {", "false", "TestWake"},
 		{"a delay never ends", "back.go", "err == nil && ⟦delivered(m) == 1⟧ {", "true", "TestWake|TestDead$"},
 		{"a message that cannot be woken is forgotten", "back.go", "		q.answer(\"wake\", m.NakWithDelay(pullFor))", "		if !IS {\n			q.answer(\"wake\", m.NakWithDelay(pullFor))\n		}", "TestWake"},
-		{"a message has no room for its next try", "jetstream.go", "func (q *Queue[T]) again(id string) string   { return q.subject + \".again.\" + id }", "func (q *Queue[T]) again(id string) string {\n	if IS && id != \"*\" {\n		return q.subject\n	}\n	return q.subject + \".again.\" + id\n}", "TestRoomForTheNextTry"},
+		{"a message has no room for its next try", "jetstream.go", "func (q *Queue[T]) againSubject(id string) string { return q.subject + \".again.\" + id }", "func (q *Queue[T]) againSubject(id string) string {\n	if IS && id != \"*\" {\n		return q.subject\n	}\n	return q.subject + \".again.\" + id\n}", "TestRoomForTheNextTry"},
 	})
 }

@@ -261,7 +261,7 @@ func (s *serving[T, Out]) perform(serve, ctx context.Context, m jetstream.Msg) e
 		switch {
 		case errors.Is(err, stage.ErrClosed) && s.closed():
 			return &closedError{err}
-		case !errors.Is(err, stage.ErrOverload), errors.As(err, new(*permanentError)), errors.As(err, new(*snoozeError)):
+		case !errors.Is(err, stage.ErrOverload), !Retryable(err):
 			return err
 		}
 		s.q.waits.Add(1)

@@ -94,7 +94,7 @@ func (s *servers) told() string {
 	return strings.Join(lines, "\n")
 }
 
-// What becomes of a delivery: whether its task runs, what is stored, and what the servers are answered.
+// Each delivery runs its task or not, and has one fate: the messages that are stored, and the answer to the servers.
 func TestTries(t *testing.T) {
 	full := func(*nats.Msg) error { return errors.New("no room") }
 	noDead := func(m *nats.Msg) error {
@@ -187,6 +187,16 @@ func TestTries(t *testing.T) {
 	}
 }
 
+// A stage's own tries leave to Serve what Serve decides.
+func TestRetryable(t *testing.T) {
+	require.True(t, Retryable(errOops))
+	require.True(t, Retryable(stage.ErrFull))
+	require.False(t, Retryable(fmt.Errorf("x: %w", Permanent(stage.ErrFull))))
+	require.False(t, Retryable(fmt.Errorf("x: %w", Snooze(0, nil))))
+	require.ErrorIs(t, Snooze(0, errOops), errOops)
+	require.EqualError(t, Snooze(time.Second, nil), "jetstream: not before 1s have passed")
+}
+
 // A reason of any length and with any characters fits into a header.
 func TestReasons(t *testing.T) {
 	require.Equal(t, "one two", short(errors.Join(errors.New("one"), errors.New("two"))))
@@ -277,7 +287,7 @@ func TestAcknowledgements(t *testing.T) {
 	})
 }
 
-// A puller answers a pull after some time, with no message.
+// A puller ends each pull after some time. Only the first pull gets messages.
 type puller struct {
 	jetstream.Consumer
 	after time.Duration
