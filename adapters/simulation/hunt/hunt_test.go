@@ -30,7 +30,7 @@ func plays(play string) int {
 	order, mask, masked := strings.Cut(os.Getenv("BRAID_ORDER"), ":")
 	seed, _ := strconv.Atoi(strings.TrimRight(order, "ydl"))
 	var log strings.Builder
-	log.WriteString("braid\nn 1 0 0 TestPlay\n")
+	log.WriteString("n 1 0 0 TestPlay\n")
 	on := map[string]bool{}
 	for n := range 40 {
 		k := key{0xabcdef, 'p', uint64(n)}

@@ -186,6 +186,9 @@ func TestProcess(t *testing.T) {
 	if runtime.NumCPU() != 4 || runtime.GOMAXPROCS(3) != 4 || runtime.GOMAXPROCS(0) != 3 {
 		t.Error("a program sees 4 processors, and can change the number")
 	}
+	if v, ok := os.LookupEnv("BRAID_ORDER"); ok {
+		t.Error("a child process would have the order", v)
+	}
 	if got := debug.SetGCPercent(-1); got != -1 {
 		t.Error("GOGC is", got)
 	}
