@@ -79,6 +79,7 @@ var (
 	orderSteps  uint64 // the number of points that all goroutines have passed
 	orderNow    int64  // the ordered clock
 	orderWall   int64  // the wall clock minus orderNow
+	orderBegun  int64  // orderNow at the start of the process
 	orderReal   int64  // if not 0, the ordered clock has followed the real one since then
 	orderSlices uint32 // preemptions that the clock has to count
 	orderForked bool   // the program has started a process, so time is real
@@ -149,6 +150,7 @@ func orderInit() {
 	}
 	order, orderPicks = true, true
 	orderNow, orderSeen = nanotime(), orderProcs
+	orderBegun = orderNow
 	orderSet(orderMix(seed, 1), how)
 	if logged != nil {
 		orderLogFD = open(logged, 1, 0)
@@ -523,14 +525,14 @@ func orderReadClock() int64 {
 	return orderNanotime()
 }
 
-// orderTime is time_now for package time.
+// orderTime is time_now for package time. The wall clock begins at a whole minute, so that a program that looks at seconds does the same again.
 func orderTime() (sec int64, nsec int32, mono int64) {
 	if !order {
 		return time_now()
 	}
 	if orderWall == 0 {
-		sec, nsec, mono = time_now()
-		orderWall = sec*1e9 + int64(nsec) - mono
+		sec, _, _ = time_now()
+		orderWall = sec/60*60*1e9 - orderBegun
 	}
 	mono = orderReadClock()
 	return (orderWall + mono) / 1e9, int32((orderWall + mono) % 1e9), mono

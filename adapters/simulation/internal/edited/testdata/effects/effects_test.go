@@ -157,6 +157,10 @@ func TestChoices(t *testing.T) {
 			break
 		}
 	})
+	t.Run("clock", func(t *testing.T) {
+		now := time.Now()
+		see(t, now.Sub(now.Truncate(time.Minute)))
+	})
 	t.Run("hash", func(t *testing.T) {
 		same(t, maphash.Comparable(maphash.MakeSeed(), "x") != 0)
 	})
