@@ -30,7 +30,7 @@ func plays(play string) int {
 	order, mask, masked := strings.Cut(os.Getenv("BRAID_ORDER"), ":")
 	seed, _ := strconv.Atoi(strings.TrimRight(order, "ydl"))
 	var log strings.Builder
-	log.WriteString("braid\nn 1 0 0 TestPlay\n")
+	log.WriteString("n 1 0 0 TestPlay\n")
 	on := map[string]bool{}
 	for n := range 40 {
 		k := key{0xabcdef, 'p', uint64(n)}
@@ -38,7 +38,7 @@ func plays(play string) int {
 			on[k.String()] = on[k.String()] && strings.Contains(","+mask+",", ","+k.String()+",")
 		}
 		if on[k.String()] {
-			fmt.Fprintf(&log, "q abcdef0000000001 %d 0 main.f\t/x/f.go:%d\t\np abcdef0000000001 %d 4 \n", n, n, n)
+			fmt.Fprintf(&log, "q abcdef0000000001 %d 0 main.f\t/x/f.go:%d\t\np abcdef0000000001 %d 4 \nr 1 0 0 \n", n, n, n)
 		}
 	}
 	if to := os.Getenv("BRAID_ORDER_LOG"); to != "" {
@@ -151,6 +151,13 @@ func TestParse(t *testing.T) {
 	}
 	require.Equal(t, []string{"1st", "2nd", "3rd", "4th", "11th", "12th", "21st", "112th"}, []string{ordinal(1), ordinal(2), ordinal(3), ordinal(4), ordinal(11), ordinal(12), ordinal(21), ordinal(112)})
 	require.Equal(t, []string{"A", "Z", "A1"}, []string{letter(0), letter(25), letter(26)})
+}
+
+// A switch after which the same goroutine runs on is none.
+func TestSwitches(t *testing.T) {
+	events := parse([]byte("q 10000000001 1 0 \np 10000000001 1 0 \nq 10000000001 2 0 \np 10000000001 2 0 \nr 20000000001 0 0 \nw 20000000001 3 0 \nq 20000000001 1 0 \nw 10000000001 3 0 \nq 2"))
+	require.Equal(t, []key{{1, 'p', 2}, {1, 'w', 3}}, switches(events))
+	require.Equal(t, "5:000001p2,000001w3", with("5", switches(events)))
 }
 
 // Output that is too long loses its middle.

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -249,5 +248,5 @@ func (s *search) logged(ctx context.Context, run, order string) (*outcome, []byt
 	f.Close()
 	o := s.perform(ctx, s.pkg, s.binary, run, order, name)
 	b, err := os.ReadFile(name)
-	return o, bytes.TrimPrefix(b, []byte("braid\n")), err
+	return o, b, err
 }

@@ -92,13 +92,7 @@ func (s *search) shorten(ctx context.Context, o *outcome, run string) (all, need
 	if err != nil {
 		return 0, 0, o.order
 	}
-	seen := map[key]bool{}
-	for _, e := range parse(log) {
-		if bytes.IndexByte([]byte("pwstl"), e.kind) >= 0 {
-			seen[key{e.id >> 40, e.kind, e.n}] = true
-		}
-	}
-	keys := slices.SortedFunc(maps.Keys(seen), key.compare)
+	keys := switches(parse(log))
 	all = len(keys)
 	// first returns the first of the candidates that fails in the same way.
 	first := func(candidates [][]key) ([]key, bool) {
@@ -144,6 +138,22 @@ func (s *search) shorten(ctx context.Context, o *outcome, run string) (all, need
 		}
 	}
 	return all, len(keys), with(o.order, keys)
+}
+
+// switches returns the switches of an order. It leaves out those after which the same goroutine runs on: nobody else was runnable, so they have
+// changed nothing.
+func switches(events []event) []key {
+	seen := map[key]bool{}
+	for i, e := range events {
+		if bytes.IndexByte([]byte("pwstl"), e.kind) < 0 {
+			continue
+		}
+		if (e.kind == 'p' || e.kind == 'w') && i+1 < len(events) && events[i+1].kind == 'q' && events[i+1].id == e.id {
+			continue
+		}
+		seen[key{e.id >> 40, e.kind, e.n}] = true
+	}
+	return slices.SortedFunc(maps.Keys(seen), key.compare)
 }
 
 // repeatCommand returns a command for a shell that repeats an order, in the working directory of the hunt.

@@ -79,6 +79,7 @@ var (
 	orderSteps  uint64 // the number of points that all goroutines have passed
 	orderNow    int64  // the ordered clock
 	orderWall   int64  // the wall clock minus orderNow
+	orderBegun  int64  // orderNow at the start of the process
 	orderReal   int64  // if not 0, the ordered clock has followed the real one since then
 	orderSlices uint32 // preemptions that the clock has to count
 	orderForked bool   // the program has started a process, so time is real
@@ -87,6 +88,7 @@ var (
 	orderMask   []uint64
 	orderMasked bool
 	orderStall  int64       // ns; a goroutine may stand still for so long
+	orderStalls uint64      // a goroutine stands still at one of so many points
 	orderRuns   uint64      // the goroutine that was picked last, by its goid
 	orderInRow  int         // points that it has passed, or times that a goroutine was the next to run
 	orderLogFD  int32       = -1
@@ -110,7 +112,7 @@ func orderDraw(gp *g, kind uint64, n uint32) uint64 {
 //	BRAID_ORDER=12d           the same with the strategy d: y, d or l
 //	BRAID_ORDER=12+50         goroutines may stand still for 50 ms
 //	BRAID_ORDER=12:5fa01cp17  with one switch, at point 17 of the goroutine 5fa01c
-//	BRAID_ORDER_LOG=file      an empty file for the points and switches
+//	BRAID_ORDER_LOG=file      an existing, empty file for the points and switches
 func orderInit() {
 	switch GOOS {
 	case "darwin", "dragonfly", "freebsd", "linux", "netbsd", "openbsd":
@@ -148,9 +150,10 @@ func orderInit() {
 	}
 	order, orderPicks = true, true
 	orderNow, orderSeen = nanotime(), orderProcs
+	orderBegun = orderNow
 	orderSet(orderMix(seed, 1), how)
 	if logged != nil {
-		orderOpenLog(logged)
+		orderLogFD = open(logged, 1, 0)
 	}
 }
 
@@ -516,20 +519,20 @@ func orderNanotime() int64 {
 
 // orderReadClock is orderNanotime for package time.
 func orderReadClock() int64 {
-	if order && getg().order.id != 0 {
+	if order {
 		orderNow += orderPointTime
 	}
 	return orderNanotime()
 }
 
-// orderTime is time_now for package time.
+// orderTime is time_now for package time. The wall clock begins at a whole minute, so that a program that looks at seconds does the same again.
 func orderTime() (sec int64, nsec int32, mono int64) {
 	if !order {
 		return time_now()
 	}
 	if orderWall == 0 {
-		sec, nsec, mono = time_now()
-		orderWall = sec*1e9 + int64(nsec) - mono
+		sec, _, _ = time_now()
+		orderWall = sec/60*60*1e9 - orderBegun
 	}
 	mono = orderReadClock()
 	return (orderWall + mono) / 1e9, int32((orderWall + mono) % 1e9), mono
@@ -682,19 +685,16 @@ func orderPutNumber(b []byte, n, base uint64) int {
 	}
 }
 
-// orderOpenLog opens the log. A child process does not log, since its parent has written to the file.
-func orderOpenLog(name *byte) {
-	fd := open(name, 0, 0)
-	if fd < 0 {
-		return
+// orderHide removes the variables of orders from the environment that the program sees. A child process has no order.
+func orderHide() {
+	n := 0
+	for _, s := range envs {
+		if !stringslite.HasPrefix(s, "BRAID_ORDER") {
+			envs[n] = s
+			n++
+		}
 	}
-	var b [1]byte
-	n := read(fd, noescape(unsafe.Pointer(&b)), 1)
-	closefd(fd)
-	if n == 0 {
-		orderLogFD = open(name, 1, 0)
-		write(uintptr(orderLogFD), unsafe.Pointer(unsafe.StringData("braid\n")), 6)
-	}
+	envs = envs[:n]
 }
 
 // orderLog writes a line: kind, id, count, value, and the text or the calls of the goroutine, as pairs of a function and a line of a file.

@@ -157,6 +157,10 @@ func TestChoices(t *testing.T) {
 			break
 		}
 	})
+	t.Run("clock", func(t *testing.T) {
+		now := time.Now()
+		see(t, now.Sub(now.Truncate(time.Minute)))
+	})
 	t.Run("hash", func(t *testing.T) {
 		same(t, maphash.Comparable(maphash.MakeSeed(), "x") != 0)
 	})
@@ -185,6 +189,9 @@ func TestProcess(t *testing.T) {
 	see(t, fmt.Sprint("hash keys and first random numbers: ", keys))
 	if runtime.NumCPU() != 4 || runtime.GOMAXPROCS(3) != 4 || runtime.GOMAXPROCS(0) != 3 {
 		t.Error("a program sees 4 processors, and can change the number")
+	}
+	if v, ok := os.LookupEnv("BRAID_ORDER"); ok {
+		t.Error("a child process would have the order", v)
 	}
 	if got := debug.SetGCPercent(-1); got != -1 {
 		t.Error("GOGC is", got)
