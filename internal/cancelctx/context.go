@@ -115,7 +115,7 @@ func (f *follower) Ended(last []Inheritor) []Inheritor {
 	if cause == context.Canceled {
 		cause = nil
 	}
-	return c.cancel(cause, last)
+	return c.cancelContext(cause, last)
 }
 
 // Of returns the Context with which ctx ends, or nil if there is none. This is ctx itself, or a Context to which ctx only adds values.
@@ -168,10 +168,10 @@ func (c *Context) Err() error {
 }
 
 // Cancel ends c. The first call sets the cause. A nil cause means context.Canceled.
-func (c *Context) Cancel(cause error) { inherit(c.cancel(cause, nil)) }
+func (c *Context) Cancel(cause error) { inherit(c.cancelContext(cause, nil)) }
 
-// cancel is like Cancel, but does not call the Inheritors. It appends them to last.
-func (c *Context) cancel(cause error, last []Inheritor) []Inheritor {
+// cancelContext is like Cancel, but does not call the Inheritors. It appends them to last.
+func (c *Context) cancelContext(cause error, last []Inheritor) []Inheritor {
 	if up := c.up; up != nil {
 		up.node.Stop()
 		if up.stop != nil {
