@@ -106,10 +106,11 @@ func Serve[M any](nc *nats.Conn, subject string, to actor.Ref[M], codec Codec[M]
 	serving.all[s] = struct{}{}
 	serving.Unlock()
 	go func() {
-		defer close(s.done)
-		defer nc.RemoveStatusListener(status)
-		defer s.giveUp()
 		s.live(to, status)
+		nc.RemoveStatusListener(status)
+		s.giveUp()
+		close(s.done)
+		s.liveOn()
 	}()
 	return s, nil
 }
@@ -359,11 +360,8 @@ func (s *Server) live(a actor.Actor, status <-chan nats.Status) {
 			_ = s.nc.PublishMsg(end) // reaches a Watch that has missed the first message, but had an answer
 			_ = s.nc.Flush()
 			return
-		case st := <-status:
+		case <-status:
 			s.unsubscribe()
-			if st == nats.DRAINING_SUBS {
-				s.liveOn(beat.C)
-			}
 			return
 		case <-s.closing:
 			s.unsubscribe()
@@ -401,10 +399,12 @@ func (s *Server) unsubscribe() {
 	}
 }
 
-// liveOn tells the clients which requests this server holds, while their questions do not arrive because the connection is drained.
-func (s *Server) liveOn(beat <-chan time.Time) {
-	for !s.nc.IsClosed() {
-		<-beat
+// liveOn tells the clients of a closed server which requests it holds, because their questions do not arrive while the connection is
+// drained. It returns when all requests are answered.
+func (s *Server) liveOn() {
+	beat := time.NewTicker(s.opts.Beat)
+	defer beat.Stop()
+	for ; !s.nc.IsClosed(); <-beat.C {
 		held := map[string][]string{}
 		s.mu.Lock()
 		for key, r := range s.requests {

@@ -93,7 +93,7 @@ type serving[T, Out any] struct {
 func (s *serving[T, Out]) take(ctx context.Context, i int, m jetstream.Msg) error {
 	same := func(other jetstream.Msg) bool { return other != nil && nameOf(other) == nameOf(m) }
 	s.mu.Lock()
-	twice := slices.ContainsFunc(s.hand, same)
+	twice := delivered(m) > 1 && slices.ContainsFunc(s.hand, same)
 	if !twice {
 		s.hand[i] = m
 	}
