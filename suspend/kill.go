@@ -14,6 +14,14 @@ func Shield(f func()) {
 	b.shield(f)
 }
 
+// KillSelf kills the calling task, as [Bound.Kill] does. It is for the Park of a Task that decorates another one, and must not return
+// to a wait that its owner has given up: if a Resume has ended the wait already, the wait returns, and the next wait exits.
+func KillSelf() {
+	if b := current(); b != nil && b.task != nil {
+		b.kill()
+	}
+}
+
 // kill marks the task as killed, and ends the current wait as the end of a context would. Between two waits the word is open too.
 // So endWait also sets b.last.status to unarmed, a status that no word has; the next wait must then call arm, which exits. Under a
 // Shield, kill only marks the task. It returns false if the task is already marked.

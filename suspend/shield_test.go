@@ -103,26 +103,3 @@ func TestShield(t *testing.T) {
 	suspend.Bind(nil, func() { suspend.Shield(func() { ran++ }) })
 	require.Equal(t, 2, ran, "where there is no task")
 }
-
-// A decorator is a Task around a mortal, as that of an idle.Group.
-type decorator struct {
-	suspend.Task
-	m *mortal
-}
-
-func (d decorator) Shield(f func()) { d.m.Bound.Shield(f) }
-
-// The end of an inner Shield does not end the outer one, also behind a decorator, which does not know of the outer one.
-func TestAShieldInAShieldOfADecoratedTask(t *testing.T) {
-	var inside, between, behind bool
-	require.True(t, onMortal(t, func(*mortal) {}, func(m *mortal) {
-		suspend.Bind(decorator{m, m}, func() {
-			suspend.Shield(func() {
-				suspend.Shield(func() { inside = m.Shielded() })
-				between = m.Shielded()
-			})
-			behind = m.Shielded()
-		})
-	}))
-	require.Equal(t, []bool{true, true, false}, []bool{inside, between, behind})
-}

@@ -13,14 +13,14 @@ import (
 //	told   -T> exited  the task exits in its wait, or in the next wait
 //	told   -T> runs    the sequence was paused, so that it ends by itself: its waits are not ended any more
 //
-// Invariant: Park is called only while the wait has not ended, so that nothing that was delivered is lost.
+// The task exits by a Kill, so that nothing is lost that was delivered to the wait in the meantime.
 type task struct {
 	suspend.Task
-	on      suspend.Spawner
-	begun   atomicx.Bool // Task is set; pairs with the load in endWait
-	told    atomicx.Bool
-	exited  bool // the fields below belong to the task
-	shields int
+	on     suspend.Spawner
+	begun  atomicx.Bool // Task is set; pairs with the load in endWait
+	told   atomicx.Bool
+	exited bool // the fields below belong to the task
+	keeps  int  // the number of calls of keepWait under way
 }
 
 func (t *task) begin() {
@@ -42,10 +42,10 @@ func (t *task) letWait() { t.told.Store(false) }
 
 // Park implements suspend.Task.
 func (t *task) Park() {
-	if t.shields == 0 && t.told.Load() {
+	if t.keeps == 0 && t.told.Load() {
 		t.told.Store(false) // a deferred function may wait
 		t.exited = true
-		runtime.Goexit()
+		suspend.KillSelf() // calls Unpark, so that the Park below returns
 	}
 	t.Task.Park()
 }
@@ -59,21 +59,10 @@ func (t *task) Yield() {
 	}
 }
 
-// Shield implements suspend.Shield: neither endWait nor a Kill ends a wait of f.
-func (t *task) Shield(f func()) {
-	t.keepWait(func() {
-		if s, ok := t.Task.(interface{ Shield(f func()) }); ok {
-			s.Shield(f)
-		} else {
-			f()
-		}
-	})
-}
-
 // keepWait calls f, whose waits endWait does not end.
 func (t *task) keepWait(f func()) {
-	t.shields++
-	defer func() { t.shields-- }()
+	t.keeps++
+	defer func() { t.keeps-- }()
 	f()
 }
 

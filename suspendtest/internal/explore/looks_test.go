@@ -216,11 +216,16 @@ func (q queueing) AfterFunc(func()) (stop func() bool) {
 	return func() bool { return true }
 }
 
+// A caller starts tasks on the scheduler of the calling task.
+type caller struct{}
+
+func (caller) Go(f func()) error { return suspend.Here().Go(f) }
+
 // A Go counts its task as running, and then as live. An Idle and a Live come in between.
 func TestALookSeesAGo(t *testing.T) {
 	seen := map[string]bool{}
 	r := explore.Run(explore.Config{Points: true, Yields: 1, Preemptions: explore.Unlimited, Cancellations: explore.Unlimited}, func(w *explore.World) {
-		g := idle.New(here{}, nil)
+		g := idle.New(caller{}, nil)
 		w.Go("goes", func(context.Context) { _ = g.Go(func() {}) })
 		w.Go("looks", func(context.Context) { seen[fmt.Sprint(g.Idle(), g.Live(), g.Live())] = true })
 	})
