@@ -233,11 +233,10 @@ func TestClosedServer(t *testing.T) {
 func TestProbe(t *testing.T) {
 	s, _, replies, nc := served(t, Options{})
 	q, cancel, _ := asked(t)
-	s.subject = "a"
 	s.receive(requestMsg("you.7", "you.7 b")) // the actor at b waits for the actor here
 	by := &asker{at: []*Server{s}, key: "me.1", q: q}
 	s.asking = by // which waits for the one at b
-	require.ElementsMatch(t, []string{"me.1 a", "you.7 b me.1 a"}, by.chains())
+	require.ElementsMatch(t, []string{"me.1 q", "you.7 b me.1 q"}, by.chains())
 	probe := func(key, chain string) {
 		require.NoError(t, nc.PublishMsg(&nats.Msg{Subject: heldSubject("q"), Header: nats.Header{askHeader: {key}, chainHeader: {chain}}}))
 		require.NoError(t, nc.Flush())
@@ -246,24 +245,24 @@ func TestProbe(t *testing.T) {
 		_, err := replies.NextMsg(50 * time.Millisecond)
 		require.ErrorIs(t, err, nats.ErrTimeout)
 	}
-	probe("you.8", "me.1 a you.8 b") // is not held here
-	probe("you.7", "me.2 a you.7 b") // another Ask of the actor
+	probe("you.8", "me.1 q you.8 b") // is not held here
+	probe("you.7", "me.2 q you.7 b") // another Ask of the actor
 	nothing()
-	require.ElementsMatch(t, []string{"me.1 a", "me.2 a you.7 b me.1 a"}, by.chains())
-	probe("you.7", "x.1 x me.1 a you.7 b")
+	require.ElementsMatch(t, []string{"me.1 q", "me.2 q you.7 b me.1 q"}, by.chains())
+	probe("you.7", "x.1 x me.1 q you.7 b")
 	msg, err := replies.NextMsg(10 * time.Second)
 	require.NoError(t, err)
 	err = remoteError(msg)
 	require.ErrorIs(t, err, ErrCycle)
-	require.True(t, strings.HasSuffix(err.Error(), ": a -> b -> a"), err)
+	require.True(t, strings.HasSuffix(err.Error(), ": q -> b -> q"), err)
 
-	s.receive(requestMsg("you.9", "me.1 a you.9 b")) // at its arrival
+	s.receive(requestMsg("you.9", "me.1 q you.9 b")) // at its arrival
 	msg, err = replies.NextMsg(10 * time.Second)
 	require.NoError(t, err)
 	require.ErrorIs(t, remoteError(msg), ErrCycle)
 	cancel()
 	require.Eventually(t, func() bool { return !q.Waited() }, 10*time.Second, time.Millisecond)
-	s.receive(requestMsg("you.10", "me.1 a you.10 b"))
+	s.receive(requestMsg("you.10", "me.1 q you.10 b"))
 	nothing()
 	by.done()
 	require.Nil(t, s.asking)
