@@ -151,6 +151,9 @@ func orderInit() {
 	order, orderPicks = true, true
 	orderNow, orderSeen = nanotime(), orderProcs
 	orderBegun = orderNow
+	for _, reason := range [...]waitReason{waitReasonSyncMutexLock, waitReasonSyncRWMutexRLock, waitReasonSyncRWMutexLock} {
+		isIdleInSynctest[reason] = false // a goroutine outside of the bubble may hold the mutex, unlike in a simulation
+	}
 	orderSet(orderMix(seed, 1), how)
 	if logged != nil {
 		orderLogFD = open(logged, 1, 0)
