@@ -151,6 +151,9 @@ func orderInit() {
 	order, orderPicks = true, true
 	orderNow, orderSeen = nanotime(), orderProcs
 	orderBegun = orderNow
+	for _, reason := range [...]waitReason{waitReasonSyncMutexLock, waitReasonSyncRWMutexRLock, waitReasonSyncRWMutexLock} {
+		isIdleInSynctest[reason] = false // a goroutine outside of the bubble may hold the mutex, unlike in a simulation
+	}
 	orderSet(orderMix(seed, 1), how)
 	if logged != nil {
 		orderLogFD = open(logged, 1, 0)
@@ -162,7 +165,7 @@ func orderSet(seed uint64, how int) {
 	orderSeed, orderHow = seed, how
 	x := orderMix(seed, 2)
 	if how < 0 {
-		orderHow = []int{orderYields, orderYields, orderDelays, orderLevels}[x%4]
+		orderHow = []int{orderYields, orderYields, orderYields, orderDelays, orderDelays, orderLevels, orderLevels, orderLevels}[x%8]
 	}
 	x >>= 8
 	orderStalls = []uint64{8, 32, 128}[x>>8%3]

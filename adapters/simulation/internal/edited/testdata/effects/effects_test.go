@@ -341,6 +341,20 @@ func compute() (x int) {
 	return x
 }
 
+// TestBubble has a bubble that waits for a mutex of a goroutine outside: this is no deadlock.
+func TestBubble(t *testing.T) {
+	var m sync.Mutex
+	m.Lock()
+	go func() {
+		time.Sleep(time.Second)
+		m.Unlock()
+	}()
+	synctest.Test(t, func(*testing.T) {
+		m.Lock()
+		m.Unlock()
+	})
+}
+
 // TestSpin waits in a loop without a point.
 func TestSpin(t *testing.T) {
 	var done uint32
