@@ -18,6 +18,7 @@ import (
 	"github.com/braidgo/braid/internal/atomicx"
 	"github.com/braidgo/braid/internal/preempt"
 	"github.com/braidgo/braid/suspend"
+	"github.com/braidgo/braid/suspend/sched"
 )
 
 // A Group is a Spawner that counts its tasks. It is idle while each of its tasks is suspended or has ended. All methods may
@@ -58,7 +59,10 @@ func New(on suspend.Spawner, onIdle func()) *Group {
 
 // Go starts f as a task of the group. If the scheduler refuses the task, Go returns the scheduler's error. Go panics if f
 // is nil.
-func (g *Group) Go(f func()) error {
+func (g *Group) Go(f func()) error { return g.GoUntil(context.Background(), f, func() {}) }
+
+// GoUntil implements sched.Withdrawer.
+func (g *Group) GoUntil(ctx context.Context, f, withdrawn func()) error {
 	if f == nil {
 		panic("idle: nil function")
 	}
@@ -70,24 +74,37 @@ func (g *Group) Go(f func()) error {
 	started := false
 	defer func() {
 		if !started { // the Spawner has refused the task, or has panicked
-			g.refused()
+			g.dropped(true)
 		}
 	}()
-	err := g.on.Go(func() {
+	run := func() {
 		defer g.taskEnded()
 		suspend.Bind(&task{g: g, Task: suspend.Self()}, f)
-	})
+	}
+	var err error
+	if w, ok := g.on.(sched.Withdrawer); ok {
+		err = w.GoUntil(ctx, run, func() {
+			defer g.dropped(suspend.Err(ctx) != nil)
+			withdrawn()
+		})
+	} else {
+		err = g.on.Go(run)
+	}
 	started = err == nil
 	return err
 }
 
-// refused decrements both counts for a task that the scheduler has refused. It calls g.idle on a new goroutine, because the
-// caller of Go may hold locks, and the scheduler is closed.
-func (g *Group) refused() {
-	if g.running.Add(-1) == 0 {
+// dropped decrements both counts for a task that never begins. If the caller may hold locks, as that of a Go that was refused, g.idle
+// is called on a new goroutine. Otherwise dropped was called as a callback.
+func (g *Group) dropped(mayHoldLocks bool) {
+	defer g.gone()
+	switch {
+	case g.running.Add(-1) > 0:
+	case mayHoldLocks:
 		go g.idle()
+	default:
+		g.idle()
 	}
-	g.gone()
 }
 
 // Unwrap returns the scheduler, for suspend.As.

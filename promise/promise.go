@@ -23,6 +23,7 @@ import (
 	"github.com/braidgo/braid/internal/dlist"
 	"github.com/braidgo/braid/internal/outcome"
 	"github.com/braidgo/braid/suspend"
+	"github.com/braidgo/braid/suspend/sched"
 )
 
 // ErrAbandoned is the error of a promise whose function panicked or called runtime.Goexit. Any and Race also fail with ErrAbandoned if they
@@ -58,16 +59,22 @@ func (p *Promise[T]) promise() *Promise[T] { return p }
 func New[T any]() *Promise[T] { return new(Promise[T]) }
 
 // Go starts f as a task by calling on.Go, and returns a promise of f's results. If on.Go returns an error, the promise fails with this
-// error. If f panics or calls runtime.Goexit, the promise fails with ErrAbandoned, and the scheduler treats the panic or exit as it does in
+// error. If f panics or calls runtime.Goexit, or if on is a node of a simulation that crashes before f begins, the promise fails with ErrAbandoned, and the scheduler treats the panic or exit as it does in
 // any task. After a panic, the error also wraps a *suspend.PanicError. Go passes ctx to f, and f runs even if ctx is done. Go panics if on or f is nil.
 func Go[T any](ctx context.Context, on suspend.Spawner, f func(ctx context.Context) (T, error)) *Promise[T] {
 	if on == nil || f == nil {
 		panic("promise: Go without a Spawner or a function")
 	}
 	p := New[T]()
-	err := on.Go(func() {
+	run := func() {
 		abandoned.Watch(ErrAbandoned, func() { p.Resolve(f(ctx)) }, func(err error) { p.Fail(err) })
-	})
+	}
+	var err error
+	if w, ok := on.(sched.Withdrawer); ok {
+		err = w.GoUntil(context.Background(), run, func() { p.Fail(ErrAbandoned) })
+	} else {
+		err = on.Go(run)
+	}
 	if err != nil {
 		p.Fail(err)
 	}

@@ -220,5 +220,9 @@ func (c *Child[T]) withdrawn() {
 		defer c.s.withdrawn()
 	}
 	var none T
-	c.resolve(none, suspend.Err(c.ctx))
+	err := suspend.Err(c.ctx)
+	if err == nil {
+		err = ErrAbandoned // its scheduler has dropped it
+	}
+	c.resolve(none, err)
 }

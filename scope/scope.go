@@ -292,7 +292,7 @@ func (s *Scope) addMember() bool {
 // is withdrawn if it is still queued.
 type origin interface {
 	context() context.Context
-	withdrawn() // called if the function will never run, because the context has ended
+	withdrawn() // called if the function will never run, because the context has ended, or because its scheduler has dropped it
 }
 
 // start starts f as a member of s. With a nil origin, f is never withdrawn.
@@ -321,7 +321,11 @@ func (s *Scope) context() context.Context { return s.ctx }
 // withdrawn ends a child that never starts.
 func (s *Scope) withdrawn() {
 	defer s.removeMember()
-	s.note(suspend.Err(s.ctx)) // does not call s.cancel, which would call functions registered with s.ctx in a foreign task
+	if err := suspend.Err(s.ctx); err != nil {
+		s.note(err) // does not call s.cancel, which would call functions registered with s.ctx in a foreign task
+	} else {
+		s.failed(ErrAbandoned)
+	}
 }
 
 // member calls f, which is the body or a child, and records its failure.
@@ -334,18 +338,20 @@ func (s *Scope) member(f func() error) {
 	if s.running != nil {
 		defer s.running.enter()()
 	}
-	ended := func(err error) {
-		switch {
-		case err == nil:
-		case s.collects:
-			s.note(err)
-		default:
-			s.fail(err)
-		}
-	}
 	var err error
-	abandoned.Watch(ErrAbandoned, func() { err = f() }, ended)
-	ended(err)
+	abandoned.Watch(ErrAbandoned, func() { err = f() }, s.failed)
+	if err != nil {
+		s.failed(err)
+	}
+}
+
+// failed records the failure of a child or of the body.
+func (s *Scope) failed(err error) {
+	if s.collects {
+		s.note(err)
+	} else {
+		s.fail(err)
+	}
 }
 
 func (s *Scope) removeMember() {

@@ -1,6 +1,7 @@
 package simulation
 
 import (
+	"context"
 	"fmt"
 	"runtime"
 	"strings"
@@ -35,8 +36,20 @@ type host struct {
 
 const normal = 1 << 32
 
-// Go runs f as a task, some steps later. It returns suspend.ErrClosed if the run is over or the node has crashed.
+// Go runs f as a task, some steps later. It returns suspend.ErrClosed if the run is over or the node has crashed. A node that crashes
+// drops a function that has not begun.
 func (h *host) Go(f func()) error { return h.submit(ready{host: h, f: labels.Inherit(f)}) }
+
+// GoUntil implements sched.Withdrawer. It is like Go, but if the node crashes before f begins, withdrawn runs as a callback of the World.
+// The end of ctx changes nothing.
+func (h *host) GoUntil(_ context.Context, f, withdrawn func()) error {
+	w := h.world
+	return h.submit(ready{host: h, f: labels.Inherit(f), as: &way{gone: func() {
+		if !w.over {
+			w.ready = append(w.ready, ready{host: &w.host, f: withdrawn, as: callback})
+		}
+	}}})
+}
 
 // Execute runs f as a callback, some steps later. f must not suspend. Execute returns suspend.ErrClosed if the run is over or the node has
 // crashed.

@@ -50,10 +50,11 @@ type Holder interface {
 	Hold() (release func(), err error)
 }
 
-// A Withdrawer is a Spawner that may queue a function before it begins. GoUntil is like Go, but if ctx ends while f is queued, f never
-// runs, and withdrawn is called instead. If GoUntil returns nil, exactly one of the two functions is called. withdrawn obeys the
-// contract of Unpark. Package scope uses GoUntil for the children of a scope, so that a scope that is cancelled does not wait for
-// functions that have not begun. Without a Withdrawer, each accepted function runs.
+// A Withdrawer is a Spawner that may queue a function before it begins. GoUntil is like Go, but f may never run: if ctx ends while f is
+// queued, or if the scheduler drops f, as a node of a simulation does when it crashes. Then withdrawn is called instead. If GoUntil
+// returns nil, exactly one of the two functions is called. If ctx has ended, withdrawn obeys the contract of Unpark; otherwise it is
+// called as a callback of a scheduler. Package scope uses GoUntil for the children of a scope, so that a scope that is cancelled does
+// not wait for functions that have not begun. Without a Withdrawer, each accepted function runs.
 type Withdrawer interface {
 	GoUntil(ctx context.Context, f, withdrawn func()) error
 }
