@@ -350,7 +350,9 @@ func TestClose(t *testing.T) {
 					t.Error(err)
 				}
 			}
-			l.AfterFunc(0, never)
+			late := make(chan struct{})
+			l.AfterFunc(0, func() { close(late) })
+			<-late // by package time
 			if _, err := l.Listen("tcp", "127.0.0.1:0"); !errors.Is(err, net.ErrClosed) && !errors.Is(err, suspend.ErrClosed) {
 				t.Error(err)
 			}
