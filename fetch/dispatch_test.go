@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math"
 	"runtime"
 	"slices"
 	"strings"
@@ -152,17 +151,6 @@ func TestADirectSourceReturnsWhatIsNotRemembered(t *testing.T) {
 			stats := fetch.Of(ctx).Stats()
 			require.Equal(t, []int{3, 0, calls}, []int{stats.Gets, stats.Shared, stats.Batches})
 			return nil
-		}))
-	}
-}
-
-func TestNaNIsAKey(t *testing.T) {
-	defer schedtest.Within(t, schedtest.Deadline)()
-	for _, o := range []fetch.SourceOptions{{}, {Mode: fetch.Immediate}, {Mode: fetch.Direct}} {
-		src := fetch.BySlice("nan", func(_ context.Context, ks []any) ([]int, error) { return make([]int, len(ks)), nil }, o)
-		require.NoError(t, fetch.Run(t.Context(), func(ctx context.Context) error {
-			_, err := src.Get(ctx, math.NaN())
-			return err
 		}))
 	}
 }
