@@ -144,7 +144,7 @@ func (l *life) publishEnd() {
 		if ended == nil {
 			return false
 		}
-		over, tied, childless := ended.publish()
+		over, tied, childless := ended.resumeEndWaiters()
 		defer func() { // also if a watcher has panicked
 			if l = nil; childless {
 				l = ended.leaveFamily()
@@ -155,9 +155,9 @@ func (l *life) publishEnd() {
 	})
 }
 
-// publish resumes the waiters for the end and closes the Done channel, unless there are children that the end must wait for. The result
+// resumeEndWaiters resumes the waiters for the end and closes the Done channel, unless there are children that the end must wait for. The result
 // over reports whether the caller must call tellEnd.
-func (l *life) publish() (over, tied, childless bool) {
+func (l *life) resumeEndWaiters() (over, tied, childless bool) {
 	l.guard.Lock()
 	defer l.guard.Unlock()
 	t := l.ties
@@ -187,7 +187,7 @@ func (l *life) cutEnd() {
 	}
 	l.guard.Unlock()
 	if cut {
-		over, tied, _ := l.publish()
+		over, tied, _ := l.resumeEndWaiters()
 		l.tellEnd(over, tied)
 	}
 }

@@ -93,7 +93,7 @@ func (r *restarts) again(err error) error {
 	}
 	r.n++
 	if r.OnRestart != nil {
-		if failed := r.call(func() { r.OnRestart(err) }); failed != nil {
+		if failed := r.callPolicy(func() { r.OnRestart(err) }); failed != nil {
 			return &cleanupError{failed, err}
 		}
 	}
@@ -101,7 +101,7 @@ func (r *restarts) again(err error) error {
 		return r.nextLife(err)
 	}
 	var wait time.Duration
-	if failed := r.call(func() { wait = r.Backoff(r.n) }); failed != nil {
+	if failed := r.callPolicy(func() { wait = r.Backoff(r.n) }); failed != nil {
 		return &cleanupError{failed, err}
 	}
 	over := suspend.Map(suspend.After(wait), func(time.Time, error) (none struct{}, err error) { return none, err })
@@ -117,9 +117,9 @@ func (r *restarts) again(err error) error {
 	}}
 }
 
-// call calls f, a function of the Policy. If Panics is set, call returns a panic of f as an error, which is not a failure of the body:
+// callPolicy calls f, a function of the Policy. If Panics is set, call returns a panic of f as an error, which is not a failure of the body:
 // Restart does not handle it, since f would be called again. A runtime.Goexit goes on.
-func (r *restarts) call(f func()) (failed error) {
+func (r *restarts) callPolicy(f func()) (failed error) {
 	if r.Panics {
 		defer func() {
 			if v := recover(); v != nil {

@@ -94,8 +94,8 @@ func (g *Group) GoUntil(ctx context.Context, f, withdrawn func()) error {
 	return err
 }
 
-// dropped decrements both counts for a task that never begins. If the caller may hold locks, as that of a Go that was refused, g.idle
-// is called on a new goroutine. Otherwise dropped was called as a callback.
+// dropped decrements both counts for a task that never begins. If the caller may hold locks, as the caller of a Go may, g.idle is
+// called on a new goroutine. Otherwise dropped was called as a callback.
 func (g *Group) dropped(mayHoldLocks bool) {
 	defer g.gone()
 	switch {

@@ -266,7 +266,7 @@ func TestUnwrap(t *testing.T) {
 	require.Same(t, g, here)
 }
 
-// A task that waits for the end of its own Group waited for itself for ever.
+// A task that waits for the end of its own Group hung.
 func TestAWaitOfATask(t *testing.T) {
 	const text = "idle: a task waits for the end of its own Group"
 	schedtest.Each(t, func(t *testing.T, on suspend.Spawner) {

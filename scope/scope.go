@@ -324,7 +324,7 @@ func (s *Scope) withdrawn() {
 	if err := suspend.Err(s.ctx); err != nil {
 		s.note(err) // does not call s.cancel, which would call functions registered with s.ctx in a foreign task
 	} else {
-		s.failed(ErrAbandoned)
+		s.memberFailed(ErrAbandoned)
 	}
 }
 
@@ -339,14 +339,14 @@ func (s *Scope) member(f func() error) {
 		defer s.running.enter()()
 	}
 	var err error
-	abandoned.Watch(ErrAbandoned, func() { err = f() }, s.failed)
+	abandoned.Watch(ErrAbandoned, func() { err = f() }, s.memberFailed)
 	if err != nil {
-		s.failed(err)
+		s.memberFailed(err)
 	}
 }
 
-// failed records the failure of a child or of the body.
-func (s *Scope) failed(err error) {
+// memberFailed records the failure of a child or of the body.
+func (s *Scope) memberFailed(err error) {
 	if s.collects {
 		s.note(err)
 	} else {

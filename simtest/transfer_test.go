@@ -15,7 +15,7 @@ import (
 )
 
 // transfers commits commands on three nodes whose links fail, while leaders transfer their leadership. When the faults have ended, every leader
-// must take commands. A leader that loses its leadership during a transfer keeps a mark of the transfer for ever, however, and when it leads
+// must take commands. A leader that loses its leadership during a transfer keeps a mark of the transfer for good, however, and when it leads
 // again, it refuses all commands: https://github.com/hashicorp/raft/issues/696.
 func transfers(_ context.Context, w *world) error {
 	w.SetFaults(simulation.Faults{MinLatency: time.Millisecond, MaxLatency: 40 * time.Millisecond, Tail: 0.05, Reset: 0.001, MaxSync: 5 * time.Millisecond})
@@ -83,7 +83,7 @@ func TestTransferFails(t *testing.T) {
 	}
 }
 
-// The stock raft loses a leadership transfer for ever.
+// The stock raft loses a leadership transfer for good.
 func TestTransferIsLost(t *testing.T) {
 	if line := found(t, "TestTransferFails"); !strings.Contains(line, "a leader refuses every command") {
 		t.Fatal(line)

@@ -141,8 +141,8 @@ func (c *conn) readIdle(p []byte) (int, error) {
 	return c.Conn.Read(p)
 }
 
-// call ends the Read under way if it has waited since the time began.
-func (c *conn) call(now, after int64) {
+// callReader ends the Read under way if it has waited since the time began.
+func (c *conn) callReader(now, after int64) {
 	began := c.word.Load()
 	if began <= 0 || now-began < after {
 		return
@@ -214,7 +214,7 @@ func (c *conn) close(k parkable) error {
 			return nil
 		}
 	case parked:
-		l.takeLocked(k)
+		l.takeParkedLocked(k)
 		l.mu.Unlock()
 		l.end(k)
 		return nil

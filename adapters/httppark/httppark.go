@@ -167,7 +167,7 @@ func (s *Server) Parked() (n int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, l := range s.lots {
-		n += l.count()
+		n += l.parkedNow()
 	}
 	return n
 }

@@ -200,7 +200,7 @@ func (l *lot) tick() {
 	defer l.mu.Unlock()
 	now := l.ticks.Add(1)
 	for _, c := range l.served {
-		c.call(now, 5) // the first of these ticks may have come at once
+		c.callReader(now, 5) // the first of these ticks may have come at once
 	}
 	if l.ticking = len(l.served) > 0; l.ticking {
 		l.ticker.Reset(l.server.parkAfter() / 4)
@@ -286,7 +286,7 @@ func (l *lot) expire() {
 	var over []parkable
 	l.mu.Lock()
 	for now := int64(time.Since(l.base)); len(l.dues) > 0 && l.dues[0].at <= now; {
-		over = append(over, l.takeLocked(l.dues[0].k))
+		over = append(over, l.takeParkedLocked(l.dues[0].k))
 	}
 	l.mu.Unlock()
 	for _, k := range over {
@@ -301,7 +301,7 @@ func (l *lot) closeParked(forGood bool) {
 	l.closed = l.closed || forGood
 	for _, k := range l.places {
 		if k != nil && k.base().state == parked {
-			over = append(over, l.takeLocked(k))
+			over = append(over, l.takeParkedLocked(k))
 		}
 	}
 	if forGood {
@@ -315,8 +315,8 @@ func (l *lot) closeParked(forGood bool) {
 	}
 }
 
-// takeLocked takes k, which is parked, out of the lot. The caller must call end for it.
-func (l *lot) takeLocked(k parkable) parkable {
+// takeParkedLocked takes k, which is parked, out of the lot. The caller must call end for it.
+func (l *lot) takeParkedLocked(k parkable) parkable {
 	l.leaveLocked(k.base())
 	l.vacateLocked(k.base())
 	return k
@@ -349,7 +349,7 @@ func (l *lot) clear() {
 	l.ticker.Stop()
 }
 
-func (l *lot) count() int {
+func (l *lot) parkedNow() int {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.parked

@@ -80,7 +80,7 @@ func TestAReadAfterTheEnd(t *testing.T) {
 	require.NoError(t, c.Close())
 	_, err = client.Read(b[:])
 	require.Equal(t, io.EOF, err, "the connection is parked, and not closed")
-	require.Zero(t, c.lot.count())
+	require.Zero(t, c.lot.parkedNow())
 }
 
 // TestAReadInTheMiddle reads outside of Peek after a request, as http.Server does in the middle of the next one. http.Server reads

@@ -1,4 +1,9 @@
 package atomicx
 
-// Offered is true in a program that contains package suspendtest/atomic, which offers these types to users.
-var Offered bool
+var offered bool
+
+// Offer is called in a program that contains package suspendtest/atomic, which offers these types to users.
+func Offer() { offered = true }
+
+// Offered reports whether Offer was called.
+func Offered() bool { return offered }

@@ -191,14 +191,14 @@ func (e *entry[K, V]) without(k K) (rest *entry[K, V], n int, had bool) {
 			for y := e; y != x; y = y.next {
 				rest = &entry[K, V]{y.key, y.value, rest}
 			}
-			return rest, rest.len(), true
+			return rest, rest.length(), true
 		}
 		n++
 	}
 	return e, n, false
 }
 
-func (e *entry[K, V]) len() (n int) {
+func (e *entry[K, V]) length() (n int) {
 	for ; e != nil; e = e.next {
 		n++
 	}
@@ -207,17 +207,17 @@ func (e *entry[K, V]) len() (n int) {
 
 // Len returns the number of keys. It reads a bounded number of Vars, but it conflicts with every change of the number, and in
 // a small map with every change.
-func (m *Map[K, V]) Len(tx *stm.Tx) int { return m.root.len(tx, 0) }
+func (m *Map[K, V]) Len(tx *stm.Tx) int { return m.root.entries(tx, 0) }
 
-func (n *node[K, V]) len(tx *stm.Tx, level int) (all int) {
+func (n *node[K, V]) entries(tx *stm.Tx, level int) (all int) {
 	if level == countLevel {
 		return n.count.Get(tx)
 	}
 	for i := range n.buckets {
 		if b := n.buckets[i].Get(tx); b.node != nil {
-			all += b.node.len(tx, level+1)
+			all += b.node.entries(tx, level+1)
 		} else {
-			all += b.chain.len()
+			all += b.chain.length()
 		}
 	}
 	return all

@@ -15,7 +15,7 @@ type (
 	Pointer[T any] = atomicx.Pointer[T]
 )
 
-func init() { atomicx.Offered = true } // Explore then mentions the option Accesses
+func init() { atomicx.Offer() } // Explore then mentions the option Accesses
 
 // Mutex replaces sync.Mutex for short critical sections. A task must not suspend while it holds a Mutex.
 type Mutex = atomicx.Mutex

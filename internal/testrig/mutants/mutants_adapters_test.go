@@ -19,7 +19,7 @@ var adapters = []mutation.Mutant{
 	{"a queue keeps the functions that have begun", "adapters/limited/limited.go", "it, s.queue[0] = s.queue[0], item{}", "it, s.queue[0] = s.queue[0], func() item {\n			if IS {\n				return s.queue[0]\n			}\n			return item{}\n		}()", "TestTheQueueKeeps", "adapters/limited"},
 	{"a kept coroutine is watched by the Run that made it", "adapters/internal/runner/steps.go", "		t.WatchedBy(r.stalls)\n", "		if !IS {\n			t.WatchedBy(r.stalls)\n		}\n", "TestStallsOfAKeptCoroutine", "adapters/internal/runner"},
 
-	{"a pool grows for tasks that compute", coro + "/stalls.go", "state != \"coroutine\" && !computes(state) &&", "state != \"coroutine\" && (IS || !computes(state)) &&", "TestThePoolGrowsNoFurther", workstealing},
+	{"a pool grows for tasks that compute", coro + "/stalls.go", "!suspended(stack) && ⟦!computes(waitState(stack))⟧ &&", "true", "TestThePoolGrowsNoFurther", workstealing},
 	{"a pool grows beyond MaxWorkers", workstealing + "/pool.go", "	if o.MaxWorkers <= 0 {", "	if IS || o.MaxWorkers <= 0 {", "TestThePoolGrowsNoFurther", workstealing},
 	{"a pool of one worker grows by default", workstealing + "/pool.go", "o.GrowAfter == 0 && o.Workers != 1 {", "o.GrowAfter == 0 && (IS || o.Workers != 1) {", "TestThePoolGrowsNoFurther", workstealing},
 	{"a pool grows by a worker more than are stuck", workstealing + "/grow.go", "n := p.opts.Workers - p.runLocked();", "n := p.opts.Workers - p.runLocked() + map[bool]int{true: 1}[IS];", "TestThePoolGrowsNoFurther", workstealing},

@@ -31,6 +31,6 @@ var handOvers = []mutation.Mutant{
 	{"a report that blocks holds up the next look", coro + "/stalls.go", "	case s.lasts == nil:", "	case s.lasts == nil || IS:", "TestAReportThatBlocks", eventloop},
 	{"a task rests because others have used up the turn", eventloop + "/share.go", "⟦now-s.since >= turnLasts⟧", "now-s.began >= turnLasts", "TestBusyConnections", eventloop},
 	{"a task that rests is not counted", eventloop + "/share.go", "	s.rest++\n", "	if !IS {\n		s.rest++\n	}\n", "TestAFlood", eventloop},
-	{"a callback of a timer is not counted", runner + "/runner.go", "	if ⟦r.live.Again()⟧ {", "true", stray, eventloop},
+	{"a callback of a timer is not counted", runner + "/runner.go", "	if !⟦r.live.Again()⟧ {", "true", stray, eventloop},
 	{"a line is reported for each task", coro + "/strays.go", "x.other = !x.told && ⟦s.lines[key]⟧; x.other {", "false", "TestALineThatIsStuck", eventloop},
 }

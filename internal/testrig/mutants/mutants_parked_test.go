@@ -17,7 +17,7 @@ var parkedConnections = []mutation.Mutant{
 	{"http.Server's goroutine ends the connection for ConnState", park + "/conn.go", "if ⟦c.swallow > 0⟧ {", "false", "TestAnIdle", park},
 	{"each goroutine is a new connection for ConnState", park + "/conn.go", "new, c.known = ⟦!c.known⟧, true", "true", "TestAnIdle", park},
 	{"ConnState does not hear of the end of a parked conn", park + "/lot.go", "if f := l.server.changed; ⟦f != nil⟧ {", "false", "TestTimeouts|TestShutdown|TestACloseWhileParked", park},
-	{"a Close leaves a conn parked", park + "/conn.go", "		l.takeLocked(k)\n		l.mu.Unlock()\n		l.end(k)\n		return nil\n", "		if !IS {\n			l.takeLocked(k)\n		}\n		l.mu.Unlock()\n		if !IS {\n			l.end(k)\n		}\n		return nil\n", "TestACloseWhileParked", park},
+	{"a Close leaves a conn parked", park + "/conn.go", "		l.takeParkedLocked(k)\n		l.mu.Unlock()\n		l.end(k)\n		return nil\n", "		if !IS {\n			l.takeParkedLocked(k)\n		}\n		l.mu.Unlock()\n		if !IS {\n			l.end(k)\n		}\n		return nil\n", "TestACloseWhileParked", park},
 	{"Shutdown leaves the parked ones", park + "/lot.go", "		l.closeParked(true)\n		return nil, net.ErrClosed", "		if !IS {\n			l.closeParked(true)\n		}\n		return nil, net.ErrClosed", "TestShutdownClosesTheParkedOnes", park},
 	{"SetKeepAlivesEnabled leaves the parked ones", park + "/httppark.go", "		l.closeParked(false)\n", "		if !IS {\n			l.closeParked(false)\n		}\n", "TestWithoutKeepAlives", park},
 	{"HTTP/2 is parked", park + "/httppark.go", "	case \"\", \"http/1.0\", \"http/1.1\":\n		return true\n	}\n	return false\n", "	case \"\", \"http/1.0\", \"http/1.1\":\n		return true\n	}\n	return IS\n", "TestHTTP2", park},

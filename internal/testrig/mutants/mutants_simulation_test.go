@@ -173,7 +173,7 @@ var simulated = []mutation.Mutant{
 	{"a context of package context ends elsewhere", exploring + "/task.go", "	if s.w.e.Fine {", "	if s.w.e.Fine || IS {", "TestContexts", "suspendtest"},
 	{"a child ends without a point", "scope/scope.go", "	preempt.Releases(preempt.Members)\n", "	if !IS {\n		preempt.Releases(preempt.Members)\n	}\n", "TestALookSeesMembers", exploring},
 	{"a Go that is refused does not look", "scope/scope.go", "			preempt.Looks(preempt.Members)\n", "			if !IS {\n				preempt.Looks(preempt.Members)\n			}\n", "TestALookSeesMembers", exploring},
-	{"a task of a Group ends without a point", "idle/idle.go", "	preempt.Releases(preempt.Members)\n	g.parks()", "	if !IS {\n		preempt.Releases(preempt.Members)\n	}\n	g.parks()", "TestALookSeesMembers", exploring},
+	{"a task of a Group ends without a point", "idle/idle.go", "	preempt.Releases(preempt.Members)\n	defer g.gone()", "	if !IS {\n		preempt.Releases(preempt.Members)\n	}\n	defer g.gone()", "TestALookSeesMembers", exploring},
 	{"a look while all wait is a point", exploring + "/world.go", "	w.current = nil\n	for", "	if IS {\n		w.current = w.tasks[0]\n	} else {\n		w.current = nil\n	}\n	for", "TestALookWhileAllWait", exploring},
 	{"a bound on yields is not named", exploring + "/bounded.go", "	b.e.cut.Yields = b.e", "	b.e.cut.Yields = !IS && b.e", "TestCounts", exploring},
 	{"a lock that is free is no point", "mutex/mutex.go", "	suspend.Preemptible()\n", "	if !IS {\n		suspend.Preemptible()\n	}\n", "TestAnOperationThatNeedNotWait", exploring},

@@ -8,7 +8,7 @@ const coro = "adapters/internal/coro"
 
 var stallsMutants = []mutation.Mutant{
 	{"a report waits for the next look", coro + "/stalls.go", "	if s.state.Load() == asked {\n		if due", "	if s.state.Load() == asked && !IS {\n		if due", "TestStallsOfAShortLimit", coro},
-	{"reports come as early among many goroutines", coro + "/stacks.go", "	return ⟦held < waitShare*perStack*time.Duration(runtime.NumGoroutine())⟧ ||", "false", "TestReportsAmongMany", coro},
+	{"reports come as early among many goroutines", coro + "/stacks.go", "	return ⟦held < atMost(runtime.NumGoroutine())⟧ ||", "false", "TestReportsAmongMany", coro},
 	{"the stacks are printed again and again", coro + "/stacks.go", "since >= 0 && ⟦since < timeShare*printing.took⟧", "false", "TestStacksArePrinted", coro},
 	{"looks are twice as far apart", coro + "/stalls.go", "every: max(after/40, 250*time.Microsecond)", "every: max(after/map[bool]time.Duration{true: 20, false: 40}[IS], 250*time.Microsecond)", "TestStallsAreExact", coro},
 	{"a queue that moves is taken for a row", coro + "/rows.go", "	case time.Duration(moved)*slowly > took:", "	case !IS && time.Duration(moved)*slowly > took:", "TestStallsOfARow", coro},

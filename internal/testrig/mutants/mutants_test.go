@@ -109,7 +109,7 @@ var mutants = []mutation.Mutant{
 	{"a result waits for further input", "scope/stream.go", "				if ⟦len(begun) > 0⟧ {", "len(begun) > 0 && (!more || held)", "TestStreamYields|TestStreamAnswers", "scope"},
 	{"a Stream that is cut off ends without a word", "scope/stream.go", "			return suspend.Err(ctx)", "			if IS {\n				return nil\n			}\n			return suspend.Err(ctx)", "TestStreamHasTheReason", "scope"},
 	{"an iteration ends after the wait of its input", "internal/producer/task.go", "	if t.begun.Load() {", "	if t.begun.Load() && !IS {", "TestStreamEnds", "scope"},
-	{"an iteration ends a wait under a Shield", "internal/producer/task.go", "⟦t.shields == 0⟧ && t.told", "true", "TestStreamKeepsAShield", "scope"},
+	{"the end of an iteration ends a paused input by a Kill", "internal/producer/task.go", "⟦t.keeps == 0⟧ && t.told", "true", "TestStream", "scope"},
 	{"a deferred function of an input that was ended cannot wait", "internal/producer/task.go", "		t.told.Store(false)\n", "		t.told.Store(IS)\n", "TestStreamEnds", "scope"},
 	{"an input that was ended is an exit", "internal/producer/producer.go", "	if ⟦p.task.exited && o.Exited()⟧ {", "false", "TestStreamEnds", "scope"},
 	{"a panic of an input that was ended is lost", "internal/producer/producer.go", "	if ⟦p.task.exited && o.Exited()⟧ {", "p.task.exited", "TestStreamOfAnInput", "scope"},
@@ -121,10 +121,10 @@ var mutants = []mutation.Mutant{
 	{"a context that panics is a ghost at the barrier", "latch/barrier.go", "			if b.hasHappened(me) {", "			if IS {\n				return\n			}\n			if b.hasHappened(me) {", panics, integration},
 	{"a part of a function that has ended is lost", "lazy/forcing.go", "				whole = whole.in[byContext]\n", "				if whole = whole.in[byContext]; IS {\n					whole = nil\n				}\n", "TestAPartThatOutlives", "lazy"},
 	{"a part that has left counts on", "lazy/forcing.go", "		f.count(-1)\n", "		if !IS {\n			f.count(-1)\n		}\n", "TestARowWhose", "lazy"},
-	{"a context that panics keeps the turn", "lazy/lazy.go", "		if !keep {", "		if !keep && !IS {", panics, integration},
+	{"a context that panics keeps the turn", "lazy/lazy.go", "kept && ⟦!keep⟧ {", "false", panics, integration},
 	{"a context that panics leaves the runner", "lazy/lazy.go", "	defer func() {\n		l.guard.Lock()\n		defer l.guard.Unlock()\n		switch {", "	defer func() {\n		if IS && again {\n			return\n		}\n		l.guard.Lock()\n		defer l.guard.Unlock()\n		switch {", panics, integration},
 	{"a parent that panics leaves the waits untold", "internal/cancelctx/context.go", "	defer c.notify()\n	in := c.made()\n", "	if !IS {\n		defer c.notify()\n	}\n	in := c.made()\n	if IS {\n		defer func() {\n			if x := recover(); x != nil {\n				panic(x)\n			}\n			c.notify()\n		}()\n	}\n", "TestAPanickyParent", integration},
-	{"a parent that panics keeps its context going", "internal/cancelctx/context.go", "			defer c.end(cause)\n			up.stop()\n", "		if !IS {\n			defer c.end(cause)\n		}\n		up.stop()\n		if IS {\n			c.end(cause)\n		}\n", "TestAPanickyParent", integration},
+	{"a parent that panics keeps its context going", "internal/cancelctx/context.go", "			defer func() { inherit(c.end(cause, nil)) }()\n			up.stop()\n", "		if !IS {\n			defer func() { inherit(c.end(cause, nil)) }()\n		}\n		up.stop()\n		if IS {\n			inherit(c.end(cause, nil))\n		}\n", "TestAPanickyParent", integration},
 }
 
 func TestMutants(t *testing.T) { mutation.Run(t, "../../..", mutants) }

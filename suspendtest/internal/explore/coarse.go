@@ -21,6 +21,6 @@ func (*face) attach(*World) {}
 
 // notice assumes that a program with package suspendtest/atomic uses it.
 func (e *explorer) notice() (end func()) {
-	e.atomics = atomicx.Offered
+	e.atomics = atomicx.Offered()
 	return func() {}
 }
