@@ -4,7 +4,7 @@
 //	go run github.com/braidgo/braid/adapters/simulation/hunt@latest ./pkg -run TestX -n 10000
 //
 // A number, the seed, decides the order. Hunt performs each order in a process of its own, with a changed Go runtime (adapters/simulation/overlay).
-// The module that is tested need not require Braid. See README.md for what hunt finds, and what it cannot find.
+// The module that is tested need not require Braid. README.md describes its limits.
 //
 // The exit status is 0 if no order failed, 1 if one did, and 2 if a test could not be built or run.
 package main

@@ -207,7 +207,7 @@ func (s *search) next(ctx context.Context, begun time.Time) *outcome {
 	return nil
 }
 
-// together calls f for the numbers below n, in so many goroutines as there are jobs. After a result for which last is true, it begins no higher
+// together calls f for the numbers below n, in a goroutine for each job. After a result for which last is true, it begins no higher
 // number.
 func (h *hunt) together(ctx context.Context, n int, f func(i int) *outcome, last func(*outcome) bool) []*outcome {
 	all := make([]*outcome, n)
