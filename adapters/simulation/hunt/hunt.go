@@ -20,7 +20,6 @@ import (
 	"os"
 	"os/exec"
 	"os/signal"
-	"path/filepath"
 	"runtime"
 	"strings"
 	"sync"
@@ -282,14 +281,4 @@ func (h *hunt) print(f *Failure) error {
 	}
 	_, err := io.WriteString(h.out, f.asText())
 	return err
-}
-
-// short returns the path name relative to the working directory, if this is shorter.
-func short(name string) string {
-	if wd, err := os.Getwd(); err == nil {
-		if rel, err := filepath.Rel(wd, name); err == nil && len(rel) < len(name) {
-			return rel
-		}
-	}
-	return name
 }
