@@ -4,7 +4,7 @@
 //	go run github.com/braidgo/braid/adapters/simulation/hunt@latest ./pkg -run TestX -n 10000
 //
 // A number, the seed, decides the order. Hunt performs each order in a process of its own, with a changed Go runtime (adapters/simulation/overlay).
-// The module that is tested need not require Braid. See README.md for what hunt finds, and what it cannot find.
+// The module that is tested need not require Braid. README.md describes its limits.
 //
 // The exit status is 0 if no order failed, 1 if one did, and 2 if a test could not be built or run.
 package main
@@ -20,7 +20,6 @@ import (
 	"os"
 	"os/exec"
 	"os/signal"
-	"path/filepath"
 	"runtime"
 	"strings"
 	"sync"
@@ -282,14 +281,4 @@ func (h *hunt) print(f *Failure) error {
 	}
 	_, err := io.WriteString(h.out, f.asText())
 	return err
-}
-
-// short returns the path name relative to the working directory, if this is shorter.
-func short(name string) string {
-	if wd, err := os.Getwd(); err == nil {
-		if rel, err := filepath.Rel(wd, name); err == nil && len(rel) < len(name) {
-			return rel
-		}
-	}
-	return name
 }

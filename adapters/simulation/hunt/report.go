@@ -17,10 +17,10 @@ type Failure struct {
 	Order                  string // the value of BRAID_ORDER
 	Orders                 int    // the number of orders that were tried
 	Built, Took            float64
-	Repeats, Failed        int    // so many of so many repetitions failed in the same way
+	Repeats, Failed        int    // the number of repetitions, and of those that failed in the same way
 	Switches, Needed       int    // of the order
 	ShortOrder             string `json:",omitempty"` // the order with the needed switches alone
-	ShortFailed            int    // so many of Repeats repetitions of ShortOrder failed in the same way
+	ShortFailed            int    // the number of repetitions of ShortOrder that failed in the same way
 	Steps                  []Step
 	Goroutines             []string
 	Command, Race, Output  string
@@ -34,7 +34,7 @@ type Step struct {
 	Goroutine int // an index into Goroutines
 	Place     string
 	Code      string
-	Switch    string `json:",omitempty"` // what a switch does here
+	Switch    string `json:",omitempty"` // the effect of a switch here
 }
 
 // An event is a line of the log of the runtime.

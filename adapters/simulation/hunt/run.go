@@ -162,13 +162,18 @@ type search struct {
 
 	mu    sync.Mutex
 	tried int           // the number of orders
-	took  time.Duration // of all of them
+	took  time.Duration // of the rounds that have ended
+	round time.Time     // the beginning of the present round, or zero
 }
 
 func (s *search) count() string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return fmt.Sprintf("%d orders, %.0f a second", s.tried, float64(s.tried)/max(s.took.Seconds(), 1e-9))
+	took := s.took
+	if !s.round.IsZero() {
+		took += time.Since(s.round)
+	}
+	return fmt.Sprintf("%d orders, %.0f a second", s.tried, float64(s.tried)/max(took.Seconds(), 1e-3))
 }
 
 // next returns the next failure of an unknown kind, in the order of the seeds, or nil if there is none.
@@ -183,7 +188,9 @@ func (s *search) next(ctx context.Context, begun time.Time) *outcome {
 		} else if size = min(size, s.n-from); size <= 0 {
 			return nil
 		}
-		round := time.Now()
+		s.mu.Lock()
+		s.round = time.Now()
+		s.mu.Unlock()
 		all := s.together(ctx, size, func(i int) *outcome {
 			o := s.perform(ctx, s.pkg, s.binary, s.run, fmt.Sprint(s.first+uint64(from+i), s.how), "")
 			s.mu.Lock()
@@ -192,7 +199,8 @@ func (s *search) next(ctx context.Context, begun time.Time) *outcome {
 			return o
 		}, func(o *outcome) bool { return o.failed && !s.known[o.kind] || o.noTests })
 		s.mu.Lock()
-		s.took += time.Since(round)
+		s.took += time.Since(s.round)
+		s.round = time.Time{}
 		s.mu.Unlock()
 		for i, o := range all {
 			if o != nil && ctx.Err() == nil && (o.failed && !s.known[o.kind] || o.noTests) {
@@ -207,7 +215,7 @@ func (s *search) next(ctx context.Context, begun time.Time) *outcome {
 	return nil
 }
 
-// together calls f for the numbers below n, in so many goroutines as there are jobs. After a result for which last is true, it begins no higher
+// together calls f for the numbers below n, in a goroutine for each job. After a result for which last is true, it begins no higher
 // number.
 func (h *hunt) together(ctx context.Context, n int, f func(i int) *outcome, last func(*outcome) bool) []*outcome {
 	all := make([]*outcome, n)
@@ -220,8 +228,9 @@ func (h *hunt) together(ctx context.Context, n int, f func(i int) *outcome, last
 				mu.Lock()
 				i := at
 				at++
+				over := i >= n
 				mu.Unlock()
-				if i >= n || ctx.Err() != nil {
+				if over || ctx.Err() != nil {
 					return
 				}
 				o := f(i)

@@ -21,7 +21,7 @@ import (
 func main() {
 	g, err := edited.Overlay("")
 	if err == nil && g.Copied {
-		err = fmt.Errorf("the go command has downloaded %s, where it replaces no file. A copy of this release is in %s. To use the copy:\n\n\texport GOTOOLCHAIN=local PATH=%s:$PATH\n",
+		err = fmt.Errorf("the go command has downloaded %s, where it replaces no file. A copy of this release is in %s. To use the copy: export GOTOOLCHAIN=local PATH=%s:$PATH",
 			g.Version, filepath.Dir(filepath.Dir(g.Command)), filepath.Dir(g.Command))
 	}
 	if err != nil {

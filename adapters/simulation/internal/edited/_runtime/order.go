@@ -31,7 +31,7 @@ type orderG struct {
 	until  uint64 // the goroutine lets others run until orderSteps has this value
 	level  int64  // the goroutine with the highest level runs; only orderLevels sets levels
 	points uint32 // the number of points that the goroutine has passed
-	wakes  uint32 // how often it has become the next to run
+	wakes  uint32 // the number of times that it became the next to run
 	born   uint32 // the number of its children and timers
 	rands  uint32 // the number of random numbers for its program
 }
@@ -62,7 +62,7 @@ const (
 	orderPointTime = 100       // ns that pass at a point, and when a program reads the clock
 	orderSpinTime  = 1000      // ns that pass in a call of Gosched
 	orderSliceTime = 10e6      // ns that pass when a goroutine that passes no point is preempted
-	orderStreak    = 1 << 12   // after so many points of one goroutine, another has to run
+	orderStreak    = 1 << 12   // the number of points of one goroutine after which another runs
 	orderForever   = 1 << 14   // points; no goroutine waits longer for others that can run
 	orderProcs     = 4         // the number of processors that a program sees
 	orderMemory    = 1 << 30   // bytes; no garbage is collected below
@@ -75,7 +75,7 @@ var (
 	orderPicks  bool   // there are ordered goroutines
 	orderSeed   uint64 // a hash of the seed
 	orderHow    int
-	orderRate   uint64 // the goroutine gives way at one of so many points
+	orderRate   uint64 // the goroutine gives way at one point of this number
 	orderSteps  uint64 // the number of points that all goroutines have passed
 	orderNow    int64  // the ordered clock
 	orderWall   int64  // the wall clock minus orderNow
@@ -88,7 +88,7 @@ var (
 	orderMask   []uint64
 	orderMasked bool
 	orderStall  int64       // ns; a goroutine may stand still for so long
-	orderStalls uint64      // a goroutine stands still at one of so many points
+	orderStalls uint64      // a goroutine stands still at one point of this number
 	orderRuns   uint64      // the goroutine that was picked last, by its goid
 	orderInRow  int         // points that it has passed, or times that a goroutine was the next to run
 	orderLogFD  int32       = -1
