@@ -30,7 +30,7 @@ var unused = map[string]string{
 	"stage/otel: Register":                 "the way into the module",
 	"stage/prom: NewCollector":             "the way into the module",
 	"stage: FullWait":                      "the Full of the zero Options",
-	"suspendtest: Kill":                   "the check of a Kill for schedulers of users",
+	"suspendtest: Kill":                    "the check of a Kill for schedulers of users",
 	"suspendtest: Ending":                  "an option for tests of users",
 	"suspendtest: Preemptions":             "an option for tests of users",
 	"suspendtest: World.OnIdle":            "an option for tests of users",
