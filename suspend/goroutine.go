@@ -4,6 +4,7 @@ import (
 	"context"
 	"runtime"
 	"sync"
+	"time"
 
 	"github.com/braidgo/braid/internal/atomicx"
 	"github.com/braidgo/braid/internal/gid"
@@ -17,8 +18,9 @@ import (
 // it, because a channel must not move from one testing/synctest bubble to another.
 type goroutine struct {
 	binding
-	id   int64
-	wake chan struct{} // has a buffer of one, because a suspension causes at most one Unpark
+	id      int64
+	wake    chan struct{} // has a buffer of one, because a suspension causes at most one Unpark
+	bubbled bool          // wake belongs to a bubble
 	patience.Patience
 }
 
@@ -35,7 +37,7 @@ var idleGoroutines = sync.Pool{New: func() any {
 func newGoroutine(ctx context.Context, done <-chan struct{}) (g *goroutine, began state, waitFor <-chan struct{}) {
 	g = idleGoroutines.Get().(*goroutine)
 	if id := gid.Get(); id != g.id {
-		g.id, g.wake = id, make(chan struct{}, 1)
+		g.id, g.wake, g.bubbled = id, make(chan struct{}, 1), inBubble()
 	}
 	status := openToContext
 	if lazily.Allowed(ctx) {
@@ -75,7 +77,19 @@ func (g *goroutine) sleep(s state, done <-chan struct{}) (resumed bool) {
 func (g *goroutine) Park() { <-g.wake }
 
 // Unpark wakes the goroutine. It is called once for each suspension, by the function that ended the suspension.
-func (g *goroutine) Unpark() { g.wake <- struct{}{} }
+func (g *goroutine) Unpark() {
+	if g.bubbled && !inBubble() {
+		panic("suspend: a goroutine outside a synctest bubble ends a wait inside it, which the runtime does not allow; see docs/cancellation.md of Braid")
+	}
+	g.wake <- struct{}{}
+}
+
+// inBubble reports whether the caller is in a bubble of testing/synctest. Only there a time has no reading of the monotonic clock, which
+// Round removes.
+func inBubble() bool {
+	now := time.Now()
+	return now == now.Round(0)
+}
 
 // inOwnBlock is bound while a goroutine without a task runs its block, so that a Suspend in the block panics.
 var inOwnBlock = binding{doing: inBlock}

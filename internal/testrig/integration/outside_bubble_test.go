@@ -2,6 +2,10 @@ package integration_test
 
 import (
 	"context"
+	"os"
+	"os/exec"
+	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -27,10 +31,64 @@ import (
 // A goroutine in a bubble waits for an object of the package, and a goroutine outside wakes it. The Thread that parks the waiter was made
 // outside, so its channel belongs to no bubble.
 func TestAWaitInABubbleThatAGoroutineOutsideEnds(t *testing.T) {
-	type object struct {
-		wait func(ctx context.Context) error
-		wake func()
+	for name, open := range awaited() {
+		t.Run(name, func(t *testing.T) {
+			outside, o := sched.NewThread(), open()
+			go func() {
+				time.Sleep(time.Millisecond) // the wait has usually begun
+				o.wake()
+			}()
+			synctest.Test(t, func(t *testing.T) {
+				var err error
+				suspend.Bind(outside, func() { err = o.wait(bg) })
+				require.NoError(t, err)
+			})
+		})
 	}
+}
+
+// Without such a Thread, the call that ends the wait panics and says why. The test runs itself in another process, since the panic leaves the
+// object locked.
+func TestAWaitInABubbleThatAGoroutineOutsideCannotEnd(t *testing.T) {
+	const variable = "BRAID_BUBBLED"
+	all := awaited()
+	if name := os.Getenv(variable); name != "" {
+		o := all[name]()
+		begun := make(chan struct{})
+		var held sync.Mutex
+		held.Lock()
+		go func() {
+			<-begun
+			o.wake()
+			held.Unlock()
+		}()
+		synctest.Test(t, func(*testing.T) {
+			go func() { _ = o.wait(bg) }()
+			synctest.Wait()
+			close(begun)
+			held.Lock() // for the runtime, a bubble in which a goroutine waits for a sync.Mutex is not stuck
+		})
+	}
+	for name := range all {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			cmd := exec.Command(os.Args[0], "-test.run=^"+strings.SplitN(t.Name(), "/", 2)[0]+"$")
+			cmd.Env = append(os.Environ(), variable+"="+name)
+			out, err := cmd.CombinedOutput()
+			require.Error(t, err)
+			require.Contains(t, string(out), "panic: suspend: a goroutine outside a synctest bubble ends a wait inside it")
+		})
+	}
+}
+
+// An object has a wait, which wake ends.
+type object struct {
+	wait func(ctx context.Context) error
+	wake func()
+}
+
+// awaited has a function for each primitive that makes an object.
+func awaited() map[string]func() object {
 	loaded := func(begin func(f func(context.Context) (int, error)) (wait func(context.Context) error)) object {
 		var p promise.Promise[int]
 		begun := make(chan struct{})
@@ -39,7 +97,7 @@ func TestAWaitInABubbleThatAGoroutineOutsideEnds(t *testing.T) {
 		<-begun
 		return object{wait, func() { _ = p.Fill(1) }}
 	}
-	for name, open := range map[string]func() object{
+	return map[string]func() object{
 		"Mutex":   func() object { m := new(mutex.Mutex); m.TryLock(); return object{m.Lock, m.Unlock} },
 		"RWMutex": func() object { m := new(mutex.RWMutex); m.TryLock(); return object{m.RLock, m.Unlock} },
 		"Semaphore": func() object {
@@ -99,18 +157,5 @@ func TestAWaitInABubbleThatAGoroutineOutsideEnds(t *testing.T) {
 			l, _ := p.Acquire(bg)
 			return object{func(ctx context.Context) error { _, err := p.Acquire(ctx); return err }, l.Release}
 		},
-	} {
-		t.Run(name, func(t *testing.T) {
-			outside, o := sched.NewThread(), open()
-			go func() {
-				time.Sleep(time.Millisecond) // the wait has usually begun
-				o.wake()
-			}()
-			synctest.Test(t, func(t *testing.T) {
-				var err error
-				suspend.Bind(outside, func() { err = o.wait(bg) })
-				require.NoError(t, err)
-			})
-		})
 	}
 }
