@@ -186,7 +186,7 @@ func (c *Cache[K, V]) start(ctx context.Context, e *cached[K, V]) error {
 	defer func() {
 		if !returned { // a method of ctx has panicked, or Go has
 			var none V
-			c.finishLoad(e, none, ErrAbandoned)
+			c.finishLoad(e, none, errLeft)
 		}
 	}()
 	_ = suspend.Self() // Self panics where suspending is forbidden

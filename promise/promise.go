@@ -23,7 +23,6 @@ import (
 	"github.com/braidgo/braid/internal/dlist"
 	"github.com/braidgo/braid/internal/outcome"
 	"github.com/braidgo/braid/suspend"
-	"github.com/braidgo/braid/suspend/sched"
 )
 
 // ErrAbandoned is the error of a promise whose function panicked or called runtime.Goexit. Any and Race also fail with ErrAbandoned if they
@@ -66,15 +65,9 @@ func Go[T any](ctx context.Context, on suspend.Spawner, f func(ctx context.Conte
 		panic("promise: Go without a Spawner or a function")
 	}
 	p := New[T]()
-	run := func() {
+	err := abandoned.Go(on, func() {
 		abandoned.Watch(ErrAbandoned, func() { p.Resolve(f(ctx)) }, func(err error) { p.Fail(err) })
-	}
-	var err error
-	if w, ok := on.(sched.Withdrawer); ok {
-		err = w.GoUntil(context.Background(), run, func() { p.Fail(ErrAbandoned) })
-	} else {
-		err = on.Go(run)
-	}
+	}, func() { p.Fail(ErrAbandoned) })
 	if err != nil {
 		p.Fail(err)
 	}

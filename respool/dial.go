@@ -8,6 +8,7 @@ import (
 	"github.com/braidgo/braid/internal/atomicx"
 	"github.com/braidgo/braid/internal/dlist"
 	"github.com/braidgo/braid/internal/outcome"
+	"github.com/braidgo/braid/internal/preempt"
 	"github.com/braidgo/braid/promise"
 	"github.com/braidgo/braid/suspend"
 	"github.com/braidgo/braid/suspend/sched"
@@ -24,7 +25,9 @@ import (
 // Invariant: a dial that opens has a permit and is a user. An Acquire that is served gets those of the resource.
 // Invariant: at least as many calls of Open last as Acquires wait: p.open >= p.waiting.
 type dial[R any] struct {
-	result promise.Promise[opened[R]]
+	result opened[R]                          // set when the Acquire is served, under p.mu
+	err    error                              // likewise
+	served promise.Promise[struct{}]          // filled afterwards, since the model checker may switch tasks at a Fill
 	cancel atomicx.Pointer[func(cause error)] // cancels the context of Open
 	waits  dlist.Node[*dial[R]]               // in p.dials
 	opens  dlist.Node[*dial[R]]               // in p.opening
@@ -51,10 +54,8 @@ func (p *Pool[R]) dial(ctx context.Context) (r *resource[R], isNew bool, err err
 		if !started { // a method of ctx has panicked, or Go has
 			p.over(d, nil, suspend.ErrAbandoned, outcome.Outcome{})
 		}
-		if !got && p.leave(d) { // the task was killed
-			if o, _, _ := d.result.Try(); o.r != nil {
-				p.putBack(o.r, o.isNew)
-			}
+		if !got && p.leave(d) && d.result.r != nil { // the task was killed
+			p.putBack(d.result.r, d.result.isNew)
 		}
 	}()
 	on := suspend.Here()
@@ -63,21 +64,19 @@ func (p *Pool[R]) dial(ctx context.Context) (r *resource[R], isNew bool, err err
 	}
 	inner, stop := cancel.New(context.WithoutCancel(ctx))
 	d.cancel.Store(&stop)
-	if err := on.Go(func() { p.run(inner, d) }); err != nil {
+	dropped := func() { p.over(d, nil, suspend.ErrAbandoned, outcome.Outcome{}) } // its node has crashed before it began
+	if err := abandoned.Go(on, func() { p.run(inner, d) }, dropped); err != nil {
 		p.over(d, nil, err, outcome.Outcome{})
 	}
+	p.cancelUnwanted() // a Close before d.cancel was set has missed it
 	started = true
-	o, err := d.result.Await(ctx)
-	if err != nil {
-		if !p.leave(d) {
-			got = true
-			return nil, false, err
-		}
-		o, _, err = d.result.Try() // served in the moment of the cancellation
-	}
+	if _, err := d.served.Await(ctx); err != nil && !p.leave(d) {
+		got = true
+		return nil, false, err
+	} // or it was served in the moment of the cancellation
 	got = true
-	o.ended.Rethrow()
-	return o.r, o.isNew, err
+	d.result.ended.Rethrow()
+	return d.result.r, d.result.isNew, d.err
 }
 
 func (p *Pool[R]) run(ctx context.Context, d *dial[R]) {
@@ -138,13 +137,19 @@ func (p *Pool[R]) cancelUnwanted() {
 
 // over records the end of the Open of d, with the resource r, or with err or o if r is nil.
 func (p *Pool[R]) over(d *dial[R], r *resource[R], err error, o outcome.Outcome) {
+	defer p.cancelUnwanted()
+	if r != nil {
+		r.idle = suspend.Now()
+		preempt.Releases(preempt.Resources)
+	}
 	p.mu.Lock()
 	p.opening.Remove(&d.opens)
 	p.open--
 	if r != nil {
 		p.opened++
+		kept, to := p.keepLocked(r, true) // in this section: an Open that fails must not fail the Acquire that gets r
 		p.mu.Unlock()
-		p.putBack(r, true)
+		p.putAway(r, kept, to)
 		return
 	}
 	to := &d.waits
@@ -158,11 +163,12 @@ func (p *Pool[R]) over(d *dial[R], r *resource[R], err error, o outcome.Outcome)
 		}
 	}
 	if to != nil {
-		p.dials.Remove(to)
-		p.waiting--
-		to.Value.result.Resolve(opened[R]{ended: o}, err)
+		p.serveLocked(to.Value, opened[R]{ended: o}, err)
 	}
 	p.mu.Unlock()
+	if to != nil {
+		to.Value.served.Fill(struct{}{})
+	}
 	p.returnPermit()
 	if to == nil && !o.Exited() {
 		o.Rethrow() // nobody else sees the panic
@@ -171,9 +177,33 @@ func (p *Pool[R]) over(d *dial[R], r *resource[R], err error, o outcome.Outcome)
 
 // putBack passes r, with its permit and its place as a user, to the first Acquire that waits, or makes r idle, or closes it.
 func (p *Pool[R]) putBack(r *resource[R], isNew bool) {
+	defer p.cancelUnwanted()
 	r.idle = suspend.Now()
-	kept, served := p.keep(r, isNew)
-	if !served {
+	kept, to := p.keep(r, isNew)
+	p.putAway(r, kept, to)
+}
+
+// keep is like keepLocked, for a caller that does not hold p.mu.
+func (p *Pool[R]) keep(r *resource[R], isNew bool) (kept bool, to *dial[R]) {
+	preempt.Releases(preempt.Resources)
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.keepLocked(r, isNew)
+}
+
+// serveLocked gives the result of an Open, or a resource, to the Acquire of d. The caller then fills d.served.
+func (p *Pool[R]) serveLocked(d *dial[R], result opened[R], err error) {
+	p.dials.Remove(&d.waits)
+	p.waiting--
+	d.result, d.err = result, err
+}
+
+// putAway wakes the Acquire to which r was passed, with its permit. If there is none, putAway releases the permit. If r was not kept,
+// putAway closes it.
+func (p *Pool[R]) putAway(r *resource[R], kept bool, to *dial[R]) {
+	if to != nil {
+		to.served.Fill(struct{}{})
+	} else {
 		p.permits.Release(1)
 	}
 	if !kept {

@@ -156,21 +156,15 @@ func (l *Lease[R]) Release() {
 	}
 	preempt.Releases(preempt.Gates)
 	p, r := l.pool, l.of
-	kept, served := false, false
-	defer func() {
-		if !served {
-			p.permits.Release(1) // precedes the Close, which may take long
-		}
-		if !kept { // Reuse may also have panicked
-			defer p.removeUser()
-			p.close(r)
-		}
-	}()
+	var to *dial[R]
+	kept := false
+	defer func() { p.putAway(r, kept, to) }() // Reuse may also have panicked
 	r.idle = suspend.Now()
 	if l.discarded.Load() || p.tooOld(r, r.idle) || p.o.Reuse != nil && !p.o.Reuse(r.value) {
 		return
 	}
-	kept, served = p.keep(r, false)
+	defer p.cancelUnwanted()
+	kept, to = p.keep(r, false)
 }
 
 // Discard marks the resource as broken, so that Release closes it. Discard has no effect after Release.
@@ -344,24 +338,19 @@ func (p *Pool[R]) takeIdleLocked(match func(r *resource[R]) bool) *resource[R] {
 	return nil
 }
 
-// keep passes r to the first Acquire that waits for a call of Open, with r's permit and place as a user, or makes r idle and
+// keepLocked passes r to the first Acquire that waits for a call of Open, with r's permit and place as a user, or makes r idle and
 // decrements p.users. If the pool is closed, only a new resource is kept, for an Acquire that waits.
-func (p *Pool[R]) keep(r *resource[R], isNew bool) (kept, served bool) {
-	preempt.Releases(preempt.Resources)
-	p.mu.Lock()
-	defer p.mu.Unlock()
+func (p *Pool[R]) keepLocked(r *resource[R], isNew bool) (kept bool, to *dial[R]) {
 	if n := p.dials.First(); n != nil && (isNew || !p.closed) {
-		p.dials.Remove(n)
-		p.waiting--
-		n.Value.result.Fill(opened[R]{r: r, isNew: isNew})
-		return true, true
+		p.serveLocked(n.Value, opened[R]{r: r, isNew: isNew}, nil)
+		return true, n.Value
 	}
 	if p.closed {
-		return false, false
+		return false, nil
 	}
 	p.idle = append(p.idle, r)
 	p.users--
-	return true, false
+	return true, nil
 }
 
 // tooOld reports whether r must be closed because of its age. For a leased resource r.idle equals now, so that only

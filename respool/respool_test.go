@@ -733,3 +733,36 @@ func TestNothingIsRetained(t *testing.T) {
 	objects.Collected(t, 0)
 	runtime.KeepAlive(p)
 }
+
+// A first Acquire gives up its Open, which hangs. Then the pool is closed, and the last Acquire that waits is served. Nobody wants the Open
+// any more, so its context ends.
+func TestTheLastServedAfterACloseCancelsTheOthers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		opens, open := 0, make(chan struct{})
+		p := respool.New(respool.Options[int]{Max: 2, Open: func(ctx context.Context) (int, error) {
+			if opens++; opens == 1 {
+				<-ctx.Done()
+				return 0, ctx.Err()
+			}
+			<-open
+			return opens, nil
+		}})
+		first, stop := context.WithCancel(context.Background())
+		go func() { _, _ = p.Acquire(first) }()
+		synctest.Wait()
+		go func() {
+			if l, err := p.Acquire(context.Background()); err == nil {
+				l.Release()
+			}
+		}()
+		synctest.Wait()
+		stop()
+		synctest.Wait()
+		go p.Close()
+		synctest.Wait()
+		close(open)
+		began := time.Now()
+		_ = p.Shutdown(context.Background())
+		require.Zero(t, time.Since(began), "an Open that nobody waits for goes on")
+	})
+}

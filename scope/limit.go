@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/braidgo/braid/cancel"
+	"github.com/braidgo/braid/internal/abandoned"
 	"github.com/braidgo/braid/internal/atomicx"
 	"github.com/braidgo/braid/internal/dlist"
 	"github.com/braidgo/braid/internal/labels"
@@ -147,7 +148,7 @@ func (l *limited) start(ctx context.Context, f, withdrawn func()) error {
 			withdrawn()
 		})
 	}
-	return l.on.Go(run)
+	return abandoned.Go(l.on, run, l.passPlace)
 }
 
 // passPlace passes a place to the first queued function whose context has not ended, or increments l.free. It withdraws the

@@ -295,7 +295,7 @@ type origin interface {
 	withdrawn() // called if the function will never run, because the context has ended, or because its scheduler has dropped it
 }
 
-// start starts f as a member of s. With a nil origin, f is never withdrawn.
+// start starts f as a member of s. With a nil origin, the end of a context does not withdraw f.
 func (s *Scope) start(of origin, on suspend.Spawner, f func()) error {
 	if !s.addMember() {
 		return ErrEnded
@@ -307,7 +307,9 @@ func (s *Scope) start(of origin, on suspend.Spawner, f func()) error {
 		}
 	}()
 	var err error
-	if w, ok := on.(sched.Withdrawer); ok && of != nil {
+	if of == nil {
+		err = abandoned.Go(on, f, s.withdrawn)
+	} else if w, ok := on.(sched.Withdrawer); ok {
 		err = w.GoUntil(of.context(), f, of.withdrawn)
 	} else {
 		err = on.Go(f)

@@ -21,7 +21,7 @@ type Heir struct{ of Inheritor }
 // context calls o.Inherit. LeaveTo is called where r is queued, under the guard of o, of which h is a field. It does nothing if no
 // context can end the wait, and for a goroutine without a task, which leaves the queue itself at once.
 func (r Resumer[T]) LeaveTo(h *Heir, o Inheritor) {
-	if reg := r.slot.b.watched.Load(); reg != nil {
+	if reg := r.slot.b.watched.Load(); reg != nil && r.wait.status() == openToContext {
 		if h.of == nil {
 			h.of = o
 		}
@@ -66,11 +66,8 @@ func (r *registration) settle() {
 	if r.last == nil {
 		return
 	}
-	for at := &r.heirs; ; at = at.next.Load() {
+	for at := &r.heirs; at != nil; at = at.next.Load() {
 		at.heir.Store(nil)
-		if at == r.last {
-			break
-		}
 	}
 	r.last = nil
 }

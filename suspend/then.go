@@ -144,6 +144,11 @@ func (t *continuation[T]) beginRound() {
 	}
 	t.winner = enqueueAll(t.legs, guards, look, &t.waiter, began, t.end.done)
 	t.waited = t.winner == none
+	if t.waited && t.word.isCancelled(began) { // perhaps before the legs had named their heirs; finish removes the legs later
+		for _, h := range t.reg.appendHeirs(nil) {
+			h.Inherit()
+		}
+	}
 	if !t.waited && t.word.withdraw(began) { // after a cancellation Unpark was already called, and the winner still counts
 		t.Unpark()
 	}

@@ -42,7 +42,8 @@ type parking struct {
 // park makes run serve c, as a task, once there are bytes. The wait ends with the accepts.
 func (s *parking) park(c *Conn) {
 	suspend.Then(s.accepting, c.ReadableOp(), tasks{c.fd.r}, func(_ struct{}, err error) {
-		if err != nil && !errors.Is(err, errors.ErrUnsupported) {
+		// A Loop that closes closes its connections, and refuses the task: then Then calls this function on another goroutine.
+		if err != nil && !errors.Is(err, errors.ErrUnsupported) || !suspend.Within(s.ln.loop) {
 			s.end(c)
 			return
 		}

@@ -194,6 +194,26 @@ func TestAServeThatPanics(t *testing.T) {
 	within(t, func() { require.NoError(t, ln.Shutdown(context.Background())) })
 }
 
+// TestACloseOfTheLoopCallsNothing closes a Loop with many parked connections, none of whose functions may run outside of the Loop.
+func TestACloseOfTheLoopCallsNothing(t *testing.T) {
+	for range 5 {
+		l := open(t, eventloop.Options{Loops: 2})
+		var outside atomic.Int32
+		ln, served := serveParked(t, l, "tcp", t.Context(), func(ctx context.Context, c net.Conn) error {
+			if !suspend.Within(l) {
+				outside.Add(1)
+			}
+			return echoOnce(ctx, c)
+		})
+		for range 20 {
+			asks(t, connect(t, ln), "a")
+		}
+		within(t, func() { _ = l.Close() })
+		require.ErrorIs(t, <-served, net.ErrClosed)
+		require.Zero(t, outside.Load(), "a function runs outside of the Loop")
+	}
+}
+
 // TestParkedConnectionsLoseNothing has clients that send and pause in all ways, and counts every byte.
 func TestParkedConnectionsLoseNothing(t *testing.T) {
 	l := open(t, eventloop.Options{Loops: 2})

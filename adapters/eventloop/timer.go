@@ -158,7 +158,7 @@ func (ts *timers) run(now int64) bool {
 		ts.fired[i] = nil
 		if t.foreign {
 			if !ts.r.core.Due(t.f) { // the last task has just ended
-				go ts.call(t.f)
+				go ts.callLate(t.f)
 			}
 		} else {
 			t.f()
@@ -204,12 +204,12 @@ func (ts *timers) end() {
 // outliveLocked gives t to package time. A timer of the Loop itself has nothing to do any more.
 func (ts *timers) outliveLocked(t *timer, when int64) {
 	if t.foreign {
-		t.late = time.AfterFunc(time.Duration(when-ts.r.loop.now()), func() { ts.call(t.f) })
+		t.late = time.AfterFunc(time.Duration(when-ts.r.loop.now()), func() { ts.callLate(t.f) })
 	}
 }
 
-// call calls f, which is user code, after the reactor has ended.
-func (ts *timers) call(f func()) {
+// callLate calls f, which is user code, after the reactor has ended.
+func (ts *timers) callLate(f func()) {
 	if onPanic := ts.r.loop.opts.OnPanic; onPanic != nil {
 		defer func() {
 			if v := recover(); v != nil {

@@ -43,7 +43,7 @@ type conn struct {
 
 	// lot.mu protects the fields below.
 	place   int32 // in lot.places, or -1
-	serial  int32 // the number of times that the conn was parked
+	serial  int32 // of the last time that the conn was parked
 	at      int32 // in lot.served while the conn is served; in lot.dues while it is parked, or -1 there
 	swallow int32 // the number of times that http.Server will report a parked conn as closed
 	state   state

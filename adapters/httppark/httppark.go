@@ -17,7 +17,8 @@
 //   - ConnContext is called each time that a connection gets a goroutine. ConnState is called as always: StateNew, StateClosed
 //     and StateHijacked once for each connection.
 //   - While a new connection is parked, ReadHeaderTimeout (or ReadTimeout) limits the wait for the first byte. From the first
-//     byte on, http.Server measures the same time once more.
+//     byte on, http.Server measures the same time once more, over TLS each time that a part of a record has arrived.
+//   - Over TLS, ConnState hears of a new connection after the handshake.
 //
 // HTTP/2 connections are not parked. Neither are connections that do not offer a descriptor by syscall.Conn. Only Linux parks
 // at present: on other systems a Server is an http.Server.
@@ -27,6 +28,7 @@ import (
 	"context"
 	"crypto/tls"
 	"errors"
+	"log"
 	"net"
 	"net/http"
 	"slices"
@@ -51,7 +53,8 @@ type Server struct {
 	lots    []*lot
 }
 
-// Serve serves srv with parked connections. It is short for the method Serve of a Server.
+// Serve serves srv with parked connections. It is short for the method Serve of a new Server. To serve several listeners, call the
+// method of one Server: each new Server sets srv.ConnState, which must not happen while srv serves.
 func Serve(ln net.Listener, srv *http.Server) error {
 	return (&Server{Server: srv}).Serve(ln)
 }
@@ -183,6 +186,7 @@ func (s *Server) start(l *lot) {
 	s.changed = s.ConnState
 	s.ConnState = func(c net.Conn, state http.ConnState) {
 		k, ours := c.(parkable)
+		ours = ours && k.base().lot.server == s // another Server may have set ConnState of the same http.Server before
 		if (!ours || k.base().changes(state)) && s.changed != nil {
 			s.changed(c, state)
 		}
@@ -203,6 +207,14 @@ func (s *Server) handshakeTimeout() (least time.Duration) {
 		}
 	}
 	return least
+}
+
+func (s *Server) logf(format string, args ...any) {
+	if s.ErrorLog != nil {
+		s.ErrorLog.Printf(format, args...)
+	} else {
+		log.Printf(format, args...)
+	}
 }
 
 func (s *Server) parkAfter() time.Duration {

@@ -149,8 +149,9 @@ var echo = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 
 // states collects what ConnState is told.
 type states struct {
-	mu  sync.Mutex
-	all map[net.Conn][]http.ConnState
+	mu    sync.Mutex
+	all   map[net.Conn][]http.ConnState
+	first http.ConnState // of the newest connection
 }
 
 func (s *states) note(c net.Conn, state http.ConnState) {
@@ -158,6 +159,9 @@ func (s *states) note(c net.Conn, state http.ConnState) {
 	defer s.mu.Unlock()
 	if s.all == nil {
 		s.all = map[net.Conn][]http.ConnState{}
+	}
+	if len(s.all[c]) == 0 {
+		s.first = state
 	}
 	s.all[c] = append(s.all[c], state)
 }
@@ -626,7 +630,7 @@ func (w weak) Accept() (net.Conn, error) {
 func TestAnAcceptThatFails(t *testing.T) {
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
-	w := weak{ln, make(chan error, 1)}
+	w := weak{ln, make(chan error, 6)}
 	w.fails <- passing{errors.New("few descriptors")}
 	s := &httppark.Server{Server: &http.Server{Handler: echo}, ParkAfter: time.Millisecond}
 	served := make(chan error)
@@ -639,6 +643,19 @@ func TestAnAcceptThatFails(t *testing.T) {
 	c := dial()
 	require.Equal(t, "/a", c.get("/a"))
 	require.Eventually(t, func() bool { return s.Parked() == 1 }, 20*time.Second, time.Millisecond)
+	for range 6 { // while Accept fails: with the waits of http.Server, the last would be answered after 160 ms
+		w.fails <- passing{errors.New("few descriptors")}
+	}
+	_ = dial().Close() // ends the Accept under way
+	began := time.Now()
+	for range 4 {
+		require.Equal(t, "/a", c.get("/a"))
+		require.Eventually(t, func() bool { return s.Parked() == 1 }, 20*time.Second, time.Millisecond)
+	}
+	require.NotEmpty(t, w.fails, "the shortage was over after %v, too soon for this test", time.Since(began))
+	for len(w.fails) > 0 {
+		<-w.fails
+	}
 	gone := errors.New("gone")
 	w.fails <- gone
 	last := dial() // ends the Accept under way
@@ -646,6 +663,32 @@ func TestAnAcceptThatFails(t *testing.T) {
 	c.ends() // it was parked
 	_ = last.Close()
 	_ = s.Close()
+}
+
+// TestTwoServersOfOneHTTPServer has a Server for each of two listeners, one after the other. ConnState of the user hears of each connection.
+func TestTwoServersOfOneHTTPServer(t *testing.T) {
+	if runtime.GOOS != "linux" {
+		t.Skip("only Linux parks")
+	}
+	var seen states
+	srv := &http.Server{Handler: echo, ConnState: seen.note}
+	for range 2 {
+		ln, err := net.Listen("tcp", "127.0.0.1:0")
+		require.NoError(t, err)
+		s, served := &httppark.Server{Server: srv, ParkAfter: time.Millisecond}, make(chan error)
+		go func() { served <- s.Serve(ln) }()
+		conn, err := net.Dial("tcp", ln.Addr().String())
+		require.NoError(t, err)
+		c := &client{conn, t, bufio.NewReader(conn)}
+		require.Equal(t, "/a", c.get("/a"))
+		require.Eventually(t, func() bool { return s.Parked() == 1 }, 20*time.Second, time.Millisecond)
+		_ = conn.Close()
+		require.Eventually(t, func() bool { return seen.forgetClosed() == 0 }, 20*time.Second, time.Millisecond)
+		_ = ln.Close()
+		require.Error(t, <-served)
+		require.Equal(t, http.StateNew, seen.first)
+	}
+	_ = srv.Close()
 }
 
 // TestManyConnectionsLeaveNothing also compares the memory of parked connections with that of http.Server's.

@@ -41,6 +41,7 @@ type lot struct {
 	served []*conn                // in no order
 	places []parkable
 	free   []int32
+	serial int32 // the number of times that a connection was parked
 	parked int
 	dues   dues
 	timer  *time.Timer // runs expire
@@ -87,21 +88,30 @@ func (l *lot) Close() (err error) {
 	return err
 }
 
-// acceptAll accepts connections until the listener fails for good.
+// acceptAll accepts connections until the listener fails for good. It waits after a temporary error, as http.Server does. If it passed
+// the error on, http.Server would wait, and would meanwhile accept no parked connection either.
 func (l *lot) acceptAll() {
-	for {
+	const first, last = 5 * time.Millisecond, time.Second
+	for delay := first; ; {
 		c, err := l.Listener.Accept()
-		if err != nil {
+		if t, ok := err.(interface{ Temporary() bool }); ok && t.Temporary() {
+			l.server.logf("http: Accept error: %v; retrying in %v", err, delay)
 			select {
-			case l.ready <- accepted{nil, err}: // http.Server waits after a temporary error, and so does the next send
+			case <-time.After(delay):
 			case <-l.done:
 				return
 			}
-			if t, ok := err.(interface{ Temporary() bool }); !ok || !t.Temporary() {
-				return
-			}
+			delay = min(2*delay, last)
 			continue
 		}
+		if err != nil {
+			select {
+			case l.ready <- accepted{nil, err}:
+			case <-l.done:
+			}
+			return
+		}
+		delay = first
 		if t, ok := c.(*tls.Conn); ok {
 			go l.shake(t)
 			continue
@@ -240,7 +250,8 @@ func (l *lot) parkLocked(k parkable) bool {
 			l.places = append(l.places, k)
 		}
 	}
-	c.serial++ // an event of an earlier time is about another serial number, here and with another connection in this place
+	l.serial++ // an event of an earlier time is about another serial number, here and with another connection in this place
+	c.serial = l.serial
 	if l.poll.watch(c.raw, event{c.place, c.serial}, c.watched) != nil {
 		return false
 	}

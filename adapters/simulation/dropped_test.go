@@ -4,12 +4,15 @@ import (
 	"context"
 	"errors"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/braidgo/braid/adapters/simulation"
+	"github.com/braidgo/braid/cancel"
 	"github.com/braidgo/braid/idle"
 	"github.com/braidgo/braid/promise"
+	"github.com/braidgo/braid/respool"
 	"github.com/braidgo/braid/scope"
 	"github.com/braidgo/braid/suspend"
 )
@@ -82,4 +85,58 @@ func TestAGroupWithATaskThatACrashDrops(t *testing.T) {
 		return g.Wait(ctx)
 	}).Err)
 	require.Equal(t, 1, idles)
+}
+
+// A crash drops a function that a Limit or the Spawner of a Scope has started, and the Open of a pool. The place, the membership and the
+// permit are given back.
+func TestWhatACrashDropsGivesItsPlaceBack(t *testing.T) {
+	crashes := func(f func(ctx context.Context, n *simulation.Node) error) {
+		for seed := range uint64(10) {
+			require.NoError(t, simulation.Run(simulation.Options{Seed: seed + 1}, func(ctx context.Context, w *simulation.World) error {
+				return f(ctx, w.Node("n"))
+			}).Err)
+		}
+	}
+	crashes(func(ctx context.Context, n *simulation.Node) error {
+		l, ran := scope.Limit(1, n), false
+		_ = l.Go(func() {})
+		n.Crash()
+		n.Restart(func(context.Context) {})
+		_ = suspend.Sleep(ctx, time.Second)
+		_ = l.Go(func() { ran = true })
+		_ = suspend.Sleep(ctx, time.Second)
+		if !ran {
+			return errors.New("the place of a function that was dropped is lost")
+		}
+		return nil
+	})
+	crashes(func(ctx context.Context, n *simulation.Node) error {
+		err := scope.Run(ctx, func(_ context.Context, s *scope.Scope) error {
+			_ = s.On(n).Go(func() {})
+			n.Crash()
+			return nil
+		})
+		if !errors.Is(err, scope.ErrAbandoned) {
+			return errors.New("the scope has not failed")
+		}
+		return nil
+	})
+	crashes(func(ctx context.Context, n *simulation.Node) error {
+		pool := respool.New(respool.Options[int]{Max: 1, Open: func(context.Context) (int, error) { return 1, nil }})
+		begun := false
+		_ = n.Go(func() {
+			begun = true
+			if l, err := pool.Acquire(context.Background()); err == nil {
+				l.Release()
+			}
+		})
+		for !begun {
+			suspend.Yield()
+		}
+		n.Crash()
+		c, stop := cancel.WithTimeout(ctx, time.Hour)
+		defer stop(nil)
+		_, err := pool.Acquire(c)
+		return err
+	})
 }

@@ -1,12 +1,23 @@
-// Package abandoned makes the errors of functions that did not return.
+// Package abandoned makes the errors of functions that did not return, or never began.
 package abandoned
 
 import (
+	"context"
 	"fmt"
 	"runtime/debug"
 
 	"github.com/braidgo/braid/suspend"
+	"github.com/braidgo/braid/suspend/sched"
 )
+
+// Go starts f as a task of on. If on drops f, as a node of a simulation does when it crashes before f begins, dropped is called as a
+// callback instead.
+func Go(on suspend.Spawner, f, dropped func()) error {
+	if w, ok := on.(sched.Withdrawer); ok {
+		return w.GoUntil(context.Background(), f, dropped)
+	}
+	return on.Go(f)
+}
 
 // Error returns the error of a function that did not return: sentinel after a runtime.Goexit, and sentinel with a
 // *suspend.PanicError after a panic. A deferred function calls Error with the result of recover.

@@ -98,7 +98,7 @@ func (c *Context) InitAs(seen, parent context.Context, on Watching) {
 	c.inner.Store(in)
 	switch {
 	case in.Err() != nil:
-		c.notify()
+		c.notifyAll()
 	case !in.link.used:
 		c.up.stop = c.follow(parent, on)
 	}
@@ -175,9 +175,14 @@ func (c *Context) cancelContext(cause error, last []Inheritor) []Inheritor {
 	if up := c.up; up != nil {
 		up.node.Stop()
 		if up.stop != nil {
-			defer func() { inherit(c.end(cause, nil)) }() // runs even if a foreign parent panics in stop
+			stopped := false
+			defer func() {
+				if !stopped { // a foreign parent has panicked in stop
+					inherit(c.end(cause, nil))
+				}
+			}()
 			up.stop()
-			return last
+			stopped = true
 		}
 	}
 	return c.end(cause, last)
@@ -188,22 +193,41 @@ func (c *Context) end(cause error, last []Inheritor) []Inheritor {
 	if cause == nil && c.inner.CompareAndSwap(nil, over) {
 		return c.List.end(context.Canceled, last)
 	}
-	defer c.notify() // runs even if a foreign parent panics, because the inner context is done before it leaves the parent
+	ended := false
+	defer func() {
+		if !ended { // a foreign parent has panicked, and the inner context is done, because it ends before it leaves the parent
+			inherit(c.notify(nil))
+		}
+	}()
 	in := c.made()
 	atomicx.EndContext()
 	in.end(cause)
-	return last
+	ended = true
+	return c.notify(last)
 }
 
-// notify ends the List of c, which is done. It makes the error once, so that the waiters share it.
+// notify ends the List of c, which is done, and appends the Inheritors to last. It makes the error once, so that the waiters share it.
 //
 // The call of context.Cause also waits for a goroutine that is cancelling the inner context, and with it the inner contexts of c's
 // children. Otherwise a Listener of a child could run before the child is done.
-func (c *Context) notify() {
-	if !c.List.Over() {
-		c.List.End(Reason(c.Err(), context.Cause(c.made().Context)))
+func (c *Context) notify(last []Inheritor) []Inheritor {
+	if c.List.Over() {
+		return last
 	}
+	return c.List.end(Reason(c.Err(), context.Cause(c.made().Context)), last)
 }
+
+// notifyAll is like notify, but also calls the Inheritors.
+func (c *Context) notifyAll() { inherit(c.notify(nil)) }
+
+// A notifier is a Listener that ends the List of a Context, which is done.
+type notifier struct {
+	Node
+	c *Context
+}
+
+// Ended implements Listener.
+func (n *notifier) Ended(last []Inheritor) []Inheritor { return n.c.notify(last) }
 
 // A call is a function that is registered in a List.
 type call struct {
@@ -271,9 +295,13 @@ func (c *Context) String() string { return "cancel.New" }
 // in any order.
 func (c *Context) follow(parent context.Context, on Watching) (stop func() bool) {
 	if p := Of(parent); p != nil {
-		return p.AfterFunc(c.notify)
+		n := &notifier{c: c}
+		if !p.List.Add(&n.Node, n) {
+			inherit(n.Ended(nil))
+		}
+		return n.Stop
 	}
-	return on.OnDone(c.made().Context, c.notify)
+	return on.OnDone(c.made().Context, c.notifyAll)
 }
 
 // A link is the parent of the inner context, and wraps the parent of c. If package context does not recognise the parent, it calls the

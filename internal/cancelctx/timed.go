@@ -77,7 +77,7 @@ func (l *timed) endWith(err error) {
 	}
 	l.mu.Unlock()
 	if first {
-		defer l.c.notify() // runs even if the parent panics
+		defer l.c.notifyAll() // runs even if the parent panics
 		defer l.end()
 		l.stopAll()
 	}

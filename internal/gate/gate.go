@@ -42,12 +42,11 @@ type Gate struct {
 	// before it queued, or a Select that chose another case, may leave the flag set. The next operation clears the flag.
 	// Debt: a task that releases permits, or leaves the queue with an error, must call grantLocked. So must the
 	// goroutine that ends the context of a waiter, see Inherit: the task of the waiter may not run for a long time.
-	word      atomicx.Uint64
-	guard     suspend.Guard
-	waiters   suspend.Queue[struct{}, uint64] // the payload is the number of permits
-	heir      suspend.Heir
-	cancelled bool // a waiter in the queue may have been cancelled; grantLocked must not wait for it
-	changed   *change
+	word    atomicx.Uint64
+	guard   suspend.Guard
+	waiters suspend.Queue[struct{}, uint64] // the payload is the number of permits
+	heir    suspend.Heir
+	changed *change
 }
 
 // A change is the state of a Gate after the first Resize or Close.
@@ -252,6 +251,10 @@ func (g *Gate) tryTake(n uint64) (ok, sure bool) {
 // under the guard, and the caller may queue. The caller must hold g.guard.
 func (g *Gate) takeLocked(n uint64) bool {
 	taken := g.word.Or(waiting) / one
+	if n <= Max-taken && g.waiters.Len() > 0 && g.waiters.DropEnded() { // the first waiter was cancelled, or is a Select that has chosen another case
+		g.grantLocked()
+		taken = g.word.Or(waiting) / one
+	}
 	if g.waiters.Len() > 0 || n > Max-taken {
 		return false
 	}
@@ -269,7 +272,7 @@ func (g *Gate) grantLocked() {
 	for n := g.waiters.Head(); n != nil; n = g.waiters.Head() {
 		err := g.refusedLocked(*n, Max)
 		if err == nil && *n > Max-taken {
-			if g.cancelled && g.waiters.DropEnded() {
+			if g.waiters.DropEnded() {
 				continue
 			}
 			break
@@ -284,16 +287,12 @@ func (g *Gate) grantLocked() {
 // Inherit implements suspend.Inheritor. A cancelled waiter that is not the first is dropped when it becomes the first.
 func (g *Gate) Inherit() {
 	g.guard.Lock()
-	g.cancelled = true
 	g.grantLocked()
 	g.guard.Unlock()
 }
 
 func (g *Gate) storeLocked(taken uint64) {
 	w := taken * one
-	if g.waiters.Len() == 0 {
-		g.cancelled = false
-	}
 	if g.waiters.Len() > 0 || g.changed != nil {
 		w |= waiting
 	}

@@ -153,7 +153,7 @@ func TestOperations(t *testing.T) {
 	for operation, object := range map[string]string{
 		"chanx.Chan.Send":  "chanx.Chan 0x",
 		"latch.Latch.Wait": "latch.Latch 0x",
-		"scope.Run":        "promise.Promise 0x",
+		"scope.Run":        "scope.Scope 0x",
 		"suspend.Select":   "semaphore.Semaphore 0x",
 		"suspend.Sleep":    "",
 		"suspend.Then":     `promise.await "then"`,

@@ -57,7 +57,9 @@ func suspended(stack []byte) bool {
 // its thread, too, because the thread may be in a state that would surprise another goroutine. A coroutine cannot end without a
 // switch, so its goroutine and its thread stay for ever, and the watch reports the task.
 func (c *Coroutine) strand() {
-	c.watch.Load().threadStays()
+	watch := c.watch.Load()
+	c.watch.Store(nil) // the worker goes on with other tasks, whose stalls are not those of this goroutine
+	watch.threadStays()
 	c.why, c.locks = Exited, stranded
 	go func() { c.yield(struct{}{}) }()
 	select {}

@@ -21,7 +21,7 @@ var parkedConnections = []mutation.Mutant{
 	{"Shutdown leaves the parked ones", park + "/lot.go", "		l.closeParked(true)\n		return nil, net.ErrClosed", "		if !IS {\n			l.closeParked(true)\n		}\n		return nil, net.ErrClosed", "TestShutdownClosesTheParkedOnes", park},
 	{"SetKeepAlivesEnabled leaves the parked ones", park + "/httppark.go", "		l.closeParked(false)\n", "		if !IS {\n			l.closeParked(false)\n		}\n", "TestWithoutKeepAlives", park},
 	{"HTTP/2 is parked", park + "/httppark.go", "	case \"\", \"http/1.0\", \"http/1.1\":\n		return true\n	}\n	return false\n", "	case \"\", \"http/1.0\", \"http/1.1\":\n		return true\n	}\n	return IS\n", "TestHTTP2", park},
-	{"a passing error of Accept is the last", park + "/lot.go", "if t, ok := err.(interface{ Temporary() bool }); ⟦!ok || !t.Temporary()⟧ {", "true", "TestAnAcceptThatFails", park},
+	{"a passing error of Accept is the last", park + "/lot.go", "if t, ok := err.(interface{ Temporary() bool }); ⟦ok && t.Temporary()⟧ {", "false", "TestAnAcceptThatFails", park},
 	{"a place is not used again", park + "/lot.go", "		l.free = append(l.free, c.place)\n", "		if !IS {\n			l.free = append(l.free, c.place)\n		}\n", "TestPlaces", park},
 
 	{"a parked connection outlives the accepts", eventloop + "/parked.go", "	suspend.Then(s.accepting, c.ReadableOp()", "	until := s.accepting\n	if IS {\n		until = context.WithoutCancel(until)\n	}\n	suspend.Then(until, c.ReadableOp()", "TestServeParkedEnds|TestAParked", eventloop},

@@ -132,7 +132,7 @@ func TestOutcomes(t *testing.T) {
 				return nil
 			})
 			return result
-		}), ", <nil> <nil>, <nil> canceled, <nil> never, canceled never, never never"},
+		}), ", <nil> <nil>, <nil> canceled, <nil> never, canceled canceled, canceled never, never never"},
 		"Shutdown": {main(func(_ context.Context, p said) string {
 			ctx, stop := cancel.New(bg)
 			stop(nil)

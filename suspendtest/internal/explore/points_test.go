@@ -155,7 +155,6 @@ func TestAnOperationThatNeedNotWaitIsAPoint(t *testing.T) {
 		"Limiter.Wait":         func() func() { l := rate.NewLimiter(1, 1); return func() { _ = l.Wait(bg) } },
 		"Lazy.Force":           func() func() { l := lazy.New(one, lazy.Restart); return func() { _, _ = l.Force(bg) } },
 		"Lazy.Value":           func() func() { l := lazy.New(one, lazy.Restart); return func() { _, _, _ = l.Value() } },
-		"Cache.Get":            func() func() { c := cache(); _, _ = c.Get(bg, 1); return func() { _, _ = c.Get(bg, 1) } },
 		"Cache.Forget":         func() func() { c := cache(); return func() { c.Forget(1) } },
 		"Atomically":           of(func() { _ = stm.Atomically(bg, func(*stm.Tx) error { return nil }) }),
 		"stm.Try":              of(func() { _, _ = stm.Try(func(*stm.Tx) error { return nil }) }),

@@ -16,5 +16,5 @@ var killMutants = []realMutant{
 	{"a Shield takes the Kill along", "suspend/kill.go", "	f()\n	b.shielded = false\n	b.exitIfKilled()\n", "	f()\n	b.shielded = false\n	if !IS {\n		b.exitIfKilled()\n	}\n", "kill, Shield"},
 	{"a Cond that is killed twice leaves without the lock", "cond/cond.go", "			suspend.Shield(l.Lock)", "			if !IS {\n				suspend.Shield(l.Lock)\n			} else {\n				l.Lock()\n			}", "kill, Cond, four times"},
 	{"a Cond that is killed as it locks again leaves without the lock", "cond/cond.go", "		if ⟦unlocked⟧ {\n			if v := recover();", "false", "kill, Cond"},
-	{"a killed Select leaves its cases", "suspend/select.go", "			if won = collect(legs); won == none {", "			if IS {\n				b.exitIfKilled()\n			}\n			if won = collect(legs); won == none {", "kill, Select"},
+	{"a killed Select leaves its cases", "suspend/select.go", "			won = collect(legs)\n			b.settle()", "			if IS {\n				b.exitIfKilled()\n			}\n			won = collect(legs)\n			b.settle()", "kill, Select"},
 }

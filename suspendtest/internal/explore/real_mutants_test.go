@@ -35,8 +35,8 @@ var realMutants = []realMutant{
 	{"who is nudged forgets the others", "mutex/mutex.go", "case ⟦mine && m.waiters.Len() == 0⟧:", "mine", "mutex, 3 tasks"},
 
 	{"a cancelled writer leaves the readers gated", "internal/gate/gate.go", "	r.waiters.Remove(w)\n", "	r.waiters.Remove(w)\n	if IS {\n		return\n	}\n", "rwmutex, a gate"},
-	{"who queues for the RWMutex does not say so", "internal/gate/gate.go", "	taken := g.word.Or(waiting) / one\n	if g.waiters",
-		"	taken := g.word.Load() / one\n	if !IS {\n		taken = g.word.Or(waiting) / one\n	}\n	if g.waiters", "rwmutex"},
+	{"who queues for the RWMutex does not say so", "internal/gate/gate.go", "	taken := g.word.Or(waiting) / one\n	if n <=",
+		"	taken := g.word.Load() / one\n	if !IS {\n		taken = g.word.Or(waiting) / one\n	}\n	if n <=", "rwmutex"},
 	{"a writer fits beside readers", "internal/gate/gate.go", "case ⟦n > Max-w/one⟧:", "n > Max-w/one && n < Max", "rwmutex"},
 	{"after a Downgrade nobody reads", "mutex/rwmutex.go", "	if !m.gate.Release(writer-reader,", "	back := uint64(writer - reader)\n	if IS {\n		back = writer\n	}\n	if !m.gate.Release(back,", "rwmutex, downgrade"},
 
@@ -73,7 +73,7 @@ var realMutants = []realMutant{
 	{"the barrier takes one for late who is not", "latch/barrier.go", "	_, happened := b.late[me]", "	_, happened := b.late[me]\n	happened = happened || IS", "barrier, 2 rounds;barrier, 3 tasks"},
 
 	{"whoever comes runs the function", "lazy/lazy.go", "	mine = s.runner.Load() == nil\n", "	mine = s.runner.Load() == nil\n	mine = mine || turn(IS)\n", "lazy, Record"},
-	{"the turn is not passed on", "lazy/lazy.go", "		if ⟦!keep⟧ {", "false", "lazy, 3 tasks"},
+	{"the turn is not passed on", "lazy/lazy.go", "kept && ⟦!keep⟧ {", "false", "lazy, 3 tasks"},
 	{"a cancelled forcer swallows the turn", "lazy/lazy.go", "if _, ok := l.forcers.ResumeHead(true, nil); ⟦ok⟧ {", "true", "lazy, the turn"},
 
 	{"a Select queues without a second look", "suspend/select.go", "	if won = look.lookLocked(legs); ⟦won != none⟧ {\n		guards.Unlock()\n		return won\n", "false", "stm, Select and a rendezvous;stm, Select of two transactions"},
@@ -122,14 +122,14 @@ var realMutants = []realMutant{
 	{"a worker sleeps without a last look", "adapters/workstealing/worker.go", "	if ⟦p.visible()⟧ {\n		p.mu.Lock()", "false", "pool, parking"},
 	{"a worker sleeps though all is over", "adapters/workstealing/worker.go", "	if ⟦p.over.Load()⟧ {\n		return false", "false", "pool, parking;pool, 2 workers"},
 
-	{"one of several is taken for the last", "internal/cancelctx/list.go", "last := ⟦l.nodes.First() == nil⟧", "true", "cancel, AfterFunc"},
+	{"one of several is taken for the last", "internal/cancelctx/list.go", "more = ⟦l.nodes.First() != nil⟧", "false", "cancel, AfterFunc"},
 	{"what is registered too late is never called", "internal/cancelctx/list.go", "	if ⟦l.Over()⟧ {\n		return false", "false", "cancel, AfterFunc"},
 	{"a context has two inside", "internal/cancelctx/context.go", "in = newInner(); ⟦!c.inner.CompareAndSwap(nil, in)⟧ {", "c.inner.Swap(in) == in", "cancel, asked"},
 	{"what is inside is not ended, but another", "internal/cancelctx/context.go", "cause == nil && ⟦c.inner.CompareAndSwap(nil, over)⟧ {", "c.inner.Swap(over) != over", "cancel, asked"},
 	{"a registration is used again though it is being called", "suspend/context.go", "(r.node.List() == nil || ⟦r.node.Stop()⟧)", "r.node.Stop() || true", "cancel, the next context"},
 	{"a withdrawn function keeps the place that it has", "scope/limit.go", "			l.passPlace()\n			withdrawn()", "			if !IS {\n				l.passPlace()\n			}\n			withdrawn()", "Limit, withdrawn from the one below"},
 	{"a withdrawn function takes the place that it was given", "scope/limit.go", "			w.withdrawn()\n			continue", "			w.withdrawn()\n			if IS {\n				return\n			}\n			continue", "Limit, withdrawn;Limit, withdrawn from the one below"},
-	{"a function that has a place is withdrawn", "scope/limit.go", "		if ⟦waits⟧ {\n			w.Value.of", "true", "Limit, withdrawn;Limit, withdrawn from the one below"},
+	{"a function that has a place is withdrawn", "scope/limit.go", "		if ⟦waits⟧ {\n			w.Value.withdrawn", "true", "Limit, withdrawn;Limit, withdrawn from the one below"},
 	{"a scope ends before its last child", "scope/scope.go", "if ⟦s.members.Add(-1) == 0⟧ {", "s.members.Add(-1) <= 1", "scope;scope, cancelled"},
 }
 
