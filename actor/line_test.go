@@ -43,7 +43,7 @@ func TestWatchOfALine(t *testing.T) {
 	}
 	errFar := errors.New("far")
 
-	in, drop := line()
+	in, _ := line()
 	watch(in, func(*actor.Self[error], func()) {
 		far(errFar)
 		far(errors.New("again"))
@@ -52,7 +52,7 @@ func TestWatchOfALine(t *testing.T) {
 	require.Equal(t, errFar, <-told)
 	require.Empty(t, told)
 
-	in, drop = line()
+	in, _ = line()
 	watch(in, func(*actor.Self[error], func()) {
 		in.Close()
 		far(errFar)
@@ -61,7 +61,7 @@ func TestWatchOfALine(t *testing.T) {
 	require.Empty(t, told)
 
 	stopped = 0
-	in, drop = line()
+	in, drop := line()
 	watch(in, func(_ *actor.Self[error], stop func()) {
 		stop()
 		far(errFar)

@@ -72,7 +72,10 @@ type waiting struct {
 func (l *limited) Unwrap() suspend.Spawner { return l.on }
 
 // Go implements suspend.Spawner.
-func (l *limited) Go(f func()) error { return l.acceptFunction(nil, f, nil) }
+func (l *limited) Go(f func()) error {
+	var none context.Context // f is never withdrawn
+	return l.acceptFunction(none, f, nil)
+}
 
 // GoUntil implements sched.Withdrawer.
 func (l *limited) GoUntil(ctx context.Context, f, withdrawn func()) error {
