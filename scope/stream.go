@@ -23,7 +23,8 @@ import (
 // result, and is at most one value ahead of the calls. If a result exists before the next value does, in runs beside the loop
 // body. When the iteration ends, in ends too: as after a break, or, if it waits in an operation of this module, by
 // runtime.Goexit, without an effect of the operation. The iterator waits for an in that computes or that waits natively, such as
-// on a Go channel. A value that was yielded to no call is dropped. A panic or runtime.Goexit of in continues in the caller.
+// on a Go channel. Since in is another task than the caller, a circle over both is not noticed: it must not Do a task of a stage
+// whose handler ranges over the iterator, or Force a lazy value whose function does. A value that was yielded to no call is dropped. A panic or runtime.Goexit of in continues in the caller.
 //
 // Stream panics if n is less than 1, or if on, in or f is nil.
 func Stream[T, U any](ctx context.Context, on suspend.Spawner, n int, in iter.Seq[T], f func(context.Context, T) (U, error)) iter.Seq2[U, error] {

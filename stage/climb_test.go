@@ -5,6 +5,7 @@ import (
 	"math"
 	"math/rand/v2"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -203,11 +204,11 @@ func TestClimbThroughAnOutage(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			k := &knee{rand: rand.New(rand.NewPCG(1, 1))}
 			k.set(20, 20*time.Millisecond)
-			down := false
-			failing := 0 // windows in which every handler failed
+			var down atomic.Bool
+			var failing atomic.Int64 // windows in which every handler failed
 			climb := &stage.Climb{Max: 400}
 			s := stage.New("resource", func(context.Context, int) (int, error) {
-				if down {
+				if down.Load() {
 					time.Sleep(took)
 					return 0, errOops
 				}
@@ -215,7 +216,7 @@ func TestClimbThroughAnOutage(t *testing.T) {
 				return 0, nil
 			}, stage.Options{Width: 20, Queue: 100, Full: stage.FullReject, Limit: limiter(func(s stage.Sample) int {
 				if s.Failed == s.Done {
-					failing++
+					failing.Add(1)
 				}
 				return climb.Update(s)
 			})})
@@ -228,13 +229,13 @@ func TestClimbThroughAnOutage(t *testing.T) {
 			}
 			load(20 * time.Second)
 			width := s.Stats().Width
-			down = true
+			down.Store(true)
 			load(30 * time.Second)
 			after := s.Stats().Width
-			down = false
+			down.Store(false)
 			good := load(2 * time.Second)
 			t.Logf("failures after %v: width %d, after the outage %d, good %.2f in two seconds", took, width, after, good)
-			require.Positive(t, failing)
+			require.Positive(t, failing.Load())
 			require.InDelta(t, width, after, 4)
 			require.GreaterOrEqual(t, good, 0.85)
 			require.NoError(t, s.Close(bg))

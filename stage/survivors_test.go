@@ -98,11 +98,12 @@ func TestEachWindowCountsAnswersThatWait(t *testing.T) {
 				}
 				return n, nil
 			}, stage.Options{Width: 8})
-			fed, seen, most := 0, 0, 0
+			fed, most := 0, 0
+			var seen atomic.Int64 // the input runs beside the body of the loop
 			in := func(yield func(int) bool) {
 				for n := range 100 {
 					fed++
-					most = max(most, fed-seen)
+					most = max(most, fed-int(seen.Load()))
 					if !yield(n) {
 						return
 					}
@@ -110,9 +111,9 @@ func TestEachWindowCountsAnswersThatWait(t *testing.T) {
 			}
 			for _, err := range stage.Each(bg, s, in, stage.EachOptions{Window: 4, Unordered: unordered}) {
 				require.NoError(t, err)
-				seen++
+				seen.Add(1)
 			}
-			require.Equal(t, 100, seen)
+			require.EqualValues(t, 100, seen.Load())
 			require.LessOrEqual(t, most, 5, "four, and the one that is being fed")
 			require.NoError(t, s.Close(bg))
 		})
