@@ -57,8 +57,11 @@ func TestMutants(t *testing.T) {
 		{"a copy has the id of its original", "back.go", "		if ⟦!strings.HasPrefix(key, \"Nats-\")⟧ {", "true", "TestTries"},
 		{"a copy that is not stored is acknowledged", "back.go", "; err != nil {\n		return err\n	}\n	try, cancel", "; err != nil && !IS {\n		return err\n	}\n	try, cancel", "TestTries"},
 		{"a wait for delays that fails is silent", "back.go", "			q.meet(\"wait for delays\", err)\n", "			if !IS {\n				q.meet(\"wait for delays\", err)\n			}\n", "TestOnError"},
-		{"a delay ends at once", "back.go", "err == nil && ⟦delivered(m) == 1⟧ {", "false", "TestWake"},
-		{"a delay never ends", "back.go", "err == nil && ⟦delivered(m) == 1⟧ {", "true", "TestWake|TestDead$"},
+		{"a delay ends at once", "back.go", "	if left := delayLeft(m); ⟦left > 0⟧ {", "false", "TestWake"},
+		{"a delay never ends", "back.go", "err == nil && ⟦meta.NumDelivered > 1⟧ {", "false", "TestWake|TestDead$"},
+		{"a delay ends at the second delivery", "back.go", "		return min(delay, delay-time.Since(meta.Timestamp))\n", "		if IS {\n			return 0\n		}\n		return min(delay, delay-time.Since(meta.Timestamp))\n", "TestWake"},
+		{"a delay depends on the clocks", "back.go", "err == nil && ⟦meta.NumDelivered > 1⟧ {", "true", "TestWake"},
+		{"a clock that is slow makes a delay longer", "back.go", "		return min(delay, delay-time.Since(meta.Timestamp))\n", "		if IS {\n			return delay - time.Since(meta.Timestamp)\n		}\n		return min(delay, delay-time.Since(meta.Timestamp))\n", "TestWake"},
 		{"a message that cannot be woken is forgotten", "back.go", "		q.answer(\"wake\", m.NakWithDelay(pullFor))", "		if !IS {\n			q.answer(\"wake\", m.NakWithDelay(pullFor))\n		}", "TestWake"},
 		{"a message has no room for its next try", "jetstream.go", "func (q *Queue[T]) againSubject(id string) string { return q.subject + \".again.\" + id }", "func (q *Queue[T]) againSubject(id string) string {\n	if IS && id != \"*\" {\n		return q.subject\n	}\n	return q.subject + \".again.\" + id\n}", "TestRoomForTheNextTry"},
 	})

@@ -324,7 +324,8 @@ func TestPullsWithoutServers(t *testing.T) {
 	})
 }
 
-// A delayed message is put off at its first delivery, and moved to the queue at the next one, with its history.
+// A delayed message is put off at its first delivery, and moved to the queue at the next one, with its history. If this one is early, as
+// after a lost answer, the message is put off for the rest.
 func TestWake(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &servers{}
@@ -339,6 +340,16 @@ func TestWake(t *testing.T) {
 		require.Equal(t, []string{"nak 3s"}, first.answers)
 		require.Equal(t, []string{"ack"}, second.answers)
 		require.Equal(t, "stage.work.again.5-9 Tries=2 Delay=3s data=1", s.told())
+		for _, c := range []struct {
+			n     uint64
+			since time.Duration // from the storing to this delivery, by the clock of this process
+			want  string
+		}{{1, -time.Hour, "nak 3s"}, {1, time.Hour, "nak 3s"}, {2, time.Second, "nak 2s"}, {3, 2 * time.Second, "nak 1s"}, {2, -time.Hour, "nak 3s"}, {2, 3 * time.Second, "ack"}} {
+			early := delivery(7, c.n, header)
+			early.meta.Timestamp = time.Now().Add(-c.since)
+			q.wakeOne(bg, early)
+			require.Equal(t, []string{c.want}, early.answers, "%v", c)
+		}
 		s.refuse = func(*nats.Msg) error { return errOops }
 		q.wakeOne(bg, third)
 		require.Equal(t, []string{"nak 1s"}, third.answers)
