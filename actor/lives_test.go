@@ -88,7 +88,7 @@ var lifeRows = []struct {
 	}},
 	{"Restart: the next life begins after all descendants of the failed one", func(t *testing.T, s suspend.Spawner) {
 		lives, held := 0, false
-		var up promise.Promise[int]
+		up := promise.New[int]()
 		leaf := func(ctx context.Context, self *actor.Self[int]) error { // has a resource, and needs some turns to release it
 			require.False(t, held, "two lives hold the resource")
 			held = true
@@ -116,7 +116,7 @@ var lifeRows = []struct {
 			lives++
 			actor.Spawn(ctx, s, body)
 			_, _ = up.Await(bg)
-			if up = (promise.Promise[int]{}); lives < 4 {
+			if up = promise.New[int](); lives < 4 {
 				return errOops
 			}
 			return nil
