@@ -10,10 +10,10 @@ import (
 	"github.com/braidgo/braid/suspend"
 )
 
-// Spawn starts an actor on a scheduler and returns its address. body runs in a task, with a context that ends when ctx ends, when the
-// actor is killed, or when the actor has ended. The actor ends when body and every Next that follows are done, or at the first failure.
-// When ctx is done, the actor is killed, unless its code has ended and it only waits for its children. If ctx is another actor's context, or derived from it, the new actor is that actor's child. If
-// the scheduler refuses a task, now or later, the actor ends with that error.
+// Spawn starts an actor on a scheduler and returns its address. body runs in a task, with a context that ends when ctx ends, when the actor
+// is killed, or when the actor has ended. The actor ends when body and every Next that follows are done, or at the first failure. When ctx
+// is done, the actor is killed, unless its code has ended and it only waits for its children. If ctx is another actor's context, or derived
+// from it, the new actor is that actor's child. If the scheduler refuses a task, now or later, the actor ends with that error.
 //
 // An actor's code never runs concurrently with itself. A Send synchronizes before the receipt of its message, and a reaction
 // synchronizes before the next reaction.

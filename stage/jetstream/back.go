@@ -143,7 +143,7 @@ func (q *Queue[T]) wake(ctx context.Context) {
 }
 
 func (q *Queue[T]) wakeOne(ctx context.Context, m jetstream.Msg) {
-	if left := delayLeft(m); left > 0 {
+	if left := delayLeft(m, q.o.AckWait); left > 0 {
 		q.answer("delay", m.NakWithDelay(left))
 		return
 	}
@@ -153,14 +153,19 @@ func (q *Queue[T]) wakeOne(ctx context.Context, m jetstream.Msg) {
 	}
 }
 
-// delayLeft returns how long a copy still has to wait. At its first delivery this is the whole delay, so that clocks that differ between
-// the machines do not matter as long as no answer is lost. At later deliveries it is what is left since the servers have stored the copy.
-func delayLeft(m jetstream.Msg) time.Duration {
+// delayLeft returns how long a copy still has to wait. At its first delivery this is the whole delay. A second delivery comes after this
+// delay or after ackWait, so it is early only if the delay is longer than ackWait. Then the rest is counted from the time at which the
+// servers have stored the copy. A shorter delay does not depend on the clocks of different machines.
+func delayLeft(m jetstream.Msg, ackWait time.Duration) time.Duration {
 	delay, _ := time.ParseDuration(m.Headers().Get(delayHeader))
-	if meta, err := m.Metadata(); err == nil && meta.NumDelivered > 1 {
-		return min(delay, delay-time.Since(meta.Timestamp))
+	meta, err := m.Metadata()
+	switch {
+	case err != nil || meta.NumDelivered == 1:
+		return delay
+	case delay <= ackWait:
+		return 0
 	}
-	return delay
+	return min(delay, delay-time.Since(meta.Timestamp))
 }
 
 // bury stores a dead message with the reason, and removes it from the queue. If it cannot be stored, it waits with its reason, and is

@@ -342,10 +342,15 @@ func TestWake(t *testing.T) {
 		require.Equal(t, "stage.work.again.5-9 Tries=2 Delay=3s data=1", s.told())
 		for _, c := range []struct {
 			n     uint64
+			delay string
 			since time.Duration // from the storing to this delivery, by the clock of this process
 			want  string
-		}{{1, -time.Hour, "nak 3s"}, {1, time.Hour, "nak 3s"}, {2, time.Second, "nak 2s"}, {3, 2 * time.Second, "nak 1s"}, {2, -time.Hour, "nak 3s"}, {2, 3 * time.Second, "ack"}} {
-			early := delivery(7, c.n, header)
+		}{
+			{1, "3s", time.Hour, "nak 3s"}, {2, "3s", -time.Hour, "ack"}, {2, "30s", time.Second, "ack"}, // AckWait is 30 s
+			{1, "40s", time.Hour, "nak 40s"}, {2, "40s", 30 * time.Second, "nak 10s"}, {3, "40s", 39 * time.Second, "nak 1s"},
+			{2, "40s", -time.Hour, "nak 40s"}, {3, "40s", 40 * time.Second, "ack"},
+		} {
+			early := delivery(7, c.n, nats.Header{delayHeader: {c.delay}})
 			early.meta.Timestamp = time.Now().Add(-c.since)
 			q.wakeOne(bg, early)
 			require.Equal(t, []string{c.want}, early.answers, "%v", c)
