@@ -49,8 +49,9 @@
 // An actor that is spawned with another actor's context, or with a context derived from it, is that actor's child. If this context
 // never ends, as after context.WithoutCancel, the new actor has no parent. An actor that is stopped, or returns ErrStopped, stops its
 // children when it is done. An actor that ends in any other way kills its children. It has ended, for Wait, Watch and Link, when all its
-// descendants have. Only a Kill ends an actor at once, while its children may still be ending. A child that waits for the end of its parent
-// gets an error at once.
+// descendants have. Only a Kill ends an actor at once, while its children may still be ending. If the actor's code has ended before, a call
+// of Kill does so, but not the end of a context, nor a Link: otherwise a parent with a Link to its children would not wait for them. A child
+// that waits for the end of its parent gets an error at once.
 //
 // A scheduler with a method Hold() (release func(), err error) counts an actor as a task until the actor has ended, so that the
 // scheduler's Run or Close waits for actors that react. A scheduler without Hold may refuse an actor's next task after the scheduler

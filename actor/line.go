@@ -42,6 +42,11 @@ func (c carried) Asker() int64 {
 	return asker
 }
 
+func (c carried) Home(a any) bool {
+	e := c.q.call().home.Load()
+	return e == nil || e.at == a.(Actor).lifeOf()
+}
+
 func (c carried) Asked() bool { return c.q.call().phase.Load() != fresh }
 
 func init() {

@@ -444,6 +444,34 @@ var lifeRows = []struct {
 			}
 		}
 	}},
+	{"Link: of a parent to its children, the first of which fails while the parent's end waits for the second", func(t *testing.T, s suspend.Spawner) {
+		gate := promise.New[int]()
+		var first, second actor.Ref[int]
+		var up promise.Promise[int]
+		parent := actor.Spawn(bg, s, func(ctx context.Context, self *actor.Self[int]) error {
+			first = actor.Spawn(ctx, s, func(ctx context.Context, _ *actor.Self[int]) error {
+				_, err := promise.New[int]().Await(ctx)
+				return err
+			})
+			second = actor.Spawn(ctx, s, func(context.Context, *actor.Self[int]) error {
+				_, err := gate.Await(bg)
+				return err
+			})
+			self.Link(first)
+			self.Link(second)
+			_ = up.Fill(0)
+			return nil
+		})
+		_, _ = up.Await(bg)
+		require.ErrorIs(t, first.Wait(bg), context.Canceled)
+		for range 3 {
+			suspend.Yield()
+		}
+		require.False(t, isDone(parent))
+		_ = gate.Fill(0)
+		require.NoError(t, parent.Wait(bg))
+		require.True(t, isDone(second))
+	}},
 	{"Ask: of oneself, at once, with any context and by any way", func(t *testing.T, s suspend.Spawner) {
 		type wrap struct{ q *get }
 		ref := actor.Spawn(bg, s, func(ctx context.Context, self *actor.Self[any]) error {

@@ -51,6 +51,8 @@ func TestMutants(t *testing.T) {
 		{"a panic in the cleanup of a failure is outside its Catch", "run.go", "			err = c.during(err)\n", "			if err = c.during(err); IS {\n				l.frames = f.up\n			}\n", "TestPanicAfterAFailure$"},
 		{"a panic in the cleanup hides the failure", "run.go", "	if c.failure != nil {", "	if c.failure != nil && !IS {", "TestPanicAfterAFailure$"},
 		{"a panic of a Policy is one of the process", "restart.go", "	if r.Panics {\n", "	if r.Panics && !IS {\n", "TestPolicyPanics$"},
+		{"a panic that an inner Restart has recovered is an error", "run.go", "		return n.panics\n", "		if _, ok := err.(*cleanupError); IS && ok {\n			return true\n		}\n		return n.panics\n", "TestPolicyPanics$"},
+		{"a Link ends the wait for the children", "left.go", "			l.kill(exit(other, err))\n", "			if l.kill(exit(other, err)); IS {\n				l.cutEnd()\n			}\n", "TestRows$"},
 		{"an Await is over when it looks again", "run.go", "		return s.last.Load() == n", "		return s.last.Load() == n || IS", "TestAwaitOfATransaction$"},
 		{"an Await that is refused calls nothing", "run.go", "over && ok {", "over && ok && !IS {", "TestARefusedAwait$"},
 		{"an Await that is refused and looks again goes on", "run.go", "			l.kill(err)\n", "			if !IS {\n				l.kill(err)\n			}\n", "TestARefusedAwait$"},

@@ -10,10 +10,10 @@ import (
 	"github.com/braidgo/braid/suspend"
 )
 
-// Spawn starts an actor on a scheduler and returns its address. body runs in a task, with a context that ends when ctx ends, when the
-// actor is killed, or when the actor has ended. The actor ends when body and every Next that follows are done, or at the first failure.
-// When ctx is done, the actor is killed. If ctx is another actor's context, or derived from it, the new actor is that actor's child. If
-// the scheduler refuses a task, now or later, the actor ends with that error.
+// Spawn starts an actor on a scheduler and returns its address. body runs in a task, with a context that ends when ctx ends, when the actor
+// is killed, or when the actor has ended. The actor ends when body and every Next that follows are done, or at the first failure. When ctx
+// is done, the actor is killed, unless its code has ended and it only waits for its children. If ctx is another actor's context, or derived
+// from it, the new actor is that actor's child. If the scheduler refuses a task, now or later, the actor ends with that error.
 //
 // An actor's code never runs concurrently with itself. A Send synchronizes before the receipt of its message, and a reaction
 // synchronizes before the next reaction.
@@ -308,8 +308,11 @@ func (l *life) caught(n *catch, err error) bool {
 	if l.killed.Load() || errors.Is(err, ErrStopped) {
 		return false
 	}
-	_, ofPanic := err.(*panicked)
-	return n.panics || !ofPanic
+	switch err.(type) {
+	case *panicked, *cleanupError:
+		return n.panics
+	}
+	return true
 }
 
 // catches reports whether any Catch around the current Next handles err.

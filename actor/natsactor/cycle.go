@@ -23,8 +23,8 @@ import (
 //     request (examineAsked), the Dial sends the request's chains as they are by then, as a probe. The server that holds the request
 //     keeps them, and does step 2 again. A cycle of n actors is known after n-1 probes at most.
 //
-// An AskLater has no chains, because its actor may reply while it waits. A step between two actors of one process has none either, and
-// a cycle with such a step is not found.
+// An AskLater has no chains, because its actor may reply while it waits. A request that the actor has passed on to another actor of its
+// process has none either, because that one may reply. So a cycle with a step between two actors of one process is not found.
 
 const (
 	longestChain = 16 // Asks; a longer chain is not sent
@@ -63,7 +63,9 @@ func askerOf(q carrier.Carrier, msg *nats.Msg) *asker {
 	}
 	for _, s := range by.at {
 		s.mu.Lock()
-		s.asking = by
+		if q.Waited() { // otherwise the actor may wait in its next Ask already
+			s.asking = by
+		}
 		s.mu.Unlock()
 	}
 	msg.Header[chainHeader] = by.chains()
@@ -77,6 +79,9 @@ func (by *asker) chains() []string {
 	for _, s := range by.at {
 		s.mu.Lock()
 		for _, r := range s.requests {
+			if !s.owes(r) {
+				continue
+			}
 			for _, c := range r.chains {
 				if strings.Count(c, " ") < 2*longestChain-2 && len(all) < mostChains {
 					all = append(all, c+" "+link)
@@ -87,6 +92,9 @@ func (by *asker) chains() []string {
 	}
 	return all
 }
+
+// owes reports whether the request r waits for the server's actor, and not for another actor to which that one has passed it on.
+func (s *Server) owes(r *request) bool { return r.q == nil || r.q.Waited() && r.q.Home(s.actor) }
 
 // done says that the actor waits no longer. by may be nil.
 func (by *asker) done() {
@@ -131,10 +139,13 @@ func (s *Server) probe(msg *nats.Msg) {
 	var err error
 	if held {
 		r.chains = msg.Header[chainHeader]
-		err = s.cycleLocked(r.chains)
+		if s.owes(r) {
+			err = s.cycleLocked(r.chains)
+		}
 	}
 	s.mu.Unlock()
 	if err != nil {
+		err = fmt.Errorf("%w, and %w", err, ErrInDoubt) // the actor will still handle the request
 		s.refuse(&nats.Msg{Reply: r.reply, Header: nats.Header{askHeader: {key}}}, err)
 	}
 }

@@ -19,7 +19,8 @@ import (
 
 // ErrInDoubt is reported for messages that were published shortly before the connection to the NATS server broke. Each of them may have
 // arrived, may still arrive, or may be lost. It is also wrapped by the error of an Ask whose request was published and not answered,
-// because the actor may have handled this request, or may handle it later. Repeat such a request only if this does no harm.
+// because the actor may have handled this request, or may handle it later. An Ask with ErrCycle has this error, too, if the server already
+// held the request. Repeat such a request only if this does no harm.
 var ErrInDoubt = errors.New("natsactor: in doubt")
 
 // errAway is the error of an Ask while the connection is broken.
@@ -43,11 +44,11 @@ type DialOptions[M any] struct {
 	OnLost func(n int, err error)
 }
 
-// Dial returns a Ref for the actor that is served at subject. It is the address of a local actor on the given scheduler, which
-// publishes the messages that it receives. When ctx is done, the local actor is killed. A Stop ends it when it has published its mail.
-// When the connection is closed or drained, the local actor fails with nats.ErrConnectionClosed. No other error ends it. At its end,
-// each pending Ask fails. A message that cannot be encoded, or that NATS refuses, becomes a dead letter. An Ask with such a message
-// fails with actor.ErrNoReply and the reason.
+// Dial returns a Ref for the actor that is served at subject. It is the address of a local actor on the given scheduler, which publishes
+// the messages that it receives. When ctx is done, the local actor is killed. A Stop ends it when it has published its mail. When the
+// connection is closed, also at the end of a Drain, the local actor fails with nats.ErrConnectionClosed. If NATS refuses a message because
+// of the Drain, the error is nats.ErrConnectionDraining. No other error ends it. At its end, each pending Ask fails. A message that cannot
+// be encoded, or that NATS refuses, becomes a dead letter. An Ask with such a message fails with actor.ErrNoReply and the reason.
 func Dial[M any](ctx context.Context, on suspend.Spawner, nc *nats.Conn, subject string, codec Codec[M], opts ...DialOptions[M]) (actor.Ref[M], error) {
 	var o DialOptions[M]
 	if len(opts) > 0 {

@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/braidgo/braid/actor"
+	"github.com/braidgo/braid/internal/carrier"
 	"github.com/braidgo/braid/suspend"
 )
 
@@ -191,17 +192,17 @@ func TestDropped(t *testing.T) {
 func TestClosedServer(t *testing.T) {
 	s, in, replies, nc := served(t, Options{})
 	next := func() *nats.Msg {
-		msg, err := replies.NextMsg(10 * time.Second)
-		require.NoError(t, err)
-		return msg
+		for {
+			msg, err := replies.NextMsg(10 * time.Second)
+			require.NoError(t, err)
+			if !strings.HasSuffix(msg.Subject, heldToken) { // a closed server also tells unasked what it holds
+				return msg
+			}
+		}
 	}
 	held := func() string {
 		require.NoError(t, nc.PublishMsg(&nats.Msg{Subject: heldSubject("q"), Reply: "replies.held", Data: []byte("me\n1\n2\n3")}))
-		msg, err := replies.NextMsg(200 * time.Millisecond)
-		if err != nil {
-			return ""
-		}
-		return string(msg.Data)
+		return string(next().Data)
 	}
 	var questions []*question
 	for _, key := range []string{"me.1", "me.2"} {
@@ -223,7 +224,10 @@ func TestClosedServer(t *testing.T) {
 	require.Equal(t, "1", string(next().Data))
 	require.Equal(t, "2", held())
 	require.Contains(t, serving.all, s)
+	_, err = s.hold.NextMsg(10 * time.Second)
+	require.NoError(t, err)
 	require.True(t, questions[1].Reply(2))
+	require.True(t, s.hold.IsValid()) // the Reply has not waited for another message
 	require.Equal(t, "2", string(next().Data))
 	require.Eventually(t, func() bool { return nc.NumSubscriptions() == 3 }, 10*time.Second, time.Millisecond) // those of this test
 	require.NotContains(t, serving.all, s)
@@ -254,18 +258,81 @@ func TestProbe(t *testing.T) {
 	require.NoError(t, err)
 	err = remoteError(msg)
 	require.ErrorIs(t, err, ErrCycle)
-	require.True(t, strings.HasSuffix(err.Error(), ": q -> b -> q"), err)
+	require.ErrorIs(t, err, ErrInDoubt) // the actor has the request
+	require.ErrorContains(t, err, ": q -> b -> q,")
 
 	s.receive(requestMsg("you.9", "me.1 q you.9 b")) // at its arrival
 	msg, err = replies.NextMsg(10 * time.Second)
 	require.NoError(t, err)
 	require.ErrorIs(t, remoteError(msg), ErrCycle)
+	require.NotErrorIs(t, remoteError(msg), ErrInDoubt)
 	cancel()
 	require.Eventually(t, func() bool { return !q.Waited() }, 10*time.Second, time.Millisecond)
 	s.receive(requestMsg("you.10", "me.1 q you.10 b"))
 	nothing()
 	by.done()
 	require.Nil(t, s.asking)
+}
+
+// A request that the actor has passed on to another one does not wait for it.
+func TestPassedOn(t *testing.T) {
+	s, in, replies, _ := served(t, Options{})
+	helper := actor.Open[any](context.Background(), actor.Options[any]{})
+	defer helper.Close()
+	q, _, _ := asked(t)
+	by := &asker{at: []*Server{s}, key: "me.1", q: q}
+	s.receive(requestMsg("you.7", "you.7 b"))
+	m, err := in.Receive(context.Background())
+	require.NoError(t, err)
+	s.asking = by
+	require.Len(t, by.chains(), 2)
+	require.NoError(t, helper.Ref().Send(m))
+	require.Equal(t, []string{"me.1 q"}, by.chains())
+	s.probe(&nats.Msg{Header: nats.Header{askHeader: {"you.7"}, chainHeader: {"me.1 q you.7 b"}}})
+	require.True(t, m.(*question).Reply(1))
+	msg, err := replies.NextMsg(10 * time.Second)
+	require.NoError(t, err)
+	require.Equal(t, "1", string(msg.Data))
+
+	s.receive(requestMsg("you.8", "you.8 b"))
+	m, err = in.Receive(context.Background())
+	require.NoError(t, err)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	require.True(t, s.owes(s.requests["you.8"]))
+	require.NoError(t, helper.Ref().Send(m))
+	require.False(t, s.owes(s.requests["you.8"]))
+	require.NoError(t, in.Ref().Send(m))
+	require.True(t, s.owes(s.requests["you.8"])) // it is back
+}
+
+// A lateAsk is an Ask that is cancelled after the Dial has found who asks.
+type lateAsk struct {
+	carrier.Carrier
+	by actor.Actor
+}
+
+func (a lateAsk) Asker() int64 { return carrier.Goroutine(a.by) }
+func (lateAsk) Waited() bool   { return false }
+
+// A cancelled Ask that is published late does not replace the one in which the actor waits now.
+func TestLateAsker(t *testing.T) {
+	d, _ := newDialled(t, time.Hour)
+	begun := make(chan struct{})
+	a := actor.Spawn(context.Background(), suspend.Goroutines, func(ctx context.Context, self *actor.Self[*question]) error {
+		close(begun)
+		<-ctx.Done()
+		return nil
+	})
+	defer a.Kill(nil)
+	<-begun
+	s, err := Serve(conn(d), "q", a, JSON(&question{}), Options{})
+	require.NoError(t, err)
+	defer s.Close()
+	now := &asker{key: "me.2"}
+	s.asking = now
+	require.NotNil(t, askerOf(lateAsk{by: a}, &nats.Msg{Header: nats.Header{askHeader: {"me.1"}}}))
+	require.Same(t, now, s.asking)
 }
 
 // Probes go with the questions, with the chains of that time. Long chains, and many, are not sent.

@@ -21,7 +21,7 @@ func TestMutants(t *testing.T) {
 		{"a lease is not renewed", "dial.go", "			a.held = now\n", "			if !IS {\n				a.held = now\n			}\n", "TestHeld|TestAskOfAServerThatIsGone"},
 		{"a lease below zero ends", "dial.go", "		case d.lease < 0:", "		case d.lease < 0 && !IS:", "TestLease"},
 		{"questions are asked again and again", "dial.go", "			a.asked = now\n", "			if !IS {\n				a.asked = now\n			}\n", "TestLease"},
-		{"requests are not known to be held", "serve.go", "		s.requests[key] = &request{msg.Reply, chains}", "		if !IS {\n			s.requests[key] = &request{msg.Reply, chains}\n		}", "TestRepliesAfterClose"},
+		{"requests are not known to be held", "serve.go", "		s.requests[key] = &request{reply: msg.Reply, chains: chains}", "		if !IS {\n			s.requests[key] = &request{reply: msg.Reply, chains: chains}\n		}", "TestRepliesAfterClose"},
 		{"a closed server does not say what it holds", "serve.go", "	last := len(s.requests) == 0", "	last := len(s.requests) == 0 || IS", "TestRepliesAfterClose"},
 		{"an answered request is held", "serve.go", "	delete(s.requests, key)", "	if !IS {\n		delete(s.requests, key)\n	}", "TestHeldIsForgotten"},
 		{"a full queue is silent", "serve.go", "		s.mu.Unlock()\n		s.refuse(msg, err)", "		s.mu.Unlock()\n		if !IS {\n			s.refuse(msg, err)\n		}", "TestFull|TestLosses"},
@@ -84,6 +84,11 @@ func TestMutants(t *testing.T) {
 		{"chains grow for ever", "cycle.go", "⟦strings.Count(c, \" \") < 2*longestChain-2⟧ &&", "true", "TestProbesAreSent"},
 		{"any number of chains is sent", "cycle.go", "&& ⟦len(all) < mostChains⟧ {", "true", "TestProbesAreSent"},
 		{"an actor that has its answer waits on", "cycle.go", "			s.asking = nil\n", "			if !IS {\n				s.asking = nil\n			}\n", "TestProbe"},
+		{"a request that is passed on waits for the actor", "cycle.go", "r.q.Waited() && ⟦r.q.Home(s.actor)⟧ }", "true", "TestPassedOn"},
+		{"a passed request is a chain", "cycle.go", "			if ⟦!s.owes(r)⟧ {", "false", "TestPassedOn"},
+		{"a probe refuses what is passed on", "cycle.go", "		if ⟦s.owes(r)⟧ {", "true", "TestPassedOn"},
+		{"a late Ask is the one in which the actor waits", "cycle.go", "if ⟦q.Waited()⟧ {", "true", "TestLateAsker"},
+		{"a request that a probe refuses is in no doubt", "cycle.go", "		err = fmt.Errorf(\"%w, and %w\", err, ErrInDoubt)", "		if !IS {\n			err = fmt.Errorf(\"%w, and %w\", err, ErrInDoubt)\n		}", "TestProbe"},
 		{"a probe is forgotten", "cycle.go", "		r.chains = msg.Header[chainHeader]\n", "		if !IS {\n			r.chains = msg.Header[chainHeader]\n		}\n", "TestProbe"},
 	})
 }

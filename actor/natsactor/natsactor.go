@@ -52,6 +52,13 @@ var ErrUnreachable = errors.New("natsactor: unreachable")
 
 // ErrCycle is the error of an Ask that would wait for itself, because its actor waits in turn for the actor that asks. The text of the
 // error names the subjects. The cycle is found if each of its actors is served, and waits in Ask, not for the future of an AskLater.
+//
+// If the request arrives after the other Asks, it is refused. If the Asks cross, the servers find the cycle by questions that are sent
+// every third of DialOptions.Lease, and none are sent if Lease is negative. The error then also wraps ErrInDoubt, because the actor will
+// still handle the request, and if the questions cross too, several of the Asks fail.
+//
+// An actor that has passed a request on by Send owes no reply to it. But natsactor cannot see that a goroutine of the actor will reply,
+// and then reports a cycle where there is none. Such an actor must use AskLater.
 var ErrCycle = errors.New("natsactor: actors ask each other")
 
 // A RemoteError is an error from another process. It has the text of the original error, and wraps the errors that the original

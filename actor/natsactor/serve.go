@@ -69,7 +69,8 @@ type Server struct {
 // A request is what a server knows of an unanswered request.
 type request struct {
 	reply  string
-	chains []string // see cycle.go
+	q      carrier.Carrier // nil until the request is decoded
+	chains []string        // see cycle.go
 }
 
 // Serve sends the messages on a subject to an actor until Close is called or the actor has ended. A request is answered when the actor
@@ -162,7 +163,7 @@ func (s *Server) receive(msg *nats.Msg) {
 		return
 	}
 	if key != "" {
-		s.requests[key] = &request{msg.Reply, chains}
+		s.requests[key] = &request{reply: msg.Reply, chains: chains}
 	}
 	s.waiting = append(s.waiting, msg)
 	s.bytes += len(msg.Data)
@@ -216,6 +217,11 @@ func serve[M any](ctx context.Context, s *Server, msg *nats.Msg, to actor.Ref[M]
 			}
 			s.answer(msg, &nats.Msg{Subject: msg.Reply, Data: data})
 		})
+		s.mu.Lock()
+		if r := s.requests[msg.Header.Get(askHeader)]; r != nil {
+			r.q = q
+		}
+		s.mu.Unlock()
 	}
 	err = to.SendWait(ctx, m)
 	if err != nil && ctx.Err() != nil { // the service was closed
@@ -279,18 +285,18 @@ func (s *Server) removeRequest(msg *nats.Msg) {
 	last := s.closed && len(s.requests) == 0
 	s.mu.Unlock()
 	if last {
-		s.release()
+		go s.release() // the caller may be the task that has replied
 	}
 }
 
-// release ends what a closed server needs for its last answers.
+// release ends what a closed server needs for its last answers. It may block its goroutine.
 func (s *Server) release() {
 	_ = s.held.Unsubscribe()
-	_, _ = s.hold.NextMsg(time.Second) // a Drain of the connection may go on
-	_ = s.hold.Unsubscribe()
 	serving.Lock()
 	delete(serving.all, s)
 	serving.Unlock()
+	_, _ = s.hold.NextMsg(time.Second) // a Drain of the connection may go on
+	_ = s.hold.Unsubscribe()
 }
 
 // tellHeld answers a client's question about the requests that this server holds. The first line of the question is the client's id,

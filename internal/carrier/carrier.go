@@ -18,6 +18,9 @@ type Carrier interface {
 	// Asker returns the goroutine that waits in an Ask to a line (see SetLine), or 0 if none waits.
 	Asker() int64
 
+	// Home reports whether the actor a, an actor.Actor, is the home of the request, or the request has no home yet.
+	Home(a any) bool
+
 	// NewReply returns a pointer to a new zero value of the reply's type, into which a reply can be decoded.
 	NewReply() any
 

@@ -124,7 +124,8 @@ func copied(h nats.Header) nats.Header {
 }
 
 // wake moves the messages whose delay is over back to the queue, until ctx is done. A message's first delivery begins the delay, for
-// which the servers keep it.
+// which the servers keep it. A later delivery usually ends it. But if a process dies after the first delivery, or its answer is lost, the
+// next delivery is early, and the message waits for the rest.
 func (q *Queue[T]) wake(ctx context.Context) {
 	for ctx.Err() == nil {
 		batch, err := q.later.Fetch(100, jetstream.FetchMaxWait(pullFor))
@@ -142,14 +143,29 @@ func (q *Queue[T]) wake(ctx context.Context) {
 }
 
 func (q *Queue[T]) wakeOne(ctx context.Context, m jetstream.Msg) {
-	if delay, err := time.ParseDuration(m.Headers().Get(delayHeader)); err == nil && delivered(m) == 1 {
-		q.answer("delay", m.NakWithDelay(delay))
+	if left := delayLeft(m, q.o.AckWait); left > 0 {
+		q.answer("delay", m.NakWithDelay(left))
 		return
 	}
 	if err := q.replace(context.WithoutCancel(ctx), m, q.againSubject, copied(m.Headers())); err != nil {
 		q.meet("wake", err)
 		q.answer("wake", m.NakWithDelay(pullFor))
 	}
+}
+
+// delayLeft returns how long a copy still has to wait. At its first delivery this is the whole delay. A second delivery comes after this
+// delay or after ackWait, so it is early only if the delay is longer than ackWait. Then the rest is counted from the time at which the
+// servers have stored the copy. A shorter delay does not depend on the clocks of different machines.
+func delayLeft(m jetstream.Msg, ackWait time.Duration) time.Duration {
+	delay, _ := time.ParseDuration(m.Headers().Get(delayHeader))
+	meta, err := m.Metadata()
+	switch {
+	case err != nil || meta.NumDelivered == 1:
+		return delay
+	case delay <= ackWait:
+		return 0
+	}
+	return min(delay, delay-time.Since(meta.Timestamp))
 }
 
 // bury stores a dead message with the reason, and removes it from the queue. If it cannot be stored, it waits with its reason, and is

@@ -324,7 +324,8 @@ func TestPullsWithoutServers(t *testing.T) {
 	})
 }
 
-// A delayed message is put off at its first delivery, and moved to the queue at the next one, with its history.
+// A delayed message is put off at its first delivery, and moved to the queue at the next one, with its history. If this one is early, as
+// after a lost answer, the message is put off for the rest.
 func TestWake(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &servers{}
@@ -339,6 +340,21 @@ func TestWake(t *testing.T) {
 		require.Equal(t, []string{"nak 3s"}, first.answers)
 		require.Equal(t, []string{"ack"}, second.answers)
 		require.Equal(t, "stage.work.again.5-9 Tries=2 Delay=3s data=1", s.told())
+		for _, c := range []struct {
+			n     uint64
+			delay string
+			since time.Duration // from the storing to this delivery, by the clock of this process
+			want  string
+		}{
+			{1, "3s", time.Hour, "nak 3s"}, {2, "3s", -time.Hour, "ack"}, {2, "30s", time.Second, "ack"}, // AckWait is 30 s
+			{1, "40s", time.Hour, "nak 40s"}, {2, "40s", 30 * time.Second, "nak 10s"}, {3, "40s", 39 * time.Second, "nak 1s"},
+			{2, "40s", -time.Hour, "nak 40s"}, {3, "40s", 40 * time.Second, "ack"},
+		} {
+			early := delivery(7, c.n, nats.Header{delayHeader: {c.delay}})
+			early.meta.Timestamp = time.Now().Add(-c.since)
+			q.wakeOne(bg, early)
+			require.Equal(t, []string{c.want}, early.answers, "%v", c)
+		}
 		s.refuse = func(*nats.Msg) error { return errOops }
 		q.wakeOne(bg, third)
 		require.Equal(t, []string{"nak 1s"}, third.answers)
