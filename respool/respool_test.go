@@ -493,7 +493,7 @@ func Example() {
 		return nil
 	})
 	_ = conns.Shutdown(bg)
-	// Output:
+	// Unordered output:
 	// task 0 has a connection
 	// task 1 has a connection
 	// task 2 has a connection
