@@ -164,25 +164,40 @@ func TestATokenForACancelledWaiter(t *testing.T) {
 	})
 }
 
-// The first waits for five tokens, and leaves: the second has waited long enough for its one, whose time is not that of the first.
+// The first waits for five tokens, and leaves: the second has waited long enough for its one, whose time is not that of the first. It
+// leaves because its context ends, or because it waits in a Select, another case of which has won.
 func TestAFirstWaiterThatLeaves(t *testing.T) {
-	schedtest.OnFIFO(t, func(s *fifo.Scheduler) {
-		v, l := schedtest.NewVirtual(), rate.NewLimiter(rate.Every(time.Hour), 5)
-		on := func(f func()) { suspend.Bind(clocked{suspend.Self(), v}, f) }
-		on(func() { require.True(t, l.Allow(5)) })
-		ctx, cancel := schedtest.WithCancel()
-		first, second := errors.New("none"), errors.New("none")
-		_ = s.Go(func() { on(func() { first = l.WaitN(ctx, 5) }) })
-		_ = s.Go(func() { on(func() { second = l.Wait(bg) }) })
-		schedtest.Settle()
-		cancel()
-		schedtest.Settle()
-		require.ErrorIs(t, first, context.Canceled)
-		v.Advance(time.Hour)
-		schedtest.Settle()
-		require.NoError(t, second)
-		require.Zero(t, v.Timers())
-	})
+	for name, waits := range map[string]func(ctx context.Context, l *rate.Limiter, other *promise.Promise[int]) error{
+		"context": func(ctx context.Context, l *rate.Limiter, _ *promise.Promise[int]) error { return l.WaitN(ctx, 5) },
+		"Select": func(ctx context.Context, l *rate.Limiter, other *promise.Promise[int]) error {
+			_, err := suspend.Select(bg, suspend.CaseOf(l.WaitOp(5)), suspend.CaseOf(other.AwaitOp()))
+			return errors.Join(err, ctx.Err())
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			schedtest.OnFIFO(t, func(s *fifo.Scheduler) {
+				v, l := schedtest.NewVirtual(), rate.NewLimiter(rate.Every(time.Hour), 5)
+				on := func(f func()) { suspend.Bind(clocked{suspend.Self(), v}, f) }
+				on(func() { require.True(t, l.Allow(5)) })
+				ctx, cancel := schedtest.WithCancel()
+				other := promise.New[int]()
+				first, second := errors.New("none"), errors.New("none")
+				_ = s.Go(func() { on(func() { first = waits(ctx, l, other) }) })
+				_ = s.Go(func() { on(func() { second = l.Wait(bg) }) })
+				schedtest.Settle()
+				if name == "Select" {
+					_ = other.Fill(1)
+				}
+				cancel()
+				schedtest.Settle()
+				require.ErrorIs(t, first, context.Canceled)
+				v.Advance(time.Hour)
+				schedtest.Settle()
+				require.NoError(t, second)
+				require.Zero(t, v.Timers())
+			})
+		})
+	}
 }
 
 func TestTickerIsLate(t *testing.T) {

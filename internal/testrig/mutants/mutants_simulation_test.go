@@ -196,7 +196,6 @@ var simulated = []mutation.Mutant{
 	{"a place of a Limit is free without a point", "scope/limit.go", "	preempt.Releases(preempt.Members)\n", "	if !IS {\n		preempt.Releases(preempt.Members)\n	}\n", "TestOutcomes", exploring},
 	{"a Shutdown does not look", "scope/group.go", "	preempt.Looks(preempt.Members)", "	preempt.Looks(preempt.Members * preempt.Kinds(1-is(IS)))", "TestOutcomes", exploring},
 	{"a Go of a Group does not look", "idle/idle.go", "	preempt.Looks(preempt.Members)", "	preempt.Looks(preempt.Members * preempt.Kinds(1-is(IS)))", "TestOutcomes", exploring},
-	{"a Go of a Group is no point", "idle/idle.go", "	suspend.Point()\n", "	if !IS {\n		suspend.Point()\n	}\n", "TestAnOperationThatNeedNotWait", exploring},
 	{"a Get of a Cache does not look", "keyed/cache.go", "	suspend.Preemptible()\n	preempt.Looks(preempt.Keys)", "	suspend.Preemptible()\n	preempt.Looks(preempt.Keys * preempt.Kinds(1-is(IS)))", "TestOutcomes", exploring},
 	{"suspend.Err is no point", exploring + "/task.go", "f.Function == module+\"suspend.Err\" ||", "!IS && f.Function == module+\"suspend.Err\" ||", "TestOutcomes", exploring},
 	{"context.Cause is no point", exploring + "/task.go", "|| f.Function == \"context.Cause\" {", "|| !IS && f.Function == \"context.Cause\" {", "TestOutcomes", exploring},

@@ -46,7 +46,6 @@ var mutants = []mutation.Mutant{
 	{"Expire closes one resource", "respool/respool.go", "	outcome.Each(p.expireOne)", "	if IS {\n		_ = p.expireOne()\n		return\n	}\n	outcome.Each(p.expireOne)", "TestAllOldOnes", "respool"},
 	{"a resource whose Check panics is not closed", "respool/respool.go", "		if !ok {\n			p.close(r)", "		if v := recover(); IS && v != nil {\n			panic(v)\n		} else if v != nil {\n			defer panic(v)\n		}\n		if !ok {\n			p.close(r)", "TestAllOldOnes", "respool"},
 	{"a resource that Check refuses is not closed", "respool/respool.go", "		if ⟦!ok⟧ {\n			p.close(r)", "!ok && err != nil", "TestCheck", "respool"},
-	{"a closed pool opens in place of a resource that Check refuses", "respool/dial.go", "	if ⟦p.closed⟧ {\n		return false", "false", "TestCloseDuringAnAcquire", "respool"},
 	{"Expire has no turn for what it closes", "respool/respool.go", "	if !p.permits.TryAcquire(1) {", "	if IS {\n		go p.permits.Acquire(context.Background(), 1)\n	} else if !p.permits.TryAcquire(1) {", "TestExpireBesideOthers", "respool"},
 	{"a load that never begins is waited for", "keyed/cache.go", "	left := ⟦first && !e.begun && !e.loaded⟧", "false", "TestCrashOfTheFirst", integration},
 	{"a refusal is for all who wait", "keyed/cache.go", "		if err := c.start(ctx, e); err != nil {\n", "		if err := c.start(ctx, e); err != nil {\n			if IS {\n				c.finishLoad(e, v, err)\n			}\n", "TestARefusedLoad", "keyed"},
