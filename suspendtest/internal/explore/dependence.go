@@ -84,7 +84,7 @@ func (t *task) canStep() bool {
 	case t.ended, t.early, t.held:
 		return false
 	case t.cancels != nil:
-		return t.live
+		return t.live && (t.lock == nil || t.lockIsFree()) // it calls the heirs of the wait, which lock the guards of objects
 	case t.parked:
 		return t.permit || t.spurious < t.w.e.Spurious
 	case t.lock != nil:
