@@ -765,7 +765,7 @@ func timeoutProgram(seen map[string]bool) func(w *explore.World) {
 func TestActorOutcomes(t *testing.T) {
 	seen := map[string]bool{}
 	c := with(reduced, 0)
-	c.Executions = 20_000
+	c.Executions = 200_000
 	if r := explore.Run(c, timeoutProgram(seen)); r.Failure != nil {
 		t.Fatal(r.Failure)
 	}
