@@ -24,7 +24,7 @@ type EachOptions struct {
 //
 // The sequence runs in a task of its own, on the scheduler of the caller. It advances while the caller waits, and is at most one value
 // ahead of the tasks. If an answer exists before the next value does, in runs beside the loop body. When the iteration ends, in ends
-// as in scope.Stream. A panic or runtime.Goexit of in continues in the caller.
+// as in scope.Stream, where a circle over in and the caller is not noticed. A panic or runtime.Goexit of in continues in the caller.
 func Each[In, Out any](ctx context.Context, f Flow[In, Out], in iter.Seq[In], o EachOptions) iter.Seq2[Out, error] {
 	if o.Window <= 0 {
 		o.Window = 64
