@@ -20,7 +20,7 @@
 //     byte on, http.Server measures the same time once more, over TLS each time that a part of a record has arrived.
 //   - Over TLS, ConnState hears of a new connection after the handshake.
 //
-// HTTP/2 connections are not parked. Neither are connections that do not offer a descriptor by syscall.Conn. Only Linux parks
+// The example program examples/idle measures the bytes. HTTP/2 connections are not parked. Neither are connections that do not offer a descriptor by syscall.Conn. Only Linux parks
 // at present: on other systems a Server is an http.Server.
 package httppark
 
