@@ -59,7 +59,8 @@ func TestAWaitInABubbleThatAGoroutineOutsideCannotEnd(t *testing.T) {
 		held.Lock()
 		go func() {
 			<-begun
-			o.wake()
+			o.wake() // the call that panics may be another's, which a goroutine of the object makes later
+			time.Sleep(10 * time.Second)
 			held.Unlock()
 		}()
 		synctest.Test(t, func(*testing.T) {
