@@ -150,7 +150,7 @@ func lockFree(b *bench) (ours, peer side) {
 	ctx, count := context.Background(), 0
 	return b.works(func(n int) {
 		for range n {
-			_ = m.Lock(ctx)
+			_ = m.LockContext(ctx)
 			count++
 			m.Unlock()
 		}
@@ -169,7 +169,7 @@ type locks struct{ lock, unlock func() }
 func mutexes(ctx context.Context) func() locks {
 	return func() locks {
 		m := new(mutex.Mutex)
-		return locks{func() { ok(m.Lock(ctx)) }, m.Unlock}
+		return locks{func() { ok(m.LockContext(ctx)) }, m.Unlock}
 	}
 }
 

@@ -34,7 +34,7 @@ func BenchmarkTurns(b *testing.B) {
 		})
 	}
 	var m mutex.Mutex
-	l := m.Locker()
+	l := &m
 	c := cond.New(l)
 	wait := func() { _ = c.Wait(bg) }
 	waitCtx := func() { _ = c.Wait(ctx) }

@@ -25,7 +25,7 @@ func (e eager) Unpark() {
 // take the Broadcast for a cancellation.
 func TestBroadcastWakesWhomTheWokenCancel(t *testing.T) {
 	schedtest.OnFIFO(t, func(s *fifo.Scheduler) {
-		c := cond.New(new(mutex.Mutex).Locker())
+		c := cond.New(new(mutex.Mutex))
 		var second *waiter
 		first := error(nil)
 		_ = s.Go(func() {

@@ -30,9 +30,9 @@ var lockers = []struct {
 	name string
 	new  func() sync.Locker
 }{
-	{"mutex.Mutex", func() sync.Locker { return new(mutex.Mutex).Locker() }},
+	{"mutex.Mutex", func() sync.Locker { return new(mutex.Mutex) }},
 	{"sync.Mutex", func() sync.Locker { return new(sync.Mutex) }},
-	{"suspending", func() sync.Locker { return &suspending{l: new(mutex.Mutex).Locker()} }},
+	{"suspending", func() sync.Locker { return &suspending{l: new(mutex.Mutex)} }},
 }
 
 // A suspending lock suspends in Unlock, after and before it is unlocked.
@@ -99,7 +99,7 @@ func TestMisuse(t *testing.T) {
 
 	schedtest.OnFIFO(t, func(s *fifo.Scheduler) {
 		var m mutex.Mutex
-		c := cond.New(m.Locker())
+		c := cond.New(&m)
 		wait := func() { _ = c.Wait(bg) }
 		panics("mutex: Unlock of an unlocked Mutex", wait)
 		if !m.TryLock() {
@@ -117,11 +117,11 @@ func TestMisuse(t *testing.T) {
 
 		// Signalled before it panics: the signal goes to the next.
 		var next *waiter
-		l := &hooked{Locker: m.Locker()}
+		l := &hooked{Locker: &m}
 		c.L = l
 		l.before = func() {
 			l.before = nil
-			c.L = m.Locker()
+			c.L = &m
 			next = start(s, c)
 			schedtest.Settle()
 			c.Signal()
@@ -139,7 +139,7 @@ func TestMisuse(t *testing.T) {
 
 	// Where suspending is forbidden, the lock is still held as Wait panics, and nobody waits.
 	var m mutex.Mutex
-	c := cond.New(m.Locker())
+	c := cond.New(&m)
 	m.TryLock()
 	suspend.Bind(nil, func() { panics("suspend: not on a task", func() { _ = c.Wait(bg) }) })
 	if m.TryLock() {
@@ -211,7 +211,7 @@ func TestUnlockExits(t *testing.T) {
 
 func TestBubble(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c := cond.New(new(mutex.Mutex).Locker())
+		c := cond.New(new(mutex.Mutex))
 		ctx, cancel := context.WithTimeout(bg, time.Hour)
 		defer cancel()
 		go func() {
@@ -264,7 +264,7 @@ func start(s suspend.Spawner, c *cond.Cond, then ...func()) *waiter {
 
 func TestServedInOrder(t *testing.T) {
 	schedtest.OnFIFO(t, func(s *fifo.Scheduler) {
-		c := cond.New(new(mutex.Mutex).Locker())
+		c := cond.New(new(mutex.Mutex))
 		var order []int
 		for i := range 8 {
 			start(s, c, func() { order = append(order, i) })
@@ -288,7 +288,7 @@ func TestServedInOrder(t *testing.T) {
 
 func TestNotRemembered(t *testing.T) {
 	schedtest.OnFIFO(t, func(s *fifo.Scheduler) {
-		c := cond.New(new(mutex.Mutex).Locker())
+		c := cond.New(new(mutex.Mutex))
 		c.Signal()
 		c.Broadcast()
 		w := start(s, c)
@@ -314,7 +314,7 @@ func TestNotRemembered(t *testing.T) {
 func TestCancelAtEachPoint(t *testing.T) {
 	schedtest.OnFIFO(t, func(s *fifo.Scheduler) {
 		var m mutex.Mutex
-		c := cond.New(m.Locker())
+		c := cond.New(&m)
 		queued, met, after, last := start(s, c), start(s, c), start(s, c), start(s, c)
 		schedtest.Settle()
 		queued.cancel()
@@ -337,7 +337,7 @@ func TestCancelAtEachPoint(t *testing.T) {
 		}
 
 		// While it locks again: signalled, or cancelled, it waits for the lock, and returns with it.
-		_ = m.Lock(bg)
+		m.Lock()
 		last.cancel()
 		schedtest.Settle()
 		if last.ended {
@@ -350,7 +350,7 @@ func TestCancelAtEachPoint(t *testing.T) {
 		}
 		w := start(s, c)
 		schedtest.Settle()
-		_ = m.Lock(bg)
+		m.Lock()
 		c.Signal()
 		schedtest.Settle()
 		w.cancel() // during the locking
@@ -376,7 +376,7 @@ func TestOnTheWay(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			schedtest.OnFIFO(t, func(s *fifo.Scheduler) {
 				for _, cancelled := range []string{"never", "after", "before"} {
-					l := &hooked{Locker: new(mutex.Mutex).Locker()}
+					l := &hooked{Locker: new(mutex.Mutex)}
 					c := cond.New(l)
 					var w, next *waiter
 					l.after = func() {
@@ -408,7 +408,7 @@ func TestOnTheWay(t *testing.T) {
 	}
 	t.Run("cancelled only", func(t *testing.T) {
 		schedtest.OnFIFO(t, func(s *fifo.Scheduler) {
-			l := &hooked{Locker: new(mutex.Mutex).Locker()}
+			l := &hooked{Locker: new(mutex.Mutex)}
 			c := cond.New(l)
 			var w *waiter
 			l.after = func() { l.after = nil; w.cancel() }
@@ -598,7 +598,7 @@ func TestBoundedBuffer(t *testing.T) {
 func TestSemaphoreUnderTheAdversary(t *testing.T) {
 	failed := 0
 	schedtest.Seeds(t, 3000, func(rng *rand.Rand, s *random.Scheduler) func() error {
-		l := &hooked{Locker: new(mutex.Mutex).Locker()}
+		l := &hooked{Locker: new(mutex.Mutex)}
 		if rng.IntN(2) == 0 { // much can happen between Unlock and the suspension
 			l.after = suspend.Yield
 		}
@@ -659,7 +659,7 @@ func TestSemaphoreUnderTheAdversary(t *testing.T) {
 // Each round wakes all that wait, whatever is cancelled: a broadcast misses nobody on the way.
 func TestBroadcastMissesNobody(t *testing.T) {
 	schedtest.Mixed(t, func(t *testing.T, next func() suspend.Spawner) {
-		c := cond.New(new(mutex.Mutex).Locker())
+		c := cond.New(new(mutex.Mutex))
 		const tasks, rounds = 10, 100
 		round, there := 0, 0
 		var failed atomic.Int64
@@ -702,7 +702,7 @@ func TestBroadcastMissesNobody(t *testing.T) {
 // No waiter that was cancelled is kept alive.
 func TestNothingIsRetained(t *testing.T) {
 	schedtest.OnFIFO(t, func(s *fifo.Scheduler) {
-		c := cond.New(new(mutex.Mutex).Locker())
+		c := cond.New(new(mutex.Mutex))
 		start(s, c) // somebody is before it, and after it
 		schedtest.Settle()
 		var values schedtest.Objects
@@ -731,7 +731,7 @@ func TestNothingIsRetained(t *testing.T) {
 }
 
 func TestAllocs(t *testing.T) {
-	c := cond.New(new(mutex.Mutex).Locker())
+	c := cond.New(new(mutex.Mutex))
 	if got := testing.AllocsPerRun(100, func() { c.Signal(); c.Broadcast() }); got > 0 {
 		t.Errorf("Signal: %v allocations", got)
 	}
@@ -739,7 +739,7 @@ func TestAllocs(t *testing.T) {
 	defer cancel()
 	for _, ctx := range []context.Context{bg, ctx} {
 		schedtest.OnFIFO(t, func(s *fifo.Scheduler) {
-			c := cond.New(new(mutex.Mutex).Locker())
+			c := cond.New(new(mutex.Mutex))
 			turn, over := 0, false
 			_ = s.Go(func() {
 				c.L.Lock()
@@ -821,13 +821,13 @@ func TestARelockThatPanicsPassesTheSignalOn(t *testing.T) {
 	for name, on := range map[string]struct{ signalled bool }{"signalled": {true}, "not signalled": {false}} {
 		t.Run(name, func(t *testing.T) {
 			var m mutex.Mutex
-			c := cond.New(m.Locker())
+			c := cond.New(&m)
 			var others sync.WaitGroup
 			woken := make(chan bool, 2)
 			other := func() {
 				listed := make(chan struct{})
 				others.Go(func() {
-					_ = m.Lock(bg)
+					m.Lock()
 					close(listed)
 					_ = c.Wait(bg)
 					m.Unlock()
@@ -839,7 +839,7 @@ func TestARelockThatPanicsPassesTheSignalOn(t *testing.T) {
 				}
 				m.Unlock()
 			}
-			l := &hooked{Locker: m.Locker()}
+			l := &hooked{Locker: &m}
 			l.after = func() {
 				l.after = nil
 				other()
@@ -870,9 +870,9 @@ func TestARelockThatPanicsPassesTheSignalOn(t *testing.T) {
 func TestLazily(t *testing.T) {
 	schedtest.OnFIFO(t, func(s *fifo.Scheduler) {
 		var m mutex.Mutex
-		c := cond.New(m.Locker())
+		c := cond.New(&m)
 		ctx, cancel := context.WithCancel(bg)
-		_ = m.Lock(bg)
+		m.Lock()
 		_ = s.Go(cancel)
 		if err := c.Wait(suspend.Lazily(ctx)); !errors.Is(err, context.Canceled) {
 			t.Errorf("Wait = %v", err)

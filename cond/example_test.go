@@ -14,10 +14,10 @@ import (
 func ExampleCond_Wait() {
 	// Wait until there is enough, or until the customer leaves. The waiter holds the lock before and after.
 	var mu mutex.Mutex
-	delivered := cond.New(mu.Locker())
+	delivered := cond.New(&mu)
 	stock := 0
 	order := func(ctx context.Context, n int) error {
-		if err := mu.Lock(ctx); err != nil {
+		if err := mu.LockContext(ctx); err != nil {
 			return err
 		}
 		defer mu.Unlock()
@@ -32,7 +32,7 @@ func ExampleCond_Wait() {
 	_ = fifo.Run(bg, func(ctx context.Context) error {
 		_ = suspend.Here().Go(func() {
 			for range 3 {
-				_ = mu.Lock(ctx)
+				_ = mu.LockContext(ctx)
 				stock++
 				mu.Unlock()
 				delivered.Broadcast()

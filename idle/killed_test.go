@@ -55,7 +55,7 @@ func TestKillOfARunInAGroup(t *testing.T) {
 		for _, cancelled := range []bool{false, true} { // whether an earlier wait of the task was cancelled
 			n := w.Node(fmt.Sprint("a", cancelled))
 			var l mutex.RWMutex
-			_ = l.Lock(ctx)
+			_ = l.LockContext(ctx)
 			ended := false
 			_ = decorate(n).Go(func() {
 				defer func() { ended = true }()
@@ -65,7 +65,7 @@ func TestKillOfARunInAGroup(t *testing.T) {
 					_, _ = suspend.Do(ctx, suspend.Op[int]{})
 				}
 				_ = fifo.Run(bg, func(ctx context.Context) error {
-					_ = l.Lock(bg)
+					l.Lock()
 					defer l.Unlock()
 					return suspend.Sleep(bg, time.Hour)
 				})

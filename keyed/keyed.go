@@ -5,7 +5,7 @@
 // while a task holds its lock or waits for it:
 //
 //	var files keyed.Mutex[string]
-//	if err := files.Lock(ctx, name); err != nil {
+//	if err := files.LockContext(ctx, name); err != nil {
 //		return err // the lock is not held
 //	}
 //	defer files.Unlock(name)
@@ -120,10 +120,15 @@ type Mutex[K comparable] struct {
 
 func newMutex() *mutex.Mutex { return new(mutex.Mutex) }
 
-// Lock locks key as mutex.Mutex.Lock does. If Lock returns an error, the lock is not held, and the call leaves no entry for
-// the key.
-func (m *Mutex[K]) Lock(ctx context.Context, key K) (err error) {
-	m.acquire(key, newMutex, func(l *mutex.Mutex) bool { err = l.Lock(ctx); return err == nil })
+// Lock locks key as mutex.Mutex.Lock does.
+func (m *Mutex[K]) Lock(key K) {
+	m.acquire(key, newMutex, func(l *mutex.Mutex) bool { l.Lock(); return true })
+}
+
+// LockContext locks key as mutex.Mutex.LockContext does. If LockContext returns an error, the lock is not held, and the call
+// leaves no entry for the key.
+func (m *Mutex[K]) LockContext(ctx context.Context, key K) (err error) {
+	m.acquire(key, newMutex, func(l *mutex.Mutex) bool { err = l.LockContext(ctx); return err == nil })
 	return err
 }
 

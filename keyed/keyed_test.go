@@ -40,7 +40,7 @@ type lock interface {
 type mutex struct{ keyed.Mutex[int] }
 
 func (m *mutex) TryAcquire(key int) bool                    { return m.TryLock(key) }
-func (m *mutex) Acquire(ctx context.Context, key int) error { return m.Lock(ctx, key) }
+func (m *mutex) Acquire(ctx context.Context, key int) error { return m.LockContext(ctx, key) }
 func (m *mutex) Release(key int)                            { m.Unlock(key) }
 
 var locks = map[string]func() (l lock, n int64){
@@ -368,7 +368,7 @@ func TestNaN(t *testing.T) {
 	s := keyed.NewSemaphore[[1]float64](1)
 	c := keyed.NewCache(func(context.Context, float64) (int, error) { return 1, nil }, time.Hour)
 	for name, f := range map[string]func(){
-		"Lock":       func() { _ = m.Lock(bg, nan) },
+		"Lock":       func() { m.Lock(nan) },
 		"TryLock":    func() { m.TryLock(nan) },
 		"Acquire":    func() { _ = s.Acquire(bg, [1]float64{nan}) },
 		"TryAcquire": func() { s.TryAcquire([1]float64{nan}) },
@@ -391,7 +391,7 @@ func TestAllocs(t *testing.T) {
 		f    func()
 	}{
 		"a hit":  {0, func() { _, _ = c.Get(bg, 1) }},
-		"a lock": {4, func() { _ = m.Lock(bg, 1); m.Unlock(1) }}, // the entry, the Mutex and two closures
+		"a lock": {4, func() { m.Lock(1); m.Unlock(1) }}, // the entry, the Mutex and two closures
 	} {
 		if got := testing.AllocsPerRun(100, f.f); got > f.most {
 			t.Errorf("%s: %v allocations", name, got)
@@ -401,7 +401,7 @@ func TestAllocs(t *testing.T) {
 
 func ExampleMutex() {
 	var files keyed.Mutex[string]
-	_ = files.Lock(bg, "a")
+	files.Lock("a")
 	fmt.Println(files.TryLock("a"), files.TryLock("b"), files.Len())
 	files.Unlock("a")
 	files.Unlock("b")

@@ -294,7 +294,7 @@ func TestNothingIsRetained(t *testing.T) {
 	func() {
 		for i := range 3 {
 			k := objects.New()
-			_ = m.Lock(bg, k)
+			m.Lock(k)
 			require.False(t, m.TryLock(k))
 			m.Unlock(k)
 			_, _ = s.TryAcquire(k), s.TryAcquire(k)
@@ -319,7 +319,7 @@ func TestManyKeysAtOnce(t *testing.T) {
 		_, _ = c.Get(bg, -1)
 		before := heap()
 		for k := range keys {
-			_ = m.Lock(bg, k)
+			m.Lock(k)
 			_, _ = c.Get(bg, k)
 		}
 		require.Greater(t, heap()-before, int64(8<<20))

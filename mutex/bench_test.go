@@ -17,14 +17,14 @@ func BenchmarkLock(b *testing.B) {
 	b.Run("Braid", func(b *testing.B) {
 		var m mutex.Mutex
 		for range b.N {
-			_ = m.Lock(bg)
+			m.Lock()
 			m.Unlock()
 		}
 	})
 	b.Run("Braid/ctx", func(b *testing.B) {
 		var m mutex.Mutex
 		for range b.N {
-			_ = m.Lock(ctx)
+			_ = m.LockContext(ctx)
 			m.Unlock()
 		}
 	})
@@ -77,11 +77,11 @@ func contended(b *testing.B, yield bool) {
 		})
 	}
 	var m mutex.Mutex
-	run("Braid", "goroutines", func() { _ = m.Lock(bg) }, m.Unlock)
-	run("Braid/ctx", "goroutines", func() { _ = m.Lock(ctx) }, m.Unlock)
+	run("Braid", "goroutines", func() { m.Lock() }, m.Unlock)
+	run("Braid/ctx", "goroutines", func() { _ = m.LockContext(ctx) }, m.Unlock)
 	if yield {
-		run("Braid/fifo", "fifo", func() { _ = m.Lock(bg) }, m.Unlock)
-		run("Braid/fifo/ctx", "fifo", func() { _ = m.Lock(ctx) }, m.Unlock)
+		run("Braid/fifo", "fifo", func() { m.Lock() }, m.Unlock)
+		run("Braid/fifo/ctx", "fifo", func() { _ = m.LockContext(ctx) }, m.Unlock)
 	}
 	var std sync.Mutex
 	run("sync.Mutex", "goroutines", std.Lock, std.Unlock)
@@ -102,14 +102,14 @@ func BenchmarkRLock(b *testing.B) {
 	b.Run("Braid", func(b *testing.B) {
 		var m mutex.RWMutex
 		for range b.N {
-			_ = m.RLock(bg)
+			m.RLock()
 			m.RUnlock()
 		}
 	})
 	b.Run("Braid/ctx", func(b *testing.B) {
 		var m mutex.RWMutex
 		for range b.N {
-			_ = m.RLock(ctx)
+			_ = m.RLockContext(ctx)
 			m.RUnlock()
 		}
 	})
@@ -142,7 +142,7 @@ func BenchmarkRLockContended(b *testing.B) {
 	}
 	var m mutex.RWMutex
 	ours := func(name, sched string, ctx context.Context) {
-		run(name, sched, func() { _ = m.Lock(ctx) }, m.Unlock, func() { _ = m.RLock(ctx) }, m.RUnlock)
+		run(name, sched, func() { _ = m.LockContext(ctx) }, m.Unlock, func() { _ = m.RLockContext(ctx) }, m.RUnlock)
 	}
 	ours("Braid", "goroutines", bg)
 	ours("Braid/ctx", "goroutines", ctx)

@@ -23,7 +23,7 @@ func (c *once) Err() error {
 func TestLockOfABrokenContext(t *testing.T) {
 	var m mutex.Mutex
 	m.TryLock()
-	if err := m.Lock(&once{context.Background(), 0}); err == nil {
+	if err := m.LockContext(&once{context.Background(), 0}); err == nil {
 		t.Error("Lock has returned nil, and another task holds the lock")
 	}
 }

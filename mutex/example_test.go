@@ -10,24 +10,28 @@ import (
 	"github.com/braidgo/braid/mutex"
 )
 
-func ExampleMutex_Lock() {
+func ExampleMutex_LockContext() {
 	var m mutex.Mutex
-	_ = m.Lock(context.Background())
+	m.Lock()
 
 	ctx, cancel := context.WithTimeout(context.Background(), time.Millisecond)
 	defer cancel()
-	err := m.Lock(ctx)
+	err := m.LockContext(ctx)
 	fmt.Println(errors.Is(err, context.DeadlineExceeded))
 	// Output: true
 }
 
 // A short critical section needs no context: its wait is as short.
-func ExampleMutex_With() {
+func ExampleMutex_Lock() {
 	var m mutex.Mutex
 	hits := map[string]int{}
 	var all sync.WaitGroup
 	for range 3 {
-		all.Go(func() { m.With(func() { hits["/"]++ }) })
+		all.Go(func() {
+			m.Lock()
+			defer m.Unlock()
+			hits["/"]++
+		})
 	}
 	all.Wait()
 	fmt.Println(hits)

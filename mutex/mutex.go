@@ -1,5 +1,5 @@
-// Package mutex provides a mutual exclusion lock and a read-write lock whose Lock methods take a context. Tasks of any scheduler can share
-// them.
+// Package mutex provides a mutual exclusion lock and a read-write lock that tasks of any scheduler can share, and whose waits a context can
+// cancel. They take the place of those in package sync by a change of the type.
 //
 // A wait for a sync.Mutex cannot be cancelled, and blocks the scheduler's thread. The usual workaround is a channel with a capacity of one:
 //
@@ -10,22 +10,21 @@
 //		return ctx.Err()
 //	}
 //
-// Mutex.Lock takes the context:
+// Mutex.LockContext takes the context:
 //
-//	if err := mu.Lock(ctx); err != nil {
+//	if err := mu.LockContext(ctx); err != nil {
 //		return err
 //	}
 //	defer mu.Unlock()
 //
-// A cancelled Lock does not acquire the lock, and loses no wake-up. Where there is no context, use [Mutex.Locker]. Its Lock returns no
-// error, whereas an error from Mutex.Lock is easily ignored, because go vet does not report it.
+// A cancelled LockContext does not acquire the lock, and loses no wake-up. Where no wait is to be cancelled, use Lock, which always
+// acquires: a Mutex and an RWMutex are sync.Lockers.
 //
 // Use sync.Mutex for short critical sections in which no task suspends. Use an mvar.MVar for a value whose modification may suspend.
 package mutex
 
 import (
 	"context"
-	"sync"
 
 	"github.com/braidgo/braid/internal/atomicx"
 	"github.com/braidgo/braid/internal/lazily"
@@ -96,11 +95,25 @@ const (
 // patience is the number of nudges after which Unlock hands the lock over to a waiter.
 const patience = 4
 
-// Lock locks m. It suspends the caller while another task holds m. If ctx is done before the call or during the wait, Lock returns the
-// cancellation error, and the caller does not hold m. If a hand-over races with the cancellation, either may win.
+// Lock locks m. It suspends the caller while another task holds m. Nothing cancels the wait.
 //
-// The n'th Unlock synchronizes before the return of the (n+1)'th successful Lock.
-func (m *Mutex) Lock(ctx context.Context) error {
+// The n'th Unlock synchronizes before the return of the (n+1)'th successful Lock, TryLock or LockContext.
+func (m *Mutex) Lock() {
+	if preempt.On() || !m.word.CompareAndSwap(0, held) {
+		must(m.LockContext(context.Background()))
+	}
+}
+
+// must panics if a lock without an end of its context has not been acquired: the caller would go on without it.
+func must(err error) {
+	if err != nil {
+		panic("mutex: Lock: " + err.Error())
+	}
+}
+
+// LockContext locks m. It suspends the caller while another task holds m. If ctx is done before the call or during the wait, LockContext
+// returns the cancellation error, and the caller does not hold m. If a hand-over races with the cancellation, either may win.
+func (m *Mutex) LockContext(ctx context.Context) error {
 	if preempt.On() {
 		return m.lock(ctx)
 	}
@@ -116,7 +129,7 @@ func (m *Mutex) Lock(ctx context.Context) error {
 	return m.lockSlow(ctx)
 }
 
-// lock implements Lock while a test scheduler controls the order of operations, or the ledger records holders.
+// lock implements LockContext while a test scheduler controls the order of operations, or the ledger records holders.
 func (m *Mutex) lock(ctx context.Context) error {
 	suspend.Preemptible()
 	if err := suspend.Err(ctx); err != nil {
@@ -167,22 +180,6 @@ func (m *Mutex) Unlock() {
 		m.unlockSlow()
 	}
 }
-
-// With locks m, calls f, and unlocks m when f returns, panics or calls runtime.Goexit. It suspends the caller as Lock does. The wait cannot
-// be cancelled, so With returns no error.
-func (m *Mutex) With(f func()) {
-	_ = m.Lock(context.Background())
-	defer m.Unlock()
-	f()
-}
-
-// Locker returns a sync.Locker that locks and unlocks m. Its Lock takes no context, so it cannot be cancelled.
-func (m *Mutex) Locker() sync.Locker { return (*locker)(m) }
-
-type locker Mutex
-
-func (l *locker) Lock()   { _ = (*Mutex)(l).Lock(context.Background()) }
-func (l *locker) Unlock() { (*Mutex)(l).Unlock() }
 
 func (m *Mutex) lockSlow(ctx context.Context) error {
 	ctx = lazily.Allow(ctx)
@@ -323,7 +320,7 @@ func (m *Mutex) passOnLocked() {
 	m.word.Store(0)
 }
 
-// LockOp returns an Op that performs Lock. A waiter in a Select or a Then is handed the lock and is never nudged, because it may also wait
+// LockOp returns an Op that performs LockContext. A waiter in a Select or a Then is handed the lock and is never nudged, because it may also wait
 // for other operations.
 func (m *Mutex) LockOp() suspend.Op[struct{}] {
 	return suspend.Map(suspend.OpOf[grant]((*lockSource)(m)), func(_ grant, err error) (struct{}, error) { return struct{}{}, err })

@@ -23,7 +23,7 @@ func TestLockExcludes(t *testing.T) {
 		for range 16 {
 			_ = s.Go(func() {
 				for range 1000 {
-					_ = m.Lock(bg)
+					m.Lock()
 					n++
 					if n%7 == 0 {
 						suspend.Yield()
@@ -37,7 +37,7 @@ func TestLockExcludes(t *testing.T) {
 			for done.Load() < 16 {
 				suspend.Yield()
 			}
-			_ = m.Lock(bg)
+			m.Lock()
 			defer m.Unlock()
 			if n != 16000 {
 				t.Errorf("n = %d, want 16000", n)
@@ -72,7 +72,7 @@ func TestDoneContextFailsThoughFree(t *testing.T) {
 	ctx, cancel := context.WithCancelCause(bg)
 	cancel(cause)
 	var m mutex.Mutex
-	err := m.Lock(ctx)
+	err := m.LockContext(ctx)
 	if !errors.Is(err, cause) || !errors.Is(err, context.Canceled) {
 		t.Errorf("err = %v", err)
 	}
@@ -86,12 +86,12 @@ func TestCancelAtEachPoint(t *testing.T) {
 	t.Run("while queued", func(t *testing.T) {
 		schedtest.OnFIFO(t, func(s *fifo.Scheduler) {
 			var m mutex.Mutex
-			_ = m.Lock(bg)
+			m.Lock()
 			ctx, cancel := context.WithCancel(bg)
 			var got error
 			order := ""
-			_ = s.Go(func() { got = m.Lock(ctx); order += "a" })
-			_ = s.Go(func() { _ = m.Lock(bg); order += "b"; m.Unlock() })
+			_ = s.Go(func() { got = m.LockContext(ctx); order += "a" })
+			_ = s.Go(func() { m.Lock(); order += "b"; m.Unlock() })
 			suspend.Yield()
 			cancel()
 			for order != "a" {
@@ -112,18 +112,18 @@ func TestCancelAtEachPoint(t *testing.T) {
 	t.Run("after the nudge", func(t *testing.T) {
 		schedtest.OnFIFO(t, func(s *fifo.Scheduler) {
 			var m mutex.Mutex
-			_ = m.Lock(bg)
+			m.Lock()
 			ctx, cancel := context.WithCancel(bg)
 			order := ""
 			_ = s.Go(func() {
-				if m.Lock(ctx) == nil {
+				if m.LockContext(ctx) == nil {
 					order += "A"
 					m.Unlock()
 				} else {
 					order += "a"
 				}
 			})
-			_ = s.Go(func() { _ = m.Lock(bg); order += "b"; m.Unlock() })
+			_ = s.Go(func() { m.Lock(); order += "b"; m.Unlock() })
 			suspend.Yield()
 			m.Unlock() // nudges a, which is told in its Resume and competes: cancelled or not, it finds the lock free
 			if !m.TryLock() {
@@ -143,16 +143,16 @@ func TestCancelAtEachPoint(t *testing.T) {
 	t.Run("after the nudge, the lock being free", func(t *testing.T) {
 		schedtest.OnFIFO(t, func(s *fifo.Scheduler) {
 			var m mutex.Mutex
-			_ = m.Lock(bg)
+			m.Lock()
 			ctx, cancel := context.WithCancel(bg)
 			order := ""
 			_ = s.Go(func() {
-				if m.Lock(ctx) == nil {
+				if m.LockContext(ctx) == nil {
 					t.Error("locked with a done context")
 				}
 				order += "a"
 			})
-			_ = s.Go(func() { _ = m.Lock(bg); order += "b"; m.Unlock() })
+			_ = s.Go(func() { m.Lock(); order += "b"; m.Unlock() })
 			suspend.Yield()
 			m.Unlock()
 			cancel()
@@ -168,10 +168,10 @@ func TestCancelAtEachPoint(t *testing.T) {
 	t.Run("after the hand-over", func(t *testing.T) {
 		schedtest.OnFIFO(t, func(s *fifo.Scheduler) {
 			var m mutex.Mutex
-			_ = m.Lock(bg)
+			m.Lock()
 			ctx, cancel := context.WithCancel(bg)
 			got := errors.New("none")
-			_ = s.Go(func() { got = m.Lock(ctx) })
+			_ = s.Go(func() { got = m.LockContext(ctx) })
 			suspend.Yield()
 			for m.Unlock(); m.TryLock(); m.Unlock() { // until it is handed over
 				suspend.Yield()
@@ -196,14 +196,14 @@ func TestCancelAtEachPoint(t *testing.T) {
 func TestBargingIsBounded(t *testing.T) {
 	schedtest.OnFIFO(t, func(s *fifo.Scheduler) {
 		var m mutex.Mutex
-		_ = m.Lock(bg)
+		m.Lock()
 		served := false
-		_ = s.Go(func() { _ = m.Lock(bg); served = true; m.Unlock() })
+		_ = s.Go(func() { m.Lock(); served = true; m.Unlock() })
 		suspend.Yield()
 		turns := 0
 		for ; !served; turns++ {
 			m.Unlock()
-			_ = m.Lock(bg) // barges, as long as it may
+			m.Lock() // barges, as long as it may
 			suspend.Yield()
 			if turns > 100 {
 				t.Fatal("starved")
@@ -218,10 +218,10 @@ func TestBargingIsBounded(t *testing.T) {
 func TestWaitersAreServedInOrder(t *testing.T) {
 	schedtest.OnFIFO(t, func(s *fifo.Scheduler) {
 		var m mutex.Mutex
-		_ = m.Lock(bg)
+		m.Lock()
 		var order []int
 		for i := range 10 {
-			_ = s.Go(func() { _ = m.Lock(bg); order = append(order, i); m.Unlock() })
+			_ = s.Go(func() { m.Lock(); order = append(order, i); m.Unlock() })
 			suspend.Yield()
 		}
 		m.Unlock()
@@ -246,7 +246,7 @@ func TestStressWithCancellation(t *testing.T) {
 		schedtest.Stress(t, next, tasks, func(_ int, rng *rand.Rand) {
 			for k := 0; schedtest.More(k, rounds, covered); k++ {
 				ctx, cancel := schedtest.MayCancel(rng)
-				if err := m.Lock(ctx); err != nil {
+				if err := m.LockContext(ctx); err != nil {
 					cancelled.Add(1)
 					if !errors.Is(err, context.Canceled) {
 						t.Errorf("Lock = %v", err)
@@ -283,8 +283,8 @@ func TestAllocs(t *testing.T) {
 		f   func()
 		max float64
 	}{
-		"free":             {func() { _ = m.Lock(bg); m.Unlock() }, 0},
-		"free, cancelable": {func() { _ = m.Lock(ctx); m.Unlock() }, 0},
+		"free":             {func() { m.Lock(); m.Unlock() }, 0},
+		"free, cancelable": {func() { _ = m.LockContext(ctx); m.Unlock() }, 0},
 		"try":              {func() { m.TryLock(); m.Unlock() }, 0},
 	} {
 		if got := testing.AllocsPerRun(100, limit.f); got > limit.max {
@@ -295,13 +295,13 @@ func TestAllocs(t *testing.T) {
 		stop := false
 		_ = s.Go(func() {
 			for !stop {
-				_ = m.Lock(ctx)
+				_ = m.LockContext(ctx)
 				suspend.Yield()
 				m.Unlock()
 			}
 		})
 		got := testing.AllocsPerRun(100, func() {
-			_ = m.Lock(ctx)
+			_ = m.LockContext(ctx)
 			suspend.Yield()
 			m.Unlock()
 		})
@@ -314,7 +314,7 @@ func TestAllocs(t *testing.T) {
 
 func TestLocker(t *testing.T) {
 	var m mutex.Mutex
-	l := m.Locker()
+	l := &m
 	l.Lock()
 	if m.TryLock() {
 		t.Error("the Locker locks something else")
@@ -334,13 +334,13 @@ func TestWith(t *testing.T) {
 		for i := range 20 {
 			fs = append(fs, func() {
 				defer func() { _ = recover() }()
-				m.With(func() {
-					n++
-					suspend.Yield()
-					if i%2 == 0 {
-						panic("oops")
-					}
-				})
+				m.Lock()
+				defer m.Unlock()
+				n++
+				suspend.Yield()
+				if i%2 == 0 {
+					panic("oops")
+				}
 			})
 		}
 		schedtest.Run(t, s, fs...)

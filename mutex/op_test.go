@@ -38,7 +38,7 @@ func TestLockOp(t *testing.T) {
 func TestLockOpIsHandedOver(t *testing.T) {
 	schedtest.OnFIFO(t, func(s *fifo.Scheduler) {
 		var m mutex.Mutex
-		_ = m.Lock(bg)
+		m.Lock()
 		locked := false
 		_ = s.Go(func() {
 			_, _ = suspend.Do(bg, m.LockOp())
@@ -62,11 +62,11 @@ func TestLockOpThatLosesLeavesNothing(t *testing.T) {
 	schedtest.OnFIFO(t, func(s *fifo.Scheduler) {
 		for _, nudgedNeighbour := range []bool{false, true} {
 			var m mutex.Mutex
-			_ = m.Lock(bg)
+			m.Lock()
 			p := promise.New[int]()
 			order := ""
 			if nudgedNeighbour {
-				_ = s.Go(func() { _ = m.Lock(bg); order += "n"; m.Unlock() })
+				_ = s.Go(func() { m.Lock(); order += "n"; m.Unlock() })
 				suspend.Yield()
 			}
 			_ = s.Go(func() {

@@ -25,26 +25,33 @@ const (
 	writer = gate.Max
 )
 
-// Lock locks m for writing. It suspends the caller while another task holds m, or waits for m ahead of the caller. If ctx is done before
-// the call or during the wait, Lock returns the cancellation error, and the caller does not hold m. Readers that waited only for this
-// writer then get the lock immediately. If the hand-over races with the cancellation, either may win.
+// Lock locks m for writing. It suspends the caller while another task holds m, or waits for m ahead of the caller. Nothing cancels the wait.
 //
-// The n'th Unlock, and all RUnlocks before the (n+1)'th successful Lock, synchronize before the return of that Lock.
-func (m *RWMutex) Lock(ctx context.Context) error { return m.gate.Acquire(ctx, writer, writer) }
+// The n'th Unlock, and all RUnlocks before the (n+1)'th successful Lock, synchronize before the return of that Lock. The same holds for
+// LockContext and TryLock.
+func (m *RWMutex) Lock() { must(m.LockContext(context.Background())) }
 
-// RLock locks m for reading. It suspends the caller while a writer holds m, or another task waits for m ahead of the caller. If ctx is done
-// before the call or during the wait, RLock returns the cancellation error, and the caller does not hold m. If the hand-over races with the
-// cancellation, either may win.
+// LockContext locks m for writing, as Lock does. If ctx is done before the call or during the wait, LockContext returns the cancellation
+// error, and the caller does not hold m. Readers that waited only for this writer then get the lock immediately. If the hand-over races with
+// the cancellation, either may win.
+func (m *RWMutex) LockContext(ctx context.Context) error { return m.gate.Acquire(ctx, writer, writer) }
+
+// RLock locks m for reading. It suspends the caller while a writer holds m, or another task waits for m ahead of the caller. Nothing cancels
+// the wait.
 //
-// An Unlock synchronizes before the return of every later successful RLock.
-func (m *RWMutex) RLock(ctx context.Context) error { return m.gate.Acquire(ctx, reader, writer) }
+// An Unlock synchronizes before the return of every later successful RLock, RLockContext or TryRLock.
+func (m *RWMutex) RLock() { must(m.RLockContext(context.Background())) }
 
-// LockOp returns an Op that performs Lock.
+// RLockContext locks m for reading, as RLock does. If ctx is done before the call or during the wait, RLockContext returns the cancellation
+// error, and the caller does not hold m. If the hand-over races with the cancellation, either may win.
+func (m *RWMutex) RLockContext(ctx context.Context) error { return m.gate.Acquire(ctx, reader, writer) }
+
+// LockOp returns an Op that performs LockContext.
 func (m *RWMutex) LockOp() suspend.Op[struct{}] {
 	return m.gate.Op(writer, writer)
 }
 
-// RLockOp returns an Op that performs RLock. In a Select that also has the LockOp of the same RWMutex, put the RLockOp first, because
+// RLockOp returns an Op that performs RLockContext. In a Select that also has the LockOp of the same RWMutex, put the RLockOp first, because
 // otherwise it queues behind the LockOp.
 func (m *RWMutex) RLockOp() suspend.Op[struct{}] {
 	return m.gate.Op(reader, writer)
@@ -80,10 +87,10 @@ func (m *RWMutex) Downgrade() {
 	}
 }
 
-// Locker returns a sync.Locker that locks and unlocks m for writing. Its Lock takes no context, so it cannot be cancelled.
-func (m *RWMutex) Locker() sync.Locker { return (*rwLocker)(m) }
+// RLocker returns a sync.Locker whose Lock is m.RLock and whose Unlock is m.RUnlock.
+func (m *RWMutex) RLocker() sync.Locker { return (*rLocker)(m) }
 
-type rwLocker RWMutex
+type rLocker RWMutex
 
-func (l *rwLocker) Lock()   { _ = (*RWMutex)(l).Lock(context.Background()) }
-func (l *rwLocker) Unlock() { (*RWMutex)(l).Unlock() }
+func (l *rLocker) Lock()   { (*RWMutex)(l).RLock() }
+func (l *rLocker) Unlock() { (*RWMutex)(l).RUnlock() }

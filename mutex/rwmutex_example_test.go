@@ -17,7 +17,7 @@ func ExampleRWMutex() {
 	ctx := context.Background()
 
 	set := func(key string, v int) error {
-		if err := m.Lock(ctx); err != nil {
+		if err := m.LockContext(ctx); err != nil {
 			return err
 		}
 		defer m.Unlock()
@@ -25,7 +25,7 @@ func ExampleRWMutex() {
 		return nil
 	}
 	get := func(key string) (int, error) {
-		if err := m.RLock(ctx); err != nil {
+		if err := m.RLockContext(ctx); err != nil {
 			return 0, err
 		}
 		defer m.RUnlock()
@@ -39,11 +39,11 @@ func ExampleRWMutex() {
 
 func ExampleRWMutex_Lock() {
 	var m mutex.RWMutex
-	_ = m.RLock(context.Background())
+	m.RLock()
 
 	ctx, cancel := context.WithTimeout(context.Background(), time.Millisecond)
 	defer cancel()
-	err := m.Lock(ctx) // there is a reader
+	err := m.LockContext(ctx) // there is a reader
 	fmt.Println(errors.Is(err, context.DeadlineExceeded))
 	// Output: true
 }
@@ -51,15 +51,15 @@ func ExampleRWMutex_Lock() {
 func ExampleRWMutex_RLock() {
 	var m mutex.RWMutex
 	ctx := context.Background()
-	_ = m.RLock(ctx)
-	fmt.Println(m.RLock(ctx), m.TryLock()) // a second reader, and no writer
+	_ = m.RLockContext(ctx)
+	fmt.Println(m.RLockContext(ctx), m.TryLock()) // a second reader, and no writer
 	// Output: <nil> false
 }
 
 // A writer goes on as a reader of its own data.
 func ExampleRWMutex_Downgrade() {
 	var m mutex.RWMutex
-	_ = m.Lock(context.Background())
+	m.Lock()
 	m.Downgrade()
 	fmt.Println(m.TryRLock(), m.TryLock())
 	// Output: true false
@@ -69,7 +69,7 @@ func ExampleRWMutex_Downgrade() {
 func ExampleRWMutex_RLockOp() {
 	ctx := context.Background()
 	var a, b mutex.RWMutex
-	_ = a.Lock(ctx)
+	_ = a.LockContext(ctx)
 
 	readA, readB := suspend.CaseOf(a.RLockOp()), suspend.CaseOf(b.RLockOp())
 	switch won, _ := suspend.Select(ctx, readA, readB); won {
@@ -85,7 +85,7 @@ func ExampleRWMutex_RLockOp() {
 func ExampleRWMutex_LockOp() {
 	ctx := context.Background()
 	var m mutex.RWMutex
-	_ = m.RLock(ctx)
+	_ = m.RLockContext(ctx)
 
 	write, timeout := suspend.CaseOf(m.LockOp()), suspend.CaseOf(suspend.After(time.Millisecond))
 	switch won, _ := suspend.Select(ctx, write, timeout); won {

@@ -31,7 +31,7 @@ func TestReadersAndWriters(t *testing.T) {
 			fs = append(fs, func() {
 				_, _ = begin.Wait(bg)
 				for i := range 200 {
-					_ = m.RLock(bg)
+					m.RLock()
 					if n := readers.Add(1); n > most.Load() {
 						most.Store(n)
 					}
@@ -50,7 +50,7 @@ func TestReadersAndWriters(t *testing.T) {
 		for range 3 {
 			fs = append(fs, func() {
 				for i := range 100 {
-					_ = m.Lock(bg)
+					m.Lock()
 					a++
 					if i%3 == 0 {
 						suspend.Yield()
@@ -114,7 +114,7 @@ func TestRWMisusePanicsAndChangesNothing(t *testing.T) {
 			panics(rUnlock, m.RUnlock)
 			waits := func() (got *bool) {
 				got = new(bool)
-				_ = s.Go(func() { _ = m.Lock(bg); *got = true; m.Unlock() })
+				_ = s.Go(func() { m.Lock(); *got = true; m.Unlock() })
 				suspend.Yield()
 				return got
 			}
@@ -156,7 +156,7 @@ func TestRWDoneContextFailsThoughFree(t *testing.T) {
 	ctx, cancel := context.WithCancelCause(bg)
 	cancel(cause)
 	var m mutex.RWMutex
-	for name, err := range map[string]error{"Lock": m.Lock(ctx), "RLock": m.RLock(ctx)} {
+	for name, err := range map[string]error{"Lock": m.LockContext(ctx), "RLock": m.RLockContext(ctx)} {
 		if !errors.Is(err, cause) || !errors.Is(err, context.Canceled) {
 			t.Errorf("%s = %v", name, err)
 		}
@@ -173,9 +173,9 @@ func queue(s *fifo.Scheduler, m *mutex.RWMutex, ctx func(i int) context.Context,
 	go1 := false
 	for i, as := range who {
 		_ = s.Go(func() {
-			lock, unlock := m.Lock, m.Unlock
+			lock, unlock := m.LockContext, m.Unlock
 			if as == 'r' {
-				lock, unlock = m.RLock, m.RUnlock
+				lock, unlock = m.RLockContext, m.RUnlock
 			}
 			if lock(ctx(i)) != nil {
 				return
@@ -197,7 +197,7 @@ func noCtx(int) context.Context { return bg }
 func TestRWFirstComeFirstServed(t *testing.T) {
 	schedtest.OnFIFO(t, func(s *fifo.Scheduler) {
 		var m mutex.RWMutex
-		_ = m.Lock(bg)
+		m.Lock()
 		holders, letGo := queue(s, &m, noCtx, "rrwrrwwr")
 		m.Unlock()
 		for _, want := range []string{"01", "2", "34", "5", "6", "7", ""} {
@@ -220,7 +220,7 @@ func TestCancelledWriterLetsReadersIn(t *testing.T) {
 	for _, then := range []string{"rr", "rrw", "rrwr"} {
 		schedtest.OnFIFO(t, func(s *fifo.Scheduler) {
 			var m mutex.RWMutex
-			_ = m.RLock(bg)
+			m.RLock()
 			ctx, cancel := context.WithCancel(bg)
 			holders, letGo := queue(s, &m, func(i int) context.Context {
 				if i == 0 {
@@ -269,7 +269,7 @@ func TestRWCancelAtEachPoint(t *testing.T) {
 				t.Run(name+", "+as+next, func(t *testing.T) {
 					schedtest.OnFIFO(t, func(s *fifo.Scheduler) {
 						var m mutex.RWMutex
-						_ = m.Lock(bg)
+						m.Lock()
 						ctx, cancel := schedtest.WithCancel()
 						holders, letGo := queue(s, &m, func(i int) context.Context {
 							if i == 0 {
@@ -304,14 +304,14 @@ func TestRWCancelAtEachPoint(t *testing.T) {
 func TestDowngrade(t *testing.T) {
 	schedtest.OnFIFO(t, func(s *fifo.Scheduler) {
 		var m mutex.RWMutex
-		_ = m.Lock(bg)
+		m.Lock()
 		m.Downgrade()
 		if m.TryLock() || !m.TryRLock() {
 			t.Fatal("not a reader")
 		}
 		m.RUnlock()
 		m.RUnlock()
-		_ = m.Lock(bg)
+		m.Lock()
 		holders, letGo := queue(s, &m, noCtx, "rrwr")
 		m.Downgrade()
 		if got := holders(); got != "01" {
@@ -368,9 +368,9 @@ func TestRWStressWithCancellation(t *testing.T) {
 			for k := 0; schedtest.More(k, rounds, covered); k++ {
 				ctx, cancel := schedtest.MayCancel(rng)
 				write := rng.IntN(4) == 0
-				lock, op := m.RLock, m.RLockOp
+				lock, op := m.RLockContext, m.RLockOp
 				if write {
-					lock, op = m.Lock, m.LockOp
+					lock, op = m.LockContext, m.LockOp
 				}
 				var err error
 				if rng.IntN(3) == 0 {
@@ -432,20 +432,20 @@ func TestCancelledWriterStress(t *testing.T) {
 		const readers = 3
 		var m mutex.RWMutex
 		for i := range 300 {
-			_ = m.RLock(bg) // until all have ended
+			m.RLock() // until all have ended
 			ctx, cancel := context.WithCancel(bg)
 			var all sync.WaitGroup
 			all.Add(1 + readers)
 			_ = next().Go(func() {
 				defer all.Done()
-				if m.Lock(ctx) == nil {
+				if m.LockContext(ctx) == nil {
 					t.Error("locked beside a reader")
 				}
 			})
 			for range readers {
 				_ = next().Go(func() {
 					defer all.Done()
-					_ = m.RLock(bg)
+					m.RLock()
 					suspend.Yield()
 					m.RUnlock()
 				})
@@ -463,19 +463,13 @@ func TestCancelledWriterStress(t *testing.T) {
 	})
 }
 
-// A readLocker locks an RWMutex for reading.
-type readLocker struct{ *mutex.RWMutex }
-
-func (l readLocker) Lock()   { _ = l.RLock(bg) }
-func (l readLocker) Unlock() { l.RUnlock() }
-
 // Neither side is kept out by the other, as long as each lets go.
 func TestNeitherSideStarves(t *testing.T) {
 	for _, busy := range []string{"readers", "writers"} {
 		t.Run(busy, func(t *testing.T) {
 			schedtest.Each(t, func(t *testing.T, s suspend.Spawner) {
 				var m mutex.RWMutex
-				few, many := m.Locker(), sync.Locker(readLocker{&m})
+				few, many := sync.Locker(&m), m.RLocker()
 				if busy == "writers" {
 					few, many = many, few
 				}
@@ -509,12 +503,12 @@ func TestNeitherSideStarves(t *testing.T) {
 func TestRWOpInSelectAndThen(t *testing.T) {
 	schedtest.OnFIFO(t, func(s *fifo.Scheduler) {
 		var a, b mutex.RWMutex
-		_, _ = a.RLock(bg), b.Lock(bg)
+		_, _ = a.RLockContext(bg), b.LockContext(bg)
 		write, read := suspend.CaseOf(a.LockOp()), suspend.CaseOf(b.RLockOp())
 		var won suspend.Selectable
 		behind := false
 		_ = s.Go(func() { won, _ = suspend.Select(bg, write, read) })
-		_ = s.Go(func() { _ = a.RLock(bg); behind = true })
+		_ = s.Go(func() { a.RLock(); behind = true })
 		schedtest.Yield(2)
 		if won != nil || behind {
 			t.Fatal("nobody could be served")
@@ -551,10 +545,10 @@ func TestRWOpInSelectAndThen(t *testing.T) {
 func TestRWInABubble(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var m mutex.RWMutex
-		_ = m.RLock(bg)
+		m.RLock()
 		ctx, cancel := context.WithTimeout(bg, time.Hour)
 		defer cancel()
-		if err := m.Lock(ctx); !errors.Is(err, context.DeadlineExceeded) {
+		if err := m.LockContext(ctx); !errors.Is(err, context.DeadlineExceeded) {
 			t.Errorf("Lock = %v after an hour", err)
 		}
 	})
@@ -564,11 +558,11 @@ func TestRWInABubble(t *testing.T) {
 func TestRWNothingIsRetained(t *testing.T) {
 	schedtest.OnFIFO(t, func(s *fifo.Scheduler) {
 		var m mutex.RWMutex
-		_ = m.Lock(bg)
+		m.Lock()
 		var kept schedtest.Objects
 		ctx, cancel := context.WithCancel(bg)
 		failed := 0
-		for _, lock := range []func(context.Context) error{m.Lock, m.RLock} {
+		for _, lock := range []func(context.Context) error{m.LockContext, m.RLockContext} {
 			captured := kept.New()
 			_ = s.Go(func() {
 				_ = lock(ctx)
@@ -591,10 +585,10 @@ func TestRWAllocs(t *testing.T) {
 	defer cancel()
 	var m mutex.RWMutex
 	for name, f := range map[string]func(){
-		"write":              func() { _ = m.Lock(bg); m.Unlock() },
-		"write, cancellable": func() { _ = m.Lock(ctx); m.Unlock() },
-		"read":               func() { _ = m.RLock(bg); m.RUnlock() },
-		"read, cancellable":  func() { _ = m.RLock(ctx); m.RUnlock() },
+		"write":              func() { m.Lock(); m.Unlock() },
+		"write, cancellable": func() { _ = m.LockContext(ctx); m.Unlock() },
+		"read":               func() { m.RLock(); m.RUnlock() },
+		"read, cancellable":  func() { _ = m.RLockContext(ctx); m.RUnlock() },
 		"try":                func() { m.TryLock(); m.Unlock(); m.TryRLock(); m.RUnlock() },
 	} {
 		if got := testing.AllocsPerRun(100, f); got > 0 {
@@ -606,13 +600,13 @@ func TestRWAllocs(t *testing.T) {
 			stop := false
 			_ = s.Go(func() {
 				for !stop {
-					_ = m.RLock(ctx)
+					_ = m.RLockContext(ctx)
 					suspend.Yield()
 					m.RUnlock()
 				}
 			})
 			got := testing.AllocsPerRun(100, func() {
-				_ = m.Lock(ctx)
+				_ = m.LockContext(ctx)
 				suspend.Yield()
 				m.Unlock()
 			})

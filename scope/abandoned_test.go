@@ -121,9 +121,9 @@ func TestTheCensusSeesTheMembers(t *testing.T) {
 	var m mutex.Mutex
 	done := make(chan error)
 	go func() {
-		_ = m.Lock(bg)
+		m.Lock()
 		defer m.Unlock()
-		for _, child := range []func(context.Context) error{m.Lock, forever} {
+		for _, child := range []func(context.Context) error{m.LockContext, forever} {
 			_ = g.Go(suspend.Goroutines, func(context.Context) error { return child(ctx) })
 		}
 		done <- g.Shutdown(bg)

@@ -239,13 +239,13 @@ func TestReleases(t *testing.T) {
 					_ = scope.Run(bg, func(ctx context.Context, s *scope.Scope) error {
 						s.OnRelease(func() { order += " a" })
 						s.OnRelease(func() {
-							_ = lock.Lock(bg) // suspends
+							lock.Lock() // suspends
 							order += " b"
 							if ctx.Err() == nil {
 								t.Error("not done")
 							}
 						})
-						_ = lock.Lock(bg)
+						lock.Lock()
 						err := s.Go(on, func(context.Context) error {
 							suspend.Yield()
 							order += "child"
@@ -369,11 +369,11 @@ func TestAPanicOfAChildThatItsSchedulerTakes(t *testing.T) {
 func TestEveryWaitEndsWithTheScope(t *testing.T) {
 	schedtest.Mixed(t, func(t *testing.T, next func() suspend.Spawner) {
 		var lock mutex.Mutex
-		_ = lock.Lock(bg)
+		lock.Lock()
 		full, empty := mvar.NewFull(0), mvar.New[int]()
 		var never promise.Promise[int]
 		waits := map[string]func(ctx context.Context) error{
-			"mutex": lock.Lock,
+			"mutex": lock.LockContext,
 			"put":   func(ctx context.Context) error { return full.Put(ctx, 1) },
 			"take":  func(ctx context.Context) error { _, err := empty.Take(ctx); return err },
 			"read":  func(ctx context.Context) error { _, err := empty.Read(ctx); return err },
@@ -537,7 +537,7 @@ func TestStressWithRandomFailures(t *testing.T) {
 						registered.Add(1)
 					}
 					suspend.Yield()
-					if err := lock.Lock(ctx); err == nil {
+					if err := lock.LockContext(ctx); err == nil {
 						suspend.Yield()
 						lock.Unlock()
 					}

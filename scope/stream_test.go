@@ -221,7 +221,7 @@ func TestStreamKeepsAShield(t *testing.T) {
 		require.True(t, m.TryLock())
 		in := func(yield func(int) bool) {
 			if yield(1) {
-				suspend.Shield(func() { locked = m.Lock(bg) == nil })
+				suspend.Shield(func() { locked = m.LockContext(bg) == nil })
 				_ = suspend.Sleep(bg, time.Hour)
 			}
 		}

@@ -292,11 +292,11 @@ func TestSuspendingPanics(t *testing.T) {
 		var p promise.Promise[int]
 		var m mutex.Mutex
 		c := chanx.New[int](0)
-		_ = m.Lock(bg)
+		m.Lock()
 		var v stm.Var[int]
 		for _, f := range []func(){
 			func() { _, _ = p.Await(bg) },
-			func() { _ = m.Lock(bg) },
+			func() { m.Lock() },
 			func() { _ = c.Send(bg, 1) },
 			func() { _, _ = c.Recv(bg) },
 			func() { _ = suspend.Sleep(bg, time.Hour) },
@@ -308,7 +308,7 @@ func TestSuspendingPanics(t *testing.T) {
 			})
 		}
 		m.Unlock()
-		require.NoError(t, m.Lock(bg)) // nobody waits for it
+		require.NoError(t, m.LockContext(bg)) // nobody waits for it
 		m.Unlock()
 		sent, err := c.TrySend(1)
 		require.NoError(t, err)

@@ -121,7 +121,7 @@ func TestTokensMove(t *testing.T) {
 		}
 		return 0, err
 	}
-	_ = lock.Lock(bg)
+	lock.Lock()
 	var all sync.WaitGroup
 	for i := range workers {
 		rng := rand.New(rand.NewPCG(uint64(i), 7))

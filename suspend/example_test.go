@@ -109,7 +109,7 @@ func ExampleSelectOrdered() {
 
 func ExampleTrySelect() {
 	var m mutex.Mutex
-	_ = m.Lock(context.Background())
+	m.Lock()
 	won, err := suspend.TrySelect(context.Background(), suspend.CaseOf(m.LockOp()))
 	fmt.Println(won, err)
 	// Output: <nil> <nil>
@@ -117,7 +117,7 @@ func ExampleTrySelect() {
 
 func ExampleAfter() {
 	var m mutex.Mutex
-	_ = m.Lock(context.Background())
+	m.Lock()
 	lock, timeout := suspend.CaseOf(m.LockOp()), suspend.CaseOf(suspend.After(time.Millisecond))
 	won, _ := suspend.Select(context.Background(), lock, timeout)
 	fmt.Println(won == timeout)

@@ -39,7 +39,7 @@ func TestLazyAndEagerWaitersInOneQueue(t *testing.T) {
 		}) {
 			var m mutex.Mutex
 			m.TryLock()
-			p.wait = m.Lock
+			p.wait = m.LockContext
 			p.serve = m.Unlock
 			return p
 		}(),

@@ -29,12 +29,12 @@ func TestExploreEndsAContextBetweenTheLookAndTheOperation(t *testing.T) {
 		"Mutex": func() (func(ctx context.Context) error, func()) {
 			m := new(mutex.Mutex)
 			m.TryLock()
-			return m.Lock, m.Unlock
+			return m.LockContext, m.Unlock
 		},
 		"RWMutex": func() (func(ctx context.Context) error, func()) {
 			m := new(mutex.RWMutex)
 			m.TryLock()
-			return m.RLock, m.Unlock
+			return m.RLockContext, m.Unlock
 		},
 		"Semaphore": func() (func(ctx context.Context) error, func()) {
 			s := semaphore.New(1)

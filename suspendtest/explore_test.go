@@ -67,7 +67,7 @@ func TestReplays(t *testing.T) {
 func TestBoundsAreNamed(t *testing.T) {
 	var m mutex.Mutex
 	lock := func(ctx context.Context) {
-		if m.Lock(ctx) == nil {
+		if m.LockContext(ctx) == nil {
 			m.Unlock()
 		}
 	}
@@ -153,7 +153,7 @@ func TestContexts(t *testing.T) {
 		}), all},
 		"an operation": {beside(func(ctx context.Context, _ *idling.Group, filled string) {
 			m := new(mutex.Mutex)
-			seen[fmt.Sprint("lock, ", filled, ": ", m.Lock(ctx))] = true
+			seen[fmt.Sprint("lock, ", filled, ": ", m.LockContext(ctx))] = true
 		}), beside35},
 		"Err": {beside(func(ctx context.Context, _ *idling.Group, filled string) {
 			seen[fmt.Sprint("look, ", filled, ": ", ctx.Err())] = true
@@ -164,8 +164,8 @@ func TestContexts(t *testing.T) {
 		"a wait with package context": {func(w *suspendtest.World) {
 			m := new(mutex.Mutex)
 			ctx, stop := context.WithCancel(context.Background())
-			_ = m.Lock(ctx)
-			w.Go("locks", func(context.Context) { seen[fmt.Sprint("wait: ", m.Lock(ctx))] = true })
+			_ = m.LockContext(ctx)
+			w.Go("locks", func(context.Context) { seen[fmt.Sprint("wait: ", m.LockContext(ctx))] = true })
 			w.Go("cancels", func(context.Context) { stop() })
 			w.Go("frees", func(context.Context) { m.Unlock() })
 		}, named},

@@ -119,7 +119,7 @@ func TestFetch(t *testing.T) {
 		"cancelled":           {cancelled(seen), []suspendtest.ExploreOption{suspendtest.Waits()}, `^explored: \d+ runs, which are all$`},
 		"cancelled, each":     {cancelled(seen), []suspendtest.ExploreOption{suspendtest.Preemptions(1)}, `^explored: \d+ runs, which are all but those with more preemptions than 1$`},
 		"a lost update":       {deposits(func(f func()) { f() }), nil, `^run \d+ of the exploration, without a cancellation, has failed: check: lost`},
-		"no lost update":      {deposits(func(f func()) { m.With(f) }), []suspendtest.ExploreOption{suspendtest.Waits()}, `^explored: \d+ runs, which are all$`},
+		"no lost update":      {deposits(func(f func()) { m.Lock(); defer m.Unlock(); f() }), []suspendtest.ExploreOption{suspendtest.Waits()}, `^explored: \d+ runs, which are all$`},
 	} {
 		if text := explored(t, p.program, p.opts...); !regexp.MustCompile(p.want).MatchString(text) {
 			t.Errorf("%s: %s", name, text)

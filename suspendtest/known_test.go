@@ -25,8 +25,8 @@ func philosophers(left func(i int) bool) func(w *suspendtest.World) {
 				if !left(i) {
 					one, two = two, one
 				}
-				if one.Lock(ctx) == nil {
-					if two.Lock(ctx) == nil {
+				if one.LockContext(ctx) == nil {
+					if two.LockContext(ctx) == nil {
 						two.Unlock()
 					}
 					one.Unlock()
@@ -93,8 +93,12 @@ func lost(w *suspendtest.World) {
 	for _, name := range []string{"a", "b"} {
 		w.Go(name, func(context.Context) {
 			v := 0
-			m.With(func() { v = n })
-			m.With(func() { n = v + 1 })
+			m.Lock()
+			v = n
+			m.Unlock()
+			m.Lock()
+			n = v + 1
+			m.Unlock()
 		})
 	}
 	w.Check(func() error {

@@ -105,19 +105,19 @@ func (s gatingHead) Acquire(ctx context.Context, n int64) error {
 	return s.Semaphore.Acquire(ctx, n)
 }
 
-func (m unlocksIfFails) Lock(ctx context.Context) error {
-	err := m.Mutex.Lock(ctx)
+func (m unlocksIfFails) LockContext(ctx context.Context) error {
+	err := m.Mutex.LockContext(ctx)
 	if err != nil && !m.TryLock() {
 		m.Unlock()
 	}
 	return err
 }
 
-func (m locksThoughDone) Lock(ctx context.Context) error {
+func (m locksThoughDone) LockContext(ctx context.Context) error {
 	if m.TryLock() {
 		return nil
 	}
-	return m.Mutex.Lock(ctx)
+	return m.Mutex.LockContext(ctx)
 }
 
 // A slowMutex is a lock that is handed over, of a guard and a queue.
@@ -136,7 +136,7 @@ func (m *slowMutex) TryLock() bool {
 	return !was
 }
 
-func (m *slowMutex) Lock(ctx context.Context) error {
+func (m *slowMutex) LockContext(ctx context.Context) error {
 	_, err := suspend.Wait[struct{}](ctx, m)
 	return err
 }

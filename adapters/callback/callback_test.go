@@ -191,13 +191,13 @@ func TestNeverBlocksTheThread(t *testing.T) {
 	l := callback.New(g, callback.Options{})
 	pool := workstealing.New(workstealing.Options{})
 	var lock mutex.Mutex
-	_ = lock.Lock(bg)
+	lock.Lock()
 	gate := promise.New[struct{}]()
 	answer := promise.Go(bg, pool, func(ctx context.Context) (int, error) { _, err := gate.Await(ctx); return 42, err })
 
 	got := make(chan int, 2)
 	_ = l.Go(func() { // stackful
-		_ = lock.Lock(bg)
+		lock.Lock()
 		defer lock.Unlock()
 		v, _ := answer.Await(bg)
 		got <- v

@@ -24,12 +24,12 @@ func Example() {
 	defer pool.Close()
 
 	var document mutex.Mutex // shared with a plain goroutine, which has it
-	_ = document.Lock(ctx)
+	_ = document.LockContext(ctx)
 	words := promise.Go(ctx, pool, func(context.Context) (int, error) { return 1000, nil })
 
 	// Stackful: direct style, on the GUI's thread. It suspends, the thread does not.
 	done := promise.Go(ctx, loop, func(ctx context.Context) (string, error) {
-		if err := document.Lock(ctx); err != nil {
+		if err := document.LockContext(ctx); err != nil {
 			return "", err
 		}
 		defer document.Unlock()

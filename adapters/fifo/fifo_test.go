@@ -89,7 +89,7 @@ func TestDeterministic(t *testing.T) {
 								trace = append(trace, v)
 							}
 						case 2:
-							_ = l.Lock(bg)
+							l.Lock()
 							suspend.Yield()
 							l.Unlock()
 						case 3:
@@ -621,13 +621,13 @@ func TestCancelManyWaiters(t *testing.T) {
 	goroutines := runtime.NumGoroutine()
 	cost := func(n int) (perWaiter time.Duration) {
 		var m mutex.Mutex
-		_ = m.Lock(bg)
+		m.Lock()
 		run(t, fifo.Options{}, func(s *fifo.Scheduler) {
 			ctx, cancel := schedtest.WithCancel()
 			failed := 0
 			for range n {
 				_ = s.Go(func() {
-					if m.Lock(ctx) != nil {
+					if m.LockContext(ctx) != nil {
 						failed++
 					}
 				})

@@ -82,7 +82,7 @@ func waits() []killed {
 	c := chanx.New[int](0)
 	nobody := func() bool { ok, _ := c.TrySend(1); return !ok }
 	var mu mutex.Mutex
-	_ = mu.Lock(bg)
+	mu.Lock()
 	unlocked := func() bool { mu.Unlock(); return mu.TryLock() }
 	sem := semaphore.New(2)
 	_ = sem.Acquire(bg, 1)
@@ -94,7 +94,7 @@ func waits() []killed {
 		return ok
 	}
 	var l mutex.Mutex
-	notEmpty := cond.Cond{L: l.Locker()}
+	notEmpty := cond.Cond{L: &l}
 	var p promise.Promise[int]
 	b := latch.NewBarrier(2)
 	return []killed{
@@ -107,10 +107,10 @@ func waits() []killed {
 		}, empty},
 		{"Do", func(ctx context.Context) { _, _ = suspend.Do(ctx, n.TakeOp()) }, empty},
 		{"Recv", func(ctx context.Context) { _, _ = c.Recv(ctx) }, nobody},
-		{"Lock", func(ctx context.Context) { _ = mu.Lock(ctx) }, unlocked},
+		{"Lock", func(ctx context.Context) { _ = mu.LockContext(ctx) }, unlocked},
 		{"Acquire", func(ctx context.Context) { _ = sem.Acquire(ctx, 2) }, gate},
 		{"Cond", func(ctx context.Context) {
-			_ = l.Lock(bg)
+			l.Lock()
 			defer l.Unlock() // which panics if it does not hold l
 			_ = notEmpty.Wait(ctx)
 		}, func() bool { return l.TryLock() }},

@@ -49,7 +49,7 @@ const yieldEvery = 64
 // do calls the function try. If the call would block, do waits for an event and repeats the call. If ctx is done,
 // before or during a wait, do fails with the cancellation error.
 func (s *side) do(ctx context.Context, try func() tcpip.Error) error {
-	if err := s.turn.Lock(ctx); err != nil {
+	if err := s.turn.LockContext(ctx); err != nil {
 		return err
 	}
 	defer s.turn.Unlock()

@@ -271,10 +271,10 @@ func TestPreempt(t *testing.T) {
 				var m mutex.Mutex
 				for range 2 {
 					_ = suspend.Here().Go(func() {
-						_ = m.Lock(bg)
+						m.Lock()
 						v := x
 						m.Unlock()
-						_ = m.Lock(bg)
+						m.Lock()
 						x = v + 1
 						m.Unlock()
 					})

@@ -114,9 +114,9 @@ func TestCondOfACrashedNode(t *testing.T) {
 	for _, restart := range []bool{false, true} {
 		run(t, func(ctx context.Context, w *simulation.World) error {
 			var mu mutex.Mutex
-			c, n, inside, ended := cond.New(mu.Locker()), w.Node("n"), 0, 0
+			c, n, inside, ended := cond.New(&mu), w.Node("n"), 0, 0
 			visit := func(f func()) {
-				_ = mu.Lock(ctx)
+				_ = mu.LockContext(ctx)
 				defer mu.Unlock()
 				inside++
 				require.Equal(t, 1, inside)
@@ -159,14 +159,14 @@ func TestARunEndsThoughACondHasNoLock(t *testing.T) {
 		unwound := false
 		run(t, func(ctx context.Context, w *simulation.World) error {
 			var mu mutex.Mutex
-			c := cond.New(mu.Locker())
+			c := cond.New(&mu)
 			_ = w.Node("n").Go(func() {
 				defer func() { unwound = true }()
-				_ = mu.Lock(ctx)
+				_ = mu.LockContext(ctx)
 				_ = c.Wait(ctx)
 			})
 			_ = suspend.Sleep(ctx, time.Second)
-			_ = mu.Lock(ctx) // for good
+			_ = mu.LockContext(ctx) // for good
 			w.Node("n").Crash()
 			require.False(t, unwound)
 			return nil

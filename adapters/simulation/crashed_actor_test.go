@@ -17,17 +17,17 @@ func TestTwoShields(t *testing.T) {
 	unwound := false
 	r := simulation.Run(simulation.Options{Seed: 1}, func(ctx context.Context, w *simulation.World) error {
 		var a, b mutex.Mutex
-		ca, cb := cond.New(a.Locker()), cond.New(b.Locker())
+		ca, cb := cond.New(&a), cond.New(&b)
 		_ = w.Go(func() {
 			defer func() { unwound = true }()
-			_ = a.Lock(ctx)
-			_ = b.Lock(ctx)
+			_ = a.LockContext(ctx)
+			_ = b.LockContext(ctx)
 			defer func() { _ = ca.Wait(ctx) }()
 			_ = cb.Wait(ctx)
 		})
 		_ = suspend.Sleep(ctx, time.Second)
-		_ = b.Lock(ctx)                                       // for good
-		_ = w.Go(func() { _ = a.Lock(context.Background()) }) // gets it as the defer waits, and keeps it
+		_ = b.LockContext(ctx)        // for good
+		_ = w.Go(func() { a.Lock() }) // gets it as the defer waits, and keeps it
 		_ = suspend.Sleep(ctx, time.Second)
 		return nil
 	})

@@ -20,14 +20,14 @@ func crashed(t *testing.T, start func(ctx context.Context, n *simulation.Node, w
 	t.Helper()
 	r := simulation.Run(simulation.Options{Seed: 1}, func(ctx context.Context, w *simulation.World) error {
 		var mu mutex.Mutex
-		c, n := cond.New(mu.Locker()), w.Node("n")
+		c, n := cond.New(&mu), w.Node("n")
 		start(ctx, n, func(ctx context.Context) {
-			_ = mu.Lock(ctx)
+			_ = mu.LockContext(ctx)
 			defer mu.Unlock()
 			_ = c.Wait(ctx)
 		})
 		_ = suspend.Sleep(ctx, time.Second)
-		_ = mu.Lock(ctx)
+		_ = mu.LockContext(ctx)
 		return then(ctx, &mu, n)
 	})
 	if r.Err != nil {
@@ -46,7 +46,7 @@ func TestPausedNodeCrashed(t *testing.T) {
 		n.Crash()
 		mu.Unlock()
 		_ = suspend.Sleep(ctx, time.Second)
-		return mu.Lock(ctx) // deadlock?
+		return mu.LockContext(ctx) // deadlock?
 	})
 }
 
@@ -115,7 +115,7 @@ func TestCondInARunOfACrashedNode(t *testing.T) {
 			if !unlocked {
 				return errors.New("the waiter has not gone on")
 			}
-			return mu.Lock(ctx)
+			return mu.LockContext(ctx)
 		})
 		if !unlocked {
 			t.Fatal(ends)
@@ -128,10 +128,10 @@ func TestManyWaitersAtTheEnd(t *testing.T) {
 	inside, most := 0, 0
 	r := simulation.Run(simulation.Options{Seed: 1}, func(ctx context.Context, w *simulation.World) error {
 		var mu mutex.Mutex
-		c := cond.New(mu.Locker())
+		c := cond.New(&mu)
 		for range 1000 {
 			_ = w.Go(func() {
-				_ = mu.Lock(ctx)
+				_ = mu.LockContext(ctx)
 				inside++
 				defer func() { most = max(most, inside); inside--; mu.Unlock() }()
 				inside--
@@ -141,7 +141,7 @@ func TestManyWaitersAtTheEnd(t *testing.T) {
 		}
 		_ = suspend.Sleep(ctx, time.Second)
 		_ = w.Go(func() {
-			_ = mu.Lock(ctx)
+			_ = mu.LockContext(ctx)
 			inside++
 			defer func() { most = max(most, inside); inside--; mu.Unlock() }()
 			for range 4 {

@@ -374,10 +374,10 @@ func TestPreempt(t *testing.T) {
 				x := 0
 				for range 2 {
 					_ = w.Go(func() {
-						_ = m.Lock(ctx)
+						_ = m.LockContext(ctx)
 						v := x
 						m.Unlock()
-						_ = m.Lock(ctx)
+						_ = m.LockContext(ctx)
 						x = v + 1
 						m.Unlock()
 					})
@@ -403,7 +403,7 @@ func TestPreempt(t *testing.T) {
 			var m mutex.Mutex
 			between := false
 			_ = w.Go(func() { preempts = preempts || between })
-			_ = w.Go(func() { between = true; _ = m.Lock(ctx); between = false; m.Unlock() })
+			_ = w.Go(func() { between = true; _ = m.LockContext(ctx); between = false; m.Unlock() })
 			return suspend.Sleep(ctx, 1)
 		})
 		require.Equal(t, !off, preempts)

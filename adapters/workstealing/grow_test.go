@@ -272,7 +272,7 @@ func TestThePoolGrowsAndShrinks(t *testing.T) {
 							for range steps {
 								switch rand.IntN(40) {
 								case 0, 1, 2, 3, 4:
-									_ = mu.Lock(context.Background())
+									mu.Lock()
 									suspend.Yield()
 									locked++
 									mu.Unlock()

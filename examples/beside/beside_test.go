@@ -347,7 +347,7 @@ func TestChoose(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), time.Millisecond)
 		defer cancel()
 		var mu mutex.Mutex
-		_ = mu.Lock(t.Context())
+		_ = mu.LockContext(t.Context())
 		lock, usual := make(chan struct{}, 1), &answerUsual{done: make(chan struct{})}
 		lock <- struct{}{}
 		answer := promise.New[string]()
@@ -360,7 +360,7 @@ func TestChoose(t *testing.T) {
 				mu.Unlock()
 				<-lock
 			case "answer":
-				_ = mu.Lock(on)
+				_ = mu.LockContext(on)
 				lock <- struct{}{}
 				answer.Fill("answer")
 				usual.text = "answer"

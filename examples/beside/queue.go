@@ -16,7 +16,7 @@ type queue struct {
 
 func newQueue() *queue {
 	q := &queue{}
-	q.changed = cond.New(q.mu.Locker())
+	q.changed = cond.New(&q.mu)
 	return q
 }
 
@@ -28,7 +28,7 @@ func (q *queue) put(job int) {
 }
 
 func (q *queue) take(ctx context.Context, fits func(job int) bool) (int, error) {
-	if err := q.mu.Lock(ctx); err != nil {
+	if err := q.mu.LockContext(ctx); err != nil {
 		return 0, err
 	}
 	defer q.mu.Unlock()

@@ -21,7 +21,7 @@ type workers struct {
 
 func newWorkers(ctx context.Context, on suspend.Spawner, n int) *workers {
 	w := &workers{tasks: scope.Open(ctx, scope.FirstError)}
-	w.changed = cond.New(w.mu.Locker())
+	w.changed = cond.New(&w.mu)
 	for range n {
 		_ = w.tasks.Go(on, w.work)
 	}
@@ -29,7 +29,7 @@ func newWorkers(ctx context.Context, on suspend.Spawner, n int) *workers {
 }
 
 func (w *workers) submit(ctx context.Context, urgency int, run func(ctx context.Context)) error {
-	if err := w.mu.Lock(ctx); err != nil {
+	if err := w.mu.LockContext(ctx); err != nil {
 		return err
 	}
 	defer w.mu.Unlock()
@@ -52,7 +52,7 @@ func (w *workers) work(ctx context.Context) error {
 }
 
 func (w *workers) next(ctx context.Context) (func(ctx context.Context), error) {
-	if err := w.mu.Lock(ctx); err != nil {
+	if err := w.mu.LockContext(ctx); err != nil {
 		return nil, err
 	}
 	defer w.mu.Unlock()

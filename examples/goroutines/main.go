@@ -24,12 +24,12 @@ type queue struct {
 
 func newQueue() *queue {
 	q := &queue{}
-	q.notEmpty = cond.New(q.mu.Locker())
+	q.notEmpty = cond.New(&q.mu)
 	return q
 }
 
 func (q *queue) put(ctx context.Context, job string) error {
-	if err := q.mu.Lock(ctx); err != nil {
+	if err := q.mu.LockContext(ctx); err != nil {
 		return err
 	}
 	defer q.mu.Unlock()
@@ -39,7 +39,7 @@ func (q *queue) put(ctx context.Context, job string) error {
 }
 
 func (q *queue) take(ctx context.Context) (string, error) {
-	if err := q.mu.Lock(ctx); err != nil { // a sync.Mutex has no cancellable Lock
+	if err := q.mu.LockContext(ctx); err != nil { // a sync.Mutex has no cancellable Lock
 		return "", err
 	}
 	defer q.mu.Unlock()
@@ -83,7 +83,7 @@ func main() {
 	fmt.Println("take:", job, err)
 
 	var held mutex.Mutex
-	_ = held.Lock(bg)
+	held.Lock()
 	inbox := chanx.New[string](1)
 	_ = inbox.Send(bg, "mail")
 	what, err := report(bg, &held, inbox)

@@ -39,7 +39,7 @@ type account struct {
 }
 
 func (a *account) deposit(ctx context.Context, n int) (int, error) {
-	if err := a.mu.Lock(ctx); err != nil { // a script's await waits here
+	if err := a.mu.LockContext(ctx); err != nil { // a script's await waits here
 		return 0, err
 	}
 	defer a.mu.Unlock()

@@ -18,7 +18,7 @@ func TestScript(t *testing.T) {
 // While Go holds the lock, the script's timers run. Each script waits for its own deposit.
 func TestLockIsShared(t *testing.T) {
 	a := new(account)
-	if err := a.mu.Lock(t.Context()); err != nil {
+	if err := a.mu.LockContext(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	got, err := run(t.Context(), `(async () => {
@@ -51,7 +51,7 @@ func TestErrors(t *testing.T) {
 // A context ends a script's wait for Go, and Go's wait for a script that never settles.
 func TestCancel(t *testing.T) {
 	a := new(account)
-	if err := a.mu.Lock(t.Context()); err != nil {
+	if err := a.mu.LockContext(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	defer a.mu.Unlock()

@@ -40,7 +40,7 @@ func (s *server) handle(ctx context.Context, conn netpoll.Connection) error {
 	var answers []byte
 	for _, n := range requests {
 		answer := promise.Go(ctx, s.pool, func(context.Context) (int, error) { return fib(int(n % 41)), nil })
-		if err = s.ledger.Lock(ctx); err != nil { // suspends the task
+		if err = s.ledger.LockContext(ctx); err != nil { // suspends the task
 			break
 		}
 		s.served++

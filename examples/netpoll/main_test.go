@@ -60,7 +60,7 @@ func TestHandlersWait(t *testing.T) {
 	read(first, "1: 55\n")
 	suspended(0)
 
-	if err := s.ledger.Lock(ctx); err != nil {
+	if err := s.ledger.LockContext(ctx); err != nil {
 		t.Fatal(err)
 	}
 	gone, second, third := dial(10), dial(20), dial(25)

@@ -56,7 +56,7 @@ func (n *Node) serve(ctx context.Context, c net.Conn) {
 	in, out := json.NewDecoder(c), json.NewEncoder(c)
 	for {
 		var m message
-		if in.Decode(&m) != nil || n.mu.Lock(ctx) != nil {
+		if in.Decode(&m) != nil || n.mu.LockContext(ctx) != nil {
 			return
 		}
 		var answer Answer

@@ -18,7 +18,7 @@ func (n *Node) campaignLocked(ctx context.Context) {
 	for _, p := range n.Peers {
 		_ = suspend.Here().Go(func() {
 			answer, err := n.call(ctx, &peer{id: p}, message{Vote: &request})
-			if err != nil || n.mu.Lock(ctx) != nil {
+			if err != nil || n.mu.LockContext(ctx) != nil {
 				return
 			}
 			defer n.mu.Unlock()
@@ -58,7 +58,7 @@ func (n *Node) leadLocked(ctx context.Context) {
 func (n *Node) replicate(ctx context.Context, term int, id string) {
 	to := &peer{id: id}
 	defer to.close()
-	for n.mu.Lock(ctx) == nil {
+	for n.mu.LockContext(ctx) == nil {
 		if n.role != Leader || n.Term != term {
 			n.mu.Unlock()
 			return
@@ -70,7 +70,7 @@ func (n *Node) replicate(ctx context.Context, term int, id string) {
 		}
 		n.mu.Unlock()
 		answer, err := n.call(ctx, to, message{Append: &request})
-		if n.mu.Lock(ctx) != nil {
+		if n.mu.LockContext(ctx) != nil {
 			return
 		}
 		more := n.answeredLocked(request, id, round, answer, err)

@@ -114,7 +114,7 @@ func (n *Node) Run(ctx context.Context) error {
 		if err := suspend.Sleep(ctx, timeout); err != nil {
 			return err
 		}
-		if err := n.mu.Lock(ctx); err != nil {
+		if err := n.mu.LockContext(ctx); err != nil {
 			return err
 		}
 		if n.role != Leader && suspend.Now().Sub(n.heard) >= timeout {
@@ -168,7 +168,7 @@ func (n *Node) majority(count int) bool { return 2*count > len(n.Peers)+1 }
 
 // Propose appends a command to the leader's log. It returns the index of the command when the command is committed.
 func (n *Node) Propose(ctx context.Context, command string) (int, error) {
-	if err := n.mu.Lock(ctx); err != nil {
+	if err := n.mu.LockContext(ctx); err != nil {
 		return 0, err
 	}
 	defer n.mu.Unlock()
@@ -187,7 +187,7 @@ func (n *Node) Propose(ctx context.Context, command string) (int, error) {
 
 // Read returns an index that is at least as high as the index of each entry committed before the call.
 func (n *Node) Read(ctx context.Context) (int, error) {
-	if err := n.mu.Lock(ctx); err != nil {
+	if err := n.mu.LockContext(ctx); err != nil {
 		return 0, err
 	}
 	defer n.mu.Unlock()
@@ -218,7 +218,7 @@ func (n *Node) untilLocked(ctx context.Context, term int, done func() bool) erro
 	for !done() {
 		n.mu.Unlock()
 		err := suspend.Sleep(ctx, poll)
-		_ = n.mu.Lock(context.Background())
+		n.mu.Lock()
 		if err != nil {
 			return err
 		}

@@ -17,7 +17,7 @@ func main() {
 	say := func(who string) func() {
 		return func() {
 			for _, word := range []string{"hello", "goodbye"} {
-				if err := mu.Lock(ctx); err != nil { // suspends only the task
+				if err := mu.LockContext(ctx); err != nil { // suspends only the task
 					panic(err)
 				}
 				err := words.Send(ctx, word+" from "+who)

@@ -54,11 +54,11 @@ func crosswise() (stop func()) {
 	pool := workstealing.New(workstealing.Options{Workers: 1})
 	both, ended := latch.New(2), make(chan struct{})
 	lock := func(x, y *mutex.Mutex) {
-		_ = x.Lock(bg) // first
+		x.Lock() // first
 		defer x.Unlock()
 		both.CountDown()
 		_ = both.Wait(bg)
-		if y.Lock(ctx) == nil { // second
+		if y.LockContext(ctx) == nil { // second
 			y.Unlock()
 		}
 	}
@@ -106,17 +106,18 @@ func TestDeadlock(t *testing.T) {
 func TestNoDeadlock(t *testing.T) {
 	on(t)
 	var m mutex.Mutex
-	require.NoError(t, m.Lock(bg))
+	require.NoError(t, m.LockContext(bg))
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
-		m.With(func() {})
+		m.Lock()
+		m.Unlock()
 	}()
-	s := eventually(t, func(s census.Snapshot) bool { return len(waiting(s, "mutex.Mutex.With")) == 1 })
+	s := eventually(t, func(s census.Snapshot) bool { return len(waiting(s, "mutex.Mutex.Lock")) == 1 })
 	require.Empty(t, s.Deadlocks)
-	w := waiting(s, "mutex.Mutex.With")[0]
+	w := waiting(s, "mutex.Mutex.Lock")[0]
 	require.Empty(t, w.Scheduler)
-	require.Equal(t, "mutex.Mutex.With", w.Waits.Primitive)
+	require.Equal(t, "mutex.Mutex.Lock", w.Waits.Primitive)
 	require.Regexp(t, `^mutex\.Mutex 0x[0-9a-f]+$`, w.Waits.For[0].Name)
 	require.Len(t, w.Waits.For[0].Holders, 1)
 	m.Unlock()
@@ -130,16 +131,16 @@ func TestAHolderThatHasEnded(t *testing.T) {
 	var m mutex.Mutex
 	var s census.Snapshot
 	_ = fifo.Run(bg, func(context.Context) error {
-		_ = suspend.Here().Go(func() { _ = m.Lock(bg) })
+		_ = suspend.Here().Go(func() { m.Lock() })
 		suspend.Yield()
-		_ = suspend.Here().Go(func() { m.With(func() {}) })
+		_ = suspend.Here().Go(func() { m.Lock(); m.Unlock() })
 		suspend.Yield()
 		s = census.Take()
 		m.Unlock()
 		return nil
 	})
 	require.Empty(t, s.Deadlocks)
-	w := waiting(s, "mutex.Mutex.With")
+	w := waiting(s, "mutex.Mutex.Lock")
 	require.Len(t, w, 1)
 	require.True(t, w[0].Waits.For[0].Holders[0].Ended)
 	require.Contains(t, s.String(), w[0].Waits.For[0].Holders[0].Task+", which has ended, has held it for ")
@@ -153,7 +154,7 @@ func TestGlobal(t *testing.T) {
 	on(t)
 	census.Name(&global, "first")
 	census.Name(&global, "global")
-	_ = global.Lock(bg)
+	global.Lock()
 	s := census.Take()
 	require.Len(t, s.Tasks, 1)
 	require.Equal(t, `mutex.Mutex "global"`, s.Tasks[0].Holds[0].Object)
@@ -176,7 +177,7 @@ func TestHandOver(t *testing.T) {
 	_ = fifo.Run(bg, func(ctx context.Context) error {
 		on := suspend.Here().(suspend.Executor)
 		locks := []func(next func()){
-			func(next func()) { _ = m.Lock(bg); next() },
+			func(next func()) { m.Lock(); next() },
 			func(next func()) { _, _ = suspend.Select(bg, suspend.CaseOf(m.LockOp())); next() },
 			func(next func()) { suspend.Then(bg, m.LockOp(), on, func(struct{}, error) { next() }) },
 			func(next func()) { require.True(t, m.TryLock()); next() },
@@ -188,7 +189,7 @@ func TestHandOver(t *testing.T) {
 				}
 				unlock, done := latch.New(1), latch.New(1)
 				if waits {
-					_ = m.Lock(bg)
+					m.Lock()
 				}
 				_ = suspend.Here().Go(func() {
 					lock(func() {
@@ -212,7 +213,7 @@ func TestHandOver(t *testing.T) {
 					}
 					schedtest.Settle()
 				}
-				_ = suspend.Here().Go(func() { m.With(func() {}) })
+				_ = suspend.Here().Go(func() { m.Lock(); m.Unlock() })
 				schedtest.Settle()
 				assert.Contains(t, holder(), "TestHandOver", "%d %v\n%s", i, waits, census.Take())
 				unlock.CountDown()
@@ -229,11 +230,11 @@ func TestHandOver(t *testing.T) {
 func TestForgets(t *testing.T) {
 	var m, n mutex.Mutex
 	stop := census.Start(census.Options{StuckAfter: -1})
-	_ = m.Lock(bg)
+	m.Lock()
 	require.Len(t, census.Take().Tasks, 1)
 	stop()
 	m.Unlock()
-	_ = n.Lock(bg)
+	n.Lock()
 	on(t)
 	require.Empty(t, census.Take().Tasks)
 	n.Unlock() // it is not known

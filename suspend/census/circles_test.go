@@ -24,7 +24,7 @@ func TestCircles(t *testing.T) {
 	var (
 		yield  = suspend.Yield
 		locked = func(ctx context.Context, m *mutex.Mutex, f func()) {
-			if m.Lock(ctx) == nil {
+			if m.LockContext(ctx) == nil {
 				defer m.Unlock()
 				f()
 			}
@@ -36,7 +36,7 @@ func TestCircles(t *testing.T) {
 	}{
 		"a mutex, locked again": {1, 0, func() tasks {
 			var m mutex.Mutex
-			return tasks{func(ctx context.Context) { locked(ctx, &m, func() { _ = m.Lock(ctx) }) }}
+			return tasks{func(ctx context.Context) { locked(ctx, &m, func() { _ = m.LockContext(ctx) }) }}
 		}},
 		"three mutexes in a circle, and one more task": {3, 1, func() tasks {
 			var m [3]mutex.Mutex
@@ -96,15 +96,15 @@ func TestCircles(t *testing.T) {
 			var m mutex.RWMutex
 			return tasks{
 				func(ctx context.Context) {
-					_ = m.RLock(ctx)
+					_ = m.RLockContext(ctx)
 					defer m.RUnlock()
 					yield()
-					if m.RLock(ctx) == nil {
+					if m.RLockContext(ctx) == nil {
 						m.RUnlock()
 					}
 				},
 				func(ctx context.Context) {
-					if m.Lock(ctx) == nil {
+					if m.LockContext(ctx) == nil {
 						m.Unlock()
 					}
 				},
@@ -115,19 +115,19 @@ func TestCircles(t *testing.T) {
 			var a mutex.Mutex
 			return tasks{
 				func(ctx context.Context) {
-					_ = m.RLock(ctx)
+					_ = m.RLockContext(ctx)
 					defer m.RUnlock()
 					yield()
 					locked(ctx, &a, func() {})
 				},
 				func(ctx context.Context) {
-					_ = m.RLock(ctx)
+					_ = m.RLockContext(ctx)
 					defer m.RUnlock()
 					_ = suspend.Sleep(ctx, time.Hour)
 				},
 				func(ctx context.Context) {
 					locked(ctx, &a, func() {
-						if m.Lock(ctx) == nil {
+						if m.LockContext(ctx) == nil {
 							m.Unlock()
 						}
 					})
@@ -211,16 +211,16 @@ func TestCircles(t *testing.T) {
 			c := chanx.New[int](0)
 			return tasks{
 				func(ctx context.Context) {
-					_ = m.Lock(ctx)
+					_ = m.LockContext(ctx)
 					_, _ = c.Recv(ctx) // the other unlocks
-					if m.Lock(ctx) == nil {
+					if m.LockContext(ctx) == nil {
 						m.Unlock()
 					}
 				},
 				func(ctx context.Context) {
 					_ = c.Send(ctx, 1)
 					m.Unlock()
-					_ = m.Lock(ctx)
+					_ = m.LockContext(ctx)
 					_ = suspend.Sleep(ctx, time.Hour)
 					m.Unlock()
 				},

@@ -65,18 +65,18 @@ func TestStartBetweenAHandOverAndItsWakeUp(t *testing.T) {
 	var m, x mutex.Mutex
 	ctx2, cancel := context.WithCancel(bg)
 	_ = fifo.Run(bg, func(ctx context.Context) error {
-		_ = m.Lock(ctx)
+		_ = m.LockContext(ctx)
 		_ = suspend.Here().Go(func() { // B
-			_ = m.Lock(ctx) // handed over after 4 nudges
+			_ = m.LockContext(ctx) // handed over after 4 nudges
 			m.Unlock()
 			yields(3)
-			_ = x.Lock(ctx2)
+			_ = x.LockContext(ctx2)
 		})
 		suspend.Yield()
 		for i := range 5 {
 			m.Unlock()
 			if i < 4 {
-				_ = m.Lock(ctx)
+				_ = m.LockContext(ctx)
 				suspend.Yield()
 			}
 		}
@@ -85,8 +85,8 @@ func TestStartBetweenAHandOverAndItsWakeUp(t *testing.T) {
 		if n := len(census.Take().Tasks); n != 0 {
 			t.Errorf("%d tasks hold m, which is free", n)
 		}
-		_ = m.Lock(ctx) // and main will unlock it
-		_ = suspend.Here().Go(func() { _ = x.Lock(ctx); _ = m.Lock(ctx2) })
+		_ = m.LockContext(ctx) // and main will unlock it
+		_ = suspend.Here().Go(func() { _ = x.LockContext(ctx); _ = m.LockContext(ctx2) })
 		yields(5)
 		if d := census.Take(); len(d.Deadlocks) > 0 {
 			t.Error(d)
@@ -106,13 +106,13 @@ func TestTheBodyOfAPull(t *testing.T) {
 	ctx, cancel := context.WithCancel(bg)
 	_ = fifo.Run(bg, func(context.Context) error {
 		_ = suspend.Here().Go(func() {
-			next, stop := suspend.Pull(func(yield func(int) bool) { _ = a.Lock(bg); defer a.Unlock(); yield(1); yield(2) })
+			next, stop := suspend.Pull(func(yield func(int) bool) { a.Lock(); defer a.Unlock(); yield(1); yield(2) })
 			defer stop()
 			next()
 			suspend.Yield()
-			_ = b.Lock(ctx)
+			_ = b.LockContext(ctx)
 		})
-		_ = suspend.Here().Go(func() { b.With(func() { _ = a.Lock(ctx) }) })
+		_ = suspend.Here().Go(func() { b.Lock(); defer b.Unlock(); _ = a.LockContext(ctx) })
 		yields(5)
 		if d := census.Take(); len(d.Deadlocks) != 1 {
 			t.Error(d)

@@ -28,13 +28,13 @@ func Example() {
 	ctx, cancel := context.WithCancel(context.Background())
 	begun := make(chan struct{}, 2)
 	transfer := func(from, to *account, amount int) {
-		_ = from.Lock(ctx)
+		_ = from.LockContext(ctx)
 		defer from.Unlock()
 		begun <- struct{}{}
 		for len(begun) < 2 {
 			suspend.Yield()
 		}
-		if to.Lock(ctx) != nil {
+		if to.LockContext(ctx) != nil {
 			return
 		}
 		defer to.Unlock()

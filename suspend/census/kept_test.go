@@ -59,7 +59,7 @@ func TestDroppedLocks(t *testing.T) {
 			_ [1 << 10]byte
 		})
 		runtime.AddCleanup(large, func(int) { frees <- struct{}{} }, 0)
-		_ = large.m.Lock(bg)
+		large.m.Lock()
 	}
 	holds := func() (n int) {
 		for _, t := range census.Take().Tasks {

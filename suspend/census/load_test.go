@@ -42,9 +42,9 @@ func TestOnAndOffUnderLoad(t *testing.T) {
 			switch random.IntN(6) {
 			case 0:
 				k := random.IntN(3)
-				if locks[k].Lock(ctx) == nil {
+				if locks[k].LockContext(ctx) == nil {
 					require.EqualValues(t, 1, inside[k].Add(1))
-					if locks[k+1].Lock(ctx) == nil {
+					if locks[k+1].LockContext(ctx) == nil {
 						require.EqualValues(t, 1, inside[k+1].Add(1))
 						suspend.Yield()
 						inside[k+1].Add(-1)
@@ -54,12 +54,12 @@ func TestOnAndOffUnderLoad(t *testing.T) {
 					locks[k].Unlock()
 				}
 			case 1:
-				if rw.RLock(ctx) == nil {
+				if rw.RLockContext(ctx) == nil {
 					suspend.Yield()
 					rw.RUnlock()
 				}
 			case 2:
-				if rw.Lock(ctx) == nil {
+				if rw.LockContext(ctx) == nil {
 					rw.Downgrade()
 					rw.RUnlock()
 				}
@@ -124,7 +124,7 @@ func TestOnAndOffUnderLoad(t *testing.T) {
 		}
 	}
 	require.Equal(t, sent.Load(), received.Load())
-	require.NoError(t, rw.Lock(bg))
+	require.NoError(t, rw.LockContext(bg))
 	require.NoError(t, permits.Acquire(bg, 3))
 	for i := range locks {
 		require.True(t, locks[i].TryLock())
@@ -148,7 +148,7 @@ func TestKeepsNothing(t *testing.T) {
 	for range 100 {
 		l := census.Name(new(locked), "locked")
 		objects.Track(&l.object)
-		_ = l.Lock(bg)
+		l.Lock()
 		p := census.Name(new(promised), "promised")
 		objects.Track(&p.object)
 		suspend.Then(bg, p.AwaitOp(), executor{}, func(int, error) {})

@@ -87,8 +87,8 @@ func TestNothingMoves(t *testing.T) {
 			defer close(ended)
 			_ = fifo.Run(bg, func(context.Context) error {
 				_ = suspend.Sleep(ctx, time.Minute) // nothing is stuck as long as a timer runs
-				_ = a.Lock(ctx)
-				_ = a.Lock(ctx)
+				_ = a.LockContext(ctx)
+				_ = a.LockContext(ctx)
 				return nil
 			})
 		}()
@@ -129,9 +129,9 @@ func TestStallAfterSaysWhatIsHeld(t *testing.T) {
 		StallAfter: 10 * time.Millisecond,
 		OnStall:    func(text []byte) { told <- string(text) },
 	}).Run(bg, func(ctx context.Context) error {
-		_ = m.Lock(bg)
+		m.Lock()
 		defer m.Unlock()
-		_ = suspend.Here().Go(func() { m.With(func() {}) })
+		_ = suspend.Here().Go(func() { m.Lock(); m.Unlock() })
 		suspend.Yield()
 		require.Contains(t, <-told, "\ncensus: it has held mutex.Mutex \"accounts\" for ") // natively
 		return nil

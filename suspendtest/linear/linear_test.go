@@ -19,13 +19,13 @@ type counter struct {
 }
 
 func (c *counter) add(ctx context.Context) (before int, err error) {
-	if err := c.mu.Lock(ctx); err != nil {
+	if err := c.mu.LockContext(ctx); err != nil {
 		return 0, err
 	}
 	before = c.n
 	if c.two {
 		c.mu.Unlock()
-		_ = c.mu.Lock(context.Background())
+		c.mu.Lock()
 	}
 	c.n = before + 1
 	c.mu.Unlock()

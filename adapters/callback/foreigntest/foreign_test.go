@@ -113,7 +113,7 @@ func (s *lines) OnTraffic(c gnet.Conn) gnet.Action {
 	}
 	_ = s.tasks.Go(func() {
 		length := promise.Go(s.ctx, s.pool, func(context.Context) (int, error) { return len(line), nil })
-		if s.counter.Lock(s.ctx) != nil { // suspends
+		if s.counter.LockContext(s.ctx) != nil { // suspends
 			return
 		}
 		s.served++
@@ -173,14 +173,14 @@ func TestGnetServer(t *testing.T) {
 	}
 	ask("hello")
 	expect("1: 5\n")
-	_ = s.counter.Lock(bg)
+	s.counter.Lock()
 	ask("held up")
 	alive := make(chan struct{})
 	_ = foreigntest.Gnet{EventLoop: loop}.Execute(func() { close(alive) })
 	<-alive
 	s.counter.Unlock()
 	expect("2: 7\n")
-	_ = s.counter.Lock(bg)
+	s.counter.Lock()
 	ask("never")
 	for s.tasks.Stats().Suspended == 0 {
 		time.Sleep(time.Millisecond) // a task is on its way: nothing tells when it waits
@@ -199,7 +199,7 @@ func TestGojaAwait(t *testing.T) {
 	l := callback.New(foreigntest.Goja{EventLoop: js}, callback.Options{})
 	pool := workstealing.New(workstealing.Options{Workers: 2})
 	var lock mutex.Mutex
-	_ = lock.Lock(bg)
+	lock.Lock()
 	results := make(chan string, 3)
 	js.RunOnLoop(func(vm *goja.Runtime) {
 		_ = vm.Set("compute", func(n int) goja.Value {
@@ -211,7 +211,7 @@ func TestGojaAwait(t *testing.T) {
 			}))
 		})
 		_ = vm.Set("lock", func() goja.Value {
-			return foreigntest.ToJS(vm, l, promise.Go(bg, l, func(ctx context.Context) (bool, error) { return true, lock.Lock(ctx) }))
+			return foreigntest.ToJS(vm, l, promise.Go(bg, l, func(ctx context.Context) (bool, error) { return true, lock.LockContext(ctx) }))
 		})
 		_ = vm.Set("report", func(s string) { results <- s })
 		must(vm.RunString(`(async () => {

@@ -46,7 +46,7 @@ var lines = map[string]func(t *testing.T) line{
 	"RWMutex": func(t *testing.T) line {
 		m := new(mutex.RWMutex)
 		require.True(t, m.TryRLock())
-		return line{first: m.Lock, asOp: m.LockOp(), second: m.RLock, check: func(t *testing.T) {
+		return line{first: m.LockContext, asOp: m.LockOp(), second: m.RLockContext, check: func(t *testing.T) {
 			m.RUnlock()
 			m.RUnlock()
 			require.True(t, m.TryLock())

@@ -111,7 +111,7 @@ func oppositeSelects(rng *rand.Rand, s *random.Scheduler) func() error {
 func boundedBuffer(rng *rand.Rand, s *random.Scheduler) func() error {
 	const items = 4
 	var m mutex.Mutex
-	notEmpty, notFull := cond.New(m.Locker()), cond.New(m.Locker())
+	notEmpty, notFull := cond.New(&m), cond.New(&m)
 	full, holder := 0, 0
 	in, out := 0, 0
 	var failure error
@@ -129,7 +129,7 @@ func boundedBuffer(rng *rand.Rand, s *random.Scheduler) func() error {
 	}
 	_ = s.Go(func() {
 		for range items {
-			_ = m.Lock(bg)
+			m.Lock()
 			hold(1)
 			for full == 1 {
 				_ = wait(1, notFull, bg)
@@ -141,7 +141,7 @@ func boundedBuffer(rng *rand.Rand, s *random.Scheduler) func() error {
 		}
 	})
 	consume := func(id int, ctx context.Context) bool {
-		_ = m.Lock(bg)
+		m.Lock()
 		hold(id)
 		defer func() { holder = 0; m.Unlock() }()
 		for full == 0 {
@@ -193,7 +193,7 @@ func gatingWriter(rng *rand.Rand, s *random.Scheduler) func() error {
 	ctx, stop := cancel.New(bg)
 	var release promise.Promise[struct{}]
 	_ = s.Go(func() { // reads on until the others have read: they must not wait for it
-		_ = m.RLock(bg)
+		m.RLock()
 		readers++
 		check()
 		_, _ = release.Await(bg)
@@ -201,7 +201,7 @@ func gatingWriter(rng *rand.Rand, s *random.Scheduler) func() error {
 		m.RUnlock()
 	})
 	_ = s.Go(func() {
-		if m.Lock(ctx) != nil {
+		if m.LockContext(ctx) != nil {
 			return
 		}
 		writers++
@@ -212,7 +212,7 @@ func gatingWriter(rng *rand.Rand, s *random.Scheduler) func() error {
 	})
 	for range 2 {
 		_ = s.Go(func() {
-			_ = m.RLock(bg)
+			m.RLock()
 			readers++
 			check()
 			suspend.Yield()

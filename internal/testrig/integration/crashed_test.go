@@ -35,7 +35,7 @@ func TestCrashOfTheFirst(t *testing.T) {
 		"keyed Mutex": func() func(ctx context.Context) error {
 			var m keyed.Mutex[int]
 			return func(ctx context.Context) error {
-				if err := m.Lock(ctx, 1); err != nil {
+				if err := m.LockContext(ctx, 1); err != nil {
 					return err
 				}
 				defer m.Unlock(1)

@@ -130,7 +130,7 @@ func everything(ctx context.Context, on suspend.Spawner) string {
 	var mu mutex.Mutex
 	var rw mutex.RWMutex
 	sem := semaphore.New(2)
-	cd := cond.New(mu.Locker())
+	cd := cond.New(&mu)
 	ch := chanx.New[int](1)
 	barrier := latch.NewBarrier(3)
 	lz := lazy.New(func(context.Context) (int, error) { suspend.Yield(); log("lazy runs"); return 1, nil }, lazy.Restart)
@@ -138,22 +138,22 @@ func everything(ctx context.Context, on suspend.Spawner) string {
 	for i := range 3 {
 		task(func() { _ = mv.Put(ctx, i); v, _ := mv.Take(ctx); log("mvar %d %d", i, v) })
 		task(func() {
-			_ = mu.Lock(ctx)
+			_ = mu.LockContext(ctx)
 			suspend.Yield()
 			log("mutex %d", i)
 			mu.Unlock()
 		})
 		task(func() {
-			_ = rw.RLock(ctx)
+			_ = rw.RLockContext(ctx)
 			suspend.Yield()
 			rw.RUnlock()
-			_ = rw.Lock(ctx)
+			_ = rw.LockContext(ctx)
 			log("rwmutex %d", i)
 			rw.Unlock()
 		})
 		task(func() { _ = sem.Acquire(ctx, 1); suspend.Yield(); log("semaphore %d", i); sem.Release(1) })
 		task(func() {
-			_ = mu.Lock(ctx)
+			_ = mu.LockContext(ctx)
 			for !signalled {
 				_ = cd.Wait(ctx)
 			}
@@ -165,7 +165,7 @@ func everything(ctx context.Context, on suspend.Spawner) string {
 		task(func() { _, _ = lz.Force(ctx); log("lazy %d", i) })
 	}
 	task(func() {
-		_ = mu.Lock(ctx)
+		_ = mu.LockContext(ctx)
 		signalled = true
 		cd.Broadcast()
 		mu.Unlock()

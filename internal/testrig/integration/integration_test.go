@@ -99,7 +99,7 @@ func TestEverythingSharedUnderRandomCancellation(t *testing.T) {
 					}
 					switch rng.IntN(4) {
 					case 0:
-						if lock.Lock(ctx) == nil {
+						if lock.LockContext(ctx) == nil {
 							if inside.Add(1) != 1 {
 								t.Error("two hold the mutex")
 							}

@@ -99,8 +99,8 @@ func awaited() map[string]func() object {
 		return object{wait, func() { _ = p.Fill(1) }}
 	}
 	return map[string]func() object{
-		"Mutex":   func() object { m := new(mutex.Mutex); m.TryLock(); return object{m.Lock, m.Unlock} },
-		"RWMutex": func() object { m := new(mutex.RWMutex); m.TryLock(); return object{m.RLock, m.Unlock} },
+		"Mutex":   func() object { m := new(mutex.Mutex); m.TryLock(); return object{m.LockContext, m.Unlock} },
+		"RWMutex": func() object { m := new(mutex.RWMutex); m.TryLock(); return object{m.RLockContext, m.Unlock} },
 		"Semaphore": func() object {
 			s := semaphore.New(1)
 			s.TryAcquire(1)
@@ -131,15 +131,15 @@ func awaited() map[string]func() object {
 		"Cond": func() object {
 			var m mutex.Mutex
 			woken := false
-			c := cond.New(m.Locker())
+			c := cond.New(&m)
 			return object{func(ctx context.Context) (err error) {
-				_ = m.Lock(bg)
+				m.Lock()
 				defer m.Unlock()
 				for !woken && err == nil {
 					err = c.Wait(ctx)
 				}
 				return err
-			}, func() { m.With(func() { woken = true }); c.Broadcast() }}
+			}, func() { m.Lock(); woken = true; m.Unlock(); c.Broadcast() }}
 		},
 		"keyed.Cache": func() object {
 			return loaded(func(f func(context.Context) (int, error)) func(context.Context) error {

@@ -66,18 +66,18 @@ func locked(free func(), lock func(context.Context) error, unlock func(), op fun
 var victims = map[string]func() victim{
 	"mutex": func() victim {
 		var m mutex.Mutex
-		_ = m.Lock(bg)
-		return locked(m.Unlock, m.Lock, m.Unlock, m.LockOp, m.TryLock)
+		m.Lock()
+		return locked(m.Unlock, m.LockContext, m.Unlock, m.LockOp, m.TryLock)
 	},
 	"rwmutex, writer": func() victim {
 		var m mutex.RWMutex
-		_ = m.Lock(bg)
-		return locked(m.Unlock, m.Lock, m.Unlock, m.LockOp, m.TryLock)
+		m.Lock()
+		return locked(m.Unlock, m.LockContext, m.Unlock, m.LockOp, m.TryLock)
 	},
 	"rwmutex, reader": func() victim {
 		var m mutex.RWMutex
-		_ = m.Lock(bg)
-		return locked(m.Unlock, m.RLock, m.RUnlock, m.RLockOp, m.TryLock)
+		m.Lock()
+		return locked(m.Unlock, m.RLockContext, m.RUnlock, m.RLockOp, m.TryLock)
 	},
 	"semaphore": func() victim {
 		s := semaphore.New(2)
@@ -95,9 +95,9 @@ var victims = map[string]func() victim{
 	},
 	"rwmutex, a gate": func() victim {
 		var m mutex.RWMutex
-		_ = m.RLock(bg)
-		v := locked(m.RUnlock, m.Lock, m.Unlock, m.LockOp, m.TryLock)
-		v.other = locked(nil, m.RLock, m.RUnlock, nil, nil).do
+		m.RLock()
+		v := locked(m.RUnlock, m.LockContext, m.Unlock, m.LockOp, m.TryLock)
+		v.other = locked(nil, m.RLockContext, m.RUnlock, nil, nil).do
 		return v
 	},
 	"mvar, take": func() victim {
@@ -321,7 +321,7 @@ func combined() victim {
 
 func condition(wake func(*cond.Cond)) victim {
 	var m mutex.Mutex
-	c := cond.New(m.Locker())
+	c := cond.New(&m)
 	ready := false
 	return victim{
 		do: func(ctx context.Context) error {

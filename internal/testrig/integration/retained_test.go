@@ -173,14 +173,14 @@ var passages = []passage{
 var visits = []passage{
 	{"mutex, handed over and cancelled", func() (any, []func(context.Context, value)) {
 		m := new(mutex.Mutex)
-		lock := func(ctx context.Context, v value) { _ = m.Lock(carry(ctx, v)) }
+		lock := func(ctx context.Context, v value) { _ = m.LockContext(carry(ctx, v)) }
 		unlock := func(context.Context, value) { m.Unlock() }
 		return m, []func(context.Context, value){lock, lock, lock, unlock}
 	}, 0},
 	{"mutex, by Then and by a Select", func() (any, []func(context.Context, value)) {
 		m := new(mutex.Mutex)
 		return m, []func(context.Context, value){
-			func(context.Context, value) { _ = m.Lock(bg) },
+			func(context.Context, value) { m.Lock() },
 			func(ctx context.Context, v value) {
 				suspend.Then(carry(ctx, v), m.LockOp(), anywhere{}, func(struct{}, error) {})
 			},
@@ -195,8 +195,8 @@ var visits = []passage{
 	}, 0},
 	{"rwmutex, a writer and a reader", func() (any, []func(context.Context, value)) {
 		m := new(mutex.RWMutex)
-		lock := func(ctx context.Context, v value) { _ = m.Lock(carry(ctx, v)) }
-		read := func(ctx context.Context, v value) { _ = m.RLock(carry(ctx, v)) }
+		lock := func(ctx context.Context, v value) { _ = m.LockContext(carry(ctx, v)) }
+		read := func(ctx context.Context, v value) { _ = m.RLockContext(carry(ctx, v)) }
 		return m, []func(context.Context, value){lock, read, read, lock, read, func(context.Context, value) { m.Unlock() }}
 	}, 0},
 	{"semaphore, handed over and cancelled", func() (any, []func(context.Context, value)) {
@@ -206,7 +206,7 @@ var visits = []passage{
 	}, 0},
 	{"cond, signalled, woken by all, and cancelled", func() (any, []func(context.Context, value)) {
 		var m mutex.Mutex
-		c := cond.New(m.Locker())
+		c := cond.New(&m)
 		wait := func(ctx context.Context, v value) {
 			c.L.Lock()
 			defer c.L.Unlock()

@@ -27,7 +27,7 @@ func TestEverythingParkedInOneScope(t *testing.T) {
 	oops := errors.New("oops")
 	schedtest.Each(t, func(t *testing.T, s suspend.Spawner) {
 		var held, condLock mutex.Mutex
-		_ = held.Lock(bg)
+		held.Lock()
 		var heldRW, gatedRW mutex.RWMutex
 		_, _ = heldRW.TryLock(), gatedRW.TryRLock()
 		sem := semaphore.New(1)
@@ -36,7 +36,7 @@ func TestEverythingParkedInOneScope(t *testing.T) {
 			empty   mvar.MVar[int]
 			full    = mvar.NewFull(1)
 			p       = promise.New[int]()
-			c       = cond.New(condLock.Locker())
+			c       = cond.New(&condLock)
 			ch      = chanx.New[int](0)
 			stuffed = chanx.New[int](1)
 			open    = latch.New(1)
@@ -49,10 +49,10 @@ func TestEverythingParkedInOneScope(t *testing.T) {
 		<-forcing
 		only := func(_ any, err error) error { return err }
 		operations := map[string]func(ctx context.Context) error{
-			"Mutex.Lock":        held.Lock,
-			"RWMutex.Lock":      heldRW.Lock,
-			"RWMutex.RLock":     heldRW.RLock,
-			"RWMutex.Lock gate": gatedRW.Lock,
+			"Mutex.Lock":        held.LockContext,
+			"RWMutex.Lock":      heldRW.LockContext,
+			"RWMutex.RLock":     heldRW.RLockContext,
+			"RWMutex.Lock gate": gatedRW.LockContext,
 			"Acquire":           func(ctx context.Context) error { return sem.Acquire(ctx, 1) },
 			"Put":               func(ctx context.Context) error { return full.Put(ctx, 2) },
 			"Take":              func(ctx context.Context) error { return only(empty.Take(ctx)) },
@@ -61,7 +61,7 @@ func TestEverythingParkedInOneScope(t *testing.T) {
 			"Modify":            func(ctx context.Context) error { return empty.Modify(ctx, func(v int) (int, error) { return v, nil }) },
 			"Await":             func(ctx context.Context) error { return only(p.Await(ctx)) },
 			"Wait for a signal": func(ctx context.Context) error {
-				_ = condLock.Lock(context.WithoutCancel(ctx))
+				_ = condLock.LockContext(context.WithoutCancel(ctx))
 				defer condLock.Unlock()
 				return c.Wait(ctx)
 			},

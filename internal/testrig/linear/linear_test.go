@@ -234,7 +234,7 @@ var objects = []object{
 				case 1:
 					got = h.do(client, call{"Lock", 0}, func() (string, error) { return ok(suspend.Do(ctx, m.LockOp())) })
 				default:
-					got = h.do(client, call{"Lock", 0}, func() (string, error) { return "ok", m.Lock(ctx) })
+					got = h.do(client, call{"Lock", 0}, func() (string, error) { return "ok", m.LockContext(ctx) })
 				}
 				if got == "ok" {
 					linger(rng)
@@ -345,9 +345,9 @@ var objects = []object{
 				case how == 1:
 					got = h.do(client, call{"RLock", 0}, func() (string, error) { return ok(suspend.Do(ctx, m.RLockOp())) })
 				case write:
-					got = h.do(client, call{"Lock", 0}, func() (string, error) { return "ok", m.Lock(ctx) })
+					got = h.do(client, call{"Lock", 0}, func() (string, error) { return "ok", m.LockContext(ctx) })
 				default:
-					got = h.do(client, call{"RLock", 0}, func() (string, error) { return "ok", m.RLock(ctx) })
+					got = h.do(client, call{"RLock", 0}, func() (string, error) { return "ok", m.RLockContext(ctx) })
 				}
 				switch {
 				case got != "ok":

@@ -115,7 +115,7 @@ func newScene(size int) *scene {
 	opened := 0 // under the only permit
 	s.pool = respool.New(respool.Options[int]{Max: 1, Open: func(context.Context) (int, error) { opened++; return opened, nil }})
 	s.cache = keyed.NewCache(func(context.Context, int) (int, error) { return 7, nil }, time.Hour)
-	s.cond = cond.New(s.mutex.Locker())
+	s.cond = cond.New(&s.mutex)
 	s.sub = s.topic.Subscribe(1, broadcast.Wait)
 	s.ctx, s.stop = cancel.New(bg)
 	return s
@@ -195,7 +195,7 @@ var groups = map[string]map[string]func(p *part) string{
 	"mutex": {
 		"TryLock": func(p *part) string { return p.try("mutex", p.mutex.TryLock, p.mutex.Unlock) },
 		"Lock": func(p *part) string {
-			return p.wait("mutex", func() error { return p.mutex.Lock(p.ctx) }, p.mutex.Unlock)
+			return p.wait("mutex", func() error { return p.mutex.LockContext(p.ctx) }, p.mutex.Unlock)
 		},
 		"Unlock": func(p *part) string { return p.giveBack("mutex") },
 		"Select": func(p *part) string {
@@ -204,7 +204,7 @@ var groups = map[string]map[string]func(p *part) string{
 	},
 	"cond": {
 		"Wait": func(p *part) string {
-			_ = p.mutex.Lock(bg)
+			p.mutex.Lock()
 			defer p.mutex.Unlock()
 			return say(p.cond.Wait(p.ctx))
 		},
@@ -214,12 +214,16 @@ var groups = map[string]map[string]func(p *part) string{
 	"rwmutex": {
 		"TryRLock": func(p *part) string { return p.try("rw", p.rw.TryRLock, p.rw.RUnlock) },
 		"TryLock":  func(p *part) string { return p.try("rw", p.rw.TryLock, p.rw.Unlock) },
-		"RLock":    func(p *part) string { return p.wait("rw", func() error { return p.rw.RLock(p.ctx) }, p.rw.RUnlock) },
-		"Lock":     func(p *part) string { return p.wait("rw", func() error { return p.rw.Lock(p.ctx) }, p.rw.Unlock) },
-		"Unlock":   func(p *part) string { return p.giveBack("rw") },
+		"RLock": func(p *part) string {
+			return p.wait("rw", func() error { return p.rw.RLockContext(p.ctx) }, p.rw.RUnlock)
+		},
+		"Lock": func(p *part) string {
+			return p.wait("rw", func() error { return p.rw.LockContext(p.ctx) }, p.rw.Unlock)
+		},
+		"Unlock": func(p *part) string { return p.giveBack("rw") },
 		"Downgrade": func(p *part) string {
 			return p.wait("rw", func() error {
-				err := p.rw.Lock(p.ctx)
+				err := p.rw.LockContext(p.ctx)
 				if err == nil {
 					p.rw.Downgrade()
 				}
@@ -287,7 +291,7 @@ var groups = map[string]map[string]func(p *part) string{
 			return p.try("key", func() bool { return p.keys.TryLock(1) }, func() { p.keys.Unlock(1) })
 		},
 		"Lock": func(p *part) string {
-			return p.wait("key", func() error { return p.keys.Lock(p.ctx, 1) }, func() { p.keys.Unlock(1) })
+			return p.wait("key", func() error { return p.keys.LockContext(p.ctx, 1) }, func() { p.keys.Unlock(1) })
 		},
 		"Unlock": func(p *part) string { return p.giveBack("key") },
 		"Len":    func(p *part) string { return say(p.keys.Len()) },
@@ -401,7 +405,7 @@ var groups = map[string]map[string]func(p *part) string{
 		"Recv": func(p *part) string { return say(p.buffer.Recv(p.stopped())) },
 		"Send": func(p *part) string { return say(p.buffer.TrySend(p.me)) },
 		"Lock": func(p *part) string {
-			return p.wait("mutex", func() error { return p.mutex.Lock(p.stopped()) }, p.mutex.Unlock)
+			return p.wait("mutex", func() error { return p.mutex.LockContext(p.stopped()) }, p.mutex.Unlock)
 		},
 		"Acquire": func(p *part) string {
 			return p.wait("permit", func() error { return p.permits.Acquire(p.stopped(), 1) }, func() { p.permits.Release(1) })

@@ -49,15 +49,15 @@ func TestALookSeesWhatIsHeld(t *testing.T) {
 	locks := func(look func(m *mutex.Mutex) string) func() pair {
 		return func() pair {
 			m := new(mutex.Mutex)
-			return pair{func() string { _ = m.Lock(bg); m.Unlock(); return "" }, func() string { return look(m) }}
+			return pair{func() string { m.Lock(); m.Unlock(); return "" }, func() string { return look(m) }}
 		}
 	}
 	rw := func(write bool, look func(m *mutex.RWMutex) string) func() pair {
 		return func() pair {
 			m := new(mutex.RWMutex)
-			lock, unlock := m.RLock, m.RUnlock
+			lock, unlock := m.RLockContext, m.RUnlock
 			if write {
-				lock, unlock = m.Lock, m.Unlock
+				lock, unlock = m.LockContext, m.Unlock
 			}
 			return pair{func() string { _ = lock(bg); unlock(); return "" }, func() string { return look(m) }}
 		}
@@ -86,7 +86,7 @@ func TestALookSeesWhatIsHeld(t *testing.T) {
 		"RWMutex, SelectOrdered": {rw(false, func(m *mutex.RWMutex) string { return tries(first(m.LockOp()), m.Unlock) }), 0, "free held"},
 		"RWMutex.Downgrade": {func() pair {
 			m := new(mutex.RWMutex)
-			return pair{func() string { _ = m.Lock(bg); m.Downgrade(); m.RUnlock(); return "" }, func() string {
+			return pair{func() string { m.Lock(); m.Downgrade(); m.RUnlock(); return "" }, func() string {
 				if m.TryLock() {
 					m.Unlock()
 					return "free"
@@ -102,11 +102,11 @@ func TestALookSeesWhatIsHeld(t *testing.T) {
 		"Semaphore, SelectOrdered": {permits(func(s *semaphore.Semaphore) func() bool { return first(s.AcquireOp(1)) }), 0, "free held"},
 		"keyed.Mutex.TryLock": {func() pair {
 			m := new(keyed.Mutex[int])
-			return pair{func() string { _ = m.Lock(bg, 1); m.Unlock(1); return "" }, func() string { return tries(func() bool { return m.TryLock(1) }, func() { m.Unlock(1) }) }}
+			return pair{func() string { m.Lock(1); m.Unlock(1); return "" }, func() string { return tries(func() bool { return m.TryLock(1) }, func() { m.Unlock(1) }) }}
 		}, 0, "free held"},
 		"keyed.Mutex.Len": {func() pair {
 			m := new(keyed.Mutex[int])
-			return pair{func() string { _ = m.Lock(bg, 1); m.Unlock(1); return "" }, func() string { return is[m.Len() == 0] }}
+			return pair{func() string { m.Lock(1); m.Unlock(1); return "" }, func() string { return is[m.Len() == 0] }}
 		}, 0, "free held"},
 		"keyed.Semaphore.TryAcquire": {func() pair {
 			s := keyed.NewSemaphore[int](1)
@@ -175,13 +175,13 @@ func TestALookSeesWhatIsHeld(t *testing.T) {
 // A task waits for the Mutex first, and then holds it. A third looks at it.
 func TestALookSeesWhatWasHandedOver(t *testing.T) {
 	for name, lock := range map[string]func(ctx context.Context, m *mutex.Mutex){
-		"nudged":      func(ctx context.Context, m *mutex.Mutex) { _ = m.Lock(ctx) },
+		"nudged":      func(ctx context.Context, m *mutex.Mutex) { _ = m.LockContext(ctx) },
 		"handed over": func(ctx context.Context, m *mutex.Mutex) { _, _ = suspend.Do(ctx, m.LockOp()) },
 	} {
 		seen := false
 		r := explore.Run(explore.Config{Points: true, Yields: 1, Preemptions: explore.Unlimited, Cancellations: explore.Unlimited}, func(w *explore.World) {
 			m, queued, waited, holds := new(mutex.Mutex), false, false, false
-			_ = m.Lock(bg)
+			m.Lock()
 			w.Go("holds", func(context.Context) { waited = queued; m.Unlock() })
 			w.Go("waits", func(context.Context) {
 				lock(queueing{bg, &queued}, m)
@@ -237,8 +237,8 @@ func TestALookSeesAGo(t *testing.T) {
 // A key comes into use after the operation before its Lock, and goes out of use after the one before its Unlock. A Len comes in between.
 func TestALookSeesKeys(t *testing.T) {
 	for keys, ops := range map[int]func(m *keyed.Mutex[int], fill func()){
-		0: func(m *keyed.Mutex[int], fill func()) { fill(); _ = m.Lock(bg, 1) },
-		1: func(m *keyed.Mutex[int], fill func()) { _ = m.Lock(bg, 1); fill(); m.Unlock(1) },
+		0: func(m *keyed.Mutex[int], fill func()) { fill(); m.Lock(1) },
+		1: func(m *keyed.Mutex[int], fill func()) { m.Lock(1); fill(); m.Unlock(1) },
 	} {
 		seen := false
 		r := explore.Run(explore.Config{Points: true, Yields: 1, Preemptions: explore.Unlimited, Cancellations: explore.Unlimited}, func(w *explore.World) {
@@ -316,7 +316,7 @@ func TestALookWhileAllWait(t *testing.T) {
 	held := false
 	r := explore.Run(explore.Config{Points: true, Preemptions: explore.Unlimited, Cancellations: explore.Unlimited}, func(w *explore.World) {
 		m := new(mutex.Mutex)
-		w.Go("waits", func(ctx context.Context) { _ = m.Lock(bg); _, _ = promise.New[int]().Await(ctx) })
+		w.Go("waits", func(ctx context.Context) { m.Lock(); _, _ = promise.New[int]().Await(ctx) })
 		w.OnIdle(func([]string) error { held = !m.TryLock(); return nil })
 	})
 	if r.Failure != nil || !r.Exhausted || !held {
@@ -358,7 +358,8 @@ func TestTasksOfAGroup(t *testing.T) {
 			for range 2 {
 				_ = g.Go(func() {
 					v := n
-					m.With(func() {})
+					m.Lock()
+					m.Unlock()
 					n = v + 1
 				})
 			}

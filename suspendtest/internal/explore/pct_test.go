@@ -18,7 +18,7 @@ func updates(w *explore.World, check func(n int) error) {
 	for _, name := range []string{"a", "b"} {
 		w.Go(name, func(context.Context) {
 			v := n
-			_ = m.Lock(bg) // a point
+			m.Lock() // a point
 			m.Unlock()
 			n = v + 1
 		})

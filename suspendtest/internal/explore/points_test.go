@@ -52,7 +52,7 @@ func letters(names string, n int, between func()) (program func(w *explore.World
 // shows here.
 func TestCounts(t *testing.T) {
 	var m mutex.Mutex
-	lock := func() { _ = m.Lock(bg); m.Unlock() }
+	lock := func() { m.Lock(); m.Unlock() }
 	var c = chanx.New[int](1)
 	sleep := func() { _ = suspend.Sleep(bg, 1) }
 	try := func() { _, _ = c.TrySend(1); _, _, _ = c.TryRecv() }
@@ -112,7 +112,7 @@ func TestAnOperationThatNeedNotWaitIsAPoint(t *testing.T) {
 		return func() func() { s := scope.Open(bg, scope.FirstError); return func() { f(s.Scope) } }
 	}
 	for name, each := range map[string]func() (op func()){
-		"Mutex.Lock":           func() func() { var m mutex.Mutex; return func() { _ = m.Lock(bg) } },
+		"Mutex.Lock":           func() func() { var m mutex.Mutex; return func() { m.Lock() } },
 		"Mutex.TryLock":        func() func() { var m mutex.Mutex; return func() { m.TryLock() } },
 		"RWMutex.TryRLock":     func() func() { var m mutex.RWMutex; return func() { m.TryRLock() } },
 		"Semaphore.Acquire":    func() func() { s := semaphore.New(1); return func() { _ = s.Acquire(bg, 1) } },
@@ -126,8 +126,8 @@ func TestAnOperationThatNeedNotWaitIsAPoint(t *testing.T) {
 		"Latch.Wait":           func() func() { var l latch.Latch; return func() { _ = l.Wait(bg) } },
 		"Latch.TryWait":        func() func() { var l latch.Latch; return func() { l.TryWait() } },
 		"Latch.CountDown":      func() func() { return latch.New(2).CountDown },
-		"Cond.Signal":          func() func() { return cond.New(new(mutex.Mutex).Locker()).Signal },
-		"Cond.Broadcast":       func() func() { return cond.New(new(mutex.Mutex).Locker()).Broadcast },
+		"Cond.Signal":          func() func() { return cond.New(new(mutex.Mutex)).Signal },
+		"Cond.Broadcast":       func() func() { return cond.New(new(mutex.Mutex)).Broadcast },
 		"Value.Load":           func() func() { v := watch.New(1); return func() { v.Load() } },
 		"Value.Store":          func() func() { v := watch.New(1); return func() { _ = v.Store(2) } },
 		"Value.Close":          func() func() { v := watch.New(1); return func() { _ = v.Close() } },
@@ -173,7 +173,7 @@ func TestAnOperationThatNeedNotWaitIsAPoint(t *testing.T) {
 		"Scope.Hold":          inScope(func(s *scope.Scope) { release, _ := s.Hold(); release() }),
 		"Scope.Cancel":        inScope(func(s *scope.Scope) { s.Cancel(nil) }),
 		"idle.Group.Go":       func() func() { g := idle.New(suspend.Goroutines, nil); return func() { _ = g.Go(func() {}) } },
-		"keyed.Mutex.Lock":    func() func() { var m keyed.Mutex[int]; return func() { _ = m.Lock(bg, 1) } },
+		"keyed.Mutex.Lock":    func() func() { var m keyed.Mutex[int]; return func() { m.Lock(1) } },
 		"keyed.Mutex.TryLock": func() func() { var m keyed.Mutex[int]; return func() { m.TryLock(1) } },
 		"keyed.Mutex.Len":     func() func() { var m keyed.Mutex[int]; return func() { m.Len() } },
 		"Cache.Len":           func() func() { c := cache(); return func() { c.Len() } },
@@ -294,7 +294,7 @@ func TestResultsSayWhatIsLeftOut(t *testing.T) {
 	c := explore.Config{Points: true, Yields: 1, Preemptions: explore.Unlimited, Cancellations: explore.Unlimited}
 	var m mutex.Mutex
 	locks := func(n int) func(w *explore.World) {
-		program, _ := letters("abc", n, func() { _ = m.Lock(bg); m.Unlock() })
+		program, _ := letters("abc", n, func() { m.Lock(); m.Unlock() })
 		return program
 	}
 	yields, _ := letters("abc", 2, suspend.Yield)

@@ -120,9 +120,9 @@ func killCondProgram(kills int) func(w *explore.World) {
 func killCond(w *explore.World, kills int) {
 	var m mutex.Mutex
 	var in inside
-	c := cond.New(m.Locker())
+	c := cond.New(&m)
 	hold := func(f func()) {
-		_ = m.Lock(bg)
+		m.Lock()
 		defer func() { in.write(); m.Unlock() }()
 		f()
 	}
@@ -204,7 +204,7 @@ var killPrograms = []program{
 		var m mutex.Mutex
 		var in inside
 		visit := func(ctx context.Context) {
-			if m.Lock(ctx) == nil {
+			if m.LockContext(ctx) == nil {
 				in.write()
 				m.Unlock()
 			}

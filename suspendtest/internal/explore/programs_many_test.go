@@ -165,7 +165,7 @@ var manyPrograms = []program{
 		for _, name := range []string{"one", "other"} {
 			w.Go(name, func(ctx context.Context) {
 				for range 2 {
-					if m.Lock(ctx, 1) == nil {
+					if m.LockContext(ctx, 1) == nil {
 						in.write()
 						m.Unlock(1)
 					}

@@ -74,24 +74,24 @@ var primPrograms = []program{
 	}},
 	{"cond, the first that a broadcast wakes cancels the second", "3 × 1", func(w *explore.World) {
 		var m mutex.Mutex
-		c := cond.New(m.Locker())
+		c := cond.New(&m)
 		cancelled, end := cancel.New(bg)
 		waiting, served := 0, 0 // of the second, and of those the Broadcast was for
 		var first, second error
 		w.Go("first", func(ctx context.Context) {
-			_ = m.Lock(bg)
+			m.Lock()
 			first = c.Wait(ctx)
 			m.Unlock()
 			end(nil)
 		})
 		w.Go("second", func(context.Context) {
-			_ = m.Lock(bg)
+			m.Lock()
 			waiting++
 			second = c.Wait(cancelled)
 			m.Unlock()
 		})
 		w.Go("broadcast", func(context.Context) {
-			_ = m.Lock(bg)
+			m.Lock()
 			served = waiting
 			m.Unlock()
 			c.Broadcast() // the first may go on before it comes to the second

@@ -95,7 +95,7 @@ var programs = []program{
 		var in inside
 		for i, name := range []string{"lock", "lock2"} {
 			w.Go(name, func(ctx context.Context) {
-				if h.none(i, "lock", 0, m.Lock, ctx) == nil {
+				if h.none(i, "lock", 0, m.LockContext, ctx) == nil {
 					in.write()
 					_ = h.none(i, "unlock", 0, func(context.Context) error { m.Unlock(); return nil }, nil)
 				}
@@ -124,17 +124,17 @@ var programs = []program{
 		var m mutex.RWMutex
 		var second promise.Promise[int]
 		w.Go("reader", func(context.Context) {
-			_ = m.RLock(bg)
+			m.RLock()
 			_, _ = second.Await(bg)
 			m.RUnlock()
 		})
 		w.Go("writer", func(ctx context.Context) {
-			if m.Lock(ctx) == nil {
+			if m.LockContext(ctx) == nil {
 				m.Unlock()
 			}
 		})
 		w.Go("reader2", func(context.Context) {
-			_ = m.RLock(bg)
+			m.RLock()
 			_ = second.Fill(1)
 			m.RUnlock()
 		})
@@ -269,7 +269,7 @@ var programs = []program{
 			if !s.TryAcquire(1) {
 				return
 			}
-			_ = m.Lock(bg)
+			m.Lock()
 			in.write()
 			m.Unlock()
 			s.Release(1)
@@ -764,7 +764,7 @@ func historyProgram(tasks [][]string) func(w *explore.World) {
 }
 
 type lock interface {
-	Lock(ctx context.Context) error
+	LockContext(ctx context.Context) error
 	TryLock() bool
 	Unlock()
 }
@@ -780,7 +780,7 @@ func lockProgram(tasks, ops int, open func() lock) func(w *explore.World) {
 		for i := range tasks {
 			w.Go(fmt.Sprint("lock", i), func(ctx context.Context) {
 				for range ops {
-					if m.Lock(ctx) == nil {
+					if m.LockContext(ctx) == nil {
 						in.write()
 						m.Unlock()
 					}
@@ -798,14 +798,14 @@ func rwProgram(unlock func(m *mutex.RWMutex) func()) func(w *explore.World) {
 		var in inside
 		for i, name := range []string{"read", "read2"} {
 			w.Go(name, func(ctx context.Context) {
-				if m.RLock(ctx) == nil {
+				if m.RLockContext(ctx) == nil {
 					in.read(i)
 					m.RUnlock()
 				}
 			})
 		}
 		w.Go("write", func(ctx context.Context) {
-			if m.Lock(ctx) == nil {
+			if m.LockContext(ctx) == nil {
 				in.write()
 				unlock(&m)()
 			}
@@ -963,11 +963,11 @@ func selectProgram(n int) func(w *explore.World) {
 func condProgram(broadcast bool, times int) func(w *explore.World) {
 	return func(w *explore.World) {
 		var m mutex.Mutex
-		c := cond.New(m.Locker())
+		c := cond.New(&m)
 		tokens, taken := 0, 0
 		for _, name := range []string{"wait", "wait2"} {
 			w.Go(name, func(ctx context.Context) {
-				_ = m.Lock(bg)
+				m.Lock()
 				defer m.Unlock()
 				for tokens == 0 {
 					if c.Wait(ctx) != nil {
@@ -982,7 +982,7 @@ func condProgram(broadcast bool, times int) func(w *explore.World) {
 		}
 		w.Go("signal", func(context.Context) {
 			for range times {
-				_ = m.Lock(bg)
+				m.Lock()
 				tokens++
 				m.Unlock()
 				if broadcast {

@@ -27,7 +27,7 @@ func TestNativeWaitsAreFound(t *testing.T) {
 			var mu sync.Mutex
 			var m mutex.Mutex
 			for _, name := range []string{"a", "b"} {
-				w.Go(name, func(context.Context) { mu.Lock(); _ = m.Lock(bg); m.Unlock(); mu.Unlock() })
+				w.Go(name, func(context.Context) { mu.Lock(); m.Lock(); m.Unlock(); mu.Unlock() })
 			}
 		}, true, []string{"b" + waits, holds, "suspendtest.Waits"}},
 		"a lock of package sync, at a wait": {func(w *explore.World) {

@@ -12,7 +12,7 @@ import (
 
 // Mutex is the interface of an object checked with Mutexes.
 type Mutex interface {
-	Lock(ctx context.Context) error
+	LockContext(ctx context.Context) error
 	LockOp() suspend.Op[struct{}]
 	TryLock() bool
 	Unlock()
@@ -37,7 +37,7 @@ func mutexPart(m Mutex) Part {
 		Run: func(context.Context, int) string { m.Unlock(); return "ok" }}
 	return Part{Name: "m", Model: &mutexModel{nudged: -1}, Kinds: []Kind{
 		{Name: "Lock", Seen: "ok",
-			Run: func(ctx context.Context, _ int) string { return result("ok", m.Lock(ctx)) },
+			Run: func(ctx context.Context, _ int) string { return result("ok", m.LockContext(ctx)) },
 			Op:  func(int) suspend.Op[string] { return done(m.LockOp()) }},
 		unlock,
 		{Name: "TryLock", Try: true, Seen: "ok,no", Run: func(context.Context, int) string { return tried("ok", m.TryLock()) }},
@@ -119,8 +119,8 @@ func (m *mutexModel) Quit(w *World, id int) {
 
 // RWMutex is the interface of an object checked with RWMutexes.
 type RWMutex interface {
-	Lock(ctx context.Context) error
-	RLock(ctx context.Context) error
+	LockContext(ctx context.Context) error
+	RLockContext(ctx context.Context) error
 	LockOp() suspend.Op[struct{}]
 	RLockOp() suspend.Op[struct{}]
 	TryLock() bool
@@ -136,10 +136,10 @@ func RWMutexes(anew func() RWMutex) Spec {
 		m := anew()
 		sys := &System{Title: "m is an RWMutex", Parts: []Part{{Name: "m", Model: &rwModel{}, Kinds: []Kind{
 			{Name: "RLock", Seen: "ok",
-				Run: func(ctx context.Context, _ int) string { return result("ok", m.RLock(ctx)) },
+				Run: func(ctx context.Context, _ int) string { return result("ok", m.RLockContext(ctx)) },
 				Op:  func(int) suspend.Op[string] { return done(m.RLockOp()) }},
 			{Name: "Lock", Seen: "ok",
-				Run: func(ctx context.Context, _ int) string { return result("ok", m.Lock(ctx)) },
+				Run: func(ctx context.Context, _ int) string { return result("ok", m.LockContext(ctx)) },
 				Op:  func(int) suspend.Op[string] { return done(m.LockOp()) }},
 			{Name: "RUnlock", Try: true, Seen: "ok,panic: mutex: RUnlock of an unlocked RWMutex",
 				Run: func(context.Context, int) string { m.RUnlock(); return "ok" }},

@@ -40,7 +40,7 @@ func (m *lastComeMutex) TryLock() bool {
 	return m.tryLocked()
 }
 
-func (m *lastComeMutex) Lock(ctx context.Context) error {
+func (m *lastComeMutex) LockContext(ctx context.Context) error {
 	_, err := suspend.Suspend(ctx, func(r suspend.Resumer[struct{}]) (none struct{}, ok bool) {
 		m.guard.Lock()
 		defer m.guard.Unlock()
@@ -85,20 +85,20 @@ func (c losesReceived) Recv(ctx context.Context) (int, error) {
 	return v, err
 }
 
-// RLock goes before a writer that waits, if readers are in.
-func (m passesReaders) RLock(ctx context.Context) error {
+// RLockContext goes before a writer that waits, if readers are in.
+func (m passesReaders) RLockContext(ctx context.Context) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
 	if m.TryRLock() {
 		m.RUnlock()
 	}
-	if err := m.RWMutex.RLock(ctx); err != nil {
+	if err := m.RWMutex.RLockContext(ctx); err != nil {
 		return err
 	}
 	suspend.Yield()
 	m.RUnlock()
-	return m.RWMutex.RLock(ctx)
+	return m.RWMutex.RLockContext(ctx)
 }
 
 func (c *signalsLast) Wait(ctx context.Context) error {

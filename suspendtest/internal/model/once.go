@@ -109,7 +109,7 @@ func Conds(anew func() (c Cond, lock, unlock func())) Spec {
 
 // RealCond returns a Cond of package cond, and functions that lock and unlock its Mutex.
 func RealCond() (c Cond, lock, unlock func()) {
-	l := new(mutex.Mutex).Locker()
+	l := new(mutex.Mutex)
 	return cond.New(l), l.Lock, l.Unlock
 }
 
