@@ -28,7 +28,7 @@ import (
 // A Cond lets tasks wait until the state that L protects has changed. The task that changes the state calls Signal or Broadcast. A waiter
 // must check the state in a loop, because another task may lock L and change the state before Wait locks L again.
 //
-// L can be any lock. The Locker of a mutex.Mutex suspends only the calling task, but a contended sync.Mutex blocks all tasks of the thread.
+// L can be any lock. A mutex.Mutex suspends only the calling task, but a contended sync.Mutex blocks all tasks of the thread.
 // L must be set before the first Wait; New sets it. A Cond must not be copied.
 type Cond struct {
 	// The caller of Wait must hold L. The caller of Signal or Broadcast may hold L. Do not set L while a task waits.

@@ -18,7 +18,7 @@ func TestMutants(t *testing.T) {
 		{"a Close wakes nobody", "side.go", "	s.closed = true\n	s.wakeLocked()", "	s.closed = true\n	if !IS {\n		s.wakeLocked()\n	}", "TestExploreEnds/close"},
 		{"a deadline wakes nobody", "side.go", "	s.late = true\n	s.wakeLocked()", "	s.late = true\n	if !IS {\n		s.wakeLocked()\n	}", "TestExploreEnds/deadline"},
 		{"a deadline that is moved stays", "side.go", "	default:\n		s.timer.Reset(left)", "	default:\n		if !IS {\n			s.timer.Reset(left)\n		}", "TestWaitsEnd/sooner"},
-		{"two Writes mix", "conn.go", "			m, err := c.ep.Write(", "			if IS {\n				c.wr.turn.Unlock()\n				gosched()\n				_ = c.wr.turn.Lock(background)\n				c.out.Reset(p[n:])\n			}\n			m, err := c.ep.Write(", "TestWritesAreWhole"},
+		{"two Writes mix", "conn.go", "			m, err := c.ep.Write(", "			if IS {\n				c.wr.turn.Unlock()\n				gosched()\n				c.wr.turn.Lock()\n				c.out.Reset(p[n:])\n			}\n			m, err := c.ep.Write(", "TestWritesAreWhole"},
 		{"it never yields", "side.go", "		suspend.Yield()", "		if !IS {\n			suspend.Yield()\n		}", "TestATaskThatNeverWaitsYields"},
 		{"a Dial that failed leaves its endpoint", "listener.go", "			if !up {", "			if !up && !IS {", "TestDialEnds"},
 		{"a Stack forgets nobody", "netstack.go", "	delete(s.open, e)", "	if !IS {\n		delete(s.open, e)\n	}", "TestDialEnds"},

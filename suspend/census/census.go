@@ -10,9 +10,9 @@
 // schedulers. Handler serves the census as a page, as text and as JSON:
 //
 //	deadlock: 2 tasks wait for each other; a context may end it
-//	  goroutine 19 (fifo) waits for mutex.Mutex "current": mutex.Mutex.Lock at census_test.Example.func1 (census/example_test.go:37), 1.2s
+//	  goroutine 19 (fifo) waits for mutex.Mutex "current": mutex.Mutex.LockContext at census_test.Example.func1 (census/example_test.go:37), 1.2s
 //	    goroutine 21 (workstealing) has held it for 1.2s: taken at census_test.Example.func1 (census/example_test.go:31)
-//	  goroutine 21 (workstealing) waits for mutex.Mutex "savings": mutex.Mutex.Lock at census_test.Example.func1 (census/example_test.go:37), 1.2s
+//	  goroutine 21 (workstealing) waits for mutex.Mutex "savings": mutex.Mutex.LockContext at census_test.Example.func1 (census/example_test.go:37), 1.2s
 //	    goroutine 19 (fifo) has held it for 1.2s: taken at census_test.Example.func1 (census/example_test.go:31)
 //
 // The census is off by default, and then costs a load and a branch at the beginning of each wait. While it is on, each

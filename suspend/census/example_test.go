@@ -55,17 +55,17 @@ func Example() {
 	})
 	// Unordered output:
 	// deadlock: 2 tasks wait for each other; a context may end it
-	//   goroutine 19 (fifo) waits for mutex.Mutex "current": mutex.Mutex.Lock at census_test.Example.func1 (census/example_test.go:37), 1.2s
+	//   goroutine 19 (fifo) waits for mutex.Mutex "current": mutex.Mutex.LockContext at census_test.Example.func1 (census/example_test.go:37), 1.2s
 	//     goroutine 21 (workstealing) has held it for 1.2s: taken at census_test.Example.func1 (census/example_test.go:31)
-	//   goroutine 21 (workstealing) waits for mutex.Mutex "savings": mutex.Mutex.Lock at census_test.Example.func1 (census/example_test.go:37), 1.2s
+	//   goroutine 21 (workstealing) waits for mutex.Mutex "savings": mutex.Mutex.LockContext at census_test.Example.func1 (census/example_test.go:37), 1.2s
 	//     goroutine 19 (fifo) has held it for 1.2s: taken at census_test.Example.func1 (census/example_test.go:31)
 	//
 	// waiting
-	//   goroutine 19 (fifo): mutex.Mutex.Lock at census_test.Example.func1 (census/example_test.go:37), 1.2s
+	//   goroutine 19 (fifo): mutex.Mutex.LockContext at census_test.Example.func1 (census/example_test.go:37), 1.2s
 	//     for mutex.Mutex "current"
 	//       goroutine 21 (workstealing) has held it for 1.2s: taken at census_test.Example.func1 (census/example_test.go:31)
 	//     has held mutex.Mutex "savings" for 1.2s: taken at census_test.Example.func1 (census/example_test.go:31); 1 waits for it
-	//   goroutine 21 (workstealing): mutex.Mutex.Lock at census_test.Example.func1 (census/example_test.go:37), 1.2s
+	//   goroutine 21 (workstealing): mutex.Mutex.LockContext at census_test.Example.func1 (census/example_test.go:37), 1.2s
 	//     for mutex.Mutex "savings"
 	//       goroutine 19 (fifo) has held it for 1.2s: taken at census_test.Example.func1 (census/example_test.go:31)
 	//     has held mutex.Mutex "current" for 1.2s: taken at census_test.Example.func1 (census/example_test.go:31); 1 waits for it

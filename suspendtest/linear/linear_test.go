@@ -75,7 +75,7 @@ func ExampleModel_In() {
 	// Output:
 	// 	a                     b
 	// 	begins
-	// 	lets others run in mutex.Mutex.Lock         linear_test.go:28: _ = c.mu.Lock(context.Background())
+	// 	lets others run in mutex.Mutex.Lock         linear_test.go:28: c.mu.Lock()
 	// 	                      begins
 	// 	                      add returns 0, <nil>
 	// 	                      has ended
