@@ -129,21 +129,21 @@ func TestKillAroundABind(t *testing.T) {
 	for name, task := range map[string]func(take func(), behind *bool){
 		"a Bind begins": func(take func(), behind *bool) {
 			take()
-			decorated(func() { _ = suspend.Sleep(bg, time.Second); *behind = true })
+			decorated(func() { ready(); *behind = true })
 		},
 		"a Bind ends": func(take func(), behind *bool) {
 			decorated(take)
-			_ = suspend.Sleep(bg, time.Second)
+			ready()
 			*behind = true
 		},
 		"a Bind in a Pull begins": func(take func(), behind *bool) {
 			take()
-			pulled(func() { decorated(func() { _ = suspend.Sleep(bg, time.Second); *behind = true }) })
+			pulled(func() { decorated(func() { ready(); *behind = true }) })
 		},
 		"a Bind in a Pull ends": func(take func(), behind *bool) {
 			pulled(func() {
 				decorated(take)
-				_ = suspend.Sleep(bg, time.Second)
+				ready()
 				*behind = true
 			})
 		},
@@ -151,7 +151,7 @@ func TestKillAroundABind(t *testing.T) {
 			next, stop := suspend.Pull(func(yield func(int) bool) { decorated(func() { take(); yield(1) }) })
 			defer stop()
 			next()
-			_ = suspend.Sleep(bg, time.Second)
+			ready()
 			*behind = true
 		},
 		"a Bind in a Pull is entered": func(take func(), behind *bool) {
@@ -159,7 +159,7 @@ func TestKillAroundABind(t *testing.T) {
 				decorated(func() {
 					_ = suspend.Sleep(bg, 0)
 					yield(1)
-					_ = suspend.Sleep(bg, time.Second)
+					ready()
 					*behind = true
 				})
 			})
@@ -174,7 +174,7 @@ func TestKillAroundABind(t *testing.T) {
 					yield(1)
 					take()
 					*behind = true // if the Suspend in the Shield does not return
-					_, _ = suspend.Suspend(bg, func(suspend.Resumer[int]) (int, bool) { return 1, true })
+					ready()
 					*behind = yield(2)
 				})
 			})
@@ -189,7 +189,7 @@ func TestKillAroundABind(t *testing.T) {
 					yield(1)
 					yield(2)
 					take()
-					_ = suspend.Sleep(bg, time.Second)
+					ready()
 					*behind = true
 				})
 			})
@@ -226,6 +226,11 @@ func TestKillAroundABind(t *testing.T) {
 			require.False(t, behind, "a task that was killed goes on")
 		})
 	}
+}
+
+// ready performs a wait that is over at once, unless the task was killed.
+func ready() {
+	_, _ = suspend.Suspend(bg, func(suspend.Resumer[int]) (int, bool) { return 1, true })
 }
 
 type decorator struct{ suspend.Task }
