@@ -140,6 +140,42 @@ func TestAWorkerTooManyBeginsNothing(t *testing.T) {
 	})
 }
 
+// A worker that ends leaves its counts to the first worker.
+func TestStatsOfAWorkerThatEnds(t *testing.T) {
+	withPool(t, workstealing.Options{Workers: 1, GrowAfter: growAfter, StallAfter: -1}, func(p *workstealing.Pool) {
+		const tasks = 10
+		var begin, end promise.Promise[int]
+		var here, ended sync.WaitGroup
+		here.Add(tasks)
+		for range tasks {
+			ended.Add(1)
+			_ = p.Go(func() {
+				defer ended.Done()
+				_, _ = begin.Await(bg)
+				here.Done()
+				here.Wait() // natively, each on a worker of its own that has woken it
+				_, _ = end.Await(bg)
+			})
+		}
+		in(p, func() { // a fork that another worker has to steal
+			forked := make(chan struct{})
+			_, _, _ = workstealing.Join(context.Background(), p,
+				func(context.Context) (int, error) { <-forked; return 0, nil },
+				func(context.Context) (int, error) { close(forked); return 0, nil })
+		})
+		eventually(t, "all wait", func() bool { return p.Stats().Suspended == tasks })
+		_ = begin.Fill(1)
+		eventually(t, "all wait again", func() bool { s := p.Stats(); return s.Wakes == tasks && s.Suspended == tasks })
+		eventually(t, "one worker is left", func() bool { return workstealing.Workers(p) == 1 })
+		if s := p.Stats(); s.Suspended != tasks || s.Wakes != tasks || s.Steals != 1 {
+			t.Error(s)
+		}
+		_ = end.Fill(1)
+		ended.Wait()
+		eventually(t, "all have ended", func() bool { s := p.Stats(); return s.Live == 0 && s.Suspended == 0 && s.Wakes == 2*tasks })
+	})
+}
+
 // The first worker never ends. It asks another one to, which may have been asked already.
 func TestTwoWorkersAreTooMany(t *testing.T) {
 	withPool(t, workstealing.Options{Workers: 1, GrowAfter: growAfter, StallAfter: -1}, func(p *workstealing.Pool) {
