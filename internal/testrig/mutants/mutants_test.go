@@ -107,7 +107,6 @@ var mutants = []mutation.Mutant{
 	{"a result waits for further input", "scope/stream.go", "				if ⟦len(begun) > 0⟧ {", "len(begun) > 0 && (!more || held)", "TestStreamYields|TestStreamAnswers", "scope"},
 	{"a Stream that is cut off ends without a word", "scope/stream.go", "		if ⟦err == nil && !ended⟧ {", "false", "TestStreamHasTheReason", "scope"},
 	{"an iteration ends after the wait of its input", "internal/producer/task.go", "	if t.begun.Load() {", "	if t.begun.Load() && !IS {", "TestStreamEnds", "scope"},
-	{"the end of an iteration ends a paused input by a Kill", "internal/producer/task.go", "⟦t.keeps == 0⟧ && t.told", "true", "TestStream", "scope"},
 	{"a deferred function of an input that was ended cannot wait", "internal/producer/task.go", "		t.told.Store(false)\n", "		t.told.Store(IS)\n", "TestStreamEnds", "scope"},
 	{"an input that was ended is an exit", "internal/producer/producer.go", "	if ⟦p.task.exited && o.Exited()⟧ {", "false", "TestStreamEnds", "scope"},
 	{"a panic of an input that was ended is lost", "internal/producer/producer.go", "	if ⟦p.task.exited && o.Exited()⟧ {", "p.task.exited", "TestStreamOfAnInput", "scope"},
