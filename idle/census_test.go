@@ -20,8 +20,8 @@ func TestTheCensusSeesTheTasks(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			defer schedtest.Within(t, schedtest.Deadline)()
 			defer census.Start(census.Options{StuckAfter: -1})()
-			g, ctx, end := idle.New(suspend.Goroutines, nil), context.Context(nil), func() {}
-			ctx, end = context.WithCancel(bg)
+			g := idle.New(suspend.Goroutines, nil)
+			ctx, end := context.WithCancel(bg)
 			var m mutex.Mutex
 			runs, done := make(chan struct{}), make(chan error)
 			_ = g.Go(func() { <-runs })
