@@ -208,6 +208,26 @@ var manyPrograms = []program{
 		w.Go("end", func(context.Context) { end(nil); _ = told.Fill(7) })
 		w.OnIdle(lost)
 	}},
+	{"Stream, break", "2 × 1", func(w *explore.World) {
+		broke := false
+		w.Go("reader", func(context.Context) {
+			in := func(yield func(int) bool) {
+				for i := 0; ; i++ {
+					if !yield(i) {
+						broke = true
+						return
+					}
+				}
+			}
+			for range scope.Stream(bg, suspend.Here(), 1, in, func(_ context.Context, i int) (int, error) { return i, nil }) {
+				break
+			}
+			if !broke { // the input never waits in an operation of its own
+				panic("the input has not ended as after a break")
+			}
+		})
+		w.OnIdle(lost)
+	}},
 	{"rate, Limiter", "3 × 1", func(w *explore.World) {
 		l := rate.NewLimiter(rate.Every(time.Second), 1)
 		var served, due []time.Duration // since the epoch
