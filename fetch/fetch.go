@@ -86,10 +86,12 @@ type Options struct {
 	// The following options belong to the session. A Run inside an existing session must not set them.
 
 	// Settle is the number of turns that other goroutines get before the session sends the requests of goroutines outside a
-	// Run. Zero means 10; if Settle is negative, only SettleWithin counts.
+	// Run. The turns begin again if more requests have arrived, up to 32 times. Zero means 10; if Settle is negative, only
+	// SettleWithin counts.
 	Settle int
 	// SettleWithin limits the time until these requests are sent, because turns are slow on a busy machine. Zero means 300 µs;
-	// a negative time means no limit. The limit starts anew up to four times while more requests arrive.
+	// a negative time means no limit. The limit starts anew up to four times while more requests arrive, each time multiplied by
+	// the number of waiting calls, but at most by 32.
 	SettleWithin time.Duration
 
 	Trace bool // record the batches for Session.Trace
