@@ -1,4 +1,4 @@
-// Package braidvet has the analyzers of the command braidvet: they find mistakes in the use of Braid that compile. Each analyzer says in its Doc what it looks for, and what it cannot see.
+// Package braidvet has the analyzers of the command braidvet: they find mistakes in the use of Braid that compile. The Doc of an analyzer says what it looks for, and where it is blind.
 package braidvet
 
 import (
@@ -15,7 +15,7 @@ import (
 
 // All has the analyzers that report something.
 func All() []*analysis.Analyzer {
-	return []*analysis.Analyzer{IgnoredError, LostStop, NativeWait, NoSuspend, LostNext, ForeignContext, Rounds}
+	return []*analysis.Analyzer{ignoredError, lostStop, nativeWait, noSuspend, lostNext, foreignContext, sequentialGets}
 }
 
 const module = "github.com/braidgo/braid/"

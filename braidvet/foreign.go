@@ -8,14 +8,14 @@ import (
 	"golang.org/x/tools/go/analysis/passes/inspect"
 )
 
-// ForeignContext finds the contexts of web frameworks that do not end when the client leaves.
-var ForeignContext = &analysis.Analyzer{
+// foreignContext finds the contexts of web frameworks that do not end when the client leaves.
+var foreignContext = &analysis.Analyzer{
 	Name: "foreigncontext",
 	Doc: `find the contexts of gin and fiber where that of the request is meant
 
 A *gin.Context is a context.Context, but its Done is nil unless the Engine has ContextWithFallback; c.Request.Context() ends with the request.
 Fiber's contexts end with the server at the earliest, so a wait of a client that has left needs a timeout.`,
-	URL:      "https://pkg.go.dev/" + module + "braidvet#ForeignContext",
+	URL:      "https://pkg.go.dev/" + module + "braidvet",
 	Requires: []*analysis.Analyzer{inspect.Analyzer},
 	Run:      findForeignContexts,
 }

@@ -9,16 +9,16 @@ import (
 	"golang.org/x/tools/go/ast/inspector"
 )
 
-// IgnoredError finds a wait whose error is thrown away, although its context can end: what follows then runs without the lock, the permits, or
+// ignoredError finds a wait whose error is thrown away, although its context can end: what follows then runs without the lock, the permits, or
 // what it waited for.
-var IgnoredError = &analysis.Analyzer{
+var ignoredError = &analysis.Analyzer{
 	Name: "ignorederror",
 	Doc: `find waits of Braid whose error is thrown away
 
 After m.Lock(ctx) with an error, the lock is another's, so a deferred m.Unlock() unlocks it for the other, in silence. Reported are Lock, RLock,
 LockContext, RLockContext, Acquire, Send, SendWait, Put, Publish and Wait as statements, with a context that can end; context.Background() and a
 variable that has no other value cannot. With _ = before it, a call is meant to be ignored, unless the function then unlocks or releases.`,
-	URL:      "https://pkg.go.dev/" + module + "braidvet#IgnoredError",
+	URL:      "https://pkg.go.dev/" + module + "braidvet",
 	Requires: []*analysis.Analyzer{inspect.Analyzer},
 	Run:      findIgnored,
 }

@@ -8,13 +8,13 @@ import (
 	"golang.org/x/tools/go/ast/inspector"
 )
 
-// LostNext finds an actor's next step that nobody returns.
-var LostNext = &analysis.Analyzer{
+// lostNext finds an actor's next step that nobody returns.
+var lostNext = &analysis.Analyzer{
 	Name: "lostnext",
 	Doc: `find the result of React, Await, Loop and others that is not returned
 
 The result says what the actor does next. A body that does not return it has said nothing, so the actor ends.`,
-	URL:      "https://pkg.go.dev/" + module + "braidvet#LostNext",
+	URL:      "https://pkg.go.dev/" + module + "braidvet",
 	Requires: []*analysis.Analyzer{inspect.Analyzer},
 	Run:      findLostNexts,
 }

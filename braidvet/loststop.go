@@ -12,14 +12,14 @@ import (
 	"golang.org/x/tools/go/cfg"
 )
 
-// LostStop is vet's lostcancel for package cancel.
-var LostStop = &analysis.Analyzer{
+// lostStop is vet's lostcancel for package cancel.
+var lostStop = &analysis.Analyzer{
 	Name: "loststop",
 	Doc: `find contexts of package cancel whose stop is not called on every path
 
 A context of package cancel, and its timer, stay with the parent until the parent ends or stop is called. Vet's lostcancel says the same of
 package context. A use of stop on a path counts, whatever is done with it.`,
-	URL:      "https://pkg.go.dev/" + module + "braidvet#LostStop",
+	URL:      "https://pkg.go.dev/" + module + "braidvet",
 	Requires: []*analysis.Analyzer{inspect.Analyzer, ctrlflow.Analyzer},
 	Run:      findLostStops,
 }

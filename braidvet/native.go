@@ -9,15 +9,15 @@ import (
 	"golang.org/x/tools/go/analysis/passes/inspect"
 )
 
-// NativeWait finds waits of Go's own in tasks of schedulers that have one goroutine: they stop all tasks of the scheduler.
-var NativeWait = &analysis.Analyzer{
+// nativeWait finds waits of Go's own in tasks of schedulers that have one goroutine: they stop all tasks of the scheduler.
+var nativeWait = &analysis.Analyzer{
 	Name: "nativewait",
 	Doc: `find native waits in tasks of fifo, random and callback
 
 These schedulers run one task at a time, so a task that waits on a channel, a sync.WaitGroup or a sync.Cond, that sleeps, or that suspends while
 it holds a sync.Mutex, stops all others, and for ever if one of them is to end its wait. suspend.Call takes such a wait to a goroutine of its own.
 The functions that the task calls by name are looked at, too; a send to a channel that is made with a buffer is not reported.`,
-	URL:      "https://pkg.go.dev/" + module + "braidvet#NativeWait",
+	URL:      "https://pkg.go.dev/" + module + "braidvet",
 	Requires: []*analysis.Analyzer{inspect.Analyzer, waits},
 	Run:      findNativeWaits,
 }

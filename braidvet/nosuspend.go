@@ -9,14 +9,14 @@ import (
 	"golang.org/x/tools/go/analysis/passes/inspect"
 )
 
-// NoSuspend finds suspensions where they panic when they come: in a transaction, in a callback, in the methods of a Source.
-var NoSuspend = &analysis.Analyzer{
+// noSuspend finds suspensions where they panic when they come: in a transaction, in a callback, in the methods of a Source.
+var noSuspend = &analysis.Analyzer{
 	Name: "nosuspend",
 	Doc: `find suspensions in transactions, callbacks and the methods of a suspend.Source
 
 Such a call panics once it has to wait, which may take a busy day. A transaction gives its value to AfterCommit; a callback starts a task;
 a Source takes and gives under its guard and returns. The functions that are called by name are looked at, too.`,
-	URL:      "https://pkg.go.dev/" + module + "braidvet#NoSuspend",
+	URL:      "https://pkg.go.dev/" + module + "braidvet",
 	Requires: []*analysis.Analyzer{inspect.Analyzer, waits},
 	Run:      findSuspensions,
 }

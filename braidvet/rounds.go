@@ -15,16 +15,16 @@ import (
 	"golang.org/x/tools/go/ast/inspector"
 )
 
-// Rounds finds Gets in sequence that could be in one round, as Haxl's compiler does ("There is no Fork", section 7, where it is called the
+// sequentialGets finds Gets in sequence that could be in one round, as Haxl's compiler does ("There is no Fork", section 7, where it is called the
 // automatic applicative).
-var Rounds = &analysis.Analyzer{
+var sequentialGets = &analysis.Analyzer{
 	Name: "rounds",
 	Doc: `find Gets of package fetch in sequence of which none needs the result of another
 
 Each Get that waits is a round. Two Gets, of which the second does not mention the result of the first, are one round in fetch.Two, and three in
 fetch.Three. The suggested change keeps the error of the first that fails; a source is then also asked for what nobody reads after a failure.
 Reported are Gets that follow each other, with nothing between them but the same handling of the error; keys with calls in them are not touched.`,
-	URL:      "https://pkg.go.dev/" + module + "braidvet#Rounds",
+	URL:      "https://pkg.go.dev/" + module + "braidvet",
 	Requires: []*analysis.Analyzer{inspect.Analyzer},
 	Run:      findRounds,
 }

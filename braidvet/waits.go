@@ -10,8 +10,8 @@ import (
 	"golang.org/x/tools/go/analysis"
 )
 
-// waits finds out which functions suspend and which wait natively, in themselves or in what they call by name, over packages. What is called by
-// an interface or a variable is not seen.
+// waits finds out which functions suspend and which wait natively, themselves or in a function that they call by name, over packages. A call by
+// an interface or a variable is not followed.
 var waits = &analysis.Analyzer{
 	Name:       "waits",
 	Doc:        "which functions suspend, and which wait natively",
@@ -112,7 +112,7 @@ func (w *waiting) hasRoom(ch ast.Expr) bool {
 	return ok && len(c.Args) == 2
 }
 
-// each calls f for each node that the body runs, but for the cases of a select, which wait as one.
+// each calls f with the nodes that the body runs. The cases of a select wait as one, so f gets the select only, and the bodies of its cases.
 func (w *waiting) each(body ast.Node, f func(n ast.Node)) {
 	run(body, func(n ast.Node) bool {
 		f(n)
@@ -130,8 +130,7 @@ func (w *waiting) each(body ast.Node, f func(n ast.Node)) {
 
 func findWaits(pass *analysis.Pass) (any, error) {
 	w := &waiting{pass}
-	// Nothing of the standard library suspends, and what of it waits depends on what one gives to it; Braid waits natively only where it is
-	// asked to.
+	// The standard library does not suspend, and most of its functions wait or not for reasons that the source does not show.
 	if first, _, _ := strings.Cut(pass.Pkg.Path(), "/"); !strings.Contains(first, ".") && (pass.Module == nil || pass.Module.Path == "" || pass.Module.Path == "std") {
 		return w, nil
 	}
