@@ -28,7 +28,9 @@ func Example() {
 	ctx, cancel := context.WithCancel(context.Background())
 	begun := make(chan struct{}, 2)
 	transfer := func(from, to *account, amount int) {
-		_ = from.Lock(ctx)
+		if from.Lock(ctx) != nil {
+			return
+		}
 		defer from.Unlock()
 		begun <- struct{}{}
 		for len(begun) < 2 {
