@@ -279,10 +279,13 @@ var heirPrograms = []program{
 		ctx, end := cancel.New(bg)
 		impatient, give := cancel.New(bg)
 		var begun promise.Promise[int]
-		var in inside
+		var running atomicx.Int32
 		runs := 0
 		l := lazy.New(func(ctx context.Context) (int, error) {
-			in.write()
+			if running.Add(1) > 1 {
+				panic("two run the function")
+			}
+			defer running.Add(-1)
 			if runs++; runs == 1 {
 				_ = begun.Fill(1)
 				give(nil)
