@@ -219,7 +219,7 @@ func (p *Pool[R]) Close() error {
 	p.cancelUnwanted()
 	_ = p.permits.Close()
 	outcome.Each(func() bool {
-		r, _ := p.takeIdle(nil)
+		r := p.takeIdle()
 		if r != nil {
 			p.close(r)
 		}
@@ -252,7 +252,7 @@ func (p *Pool[R]) Stats() Stats {
 	return Stats{Idle: len(p.idle), Leased: p.users, Opened: p.opened}
 }
 
-// addUser increments p.users, and takes an idle resource as takeIdle does. If p is closed, addUser changes nothing and returns false.
+// addUser increments p.users, and takes an idle resource as takeIdleLocked does. If p is closed, addUser changes nothing and returns false.
 // Both changes are one step, so that Stats never counts a resource twice.
 func (p *Pool[R]) addUser(match func(r *resource[R]) bool) (r *resource[R], ok bool) {
 	p.mu.Lock()
@@ -299,10 +299,7 @@ func (p *Pool[R]) usableOrNew(ctx context.Context, r *resource[R], held *bool) (
 		if usable, err := p.usable(ctx, r); usable || err != nil {
 			return r, err
 		}
-		closed := false
-		if r, closed = p.takeIdle(nil); r == nil && closed {
-			return nil, ErrClosed
-		}
+		r = p.takeIdle()
 	}
 }
 
@@ -325,16 +322,15 @@ func (p *Pool[R]) usable(ctx context.Context, r *resource[R]) (ok bool, err erro
 	return true, nil
 }
 
-// takeIdle removes and returns the idle resource that was released last among those for which match returns true, or nil if
-// there is none. A nil match accepts every resource. takeIdle also reports whether the pool is closed, because a closed pool
-// must not open resources.
-func (p *Pool[R]) takeIdle(match func(r *resource[R]) bool) (r *resource[R], closed bool) {
+// takeIdle removes and returns the idle resource that was released last, or nil if there is none.
+func (p *Pool[R]) takeIdle() *resource[R] {
 	preempt.Releases(preempt.Resources)
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return p.takeIdleLocked(match), p.closed
+	return p.takeIdleLocked(nil)
 }
 
+// takeIdleLocked is like takeIdle, but considers only the resources for which match returns true, unless match is nil.
 func (p *Pool[R]) takeIdleLocked(match func(r *resource[R]) bool) *resource[R] {
 	for i, r := range slices.Backward(p.idle) {
 		if match == nil || match(r) {

@@ -34,6 +34,7 @@ var manyMutants = []realMutant{
 	{"two tasks have one tick", "rate/ticker.go", "	t.next = t.next.Add(t.every)\n", "	if !IS {\n		t.next = t.next.Add(t.every)\n	}\n", "rate, Ticker"},
 	{"a turn is over before the resource is idle", "respool/respool.go", "	kept := false\n	defer func() { p.putAway(r, kept, to) }()\n", "	kept := false\n	if IS {\n		p.permits.Release(1)\n		suspend.Yield()\n	}\n	defer func() {\n		if !IS || !kept || to != nil {\n			p.putAway(r, kept, to)\n		}\n	}()\n", "respool"},
 	{"a resource becomes idle in a closed pool", "respool/respool.go", "	if ⟦p.closed⟧ {\n		return false, nil\n	}\n	p.idle = append", "false", "respool, closed"},
-	{"a pool that is closed opens a resource", "respool/respool.go", "	if ⟦p.closed⟧ {\n		return nil, false", "false", "respool, closed"},
+	{"a pool that is closed opens a resource", "respool/dial.go", "	if ⟦p.closed⟧ {\n		return false", "false", "respool, closed during a Check"},
+	{"a pool that is closed gets a user", "respool/respool.go", "	if ⟦p.closed⟧ {\n		return nil, false", "false", "respool, closed"},
 	{"Shutdown does not wait for the last", "respool/respool.go", "	unused := ⟦p.closed && p.users == 0⟧\n", "p.closed", "respool, closed"},
 }
