@@ -196,9 +196,20 @@ func TestFlaky(t *testing.T) {
 			require.Contains(t, string(again), strings.TrimSpace(strings.Split(f.Message, ": all its")[0]))
 		})
 	}
+	t.Run("race detector", func(t *testing.T) {
+		if err := exec.Command("sh", "-c", "test $(go env CGO_ENABLED) = 1 && $(go env CC) --version").Run(); err != nil {
+			return
+		}
+		for name, says := range map[string]string{"Unlocked": "the race detector reports a data race in this order", "Counter": "the race detector reports no data race in this order"} {
+			var out bytes.Buffer
+			require.Equal(t, 1, command(t.Context(), []string{"-n=50", "-race", "-run=^Test" + name + "$"}, &out, t.Output()))
+			require.Contains(t, out.String(), says)
+		}
+	})
 	t.Run("a sleep", func(t *testing.T) { // found only if goroutines may stand still
-		var out bytes.Buffer
-		require.Equal(t, 0, command(t.Context(), []string{"-n=50", "-run=Work"}, &out, t.Output()))
+		var out, log bytes.Buffer
+		require.Equal(t, 0, command(t.Context(), []string{"-n=50", "-run=Work"}, &out, &log))
+		require.Contains(t, log.String(), "try -stall 100ms")
 		require.Equal(t, 1, command(t.Context(), []string{"-n=50", "-run=Work", "-stall=100ms"}, &out, t.Output()))
 		require.Contains(t, out.String(), "here it stands still for ")
 	})

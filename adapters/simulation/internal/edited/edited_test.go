@@ -20,7 +20,7 @@ func TestOverlay(t *testing.T) {
 	g, err := Overlay("")
 	require.NoError(t, err)
 	if os.Getenv("BRAID_OVERLAID") != "" {
-		require.NoError(t, effects(t, g))
+		require.NoError(t, effects(t, g, "-race=false"))
 		return
 	}
 	out, err := g.command("", "build", "-overlay="+g.List, "runtime", "sync", "testing").CombinedOutput()
@@ -45,7 +45,7 @@ func TestEdits(t *testing.T) {
 			t.Parallel()
 			g, err := overlay("", slices.Delete(slices.Clone(edits), i, i+1))
 			require.NoError(t, err)
-			err = effects(t, g)
+			err = effects(t, g, fmt.Sprint("-race=", e.race))
 			require.Error(t, err, "no test fails without the edit of %s: %s", e.file, e.old)
 			first, _, _ := strings.Cut(err.Error(), "\n")
 			t.Log(e.file, strings.TrimSpace(e.old), "->", first)
@@ -61,9 +61,9 @@ func (g *Go) command(dir string, args ...string) *exec.Cmd {
 
 // effects runs the tests of testdata/effects with the overlay of g. All lines that begin with "same:" must be the same in each run. The lines
 // that begin with "see:" must be the same if a seed runs again, and each must be different for some seed.
-func effects(t *testing.T, g *Go) error {
+func effects(t *testing.T, g *Go, flag string) error {
 	binary := filepath.Join(t.TempDir(), "effects.test")
-	if out, err := g.command("testdata/effects", "test", "-c", "-vet=off", "-overlay="+g.List, "-o", binary, ".").CombinedOutput(); err != nil {
+	if out, err := g.command("testdata/effects", "test", "-c", "-vet=off", flag, "-overlay="+g.List, "-o", binary, ".").CombinedOutput(); err != nil {
 		return fmt.Errorf("%w: %s", err, out)
 	}
 	run := func(order, pattern string) ([]string, error) {
