@@ -153,10 +153,12 @@ func TestParse(t *testing.T) {
 	require.Equal(t, []string{"A", "Z", "A1"}, []string{letter(0), letter(25), letter(26)})
 }
 
-// A switch after which the same goroutine runs on is none.
+// A switch after which the same goroutine runs on is none, unless it has changed a priority.
 func TestSwitches(t *testing.T) {
-	events := parse([]byte("q 10000000001 1 0 \np 10000000001 1 0 \nq 10000000001 2 0 \np 10000000001 2 0 \nr 20000000001 0 0 \nw 20000000001 3 0 \nq 20000000001 1 0 \nw 10000000001 3 0 \nq 2"))
+	const log = "q 10000000001 1 0 \np 10000000001 1 0 \nq 10000000001 2 0 \np 10000000001 2 0 \nr 20000000001 0 0 \nw 20000000001 3 0 \nq 20000000001 1 0 \nw 10000000001 3 0 \nq 2"
+	events := parse([]byte(log))
 	require.Equal(t, []key{{1, 'p', 2}, {1, 'w', 3}}, switches(events))
+	require.Equal(t, []key{{1, 'l', 0}, {1, 'p', 1}, {1, 'p', 2}, {1, 'w', 3}, {2, 'w', 3}}, switches(parse([]byte("l 10000000001 0 0 \n"+log))))
 	require.Equal(t, "5:000001p2,000001w3", with("5", switches(events)))
 }
 

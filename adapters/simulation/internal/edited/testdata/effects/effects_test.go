@@ -247,6 +247,13 @@ func TestTime(t *testing.T) {
 	if n < 2 {
 		t.Error(n, "ticks")
 	}
+	late := time.NewTimer(time.Hour)
+	time.Sleep(2 * time.Hour)
+	select {
+	case <-late.C:
+	default:
+		t.Error("a timer has not fired whose channel nobody has waited for")
+	}
 	// A program that polls does not stop time.
 	var done atomic.Bool
 	time.AfterFunc(10*time.Millisecond, func() { done.Store(true) })
