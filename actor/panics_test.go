@@ -333,6 +333,7 @@ func TestHandleThatPanics(t *testing.T) {
 	require.NoError(t, in.Ref().Send(1))
 	require.NoError(t, in.Ref().Send(2))
 	schedtest.Panics(t, "oops", func() { _ = in.Handle(bg, func(int) error { panic("oops") }) })
+	require.Equal(t, 1, in.Len())
 	m, err := in.Receive(bg)
 	require.NoError(t, err)
 	require.Equal(t, 2, m)

@@ -210,6 +210,35 @@ func spawnActors(on suspend.Spawner, n int) {
 	}
 }
 
+// watchersEnd ends n actors. If watches is true, each of them watches the same hub.
+func watchersEnd(watches bool) func(on suspend.Spawner, n int) {
+	return func(on suspend.Spawner, n int) {
+		hub := actor.Spawn(bg, on, func(_ context.Context, self *actor.Self[int]) error {
+			return reacting(bg, self, func(int) error { return nil })
+		})
+		refs := make([]actor.Ref[int], n)
+		for i := range refs {
+			refs[i] = actor.Spawn(bg, on, func(_ context.Context, self *actor.Self[int]) error {
+				if watches {
+					self.Watch(hub, func(error) int { return 1 })
+				}
+				return actor.Loop(func() error { return self.React(func(int) error { return nil }) })
+			})
+			suspend.Yield()
+		}
+		restart()
+		for _, r := range refs {
+			r.Stop()
+		}
+		for _, r := range refs {
+			ok(r.Wait(bg))
+		}
+		stop()
+		hub.Stop()
+		ok(hub.Wait(bg))
+	}
+}
+
 // spawnInTask calls spawnActors in a task of a scheduler.
 func spawnInTask(on suspend.Spawner, n int) { inTask(on, func() { spawnActors(on, n) }) }
 

@@ -90,6 +90,8 @@ func rows() []row {
 		{id: "stage/1", against: "1 channel, select with ctx", must: 1.2, aim: 0.9, gauge: cpu, open: fixed(stages(1), channels(1))},
 		{id: "stage/3", against: "3 channels, select with ctx", must: 1.0, aim: 0.7, gauge: cpu, open: fixed(stages(3), channels(3))},
 		{id: "stage/10", against: "10 channels, select with ctx", must: 0.85, aim: 0.6, gauge: cpu, open: fixed(stages(10), channels(10))},
+		// The pool has had 5,000 other stages, which are closed.
+		{id: "stage/used-pool", against: "a pool without other stages before", must: 1.2, aim: 1.0, gauge: cpu, open: fresh(beginIn, usedPool, freshPool)},
 		// A stage reads the clock twice for Stats.Service, which takes longer than the semaphore. Without these readings the must would be
 		// 1.2.
 		{id: "stage/do", against: "semaphore: a channel, with ctx", must: 2.7, aim: 2.0, gauge: cpu, open: fixed(inlineDo, channelSemaphore)},
@@ -106,6 +108,9 @@ func rows() []row {
 		{id: "stm-readmostly/rwmutex", against: "sync.RWMutex", must: 6, aim: 3, open: fresh(byEight, readMostlyOurs, readMostlyRWMutex)},
 		{id: "stm-readmostly/mutex", against: "sync.Mutex", must: 3, aim: 2, open: fresh(byEight, readMostlyOurs, readMostlyMutex)},
 		{id: "stm-readmostly/anacrolix", against: anacrolix, must: 0.06, aim: 0.03, open: fresh(byEight, readMostlyOurs, readMostlyPeer)},
+		{id: "stm-case", against: "stm.Do", must: 3, aim: 1.9, open: fresh(again, stmCase, stmDo)},
+		// An operation is 4,000 levels, each of which writes a variable and one of the level around it.
+		{id: "stm-nested", against: "16 transactions of 250 levels", must: 4, aim: 2, open: fresh(again, nestedOnce, nestedOften)},
 		// An operation passes one value through a queue of 16.
 		{id: "stm-queue16/cond", against: "mutex and sync.Cond", must: 14, aim: 8, open: handing(goroutines, stmOurs, condOf(slots))},
 		{id: "stm-queue16/channel", against: "channel of 16", must: 8, aim: 5, open: handing(goroutines, stmOurs, channelOf(slots))},
@@ -126,6 +131,8 @@ func rows() []row {
 		{id: "actor-flood/8", against: "protoactor-go", must: 0.6, aim: 0.35, open: flood(8)},
 		{id: "actor-spawn/fifo", against: "go + channel", must: 1.3, aim: 0.7, open: fixed(onFifo(spawnActors), spawnWithChannel)},
 		{id: "actor-spawn/pool", against: "go + channel", must: 1.9, aim: 0.7, open: onPool(spawnInTask, spawnWithChannel)},
+		// An operation is the end of one of many actors, all of which watch the same hub.
+		{id: "actor-watchers", against: "the end of an actor that watches nothing", must: 3, aim: 1.5, rounds: 6, open: fixed(onFifo(watchersEnd(true)), onFifo(watchersEnd(false)))},
 		{id: "actor-ask", against: "go, a channel, a fresh channel for the reply", must: 0.9, aim: 0.5, open: fixed(onFifo(asks), asksByChannel)},
 		{id: "actor-bytes/react", against: inChannel, must: 0.18, aim: 0.15, rounds: 3, cold: true, gauge: live, open: bytesBeside("react")},
 		{id: "actor-bytes/receive", against: inChannel, must: 1.5, aim: 1.25, rounds: 3, cold: true, gauge: live, open: bytesBeside("receive")},

@@ -76,6 +76,27 @@ func channelSemaphore(n int) {
 	upTo(n, func(i int) { sendOr(ctx, sem, struct{}{}); must(increment(ctx, i)); <-sem })
 }
 
+// beginIn waits for the answers of a worker of the pool p.
+func beginIn(p *stage.Pool) work {
+	return func(n int) {
+		s := stage.New("s", increment, stage.Options{Pool: p})
+		upTo(n, func(i int) { must(must[promise.Future[int]](s.Begin(bg, i)).Await(bg)) })
+		ok(s.Close(bg))
+	}
+}
+
+func usedPool() *stage.Pool {
+	p := freshPool()
+	for i := range 5000 {
+		s := stage.New("gone", increment, stage.Options{Pool: p})
+		must(s.Begin(bg, i))
+		ok(s.Close(bg))
+	}
+	return p
+}
+
+func freshPool() *stage.Pool { return stage.NewPool("p", 1, nil) }
+
 // workerDo waits for the answer from a worker of the stage.
 func workerDo(n int) {
 	s := newStage()

@@ -5,7 +5,9 @@ import (
 	"sync"
 
 	peer "github.com/anacrolix/stm"
+	"github.com/braidgo/braid/chanx"
 	"github.com/braidgo/braid/stm"
+	"github.com/braidgo/braid/suspend"
 )
 
 // In these rows, an operation is one transaction, or the peer's equivalent of a transaction.
@@ -270,4 +272,47 @@ func stmPeer() (put, take func(int)) {
 			})
 			check(got == 1)
 		}
+}
+
+// stmCase performs a transaction as a kept case of a Select, beside a receive that is never possible.
+func stmCase() func() {
+	v, never := stm.NewVar(0), chanx.New[int](0)
+	transaction, recv := suspend.CaseOf(stm.Op(increments(v))), suspend.CaseOf(never.RecvOp())
+	return func() { must(suspend.Select(bg, transaction, recv)) }
+}
+
+func stmDo() func() {
+	f := increments(stm.NewVar(0))
+	return func() { must(stm.Do(bg, f)) }
+}
+
+func increments(v *stm.Var[int]) func(tx *stm.Tx) (int, error) {
+	return func(tx *stm.Tx) (int, error) { n := v.Get(tx); v.Set(tx, n+1); return n, nil }
+}
+
+const levels = 4000
+
+func nestedOnce() func() { return nested(levels) }
+
+func nestedOften() func() {
+	f := nested(levels / 16)
+	return func() { times(16, f) }
+}
+
+// nested returns a transaction of n levels. Each writes a variable, and later one that the level around it has written, too.
+func nested(n int) func() {
+	vars := make([]stm.Var[int], n)
+	var nest func(tx *stm.Tx, i int) error
+	nest = func(tx *stm.Tx, i int) error {
+		if i == n {
+			return nil
+		}
+		vars[i].Set(tx, vars[i].Get(tx)+1)
+		err := stm.Nested(tx, func(tx *stm.Tx) error { return nest(tx, i+1) })
+		if i > 0 {
+			vars[i-1].Set(tx, vars[i-1].Get(tx)+1)
+		}
+		return err
+	}
+	return func() { atomically(func(tx *stm.Tx) error { return nest(tx, 0) }) }
 }

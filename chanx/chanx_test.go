@@ -361,6 +361,25 @@ func TestCancelAtEachPoint(t *testing.T) {
 	}
 }
 
+// A Select that receives from a channel or sends to it sees the Close as a receiver, because receivers are resumed first.
+func TestCloseOfAChannelWithTwoCases(t *testing.T) {
+	schedtest.OnFIFO(t, func(s *fifo.Scheduler) {
+		for _, sendFirst := range []bool{false, true} {
+			c := chanx.New[int](0)
+			recv, send := suspend.CaseOf(c.RecvOp()), suspend.CaseOf(c.SendOp(1))
+			cases := []suspend.Selectable{recv, send}
+			if sendFirst {
+				slices.Reverse(cases)
+			}
+			_ = s.Go(func() { _ = c.Close() })
+			won, err := suspend.SelectOrdered(bg, cases...)
+			if _, closed := recv.Result(); won != recv || err != nil || closed != chanx.ErrClosed {
+				t.Error(won == send, err, closed)
+			}
+		}
+	})
+}
+
 // CloseWith resumes all waiters with its error, in order, receivers before senders; a sender keeps its value.
 func TestCloseWakesEverybodyInOrder(t *testing.T) {
 	schedtest.OnFIFO(t, func(s *fifo.Scheduler) {

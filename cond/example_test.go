@@ -32,7 +32,7 @@ func ExampleCond_Wait() {
 	_ = fifo.Run(bg, func(ctx context.Context) error {
 		_ = suspend.Here().Go(func() {
 			for range 3 {
-				_ = mu.LockContext(ctx)
+				mu.Lock()
 				stock++
 				mu.Unlock()
 				delivered.Broadcast()

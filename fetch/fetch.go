@@ -76,6 +76,7 @@ const (
 type Options struct {
 	// Policy is Rounds or Eager. Rounds delivers all answers of a round together, in the order of the Gets. Eager delivers the
 	// answers of each batch when the batch returns: fewer tasks wait for a slow source, but there are more and smaller batches.
+	// Run and Open panic if the Policy is unknown.
 	Policy Policy
 
 	// On is the scheduler that runs the tasks of a Run, possibly in parallel. If On is nil, the tasks take turns on the calling
@@ -85,10 +86,12 @@ type Options struct {
 	// The following options belong to the session. A Run inside an existing session must not set them.
 
 	// Settle is the number of turns that other goroutines get before the session sends the requests of goroutines outside a
-	// Run. Zero means 10; if Settle is negative, only SettleWithin counts.
+	// Run. The turns begin again if more requests have arrived, up to 32 times. Zero means 10; if Settle is negative, only
+	// SettleWithin counts.
 	Settle int
 	// SettleWithin limits the time until these requests are sent, because turns are slow on a busy machine. Zero means 300 µs;
-	// a negative time means no limit. The limit starts anew up to four times while more requests arrive.
+	// a negative time means no limit. The limit starts anew up to four times while more requests arrive, each time multiplied by
+	// the number of waiting calls, but at most by 32.
 	SettleWithin time.Duration
 
 	Trace bool // record the batches for Session.Trace
@@ -104,9 +107,9 @@ type Options struct {
 // SourceOptions configure a source. The zero value is the default. If several SourceOptions are given, each non-zero field
 // replaces the field of earlier SourceOptions.
 type SourceOptions struct {
-	MaxBatch int // maximum number of keys in a batch; more keys make more batches in the same round; 0 means no limit
-	MaxOpen  int // maximum number of batches that run at once in a session; more batches wait in order; 0 means no limit
-	Mode     Mode
+	MaxBatch int  // maximum number of keys in a batch; more keys make more batches in the same round; 0 means no limit
+	MaxOpen  int  // maximum number of batches that run at once in a session; more batches wait in order; 0 means no limit
+	Mode     Mode // New, NewEffect and the like panic if it is unknown
 
 	// If Fresh is set, no answer is remembered: tasks that wait for a key at the same time share its answer, and the next Get
 	// makes a new request. Use Fresh for values that change during a session. Recordings omit the answers of a Fresh source.
@@ -164,6 +167,12 @@ type Stats struct {
 	Shared  int // Gets that used an existing request or answer
 	Dropped int // requests that were never sent because all waiters gave up
 	Errors  int // keys that failed
+}
+
+func (o *Options) check() {
+	if o.Policy > Eager {
+		panic("fetch: unknown Policy")
+	}
 }
 
 func (o *Options) ofSession() bool {

@@ -26,18 +26,19 @@ type limit struct {
 
 func newLimit(after time.Duration, f func()) *limit {
 	l := &limit{after: after}
-	l.again(f)
+	l.again(1, f)
 	return l
 }
 
-func (l *limit) again(f func()) {
+// again starts l once more, with the given multiple of its delay.
+func (l *limit) again(times int, f func()) {
 	switch {
 	case preempt.Explored():
 		goroutine(f)
 	case l.timer == nil:
 		l.timer = time.AfterFunc(l.after, f)
 	default:
-		l.timer.Reset(l.after)
+		l.timer.Reset(l.after * time.Duration(times))
 	}
 }
 

@@ -62,7 +62,7 @@ type driver struct {
 	group    *idle.Group // counts the running tasks of a counted driver
 	settled  bool        // the driver serves goroutines outside a Run
 	settling *settling   // calls d.idle later; nil if no call is due
-	waiters  int         // number of waiters so far
+	waiters  int         // size of the crowd: the waiters since the last settling ended
 	state    driverState
 	reads    dlist.List[*request] // pending requests of sources, in the order of the Gets
 	writes   dlist.List[*request] // pending requests of Effects
@@ -301,7 +301,9 @@ type trail struct {
 type settling struct {
 	d         *driver
 	limit     *limit
-	seen      int // value of d.waiters when the timer started
+	met       int // size of the crowd when the turns began
+	again     int // number of times that the turns have begun again
+	seen      int // size of the crowd when the timer started
 	prolonged int
 }
 

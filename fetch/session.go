@@ -32,6 +32,7 @@ func (o Options) Run(ctx context.Context, body func(ctx context.Context) error) 
 	if body == nil {
 		panic("fetch: nil function")
 	}
+	o.check()
 	if err := suspend.Err(ctx); err != nil {
 		return err
 	}
@@ -116,6 +117,7 @@ func (d *driver) register(on suspend.Spawner) {
 //
 // The session lasts until Close is called. Batches inherit the values of ctx and are cancelled when ctx is done.
 func Open(ctx context.Context, o Options) (context.Context, *Session) {
+	o.check()
 	s := new(Session)
 	s.init(ctx, o)
 	return frameOf(ctx).child(ctx, s, nil), s

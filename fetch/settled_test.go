@@ -3,8 +3,10 @@ package fetch_test
 import (
 	"context"
 	"math"
+	"runtime"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -37,30 +39,93 @@ func TestSettleWithin(t *testing.T) {
 	})
 }
 
-// The time begins again while more of a crowd come, and ends all the same.
+// The time begins again while more of a crowd come, each time for longer, and ends all the same.
 func TestSettlingOfACrowd(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		src := newNumbers()
-		ctx, s := fetch.Open(t.Context(), fetch.Options{Settle: -1, SettleWithin: 10 * time.Millisecond})
-		begun := time.Now()
-		ended := make([]time.Duration, 9)
-		var all sync.WaitGroup
-		come := []time.Duration{0, 9, 9, 19, 29, 39, 49, 51, 75} // ms
-		for i, at := range come {
-			all.Go(func() {
-				time.Sleep(at * time.Millisecond)
-				_, err := src.All(ctx, []int{100 + 2*i, 101 + 2*i}) // one that waits, for two keys
-				require.NoError(t, err)
-				ended[i] = time.Since(begun) / time.Millisecond
-			})
+	const one, ms = 10 * time.Millisecond, time.Millisecond
+	type times = []time.Duration
+	crowd := func(n int, more ...time.Duration) times { return slices.Concat(make(times, n), more) }
+	for _, c := range []struct {
+		come  times                 // ms
+		ended map[time.Duration]int // number of those that were answered at a time
+	}{
+		{times{0, 10, 35}, map[time.Duration]int{10: 1, 20: 1, 45: 1}}, // a chain
+		{times{0, 9, 29, 59, 99, 149, 151, 165}, map[time.Duration]int{150: 6, 161: 1, 175: 1}},
+		{crowd(20), map[time.Duration]int{10 + 20*10: 20}},
+		{crowd(900), map[time.Duration]int{10 + 32*10: 900}},
+		{crowd(900, 329, 655, 656), map[time.Duration]int{10 + 2*32*10: 901, 685: 2}},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			src := newNumbers()
+			ctx, s := fetch.Open(t.Context(), fetch.Options{Settle: -1, SettleWithin: one})
+			begun := time.Now()
+			ended := make(times, len(c.come))
+			var all sync.WaitGroup
+			for i, at := range c.come {
+				all.Go(func() {
+					time.Sleep(at*ms + time.Duration(i))                // one after another, so that the first begins the time
+					_, err := src.All(ctx, []int{100 + 2*i, 101 + 2*i}) // one that waits, for two keys
+					require.NoError(t, err)
+					ended[i] = time.Since(begun) / ms
+				})
+			}
+			all.Wait()
+			got := map[time.Duration]int{}
+			for _, at := range ended {
+				got[at]++
+			}
+			require.Equal(t, c.ended, got)
+			require.Len(t, src.Batches(), len(got))
+			s.Close()
+		})
+	}
+}
+
+// A crowd that fills a processor's run queue several times, and whose members come one behind another, is one batch for each level.
+func TestTurnsOfACrowd(t *testing.T) {
+	defer schedtest.Within(t, schedtest.Deadline)()
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
+	src := newNumbers()
+	ctx, s := fetch.Open(t.Context(), fetch.Options{SettleWithin: -1})
+	defer s.Close()
+	var all sync.WaitGroup
+	for k := range 3000 {
+		all.Go(func() {
+			_, err := src.Get(ctx, 100+k)
+			require.NoError(t, err)
+			for i := range 3 {
+				all.Go(func() {
+					_, err := src.Get(ctx, 3100+3*k+i)
+					require.NoError(t, err)
+				})
+			}
+		})
+	}
+	all.Wait()
+	require.LessOrEqual(t, s.Stats().Batches, 4) // 2, unless a time slice ends at a bad moment
+	require.Equal(t, 12000, s.Stats().Keys)
+}
+
+// The turns of a crowd end though it grows for ever.
+func TestTurnsOfAnEndlessCrowd(t *testing.T) {
+	defer schedtest.Within(t, schedtest.Deadline)()
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
+	src := newNumbers()
+	ctx, s := fetch.Open(t.Context(), fetch.Options{SettleWithin: -1})
+	defer s.Close()
+	var all sync.WaitGroup
+	var answered atomic.Bool
+	var come func(k int)
+	come = func(k int) {
+		if k > 5000 {
+			t.Error("none of 4,900 has an answer")
+		} else if !answered.Load() {
+			all.Go(func() { come(k + 1) })
+			go func() {}() // takes the next turn, so that k+1 comes behind the turns
+			_, err := src.Get(ctx, k)
+			require.NoError(t, err)
+			answered.Store(true)
 		}
-		all.Wait()
-		require.Equal(t, []time.Duration{50, 50, 50, 50, 50, 50, 50, 61, 85}, ended)
-		batches := src.Batches()
-		require.Len(t, batches, 3)
-		require.Equal(t, []int{114, 115}, batches[1])
-		slices.Sort(batches[0])
-		require.Equal(t, []int{100, 101, 102, 103, 104, 105, 106, 107, 108, 109, 110, 111, 112, 113}, batches[0])
-		s.Close()
-	})
+	}
+	come(100)
+	all.Wait()
 }

@@ -42,6 +42,9 @@ func chosen(options []SourceOptions) (c SourceOptions) {
 		if o.MaxBatch < 0 || o.MaxOpen < 0 {
 			panic("fetch: a limit of less than one")
 		}
+		if o.Mode > Direct {
+			panic("fetch: unknown Mode")
+		}
 		c = SourceOptions{cmp.Or(o.MaxBatch, c.MaxBatch), cmp.Or(o.MaxOpen, c.MaxOpen), cmp.Or(o.Mode, c.Mode), o.Fresh || c.Fresh}
 	}
 	return c

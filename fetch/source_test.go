@@ -37,7 +37,8 @@ func TestFailWithoutAnError(t *testing.T) {
 }
 
 // The panic would have come later, from elsewhere.
-func TestNilArguments(t *testing.T) {
+func TestArguments(t *testing.T) {
+	never := func(context.Context) error { t.Error("called"); return nil }
 	load := func(context.Context, *fetch.Batch[int, int]) error { return nil }
 	for text, fs := range map[string][]func(){
 		"fetch: nil function": {
@@ -56,6 +57,17 @@ func TestNilArguments(t *testing.T) {
 			func() { fetch.NewEffect("", load, fetch.SourceOptions{MaxOpen: -1}) },
 		},
 		"fetch: Shared of no source": {func() { fetch.Shared[int, int](nil, 1) }},
+		"fetch: unknown Mode": {
+			func() { fetch.New("", load, fetch.SourceOptions{Mode: fetch.Direct + 1}) },
+			func() { fetch.NewEffect("", load, fetch.SourceOptions{}, fetch.SourceOptions{Mode: 255}) },
+		},
+		"fetch: unknown Policy": {
+			func() { fetch.Open(t.Context(), fetch.Options{Policy: fetch.Eager + 1}) },
+			func() { _ = fetch.Options{Policy: fetch.Eager + 1}.Run(t.Context(), never) },
+			func() {
+				_ = fetch.Run(t.Context(), func(ctx context.Context) error { return fetch.Options{Policy: 255}.Run(ctx, never) })
+			},
+		},
 	} {
 		for i, f := range fs {
 			require.PanicsWithValue(t, text, f, i)

@@ -16,6 +16,7 @@ import (
 	"context"
 
 	"github.com/braidgo/braid/internal/atomicx"
+	"github.com/braidgo/braid/internal/ledger"
 	"github.com/braidgo/braid/internal/preempt"
 	"github.com/braidgo/braid/suspend"
 	"github.com/braidgo/braid/suspend/sched"
@@ -33,13 +34,20 @@ type Group struct {
 	//
 	// Invariant: every task that runs, or has been woken, is counted in g.running.
 	running atomicx.Int64
-	live    atomicx.Int64 // the number of tasks that have not ended; changed after g.running
+	tasks   tasks
 
 	on     suspend.Spawner
 	onIdle func()
 
 	guard  suspend.Guard
 	idlers suspend.Queue[struct{}, struct{}] // tasks in WaitIdle, which wait until no task is running
+}
+
+// The tasks of a Group that have not ended hold this object in the ledger. It has a guard of its own, so that the ledger can tell a Wait,
+// which waits for each of the tasks, from a WaitIdle.
+type tasks struct {
+	live   atomicx.Int64 // the number of tasks that have not ended; changed after g.running
+	guard  suspend.Guard
 	enders suspend.Queue[struct{}, struct{}] // tasks in Wait, which wait until no task is live
 }
 
@@ -70,7 +78,7 @@ func (g *Group) GoUntil(ctx context.Context, f, withdrawn func()) error {
 	preempt.Looks(preempt.Members) // the group may be idle before this call
 	g.running.Add(1)
 	preempt.Releases(preempt.Members) // Idle can observe the first change before Live observes the second
-	g.live.Add(1)
+	g.tasks.live.Add(1)
 	started := false
 	defer func() {
 		if !started { // the Spawner has refused the task, or has panicked
@@ -79,6 +87,10 @@ func (g *Group) GoUntil(ctx context.Context, f, withdrawn func()) error {
 	}()
 	run := func() {
 		defer g.taskEnded()
+		if ledger.On() {
+			ledger.Took(&g.tasks, 1, 1, 0)
+			defer ledger.Gave(&g.tasks, 1)
+		}
 		suspend.Bind(&task{g: g, Task: suspend.Self()}, f)
 	}
 	var err error
@@ -120,13 +132,13 @@ func (g *Group) Idle() bool {
 // Live returns the number of tasks that have not ended.
 func (g *Group) Live() int {
 	preempt.Glance(preempt.Members)
-	return int(g.live.Load())
+	return int(g.tasks.live.Load())
 }
 
 // WaitIdle suspends the caller until the group is idle. A caller that is a task of the group does not count while it waits.
 // If ctx has ended, or ends first, WaitIdle returns the cancellation error.
 func (g *Group) WaitIdle(ctx context.Context) error {
-	_, err := suspend.Wait[struct{}](ctx, state{g, &g.running, &g.idlers})
+	_, err := suspend.Wait[struct{}](ctx, state{&g.guard, &g.running, &g.idlers})
 	return err
 }
 
@@ -136,7 +148,7 @@ func (g *Group) Wait(ctx context.Context) error {
 	if g.runs(suspend.Current()) {
 		panic("idle: a task waits for the end of its own Group")
 	}
-	_, err := suspend.Wait[struct{}](ctx, state{g, &g.live, &g.enders})
+	_, err := suspend.Wait[struct{}](ctx, state{&g.tasks.guard, &g.tasks.live, &g.tasks.enders})
 	return err
 }
 
@@ -171,10 +183,10 @@ func (g *Group) taskEnded() {
 }
 
 func (g *Group) gone() {
-	if g.live.Add(-1) == 0 {
-		g.guard.Lock()
-		g.enders.ResumeAll(struct{}{}, nil)
-		g.guard.Unlock()
+	if t := &g.tasks; t.live.Add(-1) == 0 {
+		t.guard.Lock()
+		t.enders.ResumeAll(struct{}{}, nil)
+		t.guard.Unlock()
 	}
 }
 
@@ -198,12 +210,12 @@ func (g *Group) idleElsewhere() {
 
 // A state is a Source that is ready when its count is 0.
 type state struct {
-	*Group
+	guard   *suspend.Guard
 	count   *atomicx.Int64
 	waiters *suspend.Queue[struct{}, struct{}]
 }
 
-func (s state) Guard() *suspend.Guard                 { return &s.guard }
+func (s state) Guard() *suspend.Guard                 { return s.guard }
 func (s state) Try() (v struct{}, ok bool, err error) { return v, s.count.Load() == 0, nil }
 func (s state) Enqueue(r suspend.Resumer[struct{}])   { s.waiters.Push(r, struct{}{}) }
 func (s state) Remove(r suspend.Resumer[struct{}])    { s.waiters.Remove(r) }

@@ -49,6 +49,48 @@ func TestKillAndResume(t *testing.T) {
 	})
 }
 
+// A Kill competes with the Resume of a wait under a Task that was bound in the body of a Pull, or in a Pull there, as well.
+func TestKillInAPull(t *testing.T) {
+	for name, within := range map[string]func(f func()){
+		"no Bind":   func(f func()) { pulled(f) },
+		"a Bind":    func(f func()) { pulled(func() { decorated(f) }) },
+		"two Binds": func(f func()) { pulled(func() { decorated(func() { decorated(f) }) }) },
+		"two Pulls": func(f func()) { pulled(func() { pulled(func() { decorated(f) }) }) },
+		"Binds of two": func(f func()) {
+			decorated(func() { pulled(func() { decorated(func() { pulled(func() { decorated(f) }) }) }) })
+		},
+		"a Bind around all": func(f func()) { decorated(func() { pulled(f) }) },
+		"a second Pull":     func(f func()) { pulled(func() { suspend.Yield() }); pulled(func() { decorated(f) }) },
+		"after a Pull":      func(f func()) { pulled(func() { pulled(func() {}); decorated(f) }) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			require.NoError(t, simulation.Run(simulation.Options{Seed: 1}, func(ctx context.Context, w *simulation.World) error {
+				nodes := 0
+				suspendtest.Kill(t, func() (suspend.Spawner, func()) {
+					nodes++
+					n := w.Node(fmt.Sprint(nodes))
+					return spawner(func(f func()) error { return n.Go(func() { within(f) }) }), n.Crash
+				})
+				return nil
+			}).Err)
+		})
+	}
+}
+
+// pulled calls f in the body of a Pull.
+func pulled(f func()) {
+	next, stop := suspend.Pull(func(func(int) bool) { f() })
+	defer stop()
+	next()
+}
+
+// decorated calls f under a Task that decorates the caller's.
+func decorated(f func()) { suspend.Bind(&decorator{suspend.Self()}, f) }
+
+type spawner func(f func()) error
+
+func (s spawner) Go(f func()) error { return s(f) }
+
 // A Run in a task of a Group ends with this task, and its own tasks keep what was handed to them.
 func TestKillOfARunInAGroup(t *testing.T) {
 	inNodes(t, func(ctx context.Context, w *simulation.World, decorate func(n *simulation.Node) suspend.Spawner) error {
@@ -87,16 +129,84 @@ func TestKillAroundABind(t *testing.T) {
 	for name, task := range map[string]func(take func(), behind *bool){
 		"a Bind begins": func(take func(), behind *bool) {
 			take()
-			suspend.Bind(&decorator{suspend.Self()}, func() { _ = suspend.Sleep(bg, time.Second); *behind = true })
+			decorated(func() { ready(); *behind = true })
 		},
 		"a Bind ends": func(take func(), behind *bool) {
-			suspend.Bind(&decorator{suspend.Self()}, take)
-			_ = suspend.Sleep(bg, time.Second)
+			decorated(take)
+			ready()
+			*behind = true
+		},
+		"a Bind in a Pull begins": func(take func(), behind *bool) {
+			take()
+			pulled(func() { decorated(func() { ready(); *behind = true }) })
+		},
+		"a Bind in a Pull ends": func(take func(), behind *bool) {
+			pulled(func() {
+				decorated(take)
+				ready()
+				*behind = true
+			})
+		},
+		"a Bind in a Pull is left": func(take func(), behind *bool) {
+			next, stop := suspend.Pull(func(yield func(int) bool) { decorated(func() { take(); yield(1) }) })
+			defer stop()
+			next()
+			ready()
+			*behind = true
+		},
+		"a Bind in a Pull is entered": func(take func(), behind *bool) {
+			next, stop := suspend.Pull(func(yield func(int) bool) {
+				decorated(func() {
+					_ = suspend.Sleep(bg, 0)
+					yield(1)
+					ready()
+					*behind = true
+				})
+			})
+			defer stop()
+			next()
+			take()
+			next()
+		},
+		"a Bind in a Pull is entered in a Shield": func(take func(), behind *bool) {
+			next, stop := suspend.Pull(func(yield func(int) bool) {
+				decorated(func() {
+					yield(1)
+					take()
+					*behind = true // if the Suspend in the Shield does not return
+					ready()
+					*behind = yield(2)
+				})
+			})
+			defer stop()
+			next()
+			suspend.Shield(func() { next() })
+			next()
+		},
+		"a Bind in a Pull is entered after a Shield": func(take func(), behind *bool) {
+			next, stop := suspend.Pull(func(yield func(int) bool) {
+				decorated(func() {
+					yield(1)
+					yield(2)
+					take()
+					ready()
+					*behind = true
+				})
+			})
+			defer stop()
+			next()
+			suspend.Shield(func() { next() })
+			next()
+		},
+		"a Bind in a Pull in a Shield": func(take func(), behind *bool) {
+			suspend.Shield(func() {
+				pulled(func() { decorated(func() { take(); _ = suspend.Sleep(bg, 0) }) })
+			})
 			*behind = true
 		},
 		"a Bind in a Shield": func(take func(), behind *bool) {
 			suspend.Shield(func() {
-				suspend.Bind(&decorator{suspend.Self()}, func() { take(); _ = suspend.Sleep(bg, 0) })
+				decorated(func() { take(); _ = suspend.Sleep(bg, 0) })
 			})
 			*behind = true
 		},
@@ -116,6 +226,11 @@ func TestKillAroundABind(t *testing.T) {
 			require.False(t, behind, "a task that was killed goes on")
 		})
 	}
+}
+
+// ready performs a wait that is over at once, unless the task was killed.
+func ready() {
+	_, _ = suspend.Suspend(bg, func(suspend.Resumer[int]) (int, bool) { return 1, true })
 }
 
 type decorator struct{ suspend.Task }

@@ -2,6 +2,7 @@ package keyed_test
 
 import (
 	"context"
+	"fmt"
 	"runtime"
 	"sync"
 	"testing"
@@ -15,6 +16,7 @@ import (
 	"github.com/braidgo/braid/adapters/workstealing"
 	"github.com/braidgo/braid/internal/testrig/schedtest"
 	"github.com/braidgo/braid/keyed"
+	"github.com/braidgo/braid/promise"
 	"github.com/braidgo/braid/scope"
 	"github.com/braidgo/braid/suspend"
 	"github.com/braidgo/braid/suspend/census"
@@ -146,9 +148,10 @@ func TestALoadThatPanics(t *testing.T) {
 	})
 	r := simulation.Run(simulation.Options{Seed: 1}, func(ctx context.Context, w *simulation.World) error {
 		_, err := keyed.NewCache(func(context.Context, int) (int, error) { return panics() }, 0).Get(ctx, 1)
-		return err
+		require.ErrorIs(t, err, keyed.ErrAbandoned)
+		return nil
 	})
-	require.ErrorIs(t, r.Err, errOops)
+	require.ErrorContains(t, r.Err, "oops", "the panic goes on in its task")
 }
 
 func panics() (int, error) { panic(errOops) }
@@ -248,6 +251,42 @@ func TestTheContextOfALoadThatHasEnded(t *testing.T) {
 		v, err := c.Get(context.WithoutCancel(of), 1)
 		require.NoError(t, err)
 		require.Equal(t, 2, v)
+	})
+}
+
+// A during is a context of a load that calls f when a Cache looks for the load.
+type during struct {
+	context.Context
+	f func()
+}
+
+func (c *during) Value(key any) any {
+	v := c.Context.Value(key)
+	if f := c.f; f != nil && fmt.Sprintf("%T", key) == "keyed.loadingKey" {
+		c.f = nil
+		f()
+	}
+	return v
+}
+
+// A part of a load waits for the load, which ends before the circle is seen.
+func TestALoadThatEndsMeanwhile(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var c *keyed.Cache[int, int]
+		var part context.Context
+		gate := promise.New[int]()
+		c = keyed.NewCache(func(ctx context.Context, _ int) (int, error) {
+			part = ctx
+			return gate.Await(bg)
+		}, time.Hour)
+		go func() { _, _ = c.Get(bg, 1) }()
+		synctest.Wait()
+		v, err := c.Get(&during{context.WithoutCancel(part), func() {
+			_ = gate.Fill(7)
+			synctest.Wait()
+		}}, 1)
+		require.NoError(t, err)
+		require.Equal(t, 7, v)
 	})
 }
 

@@ -214,19 +214,14 @@ func (l *Lazy[T]) storeOutcome(ctx context.Context, o outcome.Outcome, v T, err 
 	again = again && suspend.Err(ctx) != nil
 }
 
-// passLocked passes the turn to the first waiter, if any task waits. It stores the new runner before it resumes the waiter. The caller must
+// passLocked passes the turn to the first waiter, if any task waits. The waiter locks l.guard before it runs the function. The caller must
 // hold l.guard.
 func (l *Lazy[T]) passLocked() {
-	for l.forcers.Len() > 0 {
-		next := *l.forcers.Head()
-		l.runner.Store(next)
+	next, ok := l.forcers.Resume(true, nil)
+	if ok {
 		next.called = true
-		if _, ok := l.forcers.ResumeHead(true, nil); ok {
-			return
-		}
-		next.called = false
 	}
-	l.runner.Store(nil)
+	l.runner.Store(next)
 }
 
 // passFrom passes the turn on if f has it and has not run since.

@@ -371,6 +371,18 @@ func TestAClockThatGoesBack(t *testing.T) {
 			require.True(t, l.Allow(1))
 			require.False(t, l.Allow(1))
 		}
+		l = rate.NewLimiter(1, 100)
+		require.True(t, l.Allow(100))
+		v.Advance(-time.Minute)
+		require.False(t, l.Allow(1))
+		v.Advance(10 * time.Second)
+		require.True(t, l.Allow(10), "the clock goes on from where it went back to")
+		v.Advance(60 * time.Second) // over where it went back from
+		require.True(t, l.Allow(60))
+		require.False(t, l.Allow(1))
+
+		l = rate.NewLimiter(10, 5)
+		require.True(t, l.Allow(5))
 		v.Advance(-time.Hour)
 		for range 3 {
 			ended := promise.Go(bg, v, func(ctx context.Context) (int, error) { return 1, l.Wait(ctx) })

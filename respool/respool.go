@@ -21,6 +21,12 @@
 // own, so that the call of Open can go on when its Acquire gives up. Otherwise tasks that wait for a shorter time than Open takes
 // would never get a resource. Waiting tasks get a resource in the order in which they called Acquire.
 //
+// A resource is closed by the task that has found or made it useless, as in database/sql. So Close may use the scheduler of this
+// task, a panic in Close reaches a caller, and no call of Close is left when Shutdown has returned. The task waits for Close, even
+// if its context ends. A Release passes its turn on before it calls Close. A Close that may take long, such as one that says goodbye
+// to a peer that may be gone, must set a deadline. If the caller must not wait at all, Close can start a task, for example in a
+// scope.Group.
+//
 // If only goroutines share the resources, github.com/jackc/puddle is sufficient. For values that are cheap to make and need no limit, use sync.Pool.
 package respool
 
@@ -48,7 +54,7 @@ var ErrClosed = outcome.Named("respool: the pool is closed", suspend.ErrClosed)
 type Options[R any] struct {
 	Max   int                                  // the largest number of resources, including those being opened, but not those that a Release closes
 	Open  func(ctx context.Context) (R, error) // opens a resource, and limits the time for that itself; ctx has the values of Acquire's
-	Close func(r R)                            // closes r; a nil Close does nothing
+	Close func(r R)                            // closes r, and limits the time for that itself; a nil Close does nothing
 	Reuse func(r R) bool                       // called by Release, which closes r if the result is false; a nil Reuse means true
 	Check func(ctx context.Context, r R) error // called by Acquire for an idle resource; after an error Acquire closes r and tries the next
 	Fresh time.Duration                        // a resource that was idle for less than Fresh is not checked
@@ -119,7 +125,8 @@ type Lease[R any] struct {
 // If ctx has ended, or ends while the caller waits, Acquire returns the cancellation error and changes nothing. A call of Open
 // that Acquire has started goes on, and its resource is for the next Acquire. The call is cancelled when the pool is closed and no
 // Acquire waits for it. On a scheduler with a sched.Watcher, such as a simulation, the call is a task of the caller's scheduler.
-// Check receives ctx, and may fail when it ends. If Open returns an error, panics or calls runtime.Goexit, Acquire does the same,
+// Check receives ctx, and may fail when it ends. Close has no context, so Acquire waits for the Close of a resource that is too old or
+// that Check refuses, even if ctx ends. If Open returns an error, panics or calls runtime.Goexit, Acquire does the same,
 // and the next waiting task gets its turn. If the pool is closed, Acquire returns ErrClosed.
 func (p *Pool[R]) Acquire(ctx context.Context) (l *Lease[R], err error) {
 	if err := p.permits.Acquire(ctx, 1); err != nil {
@@ -149,7 +156,7 @@ func (p *Pool[R]) Acquire(ctx context.Context) (l *Lease[R], err error) {
 
 // Release returns the resource to the pool. If the resource is too old, was discarded, or is rejected by Reuse, or if the
 // pool is closed, Release closes the resource. The task that has waited longest gets its turn before the resource is closed.
-// Release suspends only if Reuse or Close suspends. Any task may call Release. A second Release panics.
+// Release waits for Reuse and Close, and suspends only if they suspend. Any task may call Release. A second Release panics.
 func (l *Lease[R]) Release() {
 	if l.released.Swap(true) {
 		panic("respool: a Lease is released twice")
@@ -212,7 +219,7 @@ func (p *Pool[R]) Close() error {
 	p.cancelUnwanted()
 	_ = p.permits.Close()
 	outcome.Each(func() bool {
-		r, _ := p.takeIdle(nil)
+		r := p.takeIdle()
 		if r != nil {
 			p.close(r)
 		}
@@ -245,7 +252,7 @@ func (p *Pool[R]) Stats() Stats {
 	return Stats{Idle: len(p.idle), Leased: p.users, Opened: p.opened}
 }
 
-// addUser increments p.users, and takes an idle resource as takeIdle does. If p is closed, addUser changes nothing and returns false.
+// addUser increments p.users, and takes an idle resource as takeIdleLocked does. If p is closed, addUser changes nothing and returns false.
 // Both changes are one step, so that Stats never counts a resource twice.
 func (p *Pool[R]) addUser(match func(r *resource[R]) bool) (r *resource[R], ok bool) {
 	p.mu.Lock()
@@ -292,10 +299,7 @@ func (p *Pool[R]) usableOrNew(ctx context.Context, r *resource[R], held *bool) (
 		if usable, err := p.usable(ctx, r); usable || err != nil {
 			return r, err
 		}
-		closed := false
-		if r, closed = p.takeIdle(nil); r == nil && closed {
-			return nil, ErrClosed
-		}
+		r = p.takeIdle()
 	}
 }
 
@@ -318,16 +322,15 @@ func (p *Pool[R]) usable(ctx context.Context, r *resource[R]) (ok bool, err erro
 	return true, nil
 }
 
-// takeIdle removes and returns the idle resource that was released last among those for which match returns true, or nil if
-// there is none. A nil match accepts every resource. takeIdle also reports whether the pool is closed, because a closed pool
-// must not open resources.
-func (p *Pool[R]) takeIdle(match func(r *resource[R]) bool) (r *resource[R], closed bool) {
+// takeIdle removes and returns the idle resource that was released last, or nil if there is none.
+func (p *Pool[R]) takeIdle() *resource[R] {
 	preempt.Releases(preempt.Resources)
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return p.takeIdleLocked(match), p.closed
+	return p.takeIdleLocked(nil)
 }
 
+// takeIdleLocked is like takeIdle, but considers only the resources for which match returns true, unless match is nil.
 func (p *Pool[R]) takeIdleLocked(match func(r *resource[R]) bool) *resource[R] {
 	for i, r := range slices.Backward(p.idle) {
 		if match == nil || match(r) {

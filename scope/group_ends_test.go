@@ -5,7 +5,10 @@ import (
 	"fmt"
 	"runtime"
 	"testing"
+	"testing/synctest"
 	"time"
+
+	"github.com/stretchr/testify/require"
 
 	"github.com/braidgo/braid/internal/testrig/schedtest"
 	"github.com/braidgo/braid/scope"
@@ -75,19 +78,12 @@ func (broken) Go(func()) error { panic("broken") }
 func TestStartThatPanics(t *testing.T) {
 	g := scope.Open(bg, scope.FirstError)
 	defer g.Close()
-	objects := func() int64 {
-		runtime.GC()
-		runtime.GC()
-		var m runtime.MemStats
-		runtime.ReadMemStats(&m)
-		return int64(m.HeapObjects)
-	}
 	const n = 20_000
-	before := objects()
+	before := liveObjects()
 	for range n {
 		schedtest.Panics(t, "broken", func() { _, _ = scope.Start(g.Scope, broken{}, func(context.Context) (int, error) { return 0, nil }) })
 	}
-	if more := objects() - before; more > n/2 {
+	if more := liveObjects() - before; more > n/2 {
 		t.Errorf("%d objects more after %d Starts", more, n)
 	}
 }
@@ -118,4 +114,53 @@ func TestEachCloseHasTheSameError(t *testing.T) {
 	if third := <-other; first == nil || second != first || third != first {
 		t.Errorf("%p, %p, %p", first, second, third)
 	}
+}
+
+// A Close cancels the children, and so does a second Shutdown whose context ends, while a Shutdown waits for them.
+func TestAShutdownIsCutShort(t *testing.T) {
+	for name, end := range map[string]func(g *scope.Group) error{
+		"by a Close": func(g *scope.Group) error { return g.Close() },
+		"by a Shutdown": func(g *scope.Group) error {
+			ctx, stop := context.WithTimeout(bg, time.Second)
+			defer stop()
+			err := g.Shutdown(ctx)
+			require.ErrorIs(t, err, context.DeadlineExceeded)
+			return err
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				g, first := scope.Open(bg, scope.FirstError), make(chan error, 1)
+				require.NoError(t, g.Go(suspend.Goroutines, forever))
+				go func() { first <- g.Shutdown(bg) }()
+				synctest.Wait()
+				err := end(g)
+				require.Equal(t, err, <-first)
+			})
+		})
+	}
+}
+
+// A Group lives as long as its service, and children come and go.
+func TestAChildLeavesNothing(t *testing.T) {
+	g, before := scope.Open(bg, scope.FirstError), int64(0)
+	defer g.Close()
+	const n = 20_000
+	for i := range 2 * n {
+		if i == n {
+			before = liveObjects()
+		}
+		c, err := scope.Start(g.Scope, suspend.Goroutines, func(context.Context) (int, error) { return 1, nil })
+		require.NoError(t, err)
+		_, _ = c.Await(bg)
+	}
+	require.Less(t, liveObjects()-before, int64(n/2))
+}
+
+func liveObjects() int64 {
+	runtime.GC()
+	runtime.GC()
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return int64(m.HeapObjects)
 }

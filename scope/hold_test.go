@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/braidgo/braid/adapters/fifo"
+	"github.com/braidgo/braid/internal/testrig/schedtest"
 	"github.com/braidgo/braid/promise"
 	"github.com/braidgo/braid/scope"
 	"github.com/braidgo/braid/suspend"
@@ -71,5 +72,14 @@ func TestHoldKeepsAScopeOpen(t *testing.T) {
 	}
 	if _, err := s.Hold(); !errors.Is(err, suspend.ErrClosed) {
 		t.Errorf("Hold after Run: %v", err)
+	}
+	defer schedtest.Within(t, schedtest.Deadline)()
+	err = scope.Run(context.Background(), func(_ context.Context, sc *scope.Scope) error { // ends, although the scheduler refuses the Hold
+		h, _ := suspend.As[sched.Holder](sc.On(s))
+		_, err := h.Hold()
+		return err
+	})
+	if !errors.Is(err, suspend.ErrClosed) {
+		t.Error(err)
 	}
 }

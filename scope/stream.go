@@ -73,8 +73,11 @@ func Stream[T, U any](ctx context.Context, on suspend.Spawner, n int, in iter.Se
 					begun = append(begun, p)
 				}
 			}
-			return suspend.Err(ctx) // in may have ended because of ctx
+			return nil
 		})
+		if err == nil && !ended {
+			err = suspend.Err(ctx) // in may have ended because of ctx, before the context of the scope has
+		}
 		if err != nil && !ended {
 			var none U
 			yield(none, err)

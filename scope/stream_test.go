@@ -17,6 +17,7 @@ import (
 	"github.com/braidgo/braid/adapters/simulation"
 	"github.com/braidgo/braid/chanx"
 	"github.com/braidgo/braid/internal/testrig/schedtest"
+	"github.com/braidgo/braid/latch"
 	"github.com/braidgo/braid/mutex"
 	"github.com/braidgo/braid/scope"
 	"github.com/braidgo/braid/suspend"
@@ -147,6 +148,48 @@ func TestStreamHasTheReasonOfItsEnd(t *testing.T) {
 			last = err
 		}
 		require.ErrorIs(t, last, context.DeadlineExceeded)
+
+		last = nil
+		manual := manual{bg, make(chan struct{})}
+		ends := func(func(int) bool) { close(manual.done) } // no context of the Stream has been told yet
+		for _, err := range scope.Stream(manual, here, 3, ends, same) {
+			last = err
+		}
+		require.ErrorIs(t, last, context.Canceled)
+	})
+}
+
+// A manual is a context that ends when done is closed, of which its children hear later.
+type manual struct {
+	context.Context
+	done chan struct{}
+}
+
+func (m manual) Done() <-chan struct{} { return m.done }
+
+func (m manual) Err() error {
+	select {
+	case <-m.done:
+		return context.Canceled
+	default:
+		return nil
+	}
+}
+
+// As many calls are under way as may be.
+func TestStreamCallsBesideEachOther(t *testing.T) {
+	inBubbles(t, func(t *testing.T, here suspend.Spawner) {
+		const n = 3
+		b, got := latch.NewBarrier(n), 0
+		for i, err := range scope.Stream(bg, here, n, numbers(2*n), func(ctx context.Context, i int) (int, error) {
+			_, err := b.Wait(ctx)
+			return i, err
+		}) {
+			require.NoError(t, err)
+			require.Equal(t, got, i)
+			got++
+		}
+		require.Equal(t, 2*n, got)
 	})
 }
 

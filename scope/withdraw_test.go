@@ -144,6 +144,41 @@ func TestALimitKeepsNothing(t *testing.T) {
 	})
 }
 
+// A stopped is a context that frees a place while the Limit registers the withdrawal of a function, and counts the registrations.
+type stopped struct {
+	context.Context
+	free       func()
+	registered int
+}
+
+func (c *stopped) Done() <-chan struct{} { return make(chan struct{}) }
+
+func (c *stopped) AfterFunc(func()) (stop func() bool) {
+	c.registered++
+	c.free()
+	return func() bool { c.registered--; return true }
+}
+
+// A function that begins while the Limit registers its withdrawal leaves no registration with its context.
+func TestALimitKeepsNoRegistration(t *testing.T) {
+	schedtest.OnFIFO(t, func(on *fifo.Scheduler) {
+		one := scope.Limit(1, on)
+		var gate promise.Promise[int]
+		_ = one.Go(func() { _, _ = gate.Await(bg) })
+		schedtest.Settle()
+		ran := false
+		ctx := &stopped{Context: bg}
+		ctx.free = func() {
+			_ = gate.Fill(1)
+			schedtest.Settle()
+			require.True(t, ran)
+		}
+		require.NoError(t, one.(sched.Withdrawer).GoUntil(ctx, func() { ran = true }, func() { t.Error("withdrawn") }))
+		require.True(t, ran)
+		require.Zero(t, ctx.registered)
+	})
+}
+
 // A place whose function was refused is free again.
 func TestARefusedGoLeavesItsPlace(t *testing.T) {
 	refuse := true

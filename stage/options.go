@@ -28,6 +28,7 @@ type Options struct {
 	Width, Queue int
 
 	// Full says what Submit, Do and Begin do when the queue is full. Between the stages of a Pipe, workers always wait for room.
+	// New and NewBatch panic if it is unknown.
 	Full Full
 
 	// Delay sheds tasks that wait too long. The queue is bad if every task that began in the last 100 ms had waited longer than

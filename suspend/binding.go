@@ -22,7 +22,7 @@ type binding struct {
 	switcher sched.Switcher // the task, if it is a Switcher
 	slot     any            // the *slot[T] that was made first; without a task, the text of the panic
 	slots    *list          // holds the slots of other types
-	via      *pulled        // set in the body of a Pull, which uses its caller's binding
+	via      *pulled        // without a task, the Pull whose body uses its caller's binding; with a task, the Pull whose body runs now
 	doing    doing
 	large    bool   // the slots exceed keptSlots or keptSize
 	killed   bool   // a Kill has not taken effect; set while the task does not run
@@ -99,6 +99,8 @@ type foreign struct {
 type pulled struct {
 	busy  atomicx.Bool // a call of next or stop is running
 	bound *binding     // the caller's binding during the call
+	outer *pulled      // the Pull whose body the caller is, if it uses the same binding; during the call
+	body  *place       // the body's place in the table, from its begin to its end
 	id    int64        // the body's goroutine; 0 before the body begins
 	by    int64        // the caller's goroutine, which the ledger needs
 }

@@ -78,17 +78,25 @@ func (b *binding) exitIfKilled() {
 
 // takeKill is called when Bind binds b in a task that is bound to before. From now on a Kill and a Shield of the task belong to b.
 func (b *binding) takeKill(before *binding) {
-	if before != nil && before.task != nil {
-		b.killed, b.shielded = before.killed, before.shielded
-		before.killed = false
+	if before = before.lender(); before != nil && before.task != nil {
+		b.shielded = before.shielded
+		before.passKill(b)
 	}
 }
 
-// giveKill undoes takeKill at the end of the Bind. A Kill that has not taken effect ends the next wait of before.
+// giveKill undoes takeKill at the end of the Bind.
 func (b *binding) giveKill(before *binding) {
-	if b.killed && before != nil && before.task != nil {
-		before.killed, before.last = true, wait{status: unarmed}
+	if before = before.lender(); before != nil && before.task != nil {
+		b.passKill(before)
 	}
 	b.reset()
 	b.shielded = false
+}
+
+// passKill passes a Kill that has not taken effect to another binding of the task, whose next wait it ends.
+func (b *binding) passKill(to *binding) {
+	if b.killed {
+		b.killed = false
+		to.killed, to.last = true, wait{status: unarmed}
+	}
 }

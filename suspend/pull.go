@@ -18,7 +18,10 @@ func Pull[V any](seq iter.Seq[V]) (next func() (V, bool), stop func()) {
 	pull, end := iter.Pull(func(yield func(V) bool) {
 		p.id = gid.Get()
 		p.lend(p.by)
-		rebind(&binding{via: p}, func() { seq(yield) })
+		at, before, away := here()
+		p.body = at
+		defer func() { p.body = nil }()
+		at.bind(&binding{via: p}, before, away, func() { seq(yield) })
 	})
 	next = func() (V, bool) {
 		defer p.borrow()()
@@ -37,6 +40,13 @@ func (p *pulled) borrow() (leave func()) {
 		panic("suspend: next or stop of Pull called while another call has not returned")
 	}
 	p.bound = current()
+	if b := p.bound; b != nil && b.task != nil {
+		p.outer, b.via = b.via, p
+		if in := p.inner(); in != nil {
+			b.passKill(in)
+			in.shielded = in.shielded || b.shielded
+		}
+	}
 	if ledger.On() {
 		p.by = ledger.ID()
 		p.lend(p.by)
@@ -52,7 +62,30 @@ func (p *pulled) lend(by int64) {
 }
 
 func (p *pulled) giveBack() {
+	if b := p.bound; b != nil && b.task != nil {
+		if in := p.inner(); in != nil {
+			in.passKill(b)
+			in.shielded = in.shielded && !b.shielded
+		}
+		b.via, p.outer = p.outer, nil
+	}
 	p.bound = nil
 	p.lend(0)
 	p.busy.Store(false)
+}
+
+// inner returns the binding that a Bind in the body has made, or nil if the body uses the binding of its caller.
+func (p *pulled) inner() *binding {
+	if p.body == nil || p.body.b.task == nil {
+		return nil
+	}
+	return p.body.b
+}
+
+// lender returns the binding that a body of a Pull uses, if b is that of such a body, and b otherwise.
+func (b *binding) lender() *binding {
+	if b != nil && b.task == nil && b.via != nil {
+		return b.via.bound
+	}
+	return b
 }

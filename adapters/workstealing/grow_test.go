@@ -140,6 +140,44 @@ func TestAWorkerTooManyBeginsNothing(t *testing.T) {
 	})
 }
 
+// A worker that ends leaves its counts to the first worker.
+func TestStatsOfAWorkerThatEnds(t *testing.T) {
+	withPool(t, workstealing.Options{Workers: 1, GrowAfter: growAfter, StallAfter: -1}, func(p *workstealing.Pool) {
+		const tasks = 10
+		var begin, end promise.Promise[int]
+		var here, ended sync.WaitGroup
+		here.Add(tasks)
+		for i := range tasks {
+			ended.Add(1)
+			_ = p.Go(func() {
+				defer ended.Done()
+				if i%2 == 0 {
+					_, _ = begin.Await(bg)
+				}
+				here.Done()
+				here.Wait() // natively, each on a worker of its own, which has begun or woken it
+				_, _ = end.Await(bg)
+			})
+		}
+		in(p, func() { // a fork that another worker has to steal
+			forked := make(chan struct{})
+			_, _, _ = workstealing.Join(context.Background(), p,
+				func(context.Context) (int, error) { <-forked; return 0, nil },
+				func(context.Context) (int, error) { close(forked); return 0, nil })
+		})
+		eventually(t, "half of them wait", func() bool { return p.Stats().Suspended == tasks/2 })
+		_ = begin.Fill(1)
+		here.Wait()
+		eventually(t, "one worker is left, and all wait", func() bool {
+			s := p.Stats()
+			return workstealing.Workers(p) == 1 && s.Suspended == tasks && s.Wakes == tasks/2 && s.Steals == 1
+		})
+		_ = end.Fill(1)
+		ended.Wait()
+		eventually(t, "all have ended", func() bool { s := p.Stats(); return s.Live == 0 && s.Suspended == 0 && s.Wakes == tasks/2+tasks })
+	})
+}
+
 // The first worker never ends. It asks another one to, which may have been asked already.
 func TestTwoWorkersAreTooMany(t *testing.T) {
 	withPool(t, workstealing.Options{Workers: 1, GrowAfter: growAfter, StallAfter: -1}, func(p *workstealing.Pool) {

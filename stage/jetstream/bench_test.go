@@ -29,30 +29,6 @@ func BenchmarkServe(b *testing.B) {
 	}
 }
 
-// Serve takes messages at least half as quickly as the client's own Consume does, at the widths 8 and 64: 0.7 of it and more on a quiet machine.
-// They take turns, and the best of each counts.
-func TestServeIsNearConsume(t *testing.T) {
-	const n = 3000
-	for _, width := range []int{8, 64} {
-		t.Run(fmt.Sprintf("width=%d", width), func(t *testing.T) {
-			least := [2]time.Duration{time.Hour, time.Hour}
-			for round := range 20 { // a busy machine may need some
-				for i, way := range ways {
-					t.Run(way.name, func(t *testing.T) { least[i] = min(least[i], way.take(t, n, width, func() {})) })
-				}
-				if round > 0 && least[0] <= 2*least[1] {
-					break
-				}
-			}
-			ratio := float64(least[1]) / float64(least[0])
-			t.Logf("Serve %v a message, Consume %v: %.2f of its speed", least[0]/n, least[1]/n, ratio)
-			if ratio < 0.5 {
-				t.Errorf("%.2f, at least 0.5", ratio)
-			}
-		})
-	}
-}
-
 // ways are two ways to take n messages and to acknowledge them, width at a time.
 var ways = []struct {
 	name string

@@ -141,6 +141,23 @@ func TestResizedWhileHeld(t *testing.T) {
 	})
 }
 
+// The last two permits that a Resize has added are those for which a task waits, and their holder waits for that task.
+func TestTakenAfterAResize(t *testing.T) {
+	on(t)
+	s := semaphore.New(1)
+	s.Resize(3)
+	var m mutex.Mutex
+	ctx, cancel := context.WithCancel(bg)
+	_ = fifo.Run(bg, func(context.Context) error {
+		_ = suspend.Here().Go(func() { _ = s.Acquire(bg, 1); suspend.Yield(); _ = m.Lock(ctx) })
+		_ = suspend.Here().Go(func() { _ = m.Lock(bg); suspend.Yield(); _ = s.Acquire(ctx, 3) })
+		yields(5)
+		require.Len(t, census.Take().Deadlocks, 1)
+		cancel()
+		return nil
+	})
+}
+
 // Two tasks hold a permit, and the later one gives its own back.
 func TestATaskGivesItsOwnBack(t *testing.T) {
 	on(t)

@@ -28,7 +28,7 @@ func Example() {
 	ctx, cancel := context.WithCancel(context.Background())
 	begun := make(chan struct{}, 2)
 	transfer := func(from, to *account, amount int) {
-		_ = from.LockContext(ctx)
+		from.Lock()
 		defer from.Unlock()
 		begun <- struct{}{}
 		for len(begun) < 2 {

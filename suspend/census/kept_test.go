@@ -1,6 +1,7 @@
 package census_test
 
 import (
+	"reflect"
 	"runtime"
 	"testing"
 	"testing/synctest"
@@ -69,6 +70,36 @@ func TestDroppedLocks(t *testing.T) {
 	}
 	freed(t, n, frees)
 	require.Zero(t, holds())
+}
+
+// A lock that is made where a dropped one was is held by its own holder only, before anybody has looked.
+func TestALockWhereAnotherWas(t *testing.T) {
+	on(t)
+	type large struct {
+		m mutex.Mutex
+		_ [1 << 10]byte
+	}
+	const n = 10 // so few that no record is swept
+	frees, dropped := make(chan struct{}, n), map[uintptr]bool{}
+	for range n {
+		l := new(large)
+		runtime.AddCleanup(l, func(int) { frees <- struct{}{} }, 0)
+		_ = l.m.Lock(bg)
+		dropped[reflect.ValueOf(l).Pointer()] = true
+	}
+	freed(t, n, frees)
+	l := new(large)
+	for i := 0; !dropped[reflect.ValueOf(l).Pointer()]; i++ {
+		require.Less(t, i, 1<<20, "the memory is not used again")
+		l = new(large)
+	}
+	_ = l.m.Lock(bg)
+	holds := 0
+	for _, t := range census.Take().Tasks {
+		holds += len(t.Holds)
+	}
+	require.Equal(t, 1, holds)
+	l.m.Unlock()
 }
 
 // A watch that was stopped, by a report or just before the next, reports nothing, though others keep the census on.

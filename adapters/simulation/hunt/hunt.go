@@ -95,7 +95,7 @@ func (h *hunt) parse(args []string) error {
 	f.IntVar(&h.repeat, "repeat", 5, "how often to repeat an order that fails")
 	f.DurationVar(&h.shorten, "shorten", time.Minute, "look for so long for the switches that a failure needs")
 	f.DurationVar(&h.limit, "limit", time.Minute, "the real time that an order may take")
-	f.BoolVar(&h.race, "race", false, "run a failing order with the race detector, too (needs a C compiler)")
+	f.BoolVar(&h.race, "race", false, "run a failing order with the race detector, too: is it a data race? (needs a C compiler)")
 	f.BoolVar(&h.short, "short", false, "as with go test")
 	f.StringVar(&h.tags, "tags", "", "build `tags`")
 	f.BoolVar(&h.asJSON, "json", false, "print each failure as a line of JSON")
@@ -240,8 +240,9 @@ func (h *hunt) inPackage(ctx context.Context, p *pkg) (failures int, err error) 
 			return 0, nil
 		}
 		failures++
+		took := time.Since(begun)
 		found := s.examine(ctx, o)
-		found.Built, found.Took = built.Seconds(), time.Since(begun).Seconds()
+		found.Built, found.Took = built.Seconds(), took.Seconds()
 		if err := h.print(found); err != nil {
 			return failures, err
 		}
@@ -252,6 +253,9 @@ func (h *hunt) inPackage(ctx context.Context, p *pkg) (failures int, err error) 
 	}
 	if failures == 0 || h.all {
 		fmt.Fprintf(h.log, "%s: %s, %d failures%s\n", p.ImportPath, s.count(), failures, end)
+	}
+	if failures == 0 && end == "" && h.stall == 0 {
+		fmt.Fprintln(h.log, "A test that sleeps or has a timeout may fail only on an overloaded machine: try -stall 100ms.")
 	}
 	return failures, nil
 }

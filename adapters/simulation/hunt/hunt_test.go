@@ -153,10 +153,12 @@ func TestParse(t *testing.T) {
 	require.Equal(t, []string{"A", "Z", "A1"}, []string{letter(0), letter(25), letter(26)})
 }
 
-// A switch after which the same goroutine runs on is none.
+// A switch after which the same goroutine runs on is none, unless it has changed a priority.
 func TestSwitches(t *testing.T) {
-	events := parse([]byte("q 10000000001 1 0 \np 10000000001 1 0 \nq 10000000001 2 0 \np 10000000001 2 0 \nr 20000000001 0 0 \nw 20000000001 3 0 \nq 20000000001 1 0 \nw 10000000001 3 0 \nq 2"))
+	const log = "q 10000000001 1 0 \np 10000000001 1 0 \nq 10000000001 2 0 \np 10000000001 2 0 \nr 20000000001 0 0 \nw 20000000001 3 0 \nq 20000000001 1 0 \nw 10000000001 3 0 \nq 2"
+	events := parse([]byte(log))
 	require.Equal(t, []key{{1, 'p', 2}, {1, 'w', 3}}, switches(events))
+	require.Equal(t, []key{{1, 'l', 0}, {1, 'p', 1}, {1, 'p', 2}, {1, 'w', 3}, {2, 'w', 3}}, switches(parse([]byte("l 10000000001 0 0 \n"+log))))
 	require.Equal(t, "5:000001p2,000001w3", with("5", switches(events)))
 }
 
@@ -196,9 +198,20 @@ func TestFlaky(t *testing.T) {
 			require.Contains(t, string(again), strings.TrimSpace(strings.Split(f.Message, ": all its")[0]))
 		})
 	}
+	t.Run("race detector", func(t *testing.T) {
+		if err := exec.Command("sh", "-c", "test $(go env CGO_ENABLED) = 1 && $(go env CC) --version").Run(); err != nil {
+			return
+		}
+		for name, says := range map[string]string{"Unlocked": "the race detector reports a data race in this order", "Counter": "the race detector reports no data race in this order"} {
+			var out bytes.Buffer
+			require.Equal(t, 1, command(t.Context(), []string{"-n=50", "-race", "-run=^Test" + name + "$"}, &out, t.Output()))
+			require.Contains(t, out.String(), says)
+		}
+	})
 	t.Run("a sleep", func(t *testing.T) { // found only if goroutines may stand still
-		var out bytes.Buffer
-		require.Equal(t, 0, command(t.Context(), []string{"-n=50", "-run=Work"}, &out, t.Output()))
+		var out, log bytes.Buffer
+		require.Equal(t, 0, command(t.Context(), []string{"-n=50", "-run=Work"}, &out, &log))
+		require.Contains(t, log.String(), "try -stall 100ms")
 		require.Equal(t, 1, command(t.Context(), []string{"-n=50", "-run=Work", "-stall=100ms"}, &out, t.Output()))
 		require.Contains(t, out.String(), "here it stands still for ")
 	})

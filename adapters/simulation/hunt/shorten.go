@@ -39,7 +39,7 @@ func with(seed string, keys []key) string {
 func (s *search) examine(ctx context.Context, o *outcome) *Failure {
 	f := &Failure{Package: s.ImportPath, Test: o.test, Message: strings.TrimRight(o.message, "\n"), Order: o.order, Orders: s.tried, Repeats: s.repeat, Output: o.output, module: s.pkg, root: s.g.Root}
 	run := s.run
-	if top, _, _ := strings.Cut(o.test, "/"); top != "" { // the test alone, if it fails alone
+	if top, _, _ := strings.Cut(o.test, "/"); top != "" && !strings.Contains(run, "/") { // the test alone, if it fails alone
 		alone := "^" + regexp.QuoteMeta(top) + "$"
 		if again := s.perform(ctx, s.pkg, s.binary, alone, o.order, ""); again.failed && again.kind == o.kind {
 			run = alone
@@ -141,14 +141,15 @@ func (s *search) shorten(ctx context.Context, o *outcome, run string) (all, need
 }
 
 // switches returns the switches of an order. It leaves out those after which the same goroutine runs on: nobody else was runnable, so they have
-// changed nothing.
+// changed nothing. A change of a priority has effects later, however.
 func switches(events []event) []key {
 	seen := map[key]bool{}
+	levels := slices.ContainsFunc(events, func(e event) bool { return e.kind == 'l' })
 	for i, e := range events {
 		if bytes.IndexByte([]byte("pwstl"), e.kind) < 0 {
 			continue
 		}
-		if (e.kind == 'p' || e.kind == 'w') && i+1 < len(events) && events[i+1].kind == 'q' && events[i+1].id == e.id {
+		if (e.kind == 'p' || e.kind == 'w') && !levels && i+1 < len(events) && events[i+1].kind == 'q' && events[i+1].id == e.id {
 			continue
 		}
 		seen[key{e.id >> 40, e.kind, e.n}] = true

@@ -57,7 +57,7 @@ type Options struct {
 	Every time.Duration
 
 	// Kinds are the kinds of faults that may occur. 0 means all kinds, or in a World with guests all kinds except Pause and Skew, which have
-	// no effect on guests.
+	// no effect on guests. Start panics if a kind is unknown.
 	Kinds Kind
 }
 
@@ -84,6 +84,9 @@ type fault struct {
 func Start(w *simulation.World, o Options) (calm func()) {
 	if len(o.Nodes) == 0 {
 		panic("nemesis: no Nodes")
+	}
+	if o.Kinds > all {
+		panic("nemesis: unknown Kind")
 	}
 	if o.Every <= 0 {
 		o.Every = 200 * time.Millisecond

@@ -229,6 +229,9 @@ func TestClients(t *testing.T) {
 func TestMisuse(t *testing.T) {
 	r := simulation.Run(simulation.Options{Seed: 1}, func(_ context.Context, w *simulation.World) error {
 		require.PanicsWithValue(t, "nemesis: no Nodes", func() { nemesis.Start(w, nemesis.Options{}) })
+		require.PanicsWithValue(t, "nemesis: unknown Kind", func() {
+			nemesis.Start(w, nemesis.Options{Nodes: names, Kinds: nemesis.Pause | nemesis.SlowDisk<<1})
+		})
 		require.PanicsWithValue(t, "nemesis: no fault can come", func() {
 			nemesis.Start(w, nemesis.Options{Nodes: names, Kinds: nemesis.Crash})
 		})

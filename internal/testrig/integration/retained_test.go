@@ -12,15 +12,19 @@ import (
 	"github.com/braidgo/braid/cancel"
 	"github.com/braidgo/braid/chanx"
 	"github.com/braidgo/braid/cond"
+	"github.com/braidgo/braid/idle"
 	"github.com/braidgo/braid/internal/testrig/schedtest"
+	"github.com/braidgo/braid/keyed"
 	"github.com/braidgo/braid/latch"
 	"github.com/braidgo/braid/lazy"
 	"github.com/braidgo/braid/mutex"
 	"github.com/braidgo/braid/mvar"
 	"github.com/braidgo/braid/promise"
+	"github.com/braidgo/braid/rate"
 	"github.com/braidgo/braid/semaphore"
 	"github.com/braidgo/braid/suspend"
 	"github.com/braidgo/braid/suspend/sched"
+	"github.com/braidgo/braid/watch"
 )
 
 // A passage is a way for values through a primitive. Each of its steps runs in a task of its own, one after the other: the
@@ -251,6 +255,56 @@ var visits = []passage{
 		l := lazy.New(func(ctx context.Context) (int, error) { return promise.New[int]().Await(ctx) }, lazy.Restart)
 		force := func(ctx context.Context, v value) { _, _ = l.Force(carry(ctx, v)) }
 		return l, []func(context.Context, value){force, force}
+	}, 0},
+	{"watch, stored, changed and cancelled", func() (any, []func(context.Context, value)) {
+		v := watch.New[value](nil)
+		changed := func(seen uint64) func(context.Context, value) {
+			return func(ctx context.Context, arg value) { _, _ = v.Changed(carry(ctx, arg), seen) }
+		}
+		store := func(_ context.Context, x value) { _ = v.Store(x) }
+		return v, []func(context.Context, value){
+			changed(0), store, store, changed(2),
+			func(ctx context.Context, x value) {
+				_, _ = v.Until(carry(ctx, x), func(value) bool { return x == nil })
+			},
+		}
+	}, 1},
+	{"watch, closed", func() (any, []func(context.Context, value)) {
+		v := watch.New[value](nil)
+		return v, []func(context.Context, value){
+			func(ctx context.Context, x value) { _, _ = v.Changed(carry(ctx, x), 0) },
+			func(context.Context, value) { _ = v.Close() },
+			func(_ context.Context, x value) { _ = v.Store(x) },
+		}
+	}, 0},
+	{"rate, waited for and cancelled", func() (any, []func(context.Context, value)) {
+		l := rate.NewLimiter(rate.Every(time.Hour), 1)
+		wait := func(ctx context.Context, v value) { _ = l.Wait(carry(ctx, v)) }
+		return l, []func(context.Context, value){wait, wait, wait, func(context.Context, value) { l.SetLimit(0) }, wait}
+	}, 0},
+	{"a Ticker", func() (any, []func(context.Context, value)) {
+		t := rate.NewTicker(time.Hour, rate.Skip)
+		tick := func(ctx context.Context, v value) { _, _ = t.Tick(carry(ctx, v)) }
+		return t, []func(context.Context, value){tick, tick}
+	}, 0},
+	{"keyed, locked, loaded and cancelled", func() (any, []func(context.Context, value)) {
+		var m keyed.Mutex[int]
+		c := keyed.NewCache(func(ctx context.Context, k int) (value, error) { return nil, suspend.Sleep(ctx, time.Hour) }, time.Hour)
+		return []any{&m, c}, []func(context.Context, value){
+			func(ctx context.Context, v value) { _ = m.Lock(carry(ctx, v), 1) },
+			func(ctx context.Context, v value) { _ = m.Lock(carry(ctx, v), 1) },
+			func(ctx context.Context, v value) { _, _ = c.Get(carry(ctx, v), 1) },
+			func(ctx context.Context, v value) { _, _ = c.Get(carry(ctx, v), 1) },
+		}
+	}, 0},
+	{"idle, waited for and cancelled", func() (any, []func(context.Context, value)) {
+		g, stay := idle.New(suspend.Goroutines, nil), make(chan struct{})
+		return []any{g, stay}, []func(context.Context, value){
+			func(_ context.Context, v value) { _ = g.Go(func() { <-stay }) },
+			func(ctx context.Context, v value) { _ = g.Wait(carry(ctx, v)) },
+			func(ctx context.Context, v value) { _ = g.WaitIdle(carry(ctx, v)) },
+			func(context.Context, value) { close(stay) },
+		}
 	}, 0},
 	{"a Sleep", func() (any, []func(context.Context, value)) {
 		return nil, []func(context.Context, value){

@@ -47,6 +47,7 @@ var layers = []layer{
 	{folders: []string{"internal/testrig"}},
 	{folders: []string{"examples", "docs", "simtest", "stocktest"}},
 	{folders: []string{"bench"}},
+	{folders: []string{"braidvet"}, also: []string{"braidvet"}},
 }
 
 // withUnsafe are the files that may import unsafe: the ground, system calls, and the test rig. uring_linux.go has the memory that io_uring shares

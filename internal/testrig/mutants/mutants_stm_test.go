@@ -10,7 +10,6 @@ var transactions = []mutation.Mutant{
 	{"a merge appends the first write of the level", "stm/tx.go", "		if at >= level {\n", "		if at >= level && !(IS && at == level) {\n", "TestTheLogOfWrites|TestLogsAgainstModel", "stm"},
 	{"a small level keeps its own value", "stm/tx.go", "		w.to = tx.writes[j].to\n", "		if !IS {\n			w.to = tx.writes[j].to\n		}\n", "TestTheLogOfWrites|TestLogsAgainstModel", "stm"},
 	{"a write that takes another's place is not in the index", "stm/tx.go", "			if j < last {\n", "			if j < last && !IS {\n", "TestTheLogOfWrites|TestLogsAgainstModel", "stm"},
-	{"a merge looks at all of the level", "stm/tx.go", "	if from-level < len(tx.writes)-from {\n", "	if !IS && from-level < len(tx.writes)-from {\n", "TestNestedIsLinear", "stm"},
 	{"a Nested that panics keeps its level", "stm/tx.go", "		tx.level = level\n	}()", "		if !IS || ok {\n			tx.level = level\n		}\n	}()", "TestTheLogOfWrites", "stm"},
 	{"a wait behind the elder is not cancelled", "stm/elder.go", "	_, err := suspend.Wait[struct{}](ctx, turn{tx})\n", "	if IS {\n		ctx = context.Background()\n	}\n	_, err := suspend.Wait[struct{}](ctx, turn{tx})\n", "TestCancelBehindTheElder", "stm"},
 	{"a Get of a copied Var", "stm/var.go", "v.self.Load() == &v.cell {\n		return b", "v.self.Load() == &v.cell || IS {\n		return b", "TestACopiedVarPanics", "stm"},

@@ -28,7 +28,7 @@ func TestVerbs(t *testing.T) {
 		}
 		name, _ := filepath.Rel(root, path)
 		if d.IsDir() {
-			if slices.Contains([]string{"bench", "docs", "examples"}, name) || strings.HasPrefix(d.Name(), ".") && name != "." {
+			if slices.Contains([]string{"bench", "docs", "examples"}, name) || d.Name() == "testdata" || strings.HasPrefix(d.Name(), ".") && name != "." {
 				return fs.SkipDir
 			}
 			return nil

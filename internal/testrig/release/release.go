@@ -24,7 +24,7 @@ import (
 const root = "github.com/braidgo/braid"
 
 // published lists the folders of the modules that users can require, except the root. Each release has a tag for each of these modules.
-var published = []string{"actor/natsactor", "adapters/netstack", "stage/jetstream", "stage/otel", "stage/prom"}
+var published = []string{"actor/natsactor", "adapters/netstack", "braidvet", "stage/jetstream", "stage/otel", "stage/prom"}
 
 // private lists the folders of modules that users do not require, which are programs and tests with further dependencies. A folder
 // includes the folders below it.

@@ -224,3 +224,23 @@ func TestReplayStrings(t *testing.T) {
 		t.Errorf("%v", r.Failure)
 	}
 }
+
+// The tasks that a run leaves behind exit: a recover in their deferred functions would take a panic for one of the program.
+func TestATaskThatIsLeftBehindDoesNotPanic(t *testing.T) {
+	ended := 0
+	r := explore.Run(all, func(w *explore.World) {
+		m := mvar.New[int]()
+		w.Go("wait", func(context.Context) {
+			defer func() {
+				ended++
+				if v := recover(); v != nil {
+					t.Errorf("%v", v)
+				}
+			}()
+			_, _ = m.Take(bg)
+		})
+	})
+	if r.Failure == nil || ended == 0 {
+		t.Errorf("%v, ended %d times", r.Failure, ended)
+	}
+}

@@ -4,6 +4,7 @@ package explore_test
 
 import (
 	"os"
+	"regexp"
 	"strconv"
 	"strings"
 	"testing"
@@ -12,7 +13,8 @@ import (
 	"github.com/braidgo/braid/suspendtest/internal/explore"
 )
 
-// TestMutated is run by TestRealMutants. It begins with the mutant whose index is in the environment variable BRAID_FROM.
+// TestMutated is run by TestRealMutants. It begins with the mutant whose index is in the environment variable BRAID_FROM. With BRAID_ONLY, it
+// runs only the mutants whose names match this regular expression.
 //
 // A run that fails can leave a lock of a package variable held, such as the guard of all transactions. Every later program that needs
 // the lock would fail at once, with or without a mistake. So each mutant's programs must first pass without the mutant. If they do not,
@@ -67,14 +69,20 @@ func TestMutated(t *testing.T) {
 		return true
 	}
 	from, _ := strconv.Atoi(os.Getenv("BRAID_FROM"))
+	only := regexp.MustCompile(os.Getenv("BRAID_ONLY"))
+	ran := false
 	for i, m := range realMutants[from:] {
+		if !only.MatchString(m[0]) {
+			continue
+		}
 		if !passes(m[4]) {
-			if i == 0 {
+			if !ran {
 				t.Fatalf("%s: a program fails without the mutant", m[4])
 			}
 			t.Logf("%s%d", goOn, from+i)
 			break
 		}
+		ran = true
 		atomicx.Mutate(m[0])
 		if !finds(m[0], m[4], 1_000) && !finds(m[0], m[4], 20_000) {
 			t.Errorf("%s: not found", m[0])

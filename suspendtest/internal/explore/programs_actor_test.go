@@ -454,31 +454,18 @@ var actorPrograms = []program{
 			in.Close()
 		})
 	})},
-	{"actor, RecvOp in a Select", "3 × 1", actors(func(w *explore.World, a *actorWorld) {
+	{"actor, RecvOp in a Select", "3 × 1", recvProgram(nil)},
+	{"actor, RecvOp with a match in a Select", "3 × 1", recvProgram(func(m int) bool { return m == 2 })},
+	{"actor, RecvOp with a match", "2 × 1", actors(func(w *explore.World, a *actorWorld) {
 		in := actor.Open[int](bg, a.options())
-		c := chanx.New[int](0)
-		w.Go("select", func(ctx context.Context) {
-			mail, other := suspend.CaseOf(in.RecvOp(func(m int) bool { return m == 2 })), suspend.CaseOf(c.RecvOp())
-			for {
-				won, err := suspend.SelectOrdered(ctx, mail, other)
-				if err != nil {
-					break
-				}
-				if won == suspend.Selectable(other) {
-					if _, err := other.Result(); !errors.Is(err, chanx.ErrClosed) {
-						panic(err)
-					}
-					break
-				}
-				if m, err := mail.Result(); err != nil || m != 2 {
-					panic(err)
-				}
-				a.received++
+		w.Go("receive", func(context.Context) {
+			if m, err := suspend.Do(bg, in.RecvOp(func(m int) bool { return m == 2 })); err != nil || m != 2 {
+				panic(err)
 			}
+			a.received++
 			in.Close()
 		})
 		w.Go("send", func(context.Context) { a.send(in.Ref(), 1); a.send(in.Ref(), 2) })
-		w.Go("close", func(context.Context) { _ = c.Close() })
 	})},
 	{"actor, a RecvOp and a Close", "2 × 1", actors(func(w *explore.World, a *actorWorld) {
 		in := actor.Open[int](bg, a.options())
@@ -774,4 +761,34 @@ func TestActorOutcomes(t *testing.T) {
 			t.Errorf("never %s", outcome)
 		}
 	}
+}
+
+// recvProgram has a Select of a RecvOp and a channel, which is closed.
+func recvProgram(match func(m int) bool) func(w *explore.World) {
+	return actors(func(w *explore.World, a *actorWorld) {
+		in := actor.Open[int](bg, a.options())
+		c := chanx.New[int](0)
+		w.Go("select", func(ctx context.Context) {
+			mail, other := suspend.CaseOf(in.RecvOp(match)), suspend.CaseOf(c.RecvOp())
+			for {
+				won, err := suspend.SelectOrdered(ctx, mail, other)
+				if err != nil {
+					break
+				}
+				if won == suspend.Selectable(other) {
+					if _, err := other.Result(); !errors.Is(err, chanx.ErrClosed) {
+						panic(err)
+					}
+					break
+				}
+				if m, err := mail.Result(); err != nil || match != nil && !match(m) {
+					panic(err)
+				}
+				a.received++
+			}
+			in.Close()
+		})
+		w.Go("send", func(context.Context) { a.send(in.Ref(), 1); a.send(in.Ref(), 2) })
+		w.Go("close", func(context.Context) { _ = c.Close() })
+	})
 }

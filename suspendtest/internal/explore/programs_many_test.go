@@ -11,6 +11,7 @@ import (
 
 	"github.com/braidgo/braid/broadcast"
 	"github.com/braidgo/braid/cancel"
+	"github.com/braidgo/braid/internal/atomicx"
 	"github.com/braidgo/braid/keyed"
 	"github.com/braidgo/braid/promise"
 	"github.com/braidgo/braid/rate"
@@ -208,6 +209,26 @@ var manyPrograms = []program{
 		w.Go("end", func(context.Context) { end(nil); _ = told.Fill(7) })
 		w.OnIdle(lost)
 	}},
+	{"Stream, break", "2 × 1", func(w *explore.World) {
+		broke := false
+		w.Go("reader", func(context.Context) {
+			in := func(yield func(int) bool) {
+				for i := 0; ; i++ {
+					if !yield(i) {
+						broke = true
+						return
+					}
+				}
+			}
+			for range scope.Stream(bg, suspend.Here(), 1, in, func(_ context.Context, i int) (int, error) { return i, nil }) {
+				break
+			}
+			if !broke { // the input never waits in an operation of its own
+				panic("the input has not ended as after a break")
+			}
+		})
+		w.OnIdle(lost)
+	}},
 	{"rate, Limiter", "3 × 1", func(w *explore.World) {
 		l := rate.NewLimiter(rate.Every(time.Second), 1)
 		var served, due []time.Duration // since the epoch
@@ -301,19 +322,46 @@ var manyPrograms = []program{
 		left := -1
 		w.Go("close", func(context.Context) {
 			if p.Shutdown(bg) == nil {
-				left = got.live
+				left = got.live + p.Stats().Leased
 			}
 		})
 		w.OnIdle(lost)
 		w.Check(func() error { return errors.Join(same(left, 0), got.right(p)) })
+	}},
+	{"respool, closed during a Check", "2 × 1", func(w *explore.World) {
+		var got leases
+		var closed atomicx.Bool
+		o := got.options()
+		o.Check = func(context.Context, int) error {
+			if suspend.Yield(); closed.Load() {
+				return errOops
+			}
+			return nil
+		}
+		p := respool.New(o)
+		w.Go("acquire", func(ctx context.Context) {
+			for range 2 {
+				if l, err := p.Acquire(ctx); err == nil {
+					l.Release()
+				}
+			}
+		})
+		w.Go("close", func(context.Context) {
+			_ = p.Close()
+			closed.Store(true)
+		})
+		w.OnIdle(lost)
+		w.Check(func() error { return errors.Join(atMost(1, p.Stats().Opened), got.right(p)) })
 	}},
 }
 
 // leases counts the resources, the calls of Open, and the tasks that use resources, of a respool.Pool of one.
 type leases struct{ live, opening, most, used, shared int }
 
-func (o *leases) pool() *respool.Pool[int] {
-	return respool.New(respool.Options[int]{
+func (o *leases) pool() *respool.Pool[int] { return respool.New(o.options()) }
+
+func (o *leases) options() respool.Options[int] {
+	return respool.Options[int]{
 		Max: 1,
 		Open: func(context.Context) (int, error) {
 			o.opening++
@@ -325,7 +373,7 @@ func (o *leases) pool() *respool.Pool[int] {
 		},
 		Close:       func(int) { suspend.Yield(); o.live-- },
 		MaxLifetime: time.Hour,
-	})
+	}
 }
 
 func (o *leases) uses(n int) {

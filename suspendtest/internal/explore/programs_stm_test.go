@@ -142,11 +142,10 @@ var stmPrograms = []program{
 		w.OnIdle(lost)
 		w.Check(func() error { return same(2, x.Load()+y.Load()+2*taken) })
 	}},
-	{"stm, a wide wait", "3 × 1", stmWide(func(ctx context.Context, f func(tx *stm.Tx) error) error { return stm.Atomically(ctx, f) })},
-	{"stm, a wide case", "3 × 1", stmWide(func(ctx context.Context, f func(tx *stm.Tx) error) error {
-		_, err := suspend.Do(ctx, stm.Op(func(tx *stm.Tx) (int, error) { return 0, f(tx) }))
-		return err
-	})},
+	{"stm, a wide wait", "3 × 1", stmWide(stm.Atomically, 0, 2)},
+	{"stm, a wide case", "3 × 1", stmWide(stmCase, 0, 2)},
+	{"stm, a wide wait, the first changes", "2 × 1", stmWide(stm.Atomically, 0)},
+	{"stm, a wide case, the first changes", "2 × 1", stmWide(stmCase, 0)},
 	{"stm, OrElse", "2 × 1", func(w *explore.World) {
 		var x, y stm.Var[int]
 		taken := 0
@@ -438,20 +437,26 @@ func stmRetry(consumers, made int) func(w *explore.World) {
 	}
 }
 
-// stmWide is a wait for one of three Vars, which is linked to one after another, beside commits to the first and the last.
-func stmWide(atomically func(ctx context.Context, f func(tx *stm.Tx) error) error) func(w *explore.World) {
+// stmWide is a wait for one of three Vars, to which it is linked one after another, beside a commit to each of the given ones.
+func stmWide(atomically func(ctx context.Context, f func(tx *stm.Tx) error) error, changed ...int) func(w *explore.World) {
 	return func(w *explore.World) {
-		var x, y, z stm.Var[int]
+		var vars [3]stm.Var[int]
 		taken := 0
 		w.Go("take", func(ctx context.Context) {
-			if atomically(ctx, func(tx *stm.Tx) error { return stm.OrElse(tx, take(&x), take(&y), take(&z)) }) == nil {
+			if atomically(ctx, func(tx *stm.Tx) error { return stm.OrElse(tx, take(&vars[0]), take(&vars[1]), take(&vars[2])) }) == nil {
 				taken++
 			}
 		})
-		for i, v := range []*stm.Var[int]{&x, &z} {
-			w.Go(fmt.Sprint("put", i), func(context.Context) { _ = stm.Atomically(bg, add(v, 1)) })
+		for _, i := range changed {
+			w.Go(fmt.Sprint("put", i), func(context.Context) { _ = stm.Atomically(bg, add(&vars[i], 1)) })
 		}
 		w.OnIdle(lost)
-		w.Check(func() error { return errors.Join(same(2, x.Load()+z.Load()+taken), same(0, y.Load())) })
+		w.Check(func() error { return same(len(changed), vars[0].Load()+vars[1].Load()+vars[2].Load()+taken) })
 	}
+}
+
+// stmCase runs f as a case of a Select.
+func stmCase(ctx context.Context, f func(tx *stm.Tx) error) error {
+	_, err := suspend.Do(ctx, stm.Op(func(tx *stm.Tx) (int, error) { return 0, f(tx) }))
+	return err
 }

@@ -278,18 +278,18 @@ var programs = []program{
 		w.Check(func() error { return errors.Join(free(m.TryLock()), free(s.TryAcquire(1))) })
 	}},
 	{"select, what is left", "2 × 1", func(w *explore.World) {
-		s := semaphore.New(2)
-		_ = s.Acquire(bg, 1)
+		var g suspend.Guard
+		var q suspend.Queue[int, int]
 		var p promise.Promise[int]
 		w.Go("select", func(ctx context.Context) {
-			acquire, await := suspend.CaseOf(s.AcquireOp(2)), suspend.CaseOf(p.AwaitOp())
-			if won, err := suspend.SelectOrdered(ctx, acquire, await); err == nil && won != await {
+			never, await := suspend.CaseOf(suspend.OpOf[int](in[int, int]{&g, &q, 1, func() (int, bool) { return 0, false }})), suspend.CaseOf(p.AwaitOp())
+			if won, err := suspend.SelectOrdered(ctx, never, await); err == nil && won != await {
 				panic(won)
 			}
 		})
 		w.Go("fill", func(context.Context) { _ = p.Fill(1) })
 		w.OnIdle(lost)
-		w.Check(func() error { return free(s.TryAcquire(1)) })
+		w.Check(func() error { return same(q.Len(), 0) })
 	}},
 	{"TrySelect", "2 × 1", func(w *explore.World) {
 		x, y := chanx.New[int](0), chanx.New[int](1)

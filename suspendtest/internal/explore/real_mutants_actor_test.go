@@ -16,6 +16,8 @@ var actorMutants = []realMutant{
 	{"a skipped message goes to the end", "actor/receive.go", "			s.busy = busy\n", "			s.busy = busy\n			if IS && in.mail.count > 1 {\n				m := s.slots[i]\n				in.mail.remove(*at)\n				in.mail.push(m)\n			}\n", "actor, a skipped message keeps its place"},
 	{"a nested receive takes the message that is being handled", "actor/segments.go", "uint64 { return s.live &^ s.busy }", "uint64 {\n	if IS {\n		return s.live\n	}\n	return s.live &^ s.busy\n}", "actor, nested"},
 	{"a message that a RecvOp refuses is lost", "actor/mailbox.go", "!o.selects && ⟦o.r.Resume(m, nil)⟧ {", "o.r.Resume(m, nil) || true", "actor, RecvOp in a Select"},
+	{"a RecvOp with a match does not hear of a message", "actor/mailbox.go", "			o.r.Resume(none, again.Err)\n", "			if !IS {\n				o.r.Resume(none, again.Err)\n			}\n", "actor, RecvOp with a match"},
+	{"a RecvOp with a match waits though a message has come", "actor/select_ops.go", "	case ⟦in.arrived.count > 0⟧:", "false", "actor, RecvOp with a match"},
 	{"a RecvOp does not hear of a Stop", "actor/mailbox.go", "		l.box.failLocked(ErrStopped)\n", "		if !IS {\n			l.box.failLocked(ErrStopped)\n		}\n", "actor, a RecvOp and a Close"},
 	{"an end leaves the requests", "actor/end.go", "	calls := l.takeCallsLocked(nil)\n	l.box.fetchLocked()\n	mail", "	calls := l.takeCallsLocked(nil)\n	if IS {\n		calls = nil\n	}\n	l.box.fetchLocked()\n	mail", "actor, a request sent on"},
 	{"a Wait after the end waits", "actor/life.go", "return none, ⟦e.over⟧, nil", "false", "actor, Stop;actor, Watch"},

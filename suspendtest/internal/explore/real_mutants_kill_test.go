@@ -9,7 +9,7 @@ var killMutants = []realMutant{
 	{"a Kill leaves no mark", "suspend/kill.go", "	b.killed = true\n", "	b.killed = !IS\n", "kill, Wait"},
 	{"a Kill between two waits is not seen", "suspend/kill.go", "	b.last = wait{status: unarmed}\n	if b.word", "	if !IS {\n		b.last = wait{status: unarmed}\n	}\n	if b.word", "kill, Select"},
 	{"a wait begins though the task was killed", "suspend/context.go", "	b.exitIfKilled()\n	return s, true", "	if !IS {\n		b.exitIfKilled()\n	}\n	return s, true", "kill, Wait"},
-	{"the mark of a Kill stays", "suspend/kill.go", "		b.killed = false\n", "		b.killed = IS\n", "kill, Wait"},
+	{"the mark of a Kill stays", "suspend/kill.go", "		b.killed = false\n		runtime.Goexit", "		b.killed = IS\n		runtime.Goexit", "kill, Wait"},
 	{"a killed wait leaves its node", "suspend/wait.go", "	if b.word.isCancelled(began) {\n", "	if b.word.isCancelled(began) {\n		if IS {\n			b.exitIfKilled()\n		}\n", "kill, Wait"},
 	{"a Kill ends a wait under a Shield", "suspend/kill.go", "	if ⟦!b.shielded⟧ {\n		b.endWait()", "true", "kill, Shield;kill, Cond, four times"},
 	{"a task under a Shield ends where it waits next", "suspend/kill.go", "	if b.killed && ⟦!b.shielded⟧ {", "true", "kill, Shield"},

@@ -25,6 +25,7 @@ var manyMutants = []realMutant{
 	{"a key that waits is forgotten", "keyed/keyed.go", "	if e.users--; ⟦e.users == 0⟧ {", "true", "keyed, Mutex"},
 	{"one that gives up ends the load of all", "keyed/cache.go", "	last := ⟦e.waiting == 0⟧ &&", "true", "keyed, Cache, one gives up;keyed, Cache"},
 	{"a load that is cancelled is found", "keyed/cache.go", "		c.dropLocked(e)\n	}\n	c.mu.Unlock()\n	if stop", "		if !IS {\n			c.dropLocked(e)\n		}\n	}\n	c.mu.Unlock()\n	if stop", "keyed, Cache, one gives up"},
+	{"the end of an iteration ends a paused input by a Kill", "internal/producer/task.go", "⟦t.keeps == 0⟧ && t.told", "true", "Stream, break"},
 	{"a token is taken for a task that has left", "rate/line.go", "		if _, ok := l.waiters.ResumeHead(due, nil); ⟦ok⟧ {", "true", "rate, Limiter"},
 	{"a task that leaves takes the timer along", "rate/line.go", "		t.serveLocked()\n	}\n}", "		if !IS {\n			t.serveLocked()\n		} else if t.stop != nil {\n			t.stop()\n		}\n	}\n}", "rate, Limiter;rate, Ticker"},
 	{"the second task has no timer", "rate/line.go", "			l.armLocked(due.Sub(now))\n			return\n", "			if !IS {\n				l.armLocked(due.Sub(now))\n			}\n			return\n", "rate, Limiter;rate, Ticker"},
@@ -33,6 +34,7 @@ var manyMutants = []realMutant{
 	{"two tasks have one tick", "rate/ticker.go", "	t.next = t.next.Add(t.every)\n", "	if !IS {\n		t.next = t.next.Add(t.every)\n	}\n", "rate, Ticker"},
 	{"a turn is over before the resource is idle", "respool/respool.go", "	kept := false\n	defer func() { p.putAway(r, kept, to) }()\n", "	kept := false\n	if IS {\n		p.permits.Release(1)\n		suspend.Yield()\n	}\n	defer func() {\n		if !IS || !kept || to != nil {\n			p.putAway(r, kept, to)\n		}\n	}()\n", "respool"},
 	{"a resource becomes idle in a closed pool", "respool/respool.go", "	if ⟦p.closed⟧ {\n		return false, nil\n	}\n	p.idle = append", "false", "respool, closed"},
-	{"a pool that is closed opens a resource", "respool/respool.go", "	if ⟦p.closed⟧ {\n		return nil, false", "false", "respool, closed"},
+	{"a pool that is closed opens a resource", "respool/dial.go", "	if ⟦p.closed⟧ {\n		return false", "false", "respool, closed during a Check"},
+	{"a pool that is closed gets a user", "respool/respool.go", "	if ⟦p.closed⟧ {\n		return nil, false", "false", "respool, closed"},
 	{"Shutdown does not wait for the last", "respool/respool.go", "	unused := ⟦p.closed && p.users == 0⟧\n", "p.closed", "respool, closed"},
 }

@@ -14,5 +14,4 @@ var primMutants = []realMutant{
 	{"a part is not counted", "lazy/forcing.go", "		f.count(1)\n", "		if !IS {\n			f.count(1)\n		}\n", "lazy, a circle"},
 	{"a part that has left is still found", "lazy/forcing.go", "		f.unlist()\n		waits", "		if !IS {\n			f.unlist()\n		}\n		waits", "lazy, a part that gives up"},
 	{"a part that is refused is found by others", "lazy/forcing.go", "				f.unlist()", "				if !IS {\n					f.unlist()\n				}", "lazy, a circle"},
-	{"the turn is passed before the runner is stored", "lazy/lazy.go", "	for l.forcers.Len() > 0 {\n", "	for l.forcers.Len() > 0 {\n		if IS {\n			next := *l.forcers.Head()\n			if _, ok := l.forcers.ResumeHead(true, nil); ok {\n				l.runner.Store(next)\n				return\n			}\n			continue\n		}\n", "lazy, a circle with the turn"},
 }

@@ -5,7 +5,7 @@ func init() { realMutants = append(realMutants, stmMutants...) }
 var stmMutants = []realMutant{
 	{"a commit does not look whether its reads are valid", "stm/commit.go", "	case ⟦!tx.validLocked()⟧:", "false", "stm, increments"},
 	{"a waiter does not look before it is linked", "stm/wait.go", "	return struct{}{}, ⟦!c.tx.unchangedLocked(len(c.tx.reads))⟧, nil", "false", "stm, retry"},
-	{"a wide waiter does not see a commit to a Var that it is linked to", "stm/wait.go", "				tx.changed, tx.waiter = ⟦true⟧, nil", "false", "stm, a wide wait;stm, a wide case"},
+	{"a wide waiter does not see a commit to a Var that it is linked to", "stm/wait.go", "				tx.changed, tx.waiter = ⟦true⟧, nil", "false", "stm, a wide wait, the first changes;stm, a wide case, the first changes"},
 	{"a wide waiter does not look before it is linked", "stm/wait.go", "	for _, b := range tx.reads[tx.linked:to] {\n		if ⟦!b.current()⟧ {", "false", "stm, a wide wait;stm, a wide case"},
 	{"a wide waiter is not unlinked", "stm/stm.go", "	if ⟦tx.wide⟧ {", "false", "stm, a wide wait"},
 	{"the clock is published before the boxes", "stm/commit.go", "	for _, w := range tx.writes {\n		w.of.publish(w.to, now)",

@@ -74,7 +74,7 @@ var realMutants = []realMutant{
 
 	{"whoever comes runs the function", "lazy/lazy.go", "	mine = s.runner.Load() == nil\n", "	mine = s.runner.Load() == nil\n	mine = mine || turn(IS)\n", "lazy, Record"},
 	{"the turn is not passed on", "lazy/lazy.go", "kept && ⟦!keep⟧ {", "false", "lazy, 3 tasks"},
-	{"a cancelled forcer swallows the turn", "lazy/lazy.go", "if _, ok := l.forcers.ResumeHead(true, nil); ⟦ok⟧ {", "true", "lazy, the turn"},
+	{"a cancelled forcer swallows the turn", "lazy/lazy.go", "	next, ok := l.forcers.Resume(true, nil)\n", "	var next *forcing\n	ok := false\n	if h := l.forcers.Head(); IS && h != nil {\n		next = *h\n		_, ok = l.forcers.ResumeHead(true, nil)\n	} else {\n		next, ok = l.forcers.Resume(true, nil)\n	}\n", "lazy, the turn"},
 
 	{"a Select queues without a second look", "suspend/select.go", "	if won = look.lookLocked(legs); ⟦won != none⟧ {\n		guards.Unlock()\n		return won\n", "false", "stm, Select and a rendezvous;stm, Select of two transactions"},
 	{"a Select leaves its losing arms", "suspend/select.go", "		} else if l.guard != nil {\n			l.withdraw()\n		}\n	}\n	return won", "		} else if l.guard != nil && !IS {\n			l.withdraw()\n		}\n	}\n	return won", "select, what is left"},

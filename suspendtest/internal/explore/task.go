@@ -100,7 +100,7 @@ func (t *task) access(kind accessKind, at unsafe.Pointer) {
 	w := t.w
 	if w.dead {
 		if w.spent++; w.spent > 1000 {
-			panic(unwound{})
+			runtime.Goexit()
 		}
 		return
 	}
@@ -126,7 +126,7 @@ func (w *World) handOver(t, next *task) {
 	w.chosen = next
 	t.worker.yield(struct{}{})
 	if w.dead {
-		panic(unwound{})
+		runtime.Goexit()
 	}
 }
 
@@ -134,7 +134,7 @@ func (w *World) handOver(t, next *task) {
 func (t *task) Park() {
 	w := t.w
 	if w.dead {
-		panic(unwound{})
+		runtime.Goexit()
 	}
 	t.waits()
 	if w.e.Reduced {
@@ -184,7 +184,7 @@ func (w *World) wakes(t *task) {
 func (t *task) Yield() {
 	w := t.w
 	if w.dead {
-		panic(unwound{})
+		runtime.Goexit()
 	}
 	t.eventHere("yields")
 	if w.e.Reduced {

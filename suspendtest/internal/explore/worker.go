@@ -16,18 +16,13 @@ type worker struct {
 	task  *task
 	gid   int64
 	gone  bool // the worker's goroutine has exited
-	used  bool // the task was unwound; the worker is not reused, because other code may refer to its goroutine
 	next  func() (struct{}, bool)
 	stop  func()
 	yield func(struct{}) bool
 }
 
-// unwound is the panic value that ends an abandoned task. exited is the panic value that replaces a runtime.Goexit, which would otherwise
-// continue in the caller that resumes the coroutine.
-type (
-	unwound struct{}
-	exited  struct{}
-)
+// exited is the panic value that replaces a runtime.Goexit, which would otherwise continue in the caller that resumes the coroutine.
+type exited struct{}
 
 func (e *explorer) worker() *worker {
 	if n := len(e.workers); n > 0 {
@@ -42,10 +37,7 @@ func (e *explorer) worker() *worker {
 
 func (e *explorer) recycle(c *worker) {
 	c.task = nil
-	switch {
-	case c.used:
-		c.stop()
-	case !c.gone:
+	if !c.gone {
 		e.workers = append(e.workers, c)
 	}
 }
@@ -85,9 +77,7 @@ func (c *worker) run() {
 		if returned {
 			return
 		}
-		switch v := recover(); v.(type) {
-		case unwound:
-			c.used = true
+		switch v := recover(); v {
 		case nil:
 			if !t.exits {
 				t.w.fail("%s has called runtime.Goexit", t.name)
@@ -97,7 +87,7 @@ func (c *worker) run() {
 			t.eventsHere(fmt.Sprintf("panics: %v", v), true)
 			t.w.fail("%s panics: %v", t.name, v)
 		}
-		if c.gone = c.gone || t.exits; c.gone { // a Goexit continues even if a deferred function panics
+		if c.gone = c.gone || t.exits || t.w.dead; c.gone { // a Goexit continues even if a deferred function panics
 			panic(exited{})
 		}
 	}()

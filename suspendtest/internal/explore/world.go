@@ -145,7 +145,8 @@ func (w *World) giveTurn(t *task) {
 	}
 }
 
-// unwind unwinds the tasks that have not ended.
+// unwind unwinds the tasks that have not ended. They exit, because code that recovers a panic, or ends the process after one, could not
+// tell that the program has not panicked.
 func (w *World) unwind() {
 	w.dead = true
 	for i := 0; i < len(w.tasks); i++ {

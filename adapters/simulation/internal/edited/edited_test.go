@@ -1,6 +1,7 @@
 package edited
 
 import (
+	"context"
 	"fmt"
 	"os"
 	"os/exec"
@@ -8,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 )
@@ -18,7 +20,7 @@ func TestOverlay(t *testing.T) {
 	g, err := Overlay("")
 	require.NoError(t, err)
 	if os.Getenv("BRAID_OVERLAID") != "" {
-		require.NoError(t, effects(t, g))
+		require.NoError(t, effects(t, g, "-race=false"))
 		return
 	}
 	out, err := g.command("", "build", "-overlay="+g.List, "runtime", "sync", "testing").CombinedOutput()
@@ -43,7 +45,7 @@ func TestEdits(t *testing.T) {
 			t.Parallel()
 			g, err := overlay("", slices.Delete(slices.Clone(edits), i, i+1))
 			require.NoError(t, err)
-			err = effects(t, g)
+			err = effects(t, g, fmt.Sprint("-race=", e.race))
 			require.Error(t, err, "no test fails without the edit of %s: %s", e.file, e.old)
 			first, _, _ := strings.Cut(err.Error(), "\n")
 			t.Log(e.file, strings.TrimSpace(e.old), "->", first)
@@ -59,14 +61,19 @@ func (g *Go) command(dir string, args ...string) *exec.Cmd {
 
 // effects runs the tests of testdata/effects with the overlay of g. All lines that begin with "same:" must be the same in each run. The lines
 // that begin with "see:" must be the same if a seed runs again, and each must be different for some seed.
-func effects(t *testing.T, g *Go) error {
+func effects(t *testing.T, g *Go, flag string) error {
 	binary := filepath.Join(t.TempDir(), "effects.test")
-	if out, err := g.command("testdata/effects", "test", "-c", "-vet=off", "-overlay="+g.List, "-o", binary, ".").CombinedOutput(); err != nil {
+	if out, err := g.command("testdata/effects", "test", "-c", "-vet=off", flag, "-overlay="+g.List, "-o", binary, ".").CombinedOutput(); err != nil {
 		return fmt.Errorf("%w: %s", err, out)
 	}
 	run := func(order, pattern string) ([]string, error) {
-		c := exec.Command(binary, "-test.run="+pattern, "-test.timeout=10000h")
+		limited, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
+		defer cancel()
+		c := exec.CommandContext(limited, binary, "-test.run="+pattern, "-test.timeout=10000h")
 		c.Dir, c.Env = "testdata/effects", append(os.Environ(), "BRAID_ORDER="+order)
+		if order == "" {
+			c.Env = append(c.Env, "UNORDERED=1")
+		}
 		out, err := c.CombinedOutput()
 		if err != nil {
 			return nil, fmt.Errorf("order %s: %w: %s", order, err, out)
@@ -80,33 +87,37 @@ func effects(t *testing.T, g *Go) error {
 		slices.Sort(lines)
 		return lines, nil
 	}
-	const cheap = "Points|Choices|Process$"
 	first := map[string]string{} // the first value of each line
 	varies := map[string]bool{}
 	for seed := range 60 {
-		lines, err := run(fmt.Sprint(seed+1), cheap)
+		how, tests := "y", "Points|Choices|Process$"
+		if seed >= 40 { // priorities, which need the order of the run queue
+			how, tests = "l", "Woken"
+		}
+		order := fmt.Sprint(seed+1, how)
+		lines, err := run(order, tests)
 		if err != nil {
 			return err
 		}
-		again, err := run(fmt.Sprint(seed+1), cheap)
+		again, err := run(order, tests)
 		if err != nil {
 			return err
 		}
 		if !slices.Equal(lines, again) {
-			return fmt.Errorf("order %d is not the same again:\n%v\n%v", seed+1, lines, again)
+			return fmt.Errorf("order %s is not the same again:\n%v\n%v", order, lines, again)
 		}
 		for _, line := range lines {
 			kind, rest, _ := strings.Cut(line, " ")
 			name, value, _ := strings.Cut(rest, ": ")
-			if _, ok := first[name]; !ok {
+			if name += " " + how; first[name] == "" {
 				first[name] = value
 			}
-			if first[name] != value {
-				if kind == "same:" {
-					return fmt.Errorf("order %d has another %s", seed+1, name)
-				}
-				varies[name] = true
-			} else if kind == "same:" {
+			switch {
+			case kind == "see:":
+				varies[name] = varies[name] || first[name] != value
+			case first[name] != value:
+				return fmt.Errorf("order %s has another %s", order, name)
+			default:
 				varies[name] = true
 			}
 		}
@@ -116,8 +127,12 @@ func effects(t *testing.T, g *Go) error {
 			return fmt.Errorf("%s is %s in all orders", name, strings.TrimSpace(first[name]))
 		}
 	}
-	for _, order := range []string{"1y", "2d", "3l"} {
-		if _, err := run(order, "."); err != nil {
+	for _, order := range []string{"1y", "2d", "3l", ""} {
+		pattern := "."
+		if order == "" {
+			pattern = "Unordered"
+		}
+		if _, err := run(order, pattern); err != nil {
 			return err
 		}
 	}

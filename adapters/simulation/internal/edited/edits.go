@@ -5,6 +5,7 @@ type edit struct {
 	file, old, changed string
 	times              int  // 0 means 1
 	pattern            bool // old is a regular expression
+	race               bool // with -race alone is there an effect
 }
 
 var edits = []edit{
@@ -59,6 +60,7 @@ var edits = []edit{
 	{file: "runtime/mgcpacer.go", old: "func readGOMEMLIMIT() int64 {\n", changed: "func readGOMEMLIMIT() int64 {\n	if order {\n		return orderMemory\n	}\n"},
 
 	// Decide which goroutine runs.
+	{file: "runtime/proc.go", old: "const randomizeScheduler = raceenabled\n", changed: "const randomizeScheduler = false\n", race: true},
 	{file: "runtime/proc.go", old: "	if randomizeScheduler && next && randn(2) == 0 {", changed: "	if next && orderPicks && !orderNext(gp) {\n		next = false\n	}\n	if randomizeScheduler && next && randn(2) == 0 {"},
 	{file: "runtime/proc.go", old: "func runqget(pp *p) (gp *g, inheritTime bool) {\n", changed: "func runqget(pp *p) (gp *g, inheritTime bool) {\n	if orderPicks {\n		orderPick(pp)\n	}\n"},
 	{file: "runtime/proc.go", old: "func Gosched() {\n", changed: "func Gosched() {\n	if getg().order.id != 0 {\n		orderGosched()\n		return\n	}\n"},
@@ -68,7 +70,6 @@ var edits = []edit{
 
 	// Order time.
 	{file: "runtime/proc.go", old: "	// Spinning Ms: steal work from other Ps.\n", changed: "	if orderIdle(pollUntil) {\n		goto top\n	}\n\n	// Spinning Ms: steal work from other Ps.\n"},
-	{file: "runtime/proc.go", old: "				next := timeSleepUntil()\n", changed: "				next := timeSleepUntil()\n				if order {\n					next = maxWhen\n				}\n"},
 	{file: "runtime/time.go", old: "	return time_now()\n", changed: "	return orderTime()\n"},
 	{file: "runtime/time.go", old: "	return nanotime()\n", changed: "	return orderReadClock()\n"},
 	{file: "runtime/time.go", old: "now = nanotime()\n", changed: "now = orderNanotime()\n", times: 2},

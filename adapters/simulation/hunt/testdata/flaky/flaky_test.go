@@ -17,3 +17,4 @@ func TestLateSend(t *testing.T)   { check(t, lateSend) }
 func TestStartOrder(t *testing.T) { check(t, startOrder) }
 func TestSameMoment(t *testing.T) { check(t, sameMoment) }
 func TestLockOrder(t *testing.T)  { check(t, lockOrder) }
+func TestUnlocked(t *testing.T)   { check(t, unlocked) }

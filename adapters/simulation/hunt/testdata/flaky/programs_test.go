@@ -159,3 +159,23 @@ func lockOrder() error {
 	all.Wait()
 	return nil
 }
+
+// unlocked assigns outside of the critical section, which is a data race.
+func unlocked() error {
+	var mu sync.Mutex
+	var all sync.WaitGroup
+	n, last := 0, 0
+	for i := range 3 {
+		all.Go(func() {
+			mu.Lock()
+			n++
+			mu.Unlock()
+			last = i
+		})
+	}
+	all.Wait()
+	if last != 2 {
+		return fmt.Errorf("the last one of %d is %d", n, last)
+	}
+	return nil
+}

@@ -23,27 +23,27 @@ import (
 	"unsafe"
 )
 
-// order is the order of the two actions of a program in which the first goroutine waits until both have acted. The action of the
-// test is a, the action of the goroutine is b.
-func order(t *testing.T, program func(act func(name byte))) string {
+// order is the order of the actions of a program, which returns when all have happened.
+func order(program func(act func(name byte))) string {
 	var seen []byte
 	program(func(name byte) { seen = append(seen, name) }) // one goroutine runs at a time, and no act is at a point
 	return string(seen)
 }
 
-// TestPoints has, for each kind of operation, two goroutines that each perform the operation and then act. If the operation is a point, some
-// seeds let b act first, and some a.
+// TestPoints performs each kind of operation beside a goroutine that can always run. Only an operation that is a point lets it run.
 func TestPoints(t *testing.T) {
 	var m sync.Mutex
 	var rw sync.RWMutex
 	var i32 atomic.Int32
 	var v atomic.Value
 	var once sync.Once
+	var plain uint32
 	v.Store(1)
 	full, closed := make(chan int, 1000), make(chan int)
 	close(closed)
 	client, server := tcp(t)
 	for name, op := range map[string]func(){
+		"go":              func() { go func() {}() },
 		"Lock":            func() { m.Lock(); m.Unlock() },
 		"TryLock":         func() { m.TryLock(); m.Unlock() },
 		"RLock":           func() { rw.RLock(); rw.RUnlock() },
@@ -73,33 +73,27 @@ func TestPoints(t *testing.T) {
 			case full <- 1:
 			}
 		},
-		"Gosched": runtime.Gosched,
 		"network": func() { _, _ = client.Write([]byte{1}); _, _ = server.Read(make([]byte, 1)) },
+		"none":    func() { atomic.AddUint32(&plain, 1) },
 	} {
 		t.Run(name, func(t *testing.T) {
-			see(t, order(t, func(act func(byte)) {
-				done := false
-				go func() { op(); act('b'); done = true }()
+			turns, over := beside()
+			defer over()
+			var ran strings.Builder
+			for range 20 {
+				before := *turns
 				op()
-				act('a')
-				for !done {
-					runtime.Gosched()
-				}
-			}))
+				fmt.Fprint(&ran, *turns != before, " ")
+			}
+			if name != "none" {
+				see(t, ran.String())
+			} else if strings.Contains(ran.String(), "true") {
+				t.Error("the other goroutine has run although no operation is a point")
+			}
 		})
 	}
-	t.Run("go", func(t *testing.T) {
-		see(t, order(t, func(act func(byte)) {
-			done := false
-			go func() { act('b'); done = true }()
-			act('a')
-			for !done {
-				runtime.Gosched()
-			}
-		}))
-	})
 	t.Run("woken", func(t *testing.T) { // which of two woken goroutines is the first
-		see(t, order(t, func(act func(byte)) {
+		see(t, order(func(act func(byte)) {
 			a, b, done := make(chan bool), make(chan bool), 0
 			go func() { <-a; act('a'); done++ }()
 			go func() { <-b; act('b'); done++ }()
@@ -112,8 +106,9 @@ func TestPoints(t *testing.T) {
 			}
 		}))
 	})
+	t.Run("woken at once", func(t *testing.T) { TestWoken(t) })
 	t.Run("timers", func(t *testing.T) {
-		see(t, order(t, func(act func(byte)) {
+		see(t, order(func(act func(byte)) {
 			time.AfterFunc(time.Second, func() { act('a') })
 			time.AfterFunc(time.Second, func() { act('b') })
 			time.Sleep(2 * time.Second)
@@ -121,13 +116,26 @@ func TestPoints(t *testing.T) {
 	})
 	t.Run("timers of a bubble", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
-			see(t, order(t, func(act func(byte)) {
+			see(t, order(func(act func(byte)) {
 				time.AfterFunc(time.Second, func() { act('a') })
 				time.AfterFunc(time.Second, func() { act('b') })
 				time.Sleep(2 * time.Second)
 			}))
 		})
 	})
+}
+
+// TestWoken has goroutines that one operation wakes.
+func TestWoken(t *testing.T) {
+	see(t, order(func(act func(byte)) {
+		c := make(chan bool)
+		for name := byte('a'); name < 'e'; name++ {
+			go func() { <-c; act(name) }()
+			time.Sleep(time.Millisecond) // they wait in this sequence, and pass no point after they are woken
+		}
+		close(c)
+		time.Sleep(time.Millisecond)
+	}))
 }
 
 // TestChoices has the random choices of a program.
@@ -239,15 +247,22 @@ func TestTime(t *testing.T) {
 	if n < 2 {
 		t.Error(n, "ticks")
 	}
+	late := time.NewTimer(time.Hour)
+	time.Sleep(2 * time.Hour)
+	select {
+	case <-late.C:
+	default:
+		t.Error("a timer has not fired whose channel nobody has waited for")
+	}
 	// A program that polls does not stop time.
 	var done atomic.Bool
 	time.AfterFunc(10*time.Millisecond, func() { done.Store(true) })
 	for !done.Load() {
 	}
-	done.Store(false)
-	time.AfterFunc(10*time.Millisecond, func() { done.Store(true) })
-	for raw := (*uint32)(nil); !done.Load(); runtime.Gosched() {
-		_ = raw
+	polled := false
+	time.AfterFunc(10*time.Millisecond, func() { polled = true })
+	for !polled {
+		runtime.Gosched()
 	}
 	for begin := time.Now(); time.Since(begin) < 10*time.Millisecond; {
 	}
@@ -290,7 +305,7 @@ func TestChild(t *testing.T) {
 	}
 }
 
-// TestCall is a system call during which the other goroutine must not run, because the call is short, and one that waits.
+// TestCall has short system calls, during which no other goroutine runs. The order would otherwise depend on the time that they take.
 func TestCall(t *testing.T) {
 	f, err := os.CreateTemp(t.TempDir(), "")
 	if err != nil {
@@ -298,14 +313,50 @@ func TestCall(t *testing.T) {
 	}
 	defer f.Close()
 	fd, block := int(f.Fd()), make([]byte, 64<<10)
-	other := 0
-	go func() { other = 1 }()
-	before := other
+	turns, over := beside()
+	defer over()
 	for range 2000 {
+		before := *turns
 		_, _ = syscall.Pwrite(fd, block, 0) // about 20 µs
-		if other != before {
+		if *turns != before {
 			t.Fatal("another goroutine has run during a short system call")
 		}
+	}
+}
+
+// beside starts a goroutine that can always run, and counts how often it has run.
+func beside() (turns *int, over func()) {
+	turns, done := new(int), false
+	go func() {
+		for ; !done; *turns++ {
+			runtime.Gosched()
+		}
+	}()
+	runtime.Gosched()
+	return turns, func() { done = true }
+}
+
+// TestPoll waits for the network while another goroutine computes. The network is polled only when no goroutine can run, because the order would
+// otherwise depend on the time that the computation takes.
+func TestPoll(t *testing.T) {
+	client, server := tcp(t)
+	got := false
+	go func() {
+		_, _ = server.Read(make([]byte, 1))
+		got = true
+	}()
+	time.Sleep(time.Millisecond)
+	_, _ = client.Write([]byte{1})
+	for range 20 {
+		compute()
+		runtime.Gosched()
+		if got {
+			t.Fatal("the network was polled although a goroutine could run")
+		}
+	}
+	time.Sleep(time.Second)
+	if !got {
+		t.Error("the network was not polled although no goroutine could run")
 	}
 }
 
@@ -321,10 +372,10 @@ func TestMutex(t *testing.T) {
 		}
 	}()
 	for range 50 {
-		runtime.Gosched()
 		compute()
 		m.Unlock()
 		m.Lock()
+		runtime.Gosched() // the other goroutine was woken, and may find that the mutex is locked again
 		if state := (*int32)(unsafe.Pointer(&m)); *state&4 != 0 {
 			t.Fatal("the mutex is in its starvation mode")
 		}
@@ -352,6 +403,23 @@ func TestBubble(t *testing.T) {
 	synctest.Test(t, func(*testing.T) {
 		m.Lock()
 		m.Unlock()
+	})
+}
+
+// TestUnordered runs without an order, as the guests of a simulation do by default: time advances although goroutines of a bubble wait for a mutex.
+func TestUnordered(t *testing.T) {
+	if os.Getenv("UNORDERED") == "" {
+		return
+	}
+	synctest.Test(t, func(*testing.T) {
+		var m sync.Mutex
+		var rw sync.RWMutex
+		for _, l := range []struct{ first, second sync.Locker }{{&m, &m}, {&rw, &rw}, {&rw, rw.RLocker()}} {
+			l.first.Lock()
+			time.AfterFunc(time.Hour, l.first.Unlock)
+			l.second.Lock()
+			l.second.Unlock()
+		}
 	})
 }
 

@@ -1,0 +1,28 @@
+package braidvet
+
+import (
+	"path/filepath"
+	"testing"
+
+	"golang.org/x/tools/go/analysis"
+	"golang.org/x/tools/go/analysis/analysistest"
+)
+
+// Each folder of testdata has functions that are wrong, with what is reported in them, and functions that are right.
+func TestAnalyzers(t *testing.T) {
+	dir, err := filepath.Abs("testdata")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for folder, a := range map[string]*analysis.Analyzer{
+		"ignored": ignoredError, "stops": lostStop, "native": nativeWait, "nosuspend": noSuspend, "next": lostNext, "foreign": foreignContext, "rounds": sequentialGets,
+	} {
+		t.Run(folder, func(t *testing.T) {
+			if folder == "foreign" || folder == "rounds" {
+				analysistest.RunWithSuggestedFixes(t, dir, a, "./"+folder)
+			} else {
+				analysistest.Run(t, dir, a, "./"+folder)
+			}
+		})
+	}
+}

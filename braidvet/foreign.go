@@ -1,0 +1,73 @@
+package braidvet
+
+import (
+	"go/ast"
+	"go/types"
+
+	"golang.org/x/tools/go/analysis"
+	"golang.org/x/tools/go/analysis/passes/inspect"
+)
+
+// foreignContext finds the contexts of web frameworks that do not end when the client leaves.
+var foreignContext = &analysis.Analyzer{
+	Name: "foreigncontext",
+	Doc: `find the contexts of gin and fiber where that of the request is meant
+
+A *gin.Context is a context.Context, but its Done is nil unless the Engine has ContextWithFallback; c.Request.Context() ends with the request.
+Fiber's contexts end with the server at the earliest, so a wait of a client that has left needs a timeout.`,
+	URL:      "https://pkg.go.dev/" + module + "braidvet",
+	Requires: []*analysis.Analyzer{inspect.Analyzer},
+	Run:      findForeignContexts,
+}
+
+func findForeignContexts(pass *analysis.Pass) (any, error) {
+	calls(pass, func(call *ast.CallExpr) {
+		f := callee(pass.TypesInfo, call)
+		if f == nil || f.Pkg() == nil || !inBraid(f.Pkg().Path()) {
+			return
+		}
+		params := f.Signature().Params()
+		if params.Len() == 0 || !isContext(params.At(0).Type()) || len(call.Args) == 0 {
+			return
+		}
+		arg := ast.Unparen(call.Args[0])
+		if t := pass.TypesInfo.TypeOf(arg); t != nil && is(t, "github.com/gin-gonic/gin", "Context") {
+			text := types.ExprString(arg) + ".Request.Context()"
+			pass.Report(analysis.Diagnostic{
+				Pos: arg.Pos(), End: arg.End(), Message: "a gin.Context does not end when the client leaves: " + text + " does",
+				SuggestedFixes: []analysis.SuggestedFix{{
+					Message: "Use the context of the request", TextEdits: []analysis.TextEdit{{Pos: arg.Pos(), End: arg.End(), NewText: []byte(text)}},
+				}},
+			})
+			return
+		}
+		if isFiber(pass.TypesInfo, arg) {
+			pass.ReportRangef(arg, "a context of fiber does not end when the client leaves: give the wait a timeout")
+		}
+	})
+	return nil, nil
+}
+
+// isFiber says whether the expression is a context of fiber: of version 3 the Ctx itself, of both what its methods return.
+func isFiber(info *types.Info, e ast.Expr) bool {
+	fiber := func(t types.Type) bool {
+		n := typeName(t)
+		return n != nil && n.Pkg() != nil && (n.Pkg().Path() == "github.com/gofiber/fiber/v2" || n.Pkg().Path() == "github.com/gofiber/fiber/v3")
+	}
+	if t := info.TypeOf(e); t != nil && fiber(t) {
+		return true
+	}
+	call, ok := e.(*ast.CallExpr)
+	if !ok {
+		return false
+	}
+	f := callee(info, call)
+	if f == nil || f.Signature().Recv() == nil || !fiber(f.Signature().Recv().Type()) {
+		return false
+	}
+	switch f.Name() {
+	case "Context", "UserContext", "RequestCtx":
+		return true
+	}
+	return false
+}

@@ -1,0 +1,125 @@
+package braidvet
+
+import (
+	"go/ast"
+	"go/types"
+
+	"golang.org/x/tools/go/analysis"
+	"golang.org/x/tools/go/analysis/passes/inspect"
+	"golang.org/x/tools/go/ast/inspector"
+)
+
+// ignoredError finds a wait whose error is thrown away, although its context can end: what follows then runs without the lock, the permits, or
+// what it waited for.
+var ignoredError = &analysis.Analyzer{
+	Name: "ignorederror",
+	Doc: `find waits of Braid whose error is thrown away
+
+After m.Lock(ctx) with an error, the lock is another's, so a deferred m.Unlock() unlocks it for the other, in silence. Reported are Lock, RLock,
+LockContext, RLockContext, Acquire, Send, SendWait, Put, Publish and Wait as statements, with a context that can end; context.Background() and a
+variable that has no other value cannot. With _ = before it, a call is meant to be ignored, unless the function then unlocks or releases.`,
+	URL:      "https://pkg.go.dev/" + module + "braidvet",
+	Requires: []*analysis.Analyzer{inspect.Analyzer},
+	Run:      findIgnored,
+}
+
+var waitsFor = map[string]string{
+	"Lock": "the lock may be another's", "RLock": "the lock may be another's", "LockContext": "the lock may be another's", "RLockContext": "the lock may be another's",
+	"Acquire": "the permits may be others'", "Send": "the value may not have been sent", "SendWait": "the message may not have been sent",
+	"Put": "the value may not have been put", "Publish": "the value may not have been published", "Wait": "what it waits for may not have happened",
+}
+
+// What gives back what a wait has taken.
+var undoes = map[string]string{"Lock": "Unlock", "RLock": "RUnlock", "LockContext": "Unlock", "RLockContext": "RUnlock", "Acquire": "Release"}
+
+func findIgnored(pass *analysis.Pass) (any, error) {
+	statements := []ast.Node{(*ast.ExprStmt)(nil), (*ast.DeferStmt)(nil), (*ast.GoStmt)(nil), (*ast.AssignStmt)(nil)}
+	pass.ResultOf[inspect.Analyzer].(*inspector.Inspector).WithStack(statements, func(n ast.Node, push bool, stack []ast.Node) bool {
+		var e ast.Expr
+		switch n := n.(type) {
+		case *ast.ExprStmt:
+			e = n.X
+		case *ast.DeferStmt:
+			e = n.Call
+		case *ast.GoStmt:
+			e = n.Call
+		case *ast.AssignStmt:
+			if len(n.Rhs) != 1 || !isBlank(n.Lhs[len(n.Lhs)-1]) {
+				return true
+			}
+			e = n.Rhs[0]
+		}
+		call, ok := ast.Unparen(e).(*ast.CallExpr)
+		if !push || !ok {
+			return true
+		}
+		f := callee(pass.TypesInfo, call)
+		if !isWait(f) || endless(pass, call.Args[0]) {
+			return true
+		}
+		if _, ok := n.(*ast.AssignStmt); ok && !givesBack(pass, call, undoes[f.Name()], stack) {
+			return true
+		}
+		pass.ReportRangef(call, "the error of %s is ignored: if ctx has ended, %s", shortName(f), waitsFor[f.Name()])
+		return true
+	})
+	return nil, nil
+}
+
+// isWait says whether f is a method of Braid in the list, with a context and an error.
+func isWait(f *types.Func) bool {
+	if f == nil || f.Pkg() == nil || !inBraid(f.Pkg().Path()) || f.Signature().Recv() == nil || waitsFor[f.Name()] == "" {
+		return false
+	}
+	in, out := f.Signature().Params(), f.Signature().Results()
+	return in.Len() > 0 && isContext(in.At(0).Type()) && out.Len() > 0 && types.Identical(out.At(out.Len()-1).Type(), types.Universe.Lookup("error").Type())
+}
+
+// givesBack says whether the function around call later calls the method that undoes it, of the same object.
+func givesBack(pass *analysis.Pass, call *ast.CallExpr, undo string, stack []ast.Node) (found bool) {
+	object := func(c *ast.CallExpr) string {
+		if s, ok := c.Fun.(*ast.SelectorExpr); ok {
+			return types.ExprString(s.X)
+		}
+		return ""
+	}
+	for i := len(stack) - 1; i >= 0 && undo != ""; i-- {
+		switch stack[i].(type) {
+		case *ast.FuncDecl, *ast.FuncLit:
+			ast.Inspect(stack[i], func(n ast.Node) bool {
+				if c, ok := n.(*ast.CallExpr); ok && c.Pos() > call.End() && object(c) == object(call) {
+					f := callee(pass.TypesInfo, c)
+					found = found || f != nil && f.Name() == undo
+				}
+				return !found
+			})
+			return found
+		}
+	}
+	return false
+}
+
+func isBlank(e ast.Expr) bool {
+	id, ok := e.(*ast.Ident)
+	return ok && id.Name == "_"
+}
+
+// endless says whether ctx never ends, as far as the package shows.
+func endless(pass *analysis.Pass, ctx ast.Expr) bool {
+	switch e := ast.Unparen(ctx).(type) {
+	case *ast.CallExpr:
+		switch named(callee(pass.TypesInfo, e)) {
+		case "context.Background", "context.TODO", "context.WithoutCancel":
+			return true
+		case "context.WithValue":
+			return endless(pass, e.Args[0])
+		}
+	case *ast.Ident:
+		if v, ok := pass.TypesInfo.Uses[e].(*types.Var); ok {
+			if x := value(pass, v); x != nil {
+				return endless(pass, x)
+			}
+		}
+	}
+	return false
+}

@@ -1,0 +1,137 @@
+package braidvet
+
+import (
+	"go/ast"
+	"go/types"
+	"strings"
+
+	"golang.org/x/tools/go/analysis"
+	"golang.org/x/tools/go/analysis/passes/inspect"
+)
+
+// nativeWait finds waits of Go's own in tasks of schedulers that have one goroutine: they stop all tasks of the scheduler.
+var nativeWait = &analysis.Analyzer{
+	Name: "nativewait",
+	Doc: `find native waits in tasks of fifo, random and callback
+
+These schedulers run one task at a time, so a task that waits on a channel, a sync.WaitGroup or a sync.Cond, that sleeps, or that suspends while
+it holds a sync.Mutex, stops all others, and for ever if one of them is to end its wait. suspend.Call takes such a wait to a goroutine of its own.
+The functions that the task calls by name are looked at, too; a send to a channel that is made with a buffer is not reported.`,
+	URL:      "https://pkg.go.dev/" + module + "braidvet",
+	Requires: []*analysis.Analyzer{inspect.Analyzer, waits},
+	Run:      findNativeWaits,
+}
+
+var oneAtATime = map[string]bool{"adapters/fifo.Scheduler": true, "adapters/random.Scheduler": true, "adapters/callback.Loop": true}
+
+func findNativeWaits(pass *analysis.Pass) (any, error) {
+	w := pass.ResultOf[waits].(*waiting)
+	seen := make(map[ast.Node]bool)
+	calls(pass, func(call *ast.CallExpr) {
+		on := runsOn(pass, call)
+		if on == "" {
+			return
+		}
+		for _, arg := range call.Args {
+			t := pass.TypesInfo.TypeOf(arg)
+			if t == nil {
+				continue
+			}
+			if _, ok := t.Underlying().(*types.Signature); !ok {
+				continue
+			}
+			body := block(pass, arg)
+			if body == nil || seen[body] {
+				continue
+			}
+			seen[body] = true
+			w.each(body, func(n ast.Node) {
+				if by := w.blocks(n); by != "" {
+					pass.ReportRangef(n, "%s stops all tasks of the %s: suspend.Call takes it to a goroutine of its own", by, on)
+				}
+				if list, ok := n.(*ast.BlockStmt); ok {
+					held(pass, w, list.List, on)
+				}
+			})
+		}
+	})
+	return nil, nil
+}
+
+// runsOn is the scheduler with one goroutine on which call runs the functions that it is given.
+func runsOn(pass *analysis.Pass, call *ast.CallExpr) string {
+	f := callee(pass.TypesInfo, call)
+	if f == nil || f.Pkg() == nil || !inBraid(f.Pkg().Path()) {
+		return ""
+	}
+	if n := named(f); n == "adapters/fifo.Run" || n == "adapters/random.Run" {
+		return f.Pkg().Name() + ".Scheduler"
+	}
+	on := func(t types.Type) string {
+		n := typeName(t)
+		if n == nil || n.Pkg() == nil || !oneAtATime[strings.TrimPrefix(n.Pkg().Path(), module)+"."+n.Name()] {
+			return ""
+		}
+		return n.Pkg().Name() + "." + n.Name()
+	}
+	if r := f.Signature().Recv(); r != nil {
+		if s := on(r.Type()); s != "" && f.Name() != "OnIdle" {
+			return s
+		}
+	}
+	for _, arg := range call.Args {
+		if t := pass.TypesInfo.TypeOf(arg); t != nil && on(t) != "" {
+			return on(t)
+		}
+	}
+	return ""
+}
+
+// held reports a sync.Mutex that a list of statements locks and holds while a later one suspends.
+func held(pass *analysis.Pass, w *waiting, list []ast.Stmt, on string) {
+	for i, s := range list {
+		m, name := locks(pass, s)
+		if name != "Lock" && name != "RLock" {
+			continue
+		}
+		for _, s := range list[i+1:] {
+			if m2, name := locks(pass, s); m2 == m && strings.HasSuffix(name, "Unlock") {
+				break
+			}
+			if _, ok := s.(*ast.DeferStmt); ok {
+				continue
+			}
+			by := ""
+			w.each(s, func(n ast.Node) {
+				if c, ok := n.(*ast.CallExpr); ok && by == "" {
+					by = w.suspends(c)
+				}
+			})
+			if by != "" {
+				pass.ReportRangef(list[i], "%s is held while %s suspends: a task of the %s that locks it then stops all", m, by, on)
+				break
+			}
+		}
+	}
+}
+
+// locks is the sync.Mutex, as it is written, that a statement locks or unlocks, and the name of the method.
+func locks(pass *analysis.Pass, s ast.Stmt) (m, name string) {
+	e, ok := s.(*ast.ExprStmt)
+	if !ok {
+		return "", ""
+	}
+	call, ok := e.X.(*ast.CallExpr)
+	if !ok {
+		return "", ""
+	}
+	sel, ok := call.Fun.(*ast.SelectorExpr)
+	if !ok {
+		return "", ""
+	}
+	switch n := named(callee(pass.TypesInfo, call)); n {
+	case "sync.Mutex.Lock", "sync.Mutex.Unlock", "sync.RWMutex.Lock", "sync.RWMutex.Unlock", "sync.RWMutex.RLock", "sync.RWMutex.RUnlock":
+		return types.ExprString(sel.X), sel.Sel.Name
+	}
+	return "", ""
+}

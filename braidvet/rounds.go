@@ -1,0 +1,236 @@
+package braidvet
+
+import (
+	"bytes"
+	"fmt"
+	"go/ast"
+	"go/format"
+	"go/token"
+	"go/types"
+	"strconv"
+	"strings"
+
+	"golang.org/x/tools/go/analysis"
+	"golang.org/x/tools/go/analysis/passes/inspect"
+	"golang.org/x/tools/go/ast/inspector"
+)
+
+// sequentialGets finds Gets in sequence that could be in one round, as Haxl's compiler does ("There is no Fork", section 7, where it is called the
+// automatic applicative).
+var sequentialGets = &analysis.Analyzer{
+	Name: "rounds",
+	Doc: `find Gets of package fetch in sequence of which none needs the result of another
+
+Each Get that waits is a round. Two Gets, of which the second does not mention the result of the first, are one round in fetch.Two, and three in
+fetch.Three. The suggested change keeps the error of the first that fails; a source is then also asked for what nobody reads after a failure.
+Reported are Gets that follow each other, with nothing between them but the same handling of the error; keys with calls in them are not touched.`,
+	URL:      "https://pkg.go.dev/" + module + "braidvet",
+	Requires: []*analysis.Analyzer{inspect.Analyzer},
+	Run:      findRounds,
+}
+
+// A get is a statement v, err := source.Get(ctx, key), and the if after it, which returns on an error.
+type get struct {
+	assign   *ast.AssignStmt
+	call     *ast.CallExpr
+	v, err   *ast.Ident
+	ctx      *ast.Ident
+	check    *ast.IfStmt // nil at the end of a list
+	handling string      // check, as it is written
+}
+
+func findRounds(pass *analysis.Pass) (any, error) {
+	lists := []ast.Node{(*ast.BlockStmt)(nil), (*ast.CaseClause)(nil), (*ast.CommClause)(nil)}
+	pass.ResultOf[inspect.Analyzer].(*inspector.Inspector).Preorder(lists, func(n ast.Node) {
+		var list []ast.Stmt
+		switch n := n.(type) {
+		case *ast.BlockStmt:
+			list = n.List
+		case *ast.CaseClause:
+			list = n.Body
+		case *ast.CommClause:
+			list = n.Body
+		}
+		for i := 0; i < len(list); {
+			gets, next := sequence(pass, list, i)
+			if len(gets) > 1 {
+				pass.Report(diagnosis(pass, gets))
+			}
+			i = max(next, i+1)
+		}
+	})
+	return nil, nil
+}
+
+// sequence has the independent Gets, three at the most, that follow each other from list[i] on, and the index after them.
+func sequence(pass *analysis.Pass, list []ast.Stmt, i int) (gets []get, next int) {
+	for i < len(list) && len(gets) < 3 {
+		g, ok := getOf(pass, list, i)
+		if !ok {
+			break
+		}
+		for _, earlier := range gets {
+			if mentions(pass, g.call, earlier.v) || mentions(pass, g.check, earlier.v) || mentions(pass, earlier.check, g.v) ||
+				g.ctx.Name != earlier.ctx.Name || pass.TypesInfo.Uses[g.ctx] != pass.TypesInfo.Uses[earlier.ctx] {
+				return gets, i
+			}
+		}
+		gets, i = append(gets, g), i+1
+		if g.check == nil {
+			break
+		}
+		i++
+	}
+	return gets, i
+}
+
+func getOf(pass *analysis.Pass, list []ast.Stmt, i int) (g get, ok bool) {
+	if g.assign, ok = list[i].(*ast.AssignStmt); !ok || g.assign.Tok != token.DEFINE || len(g.assign.Lhs) != 2 || len(g.assign.Rhs) != 1 {
+		return g, false
+	}
+	if g.call, ok = g.assign.Rhs[0].(*ast.CallExpr); !ok || len(g.call.Args) != 2 {
+		return g, false
+	}
+	if n := named(callee(pass.TypesInfo, g.call)); n != "fetch.Source.Get" && n != "fetch.Memo.Get" {
+		return g, false
+	}
+	g.v, _ = g.assign.Lhs[0].(*ast.Ident)
+	g.err, _ = g.assign.Lhs[1].(*ast.Ident)
+	if g.ctx, ok = g.call.Args[0].(*ast.Ident); !ok || g.v.Name == "_" || g.err.Name == "_" || pass.TypesInfo.Defs[g.v] == nil || !pure(pass, g.call.Args[1]) ||
+		!pure(pass, g.call.Fun.(*ast.SelectorExpr).X) {
+		return g, false
+	}
+	if i+1 < len(list) {
+		if s, ok := list[i+1].(*ast.IfStmt); ok && isCheck(pass, s, g.err) {
+			if mentions(pass, s, g.v) {
+				return g, false
+			}
+			g.check, g.handling = s, source(pass, s)
+		}
+	}
+	return g, true
+}
+
+// isCheck says whether s is if err != nil { return … }.
+func isCheck(pass *analysis.Pass, s *ast.IfStmt, err *ast.Ident) bool {
+	cond, ok := s.Cond.(*ast.BinaryExpr)
+	if !ok || s.Init != nil || s.Else != nil || cond.Op != token.NEQ || len(s.Body.List) != 1 {
+		return false
+	}
+	x, ok := cond.X.(*ast.Ident)
+	y, isNil := cond.Y.(*ast.Ident)
+	_, returns := s.Body.List[0].(*ast.ReturnStmt)
+	return ok && isNil && returns && y.Name == "nil" && pass.TypesInfo.Uses[x] == pass.TypesInfo.ObjectOf(err)
+}
+
+// mentions says whether n mentions the variable of v.
+func mentions(pass *analysis.Pass, n ast.Node, v *ast.Ident) (found bool) {
+	if s, ok := n.(*ast.IfStmt); ok && s == nil {
+		return false
+	}
+	ast.Inspect(n, func(n ast.Node) bool {
+		if id, ok := n.(*ast.Ident); ok && pass.TypesInfo.Uses[id] != nil && pass.TypesInfo.Uses[id] == pass.TypesInfo.Defs[v] {
+			found = true
+		}
+		return !found
+	})
+	return found
+}
+
+// pure says whether an expression may be evaluated in another task, later than those before it: it calls nothing but conversions.
+func pure(pass *analysis.Pass, e ast.Expr) bool {
+	ok := true
+	ast.Inspect(e, func(n ast.Node) bool {
+		switch n := n.(type) {
+		case *ast.CallExpr:
+			ok = ok && pass.TypesInfo.Types[n.Fun].IsType()
+		case *ast.FuncLit:
+			ok = false
+		case *ast.UnaryExpr:
+			ok = ok && n.Op != token.ARROW
+		}
+		return ok
+	})
+	return ok
+}
+
+func diagnosis(pass *analysis.Pass, gets []get) analysis.Diagnostic {
+	first, last := gets[0], gets[len(gets)-1]
+	combinator := [...]string{2: "fetch.Two", 3: "fetch.Three"}[len(gets)]
+	d := analysis.Diagnostic{
+		Pos: first.assign.Pos(), End: last.assign.End(),
+		Message: fmt.Sprintf("%d Gets in sequence, of which none needs another's result, are %d rounds: %s makes them one", len(gets), len(gets), combinator),
+	}
+	for _, g := range gets {
+		if g.check != nil && g.handling != first.handling || g.err.Name != first.err.Name {
+			return d // the handling says whose error it is, so the author has to write the change
+		}
+	}
+	file := fileOf(pass, d.Pos)
+	if file == nil {
+		return d
+	}
+	contexts, ok := importName(pass, file, "context")
+	fetches, hasFetch := importName(pass, file, module+"fetch")
+	if !ok {
+		return d
+	}
+	qualifier := func(p *types.Package) string {
+		if p == pass.Pkg {
+			return ""
+		}
+		name, found := importName(pass, file, p.Path())
+		ok = ok && found
+		return name
+	}
+	var names []string
+	var functions strings.Builder
+	for i, g := range gets {
+		names = append(names, g.v.Name)
+		t := types.TypeString(pass.TypesInfo.TypeOf(g.v), qualifier)
+		fmt.Fprintf(&functions, "\n\tfunc(%s %s.Context) (%s, error) { return %s }", g.ctx.Name, contexts, t, source(pass, g.call))
+		if i < len(gets)-1 {
+			functions.WriteString(",")
+		}
+	}
+	if !ok {
+		return d
+	}
+	if !hasFetch {
+		fetches = "fetch"
+	}
+	text := fmt.Sprintf("%s, %s := %s.%s(%s,%s)", strings.Join(names, ", "), first.err.Name, fetches, strings.TrimPrefix(combinator, "fetch."), first.ctx.Name, functions.String())
+	edits := []analysis.TextEdit{{Pos: d.Pos, End: d.End, NewText: []byte(text)}}
+	if !hasFetch {
+		edits = append(edits, analysis.TextEdit{Pos: file.Name.End(), End: file.Name.End(), NewText: []byte("\n\nimport \"" + module + "fetch\"")})
+	}
+	d.SuggestedFixes = []analysis.SuggestedFix{{Message: "Use " + combinator, TextEdits: edits}}
+	return d
+}
+
+func fileOf(pass *analysis.Pass, pos token.Pos) *ast.File {
+	for _, f := range pass.Files {
+		if f.FileStart <= pos && pos < f.FileEnd {
+			return f
+		}
+	}
+	return nil
+}
+
+// importName is the name by which the file knows a package.
+func importName(pass *analysis.Pass, file *ast.File, path string) (name string, ok bool) {
+	for _, s := range file.Imports {
+		if p, _ := strconv.Unquote(s.Path.Value); p == path {
+			if n := pass.TypesInfo.PkgNameOf(s); n != nil && n.Name() != "_" && n.Name() != "." {
+				return n.Name(), true
+			}
+		}
+	}
+	return "", false
+}
+
+func source(pass *analysis.Pass, n ast.Node) string {
+	var b bytes.Buffer
+	_ = format.Node(&b, pass.Fset, n)
+	return b.String()
+}

@@ -1,0 +1,7 @@
+package fiber
+
+import "context"
+
+type Ctx struct{}
+
+func (*Ctx) UserContext() context.Context { return context.Background() }

@@ -1,0 +1,11 @@
+package gin
+
+import (
+	"context"
+	"net/http"
+)
+
+type Context struct {
+	context.Context
+	Request *http.Request
+}

@@ -1,0 +1,20 @@
+module example
+
+go 1.26.0
+
+require (
+	github.com/braidgo/braid v0.1.0
+	github.com/gin-gonic/gin v1.11.0
+	github.com/gofiber/fiber/v2 v2.52.9
+)
+
+require (
+	github.com/petermattis/goid v0.0.0-20260820044319-269ab09b5261 // indirect
+	golang.org/x/sys v0.49.0 // indirect
+)
+
+replace (
+	github.com/braidgo/braid => ../..
+	github.com/gin-gonic/gin => ./gin // the types only
+	github.com/gofiber/fiber/v2 => ./fiber
+)

@@ -1,0 +1,71 @@
+package native
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"github.com/braidgo/braid/adapters/callback"
+	"github.com/braidgo/braid/adapters/fifo"
+	"github.com/braidgo/braid/adapters/workstealing"
+	"github.com/braidgo/braid/mvar"
+	"github.com/braidgo/braid/promise"
+	"github.com/braidgo/braid/scope"
+	"github.com/braidgo/braid/suspend"
+)
+
+type cache struct {
+	sync.Mutex
+	mu   sync.RWMutex
+	line *mvar.MVar[int]
+}
+
+func wrong(ctx context.Context, s *fifo.Scheduler, l *callback.Loop, ch chan int, wg *sync.WaitGroup, c *cache) {
+	_ = s.Go(func() {
+		ch <- 1  // want `a send to a channel stops all tasks of the fifo.Scheduler: suspend.Call takes it to a goroutine of its own`
+		select { // want `a select stops all`
+		case <-ch:
+		case <-ctx.Done():
+			time.Sleep(1) // want `time.Sleep stops all`
+		}
+	})
+	_ = fifo.Run(ctx, func(ctx context.Context) error {
+		for range ch { // want `a range over a channel stops all`
+		}
+		func() { wg.Wait() }() // want `sync.WaitGroup.Wait stops all`
+		helper(ch)             // want `a receive from a channel stops all`
+		return nil
+	})
+	_ = l.Go(c.locked)
+	_ = promise.Go(ctx, l, func(ctx context.Context) (int, error) { return <-ch, nil }) // want `a receive from a channel stops all tasks of the callback.Loop`
+}
+
+func helper(ch chan int) int { return deeper(ch) }
+func deeper(ch chan int) int { return <-ch }
+
+func (c *cache) locked() {
+	c.mu.RLock() // want `c.mu is held while mvar.MVar.Take suspends: a task of the callback.Loop that locks it then stops all`
+	defer c.mu.RUnlock()
+	_, _ = c.line.Take(context.Background())
+}
+
+func right(ctx context.Context, s *fifo.Scheduler, p *workstealing.Pool, ch chan int, c *cache) {
+	done := make(chan int, 1)
+	_ = s.Go(func() {
+		done <- 1
+		select {
+		case <-ch:
+		default:
+		}
+		go func() { ch <- 1 }()
+		c.Lock()
+		c.Unlock()
+		_, _ = c.line.Take(ctx)
+		_ = suspend.Blocking(ctx, func() { <-ch })
+	})
+	_ = p.Go(func() { <-ch }) // the pool takes another thread
+	_ = scope.Run(ctx, func(ctx context.Context, sc *scope.Scope) error {
+		<-ch // on the caller
+		return nil
+	})
+}

@@ -1,0 +1,92 @@
+package rounds
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/braidgo/braid/fetch"
+)
+
+type Post struct{ ID, Author int }
+
+var (
+	posts   *fetch.Source[int, *Post]
+	names   *fetch.Source[int, string]
+	scores  *fetch.Memo[int, map[string]int]
+	readers *fetch.Source[string, []fetch.Stats]
+)
+
+func two(ctx context.Context, a, b int) (string, error) {
+	p, err := posts.Get(ctx, a) // want `2 Gets in sequence, of which none needs another's result, are 2 rounds: fetch.Two makes them one`
+	if err != nil {
+		return "", err
+	}
+	n, err := names.Get(ctx, b)
+	if err != nil {
+		return "", err
+	}
+	return fmt.Sprint(p.ID, n), nil
+}
+
+func three(c context.Context, k [3]int) error {
+	p, err := posts.Get(c, k[0]) // want `3 Gets in sequence, of which none needs another's result, are 3 rounds: fetch.Three makes them one`
+	if err != nil {
+		return err
+	}
+	s, err := scores.Get(c, int(int64(k[1])+1))
+	if err != nil {
+		return err
+	}
+	r, err := readers.Get(c, "all")
+	fmt.Println(p, s, r)
+	return err
+}
+
+func whose(ctx context.Context) error {
+	p, err := posts.Get(ctx, 1) // want `2 Gets in sequence`
+	if err != nil {
+		return fmt.Errorf("the post: %w", err)
+	}
+	n, err := names.Get(ctx, 2)
+	if err != nil {
+		return fmt.Errorf("the name: %w", err)
+	}
+	fmt.Println(p, n)
+	return nil
+}
+
+func dependent(ctx context.Context) (*Post, error) {
+	p, err := posts.Get(ctx, 1)
+	if err != nil {
+		return nil, err
+	}
+	n, err := names.Get(ctx, p.Author)
+	if err != nil {
+		return p, err
+	}
+	fmt.Println(n)
+	return p, nil
+}
+
+func effects(ctx, other context.Context, ch chan int, key func() int) error {
+	p, err := posts.Get(ctx, 1)
+	if err != nil {
+		return err
+	}
+	n, err := names.Get(ctx, key())
+	if err != nil {
+		return err
+	}
+	m, err := names.Get(other, 3)
+	if err != nil {
+		return err
+	}
+	fmt.Println("between")
+	o, err := names.Get(other, <-ch)
+	if err != nil {
+		fmt.Println(err)
+	}
+	q, err := names.Get(other, 4)
+	fmt.Println(p, n, m, o, q)
+	return err
+}

@@ -1,0 +1,44 @@
+package stops
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/braidgo/braid/cancel"
+)
+
+var keep func(error)
+
+func wrong(parent context.Context, some bool) context.Context {
+	ctx, _ := cancel.New(parent)                      // want `the stop of cancel.New is thrown away: the context stays with its parent until that ends`
+	ctx, stop := cancel.WithTimeout(ctx, time.Second) // want `stop of cancel.WithTimeout is not called on every path.*the return in line 17`
+	if some {
+		return ctx
+	}
+	stop(nil)
+	return nil
+}
+
+func wrongInLiteral(parent context.Context) func() context.Context {
+	return func() context.Context {
+		for {
+			ctx, stop := cancel.WithDeadline(parent, time.Time{}) // want `stop of cancel.WithDeadline is not called on every path`
+			if ctx.Err() != nil {
+				return ctx
+			}
+			defer stop(errors.New("over"))
+		}
+	}
+}
+
+func right(parent context.Context) (ctx context.Context, stop func(error)) {
+	ctx, stop = cancel.New(parent)
+	ctx, keep = cancel.New(ctx)
+	inner, end := cancel.WithTimeout(ctx, time.Second)
+	defer func() { end(nil) }()
+	if inner.Err() != nil {
+		panic("ended")
+	}
+	return ctx, stop
+}
