@@ -9,7 +9,6 @@ package gid
 import (
 	"bytes"
 	"iter"
-	"log/slog"
 	"runtime"
 	"sync"
 	"sync/atomic"
@@ -44,22 +43,22 @@ func Quick() int64 {
 }
 
 func slowly() int64 {
-	check.Do(func() { decide(fast, slog.Warn) })
+	check.Do(func() { decide(fast, func(text string) { print(text) }) }) // to standard error: a logger takes half a megabyte
 	if way.Load() == read {
 		return fast()
 	}
 	return Printed()
 }
 
-// decide sets the variable way, and logs a warning if ids must be read with runtime.Stack.
-func decide(fast func() int64, warn func(text string, about ...any)) {
+// decide sets the variable way, and warns if ids must be read with runtime.Stack.
+func decide(fast func() int64, warn func(text string)) {
 	if agree(fast, Printed) {
 		way.Store(read)
 		return
 	}
 	way.Store(printed)
-	warn("braid: github.com/petermattis/goid misreads goroutine ids; runtime.Stack replaces it, and each suspension takes microseconds "+
-		"until that module is updated", "go", runtime.Version())
+	warn("braid: github.com/petermattis/goid misreads the goroutine ids of " + runtime.Version() + "; runtime.Stack replaces it, and each suspension " +
+		"takes microseconds until that module is updated\n")
 }
 
 func agree(fast, printed func() int64) bool {

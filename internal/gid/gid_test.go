@@ -42,7 +42,7 @@ func TestAWrongOffsetIsRefusedAndToldOnce(t *testing.T) {
 	} {
 		way.Store(unchecked)
 		told := 0
-		decide(wrong, func(string, ...any) { told++ })
+		decide(wrong, func(string) { told++ })
 		if way.Load() != printed || told != 1 {
 			t.Errorf("%s: way %d, %d lines logged", name, way.Load(), told)
 		}
@@ -50,7 +50,7 @@ func TestAWrongOffsetIsRefusedAndToldOnce(t *testing.T) {
 			t.Errorf("%s: Get() = %d, the runtime prints %d", name, got, want)
 		}
 	}
-	decide(Printed, func(string, ...any) { t.Error("a good one is complained of") })
+	decide(Printed, func(string) { t.Error("a good one is complained of") })
 	if way.Load() != read {
 		t.Error("a good one is refused")
 	}
