@@ -26,10 +26,10 @@ func TestTheCensusSeesTheTasks(t *testing.T) {
 			runs, done := make(chan struct{}), make(chan error)
 			_ = g.Go(func() { <-runs })
 			go func() {
-				_ = m.Lock(bg)
+				m.Lock()
 				defer m.Unlock()
 				_ = g.Go(func() {
-					if m.Lock(ctx) == nil {
+					if m.LockContext(ctx) == nil {
 						m.Unlock()
 					}
 				})

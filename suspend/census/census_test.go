@@ -87,7 +87,7 @@ func TestDeadlock(t *testing.T) {
 	require.True(t, d.MayEnd, "the second lock has a context")
 	names := map[string]string{}
 	for i, l := range d.Circle {
-		require.Equal(t, "mutex.Mutex.Lock", l.Waits.Operation)
+		require.Equal(t, "mutex.Mutex.LockContext", l.Waits.Operation)
 		require.Contains(t, l.Waits.At.String(), "census_test.crosswise.func1 (census/census_test.go:")
 		require.Equal(t, l.Next, l.Holder.Task)
 		require.Equal(t, l.Next, d.Circle[1-i].Task)

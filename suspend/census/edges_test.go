@@ -149,8 +149,8 @@ func TestTakenAfterAResize(t *testing.T) {
 	var m mutex.Mutex
 	ctx, cancel := context.WithCancel(bg)
 	_ = fifo.Run(bg, func(context.Context) error {
-		_ = suspend.Here().Go(func() { _ = s.Acquire(bg, 1); suspend.Yield(); _ = m.Lock(ctx) })
-		_ = suspend.Here().Go(func() { _ = m.Lock(bg); suspend.Yield(); _ = s.Acquire(ctx, 3) })
+		_ = suspend.Here().Go(func() { _ = s.Acquire(bg, 1); suspend.Yield(); _ = m.LockContext(ctx) })
+		_ = suspend.Here().Go(func() { m.Lock(); suspend.Yield(); _ = s.Acquire(ctx, 3) })
 		yields(5)
 		require.Len(t, census.Take().Deadlocks, 1)
 		cancel()

@@ -38,9 +38,9 @@ func serve(t *testing.T) *httptest.Server {
 
 // holding are the lines of the page and of the text that name a seeded deadlock: both tasks, the objects of their waits, the lines, and the holders.
 var holding = []string{
-	`goroutine \d+ \(fifo\) waits for mutex.Mutex "a": mutex.Mutex.Lock at census_test.crosswise.func1 \(census/census_test.go:\d+\), `,
+	`goroutine \d+ \(fifo\) waits for mutex.Mutex "a": mutex.Mutex.LockContext at census_test.crosswise.func1 \(census/census_test.go:\d+\), `,
 	`goroutine \d+ \(workstealing\) has held it for \S+: taken at census_test.crosswise.func1 \(census/census_test.go:\d+\)`,
-	`goroutine \d+ \(workstealing\) waits for mutex.Mutex "b": mutex.Mutex.Lock at census_test.crosswise.func1 \(census/census_test.go:\d+\), `,
+	`goroutine \d+ \(workstealing\) waits for mutex.Mutex "b": mutex.Mutex.LockContext at census_test.crosswise.func1 \(census/census_test.go:\d+\), `,
 	`goroutine \d+ \(fifo\) has held it for \S+: taken at census_test.crosswise.func1 \(census/census_test.go:\d+\)`,
 }
 
@@ -70,7 +70,7 @@ func TestHandler(t *testing.T) {
 		var s census.Snapshot
 		require.NoError(t, json.Unmarshal([]byte(data), &s))
 		require.Len(t, s.Deadlocks[0].Circle, 2)
-		require.Len(t, waiting(s, "mutex.Mutex.Lock"), 2)
+		require.Len(t, waiting(s, "mutex.Mutex.LockContext"), 2)
 		require.Contains(t, s.Deadlocks[0].Circle[0].Holder.At.File, "census_test.go")
 	}
 }

@@ -291,8 +291,8 @@ var visits = []passage{
 		var m keyed.Mutex[int]
 		c := keyed.NewCache(func(ctx context.Context, k int) (value, error) { return nil, suspend.Sleep(ctx, time.Hour) }, time.Hour)
 		return []any{&m, c}, []func(context.Context, value){
-			func(ctx context.Context, v value) { _ = m.Lock(carry(ctx, v), 1) },
-			func(ctx context.Context, v value) { _ = m.Lock(carry(ctx, v), 1) },
+			func(ctx context.Context, v value) { _ = m.LockContext(carry(ctx, v), 1) },
+			func(ctx context.Context, v value) { _ = m.LockContext(carry(ctx, v), 1) },
 			func(ctx context.Context, v value) { _, _ = c.Get(carry(ctx, v), 1) },
 			func(ctx context.Context, v value) { _, _ = c.Get(carry(ctx, v), 1) },
 		}

@@ -186,7 +186,7 @@ func (l *latchkey) TryLock() bool {
 }
 
 // Lock competes again each time it is woken.
-func (l *latchkey) Lock(ctx context.Context) error {
+func (l *latchkey) LockContext(ctx context.Context) error {
 	for {
 		if err := suspend.Err(ctx); err != nil {
 			return err

@@ -88,9 +88,9 @@ func rwRow() row {
 	m := new(mutex.RWMutex)
 	_ = m.TryRLock()
 	return row{
-		first: m.Lock,
+		first: m.LockContext,
 		second: func(ctx context.Context) error {
-			err := m.RLock(ctx)
+			err := m.RLockContext(ctx)
 			if err == nil {
 				m.RUnlock()
 			}
