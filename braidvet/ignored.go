@@ -15,7 +15,7 @@ var ignoredError = &analysis.Analyzer{
 	Name: "ignorederror",
 	Doc: `find waits of Braid whose error is thrown away
 
-After m.Lock(ctx) with an error, the lock is another's, so a deferred m.Unlock() unlocks it for the other, in silence. Reported are Lock, RLock,
+After m.LockContext(ctx) with an error, the lock is another's, so a deferred m.Unlock() unlocks it for the other, in silence. Reported are
 LockContext, RLockContext, Acquire, Send, SendWait, Put, Publish and Wait as statements, with a context that can end; context.Background() and a
 variable that has no other value cannot. With _ = before it, a call is meant to be ignored, unless the function then unlocks or releases.`,
 	URL:      "https://pkg.go.dev/" + module + "braidvet",
@@ -24,13 +24,13 @@ variable that has no other value cannot. With _ = before it, a call is meant to 
 }
 
 var waitsFor = map[string]string{
-	"Lock": "the lock may be another's", "RLock": "the lock may be another's", "LockContext": "the lock may be another's", "RLockContext": "the lock may be another's",
+	"LockContext": "the lock may be another's", "RLockContext": "the lock may be another's",
 	"Acquire": "the permits may be others'", "Send": "the value may not have been sent", "SendWait": "the message may not have been sent",
 	"Put": "the value may not have been put", "Publish": "the value may not have been published", "Wait": "what it waits for may not have happened",
 }
 
 // What gives back what a wait has taken.
-var undoes = map[string]string{"Lock": "Unlock", "RLock": "RUnlock", "LockContext": "Unlock", "RLockContext": "RUnlock", "Acquire": "Release"}
+var undoes = map[string]string{"LockContext": "Unlock", "RLockContext": "RUnlock", "Acquire": "Release"}
 
 func findIgnored(pass *analysis.Pass) (any, error) {
 	statements := []ast.Node{(*ast.ExprStmt)(nil), (*ast.DeferStmt)(nil), (*ast.GoStmt)(nil), (*ast.AssignStmt)(nil)}

@@ -12,18 +12,18 @@ import (
 var mu mutex.Mutex
 
 func wrong(c *gin.Context, f *fiber.Ctx) error {
-	if err := mu.Lock(c); err != nil { // want `a gin.Context does not end when the client leaves: c.Request.Context\(\) does`
+	if err := mu.LockContext(c); err != nil { // want `a gin.Context does not end when the client leaves: c.Request.Context\(\) does`
 		return err
 	}
-	return mu.Lock(f.UserContext()) // want `a context of fiber does not end when the client leaves: give the wait a timeout`
+	return mu.LockContext(f.UserContext()) // want `a context of fiber does not end when the client leaves: give the wait a timeout`
 }
 
 func right(ctx context.Context, c *gin.Context) error {
 	work(c)
-	if err := mu.Lock(c.Request.Context()); err != nil {
+	if err := mu.LockContext(c.Request.Context()); err != nil {
 		return err
 	}
-	return mu.Lock(ctx)
+	return mu.LockContext(ctx)
 }
 
 func work(ctx context.Context) {}

@@ -24,28 +24,28 @@ type server struct {
 }
 
 func (s *server) wrong(ctx context.Context, k *keyed.Mutex[string], l *latch.Latch) {
-	_ = s.mu.Lock(ctx) // want `the error of mutex.RWMutex.Lock is ignored: if ctx has ended, the lock may be another's`
+	_ = s.mu.LockContext(ctx) // want `the error of mutex.RWMutex.LockContext is ignored: if ctx has ended, the lock may be another's`
 	defer s.mu.Unlock()
-	s.sem.Acquire(ctx, 1) // want `the error of semaphore.Semaphore.Acquire is ignored: if ctx has ended, the permits may be others'`
-	go s.in.Send(ctx, 1)  // want `chanx.Chan.Send is ignored: if ctx has ended, the value may not have been sent`
-	defer l.Wait(ctx)     // want `latch.Latch.Wait is ignored`
-	_ = k.Lock(ctx, "a")  // want `keyed.Mutex.Lock is ignored`
+	s.sem.Acquire(ctx, 1)       // want `the error of semaphore.Semaphore.Acquire is ignored: if ctx has ended, the permits may be others'`
+	go s.in.Send(ctx, 1)        // want `chanx.Chan.Send is ignored: if ctx has ended, the value may not have been sent`
+	defer l.Wait(ctx)           // want `latch.Latch.Wait is ignored`
+	_ = k.LockContext(ctx, "a") // want `keyed.Mutex.LockContext is ignored`
 	func() { k.Unlock("a") }()
-	_ = s.mu.RLock(other) // want `RLock is ignored`
+	_ = s.mu.RLockContext(other) // want `RLockContext is ignored`
 	s.mu.RUnlock()
 }
 
 func (s *server) right(ctx context.Context, l *latch.Latch) error {
-	if err := s.mu.Lock(ctx); err != nil {
+	if err := s.mu.LockContext(ctx); err != nil {
 		return err
 	}
 	defer s.mu.Unlock()
 	forever := context.WithoutCancel(ctx)
 	_ = s.sem.Acquire(forever, 1) // cannot end
 	s.sem.Release(1)
-	_ = s.mu.RLock(context.WithValue(bg, server{}, 1))
+	_ = s.mu.RLockContext(context.WithValue(bg, server{}, 1))
 	s.mu.RUnlock()
-	_ = s.in.Send(ctx, 1) // meant so
-	_ = s.mu.Lock(ctx)    // held by whoever holds it
+	_ = s.in.Send(ctx, 1)     // meant so
+	_ = s.mu.LockContext(ctx) // held by whoever holds it
 	return l.Wait(ctx)
 }

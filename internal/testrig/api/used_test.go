@@ -28,7 +28,6 @@ var unused = map[string]string{
 	"adapters/random: Scheduler.Seed":      "for tests of users",
 	"fetch: Batched":                       "the Mode of the zero SourceOptions",
 	"stage/otel: Register":                 "the way into the module",
-	"mutex: RWMutex.RLocker":               "of sync.RWMutex, whose place an RWMutex takes",
 	"stage/prom: NewCollector":             "the way into the module",
 	"stage: FullWait":                      "the Full of the zero Options",
 	"suspendtest: Kill":                    "the check of a Kill for schedulers of users",
