@@ -32,7 +32,7 @@ import (
 // another context with an AfterFunc method. Such an AfterFunc must not call its function synchronously, because package context holds a
 // lock during the call of AfterFunc. With any other parent, Done and Err change as in package context, and one goroutine wakes all tasks
 // and calls all functions.
-func New(parent context.Context) (ctx context.Context, stop func(cause error)) {
+func New(parent context.Context) (ctx context.Context, stop context.CancelCauseFunc) {
 	if parent == nil {
 		panic("cancel: nil parent")
 	}
@@ -48,6 +48,9 @@ func (c *canceller) stop(cause error) {
 	suspend.Point()
 	(*cancelctx.Context)(c).Cancel(cause)
 }
+
+// cancel is the second result of the functions with a deadline.
+func (c *canceller) cancel() { c.stop(nil) }
 
 // AfterFunc calls f once, after ctx is done. Unlike context.AfterFunc, it does not call f on a goroutine of its own: f runs in the call that
 // ends ctx, so the function must not lock anything that its callers may hold during this call. For any other function, use

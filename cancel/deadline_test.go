@@ -1,8 +1,10 @@
 package cancel_test
 
 import (
+	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -11,77 +13,92 @@ import (
 	"github.com/braidgo/braid/suspend"
 )
 
+var errLate = errors.New("late")
+
 // In each way a context with a deadline can end, it and its derived contexts say the same.
 func TestDeadlineEnds(t *testing.T) {
-	type ctxEnd = func(ctx context.Context, end func(error), parent context.CancelCauseFunc)
+	type ctxEnd = func(end context.CancelFunc, parent context.CancelCauseFunc)
 	for name, test := range map[string]struct {
 		end        ctxEnd
-		err, cause error
+		err, cause error // nil is that of the deadline
 	}{
-		"in time": {func(context.Context, func(error), context.CancelCauseFunc) { time.Sleep(time.Hour) }, context.DeadlineExceeded, context.DeadlineExceeded},
-		"cancelled": {func(_ context.Context, end func(error), _ context.CancelCauseFunc) {
-			end(nil)
+		"in time": {func(context.CancelFunc, context.CancelCauseFunc) { time.Sleep(time.Hour) }, context.DeadlineExceeded, nil},
+		"cancelled": {func(end context.CancelFunc, _ context.CancelCauseFunc) {
+			end()
 			time.Sleep(2 * time.Hour)
 		}, context.Canceled, context.Canceled},
-		"with a cause": {func(_ context.Context, end func(error), _ context.CancelCauseFunc) { end(errOops); end(nil) }, context.Canceled, errOops},
-		"the parent":   {func(_ context.Context, _ func(error), p context.CancelCauseFunc) { p(errOops); synctest.Wait() }, context.Canceled, errOops},
-		"in time, and then all": {func(_ context.Context, end func(error), p context.CancelCauseFunc) {
+		"the parent": {func(_ context.CancelFunc, p context.CancelCauseFunc) { p(errOops); synctest.Wait() }, context.Canceled, errOops},
+		"the parent, and then all": {func(end context.CancelFunc, p context.CancelCauseFunc) {
+			p(errOops)
+			synctest.Wait()
+			end()
+			time.Sleep(2 * time.Hour)
+		}, context.Canceled, errOops},
+		"in time, and then all": {func(end context.CancelFunc, p context.CancelCauseFunc) {
 			time.Sleep(time.Hour)
 			synctest.Wait()
-			end(errOops)
+			end()
 			p(errOops)
-		}, context.DeadlineExceeded, context.DeadlineExceeded},
+		}, context.DeadlineExceeded, nil},
 	} {
 		for kind, parent := range map[string]func() (context.Context, context.CancelCauseFunc){
 			"std":  func() (context.Context, context.CancelCauseFunc) { return context.WithCancelCause(bg) },
-			"ours": func() (context.Context, context.CancelCauseFunc) { c, end := cancel.New(bg); return c, end },
+			"ours": func() (context.Context, context.CancelCauseFunc) { return cancel.New(bg) },
 			"a deadline": func() (context.Context, context.CancelCauseFunc) {
-				c, end := cancel.WithTimeout(bg, 3*time.Hour)
+				c, end := cancel.New(bg)
+				c, _ = cancel.WithTimeoutCause(c, 3*time.Hour, errors.New("much later"))
 				return c, end
 			},
 		} {
-			t.Run(name+"/"+kind, func(t *testing.T) {
-				synctest.Test(t, func(t *testing.T) {
-					p, endParent := parent()
-					defer endParent(nil)
-					ctx, end := cancel.WithTimeout(p, time.Hour)
-					defer end(nil)
-					if at, ok := ctx.Deadline(); !ok || !at.Equal(time.Now().Add(time.Hour)) {
-						t.Errorf("deadline %v, %v", at, ok)
-					}
-					child, endChild := context.WithCancel(ctx)
-					defer endChild()
-					ours, endOurs := cancel.New(ctx)
-					defer endOurs(nil)
-					var waited error
-					go func() { waited = suspend.Sleep(ctx, 9*time.Hour) }()
-					called := 0
-					after(ctx, func() {
-						if called++; ctx.Err() == nil {
-							t.Error("called before the end")
-						}
-					})
-					if synctest.Wait(); ctx.Err() != nil || child.Err() != nil {
-						t.Error("over from the beginning")
-					}
-					test.end(ctx, end, endParent)
-					synctest.Wait()
-					for _, c := range []context.Context{ctx, child, ours, context.WithValue(ctx, key{}, 1)} {
-						<-c.Done()
-						if c.Err() != test.err || context.Cause(c) != test.cause {
-							t.Errorf("%v: Err %v, cause %v", c, c.Err(), context.Cause(c))
-						}
-					}
-					if !errors.Is(waited, test.err) || !errors.Is(waited, test.cause) {
-						t.Errorf("a wait was cancelled with %v", waited)
-					}
-					if called != 1 {
-						t.Errorf("called %d times", called)
-					}
-				})
-			})
+			for _, late := range []error{nil, errLate} {
+				deadlineEnds(t, name+"/"+kind, late, parent, test.end, test.err, cmp.Or(test.cause, late, context.DeadlineExceeded))
+			}
 		}
 	}
+}
+
+func deadlineEnds(t *testing.T, name string, late error, parent func() (context.Context, context.CancelCauseFunc),
+	ends func(end context.CancelFunc, parent context.CancelCauseFunc), err, cause error) {
+	t.Run(fmt.Sprint(name, " ", late), func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			p, endParent := parent()
+			defer endParent(nil)
+			ctx, end := cancel.WithTimeoutCause(p, time.Hour, late)
+			defer end()
+			if at, ok := ctx.Deadline(); !ok || !at.Equal(time.Now().Add(time.Hour)) {
+				t.Errorf("deadline %v, %v", at, ok)
+			}
+			child, endChild := context.WithCancel(ctx)
+			defer endChild()
+			ours, endOurs := cancel.New(ctx)
+			defer endOurs(nil)
+			var waited error
+			go func() { waited = suspend.Sleep(ctx, 9*time.Hour) }()
+			called := 0
+			after(ctx, func() {
+				if called++; ctx.Err() == nil {
+					t.Error("called before the end")
+				}
+			})
+			if synctest.Wait(); ctx.Err() != nil || child.Err() != nil {
+				t.Error("over from the beginning")
+			}
+			ends(end, endParent)
+			synctest.Wait()
+			for _, c := range []context.Context{ctx, child, ours, context.WithValue(ctx, key{}, 1)} {
+				<-c.Done()
+				if c.Err() != err || context.Cause(c) != cause {
+					t.Errorf("%v: Err %v, cause %v", c, c.Err(), context.Cause(c))
+				}
+			}
+			if !errors.Is(waited, err) || !errors.Is(waited, cause) {
+				t.Errorf("a wait was cancelled with %v", waited)
+			}
+			if called != 1 {
+				t.Errorf("called %d times", called)
+			}
+		})
+	})
 }
 
 // One that has no time left is over when it is made; and a later deadline than the parent's changes nothing.
@@ -95,7 +112,7 @@ func TestDeadlinesAtTheEdges(t *testing.T) {
 		parent, endParent := context.WithTimeout(bg, time.Minute)
 		defer endParent()
 		ctx, end := cancel.WithTimeout(parent, time.Hour)
-		defer end(nil)
+		defer end()
 		if at, _ := ctx.Deadline(); !at.Equal(time.Now().Add(time.Minute)) {
 			t.Errorf("deadline %v", at)
 		}

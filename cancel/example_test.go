@@ -45,7 +45,7 @@ func ExampleAfterFunc() {
 // A deadline in the past ends the context at once.
 func ExampleWithDeadline() {
 	ctx, stop := cancel.WithDeadline(context.Background(), time.Now().Add(-time.Second))
-	defer stop(nil)
+	defer stop()
 	fmt.Println(ctx.Err())
 	// Output: context deadline exceeded
 }

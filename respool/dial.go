@@ -28,7 +28,7 @@ type dial[R any] struct {
 	result opened[R]                          // set when the Acquire is served, under p.mu
 	err    error                              // likewise
 	served promise.Promise[struct{}]          // filled afterwards, since the model checker may switch tasks at a Fill
-	cancel atomicx.Pointer[func(cause error)] // cancels the context of Open
+	cancel atomicx.Pointer[context.CancelCauseFunc] // cancels the context of Open
 	waits  dlist.Node[*dial[R]]               // in p.dials
 	opens  dlist.Node[*dial[R]]               // in p.opening
 }
@@ -120,7 +120,7 @@ func (p *Pool[R]) leave(d *dial[R]) (served bool) {
 
 // cancelUnwanted cancels the calls of Open if the pool is closed and no Acquire waits for one of them.
 func (p *Pool[R]) cancelUnwanted() {
-	var all []func(cause error)
+	var all []context.CancelCauseFunc
 	p.mu.Lock()
 	if p.closed && p.waiting == 0 {
 		for n := p.opening.First(); n != nil; n = n.Next() {

@@ -84,7 +84,7 @@ func (c *core) hold(w *worker, wait int64) {
 	w.owed.pay()
 	ctx, stop := cancel.WithTimeout(context.Background(), time.Duration(wait))
 	_, err := suspend.Wait[struct{}](ctx, holding{c, next})
-	stop(nil)
+	stop()
 	p.guard.Lock()
 	c.held = false
 	c.lose()

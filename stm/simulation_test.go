@@ -107,7 +107,7 @@ func transfers(ctx context.Context, w *simulation.World) error {
 							return err
 						}
 					}
-					end(nil)
+					end()
 				}
 				return nil
 			}); err != nil {

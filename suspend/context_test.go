@@ -156,12 +156,12 @@ func TestOneOldContextIsRetained(t *testing.T) {
 		},
 		"ours": func(parent context.Context) context.Context {
 			ctx, end := cancel.New(parent)
-			runtime.AddCleanup(new(bulk), func(end func(error)) { end(nil) }, end)
+			runtime.AddCleanup(new(bulk), func(end context.CancelCauseFunc) { end(nil) }, end)
 			return ctx
 		},
 		"ours lazy": func(parent context.Context) context.Context {
 			ctx, end := cancel.New(parent)
-			runtime.AddCleanup(new(bulk), func(end func(error)) { end(nil) }, end)
+			runtime.AddCleanup(new(bulk), func(end context.CancelCauseFunc) { end(nil) }, end)
 			return lazily.Allow(suspend.Lazily(ctx))
 		},
 		"value": func(parent context.Context) context.Context { return parent },

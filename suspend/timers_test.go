@@ -40,7 +40,7 @@ func TestTimersAreTheSchedulers(t *testing.T) {
 		},
 		"WithTimeout": func(*schedtest.Virtual) (time.Time, error) {
 			ctx, end := cancel.WithTimeout(bg, time.Hour)
-			defer end(nil)
+			defer end()
 			if _, err := suspend.Do(ctx, suspend.Op[int]{}); err != context.DeadlineExceeded {
 				t.Errorf("cancelled with %v", err)
 			}
@@ -109,7 +109,7 @@ func TestNoTimerIsLeft(t *testing.T) {
 		},
 		"a deadline": func(ctx context.Context) {
 			_, end := cancel.WithTimeout(ctx, time.Hour)
-			end(nil)
+			end()
 			_, _ = cancel.WithTimeout(ctx, time.Hour)
 			<-ctx.Done()
 		},

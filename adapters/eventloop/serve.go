@@ -60,7 +60,7 @@ func Serve(ctx context.Context, ln net.Listener, on suspend.Spawner, grace time.
 			end(context.DeadlineExceeded)
 			running.wait()
 		}
-		over(nil)
+		over()
 	}
 	if done := suspend.Err(ctx); done != nil {
 		return done

@@ -61,11 +61,11 @@ func TestAStockCancelStopsATimerInABubble(t *testing.T) {
 		time.AfterFunc(time.Second, end)
 		for range 3 {
 			short, endShort := cancel.WithTimeout(parent, time.Hour)
-			defer endShort(nil)
+			defer endShort()
 			_ = w.Go(func() { _ = suspend.Sleep(short, 2*time.Hour) })
 		}
 		short, endShort := cancel.WithTimeout(parent, time.Hour)
-		defer endShort(nil)
+		defer endShort()
 		require.ErrorIs(t, suspend.Sleep(short, 2*time.Hour), context.Canceled)
 		return suspend.Sleep(ctx, time.Minute)
 	})

@@ -135,7 +135,7 @@ func TestWhatACrashDropsGivesItsPlaceBack(t *testing.T) {
 		}
 		n.Crash()
 		c, stop := cancel.WithTimeout(ctx, time.Hour)
-		defer stop(nil)
+		defer stop()
 		_, err := pool.Acquire(c)
 		return err
 	})

@@ -228,7 +228,7 @@ func TestTheTextOfAnEnd(t *testing.T) {
 	// The timeouts of package cancel, and contexts above them, are the World's.
 	run(t, func(ctx context.Context, w *simulation.World) error {
 		short, end := cancel.WithTimeout(ctx, time.Second)
-		defer end(nil)
+		defer end()
 		below, endBelow := context.WithCancel(short)
 		defer endBelow()
 		require.ErrorIs(t, suspend.Sleep(below, time.Hour), context.DeadlineExceeded)

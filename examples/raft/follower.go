@@ -130,7 +130,7 @@ func (n *Node) call(ctx context.Context, to *peer, m message) (answer Answer, er
 	}()
 	if to.c == nil {
 		short, end := cancel.WithTimeout(ctx, patience)
-		defer end(nil)
+		defer end()
 		if to.c, err = n.Dial(short, to.id); err != nil {
 			to.c = nil
 			return answer, err

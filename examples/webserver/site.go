@@ -109,7 +109,7 @@ func (s *site) page(ctx context.Context, name string, compressed bool) (*page, e
 		return p, err
 	}
 	ctx, end := cancel.WithTimeout(ctx, patience)
-	defer end(nil)
+	defer end()
 	if p, err = s.disk.Do(ctx, name); err != nil || p.data == nil {
 		return p, err
 	}

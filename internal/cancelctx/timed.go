@@ -8,10 +8,14 @@ import (
 )
 
 // WithDeadline returns a Context that ends when parent ends, when Cancel is called, or with context.DeadlineExceeded when the deadline
-// passes. The last argument is a function that starts a timer, which calls f at the deadline. It is nil if the deadline has already
-// passed.
-func WithDeadline(parent context.Context, at time.Time, on Watching, after func(f func()) (stop func() bool)) *Context {
+// passes. The cause is that of the deadline; nil means context.DeadlineExceeded. The last argument is a function that starts a timer, which
+// calls f at the deadline. It is nil if the deadline has already passed.
+func WithDeadline(parent context.Context, at time.Time, cause error, on Watching, after func(f func()) (stop func() bool)) *Context {
 	l := &timed{Context: parent, at: at}
+	if cause != nil {
+		l.Context, l.because = context.WithCancelCause(parent)
+		l.stops = append(l.stops, func() bool { l.because(nil); return true })
+	}
 	f := &Following{Context: Context{Context: l}, upward: upward{stop: l.stopAll}}
 	f.up = &f.upward
 	c := &f.Context
@@ -20,11 +24,11 @@ func WithDeadline(parent context.Context, at time.Time, on Watching, after func(
 	in.Context, in.end = context.WithCancelCause(l)
 	c.inner.Store(in)
 	if err := parent.Err(); err != nil {
-		l.endWith(err)
+		l.endWith(err, context.Cause(parent))
 	} else if parent.Done() != nil {
 		l.keep(on.OnDone(parent, l.follow))
 	}
-	expire := func() { l.endWith(context.DeadlineExceeded) }
+	expire := func() { l.endWith(context.DeadlineExceeded, cause) }
 	if after == nil {
 		expire()
 	} else if c.Err() == nil {
@@ -37,7 +41,8 @@ func WithDeadline(parent context.Context, at time.Time, on Watching, after func(
 // Package context takes the error of the inner context from the method Err of a timed. Otherwise only a timer of package time could make
 // this error DeadlineExceeded.
 type timed struct {
-	context.Context // the user's parent
+	context.Context                         // the user's parent, or a context with a cause, which is derived from it
+	because         context.CancelCauseFunc // sets this cause, which package context takes from a context of its own only; nil without a cause
 	at              time.Time
 	c               *Context
 	end             func() // ends the inner context; written before WithDeadline returns
@@ -65,8 +70,8 @@ func (l *timed) AfterFunc(f func()) (stop func() bool) {
 	return func() bool { return false }
 }
 
-// endWith ends the Context with err. Later calls do nothing.
-func (l *timed) endWith(err error) {
+// endWith ends the Context with err, for this cause. Later calls do nothing.
+func (l *timed) endWith(err, cause error) {
 	if err == nil { // the parent breaks its contract
 		err = context.Canceled
 	}
@@ -79,15 +84,18 @@ func (l *timed) endWith(err error) {
 	if first {
 		defer l.c.notifyAll() // runs even if the parent panics
 		defer l.end()
+		if l.because != nil {
+			l.because(cause)
+		}
 		l.stopAll()
 	}
 }
 
 // follow ends the Context with the error of the parent, which has ended.
 func (l *timed) follow() {
-	err := context.Canceled
-	defer func() { l.endWith(err) }() // runs even if the parent panics
-	err = l.Context.Err()
+	err, cause := context.Canceled, error(nil)
+	defer func() { l.endWith(err, cause) }() // runs even if the parent panics
+	err, cause = l.Context.Err(), context.Cause(l.Context)
 }
 
 // keep stores a function for stopAll to call. If the Context has ended already, keep calls the function itself.

@@ -2,7 +2,6 @@ package stops
 
 import (
 	"context"
-	"errors"
 	"time"
 
 	"github.com/braidgo/braid/cancel"
@@ -16,7 +15,7 @@ func wrong(parent context.Context, some bool) context.Context {
 	if some {
 		return ctx
 	}
-	stop(nil)
+	stop()
 	return nil
 }
 
@@ -27,7 +26,7 @@ func wrongInLiteral(parent context.Context) func() context.Context {
 			if ctx.Err() != nil {
 				return ctx
 			}
-			defer stop(errors.New("over"))
+			defer stop()
 		}
 	}
 }
@@ -36,7 +35,7 @@ func right(parent context.Context) (ctx context.Context, stop func(error)) {
 	ctx, stop = cancel.New(parent)
 	ctx, keep = cancel.New(ctx)
 	inner, end := cancel.WithTimeout(ctx, time.Second)
-	defer func() { end(nil) }()
+	defer func() { end() }()
 	if inner.Err() != nil {
 		panic("ended")
 	}

@@ -2,6 +2,7 @@ package integration_test
 
 import (
 	"context"
+	"errors"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -16,13 +17,16 @@ import (
 )
 
 var derivations = map[string]func(ctx context.Context) (context.Context, func(error)){
-	"New": cancel.New,
+	"New": func(ctx context.Context) (context.Context, func(error)) { return cancel.New(ctx) },
 	"New of New": func(ctx context.Context) (context.Context, func(error)) {
 		ctx, end := cancel.New(ctx)
 		ctx, _ = cancel.New(ctx)
 		return ctx, end
 	},
-	"WithTimeout": func(ctx context.Context) (context.Context, func(error)) { return cancel.WithTimeout(ctx, time.Hour) },
+	"WithTimeoutCause": func(ctx context.Context) (context.Context, func(error)) {
+		ctx, end := cancel.WithTimeoutCause(ctx, time.Hour, errors.New("late"))
+		return ctx, func(error) { end() }
+	},
 }
 
 // A context whose parent panics in any call ends all the same when it is cancelled, and so do the waits with it. They

@@ -30,7 +30,7 @@ func TestHistoriesInASimulation(t *testing.T) {
 							for range each {
 								ctx, end := cancel.WithTimeout(ctx, time.Duration(1+rng.IntN(20))*time.Millisecond)
 								use(h, client, ctx, rng)
-								end(nil)
+								end()
 								_ = suspend.Sleep(context.Background(), time.Duration(rng.IntN(10))*time.Millisecond)
 							}
 							return nil

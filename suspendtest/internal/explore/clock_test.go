@@ -40,7 +40,7 @@ func TestClock(t *testing.T) {
 			at, _ := ctx.Deadline()
 			require.Equal(t, time.Second, at.Sub(begin))
 			_ = suspend.Sleep(ctx, time.Minute)
-			stop(nil)
+			stop()
 		}, []string{"0s 0s", "0s 1m0s", "0s 1s", "1m0s 1m0s", "1s 1m0s", "1s 1s"}},
 	} {
 		seen := map[string]bool{}
