@@ -49,8 +49,8 @@ func (c *canceller) stop(cause error) {
 	(*cancelctx.Context)(c).Cancel(cause)
 }
 
-// cancel is the second result of the functions with a deadline.
-func (c *canceller) cancel() { c.stop(nil) }
+// stopPlainly is the second result of the functions with a deadline.
+func (c *canceller) stopPlainly() { c.stop(nil) }
 
 // AfterFunc calls f once, after ctx is done. Unlike context.AfterFunc, it does not call f on a goroutine of its own: f runs in the call that
 // ends ctx, so the function must not lock anything that its callers may hold during this call. For any other function, use

@@ -39,12 +39,12 @@ func withDeadline(parent context.Context, t time.Time, d time.Duration, cause er
 	}
 	if at, ok := parent.Deadline(); ok && !at.After(t) {
 		c := cancelctx.New(parent, watching.Here)
-		return c, (*canceller)(c).cancel
+		return c, (*canceller)(c).stopPlainly
 	}
 	var after func(f func()) (stop func() bool)
 	if on := suspend.Here(); d > 0 {
 		after = func(f func()) func() bool { return suspend.AfterFunc(on, d, f) }
 	}
 	c := cancelctx.WithDeadline(parent, t, cause, watching.Here, after)
-	return c, (*canceller)(c).cancel
+	return c, (*canceller)(c).stopPlainly
 }

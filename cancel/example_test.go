@@ -43,9 +43,9 @@ func ExampleAfterFunc() {
 }
 
 // A deadline in the past ends the context at once.
-func ExampleWithDeadline() {
-	ctx, stop := cancel.WithDeadline(context.Background(), time.Now().Add(-time.Second))
+func ExampleWithDeadlineCause() {
+	ctx, stop := cancel.WithDeadlineCause(context.Background(), time.Now().Add(-time.Second), errors.New("the auction is over"))
 	defer stop()
-	fmt.Println(ctx.Err())
-	// Output: context deadline exceeded
+	fmt.Println(ctx.Err(), "-", context.Cause(ctx))
+	// Output: context deadline exceeded - the auction is over
 }
