@@ -26,6 +26,7 @@ var unused = map[string]string{
 	"adapters/netstack: Listener.Accept":   "as of a net.Listener",
 	"adapters/random: Scheduler.OnIdle":    "as of a fifo",
 	"adapters/random: Scheduler.Seed":      "for tests of users",
+	"cancel: WithDeadline":                 "the form of package context",
 	"fetch: Batched":                       "the Mode of the zero SourceOptions",
 	"stage/otel: Register":                 "the way into the module",
 	"stage/prom: NewCollector":             "the way into the module",
