@@ -1,5 +1,7 @@
 package mutex_test
 
+//lint:file-ignore SA2001 the lock itself is tested, not what it protects
+
 import (
 	"context"
 	"errors"
