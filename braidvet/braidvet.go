@@ -71,27 +71,44 @@ func calls(pass *analysis.Pass, f func(call *ast.CallExpr)) {
 	pass.ResultOf[inspect.Analyzer].(*inspector.Inspector).Preorder([]ast.Node{(*ast.CallExpr)(nil)}, func(n ast.Node) { f(n.(*ast.CallExpr)) })
 }
 
-// run walks over what the function with this body does itself: neither what its function literals do, but for those that it calls where they
-// stand, nor what a go statement does. A visit that returns false does not see what is below.
-func run(body ast.Node, visit func(n ast.Node) bool) {
-	ast.Inspect(body, func(n ast.Node) bool {
-		switch n := n.(type) {
-		case nil:
-			return false
-		case *ast.GoStmt:
-			for _, a := range n.Call.Args {
-				run(a, visit)
+// run walks over what the function with this body does itself: with the function literals that it calls where they stand or by the only name that
+// they have, but neither with others nor with what a go statement does. A visit that returns false does not see what is below.
+func run(pass *analysis.Pass, body ast.Node, visit func(n ast.Node) bool) {
+	seen := map[ast.Node]bool{body: true}
+	var walk func(body ast.Node)
+	walk = func(body ast.Node) {
+		ast.Inspect(body, func(n ast.Node) bool {
+			switch n := n.(type) {
+			case nil:
+				return false
+			case *ast.GoStmt:
+				for _, a := range n.Call.Args {
+					if _, ok := ast.Unparen(a).(*ast.FuncLit); !ok {
+						walk(a)
+					}
+				}
+				return false
+			case *ast.FuncLit:
+				return false
+			case *ast.CallExpr:
+				var called ast.Node
+				switch f := ast.Unparen(n.Fun).(type) {
+				case *ast.FuncLit:
+					called = f.Body
+				case *ast.Ident:
+					if v, ok := pass.TypesInfo.Uses[f].(*types.Var); ok {
+						called = declared(pass, v)
+					}
+				}
+				if called != nil && !seen[called] {
+					seen[called] = true
+					walk(called)
+				}
 			}
-			return false
-		case *ast.FuncLit:
-			return n == body
-		case *ast.CallExpr:
-			if l, ok := ast.Unparen(n.Fun).(*ast.FuncLit); ok {
-				run(l.Body, visit)
-			}
-		}
-		return visit(n)
-	})
+			return visit(n)
+		})
+	}
+	walk(body)
 }
 
 // block is the body of an argument that is a function: a literal, or a function of this package.
@@ -126,22 +143,27 @@ func declared(pass *analysis.Pass, o types.Object) ast.Node {
 	return nil
 }
 
-// value is the expression that a variable of this package has for all its life; nil if it gets several, or its address is taken.
+// value is the expression that a variable of this package has for all its life; nil if it gets several, if its address is taken, or if a call
+// gives it another, as it does to a parameter.
 func value(pass *analysis.Pass, v *types.Var) (only ast.Expr) {
 	if v.IsField() || v.Pkg() != pass.Pkg {
 		return nil
 	}
-	n := 0
+	n, declared := 0, false
 	assigned := func(left, right []ast.Expr) {
 		for i, l := range left {
 			id, ok := ast.Unparen(l).(*ast.Ident)
 			if !ok || pass.TypesInfo.Defs[id] != v && pass.TypesInfo.Uses[id] != v {
 				continue
 			}
+			declared = declared || pass.TypesInfo.Defs[id] == v
+			if len(right) == 0 {
+				continue // var v T
+			}
 			n++
 			if len(left) == len(right) {
 				only = ast.Unparen(right[i])
-			} else if len(right) > 0 {
+			} else {
 				n++
 			}
 		}
@@ -174,7 +196,7 @@ func value(pass *analysis.Pass, v *types.Var) (only ast.Expr) {
 			return true
 		})
 	}
-	if n != 1 {
+	if n != 1 || !declared {
 		return nil
 	}
 	return only

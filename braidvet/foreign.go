@@ -14,13 +14,20 @@ var foreignContext = &analysis.Analyzer{
 	Doc: `find the contexts of gin and fiber where that of the request is meant
 
 A *gin.Context is a context.Context, but its Done is nil unless the Engine has ContextWithFallback; c.Request.Context() ends with the request.
-Fiber's contexts end with the server at the earliest, so a wait of a client that has left needs a timeout.`,
+Fiber's contexts end with the server at the earliest, so a wait of a client that has left needs a timeout. A package that sets a context of its own
+in fiber is not reported.`,
 	URL:      "https://pkg.go.dev/" + module + "braidvet",
 	Requires: []*analysis.Analyzer{inspect.Analyzer},
 	Run:      findForeignContexts,
 }
 
 func findForeignContexts(pass *analysis.Pass) (any, error) {
+	sets := false
+	calls(pass, func(call *ast.CallExpr) {
+		if f := callee(pass.TypesInfo, call); f != nil && f.Pkg() != nil && isFiberPath(f.Pkg().Path()) {
+			sets = sets || f.Name() == "SetUserContext" || f.Name() == "SetContext"
+		}
+	})
 	calls(pass, func(call *ast.CallExpr) {
 		f := callee(pass.TypesInfo, call)
 		if f == nil || f.Pkg() == nil || !inBraid(f.Pkg().Path()) {
@@ -33,26 +40,32 @@ func findForeignContexts(pass *analysis.Pass) (any, error) {
 		arg := ast.Unparen(call.Args[0])
 		if t := pass.TypesInfo.TypeOf(arg); t != nil && is(t, "github.com/gin-gonic/gin", "Context") {
 			text := types.ExprString(arg) + ".Request.Context()"
-			pass.Report(analysis.Diagnostic{
-				Pos: arg.Pos(), End: arg.End(), Message: "a gin.Context does not end when the client leaves: " + text + " does",
-				SuggestedFixes: []analysis.SuggestedFix{{
+			d := analysis.Diagnostic{Pos: arg.Pos(), End: arg.End(), Message: "a gin.Context does not end when the client leaves: " + text + " does"}
+			switch arg.(type) {
+			case *ast.Ident, *ast.SelectorExpr:
+				d.SuggestedFixes = []analysis.SuggestedFix{{
 					Message: "Use the context of the request", TextEdits: []analysis.TextEdit{{Pos: arg.Pos(), End: arg.End(), NewText: []byte(text)}},
-				}},
-			})
+				}}
+			}
+			pass.Report(d)
 			return
 		}
-		if isFiber(pass.TypesInfo, arg) {
+		if isFiber(pass.TypesInfo, arg) && !sets {
 			pass.ReportRangef(arg, "a context of fiber does not end when the client leaves: give the wait a timeout")
 		}
 	})
 	return nil, nil
 }
 
+func isFiberPath(path string) bool {
+	return path == "github.com/gofiber/fiber/v2" || path == "github.com/gofiber/fiber/v3"
+}
+
 // isFiber says whether the expression is a context of fiber: of version 3 the Ctx itself, of both what its methods return.
 func isFiber(info *types.Info, e ast.Expr) bool {
 	fiber := func(t types.Type) bool {
 		n := typeName(t)
-		return n != nil && n.Pkg() != nil && (n.Pkg().Path() == "github.com/gofiber/fiber/v2" || n.Pkg().Path() == "github.com/gofiber/fiber/v3")
+		return n != nil && n.Pkg() != nil && isFiberPath(n.Pkg().Path())
 	}
 	if t := info.TypeOf(e); t != nil && fiber(t) {
 		return true

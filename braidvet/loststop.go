@@ -55,7 +55,10 @@ func lostIn(pass *analysis.Pass, body *ast.BlockStmt, g *cfg.CFG) {
 				left, right = []ast.Expr{n.Names[0], n.Names[1]}, n.Values[0]
 			}
 		}
-		call, ok := right.(*ast.CallExpr)
+		if right == nil {
+			return true
+		}
+		call, ok := ast.Unparen(right).(*ast.CallExpr)
 		if !ok {
 			return true
 		}

@@ -16,7 +16,7 @@ var nativeWait = &analysis.Analyzer{
 
 These schedulers run one task at a time, so a task that waits on a channel, a sync.WaitGroup or a sync.Cond, that sleeps, or that suspends while
 it holds a sync.Mutex, stops all others, and for ever if one of them is to end its wait. suspend.Call takes such a wait to a goroutine of its own.
-The functions that the task calls by name are looked at, too; a send to a channel that is made with a buffer is not reported.`,
+The functions that the task calls by name are looked at for native waits, too. A send to a channel that is made with a buffer is not reported.`,
 	URL:      "https://pkg.go.dev/" + module + "braidvet",
 	Requires: []*analysis.Analyzer{inspect.Analyzer, waits},
 	Run:      findNativeWaits,
@@ -37,7 +37,7 @@ func findNativeWaits(pass *analysis.Pass) (any, error) {
 			if t == nil {
 				continue
 			}
-			if _, ok := t.Underlying().(*types.Signature); !ok {
+			if s, ok := t.Underlying().(*types.Signature); !ok || isIterator(s) { // a sequence runs where its reader is
 				continue
 			}
 			body := block(pass, arg)
@@ -49,13 +49,29 @@ func findNativeWaits(pass *analysis.Pass) (any, error) {
 				if by := w.blocks(n); by != "" {
 					pass.ReportRangef(n, "%s stops all tasks of the %s: suspend.Call takes it to a goroutine of its own", by, on)
 				}
-				if list, ok := n.(*ast.BlockStmt); ok {
-					held(pass, w, list.List, on)
+				switch n := n.(type) {
+				case *ast.BlockStmt:
+					held(pass, w, n.List, on)
+				case *ast.CaseClause:
+					held(pass, w, n.Body, on)
+				case *ast.SelectStmt:
+					for _, c := range n.Body.List {
+						held(pass, w, c.(*ast.CommClause).Body, on)
+					}
 				}
 			})
 		}
 	})
 	return nil, nil
+}
+
+// isIterator says whether a function is an iter.Seq or an iter.Seq2.
+func isIterator(s *types.Signature) bool {
+	if s.Params().Len() != 1 || s.Results().Len() != 0 {
+		return false
+	}
+	yield, ok := s.Params().At(0).Type().Underlying().(*types.Signature)
+	return ok && yield.Results().Len() == 1 && types.Identical(yield.Results().At(0).Type(), types.Typ[types.Bool])
 }
 
 // runsOn is the scheduler with one goroutine on which call runs the functions that it is given.
@@ -90,41 +106,46 @@ func runsOn(pass *analysis.Pass, call *ast.CallExpr) string {
 // held reports a sync.Mutex that a list of statements locks and holds while a later one suspends.
 func held(pass *analysis.Pass, w *waiting, list []ast.Stmt, on string) {
 	for i, s := range list {
-		m, name := locks(pass, s)
+		m, name := locks(pass, locked(s))
 		if name != "Lock" && name != "RLock" {
 			continue
 		}
 		for _, s := range list[i+1:] {
-			if m2, name := locks(pass, s); m2 == m && strings.HasSuffix(name, "Unlock") {
-				break
-			}
 			if _, ok := s.(*ast.DeferStmt); ok {
 				continue
 			}
-			by := ""
+			by, unlocked := "", false
 			w.each(s, func(n ast.Node) {
-				if c, ok := n.(*ast.CallExpr); ok && by == "" {
-					by = w.suspends(c)
+				if c, ok := n.(*ast.CallExpr); ok {
+					m2, name := locks(pass, c)
+					unlocked = unlocked || m2 == m && strings.HasSuffix(name, "Unlock")
+				}
+				if by == "" && !unlocked {
+					by = w.waits(n)
 				}
 			})
 			if by != "" {
 				pass.ReportRangef(list[i], "%s is held while %s suspends: a task of the %s that locks it then stops all", m, by, on)
+			}
+			if by != "" || unlocked { // on one path at least
 				break
 			}
 		}
 	}
 }
 
-// locks is the sync.Mutex, as it is written, that a statement locks or unlocks, and the name of the method.
-func locks(pass *analysis.Pass, s ast.Stmt) (m, name string) {
-	e, ok := s.(*ast.ExprStmt)
-	if !ok {
-		return "", ""
+// locked is the call of a statement that is a call.
+func locked(s ast.Stmt) *ast.CallExpr {
+	if e, ok := s.(*ast.ExprStmt); ok {
+		if c, ok := ast.Unparen(e.X).(*ast.CallExpr); ok {
+			return c
+		}
 	}
-	call, ok := e.X.(*ast.CallExpr)
-	if !ok {
-		return "", ""
-	}
+	return new(ast.CallExpr)
+}
+
+// locks is the sync.Mutex, as it is written, that a call locks or unlocks, and the name of the method.
+func locks(pass *analysis.Pass, call *ast.CallExpr) (m, name string) {
 	sel, ok := call.Fun.(*ast.SelectorExpr)
 	if !ok {
 		return "", ""

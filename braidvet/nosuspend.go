@@ -24,17 +24,15 @@ a Source takes and gives under its guard and returns. The functions that are cal
 // The functions that call their argument as a callback.
 var callsBack = map[string]bool{
 	"adapters/eventloop.Loop.AfterFunc": true, "suspend.AfterFunc": true, "suspend.Then": true, "cancel.AfterFunc": true,
-	"suspend.Suspend": true, "actor.Self.Watch": true, "adapters/callback.Loop.OnExecutor": true,
+	"suspend.Suspend": true, "actor.Self.Watch": true, "idle.New": true, "adapters/callback.Loop.OnExecutor": true,
 }
 
 func findSuspensions(pass *analysis.Pass) (any, error) {
 	w := pass.ResultOf[waits].(*waiting)
 	report := func(body ast.Node, where string) {
 		w.each(body, func(n ast.Node) {
-			if c, ok := n.(*ast.CallExpr); ok {
-				if by := w.suspends(c); by != "" {
-					pass.ReportRangef(c, "%s must not suspend, and %s may", where, by)
-				}
+			if by := w.waits(n); by != "" {
+				pass.ReportRangef(n, "%s must not suspend, and %s may", where, by)
 			}
 		})
 	}

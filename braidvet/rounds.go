@@ -22,7 +22,8 @@ var sequentialGets = &analysis.Analyzer{
 	Doc: `find Gets of package fetch in sequence of which none needs the result of another
 
 Each Get that waits is a round. Two Gets, of which the second does not mention the result of the first, are one round in fetch.Two, and three in
-fetch.Three. The suggested change keeps the error of the first that fails; a source is then also asked for what nobody reads after a failure.
+fetch.Three. The suggested change keeps the error of the first that fails; a source is then also asked for what nobody reads after a failure. There
+is no change where the errors are handled in different ways.
 Reported are Gets that follow each other, with nothing between them but the same handling of the error; keys with calls in them are not touched.`,
 	URL:      "https://pkg.go.dev/" + module + "braidvet",
 	Requires: []*analysis.Analyzer{inspect.Analyzer},
@@ -70,7 +71,7 @@ func sequence(pass *analysis.Pass, list []ast.Stmt, i int) (gets []get, next int
 			break
 		}
 		for _, earlier := range gets {
-			if mentions(pass, g.call, earlier.v) || mentions(pass, g.check, earlier.v) || mentions(pass, earlier.check, g.v) ||
+			if mentions(pass, g.call, earlier.v) || mentions(pass, g.call, earlier.err) || mentions(pass, g.check, earlier.v) || mentions(pass, earlier.check, g.v) ||
 				g.ctx.Name != earlier.ctx.Name || pass.TypesInfo.Uses[g.ctx] != pass.TypesInfo.Uses[earlier.ctx] {
 				return gets, i
 			}
@@ -96,8 +97,10 @@ func getOf(pass *analysis.Pass, list []ast.Stmt, i int) (g get, ok bool) {
 	}
 	g.v, _ = g.assign.Lhs[0].(*ast.Ident)
 	g.err, _ = g.assign.Lhs[1].(*ast.Ident)
-	if g.ctx, ok = g.call.Args[0].(*ast.Ident); !ok || g.v.Name == "_" || g.err.Name == "_" || pass.TypesInfo.Defs[g.v] == nil || !pure(pass, g.call.Args[1]) ||
-		!pure(pass, g.call.Fun.(*ast.SelectorExpr).X) {
+	if g.ctx, ok = g.call.Args[0].(*ast.Ident); !ok || g.v.Name == "_" || g.err.Name == "_" || pass.TypesInfo.Defs[g.v] == nil || !pure(pass, g.call.Args[1]) {
+		return g, false
+	}
+	if s, ok := ast.Unparen(g.call.Fun).(*ast.SelectorExpr); !ok || !pure(pass, s.X) {
 		return g, false
 	}
 	if i+1 < len(list) {
@@ -129,7 +132,7 @@ func mentions(pass *analysis.Pass, n ast.Node, v *ast.Ident) (found bool) {
 		return false
 	}
 	ast.Inspect(n, func(n ast.Node) bool {
-		if id, ok := n.(*ast.Ident); ok && pass.TypesInfo.Uses[id] != nil && pass.TypesInfo.Uses[id] == pass.TypesInfo.Defs[v] {
+		if id, ok := n.(*ast.Ident); ok && pass.TypesInfo.Uses[id] != nil && pass.TypesInfo.Uses[id] == pass.TypesInfo.ObjectOf(v) {
 			found = true
 		}
 		return !found
@@ -162,50 +165,160 @@ func diagnosis(pass *analysis.Pass, gets []get) analysis.Diagnostic {
 		Message: fmt.Sprintf("%d Gets in sequence, of which none needs another's result, are %d rounds: %s makes them one", len(gets), len(gets), combinator),
 	}
 	for _, g := range gets {
-		if g.check != nil && g.handling != first.handling || g.err.Name != first.err.Name {
+		if g.check == nil || g.handling != first.handling || g.err.Name != first.err.Name {
 			return d // the handling says whose error it is, so the author has to write the change
 		}
 	}
-	file := fileOf(pass, d.Pos)
+	if text, imports, ok := together(pass, gets, combinator); ok {
+		d.SuggestedFixes = []analysis.SuggestedFix{{
+			Message: "Use " + combinator, TextEdits: append([]analysis.TextEdit{{Pos: d.Pos, End: d.End, NewText: []byte(text)}}, imports...),
+		}}
+	}
+	return d
+}
+
+// together has the statement in which combinator does all Gets, with the comments of their lines, and the edits that import package fetch. It
+// fails where a name that the statement needs means something else.
+func together(pass *analysis.Pass, gets []get, combinator string) (text string, imports []analysis.TextEdit, ok bool) {
+	first, last := gets[0], gets[len(gets)-1]
+	pos, end := first.assign.Pos(), last.assign.End()
+	file := fileOf(pass, pos)
 	if file == nil {
-		return d
+		return "", nil, false
 	}
-	contexts, ok := importName(pass, file, "context")
-	fetches, hasFetch := importName(pass, file, module+"fetch")
+	names := &names{pass, file, pos}
+	contexts, ok := names.of("context")
 	if !ok {
-		return d
+		return "", nil, false
 	}
-	qualifier := func(p *types.Package) string {
-		if p == pass.Pkg {
+	fetches, ok := names.of(module + "fetch")
+	if !ok {
+		if fetches = "fetch"; names.means(fetches) != nil {
+			return "", nil, false
+		}
+		imports = []analysis.TextEdit{importing(file, module+"fetch")}
+	}
+	var comments []string
+	for _, group := range file.Comments {
+		for _, c := range group.List {
+			if pos <= c.Pos() && c.Pos() < end {
+				comments = append(comments, c.Text+"\n")
+			}
+		}
+	}
+	var results, functions []string
+	for _, g := range gets {
+		t, ok := names.ofType(pass.TypesInfo.TypeOf(g.v))
+		if ctx := pass.TypesInfo.TypeOf(g.ctx); !ok || !isContext(ctx) || types.Unalias(ctx) != ctx {
+			return "", nil, false
+		}
+		results = append(results, g.v.Name)
+		functions = append(functions, fmt.Sprintf("\n\tfunc(%s %s.Context) (%s, error) { return %s }", g.ctx.Name, contexts, t, source(pass, g.call)))
+	}
+	return fmt.Sprintf("%s%s, %s := %s.%s(%s,%s)", strings.Join(comments, ""), strings.Join(results, ", "), first.err.Name, fetches,
+		strings.TrimPrefix(combinator, "fetch."), first.ctx.Name, strings.Join(functions, ",")), imports, true
+}
+
+// importing is the edit that imports a package, in the first group of imports if there is one.
+func importing(file *ast.File, path string) analysis.TextEdit {
+	for _, d := range file.Decls {
+		if g, ok := d.(*ast.GenDecl); ok && g.Tok == token.IMPORT && g.Rparen.IsValid() {
+			return analysis.TextEdit{Pos: g.Rparen, End: g.Rparen, NewText: []byte("\n\t" + strconv.Quote(path) + "\n")}
+		}
+	}
+	return analysis.TextEdit{Pos: file.Name.End(), End: file.Name.End(), NewText: []byte("\n\nimport " + strconv.Quote(path))}
+}
+
+// A names says how one writes something at a place of a file.
+type names struct {
+	pass *analysis.Pass
+	file *ast.File
+	at   token.Pos
+}
+
+// means is what a name stands for at the place; nil if for nothing.
+func (n *names) means(name string) types.Object {
+	s := n.pass.Pkg.Scope().Innermost(n.at)
+	if s == nil {
+		s = n.pass.TypesInfo.Scopes[n.file]
+	}
+	if s == nil {
+		return nil
+	}
+	_, o := s.LookupParent(name, n.at)
+	return o
+}
+
+// of is the name of a package, if the file imports it, and nothing hides the name.
+func (n *names) of(path string) (name string, ok bool) {
+	for _, s := range n.file.Imports {
+		if p, _ := strconv.Unquote(s.Path.Value); p == path {
+			if o := n.pass.TypesInfo.PkgNameOf(s); o != nil && o.Name() != "_" && o.Name() != "." {
+				return o.Name(), n.means(o.Name()) == o
+			}
+		}
+	}
+	return "", false
+}
+
+// ofType is a type as one writes it, if one can: each name in it is visible, and means what it should.
+func (n *names) ofType(t types.Type) (text string, ok bool) {
+	ok = true
+	check := func(o *types.TypeName) {
+		switch {
+		case o.Pkg() == nil || o.Pkg() == n.pass.Pkg:
+			ok = ok && n.means(o.Name()) == o
+		default:
+			_, imported := n.of(o.Pkg().Path())
+			ok = ok && imported && o.Exported()
+		}
+	}
+	var walk func(t types.Type)
+	walk = func(t types.Type) {
+		switch t := t.(type) {
+		case *types.Basic:
+			if o, isName := types.Universe.Lookup(t.Name()).(*types.TypeName); isName {
+				check(o)
+			}
+		case *types.Named:
+			check(t.Obj())
+			for a := range t.TypeArgs().Types() {
+				walk(a)
+			}
+		case *types.Alias:
+			check(t.Obj())
+			for a := range t.TypeArgs().Types() {
+				walk(a)
+			}
+		case *types.TypeParam:
+			check(t.Obj())
+		case *types.Pointer:
+			walk(t.Elem())
+		case *types.Slice:
+			walk(t.Elem())
+		case *types.Array:
+			walk(t.Elem())
+		case *types.Chan:
+			walk(t.Elem())
+		case *types.Map:
+			walk(t.Key())
+			walk(t.Elem())
+		case *types.Interface:
+			ok = ok && t.Empty()
+		case *types.Struct:
+			ok = ok && t.NumFields() == 0
+		default:
+			ok = false
+		}
+	}
+	walk(t)
+	return types.TypeString(t, func(p *types.Package) string {
+		if p == n.pass.Pkg {
 			return ""
 		}
-		name, found := importName(pass, file, p.Path())
-		ok = ok && found
+		name, _ := n.of(p.Path())
 		return name
-	}
-	var names []string
-	var functions strings.Builder
-	for i, g := range gets {
-		names = append(names, g.v.Name)
-		t := types.TypeString(pass.TypesInfo.TypeOf(g.v), qualifier)
-		fmt.Fprintf(&functions, "\n\tfunc(%s %s.Context) (%s, error) { return %s }", g.ctx.Name, contexts, t, source(pass, g.call))
-		if i < len(gets)-1 {
-			functions.WriteString(",")
-		}
-	}
-	if !ok {
-		return d
-	}
-	if !hasFetch {
-		fetches = "fetch"
-	}
-	text := fmt.Sprintf("%s, %s := %s.%s(%s,%s)", strings.Join(names, ", "), first.err.Name, fetches, strings.TrimPrefix(combinator, "fetch."), first.ctx.Name, functions.String())
-	edits := []analysis.TextEdit{{Pos: d.Pos, End: d.End, NewText: []byte(text)}}
-	if !hasFetch {
-		edits = append(edits, analysis.TextEdit{Pos: file.Name.End(), End: file.Name.End(), NewText: []byte("\n\nimport \"" + module + "fetch\"")})
-	}
-	d.SuggestedFixes = []analysis.SuggestedFix{{Message: "Use " + combinator, TextEdits: edits}}
-	return d
+	}), ok
 }
 
 func fileOf(pass *analysis.Pass, pos token.Pos) *ast.File {
@@ -215,18 +328,6 @@ func fileOf(pass *analysis.Pass, pos token.Pos) *ast.File {
 		}
 	}
 	return nil
-}
-
-// importName is the name by which the file knows a package.
-func importName(pass *analysis.Pass, file *ast.File, path string) (name string, ok bool) {
-	for _, s := range file.Imports {
-		if p, _ := strconv.Unquote(s.Path.Value); p == path {
-			if n := pass.TypesInfo.PkgNameOf(s); n != nil && n.Name() != "_" && n.Name() != "." {
-				return n.Name(), true
-			}
-		}
-	}
-	return "", false
 }
 
 func source(pass *analysis.Pass, n ast.Node) string {

@@ -44,7 +44,7 @@ type waiting struct{ pass *analysis.Pass }
 // suspends is the name of the wait that the call may make; empty if it makes none, as far as one sees.
 func (w *waiting) suspends(call *ast.CallExpr) string {
 	f := callee(w.pass.TypesInfo, call)
-	if f == nil {
+	if f == nil || named(f) == "suspend.TrySelect" { // which tries, and does not wait
 		return ""
 	}
 	if suspending[named(f)] {
@@ -55,6 +55,35 @@ func (w *waiting) suspends(call *ast.CallExpr) string {
 		return s.By
 	}
 	return ""
+}
+
+// iterates is the name of the function of Braid whose iterator n ranges over, and which takes a context: its iterator suspends. Empty if n does
+// not.
+func (w *waiting) iterates(n ast.Node) string {
+	r, ok := n.(*ast.RangeStmt)
+	if !ok {
+		return ""
+	}
+	call, ok := ast.Unparen(r.X).(*ast.CallExpr)
+	if !ok {
+		return ""
+	}
+	f := callee(w.pass.TypesInfo, call)
+	if f == nil || f.Pkg() == nil || !inBraid(f.Pkg().Path()) || f.Signature().Params().Len() == 0 || !isContext(f.Signature().Params().At(0).Type()) {
+		return ""
+	}
+	if _, ok := w.pass.TypesInfo.TypeOf(call).Underlying().(*types.Signature); !ok {
+		return ""
+	}
+	return shortName(f)
+}
+
+// waits is the name of the suspension of a node; empty if it has none.
+func (w *waiting) waits(n ast.Node) string {
+	if c, ok := n.(*ast.CallExpr); ok {
+		return w.suspends(c)
+	}
+	return w.iterates(n)
 }
 
 // blocks is the name of the native wait of a node; empty if it has none.
@@ -114,7 +143,7 @@ func (w *waiting) hasRoom(ch ast.Expr) bool {
 
 // each calls f with the nodes that the body runs. The cases of a select wait as one, so f gets the select only, and the bodies of its cases.
 func (w *waiting) each(body ast.Node, f func(n ast.Node)) {
-	run(body, func(n ast.Node) bool {
+	run(w.pass, body, func(n ast.Node) bool {
 		f(n)
 		if s, ok := n.(*ast.SelectStmt); ok {
 			for _, c := range s.Body.List {
@@ -145,8 +174,8 @@ func findWaits(pass *analysis.Pass) (any, error) {
 				f := pass.TypesInfo.Defs[d.Name].(*types.Func)
 				hasS, hasB := pass.ImportObjectFact(f, new(suspends)), pass.ImportObjectFact(f, new(blocks)) || inBraid(pass.Pkg.Path())
 				w.each(d.Body, func(n ast.Node) {
-					if c, ok := n.(*ast.CallExpr); ok && !hasS {
-						if by := w.suspends(c); by != "" {
+					if !hasS {
+						if by := w.waits(n); by != "" {
 							if inBraid(pass.Pkg.Path()) {
 								by = shortName(f)
 							}

@@ -31,6 +31,9 @@ func (s *server) wrong(ctx context.Context, k *keyed.Mutex[string], l *latch.Lat
 	defer l.Wait(ctx)           // want `latch.Latch.Wait is ignored`
 	_ = k.LockContext(ctx, "a") // want `keyed.Mutex.LockContext is ignored`
 	func() { k.Unlock("a") }()
+	if l == nil {
+		ctx = context.Background()
+	}
 	_ = s.mu.RLockContext(other) // want `RLockContext is ignored`
 	s.mu.RUnlock()
 }

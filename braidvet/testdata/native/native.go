@@ -37,6 +37,16 @@ func wrong(ctx context.Context, s *fifo.Scheduler, l *callback.Loop, ch chan int
 		return nil
 	})
 	_ = l.Go(c.locked)
+	_ = l.Go(func() {
+		wait := func() { <-ch } // want `a receive from a channel stops all`
+		wait()
+		switch {
+		case ch != nil:
+			c.Lock() // want `c is held while mvar.MVar.Take suspends`
+			_, _ = c.line.Take(ctx)
+			c.Unlock()
+		}
+	})
 	_ = promise.Go(ctx, l, func(ctx context.Context) (int, error) { return <-ch, nil }) // want `a receive from a channel stops all tasks of the callback.Loop`
 }
 
@@ -49,6 +59,8 @@ func (c *cache) locked() {
 	_, _ = c.line.Take(context.Background())
 }
 
+func hand(f func()) { f() }
+
 func right(ctx context.Context, s *fifo.Scheduler, p *workstealing.Pool, ch chan int, c *cache) {
 	done := make(chan int, 1)
 	_ = s.Go(func() {
@@ -58,12 +70,23 @@ func right(ctx context.Context, s *fifo.Scheduler, p *workstealing.Pool, ch chan
 		default:
 		}
 		go func() { ch <- 1 }()
+		go hand(func() { <-ch })
+		c.mu.Lock()
+		if c.line != nil {
+			c.mu.Unlock()
+			_, _ = c.line.Take(ctx)
+			return
+		}
+		c.mu.Unlock()
 		c.Lock()
 		c.Unlock()
 		_, _ = c.line.Take(ctx)
 		_ = suspend.Blocking(ctx, func() { <-ch })
 	})
-	_ = p.Go(func() { <-ch }) // the pool takes another thread
+	_ = p.Go(func() { <-ch })                           // the pool takes another thread
+	input := func(yield func(int) bool) { yield(<-ch) } // on the reader
+	for range scope.Stream(ctx, s, 2, input, func(context.Context, int) (int, error) { return 1, nil }) {
+	}
 	_ = scope.Run(ctx, func(ctx context.Context, sc *scope.Scope) error {
 		<-ch // on the caller
 		return nil

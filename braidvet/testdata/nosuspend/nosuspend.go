@@ -6,6 +6,7 @@ import (
 
 	"github.com/braidgo/braid/adapters/eventloop"
 	"github.com/braidgo/braid/chanx"
+	"github.com/braidgo/braid/idle"
 	"github.com/braidgo/braid/mvar"
 	"github.com/braidgo/braid/stm"
 	"github.com/braidgo/braid/suspend"
@@ -40,6 +41,11 @@ func wrong(ctx context.Context, c *chanx.Chan[int], v *stm.Var[int], l *eventloo
 	})
 	suspend.Then(ctx, c.RecvOp(), l, func(int, error) { pause(ctx) }) // want `a callback must not suspend, and suspend.Sleep may`
 	_ = l.Execute(later)
+	_ = l.Execute(func() {
+		for range c.All(ctx) { // want `a callback must not suspend, and chanx.Chan.All may`
+		}
+	})
+	_ = idle.New(l, func() { pause(ctx) }) // want `a callback must not suspend, and suspend.Sleep may`
 }
 
 func again(ctx context.Context) func(*stm.Tx) error { return func(*stm.Tx) error { return nil } }
@@ -59,5 +65,6 @@ func right(ctx context.Context, c *chanx.Chan[int], v *stm.Var[int], l *eventloo
 	_ = l.Execute(func() {
 		_ = l.Go(func() { pause(ctx) })
 		go pause(ctx)
+		_, _ = suspend.TrySelect(ctx, suspend.CaseOf(c.RecvOp()))
 	})
 }

@@ -2,6 +2,7 @@ package rounds
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"github.com/braidgo/braid/fetch"
@@ -14,6 +15,7 @@ var (
 	names   *fetch.Source[int, string]
 	scores  *fetch.Memo[int, map[string]int]
 	readers *fetch.Source[string, []fetch.Stats]
+	errs    *fetch.Source[error, int]
 )
 
 func two(ctx context.Context, a, b int) (string, error) {
@@ -37,9 +39,83 @@ func three(c context.Context, k [3]int) error {
 	if err != nil {
 		return err
 	}
+	// All of them.
 	r, err := readers.Get(c, "all")
+	if err != nil {
+		return err
+	}
 	fmt.Println(p, s, r)
-	return err
+	return nil
+}
+
+func handled(ctx context.Context) (int, error) {
+	p, err := posts.Get(ctx, 1) // want `2 Gets in sequence`
+	if err != nil {
+		return 0, err
+	}
+	n, err := names.Get(ctx, 2)
+	if errors.Is(err, fetch.ErrNotFound) {
+		n, err = "nobody", nil
+	}
+	fmt.Println(n)
+	return p.ID, err
+}
+
+type session struct {
+	context.Context
+	user int
+}
+
+func concrete(ctx *session, fetch int) error {
+	p, err := posts.Get(ctx, ctx.user) // want `2 Gets in sequence`
+	if err != nil {
+		return err
+	}
+	n, err := names.Get(ctx, fetch)
+	if err != nil {
+		return err
+	}
+	fmt.Println(p, n)
+	return nil
+}
+
+func hidden(ctx context.Context) error {
+	type Post string
+	p, err := posts.Get(ctx, 1) // want `2 Gets in sequence`
+	if err != nil {
+		return err
+	}
+	n, err := (names.Get)(ctx, 2)
+	if err != nil {
+		return err
+	}
+	fmt.Println(p, n, Post("its type"))
+	return nil
+}
+
+func generic[T comparable](ctx context.Context, a, b *fetch.Source[T, []T], k T) ([]T, error) {
+	as, err := a.Get(ctx, k) // want `2 Gets in sequence`
+	if err != nil {
+		return nil, err
+	}
+	bs, err := b.Get(ctx, k)
+	if err != nil {
+		return nil, err
+	}
+	return append(as, bs...), nil
+}
+
+func onTheError(ctx context.Context) error {
+	p, err := posts.Get(ctx, 1)
+	if err != nil {
+		return err
+	}
+	n, err := errs.Get(ctx, err)
+	if err != nil {
+		return err
+	}
+	fmt.Println(p, n)
+	return nil
 }
 
 func whose(ctx context.Context) error {
