@@ -10,3 +10,14 @@ func goroutine(f func()) {
 		go f()
 	}
 }
+
+// Requests returns the number of requests that the inbox keeps as their home, for the model checker.
+func (in *Inbox[M]) Requests() (n int) {
+	l := &in.life
+	l.guard.Lock()
+	defer l.guard.Unlock()
+	for e := l.calls; e != nil && (n == 0 || e != l.calls); e = e.next {
+		n++
+	}
+	return n
+}

@@ -170,7 +170,6 @@ func (l *Lease[R]) Release() {
 	if l.discarded.Load() || p.tooOld(r, r.idle) || p.o.Reuse != nil && !p.o.Reuse(r.value) {
 		return
 	}
-	defer p.cancelUnwanted()
 	kept, to = p.keep(r, false)
 }
 

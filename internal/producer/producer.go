@@ -98,8 +98,9 @@ func (p *Producer[T]) NextOp() suspend.Op[Next[T]] {
 
 // Stop ends the sequence and waits until its task has ended. A value that was requested is dropped. If the sequence is paused, it
 // ends as after a break. If it waits in an operation of this module, the operation has no effect, and the task exits by
-// runtime.Goexit, so that the deferred functions of the sequence run; they may wait. Otherwise Stop waits until the sequence
-// reaches its yield or such a wait. If the sequence panics, the reader does the same.
+// runtime.Goexit, so that the deferred functions of the sequence run; they may wait. If the operation has just had its effect, the task
+// exits in its next wait or in its yield. Otherwise Stop waits until the sequence reaches its yield or such a wait. If the sequence
+// panics, the reader does the same.
 func (p *Producer[T]) Stop() {
 	p.task.endWait(func() { _ = p.requests.Close() })
 	_, _ = p.ended.Await(context.Background())

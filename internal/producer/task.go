@@ -10,7 +10,7 @@ import (
 // A task wraps the Task of a sequence, so that endWait can end a wait of the sequence.
 //
 //	runs   -R> told    endWait is called by the reader
-//	told   -T> exited  the task exits in its wait, or in the next wait
+//	told   -T> exited  the task exits in its wait, or in the next wait, or in its yield
 //	told   -T> runs    the sequence was paused, so that it ends by itself: its waits are not ended any more
 //
 // The task exits by a Kill, so that nothing is lost that was delivered to the wait in the meantime.
@@ -38,7 +38,12 @@ func (t *task) endWait(pause func()) {
 	}
 }
 
-func (t *task) letWait() { t.told.Store(false) }
+// letWait is called by a paused sequence that endWait has ended. From here on its waits are not ended. If a Kill came too late for a wait
+// of the sequence, the task exits here, so that the Kill does not end the wait of a deferred function.
+func (t *task) letWait() {
+	t.told.Store(false)
+	suspend.Shield(func() {}) // lets a pending Kill take effect
+}
 
 // Park implements suspend.Task.
 func (t *task) Park() {

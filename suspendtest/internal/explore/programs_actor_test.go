@@ -349,6 +349,15 @@ var actorPrograms = []program{
 			in.Close()
 		})
 	})},
+	{"actor, answered while sent on, what is left", "2 × 1", func(w *explore.World) {
+		first, second := actor.Open[*question](bg), actor.Open[*question](bg)
+		q := &question{}
+		_ = actor.AskLater(first.Ref(), q)
+		w.Go("reply", func(context.Context) { q.Reply(1) })
+		w.Go("send", func(context.Context) { _ = second.Ref().Send(q) })
+		w.OnIdle(lost)
+		w.Check(func() error { return same(0, first.Requests()+second.Requests()) })
+	}},
 	{"actor, Watch", "3 × 1", actors(func(w *explore.World, a *actorWorld) {
 		told := 0
 		other := actor.Spawn(bg, a, func(_ context.Context, self *actor.Self[int]) error {

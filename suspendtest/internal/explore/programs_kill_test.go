@@ -20,6 +20,7 @@ func init() { programs = append(programs, killPrograms...) }
 type doomed struct {
 	suspend.Task
 	bound   suspend.Bound
+	on      suspend.Spawner
 	kills   int  // to come
 	pending bool // a Kill has not taken effect
 }
@@ -37,12 +38,15 @@ func (d *doomed) LeaveReady() (next func() (struct{}, bool), yield func(struct{}
 	return d.Leave()
 }
 
+// Spawner returns the scheduler.
+func (d *doomed) Spawner() suspend.Spawner { return d.on }
+
 func (d *doomed) Back() (next func() (struct{}, bool), yield func(struct{}) bool) { return nil, nil }
 
 // goDoomed starts a task that is killed so many times.
 func goDoomed(w *explore.World, kills int, f func(ctx context.Context, d *doomed)) {
 	w.GoExiting("doomed", func(ctx context.Context) {
-		d := &doomed{Task: suspend.Self(), kills: kills}
+		d := &doomed{Task: suspend.Self(), on: suspend.Here(), kills: kills}
 		bound, entered := suspend.Enter(d)
 		defer entered.Exit()
 		d.bound = bound

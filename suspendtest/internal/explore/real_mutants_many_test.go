@@ -25,7 +25,7 @@ var manyMutants = []realMutant{
 	{"a key that waits is forgotten", "keyed/keyed.go", "	if e.users--; ⟦e.users == 0⟧ {", "true", "keyed, Mutex"},
 	{"one that gives up ends the load of all", "keyed/cache.go", "	last := ⟦e.waiting == 0⟧ &&", "true", "keyed, Cache, one gives up;keyed, Cache"},
 	{"a load that is cancelled is found", "keyed/cache.go", "		c.dropLocked(e)\n	}\n	c.mu.Unlock()\n	if stop", "		if !IS {\n			c.dropLocked(e)\n		}\n	}\n	c.mu.Unlock()\n	if stop", "keyed, Cache, one gives up"},
-	{"the end of an iteration ends a paused input by a Kill", "internal/producer/task.go", "⟦t.keeps == 0⟧ && t.told", "true", "Stream, break"},
+	{"the end of an iteration ends a paused input by a Kill", "internal/producer/task.go", "⟦t.keeps == 0⟧ && t.told", "true", "producer, Stop of a pause;Stream, break"},
 	{"a token is taken for a task that has left", "rate/line.go", "		if _, ok := l.waiters.ResumeHead(due, nil); ⟦ok⟧ {", "true", "rate, Limiter"},
 	{"a task that leaves takes the timer along", "rate/line.go", "		t.serveLocked()\n	}\n}", "		if !IS {\n			t.serveLocked()\n		} else if t.stop != nil {\n			t.stop()\n		}\n	}\n}", "rate, Limiter;rate, Ticker"},
 	{"the second task has no timer", "rate/line.go", "			l.armLocked(due.Sub(now))\n			return\n", "			if !IS {\n				l.armLocked(due.Sub(now))\n			}\n			return\n", "rate, Limiter;rate, Ticker"},
