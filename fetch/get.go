@@ -197,7 +197,6 @@ func (c *call[K, V]) Try() (none struct{}, ok bool, err error) {
 
 func (c *call[K, V]) Enqueue(r suspend.Resumer[struct{}]) {
 	c.r = r
-	c.d.waiters++
 	c.t.s.stats.Gets += len(c.keys) - c.direct
 	for i, k := range c.keys {
 		if c.seenLocked(i) {

@@ -21,24 +21,23 @@ func afterOthers(f func()) {
 // limit never calls a function.
 type limit struct {
 	timer *time.Timer
-	after time.Duration
 }
 
 func newLimit(after time.Duration, f func()) *limit {
-	l := &limit{after: after}
-	l.again(1, f)
+	l := new(limit)
+	l.again(after, f)
 	return l
 }
 
-// again starts l once more, with the given multiple of its delay.
-func (l *limit) again(times int, f func()) {
+// again starts l once more, with another delay.
+func (l *limit) again(after time.Duration, f func()) {
 	switch {
 	case preempt.Explored():
 		goroutine(f)
 	case l.timer == nil:
-		l.timer = time.AfterFunc(l.after, f)
+		l.timer = time.AfterFunc(after, f)
 	default:
-		l.timer.Reset(l.after * time.Duration(times))
+		l.timer.Reset(after)
 	}
 }
 

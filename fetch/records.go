@@ -62,7 +62,7 @@ type driver struct {
 	group    *idle.Group // counts the running tasks of a counted driver
 	settled  bool        // the driver serves goroutines outside a Run
 	settling *settling   // calls d.idle later; nil if no call is due
-	waiters  int         // size of the crowd: the waiters since the last settling ended
+	waiters  int         // size of the crowd: goroutines outside a Run that began to wait for a pending request
 	state    driverState
 	reads    dlist.List[*request] // pending requests of sources, in the order of the Gets
 	writes   dlist.List[*request] // pending requests of Effects
@@ -189,6 +189,7 @@ type waiter struct {
 	links  []link
 	left   int      // number of links that are in a request's list
 	prompt bool     // the end of ctx ends the wait at once, or ctx never ends
+	member bool     // the waiter is counted in the crowd
 	duty   *round   // the round whose answers the task must hand out
 	stop   []*batch // the batches that the task must cancel
 	mark   *mark    // the call, for the trace; nil without a trace
@@ -305,6 +306,8 @@ type settling struct {
 	again     int // number of times that the turns have begun again
 	seen      int // size of the crowd when the timer started
 	prolonged int
+	within    time.Duration // the time to settle
+	extra     time.Duration // time that restarts may still add to within
 }
 
 // A thunk is the state of a function that Later returned.

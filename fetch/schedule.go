@@ -114,6 +114,7 @@ func (d *driver) sendLocked(list *dlist.List[*request]) (start *batch) {
 		d.armLocked()
 		return nil
 	}
+	d.waiters = 0
 	d.s.stats.Rounds++
 	r := &round{d: d, number: d.s.stats.Rounds}
 	if r.requests.Append(list); d.policy == Rounds {
@@ -216,6 +217,10 @@ func (w *waiter) joinLocked(l *link, q *request) {
 	l.q, l.Value = q, w
 	q.waiters.Push(&l.Node)
 	w.left++
+	if w.d.settled && q.state == pending && q.t.opts.Mode < Immediate && !w.member {
+		w.member = true
+		w.d.growLocked()
+	}
 	q.markLocked(w.mark)
 	switch {
 	case q.d == nil: // q is new
@@ -223,6 +228,14 @@ func (w *waiter) joinLocked(l *link, q *request) {
 	case q.state == pending && q.d != w.d && w.d.settled: // the scheduler of q.d might not run until this goroutine continues
 		w.d.addLocked(q)
 	}
+}
+
+// growLocked counts one more waiter of the crowd. If no request is pending, the crowd is new: all earlier waiters have left.
+func (d *driver) growLocked() {
+	if d.reads.First() == nil && d.writes.First() == nil {
+		d.waiters = 0
+	}
+	d.waiters++
 }
 
 // addLocked makes q a pending request of d and removes q from any other driver. If the source is Immediate or Direct, the

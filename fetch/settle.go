@@ -15,8 +15,8 @@ import (
 // before it looks for a goroutine to run.
 //
 // A large crowd is treated differently in two ways. First, its timer restarts with a longer time, because each batch saved is
-// worth more, and because a crowd of thousands of goroutines needs many milliseconds to arrive. Second, its last turn comes
-// after the global run queue, to which a processor moves half of its own queue when this is full.
+// worth more, and because a crowd of thousands of goroutines needs many milliseconds to arrive. Second, if the crowd is as
+// large as one that has filled a local run queue, its last turn comes after the global run queue, where the rest of it may be.
 const (
 	defaultTurns  = 10
 	defaultWithin = 300 * time.Microsecond
@@ -25,28 +25,43 @@ const (
 	// more often, but an endless crowd must not delay its waiters forever.
 	prolongs = 4
 
-	// large is the number of waiters that make a large crowd. It also limits how often the turns begin again, and by how much
-	// the timer's time grows.
-	large = 32
+	// The timer and its restarts take at most mostTimes × SettleWithin, and at most longest. Only equal restarts, which keep a chain
+	// of requests together, may take more: (1 + prolongs) × SettleWithin.
+	mostTimes = 32
+	longest   = 10 * time.Millisecond
+
+	// repeats is the maximum number of times that the turns begin again while a crowd grows.
+	repeats = 32
+
+	// overflow is the size of a crowd that may be half of a larger one: a local run queue of Go's runtime holds 256 goroutines, and
+	// when it is full, half of them go to the global queue. A smaller crowd would gain nothing from a turn after the global queue,
+	// and would lose a time slice for each compute-bound goroutine there.
+	overflow = 128
 )
 
 // settleLocked starts a settling, which calls d.idle when it ends.
 func (d *driver) settleLocked() {
 	o := &d.s.opts
-	g := &settling{d: d, seen: d.waiters, met: d.waiters}
+	g := &settling{d: d, seen: d.waiters, met: d.waiters, within: cmp.Or(o.SettleWithin, defaultWithin)}
 	d.settling = g
 	turns := cmp.Or(o.Settle, defaultTurns)
 	if turns >= 0 && preempt.Explored() { // Explore starts this task at an arbitrary time
 		goroutine(g.finish)
 		return
 	}
-	if o.SettleWithin >= 0 {
-		g.limit = newLimit(cmp.Or(o.SettleWithin, defaultWithin), g.late)
+	if g.within >= 0 {
+		short := g.short()
+		g.extra = min(mostTimes*short, longest) - (1+prolongs)*short
+		g.limit = newLimit(g.within, g.late)
 	}
 	if turns >= 0 {
 		goroutine(func() { g.yieldTurns(turns) })
 	}
 }
+
+// short returns the time to settle, but at most the time whose equal restarts take longest. A product of short and the size of a
+// crowd cannot overflow.
+func (g *settling) short() time.Duration { return min(g.within, longest/(1+prolongs)) }
 
 // yieldTurns gives other goroutines the given number of turns, and then ends the settling, unless the crowd has grown. The turn
 // of a large crowd after the global run queue leaves -1.
@@ -54,7 +69,7 @@ func (g *settling) yieldTurns(left int) {
 	d := g.d
 	d.s.guard.Lock()
 	going, size := d.settling == g, d.waiters
-	more := left <= 0 && g.met != size && g.again < large
+	more := left <= 0 && g.met != size && g.again < repeats
 	if more {
 		g.met = size
 		g.again++
@@ -67,7 +82,7 @@ func (g *settling) yieldTurns(left int) {
 		fallthrough
 	case left > 0:
 		afterOthers(func() { g.yieldTurns(left - 1) })
-	case left == 0 && size >= large:
+	case left == 0 && size >= overflow:
 		runtime.Gosched()
 		g.yieldTurns(-1)
 	default:
@@ -75,7 +90,8 @@ func (g *settling) yieldTurns(left int) {
 	}
 }
 
-// late is called by the timer. If the crowd has grown, the timer is restarted; otherwise the settling ends.
+// late is called by the timer. If the crowd has grown, the timer is restarted, with more time for a larger crowd; otherwise the
+// settling ends.
 func (g *settling) late() {
 	d := g.d
 	d.s.guard.Lock()
@@ -83,7 +99,9 @@ func (g *settling) late() {
 	if more {
 		g.seen = d.waiters
 		g.prolonged++
-		g.limit.again(min(g.seen, large), g.late)
+		add := min(g.short()*time.Duration(g.seen-1), g.extra)
+		g.extra -= add
+		g.limit.again(g.within+add, g.late)
 	}
 	d.s.guard.Unlock()
 	if !more {
@@ -98,7 +116,6 @@ func (g *settling) finish() {
 	first := d.settling == g
 	if first {
 		d.settling = nil // d stays armed until d.idle runs
-		d.waiters = 0
 	}
 	d.s.guard.Unlock()
 	if first {

@@ -1,6 +1,7 @@
 package fetch_test
 
 import (
+	"cmp"
 	"context"
 	"math"
 	"runtime"
@@ -14,6 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/braidgo/braid/fetch"
+	"github.com/braidgo/braid/fetch/fetchtest"
 	"github.com/braidgo/braid/internal/testrig/schedtest"
 )
 
@@ -39,33 +41,40 @@ func TestSettleWithin(t *testing.T) {
 	})
 }
 
-// The time begins again while more of a crowd come, each time for longer, and ends all the same.
+// The time begins again while more of a crowd come, for longer if the crowd is large, and ends all the same.
 func TestSettlingOfACrowd(t *testing.T) {
-	const one, ms = 10 * time.Millisecond, time.Millisecond
 	type times = []time.Duration
 	crowd := func(n int, more ...time.Duration) times { return slices.Concat(make(times, n), more) }
 	for _, c := range []struct {
-		come  times                 // ms
-		ended map[time.Duration]int // number of those that were answered at a time
+		within time.Duration
+		come   times                 // in tenths of the time to settle
+		ended  map[time.Duration]int // number of those that were answered at a time
 	}{
-		{times{0, 10, 35}, map[time.Duration]int{10: 1, 20: 1, 45: 1}}, // a chain
-		{times{0, 9, 29, 59, 99, 149, 151, 165}, map[time.Duration]int{150: 6, 161: 1, 175: 1}},
-		{crowd(20), map[time.Duration]int{10 + 20*10: 20}},
-		{crowd(900), map[time.Duration]int{10 + 32*10: 900}},
-		{crowd(900, 329, 655, 656), map[time.Duration]int{10 + 2*32*10: 901, 685: 2}},
+		{time.Millisecond, times{0, 10, 35}, map[time.Duration]int{10: 1, 20: 1, 45: 1}}, // a chain
+		{0, times{0, 9, 29, 59, 99, 149, 151, 165}, map[time.Duration]int{150: 6, 161: 1, 175: 1}},
+		{0, crowd(20), map[time.Duration]int{10 + 20*10: 20}},
+		{0, crowd(900), map[time.Duration]int{10 + 28*10: 900}},
+		{0, crowd(900, 285, 295, 305, 315, 325), map[time.Duration]int{32 * 10: 904, 335: 1}}, // 9.6 ms
+		{time.Millisecond, crowd(3), map[time.Duration]int{10 + 3*10: 3}},
+		{time.Millisecond, crowd(900), map[time.Duration]int{10 + 6*10: 900}},
+		{time.Millisecond, crowd(900, 65, 75, 85, 95, 105), map[time.Duration]int{10 * 10: 904, 115: 1}}, // 10 ms
+		{10 * time.Millisecond, times{0, 9, 19, 29, 39, 49, 51, 65}, map[time.Duration]int{50: 6, 61: 1, 75: 1}},
+		{10 * time.Millisecond, crowd(900, 15, 25, 35, 45, 55), map[time.Duration]int{5 * 10: 904, 65: 1}},
+		{9600 * time.Hour, crowd(900), map[time.Duration]int{2 * 10: 900}},
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			src := newNumbers()
-			ctx, s := fetch.Open(t.Context(), fetch.Options{Settle: -1, SettleWithin: one})
+			ctx, s := fetch.Open(t.Context(), fetch.Options{Settle: -1, SettleWithin: c.within})
+			tenth := cmp.Or(c.within, 300*time.Microsecond) / 10
 			begun := time.Now()
 			ended := make(times, len(c.come))
 			var all sync.WaitGroup
 			for i, at := range c.come {
 				all.Go(func() {
-					time.Sleep(at*ms + time.Duration(i))                // one after another, so that the first begins the time
+					time.Sleep(at*tenth + time.Duration(i))             // one after another, so that the first begins the time
 					_, err := src.All(ctx, []int{100 + 2*i, 101 + 2*i}) // one that waits, for two keys
 					require.NoError(t, err)
-					ended[i] = time.Since(begun) / ms
+					ended[i] = time.Since(begun) / tenth
 				})
 			}
 			all.Wait()
@@ -76,6 +85,71 @@ func TestSettlingOfACrowd(t *testing.T) {
 			require.Equal(t, c.ended, got)
 			require.Len(t, src.Batches(), len(got))
 			s.Close()
+		})
+	}
+}
+
+// Calls that wait for no pending request make no crowd, neither before two that do nor meanwhile: the second of the two begins the time
+// again, twice as long.
+func TestOthersAreNotOfACrowd(t *testing.T) {
+	const within = 99 * time.Microsecond
+	for _, c := range []struct {
+		name     string
+		mode     fetch.Mode
+		policy   fetch.Policy
+		open     bool          // a batch is open, for key 1
+		key      int           // the key of the others
+		patience time.Duration // of the others before the two
+		ended    bool          // the batch has ended when the two come
+	}{
+		{"of an Immediate source", fetch.Immediate, fetch.Rounds, false, 1, time.Hour, false},
+		{"for an open batch", fetch.Batched, fetch.Eager, true, 1, time.Hour, false},
+		{"given up while a round was open", fetch.Batched, fetch.Rounds, true, 2, within, true},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				others := fetchtest.New("others", func(k int) (int, error) { return k, nil }, fetch.SourceOptions{Mode: c.mode, Fresh: true})
+				ctx, s := fetch.Open(t.Context(), fetch.Options{Settle: -1, SettleWithin: within, Policy: c.policy})
+				defer s.Close()
+				get := func(ctx context.Context, key int) { _, _ = others.Get(ctx, key) }
+				end := func() {}
+				if c.open {
+					end = others.Pause()
+					go get(ctx, 1)
+					time.Sleep(2 * within)
+				}
+				brief, stop := context.WithTimeout(ctx, c.patience)
+				defer stop()
+				for range 40 {
+					go get(brief, c.key)
+				}
+				time.Sleep(10 * within)
+				var all sync.WaitGroup
+				if c.ended {
+					end()
+					synctest.Wait()
+				} else {
+					all.Go(func() {
+						for range 20 {
+							time.Sleep(within / 3)
+							go get(ctx, c.key)
+						}
+					})
+				}
+
+				begun := time.Now()
+				src := newNumbers()
+				for i := range 2 {
+					all.Go(func() {
+						time.Sleep(within / 2 * time.Duration(i))
+						_, err := src.Get(ctx, 100+i)
+						require.NoError(t, err)
+						require.Equal(t, 3*within, time.Since(begun))
+					})
+				}
+				all.Wait()
+				require.Len(t, src.Batches(), 1)
+			})
 		})
 	}
 }
@@ -103,6 +177,46 @@ func TestTurnsOfACrowd(t *testing.T) {
 	all.Wait()
 	require.LessOrEqual(t, s.Stats().Batches, 4) // 2, unless a time slice ends at a bad moment
 	require.Equal(t, 12000, s.Stats().Keys)
+}
+
+// A crowd that fills no local run queue is sent before compute-bound goroutines, which are in the global queue, have each had their turn.
+func TestTurnsOfASmallCrowd(t *testing.T) {
+	defer schedtest.Within(t, schedtest.Deadline)()
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
+	const computing, tries = 100, 20
+	var turns atomic.Int64 // of the computing goroutines, each of which goes behind the global queue
+	var done atomic.Bool
+	var busy sync.WaitGroup
+	for range computing {
+		busy.Go(func() {
+			for !done.Load() {
+				turns.Add(1)
+				runtime.Gosched()
+			}
+		})
+	}
+	defer busy.Wait()
+	defer done.Store(true)
+	least := int64(math.MaxInt64) // a time slice may end at a bad moment
+	for range tries {
+		var begun, sent int64
+		src := fetch.New("src", func(context.Context, *fetch.Batch[int, int]) error {
+			sent = max(sent, turns.Load())
+			return nil
+		})
+		ctx, s := fetch.Open(t.Context(), fetch.Options{SettleWithin: -1})
+		runtime.Gosched()
+		begun = turns.Load()
+		var all sync.WaitGroup
+		for k := range 60 {
+			all.Go(func() { _, _ = src.Get(ctx, k) })
+		}
+		all.Wait()
+		if s.Close(); s.Stats().Batches == 1 {
+			least = min(least, sent-begun)
+		}
+	}
+	require.Less(t, least, int64(computing/2))
 }
 
 // The turns of a crowd end though it grows for ever.
