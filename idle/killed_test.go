@@ -62,6 +62,12 @@ func TestKillInAPull(t *testing.T) {
 		"a Bind around all": func(f func()) { decorated(func() { pulled(f) }) },
 		"a second Pull":     func(f func()) { pulled(func() { suspend.Yield() }); pulled(func() { decorated(f) }) },
 		"after a Pull":      func(f func()) { pulled(func() { pulled(func() {}); decorated(f) }) },
+		"a yield of the outer Pull": func(f func()) {
+			yieldingOut(func(yield func()) { yield(); decorated(f) })
+		},
+		"a yield of the outer Pull in a Bind": func(f func()) {
+			yieldingOut(func(yield func()) { decorated(func() { yield(); f() }) })
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			require.NoError(t, simulation.Run(simulation.Options{Seed: 1}, func(ctx context.Context, w *simulation.World) error {
@@ -81,6 +87,16 @@ func TestKillInAPull(t *testing.T) {
 func pulled(f func()) {
 	next, stop := suspend.Pull(func(func(int) bool) { f() })
 	defer stop()
+	next()
+}
+
+// yieldingOut calls f in the body of a Pull in a Pull, with the yield of the outer one.
+func yieldingOut(f func(yield func())) {
+	next, stop := suspend.Pull(func(yield func(int) bool) {
+		pulled(func() { f(func() { yield(1) }) })
+	})
+	defer stop()
+	next()
 	next()
 }
 

@@ -22,7 +22,7 @@ type binding struct {
 	switcher sched.Switcher // the task, if it is a Switcher
 	slot     any            // the *slot[T] that was made first; without a task, the text of the panic
 	slots    *list          // holds the slots of other types
-	via      *pulled        // without a task, the Pull whose body uses its caller's binding; with a task, the Pull whose body runs now
+	via      *pulled        // without a task, the Pull whose body uses its caller's binding; with a task, the Pull that the task calls now
 	doing    doing
 	large    bool   // the slots exceed keptSlots or keptSize
 	killed   bool   // a Kill has not taken effect; set while the task does not run
@@ -98,8 +98,8 @@ type foreign struct {
 // stores its binding here, so that the body can suspend the caller's task.
 type pulled struct {
 	busy  atomicx.Bool // a call of next or stop is running
-	bound *binding     // the caller's binding during the call
-	outer *pulled      // the Pull whose body the caller is, if it uses the same binding; during the call
+	bound *binding     // the binding at the caller's place, during the call; see lender
+	calls *pulled      // the Pull that the body calls now, if the body uses its caller's binding
 	body  *place       // the body's place in the table, from its begin to its end
 	id    int64        // the body's goroutine; 0 before the body begins
 	by    int64        // the caller's goroutine, which the ledger needs

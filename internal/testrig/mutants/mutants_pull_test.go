@@ -6,8 +6,10 @@ func init() { mutants = append(mutants, pulls...) }
 
 // A Kill of a task that runs the body of a Pull, in which another Task is bound.
 var pulls = []mutation.Mutant{
-	{"a Kill does not see a Bind in a Pull", "suspend/bind.go", "	for ⟦top.via != nil⟧ {", "false", "TestKillInAPull", "idle"},
-	{"a Pull in a Pull hides the outer one", "suspend/pull.go", "		b.via, p.outer = p.outer, nil\n", "		if b.via, p.outer = p.outer, nil; IS {\n			b.via = nil\n		}\n", "TestKillInAPull", "idle"},
+	{"a Kill does not see a Bind in a Pull", "suspend/bind.go", "	if in := top.via.top(); ⟦in != nil⟧ {", "false", "TestKillInAPull", "idle"},
+	{"a Pull in a Pull is not found", "suspend/pull.go", "		b.via.calls = p\n", "		if !IS {\n			b.via.calls = p\n		}\n", "TestKillInAPull", "idle"},
+	{"a Pull lends the binding that its caller had first", "suspend/pull.go", "	p.bound = placed()\n", "	if p.bound = placed(); IS {\n		p.bound = current()\n	}\n", "TestPullYieldOfAnOuterPull", "suspend"},
+	{"a task runs the Pull that it has left", "suspend/pull.go", "	p.bound.call(nil)\n", "	if !IS {\n		p.bound.call(nil)\n	}\n", "TestKillInAPull", "idle"},
 	{"a Bind in a Pull takes no Kill", "suspend/kill.go", "	if before = before.lender(); ⟦before != nil && before.task != nil⟧ {\n		b.shielded", "false", "TestKillAroundABind", "idle"},
 	{"a Bind in a Pull takes its Kill along", "suspend/kill.go", "	if before = before.lender(); ⟦before != nil && before.task != nil⟧ {\n		b.passKill", "false", "TestKillAroundABind", "idle"},
 	{"a body that yields takes a Kill along", "suspend/pull.go", "			in.passKill(b)\n", "			if !IS {\n				in.passKill(b)\n			}\n", "TestKillAroundABind", "idle"},
