@@ -98,7 +98,7 @@ func (b Bound) TaskEnded() { b.b.reset() }
 func (b Bound) Kill() bool { return b.top().kill() }
 
 // Shielded reports whether the task is in a Shield, which delays a Kill.
-func (b Bound) Shielded() bool { return b.top().shielded }
+func (b Bound) Shielded() bool { return b.top().shielded() }
 
 // Unshield ends the task's Shield early. A scheduler that ends calls Unshield if nothing will resume the task's wait. If the task
 // was killed before, the Kill takes effect at once. Unshield reports whether there was a Shield.

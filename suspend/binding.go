@@ -24,9 +24,9 @@ type binding struct {
 	slots    *list          // holds the slots of other types
 	via      *pulled        // without a task, the Pull whose body uses its caller's binding; with a task, the Pull that the task calls now
 	doing    doing
-	large    bool   // the slots exceed keptSlots or keptSize
-	killed   bool   // a Kill has not taken effect; set while the task does not run
-	shielded bool   // the task is in a Shield, which delays a Kill
+	large    bool // the slots exceed keptSlots or keptSize
+	killed   bool // a Kill has not taken effect; set while the task does not run
+	shields  shields
 	coins    uint32 // unused random bits, see coin
 	last     wait
 	random   func() uint64 // the scheduler's random source; set by the first call of draw
@@ -40,6 +40,15 @@ const (
 	elsewhere doing = iota
 	inBlock         // the block of a Suspend is running
 	inPark          // the Park method of a task that is not a Switcher is running, until the wait has ended
+)
+
+// A shields says which Shields there are around a binding. The body of a Pull has Shields of its own, which stay with it between two calls
+// of next, also if it uses its caller's binding.
+type shields uint8
+
+const (
+	own  shields = 1 << iota // a Shield on the same goroutine
+	lent                     // with a task that Bind has bound in the body of a Pull: a Shield around the call of next
 )
 
 // A wait describes the last suspension of a binding. If the word still has the status recorded here, the next wait with the same

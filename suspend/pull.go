@@ -46,8 +46,8 @@ func (p *pulled) borrow() (leave func()) {
 	if b := p.bound.lender(); b != nil && b.task != nil {
 		if in := p.top(); in != nil {
 			b.passKill(in)
-			in.shielded = in.shielded || b.shielded
 		}
+		p.lendShield(b.shielded())
 	}
 	p.bound.call(p)
 	if ledger.On() {
@@ -69,8 +69,8 @@ func (p *pulled) giveBack() {
 	if b := p.bound.lender(); b != nil && b.task != nil {
 		if in := p.top(); in != nil {
 			in.passKill(b)
-			in.shielded = in.shielded && !b.shielded
 		}
+		p.lendShield(false)
 	}
 	p.bound = nil
 	p.lend(0)
