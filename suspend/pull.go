@@ -43,12 +43,13 @@ func (p *pulled) borrow() (leave func()) {
 		panic("suspend: next or stop of Pull called while another call has not returned")
 	}
 	p.bound = placed()
-	if b := p.bound.lender(); b != nil && b.task != nil {
+	b := p.bound.lender()
+	if b != nil && b.task != nil {
 		if in := p.top(); in != nil {
 			b.passKill(in)
 		}
-		p.lendShield(b.shielded())
 	}
+	p.lendShield(b != nil && b.shielded())
 	p.bound.call(p)
 	if ledger.On() {
 		p.by = ledger.ID()
@@ -70,7 +71,6 @@ func (p *pulled) giveBack() {
 		if in := p.top(); in != nil {
 			in.passKill(b)
 		}
-		p.lendShield(false)
 	}
 	p.bound = nil
 	p.lend(0)
