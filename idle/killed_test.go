@@ -62,6 +62,18 @@ func TestKillInAPull(t *testing.T) {
 		"a Bind around all": func(f func()) { decorated(func() { pulled(f) }) },
 		"a second Pull":     func(f func()) { pulled(func() { suspend.Yield() }); pulled(func() { decorated(f) }) },
 		"after a Pull":      func(f func()) { pulled(func() { pulled(func() {}); decorated(f) }) },
+		"after a Pull that is left in a Bind": func(f func()) {
+			next, stop := suspend.Pull(func(yield func(int) bool) { decorated(func() { yield(1) }) })
+			defer stop()
+			next()
+			f()
+		},
+		"a yield of the outer Pull": func(f func()) {
+			yieldingOut(func(yield func()) { yield(); decorated(f) })
+		},
+		"a yield of the outer Pull in a Bind": func(f func()) {
+			yieldingOut(func(yield func()) { decorated(func() { yield(); f() }) })
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			require.NoError(t, simulation.Run(simulation.Options{Seed: 1}, func(ctx context.Context, w *simulation.World) error {
@@ -81,6 +93,16 @@ func TestKillInAPull(t *testing.T) {
 func pulled(f func()) {
 	next, stop := suspend.Pull(func(func(int) bool) { f() })
 	defer stop()
+	next()
+}
+
+// yieldingOut calls f in the body of a Pull in a Pull, with the yield of the outer one.
+func yieldingOut(f func(yield func())) {
+	next, stop := suspend.Pull(func(yield func(int) bool) {
+		pulled(func() { f(func() { yield(1) }) })
+	})
+	defer stop()
+	next()
 	next()
 }
 
@@ -226,6 +248,88 @@ func TestKillAroundABind(t *testing.T) {
 			require.False(t, behind, "a task that was killed goes on")
 		})
 	}
+}
+
+// A Shield of the body of a Pull stays with the body between two calls of next, whether these are in a Shield or not. It does not stay with
+// the task that called next first.
+func TestShieldOfABody(t *testing.T) {
+	same := func(f func()) { f() }
+	shielded := func(f func()) { suspend.Shield(f) }
+	shieldedInBind := func(f func()) { decorated(func() { suspend.Shield(f) }) }
+	for name, c := range map[string]struct {
+		within  func(f func()) // is called in the body
+		delayed bool
+	}{
+		"no Bind":                   {shielded, true},
+		"in a Bind":                 {shieldedInBind, true},
+		"around a Bind":             {func(f func()) { suspend.Shield(func() { decorated(f) }) }, true},
+		"between two Binds":         {func(f func()) { shieldedInBind(func() { decorated(f) }) }, true},
+		"around a Pull":             {func(f func()) { suspend.Shield(func() { pulled(f) }) }, true},
+		"around a Pull with a Bind": {func(f func()) { shieldedInBind(func() { pulled(func() { decorated(f) }) }) }, true},
+		"no Shield":                 {same, false},
+		"no Shield, two Binds":      {func(f func()) { decorated(func() { decorated(f) }) }, false},
+	} {
+		for around, call := range map[string]func(f func()){"": same, ", next in a Shield": shielded} {
+			for _, left := range []bool{false, true} {
+				t.Run(fmt.Sprint(name, around, ", left ", left), func(t *testing.T) {
+					inside := false
+					require.NoError(t, simulation.Run(simulation.Options{Seed: 1}, func(ctx context.Context, w *simulation.World) error {
+						n := w.Node("a")
+						var m mvar.MVar[int]
+						take := func() { _, err := m.Take(bg); inside = err == nil }
+						_ = n.Go(func() {
+							next, stop := suspend.Pull(func(yield func(int) bool) {
+								c.within(func() {
+									yield(1)
+									yield(2)
+									if !left {
+										take()
+									}
+								})
+							})
+							call(func() { next() })
+							next()
+							if left {
+								take() // the body never ends
+								return
+							}
+							defer stop()
+							next()
+						})
+						_ = suspend.Sleep(ctx, time.Second)
+						_ = w.Node("b").Go(func() { _ = suspend.Sleep(bg, time.Second); m.TryPut(1) })
+						n.Crash()
+						return suspend.Sleep(ctx, 10*time.Second)
+					}).Err)
+					require.Equal(t, c.delayed && !left, inside, "the task has waited to the end, although it was killed")
+				})
+			}
+		}
+	}
+	t.Run("after a Bind that another call has left", func(t *testing.T) {
+		inside := false
+		require.NoError(t, simulation.Run(simulation.Options{Seed: 1}, func(ctx context.Context, w *simulation.World) error {
+			n := w.Node("a")
+			var m mvar.MVar[int]
+			_ = n.Go(func() {
+				next, stop := suspend.Pull(func(yield func(int) bool) {
+					decorated(func() {
+						decorated(func() { yield(1) })
+						_, err := m.Take(bg)
+						inside = err == nil
+					})
+				})
+				defer stop()
+				suspend.Shield(func() { next() })
+				next()
+			})
+			_ = suspend.Sleep(ctx, time.Second)
+			_ = w.Node("b").Go(func() { _ = suspend.Sleep(bg, time.Second); m.TryPut(1) })
+			n.Crash()
+			return suspend.Sleep(ctx, 10*time.Second)
+		}).Err)
+		require.False(t, inside, "the Shield of the first call is still there")
+	})
 }
 
 // ready performs a wait that is over at once, unless the task was killed.

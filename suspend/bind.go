@@ -70,18 +70,15 @@ type Bound struct {
 
 // top returns the binding whose waits the task performs now: that of the Task that Bind has bound last, which may decorate the
 // Switcher, or else b's own. A Bind in the body of a Pull counts while the task is in next or stop. A Kill and a Shield belong to this
-// binding, so that a Kill competes with the Resume of its wait.
+// binding, so that a Kill competes with the Resume of its wait. A Pull that is called under Bind(nil, f) or under a Ban is not found, and a
+// wait under a Bind in its body cannot be killed.
 func (b Bound) top() *binding {
 	top := b.b
 	if t := b.place.b; t != nil && t.task != nil {
 		top = t
 	}
-	for top.via != nil {
-		in := top.via.inner()
-		if in == nil {
-			break
-		}
-		top = in
+	if in := top.via.top(); in != nil {
+		return in
 	}
 	return top
 }
@@ -101,7 +98,7 @@ func (b Bound) TaskEnded() { b.b.reset() }
 func (b Bound) Kill() bool { return b.top().kill() }
 
 // Shielded reports whether the task is in a Shield, which delays a Kill.
-func (b Bound) Shielded() bool { return b.top().shielded }
+func (b Bound) Shielded() bool { return b.top().shielded() }
 
 // Unshield ends the task's Shield early. A scheduler that ends calls Unshield if nothing will resume the task's wait. If the task
 // was killed before, the Kill takes effect at once. Unshield reports whether there was a Shield.
@@ -143,7 +140,7 @@ func NewBan(text string) *Ban { return &Ban{binding{slot: text}} }
 // text of the ban. Bans nest as calls of Bind do. If the caller is already under this ban, Enter returns false and changes nothing.
 func (b *Ban) Enter() (e Entered, ok bool) {
 	at, before, away := here()
-	if before == &b.binding || before != nil && before.via != nil && before.via.bound == &b.binding {
+	if before.lender() == &b.binding {
 		return Entered{}, false
 	}
 	at.b = &b.binding

@@ -22,11 +22,11 @@ type binding struct {
 	switcher sched.Switcher // the task, if it is a Switcher
 	slot     any            // the *slot[T] that was made first; without a task, the text of the panic
 	slots    *list          // holds the slots of other types
-	via      *pulled        // without a task, the Pull whose body uses its caller's binding; with a task, the Pull whose body runs now
+	via      *pulled        // without a task, the Pull whose body uses its caller's binding; with a task, the Pull that the task calls now
 	doing    doing
-	large    bool   // the slots exceed keptSlots or keptSize
-	killed   bool   // a Kill has not taken effect; set while the task does not run
-	shielded bool   // the task is in a Shield, which delays a Kill
+	large    bool // the slots exceed keptSlots or keptSize
+	killed   bool // a Kill has not taken effect; set while the task does not run
+	shields  shields
 	coins    uint32 // unused random bits, see coin
 	last     wait
 	random   func() uint64 // the scheduler's random source; set by the first call of draw
@@ -40,6 +40,15 @@ const (
 	elsewhere doing = iota
 	inBlock         // the block of a Suspend is running
 	inPark          // the Park method of a task that is not a Switcher is running, until the wait has ended
+)
+
+// A shields says which Shields there are around a binding. The body of a Pull has Shields of its own, which stay with it between two calls
+// of next, also if it uses its caller's binding.
+type shields uint8
+
+const (
+	own  shields = 1 << iota // a Shield on the same goroutine
+	lent                     // with a task that Bind has bound in the body of a Pull: a Shield around the call of next
 )
 
 // A wait describes the last suspension of a binding. If the word still has the status recorded here, the next wait with the same
@@ -98,8 +107,8 @@ type foreign struct {
 // stores its binding here, so that the body can suspend the caller's task.
 type pulled struct {
 	busy  atomicx.Bool // a call of next or stop is running
-	bound *binding     // the caller's binding during the call
-	outer *pulled      // the Pull whose body the caller is, if it uses the same binding; during the call
+	bound *binding     // the binding at the caller's place, during the call; see lender
+	calls *pulled      // the Pull that the body calls now, if the body uses its caller's binding
 	body  *place       // the body's place in the table, from its begin to its end
 	id    int64        // the body's goroutine; 0 before the body begins
 	by    int64        // the caller's goroutine, which the ledger needs

@@ -6,8 +6,8 @@ import "runtime"
 // without something, such as the lock that Cond.Wait takes again. f should wait only for events that do not depend on the task,
 // because the scheduler cannot end the task before f returns. Shields nest. A Shield does not delay the end of a context.
 func Shield(f func()) {
-	b := current()
-	if b == nil || b.task == nil || b.shielded {
+	b := placed()
+	if b == nil || b.task == nil && b.via == nil || b.shields&own != 0 {
 		f()
 		return
 	}
@@ -30,7 +30,7 @@ func (b *binding) kill() bool {
 		return false
 	}
 	b.killed = true
-	if !b.shielded {
+	if !b.shielded() {
 		b.endWait()
 	}
 	return true
@@ -43,25 +43,73 @@ func (b *binding) endWait() {
 	} // a Resume or a context that has won calls Unpark itself
 }
 
-// shield implements Shield. If f panics, a delayed Kill ends the next wait.
+// shield implements Shield. b is the binding in the caller's place. If f panics, a delayed Kill ends the next wait.
 func (b *binding) shield(f func()) {
-	b.shielded = true
+	b.shields |= own
 	defer func() {
-		if b.shielded = false; b.killed {
-			b.last = wait{status: unarmed}
+		b.shields &^= own
+		if by := b.lender(); by != nil && by.killed {
+			by.last = wait{status: unarmed}
 		}
 	}()
 	f()
-	b.shielded = false
-	b.exitIfKilled()
+	b.shields &^= own
+	if by := b.lender(); by != nil { // in a Pull, another task than before, or none
+		by.exitIfKilled()
+	}
+}
+
+// shielded reports whether the task is in a Shield, which delays a Kill.
+func (b *binding) shielded() bool {
+	found := b.shields
+	for in := b.user(); in != nil; in = in.user() {
+		found |= in.shields
+	}
+	return found != 0
+}
+
+// user returns the binding of the body that uses the binding of b, or nil if b's code calls no Pull, or one in which a Task is bound.
+func (b *binding) user() *binding {
+	p := b.via
+	if p != nil && b.task == nil {
+		p = p.calls
+	}
+	if p == nil || p.body == nil || p.body.b.task != nil {
+		return nil
+	}
+	return p.body.b
+}
+
+// lendShield tells the tasks bound in the body of p, and of the Pulls that it calls, whether there is a Shield around the call of next.
+func (p *pulled) lendShield(around bool) {
+	for p != nil && p.body != nil {
+		b := p.body.b
+		if p = b.via; b.task == nil && p != nil {
+			p = p.calls
+		}
+		if b.task != nil {
+			b.shields = b.shields&own | lentIf(around)
+		}
+		around = around || b.shields&own != 0
+	}
+}
+
+func lentIf(around bool) shields {
+	if around {
+		return lent
+	}
+	return 0
 }
 
 // lift ends a Shield early, and reports whether there was a Shield. A delayed Kill then takes effect.
 func (b *binding) lift() bool {
-	if !b.shielded {
+	if !b.shielded() {
 		return false
 	}
-	b.shielded = false
+	b.shields = 0
+	for in := b.user(); in != nil; in = in.user() {
+		in.shields = 0
+	}
 	if b.killed {
 		b.endWait()
 	}
@@ -70,7 +118,7 @@ func (b *binding) lift() bool {
 
 // exitIfKilled ends the calling task if it was killed. Wait and Select call it after they have removed their nodes.
 func (b *binding) exitIfKilled() {
-	if b.killed && !b.shielded {
+	if b.killed && !b.shielded() {
 		b.killed = false
 		runtime.Goexit()
 	}
@@ -78,19 +126,25 @@ func (b *binding) exitIfKilled() {
 
 // takeKill is called when Bind binds b in a task that is bound to before. From now on a Kill and a Shield of the task belong to b.
 func (b *binding) takeKill(before *binding) {
-	if before = before.lender(); before != nil && before.task != nil {
-		b.shielded = before.shielded
-		before.passKill(b)
+	if by := before.lender(); by != nil && by.task != nil {
+		b.shields = before.shields
+		if by != before {
+			b.shields |= lentIf(by.shielded())
+		}
+		by.passKill(b)
 	}
 }
 
 // giveKill undoes takeKill at the end of the Bind.
 func (b *binding) giveKill(before *binding) {
-	if before = before.lender(); before != nil && before.task != nil {
-		b.passKill(before)
+	if by := before.lender(); by != nil && by.task != nil {
+		if by == before {
+			before.shields = before.shields&own | b.shields&lent // a Pull around both may have another caller
+		}
+		b.passKill(by)
 	}
 	b.reset()
-	b.shielded = false
+	b.shields = 0
 }
 
 // passKill passes a Kill that has not taken effect to another binding of the task, whose next wait it ends.

@@ -35,18 +35,22 @@ func Pull[V any](seq iter.Seq[V]) (next func() (V, bool), stop func()) {
 }
 
 // borrow lends the caller's binding to the body, until the returned function is called.
+//
+// The body may call next of another Pull, whose body calls the yield of p. Then p returns first, and the next caller of p continues in
+// the body of the other Pull, which has remained linked to p: only the link between p and its caller changes.
 func (p *pulled) borrow() (leave func()) {
 	if !p.busy.CompareAndSwap(false, true) {
 		panic("suspend: next or stop of Pull called while another call has not returned")
 	}
-	p.bound = current()
-	if b := p.bound; b != nil && b.task != nil {
-		p.outer, b.via = b.via, p
-		if in := p.inner(); in != nil {
+	p.bound = placed()
+	b := p.bound.lender()
+	if b != nil && b.task != nil {
+		if in := p.top(); in != nil {
 			b.passKill(in)
-			in.shielded = in.shielded || b.shielded
 		}
 	}
+	p.lendShield(b != nil && b.shielded())
+	p.bound.call(p)
 	if ledger.On() {
 		p.by = ledger.ID()
 		p.lend(p.by)
@@ -62,30 +66,47 @@ func (p *pulled) lend(by int64) {
 }
 
 func (p *pulled) giveBack() {
-	if b := p.bound; b != nil && b.task != nil {
-		if in := p.inner(); in != nil {
+	p.bound.call(nil)
+	if b := p.bound.lender(); b != nil && b.task != nil {
+		if in := p.top(); in != nil {
 			in.passKill(b)
-			in.shielded = in.shielded && !b.shielded
 		}
-		b.via, p.outer = p.outer, nil
 	}
 	p.bound = nil
 	p.lend(0)
 	p.busy.Store(false)
 }
 
-// inner returns the binding that a Bind in the body has made, or nil if the body uses the binding of its caller.
-func (p *pulled) inner() *binding {
-	if p.body == nil || p.body.b.task == nil {
-		return nil
+// call links b, the binding at the caller's place, to the Pull that the caller runs now, or to none. The bindings of Bind(nil, f) and of a
+// Ban are shared by many goroutines, and have no link.
+func (b *binding) call(p *pulled) {
+	switch {
+	case b == nil:
+	case b.task != nil:
+		b.via = p
+	case b.via != nil:
+		b.via.calls = p
 	}
-	return p.body.b
+}
+
+// top returns the binding that the code at the end of the links from p has, if a Bind in the body of p or of a further Pull has made
+// it. Otherwise this code uses the binding of the caller of p, and top returns nil.
+func (p *pulled) top() (top *binding) {
+	for p != nil && p.body != nil {
+		b := p.body.b
+		if p = b.via; b.task != nil {
+			top = b
+		} else if p != nil {
+			p = p.calls
+		}
+	}
+	return top
 }
 
 // lender returns the binding that a body of a Pull uses, if b is that of such a body, and b otherwise.
 func (b *binding) lender() *binding {
-	if b != nil && b.task == nil && b.via != nil {
-		return b.via.bound
+	for b != nil && b.task == nil && b.via != nil {
+		b = b.via.bound
 	}
 	return b
 }

@@ -17,7 +17,8 @@ import (
 // to run one after another. A lookup tries the homes first. It searches the buckets of a level only if some goroutine there is not
 // in its home.
 //
-// Invariant: only the goroutine whose id is in the key of a place reads or writes the place's b. So the order of accesses makes no
+// Invariant: only the goroutine whose id is in the key of a place writes the place's b. Apart from it, b is read for a task that runs the
+// body of a Pull on this goroutine: by the task, or by its scheduler while the task does not run. So the order of accesses makes no
 // difference, and the model checker need not see them: these atomics are from sync/atomic, not from atomicx.
 //
 // Levels are never freed. They take 16 bytes for each goroutine that was bound at the peak, and as many for each free place.
@@ -65,9 +66,17 @@ func current() *binding {
 	}
 	b := p.b
 	if b.via != nil {
-		return b.via.bound
+		return b.lender()
 	}
 	return b
+}
+
+// placed returns the binding in the place of the calling goroutine, or nil.
+func placed() *binding {
+	if p := find(gid.Get()); p != nil {
+		return p.b
+	}
+	return nil
 }
 
 // find returns the place of the goroutine with this id, or nil if it has none. The caller must be this goroutine.
