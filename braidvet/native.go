@@ -121,13 +121,13 @@ func held(pass *analysis.Pass, w *waiting, list []ast.Stmt, on string) {
 					unlocked = unlocked || m2 == m && strings.HasSuffix(name, "Unlock")
 				}
 				if by == "" && !unlocked {
-					by = w.waits(n)
+					by = w.suspension(n)
 				}
 			})
 			if by != "" {
 				pass.ReportRangef(list[i], "%s is held while %s suspends: a task of the %s that locks it then stops all", m, by, on)
 			}
-			if by != "" || unlocked { // on one path at least
+			if by != "" || unlocked { // another path may still hold it, and is not followed
 				break
 			}
 		}

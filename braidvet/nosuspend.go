@@ -31,7 +31,7 @@ func findSuspensions(pass *analysis.Pass) (any, error) {
 	w := pass.ResultOf[waits].(*waiting)
 	report := func(body ast.Node, where string) {
 		w.each(body, func(n ast.Node) {
-			if by := w.waits(n); by != "" {
+			if by := w.suspension(n); by != "" {
 				pass.ReportRangef(n, "%s must not suspend, and %s may", where, by)
 			}
 		})

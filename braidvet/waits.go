@@ -44,7 +44,7 @@ type waiting struct{ pass *analysis.Pass }
 // suspends is the name of the wait that the call may make; empty if it makes none, as far as one sees.
 func (w *waiting) suspends(call *ast.CallExpr) string {
 	f := callee(w.pass.TypesInfo, call)
-	if f == nil || named(f) == "suspend.TrySelect" { // which tries, and does not wait
+	if f == nil || named(f) == "suspend.TrySelect" { // a TrySelect tries, and does not wait
 		return ""
 	}
 	if suspending[named(f)] {
@@ -78,8 +78,8 @@ func (w *waiting) iterates(n ast.Node) string {
 	return shortName(f)
 }
 
-// waits is the name of the suspension of a node; empty if it has none.
-func (w *waiting) waits(n ast.Node) string {
+// suspension is the name of the suspension of a node; empty if it has none.
+func (w *waiting) suspension(n ast.Node) string {
 	if c, ok := n.(*ast.CallExpr); ok {
 		return w.suspends(c)
 	}
@@ -175,7 +175,7 @@ func findWaits(pass *analysis.Pass) (any, error) {
 				hasS, hasB := pass.ImportObjectFact(f, new(suspends)), pass.ImportObjectFact(f, new(blocks)) || inBraid(pass.Pkg.Path())
 				w.each(d.Body, func(n ast.Node) {
 					if !hasS {
-						if by := w.waits(n); by != "" {
+						if by := w.suspension(n); by != "" {
 							if inBraid(pass.Pkg.Path()) {
 								by = shortName(f)
 							}

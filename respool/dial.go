@@ -25,12 +25,12 @@ import (
 // Invariant: a dial that opens has a permit and is a user. An Acquire that is served gets those of the resource.
 // Invariant: at least as many calls of Open last as Acquires wait: p.open >= p.waiting.
 type dial[R any] struct {
-	result opened[R]                          // set when the Acquire is served, under p.mu
-	err    error                              // likewise
-	served promise.Promise[struct{}]          // filled afterwards, since the model checker may switch tasks at a Fill
+	result opened[R]                                // set when the Acquire is served, under p.mu
+	err    error                                    // likewise
+	served promise.Promise[struct{}]                // filled afterwards, since the model checker may switch tasks at a Fill
 	cancel atomicx.Pointer[context.CancelCauseFunc] // cancels the context of Open
-	waits  dlist.Node[*dial[R]]               // in p.dials
-	opens  dlist.Node[*dial[R]]               // in p.opening
+	waits  dlist.Node[*dial[R]]                     // in p.dials
+	opens  dlist.Node[*dial[R]]                     // in p.opening
 }
 
 // An opened is the result of an Open, or a resource that was released.
@@ -73,7 +73,7 @@ func (p *Pool[R]) dial(ctx context.Context) (r *resource[R], isNew bool, err err
 	if _, err := d.served.Await(ctx); err != nil && !p.leave(d) {
 		got = true
 		return nil, false, err
-	} // or it was served in the moment of the cancellation
+	} // the cancellation may have come when it was served
 	got = true
 	d.result.ended.Rethrow()
 	return d.result.r, d.result.isNew, d.err

@@ -50,7 +50,7 @@ func (p *pulled) borrow() (leave func()) {
 		}
 	}
 	p.lendShield(b != nil && b.shielded())
-	p.bound.call(p)
+	p.bound.callBody(p)
 	if ledger.On() {
 		p.by = ledger.ID()
 		p.lend(p.by)
@@ -66,7 +66,7 @@ func (p *pulled) lend(by int64) {
 }
 
 func (p *pulled) giveBack() {
-	p.bound.call(nil)
+	p.bound.callBody(nil)
 	if b := p.bound.lender(); b != nil && b.task != nil {
 		if in := p.top(); in != nil {
 			in.passKill(b)
@@ -77,9 +77,9 @@ func (p *pulled) giveBack() {
 	p.busy.Store(false)
 }
 
-// call links b, the binding at the caller's place, to the Pull that the caller runs now, or to none. The bindings of Bind(nil, f) and of a
+// callBody links b, the binding at the caller's place, to the Pull that the caller runs now, or to none. The bindings of Bind(nil, f) and of a
 // Ban are shared by many goroutines, and have no link.
-func (b *binding) call(p *pulled) {
+func (b *binding) callBody(p *pulled) {
 	switch {
 	case b == nil:
 	case b.task != nil:

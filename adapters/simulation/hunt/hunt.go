@@ -46,7 +46,7 @@ type hunt struct {
 
 	out, log io.Writer
 	g        *edited.Go
-	dir      string // for binaries
+	dir      string // the binaries are in it
 }
 
 func main() {

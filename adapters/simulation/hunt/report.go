@@ -18,7 +18,7 @@ type Failure struct {
 	Orders                 int    // the number of orders that were tried
 	Built, Took            float64
 	Repeats, Failed        int    // the number of repetitions, and of those that failed in the same way
-	Switches, Needed       int    // of the order
+	Switches, Needed       int    // the order has it
 	ShortOrder             string `json:",omitempty"` // the order with the needed switches alone
 	ShortFailed            int    // the number of repetitions of ShortOrder that failed in the same way
 	Steps                  []Step

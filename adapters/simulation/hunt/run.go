@@ -162,7 +162,7 @@ type search struct {
 
 	mu    sync.Mutex
 	tried int           // the number of orders
-	took  time.Duration // of the rounds that have ended
+	took  time.Duration // the rounds that have ended have them
 	round time.Time     // the beginning of the present round, or zero
 }
 

@@ -9,7 +9,7 @@ var pulls = []mutation.Mutant{
 	{"a Kill does not see a Bind in a Pull", "suspend/bind.go", "	if in := top.via.top(); ⟦in != nil⟧ {", "false", "TestKillInAPull", "idle"},
 	{"a Pull in a Pull is not found", "suspend/pull.go", "		b.via.calls = p\n", "		if !IS {\n			b.via.calls = p\n		}\n", "TestKillInAPull", "idle"},
 	{"a Pull lends the binding that its caller had first", "suspend/pull.go", "	p.bound = placed()\n", "	if p.bound = placed(); IS {\n		p.bound = current()\n	}\n", "TestPullYieldOfAnOuterPull", "suspend"},
-	{"a task runs the Pull that it has left", "suspend/pull.go", "	p.bound.call(nil)\n", "	if !IS {\n		p.bound.call(nil)\n	}\n", "TestKillInAPull", "idle"},
+	{"a task runs the Pull that it has left", "suspend/pull.go", "	p.bound.callBody(nil)\n", "	if !IS {\n		p.bound.callBody(nil)\n	}\n", "TestKillInAPull", "idle"},
 	{"a Bind in a Pull takes no Kill", "suspend/kill.go", "	if by := before.lender(); ⟦by != nil && by.task != nil⟧ {\n		b.shields", "false", "TestKillAroundABind", "idle"},
 	{"a Bind in a Pull takes its Kill along", "suspend/kill.go", "	if by := before.lender(); ⟦by != nil && by.task != nil⟧ {\n		if by == before", "false", "TestKillAroundABind", "idle"},
 	{"a body that yields takes a Kill along", "suspend/pull.go", "			in.passKill(b)\n", "			if !IS {\n				in.passKill(b)\n			}\n", "TestKillAroundABind", "idle"},
