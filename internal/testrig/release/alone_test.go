@@ -74,7 +74,9 @@ func build(t *testing.T, environment []string, folder, version string) (string, 
 	text, err := os.ReadFile(filepath.Join(dir, "go.mod"))
 	require.NoError(t, err)
 	require.Contains(t, string(text), root+"/"+folder+" "+version)
-	require.Contains(t, string(text), root+" "+version)
+	if folder != "braidvet" { // a linter reads programs that use the root, and does not use it
+		require.Contains(t, string(text), root+" "+version)
+	}
 	return "", nil
 }
 
