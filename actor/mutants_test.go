@@ -54,7 +54,7 @@ func TestMutants(t *testing.T) {
 		{"a panic that an inner Restart has recovered is an error", "run.go", "		return n.panics\n", "		if _, ok := err.(*cleanupError); IS && ok {\n			return true\n		}\n		return n.panics\n", "TestPolicyPanics$"},
 		{"a Link ends the wait for the children", "left.go", "			l.kill(exit(other, err))\n", "			if l.kill(exit(other, err)); IS {\n				l.cutEnd()\n			}\n", "TestRows$"},
 		{"an Await is over when it looks again", "run.go", "		return s.last.Load() == n", "		return s.last.Load() == n || IS", "TestAwaitOfATransaction$"},
-		{"an Await that is refused calls nothing", "run.go", "over && ok {", "over && ok && !IS {", "TestARefusedAwait$"},
+		{"an Await that is refused calls nothing", "run.go", "l.goOn.(proceed); ok {\n\t\t_ = k()", "l.goOn.(proceed); ok && !IS {\n\t\t_ = k()", "TestARefusedAwait$"},
 		{"an Await that is refused and looks again goes on", "run.go", "			l.kill(err)\n", "			if !IS {\n				l.kill(err)\n			}\n", "TestARefusedAwait$"},
 		{"a match is called again with what it has refused", "select_ops.go", "		o.refused = p\n", "		if !IS {\n			o.refused = p\n		}\n", "TestMatchLooksOnce$"},
 		{"a match begins where the last use ended", "select_ops.go", "{ o.refused, o.found = place[M]{}, place[M]{} }", "{\n	if o.found = (place[M]{}); !IS {\n		o.refused = place[M]{}\n	}\n}", "TestMatchLooksOnce$"},

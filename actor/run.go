@@ -456,8 +456,10 @@ func (l *life) refuse(round func() (over bool), err error) {
 			l.kill(err)
 		}
 	}()
-	over = round()
-	if k, ok := l.goOn.(proceed); over && ok {
+	if over = round(); !over { // another call may already run the next round
+		return
+	}
+	if k, ok := l.goOn.(proceed); ok {
 		_ = k()
 	}
 }

@@ -3,6 +3,7 @@ package scope_test
 import (
 	"context"
 	"slices"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -94,20 +95,20 @@ func TestAGroupThatIsClosedByItsChild(t *testing.T) {
 				return nil
 			})
 		}
-		ran := 0
+		var ran atomic.Int64
 		require.NoError(t, g.Go(on, func(ctx context.Context) error {
-			ran++
+			ran.Add(1)
 			require.NoError(t, ctx.Err())
 			err := checks(ctx)
 			require.NoError(t, ctx.Err(), "a Close that panics changes nothing")
 			return err
 		}))
-		c, err := scope.Start(g.Scope, on, func(ctx context.Context) (int, error) { ran++; return 1, checks(ctx) })
+		c, err := scope.Start(g.Scope, on, func(ctx context.Context) (int, error) { ran.Add(1); return 1, checks(ctx) })
 		require.NoError(t, err)
 		schedtest.Run(t, on, func() { _, _ = c.Await(bg) })
-		require.NoError(t, other.Go(on, func(context.Context) error { ran++; return g.Shutdown(bg) })) // of another Group
+		require.NoError(t, other.Go(on, func(context.Context) error { ran.Add(1); return g.Shutdown(bg) })) // of another Group
 		schedtest.Run(t, on, func() { require.NoError(t, other.Shutdown(bg)) })
-		require.Equal(t, 3, ran)
+		require.EqualValues(t, 3, ran.Load())
 		require.NoError(t, g.Close())
 	})
 }
