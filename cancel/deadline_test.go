@@ -9,6 +9,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/stretchr/testify/require"
+
 	"github.com/braidgo/braid/cancel"
 	"github.com/braidgo/braid/suspend"
 )
@@ -133,4 +135,16 @@ func TestDeadlinesAtTheEdges(t *testing.T) {
 		//lint:ignore SA1012 the panic is tested
 		_, _ = cancel.WithTimeout(nil, time.Hour)
 	})
+}
+
+// A parent of package context tells its children in any order, so the context may hear of the end before what has its cause does.
+func TestTheCauseOfAParentThatTellsLate(t *testing.T) {
+	for range 2000 {
+		parent, end := context.WithCancelCause(bg)
+		ctx, stop := cancel.WithTimeoutCause(parent, time.Hour, errLate)
+		end(errOops)
+		<-ctx.Done()
+		require.Equal(t, errOops, context.Cause(ctx))
+		stop()
+	}
 }

@@ -26,7 +26,7 @@ func WithDeadline(parent context.Context, at time.Time, cause error, on Watching
 	if err := parent.Err(); err != nil {
 		l.endWith(err, context.Cause(parent))
 	} else if parent.Done() != nil {
-		l.keep(on.OnDone(parent, l.follow))
+		l.keep(on.OnDone(parent, func() { l.follow(parent) }))
 	}
 	expire := func() { l.endWith(context.DeadlineExceeded, cause) }
 	if after == nil {
@@ -91,11 +91,11 @@ func (l *timed) endWith(err, cause error) {
 	}
 }
 
-// follow ends the Context with the error of the parent, which has ended.
-func (l *timed) follow() {
+// follow ends the Context with the error and the cause of the parent, which has ended. The context between the two may not have heard of it.
+func (l *timed) follow(parent context.Context) {
 	err, cause := context.Canceled, error(nil)
 	defer func() { l.endWith(err, cause) }() // runs even if the parent panics
-	err, cause = l.Context.Err(), context.Cause(l.Context)
+	err, cause = parent.Err(), context.Cause(parent)
 }
 
 // keep stores a function for stopAll to call. If the Context has ended already, keep calls the function itself.
