@@ -137,8 +137,8 @@ func New(o Options) (*Loop, error) {
 	return l, nil
 }
 
-// Go runs f as a task. A task of the Loop starts f on its own reactor. For other callers, including the tasks of an
-// idle.Group, the reactors take turns. After Close, Go returns suspend.ErrClosed, and f never runs.
+// Go runs f as a task. A task of the Loop starts f on its own reactor, also through an idle.Group or another scheduler that
+// decorates its tasks. For other callers the reactors take turns. After Close, Go returns suspend.ErrClosed, and f never runs.
 func (l *Loop) Go(f func()) error { return l.pick().Go(f) }
 
 // Execute runs f as a callback. Like Go, Execute chooses a reactor, and returns suspend.ErrClosed after Close.
@@ -220,8 +220,17 @@ func (l *Loop) Close() error {
 
 // pick returns the reactor of the calling task, or otherwise the next reactor in turn.
 func (l *Loop) pick() *reactor {
-	if r, ok := suspend.Here().(*reactor); ok && r.loop == l {
-		return r
+	for t := suspend.Current(); t != nil; {
+		if own, ok := t.(interface{ Spawner() suspend.Spawner }); ok {
+			if r, ok := own.Spawner().(*reactor); ok && r.loop == l {
+				return r
+			}
+		}
+		decorates, ok := t.(interface{ Unwrap() suspend.Task })
+		if !ok {
+			break
+		}
+		t = decorates.Unwrap()
 	}
 	return l.nextReactor()
 }

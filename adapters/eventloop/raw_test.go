@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"github.com/braidgo/braid/adapters/eventloop"
+	"github.com/braidgo/braid/idle"
+	"github.com/braidgo/braid/latch"
 	"github.com/braidgo/braid/suspend"
 )
 
@@ -165,6 +167,40 @@ func TestSame(t *testing.T) {
 				t.Error("in a task")
 			}
 		})
+	}
+}
+
+// A task that was started through idle.Groups starts its tasks, timers and callbacks where it runs itself: on another reactor they
+// would wait for a thread that the kernel may not run, while the task yields in vain.
+func TestATaskThatIsDecoratedStaysOnItsReactor(t *testing.T) {
+	l := must(eventloop.New(eventloop.Options{Loops: 2}))
+	defer l.Close()
+	g := idle.New(idle.New(l, nil), nil)
+	reactor := func() suspend.Spawner {
+		t := suspend.Current()
+		for w, ok := t.(interface{ Unwrap() suspend.Task }); ok; w, ok = t.(interface{ Unwrap() suspend.Task }) {
+			t = w.Unwrap()
+		}
+		return t.(interface{ Spawner() suspend.Spawner }).Spawner()
+	}
+	used := map[suspend.Spawner]int{}
+	for range 4 {
+		task(t, g, func() {
+			here, ended := reactor(), latch.New(4)
+			used[here]++
+			for range 4 {
+				must(0, suspend.Here().Go(func() {
+					if reactor() != here {
+						t.Error("a task of a Group started a task on another reactor")
+					}
+					ended.CountDown()
+				}))
+			}
+			must(0, ended.Wait(context.Background()))
+		})
+	}
+	if len(used) != 2 {
+		t.Errorf("%d reactors were used", len(used))
 	}
 }
 

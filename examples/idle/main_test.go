@@ -5,6 +5,7 @@ import (
 	"runtime"
 	"testing"
 
+	"github.com/braidgo/braid/internal/testrig/schedtest"
 	"github.com/stretchr/testify/require"
 )
 
@@ -27,6 +28,10 @@ func TestParkedConnectionsTakeLess(t *testing.T) {
 		require.NoError(t, err, s.name)
 		bytes[s.name] = each
 	}
-	require.Less(t, bytes["httppark"], bytes["net/http"]/8)
+	most := 1.0 / 8
+	if schedtest.Race { // a goroutine takes as much as ever, and what the detector keeps of a connection comes on top
+		most = 1.0 / 4
+	}
+	require.Less(t, bytes["httppark"], bytes["net/http"]*most)
 	require.Less(t, bytes["eventloop, ServeParked"], bytes["eventloop, Serve"]/2)
 }
