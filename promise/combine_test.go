@@ -263,7 +263,7 @@ func TestGo(t *testing.T) {
 		}
 		return nil
 	})
-	if _, err := promise.Go(bg, s, func(context.Context) (int, error) { return 1, nil }).Await(bg); err != suspend.ErrClosed {
+	if _, err := promise.Go(bg, s, func(context.Context) (int, error) { return 1, nil }).Await(bg); !errors.Is(err, suspend.ErrClosed) {
 		t.Errorf("Go on a closed scheduler = %v", err)
 	}
 }

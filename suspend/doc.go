@@ -33,6 +33,24 @@
 // [Err] returns the cancellation error of a context that has ended. The packages of this module share the errors [ErrClosed],
 // [ErrEnded], [ErrAbandoned] and [PanicError]. Test for them with errors.Is and errors.As, because most packages wrap them.
 //
+// # Ends
+//
+// A type with an end has Close() error. If there is work to wait for, the type also has Shutdown(ctx) error, as an http.Server has. Both
+// refuse new work at once, with an error that names the package and wraps [ErrClosed].
+//
+// Shutdown lets the accepted work finish. If ctx ends first, Shutdown does the rest as Close does, but never waits for it, and returns the
+// cancellation error. If nothing is left, Shutdown returns nil even after the end of ctx.
+//
+// Close does not let the work finish. It fails the work that has not begun, cancels the work that has, and tells whoever waits for it. Close
+// then waits only where nobody else would learn how the work ends:
+//   - The Close of a scheduler waits for all tasks. A scheduler cannot cancel a task, so a task that is lost would be lost in silence.
+//   - The Close of a scope.Group, and of a session or a shared source of package fetch, waits until all that it has cancelled has ended.
+//     So does the Shutdown of a Group whose ctx has ended.
+//
+// So after a deferred Close of one of these, nothing runs any more. A stage and a listener are servers: their Close returns at once, and the
+// Close of a stage returns an error if it has given up tasks. A semaphore, a channel or another value without work of its own has only Close,
+// which never waits.
+//
 // # Writing a primitive
 //
 // A primitive has a [Guard], which it holds for a few instructions, and a [Queue] for each kind of waiter. A [Source] describes an

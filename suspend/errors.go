@@ -7,7 +7,9 @@ import (
 
 // These errors are shared by the packages of this module. Each package wraps them in errors with its own names.
 var (
-	// ErrClosed is the error of a scheduler, channel or stage that was closed and accepts no more work.
+	// ErrClosed is the class of the errors of all that was closed and accepts no more work. Each package of this module returns an error of
+	// its own, such as "workstealing: closed", that wraps ErrClosed and is made once, so that a refusal does not allocate. A scheduler of
+	// another module may return ErrClosed itself.
 	ErrClosed = errors.New("suspend: closed")
 	// ErrEnded is the error of a call that comes after the end of its scope, session, actor or task.
 	ErrEnded = errors.New("suspend: ended")

@@ -24,7 +24,7 @@
 // executor. If the executor stops first and refuses steps with suspend.ErrClosed, the Loop gives up the executor: the
 // remaining tasks run on goroutines of the Loop, still one after another, and Close waits for them. The Loop cannot
 // distinguish a busy executor from an executor that never runs an accepted step. If the executor might never run a step,
-// use CloseContext with a deadline.
+// use Shutdown with a deadline.
 //
 // Coroutines that were created on a locked thread cannot run on another thread. If an executor on a locked thread stops
 // before the Loop is closed, the Loop abandons the remaining tasks and refuses new tasks, and Close returns ErrThread. On
@@ -42,9 +42,11 @@ import (
 	"context"
 	"time"
 
+	"github.com/braidgo/braid/adapters/internal/closable"
 	"github.com/braidgo/braid/adapters/internal/coro"
 	"github.com/braidgo/braid/adapters/internal/runner"
 	"github.com/braidgo/braid/internal/atomicx"
+	"github.com/braidgo/braid/internal/outcome"
 	"github.com/braidgo/braid/promise"
 	"github.com/braidgo/braid/suspend"
 	"github.com/braidgo/braid/suspend/sched"
@@ -71,6 +73,9 @@ type Options struct {
 	StallAfter time.Duration
 	OnStall    func(report []byte)
 }
+
+// errClosed is the error of work that a closed Loop refuses.
+var errClosed = outcome.Named("callback: closed", suspend.ErrClosed)
 
 // A Loop runs tasks and callbacks on a foreign executor, in the order in which they become runnable. The Loop submits
 // single steps, so that the executor's own loop can do other work between two steps.
@@ -102,17 +107,17 @@ func New(exec suspend.Executor, o Options) *Loop {
 	}
 	l := &Loop{exec: exec, direct: o.Direct, stalls: coro.WatchStalls(o.StallAfter, o.OnStall), start: func(f func()) { go f() }}
 	l.run = l.runNext
-	l.core = runner.New(l, l.wake, o.OnPanic)
+	l.core = runner.New(l, l.wake, o.OnPanic, errClosed)
 	l.core.Watch(l.stalls)
 	l.core.Sleep() // so that the first Go or Execute calls l.wake
 	return l
 }
 
-// Go runs f as a task. After Close, Go returns suspend.ErrClosed and f never runs.
+// Go runs f as a task. After Close, Go returns an error that wraps suspend.ErrClosed, and f never runs.
 func (l *Loop) Go(f func()) error { return l.core.Go(f) }
 
 // Execute runs f as a callback. f must not suspend; suspend.Suspend panics if it does. After Close, Execute returns
-// suspend.ErrClosed and f never runs. Pass the Loop, and not its executor, to suspend.Then, because the Loop calls its
+// an error that wraps suspend.ErrClosed, and f never runs. Pass the Loop, and not its executor, to suspend.Then, because the Loop calls its
 // executor without holding a lock.
 func (l *Loop) Execute(f func()) error { return l.core.Execute(f) }
 
@@ -125,21 +130,28 @@ func (l *Loop) Stats() sched.Stats { return l.core.Stats() }
 // Close makes the Loop refuse new work, and suspends its caller until every task and callback has ended. The error is nil,
 // or ErrThread if the executor stopped first; see the package comment. Close panics in a task or callback of the Loop
 // itself. It must not be called on the executor's own thread, because it would wait for itself.
-func (l *Loop) Close() error { return l.CloseContext(context.Background()) }
+func (l *Loop) Close() error {
+	return l.closeUntil(context.Background(), "callback: Close called from a task of the loop")
+}
 
-// CloseContext is like Close, but also ends a Loop whose executor has stopped silently. If ctx ends before all tasks and
-// callbacks have ended, the Loop gives up the executor, and CloseContext returns the cancellation error. Tasks may still be
-// ending then; a further Close waits for them. The executor may receive another step, which does nothing.
-func (l *Loop) CloseContext(ctx context.Context) error {
+// Shutdown is Close with a limit, and also ends a Loop whose executor has stopped silently. If ctx ends before all tasks and
+// callbacks have ended, the Loop gives up the executor, and Shutdown returns the cancellation error. Tasks may still be
+// ending then; a further Close waits for them. The executor may receive another step, which does nothing. Like Close,
+// Shutdown panics in a task or callback of the Loop.
+func (l *Loop) Shutdown(ctx context.Context) error {
+	return l.closeUntil(ctx, "callback: Shutdown called from a task of the loop")
+}
+
+func (l *Loop) closeUntil(ctx context.Context, inTask string) error {
 	if suspend.Within(l) {
-		panic("callback: Close called from a task of the loop")
+		panic(inTask)
 	}
 	suspend.Self() // Self panics in a callback, before the Loop is closed
 	l.closed.Store(true)
 	if l.core.Close() && l.core.Rouse() {
 		l.wake() // requests the last step
 	}
-	_, err := l.gone.Await(ctx)
+	err := closable.Wait(ctx, &l.gone)
 	if err != nil && err != ErrThread {
 		l.giveUp()
 	}

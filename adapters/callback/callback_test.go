@@ -114,11 +114,10 @@ func TestConformance(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			suspendtest.Scheduler(t, func(t testing.TB) (suspend.Spawner, func()) { return open(t, callback.Options{}) },
-				suspendtest.FIFO(),
-				suspendtest.Panics(func(t testing.TB, onPanic func(any, []byte)) (suspend.Spawner, func()) {
+				suspendtest.Options{FIFO: true, Panics: func(t testing.TB, onPanic func(any, []byte)) (suspend.Spawner, func()) {
 					return open(t, callback.Options{OnPanic: onPanic})
-				}))
-			suspendtest.Executor(t, func(t testing.TB) (suspend.Executor, func()) { return open(t, callback.Options{}) }, suspendtest.FIFO())
+				}})
+			suspendtest.Executor(t, func(t testing.TB) (suspend.Executor, func()) { return open(t, callback.Options{}) }, suspendtest.Options{FIFO: true})
 		})
 	}
 }
@@ -158,7 +157,7 @@ func TestOneRequestForEachEdge(t *testing.T) {
 	if err := l.Close(); err != nil {
 		t.Error(err)
 	}
-	if err := l.Go(func() {}); err != suspend.ErrClosed {
+	if err := l.Go(func() {}); !errors.Is(err, suspend.ErrClosed) {
 		t.Errorf("Go = %v", err)
 	}
 	g.stop()

@@ -90,8 +90,8 @@ func TestExecutorEndsFirst(t *testing.T) {
 	}
 }
 
-// An executor that drops functions is given up when the context of CloseContext ends.
-func TestCloseContext(t *testing.T) {
+// An executor that drops functions is given up when the context of Shutdown ends.
+func TestShutdown(t *testing.T) {
 	defer schedtest.Within(t, schedtest.Deadline)()
 	x := &ending{gui: newGUI(16, false)}
 	l := callback.New(x, callback.Options{})
@@ -101,8 +101,8 @@ func TestCloseContext(t *testing.T) {
 	cancel()
 	soon, stop := context.WithTimeout(bg, time.Millisecond)
 	defer stop()
-	if err := l.CloseContext(soon); !errors.Is(err, context.DeadlineExceeded) {
-		t.Errorf("CloseContext = %v", err)
+	if err := l.Shutdown(soon); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("Shutdown = %v", err)
 	}
 	if err := l.Close(); err != nil {
 		t.Errorf("Close = %v", err)
@@ -131,7 +131,7 @@ func TestGivenUpAlive(t *testing.T) {
 		}
 		done, cancel := context.WithCancel(bg)
 		cancel()
-		_ = l.CloseContext(done)
+		_ = l.Shutdown(done)
 		if err := l.Close(); err != nil || counted != tasks*rounds {
 			t.Fatalf("%v, %d", err, counted)
 		}
@@ -155,7 +155,7 @@ func TestGivenUpBeforeItBegan(t *testing.T) {
 		})
 		done, cancel := context.WithCancel(bg)
 		cancel()
-		_ = l.CloseContext(done)
+		_ = l.Shutdown(done)
 		<-begun // on a goroutine
 		ran := make(chan struct{})
 		go func() {
@@ -203,7 +203,7 @@ func TestGoAfterTheThreadHasEnded(t *testing.T) {
 	waiting(t, l, ctx)
 	x.over.Store(true)
 	cancel()
-	schedtest.Eventually(t, "Go refuses", func() bool { return l.Go(func() {}) == suspend.ErrClosed })
+	schedtest.Eventually(t, "Go refuses", func() bool { return errors.Is(l.Go(func() {}), suspend.ErrClosed) })
 	if err := l.Close(); err != callback.ErrThread {
 		t.Errorf("Close = %v", err)
 	}
@@ -288,7 +288,7 @@ func TestOnExecutorFails(t *testing.T) {
 	})
 	<-called
 	x.over.Store(true)
-	if err := l.OnExecutor(bg, never); err != suspend.ErrClosed {
+	if err := l.OnExecutor(bg, never); !errors.Is(err, suspend.ErrClosed) {
 		t.Errorf("refused: %v", err)
 	}
 	_ = l.Close()

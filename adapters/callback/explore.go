@@ -13,7 +13,7 @@ type Exploring struct{ *Loop }
 // NewExploring returns an Exploring that requests a step by calling the function post. Step runs the requested step.
 func NewExploring(post func()) Exploring {
 	l := &Loop{exec: posting(post), direct: true, start: func(f func()) { _ = suspend.Here().Go(f) }}
-	l.core = runner.New(suspend.Goroutines, l.wake, nil)
+	l.core = runner.New(suspend.Goroutines, l.wake, nil, errClosed)
 	l.core.Sleep()
 	l.run = func() {
 		l.core.RunPlainly()

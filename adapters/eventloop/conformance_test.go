@@ -27,21 +27,18 @@ func TestConformance(t *testing.T) {
 	}
 	// A reactor that is given to another goroutine keeps no order for a while.
 	for name, o := range map[string]eventloop.Options{"in order": {HandOver: -1}, "HandOver": {HandOver: time.Millisecond}} {
-		options := []suspendtest.Option{suspendtest.Panics(func(t testing.TB, onPanic func(any, []byte)) (suspend.Spawner, func()) {
+		options := suspendtest.Options{FIFO: o.HandOver < 0, NoAllocs: o.HandOver < 0, Panics: func(t testing.TB, onPanic func(any, []byte)) (suspend.Spawner, func()) {
 			return reactor(t, eventloop.Options{OnPanic: onPanic, HandOver: o.HandOver})
-		})}
-		if o.HandOver < 0 {
-			options = append(options, suspendtest.FIFO(), suspendtest.NoAllocs())
-		}
+		}}
 		t.Run(name, func(t *testing.T) {
 			suspendtest.Scheduler(t, func(t testing.TB) (suspend.Spawner, func()) {
 				return reactor(t, eventloop.Options{Loops: 2, HandOver: o.HandOver})
-			}, options...)
+			}, options)
 		})
 	}
 	for _, n := range []int{1, 2} {
 		t.Run(fmt.Sprintf("Executor/%d", n), func(t *testing.T) {
-			suspendtest.Executor(t, func(t testing.TB) (suspend.Executor, func()) { return start(t, eventloop.Options{Loops: n}) })
+			suspendtest.Executor(t, func(t testing.TB) (suspend.Executor, func()) { return start(t, eventloop.Options{Loops: n}) }, suspendtest.Options{})
 		})
 	}
 }

@@ -28,6 +28,12 @@ func (c *countdown) done() {
 	c.guard.Unlock()
 }
 
+func (c *countdown) isZero() bool {
+	c.guard.Lock()
+	defer c.guard.Unlock()
+	return c.n == 0
+}
+
 func (c *countdown) wait() { _ = c.waitFor(context.Background()) }
 
 // waitFor is like the method wait, but fails with the cancellation error when ctx is done.

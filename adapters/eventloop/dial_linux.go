@@ -119,7 +119,7 @@ func dialOne(l *Loop, cs contexts, network string, family int, sa unix.Sockaddr)
 			switch err := l.Sleep(cs[0], delay); err {
 			case nil:
 				continue
-			case suspend.ErrClosed:
+			case errLoopClosed:
 				return nil, errClosed
 			default:
 				return nil, err

@@ -40,6 +40,7 @@ import (
 	"github.com/braidgo/braid/adapters/internal/blocking"
 	"github.com/braidgo/braid/adapters/internal/coro"
 	"github.com/braidgo/braid/internal/atomicx"
+	"github.com/braidgo/braid/internal/outcome"
 	"github.com/braidgo/braid/suspend"
 	"github.com/braidgo/braid/suspend/sched"
 )
@@ -105,9 +106,13 @@ type Loop struct {
 	turns    atomicx.Uint32 // counts the calls of nextReactor, which takes the reactors in turn
 	block    *blocking.Goroutines
 	rings    rings
+	busy     atomicx.Int32 // reactors that are open or have work left
 	live     atomicx.Int32 // reactors that have not ended
 	running  countdown     // counts the reactors, plus one for the goroutines of Block
 }
+
+// errLoopClosed is the error of work that a closed Loop refuses.
+var errLoopClosed = outcome.Named("eventloop: closed", suspend.ErrClosed)
 
 // New starts a Loop. New fails if the system cannot provide the descriptors that the reactors need.
 func New(o Options) (*Loop, error) {
@@ -118,7 +123,7 @@ func New(o Options) (*Loop, error) {
 		o.HandOver = handOverAfter
 	}
 	l := &Loop{opts: o, base: time.Now()}
-	l.block = blocking.New(blocking.Limits{Width: o.BlockingWidth, Max: o.MaxBlocking, Tell: coro.Reports(o.StallAfter, o.OnStall)}, l.running.done)
+	l.block = blocking.New(blocking.Limits{Width: o.BlockingWidth, Max: o.MaxBlocking, Closed: errLoopClosed, Tell: coro.Reports(o.StallAfter, o.OnStall)}, l.running.done)
 	for range o.Loops {
 		r, err := newReactor(l)
 		if err != nil {
@@ -129,6 +134,7 @@ func New(o Options) (*Loop, error) {
 		}
 		l.reactors = append(l.reactors, r)
 	}
+	l.busy.Store(int32(len(l.reactors)))
 	l.live.Store(int32(len(l.reactors)))
 	l.running.add(len(l.reactors) + 1)
 	for _, r := range l.reactors {
@@ -138,11 +144,12 @@ func New(o Options) (*Loop, error) {
 }
 
 // Go runs f as a task. A task of the Loop starts f on its own reactor, also through an idle.Group or another scheduler that
-// decorates its tasks. For other callers the reactors take turns. After Close, Go returns suspend.ErrClosed, and f never runs.
+// decorates its tasks. For other callers the reactors take turns. After Close, Go returns an error that wraps suspend.ErrClosed,
+// and f never runs.
 func (l *Loop) Go(f func()) error { return l.pick().Go(f) }
 
-// Execute runs f as a callback. Like Go, Execute chooses a reactor, and returns suspend.ErrClosed after Close.
-// Callbacks and tasks share one queue. The function must not suspend: suspend.Suspend panics in a callback.
+// Execute runs f as a callback. Like Go, Execute chooses a reactor, and fails after Close. Callbacks and tasks share one
+// queue. The function must not suspend: suspend.Suspend panics in a callback.
 func (l *Loop) Execute(f func()) error { return l.pick().Execute(f) }
 
 // AfterFunc runs f as a callback after d has passed, unless the function stop is called first. That function reports
@@ -154,8 +161,8 @@ func (l *Loop) AfterFunc(d time.Duration, f func()) (stop func() bool) {
 }
 
 // Block runs f on a separate goroutine. The function may block in any way. While Options.BlockingWidth functions are
-// running, further functions wait in a queue. Once Close has waited for all tasks, Block returns suspend.ErrClosed.
-// Until then, tasks may still use suspend.Blocking, which calls Block, to clean up.
+// running, further functions wait in a queue. When the Loop is closed and all tasks have ended, Block returns an error
+// that wraps suspend.ErrClosed. Until then, tasks may still use suspend.Blocking, which calls Block, to clean up.
 func (l *Loop) Block(f func()) error { return l.block.Block(f) }
 
 // Now returns the current time.
@@ -174,8 +181,8 @@ func (l *Loop) Same(s suspend.Spawner) bool {
 }
 
 // Sleep suspends the calling task for d. The task may belong to any scheduler. If ctx is done before d has passed,
-// Sleep returns the cancellation error. If the Loop is closed before d has passed, Sleep returns suspend.ErrClosed. If
-// d is zero or less, Sleep does not suspend the task.
+// Sleep returns the cancellation error. If the Loop is closed before d has passed, Sleep returns an error that wraps
+// suspend.ErrClosed. If d is zero or less, Sleep does not suspend the task.
 func (l *Loop) Sleep(ctx context.Context, d time.Duration) error {
 	return l.pick().timers.sleep(ctx, d)
 }
@@ -200,22 +207,52 @@ func (l *Loop) Stats() sched.Stats {
 }
 
 // Close makes the Loop refuse new work, and closes every Listener and Conn of the Loop: their operations fail with
-// net.ErrClosed. Files stay open. A Sleep of the Loop fails with suspend.ErrClosed. Close suspends its caller until
-// every task, callback and function of Block has ended. Close does not abandon tasks: it waits even for a task that it
-// does not wake, such as one in suspend.Sleep. To end such a task, cancel its context.
+// net.ErrClosed. Files stay open. A Sleep of the Loop fails with an error that wraps suspend.ErrClosed. Close suspends its
+// caller until every task, callback and function of Block has ended. Close does not abandon tasks: it waits even for a
+// task that it does not wake, such as one in suspend.Sleep. To end such a task, cancel its context.
 //
 // Later calls of Close wait, too. Close panics in a task of the Loop. In a scheduler nested in such a task, or in the
 // task's suspend.Blocking, Close never returns.
 func (l *Loop) Close() error {
+	l.checkCaller("eventloop: Close called from a task of the loop")
+	l.closeNow()
+	l.running.wait()
+	return nil
+}
+
+// Shutdown lets the tasks finish: it makes the Loop refuse new work, even that of its own tasks, and closes every Listener.
+// The tasks keep their connections, and may open further ones. Shutdown suspends its caller until every task, callback and
+// function of Block has ended. The connections that are then open, for example those of tasks of other schedulers, are
+// closed.
+//
+// If ctx ends first, Shutdown closes the connections as Close does, and returns the cancellation error without waiting for
+// the tasks. A later Close waits for them. Shutdown returns nil if nothing is left, even if ctx has ended. Like Close,
+// Shutdown panics in a task of the Loop.
+func (l *Loop) Shutdown(ctx context.Context) error {
+	l.checkCaller("eventloop: Shutdown called from a task of the loop")
+	for _, r := range l.reactors {
+		r.refuseWork()
+	}
+	err := l.running.waitFor(ctx)
+	if err == nil || l.running.isZero() {
+		return nil
+	}
+	l.closeNow()
+	return err
+}
+
+func (l *Loop) checkCaller(inTask string) {
 	if suspend.Within(l) {
-		panic("eventloop: Close called from a task of the loop")
+		panic(inTask)
 	}
 	suspend.Self() // panics in a callback, before anything is closed
+}
+
+// closeNow implements Close, but does not wait.
+func (l *Loop) closeNow() {
 	for _, r := range l.reactors {
 		r.close()
 	}
-	l.running.wait()
-	return nil
 }
 
 // pick returns the reactor of the calling task, or otherwise the next reactor in turn.

@@ -29,6 +29,7 @@ type polling interface {
 	wakeOn(sys int) error
 	remove(d *fd)
 	closeAll()
+	closeListeners()
 	close()
 }
 
@@ -111,18 +112,25 @@ type Exploring struct {
 }
 
 // NewExploring returns an Exploring. The caller must call Run.
-func NewExploring() *Exploring {
+func NewExploring() *Exploring { return NewExplorings(1)[0] }
+
+// NewExplorings returns the n reactors of one Loop. The caller must call Run of each.
+func NewExplorings(n int) (all []*Exploring) {
 	l := &Loop{base: time.Now().Add(-time.Hour)}
-	l.block = blocking.New(blocking.Limits{Width: 1, Max: 1}, l.running.done)
-	p := &still{}
-	p.refs.Store(1)
-	r := &reactor{loop: l, poller: p}
-	r.timers.init(r)
-	r.core = runner.New(r, p.wake, nil)
-	l.reactors = []*reactor{r}
-	l.live.Store(1)
-	l.running.add(2)
-	return &Exploring{l, r, p}
+	l.block = blocking.New(blocking.Limits{Width: 1, Max: 1, Closed: errLoopClosed}, l.running.done)
+	for range n {
+		p := &still{}
+		p.refs.Store(1)
+		r := &reactor{loop: l, poller: p}
+		r.timers.init(r)
+		r.core = runner.New(r, p.wake, nil, errLoopClosed)
+		l.reactors = append(l.reactors, r)
+		all = append(all, &Exploring{l, r, p})
+	}
+	l.busy.Store(int32(n))
+	l.live.Store(int32(n))
+	l.running.add(n + 1)
+	return all
 }
 
 // Run is the body of the reactor's goroutine.
@@ -250,5 +258,6 @@ func (p *still) dispatch()        {}
 func (p *still) add(*fd) error    { return nil }
 func (p *still) remove(*fd)       {}
 func (p *still) closeAll()        {}
+func (p *still) closeListeners()  {}
 func (p *still) wakeOn(int) error { return nil }
 func (p *still) close()           {}

@@ -3,6 +3,7 @@ package eventloop_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"net"
 	"runtime"
@@ -12,6 +13,8 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"github.com/stretchr/testify/require"
 
 	"github.com/braidgo/braid/adapters/eventloop"
 	"github.com/braidgo/braid/adapters/fifo"
@@ -370,11 +373,111 @@ func TestClose(t *testing.T) {
 	}
 }
 
+// Shutdown refuses new work and new connections, and lets the tasks finish: with their connections, with those of a reactor that has
+// no task any more, and with a new one.
+func TestShutdownOfALoop(t *testing.T) {
+	for _, n := range []int{1, 2} {
+		t.Run(fmt.Sprint(n), func(t *testing.T) {
+			l := open(t, eventloop.Options{Loops: n})
+			stock := must(net.Listen("tcp", "127.0.0.1:0"))
+			defer stock.Close()
+			var lent *eventloop.Conn // of the reactor of a task that has ended
+			task(t, l, func() { lent = must(l.Dial(context.Background(), "tcp", stock.Addr().String())) })
+			peer := must(stock.Accept())
+			defer peer.Close()
+			ln := must(l.Listen("tcp", "127.0.0.1:0"))
+			served := make(chan error, 1)
+			go func() { served <- ln.Serve(context.Background(), echo) }()
+			client := must(net.Dial("tcp", ln.Addr().String()))
+			defer client.Close()
+			ask := func() {
+				_, err := client.Write([]byte("hello"))
+				must(0, err)
+				_, err = io.ReadFull(client, make([]byte, 5))
+				must(0, err)
+			}
+			within(t, ask) // the handler runs
+			read := make([]error, 4*n)
+			for i := range read { // on each reactor
+				must(0, l.Go(func() {
+					_, read[i] = lent.Read(make([]byte, 1))
+					if c, err := l.Dial(context.Background(), "tcp", stock.Addr().String()); err != nil {
+						read[i] = err
+					} else {
+						read[i] = errors.Join(read[i], suspend.Sleep(context.Background(), time.Millisecond), c.Close())
+					}
+				}))
+			}
+			suspended(t, l, int64(len(read)))
+			ended := make(chan error, 1)
+			go func() { ended <- l.Shutdown(context.Background()) }()
+			schedtest.Eventually(t, "each reactor refuses", func() bool {
+				refused := 0
+				for range n {
+					if l.Go(func() {}) != nil {
+						refused++
+					}
+				}
+				return refused == n
+			})
+			require.EqualError(t, l.Go(func() {}), "eventloop: closed")
+			_, err := l.Listen("tcp", "127.0.0.1:0")
+			require.ErrorIs(t, err, net.ErrClosed)
+			schedtest.Eventually(t, "no connection is accepted", func() bool {
+				c, err := net.Dial("tcp", ln.Addr().String())
+				if err == nil {
+					_ = c.Close()
+				}
+				return err != nil
+			})
+			within(t, ask)
+			require.Empty(t, ended)
+			must(peer.Write(make([]byte, len(read)))) // to readers on all reactors
+			require.NoError(t, client.Close())
+			within(t, func() { require.NoError(t, <-ended) })
+			for _, err := range read {
+				require.NoError(t, err)
+			}
+			require.ErrorIs(t, <-served, net.ErrClosed)
+			_, err = lent.Read(make([]byte, 1))
+			require.ErrorIs(t, err, net.ErrClosed, "it was open at the end")
+			over, cancel := context.WithCancel(context.Background())
+			cancel()
+			require.NoError(t, errors.Join(l.Shutdown(over), l.Close()), "nothing is left")
+		})
+	}
+}
+
+// A Shutdown whose context ends closes the connections, so that the tasks end, and does not wait for them.
+func TestShutdownOfALoopGivesUp(t *testing.T) {
+	l := open(t, eventloop.Options{Loops: 2})
+	stock := must(net.Listen("tcp", "127.0.0.1:0")) // its connections stay open
+	defer stock.Close()
+	a := must(l.Dial(context.Background(), "tcp", stock.Addr().String()))
+	defer must(stock.Accept()).Close()
+	gate, got := make(chan struct{}), make(chan error, 1)
+	must(0, l.Go(func() {
+		_, err := a.Read(make([]byte, 1))
+		got <- err
+		_ = suspend.Blocking(context.Background(), func() { <-gate })
+	}))
+	suspended(t, l, 1)
+	soon, cancel := context.WithTimeout(context.Background(), 10*time.Millisecond)
+	defer cancel()
+	within(t, func() { require.ErrorIs(t, l.Shutdown(soon), context.DeadlineExceeded) })
+	within(t, func() { require.ErrorIs(t, <-got, net.ErrClosed) })
+	within(t, func() { require.ErrorIs(t, l.Shutdown(soon), context.DeadlineExceeded, "the task runs on") })
+	close(gate)
+	within(t, func() { require.NoError(t, l.Close()) })
+	require.NoError(t, l.Shutdown(soon))
+}
+
 func TestCloseInATaskPanics(t *testing.T) {
 	l := open(t, eventloop.Options{})
 	for _, on := range []suspend.Spawner{l, idle.New(l, nil)} { // in a task of a group it hung
 		task(t, on, func() {
 			schedtest.Panics(t, "eventloop: Close called from a task of the loop", func() { _ = l.Close() })
+			schedtest.Panics(t, "eventloop: Shutdown called from a task of the loop", func() { _ = l.Shutdown(context.Background()) })
 		})
 	}
 	task(t, l, func() {}) // still open
@@ -533,7 +636,7 @@ func TestBlockingAfterClose(t *testing.T) {
 	}
 	cancel()
 	within(t, func() { must(0, errors.Join(<-cleaned, <-cleaned, <-closed)) })
-	if err := l.Block(func() { t.Error("ran") }); err != suspend.ErrClosed {
+	if err := l.Block(func() { t.Error("ran") }); !errors.Is(err, suspend.ErrClosed) {
 		t.Error(err)
 	}
 }

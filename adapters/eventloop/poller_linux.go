@@ -30,6 +30,7 @@ type poller struct {
 	slots  []slot
 	free   []int32
 	closed bool // calls of add fail, and epfd may be closed
+	deaf   bool // calls of add fail for the descriptor of a Listener
 
 	// The fields below belong to the reactor's goroutine.
 	events    [128]unix.EpollEvent
@@ -159,7 +160,7 @@ func (p *poller) dispatch() {
 func (p *poller) add(d *fd) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.closed {
+	if p.closed || p.deaf && d.over != nil {
 		return errClosed
 	}
 	if n := len(p.free); n > 0 {
@@ -204,9 +205,21 @@ func (p *poller) vacate(d *fd) {
 func (p *poller) closeAll() {
 	p.mu.Lock()
 	p.closed = true
+	p.closeThose(func(*fd) bool { return true })
+}
+
+// closeListeners closes the descriptors of Listeners. Later calls of add fail for such a descriptor.
+func (p *poller) closeListeners() {
+	p.mu.Lock()
+	p.deaf = true
+	p.closeThose(func(d *fd) bool { return d.over != nil })
+}
+
+// closeThose closes the descriptors for which match returns true, and unlocks p.mu. The caller must hold p.mu.
+func (p *poller) closeThose(match func(d *fd) bool) {
 	var open []*fd
 	for _, s := range p.slots {
-		if s.fd != nil {
+		if s.fd != nil && match(s.fd) {
 			open = append(open, s.fd)
 		}
 	}

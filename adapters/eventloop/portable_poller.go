@@ -15,6 +15,7 @@ type poller struct {
 	mu     atomicx.Mutex
 	fds    map[*fd]struct{}
 	closed bool
+	deaf   bool // closeListeners was called
 }
 
 func newPoller() (*poller, error) {
@@ -50,7 +51,7 @@ func (p *poller) wait(d time.Duration) {
 func (p *poller) add(d *fd) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.closed {
+	if p.closed || p.deaf && d.over != nil {
 		return errClosed
 	}
 	p.fds[d] = struct{}{}
@@ -66,9 +67,21 @@ func (p *poller) remove(d *fd) {
 func (p *poller) closeAll() {
 	p.mu.Lock()
 	p.closed = true
+	p.closeThose(func(*fd) bool { return true })
+}
+
+func (p *poller) closeListeners() {
+	p.mu.Lock()
+	p.deaf = true
+	p.closeThose(func(d *fd) bool { return d.over != nil })
+}
+
+func (p *poller) closeThose(match func(d *fd) bool) {
 	var open []*fd
 	for d := range p.fds {
-		open = append(open, d)
+		if match(d) {
+			open = append(open, d)
+		}
 	}
 	p.mu.Unlock()
 	for _, d := range open {

@@ -22,6 +22,7 @@ type reactor struct {
 	timers timers
 	ring   atomicx.Pointer[ring] // the pointer is nil before the first OpenFile, and if the system refuses io_uring
 	ended  bool                  // guarded by loop.rings.mu
+	idle   bool                  // all work has ended, and loop.busy no longer counts the reactor; only run uses the field
 
 	share  share // only the owner of core may access the share
 	stalls *coro.Stalls
@@ -34,7 +35,7 @@ func newReactor(l *Loop) (*reactor, error) {
 	}
 	r := &reactor{loop: l, poller: p}
 	r.timers.init(r)
-	r.core = runner.New(r, p.wake, l.opts.OnPanic)
+	r.core = runner.New(r, p.wake, l.opts.OnPanic, errLoopClosed)
 	r.core.InOrder = true
 	r.watchSteps()
 	return r, nil
@@ -90,6 +91,8 @@ func (r *reactor) run() {
 		}
 	}
 	r.stalls.Stop()
+	r.timers.close() // after a Shutdown, timers are set and descriptors are open
+	r.poller.closeAll()
 	r.timers.end()
 	r.core.Release()
 	r.discard()
@@ -103,11 +106,29 @@ func (r *reactor) pollOrSleep() bool {
 	if r.resumeRested() || polled || !r.core.Empty() { // the resumed task runs after the tasks that the poll has woken
 		return true
 	}
-	if r.core.Done() {
+	if r.mayEnd() {
 		return false
 	}
 	r.sleep()
 	return true
+}
+
+// mayEnd reports whether the reactor may end, because the work of all reactors has ended. It may not end before the others, because
+// their tasks may use its connections and timers after a Shutdown.
+func (r *reactor) mayEnd() bool {
+	if !r.core.Done() {
+		return false
+	}
+	l := r.loop
+	if !r.idle {
+		r.idle = true
+		if l.busy.Add(-1) == 0 { // before the pokes; pairs with the load below
+			for _, other := range l.reactors {
+				other.poke()
+			}
+		}
+	}
+	return l.busy.Load() == 0
 }
 
 // poll handles the pending events of descriptors, files and timers, and reports whether there were any.
@@ -128,7 +149,7 @@ func (r *reactor) sleep() {
 		return
 	}
 	// The timers, the core and the ring are checked after Sleep, because whoever changes them later calls poke.
-	if d := r.timers.until(); d != 0 && !r.core.Done() && r.ring.Load().rests() {
+	if d := r.timers.until(); d != 0 && !r.mayEnd() && r.ring.Load().rests() {
 		r.poller.wait(d)
 	}
 	if r.core.Rouse() {
@@ -151,6 +172,14 @@ func (r *reactor) runTimers() bool {
 	now := r.loop.now()
 	r.share.began = now
 	return r.timers.run(now)
+}
+
+// refuseWork makes the reactor refuse new work, and closes its listeners. The reactor ends when all accepted work of the Loop has
+// ended.
+func (r *reactor) refuseWork() {
+	r.core.Close()
+	r.poller.closeListeners()
+	r.poke()
 }
 
 // close makes the reactor refuse new work, and closes its descriptors. The reactor ends when all accepted work has

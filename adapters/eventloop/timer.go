@@ -119,7 +119,7 @@ func (ts *timers) sleep(ctx context.Context, d time.Duration) error {
 	var t *timer
 	_, err := suspend.Suspend(ctx, func(r suspend.Resumer[struct{}]) (struct{}, bool) {
 		t = newTimer(func() { r.Resume(struct{}{}, nil) })
-		t.abandoned = func() { r.Resume(struct{}{}, suspend.ErrClosed) }
+		t.abandoned = func() { r.Resume(struct{}{}, errLoopClosed) }
 		if !ts.set(t, ts.after(d)) {
 			t.abandoned()
 		}

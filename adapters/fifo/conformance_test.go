@@ -17,15 +17,15 @@ func TestConformance(t *testing.T) {
 	t.Run("Scheduler", func(t *testing.T) {
 		suspendtest.Scheduler(t, func(testing.TB) (suspend.Spawner, func()) {
 			return start(fifo.Options{})
-		}, suspendtest.FIFO(), suspendtest.NoAllocs(), suspendtest.Panics(
-			func(_ testing.TB, onPanic func(any, []byte)) (suspend.Spawner, func()) {
+		}, suspendtest.Options{FIFO: true, NoAllocs: true,
+			Panics: func(_ testing.TB, onPanic func(any, []byte)) (suspend.Spawner, func()) {
 				return start(fifo.Options{OnPanic: onPanic})
-			}))
+			}})
 	})
 	t.Run("Executor", func(t *testing.T) {
 		suspendtest.Executor(t, func(testing.TB) (suspend.Executor, func()) {
 			return start(fifo.Options{})
-		}, suspendtest.FIFO())
+		}, suspendtest.Options{FIFO: true})
 	})
 	t.Run("Nested", func(t *testing.T) { // in a task of another
 		suspendtest.Scheduler(t, func(testing.TB) (suspend.Spawner, func()) {
@@ -33,6 +33,6 @@ func TestConformance(t *testing.T) {
 			return s, suspendtest.Drive(func(ctx context.Context, main func(context.Context) error) error {
 				return fifo.Run(ctx, func(ctx context.Context) error { return s.Run(ctx, main) })
 			})
-		}, suspendtest.FIFO(), suspendtest.NoAllocs())
+		}, suspendtest.Options{FIFO: true, NoAllocs: true})
 	})
 }

@@ -27,6 +27,8 @@ import (
 
 	"github.com/braidgo/braid/adapters/internal/runner"
 	"github.com/braidgo/braid/adapters/internal/seeded"
+	"github.com/braidgo/braid/internal/outcome"
+	"github.com/braidgo/braid/suspend"
 	"github.com/braidgo/braid/suspend/sched"
 )
 
@@ -60,6 +62,9 @@ type Options struct {
 	LockOSThread bool
 }
 
+// errClosed is the error of a Scheduler whose Run has ended, or is about to end.
+var errClosed = outcome.Named("fifo: closed", suspend.ErrClosed)
+
 // A Scheduler runs tasks during a single Run.
 type Scheduler struct {
 	opts Options
@@ -72,7 +77,7 @@ type Scheduler struct {
 func New(o Options) *Scheduler {
 	s := &Scheduler{opts: o}
 	s.rand.Seed(o.Seed)
-	s.core.Init(s, nil, o.OnIdle, o.OnPanic)
+	s.core.Init(s, nil, o.OnIdle, o.OnPanic, errClosed)
 	return s
 }
 
@@ -85,7 +90,7 @@ func Run(ctx context.Context, main func(ctx context.Context) error) error {
 // is runnable. It returns the result of main after every task has ended, including tasks that other goroutines have
 // started. ctx is passed only to main; a Run cannot be cancelled, but its tasks can.
 //
-// If ctx has already ended, Run returns the cancellation error and does nothing. A second Run returns suspend.ErrClosed. If
+// If ctx has already ended, Run returns the cancellation error and does nothing. A second Run returns an error that wraps suspend.ErrClosed. If
 // main calls runtime.Goexit, for example through t.FailNow, Run does the same after every other task has ended.
 func (s *Scheduler) Run(ctx context.Context, main func(ctx context.Context) error) error {
 	return s.core.Drive(ctx, runner.Drive{
@@ -97,12 +102,13 @@ func (s *Scheduler) Run(ctx context.Context, main func(ctx context.Context) erro
 }
 
 // Go runs f as a task, after all tasks and callbacks that are runnable now. It may be called from any goroutine, before and
-// during Run. When Run has returned or is about to return, Go returns suspend.ErrClosed and f never runs.
+// during Run. When Run has returned or is about to return, Go returns an error that wraps suspend.ErrClosed, and f
+// never runs.
 func (s *Scheduler) Go(f func()) error { return s.core.Go(f) }
 
 // Execute runs f as a callback. Callbacks and tasks share one queue. Run also waits for callbacks. f must not suspend;
-// suspend.Suspend panics if it does. When Run has returned or is about to return, Execute returns suspend.ErrClosed and f
-// never runs.
+// suspend.Suspend panics if it does. When Run has returned or is about to return, Execute returns an error that wraps suspend.ErrClosed,
+// and f never runs.
 func (s *Scheduler) Execute(f func()) error { return s.core.Execute(f) }
 
 // OnIdle registers f to be called once, the next time tasks are left but none of them is runnable, before Run parks its

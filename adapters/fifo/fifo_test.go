@@ -141,13 +141,13 @@ func TestRunOnce(t *testing.T) {
 	if err := s.Run(bg, func(context.Context) error { return nil }); err != nil || !before {
 		t.Errorf("Run = %v, the task submitted before it has run: %v", err, before)
 	}
-	if err := s.Run(bg, func(context.Context) error { t.Error("ran"); return nil }); err != suspend.ErrClosed {
+	if err := s.Run(bg, func(context.Context) error { t.Error("ran"); return nil }); !errors.Is(err, suspend.ErrClosed) {
 		t.Errorf("second Run = %v", err)
 	}
-	if err := s.Go(func() { t.Error("ran") }); err != suspend.ErrClosed {
+	if err := s.Go(func() { t.Error("ran") }); !errors.Is(err, suspend.ErrClosed) {
 		t.Errorf("Go = %v", err)
 	}
-	if err := s.Execute(func() { t.Error("ran") }); err != suspend.ErrClosed {
+	if err := s.Execute(func() { t.Error("ran") }); !errors.Is(err, suspend.ErrClosed) {
 		t.Errorf("Execute = %v", err)
 	}
 }

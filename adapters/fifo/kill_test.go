@@ -32,7 +32,7 @@ func newKiller(helps bool) *killer {
 	if !helps {
 		next = func() *runner.Item { return k.Next() }
 	}
-	k.Driven = runner.NewDriven(k, next, nil, nil)
+	k.Driven = runner.NewDriven(k, next, nil, nil, suspend.ErrClosed)
 	return k
 }
 
@@ -339,7 +339,7 @@ func TestEnd(t *testing.T) {
 			})
 			require.Equal(t, errEnded, err)
 			require.Equal(t, begun, ended)
-			require.Equal(t, suspend.ErrClosed, k.Go(func() {}))
+			require.ErrorIs(t, k.Go(func() {}), suspend.ErrClosed)
 			for deadline := time.Now().Add(10 * time.Second); runtime.NumGoroutine() > before; runtime.Gosched() {
 				if time.Now().After(deadline) {
 					buf := make([]byte, 1<<16)

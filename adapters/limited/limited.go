@@ -22,8 +22,10 @@ import (
 	"runtime"
 	"runtime/debug"
 
+	"github.com/braidgo/braid/adapters/internal/closable"
 	"github.com/braidgo/braid/internal/atomicx"
 	"github.com/braidgo/braid/internal/labels"
+	"github.com/braidgo/braid/internal/outcome"
 	"github.com/braidgo/braid/promise"
 	"github.com/braidgo/braid/suspend"
 	"github.com/braidgo/braid/suspend/sched"
@@ -43,6 +45,9 @@ type Options struct {
 	// OnPanic must not suspend.
 	OnPanic func(value any, stack []byte)
 }
+
+// errClosed is the error of work that a closed Scheduler refuses.
+var errClosed = outcome.Named("limited: closed", suspend.ErrClosed)
 
 // A Scheduler runs tasks until it is closed. It implements suspend.Spawner, suspend.Executor and sched.Holder. All
 // methods may be called from any goroutine.
@@ -80,11 +85,11 @@ func New(n int, o Options) *Scheduler {
 	return &Scheduler{n: n, opts: o}
 }
 
-// Go queues f to run as a task. After Close, Go returns suspend.ErrClosed and f never runs.
+// Go queues f to run as a task. After Close, Go returns an error that wraps suspend.ErrClosed, and f never runs.
 func (s *Scheduler) Go(f func()) error { return s.accept(item{f: labels.Inherit(f)}) }
 
 // Execute queues f to run as a callback, in order with the tasks. f must not suspend; suspend.Suspend panics if it does.
-// After Close, Execute returns suspend.ErrClosed and f never runs.
+// After Close, Execute returns an error that wraps suspend.ErrClosed, and f never runs.
 func (s *Scheduler) Execute(f func()) error { return s.accept(item{f: f, call: true}) }
 
 func (s *Scheduler) accept(it item) error {
@@ -94,7 +99,7 @@ func (s *Scheduler) accept(it item) error {
 	s.mu.Lock()
 	if s.closed {
 		s.mu.Unlock()
-		return suspend.ErrClosed
+		return errClosed
 	}
 	s.live++
 	s.queue = append(s.queue, it)
@@ -166,7 +171,7 @@ func (s *Scheduler) Hold() (release func(), err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.closed {
-		return nil, suspend.ErrClosed
+		return nil, errClosed
 	}
 	s.live++
 	s.suspended++
@@ -180,8 +185,20 @@ func (s *Scheduler) Hold() (release func(), err error) {
 // Close makes the Scheduler refuse new work, and suspends its caller until every task and callback has ended. This wait
 // cannot be cancelled. Close panics in a task of s.
 func (s *Scheduler) Close() error {
+	return s.closeUntil(context.Background(), "limited: Close called from a task of the scheduler")
+}
+
+// Shutdown is Close with a limit: if ctx ends before every task and callback has ended, Shutdown returns the cancellation
+// error. s is closed then, but its tasks run on, because a scheduler cannot end a task. A later Close or Shutdown
+// continues the wait. If ctx has already ended, Shutdown closes s and does not wait. Shutdown
+// returns nil if nothing is left, even if ctx has ended. Shutdown panics in a task of s.
+func (s *Scheduler) Shutdown(ctx context.Context) error {
+	return s.closeUntil(ctx, "limited: Shutdown called from a task of the scheduler")
+}
+
+func (s *Scheduler) closeUntil(ctx context.Context, inTask string) error {
 	if suspend.Within(s) {
-		panic("limited: Close called from a task of the scheduler")
+		panic(inTask)
 	}
 	suspend.Self() // Self panics in a callback, before s is closed
 	s.mu.Lock()
@@ -191,8 +208,7 @@ func (s *Scheduler) Close() error {
 	if over {
 		s.gone.Fill(struct{}{})
 	}
-	_, err := s.gone.Await(context.Background())
-	return err
+	return closable.Wait(ctx, &s.gone)
 }
 
 // Stats returns the statistics of the scheduler.

@@ -45,19 +45,19 @@ func pool() (submit func(f func())) {
 }
 
 func TestConformance(t *testing.T) {
-	panics := suspendtest.Panics(func(_ testing.TB, onPanic func(any, []byte)) (suspend.Spawner, func()) {
+	panics := suspendtest.Options{Panics: func(_ testing.TB, onPanic func(any, []byte)) (suspend.Spawner, func()) {
 		s := limited.New(2, limited.Options{OnPanic: onPanic})
 		return s, func() { _ = s.Close() }
-	})
+	}}
 	t.Run("One", func(t *testing.T) { suspendtest.Scheduler(t, open(1, nil), panics) })
-	t.Run("Three", func(t *testing.T) { suspendtest.Scheduler(t, open(3, nil)) })
-	t.Run("Many", func(t *testing.T) { suspendtest.Scheduler(t, open(1000, nil)) }) // there is always a place
-	t.Run("Pool", func(t *testing.T) { suspendtest.Scheduler(t, open(2, pool())) })
+	t.Run("Three", func(t *testing.T) { suspendtest.Scheduler(t, open(3, nil), suspendtest.Options{}) })
+	t.Run("Many", func(t *testing.T) { suspendtest.Scheduler(t, open(1000, nil), suspendtest.Options{}) }) // there is always a place
+	t.Run("Pool", func(t *testing.T) { suspendtest.Scheduler(t, open(2, pool()), suspendtest.Options{}) })
 	t.Run("Executor", func(t *testing.T) {
 		suspendtest.Executor(t, func(testing.TB) (suspend.Executor, func()) {
 			s := limited.New(1, limited.Options{})
 			return s, func() { _ = s.Close() }
-		})
+		}, suspendtest.Options{})
 	})
 }
 

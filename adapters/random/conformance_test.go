@@ -17,14 +17,14 @@ func TestConformance(t *testing.T) {
 	t.Run("Scheduler", func(t *testing.T) {
 		suspendtest.Scheduler(t, func(t testing.TB) (suspend.Spawner, func()) {
 			return start(t, random.Options{})
-		}, suspendtest.NoAllocs(), suspendtest.Panics(
-			func(t testing.TB, onPanic func(any, []byte)) (suspend.Spawner, func()) {
+		}, suspendtest.Options{NoAllocs: true,
+			Panics: func(t testing.TB, onPanic func(any, []byte)) (suspend.Spawner, func()) {
 				return start(t, random.Options{OnPanic: onPanic})
-			}))
+			}})
 	})
 	t.Run("Executor", func(t *testing.T) {
 		suspendtest.Executor(t, func(t testing.TB) (suspend.Executor, func()) {
 			return start(t, random.Options{})
-		})
+		}, suspendtest.Options{})
 	})
 }

@@ -22,7 +22,9 @@ import (
 
 	"github.com/braidgo/braid/adapters/internal/runner"
 	"github.com/braidgo/braid/adapters/internal/seeded"
+	"github.com/braidgo/braid/internal/outcome"
 	"github.com/braidgo/braid/internal/preempt"
+	"github.com/braidgo/braid/suspend"
 	"github.com/braidgo/braid/suspend/sched"
 )
 
@@ -55,6 +57,9 @@ type Options struct {
 	OnStall    func(report []byte)
 }
 
+// errClosed is the error of a Scheduler whose Run has ended, or is about to end.
+var errClosed = outcome.Named("random: closed", suspend.ErrClosed)
+
 // A Scheduler runs tasks during a single Run.
 type Scheduler struct {
 	opts Options
@@ -74,7 +79,7 @@ func New(o Options) *Scheduler {
 	}
 	s := &Scheduler{opts: o, rand: rand.New(rand.NewPCG(o.Seed, 0))}
 	s.draw.Seed(o.Seed)
-	s.core = runner.NewDriven(s, s.popRandom, o.OnIdle, o.OnPanic)
+	s.core = runner.NewDriven(s, s.popRandom, o.OnIdle, o.OnPanic, errClosed)
 	if o.Preempt {
 		s.core.Preempt = func() bool { return s.rand.Uint64()&1 > 0 }
 	}
@@ -93,7 +98,7 @@ func (s *Scheduler) Seed() uint64 { return s.opts.Seed }
 // runnable. It returns the result of main after every task has ended, including tasks that other goroutines have started.
 // ctx is passed only to main; a Run cannot be cancelled, but its tasks can.
 //
-// If ctx has already ended, Run returns the cancellation error and does nothing. A second Run returns suspend.ErrClosed. If
+// If ctx has already ended, Run returns the cancellation error and does nothing. A second Run returns an error that wraps suspend.ErrClosed. If
 // main calls runtime.Goexit, for example through t.FailNow, Run does the same after every other task has ended.
 func (s *Scheduler) Run(ctx context.Context, main func(ctx context.Context) error) error {
 	if s.opts.Preempt {
@@ -120,12 +125,13 @@ func (s *Scheduler) popRandom() *runner.Item {
 }
 
 // Go runs f as a task. Tasks and callbacks run in random order. Go may be called from any goroutine, before and during Run.
-// When Run has returned or is about to return, Go returns suspend.ErrClosed and f never runs.
+// When Run has returned or is about to return, Go returns an error that wraps suspend.ErrClosed, and f
+// never runs.
 func (s *Scheduler) Go(f func()) error { return s.core.Go(f) }
 
 // Execute runs f as a callback. Callbacks and tasks run in random order. Run also waits for callbacks. f must not suspend;
-// suspend.Suspend panics if it does. When Run has returned or is about to return, Execute returns suspend.ErrClosed and f
-// never runs.
+// suspend.Suspend panics if it does. When Run has returned or is about to return, Execute returns an error that wraps suspend.ErrClosed,
+// and f never runs.
 func (s *Scheduler) Execute(f func()) error { return s.core.Execute(f) }
 
 // Uint64 returns a random number for the tasks of s; see Options.Seed and sched.Rand.

@@ -189,10 +189,10 @@ func TestRun(t *testing.T) {
 	if err := s.Run(bg, func(context.Context) error { return boom }); err != boom {
 		t.Errorf("Run returned %v, not what main returned", err)
 	}
-	if err := s.Run(bg, func(context.Context) error { return nil }); err != suspend.ErrClosed {
+	if err := s.Run(bg, func(context.Context) error { return nil }); !errors.Is(err, suspend.ErrClosed) {
 		t.Errorf("second Run: %v", err)
 	}
-	if err := s.Go(func() { t.Error("a task began after Run had returned") }); err != suspend.ErrClosed {
+	if err := s.Go(func() { t.Error("a task began after Run had returned") }); !errors.Is(err, suspend.ErrClosed) {
 		t.Errorf("Go after Run: %v", err)
 	}
 

@@ -16,22 +16,18 @@ func TestConformance(t *testing.T) {
 			p := workstealing.New(o)
 			return p, func() { _ = p.Close() }
 		}
-		var inOrder []suspendtest.Option
-		if workers == 1 {
-			inOrder = append(inOrder, suspendtest.FIFO())
-		}
 		t.Run(fmt.Sprintf("Scheduler/workers=%d", workers), func(t *testing.T) {
 			suspendtest.Scheduler(t, func(testing.TB) (suspend.Spawner, func()) {
 				return open(workstealing.Options{})
-			}, append(inOrder, suspendtest.NoAllocs(), suspendtest.Panics(
-				func(_ testing.TB, onPanic func(any, []byte)) (suspend.Spawner, func()) {
+			}, suspendtest.Options{FIFO: workers == 1, NoAllocs: true,
+				Panics: func(_ testing.TB, onPanic func(any, []byte)) (suspend.Spawner, func()) {
 					return open(workstealing.Options{OnPanic: onPanic})
-				}))...)
+				}})
 		})
 		t.Run(fmt.Sprintf("Executor/workers=%d", workers), func(t *testing.T) {
 			suspendtest.Executor(t, func(testing.TB) (suspend.Executor, func()) {
 				return open(workstealing.Options{})
-			}, inOrder...)
+			}, suspendtest.Options{FIFO: workers == 1})
 		})
 	}
 }

@@ -71,7 +71,7 @@ type Parking struct {
 func NewParking(workers int) *Parking {
 	p := &Pool{opts: Options{Workers: workers, MaxWorkers: workers + 1, StallAfter: -1}}
 	p.goroutines.Store(int64(workers) + 1)
-	p.blocking = blocking.New(blocking.Limits{Width: 1, Max: 1}, p.exit)
+	p.blocking = blocking.New(blocking.Limits{Width: 1, Max: 1, Closed: errClosed}, p.exit)
 	k := &Parking{p: p}
 	all := make([]*worker, workers)
 	for i := range all {

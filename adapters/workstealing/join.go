@@ -23,7 +23,7 @@ import (
 // lost. In all cases both functions have ended before the caller panics or exits.
 //
 // Join may be called wherever the caller may suspend. If the caller is not a task of p, it suspends while a task of p
-// runs the Join. If p is then closed, Join returns suspend.ErrClosed and calls neither function.
+// runs the Join. If p is then closed, Join returns an error that wraps suspend.ErrClosed, and calls neither function.
 func Join[A, B any](ctx context.Context, p *Pool, a func(context.Context) (A, error), b func(context.Context) (B, error)) (va A, vb B, err error) {
 	if err = suspend.Err(ctx); err != nil {
 		return va, vb, err

@@ -168,10 +168,10 @@ func TestJoinOnClosedPool(t *testing.T) {
 		p := workstealing.New(workstealing.Options{Workers: 1})
 		_ = p.Close()
 		never := func(context.Context) (int, error) { t.Error("runs"); return 0, nil }
-		if _, _, err := workstealing.Join(bg, p, never, never); err != suspend.ErrClosed {
+		if _, _, err := workstealing.Join(bg, p, never, never); !errors.Is(err, suspend.ErrClosed) {
 			t.Error(err)
 		}
-		if err := workstealing.For(bg, p, 0, 10, 1, func(context.Context, int, int) error { t.Error("runs"); return nil }); err != suspend.ErrClosed {
+		if err := workstealing.For(bg, p, 0, 10, 1, func(context.Context, int, int) error { t.Error("runs"); return nil }); !errors.Is(err, suspend.ErrClosed) {
 			t.Error(err)
 		}
 	})

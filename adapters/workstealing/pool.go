@@ -36,6 +36,7 @@ import (
 	"github.com/braidgo/braid/adapters/internal/coro"
 	"github.com/braidgo/braid/internal/atomicx"
 	"github.com/braidgo/braid/internal/labels"
+	"github.com/braidgo/braid/internal/outcome"
 	"github.com/braidgo/braid/promise"
 	"github.com/braidgo/braid/suspend"
 	"github.com/braidgo/braid/suspend/sched"
@@ -80,6 +81,9 @@ type Options struct {
 	GrowAfter  time.Duration
 	MaxWorkers int
 }
+
+// errClosed is the error of work that a closed Pool refuses.
+var errClosed = outcome.Named("workstealing: closed", suspend.ErrClosed)
 
 // A Pool runs tasks on its workers, from New to Close. It implements suspend.Spawner and suspend.Executor. All methods
 // are safe for concurrent use.
@@ -132,7 +136,7 @@ func New(o Options) *Pool {
 	}
 	p := &Pool{opts: o}
 	p.goroutines.Store(int64(o.Workers) + 1) // the goroutines of p.blocking count as one
-	p.blocking = blocking.New(blocking.Limits{Width: o.BlockingWidth, Max: o.MaxBlocking, Tell: coro.Reports(o.StallAfter, o.OnStall)}, p.exit)
+	p.blocking = blocking.New(blocking.Limits{Width: o.BlockingWidth, Max: o.MaxBlocking, Closed: errClosed, Tell: coro.Reports(o.StallAfter, o.OnStall)}, p.exit)
 	p.growth.start = func(w *worker) { go w.run() }
 	all := p.makeWorkers(o.Workers)
 	for _, w := range all {
@@ -141,7 +145,7 @@ func New(o Options) *Pool {
 	return p
 }
 
-// Go runs f as a task. If p is closed, Go returns suspend.ErrClosed and f never runs.
+// Go runs f as a task. If p is closed, Go returns an error that wraps suspend.ErrClosed, and f never runs.
 func (p *Pool) Go(f func()) error {
 	if labels.Some() {
 		f = labels.Inherit(f)
@@ -151,11 +155,11 @@ func (p *Pool) Go(f func()) error {
 
 // Block runs f, which may block in any way, on a goroutine that is not a worker, as suspend.Blocking does for a task of
 // p. Block returns without waiting for f, which may be queued; see Options.BlockingWidth. A panic in f ends the
-// process. Once Close has waited for all tasks, Block returns suspend.ErrClosed and f never runs.
+// process. When p is closed and all tasks have ended, Block returns an error that wraps suspend.ErrClosed, and f never runs.
 func (p *Pool) Block(f func()) error { return p.blocking.Block(f) }
 
 // Execute runs f as a callback. f must not suspend: suspend.Suspend panics in a callback. Execute obeys the contract of
-// suspend.Task's Unpark. If p is closed, Execute returns suspend.ErrClosed and f never runs.
+// suspend.Task's Unpark. If p is closed, Execute returns an error that wraps suspend.ErrClosed, and f never runs.
 func (p *Pool) Execute(f func()) error { return p.submit(entry{f: f, call: true}) }
 
 func (p *Pool) submit(e entry) error {
@@ -163,7 +167,7 @@ func (p *Pool) submit(e entry) error {
 		panic("workstealing: nil function")
 	}
 	if !p.live.Enter() { // the entry is counted before it is published
-		return suspend.ErrClosed
+		return errClosed
 	}
 	p.enqueue(&p.injector, e)
 	return nil
@@ -172,7 +176,7 @@ func (p *Pool) submit(e entry) error {
 // Hold keeps Close from returning until release is called; see sched.Holder.
 func (p *Pool) Hold() (release func(), err error) {
 	if !p.live.Enter() {
-		return nil, suspend.ErrClosed
+		return nil, errClosed
 	}
 	p.held.Add(1)
 	return p.releaseHold, nil
@@ -205,15 +209,27 @@ func (p *Pool) ended() {
 // hangs there: in a task of another scheduler that runs inside a task of p, and in a suspend.Blocking function of a
 // task of p.
 func (p *Pool) Close() error {
+	return p.closeUntil(context.Background(), "workstealing: Close called from a task of the pool")
+}
+
+// Shutdown is Close with a limit: if ctx ends before every task and goroutine of p has ended, Shutdown returns the
+// cancellation error. p is closed then, but its tasks run on, because a scheduler cannot end a task. A later Close or
+// Shutdown continues the wait. If ctx has already ended, Shutdown closes p and
+// does not wait. Shutdown returns nil if nothing is left, even if ctx has ended. Like Close, it panics in a
+// task of p.
+func (p *Pool) Shutdown(ctx context.Context) error {
+	return p.closeUntil(ctx, "workstealing: Shutdown called from a task of the pool")
+}
+
+func (p *Pool) closeUntil(ctx context.Context, inTask string) error {
 	if p.current() != nil {
-		panic("workstealing: Close called from a task of the pool")
+		panic(inTask)
 	}
 	suspend.Self() // Self panics in a callback, before anything is closed
 	if _, last := p.live.Close(); last {
 		p.finish()
 	}
-	_, _ = p.gone.Await(context.Background())
-	return nil
+	return closable.Wait(ctx, &p.gone)
 }
 
 // finish ends the workers. It is called once, when p is closed and all tasks have ended.

@@ -106,7 +106,7 @@ func TestEveryScheduler(t *testing.T) {
 func TestSimulation(t *testing.T) {
 	on(t)
 	var s census.Snapshot
-	report := simulation.Run(simulation.Options{}, func(ctx context.Context, w *simulation.World) error {
+	report := simulation.Run(func(ctx context.Context, w *simulation.World) error {
 		p := promise.New[int]()
 		_ = suspend.Here().Go(func() { _, _ = p.Await(ctx) })
 		for len(waiting(s, "promise.Promise.Await")) == 0 {
@@ -115,7 +115,7 @@ func TestSimulation(t *testing.T) {
 		}
 		p.Fill(1)
 		return nil
-	})
+	}, simulation.Options{})
 	require.NoError(t, report.Err)
 	require.Len(t, waiting(s, "promise.Promise.Await"), 1)
 	require.Equal(t, "simulation", waiting(s, "promise.Promise.Await")[0].Scheduler)
@@ -181,7 +181,7 @@ func TestConformance(t *testing.T) {
 	suspendtest.Scheduler(t, func(testing.TB) (suspend.Spawner, func()) {
 		s := fifo.New(fifo.Options{})
 		return s, suspendtest.Drive(s.Run)
-	}, suspendtest.FIFO())
+	}, suspendtest.Options{FIFO: true})
 }
 
 // Coroutines that are idle say so in the goroutine profile, and the next task on them has no label of theirs.

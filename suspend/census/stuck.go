@@ -97,7 +97,7 @@ func (w *watcher) inspect(now time.Time) {
 // closing reports whether an operation waits for tasks to end.
 func closing(operation string) bool {
 	switch operation[strings.LastIndexByte(operation, '.')+1:] {
-	case "Close", "CloseContext", "Shutdown":
+	case "Close", "Shutdown":
 		return true
 	}
 	return false

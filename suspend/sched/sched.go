@@ -43,9 +43,9 @@ type Watcher interface {
 }
 
 // A Holder keeps a scheduler open for a waiter without a task, such as a Then, an actor without a message, or a delayed retry.
-// Until release is called, the hold counts as a suspended task, so that Run and Close wait for it. Hold returns suspend.ErrClosed if the
-// scheduler is closed. Hold and release obey the contract of Unpark. release must be called once. Without a Holder, a scheduler may
-// close during such a wait.
+// Until release is called, the hold counts as a suspended task, so that Run and Close wait for it. Hold returns an error that wraps
+// suspend.ErrClosed if the scheduler is closed. Hold and release obey the contract of Unpark. release must be called once. Without a
+// Holder, a scheduler may close during such a wait.
 type Holder interface {
 	Hold() (release func(), err error)
 }

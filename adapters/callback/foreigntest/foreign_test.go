@@ -68,7 +68,7 @@ func TestConformance(t *testing.T) {
 						t.Error(err)
 					}
 				}
-			}, suspendtest.FIFO())
+			}, suspendtest.Options{FIFO: true})
 			if test.ends {
 				suspendtest.Ending(t, func(t testing.TB) (suspend.Spawner, func(), func()) {
 					x, end := test.open(t)

@@ -7,7 +7,6 @@ import (
 
 	"github.com/braidgo/braid/internal/atomicx"
 	"github.com/braidgo/braid/internal/labels"
-	"github.com/braidgo/braid/suspend"
 )
 
 // Goroutines runs functions, each on its own goroutine. New returns a Goroutines. After Close, no new functions are
@@ -45,10 +44,13 @@ type Goroutines struct {
 	closed  bool
 }
 
-// Limits configure a Goroutines. Zero means the default.
+// Limits configure a Goroutines. Zero means the default, except that Closed is required.
 type Limits struct {
 	Width int // default 64
 	Max   int // default 4096; a Max below Width means Width
+
+	// Closed is the error of a Block after Close.
+	Closed error
 
 	// If this function is not nil, it is called with a line of text when the width first grows, and when the width
 	// would first have to grow beyond Max.
@@ -78,7 +80,7 @@ func New(l Limits, gone func()) *Goroutines {
 }
 
 // Block runs f on a new goroutine, or queues f if width functions are running. Block never waits. After Close, it
-// returns suspend.ErrClosed and never runs f. A panic in f ends the process.
+// returns Limits.Closed and never runs f. A panic in f ends the process.
 func (g *Goroutines) Block(f func()) error {
 	if f == nil {
 		panic("suspend: nil function")
@@ -88,7 +90,7 @@ func (g *Goroutines) Block(f func()) error {
 	defer g.mu.Unlock()
 	switch {
 	case g.closed:
-		return suspend.ErrClosed
+		return g.limits.Closed
 	case g.running < g.width:
 		g.launchLocked(f)
 	default:

@@ -1,6 +1,7 @@
 package blocking
 
 import (
+	"errors"
 	"runtime"
 	"slices"
 	"strings"
@@ -25,8 +26,11 @@ type stepper struct {
 	told    []string
 }
 
+var errClosed = errors.New("closed")
+
 func newStepper(l Limits, tell bool) *stepper {
 	s := new(stepper)
+	l.Closed = errClosed
 	if tell {
 		l.Tell = func(text []byte) { s.told = append(s.told, string(text)) }
 	}

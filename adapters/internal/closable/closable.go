@@ -1,8 +1,13 @@
-// Package closable provides a counter of a scheduler's unfinished work. After the counter is closed, only Again can
-// increment it.
+// Package closable provides a counter of a scheduler's unfinished work, and the wait for its end. After the counter is
+// closed, only Again can increment it.
 package closable
 
-import "github.com/braidgo/braid/internal/atomicx"
+import (
+	"context"
+
+	"github.com/braidgo/braid/internal/atomicx"
+	"github.com/braidgo/braid/promise"
+)
 
 // A Counter counts the tasks that were accepted and have not ended. The zero Counter is open. In the state diagram -E>
 // is a call of Enter, -A> of Again, -L> of Leave, -C> of Close:
@@ -73,4 +78,14 @@ func (c *Counter) Live() int64 {
 		n -= closed
 	}
 	return n
+}
+
+// Wait suspends the caller until gone is resolved, and returns the error of gone. If ctx ends first, Wait returns the
+// cancellation error. If ctx has ended and gone is resolved, gone wins.
+func Wait(ctx context.Context, gone *promise.Promise[struct{}]) error {
+	_, err := gone.Await(ctx)
+	if _, ok, reason := gone.Try(); ok {
+		return reason
+	}
+	return err
 }

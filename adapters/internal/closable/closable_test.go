@@ -1,12 +1,16 @@
 package closable
 
 import (
+	"context"
+	"errors"
 	"runtime"
 	"sync"
 	"sync/atomic"
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/braidgo/braid/promise"
 )
 
 func TestCounter(t *testing.T) {
@@ -68,4 +72,18 @@ func TestOneSeesTheEnd(t *testing.T) {
 		require.EqualValues(t, 1, ends.Load())
 		require.True(t, c.Done())
 	}
+}
+
+// Wait prefers the end to the cancellation, and the error of the end to none.
+func TestWait(t *testing.T) {
+	over, cancel := context.WithCancel(context.Background())
+	cancel()
+	oops := errors.New("oops")
+	var left, gone, failed promise.Promise[struct{}]
+	gone.Fill(struct{}{})
+	failed.Fail(oops)
+	require.ErrorIs(t, Wait(over, &left), context.Canceled)
+	require.NoError(t, Wait(over, &gone))
+	require.Equal(t, oops, Wait(over, &failed))
+	require.Equal(t, oops, Wait(context.Background(), &failed))
 }

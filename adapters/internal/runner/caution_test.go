@@ -5,6 +5,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/braidgo/braid/suspend"
 )
 
 // carried returns how many steps of n new tasks are made outside, of ten each, and the tasks.
@@ -57,7 +59,7 @@ func TestCaution(t *testing.T) {
 // A turn that has lasted for long ends. It is a reason to be careful only if its steps were few.
 func TestOverdue(t *testing.T) {
 	for steps, careful := range map[int]bool{1: true, shortInStuck - 1: true, shortInStuck + 1: false, publishing: false} {
-		r := New(nil, func() {}, nil)
+		r := New(nil, func() {}, nil, suspend.ErrClosed)
 		r.Lease(10*time.Millisecond, nil)
 		r.budget = publishing - steps
 		r.Overdue(time.Now(), 10*time.Millisecond)

@@ -36,16 +36,17 @@ type Driven struct {
 }
 
 // NewDriven returns a Driven that is the core of self; see Init.
-func NewDriven(self suspend.Spawner, next func() *Item, onIdle func(), onPanic func(any, []byte)) *Driven {
+func NewDriven(self suspend.Spawner, next func() *Item, onIdle func(), onPanic func(any, []byte), closed error) *Driven {
 	d := new(Driven)
-	d.Init(self, next, onIdle, onPanic)
+	d.Init(self, next, onIdle, onPanic, closed)
 	return d
 }
 
 // Init makes d, which is part of self, the core of self. The functions next and onIdle are called on the goroutine of
-// Run. If next is nil, Items run first come, first served; onIdle may be nil.
-func (d *Driven) Init(self suspend.Spawner, next func() *Item, onIdle func(), onPanic func(any, []byte)) {
-	d.Runner.init(self, d, onPanic)
+// Run. If next is nil, Items run first come, first served; onIdle may be nil. A second Run fails with the error closed, as work
+// that is refused does.
+func (d *Driven) Init(self suspend.Spawner, next func() *Item, onIdle func(), onPanic func(any, []byte), closed error) {
+	d.Runner.init(self, d, onPanic, closed)
 	d.next, d.InOrder = next, next == nil
 	d.hooks.always = onIdle
 	d.shares = unknown
@@ -73,7 +74,7 @@ func (d *Driven) Drive(ctx context.Context, o Drive, main func(ctx context.Conte
 		suspend.Self() // Self panics here
 	}
 	if !d.ran.CompareAndSwap(false, true) {
-		return suspend.ErrClosed
+		return d.closed
 	}
 	d.parent, d.nested = parent, parent != nil
 	d.Own()

@@ -22,7 +22,7 @@ type Posting struct {
 
 // NewPosting returns a Posting with n parked tasks.
 func NewPosting(n int) *Posting {
-	p := &Posting{NewDriven(nil, nil, nil, nil), make([]Task, n)}
+	p := &Posting{NewDriven(nil, nil, nil, nil, suspend.ErrClosed), make([]Task, n)}
 	for i := range p.tasks {
 		t := &p.tasks[i]
 		t.runner.Store(&p.Runner)

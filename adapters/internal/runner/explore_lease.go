@@ -39,7 +39,7 @@ type Emulated struct {
 // (see lease).
 func NewLeased(n int, careful bool) *Leased {
 	l := &Leased{careful: careful}
-	l.Runner = New(nil, func() { (*l.driver.Load()).Unpark() }, nil)
+	l.Runner = New(nil, func() { (*l.driver.Load()).Unpark() }, nil, suspend.ErrClosed)
 	l.emulate(n)
 	return l
 }

@@ -14,7 +14,7 @@ import (
 
 // waiting runs n tasks that wait for each other, in one Run, and returns its Driven.
 func waiting(n int) *Driven {
-	d := NewDriven(suspend.Goroutines, nil, nil, nil)
+	d := NewDriven(suspend.Goroutines, nil, nil, nil, suspend.ErrClosed)
 	err := d.Drive(context.Background(), Drive{Name: "test", StallAfter: -1}, func(context.Context) error {
 		parked := make([]suspend.Task, 0, n)
 		for range n {
@@ -134,7 +134,7 @@ func stallsOnAKeptCoroutine(t *testing.T) (reported bool) {
 		old[task] = true
 	}
 	kept.mu.Unlock()
-	d := NewDriven(suspend.Goroutines, nil, nil, nil)
+	d := NewDriven(suspend.Goroutines, nil, nil, nil, suspend.ErrClosed)
 	reports := make(chan struct{}, 1000)
 	report := func(stack []byte) {
 		if bytes.Contains(stack, []byte("holdsTheRunner")) {
@@ -216,7 +216,7 @@ func TestFewTasksDoWithoutTheCache(t *testing.T) {
 // A task on a kept coroutine belongs to the Run that began it.
 func TestAKeptCoroutineIsTheNewRuns(t *testing.T) {
 	waiting(1000)
-	d := NewDriven(suspend.Goroutines, nil, nil, nil)
+	d := NewDriven(suspend.Goroutines, nil, nil, nil, suspend.ErrClosed)
 	d.self = spawner{d}
 	_ = d.Drive(context.Background(), Drive{Name: "test"}, func(context.Context) error {
 		for range 500 {

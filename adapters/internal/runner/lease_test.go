@@ -14,7 +14,7 @@ import (
 // careful returns a Runner of the calling goroutine in a period of being careful, and a function that runs it until nothing is runnable.
 // carried counts the steps outside, which are made at once.
 func careful(stalls *coro.Stalls) (r *Runner, carried *int, run func()) {
-	r, carried = New(nil, func() {}, nil), new(int)
+	r, carried = New(nil, func() {}, nil, suspend.ErrClosed), new(int)
 	r.Watch(stalls)
 	r.Lease(time.Hour, nil)
 	r.Own()

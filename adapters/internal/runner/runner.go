@@ -36,6 +36,7 @@ type Runner struct {
 	waker   waker
 	foreign func() // the argument of OnForeign, or nil
 	onPanic func(any, []byte)
+	closed  error // the error of refused work
 	stalls  *coro.Stalls
 	release atomicx.Pointer[func()] // the release function that all Holds share; the first Hold makes it
 	lease   *lease                  // set before the first Run; a nil lease means that the Runner is never taken from a step
@@ -83,16 +84,17 @@ type wakeFunc func()
 func (f wakeFunc) wake() { f() }
 
 // New returns a Runner that is the core of self. The function wake ends the sleep that Sleep began, and obeys the
-// contract of suspend.Task's Unpark. If onPanic is nil, a panic in a task ends the process.
-func New(self suspend.Spawner, wake func(), onPanic func(any, []byte)) *Runner {
+// contract of suspend.Task's Unpark. If onPanic is nil, a panic in a task ends the process. The argument closed is the
+// error with which Go, Execute and Hold refuse work after Close.
+func New(self suspend.Spawner, wake func(), onPanic func(any, []byte), closed error) *Runner {
 	r := new(Runner)
-	r.init(self, wakeFunc(wake), onPanic)
+	r.init(self, wakeFunc(wake), onPanic, closed)
 	return r
 }
 
 // init does not allocate, because a Run may be as short as a request to a server.
-func (r *Runner) init(self suspend.Spawner, w waker, onPanic func(any, []byte)) {
-	r.self, r.waker, r.onPanic = self, w, onPanic
+func (r *Runner) init(self suspend.Spawner, w waker, onPanic func(any, []byte), closed error) {
+	r.self, r.waker, r.onPanic, r.closed = self, w, onPanic, closed
 	half := len(r.room) / 2
 	r.all, r.idle = r.room[:0:half], r.room[half:half]
 }
@@ -125,7 +127,7 @@ func (r *Runner) submit(task *Task, f func()) error {
 		panic("suspend: nil function")
 	}
 	if !r.live.Enter() { // the Item is counted before it is published
-		return suspend.ErrClosed
+		return r.closed
 	}
 	r.publishNew(task, f)
 	return nil
@@ -134,7 +136,7 @@ func (r *Runner) submit(task *Task, f func()) error {
 // Hold implements sched.Holder.
 func (r *Runner) Hold() (release func(), err error) {
 	if !r.live.Enter() {
-		return nil, suspend.ErrClosed
+		return nil, r.closed
 	}
 	r.held.Add(1)
 	made := r.release.Load()
