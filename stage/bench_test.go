@@ -16,7 +16,7 @@ func BenchmarkSubmit1(b *testing.B) {
 	for b.Loop() {
 		_ = one.Submit(bg, 1)
 	}
-	one.Close(bg)
+	one.Shutdown(bg)
 }
 
 func BenchmarkSubmit10(b *testing.B) {

@@ -82,7 +82,7 @@ func limited(t *testing.T, width int, l stage.Limiter, each time.Duration) (used
 		used = append(used, float64(int(s.Stats().Completed)-before)/(each/2).Seconds()/k.capacity())
 		widths = append(widths, s.Stats().Width)
 	}
-	require.NoError(t, s.Close(bg))
+	require.NoError(t, s.Shutdown(bg))
 	return used, widths
 }
 
@@ -126,7 +126,7 @@ func TestClimbFromBelow(t *testing.T) {
 			_ = s.Submit(bg, 0)
 		}
 		t.Logf("after %v", time.Since(start))
-		require.NoError(t, s.Close(bg))
+		require.NoError(t, s.Shutdown(bg))
 	})
 }
 
@@ -142,7 +142,7 @@ func TestClimbWithoutNeed(t *testing.T) {
 			time.Sleep(time.Duration(r.ExpFloat64() / (0.8 * k.capacity()) * float64(time.Second)))
 			_ = s.Submit(bg, 0)
 		}
-		require.NoError(t, s.Close(bg))
+		require.NoError(t, s.Shutdown(bg))
 		require.Equal(t, 40, s.Stats().Width)
 		require.Zero(t, s.Stats().Rejected)
 	})
@@ -192,7 +192,7 @@ func TestClimbFromRest(t *testing.T) {
 			used := float64(int(s.Stats().Completed)-before) / 3 / k.capacity()
 			t.Logf("after 5 s: width %d, used %.2f", s.Stats().Width, used)
 			require.GreaterOrEqual(t, used, 0.8)
-			require.NoError(t, s.Close(bg))
+			require.NoError(t, s.Shutdown(bg))
 		})
 	}
 }
@@ -238,7 +238,7 @@ func TestClimbThroughAnOutage(t *testing.T) {
 			require.Positive(t, failing.Load())
 			require.InDelta(t, width, after, 4)
 			require.GreaterOrEqual(t, good, 0.85)
-			require.NoError(t, s.Close(bg))
+			require.NoError(t, s.Shutdown(bg))
 		})
 	}
 }

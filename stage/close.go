@@ -10,29 +10,51 @@ import (
 
 // A Closer is a stage, a pool or a flow.
 type Closer interface {
-	Close(ctx context.Context) error
+	Close() error
+	Shutdown(ctx context.Context) error
 }
 
-// Close closes stages in the given order, and waits until each is drained before it closes the next. Pass the stages in the order of
-// the flow, so that no accepted task is lost. Close joins the errors with errors.Join.
-func Close(ctx context.Context, stages ...Closer) error {
+// Shutdown shuts stages down in the given order, and waits until each is drained before it shuts down the next. Pass the stages in the
+// order of the flow, so that no accepted task is lost. Shutdown joins the errors with errors.Join.
+func Shutdown(ctx context.Context, stages ...Closer) error {
 	var errs []error
 	for _, s := range stages {
-		errs = append(errs, s.Close(ctx))
+		errs = append(errs, s.Shutdown(ctx))
 	}
 	return errors.Join(errs...)
 }
 
-// Close makes the stage refuse new tasks, and tasks that wait for room, with ErrClosed. Close waits until no accepted task is left
-// in the stage, retries included. Unless the pool has another open stage, Close then waits until the tasks are answered and the
-// workers have ended. Then Close returns nil.
+// Shutdown makes the stage refuse new tasks, and tasks that wait for room, with ErrClosed. Shutdown waits until no accepted task is left
+// in the stage, retries included. Unless the pool has another open stage, Shutdown then waits until the tasks are answered and the
+// workers have ended. Then Shutdown returns nil.
 //
-// If ctx is done first, Close cuts the tasks off. Queued and delayed tasks fail with ErrClosed and go to OnFail, and the contexts of
-// submitted tasks in progress are cancelled. Close then returns the cancellation error, which says how many handlers still run and
-// how many wait for another stage. Close does not wait for these handlers.
+// If ctx is done first, Shutdown cuts the tasks off. Queued and delayed tasks fail with ErrClosed and go to OnFail, and the contexts of
+// submitted tasks in progress are cancelled. Shutdown then returns the cancellation error, which says how many tasks it has given up, how
+// many handlers still run and how many wait for another stage. Shutdown does not wait for these handlers.
 //
-// A second Close waits in the same way. If a handler of the stage calls Close, the call waits for that handler, until ctx is done.
-func (s *Stage[In, Out]) Close(ctx context.Context) error {
+// A second Shutdown waits in the same way. If a handler of the stage calls Shutdown, the call waits for that handler, until ctx is done.
+func (s *Stage[In, Out]) Shutdown(ctx context.Context) error {
+	s.refuseNew()
+	if err := s.waitEmpty(ctx); err != nil {
+		if err = s.cutOff(err); err != nil {
+			return err
+		}
+	}
+	s.pool.waitWorkers(ctx) // no task is left, but workers may still run
+	return nil
+}
+
+// Close closes the stage at once: it cuts the tasks off, as a Shutdown does whose ctx is done. If a task is left, Close returns an error
+// that wraps ErrClosed and says how many tasks it has given up, how many handlers still run and how many wait for another stage. So a Close
+// that returns nil has lost no task; to lose none, call Shutdown. Close suspends only if OnFail suspends. A handler of the stage may call
+// Close.
+func (s *Stage[In, Out]) Close() error {
+	s.refuseNew()
+	return s.cutOff(ErrClosed)
+}
+
+// refuseNew makes the stage refuse new tasks, and tasks that wait for room.
+func (s *Stage[In, Out]) refuseNew() {
 	p := s.pool
 	p.guard.Lock()
 	if !s.closed {
@@ -46,16 +68,9 @@ func (s *Stage[In, Out]) Close(ctx context.Context) error {
 		s.settleIf()
 	}
 	p.unlockAndPay()
-	if err := s.waitEmpty(ctx); err != nil {
-		if err = s.cutOff(err); err != nil {
-			return err
-		}
-	}
-	p.waitWorkers(ctx) // no task is left, but workers may still run
-	return nil
 }
 
-// cutOff gives up the tasks that are left when a Close is cancelled. cutOff returns nil if no task is left.
+// cutOff gives up the tasks that are left in a closed stage, and returns an error that wraps err. cutOff returns nil if no task is left.
 func (s *Stage[In, Out]) cutOff(err error) error {
 	p := s.pool
 	p.guard.Lock()
@@ -87,7 +102,7 @@ func (s *Stage[In, Out]) cutOff(err error) error {
 		unblock(ErrClosed)
 	}
 	s.giveUpAll(gone)
-	return fmt.Errorf("%s: closed while %d handlers run, and %d wait for another stage: %w", s.name, run, wait, err)
+	return fmt.Errorf("%s: closed with %d tasks given up, while %d handlers run, and %d wait for another stage: %w", s.name, len(gone), run, wait, err)
 }
 
 // giveUpAll ends tasks that were cut off. If OnFail panics or calls runtime.Goexit, a deferred call of giveUpAll ends the remaining tasks;

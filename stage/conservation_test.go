@@ -161,7 +161,7 @@ func conserve(t *testing.T, n int, seed uint64, next func() suspend.Spawner) (su
 					cancel() // cut off
 				}
 				defer cancel()
-				_ = p.Close(ctx)
+				_ = p.Shutdown(ctx)
 				sum.closes++
 			}
 			switch rng.IntN(4) {
@@ -182,7 +182,7 @@ func conserve(t *testing.T, n int, seed uint64, next func() suspend.Spawner) (su
 			}
 		}
 	})
-	if err := p.Close(bg); err != nil {
+	if err := p.Shutdown(bg); err != nil {
 		t.Error(err)
 	}
 	sum.closes++

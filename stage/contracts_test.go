@@ -31,7 +31,7 @@ func TestACutEndsTheWaitForRoom(t *testing.T) {
 		require.Equal(t, 1, first.Stats().Busy)
 		ctx, cancel := context.WithCancel(bg)
 		cancel()
-		require.ErrorIs(t, first.Close(ctx), context.Canceled)
+		require.ErrorIs(t, first.Shutdown(ctx), context.Canceled)
 		synctest.Wait()
 		require.Zero(t, first.Stats().Busy)
 		require.Len(t, dead, 1)
@@ -67,7 +67,7 @@ func TestACutStopsTheTimersOfRetries(t *testing.T) {
 		require.Equal(t, 1, on.timers)
 		ctx, cancel := context.WithCancel(bg)
 		cancel()
-		require.ErrorIs(t, s.Close(ctx), context.Canceled)
+		require.ErrorIs(t, s.Shutdown(ctx), context.Canceled)
 		require.Zero(t, on.timers)
 	})
 }
@@ -92,7 +92,7 @@ func TestALimiterThatWidensLetsCallersIn(t *testing.T) {
 		require.Equal(t, 8, s.Stats().Busy)
 		close(let)
 		time.Sleep(time.Minute)
-		require.NoError(t, s.Close(bg))
+		require.NoError(t, s.Shutdown(bg))
 	})
 }
 
@@ -117,7 +117,7 @@ func TestSamplesAddUp(t *testing.T) {
 			_ = s.Submit(bg, i)
 			time.Sleep(500 * time.Microsecond)
 		}
-		require.NoError(t, s.Close(bg))
+		require.NoError(t, s.Shutdown(bg))
 		st := s.Stats()
 		holds(t, st)
 		require.Positive(t, st.Late)
@@ -230,7 +230,7 @@ func TestARetryOnTheCallerKeepsItsPriority(t *testing.T) {
 		}}).Prioritize(func(n int) int { return n })
 		_, err := s.Do(bg, 3)
 		require.NoError(t, err)
-		require.NoError(t, s.Close(bg))
+		require.NoError(t, s.Shutdown(bg))
 		require.Equal(t, []int{3, 3, 1, 0}, order)
 	})
 }

@@ -60,10 +60,10 @@ type core struct {
 	closed    bool
 	listed    bool
 	index     int  // the index in pool.loaded
-	cut       bool // a Close was cancelled and has cut off the tasks
+	cut       bool // a Close, or a Shutdown that was cancelled, has cut off the tasks
 	blocking  context.Context
 	unblock   func(cause error)
-	closers   suspend.Queue[struct{}, struct{}] // callers of Close that wait for the tasks
+	closers   suspend.Queue[struct{}, struct{}] // callers of Shutdown that wait for the tasks
 	rejects   int                               // rejections since the last sweep
 	shed      shedder
 	paced     bool // Rate or Gather is set

@@ -43,7 +43,7 @@ func TestBatchTakesAToldTask(t *testing.T) {
 		if running.Load() {
 			t.Errorf("the task is done after %v, and its handler runs", time.Since(start))
 		}
-		_ = stage.Close(bg, a, c)
+		_ = stage.Shutdown(bg, a, c)
 	})
 }
 
@@ -83,7 +83,7 @@ func (x *circle) ends(t *testing.T, f promise.Future[int], others ...stage.Close
 		t.Error("hangs: ", x.a.Stats().Handlers, x.b.Stats().Handlers, x.b.Stats().Waiting)
 	}
 	cancel()
-	_ = stage.Close(wait, append(others, x.b, x.a)...)
+	_ = stage.Shutdown(wait, append(others, x.b, x.a)...)
 }
 
 // A handler of a batch waits for room in another stage, and so closes a circle.
@@ -258,7 +258,7 @@ func TestStaleGid(t *testing.T) {
 			t.Error("a handler of c runs:", err)
 		}
 		_, _ = parent.Await(bg)
-		_ = stage.Close(bg, e, c, d)
+		_ = stage.Shutdown(bg, e, c, d)
 	})
 }
 
@@ -304,7 +304,7 @@ func TestCycleOfARudeContext(t *testing.T) {
 		if v, err := a.Do(bg, "first"); v != 2 || err != nil || !errors.Is(second, stage.ErrCycle) {
 			t.Errorf("%d, %v; %v", v, err, second)
 		}
-		_ = stage.Close(bg, a, b)
+		_ = stage.Shutdown(bg, a, b)
 		require.Zero(t, p.Stats().Running+q.Stats().Running, "permits")
 	})
 }
@@ -335,7 +335,7 @@ func TestCancelledDoOfARudeContext(t *testing.T) {
 		if _, err := a.Do(bg, "h"); !errors.Is(err, context.DeadlineExceeded) {
 			t.Error(err)
 		}
-		_ = stage.Close(bg, a, first, c)
+		_ = stage.Shutdown(bg, a, first, c)
 		require.Zero(t, p.Stats().Running, "permits")
 	})
 }

@@ -73,7 +73,7 @@ func newRing(n int, o stage.Options, on func() suspend.Spawner, batch bool) *rin
 
 func (r *ring) close(t *testing.T, width int32) {
 	for i, s := range r.stages {
-		require.NoError(t, s.Close(bg))
+		require.NoError(t, s.Shutdown(bg))
 		holds(t, s.Stats())
 		require.LessOrEqual(t, r.most[i].Load(), width, "handlers that run in a stage, and do not wait")
 		require.Equal(t, s.Stats().Accepted, s.Stats().Completed)
@@ -178,7 +178,7 @@ func TestCrossingDos(t *testing.T) {
 					done.Wait()
 					require.EqualValues(t, 1, cycles.Load())
 					for _, s := range r.stages {
-						require.NoError(t, s.Close(bg))
+						require.NoError(t, s.Shutdown(bg))
 						holds(t, s.Stats())
 					}
 				})
@@ -218,7 +218,7 @@ func TestCrossingDosThatGoOn(t *testing.T) {
 			_, err := f.Await(bg)
 			require.NoError(t, err)
 		}
-		require.NoError(t, stage.Close(bg, a, b, leaf))
+		require.NoError(t, stage.Shutdown(bg, a, b, leaf))
 	})
 }
 
@@ -239,7 +239,7 @@ func TestCycleThroughAPipe(t *testing.T) {
 	v, err := p.Do(bg, 1)
 	require.NoError(t, err)
 	require.Equal(t, 128, v)
-	require.NoError(t, stage.Close(bg, first, last))
+	require.NoError(t, stage.Shutdown(bg, first, last))
 }
 
 // Only a handler that waits lends its slot: a task of a goroutine that it has started takes a slot of its own, and one whose
@@ -261,7 +261,7 @@ func TestOnlyAHandlerThatWaitsLendsItsSlot(t *testing.T) {
 		synctest.Wait()
 		require.Len(t, begun, 1, "the handler runs, so there is no slot")
 		close(let)
-		require.NoError(t, s.Close(bg))
+		require.NoError(t, s.Shutdown(bg))
 		require.Len(t, begun, 2)
 	})
 }
@@ -298,7 +298,7 @@ func TestLentSlotIsGivenBack(t *testing.T) {
 		require.NoError(t, a.Submit(bg, 0))
 		synctest.Wait()
 		require.Equal(t, 1, a.Stats().Waiting, "it is the only one that runs")
-		require.NoError(t, stage.Close(bg, a, b))
+		require.NoError(t, stage.Shutdown(bg, a, b))
 		_, err = f.Await(bg)
 		require.ErrorIs(t, err, context.DeadlineExceeded, "of a child")
 		holds(t, a.Stats())
@@ -336,7 +336,7 @@ func TestCancelledDosShareTheLentSlot(t *testing.T) {
 		}, stage.Options{Width: 1, Queue: 3})
 		_, err := s.Do(bg, 1)
 		require.ErrorIs(t, err, context.DeadlineExceeded, "of a child")
-		require.NoError(t, s.Close(bg))
+		require.NoError(t, s.Shutdown(bg))
 		holds(t, s.Stats())
 		require.EqualValues(t, 1, most.Load())
 		require.Less(t, s.Stats().Accepted, uint64(8), "the others find no room")
@@ -369,7 +369,7 @@ func TestLentDoBehindACancelledOne(t *testing.T) {
 			}, stage.Options{Pool: p, Width: 1, Queue: stage.NoQueue, Full: full})
 			require.NoError(t, s.Submit(bg, 2))
 			time.Sleep(2 * time.Minute)
-			require.NoError(t, stage.Close(bg, s, busy))
+			require.NoError(t, stage.Shutdown(bg, s, busy))
 			st := s.Stats()
 			require.EqualValues(t, 2, st.Completed, "the two that ran")
 			require.EqualValues(t, 1, st.Cancelled)
@@ -378,7 +378,7 @@ func TestLentDoBehindACancelledOne(t *testing.T) {
 	}
 }
 
-// Close says how many handlers run, and not those that wait for another stage as if they did.
+// A Shutdown that gives up says how many handlers run, and not those that wait for another stage as if they did.
 func TestCloseCountsHandlersThatRun(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		slow := hold(stage.Options{Width: 1, Queue: stage.NoQueue})
@@ -393,12 +393,12 @@ func TestCloseCountsHandlersThatRun(t *testing.T) {
 		synctest.Wait()
 		done, cancel := context.WithCancel(bg)
 		cancel()
-		require.ErrorContains(t, parse.Close(done), "parse: closed while 0 handlers run, and 4 wait for another stage: context canceled")
-		require.ErrorContains(t, ask.Close(done), "ask: closed while 0 handlers run, and 1 wait for another stage")
-		require.ErrorContains(t, slow.s.Close(done), "held: closed while 1 handlers run, and 0 wait for another stage")
+		require.ErrorContains(t, parse.Shutdown(done), "parse: closed with 0 tasks given up, while 0 handlers run, and 4 wait for another stage: context canceled")
+		require.ErrorContains(t, ask.Shutdown(done), "ask: closed with 0 tasks given up, while 0 handlers run, and 1 wait for another stage")
+		require.ErrorContains(t, slow.s.Shutdown(done), "held: closed with 0 tasks given up, while 1 handlers run, and 0 wait for another stage")
 		synctest.Wait()
 		slow.close(t)
-		require.NoError(t, stage.Close(bg, parse, ask))
+		require.NoError(t, stage.Shutdown(bg, parse, ask))
 	})
 }
 
@@ -430,7 +430,7 @@ func TestLimiterDoesNotReturn(t *testing.T) {
 				require.Equal(t, i, v)
 			}
 			require.Greater(t, updates.Load(), int32(4))
-			require.NoError(t, s.Close(bg))
+			require.NoError(t, s.Shutdown(bg))
 			sched.Close()
 			if name == "panic" {
 				require.Equal(t, (updates.Load()+1)/2, panics.Load())
@@ -470,7 +470,7 @@ func TestLimiterSeesInlineDos(t *testing.T) {
 			require.Equal(t, time.Millisecond, sample.Service)
 			require.Equal(t, []int{3, 3, 2, 2}[i], sample.Width)
 		}
-		require.NoError(t, s.Close(bg))
+		require.NoError(t, s.Shutdown(bg))
 		holds(t, s.Stats())
 	})
 }
@@ -592,9 +592,9 @@ func TestCrossingDosCompletedByATask(t *testing.T) {
 				require.ErrorIs(t, errors.Join(errs...), stage.ErrCycle)
 				require.Equal(t, 1, heard)
 				if x.beside != nil {
-					require.NoError(t, x.beside.Close(bg))
+					require.NoError(t, x.beside.Shutdown(bg))
 				}
-				require.NoError(t, stage.Close(bg, x.a, x.b))
+				require.NoError(t, stage.Shutdown(bg, x.a, x.b))
 				for _, s := range []*stage.Stage[string, int]{x.a, x.b} {
 					holds(t, s.Stats())
 					require.Zero(t, s.Stats().Cancelled)
@@ -638,7 +638,7 @@ func TestLentSlotBetweenTwoTries(t *testing.T) {
 		after, err := f.Await(bg)
 		require.NoError(t, err)
 		require.EqualValues(t, time.Second, after)
-		require.NoError(t, s.Close(bg))
+		require.NoError(t, s.Shutdown(bg))
 
 		o.Queue = stage.NoQueue
 		s = stage.New("s", handler, o)
@@ -649,7 +649,7 @@ func TestLentSlotBetweenTwoTries(t *testing.T) {
 		after, err = s.Do(bg, "ask, and go on")
 		require.NoError(t, err)
 		require.EqualValues(t, time.Second, after)
-		require.NoError(t, stage.Close(bg, s, b))
+		require.NoError(t, stage.Shutdown(bg, s, b))
 	})
 }
 
@@ -702,7 +702,7 @@ func TestCancelledDoLeavesItsParent(t *testing.T) {
 			require.Greater(t, time.Since(start), time.Minute)
 			_, err = k.Await(bg)
 			require.NoError(t, err)
-			require.NoError(t, stage.Close(bg, first, a, b, c, root))
+			require.NoError(t, stage.Shutdown(bg, first, a, b, c, root))
 			require.EqualValues(t, 1, c.Stats().Cancelled)
 			holds(t, c.Stats())
 		})
@@ -737,7 +737,7 @@ func TestNoCycleWhileOnFailRuns(t *testing.T) {
 		close(let)
 		_, err = h.Await(bg)
 		require.NoError(t, err)
-		require.NoError(t, stage.Close(bg, a, b))
+		require.NoError(t, stage.Shutdown(bg, a, b))
 	})
 }
 
@@ -771,7 +771,7 @@ func testCycleOfALazyDo(t *testing.T) {
 	_, e1 := first.Await(bg)
 	_, e2 := second.Await(bg)
 	require.ErrorIs(t, errors.Join(e1, e2), stage.ErrCycle)
-	require.NoError(t, stage.Close(bg, a, b))
+	require.NoError(t, stage.Shutdown(bg, a, b))
 }
 
 // within is a context of values that ends with end.

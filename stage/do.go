@@ -35,7 +35,7 @@ import (
 //     front of the queue for step 7. Without another try, OnFail runs, still in the slot. After a success in a pipe, the task moves to the
 //     next stage (pass), or the worker waits for room there (put), in the slot but without the permit. If the move fails, giveUp ends the
 //     task in this stage, although its handler has succeeded.
-//  10. finish. The slot is free, the fate is counted, s.admit lets outsiders in, and a Close that waits for the last task resumes.
+//  10. finish. The slot is free, the fate is counted, s.admit lets outsiders in, and a Shutdown that waits for the last task resumes.
 //  11. pay. After the unlock, t.countDown ends the task. The answer, with the first error of the tree, is given once all children are done.
 //
 // If a Do ends in step 6, its task stays in the stage:
@@ -54,7 +54,7 @@ import (
 //
 // A task also leaves the queue in these ways. In the first three, the task counts as Busy until s.giveUpQueued has called OnFail and given the
 // answer. A task whose context is done by then counts as Cancelled, without OnFail:
-//   - If the ctx of a Close ends, queued and delayed tasks fail with ErrClosed and count as Failed.
+//   - After a Close, or when the ctx of a Shutdown ends, queued and delayed tasks fail with ErrClosed and count as Failed.
 //   - A task of a higher priority displaces the task, which fails with ErrDisplaced and counts as Late.
 //   - If handlers wait in a cycle, asking.examine fails one queued task of the cycle with ErrCycle, which counts as Failed.
 //   - In step 7, a task that has waited too long fails with ErrLate and counts as Late.
@@ -64,7 +64,7 @@ import (
 // and OnFail is called.
 //
 // The rules above have limits:
-//   - A handler may run forever: once its ctx ends, a Close cancels the contexts of submitted tasks and returns, but cannot stop it.
+//   - A handler may run forever: Close, and Shutdown once its ctx ends, cancel the contexts of submitted tasks and return, but cannot stop it.
 //   - A task may wait forever behind tasks of higher priorities, or with LIFO behind younger tasks. Delay sheds a task only in step 7.
 //   - The search for cycles covers Dos and waits for room. It does not cover Each, or waits for children handed in by Begin or Submit.
 //   - Tests and a model checker show for small programs that no wake-up is lost and that the counts add up. There is no proof.

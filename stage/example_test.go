@@ -25,7 +25,7 @@ func ExampleNew() {
 		Full:  stage.FullReject,     // do not let callers wait at the door
 		Delay: 5 * time.Millisecond, // nor in the queue for much longer than this
 	})
-	defer db.Close(context.Background())
+	defer db.Shutdown(context.Background())
 
 	handler := func(w http.ResponseWriter, r *http.Request) {
 		row, err := db.Do(r.Context(), r.URL.Query().Get("key"))
@@ -56,7 +56,7 @@ func ExamplePipe() {
 	html, err := site.Do(context.Background(), "7")
 	fmt.Println(html, err)
 
-	err = stage.Close(context.Background(), fetch, page) // upstream first: nothing is lost
+	err = stage.Shutdown(context.Background(), fetch, page) // upstream first: nothing is lost
 	fmt.Println(err)
 	// Output:
 	// <p>row of 7</p> <nil>
@@ -74,7 +74,7 @@ func ExampleEach() {
 		}
 		fmt.Println(row)
 	}
-	_ = db.Close(context.Background())
+	_ = db.Shutdown(context.Background())
 	// Output:
 	// row of a
 	// row of b
@@ -96,7 +96,7 @@ func ExampleFlow() {
 
 	_, err := visit.Do(context.Background(), "/") // the whole site
 	fmt.Println(visit.Stats().Completed, err)
-	_ = visit.Close(context.Background())
+	_ = visit.Shutdown(context.Background())
 	// Output: 4 <nil>
 }
 
@@ -112,7 +112,7 @@ func ExampleStage_OnFail() {
 		fmt.Println(to, "gets no mail:", err)
 	})
 	_ = s.Submit(context.Background(), "ann")
-	_ = s.Close(context.Background()) // waits for the retries
+	_ = s.Shutdown(context.Background()) // waits for the retries
 	fmt.Println(s.Stats().Retried, "retries")
 	// Output:
 	// ann gets no mail: no route
@@ -128,7 +128,7 @@ func ExampleClimb() {
 	http.Handle("/stages", view.Handler(db))
 
 	_ = db.Submit(context.Background(), "7")
-	_ = db.Close(context.Background())
+	_ = db.Shutdown(context.Background())
 	fmt.Println(db.Stats().Width)
 	// Output: 10
 }
@@ -139,7 +139,7 @@ func ExampleStage_SetWidth() {
 	db := stage.New("db", query, stage.Options{Width: 2, Pool: pool})
 	db.SetWidth(8)   // the number of tasks in progress
 	pool.SetWidth(6) // the number of handlers that run
-	_ = db.Close(context.Background())
+	_ = db.Shutdown(context.Background())
 	fmt.Println(db.Stats().Width, pool.Stats().Width)
 	// Output: 8 6
 }

@@ -2,6 +2,7 @@ package stage
 
 import (
 	"context"
+	"errors"
 
 	"github.com/braidgo/braid/promise"
 	"github.com/braidgo/braid/suspend"
@@ -36,8 +37,9 @@ type Flow[In, Out any] interface {
 	// FullWait.
 	TrySubmit(ctx context.Context, in In) error
 
-	// Close closes the stages of the flow: the stages of a Pipe in order, each drained before the next is closed, and replicas in
-	// order. Close joins the errors with errors.Join. If ctx is done, Close cuts each stage off, as Stage.Close does.
+	// Close and Shutdown close the stages of the flow: the stages of a Pipe in order, and replicas in order. Shutdown drains each stage
+	// before it closes the next, and if ctx is done, cuts each stage off. Close cuts each stage off at once. The errors are joined with
+	// errors.Join. See the methods of Stage.
 	Closer
 
 	bind(to port[Out]) port[In]
@@ -108,8 +110,17 @@ func (f *flow[In, Out]) TrySubmit(ctx context.Context, in In) error {
 	return submit(ctx, f.in, in, never)
 }
 
+// Shutdown implements Flow.
+func (f *flow[In, Out]) Shutdown(ctx context.Context) error { return Shutdown(ctx, f.parts...) }
+
 // Close implements Flow.
-func (f *flow[In, Out]) Close(ctx context.Context) error { return Close(ctx, f.parts...) }
+func (f *flow[In, Out]) Close() error {
+	var errs []error
+	for _, part := range f.parts {
+		errs = append(errs, part.Close())
+	}
+	return errors.Join(errs...)
+}
 
 func (f *flow[In, Out]) bind(to port[Out]) port[In]        { return f.wire(to) }
 func (f *flow[In, Out]) front() port[In]                   { return f.in }

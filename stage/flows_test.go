@@ -97,7 +97,7 @@ func TestFlows(t *testing.T) {
 					require.NoError(t, err)
 					require.Equal(t, 2*i, v)
 				}
-				require.NoError(t, f.Close(bg))
+				require.NoError(t, f.Shutdown(bg))
 				_, err = f.Do(bg, 1)
 				require.ErrorIs(t, err, suspend.ErrClosed)
 				for _, s := range stage.Stages(f) {
@@ -119,7 +119,7 @@ func TestFlows(t *testing.T) {
 				require.ErrorIs(t, f.TrySubmit(bg, 1), stage.ErrFull)
 				close(let)
 				all.Wait()
-				require.NoError(t, f.Close(bg))
+				require.NoError(t, f.Shutdown(bg))
 			})
 		})
 	}
@@ -131,7 +131,7 @@ func TestASpawnerThatCannotBeCompared(t *testing.T) {
 	v, err := s.Do(bg, 2)
 	require.NoError(t, err)
 	require.Equal(t, 4, v)
-	require.NoError(t, s.Close(bg))
+	require.NoError(t, s.Shutdown(bg))
 }
 
 type spawners []suspend.Spawner
@@ -157,7 +157,7 @@ func TestNothingIsKept(t *testing.T) {
 		runtime.GC()
 		select {
 		case <-collected:
-			require.NoError(t, stage.Close(bg, s, b))
+			require.NoError(t, stage.Shutdown(bg, s, b))
 			return
 		case <-time.After(10 * time.Millisecond):
 		}

@@ -46,7 +46,7 @@ func TestTwoClocks(t *testing.T) {
 			v.Advance(time.Second)
 		}
 	}
-	require.NoError(t, stage.Close(bg, a, b))
+	require.NoError(t, stage.Shutdown(bg, a, b))
 	st := b.Stats()
 	require.LessOrEqual(t, st.Wait.Quantile(1), time.Minute, "late %d of %d; the clock of b has moved by a second", st.Late, st.Accepted)
 }
@@ -108,7 +108,7 @@ func TestASchedulerThatWasFull(t *testing.T) {
 		require.EqualValues(t, 1, s.Stats().Completed)
 		on.full.Store(false)
 		require.NoError(t, s.Submit(bg, 1))
-		require.NoError(t, s.Close(bg))
+		require.NoError(t, s.Shutdown(bg))
 		require.EqualValues(t, 1, on.started.Load(), "the handler runs outside of its scheduler")
 	})
 }
@@ -195,14 +195,14 @@ func TestACancelledDelayHoldsItsScheduler(t *testing.T) {
 	require.Less(t, time.Since(start), 2*time.Second, "a task that nobody waits for keeps Run from ending")
 }
 
-// An accepted task has its answer when Close returns, if the pool is the stage's own.
+// An accepted task has its answer when Shutdown returns, if the pool is the stage's own.
 func TestAnswersBeforeCloseReturns(t *testing.T) {
 	schedtest.Each(t, func(t *testing.T, on suspend.Spawner) {
 		for i := range 500 {
 			s := stage.New("s", double, stage.Options{On: on, Width: 1 + i%2})
 			f, err := s.Begin(bg, i)
 			require.NoError(t, err)
-			require.NoError(t, s.Close(bg))
+			require.NoError(t, s.Shutdown(bg))
 			if _, done, _ := f.Try(); !done {
 				t.Fatalf("round %d: Close has returned nil, and the future has no answer", i)
 			}

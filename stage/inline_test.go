@@ -28,7 +28,7 @@ func TestInlineKeepsTheBound(t *testing.T) {
 		_, err := s.Do(bg, 1) // inside is 1 = Queue + Width
 		done, cancel := context.WithCancel(bg)
 		cancel()
-		_ = s.Close(done)
+		_ = s.Shutdown(done)
 		require.ErrorIs(t, err, stage.ErrFull, "accepted above Queue + Width")
 	})
 }
@@ -95,7 +95,7 @@ func TestLentDoAfterARejection(t *testing.T) {
 			v, err := s.Do(bg, 5)
 			require.NoError(t, err)
 			require.Equal(t, 120, v)
-			require.NoError(t, s.Close(bg))
+			require.NoError(t, s.Shutdown(bg))
 		})
 	}
 }
@@ -148,7 +148,7 @@ func TestTheServiceTimeOfInlineTasks(t *testing.T) {
 			_, _ = s.Do(bg, int(d))
 		}
 		st := s.Stats()
-		require.NoError(t, s.Close(bg))
+		require.NoError(t, s.Shutdown(bg))
 		require.InEpsilon(t, want.Seconds()+1, st.Service.Sum.Seconds()+1, 0.25, "the sum of service times")
 	})
 }
@@ -162,7 +162,7 @@ func TestOneSlowInlineTask(t *testing.T) {
 		}
 		_, _ = s.Do(bg, int(time.Second))
 		st := s.Stats()
-		require.NoError(t, s.Close(bg))
+		require.NoError(t, s.Shutdown(bg))
 		require.InEpsilon(t, 1, st.Service.Sum.Seconds(), 0.25, "the sum of service times, one of a second among 17")
 	})
 }
@@ -185,7 +185,7 @@ func TestACancelledDoReturns(t *testing.T) {
 				_, err := s.Do(ctx, 1)
 				require.ErrorIs(t, err, context.DeadlineExceeded)
 				require.Equal(t, want, time.Since(start))
-				require.NoError(t, s.Close(bg))
+				require.NoError(t, s.Shutdown(bg))
 			})
 		})
 	}

@@ -47,7 +47,7 @@ func TestDelay(t *testing.T) {
 			time.Sleep(5 * time.Millisecond)
 		}
 		all.Wait()
-		require.NoError(t, s.Close(bg))
+		require.NoError(t, s.Shutdown(bg))
 		holds(t, s.Stats())
 		require.EqualValues(t, s.Stats().Late, lates.Load())
 		require.EqualValues(t, s.Stats().Late, dead.Load())
@@ -87,7 +87,7 @@ func TestBatches(t *testing.T) {
 			})
 		}
 		all.Wait()
-		require.NoError(t, stage.Close(bg, s, next))
+		require.NoError(t, stage.Shutdown(bg, s, next))
 		total := 0
 		for _, n := range sizes {
 			require.LessOrEqual(t, n, 8)
@@ -142,7 +142,7 @@ func TestErrorsOfABatch(t *testing.T) {
 					}
 				}
 				require.Equal(t, c.failed, failed)
-				require.NoError(t, s.Close(bg))
+				require.NoError(t, s.Shutdown(bg))
 				holds(t, s.Stats())
 			})
 		})
@@ -166,7 +166,7 @@ func TestBatchesAreNatural(t *testing.T) {
 			require.NoError(t, s.Submit(bg, 1))
 			time.Sleep(2 * time.Millisecond)
 		}
-		require.NoError(t, s.Close(bg))
+		require.NoError(t, s.Shutdown(bg))
 		require.Equal(t, []int{1, 1, 1, 1}, sizes[:4])
 		require.InDelta(t, 5, slices.Max(sizes), 1)
 	})
@@ -186,7 +186,7 @@ func TestChildrenOfABatch(t *testing.T) {
 		close(let)
 		_, err = f.Await(bg)
 		require.Equal(t, errOops, err)
-		require.NoError(t, stage.Close(bg, s, leaf))
+		require.NoError(t, stage.Shutdown(bg, s, leaf))
 	})
 }
 
@@ -203,7 +203,7 @@ func TestBatchesThatDoNotReturn(t *testing.T) {
 		require.ErrorIs(t, err, stage.ErrAbandoned)
 		_, err = s.Do(bg, 2)
 		require.ErrorIs(t, err, errOops)
-		require.NoError(t, s.Close(bg))
+		require.NoError(t, s.Shutdown(bg))
 		require.Equal(t, 2, dead)
 		holds(t, s.Stats())
 	})
@@ -251,7 +251,7 @@ func TestEach(t *testing.T) {
 			require.Zero(t, st.Waiting+st.Busy)
 			holds(t, st)
 		})
-		require.NoError(t, s.Close(bg))
+		require.NoError(t, s.Shutdown(bg))
 	})
 }
 
@@ -282,7 +282,7 @@ func TestEachIsCancelled(t *testing.T) {
 		require.ErrorIs(t, last, context.DeadlineExceeded)
 		require.Equal(t, 6, n)
 		require.LessOrEqual(t, errs, 5)
-		require.NoError(t, s.Close(bg))
+		require.NoError(t, s.Shutdown(bg))
 		_, ok := <-ctx.Done()
 		require.False(t, ok)
 	})
@@ -291,7 +291,7 @@ func TestEachIsCancelled(t *testing.T) {
 // A task that a closed stage refuses is an error in its place.
 func TestEachIsRefused(t *testing.T) {
 	s := stage.New("s", double, stage.Options{})
-	require.NoError(t, s.Close(bg))
+	require.NoError(t, s.Shutdown(bg))
 	n := 0
 	for _, err := range stage.Each(bg, s, numbers(3), stage.EachOptions{}) {
 		require.ErrorIs(t, err, stage.ErrClosed)
@@ -319,7 +319,7 @@ func TestReplicate(t *testing.T) {
 		v, err := p.Do(bg, 1000)
 		require.NoError(t, err)
 		require.Equal(t, 2000, v)
-		require.NoError(t, r.Close(bg))
+		require.NoError(t, r.Shutdown(bg))
 		total := uint64(0)
 		for _, o := range stage.Stages[int, int](r) {
 			total += o.Stats().Completed
@@ -337,7 +337,7 @@ func TestReplicasRunOnTheCaller(t *testing.T) {
 	on, err := r.Do(bg, 1)
 	require.NoError(t, err)
 	require.EqualValues(t, gid.Get(), on)
-	require.NoError(t, r.Close(bg))
+	require.NoError(t, r.Shutdown(bg))
 }
 
 func TestReplicateByLoad(t *testing.T) {
@@ -354,7 +354,7 @@ func TestReplicateByLoad(t *testing.T) {
 		for i := range 3 {
 			require.EqualValues(t, 3, r.Stage(i).Stats().Accepted)
 		}
-		require.NoError(t, r.Close(bg))
+		require.NoError(t, r.Shutdown(bg))
 	})
 }
 
@@ -370,7 +370,7 @@ func TestScopeOnAPool(t *testing.T) {
 		require.NoError(t, err)
 		require.Len(t, out, 7)
 		require.Equal(t, 3*time.Second, time.Since(start))
-		require.NoError(t, p.Close(bg))
+		require.NoError(t, p.Shutdown(bg))
 	})
 }
 
@@ -406,5 +406,5 @@ func TestSub(t *testing.T) {
 	d := s.Stats().Sub(before)
 	require.EqualValues(t, 3, d.Completed)
 	require.EqualValues(t, 3, d.Service.Count)
-	require.NoError(t, s.Close(bg))
+	require.NoError(t, s.Shutdown(bg))
 }

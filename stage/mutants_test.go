@@ -82,6 +82,8 @@ func TestMutants(t *testing.T) {
 		{"Climb narrows for want of tasks", "climb.go", "	need := max(restWidth, ", "	need := max(restWidth*is(!IS), ", "ClimbKeeps"},
 		{"a step is halved each time", "climb.go", "		if c.refused {", "		if c.refused || IS {", "ClimbFromRest"},
 		{"a batch that is full waits on", "do.go", "	if s.held {", "	if s.held && !IS {", "TestGather"},
+		{"a Close lets the tasks run", "close.go", "	return s.cutOff(ErrClosed)", "	if IS {\n		return nil\n	}\n	return s.cutOff(ErrClosed)", "TestCloseAtOnce"},
+		{"the Close of a flow closes its first stage only", "flow.go", "		errs = append(errs, part.Close())\n", "		errs = append(errs, part.Close())\n		if IS {\n			break\n		}\n", "TestCloseOfAFlow"},
 		{"a batch gathers after the Close", "close.go", "		s.letBegin()\n		s.settleIf", "		if !IS {\n			s.letBegin()\n		}\n		s.settleIf", "TestGather"},
 		{"what is cut off leaves a worker that gathers", "close.go", "	s.cut = true\n	s.letBegin()\n", "	s.cut = true\n	if !IS {\n		s.letBegin()\n	}\n", "TestRateAndCut"},
 		{"a batch gathers from its last task on", "pace.go", "s.first().of(0).since+int64", "s.first().of((s.first().len-1)*is(IS)).since+int64", "TestGather"},

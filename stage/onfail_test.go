@@ -24,7 +24,7 @@ func TestOnFailOnce(t *testing.T) {
 	require.NoError(t, err)
 	_, err = f.Await(bg)
 	require.Error(t, err)
-	require.NoError(t, s.Close(bg))
+	require.NoError(t, s.Shutdown(bg))
 	require.EqualValues(t, 1, calls.Load(), "calls of OnFail for one task")
 }
 
@@ -45,7 +45,7 @@ func TestADebtLosesTheNextTask(t *testing.T) {
 	require.NoError(t, err)
 	done, cancel := context.WithCancel(bg)
 	cancel()
-	require.Error(t, a.Close(done)) // cuts off: the retry of a's task is given up as a debt
+	require.Error(t, a.Shutdown(done)) // cuts off: the retry of a's task is given up as a debt
 	require.True(t, returns(func() { _, _ = f.Await(bg) }), "the task of b is lost: b %s; pool %+v", brief(b.Stats()), p.Stats())
 }
 
@@ -62,7 +62,7 @@ func TestACutRetryIsAnswered(t *testing.T) {
 	<-begun
 	done, cancel := context.WithCancel(bg)
 	cancel()
-	require.Error(t, s.Close(done))
+	require.Error(t, s.Shutdown(done))
 	close(let)
 	require.True(t, returns(func() { _, _ = f.Await(bg) }), "no answer: %s", brief(s.Stats()))
 }
@@ -84,13 +84,13 @@ func TestACutWhoseOnFailPanics(t *testing.T) {
 	cancel()
 	func() {
 		defer func() { _ = recover() }()
-		_ = h.s.Close(done)
+		_ = h.s.Shutdown(done)
 	}()
 	require.True(t, returns(func() { _, _ = f.Await(bg) }), "no answer: %s", brief(h.s.Stats()))
 	close(h.let)
 }
 
-// Close returns nil after OnFail, also for the tasks that another Close has cut off.
+// Shutdown returns nil after OnFail, also for the tasks that another Shutdown has cut off.
 func TestOnFailBeforeCloseReturns(t *testing.T) {
 	for name, c := range map[string]struct{ inline, queued bool }{"a queued task": {false, true}, "a retry": {false, false}, "a retry of an inline Do": {true, false}} {
 		t.Run(name, func(t *testing.T) {
@@ -118,13 +118,13 @@ func TestOnFailBeforeCloseReturns(t *testing.T) {
 					close(let)
 					synctest.Wait() // in the OnFail of the first, for a second
 					time.Sleep(time.Second / 2)
-					go func() { _ = s.Close(done) }() // in that of the second, for a second from now
+					go func() { _ = s.Shutdown(done) }() // in that of the second, for a second from now
 					synctest.Wait()
 				} else {
-					_ = s.Close(done)
+					_ = s.Shutdown(done)
 					close(let)
 				}
-				err := s.Close(bg)
+				err := s.Shutdown(bg)
 				got := reported.Load()
 				time.Sleep(5 * time.Second)
 				require.NoError(t, err)
@@ -145,7 +145,7 @@ func TestTheTimeOfOnFail(t *testing.T) {
 		}, stage.Options{Width: 1, Queue: 4}).OnFail(func(context.Context, int, error) { time.Sleep(time.Second) })
 		require.NoError(t, s.Submit(bg, 0))
 		require.NoError(t, s.Submit(bg, 1))
-		require.NoError(t, s.Close(bg))
+		require.NoError(t, s.Shutdown(bg))
 		st := s.Stats()
 		require.Equal(t, time.Second, st.Wait.Sum, "the second task waited a second for the OnFail of the first")
 		require.Zero(t, st.Service.Sum, "no handler took any time")
@@ -179,7 +179,7 @@ func TestDelayWithASlowOnFail(t *testing.T) {
 			time.Sleep(5 * time.Millisecond)
 		}
 		st := s.Stats()
-		require.NoError(t, s.Close(bg))
+		require.NoError(t, s.Shutdown(bg))
 		t.Logf("%d begun, %d of them after more than %v, the worst %v; the stage says p50 %v p99 %v; late %d, waiting %d", begun, over, 4*delay, worst, st.Wait.Quantile(0.5), st.Wait.Quantile(0.99), st.Late, st.Waiting)
 		require.InEpsilon(t, worst.Seconds(), max(st.Wait.Quantile(1).Seconds(), 1e-9), 0.3, "the longest wait that the stage has seen")
 	})
@@ -202,10 +202,10 @@ func TestTheCancelledAreNotReported(t *testing.T) {
 			synctest.Wait()
 			done, cancel := context.WithCancel(bg)
 			cancel()
-			_ = h.s.Close(done)
+			_ = h.s.Shutdown(done)
 			close(h.let)
 			_, _ = f.Await(bg)
-			require.NoError(t, h.s.Close(bg))
+			require.NoError(t, h.s.Shutdown(bg))
 			require.NotContains(t, dead, 1)
 			require.EqualValues(t, 1, h.s.Stats().Cancelled)
 		})
@@ -227,7 +227,7 @@ func TestTheCancelledAreNotReported(t *testing.T) {
 				}()
 				time.Sleep(4 * time.Millisecond)
 			}
-			require.NoError(t, s.Close(bg))
+			require.NoError(t, s.Shutdown(bg))
 			require.Zero(t, gone.Load(), "of %d reported tasks, those whose caller had cancelled them", n.Load())
 		})
 	})
@@ -252,9 +252,9 @@ func TestAChildOfACutRoot(t *testing.T) {
 		synctest.Wait()
 		done, cancel := context.WithCancel(bg)
 		cancel()
-		_ = root.Close(done)
+		_ = root.Shutdown(done)
 		close(leaf.let)
-		require.NoError(t, stage.Close(bg, root, leaf.s))
+		require.NoError(t, stage.Shutdown(bg, root, leaf.s))
 		require.Contains(t, dead, 1, "root %s; leaf %s", brief(root.Stats()), brief(leaf.s.Stats()))
 	})
 }
@@ -286,7 +286,7 @@ func TestABatchEndsItsTasksTwice(t *testing.T) {
 		_, err := root.Do(bg, 1)
 		require.ErrorIs(t, err, stage.ErrAbandoned)
 		st := s.Stats()
-		require.NoError(t, stage.Close(bg, root, s))
+		require.NoError(t, stage.Shutdown(bg, root, s))
 		require.False(t, first)
 		require.Zero(t, st.Waiting+st.Busy, "root is done, and children of it are not: %s", brief(st))
 	})
@@ -312,7 +312,7 @@ func TestAStaleSlot(t *testing.T) {
 		time.Sleep(12 * time.Millisecond)
 		require.NoError(t, a.Submit(bg, 2)) // another worker has the slot of a
 		time.Sleep(time.Second)
-		require.NoError(t, stage.Close(bg, a, b))
+		require.NoError(t, stage.Shutdown(bg, a, b))
 		require.EqualValues(t, 1, most.Load(), "handlers of a stage of width 1 at a time")
 	})
 }
@@ -349,7 +349,7 @@ func TestOnFailOfADoThatHasReturned(t *testing.T) {
 				close(let[1])
 				synctest.Wait()
 				require.ErrorIs(t, result, context.Canceled)
-				require.NoError(t, s.Close(bg))
+				require.NoError(t, s.Shutdown(bg))
 				if fails {
 					require.Equal(t, []error{errOops}, dead)
 					require.EqualValues(t, 1, s.Stats().Failed)

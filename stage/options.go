@@ -49,7 +49,7 @@ type Options struct {
 
 	// Batch is the maximum number of tasks in one call of the function given to NewBatch; zero means 64. Gather is how long a batch
 	// that is not full waits for more tasks, measured from the acceptance of its first task by the scheduler's clock. Zero means
-	// that a batch does not wait. Close ends the wait.
+	// that a batch does not wait. Close and Shutdown end the wait.
 	Batch  int
 	Gather time.Duration
 
@@ -75,7 +75,7 @@ var (
 	ErrFull      = fmt.Errorf("%w: queue full", ErrOverload)                                 // the task was not accepted
 	ErrLate      = fmt.Errorf("%w: waited too long", ErrOverload)                            // the task was accepted, and later shed
 	ErrDisplaced = fmt.Errorf("%w: a task of a higher priority took its place", ErrOverload) // the task was accepted, and later displaced
-	ErrClosed    = outcome.Named("stage: closed", suspend.ErrClosed)
+	ErrClosed    = outcome.Named("stage: closed", suspend.ErrClosed)                         // the stage was closed before the task was accepted, or has given the task up
 	ErrEnded     = outcome.Named("stage: the task of this context has ended", suspend.ErrEnded)
 	ErrAbandoned = outcome.Named("stage: a handler did not return", suspend.ErrAbandoned)
 

@@ -62,12 +62,12 @@ func TestGather(t *testing.T) {
 		synctest.Wait()
 		require.Equal(t, []int{2, 4, 4, 4, 1}, b.sizes)
 		require.Equal(t, []time.Duration{5 * ms, 6 * ms, 6 * ms, 7 * ms, 12 * ms}, b.at)
-		require.NoError(t, b.s.Close(bg))
+		require.NoError(t, b.s.Shutdown(bg))
 		holds(t, b.s.Stats())
 	})
 }
 
-// A Close waits for nobody's company, and one that is cut off leaves none behind.
+// A Shutdown waits for nobody's company, and one that is cut off leaves none behind.
 func TestGatherAndClose(t *testing.T) {
 	for name, cut := range map[string]bool{"drained": false, "cut off": true} {
 		t.Run(name, func(t *testing.T) {
@@ -87,9 +87,9 @@ func TestGatherAndClose(t *testing.T) {
 				if cut {
 					done, cancel := context.WithCancel(bg)
 					cancel()
-					_ = b.s.Close(done)
+					_ = b.s.Shutdown(done)
 				}
-				require.NoError(t, b.s.Close(bg))
+				require.NoError(t, b.s.Shutdown(bg))
 				require.Zero(t, time.Since(start))
 				if holds(t, b.s.Stats()); cut {
 					require.Equal(t, 2, dead+len(b.sizes)*2)
@@ -118,7 +118,7 @@ func TestGatherFromTheFirst(t *testing.T) {
 		time.Sleep(ms)
 		require.NoError(t, s.Submit(bg, 3))
 		time.Sleep(time.Minute)
-		require.NoError(t, s.Close(bg))
+		require.NoError(t, s.Shutdown(bg))
 		require.Equal(t, []time.Duration{5 * ms, 11 * ms}, at)
 	})
 }
@@ -134,8 +134,8 @@ func TestRateAndCut(t *testing.T) {
 		start := time.Now()
 		done, cancel := context.WithCancel(bg)
 		cancel()
-		require.ErrorIs(t, s.Close(done), context.Canceled)
-		require.NoError(t, s.Close(bg))
+		require.ErrorIs(t, s.Shutdown(done), context.Canceled)
+		require.NoError(t, s.Shutdown(bg))
 		require.Zero(t, time.Since(start))
 		holds(t, s.Stats())
 	})
@@ -154,7 +154,7 @@ func TestRateOfFullBatches(t *testing.T) {
 		for i := range 4 {
 			require.NoError(t, s.Submit(bg, i))
 		}
-		require.NoError(t, s.Close(bg))
+		require.NoError(t, s.Shutdown(bg))
 		require.Equal(t, []time.Duration{0, 500 * ms}, at)
 	})
 }
@@ -174,7 +174,7 @@ func TestGatherHoldsNoPermit(t *testing.T) {
 		require.NoError(t, err)
 		require.True(t, ok, "the batch keeps the worker")
 		require.Equal(t, 4, v)
-		require.NoError(t, stage.Close(bg, s, b.s))
+		require.NoError(t, stage.Shutdown(bg, s, b.s))
 		require.Equal(t, []int{1}, b.sizes)
 	})
 }
@@ -188,7 +188,7 @@ func TestGatherByTheClockOfTheScheduler(t *testing.T) {
 	require.Equal(t, 1, b.s.Stats().Waiting)
 	v.Advance(time.Hour)
 	schedtest.Eventually(t, "the batch", func() bool { return b.s.Stats().Completed == 1 })
-	require.NoError(t, b.s.Close(bg))
+	require.NoError(t, b.s.Shutdown(bg))
 }
 
 // Tasks begin as often as Rate says, one after another or Burst at once, however many wait; a task that is not begun takes
@@ -227,7 +227,7 @@ func TestRate(t *testing.T) {
 					}
 					require.NoError(t, s.Submit(bg, i))
 				}
-				require.NoError(t, s.Close(bg), "at its pace")
+				require.NoError(t, s.Shutdown(bg), "at its pace")
 				require.Equal(t, c.want, at)
 				holds(t, s.Stats())
 				require.EqualValues(t, 5, s.Stats().Cancelled)
@@ -248,7 +248,7 @@ func TestRateAfterAPause(t *testing.T) {
 		for i := range 4 {
 			require.NoError(t, s.Submit(bg, i))
 		}
-		require.NoError(t, s.Close(bg))
+		require.NoError(t, s.Shutdown(bg))
 		const m = time.Minute
 		require.Equal(t, []time.Duration{0, m, m, m + 100*time.Millisecond, m + 200*time.Millisecond}, at)
 	})
@@ -270,14 +270,14 @@ func TestRateOfDosAndTries(t *testing.T) {
 			require.NoError(t, err)
 		}
 		require.Equal(t, 500*time.Millisecond, time.Since(start))
-		require.NoError(t, s.Close(bg))
+		require.NoError(t, s.Shutdown(bg))
 
 		shed := stage.New("s", double, stage.Options{Rate: 100, Queue: 100, Delay: 20 * time.Millisecond})
 		start = time.Now()
 		for i := range 101 {
 			require.NoError(t, shed.Submit(bg, i))
 		}
-		require.NoError(t, shed.Close(bg))
+		require.NoError(t, shed.Shutdown(bg))
 		st := shed.Stats()
 		holds(t, st)
 		require.Positive(t, st.Late)
@@ -312,11 +312,11 @@ func TestPaceOnAllSchedulers(t *testing.T) {
 		for i := range seen {
 			require.NoError(t, pipe.Submit(bg, i))
 		}
-		require.NoError(t, stage.Close(bg, a, b))
+		require.NoError(t, stage.Shutdown(bg, a, b))
 		holds(t, a.Stats())
 		holds(t, b.Stats())
 		require.EqualValues(t, len(seen), b.Stats().Completed)
 		require.False(t, slices.Contains(seen, 0))
-		require.NoError(t, errors.Join(p.Close(bg)))
+		require.NoError(t, errors.Join(p.Shutdown(bg)))
 	})
 }

@@ -57,7 +57,7 @@ type Pool struct {
 	ticking  bool
 	refused  bool                              // the scheduler is closed, so new workers are plain goroutines
 	held     func()                            // ends the hold on the scheduler; nil without a hold
-	closers  suspend.Queue[struct{}, struct{}] // callers of Close that wait for the last worker
+	closers  suspend.Queue[struct{}, struct{}] // callers of Shutdown that wait for the last worker
 	workers  []*worker
 	spare    []*worker // ended workers, to be used again
 
@@ -356,7 +356,7 @@ func (p *Pool) letGo() (release func()) {
 	return release
 }
 
-// settleIf wakes the callers of Close if the stage is closed and empty. The caller must hold the guard.
+// settleIf wakes the callers of Shutdown if the stage is closed and empty. The caller must hold the guard.
 func (c *core) settleIf() {
 	if c.closed && c.inside() == 0 { // stays true, because a closed stage accepts nothing
 		c.gone()
@@ -376,7 +376,7 @@ func (c *core) gone() {
 	}
 }
 
-// wakeClosers wakes the callers of Close that wait for the workers, if all workers have ended.
+// wakeClosers wakes the callers of Shutdown that wait for the workers, if all workers have ended.
 func (p *Pool) wakeClosers() {
 	if p.open == 0 && p.alive == 0 {
 		p.closers.ResumeAll(struct{}{}, nil)

@@ -11,7 +11,7 @@ import (
 
 // Go runs f as a task of a stage that shares p with the other stages. Thus p is a suspend.Spawner with a bounded width, for example
 // for scope.Map. The queue of these functions has no bound, because Go never suspends and a scheduler refuses no task; for a bounded
-// queue, use a stage. After Close, Go fails with ErrClosed, and f never runs.
+// queue, use a stage. After Close or Shutdown, Go fails with ErrClosed, and f never runs.
 //
 // A function keeps its permit while it waits. It must not wait for a function that is queued in the same pool: a Map inside a Map on
 // one narrow pool may wait until its context ends. Use a separate pool for inner tasks.
@@ -26,10 +26,14 @@ func (p *Pool) GoUntil(ctx context.Context, f, withdrawn func()) error {
 	return p.acceptFunction(&function{p: p, f: f, ctx: ctx, withdrawn: withdrawn})
 }
 
-// Close refuses further functions, and waits until the accepted functions have ended. If ctx is done first, Close returns the
-// cancellation error. The queued functions then begin at once, whatever the width of p is, because a scheduler runs every function
-// that it has accepted. Close does not close the other stages of p.
-func (p *Pool) Close(ctx context.Context) error { return p.functions().Close(ctx) }
+// Close refuses further functions, and waits until the accepted functions have ended. It waits, unlike the Close of a stage, because p is
+// the scheduler of these functions: nobody would learn that one was lost. Close does not close the other stages of p. A function of
+// p must not call Close, because Close would wait for the function.
+func (p *Pool) Close() error { return p.Shutdown(context.Background()) }
+
+// Shutdown is Close with a limit. If ctx is done first, Shutdown returns the cancellation error. The queued functions then begin at
+// once, whatever the width of p is, because a scheduler runs every function that it has accepted.
+func (p *Pool) Shutdown(ctx context.Context) error { return p.functions().Shutdown(ctx) }
 
 // A function is a task that runs a function given to Go or GoUntil. In the diagram, -W> is a worker, and -C> the end of ctx.
 //
@@ -105,7 +109,7 @@ func (p *Pool) functions() *Stage[*function, struct{}] {
 	return (*p.funcs.Load()).(*Stage[*function, struct{}])
 }
 
-// runCutOff runs a function that a Close has cut off. If x has already begun and did not return, runCutOff does nothing.
+// runCutOff runs a function that a Shutdown has cut off. If x has already begun and did not return, runCutOff does nothing.
 func (p *Pool) runCutOff(_ context.Context, x *function, _ error) {
 	if x.begin() && p.on.Go(x.f) != nil {
 		go x.f()

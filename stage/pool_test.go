@@ -41,7 +41,7 @@ func TestStagesComeAndGo(t *testing.T) {
 		if _, err := s.Begin(bg, i); err != nil {
 			t.Fatal(err)
 		}
-		if err := s.Close(bg); err != nil {
+		if err := s.Shutdown(bg); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -65,7 +65,7 @@ func TestIdleStagesCostNothing(t *testing.T) {
 	require.LessOrEqual(t, stage.Loaded(p), 2)
 }
 
-// A Close waits for the workers only where no other stage of the pool is open, and a stage that is opened meanwhile lets it
+// A Shutdown waits for the workers only where no other stage of the pool is open, and a stage that is opened meanwhile lets it
 // return.
 func TestCloseOfOneStageOfAPool(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -78,12 +78,12 @@ func TestCloseOfOneStageOfAPool(t *testing.T) {
 		a.close(t)
 		require.Equal(t, 1, p.Stats().Idle, "b is open, so the worker lingers")
 		require.ErrorIs(t, a.s.Submit(bg, 1), stage.ErrClosed)
-		require.NoError(t, a.s.Close(bg), "again")
+		require.NoError(t, a.s.Shutdown(bg), "again")
 		start := time.Now()
 		b.close(t)
 		require.Zero(t, p.Stats().Workers, "the last stage takes the workers with it")
 		require.Zero(t, time.Since(start), "and waits for none to leave by itself")
-		require.NoError(t, a.s.Close(bg), "and again")
+		require.NoError(t, a.s.Shutdown(bg), "and again")
 
 		c := hold(stage.Options{Pool: p})
 		require.NoError(t, c.s.Submit(bg, 1))
@@ -135,7 +135,7 @@ func TestPoolIsASpawner(t *testing.T) {
 		require.Equal(t, 4, p.Stats().Running)
 		close(let)
 		all.Wait()
-		require.NoError(t, p.Close(bg))
+		require.NoError(t, p.Shutdown(bg))
 		require.ErrorIs(t, p.Go(func() {}), suspend.ErrClosed)
 		require.PanicsWithValue(t, "stage: nil function", func() { _ = p.Go(nil) })
 		require.PanicsWithValue(t, "stage: nil function", func() { _ = p.GoUntil(bg, func() {}, nil) })
@@ -175,12 +175,12 @@ func TestPoolGivesBackWhatHasNotBegun(t *testing.T) {
 		require.Equal(t, time.Second, time.Since(start))
 		_, err = scope.Map(bg, p, make([]int, 5000), count)
 		require.NoError(t, err)
-		require.NoError(t, p.Close(bg))
+		require.NoError(t, p.Shutdown(bg))
 		require.EqualValues(t, 5000, ran.Load())
 	})
 }
 
-// A Close that ends early leaves no function behind, because the caller of an accepted one waits for it.
+// A Shutdown that ends early leaves no function behind, because the caller of an accepted one waits for it.
 func TestPoolRunsWhatACloseCutsOff(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := stage.NewPool("p", 1, nil)
@@ -194,10 +194,10 @@ func TestPoolRunsWhatACloseCutsOff(t *testing.T) {
 		synctest.Wait()
 		ctx, stop := context.WithTimeout(bg, time.Second)
 		defer stop()
-		require.ErrorIs(t, p.Close(ctx), context.DeadlineExceeded)
+		require.ErrorIs(t, p.Shutdown(ctx), context.DeadlineExceeded)
 		require.NoError(t, <-done)
 		close(let)
-		require.NoError(t, p.Close(bg))
+		require.NoError(t, p.Shutdown(bg))
 	})
 }
 
@@ -225,7 +225,7 @@ func TestPoolWithdrawsOrRuns(t *testing.T) {
 			}
 		}
 		all.Wait()
-		require.NoError(t, p.Close(bg))
+		require.NoError(t, p.Shutdown(bg))
 		for i := range calls {
 			require.EqualValues(t, 1, calls[i].Load())
 		}

@@ -48,7 +48,7 @@ func TestPriority(t *testing.T) {
 			require.EqualValues(t, 2, s.Stats().Late)
 			holds(t, s.Stats())
 			close(let)
-			require.NoError(t, s.Close(bg))
+			require.NoError(t, s.Shutdown(bg))
 			require.Equal(t, []int{0, 99, 11, 12}, begun)
 			holds(t, s.Stats())
 			if dead {

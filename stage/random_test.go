@@ -130,11 +130,11 @@ func runModel(t *rapid.T, on suspend.Spawner) {
 		},
 		"Close": func(*rapid.T) {
 			m.close(false)
-			calls.Go(func() { _ = r.s.Close(bg) })
+			calls.Go(func() { _ = r.s.Shutdown(bg) })
 		},
 		"cut": func(*rapid.T) {
 			m.close(true)
-			_ = r.s.Close(over)
+			_ = r.s.Shutdown(over)
 		},
 	}
 	t.Repeat(map[string]func(*rapid.T){
@@ -151,12 +151,12 @@ func runModel(t *rapid.T, on suspend.Spawner) {
 		},
 	})
 	m.close(true)
-	_ = r.s.Close(over)
+	_ = r.s.Shutdown(over)
 	agree(t, r, m)
 	for id := range maps.Clone(m.busy) {
 		let(id, succeed)
 	}
-	require.NoError(t, r.s.Close(bg))
+	require.NoError(t, r.s.Shutdown(bg))
 	calls.Wait()
 	agree(t, r, m)
 	for id := range next {

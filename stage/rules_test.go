@@ -44,7 +44,7 @@ func hold(o stage.Options) held {
 
 func (h held) close(t testing.TB) {
 	close(h.let)
-	require.NoError(t, h.s.Close(bg))
+	require.NoError(t, h.s.Shutdown(bg))
 	holds(t, h.s.Stats())
 }
 
@@ -67,7 +67,7 @@ func TestSubmitIsForTheWayInOnly(t *testing.T) {
 		require.NoError(t, s.Submit(ctx, 1))
 		cancel()
 		close(let)
-		require.NoError(t, s.Close(bg))
+		require.NoError(t, s.Shutdown(bg))
 		require.EqualValues(t, 1, s.Stats().Completed)
 		require.ErrorIs(t, s.Submit(ctx, 1), context.Canceled)
 		require.EqualValues(t, 1, s.Stats().Arrived, "a done context is no arrival")
@@ -261,7 +261,7 @@ func TestRetry(t *testing.T) {
 		require.Equal(t, 3500*time.Millisecond, time.Since(start))
 		require.EqualValues(t, 2, s.Stats().Retried)
 		require.EqualValues(t, 1, s.Stats().Failed)
-		require.NoError(t, s.Close(bg))
+		require.NoError(t, s.Shutdown(bg))
 	})
 }
 
@@ -279,7 +279,7 @@ func TestARetryGoesToTheFront(t *testing.T) {
 		for i := range 4 {
 			require.NoError(t, s.Submit(bg, i))
 		}
-		require.NoError(t, s.Close(bg), "Close waits for retries")
+		require.NoError(t, s.Shutdown(bg), "Shutdown waits for retries")
 		require.Equal(t, []int{0, 1, 2, 0, 3}, order)
 	})
 }
@@ -343,8 +343,8 @@ func TestACutReleasesTheScheduler(t *testing.T) {
 		}
 		ctx, cancel := context.WithCancel(bg)
 		cancel()
-		_ = s.Close(ctx)
-		return s.Close(bg)
+		_ = s.Shutdown(ctx)
+		return s.Shutdown(bg)
 	}))
 	require.Less(t, time.Since(start), time.Minute)
 }
@@ -383,7 +383,7 @@ func TestHandlersThatDoNotReturn(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, 3, v)
 		require.Len(t, dead, 2)
-		require.NoError(t, s.Close(bg))
+		require.NoError(t, s.Shutdown(bg))
 		holds(t, s.Stats())
 		require.EqualValues(t, 2, s.Stats().Failed)
 	})
@@ -403,7 +403,7 @@ func TestASharedPoolCannotDeadlock(t *testing.T) {
 			require.NoError(t, p.Submit(bg, i))
 			require.NoError(t, c.Submit(bg, i))
 		}
-		require.NoError(t, stage.Close(bg, c, a, b))
+		require.NoError(t, stage.Shutdown(bg, c, a, b))
 		require.EqualValues(t, 200, a.Stats().Completed)
 		require.EqualValues(t, 100, b.Stats().Completed)
 	})
@@ -424,7 +424,7 @@ func TestDoInAHandlerOfTheSameStage(t *testing.T) {
 		v, err := p.Do(bg, 5)
 		require.NoError(t, err)
 		require.Equal(t, 120, v)
-		require.NoError(t, s.Close(bg))
+		require.NoError(t, s.Shutdown(bg))
 		require.EqualValues(t, 6, s.Stats().Completed)
 		holds(t, s.Stats())
 	})
@@ -443,7 +443,7 @@ func TestDoInAHandlerOfTheSamePool(t *testing.T) {
 			require.NoError(t, err)
 			require.Equal(t, 2*i, v)
 		}
-		require.NoError(t, stage.Close(bg, outer, inner))
+		require.NoError(t, stage.Shutdown(bg, outer, inner))
 	})
 }
 
@@ -468,7 +468,7 @@ func TestSetWidth(t *testing.T) {
 	})
 }
 
-// Close drains: callers that wait for room are refused, what was accepted is done.
+// Shutdown drains: callers that wait for room are refused, what was accepted is done.
 func TestCloseDrains(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := hold(stage.Options{Width: 1, Queue: 1})
@@ -479,7 +479,7 @@ func TestCloseDrains(t *testing.T) {
 		synctest.Wait()
 		closed := make(chan error, 2)
 		for range 2 {
-			go func() { closed <- h.s.Close(bg) }()
+			go func() { closed <- h.s.Shutdown(bg) }()
 		}
 		synctest.Wait()
 		require.ErrorIs(t, <-refused, stage.ErrClosed)
@@ -493,7 +493,7 @@ func TestCloseDrains(t *testing.T) {
 	})
 }
 
-// A Close whose context ends cuts off: each task that has not begun goes to OnFail once, and handlers are told.
+// A Shutdown whose context ends cuts off: each task that has not begun goes to OnFail once, and handlers are told.
 func TestCloseCutsOff(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := hold(stage.Options{Width: 2, Queue: 5, Retry: func(err error, _ int) (time.Duration, bool) {
@@ -515,7 +515,7 @@ func TestCloseCutsOff(t *testing.T) {
 		synctest.Wait()
 		ctx, cancel := context.WithTimeout(bg, time.Second)
 		defer cancel()
-		err = h.s.Close(ctx)
+		err = h.s.Shutdown(ctx)
 		require.ErrorIs(t, err, context.DeadlineExceeded)
 		require.ErrorContains(t, err, "2 handlers run")
 		_, err = f.Await(bg)
@@ -525,13 +525,71 @@ func TestCloseCutsOff(t *testing.T) {
 		for _, err := range dead {
 			require.ErrorIs(t, err, stage.ErrClosed)
 		}
-		require.NoError(t, h.s.Close(bg))
+		require.NoError(t, h.s.Shutdown(bg))
 		require.EqualValues(t, 5, h.s.Stats().Failed)
 		holds(t, h.s.Stats())
 	})
 }
 
-// A task that is delayed when Close cuts off is not tried again.
+// A Close cuts off at once and says what it has given up; each task is told once. A handler may call it.
+func TestCloseAtOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		dead := map[int]error{}
+		var told, closed error
+		start := time.Now()
+		var s *stage.Stage[int, int]
+		s = stage.New("orders", func(ctx context.Context, n int) (int, error) {
+			if n == 0 {
+				return 0, errOops
+			}
+			time.Sleep(time.Second)
+			closed = s.Close()
+			told = ctx.Err()
+			time.Sleep(time.Second) // nobody waits for this
+			return 0, nil
+		}, stage.Options{Queue: 5, Retry: func(error, int) (time.Duration, bool) { return time.Hour, true }}).
+			OnFail(func(_ context.Context, n int, err error) { dead[n] = err })
+		for n := range 4 { // one is delayed, one runs, and two wait
+			require.NoError(t, s.Submit(bg, n))
+		}
+		time.Sleep(1500 * time.Millisecond)
+		require.EqualError(t, closed, "orders: closed with 3 tasks given up, while 1 handlers run, and 0 wait for another stage: stage: closed")
+		require.ErrorIs(t, closed, stage.ErrClosed)
+		require.ErrorIs(t, told, context.Canceled)
+		require.Len(t, dead, 3)
+		for _, err := range dead {
+			require.EqualError(t, err, "orders: stage: closed")
+		}
+		require.ErrorContains(t, s.Close(), "0 tasks given up, while 1 handlers run", "the handler runs")
+		require.NoError(t, s.Shutdown(bg))
+		require.NoError(t, s.Close(), "nothing is left")
+		require.Equal(t, 2*time.Second, time.Since(start))
+		require.EqualValues(t, 3, s.Stats().Failed)
+		holds(t, s.Stats())
+	})
+}
+
+// The Close of a flow cuts each of its stages off, and the Close of an empty one loses nothing.
+func TestCloseOfAFlow(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		a, b := hold(stage.Options{Queue: 5}), hold(stage.Options{})
+		p := stage.Pipe(a.s, b.s)
+		for n := range 3 {
+			require.NoError(t, p.Submit(bg, n))
+		}
+		require.NoError(t, b.s.Submit(bg, 3))
+		synctest.Wait()
+		err := p.Close()
+		require.ErrorContains(t, err, "held: closed with 2 tasks given up, while 1 handlers run")
+		require.ErrorContains(t, err, "\nheld: closed with 0 tasks given up, while 1 handlers run")
+		require.ErrorIs(t, p.Submit(bg, 1), stage.ErrClosed)
+		synctest.Wait()
+		require.NoError(t, p.Shutdown(bg))
+		require.NoError(t, p.Close())
+	})
+}
+
+// A task that is delayed when Shutdown cuts off is not tried again.
 func TestCloseCutsOffRetries(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var dead []error
@@ -548,10 +606,10 @@ func TestCloseCutsOffRetries(t *testing.T) {
 		synctest.Wait()
 		ctx, cancel := context.WithTimeout(bg, time.Second)
 		defer cancel()
-		require.Error(t, s.Close(ctx))
+		require.Error(t, s.Shutdown(ctx))
 		synctest.Wait()
 		require.Len(t, dead, 2)
-		require.NoError(t, s.Close(bg))
+		require.NoError(t, s.Shutdown(bg))
 		time.Sleep(2 * time.Hour)
 		require.EqualValues(t, 2, tries.Load())
 		require.EqualValues(t, 2, s.Stats().Failed)
@@ -567,7 +625,7 @@ func TestTheSchedulerIsClosed(t *testing.T) {
 	v, err := s.Do(bg, 21)
 	require.NoError(t, err)
 	require.Equal(t, 42, v)
-	require.NoError(t, s.Close(bg))
+	require.NoError(t, s.Shutdown(bg))
 }
 
 // Pipelines are deterministic on fifo, and Run ends by itself.
@@ -625,7 +683,7 @@ func TestTaskTrees(t *testing.T) {
 		_, err = root.Do(bg, 20)
 		require.Equal(t, errOops, err)
 		require.Len(t, ended, 8)
-		require.NoError(t, stage.Close(bg, root, leaf))
+		require.NoError(t, stage.Shutdown(bg, root, leaf))
 	})
 }
 
@@ -641,7 +699,7 @@ func TestATaskThatHasEndedTakesNoChildren(t *testing.T) {
 	_, err = s.Do(leaked, 1)
 	require.ErrorIs(t, err, stage.ErrEnded)
 	require.NoError(t, s.Submit(stage.Detach(leaked), 1))
-	require.NoError(t, s.Close(bg))
+	require.NoError(t, s.Shutdown(bg))
 	require.EqualValues(t, 2, s.Stats().Arrived)
 }
 
@@ -669,7 +727,7 @@ func TestInlinePanic(t *testing.T) {
 	_, err := s.Do(bg, 1)
 	require.ErrorIs(t, err, errOops)
 	require.EqualValues(t, 1, s.Stats().Failed)
-	require.NoError(t, s.Close(bg))
+	require.NoError(t, s.Shutdown(bg))
 }
 
 func TestInlineGoexit(t *testing.T) {
@@ -683,7 +741,7 @@ func TestInlineGoexit(t *testing.T) {
 	<-ended
 	require.EqualValues(t, 1, s.Stats().Failed)
 	require.Equal(t, 0, s.Stats().Busy)
-	require.NoError(t, s.Close(bg))
+	require.NoError(t, s.Shutdown(bg))
 }
 
 // An idle stage holds no goroutine and no timer after three seconds, without a Close.
@@ -711,14 +769,14 @@ func TestWorkersLinger(t *testing.T) {
 			time.Sleep(100 * time.Millisecond)
 			require.Equal(t, 1, stage.IdleWorkers(s))
 		}
-		require.NoError(t, s.Close(bg))
+		require.NoError(t, s.Shutdown(bg))
 	})
 }
 
 func TestErrorsOfARetryAreNotDropped(t *testing.T) {
 	s := stage.New("s", func(context.Context, int) (int, error) { return 0, stage.ErrFull }, stage.Options{})
 	require.NoError(t, s.Submit(bg, 1))
-	require.NoError(t, s.Close(bg))
+	require.NoError(t, s.Shutdown(bg))
 	require.EqualValues(t, 1, s.Stats().Failed)
 	require.EqualValues(t, 1, s.Stats().Dropped)
 }

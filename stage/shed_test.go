@@ -97,7 +97,7 @@ func offerFrom(t *testing.T, seed uint64, load float64, warm, measured time.Dura
 	}
 	all.Wait()
 	r.width = s.Stats().Width
-	require.NoError(t, s.Close(bg))
+	require.NoError(t, s.Shutdown(bg))
 	slices.Sort(yes)
 	slices.Sort(no)
 	r.served = float64(len(yes)) / float64(len(yes)+len(no))

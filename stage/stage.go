@@ -51,7 +51,7 @@ func newStage[In, Out any](name string, o Options) *Stage[In, Out] {
 	s.paced = o.Rate > 0 || o.Gather > 0
 	p.guard.Lock()
 	p.open++
-	p.closers.ResumeAll(struct{}{}, nil) // the pool has an open stage again, so no Close waits for its workers
+	p.closers.ResumeAll(struct{}{}, nil) // the pool has an open stage again, so no Shutdown waits for its workers
 	p.guard.Unlock()
 	return s
 }

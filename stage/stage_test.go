@@ -42,7 +42,7 @@ func TestDo(t *testing.T) {
 		}
 		require.EqualValues(t, 20, s.Stats().Completed)
 		holds(t, s.Stats())
-		require.NoError(t, s.Close(bg))
+		require.NoError(t, s.Shutdown(bg))
 		_, err := s.Do(bg, 1)
 		require.ErrorIs(t, err, stage.ErrClosed)
 		require.ErrorIs(t, err, suspend.ErrClosed)

@@ -40,7 +40,7 @@ func TestPoolServesTheOldest(t *testing.T) {
 			require.NoError(t, s.Submit(bg, i+1))
 		}
 		close(let)
-		require.NoError(t, stage.Close(bg, a, b, c))
+		require.NoError(t, stage.Shutdown(bg, a, b, c))
 		require.Equal(t, []int{0, 1, 2, 3, 4, 5, 6, 7, 8}, order)
 	})
 }
@@ -62,7 +62,7 @@ func TestDelayOfARetryIsNoWait(t *testing.T) {
 		st := s.Stats()
 		require.Zero(t, st.Wait.Sum)
 		require.EqualValues(t, 9, st.Retried)
-		require.NoError(t, s.Close(bg))
+		require.NoError(t, s.Shutdown(bg))
 	})
 }
 
@@ -81,7 +81,7 @@ func TestPanicsAreNotRetried(t *testing.T) {
 			}
 			var panicked *suspend.PanicError
 			require.ErrorAs(t, err, &panicked)
-			require.NoError(t, s.Close(bg))
+			require.NoError(t, s.Shutdown(bg))
 			require.Equal(t, 1, tries)
 			require.Zero(t, s.Stats().Retried)
 		})
@@ -115,7 +115,7 @@ func TestEachWindowCountsAnswersThatWait(t *testing.T) {
 			}
 			require.EqualValues(t, 100, seen.Load())
 			require.LessOrEqual(t, most, 5, "four, and the one that is being fed")
-			require.NoError(t, s.Close(bg))
+			require.NoError(t, s.Shutdown(bg))
 		})
 	}
 }
@@ -139,7 +139,7 @@ func TestBoundOfABatchStage(t *testing.T) {
 		}
 		require.Equal(t, 2*3+5, accepted)
 		close(let)
-		require.NoError(t, s.Close(bg))
+		require.NoError(t, s.Shutdown(bg))
 		holds(t, s.Stats())
 	})
 }
@@ -160,7 +160,7 @@ func TestServiceIsOfHandlers(t *testing.T) {
 			require.NoError(t, err)
 		}
 		cancel()
-		require.NoError(t, s.Close(bg))
+		require.NoError(t, s.Shutdown(bg))
 		st := s.Stats()
 		holds(t, st)
 		require.Positive(t, st.Late)
@@ -239,7 +239,7 @@ func TestReplicasTakeTheShortest(t *testing.T) {
 		}
 		require.Equal(t, [3]int32{2, 1, 1}, [3]int32{at[0].Load(), at[1].Load(), at[2].Load()}, "the first of the shortest")
 		close(let)
-		require.NoError(t, errors.Join(r.Close(bg)))
+		require.NoError(t, errors.Join(r.Shutdown(bg)))
 	})
 }
 
@@ -253,7 +253,7 @@ func TestWindowOfALimiter(t *testing.T) {
 			for i := range 500 {
 				require.NoError(t, s.Submit(bg, i))
 			}
-			require.NoError(t, s.Close(bg))
+			require.NoError(t, s.Shutdown(bg))
 			require.NotEmpty(t, samples)
 			for _, sample := range samples {
 				require.GreaterOrEqual(t, sample.Done, 10)
@@ -284,7 +284,7 @@ func TestEachYieldsWhatIsReady(t *testing.T) {
 				next++
 			}
 			require.Equal(t, 8, next)
-			require.NoError(t, s.Close(bg))
+			require.NoError(t, s.Shutdown(bg))
 		})
 	}
 }
@@ -322,7 +322,7 @@ func TestEachEndsWithoutItsInput(t *testing.T) {
 			require.NoError(t, in.Send(bg, 2))
 			_, ok, _ := in.TryRecv()
 			require.True(t, ok, "the input has received it")
-			require.NoError(t, s.Close(bg))
+			require.NoError(t, s.Shutdown(bg))
 		})
 	}
 }
@@ -337,6 +337,6 @@ func TestEachOfAnInputThatPanics(t *testing.T) {
 			}
 		})
 		require.Zero(t, s.Stats().Busy)
-		require.NoError(t, s.Close(bg))
+		require.NoError(t, s.Shutdown(bg))
 	})
 }

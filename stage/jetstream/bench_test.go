@@ -50,7 +50,7 @@ func serveAll(tb testing.TB, n, width int, begins func()) time.Duration {
 	took := time.Since(begun)
 	stop()
 	<-ended
-	_ = s.Close(bg)
+	_ = s.Shutdown(bg)
 	return took
 }
 

@@ -19,7 +19,7 @@ import (
 // run returns a stage on f, which is closed when the test ends.
 func run(t *testing.T, f func(ctx context.Context, n int) error, o stage.Options) *stage.Stage[int, int] {
 	s := stage.New("s", func(ctx context.Context, n int) (int, error) { return n, f(ctx, n) }, o)
-	t.Cleanup(func() { _ = s.Close(bg) })
+	t.Cleanup(func() { _ = s.Shutdown(bg) })
 	return s
 }
 
@@ -87,7 +87,7 @@ func TestDeadLettersFit(t *testing.T) {
 					require.Equal(t, fmt.Sprint(sizes[1]-2), m.Header.Get("Size"), i) // with a digit and two quotes
 				}
 			}
-			_ = st.Close(bg)
+			_ = st.Shutdown(bg)
 		})
 	}
 }

@@ -107,7 +107,7 @@ func TestServe(t *testing.T) {
 	if sum.Load() != want || most.Load() > 4 {
 		t.Errorf("sum %d, want %d; %d at a time", sum.Load(), want, most.Load())
 	}
-	if err := s.Close(bg); err != nil {
+	if err := s.Shutdown(bg); err != nil {
 		t.Error(err)
 	}
 }
@@ -160,7 +160,7 @@ func TestDead(t *testing.T) {
 	if string(m.Data) != "1" || m.Header.Get("Reason") != "oops" {
 		t.Errorf("%s, %v", m.Data, m.Header)
 	}
-	_ = s.Close(bg)
+	_ = s.Shutdown(bg)
 }
 
 // A message is acknowledged when all is done that came of it.
@@ -186,14 +186,14 @@ func TestTheWholeTree(t *testing.T) {
 	if waiting(q) != 0 {
 		t.Error("not acknowledged, though Serve has ended")
 	}
-	_ = stage.Close(bg, root, leaf)
+	_ = stage.Shutdown(bg, root, leaf)
 }
 
 // A Serve whose flow is closed ends, and its messages stay in the queue.
 func TestClosed(t *testing.T) {
 	_, q := open(t, queue.Options{Storage: jetstream.MemoryStorage})
 	s := stage.New("s", func(_ context.Context, n int) (int, error) { return n, nil }, stage.Options{})
-	_ = s.Close(bg)
+	_ = s.Shutdown(bg)
 	if err := q.Submit(bg, 1, ""); err != nil {
 		t.Fatal(err)
 	}
@@ -229,7 +229,7 @@ func replica(url string) {
 		stop()
 	}()
 	_ = queue.Serve(ctx, q, s, replicaWidth)
-	_ = s.Close(bg)
+	_ = s.Shutdown(bg)
 }
 
 // Three replicas are processes. One is killed in the middle, one is asked to end, and the server is restarted once. No message is lost,

@@ -64,7 +64,7 @@ func TestOverloadIsNoFailure(t *testing.T) {
 	if stats.Waits == 0 || shed.Late == 0 || shed.Rejected == 0 {
 		t.Errorf("%d waits, %d late, %d rejected: there was no overload", stats.Waits, shed.Late, shed.Rejected)
 	}
-	_ = s.Close(bg)
+	_ = s.Shutdown(bg)
 }
 
 // An overload that the handler returns is no failure either.
@@ -84,7 +84,7 @@ func TestOverloadFurtherOn(t *testing.T) {
 	if stats := q.Stats(); runs.Load() != 4 || buried(js) != 0 || stats.Pulled != 1 || stats.Waits != 3 || stats.Done != 1 {
 		t.Errorf("%d runs, %d dead, %+v", runs.Load(), buried(js), stats)
 	}
-	_ = s.Close(bg)
+	_ = s.Shutdown(bg)
 }
 
 // A Serve that ends gives back the messages for which there is no room.
@@ -100,14 +100,14 @@ func TestEndWithoutRoom(t *testing.T) {
 	if q.Stats().Returned != 1 || waiting(q) != 1 {
 		t.Errorf("%+v", q.Stats())
 	}
-	_ = s.Close(bg)
+	_ = s.Shutdown(bg)
 }
 
 // The ErrClosed of a stage that is none of the flow's is an error like others.
 func TestClosedElsewhere(t *testing.T) {
 	js, q := open(t, queue.Options{Tries: 2, Dead: "graveyard", Storage: jetstream.MemoryStorage})
 	other := stage.New("other", func(_ context.Context, n int) (int, error) { return n, nil }, stage.Options{})
-	_ = other.Close(bg)
+	_ = other.Shutdown(bg)
 	s := stage.New("s", func(ctx context.Context, n int) (int, error) {
 		if n == 3 {
 			return other.Do(ctx, n)
@@ -126,7 +126,7 @@ func TestClosedElsewhere(t *testing.T) {
 	if stats := q.Stats(); stats.Done != 9 || stats.Dead != 1 || stats.Failed != 1 || buried(js) != 1 {
 		t.Errorf("%+v", stats)
 	}
-	_ = s.Close(bg)
+	_ = s.Shutdown(bg)
 }
 
 // A stage of the flow that is closed ends Serve, wherever it is, and no message is a failure for it.
@@ -135,7 +135,7 @@ func TestClosedFurtherOn(t *testing.T) {
 	a := stage.New("a", func(_ context.Context, n int) (int, error) { return n, nil }, stage.Options{})
 	b := stage.New("b", func(_ context.Context, n int) (int, error) { return n, nil }, stage.Options{})
 	f := stage.Pipe(a, b)
-	_ = b.Close(bg)
+	_ = b.Shutdown(bg)
 	submit(t, q, 1)
 	if err := queue.Serve(bg, q, f, 2); !errors.Is(err, stage.ErrClosed) || !strings.Contains(err.Error(), "b") {
 		t.Error(err)
@@ -143,7 +143,7 @@ func TestClosedFurtherOn(t *testing.T) {
 	if waiting(q) != 1 || buried(js) != 0 || q.Stats().Returned != 1 {
 		t.Errorf("%d stored, %d dead, %+v", waiting(q), buried(js), q.Stats())
 	}
-	_ = stage.Close(bg, a, b)
+	_ = stage.Shutdown(bg, a, b)
 }
 
 // An error of Permanent is the last one, also if it is an overload.
@@ -176,7 +176,7 @@ func TestPermanent(t *testing.T) {
 	if queue.Permanent(nil) != nil {
 		t.Error("an error out of nothing")
 	}
-	_ = s.Close(bg)
+	_ = s.Shutdown(bg)
 }
 
 // A failed try, and a queue that is gone, are told. When there is a queue again, Serve goes on.
@@ -224,7 +224,7 @@ func TestOnError(t *testing.T) {
 	submit(t, again, 2)
 	eventually(t, "served again", func() bool { return waiting(again) == 0 && q.Stats().Done == 2 })
 	_ = stop()
-	_ = s.Close(bg)
+	_ = s.Shutdown(bg)
 }
 
 // A handler that takes longer than AckWait runs once.
@@ -245,7 +245,7 @@ func TestInProgress(t *testing.T) {
 	if n := runs.Load(); n != 2 {
 		t.Errorf("%d runs of 2 messages", n)
 	}
-	_ = s.Close(bg)
+	_ = s.Shutdown(bg)
 }
 
 // A dead message that was stored, and comes again as the process died then, is stored once. So is another one of the same number in a new
@@ -275,7 +275,7 @@ func TestDeadOnce(t *testing.T) {
 	if n := buried(js); n != 2 {
 		t.Errorf("%d dead", n)
 	}
-	_ = s.Close(bg)
+	_ = s.Shutdown(bg)
 }
 
 // The width bounds the messages in progress, and all of it is used while some messages take long.
@@ -307,7 +307,7 @@ func TestWidth(t *testing.T) {
 	if most.Load() != width || q.Stats().Pulled != 100 {
 		t.Errorf("%d at a time, %+v", most.Load(), q.Stats())
 	}
-	_ = s.Close(bg)
+	_ = s.Shutdown(bg)
 }
 
 // A pull asks for a message for each free worker: 64 come with one pull.
@@ -327,7 +327,7 @@ func TestPulls(t *testing.T) {
 	}
 	close(let)
 	_ = stop()
-	_ = s.Close(bg)
+	_ = s.Shutdown(bg)
 }
 
 // A connection that is closed ends Serve, which does not wait for acknowledgements.
@@ -339,5 +339,5 @@ func TestConnectionClosed(t *testing.T) {
 	if err := <-ended; !errors.Is(err, nats.ErrConnectionClosed) {
 		t.Error(err)
 	}
-	_ = s.Close(bg)
+	_ = s.Shutdown(bg)
 }

@@ -76,7 +76,7 @@ func (m *message) DoubleAck(context.Context) error {
 func queueOn(s *servers, f func(context.Context, int) (int, error)) (*Queue[int], *serving[int, int], func()) {
 	q := &Queue[int]{js: s, name: "work", subject: "stage.work", o: Options{Tries: 3, AckWait: 30 * time.Second, Dead: "graveyard"}}
 	st := stage.New("s", f, stage.Options{})
-	return q, &serving[int, int]{q: q, f: st, width: 2, hand: make([]jetstream.Msg, 2)}, func() { _ = st.Close(bg) }
+	return q, &serving[int, int]{q: q, f: st, width: 2, hand: make([]jetstream.Msg, 2)}, func() { _ = st.Shutdown(bg) }
 }
 
 // told returns the messages that s has stored, one a line, with their headers.

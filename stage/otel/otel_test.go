@@ -39,7 +39,7 @@ func TestRegister(t *testing.T) {
 	if err := r.Unregister(); err != nil {
 		t.Error(err)
 	}
-	if err := s.Close(ctx); err != nil {
+	if err := s.Shutdown(ctx); err != nil {
 		t.Error(err)
 	}
 }
@@ -111,7 +111,7 @@ func TestQuantilesOfTheInterval(t *testing.T) {
 				t.Errorf("tasks of %v: %v, %v", took, got, ok)
 			}
 		}
-		if err := errors.Join(r.Unregister(), s.Close(context.Background())); err != nil {
+		if err := errors.Join(r.Unregister(), s.Shutdown(context.Background())); err != nil {
 			t.Error(err)
 		}
 	})

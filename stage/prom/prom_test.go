@@ -66,7 +66,7 @@ stage_width{stage="disk"} 3
 	if seen != 1 || len(families) != 9 {
 		t.Error(seen, len(families))
 	}
-	if err := s.Close(context.Background()); err != nil {
+	if err := s.Shutdown(context.Background()); err != nil {
 		t.Error(err)
 	}
 }

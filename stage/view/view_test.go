@@ -33,7 +33,7 @@ func overloaded(t *testing.T) (observed []stage.Observed, offer func(n int), clo
 			require.NoError(t, p.Submit(bg, i))
 			time.Sleep(1250 * time.Microsecond)
 		}
-	}, func() { require.NoError(t, stage.Close(bg, fast, front, disk)) }
+	}, func() { require.NoError(t, stage.Shutdown(bg, fast, front, disk)) }
 }
 
 // The bottleneck is the stage that is asked for more than its width, with the rate that it cannot exceed.
@@ -104,5 +104,5 @@ func TestFormats(t *testing.T) {
 	body, kind = get(t, server.URL, "text/html,*/*")
 	require.Contains(t, kind, "text/html")
 	require.NotContains(t, body, "src=")
-	require.NoError(t, s.Close(bg))
+	require.NoError(t, s.Shutdown(bg))
 }
