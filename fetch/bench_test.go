@@ -7,32 +7,32 @@ import (
 	"github.com/braidgo/braid/fetch"
 )
 
-func instant(name string, o ...fetch.SourceOptions) *fetch.Source[int, int] {
+func instant(name string, o fetch.SourceOptions) *fetch.Source[int, int] {
 	return fetch.New(name, func(_ context.Context, b *fetch.Batch[int, int]) error {
 		for _, k := range b.Keys() {
 			b.Set(k, k)
 		}
 		return nil
-	}, o...)
+	}, o)
 }
 
 func BenchmarkEmptyRun(b *testing.B) {
 	b.ReportAllocs()
 	for b.Loop() {
-		_ = fetch.Run(context.Background(), func(context.Context) error { return nil })
+		_ = fetch.Run(context.Background(), func(context.Context) error { return nil }, fetch.Options{})
 	}
 }
 
 func BenchmarkRunWithOneGet(b *testing.B) {
-	src := instant("ints")
+	src := instant("ints", fetch.SourceOptions{})
 	b.ReportAllocs()
 	for b.Loop() {
-		_ = fetch.Run(context.Background(), func(ctx context.Context) error { _, err := src.Get(ctx, 1); return err })
+		_ = fetch.Run(context.Background(), func(ctx context.Context) error { _, err := src.Get(ctx, 1); return err }, fetch.Options{})
 	}
 }
 
 func BenchmarkHit(b *testing.B) {
-	src := instant("ints")
+	src := instant("ints", fetch.SourceOptions{})
 	_ = fetch.Run(context.Background(), func(ctx context.Context) error {
 		_, _ = src.Get(ctx, 1)
 		b.ReportAllocs()
@@ -40,11 +40,11 @@ func BenchmarkHit(b *testing.B) {
 			_, _ = src.Get(ctx, 1)
 		}
 		return nil
-	})
+	}, fetch.Options{})
 }
 
 func BenchmarkChain10(b *testing.B) {
-	src := instant("ints")
+	src := instant("ints", fetch.SourceOptions{})
 	b.ReportAllocs()
 	for b.Loop() {
 		_ = fetch.Run(context.Background(), func(ctx context.Context) error {
@@ -54,7 +54,7 @@ func BenchmarkChain10(b *testing.B) {
 				}
 			}
 			return nil
-		})
+		}, fetch.Options{})
 	}
 }
 
@@ -68,8 +68,8 @@ func BenchmarkPosts(b *testing.B) {
 			}
 		}
 		return out, nil
-	})
-	authors := instant("authors")
+	}, fetch.SourceOptions{})
+	authors := instant("authors", fetch.SourceOptions{})
 	users := make([]int, 1000)
 	for i := range users {
 		users[i] = i
@@ -96,13 +96,13 @@ func BenchmarkPosts(b *testing.B) {
 		b.Run(c.name, func(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
-				_ = c.o.Run(context.Background(), func(ctx context.Context) error {
+				_ = fetch.Run(context.Background(), func(ctx context.Context) error {
 					_, err := fetch.Map(ctx, users, c.f)
 					if s := fetch.Of(ctx).Stats(); s.Batches != 2 {
 						b.Fatal(s)
 					}
 					return err
-				})
+				}, c.o)
 			}
 		})
 	}
@@ -110,16 +110,16 @@ func BenchmarkPosts(b *testing.B) {
 
 // TestAllocs limits the allocations of the most frequent calls.
 func TestAllocs(t *testing.T) {
-	src := instant("ints")
+	src := instant("ints", fetch.SourceOptions{})
 	_ = fetch.Run(t.Context(), func(ctx context.Context) error {
 		_, err := src.Get(ctx, 1)
 		if n := testing.AllocsPerRun(100, func() { _, _ = src.Get(ctx, 1) }); n != 0 {
 			t.Errorf("a hit allocates %v times", n)
 		}
 		return err
-	})
+	}, fetch.Options{})
 	get := func(ctx context.Context) error { _, err := src.Get(ctx, 1); return err }
-	if n := testing.AllocsPerRun(100, func() { _ = fetch.Run(context.Background(), get) }); n > 28 { // 25
+	if n := testing.AllocsPerRun(100, func() { _ = fetch.Run(context.Background(), get, fetch.Options{}) }); n > 28 { // 25
 		t.Errorf("a Run with one Get allocates %v times", n)
 	}
 	keys := make([]int, 1000)
@@ -127,7 +127,7 @@ func TestAllocs(t *testing.T) {
 		keys[i] = i
 	}
 	all := func(ctx context.Context) error { _, err := src.All(ctx, keys); return err }
-	if n := testing.AllocsPerRun(10, func() { _ = fetch.Run(context.Background(), all) }); n > 1200 { // one for each key, and few others
+	if n := testing.AllocsPerRun(10, func() { _ = fetch.Run(context.Background(), all, fetch.Options{}) }); n > 1200 { // one for each key, and few others
 		t.Errorf("All of 1,000 keys allocates %v times", n)
 	}
 	_ = fetch.Run(t.Context(), func(ctx context.Context) error {
@@ -136,5 +136,5 @@ func TestAllocs(t *testing.T) {
 			t.Errorf("a Map of 10 hits allocates %v times", n)
 		}
 		return err
-	})
+	}, fetch.Options{})
 }

@@ -43,7 +43,7 @@ func newBlog() *blog {
 			ids[i] = i + 1
 		}
 		return map[struct{}][]int{{}: ids}, nil
-	})
+	}, fetch.SourceOptions{})
 	b.info = fetch.BySlice("postInfo", func(_ context.Context, ids []int) ([]*postInfo, error) {
 		b.note("postInfo", len(ids))
 		out := make([]*postInfo, len(ids))
@@ -51,14 +51,14 @@ func newBlog() *blog {
 			out[i] = &postInfo{id, id * 7 % 12, topics[id%3]}
 		}
 		return out, nil
-	})
+	}, fetch.SourceOptions{})
 	b.content = fetch.New("postContent", func(_ context.Context, batch *fetch.Batch[int, string]) error {
 		b.note("postContent", len(batch.Keys()))
 		for _, id := range batch.Keys() {
 			batch.Set(id, fmt.Sprint("content of ", id))
 		}
 		return nil
-	})
+	}, fetch.SourceOptions{})
 	b.views = fetch.ByMap("postViews", func(_ context.Context, ids []int) (map[int]int, error) {
 		b.note("postViews", len(ids))
 		out := map[int]int{}
@@ -66,7 +66,7 @@ func newBlog() *blog {
 			out[id] = id * 5 % 13
 		}
 		return out, nil
-	})
+	}, fetch.SourceOptions{})
 	return b
 }
 
@@ -141,11 +141,11 @@ func (b *blog) page(ctx context.Context) (string, error) {
 
 // run renders the page in a Run, and returns it with the session's Stats.
 func (b *blog) run(ctx context.Context, o fetch.Options) (page string, stats fetch.Stats, err error) {
-	err = o.Run(ctx, func(ctx context.Context) (err error) {
+	err = fetch.Run(ctx, func(ctx context.Context) (err error) {
 		defer func() { stats = fetch.Of(ctx).Stats() }()
 		page, err = b.page(ctx)
 		return err
-	})
+	}, o)
 	return page, stats, err
 }
 
@@ -159,11 +159,11 @@ var friends = map[string][]string{
 }
 
 func newFriends() *fetchtest.Source[string, []string] {
-	return fetchtest.New("friendsOf", func(who string) ([]string, error) { return friends[who], nil })
+	return fetchtest.New("friendsOf", func(who string) ([]string, error) { return friends[who], nil }, fetch.SourceOptions{})
 }
 
 func newDays() *fetchtest.Source[string, int] {
-	return fetchtest.New("daysRegistered", func(who string) (int, error) { return map[string]int{"gina": 4, "hal": 5}[who], nil })
+	return fetchtest.New("daysRegistered", func(who string) (int, error) { return map[string]int{"gina": 4, "hal": 5}[who], nil }, fetch.SourceOptions{})
 }
 
 func common(a, b []string) (both []string) {

@@ -13,7 +13,7 @@ func TestPanicAtClose(t *testing.T) {
 		close(loading)
 		<-ctx.Done()
 		panic("mine")
-	})
+	}, fetch.SourceOptions{})
 	ctx, s := fetch.Open(context.Background(), fetch.Options{})
 	got := make(chan any, 1)
 	go func() {

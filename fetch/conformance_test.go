@@ -100,7 +100,7 @@ func TestCommonFriends(t *testing.T) {
 		stats := fetch.Of(ctx).Stats()
 		require.Equal(t, 2, stats.Rounds)
 		return err
-	}))
+	}, fetch.Options{}))
 	require.Len(t, friendsOf.Batches(), 1)
 	require.ElementsMatch(t, []string{"ann", "bob", "cid", "dan", "eve"}, friendsOf.Batches()[0])
 	require.Len(t, days.Batches(), 1)

@@ -47,16 +47,16 @@ func TestAStrangerGetsAllItsKeys(t *testing.T) {
 		go func() { _, err := src.All(ctx, []int{1, 2, 3}); done <- err }()
 		return <-done
 	}
-	src := newNumbers()
+	src := newNumbers(fetch.SourceOptions{})
 	require.NoError(t, fetch.Run(t.Context(), func(ctx context.Context) error {
 		return fetch.Together(ctx, getter(src, 1), func(ctx context.Context) error { return stranger(ctx, src) })
-	}))
+	}, fetch.Options{}))
 	require.Equal(t, [][]int{{1, 2, 3}}, src.Batches())
 }
 
 func TestCloseReachesARequestThatIsBeingSent(t *testing.T) {
 	defer schedtest.Within(t, schedtest.Deadline)()
-	src := newNumbers()
+	src := newNumbers(fetch.SourceOptions{})
 	in, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	h := &hooked{Context: in}
@@ -69,7 +69,7 @@ func TestCloseReachesARequestThatIsBeingSent(t *testing.T) {
 // Under -race: a request moves to another driver while the first looks at the context of its waiter.
 func TestTwoDriversLookAtOneContext(t *testing.T) {
 	defer schedtest.Within(t, schedtest.Deadline)()
-	src := newNumbers()
+	src := newNumbers(fetch.SourceOptions{})
 	require.NoError(t, fetch.Run(t.Context(), func(ctx context.Context) error {
 		in, cancel := context.WithCancel(ctx)
 		defer cancel()
@@ -86,7 +86,7 @@ func TestTwoDriversLookAtOneContext(t *testing.T) {
 		}}
 		_, err := src.Get(h, 1)
 		return errors.Join(err, <-outsider)
-	}))
+	}, fetch.Options{}))
 	require.Equal(t, [][]int{{1}}, src.Batches())
 }
 
@@ -107,7 +107,7 @@ func (r rude) Err() error            { r.ask(); return r.Context.Err() }
 
 func TestAContextThatPanicsHurtsNobodyElse(t *testing.T) {
 	defer schedtest.Within(t, schedtest.Deadline)()
-	src := newNumbers()
+	src := newNumbers(fetch.SourceOptions{})
 	var on atomic.Bool
 	require.NoError(t, fetch.Run(t.Context(), func(ctx context.Context) error {
 		in, cancel := context.WithCancel(ctx)
@@ -120,7 +120,7 @@ func TestAContextThatPanicsHurtsNobodyElse(t *testing.T) {
 			on.Store(true)
 			return getter(src, 2)(ctx)
 		})
-	}))
+	}, fetch.Options{}))
 	require.Equal(t, [][]int{{1, 2}}, src.Batches())
 }
 
@@ -151,7 +151,7 @@ func TestADirectSourceReturnsWhatIsNotRemembered(t *testing.T) {
 			stats := fetch.Of(ctx).Stats()
 			require.Equal(t, []int{3, 0, calls}, []int{stats.Gets, stats.Shared, stats.Batches})
 			return nil
-		}))
+		}, fetch.Options{}))
 	}
 }
 
@@ -167,7 +167,7 @@ func TestDoOfAnEffectThatItsCallerRuns(t *testing.T) {
 		require.Equal(t, []int{2, 4, 2}, vs)
 		require.Equal(t, fetch.Stats{Batches: 3, Keys: 3, Gets: 3}, fetch.Of(ctx).Stats())
 		return err
-	}))
+	}, fetch.Options{}))
 }
 
 // Several goroutines run a source at once, of which one may: the others wait for their turn, and no key is loaded twice.
@@ -204,7 +204,7 @@ func TestAnInlineSourceThatExitsKeepsNobodyWaiting(t *testing.T) {
 	defer schedtest.Within(t, schedtest.Deadline)()
 	for _, within := range []bool{false, true} {
 		src := fetch.New("exits", func(context.Context, *fetch.Batch[int, int]) error { runtime.Goexit(); return nil }, fetch.SourceOptions{Mode: fetch.Inline})
-		other, effect := newNumbers(fetch.SourceOptions{Mode: fetch.Inline}), fetch.NewEffect("effect", func(context.Context, *fetch.Batch[int, int]) error { return nil })
+		other, effect := newNumbers(fetch.SourceOptions{Mode: fetch.Inline}), fetch.NewEffect("effect", func(context.Context, *fetch.Batch[int, int]) error { return nil }, fetch.SourceOptions{})
 		var one, two, three error
 		body := func(ctx context.Context) error {
 			return fetch.Together(ctx,
@@ -220,7 +220,7 @@ func TestAnInlineSourceThatExitsKeepsNobodyWaiting(t *testing.T) {
 				_ = body(ctx)
 				s.Close()
 			} else {
-				_ = fetch.Run(t.Context(), body)
+				_ = fetch.Run(t.Context(), body, fetch.Options{})
 			}
 			returned = true
 		}()
@@ -240,19 +240,19 @@ func TestAPanicOfOnBatchIsRaisedInTheWaiters(t *testing.T) {
 		hook := fetch.Options{OnBatch: func(ctx context.Context, _ fetch.BatchInfo) (context.Context, func(error)) {
 			return ctx, func(error) { panic("after") }
 		}}
-		require.PanicsWithValue(t, "after", func() { _ = hook.Run(t.Context(), getter(src, 1)) })
+		require.PanicsWithValue(t, "after", func() { _ = fetch.Run(t.Context(), getter(src, 1), hook) })
 	}
 }
 
 // The hook of a batch that panics is told of no success.
 func TestOnBatchOfAPanic(t *testing.T) {
-	src := fetch.New("panics", func(context.Context, *fetch.Batch[int, int]) error { panic("boom") })
+	src := fetch.New("panics", func(context.Context, *fetch.Batch[int, int]) error { panic("boom") }, fetch.SourceOptions{})
 	var told error
 	hook := fetch.Options{OnBatch: func(ctx context.Context, _ fetch.BatchInfo) (context.Context, func(error)) {
 		return ctx, func(err error) { told = err }
 	}}
 	require.PanicsWithValue(t, "boom", func() {
-		_ = hook.Run(t.Context(), func(ctx context.Context) error { _, err := src.Get(ctx, 1); return err })
+		_ = fetch.Run(t.Context(), func(ctx context.Context) error { _, err := src.Get(ctx, 1); return err }, hook)
 	})
 	require.ErrorIs(t, told, fetch.ErrAbandoned)
 }
@@ -260,12 +260,12 @@ func TestOnBatchOfAPanic(t *testing.T) {
 // A helper of load answers when load has panicked.
 func TestAnAnswerAfterAPanicChangesNothing(t *testing.T) {
 	var kept *fetch.Batch[int, int]
-	src := fetch.New("panics", func(_ context.Context, b *fetch.Batch[int, int]) error { kept = b; panic("boom") })
+	src := fetch.New("panics", func(_ context.Context, b *fetch.Batch[int, int]) error { kept = b; panic("boom") }, fetch.SourceOptions{})
 	hook := fetch.Options{OnBatch: func(ctx context.Context, _ fetch.BatchInfo) (context.Context, func(error)) {
 		return ctx, func(error) { kept.Set(1, 1) }
 	}}
 	require.PanicsWithValue(t, "boom", func() {
-		_ = hook.Run(t.Context(), func(ctx context.Context) error { _, err := src.Get(ctx, 1); return err })
+		_ = fetch.Run(t.Context(), func(ctx context.Context) error { _, err := src.Get(ctx, 1); return err }, hook)
 	})
 }
 
@@ -277,13 +277,13 @@ func TestCloseIsTheErrorOfASourceThatHeedsIt(t *testing.T) {
 		started <- struct{}{}
 		<-ctx.Done()
 		return 0, ctx.Err()
-	})
+	}, fetch.SourceOptions{})
 	deaf := fetch.New("deaf", func(ctx context.Context, b *fetch.Batch[int, int]) error {
 		started <- struct{}{}
 		<-ctx.Done()
 		b.Set(1, 2)
 		return nil
-	})
+	}, fetch.SourceOptions{})
 	ctx, s := fetch.Open(t.Context(), fetch.Options{Policy: fetch.Eager})
 	var one, two error
 	v := 0
@@ -338,20 +338,20 @@ func TestASourceMaySortItsKeys(t *testing.T) {
 			m[k] = 10 * k
 		}
 		return m, nil
-	})
+	}, fetch.SourceOptions{})
 	set := fetch.New("set", func(_ context.Context, b *fetch.Batch[int, int]) error {
 		slices.Sort(b.Keys())
 		for _, k := range b.Keys() {
 			b.Set(k, 10*k)
 		}
 		return nil
-	})
+	}, fetch.SourceOptions{})
 	for _, src := range []*fetch.Source[int, int]{byMap, set} {
 		require.NoError(t, fetch.Run(t.Context(), func(ctx context.Context) error {
 			vs, err := src.All(ctx, []int{3, 1, 2})
 			require.Equal(t, []int{30, 10, 20}, vs)
 			return err
-		}))
+		}, fetch.Options{}))
 	}
 }
 
@@ -360,12 +360,12 @@ func TestAnErrorMayUseItsBatch(t *testing.T) {
 	defer schedtest.Within(t, schedtest.Deadline)()
 	src := fetch.New("src", func(_ context.Context, b *fetch.Batch[int, int]) error {
 		return curious{func() { b.Set(1, 1) }}
-	})
+	}, fetch.SourceOptions{})
 	require.NoError(t, fetch.Run(t.Context(), func(ctx context.Context) error {
 		_, err := src.Get(ctx, 1)
 		require.ErrorContains(t, err, "curious")
 		return nil
-	}))
+	}, fetch.Options{}))
 }
 
 type curious struct{ f func() }

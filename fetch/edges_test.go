@@ -22,7 +22,7 @@ func TestRecordingOfEffects(t *testing.T) {
 			b.Set("a", n)
 		}
 		return nil
-	})
+	}, fetch.SourceOptions{})
 	program := func(got *[]int) func(context.Context) error {
 		return func(ctx context.Context) error {
 			for range cap(*got) {
@@ -41,14 +41,14 @@ func TestRecordingOfEffects(t *testing.T) {
 	require.NoError(t, err)
 	s.Close()
 	require.Len(t, r.Sources["effect"], 3)
-	require.NoError(t, fetch.Options{Replay: r}.Run(t.Context(), program(&is)))
+	require.NoError(t, fetch.Run(t.Context(), program(&is), fetch.Options{Replay: r}))
 	require.Equal(t, was, is)
 	require.Equal(t, 4, n)
 }
 
 // A replay would give both keys the answer of one.
 func TestRecordOfTwoKeysThatAreOneInJSON(t *testing.T) {
-	src := fetch.ByMap("any", func(_ context.Context, ks []any) (map[any]int, error) { return map[any]int{1: 1, 1.0: 2}, nil })
+	src := fetch.ByMap("any", func(_ context.Context, ks []any) (map[any]int, error) { return map[any]int{1: 1, 1.0: 2}, nil }, fetch.SourceOptions{})
 	require.NoError(t, fetch.Run(t.Context(), func(ctx context.Context) error {
 		vs, err := src.All(ctx, []any{1, 1.0})
 		require.Equal(t, []int{1, 2}, vs)
@@ -56,7 +56,7 @@ func TestRecordOfTwoKeysThatAreOneInJSON(t *testing.T) {
 		_, err = fetch.Of(ctx).Record()
 		require.EqualError(t, err, "fetch: record of any: two keys are both 1")
 		return nil
-	}))
+	}, fetch.Options{}))
 }
 
 func TestEachIsAsWideAsItSays(t *testing.T) {
@@ -69,13 +69,13 @@ func TestEachIsAsWideAsItSays(t *testing.T) {
 			mu.Unlock()
 			<-gate
 			return k, nil
-		})
+		}, fetch.SourceOptions{})
 		var all sync.WaitGroup
 		all.Go(func() {
 			require.NoError(t, fetch.Run(t.Context(), func(ctx context.Context) error {
 				_, err := src.All(ctx, []int{1, 2, 3, 4, 5, 6, 7, 8})
 				return err
-			}))
+			}, fetch.Options{}))
 		})
 		for i := range 6 {
 			synctest.Wait()
@@ -92,50 +92,50 @@ func TestEachIsAsWideAsItSays(t *testing.T) {
 // Each source has its own Override; of two of one source the last counts.
 func TestEveryOverrideCounts(t *testing.T) {
 	down := func(context.Context, []int) (map[int]int, error) { return nil, errOdd }
-	a, b := fetch.ByMap("a", down), fetch.ByMap("b", down)
+	a, b := fetch.ByMap("a", down, fetch.SourceOptions{}), fetch.ByMap("b", down, fetch.SourceOptions{})
 	is := func(v int) func(context.Context, *fetch.Batch[int, int]) error {
 		return func(_ context.Context, b *fetch.Batch[int, int]) error { b.Set(1, v); return nil }
 	}
 	o := fetch.Options{Use: []fetch.Override{a.Replace(is(1)), b.Replace(is(2)), b.Replace(is(3))}}
-	require.NoError(t, o.Run(t.Context(), func(ctx context.Context) error {
+	require.NoError(t, fetch.Run(t.Context(), func(ctx context.Context) error {
 		for src, want := range map[*fetch.Source[int, int]]int{a: 1, b: 3} {
 			v, err := src.Get(ctx, 1)
 			require.NoError(t, err)
 			require.Equal(t, want, v)
 		}
 		return nil
-	}))
+	}, o))
 }
 
 // The panic of a map under the session's guard would hang the next Get.
 func TestAllOfAKeyThatCannotBeHashed(t *testing.T) {
-	src := fetch.ByMap("any", func(context.Context, []any) (map[any]int, error) { return map[any]int{1: 1}, nil })
+	src := fetch.ByMap("any", func(context.Context, []any) (map[any]int, error) { return map[any]int{1: 1}, nil }, fetch.SourceOptions{})
 	require.NoError(t, fetch.Run(t.Context(), func(ctx context.Context) error {
 		require.Panics(t, func() { _, _ = src.All(ctx, []any{1, []int{1}}) })
 		v, err := src.Get(ctx, 1)
 		require.Equal(t, 1, v)
 		return err
-	}))
+	}, fetch.Options{}))
 }
 
 func TestRunAfterClose(t *testing.T) {
 	for _, o := range []fetch.Options{{}, {Policy: fetch.Eager}} {
 		ctx, s := fetch.Open(t.Context(), fetch.Options{})
 		s.Close()
-		require.ErrorIs(t, o.Run(ctx, func(context.Context) error { t.Error("it runs"); return nil }), fetch.ErrEnded)
+		require.ErrorIs(t, fetch.Run(ctx, func(context.Context) error { t.Error("it runs"); return nil }, o), fetch.ErrEnded)
 	}
 }
 
 // A test that replaces its sources would write to the real thing.
 func TestAnEffectIsReplaced(t *testing.T) {
-	real := fetch.NewEffect("write", func(context.Context, *fetch.Batch[int, int]) error { t.Error("the real thing"); return nil })
-	stub := fetchtest.New("stub", func(k int) (int, error) { return 2 * k, nil })
+	real := fetch.NewEffect("write", func(context.Context, *fetch.Batch[int, int]) error { t.Error("the real thing"); return nil }, fetch.SourceOptions{})
+	stub := fetchtest.New("stub", func(k int) (int, error) { return 2 * k, nil }, fetch.SourceOptions{})
 	o := fetch.Options{Use: []fetch.Override{stub.InsteadOfEffect(real)}}
-	require.NoError(t, o.Run(t.Context(), func(ctx context.Context) error {
+	require.NoError(t, fetch.Run(t.Context(), func(ctx context.Context) error {
 		got, err := fetch.Map(ctx, []int{1, 2, 1}, real.Do)
 		require.Equal(t, []int{2, 4, 2}, got)
 		return err
-	}))
+	}, o))
 	require.Equal(t, [][]int{{1, 2, 1}}, stub.Batches())
 	require.PanicsWithValue(t, "fetch: nil function", func() { real.Replace(nil) })
 }

@@ -19,24 +19,24 @@ func TestEffectsWithEqualKeysAreAnsweredInOrder(t *testing.T) {
 			}
 			b.Set(2, 29) // the last counts
 			return nil
-		})
+		}, fetch.SourceOptions{})
 		require.NoError(t, fetch.Run(t.Context(), func(ctx context.Context) error {
 			got, err := fetch.Map(ctx, []int{1, 2, 1, 2}, e.Do)
 			require.Equal(t, []int{11, 21, 12, 29}, got, order)
 			return err
-		}))
+		}, fetch.Options{}))
 	}
 }
 
 // A read after a write would have got the state before it.
 func TestForgetInAnEffect(t *testing.T) {
 	value := 1
-	src := fetch.ByMap("values", func(context.Context, []int) (map[int]int, error) { return map[int]int{1: value}, nil })
+	src := fetch.ByMap("values", func(context.Context, []int) (map[int]int, error) { return map[int]int{1: value}, nil }, fetch.SourceOptions{})
 	write := fetch.NewEffect("write", func(ctx context.Context, b *fetch.Batch[int, int]) error {
 		value = b.Keys()[0]
 		src.Forget(ctx, 1)
 		return nil
-	})
+	}, fetch.SourceOptions{})
 	require.NoError(t, fetch.Run(t.Context(), func(ctx context.Context) error {
 		get := func(want int) {
 			v, err := src.Get(ctx, 1)
@@ -54,12 +54,12 @@ func TestForgetInAnEffect(t *testing.T) {
 		src.Forget(done, 1)
 		get(8)
 		return nil
-	}))
+	}, fetch.Options{}))
 }
 
 // A recording would have answered after the end of its session.
 func TestReplayedEffectAfterTheEnd(t *testing.T) {
-	e := fetch.NewEffect("effect", func(context.Context, *fetch.Batch[int, int]) error { return nil })
+	e := fetch.NewEffect("effect", func(context.Context, *fetch.Batch[int, int]) error { return nil }, fetch.SourceOptions{})
 	r := &fetch.Recording{Sources: map[string][]fetch.Answer{"effect": {{Key: json.RawMessage("1"), Value: json.RawMessage("5")}}}}
 	ctx, s := fetch.Open(t.Context(), fetch.Options{Replay: r})
 	s.Close()

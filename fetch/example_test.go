@@ -28,7 +28,7 @@ var users = fetch.ByMap("users", func(ctx context.Context, ids []int) (map[int]U
 		found[id] = User{Name: fmt.Sprint("user ", id)}
 	}
 	return found, nil
-})
+}, fetch.SourceOptions{})
 
 var posts = fetch.ByMap("posts", func(ctx context.Context, ids []int) (map[int]Post, error) {
 	fmt.Println("select * from posts where id in", ids)
@@ -37,7 +37,7 @@ var posts = fetch.ByMap("posts", func(ctx context.Context, ids []int) (map[int]P
 		found[id] = Post{ID: id, Author: 10 + id%2}
 	}
 	return found, nil
-})
+}, fetch.SourceOptions{})
 
 // A function that needs values asks for them. It knows nothing of batches, and nothing of its callers.
 func byline(ctx context.Context, id int) (string, error) {
@@ -56,7 +56,7 @@ func Example() {
 			fmt.Println(line)
 		}
 		return err
-	})
+	}, fetch.Options{})
 	fmt.Println(err)
 	// Output:
 	// select * from posts where id in [1 2 3]
@@ -74,7 +74,7 @@ func ExampleTwo() {
 			func(ctx context.Context) (Post, error) { return posts.Get(ctx, 7) })
 		fmt.Println(u.Name, p.ID, fetch.Of(ctx).Stats().Rounds, err)
 		return err
-	})
+	}, fetch.Options{})
 	// Unordered output:
 	// select * from users where id in [12]
 	// select * from posts where id in [7]
@@ -92,7 +92,7 @@ func ExampleTogether() {
 		fmt.Println(colour)
 		return err
 	}
-	fmt.Println(fetch.Run(context.Background(), func(ctx context.Context) error { return fetch.Together(ctx, show, show) }))
+	fmt.Println(fetch.Run(context.Background(), func(ctx context.Context) error { return fetch.Together(ctx, show, show) }, fetch.Options{}))
 	// Output:
 	// look up [colour]
 	// blue
@@ -112,13 +112,13 @@ func ExampleSource_Find() {
 			}
 		}
 		return nil
-	})
+	}, fetch.SourceOptions{})
 	_ = fetch.Run(context.Background(), func(ctx context.Context) error {
 		for _, name := range []string{"apples", "pears", "plums"} {
 			fmt.Println(stock.Find(ctx, name))
 		}
 		return nil
-	})
+	}, fetch.Options{})
 	// Output:
 	// 3 true <nil>
 	// 0 false stock pears: rotten
@@ -130,7 +130,7 @@ func ExampleMemo() {
 	var size *fetch.Memo[string, int]
 	children := fetchtest.New("children", func(dir string) ([]string, error) {
 		return map[string][]string{"/": {"/a", "/b"}, "/a": {"/b", "/c"}}[dir], nil // /b is linked twice
-	})
+	}, fetch.SourceOptions{})
 	size = fetch.NewMemo("size", func(ctx context.Context, dir string) (int, error) {
 		dirs, err := children.Get(ctx, dir)
 		if err != nil {
@@ -147,14 +147,14 @@ func ExampleMemo() {
 		n, err := size.Get(ctx, "/")
 		fmt.Println(n, children.Batches(), err)
 		return err
-	})
+	}, fetch.Options{})
 	// Output: 5 [[/] [/a /b] [/c]] <nil>
 }
 
 // Effects go out when only effects are pending, so all reads before them see the old state.
 func ExampleEffect() {
 	count := map[string]int{"a": 1}
-	read := fetch.ByMap("read", func(context.Context, []string) (map[string]int, error) { return count, nil })
+	read := fetch.ByMap("read", func(context.Context, []string) (map[string]int, error) { return count, nil }, fetch.SourceOptions{})
 	add := fetch.NewEffect("add", func(_ context.Context, b *fetch.Batch[string, int]) error {
 		fmt.Println("add to", b.Keys())
 		for _, name := range b.Keys() {
@@ -162,14 +162,14 @@ func ExampleEffect() {
 			b.Set(name, count[name])
 		}
 		return nil
-	})
+	}, fetch.SourceOptions{})
 	_ = fetch.Run(context.Background(), func(ctx context.Context) error {
 		now, then, err := fetch.Two(ctx,
 			func(ctx context.Context) ([]int, error) { return fetch.Map(ctx, []string{"a", "a"}, add.Do) },
 			func(ctx context.Context) (int, error) { return read.Get(ctx, "a") })
 		fmt.Println(now, then, err)
 		return err
-	})
+	}, fetch.Options{})
 	// Output:
 	// add to [a a]
 	// [2 3] 1 <nil>
@@ -177,7 +177,7 @@ func ExampleEffect() {
 
 // With is for goroutines that somebody else starts.
 func ExampleOpen() {
-	source := fetchtest.New("squares", func(n int) (int, error) { return n * n, nil })
+	source := fetchtest.New("squares", func(n int) (int, error) { return n * n, nil }, fetch.SourceOptions{})
 	ctx, s := fetch.Open(context.Background(), fetch.Options{})
 	defer s.Close()
 	results := make(chan int)
@@ -193,7 +193,7 @@ func ExampleOpen() {
 
 // An executor collects thunks, and calls them when it has all of a level.
 func ExampleLater() {
-	source := fetchtest.New("squares", func(n int) (int, error) { return n * n, nil })
+	source := fetchtest.New("squares", func(n int) (int, error) { return n * n, nil }, fetch.SourceOptions{})
 	ctx, s := fetch.Open(context.Background(), fetch.Options{})
 	defer s.Close()
 	var thunks []func() (int, error)
@@ -227,14 +227,14 @@ func queryComments(ctx context.Context, ids []int) (map[int][]string, error) {
 	return comments, nil // of a database: rows.Err()
 }
 
-var comments = fetch.ByMap("comments", queryComments)
+var comments = fetch.ByMap("comments", queryComments, fetch.SourceOptions{})
 
 func ExampleByMap_oneToMany() {
 	_ = fetch.Run(context.Background(), func(ctx context.Context) error {
 		all, err := comments.All(ctx, []int{1, 2, 3})
 		fmt.Printf("%q\n", all)
 		return err
-	})
+	}, fetch.Options{})
 	// Output: [["first" "second"] [] ["third"]]
 }
 
@@ -244,7 +244,7 @@ func serveByline(w http.ResponseWriter, r *http.Request) {
 	err := fetch.Run(r.Context(), func(ctx context.Context) (err error) {
 		line, err = byline(ctx, 1)
 		return err
-	})
+	}, fetch.Options{})
 	if err != nil {
 		http.Error(w, err.Error(), http.StatusInternalServerError)
 		return
@@ -291,7 +291,7 @@ type rename struct {
 
 var names = map[int]string{7: "Ann"}
 
-var people = fetch.ByMap("people", func(_ context.Context, ids []int) (map[int]string, error) { return names, nil })
+var people = fetch.ByMap("people", func(_ context.Context, ids []int) (map[int]string, error) { return names, nil }, fetch.SourceOptions{})
 
 var setName = fetch.NewEffect("setName", func(_ context.Context, b *fetch.Batch[rename, bool]) error {
 	for _, r := range b.Keys() {
@@ -299,7 +299,7 @@ var setName = fetch.NewEffect("setName", func(_ context.Context, b *fetch.Batch[
 		b.Set(r, true)
 	}
 	return nil
-})
+}, fetch.SourceOptions{})
 
 // renamed writes, and then reads what it has written.
 func renamed(ctx context.Context, id int, name string) (string, error) {
@@ -316,6 +316,6 @@ func ExampleSource_Forget() {
 		name, err := renamed(ctx, 7, "Anna")
 		fmt.Println(old, name, err)
 		return err
-	})
+	}, fetch.Options{})
 	// Output: Ann Anna <nil>
 }

@@ -1,7 +1,7 @@
 // Package fetch batches requests without futures, thunks or timers: a fetch looks like a function call, and all fetches that
 // wait at the same time are sent together.
 //
-//	var users = fetch.ByMap("users", func(ctx context.Context, ids []int) (map[int]User, error) { … })
+//	var users = fetch.ByMap("users", func(ctx context.Context, ids []int) (map[int]User, error) { … }, fetch.SourceOptions{})
 //
 //	err := fetch.Run(ctx, func(ctx context.Context) error {
 //		names, err := fetch.Map(ctx, posts, func(ctx context.Context, p Post) (string, error) {
@@ -9,7 +9,7 @@
 //			return u.Name, err
 //		})
 //		…
-//	})
+//	}, fetch.Options{})
 //
 // A Run runs its tasks until none of them is runnable. Then it sends all pending requests as a round, with one batch per
 // source. The tasks resume when all batches of the round have returned. The number of rounds is therefore the depth of the
@@ -106,8 +106,7 @@ type Options struct {
 	OnBatch func(ctx context.Context, b BatchInfo) (context.Context, func(err error))
 }
 
-// SourceOptions configure a source. The zero value is the default. If several SourceOptions are given, each non-zero field
-// replaces the field of earlier SourceOptions.
+// SourceOptions configure a source. The zero value is the default.
 type SourceOptions struct {
 	MaxBatch int  // maximum number of keys in a batch; more keys make more batches in the same round; 0 means no limit
 	MaxOpen  int  // maximum number of batches that run at once in a session; more batches wait in order; 0 means no limit

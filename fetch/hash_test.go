@@ -17,21 +17,21 @@ import (
 // hurtsNobody runs bad, which has to panic, and then asks for a key of the same session.
 func hurtsNobody(t *testing.T, o fetch.Options, bad func(ctx context.Context)) {
 	defer schedtest.Within(t, schedtest.Deadline)()
-	require.NoError(t, o.Run(t.Context(), func(ctx context.Context) error {
+	require.NoError(t, fetch.Run(t.Context(), func(ctx context.Context) error {
 		require.Panics(t, func() { bad(ctx) })
 		if o.Replay != nil {
 			return nil
 		}
-		return getter(newNumbers(), 1)(ctx)
-	}))
+		return getter(newNumbers(fetch.SourceOptions{}), 1)(ctx)
+	}, o))
 }
 
 // A map would find no NaN again, or would take it for the first key of a crowd, whose value may belong to another session.
 func TestKeyThatIsNotItself(t *testing.T) {
 	type place struct{ lat, lon float64 }
-	src := fetch.ByMap("places", func(context.Context, []place) (map[place]string, error) { return nil, nil })
+	src := fetch.ByMap("places", func(context.Context, []place) (map[place]string, error) { return nil, nil }, fetch.SourceOptions{})
 	shared := fetch.Shared(src, 1)
-	effect := fetch.NewEffect("effect", func(context.Context, *fetch.Batch[place, int]) error { return nil })
+	effect := fetch.NewEffect("effect", func(context.Context, *fetch.Batch[place, int]) error { return nil }, fetch.SourceOptions{})
 	memo := fetch.NewMemo("memo", func(context.Context, place) (int, error) { return 1, nil })
 	nan, fine := place{math.NaN(), 8}, place{50, 8}
 	for name, bad := range map[string]func(ctx context.Context){
@@ -64,12 +64,12 @@ func TestMemoOfAKeyThatCannotBeHashed(t *testing.T) {
 }
 
 func TestSharedKeyThatCannotBeHashed(t *testing.T) {
-	src := fetch.Shared(fetch.ByMap("any", func(context.Context, []any) (map[any]int, error) { return nil, nil }), 1)
+	src := fetch.Shared(fetch.ByMap("any", func(context.Context, []any) (map[any]int, error) { return nil, nil }, fetch.SourceOptions{}), 1)
 	hurtsNobody(t, fetch.Options{}, func(ctx context.Context) { _, _ = src.Get(ctx, []int{1}) })
 }
 
 func TestEffectOfAKeyThatCannotBeHashed(t *testing.T) {
-	e := fetch.NewEffect("any", func(context.Context, *fetch.Batch[any, int]) error { return nil })
+	e := fetch.NewEffect("any", func(context.Context, *fetch.Batch[any, int]) error { return nil }, fetch.SourceOptions{})
 	do := func(ctx context.Context) { _, _ = e.Do(ctx, []int{1}) }
 	hurtsNobody(t, fetch.Options{}, do)
 	hurtsNobody(t, fetch.Options{Replay: &fetch.Recording{}}, do)

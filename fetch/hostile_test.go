@@ -100,8 +100,8 @@ func newArsenal(seed uint64, pool suspend.Spawner) *arsenal {
 	} {
 		a.sources = append(a.sources, fetch.New(fmt.Sprint("source ", i), load, o))
 	}
-	a.sources = append(a.sources, fetch.Shared(fetch.New("shared", load), 1),
-		fetch.ByKey("each", 2, func(_ context.Context, k int) (int, error) { return hostileAnswer(k) }))
+	a.sources = append(a.sources, fetch.Shared(fetch.New("shared", load, fetch.SourceOptions{}), 1),
+		fetch.ByKey("each", 2, func(_ context.Context, k int) (int, error) { return hostileAnswer(k) }, fetch.SourceOptions{}))
 	a.effect = fetch.NewEffect("effect", load, fetch.SourceOptions{MaxBatch: 2, MaxOpen: 1})
 	a.atOnce = fetch.NewEffect("at once", load, fetch.SourceOptions{MaxOpen: 1, Mode: fetch.Direct})
 	a.memo = fetch.NewMemo("memo", func(ctx context.Context, k int) (int, error) { return a.sources[k%len(a.sources)].Get(ctx, k) })
@@ -185,7 +185,7 @@ func (a *arsenal) program(depth int) hostile {
 		}
 	case 4:
 		o := a.options()
-		return func(ctx context.Context) error { return o.Run(ctx, p) }
+		return func(ctx context.Context) error { return fetch.Run(ctx, p, o) }
 	}
 	q := a.program(depth - 1)
 	return func(ctx context.Context) error {
@@ -200,13 +200,13 @@ func (a *arsenal) run(t *testing.T) {
 	p, o, turns := a.program(5), a.options(), a.r.IntN(60)
 	o.Trace = a.r.IntN(2) == 0
 	if a.r.IntN(2) == 0 {
-		_ = o.Run(t.Context(), p)
+		_ = fetch.Run(t.Context(), p, o)
 		return
 	}
 	ctx, s := fetch.Open(t.Context(), fetch.Options{Policy: o.Policy, Trace: o.Trace, Settle: a.r.IntN(3)})
 	o.Trace = false
 	var both sync.WaitGroup
-	both.Go(func() { _ = o.Run(ctx, p) })
+	both.Go(func() { _ = fetch.Run(ctx, p, o) })
 	both.Go(func() { _ = p(ctx) })
 	if turns < 30 {
 		for range turns {

@@ -16,7 +16,7 @@ import (
 
 // An executor that makes the thunks of a level and then calls them, level by level.
 func TestLater(t *testing.T) {
-	src := newNumbers()
+	src := newNumbers(fetch.SourceOptions{})
 	ctx, s := fetch.Open(t.Context(), fetch.Options{})
 	level := []int{1, 2, 3}
 	for range 3 {
@@ -56,7 +56,7 @@ func TestLater(t *testing.T) {
 
 // Thunks in a task of a Run are run by that Run, and may be called by several tasks.
 func TestLaterInARun(t *testing.T) {
-	src := newNumbers()
+	src := newNumbers(fetch.SourceOptions{})
 	require.NoError(t, fetch.Run(t.Context(), func(ctx context.Context) error {
 		var thunks []func() (int, error)
 		for k := range 5 {
@@ -65,7 +65,7 @@ func TestLaterInARun(t *testing.T) {
 		vs, err := fetch.Map(ctx, thunks, func(_ context.Context, thunk func() (int, error)) (int, error) { return thunk() })
 		require.Equal(t, []int{0, 2, 4, 6, 8}, vs)
 		return err
-	}))
+	}, fetch.Options{}))
 	require.Len(t, src.Batches(), 1)
 }
 
@@ -73,7 +73,7 @@ func TestLaterInARun(t *testing.T) {
 func TestLaterOfAFunctionThatExits(t *testing.T) {
 	defer schedtest.Within(t, schedtest.Deadline)()
 	for _, called := range []int{0, 1} { // the one that exits, and another
-		src := newNumbers()
+		src := newNumbers(fetch.SourceOptions{})
 		ctx, s := fetch.Open(t.Context(), fetch.Options{})
 		thunks := []func() (int, error){
 			fetch.Later(ctx, func(context.Context) (int, error) { runtime.Goexit(); return 0, nil }),
@@ -101,7 +101,7 @@ func TestLaterOfAFunctionThatExits(t *testing.T) {
 // A thunk that is called where nothing may suspend panics. The others are not lost, and are still one batch.
 func TestLaterWhereNothingMaySuspend(t *testing.T) {
 	defer schedtest.Within(t, schedtest.Deadline)()
-	src := newNumbers()
+	src := newNumbers(fetch.SourceOptions{})
 	ctx, s := fetch.Open(t.Context(), fetch.Options{})
 	var thunks []func() (int, error)
 	for k := range 3 {
@@ -134,7 +134,7 @@ func TestLaterOfItself(t *testing.T) {
 
 // Goroutines that are no tasks settle: they get their answers, and a crowd needs few batches.
 func TestSettled(t *testing.T) {
-	src := newNumbers()
+	src := newNumbers(fetch.SourceOptions{})
 	ctx, s := fetch.Open(t.Context(), fetch.Options{})
 	var all sync.WaitGroup
 	for k := range 1000 {

@@ -22,7 +22,7 @@ func TestMemoThatIsGivenUpBeforeItEnds(t *testing.T) {
 			return 1, nil
 		})
 		o := fetch.Options{On: suspend.Goroutines, Trace: true}
-		require.NoError(t, o.Run(t.Context(), func(ctx context.Context) error {
+		require.NoError(t, fetch.Run(t.Context(), func(ctx context.Context) error {
 			return fetch.Together(ctx,
 				func(ctx context.Context) error { _, err := memo.Get(ctx, 1); return err },
 				func(ctx context.Context) error {
@@ -33,7 +33,7 @@ func TestMemoThatIsGivenUpBeforeItEnds(t *testing.T) {
 					require.ErrorIs(t, err, context.DeadlineExceeded)
 					return nil
 				})
-		}))
+		}, o))
 	})
 }
 
@@ -47,7 +47,7 @@ func TestMemoOfATransientError(t *testing.T) {
 			}
 			b.Set(1, 2)
 			return nil
-		})
+		}, fetch.SourceOptions{})
 		memos := map[string]*fetch.Memo[int, int]{
 			"of a source": fetch.NewMemo("of a source", flaky.Get),
 			"of another":  fetch.NewMemo("of another", fetch.NewMemo("inner", flaky.Get).Get),
@@ -67,7 +67,7 @@ func TestMemoOfATransientError(t *testing.T) {
 					v, err := memo.Get(ctx, 1)
 					require.Equal(t, 2, v)
 					return err
-				}))
+				}, fetch.Options{}))
 			})
 		}
 	}
@@ -75,7 +75,7 @@ func TestMemoOfATransientError(t *testing.T) {
 
 // The error that a function returns after its cancellation is not the value for all.
 func TestMemoOfACancelledItem(t *testing.T) {
-	src := newNumbers()
+	src := newNumbers(fetch.SourceOptions{})
 	memo := fetch.NewMemo("default", func(ctx context.Context, k int) (int, error) {
 		v, err := src.Get(ctx, k)
 		if err != nil {
@@ -95,5 +95,5 @@ func TestMemoOfACancelledItem(t *testing.T) {
 		v, err := memo.Get(ctx, 1)
 		require.Equal(t, 2, v)
 		return err
-	}))
+	}, fetch.Options{}))
 }

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -19,7 +20,7 @@ import (
 // A request that hangs would show nothing, when its trace is needed most.
 func TestABatchThatHangs(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		src := newNumbers()
+		src := newNumbers(fetch.SourceOptions{})
 		ctx, s := fetch.Open(t.Context(), fetch.Options{Trace: true})
 		_, err := src.Get(ctx, 1)
 		require.NoError(t, err)
@@ -46,7 +47,7 @@ func TestABatchThatHangs(t *testing.T) {
 }
 
 func TestAllSettled(t *testing.T) {
-	src := newNumbers()
+	src := newNumbers(fetch.SourceOptions{})
 	ctx, cancel := context.WithCancel(t.Context())
 	require.NoError(t, fetch.Run(ctx, func(ctx context.Context) error {
 		vs, errs := src.AllSettled(ctx, []int{1, 13, 2, -1})
@@ -62,7 +63,7 @@ func TestAllSettled(t *testing.T) {
 		require.ErrorIs(t, errs[0], context.Canceled)
 		require.ErrorIs(t, errs[1], context.Canceled)
 		return nil
-	}))
+	}, fetch.Options{}))
 	require.Equal(t, [][]int{{1, 13, 2, -1}}, src.Batches(), "one batch")
 }
 
@@ -86,44 +87,86 @@ func TestFresh(t *testing.T) {
 			r, _ := fetch.Of(ctx).Record()
 			require.Empty(t, r.Sources["fresh"])
 			return err
-		}))
+		}, fetch.Options{}))
 	}
 }
 
 // What the batches of a Shared source use could not be closed safely.
 func TestCloseOfAShared(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		src := newNumbers()
+		src := newNumbers(fetch.SourceOptions{})
 		shared := fetch.Shared(src.Source, 1)
 		var all sync.WaitGroup
 		errs := make([]error, 3)
-		returned := false
+		var returned atomic.Bool
 		slow := fetch.Shared(fetch.New("slow", func(ctx context.Context, b *fetch.Batch[int, int]) error {
 			<-ctx.Done()
 			time.Sleep(time.Second) // it cleans up
-			returned = true
+			returned.Store(true)
 			return ctx.Err()
-		}), 1)
+		}, fetch.SourceOptions{}), 1)
 		for i := range errs {
 			all.Go(func() {
-				errs[i] = fetch.Run(t.Context(), func(ctx context.Context) error { _, err := slow.Get(ctx, i); return err })
+				errs[i] = fetch.Run(t.Context(), func(ctx context.Context) error { _, err := slow.Get(ctx, i); return err }, fetch.Options{})
 			})
 			synctest.Wait()
 		}
 		ctx, cancel := context.WithCancel(t.Context())
 		cancel()
-		require.ErrorIs(t, slow.Close(ctx), context.Canceled)
-		require.NoError(t, slow.Close(t.Context()))
-		require.True(t, returned)
+		require.ErrorIs(t, slow.Shutdown(ctx), context.Canceled)
+		require.False(t, returned.Load(), "it cancels, and does not wait")
+		require.NoError(t, slow.Close())
+		require.True(t, returned.Load())
+		require.NoError(t, slow.Shutdown(ctx), "nothing is left")
 		all.Wait()
 		for _, err := range errs {
 			require.Error(t, err)
 		}
-		require.ErrorIs(t, fetch.Run(t.Context(), func(ctx context.Context) error { _, err := slow.Get(ctx, 9); return err }), fetch.ErrEnded)
-		require.NoError(t, fetch.Run(t.Context(), func(ctx context.Context) error { _, err := shared.Get(ctx, 1); return err }))
-		require.NoError(t, shared.Close(t.Context()), "nothing is open")
-		require.NoError(t, src.Close(t.Context()), "it is not shared")
+		require.ErrorIs(t, fetch.Run(t.Context(), func(ctx context.Context) error { _, err := slow.Get(ctx, 9); return err }, fetch.Options{}), fetch.ErrEnded)
+		require.NoError(t, fetch.Run(t.Context(), func(ctx context.Context) error { _, err := shared.Get(ctx, 1); return err }, fetch.Options{}))
+		require.NoError(t, shared.Close(), "nothing is open")
+		require.NoError(t, errors.Join(src.Close(), src.Shutdown(t.Context())), "it is not shared")
 	})
+}
+
+// A Shutdown lets the batches finish, also the one that waits for its turn, while a Close cancels them. Both wait.
+func TestShutdownOfAShared(t *testing.T) {
+	for end, want := range map[string]error{"Shutdown": nil, "Close": context.Canceled} {
+		synctest.Test(t, func(t *testing.T) {
+			src := fetch.Shared(fetch.ByKey("slow", 1, func(ctx context.Context, k int) (int, error) {
+				select {
+				case <-time.After(time.Second):
+					return k, nil
+				case <-ctx.Done():
+					return 0, ctx.Err()
+				}
+			}, fetch.SourceOptions{}), 1)
+			errs := make([]error, 2)
+			var all sync.WaitGroup
+			for i := range errs {
+				all.Go(func() {
+					errs[i] = fetch.Run(t.Context(), func(ctx context.Context) error { _, err := src.Get(ctx, i); return err }, fetch.Options{})
+				})
+				synctest.Wait()
+			}
+			start := time.Now()
+			if end == "Close" {
+				require.NoError(t, src.Close())
+				require.Zero(t, time.Since(start))
+			} else {
+				require.NoError(t, src.Shutdown(t.Context()))
+				require.Equal(t, 2*time.Second, time.Since(start), "one batch at a time")
+			}
+			all.Wait()
+			require.ErrorIs(t, errs[0], want)
+			if want == nil {
+				require.NoError(t, errs[1])
+			} else {
+				require.Error(t, errs[1])
+			}
+			require.ErrorIs(t, fetch.Run(t.Context(), func(ctx context.Context) error { _, err := src.Get(ctx, 9); return err }, fetch.Options{}), fetch.ErrEnded)
+		})
+	}
 }
 
 type userByID struct {
@@ -154,7 +197,7 @@ func TestOneCallForAllRequestsOfABackend(t *testing.T) {
 			}
 		}
 		return nil
-	})
+	}, fetch.SourceOptions{})
 	program := func(ctx context.Context) error {
 		u, ps, err := fetch.Two(ctx,
 			func(ctx context.Context) (string, error) { return fetch.Request(ctx, backend, userByID{User: 7}) },
@@ -174,10 +217,10 @@ func TestOneCallForAllRequestsOfABackend(t *testing.T) {
 		_, err = fetch.Request(ctx, backend, postsOf{})
 		require.ErrorContains(t, err, "the answer is a string, and not a []int")
 		return nil
-	}))
+	}, fetch.Options{}))
 	var r fetch.Recording
 	require.NoError(t, json.Unmarshal(kept, &r))
-	require.NoError(t, fetch.Options{Replay: &r}.Run(t.Context(), program))
+	require.NoError(t, fetch.Run(t.Context(), program, fetch.Options{Replay: &r}))
 	require.Len(t, calls, 2)
 	_, err := fetch.Request(t.Context(), backend, userByID{})
 	require.ErrorIs(t, err, fetch.ErrNoSession)
@@ -196,8 +239,8 @@ func load(ctx context.Context, src *numbers, k int) int {
 func TestLinesOfAHelper(t *testing.T) {
 	lines := func(o fetch.Options) (lines []string) {
 		o.Trace = true
-		src := newNumbers()
-		require.NoError(t, o.Run(t.Context(), func(ctx context.Context) error {
+		src := newNumbers(fetch.SourceOptions{})
+		require.NoError(t, fetch.Run(t.Context(), func(ctx context.Context) error {
 			err := fetch.Together(ctx,
 				func(ctx context.Context) error { load(ctx, src, 1); return nil },
 				func(ctx context.Context) error {
@@ -206,7 +249,7 @@ func TestLinesOfAHelper(t *testing.T) {
 				})
 			lines = fetch.Of(ctx).Trace().Batches[0].Lines
 			return err
-		}))
+		}, o))
 		return lines
 	}
 	require.Len(t, lines(fetch.Options{}), 1)

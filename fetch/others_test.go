@@ -15,7 +15,7 @@ import (
 // A Close cancels a batch of a Run whose body has returned, and which waits for the batch.
 func TestCloseReachesABatchOfARunThatEnds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		slow := fetch.New("slow", func(ctx context.Context, _ *fetch.Batch[int, int]) error { <-ctx.Done(); return ctx.Err() })
+		slow := fetch.New("slow", func(ctx context.Context, _ *fetch.Batch[int, int]) error { <-ctx.Done(); return ctx.Err() }, fetch.SourceOptions{})
 		ctx, s := fetch.Open(context.Background(), fetch.Options{})
 		ended := make(chan error, 2)
 		get, cancel := context.WithCancel(context.Background())
@@ -25,7 +25,7 @@ func TestCloseReachesABatchOfARunThatEnds(t *testing.T) {
 				defer context.AfterFunc(get, stop)()
 				_, err := slow.Get(ctx, 1)
 				return err
-			})
+			}, fetch.Options{})
 		}()
 		synctest.Wait()
 		go func() { _, err := slow.Get(ctx, 1); ended <- err }() // joins the request
@@ -56,7 +56,7 @@ func TestACallerRunsNoLoadOfOthers(t *testing.T) {
 			start := time.Now()
 			took := make(chan time.Duration, 1)
 			get := func(k int) {
-				_ = fetch.Run(ctx, func(ctx context.Context) error { _, err := src.Get(ctx, k); return err })
+				_ = fetch.Run(ctx, func(ctx context.Context) error { _, err := src.Get(ctx, k); return err }, fetch.Options{})
 				if k == 1 {
 					took <- time.Since(start)
 				}

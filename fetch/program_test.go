@@ -265,7 +265,7 @@ func newWorld(p *program) *world {
 			return nil
 		}
 	}
-	w.sources[0] = fetch.New("s0", load("s0"))
+	w.sources[0] = fetch.New("s0", load("s0"), fetch.SourceOptions{})
 	w.sources[1] = fetch.ByKey("s1", 2, func(ctx context.Context, k int) (int, error) {
 		w.note(ctx, "s1", []int{k})
 		v, err := p.answer(k)
@@ -369,7 +369,7 @@ func ways(pool *workstealing.Pool) []way {
 	with := func(p fetch.Policy, on suspend.Spawner) func(context.Context, fetch.Options, func(context.Context) error) error {
 		return func(ctx context.Context, o fetch.Options, body func(ctx context.Context) error) error {
 			o.Policy, o.On = p, on
-			return o.Run(ctx, body)
+			return fetch.Run(ctx, body, o)
 		}
 	}
 	return []way{
@@ -519,7 +519,7 @@ func TestCancelledPrograms(t *testing.T) {
 					err = fetch.Run(ctx, func(ctx context.Context) (err error) {
 						v, err = w.eval(ctx, p.main, 0)
 						return err
-					})
+					}, fetch.Options{})
 					return v, err
 				})
 				if got != want {

@@ -22,7 +22,7 @@ func TestReplayOfErrorsAndPanics(t *testing.T) {
 		"nil":                  func(_ context.Context, b *fetch.Batch[int, *int]) error { b.Set(1, nil); return nil },
 	} {
 		t.Run(name, func(t *testing.T) {
-			src := fetch.New("source", load)
+			src := fetch.New("source", load, fetch.SourceOptions{})
 			get := func(ctx context.Context) (text string) {
 				defer func() {
 					if p := recover(); p != nil {
@@ -40,18 +40,18 @@ func TestReplayOfErrorsAndPanics(t *testing.T) {
 				require.NoError(t, err)
 				kept, err = json.Marshal(r)
 				return err
-			}))
+			}, fetch.Options{}))
 			var r fetch.Recording
 			require.NoError(t, json.Unmarshal(kept, &r))
 			replay := fetch.Options{Replay: &r, Trace: true, OnBatch: func(context.Context, fetch.BatchInfo) (context.Context, func(error)) {
 				panic("no source is called")
 			}}
-			require.NoError(t, replay.Run(t.Context(), func(ctx context.Context) error {
+			require.NoError(t, fetch.Run(t.Context(), func(ctx context.Context) error {
 				is = get(ctx)
 				require.Empty(t, fetch.Of(ctx).Trace().Batches)
 				require.Zero(t, fetch.Of(ctx).Stats().Batches)
 				return nil
-			}))
+			}, replay))
 			require.Equal(t, was, is)
 		})
 	}
@@ -60,7 +60,7 @@ func TestReplayOfErrorsAndPanics(t *testing.T) {
 // A replay has one answer to a key: that of a Forget is not known to it, as an Effect or a source may have called it.
 func TestReplayOfAForgottenKey(t *testing.T) {
 	n := 0
-	src := fetch.New("counter", func(_ context.Context, b *fetch.Batch[int, int]) error { n++; b.Set(1, n); return nil })
+	src := fetch.New("counter", func(_ context.Context, b *fetch.Batch[int, int]) error { n++; b.Set(1, n); return nil }, fetch.SourceOptions{})
 	var r *fetch.Recording
 	program := func(got *[2]int) func(ctx context.Context) error {
 		return func(ctx context.Context) (err error) {
@@ -75,8 +75,8 @@ func TestReplayOfAForgottenKey(t *testing.T) {
 		}
 	}
 	var was, is [2]int
-	require.NoError(t, fetch.Run(t.Context(), program(&was)))
-	require.NoError(t, fetch.Options{Replay: r}.Run(t.Context(), program(&is)))
+	require.NoError(t, fetch.Run(t.Context(), program(&was), fetch.Options{}))
+	require.NoError(t, fetch.Run(t.Context(), program(&is), fetch.Options{Replay: r}))
 	require.Equal(t, [2]int{1, 2}, was)
 	require.Equal(t, [2]int{2, 2}, is, "the last one")
 }

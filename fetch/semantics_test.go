@@ -28,7 +28,7 @@ type numbers = fetchtest.Source[int, int]
 var errOdd = errors.New("odd")
 
 // newNumbers is a source that doubles; a negative key is not there, and 13 fails.
-func newNumbers(o ...fetch.SourceOptions) *numbers {
+func newNumbers(o fetch.SourceOptions) *numbers {
 	return fetchtest.New("numbers", func(k int) (int, error) {
 		switch {
 		case k < 0:
@@ -37,7 +37,7 @@ func newNumbers(o ...fetch.SourceOptions) *numbers {
 			return 0, errOdd
 		}
 		return 2 * k, nil
-	}, o...)
+	}, o)
 }
 
 // a getter is one of several tasks, for Together.
@@ -50,7 +50,7 @@ func getter(src *numbers, k int) func(ctx context.Context) error {
 
 func TestTheSameKeyIsOneRequest(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		src := newNumbers()
+		src := newNumbers(fetch.SourceOptions{})
 		require.NoError(t, fetch.Run(t.Context(), func(ctx context.Context) error {
 			release := src.Pause()
 			again := func(ctx context.Context) error { // while it is open
@@ -66,13 +66,13 @@ func TestTheSameKeyIsOneRequest(t *testing.T) {
 			require.Same(t, first, second)
 			require.Equal(t, fetch.Stats{Rounds: 2, Batches: 2, Keys: 2, Gets: 5, Shared: 3, Errors: 1}, fetch.Of(ctx).Stats())
 			return getter(src, 1)(ctx)
-		}))
+		}, fetch.Options{}))
 		require.Equal(t, [][]int{{1}, {13}}, src.Batches())
 	})
 }
 
 func TestGetWithADoneContext(t *testing.T) {
-	src := newNumbers()
+	src := newNumbers(fetch.SourceOptions{})
 	require.NoError(t, fetch.Run(t.Context(), func(ctx context.Context) error {
 		require.NoError(t, getter(src, 1)(ctx))
 		done, cancel := context.WithCancelCause(ctx)
@@ -87,7 +87,7 @@ func TestGetWithADoneContext(t *testing.T) {
 		}
 		require.Equal(t, 1, fetch.Of(ctx).Stats().Gets)
 		return nil
-	}))
+	}, fetch.Options{}))
 	require.Equal(t, [][]int{{1}}, src.Batches())
 }
 
@@ -128,14 +128,14 @@ func cancelOne(t *testing.T, src *numbers, after bool, cancelled []int, others [
 			release()
 			then(ctx)
 			return nil
-		}))
+		}, fetch.Options{}))
 	})
 	return stats
 }
 
 func TestCancelledWaiterLeavesTheOthers(t *testing.T) {
 	for _, after := range []bool{false, true} {
-		src := newNumbers()
+		src := newNumbers(fetch.SourceOptions{})
 		stats := cancelOne(t, src, after, []int{1}, []int{1}, func(ctx context.Context) { require.NoError(t, getter(src, 1)(ctx)) })
 		require.Equal(t, [][]int{{1}}, src.Batches())
 		require.Zero(t, stats.Dropped)
@@ -144,13 +144,13 @@ func TestCancelledWaiterLeavesTheOthers(t *testing.T) {
 }
 
 func TestLastWaiterGoesBeforeDispatch(t *testing.T) {
-	src := newNumbers()
+	src := newNumbers(fetch.SourceOptions{})
 	stats := cancelOne(t, src, false, []int{1, 2}, []int{2, 3}, func(ctx context.Context) {})
 	require.Equal(t, [][]int{{2, 3}}, src.Batches())
 	require.Equal(t, 1, stats.Dropped)
 	require.Equal(t, 1, stats.Rounds)
 
-	src = newNumbers()
+	src = newNumbers(fetch.SourceOptions{})
 	stats = cancelOne(t, src, false, []int{1}, nil, func(ctx context.Context) {
 		require.Zero(t, fetch.Of(ctx).Stats().Rounds, "a round of nothing")
 		require.NoError(t, getter(src, 1)(ctx), "it is forgotten, and asked anew")
@@ -160,14 +160,14 @@ func TestLastWaiterGoesBeforeDispatch(t *testing.T) {
 }
 
 func TestLastWaiterOfAKeyOfANeededBatch(t *testing.T) {
-	src := newNumbers()
+	src := newNumbers(fetch.SourceOptions{})
 	cancelOne(t, src, true, []int{1}, []int{2}, func(ctx context.Context) { require.NoError(t, getter(src, 1)(ctx)) })
 	require.Equal(t, [][]int{{1, 2}}, src.Batches(), "the answer is remembered, though nobody waited for it")
 	require.Zero(t, src.Cancelled())
 }
 
 func TestLastWaiterOfABatch(t *testing.T) {
-	src := newNumbers()
+	src := newNumbers(fetch.SourceOptions{})
 	cancelOne(t, src, true, []int{1, 2}, nil, func(ctx context.Context) {
 		require.NoError(t, getter(src, 1)(ctx))
 	})
@@ -189,7 +189,7 @@ func TestGetThatComesWhileABatchIsBeingCancelled(t *testing.T) {
 			}
 			b.Set(1, calls)
 			return nil
-		})
+		}, fetch.SourceOptions{})
 		ctx, s := fetch.Open(t.Context(), fetch.Options{})
 		one, cancel := context.WithCancel(ctx)
 		go func() { synctest.Wait(); cancel() }()
@@ -220,7 +220,7 @@ func TestCancellationMeetsTheAnswer(t *testing.T) {
 		})
 		require.NoError(t, getter(src, 1)(ctx))
 		return err
-	}))
+	}, fetch.Options{}))
 	require.Equal(t, [][]int{{1}}, src.Batches())
 }
 
@@ -230,8 +230,8 @@ func TestSourceReturnsAnError(t *testing.T) {
 	bad := fetch.New("bad", func(_ context.Context, b *fetch.Batch[int, int]) error {
 		calls++
 		return down
-	})
-	good := newNumbers()
+	}, fetch.SourceOptions{})
+	good := newNumbers(fetch.SourceOptions{})
 	require.NoError(t, fetch.Run(t.Context(), func(ctx context.Context) error {
 		for k := 1; k <= 2; k++ {
 			_, err := good.Get(ctx, 1)
@@ -245,7 +245,7 @@ func TestSourceReturnsAnError(t *testing.T) {
 			require.EqualError(t, err, fmt.Sprintf("bad %d: down", k))
 		}
 		return nil
-	}))
+	}, fetch.Options{}))
 	require.Equal(t, 2, calls, "the error is remembered")
 }
 
@@ -267,22 +267,22 @@ func TestAnErrorIsNeverDropped(t *testing.T) {
 		return down // of rows.Err
 	}
 	for name, src := range map[string]*fetch.Source[int, *int]{
-		"ByMap":   fetch.ByMap("s", func(_ context.Context, ks []int) (map[int]*int, error) { return every(ks), down }),
-		"BySlice": fetch.BySlice("s", func(_ context.Context, ks []int) ([]*int, error) { return make([]*int, len(ks)), down }),
-		"New":     fetch.New("s", setAll),
-		"Each":    fetch.ByKey("s", 1, func(context.Context, int) (*int, error) { return half, down }),
+		"ByMap":   fetch.ByMap("s", func(_ context.Context, ks []int) (map[int]*int, error) { return every(ks), down }, fetch.SourceOptions{}),
+		"BySlice": fetch.BySlice("s", func(_ context.Context, ks []int) ([]*int, error) { return make([]*int, len(ks)), down }, fetch.SourceOptions{}),
+		"New":     fetch.New("s", setAll, fetch.SourceOptions{}),
+		"Each":    fetch.ByKey("s", 1, func(context.Context, int) (*int, error) { return half, down }, fetch.SourceOptions{}),
 		"Inline":  fetch.New("s", setAll, fetch.SourceOptions{Mode: fetch.Inline}),
 		"Shared":  fetch.Shared(fetch.New("s", setAll, fetch.SourceOptions{MaxBatch: 1}), 1),
 		"some": fetch.New("s", func(ctx context.Context, b *fetch.Batch[int, *int]) error {
 			b.Set(1, half)
 			return down
-		}),
+		}, fetch.SourceOptions{}),
 		"absent": fetch.New("s", func(ctx context.Context, b *fetch.Batch[int, *int]) error {
 			for _, k := range b.Keys() {
 				b.Fail(k, fetch.ErrNotFound)
 			}
 			return down
-		}),
+		}, fetch.SourceOptions{}),
 	} {
 		t.Run(name, func(t *testing.T) {
 			require.NoError(t, fetch.Run(t.Context(), func(ctx context.Context) error {
@@ -296,19 +296,19 @@ func TestAnErrorIsNeverDropped(t *testing.T) {
 				}
 				require.Equal(t, 3, fetch.Of(ctx).Stats().Errors)
 				return nil
-			}))
+			}, fetch.Options{}))
 		})
 	}
 	write := fetch.NewEffect("write", func(_ context.Context, b *fetch.Batch[int, int]) error {
 		b.Set(1, 1)
 		b.Fail(2, own)
 		return down
-	})
+	}, fetch.SourceOptions{})
 	src := fetch.New("s", func(_ context.Context, b *fetch.Batch[int, int]) error {
 		b.Set(1, 1)
 		b.Fail(2, own)
 		return down
-	})
+	}, fetch.SourceOptions{})
 	require.NoError(t, fetch.Run(t.Context(), func(ctx context.Context) error {
 		var errs [4]error
 		require.NoError(t, fetch.Together(ctx,
@@ -321,11 +321,11 @@ func TestAnErrorIsNeverDropped(t *testing.T) {
 		require.ErrorIs(t, errs[2], down)
 		require.ErrorIs(t, errs[3], own)
 		return nil
-	}))
+	}, fetch.Options{}))
 }
 
 func TestSourceAnswersSomeKeysOnly(t *testing.T) {
-	src := newNumbers()
+	src := newNumbers(fetch.SourceOptions{})
 	require.NoError(t, fetch.Run(t.Context(), func(ctx context.Context) error {
 		_, err := src.All(ctx, []int{1, -1, -2})
 		require.ErrorIs(t, err, fetch.ErrNotFound)
@@ -338,17 +338,17 @@ func TestSourceAnswersSomeKeysOnly(t *testing.T) {
 		_, _, err = src.Find(ctx, 13)
 		require.ErrorIs(t, err, errOdd)
 		return nil
-	}))
+	}, fetch.Options{}))
 	require.Equal(t, [][]int{{1, -1, -2}, {13}}, src.Batches())
 }
 
 func TestBySliceOfAnotherLength(t *testing.T) {
 	for _, n := range []int{0, 1, 3} {
-		src := fetch.BySlice("slice", func(context.Context, []int) ([]int, error) { return make([]int, n), nil })
+		src := fetch.BySlice("slice", func(context.Context, []int) ([]int, error) { return make([]int, n), nil }, fetch.SourceOptions{})
 		err := fetch.Run(t.Context(), func(ctx context.Context) error {
 			_, err := src.All(ctx, []int{1, 2})
 			return err
-		})
+		}, fetch.Options{})
 		require.EqualError(t, err, fmt.Sprintf("slice 1: fetch: %d values for 2 keys", n))
 	}
 }
@@ -356,7 +356,7 @@ func TestBySliceOfAnotherLength(t *testing.T) {
 func TestSourcePanics(t *testing.T) {
 	value := &struct{ text string }{"oops"}
 	calls := 0
-	src := fetch.New("panics", func(context.Context, *fetch.Batch[int, int]) error { calls++; panic(value) })
+	src := fetch.New("panics", func(context.Context, *fetch.Batch[int, int]) error { calls++; panic(value) }, fetch.SourceOptions{})
 	for _, on := range []suspend.Spawner{nil, suspend.Goroutines} {
 		calls = 0
 		var seen []any
@@ -370,16 +370,16 @@ func TestSourcePanics(t *testing.T) {
 			_, err := src.Get(ctx, 1)
 			return err
 		}
-		require.NoError(t, fetch.Options{On: on}.Run(t.Context(), func(ctx context.Context) error {
+		require.NoError(t, fetch.Run(t.Context(), func(ctx context.Context) error {
 			return errors.Join(fetch.Together(ctx, catch, catch), catch(ctx))
-		}))
+		}, fetch.Options{On: on}))
 		require.Equal(t, []any{value, value, value}, seen)
 		require.Equal(t, 1, calls)
 		require.PanicsWithValue(t, value, func() {
-			_ = fetch.Options{On: on}.Run(t.Context(), func(ctx context.Context) error {
+			_ = fetch.Run(t.Context(), func(ctx context.Context) error {
 				_, err := src.Get(ctx, 1)
 				return err
-			})
+			}, fetch.Options{On: on})
 		}, "and out of Run")
 	}
 }
@@ -389,13 +389,13 @@ func TestSourceExits(t *testing.T) {
 		b.Set(1, 1)
 		runtime.Goexit()
 		return nil
-	})
+	}, fetch.SourceOptions{})
 	each := fetch.ByKey("exits", 1, func(_ context.Context, k int) (int, error) {
 		if k != 1 {
 			runtime.Goexit()
 		}
 		return k, nil
-	})
+	}, fetch.SourceOptions{})
 	for _, src := range []*fetch.Source[int, int]{whole, each} {
 		require.NoError(t, fetch.Run(t.Context(), func(ctx context.Context) error {
 			_, err := src.All(ctx, []int{2, 3, 1})
@@ -408,29 +408,29 @@ func TestSourceExits(t *testing.T) {
 				require.Equal(t, 1, v, "another call has answered it")
 			}
 			return nil
-		}))
+		}, fetch.Options{}))
 	}
 }
 
 func TestSourceFetches(t *testing.T) {
-	other := newNumbers()
+	other := newNumbers(fetch.SourceOptions{})
 	src := fetch.ByMap("fetches", func(ctx context.Context, ks []int) (map[int]int, error) {
 		_, direct := other.Get(ctx, 1)
 		require.ErrorIs(t, direct, fetch.ErrInSource)
-		run := fetch.Run(ctx, func(context.Context) error { return nil })
+		run := fetch.Run(ctx, func(context.Context) error { return nil }, fetch.Options{})
 		require.ErrorIs(t, run, fetch.ErrInSource)
 		_, all := fetch.Map(ctx, ks, other.Get)
 		require.ErrorIs(t, all, fetch.ErrInSource)
 		return nil, direct
-	})
-	err := fetch.Run(t.Context(), func(ctx context.Context) error { _, err := src.Get(ctx, 1); return err })
+	}, fetch.SourceOptions{})
+	err := fetch.Run(t.Context(), func(ctx context.Context) error { _, err := src.Get(ctx, 1); return err }, fetch.Options{})
 	require.ErrorIs(t, err, fetch.ErrInSource)
 }
 
 func TestFirstErrorInOrder(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		first, second := errors.New("first"), errors.New("second")
-		slow := newNumbers()
+		slow := newNumbers(fetch.SourceOptions{})
 		release := slow.Pause()
 		var told error
 		started := false
@@ -459,7 +459,7 @@ func TestFirstErrorInOrder(t *testing.T) {
 				return 0, second
 			})
 			return err
-		})
+		}, fetch.Options{})
 		require.ErrorIs(t, err, first)
 		require.ErrorIs(t, told, first, "what comes after is cancelled")
 		require.False(t, started, "or not begun")
@@ -475,9 +475,9 @@ func ctxDone(ctx context.Context) <-chan struct{} {
 func TestPanicsFollowTheSameOrder(t *testing.T) {
 	for _, on := range []suspend.Spawner{nil, suspend.Goroutines} {
 		run := func(fs ...func(ctx context.Context) error) (err error) {
-			return fetch.Options{On: on}.Run(t.Context(), func(ctx context.Context) error { return fetch.Together(ctx, fs...) })
+			return fetch.Run(t.Context(), func(ctx context.Context) error { return fetch.Together(ctx, fs...) }, fetch.Options{On: on})
 		}
-		src := newNumbers()
+		src := newNumbers(fetch.SourceOptions{})
 		fails := func(ctx context.Context) error { _, err := src.Get(ctx, 13); return err }
 		panics := func(context.Context) error { panic("oops") }
 		require.ErrorIs(t, run(getter(src, 1), fails, panics), errOdd)
@@ -492,11 +492,11 @@ func TestGoexitInAnItem(t *testing.T) {
 			how := "exited"
 			defer func() { ended <- how }()
 			exits := func(context.Context) error { runtime.Goexit(); return nil }
-			fs := []func(context.Context) error{getter(newNumbers(), 1), exits}
+			fs := []func(context.Context) error{getter(newNumbers(fetch.SourceOptions{}), 1), exits}
 			if first {
 				fs[0], fs[1] = fs[1], fs[0]
 			}
-			_ = fetch.Run(context.Background(), func(ctx context.Context) error { return fetch.Together(ctx, fs...) })
+			_ = fetch.Run(context.Background(), func(ctx context.Context) error { return fetch.Together(ctx, fs...) }, fetch.Options{})
 			how = "returned"
 		}()
 		require.Equal(t, "exited", <-ended)
@@ -504,43 +504,43 @@ func TestGoexitInAnItem(t *testing.T) {
 }
 
 func TestRunInATaskOfARun(t *testing.T) {
-	src := newNumbers()
+	src := newNumbers(fetch.SourceOptions{})
 	library := func(o fetch.Options, k int) func(ctx context.Context) error {
-		return func(ctx context.Context) error { return o.Run(ctx, getter(src, k)) }
+		return func(ctx context.Context) error { return fetch.Run(ctx, getter(src, k), o) }
 	}
 	require.NoError(t, fetch.Run(t.Context(), func(ctx context.Context) error {
 		return fetch.Together(ctx, library(fetch.Options{}, 1), library(fetch.Options{}, 2), getter(src, 3))
-	}))
+	}, fetch.Options{}))
 	require.Equal(t, [][]int{{1, 2, 3}}, src.Batches(), "a plain call")
 
-	src = newNumbers()
+	src = newNumbers(fetch.SourceOptions{})
 	require.NoError(t, fetch.Run(t.Context(), func(ctx context.Context) error {
 		err := fetch.Together(ctx, library(fetch.Options{Policy: fetch.Eager}, 1), getter(src, 1), library(fetch.Options{On: suspend.Goroutines}, 2))
 		require.Equal(t, 2, fetch.Of(ctx).Stats().Keys, "one cache")
 		return err
-	}))
+	}, fetch.Options{}))
 	require.PanicsWithValue(t, "fetch: options of a session for a Run inside one", func() {
-		_ = fetch.Run(t.Context(), library(fetch.Options{Trace: true}, 1))
+		_ = fetch.Run(t.Context(), library(fetch.Options{Trace: true}, 1), fetch.Options{})
 	})
 }
 
 // Two Runs of one session on two goroutines: a Get that joins a request of the other Run waits for the dispatch of that Run.
 func TestRunsOfOneSession(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		src := newNumbers()
+		src := newNumbers(fetch.SourceOptions{})
 		ctx, s := fetch.Open(t.Context(), fetch.Options{})
 		defer s.Close()
 		hold, runs := make(chan struct{}), new(sync.WaitGroup)
 		runs.Go(func() {
 			require.NoError(t, fetch.Run(ctx, func(ctx context.Context) error {
 				return fetch.Together(ctx, getter(src, 1), func(context.Context) error { <-hold; return nil })
-			}))
+			}, fetch.Options{}))
 		})
 		synctest.Wait() // the first stands still, with a request
-		runs.Go(func() { require.NoError(t, fetch.Run(ctx, getter(src, 1))) })
+		runs.Go(func() { require.NoError(t, fetch.Run(ctx, getter(src, 1), fetch.Options{})) })
 		synctest.Wait()
 		require.Empty(t, src.Batches())
-		runs.Go(func() { require.NoError(t, fetch.Run(ctx, getter(src, 2))) })
+		runs.Go(func() { require.NoError(t, fetch.Run(ctx, getter(src, 2), fetch.Options{})) })
 		synctest.Wait()
 		require.Equal(t, [][]int{{2}}, src.Batches())
 		close(hold)
@@ -553,7 +553,7 @@ func TestRunsOfOneSession(t *testing.T) {
 // A Run ends without a dispatch, and another Run waits for one of its requests.
 func TestRequestOutlivesItsRun(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		src := newNumbers()
+		src := newNumbers(fetch.SourceOptions{})
 		ctx, s := fetch.Open(t.Context(), fetch.Options{})
 		defer s.Close()
 		one, cancel := context.WithCancel(ctx)
@@ -562,10 +562,10 @@ func TestRequestOutlivesItsRun(t *testing.T) {
 			require.ErrorIs(t, fetch.Run(ctx, func(ctx context.Context) error {
 				return fetch.Together(ctx, func(context.Context) error { _, err := src.Get(one, 1); return err },
 					func(context.Context) error { <-hold; return nil })
-			}), context.Canceled)
+			}, fetch.Options{}), context.Canceled)
 		})
 		synctest.Wait()
-		runs.Go(func() { require.NoError(t, fetch.Run(ctx, getter(src, 1))) })
+		runs.Go(func() { require.NoError(t, fetch.Run(ctx, getter(src, 1), fetch.Options{})) })
 		synctest.Wait()
 		cancel()
 		synctest.Wait()
@@ -579,7 +579,7 @@ func TestRequestOutlivesItsRun(t *testing.T) {
 func TestGetByAStranger(t *testing.T) {
 	for _, sent := range []bool{false, true} {
 		synctest.Test(t, func(t *testing.T) {
-			src := newNumbers()
+			src := newNumbers(fetch.SourceOptions{})
 			stranger := func(ctx context.Context) error {
 				got := make(chan error)
 				go func() { _, err := src.Get(ctx, 1); got <- err }()
@@ -595,14 +595,14 @@ func TestGetByAStranger(t *testing.T) {
 					})
 				}
 				return fetch.Together(ctx, getter(src, 1), stranger) // pending: it moves
-			}))
+			}, fetch.Options{}))
 			require.Equal(t, [][]int{{1}}, src.Batches())
 		})
 	}
 }
 
 func TestMemo(t *testing.T) {
-	src, calls := newNumbers(), 0
+	src, calls := newNumbers(fetch.SourceOptions{}), 0
 	memo := fetch.NewMemo("memo", func(ctx context.Context, k int) (int, error) {
 		calls++
 		v, err := src.Get(ctx, k)
@@ -621,12 +621,12 @@ func TestMemo(t *testing.T) {
 			require.PanicsWithValue(t, "four", func() { _, _ = memo.Get(ctx, 2) })
 		}
 		return nil
-	}))
+	}, fetch.Options{}))
 	require.Equal(t, 3, calls)
 }
 
 func TestMemoOfACancelledTask(t *testing.T) {
-	src := newNumbers()
+	src := newNumbers(fetch.SourceOptions{})
 	calls := 0
 	memo := fetch.NewMemo("memo", func(ctx context.Context, k int) (int, error) { calls++; return src.Get(ctx, k) })
 	require.NoError(t, fetch.Run(t.Context(), func(ctx context.Context) error {
@@ -643,7 +643,7 @@ func TestMemoOfACancelledTask(t *testing.T) {
 				return err
 			},
 			func(context.Context) error { cancel(); return nil })
-	}))
+	}, fetch.Options{}))
 	require.Equal(t, 2, calls, "the one that has waited runs it again")
 }
 
@@ -655,11 +655,11 @@ func TestMemosThatWaitForEachOther(t *testing.T) {
 		return x, err
 	})
 	for _, on := range []suspend.Spawner{nil, suspend.Goroutines} {
-		err := fetch.Options{On: on}.Run(t.Context(), func(ctx context.Context) error {
+		err := fetch.Run(t.Context(), func(ctx context.Context) error {
 			return fetch.Together(ctx,
 				func(ctx context.Context) error { _, err := a.Get(ctx, 1); return err },
 				func(ctx context.Context) error { _, err := b.Get(ctx, 1); return err })
-		})
+		}, fetch.Options{On: on})
 		require.ErrorIs(t, err, lazy.ErrRecursive)
 	}
 }
@@ -677,7 +677,7 @@ func TestARunWaitsForItsBatches(t *testing.T) {
 			}
 			over.Store(true)
 			return nil, ctx.Err()
-		})
+		}, fetch.SourceOptions{})
 		ctx, s := fetch.Open(t.Context(), fetch.Options{})
 		require.NoError(t, fetch.Run(ctx, func(ctx context.Context) error {
 			ctx, stop := cancel.New(ctx)
@@ -690,7 +690,7 @@ func TestARunWaitsForItsBatches(t *testing.T) {
 				stop(nil)
 				return err
 			})
-		}))
+		}, fetch.Options{}))
 		require.True(t, over.Load())
 		s.Close()
 	}
@@ -708,10 +708,10 @@ func TestAnEffectWaitsForTheTasksOfAnInlineBatch(t *testing.T) {
 			b.Set(k, reads)
 		}
 		return nil
-	})
+	}, fetch.SourceOptions{})
 	for _, policy := range []fetch.Policy{fetch.Rounds, fetch.Eager} {
 		reads = 0
-		require.NoError(t, fetch.Options{Policy: policy}.Run(t.Context(), func(ctx context.Context) error {
+		require.NoError(t, fetch.Run(t.Context(), func(ctx context.Context) error {
 			_, before, err := fetch.Two(ctx, func(ctx context.Context) (int, error) {
 				for k := range 5 {
 					if _, err := src.Get(ctx, k); err != nil {
@@ -722,7 +722,7 @@ func TestAnEffectWaitsForTheTasksOfAnInlineBatch(t *testing.T) {
 			}, func(ctx context.Context) (int, error) { return effect.Do(ctx, 1) })
 			require.Equal(t, 5, before, "all reads come before the effect")
 			return err
-		}))
+		}, fetch.Options{Policy: policy}))
 	}
 }
 
@@ -742,8 +742,8 @@ func TestARoundIsHandedOutBeforeItsTasksGoOn(t *testing.T) {
 				runtime.Gosched()
 			}
 			return ks, nil
-		})
-		then := fetchtest.New("then", func(k int) (int, error) { return k, nil })
+		}, fetch.SourceOptions{})
+		then := fetchtest.New("then", func(k int) (int, error) { return k, nil }, fetch.SourceOptions{})
 		over := false
 		awake := func(ctx context.Context) error {
 			_, err := begun.Await(ctx)
@@ -764,7 +764,7 @@ func TestARoundIsHandedOutBeforeItsTasksGoOn(t *testing.T) {
 				})
 				return err
 			})
-		}))
+		}, fetch.Options{}))
 		asked := then.Batches()[0]
 		require.Len(t, asked, 2*len(items))
 		for i, k := range asked {
@@ -786,7 +786,7 @@ func TestAnItemsContextTellsAtOnce(t *testing.T) {
 					require.True(t, told.Load())
 					return err
 				})
-		}), errOdd)
+		}, fetch.Options{}), errOdd)
 	}
 }
 
@@ -794,19 +794,19 @@ func TestAnItemsContextTellsAtOnce(t *testing.T) {
 func TestAnEffectGoesBesideAnOpenRead(t *testing.T) {
 	defer schedtest.Within(t, schedtest.Deadline)()
 	done := make(chan struct{})
-	src := fetch.ByKey("waits", 1, func(_ context.Context, k int) (int, error) { <-done; return k, nil })
+	src := fetch.ByKey("waits", 1, func(_ context.Context, k int) (int, error) { <-done; return k, nil }, fetch.SourceOptions{})
 	effect := fetch.NewEffect("ends", func(_ context.Context, b *fetch.Batch[int, int]) error {
 		close(done)
 		b.Set(2, 20)
 		return nil
-	})
+	}, fetch.SourceOptions{})
 	for _, on := range []suspend.Spawner{nil, suspend.Goroutines} {
 		done = make(chan struct{})
-		require.NoError(t, fetch.Options{Policy: fetch.Eager, On: on}.Run(t.Context(), func(ctx context.Context) error {
+		require.NoError(t, fetch.Run(t.Context(), func(ctx context.Context) error {
 			a, b, err := fetch.Two(ctx, getOf(src, 1), func(ctx context.Context) (int, error) { return effect.Do(ctx, 2) })
 			require.Equal(t, []int{1, 20}, []int{a, b})
 			return err
-		}))
+		}, fetch.Options{Policy: fetch.Eager, On: on}))
 	}
 }
 
@@ -815,7 +815,7 @@ func getOf(src *fetch.Source[int, int], k int) func(context.Context) (int, error
 }
 
 func TestEffects(t *testing.T) {
-	src := newNumbers()
+	src := newNumbers(fetch.SourceOptions{})
 	var did [][]int
 	var readsBefore []int
 	effect := fetch.NewEffect("inc", func(_ context.Context, b *fetch.Batch[int, int]) error {
@@ -829,7 +829,7 @@ func TestEffects(t *testing.T) {
 			}
 		}
 		return nil
-	})
+	}, fetch.SourceOptions{})
 	require.NoError(t, fetch.Run(t.Context(), func(ctx context.Context) error {
 		vs, err := fetch.Map(ctx, []int{5, 5, 0, 7}, func(ctx context.Context, k int) (int, error) {
 			if k > 0 {
@@ -848,7 +848,7 @@ func TestEffects(t *testing.T) {
 		require.ErrorIs(t, err, errOdd)
 		_, err = effect.Do(ctx, 5)
 		return err
-	}))
+	}, fetch.Options{}))
 	require.Equal(t, [][]int{{5, 5, 7, 1}, {-1}, {5}}, did)
 	require.Equal(t, []int{3, 3, 3}, readsBefore)
 }
@@ -862,7 +862,7 @@ func TestCancelledEffect(t *testing.T) {
 			did = append(did, b.Keys()...)
 			require.NoError(t, ctx.Err())
 			return nil
-		})
+		}, fetch.SourceOptions{})
 		require.NoError(t, fetch.Run(t.Context(), func(ctx context.Context) error {
 			early, cancelEarly := context.WithCancel(ctx)
 			late, cancelLate := context.WithCancel(ctx)
@@ -881,7 +881,7 @@ func TestCancelledEffect(t *testing.T) {
 					go func() { synctest.Wait(); close(leave) }() // the Run waits for it
 				})
 			})
-		}))
+		}, fetch.Options{}))
 		require.Equal(t, []int{2}, did)
 	})
 }
@@ -911,7 +911,7 @@ func TestMaxBatchAndMaxOpen(t *testing.T) {
 		_, err := src.All(ctx, []int{1, 2, 3, 4, 5, 6, 7, 8, 9, 10})
 		require.Equal(t, fetch.Stats{Rounds: 1, Batches: 4, Keys: 10, Gets: 10}, fetch.Of(ctx).Stats())
 		return err
-	}))
+	}, fetch.Options{}))
 	require.Equal(t, [][]int{{1, 2, 3}, {4, 5, 6}, {7, 8, 9}, {10}}, log)
 	require.Equal(t, 1, most)
 }
@@ -934,7 +934,7 @@ func TestQueuedBatchIsDropped(t *testing.T) {
 			}, func(ctx context.Context) error {
 				return suspend.Blocking(ctx, func() { synctest.Wait(); cancel(); synctest.Wait(); release() })
 			})
-		}))
+		}, fetch.Options{}))
 		require.Equal(t, [][]int{{1}}, src.Batches())
 	})
 }
@@ -950,24 +950,24 @@ func TestNothingOutlivesRun(t *testing.T) {
 			}
 			ended = true
 			return ctx.Err()
-		})
+		}, fetch.SourceOptions{})
 		require.NoError(t, fetch.Run(t.Context(), func(ctx context.Context) error {
 			one, cancel := context.WithCancel(ctx)
 			go func() { synctest.Wait(); cancel() }()
 			_, err := slow.Get(one, 1)
 			require.ErrorIs(t, err, context.Canceled)
 			return nil
-		}))
+		}, fetch.Options{}))
 		require.True(t, ended)
 	})
 }
 
 func TestAfterTheEnd(t *testing.T) {
-	src := newNumbers()
+	src := newNumbers(fetch.SourceOptions{})
 	memo := fetch.NewMemo("memo", src.Get)
-	effect := fetch.NewEffect("effect", func(context.Context, *fetch.Batch[int, int]) error { return nil })
+	effect := fetch.NewEffect("effect", func(context.Context, *fetch.Batch[int, int]) error { return nil }, fetch.SourceOptions{})
 	var leaked context.Context
-	require.NoError(t, fetch.Run(t.Context(), func(ctx context.Context) error { leaked = ctx; return getter(src, 1)(ctx) }))
+	require.NoError(t, fetch.Run(t.Context(), func(ctx context.Context) error { leaked = ctx; return getter(src, 1)(ctx) }, fetch.Options{}))
 	for _, k := range []int{1, 2} {
 		_, err := src.Get(leaked, k)
 		require.ErrorIs(t, err, fetch.ErrEnded)
@@ -979,7 +979,7 @@ func TestAfterTheEnd(t *testing.T) {
 		require.ErrorIs(t, err, fetch.ErrEnded)
 		require.False(t, src.Prime(leaked, k, 1))
 	}
-	require.ErrorIs(t, fetch.Run(leaked, getter(src, 1)), fetch.ErrEnded)
+	require.ErrorIs(t, fetch.Run(leaked, getter(src, 1), fetch.Options{}), fetch.ErrEnded)
 	_, err := src.Get(t.Context(), 1)
 	require.ErrorIs(t, err, fetch.ErrNoSession)
 	_, err = fetch.Map(t.Context(), []int{1}, src.Get)
@@ -988,7 +988,7 @@ func TestAfterTheEnd(t *testing.T) {
 
 func TestCloseEndsWhoWaits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		src := newNumbers()
+		src := newNumbers(fetch.SourceOptions{})
 		src.Pause()
 		ctx, s := fetch.Open(t.Context(), fetch.Options{})
 		var errs [2]error
@@ -1006,20 +1006,20 @@ func TestCloseEndsWhoWaits(t *testing.T) {
 }
 
 func TestTwoSourcesOfOneName(t *testing.T) {
-	a, b := newNumbers(), newNumbers()
+	a, b := newNumbers(fetch.SourceOptions{}), newNumbers(fetch.SourceOptions{})
 	require.PanicsWithValue(t, "fetch: two sources of one name in a session: numbers", func() {
-		_ = fetch.Run(t.Context(), func(ctx context.Context) error { return fetch.Together(ctx, getter(a, 1), getter(b, 1)) })
+		_ = fetch.Run(t.Context(), func(ctx context.Context) error { return fetch.Together(ctx, getter(a, 1), getter(b, 1)) }, fetch.Options{})
 	})
 }
 
 func TestKeyThatCannotBeHashed(t *testing.T) {
-	src := fetch.ByMap("any", func(context.Context, []any) (map[any]int, error) { return nil, nil })
+	src := fetch.ByMap("any", func(context.Context, []any) (map[any]int, error) { return nil, nil }, fetch.SourceOptions{})
 	require.NoError(t, fetch.Run(t.Context(), func(ctx context.Context) error {
 		require.Panics(t, func() { _, _ = src.Get(ctx, []int{1}) })
 		_, ok, err := src.Find(ctx, 1) // no lock is held
 		require.False(t, ok)
 		return err
-	}))
+	}, fetch.Options{}))
 }
 
 func TestTransientErrors(t *testing.T) {
@@ -1034,20 +1034,20 @@ func TestTransientErrors(t *testing.T) {
 			b.Set(k, calls)
 		}
 		return nil
-	})
+	}, fetch.SourceOptions{})
 	require.NoError(t, fetch.Run(t.Context(), func(ctx context.Context) error {
 		_, err := src.All(ctx, []int{1, 2})
 		require.EqualError(t, err, "flaky 1: odd")
 		vs, err := src.All(ctx, []int{1, 2})
 		require.Equal(t, []int{2, 2}, vs, "neither is remembered")
 		return err
-	}))
+	}, fetch.Options{}))
 	require.Nil(t, fetch.Transient(nil))
 }
 
 func TestPrimeAndForget(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		src := newNumbers()
+		src := newNumbers(fetch.SourceOptions{})
 		require.NoError(t, fetch.Run(t.Context(), func(ctx context.Context) error {
 			require.True(t, src.Prime(ctx, 2, 22))
 			require.False(t, src.Prime(ctx, 2, 23))
@@ -1064,14 +1064,14 @@ func TestPrimeAndForget(t *testing.T) {
 			require.Equal(t, 4, v)
 			require.Equal(t, [][]int{{1}, {3}, {2}}, src.Batches())
 			return err
-		}))
+		}, fetch.Options{}))
 	})
 }
 
 // Waiters get the old answer of a forgotten key, and the next Get asks anew.
 func TestForgetOfAnOpenRequest(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		src := newNumbers()
+		src := newNumbers(fetch.SourceOptions{})
 		release := src.Pause()
 		ctx, s := fetch.Open(t.Context(), fetch.Options{Policy: fetch.Eager})
 		defer s.Close()
@@ -1088,7 +1088,7 @@ func TestForgetOfAnOpenRequest(t *testing.T) {
 }
 
 func TestThree(t *testing.T) {
-	src := newNumbers()
+	src := newNumbers(fetch.SourceOptions{})
 	get := func(k int) func(ctx context.Context) (int, error) {
 		return func(ctx context.Context) (int, error) { return src.Get(ctx, k) }
 	}
@@ -1097,12 +1097,12 @@ func TestThree(t *testing.T) {
 		require.Equal(t, []int{10, 12, 14}, []int{a, b, c})
 		fetchtest.AssertRounds(t, fetch.Of(ctx), 1)
 		return err
-	}))
+	}, fetch.Options{}))
 }
 
 func TestImmediate(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		hasty, round := newNumbers(fetch.SourceOptions{Mode: fetch.Immediate}), fetchtest.New("round", func(k int) (int, error) { return k, nil })
+		hasty, round := newNumbers(fetch.SourceOptions{Mode: fetch.Immediate}), fetchtest.New("round", func(k int) (int, error) { return k, nil }, fetch.SourceOptions{})
 		require.NoError(t, fetch.Run(t.Context(), func(ctx context.Context) error {
 			release := round.Pause()
 			return fetch.Together(ctx,
@@ -1114,7 +1114,7 @@ func TestImmediate(t *testing.T) {
 					require.ElementsMatch(t, [][]int{{1}, {2}}, hasty.Batches())
 					return err
 				})
-		}))
+		}, fetch.Options{}))
 	})
 }
 
@@ -1131,12 +1131,12 @@ func TestASourceOfOneValue(t *testing.T) {
 		require.Equal(t, [][]int{{1}, {1}, {1}}, vs)
 		require.Equal(t, fetch.Stats{Batches: 1, Keys: 1, Gets: 3, Shared: 2}, fetch.Of(ctx).Stats())
 		return err
-	}))
+	}, fetch.Options{}))
 	require.NoError(t, fetch.Run(t.Context(), func(ctx context.Context) error {
 		vs, err := now.All(ctx, make([]struct{}, 2))
 		require.Equal(t, [][]int{{2}, {2}}, vs)
 		return err
-	}))
+	}, fetch.Options{}))
 }
 
 func TestShared(t *testing.T) {
@@ -1153,7 +1153,7 @@ func TestShared(t *testing.T) {
 						require.Equal(t, 2*ks[i], v)
 					}
 					return err
-				})
+				}, fetch.Options{})
 				if ctx.Err() == nil {
 					require.NoError(t, err)
 				}
@@ -1190,15 +1190,15 @@ func TestOnBatch(t *testing.T) {
 		require.Equal(t, "span", ctx.Value(key{}))
 		b.Set(1, 1)
 		return down
-	})
+	}, fetch.SourceOptions{})
 	o := fetch.Options{OnBatch: func(ctx context.Context, b fetch.BatchInfo) (context.Context, func(error)) {
 		infos = append(infos, b)
 		return context.WithValue(ctx, key{}, "span"), func(err error) { errs = append(errs, err) }
 	}}
-	require.ErrorIs(t, o.Run(t.Context(), func(ctx context.Context) error {
+	require.ErrorIs(t, fetch.Run(t.Context(), func(ctx context.Context) error {
 		_, err := src.Get(ctx, 1)
 		return err
-	}), down)
+	}, o), down)
 	require.Equal(t, []fetch.BatchInfo{{Source: "traced", Keys: 1, Round: 1}}, infos)
 	require.Equal(t, []error{down}, errs)
 }
@@ -1208,10 +1208,10 @@ func TestBatchBelongsToNobody(t *testing.T) {
 	type key struct{}
 	src := fetch.ByMap("values", func(ctx context.Context, _ []int) (map[int]int, error) {
 		return map[int]int{1: ctx.Value(key{}).(int)}, nil
-	})
+	}, fetch.SourceOptions{})
 	require.NoError(t, fetch.Run(context.WithValue(t.Context(), key{}, 10), func(ctx context.Context) error {
 		v, err := src.Get(context.WithValue(ctx, key{}, 20), 1)
 		require.Equal(t, 10, v)
 		return err
-	}))
+	}, fetch.Options{}))
 }

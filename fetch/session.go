@@ -12,11 +12,6 @@ import (
 	"github.com/braidgo/braid/suspend"
 )
 
-// Run calls Options.Run with the default Options.
-func Run(ctx context.Context, body func(ctx context.Context) error) error {
-	return Options{}.Run(ctx, body)
-}
-
 // Run calls body as a task and returns its error. Run returns when body and every task that it started have ended and no batch
 // is open. If ctx has a session, Run uses that session. Otherwise Run makes a session and closes it before it returns. In a
 // task of another Run, a Run with default Options only calls body, as a part of the outer Run.
@@ -28,7 +23,7 @@ func Run(ctx context.Context, body func(ctx context.Context) error) error {
 // Run suspends its caller. In a task of a scheduler, Run suspends only that task. A task must not wait natively, for example on
 // a channel, for a goroutine that calls Run with the task's context, because that Run may wait for a request that only the
 // task's scheduler can send. Get and the combinators do not have this restriction.
-func (o Options) Run(ctx context.Context, body func(ctx context.Context) error) error {
+func Run(ctx context.Context, body func(ctx context.Context) error, o Options) error {
 	if body == nil {
 		panic("fetch: nil function")
 	}
@@ -155,11 +150,12 @@ func (s *Session) statsLocked() Stats {
 
 // Close ends the session. Close cancels the open batches and suspends the caller until these batches have returned. Every
 // waiting Get and every later Get returns ErrEnded, but a waiting Get still returns a value if its source succeeds despite the
-// cancellation. Record and Trace can be called after Close.
+// cancellation. Record and Trace can be called after Close. The error is always nil. There is no Shutdown, because each request has a
+// caller that waits for it: a Session that nobody waits in has nothing to finish.
 //
 // A source must not close its session, because Close would wait for the source. Close panics, and changes nothing, if it is called on
 // the goroutine that calls a source of the session.
-func (s *Session) Close() {
+func (s *Session) Close() error {
 	var open []*batch
 	caller := gid.Get()
 	s.guard.Lock()
@@ -180,6 +176,7 @@ func (s *Session) Close() {
 	if !quiet {
 		_, _ = suspend.Wait[struct{}](context.Background(), (*closing)(s))
 	}
+	return nil
 }
 
 // abandonLocked fails the pending requests of d, because the session has ended, and returns the given list with the batches of

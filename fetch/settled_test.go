@@ -23,7 +23,7 @@ import (
 func TestSettleWithin(t *testing.T) {
 	defer schedtest.Within(t, schedtest.Deadline)()
 	for _, o := range []fetch.Options{{Settle: math.MaxInt}, {Settle: math.MaxInt, SettleWithin: time.Nanosecond}, {Settle: -1}, {SettleWithin: -1}, {Settle: 1, SettleWithin: math.MaxInt64}} {
-		src := newNumbers()
+		src := newNumbers(fetch.SourceOptions{})
 		ctx, s := fetch.Open(t.Context(), o)
 		for k := range 3 {
 			v, err := src.Get(ctx, k)
@@ -36,8 +36,8 @@ func TestSettleWithin(t *testing.T) {
 	require.PanicsWithValue(t, "fetch: neither turns nor a time to settle", func() { fetch.Open(t.Context(), fetch.Options{Settle: -1, SettleWithin: -1}) })
 	require.PanicsWithValue(t, "fetch: options of a session for a Run inside one", func() {
 		_ = fetch.Run(t.Context(), func(ctx context.Context) error {
-			return fetch.Options{SettleWithin: 1}.Run(ctx, func(context.Context) error { return nil })
-		})
+			return fetch.Run(ctx, func(context.Context) error { return nil }, fetch.Options{SettleWithin: 1})
+		}, fetch.Options{})
 	})
 }
 
@@ -63,7 +63,7 @@ func TestSettlingOfACrowd(t *testing.T) {
 		{9600 * time.Hour, crowd(900), map[time.Duration]int{2 * 10: 900}},
 	} {
 		synctest.Test(t, func(t *testing.T) {
-			src := newNumbers()
+			src := newNumbers(fetch.SourceOptions{})
 			ctx, s := fetch.Open(t.Context(), fetch.Options{Settle: -1, SettleWithin: c.within})
 			tenth := cmp.Or(c.within, 300*time.Microsecond) / 10
 			begun := time.Now()
@@ -138,7 +138,7 @@ func TestOthersAreNotOfACrowd(t *testing.T) {
 				}
 
 				begun := time.Now()
-				src := newNumbers()
+				src := newNumbers(fetch.SourceOptions{})
 				for i := range 2 {
 					all.Go(func() {
 						time.Sleep(within / 2 * time.Duration(i))
@@ -158,7 +158,7 @@ func TestOthersAreNotOfACrowd(t *testing.T) {
 func TestTurnsOfACrowd(t *testing.T) {
 	defer schedtest.Within(t, schedtest.Deadline)()
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
-	src := newNumbers()
+	src := newNumbers(fetch.SourceOptions{})
 	ctx, s := fetch.Open(t.Context(), fetch.Options{SettleWithin: -1})
 	defer s.Close()
 	var all sync.WaitGroup
@@ -203,7 +203,7 @@ func TestTurnsOfASmallCrowd(t *testing.T) {
 		src := fetch.New("src", func(context.Context, *fetch.Batch[int, int]) error {
 			sent = max(sent, turns.Load())
 			return nil
-		})
+		}, fetch.SourceOptions{})
 		ctx, s := fetch.Open(t.Context(), fetch.Options{SettleWithin: -1})
 		runtime.Gosched()
 		begun = turns.Load()
@@ -223,7 +223,7 @@ func TestTurnsOfASmallCrowd(t *testing.T) {
 func TestTurnsOfAnEndlessCrowd(t *testing.T) {
 	defer schedtest.Within(t, schedtest.Deadline)()
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
-	src := newNumbers()
+	src := newNumbers(fetch.SourceOptions{})
 	ctx, s := fetch.Open(t.Context(), fetch.Options{SettleWithin: -1})
 	defer s.Close()
 	var all sync.WaitGroup

@@ -17,8 +17,8 @@ import (
 // answers. A request never joins a batch that has already been sent.
 //
 // The context of a shared batch has no values, because the batch belongs to no single session. The context is cancelled when
-// all sessions that wait for the batch have given up. The batch may still be running when their Runs have returned; Close waits
-// for it.
+// all sessions that wait for the batch have given up. The batch may still be running when their Runs have returned; Shutdown and Close
+// wait for it.
 func Shared[K comparable, V any](s *Source[K, V], open int) *Source[K, V] {
 	if s == nil {
 		panic("fetch: Shared of no source")
@@ -27,7 +27,7 @@ func Shared[K comparable, V any](s *Source[K, V], open int) *Source[K, V] {
 		panic("fetch: Shared with less than one batch open")
 	}
 	x := &exchange[K, V]{src: s, most: open}
-	c := &Source[K, V]{name: s.name, load: x.load, opts: s.opts, close: x.close}
+	c := &Source[K, V]{name: s.name, load: x.load, opts: s.opts, shared: x}
 	c.opts.MaxBatch = 0
 	c.opts.Mode &^= Inline // a crowd runs on its own goroutine, so Inline becomes Batched, and Direct becomes Immediate
 	return c
@@ -72,7 +72,7 @@ func (x *exchange[K, V]) load(ctx context.Context, b *Batch[K, V]) error {
 	b.b.mu.Lock()
 	defer b.b.mu.Unlock()
 	for i, k := range b.keys {
-		if c.index[k] >= len(c.requests) { // Close cancelled the crowd before this key was sent
+		if c.index[k] >= len(c.requests) { // Close or Shutdown cancelled the crowd before this key was sent
 			return ErrEnded
 		}
 		e := c.requests[c.index[k]].self.(*entry[K, V])
@@ -81,8 +81,8 @@ func (x *exchange[K, V]) load(ctx context.Context, b *Batch[K, V]) error {
 	return nil
 }
 
-// addKeys adds the keys to the next crowd, and starts this crowd if fewer than x.most batches are open. join returns nil after
-// Close.
+// addKeys adds the keys to the next crowd, and starts this crowd if fewer than x.most batches are open. addKeys returns nil after
+// Close or Shutdown.
 func (x *exchange[K, V]) addKeys(keys []K) *crowd[K, V] {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -169,24 +169,45 @@ func (x *exchange[K, V]) runNext(c *crowd[K, V]) {
 	}
 }
 
-// close cancels all crowds and waits until none is running.
-func (x *exchange[K, V]) close(ctx context.Context) error {
+// shutdown refuses new keys and waits until no crowd is running. If ctx ends first, it cancels all crowds.
+func (x *exchange[K, V]) shutdown(ctx context.Context) error {
+	x.refuseKeys()
+	_, err := x.quiet.Await(ctx)
+	if _, quiet, _ := x.quiet.Try(); quiet {
+		return nil
+	}
+	x.cancelAll()
+	return err
+}
+
+// close refuses new keys, cancels all crowds and waits until none is running.
+func (x *exchange[K, V]) close() {
+	x.refuseKeys()
+	x.cancelAll()
+	_, _ = x.quiet.Await(context.Background())
+}
+
+func (x *exchange[K, V]) refuseKeys() {
 	x.mu.Lock()
 	x.closed = true
 	quiet := x.open == 0
+	x.mu.Unlock()
+	if quiet { // mu is not held here, because Explore switches tasks at the promise's guard
+		x.quiet.Fill(struct{}{})
+	}
+}
+
+// cancelAll cancels all crowds of an exchange that is closed.
+func (x *exchange[K, V]) cancelAll() {
+	x.mu.Lock()
 	crowds := slices.Collect(maps.Keys(x.running))
 	if x.next != nil { // x.next still starts, but its cancelled context ends it at once
 		crowds = append(crowds, x.next)
 	}
 	x.mu.Unlock()
-	if quiet { // mu is not held here, because Explore switches tasks at the promise's guard
-		x.quiet.Fill(struct{}{})
-	}
 	for _, c := range crowds {
 		c.cancel()
 	}
-	_, err := x.quiet.Await(ctx)
-	return err
 }
 
 // loadKeys calls the source with some of the keys.

@@ -54,18 +54,18 @@ func TestSharedSourceOfSeveralCalls(t *testing.T) {
 			require.EqualError(t, errs[5], "calls 5: odd")
 			require.NoError(t, errs[6])
 			return err
-		}))
+		}, fetch.Options{}))
 	}
 }
 
 // A source that is in a Run must not get the error that advises Run.
 func TestSharedSourceFetches(t *testing.T) {
-	other := newNumbers()
+	other := newNumbers(fetch.SourceOptions{})
 	src := fetch.Shared(fetch.New("shared", func(ctx context.Context, _ *fetch.Batch[int, int]) error {
 		_, err := other.Get(ctx, 1)
-		require.ErrorIs(t, fetch.Run(ctx, func(context.Context) error { return nil }), fetch.ErrInSource)
+		require.ErrorIs(t, fetch.Run(ctx, func(context.Context) error { return nil }, fetch.Options{}), fetch.ErrInSource)
 		return err
-	}), 1)
-	err := fetch.Run(t.Context(), func(ctx context.Context) error { _, err := src.Get(ctx, 1); return err })
+	}, fetch.SourceOptions{}), 1)
+	err := fetch.Run(t.Context(), func(ctx context.Context) error { _, err := src.Get(ctx, 1); return err }, fetch.Options{})
 	require.ErrorIs(t, err, fetch.ErrInSource)
 }

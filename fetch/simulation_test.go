@@ -15,7 +15,7 @@ import (
 
 // A program whose sources are Inline would not have been simulated, see FETCH.md.
 func TestInASimulatedWorld(t *testing.T) {
-	simulation.Test(t, simulation.TestOptions{Seeds: 20}, func(ctx context.Context, w *simulation.World) error {
+	simulation.Test(t, func(ctx context.Context, w *simulation.World) error {
 		src := newNumbers(fetch.SourceOptions{Mode: fetch.Inline})
 		memo := fetch.NewMemo("next", func(ctx context.Context, k int) (int, error) { return src.Get(ctx, k+1) })
 		ended := 0
@@ -26,7 +26,7 @@ func TestInASimulatedWorld(t *testing.T) {
 					require.Equal(t, []int{4, 6, 8}, vs)
 					fetchtest.AssertRounds(t, fetch.Of(ctx), 1)
 					return err
-				})
+				}, fetch.Options{})
 				require.NoError(t, err)
 				ended++
 			}); err != nil {
@@ -37,5 +37,5 @@ func TestInASimulatedWorld(t *testing.T) {
 		require.Equal(t, 3, ended)
 		require.Equal(t, [][]int{{2, 3, 4}, {2, 3, 4}, {2, 3, 4}}, src.Batches())
 		return err
-	})
+	}, simulation.TestOptions{Seeds: 20})
 }

@@ -1,7 +1,6 @@
 package fetch
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -22,32 +21,44 @@ type Source[K comparable, V any] struct {
 	load func(ctx context.Context, b *Batch[K, V]) error
 	opts SourceOptions
 
-	write bool                            // the source belongs to an Effect
-	close func(ctx context.Context) error // closes a Shared source; nil for others
+	write  bool   // the source belongs to an Effect
+	shared ending // ends a Shared source; nil for others
 }
 
-// Close ends a Shared source: its batches are cancelled, and every later request fails with ErrEnded. Close suspends the caller
-// until all batches have returned, so that the resources of the batches can be closed after Close. If ctx is done first, Close
-// returns the error of the cancellation, but the source has ended nevertheless. For other sources Close does nothing, because
-// their batches end with their sessions.
-func (src *Source[K, V]) Close(ctx context.Context) error {
-	if src.close == nil {
+// Shutdown ends a Shared source: every later request fails with ErrEnded, and Shutdown suspends the caller until all batches have
+// returned, so that the resources of the batches can be closed afterwards. If ctx is done first, Shutdown cancels the batches and
+// returns the error of the cancellation, without waiting for them. For other sources Shutdown does nothing, because their batches end
+// with their sessions.
+func (src *Source[K, V]) Shutdown(ctx context.Context) error {
+	if src.shared == nil {
 		return nil
 	}
-	return src.close(ctx)
+	return src.shared.shutdown(ctx)
 }
 
-func chosen(options []SourceOptions) (c SourceOptions) {
-	for _, o := range options {
-		if o.MaxBatch < 0 || o.MaxOpen < 0 {
-			panic("fetch: a limit of less than one")
-		}
-		if o.Mode > Direct {
-			panic("fetch: unknown Mode")
-		}
-		c = SourceOptions{cmp.Or(o.MaxBatch, c.MaxBatch), cmp.Or(o.MaxOpen, c.MaxOpen), cmp.Or(o.Mode, c.Mode), o.Fresh || c.Fresh}
+// Close ends a Shared source like Shutdown, but does not let its batches finish: Close cancels them. It suspends the caller until they
+// have returned. This wait cannot be cancelled, so a batch must not close its source. The error is always nil. For other sources Close
+// does nothing.
+func (src *Source[K, V]) Close() error {
+	if src.shared != nil {
+		src.shared.close()
 	}
-	return c
+	return nil
+}
+
+// An ending is an *exchange.
+type ending interface {
+	shutdown(ctx context.Context) error
+	close()
+}
+
+func (o *SourceOptions) check() {
+	if o.MaxBatch < 0 || o.MaxOpen < 0 {
+		panic("fetch: a limit of less than one")
+	}
+	if o.Mode > Direct {
+		panic("fetch: unknown Mode")
+	}
 }
 
 // New makes a source. load gets a batch of distinct keys, in the order of the requests, and answers each key with Set or Fail.
@@ -63,16 +74,17 @@ func chosen(options []SourceOptions) (c SourceOptions) {
 // task, with the same value. load must not fetch: a Get with load's context returns ErrInSource.
 //
 // The name appears in errors, recordings and traces. A Get panics if its session already uses another source of the same name.
-func New[K comparable, V any](name string, load func(ctx context.Context, b *Batch[K, V]) error, o ...SourceOptions) *Source[K, V] {
+func New[K comparable, V any](name string, load func(ctx context.Context, b *Batch[K, V]) error, o SourceOptions) *Source[K, V] {
 	if load == nil {
 		panic("fetch: nil function")
 	}
-	return &Source[K, V]{name: name, load: load, opts: chosen(o)}
+	o.check()
+	return &Source[K, V]{name: name, load: load, opts: o}
 }
 
 // ByMap is like New, for a function that returns a map. A key that is not in the map fails with ErrNotFound. An error from the
 // function fails all keys, even keys that are in the map.
-func ByMap[K comparable, V any](name string, load func(ctx context.Context, keys []K) (map[K]V, error), o ...SourceOptions) *Source[K, V] {
+func ByMap[K comparable, V any](name string, load func(ctx context.Context, keys []K) (map[K]V, error), o SourceOptions) *Source[K, V] {
 	if load == nil {
 		panic("fetch: nil function")
 	}
@@ -89,13 +101,13 @@ func ByMap[K comparable, V any](name string, load func(ctx context.Context, keys
 			}
 		}
 		return nil
-	}, o...)
+	}, o)
 }
 
 // BySlice is like New, for a function that returns the values in the order of the keys. All keys fail if the number of values
 // differs from the number of keys. The function must not modify the slice of keys: if it sorted the slice, values would go to
 // the wrong keys.
-func BySlice[K comparable, V any](name string, load func(ctx context.Context, keys []K) ([]V, error), o ...SourceOptions) *Source[K, V] {
+func BySlice[K comparable, V any](name string, load func(ctx context.Context, keys []K) ([]V, error), o SourceOptions) *Source[K, V] {
 	if load == nil {
 		panic("fetch: nil function")
 	}
@@ -113,12 +125,12 @@ func BySlice[K comparable, V any](name string, load func(ctx context.Context, ke
 			b.answer(i, v, nil)
 		}
 		return nil
-	}, o...)
+	}, o)
 }
 
 // ByKey is like New, for a service that takes a single key in each call: load is called for each key of a batch, on at most
 // width goroutines.
-func ByKey[K comparable, V any](name string, width int, load func(ctx context.Context, key K) (V, error), o ...SourceOptions) *Source[K, V] {
+func ByKey[K comparable, V any](name string, width int, load func(ctx context.Context, key K) (V, error), o SourceOptions) *Source[K, V] {
 	if width < 1 {
 		panic("fetch: ByKey of a width less than one")
 	}
@@ -160,7 +172,7 @@ func ByKey[K comparable, V any](name string, width int, load func(ctx context.Co
 		}
 		all.Wait()
 		return nil
-	}, o...)
+	}, o)
 }
 
 // one sets the answer to the i'th key: the result, the panic or the Goexit of f.
@@ -195,8 +207,8 @@ func (src *Source[K, V]) Replace(load func(ctx context.Context, b *Batch[K, V]) 
 type Effect[K comparable, R any] struct{ src Source[K, R] }
 
 // NewEffect makes an Effect, as New makes a Source. The keys of a batch may be equal; Set answers equal keys in order.
-func NewEffect[K comparable, R any](name string, do func(ctx context.Context, b *Batch[K, R]) error, o ...SourceOptions) *Effect[K, R] {
-	x := &Effect[K, R]{*New(name, do, o...)}
+func NewEffect[K comparable, R any](name string, do func(ctx context.Context, b *Batch[K, R]) error, o SourceOptions) *Effect[K, R] {
+	x := &Effect[K, R]{*New(name, do, o)}
 	x.src.write = true
 	return x
 }

@@ -11,7 +11,7 @@ import (
 
 // A source that has found more than it was asked for would not have been able to say so.
 func TestPrimeInASource(t *testing.T) {
-	byID := newNumbers()
+	byID := newNumbers(fetch.SourceOptions{})
 	byName := fetch.New("byName", func(ctx context.Context, b *fetch.Batch[string, int]) error {
 		b.Set("one", 1)
 		require.True(t, byID.Prime(ctx, 1, 100))
@@ -24,15 +24,15 @@ func TestPrimeInASource(t *testing.T) {
 		v, err := byID.Get(ctx, 1)
 		require.Equal(t, 100, v)
 		return err
-	}))
+	}, fetch.Options{}))
 	require.Empty(t, byID.Batches())
 }
 
 // A missing error would have been a zero value, as if the source had answered.
 func TestFailWithoutAnError(t *testing.T) {
-	src := fetch.New("fails", func(_ context.Context, b *fetch.Batch[int, int]) error { b.Fail(1, nil); return nil })
+	src := fetch.New("fails", func(_ context.Context, b *fetch.Batch[int, int]) error { b.Fail(1, nil); return nil }, fetch.SourceOptions{})
 	require.PanicsWithValue(t, "fetch: Fail with a nil error", func() {
-		_ = fetch.Run(t.Context(), func(ctx context.Context) error { _, err := src.Get(ctx, 1); return err })
+		_ = fetch.Run(t.Context(), func(ctx context.Context) error { _, err := src.Get(ctx, 1); return err }, fetch.Options{})
 	})
 }
 
@@ -42,15 +42,15 @@ func TestArguments(t *testing.T) {
 	load := func(context.Context, *fetch.Batch[int, int]) error { return nil }
 	for text, fs := range map[string][]func(){
 		"fetch: nil function": {
-			func() { fetch.New[int, int]("", nil) },
-			func() { fetch.NewEffect[int, int]("", nil) },
+			func() { fetch.New[int, int]("", nil, fetch.SourceOptions{}) },
+			func() { fetch.NewEffect[int, int]("", nil, fetch.SourceOptions{}) },
 			func() { fetch.NewMemo[int, int]("", nil) },
-			func() { fetch.ByMap[int, int]("", nil) },
-			func() { fetch.BySlice[int, int]("", nil) },
-			func() { fetch.ByKey[int, int]("", 1, nil) },
-			func() { newNumbers().Replace(nil) },
+			func() { fetch.ByMap[int, int]("", nil, fetch.SourceOptions{}) },
+			func() { fetch.BySlice[int, int]("", nil, fetch.SourceOptions{}) },
+			func() { fetch.ByKey[int, int]("", 1, nil, fetch.SourceOptions{}) },
+			func() { newNumbers(fetch.SourceOptions{}).Replace(nil) },
 			func() { fetch.Later[int](t.Context(), nil) },
-			func() { _ = fetch.Run(t.Context(), nil) },
+			func() { _ = fetch.Run(t.Context(), nil, fetch.Options{}) },
 		},
 		"fetch: a limit of less than one": {
 			func() { fetch.New("", load, fetch.SourceOptions{MaxBatch: -1}) },
@@ -59,13 +59,13 @@ func TestArguments(t *testing.T) {
 		"fetch: Shared of no source": {func() { fetch.Shared[int, int](nil, 1) }},
 		"fetch: unknown Mode": {
 			func() { fetch.New("", load, fetch.SourceOptions{Mode: fetch.Direct + 1}) },
-			func() { fetch.NewEffect("", load, fetch.SourceOptions{}, fetch.SourceOptions{Mode: 255}) },
+			func() { fetch.NewEffect("", load, fetch.SourceOptions{Mode: 255}) },
 		},
 		"fetch: unknown Policy": {
 			func() { fetch.Open(t.Context(), fetch.Options{Policy: fetch.Eager + 1}) },
-			func() { _ = fetch.Options{Policy: fetch.Eager + 1}.Run(t.Context(), never) },
+			func() { _ = fetch.Run(t.Context(), never, fetch.Options{Policy: fetch.Eager + 1}) },
 			func() {
-				_ = fetch.Run(t.Context(), func(ctx context.Context) error { return fetch.Options{Policy: 255}.Run(ctx, never) })
+				_ = fetch.Run(t.Context(), func(ctx context.Context) error { return fetch.Run(ctx, never, fetch.Options{Policy: 255}) }, fetch.Options{})
 			},
 		},
 	} {

@@ -10,7 +10,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/braidgo/braid/fetch"
-	"github.com/braidgo/braid/fetch/fetchtest"
 	"github.com/braidgo/braid/internal/testrig/schedtest"
 	"github.com/braidgo/braid/suspend"
 )
@@ -24,11 +23,11 @@ func TestSharedAfterACrowdWasGivenUp(t *testing.T) {
 				<-let
 			}
 			return map[int]int{ks[0]: ks[0]}, nil
-		}), 1)
+		}, fetch.SourceOptions{}), 1)
 		get := func(ctx context.Context, k int) <-chan error {
 			done := make(chan error, 1)
 			go func() {
-				done <- fetch.Run(ctx, func(ctx context.Context) error { _, err := src.Get(ctx, k); return err })
+				done <- fetch.Run(ctx, func(ctx context.Context) error { _, err := src.Get(ctx, k); return err }, fetch.Options{})
 			}()
 			synctest.Wait()
 			return done
@@ -42,7 +41,7 @@ func TestSharedAfterACrowdWasGivenUp(t *testing.T) {
 		close(let)
 		require.NoError(t, <-first)
 		require.NoError(t, <-third, "nobody has cancelled this session")
-		require.NoError(t, src.Close(t.Context()))
+		require.NoError(t, src.Shutdown(t.Context()))
 	})
 }
 
@@ -54,28 +53,21 @@ func TestSharedIsNotInline(t *testing.T) {
 		<-went
 		return map[int]int{1: 1}, nil
 	}, fetch.SourceOptions{Mode: fetch.Inline}), 1)
-	require.NoError(t, fetch.Options{Policy: fetch.Eager}.Run(t.Context(), func(ctx context.Context) error {
+	require.NoError(t, fetch.Run(t.Context(), func(ctx context.Context) error {
 		return fetch.Together(ctx,
 			func(ctx context.Context) error { _, err := src.Get(ctx, 1); return err },
-			func(ctx context.Context) error { _, err := newNumbers().Get(ctx, 1); close(went); return err })
-	}))
-}
-
-// Each field of the later SourceOptions replaces the former one, if it is not zero.
-func TestLaterSourceOptions(t *testing.T) {
-	src := fetchtest.New("s", func(k int) (int, error) { return k, nil },
-		fetch.SourceOptions{MaxBatch: 1, MaxOpen: 1}, fetch.SourceOptions{MaxBatch: 3})
-	require.NoError(t, fetch.Run(t.Context(), func(ctx context.Context) error {
-		_, err := src.All(ctx, []int{1, 2, 3, 4})
-		return err
-	}))
-	require.Equal(t, [][]int{{1, 2, 3}, {4}}, src.Batches())
+			func(ctx context.Context) error {
+				_, err := newNumbers(fetch.SourceOptions{}).Get(ctx, 1)
+				close(went)
+				return err
+			})
+	}, fetch.Options{Policy: fetch.Eager}))
 }
 
 // A Recording that an editor or a formatter has indented is the same Recording.
 func TestIndentedRecording(t *testing.T) {
 	type key struct{ A, B int }
-	src := fetch.ByMap("s", func(_ context.Context, ks []key) (map[key]int, error) { return map[key]int{ks[0]: 7}, nil })
+	src := fetch.ByMap("s", func(_ context.Context, ks []key) (map[key]int, error) { return map[key]int{ks[0]: 7}, nil }, fetch.SourceOptions{})
 	var again fetch.Recording
 	require.NoError(t, fetch.Run(t.Context(), func(ctx context.Context) error {
 		_, err := src.Get(ctx, key{1, 2})
@@ -85,27 +77,27 @@ func TestIndentedRecording(t *testing.T) {
 		text, err := json.MarshalIndent(r, "", "   ")
 		require.NoError(t, err)
 		return json.Unmarshal(text, &again)
-	}))
-	require.NoError(t, fetch.Options{Replay: &again}.Run(t.Context(), func(ctx context.Context) error {
+	}, fetch.Options{}))
+	require.NoError(t, fetch.Run(t.Context(), func(ctx context.Context) error {
 		v, err := src.Get(ctx, key{1, 2})
 		require.Equal(t, 7, v)
 		return err
-	}))
+	}, fetch.Options{Replay: &again}))
 }
 
 // A label does not hide that a context belongs to a source, whose Get would wait for itself.
 func TestLabelInASource(t *testing.T) {
 	defer schedtest.Within(t, schedtest.Deadline)()
-	other := newNumbers()
+	other := newNumbers(fetch.SourceOptions{})
 	src := fetch.New("s", func(ctx context.Context, b *fetch.Batch[int, int]) error {
 		_, err := other.Get(fetch.Label(ctx, "label"), 1)
 		return err
-	})
-	require.NoError(t, fetch.Options{Trace: true}.Run(t.Context(), func(ctx context.Context) error {
+	}, fetch.SourceOptions{})
+	require.NoError(t, fetch.Run(t.Context(), func(ctx context.Context) error {
 		_, err := src.Get(ctx, 1)
 		require.ErrorIs(t, err, fetch.ErrInSource)
 		return nil
-	}))
+	}, fetch.Options{Trace: true}))
 }
 
 // A scheduler that refuses all but a few tasks.
@@ -124,11 +116,11 @@ func TestRefusedTasks(t *testing.T) {
 		defer schedtest.Within(t, schedtest.Deadline)()
 		on := &refusing{}
 		on.left.Store(1 + tasks)
-		require.NoError(t, fetch.Options{On: on}.Run(t.Context(), func(ctx context.Context) error {
-			vs, err := fetch.Map(ctx, []int{1, 2, 3}, newNumbers().Get)
+		require.NoError(t, fetch.Run(t.Context(), func(ctx context.Context) error {
+			vs, err := fetch.Map(ctx, []int{1, 2, 3}, newNumbers(fetch.SourceOptions{}).Get)
 			require.Len(t, vs, 3)
 			return err
-		}))
+		}, fetch.Options{On: on}))
 	}
 }
 
@@ -142,10 +134,10 @@ func TestCloseInASource(t *testing.T) {
 		}, fetch.SourceOptions{Mode: mode})
 		closes := func(ctx context.Context) error {
 			require.PanicsWithValue(t, "fetch: a source closes its session", func() { _, _ = src.Get(ctx, fetch.Of(ctx)) })
-			_, err := newNumbers().Get(ctx, 1) // the session goes on
+			_, err := newNumbers(fetch.SourceOptions{}).Get(ctx, 1) // the session goes on
 			return err
 		}
-		require.NoError(t, fetch.Run(t.Context(), closes))
+		require.NoError(t, fetch.Run(t.Context(), closes, fetch.Options{}))
 		ctx, s := fetch.Open(t.Context(), fetch.Options{})
 		require.NoError(t, closes(ctx))
 		s.Close()

@@ -57,7 +57,7 @@ func (s *Session) force(l *thunk) {
 	}
 	f := new(frame).child(context.WithoutCancel(s.ctx), s, nil) // each f uses the context that was passed to Later
 	f.inSource = false
-	_ = Options{Policy: s.opts.Policy}.Run(f, func(context.Context) error { // fails if the session has ended; fetches in f then return ErrEnded
+	_ = Run(f, func(context.Context) error { // fails if the session has ended; fetches in f then return ErrEnded
 		s.guard.Lock()
 		all := s.thunks
 		s.thunks = nil
@@ -73,5 +73,5 @@ func (s *Session) force(l *thunk) {
 		}
 		l.force()
 		return nil
-	})
+	}, Options{Policy: s.opts.Policy})
 }

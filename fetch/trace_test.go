@@ -18,11 +18,11 @@ import (
 // traced runs body and returns its trace.
 func traced(t *testing.T, o fetch.Options, body func(ctx context.Context) error) (trace *fetch.Trace) {
 	o.Trace = true
-	require.NoError(t, o.Run(fetch.Label(t.Context(), t.Name()), func(ctx context.Context) error {
+	require.NoError(t, fetch.Run(fetch.Label(t.Context(), t.Name()), func(ctx context.Context) error {
 		err := body(ctx)
 		trace = fetch.Of(ctx).Trace()
 		return err
-	}))
+	}, o))
 	return trace
 }
 
@@ -82,7 +82,7 @@ func TestTracesAreEqual(t *testing.T) {
 }
 
 func TestHints(t *testing.T) {
-	src, other := newNumbers(), newBlog()
+	src, other := newNumbers(fetch.SourceOptions{}), newBlog()
 	trace := traced(t, fetch.Options{}, func(ctx context.Context) error {
 		for k := range 4 {
 			if _, err := src.Get(ctx, k); err != nil {
@@ -106,7 +106,7 @@ func TestHints(t *testing.T) {
 		slow := fetch.ByMap("slow", func(context.Context, []int) (map[int]int, error) {
 			time.Sleep(180 * time.Millisecond)
 			return nil, nil
-		})
+		}, fetch.SourceOptions{})
 		trace = traced(t, fetch.Options{}, func(ctx context.Context) error {
 			return fetch.Together(ctx, func(ctx context.Context) error { _, _, err := slow.Find(ctx, 1); return err },
 				func(ctx context.Context) error { // these wait for the round, and go on to another
@@ -129,7 +129,7 @@ func TestLines(t *testing.T) {
 			m[k] = k
 		}
 		return m, nil
-	})
+	}, fetch.SourceOptions{})
 	var want, got []string
 	next := func() {
 		_, _, line, _ := runtime.Caller(1)
@@ -147,14 +147,14 @@ func TestLines(t *testing.T) {
 		next()
 		_, _, _ = fetch.Two(ctx, func(ctx context.Context) (int, error) { return src.Get(ctx, 7) }, func(context.Context) (int, error) { return 0, nil })
 	}
-	_ = fetch.Options{Trace: true}.Run(context.Background(), func(ctx context.Context) error {
+	_ = fetch.Run(context.Background(), func(ctx context.Context) error {
 		asks(ctx)
 		for _, b := range fetch.Of(ctx).Trace().Batches {
 			require.Len(t, b.Lines, 1)
 			got = append(got, b.Lines[0])
 		}
 		return nil
-	})
+	}, fetch.Options{Trace: true})
 	require.Equal(t, want, got)
 }
 
@@ -163,13 +163,13 @@ func TestNoTrace(t *testing.T) {
 		require.Nil(t, fetch.Of(ctx).Trace())
 		require.Same(t, ctx, fetch.Label(ctx, "unused"))
 		return nil
-	}))
+	}, fetch.Options{}))
 	require.Nil(t, fetch.Of(t.Context()))
 }
 
 // Trace may be called at any time, and lists the batches that have returned by then.
 func TestTraceOfASettledSession(t *testing.T) {
-	src := newNumbers()
+	src := newNumbers(fetch.SourceOptions{})
 	ctx, s := fetch.Open(t.Context(), fetch.Options{Trace: true})
 	ended := make(chan bool)
 	for k := range 20 {

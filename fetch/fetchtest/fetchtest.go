@@ -24,9 +24,9 @@ type Source[K comparable, V any] struct {
 
 // New makes a source that answers each key k with the result of answer(k). If answer(k) fails with fetch.ErrNotFound, the
 // source has no value for the key.
-func New[K comparable, V any](name string, answer func(k K) (V, error), o ...fetch.SourceOptions) *Source[K, V] {
+func New[K comparable, V any](name string, answer func(k K) (V, error), o fetch.SourceOptions) *Source[K, V] {
 	s := &Source[K, V]{answer: answer}
-	s.Source = fetch.New(name, s.load, o...)
+	s.Source = fetch.New(name, s.load, o)
 	return s
 }
 

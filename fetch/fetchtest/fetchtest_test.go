@@ -33,8 +33,8 @@ func double(k int) (int, error) {
 }
 
 func TestAssertRounds(t *testing.T) {
-	src := fetchtest.New("double", double)
-	err := fetch.Options{Trace: true}.Run(t.Context(), func(ctx context.Context) error {
+	src := fetchtest.New("double", double, fetch.SourceOptions{})
+	err := fetch.Run(t.Context(), func(ctx context.Context) error {
 		for i := range 3 {
 			if _, err := src.Get(ctx, i); err != nil {
 				return err
@@ -48,42 +48,42 @@ func TestAssertRounds(t *testing.T) {
 		require.Contains(t, r.failures[0], "3 rounds, want 1")
 		require.Contains(t, r.failures[0], "asked by one task in a loop at fetchtest_test.go")
 		return nil
-	})
+	}, fetch.Options{Trace: true})
 	require.NoError(t, err)
 	require.Equal(t, [][]int{{0}, {1}, {2}}, src.Batches())
 }
 
 func TestInsteadOfTheRealSource(t *testing.T) {
-	real := fetch.ByMap("users", func(context.Context, []int) (map[int]int, error) { panic("no database in a test") })
-	src := fetchtest.New("unused", double)
-	err := fetch.Options{Use: []fetch.Override{src.Instead(real)}}.Run(t.Context(), func(ctx context.Context) error {
+	real := fetch.ByMap("users", func(context.Context, []int) (map[int]int, error) { panic("no database in a test") }, fetch.SourceOptions{})
+	src := fetchtest.New("unused", double, fetch.SourceOptions{})
+	err := fetch.Run(t.Context(), func(ctx context.Context) error {
 		v, err := real.Get(ctx, 21)
 		require.Equal(t, 42, v)
 		require.NoError(t, err)
 		_, ok, err := real.Find(ctx, -1)
 		require.False(t, ok)
 		return err
-	})
+	}, fetch.Options{Use: []fetch.Override{src.Instead(real)}})
 	require.NoError(t, err)
 	require.Equal(t, [][]int{{21}, {-1}}, src.Batches())
 }
 
 func ExampleAssertRounds() {
 	t := new(testing.T) // the test's
-	users := fetchtest.New("users", func(id int) (string, error) { return strings.Repeat("u", id), nil })
+	users := fetchtest.New("users", func(id int) (string, error) { return strings.Repeat("u", id), nil }, fetch.SourceOptions{})
 	_ = fetch.Run(context.Background(), func(ctx context.Context) error {
 		names, err := fetch.Map(ctx, []int{1, 2, 3}, users.Get)
 		fetchtest.AssertRounds(t, fetch.Of(ctx), 1)
 		fmt.Println(names, users.Batches())
 		return err
-	})
+	}, fetch.Options{})
 	// Output: [u uu uuu] [[1 2 3]]
 }
 
 // A test replaces the sources and effects of a program, and checks what the program has read and would have written.
 func ExampleSource_Instead() {
-	users := fetch.ByMap("users", func(context.Context, []int) (map[int]string, error) { panic("no database in a test") })
-	visit := fetch.NewEffect("visit", func(context.Context, *fetch.Batch[int, string]) error { panic("no database in a test") })
+	users := fetch.ByMap("users", func(context.Context, []int) (map[int]string, error) { panic("no database in a test") }, fetch.SourceOptions{})
+	visit := fetch.NewEffect("visit", func(context.Context, *fetch.Batch[int, string]) error { panic("no database in a test") }, fetch.SourceOptions{})
 	greet := func(ctx context.Context) (string, error) { // the program
 		name, err := users.Get(ctx, 7)
 		if err != nil {
@@ -94,19 +94,19 @@ func ExampleSource_Instead() {
 	}
 
 	answer := func(id int) (string, error) { return fmt.Sprint("user ", id), nil }
-	read, written := fetchtest.New("read", answer), fetchtest.New("written", answer)
+	read, written := fetchtest.New("read", answer, fetch.SourceOptions{}), fetchtest.New("written", answer, fetch.SourceOptions{})
 	o := fetch.Options{Use: []fetch.Override{read.Instead(users), written.InsteadOfEffect(visit)}}
-	_ = o.Run(context.Background(), func(ctx context.Context) error {
+	_ = fetch.Run(context.Background(), func(ctx context.Context) error {
 		text, err := greet(ctx)
 		fmt.Println(text, read.Batches(), written.Batches())
 		return err
-	})
+	}, o)
 	// Output: hello user 7 [[7]] [[7]]
 }
 
 // The end of the context also cancels the batch that the program waits for.
 func ExampleSource_Pause() {
-	users := fetchtest.New("users", func(id int) (string, error) { return fmt.Sprint("user ", id), nil })
+	users := fetchtest.New("users", func(id int) (string, error) { return fmt.Sprint("user ", id), nil }, fetch.SourceOptions{})
 	resume := users.Pause()
 	defer resume()
 	ctx, cancel := context.WithCancel(context.Background())
@@ -119,7 +119,7 @@ func ExampleSource_Pause() {
 	err := fetch.Run(ctx, func(ctx context.Context) error {
 		_, err := users.Get(ctx, 7)
 		return err
-	})
+	}, fetch.Options{})
 	for users.Cancelled() == 0 { // the batch runs on another goroutine
 		runtime.Gosched()
 	}
@@ -130,12 +130,12 @@ func ExampleSource_Pause() {
 // The end of one Pause does not end a later one.
 func TestTwoPauses(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		src := fetchtest.New("s", double)
+		src := fetchtest.New("s", double, fetch.SourceOptions{})
 		first, second := src.Pause(), src.Pause()
 		first()
 		done := make(chan error, 1)
 		go func() {
-			done <- fetch.Run(t.Context(), func(ctx context.Context) error { _, err := src.Get(ctx, 1); return err })
+			done <- fetch.Run(t.Context(), func(ctx context.Context) error { _, err := src.Get(ctx, 1); return err }, fetch.Options{})
 		}()
 		synctest.Wait()
 		require.Empty(t, done, "the second Pause is over")
