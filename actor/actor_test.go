@@ -68,7 +68,7 @@ func TestFairness(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			schedtest.OnFIFO(t, func(s *fifo.Scheduler) {
 				n := 0
-				ref := actor.Spawn(bg, s, func(ctx context.Context, self *actor.Self[int]) error { return body(ctx, self, &n) })
+				ref := actor.Spawn(bg, s, func(ctx context.Context, self *actor.Self[int]) error { return body(ctx, self, &n) }, actor.Options[int]{})
 				for range 1000 {
 					_ = ref.Send(1)
 				}
@@ -103,7 +103,7 @@ func TestWatchEachOther(t *testing.T) {
 					return errOops
 				}
 				return self.React(func(any) error { return nil })
-			})
+			}, actor.Options[any]{})
 		}
 		_ = ready.Fill(1)
 		for _, r := range refs {
@@ -118,7 +118,7 @@ func TestAdapt(t *testing.T) {
 		var all table
 		ref := actor.Spawn(bg, s, func(_ context.Context, self *actor.Self[int]) error {
 			return self.React(func(i int) error { all[i].Reply(7); return self.React(func(int) error { return nil }) })
-		})
+		}, actor.Options[int]{})
 		index := func(m any) int { return all.add(m.(*get)) }
 		part := actor.Adapt(ref, index)
 		require.Equal(t, 7, ok(actor.Ask(bg, part, &get{})))
@@ -149,7 +149,7 @@ func TestZeroRef(t *testing.T) {
 
 // OrElse and On put partial functions together.
 func TestOrElse(t *testing.T) {
-	in := actor.Open[any](bg)
+	in := actor.Open[any](bg, actor.Options[any]{})
 	var got []any
 	f := actor.OrElse(actor.Only[int, any](func(m int) error { got = append(got, m); return nil }),
 		actor.Only[string, any](func(m string) error { got = append(got, m); return errOops }))
@@ -169,12 +169,11 @@ func TestOrElse(t *testing.T) {
 // Misuse panics, and the mailbox is in order after it.
 func TestMisuse(t *testing.T) {
 	schedtest.Panics(t, "actor: Spawn without a scheduler or a body", func() {
-		actor.Spawn[int](bg, nil, func(context.Context, *actor.Self[int]) error { return nil })
+		actor.Spawn[int](bg, nil, func(context.Context, *actor.Self[int]) error { return nil }, actor.Options[int]{})
 	})
-	schedtest.Panics(t, "actor: more than one Options", func() { actor.Open(bg, actor.Options[int]{}, actor.Options[int]{}) })
-	in := actor.Open[string](bg)
+	in := actor.Open[string](bg, actor.Options[string]{})
 	schedtest.Panics(t, "actor: Ask with a *actor_test.get, which is no message of actor.Ref[string]", func() { _, _ = actor.Ask(bg, in.Ref(), &get{}) })
-	asked := actor.Open[*get](bg)
+	asked := actor.Open[*get](bg, actor.Options[*get]{})
 	g := &get{}
 	require.False(t, g.Reply(1)) // nobody has asked
 	actor.AskLater(asked.Ref(), g)
@@ -193,7 +192,7 @@ func TestMisuse(t *testing.T) {
 			},
 		} {
 			var p *suspend.PanicError
-			require.ErrorAs(t, actor.Spawn(bg, s, func(_ context.Context, self *actor.Self[int]) error { return body(self) }).Wait(bg), &p)
+			require.ErrorAs(t, actor.Spawn(bg, s, func(_ context.Context, self *actor.Self[int]) error { return body(self) }, actor.Options[int]{}).Wait(bg), &p)
 			require.Equal(t, want, p.Value)
 		}
 		return nil
@@ -217,7 +216,7 @@ func (h *holding) Hold() (release func(), err error) {
 // The mailbox is a list and a position: any receives, in any order, nested or not, do what they do on a slice.
 func TestMailboxIsAList(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		in := actor.Open[int](bg)
+		in := actor.Open[int](bg, actor.Options[int]{})
 		defer in.Close()
 		var model []int
 		next := 0
@@ -289,7 +288,7 @@ func TestNothingIsKept(t *testing.T) {
 					return self.React(func(m *schedtest.Object) error { return nil })
 				})
 			})
-		})
+		}, actor.Options[*schedtest.Object]{})
 		for range 200 {
 			_ = ref.Send(o.New())
 		}
@@ -358,7 +357,7 @@ func TestAllocs(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			schedtest.OnFIFO(t, func(s *fifo.Scheduler) {
-				ref := actor.Spawn(bg, s, func(_ context.Context, self *actor.Self[any]) error { return c.body(self) })
+				ref := actor.Spawn(bg, s, func(_ context.Context, self *actor.Self[any]) error { return c.body(self) }, actor.Options[any]{})
 				for range 10 {
 					c.one(ref)
 				}

@@ -30,7 +30,7 @@ func TestAwaitOfATransaction(t *testing.T) {
 					}
 					return 0, stm.Retry
 				}), func(n int, err error) error { got = n; return err })
-			})
+			}, actor.Options[int]{})
 			for i := range 3 {
 				for range 5 {
 					suspend.Yield()
@@ -66,7 +66,7 @@ func TestARefusedAwait(t *testing.T) {
 					}
 					return 0, nil
 				}), func(_ int, err error) error { told = append(told, err); return nil })
-			})
+			}, actor.Options[int]{})
 			synctest.Wait()
 			closed.Store(true)
 			set := 2
@@ -94,7 +94,7 @@ func (s spawner) Go(f func()) error { return s(f) }
 // A RecvOp looks at each message once in a wait, and at all again in the next one. It takes the first that it wants.
 func TestMatchLooksOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		in := actor.Open[int](bg)
+		in := actor.Open[int](bg, actor.Options[int]{})
 		var seen []int
 		want := 3
 		mail := suspend.CaseOf(in.RecvOp(func(m int) bool { seen = append(seen, m); return m == want }))
@@ -129,6 +129,6 @@ func TestGivenUpSendOpsAreNotKept(t *testing.T) {
 			suspend.Yield()
 			cancel()
 			schedtest.Settle()
-		}, in.Close
+		}, func() { _ = in.Close() }
 	})
 }

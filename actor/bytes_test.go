@@ -24,7 +24,7 @@ func TestBytes(t *testing.T) {
 			return actor.Spawn(bg, s, func(_ context.Context, self *actor.Self[int]) error {
 				self.OnEnd(func() { ends++ })
 				return body(self)
-			})
+			}, actor.Options[int]{})
 		},
 		"OnEnd of the Options": func(s *fifo.Scheduler, body func(*actor.Self[int]) error) actor.Ref[int] {
 			return actor.Spawn(bg, s, func(_ context.Context, self *actor.Self[int]) error { return body(self) },

@@ -48,7 +48,7 @@ func TestCensusNamesACycleOfAsks(t *testing.T) {
 	for _, r := range refs {
 		require.NoError(t, r.Send("go"))
 	}
-	behind := actor.Spawn(ctx, p, asks(0))
+	behind := actor.Spawn(ctx, p, asks(0), actor.Options[any]{})
 	require.NoError(t, behind.Send("go"))
 
 	var s census.Snapshot
@@ -96,7 +96,7 @@ func TestCensusNamesWhoHasToAnswer(t *testing.T) {
 			q.Reply(7)
 			return nil
 		})
-	})
+	}, actor.Options[*get]{})
 	var asker sync.WaitGroup
 	asker.Go(func() {
 		v, err := actor.Ask(bg, ref, &get{})

@@ -27,7 +27,7 @@
 //		})
 //	}
 //
-//	ref := actor.Spawn(ctx, pool, buffer)
+//	ref := actor.Spawn(ctx, pool, buffer, actor.Options[Msg]{})
 //	v, err := actor.Ask(ctx, ref, &Get{})
 //
 // # Messages

@@ -9,13 +9,15 @@ import (
 	"github.com/braidgo/braid/suspend"
 )
 
-// Close ends the inbox. The remaining mail becomes dead letters, and a Send to the inbox returns ErrEnded. On a Self, Close is Stop.
-func (in *Inbox[M]) Close() {
+// Close ends the inbox. The remaining mail becomes dead letters, and a Send to the inbox returns ErrEnded. On a Self, Close is Stop. The
+// error is always nil, and a second Close changes nothing. Close never suspends.
+func (in *Inbox[M]) Close() error {
 	if in.life.on != nil {
 		in.life.stop()
-		return
+	} else {
+		in.life.terminate(nil)
 	}
-	in.life.terminate(nil)
+	return nil
 }
 
 // hold calls Hold, if the scheduler has this method, so that the scheduler counts the actor as a task until the actor has ended.

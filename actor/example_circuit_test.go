@@ -59,9 +59,9 @@ func gate(f func(a, b int) int, a, b wire) func(context.Context, *actor.Self[any
 func Example_circuit() {
 	_ = fifo.Run(context.Background(), func(ctx context.Context) error {
 		on := suspendHere()
-		a, b := actor.Spawn(ctx, on, input), actor.Spawn(ctx, on, input)
-		sum := actor.Spawn(ctx, on, gate(func(a, b int) int { return a ^ b }, a, b))
-		carry := actor.Spawn(ctx, on, gate(func(a, b int) int { return a & b }, a, b))
+		a, b := actor.Spawn(ctx, on, input, actor.Options[any]{}), actor.Spawn(ctx, on, input, actor.Options[any]{})
+		sum := actor.Spawn(ctx, on, gate(func(a, b int) int { return a ^ b }, a, b), actor.Options[any]{})
+		carry := actor.Spawn(ctx, on, gate(func(a, b int) int { return a & b }, a, b), actor.Options[any]{})
 		for x := range 2 {
 			for y := range 2 {
 				_, _ = a.Send(setBit{x}), b.Send(setBit{y})

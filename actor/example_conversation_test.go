@@ -50,7 +50,7 @@ func Example_conversation() {
 	}
 
 	_ = fifo.Run(context.Background(), func(ctx context.Context) error {
-		user := actor.Spawn(ctx, suspendHere(), conversation)
+		user := actor.Spawn(ctx, suspendHere(), conversation, actor.Options[*page]{})
 		for _, form := range []string{"", "Ada", "", "36", "ok"} {
 			html, err := actor.Ask(ctx, user, &page{form: form})
 			fmt.Println(html, err)

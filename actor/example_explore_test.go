@@ -33,7 +33,7 @@ func Example_explore() {
 						return nil
 					})
 				})
-			}))
+			}, actor.Options[*Buy]{}))
 		})
 		sold := map[string]bool{}
 		for _, name := range []string{"Ann", "Bob"} {
@@ -50,7 +50,7 @@ func Example_explore() {
 			outcomes[fmt.Sprintf("Ann: %-5t  Bob: %t", sold["Ann"], sold["Bob"])] = true
 			return nil
 		})
-	})
+	}, suspendtest.ExploreOptions{})
 	for _, o := range slices.Sorted(maps.Keys(outcomes)) {
 		fmt.Println(o)
 	}

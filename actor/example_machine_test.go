@@ -44,7 +44,7 @@ func Example_stateMachine() {
 	}
 
 	_ = fifo.Run(context.Background(), func(ctx context.Context) error {
-		ref := actor.Spawn(ctx, suspendHere(), turnstile)
+		ref := actor.Spawn(ctx, suspendHere(), turnstile, actor.Options[any]{})
 		for _, coins := range []int{0, 1, 0, 2, 0} {
 			for range coins {
 				_ = ref.Send(Coin{})

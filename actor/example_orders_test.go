@@ -48,9 +48,9 @@ func Example_ordersAndCancellations() {
 	}
 
 	_ = fifo.Run(context.Background(), func(ctx context.Context) error {
-		replies := actor.Open[string](ctx)
+		replies := actor.Open[string](ctx, actor.Options[string]{})
 		defer replies.Close()
-		ref := actor.Spawn(ctx, suspendHere(), office(replies.Ref()))
+		ref := actor.Spawn(ctx, suspendHere(), office(replies.Ref()), actor.Options[any]{})
 		for _, m := range []any{order{"book"}, order{"lamp"}, order{"pen"}, cancel{"lamp"}} {
 			_ = ref.Send(m)
 		}

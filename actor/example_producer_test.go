@@ -89,8 +89,8 @@ func Example_producers() {
 	t := &tree{&tree{nil, 1, &tree{nil, 2, nil}}, 3, &tree{nil, 4, nil}}
 	_ = fifo.Run(context.Background(), func(ctx context.Context) error {
 		on := suspendHere()
-		a, b := actor.Spawn(ctx, on, receiving(t)), actor.Spawn(ctx, on, reacting(t))
-		return actor.Spawn(ctx, on, coordinator(a, b)).Wait(ctx)
+		a, b := actor.Spawn(ctx, on, receiving(t), actor.Options[*next]{}), actor.Spawn(ctx, on, reacting(t), actor.Options[*next]{})
+		return actor.Spawn(ctx, on, coordinator(a, b), actor.Options[any]{}).Wait(ctx)
 	})
 	// Output:
 	// 1 2 3 4 end

@@ -38,14 +38,14 @@ func Example_supervision() {
 	}, parser)
 
 	_ = fifo.Run(context.Background(), func(ctx context.Context) error {
-		ref := actor.Spawn(ctx, suspendHere(), patient)
+		ref := actor.Spawn(ctx, suspendHere(), patient, actor.Options[*Line]{})
 		boss := actor.Spawn(ctx, suspendHere(), func(_ context.Context, self *actor.Self[any]) error {
 			self.Watch(ref, func(err error) any { return err })
 			return self.React(func(err any) error {
 				fmt.Println("the parser has ended:", err)
 				return nil
 			})
-		})
+		}, actor.Options[any]{})
 		for _, text := range []string{"a", "b", "", "c", ""} {
 			fmt.Println(actor.Ask(ctx, ref, &Line{text: text}))
 		}

@@ -29,7 +29,7 @@ func Example_counter() {
 	}
 
 	_ = fifo.Run(context.Background(), func(ctx context.Context) error {
-		ref := actor.Spawn(ctx, suspendHere(), counter)
+		ref := actor.Spawn(ctx, suspendHere(), counter, actor.Options[any]{})
 		_ = ref.Send(Increment{2})
 		_ = ref.Send(Increment{40})
 		v, err := actor.Ask(ctx, ref, &Current{})
@@ -69,7 +69,7 @@ func Example_boundedBuffer() {
 	}
 
 	_ = fifo.Run(context.Background(), func(ctx context.Context) error {
-		ref := actor.Spawn(ctx, suspendHere(), buffer)
+		ref := actor.Spawn(ctx, suspendHere(), buffer, actor.Options[any]{})
 		early := actor.AskLater(ref, &Get{})
 		for i := range 5 {
 			_ = ref.Send(Put{i})
@@ -107,7 +107,7 @@ func Example_tokenRing() {
 						return next.Send(token - 1)
 					})
 				})
-			})
+			}, actor.Options[int]{})
 		}
 		_ = ring[0].Send(10_007)
 		defer func() {

@@ -29,7 +29,7 @@ func Example_tree() {
 		lives++
 		var trays [2]actor.Ref[string]
 		for i := range trays {
-			trays[i] = actor.Spawn(ctx, suspendHere(), tray(lives, i)) // with the context of this life
+			trays[i] = actor.Spawn(ctx, suspendHere(), tray(lives, i), actor.Options[string]{}) // with the context of this life
 		}
 		next := 0
 		return actor.Loop(func() error {
@@ -44,7 +44,7 @@ func Example_tree() {
 	})
 
 	_ = fifo.Run(context.Background(), func(ctx context.Context) error {
-		ref := actor.Spawn(ctx, suspendHere(), printer)
+		ref := actor.Spawn(ctx, suspendHere(), printer, actor.Options[string]{})
 		for _, page := range []string{"", "a", "b", "c"} {
 			_ = ref.Send(page)
 		}

@@ -62,7 +62,7 @@ func TestExploreLooksBetweenMessages(t *testing.T) {
 					actor.Spawn(context.Background(), suspend.Here(), func(ctx context.Context, s *actor.Self[int]) error {
 						_, _ = s.Ref().Send(1), s.Ref().Send(2)
 						return body(ctx, s)
-					})
+					}, actor.Options[int]{})
 				})
 				w.Go("adds", func(context.Context) { x.Add(1) })
 				w.Check(func() error {
@@ -71,7 +71,7 @@ func TestExploreLooksBetweenMessages(t *testing.T) {
 					}
 					return nil
 				})
-			})
+			}, suspendtest.ExploreOptions{})
 			if !f.failed {
 				t.Error("Explore has not found the lost update")
 			}

@@ -22,18 +22,18 @@ var (
 	fifoRows = []fifoRow{
 		{"An Ask of an actor that has ended on the same goroutine is no Ask of oneself", func(t *testing.T, s *fifo.Scheduler) {
 			for range 10 {
-				ended := actor.Spawn(bg, s, func(context.Context, *actor.Self[*get]) error { return nil })
+				ended := actor.Spawn(bg, s, func(context.Context, *actor.Self[*get]) error { return nil }, actor.Options[*get]{})
 				require.NoError(t, ended.Wait(bg))
 				asks := actor.Spawn(bg, s, func(ctx context.Context, _ *actor.Self[*get]) error {
 					_, err := actor.Ask(ctx, ended, &get{})
 					require.ErrorIs(t, err, actor.ErrEnded)
 					return nil
-				})
+				}, actor.Options[*get]{})
 				require.NoError(t, asks.Wait(bg))
 			}
 		}},
 		{"A match that panics on a sender harms its owner only", func(t *testing.T, s *fifo.Scheduler) {
-			in := actor.Open[int](bg)
+			in := actor.Open[int](bg, actor.Options[int]{})
 			_ = s.Go(func() { require.NoError(t, in.Ref().Send(1)) })
 			schedtest.Panics(t, "oops", func() { _, _ = suspend.Do(bg, in.RecvOp(func(int) bool { panicking(); return true })) })
 			require.Equal(t, 1, in.Len())
@@ -52,7 +52,7 @@ var (
 			require.Zero(t, h.held.Load())
 			require.Equal(t, 1, dead)
 			h.refuse = true
-			require.Equal(t, errOops, actor.Spawn(bg, h, func(context.Context, *actor.Self[int]) error { return nil }).Wait(bg))
+			require.Equal(t, errOops, actor.Spawn(bg, h, func(context.Context, *actor.Self[int]) error { return nil }, actor.Options[int]{}).Wait(bg))
 		}},
 		{"A failure that has come by many Links says which actor has failed, and why", func(t *testing.T, s *fifo.Scheduler) {
 			const n = 200
@@ -78,13 +78,13 @@ var (
 			ref := actor.Spawn(bg, s, actor.Restart(actor.Policy{Panics: true}, func(_ context.Context, self *actor.Self[int]) error {
 				lives++
 				return self.React(func(int) error { runtime.Goexit(); return nil })
-			}))
+			}), actor.Options[int]{})
 			require.NoError(t, ref.Send(1))
 			require.ErrorIs(t, ref.Wait(bg), promise.ErrAbandoned)
 			require.Equal(t, 1, lives)
 		}},
 		{"A message of a Watch takes no room", func(t *testing.T, s *fifo.Scheduler) {
-			other := actor.Spawn(bg, s, func(_ context.Context, self *actor.Self[int]) error { return nil })
+			other := actor.Spawn(bg, s, func(_ context.Context, self *actor.Self[int]) error { return nil }, actor.Options[int]{})
 			require.NoError(t, other.Wait(bg))
 			ref := actor.Spawn(bg, s, func(ctx context.Context, self *actor.Self[int]) error {
 				self.Watch(other, func(error) int { return -1 })
@@ -101,7 +101,7 @@ var (
 			require.NoError(t, ref.Wait(bg))
 		}},
 		{"A message that takes no room leaves none", func(t *testing.T, s *fifo.Scheduler) {
-			other := actor.Spawn(bg, s, func(context.Context, *actor.Self[int]) error { return nil })
+			other := actor.Spawn(bg, s, func(context.Context, *actor.Self[int]) error { return nil }, actor.Options[int]{})
 			ref := actor.Spawn(bg, s, func(_ context.Context, self *actor.Self[int]) error {
 				self.Watch(other, func(error) int { return -1 })
 				if _, err := self.Receive(bg); err != nil {
@@ -117,18 +117,18 @@ var (
 				lives++
 				return fmt.Errorf("done: %w", actor.ErrStopped)
 			}
-			require.NoError(t, actor.Spawn(bg, s, body).Wait(bg))
-			require.NoError(t, actor.Spawn(bg, s, actor.Restart(actor.Policy{Max: 1}, body)).Wait(bg))
+			require.NoError(t, actor.Spawn(bg, s, body, actor.Options[int]{}).Wait(bg))
+			require.NoError(t, actor.Spawn(bg, s, actor.Restart(actor.Policy{Max: 1}, body), actor.Options[int]{}).Wait(bg))
 			require.Equal(t, 2, lives)
 		}},
 		{"A normal end kills nobody, whichever of the two has made the Link", func(t *testing.T, s *fifo.Scheduler) {
 			for first := range 2 {
 				var refs [2]actor.Ref[int]
-				refs[0] = actor.Spawn(bg, s, lasting[int])
+				refs[0] = actor.Spawn(bg, s, lasting[int], actor.Options[int]{})
 				refs[1] = actor.Spawn(bg, s, func(ctx context.Context, self *actor.Self[int]) error {
 					self.Link(refs[0])
 					return lasting(ctx, self)
-				})
+				}, actor.Options[int]{})
 				schedtest.Settle()
 				refs[first].Stop()
 				require.NoError(t, refs[first].Wait(bg))
@@ -138,7 +138,7 @@ var (
 			}
 		}},
 		{"A message that has taken no room leaves none, also when a RecvOp takes it", func(t *testing.T, s *fifo.Scheduler) {
-			other := actor.Spawn(bg, s, func(context.Context, *actor.Self[int]) error { return nil })
+			other := actor.Spawn(bg, s, func(context.Context, *actor.Self[int]) error { return nil }, actor.Options[int]{})
 			require.NoError(t, other.Wait(bg))
 			ref := actor.Spawn(bg, s, func(ctx context.Context, self *actor.Self[int]) error {
 				self.Watch(other, func(error) int { return -1 })
@@ -163,7 +163,7 @@ var (
 					leave(5)
 					return nil
 				})
-			})
+			}, actor.Options[int]{})
 			require.NoError(t, ref.Wait(bg))
 			require.Equal(t, []int{4, 3, 5, 2, 1}, order)
 		}},
@@ -174,7 +174,7 @@ var (
 					self.SendAfter(time.Hour, 1)
 				}
 				return self.ReactWithin(time.Hour, func(int) error { return actor.Skip }, func() error { return nil })
-			})
+			}, actor.Options[int]{})
 			schedtest.Settle()
 			require.EqualValues(t, 4, timers.waiting.Load())
 			ref.Stop()
@@ -195,10 +195,10 @@ var (
 					_ = in.Fill(0)
 					_, err := hold.Await(bg)
 					return err
-				})
+				}, actor.Options[int]{})
 				_, _ = in.Await(ctx)
 				return errOops
-			}))
+			}), actor.Options[int]{})
 			_, _ = in.Await(bg)
 			_ = suspend.Sleep(bg, time.Second) // the actor waits for its child
 			ref.Stop()
@@ -218,7 +218,7 @@ var (
 						return nil
 					})
 				})
-			})
+			}, actor.Options[int]{})
 			_ = s.Go(func() {
 				for ref.Send(1) == nil {
 					_ = suspend.Sleep(bg, 7*time.Second)
@@ -238,7 +238,7 @@ var (
 						return actor.ErrStopped
 					}, func() error { return nil })
 				})
-			})
+			}, actor.Options[string]{})
 			require.NoError(t, ref.Wait(bg))
 			require.Equal(t, time.Hour, time.Since(begun))
 		}},
@@ -260,7 +260,7 @@ var (
 					}
 					return errOops
 				})
-			}))
+			}), actor.Options[int]{})
 			for i := range 3 {
 				_ = ref.Send(i)
 			}
@@ -299,7 +299,7 @@ var (
 			ref := actor.Spawn(bg, s, actor.Restart(actor.Policy{Max: 1, Within: time.Minute}, func(_ context.Context, self *actor.Self[int]) error {
 				lives++
 				return self.React(func(int) error { return errOops })
-			}))
+			}), actor.Options[int]{})
 			for range 3 {
 				require.NoError(t, ref.Send(1))
 				_ = suspend.Sleep(bg, time.Minute)
@@ -311,7 +311,7 @@ var (
 			require.Equal(t, errOops, ref.Wait(bg))
 		}},
 		{"An actor that is stopped accepts no message of a Watch, nor of a SendAfter", func(t *testing.T, s *fifo.Scheduler) {
-			other := actor.Spawn(bg, s, lasting[int])
+			other := actor.Spawn(bg, s, lasting[int], actor.Options[int]{})
 			var goOn promise.Promise[int]
 			var self2 *actor.Self[int]
 			ref := actor.Spawn(bg, s, func(ctx context.Context, self *actor.Self[int]) error {

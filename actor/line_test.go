@@ -36,7 +36,7 @@ func TestWatchOfALine(t *testing.T) {
 				}
 				told <- err
 			}
-		})
+		}, actor.Options[error]{})
 		<-watched
 		me.Stop() // it receives first what was sent by then
 		require.NoError(t, me.Wait(bg))
@@ -95,7 +95,7 @@ func TestAsker(t *testing.T) {
 		_, err := actor.Ask(ctx, in.Ref(), &get{})
 		close(answered)
 		return err
-	})
+	}, actor.Options[any]{})
 	q, m := next()
 	require.NotZero(t, q.Asker())
 	require.Equal(t, carrier.Goroutine(me), q.Asker())

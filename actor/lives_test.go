@@ -42,8 +42,8 @@ var lifeRows = []struct {
 	main func(t *testing.T, s suspend.Spawner)
 }{
 	{"Restart: of a failed life, no child, timer, watch or link is left", func(t *testing.T, s suspend.Spawner) {
-		watched := actor.Spawn(bg, s, lasting[int])
-		linked := actor.Spawn(bg, s, lasting[int])
+		watched := actor.Spawn(bg, s, lasting[int], actor.Options[int]{})
+		linked := actor.Spawn(bg, s, lasting[int], actor.Options[int]{})
 		var children []actor.Ref[int]
 		var got []string
 		var up promise.Promise[int]
@@ -58,7 +58,7 @@ var lifeRows = []struct {
 			}
 			require.Zero(t, timers.waiting.Load())
 			life := len(children) + 1
-			children = append(children, actor.Spawn(ctx, s, lasting[int]))
+			children = append(children, actor.Spawn(ctx, s, lasting[int], actor.Options[int]{}))
 			d := time.Hour
 			if life == 4 {
 				d = time.Millisecond
@@ -74,7 +74,7 @@ var lifeRows = []struct {
 				return self.React(func(m string) error { got = append(got, m); return nil })
 			})
 		}
-		ref := actor.Spawn(bg, timers, actor.Restart(actor.Policy{}, body))
+		ref := actor.Spawn(bg, timers, actor.Restart(actor.Policy{}, body), actor.Options[string]{})
 		ok(up.Await(bg))
 		linked.Kill(errOops)
 		require.Equal(t, errOops, linked.Wait(bg))
@@ -108,19 +108,19 @@ var lifeRows = []struct {
 		for range 3 { // generations
 			next := body
 			body = func(ctx context.Context, self *actor.Self[int]) error {
-				actor.Spawn(ctx, s, next)
+				actor.Spawn(ctx, s, next, actor.Options[int]{})
 				return lasting(ctx, self)
 			}
 		}
 		ref := actor.Spawn(bg, s, actor.Restart(actor.Policy{}, func(ctx context.Context, self *actor.Self[int]) error {
 			lives++
-			actor.Spawn(ctx, s, body)
+			actor.Spawn(ctx, s, body, actor.Options[int]{})
 			_, _ = up.Await(bg)
 			if up = promise.New[int](); lives < 4 {
 				return errOops
 			}
 			return nil
-		}))
+		}), actor.Options[int]{})
 		require.NoError(t, ref.Wait(bg))
 		require.Equal(t, 4, lives)
 		require.False(t, held, "the end was told before the last descendant has ended")
@@ -136,9 +136,9 @@ var lifeRows = []struct {
 						_ = up.Fill(0)
 						_, _ = release.Await(bg) // and does not hear of the Kill
 						return nil
-					})
+					}, actor.Options[int]{})
 					return lasting(ctx, self)
-				})
+				}, actor.Options[int]{})
 				_, _ = up.Await(bg)
 				switch how {
 				case "done":
@@ -147,11 +147,11 @@ var lifeRows = []struct {
 					return lasting(ctx, self)
 				}
 				return errOops
-			})
+			}, actor.Options[int]{})
 			watcher := actor.Spawn(bg, s, func(_ context.Context, self *actor.Self[error]) error {
 				self.Watch(ref, func(err error) error { return fmt.Errorf("told: %w", err) })
 				return self.React(func(err error) error { told = err; return nil })
-			})
+			}, actor.Options[error]{})
 			_, _ = up.Await(bg)
 			for range 20 {
 				suspend.Yield()
@@ -181,17 +181,17 @@ var lifeRows = []struct {
 		ref := actor.Spawn(bg, s, func(parent context.Context, self *actor.Self[int]) error {
 			actor.Spawn(parent, s, func(ctx context.Context, self *actor.Self[int]) error {
 				self.OnEnd(func() {
-					late = actor.Spawn(parent, s, lasting[int])
+					late = actor.Spawn(parent, s, lasting[int], actor.Options[int]{})
 					for range 3 {
 						suspend.Yield()
 					}
 				})
 				_ = up.Fill(0)
 				return lasting(ctx, self)
-			})
+			}, actor.Options[int]{})
 			_, _ = up.Await(bg)
 			return lasting(parent, self)
-		})
+		}, actor.Options[int]{})
 		_, _ = up.Await(bg)
 		ref.Stop()
 		require.NoError(t, ref.Wait(bg))
@@ -201,7 +201,7 @@ var lifeRows = []struct {
 	{"SendWait: to a full mailbox ends when its actor stops its children", func(t *testing.T, s suspend.Spawner) {
 		var up, release promise.Promise[int]
 		ref := actor.Spawn(bg, s, func(ctx context.Context, self *actor.Self[int]) error {
-			actor.Spawn(ctx, s, func(context.Context, *actor.Self[int]) error { _, _ = release.Await(bg); return nil })
+			actor.Spawn(ctx, s, func(context.Context, *actor.Self[int]) error { _, _ = release.Await(bg); return nil }, actor.Options[int]{})
 			_, _ = up.Await(bg)
 			return actor.ErrStopped
 		}, actor.Options[int]{Cap: 1})
@@ -218,7 +218,7 @@ var lifeRows = []struct {
 		require.NoError(t, ref.Wait(bg))
 	}},
 	{"Catch: a failure takes back what was left in it, and no more", func(t *testing.T, s suspend.Spawner) {
-		watched := actor.Spawn(bg, s, lasting[int])
+		watched := actor.Spawn(bg, s, lasting[int], actor.Options[int]{})
 		var got []string
 		var caught promise.Promise[int]
 		ref := actor.Spawn(bg, s, func(_ context.Context, self *actor.Self[string]) error {
@@ -238,7 +238,7 @@ var lifeRows = []struct {
 					return actor.LoopWhile(func() bool { return !slices.Contains(got, "last") }, func() error { return self.React(take) })
 				})
 			})
-		})
+		}, actor.Options[string]{})
 		_, _ = caught.Await(bg)
 		watched.Stop()
 		require.NoError(t, ref.Wait(bg))
@@ -282,7 +282,7 @@ var lifeRows = []struct {
 						return nil
 					})
 				})
-			}))
+			}), actor.Options[int]{})
 			_, _ = failed.Await(bg)
 			for range 3 {
 				suspend.Yield()
@@ -305,7 +305,7 @@ var lifeRows = []struct {
 		ref := actor.Spawn(bg, s, actor.Restart(actor.Policy{
 			Backoff:   func(int) time.Duration { return time.Hour },
 			OnRestart: func(error) { _ = failed.Fill(0) },
-		}, func(context.Context, *actor.Self[int]) error { return errors.New("of the body") }))
+		}, func(context.Context, *actor.Self[int]) error { return errors.New("of the body") }), actor.Options[int]{})
 		_, _ = failed.Await(bg)
 		ref.Kill(errOops)
 		require.Equal(t, errOops, ref.Wait(bg))
@@ -378,9 +378,9 @@ var lifeRows = []struct {
 	{"Stop: an actor that ends with ErrStopped stops its children", func(t *testing.T, s suspend.Spawner) {
 		var child actor.Ref[int]
 		parent := actor.Spawn(bg, s, func(ctx context.Context, self *actor.Self[int]) error {
-			child = actor.Spawn(ctx, s, lasting[int])
+			child = actor.Spawn(ctx, s, lasting[int], actor.Options[int]{})
 			return actor.ErrStopped
-		})
+		}, actor.Options[int]{})
 		require.NoError(t, parent.Wait(bg))
 		select {
 		case <-child.Done():
@@ -398,7 +398,7 @@ var lifeRows = []struct {
 				_ = asks.Fill(0)
 				_, answer = actor.Ask(bg, self.Ref(), &get{})
 				return nil
-			})
+			}, actor.Options[int]{})
 			return self.React(func(m any) error {
 				_ = skips.Fill(0)
 				return actor.Skip
@@ -419,10 +419,10 @@ var lifeRows = []struct {
 				child = actor.Spawn(ctx, s, func(ctx context.Context, _ *actor.Self[int]) error {
 					_, err := promise.New[int]().Await(ctx) // and does not hear of a Stop
 					return err
-				})
+				}, actor.Options[int]{})
 				_ = up.Fill(0)
 				return lasting(ctx, self)
-			})
+			}, actor.Options[int]{})
 			_, _ = up.Await(bg)
 			parent.Stop()
 			for range 3 {
@@ -452,16 +452,16 @@ var lifeRows = []struct {
 			first = actor.Spawn(ctx, s, func(ctx context.Context, _ *actor.Self[int]) error {
 				_, err := promise.New[int]().Await(ctx)
 				return err
-			})
+			}, actor.Options[int]{})
 			second = actor.Spawn(ctx, s, func(context.Context, *actor.Self[int]) error {
 				_, err := gate.Await(bg)
 				return err
-			})
+			}, actor.Options[int]{})
 			self.Link(first)
 			self.Link(second)
 			_ = up.Fill(0)
 			return nil
-		})
+		}, actor.Options[int]{})
 		_, _ = up.Await(bg)
 		require.ErrorIs(t, first.Wait(bg), context.Canceled)
 		for range 3 {
@@ -515,7 +515,7 @@ var lifeRows = []struct {
 					return over
 				})
 			})
-		})
+		}, actor.Options[any]{})
 		require.NoError(t, ref.Wait(bg))
 		for i, a := range answers {
 			require.Equal(t, i+1, ok(a.Await(bg)))
@@ -527,7 +527,7 @@ var lifeRows = []struct {
 			var child actor.Ref[int]
 			ref := actor.Spawn(bg, s, func(ctx context.Context, self *actor.Self[int]) error {
 				return actor.AndThen(actor.Restart(actor.Policy{}, func(ctx context.Context, self *actor.Self[int]) error {
-					of, child = ctx, actor.Spawn(ctx, s, lasting[int])
+					of, child = ctx, actor.Spawn(ctx, s, lasting[int], actor.Options[int]{})
 					if stopped {
 						self.Close()
 					}
@@ -536,7 +536,7 @@ var lifeRows = []struct {
 					require.Equal(t, stopped, of.Err() == nil)
 					return nil
 				})
-			})
+			}, actor.Options[int]{})
 			require.NoError(t, ref.Wait(bg))
 			if err := child.Wait(bg); stopped {
 				require.NoError(t, err)
@@ -548,9 +548,9 @@ var lifeRows = []struct {
 	{"a context that never ends makes no child", func(t *testing.T, s suspend.Spawner) {
 		var other actor.Ref[int]
 		ref := actor.Spawn(bg, s, func(ctx context.Context, self *actor.Self[int]) error {
-			other = actor.Spawn(context.WithoutCancel(ctx), s, lasting[int])
+			other = actor.Spawn(context.WithoutCancel(ctx), s, lasting[int], actor.Options[int]{})
 			return lasting(ctx, self)
-		})
+		}, actor.Options[int]{})
 		ref.Stop()
 		require.NoError(t, ref.Wait(bg))
 		require.NoError(t, other.Send(1), "it is stopped")
@@ -565,12 +565,12 @@ var lifeRows = []struct {
 			child = actor.Spawn(ctx, s, func(ctx context.Context, self *actor.Self[int]) error {
 				_, err := self.Receive(ctx)
 				require.ErrorIs(t, err, actor.ErrStopped)
-				grandchild := actor.Spawn(ctx, s, func(ctx context.Context, _ *actor.Self[int]) error { return ref.Wait(ctx) })
+				grandchild := actor.Spawn(ctx, s, func(ctx context.Context, _ *actor.Self[int]) error { return ref.Wait(ctx) }, actor.Options[int]{})
 				require.ErrorContains(t, grandchild.Wait(ctx), "own end")
 				return ref.Wait(context.WithoutCancel(ctx))
-			})
+			}, actor.Options[int]{})
 			return lasting(ctx, self)
-		})
+		}, actor.Options[int]{})
 		ref.Stop()
 		require.NoError(t, ref.Wait(bg))
 		require.ErrorContains(t, child.Wait(bg), "own end")
@@ -583,14 +583,14 @@ func TestManyWatchers(t *testing.T) {
 	const watchers = 20_000
 	var before, after runtime.MemStats
 	schedtest.OnFIFO(t, func(s *fifo.Scheduler) {
-		hub := actor.Spawn(bg, s, lasting[int])
+		hub := actor.Spawn(bg, s, lasting[int], actor.Options[int]{})
 		defer hub.Stop()
 		refs := make([]actor.Ref[int], watchers)
 		for i := range refs {
 			refs[i] = actor.Spawn(bg, s, func(_ context.Context, self *actor.Self[int]) error {
 				self.Watch(hub, func(error) int { return 1 })
 				return actor.Loop(func() error { return self.React(func(int) error { return nil }) })
-			})
+			}, actor.Options[int]{})
 			suspend.Yield() // so one coroutine is enough
 		}
 		runtime.GC()
@@ -652,7 +652,7 @@ func TestStatesAreNotKept(t *testing.T) {
 					return actor.Catch(on, func(err error) error { return err })
 				}
 				return on()
-			})
+			}, actor.Options[int]{})
 			return func() { _ = ref.Send(1); suspend.Yield() }, ref.Stop
 		})
 	}
@@ -667,7 +667,7 @@ func TestLivesAreNotKept(t *testing.T) {
 					return self.React(func(int) error { return nil })
 				})(ctx, self)
 			})
-		})
+		}, actor.Options[int]{})
 		return func() { _ = ref.Send(1); suspend.Yield() }, ref.Stop
 	})
 }

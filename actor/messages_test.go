@@ -34,7 +34,7 @@ func TestAdaptedRequestStays(t *testing.T) {
 			}
 			all[i].Reply(n)
 			return nil
-		})))
+		})), actor.Options[int]{})
 		defer ref.Stop()
 		part := actor.Adapt(ref, all.add)
 		a, b := actor.AskLater(part, &get{}), actor.AskLater(part, &get{})
@@ -50,11 +50,11 @@ func TestAdaptedRequestStays(t *testing.T) {
 func TestAdaptedForward(t *testing.T) {
 	schedtest.OnFIFO(t, func(s *fifo.Scheduler) {
 		var all table
-		second := actor.Spawn(bg, s, once(func(q *get) error { q.Reply(7); return nil }))
+		second := actor.Spawn(bg, s, once(func(q *get) error { q.Reply(7); return nil }), actor.Options[*get]{})
 		unwrap := actor.Adapt(second, func(i int) *get { return all[i] })
 		first := actor.Spawn(bg, s, func(_ context.Context, self *actor.Self[*get]) error {
 			return self.React(func(q *get) error { return unwrap.Send(all.add(q)) }) // and ends
-		})
+		}, actor.Options[*get]{})
 		v, err := actor.Ask(bg, first, &get{})
 		second.Stop()
 		require.NoError(t, err)
@@ -64,9 +64,9 @@ func TestAdaptedForward(t *testing.T) {
 
 // A nil pointer to a request is a message, and no request.
 func TestNilMessage(t *testing.T) {
-	in := actor.Open[*get](bg)
+	in := actor.Open[*get](bg, actor.Options[*get]{})
 	require.NotPanics(t, func() { require.NoError(t, in.Ref().Send(nil)) })
-	any := actor.Open[any](bg)
+	any := actor.Open[any](bg, actor.Options[any]{})
 	require.NotPanics(t, func() { require.NoError(t, any.Ref().Send((*get)(nil))) })
 	_, ok := carrier.Of((*get)(nil))
 	require.False(t, ok)
@@ -92,7 +92,7 @@ func TestWrappedRequestMoves(t *testing.T) {
 				all[i].Reply(took)
 			}
 			return nil
-		})))
+		})), actor.Options[int]{})
 		defer ref.Stop()
 		part := actor.Adapt(ref, all.add)
 		var answers []promise.Future[int]
@@ -128,7 +128,7 @@ func TestWrappedRequestIsCopied(t *testing.T) {
 				err := self.HandleWithin(bg, 0, func(int) error { return actor.Skip })
 				return errors.Join(err, errOops)
 			})
-		}))
+		}), actor.Options[int]{})
 		part = actor.Adapt(ref, all.add)
 		require.NoError(t, ref.Send(first))
 		require.NoError(t, ref.Wait(bg))
@@ -138,7 +138,7 @@ func TestWrappedRequestIsCopied(t *testing.T) {
 
 // A mailbox gives the memory of a flood back while its owner goes on, before it has received all.
 func TestMemoryOfAFlood(t *testing.T) {
-	in := actor.Open[string](bg)
+	in := actor.Open[string](bg, actor.Options[string]{})
 	defer in.Close()
 	before := heap()
 	const n = 300_000

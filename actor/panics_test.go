@@ -70,7 +70,7 @@ func TestAwaitMatchPanics(t *testing.T) {
 	_ = s.Run(bg, func(context.Context) error {
 		ref := actor.Spawn(bg, unheld{s}, func(_ context.Context, self *actor.Self[int]) error {
 			return actor.Await(self, self.RecvOp(func(int) bool { panic("oops") }), func(int, error) error { return nil })
-		})
+		}, actor.Options[int]{})
 		suspend.Yield()
 		require.NoError(t, ref.Send(1))
 		if !endsSoon(ref) {
@@ -104,7 +104,7 @@ func TestPanicAfterAFailure(t *testing.T) {
 				return errOops
 			}
 			_ = s.Run(bg, func(context.Context) error {
-				ref := actor.Spawn(bg, s, actor.Restart(actor.Policy{Panics: handled, OnRestart: func(err error) { told = append(told, err) }}, body))
+				ref := actor.Spawn(bg, s, actor.Restart(actor.Policy{Panics: handled, OnRestart: func(err error) { told = append(told, err) }}, body), actor.Options[int]{})
 				err := ref.Wait(bg)
 				if !handled {
 					var p *suspend.PanicError
@@ -141,13 +141,13 @@ func TestPolicyPanics(t *testing.T) {
 			policy.Panics = handled
 			_ = s.Run(bg, func(context.Context) error {
 				inner := actor.Restart(policy, func(context.Context, *actor.Self[int]) error { lives++; return errOops })
-				err := actor.Spawn(bg, s, inner).Wait(bg)
+				err := actor.Spawn(bg, s, inner, actor.Options[int]{}).Wait(bg)
 				var p *suspend.PanicError
 				require.ErrorAs(t, err, &p, name)
 				require.Equal(t, handled, errors.Is(err, errOops), "%s: the failure before it is lost", name)
 
 				outer := actor.Restart(actor.Policy{Max: 1, Panics: !handled}, inner)
-				require.ErrorAs(t, actor.Spawn(bg, s, outer).Wait(bg), &p, name)
+				require.ErrorAs(t, actor.Spawn(bg, s, outer, actor.Options[int]{}).Wait(bg), &p, name)
 				return nil
 			})
 			want := []int{2, 0} // the outer Restart does not handle the panic, though the inner one has recovered it
@@ -253,15 +253,15 @@ func TestWatchPanics(t *testing.T) {
 	ctx, cancel := context.WithTimeout(bg, 2*time.Second)
 	defer cancel()
 	err := s.Run(ctx, func(context.Context) error {
-		other := actor.Spawn(bg, unheld{s}, once(func(int) error { return nil }))
+		other := actor.Spawn(bg, unheld{s}, once(func(int) error { return nil }), actor.Options[int]{})
 		w1 := actor.Spawn(bg, unheld{s}, func(_ context.Context, self *actor.Self[int]) error {
 			self.Watch(other, func(error) int { panic("oops") })
 			return self.React(func(int) error { told++; return nil })
-		})
+		}, actor.Options[int]{})
 		w2 := actor.Spawn(bg, unheld{s}, func(_ context.Context, self *actor.Self[int]) error {
 			self.Watch(other, func(error) int { return 1 })
 			return self.React(func(int) error { told++; return nil })
-		})
+		}, actor.Options[int]{})
 		schedtest.Settle()
 		other.Stop()
 		_ = other.Wait(bg)
@@ -308,7 +308,7 @@ func TestMatchThatEndsItsCaller(t *testing.T) {
 					synctest.Wait()
 					if !early {
 						sent := in.Ref().SendOp(1) // a Select of a sender holds several guards
-						_, err := suspend.Do(bg, suspend.Choose(sent, suspend.Map(actor.Open[int](bg).RecvOp(nil), func(int, error) (v struct{}, err error) { return v, err })))
+						_, err := suspend.Do(bg, suspend.Choose(sent, suspend.Map(actor.Open[int](bg, actor.Options[int]{}).RecvOp(nil), func(int, error) (v struct{}, err error) { return v, err })))
 						require.NoError(t, err)
 						synctest.Wait()
 					}
@@ -329,7 +329,7 @@ func TestMatchThatEndsItsCaller(t *testing.T) {
 
 // The function of a Handle that panics has received its message, if the caller recovers the panic.
 func TestHandleThatPanics(t *testing.T) {
-	in := actor.Open[int](bg)
+	in := actor.Open[int](bg, actor.Options[int]{})
 	require.NoError(t, in.Ref().Send(1))
 	require.NoError(t, in.Ref().Send(2))
 	schedtest.Panics(t, "oops", func() { _ = in.Handle(bg, func(int) error { panic("oops") }) })

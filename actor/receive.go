@@ -11,23 +11,16 @@ import (
 )
 
 // Open returns an inbox for the calling goroutine or task. When ctx is done, the inbox is killed.
-func Open[M any](ctx context.Context, o ...Options[M]) *Inbox[M] {
+func Open[M any](ctx context.Context, o Options[M]) *Inbox[M] {
 	in := new(Inbox[M])
 	in.init(ctx, o)
 	in.life.follow(ctx)
 	return in
 }
 
-func (in *Inbox[M]) init(ctx context.Context, options []Options[M]) {
-	if len(options) > 1 {
-		panic("actor: more than one Options")
-	}
+func (in *Inbox[M]) init(ctx context.Context, o Options[M]) {
 	if ctx == nil {
 		panic("actor: nil context")
-	}
-	var o Options[M]
-	if len(options) == 1 {
-		o = options[0]
 	}
 	if in.dead = o.Dead; o.Cap > 0 {
 		in.ops, in.mail.counts = &ops[M]{cap: o.Cap}, true

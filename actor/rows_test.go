@@ -67,7 +67,7 @@ var rows = []struct {
 					return nil
 				})
 			})
-		})
+		}, actor.Options[int]{})
 		for i := range n {
 			require.NoError(t, ref.Send(i))
 		}
@@ -77,21 +77,21 @@ var rows = []struct {
 		require.True(t, slices.IsSorted(got))
 	}},
 	{"order: a message never comes before its cause", func(t *testing.T, s suspend.Spawner) {
-		in := actor.Open[string](bg)
+		in := actor.Open[string](bg, actor.Options[string]{})
 		defer in.Close()
 		to := in.Ref()
-		second := actor.Spawn(bg, s, once(func(int) error { return to.Send("effect") }))
+		second := actor.Spawn(bg, s, once(func(int) error { return to.Send("effect") }), actor.Options[int]{})
 		actor.Spawn(bg, s, func(context.Context, *actor.Self[int]) error {
 			_ = to.Send("cause")
 			return second.Send(1)
-		})
+		}, actor.Options[int]{})
 		for _, want := range []string{"cause", "effect"} {
 			m := ok(in.Receive(bg))
 			require.Equal(t, want, m)
 		}
 	}},
 	{"what a receive takes: the first that is not skipped, and each wait begins at the front", func(t *testing.T, s suspend.Spawner) {
-		in := actor.Open[int](bg)
+		in := actor.Open[int](bg, actor.Options[int]{})
 		defer in.Close()
 		for i := range 200 {
 			_ = in.Ref().Send(i)
@@ -133,7 +133,7 @@ var rows = []struct {
 				return nil
 			}
 			return actor.AndThen(self.React(look), func() error { return self.Handle(bg, look) })
-		})
+		}, actor.Options[int]{})
 		for i := range 4 {
 			_ = ref.Send(i)
 		}
@@ -145,7 +145,7 @@ var rows = []struct {
 		require.Equal(t, map[int]int{0: 2, 1: 2, 2: 2, 3: 2, 4: 2, 100: 1, 101: 1}, looked)
 	}},
 	{"where f runs: in the task, its message in place, nested receives pass over it", func(t *testing.T, s suspend.Spawner) {
-		in := actor.Open[int](bg)
+		in := actor.Open[int](bg, actor.Options[int]{})
 		defer in.Close()
 		for i := range 5 {
 			_ = in.Ref().Send(i)
@@ -213,7 +213,7 @@ var rows = []struct {
 		}
 	}},
 	{"timeouts: a message that is there wins, and none is lost", func(t *testing.T, s suspend.Spawner) {
-		in := actor.Open[int](bg)
+		in := actor.Open[int](bg, actor.Options[int]{})
 		defer in.Close()
 		_, err := pending(in)
 		require.ErrorIs(t, err, actor.ErrTimeout)
@@ -233,7 +233,7 @@ var rows = []struct {
 					return nil
 				})
 			})
-		})
+		}, actor.Options[int]{})
 		_ = ref.Send(1)
 		require.NoError(t, ref.Wait(bg))
 		require.Equal(t, "flush late", late)
@@ -254,7 +254,7 @@ var rows = []struct {
 					return nil
 				})
 			})
-		})
+		}, actor.Options[string]{})
 		for ref.Send("traffic") == nil {
 			_ = suspend.Sleep(bg, 10*time.Microsecond)
 		}
@@ -327,7 +327,7 @@ var rows = []struct {
 						return err
 					})
 				}, func(err error) error { panic("a Kill was caught") })
-			})
+			}, actor.Options[int]{})
 			suspend.Yield()
 			ref.Kill(errOops)
 			ref.Kill(errors.New("not the first"))
@@ -340,7 +340,7 @@ var rows = []struct {
 	}},
 	{"ctx done: a Kill with its cause, also if messages are left", func(t *testing.T, s suspend.Spawner) {
 		ctx, cancel := context.WithCancelCause(bg)
-		ref := actor.Spawn(ctx, s, once(func(int) error { return actor.Skip }))
+		ref := actor.Spawn(ctx, s, once(func(int) error { return actor.Skip }), actor.Options[int]{})
 		suspend.Yield()
 		cancel(errOops)
 		require.Equal(t, errOops, ref.Wait(bg))
@@ -348,11 +348,11 @@ var rows = []struct {
 		ref = actor.Spawn(ctx, s, func(ctx context.Context, self *actor.Self[int]) error {
 			_, err := self.Receive(bg)
 			return err
-		})
+		}, actor.Options[int]{})
 		require.Equal(t, errOops, ref.Wait(bg))
 	}},
 	{"a request: answered, sent on, refused, answered by a goroutine", func(t *testing.T, s suspend.Spawner) {
-		last := actor.Spawn(bg, s, loop(func(m *get) error { require.True(t, m.Reply(7)); require.False(t, m.Reply(8)); return nil }))
+		last := actor.Spawn(bg, s, loop(func(m *get) error { require.True(t, m.Reply(7)); require.False(t, m.Reply(8)); return nil }), actor.Options[*get]{})
 		n := 0
 		first := actor.Spawn(bg, s, loop(func(m any) error {
 			g := m.(*get)
@@ -365,7 +365,7 @@ var rows = []struct {
 				_ = elsewhere(s).Go(func() { g.Reply(9) })
 			}
 			return nil
-		}))
+		}), actor.Options[any]{})
 		require.Equal(t, 7, ok(actor.Ask(bg, first, &get{})))
 		_, err := actor.Ask(bg, first, &get{})
 		require.Equal(t, errOops, err)
@@ -382,8 +382,8 @@ var rows = []struct {
 	{"a request: its home ends, and nobody's else does", func(t *testing.T, s suspend.Spawner) {
 		second := actor.Spawn(bg, s, func(_ context.Context, self *actor.Self[*get]) error {
 			return self.React(func(m *get) error { return self.React(func(*get) error { return nil }) })
-		})
-		first := actor.Spawn(bg, s, once(func(m *get) error { return second.Send(m) }))
+		}, actor.Options[*get]{})
+		first := actor.Spawn(bg, s, once(func(m *get) error { return second.Send(m) }), actor.Options[*get]{})
 		answer := actor.AskLater(first, &get{})
 		require.NoError(t, first.Wait(bg)) // it is not the home any more
 		_, _, filled := filled(answer)
@@ -400,7 +400,7 @@ var rows = []struct {
 				_ = asked.Fill(m)
 				return self.React(func(*get) error { return nil })
 			})
-		})
+		}, actor.Options[*get]{})
 		ctx, cancel := context.WithCancelCause(bg)
 		task := promise.Go(bg, s, func(context.Context) (int, error) { return actor.Ask(ctx, ref, &get{}) })
 		m, _ := asked.Await(bg)
@@ -422,7 +422,7 @@ var rows = []struct {
 			}
 			m.Reply(n)
 			return nil
-		})))
+		})), actor.Options[*get]{})
 		a, b, c := actor.AskLater(ref, &get{}), actor.AskLater(ref, &get{}), actor.AskLater(ref, &get{})
 		for _, f := range []promise.Future[int]{a, b} {
 			_, err := f.Await(bg)
@@ -435,22 +435,22 @@ var rows = []struct {
 	}},
 	{"failure: Watch tells, Link kills, nobody else is affected", func(t *testing.T, s suspend.Spawner) {
 		type down struct{ err error }
-		bystander := actor.Spawn(bg, s, once(func(int) error { return nil }))
-		in := actor.Open[any](bg)
+		bystander := actor.Spawn(bg, s, once(func(int) error { return nil }), actor.Options[int]{})
+		in := actor.Open[any](bg, actor.Options[any]{})
 		defer in.Close()
-		fails := actor.Spawn(bg, s, once(func(int) error { _ = in.Ref().Send("last words"); return errOops }))
+		fails := actor.Spawn(bg, s, once(func(int) error { _ = in.Ref().Send("last words"); return errOops }), actor.Options[int]{})
 		linked := actor.Spawn(bg, s, func(_ context.Context, self *actor.Self[any]) error {
 			self.Link(fails)
 			self.Link(bystander)
 			_ = in.Ref().Send("linked")
 			return self.React(func(any) error { return nil })
-		})
+		}, actor.Options[any]{})
 		watcher := actor.Spawn(bg, s, func(_ context.Context, self *actor.Self[any]) error {
 			self.Watch(fails, func(err error) any { return down{err} })
 			self.Watch(fails, func(err error) any { panic("stopped") })()
 			_ = in.Ref().Send("watches")
 			return self.React(func(m any) error { return in.Ref().Send(m) })
-		})
+		}, actor.Options[any]{})
 		for range 2 {
 			_, _ = in.Receive(bg)
 		}
@@ -466,7 +466,7 @@ var rows = []struct {
 		var second *actor.ExitError
 		require.ErrorAs(t, bystander.Wait(bg), &second) // it was linked to the linked one
 
-		ended := actor.Spawn(bg, s, func(context.Context, *actor.Self[int]) error { return nil })
+		ended := actor.Spawn(bg, s, func(context.Context, *actor.Self[int]) error { return nil }, actor.Options[int]{})
 		require.NoError(t, ended.Wait(bg))
 		late := actor.Spawn(bg, s, func(_ context.Context, self *actor.Self[any]) error {
 			self.Link(ended) // a normal end is no failure
@@ -478,7 +478,7 @@ var rows = []struct {
 				_, err = self.Receive(bg)
 			}
 			return err
-		})
+		}, actor.Options[any]{})
 		require.ErrorAs(t, late.Wait(bg), &exit)
 	}},
 	{"reentrancy: mail waits during an Ask, and is taken by hand where that is wanted", func(t *testing.T, s suspend.Spawner) {
@@ -487,7 +487,7 @@ var rows = []struct {
 			v, err := actor.Ask(bg, self2, &get{}) // asks back
 			m.Reply(v + 1)
 			return err
-		}))
+		}), actor.Options[*get]{})
 		var ready promise.Promise[int]
 		self2 = actor.Spawn(bg, s, func(ctx context.Context, self *actor.Self[any]) error {
 			_, _ = ready.Await(ctx)
@@ -506,7 +506,7 @@ var rows = []struct {
 					return err
 				}
 			}
-		})
+		}, actor.Options[any]{})
 		_ = ready.Fill(1)
 		require.NoError(t, self2.Wait(bg))
 		helper.Stop()
@@ -546,7 +546,7 @@ var rows = []struct {
 			}
 			inside.Add(-1)
 			return nil
-		}))
+		}), actor.Options[int]{})
 		var senders []promise.Future[int]
 		for range 4 {
 			senders = append(senders, promise.Go(bg, s, func(context.Context) (int, error) {
@@ -567,9 +567,9 @@ var rows = []struct {
 	{"ownership: children with the actor's ctx are killed at its end", func(t *testing.T, s suspend.Spawner) {
 		var child actor.Ref[int]
 		parent := actor.Spawn(bg, s, func(ctx context.Context, self *actor.Self[int]) error {
-			child = actor.Spawn(ctx, s, once(func(int) error { return nil }))
+			child = actor.Spawn(ctx, s, once(func(int) error { return nil }), actor.Options[int]{})
 			return nil
-		})
+		}, actor.Options[int]{})
 		require.NoError(t, parent.Wait(bg))
 		require.ErrorIs(t, child.Wait(bg), context.Canceled)
 	}},
@@ -580,7 +580,7 @@ var rows = []struct {
 				suspend.Yield()
 				ended = true
 				return nil
-			})
+			}, actor.Options[int]{})
 			return nil
 		}))
 		require.True(t, ended)
@@ -592,7 +592,7 @@ var rows = []struct {
 			shared++
 			m.Reply(mine)
 			return nil
-		}))
+		}), actor.Options[*get]{})
 		for i := range 100 {
 			shared++
 			require.Equal(t, i+1, ok(actor.Ask(bg, ref, &get{})))
@@ -627,7 +627,7 @@ var rows = []struct {
 		}
 	}},
 	{"Await: any Op without a stack, on the actor, while its mail waits", func(t *testing.T, s suspend.Spawner) {
-		a, b := actor.Open[int](bg), actor.Open[string](bg)
+		a, b := actor.Open[int](bg, actor.Options[int]{}), actor.Open[string](bg, actor.Options[string]{})
 		defer a.Close()
 		defer b.Close()
 		var got []string
@@ -643,7 +643,7 @@ var rows = []struct {
 					return err
 				})
 			})
-		})
+		}, actor.Options[int]{})
 		_ = b.Ref().Send("no")
 		_ = ref.Send(1)
 		_ = b.Ref().Send("yes")
@@ -696,10 +696,10 @@ func TestRows(t *testing.T) {
 			}
 			t.Run("simulation", func(t *testing.T) {
 				for seed := range uint64(10) {
-					r := simulation.Run(simulation.Options{Seed: seed + 1}, func(_ context.Context, w *simulation.World) error {
+					r := simulation.Run(func(_ context.Context, w *simulation.World) error {
 						row.main(t, w)
 						return nil
-					})
+					}, simulation.Options{Seed: seed + 1})
 					require.NoError(t, r.Err, "seed %d", seed+1)
 				}
 			})

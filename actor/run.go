@@ -17,7 +17,7 @@ import (
 //
 // An actor's code never runs concurrently with itself. A Send synchronizes before the receipt of its message, and a reaction
 // synchronizes before the next reaction.
-func Spawn[M any](ctx context.Context, on suspend.Spawner, body func(ctx context.Context, self *Self[M]) error, o ...Options[M]) Ref[M] {
+func Spawn[M any](ctx context.Context, on suspend.Spawner, body func(ctx context.Context, self *Self[M]) error, o Options[M]) Ref[M] {
 	if on == nil || body == nil {
 		panic("actor: Spawn without a scheduler or a body")
 	}

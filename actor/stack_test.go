@@ -42,7 +42,7 @@ func TestFirstStack(t *testing.T) {
 		for i := range n {
 			all = append(all, actor.Spawn(bg, s, func(ctx context.Context, self *actor.Self[int]) error {
 				return receiving(ctx, self, func(m int) error { sum += m + i; return nil })
-			}))
+			}, actor.Options[int]{}))
 			suspend.Yield()
 		}
 		require.Less(t, (stacks()-before)/n, uint64(2600), "bytes of stack for each")

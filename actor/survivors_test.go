@@ -18,7 +18,7 @@ import (
 // An actor keeps no request that is answered.
 func TestAnsweredRequestsAreNotKept(t *testing.T) {
 	grows(t, 10_000, 20, func(s *fifo.Scheduler) (turn, over func()) {
-		r := actor.Spawn(bg, s, loop(func(q *get) error { q.Reply(1); return nil }))
+		r := actor.Spawn(bg, s, loop(func(q *get) error { q.Reply(1); return nil }), actor.Options[*get]{})
 		return func() { _, _ = actor.Ask(bg, r, &get{}) }, r.Stop
 	})
 }
@@ -39,13 +39,13 @@ func TestEndedPeersAreNotKept(t *testing.T) {
 				ref := actor.Spawn(bg, s, func(ctx context.Context, self *actor.Self[int]) error {
 					hub = self
 					return lasting(ctx, self)
-				})
+				}, actor.Options[int]{})
 				schedtest.Settle()
 				return func() {
 					peer := actor.Spawn(bg, s, func(_ context.Context, self *actor.Self[int]) error {
 						tie(hub, self, self.Ref())
 						return nil
-					})
+					}, actor.Options[int]{})
 					_ = peer.Wait(bg)
 				}, ref.Stop
 			})
@@ -60,10 +60,10 @@ func TestEndedChildrenAreNotKept(t *testing.T) {
 		ref := actor.Spawn(bg, s, func(ctx context.Context, self *actor.Self[int]) error {
 			parent = ctx
 			return lasting(ctx, self)
-		})
+		}, actor.Options[int]{})
 		schedtest.Settle()
 		return func() {
-			child := actor.Spawn(parent, s, func(context.Context, *actor.Self[int]) error { return nil })
+			child := actor.Spawn(parent, s, func(context.Context, *actor.Self[int]) error { return nil }, actor.Options[int]{})
 			_ = child.Wait(bg)
 		}, ref.Stop
 	})
@@ -72,19 +72,19 @@ func TestEndedChildrenAreNotKept(t *testing.T) {
 // A RecvOp that was served is waited for no more.
 func TestServedRecvOpsAreNotKept(t *testing.T) {
 	grows(t, 3_000, 20, func(s *fifo.Scheduler) (turn, over func()) {
-		in := actor.Open[int](bg)
+		in := actor.Open[int](bg, actor.Options[int]{})
 		return func() {
 			_ = s.Go(func() { _ = in.Ref().Send(1) })
 			if _, err := suspend.Do(bg, in.RecvOp(nil)); err != nil {
 				t.Error(err)
 			}
-		}, in.Close
+		}, func() { _ = in.Close() }
 	})
 }
 
 // A mailbox in which few messages are left among many that are gone is rebuilt.
 func TestFewAmongManyHoles(t *testing.T) {
-	in := actor.Open[string](bg)
+	in := actor.Open[string](bg, actor.Options[string]{})
 	defer in.Close()
 	before := heap()
 	const segments = 400
@@ -134,7 +134,7 @@ func TestChildrenCostTheSame(t *testing.T) {
 	schedtest.OnFIFO(t, func(s *fifo.Scheduler) {
 		allocs := func(ctx context.Context) float64 {
 			return testing.AllocsPerRun(100, func() {
-				child := actor.Spawn(ctx, s, func(context.Context, *actor.Self[int]) error { return nil })
+				child := actor.Spawn(ctx, s, func(context.Context, *actor.Self[int]) error { return nil }, actor.Options[int]{})
 				_ = child.Wait(bg)
 			})
 		}
@@ -142,7 +142,7 @@ func TestChildrenCostTheSame(t *testing.T) {
 		ref := actor.Spawn(bg, s, func(ctx context.Context, self *actor.Self[int]) error {
 			require.LessOrEqual(t, allocs(ctx), alone+6)
 			return nil
-		})
+		}, actor.Options[int]{})
 		require.NoError(t, ref.Wait(bg))
 		runtime.KeepAlive(ref)
 	})

@@ -33,7 +33,7 @@ func TestTimeoutAmongSkipped(t *testing.T) {
 				ref := actor.Spawn(bg, suspend.Goroutines, func(_ context.Context, self *actor.Self[int]) error {
 					return body(self, func(int) error { time.Sleep(2 * time.Millisecond); return actor.Skip },
 						func() error { took = time.Since(begun); return nil })
-				})
+				}, actor.Options[int]{})
 				for range 1000 {
 					if ref.Send(1) != nil {
 						break
@@ -51,7 +51,7 @@ func TestTimeoutAmongSkipped(t *testing.T) {
 
 // Without time, a wait looks at the messages that are there, and not at those that it causes.
 func TestWithinZero(t *testing.T) {
-	in := actor.Open[int](bg)
+	in := actor.Open[int](bg, actor.Options[int]{})
 	_ = in.Ref().Send(0)
 	n := 0
 	err := in.HandleWithin(bg, 0, func(m int) error {

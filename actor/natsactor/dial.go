@@ -49,11 +49,7 @@ type DialOptions[M any] struct {
 // connection is closed, also at the end of a Drain, the local actor fails with nats.ErrConnectionClosed. If NATS refuses a message because
 // of the Drain, the error is nats.ErrConnectionDraining. No other error ends it. At its end, each pending Ask fails. A message that cannot
 // be encoded, or that NATS refuses, becomes a dead letter. An Ask with such a message fails with actor.ErrNoReply and the reason.
-func Dial[M any](ctx context.Context, on suspend.Spawner, nc *nats.Conn, subject string, codec Codec[M], opts ...DialOptions[M]) (actor.Ref[M], error) {
-	var o DialOptions[M]
-	if len(opts) > 0 {
-		o = opts[0]
-	}
+func Dial[M any](ctx context.Context, on suspend.Spawner, nc *nats.Conn, subject string, codec Codec[M], o DialOptions[M]) (actor.Ref[M], error) {
 	if o.Lease == 0 {
 		o.Lease = 5 * time.Second
 	}

@@ -309,7 +309,7 @@ func TestEndIsToldTwice(t *testing.T) {
 	ref := actor.Spawn(context.Background(), suspend.Goroutines, func(ctx context.Context, self *actor.Self[*question]) error {
 		_, err := self.Receive(ctx)
 		return err
-	})
+	}, actor.Options[*question]{})
 	s, err := Serve(conn(d), "q", ref, JSON(&question{}), Options{Beat: time.Hour})
 	require.NoError(t, err)
 	ref.Stop()

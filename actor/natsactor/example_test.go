@@ -58,7 +58,7 @@ func Example() {
 	// The first process.
 	there := connect()
 	defer there.Close()
-	alice := actor.Spawn(ctx, suspend.Goroutines, account)
+	alice := actor.Spawn(ctx, suspend.Goroutines, account, actor.Options[any]{})
 	served, err := natsactor.Serve(there, "accounts.alice", alice, accountCodec, natsactor.Options{})
 	if err != nil {
 		log.Fatal(err)

@@ -110,8 +110,9 @@ type number struct{ N int }
 // a dead letter, or told of as in doubt, and no message is told of twice. A bad message harms no other, and an Ask ends.
 func TestExploreAnOutage(t *testing.T) {
 	for _, room := range []int{0, 1} {
-		for _, manner := range []suspendtest.ExploreOption{suspendtest.Executions(10_000), suspendtest.Random(5_000, 5)} {
-			suspendtest.Explore(t, func(w *suspendtest.World) { outage(w, room) }, suspendtest.Cancellations(0), suspendtest.Waits(), manner)
+		for _, o := range []suspendtest.ExploreOptions{{Executions: 10_000}, {Random: 5_000, Depth: 5}} {
+			o.Cancellations, o.Waits = -1, true
+			suspendtest.Explore(t, func(w *suspendtest.World) { outage(w, room) }, o)
 		}
 	}
 }

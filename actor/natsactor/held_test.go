@@ -323,7 +323,7 @@ func TestLateAsker(t *testing.T) {
 		close(begun)
 		<-ctx.Done()
 		return nil
-	})
+	}, actor.Options[*question]{})
 	defer a.Kill(nil)
 	<-begun
 	s, err := Serve(conn(d), "q", a, JSON(&question{}), Options{})

@@ -25,14 +25,14 @@ func TestWatchOfALine(t *testing.T) {
 			return actor.Loop(func() error {
 				return self.React(func(m any) error { c <- errors.Unwrap(m.(error)); return nil })
 			})
-		})
+		}, actor.Options[any]{})
 		t.Cleanup(me.Stop)
 		return c, <-stops
 	}
 	line := func(name string, lease time.Duration) (served, ref actor.Ref[any]) {
-		served = actor.Spawn(bg, suspend.Goroutines, adder)
+		served = actor.Spawn(bg, suspend.Goroutines, adder, actor.Options[any]{})
 		s := ok(natsactor.Serve(ncs[0], name, served, codec(), natsactor.Options{Beat: 10 * time.Millisecond}))
-		t.Cleanup(s.Close)
+		t.Cleanup(func() { _ = s.Close() })
 		ref = ok(natsactor.Dial(bg, suspend.Goroutines, ncs[1], name, codec(), natsactor.DialOptions[any]{Lease: lease}))
 		t.Cleanup(ref.Stop)
 		return served, ref
@@ -72,7 +72,7 @@ func TestWatchOfALine(t *testing.T) {
 		defer func() { done <- recover() }()
 		self.Link(ref)
 		return nil
-	})
+	}, actor.Options[any]{})
 	require.Equal(t, "actor: Link to an actor in another process", <-done)
 }
 
@@ -114,7 +114,7 @@ func TestCycleOfAsks(t *testing.T) {
 					return nil
 				})
 			})
-		})
+		}, actor.Options[any]{})
 		s := ok(natsactor.Serve(ncs[i], names[i], served[i], c, natsactor.Options{}))
 		t.Cleanup(func() { s.Close(); served[i].Stop(); to[i].Stop() })
 	}
@@ -157,10 +157,10 @@ func TestRegisteredErrors(t *testing.T) {
 				return nil
 			})
 		})
-	})
+	}, actor.Options[any]{})
 	s := ok(natsactor.Serve(ncs[0], "shop", served, codec(), natsactor.Options{}))
 	defer s.Close()
-	ref := ok(natsactor.Dial(bg, suspend.Goroutines, ncs[0], "shop", codec()))
+	ref := ok(natsactor.Dial(bg, suspend.Goroutines, ncs[0], "shop", codec(), natsactor.DialOptions[any]{}))
 	defer ref.Stop()
 	_, err := actor.Ask(within(t), ref, &sum{})
 	require.EqualError(t, err, "chairs: sold out")

@@ -115,11 +115,11 @@ func adder(_ context.Context, self *actor.Self[any]) error {
 func TestMessagesAndAsks(t *testing.T) {
 	ncs := network(t, 2)
 	p := pool(t)
-	served := actor.Spawn(bg, p, adder)
+	served := actor.Spawn(bg, p, adder, actor.Options[any]{})
 	s, err := natsactor.Serve(ncs[0], "adder", served, codec(), natsactor.Options{})
 	require.NoError(t, err)
 	defer s.Close()
-	ref := ok(natsactor.Dial(bg, p, ncs[1], "adder", codec()))
+	ref := ok(natsactor.Dial(bg, p, ncs[1], "adder", codec(), natsactor.DialOptions[any]{}))
 
 	const n = 10_000
 	want := 0
@@ -156,7 +156,7 @@ func TestMessagesAndAsks(t *testing.T) {
 func TestUnreachable(t *testing.T) {
 	ncs := network(t, 1)
 	require.NoError(t, fifo.Run(bg, func(ctx context.Context) error {
-		ref := ok(natsactor.Dial(ctx, suspend.Here(), ncs[0], "nobody", codec()))
+		ref := ok(natsactor.Dial(ctx, suspend.Here(), ncs[0], "nobody", codec(), natsactor.DialOptions[any]{}))
 		_, err := actor.Ask(ctx, ref, &sum{})
 		require.ErrorIs(t, err, natsactor.ErrUnreachable)
 		require.ErrorIs(t, err, actor.ErrNoReply)
@@ -190,7 +190,7 @@ func TestLosses(t *testing.T) {
 		Cap: 20, Beat: 5 * time.Millisecond, OnLost: func(n int, err error) { accounted <- n },
 	})
 	require.NoError(t, err)
-	ref := ok(natsactor.Dial(bg, p, ncs[1], "slow", codec()))
+	ref := ok(natsactor.Dial(bg, p, ncs[1], "slow", codec(), natsactor.DialOptions[any]{}))
 	const n = 1000
 	for i := range n { // ten are in the mailbox, twenty wait, and one or two are on their way
 		require.NoError(t, ref.Send(add{i}))
@@ -221,7 +221,7 @@ func TestWatch(t *testing.T) {
 		require.NoError(t, natsactor.Watch(bg, ncs[1], subject, lease, func(err error) { told <- err }))
 	}
 	serve := func(nc *nats.Conn, subject string) (actor.Ref[any], *natsactor.Server) {
-		r := actor.Spawn(bg, p, adder)
+		r := actor.Spawn(bg, p, adder, actor.Options[any]{})
 		s, err := natsactor.Serve(nc, subject, r, codec(), natsactor.Options{Beat: beat})
 		require.NoError(t, err)
 		return r, s

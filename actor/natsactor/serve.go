@@ -445,11 +445,16 @@ func (s *Server) Shutdown(ctx context.Context) error {
 	return context.Cause(ctx)
 }
 
-// Close is Shutdown with a context that ends after two seconds.
-func (s *Server) Close() {
-	ctx, cancel := context.WithTimeout(context.Background(), closeFor)
-	defer cancel()
-	_ = s.Shutdown(ctx)
+// Close ends the service at once: it is like Shutdown, but does not wait for room in the mailbox. Messages without room are lost and
+// reported, and their Asks fail. If a message is lost during the Close, Close returns an error with the number of lost messages. Close
+// waits until the NATS client has unsubscribed.
+func (s *Server) Close() error {
+	before := s.Lost()
+	over, cancel := context.WithCancel(context.Background())
+	cancel()
+	_ = s.Shutdown(over)
+	if n := s.Lost() - before; n > 0 {
+		return fmt.Errorf("natsactor: closed with %d messages lost", n)
+	}
+	return nil
 }
-
-const closeFor = 2 * time.Second

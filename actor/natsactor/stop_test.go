@@ -3,6 +3,7 @@ package natsactor_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -35,7 +36,7 @@ func TestRollingDeployment(t *testing.T) {
 			for _, nc := range ncs[:2] {
 				served := actor.Spawn(bg, suspend.Goroutines, func(_ context.Context, self *actor.Self[any]) error {
 					return actor.Loop(func() error { return self.React(func(any) error { received.Add(1); return nil }) })
-				})
+				}, actor.Options[any]{})
 				t.Cleanup(served.Stop)
 				servers = append(servers, ok(natsactor.Serve(nc, "adder", served, codec(), natsactor.Options{Queue: "q", OnLost: tell})))
 			}
@@ -77,7 +78,7 @@ func stuck(t *testing.T, o natsactor.Options) (s *natsactor.Server, ref, served 
 		})
 	}, actor.Options[any]{Cap: 1})
 	s = ok(natsactor.Serve(ncs[0], "stuck", served, codec(), o))
-	ref = ok(natsactor.Dial(bg, suspend.Goroutines, ncs[1], "stuck", codec()))
+	ref = ok(natsactor.Dial(bg, suspend.Goroutines, ncs[1], "stuck", codec(), natsactor.DialOptions[any]{}))
 	t.Cleanup(func() { ref.Stop(); served.Kill(nil); s.Close() })
 	arrive = func(n uint64) { // waits until the server's process has n messages
 		require.Eventually(t, func() bool { return ncs[1].Stats().OutMsgs >= n }, short, time.Millisecond)
@@ -85,6 +86,31 @@ func stuck(t *testing.T, o natsactor.Options) (s *natsactor.Server, ref, served 
 		require.NoError(t, ncs[0].Flush())
 	}
 	return s, ref, served, gate, received, arrive
+}
+
+// Close does not wait for room in the mailbox, and says how many messages it has lost for that reason.
+func TestCloseAtOnce(t *testing.T) {
+	var lost atomic.Int64
+	s, ref, served, gate, received, arrive := stuck(t, natsactor.Options{OnLost: func(n int, err error) {
+		lost.Add(int64(n))
+		if !errors.Is(err, natsactor.ErrUnreachable) {
+			t.Error(err)
+		}
+	}})
+	const n = 10
+	for i := range n {
+		require.NoError(t, ref.Send(add{i}))
+	}
+	arrive(n)
+	err := s.Close()
+	require.Positive(t, lost.Load())
+	require.EqualError(t, err, fmt.Sprintf("natsactor: closed with %d messages lost", lost.Load()))
+	require.Equal(t, lost.Load(), s.Lost())
+	require.NoError(t, s.Close(), "nothing more is lost")
+	_ = gate.Fill(1)
+	served.Stop()
+	require.NoError(t, served.Wait(within(t)))
+	require.EqualValues(t, n, lost.Load()+received.Load())
 }
 
 // Shutdown waits for room in the mailbox, and loses nothing.
@@ -140,7 +166,7 @@ func TestShutdownThatGivesUp(t *testing.T) {
 func TestDrain(t *testing.T) {
 	const lease = 300 * time.Millisecond
 	ncs := network(t, 2)
-	served := actor.Spawn(bg, suspend.Goroutines, adder)
+	served := actor.Spawn(bg, suspend.Goroutines, adder, actor.Options[any]{})
 	ok(natsactor.Serve(ncs[0], "adder", served, codec(), natsactor.Options{Beat: lease / 6}))
 	ref := ok(natsactor.Dial(bg, suspend.Goroutines, ncs[1], "adder", codec(), natsactor.DialOptions[any]{Lease: lease}))
 	held := []promise.Future[int]{actor.AskLater(ref, &hold{}), actor.AskLater(ref, &hold{})}
@@ -165,9 +191,9 @@ func TestOtherEndsOfAServer(t *testing.T) {
 	s := listen(t, -1)
 	nc := ok(nats.Connect(s.ClientURL(), nats.MaxReconnects(-1)))
 	defer nc.Close()
-	served := actor.Spawn(bg, suspend.Goroutines, adder)
+	served := actor.Spawn(bg, suspend.Goroutines, adder, actor.Options[any]{})
 	srv := ok(natsactor.Serve(nc, "adder", served, codec(), natsactor.Options{}))
-	other := actor.Spawn(bg, suspend.Goroutines, adder)
+	other := actor.Spawn(bg, suspend.Goroutines, adder, actor.Options[any]{})
 	ended := ok(natsactor.Serve(nc, "other", other, codec(), natsactor.Options{}))
 	other.Stop()
 	require.NoError(t, ended.Shutdown(within(t)))
@@ -185,12 +211,12 @@ func TestOtherEndsOfAServer(t *testing.T) {
 // Nothing is left of Serve, Dial and Watch after their ends, nor of a Serve that fails.
 func TestSubscriptionsEnd(t *testing.T) {
 	ncs := network(t, 2)
-	served := actor.Spawn(bg, suspend.Goroutines, adder)
+	served := actor.Spawn(bg, suspend.Goroutines, adder, actor.Options[any]{})
 	_, err := natsactor.Serve(ncs[0], "adder", served, codec(), natsactor.Options{Queue: "no name"})
 	require.ErrorIs(t, err, nats.ErrBadQueueName)
 	require.Zero(t, ncs[0].NumSubscriptions())
 	s := ok(natsactor.Serve(ncs[0], "adder", served, codec(), natsactor.Options{}))
-	ref := ok(natsactor.Dial(bg, suspend.Goroutines, ncs[1], "adder", codec()))
+	ref := ok(natsactor.Dial(bg, suspend.Goroutines, ncs[1], "adder", codec(), natsactor.DialOptions[any]{}))
 	told := make(chan error, 1)
 	require.NoError(t, natsactor.Watch(bg, ncs[1], "adder", short, func(err error) { told <- err }))
 	_, err = actor.Ask(within(t), ref, &sum{})
@@ -215,7 +241,7 @@ func TestErrorsThatAreTooLarge(t *testing.T) {
 	defer nc.Close()
 	served := actor.Spawn(bg, suspend.Goroutines, func(_ context.Context, self *actor.Self[any]) error {
 		return self.React(func(m any) error { m.(*sum).Refuse(errors.New(strings.Repeat("x", 2000))); return nil })
-	})
+	}, actor.Options[any]{})
 	srv := ok(natsactor.Serve(nc, "adder", served, codec(), natsactor.Options{}))
 	defer srv.Close()
 	ref := ok(natsactor.Dial(bg, suspend.Goroutines, nc, "adder", codec(), natsactor.DialOptions[any]{Lease: -1}))
@@ -230,7 +256,7 @@ func TestErrorsThatAreTooLarge(t *testing.T) {
 func TestWatchOutlivesItsLease(t *testing.T) {
 	const lease = 300 * time.Millisecond
 	ncs := network(t, 2)
-	served := actor.Spawn(bg, suspend.Goroutines, adder)
+	served := actor.Spawn(bg, suspend.Goroutines, adder, actor.Options[any]{})
 	s := ok(natsactor.Serve(ncs[0], "adder", served, codec(), natsactor.Options{Beat: lease / 30}))
 	defer s.Close()
 	told := make(chan error, 1)
@@ -257,7 +283,7 @@ func (panickingCodec) DecodeReply(data []byte, _ any) error { panic("strange") }
 // A codec that panics ends no process.
 func TestCodecsThatPanic(t *testing.T) {
 	ncs := network(t, 1)
-	served := actor.Spawn(bg, suspend.Goroutines, adder)
+	served := actor.Spawn(bg, suspend.Goroutines, adder, actor.Options[any]{})
 	var told sync.WaitGroup
 	told.Add(1)
 	s := ok(natsactor.Serve(ncs[0], "one", served, panickingCodec{codec()}, natsactor.Options{OnLost: func(int, error) { told.Done() }}))
@@ -267,7 +293,7 @@ func TestCodecsThatPanic(t *testing.T) {
 	other := ok(natsactor.Serve(ncs[0], "two", served, codec(), natsactor.Options{}))
 	defer other.Close()
 	for _, subject := range []string{"one", "two"} {
-		ref := ok(natsactor.Dial(bg, suspend.Goroutines, ncs[0], subject, panickingCodec{codec()}))
+		ref := ok(natsactor.Dial(bg, suspend.Goroutines, ncs[0], subject, panickingCodec{codec()}, natsactor.DialOptions[any]{}))
 		_, err := actor.Ask(within(t), ref, &sum{})
 		require.ErrorIs(t, err, actor.ErrNoReply)
 		require.ErrorContains(t, err, "strange")

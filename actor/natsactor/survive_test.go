@@ -46,9 +46,9 @@ func ok[T any](v T, err error) T {
 func connected(t *testing.T, o natsactor.Options, d natsactor.DialOptions[any]) (served, ref actor.Ref[any], s *natsactor.Server) {
 	ncs := network(t, 2)
 	p := pool(t)
-	served = actor.Spawn(bg, p, adder)
+	served = actor.Spawn(bg, p, adder, actor.Options[any]{})
 	s = ok(natsactor.Serve(ncs[0], "adder", served, codec(), o))
-	t.Cleanup(s.Close)
+	t.Cleanup(func() { _ = s.Close() })
 	ref = ok(natsactor.Dial(bg, p, ncs[1], "adder", codec(), d))
 	t.Cleanup(func() { ref.Stop(); served.Stop() })
 	return served, ref, s
@@ -161,7 +161,7 @@ func TestFull(t *testing.T) {
 	s, err := natsactor.Serve(ncs[0], "adder", served, codec(), natsactor.Options{Cap: 2})
 	require.NoError(t, err)
 	defer s.Close()
-	ref := ok(natsactor.Dial(bg, p, ncs[1], "adder", codec()))
+	ref := ok(natsactor.Dial(bg, p, ncs[1], "adder", codec(), natsactor.DialOptions[any]{}))
 	answers := make(chan error, 10)
 	for range 10 { // one is in the mailbox, one on its way, two wait
 		f := actor.AskLater(ref, &sum{Times: 1})
@@ -184,7 +184,7 @@ func TestFull(t *testing.T) {
 func TestClosedConnection(t *testing.T) {
 	ncs := network(t, 2)
 	p := pool(t)
-	served := actor.Spawn(bg, p, adder)
+	served := actor.Spawn(bg, p, adder, actor.Options[any]{})
 	s, err := natsactor.Serve(ncs[0], "adder", served, codec(), natsactor.Options{})
 	require.NoError(t, err)
 	defer s.Close()
@@ -226,7 +226,7 @@ func TestAskOfAServerThatIsGone(t *testing.T) {
 	p := pool(t)
 	var adders []actor.Ref[any]
 	for _, nc := range ncs[:2] {
-		a := actor.Spawn(bg, p, adder)
+		a := actor.Spawn(bg, p, adder, actor.Options[any]{})
 		s, err := natsactor.Serve(nc, "adder", a, codec(), natsactor.Options{Queue: "q"})
 		require.NoError(t, err)
 		defer s.Close()
@@ -274,10 +274,10 @@ func TestWatchOfAQueue(t *testing.T) {
 	p := pool(t)
 	told := make(chan error, 10)
 	serve := func(nc *nats.Conn, subject string) actor.Ref[any] {
-		a := actor.Spawn(bg, p, adder)
+		a := actor.Spawn(bg, p, adder, actor.Options[any]{})
 		s, err := natsactor.Serve(nc, subject, a, codec(), natsactor.Options{Queue: "q", Beat: 5 * time.Millisecond})
 		require.NoError(t, err)
-		t.Cleanup(s.Close)
+		t.Cleanup(func() { _ = s.Close() })
 		return a
 	}
 	watch := func(subject string, lease time.Duration) {
@@ -355,7 +355,7 @@ func TestServeIsServed(t *testing.T) {
 	nc := ok(nats.Connect("", nats.InProcessServer(d)))
 	defer nc.Close()
 	d.hold.Store(true)
-	a := actor.Spawn(bg, pool(t), adder)
+	a := actor.Spawn(bg, pool(t), adder, actor.Options[any]{})
 	served := make(chan error, 1)
 	go func() {
 		s, err := natsactor.Serve(nc, "adder", a, codec(), natsactor.Options{})
@@ -409,7 +409,7 @@ func TestOutage(t *testing.T) {
 				return nil
 			})
 		})
-	})
+	}, actor.Options[any]{})
 	there := connect()
 	serving, err := natsactor.Serve(there, "adder", served, codec(), natsactor.Options{})
 	require.NoError(t, err)
@@ -492,7 +492,7 @@ func serveProcess(url string) {
 	if err != nil {
 		panic(err)
 	}
-	a := actor.Spawn(bg, suspend.Goroutines, adder)
+	a := actor.Spawn(bg, suspend.Goroutines, adder, actor.Options[any]{})
 	if _, err := natsactor.Serve(nc, "adder", a, codec(), natsactor.Options{Beat: 100 * time.Millisecond}); err != nil {
 		panic(err)
 	}
