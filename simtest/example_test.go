@@ -16,7 +16,7 @@ import (
 func Example() {
 	var answer string
 	inTest(func(t *testing.T) { // a test has its own t
-		simulation.Test(t, simulation.TestOptions{Seeds: 1, Options: simulation.Options{Guests: true}}, func(_ context.Context, w *simulation.World) error {
+		simulation.Test(t, func(_ context.Context, w *simulation.World) error {
 			w.SetFaults(simulation.Faults{MinLatency: 50 * time.Millisecond, MaxLatency: 50 * time.Millisecond})
 			w.Node("server").Start(func(_ context.Context, h *simulation.Host) {
 				ln, err := h.Listen("tcp", "0.0.0.0:80")
@@ -40,7 +40,7 @@ func Example() {
 				errs <- err
 			})
 			return <-errs
-		})
+		}, simulation.TestOptions{Seeds: 1, Options: simulation.Options{Guests: true}})
 	})
 	fmt.Println(answer)
 	// Output: hello from server after 200ms

@@ -79,7 +79,7 @@ func (c *cluster) leader() member {
 // TestTransferFails fails, in a process of its own. Seeds 1 to 53 pass, so it begins behind most of them.
 func TestTransferFails(t *testing.T) {
 	if fails() {
-		simulation.Test(t, simulation.TestOptions{Seeds: 100, Options: simulation.Options{Seed: 51, Guests: true, MaxTime: 24 * time.Hour}}, transfers)
+		simulation.Test(t, transfers, simulation.TestOptions{Seeds: 100, Options: simulation.Options{Seed: 51, Guests: true, MaxTime: 24 * time.Hour}})
 	}
 }
 

@@ -19,7 +19,7 @@ import (
 func inBubble(t *testing.T, o simulation.Options, main func(ctx context.Context, w *simulation.World) error) (r simulation.Report) {
 	t.Helper()
 	o.Seed, o.Bubble = 1, true
-	synctest.Test(t, func(*testing.T) { r = simulation.Run(o, main) })
+	synctest.Test(t, func(*testing.T) { r = simulation.Run(main, o) })
 	return r
 }
 

@@ -69,7 +69,7 @@ func (w *World) fromOutside(r ready) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.closed {
-		return suspend.ErrClosed
+		return errOver
 	}
 	own := r.host == nil && r.task == nil
 	if own || !w.admits {

@@ -45,7 +45,7 @@ func (e *Nondeterminism) Error() string {
 
 // Check runs main twice with one seed. It returns a *Nondeterminism if the events of the two runs differ, or if the first lines of their
 // errors differ. Otherwise it returns the error of the run, as Run reports it. In a bubble, use Test instead.
-func Check(o Options, main func(ctx context.Context, w *World) error) error {
+func Check(main func(ctx context.Context, w *World) error, o Options) error {
 	if o.Bubble {
 		return errors.New("simulation: Check in a bubble: its clock goes on between two runs, use simulation.Test with Bubble")
 	}
@@ -150,7 +150,7 @@ func runApart(o Options, main func(ctx context.Context, w *World) error) Report 
 			}
 			done <- r
 		}()
-		r = Run(o, main)
+		r = Run(main, o)
 	}()
 	select {
 	case r := <-done:

@@ -87,7 +87,7 @@ func TestCheckNamesTheStep(t *testing.T) {
 			found := 0
 			for seed := range uint64(20) {
 				var n *simulation.Nondeterminism
-				if !errors.As(simulation.Check(simulation.Options{Seed: seed + 1}, c.main), &n) {
+				if !errors.As(simulation.Check(c.main, simulation.Options{Seed: seed + 1}), &n) {
 					continue
 				}
 				if found++; found == 1 {
@@ -108,7 +108,7 @@ func TestCheckNamesTheStep(t *testing.T) {
 // A goroutine that resumes a task is found by its call, whenever it comes.
 func TestCheckFindsAGoroutine(t *testing.T) {
 	for seed := range uint64(20) {
-		err := simulation.Check(simulation.Options{Seed: seed + 1}, func(ctx context.Context, w *simulation.World) error {
+		err := simulation.Check(func(ctx context.Context, w *simulation.World) error {
 			var m mvar.MVar[int]
 			var calls sync.WaitGroup
 			defer calls.Wait()
@@ -122,12 +122,12 @@ func TestCheckFindsAGoroutine(t *testing.T) {
 			calls.Wait()
 			_, err := m.Take(ctx)
 			return err
-		})
+		}, simulation.Options{Seed: seed + 1})
 		if err != nil {
 			require.True(t, errors.Is(err, simulation.ErrForeign) || errors.As(err, new(*simulation.Nondeterminism)), "%v", err)
 		}
 	}
-	err := simulation.Check(simulation.Options{}, func(ctx context.Context, w *simulation.World) error {
+	err := simulation.Check(func(ctx context.Context, w *simulation.World) error {
 		var m mvar.MVar[int]
 		_ = w.Go(func() { _, _ = m.Take(ctx) })
 		_ = suspend.Sleep(ctx, 1)
@@ -135,7 +135,7 @@ func TestCheckFindsAGoroutine(t *testing.T) {
 		calls.Go(func() { m.TryPut(1) })
 		calls.Wait()
 		return suspend.Sleep(ctx, 1)
-	})
+	}, simulation.Options{})
 	require.ErrorIs(t, err, simulation.ErrForeign)
 }
 
@@ -167,13 +167,13 @@ func TestCheckNamesAStockTimerTie(t *testing.T) {
 
 func TestCheckPasses(t *testing.T) {
 	for seed := range uint64(30) {
-		if err := simulation.Check(simulation.Options{Seed: seed + 1}, cluster(true)); err != nil {
+		if err := simulation.Check(cluster(true), simulation.Options{Seed: seed + 1}); err != nil {
 			t.Fatal(err)
 		}
 	}
 	boom := errors.New("boom")
-	require.Equal(t, boom, simulation.Check(simulation.Options{}, func(context.Context, *simulation.World) error { return boom }))
-	require.ErrorContains(t, simulation.Check(simulation.Options{Bubble: true}, nil), "use simulation.Test")
+	require.Equal(t, boom, simulation.Check(func(context.Context, *simulation.World) error { return boom }, simulation.Options{}))
+	require.ErrorContains(t, simulation.Check(nil, simulation.Options{Bubble: true}), "use simulation.Test")
 }
 
 // A difference beside a long window is the machine's, and the seed runs again. Without one, and after five tries, it is the program's.

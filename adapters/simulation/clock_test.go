@@ -94,7 +94,7 @@ func TestATimerOfAPausedNodeCanBeStopped(t *testing.T) {
 func TestDeadlinesOfStockCode(t *testing.T) {
 	for _, start := range []time.Time{{}, time.Now()} {
 		for _, d := range []time.Duration{45 * time.Millisecond, time.Second, 5 * time.Second} {
-			r := simulation.Run(simulation.Options{Seed: 1, Start: start}, func(ctx context.Context, w *simulation.World) error {
+			r := simulation.Run(func(ctx context.Context, w *simulation.World) error {
 				a, b := pair(ctx, w)
 				_ = suspend.Sleep(ctx, time.Hour)
 				spawn(w, func() {
@@ -113,7 +113,7 @@ func TestDeadlinesOfStockCode(t *testing.T) {
 				require.ErrorIs(t, err, os.ErrDeadlineExceeded)
 				require.Equal(t, max(d, 100*time.Millisecond), suspend.Now().Sub(begin))
 				return nil
-			})
+			}, simulation.Options{Seed: 1, Start: start})
 			require.NoError(t, r.Err)
 		}
 	}

@@ -74,7 +74,7 @@ func TestOneHash(t *testing.T) {
 	var hash uint64
 	found := 0
 	for seed := uint64(1); seed <= 1000; seed++ {
-		r := simulation.Run(simulation.Options{Seed: seed}, cluster(false))
+		r := simulation.Run(cluster(false), simulation.Options{Seed: seed})
 		hash = hash*31 + r.Hash
 		if r.Err != nil {
 			found++
@@ -119,7 +119,7 @@ func TestNothingIsLeft(t *testing.T) {
 	}
 	all := func(n int) (goroutines int, objects uint64) {
 		for i := range n {
-			_ = simulation.Run(simulation.Options{Seed: uint64(i%50 + 1)}, ways[i%len(ways)])
+			_ = simulation.Run(ways[i%len(ways)], simulation.Options{Seed: uint64(i%50 + 1)})
 		}
 		runtime.GC()
 		runtime.GC()
@@ -135,20 +135,20 @@ func TestNothingIsLeft(t *testing.T) {
 
 func BenchmarkCluster(b *testing.B) {
 	for i := range b.N {
-		simulation.Run(simulation.Options{Seed: uint64(i + 1)}, cluster(false))
+		simulation.Run(cluster(false), simulation.Options{Seed: uint64(i + 1)})
 	}
 }
 
 func BenchmarkEmptyWorld(b *testing.B) {
 	for i := range b.N {
-		simulation.Run(simulation.Options{Seed: uint64(i + 1)}, func(context.Context, *simulation.World) error { return nil })
+		simulation.Run(func(context.Context, *simulation.World) error { return nil }, simulation.Options{Seed: uint64(i + 1)})
 	}
 }
 
 // A step is a Yield of one of two tasks. Beside it are the two switches of a coroutine.
 func BenchmarkStep(b *testing.B) {
 	b.Run("Braid", func(b *testing.B) {
-		simulation.Run(simulation.Options{Seed: 1, MaxSteps: math.MaxInt}, func(ctx context.Context, w *simulation.World) error {
+		simulation.Run(func(ctx context.Context, w *simulation.World) error {
 			_ = w.Go(func() {
 				for {
 					suspend.Yield()
@@ -158,7 +158,7 @@ func BenchmarkStep(b *testing.B) {
 				suspend.Yield()
 			}
 			return nil
-		})
+		}, simulation.Options{Seed: 1, MaxSteps: math.MaxInt})
 	})
 	b.Run("switches", func(b *testing.B) {
 		next, stop := iter.Pull(func(yield func(int) bool) {
@@ -176,7 +176,7 @@ func BenchmarkClusterInABubble(b *testing.B) {
 	inTest(func(t *testing.T) {
 		for i := range b.N {
 			synctest.Test(t, func(*testing.T) {
-				simulation.Run(simulation.Options{Seed: uint64(i + 1), Bubble: true}, cluster(false))
+				simulation.Run(cluster(false), simulation.Options{Seed: uint64(i + 1), Bubble: true})
 			})
 		}
 	})
@@ -184,6 +184,6 @@ func BenchmarkClusterInABubble(b *testing.B) {
 
 func BenchmarkClusterTraced(b *testing.B) {
 	for i := range b.N {
-		simulation.Run(simulation.Options{Seed: uint64(i + 1), Trace: io.Discard}, cluster(false))
+		simulation.Run(cluster(false), simulation.Options{Seed: uint64(i + 1), Trace: io.Discard})
 	}
 }

@@ -24,19 +24,19 @@ func TestConformance(t *testing.T) {
 	t.Run("Scheduler", func(t *testing.T) {
 		suspendtest.Scheduler(t, func(testing.TB) (suspend.Spawner, func()) {
 			return start(simulation.Options{})
-		}, suspendtest.NoAllocs(), suspendtest.Panics(
-			func(_ testing.TB, onPanic func(any, []byte)) (suspend.Spawner, func()) {
+		}, suspendtest.Options{NoAllocs: true,
+			Panics: func(_ testing.TB, onPanic func(any, []byte)) (suspend.Spawner, func()) {
 				return start(simulation.Options{OnPanic: onPanic})
-			}))
+			}})
 	})
 	t.Run("Executor", func(t *testing.T) {
 		suspendtest.Executor(t, func(testing.TB) (suspend.Executor, func()) {
 			return start(simulation.Options{})
-		})
+		}, suspendtest.Options{})
 	})
 	t.Run("Node", func(t *testing.T) {
 		suspendtest.Scheduler(t, func(testing.TB) (suspend.Spawner, func()) {
 			return startAt(simulation.Options{}, func(w *simulation.World) *simulation.Node { return w.Node("a") })
-		}, suspendtest.NoAllocs())
+		}, suspendtest.Options{NoAllocs: true})
 	})
 }

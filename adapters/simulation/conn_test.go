@@ -60,11 +60,11 @@ func spawn(w *simulation.World, f func()) {
 func eachSeed(t *testing.T, main func(ctx context.Context, t *testing.T, w *simulation.World)) {
 	t.Helper()
 	for _, faults := range []simulation.Faults{{}, {MinLatency: time.Millisecond, MaxLatency: 20 * time.Millisecond, Bandwidth: 1 << 20}} {
-		simulation.Test(t, simulation.TestOptions{Seeds: 20, Options: simulation.Options{MaxTime: 24 * time.Hour}}, func(ctx context.Context, w *simulation.World) error {
+		simulation.Test(t, func(ctx context.Context, w *simulation.World) error {
 			w.SetFaults(faults)
 			main(ctx, t, w)
 			return nil
-		})
+		}, simulation.TestOptions{Seeds: 20, Options: simulation.Options{MaxTime: 24 * time.Hour}})
 	}
 }
 

@@ -23,7 +23,7 @@ func TestContextsOfPackageContext(t *testing.T) {
 	for seed := uint64(1); seed <= 200; seed++ {
 		var hash [2]uint64
 		for i := range hash {
-			r := simulation.Run(simulation.Options{Seed: seed}, cancelling)
+			r := simulation.Run(cancelling, simulation.Options{Seed: seed})
 			require.NoError(t, r.Err, "seed %d", seed)
 			hash[i] = r.Hash
 		}

@@ -54,7 +54,7 @@ func crashAtEachStep(t *testing.T, program func(ctx context.Context, w *simulati
 	defer schedtest.Within(t, schedtest.Deadline)()
 	for seed := range uint64(12) {
 		for k, steps := 1, 1; k <= steps; k++ {
-			r := simulation.Run(simulation.Options{Seed: seed + 1, StallAfter: -1}, func(ctx context.Context, w *simulation.World) error {
+			r := simulation.Run(func(ctx context.Context, w *simulation.World) error {
 				n, at := w.Node("n"), 0
 				w.Always(func() error {
 					if at++; at == k {
@@ -64,7 +64,7 @@ func crashAtEachStep(t *testing.T, program func(ctx context.Context, w *simulati
 				})
 				program(ctx, w, n, k)
 				return nil
-			})
+			}, simulation.Options{Seed: seed + 1, StallAfter: -1})
 			require.NoError(t, r.Err)
 			steps = r.Steps
 		}

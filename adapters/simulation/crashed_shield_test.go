@@ -18,7 +18,7 @@ import (
 func crashed(t *testing.T, start func(ctx context.Context, n *simulation.Node, wait func(ctx context.Context)),
 	then func(ctx context.Context, mu *mutex.Mutex, n *simulation.Node) error) {
 	t.Helper()
-	r := simulation.Run(simulation.Options{Seed: 1}, func(ctx context.Context, w *simulation.World) error {
+	r := simulation.Run(func(ctx context.Context, w *simulation.World) error {
 		var mu mutex.Mutex
 		c, n := cond.New(&mu), w.Node("n")
 		start(ctx, n, func(ctx context.Context) {
@@ -29,7 +29,7 @@ func crashed(t *testing.T, start func(ctx context.Context, n *simulation.Node, w
 		_ = suspend.Sleep(ctx, time.Second)
 		_ = mu.LockContext(ctx)
 		return then(ctx, &mu, n)
-	})
+	}, simulation.Options{Seed: 1})
 	if r.Err != nil {
 		t.Fatal(r.Err)
 	}
@@ -126,7 +126,7 @@ func TestCondInARunOfACrashedNode(t *testing.T) {
 // several waiters at the end of a run
 func TestManyWaitersAtTheEnd(t *testing.T) {
 	inside, most := 0, 0
-	r := simulation.Run(simulation.Options{Seed: 1}, func(ctx context.Context, w *simulation.World) error {
+	r := simulation.Run(func(ctx context.Context, w *simulation.World) error {
 		var mu mutex.Mutex
 		c := cond.New(&mu)
 		for range 1000 {
@@ -150,7 +150,7 @@ func TestManyWaitersAtTheEnd(t *testing.T) {
 			_ = suspend.Sleep(ctx, time.Hour)
 		})
 		return suspend.Sleep(ctx, time.Second)
-	})
+	}, simulation.Options{Seed: 1})
 	if r.Err != nil || most != 1 {
 		t.Fatal(r.Err, most)
 	}

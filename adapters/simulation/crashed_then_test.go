@@ -11,7 +11,7 @@ import (
 )
 
 func TestThenOnACrashedNode(t *testing.T) {
-	r := simulation.Run(simulation.Options{Seed: 1}, func(ctx context.Context, w *simulation.World) error {
+	r := simulation.Run(func(ctx context.Context, w *simulation.World) error {
 		n := w.Node("n")
 		var p promise.Promise[int]
 		ran := make(chan int, 1)
@@ -21,7 +21,7 @@ func TestThenOnACrashedNode(t *testing.T) {
 		<-ran
 		time.Sleep(20 * time.Millisecond)
 		return suspend.Sleep(ctx, time.Second)
-	})
+	}, simulation.Options{Seed: 1})
 	if r.Err != nil {
 		t.Fatal(r.Err)
 	}

@@ -20,7 +20,7 @@ func TestDrawn(t *testing.T) {
 	if os.Getenv("BRAID_DIAGRAM") == "" {
 		return // see TestDiagram
 	}
-	simulation.Test(t, simulation.TestOptions{}, func(ctx context.Context, w *simulation.World) error {
+	simulation.Test(t, func(ctx context.Context, w *simulation.World) error {
 		w.SetFaults(simulation.Faults{MinLatency: time.Millisecond, MaxLatency: time.Millisecond})
 		a, b, link := w.Node("a"), w.Node("b<&>"), w.Link("a", "b<&>")
 		ln, err := a.Listen("tcp", ":1")
@@ -68,7 +68,7 @@ func TestDrawn(t *testing.T) {
 		b.Crash()
 		w.Log("a line with \x00 and \xff")
 		return errors.New("it fails")
-	})
+	}, simulation.TestOptions{})
 }
 
 // A mark is an element of a diagram.

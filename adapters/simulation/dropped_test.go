@@ -60,11 +60,11 @@ func TestAFunctionThatACrashDrops(t *testing.T) {
 		for how, decorate := range decorated {
 			t.Run(what+" on a "+how, func(t *testing.T) {
 				var got error
-				require.NoError(t, simulation.Run(simulation.Options{Seed: 1}, func(ctx context.Context, w *simulation.World) error {
+				require.NoError(t, simulation.Run(func(ctx context.Context, w *simulation.World) error {
 					n := w.Node("n")
 					got = waits(ctx, decorate(n), n.Crash)
 					return nil
-				}).Err)
+				}, simulation.Options{Seed: 1}).Err)
 				require.ErrorIs(t, got, suspend.ErrAbandoned)
 			})
 		}
@@ -74,7 +74,7 @@ func TestAFunctionThatACrashDrops(t *testing.T) {
 // A Group of which a crash has dropped a task is idle, and has no live task.
 func TestAGroupWithATaskThatACrashDrops(t *testing.T) {
 	idles := 0
-	require.NoError(t, simulation.Run(simulation.Options{Seed: 1}, func(ctx context.Context, w *simulation.World) error {
+	require.NoError(t, simulation.Run(func(ctx context.Context, w *simulation.World) error {
 		n := w.Node("n")
 		g := idle.New(n, func() { idles++ })
 		_ = g.Go(func() { idles = 100 })
@@ -83,7 +83,7 @@ func TestAGroupWithATaskThatACrashDrops(t *testing.T) {
 			return err
 		}
 		return g.Wait(ctx)
-	}).Err)
+	}, simulation.Options{Seed: 1}).Err)
 	require.Equal(t, 1, idles)
 }
 
@@ -92,9 +92,9 @@ func TestAGroupWithATaskThatACrashDrops(t *testing.T) {
 func TestWhatACrashDropsGivesItsPlaceBack(t *testing.T) {
 	crashes := func(f func(ctx context.Context, n *simulation.Node) error) {
 		for seed := range uint64(10) {
-			require.NoError(t, simulation.Run(simulation.Options{Seed: seed + 1}, func(ctx context.Context, w *simulation.World) error {
+			require.NoError(t, simulation.Run(func(ctx context.Context, w *simulation.World) error {
 				return f(ctx, w.Node("n"))
-			}).Err)
+			}, simulation.Options{Seed: seed + 1}).Err)
 		}
 	}
 	crashes(func(ctx context.Context, n *simulation.Node) error {

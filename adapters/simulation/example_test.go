@@ -26,7 +26,7 @@ func ExampleWorld_Partition() {
 		_, err = c.Write([]byte("hello"))
 		return err
 	}
-	report := simulation.Run(simulation.Options{Seed: 1}, func(ctx context.Context, w *simulation.World) error {
+	report := simulation.Run(func(ctx context.Context, w *simulation.World) error {
 		alice, bob := w.Node("alice"), w.Node("bob")
 		ln, err := bob.Listen("tcp", ":80")
 		if err != nil {
@@ -43,18 +43,18 @@ func ExampleWorld_Partition() {
 		_, err = io.ReadFull(c, b)
 		w.Log("%s", b)
 		return err
-	})
+	}, simulation.Options{Seed: 1})
 	fmt.Println(report.Elapsed, report.Err)
 	// Output: 1m0s <nil>
 }
 
 func ExampleNode_FullDisk() {
-	report := simulation.Run(simulation.Options{Seed: 1}, func(ctx context.Context, w *simulation.World) error {
+	report := simulation.Run(func(ctx context.Context, w *simulation.World) error {
 		n := w.Node("server")
 		n.FullDisk(true)
 		_, err := n.FS().Create("log")
 		return err
-	})
+	}, simulation.Options{Seed: 1})
 	fmt.Println(report.Err)
 	// Output:
 	// create log: no space left on device
@@ -64,7 +64,7 @@ func ExampleNode_FullDisk() {
 func ExampleWorld_Buggify() {
 	small := 0
 	for seed := range uint64(100) {
-		simulation.Run(simulation.Options{Seed: seed + 1}, func(ctx context.Context, w *simulation.World) error {
+		simulation.Run(func(ctx context.Context, w *simulation.World) error {
 			size := func() int {
 				if w.Buggify("a batch of one") {
 					return 1
@@ -77,7 +77,7 @@ func ExampleWorld_Buggify() {
 				}
 			}
 			return nil
-		})
+		}, simulation.Options{Seed: seed + 1})
 	}
 	fmt.Println(small > 100 && small < 2500)
 	// Output:
@@ -87,7 +87,7 @@ func ExampleWorld_Buggify() {
 // Bytes and names that were synced survive a crash. Others survive under some seeds.
 func ExampleNode_Crash() {
 	survivors := func(seed uint64) (found []string) {
-		simulation.Run(simulation.Options{Seed: seed}, func(ctx context.Context, w *simulation.World) error {
+		simulation.Run(func(ctx context.Context, w *simulation.World) error {
 			n := w.Node("server")
 			save := func(name string, sync bool) {
 				f, _ := n.FS().Create(name)
@@ -108,7 +108,7 @@ func ExampleNode_Crash() {
 				}
 			})
 			return suspend.Sleep(ctx, time.Second)
-		})
+		}, simulation.Options{Seed: seed})
 		return found
 	}
 	seen := map[string]bool{}
@@ -122,11 +122,11 @@ func ExampleNode_Crash() {
 // In a bubble the clock of package time is the World's.
 func ExampleRun_bubble() {
 	bubble(func(t *testing.T) {
-		report := simulation.Run(simulation.Options{Seed: 1, Bubble: true}, func(ctx context.Context, w *simulation.World) error {
+		report := simulation.Run(func(ctx context.Context, w *simulation.World) error {
 			ctx, cancel := context.WithTimeout(ctx, time.Hour) // of package context
 			defer cancel()
 			return suspend.Sleep(ctx, 24*time.Hour)
-		})
+		}, simulation.Options{Seed: 1, Bubble: true})
 		fmt.Println(report.Elapsed, report.Err)
 	})
 	// Output: 1h0m0s context deadline exceeded
@@ -151,7 +151,7 @@ func inTest(f func(t *testing.T)) {
 
 // Datagrams are lost, so a client repeats its question until the answer comes.
 func ExampleNode_ListenPacket() {
-	report := simulation.Run(simulation.Options{Seed: 1}, func(ctx context.Context, w *simulation.World) error {
+	report := simulation.Run(func(ctx context.Context, w *simulation.World) error {
 		w.SetFaults(simulation.Faults{MaxLatency: 10 * time.Millisecond, Loss: 0.5, Double: 0.1})
 		server, err := w.Node("server").ListenPacket("udp", ":53")
 		if err != nil {
@@ -180,7 +180,7 @@ func ExampleNode_ListenPacket() {
 			}
 		}
 		return err
-	})
+	}, simulation.Options{Seed: 1})
 	fmt.Println(report.Err)
 
 	// Output:
@@ -190,7 +190,7 @@ func ExampleNode_ListenPacket() {
 
 // A disk that rots is found by a checksum.
 func ExampleNode_RotDisk() {
-	simulation.Run(simulation.Options{Seed: 1}, func(ctx context.Context, w *simulation.World) error {
+	simulation.Run(func(ctx context.Context, w *simulation.World) error {
 		n, p := w.Node("a"), make([]byte, 4096)
 		f, err := n.FS().Create("f")
 		if err != nil {
@@ -203,7 +203,7 @@ func ExampleNode_RotDisk() {
 		_, _ = f.ReadAt(p, 0)
 		fmt.Println("the file is whole:", crc32.ChecksumIEEE(p) == sum)
 		return nil
-	})
+	}, simulation.Options{Seed: 1})
 
 	// Output:
 	// the file is whole: false

@@ -12,17 +12,17 @@ import (
 func OpenRun(o Options, ready func(*World)) func(ctx context.Context, main func(ctx context.Context) error) error {
 	return func(_ context.Context, main func(ctx context.Context) error) error {
 		o.open = true
-		return Run(o, func(ctx context.Context, w *World) error {
+		return Run(func(ctx context.Context, w *World) error {
 			ready(w)
 			return main(ctx)
-		}).Err
+		}, o).Err
 	}
 }
 
 // CheckInBubbles is Check, each run in a bubble of its own, as Test does with Bubble.
 func CheckInBubbles(t *testing.T, o Options, main func(ctx context.Context, w *World) error) error {
 	c := checker{run: func(o Options) (r Report) {
-		synctest.Test(t, func(*testing.T) { r = Run(o, main) })
+		synctest.Test(t, func(*testing.T) { r = Run(main, o) })
 		return r
 	}}
 	o.Bubble = true

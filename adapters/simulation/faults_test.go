@@ -221,7 +221,7 @@ func TestASyncYields(t *testing.T) {
 	} {
 		during := 0
 		for seed := range uint64(20) {
-			simulation.Run(simulation.Options{Seed: seed + 1}, func(ctx context.Context, w *simulation.World) error {
+			simulation.Run(func(ctx context.Context, w *simulation.World) error {
 				disk, syncs := w.Node("n").FS(), false
 				f := must(disk.Create("f"))
 				_ = w.Go(func() {
@@ -233,7 +233,7 @@ func TestASyncYields(t *testing.T) {
 				err := sync(f, disk)
 				syncs = false
 				return err
-			})
+			}, simulation.Options{Seed: seed + 1})
 		}
 		require.Positive(t, during, name)
 	}
@@ -242,7 +242,7 @@ func TestASyncYields(t *testing.T) {
 // A write is torn where a sector of the disk ends, wherever the write begins.
 func TestSectorsOfTheDisk(t *testing.T) {
 	torn := 0
-	simulation.Test(t, simulation.TestOptions{Seeds: 50}, func(ctx context.Context, w *simulation.World) error {
+	simulation.Test(t, func(ctx context.Context, w *simulation.World) error {
 		n := w.Node("n")
 		boot(n, func(disk disk.FS) {
 			f := must(disk.Create("f"))
@@ -267,6 +267,6 @@ func TestSectorsOfTheDisk(t *testing.T) {
 			}
 		})
 		return nil
-	})
+	}, simulation.TestOptions{Seeds: 50})
 	require.Greater(t, torn, 10)
 }

@@ -76,7 +76,7 @@ func TestFilesAreFiles(t *testing.T) {
 func TestTheDiskAfterACrash(t *testing.T) {
 	const sectors = 4
 	seen := map[string]int{}
-	simulation.Test(t, simulation.TestOptions{Seeds: 200}, func(ctx context.Context, w *simulation.World) error {
+	simulation.Test(t, func(ctx context.Context, w *simulation.World) error {
 		n := w.Node("n")
 		boot(n, func(disk disk.FS) {
 			f := must(disk.Create("log"))
@@ -109,7 +109,7 @@ func TestTheDiskAfterACrash(t *testing.T) {
 			}
 		})
 		return nil
-	})
+	}, simulation.TestOptions{Seeds: 200})
 	require.Len(t, seen, 3, "%v", seen)
 	for what, n := range seen {
 		require.Greater(t, n, 20, what)
@@ -119,7 +119,7 @@ func TestTheDiskAfterACrash(t *testing.T) {
 // A name is durable by the Sync of the disk. Of the changes since then the first few are there.
 func TestNamesAfterACrash(t *testing.T) {
 	seen := map[int]int{}
-	simulation.Test(t, simulation.TestOptions{Seeds: 100}, func(ctx context.Context, w *simulation.World) error {
+	simulation.Test(t, func(ctx context.Context, w *simulation.World) error {
 		n := w.Node("n")
 		boot(n, func(disk disk.FS) {
 			f := must(disk.Create("0"))
@@ -142,7 +142,7 @@ func TestNamesAfterACrash(t *testing.T) {
 			require.Equal(t, 1, found)
 		})
 		return nil
-	})
+	}, simulation.TestOptions{Seeds: 100})
 	require.Len(t, seen, 6, "%v", seen)
 }
 
@@ -165,7 +165,7 @@ func TestAFileIsDeadAfterACrash(t *testing.T) {
 // A crash may come while a Sync is under way.
 func TestACrashDuringASync(t *testing.T) {
 	lost, kept := 0, 0
-	simulation.Test(t, simulation.TestOptions{Seeds: 100}, func(ctx context.Context, w *simulation.World) error {
+	simulation.Test(t, func(ctx context.Context, w *simulation.World) error {
 		n, synced := w.Node("n"), false
 		boot(n, func(disk disk.FS) { must(disk.Create("a")); require.NoError(t, disk.Sync()) })
 		_ = n.Go(func() {
@@ -187,7 +187,7 @@ func TestACrashDuringASync(t *testing.T) {
 			}
 		})
 		return nil
-	})
+	}, simulation.TestOptions{Seeds: 100})
 	require.Greater(t, lost, 5)
 	require.Greater(t, kept, 5)
 }

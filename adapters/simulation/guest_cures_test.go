@@ -192,7 +192,7 @@ func TestGuestFails(t *testing.T) {
 	}
 	var never atomic.Bool
 	*simulation.BusyAfter = 200 * time.Millisecond
-	simulation.Test(t, simulation.TestOptions{Seeds: 1, Options: simulation.Options{Guests: true}}, func(_ context.Context, w *simulation.World) error {
+	simulation.Test(t, func(_ context.Context, w *simulation.World) error {
 		fmt.Println("a run")
 		switch how {
 		case "busy":
@@ -209,7 +209,7 @@ func TestGuestFails(t *testing.T) {
 		}
 		time.Sleep(time.Hour)
 		return nil
-	})
+	}, simulation.TestOptions{Seeds: 1, Options: simulation.Options{Guests: true}})
 }
 
 // What a Test says of a guest that never ends, which does not run again, of a task that stops the World, of an error, and of t.Fatalf.

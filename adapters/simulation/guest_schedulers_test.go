@@ -20,7 +20,7 @@ import (
 
 // Other schedulers run in guests, with the network of their node: fetch, whose sources are asynchronous, fifo, random, and the pool.
 func TestGuestSchedulers(t *testing.T) {
-	simulation.Test(t, simulation.TestOptions{Seeds: 5, Twice: true, Options: simulation.Options{Guests: true}}, func(_ context.Context, w *simulation.World) error {
+	simulation.Test(t, func(_ context.Context, w *simulation.World) error {
 		w.SetFaults(simulation.Faults{MinLatency: time.Millisecond, MaxLatency: 20 * time.Millisecond})
 		w.Node("server").Start(func(_ context.Context, h *simulation.Host) {
 			ln, err := h.Listen("tcp", ":1")
@@ -33,7 +33,10 @@ func TestGuestSchedulers(t *testing.T) {
 		})
 		results := make(chan error)
 		for i, run := range []func(ctx context.Context, main func(ctx context.Context) error) error{
-			fetch.Run, fifo.Run,
+			func(ctx context.Context, main func(ctx context.Context) error) error {
+				return fetch.Run(ctx, main, fetch.Options{})
+			},
+			fifo.Run,
 			random.New(random.Options{Seed: w.Seed()}).Run,
 			func(ctx context.Context, main func(ctx context.Context) error) error {
 				p := workstealing.New(workstealing.Options{Workers: 1})
@@ -53,7 +56,7 @@ func TestGuestSchedulers(t *testing.T) {
 						_, err = io.ReadFull(c, keys)
 						return keys, err
 					})
-				})
+				}, fetch.SourceOptions{})
 				results <- run(ctx, func(ctx context.Context) error {
 					return fetch.Run(ctx, func(ctx context.Context) error {
 						return scope.Run(ctx, func(ctx context.Context, s *scope.Scope) error {
@@ -71,10 +74,10 @@ func TestGuestSchedulers(t *testing.T) {
 							}
 							return nil
 						})
-					})
+					}, fetch.Options{})
 				})
 			})
 		}
 		return errors.Join(<-results, <-results, <-results, <-results)
-	})
+	}, simulation.TestOptions{Seeds: 5, Twice: true, Options: simulation.Options{Guests: true}})
 }

@@ -163,10 +163,10 @@ func repeats(t *testing.T, seeds int, main func(ctx context.Context, w *simulati
 // crypto/rand is of the seed.
 func TestGuestRandom(t *testing.T) {
 	var texts []string
-	simulation.Test(t, simulation.TestOptions{Seeds: 2, Twice: true, Options: simulation.Options{Guests: true}}, func(context.Context, *simulation.World) error {
+	simulation.Test(t, func(context.Context, *simulation.World) error {
 		texts = append(texts, rand.Text())
 		return nil
-	})
+	}, simulation.TestOptions{Seeds: 2, Twice: true, Options: simulation.Options{Guests: true}})
 	require.Len(t, texts, 4)
 	require.Equal(t, []bool{true, false, true}, []bool{texts[0] == texts[1], texts[1] == texts[2], texts[2] == texts[3]})
 }

@@ -19,7 +19,6 @@ import (
 
 	"github.com/braidgo/braid/internal/chance"
 	"github.com/braidgo/braid/internal/labels"
-	"github.com/braidgo/braid/suspend"
 )
 
 // guests is the part of a World that serves its guests, which are goroutines and not tasks.
@@ -258,7 +257,7 @@ func (g *guests) fromOutside(r ready) error {
 	defer g.mu.Unlock()
 	switch {
 	case g.over:
-		return suspend.ErrClosed
+		return errOver
 	case r.host == nil && r.task == nil: // only tasks may make this call
 		err := fmt.Errorf("simulation: %w: a guest calls what is for tasks; its network is that of a Host\n%s", ErrForeign, debug.Stack())
 		g.ask(nil, func() { g.w.fail(err) })

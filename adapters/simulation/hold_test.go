@@ -15,11 +15,11 @@ import (
 // deadlock runs a program that leaves something waiting, and returns the report.
 func deadlock(t *testing.T, program func(ctx context.Context, w *simulation.World)) string {
 	t.Helper()
-	r := simulation.Run(simulation.Options{Seed: 1}, func(ctx context.Context, w *simulation.World) error {
+	r := simulation.Run(func(ctx context.Context, w *simulation.World) error {
 		program(ctx, w)
 		waitForever()
 		return nil
-	})
+	}, simulation.Options{Seed: 1})
 	require.ErrorIs(t, r.Err, simulation.ErrDeadlock)
 	return r.Err.Error()
 }
@@ -85,7 +85,7 @@ func TestAHoldDoesNotKeepMain(t *testing.T) {
 
 // A Hold by a goroutine outside ends the run, as any call from there. In a bubble a timer of package time may hold.
 func TestHoldFromOutside(t *testing.T) {
-	r := simulation.Run(simulation.Options{Seed: 1}, func(ctx context.Context, w *simulation.World) error {
+	r := simulation.Run(func(ctx context.Context, w *simulation.World) error {
 		done := make(chan error)
 		go func() {
 			_, err := w.Hold()
@@ -93,10 +93,10 @@ func TestHoldFromOutside(t *testing.T) {
 		}()
 		require.Error(t, <-done)
 		return suspend.Sleep(ctx, time.Second)
-	})
+	}, simulation.Options{Seed: 1})
 	require.ErrorIs(t, r.Err, simulation.ErrForeign)
 	var got time.Time
-	simulation.Test(t, simulation.TestOptions{Seeds: 3, Options: simulation.Options{Bubble: true}}, func(ctx context.Context, w *simulation.World) error {
+	simulation.Test(t, func(ctx context.Context, w *simulation.World) error {
 		begun := time.Now()
 		time.AfterFunc(time.Minute, func() {
 			suspend.Then(ctx, suspend.After(time.Minute), w, func(at time.Time, _ error) { got = at })
@@ -104,5 +104,5 @@ func TestHoldFromOutside(t *testing.T) {
 		err := suspend.Sleep(ctx, time.Hour)
 		require.Equal(t, 2*time.Minute, got.Sub(begun))
 		return err
-	})
+	}, simulation.TestOptions{Seeds: 3, Options: simulation.Options{Bubble: true}})
 }

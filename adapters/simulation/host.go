@@ -11,6 +11,7 @@ import (
 	"github.com/braidgo/braid/internal/atomicx"
 	"github.com/braidgo/braid/internal/dlist"
 	"github.com/braidgo/braid/internal/labels"
+	"github.com/braidgo/braid/internal/outcome"
 	"github.com/braidgo/braid/suspend"
 )
 
@@ -36,8 +37,8 @@ type host struct {
 
 const normal = 1 << 32
 
-// Go runs f as a task, some steps later. It returns suspend.ErrClosed if the run is over or the node has crashed. A node that crashes
-// drops a function that has not begun.
+// Go runs f as a task, some steps later. It returns an error that wraps suspend.ErrClosed if the run is over or the node has crashed. A
+// node that crashes drops a function that has not begun.
 func (h *host) Go(f func()) error { return h.submit(ready{host: h, f: labels.Inherit(f)}) }
 
 // GoUntil implements sched.Withdrawer. It is like Go, but if the node crashes before f begins, withdrawn runs as a callback of the World.
@@ -51,8 +52,7 @@ func (h *host) GoUntil(_ context.Context, f, withdrawn func()) error {
 	}}})
 }
 
-// Execute runs f as a callback, some steps later. f must not suspend. Execute returns suspend.ErrClosed if the run is over or the node has
-// crashed.
+// Execute runs f as a callback, some steps later. f must not suspend. Like Go, Execute fails if the run is over or the node has crashed.
 func (h *host) Execute(f func()) error { return h.submit(ready{host: h, f: f, as: callback}) }
 
 func (h *host) submit(r ready) error {
@@ -63,8 +63,8 @@ func (h *host) submit(r ready) error {
 	if !w.on() {
 		return w.fromOutside(r)
 	}
-	if w.over || h.dead {
-		return suspend.ErrClosed
+	if err := h.refusal(); err != nil {
+		return err
 	}
 	h.used = true
 	kind := starts
@@ -174,7 +174,7 @@ type heldWait struct {
 
 // Hold implements sched.Holder. Hold counts a wait without a task as a suspended task. Examples are the wait of a Then, and the wait of
 // an actor without a message. When main returns, the run ends despite the hold. If the run fails with ErrDeadlock, the text of the error
-// says where the hold began. A crash releases the holds of its node. Like Go, Hold fails with suspend.ErrClosed once the run is over or the
+// says where the hold began. A crash releases the holds of its node. Like Go, Hold fails once the run is over or the
 // node has crashed.
 func (h *host) Hold() (release func(), err error) {
 	n := new(dlist.Node[heldWait])
@@ -200,16 +200,32 @@ func (h *host) Hold() (release func(), err error) {
 
 // ownOrOutside calls f at once if the caller is on the World, and otherwise submits f as a callback.
 func (h *host) ownOrOutside(f func()) error {
-	w := h.world
-	switch {
-	case !w.on():
+	if w := h.world; !w.on() {
 		return w.fromOutside(ready{host: h, f: f, as: callback})
-	case w.over || h.dead:
-		return suspend.ErrClosed
 	}
-	f()
+	err := h.refusal()
+	if err == nil {
+		f()
+	}
+	return err
+}
+
+// refusal returns the error with which h refuses work, or nil if h accepts work. The caller is on the World.
+func (h *host) refusal() error {
+	switch {
+	case h.world.over:
+		return errOver
+	case h.dead:
+		return errCrashed
+	}
 	return nil
 }
+
+// The errors of work that is refused.
+var (
+	errOver    = outcome.Named("simulation: the run is over", suspend.ErrClosed)
+	errCrashed = outcome.Named("simulation: the node has crashed", suspend.ErrClosed)
+)
 
 // letGo releases all holds of h.
 func (h *host) letGo() {

@@ -15,7 +15,7 @@ import (
 
 // A callback of scope A panics; the place of B is lost.
 func TestAPanickingCallbackLosesThePlace(t *testing.T) {
-	r := simulation.Run(simulation.Options{Seed: 1, OnPanic: func(any, []byte) {}}, func(ctx context.Context, w *simulation.World) error {
+	r := simulation.Run(func(ctx context.Context, w *simulation.World) error {
 		one := scope.Limit(1, w)
 		std, end := context.WithCancel(context.Background())
 		defer end()
@@ -36,7 +36,7 @@ func TestAPanickingCallbackLosesThePlace(t *testing.T) {
 			return errors.New("the place is lost")
 		}
 		return nil
-	})
+	}, simulation.Options{Seed: 1, OnPanic: func(any, []byte) {}})
 	if r.Err != nil {
 		t.Fatal(r.Err)
 	}

@@ -102,7 +102,7 @@ func history(m *linear.Model[int, string, int], repeats bool) func(ctx context.C
 func TestHistory(t *testing.T) {
 	failed := func(m *linear.Model[int, string, int], repeats bool) (n int) {
 		for seed := range uint64(50) {
-			if simulation.Run(simulation.Options{Seed: seed + 1}, history(m, repeats)).Err != nil {
+			if simulation.Run(history(m, repeats), simulation.Options{Seed: seed + 1}).Err != nil {
 				n++
 			}
 		}
@@ -115,7 +115,7 @@ func TestHistory(t *testing.T) {
 
 // A client that has crashed may have been counted.
 func TestHistoryOfACrash(t *testing.T) {
-	err := simulation.Run(simulation.Options{Seed: 1}, func(ctx context.Context, w *simulation.World) error {
+	err := simulation.Run(func(ctx context.Context, w *simulation.World) error {
 		n, h, client := 0, counted.New(), w.Node("client")
 		_ = client.Go(func() {
 			_, _ = h.Do(1, "add", func() (int, error) { n++; return 0, suspend.Sleep(ctx, time.Hour) })
@@ -124,6 +124,6 @@ func TestHistoryOfACrash(t *testing.T) {
 		client.Crash()
 		_, _ = h.Do(2, "add", func() (int, error) { return n, nil })
 		return h.Check()
-	}).Err
+	}, simulation.Options{Seed: 1}).Err
 	require.NoError(t, err)
 }

@@ -151,13 +151,13 @@ func TestHeldNewsEndsAConnection(t *testing.T) {
 
 // A connection that has ended does not keep the World awake.
 func TestAHeldResetSetsNoTimer(t *testing.T) {
-	r := simulation.Run(simulation.Options{Seed: 1}, func(ctx context.Context, w *simulation.World) error {
+	r := simulation.Run(func(ctx context.Context, w *simulation.World) error {
 		a, _ := pair(ctx, w)
 		w.Link("a", "b").Hold()
 		_, _ = a.Write([]byte("x"))
 		waitForever()
 		return nil
-	})
+	}, simulation.Options{Seed: 1})
 	require.ErrorIs(t, r.Err, simulation.ErrDeadlock)
 	require.Less(t, r.Elapsed, 16*time.Minute)
 }
@@ -189,7 +189,7 @@ func TestLongLatencies(t *testing.T) {
 func TestANativeSleepLetsNoSegmentOvertake(t *testing.T) {
 	for seed := range uint64(20) {
 		synctest.Test(t, func(t *testing.T) {
-			r := simulation.Run(simulation.Options{Seed: seed + 1, Bubble: true}, func(ctx context.Context, w *simulation.World) error {
+			r := simulation.Run(func(ctx context.Context, w *simulation.World) error {
 				a, b := pair(ctx, w)
 				w.SetFaults(simulation.Faults{MaxLatency: time.Second})
 				for i := range 10 {
@@ -202,7 +202,7 @@ func TestANativeSleepLetsNoSegmentOvertake(t *testing.T) {
 				must(io.ReadFull(b, got))
 				require.Equal(t, []byte{0, 1, 2, 3, 4, 5, 6, 7, 8, 9}, got)
 				return nil
-			})
+			}, simulation.Options{Seed: seed + 1, Bubble: true})
 			require.NoError(t, r.Err)
 		})
 	}

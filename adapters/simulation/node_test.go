@@ -48,7 +48,7 @@ func crowd(n *simulation.Node) (ended, went *int) {
 }
 
 func TestCrashEndsTheTasksOfTheNode(t *testing.T) {
-	simulation.Test(t, simulation.TestOptions{Seeds: 30}, func(ctx context.Context, w *simulation.World) error {
+	simulation.Test(t, func(ctx context.Context, w *simulation.World) error {
 		n := w.Node("n")
 		ended, went := crowd(n)
 		other, _ := crowd(w.Node("other"))
@@ -64,13 +64,13 @@ func TestCrashEndsTheTasksOfTheNode(t *testing.T) {
 		require.Equal(t, 2, *went)
 		require.Equal(t, 2, *other)
 		return nil
-	})
+	}, simulation.TestOptions{Seeds: 30})
 }
 
 // What was handed over to a task that was ended is lost with it, and its place in a queue is not: the next in the queue is
 // served.
 func TestACrashedTaskLeavesItsQueue(t *testing.T) {
-	simulation.Test(t, simulation.TestOptions{Seeds: 30}, func(ctx context.Context, w *simulation.World) error {
+	simulation.Test(t, func(ctx context.Context, w *simulation.World) error {
 		var m mvar.MVar[int]
 		n := w.Node("n")
 		_ = n.Go(func() { _, _ = m.Take(ctx); t.Error("a task of a crashed node has gone on") })
@@ -83,7 +83,7 @@ func TestACrashedTaskLeavesItsQueue(t *testing.T) {
 		_ = suspend.Sleep(ctx, 1)
 		require.Equal(t, 7, got)
 		return nil
-	})
+	}, simulation.TestOptions{Seeds: 30})
 }
 
 func TestATaskMayCrashItsOwnNode(t *testing.T) {

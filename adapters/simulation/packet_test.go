@@ -58,7 +58,7 @@ func TestPackets(t *testing.T) {
 	} {
 		total := map[string]int{}
 		for seed := range uint64(10) {
-			r := simulation.Run(simulation.Options{Seed: seed + 1}, func(ctx context.Context, w *simulation.World) error {
+			r := simulation.Run(func(ctx context.Context, w *simulation.World) error {
 				w.SetFaults(x.faults)
 				a, b := socket(t, w.Node("a"), ":0"), socket(t, w.Node("b"), ":53")
 				send(t, a, "b:53", 20)
@@ -72,7 +72,7 @@ func TestPackets(t *testing.T) {
 					total["overtook"]++
 				}
 				return nil
-			})
+			}, simulation.Options{Seed: seed + 1})
 			require.NoError(t, r.Err)
 		}
 		require.Equal(t, x.lost, total["lost"] > 10, "%s: %v", name, total)

@@ -94,11 +94,11 @@ func TestNobodyRepeatsForANodeWithoutPower(t *testing.T) {
 func TestFilesAreNoNativeWait(t *testing.T) {
 	f := must(os.Open("/dev/urandom"))
 	defer f.Close()
-	require.NoError(t, simulation.Check(simulation.Options{Seed: 1, StallAfter: 5 * time.Millisecond}, func(context.Context, *simulation.World) error {
+	require.NoError(t, simulation.Check(func(context.Context, *simulation.World) error {
 		p := make([]byte, 1<<20)
 		for end := time.Now().Add(120 * time.Millisecond); time.Now().Before(end); {
 			must(f.Read(p))
 		}
 		return nil
-	}))
+	}, simulation.Options{Seed: 1, StallAfter: 5 * time.Millisecond}))
 }

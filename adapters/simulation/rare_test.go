@@ -20,12 +20,12 @@ func TestMarks(t *testing.T) {
 	if seeds == 0 {
 		return // see TestSometimes
 	}
-	simulation.Test(t, simulation.TestOptions{Seeds: seeds}, func(ctx context.Context, w *simulation.World) error {
+	simulation.Test(t, func(ctx context.Context, w *simulation.World) error {
 		w.Sometimes("an even seed", w.Seed()%2 == 0)
 		w.Sometimes("an even seed", false)
 		w.Sometimes("never", false)
 		return nil
-	})
+	}, simulation.TestOptions{Seeds: seeds})
 }
 
 // A Test counts the seeds that have reached a mark. A mark that none of a hundred has reached fails it.
@@ -46,12 +46,12 @@ func TestSometimes(t *testing.T) {
 
 	// The first time is in the trace, and of each place that a World is called from.
 	var trace bytes.Buffer
-	r := simulation.Run(simulation.Options{Seed: 1, Trace: &trace}, func(ctx context.Context, w *simulation.World) error {
+	r := simulation.Run(func(ctx context.Context, w *simulation.World) error {
 		w.Always(func() error { w.Sometimes("after a step", true); return nil })
 		w.AfterFunc(1, func() { w.Sometimes("in a callback", true) })
 		w.Sometimes("not yet", false)
 		return suspend.Sleep(ctx, 2)
-	})
+	}, simulation.Options{Seed: 1, Trace: &trace})
 	require.NoError(t, r.Err)
 	require.Equal(t, map[string]bool{"after a step": true, "in a callback": true, "not yet": false}, r.Sometimes)
 	require.Equal(t, 1, bytes.Count(trace.Bytes(), []byte("sometimes: after a step")))
@@ -64,7 +64,7 @@ func TestBuggify(t *testing.T) {
 	on, both, calls := 0, 0, 0
 	for seed := range uint64(400) {
 		draws := func(names ...string) (text string, first, second int) {
-			simulation.Run(simulation.Options{Seed: seed + 1}, func(_ context.Context, w *simulation.World) error {
+			simulation.Run(func(_ context.Context, w *simulation.World) error {
 				for range 40 {
 					for i, name := range names {
 						switch rare := w.Buggify(name); {
@@ -79,7 +79,7 @@ func TestBuggify(t *testing.T) {
 					}
 				}
 				return nil
-			})
+			}, simulation.Options{Seed: seed + 1})
 			return text, first, second
 		}
 		alone, _, _ := draws("a")
@@ -100,7 +100,7 @@ func TestBuggify(t *testing.T) {
 // Guests have both, and a second run does the same.
 func TestGuestMarks(t *testing.T) {
 	var first [2]string
-	simulation.Test(t, simulation.TestOptions{Seeds: 2, Twice: true, Options: simulation.Options{Guests: true}}, func(_ context.Context, w *simulation.World) error {
+	simulation.Test(t, func(_ context.Context, w *simulation.World) error {
 		done := make(chan string)
 		for i := range 2 {
 			w.Node(fmt.Sprint(i)).Start(func(context.Context, *simulation.Host) {
@@ -119,5 +119,5 @@ func TestGuestMarks(t *testing.T) {
 			return errors.New("another")
 		}
 		return nil
-	})
+	}, simulation.TestOptions{Seeds: 2, Twice: true, Options: simulation.Options{Guests: true}})
 }

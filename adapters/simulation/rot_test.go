@@ -55,7 +55,7 @@ func TestRot(t *testing.T) {
 	})
 	rotted := 0
 	for seed := range uint64(100) {
-		simulation.Run(simulation.Options{Seed: seed + 1}, func(_ context.Context, w *simulation.World) error {
+		simulation.Run(func(_ context.Context, w *simulation.World) error {
 			f, _ := w.Node("a").FS().Create("f")
 			_, _ = f.WriteAt(make([]byte, 5120), 0)
 			_ = f.Sync()
@@ -66,7 +66,7 @@ func TestRot(t *testing.T) {
 				rotted += n
 			}
 			return nil
-		})
+		}, simulation.Options{Seed: seed + 1})
 	}
 	require.InDelta(t, 100, rotted, 40)
 }

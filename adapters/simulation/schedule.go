@@ -24,7 +24,7 @@ import (
 //
 // If a callback or a function passed to Always calls runtime.Goexit, Run's caller ends, too; under Check and Test the error is ErrExited
 // instead. The context that Run passes to main is never cancelled.
-func Run(o Options, main func(ctx context.Context, w *World) error) Report {
+func Run(main func(ctx context.Context, w *World) error, o Options) Report {
 	w := newWorld(o)
 	if o.Guests {
 		return Report{Seed: w.o.Seed, Err: errGuests}

@@ -22,7 +22,7 @@ func TestLevels(t *testing.T) {
 	if how == "" {
 		return // see TestGuided
 	}
-	simulation.Test(t, simulation.TestOptions{Seeds: 500, Guided: how == "guided"}, func(ctx context.Context, w *simulation.World) error {
+	simulation.Test(t, func(ctx context.Context, w *simulation.World) error {
 		if how == "errorf" {
 			t.Error("told t")
 		}
@@ -34,7 +34,7 @@ func TestLevels(t *testing.T) {
 			}
 		}
 		return errors.New("all came")
-	})
+	}, simulation.TestOptions{Seeds: 500, Guided: how == "guided"})
 }
 
 // A search goes on from rare states. What it finds does not depend on the number of jobs, and its name repeats it.

@@ -2,10 +2,10 @@
 // seed decides everything that would otherwise be left to chance, so a run that fails can be repeated exactly.
 //
 //	func TestRegister(t *testing.T) {
-//		simulation.Test(t, simulation.TestOptions{}, func(ctx context.Context, w *simulation.World) error {
+//		simulation.Test(t, func(ctx context.Context, w *simulation.World) error {
 //			server := w.Node("server")
 //			...
-//		})
+//		}, simulation.TestOptions{})
 //	}
 //
 // A program that runs in Braid's tasks needs no changes: its waits suspend, and the scheduler decides the order of its tasks. The program

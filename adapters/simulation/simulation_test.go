@@ -37,7 +37,7 @@ func TestMain(m *testing.M) {
 // run is a run of which nothing is wrong.
 func run(t *testing.T, main func(ctx context.Context, w *simulation.World) error) simulation.Report {
 	t.Helper()
-	r := simulation.Run(simulation.Options{Seed: 1}, main)
+	r := simulation.Run(main, simulation.Options{Seed: 1})
 	require.NoError(t, r.Err)
 	return r
 }
@@ -69,7 +69,7 @@ func TestTimeStandsStillAndJumps(t *testing.T) {
 func TestTimersOfOneMomentFireInTheOrderInWhichTheyWereSet(t *testing.T) {
 	for seed := range uint64(50) {
 		var fired []int
-		simulation.Run(simulation.Options{Seed: seed + 1}, func(ctx context.Context, w *simulation.World) error {
+		simulation.Run(func(ctx context.Context, w *simulation.World) error {
 			for i := range 20 {
 				stop := w.AfterFunc(time.Second, func() { fired = append(fired, i) })
 				if i%3 == 0 {
@@ -78,7 +78,7 @@ func TestTimersOfOneMomentFireInTheOrderInWhichTheyWereSet(t *testing.T) {
 				}
 			}
 			return suspend.Sleep(ctx, time.Second)
-		})
+		}, simulation.Options{Seed: seed + 1})
 		require.Len(t, fired, 13)
 		require.True(t, slices.IsSorted(fired), "%v", fired)
 	}
@@ -90,12 +90,12 @@ func TestEachOrderIsAsLikely(t *testing.T) {
 	count := map[string]int{}
 	for seed := range uint64(runs) {
 		var order []byte
-		simulation.Run(simulation.Options{Seed: seed + 1}, func(ctx context.Context, w *simulation.World) error {
+		simulation.Run(func(ctx context.Context, w *simulation.World) error {
 			for i := range 3 {
 				_ = w.Go(func() { suspend.Yield(); order = append(order, byte('a'+i)) })
 			}
 			return suspend.Sleep(ctx, 1)
-		})
+		}, simulation.Options{Seed: seed + 1})
 		count[string(order)]++
 	}
 	require.Len(t, count, 6)
@@ -116,8 +116,8 @@ func TestMainIsTheRun(t *testing.T) {
 	require.Equal(t, 20, ended)
 	require.Equal(t, time.Second, r.Elapsed)
 	boom := errors.New("boom")
-	require.Equal(t, boom, simulation.Run(simulation.Options{}, func(context.Context, *simulation.World) error { return boom }).Err)
-	require.NotZero(t, simulation.Run(simulation.Options{}, func(context.Context, *simulation.World) error { return nil }).Seed)
+	require.Equal(t, boom, simulation.Run(func(context.Context, *simulation.World) error { return boom }, simulation.Options{}).Err)
+	require.NotZero(t, simulation.Run(func(context.Context, *simulation.World) error { return nil }, simulation.Options{}).Seed)
 }
 
 // The defers of a task that is ended run, and those that would wait end where they wait.
@@ -136,12 +136,12 @@ func TestDefersRun(t *testing.T) {
 		})
 		return suspend.Sleep(ctx, time.Second)
 	})
-	require.Equal(t, []string{suspend.ErrClosed.Error(), "waits", "last"}, seen)
+	require.Equal(t, []string{"simulation: the run is over", "waits", "last"}, seen)
 }
 
 func failing(t *testing.T, o simulation.Options, want error, main func(ctx context.Context, w *simulation.World) error) string {
 	t.Helper()
-	err := simulation.Run(o, main).Err
+	err := simulation.Run(main, o).Err
 	require.ErrorIs(t, err, want)
 	return err.Error()
 }
@@ -194,7 +194,7 @@ func TestEndings(t *testing.T) {
 	} {
 		require.Contains(t, failing(t, simulation.Options{}, boom, main), "simulation_test.go")
 		told := 0
-		simulation.Run(simulation.Options{OnPanic: func(any, []byte) { told++ }}, main)
+		simulation.Run(main, simulation.Options{OnPanic: func(any, []byte) { told++ }})
 		require.Equal(t, 1, told)
 	}
 }
@@ -229,7 +229,7 @@ func TestForeign(t *testing.T) {
 // Package time is virtual in a bubble, to the nanosecond, beside the World's own timers.
 func TestBubble(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := simulation.Run(simulation.Options{Seed: 1, Bubble: true}, func(ctx context.Context, w *simulation.World) error {
+		r := simulation.Run(func(ctx context.Context, w *simulation.World) error {
 			begin := time.Now()
 			require.Equal(t, begin, suspend.Now().Local())
 			_ = w.Go(func() { _ = suspend.Sleep(ctx, time.Hour) })
@@ -241,7 +241,7 @@ func TestBubble(t *testing.T) {
 			require.Equal(t, 2*time.Minute, time.Since(begin))
 			require.Equal(t, time.Since(begin), suspend.Now().Sub(begin))
 			return nil
-		})
+		}, simulation.Options{Seed: 1, Bubble: true})
 		require.NoError(t, r.Err)
 	})
 	synctest.Test(t, func(t *testing.T) {
@@ -251,8 +251,8 @@ func TestBubble(t *testing.T) {
 			return suspend.Sleep(ctx, 2*time.Hour)
 		})
 	})
-	require.ErrorContains(t, simulation.Run(simulation.Options{Bubble: true, Start: time.Now()}, nil).Err, "Start is set")
-	require.ErrorContains(t, simulation.Run(simulation.Options{Bubble: true}, func(context.Context, *simulation.World) error { return nil }).Err, "no testing/synctest bubble")
+	require.ErrorContains(t, simulation.Run(nil, simulation.Options{Bubble: true, Start: time.Now()}).Err, "Start is set")
+	require.ErrorContains(t, simulation.Run(func(context.Context, *simulation.World) error { return nil }, simulation.Options{Bubble: true}).Err, "no testing/synctest bubble")
 }
 
 // Several timers of package time of one moment wake tasks in any order, by their contexts or by Resumes, and the run is the same.
@@ -260,7 +260,7 @@ func TestStockTimersOfOneMoment(t *testing.T) {
 	hashes := map[uint64]bool{}
 	for range 20 {
 		synctest.Test(t, func(t *testing.T) {
-			r := simulation.Run(simulation.Options{Seed: 1, Bubble: true}, func(ctx context.Context, w *simulation.World) error {
+			r := simulation.Run(func(ctx context.Context, w *simulation.World) error {
 				left := 10
 				for range 10 {
 					_ = w.Go(func() {
@@ -278,7 +278,7 @@ func TestStockTimersOfOneMoment(t *testing.T) {
 					require.NoError(t, suspend.Sleep(ctx, time.Second))
 				}
 				return nil
-			})
+			}, simulation.Options{Seed: 1, Bubble: true})
 			require.NoError(t, r.Err)
 			hashes[r.Hash] = true
 		})
@@ -314,7 +314,7 @@ func TestStockCancel(t *testing.T) {
 		})
 	})
 	for seed := range uint64(20) {
-		require.NoError(t, simulation.Check(simulation.Options{Seed: seed + 1}, main))
+		require.NoError(t, simulation.Check(main, simulation.Options{Seed: seed + 1}))
 	}
 }
 
@@ -345,10 +345,10 @@ func TestBlocking(t *testing.T) {
 
 func TestTrace(t *testing.T) {
 	var trace bytes.Buffer
-	r := simulation.Run(simulation.Options{Seed: 1, Trace: &trace}, func(ctx context.Context, w *simulation.World) error {
+	r := simulation.Run(func(ctx context.Context, w *simulation.World) error {
 		_ = w.Node("a").Go(func() { w.Log("hello %d", 1) })
 		return suspend.Sleep(ctx, time.Second)
-	})
+	}, simulation.Options{Seed: 1, Trace: &trace})
 	require.Equal(t, `            0s  main begins, one of 1 that could run
             0s  main makes node a
             0s  main starts a task of a

@@ -22,7 +22,7 @@ func at(stream, place int) byte { return byte(stream*31 + place*7 + place>>8) }
 // was written, and all of it if the stream ended with io.EOF. Each ending comes up.
 func TestStormConservesTheStreams(t *testing.T) {
 	endings := map[string]int{}
-	simulation.Test(t, simulation.TestOptions{Seeds: 25, Options: simulation.Options{MaxTime: 48 * time.Hour}}, func(ctx context.Context, w *simulation.World) error {
+	simulation.Test(t, func(ctx context.Context, w *simulation.World) error {
 		w.SetFaults(simulation.Faults{MinLatency: time.Millisecond, MaxLatency: 100 * time.Millisecond, Bandwidth: 1 << 20, Reset: 0.01, Refuse: 0.05})
 		totals := map[string]int{} // of the streams that were ended, by the addresses of the writer and the reader
 		server := w.Node("server")
@@ -54,7 +54,7 @@ func TestStormConservesTheStreams(t *testing.T) {
 		})
 		calm()
 		return err
-	})
+	}, simulation.TestOptions{Seeds: 25, Options: simulation.Options{MaxTime: 48 * time.Hour}})
 	require.Len(t, endings, 2, "%v", endings)
 	for how, n := range endings {
 		require.Greater(t, n, 50, how)

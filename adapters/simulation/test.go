@@ -59,7 +59,7 @@ type TestOptions struct {
 // same line calls t.Fatal. A failure by t.Error alone is not shortened. The failure then lists the messages, faults and lines of Log with
 // their steps, and a BRAID_SEED that repeats the shorter run. With BRAID_SEED=s and BRAID_STOP=n, Test calls runtime.Breakpoint before step
 // n. A debugger stops the run there; without a debugger, the process ends.
-func Test(t *testing.T, o TestOptions, main func(ctx context.Context, w *World) error) {
+func Test(t *testing.T, main func(ctx context.Context, w *World) error, o TestOptions) {
 	t.Helper()
 	s := newSeeds(t, o)
 	if !o.Bubble && !o.Guests {

@@ -21,7 +21,7 @@ func TestFails(t *testing.T) {
 	if how == "" {
 		return // see TestTest
 	}
-	simulation.Test(t, simulation.TestOptions{Options: simulation.Options{Bubble: how == "bubble" || how == "leak" || how == "native"}}, func(ctx context.Context, w *simulation.World) error {
+	simulation.Test(t, func(ctx context.Context, w *simulation.World) error {
 		var order []int
 		for i := range 2 {
 			_ = w.Go(func() { suspend.Yield(); w.Log("task %d", i); order = append(order, i) })
@@ -51,7 +51,7 @@ func TestFails(t *testing.T) {
 			}
 		}
 		return errors.New("in the wrong order")
-	})
+	}, simulation.TestOptions{Options: simulation.Options{Bubble: how == "bubble" || how == "leak" || how == "native"}})
 }
 
 // Test reports the seed, the end of the trace and the command; the command repeats the failure.
@@ -111,7 +111,7 @@ func TestTwice(t *testing.T) {
 	for _, twice := range []bool{false, true} {
 		runs := 0
 		count := func(context.Context, *simulation.World) error { runs++; return nil }
-		simulation.Test(t, simulation.TestOptions{Seeds: 10, Twice: twice}, count)
+		simulation.Test(t, count, simulation.TestOptions{Seeds: 10, Twice: twice})
 		require.Equal(t, map[bool]int{false: 11, true: 20}[twice], runs)
 	}
 }
@@ -120,7 +120,7 @@ func TestTwice(t *testing.T) {
 func TestFailingSubtest(t *testing.T) {
 	if os.Getenv("BRAID_FAILING_SUBTEST") != "" {
 		t.Run("3+1 nodes (it's 4)/x", func(t *testing.T) {
-			simulation.Test(t, simulation.TestOptions{}, func(context.Context, *simulation.World) error { return errors.New("it fails") })
+			simulation.Test(t, func(context.Context, *simulation.World) error { return errors.New("it fails") }, simulation.TestOptions{})
 		})
 	}
 }

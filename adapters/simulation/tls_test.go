@@ -30,7 +30,7 @@ func TestStockTLSAndHTTP(t *testing.T) {
 		for try := range 3 {
 			t.Run(fmt.Sprintf("seed %d, run %d", seed, try+1), func(t *testing.T) {
 				cryptotest.SetGlobalRandom(t, seed)
-				r := simulation.Run(simulation.Options{Seed: seed}, https(t))
+				r := simulation.Run(https(t), simulation.Options{Seed: seed})
 				require.NoError(t, r.Err)
 				if try == 0 {
 					first = r

@@ -85,12 +85,12 @@ func TestCheckSeesTheEndOfTheSecondRun(t *testing.T) {
 	} {
 		for _, fails := range []int{1, 2} {
 			runs := 0
-			err := simulation.Check(simulation.Options{Seed: 1}, func(context.Context, *simulation.World) error {
+			err := simulation.Check(func(context.Context, *simulation.World) error {
 				if runs++; runs == fails {
 					return end()
 				}
 				return nil
-			})
+			}, simulation.Options{Seed: 1})
 			var n *simulation.Nondeterminism
 			require.ErrorAs(t, err, &n)
 			both := []string{n.First, n.Second}
@@ -99,7 +99,7 @@ func TestCheckSeesTheEndOfTheSecondRun(t *testing.T) {
 		}
 	}
 	// Stacks are no part of a verdict: the same panic twice is an error of the program.
-	err := simulation.Check(simulation.Options{Seed: 1}, func(context.Context, *simulation.World) error { panic(errBroken) })
+	err := simulation.Check(func(context.Context, *simulation.World) error { panic(errBroken) }, simulation.Options{Seed: 1})
 	var p *suspend.PanicError
 	require.ErrorAs(t, err, &p)
 }
@@ -118,24 +118,24 @@ func TestTheNamesOfNodesAreInTheHash(t *testing.T) {
 		return suspend.Sleep(ctx, time.Minute)
 	}
 	var n *simulation.Nondeterminism
-	require.ErrorAs(t, simulation.Check(simulation.Options{Seed: 1}, main), &n)
+	require.ErrorAs(t, simulation.Check(main, simulation.Options{Seed: 1}), &n)
 	require.Contains(t, n.First, "main makes node a")
 	require.Contains(t, n.Second, "main makes node b")
-	require.NotEqual(t, simulation.Run(simulation.Options{Seed: 1}, main).Hash, simulation.Run(simulation.Options{Seed: 1}, main).Hash)
+	require.NotEqual(t, simulation.Run(main, simulation.Options{Seed: 1}).Hash, simulation.Run(main, simulation.Options{Seed: 1}).Hash)
 }
 
 // A panic of main is told also where a hook has seen it.
 func TestMainPanicsWithAHook(t *testing.T) {
-	r := simulation.Run(simulation.Options{OnPanic: func(any, []byte) {}}, func(context.Context, *simulation.World) error { panic(errBroken) })
+	r := simulation.Run(func(context.Context, *simulation.World) error { panic(errBroken) }, simulation.Options{OnPanic: func(any, []byte) {}})
 	require.ErrorIs(t, r.Err, errBroken)
 	require.NotErrorIs(t, r.Err, simulation.ErrExited)
 }
 
 // A run that comes to MaxTime has taken that long, and not until its next timer.
 func TestMaxTimeIsTheTimeOfTheRun(t *testing.T) {
-	r := simulation.Run(simulation.Options{Seed: 1, MaxTime: time.Minute}, func(ctx context.Context, _ *simulation.World) error {
+	r := simulation.Run(func(ctx context.Context, _ *simulation.World) error {
 		return suspend.Sleep(ctx, 24*time.Hour)
-	})
+	}, simulation.Options{Seed: 1, MaxTime: time.Minute})
 	require.ErrorIs(t, r.Err, simulation.ErrTime)
 	require.Equal(t, time.Minute, r.Elapsed)
 }
@@ -220,7 +220,7 @@ func TestTheTextOfAnEnd(t *testing.T) {
 			return nil
 		}, []string{"deadlock", "a goroutine that a task has started, outside the World", "TestTheTextOfAnEnd.func"}},
 	} {
-		err := simulation.Run(simulation.Options{Seed: 1}, test.main).Err
+		err := simulation.Run(test.main, simulation.Options{Seed: 1}).Err
 		for _, want := range test.want {
 			require.ErrorContains(t, err, want, name)
 		}
@@ -241,10 +241,10 @@ func TestHangs(t *testing.T) {
 	if os.Getenv("BRAID_HANGS") == "" {
 		return // see TestANativeWaitEndsTheRun
 	}
-	simulation.Test(t, simulation.TestOptions{Seeds: 1, Options: simulation.Options{Seed: 7, StallAfter: 10 * time.Millisecond}}, func(ctx context.Context, w *simulation.World) error {
+	simulation.Test(t, func(ctx context.Context, w *simulation.World) error {
 		_ = w.Node("client").Go(func() { <-make(chan int) })
 		return suspend.Sleep(ctx, time.Second)
-	})
+	}, simulation.TestOptions{Seeds: 1, Options: simulation.Options{Seed: 7, StallAfter: 10 * time.Millisecond}})
 }
 
 // A native wait that never ends is reported with the seed and the task, and then fails the test.
@@ -265,13 +265,13 @@ func TestANativeWaitEndsTheRun(t *testing.T) {
 
 	// The run ends as soon as the wait does.
 	over, completed := make(chan struct{}), make(chan bool, 1)
-	require.ErrorIs(t, simulation.Check(simulation.Options{Seed: 1, StallAfter: time.Millisecond}, func(ctx context.Context, w *simulation.World) error {
+	require.ErrorIs(t, simulation.Check(func(ctx context.Context, w *simulation.World) error {
 		slept := false
 		defer func() { completed <- slept }()
 		_ = w.Go(func() { <-over })
 		slept = suspend.Sleep(ctx, time.Second) == nil
 		return nil
-	}), simulation.ErrNative)
+	}, simulation.Options{Seed: 1, StallAfter: time.Millisecond}), simulation.ErrNative)
 	close(over)
 	require.False(t, <-completed)
 }
@@ -281,7 +281,7 @@ func TestAConnectionOfAnEarlierSeed(t *testing.T) {
 	for _, forbidden := range []bool{false, true} {
 		var old interface{ Write([]byte) (int, error) }
 		var errs []error
-		simulation.Test(t, simulation.TestOptions{Seeds: 3}, func(ctx context.Context, w *simulation.World) error {
+		simulation.Test(t, func(ctx context.Context, w *simulation.World) error {
 			if old != nil {
 				write := func() { _, err := old.Write([]byte("hello")); errs = append(errs, err) }
 				if write(); forbidden {
@@ -291,7 +291,7 @@ func TestAConnectionOfAnEarlierSeed(t *testing.T) {
 			}
 			old, _ = pair(ctx, w)
 			return nil
-		})
+		}, simulation.TestOptions{Seeds: 3})
 		require.NotEmpty(t, errs)
 		for _, err := range errs {
 			require.Error(t, err)
@@ -303,7 +303,7 @@ func TestAConnectionOfAnEarlierSeed(t *testing.T) {
 func TestMemoryOfEarlierSeeds(t *testing.T) {
 	const seeds = 5
 	var freed atomic.Int32
-	simulation.Test(t, simulation.TestOptions{Seeds: seeds}, func(ctx context.Context, w *simulation.World) error {
+	simulation.Test(t, func(ctx context.Context, w *simulation.World) error {
 		big := new([1 << 20]byte)
 		runtime.AddCleanup(big, func(int) { freed.Add(1) }, 0)
 		w.Always(func() error { big[0]++; return nil })
@@ -319,7 +319,7 @@ func TestMemoryOfEarlierSeeds(t *testing.T) {
 			require.GreaterOrEqual(t, freed.Load(), int32(seeds-2))
 		}
 		return nil
-	})
+	}, simulation.TestOptions{Seeds: seeds})
 }
 
 // TestExits fails, in a process of its own: a callback ends by t.FailNow.
@@ -333,11 +333,11 @@ func TestExits(t *testing.T) {
 		return // see TestACallbackThatExits
 	}
 	bubble := strings.HasSuffix(os.Getenv("BRAID_EXITS"), "bubble")
-	simulation.Test(t, simulation.TestOptions{Options: simulation.Options{Bubble: bubble}}, func(ctx context.Context, w *simulation.World) error {
+	simulation.Test(t, func(ctx context.Context, w *simulation.World) error {
 		w.Log("the reason is here")
 		in(w, t.FailNow)
 		return suspend.Sleep(ctx, time.Minute)
-	})
+	}, simulation.TestOptions{Options: simulation.Options{Bubble: bubble}})
 }
 
 // A require in an invariant or in a callback fails the test with its seed.
@@ -369,7 +369,7 @@ func TestPreempt(t *testing.T) {
 	lost := func(o simulation.Options) (n int) {
 		for seed := range uint64(50) {
 			o.Seed = seed + 1
-			err := simulation.Check(o, func(ctx context.Context, w *simulation.World) error {
+			err := simulation.Check(func(ctx context.Context, w *simulation.World) error {
 				var m mutex.Mutex
 				x := 0
 				for range 2 {
@@ -386,7 +386,7 @@ func TestPreempt(t *testing.T) {
 					return errBroken
 				}
 				return nil
-			})
+			}, o)
 			if err != nil {
 				require.Equal(t, errBroken, err)
 				n++
@@ -399,13 +399,13 @@ func TestPreempt(t *testing.T) {
 
 	for _, off := range []bool{false, true} {
 		preempts := false
-		simulation.Test(t, simulation.TestOptions{Seeds: 100, NoPreempt: off}, func(ctx context.Context, w *simulation.World) error {
+		simulation.Test(t, func(ctx context.Context, w *simulation.World) error {
 			var m mutex.Mutex
 			between := false
 			_ = w.Go(func() { preempts = preempts || between })
 			_ = w.Go(func() { between = true; _ = m.LockContext(ctx); between = false; m.Unlock() })
 			return suspend.Sleep(ctx, 1)
-		})
+		}, simulation.TestOptions{Seeds: 100, NoPreempt: off})
 		require.Equal(t, !off, preempts)
 	}
 }

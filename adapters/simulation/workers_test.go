@@ -39,7 +39,7 @@ func TestInWorkers(t *testing.T) {
 	o := simulation.TestOptions{Seeds: 50, Guided: how == "guided"}
 	o.Guests, o.Bubble = how == "guests", how == "bubble"
 	simulation.SetOutputOpen(100 * time.Millisecond)
-	simulation.Test(t, o, func(ctx context.Context, w *simulation.World) error { // the first call
+	simulation.Test(t, func(ctx context.Context, w *simulation.World) error { // the first call
 		w.Sometimes("even", w.Seed()%2 == 0)
 		if how == "guests" {
 			first := sync.OnceFunc(func() {
@@ -86,16 +86,16 @@ func TestInWorkers(t *testing.T) {
 			}
 		}
 		return nil
-	})
+	}, o)
 	if how == "second" {
 		t.Run("a subtest", func(t *testing.T) {
-			simulation.Test(t, simulation.TestOptions{Seeds: 3}, func(_ context.Context, w *simulation.World) error { ran(w); return nil })
-			simulation.Test(t, simulation.TestOptions{Seeds: 5}, func(_ context.Context, w *simulation.World) error {
+			simulation.Test(t, func(_ context.Context, w *simulation.World) error { ran(w); return nil }, simulation.TestOptions{Seeds: 3})
+			simulation.Test(t, func(_ context.Context, w *simulation.World) error {
 				if ran(w); w.Seed() == 4 {
 					return errors.New("4 of the second call")
 				}
 				return nil
-			})
+			}, simulation.TestOptions{Seeds: 5})
 		})
 	}
 	if os.Getenv("BRAID_WORKER") != "" && how != "second" { // a subtest that ends does not end its test

@@ -13,7 +13,7 @@ import (
 
 // The library as it is: no seed fails, and each tenth does the same twice.
 func TestEtcdRaft(t *testing.T) {
-	simulation.Test(t, simulation.TestOptions{Seeds: 40, Guided: os.Getenv("BRAID_GUIDED") != ""}, scenario(t))
+	simulation.Test(t, scenario(t), simulation.TestOptions{Seeds: 40, Guided: os.Getenv("BRAID_GUIDED") != ""})
 }
 
 // In a copy of the library without one condition, a leader commits entries of older terms by counting: figure 8 of the paper of Raft. The search finds

@@ -105,7 +105,7 @@ func (x *ward) observe(ctx context.Context) {
 func ill(t *testing.T, seed uint64, o nemesis.Options) (all map[string]bool, heals bool) {
 	var x *ward
 	all = map[string]bool{}
-	r := simulation.Run(simulation.Options{Seed: seed}, func(ctx context.Context, w *simulation.World) error {
+	r := simulation.Run(func(ctx context.Context, w *simulation.World) error {
 		x = &ward{w, map[string]int{}, map[string]time.Time{}, map[string]bool{}}
 		w.Always(func() error {
 			for _, name := range names {
@@ -136,7 +136,7 @@ func ill(t *testing.T, seed uint64, o nemesis.Options) (all map[string]bool, hea
 		}
 		require.Empty(t, x.seen, "seed %d: after the end", seed)
 		return nil
-	})
+	}, simulation.Options{Seed: seed})
 	require.NoError(t, r.Err)
 	return all, heals
 }
@@ -183,7 +183,7 @@ func TestSwarm(t *testing.T) {
 func TestACrashOfItsOwn(t *testing.T) {
 	for _, during := range []bool{true, false} {
 		boots := 0
-		r := simulation.Run(simulation.Options{Seed: 1}, func(ctx context.Context, w *simulation.World) error {
+		r := simulation.Run(func(ctx context.Context, w *simulation.World) error {
 			calm := nemesis.Start(w, nemesis.Options{Nodes: names, Kinds: nemesis.SlowDisk, Boot: func(n *simulation.Node) {
 				boots++
 				n.Restart(func(context.Context) {})
@@ -199,7 +199,7 @@ func TestACrashOfItsOwn(t *testing.T) {
 			require.Equal(t, 1, boots)
 			require.False(t, w.Node("b").Crashed())
 			return nil
-		})
+		}, simulation.Options{Seed: 1})
 		require.NoError(t, r.Err)
 	}
 }
@@ -208,7 +208,7 @@ func TestACrashOfItsOwn(t *testing.T) {
 func TestClients(t *testing.T) {
 	all := new(bytes.Buffer)
 	for seed := range uint64(40) {
-		r := simulation.Run(simulation.Options{Seed: seed + 1, Trace: all}, func(ctx context.Context, w *simulation.World) error {
+		r := simulation.Run(func(ctx context.Context, w *simulation.World) error {
 			calm := nemesis.Start(w, nemesis.Options{Nodes: []string{"server"}, Clients: []string{"client"}, Every: 100 * time.Millisecond})
 			w.Always(func() error {
 				if w.Node("client").Crashed() || w.Node("server").Crashed() || !w.Node("client").Now().Equal(w.Now()) {
@@ -219,7 +219,7 @@ func TestClients(t *testing.T) {
 			_ = suspend.Sleep(ctx, 10*time.Second)
 			calm()
 			return nil
-		})
+		}, simulation.Options{Seed: seed + 1, Trace: all})
 		require.NoError(t, r.Err)
 	}
 	require.Contains(t, all.String(), "do not reach each other")
@@ -227,7 +227,7 @@ func TestClients(t *testing.T) {
 }
 
 func TestMisuse(t *testing.T) {
-	r := simulation.Run(simulation.Options{Seed: 1}, func(_ context.Context, w *simulation.World) error {
+	r := simulation.Run(func(_ context.Context, w *simulation.World) error {
 		require.PanicsWithValue(t, "nemesis: no Nodes", func() { nemesis.Start(w, nemesis.Options{}) })
 		require.PanicsWithValue(t, "nemesis: unknown Kind", func() {
 			nemesis.Start(w, nemesis.Options{Nodes: names, Kinds: nemesis.Pause | nemesis.SlowDisk<<1})
@@ -236,14 +236,14 @@ func TestMisuse(t *testing.T) {
 			nemesis.Start(w, nemesis.Options{Nodes: names, Kinds: nemesis.Crash})
 		})
 		return nil
-	})
+	}, simulation.Options{Seed: 1})
 	require.NoError(t, r.Err)
 }
 
 // Guests are harmed as well, and do the same twice: a stock server and a stock client.
 func TestGuests(t *testing.T) {
 	var served atomic.Int32
-	simulation.Test(t, simulation.TestOptions{Seeds: 10, Twice: true, Options: simulation.Options{Guests: true}}, func(_ context.Context, w *simulation.World) error {
+	simulation.Test(t, func(_ context.Context, w *simulation.World) error {
 		boot := func(n *simulation.Node) {
 			n.Start(func(_ context.Context, h *simulation.Host) {
 				if ln, err := h.Listen("tcp", ":80"); err == nil {
@@ -272,7 +272,7 @@ func TestGuests(t *testing.T) {
 			done <- err
 		})
 		return <-done
-	})
+	}, simulation.TestOptions{Seeds: 10, Twice: true, Options: simulation.Options{Guests: true}})
 	require.Positive(t, served.Load())
 }
 
@@ -281,7 +281,7 @@ func TestKindsForGuests(t *testing.T) {
 	paused := func(kinds nemesis.Kind) bool {
 		var trace strings.Builder
 		o := simulation.TestOptions{Seeds: 20, Options: simulation.Options{Guests: true, Trace: &trace}}
-		simulation.Test(t, o, func(_ context.Context, w *simulation.World) error {
+		simulation.Test(t, func(_ context.Context, w *simulation.World) error {
 			for _, name := range []string{"a", "b"} {
 				w.Node(name).Start(func(context.Context, *simulation.Host) {})
 			}
@@ -289,7 +289,7 @@ func TestKindsForGuests(t *testing.T) {
 			time.Sleep(5 * time.Second)
 			calm()
 			return nil
-		})
+		}, o)
 		return strings.Contains(trace.String(), "a is paused") || strings.Contains(trace.String(), "clock of a")
 	}
 	require.False(t, paused(0))
@@ -300,14 +300,14 @@ func TestKindsForGuests(t *testing.T) {
 func TestAFork(t *testing.T) {
 	crashes := func(seed string) (all []string) {
 		t.Setenv("BRAID_SEED", seed)
-		simulation.Test(t, simulation.TestOptions{}, func(ctx context.Context, w *simulation.World) error {
+		simulation.Test(t, func(ctx context.Context, w *simulation.World) error {
 			all = nil // a seed may run twice
 			nemesis.Start(w, nemesis.Options{Nodes: names, Kinds: nemesis.Crash, Boot: func(n *simulation.Node) {
 				all = append(all, n.Name()+" "+w.Now().String())
 				n.Restart(func(context.Context) {})
 			}})
 			return suspend.Sleep(ctx, 10*time.Second)
-		})
+		}, simulation.TestOptions{})
 		return all
 	}
 	first, other := crashes("3"), crashes("3-30:7")
@@ -317,7 +317,7 @@ func TestAFork(t *testing.T) {
 
 // Guests repeat what a nemesis, or chance, has lost. A second run does the same.
 func TestGuestsOverUDP(t *testing.T) {
-	simulation.Test(t, simulation.TestOptions{Seeds: 5, Twice: true, Options: simulation.Options{Guests: true}}, func(_ context.Context, w *simulation.World) error {
+	simulation.Test(t, func(_ context.Context, w *simulation.World) error {
 		w.SetFaults(simulation.Faults{MaxLatency: time.Millisecond, Loss: 0.3, Double: 0.3})
 		clients := []string{"x", "y"}
 		nemesis.Start(w, nemesis.Options{Nodes: []string{"server"}, Clients: clients, Kinds: nemesis.Partition | nemesis.OneWay | nemesis.Cut})
@@ -348,5 +348,5 @@ func TestGuestsOverUDP(t *testing.T) {
 			})
 		}
 		return errors.Join(<-done, <-done)
-	})
+	}, simulation.TestOptions{Seeds: 5, Twice: true, Options: simulation.Options{Guests: true}})
 }
