@@ -189,7 +189,7 @@ func TestAccesses(t *testing.T) {
 		"single-flight": {flights, []string{"a store in place of a swap", "the leader is cancelled"}},
 	} {
 		for _, wrong := range append(p.wrongs, "") {
-			text := explored(t, p.program(wrong), suspendtest.Accesses())
+			text := explored(t, p.program(wrong), suspendtest.ExploreOptions{Accesses: true})
 			t.Logf("%s, %q: %s", name, wrong, strings.Split(text, "\n")[0])
 			if failed := strings.Contains(text, "has failed"); failed != (wrong != "") || !failed && !strings.Contains(text, "which are all") {
 				t.Errorf("%s, %q: %s", name, wrong, text)
@@ -215,7 +215,7 @@ func TestSleepsAreReduced(t *testing.T) {
 			})
 		}
 		w.Check(func() error { orders[order] = true; return nil })
-	}, suspendtest.Accesses())
+	}, suspendtest.ExploreOptions{Accesses: true})
 	if len(orders) != 90 || text != "explored: 90 runs, which are all" {
 		t.Errorf("%d orders, %s", len(orders), text)
 	}
@@ -228,7 +228,7 @@ func TestPlainVariablesAreNotSeen(t *testing.T) {
 		for _, name := range []string{"a", "b"} {
 			w.Go(name, func(context.Context) { n++ })
 		}
-	}, suspendtest.Accesses())
+	}, suspendtest.ExploreOptions{Accesses: true})
 	if text != "explored: 1 run, which is all; no two tasks access one variable that Accesses sees" {
 		t.Error(text)
 	}
@@ -246,10 +246,10 @@ func TestAccessesAreMentioned(t *testing.T) {
 	}
 	var n atomic.Int32
 	var mu atomic.Mutex
-	require.Equal(t, "explored: 2 runs, which are all"+hint, explored(t, two(func() { n.Add(1) })))
-	require.Equal(t, "explored: 2 runs, which are all"+hint, explored(t, two(func() { mu.Lock(); mu.Unlock() })))
-	require.Equal(t, "explored: 2 runs, which are all", explored(t, two(func() { n.Add(1) }), suspendtest.Accesses()))
-	require.NotContains(t, explored(t, two(func() { _ = promise.New[int]().Fill(1) })), hint)
+	require.Equal(t, "explored: 2 runs, which are all"+hint, explored(t, two(func() { n.Add(1) }), suspendtest.ExploreOptions{}))
+	require.Equal(t, "explored: 2 runs, which are all"+hint, explored(t, two(func() { mu.Lock(); mu.Unlock() }), suspendtest.ExploreOptions{}))
+	require.Equal(t, "explored: 2 runs, which are all", explored(t, two(func() { n.Add(1) }), suspendtest.ExploreOptions{Accesses: true}))
+	require.NotContains(t, explored(t, two(func() { _ = promise.New[int]().Fill(1) }), suspendtest.ExploreOptions{}), hint)
 }
 
 // What users write first: a spin lock, and the reader of a seqlock that tries again.
@@ -265,7 +265,7 @@ func TestLoopsEnd(t *testing.T) {
 				locked.Store(false)
 			})
 		}
-	}, suspendtest.Accesses()))
+	}, suspendtest.ExploreOptions{Accesses: true}))
 	require.Contains(t, explored(t, func(w *suspendtest.World) {
 		var s seqlock
 		w.Go("write", func(context.Context) { s.write(1) })
@@ -278,12 +278,12 @@ func TestLoopsEnd(t *testing.T) {
 				panic("torn")
 			}
 		})
-	}, suspendtest.Accesses()), limit)
+	}, suspendtest.ExploreOptions{Accesses: true}), limit)
 	require.Contains(t, explored(t, func(w *suspendtest.World) {
 		var never atomic.Bool
 		w.Go("polls", func(context.Context) {
 			for !never.Load() {
 			}
 		})
-	}, suspendtest.Accesses()), "livelock: 10000 steps, and no end")
+	}, suspendtest.ExploreOptions{Accesses: true}), "livelock: 10000 steps, and no end")
 }

@@ -81,7 +81,7 @@ func TestExploreEndsAContextBetweenTheLookAndTheOperation(t *testing.T) {
 					}
 					return nil
 				})
-			})
+			}, suspendtest.ExploreOptions{})
 			require.Contains(t, text, "succeeded")
 		})
 	}

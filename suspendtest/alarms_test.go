@@ -18,7 +18,7 @@ import (
 func passes(t *testing.T, prefix string, open suspendtest.Open) {
 	for _, name := range suspendtest.Names() {
 		if strings.HasPrefix(name, prefix) && !strings.HasPrefix(name, "Execute") {
-			suspendtest.Check(t, name, time.Minute, suspendtest.Direct, open)
+			suspendtest.Check(t, name, time.Minute, suspendtest.Direct, open, suspendtest.Options{})
 		}
 	}
 }
@@ -73,7 +73,7 @@ func TestNoAllocsBesideOthers(t *testing.T) {
 		}
 	}()
 	suspendtest.Check(t, "11/suspend-and-resume-allocate-nothing", time.Minute, suspendtest.Direct,
-		suspendtest.Open(func(testing.TB) (suspend.Spawner, func()) { return openFifo(fifo.Options{}) }), suspendtest.NoAllocs())
+		suspendtest.Open(func(testing.TB) (suspend.Spawner, func()) { return openFifo(fifo.Options{}) }), suspendtest.Options{NoAllocs: true})
 	stop.Store(true)
 	<-others
 }
@@ -84,7 +84,7 @@ func TestCloseMayPanic(t *testing.T) {
 		r := &recorder{TB: t, name: name}
 		suspendtest.Check(r, name, time.Minute, suspendtest.Direct, suspendtest.Open(func(testing.TB) (suspend.Spawner, func()) {
 			return &Baton{}, func() { panic("close fails") }
-		}))
+		}), suspendtest.Options{})
 		require.True(t, r.failed, name)
 	}
 }
@@ -113,7 +113,7 @@ func TestASlowCheckIsNoHang(t *testing.T) {
 	suspendtest.Check(t, "08/late-unpark-does-not-disturb-the-next-task", deadline, suspendtest.Direct,
 		runs(func(s *patched, f func()) error {
 			return s.Baton.Go(func() { time.Sleep(3 * time.Millisecond); f() }) // which takes its time
-		}))
+		}), suspendtest.Options{})
 	require.Less(t, deadline, time.Since(begun))
 }
 

@@ -48,7 +48,7 @@ var contractChecks = []check{
 		"contract 5: Resume, and so Unpark, must not wait for the scheduler: it may be busy for long.", nil, resumeBusy},
 	{"05/resumed-tasks-run-in-order",
 		"contract 5: tasks that one goroutine resumes become runnable, and on a FIFO scheduler run, in that order.",
-		func(o options) bool { return o.fifo }, resumeOrder},
+		func(o Options) bool { return o.FIFO }, resumeOrder},
 
 	{"06/value-of-block-dominates-cancellation",
 		"contract 6: a value that block returns is the result, even if ctx is done by then.", nil, blockValue},

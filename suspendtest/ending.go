@@ -13,7 +13,7 @@ type OpenEnding func(t testing.TB) (s suspend.Spawner, end, close func())
 
 // Ending checks a scheduler whose executor may end before its tasks. The tasks must still run to their end, and close must
 // return.
-func Ending(t *testing.T, open OpenEnding) { runChecks(t, endingChecks, gather(nil), open) }
+func Ending(t *testing.T, open OpenEnding) { runChecks(t, endingChecks, Options{}.complete(), open) }
 
 var endingChecks = []check{
 	{"Ending/a-task-that-is-cancelled-ends",

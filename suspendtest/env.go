@@ -20,7 +20,7 @@ import (
 type check struct {
 	name string
 	rule string // the rule that a failure breaks, printed for the author of the scheduler
-	when func(options) bool
+	when func(Options) bool
 	run  func(*env)
 }
 
@@ -43,7 +43,7 @@ func direct(ctx context.Context, block func(resume) (*box, bool)) (*box, error) 
 }
 
 type env struct {
-	opts     options
+	opts     Options
 	suspend  suspendFunc
 	spawner  suspend.Spawner
 	executor suspend.Executor
@@ -66,9 +66,9 @@ type opener interface {
 }
 
 func (open Open) open(tb testing.TB, e *env) {
-	if e.opts.panics != nil {
+	if e.opts.Panics != nil {
 		e.panicked = make(chan any, 16)
-		e.spawner, e.shut = e.opts.panics(tb, func(v any, _ []byte) { e.panicked <- v })
+		e.spawner, e.shut = e.opts.Panics(tb, func(v any, _ []byte) { e.panicked <- v })
 		return
 	}
 	e.spawner, e.shut = open(tb)
@@ -79,7 +79,7 @@ func (open OpenExecutor) open(tb testing.TB, e *env) { e.executor, e.shut = open
 func (open OpenEnding) open(tb testing.TB, e *env) { e.spawner, e.end, e.shut = open(tb) }
 
 // runChecks runs each of the checks in a subtest, unless its condition does not hold.
-func runChecks(t *testing.T, checks []check, o options, on opener) {
+func runChecks(t *testing.T, checks []check, o Options, on opener) {
 	for _, c := range checks {
 		if c.when != nil && !c.when(o) {
 			continue

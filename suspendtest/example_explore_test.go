@@ -79,10 +79,10 @@ func takeAndPut(p place) func(w *suspendtest.World) {
 	}
 }
 
-// Explore is used in a test, as func TestBox(t *testing.T) { suspendtest.Explore(t, …) }, whose output this is.
+// Explore is used in a test, as func TestBox(t *testing.T) { suspendtest.Explore(t, …, suspendtest.ExploreOptions{}) }, whose output this is.
 func ExampleExplore() {
-	suspendtest.Explore(printed{}, func(w *suspendtest.World) { takeAndPut(new(Box))(w) })
-	suspendtest.Explore(printed{}, func(w *suspendtest.World) { takeAndPut(mvar.New[int]())(w) })
+	suspendtest.Explore(printed{}, func(w *suspendtest.World) { takeAndPut(new(Box))(w) }, suspendtest.ExploreOptions{})
+	suspendtest.Explore(printed{}, func(w *suspendtest.World) { takeAndPut(mvar.New[int]())(w) }, suspendtest.ExploreOptions{})
 
 	// Output:
 	// run 10 of the exploration has failed: check: put once, found 0 times
@@ -100,8 +100,8 @@ func ExampleExplore() {
 
 // A program that has too many runs is tried at random.
 func ExampleRandom() {
-	suspendtest.Explore(printed{}, func(w *suspendtest.World) { takeAndPut(mvar.New[int]())(w) }, suspendtest.Random(500, 2))
-	suspendtest.Explore(printed{}, func(w *suspendtest.World) { takeAndPut(new(Box))(w) }, suspendtest.Random(500, 2))
+	suspendtest.Explore(printed{}, func(w *suspendtest.World) { takeAndPut(mvar.New[int]())(w) }, suspendtest.ExploreOptions{Random: 500, Depth: 2})
+	suspendtest.Explore(printed{}, func(w *suspendtest.World) { takeAndPut(new(Box))(w) }, suspendtest.ExploreOptions{Random: 500, Depth: 2})
 
 	// Output:
 	// explored: 1000 runs, and there are more

@@ -66,13 +66,13 @@ func openBaton(testing.TB) (suspend.Spawner, func()) {
 	return s, s.Close
 }
 
-func TestBaton(t *testing.T) { suspendtest.Scheduler(t, openBaton) }
+func TestBaton(t *testing.T) { suspendtest.Scheduler(t, openBaton, suspendtest.Options{}) }
 
 func Example() {
 	s := &Baton{}
 	defer s.Close()
 	_ = s.Go(func() { fmt.Println("a task of", suspend.Here() == suspend.Spawner(s)) })
-	// In a test file: func TestBaton(t *testing.T) { suspendtest.Scheduler(t, openBaton) }
+	// In a test file: func TestBaton(t *testing.T) { suspendtest.Scheduler(t, openBaton, suspendtest.Options{}) }
 
 	// Output: a task of true
 }

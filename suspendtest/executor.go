@@ -5,7 +5,7 @@ var executorChecks = []check{
 		"Execute: nil says that f will run, once.", nil, runOnce},
 	{"Execute/callbacks-run-in-order",
 		"Execute: on a FIFO executor callbacks run in the order in which they were enqueued.",
-		func(o options) bool { return o.fifo }, runInOrder},
+		func(o Options) bool { return o.FIFO }, runInOrder},
 	{"Execute/does-not-run-inline",
 		"Execute must not run f before it returns: its caller may hold locks.", nil, notInline},
 	{"Execute/does-not-wait-for-a-busy-executor",

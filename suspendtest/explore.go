@@ -37,74 +37,85 @@ func (w *World) Called() { w.w.Called() }
 // Returned marks the end of an operation; see Called.
 func (w *World) Returned() { w.w.Returned() }
 
-// An ExploreOption configures Explore.
-type ExploreOption func(*exploreConfig)
+// ExploreOptions configure Explore. The zero value selects the defaults.
+type ExploreOptions struct {
+	// Cancellations limits the number of contexts that are cancelled in one run. 0 means no limit, and a negative value means none.
+	Cancellations int
 
-type exploreConfig struct {
-	explore.Config
-	untilCancelled bool
+	// UntilCancelled declares that tasks may wait until their contexts are cancelled. Without it, Explore first tries all orders
+	// without a cancellation, and fails if a task then waits forever, because a cancellation would hide a lost wake-up.
+	UntilCancelled bool
+
+	// Preemptions makes Explore try all runs with at most so many preemptions; a negative value means no preemption. A preemption is
+	// a switch to another task, or a cancellation, while the running task could continue. With 0, Explore tries all runs without a
+	// preemption, then all runs with one preemption, and so on. Explore stops when no runs are left, or after 20,000 runs.
+	Preemptions int
+
+	// Yields limits how often a task continues after a Yield while another runnable task does not run. Without a limit, a loop that
+	// yields until something changes would have endless runs. A Sleep that cannot be cancelled counts as a Yield. With Accesses,
+	// Yields limits the repetitions of such a loop instead. 0 means 2, and a negative value means that no task continues so.
+	Yields int
+
+	// Waits makes Explore switch tasks only where a task waits, yields or ends, and not at the start of an operation that does not
+	// wait. Explore then makes far fewer runs. A program may then also hold a lock of package sync while it uses a primitive.
+	Waits bool
+
+	// Executions limits the number of runs, both in the search without cancellations and in the search with cancellations. 0 means
+	// 20,000, or no limit with Preemptions or Accesses.
+	Executions int
+
+	// Random, if it is not 0, is the number of random runs, and of random runs without a cancellation, that Explore makes. It replaces
+	// Executions, and is for programs with too many runs for Explore to try them all. Each task and each cancellable context has a
+	// random priority. The next turn goes to the task or context that can continue and has the highest priority. A Sleep that cannot
+	// be cancelled gives its task a new random priority. At Depth-1 random points, the running task drops to the lowest priority. A
+	// mistake of depth d shows in every run in which d particular pairs of steps have a particular order. In a program of t tasks
+	// that take k turns, a random run with Depth d finds such a mistake with a probability of at least 1/(t·k^(d-1)). Each Sleep
+	// counts as another task here. See Burckhardt, Kothari, Musuvathi and Nagarakatte, A randomized scheduler with probabilistic
+	// guarantees of finding bugs (ASPLOS 2010). A deadlock of two locks has depth 2, and so has a lost update. A Depth of 0 means 1.
+	// Each call of Explore makes the same random runs. With Random, Preemptions has no effect, and Accesses only makes Explore switch
+	// tasks at each access.
+	Random, Depth int
+
+	// Accesses makes Explore switch tasks before every access to a shared variable. Of several runs that differ only in the order of
+	// commuting accesses, Explore makes only the first. Accesses needs a build with the tag explore; otherwise Explore fails:
+	//
+	//	go test -tags explore ./...
+	//
+	// Explore follows Braid's own primitives down to their atomics. Other shared variables must have types of package
+	// suspendtest/atomic, or must be accessed under a lock or after a wait. Explore varies only the order of the accesses to these
+	// atomics and to variables of these types. All accesses of a run are sequentially consistent. Explore does not detect data races;
+	// use go test -race. The options Preemptions and Waits have no effect, and Yield is needed nowhere. A Sleep takes an arbitrary
+	// time, and Explore tries all orders in which sleeping tasks wake up. The timer of a Sleep never fires before the task waits,
+	// because both orders have the same effect in package suspend.
+	//
+	// A task may poll in a loop, such as that of a spin lock. If a task repeats the same accesses 100 times and changes nothing,
+	// Explore begins anew, and limits such loops. After the first round and as many repetitions as Yields allows, the task then waits
+	// until another task changes something that the loop has read, or until no other task can take a step. The log names this limit.
+	// The loop should read no shared variable that Accesses does not see.
+	Accesses bool
 }
 
-// Cancellations limits the number of contexts that are cancelled in one run. The default is no limit.
-func Cancellations(n int) ExploreOption {
-	return func(c *exploreConfig) { c.Cancellations = max(n, 0) }
-}
-
-// UntilCancelled declares that tasks may wait until their contexts are cancelled. Without this option, Explore first tries all
-// orders without a cancellation, and fails if a task then waits forever, because a cancellation would hide a lost wake-up.
-func UntilCancelled() ExploreOption { return func(c *exploreConfig) { c.untilCancelled = true } }
-
-// Preemptions makes Explore try all runs with at most n preemptions. A preemption is a switch to another task, or a
-// cancellation, while the running task could continue. Without this option, Explore tries all runs without a preemption, then
-// all runs with one preemption, and so on. Explore stops when no runs are left, or after 20,000 runs.
-func Preemptions(n int) ExploreOption { return func(c *exploreConfig) { c.Preemptions = max(n, 0) } }
-
-// Yields limits how often a task continues after a Yield while another runnable task does not run. Without a limit, a loop that
-// yields until something changes would have endless runs. A Sleep that cannot be cancelled counts as a Yield. With Accesses,
-// Yields limits the repetitions of such a loop instead. The default is 2.
-func Yields(n int) ExploreOption { return func(c *exploreConfig) { c.Yields = max(n, 0) } }
-
-// Waits makes Explore switch tasks only where a task waits, yields or ends, and not at the start of an operation that does not
-// wait. Explore then makes far fewer runs. A program may then also hold a lock of package sync while it uses a primitive.
-func Waits() ExploreOption { return func(c *exploreConfig) { c.Points = false } }
-
-// Executions limits the number of runs, both in the search without cancellations and in the search with cancellations. The
-// default is 20,000, or no limit with Preemptions or Accesses.
-func Executions(n int) ExploreOption { return func(c *exploreConfig) { c.Executions = n } }
-
-// Random makes n random runs, and n random runs without a cancellation. Random is for programs with too many runs for Explore
-// to try them all. Each task and each cancellable context has a random priority. The next turn goes to the task or context that
-// can continue and has the highest priority. A Sleep that cannot be cancelled gives its task a new random priority. At depth-1
-// random points, the running task drops to the lowest priority. A mistake of depth d shows in every run in which d particular
-// pairs of steps have a particular order. In a program of t tasks that take k turns, a random run with depth d finds such a
-// mistake with a probability of at least 1/(t·k^(d-1)). Each Sleep counts as another task here. See Burckhardt, Kothari,
-// Musuvathi and Nagarakatte, A randomized scheduler with probabilistic guarantees of finding bugs (ASPLOS 2010). A deadlock of
-// two locks has depth 2, and so has a lost update. Each call of Explore makes the same random runs. With Random, Preemptions
-// has no effect, and Accesses only makes Explore switch tasks at each access.
-func Random(n, depth int) ExploreOption {
-	return func(c *exploreConfig) { c.Executions, c.Depth = n, max(depth, 1) }
-}
-
-// Accesses makes Explore switch tasks before every access to a shared variable. Of several runs that differ only in the order
-// of commuting accesses, Explore makes only the first. Accesses needs a build with the tag explore; otherwise Explore fails:
-//
-//	go test -tags explore ./...
-//
-// Explore follows Braid's own primitives down to their atomics. Other shared variables must have types of package
-// suspendtest/atomic, or must be accessed under a lock or after a wait. Explore varies only the order of the accesses to these
-// atomics and to variables of these types. All accesses of a run are sequentially consistent. Explore does not detect data
-// races; use go test -race. The options Preemptions and Waits have no effect, and Yield is needed nowhere. A Sleep takes an
-// arbitrary time, and Explore tries all orders in which sleeping tasks wake up. The timer of a Sleep never fires before the task
-// waits, because both orders have the same effect in package suspend.
-//
-// A task may poll in a loop, such as that of a spin lock. If a task repeats the same accesses 100 times and changes nothing,
-// Explore begins anew, and limits such loops. After the first round and as many repetitions as Yields allows, the task then
-// waits until another task changes something that the loop has read, or until no other task can take a step. The log names this
-// limit. The loop should read no shared variable that Accesses does not see.
-func Accesses() ExploreOption {
-	return func(c *exploreConfig) {
-		c.Fine, c.Reduced, c.Asleep, c.Points, c.Preemptions = true, true, true, false, explore.Unlimited
+// config returns the configuration of the search.
+func (o ExploreOptions) config() explore.Config {
+	c := explore.Config{
+		Preemptions: limit(o.Preemptions, explore.Unlimited), Cancellations: limit(o.Cancellations, explore.Unlimited), Yields: limit(o.Yields, 2),
+		Points: !o.Waits, Asleep: true, Executions: o.Executions, Shorter: shorter, Replay: os.Getenv(replayVariable),
 	}
+	if o.Accesses {
+		c.Fine, c.Reduced, c.Points, c.Preemptions = true, true, false, explore.Unlimited
+	}
+	if o.Random != 0 {
+		c.Executions, c.Depth, c.Reduced = o.Random, max(o.Depth, 1), false
+	}
+	return c
+}
+
+// limit returns the limit that n means: 0 stands for the default, and a negative number for 0.
+func limit(n, byDefault int) int {
+	if n == 0 {
+		return byDefault
+	}
+	return max(n, 0)
 }
 
 // Explore runs a small program, of two to four tasks with a few operations each, in every order in which its tasks can take
@@ -133,24 +144,16 @@ func Accesses() ExploreOption {
 // Explore finds errors in the logic of a primitive and its users: values and wake-ups that are lost between a Resume and a
 // cancellation, and operations that are wrongly assumed to be atomic together. Explore does not vary the order of single memory
 // accesses, except with the option Accesses.
-func Explore(t testing.TB, program func(w *World), opts ...ExploreOption) {
+func Explore(t testing.TB, program func(w *World), o ExploreOptions) {
 	t.Helper()
-	c := exploreConfig{Config: explore.Config{
-		Preemptions: explore.Unlimited, Cancellations: explore.Unlimited, Yields: 2, Points: true, Asleep: true, Shorter: shorter, Replay: os.Getenv(replayVariable),
-	}}
-	for _, f := range opts {
-		f(&c)
-	}
+	c := o.config()
 	if c.Fine && !explore.Built {
 		t.Error("suspendtest: Accesses needs a build with the tag explore: go test -tags explore")
 		return
 	}
-	if c.Depth > 0 {
-		c.Reduced = false
-	}
 	begin := func(w *explore.World) { program(&World{w}) }
 	if c.Replay != "" {
-		if r := explore.Run(c.Config, begin); r.Failure != nil {
+		if r := explore.Run(c, begin); r.Failure != nil {
 			t.Errorf("the run has failed: %v", r.Failure)
 		} else {
 			t.Log("the run has not failed")
@@ -161,15 +164,15 @@ func Explore(t testing.TB, program func(w *World), opts ...ExploreOption) {
 		c.Executions = enough
 	}
 	var calm, all explore.Result
-	if !c.untilCancelled {
-		without := c.Config
+	if !o.UntilCancelled {
+		without := c
 		without.Cancellations = explore.Never
 		calm = explore.Run(without, begin)
 	}
 	what := ", without a cancellation,"
-	if all = calm; calm.Failure == nil && (c.untilCancelled || calm.Cut.Never) {
+	if all = calm; calm.Failure == nil && (o.UntilCancelled || calm.Cut.Never) {
 		what = ""
-		if all = explore.Run(c.Config, begin); !c.untilCancelled {
+		if all = explore.Run(c, begin); !o.UntilCancelled {
 			all = calm.And(all)
 		}
 	}

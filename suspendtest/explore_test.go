@@ -32,10 +32,10 @@ func TestALostWakeUpIsNotHidden(t *testing.T) {
 			b.full, b.value = true, 7 // and a taker that waits is not woken
 		})
 	}
-	if text := explored(t, forgets); !strings.Contains(text, ", without a cancellation, has failed: deadlock: taker waits to be resumed") {
+	if text := explored(t, forgets, suspendtest.ExploreOptions{}); !strings.Contains(text, ", without a cancellation, has failed: deadlock: taker waits to be resumed") {
 		t.Error(text)
 	}
-	if text := explored(t, forgets, suspendtest.UntilCancelled()); !strings.HasSuffix(text, "which are all") {
+	if text := explored(t, forgets, suspendtest.ExploreOptions{UntilCancelled: true}); !strings.HasSuffix(text, "which are all") {
 		t.Error(text)
 	}
 }
@@ -48,7 +48,7 @@ func TestReplays(t *testing.T) {
 			w.Go("taker", func(ctx context.Context) { _, _ = new(mvar.MVar[int]).Take(ctx) })
 		},
 	} {
-		text := explored(t, program)
+		text := explored(t, program, suspendtest.ExploreOptions{})
 		choices := regexp.MustCompile(`replay: (\S+)`).FindStringSubmatch(text)
 		if !strings.Contains(text, want) || choices == nil {
 			t.Fatal(text)
@@ -56,7 +56,7 @@ func TestReplays(t *testing.T) {
 		_, failure, _ := strings.Cut(text, "has failed")
 		t.Run(want, func(t *testing.T) {
 			t.Setenv("BRAID_REPLAY", choices[1])
-			if again := explored(t, program); again != "the run has failed"+failure {
+			if again := explored(t, program, suspendtest.ExploreOptions{}); again != "the run has failed"+failure {
 				t.Errorf("%s, want %s", again, failure)
 			}
 		})
@@ -83,33 +83,33 @@ func TestBoundsAreNamed(t *testing.T) {
 	}
 	for _, c := range []struct {
 		program func(w *suspendtest.World)
-		opts    []suspendtest.ExploreOption
+		opts    suspendtest.ExploreOptions
 		want    string
 	}{
-		{tasks(2, lock), nil, "which are all"},
+		{tasks(2, lock), suspendtest.ExploreOptions{}, "which are all"},
 		{tasks(2, func(context.Context) {
 			if m.TryLock() {
 				m.Unlock()
 			}
-		}), nil, "which are all"},
-		{tasks(2, lock), []suspendtest.ExploreOption{suspendtest.Preemptions(1)}, "which are all but those with more preemptions than 1"},
-		{tasks(2, lock), []suspendtest.ExploreOption{suspendtest.Waits()}, "which are all"},
-		{tasks(2, lock), []suspendtest.ExploreOption{suspendtest.Cancellations(1)}, "which are all but those with more cancellations"},
-		{tasks(2, lock), []suspendtest.ExploreOption{suspendtest.Executions(3)}, "and there are more"},
-		{tasks(3, func(context.Context) { suspend.Yield() }), []suspendtest.ExploreOption{suspendtest.Yields(1)}, "which are all but those with more yields of a task while another could run"},
-		{tasks(3, func(context.Context) { suspend.Yield() }), nil, "which are all"},
-		{tasks(2, choice), nil, "which are all but those with other random choices, such as those of Select"},
+		}), suspendtest.ExploreOptions{}, "which are all"},
+		{tasks(2, lock), suspendtest.ExploreOptions{Preemptions: 1}, "which are all but those with more preemptions than 1"},
+		{tasks(2, lock), suspendtest.ExploreOptions{Waits: true}, "which are all"},
+		{tasks(2, lock), suspendtest.ExploreOptions{Cancellations: 1}, "which are all but those with more cancellations"},
+		{tasks(2, lock), suspendtest.ExploreOptions{Executions: 3}, "and there are more"},
+		{tasks(3, func(context.Context) { suspend.Yield() }), suspendtest.ExploreOptions{Yields: 1}, "which are all but those with more yields of a task while another could run"},
+		{tasks(3, func(context.Context) { suspend.Yield() }), suspendtest.ExploreOptions{}, "which are all"},
+		{tasks(2, choice), suspendtest.ExploreOptions{}, "which are all but those with other random choices, such as those of Select"},
 	} {
-		if text := explored(t, c.program, c.opts...); !strings.HasSuffix(text, c.want) {
+		if text := explored(t, c.program, c.opts); !strings.HasSuffix(text, c.want) {
 			t.Errorf("%s, want %s", text, c.want)
 		}
 	}
 }
 
 // explored is what Explore says.
-func explored(t *testing.T, program func(w *suspendtest.World), opts ...suspendtest.ExploreOption) string {
+func explored(t *testing.T, program func(w *suspendtest.World), o suspendtest.ExploreOptions) string {
 	heard := &hearing{TB: t}
-	suspendtest.Explore(heard, program, opts...)
+	suspendtest.Explore(heard, program, o)
 	return heard.text
 }
 
@@ -170,7 +170,7 @@ func TestContexts(t *testing.T) {
 			w.Go("frees", func(context.Context) { m.Unlock() })
 		}, named},
 	} {
-		if text := explored(t, p.program); !strings.HasSuffix(text, p.want) {
+		if text := explored(t, p.program, suspendtest.ExploreOptions{}); !strings.HasSuffix(text, p.want) {
 			t.Errorf("%s: %s", name, text)
 		}
 	}
@@ -196,6 +196,6 @@ func TestRates(t *testing.T) {
 				}
 			})
 		}
-	}, suspendtest.Preemptions(1))
+	}, suspendtest.ExploreOptions{Preemptions: 1})
 	require.Regexp(t, "^explored: .* runs, which are all but those with more preemptions than 1", text)
 }

@@ -21,8 +21,11 @@ type (
 
 var Direct SuspendFunc = direct
 
-// Blind returns an Option with which the looks that see say true of report nothing. A look is named by its file and line.
-func Blind(sees func(look string) bool) Option { return func(o *options) { o.blind = sees } }
+// Blind returns o, but with it the looks that sees says true of report nothing. A look is named by its file and line.
+func (o Options) Blind(sees func(look string) bool) Options {
+	o.blind = sees
+	return o
+}
 
 // Leave leaves a waiter in the queue that waits no more.
 func Leave(s *store) {
@@ -38,10 +41,10 @@ func Leave(s *store) {
 var RightStore = rightStore
 
 // Storing replaces it.
-func Storing(ops StoreOps) Option { return func(o *options) { o.store = ops } }
+func Storing(ops StoreOps) Options { return Options{store: ops} }
 
 // Deadline replaces the half minute that a check has.
-func Deadline(d time.Duration) Option { return func(o *options) { o.deadline = d } }
+func Deadline(d time.Duration) Options { return Options{deadline: d} }
 
 var allChecks = slices.Concat(schedulerChecks, executorChecks, endingChecks)
 
@@ -54,9 +57,9 @@ func Names() (names []string) {
 }
 
 // Check runs one check of a scheduler, of an executor, or of a scheduler whose executor may end first.
-func Check(tb testing.TB, name string, deadline time.Duration, s SuspendFunc, on opener, opts ...Option) {
-	o := gather(opts)
+func Check(tb testing.TB, name string, deadline time.Duration, s SuspendFunc, on opener, o Options) {
 	o.deadline = deadline
+	o = o.complete()
 	i := slices.IndexFunc(allChecks, func(c check) bool { return c.name == name })
 	if i < 0 {
 		tb.Fatalf("there is no check %s", name)

@@ -40,7 +40,7 @@ func gets(src *fetch.Source[int, int], keys ...int) func(w *suspendtest.World) {
 					}
 				}
 				return err
-			})
+			}, fetch.Options{})
 			if odd := keys[0]%2 != 0; odd != errors.Is(err, errOdd) || !odd && err != nil {
 				panic(err)
 			}
@@ -52,8 +52,8 @@ func gets(src *fetch.Source[int, int], keys ...int) func(w *suspendtest.World) {
 func deposits(lock func(f func())) func(w *suspendtest.World) {
 	return func(w *suspendtest.World) {
 		balance := 0
-		read := fetch.New("read", func(_ context.Context, b *fetch.Batch[int, int]) error { b.Set(1, balance); return nil })
-		write := fetch.NewEffect("write", func(_ context.Context, b *fetch.Batch[int, int]) error { balance = b.Keys()[0]; return nil })
+		read := fetch.New("read", func(_ context.Context, b *fetch.Batch[int, int]) error { b.Set(1, balance); return nil }, fetch.SourceOptions{})
+		write := fetch.NewEffect("write", func(_ context.Context, b *fetch.Batch[int, int]) error { balance = b.Keys()[0]; return nil }, fetch.SourceOptions{})
 		for _, name := range []string{"a", "b"} {
 			w.Go(name, func(context.Context) {
 				lock(func() {
@@ -61,7 +61,7 @@ func deposits(lock func(f func())) func(w *suspendtest.World) {
 						v, _ := read.Get(ctx, 1)
 						_, _ = write.Do(ctx, v+1)
 						return nil
-					})
+					}, fetch.Options{})
 				})
 			})
 		}
@@ -76,7 +76,7 @@ func deposits(lock func(f func())) func(w *suspendtest.World) {
 
 // cancelled is a Get whose context may end. Another Get then has the answer all the same.
 func cancelled(seen map[error]bool) func(w *suspendtest.World) {
-	src := fetch.New("double", double)
+	src := fetch.New("double", double, fetch.SourceOptions{})
 	return func(w *suspendtest.World) {
 		w.Go("run", func(ctx context.Context) {
 			err := fetch.Run(ctx, func(ctx context.Context) error {
@@ -85,7 +85,7 @@ func cancelled(seen map[error]bool) func(w *suspendtest.World) {
 					return fmt.Errorf("%d, %w", v, again)
 				}
 				return err
-			})
+			}, fetch.Options{})
 			for _, known := range []error{nil, context.Canceled} {
 				if errors.Is(err, known) {
 					seen[known] = true
@@ -100,28 +100,28 @@ func cancelled(seen map[error]bool) func(w *suspendtest.World) {
 // Tasks of a Run, and its batches, are tasks of Explore. Of n Gets the first begins in the task of the body, and the others in any order.
 // After the batch, all n go on in any order: (n-1)!·n! runs.
 func TestFetch(t *testing.T) {
-	source := fetch.New("double", double)
-	byKey := fetch.ByKey("double", 2, func(_ context.Context, k int) (int, error) { return 2 * k, nil })
+	source := fetch.New("double", double, fetch.SourceOptions{})
+	byKey := fetch.ByKey("double", 2, func(_ context.Context, k int) (int, error) { return 2 * k, nil }, fetch.SourceOptions{})
 	inline := fetch.New("double", double, fetch.SourceOptions{Mode: fetch.Inline})
 	var m mutex.Mutex
 	seen := map[error]bool{}
 	for name, p := range map[string]struct {
 		program func(w *suspendtest.World)
-		opts    []suspendtest.ExploreOption
+		opts    suspendtest.ExploreOptions
 		want    string
 	}{
-		"two Gets":            {gets(source, 2, 4), []suspendtest.ExploreOption{suspendtest.Waits()}, "^explored: 2 runs, which are all$"},
-		"three Gets":          {gets(source, 2, 4, 6), []suspendtest.ExploreOption{suspendtest.Waits()}, "^explored: 12 runs, which are all$"},
-		"inline":              {gets(inline, 2, 4), []suspendtest.ExploreOption{suspendtest.Waits()}, "^explored: 2 runs, which are all$"},
-		"a source that fails": {gets(source, 1, 3), []suspendtest.ExploreOption{suspendtest.Waits()}, "^explored: 2 runs, which are all$"},
-		"each operation":      {gets(source, 2, 4), []suspendtest.ExploreOption{suspendtest.Preemptions(1)}, `^explored: \d+ runs, which are all but those with more preemptions than 1$`},
-		"by key":              {gets(byKey, 2, 4), []suspendtest.ExploreOption{suspendtest.Preemptions(1)}, `^explored: \d+ runs, which are all but those with more preemptions than 1$`},
-		"cancelled":           {cancelled(seen), []suspendtest.ExploreOption{suspendtest.Waits()}, `^explored: \d+ runs, which are all$`},
-		"cancelled, each":     {cancelled(seen), []suspendtest.ExploreOption{suspendtest.Preemptions(1)}, `^explored: \d+ runs, which are all but those with more preemptions than 1$`},
-		"a lost update":       {deposits(func(f func()) { f() }), nil, `^run \d+ of the exploration, without a cancellation, has failed: check: lost`},
-		"no lost update":      {deposits(func(f func()) { m.Lock(); defer m.Unlock(); f() }), []suspendtest.ExploreOption{suspendtest.Waits()}, `^explored: \d+ runs, which are all$`},
+		"two Gets":            {gets(source, 2, 4), suspendtest.ExploreOptions{Waits: true}, "^explored: 2 runs, which are all$"},
+		"three Gets":          {gets(source, 2, 4, 6), suspendtest.ExploreOptions{Waits: true}, "^explored: 12 runs, which are all$"},
+		"inline":              {gets(inline, 2, 4), suspendtest.ExploreOptions{Waits: true}, "^explored: 2 runs, which are all$"},
+		"a source that fails": {gets(source, 1, 3), suspendtest.ExploreOptions{Waits: true}, "^explored: 2 runs, which are all$"},
+		"each operation":      {gets(source, 2, 4), suspendtest.ExploreOptions{Preemptions: 1}, `^explored: \d+ runs, which are all but those with more preemptions than 1$`},
+		"by key":              {gets(byKey, 2, 4), suspendtest.ExploreOptions{Preemptions: 1}, `^explored: \d+ runs, which are all but those with more preemptions than 1$`},
+		"cancelled":           {cancelled(seen), suspendtest.ExploreOptions{Waits: true}, `^explored: \d+ runs, which are all$`},
+		"cancelled, each":     {cancelled(seen), suspendtest.ExploreOptions{Preemptions: 1}, `^explored: \d+ runs, which are all but those with more preemptions than 1$`},
+		"a lost update":       {deposits(func(f func()) { f() }), suspendtest.ExploreOptions{}, `^run \d+ of the exploration, without a cancellation, has failed: check: lost`},
+		"no lost update":      {deposits(func(f func()) { m.Lock(); defer m.Unlock(); f() }), suspendtest.ExploreOptions{Waits: true}, `^explored: \d+ runs, which are all$`},
 	} {
-		if text := explored(t, p.program, p.opts...); !regexp.MustCompile(p.want).MatchString(text) {
+		if text := explored(t, p.program, p.opts); !regexp.MustCompile(p.want).MatchString(text) {
 			t.Errorf("%s: %s", name, text)
 		} else {
 			t.Logf("%s: %.80s", name, text)

@@ -39,5 +39,5 @@ func TestGoroutines(t *testing.T) {
 	suspendtest.Scheduler(t, func(testing.TB) (suspend.Spawner, func()) {
 		s := &goroutines{}
 		return s, s.close
-	})
+	}, suspendtest.Options{})
 }

@@ -13,11 +13,11 @@ import (
 // Explore switches at guards. A native lock that was held there would hang it.
 func TestNoNativeLockIsHeldAtAGuard(t *testing.T) {
 	suspendtest.Explore(t, func(w *suspendtest.World) {
-		src := fetch.Shared(fetch.New("s", func(context.Context, *fetch.Batch[int, int]) error { return nil }), 1)
+		src := fetch.Shared(fetch.New("s", func(context.Context, *fetch.Batch[int, int]) error { return nil }, fetch.SourceOptions{}), 1)
 		for _, name := range []string{"a", "b"} {
-			w.Go(name, func(ctx context.Context) { _ = src.Close(ctx) })
+			w.Go(name, func(ctx context.Context) { _ = src.Shutdown(ctx) })
 		}
-	})
+	}, suspendtest.ExploreOptions{})
 	suspendtest.Explore(t, func(w *suspendtest.World) {
 		w.Go("main", func(context.Context) {
 			p := stage.NewPool("p", 1, suspend.Here())
@@ -25,5 +25,5 @@ func TestNoNativeLockIsHeldAtAGuard(t *testing.T) {
 				_ = suspend.Here().Go(func() { _ = p.Go(func() {}) })
 			}
 		})
-	}, suspendtest.Executions(2000))
+	}, suspendtest.ExploreOptions{Executions: 2000})
 }

@@ -147,20 +147,20 @@ func TestKnownPrograms(t *testing.T) {
 	for _, p := range []struct {
 		name    string
 		program func(w *suspendtest.World)
-		opts    []suspendtest.ExploreOption
+		opts    suspendtest.ExploreOptions
 		want    string // the first line of what Explore says
 	}{
-		{"turns", turns, nil, "run 3 of the exploration, without a cancellation, has failed: a panics: 3"},
-		{"a lost update", lost, nil, "run 3 of the exploration, without a cancellation, has failed: check: lost"},
-		{"philosophers", left, nil, "run 15 of the exploration, without a cancellation, has failed: " + all},
-		{"philosophers at random", left, []suspendtest.ExploreOption{suspendtest.Random(1000, 3)}, "run 3 of the exploration, without a cancellation, has failed: " + all},
-		{"philosophers in order, all", philosophers(func(i int) bool { return i < 2 }), nil, "explored: 23900 runs, which are all but those with more preemptions than 1"},
-		{"philosophers in order", philosophers(func(i int) bool { return i < 2 }), []suspendtest.ExploreOption{suspendtest.Cancellations(1), suspendtest.Preemptions(2)}, "explored: 3237 runs, which are all but those with more preemptions than 2, or with more cancellations"},
-		{"a permit that is lost", acquires(true), nil, "run 30 of the exploration has failed: check: a permit is lost"},
-		{"permits", acquires(false), nil, "explored: 302 runs, which are all"},
-		{"three tasks that sleep twice", sleepers, nil, "explored: 1680 runs, which are all"},
+		{"turns", turns, suspendtest.ExploreOptions{}, "run 3 of the exploration, without a cancellation, has failed: a panics: 3"},
+		{"a lost update", lost, suspendtest.ExploreOptions{}, "run 3 of the exploration, without a cancellation, has failed: check: lost"},
+		{"philosophers", left, suspendtest.ExploreOptions{}, "run 15 of the exploration, without a cancellation, has failed: " + all},
+		{"philosophers at random", left, suspendtest.ExploreOptions{Random: 1000, Depth: 3}, "run 3 of the exploration, without a cancellation, has failed: " + all},
+		{"philosophers in order, all", philosophers(func(i int) bool { return i < 2 }), suspendtest.ExploreOptions{}, "explored: 23900 runs, which are all but those with more preemptions than 1"},
+		{"philosophers in order", philosophers(func(i int) bool { return i < 2 }), suspendtest.ExploreOptions{Cancellations: 1, Preemptions: 2}, "explored: 3237 runs, which are all but those with more preemptions than 2, or with more cancellations"},
+		{"a permit that is lost", acquires(true), suspendtest.ExploreOptions{}, "run 30 of the exploration has failed: check: a permit is lost"},
+		{"permits", acquires(false), suspendtest.ExploreOptions{}, "explored: 302 runs, which are all"},
+		{"three tasks that sleep twice", sleepers, suspendtest.ExploreOptions{}, "explored: 1680 runs, which are all"},
 	} {
-		text, _, _ := strings.Cut(explored(t, p.program, p.opts...), "\n")
+		text, _, _ := strings.Cut(explored(t, p.program, p.opts), "\n")
 		if text != p.want {
 			t.Errorf("%s: %s, want %s", p.name, text, p.want)
 		}

@@ -24,7 +24,7 @@ func endsNever(testing.TB) (s suspend.Spawner, end, close func()) {
 }
 
 var endingMutants = []mutant{
-	{"the scheduler relies on its executor for the last steps of its tasks", openEndable(nil), nil, []string{"Ending/a-task-that-is-cancelled-ends", "Ending/a-task-that-is-resumed-ends", "Ending/refused-or-run"}},
+	{"the scheduler relies on its executor for the last steps of its tasks", openEndable(nil), suspendtest.Options{}, []string{"Ending/a-task-that-is-cancelled-ends", "Ending/a-task-that-is-resumed-ends", "Ending/refused-or-run"}},
 	{"Go drops f after the end", suspendtest.OpenEnding(func(testing.TB) (suspend.Spawner, func(), func()) {
 		var ended atomic.Bool
 		s := &patched{Baton: &Baton{}, run: func(s *patched, f func()) error {
@@ -34,7 +34,7 @@ var endingMutants = []mutant{
 			return s.Baton.Go(f)
 		}}
 		return s, func() { ended.Store(true) }, s.Close
-	}), nil, []string{"Ending/refused-or-run"}},
+	}), suspendtest.Options{}, []string{"Ending/refused-or-run"}},
 }
 
 // goes breaks one Go, or those for which f says so.
@@ -187,11 +187,11 @@ type stopping struct {
 func (s *stopping) AfterFunc(f func()) func() bool { return s.after(f) }
 
 // panicking is a scheduler whose tasks may panic.
-func panicking(change func(s suspend.Spawner) suspend.Spawner, value func(v any) any) []suspendtest.Option {
-	return []suspendtest.Option{suspendtest.Panics(func(_ testing.TB, onPanic func(any, []byte)) (suspend.Spawner, func()) {
+func panicking(change func(s suspend.Spawner) suspend.Spawner, value func(v any) any) suspendtest.Options {
+	return suspendtest.Options{Panics: func(_ testing.TB, onPanic func(any, []byte)) (suspend.Spawner, func()) {
 		s, end := openFifo(fifo.Options{OnPanic: func(v any, stack []byte) { onPanic(value(v), stack) }})
 		return change(s), end
-	})}
+	}}
 }
 
 type spawnerFunc func(f func()) error
@@ -203,16 +203,16 @@ func init() {
 		"Timers/stop-prevents-the-call-or-says-no", "Clock/does-not-go-back"
 	const watcherCheck, holderCheck, stormCheck = "Watcher/tells-the-end-of-a-context-once", "Holder/close-waits-for-the-release", "Queue/cancel-storm-conserves"
 	same := func(s suspend.Spawner) suspend.Spawner { return s }
-	storm := func(change func(ops *suspendtest.StoreOps)) []suspendtest.Option {
+	storm := func(change func(ops *suspendtest.StoreOps)) suspendtest.Options {
 		ops := suspendtest.RightStore
 		change(&ops)
-		return []suspendtest.Option{suspendtest.Storing(ops)}
+		return suspendtest.Storing(ops)
 	}
 	schedulerMutants = append(schedulerMutants, []mutant{
-		{"Go refuses a task, and runs it", goes(nth(2), refuses), nil, []string{"Park/each-task-has-its-own"}},
-		{"Go runs a task twice", goes(nth(2), runsTwice), nil, []string{"Park/each-task-has-its-own"}},
-		{"Go refuses a function, and runs it", goes(nth(700), refuses), nil, []string{"Go/every-task-runs-once"}},
-		{"Go runs a function twice", goes(nth(700), runsTwice), nil, []string{"Go/every-task-runs-once"}},
+		{"Go refuses a task, and runs it", goes(nth(2), refuses), suspendtest.Options{}, []string{"Park/each-task-has-its-own"}},
+		{"Go runs a task twice", goes(nth(2), runsTwice), suspendtest.Options{}, []string{"Park/each-task-has-its-own"}},
+		{"Go refuses a function, and runs it", goes(nth(700), refuses), suspendtest.Options{}, []string{"Go/every-task-runs-once"}},
+		{"Go runs a function twice", goes(nth(700), runsTwice), suspendtest.Options{}, []string{"Go/every-task-runs-once"}},
 		{"Go in a task refuses, and runs it", runs(func(s *patched, f func()) error {
 			inside := suspend.Current() != nil
 			err := s.Baton.Go(func() { suspend.Bind(&patch{Task: suspend.Self(), s: s}, f) })
@@ -220,7 +220,7 @@ func init() {
 				err = errLie
 			}
 			return err
-		}), nil, []string{"Here/is-the-scheduler-of-the-task"}},
+		}), suspendtest.Options{}, []string{"Here/is-the-scheduler-of-the-task"}},
 		{"Go refuses a task that panics, and runs it", suspendtest.Open(nil), panicking(func(s suspend.Spawner) suspend.Spawner {
 			var n atomic.Int32
 			return spawnerFunc(func(f func()) error {
@@ -234,46 +234,46 @@ func init() {
 
 		{"Go in a callback refuses, and runs it", onBaton(func(b *Baton) suspend.Spawner {
 			return &refusingInCallbacks{timed{Baton: b, after: forbidden}}
-		}), nil, []string{"Timers/a-callback-must-not-suspend"}},
+		}), suspendtest.Options{}, []string{"Timers/a-callback-must-not-suspend"}},
 		{"a stop that is true again and again", timers(0, func(d time.Duration, f func()) func() bool {
 			stop := forbidden(d, f)
 			stopped := false
 			return func() bool { stopped = stop() || stopped; return stopped }
-		}), nil, []string{stopCheck}},
+		}), suspendtest.Options{}, []string{stopCheck}},
 		{"a stop that is true after the call", timers(42, func(d time.Duration, f func()) func() bool {
 			stop := forbidden(d, f)
 			return func() bool { stop(); return true }
-		}), nil, []string{stopCheck}},
+		}), suspendtest.Options{}, []string{stopCheck}},
 		{"a stop that is true although it comes too late", timers(0, func(d time.Duration, f func()) func() bool {
 			stop := forbidden(d, f)
 			return func() bool { stop(); time.Sleep(time.Millisecond); return true }
-		}), nil, []string{"Timers/under-locks"}},
+		}), suspendtest.Options{}, []string{"Timers/under-locks"}},
 		{"a clock that goes back once", clocks(func(n int32, _ time.Time) time.Time {
 			if n == 500 {
 				return time.Now().Add(-time.Second)
 			}
 			return time.Now()
-		}), nil, []string{clockCheck}},
-		{"a clock that stands now", clocks(func(_ int32, begun time.Time) time.Time { return begun }), nil, []string{clockCheck}},
-		{"a clock of another time", clocks(func(int32, time.Time) time.Time { return time.Now().Add(time.Hour) }), nil, []string{clockCheck}},
+		}), suspendtest.Options{}, []string{clockCheck}},
+		{"a clock that stands now", clocks(func(_ int32, begun time.Time) time.Time { return begun }), suspendtest.Options{}, []string{clockCheck}},
+		{"a clock of another time", clocks(func(int32, time.Time) time.Time { return time.Now().Add(time.Hour) }), suspendtest.Options{}, []string{clockCheck}},
 		{"Sleep is too short", tasks(func(t *patch) {
 			t.spawner = &timed{Baton: t.s.Baton, after: func(d time.Duration, f func()) func() bool { return forbidden(d/4, f) }}
-		}), nil, []string{"Sleep/suspends-for-as-long-or-until-cancelled"}},
+		}), suspendtest.Options{}, []string{"Sleep/suspends-for-as-long-or-until-cancelled"}},
 
-		{"a Block that refuses the first", blocker(1), nil, []string{"Blocking/holds-nobody-up"}},
-		{"a Block that refuses the second", blocker(2), nil, []string{"Blocking/holds-nobody-up"}},
+		{"a Block that refuses the first", blocker(1), suspendtest.Options{}, []string{"Blocking/holds-nobody-up"}},
+		{"a Block that refuses the second", blocker(2), suspendtest.Options{}, []string{"Blocking/holds-nobody-up"}},
 
 		{"a Watcher whose stop says no", watches(func(ctx context.Context, f func()) func() bool {
 			stop := watchRightly(ctx, f)
 			return func() bool { stop(); return false }
-		}), nil, []string{watcherCheck}},
+		}), suspendtest.Options{}, []string{watcherCheck}},
 		{"a Watcher whose stop says yes again and again", watches(func(ctx context.Context, f func()) func() bool {
 			stop := watchRightly(ctx, f)
 			return func() bool { stop(); return true }
-		}), nil, []string{watcherCheck}},
+		}), suspendtest.Options{}, []string{watcherCheck}},
 		{"a Watcher that calls twice", watches(func(ctx context.Context, f func()) func() bool {
 			return context.AfterFunc(ctx, func() { suspend.Bind(nil, func() { f(); f() }) })
-		}), nil, []string{watcherCheck}},
+		}), suspendtest.Options{}, []string{watcherCheck}},
 		{"a Watcher that calls early", onBaton(func(b *Baton) suspend.Spawner {
 			var n atomic.Int32
 			return &watching{b, func(ctx context.Context, f func()) func() bool {
@@ -283,22 +283,22 @@ func init() {
 				}
 				return watchRightly(ctx, f)
 			}}
-		}), nil, []string{watcherCheck}},
+		}), suspendtest.Options{}, []string{watcherCheck}},
 
 		{"a Hold that is refused, and holds", holds(func(release func(), err error) (func(), error) {
 			if err == nil {
 				err = errLie
 			}
 			return release, err
-		}), nil, []string{holderCheck}},
+		}), suspendtest.Options{}, []string{holderCheck}},
 		{"a Hold that does not last", holds(func(release func(), err error) (func(), error) {
 			if err != nil {
 				return nil, err
 			}
 			release()
 			return func() {}, nil
-		}), nil, []string{holderCheck}},
-		{"a Hold after the close", holds(func(release func(), _ error) (func(), error) { return release, nil }), nil, []string{holderCheck}},
+		}), suspendtest.Options{}, []string{holderCheck}},
+		{"a Hold after the close", holds(func(release func(), _ error) (func(), error) { return release, nil }), suspendtest.Options{}, []string{holderCheck}},
 
 		{"a value is put twice", suspendtest.Open(openBaton), storm(func(ops *suspendtest.StoreOps) {
 			var n atomic.Int32

@@ -7,17 +7,18 @@ import (
 	"time"
 
 	"github.com/braidgo/braid/suspend"
+	"github.com/braidgo/braid/suspendtest"
 )
 
 func init() {
 	schedulerMutants = append(schedulerMutants,
-		mutant{"a Hold that holds nothing", onBaton(func(b *Baton) suspend.Spawner { return loose{b} }), nil,
+		mutant{"a Hold that holds nothing", onBaton(func(b *Baton) suspend.Spawner { return loose{b} }), suspendtest.Options{},
 			[]string{"Holder/close-waits-for-the-release"}},
-		mutant{"a wrapper that its tasks do not know", onBaton(func(b *Baton) suspend.Spawner { return wrapped{b} }), nil,
+		mutant{"a wrapper that its tasks do not know", onBaton(func(b *Baton) suspend.Spawner { return wrapped{b} }), suspendtest.Options{},
 			[]string{"Within/a-task-is-within-its-scheduler"}},
 		mutant{"a timer that calls inline", onBaton(func(b *Baton) suspend.Spawner {
 			return &timed{Baton: b, after: func(_ time.Duration, f func()) func() bool { f(); return never }}
-		}), nil, []string{"Timers/under-locks"}},
+		}), suspendtest.Options{}, []string{"Timers/under-locks"}},
 		mutant{"a timer that calls early", onBaton(func(b *Baton) suspend.Spawner {
 			var passed atomic.Int64 // which a timer moves by a tenth of what it is set for
 			return &timed{
@@ -27,21 +28,21 @@ func init() {
 				},
 				now: func() time.Time { return time.Unix(1, passed.Load()) },
 			}
-		}), nil, []string{"Timers/calls-once-and-not-early"}},
+		}), suspendtest.Options{}, []string{"Timers/calls-once-and-not-early"}},
 		mutant{"a timer that calls twice", onBaton(func(b *Baton) suspend.Spawner {
 			return &timed{Baton: b, after: func(d time.Duration, f func()) func() bool { forbidden(d, f); return forbidden(d, f) }}
-		}), nil, []string{"Timers/calls-once-and-not-early", "Timers/stop-prevents-the-call-or-says-no"}},
+		}), suspendtest.Options{}, []string{"Timers/calls-once-and-not-early", "Timers/stop-prevents-the-call-or-says-no"}},
 		mutant{"a timer whose callback is a task", onBaton(func(b *Baton) suspend.Spawner {
 			return &timed{Baton: b, after: func(d time.Duration, f func()) func() bool {
 				return time.AfterFunc(d, func() { _ = b.Go(f) }).Stop
 			}}
-		}), nil, []string{"Timers/a-callback-must-not-suspend"}},
+		}), suspendtest.Options{}, []string{"Timers/a-callback-must-not-suspend"}},
 		mutant{"a timer whose stop is always true", onBaton(func(b *Baton) suspend.Spawner {
 			return &timed{Baton: b, after: func(d time.Duration, f func()) func() bool {
 				stop := forbidden(d, f)
 				return func() bool { stop(); return true }
 			}}
-		}), nil, []string{"Timers/stop-prevents-the-call-or-says-no"}},
+		}), suspendtest.Options{}, []string{"Timers/stop-prevents-the-call-or-says-no"}},
 		mutant{"a timer whose stop waits for the callback", onBaton(func(b *Baton) suspend.Spawner {
 			return &timed{Baton: b, after: func(d time.Duration, f func()) func() bool {
 				over := make(chan struct{})
@@ -54,13 +55,13 @@ func init() {
 					return true
 				}
 			}}
-		}), nil, []string{"Timers/under-locks"}},
+		}), suspendtest.Options{}, []string{"Timers/under-locks"}},
 		mutant{"a clock that goes back", onBaton(func(b *Baton) suspend.Spawner {
 			return &timed{Baton: b, after: forbidden, now: func() time.Time { return time.Unix(0, -time.Now().UnixNano()) }}
-		}), nil, []string{"Clock/does-not-go-back"}},
+		}), suspendtest.Options{}, []string{"Clock/does-not-go-back"}},
 		mutant{"a clock that stands", onBaton(func(b *Baton) suspend.Spawner {
 			return &timed{Baton: b, after: forbidden, now: func() time.Time { return time.Unix(1, 0) }}
-		}), nil, []string{"Clock/does-not-go-back"}},
+		}), suspendtest.Options{}, []string{"Clock/does-not-go-back"}},
 		mutant{"a Watcher that calls inline", onBaton(func(b *Baton) suspend.Spawner {
 			return &watching{b, func(ctx context.Context, f func()) func() bool {
 				if ctx.Err() != nil {
@@ -69,22 +70,22 @@ func init() {
 				}
 				return context.AfterFunc(ctx, func() { suspend.Bind(nil, f) })
 			}}
-		}), nil, []string{"Watcher/tells-the-end-of-a-context-once"}},
+		}), suspendtest.Options{}, []string{"Watcher/tells-the-end-of-a-context-once"}},
 		mutant{"a Watcher that does not stop", onBaton(func(b *Baton) suspend.Spawner {
 			return &watching{b, func(ctx context.Context, f func()) func() bool {
 				context.AfterFunc(ctx, func() { suspend.Bind(nil, f) })
 				var stopped bool
 				return func() bool { first := !stopped; stopped = true; return first }
 			}}
-		}), nil, []string{"Watcher/tells-the-end-of-a-context-once"}},
+		}), suspendtest.Options{}, []string{"Watcher/tells-the-end-of-a-context-once"}},
 		mutant{"a Watcher whose calls are tasks", onBaton(func(b *Baton) suspend.Spawner {
 			return &watching{b, func(ctx context.Context, f func()) func() bool {
 				return context.AfterFunc(ctx, func() { _ = b.Go(f) })
 			}}
-		}), nil, []string{"Watcher/tells-the-end-of-a-context-once"}},
-		mutant{"a source of one number", onBaton(func(b *Baton) suspend.Spawner { return constant{b} }), nil,
+		}), suspendtest.Options{}, []string{"Watcher/tells-the-end-of-a-context-once"}},
+		mutant{"a source of one number", onBaton(func(b *Baton) suspend.Spawner { return constant{b} }), suspendtest.Options{},
 			[]string{"Rand/differs-and-is-for-all"}},
-		mutant{"a Block that refuses", tasks(func(t *patch) { t.spawner = refusing{t.s} }), nil,
+		mutant{"a Block that refuses", tasks(func(t *patch) { t.spawner = refusing{t.s} }), suspendtest.Options{},
 			[]string{"Blocking/after-close"}},
 	)
 }

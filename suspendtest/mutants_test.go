@@ -28,7 +28,7 @@ import (
 type mutant struct {
 	name  string
 	open  suspendtest.Opener
-	opts  []suspendtest.Option
+	opts  suspendtest.Options
 	kills []string
 }
 
@@ -130,7 +130,7 @@ var schedulerMutants = []mutant{
 				t.Task.Unpark()
 			}
 		}
-	}), nil, []string{"Park/an-unpark-that-comes-first-counts"}},
+	}), suspendtest.Options{}, []string{"Park/an-unpark-that-comes-first-counts"}},
 
 	{"one Unpark in 50 is dropped", tasks(func(t *patch) {
 		var n atomic.Int32
@@ -139,7 +139,7 @@ var schedulerMutants = []mutant{
 				t.Task.Unpark()
 			}
 		}
-	}), nil, []string{"Park/no-wake-up-is-lost"}},
+	}), suspendtest.Options{}, []string{"Park/no-wake-up-is-lost"}},
 
 	{"Unpark returns when the task has run", tasks(func(t *patch) {
 		var mu sync.Mutex
@@ -163,7 +163,7 @@ var schedulerMutants = []mutant{
 				<-wait
 			}
 		}
-	}), nil, []string{"05/resume-under-a-lock-that-the-waiter-needs", "05/resume-by-a-task-under-a-lock-that-the-waiter-needs",
+	}), suspendtest.Options{}, []string{"05/resume-under-a-lock-that-the-waiter-needs", "05/resume-by-a-task-under-a-lock-that-the-waiter-needs",
 		"01/block-holds-nothing"}},
 
 	{"Unpark takes the lock that tasks run under", tasks(func(t *patch) {
@@ -172,7 +172,7 @@ var schedulerMutants = []mutant{
 			defer t.s.baton.Unlock()
 			t.Task.Unpark()
 		}
-	}), nil, []string{"05/resume-does-not-wait-for-a-busy-scheduler", "05/resume-before-block-returns",
+	}), suspendtest.Options{}, []string{"05/resume-does-not-wait-for-a-busy-scheduler", "05/resume-before-block-returns",
 		"01/a-failure-found-in-block-is-delivered"}},
 
 	{"Unpark panics once the scheduler has closed", tasks(func(t *patch) {
@@ -184,12 +184,12 @@ var schedulerMutants = []mutant{
 			}
 			t.Task.Unpark()
 		}
-	}), nil, []string{"05/resume-after-close-is-false"}},
+	}), suspendtest.Options{}, []string{"05/resume-after-close-is-false"}},
 
 	{"Park keeps the worker", tasks(func(t *patch) {
 		native := sched.NewThread()
 		t.park, t.unpark = native.Park, native.Unpark
-	}), nil, []string{"Park/suspended-tasks-hold-nobody-up"}},
+	}), suspendtest.Options{}, []string{"Park/suspended-tasks-hold-nobody-up"}},
 
 	{"Park returns at once", tasks(func(t *patch) {
 		begin := time.Now()
@@ -199,7 +199,7 @@ var schedulerMutants = []mutant{
 			}
 			time.Sleep(time.Millisecond)
 		}
-	}), nil, []string{"Park/suspended-tasks-hold-nobody-up"}},
+	}), suspendtest.Options{}, []string{"Park/suspended-tasks-hold-nobody-up"}},
 
 	{"tasks are not bound", runs(func(s *patched, f func()) error {
 		return s.Baton.Go(func() {
@@ -207,7 +207,7 @@ var schedulerMutants = []mutant{
 			go func() { defer close(done); f() }()
 			<-done
 		})
-	}), nil, []string{"Park/suspended-tasks-hold-nobody-up"}},
+	}), suspendtest.Options{}, []string{"Park/suspended-tasks-hold-nobody-up"}},
 
 	{"all tasks share one Task", onBaton(func(b *Baton) suspend.Spawner {
 		var shared suspend.Task
@@ -216,7 +216,7 @@ var schedulerMutants = []mutant{
 			once.Do(func() { shared = t })
 			return shared
 		}}
-	}), nil, []string{"Park/each-task-has-its-own"}},
+	}), suspendtest.Options{}, []string{"Park/each-task-has-its-own"}},
 
 	{"a late Unpark runs its task again", runs(func(s *patched, f func()) error {
 		return s.Baton.Go(func() {
@@ -231,30 +231,30 @@ var schedulerMutants = []mutant{
 			defer ended.Store(true)
 			suspend.Bind(p, f)
 		})
-	}), nil, []string{"08/late-unpark-does-not-disturb-the-next-task"}},
+	}), suspendtest.Options{}, []string{"08/late-unpark-does-not-disturb-the-next-task"}},
 
 	{"Go runs f twice", runs(func(s *patched, f func()) error {
 		_ = s.Baton.Go(f)
 		return s.Baton.Go(f)
-	}), nil, []string{"Go/every-task-runs-once"}},
+	}), suspendtest.Options{}, []string{"Go/every-task-runs-once"}},
 
-	{"Go drops one f in 10", goes(func(n int32) bool { return n%10 == 0 }, func(*patched, func()) error { return nil }), nil, []string{"Go/every-task-runs-once"}},
+	{"Go drops one f in 10", goes(func(n int32) bool { return n%10 == 0 }, func(*patched, func()) error { return nil }), suspendtest.Options{}, []string{"Go/every-task-runs-once"}},
 
 	{"Go runs f inline", runs(func(s *patched, f func()) error {
 		suspend.Bind(sched.NewThread(), f)
 		return nil
-	}), nil, []string{"Go/does-not-run-the-task-inline"}},
+	}), suspendtest.Options{}, []string{"Go/does-not-run-the-task-inline"}},
 
 	{"Go waits for the worker", runs(func(s *patched, f func()) error {
 		s.baton.Lock()
 		defer s.baton.Unlock()
 		return s.Baton.Go(f)
-	}), nil, []string{"Go/does-not-wait-for-a-busy-scheduler"}},
+	}), suspendtest.Options{}, []string{"Go/does-not-wait-for-a-busy-scheduler"}},
 
 	{"Go drops f silently after close", runs(func(s *patched, f func()) error {
 		_ = s.Baton.Go(f)
 		return nil
-	}), nil, []string{"Go/refused-or-run-while-closing"}},
+	}), suspendtest.Options{}, []string{"Go/refused-or-run-while-closing"}},
 
 	{"Go runs f although it has refused it", runs(func(s *patched, f func()) error {
 		err := s.Baton.Go(f)
@@ -263,10 +263,10 @@ var schedulerMutants = []mutant{
 			runtime.Gosched()
 		}
 		return err
-	}), nil, []string{"Go/refused-or-run-while-closing"}},
+	}), suspendtest.Options{}, []string{"Go/refused-or-run-while-closing"}},
 
 	{"close does not wait", suspendtest.Open(func(testing.TB) (suspend.Spawner, func()) { return &Baton{}, func() {} }),
-		nil, []string{"Go/close-waits-for-suspended-tasks"}},
+		suspendtest.Options{}, []string{"Go/close-waits-for-suspended-tasks"}},
 
 	{"a Goexit keeps the worker", runs(func(s *patched, f func()) error {
 		return s.Baton.Go(func() {
@@ -279,36 +279,36 @@ var schedulerMutants = []mutant{
 			f()
 			returned = true
 		})
-	}), nil, []string{"Go/goexit-ends-one-task-only", "07/goexit-in-block-ends-the-task-and-kills-the-resumer"}},
+	}), suspendtest.Options{}, []string{"Go/goexit-ends-one-task-only", "07/goexit-in-block-ends-the-task-and-kills-the-resumer"}},
 
 	{"Yield lets nobody run", tasks(func(t *patch) { t.yield = runtime.Gosched }),
-		nil, []string{"Yield/lets-others-run"}},
+		suspendtest.Options{}, []string{"Yield/lets-others-run"}},
 
 	{"Yield waits for preemption", suspendtest.Open(func(testing.TB) (suspend.Spawner, func()) {
 		s := new(hogs)
 		return s, s.all.Wait
-	}), nil, []string{yieldAlone}},
+	}), suspendtest.Options{}, []string{yieldAlone}},
 	{"Go in a task that yields refuses, and runs it", suspendtest.Open(func(testing.TB) (suspend.Spawner, func()) {
 		s := &hogs{lies: true}
 		return s, s.all.Wait
-	}), nil, []string{yieldAlone}},
+	}), suspendtest.Options{}, []string{yieldAlone}},
 
 	{"Spawner is another scheduler", tasks(func(t *patch) { t.spawner = &Baton{} }),
-		nil, []string{"Here/is-the-scheduler-of-the-task"}},
+		suspendtest.Options{}, []string{"Here/is-the-scheduler-of-the-task"}},
 
 	{"the order is not FIFO", suspendtest.Open(func(testing.TB) (suspend.Spawner, func()) {
 		s := random.New(random.Options{})
 		return s, suspendtest.Drive(s.Run)
 	}), inOrder, []string{"Go/tasks-run-in-order", "05/resumed-tasks-run-in-order"}},
 
-	{"panics are not reported", suspendtest.Open(nil), []suspendtest.Option{suspendtest.Panics(
-		func(testing.TB, func(any, []byte)) (suspend.Spawner, func()) {
+	{"panics are not reported", suspendtest.Open(nil), suspendtest.Options{
+		Panics: func(testing.TB, func(any, []byte)) (suspend.Spawner, func()) {
 			return openFifo(fifo.Options{OnPanic: func(any, []byte) {}})
-		})}, []string{"Go/panic-is-reported-and-ends-one-task-only"}},
+		}}, []string{"Go/panic-is-reported-and-ends-one-task-only"}},
 
 	{"Park allocates", tasks(func(t *patch) {
 		t.park = func() { sink.Store(new([64]byte)); t.Task.Park() }
-	}), []suspendtest.Option{suspendtest.NoAllocs()}, []string{"11/suspend-and-resume-allocate-nothing"}},
+	}), suspendtest.Options{NoAllocs: true}, []string{"11/suspend-and-resume-allocate-nothing"}},
 }
 
 // yieldAlone is a check that counts, while it keeps the other processors busy.
@@ -355,15 +355,15 @@ func executes(broken func(s *fifo.Scheduler, f func()) error) suspendtest.OpenEx
 	}
 }
 
-var inOrder = []suspendtest.Option{suspendtest.FIFO()}
+var inOrder = suspendtest.Options{FIFO: true}
 
 var executorMutants = []mutant{
 	{"f runs twice", executes(func(s *fifo.Scheduler, f func()) error {
 		_ = s.Execute(f)
 		return s.Execute(f)
-	}), nil, []string{"Execute/every-callback-runs-once"}},
-	{"f is dropped", executes(func(*fifo.Scheduler, func()) error { return nil }), nil, []string{"Execute/every-callback-runs-once"}},
-	{"f runs inline", executes(func(_ *fifo.Scheduler, f func()) error { f(); return nil }), nil, []string{"Execute/does-not-run-inline"}},
+	}), suspendtest.Options{}, []string{"Execute/every-callback-runs-once"}},
+	{"f is dropped", executes(func(*fifo.Scheduler, func()) error { return nil }), suspendtest.Options{}, []string{"Execute/every-callback-runs-once"}},
+	{"f runs inline", executes(func(_ *fifo.Scheduler, f func()) error { f(); return nil }), suspendtest.Options{}, []string{"Execute/does-not-run-inline"}},
 	{"Execute waits until f begins", executes(func(s *fifo.Scheduler, f func()) error {
 		began := make(chan struct{})
 		err := s.Execute(func() { close(began); f() })
@@ -371,19 +371,19 @@ var executorMutants = []mutant{
 			<-began
 		}
 		return err
-	}), nil, []string{"Execute/does-not-wait-for-a-busy-executor"}},
-	{"f is a task", executes((*fifo.Scheduler).Go), nil, []string{"Execute/a-callback-must-not-suspend"}},
+	}), suspendtest.Options{}, []string{"Execute/does-not-wait-for-a-busy-executor"}},
+	{"f is a task", executes((*fifo.Scheduler).Go), suspendtest.Options{}, []string{"Execute/a-callback-must-not-suspend"}},
 	{"f is dropped silently after close", executes(func(s *fifo.Scheduler, f func()) error {
 		_ = s.Execute(f)
 		return nil
-	}), nil, []string{"Execute/refused-or-run-while-closing"}},
+	}), suspendtest.Options{}, []string{"Execute/refused-or-run-while-closing"}},
 	{"the order is not FIFO", suspendtest.OpenExecutor(func(testing.TB) (suspend.Executor, func()) {
 		s := random.New(random.Options{})
 		return s, suspendtest.Drive(s.Run)
 	}), inOrder, []string{"Execute/callbacks-run-in-order"}},
 	{"a callback keeps the executor", executes(func(s *fifo.Scheduler, f func()) error {
 		return s.Execute(func() { f(); select {} })
-	}), nil, []string{"Execute/a-callback-may-resume"}},
+	}), suspendtest.Options{}, []string{"Execute/a-callback-may-resume"}},
 }
 
 // patience is the deadline of a check on a mutant. One that is killed by a hang takes as long.
@@ -407,7 +407,7 @@ func (r *recorder) Errorf(format string, args ...any) {
 // A kill is a mutant and a check that finds it.
 type kill struct {
 	mutant, check string
-	run           func(blind suspendtest.Option)
+	run           func(sees func(look string) bool)
 }
 
 // found returns the looks that find the mutant while all of them are blind, and so do not end the check. If it is one, no other does when
@@ -415,14 +415,14 @@ type kill struct {
 func (k kill) found() (looks []string) {
 	var mu sync.Mutex
 	over := false
-	k.run(suspendtest.Blind(func(look string) bool {
+	k.run(func(look string) bool {
 		mu.Lock()
 		defer mu.Unlock()
 		if !over && !slices.Contains(looks, look) {
 			looks = append(looks, look)
 		}
 		return true
-	}))
+	})
 	mu.Lock()
 	defer mu.Unlock()
 	over = true
@@ -430,25 +430,25 @@ func (k kill) found() (looks []string) {
 }
 
 func kills(t *testing.T) (all []kill) {
-	add := func(mutant, check string, run func(blind suspendtest.Option)) {
+	add := func(mutant, check string, run func(sees func(look string) bool)) {
 		all = append(all, kill{mutant, check, run})
 	}
 	for _, m := range slices.Concat(schedulerMutants, executorMutants, endingMutants) {
 		for _, name := range m.kills {
-			add(m.name, name, func(blind suspendtest.Option) {
-				suspendtest.Check(t, name, patience, suspendtest.Direct, m.open, append(m.opts, blind)...)
+			add(m.name, name, func(sees func(look string) bool) {
+				suspendtest.Check(t, name, patience, suspendtest.Direct, m.open, m.opts.Blind(sees))
 			})
 		}
 	}
 	for _, m := range suspendMutants {
 		for _, name := range m.kills {
-			add(m.name, name, func(blind suspendtest.Option) {
-				suspendtest.Check(t, name, patience, m.make(), suspendtest.Open(openBaton), blind)
+			add(m.name, name, func(sees func(look string) bool) {
+				suspendtest.Check(t, name, patience, m.make(), suspendtest.Open(openBaton), suspendtest.Options{}.Blind(sees))
 			})
 		}
 	}
 	for _, l := range tolds { // none of which hangs
-		add(fmt.Sprintf("%s, in call %d", l.lie, l.n), l.check, func(blind suspendtest.Option) {
+		add(fmt.Sprintf("%s, in call %d", l.lie, l.n), l.check, func(sees func(look string) bool) {
 			open := suspendtest.Opener(openTimed)
 			switch kind, _, _ := strings.Cut(l.check, "/"); kind {
 			case "Execute":
@@ -456,7 +456,7 @@ func kills(t *testing.T) (all []kill) {
 			case "Ending":
 				open = suspendtest.OpenEnding(endsNever)
 			}
-			suspendtest.Check(t, l.check, 10*patience, lies[l.lie](l.n)(), open, blind)
+			suspendtest.Check(t, l.check, 10*patience, lies[l.lie](l.n)(), open, suspendtest.Options{}.Blind(sees))
 		})
 	}
 	return all

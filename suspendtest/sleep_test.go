@@ -19,6 +19,6 @@ func TestASleepInABlock(t *testing.T) {
 		})
 	}
 	require.Panics(t, wrong, "a goroutine does not notice")
-	text := explored(t, func(w *suspendtest.World) { w.Go("a", func(context.Context) { wrong() }) })
+	text := explored(t, func(w *suspendtest.World) { w.Go("a", func(context.Context) { wrong() }) }, suspendtest.ExploreOptions{})
 	require.Contains(t, text, "has failed")
 }

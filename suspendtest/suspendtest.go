@@ -3,7 +3,7 @@
 //
 // The author of a scheduler writes a function, open, that starts the scheduler, and runs
 //
-//	func TestConformance(t *testing.T) { suspendtest.Scheduler(t, open) }
+//	func TestConformance(t *testing.T) { suspendtest.Scheduler(t, open, suspendtest.Options{}) }
 //
 // to check that every primitive that waits through suspend.Suspend works in the scheduler's tasks. The subtests 01 to 13 check
 // the contracts of package suspend itself in these tasks:
@@ -33,6 +33,7 @@
 package suspendtest
 
 import (
+	"cmp"
 	"context"
 	"testing"
 	"time"
@@ -48,54 +49,50 @@ type Open func(t testing.TB) (s suspend.Spawner, close func())
 // OpenExecutor starts an Executor for one subtest. close must return when every accepted callback has run.
 type OpenExecutor func(t testing.TB) (x suspend.Executor, close func())
 
-// An Option declares that a scheduler makes an optional promise. The kit then checks this promise.
-type Option func(*options)
+// Options declare which optional promises a scheduler makes. The kit then checks these promises. The zero value declares none.
+type Options struct {
+	// FIFO declares that tasks run in the order in which they become runnable.
+	FIFO bool
 
-type options struct {
-	fifo, noAllocs bool
-	panics         func(t testing.TB, onPanic func(value any, stack []byte)) (suspend.Spawner, func())
-	deadline       time.Duration
-	late           bool // an earlier check made no progress
-	store          storeOps
-	blind          func(look string) bool // disables assertions, see env.report
+	// NoAllocs declares that suspending and resuming a task does not allocate in steady state.
+	NoAllocs bool
+
+	// Panics declares that a panic in a task does not end the process, if it is not nil. The function is like Open, but receives
+	// another function, onPanic. After a panic, the scheduler must call onPanic with the value and the stack, in the task or after
+	// its end.
+	Panics func(t testing.TB, onPanic func(value any, stack []byte)) (s suspend.Spawner, close func())
+
+	deadline time.Duration
+	late     bool // an earlier check made no progress
+	store    storeOps
+	blind    func(look string) bool // disables assertions, see env.report
 }
 
 // patience returns how long a check may make no progress. After the first check without progress, the limit is a tenth of the
 // usual limit, so that go test does not time out even if many checks hang.
-func (o options) patience() time.Duration {
+func (o Options) patience() time.Duration {
 	if o.late {
 		return o.deadline / 10
 	}
 	return o.deadline
 }
 
-// FIFO declares that tasks run in the order in which they become runnable.
-func FIFO() Option { return func(o *options) { o.fifo = true } }
-
-// NoAllocs declares that suspending and resuming a task does not allocate in steady state.
-func NoAllocs() Option { return func(o *options) { o.noAllocs = true } }
-
-// Panics declares that a panic in a task does not end the process. open is like Open, but receives a function onPanic. After a
-// panic, the scheduler must call onPanic with the value and the stack, in the task or after its end.
-func Panics(open func(t testing.TB, onPanic func(value any, stack []byte)) (s suspend.Spawner, close func())) Option {
-	return func(o *options) { o.panics = open }
-}
-
 // Scheduler checks the scheduler that open starts.
-func Scheduler(t *testing.T, open Open, opts ...Option) {
-	runChecks(t, schedulerChecks, gather(opts), open)
+func Scheduler(t *testing.T, open Open, o Options) {
+	runChecks(t, schedulerChecks, o.complete(), open)
 	t.Run("12/plain-goroutines-suspend-in-a-synctest-bubble", bubble)
 }
 
-// Executor checks the Executor that open starts. FIFO is the only Option that has an effect.
-func Executor(t *testing.T, open OpenExecutor, opts ...Option) {
-	runChecks(t, executorChecks, gather(opts), open)
+// Executor checks the Executor that open starts. Of the Options, only FIFO has an effect.
+func Executor(t *testing.T, open OpenExecutor, o Options) {
+	runChecks(t, executorChecks, o.complete(), open)
 }
 
-func gather(opts []Option) options {
-	o := options{deadline: 30 * time.Second, store: rightStore}
-	for _, f := range opts {
-		f(&o)
+// complete sets the unexported fields that are not set.
+func (o Options) complete() Options {
+	o.deadline = cmp.Or(o.deadline, 30*time.Second)
+	if o.store.Put == nil {
+		o.store = rightStore
 	}
 	return o
 }

@@ -14,7 +14,7 @@ import (
 var schedulerChecks = slices.Concat(contractChecks, capabilityChecks, timerChecks, []check{
 	{"11/suspend-and-resume-allocate-nothing",
 		"contract 11: in steady state a suspension allocates nothing.",
-		func(o options) bool { return o.noAllocs }, noAllocs},
+		func(o Options) bool { return o.NoAllocs }, noAllocs},
 
 	{"Go/every-task-runs-once",
 		"Go: nil says that f will run, once.", nil, runOnce},
@@ -22,7 +22,7 @@ var schedulerChecks = slices.Concat(contractChecks, capabilityChecks, timerCheck
 		"Go must not run f before it returns: its caller may hold locks, and is not to be f's task.", nil, notInline},
 	{"Go/tasks-run-in-order",
 		"Go: on a FIFO scheduler tasks begin in the order in which they were started.",
-		func(o options) bool { return o.fifo }, runInOrder},
+		func(o Options) bool { return o.FIFO }, runInOrder},
 	{"Go/refused-or-run-while-closing",
 		"Go: nil says that f will run, also while the scheduler closes; an error says that it never will.", nil, submitWhileClosing},
 	{"Go/does-not-wait-for-a-busy-scheduler",
@@ -33,7 +33,7 @@ var schedulerChecks = slices.Concat(contractChecks, capabilityChecks, timerCheck
 		"a Goexit in a task ends that task, and neither the worker nor the scheduler.", nil, goexitOnce},
 	{"Go/panic-is-reported-and-ends-one-task-only",
 		"a panic in a task is reported and ends that task only.",
-		func(o options) bool { return o.panics != nil }, panicOnce},
+		func(o Options) bool { return o.Panics != nil }, panicOnce},
 
 	{"Park/suspended-tasks-hold-nobody-up",
 		"Park must hold back the calling task only: it must give up the worker, and Bind must name the task.", nil, manySuspended},

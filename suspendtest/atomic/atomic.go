@@ -1,6 +1,6 @@
 // Package atomic replaces sync/atomic in a primitive that suspendtest.Explore checks access by access. In a build without the
 // tag explore, its types are the types of sync/atomic and add no cost. With the tag, the types report each access to Explore,
-// see suspendtest.Accesses. The production code of the primitive imports this package in place of sync/atomic.
+// see suspendtest.ExploreOptions.Accesses. The production code of the primitive imports this package in place of sync/atomic.
 package atomic
 
 import "github.com/braidgo/braid/internal/atomicx"

@@ -68,7 +68,7 @@ func ExampleModel_In() {
 				_, _ = h.Do(client, "add", func() (int, error) { return c.add(ctx) })
 			})
 		}
-	})
+	}, suspendtest.ExploreOptions{})
 	_, story, _ := strings.Cut(heard.text, "\n\ta ")
 	fmt.Println("	a " + story)
 
@@ -91,7 +91,7 @@ func ExampleModel_In() {
 func TestHistories(t *testing.T) {
 	for two, wants := range map[bool][]string{false: {"which are all"}, true: {"linear: there is no order for", "add returns 0, <nil>", "1 to "}} {
 		heard := &hearing{TB: t}
-		suspendtest.Explore(heard, counting(two))
+		suspendtest.Explore(heard, counting(two), suspendtest.ExploreOptions{})
 		for _, want := range wants {
 			if !strings.Contains(heard.text, want) {
 				t.Errorf("%s, want %s", heard.text, want)

@@ -68,7 +68,7 @@ func TestCounts(t *testing.T) {
 		held++
 		g.Unlock()
 	}
-	in := actor.Open[int](bg)
+	in := actor.Open[int](bg, actor.Options[int]{})
 	send := func() { _ = in.Ref().Send(1) }
 	for name, p := range map[string]struct {
 		names               string
@@ -135,7 +135,7 @@ func TestAnOperationThatNeedNotWaitIsAPoint(t *testing.T) {
 		"Value.Close":          func() func() { v := watch.New(1); return func() { _ = v.Close() } },
 		"Topic.Subscribe":      func() func() { c := broadcast.New[int](); return func() { c.Subscribe(1, broadcast.Wait) } },
 		"Topic.Close":          func() func() { c := broadcast.New[int](); return func() { _ = c.Close() } },
-		"Subscription.Close":   func() func() { s := broadcast.New[int]().Subscribe(1, broadcast.Wait); return s.Close },
+		"Subscription.Close":   func() func() { s := broadcast.New[int]().Subscribe(1, broadcast.Wait); return func() { _ = s.Close() } },
 		"Subscription.Missed":  func() func() { s := broadcast.New[int]().Subscribe(1, broadcast.Wait); return func() { s.Missed() } },
 		"Limiter.SetLimit":     func() func() { l := rate.NewLimiter(1, 1); return func() { l.SetLimit(2) } },
 		"Semaphore.Resize":     func() func() { s := semaphore.New(1); return func() { s.Resize(2) } },
@@ -169,8 +169,8 @@ func TestAnOperationThatNeedNotWaitIsAPoint(t *testing.T) {
 		"Select":              of(func() { _, _ = suspend.SelectOrdered(bg, suspend.CaseOf(filled.AwaitOp())) }),
 		"TrySelect":           of(func() { _, _ = suspend.TrySelect(bg, suspend.CaseOf(filled.AwaitOp())) }),
 		"Guard.Lock":          func() func() { var g suspend.Guard; return g.Lock },
-		"Send":                func() func() { in := actor.Open[int](bg); return func() { _ = in.Ref().Send(1) } },
-		"Inbox.Len":           func() func() { in := actor.Open[int](bg); return func() { in.Len() } },
+		"Send":                func() func() { in := actor.Open[int](bg, actor.Options[int]{}); return func() { _ = in.Ref().Send(1) } },
+		"Inbox.Len":           func() func() { in := actor.Open[int](bg, actor.Options[int]{}); return func() { in.Len() } },
 		"Scope.Go":            inScope(func(s *scope.Scope) { _ = s.Go(suspend.Here(), func(context.Context) error { return nil }) }),
 		"Scope.Hold":          inScope(func(s *scope.Scope) { release, _ := s.Hold(); release() }),
 		"Scope.Cancel":        inScope(func(s *scope.Scope) { s.Cancel(nil) }),

@@ -155,7 +155,7 @@ var actorPrograms = []program{
 					return nil
 				})
 			})
-		})
+		}, actor.Options[int]{})
 	})},
 	{"actor, a message and a timeout", "2 × 1", actors(func(w *explore.World, a *actorWorld) {
 		ref := actor.Spawn(bg, a, func(_ context.Context, self *actor.Self[int]) error {
@@ -291,7 +291,7 @@ var actorPrograms = []program{
 	{"actor, Ask", "3 × 1", actors(func(w *explore.World, a *actorWorld) {
 		ref := actor.Spawn(bg, a, func(_ context.Context, self *actor.Self[*question]) error {
 			return self.React(func(q *question) error { q.Reply(1); return nil })
-		})
+		}, actor.Options[*question]{})
 		w.Go("ask", func(ctx context.Context) {
 			v, err := actor.Ask(ctx, ref, &question{})
 			if v != 1 && err == nil || err != nil && !errors.Is(err, actor.ErrNoReply) && !errors.Is(err, context.Canceled) {
@@ -304,7 +304,7 @@ var actorPrograms = []program{
 		replied, got := false, false
 		ref := actor.Spawn(bg, a, func(_ context.Context, self *actor.Self[*question]) error {
 			return self.React(func(q *question) error { replied = q.Reply(1); return nil })
-		})
+		}, actor.Options[*question]{})
 		w.Go("ask", func(ctx context.Context) {
 			_, err := actor.Ask(ctx, ref, &question{})
 			got = err == nil
@@ -320,10 +320,10 @@ var actorPrograms = []program{
 	{"actor, a request sent on", "3 × 1", actors(func(w *explore.World, a *actorWorld) {
 		second := actor.Spawn(bg, a, func(_ context.Context, self *actor.Self[*question]) error {
 			return self.React(func(q *question) error { return nil }) // and ends
-		})
+		}, actor.Options[*question]{})
 		first := actor.Spawn(bg, a, func(_ context.Context, self *actor.Self[*question]) error {
 			return self.React(func(q *question) error { _ = second.Send(q); return nil })
-		})
+		}, actor.Options[*question]{})
 		w.Go("ask", func(context.Context) {
 			if _, err := actor.Ask(bg, first, &question{}); !errors.Is(err, actor.ErrNoReply) {
 				panic(err)
@@ -332,11 +332,11 @@ var actorPrograms = []program{
 		w.Go("stop", func(context.Context) { second.Stop() })
 	})},
 	{"actor, answered while sent on", "3 × 1", actors(func(w *explore.World, a *actorWorld) {
-		in := actor.Open[*question](bg)
+		in := actor.Open[*question](bg, actor.Options[*question]{})
 		q := &question{}
 		first := actor.Spawn(bg, a, func(_ context.Context, self *actor.Self[*question]) error {
 			return self.React(func(q *question) error { _ = in.Ref().Send(q); return nil })
-		})
+		}, actor.Options[*question]{})
 		answer := actor.AskLater(first, q)
 		w.Go("reply", func(context.Context) { q.Reply(1) })
 		w.Go("await", func(context.Context) {
@@ -350,7 +350,7 @@ var actorPrograms = []program{
 		})
 	})},
 	{"actor, answered while sent on, what is left", "2 × 1", func(w *explore.World) {
-		first, second := actor.Open[*question](bg), actor.Open[*question](bg)
+		first, second := actor.Open[*question](bg, actor.Options[*question]{}), actor.Open[*question](bg, actor.Options[*question]{})
 		q := &question{}
 		_ = actor.AskLater(first.Ref(), q)
 		w.Go("reply", func(context.Context) { q.Reply(1) })
@@ -362,7 +362,7 @@ var actorPrograms = []program{
 		told := 0
 		other := actor.Spawn(bg, a, func(_ context.Context, self *actor.Self[int]) error {
 			return self.React(func(int) error { return nil })
-		})
+		}, actor.Options[int]{})
 		actor.Spawn(bg, a, func(_ context.Context, self *actor.Self[error]) error {
 			self.Watch(other, func(err error) error { told++; return err })
 			return self.React(func(err error) error {
@@ -371,7 +371,7 @@ var actorPrograms = []program{
 				}
 				return nil
 			})
-		})
+		}, actor.Options[error]{})
 		w.Go("kill", func(context.Context) { other.Kill(errOops) })
 		w.Check(func() error { return same(1, told) })
 	})},
@@ -380,14 +380,14 @@ var actorPrograms = []program{
 		before := 0
 		other := actor.Spawn(bg, a, func(_ context.Context, self *actor.Self[int]) error {
 			return self.React(func(int) error { return nil })
-		})
+		}, actor.Options[int]{})
 		actor.Spawn(bg, unheld{a}, func(_ context.Context, self *actor.Self[int]) error {
 			watcher = self
 			stop := self.Watch(other, func(err error) int { return 1 })
 			stop()
 			before = self.Len()
 			return self.React(func(int) error { return actor.Skip })
-		})
+		}, actor.Options[int]{})
 		w.Go("kill", func(context.Context) { other.Kill(errOops) })
 		w.Check(func() error { return same(before, watcher.Len()) })
 	})},
@@ -395,11 +395,11 @@ var actorPrograms = []program{
 		waits := func(_ context.Context, self *actor.Self[int]) error {
 			return self.React(func(int) error { return nil })
 		}
-		x := actor.Spawn(bg, a, waits)
+		x := actor.Spawn(bg, a, waits, actor.Options[int]{})
 		y := actor.Spawn(bg, a, func(ctx context.Context, self *actor.Self[int]) error {
 			self.Link(x)
 			return waits(ctx, self)
-		})
+		}, actor.Options[int]{})
 		w.Go("kill", func(context.Context) {
 			x.Kill(errOops)
 			var exit *actor.ExitError
@@ -550,7 +550,7 @@ var actorPrograms = []program{
 			}
 			children = append(children, actor.Spawn(ctx, unheld{a}, func(_ context.Context, self *actor.Self[int]) error {
 				return self.React(func(int) error { return nil })
-			}))
+			}, actor.Options[int]{}))
 			return self.React(func(int) error { a.received++; return errOops })
 		}), a.options())
 		w.Go("stop", func(context.Context) {
@@ -584,11 +584,11 @@ var actorPrograms = []program{
 			if lives++; lives == 1 {
 				actor.Spawn(ctx, a, func(_ context.Context, self *actor.Self[int]) error {
 					return self.React(func(int) error { return nil })
-				})
+				}, actor.Options[int]{})
 				return errOops
 			}
 			return self.React(func(int) error { return nil })
-		}))
+		}), actor.Options[int]{})
 		w.Go("kill", func(context.Context) {
 			ref.Kill(errOops)
 			if err := ref.Wait(bg); err != errOops {
@@ -620,9 +620,9 @@ var actorPrograms = []program{
 			actor.Spawn(ctx, a, func(context.Context, *actor.Self[int]) error {
 				_, err := goOn.Await(bg) // and hears of no Stop and no Kill
 				return err
-			})
+			}, actor.Options[int]{})
 			return self.React(func(int) error { return nil })
-		})
+		}, actor.Options[int]{})
 		w.Go("end", func(context.Context) {
 			parent.Stop()
 			parent.Kill(errOops)
@@ -636,9 +636,9 @@ var actorPrograms = []program{
 			child = actor.Spawn(ctx, a, func(ctx context.Context, _ *actor.Self[int]) error {
 				_, err := promise.New[int]().Await(ctx)
 				return err
-			})
+			}, actor.Options[int]{})
 			return self.React(func(int) error { return nil })
-		})
+		}, actor.Options[int]{})
 		w.Go("kill", func(context.Context) {
 			parent.Kill(errOops)
 			_ = parent.Wait(bg)
@@ -655,7 +655,7 @@ var actorPrograms = []program{
 			return actor.Catch(func() error {
 				return self.React(func(int) error { return nil })
 			}, func(err error) error { panic(fmt.Sprint("caught: ", err)) })
-		})
+		}, actor.Options[int]{})
 		w.Go("stop", func(context.Context) { ref.Stop() })
 	})},
 	{"actor, a caught failure", "3 × 1", actors(func(w *explore.World, a *actorWorld) {
@@ -670,7 +670,7 @@ var actorPrograms = []program{
 					return nil
 				})
 			})
-		}))
+		}), actor.Options[*question]{})
 		failed := 0
 		var left atomicx.Int32 // traced: whichever is last stops the actor
 		left.Store(2)

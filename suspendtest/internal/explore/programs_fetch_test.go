@@ -74,7 +74,7 @@ func fetchOutsider(w *explore.World) {
 			b.Set(k, 2*k)
 		}
 		return nil
-	})
+	}, fetch.SourceOptions{})
 	answered := func(v int, err error) bool {
 		if err == nil && v != 2 || err != nil && !errors.Is(err, context.Canceled) && !errors.Is(err, fetch.ErrEnded) {
 			panic(fmt.Sprint(v, err))
@@ -86,10 +86,10 @@ func fetchOutsider(w *explore.World) {
 		in, s := fetch.Open(ctx, fetch.Options{Settle: 1})
 		_ = session.Fill(in)
 		var v int
-		err := fetch.Options{On: suspend.Here()}.Run(in, func(ctx context.Context) (err error) {
+		err := fetch.Run(in, func(ctx context.Context) (err error) {
 			v, err = src.Get(ctx, 1)
 			return err
-		})
+		}, fetch.Options{On: suspend.Here()})
 		inside := answered(v, err)
 		both, _ := outside.Await(context.Background())
 		if inside && both && sent.Load() != 1 {
@@ -121,11 +121,11 @@ func fetchProgram(body func(ctx context.Context, src *fetch.Source[int, int], p 
 					b.Set(k, 2*k)
 				}
 				return nil
-			})
-			err := fetch.Options{On: suspend.Here()}.Run(ctx, func(ctx context.Context) error {
+			}, fetch.SourceOptions{})
+			err := fetch.Run(ctx, func(ctx context.Context) error {
 				s = fetch.Of(ctx)
 				return body(ctx, src, &p)
-			})
+			}, fetch.Options{On: suspend.Here()})
 			if err != nil && !errors.Is(err, context.Canceled) {
 				panic(err)
 			}
@@ -147,7 +147,7 @@ func fetchOutsiders(turns int, keys ...int) func(w *explore.World) {
 				b.Set(k, 2*k)
 			}
 			return nil
-		})
+		}, fetch.SourceOptions{})
 		in, _ := fetch.Open(context.Background(), fetch.Options{Settle: turns})
 		for i, k := range keys {
 			w.Go(fmt.Sprint("outsider ", i), func(ctx context.Context) {
@@ -168,7 +168,7 @@ func fetchClose(w *explore.World) {
 	src := fetch.New("src", func(_ context.Context, b *fetch.Batch[int, int]) error {
 		b.Set(1, 2)
 		return nil
-	})
+	}, fetch.SourceOptions{})
 	in, s := fetch.Open(context.Background(), fetch.Options{Settle: 1})
 	w.Go("outsider", func(ctx context.Context) {
 		own, stop := cancel.New(in)

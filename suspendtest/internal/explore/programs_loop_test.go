@@ -24,6 +24,9 @@ func init() { programs = append(programs, loopPrograms...) }
 // stalls.
 var loopPrograms = []program{
 	{"reactor, Close", "2 × 1", reactorProgram(nil)},
+	{"reactor, Shutdown", "2 × 1", func(w *explore.World) { shutdownProgram(w, 1, false) }},
+	{"reactors, Shutdown", "3 × 1", func(w *explore.World) { shutdownProgram(w, 2, false) }},
+	{"reactors, a Shutdown that gives up", "3 × 1", func(w *explore.World) { shutdownProgram(w, 2, true) }},
 	{"reactor, a callback", "3 × 1", reactorProgram(func(w *explore.World, x *eventloop.Exploring) {
 		ran, accepted := 0, 0
 		w.Go("submit", func(context.Context) {
@@ -178,7 +181,7 @@ var loopPrograms = []program{
 			}
 		})
 		w.Go("close", func(context.Context) {
-			_ = x.CloseContext(canceled)
+			_ = x.Shutdown(canceled)
 			_ = x.Close()
 		})
 		w.OnIdle(lost)
@@ -216,6 +219,28 @@ func reactorProgram(others func(w *explore.World, x *eventloop.Exploring)) func(
 		w.OnIdle(lost)
 		w.Check(freed(x))
 	}
+}
+
+// shutdownProgram shuts down a Loop with n reactors, which wait for each other. If the Shutdown may give up, a Close ends the Loop.
+func shutdownProgram(w *explore.World, n int, givesUp bool) {
+	all := eventloop.NewExplorings(n)
+	for i, x := range all {
+		w.Go(fmt.Sprint("run", i), func(context.Context) { x.Run() })
+		w.Check(freed(x))
+	}
+	w.Go("shutdown", func(ctx context.Context) {
+		if !givesUp {
+			ctx = context.Background()
+		}
+		switch err := all[0].Shutdown(ctx); {
+		case err == nil:
+		case errors.Is(err, context.Canceled) && givesUp:
+			_ = all[0].Close()
+		default:
+			panic(err)
+		}
+	})
+	w.OnIdle(lost)
 }
 
 func freed(x *eventloop.Exploring) func() error {

@@ -105,7 +105,7 @@ var stagePrograms = []program{
 		})
 		accepted := submitters(w, s, "submit", "submit2")
 		w.Go("close", func(context.Context) {
-			if s.Close(bg) != nil {
+			if s.Shutdown(bg) != nil {
 				panic("Close fails")
 			}
 			closed.Store(true)
@@ -132,7 +132,7 @@ var stagePrograms = []program{
 		b = stageOf(p, "b", stage.Options{Queue: 1, Width: 1}, task)
 		for _, s := range []*stage.Stage[int, int]{a, b} {
 			w.Go("close", func(context.Context) {
-				if s.Submit(bg, 1) != nil || s.Close(bg) != nil {
+				if s.Submit(bg, 1) != nil || s.Shutdown(bg) != nil {
 					panic("Close fails")
 				}
 				if s := s.Stats(); s.Completed != 1 || s.Waiting+s.Busy+s.Handlers != 0 {
@@ -219,7 +219,7 @@ var stagePrograms = []program{
 		s := stage.NewBatch("s", func(_ context.Context, in, out []int) error { return nil }, stage.Options{Pool: p, Queue: 2, Batch: 2, Gather: 1})
 		_ = on.Go(func() { _ = s.Submit(bg, 1) })
 		_ = s.Submit(bg, 2)
-		if err := s.Close(bg); err != nil {
+		if err := s.Shutdown(bg); err != nil {
 			panic(err)
 		}
 		w.Check(settled(p, s))
@@ -228,7 +228,7 @@ var stagePrograms = []program{
 		p := stage.NewPool("p", 1, here{})
 		a := stageOf(p, "a", stage.Options{}, func(context.Context, int) error { return nil })
 		w.Go("close", func(context.Context) {
-			if a.Submit(bg, 1) != nil || a.Close(bg) != nil {
+			if a.Submit(bg, 1) != nil || a.Shutdown(bg) != nil {
 				panic("Close fails")
 			}
 		})
@@ -250,7 +250,7 @@ var stagePrograms = []program{
 		})
 		w.Go("close", func(context.Context) {
 			f, err := begun.Await(bg)
-			if err != nil || s.Close(bg) != nil {
+			if err != nil || s.Shutdown(bg) != nil {
 				panic("Close fails")
 			}
 			if _, ok, _ := f.Try(); !ok {
@@ -280,7 +280,7 @@ var stagePrograms = []program{
 				}
 			}
 		})
-		w.Go("close", func(ctx context.Context) { _ = s.Close(ctx) })
+		w.Go("close", func(ctx context.Context) { _ = s.Shutdown(ctx) })
 		w.Check(settled(p, s))
 		w.Check(func() error { return same(int(accepted.Load()), int(ran.Load()+dead.Load())) })
 	}},
@@ -449,7 +449,7 @@ var stagePrograms = []program{
 		p, s, ended := retrying(here{}, 0)
 		submitters(w, s, "submit")
 		w.Go("close", func(context.Context) {
-			if err := s.Close(bg); err != nil {
+			if err := s.Shutdown(bg); err != nil {
 				panic(err)
 			}
 			if s := s.Stats(); s.Delayed+s.Waiting+s.Busy != 0 {
@@ -479,7 +479,7 @@ var stagePrograms = []program{
 		}).OnFail(func(context.Context, int, error) { dead.Add(1) })
 		w.Go("close", func(ctx context.Context) {
 			_ = s.Submit(bg, 1)
-			_ = s.Close(ctx)
+			_ = s.Shutdown(ctx)
 			_ = closed.Fill(1)
 		})
 		w.Check(settled(p, s))
@@ -515,7 +515,7 @@ var stagePrograms = []program{
 				return nil
 			})
 			_ = on.Go(func() { _ = s.Submit(bg, 1) })
-			if err, s := s.Close(ctx), s.Stats(); err == nil && s.Delayed+s.Waiting+s.Busy != 0 {
+			if err, s := s.Shutdown(ctx), s.Stats(); err == nil && s.Delayed+s.Waiting+s.Busy != 0 {
 				panic("closed with a task between two tries")
 			}
 			w.Check(settled(p, s))
@@ -526,7 +526,7 @@ var stagePrograms = []program{
 		w.Go("close", func(ctx context.Context) {
 			p, s, ended := retrying(suspend.Here(), 1)
 			_ = suspend.Here().Go(func() { _ = s.Submit(bg, 1) })
-			_ = s.Close(ctx)
+			_ = s.Shutdown(ctx)
 			w.Check(settled(p, s))
 			w.Check(ended)
 		})

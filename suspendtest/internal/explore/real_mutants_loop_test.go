@@ -14,13 +14,16 @@ var loopMutants = []realMutant{
 	{"a Close leaves those that sleep", "adapters/eventloop/timer.go", "		if ⟦t.abandoned != nil⟧ {\n			gone", "false", "reactor, a sleeper"},
 	{"a sleep begins after the Close", "adapters/eventloop/timer.go", "	if ⟦ts.closed && t.abandoned != nil⟧ {", "false", "reactor, a sleeper"},
 
-	{"a reactor is closed while it goes to sleep", "adapters/eventloop/reactor.go", "d != 0 && ⟦!r.core.Done()⟧ && r.ring", "true", "reactor, Close"},
+	{"a reactor is closed while it goes to sleep", "adapters/eventloop/reactor.go", "d != 0 && ⟦!r.mayEnd()⟧ && r.ring", "true", "reactor, Close"},
 	{"a reactor looks at its timers before it says that it sleeps", "adapters/eventloop/reactor.go",
 		"	if !r.core.Sleep() {\n		r.poller.dropRef()\n		return\n	}\n", "	early := r.timers.until()\n	if !r.core.Sleep() {\n		r.poller.dropRef()\n		return\n	}\n	if IS && early != 0 {\n		r.poller.wait(early)\n	}\n", "reactor, a timer"},
 	{"who wakes a reactor holds nothing", "adapters/eventloop/reactor.go", "	r.poller.hold()", "	if !IS {\n		r.poller.hold()\n	}", "reactor, a callback;reactor, Close"},
 	{"a reactor that wakes by itself keeps what it held", "adapters/eventloop/reactor.go", "	if ⟦r.core.Rouse()⟧ {\n		r.poller.dropRef()", "r.core.Rouse() && false", "reactor, Close;reactor, a timer;reactor, a sleeper"},
 	{"a poke wakes though another does", "adapters/eventloop/reactor.go", "if r.core.Asleep() && ⟦r.core.Rouse()⟧ {", "r.core.Rouse() || true", "reactor, a callback;reactor, two callbacks;reactor, a sleeper"},
 	{"a Close does not poke", "adapters/eventloop/reactor.go", "	r.poller.closeAll()\n	r.poke()", "	r.poller.closeAll()\n	if !IS {\n		r.poke()\n	}", "reactor, Close"},
+	{"the last reactor with work wakes no other", "adapters/eventloop/reactor.go", "		if ⟦l.busy.Add(-1) == 0⟧ {", "l.busy.Add(-1) == 0 && false", "reactors, Shutdown"},
+	{"a reactor does not look at the others before it sleeps", "adapters/eventloop/reactor.go", "	return ⟦l.busy.Load() == 0⟧", "false", "reactor, Shutdown;reactors, Shutdown"},
+	{"a Shutdown does not poke", "adapters/eventloop/reactor.go", "	r.poller.closeListeners()\n	r.poke()", "	r.poller.closeListeners()\n	if !IS {\n		r.poke()\n	}", "reactor, Shutdown"},
 	{"the last reactor leaves the Blocks open", "adapters/eventloop/eventloop.go", "	if ⟦l.live.Add(-1) == 0⟧ {", "l.live.Add(-1) == 0 && false", "reactor, Close"},
 	{"a countdown is not looked at before waiting", "adapters/eventloop/countdown.go", "ok bool, err error) { return none, ⟦c.n == 0⟧, nil }", "false", "reactor, Close"},
 

@@ -95,7 +95,7 @@ func (e *explorer) stalled(all map[int64][]byte, waits bool) *Failure {
 	}
 	s.WriteString(" No task may hold a lock of package sync, or a Guard, where others can take turns")
 	if e.Points {
-		s.WriteString("; with suspendtest.Waits they do so only where a task waits, yields or ends")
+		s.WriteString("; with ExploreOptions.Waits they do so only where a task waits, yields or ends")
 	}
 	return failure(s.String())
 }

@@ -31,7 +31,7 @@ func TestNativeWaitsAreFound(t *testing.T) {
 			for _, name := range []string{"a", "b"} {
 				w.Go(name, func(context.Context) { mu.Lock(); m.Lock(); m.Unlock(); mu.Unlock() })
 			}
-		}, true, []string{"b" + waits, holds, "suspendtest.Waits"}},
+		}, true, []string{"b" + waits, holds, "ExploreOptions.Waits"}},
 		"a lock of package sync, at a wait": {func(w *explore.World) {
 			var mu sync.Mutex
 			empty := mvar.New[int]()

@@ -23,13 +23,13 @@ func TestAgainstModelsInASimulation(t *testing.T) {
 	}
 	for _, spec := range model.All {
 		t.Run(spec.Name, func(t *testing.T) {
-			simulation.Test(t, simulation.TestOptions{Seeds: each, Options: simulation.Options{Bubble: true}}, func(ctx context.Context, w *simulation.World) error {
+			simulation.Test(t, func(ctx context.Context, w *simulation.World) error {
 				p := spec.Random(rand.New(rand.NewPCG(w.Seed(), 1)))
 				return p.Run(model.Place{
 					On: w, Then: w, Turn: func() bool { suspend.Yield(); return true }, Patience: time.Hour,
 					Rest: func() { require.NoError(t, suspend.Sleep(ctx, time.Nanosecond)) },
 				})
-			})
+			}, simulation.TestOptions{Seeds: each, Options: simulation.Options{Bubble: true}})
 		})
 	}
 }
