@@ -33,6 +33,7 @@ type Subscription[T any] struct {
 	stored    int
 	missed    uint64
 	err       error // the reason why no more values are added, or nil
+	closed    bool  // Close was called
 	receivers suspend.Queue[T, struct{}]
 }
 
@@ -88,16 +89,21 @@ func (s *Subscription[T]) Missed() uint64 {
 }
 
 // Close ends the subscription. It drops the values in the buffer, and waiting receivers get ErrClosed. Publishers no longer wait for s. A
-// second Close changes nothing. Close never suspends.
-func (s *Subscription[T]) Close() {
+// second Close changes nothing and returns ErrClosed. Close never suspends.
+func (s *Subscription[T]) Close() error {
 	t := s.topic
 	t.guard.Lock()
 	defer t.guard.Unlock()
+	if s.closed {
+		return ErrClosed
+	}
+	s.closed = true
 	s.endLocked(ErrClosed)
 	s.err = ErrClosed // replaces even ErrSlow
 	clear(s.ring)
 	s.stored = 0
 	t.passLocked()
+	return nil
 }
 
 // endLocked removes s from its Topic, if it is not yet removed, and resumes its receivers with err. The caller must hold the Topic's guard.

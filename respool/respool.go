@@ -47,7 +47,7 @@ import (
 
 // ErrClosed is returned by every Acquire that is waiting when Close is called, by every later Acquire, and by a second
 // Close.
-var ErrClosed = outcome.Named("respool: the pool is closed", suspend.ErrClosed)
+var ErrClosed = outcome.Named("respool: closed", suspend.ErrClosed)
 
 // Options configure a Pool. Max and Open are required. The functions are called without a lock, so they may suspend: Open on a
 // goroutine of its own, the others by the task that calls a method of the Pool or of a Lease.
@@ -228,10 +228,14 @@ func (p *Pool[R]) Close() error {
 }
 
 // Shutdown closes the pool as Close does, and waits until the last resource is closed. If ctx ends first, Shutdown returns
-// the cancellation error, but the pool is closed. Shutdown may be called again to continue the wait.
+// the cancellation error, but the pool is closed. Shutdown may be called again to continue the wait. It returns nil if nothing is
+// left, even if ctx has ended.
 func (p *Pool[R]) Shutdown(ctx context.Context) error {
 	_ = p.Close()
 	_, err := p.unused.Await(ctx)
+	if _, unused, _ := p.unused.Try(); unused {
+		return nil
+	}
 	return err
 }
 

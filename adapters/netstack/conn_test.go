@@ -336,6 +336,35 @@ func TestServe(t *testing.T) {
 	})
 }
 
+// Shutdown stops a Serve, and waits for its handlers until its context ends.
+func TestShutdown(t *testing.T) {
+	schedtest.Each(t, func(t *testing.T, s suspend.Spawner) {
+		a, b := stacks(t, netstack.Options{On: s}, netstack.WireOptions{})
+		ln := must(b.Listen("tcp", ":80"))
+		served := make(chan error, 2)
+		serve := func() {
+			served <- ln.Serve(background, func(_ context.Context, c net.Conn) { _, _ = c.Read(make([]byte, 1)) })
+		}
+		go serve()
+		c := must(a.Dial(background, "tcp", "10.0.0.2:80"))
+		schedtest.Eventually(t, "it is accepted", func() bool { return b.Open() == 2 })
+		soon, cancel := context.WithTimeout(background, 10*time.Millisecond)
+		defer cancel()
+		require.ErrorIs(t, ln.Shutdown(soon), context.DeadlineExceeded)
+		serve() // too late
+		require.ErrorIs(t, <-served, net.ErrClosed)
+		require.Empty(t, served, "a handler runs")
+		ended := make(chan error, 1)
+		go func() { ended <- ln.Shutdown(background) }()
+		must(c.Write([]byte("x")))
+		require.ErrorIs(t, <-ended, net.ErrClosed, "as a second Close")
+		require.ErrorIs(t, <-served, net.ErrClosed)
+
+		ln = must(b.Listen("tcp", ":81"))
+		require.NoError(t, ln.Shutdown(background), "without a Serve")
+	})
+}
+
 // Package crypto/tls, unchanged, in tasks of a loop.
 func TestStockTLS(t *testing.T) {
 	defer schedtest.Within(t, schedtest.Deadline)()

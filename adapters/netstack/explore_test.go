@@ -74,7 +74,7 @@ func TestExploreEvents(t *testing.T) {
 			}
 			return nil
 		})
-	})
+	}, suspendtest.ExploreOptions{})
 }
 
 // An event, a deadline and Close against a Read and a readable: each wait ends, and the end by Close is told from the end by the peer.
@@ -104,7 +104,7 @@ func TestExploreEnds(t *testing.T) {
 					for f.read(background) == nil {
 					}
 				})
-			}, suspendtest.Executions(10_000))
+			}, suspendtest.ExploreOptions{Executions: 10_000})
 		})
 	}
 }
@@ -120,5 +120,5 @@ func TestExploreReadable(t *testing.T) {
 			}
 		})
 		w.Go("stack", func(context.Context) { f.NotifyEvent(0); f.arrive(1) })
-	})
+	}, suspendtest.ExploreOptions{})
 }

@@ -2,6 +2,7 @@ package netstack
 
 import (
 	"context"
+	"math"
 	"net"
 	"net/netip"
 	"strconv"
@@ -13,6 +14,7 @@ import (
 	"gvisor.dev/gvisor/pkg/waiter"
 
 	"github.com/braidgo/braid/adapters/eventloop"
+	"github.com/braidgo/braid/semaphore"
 	"github.com/braidgo/braid/suspend"
 )
 
@@ -21,6 +23,7 @@ type Listener struct {
 	endpoint
 	network string
 	addr    net.Addr
+	serves  *semaphore.Semaphore // a Serve under way has a permit
 }
 
 // backlog is the maximum number of connections that wait for an Accept.
@@ -29,7 +32,7 @@ const backlog = 4096
 // Listen listens on addr, a port with an optional IP address of the stack. The network must be tcp, tcp4 or tcp6. Port
 // 0 means a free port.
 func (s *Stack) Listen(network, addr string) (*Listener, error) {
-	ln := &Listener{network: network}
+	ln := &Listener{network: network, serves: semaphore.New(everyServe)}
 	err := func() error {
 		at, proto, err := s.parse(network, addr)
 		if err != nil {
@@ -74,6 +77,10 @@ func (ln *Listener) Serve(ctx context.Context, handler func(ctx context.Context,
 	if err := suspend.Err(ctx); err != nil {
 		return err
 	}
+	if !ln.serves.TryAcquire(1) { // a Shutdown waits
+		return ln.fail("accept", net.ErrClosed)
+	}
+	defer ln.serves.Release(1)
 	return eventloop.Serve(ctx, accepting{ln, ctx}, ln.stack.on, -1, func(_ context.Context, c net.Conn) {
 		own := c.(interface{ NetConn() net.Conn }).NetConn().(*Conn)
 		handler(ctx, bound{own, ctx})
@@ -124,6 +131,20 @@ func (ln *Listener) accept(ctx context.Context) (net.Conn, error) {
 // Close stops listening. Calls of Accept and Serve, including those under way, fail with net.ErrClosed. Accepted
 // connections stay open, but connections that wait for an Accept are reset.
 func (ln *Listener) Close() error { return ln.fail("close", ln.close()) }
+
+// Shutdown closes the Listener and waits until every Serve under way, and thus every handler, has returned. If ctx is done
+// before that, Shutdown returns the cancellation error. The remaining handlers continue until they return or the context
+// of their Serve cancels them. A handler must not call Shutdown, because Shutdown would wait for the handler.
+func (ln *Listener) Shutdown(ctx context.Context) error {
+	err := ln.Close()
+	if e := ln.serves.Acquire(ctx, everyServe); e != nil {
+		return e
+	}
+	ln.serves.Release(everyServe)
+	return err
+}
+
+const everyServe = math.MaxInt64 // permits
 
 // Addr returns the address on which the Listener listens.
 func (ln *Listener) Addr() net.Addr { return ln.addr }

@@ -131,14 +131,14 @@ func (s *Stack) configure(o Options) tcpip.Error {
 func (s *Stack) Stack() *stack.Stack { return s.gv }
 
 // Close aborts all connections and listeners. Operations under way and later operations fail with net.ErrClosed, and
-// the peers see a reset. Close suspends the caller until gVisor's goroutines have ended, and closes the link.
+// the peers see a reset. A second Close fails with net.ErrClosed, too. Close suspends the caller until gVisor's goroutines have ended, and closes the link.
 func (s *Stack) Close() error {
 	s.mu.Lock()
 	open, closed := s.open, s.closed
 	s.open, s.closed = nil, true
 	s.mu.Unlock()
 	if closed {
-		return net.ErrClosed
+		return &net.OpError{Op: "close", Net: "netstack", Err: net.ErrClosed}
 	}
 	for e := range open {
 		e.dispose()
