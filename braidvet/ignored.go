@@ -10,14 +10,17 @@ import (
 )
 
 // ignoredError finds a wait whose error is thrown away, although its context can end: what follows then runs without the lock, the permits, or
-// what it waited for.
+// what it waited for. It also finds a Close of a stage whose error is thrown away, and with it the number of tasks that are lost.
 var ignoredError = &analysis.Analyzer{
 	Name: "ignorederror",
 	Doc: `find waits of Braid whose error is thrown away
 
 After m.LockContext(ctx) with an error, the lock is another's, so a deferred m.Unlock() unlocks it for the other, in silence. Reported are
 LockContext, RLockContext, Acquire, Send, SendWait, Put, Publish and Wait as statements, with a context that can end; context.Background() and a
-variable that has no other value cannot. With _ = before it, a call is meant to be ignored, unless the function then unlocks or releases.`,
+variable that has no other value cannot. With _ = before it, a call is meant to be ignored, unless the function then unlocks or releases.
+
+The Close of a stage gives its tasks up, and only its error says so: with defer s.Close(), the tasks of Submit are lost in silence. Shutdown lets
+them finish.`,
 	URL:      "https://pkg.go.dev/" + module + "braidvet",
 	Requires: []*analysis.Analyzer{inspect.Analyzer},
 	Run:      findIgnored,
@@ -31,6 +34,9 @@ var waitsFor = map[string]string{
 
 // What gives back what a wait has taken.
 var undoes = map[string]string{"LockContext": "Unlock", "RLockContext": "RUnlock", "Acquire": "Release"}
+
+// What gives up tasks and says so by its error.
+var cutsOff = map[string]bool{"stage.Stage.Close": true, "stage.Closer.Close": true}
 
 func findIgnored(pass *analysis.Pass) (any, error) {
 	statements := []ast.Node{(*ast.ExprStmt)(nil), (*ast.DeferStmt)(nil), (*ast.GoStmt)(nil), (*ast.AssignStmt)(nil)}
@@ -54,6 +60,10 @@ func findIgnored(pass *analysis.Pass) (any, error) {
 			return true
 		}
 		f := callee(pass.TypesInfo, call)
+		if _, ok := n.(*ast.AssignStmt); !ok && cutsOff[named(f)] {
+			pass.ReportRangef(call, "the error of %s is ignored: it says which tasks are lost; Shutdown lets them finish", shortName(f))
+			return true
+		}
 		if !isWait(f) || endless(pass, call.Args[0]) {
 			return true
 		}

@@ -22,7 +22,7 @@ var users = fetch.ByMap("users", func(ctx context.Context, ids []int) (map[int]U
 		m[id] = User{fmt.Sprint("user ", id)}
 	}
 	return m, nil
-})
+}, fetch.SourceOptions{})
 
 var posts = fetch.ByMap("posts", func(ctx context.Context, ids []int) (map[int]Post, error) {
 	m := make(map[int]Post)
@@ -30,7 +30,7 @@ var posts = fetch.ByMap("posts", func(ctx context.Context, ids []int) (map[int]P
 		m[id] = Post{id, 1, fmt.Sprint("post ", id)}
 	}
 	return m, nil
-})
+}, fetch.SourceOptions{})
 
 func greeting(ctx context.Context, reader, post int) (string, error) {
 	u, err := users.Get(ctx, reader)
@@ -49,7 +49,7 @@ func main() {
 		text, err := greeting(ctx, 12, 7)
 		fmt.Printf("%s: %d rounds\n", text, fetch.Of(ctx).Stats().Rounds)
 		return err
-	})
+	}, fetch.Options{})
 	if err != nil {
 		panic(err)
 	}

@@ -8,6 +8,7 @@ import (
 	"github.com/braidgo/braid/latch"
 	"github.com/braidgo/braid/mutex"
 	"github.com/braidgo/braid/semaphore"
+	"github.com/braidgo/braid/stage"
 )
 
 var (
@@ -51,4 +52,13 @@ func (s *server) right(ctx context.Context, l *latch.Latch) error {
 	_ = s.in.Send(ctx, 1)     // meant so
 	_ = s.mu.LockContext(ctx) // held by whoever holds it
 	return l.Wait(ctx)
+}
+
+func ends(ctx context.Context, s *stage.Stage[int, int], f stage.Flow[int, int], p *stage.Pool) error {
+	defer s.Close() // want `the error of stage.Stage.Close is ignored: it says which tasks are lost; Shutdown lets them finish`
+	f.Close()       // want `the error of stage.Closer.Close is ignored`
+	_ = s.Close()   // meant so
+	defer p.Close() // it waits for all functions
+	_ = f.Shutdown(ctx)
+	return s.Close()
 }
