@@ -19,7 +19,6 @@ import (
 // unused has the exported names that nothing in the repository uses, with the reason why they stay. It is to become shorter.
 var unused = map[string]string{
 	"actor/natsactor: Server.Lost":         "what an operator reads",
-	"adapters/callback: Loop.CloseContext": "the form of Close with a context",
 	"adapters/netstack: Conn.ReadContext":  "Read with a context, as Serve does",
 	"adapters/netstack: Conn.ReadableOp":   "of a Conn, like the same method of an eventloop",
 	"adapters/netstack: Conn.WriteContext": "Write with a context, as Serve does",
@@ -33,9 +32,7 @@ var unused = map[string]string{
 	"stage: FullWait":                      "the Full of the zero Options",
 	"suspendtest: Kill":                    "the check of a Kill for schedulers of users",
 	"suspendtest: Ending":                  "an option for tests of users",
-	"suspendtest: Preemptions":             "an option for tests of users",
 	"suspendtest: World.OnIdle":            "an option for tests of users",
-	"suspendtest: Yields":                  "an option for tests of users",
 }
 
 // A code is what TestUsed reads of the repository: for each package with exported names, the names that others select.

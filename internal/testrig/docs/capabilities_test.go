@@ -52,11 +52,11 @@ func (b bare) Execute(f func()) error { b <- f; return nil }
 func schedulers() []scheduler {
 	inSimulation := func(part func(w *simulation.World) suspend.Spawner) func(*testing.T, func(suspend.Spawner)) {
 		return func(t *testing.T, f func(suspend.Spawner)) {
-			r := simulation.Run(simulation.Options{}, func(ctx context.Context, w *simulation.World) error {
+			r := simulation.Run(func(ctx context.Context, w *simulation.World) error {
 				return scope.Run(ctx, func(_ context.Context, s *scope.Scope) error {
 					return s.Go(part(w), func(context.Context) error { f(part(w)); return nil })
 				})
-			})
+			}, simulation.Options{})
 			require.NoError(t, r.Err)
 		}
 	}

@@ -46,7 +46,7 @@ func TestCrashOfTheFirst(t *testing.T) {
 	} {
 		for seed := range uint64(20) {
 			for steps := range 8 {
-				r := simulation.Run(simulation.Options{Seed: seed + 1}, func(ctx context.Context, w *simulation.World) error {
+				r := simulation.Run(func(ctx context.Context, w *simulation.World) error {
 					shared, first, others := open(), w.Node("first"), []*simulation.Node{w.Node("a"), w.Node("b")}
 					_ = first.Go(func() { _ = shared(ctx) })
 					var ended int
@@ -68,7 +68,7 @@ func TestCrashOfTheFirst(t *testing.T) {
 						return fmt.Errorf("%d of %d waits have ended", ended, len(others))
 					}
 					return nil
-				})
+				}, simulation.Options{Seed: seed + 1})
 				if r.Err != nil {
 					t.Errorf("%s, seed %d, %d steps: %v", name, seed+1, steps, r.Err)
 				}

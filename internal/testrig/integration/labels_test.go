@@ -60,10 +60,10 @@ func onAll(t *testing.T, body func(t *testing.T, s suspend.Spawner)) {
 		})
 	}
 	t.Run("simulation", func(t *testing.T) {
-		require.NoError(t, simulation.Run(simulation.Options{}, func(ctx context.Context, w *simulation.World) error {
+		require.NoError(t, simulation.Run(func(ctx context.Context, w *simulation.World) error {
 			body(t, w)
 			return nil
-		}).Err)
+		}, simulation.Options{}).Err)
 	})
 }
 
@@ -312,7 +312,7 @@ func TestCallbacksOfALabelledMaker(t *testing.T) {
 		if l := labelsHere(); l != `{"maker":"1"}` {
 			t.Error("the caller of Run has lost its labels:", l)
 		}
-		r := simulation.Run(simulation.Options{}, func(ctx context.Context, w *simulation.World) error { try("simulation", w, w); return nil })
+		r := simulation.Run(func(ctx context.Context, w *simulation.World) error { try("simulation", w, w); return nil }, simulation.Options{})
 		require.NoError(t, r.Err)
 		if l := labelsHere(); l != `{"maker":"1"}` {
 			t.Error("the caller of simulation.Run has lost its labels:", l)

@@ -211,7 +211,7 @@ func holdsTheScheduler(reports chan string) {
 func TestALockedTaskOfANode(t *testing.T) {
 	for seed := range uint64(8) {
 		unlocked := 0
-		r := simulation.Run(simulation.Options{Seed: seed + 1}, func(ctx context.Context, w *simulation.World) error {
+		r := simulation.Run(func(ctx context.Context, w *simulation.World) error {
 			n := w.Node("a")
 			var m mvar.MVar[int]
 			for range 3 {
@@ -232,7 +232,7 @@ func TestALockedTaskOfANode(t *testing.T) {
 				return errors.New("a task is left")
 			}
 			return nil
-		})
+		}, simulation.Options{Seed: seed + 1})
 		require.NoError(t, r.Err)
 	}
 }

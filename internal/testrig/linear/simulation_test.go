@@ -19,7 +19,7 @@ func TestHistoriesInASimulation(t *testing.T) {
 	for _, o := range objects {
 		t.Run(o.name, func(t *testing.T) {
 			defer schedtest.Within(t, schedtest.Deadline)()
-			simulation.Test(t, simulation.TestOptions{}, func(ctx context.Context, w *simulation.World) error {
+			simulation.Test(t, func(ctx context.Context, w *simulation.World) error {
 				h := newHistory(o, stress.Of())
 				use := o.anew()
 				err := scope.Run(ctx, func(ctx context.Context, s *scope.Scope) error {
@@ -44,7 +44,7 @@ func TestHistoriesInASimulation(t *testing.T) {
 					return err
 				}
 				return h.Check()
-			})
+			}, simulation.TestOptions{})
 		})
 	}
 }

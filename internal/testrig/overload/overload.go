@@ -86,7 +86,7 @@ func Staged(name string, o stage.Options) Server {
 			_, err := s.Do(ctx, struct{}{})
 			return err
 		},
-		Close: func() { _ = s.Close(context.Background()) },
+		Close: func() { _ = s.Shutdown(context.Background()) },
 	}
 }
 
