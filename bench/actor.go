@@ -78,7 +78,7 @@ func pingPong(wait way) func(on suspend.Spawner, n int) {
 				})
 			}
 		}
-		a, b = actor.Spawn(bg, on, player(&b)), actor.Spawn(bg, on, player(&a))
+		a, b = actor.Spawn(bg, on, player(&b), actor.Options[int]{}), actor.Spawn(bg, on, player(&a), actor.Options[int]{})
 		ready.Fill(1)
 		ok(a.Send(n))
 		ok(a.Wait(bg))
@@ -116,7 +116,7 @@ func ringOn(b *bench, on suspend.Spawner, n int, wait way) work {
 				}
 				return refs[(i+1)%n].Send(left - 1)
 			})
-		})
+		}, actor.Options[int]{})
 	}
 	b.close(func() {
 		for _, r := range refs {
@@ -179,7 +179,7 @@ func flood(senders int) opener {
 		}
 		to := actor.Spawn(bg, b.pool(2), func(ctx context.Context, self *actor.Self[any]) error {
 			return reacting(ctx, self, func(any) error { count(); return nil })
-		})
+		}, actor.Options[any]{})
 		b.close(func() { to.Stop(); ok(to.Wait(bg)) })
 		theirs := system.Root.Spawn(proto.PropsFromFunc(func(c proto.Context) {
 			if _, ok := c.Message().(*floodMessage); ok {
@@ -204,7 +204,7 @@ func spawnActors(on suspend.Spawner, n int) {
 	for range n {
 		r := actor.Spawn(bg, on, func(_ context.Context, self *actor.Self[int]) error {
 			return self.React(func(int) error { return nil })
-		})
+		}, actor.Options[int]{})
 		ok(r.Send(1))
 		ok(r.Wait(bg))
 	}
@@ -215,7 +215,7 @@ func watchersEnd(watches bool) func(on suspend.Spawner, n int) {
 	return func(on suspend.Spawner, n int) {
 		hub := actor.Spawn(bg, on, func(_ context.Context, self *actor.Self[int]) error {
 			return reacting(bg, self, func(int) error { return nil })
-		})
+		}, actor.Options[int]{})
 		refs := make([]actor.Ref[int], n)
 		for i := range refs {
 			refs[i] = actor.Spawn(bg, on, func(_ context.Context, self *actor.Self[int]) error {
@@ -223,7 +223,7 @@ func watchersEnd(watches bool) func(on suspend.Spawner, n int) {
 					self.Watch(hub, func(error) int { return 1 })
 				}
 				return actor.Loop(func() error { return self.React(func(int) error { return nil }) })
-			})
+			}, actor.Options[int]{})
 			suspend.Yield()
 		}
 		restart()
@@ -257,7 +257,7 @@ type getMessage struct{ actor.Request[int] }
 func asks(on suspend.Spawner, n int) {
 	to := actor.Spawn(bg, on, func(ctx context.Context, self *actor.Self[*getMessage]) error {
 		return reacting(ctx, self, func(m *getMessage) error { m.Reply(1); return nil })
-	})
+	}, actor.Options[*getMessage]{})
 	times(n, func() { must(actor.Ask(bg, to, new(getMessage))) })
 	to.Stop()
 	ok(to.Wait(bg))

@@ -180,7 +180,7 @@ func actors(wait way) func(n int) float64 {
 				upTo(n, func(i int) {
 					all = append(all, actor.Spawn(bg, suspend.Here(), func(ctx context.Context, self *actor.Self[int]) error {
 						return wait(ctx, self, func(m int) error { use(m + i); return nil })
-					}))
+					}, actor.Options[int]{}))
 					suspend.Yield()
 				})
 			})

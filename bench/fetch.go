@@ -56,7 +56,7 @@ func warmed(f work) work {
 
 // ourPosts returns a work function that loads posts and authors with package fetch.
 func ourPosts(s source, bulk bool) work {
-	posts, authors := fetch.BySlice("posts", s.posts), fetch.BySlice("authors", s.authors)
+	posts, authors := fetch.BySlice("posts", s.posts, fetch.SourceOptions{}), fetch.BySlice("authors", s.authors, fetch.SourceOptions{})
 	user := func(ctx context.Context, u int) (struct{}, error) {
 		ps, err := posts.Get(ctx, u)
 		if err == nil && bulk {
@@ -73,7 +73,7 @@ func ourPosts(s source, bulk bool) work {
 				err = errors.New("not two batches")
 			}
 			return err
-		}))
+		}, fetch.Options{}))
 	})
 }
 
@@ -135,7 +135,7 @@ func loaderPosts(s source, wait time.Duration, bulk bool) work {
 	})
 }
 
-var benchInts = fetch.BySlice("ints", source{}.authors)
+var benchInts = fetch.BySlice("ints", source{}.authors, fetch.SourceOptions{})
 
 // chainOurs performs n loads, one after the other.
 func chainOurs(ctx context.Context, n int) { upTo(n, func(k int) { must(benchInts.Get(ctx, k)) }) }
@@ -149,7 +149,9 @@ func chainLoader(n int) work {
 
 // gets performs a Run with n dependent Gets.
 func gets(n int) work {
-	return again(func() { ok(fetch.Run(bg, func(ctx context.Context) error { chainOurs(ctx, n); return nil })) })
+	return again(func() {
+		ok(fetch.Run(bg, func(ctx context.Context) error { chainOurs(ctx, n); return nil }, fetch.Options{}))
+	})
 }
 
 // hits calls Get n times for a value that is already loaded.
@@ -160,7 +162,7 @@ func hits(n int) {
 		defer stop()
 		times(n, func() { must(benchInts.Get(ctx, 1)) })
 		return nil
-	}))
+	}, fetch.Options{}))
 }
 
 func loaderHits(n int) {

@@ -20,7 +20,7 @@ const adders, adds = 3, 10
 // simulatedSeeds runs n simulations. Each simulation has a server, three clients with ten requests each, connection resets and network
 // partitions, and lasts two minutes of virtual time.
 func simulatedSeeds(n int) {
-	upTo(n, func(seed int) { ok(simulation.Run(simulation.Options{Seed: uint64(seed) + 1}, simulatedCluster).Err) })
+	upTo(n, func(seed int) { ok(simulation.Run(simulatedCluster, simulation.Options{Seed: uint64(seed) + 1}).Err) })
 }
 
 func simulatedCluster(ctx context.Context, w *simulation.World) error {
@@ -73,7 +73,7 @@ func overLoopback(n int) {
 
 // simulatedSteps runs a simulation of n steps, with two tasks that yield.
 func simulatedSteps(n int) {
-	simulation.Run(simulation.Options{Seed: 1, MaxSteps: math.MaxInt}, func(ctx context.Context, w *simulation.World) error {
+	simulation.Run(func(ctx context.Context, w *simulation.World) error {
 		ok(w.Go(func() {
 			for {
 				suspend.Yield()
@@ -81,7 +81,7 @@ func simulatedSteps(n int) {
 		}))
 		times(n/2, suspend.Yield)
 		return nil
-	})
+	}, simulation.Options{Seed: 1, MaxSteps: math.MaxInt})
 }
 
 // switches pulls n values from an iter.Pull. Each value takes two coroutine switches.

@@ -29,7 +29,7 @@ func stages(number int) work {
 			all, f = append(all, s), stage.Pipe(f, stage.Flow[int, int](s))
 		}
 		upTo(n, func(i int) { ok(f.Submit(bg, i)) })
-		ok(stage.Close(bg, all...))
+		ok(stage.Shutdown(bg, all...))
 	}
 }
 
@@ -68,7 +68,7 @@ func channels(number int) work {
 func inlineDo(n int) {
 	s := newStage()
 	upTo(n, func(i int) { must(s.Do(uncancelled, i)) })
-	ok(s.Close(bg))
+	ok(s.Shutdown(bg))
 }
 
 func channelSemaphore(n int) {
@@ -81,7 +81,7 @@ func beginIn(p *stage.Pool) work {
 	return func(n int) {
 		s := stage.New("s", increment, stage.Options{Pool: p})
 		upTo(n, func(i int) { must(must[promise.Future[int]](s.Begin(bg, i)).Await(bg)) })
-		ok(s.Close(bg))
+		ok(s.Shutdown(bg))
 	}
 }
 
@@ -90,7 +90,7 @@ func usedPool() *stage.Pool {
 	for i := range 5000 {
 		s := stage.New("gone", increment, stage.Options{Pool: p})
 		must(s.Begin(bg, i))
-		ok(s.Close(bg))
+		ok(s.Shutdown(bg))
 	}
 	return p
 }
@@ -101,7 +101,7 @@ func freshPool() *stage.Pool { return stage.NewPool("p", 1, nil) }
 func workerDo(n int) {
 	s := newStage()
 	upTo(n, func(i int) { must(must[promise.Future[int]](s.Begin(uncancelled, i)).Await(uncancelled)) })
-	ok(s.Close(bg))
+	ok(s.Shutdown(bg))
 }
 
 func replyChannel(n int) {
@@ -190,5 +190,5 @@ func circlingStage(n int, done func() bool) (end func()) {
 		return i, nil
 	}, stage.Options{Width: width, Queue: n + 1})
 	upTo(n, func(i int) { ok(s.Submit(bg, i)) })
-	return func() { ok(s.Close(bg)) }
+	return func() { ok(s.Shutdown(bg)) }
 }

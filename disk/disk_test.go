@@ -24,10 +24,10 @@ func dir(t *testing.T) disk.FS {
 func both(t *testing.T, f func(t *testing.T, d disk.FS)) {
 	t.Run("a directory", func(t *testing.T) { f(t, dir(t)) })
 	t.Run("a node", func(t *testing.T) {
-		r := simulation.Run(simulation.Options{Seed: 1}, func(ctx context.Context, w *simulation.World) error {
+		r := simulation.Run(func(ctx context.Context, w *simulation.World) error {
 			f(t, w.Node("n").FS())
 			return nil
-		})
+		}, simulation.Options{Seed: 1})
 		require.NoError(t, r.Err)
 	})
 }

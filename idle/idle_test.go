@@ -67,7 +67,7 @@ func TestConformance(t *testing.T) {
 				}
 				on, closed := sched.Open()
 				return idle.New(on, nil), closed
-			})
+			}, suspendtest.Options{})
 		})
 	}
 }
@@ -235,7 +235,7 @@ func TestTasksThatDoNotReturn(t *testing.T) {
 
 // A task that is killed where it waits is counted out once: with a host that crashed, the group was never idle again.
 func TestKilled(t *testing.T) {
-	r := simulation.Run(simulation.Options{}, func(ctx context.Context, w *simulation.World) error {
+	r := simulation.Run(func(ctx context.Context, w *simulation.World) error {
 		n := w.Node("n")
 		g := idle.New(n, nil)
 		for range 3 {
@@ -249,7 +249,7 @@ func TestKilled(t *testing.T) {
 		require.Zero(t, g.Live())
 		require.True(t, g.Idle())
 		return g.Wait(ctx)
-	})
+	}, simulation.Options{})
 	require.NoError(t, r.Err)
 }
 

@@ -22,7 +22,7 @@ import (
 func inNodes(t *testing.T, f func(ctx context.Context, w *simulation.World, decorate func(n *simulation.Node) suspend.Spawner) error) {
 	for depth := range 3 {
 		t.Run(fmt.Sprint(depth, " groups"), func(t *testing.T) {
-			require.NoError(t, simulation.Run(simulation.Options{Seed: 1}, func(ctx context.Context, w *simulation.World) error {
+			require.NoError(t, simulation.Run(func(ctx context.Context, w *simulation.World) error {
 				return f(ctx, w, func(n *simulation.Node) suspend.Spawner {
 					var on suspend.Spawner = n
 					for range depth {
@@ -30,7 +30,7 @@ func inNodes(t *testing.T, f func(ctx context.Context, w *simulation.World, deco
 					}
 					return on
 				})
-			}).Err)
+			}, simulation.Options{Seed: 1}).Err)
 		})
 	}
 }
@@ -76,7 +76,7 @@ func TestKillInAPull(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			require.NoError(t, simulation.Run(simulation.Options{Seed: 1}, func(ctx context.Context, w *simulation.World) error {
+			require.NoError(t, simulation.Run(func(ctx context.Context, w *simulation.World) error {
 				nodes := 0
 				suspendtest.Kill(t, func() (suspend.Spawner, func()) {
 					nodes++
@@ -84,7 +84,7 @@ func TestKillInAPull(t *testing.T) {
 					return spawner(func(f func()) error { return n.Go(func() { within(f) }) }), n.Crash
 				})
 				return nil
-			}).Err)
+			}, simulation.Options{Seed: 1}).Err)
 		})
 	}
 }
@@ -235,7 +235,7 @@ func TestKillAroundABind(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			var taken, behind bool
-			require.NoError(t, simulation.Run(simulation.Options{Seed: 1}, func(ctx context.Context, w *simulation.World) error {
+			require.NoError(t, simulation.Run(func(ctx context.Context, w *simulation.World) error {
 				n := w.Node("a")
 				var m mvar.MVar[int]
 				_ = n.Go(func() { task(func() { _, err := m.Take(bg); taken = err == nil }, &behind) })
@@ -243,7 +243,7 @@ func TestKillAroundABind(t *testing.T) {
 				m.TryPut(1)
 				n.Crash()
 				return suspend.Sleep(ctx, 10*time.Second)
-			}).Err)
+			}, simulation.Options{Seed: 1}).Err)
 			require.True(t, taken)
 			require.False(t, behind, "a task that was killed goes on")
 		})
@@ -273,7 +273,7 @@ func TestShieldOfABody(t *testing.T) {
 			for _, left := range []bool{false, true} {
 				t.Run(fmt.Sprint(name, around, ", left ", left), func(t *testing.T) {
 					inside := false
-					require.NoError(t, simulation.Run(simulation.Options{Seed: 1}, func(ctx context.Context, w *simulation.World) error {
+					require.NoError(t, simulation.Run(func(ctx context.Context, w *simulation.World) error {
 						n := w.Node("a")
 						var m mvar.MVar[int]
 						take := func() { _, err := m.Take(bg); inside = err == nil }
@@ -300,7 +300,7 @@ func TestShieldOfABody(t *testing.T) {
 						_ = w.Node("b").Go(func() { _ = suspend.Sleep(bg, time.Second); m.TryPut(1) })
 						n.Crash()
 						return suspend.Sleep(ctx, 10*time.Second)
-					}).Err)
+					}, simulation.Options{Seed: 1}).Err)
 					require.Equal(t, c.delayed && !left, inside, "the task has waited to the end, although it was killed")
 				})
 			}
@@ -308,7 +308,7 @@ func TestShieldOfABody(t *testing.T) {
 	}
 	t.Run("after a Bind that another call has left", func(t *testing.T) {
 		inside := false
-		require.NoError(t, simulation.Run(simulation.Options{Seed: 1}, func(ctx context.Context, w *simulation.World) error {
+		require.NoError(t, simulation.Run(func(ctx context.Context, w *simulation.World) error {
 			n := w.Node("a")
 			var m mvar.MVar[int]
 			_ = n.Go(func() {
@@ -327,7 +327,7 @@ func TestShieldOfABody(t *testing.T) {
 			_ = w.Node("b").Go(func() { _ = suspend.Sleep(bg, time.Second); m.TryPut(1) })
 			n.Crash()
 			return suspend.Sleep(ctx, 10*time.Second)
-		}).Err)
+		}, simulation.Options{Seed: 1}).Err)
 		require.False(t, inside, "the Shield of the first call is still there")
 	})
 }

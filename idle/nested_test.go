@@ -24,7 +24,9 @@ type run func(ctx context.Context, main func(context.Context) error) error
 var runs = map[string]run{
 	"fifo":   fifo.Run,
 	"random": random.Run,
-	"fetch":  fetch.Run,
+	"fetch": func(ctx context.Context, main func(ctx context.Context) error) error {
+		return fetch.Run(ctx, main, fetch.Options{})
+	},
 }
 
 // inGroup runs body as a task of a Group, in each kind of Run, on each scheduler.

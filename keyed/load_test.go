@@ -78,7 +78,7 @@ func TestALoadOfABusyScheduler(t *testing.T) {
 
 // The node of the first caller crashes during the load. The callers of other nodes had the ErrAbandoned of its task.
 func TestALoadOfANodeThatCrashes(t *testing.T) {
-	r := simulation.Run(simulation.Options{Seed: 1}, func(ctx context.Context, w *simulation.World) error {
+	r := simulation.Run(func(ctx context.Context, w *simulation.World) error {
 		loads, ended := 0, 0
 		c := keyed.NewCache(func(ctx context.Context, key int) (int, error) { loads++; return slow(ctx, key) }, 0)
 		a, b := w.Node("a"), w.Node("b")
@@ -98,13 +98,13 @@ func TestALoadOfANodeThatCrashes(t *testing.T) {
 		require.Equal(t, 3, ended)
 		require.Equal(t, 2, loads)
 		return nil
-	})
+	}, simulation.Options{Seed: 1})
 	require.NoError(t, r.Err)
 }
 
 // A load that exits in a World is not started without end.
 func TestALoadThatExitsInAWorld(t *testing.T) {
-	r := simulation.Run(simulation.Options{Seed: 1}, func(ctx context.Context, w *simulation.World) error {
+	r := simulation.Run(func(ctx context.Context, w *simulation.World) error {
 		loads := 0
 		c := keyed.NewCache(func(context.Context, int) (int, error) { loads++; suspend.Yield(); runtime.Goexit(); return 0, nil }, 0)
 		return scope.Run(ctx, func(ctx context.Context, s *scope.Scope) error {
@@ -118,7 +118,7 @@ func TestALoadThatExitsInAWorld(t *testing.T) {
 			}
 			return nil
 		})
-	})
+	}, simulation.Options{Seed: 1})
 	require.NoError(t, r.Err)
 }
 
@@ -146,11 +146,11 @@ func TestALoadThatPanics(t *testing.T) {
 		all.Wait()
 		require.Zero(t, c.Len())
 	})
-	r := simulation.Run(simulation.Options{Seed: 1}, func(ctx context.Context, w *simulation.World) error {
+	r := simulation.Run(func(ctx context.Context, w *simulation.World) error {
 		_, err := keyed.NewCache(func(context.Context, int) (int, error) { return panics() }, 0).Get(ctx, 1)
 		require.ErrorIs(t, err, keyed.ErrAbandoned)
 		return nil
-	})
+	}, simulation.Options{Seed: 1})
 	require.ErrorContains(t, r.Err, "oops", "the panic goes on in its task")
 }
 

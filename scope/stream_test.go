@@ -307,7 +307,7 @@ func TestTheInputOfAStreamIsPaused(t *testing.T) {
 func TestStreamOfANodeThatCrashes(t *testing.T) {
 	for at := range 30 {
 		ended := 0
-		r := simulation.Run(simulation.Options{Seed: 1}, func(ctx context.Context, w *simulation.World) error {
+		r := simulation.Run(func(ctx context.Context, w *simulation.World) error {
 			n := w.Node("n")
 			require.NoError(t, n.Go(func() {
 				defer func() { ended++ }()
@@ -325,7 +325,7 @@ func TestStreamOfANodeThatCrashes(t *testing.T) {
 			}
 			n.Crash()
 			return suspend.Sleep(ctx, time.Second)
-		})
+		}, simulation.Options{Seed: 1})
 		require.NoError(t, r.Err)
 		require.Contains(t, []int{0, 1, 2}, ended)
 		if at > 10 {

@@ -209,14 +209,14 @@ func TestCapabilitiesThroughALimit(t *testing.T) {
 		_, executor := suspend.As[suspend.Executor](on)
 		require.Equal(t, [5]bool{true, true, true, true, true}, [5]bool{timers, clock, blocker, holder, executor}, name)
 	}
-	report := simulation.Run(simulation.Options{Seed: 1}, func(ctx context.Context, w *simulation.World) error {
+	report := simulation.Run(func(ctx context.Context, w *simulation.World) error {
 		fired := false
 		suspend.AfterFunc(scope.Limit(2, w), time.Hour, func() { fired = true })
 		if err := suspend.Sleep(ctx, 2*time.Hour); err != nil || !fired {
 			return errors.New("the timer of a Limit is not the World's")
 		}
 		return nil
-	})
+	}, simulation.Options{Seed: 1})
 	require.NoError(t, report.Err)
 	s := fifo.New(fifo.Options{})
 	require.NoError(t, s.Run(bg, func(ctx context.Context) error {

@@ -71,5 +71,5 @@ func TestExplored(t *testing.T) {
 			}
 			return nil
 		})
-	})
+	}, suspendtest.ExploreOptions{})
 }

@@ -29,7 +29,7 @@ func TestASeedRepeatsTransactions(t *testing.T) {
 	for seed := uint64(1); seed <= seeds; seed++ {
 		var hash [2]uint64
 		for i := range hash {
-			r := simulation.Run(simulation.Options{Seed: seed}, transfers)
+			r := simulation.Run(transfers, simulation.Options{Seed: seed})
 			require.NoError(t, r.Err, "seed %d", seed)
 			hash[i] = r.Hash
 		}

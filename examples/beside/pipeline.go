@@ -15,7 +15,7 @@ func pipeline(ctx context.Context, on suspend.Spawner, pages iter.Seq[string], f
 		stage.New("fetch", fetch, stage.Options{Width: 8, On: on}),
 		stage.New("parse", parse, stage.Options{Width: 2, On: on}),
 		stage.New("store", store, stage.Options{Width: 1, On: on}))
-	defer all.Close(ctx)
+	defer all.Shutdown(ctx)
 	for _, err := range stage.Each(ctx, all, pages, stage.EachOptions{Unordered: true}) {
 		if err != nil {
 			return err

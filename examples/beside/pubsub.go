@@ -22,5 +22,5 @@ func (p *pubsub) publish(ctx context.Context, topic string, v int) error {
 // subscribe adds a subscriber to a topic. A subscriber that stops receiving must call the function leave; otherwise publish blocks.
 func (p *pubsub) subscribe(topic string) (recv func(ctx context.Context) (int, error), leave func()) {
 	s := p.topic(topic).Subscribe(1, broadcast.Wait)
-	return s.Recv, s.Close
+	return s.Recv, func() { _ = s.Close() }
 }

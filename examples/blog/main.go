@@ -55,7 +55,7 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 		}
 		b = newBlog(db, options)
 	}
-	return o.Run(fetch.Label(ctx, "blog"), func(ctx context.Context) error {
+	return fetch.Run(fetch.Label(ctx, "blog"), func(ctx context.Context) error {
 		page, err := b.page(ctx)
 		if err != nil {
 			return err
@@ -82,7 +82,7 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 			return err
 		}
 		return os.WriteFile(*record, text, 0o644)
-	})
+	}, o)
 }
 
 // page renders popularPosts, topics and mainPane. These functions are independent of each other, but their gets share batches.

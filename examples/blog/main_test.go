@@ -105,7 +105,7 @@ func TestAnErrorOfTheDatabase(t *testing.T) {
 				}
 			}
 			return nil
-		})
+		}, fetch.Options{})
 	}
 	read("converting NULL to string")
 	if err := db.Close(); err != nil {

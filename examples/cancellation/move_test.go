@@ -81,13 +81,13 @@ func kept(m move) func(w *suspendtest.World) {
 
 // Every point: Explore runs the program in each order, and cancels each task wherever that can matter.
 func TestEveryPoint(t *testing.T) {
-	suspendtest.Explore(t, kept(Move))
+	suspendtest.Explore(t, kept(Move), suspendtest.ExploreOptions{})
 }
 
 // The test must be able to fail.
 func TestEveryPointFindsTheMistake(t *testing.T) {
 	failed := &failure{TB: t}
-	suspendtest.Explore(failed, kept(Careless))
+	suspendtest.Explore(failed, kept(Careless), suspendtest.ExploreOptions{})
 	require.Contains(t, failed.text, "1 of 2 values are left")
 	t.Log(failed.text)
 }

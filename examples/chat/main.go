@@ -42,7 +42,7 @@ func run(ctx context.Context, address string, listening func(net.Addr)) error {
 	if err != nil {
 		return err
 	}
-	lobby := actor.Spawn(ctx, pool, rooms(pool))
+	lobby := actor.Spawn(ctx, pool, rooms(pool), actor.Options[*enter]{})
 	listening(ln.Addr())
 	err = ln.Serve(ctx, func(ctx context.Context, c net.Conn) { // the loop calls this function in a task for each connection
 		if err := converse(ctx, c, lobby); err != nil {

@@ -36,7 +36,7 @@ func rooms(on suspend.Spawner) func(context.Context, *actor.Self[*enter]) error 
 			return self.React(func(m *enter) error {
 				r, ok := all[m.room]
 				if !ok {
-					r = actor.Spawn(ctx, on, room)
+					r = actor.Spawn(ctx, on, room, actor.Options[any]{})
 					all[m.room] = r
 				}
 				m.Reply(r)

@@ -62,13 +62,13 @@ func counts(forgets bool) func(ctx context.Context, w *simulation.World) error {
 }
 
 func TestCounts(t *testing.T) {
-	simulation.Test(t, simulation.TestOptions{Options: simulation.Options{Guests: true}}, counts(false))
+	simulation.Test(t, counts(false), simulation.TestOptions{Options: simulation.Options{Guests: true}})
 }
 
 // TestFails fails, in a process of its own.
 func TestFails(t *testing.T) {
 	if os.Getenv("BRAID_FAILS") != "" {
-		simulation.Test(t, simulation.TestOptions{Options: simulation.Options{Guests: true}}, counts(true))
+		simulation.Test(t, counts(true), simulation.TestOptions{Options: simulation.Options{Guests: true}})
 	}
 }
 

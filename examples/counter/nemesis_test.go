@@ -95,13 +95,13 @@ func total(h *simulation.Host) string {
 }
 
 func TestSurvives(t *testing.T) {
-	simulation.Test(t, simulation.TestOptions{Seeds: 30, Options: simulation.Options{Guests: true}}, survives(false))
+	simulation.Test(t, survives(false), simulation.TestOptions{Seeds: 30, Options: simulation.Options{Guests: true}})
 }
 
 // TestLoses fails, in a process of its own.
 func TestLoses(t *testing.T) {
 	if os.Getenv("BRAID_FAILS") != "" {
-		simulation.Test(t, simulation.TestOptions{Options: simulation.Options{Guests: true}}, survives(true))
+		simulation.Test(t, survives(true), simulation.TestOptions{Options: simulation.Options{Guests: true}})
 	}
 }
 

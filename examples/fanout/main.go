@@ -80,13 +80,13 @@ func logger(out io.Writer) func(context.Context, fetch.BatchInfo) (context.Conte
 
 // render calls page in a new Run, in the calling task, and prints the trace of the Run if there is one.
 func (s *services) render(ctx context.Context, o fetch.Options, out io.Writer) (page string, err error) {
-	err = o.Run(ctx, func(ctx context.Context) error {
+	err = fetch.Run(ctx, func(ctx context.Context) error {
 		page, err = s.page(ctx)
 		if t := fetch.Of(ctx).Trace(); t != nil {
 			fmt.Fprint(out, t)
 		}
 		return err
-	})
+	}, o)
 	return page, err
 }
 

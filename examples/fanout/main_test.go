@@ -76,5 +76,5 @@ func TestHalfAnAnswer(t *testing.T) {
 			}
 		}
 		return nil
-	})
+	}, fetch.Options{})
 }

@@ -38,7 +38,7 @@ func newServices(base string, calls *atomic.Int64) *services {
 		listing: fetch.ByKey("listing", 1, func(ctx context.Context, shelf string) (ids []int, err error) {
 			err = call(ctx, base+"/listing?shelf="+url.QueryEscape(shelf), &ids)
 			return ids, err
-		}),
+		}, fetch.SourceOptions{}),
 		product: fetch.ByMap("product", func(ctx context.Context, ids []int) (map[int]Product, error) {
 			var list []Product
 			if err := call(ctx, base+"/product?ids="+join(ids), &list); err != nil {
@@ -53,12 +53,12 @@ func newServices(base string, calls *atomic.Int64) *services {
 		stock: fetch.BySlice("stock", func(ctx context.Context, ids []int) (numbers []int, err error) {
 			err = call(ctx, base+"/stock?ids="+join(ids), &numbers)
 			return numbers, err
-		}),
+		}, fetch.SourceOptions{}),
 		// The rating service accepts one id per call. At most eight calls run in parallel, so that they do not overload the service.
 		rating: fetch.ByKey("rating", 8, func(ctx context.Context, id int) (stars float64, err error) {
 			err = call(ctx, fmt.Sprint(base, "/rating?id=", id), &stars)
 			return stars, err
-		}),
+		}, fetch.SourceOptions{}),
 	}
 }
 

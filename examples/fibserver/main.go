@@ -166,7 +166,7 @@ func (c *composed) Shutdown(grace time.Duration) error {
 	c.cancel()
 	err = errors.Join(err, c.loop.Close())
 	if c.pool != nil {
-		err = errors.Join(err, c.fibs.Close(context.Background()), c.pool.Close())
+		err = errors.Join(err, c.fibs.Shutdown(context.Background()), c.pool.Close())
 	}
 	return err
 }

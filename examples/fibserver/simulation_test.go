@@ -17,7 +17,7 @@ import (
 
 // The handler, unchanged, on a simulated network with latency: in a bubble, since it uses package time and package context.
 func TestHandlerInASimulation(t *testing.T) {
-	simulation.Test(t, simulation.TestOptions{Options: simulation.Options{Bubble: true}, Seeds: 20}, func(ctx context.Context, w *simulation.World) error {
+	simulation.Test(t, func(ctx context.Context, w *simulation.World) error {
 		w.SetFaults(simulation.Faults{MinLatency: time.Millisecond, MaxLatency: 100 * time.Millisecond})
 		gaveUp := 0
 		s := newHTTPServer(func(ctx context.Context, n int) (int, error) {
@@ -66,7 +66,7 @@ func TestHandlerInASimulation(t *testing.T) {
 		_ = suspend.Sleep(ctx, 5*time.Second)
 		require.Equal(t, 1, gaveUp)
 		return nil
-	})
+	}, simulation.TestOptions{Options: simulation.Options{Bubble: true}, Seeds: 20})
 }
 
 // ask asks for some numbers over one connection.

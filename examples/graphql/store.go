@@ -56,9 +56,9 @@ func each[V any](ids []int, f func(id int) V) []V {
 
 // The sources are created once. Each HTTP request has its own session.
 var (
-	names   = fetch.BySlice("users", userNames)
-	posts   = fetch.BySlice("posts", userPosts)
-	authors = fetch.BySlice("authors", authorNames)
+	names   = fetch.BySlice("users", userNames, fetch.SourceOptions{})
+	posts   = fetch.BySlice("posts", userPosts, fetch.SourceOptions{})
+	authors = fetch.BySlice("authors", authorNames, fetch.SourceOptions{})
 )
 
 func userIDs() []int {

@@ -113,7 +113,7 @@ func keeper(orders int) func(context.Context, *actor.Self[any]) error {
 
 // warehouse serves its actor until a SIGTERM, and then ends in this order: first no new messages, then the mail, then the connection.
 func warehouse(ctx context.Context, nc *nats.Conn, orders int) error {
-	ref := actor.Spawn(context.Background(), suspend.Goroutines, keeper(orders))
+	ref := actor.Spawn(context.Background(), suspend.Goroutines, keeper(orders), actor.Options[any]{})
 	served, err := natsactor.Serve(nc, "warehouse", ref, codec, natsactor.Options{
 		OnLost: func(n int, err error) { log.Printf("warehouse: %d messages are lost: %v", n, err) },
 	})
@@ -162,7 +162,7 @@ func shop(ctx context.Context, nc *nats.Conn) error {
 	err = queue.Serve(ctx, q, stage.Pipe(reserve, charge), 8) // ends when its tasks are done
 	last, cancel := context.WithTimeout(context.Background(), 10*time.Second)
 	defer cancel()
-	_ = stage.Close(last, reserve, charge) // nobody uses them any more
+	_ = stage.Shutdown(last, reserve, charge) // nobody uses them any more
 	keeper.Stop()
 	_ = keeper.Wait(last)
 	if !errors.Is(err, context.Canceled) {
@@ -256,7 +256,7 @@ func run(dir string, n int, out io.Writer) (r Result, err error) {
 	if err != nil {
 		return r, err
 	}
-	keeper, err := natsactor.Dial(ctx, suspend.Goroutines, nc, "warehouse", codec)
+	keeper, err := natsactor.Dial(ctx, suspend.Goroutines, nc, "warehouse", codec, natsactor.DialOptions[any]{})
 	if err != nil {
 		return r, err
 	}

@@ -148,7 +148,7 @@ func main() {
 			offer(ctx, serve, 5, time.Second)
 		}
 	}
-	if err := s.Close(context.Background()); err != nil {
+	if err := s.Shutdown(context.Background()); err != nil {
 		log.Fatal(err)
 	}
 }

@@ -14,7 +14,7 @@ func TestTable(t *testing.T) {
 		var out strings.Builder
 		serve, s := staged()
 		table(context.Background(), &out, serve, []float64{0.5, 5}, time.Second)
-		if err := s.Close(context.Background()); err != nil {
+		if err := s.Shutdown(context.Background()); err != nil {
 			t.Error(err)
 		}
 		t.Log("\n" + out.String())

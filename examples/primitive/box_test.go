@@ -52,7 +52,7 @@ func program(put func(b *Box, v int)) func(w *suspendtest.World) {
 }
 
 func TestBox(t *testing.T) {
-	suspendtest.Explore(t, program((*Box).Put))
+	suspendtest.Explore(t, program((*Box).Put), suspendtest.ExploreOptions{})
 }
 
 // careless is Put with the mistake that everybody makes once.
@@ -68,7 +68,7 @@ func careless(b *Box, v int) {
 
 func TestCareless(t *testing.T) {
 	failed := &failure{TB: t}
-	suspendtest.Explore(failed, program(careless))
+	suspendtest.Explore(failed, program(careless), suspendtest.ExploreOptions{})
 	if !strings.Contains(failed.text, "put once, found 0 times") {
 		t.Fatalf("the mistake is not found: %q", failed.text)
 	}

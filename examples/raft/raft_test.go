@@ -236,7 +236,7 @@ func TestRaft(t *testing.T) {
 	if testing.Short() {
 		seeds = 10
 	}
-	simulation.Test(t, simulation.TestOptions{Seeds: seeds}, scenario(None))
+	simulation.Test(t, scenario(None), simulation.TestOptions{Seeds: seeds})
 }
 
 var mistakes = []struct {
@@ -255,7 +255,7 @@ func TestMistakes(t *testing.T) {
 	for _, m := range mistakes {
 		t.Run(m.name, func(t *testing.T) {
 			seed := m.seed
-			again := func() error { return simulation.Run(simulation.Options{Seed: seed}, scenario(m.mistake)).Err }
+			again := func() error { return simulation.Run(scenario(m.mistake), simulation.Options{Seed: seed}).Err }
 			err := again()
 			for ; err == nil; err = again() {
 				seed++
@@ -276,7 +276,7 @@ func TestMistake(t *testing.T) {
 		if from, err := strconv.ParseUint(os.Getenv("BRAID_GUIDED"), 10, 64); err == nil {
 			o.Seed, o.Guided = from, true
 		}
-		simulation.Test(t, o, scenario(m.mistake))
+		simulation.Test(t, scenario(m.mistake), o)
 	}
 }
 

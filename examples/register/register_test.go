@@ -75,20 +75,20 @@ func count(forgets bool) func(ctx context.Context, w *simulation.World) error {
 }
 
 func TestRegister(t *testing.T) {
-	simulation.Test(t, simulation.TestOptions{}, count(false))
+	simulation.Test(t, count(false), simulation.TestOptions{})
 }
 
 // The server that forgets is found out by most seeds, and a seed that finds it does so again.
 func TestTheBugIsFound(t *testing.T) {
 	found := 0
 	for seed := uint64(1); seed <= 100; seed++ {
-		first := simulation.Run(simulation.Options{Seed: seed}, count(true))
+		first := simulation.Run(count(true), simulation.Options{Seed: seed})
 		if first.Err == nil {
 			continue
 		}
 		found++
 		var trace strings.Builder
-		second := simulation.Run(simulation.Options{Seed: seed, Trace: &trace}, count(true))
+		second := simulation.Run(count(true), simulation.Options{Seed: seed, Trace: &trace})
 		require.Equal(t, first, second)
 		require.Contains(t, trace.String(), "connection reset by peer")
 	}
@@ -102,7 +102,7 @@ func TestThePageQuotesTheTrace(t *testing.T) {
 	_, quoted, _ := strings.Cut(string(page), "## A seed that fails")
 	quoted, _, _ = strings.Cut(quoted, "\n## ")
 	var trace strings.Builder
-	report := simulation.Run(simulation.Options{Seed: 1, Preempt: true, Trace: &trace}, count(true))
+	report := simulation.Run(count(true), simulation.Options{Seed: 1, Preempt: true, Trace: &trace})
 	require.ErrorContains(t, report.Err, "the servers have counted")
 	require.Contains(t, quoted, report.Err.Error())
 	n := 0

@@ -20,7 +20,7 @@ func TestConformance(t *testing.T) {
 			s.Close()
 			<-ended
 		}
-	}, suspendtest.FIFO())
+	}, suspendtest.Options{FIFO: true})
 }
 
 func Example() {

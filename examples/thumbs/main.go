@@ -115,7 +115,7 @@ func replica(url, dir string) error {
 	if err := queue.Serve(ctx, q, stage.Pipe(scaling, storing), width); !errors.Is(err, context.Canceled) {
 		return err
 	}
-	return stage.Close(context.Background(), scaling, storing)
+	return stage.Shutdown(context.Background(), scaling, storing)
 }
 
 var name = regexp.MustCompile(`^[a-z0-9-]{1,64}$`)

@@ -64,7 +64,7 @@ func newSite(on suspend.Spawner, reactors, cache int, open opener) *site {
 }
 
 func (s *site) close() error {
-	return stage.Close(context.Background(), s.cache, s.disk, s.compress)
+	return stage.Shutdown(context.Background(), s.cache, s.disk, s.compress)
 }
 
 // answer handles a request from fasthttp. It runs in the connection's task.
