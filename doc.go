@@ -25,7 +25,7 @@
 //
 // # Where to go next
 //
-// README.md has a first program. CHOOSING.md says which primitive and which scheduler to use, and when to stay with the standard library.
+// README.md has a first program. docs/choosing.md says which primitive and which scheduler to use, and when to stay with the standard library.
 // docs has tutorials: a scheduler and a primitive of your own, tests of cancellation, a GUI, JavaScript, eight programs, and the way from
-// what you have to Braid. DESIGN.md has the decisions and their reasons.
+// what you have to Braid. docs/design.md has the decisions and their reasons.
 package braid

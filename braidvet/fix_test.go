@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// The change that sequentialGets suggests makes one round of two: the program of FETCH.md counts them, before and after.
+// The change that sequentialGets suggests makes one round of two: the program of fetch/README.md counts them, before and after.
 func TestTheChangeMakesOneRound(t *testing.T) {
 	dir := t.TempDir()
 	if err := os.CopyFS(dir, os.DirFS("testdata")); err != nil {

@@ -113,7 +113,7 @@ func open(ctx context.Context) *Scope {
 func (s *Scope) finish(err *error) {
 	ended := false
 	defer func() {
-		if !ended { // runtime.Goexit has ended the wait, as in a simulated crash (adapters/simulation)
+		if !ended { // runtime.Goexit has ended the wait, as in a simulated crash (simulation)
 			s.cancel(ErrAbandoned)
 			_, _ = s.over.Await(context.Background())
 		}
