@@ -30,16 +30,17 @@ type layer struct {
 }
 
 var layers = []layer{
-	{folders: []string{"suspend/sched", "internal/atomicx", "internal/gid", "internal/prefetch", "internal/patience", "internal/outcome", "internal/dlist", "internal/again", "internal/splitmix", "internal/lazily", "internal/preempt", "actor/internal/carrier", "internal/shrinking", "disk"}},
+	{folders: []string{"suspend/sched", "internal/atomicx", "internal/gid", "internal/prefetch", "internal/patience", "internal/outcome", "internal/dlist", "internal/again", "internal/splitmix", "internal/lazily", "internal/preempt", "actor/internal/carrier", "internal/shrinking", "simulation/disk"}},
 	{folders: []string{"internal/ledger", "internal/threadlock"}},
 	{folders: []string{"internal/labels", "internal/cancelctx", "simulation/internal/chance"}},
 	{folders: []string{"suspend"}},
 	{folders: []string{"internal/gate", "internal/watching", "internal/abandoned", "suspend/census"}},
 	{folders: []string{"cancel", "mutex", "semaphore", "cond", "chanx", "mvar", "promise", "lazy", "latch", "watch", "broadcast", "rate"}},
 	{folders: []string{"internal/producer"}},
+	{folders: []string{"internal/coro"}},
 	{folders: []string{"adapters/internal"}, also: []string{"adapters/internal"}},
-	{folders: []string{"scope", "stm", "idle", "keyed", "respool"}},
-	{folders: []string{"adapters"}},
+	{folders: []string{"scope", "stm", "internal/idle", "keyed", "respool"}},
+	{folders: []string{"adapters", "simulation"}},
 	{folders: []string{"adapters/callback/foreigntest", "simulation/nemesis", "simulation/overlay", "simulation/hunt", "adapters/netstack"}},
 	{folders: []string{"fetch", "stage", "actor", "stm/collections"}},
 	{folders: []string{"fetch/fetchtest", "stage/view", "stage/prom", "stage/otel", "stage/jetstream", "actor/natsactor"}},
