@@ -16,7 +16,7 @@ import (
 	"time"
 )
 
-// These curves compare examples/webserver with nginx, Apache and package net/http, as in figure 19 of Li and Zdancewic (2007). The client
+// These curves compare examples/libraries/webserver with nginx, Apache and package net/http, as in figure 19 of Li and Zdancewic (2007). The client
 // wrk requests random files of 16 KB. Client and server run on the same machine, so the client's processor time affects each server.
 
 const (

@@ -39,7 +39,7 @@ import (
 
 // TestLines counts the lines of code of each pair, without imports, comments and empty lines. docs/programs.md has the same figures.
 func TestLines(t *testing.T) {
-	page, err := os.ReadFile("../../docs/programs.md")
+	page, err := os.ReadFile("../../../docs/programs.md")
 	if err != nil {
 		t.Fatal(err)
 	}

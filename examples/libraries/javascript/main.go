@@ -1,7 +1,7 @@
 // Javascript runs a script on goja that awaits Go functions: one computes on a pool of two workers, the other waits for a lock that Go code
 // may hold. A Go task on the script's thread awaits the script's promise.
 //
-//	cd examples/javascript && go run .
+//	cd examples/libraries/javascript && go run .
 package main
 
 import (
