@@ -223,7 +223,7 @@ var programs = map[string]string{}
 // built builds the program of an example once, and returns its path.
 func built(example string) string {
 	if programs[example] == "" {
-		program := filepath.Join(scratch(), example)
+		program := filepath.Join(scratch(), filepath.Base(example))
 		build := exec.Command("go", "build", "-C", filepath.FromSlash("../examples/"+example), "-o", program, ".")
 		build.Stderr = os.Stderr
 		ok(build.Run())

@@ -129,7 +129,7 @@ func (w *web) measure(b *bench, server, conns int) webFigures {
 	ln.Close()
 	variables := map[string]string{
 		"ADDRESS": s.address, "PORT": port, "DIR": dir, "FILES": w.corpus(n), "NUMBER": strconv.Itoa(n), "PER": strconv.Itoa(perDir),
-		"WEBSERVER": built("webserver"), "BENCH": must(os.Executable()), "PROCESSORS": strconv.Itoa(runtime.NumCPU()), "AIO": w.aio,
+		"WEBSERVER": built("libraries/webserver"), "BENCH": must(os.Executable()), "PROCESSORS": strconv.Itoa(runtime.NumCPU()), "AIO": w.aio,
 	}
 	for _, f := range must(webSettings.ReadDir("web")) {
 		text := os.Expand(string(must(webSettings.ReadFile("web/"+f.Name()))), func(name string) string { return variables[name] })

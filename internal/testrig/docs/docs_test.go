@@ -84,7 +84,7 @@ var majorVersion = regexp.MustCompile(`/v[0-9]+$`)
 
 // TestTutorials checks that the declarations of a tutorial are whole: pasted into a file, they use no name that the page does not show.
 func TestTutorials(t *testing.T) {
-	for tutorial, example := range map[string]string{"scheduler": "scheduler", "primitive": "primitive", "cancellation": "cancellation", "javascript": "javascript", "gui": "gui"} {
+	for tutorial, example := range map[string]string{"scheduler": "scheduler", "primitive": "primitive", "cancellation": "cancellation", "javascript": "libraries/javascript", "gui": "gui"} {
 		known := map[string]bool{}
 		for _, name := range files(t, ".go") {
 			if path.Dir(name) != "examples/"+example {
