@@ -45,5 +45,5 @@ func curves() []curve {
 				"goroutines, one processor"},
 			points: idlePoints(), tiny: []float64{0, 10}, cold: true, open: amongIdle,
 		},
-	}, webCurves()...)
+	}, append(webCurves(), idleCurves()...)...)
 }

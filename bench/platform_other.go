@@ -20,7 +20,10 @@ func driveTCP(addr string, conns int, d time.Duration, ask, begin string, size i
 	return driveConns(conns, d, 0, ask, begin, size, func() net.Conn { return must(net.Dial("tcp", addr)) })
 }
 
-func webCurves() []curve { return nil }
+func webCurves() []curve  { return nil }
+func idleCurves() []curve { return nil }
+
+func helloHere([]string) any { return nil }
 
 var errPipe = errors.New("pipes of a block need Linux")
 
