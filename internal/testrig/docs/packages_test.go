@@ -113,7 +113,7 @@ const (
 
 func places(all map[string]pkg) []place {
 	var readme, choosing, comment, contributing strings.Builder
-	readme.WriteString("| for | there is |\n|---|---|\n")
+	readme.WriteString("| for | packages |\n|---|---|\n")
 	contributing.WriteString("| folder | content |\n|---|---|\n")
 	for _, d := range doors {
 		comment.WriteString("//\n// # " + d.heading + "\n//\n")
