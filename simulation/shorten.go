@@ -98,7 +98,7 @@ func (v *variant) String() string {
 				n++
 			}
 			if fmt.Fprint(&b, before, all[0]); n > 1 {
-				fmt.Fprint(&b, "../adapters", all[n-1])
+				fmt.Fprint(&b, "..", all[n-1])
 			}
 			all = all[n:]
 		}
@@ -133,7 +133,7 @@ func parseVariant(s string) (*variant, error) {
 			return nil, fmt.Errorf("%q is no variant of a seed", s)
 		}
 		for _, span := range strings.Split(m[2], ",") {
-			from, to, _ := strings.Cut(span, "../adapters")
+			from, to, _ := strings.Cut(span, "..")
 			first, err := strconv.Atoi(from)
 			last, err2 := strconv.Atoi(cmp.Or(to, from))
 			if err = cmp.Or(err, err2); err != nil || last-first > 1_000_000 {

@@ -197,10 +197,10 @@ func TestCall(t *testing.T) {
 	})
 }
 
-// A wrapper adds nothing to the Task that it wraps, and names no scheduler.
-type wrapper struct{ suspend.Task }
+// An unnamed adds nothing to the Task that it wraps, and names no scheduler.
+type unnamed struct{ suspend.Task }
 
-func (w wrapper) Unwrap() suspend.Task { return w.Task }
+func (u unnamed) Unwrap() suspend.Task { return u.Task }
 
 // A wrapper without a Spawner or Yield would be a plain goroutine to all that asks for them: Go would leave the scheduler, a Select
 // would not draw from the seed, and a Yield would not let the other task run.
@@ -209,7 +209,7 @@ func TestAWrapperHasWhatItWraps(t *testing.T) {
 	for i := range drawn {
 		s := random.New(random.Options{Seed: 7})
 		require.NoError(t, s.Run(bg, func(context.Context) error {
-			suspend.Bind(wrapper{wrapper{suspend.Current()}}, func() {
+			suspend.Bind(unnamed{unnamed{suspend.Current()}}, func() {
 				require.Equal(t, suspend.Spawner(s), suspend.Here())
 				for range 3 {
 					drawn[i] = append(drawn[i], suspend.Random().Uint64())

@@ -69,7 +69,7 @@ func TestUsed(t *testing.T) {
 		case strings.HasSuffix(file, ".md") && !slices.Contains([]string{"CHANGELOG.md", "CONTRIBUTING.md", "tried.md"}, d.Name()):
 			text, err := os.ReadFile(file)
 			require.NoError(t, err)
-			c.show(string(text), about[d.Name()])
+			c.show(string(text), about[filepath.ToSlash(strings.TrimPrefix(file, root+string(filepath.Separator)))])
 		}
 		return nil
 	}))
