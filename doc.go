@@ -40,7 +40,7 @@
 //   - [github.com/braidgo/braid/adapters/limited]: a scheduler whose tasks are goroutines, of which at most n run in parallel
 //   - [github.com/braidgo/braid/adapters/fifo]: a scheduler that runs tasks one after another, on the goroutine that calls Run, in the
 //     order in which they become runnable
-//   - [github.com/braidgo/braid/adapters/netstack]: runs gVisor's TCP/IP stack inside the program (a module of its own)
+//   - [github.com/braidgo/braid/adapters/netstack]: runs gVisor's TCP/IP stack inside the program (a separate module)
 //   - [github.com/braidgo/braid/suspend/sched]: the capabilities that a scheduler may supply to package suspend, beside starting tasks
 //
 // # Overload, batches, transactions and actors
@@ -49,9 +49,9 @@
 //     throughput under overload
 //   - [github.com/braidgo/braid/stage/view]: shows the figures of stages as text, as JSON, and as a web page that loads nothing from other
 //     servers
-//   - [github.com/braidgo/braid/stage/prom]: exports the figures of stages and schedulers to Prometheus (a module of its own)
-//   - [github.com/braidgo/braid/stage/otel]: exports the figures of stages and schedulers to OpenTelemetry (a module of its own)
-//   - [github.com/braidgo/braid/stage/jetstream]: distributes a stage over several machines (a module of its own)
+//   - [github.com/braidgo/braid/stage/prom]: exports the figures of stages and schedulers to Prometheus (a separate module)
+//   - [github.com/braidgo/braid/stage/otel]: exports the figures of stages and schedulers to OpenTelemetry (a separate module)
+//   - [github.com/braidgo/braid/stage/jetstream]: distributes a stage over several machines (a separate module)
 //   - [github.com/braidgo/braid/fetch]: batches requests without futures, thunks or timers: a fetch looks like a function call, and all
 //     fetches that wait at the same time are sent together
 //   - [github.com/braidgo/braid/fetch/fetchtest]: helps to test code that uses package fetch
@@ -60,7 +60,7 @@
 //   - [github.com/braidgo/braid/stm/collections]: transactional collections: a Map, a Queue, a Slot and a Counter
 //   - [github.com/braidgo/braid/actor]: actors that can receive and react, after Haller and Odersky ("Actors that unify threads and
 //     events", 2007), on any scheduler
-//   - [github.com/braidgo/braid/actor/natsactor]: connects actors in different processes through NATS (a module of its own)
+//   - [github.com/braidgo/braid/actor/natsactor]: connects actors in different processes through NATS (a separate module)
 //
 // # Tests with seeds, and tools
 //
@@ -80,9 +80,9 @@
 //   - [github.com/braidgo/braid/suspendtest/atomic]: replaces sync/atomic in a primitive that suspendtest.Explore checks access by access
 //   - [github.com/braidgo/braid/braidvet/cmd/braidvet]: finds mistakes in the use of Braid that compile, and that no test of a quiet
 //     machine shows (a command)
-//   - [github.com/braidgo/braid/braidvet/plugin]: braidvet's analyzers as a module plugin of golangci-lint (a module of its own)
+//   - [github.com/braidgo/braid/braidvet/plugin]: braidvet's analyzers as a module plugin of golangci-lint (a separate module)
 //   - [github.com/braidgo/braid/braidvet]: the analyzers of the command braidvet: they find mistakes in the use of Braid that compile (a
-//     module of its own)
+//     separate module)
 //
 // # Where to go next
 //

@@ -129,7 +129,7 @@ func places(all map[string]pkg) []place {
 			case p.command:
 				kind = " (a command)"
 			case p.module:
-				kind = " (a module of its own)"
+				kind = " (a separate module)"
 			}
 			choosing.WriteString("| [`" + folder + "`](../" + folder + ") | " + p.synopsis + kind + " |\n")
 			comment.WriteString(wrap("//   - ", "//     ", "[github.com/braidgo/braid/"+folder+"]: "+p.synopsis+kind))
