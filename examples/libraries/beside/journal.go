@@ -18,7 +18,7 @@ func newJournal(write writer) *journal {
 		batch []string, _ []none) error {
 		return write(batch)
 	}
-	return &journal{stage.NewBatch("journal", all,
+	return &journal{stage.NewBatch("log", all,
 		stage.Options{Batch: 100, Queue: 1000,
 			Gather: time.Millisecond})}
 }
