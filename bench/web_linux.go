@@ -56,7 +56,7 @@ type webFigures [4]float64
 var webAxes = [4]struct{ suffix, label string }{
 	{"", "answers a second"},
 	{"-p99", "p99 in ms"},
-	{"-processor", "processor time of the server for an answer, µs"},
+	{"-processor", "processor time for an answer, µs"},
 	{"-memory", "memory of the server, MB"},
 }
 
@@ -70,8 +70,8 @@ type web struct {
 }
 
 var webs = []*web{
-	{id: "web-disk", title: "Figure 19: 131,072 files of 16 KB, and memory for an eighth of them",
-		about: "Static files at random. Each server has 256 MB, the cache of the system for its files included, and begins with none.",
+	{id: "web-disk", title: "131,072 files of 16 KB, and memory for an eighth of them",
+		about: "Static files at random, as in figure 19 of Li and Zdancewic (2007). Each server has 256 MB, the cache of the system for its files included, and begins with none.",
 		files: 131_072, limit: 256 << 20, aio: "aio threads;"},
 	{id: "web-cached", title: "1,000 files of 16 KB that are cached", about: "The same, from memory.", files: 1000},
 }

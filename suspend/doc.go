@@ -1,5 +1,6 @@
-// Package suspend connects synchronisation primitives with schedulers. A primitive suspends its caller through this package, on any
-// scheduler. A scheduler supplies a Task for each of its tasks, so that this package can park and unpark them.
+// Package suspend connects synchronisation primitives with schedulers, and has Select, Then and Sleep for their users. A primitive suspends
+// its caller through this package, on any scheduler. A scheduler supplies a Task for each of its tasks, so that this package can park and
+// unpark them.
 //
 // # Performing operations
 //

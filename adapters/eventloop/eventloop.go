@@ -137,7 +137,7 @@ func New(o Options) (*Loop, error) {
 	return l, nil
 }
 
-// Go runs f as a task. A task of the Loop starts f on its own reactor, also through an idle.Group or another scheduler that
+// Go runs f as a task. A task of the Loop starts f on its own reactor, also through another Spawner that
 // decorates its tasks. For other callers the reactors take turns. After Close, Go returns suspend.ErrClosed, and f never runs.
 func (l *Loop) Go(f func()) error { return l.pick().Go(f) }
 

@@ -1,5 +1,6 @@
-// Overlay prints the path of a file for the go command's -overlay flag. With this flag, the go command builds a runtime that makes
-// simulations more deterministic, and in which BRAID_ORDER decides the order of the goroutines of a test. See simulation/hunt.
+// Overlay prints the path of a file for the go command's -overlay flag, for a runtime in which a seed decides more. With this flag, the go
+// command builds a runtime that makes simulations more deterministic, and in which BRAID_ORDER decides the order of the goroutines of a
+// test. See simulation/hunt.
 //
 //	go test -overlay="$(go run github.com/braidgo/braid/simulation/overlay)" ./...
 //

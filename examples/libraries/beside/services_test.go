@@ -9,6 +9,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -340,4 +341,47 @@ func TestUploads(t *testing.T) {
 		}
 		require.Equal(t, http.StatusCreated, upload(ctx, "3", "file"))
 	})
+}
+
+func TestJournal(t *testing.T) {
+	type appender interface {
+		add(ctx context.Context, record string) error
+		close(ctx context.Context) error
+	}
+	for name, open := range map[string]func(writer) appender{
+		"braid": func(w writer) appender { return newJournal(w) },
+		"usual": func(w writer) appender { return newJournalUsual(w) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				var batches []int
+				full := errors.New("the disk is full")
+				j := open(func(records []string) error {
+					time.Sleep(10 * time.Millisecond)
+					if batches = append(batches, len(records)); len(batches) == 3 {
+						return full
+					}
+					return nil
+				})
+				var all sync.WaitGroup
+				for range 150 {
+					all.Go(func() {
+						if err := j.add(t.Context(), "x"); err != nil {
+							t.Error(err)
+						}
+					})
+				}
+				all.Wait()
+				begun := time.Now()
+				require.ErrorIs(t, j.add(t.Context(), "y"), full)
+				require.Equal(t, 11*time.Millisecond, time.Since(begun))
+				ctx, cancel := context.WithTimeout(t.Context(), 5*time.Millisecond)
+				defer cancel()
+				require.ErrorIs(t, j.add(ctx, "z"), context.DeadlineExceeded)
+				require.NoError(t, j.close(t.Context()))
+				require.Equal(t, []int{100, 50, 1, 1}, batches)
+				require.Error(t, j.add(t.Context(), "late"))
+			})
+		})
+	}
 }

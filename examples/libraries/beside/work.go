@@ -83,6 +83,12 @@ func host(page string) string { name, _, _ := strings.Cut(page, "/"); return nam
 
 var errClosed = errors.New("closed")
 
+// A none is a result without a value.
+type none = struct{}
+
+// A writer writes the records of a batch to a disk.
+type writer func(records []string) error
+
 // A job is a function to run. A more urgent job runs first.
 type job struct {
 	urgency int

@@ -24,7 +24,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-var update = flag.Bool("update", false, "write the table of capabilities into docs/choosing.md")
+var update = flag.Bool("update", false, "write the table of capabilities and the lists of packages into the documents")
 
 const (
 	tableBegins = "<!-- written by go test ./internal/testrig/docs -update -->\n"

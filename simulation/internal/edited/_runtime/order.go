@@ -1,4 +1,4 @@
-// This file is added to package runtime by the overlay. It makes the order of goroutines a function of a seed.
+// This file makes the order of goroutines a function of a seed. The overlay adds it to package runtime.
 //
 // A goroutine has an id, a hash of its parent's id and of the number of goroutines that the parent has started. The goroutine of a test has a
 // hash of the test's name. All other goroutines, for example those of the runtime, have the id 0. A draw is a hash of the seed, the id and a
