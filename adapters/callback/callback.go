@@ -43,9 +43,9 @@ import (
 	"time"
 
 	"github.com/braidgo/braid/adapters/internal/closable"
-	"github.com/braidgo/braid/adapters/internal/coro"
 	"github.com/braidgo/braid/adapters/internal/runner"
 	"github.com/braidgo/braid/internal/atomicx"
+	"github.com/braidgo/braid/internal/coro"
 	"github.com/braidgo/braid/internal/outcome"
 	"github.com/braidgo/braid/promise"
 	"github.com/braidgo/braid/suspend"
