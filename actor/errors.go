@@ -12,7 +12,7 @@ import (
 // Errors of this package.
 var (
 	// ErrEnded is returned by a Send to an actor that has ended or accepts no more messages.
-	ErrEnded = outcome.Named("actor: ended", suspend.ErrEnded)
+	ErrEnded = outcome.Named("actor: ended", suspend.ErrEnded, suspend.ErrClosed)
 	// ErrStopped is returned by a wait for a message if the actor is stopped and its mailbox has no message for the wait. An actor
 	// whose body or reaction returns ErrStopped ends normally.
 	ErrStopped = errors.New("actor: stopped")

@@ -44,13 +44,16 @@ import (
 )
 
 var (
-	ErrNotFound    = errors.New("fetch: not found")                                          // the source has no answer for this key
-	ErrNoSession   = errors.New("fetch: the context has no session: use Run or Open")        // the Get was called outside of any session
-	ErrEnded       = outcome.Named("fetch: the session has ended", suspend.ErrEnded)         // the session has been closed
-	ErrInSource    = errors.New("fetch: a source must not fetch: use a Memo")                // a Get in a source would wait for itself
-	ErrNotRecorded = errors.New("fetch: not recorded")                                       // the Recording has no answer for this key
-	ErrAbandoned   = outcome.Named("fetch: the source did not return", suspend.ErrAbandoned) // the source called runtime.Goexit
+	ErrNotFound    = errors.New("fetch: not found")                                                     // the source has no answer for this key
+	ErrNoSession   = errors.New("fetch: the context has no session: use Run or Open")                   // the Get was called outside of any session
+	ErrEnded       = outcome.Named("fetch: the session has ended", suspend.ErrEnded, suspend.ErrClosed) // the session, or the Shared source, has been closed
+	ErrInSource    = errors.New("fetch: a source must not fetch: use a Memo")                           // a Get in a source would wait for itself
+	ErrNotRecorded = errors.New("fetch: not recorded")                                                  // the Recording has no answer for this key
+	ErrAbandoned   = outcome.Named("fetch: the source did not return", suspend.ErrAbandoned)            // the source called runtime.Goexit
 )
+
+// errSourceClosed is the error of a request to a Shared source that has been closed.
+var errSourceClosed = outcome.Named("fetch: the source is closed", ErrEnded)
 
 // An Error says why the request of one key failed.
 type Error struct {

@@ -63,7 +63,7 @@ type crowd[K comparable, V any] struct {
 func (x *exchange[K, V]) load(ctx context.Context, b *Batch[K, V]) error {
 	c := x.addKeys(b.keys)
 	if c == nil {
-		return ErrEnded
+		return errSourceClosed
 	}
 	if _, err := c.over.Await(ctx); err != nil {
 		x.detach(c)
@@ -73,7 +73,7 @@ func (x *exchange[K, V]) load(ctx context.Context, b *Batch[K, V]) error {
 	defer b.b.mu.Unlock()
 	for i, k := range b.keys {
 		if c.index[k] >= len(c.requests) { // Close or Shutdown cancelled the crowd before this key was sent
-			return ErrEnded
+			return errSourceClosed
 		}
 		e := c.requests[c.index[k]].self.(*entry[K, V])
 		b.answer(i, e.v, e.err)

@@ -8,6 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/braidgo/braid/actor"
 	"github.com/braidgo/braid/adapters/callback"
 	"github.com/braidgo/braid/adapters/eventloop"
 	"github.com/braidgo/braid/adapters/fifo"
@@ -16,6 +17,7 @@ import (
 	"github.com/braidgo/braid/adapters/workstealing"
 	"github.com/braidgo/braid/broadcast"
 	"github.com/braidgo/braid/chanx"
+	"github.com/braidgo/braid/fetch"
 	"github.com/braidgo/braid/internal/testrig/schedtest"
 	"github.com/braidgo/braid/promise"
 	"github.com/braidgo/braid/respool"
@@ -129,6 +131,18 @@ func TestClosedNamesItself(t *testing.T) {
 		_, err := scope.Start(g.Scope, suspend.Goroutines, func(context.Context) (int, error) { return 1, nil })
 		return err
 	}
+
+	in := actor.Open[int](bg, actor.Options[int]{})
+	require.NoError(t, in.Close())
+	refuses["actor"] = func() error { return in.Ref().Send(1) }
+	ctx, session := fetch.Open(bg, fetch.Options{})
+	src := fetch.Shared(fetch.ByKey("users", 1, func(context.Context, int) (int, error) { return 1, nil }, fetch.SourceOptions{}), 1)
+	require.NoError(t, src.Close())
+	_, err := src.Get(ctx, 1)
+	require.EqualError(t, err, "users 1: fetch: the source is closed")
+	require.NoError(t, session.Close())
+	_, err = src.Get(ctx, 1)
+	refuses["fetch"] = func() error { return err }
 
 	for name, refuse := range refuses {
 		err := refuse()
