@@ -24,7 +24,7 @@ a Source takes and gives under its guard and returns. The functions that are cal
 // The functions that call their argument as a callback.
 var callsBack = map[string]bool{
 	"adapters/eventloop.Loop.AfterFunc": true, "suspend.AfterFunc": true, "suspend.Then": true, "cancel.AfterFunc": true,
-	"suspend.Suspend": true, "actor.Self.Watch": true, "idle.New": true, "adapters/callback.Loop.OnExecutor": true,
+	"suspend.Suspend": true, "actor.Self.Watch": true, "adapters/callback.Loop.OnExecutor": true,
 }
 
 func findSuspensions(pass *analysis.Pass) (any, error) {

@@ -6,7 +6,6 @@ import (
 
 	"github.com/braidgo/braid/adapters/eventloop"
 	"github.com/braidgo/braid/chanx"
-	"github.com/braidgo/braid/internal/idle"
 	"github.com/braidgo/braid/mvar"
 	"github.com/braidgo/braid/stm"
 	"github.com/braidgo/braid/suspend"
@@ -45,7 +44,6 @@ func wrong(ctx context.Context, c *chanx.Chan[int], v *stm.Var[int], l *eventloo
 		for range c.All(ctx) { // want `a callback must not suspend, and chanx.Chan.All may`
 		}
 	})
-	_ = idle.New(l, func() { pause(ctx) }) // want `a callback must not suspend, and suspend.Sleep may`
 }
 
 func again(ctx context.Context) func(*stm.Tx) error { return func(*stm.Tx) error { return nil } }
