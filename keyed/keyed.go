@@ -13,7 +13,7 @@
 // A Cache loads the value of a key once for all tasks that request it during the load, and keeps the value for a limited
 // time:
 //
-//	pages := keyed.NewCache(fetchPage, time.Minute)
+//	pages := keyed.NewCache(fetchPage, keyed.CacheOptions{TTL: time.Minute})
 //	page, err := pages.Get(ctx, url)
 //
 // A Cache takes the place of a map and x/sync/singleflight. A load with singleflight uses the context of its first caller,
