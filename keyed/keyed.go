@@ -23,8 +23,11 @@
 // A key must be equal to itself. Every method with a key parameter panics if the key is NaN, because a map cannot find such
 // a key again.
 //
-// Use a lazy.Lazy for a single value, and package fetch to load many keys in one request. If the values do not fit into
-// memory, use a cache with a size limit.
+// There are no Ops. An Op has the same Guard whenever it is performed, but the lock of a key exists only while a task uses the
+// key. To stop a wait for a key, end its context.
+//
+// Use a lazy.Lazy for a single value, and package fetch to load many keys in one request. Set CacheOptions.Max if the values of
+// all keys do not fit into memory.
 package keyed
 
 import (

@@ -221,6 +221,32 @@ func TestConservationWithChanges(t *testing.T) {
 	})
 }
 
+// A case that loses, a Then that is cancelled and a case that waits twice in one Select leave no request, on every scheduler.
+func TestNoRequestIsLeft(t *testing.T) {
+	schedtest.Each(t, func(t *testing.T, s suspend.Spawner) {
+		l, soon := rate.NewLimiter(rate.Every(24*time.Hour), 3), rate.NewLimiter(rate.Every(time.Millisecond), 3)
+		require.True(t, l.Allow(3) && soon.Allow(3))
+		schedtest.Run(t, s, func() {
+			for range 20 {
+				won, err := suspend.Select(bg, suspend.CaseOf(l.WaitOp(1)), suspend.CaseOf(l.WaitOp(2)), suspend.CaseOf(soon.WaitOp(1)))
+				require.NoError(t, err)
+				require.NotNil(t, won)
+				require.InDelta(t, 0, l.Tokens(), 0.1)
+				_, err = suspend.Select(bg, suspend.CaseOf(soon.WaitOp(1)), suspend.CaseOf(soon.WaitOp(2)))
+				require.NoError(t, err)
+				ctx, stop := cancel.New(bg)
+				ended := make(chan error, 1)
+				suspend.Then(ctx, l.WaitOp(2), executor{}, func(_ time.Time, err error) { ended <- err })
+				require.InDelta(t, -2, l.Tokens(), 0.1)
+				stop(nil)
+				require.ErrorIs(t, <-ended, context.Canceled)
+				require.InDelta(t, 0, l.Tokens(), 0.1)
+			}
+			require.GreaterOrEqual(t, soon.Tokens(), 0.)
+		})
+	})
+}
+
 // An operator halves the burst. A request that is larger than that fails.
 func ExampleLimiter_SetBurst() {
 	limit := rate.NewLimiter(rate.Every(time.Hour), 10)
