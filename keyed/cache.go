@@ -26,6 +26,12 @@ var ErrAbandoned = outcome.Named("keyed: the load did not return", suspend.ErrAb
 // these values in another way.
 var ErrRecursive = errors.New("keyed: a load that waits for itself")
 
+// CacheOptions configure a Cache.
+type CacheOptions struct {
+	TTL time.Duration // how long a value is kept, by the clock of the task's scheduler; with 0 the Cache keeps no value, and only shares loads
+	Max int           // the largest number of values that are kept; 0 means no limit
+}
+
 // A Cache loads values by key and keeps each value for a limited time. A Cache must not be copied.
 type Cache[K comparable, V any] struct {
 	// -G> is a Get, -L> a Get that gives up, -E> the end of the load.
@@ -36,14 +42,17 @@ type Cache[K comparable, V any] struct {
 	//	loading -L> none     if this Get has started a load that has not begun: the other waiters start again
 	//	loading -E> loaded   or none, if the load failed or ttl is 0
 	//	loaded  -G> loaded   or loading, if the value has expired
+	//	loaded  -E> none     if Max values are kept, and the last Get of this value is longest ago
 	//
 	// Invariant: while an entry of c.entries is loading, at least one Get waits for it.
 
 	load    func(ctx context.Context, key K) (V, error)
-	ttl     time.Duration
+	o       CacheOptions
 	mu      atomicx.Mutex
 	entries shrinking.Map[K, *cached[K, V]]
 	old     dlist.List[*cached[K, V]] // loaded entries, in order of expiry
+	used    dlist.List[*cached[K, V]] // loaded entries, in the order of the last Gets
+	stats   CacheStats                // all but Loading
 }
 
 type cached[K comparable, V any] struct {
@@ -56,17 +65,22 @@ type cached[K comparable, V any] struct {
 	loaded  bool
 	cancel  func(cause error)
 	until   time.Time
-	at      dlist.Node[*cached[K, V]]
+	at      dlist.Node[*cached[K, V]] // a node of Cache.old
+	use     dlist.Node[*cached[K, V]] // a node of Cache.used
 }
 
-// NewCache returns a Cache that calls load for a missing value and keeps the value for ttl, by the clock of the task's
-// scheduler. With a ttl of 0 the Cache keeps no value, and tasks only share a load while they wait for it. NewCache panics
-// if load is nil.
-func NewCache[K comparable, V any](load func(ctx context.Context, key K) (V, error), ttl time.Duration) *Cache[K, V] {
+// NewCache returns a Cache that calls load for a missing value. NewCache panics if load is nil or Max is negative.
+//
+// If a load ends while Max values are kept, the Cache drops the value whose last Get is longest ago. A Get that is about to return this
+// value still returns it. Loads do not count for Max: there are at most as many as there are waiting tasks.
+func NewCache[K comparable, V any](load func(ctx context.Context, key K) (V, error), o CacheOptions) *Cache[K, V] {
 	if load == nil {
 		panic("keyed: Cache without a load")
 	}
-	return &Cache[K, V]{load: load, ttl: ttl}
+	if o.Max < 0 {
+		panic("keyed: Max is negative")
+	}
+	return &Cache[K, V]{load: load, o: o}
 }
 
 // Get returns the value of key. If the value is missing, the first caller starts a load, and all callers suspend until the
@@ -140,6 +154,29 @@ func (c *Cache[K, V]) Forget(key K) {
 	}
 }
 
+// CacheStats holds the number of values and loads of a Cache at one moment, and the numbers of some events since NewCache.
+type CacheStats struct {
+	Kept    int // values that are kept; an expired value counts until the next Get of any key
+	Loading int // loads that tasks wait for
+
+	Hits    int // Gets that have found a value
+	Shared  int // Gets that have found a load
+	Loads   int // Gets that have started a load
+	Evicted int // values that were dropped because of Max
+}
+
+// Stats returns the current numbers. A Get that waits counts already, and counts again if it starts again since the first caller of its load
+// has given up. Stats never suspends.
+func (c *Cache[K, V]) Stats() CacheStats {
+	suspend.Point()
+	preempt.Looks(preempt.Keys)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	s := c.stats
+	s.Loading = c.entries.Len() - s.Kept
+	return s
+}
+
 // Len returns the number of keys that are loaded or being loaded. An expired value counts until the next Get of any key.
 func (c *Cache[K, V]) Len() int {
 	suspend.Point()
@@ -156,28 +193,42 @@ func (c *Cache[K, V]) lookUp(key K) (e *cached[K, V], first, loaded bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	now := suspend.Now() // under the lock, like that of finishLoad; otherwise a value could be from after now
-	for n := c.old.First(); n != nil && c.over(n.Value, now); n = c.old.First() {
-		c.dropLocked(n.Value)
-	}
+	c.dropOldLocked(now)
 	if e = c.entries.Get(key); e != nil && e.loaded && c.over(e, now) { // an entry with another clock may be ahead of e in c.old
 		c.dropLocked(e)
 		e = nil
 	}
 	if first = e == nil; first {
 		e = &cached[K, V]{key: key}
-		e.at.Value = e
+		e.at.Value, e.use.Value = e, e
 		c.entries.Set(key, e)
 	}
-	if !e.loaded {
-		e.waiting++
+	switch {
+	case e.loaded:
+		c.stats.Hits++
+		c.used.Remove(&e.use)
+		c.used.Push(&e.use)
+		return e, false, true
+	case first:
+		c.stats.Loads++
+	default:
+		c.stats.Shared++
 	}
-	return e, first, e.loaded
+	e.waiting++
+	return e, first, false
+}
+
+// dropOldLocked drops the values that have expired.
+func (c *Cache[K, V]) dropOldLocked(now time.Time) {
+	for n := c.old.First(); n != nil && c.over(n.Value, now); n = c.old.First() {
+		c.dropLocked(n.Value)
+	}
 }
 
 // over reports whether the time of e is over. If the clock has gone back to before the load, the time is over, too: in a bubble,
 // a value of the real time would never expire.
 func (c *Cache[K, V]) over(e *cached[K, V], now time.Time) bool {
-	return !now.Before(e.until) || e.until.Sub(now) > c.ttl
+	return !now.Before(e.until) || e.until.Sub(now) > c.o.TTL
 }
 
 // start starts the load of e. The caller is counted in e.waiting, so no other Get cancels the load during start.
@@ -245,11 +296,11 @@ func (c *Cache[K, V]) finishLoad(e *cached[K, V], v V, err error) {
 	e.cancel = nil // otherwise e would keep the first caller's context alive
 	switch {
 	case c.entries.Get(e.key) != e:
-	case err != nil || c.ttl <= 0:
+	case err != nil || c.o.TTL <= 0:
 		c.entries.Delete(e.key)
 	default:
-		e.until = now.Add(c.ttl)
-		c.old.Push(&e.at)
+		e.until = now.Add(c.o.TTL)
+		c.keepLocked(e, now)
 	}
 	c.mu.Unlock()
 	e.loading.ended.Store(true)
@@ -257,6 +308,20 @@ func (c *Cache[K, V]) finishLoad(e *cached[K, V], v V, err error) {
 	if stop != nil {
 		stop(nil)
 	}
+}
+
+// keepLocked keeps e. If there is no room, it drops the values that have expired, or else the value whose last Get is longest ago.
+func (c *Cache[K, V]) keepLocked(e *cached[K, V], now time.Time) {
+	if c.o.Max > 0 && c.stats.Kept >= c.o.Max {
+		c.dropOldLocked(now)
+		if c.stats.Kept >= c.o.Max {
+			c.dropLocked(c.used.First().Value)
+			c.stats.Evicted++
+		}
+	}
+	c.old.Push(&e.at)
+	c.used.Push(&e.use)
+	c.stats.Kept++
 }
 
 // endGet ends a Get that has waited. It cancels the load if no other Get waits, or if this Get has started the load and the
@@ -282,9 +347,12 @@ func (c *Cache[K, V]) endGet(e *cached[K, V], first bool) {
 	}
 }
 
-// dropLocked removes e from c.old and c.entries. It has no effect if e has been removed already.
+// dropLocked removes e from the lists and from c.entries. It has no effect if e has been removed already.
 func (c *Cache[K, V]) dropLocked(e *cached[K, V]) {
-	c.old.Remove(&e.at)
+	if c.old.Remove(&e.at) {
+		c.used.Remove(&e.use)
+		c.stats.Kept--
+	}
 	if c.entries.Get(e.key) == e {
 		c.entries.Delete(e.key)
 	}

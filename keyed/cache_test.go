@@ -25,7 +25,7 @@ func TestALoadIsKept(t *testing.T) {
 	var wg sync.WaitGroup
 	for range n {
 		var loads atomic.Int32
-		c := keyed.NewCache(func(context.Context, int) (int, error) { return int(loads.Add(1)), nil }, time.Hour)
+		c := keyed.NewCache(func(context.Context, int) (int, error) { return int(loads.Add(1)), nil }, keyed.CacheOptions{TTL: time.Hour})
 		_, _ = c.Get(bg, 1)
 		if v, _ := c.Get(bg, 1); v != 1 {
 			twice++
@@ -45,7 +45,7 @@ func TestAnErrorIsNotKept(t *testing.T) {
 		n int32
 	}
 	var loads atomic.Int32
-	c := keyed.NewCache(func(context.Context, int) (int, error) { return 0, nth{errOops, loads.Add(1)} }, time.Hour)
+	c := keyed.NewCache(func(context.Context, int) (int, error) { return 0, nth{errOops, loads.Add(1)} }, keyed.CacheOptions{TTL: time.Hour})
 	var stale atomic.Int64
 	var wg sync.WaitGroup
 	for range 4 {
@@ -73,7 +73,7 @@ func TestAnErrorIsNotKept(t *testing.T) {
 func TestStaleBehindAnotherClock(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		loads := 0
-		c := keyed.NewCache(func(context.Context, string) (int, error) { loads++; return loads, nil }, time.Minute)
+		c := keyed.NewCache(func(context.Context, string) (int, error) { loads++; return loads, nil }, keyed.CacheOptions{TTL: time.Minute})
 		v := schedtest.NewVirtual()
 		v.Advance(time.Since(v.Now()) + 10*time.Second)
 		_, _ = c.Get(bg, "good")
@@ -94,7 +94,7 @@ func TestStaleBehindAnotherClock(t *testing.T) {
 func TestContextIsKept(t *testing.T) {
 	var objects schedtest.Objects
 	type key struct{}
-	c := keyed.NewCache(func(context.Context, int) (int, error) { return 1, nil }, time.Hour)
+	c := keyed.NewCache(func(context.Context, int) (int, error) { return 1, nil }, keyed.CacheOptions{TTL: time.Hour})
 	func() {
 		_, _ = c.Get(context.WithValue(bg, key{}, objects.New()), 1)
 	}()
@@ -106,7 +106,7 @@ func TestContextIsKept(t *testing.T) {
 // Get in a callback panics, as suspending is forbidden there, and starts no load.
 func TestGetInACallback(t *testing.T) {
 	var loads atomic.Int32
-	c := keyed.NewCache(func(context.Context, int) (int, error) { loads.Add(1); return 1, nil }, time.Hour)
+	c := keyed.NewCache(func(context.Context, int) (int, error) { loads.Add(1); return 1, nil }, keyed.CacheOptions{TTL: time.Hour})
 	func() {
 		defer func() { t.Log(recover()) }()
 		suspend.Bind(nil, func() { _, _ = c.Get(bg, 1) })
@@ -137,7 +137,7 @@ func (r *declining) Go(func()) error          { r.join(); return suspend.ErrClos
 // Once a task that waited for a load had the error with which the scheduler of the first refused it.
 func TestARefusedLoadIsBegunByAnother(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c := keyed.NewCache(func(context.Context, int) (int, error) { return 7, nil }, 0)
+		c := keyed.NewCache(func(context.Context, int) (int, error) { return 7, nil }, keyed.CacheOptions{})
 		second := make(chan int, 1)
 		join := func() {
 			go func() {

@@ -13,7 +13,7 @@
 // A Cache loads the value of a key once for all tasks that request it during the load, and keeps the value for a limited
 // time:
 //
-//	pages := keyed.NewCache(fetchPage, time.Minute)
+//	pages := keyed.NewCache(fetchPage, keyed.CacheOptions{TTL: time.Minute})
 //	page, err := pages.Get(ctx, url)
 //
 // A Cache takes the place of a map and x/sync/singleflight. A load with singleflight uses the context of its first caller,
@@ -23,8 +23,11 @@
 // A key must be equal to itself. Every method with a key parameter panics if the key is NaN, because a map cannot find such
 // a key again.
 //
-// Use a lazy.Lazy for a single value, and package fetch to load many keys in one request. If the values do not fit into
-// memory, use a cache with a size limit.
+// There are no Ops. An Op has the same Guard whenever it is performed, but the lock of a key exists only while a task uses the
+// key. To stop a wait for a key, end its context.
+//
+// Use a lazy.Lazy for a single value, and package fetch to load many keys in one request. Set CacheOptions.Max if the values of
+// all keys do not fit into memory.
 package keyed
 
 import (

@@ -124,7 +124,7 @@ func TestKeys(t *testing.T) {
 	schedtest.Panics(t, "keyed: Unlock of a key that is not locked", func() { new(keyed.Mutex[int]).Unlock(1) })
 	schedtest.Panics(t, "keyed: Release of a key without a permit", func() { keyed.NewSemaphore[int](1).Release(1) })
 	schedtest.Panics(t, "keyed: Semaphore without permits", func() { keyed.NewSemaphore[int](0) })
-	schedtest.Panics(t, "keyed: Cache without a load", func() { keyed.NewCache[int, int](nil, 0) })
+	schedtest.Panics(t, "keyed: Cache without a load", func() { keyed.NewCache[int, int](nil, keyed.CacheOptions{}) })
 }
 
 // One load for all that wait meanwhile, on every scheduler, and another one after a failure.
@@ -140,7 +140,7 @@ func TestOneLoadForAll(t *testing.T) {
 				return 0, errOops
 			}
 			return key + int(loads.Load()), nil
-		}, time.Hour)
+		}, keyed.CacheOptions{TTL: time.Hour})
 		for _, want := range []struct {
 			v   int
 			err error
@@ -178,7 +178,7 @@ func TestALoadWithoutWaiters(t *testing.T) {
 			require.Equal(t, "a value", ctx.Value(key{}))
 			_, cause = promise.New[int]().Await(ctx)
 			return gate.Await(bg)
-		}, time.Hour)
+		}, keyed.CacheOptions{TTL: time.Hour})
 		ctx, cancel := schedtest.WithCancel()
 		errs := make([]error, 2)
 		for i := range errs {
@@ -215,7 +215,7 @@ func TestTimeToLive(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		loads := map[string]int{}
 		load := func(_ context.Context, key string) (int, error) { loads[key]++; return loads[key], nil }
-		c, none := keyed.NewCache(load, time.Minute), keyed.NewCache(load, 0)
+		c, none := keyed.NewCache(load, keyed.CacheOptions{TTL: time.Minute}), keyed.NewCache(load, keyed.CacheOptions{})
 		get := func(c *keyed.Cache[string, int], key string, want int) {
 			t.Helper()
 			v, err := c.Get(bg, key)
@@ -257,7 +257,7 @@ func TestOtherEndsOfALoad(t *testing.T) {
 			}
 			runtime.Goexit()
 			return 0, nil
-		}, time.Hour)
+		}, keyed.CacheOptions{TTL: time.Hour})
 		old := 0
 		_ = s.Go(func() { old, _ = c.Get(bg, 1) })
 		synctest.Wait()
@@ -273,7 +273,7 @@ func TestOtherEndsOfALoad(t *testing.T) {
 		require.Equal(t, 1, c.Len())
 	})
 	suspend.Bind(refusing{closed{}, sched.NewThread()}, func() {
-		c := keyed.NewCache(func(context.Context, int) (int, error) { return 1, nil }, time.Hour)
+		c := keyed.NewCache(func(context.Context, int) (int, error) { return 1, nil }, keyed.CacheOptions{TTL: time.Hour})
 		_, err := c.Get(bg, 1)
 		require.Equal(t, errOops, err)
 		require.Zero(t, c.Len())
@@ -283,7 +283,7 @@ func TestOtherEndsOfALoad(t *testing.T) {
 // The first caller panics in Go. Another one that waits by then starts the load again.
 func TestAStartThatPanics(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c := keyed.NewCache(func(context.Context, int) (int, error) { return 1, nil }, time.Hour)
+		c := keyed.NewCache(func(context.Context, int) (int, error) { return 1, nil }, keyed.CacheOptions{TTL: time.Hour})
 		other := errors.New("none")
 		suspend.Bind(panicking{closed{}, sched.NewThread(), func() {
 			go func() { _, other = c.Get(bg, 1) }()
@@ -334,7 +334,7 @@ func TestCacheUnderStress(t *testing.T) {
 					return 0, err
 				}
 				return -key, nil
-			}, time.Duration(round%2)*time.Hour)
+			}, keyed.CacheOptions{TTL: time.Duration(round%2) * time.Hour})
 			schedtest.Stress(t, next, 8, func(i int, rng *rand.Rand) {
 				for range 6 {
 					ctx, cancel := schedtest.MayCancel(rng)
@@ -366,7 +366,7 @@ func TestNaN(t *testing.T) {
 	nan := math.NaN()
 	var m keyed.Mutex[any]
 	s := keyed.NewSemaphore[[1]float64](1)
-	c := keyed.NewCache(func(context.Context, float64) (int, error) { return 1, nil }, time.Hour)
+	c := keyed.NewCache(func(context.Context, float64) (int, error) { return 1, nil }, keyed.CacheOptions{TTL: time.Hour})
 	for name, f := range map[string]func(){
 		"Lock":       func() { m.Lock(nan) },
 		"TryLock":    func() { m.TryLock(nan) },
@@ -383,7 +383,7 @@ func TestNaN(t *testing.T) {
 }
 
 func TestAllocs(t *testing.T) {
-	c := keyed.NewCache(func(context.Context, int) (int, error) { return 1, nil }, time.Hour)
+	c := keyed.NewCache(func(context.Context, int) (int, error) { return 1, nil }, keyed.CacheOptions{TTL: time.Hour})
 	_, _ = c.Get(bg, 1)
 	var m keyed.Mutex[int]
 	for name, f := range map[string]struct {
@@ -425,7 +425,7 @@ func ExampleCache() {
 	squares := keyed.NewCache(func(_ context.Context, n int) (int, error) {
 		fmt.Println("computed")
 		return n * n, nil
-	}, time.Minute)
+	}, keyed.CacheOptions{TTL: time.Minute})
 	fmt.Println(squares.Get(bg, 7))
 	fmt.Println(squares.Get(bg, 7))
 	squares.Forget(7)

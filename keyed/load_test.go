@@ -36,7 +36,7 @@ func TestALoadIsNotOfItsFirstCaller(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				c, begun := keyed.NewCache(slow, 0), time.Now()
+				c, begun := keyed.NewCache(slow, keyed.CacheOptions{}), time.Now()
 				go func() {
 					time.Sleep(time.Second)
 					v, err := c.Get(bg, 1)
@@ -60,7 +60,7 @@ func TestALoadIsNotOfItsFirstCaller(t *testing.T) {
 // The first caller's scheduler is busy before the load could begin there.
 func TestALoadOfABusyScheduler(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c, begun := keyed.NewCache(func(context.Context, int) (int, error) { return 1, nil }, 0), time.Now()
+		c, begun := keyed.NewCache(func(context.Context, int) (int, error) { return 1, nil }, keyed.CacheOptions{}), time.Now()
 		go func() {
 			_ = fifo.Run(bg, func(context.Context) error {
 				_ = suspend.Here().Go(func() { time.Sleep(time.Hour) })
@@ -80,7 +80,7 @@ func TestALoadOfABusyScheduler(t *testing.T) {
 func TestALoadOfANodeThatCrashes(t *testing.T) {
 	r := simulation.Run(func(ctx context.Context, w *simulation.World) error {
 		loads, ended := 0, 0
-		c := keyed.NewCache(func(ctx context.Context, key int) (int, error) { loads++; return slow(ctx, key) }, 0)
+		c := keyed.NewCache(func(ctx context.Context, key int) (int, error) { loads++; return slow(ctx, key) }, keyed.CacheOptions{})
 		a, b := w.Node("a"), w.Node("b")
 		_ = a.Go(func() { _, _ = c.Get(bg, 1) })
 		for range 3 {
@@ -106,7 +106,7 @@ func TestALoadOfANodeThatCrashes(t *testing.T) {
 func TestALoadThatExitsInAWorld(t *testing.T) {
 	r := simulation.Run(func(ctx context.Context, w *simulation.World) error {
 		loads := 0
-		c := keyed.NewCache(func(context.Context, int) (int, error) { loads++; suspend.Yield(); runtime.Goexit(); return 0, nil }, 0)
+		c := keyed.NewCache(func(context.Context, int) (int, error) { loads++; suspend.Yield(); runtime.Goexit(); return 0, nil }, keyed.CacheOptions{})
 		return scope.Run(ctx, func(ctx context.Context, s *scope.Scope) error {
 			for range 3 {
 				_ = s.Go(w, func(ctx context.Context) error {
@@ -128,7 +128,7 @@ func TestALoadThatPanics(t *testing.T) {
 		c := keyed.NewCache(func(ctx context.Context, _ int) (int, error) {
 			_ = suspend.Sleep(ctx, time.Second)
 			return panics()
-		}, time.Hour)
+		}, keyed.CacheOptions{TTL: time.Hour})
 		var all sync.WaitGroup
 		for range 3 {
 			all.Go(func() {
@@ -147,7 +147,7 @@ func TestALoadThatPanics(t *testing.T) {
 		require.Zero(t, c.Len())
 	})
 	r := simulation.Run(func(ctx context.Context, w *simulation.World) error {
-		_, err := keyed.NewCache(func(context.Context, int) (int, error) { return panics() }, 0).Get(ctx, 1)
+		_, err := keyed.NewCache(func(context.Context, int) (int, error) { return panics() }, keyed.CacheOptions{}).Get(ctx, 1)
 		require.ErrorIs(t, err, keyed.ErrAbandoned)
 		return nil
 	}, simulation.Options{Seed: 1})
@@ -167,7 +167,7 @@ func TestLoadsInACircle(t *testing.T) {
 					return (*c).Get(ctx, (k+1)%n)
 				}
 			}
-			a, b = keyed.NewCache(next(&b), time.Hour), keyed.NewCache(next(&a), time.Hour)
+			a, b = keyed.NewCache(next(&b), keyed.CacheOptions{TTL: time.Hour}), keyed.NewCache(next(&a), keyed.CacheOptions{TTL: time.Hour})
 			var all sync.WaitGroup
 			for k := range n {
 				all.Go(func() {
@@ -198,7 +198,7 @@ func TestLoadsInADiamond(t *testing.T) {
 					return 0, err
 				}
 				return both[0] + both[1], nil
-			}, time.Hour)
+			}, keyed.CacheOptions{TTL: time.Hour})
 			var all sync.WaitGroup
 			for k := range 30 {
 				all.Go(func() {
@@ -225,7 +225,7 @@ func TestAPartThatHasLeft(t *testing.T) {
 			}
 			_ = suspend.Sleep(ctx, 2*time.Second)
 			return c.Get(ctx, 0)
-		}, 0)
+		}, keyed.CacheOptions{})
 		go func() { _, _ = c.Get(bg, 0) }()
 		v, err := c.Get(bg, 1)
 		require.NoError(t, err)
@@ -245,7 +245,7 @@ func TestTheContextOfALoadThatHasEnded(t *testing.T) {
 				return 1, nil
 			}
 			return 2, suspend.Sleep(bg, time.Hour)
-		}, 0)
+		}, keyed.CacheOptions{})
 		_, _ = c.Get(bg, 1)
 		synctest.Wait()
 		v, err := c.Get(context.WithoutCancel(of), 1)
@@ -278,7 +278,7 @@ func TestALoadThatEndsMeanwhile(t *testing.T) {
 		c = keyed.NewCache(func(ctx context.Context, _ int) (int, error) {
 			part = ctx
 			return gate.Await(bg)
-		}, time.Hour)
+		}, keyed.CacheOptions{TTL: time.Hour})
 		go func() { _, _ = c.Get(bg, 1) }()
 		synctest.Wait()
 		v, err := c.Get(&during{context.WithoutCancel(part), func() {
@@ -297,7 +297,7 @@ func TestTheCensusFindsACircleOfLoads(t *testing.T) {
 	ctx, end := context.WithCancel(bg)
 	defer end()
 	var c *keyed.Cache[int, int]
-	c = keyed.NewCache(func(_ context.Context, k int) (int, error) { return c.Get(ctx, 1-k) }, 0)
+	c = keyed.NewCache(func(_ context.Context, k int) (int, error) { return c.Get(ctx, 1-k) }, keyed.CacheOptions{})
 	go func() { _, _ = c.Get(ctx, 0) }()
 	schedtest.Eventually(t, "a deadlock", func() bool {
 		all := census.Take().Deadlocks
@@ -305,7 +305,7 @@ func TestTheCensusFindsACircleOfLoads(t *testing.T) {
 	})
 }
 
-var ofThePackage = keyed.NewCache(func(context.Context, int) (time.Time, error) { return time.Now(), nil }, time.Minute)
+var ofThePackage = keyed.NewCache(func(context.Context, int) (time.Time, error) { return time.Now(), nil }, keyed.CacheOptions{TTL: time.Minute})
 
 // A value of the real time never expired in a bubble, whose clock begins in 2000.
 func TestAValueFromAfterTheBubble(t *testing.T) {
@@ -329,7 +329,7 @@ func TestNothingIsRetained(t *testing.T) {
 	var objects schedtest.Objects
 	var m keyed.Mutex[*schedtest.Object]
 	s := keyed.NewSemaphore[*schedtest.Object](2)
-	c := keyed.NewCache(func(context.Context, int) (*schedtest.Object, error) { return objects.New(), nil }, time.Hour)
+	c := keyed.NewCache(func(context.Context, int) (*schedtest.Object, error) { return objects.New(), nil }, keyed.CacheOptions{TTL: time.Hour})
 	func() {
 		for i := range 3 {
 			k := objects.New()
@@ -354,7 +354,7 @@ func TestManyKeysAtOnce(t *testing.T) {
 	var m keyed.Mutex[int]
 	now := schedtest.NewVirtual()
 	now.Bind(func() {
-		c := keyed.NewCache(func(_ context.Context, k int) (int, error) { return k, nil }, time.Minute)
+		c := keyed.NewCache(func(_ context.Context, k int) (int, error) { return k, nil }, keyed.CacheOptions{TTL: time.Minute})
 		_, _ = c.Get(bg, -1)
 		before := heap()
 		for k := range keys {

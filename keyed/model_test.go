@@ -152,7 +152,7 @@ func TestCacheAgainstModel(t *testing.T) {
 				l := &load{v: len(begun), ctx: ctx}
 				begun = append(begun, l)
 				return l.result.Await(bg)
-			}, ttl)
+			}, keyed.CacheOptions{TTL: ttl})
 			defer func() {
 				for _, l := range begun {
 					_ = l.result.Fail(errOops)

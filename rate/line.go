@@ -23,15 +23,17 @@ type line struct {
 	guard   suspend.Guard
 	heir    suspend.Heir
 	waiters suspend.Queue[time.Time, place]
+	waiting int         // the number of requests that were queued, and that were neither served nor removed by their tasks
+	wanted  int         // the number of tokens for these
 	stop    func() bool // stops the timer
 	of      pace
 }
 
 // A pace is a Limiter or a Ticker. Its method refuses returns an error if n tokens are never due. Its method at returns the time at which n
-// tokens, or the next tick, are due; spend(now, n) takes them.
+// tokens, or the next tick, are due, or never; spend(now, n) takes them.
 type pace interface {
 	refuses(n int) error
-	at(now time.Time, n int) time.Time
+	at(now time.Time, n float64) time.Time
 	spend(now time.Time, n int)
 }
 
@@ -56,15 +58,26 @@ func (l *line) serveLocked() {
 	for l.waiters.DropEnded(); l.waiters.Len() > 0; l.waiters.DropEnded() {
 		p := *l.waiters.Head()
 		now := p.now()
-		due := l.of.at(now, p.n)
-		if due.After(now) {
-			l.armLocked(due.Sub(now))
-			return
+		due, err := time.Time{}, l.of.refuses(p.n)
+		if err == nil {
+			if due = l.of.at(now, float64(p.n)); due.After(now) {
+				l.armLocked(due.Sub(now))
+				return
+			}
 		}
-		if _, ok := l.waiters.ResumeHead(due, nil); ok {
-			l.of.spend(now, p.n)
+		if _, ok := l.waiters.ResumeHead(due, err); ok {
+			if l.countLocked(-1, p.n); err == nil {
+				l.of.spend(now, p.n)
+			}
 		}
 	}
+}
+
+// countLocked counts a request for n tokens as waiting. With a sign of -1 the request no longer counts. A cancelled request counts until its
+// task calls Remove.
+func (l *line) countLocked(sign, n int) {
+	l.waiting += sign
+	l.wanted += sign * n
 }
 
 // dropEndedLocked serves the waiters behind those that have ended, because the timer may belong to the scheduler of an ended one.
@@ -99,36 +112,54 @@ func (l *line) armLocked(d time.Duration) {
 // A turn is the Source of a wait for n tokens, or for a tick.
 type turn struct {
 	*line
-	n int
+	n        int
+	deadline time.Time // zero if there is none, or if the wait may fail only then
 }
 
 func (t turn) Guard() *suspend.Guard { return &t.guard }
 
 func (t turn) Try() (due time.Time, ok bool, err error) {
 	t.dropEndedLocked()
-	if err = t.of.refuses(t.n); err != nil || t.waiters.Len() > 0 {
-		return due, err != nil, err
+	if err = t.of.refuses(t.n); err != nil {
+		return due, true, err
 	}
 	now := suspend.Now()
-	if due = t.of.at(now, t.n); due.After(now) {
-		return due, false, nil
+	if t.waiters.Len() == 0 {
+		if due = t.of.at(now, float64(t.n)); !due.After(now) {
+			t.of.spend(now, t.n)
+			return due, true, nil
+		}
 	}
-	t.of.spend(now, t.n)
-	return due, true, nil
+	if t.isTooLate(now) {
+		return due, true, ErrTooLate
+	}
+	return due, false, nil
+}
+
+// isTooLate reports whether the tokens are due after the deadline. It returns false if some earlier request was cancelled and still counts,
+// if no time is known, and if the deadline has passed although the context has not ended, since the context then has another clock.
+func (t turn) isTooLate(now time.Time) bool {
+	if !t.deadline.After(now) {
+		return false
+	}
+	due := t.of.at(now, float64(t.wanted)+float64(t.n))
+	return due.After(t.deadline) && due.Before(never) && t.waiting == t.waiters.Len() && !t.waiters.HasEnded()
 }
 
 func (t turn) Enqueue(r suspend.Resumer[time.Time]) {
 	p := place{t.n, r.Spawner()}
 	t.waiters.Push(r, p)
+	t.countLocked(1, t.n)
 	r.LeaveTo(&t.heir, (*inheritor)(t.line))
 	if t.waiters.Len() == 1 {
 		now := p.now()
-		t.armLocked(t.of.at(now, p.n).Sub(now))
+		t.armLocked(t.of.at(now, float64(p.n)).Sub(now))
 	}
 }
 
 func (t turn) Remove(r suspend.Resumer[time.Time]) {
 	first := t.waiters.Head()
+	t.countLocked(-1, t.n)
 	if t.waiters.Remove(r) && t.waiters.Head() != first {
 		t.serveLocked()
 	}

@@ -6,10 +6,14 @@
 //		return err // no token is consumed
 //	}
 //
-// A Limiter follows golang.org/x/time/rate, with these differences. Limiter.Wait suspends a task and uses the scheduler's clock, so that it
-// neither blocks a thread nor delays a simulation. A cancelled Wait consumes no token, so that later requests are served earlier. If the
-// deadline of the context is too early, Wait does not fail at once, but waits until the deadline. SetLimit also changes the times of waiting
-// requests. A negative Limit or burst panics. There are no reservations, and the burst does not change.
+// A Limiter follows golang.org/x/time/rate: Inf, Limits and bursts of zero, SetLimit, SetBurst, Tokens, and a WaitN that fails at once
+// if the deadline of its context comes too early. It differs in the following points.
+//
+// Limiter.Wait suspends a task and uses the scheduler's clock, so that it neither blocks a thread nor delays a simulation. Hence no method
+// has a time as its argument. SetLimit and SetBurst also apply to the requests that wait. A cancelled Wait consumes no token, so that later
+// requests are served earlier. There is no Reserve: as later calls can change the time of a waiting request, no method could return this
+// time. Use WaitOp, in a Select or a Then. While the Limit is 0, WaitN waits for a SetLimit instead of failing, even if its context has a
+// deadline. A negative Limit, burst or n panics, and a Limiter must be made by NewLimiter.
 //
 // Use a semaphore to limit the number of tasks that run simultaneously, and stage.Options.Rate to limit the rate of a stage's handlers.
 package rate
@@ -20,11 +24,16 @@ import (
 	"math"
 	"time"
 
+	"github.com/braidgo/braid/internal/outcome"
 	"github.com/braidgo/braid/suspend"
 )
 
 // ErrTooLarge is the error of a wait for more tokens than the Limiter's burst, unless the Limit is Inf. Split the request.
 var ErrTooLarge = errors.New("rate: more tokens than the burst")
+
+// ErrTooLate is the error of a wait that would last longer than the deadline of its context allows. It wraps context.DeadlineExceeded,
+// although the context has not ended. Shed the request, or try again later.
+var ErrTooLate = outcome.Named("rate: the tokens come after the deadline of the context", context.DeadlineExceeded)
 
 // A Limit is a number of events per second. With a Limit of 0 the bucket is not refilled, so that requests wait for a SetLimit once the
 // bucket is empty.
@@ -49,8 +58,9 @@ func Every(interval time.Duration) Limit {
 // a bubble, it keeps its tokens and continues with this clock.
 type Limiter struct {
 	line
-	every  float64 // nanoseconds per token, 0 for Inf, or +Inf for a Limit of 0; protected by line.guard, like tokens and last
-	burst  float64 // the maximum number of tokens
+	limit  Limit   // protected by line.guard, like all fields below
+	every  float64 // nanoseconds per token, 0 for Inf, or +Inf for a Limit of 0
+	burst  int     // the maximum number of tokens
 	tokens float64 // the number of tokens at the time l.last; may be negative, by at most the gain of one nanosecond
 	last   time.Time
 	peak   time.Time // the time from which the clock has gone back to l.last; zero if it has advanced since
@@ -59,10 +69,7 @@ type Limiter struct {
 // NewLimiter returns a Limiter with a full bucket. With a burst of 0 it allows no events, unless the Limit is Inf. NewLimiter panics if
 // limit or burst is negative.
 func NewLimiter(limit Limit, burst int) *Limiter {
-	if burst < 0 {
-		panic("rate: negative burst")
-	}
-	l := &Limiter{every: interval(limit), burst: float64(burst), tokens: float64(burst)}
+	l := &Limiter{limit: limit, every: interval(limit), burst: checked(burst), tokens: float64(burst)}
 	l.line.of = l
 	return l
 }
@@ -72,14 +79,22 @@ func NewLimiter(limit Limit, burst int) *Limiter {
 // may win.
 func (l *Limiter) Wait(ctx context.Context) error { return l.WaitN(ctx, 1) }
 
-// WaitN takes n tokens, all of them or none, and waits for them as Wait does. If n is more than the burst, WaitN returns ErrTooLarge
-// immediately, unless the Limit is Inf. It panics if n is negative.
+// WaitN takes n tokens, all of them or none, and waits for them as Wait does. It panics if n is negative.
+//
+// If n is more than the burst, WaitN returns ErrTooLarge immediately, unless the Limit is Inf. If SetBurst makes the burst smaller than n
+// during the wait, WaitN returns ErrTooLarge when its request is the first.
+//
+// If the tokens are due after the deadline of ctx, WaitN returns ErrTooLate immediately, and takes no token. It assumes that the Limit
+// does not change, and that no earlier request gives up. WaitN does not fail in this way later, when it already waits, nor while the Limit
+// is 0 or a task that has given up an earlier request has not yet run again.
 func (l *Limiter) WaitN(ctx context.Context, n int) error {
-	_, err := suspend.Wait[time.Time](ctx, l.newTurn(n))
+	t := l.newTurn(n)
+	t.deadline, _ = ctx.Deadline()
+	_, err := suspend.Wait[time.Time](ctx, t)
 	return err
 }
 
-// WaitOp returns an Op that performs WaitN. The caller can ignore its result.
+// WaitOp returns an Op that performs WaitN, but never fails with ErrTooLate. The caller can ignore its result.
 func (l *Limiter) WaitOp(n int) suspend.Op[time.Time] {
 	t := l.newTurn(n)
 	return suspend.OpOf[time.Time](&t)
@@ -94,15 +109,54 @@ func (l *Limiter) Allow(n int) bool {
 	return ok && err == nil
 }
 
-// SetLimit changes the rate. The bucket keeps its tokens. Waiting tasks are served at the new rate. SetLimit panics if limit is negative.
+// SetLimit changes the rate. The bucket keeps its tokens. Waiting requests are served at the new rate. SetLimit never suspends. It panics if
+// limit is negative.
 func (l *Limiter) SetLimit(limit Limit) {
 	every := interval(limit)
+	l.change(func() { l.limit, l.every = limit, every })
+}
+
+// SetBurst changes the burst. If the bucket has more tokens than the new burst, the rest is lost. A larger burst adds no tokens. A waiting
+// request for more tokens than the new burst fails with ErrTooLarge when it is the first. SetBurst never suspends. It panics if burst is
+// negative.
+func (l *Limiter) SetBurst(burst int) {
+	checked(burst)
+	l.change(func() { l.burst, l.tokens = burst, min(l.tokens, float64(burst)) })
+}
+
+// change calls set for a bucket that is up to date, and then serves the waiters.
+func (l *Limiter) change(set func()) {
 	now := suspend.Now()
 	l.guard.Lock()
 	defer l.guard.Unlock()
 	l.fill(now)
-	l.every = every
+	set()
 	l.serveLocked()
+}
+
+// Limit returns the Limit. It never suspends.
+func (l *Limiter) Limit() Limit {
+	l.guard.Lock()
+	defer l.guard.Unlock()
+	return l.limit
+}
+
+// Burst returns the burst. It never suspends.
+func (l *Limiter) Burst() int {
+	l.guard.Lock()
+	defer l.guard.Unlock()
+	return l.burst
+}
+
+// Tokens returns the number of tokens in the bucket, minus those for which tasks wait, so that it may be negative. A request for n tokens
+// must wait until the bucket has got n - Tokens() more. A cancelled request counts until its task runs again. Tokens never suspends.
+func (l *Limiter) Tokens() float64 {
+	now := suspend.Now()
+	l.guard.Lock()
+	defer l.guard.Unlock()
+	l.dropEndedLocked()
+	l.fill(now)
+	return l.tokens - float64(l.wanted)
 }
 
 func (l *Limiter) newTurn(n int) turn {
@@ -113,7 +167,7 @@ func (l *Limiter) newTurn(n int) turn {
 }
 
 func (l *Limiter) refuses(n int) error {
-	if float64(n) > l.burst && l.every > 0 {
+	if n > l.burst && l.every > 0 {
 		return ErrTooLarge
 	}
 	return nil
@@ -124,7 +178,7 @@ func (l *Limiter) refuses(n int) error {
 func (l *Limiter) fill(now time.Time) {
 	l.goBack(now)
 	if d := now.Sub(l.since(now)); d > 0 {
-		l.tokens = min(l.burst, l.tokens+float64(d)/l.every)
+		l.tokens = min(float64(l.burst), l.tokens+float64(d)/l.every)
 	}
 	if now.After(l.last) {
 		l.last, l.peak = now, time.Time{}
@@ -148,9 +202,9 @@ func (l *Limiter) since(t time.Time) time.Time {
 	return l.last
 }
 
-func (l *Limiter) at(now time.Time, n int) time.Time {
+func (l *Limiter) at(now time.Time, n float64) time.Time {
 	l.goBack(now)
-	missing := float64(n) - l.tokens
+	missing := n - l.tokens
 	switch {
 	case missing <= 0 || l.every == 0:
 		return l.last
@@ -169,10 +223,17 @@ func (l *Limiter) at(now time.Time, n int) time.Time {
 var never = time.Unix(1<<40, 0)
 
 func (l *Limiter) spend(now time.Time, n int) {
-	l.fill(now)
-	if l.tokens -= float64(n); l.every == 0 {
-		l.tokens = l.burst
+	if l.fill(now); l.every > 0 {
+		l.tokens -= float64(n)
 	}
+}
+
+// checked returns burst. It panics if burst is negative.
+func checked(burst int) int {
+	if burst < 0 {
+		panic("rate: negative burst")
+	}
+	return burst
 }
 
 // interval returns the number of nanoseconds per token, 0 for Inf, and +Inf for 0. It panics if limit is negative or not a number.

@@ -47,7 +47,10 @@ func (b *bucket) fill(to int) {
 
 // Each request is served at the moment at which a bucket of tokens that serves in order would serve it. A cancelled one takes nothing.
 func TestAgainstABucket(t *testing.T) {
-	type request struct{ come, gone, n int } // gone: 0 if it stays
+	type request struct {
+		come, gone, n int  // gone: 0 if it stays
+		knows         bool // its context has a deadline, so it leaves at once if it must leave
+	}
 	rapid.Check(t, func(rt *rapid.T) {
 		b := bucket{rate: rapid.SampledFrom([]int{1, 10, 100, 500, 1000}).Draw(rt, "rate"), burst: rapid.IntRange(1, 5).Draw(rt, "burst")}
 		b.parts = b.burst * 2000
@@ -55,7 +58,7 @@ func TestAgainstABucket(t *testing.T) {
 		come := 0
 		for range rapid.IntRange(1, 8).Draw(rt, "requests") {
 			come += 2 * rapid.IntRange(1, 3000).Draw(rt, "after")
-			r := request{come, 0, rapid.IntRange(0, b.burst).Draw(rt, "n")}
+			r := request{come, 0, rapid.IntRange(0, b.burst).Draw(rt, "n"), rapid.Bool().Draw(rt, "knows")}
 			if rapid.Bool().Draw(rt, "leaves") {
 				r.gone = come + 2*rapid.IntRange(1, 3000).Draw(rt, "leaves after") + 1
 			}
@@ -70,26 +73,43 @@ func TestAgainstABucket(t *testing.T) {
 				all.Go(func() {
 					time.Sleep(time.Duration(r.come) * ms / 2)
 					ctx, cancel := context.WithCancel(bg)
-					if r.gone > 0 {
-						ctx, cancel = context.WithTimeout(bg, time.Duration(r.gone-r.come)*ms/2)
+					if leaves := time.Duration(r.gone-r.come) * ms / 2; r.gone > 0 && r.knows {
+						ctx, cancel = context.WithTimeout(bg, leaves)
+					} else if r.gone > 0 {
+						time.AfterFunc(leaves, cancel)
 					}
 					defer cancel()
 					served[i] = -1
 					if err := l.WaitN(ctx, r.n); err == nil {
 						served[i] = int((time.Since(begun) + ms/100) / (ms / 2))
-					} else if !errors.Is(err, context.DeadlineExceeded) {
+					} else if r.knows && (!errors.Is(err, context.DeadlineExceeded) || !errors.Is(err, rate.ErrTooLate)) || !r.knows && !errors.Is(err, context.Canceled) {
 						panic(err)
 					}
 				})
 			}
 		})
+		full := b
+		// expected returns when a request of n would be served that comes now, if none of the requests before it leaves from now on.
+		expected := func(before []request, now, n int) int {
+			b := full
+			for j, r := range before {
+				if served[j] >= 0 || r.gone > now && !r.knows {
+					b.serve(r.come, r.n)
+				} else if !r.knows {
+					b.fill(r.gone)
+				}
+			}
+			return b.serve(now, n)
+		}
 		for i, r := range requests {
 			next, want := b, -1
-			if at := next.serve(r.come, r.n); r.gone == 0 || at < r.gone {
+			switch at := next.serve(r.come, r.n); {
+			case r.knows && r.gone > 0 && expected(requests[:i], r.come, r.n) > r.gone: // it does not wait
+			case r.gone == 0 || at < r.gone:
 				b, want = next, at
-			} else if at == r.gone {
+			case at == r.gone:
 				return // either wins
-			} else {
+			case !r.knows:
 				b.fill(r.gone) // those behind it have waited for it
 			}
 			if served[i] != want {
@@ -254,6 +274,7 @@ func TestSetLimit(t *testing.T) {
 		for range 1000 {
 			require.True(t, l.Allow(2))
 		}
+		time.Sleep(time.Nanosecond)
 		l.SetLimit(rate.Every(time.Hour))
 		require.True(t, l.Allow(2), "the bucket was full")
 		require.False(t, l.Allow(1))
@@ -270,6 +291,8 @@ func TestErrorsAndPanics(t *testing.T) {
 	require.Equal(t, rate.Inf, rate.Every(0))
 	schedtest.Panics(t, "rate: negative number of tokens", func() { l.Allow(-1) })
 	schedtest.Panics(t, "rate: negative burst", func() { rate.NewLimiter(1, -1) })
+	schedtest.Panics(t, "rate: negative burst", func() { l.SetBurst(-1) })
+	require.Equal(t, 2, l.Burst())
 	schedtest.Panics(t, "rate: negative Limit", func() { rate.NewLimiter(-1, 1) })
 	schedtest.Panics(t, "rate: negative Limit", func() { l.SetLimit(rate.Limit(math.NaN())) })
 	schedtest.Panics(t, "rate: Ticker without an interval", func() { rate.NewTicker(0, rate.Skip) })
@@ -434,6 +457,7 @@ func TestConservation(t *testing.T) {
 			if most := 3 + time.Since(begun).Seconds()*20_000 + 0.01; float64(took.Load()) > most {
 				t.Errorf("%d tokens of %.2f", took.Load(), most)
 			}
+			require.GreaterOrEqual(t, l.Tokens(), 0., "nobody waits any more")
 		}
 	})
 }

@@ -70,7 +70,7 @@ func (t *Ticker) All(ctx context.Context) iter.Seq[time.Time] {
 
 func (t *Ticker) refuses(int) error { return nil }
 
-func (t *Ticker) at(now time.Time, _ int) time.Time {
+func (t *Ticker) at(now time.Time, _ float64) time.Time {
 	if t.next.Sub(now) > t.every { // the clock has gone back
 		t.next = now.Add(t.every)
 	}

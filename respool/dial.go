@@ -31,6 +31,7 @@ type dial[R any] struct {
 	cancel atomicx.Pointer[context.CancelCauseFunc] // cancels the context of Open
 	waits  dlist.Node[*dial[R]]                     // in p.dials
 	opens  dlist.Node[*dial[R]]                     // in p.opening
+	resets int                                      // p.resets when the dial began
 }
 
 // An opened is the result of an Open, or a resource that was released.
@@ -72,6 +73,7 @@ func (p *Pool[R]) dial(ctx context.Context) (r *resource[R], isNew bool, err err
 	started = true
 	if _, err := d.served.Await(ctx); err != nil && !p.leave(d) {
 		got = true
+		p.countCancelled()
 		return nil, false, err
 	} // the cancellation may have come when it was served
 	got = true
@@ -85,7 +87,7 @@ func (p *Pool[R]) run(ctx context.Context, d *dial[R]) {
 	var err error
 	outcome.Of(func() { v, err = p.o.Open(ctx) }, func(o outcome.Outcome) {
 		if o.Returned() && err == nil {
-			p.over(d, &resource[R]{value: v, opened: suspend.Now()}, nil, o)
+			p.over(d, &resource[R]{value: v, resets: d.resets, opened: suspend.Now()}, nil, o)
 		} else {
 			p.over(d, nil, err, o)
 		}
@@ -101,6 +103,7 @@ func (p *Pool[R]) begin(d *dial[R]) bool {
 	}
 	p.dials.Push(&d.waits)
 	p.opening.Push(&d.opens)
+	d.resets = p.resets
 	p.waiting++
 	p.open++
 	return true
@@ -146,7 +149,7 @@ func (p *Pool[R]) over(d *dial[R], r *resource[R], err error, o outcome.Outcome)
 	p.opening.Remove(&d.opens)
 	p.open--
 	if r != nil {
-		p.opened++
+		p.total.Opened++
 		kept, to := p.keepLocked(r, true) // in this section: an Open that fails must not fail the Acquire that gets r
 		p.mu.Unlock()
 		p.putAway(r, kept, to)
@@ -179,6 +182,7 @@ func (p *Pool[R]) over(d *dial[R], r *resource[R], err error, o outcome.Outcome)
 func (p *Pool[R]) putBack(r *resource[R], isNew bool) {
 	defer p.cancelUnwanted()
 	r.idle = suspend.Now()
+	r.use = 0
 	kept, to := p.keep(r, isNew)
 	p.putAway(r, kept, to)
 }

@@ -27,6 +27,9 @@
 // to a peer that may be gone, must set a deadline. If the caller must not wait at all, Close can start a task, for example in a
 // scope.Group.
 //
+// There is no AcquireOp. A case of a Select that has won must not wait any more, but an Acquire that has got its turn may still have to
+// check, close or open resources. End the context of the Acquire instead. A task that must not wait uses TryAcquire.
+//
 // If only goroutines share the resources, github.com/jackc/puddle is sufficient. For values that are cheap to make and need no limit, use sync.Pool.
 package respool
 
@@ -52,7 +55,7 @@ var ErrClosed = outcome.Named("respool: closed", suspend.ErrClosed)
 // Options configure a Pool. Max and Open are required. The functions are called without a lock, so they may suspend: Open on a
 // goroutine of its own, the others by the task that calls a method of the Pool or of a Lease.
 type Options[R any] struct {
-	Max   int                                  // the largest number of resources, including those being opened, but not those that a Release closes
+	Max   int                                  // the largest number of resources, including those being opened, but not those that a Release or Reset closes
 	Open  func(ctx context.Context) (R, error) // opens a resource, and limits the time for that itself; ctx has the values of Acquire's
 	Close func(r R)                            // closes r, and limits the time for that itself; a nil Close does nothing
 	Reuse func(r R) bool                       // called by Release, which closes r if the result is false; a nil Reuse means true
@@ -65,14 +68,17 @@ type Options[R any] struct {
 
 // A Pool manages up to Max resources. It must not be copied. The Pool measures time by the clock of the caller's scheduler.
 type Pool[R any] struct {
-	// A resource has the following states. -A> is an Acquire, -R> a Release, -C> a Close or an Expire.
+	// A resource has the following states. -A> is an Acquire, -R> a Release, -C> a Close, a Reset or an Expire.
 	//
-	//	none    -A> opening -A> leased    or none, if Open fails
-	//	idle    -A> leased                or closing, if it is too old or Check fails
-	//	leased  -R> idle                  or closing, if it is too old, discarded, refused by Reuse, or the pool is closed
+	//	none    -A> opening -A> leased    or none, if Open fails, or closing, if it is outdated
+	//	idle    -A> leased                or closing, if it is too old or outdated, or Check fails
+	//	leased  -R> idle                  or closing, if it is too old, outdated, discarded, refused by Reuse, or the pool is closed
 	//	idle    -C> closing
 	//	closing     none
 	//
+	// A resource is outdated if there was a Reset since the beginning of its call of Open.
+	//
+	// Invariant: no idle resource is outdated. The idle resources are sorted by their last use.
 	// Invariant: a resource in the state opening or leased has a permit; a closed pool
 	// opens no resources. A task opens a resource only if it has a permit and no resource is idle, and a resource becomes
 	// idle before its permit is released. So there are never more than Max resources.
@@ -80,9 +86,11 @@ type Pool[R any] struct {
 	o       Options[R]
 	permits *semaphore.Semaphore
 	mu      atomicx.Mutex
-	idle    []*resource[R]       // sorted by time of release; the last resource is used next
+	idle    []*resource[R]       // the last resource is used next
 	users   int                  // the number of leases, and of calls that open or close a resource
-	opened  int                  // the number of resources opened since New
+	total   Stats                // all but Idle and Leased
+	resets  int                  // the number of Resets
+	uses    int                  // numbers the uses of resources
 	dials   dlist.List[*dial[R]] // the Acquires that wait for a call of Open, first come first
 	opening dlist.List[*dial[R]] // the calls of Open that have not ended
 	waiting int                  // the length of dials
@@ -93,8 +101,10 @@ type Pool[R any] struct {
 
 type resource[R any] struct {
 	value  R
+	resets int // p.resets at the beginning of its call of Open
 	opened time.Time
-	idle   time.Time // the time of the last Release
+	idle   time.Time // the time of the last use
+	use    int       // the number of the last use, or 0 if this use is about to end
 }
 
 // New returns a Pool without resources. It panics if Max is not positive or Open is nil.
@@ -108,38 +118,33 @@ func New[R any](o Options[R]) *Pool[R] {
 	return &Pool[R]{o: o, permits: semaphore.New(int64(o.Max))}
 }
 
-// A Lease is the right to use a resource, from Acquire to Release.
-type Lease[R any] struct {
-	Value R
-
-	of        *resource[R]
-	pool      *Pool[R]
-	discarded atomicx.Bool
-	released  atomicx.Bool
-}
-
-// Acquire returns a Lease for the idle resource that was released last, or for a new resource if none is idle. It suspends
+// Acquire returns a Lease for the idle resource that was used last, or for a new resource if none is idle. It suspends
 // the caller while Max resources are leased, or if Check, Open or Close suspends. While Open opens a resource, Acquire also takes
 // a resource that is released.
 //
 // If ctx has ended, or ends while the caller waits, Acquire returns the cancellation error and changes nothing. A call of Open
 // that Acquire has started goes on, and its resource is for the next Acquire. The call is cancelled when the pool is closed and no
 // Acquire waits for it. On a scheduler with a sched.Watcher, such as a simulation, the call is a task of the caller's scheduler.
-// Check receives ctx, and may fail when it ends. Close has no context, so Acquire waits for the Close of a resource that is too old or
-// that Check refuses, even if ctx ends. If Open returns an error, panics or calls runtime.Goexit, Acquire does the same,
-// and the next waiting task gets its turn. If the pool is closed, Acquire returns ErrClosed.
+// Check receives ctx, and may fail when it ends. Close has no context, so Acquire waits for the Close of a resource that is too old,
+// that Check refuses, or that was opened before a Reset, even if ctx ends. If Open returns an error, panics or calls runtime.Goexit,
+// Acquire does the same, and the next waiting task gets its turn. If the pool is closed, Acquire returns ErrClosed.
 func (p *Pool[R]) Acquire(ctx context.Context) (l *Lease[R], err error) {
-	if err := p.permits.Acquire(ctx, 1); err != nil {
-		if errors.Is(err, semaphore.ErrClosed) {
-			err = ErrClosed
-		}
+	began, waited, err := p.takePermit(ctx)
+	if err != nil {
 		return nil, err
 	}
 	preempt.Looks(preempt.Gates) // a Release that happens first leaves an idle resource
-	r, ok := p.addUser(nil)
-	if !ok {
+	now := suspend.Now()
+	if !waited {
+		began = now
+	}
+	r, ready, ok := p.enter(began, now, waited)
+	switch {
+	case !ok:
 		p.permits.Release(1)
 		return nil, ErrClosed
+	case ready:
+		return &Lease[R]{Value: r.value, of: r, pool: p}, nil
 	}
 	held := true // the permit and the place as a user
 	defer func() {
@@ -147,58 +152,46 @@ func (p *Pool[R]) Acquire(ctx context.Context) (l *Lease[R], err error) {
 			p.returnPermit()
 		}
 	}()
-	r, err = p.usableOrNew(ctx, r, &held)
+	r, err = p.usableOrNew(ctx, r, &held, began, waited)
 	if err != nil {
 		return nil, err
 	}
 	return &Lease[R]{Value: r.value, of: r, pool: p}, nil
 }
 
-// Release returns the resource to the pool. If the resource is too old, was discarded, or is rejected by Reuse, or if the
-// pool is closed, Release closes the resource. The task that has waited longest gets its turn before the resource is closed.
-// Release waits for Reuse and Close, and suspends only if they suspend. Any task may call Release. A second Release panics.
-func (l *Lease[R]) Release() {
-	if l.released.Swap(true) {
-		panic("respool: a Lease is released twice")
+// takePermit takes a permit. If it had to wait, it also returns the time at which it began to wait.
+func (p *Pool[R]) takePermit(ctx context.Context) (began time.Time, waited bool, err error) {
+	suspend.Preemptible()
+	if err = suspend.Err(ctx); err == nil {
+		if p.permits.TryAcquire(1) {
+			return began, false, nil
+		}
+		began = suspend.Now()
+		err = p.permits.Acquire(ctx, 1)
 	}
-	preempt.Releases(preempt.Gates)
-	p, r := l.pool, l.of
-	var to *dial[R]
-	kept := false
-	defer func() { p.putAway(r, kept, to) }() // Reuse may also have panicked
-	r.idle = suspend.Now()
-	if l.discarded.Load() || p.tooOld(r, r.idle) || p.o.Reuse != nil && !p.o.Reuse(r.value) {
-		return
+	switch {
+	case errors.Is(err, semaphore.ErrClosed):
+		err = ErrClosed
+	case err != nil:
+		p.countCancelled()
 	}
-	kept, to = p.keep(r, false)
+	return began, true, err
 }
 
-// Discard marks the resource as broken, so that Release closes it. Discard has no effect after Release.
-func (l *Lease[R]) Discard() { l.discarded.Store(true) }
-
-// Expire closes the idle resources that are too old. Without Expire, such a resource is closed only when an Acquire finds
-// it, which may never happen in a pool with little load. Call Expire periodically, for example in a task with a
-// rate.Ticker. Expire suspends only if Options.Close suspends.
-func (p *Pool[R]) Expire() {
-	outcome.Each(p.expireOne)
-}
-
-// expireOne closes an idle resource that is too old, and reports whether there was such a resource.
-func (p *Pool[R]) expireOne() bool {
-	if !p.permits.TryAcquire(1) { // every permit is taken, or tasks wait for permits
-		return false
+// enter adds the caller, which has a permit, to the users, and takes an idle resource. It reports whether the resource can be used without
+// a Check, and whether the pool is open. All this is one step, so that Stats never counts a resource twice.
+func (p *Pool[R]) enter(began, now time.Time, waited bool) (r *resource[R], ready, ok bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.closed {
+		return nil, false, false
 	}
-	now := suspend.Now()
-	r, ok := p.addUser(func(r *resource[R]) bool { return p.tooOld(r, now) })
-	if !ok {
-		p.permits.Release(1)
-		return false
+	p.users++
+	if r = p.takeIdleLocked(nil); r != nil && p.ready(r, now) {
+		p.countLocked(began, now, waited)
+		ready = true
 	}
-	defer p.returnPermit()
-	if r != nil {
-		p.close(r)
-	}
-	return r != nil
+	return r, ready, true
 }
 
 // Close closes the pool and its idle resources. A waiting Acquire returns ErrClosed. An Acquire that is opening a resource
@@ -239,34 +232,6 @@ func (p *Pool[R]) Shutdown(ctx context.Context) error {
 	return err
 }
 
-// Stats holds the numbers of resources in a Pool at one moment.
-type Stats struct {
-	Idle   int
-	Leased int // leased, being opened, or being closed
-	Opened int // opened since New
-}
-
-// Stats returns the current numbers. It never suspends.
-func (p *Pool[R]) Stats() Stats {
-	suspend.Point()
-	preempt.Looks(preempt.Gates | preempt.Resources)
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return Stats{Idle: len(p.idle), Leased: p.users, Opened: p.opened}
-}
-
-// addUser increments p.users, and takes an idle resource as takeIdleLocked does. If p is closed, addUser changes nothing and returns false.
-// Both changes are one step, so that Stats never counts a resource twice.
-func (p *Pool[R]) addUser(match func(r *resource[R]) bool) (r *resource[R], ok bool) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.closed {
-		return nil, false
-	}
-	p.users++
-	return p.takeIdleLocked(match), true
-}
-
 // returnPermit decrements p.users and releases the caller's permit.
 func (p *Pool[R]) returnPermit() {
 	defer p.permits.Release(1)
@@ -285,29 +250,27 @@ func (p *Pool[R]) removeUser() {
 }
 
 // usableOrNew returns r if it can be used. Otherwise, or if r is nil, it returns another resource. While it waits for a call of Open,
-// *held is false.
-func (p *Pool[R]) usableOrNew(ctx context.Context, r *resource[R], held *bool) (*resource[R], error) {
+// *held is false. The arguments began and waited are for countLocked.
+func (p *Pool[R]) usableOrNew(ctx context.Context, r *resource[R], held *bool, began time.Time, waited bool) (*resource[R], error) {
 	for {
+		isNew := false
 		if r == nil {
-			var isNew bool
 			var err error
 			*held = false
 			if r, isNew, err = p.dial(ctx); err != nil {
 				return nil, err
 			}
-			if *held = true; isNew {
-				return r, nil
-			}
+			*held, waited = true, true
 		}
-		if usable, err := p.usable(ctx, r); usable || err != nil {
+		if usable, err := p.usable(ctx, r, isNew, began, waited); usable || err != nil {
 			return r, err
 		}
 		r = p.takeIdle()
 	}
 }
 
-// usable reports whether r, which was idle, can be used. Otherwise it closes r.
-func (p *Pool[R]) usable(ctx context.Context, r *resource[R]) (ok bool, err error) {
+// usable reports whether r can be used, and counts the call. Otherwise it closes r. A new resource needs no Check.
+func (p *Pool[R]) usable(ctx context.Context, r *resource[R], isNew bool, began time.Time, waited bool) (ok bool, err error) {
 	defer func() {
 		if !ok {
 			p.close(r)
@@ -315,54 +278,67 @@ func (p *Pool[R]) usable(ctx context.Context, r *resource[R]) (ok bool, err erro
 	}()
 	now := suspend.Now()
 	switch {
+	case isNew:
 	case p.tooOld(r, now):
 		return false, nil
-	case p.o.Check == nil || now.Sub(r.idle) < p.o.Fresh:
-		return true, nil
+	case p.ready(r, now):
 	case p.o.Check(ctx, r.value) != nil:
-		return false, suspend.Err(ctx) // Acquire must not try the next resource after ctx has ended
+		if err = suspend.Err(ctx); err != nil { // Acquire must not try the next resource after ctx has ended
+			p.countCancelled()
+		}
+		return false, err
+	default:
+		now = suspend.Now()
 	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if r.resets != p.resets {
+		return false, nil
+	}
+	p.countLocked(began, now, waited)
 	return true, nil
 }
 
-// takeIdle removes and returns the idle resource that was released last, or nil if there is none.
-func (p *Pool[R]) takeIdle() *resource[R] {
-	preempt.Releases(preempt.Resources)
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.takeIdleLocked(nil)
-}
-
-// takeIdleLocked is like takeIdle, but considers only the resources for which match returns true, unless match is nil.
-func (p *Pool[R]) takeIdleLocked(match func(r *resource[R]) bool) *resource[R] {
-	for i, r := range slices.Backward(p.idle) {
-		if match == nil || match(r) {
-			p.idle = slices.Delete(p.idle, i, i+1)
-			return r
-		}
-	}
-	return nil
+// ready reports whether r, which was idle, can be used without a Check.
+func (p *Pool[R]) ready(r *resource[R], now time.Time) bool {
+	return !p.tooOld(r, now) && (p.o.Check == nil || now.Sub(r.idle) < p.o.Fresh)
 }
 
 // keepLocked passes r to the first Acquire that waits for a call of Open, with r's permit and place as a user, or makes r idle and
-// decrements p.users. If the pool is closed, only a new resource is kept, for an Acquire that waits.
+// decrements p.users. If the pool is closed, or r is outdated, only a new resource is kept, for an Acquire that waits. The Acquire closes an
+// outdated resource.
 func (p *Pool[R]) keepLocked(r *resource[R], isNew bool) (kept bool, to *dial[R]) {
-	if n := p.dials.First(); n != nil && (isNew || !p.closed) {
+	refused := p.closed || r.resets != p.resets
+	if n := p.dials.First(); n != nil && (isNew || !refused) {
 		p.serveLocked(n.Value, opened[R]{r: r, isNew: isNew}, nil)
 		return true, n.Value
 	}
-	if p.closed {
+	if refused {
 		return false, nil
 	}
-	p.idle = append(p.idle, r)
+	if r.use == 0 {
+		p.uses++
+		r.use = p.uses
+	}
+	i := len(p.idle)
+	for i > 0 && p.idle[i-1].use > r.use {
+		i--
+	}
+	p.idle = slices.Insert(p.idle, i, r)
 	p.users--
 	return true, nil
 }
 
-// tooOld reports whether r must be closed because of its age. For a leased resource r.idle equals now, so that only
-// MaxLifetime counts.
+// tooOld reports whether r must be closed because of its age. At a Release r.idle equals now, so that only MaxLifetime counts.
 func (p *Pool[R]) tooOld(r *resource[R], now time.Time) bool {
 	return p.o.MaxIdleTime > 0 && now.Sub(r.idle) > p.o.MaxIdleTime || p.o.MaxLifetime > 0 && now.Sub(r.opened) > p.o.MaxLifetime
+}
+
+// isOutdated reports whether there was a Reset since the beginning of the Open of r.
+func (p *Pool[R]) isOutdated(r *resource[R]) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return r.resets != p.resets
 }
 
 func (p *Pool[R]) close(r *resource[R]) {

@@ -39,7 +39,14 @@ type Climb struct {
 	rest    rest
 	relief  bool    // the width was increased because tasks were refused, and is on trial
 	refusal float64 // the share of tasks refused before that
+
+	reason string
 }
+
+// Reason returns the reason of the last change of the width: a trial that begins, one that has failed, and so on, as the thread pool of .NET
+// reports it for its own hill climbing. The texts are for people, and may change. Reason must not be called during an Update; a stage has
+// the result in its Stats.
+func (c *Climb) Reason() string { return c.reason }
 
 // A rest has the figures since the last measurement. Only the windows in which the queue was empty at some time count for elapsed.
 type rest struct {
@@ -66,6 +73,7 @@ func (c *Climb) Update(s Sample) (width int) {
 	}
 	width = min(max(s.Width, least), most)
 	if width != s.Width {
+		c.reason = "Min and Max"
 		c.restart()
 		return width
 	}
@@ -117,6 +125,7 @@ func (c *Climb) Update(s Sample) (width int) {
 			c.step = max(c.step/2, leastStep)
 		}
 		c.refused = !c.refused
+		c.reason = "the trial was no better"
 		return c.from
 	}
 	return c.try(width, least, most)
@@ -139,12 +148,12 @@ func (c *Climb) atRest(s Sample) (width int) {
 	c.rest, c.relief = rest{}, false
 	switch {
 	case relief && refusal > c.refusal*2/3:
-		width = c.from
+		width, c.reason = c.from, "a larger width refused as many tasks"
 	case refusal > 0:
-		width = s.Width + max(1, s.Width/4)
+		width, c.reason = s.Width+max(1, s.Width/4), "tasks were refused"
 		c.from, c.relief, c.refusal = s.Width, true, refusal
 	case need < s.Width:
-		width = max(need, s.Width*3/4)
+		width, c.reason = max(need, s.Width*3/4), "less than half was in use"
 	default:
 		return s.Width
 	}
@@ -161,11 +170,12 @@ func (c *Climb) worth(width int, rate float64) bool {
 // try returns the next width to try, or width if no step is possible.
 func (c *Climb) try(width, least, most int) int {
 	for range 2 {
-		to := width + max(1, int(float64(width)*c.step+0.5))
+		to, reason := width+max(1, int(float64(width)*c.step+0.5)), "trial of a larger width"
 		if c.down {
-			to = width - max(1, int(float64(width)*c.step+0.5))
+			to, reason = width-max(1, int(float64(width)*c.step+0.5)), "trial of a smaller width"
 		}
 		if to = min(max(to, least), most); to != width {
+			c.reason = reason
 			c.trying, c.settled = true, false
 			return to
 		}

@@ -47,6 +47,7 @@ type core struct {
 
 	// The pool's guard protects the fields below.
 	width     int
+	reason    string    // the reason of the last change of width
 	slots     int       // handlers that run or wait
 	blocked   int       // tasks in progress that wait for another task, or for room
 	asking    []*asking // the known waits of tasks in progress, for a Do or for room
@@ -91,6 +92,7 @@ type counts struct {
 	late, cancelled             uint64
 	completed, failed           uint64
 	retried, dropped            uint64
+	unretried                   atomicx.Uint64
 	wait, service               Histogram
 	crowded                     atomicx.Bool // a task has been rejected, so gate.full checks for room before a task is allocated
 }

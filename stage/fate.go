@@ -41,12 +41,17 @@ func (s *Stage[In, Out]) failure(t *task, in In, err error, v *verdict) {
 }
 
 // retry calls Options.Retry, which decides whether a failed task begins again. A task whose handler panicked, or whose context is
-// done, does not begin again.
+// done, does not begin again, and neither does one for which the budget has no token.
 func (s *Stage[In, Out]) retry(t *task, err error, try int) (after time.Duration, again bool) {
 	if _, ofPanic := err.(*panicked); ofPanic || s.o.Retry == nil || t.unwanted() {
 		return 0, false
 	}
-	return s.o.Retry(err, try)
+	after, again = s.o.Retry(err, try)
+	if again && s.o.RetryBudget != nil && !s.o.RetryBudget.withdraw() {
+		s.unretried.Add(1)
+		return 0, false
+	}
+	return after, again
 }
 
 // giveUp sets v for a task that has failed for good, and calls OnFail unless the caller has cancelled the task.

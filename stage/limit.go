@@ -16,13 +16,13 @@ func (s *Stage[In, Out]) SetWidth(n int) {
 		panic("stage: a stage without a width")
 	}
 	s.pool.guard.Lock()
-	s.setWidth(n)
+	s.setWidth(n, "SetWidth")
 	s.admit(s.pool.now())
 	s.pool.unlockAndPay()
 }
 
-func (c *core) setWidth(n int) {
-	c.width = n
+func (c *core) setWidth(n int, reason string) {
+	c.width, c.reason = n, reason
 	if c.o.Pool == nil {
 		c.pool.width = n
 	}
@@ -55,18 +55,22 @@ func (c *core) sample(now int64) (s Sample, due bool) {
 // limit calls the limiter. The caller must not hold the guard. limit locks the guard before it returns, even if the limiter panics
 // or calls runtime.Goexit.
 func (c *core) limit(s Sample) {
-	p, width := c.pool, 0
+	p, width, reason := c.pool, 0, ""
 	defer func() {
 		p.guard.Lock()
 		c.limiting = false
 		now := p.now()
 		if width > 0 && width != c.width {
-			c.setWidth(width)
+			c.setWidth(width, reason)
 			c.server.admit(now)
 		}
 		c.openWindow(now)
 	}()
-	width = max(1, c.o.Limit.Update(s))
+	to := max(1, c.o.Limit.Update(s))
+	if l, ok := c.o.Limit.(interface{ Reason() string }); ok && to != s.Width {
+		reason = l.Reason()
+	}
+	width = to
 }
 
 // adjust calls the limiter of c if a window is over. The caller must hold p.guard, which is held again when adjust returns.

@@ -328,7 +328,7 @@ func brief(s stage.Stats) string {
 // equal compares the two.
 func (r *real) equal(m *model) error {
 	s := r.s.Stats()
-	s.Name, s.Queue, s.Dropped, s.Wait, s.Service = "", 0, 0, stage.Histogram{}, stage.Histogram{}
+	s.Name, s.Queue, s.Dropped, s.Reason, s.Wait, s.Service = "", 0, 0, "", stage.Histogram{}, stage.Histogram{}
 	if want := m.figures(); s != want {
 		return fmt.Errorf("%s, want %s", brief(s), brief(want))
 	}

@@ -174,6 +174,9 @@ func (s *Stage[In, Out]) callHandler(ctx context.Context, in In) (out Out, err e
 // the next stage, and the guard is held.
 func (s *Stage[In, Out]) handOn(e *item[In, Out], out Out, err error, now *int64, v *verdict, due *dues) (passed bool) {
 	gid := e.t.gid.Load()
+	if s.o.RetryBudget != nil && e.t.tries == 0 {
+		s.o.RetryBudget.deposit()
+	}
 	switch {
 	case err != nil:
 		if s.failure(e.t, e.in, err, v); s.onFail != nil { // OnFail may take time

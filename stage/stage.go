@@ -27,6 +27,9 @@ func newStage[In, Out any](name string, o Options) *Stage[In, Out] {
 	if o.Full > FullReject {
 		panic("stage: unknown Full")
 	}
+	if b := o.RetryBudget; b != nil && !(b.Ratio >= 0 && b.Burst >= 0) {
+		panic("stage: negative RetryBudget")
+	}
 	p := o.Pool
 	switch {
 	case p == nil:

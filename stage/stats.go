@@ -14,6 +14,7 @@ type Stats struct {
 	Failed    uint64 // tasks that have failed for good
 	Retried   uint64 // tries that failed and were followed by another try
 	Dropped   uint64 // failed tasks whose error is an ErrOverload; Failed includes them
+	Unretried uint64 // tries that failed and were followed by no other try, because RetryBudget was used up
 
 	Waiting  int // tasks in the queue
 	Busy     int // tasks in progress
@@ -21,6 +22,7 @@ type Stats struct {
 	Outside  int // callers that wait for room
 	Handlers int // handlers that run or wait
 	Width    int
+	Reason   string // the reason of the last change of the width, from Options.Limit, or "SetWidth"
 	Queue    int
 	Closed   bool // Close has been called
 
@@ -40,6 +42,7 @@ func (s Stats) Sub(earlier Stats) Stats {
 	s.Failed -= earlier.Failed
 	s.Retried -= earlier.Retried
 	s.Dropped -= earlier.Dropped
+	s.Unretried -= earlier.Unretried
 	s.Wait.sub(&earlier.Wait)
 	s.Service.sub(&earlier.Service)
 	return s
@@ -59,8 +62,9 @@ func (c *core) stats(outside int) Stats {
 		Name:    c.name,
 		Arrived: c.arrived, Accepted: c.accepted, Rejected: c.rejected,
 		Late: c.late, Cancelled: c.cancelled, Completed: c.completed, Failed: c.failed, Retried: c.retried, Dropped: c.dropped,
-		Waiting: c.waiting, Busy: c.progress, Delayed: c.delayed, Outside: outside, Handlers: c.slots,
-		Width: c.width, Queue: c.o.Queue, Closed: c.closed,
+		Unretried: c.unretried.Load(),
+		Waiting:   c.waiting, Busy: c.progress, Delayed: c.delayed, Outside: outside, Handlers: c.slots,
+		Width: c.width, Reason: c.reason, Queue: c.o.Queue, Closed: c.closed,
 		Wait: c.wait, Service: c.service,
 	}
 }

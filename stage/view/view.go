@@ -29,6 +29,7 @@ type Row struct {
 	Outside, W, Queue            int
 	L, L99, Wait50, Wait99       float64 // milliseconds
 	Utilisation                  float64 // S·L/W
+	Reason                       string  `json:",omitempty"` // the reason of the last change of W
 	Bottleneck                   string  `json:",omitempty"`
 	TotalCompleted, TotalArrived uint64
 	TotalRejected, TotalLate     uint64
@@ -53,7 +54,7 @@ func Rows(before, now []stage.Stats, elapsed time.Duration) []Row {
 			L: ms(d.Service.Mean()), L99: ms(d.Service.Quantile(0.99)),
 			Wait50: ms(d.Wait.Quantile(0.5)), Wait99: ms(d.Wait.Quantile(0.99)),
 			TotalCompleted: s.Completed, TotalArrived: s.Arrived, TotalRejected: s.Rejected, TotalLate: s.Late,
-			TotalFailed: s.Failed, TotalCancelled: s.Cancelled,
+			TotalFailed: s.Failed, TotalCancelled: s.Cancelled, Reason: s.Reason,
 		}
 		r.Utilisation = r.S * r.L / 1000 / float64(r.W)
 		rows[i] = r
@@ -133,11 +134,11 @@ func (v *viewer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 func Text(rows []Row) string {
 	var b strings.Builder
 	t := tabwriter.NewWriter(&b, 0, 0, 2, ' ', tabwriter.AlignRight)
-	fmt.Fprintln(t, "stage\tA/s\tS/s\trejected/s\tlate/s\tfailed/s\twaiting\tbusy/W\tL ms\tL p99\twait p50\twait p99\tS·L/W\t")
+	fmt.Fprintln(t, "stage\tA/s\tS/s\trejected/s\tlate/s\tfailed/s\twaiting\tbusy/W\tL ms\tL p99\twait p50\twait p99\tS·L/W\tlast change of W\t")
 	bottleneck := ""
 	for _, r := range rows {
-		fmt.Fprintf(t, "%s\t%.0f\t%.0f\t%.0f\t%.0f\t%.0f\t%d\t%d/%d\t%.2f\t%.2f\t%.2f\t%.2f\t%.2f\t\n", r.Name, r.A, r.S, r.Rejected, r.Late, r.Failed,
-			r.Waiting, r.Busy, r.W, r.L, r.L99, r.Wait50, r.Wait99, r.Utilisation)
+		fmt.Fprintf(t, "%s\t%.0f\t%.0f\t%.0f\t%.0f\t%.0f\t%d\t%d/%d\t%.2f\t%.2f\t%.2f\t%.2f\t%.2f\t%s\t\n", r.Name, r.A, r.S, r.Rejected, r.Late, r.Failed,
+			r.Waiting, r.Busy, r.W, r.L, r.L99, r.Wait50, r.Wait99, r.Utilisation, r.Reason)
 		bottleneck = cmp.Or(bottleneck, r.Bottleneck)
 	}
 	_ = t.Flush()

@@ -65,12 +65,14 @@ func TestBottleneck(t *testing.T) {
 func TestRows(t *testing.T) {
 	before := stage.Stats{Name: "s", Arrived: 10, Rejected: 1, Late: 2, Failed: 3, Completed: 4}
 	now := stage.Stats{Name: "s", Arrived: 30, Rejected: 3, Late: 6, Failed: 9, Completed: 14, Cancelled: 5,
-		Waiting: 21, Busy: 22, Delayed: 23, Outside: 24, Handlers: 25, Width: 26, Queue: 27}
+		Waiting: 21, Busy: 22, Delayed: 23, Outside: 24, Handlers: 25, Width: 26, Queue: 27, Reason: "tasks were refused"}
 	r := view.Rows([]stage.Stats{before}, []stage.Stats{now}, 2*time.Second)[0]
 	require.Equal(t, []float64{10, 1, 2, 3}, []float64{r.A, r.Rejected, r.Late, r.Failed})
 	require.Equal(t, []int{21, 22, 23, 24, 26, 27}, []int{r.Waiting, r.Busy, r.Delayed, r.Outside, r.W, r.Queue})
 	require.Equal(t, []uint64{30, 3, 6, 9, 14, 5},
 		[]uint64{r.TotalArrived, r.TotalRejected, r.TotalLate, r.TotalFailed, r.TotalCompleted, r.TotalCancelled})
+	require.Equal(t, "tasks were refused", r.Reason)
+	require.Regexp(t, `last change of W *\n.* tasks were refused *\n`, view.Text([]view.Row{r}))
 }
 
 func get(t *testing.T, url, accept string) (body, kind string) {

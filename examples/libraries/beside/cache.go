@@ -14,7 +14,7 @@ import (
 type cache struct{ pages *keyed.Cache[string, string] }
 
 func newCache(load func(context.Context, string) (string, error), keep time.Duration) *cache {
-	return &cache{keyed.NewCache(load, keep)}
+	return &cache{keyed.NewCache(load, keyed.CacheOptions{TTL: keep})}
 }
 
 func (c *cache) get(ctx context.Context, path string) (string, error) { return c.pages.Get(ctx, path) }

@@ -16,11 +16,11 @@ import (
 func TestCrashOfTheFirst(t *testing.T) {
 	for name, open := range map[string]func() func(ctx context.Context) error{
 		"Cache": func() func(ctx context.Context) error {
-			c := keyed.NewCache(func(ctx context.Context, key int) (int, error) { return 1, suspend.Sleep(ctx, time.Second) }, 0)
+			c := keyed.NewCache(func(ctx context.Context, key int) (int, error) { return 1, suspend.Sleep(ctx, time.Second) }, keyed.CacheOptions{})
 			return func(ctx context.Context) error { _, err := c.Get(ctx, 1); return err }
 		},
 		"Cache that keeps": func() func(ctx context.Context) error {
-			c := keyed.NewCache(func(ctx context.Context, key int) (int, error) { suspend.Yield(); return 1, nil }, time.Hour)
+			c := keyed.NewCache(func(ctx context.Context, key int) (int, error) { suspend.Yield(); return 1, nil }, keyed.CacheOptions{TTL: time.Hour})
 			return func(ctx context.Context) error { _, err := c.Get(ctx, 1); return err }
 		},
 		"Limiter": func() func(ctx context.Context) error {

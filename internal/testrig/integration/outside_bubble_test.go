@@ -143,7 +143,7 @@ func awaited() map[string]func() object {
 		},
 		"keyed.Cache": func() object {
 			return loaded(func(f func(context.Context) (int, error)) func(context.Context) error {
-				c := keyed.NewCache(func(ctx context.Context, _ int) (int, error) { return f(ctx) }, 0)
+				c := keyed.NewCache(func(ctx context.Context, _ int) (int, error) { return f(ctx) }, keyed.CacheOptions{})
 				return func(ctx context.Context) error { _, err := c.Get(ctx, 1); return err }
 			})
 		},

@@ -289,7 +289,7 @@ var visits = []passage{
 	}, 0},
 	{"keyed, locked, loaded and cancelled", func() (any, []func(context.Context, value)) {
 		var m keyed.Mutex[int]
-		c := keyed.NewCache(func(ctx context.Context, k int) (value, error) { return nil, suspend.Sleep(ctx, time.Hour) }, time.Hour)
+		c := keyed.NewCache(func(ctx context.Context, k int) (value, error) { return nil, suspend.Sleep(ctx, time.Hour) }, keyed.CacheOptions{TTL: time.Hour})
 		return []any{&m, c}, []func(context.Context, value){
 			func(ctx context.Context, v value) { _ = m.LockContext(carry(ctx, v), 1) },
 			func(ctx context.Context, v value) { _ = m.LockContext(carry(ctx, v), 1) },

@@ -114,7 +114,7 @@ func newScene(size int) *scene {
 	}
 	opened := 0 // under the only permit
 	s.pool = respool.New(respool.Options[int]{Max: 1, Open: func(context.Context) (int, error) { opened++; return opened, nil }})
-	s.cache = keyed.NewCache(func(context.Context, int) (int, error) { return 7, nil }, time.Hour)
+	s.cache = keyed.NewCache(func(context.Context, int) (int, error) { return 7, nil }, keyed.CacheOptions{TTL: time.Hour})
 	s.cond = cond.New(&s.mutex)
 	s.sub = s.topic.Subscribe(1, broadcast.Wait)
 	s.ctx, s.stop = cancel.New(bg)
@@ -320,6 +320,7 @@ var groups = map[string]map[string]func(p *part) string{
 		"Allow":    func(p *part) string { return say(p.limiter.Allow(1)) },
 		"Wait":     func(p *part) string { return say(p.limiter.Wait(p.ctx)) },
 		"SetLimit": func(p *part) string { p.limiter.SetLimit(rate.Inf); return "" },
+		"SetBurst": func(p *part) string { p.limiter.SetBurst(p.me % 2); return "" },
 	},
 	"respool": {
 		"Acquire": func(p *part) string {
@@ -334,9 +335,23 @@ var groups = map[string]map[string]func(p *part) string{
 		},
 		"Release": func(p *part) string { return p.giveBack("lease") },
 		"Discard": func(p *part) string { return p.giveBack("discard") + p.giveBack("lease") },
-		"Stats":   func(p *part) string { return say(p.pool.Stats()) },
-		"Expire":  func(p *part) string { p.pool.Expire(); return "" },
-		"Close":   func(p *part) string { return say(p.pool.Close()) },
+		"Stats": func(p *part) string {
+			s := p.pool.Stats() // the counts of a call change when it returns, which is no operation
+			return say([]int{s.Idle, s.Leased, s.Opened})
+		},
+		"TryAcquire": func(p *part) string {
+			return p.wait("lease", func() error {
+				l, ok := p.pool.TryAcquire()
+				if !ok {
+					return errOops
+				}
+				p.held["discard"], p.held["release"] = l.Discard, l.ReleaseUnused
+				return nil
+			}, func() { p.giveBack("release") })
+		},
+		"Reset":  func(p *part) string { p.pool.Reset(); return "" },
+		"Expire": func(p *part) string { p.pool.Expire(); return "" },
+		"Close":  func(p *part) string { return say(p.pool.Close()) },
 	},
 	"stm": {
 		"Load": func(p *part) string { return say(p.cell.Load()) },

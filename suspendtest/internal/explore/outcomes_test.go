@@ -153,7 +153,7 @@ func TestOutcomes(t *testing.T) {
 		}, "1 2"},
 		"keyed.Cache.Get": {func(w *explore.World, out func(string)) {
 			p, loads := promise.New[int](), 0
-			c := keyed.NewCache(func(context.Context, int) (int, error) { loads++; _ = p.Fill(1); return 0, nil }, 0)
+			c := keyed.NewCache(func(context.Context, int) (int, error) { loads++; _ = p.Fill(1); return 0, nil }, keyed.CacheOptions{})
 			w.Go("a", func(context.Context) { _, _ = c.Get(bg, 1) })
 			w.Go("b", func(context.Context) { _, _ = p.Await(bg); _, _ = c.Get(bg, 1) })
 			w.Check(func() error { out(fmt.Sprint(loads)); return nil })

@@ -108,7 +108,7 @@ func TestAnOperationThatNeedNotWaitIsAPoint(t *testing.T) {
 	_ = filled.Fill(1)
 	one := func(context.Context) (int, error) { return 1, nil }
 	cache := func() *keyed.Cache[int, int] {
-		return keyed.NewCache(func(ctx context.Context, _ int) (int, error) { return one(ctx) }, time.Hour)
+		return keyed.NewCache(func(ctx context.Context, _ int) (int, error) { return one(ctx) }, keyed.CacheOptions{TTL: time.Hour})
 	}
 	inScope := func(f func(s *scope.Scope)) func() func() {
 		return func() func() { s := scope.Open(bg, scope.FirstError); return func() { f(s.Scope) } }
@@ -154,6 +154,12 @@ func TestAnOperationThatNeedNotWaitIsAPoint(t *testing.T) {
 			return func() { _, _ = p.Acquire(bg) }
 		},
 		"Pool.Stats":          func() func() { p := resources(); return func() { p.Stats() } },
+		"Pool.Reset":          func() func() { p := resources(); return p.Reset },
+		"Pool.TryAcquire":     func() func() { p := resources(); return func() { p.TryAcquire() } },
+		"Pool.AcquireAllIdle": func() func() { p := resources(); return func() { p.AcquireAllIdle() } },
+		"Limiter.SetBurst":    func() func() { l := rate.NewLimiter(1, 1); return func() { l.SetBurst(2) } },
+		"Limiter.Tokens":      func() func() { l := rate.NewLimiter(1, 1); return func() { l.Tokens() } },
+		"Cache.Stats":         func() func() { c := cache(); return func() { c.Stats() } },
 		"Pool.Close":          func() func() { p := resources(); return func() { _ = p.Close() } },
 		"Pool.Expire":         func() func() { p := resources(); return p.Expire },
 		"cancel.New, stop":    func() func() { _, stop := cancel.New(bg); return func() { stop(nil) } },

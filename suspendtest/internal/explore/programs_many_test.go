@@ -184,7 +184,7 @@ var manyPrograms = []program{
 			defer func() { live-- }()
 			most = max(most, live)
 			return told.Await(ctx)
-		}, 0)
+		}, keyed.CacheOptions{})
 		for _, name := range []string{"one", "other"} {
 			w.Go(name, func(ctx context.Context) {
 				if v, err := c.Get(ctx, 1); err == nil && v != 7 || err != nil && ctx.Err() == nil {
@@ -199,7 +199,7 @@ var manyPrograms = []program{
 	{"keyed, Cache, one gives up", "3 × 1", func(w *explore.World) {
 		var told promise.Promise[int]
 		impatient, end := cancel.New(bg)
-		c := keyed.NewCache(func(ctx context.Context, _ int) (int, error) { return told.Await(ctx) }, 0)
+		c := keyed.NewCache(func(ctx context.Context, _ int) (int, error) { return told.Await(ctx) }, keyed.CacheOptions{})
 		w.Go("one", func(context.Context) { _, _ = c.Get(impatient, 1) })
 		w.Go("other", func(context.Context) {
 			if v, err := c.Get(bg, 1); v != 7 || err != nil {
@@ -208,6 +208,23 @@ var manyPrograms = []program{
 		})
 		w.Go("end", func(context.Context) { end(nil); _ = told.Fill(7) })
 		w.OnIdle(lost)
+	}},
+	{"keyed, Cache, bounded", "3 × 1", func(w *explore.World) {
+		c := keyed.NewCache(func(_ context.Context, k int) (int, error) { suspend.Yield(); return k, nil }, keyed.CacheOptions{TTL: time.Hour, Max: 1})
+		for _, keys := range [][]int{{1, 2}, {2}, {3}} {
+			w.Go(fmt.Sprint("get ", keys), func(ctx context.Context) {
+				for _, k := range keys {
+					if v, err := c.Get(ctx, k); err == nil && v != k || err != nil && ctx.Err() == nil {
+						panic(fmt.Sprint(v, err))
+					}
+				}
+			})
+		}
+		w.OnIdle(lost)
+		w.Check(func() error {
+			s := c.Stats()
+			return errors.Join(atMost(1, s.Kept), same(s.Loading, 0), same(c.Len(), s.Kept))
+		})
 	}},
 	{"Stream, break", "2 × 1", func(w *explore.World) {
 		broke := false
@@ -254,6 +271,27 @@ var manyPrograms = []program{
 				if served[i] < i*time.Second || due[i] > (n-1)*time.Second {
 					return fmt.Errorf("due at %v, served at %v", due, served)
 				}
+			}
+			return nil
+		})
+	}},
+	{"rate, a smaller burst", "3 × 1", func(w *explore.World) {
+		l := rate.NewLimiter(rate.Every(time.Second), 2)
+		_ = l.Allow(2)
+		for _, n := range []int{2, 1} {
+			w.Go(fmt.Sprint("wait ", n), func(ctx context.Context) {
+				switch err := l.WaitN(ctx, n); {
+				case err == nil, err == rate.ErrTooLarge && n == 2, ctx.Err() != nil:
+				default:
+					panic(err)
+				}
+			})
+		}
+		w.Go("burst", func(context.Context) { l.SetBurst(1) })
+		w.OnIdle(lost)
+		w.Check(func() error {
+			if left := l.Tokens(); left < 0 || left > 1 {
+				return fmt.Errorf("%v tokens are left, of 1", left)
 			}
 			return nil
 		})
@@ -328,6 +366,43 @@ var manyPrograms = []program{
 		w.OnIdle(lost)
 		w.Check(func() error { return errors.Join(same(left, 0), got.right(p)) })
 	}},
+	{"respool, Reset", "3 × 1", resetProgram(1)},
+	{"respool, Reset of two", "3 × 1", resetProgram(2)},
+	{"respool, TryAcquire", "3 × 1", func(w *explore.World) {
+		var got leases
+		p := got.pool()
+		leased := 0
+		use := func(l *respool.Lease[int]) {
+			leased++
+			got.uses(1)
+			got.uses(-1)
+		}
+		w.Go("acquire", func(ctx context.Context) {
+			for range 2 {
+				if l, err := p.Acquire(ctx); err == nil {
+					use(l)
+					l.Release()
+				}
+			}
+		})
+		w.Go("try", func(context.Context) {
+			if l, ok := p.TryAcquire(); ok {
+				use(l)
+				l.ReleaseUnused()
+			}
+		})
+		w.Go("all", func(context.Context) {
+			for _, l := range p.AcquireAllIdle() {
+				use(l)
+				l.ReleaseUnused()
+			}
+		})
+		w.OnIdle(lost)
+		w.Check(func() error {
+			s := p.Stats()
+			return errors.Join(got.right(p), onlyIf(s.AcquireCount <= leased && leased <= s.AcquireCount+1 && s.EmptyAcquireCount <= s.AcquireCount))
+		})
+	}},
 	{"respool, closed during a Check", "2 × 1", func(w *explore.World) {
 		var got leases
 		var closed atomicx.Bool
@@ -353,6 +428,51 @@ var manyPrograms = []program{
 		w.OnIdle(lost)
 		w.Check(func() error { return errors.Join(atMost(1, p.Stats().Opened), got.right(p)) })
 	}},
+}
+
+// resetProgram has a pool of n resources, and a Reset at any time. The value of a resource is the number of Resets before its Open.
+func resetProgram(n int) func(w *explore.World) {
+	return func(w *explore.World) {
+		var got leases
+		o, begun, over := got.options(), 0, 0
+		open := o.Open
+		o.Max, o.MaxLifetime = n, 0 // the clock of the check is another
+		o.Open = func(ctx context.Context) (int, error) {
+			n := begun
+			_, err := open(ctx)
+			return n, err
+		}
+		p := respool.New(o)
+		for _, name := range []string{"one", "other"} {
+			w.Go(name, func(ctx context.Context) {
+				before := over
+				l, err := p.Acquire(ctx)
+				if err != nil {
+					return
+				}
+				if l.Value < before {
+					panic("outdated")
+				}
+				suspend.Yield()
+				l.Release()
+			})
+		}
+		w.Go("reset", func(context.Context) {
+			begun++
+			p.Reset()
+			over++
+		})
+		w.OnIdle(lost)
+		w.Check(func() error {
+			idle := p.Stats().Idle
+			all := p.AcquireAllIdle()
+			for _, l := range all {
+				l.ReleaseUnused()
+			}
+			outdated := slices.ContainsFunc(all, func(l *respool.Lease[int]) bool { return l.Value < over })
+			return errors.Join(same(idle, len(all)), same(p.Stats().Idle, got.live), same(p.Stats().Leased, 0), onlyIf(!outdated))
+		})
+	}
 }
 
 // leases counts the resources, the calls of Open, and the tasks that use resources, of a respool.Pool of one.
