@@ -85,7 +85,7 @@ func TestRetryBudgetFillsAgain(t *testing.T) {
 			d := s.Stats().Sub(before)
 			require.Equal(t, []uint64{step.retried, step.unretried}, []uint64{d.Retried, d.Unretried}, "burst %d, step %d", burst, i)
 		}
-		require.NoError(t, s.Close(bg))
+		require.NoError(t, s.Shutdown(bg))
 	}
 }
 
@@ -158,7 +158,7 @@ func TestReasonInStats(t *testing.T) {
 			for range 200 {
 				require.NoError(t, s.Submit(bg, 0))
 			}
-			require.NoError(t, s.Close(bg))
+			require.NoError(t, s.Shutdown(bg))
 			now := s.Stats()
 			require.Greater(t, now.Width, 2)
 			if quiet {
@@ -188,7 +188,7 @@ func ExampleRetryBudget() {
 	for range 20 {
 		_ = s.Submit(context.Background(), "ann")
 	}
-	_ = s.Close(context.Background())
+	_ = s.Shutdown(context.Background())
 	fmt.Println(calls <= 32, s.Stats().Failed, "failed")
 	// Output: true 20 failed
 }
