@@ -83,7 +83,7 @@ func right(ctx context.Context, s *fifo.Scheduler, p *workstealing.Pool, ch chan
 		_, _ = c.line.Take(ctx)
 		_ = suspend.Blocking(ctx, func() { <-ch })
 	})
-	_ = p.Go(func() { <-ch })                           // the pool takes another thread
+	_ = p.Go(func() { <-ch })                                       // the pool takes another thread
 	input := func(yield func(int, error) bool) { yield(<-ch, nil) } // on the reader
 	for range scope.Stream(ctx, s, 2, input, func(context.Context, int) (int, error) { return 1, nil }) {
 	}
