@@ -6,6 +6,7 @@ import (
 	"slices"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
@@ -166,11 +167,21 @@ func TestOrElse(t *testing.T) {
 	require.NoError(t, in.Ref().Wait(bg))
 }
 
+// A nil Spawner is plain goroutines, also for what an actor does after a wait without a task.
+func TestSpawnOnANilSpawner(t *testing.T) {
+	schedtest.OnFIFO(t, func(*fifo.Scheduler) { // on which a task would not be a plain goroutine
+		ref := actor.Spawn(bg, nil, func(_ context.Context, self *actor.Self[int]) error {
+			require.Nil(t, suspend.Current())
+			return self.ReactWithin(time.Hour, func(int) error { require.Nil(t, suspend.Current()); return nil }, func() error { return nil })
+		}, actor.Options[int]{})
+		require.NoError(t, ref.Send(1))
+		require.NoError(t, ref.Wait(bg))
+	})
+}
+
 // Misuse panics, and the mailbox is in order after it.
 func TestMisuse(t *testing.T) {
-	schedtest.Panics(t, "actor: Spawn without a scheduler or a body", func() {
-		actor.Spawn[int](bg, nil, func(context.Context, *actor.Self[int]) error { return nil }, actor.Options[int]{})
-	})
+	schedtest.Panics(t, "actor: Spawn without a body", func() { actor.Spawn(bg, suspend.Goroutines, nil, actor.Options[int]{}) })
 	in := actor.Open[string](bg, actor.Options[string]{})
 	schedtest.Panics(t, "actor: Ask with a *actor_test.get, which is no message of actor.Ref[string]", func() { _, _ = actor.Ask(bg, in.Ref(), &get{}) })
 	asked := actor.Open[*get](bg, actor.Options[*get]{})

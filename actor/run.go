@@ -1,6 +1,7 @@
 package actor
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"sync/atomic"
@@ -10,20 +11,21 @@ import (
 	"github.com/braidgo/braid/suspend"
 )
 
-// Spawn starts an actor on a scheduler and returns its address. body runs in a task, with a context that ends when ctx ends, when the actor
-// is killed, or when the actor has ended. The actor ends when body and every Next that follows are done, or at the first failure. When ctx
-// is done, the actor is killed, unless its code has ended and it only waits for its children. If ctx is another actor's context, or derived
-// from it, the new actor is that actor's child. If the scheduler refuses a task, now or later, the actor ends with that error.
+// Spawn starts an actor on a scheduler, or on plain goroutines if on is nil, and returns its address. body runs in a task, with a context
+// that ends when ctx ends, when the actor is killed, or when the actor has ended. The actor ends when body and every Next that follows are
+// done, or at the first failure. When ctx is done, the actor is killed, unless its code has ended and it only waits for its children. If
+// ctx is another actor's context, or derived from it, the new actor is that actor's child. If the scheduler refuses a task, now or later,
+// the actor ends with that error.
 //
 // An actor's code never runs concurrently with itself. A Send synchronizes before the receipt of its message, and a reaction
 // synchronizes before the next reaction.
 func Spawn[M any](ctx context.Context, on suspend.Spawner, body func(ctx context.Context, self *Self[M]) error, o Options[M]) Ref[M] {
-	if on == nil || body == nil {
-		panic("actor: Spawn without a scheduler or a body")
+	if body == nil {
+		panic("actor: Spawn without a body")
 	}
 	s := new(Self[M])
 	l := &s.life
-	l.on, l.goOn = on, opening[M](body)
+	l.on, l.goOn = cmp.Or(on, suspend.Goroutines), opening[M](body)
 	s.init(ctx, o)
 	l.enter = s.task()
 	if err := l.hold(); err != nil {

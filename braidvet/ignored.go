@@ -10,7 +10,8 @@ import (
 )
 
 // ignoredError finds a wait whose error is thrown away, although its context can end: what follows then runs without the lock, the permits, or
-// what it waited for. It also finds a Close of a stage whose error is thrown away, and with it the number of tasks that are lost.
+// what it waited for. It finds the same of a loop over an iterator of values and errors. It also finds a Close of a stage whose error is
+// thrown away, and with it the number of tasks that are lost.
 var ignoredError = &analysis.Analyzer{
 	Name: "ignorederror",
 	Doc: `find waits of Braid whose error is thrown away
@@ -20,7 +21,10 @@ LockContext, RLockContext, Acquire, Send, SendWait, Put, Publish and Wait as sta
 variable that has no other value cannot. With _ = before it, a call is meant to be ignored, unless the function then unlocks or releases.
 
 The Close of a stage gives its tasks up, and only its error says so: with defer s.Close(), the tasks of Submit are lost in silence. Shutdown lets
-them finish.`,
+them finish.
+
+An iter.Seq2 of values and errors, such as that of chanx.Chan.All, has the reason of its end as the error of its last pair. A loop without the
+second variable runs once more for this pair, with a zero value. Reported are such loops over a call with a context that can end.`,
 	URL:      "https://pkg.go.dev/" + module + "braidvet",
 	Requires: []*analysis.Analyzer{inspect.Analyzer},
 	Run:      findIgnored,
@@ -39,7 +43,7 @@ var undoes = map[string]string{"LockContext": "Unlock", "RLockContext": "RUnlock
 var cutsOff = map[string]bool{"stage.Stage.Close": true, "stage.Closer.Close": true}
 
 func findIgnored(pass *analysis.Pass) (any, error) {
-	statements := []ast.Node{(*ast.ExprStmt)(nil), (*ast.DeferStmt)(nil), (*ast.GoStmt)(nil), (*ast.AssignStmt)(nil)}
+	statements := []ast.Node{(*ast.ExprStmt)(nil), (*ast.DeferStmt)(nil), (*ast.GoStmt)(nil), (*ast.AssignStmt)(nil), (*ast.RangeStmt)(nil)}
 	pass.ResultOf[inspect.Analyzer].(*inspector.Inspector).WithStack(statements, func(n ast.Node, push bool, stack []ast.Node) bool {
 		var e ast.Expr
 		switch n := n.(type) {
@@ -54,6 +58,11 @@ func findIgnored(pass *analysis.Pass) (any, error) {
 				return true
 			}
 			e = n.Rhs[0]
+		case *ast.RangeStmt:
+			if push && n.Value == nil {
+				oneMore(pass, n.X)
+			}
+			return true
 		}
 		call, ok := ast.Unparen(e).(*ast.CallExpr)
 		if !push || !ok {
@@ -76,13 +85,33 @@ func findIgnored(pass *analysis.Pass) (any, error) {
 	return nil, nil
 }
 
+// oneMore reports a loop over pairs of a value and an error that does not look at the error.
+func oneMore(pass *analysis.Pass, over ast.Expr) {
+	call, ok := ast.Unparen(over).(*ast.CallExpr)
+	if !ok {
+		return
+	}
+	f := callee(pass.TypesInfo, call)
+	if f == nil || f.Pkg() == nil || !inBraid(f.Pkg().Path()) || f.Signature().Params().Len() == 0 {
+		return
+	}
+	if !isContext(f.Signature().Params().At(0).Type()) || endless(pass, call.Args[0]) {
+		return
+	}
+	if pairs, ok := types.Unalias(pass.TypesInfo.TypeOf(call)).(*types.Named); ok && is(pairs, "iter", "Seq2") && isError(pairs.TypeArgs().At(1)) {
+		pass.ReportRangef(over, "the errors of %s are ignored: if ctx has ended, the loop runs once more, with a zero value", shortName(f))
+	}
+}
+
+func isError(t types.Type) bool { return types.Identical(t, types.Universe.Lookup("error").Type()) }
+
 // isWait says whether f is a method of Braid in the list, with a context and an error.
 func isWait(f *types.Func) bool {
 	if f == nil || f.Pkg() == nil || !inBraid(f.Pkg().Path()) || f.Signature().Recv() == nil || waitsFor[f.Name()] == "" {
 		return false
 	}
 	in, out := f.Signature().Params(), f.Signature().Results()
-	return in.Len() > 0 && isContext(in.At(0).Type()) && out.Len() > 0 && types.Identical(out.At(out.Len()-1).Type(), types.Universe.Lookup("error").Type())
+	return in.Len() > 0 && isContext(in.At(0).Type()) && out.Len() > 0 && isError(out.At(out.Len()-1).Type())
 }
 
 // givesBack says whether the function around call later calls the method that undoes it, of the same object.

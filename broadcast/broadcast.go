@@ -8,7 +8,10 @@
 //	...
 //	sub := news.Subscribe(16, broadcast.DropOldest)
 //	defer sub.Close()
-//	for headline := range sub.All(ctx) {
+//	for headline, err := range sub.All(ctx) {
+//		if err != nil {
+//			return err // ctx is done; after a Close, the loop ends
+//		}
 //		show(headline)
 //	}
 //

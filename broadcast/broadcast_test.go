@@ -34,7 +34,10 @@ func TestAllGetAllInOneOrder(t *testing.T) {
 		for i := range got {
 			sub := topic.Subscribe(1+i, broadcast.Wait)
 			fs = append(fs, func() {
-				for v := range sub.All(bg) {
+				for v, err := range sub.All(bg) {
+					if err != nil {
+						t.Error(err)
+					}
 					got[i] = append(got[i], v)
 				}
 			})
@@ -68,9 +71,12 @@ func TestPolicies(t *testing.T) {
 			require.NoError(t, topic.Publish(bg, i))
 		}
 		require.NoError(t, topic.Close())
-		require.Equal(t, []int{3, 4}, slices.Collect(oldest.All(bg)))
+		require.Equal(t, []int{3, 4}, collect(t, oldest, bg, nil))
 		require.EqualValues(t, 3, oldest.Missed())
-		require.Equal(t, []int{0, 1}, slices.Collect(slow.All(bg)))
+		require.Equal(t, []int{0, 1}, collect(t, slow, bg, broadcast.ErrSlow))
+		closed, stop := context.WithCancelCause(bg)
+		stop(broadcast.ErrClosed)
+		require.Empty(t, collect(t, oldest, closed, context.Canceled))
 		for sub, want := range map[*broadcast.Subscription[int]]error{oldest: broadcast.ErrClosed, slow: broadcast.ErrSlow, topic.Subscribe(1, broadcast.Wait): suspend.ErrClosed} {
 			_, err := sub.Recv(bg)
 			require.ErrorIs(t, err, want)
@@ -120,7 +126,7 @@ func TestEndsOfAPublish(t *testing.T) {
 				require.Equal(t, c.want == nil, got == nil)
 				require.ErrorIs(t, got, c.want)
 				_ = topic.Close()
-				require.Equal(t, c.got, slices.Collect(quick.All(bg)))
+				require.Equal(t, c.got, collect(t, quick, bg, nil))
 			})
 		})
 	}
@@ -221,7 +227,10 @@ func Example() {
 			sub := news.Subscribe(16, broadcast.DropOldest)
 			_ = suspend.Here().Go(func() {
 				defer sub.Close()
-				for headline := range sub.All(ctx) {
+				for headline, err := range sub.All(ctx) {
+					if err != nil {
+						break // ctx is done
+					}
 					fmt.Println(name, "reads", headline)
 				}
 			})
@@ -269,4 +278,21 @@ func TestNothingIsRetained(t *testing.T) {
 	}()
 	objects.Collected(t, 0)
 	runtime.KeepAlive([]any{topic, received, dropped, closed, slow})
+}
+
+// collect returns the values of sub, whose iterator must end with the error want, or without an error.
+func collect(t *testing.T, sub *broadcast.Subscription[int], ctx context.Context, want error) (vs []int) {
+	t.Helper()
+	var last error
+	for v, err := range sub.All(ctx) {
+		require.NoError(t, last, "a pair after the error")
+		if last = err; err == nil {
+			vs = append(vs, v)
+		} else {
+			require.Zero(t, v)
+		}
+	}
+	require.Equal(t, want == nil, last == nil)
+	require.ErrorIs(t, last, want)
+	return vs
 }

@@ -68,13 +68,14 @@ func (s *Subscription[T]) Recv(ctx context.Context) (T, error) {
 // RecvOp returns an Op that performs Recv.
 func (s *Subscription[T]) RecvOp() suspend.Op[T] { return suspend.OpOf[T]((*recv[T])(s)) }
 
-// All returns an iterator over received values. Each step performs one Recv, and the loop ends when Recv fails. After the loop, call Recv
-// to get the error.
-func (s *Subscription[T]) All(ctx context.Context) iter.Seq[T] {
-	return func(yield func(T) bool) {
+// All returns an iterator over received values, each with a nil error. Each step performs one Recv. After a Close of the topic or of s,
+// when the buffer is empty, the loop ends. If Recv fails for another reason, the last pair has the error, and the zero T: the cancellation
+// error, or ErrSlow. A loop without the second variable takes this pair for a received value; the command braidvet reports such loops.
+func (s *Subscription[T]) All(ctx context.Context) iter.Seq2[T, error] {
+	return func(yield func(T, error) bool) {
 		for {
 			v, err := s.Recv(ctx)
-			if err != nil || !yield(v) {
+			if err == ErrClosed || !yield(v, err) || err != nil { // errors.Is would also match a ctx with the cause ErrClosed
 				return
 			}
 		}

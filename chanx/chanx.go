@@ -111,22 +111,24 @@ func (c *Chan[T]) SendOp(v T) suspend.Op[struct{}] { return suspend.OpOf[struct{
 // RecvOp returns an Op that performs Recv.
 func (c *Chan[T]) RecvOp() suspend.Op[T] { return suspend.OpOf[T]((*recv[T])(c)) }
 
-// All returns an iterator over received values. Each step performs one Recv, and the loop ends when Recv fails, because c is closed and
-// empty or ctx is done. The iterator receives no value in advance, so a break leaves later values to other receivers.
+// All returns an iterator over received values, each with a nil error. Each step performs one Recv. The iterator receives no value in
+// advance, so a break leaves later values to other receivers.
 //
-// After the loop, check ctx: if ctx is not done, c was closed. If ctx is done and c is closed, the loop may have ended for either reason.
-// To learn the reason, call Recv in a loop instead. (An iterator over pairs of a value and an error would let callers omit the error, and
-// mistake a zero value for a received value.)
+// After a Close, when c is empty, the loop ends. If Recv fails for another reason, the last pair has the error, and the zero T: the
+// cancellation error, or the error given to CloseWith. A loop without the second variable takes this pair for a received value; the
+// command braidvet reports such loops.
 //
-//	for v := range c.All(ctx) {
+//	for v, err := range c.All(ctx) {
+//		if err != nil {
+//			return err
+//		}
 //		…
 //	}
-//	return suspend.Err(ctx)
-func (c *Chan[T]) All(ctx context.Context) iter.Seq[T] {
-	return func(yield func(T) bool) {
+func (c *Chan[T]) All(ctx context.Context) iter.Seq2[T, error] {
+	return func(yield func(T, error) bool) {
 		for {
 			v, err := c.Recv(ctx)
-			if err != nil || !yield(v) {
+			if err == ErrClosed || !yield(v, err) || err != nil { // errors.Is would also match a ctx with the cause ErrClosed
 				return
 			}
 		}

@@ -11,6 +11,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/require"
+
 	"github.com/braidgo/braid/adapters/fifo"
 	"github.com/braidgo/braid/chanx"
 	"github.com/braidgo/braid/internal/testrig/schedtest"
@@ -151,8 +153,10 @@ func TestDoneContextFailsThoughPossible(t *testing.T) {
 	if _, err := c.Recv(ctx); !errors.Is(err, cause) || !errors.Is(err, context.Canceled) || c.Len() != 1 {
 		t.Errorf("Recv = %v, Len = %d", err, c.Len())
 	}
-	for v := range c.All(ctx) {
-		t.Errorf("All: %d", v)
+	for v, err := range c.All(ctx) {
+		if v != 0 || !errors.Is(err, cause) {
+			t.Errorf("All: %d, %v", v, err)
+		}
 	}
 	_ = c.Close()
 	if err := c.Send(ctx, 3); !errors.Is(err, cause) {
@@ -247,10 +251,10 @@ var receivers = []struct {
 	{"Recv", func(ctx context.Context, c *chanx.Chan[int]) (int, error) { return c.Recv(ctx) }},
 	{"RecvOp", func(ctx context.Context, c *chanx.Chan[int]) (int, error) { return suspend.Do(ctx, c.RecvOp()) }},
 	{"All", func(ctx context.Context, c *chanx.Chan[int]) (int, error) {
-		for v := range c.All(ctx) {
-			return v, nil
+		for v, err := range c.All(ctx) {
+			return v, err
 		}
-		return c.Recv(ctx)
+		return 0, chanx.ErrClosed
 	}},
 	{"Select", func(ctx context.Context, c *chanx.Chan[int]) (int, error) {
 		var other chanx.Chan[int]
@@ -446,13 +450,57 @@ func TestCloseWakesEverybodyInOrder(t *testing.T) {
 	})
 }
 
+// A loop over a channel that was cut off looked like one over a channel that was closed.
+func TestAllHasTheReasonOfItsEnd(t *testing.T) {
+	done, cancel := context.WithCancelCause(bg)
+	cancel(chanx.ErrClosed)
+	for name, c := range map[string]struct {
+		ctx  context.Context
+		end  func(c *chanx.Chan[int]) error
+		want error
+	}{
+		"Close":                           {bg, (*chanx.Chan[int]).Close, nil},
+		"CloseWith(nil)":                  {bg, func(c *chanx.Chan[int]) error { return c.CloseWith(nil) }, nil},
+		"CloseWith":                       {bg, func(c *chanx.Chan[int]) error { return c.CloseWith(io.ErrUnexpectedEOF) }, io.ErrUnexpectedEOF},
+		"the context, of cause ErrClosed": {done, (*chanx.Chan[int]).Close, context.Canceled},
+	} {
+		t.Run(name, func(t *testing.T) {
+			ch := chanx.New[int](2)
+			_, _, _ = ch.Send(bg, 1), ch.Send(bg, 2), c.end(ch)
+			want := []error{nil, nil}
+			switch {
+			case c.ctx == done:
+				want = []error{c.want}
+			case c.want != nil:
+				want = append(want, c.want)
+			}
+			var got []int
+			i := 0
+			for v, err := range ch.All(c.ctx) {
+				require.Less(t, i, len(want))
+				require.ErrorIs(t, err, want[i])
+				require.Equal(t, want[i] == nil, err == nil)
+				if i++; err == nil {
+					got = append(got, v)
+				} else {
+					require.Zero(t, v)
+				}
+			}
+			require.Len(t, want, i)
+			if c.ctx == bg {
+				require.Equal(t, []int{1, 2}, got)
+			}
+		})
+	}
+}
+
 func TestAll(t *testing.T) {
 	schedtest.Each(t, func(t *testing.T, s suspend.Spawner) {
 		c := chanx.New[int](1)
 		sent := 0 // by the producer, read after it has ended
 		schedtest.Run(t, s, func() {
-			for v := range c.All(bg) {
-				if v == 9 {
+			for v, err := range c.All(bg) {
+				if v == 9 || err != nil {
 					break // takes no more than it was given
 				}
 			}
@@ -462,30 +510,37 @@ func TestAll(t *testing.T) {
 			ctx, cancel := context.WithCancel(bg)
 			defer cancel()
 			n := 11
-			for v := range c.All(ctx) {
-				if v != n {
+			var last error
+			for v, err := range c.All(ctx) {
+				switch {
+				case last != nil:
+					t.Errorf("%d, %v after %v", v, err, last)
+				case err != nil:
+					last = err
+					continue
+				case v != n:
 					t.Errorf("%d, want %d", v, n)
 				}
 				if n++; n == 20 {
 					cancel()
 				}
 			}
-			if n != 20 || suspend.Err(ctx) == nil {
-				t.Errorf("ended at %d, ctx: %v", n, suspend.Err(ctx))
+			if n != 20 || last != context.Canceled {
+				t.Errorf("ended at %d: %v", n, last)
 			}
-			for v := range c.All(bg) {
-				if v != n {
-					t.Errorf("%d, want %d", v, n)
+			for v, err := range c.All(bg) {
+				if v != n || err != nil {
+					t.Errorf("%d, %v, want %d", v, err, n)
 				}
 				n++
 			}
 			if n != 30 {
 				t.Errorf("ended at %d", n)
 			}
-			next, stop := suspend.Pull(c.All(bg))
+			next, stop := suspend.Pull2(c.All(bg))
 			defer stop()
-			if v, ok := next(); ok {
-				t.Errorf("next = %d", v)
+			if v, err, ok := next(); ok {
+				t.Errorf("next = %d, %v", v, err)
 			}
 		}, func() {
 			for ; sent < 30; sent++ {

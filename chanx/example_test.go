@@ -23,14 +23,21 @@ func ExampleChan() {
 		})
 		_ = suspend.Here().Go(func() {
 			defer squares.Close()
-			for n := range numbers.All(ctx) {
+			for n, err := range numbers.All(ctx) {
+				if err != nil {
+					_ = squares.CloseWith(err)
+					return
+				}
 				_ = squares.Send(ctx, n*n)
 			}
 		})
-		for sq := range squares.All(ctx) {
+		for sq, err := range squares.All(ctx) {
+			if err != nil {
+				return err
+			}
 			fmt.Println(sq)
 		}
-		return suspend.Err(ctx)
+		return nil
 	})
 	// Output:
 	// 0
@@ -82,14 +89,12 @@ func ExampleChan_CloseWith() {
 	lines := chanx.New[string](1)
 	_ = lines.Send(bg, "begin")
 	_ = lines.CloseWith(io.ErrUnexpectedEOF)
-	for line := range lines.All(bg) {
-		fmt.Println(line)
+	for line, err := range lines.All(bg) {
+		fmt.Printf("%q %v\n", line, err)
 	}
-	_, err := lines.Recv(bg)
-	fmt.Println(err)
 	// Output:
-	// begin
-	// unexpected EOF
+	// "begin" <nil>
+	// "" unexpected EOF
 }
 
 func ExampleChan_All() {
@@ -99,11 +104,11 @@ func ExampleChan_All() {
 		_ = c.Send(ctx, i)
 	}
 	_ = c.Close()
-	for v := range c.All(ctx) {
-		fmt.Println(v)
+	for v, err := range c.All(ctx) {
+		fmt.Println(v, err)
 	}
 	// Output:
-	// 0
-	// 1
-	// 2
+	// 0 <nil>
+	// 1 <nil>
+	// 2 <nil>
 }

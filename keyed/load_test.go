@@ -109,7 +109,7 @@ func TestALoadThatExitsInAWorld(t *testing.T) {
 		c := keyed.NewCache(func(context.Context, int) (int, error) { loads++; suspend.Yield(); runtime.Goexit(); return 0, nil }, keyed.CacheOptions{})
 		return scope.Run(ctx, func(ctx context.Context, s *scope.Scope) error {
 			for range 3 {
-				_ = s.Go(w, func(ctx context.Context) error {
+				s.Go(w, func(ctx context.Context) error {
 					_, err := c.Get(ctx, 1)
 					require.ErrorIs(t, err, keyed.ErrAbandoned)
 					require.LessOrEqual(t, loads, 3)

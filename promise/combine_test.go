@@ -318,8 +318,15 @@ func ExampleGo() {
 
 // The panic was that of a task, on the scheduler, and ended the process.
 func TestGoOfNilPanicsAtOnce(t *testing.T) {
-	schedtest.Panics(t, "promise: Go without a Spawner or a function", func() { promise.Go[int](bg, suspend.Goroutines, nil) })
-	schedtest.Panics(t, "promise: Go without a Spawner or a function", func() {
-		promise.Go(bg, nil, func(context.Context) (int, error) { return 1, nil })
+	schedtest.Panics(t, "promise: Go of a nil function", func() { promise.Go[int](bg, suspend.Goroutines, nil) })
+}
+
+// A nil Spawner is plain goroutines.
+func TestGoOnANilSpawner(t *testing.T) {
+	schedtest.OnFIFO(t, func(*fifo.Scheduler) { // on which a task would not be a plain goroutine
+		task, err := promise.Go(bg, nil, func(context.Context) (suspend.Task, error) { return suspend.Current(), nil }).Await(bg)
+		if task != nil || err != nil {
+			t.Errorf("a %T, %v", task, err)
+		}
 	})
 }

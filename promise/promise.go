@@ -16,6 +16,7 @@
 package promise
 
 import (
+	"cmp"
 	"context"
 
 	"github.com/braidgo/braid/internal/abandoned"
@@ -57,15 +58,16 @@ func (p *Promise[T]) promise() *Promise[T] { return p }
 // New returns an empty promise.
 func New[T any]() *Promise[T] { return new(Promise[T]) }
 
-// Go starts f as a task by calling on.Go, and returns a promise of f's results. If on.Go returns an error, the promise fails with this
-// error. If f panics or calls runtime.Goexit, or if on is a node of a simulation that crashes before f begins, the promise fails with ErrAbandoned, and the scheduler treats the panic or exit as it does in
-// any task. After a panic, the error also wraps a *suspend.PanicError. Go passes ctx to f, and f runs even if ctx is done. Go panics if on or f is nil.
+// Go starts f as a task by calling on.Go, or on a plain goroutine if on is nil, and returns a promise of f's results. If on.Go returns an
+// error, the promise fails with this error. If f panics or calls runtime.Goexit, or if on is a node of a simulation that crashes before f
+// begins, the promise fails with ErrAbandoned, and the scheduler treats the panic or exit as it does in any task. After a panic, the error
+// also wraps a *suspend.PanicError. Go passes ctx to f, and f runs even if ctx is done. Go panics if f is nil.
 func Go[T any](ctx context.Context, on suspend.Spawner, f func(ctx context.Context) (T, error)) *Promise[T] {
-	if on == nil || f == nil {
-		panic("promise: Go without a Spawner or a function")
+	if f == nil {
+		panic("promise: Go of a nil function")
 	}
 	p := New[T]()
-	err := abandoned.Go(on, func() {
+	err := abandoned.Go(cmp.Or(on, suspend.Goroutines), func() {
 		abandoned.Watch(ErrAbandoned, func() { p.Resolve(f(ctx)) }, func(err error) { p.Fail(err) })
 	}, func() { p.Fail(ErrAbandoned) })
 	if err != nil {

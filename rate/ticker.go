@@ -56,7 +56,8 @@ func (t *Ticker) Tick(ctx context.Context) (due time.Time, err error) {
 // TickOp returns an Op that performs Tick.
 func (t *Ticker) TickOp() suspend.Op[time.Time] { return suspend.OpOf[time.Time](&turn{line: &t.line}) }
 
-// All returns an iterator over the times of the ticks. The loop ends when ctx is done.
+// All returns an iterator over the times of the ticks. The loop ends when ctx is done, and for no other reason, so the iterator yields no
+// error. After the loop, suspend.Err(ctx) returns the cancellation error.
 func (t *Ticker) All(ctx context.Context) iter.Seq[time.Time] {
 	return func(yield func(time.Time) bool) {
 		for {

@@ -24,7 +24,8 @@ func TestWithWhatAChildHasPanicked(t *testing.T) {
 	for name, f := range map[string]func(on suspend.Spawner) error{
 		"Run": func(on suspend.Spawner) error {
 			return scope.Run(bg, func(_ context.Context, s *scope.Scope) error {
-				return s.Go(on, func(context.Context) error { _, err := panics(bg); return err })
+				s.Go(on, func(context.Context) error { _, err := panics(bg); return err })
+				return nil
 			})
 		},
 		"On": func(on suspend.Spawner) error {
@@ -34,12 +35,12 @@ func TestWithWhatAChildHasPanicked(t *testing.T) {
 		},
 		"Group": func(on suspend.Spawner) error {
 			g := scope.Open(bg, scope.Collect)
-			_ = g.Go(on, func(context.Context) error { _, err := panics(bg); return err })
+			g.Go(on, func(context.Context) error { _, err := panics(bg); return err })
 			return g.Shutdown(bg)
 		},
 		"Child": func(on suspend.Spawner) (err error) {
 			_ = scope.Run(bg, func(_ context.Context, s *scope.Scope) error {
-				c, _ := scope.Start(s, on, panics)
+				c := scope.Start(s, on, panics)
 				_, err = c.Await(bg)
 				return nil
 			})
@@ -50,7 +51,7 @@ func TestWithWhatAChildHasPanicked(t *testing.T) {
 			return err
 		},
 		"Stream": func(on suspend.Spawner) (last error) {
-			for _, err := range scope.Stream(bg, on, 2, slices.Values([]int{1}), func(ctx context.Context, _ int) (int, error) { return panics(ctx) }) {
+			for _, err := range scope.Stream(bg, on, 2, scope.Lift(slices.Values([]int{1})), func(ctx context.Context, _ int) (int, error) { return panics(ctx) }) {
 				last = err
 			}
 			return last
@@ -96,17 +97,16 @@ func TestAGroupThatIsClosedByItsChild(t *testing.T) {
 			})
 		}
 		var ran atomic.Int64
-		require.NoError(t, g.Go(on, func(ctx context.Context) error {
+		g.Go(on, func(ctx context.Context) error {
 			ran.Add(1)
 			require.NoError(t, ctx.Err())
 			err := checks(ctx)
 			require.NoError(t, ctx.Err(), "a Close that panics changes nothing")
 			return err
-		}))
-		c, err := scope.Start(g.Scope, on, func(ctx context.Context) (int, error) { ran.Add(1); return 1, checks(ctx) })
-		require.NoError(t, err)
+		})
+		c := scope.Start(g, on, func(ctx context.Context) (int, error) { ran.Add(1); return 1, checks(ctx) })
 		schedtest.Run(t, on, func() { _, _ = c.Await(bg) })
-		require.NoError(t, other.Go(on, func(context.Context) error { ran.Add(1); return g.Shutdown(bg) })) // of another Group
+		other.Go(on, func(context.Context) error { ran.Add(1); return g.Shutdown(bg) }) // of another Group
 		schedtest.Run(t, on, func() { require.NoError(t, other.Shutdown(bg)) })
 		require.EqualValues(t, 3, ran.Load())
 		require.NoError(t, g.Close())
@@ -125,7 +125,7 @@ func TestTheCensusSeesTheMembers(t *testing.T) {
 		m.Lock()
 		defer m.Unlock()
 		for _, child := range []func(context.Context) error{m.LockContext, forever} {
-			_ = g.Go(suspend.Goroutines, func(context.Context) error { return child(ctx) })
+			g.Go(suspend.Goroutines, func(context.Context) error { return child(ctx) })
 		}
 		done <- g.Shutdown(bg)
 	}()

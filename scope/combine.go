@@ -11,23 +11,20 @@ import (
 // Map calls f with each element of the slice in, each call in a new task, and returns the results in the order of the
 // slice. The first error cancels the other calls. Map returns this error, without results, after all calls have ended. If
 // ctx ends first, the calls are cancelled, and calls that have not begun do not run. Map then returns the error of a
-// cancelled call. Map panics if on or f is nil.
+// cancelled call. If on is nil, the tasks are plain goroutines. Map panics if f is nil.
 //
 // Map does not limit the number of simultaneous calls; see Limit.
 func Map[T, U any](ctx context.Context, on suspend.Spawner, in []T, f func(context.Context, T) (U, error)) ([]U, error) {
-	check(on, f != nil)
+	check(f != nil)
 	out := make([]U, len(in))
 	err := Run(ctx, func(_ context.Context, s *Scope) error {
 		for i, v := range in {
-			err := s.Go(on, func(ctx context.Context) (err error) {
+			s.Go(on, func(ctx context.Context) (err error) {
 				if err = suspend.Err(ctx); err == nil { // ctx may have ended while the call waited to begin
 					out[i], err = f(ctx, v)
 				}
 				return err
 			})
-			if err != nil {
-				return err
-			}
 		}
 		return nil
 	})
@@ -41,13 +38,13 @@ func Map[T, U any](ctx context.Context, on suspend.Spawner, in []T, f func(conte
 // calls, or does not begin them, and returns after they have ended. The results of the other calls are dropped, so a
 // resource that such a call has acquired is lost. With suspend.Select no resource is lost. If all functions fail, First
 // returns their errors, joined in the order of fs. If ctx ends first, the calls are cancelled, but if a call succeeds
-// nevertheless, it wins. First panics if fs is empty, or if on or a function is nil.
+// nevertheless, it wins. If on is nil, the tasks are plain goroutines. First panics if fs is empty or a function is nil.
 func First[T any](ctx context.Context, on suspend.Spawner, fs ...func(context.Context) (T, error)) (T, error) {
 	if len(fs) == 0 {
 		panic("scope: First of nothing")
 	}
 	for _, f := range fs {
-		check(on, f != nil)
+		check(f != nil)
 	}
 	var (
 		mu   atomicx.Mutex
@@ -57,23 +54,23 @@ func First[T any](ctx context.Context, on suspend.Spawner, fs ...func(context.Co
 	)
 	err := Run(ctx, func(_ context.Context, s *Scope) error {
 		for i, f := range fs {
-			err := s.Go(on, func(ctx context.Context) error {
-				mine, err := f(ctx)
-				if err != nil {
-					errs[i] = err
+			failed := func(err error) { errs[i] = err }
+			s.child(s, on, func() {
+				s.member(func() error {
+					mine, err := f(s.ctx)
+					if err != nil {
+						failed(err)
+						return nil
+					}
+					mu.Lock()
+					if !won {
+						v, won = mine, true
+					}
+					mu.Unlock()
+					s.Cancel(nil)
 					return nil
-				}
-				mu.Lock()
-				if !won {
-					v, won = mine, true
-				}
-				mu.Unlock()
-				s.Cancel(nil)
-				return nil
-			})
-			if err != nil {
-				errs[i] = err // a call has won, ctx has ended, or the scheduler is closed
-			}
+				})
+			}, failed) // a call has won, ctx has ended, or the scheduler is closed
 		}
 		return nil
 	})

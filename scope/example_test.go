@@ -35,21 +35,18 @@ func ExampleRun_search() {
 
 	var found atomic.Pointer[tree]
 	err := scope.Run(context.Background(), func(ctx context.Context, s *scope.Scope) error {
-		var visit func(t *tree) error
-		visit = func(t *tree) error {
+		var visit func(t *tree)
+		visit = func(t *tree) {
 			if t.name == "/20132" {
 				found.Store(t)
 				s.Cancel(nil) // enough
-				return nil
 			}
 			for _, sub := range t.children {
-				if err := s.Go(pool, func(context.Context) error { return visit(sub) }); err != nil {
-					return err // there has been a hit
-				}
+				s.Go(pool, func(context.Context) error { visit(sub); return nil })
 			}
-			return nil
 		}
-		return visit(grow("/", 4, 6))
+		visit(grow("/", 4, 6))
+		return nil
 	})
 	fmt.Println(found.Load().name, err)
 	// Output: /20132 <nil>
@@ -61,10 +58,11 @@ func ExampleScope_Go() {
 
 	err := fifo.Run(context.Background(), func(ctx context.Context) error {
 		return scope.Run(ctx, func(ctx context.Context, s *scope.Scope) error {
-			_ = s.Go(pool, func(ctx context.Context) error { return errors.New("the disk is full") })
-			return s.Go(suspend.Here(), func(ctx context.Context) error {
+			s.Go(pool, func(ctx context.Context) error { return errors.New("the disk is full") })
+			s.Go(suspend.Here(), func(ctx context.Context) error {
 				return suspend.Sleep(ctx, time.Hour) // ends at once
 			})
+			return nil
 		})
 	})
 	fmt.Println(err)
@@ -73,13 +71,16 @@ func ExampleScope_Go() {
 
 func ExampleScope_OnRelease() {
 	_ = scope.Run(context.Background(), func(ctx context.Context, s *scope.Scope) error {
-		for _, name := range []string{"database", "listener"} {
-			s.OnRelease(func() { fmt.Println("close the", name) })
+		var moved func() bool
+		for _, name := range []string{"database", "listener", "file"} {
+			moved = s.OnRelease(func() { fmt.Println("close the", name) })
 		}
-		return s.Go(suspend.Goroutines, func(context.Context) error {
+		s.Go(nil, func(context.Context) error {
 			fmt.Println("serve")
 			return nil
 		})
+		moved() // somebody else closes the file
+		return nil
 	})
 	// Output:
 	// serve
@@ -100,7 +101,7 @@ func ExampleMap_asTheyCome() {
 	err := fifo.Run(context.Background(), func(ctx context.Context) error {
 		return scope.Run(ctx, func(ctx context.Context, s *scope.Scope) error {
 			results, here := chanx.New[int](0), suspend.Here()
-			_ = s.Go(here, func(ctx context.Context) error {
+			s.Go(here, func(ctx context.Context) error {
 				defer results.Close()
 				_, err := scope.Map(ctx, scope.Limit(2, here), []int{3, 1, 2}, func(ctx context.Context, n int) (none struct{}, err error) {
 					for range n {
@@ -110,7 +111,10 @@ func ExampleMap_asTheyCome() {
 				})
 				return err
 			})
-			for n := range results.All(ctx) {
+			for n, err := range results.All(ctx) {
+				if err != nil {
+					return err
+				}
 				fmt.Println(n)
 			}
 			s.Cancel(nil) // ends the calls, had the loop been left by a break

@@ -29,11 +29,13 @@ const (
 //
 //	func newServer(ctx context.Context) *server {
 //		s := &server{tasks: scope.Open(ctx, scope.FirstError)}
-//		_ = s.tasks.Go(suspend.Goroutines, s.serve)
+//		s.tasks.Go(nil, s.serve)
 //		return s
 //	}
 //
 //	func (s *server) Close() error { return s.tasks.Close() }
+//
+// A method of a service that may be called after Close uses Start, whose Child then fails with ErrEnded. Go panics.
 //
 // Use Run where a function can wait for the children.
 type Group struct {
@@ -47,9 +49,9 @@ type Group struct {
 	closed  promise.Promise[struct{}]
 }
 
-// Open returns a Group whose children get a context that ends when ctx ends. If ctx has already ended, no child can be
-// started. The caller must call Close or Shutdown when it no longer needs the Group. With Collect, the Group keeps every
-// failure until then. Open panics if the policy is unknown.
+// Open returns a Group whose children get a context that ends when ctx ends. If ctx has already ended, no child runs. The
+// caller must call Close or Shutdown when it no longer needs the Group. With Collect, the Group keeps every failure until then.
+// Open panics if the policy is unknown.
 func Open(ctx context.Context, policy Policy) *Group {
 	if policy != FirstError && policy != Collect {
 		panic("scope: unknown Policy")
@@ -152,8 +154,14 @@ func (g *Group) shutdown(ctx context.Context) (err error) {
 	return err
 }
 
-// A Child is a handle for a child that Start has started. Its Future holds the result and the error of the function. The
-// error is ErrAbandoned if the function did not return, and the cancellation error if the function never ran.
+// A Parent is a *Scope or a *Group.
+type Parent interface{ scope() *Scope }
+
+func (s *Scope) scope() *Scope { return s }
+
+// A Child is a handle for a child of Start. Its Future holds the result and the error of the function. The error is
+// ErrAbandoned if the function did not return. If the function never ran, the error is the cancellation error, ErrEnded, or the
+// error with which the scheduler has refused the function.
 type Child[T any] struct {
 	promise.Future[T]
 	results promise.Promise[T]
@@ -164,37 +172,44 @@ type Child[T any] struct {
 	stopped atomicx.Bool // Cancel was called
 }
 
-// Start starts f as a child of s, as s.Go does, and returns a handle for the child and its result. An error of f is also a
-// failure of s.
-func Start[T any](s *Scope, on suspend.Spawner, f func(ctx context.Context) (T, error)) (*Child[T], error) {
-	check(on, f != nil)
-	c := &Child[T]{s: s}
+// Start starts f as a child of a Scope or a Group, as Go does, and returns a handle for the child and its result. Start never
+// suspends. An error of the child is also a failure of the scope, even if f never runs. But if the scope has ended, the Child
+// fails with ErrEnded, and Start does not panic. Start panics if f is nil.
+func Start[T any](of Parent, on suspend.Spawner, f func(ctx context.Context) (T, error)) *Child[T] {
+	check(f != nil)
+	c := &Child[T]{s: of.scope()}
 	c.Future = &c.results
-	c.ctx, c.cancel = cancel.New(s.ctx)
-	started := false
+	c.ctx, c.cancel = cancel.New(c.s.ctx)
+	panicked := true
 	defer func() {
-		if !started { // the spawner has refused f, or has panicked
+		if panicked {
 			c.cancel(nil)
 		}
 	}()
-	err := s.child(c, on, func() {
-		s.member(func() (err error) {
-			var v T
-			if err = suspend.Err(c.ctx); err == nil {
-				abandoned.Watch(ErrAbandoned, func() { v, err = f(c.ctx) }, func(err error) { c.resolve(v, err) })
-			}
-			c.resolve(v, err)
-			if c.stopped.Load() && (errors.Is(err, c.ctx.Err()) || errors.Is(err, context.Cause(c.ctx))) {
-				return nil
-			}
-			return err
-		})
-	})
-	if err != nil {
-		return nil, err
+	if !c.s.child(c, on, func() { c.s.member(func() error { return c.run(f) }) }, c.never) {
+		c.fail(ErrEnded)
 	}
-	started = true
-	return c, nil
+	panicked = false
+	return c
+}
+
+// run calls f and returns the failure of the scope.
+func (c *Child[T]) run(f func(ctx context.Context) (T, error)) (err error) {
+	var v T
+	if err = suspend.Err(c.ctx); err == nil {
+		abandoned.Watch(ErrAbandoned, func() { v, err = f(c.ctx) }, func(err error) { c.resolve(v, err) })
+	}
+	c.resolve(v, err)
+	if c.stopped.Load() && (errors.Is(err, c.ctx.Err()) || errors.Is(err, context.Cause(c.ctx))) {
+		return nil
+	}
+	return err
+}
+
+// never records the failure of a child that was not started.
+func (c *Child[T]) never(err error) {
+	c.fail(err)
+	c.s.memberFailed(err)
 }
 
 // Cancel cancels the context of this child only, with the given cause. A cancellation error of the child is then not a
@@ -210,6 +225,11 @@ func (c *Child[T]) resolve(v T, err error) {
 	c.cancel(nil) // detaches c.ctx from the scope's context
 }
 
+func (c *Child[T]) fail(err error) {
+	var none T
+	c.resolve(none, err)
+}
+
 func (c *Child[T]) context() context.Context { return c.ctx }
 
 // withdrawn ends a child that never starts.
@@ -219,10 +239,9 @@ func (c *Child[T]) withdrawn() {
 	} else {
 		defer c.s.withdrawn()
 	}
-	var none T
 	err := suspend.Err(c.ctx)
 	if err == nil {
 		err = ErrAbandoned // its scheduler has dropped it
 	}
-	c.resolve(none, err)
+	c.fail(err)
 }

@@ -23,7 +23,7 @@ func TestShutdownPanics(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := scope.Open(bg, scope.FirstError)
-			_ = g.Go(suspend.Goroutines, forever)
+			g.Go(suspend.Goroutines, forever)
 			ended := make(chan any, 1)
 			go func() {
 				defer func() { ended <- recover() }()
@@ -44,7 +44,7 @@ func TestShutdownPanics(t *testing.T) {
 func TestReleasePanics(t *testing.T) {
 	g := scope.Open(bg, scope.FirstError)
 	g.OnRelease(func() { panic("release") })
-	c, _ := scope.Start(g.Scope, suspend.Goroutines, func(context.Context) (int, error) { return 0, errOops })
+	c := scope.Start(g, suspend.Goroutines, func(context.Context) (int, error) { return 0, errOops })
 	_, _ = c.Await(bg)
 	schedtest.Panics(t, "release", func() { _ = g.Shutdown(bg) })
 	if err := g.Close(); err != errOops {
@@ -61,7 +61,7 @@ func TestCloseInARelease(t *testing.T) {
 			cancel()
 			var released []error
 			g.OnRelease(func() { released = append(released, g.Close(), g.Shutdown(ctx)) })
-			c, _ := scope.Start(g.Scope, on, func(context.Context) (int, error) { return 0, errOops })
+			c := scope.Start(g, on, func(context.Context) (int, error) { return 0, errOops })
 			_, _ = c.Await(bg)
 			if err := g.Close(); err != errOops || len(released) != 2 || released[0] != errOops || released[1] != errOops {
 				t.Error(err, released)
@@ -81,7 +81,7 @@ func TestStartThatPanics(t *testing.T) {
 	const n = 20_000
 	before := liveObjects()
 	for range n {
-		schedtest.Panics(t, "broken", func() { _, _ = scope.Start(g.Scope, broken{}, func(context.Context) (int, error) { return 0, nil }) })
+		schedtest.Panics(t, "broken", func() { scope.Start(g, broken{}, func(context.Context) (int, error) { return 0, nil }) })
 	}
 	if more := liveObjects() - before; more > n/2 {
 		t.Errorf("%d objects more after %d Starts", more, n)
@@ -93,7 +93,7 @@ func TestCollectMany(t *testing.T) {
 	const n = 1000
 	g := scope.Open(bg, scope.Collect)
 	for i := range n {
-		_ = g.Go(scope.Limit(1, suspend.Goroutines), func(context.Context) error { return fmt.Errorf("the failure %d", i) })
+		g.Go(scope.Limit(1, suspend.Goroutines), func(context.Context) error { return fmt.Errorf("the failure %d", i) })
 	}
 	err := g.Shutdown(bg)
 	if m, ok := err.(interface{ Unwrap() []error }); !ok || len(m.Unwrap()) != n {
@@ -105,7 +105,7 @@ func TestCollectMany(t *testing.T) {
 func TestEachCloseHasTheSameError(t *testing.T) {
 	g := scope.Open(bg, scope.Collect)
 	for range 2 {
-		_ = g.Go(suspend.Goroutines, func(context.Context) error { return errOops })
+		g.Go(suspend.Goroutines, func(context.Context) error { return errOops })
 	}
 	first := g.Shutdown(bg)
 	g.Cancel(context.DeadlineExceeded)
@@ -131,7 +131,7 @@ func TestAShutdownIsCutShort(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				g, first := scope.Open(bg, scope.FirstError), make(chan error, 1)
-				require.NoError(t, g.Go(suspend.Goroutines, forever))
+				g.Go(suspend.Goroutines, forever)
 				go func() { first <- g.Shutdown(bg) }()
 				synctest.Wait()
 				err := end(g)
@@ -150,8 +150,7 @@ func TestAChildLeavesNothing(t *testing.T) {
 		if i == n {
 			before = liveObjects()
 		}
-		c, err := scope.Start(g.Scope, suspend.Goroutines, func(context.Context) (int, error) { return 1, nil })
-		require.NoError(t, err)
+		c := scope.Start(g, suspend.Goroutines, func(context.Context) (int, error) { return 1, nil })
 		_, _ = c.Await(bg)
 	}
 	require.Less(t, liveObjects()-before, int64(n/2))

@@ -28,37 +28,37 @@ func TestEndsOfAGroup(t *testing.T) {
 	}{
 		"nothing was started": {do: func(g *scope.Group, _ suspend.Spawner, _ func()) error { return g.Close() }},
 		"Close cancels": {do: func(g *scope.Group, on suspend.Spawner, _ func()) error {
-			_ = g.Go(on, forever)
+			g.Go(on, forever)
 			return g.Close()
 		}},
 		"Shutdown waits": {do: func(g *scope.Group, on suspend.Spawner, _ func()) error {
 			gate := promise.New[int]()
-			_ = g.Go(on, func(ctx context.Context) error { _, err := gate.Await(ctx); return err })
+			g.Go(on, func(ctx context.Context) error { _, err := gate.Await(ctx); return err })
 			_ = on.Go(func() { schedtest.Settle(); _ = gate.Fill(1) })
 			return g.Shutdown(bg)
 		}},
 		"Shutdown is late": {do: func(g *scope.Group, on suspend.Spawner, _ func()) error {
 			ctx, cancel := schedtest.WithCancel()
-			_ = g.Go(on, forever)
+			g.Go(on, forever)
 			_ = on.Go(cancel)
 			return g.Shutdown(ctx)
 		}, want: []error{context.Canceled}},
 		"a failure ends the others": {do: func(g *scope.Group, on suspend.Spawner, _ func()) error {
-			_ = g.Go(on, forever)
-			_ = g.Go(on, func(context.Context) error { return errOops })
+			g.Go(on, forever)
+			g.Go(on, func(context.Context) error { return errOops })
 			return g.Shutdown(bg)
 		}, want: []error{errOops}},
 		"failures are collected": {scope.Collect, func(g *scope.Group, on suspend.Spawner, _ func()) error {
-			_ = g.Go(on, func(context.Context) error { return errOops })
-			_ = g.Go(on, func(ctx context.Context) error {
+			g.Go(on, func(context.Context) error { return errOops })
+			g.Go(on, func(ctx context.Context) error {
 				schedtest.Settle()
 				return errors.Join(other, suspend.Err(ctx)) // which is nil
 			})
-			_ = g.Go(on, func(context.Context) error { runtime.Goexit(); return nil })
+			g.Go(on, func(context.Context) error { runtime.Goexit(); return nil })
 			return g.Shutdown(bg)
 		}, []error{errOops, other, scope.ErrAbandoned}},
 		"the context ends": {do: func(g *scope.Group, on suspend.Spawner, end func()) error {
-			_ = g.Go(on, forever)
+			g.Go(on, forever)
 			end()
 			return g.Shutdown(bg)
 		}, want: []error{context.Canceled}},
@@ -78,7 +78,7 @@ func TestEndsOfAGroup(t *testing.T) {
 				end()
 				require.Equal(t, err, g.Shutdown(ctx), "after the end")
 				require.Equal(t, 1, released)
-				require.ErrorIs(t, g.Go(on, forever), scope.ErrEnded)
+				schedtest.Panics(t, "scope: Go after the end of the scope", func() { g.Go(on, forever) })
 			})
 		})
 	}
@@ -90,11 +90,7 @@ func TestChildren(t *testing.T) {
 		g, one := scope.Open(bg, scope.FirstError), scope.Limit(1, on)
 		defer g.Close()
 		wait := func(ctx context.Context) (int, error) { return 7, forever(ctx) }
-		start := func(f func(context.Context) (int, error)) *scope.Child[int] {
-			c, err := scope.Start(g.Scope, one, f)
-			require.NoError(t, err)
-			return c
-		}
+		start := func(f func(context.Context) (int, error)) *scope.Child[int] { return scope.Start(g, one, f) }
 		runs := start(wait)
 		waits := start(func(context.Context) (int, error) { t.Error("it ran"); return 0, nil })
 		quick := start(func(context.Context) (int, error) { return 1, nil })
@@ -116,8 +112,8 @@ func TestChildren(t *testing.T) {
 		require.ErrorIs(t, err, context.Canceled)
 		_, err = suspend.Do(bg, never.AwaitOp())
 		require.ErrorIs(t, err, context.Canceled)
-		_, err = scope.Start(g.Scope, on, wait)
-		require.ErrorIs(t, err, scope.ErrEnded)
+		_, err = scope.Start(g, on, wait).Await(bg)
+		require.Equal(t, scope.ErrEnded, err)
 	})
 }
 
@@ -128,10 +124,9 @@ func TestFailuresOfChildren(t *testing.T) {
 	} {
 		schedtest.OnFIFO(t, func(on *fifo.Scheduler) {
 			g := scope.Open(bg, scope.FirstError)
-			c, err := scope.Start(g.Scope, on, f)
-			require.NoError(t, err)
-			_ = g.Go(on, forever)
-			_, err = c.Await(bg)
+			c := scope.Start(g, on, f)
+			g.Go(on, forever)
+			_, err := c.Await(bg)
 			require.Equal(t, want, err)
 			c.Cancel(nil) // too late
 			require.Equal(t, want, g.Shutdown(bg))
@@ -161,22 +156,20 @@ func TestGroupUnderStress(t *testing.T) {
 							t.Errorf("Close: %v, %d live", err, live.Load())
 						}
 					}
-					c, err := scope.Start(g.Scope, on[rng.IntN(len(on))], func(ctx context.Context) (int, error) {
+					c := scope.Start(g, on[rng.IntN(len(on))], func(ctx context.Context) (int, error) {
 						live.Add(1)
 						defer live.Add(-1)
 						suspend.Yield()
 						return 1, suspend.Err(ctx)
 					})
-					if err != nil {
-						refused.Add(1)
-						continue
-					}
 					if rng.IntN(3) == 0 {
 						c.Cancel(nil)
 					}
 					switch v, err := c.Await(bg); {
 					case err == nil && v == 1:
 						ran.Add(1)
+					case err == scope.ErrEnded:
+						refused.Add(1)
 					case errors.Is(err, context.Canceled):
 						cancelled.Add(1)
 					default:
@@ -192,7 +185,7 @@ func ExampleOpen() {
 	jobs := scope.Open(context.Background(), scope.Collect) // in a constructor
 	two := scope.Limit(2, suspend.Goroutines)
 	for n := range 3 {
-		_ = jobs.Go(two, func(context.Context) error {
+		jobs.Go(two, func(context.Context) error {
 			if n == 1 {
 				return errors.New("job 1 has failed")
 			}
@@ -206,8 +199,8 @@ func ExampleOpen() {
 func ExampleStart() {
 	g := scope.Open(context.Background(), scope.FirstError)
 	defer g.Close()
-	sum, _ := scope.Start(g.Scope, suspend.Goroutines, func(context.Context) (int, error) { return 40 + 2, nil })
-	clock, _ := scope.Start(g.Scope, suspend.Goroutines, func(ctx context.Context) (int, error) { return 0, forever(ctx) })
+	sum := scope.Start(g, nil, func(context.Context) (int, error) { return 40 + 2, nil })
+	clock := scope.Start(g, nil, func(ctx context.Context) (int, error) { return 0, forever(ctx) })
 	clock.Cancel(errors.New("no more ticks"))
 	fmt.Println(sum.Await(context.Background()))
 	fmt.Println(clock.Await(context.Background()))

@@ -38,8 +38,8 @@ func TestHostileStop(t *testing.T) {
 	go func() {
 		defer func() { returned <- recover() }()
 		err := scope.Run(hostileStop{parent, &back}, func(ctx context.Context, s *scope.Scope) error {
-			_ = s.Go(outer, func(context.Context) error { return nil })
-			_ = s.Go(outer, func(context.Context) error { return nil })
+			s.Go(outer, func(context.Context) error { return nil })
+			s.Go(outer, func(context.Context) error { return nil })
 			back = true
 			return context.Canceled
 		})

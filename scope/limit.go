@@ -1,6 +1,7 @@
 package scope
 
 import (
+	"cmp"
 	"context"
 
 	"github.com/braidgo/braid/cancel"
@@ -26,23 +27,20 @@ import (
 // Limit may wait for the caller's place until its context ends. Use a separate Limit for inner tasks.
 //
 // The returned Spawner has the same capabilities as on; see suspend.As. Callbacks and blocking functions are not tasks, so
-// they do not count. Limit panics if n is less than 1 or if on is nil.
+// they do not count. If on is nil, the tasks are plain goroutines. Limit panics if n is less than 1.
 //
 //	err := scope.Run(ctx, func(ctx context.Context, s *scope.Scope) error {
-//		four := scope.Limit(4, suspend.Goroutines)
+//		four := scope.Limit(4, nil)
 //		for _, url := range urls {
-//			if err := s.Go(four, func(ctx context.Context) error { return fetch(ctx, url) }); err != nil {
-//				return err
-//			}
+//			s.Go(four, func(ctx context.Context) error { return fetch(ctx, url) })
 //		}
 //		return nil
 //	})
 func Limit(n int, on suspend.Spawner) suspend.Spawner {
-	check(on, true)
 	if n < 1 {
 		panic("scope: Limit of less than one task")
 	}
-	return &limited{on: on, free: n}
+	return &limited{on: cmp.Or(on, suspend.Goroutines), free: n}
 }
 
 // A limited is the Spawner that Limit returns. Each live task has a place. A function starts if a place is free, and is
@@ -83,7 +81,7 @@ func (l *limited) GoUntil(ctx context.Context, f, withdrawn func()) error {
 }
 
 func (l *limited) acceptFunction(ctx context.Context, f, withdrawn func()) error {
-	check(l.on, f != nil)
+	check(f != nil)
 	if ctx != nil { // the end of the context withdraws f, unless a place becomes free first
 		preempt.Looks(preempt.Members)
 	}

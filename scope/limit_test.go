@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"iter"
 	"runtime"
 	"slices"
 	"sync/atomic"
@@ -25,8 +26,8 @@ func TestLimit(t *testing.T) {
 		var live, most, ran atomic.Int64
 		err := scope.Run(bg, func(_ context.Context, s *scope.Scope) error {
 			limited := scope.Limit(n, on)
-			for i := range tasks {
-				err := s.Go(limited, func(context.Context) error {
+			for range tasks {
+				s.Go(limited, func(context.Context) error {
 					now := live.Add(1)
 					for m := most.Load(); now > m && !most.CompareAndSwap(m, now); m = most.Load() {
 					}
@@ -35,9 +36,6 @@ func TestLimit(t *testing.T) {
 					live.Add(-1)
 					return nil
 				})
-				if err != nil {
-					t.Errorf("%d: %v", i, err)
-				}
 			}
 			return nil
 		})
@@ -71,7 +69,6 @@ func TestLimitGivesPlacesOn(t *testing.T) {
 	}
 	schedtest.Eventually(t, "refused at once when a place is free", func() bool { return limited.Go(func() {}) != nil })
 	schedtest.Panics(t, "scope: Limit of less than one task", func() { scope.Limit(0, suspend.Goroutines) })
-	schedtest.Panics(t, "scope: nil Spawner", func() { scope.Limit(1, nil) })
 	schedtest.Panics(t, "scope: nil function", func() { _ = limited.Go(nil) })
 }
 
@@ -104,14 +101,14 @@ func TestMapWithALimitBeginsNothingAfterAFailure(t *testing.T) {
 	}
 }
 
-func numbers(n int) func(func(int) bool) {
-	return func(yield func(int) bool) {
+func numbers(n int) iter.Seq2[int, error] {
+	return scope.Lift(func(yield func(int) bool) {
 		for i := range n {
 			if !yield(i) {
 				return
 			}
 		}
-	}
+	})
 }
 
 // The results come in order, with no more than n calls ahead, whatever ends the loop; and nothing outlives it.
@@ -199,7 +196,7 @@ func ExampleLimit() {
 
 func ExampleStream() {
 	words := slices.Values([]string{"to", "be", "or", "not"})
-	for n, err := range scope.Stream(context.Background(), suspend.Goroutines, 4, words, func(_ context.Context, w string) (int, error) {
+	for n, err := range scope.Stream(context.Background(), suspend.Goroutines, 4, scope.Lift(words), func(_ context.Context, w string) (int, error) {
 		return len(w), nil
 	}) {
 		fmt.Println(n, err)
@@ -217,7 +214,7 @@ func TestStreamWithACallThatExits(t *testing.T) {
 		earlier := promise.New[int]()
 		var got []int
 		var last error
-		for v, err := range scope.Stream(bg, s, 2, slices.Values([]int{1, 2, 3}), func(ctx context.Context, i int) (int, error) {
+		for v, err := range scope.Stream(bg, s, 2, scope.Lift(slices.Values([]int{1, 2, 3})), func(ctx context.Context, i int) (int, error) {
 			if i == 2 {
 				defer func() { _ = earlier.Fill(i - 1) }()
 				runtime.Goexit()

@@ -10,9 +10,11 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/braidgo/braid/adapters/fifo"
+	"github.com/braidgo/braid/cancel"
 	"github.com/braidgo/braid/internal/testrig/schedtest"
 	"github.com/braidgo/braid/promise"
 	"github.com/braidgo/braid/scope"
+	"github.com/braidgo/braid/suspend"
 )
 
 // A groupModel has what follows from the calls so far.
@@ -86,16 +88,20 @@ func TestGroupAgainstModel(t *testing.T) {
 				closes++
 				_ = on.Go(func() { results = append(results, f()) })
 			}
-			started := func(rt *rapid.T, c *groupChild, err error) {
+			// begin notes a child that is started now, or returns its failure.
+			begin := func(c *groupChild) error {
 				switch {
 				case m.ended():
-					require.Equal(rt, scope.ErrEnded, err)
+					return scope.ErrEnded
 				case m.cancelled:
-					require.ErrorIs(rt, err, context.Canceled)
-				default:
-					require.NoError(rt, err)
-					m.children, begun = append(m.children, c), append(begun, c)
+					ctx, stop := cancel.New(bg)
+					stop(m.cause)
+					err := suspend.Err(ctx)
+					m.fail(err)
+					return err
 				}
+				m.children, begun = append(m.children, c), append(begun, c)
+				return nil
 			}
 			pick := func(rt *rapid.T) int {
 				if len(m.children) == 0 {
@@ -153,13 +159,20 @@ func TestGroupAgainstModel(t *testing.T) {
 			rt.Repeat(map[string]func(*rapid.T){
 				"go": func(rt *rapid.T) {
 					c := new(groupChild)
-					started(rt, c, g.Go(on, func(context.Context) error { _, err := c.gate.Await(bg); return err }))
+					start := func() { g.Go(on, func(context.Context) error { _, err := c.gate.Await(bg); return err }) }
+					if begin(c) == scope.ErrEnded {
+						schedtest.Panics(t, "scope: Go after the end of the scope", start)
+						return
+					}
+					start()
 				},
 				"start": func(rt *rapid.T) {
 					c := new(groupChild)
-					h, err := scope.Start(g.Scope, on, func(context.Context) (int, error) { return c.gate.Await(bg) })
-					c.handle = h
-					started(rt, c, err)
+					want := begin(c)
+					c.handle = scope.Start(g, on, func(context.Context) (int, error) { return c.gate.Await(bg) })
+					_, failed, err := c.handle.Try()
+					require.Equal(rt, want != nil, failed)
+					require.Equal(rt, want, err)
 				},
 				"return":     returns(nil),
 				"fail":       returns(errOops),

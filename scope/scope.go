@@ -2,14 +2,13 @@
 // after all of them have ended.
 //
 //	err := scope.Run(ctx, func(ctx context.Context, s *scope.Scope) error {
-//		if err := s.Go(pool, compute); err != nil { // a task of the pool
-//			return err
-//		}
-//		return s.Go(suspend.Goroutines, listen) // a goroutine
+//		s.Go(pool, compute) // a task of the pool
+//		s.Go(nil, listen)   // a goroutine
+//		return nil
 //	})
 //
 // No child outlives its Run. The first failure cancels the context of all children and is the error of Run. The
-// cancellation errors that follow are not reported.
+// cancellation errors that follow are not reported. A child that cannot start is a failure, too.
 //
 // A Group is a scope for a service, which opens it in its constructor and closes it in its Close method. Start returns a
 // handle for a child, to cancel only this child, or to wait for its result.
@@ -20,12 +19,15 @@
 package scope
 
 import (
+	"cmp"
 	"context"
 	"errors"
+	"fmt"
 
 	"github.com/braidgo/braid/cancel"
 	"github.com/braidgo/braid/internal/abandoned"
 	"github.com/braidgo/braid/internal/atomicx"
+	"github.com/braidgo/braid/internal/dlist"
 	"github.com/braidgo/braid/internal/ledger"
 	"github.com/braidgo/braid/internal/outcome"
 	"github.com/braidgo/braid/internal/preempt"
@@ -34,8 +36,8 @@ import (
 	"github.com/braidgo/braid/suspend/sched"
 )
 
-// ErrEnded is returned when a child is started in a scope that has ended. The child does not run. ErrEnded matches
-// suspend.ErrEnded and suspend.ErrClosed, in the sense of errors.Is.
+// ErrEnded is the error of a Child that was started after the end of its scope, and of the Go of a Spawner from On after the
+// end. The function does not run. ErrEnded matches suspend.ErrEnded and suspend.ErrClosed, in the sense of errors.Is.
 var ErrEnded = outcome.Named("scope: ended", suspend.ErrEnded, suspend.ErrClosed)
 
 // ErrAbandoned is the error of a scope in which a function did not return. The function called runtime.Goexit, or it
@@ -64,11 +66,11 @@ type Scope struct {
 	running *running // the goroutines of the children of a Group; nil in a Run
 
 	mu       atomicx.Mutex
-	collects bool     // set before the first child
-	errs     []error  // the first failure, or all failures with Collect
-	enough   bool     // Cancel(nil) was the first cancellation
-	releases []func() // called in reverse order
-	released bool     // every release function has been called
+	collects bool               // set before the first child
+	errs     []error            // the first failure, or all failures with Collect
+	enough   bool               // Cancel(nil) was the first cancellation
+	releases dlist.List[func()] // called in reverse order
+	released bool               // every release function has been called
 }
 
 // Run calls body with a new scope, waits until body and all children have ended, and calls the functions registered with
@@ -127,44 +129,60 @@ func (s *Scope) finish(err *error) {
 	ended = true
 }
 
-// Go uses on to start f as a child of s, and never suspends. Children may start children. A started child runs even if its
-// context has ended. A child that is still queued in a Limit has not started; if s is cancelled, it never runs, and its
-// error is the cancellation error. Go panics if on or f is nil.
+// Go uses on to start f as a child of s, and never suspends. If on is nil, f runs on a plain goroutine. Children may start
+// children. A started child runs even if its context has ended.
 //
-// If Go returns an error, f never runs. Go returns the error of on.Go if on refuses f, the cancellation error if s was
-// cancelled, and ErrEnded if s has ended. The body and the children should return this error. If a failure has cancelled s,
-// Run still returns that failure.
-func (s *Scope) Go(on suspend.Spawner, f func(ctx context.Context) error) error {
-	check(on, f != nil)
-	return s.child(s, on, func() {
-		s.member(func() error { return f(s.ctx) })
-	})
+// A child that never runs is a failure of s, so that Run returns the reason if no other failure came first:
+//   - If on refuses f, the failure wraps the error of on.Go, and s is cancelled as after any failure.
+//   - If s is cancelled before the call, or while f is queued in a Limit, the failure is the cancellation error. After
+//     Cancel(nil), this error is no failure.
+//
+// A caller that can do without f uses the Spawner from On. Its Go returns the error of on.
+//
+// Go panics if f is nil. Go also panics if s has ended, because no Run or Close would return the failure. A caller that is no
+// child of s and may come after the end uses Start or On.
+func (s *Scope) Go(on suspend.Spawner, f func(ctx context.Context) error) {
+	check(f != nil)
+	if !s.child(s, on, func() { s.member(func() error { return f(s.ctx) }) }, s.memberFailed) {
+		panic("scope: Go after the end of the scope")
+	}
 }
 
-// child starts a task that calls run, unless s is cancelled. That function must call s.member or s.removeMember.
-func (s *Scope) child(of origin, on suspend.Spawner, run func()) error {
+// child starts a task that calls run, which must call s.member or s.removeMember. If s is cancelled, or on refuses the task, child
+// calls never with the error, before s can end. If s has ended, child does nothing and returns false.
+func (s *Scope) child(of origin, on suspend.Spawner, run func(), never func(err error)) bool {
 	suspend.Point()
-	if s.members.Load() > 0 {
-		if err := suspend.Err(s.ctx); err != nil {
-			return err
+	if !s.addMember() {
+		return false
+	}
+	started := false
+	defer func() {
+		if !started { // also if on has panicked
+			s.removeMember()
+		}
+	}()
+	err := suspend.Err(s.ctx)
+	if err == nil {
+		if err = s.start(of, cmp.Or(on, suspend.Goroutines), run); err != nil {
+			err = fmt.Errorf("scope: a child was refused: %w", err)
 		}
 	}
-	return s.start(of, on, run)
+	if started = err == nil; !started {
+		never(err)
+	}
+	return true
 }
 
-// On returns a Spawner that uses on to start tasks as children of s. Unlike s.Go, it starts tasks even after s was
-// cancelled. After s has ended, its Go returns ErrEnded. On panics if on is nil.
+// On returns a Spawner that uses on, or plain goroutines if on is nil, to start tasks as children of s. Unlike s.Go, it starts
+// tasks even after s was cancelled, and returns the error if on refuses a task, which is then no failure of s. After s has
+// ended, its Go returns ErrEnded.
 func (s *Scope) On(on suspend.Spawner) suspend.Spawner {
-	check(on, true)
-	return &spawner{s, on}
+	return &spawner{s, cmp.Or(on, suspend.Goroutines)}
 }
 
-// check panics if an argument is nil. Otherwise the failure would occur later, in a task, far from the mistake.
-func check(on suspend.Spawner, f bool) {
-	switch {
-	case on == nil:
-		panic("scope: nil Spawner")
-	case !f:
+// check panics if a function is nil. Otherwise the failure would occur later, in a task, far from the mistake.
+func check(f bool) {
+	if !f {
 		panic("scope: nil function")
 	}
 }
@@ -182,14 +200,25 @@ func (o *spawner) GoUntil(ctx context.Context, f, withdrawn func()) error {
 }
 
 func (o *spawner) enter(of origin, f func()) error {
-	check(o.on, f != nil)
+	check(f != nil)
 	suspend.Point()
-	return o.s.start(of, o.on, func() {
+	if !o.s.addMember() {
+		return ErrEnded
+	}
+	started := false
+	defer func() {
+		if !started { // also if o.on has panicked
+			o.s.removeMember()
+		}
+	}()
+	err := o.s.start(of, o.on, func() {
 		o.s.member(func() error {
 			f()
 			return nil
 		})
 	})
+	started = err == nil
+	return err
 }
 
 // A guest is the origin of a function that is also a member of s. Its withdrawal must end the membership.
@@ -230,20 +259,39 @@ func (s *Scope) Cancel(cause error) {
 // returns or panics. The functions are called in reverse order of registration. f may suspend, but needs another context,
 // because the scope's context has ended by then. If f panics, the remaining functions are still called. f may call
 // OnRelease. OnRelease panics if f is nil, or if the scope has ended.
-func (s *Scope) OnRelease(f func()) {
+//
+// Like the stop function of context.AfterFunc, stop takes f back. It returns true if f will therefore not be called, and
+// false if the call of f has begun or f was taken back before. A function that was taken back, or has been called, uses no memory
+// of the scope. Neither OnRelease nor stop suspends.
+func (s *Scope) OnRelease(f func()) (stop func() bool) {
 	if f == nil {
 		panic("scope: OnRelease of a nil function")
 	}
+	n := &dlist.Node[func()]{Value: f}
 	suspend.Point()
 	s.mu.Lock()
 	ok := !s.released
 	if ok {
-		s.releases = append(s.releases, f)
+		s.releases.Push(n)
 	}
 	s.mu.Unlock()
 	if !ok {
 		panic("scope: OnRelease after the end of the scope")
 	}
+	return func() bool {
+		suspend.Point()
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		return s.takeReleaseLocked(n) != nil
+	}
+}
+
+// takeReleaseLocked removes n from s.releases and returns its function, or nil if n was already removed. The caller must hold s.mu.
+func (s *Scope) takeReleaseLocked(n *dlist.Node[func()]) (f func()) {
+	if s.releases.Remove(n) {
+		f, n.Value = n.Value, nil // a stop that the program keeps must not retain the function
+	}
+	return f
 }
 
 // Hold adds a member without a task to s, so that Run does not return before release is called; see sched.Holder. If s
@@ -295,27 +343,16 @@ type origin interface {
 	withdrawn() // called if the function will never run, because the context has ended, or because its scheduler has dropped it
 }
 
-// start starts f as a member of s. With a nil origin, the end of a context does not withdraw f.
+// start starts f for a member that the caller has added. If start returns an error or panics, the caller must remove the
+// member. With a nil origin, the end of a context does not withdraw f.
 func (s *Scope) start(of origin, on suspend.Spawner, f func()) error {
-	if !s.addMember() {
-		return ErrEnded
-	}
-	started := false
-	defer func() {
-		if !started { // the spawner has refused f, or has panicked
-			s.removeMember()
-		}
-	}()
-	var err error
 	if of == nil {
-		err = abandoned.Go(on, f, s.withdrawn)
-	} else if w, ok := on.(sched.Withdrawer); ok {
-		err = w.GoUntil(of.context(), f, of.withdrawn)
-	} else {
-		err = on.Go(f)
+		return abandoned.Go(on, f, s.withdrawn)
 	}
-	started = err == nil
-	return err
+	if w, ok := on.(sched.Withdrawer); ok {
+		return w.GoUntil(of.context(), f, of.withdrawn)
+	}
+	return on.Go(f)
 }
 
 func (s *Scope) context() context.Context { return s.ctx }
@@ -401,12 +438,10 @@ func (s *Scope) callReleases() {
 func (s *Scope) nextRelease() (f func()) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	last := len(s.releases) - 1
-	if last < 0 {
+	last := s.releases.Last()
+	if last == nil {
 		s.released = true
 		return nil
 	}
-	f, s.releases[last] = s.releases[last], nil
-	s.releases = s.releases[:last]
-	return f
+	return s.takeReleaseLocked(last)
 }

@@ -21,6 +21,7 @@ import (
 	"github.com/braidgo/braid/promise"
 	"github.com/braidgo/braid/scope"
 	"github.com/braidgo/braid/suspend"
+	"github.com/stretchr/testify/require"
 	"golang.org/x/sync/errgroup"
 	"pgregory.net/rapid"
 )
@@ -44,7 +45,7 @@ func TestRunWaitsForAllChildrenOnEveryScheduler(t *testing.T) {
 			var ended atomic.Int32
 			err := scope.Run(bg, func(ctx context.Context, s *scope.Scope) error {
 				for range 10 {
-					_ = s.Go(on, func(ctx context.Context) error {
+					s.Go(on, func(ctx context.Context) error {
 						for range 10 {
 							_ = s.On(on).Go(func() {
 								suspend.Yield()
@@ -71,7 +72,7 @@ func TestOneScopeHasChildrenOnAllSchedulers(t *testing.T) {
 		started := make(chan struct{}, 50)
 		err := scope.Run(bg, func(ctx context.Context, s *scope.Scope) error {
 			for range cap(started) {
-				err := s.Go(next(), func(ctx context.Context) error {
+				s.Go(next(), func(ctx context.Context) error {
 					started <- struct{}{}
 					err := forever(ctx)
 					if !errors.Is(err, errOops) || context.Cause(ctx) != errOops {
@@ -80,14 +81,12 @@ func TestOneScopeHasChildrenOnAllSchedulers(t *testing.T) {
 					ended.Add(1)
 					return err
 				})
-				if err != nil {
-					t.Error(err)
-				}
 			}
 			for range cap(started) {
 				<-started
 			}
-			return s.Go(next(), func(context.Context) error { return errOops })
+			s.Go(next(), func(context.Context) error { return errOops })
+			return nil
 		})
 		if err != errOops || ended.Load() != 50 {
 			t.Errorf("Run = %v with %d ended", err, ended.Load())
@@ -102,22 +101,23 @@ func TestTheFirstErrorIsReturned(t *testing.T) {
 		want error
 	}{
 		"none": {func(ctx context.Context, s *scope.Scope, on suspend.Spawner) error {
-			return s.Go(on, func(context.Context) error { return nil })
+			s.Go(on, func(context.Context) error { return nil })
+			return nil
 		}, nil},
 		"body": {func(ctx context.Context, s *scope.Scope, on suspend.Spawner) error {
-			_ = s.Go(on, func(ctx context.Context) error { _ = forever(ctx); return second })
+			s.Go(on, func(ctx context.Context) error { _ = forever(ctx); return second })
 			return errOops
 		}, errOops},
 		"child": {func(ctx context.Context, s *scope.Scope, on suspend.Spawner) error {
-			_ = s.Go(on, func(ctx context.Context) error { return errOops })
+			s.Go(on, func(ctx context.Context) error { return errOops })
 			return forever(ctx)
 		}, errOops},
 		"Cancel": {func(ctx context.Context, s *scope.Scope, on suspend.Spawner) error {
-			_ = s.Go(on, func(ctx context.Context) error { s.Cancel(errOops); s.Cancel(second); return second })
+			s.Go(on, func(ctx context.Context) error { s.Cancel(errOops); s.Cancel(second); return second })
 			return forever(ctx)
 		}, errOops},
 		"enough": {func(ctx context.Context, s *scope.Scope, on suspend.Spawner) error {
-			_ = s.Go(on, func(ctx context.Context) error { s.Cancel(nil); return nil })
+			s.Go(on, func(ctx context.Context) error { s.Cancel(nil); return nil })
 			return forever(ctx)
 		}, nil},
 		"enough, wrapped": {func(ctx context.Context, s *scope.Scope, on suspend.Spawner) error {
@@ -125,8 +125,8 @@ func TestTheFirstErrorIsReturned(t *testing.T) {
 			return fmt.Errorf("reading: %w", forever(ctx))
 		}, nil},
 		"enough, and yet it failed": {func(ctx context.Context, s *scope.Scope, on suspend.Spawner) error {
-			_ = s.Go(on, func(ctx context.Context) error { _ = forever(ctx); return errOops })
-			_ = s.Go(on, func(ctx context.Context) error { return forever(ctx) })
+			s.Go(on, func(ctx context.Context) error { _ = forever(ctx); return errOops })
+			s.Go(on, func(ctx context.Context) error { return forever(ctx) })
 			s.Cancel(nil)
 			return nil
 		}, errOops},
@@ -136,7 +136,7 @@ func TestTheFirstErrorIsReturned(t *testing.T) {
 			return nil
 		}, errOops},
 		"exit": {func(ctx context.Context, s *scope.Scope, on suspend.Spawner) error {
-			_ = s.Go(on, func(ctx context.Context) error { runtime.Goexit(); return nil })
+			s.Go(on, func(ctx context.Context) error { runtime.Goexit(); return nil })
 			return forever(ctx)
 		}, scope.ErrAbandoned},
 		"exit in a spawned function": {func(ctx context.Context, s *scope.Scope, on suspend.Spawner) error {
@@ -157,17 +157,17 @@ func TestTheFirstErrorIsReturned(t *testing.T) {
 
 func TestADoneContext(t *testing.T) {
 	ctx, cancel := context.WithCancelCause(bg)
-	stop := func(err error) error {
+	stop := func(start bool, err error) error {
 		return scope.Run(ctx, func(ctx context.Context, s *scope.Scope) error {
 			cancel(errOops)
 			s.Cancel(nil)
-			if got := s.Go(suspend.Goroutines, func(context.Context) error { return nil }); !errors.Is(got, errOops) || !errors.Is(got, context.Canceled) {
-				t.Errorf("Go = %v", got)
+			if start {
+				s.Go(nil, func(context.Context) error { t.Error("it ran"); return nil })
 			}
 			return err
 		})
 	}
-	if err := stop(nil); err != nil {
+	if err := stop(false, nil); err != nil {
 		t.Errorf("Run = %v, though nobody failed", err)
 	}
 	err := scope.Run(ctx, func(context.Context, *scope.Scope) error { t.Error("body runs"); return nil })
@@ -176,8 +176,13 @@ func TestADoneContext(t *testing.T) {
 	}
 	ctx, cancel = context.WithCancelCause(bg)
 	defer cancel(nil)
-	if err := stop(context.Canceled); err != context.Canceled {
+	if err := stop(false, context.Canceled); err != context.Canceled {
 		t.Errorf("Run = %v, though body was stopped by its parent", err)
+	}
+	ctx, cancel = context.WithCancelCause(bg)
+	defer cancel(nil)
+	if err := stop(true, nil); !errors.Is(err, errOops) || !errors.Is(err, context.Canceled) {
+		t.Errorf("Run = %v, though a child never ran", err)
 	}
 }
 
@@ -189,11 +194,12 @@ func TestTheEndIsNotCancellable(t *testing.T) {
 		ended, childEnded := false, false
 		_ = on.Go(func() {
 			_ = scope.Run(ctx, func(_ context.Context, s *scope.Scope) error {
-				return s.Go(on, func(context.Context) error {
+				s.Go(on, func(context.Context) error {
 					_, _ = gate.Await(bg)
 					childEnded = true
 					return nil
 				})
+				return nil
 			})
 			ended = true
 			if !childEnded {
@@ -246,7 +252,7 @@ func TestReleases(t *testing.T) {
 							}
 						})
 						lock.Lock()
-						err := s.Go(on, func(context.Context) error {
+						s.Go(on, func(context.Context) error {
 							suspend.Yield()
 							order += "child"
 							s.OnRelease(func() {
@@ -256,9 +262,6 @@ func TestReleases(t *testing.T) {
 							})
 							return nil
 						})
-						if err != nil {
-							t.Error(err)
-						}
 						return end()
 					})
 				})
@@ -300,10 +303,11 @@ func TestAnEndedScopeRefuses(t *testing.T) {
 	var ctx context.Context
 	refuses := func() {
 		t.Helper()
-		if err := s.Go(suspend.Goroutines, func(context.Context) error { return nil }); err != scope.ErrEnded || !errors.Is(err, suspend.ErrClosed) {
-			t.Errorf("Go = %v", err)
+		schedtest.Panics(t, "scope: Go after the end of the scope", func() { s.Go(nil, func(context.Context) error { return nil }) })
+		if _, err := scope.Start(s, nil, func(context.Context) (int, error) { return 1, nil }).Await(bg); err != scope.ErrEnded || !errors.Is(err, suspend.ErrClosed) {
+			t.Errorf("Start = %v", err)
 		}
-		if err := s.On(suspend.Goroutines).Go(func() {}); err != scope.ErrEnded {
+		if err := s.On(nil).Go(func() {}); err != scope.ErrEnded {
 			t.Errorf("On.Go = %v", err)
 		}
 		if err := suspend.Err(ctx); !errors.Is(err, scope.ErrEnded) || !errors.Is(err, context.Canceled) {
@@ -325,38 +329,101 @@ type spawnerFunc func(func()) error
 
 func (f spawnerFunc) Go(g func()) error { return f(g) }
 
+// Programs dropped the error of Go, as with errgroup. Then a child never ran, and Run returned nil.
 func TestASpawnerThatRefuses(t *testing.T) {
 	p := workstealing.New(workstealing.Options{Workers: 1})
 	_ = p.Close()
-	for name, on := range map[string]suspend.Spawner{
-		"closed": p,
-		"panics": spawnerFunc(func(func()) error { panic(errOops) }),
+	errFull := errors.New("full")
+	full := spawnerFunc(func(func()) error { return errFull })
+	for name, c := range map[string]struct {
+		start func(ctx context.Context, of scope.Parent)
+		want  error
+	}{
+		"closed":  {func(_ context.Context, of scope.Parent) { startIn(of, p) }, suspend.ErrClosed},
+		"full":    {func(_ context.Context, of scope.Parent) { startIn(of, full) }, errFull},
+		"a Limit": {func(_ context.Context, of scope.Parent) { startIn(of, scope.Limit(1, full)) }, errFull},
+		"a scope that has ended": {func(ctx context.Context, of scope.Parent) {
+			var ended suspend.Spawner
+			_ = scope.Run(ctx, func(_ context.Context, s *scope.Scope) error { ended = s.On(nil); return nil })
+			startIn(of, ended)
+		}, scope.ErrEnded},
+		"in a child": {func(_ context.Context, of scope.Parent) {
+			scope.Start(of, nil, func(context.Context) (int, error) { startIn(of, p); return 0, nil })
+		}, suspend.ErrClosed},
+		"a Child": {func(_ context.Context, of scope.Parent) {
+			_, err := scope.Start(of, p, func(context.Context) (int, error) { return 1, nil }).Await(bg)
+			require.ErrorIs(t, err, suspend.ErrClosed)
+		}, suspend.ErrClosed},
 	} {
 		t.Run(name, func(t *testing.T) {
 			defer schedtest.Within(t, schedtest.Deadline)()
+			stopped := false
 			err := scope.Run(bg, func(ctx context.Context, s *scope.Scope) error {
-				for range 3 {
-					func() {
-						defer func() { _ = recover() }()
-						if err := s.Go(on, forever); !errors.Is(err, suspend.ErrClosed) {
-							t.Errorf("Go = %v", err)
-						}
-					}()
-				}
-				return s.Go(suspend.Goroutines, func(context.Context) error { return nil })
+				s.Go(nil, func(ctx context.Context) error { defer func() { stopped = true }(); return forever(ctx) })
+				c.start(ctx, s)
+				return nil
 			})
-			if err != nil {
-				t.Errorf("Run = %v", err)
+			require.ErrorIs(t, err, c.want)
+			require.ErrorContains(t, err, "scope: a child was refused: ")
+			require.True(t, stopped, "the failure cancels the others")
+
+			g := scope.Open(bg, scope.FirstError)
+			c.start(bg, g)
+			require.ErrorIs(t, g.Shutdown(bg), c.want)
+
+			others := 0
+			g = scope.Open(bg, scope.Collect)
+			for range 2 {
+				c.start(bg, g)
+				g.Go(nil, func(context.Context) error { others++; return nil }) // is not cancelled
 			}
+			all, ok := g.Shutdown(bg).(interface{ Unwrap() []error })
+			require.True(t, ok)
+			require.Len(t, all.Unwrap(), 2)
+			require.Equal(t, 2, others)
 		})
 	}
+}
+
+// startIn starts a child that would fail the test.
+func startIn(of scope.Parent, on suspend.Spawner) {
+	f := func(context.Context) error { panic("it ran") }
+	switch of := of.(type) {
+	case *scope.Scope:
+		of.Go(on, f)
+	case *scope.Group:
+		of.Go(on, f)
+	}
+}
+
+// A failure by On is the caller's.
+func TestOnReturnsTheRefusal(t *testing.T) {
+	require.NoError(t, scope.Run(bg, func(ctx context.Context, s *scope.Scope) error {
+		require.ErrorIs(t, s.On(spawnerFunc(func(func()) error { return suspend.ErrClosed })).Go(func() {}), suspend.ErrClosed)
+		return ctx.Err()
+	}))
+}
+
+// A Spawner that panics leaves no member behind.
+func TestASpawnerThatPanics(t *testing.T) {
+	defer schedtest.Within(t, schedtest.Deadline)()
+	on := spawnerFunc(func(func()) error { panic(errOops) })
+	require.NoError(t, scope.Run(bg, func(_ context.Context, s *scope.Scope) error {
+		for _, start := range []func(){func() { s.Go(on, forever) }, func() { _ = s.On(on).Go(func() {}) }} {
+			func() {
+				defer func() { require.Equal(t, errOops, recover()) }()
+				start()
+			}()
+		}
+		return nil
+	}))
 }
 
 func TestAPanicOfAChildThatItsSchedulerTakes(t *testing.T) {
 	var taken atomic.Value
 	p := workstealing.New(workstealing.Options{Workers: 2, OnPanic: func(v any, _ []byte) { taken.Store(v) }})
 	err := scope.Run(bg, func(ctx context.Context, s *scope.Scope) error {
-		_ = s.Go(p, func(context.Context) error { panic(errOops) })
+		s.Go(p, func(context.Context) error { panic(errOops) })
 		return forever(ctx)
 	})
 	_ = p.Close()
@@ -380,7 +447,7 @@ func TestEveryWaitEndsWithTheScope(t *testing.T) {
 			"await": func(ctx context.Context) error { _, err := never.Await(ctx); return err },
 			"sleep": func(ctx context.Context) error { return suspend.Sleep(ctx, time.Hour) },
 			"scope": func(ctx context.Context) error {
-				return scope.Run(ctx, func(_ context.Context, s *scope.Scope) error { return s.Go(next(), forever) })
+				return scope.Run(ctx, func(_ context.Context, s *scope.Scope) error { s.Go(next(), forever); return nil })
 			},
 			"map": func(ctx context.Context) error {
 				_, err := scope.Map(ctx, next(), make([]int, 3), func(ctx context.Context, _ int) (int, error) { return 0, forever(ctx) })
@@ -418,7 +485,7 @@ func TestEveryWaitEndsWithTheScope(t *testing.T) {
 			for range each {
 				for name, wait := range waits {
 					captured := kept.New()
-					_ = s.Go(next(), func(ctx context.Context) error {
+					s.Go(next(), func(ctx context.Context) error {
 						err := wait(ctx)
 						// The select has a case that is ready once ctx is done.
 						if !errors.Is(err, errOops) && (name != "select" || err != nil) {
@@ -452,57 +519,80 @@ type executor func()
 
 func (executor) Execute(f func()) error { go f(); return nil }
 
-// A stranger starts children while the scope is ending. Each child is waited for, or Go returns an error.
+// Strangers start children while the scope is ending and its context ends. Each child runs before the end, or Run returns the reason why
+// it has not run, or the Go panics.
 func TestGoRacesWithTheEnd(t *testing.T) {
 	schedtest.Mixed(t, func(t *testing.T, next func() suspend.Spawner) {
-		var in, out atomic.Int64
-		for round := 0; round < 2000 || in.Load() == 0 || out.Load() == 0; round++ {
+		outcomes := map[string]int{}
+		covered := func() bool { return len(outcomes) == 3 }
+		for round := 0; schedtest.More(round, 2000, covered); round++ {
 			var s *scope.Scope
-			var running, started atomic.Int64
+			var accepted, ran, running, late atomic.Int64
 			on, ready := next(), make(chan struct{})
+			parent, stop := context.WithCancel(bg)
 			var strangers sync.WaitGroup
 			for range 2 {
 				strangers.Go(func() {
 					<-ready
-					for {
-						err := s.Go(on, func(context.Context) error {
-							running.Add(1)
-							suspend.Yield()
-							running.Add(-1)
-							return nil
-						})
-						if err != nil {
-							if !errors.Is(err, scope.ErrEnded) {
-								t.Errorf("Go = %v", err)
-							}
-							out.Add(1)
+					for range 20 {
+						if !survives(func() {
+							s.Go(on, func(context.Context) error {
+								running.Add(1)
+								suspend.Yield()
+								ran.Add(1)
+								running.Add(-1)
+								return nil
+							})
+						}) {
+							late.Add(1)
 							return
 						}
-						in.Add(1)
-						if started.Add(1) > 20 {
-							return
-						}
+						accepted.Add(1)
 					}
 				})
 			}
-			err := scope.Run(bg, func(_ context.Context, it *scope.Scope) error {
+			err := scope.Run(parent, func(_ context.Context, it *scope.Scope) error {
 				s = it
 				close(ready)
 				if round%2 == 0 {
 					runtime.Gosched()
 				}
+				if round%3 == 0 {
+					stop()
+				}
 				return nil
 			})
-			if err != nil || running.Load() != 0 {
-				t.Fatalf("Run = %v with %d running", err, running.Load())
+			if running.Load() != 0 {
+				t.Fatalf("%d running", running.Load())
 			}
 			strangers.Wait()
+			stop()
+			if never := accepted.Load() - ran.Load(); (never > 0) != errors.Is(err, context.Canceled) || never == 0 && err != nil {
+				t.Fatalf("%d children have not run, and Run = %v", never, err)
+			}
+			for outcome, n := range map[string]int64{"ran": ran.Load(), "did not run": accepted.Load() - ran.Load(), "came late": late.Load()} {
+				if n > 0 {
+					outcomes[outcome]++
+				}
+			}
 		}
+		require.True(t, covered(), outcomes)
 	})
 }
 
-// Conservation, under random failures, cancellations and ends of tasks. When Run returns, every accepted child has run and ended,
-// everything is released, and the error is one of those that occurred.
+// survives reports whether f has not panicked because of the end of its scope.
+func survives(f func()) (yes bool) {
+	defer func() {
+		if v := recover(); v != nil && v != "scope: Go after the end of the scope" {
+			panic(v)
+		}
+	}()
+	f()
+	return true
+}
+
+// Conservation, under random failures, cancellations and ends of tasks. When Run returns, every child has run and ended, unless the scope was
+// cancelled, everything is released, and the error is one of those that occurred.
 func TestStressWithRandomFailures(t *testing.T) {
 	rounds := 600
 	if testing.Short() || schedtest.Race {
@@ -514,23 +604,21 @@ func TestStressWithRandomFailures(t *testing.T) {
 		outcomes := map[string]int{}
 		covered := func() bool { return len(outcomes) == 5 }
 		for round := 0; schedtest.More(round, rounds, covered); round++ {
-			var accepted, ended, refused, registered, released, failures atomic.Int64
+			var asked, begun, ended, registered, released, failures atomic.Int64
 			parent, stop := context.WithCancelCause(bg)
 			var lock mutex.Mutex
 			var work func(s *scope.Scope, seed uint64, depth int) func(ctx context.Context) error
 			work = func(s *scope.Scope, seed uint64, depth int) func(ctx context.Context) error {
 				return func(ctx context.Context) error {
+					begun.Add(1)
 					defer ended.Add(1)
 					rng := rand.New(rand.NewPCG(uint64(round), seed))
 					for range rng.IntN(4) {
 						if depth == 0 {
 							break
 						}
-						if s.Go(spawner(), work(s, rng.Uint64(), depth-1)) == nil {
-							accepted.Add(1)
-						} else {
-							refused.Add(1)
-						}
+						s.Go(spawner(), work(s, rng.Uint64(), depth-1))
+						asked.Add(1)
 					}
 					if rng.IntN(3) == 0 {
 						s.OnRelease(func() { released.Add(1) })
@@ -555,7 +643,7 @@ func TestStressWithRandomFailures(t *testing.T) {
 							runtime.Goexit()
 						}
 					case 8, 9:
-						return scope.Run(ctx, func(ctx context.Context, s *scope.Scope) error { return s.Go(spawner(), forever) })
+						return scope.Run(ctx, func(ctx context.Context, s *scope.Scope) error { s.Go(spawner(), forever); return nil })
 					case 10:
 						failures.Add(1)
 						s.Cancel(errOops)
@@ -563,8 +651,10 @@ func TestStressWithRandomFailures(t *testing.T) {
 					return suspend.Err(ctx)
 				}
 			}
-			accepted.Store(1)
+			asked.Store(1)
+			var within context.Context
 			err := scope.Run(parent, func(ctx context.Context, s *scope.Scope) error {
+				within = ctx
 				go func() { // otherwise only the endless ones might be left
 					schedtest.Yield(round % 20 * 200)
 					s.Cancel(nil)
@@ -572,8 +662,9 @@ func TestStressWithRandomFailures(t *testing.T) {
 				return work(s, 1, 5)(ctx)
 			})
 			stop(nil)
-			if accepted.Load() != ended.Load() || registered.Load() != released.Load() {
-				t.Fatalf("%d accepted, %d ended; %d registered, %d released", accepted.Load(), ended.Load(), registered.Load(), released.Load())
+			never := asked.Load() - begun.Load()
+			if begun.Load() != ended.Load() || never > 0 && context.Cause(within) == scope.ErrEnded || registered.Load() != released.Load() {
+				t.Fatalf("%d asked, %d begun, %d ended; %d registered, %d released", asked.Load(), begun.Load(), ended.Load(), registered.Load(), released.Load())
 			}
 			switch {
 			case err == nil:
@@ -590,7 +681,7 @@ func TestStressWithRandomFailures(t *testing.T) {
 			if (err == errOops || err == scope.ErrAbandoned) && failures.Load() == 0 {
 				t.Errorf("Run = %v, but nobody failed", err)
 			}
-			if refused.Load() > 0 {
+			if never > 0 {
 				outcomes["refused"]++
 			}
 		}
@@ -650,12 +741,14 @@ func TestAgainstModel(t *testing.T) {
 			rt.Repeat(map[string]func(*rapid.T){
 				"go": func(rt *rapid.T) {
 					n, f := len(waiting), child()
-					err := s.Go(on, f)
-					switch {
-					case n == 0 && err == scope.ErrEnded, n > 0 && cancelled && errors.Is(err, context.Canceled):
+					if survives(func() { s.Go(on, f) }) == (n == 0) {
+						rt.Fatalf("Go with %d members", n)
+					}
+					if n == 0 || cancelled {
 						waiting = waiting[:n]
-					case err != nil || n == 0 || cancelled:
-						rt.Fatalf("Go = %v with %d members, cancelled %v", err, n, cancelled)
+					}
+					if n > 0 && cancelled && want == nil && !enough {
+						want = suspend.Err(sctx)
 					}
 				},
 				"return":     func(rt *rapid.T) { end(rt, nil) },
@@ -796,7 +889,7 @@ func TestInABubble(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
 		defer cancel()
-		err := scope.Run(ctx, func(ctx context.Context, s *scope.Scope) error { return s.Go(suspend.Goroutines, forever) })
+		err := scope.Run(ctx, func(ctx context.Context, s *scope.Scope) error { s.Go(suspend.Goroutines, forever); return nil })
 		if !errors.Is(err, context.DeadlineExceeded) {
 			t.Error(err)
 		}
@@ -811,7 +904,8 @@ func TestNothingIsRetainedByTheParent(t *testing.T) {
 		_ = scope.Run(ctx, func(ctx context.Context, s *scope.Scope) error {
 			captured := kept.New()
 			s.OnRelease(func() { runtime.KeepAlive(captured) })
-			return s.Go(suspend.Goroutines, func(context.Context) error { runtime.KeepAlive(captured); return nil })
+			s.Go(suspend.Goroutines, func(context.Context) error { runtime.KeepAlive(captured); return nil })
+			return nil
 		})
 	}
 	kept.Collected(t, 1)
@@ -822,14 +916,14 @@ func TestAllocs(t *testing.T) {
 		_ = scope.Run(bg, func(_ context.Context, s *scope.Scope) error {
 			f := func(context.Context) error { return nil }
 			got := testing.AllocsPerRun(100, func() {
-				_ = s.Go(on, f)
+				s.Go(on, f)
 				suspend.Yield()
 			})
 			if got > 2 { // one of them the scheduler's
 				t.Errorf("%v allocations for a child", got)
 			}
 			got = testing.AllocsPerRun(100, func() {
-				c, _ := scope.Start(s, on, func(context.Context) (int, error) { return 1, nil })
+				c := scope.Start(s, on, func(context.Context) (int, error) { return 1, nil })
 				_, _ = c.Await(bg)
 			})
 			if got > 4 { // the Child and its function as well
@@ -847,7 +941,7 @@ func BenchmarkChild(b *testing.B) {
 		_ = s.Run(bg, func(ctx context.Context) error {
 			return scope.Run(ctx, func(_ context.Context, sc *scope.Scope) error {
 				for i := range b.N {
-					_ = sc.Go(s, func(context.Context) error { return nil })
+					sc.Go(s, func(context.Context) error { return nil })
 					if i%64 == 0 {
 						suspend.Yield()
 					}

@@ -13,7 +13,8 @@ import (
 // Stream calls f with each value of the sequence in, each call in a new task, and yields the results in the order of the
 // sequence. Each result is yielded as soon as it and all earlier results exist, even while in has no further value yet. At most
 // n calls are running or have results that are not yet yielded. The first error, in that order, is yielded and ends the
-// iteration.
+// iteration. An error of in has its place in that order: it is yielded after the results of all earlier values. The value
+// beside the error is dropped. For a sequence that cannot fail, see Lift.
 //
 // The iterator suspends its caller until the next result is available. A break, an error or the end of ctx cancels the other
 // calls, and the iterator returns after all calls and in have ended. If ctx ends before the iteration, the last error is the
@@ -24,11 +25,12 @@ import (
 // body. When the iteration ends, in ends too: as after a break, or, if it waits in an operation of this module, by
 // runtime.Goexit, without an effect of the operation. The iterator waits for an in that computes or that waits natively, such as
 // on a Go channel. Since in is another task than the caller, a circle over both is not noticed: it must not Do a task of a stage
-// whose handler ranges over the iterator, or Force a lazy value whose function does. A value that was yielded to no call is dropped. A panic or runtime.Goexit of in continues in the caller.
+// whose handler ranges over the iterator, or Force a lazy value whose function does. A value that was yielded to no call is
+// dropped. A panic or runtime.Goexit of in continues in the caller.
 //
-// Stream panics if n is less than 1, or if on, in or f is nil.
-func Stream[T, U any](ctx context.Context, on suspend.Spawner, n int, in iter.Seq[T], f func(context.Context, T) (U, error)) iter.Seq2[U, error] {
-	check(on, f != nil && in != nil)
+// If on is nil, the calls run on plain goroutines. Stream panics if n is less than 1, or if in or f is nil.
+func Stream[T, U any](ctx context.Context, on suspend.Spawner, n int, in iter.Seq2[T, error], f func(context.Context, T) (U, error)) iter.Seq2[U, error] {
+	check(f != nil && in != nil)
 	if n < 1 {
 		panic("scope: Stream of less than one task")
 	}
@@ -62,8 +64,14 @@ func Stream[T, U any](ctx context.Context, on suspend.Spawner, n int, in iter.Se
 					}
 					begun[0], begun = nil, begun[1:]
 				case next:
-					v, more = next.Value().Value, next.Value().OK
+					came := next.Value()
+					v, more = came.Value, came.OK && came.Err == nil
 					held = more
+					if came.Err != nil { // is yielded in its place
+						p := promise.New[U]()
+						p.Fail(came.Err)
+						begun = append(begun, p)
+					}
 				case nil:
 					return err
 				}
@@ -88,12 +96,29 @@ func Stream[T, U any](ctx context.Context, on suspend.Spawner, n int, in iter.Se
 // call starts a child that fills p with the results of f(v). If the child is refused, p fails in the place of the result, and call
 // returns false.
 func call[T, U any](s *Scope, on suspend.Spawner, p *promise.Promise[U], f func(context.Context, T) (U, error), v T) (started bool) {
-	err := s.child(s, on, func() {
+	started = true
+	s.child(s, on, func() {
 		defer s.removeMember()
 		abandoned.Watch(ErrAbandoned, func() { p.Resolve(f(s.ctx, v)) }, func(err error) { p.Fail(err) })
-	})
-	if err != nil {
+	}, func(err error) {
+		started = false
 		p.Fail(err)
+	})
+	return started
+}
+
+// Lift returns a sequence of the values of in, each with a nil error. Stream and stage.Each take such a sequence.
+//
+//	scope.Stream(ctx, pool, 8, scope.Lift(slices.Values(names)), load)
+//
+// Lift panics if in is nil.
+func Lift[T any](in iter.Seq[T]) iter.Seq2[T, error] {
+	check(in != nil)
+	return func(yield func(T, error) bool) {
+		for v := range in {
+			if !yield(v, nil) {
+				return
+			}
+		}
 	}
-	return err == nil
 }

@@ -85,7 +85,7 @@ func TestStreamEndsWithoutItsInput(t *testing.T) {
 		inBubbles(t, func(t *testing.T, here suspend.Spawner) {
 			in, begun, left := chanx.New[int](1), time.Now(), false
 			_ = in.Send(bg, 1)
-			seq := func(yield func(int) bool) {
+			seq := func(yield func(int, error) bool) {
 				defer func() {
 					_ = suspend.Sleep(bg, time.Second)
 					left = true
@@ -143,7 +143,7 @@ func TestStreamHasTheReasonOfItsEnd(t *testing.T) {
 		require.Equal(t, 1, n)
 
 		last = nil
-		quiet := func(func(int) bool) { <-ctx.Done() } // ends before Stream has looked at ctx
+		quiet := func(func(int, error) bool) { <-ctx.Done() } // ends before Stream has looked at ctx
 		for _, err := range scope.Stream(ctx, here, 3, quiet, same) {
 			last = err
 		}
@@ -151,7 +151,7 @@ func TestStreamHasTheReasonOfItsEnd(t *testing.T) {
 
 		last = nil
 		manual := manual{bg, make(chan struct{})}
-		ends := func(func(int) bool) { close(manual.done) } // no context of the Stream has been told yet
+		ends := func(func(int, error) bool) { close(manual.done) } // no context of the Stream has been told yet
 		for _, err := range scope.Stream(manual, here, 3, ends, same) {
 			last = err
 		}
@@ -223,7 +223,7 @@ func TestStreamOfAnInputThatPanics(t *testing.T) {
 							exited = false
 						}
 					}()
-					for range scope.Stream(bg, on, 2, in, func(ctx context.Context, i int) (int, error) {
+					for range scope.Stream(bg, on, 2, scope.Lift(in), func(ctx context.Context, i int) (int, error) {
 						defer live.Add(-1)
 						live.Add(1)
 						if name == "at its own end" || name == "in a wait" {
@@ -270,7 +270,7 @@ func TestStreamKeepsAShield(t *testing.T) {
 		}
 		require.NoError(t, here.Go(func() { _ = suspend.Sleep(bg, time.Minute); m.Unlock() }))
 		begun := time.Now()
-		for range scope.Stream(bg, here, 2, in, func(ctx context.Context, _ int) (int, error) { return 0, suspend.Sleep(ctx, time.Second) }) {
+		for range scope.Stream(bg, here, 2, scope.Lift(in), func(ctx context.Context, _ int) (int, error) { return 0, suspend.Sleep(ctx, time.Second) }) {
 			break
 		}
 		require.True(t, locked)
@@ -292,7 +292,7 @@ func TestTheInputOfAStreamIsPaused(t *testing.T) {
 			}
 		}
 		seen := 0
-		for range scope.Stream(bg, s, 3, in, same) {
+		for range scope.Stream(bg, s, 3, scope.Lift(in), same) {
 			body = true
 			schedtest.Settle()
 			body = false
@@ -316,7 +316,7 @@ func TestStreamOfANodeThatCrashes(t *testing.T) {
 					for i := 0; suspend.Sleep(bg, 7*time.Millisecond) == nil && yield(i); i++ {
 					}
 				}
-				for range scope.Stream(bg, suspend.Here(), 2, in, func(ctx context.Context, i int) (int, error) { return i, suspend.Sleep(ctx, 5*time.Millisecond) }) {
+				for range scope.Stream(bg, suspend.Here(), 2, scope.Lift(in), func(ctx context.Context, i int) (int, error) { return i, suspend.Sleep(ctx, 5*time.Millisecond) }) {
 					_ = suspend.Sleep(bg, 3*time.Millisecond)
 				}
 			}))
@@ -354,4 +354,91 @@ func TestStreamIsRefused(t *testing.T) {
 	}
 	require.Equal(t, []int{0, 1}, got)
 	require.True(t, errors.Is(last, suspend.ErrClosed), last)
+}
+
+// A source that fails ends the iteration with its error, after the results of the values before. The error was to be smuggled out by a
+// variable.
+func TestStreamOfASourceThatFails(t *testing.T) {
+	schedtest.Each(t, func(t *testing.T, on suspend.Spawner) {
+		for n := range 3 {
+			schedtest.Run(t, on, func() {
+				ended := false
+				in := func(yield func(int, error) bool) {
+					defer func() { ended = true }()
+					for i := range n {
+						if !yield(i, nil) {
+							return
+						}
+					}
+					if yield(7, errOops) {
+						t.Error("goes on after its error")
+					}
+				}
+				var got []int
+				var last error
+				for v, err := range scope.Stream(bg, on, 2, in, func(ctx context.Context, i int) (int, error) {
+					for range 3 - i { // the error of the source comes before the results
+						suspend.Yield()
+					}
+					require.NotEqual(t, 7, i)
+					return i, suspend.Err(ctx)
+				}) {
+					require.NoError(t, last, "a pair after the error")
+					if last = err; err == nil {
+						got = append(got, v)
+					}
+				}
+				require.Equal(t, errOops, last)
+				require.Len(t, got, n)
+				require.True(t, ended)
+			})
+		}
+	})
+}
+
+// The failure of an earlier call comes first, though it is later.
+func TestStreamHasTheFirstFailureOfTheSequence(t *testing.T) {
+	inBubbles(t, func(t *testing.T, here suspend.Spawner) {
+		in := func(yield func(int, error) bool) { _ = yield(1, nil) && yield(0, context.DeadlineExceeded) }
+		for _, err := range scope.Stream(bg, here, 2, in, func(ctx context.Context, _ int) (int, error) {
+			require.NoError(t, suspend.Sleep(ctx, time.Minute))
+			return 0, errOops
+		}) {
+			require.Equal(t, errOops, err)
+		}
+	})
+}
+
+// A channel that was cut off looked like one that was closed.
+func TestStreamOfAChannel(t *testing.T) {
+	for _, want := range []error{nil, errOops} {
+		inBubbles(t, func(t *testing.T, here suspend.Spawner) {
+			in := chanx.New[int](3)
+			_, _, _ = in.Send(bg, 0), in.Send(bg, 1), in.CloseWith(want)
+			n := 0
+			var last error
+			for v, err := range scope.Stream(bg, here, 2, in.All(bg), same) {
+				if last = err; err == nil {
+					require.Equal(t, n, v)
+					n++
+				}
+			}
+			require.Equal(t, 2, n)
+			require.Equal(t, want, last)
+		})
+	}
+}
+
+func TestLift(t *testing.T) {
+	for n := range 4 {
+		i := 0
+		for v, err := range scope.Lift(slices.Values([]int{0, 1, 2})) {
+			require.NoError(t, err)
+			require.Equal(t, i, v)
+			if i++; i == n {
+				break
+			}
+		}
+		require.Equal(t, max(n, 3*(1-n)), i) // n, or all
+	}
 }

@@ -64,11 +64,11 @@ func TestWhatWaitsInALimitIsWithdrawn(t *testing.T) {
 				_ = one.Go(func() { _, _ = gate.Await(bg) })
 				var want error
 				err := scope.Run(bg, func(ctx context.Context, outer *scope.Scope) error {
-					_ = outer.Go(one, note("another scope's"))
+					outer.Go(one, note("another scope's"))
 					err := scope.Run(ctx, func(ctx context.Context, s *scope.Scope) error {
-						_ = s.Go(one, note("withdrawn"))
-						_ = s.Go(outer.On(one), note("withdrawn through On"))
-						_ = s.Go(scope.Limit(5, one), note("withdrawn from the inner Limit"))
+						s.Go(one, note("withdrawn"))
+						s.Go(outer.On(one), note("withdrawn through On"))
+						s.Go(scope.Limit(5, one), note("withdrawn from the inner Limit"))
 						_ = one.Go(func() { ran = append(ran, "the Limit's own") })
 						schedtest.Settle()
 						want = end(s)
@@ -119,7 +119,7 @@ func TestALimitKeepsNothing(t *testing.T) {
 		require.NoError(t, scope.Run(bg, func(_ context.Context, s *scope.Scope) error {
 			begin := func(on suspend.Spawner) {
 				o := objects.New()
-				_ = s.Go(on, func(context.Context) error { _ = *o; return nil })
+				s.Go(on, func(context.Context) error { _ = *o; return nil })
 			}
 			begin(one)
 			begin(one)
@@ -132,10 +132,10 @@ func TestALimitKeepsNothing(t *testing.T) {
 		_ = inner.Go(func() { _, _ = gate.Await(bg) })
 		err := scope.Run(bg, func(_ context.Context, s *scope.Scope) error {
 			for range 100_000 {
-				_ = s.Go(one, func(context.Context) error { t.Error("begun"); return nil })
+				s.Go(one, func(context.Context) error { t.Error("begun"); return nil })
 			}
 			o := objects.New()
-			_ = s.Go(one, func(context.Context) error { _ = *o; return nil })
+			s.Go(one, func(context.Context) error { _ = *o; return nil })
 			return errOops
 		})
 		require.Equal(t, errOops, err)

@@ -45,10 +45,11 @@ func TestAScopeReleasesAfterItsChildrenHaveEnded(t *testing.T) {
 				_ = from.Go(func() {
 					_ = scope.Run(ctx, func(ctx context.Context, s *scope.Scope) error {
 						s.OnRelease(func() { released += children })
-						return s.Go(to, func(ctx context.Context) error {
+						s.Go(to, func(ctx context.Context) error {
 							defer func() { children++ }()
 							return suspend.Sleep(ctx, time.Hour)
 						})
+						return nil
 					})
 				})
 			}

@@ -29,7 +29,7 @@ func TestAFunctionThatACrashDrops(t *testing.T) {
 	for what, waits := range map[string]func(ctx context.Context, on suspend.Spawner, crash func()) error{
 		"scope.Run": func(ctx context.Context, on suspend.Spawner, crash func()) error {
 			return scope.Run(ctx, func(ctx context.Context, s *scope.Scope) error {
-				_ = s.Go(on, never)
+				s.Go(on, never)
 				crash()
 				_, err := promise.New[int]().Await(ctx) // the failure of the child ends the siblings
 				return err
@@ -37,13 +37,13 @@ func TestAFunctionThatACrashDrops(t *testing.T) {
 		},
 		"scope.Group": func(ctx context.Context, on suspend.Spawner, crash func()) error {
 			g := scope.Open(ctx, scope.Collect)
-			_ = g.Go(on, never)
+			g.Go(on, never)
 			crash()
 			return g.Shutdown(ctx)
 		},
 		"scope.Child": func(ctx context.Context, on suspend.Spawner, crash func()) (err error) {
 			_ = scope.Run(ctx, func(_ context.Context, s *scope.Scope) error {
-				c, _ := scope.Start(s, on, func(ctx context.Context) (int, error) { return 0, never(ctx) })
+				c := scope.Start(s, on, func(ctx context.Context) (int, error) { return 0, never(ctx) })
 				crash()
 				_, err = c.Await(ctx)
 				return nil

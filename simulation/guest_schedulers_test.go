@@ -41,7 +41,7 @@ func TestGuestSchedulers(t *testing.T) {
 			func(ctx context.Context, main func(ctx context.Context) error) error {
 				p := workstealing.New(workstealing.Options{Workers: 1})
 				defer p.Close()
-				return scope.Run(ctx, func(ctx context.Context, s *scope.Scope) error { return s.Go(p, main) })
+				return scope.Run(ctx, func(ctx context.Context, s *scope.Scope) error { s.Go(p, main); return nil })
 			},
 		} {
 			w.Node(fmt.Sprint("client", i)).Start(func(ctx context.Context, h *simulation.Host) {
@@ -61,16 +61,14 @@ func TestGuestSchedulers(t *testing.T) {
 					return fetch.Run(ctx, func(ctx context.Context) error {
 						return scope.Run(ctx, func(ctx context.Context, s *scope.Scope) error {
 							for range 2 {
-								if err := s.Go(suspend.Here(), func(ctx context.Context) error {
+								s.Go(suspend.Here(), func(ctx context.Context) error {
 									all, err := echo.All(ctx, []byte("abc"))
 									w.Log("%d: %s", i, all)
 									if err == nil && !slices.Equal(all, []byte("abc")) {
 										err = errors.New(string(all))
 									}
 									return err
-								}); err != nil {
-									return err
-								}
+								})
 							}
 							return nil
 						})

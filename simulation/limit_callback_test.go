@@ -24,7 +24,8 @@ func TestAPanickingCallbackLosesThePlace(t *testing.T) {
 		_ = w.Go(func() {
 			_ = scope.Run(std, func(ctx context.Context, s *scope.Scope) error {
 				cancel.AfterFunc(ctx, func() { panic("a callback of scope A") })
-				return s.Go(one, func(context.Context) error { return nil })
+				s.Go(one, func(context.Context) error { return nil })
+				return nil
 			})
 		})
 		_ = suspend.Sleep(ctx, time.Second)

@@ -75,7 +75,7 @@ func history(m *linear.Model[int, string, int], repeats bool) func(ctx context.C
 		if err := scope.Run(ctx, func(ctx context.Context, s *scope.Scope) error {
 			for i := range 3 {
 				n := w.Node(fmt.Sprint("client", i))
-				if err := s.Go(n, func(ctx context.Context) error {
+				s.Go(n, func(ctx context.Context) error {
 					for range 4 {
 						_, _ = h.Do(i, "add", func() (int, error) {
 							out, err := add(ctx, n)
@@ -86,9 +86,7 @@ func history(m *linear.Model[int, string, int], repeats bool) func(ctx context.C
 						})
 					}
 					return nil
-				}); err != nil {
-					return err
-				}
+				})
 			}
 			return nil
 		}); err != nil {

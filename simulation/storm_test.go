@@ -41,14 +41,14 @@ func TestStormConservesTheStreams(t *testing.T) {
 		err := scope.Run(ctx, func(ctx context.Context, s *scope.Scope) error {
 			for _, name := range names {
 				n := w.Node(name)
-				must(0, s.Go(n, func(ctx context.Context) error {
+				s.Go(n, func(ctx context.Context) error {
 					for range 5 {
 						if c, err := n.Dial(ctx, "tcp", "server:1"); err == nil {
 							exchange(t, endings, totals, w, c, 0, 1)
 						}
 					}
 					return nil
-				}))
+				})
 			}
 			return nil
 		})

@@ -75,7 +75,7 @@ func https(t *testing.T) func(ctx context.Context, w *simulation.World) error {
 		return scope.Run(ctx, func(ctx context.Context, s *scope.Scope) error {
 			for i := range 5 {
 				client := w.Node(fmt.Sprint("client", i))
-				_ = s.Go(client, func(ctx context.Context) error {
+				s.Go(client, func(ctx context.Context) error {
 					raw, err := client.Dial(ctx, "tcp", "server:443")
 					if err != nil {
 						return err

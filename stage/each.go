@@ -17,15 +17,17 @@ type EachOptions struct {
 // Each feeds the values of the sequence in through f, and yields the answers in the order of these values, unless o.Unordered is
 // set. Each answer is yielded as soon as its turn has come, even while in has no further value yet. At most o.Window tasks are in
 // flight. The goroutine or task that ranges over the result feeds f. If a stage is full, Each waits for room, even if Options.Full is
-// FullReject, and yields no answer meanwhile. If a task fails, Each yields its error and a zero answer.
+// FullReject, and yields no answer meanwhile. If a task fails, Each yields its error and a zero answer. scope.Lift makes an in of a
+// sequence that cannot fail.
 //
 // After a break, Each stops feeding, cancels the tasks in flight, and waits until they are done. When ctx is done, Each stops
-// feeding, yields the tasks in flight with their errors, and yields the cancellation error last.
+// feeding, yields the tasks in flight with their errors, and yields the cancellation error last. After an error of in, Each stops
+// feeding, yields the answers of the tasks in flight, and yields the error of in last. The value beside the error is dropped.
 //
 // The sequence runs in a task of its own, on the scheduler of the caller. It advances while the caller waits, and is at most one value
 // ahead of the tasks. If an answer exists before the next value does, in runs beside the loop body. When the iteration ends, in ends
 // as in scope.Stream, where a circle over in and the caller is not noticed. A panic or runtime.Goexit of in continues in the caller.
-func Each[In, Out any](ctx context.Context, f Flow[In, Out], in iter.Seq[In], o EachOptions) iter.Seq2[Out, error] {
+func Each[In, Out any](ctx context.Context, f Flow[In, Out], in iter.Seq2[In, error], o EachOptions) iter.Seq2[Out, error] {
 	if o.Window <= 0 {
 		o.Window = 64
 	}
@@ -42,7 +44,8 @@ func Each[In, Out any](ctx context.Context, f Flow[In, Out], in iter.Seq[In], o 
 		defer stop()
 		port, next := f.front(), suspend.CaseOf(values.NextOp())
 		var v In
-		held := false // v is the next value, and the window is full
+		var failed error // the error of in
+		held := false    // v is the next value, and the window is full
 		for more := true; more || e.pending() > 0; {
 			switch {
 			case len(e.ready) > 0:
@@ -54,7 +57,8 @@ func Each[In, Out any](ctx context.Context, f Flow[In, Out], in iter.Seq[In], o 
 			default:
 				values.Request()
 				if came, err := e.collectOr(ctx, next); came {
-					v, more = next.Value().Value, next.Value().OK
+					n := next.Value()
+					v, failed, more = n.Value, n.Err, n.OK && n.Err == nil
 					held = more
 				} else if err != nil {
 					more = false // ctx has ended
@@ -79,9 +83,12 @@ func Each[In, Out any](ctx context.Context, f Flow[In, Out], in iter.Seq[In], o 
 			}
 			e.add(c, err)
 		}
-		if err := suspend.Err(ctx); err != nil {
+		if failed == nil {
+			failed = suspend.Err(ctx)
+		}
+		if failed != nil {
 			var zero Out
-			yield(zero, err)
+			yield(zero, failed)
 		}
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/braidgo/braid/scope"
 	"github.com/braidgo/braid/stage"
 	"github.com/braidgo/braid/stage/view"
 )
@@ -68,7 +69,7 @@ func ExampleEach() {
 	db := stage.New("db", query, stage.Options{Width: 4})
 	keys := slices.Values([]string{"a", "b", "c"})
 
-	for row, err := range stage.Each(context.Background(), db, keys, stage.EachOptions{}) {
+	for row, err := range stage.Each(context.Background(), db, scope.Lift(keys), stage.EachOptions{}) {
 		if err != nil {
 			break // stops the rest, and waits for what is under way
 		}

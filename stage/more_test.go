@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"iter"
 	"runtime"
 	"slices"
 	"sync"
@@ -255,10 +256,10 @@ func TestEach(t *testing.T) {
 	})
 }
 
-func numbers(n int) func(func(int) bool) {
-	return func(yield func(int) bool) {
+func numbers(n int) iter.Seq2[int, error] {
+	return func(yield func(int, error) bool) {
 		for i := range n {
-			if !yield(i) {
+			if !yield(i, nil) {
 				return
 			}
 		}

@@ -1,6 +1,7 @@
 package stage
 
 import (
+	"cmp"
 	"errors"
 	"reflect"
 	"time"
@@ -71,9 +72,7 @@ func NewPool(name string, width int, on suspend.Spawner) *Pool {
 	if width < 1 {
 		panic("stage: a pool without a width")
 	}
-	if on == nil {
-		on = suspend.Goroutines
-	}
+	on = cmp.Or(on, suspend.Goroutines)
 	comparable := reflect.ValueOf(on).Comparable()
 	p := &Pool{name: name, on: on, inline: comparable, linger: comparable && on == suspend.Goroutines, width: width}
 	if c, ok := suspend.As[sched.Clock](on); ok {

@@ -100,11 +100,11 @@ func TestEachWindowCountsAnswersThatWait(t *testing.T) {
 			}, stage.Options{Width: 8})
 			fed, most := 0, 0
 			var seen atomic.Int64 // the input runs beside the body of the loop
-			in := func(yield func(int) bool) {
+			in := func(yield func(int, error) bool) {
 				for n := range 100 {
 					fed++
 					most = max(most, fed-int(seen.Load()))
-					if !yield(n) {
+					if !yield(n, nil) {
 						return
 					}
 				}
@@ -301,7 +301,7 @@ func TestEachEndsWithoutItsInput(t *testing.T) {
 			var last error
 			func() {
 				defer func() { _ = recover() }()
-				for _, err := range stage.Each(ctx, s, func(yield func(int) bool) {
+				for _, err := range stage.Each(ctx, s, func(yield func(int, error) bool) {
 					defer func() { left = true }()
 					in.All(bg)(yield)
 				}, stage.EachOptions{}) {
@@ -327,12 +327,46 @@ func TestEachEndsWithoutItsInput(t *testing.T) {
 	}
 }
 
+// An input that fails ends the iteration with its error, after the answers of the tasks in flight.
+func TestEachOfAnInputThatFails(t *testing.T) {
+	for _, unordered := range []bool{false, true} {
+		for n := range 3 {
+			synctest.Test(t, func(t *testing.T) {
+				s := stage.New("s", func(ctx context.Context, n int) (int, error) { return n, suspend.Sleep(ctx, time.Minute) }, stage.Options{Width: 4})
+				oops := errors.New("oops")
+				in := func(yield func(int, error) bool) {
+					for i := range n {
+						if !yield(i, nil) {
+							return
+						}
+					}
+					if yield(7, oops) {
+						t.Error("goes on after its error")
+					}
+				}
+				var got []int
+				var last error
+				for v, err := range stage.Each(bg, s, in, stage.EachOptions{Unordered: unordered}) {
+					require.NoError(t, last, "a pair after the error")
+					if last = err; err == nil {
+						got = append(got, v)
+					}
+				}
+				require.Equal(t, oops, last)
+				require.Len(t, got, n)
+				require.NotContains(t, got, 7)
+				require.NoError(t, s.Shutdown(bg))
+			})
+		}
+	}
+}
+
 // A panic of the input reaches the caller after the tasks in flight have ended.
 func TestEachOfAnInputThatPanics(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := stage.New("s", func(ctx context.Context, n int) (int, error) { return n, suspend.Sleep(ctx, time.Hour) }, stage.Options{Width: 4})
 		schedtest.Panics(t, "oops", func() {
-			for range stage.Each(bg, s, func(yield func(int) bool) { yield(1); panic("oops") }, stage.EachOptions{}) {
+			for range stage.Each(bg, s, func(yield func(int, error) bool) { yield(1, nil); panic("oops") }, stage.EachOptions{}) {
 				t.Error("an answer")
 			}
 		})

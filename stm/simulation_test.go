@@ -66,7 +66,7 @@ func transfers(ctx context.Context, w *simulation.World) error {
 	posted := 0 // in the channel
 	err := scope.Run(ctx, func(ctx context.Context, s *scope.Scope) error {
 		for id := range tasks {
-			if err := s.Go(w, func(ctx context.Context) error {
+			s.Go(w, func(ctx context.Context) error {
 				for range 4 {
 					a, b := all[w.Rand().IntN(accounts)], all[w.Rand().IntN(accounts)]
 					n := 1 + w.Rand().IntN(2*each)
@@ -110,9 +110,7 @@ func transfers(ctx context.Context, w *simulation.World) error {
 					end()
 				}
 				return nil
-			}); err != nil {
-				return err
-			}
+			})
 		}
 		return nil
 	})

@@ -28,8 +28,12 @@
 //
 // [Here] returns the calling task's scheduler, [Yield] lets other tasks run, and [Sleep] waits for a duration. [Now] and [Random]
 // use that scheduler's clock and random numbers. [AfterFunc] starts a timer of a scheduler. [Blocking] and [Call] run a function
-// that blocks its goroutine, while only the calling task waits. [Pull] is iter.Pull for sequences that suspend. [Lazily] makes
-// waiting cheaper, if a cancelled wait need not return at once.
+// that blocks its goroutine, while only the calling task waits. [Pull] and [Pull2] are iter.Pull and iter.Pull2 for
+// sequences that suspend. [Lazily] makes waiting cheaper, if a cancelled wait need not return at once.
+//
+// A sequence of values that may end early is an iter.Seq2 of values and errors, such as chanx.Chan.All and scope.Stream return. A
+// value has a nil error. After a clean end, such as a Close, the loop ends. If the sequence ends for another reason, the reason is
+// the error of the last pair, beside a zero value. A loop over such a sequence must look at the error.
 //
 // [Err] returns the cancellation error of a context that has ended. The packages of this module share the errors [ErrClosed],
 // [ErrEnded], [ErrAbandoned] and [PanicError]. Test for them with errors.Is and errors.As, because most packages wrap them.

@@ -170,7 +170,7 @@ func ExampleCall() {
 	// Output: true <nil>
 }
 
-func ExamplePull() {
+func ExamplePull2() {
 	ch := chanx.New[int](0)
 	_ = fifo.Run(context.Background(), func(ctx context.Context) error {
 		_ = suspend.Here().Go(func() {
@@ -178,16 +178,16 @@ func ExamplePull() {
 			_ = ch.Send(ctx, 2)
 			_ = ch.Close()
 		})
-		next, stop := suspend.Pull(ch.All(ctx)) // its body waits in this task
+		next, stop := suspend.Pull2(ch.All(ctx)) // its body waits in this task
 		defer stop()
-		for v, ok := next(); ok; v, ok = next() {
-			fmt.Println(v)
+		for v, err, ok := next(); ok; v, err, ok = next() {
+			fmt.Println(v, err)
 		}
 		return nil
 	})
 	// Output:
-	// 1
-	// 2
+	// 1 <nil>
+	// 2 <nil>
 }
 
 func ExampleLazily() {

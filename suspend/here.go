@@ -1,6 +1,10 @@
 package suspend
 
-import "github.com/braidgo/braid/suspend/sched"
+import (
+	"cmp"
+
+	"github.com/braidgo/braid/suspend/sched"
+)
 
 // Here returns the scheduler of the calling task. It returns Goroutines if there is no task, or if the Task does not name its
 // scheduler.
@@ -41,8 +45,10 @@ func Self() Task {
 }
 
 // Within reports whether the calling task runs on s, which means that Here returns s, a wrapper of s, or a part of s. A part of
-// a scheduler has a method Same(s Spawner) bool, which reports whether s is the whole. A goroutine without a task runs on Goroutines.
+// a scheduler has a method Same(s Spawner) bool, which reports whether s is the whole. A goroutine without a task runs on Goroutines, which
+// a nil Spawner also means.
 func Within(s Spawner) bool {
+	s = cmp.Or(s, Goroutines)
 	for here := Here(); here != nil; {
 		if here == s {
 			return true

@@ -34,6 +34,26 @@ func Pull[V any](seq iter.Seq[V]) (next func() (V, bool), stop func()) {
 	return next, stop
 }
 
+// Pull2 is to Pull as iter.Pull2 is to iter.Pull.
+func Pull2[K, V any](seq iter.Seq2[K, V]) (next func() (K, V, bool), stop func()) {
+	type pair struct {
+		k K
+		v V
+	}
+	pull, stop := Pull(func(yield func(pair) bool) {
+		for k, v := range seq {
+			if !yield(pair{k, v}) {
+				return
+			}
+		}
+	})
+	next = func() (K, V, bool) {
+		p, ok := pull()
+		return p.k, p.v, ok
+	}
+	return next, stop
+}
+
 // borrow lends the caller's binding to the body, until the returned function is called.
 //
 // The body may call next of another Pull, whose body calls the yield of p. Then p returns first, and the next caller of p continues in

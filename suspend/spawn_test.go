@@ -226,3 +226,15 @@ func TestAWrapperHasWhatItWraps(t *testing.T) {
 	}
 	require.Equal(t, drawn[0], drawn[1])
 }
+
+// A nil Spawner means plain goroutines.
+func TestWithinANilSpawner(t *testing.T) {
+	if !suspend.Within(nil) || !suspend.Within(suspend.Goroutines) {
+		t.Error("a goroutine without a task is not within")
+	}
+	schedtest.OnFIFO(t, func(*fifo.Scheduler) {
+		if suspend.Within(nil) {
+			t.Error("a task of a fifo is within")
+		}
+	})
+}

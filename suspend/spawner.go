@@ -2,7 +2,7 @@ package suspend
 
 // A Spawner starts tasks. Go returns nil if f will run as a new task, even if the caller's context ends before f begins. It returns
 // an error that wraps ErrClosed if f will never run. Go obeys the contract of Unpark: any goroutine may call it, under any lock, and it
-// neither blocks nor runs f before it returns.
+// neither blocks nor runs f before it returns. Where a function of this module takes a Spawner, nil means Goroutines.
 type Spawner interface {
 	Go(f func()) error
 }

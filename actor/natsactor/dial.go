@@ -44,8 +44,8 @@ type DialOptions[M any] struct {
 	OnLost func(n int, err error)
 }
 
-// Dial returns a Ref for the actor that is served at subject. It is the address of a local actor on the given scheduler, which publishes
-// the messages that it receives. When ctx is done, the local actor is killed. A Stop ends it when it has published its mail. When the
+// Dial returns a Ref for the actor that is served at subject. It is the address of a local actor on the given scheduler, or on plain
+// goroutines if on is nil. The local actor publishes the messages that it receives. When ctx is done, the local actor is killed. A Stop ends it when it has published its mail. When the
 // connection is closed, also at the end of a Drain, the local actor fails with nats.ErrConnectionClosed. If NATS refuses a message because
 // of the Drain, the error is nats.ErrConnectionDraining. No other error ends it. At its end, each pending Ask fails. A message that cannot
 // be encoded, or that NATS refuses, becomes a dead letter. An Ask with such a message fails with actor.ErrNoReply and the reason.

@@ -1,6 +1,7 @@
 package eventloop
 
 import (
+	"cmp"
 	"context"
 	"net"
 	"time"
@@ -10,10 +11,10 @@ import (
 	"github.com/braidgo/braid/suspend"
 )
 
-// Serve accepts connections from ln, and runs handler for each of them, as a task of the given scheduler. Use this
-// function for a net.Listener that wraps a Listener of a Loop, such as a listener of crypto/tls. For an unwrapped
-// Listener, see [Listener.Serve]. The connection is bound to the handler's context; see [WithContext]. Serve closes
-// the connection when handler returns, panics or exits.
+// Serve accepts connections from ln, and runs handler for each of them, as a task of the given scheduler, or on a plain
+// goroutine if on is nil. Use this function for a net.Listener that wraps a Listener of a Loop, such as a listener of
+// crypto/tls. For an unwrapped Listener, see [Listener.Serve]. The connection is bound to the handler's context; see
+// [WithContext]. Serve closes the connection when handler returns, panics or exits.
 //
 // Serve suspends its caller. Serve accepts until ctx is done, until ln fails, or until the scheduler refuses a task.
 // Then Serve closes ln, and waits until the handlers have ended, at most for the time grace; a negative grace means
@@ -24,9 +25,10 @@ import (
 //
 // If descriptors or memory run out, Serve logs the error with package slog, and tries again after a delay.
 func Serve(ctx context.Context, ln net.Listener, on suspend.Spawner, grace time.Duration, handler func(ctx context.Context, c net.Conn)) error {
-	if ln == nil || on == nil || handler == nil {
-		panic("eventloop: nil listener, scheduler or handler")
+	if ln == nil || handler == nil {
+		panic("eventloop: nil listener or handler")
 	}
+	on = cmp.Or(on, suspend.Goroutines)
 	tasks, end := cancel.New(context.WithoutCancel(ctx))
 	defer end(nil)
 	stop := cancel.AfterFunc(ctx, func() { _ = ln.Close() })

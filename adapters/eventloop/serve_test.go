@@ -139,3 +139,21 @@ func TestServeSuspends(t *testing.T) {
 		require.ErrorIs(t, err, context.Canceled)
 	})
 }
+
+// A nil Spawner is plain goroutines.
+func TestServeOnANilSpawner(t *testing.T) {
+	ln := must(net.Listen("tcp", "127.0.0.1:0"))
+	ctx, stop := context.WithCancel(context.Background())
+	defer stop()
+	within(t, func() {
+		served, handled := make(chan error, 1), make(chan suspend.Task, 1)
+		go func() {
+			served <- eventloop.Serve(ctx, ln, nil, -1, func(context.Context, net.Conn) { handled <- suspend.Current() })
+		}()
+		c := must(net.Dial("tcp", ln.Addr().String()))
+		defer c.Close()
+		require.Nil(t, <-handled)
+		stop()
+		require.ErrorIs(t, <-served, context.Canceled)
+	})
+}

@@ -30,7 +30,7 @@ func TestAuditInAStorm(t *testing.T) {
 		var running atomic.Int32
 		for i, on := range []suspend.Spawner{pool, suspend.Goroutines} {
 			running.Add(1)
-			_ = s.Go(on, func(ctx context.Context) error {
+			s.Go(on, func(ctx context.Context) error {
 				defer running.Add(-1)
 				var groups []string
 				for k := range 20 {

@@ -36,16 +36,14 @@ func clients(ctx context.Context, w *simulation.World) error {
 	return scope.Run(ctx, func(ctx context.Context, s *scope.Scope) error {
 		for _, name := range []string{"alice", "bob", "carol"} {
 			client := register.Client{Dial: dialer(w.Node(name), "primary")}
-			if err := s.Go(w.Node(name), func(ctx context.Context) error {
+			s.Go(w.Node(name), func(ctx context.Context) error {
 				for i := range 10 {
 					if err := client.Add(ctx, fmt.Sprint(name, i)); err != nil {
 						return err
 					}
 				}
 				return nil
-			}); err != nil {
-				return err
-			}
+			})
 		}
 		return nil
 	})

@@ -49,7 +49,7 @@ func philosophers(pool *workstealing.Pool) {
 	var meals stm.Var[int]
 	err := scope.Run(context.Background(), func(_ context.Context, s *scope.Scope) error {
 		for i := range philosophers {
-			_ = s.Go(pool, func(ctx context.Context) error {
+			s.Go(pool, func(ctx context.Context) error {
 				for range rounds {
 					if err := dine(ctx, &forks[i], &forks[(i+1)%philosophers], &meals); err != nil {
 						return err

@@ -93,7 +93,7 @@ func santa(pool *workstealing.Pool) {
 	err := scope.Run(context.Background(), func(ctx context.Context, s *scope.Scope) error {
 		helpers := func(n, rounds int, g *group, count *atomic.Int32) {
 			for range n {
-				_ = s.Go(pool, func(ctx context.Context) error {
+				s.Go(pool, func(ctx context.Context) error {
 					for range rounds {
 						if err := g.help(ctx, func() { count.Add(1) }); err != nil {
 							return err

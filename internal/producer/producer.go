@@ -17,16 +17,16 @@ import (
 // It therefore runs beside the reader only if the reader does something else after a Request, before the value has arrived.
 type Producer[T any] struct {
 	requests  *chanx.Chan[struct{}]
-	values    *chanx.Chan[T] // closed at the end of the sequence
-	requested bool           // a Request has not been answered
+	values    *chanx.Chan[Next[T]] // closed at the end of the sequence
+	requested bool                 // a Request has not been answered
 	rethrown  bool
 	task      *task
 	ended     promise.Promise[outcome.Outcome] // filled before values is closed
 }
 
 // Start starts the task of seq. The reader must call Stop.
-func Start[T any](seq iter.Seq[T]) *Producer[T] {
-	p := &Producer[T]{requests: chanx.New[struct{}](1), values: chanx.New[T](1), task: &task{on: suspend.Here()}}
+func Start[T any](seq iter.Seq2[T, error]) *Producer[T] {
+	p := &Producer[T]{requests: chanx.New[struct{}](1), values: chanx.New[Next[T]](1), task: &task{on: suspend.Here()}}
 	run := func() { outcome.Of(func() { p.run(seq) }, p.end) }
 	if p.task.on.Go(run) != nil { // the scheduler is closed, but the reader still runs
 		p.task.on = suspend.Goroutines
@@ -35,14 +35,14 @@ func Start[T any](seq iter.Seq[T]) *Producer[T] {
 	return p
 }
 
-func (p *Producer[T]) run(seq iter.Seq[T]) {
+func (p *Producer[T]) run(seq iter.Seq2[T, error]) {
 	p.task.begin()
 	suspend.Bind(p.task, func() {
 		if !p.pause() {
 			return
 		}
-		for v := range seq {
-			_, _ = p.values.TrySend(v) // has room, since the reader has received the value before
+		for v, err := range seq {
+			_, _ = p.values.TrySend(Next[T]{v, err, true}) // has room, since the reader has received the value before
 			if !p.pause() {
 				return
 			}
@@ -78,21 +78,22 @@ func (p *Producer[T]) Request() {
 	}
 }
 
-// A Next is the next value of a sequence. OK is false at the end of the sequence.
+// A Next is the next pair of a sequence. OK is false at the end of the sequence.
 type Next[T any] struct {
 	Value T
+	Err   error
 	OK    bool
 }
 
 // NextOp returns an Op that waits for the answer to a Request. If the sequence has panicked or exited, the reader then does the
 // same.
 func (p *Producer[T]) NextOp() suspend.Op[Next[T]] {
-	return suspend.Map(p.values.RecvOp(), func(v T, err error) (Next[T], error) {
+	return suspend.Map(p.values.RecvOp(), func(n Next[T], err error) (Next[T], error) {
 		p.requested = false
 		if err != nil {
 			p.rethrow()
 		}
-		return Next[T]{v, err == nil}, nil
+		return n, nil
 	})
 }
 

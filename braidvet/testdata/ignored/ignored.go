@@ -3,10 +3,13 @@ package ignored
 import (
 	"context"
 
+	"github.com/braidgo/braid/broadcast"
 	"github.com/braidgo/braid/chanx"
 	"github.com/braidgo/braid/keyed"
 	"github.com/braidgo/braid/latch"
 	"github.com/braidgo/braid/mutex"
+	"github.com/braidgo/braid/rate"
+	"github.com/braidgo/braid/scope"
 	"github.com/braidgo/braid/semaphore"
 	"github.com/braidgo/braid/stage"
 )
@@ -37,6 +40,13 @@ func (s *server) wrong(ctx context.Context, k *keyed.Mutex[string], l *latch.Lat
 	}
 	_ = s.mu.RLockContext(other) // want `RLockContext is ignored`
 	s.mu.RUnlock()
+	for n := range s.in.All(ctx) { // want `the errors of chanx.Chan.All are ignored: if ctx has ended, the loop runs once more, with a zero value`
+		print(n)
+	}
+	for range scope.Stream(ctx, nil, 1, (s.in.All(ctx)), func(context.Context, int) (int, error) { return 1, nil }) { // want `scope.Stream are ignored`
+	}
+	for range (new(broadcast.Subscription[int])).All(other) { // want `broadcast.Subscription.All are ignored`
+	}
 }
 
 func (s *server) right(ctx context.Context, l *latch.Latch) error {
@@ -49,6 +59,15 @@ func (s *server) right(ctx context.Context, l *latch.Latch) error {
 	s.sem.Release(1)
 	_ = s.mu.RLockContext(context.WithValue(bg, server{}, 1))
 	s.mu.RUnlock()
+	for n, err := range s.in.All(ctx) {
+		print(n, err)
+	}
+	for n := range s.in.All(bg) { // is closed, or goes on for ever
+		print(n)
+	}
+	for due := range rate.NewTicker(1, rate.Skip).All(ctx) { // has no errors
+		print(due.String())
+	}
 	_ = s.in.Send(ctx, 1)     // meant so
 	_ = s.mu.LockContext(ctx) // held by whoever holds it
 	return l.Wait(ctx)

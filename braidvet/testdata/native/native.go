@@ -83,8 +83,8 @@ func right(ctx context.Context, s *fifo.Scheduler, p *workstealing.Pool, ch chan
 		_, _ = c.line.Take(ctx)
 		_ = suspend.Blocking(ctx, func() { <-ch })
 	})
-	_ = p.Go(func() { <-ch })                           // the pool takes another thread
-	input := func(yield func(int) bool) { yield(<-ch) } // on the reader
+	_ = p.Go(func() { <-ch })                                       // the pool takes another thread
+	input := func(yield func(int, error) bool) { yield(<-ch, nil) } // on the reader
 	for range scope.Stream(ctx, s, 2, input, func(context.Context, int) (int, error) { return 1, nil }) {
 	}
 	_ = scope.Run(ctx, func(ctx context.Context, sc *scope.Scope) error {

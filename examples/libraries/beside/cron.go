@@ -21,12 +21,13 @@ func newCron(ctx context.Context, on suspend.Spawner) *cron {
 
 // every runs job at intervals of d. The stop function cancels the job and waits until it has ended.
 func (c *cron) every(d time.Duration, job func(ctx context.Context)) (stop func(ctx context.Context), err error) {
-	child, err := scope.Start(c.tasks.Scope, c.on, func(ctx context.Context) (none struct{}, err error) {
+	child := scope.Start(c.tasks, c.on, func(ctx context.Context) (none struct{}, err error) {
 		for range rate.NewTicker(d, rate.Skip).All(ctx) {
 			job(ctx)
 		}
 		return none, suspend.Err(ctx)
 	})
+	_, _, err = child.Try() // a child that was not started has failed
 	return func(ctx context.Context) { child.Cancel(nil); _, _ = child.Await(ctx) }, err
 }
 

@@ -15,13 +15,15 @@ func (h *hub) join() (serve func(ctx context.Context, write func(ctx context.Con
 	mine := h.messages.Subscribe(2, broadcast.DropSubscriber)
 	return func(ctx context.Context, write func(ctx context.Context, m string) error) error {
 		defer mine.Close()
-		for m := range mine.All(ctx) {
+		for m, err := range mine.All(ctx) {
+			if err != nil {
+				return err
+			}
 			if err := write(ctx, m); err != nil {
 				return err
 			}
 		}
-		_, err := mine.Recv(ctx)
-		return err
+		return errClosed
 	}
 }
 

@@ -23,7 +23,7 @@ func campaign(ctx context.Context, on suspend.Spawner, l lease, every time.Durat
 					return errLost
 				case held && !leads:
 					leads = true
-					_ = s.Go(on, func(ctx context.Context) error { defer s.Cancel(nil); return lead(ctx) })
+					s.Go(on, func(ctx context.Context) error { defer s.Cancel(nil); return lead(ctx) })
 				}
 				if err := suspend.Sleep(ctx, every); err != nil {
 					return err

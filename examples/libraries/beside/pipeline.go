@@ -4,6 +4,7 @@ import (
 	"context"
 	"iter"
 
+	"github.com/braidgo/braid/scope"
 	"github.com/braidgo/braid/stage"
 	"github.com/braidgo/braid/suspend"
 )
@@ -16,7 +17,7 @@ func pipeline(ctx context.Context, on suspend.Spawner, pages iter.Seq[string], f
 		stage.New("parse", parse, stage.Options{Width: 2, On: on}),
 		stage.New("store", store, stage.Options{Width: 1, On: on}))
 	defer all.Shutdown(ctx)
-	for _, err := range stage.Each(ctx, all, pages, stage.EachOptions{Unordered: true}) {
+	for _, err := range stage.Each(ctx, all, scope.Lift(pages), stage.EachOptions{Unordered: true}) {
 		if err != nil {
 			return err
 		}

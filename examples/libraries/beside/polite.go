@@ -32,20 +32,20 @@ func polite(ctx context.Context, on suspend.Spawner, start string, links func(ct
 		return links(ctx, page)
 	}
 	err = scope.Run(ctx, func(ctx context.Context, s *scope.Scope) error {
-		var visit func(page string) error
-		visit = func(page string) error {
-			if _, known := seen.LoadOrStore(page, true); known {
-				return nil
+		var visit func(page string)
+		visit = func(page string) {
+			if _, known := seen.LoadOrStore(page, true); !known {
+				s.Go(on, func(ctx context.Context) error {
+					next, err := fetch(ctx, page)
+					for _, page := range next {
+						visit(page)
+					}
+					return err
+				})
 			}
-			return s.Go(on, func(ctx context.Context) error {
-				next, err := fetch(ctx, page)
-				for i := 0; err == nil && i < len(next); i++ {
-					err = visit(next[i])
-				}
-				return err
-			})
 		}
-		return visit(start)
+		visit(start)
+		return nil
 	})
 	seen.Range(func(any, any) bool { pages++; return true })
 	return pages, err

@@ -23,7 +23,7 @@ func newWorkers(ctx context.Context, on suspend.Spawner, n int) *workers {
 	w := &workers{tasks: scope.Open(ctx, scope.FirstError)}
 	w.changed = cond.New(&w.mu)
 	for range n {
-		_ = w.tasks.Go(on, w.work)
+		w.tasks.Go(on, w.work)
 	}
 	return w
 }

@@ -54,7 +54,8 @@ func schedulers() []scheduler {
 		return func(t *testing.T, f func(suspend.Spawner)) {
 			r := simulation.Run(func(ctx context.Context, w *simulation.World) error {
 				return scope.Run(ctx, func(_ context.Context, s *scope.Scope) error {
-					return s.Go(part(w), func(context.Context) error { f(part(w)); return nil })
+					s.Go(part(w), func(context.Context) error { f(part(w)); return nil })
+					return nil
 				})
 			}, simulation.Options{})
 			require.NoError(t, r.Err)

@@ -128,7 +128,7 @@ func TestClosedNamesItself(t *testing.T) {
 	refuses["respool"], refuses["respool: "] = func() error { _, err := pool.Acquire(bg); return err }, pool.Close
 	refuses["orders: stage"] = func() error { return s.Submit(bg, 1) }
 	refuses["scope"] = func() error {
-		_, err := scope.Start(g.Scope, suspend.Goroutines, func(context.Context) (int, error) { return 1, nil })
+		_, err := scope.Start(g, nil, func(context.Context) (int, error) { return 1, nil }).Await(bg)
 		return err
 	}
 

@@ -177,7 +177,8 @@ func TestLabelsAreInherited(t *testing.T) {
 			},
 			"scope.Go": func(f func()) error {
 				return scope.Run(bg, func(_ context.Context, sc *scope.Scope) error {
-					return sc.Go(s, func(context.Context) error { f(); return nil })
+					sc.Go(s, func(context.Context) error { f(); return nil })
+					return nil
 				})
 			},
 			"Limit":      limit.Go,

@@ -23,9 +23,7 @@ var gatherings = map[string]func(ctx context.Context, on suspend.Spawner, child 
 	"Run": func(ctx context.Context, on suspend.Spawner, child func(context.Context) error) error {
 		return scope.Run(ctx, func(ctx context.Context, s *scope.Scope) error {
 			for range 3 {
-				if err := s.Go(on, child); err != nil {
-					return err
-				}
+				s.Go(on, child)
 			}
 			return child(ctx)
 		})
@@ -33,9 +31,7 @@ var gatherings = map[string]func(ctx context.Context, on suspend.Spawner, child 
 	"Run, a child fails": func(ctx context.Context, on suspend.Spawner, child func(context.Context) error) error {
 		return scope.Run(ctx, func(ctx context.Context, s *scope.Scope) error {
 			for range 3 {
-				if err := s.Go(on, child); err != nil {
-					return err
-				}
+				s.Go(on, child)
 			}
 			return errEnough
 		})
@@ -50,9 +46,9 @@ var gatherings = map[string]func(ctx context.Context, on suspend.Spawner, child 
 		return err
 	},
 	"Stream": func(ctx context.Context, on suspend.Spawner, child func(context.Context) error) (err error) {
-		in := func(yield func(int) bool) {
+		in := func(yield func(int, error) bool) {
 			for n := range 3 {
-				if !yield(n) {
+				if !yield(n, nil) {
 					return
 				}
 			}

@@ -81,7 +81,7 @@ func TestEverythingParkedInOneScope(t *testing.T) {
 			},
 			"Run": func(ctx context.Context) error {
 				return scope.Run(ctx, func(ctx context.Context, inner *scope.Scope) error {
-					_ = inner.Go(s, func(ctx context.Context) error { return only(p.Await(ctx)) })
+					inner.Go(s, func(ctx context.Context) error { return only(p.Await(ctx)) })
 					return only(ch.Recv(ctx))
 				})
 			},
@@ -94,7 +94,7 @@ func TestEverythingParkedInOneScope(t *testing.T) {
 		err := scope.Run(bg, func(ctx context.Context, sc *scope.Scope) error {
 			for name, do := range operations {
 				held := kept.New()
-				err := sc.Go(s, func(ctx context.Context) error {
+				sc.Go(s, func(ctx context.Context) error {
 					err := do(ctx)
 					runtime.KeepAlive(held)
 					if name != "goroutine" && !errors.Is(err, oops) {
@@ -103,9 +103,6 @@ func TestEverythingParkedInOneScope(t *testing.T) {
 					returned.Add(1)
 					return nil
 				})
-				if err != nil {
-					return err
-				}
 			}
 			schedtest.Quiet(t) // all of them wait
 			sc.Cancel(oops)

@@ -26,7 +26,7 @@ func TestHistoriesInASimulation(t *testing.T) {
 					for client := range clients {
 						rng := rand.New(rand.NewPCG(w.Seed(), uint64(client)+1))
 						node := w.Node(string(rune('a' + client)))
-						if err := s.Go(node, func(ctx context.Context) error {
+						s.Go(node, func(ctx context.Context) error {
 							for range each {
 								ctx, end := cancel.WithTimeout(ctx, time.Duration(1+rng.IntN(20))*time.Millisecond)
 								use(h, client, ctx, rng)
@@ -34,9 +34,7 @@ func TestHistoriesInASimulation(t *testing.T) {
 								_ = suspend.Sleep(context.Background(), time.Duration(rng.IntN(10))*time.Millisecond)
 							}
 							return nil
-						}); err != nil {
-							return err
-						}
+						})
 					}
 					return nil
 				})

@@ -367,7 +367,11 @@ var groups = map[string]map[string]func(p *part) string{
 		},
 	},
 	"scope": {
-		"Go":       func(p *part) string { return say(p.group.Go(suspend.Here(), noError)) },
+		"Go": func(p *part) string { return say(recovered(func() { p.group.Go(suspend.Here(), noError) })) },
+		"Start": func(p *part) string {
+			_, err := scope.Start(p.group, suspend.Here(), func(context.Context) (int, error) { return 1, nil }).Await(bg)
+			return say(err)
+		},
 		"Cancel":   func(p *part) string { p.group.Cancel(nil); return "" },
 		"Shutdown": func(p *part) string { return say(p.group.Shutdown(p.ctx)) },
 		"Hold": func(p *part) string {
@@ -380,7 +384,7 @@ var groups = map[string]map[string]func(p *part) string{
 	},
 	"limit": {
 		"Go":      func(p *part) string { return say(p.on.Go(func() { suspend.Yield() })) },
-		"ScopeGo": func(p *part) string { return say(p.group.Go(p.on, noError)) },
+		"ScopeGo": func(p *part) string { return say(recovered(func() { p.group.Go(p.on, noError) })) },
 		"Cancel":  func(p *part) string { p.group.Cancel(nil); return "" },
 	},
 	"idle": {

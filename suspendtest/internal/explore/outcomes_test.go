@@ -49,7 +49,7 @@ func TestOutcomes(t *testing.T) {
 			_ = scope.Run(bg, func(_ context.Context, s *scope.Scope) error {
 				one := scope.Limit(1, suspend.Here())
 				first(s, one, func() { _ = p.Fill(1) })
-				_ = s.Go(one, func(context.Context) error { ran = true; return nil })
+				s.Go(one, func(context.Context) error { ran = true; return nil })
 				_, _ = p.Await(bg)
 				return end(s)
 			})
@@ -57,7 +57,7 @@ func TestOutcomes(t *testing.T) {
 		})
 	}
 	child := func(s *scope.Scope, one suspend.Spawner, f func()) {
-		_ = s.Go(one, func(context.Context) error { f(); return nil })
+		s.Go(one, func(context.Context) error { f(); return nil })
 	}
 	for name, c := range map[string]struct {
 		program func(w *explore.World, out func(string))
@@ -88,9 +88,10 @@ func TestOutcomes(t *testing.T) {
 		}, "false false, false true, true false"},
 		"Scope.Go": {main(func(_ context.Context, p said) (result string) {
 			_ = scope.Run(bg, func(_ context.Context, s *scope.Scope) error {
-				_ = s.Go(suspend.Here(), func(context.Context) error {
+				s.Go(suspend.Here(), func(context.Context) error {
 					_ = p.Fill(1)
-					result = state(s.Go(suspend.Here(), func(context.Context) error { return nil }))
+					result = "never ran"
+					s.Go(suspend.Here(), func(context.Context) error { result = "ran"; return nil })
 					return nil
 				})
 				_, _ = p.Await(bg)
@@ -98,7 +99,7 @@ func TestOutcomes(t *testing.T) {
 				return nil
 			})
 			return result
-		}), "<nil> canceled"},
+		}), "never ran, ran"},
 		"OnRelease": {func(w *explore.World, out func(string)) {
 			w.Go("main", func(context.Context) {
 				p, ended := promise.New[int](), promise.New[string]()
@@ -127,8 +128,8 @@ func TestOutcomes(t *testing.T) {
 			on, first, second := scope.Limit(1, suspend.Here()), "never", "never"
 			_ = scope.Run(ctx, func(_ context.Context, s *scope.Scope) error {
 				s.OnRelease(func() { result = first + " " + second })
-				_ = s.Go(on, func(ctx context.Context) error { first = state(ctx.Err()); return nil })
-				_ = s.Go(on, func(ctx context.Context) error { second = state(ctx.Err()); return nil })
+				s.Go(on, func(ctx context.Context) error { first = state(ctx.Err()); return nil })
+				s.Go(on, func(ctx context.Context) error { second = state(ctx.Err()); return nil })
 				return nil
 			})
 			return result
@@ -137,7 +138,7 @@ func TestOutcomes(t *testing.T) {
 			ctx, stop := cancel.New(bg)
 			stop(nil)
 			g := scope.Open(bg, scope.Collect)
-			_ = g.Go(suspend.Here(), func(context.Context) error { _ = p.Fill(1); return nil })
+			g.Go(suspend.Here(), func(context.Context) error { _ = p.Fill(1); return nil })
 			_, _ = p.Await(bg)
 			return state(g.Shutdown(ctx))
 		}), "<nil> canceled"},

@@ -177,7 +177,7 @@ func TestAnOperationThatNeedNotWaitIsAPoint(t *testing.T) {
 		"Guard.Lock":          func() func() { var g suspend.Guard; return g.Lock },
 		"Send":                func() func() { in := actor.Open[int](bg, actor.Options[int]{}); return func() { _ = in.Ref().Send(1) } },
 		"Inbox.Len":           func() func() { in := actor.Open[int](bg, actor.Options[int]{}); return func() { in.Len() } },
-		"Scope.Go":            inScope(func(s *scope.Scope) { _ = s.Go(suspend.Here(), func(context.Context) error { return nil }) }),
+		"Scope.Go":            inScope(func(s *scope.Scope) { s.Go(suspend.Here(), func(context.Context) error { return nil }) }),
 		"Scope.Hold":          inScope(func(s *scope.Scope) { release, _ := s.Hold(); release() }),
 		"Scope.Cancel":        inScope(func(s *scope.Scope) { s.Cancel(nil) }),
 		"idle.Group.Go":       func() func() { g := idle.New(suspend.Goroutines, nil); return func() { _ = g.Go(func() {}) } },
@@ -265,7 +265,7 @@ func TestOthersComeBetween(t *testing.T) {
 			_ = p.Fill(1)
 		},
 		"two results of a stream": func(ctx context.Context, on suspend.Spawner, read, write func()) {
-			for i := range scope.Stream(ctx, on, 2, slices.Values([]int{0, 1}), func(_ context.Context, i int) (int, error) { return i, nil }) {
+			for i := range scope.Stream(ctx, on, 2, scope.Lift(slices.Values([]int{0, 1})), func(_ context.Context, i int) (int, error) { return i, nil }) {
 				[]func(){read, write}[i]()
 			}
 		},

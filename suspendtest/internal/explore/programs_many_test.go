@@ -131,11 +131,13 @@ var manyPrograms = []program{
 			})
 		}
 		w.Go("start", func(context.Context) {
-			_ = g.Go(suspend.Here(), func(context.Context) error {
-				live++
-				suspend.Yield()
-				live--
-				return nil
+			_ = recovered(func() { // after the end
+				g.Go(suspend.Here(), func(context.Context) error {
+					live++
+					suspend.Yield()
+					live--
+					return nil
+				})
 			})
 		})
 		w.OnIdle(lost)
@@ -146,12 +148,10 @@ var manyPrograms = []program{
 		w.Go("start", func(context.Context) {
 			run := func(ctx context.Context) (int, error) { return 1, suspend.Err(ctx) }
 			one := scope.Limit(1, suspend.Here())
-			_, _ = scope.Start(g.Scope, one, run)
-			c, err := scope.Start(g.Scope, one, run)
-			if err == nil {
-				c.Cancel(errOops)
-				_, second = c.Await(bg)
-			}
+			scope.Start(g, one, run)
+			c := scope.Start(g, one, run)
+			c.Cancel(errOops)
+			_, second = c.Await(bg)
 			first = g.Shutdown(bg)
 		})
 		w.Go("cancel", func(context.Context) { g.Cancel(nil) })
@@ -229,9 +229,9 @@ var manyPrograms = []program{
 	{"Stream, break", "2 × 1", func(w *explore.World) {
 		broke := false
 		w.Go("reader", func(context.Context) {
-			in := func(yield func(int) bool) {
+			in := func(yield func(int, error) bool) {
 				for i := 0; ; i++ {
-					if !yield(i) {
+					if !yield(i, nil) {
 						broke = true
 						return
 					}

@@ -23,7 +23,7 @@ var producerPrograms = []program{
 		var told promise.Promise[int]
 		w.Go("fill", func(context.Context) { _ = told.Fill(0) })
 		reads(w, func() {
-			selects(func(yield func(int) bool) { _ = yield(1) && yield(2) }, &told, func(bool, []int) {})
+			selects(func(yield func(int, error) bool) { _ = yield(1, nil) && yield(2, nil) }, &told, func(bool, []int) {})
 		})
 	}},
 	// The promise is filled while the sequence waits, and the sequence goes on while the promise is not filled.
@@ -34,10 +34,10 @@ var producerPrograms = []program{
 			_ = told.Fill(0)
 		})
 		reads(w, func() {
-			selects(func(yield func(int) bool) {
-				if yield(1) {
+			selects(func(yield func(int, error) bool) {
+				if yield(1, nil) {
 					_, _ = goOn.Await(bg)
-					yield(2)
+					yield(2, nil)
 				}
 			}, &told, func(filled bool, got []int) {
 				if _ = first.Fill(0); filled {
@@ -57,14 +57,14 @@ var producerPrograms = []program{
 		})
 		reads(w, func() {
 			acquired, left := false, false
-			p := producer.Start(func(yield func(int) bool) {
+			p := producer.Start(func(yield func(int, error) bool) {
 				if acquired = s.Acquire(bg, 1) == nil; acquired {
 					defer s.Release(1)
 					defer func() {
 						_, _ = goOn.Await(bg)
 						left = true
 					}()
-					yield(1)
+					yield(1, nil)
 				}
 			})
 			p.Request()
@@ -79,7 +79,7 @@ var producerPrograms = []program{
 		w.Go("fill", func(context.Context) { _ = goOn.Fill(0) })
 		reads(w, func() {
 			left := false
-			p := producer.Start(func(func(int) bool) {
+			p := producer.Start(func(func(int, error) bool) {
 				defer func() {
 					_, _ = goOn.Await(bg)
 					left = true
@@ -98,8 +98,8 @@ var producerPrograms = []program{
 		w.Go("fill", func(context.Context) { _ = goOn.Fill(0) })
 		reads(w, func() {
 			left := false
-			p := producer.Start(func(yield func(int) bool) {
-				if !yield(1) { // as after a break
+			p := producer.Start(func(yield func(int, error) bool) {
+				if !yield(1, nil) { // as after a break
 					_, _ = goOn.Await(bg)
 					left = true
 				}
@@ -113,14 +113,14 @@ var producerPrograms = []program{
 	}},
 	{"producer, Stop before the first Request", "2 × 1", func(w *explore.World) {
 		reads(w, func() {
-			p := producer.Start(func(func(int) bool) { panic("not requested") })
+			p := producer.Start(func(func(int, error) bool) { panic("not requested") })
 			p.Stop()
 		})
 	}},
 	{"producer, a panic", "2 × 3", func(w *explore.World) {
 		reads(w, func() {
-			p := producer.Start(func(yield func(int) bool) {
-				yield(1)
+			p := producer.Start(func(yield func(int, error) bool) {
+				yield(1, nil)
 				panic(errOops)
 			})
 			for i := range 2 {
@@ -136,7 +136,7 @@ var producerPrograms = []program{
 	{"producer, a panic and Stop", "2 × 2", func(w *explore.World) {
 		var never promise.Promise[int]
 		reads(w, func() {
-			p := producer.Start(func(yield func(int) bool) {
+			p := producer.Start(func(yield func(int, error) bool) {
 				defer func() { panic(errOops) }()
 				_, _ = never.Await(bg)
 			})
@@ -160,7 +160,7 @@ func reads(w *explore.World, f func()) {
 }
 
 // selects waits for the values 1 and 2 of a sequence, for its end, and for a promise. It calls then after each of these.
-func selects(seq func(yield func(int) bool), told *promise.Promise[int], then func(filled bool, got []int)) {
+func selects(seq func(yield func(int, error) bool), told *promise.Promise[int], then func(filled bool, got []int)) {
 	p := producer.Start(seq)
 	next, other := suspend.CaseOf(p.NextOp()), suspend.CaseOf(told.AwaitOp())
 	var got []int
@@ -185,12 +185,6 @@ func selects(seq func(yield func(int) bool), told *promise.Promise[int], then fu
 	if p.Stop(); !slices.Equal(got, []int{1, 2}) {
 		panic(fmt.Sprint("got ", got))
 	}
-}
-
-func recovered(f func()) (v any) {
-	defer func() { v = recover() }()
-	f()
-	return nil
 }
 
 // An exiting task starts tasks that may exit.
