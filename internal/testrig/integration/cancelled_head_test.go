@@ -224,11 +224,13 @@ func TestACancelledWaiterOfAStuckSchedulerDelaysNobody(t *testing.T) {
 						ctx, end := newContext()
 						var err error
 						resume := stuck(t, func(on suspend.Executor) { wait(l, ctx, on, func(e error) { err = e }) })
-						second := make(chan error)
+						begins, second := make(chan struct{}), make(chan error)
 						require.NoError(t, on.Go(func() {
+							close(begins)
 							err := l.second(bg)
 							go func() { second <- err }()
 						}))
+						<-begins // a loop that is about to return from its system call looks as if it waits
 						schedtest.Quiet(t)
 						if l.cut != nil {
 							l.cut(end)
