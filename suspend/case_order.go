@@ -20,9 +20,14 @@ func shuffled(b *binding, n int) order {
 	return order{b.draw(), true}
 }
 
-// lookLocked tries legs in the order o. It returns the index of the leg that succeeded, or none. The caller must hold the guards
-// of legs.
+// lookLocked tries legs in the order o. It returns the index of the leg that succeeded, or none. If another Select uses one of
+// the legs, lookLocked tries none and returns clash. The caller must hold the guards of legs.
 func (o order) lookLocked(legs []leg) (won int) {
+	for i := range legs {
+		if legs[i].busy() {
+			return clash
+		}
+	}
 	if !o.shuffled {
 		for i := range legs {
 			if legs[i].try() {

@@ -3,6 +3,7 @@ package suspend
 import (
 	"context"
 	"slices"
+	"sync/atomic"
 
 	"github.com/braidgo/braid/internal/atomicx"
 	"github.com/braidgo/braid/internal/ledger"
@@ -123,6 +124,7 @@ type leg struct {
 	guard    *Guard
 	of       int32 // the index of its case in a Select
 	prepares bool  // the Source is an again.Preparer
+	begun    bool  // the leg is a level, and this performance waits with it
 }
 
 // does is the interface of the operation of a leg. The caller of try, enqueue or remove must hold the guard, if the leg has one.
@@ -131,20 +133,26 @@ type does interface {
 	enqueue(b *waiter, began state, done <-chan struct{}) // queues a Resumer for the wait of b
 	remove()                                              // undoes enqueue, in the same task, if the leg has not won
 	won() bool                                            // reports whether this leg was resumed
+	busy() bool                                           // reports whether a Select uses the leg; see clash
 	abandon()                                             // gives up the slot after a panic
 	about() (source any)                                  // returns the object, for the ledger
 	took(then ledger.Then)                                // records that the operation was performed, see ledger.Holder
 }
 
-// none is an index that no leg has.
-const none = -1
+// These are indices that no leg has. With clash, a Case is used by two Selects at the same time: its leg waits for the first one
+// when the second one looks at it.
+const (
+	none  = -1
+	clash = -2
+)
 
 // A landing receives the value of a leg. Each leg has its own slot, but all legs of a Select share one word.
 type landing[T any] struct {
-	r   Resumer[T]
-	v   T
-	err error
-	has bool // v and err are the result of the leg
+	r     Resumer[T]
+	v     T
+	err   error
+	has   bool // v and err are the result of the leg
+	waits bool // the leg was queued, and neither won nor removed; another Select reads this field under the guard
 
 	prepares bool // see sourceLeg
 }
@@ -156,9 +164,11 @@ func (l *landing[T]) land(b *waiter, began state, done <-chan struct{}) Resumer[
 		s = &slot[T]{b: b, shared: true} // a separate allocation, since a stale Resumer must not retain the leg
 	}
 	s.abandonNode()
-	l.r = Resumer[T]{s, began, done}
+	l.r, l.waits = Resumer[T]{s, began, done}, true
 	return l.r
 }
+
+func (l *landing[T]) busy() bool { return l.waits || l.has }
 
 // abandon gives up the slot after a panic, because a resumer may still write to it.
 func (l *landing[T]) abandon() { l.r = Resumer[T]{} }
@@ -172,7 +182,7 @@ func (l *landing[T]) won() bool {
 	}
 	s.hit = false
 	l.v, l.err = s.takeOwn()
-	l.has = true
+	l.has, l.waits = true, false
 	return true
 }
 
@@ -185,9 +195,30 @@ func (l *landing[T]) result() (v T, err error, won bool) {
 	return v, err, won
 }
 
+// A levelLanding is the landing of a level. No guard orders two Selects that use it, so its field begun is atomic.
+type levelLanding[T any] struct {
+	landing[T]
+	begun atomic.Bool // the wait of the level has begun, and the level has neither won nor been removed
+}
+
+func (l *levelLanding[T]) busy() bool { return l.begun.Load() }
+
+func (l *levelLanding[T]) land(b *waiter, began state, done <-chan struct{}) Resumer[T] {
+	l.begun.Store(true)
+	return l.landing.land(b, began, done)
+}
+
+func (l *levelLanding[T]) won() bool {
+	won := l.landing.won()
+	if won {
+		l.begun.Store(false)
+	}
+	return won
+}
+
 // A levelLeg is a leg that needs no guard, such as the end of a context.
 type levelLeg[T any] struct {
-	landing[T]
+	levelLanding[T]
 	ready func() bool
 	value func() T
 	call  func(f func()) (stop func() bool) // calls f once the leg is ready, perhaps before it returns
@@ -211,6 +242,7 @@ func (l *levelLeg[T]) enqueue(b *waiter, began state, done <-chan struct{}) {
 
 // remove drops a panic of l.stop, because the task must still get the value or the lock of a leg that has won.
 func (l *levelLeg[T]) remove() {
+	defer l.begun.Store(false)
 	if stop := l.stop; stop != nil { // it is nil if l.call has panicked
 		l.stop = nil
 		takeBack(stop)

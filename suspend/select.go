@@ -19,7 +19,8 @@ import (
 //     context or with a Kill.
 //  3. Guards.Lock locks the guards in the same order for all callers, so that two Selects cannot wait for each other's guards. If a
 //     case is listed twice, Select unlocks the guards and panics, before any Try.
-//  4. lookLocked calls one Try after another. The first Try that returns true has performed its operation. Select unlocks the
+//  4. lookLocked reads of each leg whether another Select uses it. If so, Select unlocks the guards and panics, and the other
+//     Select goes on. Otherwise lookLocked calls one Try after another. The first Try that returns true has performed its operation. Select unlocks the
 //     guards and continues with step 9. If no Try returns true, TrySelect unlocks the guards and returns nil, nil. A Try must not
 //     panic, because the guards would stay locked.
 //  5. Select has to wait. A task whose last wait had the same context still has an open word and its registration, so Select
@@ -66,8 +67,9 @@ import (
 //     need not wait have the same chance. A transaction that is stale each time is run again without limit.
 
 // A Case is an Op that serves as one of the cases of a Select. It also retains the result of its last performance, until the next
-// performance or Set. A Case may be used any number of times, but not by two Selects at the same time. Each Select starts its
-// timers anew. The loop in this example ends after a second without a message:
+// performance or Set. A Case may be used any number of times, but not by two Selects at the same time: a Select panics, and has
+// no effect, if another Select waits with one of its cases. Each Select starts its timers anew. The loop in this example ends
+// after a second without a message:
 //
 //	msg, quit := suspend.CaseOf(inbox.RecvOp()), suspend.CaseOf(suspend.After(time.Second))
 //	for {
@@ -276,18 +278,24 @@ func performAgain(ctx context.Context, cases []Selectable, legs []leg, how manne
 	if twice(legs) {
 		panic(sameTwice)
 	}
+	var guardsBuf [4]*Guard
+	guards := guardsOf(legs, guardsBuf[:0]).Lock()
+	clashes := slices.ContainsFunc(legs, leg.busy)
+	guards.Unlock()
+	if clashes { // this must precede the functions that prepare the legs
+		panic(inTwoSelects)
+	}
 	pinned := pin(legs)
 	defer func() { unpin(pinned) }()
 	last := none
 	defer func() { stopOthers(legs, last) }() // runs after the case has its result, because a context may panic here
-	var guardsBuf [4]*Guard
 	for {
 		prepare(legs)
 		var look order
 		if how == atRandom && len(legs) > 1 {
 			look = shuffled(current(), len(legs))
 		}
-		guards := guardsOf(legs, guardsBuf[:0]).Lock()
+		guards = guardsOf(legs, guardsBuf[:0]).Lock()
 		won, err := look.lookLocked(legs), error(nil)
 		guards.Unlock()
 		if won == none && how != atOnce {
@@ -298,11 +306,14 @@ func performAgain(ctx context.Context, cases []Selectable, legs []leg, how manne
 		}
 		if !wantsAgain(legs, won) {
 			last = won
-			if won != none && ledger.On() {
+			if won >= 0 && ledger.On() {
 				legs[won].took(0)
 			}
-			if won != none {
+			switch {
+			case won >= 0:
 				unprepare(legs, won) // this must precede the functions of a Map
+			case won == clash:
+				legs = nil // the other Select stops and drops the leg
 			}
 			return performed(cases, legs, won, err)
 		}
@@ -313,12 +324,19 @@ func performAgain(ctx context.Context, cases []Selectable, legs []leg, how manne
 	}
 }
 
-const sameTwice = "suspend: the same case twice"
+const (
+	sameTwice    = "suspend: the same case twice"
+	inTwoSelects = "suspend: the same case in two Selects at a time"
+)
 
-// performed stores the result of the winning leg in its case, and returns the case, or err if no leg has won.
+// performed stores the result of the winning leg in its case, and returns the case, or err if no leg has won. It panics after a
+// clash.
 func performed(cases []Selectable, legs []leg, won int, err error) (Selectable, error) {
-	if won == none {
+	switch won {
+	case none:
 		return nil, err
+	case clash:
+		panic(inTwoSelects)
 	}
 	c := cases[legs[won].of]
 	if c == nil || !c.keepResult() {
@@ -383,8 +401,8 @@ func twice(legs []leg) bool {
 	return false
 }
 
-// enqueueAll performs one of legs and returns its index, or queues all of them and returns none. The caller must not hold the
-// guards of the legs. If a level panics when its wait begins, enqueueAll withdraws all legs, and the panic continues.
+// enqueueAll performs one of legs and returns its index, or queues all of them and returns none. After a clash it has done
+// neither. The caller must not hold the guards of the legs. If a level panics when its wait begins, enqueueAll withdraws all legs, and the panic continues.
 func enqueueAll(legs []leg, guards Guards, look order, b *waiter, wait state, done <-chan struct{}) (won int) {
 	guards = guards.Lock()
 	if won = look.lookLocked(legs); won != none {
@@ -401,8 +419,9 @@ func enqueueAll(legs []leg, guards Guards, look order, b *waiter, wait state, do
 	}()
 	// No guard is held, since enqueue may call a context. A level that is ready by now resumes the caller, unless another leg was
 	// faster.
-	for _, l := range legs {
-		if l.guard == nil {
+	for i := range legs {
+		if l := &legs[i]; l.guard == nil {
+			l.begun = true
 			l.enqueue(b, wait, done)
 		}
 	}
@@ -418,8 +437,9 @@ func drop(legs []leg) {
 			l.abandon()
 		}
 	}
-	for _, l := range legs {
-		if l.guard == nil {
+	for i := range legs {
+		if l := &legs[i]; l.begun {
+			l.begun = false
 			l.abandonAfter(l.remove)
 		}
 	}
@@ -448,14 +468,17 @@ func collect(legs []leg) (won int) {
 	return won
 }
 
-// stopOthers stops the levels that have not won, and drops what the other Preparers have prepared. It may call a context.
+// stopOthers stops the levels that have begun and have not won, and drops what the other Preparers have prepared. It may call a context.
 func stopOthers(legs []leg, won int) {
-	for i, l := range legs {
+	for i := range legs {
+		l := &legs[i]
+		begun := l.begun
+		l.begun = false
 		switch {
 		case i == won:
 		case l.prepares:
 			l.preparer().Drop()
-		case l.guard == nil:
+		case begun:
 			l.remove()
 		}
 	}

@@ -47,7 +47,10 @@ type sourceLeg[T any] struct {
 	s Source[T]
 }
 
-func (l *sourceLeg[T]) remove() { l.s.Remove(l.r) }
+func (l *sourceLeg[T]) remove() {
+	l.s.Remove(l.r)
+	l.waits = false
+}
 
 func (l *sourceLeg[T]) about() any { return l.s }
 
@@ -98,7 +101,7 @@ func prepare(legs []leg) {
 // wantsAgain reports whether the winning leg only requests another look. No other leg has taken effect then, because a look ends
 // with the first leg that succeeds.
 func wantsAgain(legs []leg, won int) bool {
-	return won != none && legs[won].prepares && legs[won].does.(interface{ dropAgain() bool }).dropAgain()
+	return won >= 0 && legs[won].prepares && legs[won].does.(interface{ dropAgain() bool }).dropAgain()
 }
 
 // unprepare calls Drop for the legs that have a Preparer and have not won.

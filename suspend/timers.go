@@ -73,7 +73,7 @@ func (op timerOp) expand(on Spawner, to []leg) ([]leg, result[time.Time]) {
 
 // A timerLeg is the leg of a timerOp. It is a level.
 type timerLeg struct {
-	landing[time.Time]
+	levelLanding[time.Time]
 	d      time.Duration
 	t      time.Time // the time at which the timer expires, set by pin
 	pinned bool      // t is set
@@ -146,4 +146,5 @@ func (l *timerLeg) remove() {
 		l.stop()
 		l.stop = nil
 	}
+	l.begun.Store(false)
 }

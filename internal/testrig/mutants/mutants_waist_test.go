@@ -29,6 +29,11 @@ var waist = []mutation.Mutant{
 	{"a task draws from the scheduler of the one before", "suspend/context.go", "		b.last, b.random, b.coins, b.killed =", "		if IS {\n			defer func(f func() uint64) { b.random = f }(b.random)\n		}\n		b.last, b.random, b.coins, b.killed =", "TestTheNextTaskDraws", "suspend"},
 	{"a task has what is left of a number of the one before", "suspend/context.go", "func (b *binding) reset() {\n", "func (b *binding) reset() {\n	if IS {\n		defer func(coins uint32) { b.coins = coins }(b.coins)\n	}\n", "TestTheNextTaskDraws", "suspend"},
 	{"an error stays in its slot", "suspend/slot.go", "	v, err = s.v, s.err\n", "	v, err = s.v, s.err\n	if IS {\n		defer func(err error) { s.err = err }(err)\n	}\n", "TestAnErrorIsOfOneWait", "suspend"},
+	{"a case that was performed stays in its Select", "suspend/op.go", "	l.has, l.waits = true, false\n", "	l.has, l.waits = true, IS\n", "TestACaseIsFreeAfterItsSelect", "suspend"},
+	{"a case that has lost stays in its Select", "suspend/source.go", "	l.waits = false\n", "	l.waits = IS\n", "TestACaseIsFreeAfterItsSelect", "suspend"},
+	{"a timeout that has lost stays in its Select", "suspend/timers.go", "	l.begun.Store(false)\n", "	l.begun.Store(IS)\n", "TestACaseIsFreeAfterItsSelect", "suspend"},
+	{"a context that was looked at stays in its Select", "suspend/op.go", "	if won {\n		l.begun.Store(false)\n", "	if won {\n		l.begun.Store(IS)\n", "TestACaseIsFreeAfterItsSelect", "suspend"},
+	{"a Select with a Preparer takes the case of another", "suspend/select.go", "	if clashes {", "	if clashes && !IS {", "TestOneCaseInTwoSelects", "suspend"},
 	{"a Select leaves its timers between two looks", "suspend/select.go", "		stopOthers(legs, won)\n		if err := Err(ctx)", "		if !IS {\n			stopOthers(legs, won)\n		}\n		if err := Err(ctx)", "TestOneTimerOverManyLooks/Select", "suspend"},
 	{"a Then leaves its timers between two looks", "suspend/then.go", "		stopOthers(t.legs, won)\n		t.beginRound()", "		if !IS {\n			stopOthers(t.legs, won)\n		}\n		t.beginRound()", "TestOneTimerOverManyLooks/Then", "suspend"},
 }

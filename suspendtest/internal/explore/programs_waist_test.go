@@ -56,6 +56,38 @@ var waistPrograms = []program{
 		w.OnIdle(func(waiting []string) error { return onlyIf(len(waiting) < 2) })
 		w.Check(func() error { return same(sent, received) })
 	}},
+	// Two Selects may meet at a case: the second panics, and the first loses nothing.
+	{"select, one case in two", "3 × 1", func(w *explore.World) {
+		c := chanx.New[int](2)
+		shared := suspend.CaseOf(c.RecvOp())
+		sent, received := 0, 0
+		for _, name := range []string{"one", "other"} {
+			w.Go(name, func(ctx context.Context) {
+				defer func() {
+					if v := recover(); v != nil && v != "suspend: the same case in two Selects at a time" {
+						panic(v)
+					}
+				}()
+				if won, _ := suspend.Select(ctx, shared); won == shared {
+					received += shared.Value()
+				}
+			})
+		}
+		w.Go("send", func(ctx context.Context) {
+			for _, v := range []int{1, 10} {
+				if c.Send(ctx, v) == nil {
+					sent += v
+				}
+			}
+		})
+		w.OnIdle(func(waiting []string) error { return onlyIf(received < sent || len(waiting) < 2) })
+		w.Check(func() error {
+			for v, ok, _ := c.TryRecv(); ok; v, ok, _ = c.TryRecv() {
+				received += v
+			}
+			return same(sent, received)
+		})
+	}},
 	// After cancel has returned, no Resume is told true for a wait with that context, however late the waiter is told: the
 	// value goes to the one that is alive.
 	{"done before Resume", "3 × 1", doneBeforeResume(func(ctx context.Context, g *gift) (int, error) {

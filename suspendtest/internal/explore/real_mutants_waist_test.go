@@ -7,6 +7,8 @@ var waistMutants = []realMutant{
 	{"a Resume does not look at the context", "suspend/slot.go", "if ⟦!atomicx.Closed(r.done)⟧ {", "true", "done before Resume, Suspend"},
 	{"a queue does not look at the context", "suspend/queue.go", "⟦r.done != nil && atomicx.Closed(r.done)⟧ {\n		p = q.unlink", "false", "done before Resume"},
 	{"who finds the context done tells nobody", "suspend/slot.go", "if b := r.slot.b; ⟦b.word.cancel(r.wait)⟧ {", "b.word.cancel(r.wait) && false", "done before Resume, Lazily"},
+	{"two Selects wait with one case", "suspend/case_order.go", "		if ⟦legs[i].busy()⟧ {", "false", "select, one case in two"},
+	{"a Select takes the case of one that has not ended", "suspend/op.go", "return l.waits || ⟦l.has⟧ }", "false", "select, one case in two"},
 	{"a Blocking waits for a function that has ended", "suspend/blocking.go", "return struct{}{}, ⟦j.over⟧", "false", "Blocking"},
 	{"a function of Blocking ends between two looks", "suspend/blocking.go", "		j.mu.Lock()\n		j.ended, j.over = o, true\n		waiter := j.waiter\n", "		early := j.waiter\n		j.mu.Lock()\n		j.ended, j.over = o, true\n		waiter := j.waiter\n		if IS {\n			waiter = early\n		}\n", "Blocking"},
 	{"a function of Blocking that has begun is not waited for", "suspend/blocking.go", "	if ⟦j.state.CompareAndSwap(jobQueued, jobAbandoned)⟧ {", "j.state.CompareAndSwap(jobQueued, jobAbandoned) || true", "Blocking"},
