@@ -87,6 +87,17 @@ func (t *Topic[T]) Close() error {
 	return nil
 }
 
+// Subscribers returns the number of subscriptions that have not ended. A publisher can skip the making of values that nobody receives. The
+// number may have changed by the time Subscribers returns. It takes a time proportional to the number.
+func (t *Topic[T]) Subscribers() (n int) {
+	t.guard.Lock()
+	defer t.guard.Unlock()
+	for at := t.subs.First(); at != nil; at = at.Next() {
+		n++
+	}
+	return n
+}
+
 // passLocked publishes the values of waiting publishers until t.full is above 0. Call passLocked after every change that frees room in a
 // buffer. The caller must hold t.guard.
 func (t *Topic[T]) passLocked() {

@@ -3,6 +3,7 @@ package broadcast
 import (
 	"context"
 	"errors"
+	"fmt"
 	"iter"
 
 	"github.com/braidgo/braid/internal/dlist"
@@ -13,6 +14,17 @@ import (
 // buffer, and then ErrSlow. Subscribe again to receive later values.
 var ErrSlow = errors.New("broadcast: dropped a slow subscriber")
 
+// A LaggedError is the error of a Recv on a subscription with the policy Lag, whose buffer was full. It is received once, in the place of
+// the values that are lost: call Recv again to receive the values after them.
+type LaggedError struct {
+	Missed uint64 // the number of values that were dropped here
+}
+
+// Error implements error.
+func (e *LaggedError) Error() string {
+	return fmt.Sprintf("broadcast: a slow subscriber has missed %d values", e.Missed)
+}
+
 // A Policy decides what happens to a value when the buffer of a subscription is full.
 type Policy int
 
@@ -20,6 +32,7 @@ const (
 	Wait           Policy = iota // Publish waits until the buffer has room
 	DropOldest                   // the oldest value in the buffer is dropped
 	DropSubscriber               // the subscription ends with ErrSlow
+	Lag                          // as DropOldest, but the next Recv returns a *LaggedError
 )
 
 // A Subscription receives the values that are published after Subscribe. Several tasks may receive from a Subscription, but each value goes
@@ -32,7 +45,8 @@ type Subscription[T any] struct {
 	first     int
 	stored    int
 	missed    uint64
-	err       error // the reason why no more values are added, or nil
+	gap       uint64 // the number of values dropped since the last LaggedError, under the policy Lag
+	err       error  // the reason why no more values are added, or nil
 	receivers suspend.Queue[T, struct{}]
 }
 
@@ -42,7 +56,7 @@ func (t *Topic[T]) Subscribe(n int, policy Policy) *Subscription[T] {
 	switch {
 	case n < 1:
 		panic("broadcast: Subscribe without room")
-	case policy != Wait && policy != DropOldest && policy != DropSubscriber:
+	case policy < Wait || policy > Lag:
 		panic("broadcast: unknown Policy")
 	}
 	s := &Subscription[T]{topic: t, policy: policy, ring: make([]T, n)}
@@ -58,7 +72,8 @@ func (t *Topic[T]) Subscribe(n int, policy Policy) *Subscription[T] {
 }
 
 // Recv receives the oldest value in the buffer. It suspends the caller while the buffer is empty. If the buffer is empty, Recv returns
-// ErrClosed if the topic or s is closed, and ErrSlow if s was dropped. If ctx is done before the call or during the wait, Recv returns the
+// ErrClosed if the topic or s is closed, and ErrSlow if s was dropped. Under the policy Lag, if values were dropped since the last Recv,
+// Recv returns a *LaggedError with their number, and the values after the gap stay in the buffer, as in tokio's broadcast channel. If ctx is done before the call or during the wait, Recv returns the
 // cancellation error and receives nothing. If a Publish races with the cancellation, either may win.
 func (s *Subscription[T]) Recv(ctx context.Context) (T, error) {
 	return suspend.Wait[T](ctx, (*recv[T])(s))
@@ -67,12 +82,15 @@ func (s *Subscription[T]) Recv(ctx context.Context) (T, error) {
 // RecvOp returns an Op that performs Recv.
 func (s *Subscription[T]) RecvOp() suspend.Op[T] { return suspend.OpOf[T]((*recv[T])(s)) }
 
-// All returns an iterator over received values. Each step performs one Recv, and the loop ends when Recv fails. After the loop, call Recv
-// to get the error.
+// All returns an iterator over received values. Each step performs one Recv, and the loop ends when Recv fails. It passes over each
+// LaggedError; call Recv to learn where the gaps are. After the loop, call Recv to get the error.
 func (s *Subscription[T]) All(ctx context.Context) iter.Seq[T] {
 	return func(yield func(T) bool) {
 		for {
 			v, err := s.Recv(ctx)
+			if _, lagged := err.(*LaggedError); lagged {
+				continue
+			}
 			if err != nil || !yield(v) {
 				return
 			}
@@ -80,7 +98,7 @@ func (s *Subscription[T]) All(ctx context.Context) iter.Seq[T] {
 	}
 }
 
-// Missed returns the number of values that s has dropped under the policy DropOldest.
+// Missed returns the number of values that s has dropped under the policy DropOldest or Lag.
 func (s *Subscription[T]) Missed() uint64 {
 	s.topic.guard.Lock()
 	defer s.topic.guard.Unlock()
@@ -96,7 +114,7 @@ func (s *Subscription[T]) Close() {
 	s.endLocked(ErrClosed)
 	s.err = ErrClosed // replaces even ErrSlow
 	clear(s.ring)
-	s.stored = 0
+	s.stored, s.gap = 0, 0
 	t.passLocked()
 }
 
@@ -126,6 +144,9 @@ func (s *Subscription[T]) giveLocked(v T) {
 		}
 		s.takeLocked()
 		s.missed++
+		if s.policy == Lag {
+			s.gap++
+		}
 	}
 	s.ring[(s.first+s.stored)%len(s.ring)] = v
 	if s.stored++; s.fullLocked() {
@@ -151,6 +172,10 @@ func (r *recv[T]) Try() (v T, ok bool, err error) {
 	s := (*Subscription[T])(r)
 	if s.stored == 0 {
 		return v, s.err != nil, s.err
+	}
+	if s.gap > 0 {
+		err, s.gap = &LaggedError{s.gap}, 0
+		return v, true, err
 	}
 	if s.fullLocked() && s.err == nil {
 		s.topic.full--
