@@ -50,6 +50,7 @@ type Chan[T any] struct {
 	stored    int
 	receivers suspend.Queue[T, struct{}]
 	senders   suspend.Queue[struct{}, T]
+	closings  suspend.Queue[struct{}, struct{}] // waiters of AwaitClose
 }
 
 // New returns a channel that buffers up to capacity values. It panics if capacity is negative.
@@ -111,6 +112,19 @@ func (c *Chan[T]) SendOp(v T) suspend.Op[struct{}] { return suspend.OpOf[struct{
 // RecvOp returns an Op that performs Recv.
 func (c *Chan[T]) RecvOp() suspend.Op[T] { return suspend.OpOf[T]((*recv[T])(c)) }
 
+// AwaitClose suspends the caller until c is closed, and returns nil. It receives nothing: the buffer of a closed channel may still hold
+// values. A producer can wait in this way until nobody needs its values any more, and a Send then returns the reason. If ctx is done
+// before the call or during the wait, AwaitClose returns the cancellation error. If a Close races with the cancellation, either may win.
+func (c *Chan[T]) AwaitClose(ctx context.Context) error {
+	_, err := suspend.Wait[struct{}](ctx, (*closing[T])(c))
+	return err
+}
+
+// AwaitCloseOp returns an Op that performs AwaitClose.
+func (c *Chan[T]) AwaitCloseOp() suspend.Op[struct{}] {
+	return suspend.OpOf[struct{}]((*closing[T])(c))
+}
+
 // All returns an iterator over received values. Each step performs one Recv, and the loop ends when Recv fails, because c is closed and
 // empty or ctx is done. The iterator receives no value in advance, so a break leaves later values to other receivers.
 //
@@ -134,7 +148,7 @@ func (c *Chan[T]) All(ctx context.Context) iter.Seq[T] {
 }
 
 // Close closes c, so that no more values can be sent. Values in the buffer can still be received. All waiters are resumed with ErrClosed,
-// in order, receivers before senders. The values of waiting senders are not sent. A second Close changes nothing and returns ErrClosed, so
+// in order, receivers before senders, and then the waiters of AwaitClose. The values of waiting senders are not sent. A second Close changes nothing and returns ErrClosed, so
 // that only the caller that has closed c gets nil. Close never suspends. It synchronizes before the return of every call that returns
 // ErrClosed.
 //
@@ -158,6 +172,7 @@ func (c *Chan[T]) CloseWith(err error) error {
 	var none T
 	c.receivers.ResumeAll(none, err) // a waiter that cannot be resumed was cancelled
 	c.senders.ResumeAll(struct{}{}, err)
+	c.closings.ResumeAll(struct{}{}, nil)
 	return nil
 }
 
@@ -238,3 +253,11 @@ func (r *recv[T]) Guard() *suspend.Guard          { return &r.guard }
 func (r *recv[T]) Try() (v T, ok bool, err error) { return (*Chan[T])(r).recvLocked() }
 func (r *recv[T]) Enqueue(w suspend.Resumer[T])   { r.receivers.Push(w, struct{}{}) }
 func (r *recv[T]) Remove(w suspend.Resumer[T])    { r.receivers.Remove(w) }
+
+// A closing is the Source of AwaitClose and AwaitCloseOp.
+type closing[T any] Chan[T]
+
+func (w *closing[T]) Guard() *suspend.Guard                        { return &w.guard }
+func (w *closing[T]) Try() (none struct{}, closed bool, err error) { return none, w.end != nil, nil }
+func (w *closing[T]) Enqueue(r suspend.Resumer[struct{}])          { w.closings.Push(r, struct{}{}) }
+func (w *closing[T]) Remove(r suspend.Resumer[struct{}])           { w.closings.Remove(r) }
