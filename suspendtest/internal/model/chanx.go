@@ -20,6 +20,8 @@ type Chan interface {
 	RecvOp() suspend.Op[int]
 	Close() error
 	CloseWith(err error) error
+	AwaitClose(ctx context.Context) error
+	AwaitCloseOp() suspend.Op[struct{}]
 	Len() int
 }
 
@@ -72,7 +74,10 @@ func chanPart(name string, capacity int, c Chan, closes bool) Part {
 			Kind{Name: "Close", Try: true, Seen: "ok," + closed,
 				Run: func(context.Context, int) string { return result("ok", c.Close()) }},
 			Kind{Name: "CloseWith", Try: true, Seen: "ok," + closed,
-				Run: func(context.Context, int) string { return result("ok", c.CloseWith(errBroken)) }})
+				Run: func(context.Context, int) string { return result("ok", c.CloseWith(errBroken)) }},
+			Kind{Name: "AwaitClose", Seen: "ok",
+				Run: func(ctx context.Context, _ int) string { return result("ok", c.AwaitClose(ctx)) },
+				Op:  func(int) suspend.Op[string] { return done(c.AwaitCloseOp()) }})
 	}
 	return p
 }
@@ -98,6 +103,11 @@ func (c *chanModel) Serve(w *World) bool {
 		case "Len":
 			w.End(o, equals(len(c.buffer)))
 			return true
+		case "AwaitClose":
+			if c.end != nil {
+				w.End(o, "ok")
+				return true
+			}
 		case "Close", "CloseWith":
 			if c.end != nil {
 				w.End(o, chanx.ErrClosed.Error())
