@@ -93,7 +93,7 @@ type chanModel struct {
 func (c *chanModel) Copy() Object { d := *c; return &d }
 
 func (c *chanModel) Serve(w *World) bool {
-	var sends, recvs []Waiter
+	var sends, recvs, awaits []Waiter
 	for _, o := range w.Waiting() {
 		switch o.Kind {
 		case "Send", "TrySend":
@@ -104,10 +104,7 @@ func (c *chanModel) Serve(w *World) bool {
 			w.End(o, equals(len(c.buffer)))
 			return true
 		case "AwaitClose":
-			if c.end != nil {
-				w.End(o, "ok")
-				return true
-			}
+			awaits = append(awaits, o)
 		case "Close", "CloseWith":
 			if c.end != nil {
 				w.End(o, chanx.ErrClosed.Error())
@@ -121,6 +118,8 @@ func (c *chanModel) Serve(w *World) bool {
 		}
 	}
 	switch {
+	case len(awaits) > 0 && c.end != nil && (len(sends)+len(recvs) == 0 || w.Choose(2) == 1): // a new Select may have other cases
+		w.End(awaits[0], "ok")
 	case len(recvs) > 0 && len(c.buffer) > 0:
 		w.End(recvs[0], equals(c.buffer[0]))
 		c.buffer = c.buffer[1:]
