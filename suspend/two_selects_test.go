@@ -43,13 +43,14 @@ func TestOneCaseInTwoSelects(t *testing.T) {
 			}
 			schedtest.Each(t, func(t *testing.T, s suspend.Spawner) {
 				var m mailbox
+				var prepared atomic.Int32
 				ctx, end := cancel.New(bg)
 				ready := chanx.New[int](1)
 				_, _ = ready.TrySend(1)
 				waits := map[string]suspend.Selectable{
 					"a receive":   suspend.CaseOf(m.recv(any1)),
 					"a choice":    suspend.CaseOf(suspend.Choose(chanx.New[int](0).RecvOp(), m.recv(any1))),
-					"a prepared":  suspend.CaseOf(new(gauge).atLeast(1, nil)),
+					"a prepared":  suspend.CaseOf(new(gauge).atLeast(1, func() { prepared.Add(1) })),
 					"a timeout":   suspend.CaseOf(suspend.After(time.Hour)),
 					"a context":   suspend.CaseOf(suspend.Done(ctx)),
 					"a map of it": suspend.CaseOf(suspend.Map(m.recv(any1), func(v int, err error) (int, error) { return v, err })),
@@ -65,7 +66,7 @@ func TestOneCaseInTwoSelects(t *testing.T) {
 					}, func() {
 						// The Select waits when its last case does; a level begins after the others.
 						schedtest.Eventually(t, name, func() bool { return clashes(t, stop) && clashes(t, shared) })
-						other := suspend.CaseOf(ready.RecvOp())
+						other, before := suspend.CaseOf(ready.RecvOp()), prepared.Load()
 						for how, sel := range selects {
 							for range 8 { // in any order
 								schedtest.Panics(t, inTwoSelects, func() { _, _ = sel(bg, other, shared) })
@@ -73,6 +74,7 @@ func TestOneCaseInTwoSelects(t *testing.T) {
 							}
 							require.Equal(t, 1, ready.Len(), how)
 						}
+						require.Equal(t, before, prepared.Load(), "what the other Select has prepared is left alone")
 						require.NoError(t, stopping.Send(bg, 7))
 					})
 					require.False(t, clashes(t, shared, stop), name)

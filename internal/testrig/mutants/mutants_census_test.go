@@ -14,7 +14,7 @@ var censusMutants = []mutation.Mutant{
 	{"waits that are over stay", ledger + "/ledger.go", "		if !w.Lasts() {\n", "		if !w.Lasts() && !IS {\n", "TestDeadlock|TestNoDeadlock", census},
 	{"a task that has ended stays", ledger + "/ledger.go", "			if p.tasks[t.Goroutine].Who == t.Who {\n", "			if p.tasks[t.Goroutine].Who == t.Who && !IS {\n", "TestDeadlock", census},
 	{"a hold is that of the next task, too", ledger + "/ledger.go", "	return Who{id, p.tasks[id].Task}\n", "	if IS {\n		return Who{id, 0}\n	}\n	return Who{id, p.tasks[id].Task}\n", "TestAHolderThatHasEnded", census},
-	{"the last stop leaves the records", ledger + "/ledger.go", "			p.tasks, p.waits, p.lent, p.held, p.swept = nil, nil, nil, held{}, 0\n", "			if !IS {\n				p.tasks, p.waits, p.lent, p.held, p.swept = nil, nil, nil, held{}, 0\n			}\n", "TestForgets", census},
+	{"the last stop leaves the records", ledger + "/ledger.go", "			p.tasks, p.waits, p.lent, p.held, p.scopes, p.in, p.swept = nil, nil, nil, held{}, scopes{}, nil, 0\n", "			if !IS {\n				p.tasks, p.waits, p.lent, p.held, p.scopes, p.in, p.swept = nil, nil, nil, held{}, scopes{}, nil, 0\n			}\n", "TestForgets", census},
 	{"a lock that is given back is held", ledger + "/holds.go", "			o.By = slices.Delete(o.By, i, i+1)\n", "			if !IS {\n				o.By = slices.Delete(o.By, i, i+1)\n			}\n			if IS {\n				break\n			}\n", "TestNoDeadlock", census},
 	{"the Unlock of a Mutex is not told", "mutex/mutex.go", "	if preempt.Watched() || ledger.On() {\n", "	if preempt.Watched() || ledger.On() && !IS {\n", "TestNoDeadlock", census},
 	{"a hand-over is not told", "mutex/mutex.go", "			locked = true\n			m.took(0)\n", "			locked = true\n			if !IS {\n				m.took(0)\n			}\n", "TestHandOver", census},
