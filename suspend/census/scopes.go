@@ -139,14 +139,14 @@ func (b branch) lines(at time.Time) (lines []string) {
 	return lines
 }
 
-// write writes the branch to w, each level of the tree deeper than the one around it.
-func (b branch) write(w *strings.Builder, indent string, at time.Time) {
+// writeTree writes the branch to w, each level of the tree deeper than the one around it.
+func (b branch) writeTree(w *strings.Builder, indent string, at time.Time) {
 	fmt.Fprintf(w, "%s%s\n", indent, b.title(at))
 	indent += "  "
 	for _, line := range b.lines(at) {
 		fmt.Fprintf(w, "%s%s\n", indent, line)
 	}
 	for _, in := range b.inner {
-		in.write(w, indent, at)
+		in.writeTree(w, indent, at)
 	}
 }

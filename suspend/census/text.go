@@ -46,7 +46,7 @@ func (s Snapshot) String() string {
 		fmt.Fprintf(&b, "\nscopes\n")
 	}
 	for _, x := range s.tree() {
-		x.write(&b, "  ", s.At)
+		x.writeTree(&b, "  ", s.At)
 	}
 	return b.String()
 }
