@@ -148,7 +148,8 @@ func (c *Case[T]) keepResult() (won bool) {
 // Select performs exactly one of cases and returns it. If several cases need not wait, Select chooses one at random. If all cases
 // have to wait, Select suspends the caller until the first of them becomes possible. The other cases have no effect and leave
 // nothing behind. An error of the operation itself is in the Result of the case. If ctx ends first, or has already ended, Select
-// returns nil and the cancellation error. A nil case and a case of the zero Op are never performed.
+// returns nil and the cancellation error. A nil case and a case of the zero Op are never performed. Select panics if a case is
+// listed twice, or if another Select waits with it.
 //
 // Two Selects can be the two sides of one rendezvous, but a Select cannot be both. A Resume completes the operation of a waiting
 // task, so the task that calls Resume must not be waiting itself. Select therefore locks the guards of all its cases, in the same

@@ -143,13 +143,17 @@ func TestACaseIsFreeAfterItsSelect(t *testing.T) {
 func TestACaseIsFreeAfterAKill(t *testing.T) {
 	x := chanx.New[int](0)
 	fromX, late := suspend.CaseOf(x.RecvOp()), suspend.CaseOf(suspend.After(time.Hour))
-	for _, cases := range [][]suspend.Selectable{{fromX}, {fromX, late}} {
+	killed := func(cases ...suspend.Selectable) {
 		returned := onMortal(t, func(*mortal) {}, func(*mortal) { _, _ = suspend.Select(bg, cases...) })
 		require.False(t, returned)
 		for _, c := range cases {
 			require.False(t, clashes(t, c))
 		}
 	}
+	killed(fromX)
+	killed(fromX, late)
+	defer census.Start(census.Options{})()
+	killed(fromX, late)
 }
 
 // Many goroutines at once look at a case with which another waits. Each of them panics, and the value arrives.

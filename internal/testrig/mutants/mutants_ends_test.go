@@ -25,6 +25,7 @@ var ends = []mutation.Mutant{
 	{"a cancelled waiter stays with its watch.Value", "watch/watch.go", "{ c.waiters.Remove(r) }", "{\n	if !IS {\n		c.waiters.Remove(r)\n	}\n}", ties + "/watch", integration},
 	{"a closed watch.Value is closed again", "watch/watch.go", "	if ⟦w.closed⟧ {\n		return ErrClosed\n	}\n	w.closed", "false", "TestSecondCalls", integration},
 	{"a closed watch.Value is stored to", "watch/watch.go", "	if ⟦w.closed⟧ {\n		return ErrClosed\n	}\n	w.storeLocked", "false", "TestSecondCalls", integration},
+	{"a Modify takes the Store of another task for one of its function", "watch/watch.go", "	case ⟦w.writer == gid.Get()⟧:", "true", "TestModifyLosesNoUpdate", "watch"},
 	{"Until calls its function under the guard", "watch/watch.go", "		if ok(now.Value) {", "		if IS {\n			w.guard.Lock()\n		}\n		good := ok(now.Value)\n		if IS {\n			w.guard.Unlock()\n		}\n		if good {", "TestPanicsOf", integration},
 	{"a channel is closed again", "chanx/chanx.go", "	if ⟦c.end != nil⟧ {\n		return ErrClosed", "false", "TestSecondCalls", integration},
 	{"a Latch counts below zero", "latch/latch.go", "	if ⟦l.isOpen()⟧ {\n		panic", "false", "TestSecondCalls", integration},
