@@ -44,10 +44,12 @@ func Ends[T any](s *T) {
 // Joins records that the calling task is a member of s until it calls leave, and holds s, since the end of s waits for it.
 func Joins[T any](s *T) (leave func()) {
 	Took(s, 1, 1, 0)
-	id := ID()
-	outer := enter(id, note(s, Scope{}))
+	id, inner := ID(), note(s, Scope{})
+	outer := enter(id, inner)
 	return func() {
-		enter(id, outer)
+		if scopeOf(id) == inner { // otherwise the body of a Pull has joined s, and ends in another task
+			enter(id, outer)
+		}
 		Gave(s, 1)
 	}
 }

@@ -144,6 +144,46 @@ func TestScopesFromBefore(t *testing.T) {
 	eventually(t, func(s census.Snapshot) bool { runtime.GC(); return len(s.Scopes) == 0 })
 }
 
+// A scope that the body of a Pull has opened ends in another task than it began. No later task on the coroutine of the first is a member of it, or of
+// the scopes around it.
+func TestAScopeInTheBodyOfAPull(t *testing.T) {
+	on(t)
+	_ = fifo.Run(bg, func(context.Context) error {
+		g := scope.Open(bg, scope.FirstError)
+		census.Name(g.Scope, "group")
+		var p promise.Promise[int]
+		var next func() (int, bool)
+		var stop func()
+		g.Go(suspend.Here(), func(ctx context.Context) error {
+			next, stop = suspend.Pull(func(yield func(int) bool) {
+				_ = scope.Run(ctx, func(context.Context, *scope.Scope) error { yield(1); return nil })
+			})
+			next()
+			return nil
+		})
+		schedtest.Settle()
+		waits := func() { _, _ = p.Await(bg) }
+		for range 4 { // one of them on the coroutine of the child
+			_ = suspend.Here().Go(waits)
+		}
+		schedtest.Settle()
+		stop()
+		for range 4 {
+			_ = suspend.Here().Go(waits)
+		}
+		schedtest.Settle()
+		tasks := waiting(census.Take(), "promise.Promise.Await")
+		require.Len(t, tasks, 8)
+		for _, x := range tasks {
+			require.Zero(t, x.Scope)
+		}
+		_ = p.Fill(1)
+		schedtest.Settle()
+		return g.Close()
+	})
+	require.Empty(t, census.Take().Scopes)
+}
+
 func TestThePageShowsScopes(t *testing.T) {
 	on(t)
 	g := scope.Open(bg, scope.FirstError)
