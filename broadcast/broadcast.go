@@ -12,8 +12,8 @@
 //		show(headline)
 //	}
 //
-// A Topic is like the broadcast channel of tokio and the SharedFlow of kotlinx.coroutines. If Publish succeeds, all current subscribers get
-// the value. If Publish fails, no subscriber gets it.
+// A Topic is like the broadcast channel of tokio, whose Lagged is the policy Lag, and the SharedFlow of kotlinx.coroutines. If Publish
+// succeeds, all current subscribers get the value. If Publish fails, no subscriber gets it.
 //
 // Use package watch if only the latest value matters, and package chanx if each value is for one receiver.
 package broadcast

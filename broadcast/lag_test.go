@@ -67,7 +67,7 @@ func TestLag(t *testing.T) {
 			require.NoError(t, err)
 			_, err = c.Result()
 			require.Equal(t, &broadcast.LaggedError{Missed: 1}, err)
-			require.Equal(t, "broadcast: a slow subscriber has missed 1 values", err.Error())
+			require.Equal(t, "broadcast: lagged by 1", err.Error())
 			publish(30, 31, 32)
 			require.NoError(t, topic.Close())
 			require.Equal(t, []int{31, 32}, slices.Collect(sub.All(bg)), "All passes over the gap")

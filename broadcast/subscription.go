@@ -22,7 +22,7 @@ type LaggedError struct {
 
 // Error implements error.
 func (e *LaggedError) Error() string {
-	return fmt.Sprintf("broadcast: a slow subscriber has missed %d values", e.Missed)
+	return fmt.Sprintf("broadcast: lagged by %d", e.Missed)
 }
 
 // A Policy decides what happens to a value when the buffer of a subscription is full.
@@ -73,8 +73,9 @@ func (t *Topic[T]) Subscribe(n int, policy Policy) *Subscription[T] {
 
 // Recv receives the oldest value in the buffer. It suspends the caller while the buffer is empty. If the buffer is empty, Recv returns
 // ErrClosed if the topic or s is closed, and ErrSlow if s was dropped. Under the policy Lag, if values were dropped since the last Recv,
-// Recv returns a *LaggedError with their number, and the values after the gap stay in the buffer, as in tokio's broadcast channel. If ctx is done before the call or during the wait, Recv returns the
-// cancellation error and receives nothing. If a Publish races with the cancellation, either may win.
+// Recv returns a *LaggedError with their number, and the values after the gap stay in the buffer, as in tokio's broadcast channel. If ctx
+// is done before the call or during the wait, Recv returns the cancellation error and receives nothing. If a Publish races with the
+// cancellation, either may win.
 func (s *Subscription[T]) Recv(ctx context.Context) (T, error) {
 	return suspend.Wait[T](ctx, (*recv[T])(s))
 }

@@ -148,9 +148,9 @@ func (c *Chan[T]) All(ctx context.Context) iter.Seq[T] {
 }
 
 // Close closes c, so that no more values can be sent. Values in the buffer can still be received. All waiters are resumed with ErrClosed,
-// in order, receivers before senders, and then the waiters of AwaitClose. The values of waiting senders are not sent. A second Close changes nothing and returns ErrClosed, so
-// that only the caller that has closed c gets nil. Close never suspends. It synchronizes before the return of every call that returns
-// ErrClosed.
+// in order, receivers before senders, and then the waiters of AwaitClose. The values of waiting senders are not sent. A second Close
+// changes nothing and returns ErrClosed, so that only the caller that has closed c gets nil. Close never suspends. It synchronizes before
+// the return of every call that returns ErrClosed, and of every AwaitClose that returns nil.
 //
 // In Kotlin, close does not end a waiting send: the channel is closed only for later sends. Without a receiver, such a send would wait
 // forever; with one, its value would still enter the buffer of a closed channel. Here no task waits on a closed channel. If a value must be

@@ -39,10 +39,10 @@ var ErrAbandoned = outcome.Named("lazy: the function did not return", suspend.Er
 type Mode uint8
 
 const (
-	Restart Mode = iota // the error of a cancelled run is not kept, and the first waiting Force, or else the next Force, runs the function again
+	Restart Mode = iota // the error of a cancelled run is not kept: the first waiting Force, or else the next one, runs the function again
 	Record              // every error is kept, as in sync.OnceValues
 	Protect             // every error is kept; the function's context is never cancelled, because it comes from context.WithoutCancel
-	Retry               // no error is kept: those who wait get it, and the next Force runs the function again; a cancelled run is as in Restart
+	Retry               // no error is kept: the waiting Forces get it, and the next one runs the function again; a cancelled run is as in Restart
 )
 
 // A Lazy holds a function and, once the function has run, its results. New makes a Lazy, which must not be copied. Forcing a computed value

@@ -403,7 +403,8 @@ func twice(legs []leg) bool {
 }
 
 // enqueueAll performs one of legs and returns its index, or queues all of them and returns none. After a clash it has done
-// neither. The caller must not hold the guards of the legs. If a level panics when its wait begins, enqueueAll withdraws all legs, and the panic continues.
+// neither. The caller must not hold the guards of the legs. If a level panics when its wait begins, enqueueAll withdraws all
+// legs, and the panic continues.
 func enqueueAll(legs []leg, guards Guards, look order, b *waiter, wait state, done <-chan struct{}) (won int) {
 	guards = guards.Lock()
 	if won = look.lookLocked(legs); won != none {

@@ -145,7 +145,9 @@ func TestUntilOp(t *testing.T) {
 		schedtest.Run(t, s, func() {
 			_, err := suspend.Do(bg, w.UntilOp(even))
 			require.Equal(t, watch.ErrClosed, err)
-			require.NoError(t, func() error { _, err := suspend.Do(bg, w.UntilOp(func(n int) bool { return n == 9 })); return err }(), "the last value stays")
+			v, err := suspend.Do(bg, w.UntilOp(func(n int) bool { return n == 9 }))
+			require.NoError(t, err)
+			require.Equal(t, 9, v, "the last value stays")
 		}, func() { suspend.Yield(); require.NoError(t, w.Close()) })
 		schedtest.Panics(t, "watch: UntilOp with a nil function", func() { w.UntilOp(nil) })
 	})

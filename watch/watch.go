@@ -80,7 +80,8 @@ func (w *Value[T]) now() (now State[T]) {
 // Store stores v, and resumes all tasks that wait for a change, in the order of their calls, and then the waiters of UntilOp. A Store of an
 // equal value is also a change. After a Close, Store changes nothing and returns ErrClosed. Store never suspends.
 //
-// A Store synchronizes before the return of each Load, Changed and Until that returns its value or a later one.
+// A Store or Modify synchronizes before the return of each Load, Changed and Until that returns its value or a later one, and before the
+// calls of f in a Modify that get it.
 func (w *Value[T]) Store(v T) error {
 	w.guard.Lock()
 	defer w.guard.Unlock()

@@ -13,7 +13,7 @@ import (
 // A Scope is a Scope or Group of package scope that has not ended.
 type Scope struct {
 	ID        uint64 // a unique number
-	Parent    uint64 `json:",omitempty"` // the ID of the scope of which the task that opened this one was a member; 0 if unknown, or if there is none
+	Parent    uint64 `json:",omitempty"` // the ID of the scope around this one; 0 if unknown, or if there is none
 	Name      string // such as scope.Scope "server"; see the function Name
 	Operation string // the call in the program that opened it, such as "scope.Run"; "" if the census was off then
 	At        Frame  // the line of the call

@@ -67,8 +67,8 @@ func path(s census.Snapshot, t census.Task) (names []string) {
 	return names
 }
 
-// Tasks of each scheduler are members of scopes that are inside each other: the child of a Group opens a scope and another Group, which outlives
-// it.
+// Tasks of each scheduler are members of scopes that are inside each other: the child of a Group opens a scope and another Group, which
+// outlives it.
 func TestScopes(t *testing.T) {
 	schedtest.Each(t, func(t *testing.T, s suspend.Spawner) {
 		on(t)
@@ -144,8 +144,8 @@ func TestScopesFromBefore(t *testing.T) {
 	eventually(t, func(s census.Snapshot) bool { runtime.GC(); return len(s.Scopes) == 0 })
 }
 
-// A scope that the body of a Pull has opened ends in another task than it began. No later task on the coroutine of the first is a member of it, or of
-// the scopes around it.
+// A scope that the body of a Pull has opened ends in another task than it began. No later task on the coroutine of the first is a member of
+// it, or of the scopes around it.
 func TestAScopeInTheBodyOfAPull(t *testing.T) {
 	on(t)
 	_ = fifo.Run(bg, func(context.Context) error {
