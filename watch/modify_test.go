@@ -21,14 +21,12 @@ func TestModifyLosesNoUpdate(t *testing.T) {
 	schedtest.Each(t, func(t *testing.T, s suspend.Spawner) {
 		const tasks, times = 8, 100
 		var w watch.Value[int]
-		seen := 0
 		fs := []func(){func() {
 			for now := w.Load(); now.Value < tasks*times; {
 				next, err := w.Changed(bg, now.Version)
 				require.NoError(t, err)
 				require.EqualValues(t, next.Version, next.Value)
 				now = next
-				seen++
 			}
 		}}
 		for i := range tasks {
@@ -47,7 +45,6 @@ func TestModifyLosesNoUpdate(t *testing.T) {
 		}
 		schedtest.Run(t, s, fs...)
 		require.Equal(t, watch.State[int]{Value: tasks * times, Version: tasks * times}, w.Load())
-		require.Positive(t, seen)
 	})
 }
 
