@@ -3,7 +3,7 @@ package actor
 import (
 	"sync"
 
-	"github.com/braidgo/braid/internal/carrier"
+	"github.com/braidgo/braid/actor/internal/carrier"
 	"github.com/braidgo/braid/internal/gid"
 )
 

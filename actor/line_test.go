@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/braidgo/braid/actor"
-	"github.com/braidgo/braid/internal/carrier"
+	"github.com/braidgo/braid/actor/internal/carrier"
 	"github.com/braidgo/braid/suspend"
 )
 

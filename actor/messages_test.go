@@ -8,8 +8,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/braidgo/braid/actor"
+	"github.com/braidgo/braid/actor/internal/carrier"
 	"github.com/braidgo/braid/adapters/fifo"
-	"github.com/braidgo/braid/internal/carrier"
 	"github.com/braidgo/braid/internal/testrig/schedtest"
 	"github.com/braidgo/braid/promise"
 	"github.com/braidgo/braid/suspend"

@@ -5,8 +5,8 @@ package main
 func curves() []curve {
 	return append([]curve{
 		{
-			figure: figure{ID: "mvar-table", Title: "Table 6.1: an MVar against native queues of one",
-				About: "A value handed over, by two tasks. Serial: both on one fifo, and the goroutines with GOMAXPROCS 1. " +
+			figure: figure{ID: "mvar-table", Title: "One value from task to task: an MVar, and native queues of one",
+				About: "A value handed over, by two tasks, as in table 6.1 of Ande (2023). Serial: both on one fifo, and the goroutines with GOMAXPROCS 1. " +
 					"Parallel: a fifo each on goroutines of their own, and GOMAXPROCS 2 for all.",
 				X: "the two tasks are", Names: []string{"serial", "parallel"}, Y: "ns per value", Rounds: 9},
 			series: []string{"MVar", "MVar, cancellable ctx", "channel of one", "channel of one, select with ctx.Done",
@@ -21,9 +21,9 @@ func curves() []curve {
 			points: []float64{1000, 10_000, 100_000, 1_000_000, 10_000_000}, tiny: []float64{100, 1000}, cold: true, open: threadBytes,
 		},
 		{
-			figure: figure{ID: "stage-tasks", Title: "Figures 3, 5 and 7: throughput and tasks in the pipeline",
-				About: "Tasks of 50 ms that go round: 1 a goroutine each, which is the figure 3; 2 timers of an event loop, figure 5; " +
-					"3 a stage of width 1000 before the goroutines, figure 7 d, which holds T/L = 20,000 a second.",
+			figure: figure{ID: "stage-tasks", Title: "Throughput, and tasks in the pipeline",
+				About: "Tasks of 50 ms that go round, as in Welsh, Gribble, Brewer and Culler (2000): 1 a goroutine each, their figure 3; " +
+					"2 timers of an event loop, figure 5; 3 a stage of width 1000 before the goroutines, figure 7 d, which holds T/L = 20,000 a second.",
 				X: "tasks in the pipeline", LogX: true, Y: "tasks a second", LogY: true, Rounds: 3},
 			series: []string{"goroutine each", "event loop", "stage, T = 1000"},
 			points: []float64{100, 1000, 10_000, 100_000}, tiny: []float64{10}, cold: true, open: circling,
@@ -37,13 +37,13 @@ func curves() []curve {
 			points: []float64{1, 8, 64, 256, 1024, 4096, 16_384, 65_536}, tiny: []float64{1, 4}, cold: true, open: reading,
 		},
 		{
-			figure: figure{ID: "pipes", Title: "Figure 18: 128 busy pairs of pipes among n idle ones",
-				About: "Pipes of 4 KB. The two threads of a pair send each other 32 KB by turns, and one waits to read from each idle pipe. " +
+			figure: figure{ID: "pipes", Title: "128 busy pairs of pipes among n idle pipes",
+				About: "Pipes of 4 KB, as in figure 18 of Li and Zdancewic (2007). The two threads of a pair send each other 32 KB by turns, and one waits to read from each idle pipe. " +
 					"Opening is not counted; each round opens its own.",
 				X: "idle pipes", Y: "MB per second", Rounds: 5},
 			series: []string{"event loop, a reactor for each processor", "goroutines", "event loop, one processor",
 				"goroutines, one processor"},
 			points: idlePoints(), tiny: []float64{0, 10}, cold: true, open: amongIdle,
 		},
-	}, webCurves()...)
+	}, append(webCurves(), idleCurves()...)...)
 }

@@ -194,7 +194,7 @@ func (r *run) arrange() {
 // Some rows and curves run this program in a second process: as a client, as a file server, or to measure memory.
 
 // helpers maps the first argument of such a process to the function that it runs. The process prints the function's result as JSON.
-var helpers = map[string]func(args []string) any{"-drive": driveHere, "-bytes": bytesHere, "-fileserver": fileServerHere}
+var helpers = map[string]func(args []string) any{"-drive": driveHere, "-bytes": bytesHere, "-fileserver": fileServerHere, "-helloserver": helloHere}
 
 // isHelper reports whether this process was started as a helper. If so, it does the helper's work before it returns.
 func isHelper() bool {
@@ -223,7 +223,7 @@ var programs = map[string]string{}
 // built builds the program of an example once, and returns its path.
 func built(example string) string {
 	if programs[example] == "" {
-		program := filepath.Join(scratch(), example)
+		program := filepath.Join(scratch(), filepath.Base(example))
 		build := exec.Command("go", "build", "-C", filepath.FromSlash("../examples/"+example), "-o", program, ".")
 		build.Stderr = os.Stderr
 		ok(build.Run())

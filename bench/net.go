@@ -154,19 +154,23 @@ func driveHere(args []string) any {
 	switch args[0] {
 	case "http":
 		return driveTCP(addr, conns, d, httpRequest, "HTTP/1.1 200 ", len(response))
+	case "net/http":
+		return driveTCP(addr, conns, d, httpRequest, "HTTP/1.1 200 ", answerSize(addr))
+	case "pauses":
+		return driveConns(conns, max(d, 4*pause), pause, httpRequest, "HTTP/1.1 200 ", answerSize(addr), func() net.Conn { return must(net.Dial("tcp", addr)) })
 	case "echo":
 		return driveTCP(addr, conns, d, strings.Repeat("e", echoed), "e", echoed)
 	case "tls":
-		return driveConns(conns, d, strings.Repeat("e", echoed), "e", echoed, func() net.Conn {
+		return driveConns(conns, d, 0, strings.Repeat("e", echoed), "e", echoed, func() net.Conn {
 			return must(tls.Dial("tcp", addr, &tls.Config{InsecureSkipVerify: true}))
 		})
 	}
 	return must[any](nil, fmt.Errorf("nothing drives %q", args[0]))
 }
 
-// driveConns keeps one request in flight on each connection, with a goroutine for each connection. It checks the beginning and the length
-// of each answer. A warm-up of a fifth of d is not counted.
-func driveConns(conns int, d time.Duration, ask, begin string, size int, dial func() net.Conn) float64 {
+// driveConns keeps one request in flight on each connection, with a goroutine for each connection, which waits for the pause before each
+// further request. It checks the beginning and the length of each answer. A warm-up of a fifth of d is not counted.
+func driveConns(conns int, d, pause time.Duration, ask, begin string, size int, dial func() net.Conn) float64 {
 	var trips atomic.Int64
 	var over atomic.Bool
 	var all errgroup.Group
@@ -189,6 +193,7 @@ func driveConns(conns int, d time.Duration, ask, begin string, size int, dial fu
 					return err
 				}
 				trips.Add(1)
+				time.Sleep(pause)
 			}
 			return nil
 		})

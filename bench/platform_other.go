@@ -17,10 +17,13 @@ const openDirect = 0
 func allowDescriptors(int) (limit int) { return 10_000 }
 
 func driveTCP(addr string, conns int, d time.Duration, ask, begin string, size int) float64 {
-	return driveConns(conns, d, ask, begin, size, func() net.Conn { return must(net.Dial("tcp", addr)) })
+	return driveConns(conns, d, 0, ask, begin, size, func() net.Conn { return must(net.Dial("tcp", addr)) })
 }
 
-func webCurves() []curve { return nil }
+func webCurves() []curve  { return nil }
+func idleCurves() []curve { return nil }
+
+func helloHere([]string) any { return nil }
 
 var errPipe = errors.New("pipes of a block need Linux")
 

@@ -1,8 +1,9 @@
 package main
 
 import (
-	"errors"
 	"image/color"
+	"os"
+	"strings"
 
 	"gonum.org/v1/plot"
 	"gonum.org/v1/plot/plotter"
@@ -27,14 +28,15 @@ func (r curveResult) plot(file string) {
 	p := plot.New()
 	p.Title.Text, p.X.Label.Text, p.Y.Label.Text = r.Title, r.X, r.Y
 	p.Title.TextStyle.Font.Size, p.Title.Padding = vg.Points(11), vg.Points(6)
-	p.Legend.Top, p.Legend.YOffs, p.Legend.TextStyle.Font.Size = true, vg.Points(-4), vg.Points(9)
+	p.Legend.Top, p.Legend.Left, p.Legend.XOffs, p.Legend.YOffs, p.Legend.TextStyle.Font.Size = true, true, vg.Points(4), vg.Points(-4), vg.Points(9)
 	grid := plotter.NewGrid()
 	grid.Horizontal.Color, grid.Vertical.Color = color.Gray{220}, color.Gray{235}
 	p.Add(grid)
 	if !r.LogY {
 		p.Y.Min = 0
 	}
-	var lines, bars []any
+	plotutil.DefaultColors = palette
+	var bars []any
 	for i, s := range r.Series {
 		var t trail
 		for _, point := range s.Points {
@@ -47,16 +49,24 @@ func (r curveResult) plot(file string) {
 			t.XYs = append(t.XYs, plotter.XY{X: point.X, Y: point.Median})
 			t.YErrors = append(t.YErrors, struct{ Low, High float64 }{point.Median - point.Min, point.Max - point.Median})
 		}
-		if t.Len() > 0 {
-			lines, bars = append(lines, s.Name, t), append(bars, t)
+		if t.Len() == 0 {
+			continue
+		}
+		bars = append(bars, t)
+		line, points, err := plotter.NewLinePoints(t)
+		ok(err)
+		line.Color, line.Dashes, points.Color, points.Shape = palette[i], plotutil.Dashes(i), palette[i], plotutil.Shape(i)
+		// Later lines are narrower, so that an earlier line with the same points can be seen on both sides.
+		line.Width = vg.Points(1 + 0.9*float64(len(r.Series)-1-i))
+		if len(r.Names) > 0 {
+			p.Add(points)
+			p.Legend.Add(s.Name, points)
+		} else {
+			p.Add(line, points)
+			p.Legend.Add(s.Name, line, points)
 		}
 	}
-	add := plotutil.AddLinePoints
-	if len(r.Names) > 0 {
-		add = plotutil.AddScatters
-	}
-	plotutil.DefaultColors = palette
-	ok(errors.Join(add(p, lines...), plotutil.AddErrorBars(p, bars...)))
+	ok(plotutil.AddErrorBars(p, bars...))
 	if r.LogY {
 		p.Y.Max *= 4 // makes room for the legend
 		logarithmic(&p.Y)
@@ -71,7 +81,17 @@ func (r curveResult) plot(file string) {
 		logarithmic(&p.X)
 	}
 	ok(p.Save(6.5*vg.Inch, 4*vg.Inch, file))
+	ok(os.WriteFile(file, []byte(finish.Replace(string(must(os.ReadFile(file))))), 0o644))
 }
+
+// finish names fonts of other systems that are as wide as the font of the plots, makes the picture wider for systems with neither, and
+// inverts the colours on a dark page.
+var finish = strings.NewReplacer(
+	`<svg width="468pt" height="288pt" viewBox="0 0 468 288"`, `<svg width="490pt" height="288pt" viewBox="0 0 490 288"`,
+	"M0,0L468,0L468,288L0,288Z", "M0,0L490,0L490,288L0,288Z",
+	"font-family:Liberation Serif;", "font-family:Liberation Serif,Times New Roman,Times,serif;",
+	`<g transform="scale(1, -1) translate(0, -288)">`, `<style>@media(prefers-color-scheme:dark){svg{filter:invert(1) hue-rotate(180deg)}}</style>
+<g transform="scale(1, -1) translate(0, -288)">`)
 
 // logarithmic makes an axis logarithmic, unless the axis has no points.
 func logarithmic(a *plot.Axis) {

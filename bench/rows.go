@@ -74,6 +74,16 @@ func rows() []row {
 		// each from its own FIFO. The time to open the FIFOs is not counted.
 		{id: idleID, against: "the same with 0 idle", must: 1.05, aim: 1.0, open: besideIdle},
 
+		// A connection has sent two requests, and waits for the next one with its keep-alive.
+		{id: "idle-conn/http", against: "net/http", must: 0.07, aim: 0.06, rounds: 3, cold: true, gauge: live, open: idleConns("httppark", "net/http")},
+		{id: "idle-conn/loop", against: "a task for each connection", must: 0.22, aim: 0.19, rounds: 3, cold: true, gauge: live,
+			open: idleConns("eventloop, ServeParked", "eventloop, Serve")},
+		// An operation is a request to net/http, whose idle connections are parked or not: of connections that are never idle, and of
+		// connections that have been parked.
+		{id: "http-parked/64", against: "net/http", must: 1.1, aim: 1.0, rounds: 12, open: besideServer("net/http", 64, onHTTP(true), onHTTP(false), nil)},
+		{id: "http-parked/1024", against: "net/http", must: 1.1, aim: 1.0, rounds: 12, open: besideServer("net/http", 1024, onHTTP(true), onHTTP(false), nil)},
+		{id: "http-parked/pauses", against: "net/http, processor time", must: 1.5, aim: 1.2, rounds: 6, gauge: cpu, open: besidePauses(1024)},
+
 		{id: "fibserver/p90/net-http", against: fibNet, must: 1, aim: 1, rounds: 3, cold: true, open: fibRow("p90")},
 		{id: "fibserver/throughput/net-http", against: fibNet, must: 1, aim: 1, rounds: 3, cold: true, open: fibRow("throughput")},
 		{id: "fibserver/costly/net-http", against: fibNet, rounds: 3, cold: true, open: fibRow("costly")},

@@ -9,9 +9,9 @@ import (
 	"sync"
 	"time"
 
-	"github.com/braidgo/braid/adapters/simulation"
 	"github.com/braidgo/braid/examples/register"
 	"github.com/braidgo/braid/latch"
+	"github.com/braidgo/braid/simulation"
 	"github.com/braidgo/braid/suspend"
 )
 

@@ -29,7 +29,7 @@ func TestStageOverload(t *testing.T) {
 		{"stage, Queue 4000, LIFO", func() overload.Server { return staged(4000, 0, true) }},
 	}
 	figure := func(id, y string) curveResult {
-		return curveResult{figure: figure{ID: "stage-overload-" + id, Title: "Offered more than it can do: 40 at a time in 10 ms, clients wait 100 ms",
+		return curveResult{figure: figure{ID: "stage-overload-" + id, Title: "40 requests run in parallel, for 10 ms; clients wait 100 ms",
 			About: "Virtual time, Poisson arrivals.", X: "offered load / capacity", Y: y, Rounds: 1}}
 	}
 	good, p99 := figure("good", "answered in time / capacity"), figure("p99", "p99 of the good, ms")

@@ -16,7 +16,7 @@ import (
 	"time"
 )
 
-// These curves compare examples/webserver with nginx, Apache and package net/http, as in figure 19 of Li and Zdancewic (2007). The client
+// These curves compare examples/libraries/webserver with nginx, Apache and package net/http, as in figure 19 of Li and Zdancewic (2007). The client
 // wrk requests random files of 16 KB. Client and server run on the same machine, so the client's processor time affects each server.
 
 const (
@@ -56,7 +56,7 @@ type webFigures [4]float64
 var webAxes = [4]struct{ suffix, label string }{
 	{"", "answers a second"},
 	{"-p99", "p99 in ms"},
-	{"-processor", "processor time of the server for an answer, µs"},
+	{"-processor", "processor time for an answer, µs"},
 	{"-memory", "memory of the server, MB"},
 }
 
@@ -70,8 +70,8 @@ type web struct {
 }
 
 var webs = []*web{
-	{id: "web-disk", title: "Figure 19: 131,072 files of 16 KB, and memory for an eighth of them",
-		about: "Static files at random. Each server has 256 MB, the cache of the system for its files included, and begins with none.",
+	{id: "web-disk", title: "131,072 files of 16 KB, and memory for an eighth of them",
+		about: "Static files at random, as in figure 19 of Li and Zdancewic (2007). Each server has 256 MB, the cache of the system for its files included, and begins with none.",
 		files: 131_072, limit: 256 << 20, aio: "aio threads;"},
 	{id: "web-cached", title: "1,000 files of 16 KB that are cached", about: "The same, from memory.", files: 1000},
 }
@@ -127,14 +127,10 @@ func (w *web) measure(b *bench, server, conns int) webFigures {
 	_, port, _ := net.SplitHostPort(ln.Addr().String())
 	addr := s.address + ":" + port
 	ln.Close()
-	variables := map[string]string{
+	variables := withSettings(map[string]string{
 		"ADDRESS": s.address, "PORT": port, "DIR": dir, "FILES": w.corpus(n), "NUMBER": strconv.Itoa(n), "PER": strconv.Itoa(perDir),
-		"WEBSERVER": built("webserver"), "BENCH": must(os.Executable()), "PROCESSORS": strconv.Itoa(runtime.NumCPU()), "AIO": w.aio,
-	}
-	for _, f := range must(webSettings.ReadDir("web")) {
-		text := os.Expand(string(must(webSettings.ReadFile("web/"+f.Name()))), func(name string) string { return variables[name] })
-		ok(os.WriteFile(filepath.Join(dir, f.Name()), []byte(text), 0o644))
-	}
+		"WEBSERVER": built("libraries/webserver"), "BENCH": must(os.Executable()), "PROCESSORS": strconv.Itoa(runtime.NumCPU()), "AIO": w.aio,
+	})
 	script := s.command
 	if w.limit > 0 && !b.Tiny {
 		// The page cache for the files counts against the limit of a control group.
@@ -144,29 +140,12 @@ func (w *web) measure(b *bench, server, conns int) webFigures {
 		script = "echo $$ >" + limited + "/cgroup.procs; " + script
 		ok(os.WriteFile("/proc/sys/vm/drop_caches", []byte("3"), 0))
 	}
-	cmd := exec.Command("sh", "-c", script)
-	cmd.Env, cmd.Stderr = os.Environ(), os.Stderr
+	var limits []string
 	if w.limit > 0 {
-		cmd.Env = append(cmd.Env, "GOMEMLIMIT=140MiB", "GOGC=off") // as the Go GC guide advises; the rest is for inodes and directories
+		limits = []string{"GOMEMLIMIT=140MiB", "GOGC=off"} // as the Go GC guide advises; the rest is for inodes and directories
 	}
-	for name, value := range variables {
-		cmd.Env = append(cmd.Env, name+"="+value)
-	}
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL} // a group, with the children of the server
-	ok(cmd.Start())
-	group := cmd.Process.Pid
-	defer func() {
-		_ = syscall.Kill(-group, syscall.SIGKILL)
-		_ = cmd.Wait()
-	}()
-	for deadline := time.Now().Add(10 * time.Second); ; time.Sleep(10 * time.Millisecond) {
-		if c, err := net.DialTimeout("tcp", addr, time.Second); err == nil {
-			c.Close()
-			break
-		} else if time.Now().After(deadline) {
-			ok(err)
-		}
-	}
+	group, kill := startServer(script, addr, variables, limits...)
+	defer kill()
 	d := time.Duration(b.of(int(4*time.Second), int(time.Second)))
 	wrk(dir, addr, conns, d/4)
 	before, _ := usage(group)
@@ -181,6 +160,40 @@ func (w *web) measure(b *bench, server, conns int) webFigures {
 		b.note(about + fmt.Sprintf("%.0f of %.0f requests were refused, and do not count.", got.Refused, got.Requests))
 	}
 	return webFigures{answers / got.Microseconds * 1e6, got.P99 / 1e3, float64(after-before) / 1e3 / answers, memory / 1e6}
+}
+
+// withSettings writes the files of the directory web with the variables into the scratch directory, and returns the variables.
+func withSettings(variables map[string]string) map[string]string {
+	for _, f := range must(webSettings.ReadDir("web")) {
+		text := os.Expand(string(must(webSettings.ReadFile("web/"+f.Name()))), func(name string) string { return variables[name] })
+		ok(os.WriteFile(filepath.Join(variables["DIR"], f.Name()), []byte(text), 0o644))
+	}
+	return variables
+}
+
+// startServer starts a server by the shell, and returns when it accepts connections. The group has the server and its children.
+func startServer(script, addr string, variables map[string]string, environment ...string) (group int, kill func()) {
+	cmd := exec.Command("sh", "-c", script)
+	cmd.Env, cmd.Stderr = append(os.Environ(), environment...), os.Stderr
+	for name, value := range variables {
+		cmd.Env = append(cmd.Env, name+"="+value)
+	}
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
+	ok(cmd.Start())
+	group = cmd.Process.Pid
+	kill = func() {
+		_ = syscall.Kill(-group, syscall.SIGKILL)
+		_ = cmd.Wait()
+	}
+	for deadline := time.Now().Add(10 * time.Second); ; time.Sleep(10 * time.Millisecond) {
+		if c, err := net.DialTimeout("tcp", addr, time.Second); err == nil {
+			c.Close()
+			return group, kill
+		} else if time.Now().After(deadline) {
+			kill()
+			ok(err)
+		}
+	}
 }
 
 func wrk(dir, addr string, conns int, d time.Duration) (r struct{ Requests, Microseconds, P99, Refused, Failed float64 }) {

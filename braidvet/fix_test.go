@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// The change that sequentialGets suggests makes one round of two: the program of FETCH.md counts them, before and after.
+// The change that sequentialGets suggests makes one round of two: the program of fetch/README.md counts them, before and after.
 func TestTheChangeMakesOneRound(t *testing.T) {
 	dir := t.TempDir()
 	if err := os.CopyFS(dir, os.DirFS("testdata")); err != nil {
@@ -50,7 +50,7 @@ func TestTheProject(t *testing.T) {
 	if out, err := exec.Command("go", "build", "-o", vet, "./cmd/braidvet").CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
-	for _, module := range []string{"..", "../examples/blog", "../examples/orders"} {
+	for _, module := range []string{"..", "../examples/libraries"} {
 		cmd := exec.Command("go", "vet", "-vettool="+vet, "./...")
 		cmd.Dir = module
 		out, err := cmd.CombinedOutput()

@@ -14,7 +14,7 @@ import (
 func TestPictures(t *testing.T) {
 	for name, draw := range pictures {
 		var b bytes.Buffer
-		draw(&b)
+		require.NoError(t, draw(&b))
 		old, err := os.ReadFile(name)
 		require.NoError(t, err)
 		require.Equal(t, string(old), b.String(), "run: go run ./docs")

@@ -26,7 +26,7 @@
 // a session cannot find such a key again.
 //
 // If a single query can return everything, prefer that query. A dataloader with goroutines is just as good if its delay does
-// not matter; FETCH.md shows how to migrate from a dataloader to this package.
+// not matter; fetch/README.md shows how to migrate from a dataloader to this package.
 //
 // The idea, and the law that a combinator equals its sequential program, come from Haxl: Marlow, Brandy, Coens, Purdy, There is
 // no fork: an abstraction for efficient, concurrent, and concise data access (ICFP 2014).

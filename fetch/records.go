@@ -5,10 +5,10 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/braidgo/braid/idle"
 	"github.com/braidgo/braid/internal/atomicx"
 	"github.com/braidgo/braid/internal/cancelctx"
 	"github.com/braidgo/braid/internal/dlist"
+	"github.com/braidgo/braid/internal/idle"
 	"github.com/braidgo/braid/internal/outcome"
 	"github.com/braidgo/braid/suspend"
 )

@@ -4,9 +4,9 @@ import (
 	"context"
 
 	"github.com/braidgo/braid/adapters/fifo"
-	"github.com/braidgo/braid/idle"
 	"github.com/braidgo/braid/internal/cancelctx"
 	"github.com/braidgo/braid/internal/gid"
+	"github.com/braidgo/braid/internal/idle"
 	"github.com/braidgo/braid/internal/outcome"
 	"github.com/braidgo/braid/internal/preempt"
 	"github.com/braidgo/braid/suspend"

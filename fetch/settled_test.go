@@ -243,3 +243,40 @@ func TestTurnsOfAnEndlessCrowd(t *testing.T) {
 	come(100)
 	all.Wait()
 }
+
+// A request that outlives its Run comes to the settled driver without a waiter of a crowd. An earlier crowd, which has its answers, must
+// not make the next one wait as long as a large one does.
+func TestAnEarlierCrowdDoesNotCount(t *testing.T) {
+	const within = 100 * time.Microsecond
+	synctest.Test(t, func(t *testing.T) {
+		src := newNumbers()
+		ctx, s := fetch.Open(t.Context(), fetch.Options{Settle: -1, SettleWithin: within})
+		defer s.Close()
+		var all sync.WaitGroup
+		for k := range 100 {
+			all.Go(func() { require.NoError(t, getter(src, 100+k)(ctx)) })
+		}
+		all.Wait()
+
+		one, cancel := context.WithCancel(ctx)
+		hold := make(chan struct{})
+		all.Go(func() {
+			require.ErrorIs(t, fetch.Run(ctx, func(ctx context.Context) error {
+				return fetch.Together(ctx, func(context.Context) error { _, err := src.Get(one, 1); return err },
+					func(context.Context) error { <-hold; return nil })
+			}), context.Canceled)
+		})
+		synctest.Wait()
+		all.Go(func() { require.NoError(t, fetch.Run(ctx, getter(src, 1))) })
+		synctest.Wait()
+		cancel()
+		synctest.Wait()
+		begun := time.Now()
+		close(hold) // the Run ends, and its request begins a time to settle
+		time.Sleep(within / 2)
+		require.NoError(t, getter(src, 2)(ctx))
+		require.Equal(t, 2*within, time.Since(begun))
+		all.Wait()
+		require.Equal(t, []int{1, 2}, src.Batches()[1])
+	})
+}

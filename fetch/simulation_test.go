@@ -7,13 +7,13 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/braidgo/braid/adapters/simulation"
 	"github.com/braidgo/braid/fetch"
 	"github.com/braidgo/braid/fetch/fetchtest"
+	"github.com/braidgo/braid/simulation"
 	"github.com/braidgo/braid/suspend"
 )
 
-// A program whose sources are Inline would not have been simulated, see FETCH.md.
+// A program whose sources are Inline would not have been simulated, see fetch/README.md.
 func TestInASimulatedWorld(t *testing.T) {
 	simulation.Test(t, simulation.TestOptions{Seeds: 20}, func(ctx context.Context, w *simulation.World) error {
 		src := newNumbers(fetch.SourceOptions{Mode: fetch.Inline})

@@ -12,12 +12,12 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/braidgo/braid/adapters/fifo"
-	"github.com/braidgo/braid/adapters/simulation"
 	"github.com/braidgo/braid/adapters/workstealing"
 	"github.com/braidgo/braid/internal/testrig/schedtest"
 	"github.com/braidgo/braid/keyed"
 	"github.com/braidgo/braid/promise"
 	"github.com/braidgo/braid/scope"
+	"github.com/braidgo/braid/simulation"
 	"github.com/braidgo/braid/suspend"
 	"github.com/braidgo/braid/suspend/census"
 )

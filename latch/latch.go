@@ -1,5 +1,5 @@
-// Package latch provides two ways for tasks to wait for a number of events. A Latch opens once. A Barrier lets a fixed number of tasks wait
-// for each other, in any number of rounds. Both have a Wait that takes a context and works on any scheduler.
+// Package latch provides a Latch, which opens after a number of events, and a Barrier, at which a fixed number of tasks wait for each other.
+// A Latch opens once. A Barrier has any number of rounds. Both have a Wait that takes a context and works on any scheduler.
 //
 // The Wait of a sync.WaitGroup takes no context, and cannot be a case of a select without an extra goroutine. The Wait of a Latch takes a
 // context, and WaitOp returns a case for a Select:

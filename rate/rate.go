@@ -1,5 +1,5 @@
-// Package rate provides a rate limiter and a ticker. A Limiter limits the rate of events, and a Ticker ticks at fixed intervals. A task
-// waits for either with a context, or in a case of a Select. Both use the clock of the caller's scheduler.
+// Package rate provides a rate limiter and a ticker, on the clock of the caller's scheduler. A Limiter limits the rate of events, and a
+// Ticker ticks at fixed intervals. A task waits for either with a context, or in a case of a Select.
 //
 //	limit := rate.NewLimiter(rate.Every(100*time.Millisecond), 5) // ten events per second, bursts of five
 //	if err := limit.Wait(ctx); err != nil {

@@ -35,7 +35,7 @@ const (
 //
 //	func (s *server) Close() error { return s.tasks.Close() }
 //
-// Use Run where a function can wait for the children. Use idle.Group to be notified when all tasks wait.
+// Use Run where a function can wait for the children.
 type Group struct {
 	*Scope
 	// The Group itself is a member until it is closed or shut down. -E> is the first Close or Shutdown.

@@ -15,8 +15,8 @@
 // handle for a child, to cancel only this child, or to wait for its result.
 //
 // Map calls a function for each element of a slice, Stream for each value of a sequence, First returns the first success,
-// and Limit bounds the number of live tasks. idle.Group reports when all its tasks wait. Use errgroup if all children are
-// goroutines and no other feature of this package is needed. Use a promise for a task that may outlive its caller.
+// and Limit bounds the number of live tasks. Use errgroup if all children are goroutines and no other feature of this package
+// is needed. Use a promise for a task that may outlive its caller.
 package scope
 
 import (
@@ -119,7 +119,7 @@ func (s *Scope) finish(err *error) {
 	}
 	ended := false
 	defer func() {
-		if !ended { // runtime.Goexit has ended the wait, as in a simulated crash (adapters/simulation)
+		if !ended { // runtime.Goexit has ended the wait, as in a simulated crash (simulation)
 			s.cancel(ErrAbandoned)
 			_, _ = s.over.Await(context.Background())
 		}

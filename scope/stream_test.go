@@ -14,12 +14,12 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/braidgo/braid/adapters/fifo"
-	"github.com/braidgo/braid/adapters/simulation"
 	"github.com/braidgo/braid/chanx"
 	"github.com/braidgo/braid/internal/testrig/schedtest"
 	"github.com/braidgo/braid/latch"
 	"github.com/braidgo/braid/mutex"
 	"github.com/braidgo/braid/scope"
+	"github.com/braidgo/braid/simulation"
 	"github.com/braidgo/braid/suspend"
 )
 

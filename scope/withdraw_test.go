@@ -8,11 +8,11 @@ import (
 
 	"github.com/braidgo/braid/adapters/eventloop"
 	"github.com/braidgo/braid/adapters/fifo"
-	"github.com/braidgo/braid/adapters/simulation"
 	"github.com/braidgo/braid/cancel"
 	"github.com/braidgo/braid/internal/testrig/schedtest"
 	"github.com/braidgo/braid/promise"
 	"github.com/braidgo/braid/scope"
+	"github.com/braidgo/braid/simulation"
 	"github.com/braidgo/braid/suspend"
 	"github.com/braidgo/braid/suspend/sched"
 	"github.com/stretchr/testify/require"

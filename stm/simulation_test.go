@@ -9,11 +9,11 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/braidgo/braid/adapters/simulation"
 	cancelpkg "github.com/braidgo/braid/cancel"
 	"github.com/braidgo/braid/chanx"
 	"github.com/braidgo/braid/internal/testrig/schedtest"
 	"github.com/braidgo/braid/scope"
+	"github.com/braidgo/braid/simulation"
 	"github.com/braidgo/braid/stm"
 	"github.com/braidgo/braid/suspend"
 )

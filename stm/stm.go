@@ -1,6 +1,6 @@
-// Package stm provides software transactional memory. A transaction reads and writes variables, and takes effect atomically
-// or not at all. A transaction that cannot proceed returns Retry, which suspends its task, on any scheduler, until a
-// variable that the transaction has read changes.
+// Package stm provides software transactional memory: a transaction reads and writes variables, and takes effect
+// atomically or not at all. A transaction that cannot proceed returns Retry, which suspends its task, on any scheduler,
+// until a variable that the transaction has read changes.
 //
 //	err := stm.Atomically(ctx, func(tx *stm.Tx) error {
 //		if from.Get(tx) < amount {
@@ -28,7 +28,8 @@
 // return Retry.
 //
 // Transactions compose, unlike locks: a transaction may call several functions that take a *Tx, and their effects are
-// atomic together. A transaction costs more than a lock, so prefer a mutex or a channel where it is sufficient.
+// atomic together. A transaction costs more than a lock, so prefer a mutex or a channel where it is sufficient. Prefer a
+// lock also for state that every transaction writes, since only one of the runs can commit, and for long work.
 //
 // # Source
 //

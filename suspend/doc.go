@@ -1,5 +1,6 @@
-// Package suspend connects synchronisation primitives with schedulers. A primitive suspends its caller through this package, on any
-// scheduler. A scheduler supplies a Task for each of its tasks, so that this package can park and unpark them.
+// Package suspend connects synchronisation primitives with schedulers, and has Select, Then and Sleep for their users. A primitive suspends
+// its caller through this package, on any scheduler. A scheduler supplies a Task for each of its tasks, so that this package can park and
+// unpark them.
 //
 // # Performing operations
 //
@@ -40,7 +41,8 @@
 // calls [Suspend]. Its block publishes the [Resumer] under the guard. There are three rules:
 //   - Check the state and queue the waiter in one critical section of the guard.
 //   - Take waiters off the queue until a Resume returns true, and commit the change before the guard is unlocked.
-//   - A cancelled waiter removes itself, in its own task, and serves the waiters behind it that can now proceed.
+//   - A cancelled waiter removes itself, in its own task. If waiters behind it may then proceed, they must not wait for that task to
+//     run: the waiter names the object as its [Inheritor], which whoever ends the context calls (see [Resumer.LeaveTo]).
 //
 // A fast path begins with [Preemptible], or [Point] if it never suspends, so that tests can switch tasks. [Guards] are locked
 // together without a deadlock. [WaitLazily] permits a lazy cancellation. [Shield] delays a kill of the calling task. [Forbidden]

@@ -43,7 +43,7 @@ func switchAway(b *binding, ready bool) {
 // giveWay implements Yield for a task that is not a Switcher, and for a goroutine without a task.
 func (b *binding) giveWay() {
 	if b != nil {
-		if t, ok := b.task.(interface{ Yield() }); ok {
+		if t, ok := methodsOf[interface{ Yield() }](b.task); ok {
 			t.Yield()
 			return
 		}

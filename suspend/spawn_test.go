@@ -10,9 +10,11 @@ import (
 	"time"
 
 	"github.com/braidgo/braid/adapters/fifo"
+	"github.com/braidgo/braid/adapters/random"
 	"github.com/braidgo/braid/internal/testrig/schedtest"
 	"github.com/braidgo/braid/suspend"
 	"github.com/braidgo/braid/suspend/sched"
+	"github.com/stretchr/testify/require"
 )
 
 func TestBlockingSuspendsOnlyTheTask(t *testing.T) {
@@ -193,4 +195,34 @@ func TestBlockingValue(t *testing.T) {
 			_, _ = suspend.BlockingValue(bg, func() (int, error) { panic("oops") })
 		})
 	})
+}
+
+// An unnamed adds nothing to the Task that it wraps, and names no scheduler.
+type unnamed struct{ suspend.Task }
+
+func (u unnamed) Unwrap() suspend.Task { return u.Task }
+
+// A wrapper without a Spawner or Yield would be a plain goroutine to all that asks for them: Go would leave the scheduler, a Select
+// would not draw from the seed, and a Yield would not let the other task run.
+func TestAWrapperHasWhatItWraps(t *testing.T) {
+	var drawn [2][]uint64
+	for i := range drawn {
+		s := random.New(random.Options{Seed: 7})
+		require.NoError(t, s.Run(bg, func(context.Context) error {
+			suspend.Bind(unnamed{unnamed{suspend.Current()}}, func() {
+				require.Equal(t, suspend.Spawner(s), suspend.Here())
+				for range 3 {
+					drawn[i] = append(drawn[i], suspend.Random().Uint64())
+				}
+				ran := false
+				require.NoError(t, suspend.Here().Go(func() { ran = true }))
+				for range 100 {
+					suspend.Yield()
+				}
+				require.True(t, ran)
+			})
+			return nil
+		}))
+	}
+	require.Equal(t, drawn[0], drawn[1])
 }

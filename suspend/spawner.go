@@ -45,10 +45,25 @@ func asOf[C any](on Executor) (c C, ok bool) {
 	return As[C](s)
 }
 
-// spawnerOf returns the scheduler of t, or nil if t has no Spawner method.
+// spawnerOf returns the scheduler of t, or nil if t names none.
 func spawnerOf(t Task) Spawner {
-	if t, ok := t.(interface{ Spawner() Spawner }); ok {
+	if t, ok := methodsOf[interface{ Spawner() Spawner }](t); ok {
 		return t.Spawner()
 	}
 	return nil
+}
+
+// methodsOf returns t as an M if it has these methods. Otherwise, if t wraps other Tasks, methodsOf returns the first of these that has
+// them.
+func methodsOf[M any](t Task) (m M, ok bool) {
+	for {
+		if m, ok = t.(M); ok {
+			return m, true
+		}
+		w, wraps := t.(interface{ Unwrap() Task })
+		if !wraps {
+			return m, false
+		}
+		t = w.Unwrap()
+	}
 }

@@ -12,8 +12,9 @@ package suspend
 // but a value, a lock or a turn that was already delivered is lost. After a plain Suspend, the Resumer stays where block has
 // published it, and its Resume returns false.
 //
-// A Task may have two more methods. Yield() lets other tasks run before it returns. Spawner() Spawner returns the task's scheduler,
-// which may have more capabilities, see package sched.
+// A Task may have three more methods. Yield() lets other tasks run before it returns. Spawner() Spawner returns the task's scheduler,
+// which may have more capabilities, see package sched. Unwrap() Task returns the Task that this one wraps, whose Yield and Spawner count
+// where the wrapper has none.
 type Task interface {
 	Park()
 	Unpark()

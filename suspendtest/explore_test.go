@@ -11,7 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/braidgo/braid/cancel"
-	idling "github.com/braidgo/braid/idle"
+	idling "github.com/braidgo/braid/internal/idle"
 	"github.com/braidgo/braid/mutex"
 	"github.com/braidgo/braid/mvar"
 	"github.com/braidgo/braid/promise"

@@ -7,7 +7,7 @@ import (
 
 	"github.com/nats-io/nats.go"
 
-	"github.com/braidgo/braid/internal/carrier"
+	"github.com/braidgo/braid/actor/internal/carrier"
 )
 
 // How a cycle of Asks is found. This is the edge chasing of Chandy, Misra and Haas (1983), in the messages that are sent anyway.

@@ -13,7 +13,7 @@ import (
 	"github.com/nats-io/nuid"
 
 	"github.com/braidgo/braid/actor"
-	"github.com/braidgo/braid/internal/carrier"
+	"github.com/braidgo/braid/actor/internal/carrier"
 	"github.com/braidgo/braid/suspend"
 )
 

@@ -42,9 +42,9 @@ import (
 	"context"
 	"time"
 
-	"github.com/braidgo/braid/adapters/internal/coro"
 	"github.com/braidgo/braid/adapters/internal/runner"
 	"github.com/braidgo/braid/internal/atomicx"
+	"github.com/braidgo/braid/internal/coro"
 	"github.com/braidgo/braid/promise"
 	"github.com/braidgo/braid/suspend"
 	"github.com/braidgo/braid/suspend/sched"

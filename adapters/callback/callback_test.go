@@ -11,7 +11,7 @@ import (
 
 	"github.com/braidgo/braid/adapters/callback"
 	"github.com/braidgo/braid/adapters/workstealing"
-	"github.com/braidgo/braid/idle"
+	"github.com/braidgo/braid/internal/idle"
 	"github.com/braidgo/braid/internal/testrig/schedtest"
 	"github.com/braidgo/braid/mutex"
 	"github.com/braidgo/braid/promise"

@@ -27,7 +27,7 @@
 // suspend.Blocking on other systems.
 //
 // If latency matters, run computations on adapters/workstealing, and blocking calls with suspend.Blocking. Tasks that
-// compute or block on a reactor for too long are reported; see Options.StallAfter. STOCK.md lists clients for databases
+// compute or block on a reactor for too long are reported; see Options.StallAfter. adapters/eventloop/README.md lists clients for databases
 // and services.
 //
 // Package net with goroutines is just as good for few connections, and for handlers that mostly compute.
@@ -38,8 +38,8 @@ import (
 	"time"
 
 	"github.com/braidgo/braid/adapters/internal/blocking"
-	"github.com/braidgo/braid/adapters/internal/coro"
 	"github.com/braidgo/braid/internal/atomicx"
+	"github.com/braidgo/braid/internal/coro"
 	"github.com/braidgo/braid/suspend"
 	"github.com/braidgo/braid/suspend/sched"
 )
@@ -137,7 +137,7 @@ func New(o Options) (*Loop, error) {
 	return l, nil
 }
 
-// Go runs f as a task. A task of the Loop starts f on its own reactor, also through an idle.Group or another scheduler that
+// Go runs f as a task. A task of the Loop starts f on its own reactor, also through another Spawner that
 // decorates its tasks. For other callers the reactors take turns. After Close, Go returns suspend.ErrClosed, and f never runs.
 func (l *Loop) Go(f func()) error { return l.pick().Go(f) }
 

@@ -15,7 +15,7 @@ import (
 
 	"github.com/braidgo/braid/adapters/eventloop"
 	"github.com/braidgo/braid/adapters/fifo"
-	"github.com/braidgo/braid/idle"
+	"github.com/braidgo/braid/internal/idle"
 	"github.com/braidgo/braid/internal/testrig/schedtest"
 	"github.com/braidgo/braid/suspend"
 )

@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"github.com/braidgo/braid/adapters/eventloop"
-	"github.com/braidgo/braid/idle"
+	"github.com/braidgo/braid/internal/idle"
 	"github.com/braidgo/braid/latch"
 	"github.com/braidgo/braid/suspend"
 )

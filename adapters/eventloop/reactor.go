@@ -3,9 +3,9 @@ package eventloop
 import (
 	"time"
 
-	"github.com/braidgo/braid/adapters/internal/coro"
 	"github.com/braidgo/braid/adapters/internal/runner"
 	"github.com/braidgo/braid/internal/atomicx"
+	"github.com/braidgo/braid/internal/coro"
 	"github.com/braidgo/braid/suspend"
 )
 

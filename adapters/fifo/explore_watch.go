@@ -2,7 +2,7 @@
 
 package fifo
 
-import "github.com/braidgo/braid/adapters/internal/coro"
+import "github.com/braidgo/braid/internal/coro"
 
 // A Watch detects long steps as a coro.Stalls does, but without a clock, for the model checker.
 type Watch = coro.Watch

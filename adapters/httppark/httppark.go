@@ -1,5 +1,6 @@
-// Package httppark serves net/http with parked connections. An idle keep-alive connection has no goroutine, no stack and no
-// buffers: it takes about 1 KB, where http.Server takes 18 KB. The server, its handlers and its options stay those of net/http.
+// Package httppark serves net/http without a goroutine for each idle connection. A parked keep-alive connection has no goroutine,
+// no stack and no buffers: it takes about 1 KB, where http.Server takes 18 KB. The server, its handlers and its options stay those
+// of net/http.
 //
 //	srv := &httppark.Server{Server: &http.Server{Addr: ":8080", Handler: mux}}
 //	err := srv.ListenAndServe()

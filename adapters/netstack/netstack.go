@@ -16,7 +16,7 @@
 // or buffer space become available. The callback resumes the waiting tasks of any scheduler.
 //
 // Where the kernel's TCP is sufficient, prefer adapters/eventloop, which is faster. gVisor's package gonet offers
-// similar connections for goroutines only. In the network of adapters/simulation, every step follows from a seed. A
+// similar connections for goroutines only. In the network of simulation, every step follows from a seed. A
 // Stack is not deterministic, because it uses gVisor's goroutines and the system clock.
 package netstack
 

@@ -1,5 +1,5 @@
-// Package random provides a scheduler for tests. It runs tasks one after another, on the goroutine that calls Run, and
-// picks the next runnable task at random.
+// Package random provides a scheduler for tests, which picks the next runnable task at random, from a seed. It runs tasks
+// one after another, on the goroutine that calls Run.
 //
 //	s := random.New(random.Options{Seed: seed})
 //	err := s.Run(ctx, test)

@@ -1,8 +1,8 @@
 package workstealing
 
 import (
-	"github.com/braidgo/braid/adapters/internal/coro"
 	"github.com/braidgo/braid/internal/atomicx"
+	"github.com/braidgo/braid/internal/coro"
 	"github.com/braidgo/braid/internal/labels"
 	"github.com/braidgo/braid/suspend"
 )

@@ -5,8 +5,8 @@ import (
 	"slices"
 	"time"
 
-	"github.com/braidgo/braid/adapters/internal/coro"
 	"github.com/braidgo/braid/internal/atomicx"
+	"github.com/braidgo/braid/internal/coro"
 )
 
 // A pool grows by one worker when a worker waits natively, much as Go's runtime hands the processor of a blocked thread

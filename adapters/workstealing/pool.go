@@ -10,7 +10,7 @@
 //
 // Any Go code may run in a task. A task that waits natively, for example on a channel, a sync.Mutex or a file, blocks
 // its worker. If other tasks are runnable during a long native wait, another worker takes over; see Options.GrowAfter.
-// STOCK.md says what a task with a locked thread costs.
+// adapters/eventloop/README.md says what a task with a locked thread costs.
 //
 // A worker runs a task until the task suspends, yields or ends. Join pushes its second function as a fork onto the
 // worker's deque, and takes the fork back when the first function has returned. Idle workers steal the oldest fork,
@@ -33,8 +33,8 @@ import (
 
 	"github.com/braidgo/braid/adapters/internal/blocking"
 	"github.com/braidgo/braid/adapters/internal/closable"
-	"github.com/braidgo/braid/adapters/internal/coro"
 	"github.com/braidgo/braid/internal/atomicx"
+	"github.com/braidgo/braid/internal/coro"
 	"github.com/braidgo/braid/internal/labels"
 	"github.com/braidgo/braid/promise"
 	"github.com/braidgo/braid/suspend"

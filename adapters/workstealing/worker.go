@@ -1,9 +1,9 @@
 package workstealing
 
 import (
-	"github.com/braidgo/braid/adapters/internal/coro"
 	"github.com/braidgo/braid/adapters/internal/yieldtimer"
 	"github.com/braidgo/braid/internal/atomicx"
+	"github.com/braidgo/braid/internal/coro"
 	"github.com/braidgo/braid/internal/splitmix"
 	"github.com/braidgo/braid/suspend"
 	"github.com/braidgo/braid/suspend/sched"

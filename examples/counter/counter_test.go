@@ -13,8 +13,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/braidgo/braid/adapters/simulation"
 	"github.com/braidgo/braid/examples/counter"
+	"github.com/braidgo/braid/simulation"
 )
 
 // add repeats a request until it is answered.

@@ -15,9 +15,9 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/braidgo/braid/adapters/simulation"
-	"github.com/braidgo/braid/adapters/simulation/nemesis"
 	"github.com/braidgo/braid/examples/counter"
+	"github.com/braidgo/braid/simulation"
+	"github.com/braidgo/braid/simulation/nemesis"
 )
 
 // serve is main of the service: a counter on the disk of its node. It runs at each boot.

@@ -9,8 +9,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/braidgo/braid/adapters/simulation"
 	"github.com/braidgo/braid/scope"
+	"github.com/braidgo/braid/simulation"
 	"github.com/braidgo/braid/suspend"
 	"github.com/stretchr/testify/require"
 )

@@ -17,14 +17,14 @@ import (
 
 // A queue is a job queue that several goroutines share.
 type queue struct {
-	mu       mutex.Mutex
-	notEmpty *cond.Cond
-	jobs     []string
+	mu   mutex.Mutex
+	more *cond.Cond // signalled for each job
+	jobs []string
 }
 
 func newQueue() *queue {
 	q := &queue{}
-	q.notEmpty = cond.New(&q.mu)
+	q.more = cond.New(&q.mu)
 	return q
 }
 
@@ -34,22 +34,24 @@ func (q *queue) put(ctx context.Context, job string) error {
 	}
 	defer q.mu.Unlock()
 	q.jobs = append(q.jobs, job)
-	q.notEmpty.Signal()
+	q.more.Signal()
 	return nil
 }
 
-func (q *queue) take(ctx context.Context) (string, error) {
-	if err := q.mu.LockContext(ctx); err != nil { // a sync.Mutex has no cancellable Lock
+func (q *queue) take(ctx context.Context) (
+	job string, err error) {
+	// A sync.Mutex has no cancellable Lock.
+	if err = q.mu.LockContext(ctx); err != nil {
 		return "", err
 	}
 	defer q.mu.Unlock()
 	for len(q.jobs) == 0 {
-		if err := q.notEmpty.Wait(ctx); err != nil { // a sync.Cond has no cancellable Wait
+		// A sync.Cond has no cancellable Wait.
+		if err = q.more.Wait(ctx); err != nil {
 			return "", err
 		}
 	}
-	job := q.jobs[0]
-	q.jobs = q.jobs[1:]
+	job, q.jobs = q.jobs[0], q.jobs[1:]
 	return job, nil
 }
 

@@ -2,7 +2,7 @@
 // figure 2 of "In Search of an Understandable Consensus Algorithm" (Ongaro and Ousterhout, 2014), without snapshots and membership changes.
 // Before a read, the leader confirms its leadership with a round of heartbeats, as described in section 6.4 of Ongaro's dissertation.
 //
-// The tests run the package in adapters/simulation, and check the invariants of figure 3 after each step.
+// The tests run the package in simulation, and check the invariants of figure 3 after each step.
 //
 //	go test -v ./examples/raft
 package raft

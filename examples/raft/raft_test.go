@@ -16,8 +16,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/braidgo/braid/adapters/simulation"
-	"github.com/braidgo/braid/adapters/simulation/nemesis"
+	"github.com/braidgo/braid/simulation"
+	"github.com/braidgo/braid/simulation/nemesis"
 	"github.com/braidgo/braid/suspend"
 	"github.com/stretchr/testify/require"
 )
@@ -315,7 +315,7 @@ func TestShorten(t *testing.T) {
 	}
 }
 
-// The picture in SIMULATION.md is the diagram of the failure there.
+// The picture in simulation/README.md is the diagram of the failure there.
 func TestThePicture(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "x.svg")
 	c := exec.Command(os.Args[0], "-test.run=^TestMistake$")

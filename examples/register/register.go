@@ -1,4 +1,4 @@
-// Package register implements a counter on two servers, with clients that retry. SIMULATION.md shows how a simulation finds a bug in it: a
+// Package register implements a counter on two servers, with clients that retry. simulation/README.md shows how a simulation finds a bug in it: a
 // request whose answer was lost is counted twice.
 //
 //	go test -v ./examples/register

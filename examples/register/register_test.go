@@ -10,9 +10,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/braidgo/braid/adapters/simulation"
 	"github.com/braidgo/braid/examples/register"
 	"github.com/braidgo/braid/scope"
+	"github.com/braidgo/braid/simulation"
 	"github.com/braidgo/braid/suspend"
 	"github.com/stretchr/testify/require"
 )
@@ -97,7 +97,7 @@ func TestTheBugIsFound(t *testing.T) {
 
 // The page quotes the failure of seed 1 and lines of its trace. They are what that seed prints.
 func TestThePageQuotesTheTrace(t *testing.T) {
-	page, err := os.ReadFile("../../SIMULATION.md")
+	page, err := os.ReadFile("../../simulation/README.md")
 	require.NoError(t, err)
 	_, quoted, _ := strings.Cut(string(page), "## A seed that fails")
 	quoted, _, _ = strings.Cut(quoted, "\n## ")

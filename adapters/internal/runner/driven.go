@@ -6,9 +6,9 @@ import (
 	"runtime"
 	"time"
 
-	"github.com/braidgo/braid/adapters/internal/coro"
 	"github.com/braidgo/braid/adapters/internal/yieldtimer"
 	"github.com/braidgo/braid/internal/atomicx"
+	"github.com/braidgo/braid/internal/coro"
 	"github.com/braidgo/braid/internal/patience"
 	"github.com/braidgo/braid/suspend"
 	"github.com/braidgo/braid/suspend/sched"

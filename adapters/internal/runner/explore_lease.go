@@ -5,8 +5,8 @@ package runner
 import (
 	"time"
 
-	"github.com/braidgo/braid/adapters/internal/coro"
 	"github.com/braidgo/braid/internal/atomicx"
+	"github.com/braidgo/braid/internal/coro"
 	"github.com/braidgo/braid/internal/gid"
 	"github.com/braidgo/braid/suspend"
 )

@@ -1,6 +1,6 @@
 package runner
 
-import "github.com/braidgo/braid/adapters/internal/coro"
+import "github.com/braidgo/braid/internal/coro"
 
 // help holds the state of helping. A task that parks runs the next tasks itself, on its own goroutine, until its own
 // turn comes again. Then the task continues without a switch. If two tasks wake each other, each round takes two

@@ -3,7 +3,7 @@ package runner
 import (
 	"slices"
 
-	"github.com/braidgo/braid/adapters/internal/coro"
+	"github.com/braidgo/braid/internal/coro"
 )
 
 // This file contains the functions that end tasks, and Runs that still have tasks.

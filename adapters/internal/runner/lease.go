@@ -3,8 +3,8 @@ package runner
 import (
 	"time"
 
-	"github.com/braidgo/braid/adapters/internal/coro"
 	"github.com/braidgo/braid/internal/atomicx"
+	"github.com/braidgo/braid/internal/coro"
 )
 
 // A lease allows another goroutine to take the Runner away from a step that lasts too long, and to run it from then on.

@@ -7,7 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/braidgo/braid/adapters/internal/coro"
+	"github.com/braidgo/braid/internal/coro"
 	"github.com/braidgo/braid/suspend"
 )
 

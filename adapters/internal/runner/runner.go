@@ -6,8 +6,8 @@ import (
 	"sync/atomic"
 
 	"github.com/braidgo/braid/adapters/internal/closable"
-	"github.com/braidgo/braid/adapters/internal/coro"
 	"github.com/braidgo/braid/internal/atomicx"
+	"github.com/braidgo/braid/internal/coro"
 	"github.com/braidgo/braid/internal/gid"
 	"github.com/braidgo/braid/internal/labels"
 	"github.com/braidgo/braid/suspend"

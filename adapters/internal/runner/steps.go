@@ -1,7 +1,7 @@
 package runner
 
 import (
-	"github.com/braidgo/braid/adapters/internal/coro"
+	"github.com/braidgo/braid/internal/coro"
 	"github.com/braidgo/braid/internal/gid"
 	"github.com/braidgo/braid/internal/labels"
 	"github.com/braidgo/braid/internal/prefetch"

@@ -1,4 +1,4 @@
-// Braidvet finds mistakes in the use of Braid that compile, and that no test of a quiet machine shows:
+// Braidvet finds mistakes in the use of Braid that compile, and that no test of a quiet machine shows.
 //
 //	go install github.com/braidgo/braid/braidvet/cmd/braidvet@latest
 //	go vet -vettool=$(which braidvet) ./...

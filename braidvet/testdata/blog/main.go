@@ -1,4 +1,4 @@
-// Blog is the example of FETCH.md in which two Gets do not need each other.
+// Blog is the example of fetch/README.md in which two Gets do not need each other.
 package main
 
 import (

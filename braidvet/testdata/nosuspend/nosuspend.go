@@ -6,7 +6,7 @@ import (
 
 	"github.com/braidgo/braid/adapters/eventloop"
 	"github.com/braidgo/braid/chanx"
-	"github.com/braidgo/braid/idle"
+	"github.com/braidgo/braid/internal/idle"
 	"github.com/braidgo/braid/mvar"
 	"github.com/braidgo/braid/stm"
 	"github.com/braidgo/braid/suspend"

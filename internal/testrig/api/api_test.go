@@ -1,4 +1,4 @@
-// Package api compares the exported API with the file api/v0.txt, so that no change of it goes unseen.
+// Package api compares the exported API with the file v0.txt, so that no change of it goes unseen.
 package api
 
 import (
@@ -22,7 +22,7 @@ import (
 
 const (
 	root   = "../../.."
-	golden = root + "/api/v0.txt"
+	golden = "v0.txt"
 )
 
 var linux = func() build.Context {
@@ -31,9 +31,9 @@ var linux = func() build.Context {
 	return c
 }()
 
-var update = flag.Bool("update", false, "write api/v0.txt")
+var update = flag.Bool("update", false, "write v0.txt")
 
-// TestAPI fails if an exported declaration of a public package differs from api/v0.txt. After an intended change,
+// TestAPI fails if an exported declaration of a public package differs from v0.txt. After an intended change,
 //
 //	go test ./internal/testrig/api -update
 //
@@ -81,7 +81,7 @@ func TestAPI(t *testing.T) {
 		}
 	}
 	if len(changes) > 0 {
-		t.Fatalf("the exported API differs from api/v0.txt:\n%s\nIf this is intended, run\n\n\tgo test ./internal/testrig/api -update\n\ncommit api/v0.txt, and add a line to CHANGELOG.md.",
+		t.Fatalf("the exported API differs from v0.txt:\n%s\nIf this is intended, run\n\n\tgo test ./internal/testrig/api -update\n\ncommit v0.txt, and add a line to CHANGELOG.md.",
 			strings.Join(changes, "\n"))
 	}
 }

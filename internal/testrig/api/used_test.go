@@ -69,7 +69,7 @@ func TestUsed(t *testing.T) {
 		case strings.HasSuffix(file, ".md") && !slices.Contains([]string{"CHANGELOG.md", "CONTRIBUTING.md", "tried.md"}, d.Name()):
 			text, err := os.ReadFile(file)
 			require.NoError(t, err)
-			c.show(string(text), about[d.Name()])
+			c.show(string(text), about[filepath.ToSlash(strings.TrimPrefix(file, root+string(filepath.Separator)))])
 		}
 		return nil
 	}))
@@ -107,7 +107,7 @@ func (c code) read(t *testing.T, at, name string) {
 	require.NoError(t, err)
 	folder := path.Dir(name)
 	test := strings.HasSuffix(name, "_test.go")
-	if public := !strings.Contains("/"+folder, "/internal/") && !strings.HasPrefix(name, "examples/") && !strings.HasPrefix(name, "bench/") && !strings.HasPrefix(name, "stocktest/") && folder != "adapters/callback/foreigntest"; public && !test && f.Name.Name != "main" {
+	if public := !strings.Contains("/"+folder, "/internal/") && !strings.HasPrefix(name, "examples/") && !strings.HasPrefix(name, "bench/") && !strings.HasPrefix(name, "adapters/eventloop/stocktest/") && folder != "adapters/callback/foreigntest"; public && !test && f.Name.Name != "main" {
 		c.exports[folder] = append(c.exports[folder], exports(f)...)
 		c.sign(folder, f)
 	}
@@ -146,7 +146,7 @@ func (c code) read(t *testing.T, at, name string) {
 }
 
 // about has the pages of one package. The names in their code are names of the package.
-var about = map[string]string{"ACTORS.md": "actor", "FETCH.md": "fetch", "SIMULATION.md": "adapters/simulation", "STAGES.md": "stage", "STM.md": "stm"}
+var about = map[string]string{"actor/README.md": "actor", "fetch/README.md": "fetch", "simulation/README.md": "simulation", "stage/README.md": "stage", "stm/README.md": "stm"}
 
 var (
 	codeOfPage = regexp.MustCompile("(?s)```.*?```|`[^`\n]+`|(?m:^(?: {4}|\t).*$)")

@@ -15,16 +15,16 @@ import (
 	"github.com/braidgo/braid/adapters/fifo"
 	"github.com/braidgo/braid/adapters/limited"
 	"github.com/braidgo/braid/adapters/random"
-	"github.com/braidgo/braid/adapters/simulation"
 	"github.com/braidgo/braid/adapters/workstealing"
-	"github.com/braidgo/braid/idle"
+	"github.com/braidgo/braid/internal/idle"
 	"github.com/braidgo/braid/scope"
+	"github.com/braidgo/braid/simulation"
 	"github.com/braidgo/braid/suspend"
 	"github.com/braidgo/braid/suspend/sched"
 	"github.com/stretchr/testify/require"
 )
 
-var update = flag.Bool("update", false, "write the table of capabilities into CHOOSING.md")
+var update = flag.Bool("update", false, "write the table of capabilities and the lists of packages into the documents")
 
 const (
 	tableBegins = "<!-- written by go test ./internal/testrig/docs -update -->\n"
@@ -98,8 +98,8 @@ func schedulers() []scheduler {
 			inTask(t, s, f)
 			require.NoError(t, s.Close())
 		}},
-		{"adapters/simulation: World", simulation.Options{}, inSimulation(func(w *simulation.World) suspend.Spawner { return w })},
-		{"adapters/simulation: Node", simulation.Options{}, inSimulation(func(w *simulation.World) suspend.Spawner { return w.Node("n") })},
+		{"simulation: World", simulation.Options{}, inSimulation(func(w *simulation.World) suspend.Spawner { return w })},
+		{"simulation: Node", simulation.Options{}, inSimulation(func(w *simulation.World) suspend.Spawner { return w.Node("n") })},
 	}
 }
 
@@ -140,7 +140,7 @@ func yes(has bool) string {
 	return "–"
 }
 
-// TestCapabilities compares the table of CHOOSING.md with what the schedulers have. After an intended change,
+// TestCapabilities compares the table of docs/choosing.md with what the schedulers have. After an intended change,
 //
 //	go test ./internal/testrig/docs -update
 //
@@ -184,16 +184,16 @@ func TestCapabilities(t *testing.T) {
 		})
 		require.Equal(t, len(capabilities), asked, sched.name)
 	}
-	text := read(t, "CHOOSING.md")
+	text := read(t, "docs/choosing.md")
 	before, rest, ok := strings.Cut(text, tableBegins)
 	require.True(t, ok, "where is the table?")
 	got, after, ok := strings.Cut(rest, tableEnds)
 	require.True(t, ok, "where does the table end?")
 	if *update && got != table {
 		text = before + tableBegins + table + tableEnds + after
-		require.NoError(t, os.WriteFile(filepath.Join(root, "CHOOSING.md"), []byte(text), 0o644))
+		require.NoError(t, os.WriteFile(filepath.Join(root, "docs/choosing.md"), []byte(text), 0o644))
 		got = table
 	}
-	require.Equal(t, table, got, fmt.Sprint("the table of CHOOSING.md is not that of the code. If the change is intended, run\n\n",
+	require.Equal(t, table, got, fmt.Sprint("the table of docs/choosing.md is not that of the code. If the change is intended, run\n\n",
 		"\tgo test ./internal/testrig/docs -update\n"))
 }

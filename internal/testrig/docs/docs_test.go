@@ -84,7 +84,7 @@ var majorVersion = regexp.MustCompile(`/v[0-9]+$`)
 
 // TestTutorials checks that the declarations of a tutorial are whole: pasted into a file, they use no name that the page does not show.
 func TestTutorials(t *testing.T) {
-	for tutorial, example := range map[string]string{"scheduler": "scheduler", "primitive": "primitive", "cancellation": "cancellation", "javascript": "javascript", "gui": "gui"} {
+	for tutorial, example := range map[string]string{"scheduler": "scheduler", "primitive": "primitive", "cancellation": "cancellation", "javascript": "libraries/javascript", "gui": "gui"} {
 		known := map[string]bool{}
 		for _, name := range files(t, ".go") {
 			if path.Dir(name) != "examples/"+example {
@@ -237,54 +237,42 @@ func TestLinks(t *testing.T) {
 	require.GreaterOrEqual(t, links, 10)
 }
 
-// TestExamples checks that each folder of examples says how it is run: in its README, or in a comment.
+var exampleRow = regexp.MustCompile("(?m)^\\| \\[([^\\]]+)\\]\\(([^)]+)\\) \\| `([^`]+)` \\| .+ \\|$")
+
+// TestExamples compares the index of the examples with their folders. The command of a row is the command that the example itself names, in a
+// comment or in its README, and it runs this example.
 func TestExamples(t *testing.T) {
-	var dirs []string
+	texts := map[string]string{} // by folder
 	for _, name := range files(t, ".go") {
 		if strings.HasPrefix(name, "examples/") {
-			dirs = append(dirs, path.Dir(name))
+			texts[path.Dir(name)] += read(t, name)
 		}
 	}
-	slices.Sort(dirs)
-	for _, dir := range slices.Compact(dirs) {
-		says := false
-		for _, pattern := range []string{"*.go", "README.md"} {
-			names, err := filepath.Glob(filepath.Join(root, filepath.FromSlash(dir), pattern))
-			require.NoError(t, err)
-			for _, name := range names {
-				b, err := os.ReadFile(name)
-				require.NoError(t, err)
-				says = says || regexp.MustCompile(`(?m)^(//\s+|\s*)(cd \S+ && )?go (run|test) `).Match(b)
-			}
-		}
-		require.True(t, says, "%s does not say how to run it", dir)
-	}
-}
-
-// TestMap compares the map of CONTRIBUTING with the folders that have code. The examples are one row.
-func TestMap(t *testing.T) {
-	_, text, ok := strings.Cut(read(t, "CONTRIBUTING.md"), "## A map\n")
-	require.True(t, ok)
-	text, _, _ = strings.Cut(text, "\n## ")
-	var shown []string
-	for line := range strings.SplitSeq(text, "\n") {
-		if folders, _, ok := strings.Cut(strings.TrimPrefix(line, "| "), " |"); ok {
-			for _, m := range regexp.MustCompile("`([^`]+)`").FindAllStringSubmatch(folders, -1) {
-				shown = append(shown, m[1])
-			}
+	for _, name := range files(t, "README.md") {
+		if texts[path.Dir(name)] != "" {
+			texts[path.Dir(name)] += read(t, name)
 		}
 	}
-	var have []string
-	for _, name := range files(t, ".go") {
-		folder := path.Dir(name)
-		if strings.HasPrefix(folder, "examples/") {
-			folder = "examples"
+	require.Greater(t, len(texts), 20)
+	shown := map[string]bool{}
+	for _, m := range exampleRow.FindAllStringSubmatch(read(t, "examples/README.md"), -1) {
+		folder, command := "examples/"+m[2], m[3]
+		require.Equal(t, m[1], m[2])
+		require.Contains(t, texts, folder, "examples/README.md names %s", folder)
+		require.False(t, shown[folder], folder)
+		shown[folder] = true
+		at, does, moves := strings.Cut(command, " && ")
+		if !moves {
+			at, does = "", command
 		}
-		if folder != "." && !strings.Contains(folder, "testdata") {
-			have = append(have, folder)
+		require.Regexp(t, `(?m)^(//\s+|\s*)(cd \S+ && )?`+regexp.QuoteMeta(does)+`(\s|$)`, texts[folder], "%s does not name the command %s", folder, does)
+		if moves {
+			require.Equal(t, "cd "+folder, at)
+		} else {
+			require.Regexp(t, `^go (run|test -v) \./`+folder+`( |$)`, does)
 		}
 	}
-	slices.Sort(have)
-	slices.Sort(shown)
-	require.Equal(t, slices.Compact(have), shown)
+	for folder := range texts {
+		require.True(t, shown[folder], "examples/README.md has no row for %s", folder)
+	}
 }

@@ -6,9 +6,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/braidgo/braid/adapters/simulation"
 	"github.com/braidgo/braid/keyed"
 	"github.com/braidgo/braid/rate"
+	"github.com/braidgo/braid/simulation"
 	"github.com/braidgo/braid/suspend"
 )
 

@@ -27,7 +27,7 @@ var bg = context.Background()
 
 // The goroutines of tasks that end with their threads locked stay for ever; see TestATaskThatEndsWithItsThreadLocked.
 func TestMain(m *testing.M) {
-	strand := "github.com/braidgo/braid/adapters/internal/coro.(*Coroutine).strand"
+	strand := "github.com/braidgo/braid/internal/coro.(*Coroutine).strand"
 	schedtest.Main(m, goleak.IgnoreAnyFunction(strand), goleak.IgnoreAnyFunction(strand+".func1"))
 }
 

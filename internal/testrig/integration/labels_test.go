@@ -15,12 +15,12 @@ import (
 	"github.com/braidgo/braid/adapters/fifo"
 	"github.com/braidgo/braid/adapters/limited"
 	"github.com/braidgo/braid/adapters/random"
-	"github.com/braidgo/braid/adapters/simulation"
 	"github.com/braidgo/braid/adapters/workstealing"
-	"github.com/braidgo/braid/idle"
+	"github.com/braidgo/braid/internal/idle"
 	"github.com/braidgo/braid/internal/testrig/schedtest"
 	"github.com/braidgo/braid/promise"
 	"github.com/braidgo/braid/scope"
+	"github.com/braidgo/braid/simulation"
 	"github.com/braidgo/braid/suspend"
 )
 

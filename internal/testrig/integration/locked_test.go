@@ -15,13 +15,13 @@ import (
 	"github.com/braidgo/braid/adapters/eventloop"
 	"github.com/braidgo/braid/adapters/fifo"
 	"github.com/braidgo/braid/adapters/limited"
-	"github.com/braidgo/braid/adapters/simulation"
 	"github.com/braidgo/braid/adapters/workstealing"
 	"github.com/braidgo/braid/chanx"
 	"github.com/braidgo/braid/internal/testrig/ccall"
 	"github.com/braidgo/braid/internal/testrig/schedtest"
 	"github.com/braidgo/braid/latch"
 	"github.com/braidgo/braid/mvar"
+	"github.com/braidgo/braid/simulation"
 	"github.com/braidgo/braid/suspend"
 )
 

@@ -13,7 +13,7 @@ import (
 	"github.com/braidgo/braid/cancel"
 	"github.com/braidgo/braid/chanx"
 	"github.com/braidgo/braid/cond"
-	"github.com/braidgo/braid/idle"
+	"github.com/braidgo/braid/internal/idle"
 	"github.com/braidgo/braid/internal/testrig/schedtest"
 	"github.com/braidgo/braid/keyed"
 	"github.com/braidgo/braid/latch"

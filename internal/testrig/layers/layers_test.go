@@ -30,22 +30,23 @@ type layer struct {
 }
 
 var layers = []layer{
-	{folders: []string{"suspend/sched", "internal/atomicx", "internal/gid", "internal/prefetch", "internal/patience", "internal/outcome", "internal/dlist", "internal/again", "internal/splitmix", "internal/lazily", "internal/preempt", "internal/carrier", "internal/shrinking", "disk"}},
+	{folders: []string{"suspend/sched", "internal/atomicx", "internal/gid", "internal/prefetch", "internal/patience", "internal/outcome", "internal/dlist", "internal/again", "internal/splitmix", "internal/lazily", "internal/preempt", "actor/internal/carrier", "internal/shrinking", "simulation/disk"}},
 	{folders: []string{"internal/ledger", "internal/threadlock"}},
-	{folders: []string{"internal/labels", "internal/cancelctx", "internal/chance"}},
+	{folders: []string{"internal/labels", "internal/cancelctx", "simulation/internal/chance"}},
 	{folders: []string{"suspend"}},
 	{folders: []string{"internal/gate", "internal/watching", "internal/abandoned", "suspend/census"}},
 	{folders: []string{"cancel", "mutex", "semaphore", "cond", "chanx", "mvar", "promise", "lazy", "latch", "watch", "broadcast", "rate"}},
 	{folders: []string{"internal/producer"}},
+	{folders: []string{"internal/coro"}},
 	{folders: []string{"adapters/internal"}, also: []string{"adapters/internal"}},
-	{folders: []string{"scope", "stm", "idle", "keyed", "respool"}},
-	{folders: []string{"adapters"}},
-	{folders: []string{"adapters/callback/foreigntest", "adapters/simulation/nemesis", "adapters/simulation/overlay", "adapters/simulation/hunt", "adapters/netstack"}},
+	{folders: []string{"scope", "stm", "internal/idle", "keyed", "respool"}},
+	{folders: []string{"adapters", "simulation"}},
+	{folders: []string{"adapters/callback/foreigntest", "simulation/nemesis", "simulation/overlay", "simulation/hunt", "adapters/netstack"}},
 	{folders: []string{"fetch", "stage", "actor", "stm/collections"}},
 	{folders: []string{"fetch/fetchtest", "stage/view", "stage/prom", "stage/otel", "stage/jetstream", "actor/natsactor"}},
 	{folders: []string{"suspendtest"}, also: []string{"suspendtest"}},
 	{folders: []string{"internal/testrig"}},
-	{folders: []string{"examples", "docs", "simtest", "stocktest"}},
+	{folders: []string{"examples", "docs", "simulation/stocktest", "adapters/eventloop/stocktest"}},
 	{folders: []string{"bench"}},
 	{folders: []string{"braidvet"}, also: []string{"braidvet"}},
 }
@@ -53,7 +54,7 @@ var layers = []layer{
 // withUnsafe are the files that may import unsafe: the ground, system calls, and the test rig. uring_linux.go has the memory that io_uring shares
 // with the system: with 64 reads of a disk in flight it does twice as many as goroutines do.
 var withUnsafe = []string{
-	"internal/atomicx/traced.go", "internal/chance/chance.go", "internal/labels/labels.go", "internal/prefetch/prefetch.go", "internal/threadlock/threadlock.go",
+	"internal/atomicx/traced.go", "simulation/internal/chance/chance.go", "internal/labels/labels.go", "internal/prefetch/prefetch.go", "internal/threadlock/threadlock.go",
 	"adapters/eventloop/sys_linux.go", "adapters/eventloop/race_linux.go", "adapters/eventloop/poller_linux.go", "adapters/eventloop/uring_linux.go", "bench/files.go",
 	"suspendtest/internal/explore",
 }
@@ -61,8 +62,8 @@ var withUnsafe = []string{
 // onlyTests are packages that production code must not link, since they set the chance of the runtime. Code that is not of a test may
 // import them in these folders only.
 var onlyTests = map[string][]string{
-	"internal/chance":     {"adapters/simulation"},
-	"adapters/simulation": {"adapters/simulation", "bench"},
+	"simulation/internal/chance": {"simulation"},
+	"simulation":                 {"simulation", "bench"},
 }
 
 // place returns the index of the layer of a folder, -1 if it has none.
@@ -113,7 +114,7 @@ func findings(t *testing.T, file, text string) (found []string) {
 	}
 	for _, group := range f.Comments {
 		for _, c := range group.List {
-			if strings.HasPrefix(c.Text, "//go:linkname") && file != "internal/labels/labels.go" && file != "internal/chance/chance.go" {
+			if strings.HasPrefix(c.Text, "//go:linkname") && file != "internal/labels/labels.go" && file != "simulation/internal/chance/chance.go" {
 				found = append(found, "has a linkname")
 			}
 		}
@@ -177,8 +178,8 @@ func TestLayersFinds(t *testing.T) {
 		require.Equal(t, want, strings.Join(found, "; "), text)
 	}
 	require.Equal(t, []string{"the folder has no layer"}, findings(t, "new/x.go", "package x"))
-	require.Equal(t, []string{"imports adapters/simulation"}, findings(t, "stage/x.go", `package stage; import _ "github.com/braidgo/braid/adapters/simulation"`))
-	require.Equal(t, []string{"imports internal/chance"}, findings(t, "stage/x.go", `package stage; import _ "github.com/braidgo/braid/internal/chance"`))
+	require.Equal(t, []string{"imports simulation"}, findings(t, "stage/x.go", `package stage; import _ "github.com/braidgo/braid/simulation"`))
+	require.Equal(t, []string{"imports simulation/internal/chance"}, findings(t, "stage/x.go", `package stage; import _ "github.com/braidgo/braid/simulation/internal/chance"`))
 }
 
 func read(t *testing.T, at string) string {

@@ -6,11 +6,11 @@ import (
 	"testing"
 	"time"
 
-	"github.com/braidgo/braid/adapters/simulation"
 	"github.com/braidgo/braid/cancel"
 	"github.com/braidgo/braid/internal/testrig/schedtest"
 	"github.com/braidgo/braid/internal/testrig/stress"
 	"github.com/braidgo/braid/scope"
+	"github.com/braidgo/braid/simulation"
 	"github.com/braidgo/braid/suspend"
 )
 

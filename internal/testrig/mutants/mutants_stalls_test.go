@@ -4,7 +4,7 @@ import "github.com/braidgo/braid/internal/testrig/mutation"
 
 func init() { mutants = append(mutants, stallsMutants...) }
 
-const coro = "adapters/internal/coro"
+const coro = "internal/coro"
 
 var stallsMutants = []mutation.Mutant{
 	{"a report waits for the next look", coro + "/stalls.go", "	if s.state.Load() == asked {\n		if due", "	if s.state.Load() == asked && !IS {\n		if due", "TestStallsOfAShortLimit", coro},

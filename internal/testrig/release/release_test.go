@@ -59,7 +59,7 @@ func TestCheck(t *testing.T) {
 	}
 	for _, c := range []struct{ name, file, old, changed, want string }{
 		{"v0.0.0", "stage/prom/go.mod", root + " " + now, root + " v0.0.0", "stage/prom/go.mod: requires " + root + " v0.0.0"},
-		{"v0.0.0 in an example", "examples/thumbs/go.mod", "jetstream " + now, "jetstream v0.0.0", "requires " + root + "/stage/jetstream v0.0.0"},
+		{"v0.0.0 in an example", "examples/libraries/go.mod", "jetstream " + now, "jetstream v0.0.0", "requires " + root + "/stage/jetstream v0.0.0"},
 		{"an older version", "stage/otel/go.mod", root + " " + now, root + " v0.0.9", "requires " + root + " v0.0.9"},
 		{"no replacement", "actor/natsactor/go.mod", "replace " + root + " => ../..", "", "does not replace " + root + " by ../.."},
 		{"another folder", "actor/natsactor/go.mod", "=> ../..", "=> ../../..", "does not replace " + root + " by ../.."},

@@ -11,7 +11,7 @@ import (
 	"testing"
 
 	"github.com/braidgo/braid/chanx"
-	"github.com/braidgo/braid/idle"
+	"github.com/braidgo/braid/internal/idle"
 	"github.com/braidgo/braid/keyed"
 	"github.com/braidgo/braid/latch"
 	"github.com/braidgo/braid/mutex"

@@ -10,7 +10,7 @@ import (
 	"testing"
 
 	"github.com/braidgo/braid/cancel"
-	"github.com/braidgo/braid/idle"
+	"github.com/braidgo/braid/internal/idle"
 	"github.com/braidgo/braid/keyed"
 	"github.com/braidgo/braid/promise"
 	"github.com/braidgo/braid/scope"

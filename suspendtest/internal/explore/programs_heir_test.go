@@ -169,6 +169,30 @@ var heirPrograms = []program{
 		})
 		w.Go("end", func(context.Context) { end(nil) })
 	}},
+	{"heir, a Select of two", "4 × 1", func(w *explore.World) {
+		x, y := semaphore.New(2), semaphore.New(2)
+		_, _ = x.TryAcquire(1), y.TryAcquire(1)
+		var b busy
+		var left atomicx.Int32
+		left.Store(2)
+		ctx, end := cancel.New(bg)
+		w.Go("first", func(context.Context) {
+			b.run(func() {
+				if won, _ := suspend.Select(ctx, suspend.CaseOf(x.AcquireOp(2)), suspend.CaseOf(y.AcquireOp(2))); won != nil {
+					panic("nobody has released")
+				}
+			})
+		})
+		for i, s := range []*semaphore.Semaphore{x, y} {
+			w.Go(fmt.Sprint("second", i), func(context.Context) {
+				_ = s.Acquire(bg, 1)
+				if left.Add(-1) == 0 {
+					b.release()
+				}
+			})
+		}
+		w.Go("end", func(context.Context) { end(nil) })
+	}},
 	// The context of the first and the middle task ends. The heir must not give the middle one what the first does not need any more.
 	{"heir, two with one context", "4 × 1", func(w *explore.World) {
 		s := semaphore.New(2)

@@ -6,8 +6,8 @@ import (
 	"context"
 	"fmt"
 
-	"github.com/braidgo/braid/idle"
 	"github.com/braidgo/braid/internal/atomicx"
+	"github.com/braidgo/braid/internal/idle"
 	"github.com/braidgo/braid/mvar"
 	"github.com/braidgo/braid/promise"
 	"github.com/braidgo/braid/suspend"

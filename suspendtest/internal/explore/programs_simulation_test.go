@@ -5,8 +5,8 @@ package explore_test
 import (
 	"context"
 
-	"github.com/braidgo/braid/adapters/simulation"
 	"github.com/braidgo/braid/internal/atomicx"
+	"github.com/braidgo/braid/simulation"
 	"github.com/braidgo/braid/suspendtest/internal/explore"
 )
 

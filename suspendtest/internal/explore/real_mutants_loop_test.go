@@ -47,6 +47,6 @@ var loopMutants = []realMutant{
 	{"a step is asked for after the look whether it was given up", "adapters/callback/steps.go", "	l.asked.Store(true)\n	switch {\n	case ⟦l.givenUp.Load()⟧:", "l.givenUp.Load() && false", "callback, given up"},
 	{"a step is done unasked", "adapters/callback/steps.go", "func (l *Loop) claimStep() bool { return ⟦l.asked.CompareAndSwap(true, false)⟧ }", "l.asked.CompareAndSwap(true, false) || true", "callback, given up"},
 
-	{"a watch rests though a step has begun", "adapters/internal/coro/stalls.go", "	if ⟦s.state.CompareAndSwap(none, idle)⟧ {", "s.state.Swap(idle) == none || true", "stalls"},
-	{"a step does not wake the watch", "adapters/internal/coro/stalls.go", "	if ⟦before == idle⟧ {", "false", "stalls"},
+	{"a watch rests though a step has begun", "internal/coro/stalls.go", "	if ⟦s.state.CompareAndSwap(none, idle)⟧ {", "s.state.Swap(idle) == none || true", "stalls"},
+	{"a step does not wake the watch", "internal/coro/stalls.go", "	if ⟦before == idle⟧ {", "false", "stalls"},
 }

@@ -6,8 +6,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/braidgo/braid/adapters/simulation"
 	"github.com/braidgo/braid/internal/testrig/schedtest"
+	"github.com/braidgo/braid/simulation"
 	"github.com/braidgo/braid/suspend"
 	"github.com/braidgo/braid/suspendtest/internal/model"
 	"github.com/stretchr/testify/require"

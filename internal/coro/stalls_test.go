@@ -1,0 +1,343 @@
+package coro
+
+import (
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// watched runs f in a bubble, where time is exact, with a watch of limit and its reports.
+func watched(t *testing.T, limit time.Duration, f func(s *Stalls, reports func() []string)) {
+	synctest.Test(t, func(t *testing.T) {
+		var mu sync.Mutex
+		var all []string
+		s := newStalls(limit, func(text []byte) {
+			mu.Lock()
+			defer mu.Unlock()
+			all = append(all, string(text))
+		})
+		defer s.Stop()
+		f(s, func() []string {
+			mu.Lock()
+			defer mu.Unlock()
+			return all
+		})
+	})
+}
+
+// held is a step of a task that takes d, as a native wait.
+func held(s *Stalls, d time.Duration) { step(s, func() { time.Sleep(d) }) }
+
+// step is a step of a task that calls f.
+func step(s *Stalls, f func()) {
+	var task nobody
+	task.Init(&task)
+	task.Start(f)
+	task.WatchedBy(s)
+	s.Begin()
+	task.Step()
+	task.Stop()
+}
+
+// A limit of 100 ms once missed stalls of up to 199 ms.
+func TestStallsAreExact(t *testing.T) {
+	const limit = 100 * time.Millisecond
+	for _, test := range []struct {
+		held time.Duration
+		want int
+	}{{95 * time.Millisecond, 0}, {99 * time.Millisecond, 0}, {103 * time.Millisecond, 1}, {105 * time.Millisecond, 1}, {110 * time.Millisecond, 1}, {199 * time.Millisecond, 1}, {211 * time.Millisecond, 2}} {
+		for phase := time.Duration(0); phase < limit/10; phase += time.Millisecond / 2 { // between two looks, whatever comes before
+			watched(t, limit, func(s *Stalls, reports func() []string) {
+				held(s, phase)
+				held(s, test.held)
+				held(s, 0)
+				s.End()
+				if n := len(reports()); n != test.want {
+					t.Errorf("held for %v, %v after the first look: %d reports instead of %d", test.held, phase, n, test.want)
+				}
+			})
+		}
+	}
+}
+
+// A report that is due between two looks does not wait for the second.
+func TestStallsOfAShortLimit(t *testing.T) {
+	const limit = 1100 * time.Microsecond // and looks are 250 µs apart
+	for phase := time.Duration(0); phase < limit/2; phase += 50 * time.Microsecond {
+		watched(t, limit, func(s *Stalls, reports func() []string) {
+			held(s, phase)
+			held(s, 1360*time.Microsecond)
+			held(s, 0)
+			s.End()
+			if n := len(reports()); n != 1 {
+				t.Errorf("%v after the first look: %d reports", phase, n)
+			}
+		})
+	}
+}
+
+// A stall was once reported a single time, and a later reader saw nothing.
+func TestStallsAreReportedAgain(t *testing.T) {
+	watched(t, time.Second, func(s *Stalls, reports func() []string) {
+		s.others = func() int64 { return 37 }
+		held(s, 17*time.Second)
+		held(s, time.Millisecond)
+		s.End()
+		all := reports()
+		if len(all) != 5 { // after 1, 2, 4, 8 and 16 seconds
+			t.Fatalf("%d reports: %q", len(all), all)
+		}
+		for i, want := range []string{"a task has held its scheduler for more than 1s; 37 other tasks wait behind it", "still, after 2s: ", "still, after 4s: "} {
+			if !strings.HasPrefix(all[i], want) {
+				t.Errorf("report %d: %q", i, all[i])
+			}
+		}
+		for _, text := range all {
+			if !strings.Contains(text, "a native wait in a task (sleep): see suspend.Blocking and adapters/eventloop/README.md") || !strings.Contains(text, ".held.") {
+				t.Errorf("no cause, or no line: %q", text)
+			}
+		}
+	})
+}
+
+// A scheduler that is idle for days, and one that has many short steps, is reported by nobody.
+func TestStallsOfNobody(t *testing.T) {
+	watched(t, 100*time.Millisecond, func(s *Stalls, reports func() []string) {
+		for range 1000 {
+			step(s, func() {
+				time.Sleep(60 * time.Millisecond)
+				s.Begin() // on the same goroutine
+				time.Sleep(60 * time.Millisecond)
+			})
+		}
+		s.End()
+		time.Sleep(48 * time.Hour)
+		if all := reports(); len(all) > 0 {
+			t.Errorf("%q", all)
+		}
+		if s.state.Load() != idle {
+			t.Error("the timer runs though no task does")
+		}
+		held(s, time.Second)
+		if len(reports()) == 0 {
+			t.Error("no report after it was idle")
+		}
+		s.End()
+	})
+}
+
+// Fifty tasks that wait natively for 61 ms each keep a newcomer waiting for three seconds, and no step is long. A look comes every 25 ms,
+// and never when a step ends: it would find the next task on its way into the wait, or in it.
+func TestStallsOfARow(t *testing.T) {
+	for _, test := range []struct {
+		each  time.Duration
+		tasks int
+		ended bool // each step is followed by End, as on an executor of others
+		want  int
+	}{
+		{61 * time.Millisecond, 50, false, 2}, // after one second and after two
+		{61 * time.Millisecond, 50, true, 2},
+		{61 * time.Millisecond, 15, false, 0}, // 0.9 s
+		{12 * time.Millisecond, 100, false, 1},
+		{53 * time.Microsecond, 50_000, false, 0}, // a queue that moves; no look until 1.3 s meets the end of a step
+	} {
+		watched(t, time.Second, func(s *Stalls, reports func() []string) {
+			passed := 0
+			s.Rows(func() int { return passed }, func() int { return test.tasks - passed })
+			var task nobody
+			task.Init(&task)
+			task.WatchedBy(s)
+			for passed < test.tasks {
+				passed++
+				task.Start(func() { time.Sleep(test.each) })
+				s.Begin()
+				task.Step()
+				if test.ended {
+					s.End()
+				}
+			}
+			s.End()
+			s.Slept()
+			time.Sleep(time.Hour)
+			task.Start(func() { time.Sleep(900 * time.Millisecond) }) // the row before is over
+			s.Begin()
+			task.Step()
+			s.End()
+			task.Stop()
+			all := reports()
+			if len(all) != test.want {
+				t.Errorf("%+v: %q", test, all)
+			}
+			for _, text := range all {
+				if !strings.Contains(text, "tasks have held their scheduler, one after another, for more than 1s") || !strings.Contains(text, "a native wait in a task (sleep): see suspend.Blocking and adapters/eventloop/README.md") {
+					t.Errorf("%s", text)
+				}
+			}
+		})
+	}
+}
+
+// While another goroutine of the scheduler's does something, no task is to blame.
+func TestStallsOfATaskThatHasGivenControlBack(t *testing.T) {
+	watched(t, 100*time.Millisecond, func(s *Stalls, reports func() []string) {
+		var task nobody
+		task.Init(&task)
+		task.Start(func() { task.Leave(Yielded)(struct{}{}) })
+		task.WatchedBy(s)
+		s.Begin()
+		task.Step()
+		time.Sleep(time.Second) // it is the scheduler that takes so long
+		if all := reports(); len(all) > 0 {
+			t.Errorf("%q", all)
+		}
+		task.Step()
+		task.Stop()
+		s.End()
+	})
+}
+
+// A wait counts from its second report: at a first one, the machine may have slept.
+func TestStallsSayHowLongATaskWaits(t *testing.T) {
+	const limit = 100 * time.Millisecond
+	watched(t, limit, func(s *Stalls, _ func() []string) {
+		waited := make(chan time.Duration, 3)
+		s.About(func(_ int64, waits time.Duration) (task, remedy string) {
+			waited <- waits.Round(limit / 10)
+			return "", ""
+		})
+		held(s, 4*limit+limit/2)
+		s.End()
+		for _, want := range []time.Duration{0, 2 * limit, 4 * limit} {
+			if got := <-waited; got != want {
+				t.Errorf("%v, and not %v", got, want)
+			}
+		}
+	})
+}
+
+// Of several workers each is told of its own task, and a coroutine belongs to the worker that has run it last.
+func TestStallsOfTwoWorkers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var reports [2]string
+		var workers [2]*Stalls
+		for i := range workers {
+			workers[i] = newStalls(100*time.Millisecond, func(text []byte) { reports[i] = string(text) })
+			defer workers[i].Stop()
+		}
+		var task nobody
+		task.Init(&task)
+		task.Start(func() {
+			task.Leave(Yielded)(struct{}{})
+			time.Sleep(150 * time.Millisecond)
+		})
+		task.WatchedBy(workers[1])
+		workers[1].Begin()
+		task.Step()
+		workers[1].End()
+		var both sync.WaitGroup
+		both.Go(func() {
+			task.WatchedBy(workers[0])
+			workers[0].Begin()
+			task.Step()
+			workers[0].End()
+		})
+		both.Go(func() {
+			step(workers[1], func() { <-time.After(150 * time.Millisecond) })
+			workers[1].End()
+		})
+		both.Wait()
+		task.Stop()
+		for i, want := range []string{"(sleep)", "(chan receive)"} {
+			if !strings.Contains(reports[i], want) {
+				t.Errorf("worker %d has not %s: %s", i, want, reports[i])
+			}
+		}
+	})
+}
+
+// nobody is the owner of a coroutine without a scheduler.
+type nobody struct{ Coroutine }
+
+func (*nobody) Park()                {}
+func (*nobody) Unpark()              {}
+func (*nobody) Another() func()      { return nil }
+func (*nobody) Panicked(any, []byte) {}
+
+func TestWaitState(t *testing.T) {
+	for head, want := range map[string]string{
+		"goroutine 7 [running]:":                                           "running",
+		"goroutine 7 [sync.Mutex.Lock, 3 minutes]:":                        "sync.Mutex.Lock",
+		"goroutine 7 [select (no cases), 3 minutes, locked to thread]:\nx": "select",
+		"goroutine 7 [IO wait]:":                                           "IO wait",
+		"goroutine 7 [chan receive (durable), synctest bubble 3]:":         "chan receive",
+		"": "",
+	} {
+		if got := waitState([]byte(head)); got != want {
+			t.Errorf("%q: %q", head, got)
+		}
+	}
+}
+
+// In a bubble an endless timer would hide that all are stuck.
+func TestNoStallsInABubble(t *testing.T) {
+	if inBubble() {
+		t.Error("outside")
+	}
+	synctest.Test(t, func(t *testing.T) {
+		if WatchStalls(0, nil) != nil {
+			t.Error("watched in a bubble")
+		}
+	})
+	if WatchStalls(-1, nil) != nil {
+		t.Error("watched though it is off")
+	}
+	if s := WatchStalls(0, nil); s == nil || s.after != time.Second {
+		t.Error("not watched by default")
+	}
+}
+
+// A pool is there to compute. By default only a native wait is reported there.
+func TestStallsOfAWorker(t *testing.T) {
+	for _, compute := range []bool{true, false} {
+		reports := make(chan string, 1)
+		s := newStalls(20*time.Millisecond, func(text []byte) {
+			select {
+			case reports <- string(text):
+			default:
+			}
+		})
+		s.waitsOnly = true
+		step(s, func() {
+			if compute {
+				for began := time.Now(); time.Since(began) < 100*time.Millisecond; {
+				}
+				if len(reports) > 0 {
+					t.Errorf("reported: %s", <-reports)
+				}
+			} else if r := <-reports; !strings.Contains(r, "a native wait in a task (chan receive)") {
+				t.Errorf("reported: %s", r)
+			}
+		})
+		s.End()
+		s.Stop()
+	}
+	if s := WatchWorker(0, nil); !s.waitsOnly {
+		t.Error("computing is reported by default")
+	}
+	if s := WatchWorker(time.Second, nil); s.waitsOnly {
+		t.Error("computing is not reported, though asked for")
+	}
+}
+
+// The line to look at comes first: a line of the program, and not of a library that it calls.
+func TestTheLineOfTheProgram(t *testing.T) {
+	const stack = "goroutine 9 [select]:\nruntime.gopark(0x1)\n\t/go/src/runtime/proc.go:1 +0x1\ngithub.com/redis/x.(*Pool).Get(0x2)\n\t/m/pool.go:2 +0x2\n" +
+		"example.org/shop/cart.Load(...)\n\t/home/shop/cart.go:33 +0x44\nmain.main.func1()\n\t/home/shop/main.go:5 +0x5\nexample.org/shop2.f()\n\t/x.go:1 +0x1"
+	for own, want := range map[string]string{"example.org/shop/": "/home/shop/cart.go:33", "main.": "/home/shop/main.go:5", "example.org/shop.": ""} {
+		if at := string(lineOf([]byte(stack), []string{own})); at != want {
+			t.Errorf("%s: %q", own, at)
+		}
+	}
+}

@@ -1,0 +1,99 @@
+// Package weight limits the lines of production code of each part of the repository, and the exported names of each package.
+package weight
+
+import (
+	"bytes"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+const (
+	root   = "../../.."
+	limits = "limits.txt"
+	names  = "../api/v0.txt" // a line for each exported name
+)
+
+// TestWeight fails if a part has more lines or names than limits.txt allows. Whoever raises a limit writes the reason behind it.
+func TestWeight(t *testing.T) {
+	text, err := os.ReadFile(limits)
+	require.NoError(t, err)
+	lines, exported := linesOf(t), namesOf(t)
+	seen := map[string]bool{}
+	for line := range strings.Lines(string(text)) {
+		line, _, _ = strings.Cut(line, "#")
+		fields := strings.Fields(line)
+		if len(fields) == 0 {
+			continue
+		}
+		require.Len(t, fields, 3, "%s", line)
+		what, part := fields[0], fields[1]
+		limit, err := strconv.Atoi(fields[2])
+		require.NoError(t, err)
+		seen[what+" "+part] = true
+		have := map[string]map[string]int{"lines": lines, "names": exported}[what]
+		require.NotNil(t, have, "%s", line)
+		require.NotZero(t, have[part], "%s %s: there are none", what, part)
+		if have[part] > limit {
+			t.Errorf("%s has %d %s, and its limit in %s is %d: make it smaller, or raise the limit and write why behind it", part, have[part], what, limits, limit)
+		}
+	}
+	for part, n := range lines {
+		require.True(t, seen["lines "+part], "%s has %d lines and no limit", part, n)
+	}
+	for part, n := range exported {
+		require.True(t, seen["names "+part], "%s has %d names and no limit", part, n)
+	}
+}
+
+// primitives are one part, since each is small.
+var primitives = strings.Fields("mutex semaphore cond latch chanx mvar promise lazy cancel watch broadcast rate keyed respool scope")
+
+func partOf(folder string) string {
+	first, _, _ := strings.Cut(folder, "/")
+	for _, p := range primitives {
+		if p == first {
+			return "primitives"
+		}
+	}
+	return first
+}
+
+// linesOf counts the lines of production code of each part, with comments and blank lines.
+func linesOf(t *testing.T) map[string]int {
+	lines := map[string]int{}
+	require.NoError(t, filepath.WalkDir(root, func(file string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		if d.IsDir() && file != root && (strings.HasPrefix(d.Name(), ".") || d.Name() == "testdata") {
+			return fs.SkipDir
+		}
+		if name := filepath.ToSlash(strings.TrimPrefix(file, root+string(filepath.Separator))); strings.Contains(name, "/") && strings.HasSuffix(name, ".go") && !strings.HasSuffix(name, "_test.go") {
+			text, err := os.ReadFile(file)
+			if err != nil {
+				return err
+			}
+			lines[partOf(name)] += bytes.Count(text, []byte("\n"))
+		}
+		return nil
+	}))
+	return lines
+}
+
+func namesOf(t *testing.T) map[string]int {
+	text, err := os.ReadFile(names)
+	require.NoError(t, err)
+	exported := map[string]int{}
+	for line := range strings.Lines(string(text)) {
+		folder, _, ok := strings.Cut(line, ": ")
+		require.True(t, ok, "%s", line)
+		exported[folder]++
+	}
+	return exported
+}

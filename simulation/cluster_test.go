@@ -1,0 +1,189 @@
+package simulation_test
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"iter"
+	"math"
+	"net"
+	"os"
+	"os/exec"
+	"runtime"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/braidgo/braid/examples/register"
+	"github.com/braidgo/braid/internal/testrig/schedtest"
+	"github.com/braidgo/braid/latch"
+	"github.com/braidgo/braid/simulation"
+	"github.com/braidgo/braid/suspend"
+	"github.com/stretchr/testify/require"
+)
+
+// cluster is a server, three clients with ten requests each, resets and partitions, in two minutes of virtual time.
+func cluster(once bool) func(ctx context.Context, w *simulation.World) error {
+	return func(ctx context.Context, w *simulation.World) error {
+		w.SetFaults(simulation.Faults{MinLatency: time.Millisecond, MaxLatency: 50 * time.Millisecond, Reset: 0.02})
+		server := register.Server{Forgets: !once}
+		node := w.Node("server")
+		ln, err := node.Listen("tcp", ":80")
+		if err != nil {
+			return err
+		}
+		_ = node.Go(func() { _ = server.Serve(ctx, ln) })
+		all := latch.New(3)
+		for i := range 3 {
+			name := fmt.Sprintf("client%d", i)
+			client := w.Node(name)
+			to := register.Client{Dial: func(ctx context.Context) (net.Conn, error) { return client.Dial(ctx, "tcp", "server:80") }}
+			_ = client.Go(func() {
+				defer all.CountDown()
+				for i := range 10 {
+					_ = to.Add(ctx, fmt.Sprintf("%s/%d", name, i))
+				}
+			})
+		}
+		_ = w.Go(func() {
+			for range 10 {
+				_ = suspend.Sleep(ctx, time.Duration(w.Rand().IntN(1000))*time.Millisecond)
+				w.Partition([]string{fmt.Sprintf("client%d", w.Rand().IntN(3))})
+				_ = suspend.Sleep(ctx, time.Duration(w.Rand().IntN(3000))*time.Millisecond)
+				w.Heal()
+			}
+		})
+		if err := all.Wait(ctx); err != nil {
+			return err
+		}
+		if err := suspend.Sleep(ctx, 2*time.Minute-suspend.Now().Sub(time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC))); err != nil {
+			return err
+		}
+		if got := server.Total; got != 30 {
+			return fmt.Errorf("30 were added, and the counter is %d", got)
+		}
+		return nil
+	}
+}
+
+// golden is the hash over the runs of TestOneHash. It is the same for each number of processors, each setting of the
+// collector, and with the race detector. A change of what is noted, or of the order of draws, changes it.
+const golden = "a5fed0d36496acbf"
+
+func TestOneHash(t *testing.T) {
+	var hash uint64
+	found := 0
+	for seed := uint64(1); seed <= 1000; seed++ {
+		r := simulation.Run(simulation.Options{Seed: seed}, cluster(false))
+		hash = hash*31 + r.Hash
+		if r.Err != nil {
+			found++
+		}
+	}
+	require.Equal(t, golden, fmt.Sprintf("%016x", hash))
+	require.Greater(t, found, 500, "seeds that find a request counted twice")
+}
+
+// Other processes have other maps, other addresses, other collections.
+func TestOneHashInEachProcess(t *testing.T) {
+	all := [][]string{{"GOMAXPROCS=1", "GOGC=off", "GODEBUG=asyncpreemptoff=1"}, {"GOMAXPROCS=8", "GOGC=25"}}
+	if testing.Short() {
+		all = nil // this process, in which TestOneHash runs, is another one than that of golden
+	}
+	for _, env := range all {
+		c := exec.Command(os.Args[0], "-test.run=^TestOneHash$")
+		c.Env = append(os.Environ(), env...)
+		out, err := c.CombinedOutput()
+		require.NoError(t, err, "%v: %s", env, out)
+	}
+}
+
+// Worlds leave nothing behind: not those that crash nodes, nor those that end in a deadlock, a panic or with tasks.
+func TestNothingIsLeft(t *testing.T) {
+	ways := []func(ctx context.Context, w *simulation.World) error{
+		cluster(false),
+		func(ctx context.Context, w *simulation.World) error { waitForever(); return nil },
+		func(ctx context.Context, w *simulation.World) error { crowd(w.Node("n")); panic("boom") },
+		func(ctx context.Context, w *simulation.World) error {
+			crowd(w.Node("n"))
+			return suspend.Sleep(ctx, time.Second)
+		},
+		func(ctx context.Context, w *simulation.World) error {
+			n := w.Node("n")
+			crowd(n)
+			_ = suspend.Sleep(ctx, time.Second)
+			n.Crash()
+			n.Restart(func(context.Context) { crowd(n); waitForever() })
+			return suspend.Sleep(ctx, time.Second)
+		},
+	}
+	all := func(n int) (goroutines int, objects uint64) {
+		for i := range n {
+			_ = simulation.Run(simulation.Options{Seed: uint64(i%50 + 1)}, ways[i%len(ways)])
+		}
+		runtime.GC()
+		runtime.GC()
+		var m runtime.MemStats
+		runtime.ReadMemStats(&m)
+		return schedtest.Goroutines(), m.HeapObjects
+	}
+	goroutines, objects := all(200)
+	now, left := all(2000)
+	require.LessOrEqual(t, now, goroutines)
+	require.Less(t, left, objects+200, "objects")
+}
+
+func BenchmarkCluster(b *testing.B) {
+	for i := range b.N {
+		simulation.Run(simulation.Options{Seed: uint64(i + 1)}, cluster(false))
+	}
+}
+
+func BenchmarkEmptyWorld(b *testing.B) {
+	for i := range b.N {
+		simulation.Run(simulation.Options{Seed: uint64(i + 1)}, func(context.Context, *simulation.World) error { return nil })
+	}
+}
+
+// A step is a Yield of one of two tasks. Beside it are the two switches of a coroutine.
+func BenchmarkStep(b *testing.B) {
+	b.Run("Braid", func(b *testing.B) {
+		simulation.Run(simulation.Options{Seed: 1, MaxSteps: math.MaxInt}, func(ctx context.Context, w *simulation.World) error {
+			_ = w.Go(func() {
+				for {
+					suspend.Yield()
+				}
+			})
+			for range b.N / 2 {
+				suspend.Yield()
+			}
+			return nil
+		})
+	})
+	b.Run("switches", func(b *testing.B) {
+		next, stop := iter.Pull(func(yield func(int) bool) {
+			for yield(0) {
+			}
+		})
+		defer stop()
+		for range b.N {
+			next()
+		}
+	})
+}
+
+func BenchmarkClusterInABubble(b *testing.B) {
+	inTest(func(t *testing.T) {
+		for i := range b.N {
+			synctest.Test(t, func(*testing.T) {
+				simulation.Run(simulation.Options{Seed: uint64(i + 1), Bubble: true}, cluster(false))
+			})
+		}
+	})
+}
+
+func BenchmarkClusterTraced(b *testing.B) {
+	for i := range b.N {
+		simulation.Run(simulation.Options{Seed: uint64(i + 1), Trace: io.Discard}, cluster(false))
+	}
+}

@@ -1,0 +1,304 @@
+package simulation
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"maps"
+	"os"
+	"slices"
+	"syscall"
+
+	"github.com/braidgo/braid/simulation/disk"
+	"github.com/braidgo/braid/suspend"
+)
+
+// A nodeFS is the disk of a Node.
+type nodeFS struct {
+	n *Node
+	h *Host // the Host of a guest, or nil for tasks
+}
+
+// A file is an open file. Its operations fail once its node has crashed.
+type file struct {
+	n      *Node
+	boot   int
+	name   string
+	i      *inode
+	h      *Host
+	closed bool
+}
+
+// FS returns the disk of n. State that was synced survives a Crash. A crash keeps a random prefix of the unsynced changes to names, and
+// keeps or loses each unsynced sector of 512 bytes. A name may contain slashes. A Sync first yields, so that the node may crash before
+// anything is synced. A write that fails has written nothing. A file has at most 1 GiB; a larger write or Truncate fails with EFBIG. After
+// a crash, operations on files that were open fail with os.ErrClosed.
+func (n *Node) FS() disk.FS { return nodeFS{n: n} }
+
+// FS returns the disk of the node. After a Crash, calls of the FS end the calling goroutine with runtime.Goexit instead of returning an
+// error, because programs tend to panic on disk errors.
+func (h *Host) FS() disk.FS { return nodeFS{h.n, h} }
+
+// Create creates an empty file, which replaces an older file of that name. The name must not be empty.
+func (s nodeFS) Create(name string) (disk.File, error) {
+	return onDisk(s.h, func() (disk.File, error) {
+		if err := s.use("create", name); err != nil {
+			return nil, err
+		}
+		if name == "" {
+			return nil, pathError("create", name, fs.ErrNotExist)
+		}
+		if s.n.files.full {
+			return nil, pathError("create", name, syscall.ENOSPC)
+		}
+		i := s.n.files.newInode()
+		s.n.files.change(change{name: name, i: i})
+		return &file{n: s.n, boot: s.n.files.boot, name: name, i: i, h: s.h}, nil
+	})
+}
+
+// Open opens an existing file for reading and writing.
+func (s nodeFS) Open(name string) (disk.File, error) {
+	return onDisk(s.h, func() (disk.File, error) {
+		if err := s.use("open", name); err != nil {
+			return nil, err
+		}
+		i := s.n.files.names[name]
+		if i == nil {
+			return nil, pathError("open", name, fs.ErrNotExist)
+		}
+		return &file{n: s.n, boot: s.n.files.boot, name: name, i: i, h: s.h}, nil
+	})
+}
+
+// Rename changes the name of a file. An older file with the new name is replaced.
+func (s nodeFS) Rename(old, new string) error {
+	return onDiskErr(s.h, func() error {
+		if err := s.use("rename", old); err != nil {
+			return err
+		}
+		i := s.n.files.names[old]
+		if i == nil || new == "" {
+			return pathError("rename", old, fs.ErrNotExist)
+		}
+		s.n.files.change(change{name: new, i: i, gone: old})
+		return nil
+	})
+}
+
+// Remove removes the name. An open File remains usable.
+func (s nodeFS) Remove(name string) error {
+	return onDiskErr(s.h, func() error {
+		if err := s.use("remove", name); err != nil {
+			return err
+		}
+		if s.n.files.names[name] == nil {
+			return pathError("remove", name, fs.ErrNotExist)
+		}
+		s.n.files.change(change{gone: name})
+		return nil
+	})
+}
+
+// Names returns the names of all files, sorted.
+func (s nodeFS) Names() ([]string, error) {
+	return onDisk(s.h, func() ([]string, error) {
+		if err := s.use("list", "."); err != nil {
+			return nil, err
+		}
+		return slices.Sorted(maps.Keys(s.n.files.names)), nil
+	})
+}
+
+// Sync makes the names durable. It yields first, see Node.FS.
+func (s nodeFS) Sync() error {
+	return onDiskErr(s.h, func() error {
+		if err := s.use("sync", "."); err != nil {
+			return err
+		}
+		if err := s.n.slowly("sync", "."); err != nil {
+			return err
+		}
+		s.n.files.syncNames()
+		return nil
+	})
+}
+
+func (s nodeFS) use(op, name string) error {
+	s.n.used = true
+	if err := s.n.diskReady(op, name, s.n.files.boot, 0); err != nil {
+		return pathError(op, name, err)
+	}
+	return nil
+}
+
+// diskReady begins an operation on the disk, and returns an error if n has crashed since the given boot. The event of the operation
+// contains data, a hash of the bytes.
+func (n *Node) diskReady(op, name string, boot int, data uint64) error {
+	w := n.world
+	switch {
+	case !w.beginTaskCall():
+		return ErrForeign
+	case n.dead || boot != n.files.boot:
+		return os.ErrClosed
+	}
+	h, id := w.caller()
+	w.note(event{kind: wrote, host: h, task: id, of: &n.host, data: hashString(data, name), text: op + " " + name})
+	return nil
+}
+
+// slowly waits for the duration of a sync, and returns an error if the sync must fail.
+func (n *Node) slowly(op, name string) error {
+	boot := n.files.boot
+	if d := plus(n.world.base.MaxSync, n.files.slow); d > 0 {
+		_ = suspend.Sleep(context.Background(), n.world.disk.upTo(d))
+	} else if suspend.Current() != nil {
+		suspend.Yield()
+	}
+	switch {
+	case n.dead || boot != n.files.boot:
+		return pathError(op, name, os.ErrClosed)
+	case n.world.disk.chance(n.world.base.Sync) && n.world.comes("sync"):
+		return pathError(op, name, syscall.EIO)
+	}
+	return nil
+}
+
+func pathError(op, name string, err error) error { return &fs.PathError{Op: op, Path: name, Err: err} }
+
+func (f *file) use(op string, data uint64) error {
+	if f.closed {
+		return pathError(op, f.name, os.ErrClosed)
+	}
+	if err := f.n.diskReady(op, f.name, f.boot, data); err != nil {
+		return pathError(op, f.name, err)
+	}
+	return nil
+}
+
+// Close closes f. It does not sync.
+func (f *file) Close() error {
+	return onDiskErr(f.h, func() error {
+		err := f.use("close", 0)
+		f.closed = true
+		return err
+	})
+}
+
+// Name returns the name that was passed to Create or Open.
+func (f *file) Name() string { return f.name }
+
+// Size returns the length of the file.
+func (f *file) Size() (int64, error) {
+	return onDisk(f.h, func() (int64, error) {
+		if err := f.use("stat", 0); err != nil {
+			return 0, err
+		}
+		return int64(len(f.i.data)), nil
+	})
+}
+
+// ReadAt implements io.ReaderAt. It reads all bytes that were written, whether or not they were synced, except that RotDisk may have
+// changed some bits.
+func (f *file) ReadAt(p []byte, off int64) (int, error) {
+	return onDisk(f.h, func() (int, error) {
+		if err := f.use("read", 0); err != nil {
+			return 0, err
+		}
+		if off < 0 {
+			return 0, pathError("read", f.name, errors.New("negative offset"))
+		}
+		if off >= int64(len(f.i.data)) {
+			return 0, io.EOF
+		}
+		f.rot(off, min(int64(len(f.i.data)), off+int64(len(p))))
+		n := copy(p, f.i.data[off:])
+		if n < len(p) {
+			return n, io.EOF
+		}
+		return n, nil
+	})
+}
+
+// rot changes one bit in random sectors between off and end, which the caller is about to read. It skips a file with unsynced writes, whose
+// bytes are read from memory.
+func (f *file) rot(off, end int64) {
+	d := &f.n.files
+	if d.rot == 0 || len(f.i.patches) > 0 {
+		return
+	}
+	w := f.n.world
+	for at := off - off%sector; at < end; at += sector {
+		if w.disk.chance(d.rot) && w.comes("rot") {
+			k := at + int64(w.disk.below(int(min(sector, int64(len(f.i.data))-at))))
+			bit := byte(1) << w.disk.below(8)
+			f.i.data[k] ^= bit
+			if k < int64(len(f.i.durable)) {
+				f.i.durable[k] ^= bit
+			}
+			w.log(fmt.Sprintf("the disk of %s has rotted: %s, byte %d", f.n.name, f.name, k))
+		}
+	}
+}
+
+// WriteAt implements io.WriterAt. A write that fails writes nothing.
+func (f *file) WriteAt(p []byte, off int64) (int, error) {
+	return onDisk(f.h, func() (int, error) {
+		if err := f.use("write", hashBytes(uint64(off), p)); err != nil {
+			return 0, err
+		}
+		w := f.n.world
+		switch {
+		case off < 0:
+			return 0, pathError("write", f.name, errors.New("negative offset"))
+		case len(p) == 0:
+			return 0, nil
+		case off > maxSize-int64(len(p)):
+			return 0, pathError("write", f.name, syscall.EFBIG)
+		case f.n.files.full && off+int64(len(p)) > int64(len(f.i.data)):
+			return 0, pathError("write", f.name, syscall.ENOSPC)
+		case w.disk.chance(w.base.Write) && w.comes("write"):
+			return 0, pathError("write", f.name, syscall.EIO)
+		}
+		f.i.write(patch{off: off, data: append([]byte(nil), p...)})
+		return len(p), nil
+	})
+}
+
+// Truncate changes the length of the file. A size above 1 GiB fails with EFBIG.
+func (f *file) Truncate(size int64) error {
+	return onDiskErr(f.h, func() error {
+		if err := f.use("truncate", uint64(size)); err != nil {
+			return err
+		}
+		if size < 0 {
+			return pathError("truncate", f.name, errors.New("negative size"))
+		}
+		if size > maxSize {
+			return pathError("truncate", f.name, syscall.EFBIG)
+		}
+		f.i.write(patch{off: size, cut: true})
+		return nil
+	})
+}
+
+// Sync makes the bytes durable. It yields first, see Node.FS. If Sync fails, the bytes are not durable, and a later Sync does not make them
+// durable: the program must write them again.
+func (f *file) Sync() error {
+	return onDiskErr(f.h, func() error {
+		if err := f.use("sync", 0); err != nil {
+			return err
+		}
+		err := f.n.slowly("sync", f.name)
+		if f.boot != f.n.files.boot {
+			return err
+		}
+		if err == nil {
+			f.i.sync()
+		}
+		f.i.patches = nil
+		return err
+	})
+}

@@ -1,0 +1,162 @@
+package simulation_test
+
+import (
+	"bytes"
+	"context"
+	"math/rand/v2"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/braidgo/braid/simulation"
+)
+
+// Calls of one window are taken in by the number of the guest, not as they came. Writes to one connection are one stretch of bytes.
+func TestGuestOrder(t *testing.T) {
+	simulation.Calm(t)
+	var trace bytes.Buffer
+	r := simulation.RunGuests(t, simulation.Options{Seed: 1, Trace: &trace}, func(ctx context.Context, w *simulation.World) error {
+		c, _ := pipe(w)
+		var turns [4]chan bool
+		for i := range turns {
+			turns[i] = make(chan bool)
+		}
+		for i := range 3 {
+			w.Node("n").Start(func(ctx context.Context, h *simulation.Host) { <-turns[i+1]; w.Log("guest %d", i); close(turns[i]) })
+		}
+		close(turns[3]) // so the last guest is the first to call
+		time.Sleep(time.Second)
+		_, _ = c.Write([]byte("to"))
+		_, _ = c.Write([]byte("gether"))
+		time.Sleep(time.Second)
+		return nil
+	})
+	require.NoError(t, r.Err)
+	require.Regexp(t, `(?s)guest 0.*guest 1.*guest 2`, trace.String())
+	require.Contains(t, trace.String(), `sends 8 bytes to s: "together"`)
+}
+
+// The trace of a Dial is that it begins and its outcome. The task that does it has no line there.
+func TestGuestDials(t *testing.T) {
+	simulation.Calm(t)
+	var trace bytes.Buffer
+	r := simulation.RunGuests(t, simulation.Options{Seed: 1, Trace: &trace}, func(ctx context.Context, w *simulation.World) error {
+		w.SetFaults(simulation.Faults{MinLatency: time.Millisecond, MaxLatency: time.Millisecond})
+		_, _ = pipe(w)
+		ended := make(chan bool)
+		w.Node("n").Start(func(ctx context.Context, h *simulation.Host) {
+			defer close(ended)
+			_, _ = h.Dial(ctx, "tcp", "s:2")
+			_, _ = h.Dial(ctx, "tcp", "t:1")
+			w.Link("n", "s").Cut()
+			_, _ = h.Dial(ctx, "tcp", "s:1")
+			ctx, stop := context.WithTimeout(ctx, time.Second)
+			defer stop()
+			_, _ = h.Dial(ctx, "tcp", "s:1")
+			_, _ = h.FS().Create("x")
+		})
+		<-ended
+		return nil
+	})
+	require.NoError(t, r.Err)
+	require.Regexp(t, strings.Join([]string{
+		`^ +0s  main makes node s`, `0s  s\(2\) listens on port 1`, `0s  main makes node c`, `0s  c\(3\) dials s:1`, `2ms  c\(3\) is connected to s:1`,
+		`2ms  main makes node n`, `2ms  n\(4\) dials s:2`, `4ms  n\(4\) is not connected: s:2: connection refused`,
+		`4ms  n\(4\) is not connected: t:1: .*no such node`,
+		`4ms  n\(4\) dials s:1`, `3.004s  n\(4\) is not connected: s:1: no route to host`,
+		`3.004s  n\(4\) dials s:1`, `4.004s  a callback of n runs, one of 1 that could run`, `4.004s  n\(4\) is not connected: s:1: context deadline exceeded`,
+		`4.004s  n\(4\): disk of n: create x \(\w+\)`, `$`,
+	}, `\n +`), trace.String()+"    ")
+}
+
+// timers is a pool of the process, as many libraries have one.
+var timers = sync.Pool{New: func() any { t := time.NewTimer(time.Hour); t.Stop(); return t }}
+
+// The draws of the runtime follow the seed: select, a range over a map, math/rand, timers of one moment. A pool of the process holds
+// nothing of an older bubble. A draw before a call does not move those after it.
+func TestGuestChance(t *testing.T) {
+	simulation.Calm(t)
+	before := 0
+	draws := func(seed uint64) string {
+		var b strings.Builder
+		r := simulation.RunGuests(t, simulation.Options{Seed: seed}, func(ctx context.Context, w *simulation.World) error {
+			ready, table := make(chan int), map[int]int{}
+			close(ready)
+			for i := range 8 {
+				table[i] = i
+			}
+			for range 50 {
+				timer := timers.Get().(*time.Timer)
+				timer.Reset(time.Millisecond)
+				<-timer.C
+				timers.Put(timer)
+				for range before {
+					select {
+					case <-ready:
+					case <-ready:
+					}
+				}
+				w.Log("a call")
+				for range 10 {
+					select {
+					case <-ready:
+						b.WriteString("a")
+					case <-ready:
+						b.WriteString("b")
+					}
+				}
+				for k := range table {
+					b.WriteByte(byte('0' + k))
+					break
+				}
+				b.WriteByte(byte('0' + rand.IntN(10)))
+			}
+			return nil
+		})
+		require.NoError(t, r.Err)
+		require.Contains(t, "BCD", r.Level)
+		if r.Level == "B" {
+			before++
+		}
+		return b.String()
+	}
+	require.Equal(t, draws(1), draws(1))
+	require.NotEqual(t, draws(1), draws(2))
+}
+
+// A connection has draws of its own: traffic of others does not move its latencies.
+func TestGuestDraws(t *testing.T) {
+	times := func(others bool) (all []time.Duration) {
+		r := guests(t, func(ctx context.Context, w *simulation.World) error {
+			c, s := pipe(w)
+			done := make(chan bool)
+			w.Node("others").Start(func(ctx context.Context, h *simulation.Host) {
+				defer close(done)
+				l, _ := h.Listen("tcp", ":1")
+				c, _ := h.Dial(ctx, "tcp", ":1")
+				_, _ = l.Accept()
+				for range 200 {
+					time.Sleep(time.Millisecond)
+					if others {
+						_, _ = c.Write([]byte("x"))
+					}
+				}
+			})
+			time.Sleep(500 * time.Microsecond)
+			begun := time.Now()
+			for range 20 {
+				_, _ = c.Write([]byte("x"))
+				_, _ = s.Read(make([]byte, 1))
+				all = append(all, time.Since(begun))
+			}
+			<-done
+			return nil
+		})
+		require.NoError(t, r.Err)
+		return all
+	}
+	require.Equal(t, times(false), times(true))
+}

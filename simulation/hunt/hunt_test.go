@@ -1,0 +1,228 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/braidgo/braid/simulation/internal/edited"
+)
+
+// TestMain makes the test binary play a test binary with orders, if HUNT_PLAYS is set.
+func TestMain(m *testing.M) {
+	if play := os.Getenv("HUNT_PLAYS"); play != "" {
+		os.Exit(plays(play))
+	}
+	os.Exit(m.Run())
+}
+
+// plays is a test that fails in every fifth order, if the switches 3 and 17 of 40 are both on.
+func plays(play string) int {
+	order, mask, masked := strings.Cut(os.Getenv("BRAID_ORDER"), ":")
+	seed, _ := strconv.Atoi(strings.TrimRight(order, "ydl"))
+	var log strings.Builder
+	log.WriteString("n 1 0 0 TestPlay\n")
+	on := map[string]bool{}
+	for n := range 40 {
+		k := key{0xabcdef, 'p', uint64(n)}
+		if on[k.String()] = seed%5 == 0; masked {
+			on[k.String()] = on[k.String()] && strings.Contains(","+mask+",", ","+k.String()+",")
+		}
+		if on[k.String()] {
+			fmt.Fprintf(&log, "q abcdef0000000001 %d 0 main.f\t/x/f.go:%d\t\np abcdef0000000001 %d 4 \nr 1 0 0 \n", n, n, n)
+		}
+	}
+	if to := os.Getenv("BRAID_ORDER_LOG"); to != "" {
+		_ = os.WriteFile(to, []byte(log.String()), 0o666)
+	}
+	switch {
+	case !on["abcdefp3"] || !on["abcdefp17"]:
+		fmt.Println("PASS")
+		return 0
+	case play == "endless":
+		time.Sleep(time.Hour)
+	case play == "once":
+		if _, err := os.Stat("once"); err == nil {
+			return 0
+		}
+		_ = os.WriteFile("once", nil, 0o666)
+	}
+	fmt.Printf("--- FAIL: TestPlay (0.00s)\n    play_test.go:12: got %d\nFAIL\n", seed)
+	return 1
+}
+
+// played returns a search with the binary that plays.
+func played(t *testing.T, play string, h hunt) *search {
+	t.Setenv("HUNT_PLAYS", play)
+	require.NoError(t, h.parse([]string{"-n=50", "-jobs=2", "-limit=10s"}))
+	h.dir, h.g, h.log = t.TempDir(), &edited.Go{Command: "go", List: "/list.json", Root: "/go"}, t.Output()
+	return &search{hunt: &h, pkg: &pkg{ImportPath: "example.com/p", Dir: t.TempDir(), binary: os.Args[0]}, known: map[string]bool{}}
+}
+
+// A failure is found in the order of the seeds, repeated, and shortened to the switches that it needs. The report has a line for each.
+func TestSearch(t *testing.T) {
+	s := played(t, "fails", hunt{})
+	o := s.next(t.Context(), time.Now())
+	require.NotNil(t, o)
+	require.Equal(t, "5", o.order)
+	require.Equal(t, 5, s.tried)
+	require.Equal(t, "TestPlay play_test.go:12", o.kind)
+	f := s.examine(t.Context(), o)
+	require.Equal(t, [...]int{5, 5, 40, 2, 5}, [...]int{f.Repeats, f.Failed, f.Switches, f.Needed, f.ShortFailed})
+	require.Equal(t, "5:abcdefp3,abcdefp17", f.ShortOrder)
+	require.Len(t, f.Steps, 2)
+	require.Contains(t, f.Command, "BRAID_ORDER=5:abcdefp3,abcdefp17 go test -vet=off -count=1 -parallel=4 -overlay=/list.json -run='^TestPlay$' example.com/p")
+	text := f.asText()
+	for _, part := range []string{
+		"TestPlay fails in order 5, the 5th that was tried", "    play_test.go:12: got 5\n", "it failed in the same way 5 times of 5", "Of its 40 switches, 2 are needed (5 times of 5)",
+		"f.go:3", "<- here it lets others run, for up to 4 operations", f.Command,
+	} {
+		require.Contains(t, text, part)
+	}
+	require.Nil(t, s.next(t.Context(), time.Now()), "the same failure was reported again")
+}
+
+// A failure that the order does not decide is reported as such.
+func TestNotRepeated(t *testing.T) {
+	s := played(t, "once", hunt{})
+	o := s.next(t.Context(), time.Now())
+	require.NotNil(t, o)
+	f := s.examine(t.Context(), o)
+	require.Zero(t, f.Failed)
+	require.Contains(t, f.asText(), "not decided by the order alone")
+}
+
+// An order that does not end is a failure after -limit, and the test's stacks are its output.
+func TestEndless(t *testing.T) {
+	s := played(t, "endless", hunt{})
+	s.limit = 300 * time.Millisecond
+	o := s.perform(t.Context(), s.pkg, s.binary, "", "5", "")
+	require.True(t, o.failed)
+	require.Equal(t, "endless", o.kind)
+	require.Contains(t, o.output, "SIGQUIT")
+}
+
+// An interrupt ends the search without a failure.
+func TestInterrupt(t *testing.T) {
+	s := played(t, "endless", hunt{})
+	ctx, cancel := context.WithCancel(t.Context())
+	time.AfterFunc(time.Second, cancel)
+	require.Nil(t, s.next(ctx, time.Now()))
+}
+
+func TestRead(t *testing.T) {
+	for name, c := range map[string]struct{ output, test, kind, message string }{
+		"assertion": {"--- FAIL: TestA (0.00s)\n    a_test.go:3: got 3\n        want 4\nFAIL\n", "TestA", "TestA a_test.go:3", "    a_test.go:3: got 3\n        want 4\n"},
+		"subtest":   {"--- FAIL: TestA (0.00s)\n    --- FAIL: TestA/b (0.00s)\n        a_test.go:3: got 3\nFAIL\n", "TestA/b", "TestA/b a_test.go:3", "        a_test.go:3: got 3\n"},
+		"panic": {"panic: send on closed channel\n\ngoroutine 7 [running]:\nx.TestC.func1()\n\t/x/c_test.go:9\n", "TestC", " panic: send on closed channel",
+			"    panic: send on closed channel\n"},
+		"deadlock": {"panic: test timed out after 10m0s\n\trunning tests:\n\t\tTestD (10m0s)\n\ngoroutine 9 [running]:\n", "TestD", " panic: test timed out",
+			"    panic: test timed out after 10m0s: all its goroutines wait, and no timer is left to end a wait\n"},
+		"exit": {"bad\n", "", " exit status 3", "    bad\n"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			o := &outcome{output: c.output}
+			o.read(fmt.Errorf("exit status 3"))
+			require.Equal(t, c.test, o.test)
+			require.Equal(t, c.kind, o.kind)
+			require.Equal(t, c.message, o.message)
+		})
+	}
+}
+
+func TestParse(t *testing.T) {
+	h := &hunt{log: t.Output()}
+	require.NoError(t, h.parse([]string{"./a", "-run", "X", "./b", "-n=7", "-stall=50ms", "-strategy=delays"}))
+	require.Equal(t, []string{"./a", "./b"}, h.packages)
+	require.Equal(t, "X", h.run)
+	require.Equal(t, 7, h.n)
+	require.Equal(t, "d+50", h.how)
+	for _, bad := range [][]string{{"-strategy=x"}, {"-n=0"}, {"-jobs=0"}, {"-repeat=0"}, {"-stall=1ns"}, {"-nonsense"}} {
+		require.Error(t, (&hunt{log: t.Output()}).parse(bad), bad)
+	}
+	require.Equal(t, []string{"1st", "2nd", "3rd", "4th", "11th", "12th", "21st", "112th"}, []string{ordinal(1), ordinal(2), ordinal(3), ordinal(4), ordinal(11), ordinal(12), ordinal(21), ordinal(112)})
+	require.Equal(t, []string{"A", "Z", "A1"}, []string{letter(0), letter(25), letter(26)})
+}
+
+// A switch after which the same goroutine runs on is none, unless it has changed a priority.
+func TestSwitches(t *testing.T) {
+	const log = "q 10000000001 1 0 \np 10000000001 1 0 \nq 10000000001 2 0 \np 10000000001 2 0 \nr 20000000001 0 0 \nw 20000000001 3 0 \nq 20000000001 1 0 \nw 10000000001 3 0 \nq 2"
+	events := parse([]byte(log))
+	require.Equal(t, []key{{1, 'p', 2}, {1, 'w', 3}}, switches(events))
+	require.Equal(t, []key{{1, 'l', 0}, {1, 'p', 1}, {1, 'p', 2}, {1, 'w', 3}, {2, 'w', 3}}, switches(parse([]byte("l 10000000001 0 0 \n"+log))))
+	require.Equal(t, "5:000001p2,000001w3", with("5", switches(events)))
+}
+
+// Output that is too long loses its middle.
+func TestClipped(t *testing.T) {
+	c := &clipped{}
+	for i := range 100_000 {
+		fmt.Fprintln(c, "line", i)
+	}
+	got := c.String()
+	require.Less(t, len(got), 4*most)
+	require.True(t, strings.HasPrefix(got, "line 0\n"))
+	require.True(t, strings.HasSuffix(got, "line 99999\n"))
+	require.Contains(t, got, "\n...\n")
+}
+
+// TestFlaky hunts in the programs of testdata/flaky, which needs a build of the standard library, so only with BRAID_OVERLAID. Each is found within 50
+// orders, repeats, and needs at most three switches. The command of the report repeats it.
+func TestFlaky(t *testing.T) {
+	if os.Getenv("BRAID_OVERLAID") == "" {
+		return
+	}
+	t.Chdir("testdata/flaky")
+	for _, name := range []string{"Counter", "Submit", "LostUpdate", "LostAtomic", "CloseRace", "LateCancel", "LateSend", "StartOrder", "SameMoment", "LockOrder"} {
+		t.Run(name, func(t *testing.T) {
+			var out bytes.Buffer
+			require.Equal(t, 1, command(t.Context(), []string{".", "-json", "-n=50", "-run=^Test" + name + "$"}, &out, t.Output()))
+			var f Failure
+			require.NoError(t, json.Unmarshal(out.Bytes(), &f))
+			require.Equal(t, "Test"+name, f.Test)
+			require.Equal(t, 5, f.Failed)
+			require.Equal(t, 5, f.ShortFailed)
+			require.LessOrEqual(t, f.Needed, 3)
+			t.Logf("order %s of %d: %s", f.ShortOrder, f.Orders, f.Message)
+			again, err := exec.Command("sh", "-c", f.Command).CombinedOutput()
+			require.Error(t, err)
+			require.Contains(t, string(again), strings.TrimSpace(strings.Split(f.Message, ": all its")[0]))
+		})
+	}
+	t.Run("race detector", func(t *testing.T) {
+		if err := exec.Command("sh", "-c", "test $(go env CGO_ENABLED) = 1 && $(go env CC) --version").Run(); err != nil {
+			return
+		}
+		for name, says := range map[string]string{"Unlocked": "the race detector reports a data race in this order", "Counter": "the race detector reports no data race in this order"} {
+			var out bytes.Buffer
+			require.Equal(t, 1, command(t.Context(), []string{"-n=50", "-race", "-run=^Test" + name + "$"}, &out, t.Output()))
+			require.Contains(t, out.String(), says)
+		}
+	})
+	t.Run("a sleep", func(t *testing.T) { // found only if goroutines may stand still
+		var out, log bytes.Buffer
+		require.Equal(t, 0, command(t.Context(), []string{"-n=50", "-run=Work"}, &out, &log))
+		require.Contains(t, log.String(), "try -stall 100ms")
+		require.Equal(t, 1, command(t.Context(), []string{"-n=50", "-run=Work", "-stall=100ms"}, &out, t.Output()))
+		require.Contains(t, out.String(), "here it stands still for ")
+	})
+	t.Run("a package that does not build", func(t *testing.T) {
+		var log bytes.Buffer
+		require.Equal(t, 2, command(t.Context(), []string{"./nothing"}, &log, &log))
+		require.Contains(t, log.String(), "hunt: go list")
+	})
+	t.Run("no tests match", func(t *testing.T) {
+		var log bytes.Buffer
+		require.Equal(t, 0, command(t.Context(), []string{"-run=Nothing"}, &log, &log))
+		require.Contains(t, log.String(), "no tests match")
+	})
+}

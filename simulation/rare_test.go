@@ -1,0 +1,123 @@
+package simulation_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"testing"
+
+	"github.com/braidgo/braid/simulation"
+	"github.com/braidgo/braid/suspend"
+	"github.com/stretchr/testify/require"
+)
+
+// TestMarks fails, in a process of its own.
+func TestMarks(t *testing.T) {
+	seeds := map[string]int{"few": 99, "many": 100}[os.Getenv("BRAID_MARKS")]
+	if seeds == 0 {
+		return // see TestSometimes
+	}
+	simulation.Test(t, simulation.TestOptions{Seeds: seeds}, func(ctx context.Context, w *simulation.World) error {
+		w.Sometimes("an even seed", w.Seed()%2 == 0)
+		w.Sometimes("an even seed", false)
+		w.Sometimes("never", false)
+		return nil
+	})
+}
+
+// A Test counts the seeds that have reached a mark. A mark that none of a hundred has reached fails it.
+func TestSometimes(t *testing.T) {
+	for how, want := range map[string][]string{
+		"few":  {"an even seed: 49 seeds", "never: 0 seeds", "PASS"},
+		"many": {"an even seed: 50 seeds", `of 100 seeds none has reached "never"`, "FAIL"},
+	} {
+		c := exec.Command(os.Args[0], "-test.run=^TestMarks$", "-test.v")
+		c.Env = append(os.Environ(), "BRAID_MARKS="+how)
+		out, err := c.CombinedOutput()
+		for _, s := range want {
+			require.Contains(t, string(out), s)
+		}
+		require.Equal(t, how == "many", err != nil)
+	}
+	(*simulation.World)(nil).Sometimes("nowhere", true)
+
+	// The first time is in the trace, and of each place that a World is called from.
+	var trace bytes.Buffer
+	r := simulation.Run(simulation.Options{Seed: 1, Trace: &trace}, func(ctx context.Context, w *simulation.World) error {
+		w.Always(func() error { w.Sometimes("after a step", true); return nil })
+		w.AfterFunc(1, func() { w.Sometimes("in a callback", true) })
+		w.Sometimes("not yet", false)
+		return suspend.Sleep(ctx, 2)
+	})
+	require.NoError(t, r.Err)
+	require.Equal(t, map[string]bool{"after a step": true, "in a callback": true, "not yet": false}, r.Sometimes)
+	require.Equal(t, 1, bytes.Count(trace.Bytes(), []byte("sometimes: after a step")))
+	require.NotContains(t, trace.String(), "not yet")
+}
+
+// A name is on in some runs, rarely true in them, by the seed, and whatever others there are.
+func TestBuggify(t *testing.T) {
+	require.False(t, (*simulation.World)(nil).Buggify("nowhere"))
+	on, both, calls := 0, 0, 0
+	for seed := range uint64(400) {
+		draws := func(names ...string) (text string, first, second int) {
+			simulation.Run(simulation.Options{Seed: seed + 1}, func(_ context.Context, w *simulation.World) error {
+				for range 40 {
+					for i, name := range names {
+						switch rare := w.Buggify(name); {
+						case i == 0 && rare:
+							first++
+							text += "x"
+						case i == 0:
+							text += "."
+						case rare:
+							second++
+						}
+					}
+				}
+				return nil
+			})
+			return text, first, second
+		}
+		alone, _, _ := draws("a")
+		beside, first, second := draws("a", "b")
+		require.Equal(t, alone, beside)
+		if calls += first; first > 0 {
+			on++
+			if second > 0 {
+				both++
+			}
+		}
+	}
+	require.InDelta(t, 100, on, 40)
+	require.InDelta(t, 25, both, 20)
+	require.InDelta(t, 10, float64(calls)/float64(on), 3)
+}
+
+// Guests have both, and a second run does the same.
+func TestGuestMarks(t *testing.T) {
+	var first [2]string
+	simulation.Test(t, simulation.TestOptions{Seeds: 2, Twice: true, Options: simulation.Options{Guests: true}}, func(_ context.Context, w *simulation.World) error {
+		done := make(chan string)
+		for i := range 2 {
+			w.Node(fmt.Sprint(i)).Start(func(context.Context, *simulation.Host) {
+				text := ""
+				for k := range 40 {
+					text += fmt.Sprint(w.Buggify(fmt.Sprint("name ", k%4)))
+					w.Sometimes("a true one", text != "")
+				}
+				done <- text
+			})
+		}
+		text := <-done + <-done
+		if was := &first[w.Seed()-1]; *was == "" {
+			*was = text
+		} else if *was != text {
+			return errors.New("another")
+		}
+		return nil
+	})
+}

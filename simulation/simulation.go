@@ -1,0 +1,290 @@
+// Package simulation runs a whole distributed program in one process: its nodes, the links between them, crashes, and a virtual clock. A
+// seed decides everything that would otherwise be left to chance, so a run that fails can be repeated exactly.
+//
+//	func TestRegister(t *testing.T) {
+//		simulation.Test(t, simulation.TestOptions{}, func(ctx context.Context, w *simulation.World) error {
+//			server := w.Node("server")
+//			...
+//		})
+//	}
+//
+// A program that runs in Braid's tasks needs no changes: its waits suspend, and the scheduler decides the order of its tasks. The program
+// gets its net.Listener and net.Conn from a [Node]. For time, the program uses [suspend.Now], [suspend.Sleep] and cancel.WithTimeout; in a
+// synctest bubble it may also use package time. Callbacks, functions passed to Always, and transactions have no calling task, so
+// suspend.Now and cancel.WithTimeout use the clock of package time there. Use the Now and AfterFunc methods of the World or the Node
+// instead.
+//
+// # Sources of nondeterminism
+//
+//	the order of tasks, Select, timers, latency, World.Rand   controlled by the seed
+//	context.WithCancel                                        controlled by the seed
+//	time.Now, context.WithTimeout, time.AfterFunc             in a bubble; elsewhere use suspend.Now and cancel.WithTimeout
+//	context.AfterFunc                                         in a bubble; elsewhere use cancel.AfterFunc
+//	timers of package time for one moment, in a bubble        wake-ups are ordered; functions of time.AfterFunc are not
+//	a range over a map that decides an order                  no: use slices.Sorted(maps.Keys(m))
+//	a native select with several ready cases                  no: use suspend.Select
+//	a native wait: a channel, a sync.Mutex while suspended    stops the World; the run fails with ErrNative
+//	the go statement                                          the run fails with ErrForeign if the goroutine calls the World
+//	math/rand                                                 no: use World.Rand
+//	crypto/rand                                               no: use testing/cryptotest.SetGlobalRandom
+//	%p, finalizers, the content of a sync.Pool                no
+//
+// [Check] and [Test] run a seed twice, and report the first step at which the two runs differ.
+package simulation
+
+import (
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"strings"
+	"time"
+
+	"github.com/braidgo/braid/internal/atomicx"
+	"github.com/braidgo/braid/suspend"
+)
+
+// Options configure a run. The zero value is the default.
+type Options struct {
+	// Seed decides the order of steps and all random draws. 0 means a random seed, which Report.Seed contains.
+	Seed uint64
+
+	// Start is the virtual clock's initial time. The default is 2000-01-01, midnight UTC, as in a bubble.
+	Start time.Time
+
+	// MaxSteps is the number of steps after which a run fails with ErrSteps. 0 means a million.
+	MaxSteps int
+
+	// MaxTime is the virtual time after which a run fails with ErrTime. 0 means no limit.
+	MaxTime time.Duration
+
+	// Preempt lets other tasks run before each operation that could wait, even if the operation does not need to wait: each lock, receive
+	// and transaction may then end a step. Without Preempt a task runs until it waits, so two critical sections in a row look atomic
+	// although they are not. In a Test, Preempt is on unless NoPreempt is set. Guests are not affected, unless simulation/overlay is
+	// in use: then each lock, atomic operation and operation on a channel may let other guests run.
+	Preempt bool
+
+	// Trace receives a line for each event, such as a step, a timer, a segment or a Log.
+	Trace io.Writer
+
+	// Bubble says that the caller of Run is in a testing/synctest bubble. Then time.Now, time.AfterFunc and context.WithTimeout are virtual,
+	// too, and Start must be zero. Test creates a bubble for each run. If the program uses a ticker of package time, also set MaxTime:
+	// otherwise a deadlock is found only after ten years of ticks.
+	Bubble bool
+
+	// OnPanic, if it is not nil, is called with the value and the stack of each panic, by the task or callback that panicked. The task then
+	// ends, and the run continues. If OnPanic is nil, a panic fails the run with a *suspend.PanicError. In a callback, OnPanic must not
+	// suspend.
+	OnPanic func(value any, stack []byte)
+
+	// StallAfter is the real time for which a task may run without suspending. After this time the task's stack is printed to standard
+	// error. 0 means one second, and a negative value means never. In a bubble no stack is printed. A task that waits natively for eight
+	// times StallAfter fails the run with ErrNative: under Test and Check at once, and under Run when the wait ends.
+	StallAfter time.Duration
+
+	// Guests runs main, and each function passed to Node.Start, as a guest: a goroutine that uses native channels, sync.Mutex and package
+	// time. Only Test supports Guests, because it gives each run a bubble. Guests is experimental.
+	Guests bool
+
+	fleet   *fleet                  // the fleet that the runs of a Test share, or nil if the run must make a fleet
+	watch   func(w *World, e event) // called for each event
+	variant *variant                // the variant to run, or nil to run the seed itself
+	open    bool                    // goroutines outside the World may call the World, as in the conformance kit
+}
+
+// A Report describes the result of a run.
+type Report struct {
+	Seed    uint64
+	Hash    uint64        // a hash of all events; two identical runs have the same hash
+	Steps   int           // the number of steps of tasks, callbacks and timers
+	Elapsed time.Duration // virtual time
+	Err     error         // main's error, or the reason why the run was ended
+
+	// Sometimes contains each name that was passed to World.Sometimes. The value is true if the condition was true at
+	// least once in the run.
+	Sometimes map[string]bool
+	Hits      map[string]bool // the names of the nodes that had a fault; true if the node had a task, a guest, a listener, a dial or a file
+	came      []milestone     // the names whose condition was true, in order, with the steps
+	failed    bool            // main has marked the test as failed in another process
+
+	// The following fields are set in a run with guests.
+	Level   string // A: the order of guests is deterministic; B: also the runtime's draws; C: simulation/overlay is in use; D: also Preempt
+	Windows int    // how often all guests have run until each was blocked
+	Long    int    // windows that took 5 ms of real time, or ended 1 ms after the clock stopped: the machine may have decided an order
+	Ahead   int    // events while the clock of package time was stopped, for example because a guest waited for a sync.Mutex
+	Left    int    // goroutines that have not ended with the run, and still use memory
+}
+
+func (w *World) report() Report {
+	return Report{Seed: w.o.Seed, Hash: w.hash, Steps: w.steps, Elapsed: w.now, Err: w.err, Sometimes: w.marks, Hits: w.hits(), came: w.came}
+}
+
+// describeEnd describes how a run ended. Only the first line of the text is compared (see verdict), because stacks differ between runs.
+func describeEnd(r Report) string { return fmt.Sprintf("the run ends: %v", r.Err) }
+
+func verdict(r Report) string {
+	first, _, _ := strings.Cut(describeEnd(r), "\n")
+	return first
+}
+
+// A World is the simulated world of one run. It implements suspend.Spawner, Executor, Timers and Clock. Tasks that World.Go starts belong
+// to the test itself, and not to a Node. Only the World's own tasks, guests and callbacks may call its methods.
+type World struct {
+	host
+	o     Options
+	fleet *fleet
+	err   error
+
+	harmed map[string]bool // the names of the nodes that had a fault
+
+	over        bool // the scheduler's loop must end
+	ended       bool // main has ended
+	failed      bool // w.err is the reason why the run was ended
+	still       bool // the next operation is a network wait: its condition has been checked, so no other task must run before it
+	tearingDown bool // the remaining tasks are being ended
+	always      []func() error
+
+	ready   []ready // unsorted, because the seed decides which entry runs next
+	order   source  // draws the next entry of ready
+	net     source  // draws latencies and faults of the network
+	disk    source
+	random  source // the source for sched.Rand
+	rand    *rand.Rand
+	choices source // the source behind rand
+	steps   int
+	hash    uint64
+
+	now     time.Duration // virtual time since the start
+	timers  timers
+	watches []*contextWatch
+	start   time.Time
+
+	nodes map[string]*Node // nodes by name; the next field lists them in order
+	hosts []*host          // the World itself, and then the nodes in order of creation
+	links map[pair]*Link
+	all   []*Link
+	base  Faults
+	marks map[string]bool // names that were passed to Sometimes; true means that the run has reached the name
+	came  []milestone
+	rare  map[string]*bug // names that were passed to Buggify
+	forks []fork          // forks at later steps, in order
+	salt  uint64          // the combined salts of the forks so far; 0 means no fork
+
+	outside
+	guests *guests // the guests, or nil if Options.Guests is not set
+	acting guestID // the guest whose call the World is executing
+	conns  int
+}
+
+var newYear = time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC)
+
+func newWorld(o Options) *World {
+	for o.Seed == 0 {
+		o.Seed = rand.Uint64()
+	}
+	if o.MaxSteps == 0 {
+		o.MaxSteps = 1_000_000
+	}
+	if o.variant != nil {
+		o = o.variant.options(o)
+	}
+	w := &World{o: o, hash: o.Seed, start: o.Start.Round(0)}
+	if w.start.IsZero() {
+		w.start = newYear
+	}
+	for i, s := range []*source{&w.order, &w.net, &w.disk, &w.random, &w.choices} {
+		*s = source(mix(o.Seed, uint64(i)))
+	}
+	w.host = host{world: w, spawner: w, rate: normal}
+	w.hosts = []*host{&w.host}
+	if o.variant != nil {
+		w.forks = o.variant.forks
+	}
+	return w
+}
+
+// Seed returns the seed of the run.
+func (w *World) Seed() uint64 { return w.o.Seed }
+
+// outside is the part of a World that handles calls from other goroutines. In a bubble, other goroutines may call while the World sleeps,
+// because then a timer of package time has caused the call. Packages time and context may call at any time. Any other call must end the
+// run, because the run could not be repeated.
+type outside struct {
+	driver  int64 // the id of Run's goroutine
+	current *task // the running task, or nil while the World's own goroutine runs
+	parent  suspend.Task
+	stock   bool         // the World uses the clock of package time
+	begun   time.Time    // the start of the run by the clock of package time
+	called  atomicx.Bool // set if w.foreign is not nil, if w.in is not empty, or if a context has ended
+
+	mu      atomicx.Mutex
+	foreign error   // the error of the first call that was not allowed
+	admits  bool    // calls are allowed: from the beginning of a sleep until the bubble's goroutines are blocked again
+	asleep  bool    // a call must unpark w.parent
+	closed  bool    // the run is over
+	in      []ready // the calls that were admitted, in order of arrival
+}
+
+// A ready is an entry of World.ready: a task to resume, a task to begin, or a callback.
+type ready struct {
+	host *host
+	task *task  // the task to resume, or nil if f is to run
+	f    func() // the function of a task to begin, or a callback
+	as   *way   // how f is called; nil for an ordinary task
+}
+
+// A way says how the function f of a ready is called. It is a separate struct because each step copies a value of type ready.
+type way struct {
+	gone func()   // called if the task is dropped before it begins
+	by   *guestID // the guest whose call the task executes
+}
+
+var callback = new(way)
+
+// A fork is a step at which the random sources are reseeded. Separate sources, such as those of RandOf and Buggify, are reseeded only if
+// the field named all is true.
+type fork struct {
+	step int
+	salt uint64
+	all  bool
+}
+
+// fork reseeds the random sources once the run has reached the step of a fork.
+func (w *World) fork() {
+	for len(w.forks) > 0 && w.steps >= w.forks[0].step {
+		salt := w.forks[0].salt
+		for _, s := range []*source{&w.order, &w.net, &w.disk, &w.random, &w.choices} {
+			*s = source(mix(uint64(*s), salt))
+		}
+		if w.forks[0].all {
+			w.salt = mix(w.salt, salt)
+		}
+		w.forks = w.forks[1:]
+	}
+}
+
+// caller returns the host and number of the running task, or of the calling guest, whose number is negative. For a timer, a segment or a
+// callback it returns nil and 0.
+func (w *World) caller() (*host, int) {
+	if t := w.current; t != nil {
+		if t.by != nil {
+			return t.host, -t.by.n
+		}
+		return t.host, t.id
+	}
+	return w.acting.host, -w.acting.n
+}
+
+// fail ends the run with err. Only the first call has an effect. Its error replaces the result of main, if main has returned in the same
+// step.
+func (w *World) fail(err error) {
+	if !w.failed {
+		w.err, w.failed, w.over = err, true, true
+	}
+}
+
+// mainEnded ends the run with main's error, unless the run has failed.
+func (w *World) mainEnded(err error) {
+	if w.ended = true; !w.failed {
+		w.err, w.over = err, !w.o.open
+	}
+}

@@ -1,0 +1,411 @@
+package simulation_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"runtime"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/braidgo/braid/cancel"
+	"github.com/braidgo/braid/mutex"
+	"github.com/braidgo/braid/promise"
+	"github.com/braidgo/braid/scope"
+	"github.com/braidgo/braid/simulation"
+	"github.com/braidgo/braid/stm"
+	"github.com/braidgo/braid/suspend"
+)
+
+var errBroken = errors.New("the invariant is broken")
+
+// invariant adds one to w, and returns the switch that breaks it.
+func invariant(w *simulation.World) *bool {
+	broken := new(bool)
+	w.Always(func() error {
+		if *broken {
+			return errBroken
+		}
+		return nil
+	})
+	return broken
+}
+
+// An invariant that the last step breaks fails the run, whatever main returns.
+func TestAnInvariantIsCheckedAfterTheLastStep(t *testing.T) {
+	for _, result := range []error{nil, errors.New("an error of main")} {
+		failing(t, simulation.Options{Seed: 1}, errBroken, func(_ context.Context, w *simulation.World) error {
+			broken := invariant(w)
+			suspend.Yield()
+			*broken = true
+			return result
+		})
+	}
+}
+
+// An invariant that a timer breaks fails the run, though the next timer of the same moment mends it.
+func TestAnInvariantIsCheckedBetweenTimersOfOneMoment(t *testing.T) {
+	failing(t, simulation.Options{Seed: 1}, errBroken, func(ctx context.Context, w *simulation.World) error {
+		broken := invariant(w)
+		w.AfterFunc(time.Second, func() { *broken = true })
+		w.AfterFunc(time.Second, func() { *broken = false })
+		return suspend.Sleep(ctx, time.Minute)
+	})
+	require.PanicsWithValue(t, "suspend: nil function", func() { new(simulation.World).Always(nil) })
+}
+
+// A callback that sets itself again at once lets the tasks of the moment run.
+func TestTimersOfOneMomentStarveNoTask(t *testing.T) {
+	done := false
+	r := run(t, func(ctx context.Context, w *simulation.World) error {
+		_ = w.Go(func() { _ = suspend.Sleep(ctx, time.Millisecond); done = true })
+		var poll func()
+		poll = func() {
+			if !done {
+				w.AfterFunc(0, poll)
+			}
+		}
+		w.AfterFunc(time.Millisecond, poll)
+		return suspend.Sleep(ctx, time.Minute)
+	})
+	require.Less(t, r.Steps, 20)
+}
+
+// A run that fails only the second time is no success, and one that panics is none either.
+func TestCheckSeesTheEndOfTheSecondRun(t *testing.T) {
+	for _, end := range []func() error{
+		func() error { return errBroken },
+		func() error { panic(errBroken) },
+	} {
+		for _, fails := range []int{1, 2} {
+			runs := 0
+			err := simulation.Check(simulation.Options{Seed: 1}, func(context.Context, *simulation.World) error {
+				if runs++; runs == fails {
+					return end()
+				}
+				return nil
+			})
+			var n *simulation.Nondeterminism
+			require.ErrorAs(t, err, &n)
+			both := []string{n.First, n.Second}
+			require.Contains(t, both[fails-1], errBroken.Error())
+			require.Equal(t, "the run ends: <nil>", both[2-fails])
+		}
+	}
+	// Stacks are no part of a verdict: the same panic twice is an error of the program.
+	err := simulation.Check(simulation.Options{Seed: 1}, func(context.Context, *simulation.World) error { panic(errBroken) })
+	var p *suspend.PanicError
+	require.ErrorAs(t, err, &p)
+}
+
+// Two runs that make their nodes in another order have other traces, and so other hashes.
+func TestTheNamesOfNodesAreInTheHash(t *testing.T) {
+	runs := 0
+	main := func(ctx context.Context, w *simulation.World) error {
+		names := []string{"a", "b"}
+		if runs++; runs%2 == 0 {
+			names = []string{"b", "a"}
+		}
+		for _, name := range names {
+			_ = w.Node(name).Go(func() { w.Log("hello") })
+		}
+		return suspend.Sleep(ctx, time.Minute)
+	}
+	var n *simulation.Nondeterminism
+	require.ErrorAs(t, simulation.Check(simulation.Options{Seed: 1}, main), &n)
+	require.Contains(t, n.First, "main makes node a")
+	require.Contains(t, n.Second, "main makes node b")
+	require.NotEqual(t, simulation.Run(simulation.Options{Seed: 1}, main).Hash, simulation.Run(simulation.Options{Seed: 1}, main).Hash)
+}
+
+// A panic of main is told also where a hook has seen it.
+func TestMainPanicsWithAHook(t *testing.T) {
+	r := simulation.Run(simulation.Options{OnPanic: func(any, []byte) {}}, func(context.Context, *simulation.World) error { panic(errBroken) })
+	require.ErrorIs(t, r.Err, errBroken)
+	require.NotErrorIs(t, r.Err, simulation.ErrExited)
+}
+
+// A run that comes to MaxTime has taken that long, and not until its next timer.
+func TestMaxTimeIsTheTimeOfTheRun(t *testing.T) {
+	r := simulation.Run(simulation.Options{Seed: 1, MaxTime: time.Minute}, func(ctx context.Context, _ *simulation.World) error {
+		return suspend.Sleep(ctx, 24*time.Hour)
+	})
+	require.ErrorIs(t, r.Err, simulation.ErrTime)
+	require.Equal(t, time.Minute, r.Elapsed)
+}
+
+// A task may call its World where suspending is forbidden, whatever numbers its goroutines have.
+func TestAWorldIsCalledInATransaction(t *testing.T) {
+	for name, forbidden := range map[string]func(f func()) error{
+		"transaction": func(f func()) error { return stm.Atomically(bg, func(*stm.Tx) error { f(); return nil }) },
+		"Bind":        func(f func()) error { suspend.Bind(nil, f); return nil },
+	} {
+		t.Run(name, func(t *testing.T) {
+			var want uint64
+			for numbers := range 130 {
+				r := run(t, func(ctx context.Context, w *simulation.World) error {
+					begin, done := promise.New[int](), promise.New[int]()
+					_ = w.Go(func() {
+						_, _ = begin.Await(ctx)
+						require.NoError(t, forbidden(func() { w.Log("inside at %v, by the node %v", w.Now(), w.Node("n").Now()) }))
+						_ = done.Fill(1)
+					})
+					_ = suspend.Sleep(ctx, time.Second)
+					ended := make(chan struct{})
+					for range numbers { // goroutines that never touch the World
+						go func() { ended <- struct{}{} }()
+						<-ended
+					}
+					_ = w.Go(func() { w.Log("another"); _ = begin.Fill(1) })
+					_, err := done.Await(ctx)
+					return err
+				})
+				if want == 0 {
+					want = r.Hash
+				}
+				require.Equal(t, want, r.Hash)
+			}
+		})
+	}
+}
+
+// A goroutine that draws is noticed, also if a task has handed it the Rand: it would draw at another time in another run.
+func TestAGoroutineThatDraws(t *testing.T) {
+	failing(t, simulation.Options{Seed: 1}, simulation.ErrForeign, func(_ context.Context, w *simulation.World) error {
+		r, drawn := w.Rand(), make(chan uint64)
+		go func() { drawn <- r.Uint64() }()
+		<-drawn
+		suspend.Yield()
+		return nil
+	})
+}
+
+// What ends a run says where, also if main returns an error of its own, and what to write instead.
+func TestTheTextOfAnEnd(t *testing.T) {
+	for name, test := range map[string]struct {
+		main func(ctx context.Context, w *simulation.World) error
+		want []string
+	}{
+		"a library's error that wraps ErrForeign": {func(_ context.Context, w *simulation.World) error {
+			refused := make(chan error)
+			go func() { refused <- w.Go(func() {}) }()
+			return fmt.Errorf("library: %w", <-refused)
+		}, []string{"TestTheTextOfAnEnd.func", "go statement"}},
+		"a timeout of package context": {func(ctx context.Context, w *simulation.World) error {
+			short, end := context.WithTimeout(ctx, 20*time.Millisecond)
+			defer end()
+			return suspend.Sleep(short, time.Hour)
+		}, []string{"seed 1, step 1, 0s: a task waits with a timeout of package context", "cancel.WithTimeout"}},
+		"a timeout below one of package context": {func(ctx context.Context, w *simulation.World) error {
+			short, end := context.WithTimeout(ctx, 20*time.Millisecond)
+			defer end()
+			return scope.Run(short, func(ctx context.Context, _ *scope.Scope) error {
+				below, end := cancel.New(ctx)
+				defer end(nil)
+				_, err := w.Node("a").Dial(below, "tcp", "b:80")
+				return err
+			})
+		}, []string{"a task waits with a timeout of package context"}},
+		"a goroutine that is too late": {func(ctx context.Context, w *simulation.World) error {
+			never := make(chan int)
+			defer close(never)
+			go func() { <-never }()
+			waitForever()
+			return nil
+		}, []string{"deadlock", "a goroutine that a task has started, outside the World", "TestTheTextOfAnEnd.func"}},
+	} {
+		err := simulation.Run(simulation.Options{Seed: 1}, test.main).Err
+		for _, want := range test.want {
+			require.ErrorContains(t, err, want, name)
+		}
+	}
+	// The timeouts of package cancel, and contexts above them, are the World's.
+	run(t, func(ctx context.Context, w *simulation.World) error {
+		short, end := cancel.WithTimeout(ctx, time.Second)
+		defer end()
+		below, endBelow := context.WithCancel(short)
+		defer endBelow()
+		require.ErrorIs(t, suspend.Sleep(below, time.Hour), context.DeadlineExceeded)
+		return nil
+	})
+}
+
+// TestHangs fails, in a process of its own: a task waits natively, without an end.
+func TestHangs(t *testing.T) {
+	if os.Getenv("BRAID_HANGS") == "" {
+		return // see TestANativeWaitEndsTheRun
+	}
+	simulation.Test(t, simulation.TestOptions{Seeds: 1, Options: simulation.Options{Seed: 7, StallAfter: 10 * time.Millisecond}}, func(ctx context.Context, w *simulation.World) error {
+		_ = w.Node("client").Go(func() { <-make(chan int) })
+		return suspend.Sleep(ctx, time.Second)
+	})
+}
+
+// A native wait that never ends is reported with the seed and the task, and then fails the test.
+func TestANativeWaitEndsTheRun(t *testing.T) {
+	limited, end := context.WithTimeout(bg, 2*time.Minute)
+	defer end()
+	c := exec.CommandContext(limited, os.Args[0], "-test.run=^TestHangs$")
+	c.Env = append(os.Environ(), "BRAID_HANGS=1")
+	out, err := c.CombinedOutput()
+	require.NoError(t, limited.Err(), "%s", out)
+	require.Error(t, err)
+	for _, want := range []string{
+		"simulation: seed 7: client#1 has held its scheduler", "no other task of its World runs meanwhile",
+		"seed 7: simulation: seed 7: client#1: a task waits natively", "TestHangs.func", "BRAID_SEED=7 go test",
+	} {
+		require.Contains(t, string(out), want)
+	}
+
+	// The run ends as soon as the wait does.
+	over, completed := make(chan struct{}), make(chan bool, 1)
+	require.ErrorIs(t, simulation.Check(simulation.Options{Seed: 1, StallAfter: time.Millisecond}, func(ctx context.Context, w *simulation.World) error {
+		slept := false
+		defer func() { completed <- slept }()
+		_ = w.Go(func() { <-over })
+		slept = suspend.Sleep(ctx, time.Second) == nil
+		return nil
+	}), simulation.ErrNative)
+	close(over)
+	require.False(t, <-completed)
+}
+
+// A connection that outlives its World does nothing any more. A pool in a package variable has such.
+func TestAConnectionOfAnEarlierSeed(t *testing.T) {
+	for _, forbidden := range []bool{false, true} {
+		var old interface{ Write([]byte) (int, error) }
+		var errs []error
+		simulation.Test(t, simulation.TestOptions{Seeds: 3}, func(ctx context.Context, w *simulation.World) error {
+			if old != nil {
+				write := func() { _, err := old.Write([]byte("hello")); errs = append(errs, err) }
+				if write(); forbidden {
+					suspend.Bind(nil, write)
+				}
+				return nil
+			}
+			old, _ = pair(ctx, w)
+			return nil
+		})
+		require.NotEmpty(t, errs)
+		for _, err := range errs {
+			require.Error(t, err)
+		}
+	}
+}
+
+// The memory of a World is given back to the next seed, also that which its idle tasks have seen.
+func TestMemoryOfEarlierSeeds(t *testing.T) {
+	const seeds = 5
+	var freed atomic.Int32
+	simulation.Test(t, simulation.TestOptions{Seeds: seeds}, func(ctx context.Context, w *simulation.World) error {
+		big := new([1 << 20]byte)
+		runtime.AddCleanup(big, func(int) { freed.Add(1) }, 0)
+		w.Always(func() error { big[0]++; return nil })
+		for range 2*seeds - int(w.Seed()) { // each seed a task less, so each leaves one that is not used again
+			_ = w.Go(func() { _ = suspend.Sleep(ctx, time.Second) })
+		}
+		_ = suspend.Sleep(ctx, time.Minute)
+		if w.Seed() == seeds {
+			for end := time.Now().Add(10 * time.Second); freed.Load() < seeds-2 && time.Now().Before(end); { // the last run twice left its frame
+				runtime.GC()
+				time.Sleep(time.Millisecond)
+			}
+			require.GreaterOrEqual(t, freed.Load(), int32(seeds-2))
+		}
+		return nil
+	})
+}
+
+// TestExits fails, in a process of its own: a callback ends by t.FailNow.
+func TestExits(t *testing.T) {
+	in, ok := map[string]func(w *simulation.World, f func()){
+		"Always":    func(w *simulation.World, f func()) { w.Always(func() error { f(); return nil }) },
+		"AfterFunc": func(w *simulation.World, f func()) { w.AfterFunc(time.Second, f) },
+		"Execute":   func(w *simulation.World, f func()) { _ = w.Execute(f) },
+	}[strings.TrimSuffix(os.Getenv("BRAID_EXITS"), " in a bubble")]
+	if !ok {
+		return // see TestACallbackThatExits
+	}
+	bubble := strings.HasSuffix(os.Getenv("BRAID_EXITS"), "bubble")
+	simulation.Test(t, simulation.TestOptions{Options: simulation.Options{Bubble: bubble}}, func(ctx context.Context, w *simulation.World) error {
+		w.Log("the reason is here")
+		in(w, t.FailNow)
+		return suspend.Sleep(ctx, time.Minute)
+	})
+}
+
+// A require in an invariant or in a callback fails the test with its seed.
+func TestACallbackThatExits(t *testing.T) {
+	for _, in := range []string{"Always", "AfterFunc", "Execute", "Always in a bubble"} {
+		c := exec.Command(os.Args[0], "-test.run=^TestExits$")
+		c.Env = append(os.Environ(), "BRAID_EXITS="+in)
+		out, err := c.CombinedOutput()
+		require.Error(t, err, "%s", out)
+		require.Contains(t, string(out), "seed 1: main or a callback ended by runtime.Goexit", in)
+		require.Contains(t, string(out), "the reason is here", in)
+		require.Contains(t, string(out), "BRAID_SEED=1 go test", in)
+	}
+}
+
+// A Test of no seeds fails. A CI whose variable is wrong would be green.
+func TestATestOfNoSeedsFails(t *testing.T) {
+	for _, seeds := range []string{"0", "-5", "0s", "-5s"} {
+		c := exec.Command(os.Args[0], "-test.run=^TestFails$")
+		c.Env = append(os.Environ(), "BRAID_FAILS=return", "BRAID_SEEDS="+seeds)
+		out, err := c.CombinedOutput()
+		require.Error(t, err, "%s", out)
+		require.Contains(t, string(out), "no seeds to run", seeds)
+	}
+}
+
+// Two sections that are not atomic together lose an update, though no lock is ever waited for. A run without Preempt never shows it.
+func TestPreempt(t *testing.T) {
+	lost := func(o simulation.Options) (n int) {
+		for seed := range uint64(50) {
+			o.Seed = seed + 1
+			err := simulation.Check(o, func(ctx context.Context, w *simulation.World) error {
+				var m mutex.Mutex
+				x := 0
+				for range 2 {
+					_ = w.Go(func() {
+						_ = m.LockContext(ctx)
+						v := x
+						m.Unlock()
+						_ = m.LockContext(ctx)
+						x = v + 1
+						m.Unlock()
+					})
+				}
+				if _ = suspend.Sleep(ctx, 1); x != 2 {
+					return errBroken
+				}
+				return nil
+			})
+			if err != nil {
+				require.Equal(t, errBroken, err)
+				n++
+			}
+		}
+		return n
+	}
+	require.Zero(t, lost(simulation.Options{}))
+	require.Positive(t, lost(simulation.Options{Preempt: true}))
+
+	for _, off := range []bool{false, true} {
+		preempts := false
+		simulation.Test(t, simulation.TestOptions{Seeds: 100, NoPreempt: off}, func(ctx context.Context, w *simulation.World) error {
+			var m mutex.Mutex
+			between := false
+			_ = w.Go(func() { preempts = preempts || between })
+			_ = w.Go(func() { between = true; _ = m.LockContext(ctx); between = false; m.Unlock() })
+			return suspend.Sleep(ctx, 1)
+		})
+		require.Equal(t, !off, preempts)
+	}
+}
