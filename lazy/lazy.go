@@ -7,8 +7,8 @@
 //	...
 //	c, err := config.Force(ctx)
 //
-// The function runs once. The Mode decides whether an error is kept, or the function runs again. A Force that would wait for itself returns
-// ErrRecursive. For many values with keys, each loaded once, see keyed.Cache.
+// One task at a time runs the function, and it runs once, unless it fails: the Mode decides whether an error is kept, or the function runs
+// again. A Force that would wait for itself returns ErrRecursive. For many values with keys, each loaded once, see keyed.Cache.
 //
 // Use sync.OnceValues if the function is quick or cannot be cancelled, and a promise if the work starts before a task needs the value.
 package lazy
@@ -84,8 +84,8 @@ const (
 // A turn is the result of the wait in Force. It is true if the waiter must run the function, and false if the function has run.
 type turn bool
 
-// New returns a Lazy whose value f computes. The Lazy keeps no reference to f once f has run. New panics if f is nil or the mode is
-// unknown.
+// New returns a Lazy whose value f computes. The Lazy drops its reference to f when it keeps the results of f, or its panic. New panics if f
+// is nil or the mode is unknown.
 func New[T any](f func(ctx context.Context) (T, error), mode Mode) *Lazy[T] {
 	switch {
 	case f == nil:
@@ -99,8 +99,8 @@ func New[T any](f func(ctx context.Context) (T, error), mode Mode) *Lazy[T] {
 // Force returns the results of the function. The first Force runs the function in its own task, with a context derived from ctx. All other
 // calls suspend until the function has run. The Lazy keeps the results, including an error, with two exceptions. In the modes Restart and
 // Retry, if the function fails and the ctx of its Force is done, only that Force returns the error, and the Force that has waited longest
-// runs the function again. In the mode Retry, any other error is returned by that Force and by all that wait, and the next Force runs the
-// function again. A panic is kept in every mode.
+// runs the function again. In the mode Retry, any other error is returned by that Force, with the value that the function has returned, and
+// by all that wait, with the zero T, and the next Force runs the function again. A panic is kept in every mode.
 //
 // If ctx is done before the call or during the wait, a Force that does not run the function returns the cancellation error. If this Force
 // was about to run the function, the next waiter runs the function instead. A Force that runs the function does not return before the
@@ -217,6 +217,7 @@ func (l *Lazy[T]) storeOutcome(ctx context.Context, o outcome.Outcome, v T, err 
 			l.endLocked(panicked, v, nil)
 		case l.mode == Retry && err != nil:
 			l.runner.Store(nil)
+			l.unlistAll()
 			l.forcers.ResumeAll(false, err)
 		default:
 			l.endLocked(ready, v, err)
@@ -272,8 +273,9 @@ func (l *Lazy[T]) Value() (v T, ok bool, err error) {
 	return v, true, err
 }
 
-// ValueOp returns an Op that waits until another task has forced the value, and returns the value. The Op never runs the function, and
-// takes no part in the search for circles. If the function has panicked, so does a Select or Do that performs the Op, and so does the
+// ValueOp returns an Op that waits until the Lazy keeps the results of the function, and returns them. The Op never runs the function, and
+// takes no part in the search for circles. It passes over the errors that the mode does not keep, and waits on for another Force: in the
+// mode Retry, for ever if none comes or none succeeds. If the function has panicked, so does a Select or Do that performs the Op, and so does the
 // callback of a Then.
 func (l *Lazy[T]) ValueOp() suspend.Op[T] {
 	return suspend.Map(suspend.OpOf[struct{}]((*valueSource[T])(l)), func(struct{}, error) (T, error) { return l.result() })

@@ -164,3 +164,63 @@ func TestStressOnRetry(t *testing.T) {
 		}
 	})
 }
+
+// Who has waited for a run that has failed does not wait for the next run, even before its task goes on: the next run forces what this task
+// runs, and that is no circle.
+func TestRetryServesWhoHasWaited(t *testing.T) {
+	schedtest.Each(t, func(t *testing.T, s suspend.Spawner) {
+		var running, hold promise.Promise[int]
+		fails := promise.New[int]()
+		var a, b *lazy.Lazy[int]
+		runs := 0
+		a = lazy.New(func(ctx context.Context) (int, error) {
+			if runs++; runs == 1 {
+				running.Fill(1)
+				_, err := fails.Await(ctx)
+				require.NoError(t, err)
+				return 0, errNoAnswer
+			}
+			hold.Fill(1)
+			return b.Force(ctx)
+		}, lazy.Retry)
+		b = lazy.New(func(ctx context.Context) (int, error) {
+			_, err := a.Force(ctx)
+			require.Equal(t, errNoAnswer, err)
+			_, err = hold.Await(ctx)
+			return 7, err
+		}, lazy.Retry)
+		schedtest.Run(t, s, func() {
+			_, err := a.Force(bg)
+			require.Equal(t, errNoAnswer, err)
+			v, err := a.Force(bg) // on most schedulers before b's task goes on
+			require.NoError(t, err)
+			require.Equal(t, 7, v)
+		}, func() {
+			_, _ = running.Await(bg)
+			v, err := b.Force(bg)
+			require.NoError(t, err)
+			require.Equal(t, 7, v)
+		}, func() {
+			schedtest.Eventually(t, "b waits for a", func() bool { return a.Waiting() == 1 })
+			fails.Fill(1)
+		})
+		require.Equal(t, 2, runs)
+	})
+}
+
+// Who waits gets the error only; who runs the function gets the value beside it, too.
+func TestRetryValueBesideAnError(t *testing.T) {
+	schedtest.OnFIFO(t, func(s *fifo.Scheduler) {
+		l := lazy.New(func(context.Context) (int, error) { suspend.Yield(); return 5, errNoAnswer }, lazy.Retry)
+		var got [2]int
+		for i := range got {
+			_ = s.Go(func() {
+				v, err := l.Force(bg)
+				require.Equal(t, errNoAnswer, err)
+				got[i] = v
+			})
+		}
+		schedtest.Settle()
+		require.Equal(t, [2]int{5, 0}, got)
+	})
+}

@@ -128,6 +128,31 @@ var primPrograms = []program{
 		w.OnIdle(lost)
 		w.Check(func() error { return atMost(1, values) })
 	}},
+	// The second run of a forces b, which may have waited for the first. Then it waits no more, and there is no circle.
+	{"lazy, Retry beside another", "2 × 1", func(w *explore.World) {
+		var a, b *lazy.Lazy[int]
+		var inA, inB error
+		runs := 0
+		a = lazy.New(func(context.Context) (int, error) {
+			if runs++; runs == 1 {
+				suspend.Yield()
+				return 0, errOops
+			}
+			_, inA = b.Force(bg)
+			return runs, nil
+		}, lazy.Retry)
+		b = lazy.New(func(context.Context) (int, error) {
+			_, inB = a.Force(bg)
+			return 1, nil
+		}, lazy.Retry)
+		w.Go("a", func(context.Context) {
+			_, _ = a.Force(bg)
+			_, _ = a.Force(bg)
+		})
+		w.Go("b", func(context.Context) { _, _ = b.Force(bg) })
+		w.OnIdle(lost)
+		w.Check(func() error { return onlyIf(inB != errOops || inA == nil) })
+	}},
 	{"lazy, a circle", "2 × 1", circleProgram(2)},
 	{"lazy, a circle of 3", "3 × 1", circleProgram(3)},
 	// The task that has got the turn closes a circle, maybe before the task that passed it has gone on. If it is not found, all wait.
