@@ -3,7 +3,9 @@ package watch_test
 import (
 	"context"
 	"math/rand/v2"
+	"reflect"
 	"runtime"
+	"strconv"
 	"sync/atomic"
 	"testing"
 
@@ -215,4 +217,74 @@ func TestUntilOpUnderCancellation(t *testing.T) {
 			})
 		}
 	})
+}
+
+// A condition that takes longer than the time between two changes holds for the value that it has seen, as in Until.
+func TestUntilOpThatIsSlow(t *testing.T) {
+	schedtest.Each(t, func(t *testing.T, s suspend.Spawner) {
+		schedtest.Run(t, s, func() {
+			w := watch.New(4)
+			calls := 0
+			slow := func(n int) bool {
+				if calls++; calls > 3 {
+					t.Fatal("it looks again and again")
+				}
+				stored := make(chan error)
+				go func() { stored <- w.Store(n + 1) }()
+				require.NoError(t, <-stored)
+				return true
+			}
+			v, err := suspend.Do(bg, w.UntilOp(slow))
+			require.NoError(t, err)
+			require.Equal(t, 4, v)
+			v, err = w.Until(bg, slow)
+			require.NoError(t, err)
+			require.Equal(t, 5, v)
+			won, err := suspend.TrySelect(bg, suspend.CaseOf(w.UntilOp(slow)))
+			require.NoError(t, err)
+			require.NotNil(t, won)
+			require.Equal(t, 3, calls)
+		})
+	})
+}
+
+// A change by another goroutine after that by the function hides it, and the function is called again. Changes from before the Modify are
+// not those of its function.
+func TestModifyWhoseFunctionStoresFirst(t *testing.T) {
+	elsewhere := func(f func()) {
+		done := make(chan int)
+		go func() { f(); close(done) }()
+		<-done
+	}
+	w := watch.New(0)
+	calls := 0
+	now, err := w.Modify(func(n int) int {
+		if calls++; calls == 1 {
+			_ = w.Store(5)
+			elsewhere(func() { _ = w.Store(7) })
+		}
+		return n + 10
+	})
+	require.NoError(t, err)
+	require.Equal(t, watch.State[int]{Value: 17, Version: 3}, now)
+	require.Equal(t, 2, calls)
+	_ = w.Store(20)
+	elsewhere(func() { _ = w.Store(30) }) // while no Modify runs
+	calls = 0
+	now, err = w.Modify(func(n int) int {
+		if calls++; calls == 1 {
+			elsewhere(func() { _ = w.Store(40) })
+		}
+		return n + 1
+	})
+	require.NoError(t, err)
+	require.Equal(t, 41, now.Value)
+	require.Equal(t, 2, calls)
+}
+
+// Programs keep many Values.
+func TestSizeOfAValue(t *testing.T) {
+	if size := reflect.TypeFor[watch.Value[int]]().Size(); strconv.IntSize == 64 {
+		require.LessOrEqual(t, size, uintptr(64))
+	}
 }

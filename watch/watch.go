@@ -51,10 +51,23 @@ type Value[T any] struct {
 
 	guard   suspend.Guard
 	state   atomicx.Pointer[State[T]] // a nil pointer means the zero State; set under the guard; pairs with the load in Value.now
-	writer  int64                     // the id of the goroutine that has stored the value
 	closed  bool
 	waiters suspend.Queue[State[T], struct{}]
-	untils  suspend.Queue[T, struct{}]
+	more    *more[T] // nil before the first wait of an UntilOp and the first Modify
+}
+
+// A more has the fields of a Value that most Values do not need.
+type more[T any] struct {
+	untils   suspend.Queue[T, struct{}]
+	modifies int   // the number of calls of Modify that have not returned
+	writer   int64 // if modifies > 0, the id of the goroutine that has stored the last of the values stored since then
+}
+
+func (w *Value[T]) moreLocked() *more[T] {
+	if w.more == nil {
+		w.more = new(more[T])
+	}
+	return w.more
 }
 
 // New returns a Value that holds v at version 0.
@@ -80,8 +93,8 @@ func (w *Value[T]) now() (now State[T]) {
 // Store stores v, and resumes all tasks that wait for a change, in the order of their calls, and then the waiters of UntilOp. A Store of an
 // equal value is also a change. After a Close, Store changes nothing and returns ErrClosed. Store never suspends.
 //
-// A Store or Modify synchronizes before the return of each Load, Changed and Until that returns its value or a later one, and before the
-// calls of f in a Modify that get it.
+// A Store or Modify synchronizes before the return of each Load, Changed, Until and UntilOp that returns its value or a later one, and
+// before each call of the function of a Modify, Until or UntilOp that gets it.
 func (w *Value[T]) Store(v T) error {
 	w.guard.Lock()
 	defer w.guard.Unlock()
@@ -97,12 +110,15 @@ func (w *Value[T]) Store(v T) error {
 //
 // Modify calls f under no lock, and calls it again if another Store or Modify comes first, so f should be short and have no effects. In the
 // end, f has got the value that its result replaces. This is the update of StateFlow in kotlinx.coroutines, and compare-and-swap in a loop.
-// If f panics or calls runtime.Goexit, so does Modify, and the value is unchanged. f may Load, but must not change the Value: Modify panics
-// if f has called Store or Modify of the same Value, whose change remains. Modify panics if f is nil.
+// If f panics or calls runtime.Goexit, so does Modify, and the value is unchanged. f may Load, but must not call Store or Modify of the same
+// Value, whose change would remain, and would make Modify call f again. Modify panics if the last change was made by f. If another
+// goroutine has changed the Value since, Modify calls f again instead. Modify panics if f is nil.
 func (w *Value[T]) Modify(f func(T) T) (State[T], error) {
 	if f == nil {
 		panic("watch: Modify with a nil function")
 	}
+	w.countModify(1)
+	defer w.countModify(-1)
 	for {
 		suspend.Point()
 		before := w.now()
@@ -113,7 +129,15 @@ func (w *Value[T]) Modify(f func(T) T) (State[T], error) {
 	}
 }
 
-// replace stores v if the version is still seen. It panics if the calling goroutine has stored another value since.
+// countModify counts a call of Modify. While any has not returned, each Store says by whom it is, so that Modify finds a change by its own
+// function.
+func (w *Value[T]) countModify(by int) {
+	w.guard.Lock()
+	defer w.guard.Unlock()
+	w.moreLocked().modifies += by
+}
+
+// replace stores v if the version is still seen. It panics if the calling goroutine has stored the last value.
 func (w *Value[T]) replace(seen uint64, v T) (now State[T], stored bool, err error) {
 	w.guard.Lock()
 	defer w.guard.Unlock()
@@ -122,7 +146,7 @@ func (w *Value[T]) replace(seen uint64, v T) (now State[T], stored bool, err err
 		return now, false, ErrClosed
 	case w.now().Version == seen:
 		return w.storeLocked(v), true, nil
-	case w.writer == gid.Get():
+	case w.more.writer == gid.Get():
 		panic("watch: the function of a Modify changes the Value itself")
 	}
 	return now, false, nil
@@ -131,11 +155,19 @@ func (w *Value[T]) replace(seen uint64, v T) (now State[T], stored bool, err err
 func (w *Value[T]) storeLocked(v T) State[T] {
 	next := State[T]{v, w.now().Version + 1}
 	w.state.Store(&next)
-	w.writer = gid.Get()
+	if w.more != nil && w.more.modifies > 0 {
+		w.more.writer = gid.Get()
+	}
 	w.waiters.ResumeAll(next, nil) // a waiter that cannot be resumed was cancelled
 	var none T
-	w.untils.ResumeAll(none, again.Err)
+	w.resumeUntils(none, again.Err)
 	return next
+}
+
+func (w *Value[T]) resumeUntils(none T, err error) {
+	if w.more != nil {
+		w.more.untils.ResumeAll(none, err)
+	}
 }
 
 // Changed suspends the caller until the version differs from seen, and then returns the latest value. If ctx is done before the call or
@@ -167,8 +199,9 @@ func (w *Value[T]) Until(ctx context.Context, ok func(T) bool) (T, error) {
 }
 
 // UntilOp returns an Op that performs Until. A Select calls ok in the calling task, under no lock, and again after each change. suspend.Then
-// calls ok first on the calling goroutine, and later on the executor. There ok must not suspend. If ok panics, nothing is performed, and
-// the panic continues. UntilOp panics if ok is nil.
+// calls ok first on the calling goroutine, and later on the executor. ok must not suspend, and must not change the Value, because after each
+// change a Select looks again: it would call ok for ever, and never suspend. If ok panics, nothing is performed, and the panic continues.
+// UntilOp panics if ok is nil.
 func (w *Value[T]) UntilOp(ok func(T) bool) suspend.Op[T] {
 	if ok == nil {
 		panic("watch: UntilOp with a nil function")
@@ -187,7 +220,7 @@ func (w *Value[T]) Close() error {
 	w.closed = true
 	w.waiters.ResumeAll(State[T]{}, ErrClosed)
 	var none T
-	w.untils.ResumeAll(none, ErrClosed)
+	w.resumeUntils(none, ErrClosed)
 	return nil
 }
 
@@ -241,14 +274,14 @@ func (u *until[T]) Prepare() {
 
 func (u *until[T]) Drop()                        { u.seen, u.holds = State[T]{}, false }
 func (u *until[T]) Settle()                      { u.Drop() }
-func (u *until[T]) Enqueue(r suspend.Resumer[T]) { u.untils.Push(r, struct{}{}) }
-func (u *until[T]) Remove(r suspend.Resumer[T])  { u.untils.Remove(r) }
+func (u *until[T]) Enqueue(r suspend.Resumer[T]) { u.moreLocked().untils.Push(r, struct{}{}) }
+func (u *until[T]) Remove(r suspend.Resumer[T])  { u.more.untils.Remove(r) }
 func (u *until[T]) Try() (v T, ok bool, err error) {
 	switch {
+	case u.holds: // even if the value has been replaced since, as in Until; or else quick Stores would keep the caller looking
+		return u.seen.Value, true, nil
 	case u.now().Version != u.seen.Version:
 		return v, true, again.Err
-	case u.holds:
-		return u.seen.Value, true, nil
 	case u.closed:
 		return v, true, ErrClosed
 	}
