@@ -5,6 +5,8 @@ import (
 	"errors"
 	"io"
 	"math/rand/v2"
+	"reflect"
+	"strconv"
 	"sync/atomic"
 	"testing"
 
@@ -113,4 +115,11 @@ func TestAwaitCloseUnderCancellation(t *testing.T) {
 			})
 		}
 	})
+}
+
+// Programs keep many channels, and few tasks wait for their Close.
+func TestSizeOfAChannel(t *testing.T) {
+	if size := reflect.TypeFor[chanx.Chan[int]]().Size(); strconv.IntSize == 64 {
+		require.LessOrEqual(t, size, uintptr(128))
+	}
 }
