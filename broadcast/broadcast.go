@@ -48,6 +48,7 @@ type Topic[T any] struct {
 	guard      suspend.Guard // protects the subscriptions, too
 	closed     bool
 	full       int
+	open       int // the number of subs
 	subs       dlist.List[*Subscription[T]]
 	publishers suspend.Queue[struct{}, T]
 }
@@ -88,14 +89,11 @@ func (t *Topic[T]) Close() error {
 }
 
 // Subscribers returns the number of subscriptions that have not ended. A publisher can skip the making of values that nobody receives. The
-// number may have changed by the time Subscribers returns. It takes a time proportional to the number.
-func (t *Topic[T]) Subscribers() (n int) {
+// number may have changed by the time Subscribers returns.
+func (t *Topic[T]) Subscribers() int {
 	t.guard.Lock()
 	defer t.guard.Unlock()
-	for at := t.subs.First(); at != nil; at = at.Next() {
-		n++
-	}
-	return n
+	return t.open
 }
 
 // passLocked publishes the values of waiting publishers until t.full is above 0. Call passLocked after every change that frees room in a

@@ -67,15 +67,16 @@ func (t *Topic[T]) Subscribe(n int, policy Policy) *Subscription[T] {
 		s.err = ErrClosed
 	} else {
 		t.subs.Push(&s.at)
+		t.open++
 	}
 	return s
 }
 
 // Recv receives the oldest value in the buffer. It suspends the caller while the buffer is empty. If the buffer is empty, Recv returns
-// ErrClosed if the topic or s is closed, and ErrSlow if s was dropped. Under the policy Lag, if values were dropped since the last Recv,
-// Recv returns a *LaggedError with their number, and the values after the gap stay in the buffer, as in tokio's broadcast channel. If ctx
-// is done before the call or during the wait, Recv returns the cancellation error and receives nothing. If a Publish races with the
-// cancellation, either may win.
+// ErrClosed if the topic or s is closed, and ErrSlow if s was dropped. Under the policy Lag, if values were dropped since the last
+// *LaggedError, Recv returns a *LaggedError with their number, and the values after the gap stay in the buffer, as in tokio's broadcast
+// channel. If ctx is done before the call or during the wait, Recv returns the cancellation error and receives nothing. If a Publish races
+// with the cancellation, either may win.
 func (s *Subscription[T]) Recv(ctx context.Context) (T, error) {
 	return suspend.Wait[T](ctx, (*recv[T])(s))
 }
@@ -122,6 +123,7 @@ func (s *Subscription[T]) Close() {
 // endLocked removes s from its Topic, if it is not yet removed, and resumes its receivers with err. The caller must hold the Topic's guard.
 func (s *Subscription[T]) endLocked(err error) {
 	if s.topic.subs.Remove(&s.at) {
+		s.topic.open--
 		if s.fullLocked() {
 			s.topic.full--
 		}
