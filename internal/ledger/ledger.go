@@ -195,9 +195,7 @@ func Begin(f func()) func() {
 			put(&p.tasks, t.Goroutine, t)
 		}
 		p.mu.Unlock()
-		outer := scopeOf(t.Goroutine)
 		defer func() {
-			enter(t.Goroutine, outer)
 			p.mu.Lock()
 			if p.tasks[t.Goroutine].Who == t.Who {
 				delete(p.tasks, t.Goroutine)

@@ -1,9 +1,12 @@
 package ledger
 
 import (
+	"maps"
 	"reflect"
 	"time"
 	"weak"
+
+	"github.com/braidgo/braid/internal/gid"
 )
 
 // A Scope is an object whose members are tasks, and that has not ended.
@@ -29,7 +32,11 @@ type scope struct {
 
 // Opens records that the calling task has opened the scope s.
 func Opens[T any](s *T) {
-	note(s, Scope{Parent: scopeOf(ID()), Since: time.Now(), Stack: callers()})
+	parent := scopeOf(gid.Get())
+	if parent == 0 { // maybe the first scope in the body of a Pull
+		parent = scopeOf(ID())
+	}
+	note(s, Scope{Parent: parent, Since: time.Now(), Stack: callers()})
 }
 
 // Ends records that the scope s has ended.
@@ -41,15 +48,14 @@ func Ends[T any](s *T) {
 	delete(p.scopes.by, at)
 }
 
-// Joins records that the calling task is a member of s until it calls leave, and holds s, since the end of s waits for it.
+// Joins records that the calling task is a member of s until it calls leave, and holds s, since the end of s waits for it. The body of a Pull
+// is a member on its own goroutine, because its scope may last while its callers leave and join others.
 func Joins[T any](s *T) (leave func()) {
 	Took(s, 1, 1, 0)
-	id, inner := ID(), note(s, Scope{})
-	outer := enter(id, inner)
+	id := gid.Get()
+	outer := enter(id, note(s, Scope{}))
 	return func() {
-		if scopeOf(id) == inner { // otherwise the body of a Pull has joined s, and ends in another task
-			enter(id, outer)
-		}
+		enter(id, outer)
 		Gave(s, 1)
 	}
 }
@@ -104,9 +110,11 @@ func (s *scopes) sweep() {
 	s.swept = len(s.by)
 }
 
-// Scopes returns all recorded scopes, and the number of the innermost scope of each goroutine that is a member of one.
+// Scopes returns all recorded scopes, and the number of the innermost scope of each goroutine that is a member of one. While the body of a
+// Pull runs for a task, the task is a member of the body's scope; of the last that was opened, if the body calls another Pull.
 func Scopes() (all []Scope, of map[int64]uint64) {
 	of = map[int64]uint64{}
+	lent := map[int64]int64{}
 	for i := range parts {
 		p := &parts[i]
 		p.mu.Lock()
@@ -117,7 +125,17 @@ func Scopes() (all []Scope, of map[int64]uint64) {
 		for id, s := range p.in {
 			of[id] = s
 		}
+		maps.Copy(lent, p.lent)
 		p.mu.Unlock()
+	}
+	bodies := map[int64]uint64{}
+	for id, by := range lent {
+		bodies[by] = max(bodies[by], of[id])
+	}
+	for by, s := range bodies {
+		if s != 0 {
+			of[by] = s
+		}
 	}
 	return all, of
 }

@@ -204,3 +204,72 @@ func TestThePageShowsScopes(t *testing.T) {
 	_ = p.Fill(1)
 	require.NoError(t, g.Close())
 }
+
+// The scope that the body of a Pull holds while it yields is around what the body does, and around nothing that its callers do, even if they
+// leave scopes in another order than the body.
+func TestCallersAreNotInTheScopeOfAPull(t *testing.T) {
+	schedtest.Each(t, func(t *testing.T, s suspend.Spawner) {
+		on(t)
+		newScope := func() string { // the name of the scope around it
+			before := census.Take().Scopes
+			g := scope.Open(bg, scope.FirstError)
+			all := census.Take().Scopes
+			require.NoError(t, g.Shutdown(bg))
+			require.Len(t, all, len(before)+1)
+			for _, x := range before {
+				if x.ID == all[len(before)].Parent {
+					return x.Name
+				}
+			}
+			return ""
+		}
+		in := func(name string, f func()) {
+			require.NoError(t, scope.Run(bg, func(_ context.Context, s *scope.Scope) error { census.Name(s, name); f(); return nil }))
+		}
+		const outer, mine, pulled = `scope.Scope "outer"`, `scope.Scope "mine"`, `scope.Scope "pulled"`
+		p := census.Name(promise.New[int](), "p")
+		schedtest.Run(t, s, func() {
+			var next func() (string, bool)
+			var stop func()
+			pulls := func(want string) {
+				t.Helper()
+				got, ok := next()
+				require.True(t, ok)
+				require.Equal(t, want, got)
+			}
+			in("outer", func() {
+				next, stop = suspend.Pull(func(yield func(string) bool) {
+					yield(newScope())
+					in("pulled", func() {
+						_, _ = p.Await(bg)
+						for yield(newScope()) {
+						}
+					})
+				})
+				pulls(outer)
+				pulls(pulled)
+				require.Equal(t, outer, newScope(), "the body is not running")
+				in("mine", func() {
+					require.Equal(t, mine, newScope())
+					pulls(pulled)
+					stop()
+					require.Equal(t, mine, newScope(), "the body has left its scope")
+				})
+				require.Equal(t, outer, newScope())
+			})
+			require.Empty(t, newScope())
+		}, func() {
+			tasks := func() []census.Task {
+				return slices.DeleteFunc(waiting(census.Take(), "promise.Promise.Await"), func(x census.Task) bool {
+					return !strings.Contains(x.Waits.For[0].Name, `"p"`)
+				})
+			}
+			schedtest.Eventually(t, "the body waits", func() bool { return len(tasks()) == 1 })
+			if got := path(census.Take(), tasks()[0]); !slices.Equal([]string{pulled, outer}, got) {
+				t.Errorf("the body waits in %q", got)
+			}
+			_ = p.Fill(1)
+		})
+		require.Empty(t, census.Take().Scopes)
+	})
+}
