@@ -146,10 +146,11 @@ func (c *Chan[T]) All(ctx context.Context) iter.Seq[T] {
 	}
 }
 
-// Close closes c, so that no more values can be sent. Values in the buffer can still be received. Waiting receivers and then waiting senders
-// are resumed with ErrClosed, in the order of their calls. Their values are not sent. At last the waiters of AwaitClose are resumed, with a
-// nil error. A second Close changes nothing and returns ErrClosed, so that only the caller that has closed c gets nil. Close never
-// suspends. It synchronizes before the return of every Send, Recv and Close that returns ErrClosed, and of every AwaitClose that returns nil.
+// Close closes c, so that no more values can be sent. Values in the buffer can still be received. The waiting receivers and then the
+// waiting senders are resumed with ErrClosed, each in the order of their calls. The values of these senders are not sent. At last the
+// waiters of AwaitClose are resumed, without an error. A second Close changes nothing and returns ErrClosed, so that only the caller that
+// has closed c gets nil. Close never suspends. It synchronizes before the return of every call that returns ErrClosed, or the error given
+// to CloseWith, and of every AwaitClose that returns nil.
 //
 // In Kotlin, close does not end a waiting send: the channel is closed only for later sends. Without a receiver, such a send would wait
 // forever; with one, its value would still enter the buffer of a closed channel. Here no task waits on a closed channel. If a value must be

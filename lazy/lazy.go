@@ -27,8 +27,8 @@ import (
 // results. Break this circle.
 var ErrRecursive = errors.New("lazy: recursive")
 
-// ErrAbandoned is the error of a lazy value whose function ended its task with runtime.Goexit. The Lazy keeps this error, unless its mode is
-// Retry. To try again, make a new Lazy.
+// ErrAbandoned is the error of a lazy value whose function ended its task with runtime.Goexit. The Lazy keeps this error, unless its mode
+// is Retry. To try again, make a new Lazy.
 var ErrAbandoned = outcome.Named("lazy: the function did not return", suspend.ErrAbandoned)
 
 // A Mode decides which errors are kept, and what happens if the context of the Force that runs the function is cancelled.
@@ -42,7 +42,7 @@ const (
 	Restart Mode = iota // the error of a cancelled run is not kept: the first waiting Force, or else the next one, runs the function again
 	Record              // every error is kept, as in sync.OnceValues
 	Protect             // every error is kept; the function's context is never cancelled, because it comes from context.WithoutCancel
-	Retry               // no error is kept: the waiting Forces get it, and the next one runs the function again; a cancelled run is as in Restart
+	Retry               // no error is kept: the waiting Forces get it, the next one runs the function again; a cancelled run is as in Restart
 )
 
 // A Lazy holds a function and, once the function has run, its results. New makes a Lazy, which must not be copied. Forcing a computed value
@@ -84,8 +84,8 @@ const (
 // A turn is the result of the wait in Force. It is true if the waiter must run the function, and false if the function has run.
 type turn bool
 
-// New returns a Lazy whose value f computes. The Lazy drops its reference to f when it keeps the results of f, or its panic. New panics if f
-// is nil or the mode is unknown.
+// New returns a Lazy whose value f computes. The Lazy drops its reference to f when it keeps the results of f, or its panic. New panics if
+// f is nil or the mode is unknown.
 func New[T any](f func(ctx context.Context) (T, error), mode Mode) *Lazy[T] {
 	switch {
 	case f == nil:
@@ -275,8 +275,8 @@ func (l *Lazy[T]) Value() (v T, ok bool, err error) {
 
 // ValueOp returns an Op that waits until the Lazy keeps the results of the function, and returns them. The Op never runs the function, and
 // takes no part in the search for circles. It passes over the errors that the mode does not keep, and waits on for another Force: in the
-// mode Retry, for ever if none comes or none succeeds. If the function has panicked, so does a Select or Do that performs the Op, and so does the
-// callback of a Then.
+// mode Retry, for ever if none comes or none succeeds. If the function has panicked, so does a Select or Do that performs the Op, and so
+// does the callback of a Then.
 func (l *Lazy[T]) ValueOp() suspend.Op[T] {
 	return suspend.Map(suspend.OpOf[struct{}]((*valueSource[T])(l)), func(struct{}, error) (T, error) { return l.result() })
 }

@@ -12,8 +12,7 @@
 //	}
 //
 // A slow reader may miss intermediate values, but never the last value. Modify computes the next value from the latest one, so that no
-// update is lost. A Value is like the watch channel of tokio and the StateFlow of
-// kotlinx.coroutines.
+// update is lost. A Value is like the watch channel of tokio and the StateFlow of kotlinx.coroutines.
 //
 // Use package broadcast if each reader needs every value, a promise.Promise for a value that is set once, and an atomic.Pointer if no task
 // waits for changes.
@@ -110,9 +109,9 @@ func (w *Value[T]) Store(v T) error {
 //
 // Modify calls f under no lock, and calls it again if another Store or Modify comes first, so f should be short and have no effects. In the
 // end, f has got the value that its result replaces. This is the update of StateFlow in kotlinx.coroutines, and compare-and-swap in a loop.
-// If f panics or calls runtime.Goexit, so does Modify, and the value is unchanged. f may Load, but must not call Store or Modify of the same
-// Value, whose change would remain, and would make Modify call f again. Modify panics if the last change was made by f. If another
-// goroutine has changed the Value since, Modify calls f again instead. Modify panics if f is nil.
+// If f panics or calls runtime.Goexit, so does Modify, and the value is unchanged. f may Load, but must not call Store or Modify of the
+// same Value: Modify panics if the latest value is by f itself, and this value remains. If another goroutine has changed the Value since,
+// Modify cannot tell, and calls f again. Modify panics if f is nil.
 func (w *Value[T]) Modify(f func(T) T) (State[T], error) {
 	if f == nil {
 		panic("watch: Modify with a nil function")
@@ -198,10 +197,10 @@ func (w *Value[T]) Until(ctx context.Context, ok func(T) bool) (T, error) {
 	return none, err
 }
 
-// UntilOp returns an Op that performs Until. A Select calls ok in the calling task, under no lock, and again after each change. suspend.Then
-// calls ok first on the calling goroutine, and later on the executor. ok must not suspend, and must not change the Value, because after each
-// change a Select looks again: it would call ok for ever, and never suspend. If ok panics, nothing is performed, and the panic continues.
-// UntilOp panics if ok is nil.
+// UntilOp returns an Op that performs Until. A Select calls ok in the calling task, under no lock, and again after each change.
+// suspend.Then calls ok first on the calling goroutine, and later on the executor. Unlike the function of Until, ok must not suspend. It
+// must not change the Value either: after each change a Select looks again, so it would call ok for ever, and never suspend. If ok panics,
+// nothing is performed, and the panic continues. UntilOp panics if ok is nil.
 func (w *Value[T]) UntilOp(ok func(T) bool) suspend.Op[T] {
 	if ok == nil {
 		panic("watch: UntilOp with a nil function")

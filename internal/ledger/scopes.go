@@ -48,8 +48,8 @@ func Ends[T any](s *T) {
 	delete(p.scopes.by, at)
 }
 
-// Joins records that the calling task is a member of s until it calls leave, and holds s, since the end of s waits for it. The body of a Pull
-// is a member on its own goroutine, because its scope may last while its callers leave and join others.
+// Joins records that the calling task is a member of s until it calls leave, and holds s, since the end of s waits for it. The body of a
+// Pull is a member on its own goroutine, because its scope may last while its callers leave and join others.
 func Joins[T any](s *T) (leave func()) {
 	Took(s, 1, 1, 0)
 	id := gid.Get()

@@ -28,6 +28,7 @@ var ends = []mutation.Mutant{
 	{"a Modify takes the Store of another task for one of its function", "watch/watch.go", "	case ⟦w.more.writer == gid.Get()⟧:", "true", "TestModifyLosesNoUpdate", "watch"},
 	{"the Stores of a Modify's function are not found", "watch/watch.go", "	if w.more != nil && ⟦w.more.modifies > 0⟧ {", "false", "TestModifyInsideModify", "watch"},
 	{"a condition that holds for an old value does not hold", "watch/watch.go", "	case ⟦u.holds⟧:", "u.holds && u.now().Version == u.seen.Version", "TestUntilOpThatIsSlow", "watch"},
+	{"a subscription that has ended is counted", "broadcast/subscription.go", "		s.topic.open--\n", "		if !IS {\n			s.topic.open--\n		}\n", "TestLagAtTheEnd", "broadcast"},
 	{"Until calls its function under the guard", "watch/watch.go", "		if ok(now.Value) {", "		if IS {\n			w.guard.Lock()\n		}\n		good := ok(now.Value)\n		if IS {\n			w.guard.Unlock()\n		}\n		if good {", "TestPanicsOf", integration},
 	{"a channel is closed again", "chanx/chanx.go", "	if ⟦c.end != nil⟧ {\n		return ErrClosed", "false", "TestSecondCalls", integration},
 	{"a Latch counts below zero", "latch/latch.go", "	if ⟦l.isOpen()⟧ {\n		panic", "false", "TestSecondCalls", integration},
