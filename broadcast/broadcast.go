@@ -90,7 +90,7 @@ func (t *Topic[T]) Close() error {
 
 // Subscribers returns the number of subscriptions that have not ended. A publisher can skip the making of values that nobody receives. The
 // number may have changed by the time Subscribers returns.
-func (t *Topic[T]) Subscribers() int {
+func (t *Topic[T]) Subscribers() (n int) {
 	t.guard.Lock()
 	defer t.guard.Unlock()
 	return t.open

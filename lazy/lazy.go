@@ -275,7 +275,7 @@ func (l *Lazy[T]) Value() (v T, ok bool, err error) {
 
 // ValueOp returns an Op that waits until the Lazy keeps the results of the function, and returns them. The Op never runs the function, and
 // takes no part in the search for circles. It passes over the errors that the mode does not keep, and waits on for another Force: in the
-// mode Retry, for ever if none comes or none succeeds. If the function has panicked, so does a Select or Do that performs the Op, and so
+// mode Retry, forever if none comes or none succeeds. If the function has panicked, so does a Select or Do that performs the Op, and so
 // does the callback of a Then.
 func (l *Lazy[T]) ValueOp() suspend.Op[T] {
 	return suspend.Map(suspend.OpOf[struct{}]((*valueSource[T])(l)), func(struct{}, error) (T, error) { return l.result() })

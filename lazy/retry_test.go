@@ -165,8 +165,8 @@ func TestStressOnRetry(t *testing.T) {
 	})
 }
 
-// Who has waited for a run that has failed does not wait for the next run, even before its task goes on: the next run forces what this task
-// runs, and that is no circle.
+// A Force that has waited for a failed run does not wait for the next run, even before its task goes on. If the next run forces what this
+// task runs, there is no circle.
 func TestRetryServesWhoHasWaited(t *testing.T) {
 	schedtest.Each(t, func(t *testing.T, s suspend.Spawner) {
 		var running, hold promise.Promise[int]
@@ -208,7 +208,7 @@ func TestRetryServesWhoHasWaited(t *testing.T) {
 	})
 }
 
-// Who waits gets the error only; who runs the function gets the value beside it, too.
+// A waiting Force gets only the error. The Force that runs the function also gets the value beside the error.
 func TestRetryValueBesideAnError(t *testing.T) {
 	schedtest.OnFIFO(t, func(s *fifo.Scheduler) {
 		l := lazy.New(func(context.Context) (int, error) { suspend.Yield(); return 5, errNoAnswer }, lazy.Retry)

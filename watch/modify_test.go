@@ -76,7 +76,7 @@ func TestModifyThatFails(t *testing.T) {
 	})
 }
 
-// A function that changes its own Value would be called for ever.
+// A function that changes its own Value would be called forever.
 func TestModifyInsideModify(t *testing.T) {
 	schedtest.Each(t, func(t *testing.T, s suspend.Spawner) {
 		const text = "watch: the function of a Modify changes the Value itself"

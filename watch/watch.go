@@ -128,8 +128,8 @@ func (w *Value[T]) Modify(f func(T) T) (State[T], error) {
 	}
 }
 
-// countModify counts a call of Modify. While any has not returned, each Store says by whom it is, so that Modify finds a change by its own
-// function.
+// countModify adds by to the number of calls of Modify that have not returned. While the number is above 0, each Store records its
+// goroutine, so that a Modify finds the changes by its own function.
 func (w *Value[T]) countModify(by int) {
 	w.guard.Lock()
 	defer w.guard.Unlock()
@@ -199,7 +199,7 @@ func (w *Value[T]) Until(ctx context.Context, ok func(T) bool) (T, error) {
 
 // UntilOp returns an Op that performs Until. A Select calls ok in the calling task, under no lock, and again after each change.
 // suspend.Then calls ok first on the calling goroutine, and later on the executor. Unlike the function of Until, ok must not suspend. It
-// must not change the Value either: after each change a Select looks again, so it would call ok for ever, and never suspend. If ok panics,
+// must not change the Value either: after each change a Select looks again, so it would call ok forever, and never suspend. If ok panics,
 // nothing is performed, and the panic continues. UntilOp panics if ok is nil.
 func (w *Value[T]) UntilOp(ok func(T) bool) suspend.Op[T] {
 	if ok == nil {
