@@ -15,7 +15,7 @@ var nativeWait = &analysis.Analyzer{
 	Doc: `find native waits in tasks of fifo, random and callback
 
 These schedulers run one task at a time, so a task that waits on a channel, a sync.WaitGroup or a sync.Cond, that sleeps, or that suspends while
-it holds a sync.Mutex, stops all others, and for ever if one of them is to end its wait. suspend.Call takes such a wait to a goroutine of its own.
+it holds a sync.Mutex, stops all others, and for ever if one of them is to end its wait. suspend.Blocking takes such a wait to a goroutine of its own.
 The functions that the task calls by name are looked at for native waits, too. A send to a channel that is made with a buffer is not reported.`,
 	URL:      "https://pkg.go.dev/" + module + "braidvet",
 	Requires: []*analysis.Analyzer{inspect.Analyzer, waits},
@@ -47,7 +47,7 @@ func findNativeWaits(pass *analysis.Pass) (any, error) {
 			seen[body] = true
 			w.each(body, func(n ast.Node) {
 				if by := w.blocks(n); by != "" {
-					pass.ReportRangef(n, "%s stops all tasks of the %s: suspend.Call takes it to a goroutine of its own", by, on)
+					pass.ReportRangef(n, "%s stops all tasks of the %s: suspend.Blocking takes it to a goroutine of its own", by, on)
 				}
 				switch n := n.(type) {
 				case *ast.BlockStmt:

@@ -34,7 +34,7 @@ func (b *blocks) String() string   { return "blocks: " + b.By }
 // The functions of package suspend in which a task suspends: all others of Braid call one of them.
 var suspending = map[string]bool{
 	"suspend.Suspend": true, "suspend.Wait": true, "suspend.WaitLazily": true, "suspend.Select": true, "suspend.SelectOrdered": true,
-	"suspend.Do": true, "suspend.Sleep": true, "suspend.Blocking": true, "suspend.Call": true,
+	"suspend.Do": true, "suspend.Sleep": true, "suspend.Blocking": true, "suspend.BlockingValue": true,
 }
 
 var blocking = map[string]bool{"time.Sleep": true, "sync.WaitGroup.Wait": true, "sync.Cond.Wait": true}

@@ -15,8 +15,8 @@
 //		show(headline)
 //	}
 //
-// A Topic is like the broadcast channel of tokio and the SharedFlow of kotlinx.coroutines. If Publish succeeds, all current subscribers get
-// the value. If Publish fails, no subscriber gets it.
+// A Topic is like the broadcast channel of tokio, whose Lagged is the policy Lag, and the SharedFlow of kotlinx.coroutines. If Publish
+// succeeds, all current subscribers get the value. If Publish fails, no subscriber gets it.
 //
 // Use package watch if only the latest value matters, and package chanx if each value is for one receiver.
 package broadcast
@@ -51,6 +51,7 @@ type Topic[T any] struct {
 	guard      suspend.Guard // protects the subscriptions, too
 	closed     bool
 	full       int
+	open       int // the number of subs
 	subs       dlist.List[*Subscription[T]]
 	publishers suspend.Queue[struct{}, T]
 }
@@ -88,6 +89,14 @@ func (t *Topic[T]) Close() error {
 	}
 	t.publishers.ResumeAll(struct{}{}, ErrClosed)
 	return nil
+}
+
+// Subscribers returns the number of subscriptions that have not ended. A publisher can skip the making of values that nobody receives. The
+// number may have changed by the time Subscribers returns.
+func (t *Topic[T]) Subscribers() (n int) {
+	t.guard.Lock()
+	defer t.guard.Unlock()
+	return t.open
 }
 
 // passLocked publishes the values of waiting publishers until t.full is above 0. Call passLocked after every change that frees room in a

@@ -88,7 +88,7 @@ func TestPolicies(t *testing.T) {
 		require.Equal(t, broadcast.ErrClosed, topic.Close())
 	})
 	schedtest.Panics(t, "broadcast: Subscribe without room", func() { broadcast.New[int]().Subscribe(0, broadcast.Wait) })
-	for _, policy := range []broadcast.Policy{-1, 3} {
+	for _, policy := range []broadcast.Policy{-1, 4} {
 		schedtest.Panics(t, "broadcast: unknown Policy", func() { broadcast.New[int]().Subscribe(1, policy) })
 	}
 }
@@ -241,6 +241,47 @@ func Example() {
 	// Output:
 	// ann reads hello
 	// bob reads hello
+}
+
+// A subscriber learns how many values it has missed, and where.
+func ExampleLaggedError() {
+	var prices broadcast.Topic[int]
+	sub := prices.Subscribe(2, broadcast.Lag)
+	for price := range 5 {
+		_ = prices.Publish(bg, price)
+	}
+	_ = prices.Close()
+	for {
+		price, err := sub.Recv(bg)
+		var lagged *broadcast.LaggedError
+		switch {
+		case errors.As(err, &lagged):
+			fmt.Println("missed", lagged.Missed)
+		case err != nil:
+			fmt.Println(err)
+			return
+		default:
+			fmt.Println(price)
+		}
+	}
+	// Output:
+	// missed 3
+	// 3
+	// 4
+	// broadcast: closed
+}
+
+func ExampleTopic_Subscribers() {
+	var prices broadcast.Topic[int]
+	fmt.Println(prices.Subscribers()) // nobody needs a price
+	sub := prices.Subscribe(2, broadcast.Wait)
+	fmt.Println(prices.Subscribers())
+	sub.Close()
+	fmt.Println(prices.Subscribers())
+	// Output:
+	// 0
+	// 1
+	// 0
 }
 
 func ExampleTopic_PublishOp() {

@@ -3,6 +3,7 @@ package broadcast
 import (
 	"context"
 	"errors"
+	"fmt"
 	"iter"
 
 	"github.com/braidgo/braid/internal/dlist"
@@ -13,6 +14,17 @@ import (
 // buffer, and then ErrSlow. Subscribe again to receive later values.
 var ErrSlow = errors.New("broadcast: dropped a slow subscriber")
 
+// A LaggedError is the error of a Recv on a subscription with the policy Lag, whose buffer was full. It is received once, in the place of
+// the values that are lost: call Recv again to receive the values after them.
+type LaggedError struct {
+	Missed uint64 // the number of values that were dropped here
+}
+
+// Error implements error.
+func (e *LaggedError) Error() string {
+	return fmt.Sprintf("broadcast: lagged by %d", e.Missed)
+}
+
 // A Policy decides what happens to a value when the buffer of a subscription is full.
 type Policy int
 
@@ -20,6 +32,7 @@ const (
 	Wait           Policy = iota // Publish waits until the buffer has room
 	DropOldest                   // the oldest value in the buffer is dropped
 	DropSubscriber               // the subscription ends with ErrSlow
+	Lag                          // as DropOldest, but the next Recv returns a *LaggedError
 )
 
 // A Subscription receives the values that are published after Subscribe. Several tasks may receive from a Subscription, but each value goes
@@ -32,8 +45,9 @@ type Subscription[T any] struct {
 	first     int
 	stored    int
 	missed    uint64
-	err       error // the reason why no more values are added, or nil
-	closed    bool  // Close was called
+	gap       uint64 // the number of values dropped since the last LaggedError, under the policy Lag
+	err       error  // the reason why no more values are added, or nil
+	closed    bool   // Close was called
 	receivers suspend.Queue[T, struct{}]
 }
 
@@ -43,7 +57,7 @@ func (t *Topic[T]) Subscribe(n int, policy Policy) *Subscription[T] {
 	switch {
 	case n < 1:
 		panic("broadcast: Subscribe without room")
-	case policy != Wait && policy != DropOldest && policy != DropSubscriber:
+	case policy < Wait || policy > Lag:
 		panic("broadcast: unknown Policy")
 	}
 	s := &Subscription[T]{topic: t, policy: policy, ring: make([]T, n)}
@@ -54,13 +68,16 @@ func (t *Topic[T]) Subscribe(n int, policy Policy) *Subscription[T] {
 		s.err = ErrClosed
 	} else {
 		t.subs.Push(&s.at)
+		t.open++
 	}
 	return s
 }
 
 // Recv receives the oldest value in the buffer. It suspends the caller while the buffer is empty. If the buffer is empty, Recv returns
-// ErrClosed if the topic or s is closed, and ErrSlow if s was dropped. If ctx is done before the call or during the wait, Recv returns the
-// cancellation error and receives nothing. If a Publish races with the cancellation, either may win.
+// ErrClosed if the topic or s is closed, and ErrSlow if s was dropped. Under the policy Lag, if values were dropped since the last
+// *LaggedError, Recv returns a *LaggedError with their number, and the values after the gap stay in the buffer, as in tokio's broadcast
+// channel. If ctx is done before the call or during the wait, Recv returns the cancellation error and receives nothing. If a Publish races
+// with the cancellation, either may win.
 func (s *Subscription[T]) Recv(ctx context.Context) (T, error) {
 	return suspend.Wait[T](ctx, (*recv[T])(s))
 }
@@ -69,20 +86,24 @@ func (s *Subscription[T]) Recv(ctx context.Context) (T, error) {
 func (s *Subscription[T]) RecvOp() suspend.Op[T] { return suspend.OpOf[T]((*recv[T])(s)) }
 
 // All returns an iterator over received values, each with a nil error. Each step performs one Recv. After a Close of the topic or of s,
-// when the buffer is empty, the loop ends. If Recv fails for another reason, the last pair has the error, and the zero T: the cancellation
-// error, or ErrSlow. A loop without the second variable takes this pair for a received value; the command braidvet reports such loops.
+// when the buffer is empty, the loop ends. A LaggedError is a pair of its own, and the loop goes on after it. If Recv fails for another
+// reason, the last pair has the error, and the zero T: the cancellation error, or ErrSlow. A loop without the second variable takes such
+// pairs for received values; the command braidvet reports such loops.
 func (s *Subscription[T]) All(ctx context.Context) iter.Seq2[T, error] {
 	return func(yield func(T, error) bool) {
 		for {
 			v, err := s.Recv(ctx)
-			if err == ErrClosed || !yield(v, err) || err != nil { // errors.Is would also match a ctx with the cause ErrClosed
+			if err == ErrClosed || !yield(v, err) { // errors.Is would also match a ctx with the cause ErrClosed
+				return
+			}
+			if _, lagged := err.(*LaggedError); err != nil && !lagged {
 				return
 			}
 		}
 	}
 }
 
-// Missed returns the number of values that s has dropped under the policy DropOldest.
+// Missed returns the number of values that s has dropped under the policy DropOldest or Lag.
 func (s *Subscription[T]) Missed() uint64 {
 	s.topic.guard.Lock()
 	defer s.topic.guard.Unlock()
@@ -102,7 +123,7 @@ func (s *Subscription[T]) Close() error {
 	s.endLocked(ErrClosed)
 	s.err = ErrClosed // replaces even ErrSlow
 	clear(s.ring)
-	s.stored = 0
+	s.stored, s.gap = 0, 0
 	t.passLocked()
 	return nil
 }
@@ -110,6 +131,7 @@ func (s *Subscription[T]) Close() error {
 // endLocked removes s from its Topic, if it is not yet removed, and resumes its receivers with err. The caller must hold the Topic's guard.
 func (s *Subscription[T]) endLocked(err error) {
 	if s.topic.subs.Remove(&s.at) {
+		s.topic.open--
 		if s.fullLocked() {
 			s.topic.full--
 		}
@@ -133,6 +155,9 @@ func (s *Subscription[T]) giveLocked(v T) {
 		}
 		s.takeLocked()
 		s.missed++
+		if s.policy == Lag {
+			s.gap++
+		}
 	}
 	s.ring[(s.first+s.stored)%len(s.ring)] = v
 	if s.stored++; s.fullLocked() {
@@ -158,6 +183,10 @@ func (r *recv[T]) Try() (v T, ok bool, err error) {
 	s := (*Subscription[T])(r)
 	if s.stored == 0 {
 		return v, s.err != nil, s.err
+	}
+	if s.gap > 0 {
+		err, s.gap = &LaggedError{s.gap}, 0
+		return v, true, err
 	}
 	if s.fullLocked() && s.err == nil {
 		s.topic.full--

@@ -44,12 +44,12 @@ type Chan[T any] struct {
 
 	guard     suspend.Guard
 	end       error // the error of sends and receives; nil while c is open
-	buffered  bool  // never changes; waits may be cancelled lazily only if it is false
-	ring      []T   // the buffer, of length Cap; an element without a value is zero
+	ring      []T   // the buffer, of length Cap; its length never changes; an element without a value is zero
 	first     int   // the index of the oldest value
 	stored    int
 	receivers suspend.Queue[T, struct{}]
 	senders   suspend.Queue[struct{}, T]
+	closings  *suspend.Queue[struct{}, struct{}] // waiters of AwaitClose; made by the first
 }
 
 // New returns a channel that buffers up to capacity values. It panics if capacity is negative.
@@ -57,7 +57,7 @@ func New[T any](capacity int) *Chan[T] {
 	if capacity < 0 {
 		panic("chanx: negative capacity")
 	}
-	return &Chan[T]{ring: make([]T, capacity), buffered: capacity > 0}
+	return &Chan[T]{ring: make([]T, capacity)}
 }
 
 // Send sends v on c. It suspends the caller until a receiver takes v or the buffer stores it. If ctx is done before the call or during the
@@ -68,7 +68,7 @@ func New[T any](capacity int) *Chan[T] {
 // A Send synchronizes before the return of the Recv that gets its value. A Recv synchronizes before the return of the Send whose value it
 // takes. If a Recv frees a place in the buffer, it also synchronizes before the return of the Send that fills this place.
 func (c *Chan[T]) Send(ctx context.Context, v T) error {
-	if c.buffered {
+	if c.buffered() {
 		_, err := suspend.Wait[struct{}](ctx, send[T]{c, v})
 		return err
 	}
@@ -81,7 +81,7 @@ func (c *Chan[T]) Send(ctx context.Context, v T) error {
 // receives nothing. If a send races with the cancellation, either may win, but once a Recv has been handed a value, it returns this value,
 // even if ctx ends before Recv returns. If Recv takes a value from a full buffer, the sender that has waited longest stores its value.
 func (c *Chan[T]) Recv(ctx context.Context) (T, error) {
-	if c.buffered {
+	if c.buffered() {
 		return suspend.Wait[T](ctx, (*recv[T])(c))
 	}
 	return suspend.WaitLazily[T](ctx, (*recv[T])(c))
@@ -111,6 +111,19 @@ func (c *Chan[T]) SendOp(v T) suspend.Op[struct{}] { return suspend.OpOf[struct{
 // RecvOp returns an Op that performs Recv.
 func (c *Chan[T]) RecvOp() suspend.Op[T] { return suspend.OpOf[T]((*recv[T])(c)) }
 
+// AwaitClose suspends the caller until c is closed, and returns nil. It receives nothing: the buffer of a closed channel may still hold
+// values. A producer can wait in this way until nobody needs its values any more, and a Send then returns the reason. If ctx is done
+// before the call or during the wait, AwaitClose returns the cancellation error. If a Close races with the cancellation, either may win.
+func (c *Chan[T]) AwaitClose(ctx context.Context) error {
+	_, err := suspend.Wait[struct{}](ctx, (*closing[T])(c))
+	return err
+}
+
+// AwaitCloseOp returns an Op that performs AwaitClose.
+func (c *Chan[T]) AwaitCloseOp() suspend.Op[struct{}] {
+	return suspend.OpOf[struct{}]((*closing[T])(c))
+}
+
 // All returns an iterator over received values, each with a nil error. Each step performs one Recv. The iterator receives no value in
 // advance, so a break leaves later values to other receivers.
 //
@@ -135,10 +148,11 @@ func (c *Chan[T]) All(ctx context.Context) iter.Seq2[T, error] {
 	}
 }
 
-// Close closes c, so that no more values can be sent. Values in the buffer can still be received. All waiters are resumed with ErrClosed,
-// in order, receivers before senders. The values of waiting senders are not sent. A second Close changes nothing and returns ErrClosed, so
-// that only the caller that has closed c gets nil. Close never suspends. It synchronizes before the return of every call that returns
-// ErrClosed.
+// Close closes c, so that no more values can be sent. Values in the buffer can still be received. The waiting receivers and then the
+// waiting senders are resumed with ErrClosed, each in the order of their calls. The values of these senders are not sent. At last the
+// waiters of AwaitClose are resumed, without an error. A second Close changes nothing and returns ErrClosed, so that only the caller that
+// has closed c gets nil. Close never suspends. It synchronizes before the return of every call that returns ErrClosed, or the error given
+// to CloseWith, and of every AwaitClose that returns nil.
 //
 // In Kotlin, close does not end a waiting send: the channel is closed only for later sends. Without a receiver, such a send would wait
 // forever; with one, its value would still enter the buffer of a closed channel. Here no task waits on a closed channel. If a value must be
@@ -160,6 +174,9 @@ func (c *Chan[T]) CloseWith(err error) error {
 	var none T
 	c.receivers.ResumeAll(none, err) // a waiter that cannot be resumed was cancelled
 	c.senders.ResumeAll(struct{}{}, err)
+	if c.closings != nil {
+		c.closings.ResumeAll(struct{}{}, nil)
+	}
 	return nil
 }
 
@@ -211,6 +228,9 @@ func (c *Chan[T]) storeLocked(v T) {
 	c.stored++
 }
 
+// buffered reports whether c has a buffer. Waits may be cancelled lazily only if it has none. The caller need not hold c.guard.
+func (c *Chan[T]) buffered() bool { return len(c.ring) > 0 }
+
 func (c *Chan[T]) wrap(i int) int {
 	if i >= len(c.ring) {
 		i -= len(c.ring)
@@ -240,3 +260,17 @@ func (r *recv[T]) Guard() *suspend.Guard          { return &r.guard }
 func (r *recv[T]) Try() (v T, ok bool, err error) { return (*Chan[T])(r).recvLocked() }
 func (r *recv[T]) Enqueue(w suspend.Resumer[T])   { r.receivers.Push(w, struct{}{}) }
 func (r *recv[T]) Remove(w suspend.Resumer[T])    { r.receivers.Remove(w) }
+
+// A closing is the Source of AwaitClose and AwaitCloseOp.
+type closing[T any] Chan[T]
+
+func (w *closing[T]) Guard() *suspend.Guard                        { return &w.guard }
+func (w *closing[T]) Try() (none struct{}, closed bool, err error) { return none, w.end != nil, nil }
+func (w *closing[T]) Remove(r suspend.Resumer[struct{}])           { w.closings.Remove(r) }
+
+func (w *closing[T]) Enqueue(r suspend.Resumer[struct{}]) {
+	if w.closings == nil {
+		w.closings = new(suspend.Queue[struct{}, struct{}])
+	}
+	w.closings.Push(r, struct{}{})
+}

@@ -97,6 +97,30 @@ func ExampleChan_CloseWith() {
 	// "" unexpected EOF
 }
 
+// A producer makes its next value only while the channel is open.
+func ExampleChan_AwaitCloseOp() {
+	_ = fifo.Run(context.Background(), func(ctx context.Context) error {
+		readings := chanx.New[int](0)
+		_ = suspend.Here().Go(func() {
+			defer func() { fmt.Println("the producer ends") }()
+			closed := suspend.CaseOf(readings.AwaitCloseOp())
+			tick := suspend.CaseOf(suspend.After(time.Millisecond))
+			for n := 1; ; n++ {
+				if won, err := suspend.Select(ctx, closed, tick); won == closed || err != nil {
+					return
+				}
+				_ = readings.Send(ctx, n)
+			}
+		})
+		n, err := readings.Recv(ctx)
+		fmt.Println(n, err)
+		return readings.Close()
+	})
+	// Output:
+	// 1 <nil>
+	// the producer ends
+}
+
 func ExampleChan_All() {
 	ctx := context.Background()
 	c := chanx.New[int](3)

@@ -21,6 +21,9 @@ var ErrBroken = errors.New("latch: barrier broken")
 // In Java, a broken barrier stays broken until one party resets it, and the parties must agree on that party. Here, a party that calls Wait
 // after its round broke joins the next round instead, and waits until all other parties call Wait again. If the other parties might not
 // call Wait again, give all parties contexts that end together.
+//
+// A Barrier has no Op. The last party would have to complete the Selects of all others in one step, or of none: if one of them had meanwhile
+// performed another case, those before it would have returned from a round that never was complete.
 type Barrier struct {
 	// -W> is a Wait, -C> a cancelled Wait.
 	//

@@ -30,6 +30,25 @@ func ExampleLazy_Force() {
 	// [verbose verbose verbose] <nil>
 }
 
+// A server that does not answer yet is asked again by the next call.
+func ExampleMode_retry() {
+	asked := 0
+	config := lazy.New(func(ctx context.Context) (string, error) {
+		if asked++; asked < 3 {
+			return "", fmt.Errorf("attempt %d: no answer", asked)
+		}
+		return "verbose", nil
+	}, lazy.Retry)
+	for range 4 {
+		fmt.Println(config.Force(context.Background()))
+	}
+	// Output:
+	//  attempt 1: no answer
+	//  attempt 2: no answer
+	// verbose <nil>
+	// verbose <nil>
+}
+
 func ExampleErrRecursive() {
 	var chicken, egg *lazy.Lazy[int]
 	chicken = lazy.New(func(ctx context.Context) (int, error) { return egg.Force(ctx) }, lazy.Restart)

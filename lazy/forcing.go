@@ -43,7 +43,7 @@ type node = dlist.Node[*forcing]
 // A core has the fields of a Lazy that forcings use. Unlike a Lazy, it has no type parameter.
 type core struct {
 	runner  atomicx.Pointer[forcing] // written under the Lazy's guard, before the runner has parts
-	waiting dlist.List[*forcing]     // the parts that have begun to wait and have not returned; protected by waits.Mutex
+	waiting dlist.List[*forcing]     // the parts that have begun to wait and have not returned, of the run so far; protected by waits.Mutex
 }
 
 // waits protects the links between forcings. Only a part that must wait locks it. The number of searches so far is in waits.looks.
@@ -121,6 +121,16 @@ func (f *forcing) stopWaiting() {
 		waits.Lock()
 		f.unlist()
 		waits.Unlock()
+	}
+}
+
+// unlistAll removes all parts from the list, because the run for which they wait has failed and is not repeated for them. Until their tasks
+// run, another run of the function may begin, for which they do not wait. The caller must hold the Lazy's guard.
+func (c *core) unlistAll() {
+	waits.Lock()
+	defer waits.Unlock()
+	for n := c.waiting.First(); n != nil; n = c.waiting.First() {
+		n.Value.unlist()
 	}
 }
 

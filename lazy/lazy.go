@@ -7,8 +7,8 @@
 //	...
 //	c, err := config.Force(ctx)
 //
-// The function runs once. The Mode decides whether the result of a cancelled run is kept. A Force that would wait for itself returns
-// ErrRecursive. For many values with keys, each loaded once, see keyed.Cache.
+// One task at a time runs the function, and it runs once, unless it fails: the Mode decides whether an error is kept, or the function runs
+// again. A Force that would wait for itself returns ErrRecursive. For many values with keys, each loaded once, see keyed.Cache.
 //
 // Use sync.OnceValues if the function is quick or cannot be cancelled, and a promise if the work starts before a task needs the value.
 package lazy
@@ -27,17 +27,22 @@ import (
 // results. Break this circle.
 var ErrRecursive = errors.New("lazy: recursive")
 
-// ErrAbandoned is the error of a lazy value whose function ended its task with runtime.Goexit. The Lazy keeps this error. To try again,
-// make a new Lazy.
+// ErrAbandoned is the error of a lazy value whose function ended its task with runtime.Goexit. The Lazy keeps this error, unless its mode
+// is Retry. To try again, make a new Lazy.
 var ErrAbandoned = outcome.Named("lazy: the function did not return", suspend.ErrAbandoned)
 
-// A Mode decides what happens if the context of the Force that runs the function is cancelled.
+// A Mode decides which errors are kept, and what happens if the context of the Force that runs the function is cancelled.
+//
+// Under Retry, a Force that waits for a run shares its error, as in Go's singleflight and in the loading caches of Guava and Caffeine. In
+// Kotlin's lazy and tokio's OnceCell each waiter would run the function itself, one after another, so that the last of n waiters would wait
+// for n timeouts of the same server.
 type Mode uint8
 
 const (
-	Restart Mode = iota // an error is not kept, and the first waiting Force, or else the next Force, runs the function again
-	Record              // an error is kept, as without a cancellation
-	Protect             // the function's context is never cancelled, because it comes from context.WithoutCancel
+	Restart Mode = iota // the error of a cancelled run is not kept: the first waiting Force, or else the next one, runs the function again
+	Record              // every error is kept, as in sync.OnceValues
+	Protect             // every error is kept; the function's context is never cancelled, because it comes from context.WithoutCancel
+	Retry               // no error is kept: the waiting Forces get it, the next one runs the function again; a cancelled run is as in Restart
 )
 
 // A Lazy holds a function and, once the function has run, its results. New makes a Lazy, which must not be copied. Forcing a computed value
@@ -50,6 +55,7 @@ type Lazy[T any] struct {
 	//	running -R> ready, panicked  all waiters are resumed
 	//	running -R> running          failed and cancelled, in the mode Restart: the first waiter is resumed to run the function
 	//	running -R> idle             the same, without a waiter
+	//	running -R> idle             failed in the mode Retry: all waiters are resumed with the error
 	//
 	// Invariant: in the state running, the field runner holds the forcing that runs the function. In all other states, the queue forcers is
 	// empty.
@@ -78,27 +84,28 @@ const (
 // A turn is the result of the wait in Force. It is true if the waiter must run the function, and false if the function has run.
 type turn bool
 
-// New returns a Lazy whose value f computes. The Lazy keeps no reference to f once f has run. New panics if f is nil or the mode is
-// unknown.
+// New returns a Lazy whose value f computes. The Lazy drops its reference to f when it keeps the results of f, or its panic. New panics if
+// f is nil or the mode is unknown.
 func New[T any](f func(ctx context.Context) (T, error), mode Mode) *Lazy[T] {
 	switch {
 	case f == nil:
 		panic("lazy: New of a nil function")
-	case mode > Protect:
+	case mode > Retry:
 		panic("lazy: New with an unknown mode")
 	}
 	return &Lazy[T]{f: f, mode: mode}
 }
 
 // Force returns the results of the function. The first Force runs the function in its own task, with a context derived from ctx. All other
-// calls suspend until the function has run. The Lazy keeps the results, including an error. The mode Restart makes one exception. If the
-// function fails and the ctx of its Force is done, only that Force returns the error, and the Force that has waited longest runs the
-// function again.
+// calls suspend until the function has run. The Lazy keeps the results, including an error, with two exceptions. In the modes Restart and
+// Retry, if the function fails and the ctx of its Force is done, only that Force returns the error, and the Force that has waited longest
+// runs the function again. In the mode Retry, any other error is returned by that Force, with the value that the function has returned, and
+// by all that wait, with the zero T, and the next Force runs the function again. A panic is kept in every mode.
 //
 // If ctx is done before the call or during the wait, a Force that does not run the function returns the cancellation error. If this Force
 // was about to run the function, the next waiter runs the function instead. A Force that runs the function does not return before the
 // function has returned. If the function panics, every Force panics with the same value. If the function calls runtime.Goexit, every other
-// and every later Force returns ErrAbandoned.
+// Force returns ErrAbandoned, and, except in the mode Retry, so does every later Force.
 //
 // Force returns ErrRecursive, and changes nothing, if it would wait for itself. It finds three kinds of circles:
 //   - the goroutine or task that calls Force runs the function, directly or through other functions that wait for each other;
@@ -193,22 +200,27 @@ func (l *Lazy[T]) evaluate(ctx context.Context, me *forcing) (v T, err error) {
 	return v, err
 }
 
-// storeOutcome stores the outcome of the function, or passes the turn on in the mode Restart. A ctx that panics counts as done.
+// storeOutcome stores the outcome of the function, or passes the turn on in the modes Restart and Retry. A ctx that panics counts as done.
 func (l *Lazy[T]) storeOutcome(ctx context.Context, o outcome.Outcome, v T, err error) {
-	again := l.mode == Restart && o.Returned() && err != nil
+	if o.Exited() {
+		err = ErrAbandoned
+	}
+	again := (l.mode == Restart || l.mode == Retry) && o.Returned() && err != nil
 	defer func() {
 		l.guard.Lock()
 		defer l.guard.Unlock()
 		switch {
 		case again:
 			l.passLocked()
-		case o.Returned():
-			l.endLocked(ready, v, err)
-		case o.Exited():
-			l.endLocked(ready, v, ErrAbandoned)
-		default:
+		case !o.Returned() && !o.Exited():
 			l.thrown = o.Value()
 			l.endLocked(panicked, v, nil)
+		case l.mode == Retry && err != nil:
+			l.runner.Store(nil)
+			l.unlistAll()
+			l.forcers.ResumeAll(false, err)
+		default:
+			l.endLocked(ready, v, err)
 		}
 	}()
 	again = again && suspend.Err(ctx) != nil
@@ -261,9 +273,10 @@ func (l *Lazy[T]) Value() (v T, ok bool, err error) {
 	return v, true, err
 }
 
-// ValueOp returns an Op that waits until another task has forced the value, and returns the value. The Op never runs the function, and
-// takes no part in the search for circles. If the function has panicked, so does a Select or Do that performs the Op, and so does the
-// callback of a Then.
+// ValueOp returns an Op that waits until the Lazy keeps the results of the function, and returns them. The Op never runs the function, and
+// takes no part in the search for circles. It passes over the errors that the mode does not keep, and waits on for another Force: in the
+// mode Retry, forever if none comes or none succeeds. If the function has panicked, so does a Select or Do that performs the Op, and so
+// does the callback of a Then.
 func (l *Lazy[T]) ValueOp() suspend.Op[T] {
 	return suspend.Map(suspend.OpOf[struct{}]((*valueSource[T])(l)), func(struct{}, error) (T, error) { return l.result() })
 }

@@ -108,11 +108,17 @@ func open(ctx context.Context) *Scope {
 	s := new(Scope)
 	s.ctx, s.cancel = cancel.New(ctx)
 	s.members.Store(1)
+	if ledger.On() {
+		ledger.Opens(s)
+	}
 	return s
 }
 
 // finish waits until all members have ended, calls the OnRelease functions, and stores the failure in *err.
 func (s *Scope) finish(err *error) {
+	if ledger.On() {
+		defer ledger.Ends(s)
+	}
 	ended := false
 	defer func() {
 		if !ended { // runtime.Goexit has ended the wait, as in a simulated crash (simulation)
@@ -371,8 +377,7 @@ func (s *Scope) withdrawn() {
 func (s *Scope) member(f func() error) {
 	defer s.removeMember() // runs even if the cancellation calls a function that panics
 	if ledger.On() {
-		ledger.Took(s, 1, 1, 0) // a Close or Run waits for each member
-		defer ledger.Gave(s, 1)
+		defer ledger.Joins(s)() // a Close or Run waits for each member
 	}
 	if s.running != nil {
 		defer s.running.enter()()

@@ -46,7 +46,7 @@ func TestGuestSchedulers(t *testing.T) {
 		} {
 			w.Node(fmt.Sprint("client", i)).Start(func(ctx context.Context, h *simulation.Host) {
 				echo := fetch.BySlice("echo", func(ctx context.Context, keys []byte) ([]byte, error) {
-					return suspend.Call(ctx, func() ([]byte, error) {
+					return suspend.BlockingValue(ctx, func() ([]byte, error) {
 						c, err := h.Dial(ctx, "tcp", "server:1")
 						if err != nil {
 							return nil, err

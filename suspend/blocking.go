@@ -53,9 +53,9 @@ func Blocking(ctx context.Context, f func()) error {
 	return nil
 }
 
-// Call is like Blocking, but for a function with results. It returns the results of f, or the cancellation error if ctx ends before
-// f has started.
-func Call[T any](ctx context.Context, f func() (T, error)) (T, error) {
+// BlockingValue is like Blocking, but for a function with results. It returns the results of f, or the cancellation error if ctx
+// ends before f has started.
+func BlockingValue[T any](ctx context.Context, f func() (T, error)) (T, error) {
 	var v T
 	var failed error
 	if err := Blocking(ctx, func() { v, failed = f() }); err != nil {

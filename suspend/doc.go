@@ -24,12 +24,12 @@
 //
 // [Map] and [Choose] make an Op from other Ops. [After] returns a timeout as an Op, and [Done] returns the end of a context as an
 // Op. An operation has no Op if it would have an effect even when it loses a Select: Cond.Wait releases its lock, Barrier.Wait
-// arrives, and MVar.Modify, Lazy.Force, Join and scope.Run call a function.
+// arrives, and MVar.Modify, Lazy.Force, Join and scope.Run call a function. A Case belongs to one Select at a time.
 //
 // [Here] returns the calling task's scheduler, [Yield] lets other tasks run, and [Sleep] waits for a duration. [Now] and [Random]
-// use that scheduler's clock and random numbers. [AfterFunc] starts a timer of a scheduler. [Blocking] and [Call] run a function
-// that blocks its goroutine, while only the calling task waits. [Pull] and [Pull2] are iter.Pull and iter.Pull2 for
-// sequences that suspend. [Lazily] makes waiting cheaper, if a cancelled wait need not return at once.
+// use that scheduler's clock and random numbers. [AfterFunc] starts a timer of a scheduler. [Blocking] runs a function that blocks
+// its goroutine, while only the calling task waits, and [BlockingValue] one with a result. [Pull] and [Pull2] are iter.Pull and
+// iter.Pull2 for sequences that suspend. [Lazily] makes waiting cheaper, if a cancelled wait need not return at once.
 //
 // A sequence of values that may end early is an iter.Seq2 of values and errors, such as chanx.Chan.All and scope.Stream return. A
 // value has a nil error. After a clean end, such as a Close, the loop ends. If the sequence ends for another reason, the reason is

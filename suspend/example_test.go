@@ -161,9 +161,9 @@ func ExampleBlocking() {
 	// Output: <nil>
 }
 
-func ExampleCall() {
+func ExampleBlockingValue() {
 	_ = fifo.Run(context.Background(), func(ctx context.Context) error {
-		host, err := suspend.Call(ctx, os.Hostname) // any function that may block
+		host, err := suspend.BlockingValue(ctx, os.Hostname) // any function that may block
 		fmt.Println(host != "", err)
 		return nil
 	})

@@ -174,17 +174,17 @@ func TestContextIsForCancellationOnly(t *testing.T) {
 	})
 }
 
-// A Call returns what its function does, passes its panic on, and does not call it where ctx is done.
-func TestCall(t *testing.T) {
+// A BlockingValue returns what its function does, passes its panic on, and does not call it where ctx is done.
+func TestBlockingValue(t *testing.T) {
 	schedtest.Each(t, func(t *testing.T, s suspend.Spawner) {
 		schedtest.Run(t, s, func() {
-			v, err := suspend.Call(bg, func() (int, error) { return 3, io.EOF })
+			v, err := suspend.BlockingValue(bg, func() (int, error) { return 3, io.EOF })
 			if v != 3 || err != io.EOF {
 				t.Errorf("%v, %v", v, err)
 			}
 			done, end := context.WithCancel(bg)
 			end()
-			if v, err := suspend.Call(done, func() (int, error) { return 3, nil }); v != 0 || !errors.Is(err, context.Canceled) {
+			if v, err := suspend.BlockingValue(done, func() (int, error) { return 3, nil }); v != 0 || !errors.Is(err, context.Canceled) {
 				t.Errorf("with a context that is done: %v, %v", v, err)
 			}
 			defer func() {
@@ -192,7 +192,7 @@ func TestCall(t *testing.T) {
 					t.Errorf("recovered %v", v)
 				}
 			}()
-			_, _ = suspend.Call(bg, func() (int, error) { panic("oops") })
+			_, _ = suspend.BlockingValue(bg, func() (int, error) { panic("oops") })
 		})
 	})
 }

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/braidgo/braid/adapters/fifo"
+	"github.com/braidgo/braid/scope"
 	"github.com/braidgo/braid/suspend"
 	"github.com/braidgo/braid/watch"
 )
@@ -50,6 +51,45 @@ func ExampleValue_Until() {
 	// Output:
 	// true <nil>
 	// false context deadline exceeded
+}
+
+// Two tasks count. A Load and a Store would lose an update.
+func ExampleValue_Modify() {
+	visits := watch.New(0)
+	err := scope.Run(context.Background(), func(ctx context.Context, s *scope.Scope) error {
+		for range 2 {
+			s.Go(suspend.Goroutines, func(context.Context) error {
+				for range 100 {
+					if _, err := visits.Modify(func(n int) int { return n + 1 }); err != nil {
+						return err
+					}
+				}
+				return nil
+			})
+		}
+		return nil
+	})
+	fmt.Println(visits.Load().Value, err)
+	// Output: 200 <nil>
+}
+
+// A task waits until a queue is short, or gives up.
+func ExampleValue_UntilOp() {
+	length := watch.New(12)
+	go func() {
+		for length.Load().Value > 0 {
+			_, _ = length.Modify(func(n int) int { return n - 1 })
+		}
+	}()
+	short := suspend.CaseOf(length.UntilOp(func(n int) bool { return n < 3 }))
+	late := suspend.CaseOf(suspend.After(time.Minute))
+	switch won, err := suspend.Select(context.Background(), short, late); won {
+	case short:
+		fmt.Println(short.Value() < 3, err)
+	case late:
+		fmt.Println("give up")
+	}
+	// Output: true <nil>
 }
 
 func ExampleValue_ChangedOp() {

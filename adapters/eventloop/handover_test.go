@@ -320,7 +320,7 @@ func TestALineThatIsStuckIsReportedOnce(t *testing.T) {
 		must(0, l.Go(func() { stuckHere(release) }))
 	}
 	within(t, func() {
-		if s := <-reports; !strings.Contains(s, "stuckHere") || !strings.Contains(s, "suspend.Call") || !strings.Contains(s, "handover_test.go:") {
+		if s := <-reports; !strings.Contains(s, "stuckHere") || !strings.Contains(s, "suspend.Blocking") || !strings.Contains(s, "handover_test.go:") {
 			t.Error(s)
 		}
 	})

@@ -33,7 +33,7 @@ func (s *Stalls) threadStays() {
 // text returns the text of a report: the event, the remedy and the stack.
 func (s *Stalls) text(what string, again bool, held time.Duration, id int64, stack []byte) []byte {
 	var b bytes.Buffer
-	state, task, remedy := waitState(stack), "a task", "see suspend.Call and adapters/eventloop/README.md"
+	state, task, remedy := waitState(stack), "a task", "see suspend.Blocking and adapters/eventloop/README.md"
 	if s.about != nil {
 		waits := time.Duration(0)
 		if again && s.waitsAt != nil {

@@ -95,7 +95,7 @@ func TestStallsAreReportedAgain(t *testing.T) {
 			}
 		}
 		for _, text := range all {
-			if !strings.Contains(text, "a native wait in a task (sleep): see suspend.Call and adapters/eventloop/README.md") || !strings.Contains(text, ".held.") {
+			if !strings.Contains(text, "a native wait in a task (sleep): see suspend.Blocking and adapters/eventloop/README.md") || !strings.Contains(text, ".held.") {
 				t.Errorf("no cause, or no line: %q", text)
 			}
 		}
@@ -171,7 +171,7 @@ func TestStallsOfARow(t *testing.T) {
 				t.Errorf("%+v: %q", test, all)
 			}
 			for _, text := range all {
-				if !strings.Contains(text, "tasks have held their scheduler, one after another, for more than 1s") || !strings.Contains(text, "a native wait in a task (sleep): see suspend.Call and adapters/eventloop/README.md") {
+				if !strings.Contains(text, "tasks have held their scheduler, one after another, for more than 1s") || !strings.Contains(text, "a native wait in a task (sleep): see suspend.Blocking and adapters/eventloop/README.md") {
 					t.Errorf("%s", text)
 				}
 			}

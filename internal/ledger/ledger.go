@@ -73,13 +73,15 @@ type Owned interface{ OwnedBy() Owner }
 
 // The ledger is divided into parts, so that tasks on different processors rarely contend for a lock.
 type part struct {
-	mu    sync.Mutex
-	tasks map[int64]Task
-	waits map[int64]Wait // the last wait of each goroutine; the key of a continuation is its negative address
-	swept int            // the number of waits after the last sweep
-	lent  map[int64]int64
-	held  held // keyed by address
-	_     [64]byte
+	mu     sync.Mutex
+	tasks  map[int64]Task
+	waits  map[int64]Wait // the last wait of each goroutine; the key of a continuation is its negative address
+	swept  int            // the number of waits after the last sweep
+	lent   map[int64]int64
+	held   held // keyed by address
+	scopes scopes
+	in     map[int64]uint64 // the number of the innermost scope of each goroutine
+	_      [64]byte
 }
 
 var (
@@ -117,7 +119,7 @@ func Start(about func(goroutine int64) string) (stop func()) {
 		for i := range parts {
 			p := &parts[i]
 			p.mu.Lock()
-			p.tasks, p.waits, p.lent, p.held, p.swept = nil, nil, nil, held{}, 0
+			p.tasks, p.waits, p.lent, p.held, p.scopes, p.in, p.swept = nil, nil, nil, held{}, scopes{}, nil, 0
 			p.mu.Unlock()
 		}
 	})

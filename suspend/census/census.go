@@ -37,6 +37,11 @@
 // permits in a task that has taken none, or answer a request on another goroutine, and then the wait ends. If one task
 // locks a Mutex and another task will unlock it, the census shows the first task as the holder.
 //
+// A task that runs the body of a scope.Run, or a child of a Scope or Group, is a member of this scope. The census shows the
+// scopes as a tree, like the dump of kotlinx.coroutines: a scope is inside the scope of which the task that opened it was a
+// member. To name the scope of a Group g, call Name(g.Scope, "server"). The parent of a scope that was opened before the
+// census was switched on is unknown.
+//
 // The census keeps the scheduler of a waiting task in memory until the first check after the end of the wait. There is a
 // check in every quarter of StuckAfter, or every 2.5 seconds if that is negative. While reports are on, each check takes
 // about 15 microseconds for each wait that is older than StuckAfter. On a scheduler that preempts according to a seed, the

@@ -8,6 +8,7 @@ import (
 	"io"
 	"net/http"
 	"strings"
+	"time"
 )
 
 //go:embed page.html
@@ -46,6 +47,13 @@ type view struct {
 	Deadlocks []deadlockView
 	Waiting   []groupView
 	Others    []taskView
+	Scopes    []branchView
+}
+
+type branchView struct {
+	Title   string
+	Members []string
+	Inner   []branchView
 }
 
 type deadlockView struct {
@@ -83,7 +91,7 @@ func (s Snapshot) view() (v view) {
 		}
 		v.Waiting = append(v.Waiting, groupView{
 			N: len(g.tasks), Of: g.tasksText(), Operation: wait.Operation, At: wait.At.String(), Since: ago(s.At, wait.Since),
-			Stack: stack.String(), Details: g.details(s.At),
+			Stack: stack.String(), Details: s.details(g),
 		})
 	}
 	for _, t := range s.others() {
@@ -93,5 +101,13 @@ func (s Snapshot) view() (v view) {
 		}
 		v.Others = append(v.Others, x)
 	}
+	v.Scopes = branchViews(s.tree(), s.At)
 	return v
+}
+
+func branchViews(tree []branch, at time.Time) (all []branchView) {
+	for _, b := range tree {
+		all = append(all, branchView{b.title(at), b.lines(at), branchViews(b.inner, at)})
+	}
+	return all
 }

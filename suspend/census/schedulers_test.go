@@ -23,6 +23,7 @@ import (
 	"github.com/braidgo/braid/suspend"
 	"github.com/braidgo/braid/suspend/census"
 	"github.com/braidgo/braid/suspendtest"
+	"github.com/braidgo/braid/watch"
 )
 
 // A task of each scheduler waits for a promise, and another one waits natively: both are there, with the line of their Go, and gone when they
@@ -139,6 +140,11 @@ func TestOperations(t *testing.T) {
 				return err
 			})
 			in.Go(suspend.Here(), func(ctx context.Context) error { return suspend.Sleep(ctx, 1<<40) })
+			in.Go(suspend.Here(), func(ctx context.Context) error { return c.AwaitClose(ctx) })
+			in.Go(suspend.Here(), func(ctx context.Context) error {
+				_, err := suspend.Do(ctx, watch.New(1).UntilOp(func(n int) bool { return n > 1 }))
+				return err
+			})
 			suspend.Then(ctx, census.Name(promise.New[int](), "then").AwaitOp(), suspend.Here().(suspend.Executor), func(int, error) {})
 			_ = suspend.Here().Go(func() {
 				schedtest.Settle()
@@ -157,6 +163,9 @@ func TestOperations(t *testing.T) {
 		"suspend.Select":   "semaphore.Semaphore 0x",
 		"suspend.Sleep":    "",
 		"suspend.Then":     `promise.await "then"`,
+
+		"chanx.Chan.AwaitClose": "chanx.Chan 0x",
+		"suspend.Do":            "watch.until 0x",
 	} {
 		all := waiting(s, operation)
 		require.Len(t, all, 1, "%s\n%s", operation, s)

@@ -17,6 +17,7 @@ type Snapshot struct {
 	Since     time.Time  // the time at which the census was switched on; earlier waits and locks are unknown
 	Deadlocks []Deadlock // cycles of tasks that wait for each other
 	Tasks     []Task     // sorted: first the waiting tasks, beginning with the longest wait
+	Scopes    []Scope    // the open scopes, in the order in which they were opened; their Parents make them a tree
 }
 
 // A Task is a live task, or a goroutine without a task that waits or holds something.
@@ -27,6 +28,7 @@ type Task struct {
 	Began     *Origin `json:",omitempty"` // Began is nil if unknown; see the package comment
 	Waits     *Wait   `json:",omitempty"` // Waits is nil if the task does not wait in a Braid operation
 	Holds     []Hold  `json:",omitempty"`
+	Scope     uint64  `json:",omitempty"` // the ID of the innermost Scope of which the task is a member
 	Ended     bool    `json:",omitempty"` // the task has ended, but still holds something
 }
 
@@ -100,6 +102,7 @@ func Take() Snapshot {
 		s.Since = time.Time{}
 		return s
 	}
+	scopes, of := ledger.Scopes()
 	tasks, waits := ledger.Read()
 	holds := append(ledger.Holds(), ledger.Owed(tasks, waits)...)
 	t := taker{
@@ -114,6 +117,7 @@ func Take() Snapshot {
 	slices.SortFunc(s.Tasks, func(x, y Task) int {
 		return cmp.Or(cmp.Compare(x.rank(), y.rank()), x.since().Compare(y.since()), cmp.Compare(x.Goroutine, y.Goroutine), strings.Compare(x.ID, y.ID))
 	})
+	t.scopes(&s, scopes, of)
 	if slices.ContainsFunc(t.graph.nodes, func(n *node) bool { return n.stuck }) {
 		tasks2, waits2 := ledger.Read()
 		holds2 := append(ledger.Holds(), ledger.Owed(tasks2, waits2)...)

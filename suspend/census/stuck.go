@@ -112,7 +112,7 @@ func outside(w ledger.Wait) bool {
 	}
 	c := callOf(w.Stack)
 	return strings.HasPrefix(c.primitive, "eventloop.") || strings.HasPrefix(c.primitive, "simulation.") || strings.HasPrefix(c.primitive, "rate.") ||
-		c.primitive == "suspend.Sleep" || c.primitive == "suspend.Call" || c.primitive == "suspend.Blocking"
+		c.primitive == "suspend.Sleep" || c.primitive == "suspend.BlockingValue" || c.primitive == "suspend.Blocking"
 }
 
 // closeText lists the tasks of all schedulers from the package that is being closed. If there are no such tasks, it lists

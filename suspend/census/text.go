@@ -8,8 +8,9 @@ import (
 	"time"
 )
 
-// String returns s as text: the deadlocks, the waiting tasks, and the tasks that do not wait. Tasks that wait at the same
-// line for the same objects are listed together, so that thousands of tasks take only a few lines.
+// String returns s as text: the deadlocks, the waiting tasks, the tasks that do not wait, and the tree of scopes with their
+// members. Tasks that wait at the same line for the same objects are listed together, and so are scopes that were opened by
+// the same line in the same scopes, so that thousands of tasks take only a few lines.
 func (s Snapshot) String() string {
 	var b strings.Builder
 	fmt.Fprintln(&b, s.title())
@@ -28,7 +29,7 @@ func (s Snapshot) String() string {
 	}
 	for _, g := range waiting {
 		fmt.Fprintf(&b, "  %s\n", g.title(s.At))
-		for _, line := range g.details(s.At) {
+		for _, line := range s.details(g) {
 			fmt.Fprintf(&b, "    %s\n", line)
 		}
 	}
@@ -40,6 +41,12 @@ func (s Snapshot) String() string {
 		for _, h := range t.Holds {
 			fmt.Fprintf(&b, "    %s\n", h.text(s.At))
 		}
+	}
+	if len(s.Scopes) > 0 {
+		fmt.Fprintf(&b, "\nscopes\n")
+	}
+	for _, x := range s.tree() {
+		x.writeTree(&b, "  ", s.At)
 	}
 	return b.String()
 }
@@ -176,15 +183,22 @@ type group struct {
 
 // groups returns the groups of waiting tasks, the largest group first.
 func (s Snapshot) groups() (all []group) {
+	return groupsOf(s.Tasks, func(w *Wait) (key string) {
+		for _, o := range w.For {
+			key += "\x00" + o.Name
+		}
+		return key
+	})
+}
+
+// groupsOf returns the groups of waiting tasks for which more returns the same text, too, the largest group first.
+func groupsOf(tasks []Task, more func(w *Wait) string) (all []group) {
 	index := map[string]int{}
-	for _, t := range s.Tasks {
+	for _, t := range tasks {
 		if t.Waits == nil {
 			continue
 		}
-		key := fmt.Sprint(t.Goroutine == 0, t.Scheduler, t.Waits.where())
-		for _, o := range t.Waits.For {
-			key += "\x00" + o.Name
-		}
+		key := fmt.Sprint(t.Goroutine == 0, t.Scheduler, t.Waits.where()) + more(t.Waits)
 		i, ok := index[key]
 		if !ok {
 			i = len(all)
@@ -216,14 +230,17 @@ func (g group) tasksText() string {
 	return text
 }
 
-// details returns lines for the objects of the waits, their holders, and the tasks.
-func (g group) details(at time.Time) (lines []string) {
-	t := g.tasks[0]
+// details returns lines for the objects of the waits, their holders, the scope of the tasks, and the tasks.
+func (s Snapshot) details(g group) (lines []string) {
+	t, at := g.tasks[0], s.At
 	for _, o := range t.Waits.For {
 		lines = append(lines, "for "+o.Name)
 		for _, h := range o.Holders {
 			lines = append(lines, "  "+h.text(at))
 		}
+	}
+	if in := s.memberOf(g.tasks); in != "" {
+		lines = append(lines, in)
 	}
 	const most = 8
 	if len(g.tasks) == 1 {

@@ -25,7 +25,7 @@ var httpRows = []row{
 			return get(ctx, client, url)
 		})
 	}},
-	{name: "http.Client, stock dialer, in a Call: `Get`", run: func(ctx context.Context, e *env) error {
+	{name: "http.Client, stock dialer, in Blocking: `Get`", run: func(ctx context.Context, e *env) error {
 		return fetch(e, &http.Transport{MaxIdleConnsPerHost: 50}, func(client *http.Client, url string) error {
 			return is(Get(ctx, client, url))
 		})

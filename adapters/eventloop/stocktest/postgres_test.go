@@ -80,7 +80,7 @@ var postgresRows = []row{
 				})
 			})
 		}},
-	{name: "database/sql, 50 tasks, 4 connections, in a Call: `QueryInt`", server: "postgres", run: func(ctx context.Context, e *env) error {
+	{name: "database/sql, 50 tasks, 4 connections, in Blocking: `QueryInt`", server: "postgres", run: func(ctx context.Context, e *env) error {
 		db, err := sql.Open("pgx", e.server)
 		if err != nil {
 			return err

@@ -28,7 +28,7 @@ import (
 // Get fetches url with a stock client, which uses its own connections, pool and proxies. Get suspends the task without blocking the loop.
 // The loop's BlockingWidth limits the number of concurrent Gets.
 func Get(ctx context.Context, client *http.Client, url string) ([]byte, error) {
-	return suspend.Call(ctx, func() ([]byte, error) {
+	return suspend.BlockingValue(ctx, func() ([]byte, error) {
 		request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
 		if err != nil {
 			return nil, err
@@ -45,7 +45,7 @@ func Get(ctx context.Context, client *http.Client, url string) ([]byte, error) {
 // QueryInt queries a database for one number with a stock *sql.DB. The pool of db may be smaller than the number of tasks. The task
 // suspends until the answer arrives.
 func QueryInt(ctx context.Context, db *sql.DB, query string, args ...any) (int, error) {
-	return suspend.Call(ctx, func() (n int, err error) {
+	return suspend.BlockingValue(ctx, func() (n int, err error) {
 		err = db.QueryRowContext(ctx, query, args...).Scan(&n)
 		return n, err
 	})
@@ -70,7 +70,7 @@ func Over(loop *eventloop.Loop) Dial {
 //
 // There is one exception. When a write takes longer than 15 ms, pgx reads on another goroutine, and the task waits natively for that
 // goroutine. On a reactor with a negative HandOver, this wait causes a deadlock. If the server or the machine may be that slow, wrap each
-// use of the connection in suspend.Call.
+// use of the connection in suspend.Blocking.
 func ConnectPgx(ctx context.Context, dial Dial, dsn string) (*pgx.Conn, error) {
 	config, err := pgx.ParseConfig(dsn)
 	if err != nil {

@@ -22,7 +22,7 @@ type cache struct {
 
 func wrong(ctx context.Context, s *fifo.Scheduler, l *callback.Loop, ch chan int, wg *sync.WaitGroup, c *cache) {
 	_ = s.Go(func() {
-		ch <- 1  // want `a send to a channel stops all tasks of the fifo.Scheduler: suspend.Call takes it to a goroutine of its own`
+		ch <- 1  // want `a send to a channel stops all tasks of the fifo.Scheduler: suspend.Blocking takes it to a goroutine of its own`
 		select { // want `a select stops all`
 		case <-ch:
 		case <-ctx.Done():

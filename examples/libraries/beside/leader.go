@@ -15,7 +15,7 @@ func campaign(ctx context.Context, on suspend.Spawner, l lease, every time.Durat
 	for {
 		err := scope.Run(ctx, func(ctx context.Context, s *scope.Scope) error {
 			for leads := false; ; {
-				held, err := l.take() // a client that blocks must be wrapped in suspend.Call
+				held, err := l.take() // a client that blocks must be wrapped in suspend.Blocking
 				switch {
 				case err != nil:
 					return err

@@ -38,7 +38,7 @@ func TestTransactionsInCalls(t *testing.T) {
 			ended := make(chan error, tasks)
 			for range tasks {
 				require.NoError(t, s.Go(func() {
-					c, err := suspend.Call(bg, func() (int, error) { return <-free, nil })
+					c, err := suspend.BlockingValue(bg, func() (int, error) { return <-free, nil })
 					if err == nil {
 						err = suspend.Blocking(bg, func() {}) // a query
 					}

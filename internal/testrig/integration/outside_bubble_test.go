@@ -123,6 +123,15 @@ func awaited() map[string]func() object {
 			v := watch.New(1)
 			return object{func(ctx context.Context) error { _, err := v.Changed(ctx, 0); return err }, func() { _ = v.Store(2) }}
 		},
+		"watch, UntilOp": func() object {
+			v := watch.New(1)
+			op := v.UntilOp(func(n int) bool { return n == 2 })
+			return object{func(ctx context.Context) error { _, err := suspend.Do(ctx, op); return err }, func() { _ = v.Store(2) }}
+		},
+		"Chan, AwaitClose": func() object {
+			c := chanx.New[int](1)
+			return object{c.AwaitClose, func() { _ = c.Close() }}
+		},
 		"broadcast": func() object {
 			b := broadcast.New[int]()
 			s := b.Subscribe(1, broadcast.DropOldest)

@@ -2,6 +2,7 @@ package integration_test
 
 import (
 	"context"
+	"errors"
 	"runtime"
 	"slices"
 	"sync"
@@ -245,11 +246,23 @@ var visits = []passage{
 		}
 		return []any{topic, one, other, slow}, []func(context.Context, value){publish, publish, publish, receive(one), receive(one), receive(one), receive(slow), func(context.Context, value) { other.Close() }}
 	}, 0},
+	{"broadcast, lagged", func() (any, []func(context.Context, value)) {
+		topic := broadcast.New[value]()
+		sub := topic.Subscribe(1, broadcast.Lag)
+		publish := func(ctx context.Context, v value) { _ = topic.Publish(ctx, v) }
+		receive := func(context.Context, value) { _, _ = sub.Recv(bg) }
+		return []any{topic, sub}, []func(context.Context, value){publish, publish, receive, receive}
+	}, 0},
 	{"lazy, forced, waited for and cancelled", func() (any, []func(context.Context, value)) {
 		var begun promise.Promise[int]
 		l := lazy.New(func(ctx context.Context) (int, error) { return begun.Await(ctx) }, lazy.Restart)
 		force := func(ctx context.Context, v value) { _, _ = l.Force(carry(ctx, v)) }
 		return l, []func(context.Context, value){force, force, func(context.Context, value) { _ = begun.Fill(1) }, force}
+	}, 0},
+	{"lazy, retried", func() (any, []func(context.Context, value)) {
+		l := lazy.New(func(ctx context.Context) (int, error) { return 0, errors.New("no answer") }, lazy.Retry)
+		force := func(ctx context.Context, v value) { _, _ = l.Force(carry(ctx, v)) }
+		return l, []func(context.Context, value){force, force}
 	}, 0},
 	{"lazy, stopped", func() (any, []func(context.Context, value)) {
 		l := lazy.New(func(ctx context.Context) (int, error) { return promise.New[int]().Await(ctx) }, lazy.Restart)
@@ -266,6 +279,9 @@ var visits = []passage{
 			changed(0), store, store, changed(2),
 			func(ctx context.Context, x value) {
 				_, _ = v.Until(carry(ctx, x), func(value) bool { return x == nil })
+			},
+			func(ctx context.Context, x value) {
+				_, _ = suspend.Do(carry(ctx, x), v.UntilOp(func(value) bool { return x == nil }))
 			},
 		}
 	}, 1},

@@ -88,6 +88,10 @@ func TestPanicsOfFunctions(t *testing.T) {
 	schedtest.Each(t, func(t *testing.T, on suspend.Spawner) {
 		schedtest.Run(t, on, func() {
 			v := watch.New(1)
+			panicsHere(t, func() { _, _ = v.Modify(func(int) int { goesWrong(); return 2 }) })
+			panicsHere(t, func() {
+				_, _ = suspend.Do(bg, v.UntilOp(func(int) bool { goesWrong(); return true }))
+			})
 			panicsHere(t, func() { _, _ = v.Until(bg, func(int) bool { goesWrong(); return true }) })
 			require.NoError(t, v.Store(2))
 			now, err := v.Changed(bg, 0)
@@ -100,7 +104,7 @@ func TestPanicsOfFunctions(t *testing.T) {
 			require.NoError(t, err)
 			require.Equal(t, 1, got, "the old value")
 
-			for _, mode := range []lazy.Mode{lazy.Restart, lazy.Record, lazy.Protect} {
+			for _, mode := range []lazy.Mode{lazy.Restart, lazy.Record, lazy.Protect, lazy.Retry} {
 				ctx, end := context.WithCancel(bg)
 				runs := 0
 				l := lazy.New(func(context.Context) (int, error) { runs++; end(); goesWrong(); return 1, nil }, mode)

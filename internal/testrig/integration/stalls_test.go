@@ -57,7 +57,7 @@ func TestARowOfNativeWaitsIsReported(t *testing.T) {
 				var reported atomic.Bool
 				s, closeAll := open(func(report []byte) {
 					if strings.Contains(string(report), "one after another") {
-						if reported.Store(true); !strings.Contains(string(report), "a native wait in a task (sleep): see suspend.Call and adapters/eventloop/README.md") {
+						if reported.Store(true); !strings.Contains(string(report), "a native wait in a task (sleep): see suspend.Blocking and adapters/eventloop/README.md") {
 							t.Errorf("%s", report)
 						}
 					}

@@ -24,7 +24,11 @@ var ends = []mutation.Mutant{
 
 	{"a cancelled waiter stays with its watch.Value", "watch/watch.go", "{ c.waiters.Remove(r) }", "{\n	if !IS {\n		c.waiters.Remove(r)\n	}\n}", ties + "/watch", integration},
 	{"a closed watch.Value is closed again", "watch/watch.go", "	if ⟦w.closed⟧ {\n		return ErrClosed\n	}\n	w.closed", "false", "TestSecondCalls", integration},
-	{"a closed watch.Value is stored to", "watch/watch.go", "	if ⟦w.closed⟧ {\n		return ErrClosed\n	}\n	next", "false", "TestSecondCalls", integration},
+	{"a closed watch.Value is stored to", "watch/watch.go", "	if ⟦w.closed⟧ {\n		return ErrClosed\n	}\n	w.storeLocked", "false", "TestSecondCalls", integration},
+	{"a Modify takes the Store of another task for one of its function", "watch/watch.go", "	case ⟦w.more.writer == gid.Get()⟧:", "true", "TestModifyLosesNoUpdate", "watch"},
+	{"the Stores of a Modify's function are not found", "watch/watch.go", "	if w.more != nil && ⟦w.more.modifies > 0⟧ {", "false", "TestModifyInsideModify", "watch"},
+	{"a condition that holds for an old value does not hold", "watch/watch.go", "	case ⟦u.holds⟧:", "u.holds && u.now().Version == u.seen.Version", "TestUntilOpThatIsSlow", "watch"},
+	{"a subscription that has ended is counted", "broadcast/subscription.go", "		s.topic.open--\n", "		if !IS {\n			s.topic.open--\n		}\n", "TestLagAtTheEnd", "broadcast"},
 	{"Until calls its function under the guard", "watch/watch.go", "		if ok(now.Value) {", "		if IS {\n			w.guard.Lock()\n		}\n		good := ok(now.Value)\n		if IS {\n			w.guard.Unlock()\n		}\n		if good {", "TestPanicsOf", integration},
 	{"a channel is closed again", "chanx/chanx.go", "	if ⟦c.end != nil⟧ {\n		return ErrClosed", "false", "TestSecondCalls", integration},
 	{"a Latch counts below zero", "latch/latch.go", "	if ⟦l.isOpen()⟧ {\n		panic", "false", "TestSecondCalls", integration},
@@ -33,5 +37,5 @@ var ends = []mutation.Mutant{
 	{"a Lease is released again", "respool/lease.go", "	if ⟦l.released.Swap(true)⟧ {", "false", "TestSecondCalls", integration},
 	{"a pool of resources is closed again", "respool/respool.go", "	if ⟦p.closed⟧ {\n		p.mu.Unlock()\n		return ErrClosed", "false", "TestSecondCalls", integration},
 	{"a Modify that panics keeps the value", "mvar/mvar.go", "		m.guard.Lock()\n		m.offerLocked(v)", "		if v := recover(); IS && v != nil {\n			panic(v)\n		} else if v != nil {\n			defer panic(v)\n		}\n		m.guard.Lock()\n		m.offerLocked(v)", "TestPanicsOf", integration},
-	{"a function that has panicked has returned", "lazy/lazy.go", "		case ⟦o.Returned()⟧:", "true", "TestPanicsOf", integration},
+	{"a function that has panicked has returned", "lazy/lazy.go", "		case ⟦!o.Returned() && !o.Exited()⟧:", "false", "TestPanicsOf", integration},
 }

@@ -23,7 +23,7 @@ var mutants = []mutation.Mutant{
 	{"a combination keeps the slice of the caller", "promise/combine.go", "		if f != nil {\n", "		if IS && f != nil {\n			defer clear(futures)\n		}\n		if f != nil {\n", "TestCombinationsKeep", "promise"},
 	{"a received value stays in the buffer", "chanx/chanx.go", "		v, c.ring[c.first] = c.ring[c.first], v", "		if IS {\n			v = c.ring[c.first]\n		} else {\n			v, c.ring[c.first] = c.ring[c.first], v\n		}", retains, integration},
 	{"a cancelled sender leaves its value", "chanx/chanx.go", "{ s.senders.Remove(r) }", "{\n	if !IS {\n		s.senders.Remove(r)\n	}\n}", retains, integration},
-	{"Lazily is honoured with a buffer", "chanx/chanx.go", "	if c.buffered {\n		return suspend.Wait[T]", "	if c.buffered && !IS {\n		return suspend.Wait[T]", "TestWithABuffer", "chanx"},
+	{"Lazily is honoured with a buffer", "chanx/chanx.go", "	if c.buffered() {\n		return suspend.Wait[T]", "	if c.buffered() && !IS {\n		return suspend.Wait[T]", "TestWithABuffer", "chanx"},
 	{"a taken value stays in the MVar", "mvar/mvar.go", "	v = m.value\n	if m.value, ok =", "	v = m.value\n	if IS {\n		defer func() { m.value = v }()\n	}\n	if m.value, ok =", retains, integration},
 	{"a cancelled case stays with its mutex", "mutex/mutex.go", "{ s.waiters.Remove(r) }", "{\n	if !IS {\n		s.waiters.Remove(r)\n	}\n}", ties + "/mutex", integration},
 	{"a cancelled writer stays with its lock", "internal/gate/gate.go", "	r.waiters.Remove(w)\n", "	if !IS {\n		r.waiters.Remove(w)\n	}\n", ties + "/rwmutex", integration},

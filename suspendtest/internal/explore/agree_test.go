@@ -244,18 +244,23 @@ var groups = map[string]map[string]func(p *part) string{
 		"Close":     func(p *part) string { return say(p.permits.Close()) },
 	},
 	"chanx": {
-		"TrySend": func(p *part) string { return say(p.buffer.TrySend(p.me)) },
-		"TryRecv": func(p *part) string { return say(p.buffer.TryRecv()) },
-		"Send":    func(p *part) string { return say(p.buffer.Send(p.ctx, 10+p.me)) },
-		"Recv":    func(p *part) string { return say(p.buffer.Recv(p.ctx)) },
-		"Len":     func(p *part) string { return say(p.buffer.Len()) },
-		"Close":   func(p *part) string { return say(p.buffer.Close()) },
+		"TrySend":    func(p *part) string { return say(p.buffer.TrySend(p.me)) },
+		"TryRecv":    func(p *part) string { return say(p.buffer.TryRecv()) },
+		"Send":       func(p *part) string { return say(p.buffer.Send(p.ctx, 10+p.me)) },
+		"Recv":       func(p *part) string { return say(p.buffer.Recv(p.ctx)) },
+		"Len":        func(p *part) string { return say(p.buffer.Len()) },
+		"Close":      func(p *part) string { return say(p.buffer.Close()) },
+		"AwaitClose": func(p *part) string { return say(p.buffer.AwaitClose(p.ctx)) },
 	},
 	"watch": {
 		"Store":   func(p *part) string { return say(p.state.Store(10 + p.me)) },
 		"Load":    func(p *part) string { return say(p.state.Load()) },
 		"Changed": func(p *part) string { return say(p.state.Changed(p.ctx, 1)) },
-		"Close":   func(p *part) string { return say(p.state.Close()) },
+		"Modify":  func(p *part) string { return say(p.state.Modify(func(n int) int { return n + 1 })) },
+		"UntilOp": func(p *part) string {
+			return say(suspend.Do(p.ctx, p.state.UntilOp(func(n int) bool { return n%2 == 1 })))
+		},
+		"Close": func(p *part) string { return say(p.state.Close()) },
 	},
 	"mvar": {
 		"TryPut":  func(p *part) string { return say(p.place.TryPut(p.me)) },

@@ -11,6 +11,7 @@ import (
 
 	"github.com/braidgo/braid/broadcast"
 	"github.com/braidgo/braid/cancel"
+	"github.com/braidgo/braid/chanx"
 	"github.com/braidgo/braid/internal/atomicx"
 	"github.com/braidgo/braid/keyed"
 	"github.com/braidgo/braid/promise"
@@ -57,6 +58,93 @@ var manyPrograms = []program{
 		w.Go("close", func(context.Context) { _ = v.Close() })
 		w.OnIdle(lost)
 		w.Check(func() error { return onlyIf((err == nil) == (stored == nil) && got.Value == int(got.Version)) })
+	}},
+	// Who has seen a version waits for the next one, and no update is lost.
+	{"watch, Modify", "3 × 1", func(w *explore.World) {
+		var v watch.Value[int]
+		for _, name := range []string{"one", "other"} {
+			w.Go(name, func(context.Context) {
+				if now, err := v.Modify(func(n int) int { suspend.Yield(); return n + 1 }); err != nil || now.Value != int(now.Version) {
+					panic(fmt.Sprint(now, err))
+				}
+			})
+		}
+		w.Go("changed", func(ctx context.Context) {
+			for now := v.Load(); now.Value < 2; {
+				next, err := v.Changed(ctx, now.Version)
+				if err != nil {
+					return
+				}
+				now = next
+			}
+		})
+		w.OnIdle(lost)
+		w.Check(func() error { return same(v.Load().Value, 2) })
+	}},
+	{"watch, UntilOp", "3 × 1", func(w *explore.World) {
+		var v watch.Value[int]
+		for _, name := range []string{"one", "other"} {
+			w.Go(name, func(ctx context.Context) {
+				if got, err := suspend.Do(ctx, v.UntilOp(func(n int) bool { return n >= 2 })); err == nil && got < 2 {
+					panic(got)
+				}
+			})
+		}
+		w.Go("store", func(context.Context) { _ = v.Store(1); _ = v.Store(2) })
+		w.OnIdle(lost)
+	}},
+	{"watch, UntilOp and Close", "3 × 1", func(w *explore.World) {
+		var v watch.Value[int]
+		var err error
+		stored := errOops
+		w.Go("until", func(context.Context) { _, err = suspend.Do(bg, v.UntilOp(func(n int) bool { return n == 1 })) })
+		w.Go("store", func(context.Context) { stored = v.Store(1) })
+		w.Go("close", func(context.Context) { _ = v.Close() })
+		w.OnIdle(lost)
+		w.Check(func() error { return onlyIf((err == nil) == (stored == nil) && (err == nil || err == watch.ErrClosed)) })
+	}},
+	// What one of two readers of a subscription receives, and what one of them is told that is missing, is all that was published.
+	{"broadcast, Lag", "3 × 1", func(w *explore.World) {
+		topic := broadcast.New[int]()
+		sub := topic.Subscribe(1, broadcast.Lag)
+		got, published := 0, 0
+		recv := func(ctx context.Context) {
+			var lagged *broadcast.LaggedError
+			if _, err := sub.Recv(ctx); err == nil {
+				got++
+			} else if errors.As(err, &lagged) {
+				got += int(lagged.Missed)
+			}
+		}
+		w.Go("one", recv)
+		w.Go("other", recv)
+		w.Go("publish", func(ctx context.Context) {
+			for i := range 3 {
+				if topic.Publish(ctx, i) == nil {
+					published++
+				}
+			}
+		})
+		w.Check(func() error {
+			_ = topic.Close()
+			for range 3 {
+				recv(bg)
+			}
+			return same(got, published)
+		})
+	}},
+	{"chanx, await close", "3 × 1", func(w *explore.World) {
+		c := chanx.New[int](0)
+		closing := false
+		for _, name := range []string{"one", "other"} {
+			w.Go(name, func(ctx context.Context) {
+				if c.AwaitClose(ctx) == nil && !closing {
+					panic("it is open")
+				}
+			})
+		}
+		w.Go("close", func(context.Context) { closing = true; _ = c.Close() })
+		w.OnIdle(lost)
 	}},
 	{"broadcast", "4 × 1", func(w *explore.World) {
 		topic := broadcast.New[int]()

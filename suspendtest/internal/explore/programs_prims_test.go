@@ -98,6 +98,61 @@ var primPrograms = []program{
 		})
 		w.Check(func() error { return onlyIf(served == 0 || first != nil || second == nil) })
 	}},
+	// Each error belongs to one run: to those who waited for it, unless their context has ended. A run that is cancelled is no run for them.
+	{"lazy, Retry", "3 × 1", func(w *explore.World) {
+		runs, running, values := 0, 0, 0
+		l := lazy.New(func(ctx context.Context) (int, error) {
+			runs++
+			n := runs
+			if running++; running > 1 {
+				panic("two run the function")
+			}
+			suspend.Yield()
+			running--
+			switch err := suspend.Err(ctx); {
+			case err != nil:
+				return 0, err
+			case n == 1:
+				return 0, errOops
+			}
+			values++
+			return n, nil
+		}, lazy.Retry)
+		for i := range 3 {
+			w.Go(fmt.Sprint("force", i), func(ctx context.Context) {
+				if v, err := l.Force(ctx); err == nil && v < 2 || err != nil && err != errOops && suspend.Err(ctx) == nil {
+					panic(fmt.Sprint(v, err))
+				}
+			})
+		}
+		w.OnIdle(lost)
+		w.Check(func() error { return atMost(1, values) })
+	}},
+	// The second run of a forces b, which may have waited for the first. Then it waits no more, and there is no circle.
+	{"lazy, Retry beside another", "2 × 1", func(w *explore.World) {
+		var a, b *lazy.Lazy[int]
+		var inA, inB error
+		runs := 0
+		a = lazy.New(func(context.Context) (int, error) {
+			if runs++; runs == 1 {
+				suspend.Yield()
+				return 0, errOops
+			}
+			_, inA = b.Force(bg)
+			return runs, nil
+		}, lazy.Retry)
+		b = lazy.New(func(context.Context) (int, error) {
+			_, inB = a.Force(bg)
+			return 1, nil
+		}, lazy.Retry)
+		w.Go("a", func(context.Context) {
+			_, _ = a.Force(bg)
+			_, _ = a.Force(bg)
+		})
+		w.Go("b", func(context.Context) { _, _ = b.Force(bg) })
+		w.OnIdle(lost)
+		w.Check(func() error { return onlyIf(inB != errOops || inA == nil) })
+	}},
 	{"lazy, a circle", "2 × 1", circleProgram(2)},
 	{"lazy, a circle of 3", "3 × 1", circleProgram(3)},
 	// The task that has got the turn closes a circle, maybe before the task that passed it has gone on. If it is not found, all wait.

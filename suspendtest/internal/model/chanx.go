@@ -20,6 +20,8 @@ type Chan interface {
 	RecvOp() suspend.Op[int]
 	Close() error
 	CloseWith(err error) error
+	AwaitClose(ctx context.Context) error
+	AwaitCloseOp() suspend.Op[struct{}]
 	Len() int
 }
 
@@ -72,7 +74,10 @@ func chanPart(name string, capacity int, c Chan, closes bool) Part {
 			Kind{Name: "Close", Try: true, Seen: "ok," + closed,
 				Run: func(context.Context, int) string { return result("ok", c.Close()) }},
 			Kind{Name: "CloseWith", Try: true, Seen: "ok," + closed,
-				Run: func(context.Context, int) string { return result("ok", c.CloseWith(errBroken)) }})
+				Run: func(context.Context, int) string { return result("ok", c.CloseWith(errBroken)) }},
+			Kind{Name: "AwaitClose", Seen: "ok",
+				Run: func(ctx context.Context, _ int) string { return result("ok", c.AwaitClose(ctx)) },
+				Op:  func(int) suspend.Op[string] { return done(c.AwaitCloseOp()) }})
 	}
 	return p
 }
@@ -88,7 +93,7 @@ type chanModel struct {
 func (c *chanModel) Copy() Object { d := *c; return &d }
 
 func (c *chanModel) Serve(w *World) bool {
-	var sends, recvs []Waiter
+	var sends, recvs, awaits []Waiter
 	for _, o := range w.Waiting() {
 		switch o.Kind {
 		case "Send", "TrySend":
@@ -98,6 +103,8 @@ func (c *chanModel) Serve(w *World) bool {
 		case "Len":
 			w.End(o, equals(len(c.buffer)))
 			return true
+		case "AwaitClose":
+			awaits = append(awaits, o)
 		case "Close", "CloseWith":
 			if c.end != nil {
 				w.End(o, chanx.ErrClosed.Error())
@@ -111,6 +118,8 @@ func (c *chanModel) Serve(w *World) bool {
 		}
 	}
 	switch {
+	case len(awaits) > 0 && c.end != nil && (len(sends)+len(recvs) == 0 || w.Choose(2) == 1): // a new Select may have other cases
+		w.End(awaits[0], "ok")
 	case len(recvs) > 0 && len(c.buffer) > 0:
 		w.End(recvs[0], equals(c.buffer[0]))
 		c.buffer = c.buffer[1:]

@@ -14,6 +14,7 @@ import (
 type Watched interface {
 	Load() watch.State[int]
 	Store(v int) error
+	Modify(f func(int) int) (watch.State[int], error)
 	Changed(ctx context.Context, seen uint64) (watch.State[int], error)
 	ChangedOp(seen uint64) suspend.Op[watch.State[int]]
 	Close() error
@@ -35,6 +36,9 @@ func Watches(anew func() Watched) Spec {
 					return suspend.Map(w.ChangedOp(uint64(seen-1)), func(s watch.State[int], err error) (string, error) { return state(s, err), nil })
 				}},
 			{Name: "Close", Try: true, Seen: "ok," + closed, Run: func(context.Context, int) string { return result("ok", w.Close()) }},
+			{Name: "Modify", Try: true, Seen: "=@," + closed, Run: func(context.Context, int) string {
+				return state(w.Modify(func(n int) int { return n + 1 }))
+			}},
 		}}}}
 	}}
 }
@@ -62,6 +66,9 @@ func (m *watchModel) Serve(w *World) bool {
 		case o.Kind == "Store":
 			m.Value, m.Version = o.Arg, m.Version+1
 			w.End(o, "ok")
+		case o.Kind == "Modify":
+			m.Value, m.Version = m.Value+1, m.Version+1
+			w.End(o, fmt.Sprint("=", m.Value, "@", m.Version))
 		default:
 			m.closed = true
 			w.End(o, "ok")
@@ -93,9 +100,9 @@ func Topics(anew func() Topic) Spec {
 		title := "t is a Topic with subscriptions"
 		for i := range m.subs {
 			s := &m.subs[i]
-			s.room, s.policy = 1+choose(2), broadcast.Policy(choose(3))
+			s.room, s.policy = 1+choose(2), broadcast.Policy(choose(4))
 			sub := t.Subscribe(s.room, s.policy)
-			title += fmt.Sprintf(" %d of %d, %s", i, s.room, [...]string{"Wait", "DropOldest", "DropSubscriber"}[s.policy])
+			title += fmt.Sprintf(" %d of %d, %s", i, s.room, [...]string{"Wait", "DropOldest", "DropSubscriber", "Lag"}[s.policy])
 			part.Kinds = append(part.Kinds,
 				Kind{Name: fmt.Sprint("Recv", i), Seen: "=," + closed,
 					Run: func(ctx context.Context, _ int) string { return value(sub.Recv(ctx)) },
@@ -120,6 +127,7 @@ type subModel struct {
 	policy broadcast.Policy
 	buffer []int
 	missed int
+	gap    int
 	ended  string
 }
 
@@ -151,8 +159,11 @@ func (t *topicModel) Serve(w *World) bool {
 		case o.Kind[0] == 'M':
 			w.End(o, equals(s.missed))
 		case o.Kind[0] == 'C':
-			s.ended, s.buffer = broadcast.ErrClosed.Error(), nil
+			s.ended, s.buffer, s.gap = broadcast.ErrClosed.Error(), nil, 0
 			w.End(o, "ok")
+		case s.gap > 0:
+			w.End(o, (&broadcast.LaggedError{Missed: uint64(s.gap)}).Error())
+			s.gap = 0
 		case len(s.buffer) > 0:
 			w.End(o, equals(s.buffer[0]))
 			s.buffer = s.buffer[1:]
@@ -181,9 +192,12 @@ func (t *topicModel) publish(w *World, o Waiter) bool {
 		case s.ended != "":
 		case len(s.buffer) < s.room:
 			s.buffer = append(slices.Clip(s.buffer), o.Arg)
-		case s.policy == broadcast.DropOldest:
+		case s.policy == broadcast.DropOldest || s.policy == broadcast.Lag:
 			s.buffer = append(slices.Clone(s.buffer[1:]), o.Arg)
 			s.missed++
+			if s.policy == broadcast.Lag {
+				s.gap++
+			}
 		default:
 			s.ended = broadcast.ErrSlow.Error()
 		}

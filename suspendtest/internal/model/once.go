@@ -245,7 +245,7 @@ type Lazy interface {
 // Lazies returns the Spec of a Lazy whose function waits until the program sets the function's result.
 func Lazies(anew func(f func(context.Context) (int, error), mode lazy.Mode) Lazy) Spec {
 	return Spec{Name: "lazy", New: func(choose Choose) *System {
-		mode := lazy.Mode(choose(3))
+		mode := lazy.Mode(choose(4))
 		const fails = -1 // the function is to return an error
 		results := chanx.New[int](0)
 		l := anew(func(ctx context.Context) (int, error) {
@@ -259,7 +259,7 @@ func Lazies(anew func(f func(context.Context) (int, error), mode lazy.Mode) Lazy
 			ok, _ := results.TrySend(v)
 			return tried("ok", ok)
 		}
-		title := fmt.Sprintf("l is a Lazy, %s, whose function waits until it is told what to return", [...]string{"Restart", "Record", "Protect"}[mode])
+		title := fmt.Sprintf("l is a Lazy, %s, whose function waits until it is told what to return", [...]string{"Restart", "Record", "Protect", "Retry"}[mode])
 		return &System{Title: title, Slow: true, Close: func() { _ = results.Close() }, Parts: []Part{{Name: "l", Model: &lazyModel{mode: mode, runner: -1}, Kinds: []Kind{
 			{Name: "Force", Seen: "=,failed", Run: func(ctx context.Context, _ int) string { return value(l.Force(ctx)) }},
 			{Name: "returns", Fresh: true, Try: true, Seen: "ok,no", Run: func(_ context.Context, v int) string { return finish(v) }},
@@ -340,9 +340,18 @@ func (l *lazyModel) Move(w *World) {
 			l.phase, l.got = toReturn, w.Reason(l.runner)
 		}
 	case toReturn:
-		if l.mode == lazy.Restart && cancelled && l.got[0] != '=' {
-			l.pass(w, l.got)
-			return
+		if (l.mode == lazy.Restart || l.mode == lazy.Retry) && l.got[0] != '=' {
+			if !cancelled && l.mode == lazy.Retry {
+				for _, o := range w.Waiting() { // those who wait share the error
+					if o.Kind == "Force" {
+						w.End(o, l.got)
+					}
+				}
+			}
+			if cancelled || l.mode == lazy.Retry {
+				l.pass(w, l.got)
+				return
+			}
 		}
 		l.is = l.got
 		w.Finish(l.runner, l.got)
