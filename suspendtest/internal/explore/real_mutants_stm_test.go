@@ -28,7 +28,7 @@ var stmMutants = []realMutant{
 	{"the functions of a failed branch are called", "stm/tx.go", "			tx.hooks = tx.hooks[:hooks]\n", "			if !IS {\n				tx.hooks = tx.hooks[:hooks]\n			}\n", "stm, AfterCommit"},
 
 	{"a case waits for what has changed already", "stm/op.go", "		if ⟦o.tx.unchangedLocked(len(o.tx.reads))⟧ {", "true", "stm, Select of two transactions"},
-	{"a case that asks for another look has won", "suspend/source.go", "	return won >= 0 && ⟦legs[won].prepares⟧ &&", "false", "stm, Select of two transactions"},
+	{"a case that asks for another look has won", "suspend/source.go", "	return won != none && ⟦legs[won].prepares⟧ &&", "false", "stm, Select of two transactions"},
 	{"a Select does not prepare what it looks at again", "suspend/select.go", "	for {\n		prepare(legs)\n", "	for n := 0; ; n++ {\n		if !IS || n == 0 {\n			prepare(legs)\n		}\n", "stm, Select of two transactions"},
 	{"a Then does not prepare what it looks at", "suspend/then.go", "	if ⟦t.prepares⟧ {\n		prepare(", "false", "stm, Then"},
 	{"a Then that asks for another look has won", "suspend/then.go", "	if t.prepares && ⟦wantsAgain(t.legs, won)⟧ {", "false", "stm, Then"},
