@@ -553,6 +553,7 @@ func TestCloseAtOnce(t *testing.T) {
 			require.NoError(t, s.Submit(bg, n))
 		}
 		time.Sleep(1500 * time.Millisecond)
+		synctest.Wait() // a Sleep orders nothing for the race detector
 		require.EqualError(t, closed, "orders: closed with 3 tasks given up, while 1 handlers run, and 0 wait for another stage: stage: closed")
 		require.ErrorIs(t, closed, stage.ErrClosed)
 		require.ErrorIs(t, told, context.Canceled)
