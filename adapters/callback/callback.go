@@ -141,6 +141,10 @@ func (l *Loop) Close() error {
 // first Shutdown of an idle Loop needs a last step, for which it waits only until ctx ends. Like Close, Shutdown panics in a task
 // or callback of the Loop.
 //
+// Tasks of the Loop cannot start tasks there after a Close or Shutdown: a scope.Map on suspend.Here() fails, and a continuation of
+// suspend.Then whose result comes later runs on a goroutine of its own. So shut down listeners and stages first, and the Loop
+// last.
+//
 // If the executor may have stopped without a word, call Abandon after an error of Shutdown.
 func (l *Loop) Shutdown(ctx context.Context) error {
 	return l.closeUntil(ctx, "callback: Shutdown called from a task of the loop")
