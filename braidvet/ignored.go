@@ -10,8 +10,8 @@ import (
 )
 
 // ignoredError finds a wait whose error is thrown away, although its context can end: what follows then runs without the lock, the permits, or
-// what it waited for. It finds the same of a loop over an iterator of values and errors. It also finds a Close of a stage whose error is
-// thrown away, and with it the number of tasks that are lost.
+// what it waited for. It finds the same of a loop over an iterator of values and errors. It also finds a Close of a stage or of a
+// natsactor.Server whose error is thrown away, and with it the number of tasks or messages that are lost.
 var ignoredError = &analysis.Analyzer{
 	Name: "ignorederror",
 	Doc: `find waits of Braid whose error is thrown away
@@ -21,7 +21,7 @@ LockContext, RLockContext, Acquire, Send, SendWait, Put, Publish and Wait as sta
 variable that has no other value cannot. With _ = before it, a call is meant to be ignored, unless the function then unlocks or releases.
 
 The Close of a stage gives its tasks up, and only its error says so: with defer s.Close(), the tasks of Submit are lost in silence. Shutdown lets
-them finish.
+them finish. In the same way, the Close of a natsactor.Server gives up the messages for which the mailbox has no room.
 
 An iter.Seq2 of values and errors, such as that of chanx.Chan.All, has the reason of its end as the error of its last pair. A loop without the
 second variable runs once more for this pair, with a zero value. Reported are such loops over a call with a context that can end.`,
@@ -39,8 +39,8 @@ var waitsFor = map[string]string{
 // What gives back what a wait has taken.
 var undoes = map[string]string{"LockContext": "Unlock", "RLockContext": "RUnlock", "Acquire": "Release"}
 
-// What gives up tasks and says so by its error.
-var cutsOff = map[string]bool{"stage.Stage.Close": true, "stage.Closer.Close": true}
+// What gives up tasks or messages and says so by its error.
+var cutsOff = map[string]bool{"stage.Stage.Close": true, "stage.Closer.Close": true, "actor/natsactor.Server.Close": true}
 
 func findIgnored(pass *analysis.Pass) (any, error) {
 	statements := []ast.Node{(*ast.ExprStmt)(nil), (*ast.DeferStmt)(nil), (*ast.GoStmt)(nil), (*ast.AssignStmt)(nil), (*ast.RangeStmt)(nil)}
@@ -70,7 +70,7 @@ func findIgnored(pass *analysis.Pass) (any, error) {
 		}
 		f := callee(pass.TypesInfo, call)
 		if _, ok := n.(*ast.AssignStmt); !ok && cutsOff[named(f)] {
-			pass.ReportRangef(call, "the error of %s is ignored: it says which tasks are lost; Shutdown lets them finish", shortName(f))
+			pass.ReportRangef(call, "the error of %s is ignored: it says how much is lost; Shutdown lets it finish", shortName(f))
 			return true
 		}
 		if !isWait(f) || endless(pass, call.Args[0]) {

@@ -59,6 +59,8 @@ type Pool struct {
 	refused  bool                              // the scheduler is closed, so new workers are plain goroutines
 	held     func()                            // ends the hold on the scheduler; nil without a hold
 	closers  suspend.Queue[struct{}, struct{}] // callers of Shutdown that wait for the last worker
+	cut      int                               // functions that a Shutdown has cut off and that have not returned
+	waiters  suspend.Queue[struct{}, struct{}] // callers of Shutdown that wait for these functions
 	workers  []*worker
 	spare    []*worker // ended workers, to be used again
 
@@ -345,10 +347,10 @@ func (p *Pool) hold() (timers suspend.Spawner) {
 	return p.timers
 }
 
-// letGo ends the hold if no task and no worker is left. The caller must hold p.guard, and must call the returned function without
-// it.
+// letGo ends the hold if no task, no function that was cut off, and no worker is left. The caller must hold p.guard, and must call the
+// returned function without it.
 func (p *Pool) letGo() (release func()) {
-	if p.held == nil || p.alive+p.waiting+p.delayed > 0 {
+	if p.held == nil || p.alive+p.waiting+p.delayed+p.cut > 0 {
 		return func() {}
 	}
 	release, p.held = p.held, nil

@@ -2,6 +2,7 @@ package stage
 
 import (
 	"context"
+	"fmt"
 	"math"
 
 	"github.com/braidgo/braid/cancel"
@@ -26,14 +27,43 @@ func (p *Pool) GoUntil(ctx context.Context, f, withdrawn func()) error {
 	return p.acceptFunction(&function{p: p, f: f, ctx: ctx, withdrawn: withdrawn})
 }
 
-// Close refuses further functions, and waits until the accepted functions have ended. It waits, unlike the Close of a stage, because p is
-// the scheduler of these functions: nobody would learn that one was lost. Close does not close the other stages of p. A function of
-// p must not call Close, because Close would wait for the function.
+// Close refuses further functions, and waits until the accepted functions have returned, also those that a Shutdown has cut off. It waits,
+// unlike the Close of a stage, because p is the scheduler of these functions: nobody would learn that one was lost. Close does not close
+// the other stages of p. A function of p must not call Close, because Close would wait for the function. A second Close waits in the same
+// way, and returns nil.
 func (p *Pool) Close() error { return p.Shutdown(context.Background()) }
 
-// Shutdown is Close with a limit. If ctx is done first, Shutdown returns the cancellation error. The queued functions then begin at
-// once, whatever the width of p is, because a scheduler runs every function that it has accepted.
-func (p *Pool) Shutdown(ctx context.Context) error { return p.functions().Shutdown(ctx) }
+// Shutdown is Close with a limit. If ctx is done first, Shutdown cuts the queued functions off: they begin at once, whatever the width of p
+// is, because a scheduler runs every function that it has accepted. Shutdown then returns the cancellation error, which says how many
+// functions have not returned. A later Close or Shutdown continues the wait.
+func (p *Pool) Shutdown(ctx context.Context) error {
+	s := p.functions()
+	s.refuseNew()
+	err := s.waitEmpty(ctx)
+	if err == nil { // no function can be cut off any more
+		_, err = suspend.Wait[struct{}](ctx, returning{p})
+	} else {
+		_ = s.cutOff(err) // its functions are not lost, although it counts them as given up
+	}
+	if err != nil {
+		p.guard.Lock()
+		left := s.inside() + p.cut
+		p.guard.Unlock()
+		if left > 0 {
+			return fmt.Errorf("%s: closed while %d functions have not returned: %w", p.name, left, err)
+		}
+	}
+	p.waitWorkers(ctx)
+	return nil
+}
+
+// A returning is the Source of the wait for the functions that were cut off.
+type returning struct{ p *Pool }
+
+func (r returning) Guard() *suspend.Guard                    { return &r.p.guard }
+func (r returning) Try() (none struct{}, ok bool, err error) { return none, r.p.cut == 0, nil }
+func (r returning) Enqueue(w suspend.Resumer[struct{}])      { r.p.waiters.Push(w, struct{}{}) }
+func (r returning) Remove(w suspend.Resumer[struct{}])       { r.p.waiters.Remove(w) }
 
 // A function is a task that runs a function given to Go or GoUntil. In the diagram, -W> is a worker, and -C> the end of ctx.
 //
@@ -109,11 +139,33 @@ func (p *Pool) functions() *Stage[*function, struct{}] {
 	return (*p.funcs.Load()).(*Stage[*function, struct{}])
 }
 
-// runCutOff runs a function that a Shutdown has cut off. If x has already begun and did not return, runCutOff does nothing.
+// runCutOff runs a function that a Shutdown has cut off, outside of the stage. If x has already begun and did not return, runCutOff does
+// nothing. The stage counts x until runCutOff returns, so one of the two counts x until x.f has returned.
 func (p *Pool) runCutOff(_ context.Context, x *function, _ error) {
-	if x.begin() && p.on.Go(x.f) != nil {
-		go x.f()
+	if !x.begin() {
+		return
 	}
+	p.guard.Lock()
+	p.cut++
+	p.guard.Unlock()
+	run := func() {
+		defer p.hasReturned()
+		x.f()
+	}
+	if p.on.Go(run) != nil {
+		go run()
+	}
+}
+
+// hasReturned is called when a function that was cut off has returned.
+func (p *Pool) hasReturned() {
+	p.guard.Lock()
+	if p.cut--; p.cut == 0 {
+		p.waiters.ResumeAll(struct{}{}, nil)
+	}
+	letGo := p.letGo()
+	p.guard.Unlock()
+	letGo()
 }
 
 // sweepSome removes the queued tasks that are gone, if there were enough calls since the last sweep.

@@ -2,7 +2,10 @@ package stage_test
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"runtime"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -13,6 +16,7 @@ import (
 
 	"github.com/braidgo/braid/cancel"
 	"github.com/braidgo/braid/internal/testrig/schedtest"
+	"github.com/braidgo/braid/promise"
 	"github.com/braidgo/braid/scope"
 	"github.com/braidgo/braid/stage"
 	"github.com/braidgo/braid/suspend"
@@ -199,6 +203,47 @@ func TestPoolRunsWhatACloseCutsOff(t *testing.T) {
 		close(let)
 		require.NoError(t, p.Shutdown(bg))
 	})
+}
+
+// Close and Shutdown wait for the functions that an earlier Shutdown has cut off, on each scheduler.
+func TestPoolWaitsForWhatItCutsOff(t *testing.T) {
+	over, stop := context.WithCancel(bg)
+	stop()
+	for name, end := range map[string]func(p *stage.Pool) error{
+		"Close":    (*stage.Pool).Close,
+		"Shutdown": func(p *stage.Pool) error { return p.Shutdown(bg) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			schedtest.Each(t, func(t *testing.T, on suspend.Spawner) {
+				p := stage.NewPool("p", 1, on)
+				first, others := promise.New[int](), promise.New[int]()
+				var returned atomic.Int32
+				for _, wait := range []*promise.Promise[int]{first, others, others} {
+					require.NoError(t, p.Go(func() {
+						_, _ = wait.Await(bg)
+						suspend.Yield()
+						returned.Add(1)
+					}))
+				}
+				err := p.Shutdown(over)
+				require.ErrorIs(t, err, context.Canceled)
+				require.EqualError(t, err, "p: closed while 3 functions have not returned: context canceled")
+				require.True(t, first.Fill(1))
+				schedtest.Eventually(t, "the first has returned", func() bool { return returned.Load() == 1 })
+				schedtest.Eventually(t, "two are left", func() bool {
+					return strings.HasPrefix(fmt.Sprint(p.Shutdown(over)), "p: closed while 2 functions have not returned")
+				})
+				done := make(chan error, 1)
+				go func() { done <- end(p) }()
+				time.Sleep(5 * time.Millisecond) // a call that does not wait has returned
+				require.Empty(t, done, "two functions have not returned")
+				require.True(t, others.Fill(1))
+				require.NoError(t, <-done)
+				require.EqualValues(t, 3, returned.Load())
+				require.NoError(t, errors.Join(p.Shutdown(over), p.Close()), "nothing is left")
+			})
+		})
+	}
 }
 
 // Of a function and its withdrawal exactly one is called, whenever the context ends.

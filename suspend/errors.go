@@ -9,7 +9,8 @@ import (
 var (
 	// ErrClosed is the class of the errors of all that was closed and accepts no more work. Each package of this module returns an error of
 	// its own, such as "workstealing: closed", that wraps ErrClosed and is made once, so that a refusal does not allocate. A scheduler of
-	// another module may return ErrClosed itself.
+	// another module may return ErrClosed itself. The connections, listeners and files of package adapters/eventloop, and the connections
+	// and listeners of adapters/netstack, are an exception: their error is net.ErrClosed or os.ErrClosed, because their users test for it.
 	ErrClosed = errors.New("suspend: closed")
 	// ErrEnded is the error of a call that comes after the end of its scope, session, actor or task.
 	ErrEnded = errors.New("suspend: ended")

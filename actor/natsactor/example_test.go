@@ -63,7 +63,13 @@ func Example() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	defer served.Close()
+	defer func() {
+		within, cancel := context.WithTimeout(ctx, 10*time.Second)
+		defer cancel()
+		if err := served.Shutdown(within); err != nil { // messages are lost
+			log.Print(err)
+		}
+	}()
 
 	// The second process.
 	here := connect()

@@ -14,6 +14,7 @@ import (
 
 	"github.com/braidgo/braid/actor"
 	"github.com/braidgo/braid/actor/internal/carrier"
+	"github.com/braidgo/braid/suspend"
 )
 
 // Options configure Serve. The zero value is the default.
@@ -428,9 +429,10 @@ func (s *Server) liveOn() {
 }
 
 // Shutdown ends the service. NATS then sends new messages to other servers. The messages that it has sent to this process before are put
-// into the mailbox. While the mailbox is full, Shutdown waits. When ctx is done, messages without room are lost and reported, and their
-// Asks fail. Shutdown then returns the cancellation error. The actor continues to run, and its replies are still sent, so the connection
-// must stay open until it has replied.
+// into the mailbox. While the mailbox is full, Shutdown waits. When ctx is done, Shutdown returns the cancellation error at once, and the
+// messages without room are given up beside it: they are lost and reported, and their Asks fail. A later Close waits for that. If the
+// service has ended, Shutdown returns nil, even if ctx is done. The actor continues to run, and its replies are still sent, so the
+// connection must stay open until it has replied.
 //
 // Shutdown and Close block the calling goroutine; a task should call them in suspend.Blocking.
 func (s *Server) Shutdown(ctx context.Context) error {
@@ -440,21 +442,26 @@ func (s *Server) Shutdown(ctx context.Context) error {
 		return nil
 	case <-ctx.Done():
 	}
+	select {
+	case <-s.done:
+		return nil
+	default:
+	}
 	s.giveUp()
-	<-s.done
 	return context.Cause(ctx)
 }
 
 // Close ends the service at once: it is like Shutdown, but does not wait for room in the mailbox. Messages without room are lost and
-// reported, and their Asks fail. If a message is lost during the Close, Close returns an error with the number of lost messages. Close
-// waits until the NATS client has unsubscribed.
+// reported, and their Asks fail. If a message is lost during the Close, Close returns an error that wraps suspend.ErrClosed, with the number
+// of lost messages. Close waits until the NATS client has unsubscribed, and until OnLost and the codec have returned, so neither may call
+// it. A second Close waits in the same way.
 func (s *Server) Close() error {
 	before := s.Lost()
-	over, cancel := context.WithCancel(context.Background())
-	cancel()
-	_ = s.Shutdown(over)
+	s.once.Do(func() { close(s.closing) })
+	s.giveUp()
+	<-s.done
 	if n := s.Lost() - before; n > 0 {
-		return fmt.Errorf("natsactor: closed with %d messages lost", n)
+		return fmt.Errorf("natsactor: closed with %d messages lost: %w", n, suspend.ErrClosed)
 	}
 	return nil
 }

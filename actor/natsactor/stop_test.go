@@ -104,7 +104,8 @@ func TestCloseAtOnce(t *testing.T) {
 	arrive(n)
 	err := s.Close()
 	require.Positive(t, lost.Load())
-	require.EqualError(t, err, fmt.Sprintf("natsactor: closed with %d messages lost", lost.Load()))
+	require.EqualError(t, err, fmt.Sprintf("natsactor: closed with %d messages lost: suspend: closed", lost.Load()))
+	require.ErrorIs(t, err, suspend.ErrClosed)
 	require.Equal(t, lost.Load(), s.Lost())
 	require.NoError(t, s.Close(), "nothing more is lost")
 	_ = gate.Fill(1)
@@ -156,10 +157,43 @@ func TestShutdownThatGivesUp(t *testing.T) {
 	ctx, cancel := context.WithTimeout(bg, 50*time.Millisecond)
 	defer cancel()
 	require.ErrorIs(t, s.Shutdown(ctx), context.DeadlineExceeded)
-	require.EqualValues(t, n-1, told.Load()) // one is handled, and has the only place
+	require.Eventually(t, func() bool { return told.Load() == n-1 }, short, time.Millisecond) // one is handled, and has the only place
 	_, err := asked.Await(within(t))
 	require.ErrorIs(t, err, natsactor.ErrUnreachable)
 	require.NotErrorIs(t, err, natsactor.ErrInDoubt)
+}
+
+// If nothing is left, Shutdown returns nil, although ctx has ended.
+func TestShutdownOfAnEndedServer(t *testing.T) {
+	s, _, _, _, _, _ := stuck(t, natsactor.Options{})
+	require.NoError(t, s.Shutdown(within(t)))
+	over, cancel := context.WithCancel(bg)
+	cancel()
+	for range 200 {
+		require.NoError(t, s.Shutdown(over))
+	}
+}
+
+// After the end of its ctx, Shutdown does not wait for OnLost, but a Close does.
+func TestShutdownDoesNotWaitForOnLost(t *testing.T) {
+	told, tell := make(chan struct{}, 100), make(chan struct{})
+	s, ref, _, _, _, arrive := stuck(t, natsactor.Options{OnLost: func(int, error) { told <- struct{}{}; <-tell }})
+	for i := range 6 {
+		require.NoError(t, ref.Send(add{i}))
+	}
+	arrive(6)
+	over, cancel := context.WithCancel(bg)
+	cancel()
+	require.ErrorIs(t, s.Shutdown(over), context.Canceled)
+	<-told
+	require.ErrorIs(t, s.Shutdown(over), context.Canceled, "OnLost has not returned")
+	closed := make(chan error, 1)
+	go func() { closed <- s.Close() }()
+	time.Sleep(10 * time.Millisecond)
+	require.Empty(t, closed)
+	close(tell)
+	require.ErrorIs(t, <-closed, suspend.ErrClosed)
+	require.NoError(t, s.Shutdown(over))
 }
 
 // A Drain of the connection waits for the replies, however long the leases of the Asks are.

@@ -21,10 +21,10 @@
 // # Shutdown
 //
 // To shut down, cancel the contexts of the tasks, close the Loop, and then stop the executor, so that all tasks end on the
-// executor. If the executor stops first and refuses steps with suspend.ErrClosed, the Loop gives up the executor: the
+// executor. If the executor stops first and refuses steps with suspend.ErrClosed, the Loop abandons the executor: the
 // remaining tasks run on goroutines of the Loop, still one after another, and Close waits for them. The Loop cannot
-// distinguish a busy executor from an executor that never runs an accepted step. If the executor might never run a step,
-// use Shutdown with a deadline.
+// distinguish a busy executor from an executor that never runs an accepted step. If the executor has stopped and drops the
+// steps without an error, call Abandon.
 //
 // Coroutines that were created on a locked thread cannot run on another thread. If an executor on a locked thread stops
 // before the Loop is closed, the Loop abandons the remaining tasks and refuses new tasks, and Close returns ErrThread. On
@@ -92,14 +92,14 @@ type Loop struct {
 	gone   promise.Promise[struct{}]
 
 	// The comment in steps.go explains these fields.
-	asked   atomicx.Bool
-	givenUp atomicx.Bool
-	closed  atomicx.Bool
-	looked  bool // the field locked has been set; only the running step uses these two fields
-	locked  bool // the goroutine that runs the steps is locked to its thread
+	asked     atomicx.Bool
+	abandoned atomicx.Bool
+	closed    atomicx.Bool
+	looked    bool // the field locked has been set; only the running step uses these two fields
+	locked    bool // the goroutine that runs the steps is locked to its thread
 }
 
-// New returns a Loop on exec. If exec refuses a step with an error that wraps suspend.ErrClosed, the Loop gives up exec.
+// New returns a Loop on exec. If exec refuses a step with an error that wraps suspend.ErrClosed, the Loop abandons exec as Abandon does.
 // After any other error, such as a full queue, the Loop retries at growing intervals.
 func New(exec suspend.Executor, o Options) *Loop {
 	if exec == nil {
@@ -127,17 +127,25 @@ func (l *Loop) Hold() (release func(), err error) { return l.core.Hold() }
 // Stats returns the statistics of the Loop.
 func (l *Loop) Stats() sched.Stats { return l.core.Stats() }
 
-// Close makes the Loop refuse new work, and suspends its caller until every task and callback has ended. The error is nil,
-// or ErrThread if the executor stopped first; see the package comment. Close panics in a task or callback of the Loop
-// itself. It must not be called on the executor's own thread, because it would wait for itself.
+// Close makes the Loop refuse new work, and suspends its caller until every task and callback has ended. This wait cannot be
+// cancelled. The error is nil, or ErrThread if the executor stopped first; see the package comment. A second Close waits in the
+// same way, and returns the same error. Close panics in a task or callback of the Loop itself. It must not be called on the
+// executor's own thread, because it would wait for itself.
 func (l *Loop) Close() error {
 	return l.closeUntil(context.Background(), "callback: Close called from a task of the loop")
 }
 
-// Shutdown is Close with a limit, and also ends a Loop whose executor has stopped silently. If ctx ends before all tasks and
-// callbacks have ended, the Loop gives up the executor, and Shutdown returns the cancellation error. Tasks may still be
-// ending then; a further Close waits for them. The executor may receive another step, which does nothing. Like Close,
-// Shutdown panics in a task or callback of the Loop.
+// Shutdown is Close with a limit: if ctx ends before every task and callback has ended, Shutdown returns the cancellation
+// error. The Loop is closed then, but its tasks run on, on the executor, because a scheduler cannot end a task. A later Close or
+// Shutdown continues the wait. If nothing is left, Shutdown returns nil even if ctx has ended, or ErrThread as Close does; but the
+// first Shutdown of an idle Loop needs a last step, for which it waits only until ctx ends. Like Close, Shutdown panics in a task
+// or callback of the Loop.
+//
+// Tasks of the Loop cannot start tasks there after a Close or Shutdown: a scope.Map on suspend.Here() fails, and a continuation of
+// suspend.Then whose result comes later runs on a goroutine of its own. So shut down listeners and stages first, and the Loop
+// last.
+//
+// If the executor may have stopped without a word, call Abandon after an error of Shutdown.
 func (l *Loop) Shutdown(ctx context.Context) error {
 	return l.closeUntil(ctx, "callback: Shutdown called from a task of the loop")
 }
@@ -151,9 +159,5 @@ func (l *Loop) closeUntil(ctx context.Context, inTask string) error {
 	if l.core.Close() && l.core.Rouse() {
 		l.wake() // requests the last step
 	}
-	err := closable.Wait(ctx, &l.gone)
-	if err != nil && err != ErrThread {
-		l.giveUp()
-	}
-	return err
+	return closable.Wait(ctx, &l.gone)
 }

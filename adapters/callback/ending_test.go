@@ -9,6 +9,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/require"
+
 	"github.com/braidgo/braid/adapters/callback"
 	"github.com/braidgo/braid/internal/testrig/schedtest"
 	"github.com/braidgo/braid/promise"
@@ -90,8 +92,8 @@ func TestExecutorEndsFirst(t *testing.T) {
 	}
 }
 
-// An executor that drops functions is given up when the context of Shutdown ends.
-func TestShutdown(t *testing.T) {
+// A Loop whose executor drops functions ends after Abandon.
+func TestAbandon(t *testing.T) {
 	defer schedtest.Within(t, schedtest.Deadline)()
 	x := &ending{gui: newGUI(16, false)}
 	l := callback.New(x, callback.Options{})
@@ -104,6 +106,11 @@ func TestShutdown(t *testing.T) {
 	if err := l.Shutdown(soon); !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("Shutdown = %v", err)
 	}
+	if _, ok, _ := cleaned.Try(); ok {
+		t.Error("the Shutdown has abandoned the executor")
+	}
+	l.Abandon()
+	l.Abandon()
 	if err := l.Close(); err != nil {
 		t.Errorf("Close = %v", err)
 	}
@@ -113,8 +120,43 @@ func TestShutdown(t *testing.T) {
 	x.stop()
 }
 
-// An executor that is given up may be alive: a step runs once, on one side or the other, and two never run at a time.
-func TestGivenUpAlive(t *testing.T) {
+// A Shutdown whose context ends leaves the tasks on the executor: none is lost, and none runs beside the executor's other work.
+func TestShutdownLeavesTasksOnTheExecutor(t *testing.T) {
+	defer schedtest.Within(t, schedtest.Deadline)()
+	for _, locked := range []bool{false, true} {
+		g := newGUI(16, locked)
+		l := callback.New(g, callback.Options{})
+		goOn, wentOn := promise.New[int](), make(chan struct{})
+		begun := make(chan struct{})
+		require.NoError(t, l.Go(func() {
+			close(begun)
+			_, _ = goOn.Await(bg)
+			close(wentOn)
+		}))
+		<-begun
+		over, cancel := context.WithCancel(bg)
+		cancel()
+		require.ErrorIs(t, l.Shutdown(over), context.Canceled)
+		beside := make(chan bool, 1)
+		require.NoError(t, g.Execute(func() {
+			goOn.Fill(1)
+			select {
+			case <-wentOn:
+				beside <- true
+			case <-time.After(20 * time.Millisecond):
+				beside <- false
+			}
+		}))
+		require.False(t, <-beside, "the task runs beside the executor's own work")
+		require.NoError(t, l.Close())
+		<-wentOn
+		require.NoError(t, l.Shutdown(over), "nothing is left")
+		g.stop()
+	}
+}
+
+// An executor that is abandoned may be alive: a step runs once, on one side or the other, and two never run at a time.
+func TestAbandonedAlive(t *testing.T) {
 	defer schedtest.Within(t, schedtest.Deadline)()
 	for range 200 {
 		g := newGUI(16, false)
@@ -129,9 +171,7 @@ func TestGivenUpAlive(t *testing.T) {
 				}
 			})
 		}
-		done, cancel := context.WithCancel(bg)
-		cancel()
-		_ = l.Shutdown(done)
+		l.Abandon()
 		if err := l.Close(); err != nil || counted != tasks*rounds {
 			t.Fatalf("%v, %d", err, counted)
 		}
@@ -139,9 +179,9 @@ func TestGivenUpAlive(t *testing.T) {
 	}
 }
 
-// An executor that begins only after it was given up is asked for nothing on its locked thread, which ends the process when it
+// An executor that begins only after it was abandoned is asked for nothing on its locked thread, which ends the process when it
 // resumes a coroutine of a goroutine.
-func TestGivenUpBeforeItBegan(t *testing.T) {
+func TestAbandonedBeforeItBegan(t *testing.T) {
 	defer schedtest.Within(t, schedtest.Deadline)()
 	for range 50 {
 		var posted []func()
@@ -153,9 +193,7 @@ func TestGivenUpBeforeItBegan(t *testing.T) {
 				suspend.Yield()
 			}
 		})
-		done, cancel := context.WithCancel(bg)
-		cancel()
-		_ = l.Shutdown(done)
+		l.Abandon()
 		<-begun // on a goroutine
 		ran := make(chan struct{})
 		go func() {

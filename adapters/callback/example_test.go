@@ -3,6 +3,7 @@ package callback_test
 import (
 	"context"
 	"fmt"
+	"time"
 
 	"github.com/braidgo/braid/adapters/callback"
 	"github.com/braidgo/braid/adapters/workstealing"
@@ -47,4 +48,22 @@ func Example() {
 		f()
 	}
 	// Output: 1000 words <nil>
+}
+
+// A toolkit that has quit runs nothing more, and does not say so. A Close alone would wait for ever.
+func ExampleLoop_Abandon() {
+	gui := make(mainThread, 8)
+	loop := callback.New(gui, callback.Options{})
+	_ = loop.Go(func() { fmt.Println("saved") })
+	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Millisecond)
+	defer cancel()
+	if err := loop.Shutdown(ctx); err != nil {
+		fmt.Println(err)
+		loop.Abandon()
+	}
+	fmt.Println(loop.Close())
+	// Output:
+	// context deadline exceeded
+	// saved
+	// <nil>
 }

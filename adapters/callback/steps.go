@@ -14,17 +14,17 @@ import (
 var ErrThread = errors.New("callback: tasks are left that belong to the thread of an executor that has ended")
 
 // When the Loop wakes up, or at the end of a step, it requests one step by setting l.asked. The executor runs the step, or
-// a goroutine does if the Loop has given up the executor. Either must first claim the request by clearing l.asked, so that
+// a goroutine does if the Loop has abandoned the executor. Either must first claim the request by clearing l.asked, so that
 // a late call by the executor either runs the requested step or does nothing.
 //
-// The order of accesses matters: the method wake stores l.asked and then loads l.givenUp, whereas the method giveUp stores
-// l.givenUp and then loads l.asked. Therefore at least one of the two methods starts the goroutine.
+// The order of accesses matters: the method wake stores l.asked and then loads l.abandoned, whereas the method Abandon stores
+// l.abandoned and then loads l.asked. Therefore at least one of the two methods starts the goroutine.
 
 // wake requests a step. It obeys the contract of the method Unpark of suspend.Task.
 func (l *Loop) wake() {
 	l.asked.Store(true)
 	switch {
-	case l.givenUp.Load():
+	case l.abandoned.Load():
 		l.start(l.ownStep)
 	case l.direct:
 		l.handOver()
@@ -40,25 +40,33 @@ func (l *Loop) handOver() {
 }
 
 // insist submits a step again after the executor has refused it with err. It stops when the executor accepts the step, or
-// when the Loop gives up the executor.
+// when the Loop abandons the executor.
 func (l *Loop) insist(err error) {
 	const longest = time.Second
 	for pause := time.Millisecond; err != nil; pause = min(2*pause, longest) {
 		if errors.Is(err, suspend.ErrClosed) || l.closed.Load() && pause == longest {
-			l.giveUp()
+			l.Abandon()
 			return
 		}
 		time.Sleep(pause)
-		if l.givenUp.Load() {
+		if l.abandoned.Load() {
 			return
 		}
 		err = l.exec.Execute(l.executorStep)
 	}
 }
 
-// giveUp gives up the executor, so that goroutines run the remaining steps.
-func (l *Loop) giveUp() {
-	l.givenUp.Store(true)
+// Abandon tells the Loop that its executor has stopped for good, and runs no more steps. Call it if the executor drops steps
+// without an error, so that Close would wait for ever; an executor that refuses a step with suspend.ErrClosed is abandoned without
+// a call. From now on goroutines run the tasks and callbacks of the Loop, still one after another. If they belong to the
+// executor's locked thread, they are lost, the Loop is closed, and Close returns ErrThread. Abandon does not close the Loop
+// otherwise: call Close afterwards, which waits for the tasks.
+//
+// Do not call Abandon while the executor is alive, because its tasks would then run beside the executor's other work, or be lost. A
+// step that the executor has accepted and runs later does nothing. Abandon does not wait, and a second call does nothing. It may
+// be called anywhere.
+func (l *Loop) Abandon() {
+	l.abandoned.Store(true)
 	if l.asked.Load() {
 		l.start(l.ownStep)
 	}
@@ -66,14 +74,14 @@ func (l *Loop) giveUp() {
 
 func (l *Loop) claimStep() bool { return l.asked.CompareAndSwap(true, false) }
 
-// executorStep is called by the executor, and runs the step that was requested. If the Loop has given up the executor, a
+// executorStep is called by the executor, and runs the step that was requested. If the Loop has abandoned the executor, a
 // goroutine runs the step instead, because goroutines may have created coroutines that cannot run on a locked thread. If
 // the coroutines belong to the executor's own locked thread, the executor runs the step nevertheless.
 func (l *Loop) executorStep() {
 	if !l.claimStep() {
 		return
 	}
-	if l.givenUp.Load() && !l.locked {
+	if l.abandoned.Load() && !l.locked {
 		l.wake()
 		return
 	}
@@ -89,15 +97,15 @@ func (l *Loop) ownStep() {
 		return
 	}
 	if l.locked {
-		l.abandon()
+		l.loseTasks()
 		return
 	}
 	l.looked = true // new coroutines will belong to no thread
 	l.run()
 }
 
-// abandon ends a Loop whose thread has ended. Idle coroutines are not stopped, because they can stop only on their thread.
-func (l *Loop) abandon() {
+// loseTasks ends a Loop whose thread has ended. Idle coroutines are not stopped, because they can stop only on their thread.
+func (l *Loop) loseTasks() {
 	l.core.Close() // a later task would never run
 	l.stalls.Stop()
 	if l.core.Done() {

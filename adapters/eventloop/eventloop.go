@@ -226,8 +226,13 @@ func (l *Loop) Close() error {
 // closed.
 //
 // If ctx ends first, Shutdown closes the connections as Close does, and returns the cancellation error without waiting for
-// the tasks. A later Close waits for them. Shutdown returns nil if nothing is left, even if ctx has ended. Like Close,
-// Shutdown panics in a task of the Loop.
+// the tasks. A later Close waits for them. Once the Loop has ended, Shutdown returns nil even if ctx has ended; but the reactors
+// of a Loop without tasks need a moment to end. Like Close, Shutdown panics in a task of the Loop.
+//
+// A handler of Serve is a task, also while its connection is idle and the client keeps it open, and Shutdown waits for it. To end
+// such handlers, cancel the context of Serve, or call Close. Tasks of the Loop cannot start tasks there after a Close or
+// Shutdown: a scope.Map on suspend.Here() fails, and a continuation of suspend.Then whose result comes later runs on a goroutine
+// of its own. So shut down listeners and stages first, and the Loop last.
 func (l *Loop) Shutdown(ctx context.Context) error {
 	l.checkCaller("eventloop: Shutdown called from a task of the loop")
 	for _, r := range l.reactors {

@@ -190,7 +190,7 @@ func isShortage(err error) bool {
 }
 
 // Close stops listening. Calls of Accept and Serve, including those under way, fail with net.ErrClosed. Close does not
-// affect accepted connections and their handlers.
+// affect accepted connections and their handlers. A second Close returns net.ErrClosed.
 func (ln *Listener) Close() error {
 	var err error
 	for _, d := range ln.fds {
@@ -204,10 +204,12 @@ func (ln *Listener) Close() error {
 
 // Shutdown closes the Listener and waits until every Serve under way, and thus every handler, has returned. If ctx is
 // done before that, Shutdown returns the cancellation error. The remaining handlers continue until they return or the
-// context of their Serve cancels them. A handler must not call Shutdown, because Shutdown would wait for the handler.
+// context of their Serve cancels them. A handler of an idle connection that the client keeps open is waited for, too. A second
+// Shutdown waits in the same way, and then returns net.ErrClosed, as a second Close does. A handler must not call Shutdown,
+// because Shutdown would wait for the handler.
 func (ln *Listener) Shutdown(ctx context.Context) error {
 	err := ln.Close()
-	if e := ln.serves.waitFor(ctx); e != nil {
+	if e := ln.serves.waitFor(ctx); e != nil && !ln.serves.isZero() {
 		return e
 	}
 	return err

@@ -146,6 +146,11 @@ func TestShutdown(t *testing.T) {
 			t.Error(err)
 		}
 		<-served
+		over, stop := context.WithCancel(context.Background())
+		stop()
+		if err := must(l.Listen("tcp", "127.0.0.1:0")).Shutdown(over); err != nil {
+			t.Error("nothing is left:", err)
+		}
 	})
 }
 

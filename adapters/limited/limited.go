@@ -183,7 +183,7 @@ func (s *Scheduler) Hold() (release func(), err error) {
 }
 
 // Close makes the Scheduler refuse new work, and suspends its caller until every task and callback has ended. This wait
-// cannot be cancelled. Close panics in a task of s.
+// cannot be cancelled. A second Close waits in the same way. The error is always nil. Close panics in a task of s.
 func (s *Scheduler) Close() error {
 	return s.closeUntil(context.Background(), "limited: Close called from a task of the scheduler")
 }
@@ -192,6 +192,9 @@ func (s *Scheduler) Close() error {
 // error. s is closed then, but its tasks run on, because a scheduler cannot end a task. A later Close or Shutdown
 // continues the wait. If ctx has already ended, Shutdown closes s and does not wait. Shutdown
 // returns nil if nothing is left, even if ctx has ended. Shutdown panics in a task of s.
+//
+// Tasks of s cannot start tasks there after a Close or Shutdown: a scope.Map on suspend.Here() fails, and a continuation of
+// suspend.Then whose result comes later runs on a goroutine of its own. So shut down listeners and stages first, and s last.
 func (s *Scheduler) Shutdown(ctx context.Context) error {
 	return s.closeUntil(ctx, "limited: Shutdown called from a task of the scheduler")
 }

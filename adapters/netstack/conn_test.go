@@ -362,6 +362,10 @@ func TestShutdown(t *testing.T) {
 
 		ln = must(b.Listen("tcp", ":81"))
 		require.NoError(t, ln.Shutdown(background), "without a Serve")
+		ln = must(b.Listen("tcp", ":82"))
+		over, stop := context.WithCancel(background)
+		stop()
+		require.NoError(t, ln.Shutdown(over), "nothing is left")
 	})
 }
 

@@ -134,10 +134,12 @@ func (ln *Listener) Close() error { return ln.fail("close", ln.close()) }
 
 // Shutdown closes the Listener and waits until every Serve under way, and thus every handler, has returned. If ctx is done
 // before that, Shutdown returns the cancellation error. The remaining handlers continue until they return or the context
-// of their Serve cancels them. A handler must not call Shutdown, because Shutdown would wait for the handler.
+// of their Serve cancels them. If no Serve is under way, the end of ctx does not matter. A second Shutdown waits in the same
+// way, and then returns net.ErrClosed, as a second Close does. A handler must not call Shutdown, because Shutdown would wait
+// for the handler.
 func (ln *Listener) Shutdown(ctx context.Context) error {
 	err := ln.Close()
-	if e := ln.serves.Acquire(ctx, everyServe); e != nil {
+	if e := ln.serves.Acquire(ctx, everyServe); e != nil && !ln.serves.TryAcquire(everyServe) {
 		return e
 	}
 	ln.serves.Release(everyServe)

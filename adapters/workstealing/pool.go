@@ -214,9 +214,12 @@ func (p *Pool) Close() error {
 
 // Shutdown is Close with a limit: if ctx ends before every task and goroutine of p has ended, Shutdown returns the
 // cancellation error. p is closed then, but its tasks run on, because a scheduler cannot end a task. A later Close or
-// Shutdown continues the wait. If ctx has already ended, Shutdown closes p and
-// does not wait. Shutdown returns nil if nothing is left, even if ctx has ended. Like Close, it panics in a
-// task of p.
+// Shutdown continues the wait. If ctx has already ended, Shutdown closes p and does not wait. Once p has ended, Shutdown
+// returns nil even if ctx has ended; but the workers of a p without tasks need a moment to end. Like Close, it panics in a task
+// of p.
+//
+// Tasks of p cannot start tasks there after a Close or Shutdown: a scope.Map on suspend.Here() fails, and a continuation of
+// suspend.Then whose result comes later runs on a goroutine of its own. So shut down listeners and stages first, and p last.
 func (p *Pool) Shutdown(ctx context.Context) error {
 	return p.closeUntil(ctx, "workstealing: Shutdown called from a task of the pool")
 }

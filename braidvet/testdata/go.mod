@@ -4,6 +4,7 @@ go 1.26.0
 
 require (
 	github.com/braidgo/braid v0.1.0
+	github.com/braidgo/braid/actor/natsactor v0.1.0
 	github.com/gin-gonic/gin v1.11.0
 	github.com/gofiber/fiber/v2 v2.52.9
 )
@@ -15,6 +16,7 @@ require (
 
 replace (
 	github.com/braidgo/braid => ../..
-	github.com/gin-gonic/gin => ./gin // the types only
+	github.com/braidgo/braid/actor/natsactor => ./natsactor // the types only, as of the others below
+	github.com/gin-gonic/gin => ./gin
 	github.com/gofiber/fiber/v2 => ./fiber
 )

@@ -101,12 +101,13 @@ func (s *Scheduler) Run() {
 	}
 }
 
-// Close makes Go return an error, and lets Run return when all tasks have ended.
-func (s *Scheduler) Close() {
+// Close makes Go return an error, and lets Run return when all tasks have ended. The error is always nil.
+func (s *Scheduler) Close() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.closed = true
 	s.change.Broadcast()
+	return nil
 }
 
 // Park suspends the calling task t until Unpark is called. If Unpark has been called before, Park returns at once.

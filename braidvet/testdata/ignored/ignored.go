@@ -3,6 +3,7 @@ package ignored
 import (
 	"context"
 
+	"github.com/braidgo/braid/actor/natsactor"
 	"github.com/braidgo/braid/broadcast"
 	"github.com/braidgo/braid/chanx"
 	"github.com/braidgo/braid/keyed"
@@ -73,10 +74,12 @@ func (s *server) right(ctx context.Context, l *latch.Latch) error {
 	return l.Wait(ctx)
 }
 
-func ends(ctx context.Context, s *stage.Stage[int, int], f stage.Flow[int, int], p *stage.Pool) error {
-	defer s.Close() // want `the error of stage.Stage.Close is ignored: it says which tasks are lost; Shutdown lets them finish`
+func ends(ctx context.Context, s *stage.Stage[int, int], f stage.Flow[int, int], p *stage.Pool, n *natsactor.Server) error {
+	defer s.Close() // want `the error of stage.Stage.Close is ignored: it says how much is lost; Shutdown lets it finish`
 	f.Close()       // want `the error of stage.Closer.Close is ignored`
 	_ = s.Close()   // meant so
+	defer n.Close() // want `the error of natsactor.Server.Close is ignored`
+	_ = n.Close()
 	defer p.Close() // it waits for all functions
 	_ = f.Shutdown(ctx)
 	return s.Close()

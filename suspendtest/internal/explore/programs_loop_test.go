@@ -157,7 +157,7 @@ var loopPrograms = []program{
 	}},
 	{"callback", "3 × 1", callbackProgram(1)},
 	{"callback, two threads", "4 × 1", callbackProgram(2)},
-	{"callback, given up", "3 × 1", func(w *explore.World) {
+	{"callback, abandoned", "3 × 1", func(w *explore.World) {
 		var posted atomicx.Int32
 		x := callback.NewExploring(func() { posted.Add(1) })
 		stepping, ran, accepted := 0, 0, 0
@@ -181,7 +181,7 @@ var loopPrograms = []program{
 			}
 		})
 		w.Go("close", func(context.Context) {
-			_ = x.Shutdown(canceled)
+			x.Abandon()
 			_ = x.Close()
 		})
 		w.OnIdle(lost)
@@ -199,13 +199,6 @@ var loopPrograms = []program{
 		})
 	}},
 }
-
-// canceled is done already.
-var canceled = func() context.Context {
-	ctx, cancel := context.WithCancel(bg)
-	cancel()
-	return ctx
-}()
 
 // reactorProgram has a reactor, somebody that closes it, and others.
 func reactorProgram(others func(w *explore.World, x *eventloop.Exploring)) func(w *explore.World) {

@@ -46,9 +46,9 @@ var loopMutants = []realMutant{
 	{"a Close asks for no last step", "adapters/callback/callback.go", "	if ⟦l.core.Close() && l.core.Rouse()⟧ {\n", "l.core.Close() && l.core.Rouse() && false", "callback"},
 	{"a callback loop asks for a step and sleeps", "adapters/callback/steps.go", "			return\n		}\n	}\n	l.wake()", "			if !IS {\n				return\n			}\n		}\n	}\n	l.wake()", "callback, two threads"},
 
-	{"who gives up does not look what was asked for", "adapters/callback/steps.go", "	if ⟦l.asked.Load()⟧ {\n		l.start", "false", "callback, given up"},
-	{"a step is asked for after the look whether it was given up", "adapters/callback/steps.go", "	l.asked.Store(true)\n	switch {\n	case ⟦l.givenUp.Load()⟧:", "l.givenUp.Load() && false", "callback, given up"},
-	{"a step is done unasked", "adapters/callback/steps.go", "func (l *Loop) claimStep() bool { return ⟦l.asked.CompareAndSwap(true, false)⟧ }", "l.asked.CompareAndSwap(true, false) || true", "callback, given up"},
+	{"who abandons the executor does not look what was asked for", "adapters/callback/steps.go", "	if ⟦l.asked.Load()⟧ {\n		l.start", "false", "callback, abandoned"},
+	{"a step is asked for after the look whether the executor was abandoned", "adapters/callback/steps.go", "	l.asked.Store(true)\n	switch {\n	case ⟦l.abandoned.Load()⟧:", "l.abandoned.Load() && false", "callback, abandoned"},
+	{"a step is done unasked", "adapters/callback/steps.go", "func (l *Loop) claimStep() bool { return ⟦l.asked.CompareAndSwap(true, false)⟧ }", "l.asked.CompareAndSwap(true, false) || true", "callback, abandoned"},
 
 	{"a watch rests though a step has begun", "internal/coro/stalls.go", "	if ⟦s.state.CompareAndSwap(none, idle)⟧ {", "s.state.Swap(idle) == none || true", "stalls"},
 	{"a step does not wake the watch", "internal/coro/stalls.go", "	if ⟦before == idle⟧ {", "false", "stalls"},

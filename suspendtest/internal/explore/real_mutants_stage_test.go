@@ -19,7 +19,7 @@ var stageMutants = []realMutant{
 	{"a worker above the width goes on", "stage/serve.go", "	if ⟦p.running > p.width⟧ ||", "false", "stage, narrower"},
 	{"a delay that Close has taken holds the scheduler", "stage/close.go", "	letGo()\n	stopAll(stop)", "	if !IS {\n		letGo()\n	}\n	stopAll(stop)", "stage, retry, held"},
 	{"a delay that is over holds the scheduler", "stage/pool.go", "	p.unlockAndPay()\n	letGo()", "	p.unlockAndPay()\n	if !IS {\n		letGo()\n	}", "stage, retry, held"},
-	{"a scheduler is let go between two tries", "stage/pool.go", "	if p.held == nil || ⟦p.alive+p.waiting+p.delayed > 0⟧ {", "p.alive > 0", "stage, retry, held"},
+	{"a scheduler is let go between two tries", "stage/pool.go", "	if p.held == nil || ⟦p.alive+p.waiting+p.delayed+p.cut > 0⟧ {", "p.alive > 0", "stage, retry, held"},
 	{"a worker ends, and then tells", "stage/serve.go", "		for !p.linger && w.owed.any() {", "		if IS && !p.linger {\n			o := w.owed\n			w.owed = owed{}\n			p.running--\n			p.endWorker(w)\n			o.pay()\n			return\n		}\n		for !p.linger && w.owed.any() {", "stage, told"},
 	{"tasks that are cut off count as ended, and are then told", "stage/close.go", "	s.gaveUp(len(gone))", "	if !IS {\n		s.gaveUp(len(gone))\n	}", "stage, cut"},
 	{"a worker that was woken is still called idle", "stage/pool.go", "			p.idle = p.idle[:n-1]\n", "			if IS {\n				p.idle = append(p.idle[:n-1], w)\n			} else {\n				p.idle = p.idle[:n-1]\n			}\n", "stage, lingering"},

@@ -1,0 +1,3 @@
+module github.com/braidgo/braid/actor/natsactor
+
+go 1.26.0
