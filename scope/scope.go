@@ -69,6 +69,7 @@ type Scope struct {
 	collects bool               // set before the first child
 	errs     []error            // the first failure, or all failures with Collect
 	enough   bool               // Cancel(nil) was the first cancellation
+	known    bool               // the reason of the cancellation is in errs
 	releases dlist.List[func()] // called in reverse order
 	released bool               // every release function has been called
 }
@@ -149,14 +150,14 @@ func (s *Scope) finish(err *error) {
 // child of s and may come after the end uses Start or On.
 func (s *Scope) Go(on suspend.Spawner, f func(ctx context.Context) error) {
 	check(f != nil)
-	if !s.child(s, on, func() { s.member(func() error { return f(s.ctx) }) }, s.memberFailed) {
+	if !s.child(s, on, func() { s.member(func() error { return f(s.ctx) }) }, s.never) {
 		panic("scope: Go after the end of the scope")
 	}
 }
 
 // child starts a task that calls run, which must call s.member or s.removeMember. If s is cancelled, or on refuses the task, child
 // calls never with the error, before s can end. If s has ended, child does nothing and returns false.
-func (s *Scope) child(of origin, on suspend.Spawner, run func(), never func(err error)) bool {
+func (s *Scope) child(of origin, on suspend.Spawner, run func(), never func(err error, cancelled bool)) bool {
 	suspend.Point()
 	if !s.addMember() {
 		return false
@@ -168,13 +169,14 @@ func (s *Scope) child(of origin, on suspend.Spawner, run func(), never func(err 
 		}
 	}()
 	err := suspend.Err(s.ctx)
-	if err == nil {
+	cancelled := err != nil
+	if !cancelled {
 		if err = s.start(of, cmp.Or(on, suspend.Goroutines), run); err != nil {
 			err = fmt.Errorf("scope: a child was refused: %w", err)
 		}
 	}
 	if started = err == nil; !started {
-		never(err)
+		never(err, cancelled)
 	}
 	return true
 }
@@ -367,9 +369,26 @@ func (s *Scope) context() context.Context { return s.ctx }
 func (s *Scope) withdrawn() {
 	defer s.removeMember()
 	if err := suspend.Err(s.ctx); err != nil {
-		s.note(err) // does not call s.cancel, which would call functions registered with s.ctx in a foreign task
+		s.never(err, true)
 	} else {
-		s.memberFailed(ErrAbandoned)
+		s.never(ErrAbandoned, false)
+	}
+}
+
+// never records the failure of a child that never runs: s is cancelled, or its scheduler has refused or dropped the child. One
+// cancellation error stands for all such children, however many a Group has. If s is cancelled, never does not call s.cancel, which would
+// call functions registered with s.ctx in a foreign task.
+func (s *Scope) never(err error, cancelled bool) {
+	if !cancelled {
+		s.memberFailed(err)
+		return
+	}
+	s.mu.Lock()
+	known := s.known
+	s.known = true
+	s.mu.Unlock()
+	if !known {
+		s.note(err)
 	}
 }
 
@@ -407,6 +426,9 @@ func (s *Scope) removeMember() {
 
 func (s *Scope) fail(err error) {
 	s.note(err)
+	s.mu.Lock()
+	s.known = s.known || s.ctx.Err() == nil
+	s.mu.Unlock()
 	s.cancel(err)
 }
 

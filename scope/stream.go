@@ -100,7 +100,7 @@ func call[T, U any](s *Scope, on suspend.Spawner, p *promise.Promise[U], f func(
 	s.child(s, on, func() {
 		defer s.removeMember()
 		abandoned.Watch(ErrAbandoned, func() { p.Resolve(f(s.ctx, v)) }, func(err error) { p.Fail(err) })
-	}, func(err error) {
+	}, func(err error, _ bool) {
 		started = false
 		p.Fail(err)
 	})
