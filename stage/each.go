@@ -15,11 +15,11 @@ type EachOptions struct {
 	Unordered bool // yield answers in the order in which tasks end
 }
 
-// Each feeds the values of the sequence in through f, and yields the answers in the order of these values, unless o.Unordered is
-// set. Each answer is yielded as soon as its turn has come, even while in has no further value yet. At most o.Window tasks are in
-// flight. The goroutine or task that ranges over the result feeds f. If a stage is full, Each waits for room, even if Options.Full is
-// FullReject, and yields no answer meanwhile. If a task fails, Each yields its error and a zero answer, and goes on. A
-// scope.Stream over an Each stops at the first failed task. scope.Lift makes an in of a sequence that cannot fail.
+// Each feeds the values of the sequence in through f, and yields the answers in the order of these values, unless o.Unordered is set.
+// Each answer is yielded as soon as its turn has come, even while in has no further value yet. At most o.Window tasks are in flight.
+// The goroutine or task that ranges over the result feeds f. If a stage is full, Each waits for room, even if Options.Full is
+// FullReject, and yields no answer meanwhile. If a task fails, Each yields its error and a zero answer, and goes on. A scope.Stream
+// over an Each stops at the first failed task. For a sequence that cannot fail, see scope.Lift.
 //
 // After a break, Each stops feeding, cancels the tasks in flight, and waits until they are done. After an error of in, Each stops
 // feeding, yields the answers of the tasks in flight, and yields last an error that wraps ErrInput and the error of in. The value beside
@@ -86,10 +86,10 @@ func Each[In, Out any](ctx context.Context, f Flow[In, Out], in iter.Seq2[In, er
 			}
 			e.add(c, err)
 		}
-		if failed != nil {
-			failed = fmt.Errorf("%w: %w", ErrInput, failed)
-		} else {
+		if failed == nil {
 			failed = suspend.Err(ctx)
+		} else {
+			failed = fmt.Errorf("%w: %w", ErrInput, failed)
 		}
 		if failed != nil {
 			var zero Out

@@ -45,7 +45,8 @@ func (s *server) wrong(ctx context.Context, k *keyed.Mutex[string], l *latch.Lat
 	}
 	for range scope.Stream(ctx, nil, 1, (s.in.All(ctx)), func(context.Context, int) (int, error) { return 1, nil }) { // want `scope.Stream are ignored`
 	}
-	var st *stage.Stage[int, int]                                                                                                             // with bg, f, a task or a slow subscriber may fail
+	// A call, a task and a slow subscriber fail whatever the context is.
+	var st *stage.Stage[int, int]
 	for n := range scope.Stream(bg, nil, 1, scope.Lift(func(func(int) bool) {}), func(context.Context, int) (int, error) { return 1, nil }) { // want `are ignored`
 		print(n)
 	}
