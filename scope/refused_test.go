@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/braidgo/braid/adapters/fifo"
+	"github.com/braidgo/braid/cancel"
 	"github.com/braidgo/braid/internal/testrig/schedtest"
 	"github.com/braidgo/braid/promise"
 	"github.com/braidgo/braid/scope"
@@ -66,6 +67,38 @@ func TestACancellationOfChildrenThatBeginLate(t *testing.T) {
 		stop()
 		require.Equal(t, context.Canceled, g.Shutdown(bg))
 	})
+}
+
+// A refusal cancels the scope in the call of Go or Start, so the caller must not hold a lock that a function of its context takes. A
+// Group that collects is not cancelled.
+func TestARefusalCancelsInTheCall(t *testing.T) {
+	full := spawnerFunc(func(func()) error { return errOops })
+	for name, start := range map[string]func(of scope.Parent){
+		"Go":    func(of scope.Parent) { startIn(of, full) },
+		"Start": func(of scope.Parent) { scope.Start(of, full, none) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			for _, policy := range []scope.Policy{scope.FirstError, scope.Collect} {
+				g, called := scope.Open(bg, policy), false
+				scope.Start(g, nil, func(ctx context.Context) (int, error) {
+					cancel.AfterFunc(ctx, func() { called = true })
+					start(g)
+					require.Equal(t, policy == scope.FirstError, called)
+					return 0, nil
+				})
+				require.ErrorIs(t, g.Shutdown(bg), errOops)
+			}
+		})
+	}
+}
+
+// A Go that panics in its Spawner leaves no failure behind.
+func TestAGoThatPanicsIsNoFailure(t *testing.T) {
+	require.NoError(t, scope.Run(bg, func(ctx context.Context, s *scope.Scope) error {
+		schedtest.Panics(t, "broken", func() { startIn(s, broken{}) })
+		schedtest.Panics(t, "broken", func() { scope.Start(s, broken{}, none) })
+		return suspend.Err(ctx)
+	}))
 }
 
 func none(context.Context) (int, error) { panic("it ran") }

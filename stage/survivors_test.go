@@ -14,6 +14,7 @@ import (
 	"github.com/braidgo/braid/adapters/fifo"
 	"github.com/braidgo/braid/chanx"
 	"github.com/braidgo/braid/internal/testrig/schedtest"
+	"github.com/braidgo/braid/scope"
 	"github.com/braidgo/braid/stage"
 	"github.com/braidgo/braid/suspend"
 )
@@ -366,6 +367,22 @@ func TestEachOfAnInputThatFails(t *testing.T) {
 			})
 		}
 	}
+}
+
+// A Stream that takes its values from an Each ends with the first task that has failed.
+func TestAStreamOverAnEach(t *testing.T) {
+	s := stage.New("s", func(_ context.Context, n int) (int, error) {
+		if n == 1 {
+			return 0, stage.ErrFull
+		}
+		return n, nil
+	}, stage.Options{})
+	var got []error
+	for _, err := range scope.Stream(bg, nil, 2, stage.Each(bg, s, numbers(4), stage.EachOptions{}), func(_ context.Context, n int) (int, error) { return n, nil }) {
+		got = append(got, err)
+	}
+	require.Equal(t, []error{nil, stage.ErrFull}, got)
+	require.NoError(t, s.Shutdown(bg))
 }
 
 // A panic of the input reaches the caller after the tasks in flight have ended.
