@@ -24,7 +24,9 @@ The Close of a stage gives its tasks up, and only its error says so: with defer 
 them finish. In the same way, the Close of a natsactor.Server gives up the messages for which the mailbox has no room.
 
 An iter.Seq2 of values and errors, such as that of chanx.Chan.All, has the reason of its end as the error of its last pair. A loop without the
-second variable runs once more for this pair, with a zero value. Reported are such loops over a call with a context that can end.`,
+second variable runs once more for this pair, with a zero value, and one over stage.Each takes a failed task for an answer. Reported are such
+loops over a call of this module, but not those over chanx.Chan.All with a context that cannot end: after a Close, they have no error. The error
+of a CloseWith is then missed, and so is a loop over a variable, as in seq := c.All(ctx).`,
 	URL:      "https://pkg.go.dev/" + module + "braidvet",
 	Requires: []*analysis.Analyzer{inspect.Analyzer},
 	Run:      findIgnored,
@@ -95,11 +97,11 @@ func oneMore(pass *analysis.Pass, over ast.Expr) {
 	if f == nil || f.Pkg() == nil || !inBraid(f.Pkg().Path()) || f.Signature().Params().Len() == 0 {
 		return
 	}
-	if !isContext(f.Signature().Params().At(0).Type()) || endless(pass, call.Args[0]) {
-		return
+	if !isContext(f.Signature().Params().At(0).Type()) || named(f) == "chanx.Chan.All" && endless(pass, call.Args[0]) {
+		return // this loop ends at a Close, and has no error then
 	}
 	if pairs, ok := types.Unalias(pass.TypesInfo.TypeOf(call)).(*types.Named); ok && is(pairs, "iter", "Seq2") && isError(pairs.TypeArgs().At(1)) {
-		pass.ReportRangef(over, "the errors of %s are ignored: if ctx has ended, the loop runs once more, with a zero value", shortName(f))
+		pass.ReportRangef(over, "the errors of %s are ignored: if it fails, the loop runs once more, with a zero value", shortName(f))
 	}
 }
 

@@ -54,12 +54,11 @@ func First[T any](ctx context.Context, on suspend.Spawner, fs ...func(context.Co
 	)
 	err := Run(ctx, func(_ context.Context, s *Scope) error {
 		for i, f := range fs {
-			failed := func(err error) { errs[i] = err }
 			s.child(s, on, func() {
 				s.member(func() error {
 					mine, err := f(s.ctx)
 					if err != nil {
-						failed(err)
+						errs[i] = err
 						return nil
 					}
 					mu.Lock()
@@ -70,7 +69,7 @@ func First[T any](ctx context.Context, on suspend.Spawner, fs ...func(context.Co
 					s.Cancel(nil)
 					return nil
 				})
-			}, failed) // a call has won, ctx has ended, or the scheduler is closed
+			}, func(err error, _ bool) { errs[i] = err }) // a call has won, ctx has ended, or the scheduler is closed
 		}
 		return nil
 	})

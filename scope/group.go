@@ -35,7 +35,8 @@ const (
 //
 //	func (s *server) Close() error { return s.tasks.Close() }
 //
-// A method of a service that may be called after Close uses Start, whose Child then fails with ErrEnded. Go panics.
+// A method of a service that may be called after Close uses Start, and looks at the Child, which then fails with ErrEnded.
+// A caller that drops the Child does not learn that the function never ran. Go panics then.
 //
 // Use Run where a function can wait for the children.
 type Group struct {
@@ -50,8 +51,9 @@ type Group struct {
 }
 
 // Open returns a Group whose children get a context that ends when ctx ends. If ctx has already ended, no child runs. The
-// caller must call Close or Shutdown when it no longer needs the Group. With Collect, the Group keeps every failure until then.
-// Open panics if the policy is unknown.
+// caller must call Close or Shutdown when it no longer needs the Group. With Collect, the Group keeps every failure until
+// then, but only one cancellation error for all children that never run because the Group is cancelled. Open panics if the
+// policy is unknown.
 func Open(ctx context.Context, policy Policy) *Group {
 	if policy != FirstError && policy != Collect {
 		panic("scope: unknown Policy")
@@ -172,9 +174,10 @@ type Child[T any] struct {
 	stopped atomicx.Bool // Cancel was called
 }
 
-// Start starts f as a child of a Scope or a Group, as Go does, and returns a handle for the child and its result. Start never
-// suspends. An error of the child is also a failure of the scope, even if f never runs. But if the scope has ended, the Child
-// fails with ErrEnded, and Start does not panic. Start panics if f is nil.
+// Start starts f as a child of a Scope or a Group, as Go does, and returns a handle for the child and its result. Start
+// never suspends. An error of the child is also a failure of the scope, even if f never runs. But if the scope has ended,
+// the Child fails with ErrEnded, and Start does not panic. If on refuses f, Start cancels the scope, as Go does: hold no
+// lock that a function registered with its context takes. Start panics if f is nil.
 func Start[T any](of Parent, on suspend.Spawner, f func(ctx context.Context) (T, error)) *Child[T] {
 	check(f != nil)
 	c := &Child[T]{s: of.scope()}
@@ -195,10 +198,15 @@ func Start[T any](of Parent, on suspend.Spawner, f func(ctx context.Context) (T,
 
 // run calls f and returns the failure of the scope.
 func (c *Child[T]) run(f func(ctx context.Context) (T, error)) (err error) {
-	var v T
-	if err = suspend.Err(c.ctx); err == nil {
-		abandoned.Watch(ErrAbandoned, func() { v, err = f(c.ctx) }, func(err error) { c.resolve(v, err) })
+	if err = suspend.Err(c.ctx); err != nil {
+		c.fail(err)
+		if !c.stopped.Load() {
+			c.s.never(err, true)
+		}
+		return nil
 	}
+	var v T
+	abandoned.Watch(ErrAbandoned, func() { v, err = f(c.ctx) }, func(err error) { c.resolve(v, err) })
 	c.resolve(v, err)
 	if c.stopped.Load() && (errors.Is(err, c.ctx.Err()) || errors.Is(err, context.Cause(c.ctx))) {
 		return nil
@@ -206,10 +214,10 @@ func (c *Child[T]) run(f func(ctx context.Context) (T, error)) (err error) {
 	return err
 }
 
-// never records the failure of a child that was not started.
-func (c *Child[T]) never(err error) {
+// never records the failure of a child that never runs.
+func (c *Child[T]) never(err error, cancelled bool) {
 	c.fail(err)
-	c.s.memberFailed(err)
+	c.s.never(err, cancelled)
 }
 
 // Cancel cancels the context of this child only, with the given cause. A cancellation error of the child is then not a

@@ -18,10 +18,10 @@ import (
 // live, it queues the function, and starts queued functions in order as tasks end. A queued function costs memory, but no
 // task. A task counts as live until it ends, even while it is suspended.
 //
-// If Scope.Go, Map, First or Stream has passed a function to the Limit, and the scope is cancelled while the function is
-// queued, the function never runs. A function that was passed to the Limit's own Go, or through Scope.On, always runs. A
-// function that was passed through another package's Spawner also runs, with its context cancelled.
-// If the scheduler is closed before a queued function has started, the function runs on a plain goroutine.
+// If Scope.Go, Start, Map, First or Stream has passed a function to the Limit, and the scope is cancelled while the function
+// is queued, the function never runs. A function that was passed to the Limit's own Go, or through Scope.On, always runs. A
+// function that was passed through another package's Spawner also runs, with its context cancelled. If the scheduler is
+// closed before a queued function has started, the function runs on a plain goroutine.
 //
 // A task of a Limit must not wait for a function that is queued in the same Limit. For example, a Map on the caller's own
 // Limit may wait for the caller's place until its context ends. Use a separate Limit for inner tasks.

@@ -36,8 +36,9 @@ import (
 	"github.com/braidgo/braid/suspend/sched"
 )
 
-// ErrEnded is the error of a Child that was started after the end of its scope, and of the Go of a Spawner from On after the
-// end. The function does not run. ErrEnded matches suspend.ErrEnded and suspend.ErrClosed, in the sense of errors.Is.
+// ErrEnded is the error of a Child that was started after the end of its scope, whose function does not run, and of Hold and
+// the Go of a Spawner from On after the end. ErrEnded matches suspend.ErrEnded and suspend.ErrClosed, in the sense of
+// errors.Is.
 var ErrEnded = outcome.Named("scope: ended", suspend.ErrEnded, suspend.ErrClosed)
 
 // ErrAbandoned is the error of a scope in which a function did not return. The function called runtime.Goexit, or it
@@ -69,6 +70,7 @@ type Scope struct {
 	collects bool               // set before the first child
 	errs     []error            // the first failure, or all failures with Collect
 	enough   bool               // Cancel(nil) was the first cancellation
+	known    bool               // the reason of the cancellation is in errs
 	releases dlist.List[func()] // called in reverse order
 	released bool               // every release function has been called
 }
@@ -143,20 +145,23 @@ func (s *Scope) finish(err *error) {
 //   - If s is cancelled before the call, or while f is queued in a Limit, the failure is the cancellation error. After
 //     Cancel(nil), this error is no failure.
 //
-// A caller that can do without f uses the Spawner from On. Its Go returns the error of on.
+// A caller that can do without f uses the Spawner from On. Its Go returns the error of on. If on refuses f, this call
+// cancels s, and so calls the functions registered with its context, unless s is a Group that collects: hold no lock that
+// one of them takes.
 //
-// Go panics if f is nil. Go also panics if s has ended, because no Run or Close would return the failure. A caller that is no
-// child of s and may come after the end uses Start or On.
+// Go panics if f is nil. Go also panics if s has ended, because no Run or Close would return the failure. s has ended when
+// the OnRelease functions are called. A caller that is no child of s and may come after the end uses Start or On. If on.Go
+// panics and the caller recovers, f is no child of s and no failure.
 func (s *Scope) Go(on suspend.Spawner, f func(ctx context.Context) error) {
 	check(f != nil)
-	if !s.child(s, on, func() { s.member(func() error { return f(s.ctx) }) }, s.memberFailed) {
+	if !s.child(s, on, func() { s.member(func() error { return f(s.ctx) }) }, s.never) {
 		panic("scope: Go after the end of the scope")
 	}
 }
 
 // child starts a task that calls run, which must call s.member or s.removeMember. If s is cancelled, or on refuses the task, child
 // calls never with the error, before s can end. If s has ended, child does nothing and returns false.
-func (s *Scope) child(of origin, on suspend.Spawner, run func(), never func(err error)) bool {
+func (s *Scope) child(of origin, on suspend.Spawner, run func(), never func(err error, cancelled bool)) bool {
 	suspend.Point()
 	if !s.addMember() {
 		return false
@@ -168,13 +173,14 @@ func (s *Scope) child(of origin, on suspend.Spawner, run func(), never func(err 
 		}
 	}()
 	err := suspend.Err(s.ctx)
-	if err == nil {
+	cancelled := err != nil
+	if !cancelled {
 		if err = s.start(of, cmp.Or(on, suspend.Goroutines), run); err != nil {
 			err = fmt.Errorf("scope: a child was refused: %w", err)
 		}
 	}
 	if started = err == nil; !started {
-		never(err)
+		never(err, cancelled)
 	}
 	return true
 }
@@ -261,10 +267,10 @@ func (s *Scope) Cancel(cause error) {
 	s.cancel(nil)
 }
 
-// OnRelease registers f to be called once, by the task that called Run, after all children have ended and before Run
-// returns or panics. The functions are called in reverse order of registration. f may suspend, but needs another context,
-// because the scope's context has ended by then. If f panics, the remaining functions are still called. f may call
-// OnRelease. OnRelease panics if f is nil, or if the scope has ended.
+// OnRelease registers f to be called once, by the task that called Run, after all children have ended and before Run returns
+// or panics. The functions are called in reverse order of registration. f may suspend, but needs another context, because
+// the scope's context has ended by then, and no child can be started. If f panics, the remaining functions are still called.
+// f may call OnRelease. OnRelease panics if f is nil, or if the scope has ended.
 //
 // Like the stop function of context.AfterFunc, stop takes f back. It returns true if f will therefore not be called, and
 // false if the call of f has begun or f was taken back before. A function that was taken back, or has been called, uses no memory
@@ -367,9 +373,26 @@ func (s *Scope) context() context.Context { return s.ctx }
 func (s *Scope) withdrawn() {
 	defer s.removeMember()
 	if err := suspend.Err(s.ctx); err != nil {
-		s.note(err) // does not call s.cancel, which would call functions registered with s.ctx in a foreign task
+		s.never(err, true)
 	} else {
-		s.memberFailed(ErrAbandoned)
+		s.never(ErrAbandoned, false)
+	}
+}
+
+// never records the failure of a child that never runs: s is cancelled, or its scheduler has refused or dropped the child. One
+// cancellation error stands for all such children, however many a Group has. If s is cancelled, never does not call s.cancel, which would
+// call functions registered with s.ctx in a foreign task.
+func (s *Scope) never(err error, cancelled bool) {
+	if !cancelled {
+		s.memberFailed(err)
+		return
+	}
+	s.mu.Lock()
+	known := s.known
+	s.known = true
+	s.mu.Unlock()
+	if !known {
+		s.note(err)
 	}
 }
 
@@ -407,6 +430,9 @@ func (s *Scope) removeMember() {
 
 func (s *Scope) fail(err error) {
 	s.note(err)
+	s.mu.Lock()
+	s.known = s.known || s.ctx.Err() == nil
+	s.mu.Unlock()
 	s.cancel(err)
 }
 

@@ -310,6 +310,9 @@ func TestAnEndedScopeRefuses(t *testing.T) {
 		if err := s.On(nil).Go(func() {}); err != scope.ErrEnded {
 			t.Errorf("On.Go = %v", err)
 		}
+		if _, err := s.Hold(); err != scope.ErrEnded {
+			t.Errorf("Hold = %v", err)
+		}
 		if err := suspend.Err(ctx); !errors.Is(err, scope.ErrEnded) || !errors.Is(err, context.Canceled) {
 			t.Errorf("the context: %v", err)
 		}

@@ -20,13 +20,14 @@ import (
 // calls, and the iterator returns after all calls and in have ended. If ctx ends before the iteration, the last error is the
 // cancellation error, even if in ends because of ctx. If a call does not return, its error matches ErrAbandoned.
 //
-// The sequence runs in a task of its own, on the scheduler of the iterator's caller. It advances while the caller waits for a
-// result, and is at most one value ahead of the calls. If a result exists before the next value does, in runs beside the loop
-// body. When the iteration ends, in ends too: as after a break, or, if it waits in an operation of this module, by
-// runtime.Goexit, without an effect of the operation. The iterator waits for an in that computes or that waits natively, such as
-// on a Go channel. Since in is another task than the caller, a circle over both is not noticed: it must not Do a task of a stage
-// whose handler ranges over the iterator, or Force a lazy value whose function does. A value that was yielded to no call is
-// dropped. A panic or runtime.Goexit of in continues in the caller.
+// The sequence runs in a task of its own, on the scheduler of the iterator's caller. It advances while the caller waits for
+// a result, and is at most one value ahead of the calls. If a result exists before the next value does, in runs beside the
+// loop body. When the iteration ends, in ends too: as after a break, or, if it waits in an operation of this module, by
+// runtime.Goexit, without an effect of the operation. Until then, an in that has failed waits in its yield. The iterator
+// waits for an in that computes or that waits natively, such as on a Go channel. Since in is another task than the caller, a
+// circle over both is not noticed: it must not Do a task of a stage whose handler ranges over the iterator, or Force a lazy
+// value whose function does. A value that was yielded to no call is dropped. A panic or runtime.Goexit of in continues in
+// the caller.
 //
 // If on is nil, the calls run on plain goroutines. Stream panics if n is less than 1, or if in or f is nil.
 func Stream[T, U any](ctx context.Context, on suspend.Spawner, n int, in iter.Seq2[T, error], f func(context.Context, T) (U, error)) iter.Seq2[U, error] {
@@ -100,7 +101,7 @@ func call[T, U any](s *Scope, on suspend.Spawner, p *promise.Promise[U], f func(
 	s.child(s, on, func() {
 		defer s.removeMember()
 		abandoned.Watch(ErrAbandoned, func() { p.Resolve(f(s.ctx, v)) }, func(err error) { p.Fail(err) })
-	}, func(err error) {
+	}, func(err error, _ bool) {
 		started = false
 		p.Fail(err)
 	})

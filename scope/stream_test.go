@@ -384,6 +384,7 @@ func TestStreamOfASourceThatFails(t *testing.T) {
 					return i, suspend.Err(ctx)
 				}) {
 					require.NoError(t, last, "a pair after the error")
+					require.False(t, ended, "the sequence ends with the iteration")
 					if last = err; err == nil {
 						got = append(got, v)
 					}

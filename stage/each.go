@@ -2,6 +2,7 @@ package stage
 
 import (
 	"context"
+	"fmt"
 	"iter"
 
 	"github.com/braidgo/braid/internal/producer"
@@ -14,19 +15,21 @@ type EachOptions struct {
 	Unordered bool // yield answers in the order in which tasks end
 }
 
-// Each feeds the values of the sequence in through f, and yields the answers in the order of these values, unless o.Unordered is
-// set. Each answer is yielded as soon as its turn has come, even while in has no further value yet. At most o.Window tasks are in
-// flight. The goroutine or task that ranges over the result feeds f. If a stage is full, Each waits for room, even if Options.Full is
-// FullReject, and yields no answer meanwhile. If a task fails, Each yields its error and a zero answer. scope.Lift makes an in of a
-// sequence that cannot fail.
+// Each feeds the values of the sequence in through f, and yields the answers in the order of these values, unless o.Unordered is set.
+// Each answer is yielded as soon as its turn has come, even while in has no further value yet. At most o.Window tasks are in flight.
+// The goroutine or task that ranges over the result feeds f. If a stage is full, Each waits for room, even if Options.Full is
+// FullReject, and yields no answer meanwhile. If a task fails, Each yields its error and a zero answer, and goes on. A scope.Stream
+// over an Each stops at the first failed task. For a sequence that cannot fail, see scope.Lift.
 //
-// After a break, Each stops feeding, cancels the tasks in flight, and waits until they are done. When ctx is done, Each stops
-// feeding, yields the tasks in flight with their errors, and yields the cancellation error last. After an error of in, Each stops
-// feeding, yields the answers of the tasks in flight, and yields the error of in last. The value beside the error is dropped.
+// After a break, Each stops feeding, cancels the tasks in flight, and waits until they are done. After an error of in, Each stops
+// feeding, yields the answers of the tasks in flight, and yields last an error that wraps ErrInput and the error of in. The value beside
+// the error is dropped. When ctx is done, Each stops feeding, yields the tasks in flight with their errors, and yields the cancellation
+// error last, unless in has failed.
 //
 // The sequence runs in a task of its own, on the scheduler of the caller. It advances while the caller waits, and is at most one value
 // ahead of the tasks. If an answer exists before the next value does, in runs beside the loop body. When the iteration ends, in ends
-// as in scope.Stream, where a circle over in and the caller is not noticed. A panic or runtime.Goexit of in continues in the caller.
+// as in scope.Stream; until then, an in that has failed waits in its yield. As in scope.Stream, a circle over in and the caller is not
+// noticed. A panic or runtime.Goexit of in continues in the caller.
 func Each[In, Out any](ctx context.Context, f Flow[In, Out], in iter.Seq2[In, error], o EachOptions) iter.Seq2[Out, error] {
 	if o.Window <= 0 {
 		o.Window = 64
@@ -85,6 +88,8 @@ func Each[In, Out any](ctx context.Context, f Flow[In, Out], in iter.Seq2[In, er
 		}
 		if failed == nil {
 			failed = suspend.Err(ctx)
+		} else {
+			failed = fmt.Errorf("%w: %w", ErrInput, failed)
 		}
 		if failed != nil {
 			var zero Out

@@ -82,6 +82,7 @@ var (
 	ErrClosed    = outcome.Named("stage: closed", suspend.ErrClosed)                         // the stage was closed before the task was accepted, or has given the task up
 	ErrEnded     = outcome.Named("stage: the task of this context has ended", suspend.ErrEnded)
 	ErrAbandoned = outcome.Named("stage: a handler did not return", suspend.ErrAbandoned)
+	ErrInput     = errors.New("stage: the input failed") // the sequence of an Each has failed, and not a task
 
 	// ErrCycle is the error of a wait that was ended because handlers wait for each other in a cycle. The message names the stages
 	// of the cycle. Only Dos and waits for room are examined. Waits in Each are not examined, nor are waits for children handed in

@@ -14,6 +14,7 @@ import (
 	"github.com/braidgo/braid/adapters/fifo"
 	"github.com/braidgo/braid/chanx"
 	"github.com/braidgo/braid/internal/testrig/schedtest"
+	"github.com/braidgo/braid/scope"
 	"github.com/braidgo/braid/stage"
 	"github.com/braidgo/braid/suspend"
 )
@@ -327,13 +328,19 @@ func TestEachEndsWithoutItsInput(t *testing.T) {
 	}
 }
 
-// An input that fails ends the iteration with its error, after the answers of the tasks in flight.
+// An input that fails ends the iteration with its error, after the answers of the tasks in flight. ErrInput tells it from the error of a
+// task.
 func TestEachOfAnInputThatFails(t *testing.T) {
 	for _, unordered := range []bool{false, true} {
 		for n := range 3 {
 			synctest.Test(t, func(t *testing.T) {
-				s := stage.New("s", func(ctx context.Context, n int) (int, error) { return n, suspend.Sleep(ctx, time.Minute) }, stage.Options{Width: 4})
 				oops := errors.New("oops")
+				s := stage.New("s", func(ctx context.Context, n int) (int, error) {
+					if err := suspend.Sleep(ctx, time.Minute); err != nil || n > 0 {
+						return n, err
+					}
+					return 0, oops
+				}, stage.Options{Width: 4})
 				in := func(yield func(int, error) bool) {
 					for i := range n {
 						if !yield(i, nil) {
@@ -347,18 +354,35 @@ func TestEachOfAnInputThatFails(t *testing.T) {
 				var got []int
 				var last error
 				for v, err := range stage.Each(bg, s, in, stage.EachOptions{Unordered: unordered}) {
-					require.NoError(t, last, "a pair after the error")
-					if last = err; err == nil {
-						got = append(got, v)
-					}
+					require.NotErrorIs(t, last, stage.ErrInput, "a pair after the error")
+					last = err
+					got = append(got, v)
 				}
-				require.Equal(t, oops, last)
-				require.Len(t, got, n)
+				require.ErrorIs(t, last, stage.ErrInput)
+				require.ErrorIs(t, last, oops)
+				require.EqualError(t, last, "stage: the input failed: oops")
+				require.Len(t, got, n+1)
 				require.NotContains(t, got, 7)
 				require.NoError(t, s.Shutdown(bg))
 			})
 		}
 	}
+}
+
+// A Stream that takes its values from an Each ends with the first task that has failed.
+func TestAStreamOverAnEach(t *testing.T) {
+	s := stage.New("s", func(_ context.Context, n int) (int, error) {
+		if n == 1 {
+			return 0, stage.ErrFull
+		}
+		return n, nil
+	}, stage.Options{})
+	var got []error
+	for _, err := range scope.Stream(bg, nil, 2, stage.Each(bg, s, numbers(4), stage.EachOptions{}), func(_ context.Context, n int) (int, error) { return n, nil }) {
+		got = append(got, err)
+	}
+	require.Equal(t, []error{nil, stage.ErrFull}, got)
+	require.NoError(t, s.Shutdown(bg))
 }
 
 // A panic of the input reaches the caller after the tasks in flight have ended.

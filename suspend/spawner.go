@@ -1,8 +1,9 @@
 package suspend
 
-// A Spawner starts tasks. Go returns nil if f will run as a new task, even if the caller's context ends before f begins. It returns
-// an error that wraps ErrClosed if f will never run. Go obeys the contract of Unpark: any goroutine may call it, under any lock, and it
-// neither blocks nor runs f before it returns. Where a function of this module takes a Spawner, nil means Goroutines.
+// A Spawner starts tasks. Go returns nil if f will run as a new task, even if the caller's context ends before f begins. It returns an
+// error that wraps ErrClosed if f will never run. Go obeys the contract of Unpark: any goroutine may call it, under any lock, and it
+// neither blocks nor runs f before it returns. Where a function of this module starts tasks on a Spawner, nil means Goroutines, except in
+// fetch.Options.
 type Spawner interface {
 	Go(f func()) error
 }

@@ -45,10 +45,11 @@ type DialOptions[M any] struct {
 }
 
 // Dial returns a Ref for the actor that is served at subject. It is the address of a local actor on the given scheduler, or on plain
-// goroutines if on is nil. The local actor publishes the messages that it receives. When ctx is done, the local actor is killed. A Stop ends it when it has published its mail. When the
-// connection is closed, also at the end of a Drain, the local actor fails with nats.ErrConnectionClosed. If NATS refuses a message because
-// of the Drain, the error is nats.ErrConnectionDraining. No other error ends it. At its end, each pending Ask fails. A message that cannot
-// be encoded, or that NATS refuses, becomes a dead letter. An Ask with such a message fails with actor.ErrNoReply and the reason.
+// goroutines if on is nil. The local actor publishes the messages that it receives. When ctx is done, the local actor is killed. A Stop
+// ends it when it has published its mail. When the connection is closed, also at the end of a Drain, the local actor fails with
+// nats.ErrConnectionClosed. If NATS refuses a message because of the Drain, the error is nats.ErrConnectionDraining. No other error ends
+// it. At its end, each pending Ask fails. A message that cannot be encoded, or that NATS refuses, becomes a dead letter. An Ask with such
+// a message fails with actor.ErrNoReply and the reason.
 func Dial[M any](ctx context.Context, on suspend.Spawner, nc *nats.Conn, subject string, codec Codec[M], o DialOptions[M]) (actor.Ref[M], error) {
 	if o.Lease == 0 {
 		o.Lease = 5 * time.Second

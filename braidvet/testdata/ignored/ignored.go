@@ -41,10 +41,19 @@ func (s *server) wrong(ctx context.Context, k *keyed.Mutex[string], l *latch.Lat
 	}
 	_ = s.mu.RLockContext(other) // want `RLockContext is ignored`
 	s.mu.RUnlock()
-	for n := range s.in.All(ctx) { // want `the errors of chanx.Chan.All are ignored: if ctx has ended, the loop runs once more, with a zero value`
+	for n := range s.in.All(ctx) { // want `the errors of chanx.Chan.All are ignored: if it fails, the loop runs once more, with a zero value`
 		print(n)
 	}
 	for range scope.Stream(ctx, nil, 1, (s.in.All(ctx)), func(context.Context, int) (int, error) { return 1, nil }) { // want `scope.Stream are ignored`
+	}
+	// A call, a task and a slow subscriber fail whatever the context is.
+	var st *stage.Stage[int, int]
+	for n := range scope.Stream(bg, nil, 1, scope.Lift(func(func(int) bool) {}), func(context.Context, int) (int, error) { return 1, nil }) { // want `are ignored`
+		print(n)
+	}
+	for range stage.Each(bg, st, scope.Lift(func(func(int) bool) {}), stage.EachOptions{}) { // want `are ignored`
+	}
+	for range (new(broadcast.Subscription[int])).All(bg) { // want `are ignored`
 	}
 	for range (new(broadcast.Subscription[int])).All(other) { // want `broadcast.Subscription.All are ignored`
 	}
@@ -63,7 +72,7 @@ func (s *server) right(ctx context.Context, l *latch.Latch) error {
 	for n, err := range s.in.All(ctx) {
 		print(n, err)
 	}
-	for n := range s.in.All(bg) { // is closed, or goes on for ever
+	for n := range s.in.All(bg) { // has no error after a Close; one after a CloseWith is not looked for
 		print(n)
 	}
 	for due := range rate.NewTicker(1, rate.Skip).All(ctx) { // has no errors
