@@ -3,6 +3,7 @@ package keyed_test
 import (
 	"context"
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"slices"
 	"sync/atomic"
@@ -168,8 +169,38 @@ func TestADroppedValueIsNotRetained(t *testing.T) {
 	schedtest.Eventually(t, "the ends of the loads", func() bool { return c.Stats().Loading == 0 })
 	objects.Collected(t, 3)
 	require.Equal(t, 3, c.Stats().Kept)
-	schedtest.Panics(t, "keyed: Max is negative", func() {
-		keyed.NewCache(func(context.Context, int) (int, error) { return 1, nil }, keyed.CacheOptions{Max: -1})
+}
+
+// Options that would make a Cache keep nothing, without a word, panic. The longest TTL is for ever.
+func TestCacheOptions(t *testing.T) {
+	for text, o := range map[string]keyed.CacheOptions{
+		"keyed: Max is negative":   {TTL: time.Hour, Max: -1},
+		"keyed: a negative TTL":    {TTL: -1},
+		"keyed: Max without a TTL": {Max: 1000},
+	} {
+		schedtest.Panics(t, text, func() { keyed.NewCache(func(context.Context, int) (int, error) { return 1, nil }, o) })
+	}
+	synctest.Test(t, func(t *testing.T) {
+		loads := 0
+		c := keyed.NewCache(func(context.Context, int) (int, error) { loads++; return 1, nil }, keyed.CacheOptions{TTL: math.MaxInt64, Max: 1})
+		for range 3 {
+			_, _ = c.Get(bg, 1)
+			time.Sleep(50 * 365 * 24 * time.Hour)
+		}
+		require.Equal(t, 1, loads)
+	})
+}
+
+// A load whose key was forgotten is not counted, since no later Get would share it.
+func TestAForgottenLoadIsNotCounted(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := keyed.NewCache(func(ctx context.Context, _ int) (int, error) { return 1, suspend.Sleep(ctx, time.Second) }, keyed.CacheOptions{})
+		go c.Get(bg, 1)
+		synctest.Wait()
+		require.Equal(t, 1, c.Stats().Loading)
+		c.Forget(1)
+		require.Equal(t, keyed.CacheStats{Loads: 1}, c.Stats())
+		time.Sleep(time.Hour)
 	})
 }
 

@@ -28,8 +28,10 @@ var ErrRecursive = errors.New("keyed: a load that waits for itself")
 
 // CacheOptions configure a Cache.
 type CacheOptions struct {
-	TTL time.Duration // how long a value is kept, by the clock of the task's scheduler; with 0 the Cache keeps no value, and only shares loads
-	Max int           // the largest number of values that are kept; 0 means no limit
+	// TTL says how long a value is kept, by the clock of the task's scheduler. With 0 the Cache keeps no value, and only shares loads. With
+	// math.MaxInt64 a value is kept for ever.
+	TTL time.Duration
+	Max int // the largest number of values that are kept; 0 means no limit
 }
 
 // A Cache loads values by key and keeps each value for a limited time. A Cache must not be copied.
@@ -69,16 +71,24 @@ type cached[K comparable, V any] struct {
 	use     dlist.Node[*cached[K, V]] // a node of Cache.used
 }
 
-// NewCache returns a Cache that calls load for a missing value. NewCache panics if load is nil or Max is negative.
+// NewCache returns a Cache that calls load for a missing value. NewCache panics if load is nil, TTL or Max is negative, or there is
+// a Max without a TTL, since such a Cache would keep nothing.
 //
 // If a load ends while Max values are kept, the Cache drops the value whose last Get is longest ago. A Get that is about to return this
-// value still returns it. Loads do not count for Max: there are at most as many as there are waiting tasks.
+// value still returns it. Loads do not count for Max: there are at most as many as there are waiting tasks, and those that were cancelled and
+// still run.
 func NewCache[K comparable, V any](load func(ctx context.Context, key K) (V, error), o CacheOptions) *Cache[K, V] {
 	if load == nil {
 		panic("keyed: Cache without a load")
 	}
 	if o.Max < 0 {
 		panic("keyed: Max is negative")
+	}
+	if o.TTL < 0 {
+		panic("keyed: a negative TTL")
+	}
+	if o.Max > 0 && o.TTL == 0 {
+		panic("keyed: Max without a TTL")
 	}
 	return &Cache[K, V]{load: load, o: o}
 }
@@ -157,7 +167,7 @@ func (c *Cache[K, V]) Forget(key K) {
 // CacheStats holds the number of values and loads of a Cache at one moment, and the numbers of some events since NewCache.
 type CacheStats struct {
 	Kept    int // values that are kept; an expired value counts until the next Get of any key
-	Loading int // loads that tasks wait for
+	Loading int // loads that later Gets would share; a load whose key was forgotten does not count
 
 	Hits    int // Gets that have found a value
 	Shared  int // Gets that have found a load
@@ -296,7 +306,7 @@ func (c *Cache[K, V]) finishLoad(e *cached[K, V], v V, err error) {
 	e.cancel = nil // otherwise e would keep the first caller's context alive
 	switch {
 	case c.entries.Get(e.key) != e:
-	case err != nil || c.o.TTL <= 0:
+	case err != nil || c.o.TTL == 0:
 		c.entries.Delete(e.key)
 	default:
 		e.until = now.Add(c.o.TTL)

@@ -3,6 +3,7 @@ package rate_test
 import (
 	"context"
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"sync/atomic"
 	"testing"
@@ -30,7 +31,7 @@ func TestSetBurstWithWaiters(t *testing.T) {
 				require.InDelta(t, -12, l.Tokens(), 1e-6)
 				l.SetBurst(2)
 				synctest.Wait()
-				require.InDelta(t, -12, l.Tokens(), 1e-6, "the large ones are not the first yet")
+				require.InDelta(t, -5, l.Tokens(), 1e-6, "the large ones will be refused")
 			}
 		}
 		time.Sleep(time.Hour)
@@ -164,6 +165,97 @@ func TestADeadlineBehindACancelledRequest(t *testing.T) {
 			})
 		})
 	}
+}
+
+// A request that SetBurst will refuse makes none behind it too late.
+func TestADeadlineBehindALargeRequest(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l, begun := rate.NewLimiter(1, 10), time.Now()
+		require.True(t, l.Allow(10))
+		for _, n := range []int{1, 10} {
+			go l.WaitN(bg, n)
+			synctest.Wait()
+		}
+		l.SetBurst(2)
+		ctx, stop := context.WithTimeout(bg, 5*time.Second)
+		defer stop()
+		require.NoError(t, l.Wait(ctx))
+		require.Equal(t, 2*time.Second, time.Since(begun).Round(ms))
+	})
+}
+
+// A rude task is resumed, and its Park then panics or waits: its scheduler has been closed, for example.
+type rude struct{ woken, then chan struct{} }
+
+func (r rude) Park() {
+	<-r.woken
+	<-r.then
+	panic("closed")
+}
+func (r rude) Unpark()                  { close(r.woken) }
+func (r rude) Spawner() suspend.Spawner { return suspend.Goroutines }
+
+// A request counts while it waits: a cancelled one does not, even if its task never runs again, nor does one whose task panics in Park.
+func TestTokensWithoutTheTask(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		for _, cancels := range []bool{false, true} {
+			for name, wait := range map[string]func(l *rate.Limiter, ctx context.Context){
+				"Wait":   func(l *rate.Limiter, ctx context.Context) { _ = l.Wait(ctx) },
+				"Select": func(l *rate.Limiter, ctx context.Context) { _, _ = suspend.Select(ctx, suspend.CaseOf(l.WaitOp(1))) },
+			} {
+				l := rate.NewLimiter(1, 1)
+				require.True(t, l.Allow(1))
+				ctx, stop := context.WithCancel(bg)
+				then, want := make(chan struct{}), 0.
+				go func() {
+					defer func() { _ = recover() }()
+					suspend.Bind(rude{make(chan struct{}), then}, func() { wait(l, ctx) })
+				}()
+				synctest.Wait()
+				require.InDelta(t, -1, l.Tokens(), 1e-6)
+				if cancels {
+					stop()
+				} else {
+					time.Sleep(time.Second)
+				}
+				synctest.Wait()
+				require.InDelta(t, want, l.Tokens(), 1e-6, name)
+				close(then)
+				synctest.Wait()
+				require.InDelta(t, want, l.Tokens(), 1e-6, name)
+				stop()
+			}
+		}
+	})
+}
+
+// A sum that overflows an int is not positive.
+func TestManyTokens(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const n = math.MaxInt/2 + 1
+		l := rate.NewLimiter(1, n)
+		require.True(t, l.Allow(n))
+		ctx, stop := context.WithCancel(bg)
+		for range 2 {
+			go l.WaitN(ctx, n)
+		}
+		synctest.Wait()
+		require.Equal(t, -2*float64(n), l.Tokens())
+		stop()
+	})
+}
+
+// Tokens does not even round the number of tokens, however often it is called.
+func TestTokensChangesNothing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := rate.NewLimiter(0.1, 1<<30)
+		require.True(t, l.Allow(1<<29))
+		for range 100_000 {
+			time.Sleep(300 * time.Nanosecond)
+			l.Tokens()
+		}
+		require.InDelta(t, 0.003, l.Tokens()-1<<29, 1e-6)
+	})
 }
 
 // deadlined returns a context with a deadline that only its caller ends.

@@ -23,8 +23,6 @@ type line struct {
 	guard   suspend.Guard
 	heir    suspend.Heir
 	waiters suspend.Queue[time.Time, place]
-	waiting int         // the number of requests that were queued, and that were neither served nor removed by their tasks
-	wanted  int         // the number of tokens for these
 	stop    func() bool // stops the timer
 	of      pace
 }
@@ -65,19 +63,26 @@ func (l *line) serveLocked() {
 				return
 			}
 		}
-		if _, ok := l.waiters.ResumeHead(due, err); ok {
-			if l.countLocked(-1, p.n); err == nil {
-				l.of.spend(now, p.n)
-			}
+		if _, ok := l.waiters.ResumeHead(due, err); ok && err == nil {
+			l.of.spend(now, p.n)
 		}
 	}
 }
 
-// countLocked counts a request for n tokens as waiting. With a sign of -1 the request no longer counts. A cancelled request counts until its
-// task calls Remove.
-func (l *line) countLocked(sign, n int) {
-	l.waiting += sign
-	l.wanted += sign * n
+// wantedLocked returns the number of tokens for which requests wait, as a float64, because the sum may overflow an int.
+func (l *line) wantedLocked() (n float64) {
+	for p := range l.waiters.Pending() {
+		n += l.wants(p)
+	}
+	return n
+}
+
+// wants returns the number of tokens that p will take: none, if it will be refused.
+func (l *line) wants(p place) float64 {
+	if l.of.refuses(p.n) != nil {
+		return 0
+	}
+	return float64(p.n)
 }
 
 // dropEndedLocked serves the waiters behind those that have ended, because the timer may belong to the scheduler of an ended one.
@@ -136,20 +141,29 @@ func (t turn) Try() (due time.Time, ok bool, err error) {
 	return due, false, nil
 }
 
-// isTooLate reports whether the tokens are due after the deadline. It returns false if some earlier request was cancelled and still counts,
-// if no time is known, and if the deadline has passed although the context has not ended, since the context then has another clock.
+// isTooLate reports whether the tokens are due after the deadline. It returns false if no time is known, and if the deadline has passed
+// although the context has not ended, since the context then has another clock.
 func (t turn) isTooLate(now time.Time) bool {
 	if !t.deadline.After(now) {
 		return false
 	}
-	due := t.of.at(now, float64(t.wanted)+float64(t.n))
-	return due.After(t.deadline) && due.Before(never) && t.waiting == t.waiters.Len() && !t.waiters.HasEnded()
+	n := float64(t.n)
+	isLate := func() bool {
+		due := t.of.at(now, n)
+		return due.After(t.deadline) && due.Before(never)
+	}
+	for p := range t.waiters.Pending() {
+		if isLate() { // the rest of the line need not be looked at
+			return true
+		}
+		n += t.wants(p)
+	}
+	return isLate()
 }
 
 func (t turn) Enqueue(r suspend.Resumer[time.Time]) {
 	p := place{t.n, r.Spawner()}
 	t.waiters.Push(r, p)
-	t.countLocked(1, t.n)
 	r.LeaveTo(&t.heir, (*inheritor)(t.line))
 	if t.waiters.Len() == 1 {
 		now := p.now()
@@ -159,7 +173,6 @@ func (t turn) Enqueue(r suspend.Resumer[time.Time]) {
 
 func (t turn) Remove(r suspend.Resumer[time.Time]) {
 	first := t.waiters.Head()
-	t.countLocked(-1, t.n)
 	if t.waiters.Remove(r) && t.waiters.Head() != first {
 		t.serveLocked()
 	}

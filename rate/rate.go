@@ -67,9 +67,10 @@ type Limiter struct {
 }
 
 // NewLimiter returns a Limiter with a full bucket. With a burst of 0 it allows no events, unless the Limit is Inf. NewLimiter panics if
-// limit or burst is negative.
+// limit or burst is negative, or limit is NaN. A limit of math.Inf(1) is Inf.
 func NewLimiter(limit Limit, burst int) *Limiter {
-	l := &Limiter{limit: limit, every: interval(limit), burst: checked(burst), tokens: float64(burst)}
+	l := &Limiter{burst: checked(burst), tokens: float64(burst)}
+	l.setLimit(limit, interval(limit))
 	l.line.of = l
 	return l
 }
@@ -86,7 +87,7 @@ func (l *Limiter) Wait(ctx context.Context) error { return l.WaitN(ctx, 1) }
 //
 // If the tokens are due after the deadline of ctx, WaitN returns ErrTooLate immediately, and takes no token. It assumes that the Limit
 // does not change, and that no earlier request gives up. WaitN does not fail in this way later, when it already waits, nor while the Limit
-// is 0 or a task that has given up an earlier request has not yet run again.
+// is 0. The time that the call takes is proportional to the number of earlier requests that are due before the deadline.
 func (l *Limiter) WaitN(ctx context.Context, n int) error {
 	t := l.newTurn(n)
 	t.deadline, _ = ctx.Deadline()
@@ -110,11 +111,13 @@ func (l *Limiter) Allow(n int) bool {
 }
 
 // SetLimit changes the rate. The bucket keeps its tokens. Waiting requests are served at the new rate. SetLimit never suspends. It panics if
-// limit is negative.
+// limit is negative or NaN.
 func (l *Limiter) SetLimit(limit Limit) {
 	every := interval(limit)
-	l.change(func() { l.limit, l.every = limit, every })
+	l.change(func() { l.setLimit(limit, every) })
 }
+
+func (l *Limiter) setLimit(limit Limit, every float64) { l.limit, l.every = min(limit, Inf), every }
 
 // SetBurst changes the burst. If the bucket has more tokens than the new burst, the rest is lost. A larger burst adds no tokens. A waiting
 // request for more tokens than the new burst fails with ErrTooLarge when it is the first. SetBurst never suspends. It panics if burst is
@@ -149,14 +152,14 @@ func (l *Limiter) Burst() int {
 }
 
 // Tokens returns the number of tokens in the bucket, minus those for which tasks wait, so that it may be negative. A request for n tokens
-// must wait until the bucket has got n - Tokens() more. A cancelled request counts until its task runs again. Tokens never suspends.
+// must wait until the bucket has got n - Tokens() more. Neither a cancelled request counts nor one that is larger than the burst. Tokens never
+// suspends. The time that it takes is proportional to the number of requests that wait.
 func (l *Limiter) Tokens() float64 {
 	now := suspend.Now()
 	l.guard.Lock()
 	defer l.guard.Unlock()
 	l.dropEndedLocked()
-	l.fill(now)
-	return l.tokens - float64(l.wanted)
+	return l.filled(now) - l.wantedLocked()
 }
 
 func (l *Limiter) newTurn(n int) turn {
@@ -177,12 +180,18 @@ func (l *Limiter) refuses(n int) error {
 // only once; otherwise a clock that goes back and forth would make tokens.
 func (l *Limiter) fill(now time.Time) {
 	l.goBack(now)
-	if d := now.Sub(l.since(now)); d > 0 {
-		l.tokens = min(float64(l.burst), l.tokens+float64(d)/l.every)
-	}
+	l.tokens = l.filled(now)
 	if now.After(l.last) {
 		l.last, l.peak = now, time.Time{}
 	}
+}
+
+// filled returns the number of tokens in the bucket at the time now.
+func (l *Limiter) filled(now time.Time) float64 {
+	if d := now.Sub(l.since(now)); d > 0 {
+		return min(float64(l.burst), l.tokens+float64(d)/l.every)
+	}
+	return l.tokens
 }
 
 func (l *Limiter) goBack(now time.Time) {
@@ -239,9 +248,11 @@ func checked(burst int) int {
 // interval returns the number of nanoseconds per token, 0 for Inf, and +Inf for 0. It panics if limit is negative or not a number.
 func interval(limit Limit) float64 {
 	switch {
-	case !(limit >= 0):
+	case limit != limit:
+		panic("rate: the Limit is NaN")
+	case limit < 0:
 		panic("rate: negative Limit")
-	case limit == Inf:
+	case limit >= Inf:
 		return 0
 	}
 	return float64(time.Second) / math.Abs(float64(limit)) // 1/-0 is negative

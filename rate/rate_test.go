@@ -293,8 +293,9 @@ func TestErrorsAndPanics(t *testing.T) {
 	schedtest.Panics(t, "rate: negative burst", func() { rate.NewLimiter(1, -1) })
 	schedtest.Panics(t, "rate: negative burst", func() { l.SetBurst(-1) })
 	require.Equal(t, 2, l.Burst())
+	require.Equal(t, rate.Inf, rate.NewLimiter(rate.Limit(math.Inf(1)), 1).Limit())
 	schedtest.Panics(t, "rate: negative Limit", func() { rate.NewLimiter(-1, 1) })
-	schedtest.Panics(t, "rate: negative Limit", func() { l.SetLimit(rate.Limit(math.NaN())) })
+	schedtest.Panics(t, "rate: the Limit is NaN", func() { l.SetLimit(rate.Limit(math.NaN())) })
 	schedtest.Panics(t, "rate: Ticker without an interval", func() { rate.NewTicker(0, rate.Skip) })
 	schedtest.Panics(t, "rate: unknown Policy", func() { rate.NewTicker(1, 2) })
 }

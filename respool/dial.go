@@ -85,13 +85,30 @@ func (p *Pool[R]) run(ctx context.Context, d *dial[R]) {
 	defer (*d.cancel.Load())(nil)
 	var v R
 	var err error
-	outcome.Of(func() { v, err = p.o.Open(ctx) }, func(o outcome.Outcome) {
+	outcome.Of(func() {
+		for v, err = p.o.Open(ctx); err == nil && p.isAgain(d); v, err = p.o.Open(ctx) {
+			p.close(&resource[R]{value: v}) // before the next Open, because of Max
+		}
+	}, func(o outcome.Outcome) {
 		if o.Returned() && err == nil {
 			p.over(d, &resource[R]{value: v, resets: d.resets, opened: suspend.Now()}, nil, o)
 		} else {
 			p.over(d, nil, err, o)
 		}
 	})
+}
+
+// isAgain reports whether d, which has opened a resource, must open another one, because there was a Reset and no other call of Open is
+// left for the last Acquire. So the first Acquire keeps its place: it would lose it if it got the outdated resource.
+func (p *Pool[R]) isAgain(d *dial[R]) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if d.resets == p.resets || p.closed || p.waiting < p.open {
+		return false
+	}
+	d.resets = p.resets
+	p.total.Opened++
+	return true
 }
 
 // begin adds d to the lists. It returns false if the pool is closed.

@@ -8,17 +8,17 @@ import (
 	"github.com/braidgo/braid/suspend"
 )
 
-// TryAcquire returns a Lease for the idle resource that was used last, if it is not too old and needs no Check. Otherwise, or if other tasks
-// wait for a resource, or the pool is closed, TryAcquire returns false and changes nothing. It never suspends.
+// TryAcquire returns a Lease for the last usable idle resource: that which was used last of those that are not too old and need no Check. If
+// there is none, or other tasks wait for a resource, or the pool is closed, TryAcquire returns false and changes nothing. It never suspends.
 func (p *Pool[R]) TryAcquire() (l *Lease[R], ok bool) {
 	now := suspend.Now()
 	l = p.tryTake(func(r *resource[R]) bool { return p.ready(r, now) }, func() { p.countLocked(now, now, false) })
 	return l, l != nil
 }
 
-// AcquireAllIdle returns Leases for all idle resources, in the order of their last use, and without a Check. It is for a task that keeps the
+// AcquireAllIdle returns Leases for the idle resources, in the order of their last use, and without a Check. It is for a task that keeps the
 // resources alive, and gives them back with ReleaseUnused. If other tasks wait for a resource, or the pool is closed, AcquireAllIdle returns
-// no Lease. It never suspends.
+// no Lease, and if this happens during the call, it returns those that it has taken by then. It never suspends.
 func (p *Pool[R]) AcquireAllIdle() []*Lease[R] {
 	var all []*Lease[R]
 	for l := p.tryTake(nil, nil); l != nil; l = p.tryTake(nil, nil) {
@@ -78,8 +78,9 @@ func (p *Pool[R]) expireOne() bool {
 }
 
 // Reset makes the pool open new resources, for example after a server has failed over. It closes the idle resources. A leased resource is
-// closed by its Release. A resource whose call of Open has begun before the Reset is closed when it is open, and the Acquire that has got it
-// tries again. Reset suspends only if Options.Close suspends. Meanwhile tasks can already acquire new resources.
+// closed by its Release. A resource whose call of Open has begun before the Reset is closed when it is open. If an Acquire waits for it, the
+// same call then opens another one, so that the Acquires that wait keep their order. Only an Acquire that was about to return a resource
+// starts again, as the last. Reset suspends only if Options.Close suspends. Meanwhile tasks can already acquire new resources.
 func (p *Pool[R]) Reset() {
 	suspend.Point()
 	preempt.Releases(preempt.Resources)

@@ -110,6 +110,77 @@ func TestResetDuringAnOpenThatNobodyWaitsFor(t *testing.T) {
 	})
 }
 
+// A resource that was opened in vain costs no Acquire its turn: the first call of Open is outdated when it ends. In the first case its Acquire
+// still waits, so the call opens again. In the second case it has given up, and the others have calls of their own.
+func TestAResetKeepsTheTurns(t *testing.T) {
+	for _, c := range []struct {
+		givesUp bool
+		got     []string
+		opened  int
+	}{
+		{false, []string{"a 2 4s", "b 3 1m6s"}, 3},
+		{true, []string{"a context deadline exceeded 1.5s", "b 2 4s", "c 3 5s"}, 3},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			begun, opened := time.Now(), 0
+			var got []string
+			p := respool.New(respool.Options[int]{
+				Max: 3,
+				Open: func(ctx context.Context) (int, error) {
+					opened++
+					n := opened
+					return n, suspend.Sleep(ctx, 3*time.Second)
+				},
+				Close: func(n int) {
+					require.Equal(t, 1, n)
+					_ = suspend.Sleep(bg, time.Minute)
+				},
+			})
+			get := func(who string, d time.Duration) {
+				ctx, stop := context.WithTimeout(bg, d)
+				defer stop()
+				l, err := p.Acquire(ctx)
+				what := fmt.Sprint(err)
+				if err == nil {
+					what = fmt.Sprint(l.Value)
+				}
+				got = append(got, fmt.Sprint(who, " ", what, " ", time.Since(begun)))
+			}
+			d := time.Hour
+			if c.givesUp {
+				d = 1500 * time.Millisecond
+			}
+			go get("a", d)
+			time.Sleep(500 * time.Millisecond)
+			p.Reset()
+			time.Sleep(500 * time.Millisecond)
+			go get("b", time.Hour)
+			if time.Sleep(time.Second); c.givesUp {
+				go get("c", time.Hour)
+			}
+			time.Sleep(time.Hour)
+			require.Equal(t, c.got, got)
+			require.Equal(t, respool.Stats{Leased: 2, Opened: c.opened}, present(p))
+		})
+	}
+}
+
+// A Close that panics on the goroutine of an Open fails the Acquire that waits for this, and its permit is free again.
+func TestACloseThatPanicsAfterAReset(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		opened := 0
+		p := respool.New(respool.Options[int]{
+			Max:   1,
+			Open:  func(ctx context.Context) (int, error) { opened++; return opened, suspend.Sleep(ctx, time.Second) },
+			Close: func(int) { panic(errNo) },
+		})
+		time.AfterFunc(time.Millisecond, p.Reset)
+		schedtest.Panics(t, errNo, func() { _, _ = p.Acquire(bg) })
+		require.Equal(t, respool.Stats{Opened: 1}, present(p))
+		require.Equal(t, 2, acquire(t, p).Value)
+	})
+}
+
 // A Reset during a Check makes the resource useless.
 func TestResetDuringACheck(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -53,7 +53,8 @@ import (
 var ErrClosed = outcome.Named("respool: closed", suspend.ErrClosed)
 
 // Options configure a Pool. Max and Open are required. The functions are called without a lock, so they may suspend: Open on a
-// goroutine of its own, the others by the task that calls a method of the Pool or of a Lease.
+// goroutine of its own, which also closes what an Open has opened in vain, and the others by the task that calls a method of the Pool or of
+// a Lease.
 type Options[R any] struct {
 	Max   int                                  // the largest number of resources, including those being opened, but not those that a Release or Reset closes
 	Open  func(ctx context.Context) (R, error) // opens a resource, and limits the time for that itself; ctx has the values of Acquire's
@@ -126,7 +127,7 @@ func New[R any](o Options[R]) *Pool[R] {
 // that Acquire has started goes on, and its resource is for the next Acquire. The call is cancelled when the pool is closed and no
 // Acquire waits for it. On a scheduler with a sched.Watcher, such as a simulation, the call is a task of the caller's scheduler.
 // Check receives ctx, and may fail when it ends. Close has no context, so Acquire waits for the Close of a resource that is too old,
-// that Check refuses, or that was opened before a Reset, even if ctx ends. If Open returns an error, panics or calls runtime.Goexit,
+// that Check refuses, or that a Reset during Check has made useless, even if ctx ends. If Open returns an error, panics or calls runtime.Goexit,
 // Acquire does the same, and the next waiting task gets its turn. If the pool is closed, Acquire returns ErrClosed.
 func (p *Pool[R]) Acquire(ctx context.Context) (l *Lease[R], err error) {
 	began, waited, err := p.takePermit(ctx)
@@ -305,11 +306,12 @@ func (p *Pool[R]) ready(r *resource[R], now time.Time) bool {
 }
 
 // keepLocked passes r to the first Acquire that waits for a call of Open, with r's permit and place as a user, or makes r idle and
-// decrements p.users. If the pool is closed, or r is outdated, only a new resource is kept, for an Acquire that waits. The Acquire closes an
-// outdated resource.
+// decrements p.users. If the pool is closed, only a new resource is kept, for an Acquire that waits. A new resource that is outdated, because
+// there was a Reset after isAgain, is kept only for an Acquire that no other call of Open is left for; the Acquire closes it.
 func (p *Pool[R]) keepLocked(r *resource[R], isNew bool) (kept bool, to *dial[R]) {
-	refused := p.closed || r.resets != p.resets
-	if n := p.dials.First(); n != nil && (isNew || !refused) {
+	outdated := r.resets != p.resets
+	refused := p.closed || outdated
+	if n := p.dials.First(); n != nil && (!refused || isNew && (!outdated || p.waiting > p.open)) {
 		p.serveLocked(n.Value, opened[R]{r: r, isNew: isNew}, nil)
 		return true, n.Value
 	}

@@ -10,8 +10,9 @@ import (
 // resource would get each task three times just when it is in trouble.
 //
 // The budget is a bucket of tokens, which is full at first. Each task adds Ratio tokens when its first try ends, and each retry takes a token.
-// So n tasks cause at most Burst + Ratio·n retries, however many of them fail. The stages that share a budget should use the same resource.
-// A RetryBudget must not be copied. Its fields must not change while a stage uses it.
+// So n tasks cause at most Burst + Ratio·n retries, however many of them fail. A token is not given back if the task is
+// cancelled during the delay before its retry. The stages that share a budget should use the same resource. A RetryBudget must not be copied.
+// Its fields must not change while a stage uses it.
 //
 // This is the budget of Finagle (com.twitter.finagle.service.RetryBudget), and the per-client budget of Google (B. Beyer and others, Site
 // Reliability Engineering, chapter 21). Both measure the fraction over some seconds or minutes. Here Burst bounds the tokens of quiet times, so

@@ -95,6 +95,9 @@ func TestRetryBudgetPanics(t *testing.T) {
 			stage.New("s", func(context.Context, int) (int, error) { return 0, nil }, stage.Options{RetryBudget: b})
 		})
 	}
+	schedtest.Panics(t, "stage: RetryBudget without Retry", func() {
+		stage.New("s", func(context.Context, int) (int, error) { return 0, nil }, stage.Options{RetryBudget: &stage.RetryBudget{}})
+	})
 }
 
 // A Climb says why it has changed the width, and does not say so again for the next sample.
@@ -114,6 +117,9 @@ func TestReasonsOfClimb(t *testing.T) {
 		"bounds":  {{idle(1, 0), 2, "Min and Max"}, {idle(1000, 0), 400, "Min and Max"}},
 		"at rest": {{idle(80, 0), 60, "less than half was in use"}, {idle(16, 0), 16, "less than half was in use"}},
 		"refused": {{idle(8, 10), 10, "tasks were refused"}, {idle(10, 10), 8, "a larger width refused as many tasks"}},
+		"bounds at rest": {
+			{idle(400, 10), 400, ""}, {idle(400, 10), 400, ""}, {idle(1, 0), 2, "Min and Max"}, {idle(400, 10), 400, "Min and Max"},
+		},
 		"a trial that fails": {
 			{busy(8, 50, time.Second), 8, ""}, {busy(8, 200, time.Second), 10, "trial of a larger width"},
 			{busy(10, 50, time.Second), 10, "trial of a larger width"}, {busy(10, 200, 2*time.Second), 8, "the trial was no better"},
@@ -143,6 +149,60 @@ func (l *steps) Reason() string { l.asked++; return fmt.Sprint("update ", l.upda
 type mute struct{ of *steps }
 
 func (m mute) Update(s stage.Sample) int { return m.of.Update(s) }
+
+// A twice calls SetWidth during its first Update, and changes the width by itself at the first Update or never.
+type twice struct {
+	set   func()
+	adds  int
+	calls int
+}
+
+func (l *twice) Update(s stage.Sample) int {
+	if l.calls++; l.calls > 1 {
+		return s.Width
+	}
+	l.set()
+	return s.Width + l.adds
+}
+
+func (l *twice) Reason() string { return "twice" }
+
+// A SetWidth during an Update that changes nothing is not undone.
+func TestSetWidthDuringAnUpdate(t *testing.T) {
+	for adds, want := range map[int]string{0: "3 SetWidth", 2: "12 twice"} {
+		synctest.Test(t, func(t *testing.T) {
+			l := &twice{adds: adds}
+			s := stage.New("s", func(context.Context, int) (int, error) { time.Sleep(time.Millisecond); return 0, nil },
+				stage.Options{Width: 10, Queue: 1000, Limit: l})
+			l.set = func() { s.SetWidth(3) }
+			for range 200 {
+				require.NoError(t, s.Submit(bg, 0))
+			}
+			require.NoError(t, s.Shutdown(bg))
+			require.Greater(t, l.calls, 1)
+			require.Equal(t, want, fmt.Sprint(s.Stats().Width, " ", s.Stats().Reason))
+		})
+	}
+}
+
+// A token that was taken for a retry is not given back if the task is cancelled during the delay.
+func TestTokensOfCancelledRetries(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		o := stage.Options{Width: 20, Queue: 100, RetryBudget: &stage.RetryBudget{Ratio: 0.0001, Burst: 10},
+			Retry: func(error, int) (time.Duration, bool) { return time.Minute, true }}
+		s := stage.New("s", func(context.Context, int) (int, error) { return 0, errOops }, o)
+		ctx, stop := context.WithTimeout(bg, time.Second)
+		defer stop()
+		for range 10 {
+			go s.Do(ctx, 0)
+		}
+		time.Sleep(2 * time.Second)
+		_, err := s.Do(bg, 0)
+		require.Equal(t, errOops, err)
+		require.EqualValues(t, 1, s.Stats().Unretried)
+		require.NoError(t, s.Shutdown(bg))
+	})
+}
 
 // The Stats have the reason of the last change of the width: that of the Limiter, if it says one, or that of SetWidth.
 func TestReasonInStats(t *testing.T) {

@@ -87,7 +87,7 @@ func (c *Climb) Update(s Sample) (width int) {
 	c.rest.refused += s.Refused
 	if s.MinQueue == 0 {
 		c.restart()
-		return min(most, max(least, c.atRest(s)))
+		return c.atRest(s, least, most)
 	}
 	if c.rest.refused == 0 {
 		c.rest = rest{}
@@ -135,7 +135,7 @@ func (c *Climb) Update(s Sample) (width int) {
 func (c *Climb) restart() { c.done, c.elapsed = 0, 0 }
 
 // atRest returns the width after a window in which the queue was empty at some time.
-func (c *Climb) atRest(s Sample) (width int) {
+func (c *Climb) atRest(s Sample, least, most int) (width int) {
 	r := &c.rest
 	r.elapsed += s.Elapsed.Seconds()
 	r.used += s.Service.Seconds() * float64(s.Done)
@@ -144,20 +144,23 @@ func (c *Climb) atRest(s Sample) (width int) {
 	}
 	need := max(restWidth, int(2*r.used/r.elapsed))
 	refusal := float64(r.refused) / float64(r.refused+r.served)
-	relief := c.relief
+	relief, reason := c.relief, ""
 	c.rest, c.relief = rest{}, false
 	switch {
 	case relief && refusal > c.refusal*2/3:
-		width, c.reason = c.from, "a larger width refused as many tasks"
+		width, reason = c.from, "a larger width refused as many tasks"
 	case refusal > 0:
-		width, c.reason = s.Width+max(1, s.Width/4), "tasks were refused"
+		width, reason = s.Width+max(1, s.Width/4), "tasks were refused"
 		c.from, c.relief, c.refusal = s.Width, true, refusal
 	case need < s.Width:
-		width, c.reason = max(need, s.Width*3/4), "less than half was in use"
+		width, reason = max(need, s.Width*3/4), "less than half was in use"
 	default:
 		return s.Width
 	}
 	c.trying, c.settled, c.rate = false, false, 0
+	if width = min(max(width, least), most); width != s.Width {
+		c.reason = reason
+	}
 	return width
 }
 

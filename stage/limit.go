@@ -60,7 +60,8 @@ func (c *core) limit(s Sample) {
 		p.guard.Lock()
 		c.limiting = false
 		now := p.now()
-		if width > 0 && width != c.width {
+		// A limiter that changes nothing must not undo a SetWidth, so width is compared with that of the sample, too.
+		if width > 0 && width != s.Width && width != c.width {
 			c.setWidth(width, reason)
 			c.server.admit(now)
 		}

@@ -20,6 +20,8 @@ func TestMutants(t *testing.T) {
 		{"a refused retry does not count", "fate.go", "		s.unretried.Add(1)\n", "		if !IS {\n			s.unretried.Add(1)\n		}\n", "RetryBudget"},
 		{"a change of the width has no reason", "limit.go", "		reason = l.Reason()\n", "		if !IS {\n			reason = l.Reason()\n		}\n", "ReasonInStats"},
 		{"a reason is asked for at each Update", "limit.go", "ok && ⟦to != s.Width⟧ {", "true", "ReasonInStats"},
+		{"a limiter that changes nothing undoes a SetWidth", "limit.go", "width > 0 && ⟦width != s.Width⟧ &&", "true", "SetWidthDuringAnUpdate"},
+		{"Climb says why it would leave its bounds", "climb.go", "least), most); ⟦width != s.Width⟧ {\n		c.reason = reason", "true", "ReasonsOfClimb"},
 		{"panics are retried", "fate.go", "; ofPanic || s.o.Retry == nil", "; ofPanic && !IS || s.o.Retry == nil", "PanicsAreNotRetried"},
 		{"an answer waits for further input", "each.go", "			case ⟦len(e.ready) > 0⟧:", "len(e.ready) > 0 && (!more || held)", "EachYieldsWhatIsReady"},
 		{"Each leaves an input that waits", "each.go", "		defer values.Stop()\n", "		if !IS {\n			defer values.Stop()\n		}\n", "EachEnds"},

@@ -65,7 +65,7 @@ type Options struct {
 	Retry func(err error, try int) (after time.Duration, again bool)
 
 	// RetryBudget limits the retries to a fraction of the tasks; nil means no limit. Several stages may share it. If Retry returns true but
-	// the budget is used up, the task fails with its error.
+	// the budget is used up, the task fails with its error. A RetryBudget without Retry panics.
 	RetryBudget *RetryBudget
 
 	// OnPanic is called with the value and the stack of a panic in a handler. The task then fails with an error that wraps a
@@ -105,6 +105,8 @@ type stageErrors struct{ full, late, displaced, closed error }
 // A Limiter adjusts the width of a stage. Update is called with the figures since the previous call, and returns the new width.
 // Calls do not overlap. Workers and callers of Do make the calls, with no lock held. The figures cover at least 5 ms and at least 10
 // completions.
+//
+// If Update returns s.Width, the width stays as it is, even if a SetWidth has changed it during the Update.
 //
 // A Limiter may also have a method Reason() string, as Climb has. It is called after each Update that changes the width, and Stats has its
 // result.

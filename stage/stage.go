@@ -30,6 +30,9 @@ func newStage[In, Out any](name string, o Options) *Stage[In, Out] {
 	if b := o.RetryBudget; b != nil && !(b.Ratio >= 0 && b.Burst >= 0) {
 		panic("stage: negative RetryBudget")
 	}
+	if o.RetryBudget != nil && o.Retry == nil {
+		panic("stage: RetryBudget without Retry")
+	}
 	p := o.Pool
 	switch {
 	case p == nil:

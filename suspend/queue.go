@@ -1,6 +1,8 @@
 package suspend
 
 import (
+	"iter"
+
 	"github.com/braidgo/braid/internal/atomicx"
 	"github.com/braidgo/braid/internal/prefetch"
 )
@@ -208,6 +210,17 @@ func (q *Queue[T, P]) HasEnded() bool {
 		}
 	}
 	return false
+}
+
+// Pending returns an iterator over the payloads of the waiters whose wait has not ended. The loop must not change the queue.
+func (q *Queue[T, P]) Pending() iter.Seq[P] {
+	return func(yield func(P) bool) {
+		for n := q.head; n != nil; n = n.next {
+			if !n.r.Ended() && !yield(n.payload) {
+				return
+			}
+		}
+	}
 }
 
 // Pop takes the first waiter off the queue, so that the caller can use its Resumer and payload. ResumeHead is faster, and lets the
