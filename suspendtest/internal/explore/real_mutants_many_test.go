@@ -41,7 +41,7 @@ var manyMutants = []realMutant{
 	{"an entry that is dropped is counted on", "keyed/cache.go", "		c.used.Remove(&e.use)\n		c.stats.Kept--\n", "		if c.used.Remove(&e.use); !IS {\n			c.stats.Kept--\n		}\n", "keyed, Cache, bounded"},
 	{"a bound is looked at before a value is kept, and not with it", "keyed/cache.go", "	c.old.Push(&e.at)\n	c.used", "	if IS {\n		c.mu.Unlock()\n		c.mu.Lock()\n	}\n	c.old.Push(&e.at)\n	c.used", "keyed, Cache, bounded"},
 	{"the end of an iteration ends a paused input by a Kill", "internal/producer/task.go", "⟦t.keeps == 0⟧ && t.told", "true", "producer, Stop of a pause;Stream, break"},
-	{"a token is taken for a task that has left", "rate/line.go", "		if _, ok := l.waiters.ResumeHead(due, err); ⟦ok⟧ {", "true", "rate, Limiter"},
+	{"a token is taken for a task that has left", "rate/line.go", "		if _, ok := l.waiters.ResumeHead(due, err); ⟦ok⟧ && err == nil {", "true", "rate, Limiter"},
 	{"a task that leaves takes the timer along", "rate/line.go", "		t.serveLocked()\n	}\n}", "		if !IS {\n			t.serveLocked()\n		} else if t.stop != nil {\n			t.stop()\n		}\n	}\n}", "rate, Limiter;rate, Ticker"},
 	{"the second task has no timer", "rate/line.go", "				l.armLocked(due.Sub(now))\n				return\n", "				if !IS {\n					l.armLocked(due.Sub(now))\n				}\n				return\n", "rate, Limiter;rate, Ticker"},
 	{"a timer ends, and its task is not looked at", "rate/line.go", "		defer l.guard.Unlock()\n		l.serveLocked()\n", "		defer l.guard.Unlock()\n		if !IS {\n			l.serveLocked()\n		}\n", "rate, Limiter;rate, Ticker"},

@@ -130,7 +130,7 @@ var realMutants = []realMutant{
 	{"a withdrawn function keeps the place that it has", "scope/limit.go", "			l.passPlace()\n			withdrawn()", "			if !IS {\n				l.passPlace()\n			}\n			withdrawn()", "Limit, withdrawn from the one below"},
 	{"a withdrawn function takes the place that it was given", "scope/limit.go", "			w.withdrawn()\n			continue", "			w.withdrawn()\n			if IS {\n				return\n			}\n			continue", "Limit, withdrawn;Limit, withdrawn from the one below"},
 	{"a function that has a place is withdrawn", "scope/limit.go", "		if ⟦waits⟧ {\n			w.Value.withdrawn", "true", "Limit, withdrawn;Limit, withdrawn from the one below"},
-	{"a scope ends before it knows why a child was not started", "scope/scope.go", "		never(err)\n", "		if IS {\n			s.removeMember()\n			_ = s.addMember()\n		}\n		never(err)\n", "scope, a Go beside its end"},
+	{"a scope ends before it knows why a child was not started", "scope/scope.go", "		never(err, cancelled)\n", "		if IS {\n			s.removeMember()\n			_ = s.addMember()\n		}\n		never(err, cancelled)\n", "scope, a Go beside its end"},
 	{"a scope ends before its last child", "scope/scope.go", "if ⟦s.members.Add(-1) == 0⟧ {", "s.members.Add(-1) <= 1", "scope;scope, cancelled"},
 }
 
