@@ -29,7 +29,7 @@ var ErrRecursive = errors.New("keyed: a load that waits for itself")
 // CacheOptions configure a Cache.
 type CacheOptions struct {
 	// TTL says how long a value is kept, by the clock of the task's scheduler. With 0 the Cache keeps no value, and only shares loads. With
-	// math.MaxInt64 a value is kept for ever.
+	// math.MaxInt64 a value never expires.
 	TTL time.Duration
 	Max int // the largest number of values that are kept; 0 means no limit
 }
