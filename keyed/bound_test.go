@@ -171,7 +171,7 @@ func TestADroppedValueIsNotRetained(t *testing.T) {
 	require.Equal(t, 3, c.Stats().Kept)
 }
 
-// Options that would make a Cache keep nothing, without a word, panic. The longest TTL is for ever.
+// Options that would make a Cache keep nothing, without a word, panic. With the longest TTL a value never expires.
 func TestCacheOptions(t *testing.T) {
 	for text, o := range map[string]keyed.CacheOptions{
 		"keyed: Max is negative":   {TTL: time.Hour, Max: -1},

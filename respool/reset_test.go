@@ -122,13 +122,17 @@ func TestAResetKeepsTheTurns(t *testing.T) {
 		{true, []string{"a context deadline exceeded 1.5s", "b 2 4s", "c 3 5s"}, 3},
 	} {
 		synctest.Test(t, func(t *testing.T) {
-			begun, opened := time.Now(), 0
+			begun := time.Now()
+			var mu sync.Mutex
+			var opened int
 			var got []string
 			p := respool.New(respool.Options[int]{
 				Max: 3,
 				Open: func(ctx context.Context) (int, error) {
+					mu.Lock()
 					opened++
 					n := opened
+					mu.Unlock()
 					return n, suspend.Sleep(ctx, 3*time.Second)
 				},
 				Close: func(n int) {
@@ -144,6 +148,8 @@ func TestAResetKeepsTheTurns(t *testing.T) {
 				if err == nil {
 					what = fmt.Sprint(l.Value)
 				}
+				mu.Lock()
+				defer mu.Unlock()
 				got = append(got, fmt.Sprint(who, " ", what, " ", time.Since(begun)))
 			}
 			d := time.Hour
@@ -159,6 +165,7 @@ func TestAResetKeepsTheTurns(t *testing.T) {
 				go get("c", time.Hour)
 			}
 			time.Sleep(time.Hour)
+			synctest.Wait()
 			require.Equal(t, c.got, got)
 			require.Equal(t, respool.Stats{Leased: 2, Opened: c.opened}, present(p))
 		})
