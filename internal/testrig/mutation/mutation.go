@@ -185,6 +185,9 @@ func Inject(t *testing.T, root string, mutants []Mutant) map[string]string {
 		if texts[m.file()] == "" {
 			texts[m.file()] = read(t, root, m)
 		}
+		if _, err := os.Stat(filepath.Join(root, m.pkg())); err != nil {
+			t.Errorf("%s: its tests have moved: %v", m.name(), err)
+		}
 		if n := strings.Count(texts[m.file()], m.text()); n != 1 || named[m.name()] {
 			t.Errorf("%s: put it right, as %s has %d of\n%s", m.name(), m.file(), n, m.text())
 		}

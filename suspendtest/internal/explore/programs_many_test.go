@@ -491,6 +491,40 @@ var manyPrograms = []program{
 			return errors.Join(got.right(p), onlyIf(s.AcquireCount <= leased && leased <= s.AcquireCount+1 && s.EmptyAcquireCount <= s.AcquireCount))
 		})
 	}},
+	{"respool, Reset during a Check", "2 × 1", func(w *explore.World) {
+		var got leases
+		o, begun, over, checked := got.options(), 0, 0, 0
+		open := o.Open
+		o.MaxLifetime, o.Fresh = 0, 0
+		o.Open = func(ctx context.Context) (int, error) {
+			n := begun
+			_, err := open(ctx)
+			return n, err
+		}
+		o.Check = func(context.Context, int) error {
+			suspend.Yield()
+			checked = over
+			return nil
+		}
+		p := respool.New(o)
+		w.Go("acquire", func(ctx context.Context) {
+			for range 2 {
+				if l, err := p.Acquire(ctx); err == nil {
+					if l.Value < checked {
+						panic("outdated")
+					}
+					l.Release()
+				}
+			}
+		})
+		w.Go("reset", func(context.Context) {
+			begun++
+			p.Reset()
+			over++
+		})
+		w.OnIdle(lost)
+		w.Check(func() error { return got.right(p) })
+	}},
 	{"respool, closed during a Check", "2 × 1", func(w *explore.World) {
 		var got leases
 		var closed atomicx.Bool

@@ -53,7 +53,7 @@ var manyMutants = []realMutant{
 	{"a pool that is closed opens a resource", "respool/dial.go", "	if ⟦p.closed⟧ {\n		return false", "false", "respool, closed during a Check"},
 	{"a pool that is closed gets a user", "respool/respool.go", "	if ⟦p.closed⟧ {\n		return nil, false, false", "false", "respool, closed"},
 	{"a resource of before a Reset becomes idle", "respool/respool.go", "	outdated := ⟦r.resets != p.resets⟧\n", "false", "respool, Reset"},
-	{"a resource of before a Reset is leased", "respool/respool.go", "	if ⟦r.resets != p.resets⟧ {\n		return false, nil\n", "false", "respool, Reset of two"},
+	{"a resource of before a Reset is leased", "respool/respool.go", "	if ⟦r.resets != p.resets⟧ {\n		return false, nil\n", "false", "respool, Reset during a Check"},
 	{"an Open begins before a Reset, and counts as begun after it", "respool/dial.go", "resets: d.resets, opened", "resets: map[bool]int{false: d.resets, true: p.resets}[IS], opened", "respool, Reset"},
 	{"a Reset forgets what it closes", "respool/idle.go", "		defer p.removeUser()\n", "		if !IS {\n			defer p.removeUser()\n		}\n", "respool, Reset"},
 	{"a TryAcquire that finds nothing keeps its permit", "respool/idle.go", "	if r == nil {\n		p.permits.Release(1)\n", "	if r == nil {\n		if !IS {\n			p.permits.Release(1)\n		}\n", "respool, TryAcquire"},
