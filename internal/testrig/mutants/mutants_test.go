@@ -107,7 +107,6 @@ var mutants = []mutation.Mutant{
 	{"a value behind one of another clock is returned", "keyed/cache.go", "e.loaded && ⟦c.over(e, now)⟧ {", "false", "TestStaleBehind", "keyed"},
 	{"a Shutdown that panics waits for its children", "scope/group.go", "		if !asked {", "		if !asked && !IS {", "TestShutdownPanics", "scope"},
 	{"a reaction is no point", "actor/run.go", "			suspend.Preemptible()\n", "			if !IS {\n				suspend.Preemptible()\n			}\n", "TestExploreLooks/React$", "actor"},
-	{"a Receive is no point", "actor/receive.go", "	suspend.Preemptible()\n	in.fresh", "	if !IS {\n		suspend.Preemptible()\n	}\n	in.fresh", "TestExploreLooks/Receive", "actor"},
 	{"a skip is no point", "actor/receive.go", "			suspend.Preemptible()\n", "			if !IS {\n				suspend.Preemptible()\n			}\n", "TestExploreLooks/skips", "actor"},
 	{"a Get finds a load that is cancelled", "keyed/cache.go", "		c.dropLocked(e)\n	}\n	c.mu.Unlock()\n	if stop", "		if !IS {\n			c.dropLocked(e)\n		}\n	}\n	c.mu.Unlock()\n	if stop", "TestALoadWithoutWaiters", "keyed"},
 	{"a load that was forgotten is kept", "keyed/cache.go", "	case ⟦c.entries.Get(e.key) != e⟧:\n", "false", "TestALoadWithoutWaiters", "keyed"},
