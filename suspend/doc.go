@@ -53,16 +53,16 @@
 // scheduler, and a continuation of [Then] whose result comes later runs on a goroutine of its own. So shut down the listeners and stages
 // first, and the scheduler last.
 //
-// Close does not let the work finish. It fails the work that has not begun, cancels the work that has, and tells whoever waits for it. Close
-// then waits only where nobody else would learn how the work ends:
+// Close does not let the work finish. It fails the work that has not begun, cancels the work that has, and tells whoever waits for it.
+// Close then waits only where nobody else would learn how the work ends:
 //   - The Close of a scheduler waits for all tasks. A scheduler cannot cancel a task, so a task that is lost would be lost in silence.
 //   - The Close of a scope.Group, and of a session or a shared source of package fetch, waits until all that it has cancelled has ended.
 //     So does the Shutdown of a Group whose ctx has ended.
 //
 // So after a deferred Close of one of these, none of its tasks runs any more. A timer of AfterFunc is no task: if its time comes after the
-// end of the scheduler, its function runs on a goroutine of its own. A stage and a listener are servers: their Close returns at once, and the
-// Close of a stage returns an error if it has given up tasks. A semaphore, a channel or another value without work of its own has only Close,
-// which never waits.
+// end of the scheduler, its function runs on a goroutine of its own. A stage and a listener are servers: their Close returns at once, and
+// the Close of a stage returns an error if it has given up tasks. A semaphore, a channel or another value without work of its own has only
+// Close, which never waits.
 //
 // A second Close of what waits, waits in the same way, and returns nil or the same error. A second Close of a value, such as a semaphore, a
 // channel or a respool.Pool, returns its error that wraps ErrClosed. A second Close of a connection or a file returns net.ErrClosed or
