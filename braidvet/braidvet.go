@@ -71,8 +71,8 @@ func calls(pass *analysis.Pass, f func(call *ast.CallExpr)) {
 	pass.ResultOf[inspect.Analyzer].(*inspector.Inspector).Preorder([]ast.Node{(*ast.CallExpr)(nil)}, func(n ast.Node) { f(n.(*ast.CallExpr)) })
 }
 
-// run walks over what the function with this body does itself: with the function literals that it calls where they stand or by the only name that
-// they have, but neither with others nor with what a go statement does. A visit that returns false does not see what is below.
+// run walks over what the function with this body does itself: with the function literals that it calls where they stand or by the only name
+// that they have, but neither with others nor with what a go statement does. A visit that returns false does not see what is below.
 func run(pass *analysis.Pass, body ast.Node, visit func(n ast.Node) bool) {
 	seen := map[ast.Node]bool{body: true}
 	var walk func(body ast.Node)
@@ -143,8 +143,8 @@ func declared(pass *analysis.Pass, o types.Object) ast.Node {
 	return nil
 }
 
-// value is the expression that a variable of this package has for all its life; nil if it gets several, if its address is taken, or if a call
-// gives it another, as it does to a parameter.
+// value is the expression that a variable of this package has for all its life; nil if it gets several, if its address is taken, or if a
+// call gives it another, as it does to a parameter.
 func value(pass *analysis.Pass, v *types.Var) (only ast.Expr) {
 	if v.IsField() || v.Pkg() != pass.Pkg {
 		return nil
