@@ -29,8 +29,8 @@ import (
 	"github.com/braidgo/braid/suspend"
 )
 
-// ErrClosed is the error of a Publish on a closed Topic, and of a second Close of a Topic or a Subscription. Recv also returns ErrClosed, if the buffer is
-// empty and the Topic or the Subscription is closed.
+// ErrClosed is the error of a Publish on a closed Topic, and of a second Close of a Topic or a Subscription. Recv also returns ErrClosed, if
+// the buffer is empty and the Topic or the Subscription is closed.
 var ErrClosed = outcome.Named("broadcast: closed", suspend.ErrClosed)
 
 // A Topic passes published values to its subscriptions. All subscriptions get the values in the same order. If a Topic has no

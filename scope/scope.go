@@ -430,8 +430,9 @@ func (s *Scope) removeMember() {
 
 func (s *Scope) fail(err error) {
 	s.note(err)
+	runs := s.ctx.Err() == nil // under no lock, because it is a point at which the model checker runs another task
 	s.mu.Lock()
-	s.known = s.known || s.ctx.Err() == nil
+	s.known = s.known || runs
 	s.mu.Unlock()
 	s.cancel(err)
 }
