@@ -259,10 +259,9 @@ func (s *Scope) Cancel(cause error) {
 		s.fail(cause)
 		return
 	}
+	runs := s.ctx.Err() == nil
 	s.mu.Lock()
-	if s.ctx.Err() == nil {
-		s.enough = true
-	}
+	s.enough = s.enough || runs
 	s.mu.Unlock()
 	s.cancel(nil)
 }

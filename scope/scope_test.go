@@ -374,16 +374,16 @@ func TestASpawnerThatRefuses(t *testing.T) {
 			c.start(bg, g)
 			require.ErrorIs(t, g.Shutdown(bg), c.want)
 
-			others := 0
+			var others atomic.Int32
 			g = scope.Open(bg, scope.Collect)
 			for range 2 {
 				c.start(bg, g)
-				g.Go(nil, func(context.Context) error { others++; return nil }) // is not cancelled
+				g.Go(nil, func(context.Context) error { others.Add(1); return nil }) // is not cancelled
 			}
 			all, ok := g.Shutdown(bg).(interface{ Unwrap() []error })
 			require.True(t, ok)
 			require.Len(t, all.Unwrap(), 2)
-			require.Equal(t, 2, others)
+			require.EqualValues(t, 2, others.Load())
 		})
 	}
 }
