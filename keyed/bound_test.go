@@ -66,6 +66,16 @@ func TestTheLeastRecentlyUsedIsDropped(t *testing.T) {
 	})
 }
 
+// A Get of a value that is kept is a use: the value that was loaded first stays.
+func TestTheLeastRecentlyUsedIsNotTheOldest(t *testing.T) {
+	c := keyed.NewCache(func(_ context.Context, k int) (int, error) { return k, nil }, keyed.CacheOptions{TTL: time.Hour, Max: 2})
+	for _, k := range []int{1, 2, 1, 3, 1} {
+		_, err := c.Get(bg, k)
+		require.NoError(t, err)
+	}
+	require.Equal(t, keyed.CacheStats{Kept: 2, Hits: 2, Loads: 3, Evicted: 1}, c.Stats())
+}
+
 // A value that has expired makes room before one that has not, whatever was used last.
 func TestAnExpiredValueMakesRoom(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
