@@ -274,7 +274,7 @@ func TestReport(t *testing.T) {
 	writeReport(report, r)
 	text := string(must(os.ReadFile(report)))
 	for _, want := range []string{
-		"(ANALYSIS.md)", "1970-01-01 00:00 UTC", "`go run . -full`", "a processor, 2 processors", "0.1 0.2 0.3",
+		"[ANALYSIS.md](", "1970-01-01 00:00 UTC", "`go run . -full`", "a processor, 2 processors", "0.1 0.2 0.3",
 		"| reached | peer | 1.00ns | 2.00ns | **0.50** | 0.40–0.60 | 1 | 1.00 | 0.50 | ok |",
 		"| open | peer (a note) | 3.0B | 1.0B | **3.00** | 3.00–3.00 | 1 | - | - | - |",
 		"- open: measured 1970-01-01 01:00 UTC by `go run . open`, at loads of 4 and 5.",
