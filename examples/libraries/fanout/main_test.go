@@ -62,7 +62,7 @@ func TestSlow(t *testing.T) {
 	}
 }
 
-// An answer that breaks off is an error of all its products.
+// If a response breaks off, all its products get an error.
 func TestHalfAnAnswer(t *testing.T) {
 	half := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		fmt.Fprint(w, `[{"ID": 1, "Name": "one"}, {"ID": 2`)
