@@ -21,7 +21,7 @@ func TestFailures(t *testing.T) {
 	runs := 0
 	for name, c := range map[string]struct {
 		program func(w *explore.World)
-		reason  string // its beginning
+		reason  string // the beginning of the reason
 	}{
 		"deadlock": {func(w *explore.World) {
 			x, y := mvar.New[int](), mvar.New[int]()
@@ -88,7 +88,7 @@ func TestFailures(t *testing.T) {
 	}
 }
 
-// All orders of three tasks with two steps each: 6!/(2!2!2!) for the steps.
+// Three tasks with two steps each have 6!/(2!2!2!) orders of their steps.
 func TestAllOrders(t *testing.T) {
 	orders := map[string]bool{}
 	r := explore.Run(all, func(w *explore.World) {
@@ -105,13 +105,13 @@ func TestAllOrders(t *testing.T) {
 	if r.Failure != nil || !r.Exhausted {
 		t.Fatal(r)
 	}
-	// Resumed before it parks, a task does not wait.
+	// A task that was resumed before it parks does not wait.
 	if len(orders) != 6 {
 		t.Errorf("%d orders", len(orders))
 	}
 }
 
-// A task that yields in a loop lets others run until its condition holds.
+// A task that yields in a loop lets others run until its condition is true.
 func TestYieldEnds(t *testing.T) {
 	orders := map[string]bool{}
 	r := explore.Run(all, func(w *explore.World) {
@@ -137,7 +137,7 @@ func TestYieldEnds(t *testing.T) {
 	}
 }
 
-// Contexts are cancelled where that makes a difference, and if all wait.
+// Contexts are cancelled where this makes a difference, and when all tasks wait.
 func TestCancellations(t *testing.T) {
 	for bound, want := range map[int]string{explore.Unlimited: "taken kept none", 1: "taken kept none", 0: "taken"} {
 		seen := map[string]bool{}
@@ -177,7 +177,7 @@ func TestCancellations(t *testing.T) {
 	}
 }
 
-// A deadline passes at any time, and Park may return for no reason.
+// A deadline may pass at any time, and Park may return for no reason.
 func TestDeadlinesAndSpuriousReturns(t *testing.T) {
 	for spurious, want := range map[int]int{0: 2, 1: 3} {
 		seen := map[string]bool{}
@@ -225,7 +225,7 @@ func TestReplayStrings(t *testing.T) {
 	}
 }
 
-// The tasks that a run leaves behind exit: a recover in their deferred functions would take a panic for one of the program.
+// Tasks that are left at the end of a run exit. If they panicked instead, a recover of the program would see the panic.
 func TestATaskThatIsLeftBehindDoesNotPanic(t *testing.T) {
 	ended := 0
 	r := explore.Run(all, func(w *explore.World) {

@@ -17,7 +17,7 @@ import (
 	"github.com/braidgo/braid/suspendtest/internal/explore"
 )
 
-// A task that waits natively fails the run, which names the task, its line, and the tasks that may hold what it waits for.
+// A task that blocks natively fails the run. The failure names the task, its line, and the tasks that may hold what it waits for.
 func TestNativeWaitsAreFound(t *testing.T) {
 	const waits, holds = " makes no step: it waits natively (sync.Mutex.Lock) at watch_test.go:", "probably holds what it waits for: a at watch_test.go:"
 	for name, c := range map[string]struct {
@@ -70,7 +70,7 @@ func TestNativeWaitsAreFound(t *testing.T) {
 	}
 }
 
-// A task that computes for long does not wait.
+// A task that computes for long does not count as blocked.
 func TestATaskThatComputesIsNoStall(t *testing.T) {
 	c := all
 	c.Stall = 10 * time.Millisecond
@@ -85,7 +85,7 @@ func TestATaskThatComputesIsNoStall(t *testing.T) {
 	}
 }
 
-// A task that polls without a point ends the search, with a text, although its goroutine cannot be stopped.
+// A task that polls without a point ends the search with an error, although its goroutine cannot be stopped.
 func TestATaskThatPolls(t *testing.T) {
 	var stop atomic.Bool
 	defer stop.Store(true)
@@ -103,7 +103,7 @@ func TestATaskThatPolls(t *testing.T) {
 	}
 }
 
-// A program that panics, or ends its goroutine, does so to its caller.
+// If a program panics, or ends its goroutine, this reaches the caller of the search.
 func TestTheProgramEndsTheCaller(t *testing.T) {
 	defer func() {
 		if v := recover(); v != "ouch" {
