@@ -183,12 +183,12 @@ func TestSpawnOnANilSpawner(t *testing.T) {
 func TestMisuse(t *testing.T) {
 	schedtest.Panics(t, "actor: Spawn without a body", func() { actor.Spawn(bg, suspend.Goroutines, nil, actor.Options[int]{}) })
 	in := actor.Open[string](bg, actor.Options[string]{})
-	schedtest.Panics(t, "actor: Ask with a *actor_test.get, which is no message of actor.Ref[string]", func() { _, _ = actor.Ask(bg, in.Ref(), &get{}) })
+	schedtest.Panics(t, "actor: Ask with a *actor_test.get, which is not a message type of actor.Ref[string]", func() { _, _ = actor.Ask(bg, in.Ref(), &get{}) })
 	asked := actor.Open[*get](bg, actor.Options[*get]{})
 	g := &get{}
 	require.False(t, g.Reply(1)) // nobody has asked
 	actor.AskLater(asked.Ref(), g)
-	schedtest.Panics(t, "actor: Ask with a request that was asked before", func() { actor.AskLater(asked.Ref(), g) })
+	schedtest.Panics(t, "actor: Ask with a request that was already used", func() { actor.AskLater(asked.Ref(), g) })
 	schedtest.Panics(t, "actor: Refuse with a nil error", func() { g.Refuse(nil) })
 	_ = in.Ref().Send("m")
 	schedtest.Panics(t, "oops", func() { _, _ = suspend.Do(bg, in.RecvOp(func(string) bool { panicking(); return true })) })
@@ -197,8 +197,8 @@ func TestMisuse(t *testing.T) {
 	s := fifo.New(fifo.Options{OnPanic: func(any, []byte) {}})
 	require.NoError(t, s.Run(bg, func(context.Context) error {
 		for want, body := range map[string]func(self *actor.Self[int]) error{
-			"actor: Skip returned outside a function that is called with a message": func(*actor.Self[int]) error { return actor.Skip },
-			"actor: a React of another type of actor returned": func(*actor.Self[int]) error {
+			"actor: Skip returned by a function that is not called with a message": func(*actor.Self[int]) error { return actor.Skip },
+			"actor: the function returned the Next of an actor with another message type": func(*actor.Self[int]) error {
 				return new(actor.Self[string]).React(func(string) error { return nil })
 			},
 		} {

@@ -65,7 +65,7 @@ func TestCensusNamesACycleOfAsks(t *testing.T) {
 		require.Contains(t, l.Waits.At.String(), "census_test.go")
 	}
 	require.Equal(t, n, strings.Count(s.String()[:strings.Index(s.String(), "\nwaiting")], "has to answer"), s.String())
-	require.Contains(t, s.String(), `actor "a", has to answer`)
+	require.Contains(t, s.String(), `actor "a", must reply`)
 	schedulers := ""
 	for _, l := range d.Circle {
 		schedulers += l.Task
@@ -82,7 +82,7 @@ func TestCensusNamesACycleOfAsks(t *testing.T) {
 	}
 }
 
-// An Ask names the actor that has to answer, and is no deadlock while that actor computes.
+// An Ask names the actor that must reply, and is no deadlock while that actor computes.
 func TestCensusNamesWhoHasToAnswer(t *testing.T) {
 	defer schedtest.Within(t, schedtest.Deadline)()
 	defer census.Start(census.Options{})()

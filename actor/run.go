@@ -221,7 +221,7 @@ func (l *life) trampoline() {
 			l.frames = &frame{up: l.frames, catch: c}
 			err = n.first()
 		case skip:
-			panic("actor: Skip returned outside a function that is called with a message")
+			panic("actor: Skip returned by a function that is not called with a message")
 		case anyReaction:
 			var waits bool
 			if waits, err = l.box.react(err, woken); waits {
@@ -342,7 +342,7 @@ func (in *Inbox[M]) react(n error, woken bool) (waits bool, err error) {
 	}
 	f, ok := next.(reaction[M])
 	if !ok {
-		panic("actor: a React of another type of actor returned")
+		panic("actor: the function returned the Next of an actor with another message type")
 	}
 	for {
 		if !woken {

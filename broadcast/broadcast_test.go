@@ -87,7 +87,7 @@ func TestPolicies(t *testing.T) {
 		require.Equal(t, broadcast.ErrClosed, topic.Publish(bg, 1))
 		require.Equal(t, broadcast.ErrClosed, topic.Close())
 	})
-	schedtest.Panics(t, "broadcast: Subscribe without room", func() { broadcast.New[int]().Subscribe(0, broadcast.Wait) })
+	schedtest.Panics(t, "broadcast: Subscribe with a buffer for less than one value", func() { broadcast.New[int]().Subscribe(0, broadcast.Wait) })
 	for _, policy := range []broadcast.Policy{-1, 4} {
 		schedtest.Panics(t, "broadcast: unknown Policy", func() { broadcast.New[int]().Subscribe(1, policy) })
 	}

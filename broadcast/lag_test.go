@@ -66,7 +66,7 @@ func TestLag(t *testing.T) {
 			require.NoError(t, err)
 			_, err = c.Result()
 			require.Equal(t, &broadcast.LaggedError{Missed: 1}, err)
-			require.Equal(t, "broadcast: lagged by 1", err.Error())
+			require.Equal(t, "broadcast: missed values: 1", err.Error())
 			publish(30, 31, 32)
 			require.NoError(t, topic.Close())
 			var got []any
@@ -77,7 +77,7 @@ func TestLag(t *testing.T) {
 					got = append(got, v)
 				}
 			}
-			require.Equal(t, []any{"broadcast: lagged by 3", 31, 32}, got, "All goes on after the gap")
+			require.Equal(t, []any{"broadcast: missed values: 3", 31, 32}, got, "All goes on after the gap")
 			_, err = sub.Recv(bg)
 			require.Equal(t, broadcast.ErrClosed, err)
 		})

@@ -187,9 +187,9 @@ func TestADroppedValueIsNotRetained(t *testing.T) {
 // expires.
 func TestCacheOptions(t *testing.T) {
 	for text, o := range map[string]keyed.CacheOptions{
-		"keyed: Max is negative":   {TTL: time.Hour, Max: -1},
-		"keyed: a negative TTL":    {TTL: -1},
-		"keyed: Max without a TTL": {Max: 1000},
+		"keyed: negative Max":    {TTL: time.Hour, Max: -1},
+		"keyed: negative TTL":    {TTL: -1},
+		"keyed: Max needs a TTL": {Max: 1000},
 	} {
 		schedtest.Panics(t, text, func() { keyed.NewCache(func(context.Context, int) (int, error) { return 1, nil }, o) })
 	}

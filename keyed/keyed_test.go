@@ -122,9 +122,9 @@ func TestKeys(t *testing.T) {
 		})
 	}
 	schedtest.Panics(t, "keyed: Unlock of a key that is not locked", func() { new(keyed.Mutex[int]).Unlock(1) })
-	schedtest.Panics(t, "keyed: Release of a key without a permit", func() { keyed.NewSemaphore[int](1).Release(1) })
-	schedtest.Panics(t, "keyed: Semaphore without permits", func() { keyed.NewSemaphore[int](0) })
-	schedtest.Panics(t, "keyed: Cache without a load", func() { keyed.NewCache[int, int](nil, keyed.CacheOptions{}) })
+	schedtest.Panics(t, "keyed: Release of a key for which no permit is held", func() { keyed.NewSemaphore[int](1).Release(1) })
+	schedtest.Panics(t, "keyed: NewSemaphore with less than one permit", func() { keyed.NewSemaphore[int](0) })
+	schedtest.Panics(t, "keyed: NewCache with a nil function", func() { keyed.NewCache[int, int](nil, keyed.CacheOptions{}) })
 }
 
 // All Gets that wait at the same time share one load, on every scheduler. After a failure there is another load.
@@ -377,7 +377,7 @@ func TestNaN(t *testing.T) {
 		"Get":        func() { _, _ = c.Get(bg, nan) },
 		"Forget":     func() { c.Forget(nan) },
 	} {
-		t.Run(name, func(t *testing.T) { schedtest.Panics(t, "keyed: a key that does not equal itself", f) })
+		t.Run(name, func(t *testing.T) { schedtest.Panics(t, "keyed: a key that is not equal to itself, such as NaN", f) })
 	}
 	if n := m.Len() + s.Len() + c.Len(); n != 0 {
 		t.Errorf("%d keys are left", n)

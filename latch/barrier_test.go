@@ -74,9 +74,9 @@ func TestIndexIsHowManyAreToCome(t *testing.T) {
 
 func TestBarrierMisuse(t *testing.T) {
 	for _, n := range []int{0, -1} {
-		schedtest.Panics(t, "latch: barrier for no parties", func() { latch.NewBarrier(n) })
+		schedtest.Panics(t, "latch: NewBarrier with less than one party", func() { latch.NewBarrier(n) })
 	}
-	schedtest.Panics(t, "latch: Wait at the zero Barrier", func() { _, _ = new(latch.Barrier).Wait(bg) })
+	schedtest.Panics(t, "latch: Wait on the zero Barrier: use NewBarrier", func() { _, _ = new(latch.Barrier).Wait(bg) })
 }
 
 func TestBarrierDoneContextChangesNothing(t *testing.T) {

@@ -351,7 +351,7 @@ func ExampleLimiter_SetBurst() {
 	fmt.Println(limit.Allow(6), limit.WaitN(bg, 6))
 	fmt.Println(limit.Allow(5), limit.Burst())
 	// Output:
-	// false rate: more tokens than the burst
+	// false rate: request for more tokens than the burst
 	// true 5
 }
 
@@ -378,5 +378,5 @@ func ExampleLimiter_WaitN() {
 	ctx, stop := context.WithTimeout(bg, time.Minute)
 	defer stop()
 	fmt.Println(limit.WaitN(ctx, 1))
-	// Output: rate: the tokens come after the deadline of the context
+	// Output: rate: the context's deadline comes before the tokens
 }

@@ -297,7 +297,7 @@ func TestErrorsAndPanics(t *testing.T) {
 	require.Equal(t, rate.Inf, rate.NewLimiter(rate.Limit(math.Inf(1)), 1).Limit())
 	schedtest.Panics(t, "rate: negative Limit", func() { rate.NewLimiter(-1, 1) })
 	schedtest.Panics(t, "rate: the Limit is NaN", func() { l.SetLimit(rate.Limit(math.NaN())) })
-	schedtest.Panics(t, "rate: Ticker without an interval", func() { rate.NewTicker(0, rate.Skip) })
+	schedtest.Panics(t, "rate: NewTicker with an interval that is not positive", func() { rate.NewTicker(0, rate.Skip) })
 	schedtest.Panics(t, "rate: unknown Policy", func() { rate.NewTicker(1, 2) })
 }
 

@@ -281,7 +281,7 @@ func TestResourcesThatAreNotKept(t *testing.T) {
 	l = acquire(t, p)
 	require.Panics(t, l.Release)
 	require.Equal(t, []int{1, 2, 3}, s.closed)
-	schedtest.Panics(t, "respool: a Lease is released twice", l.Release)
+	schedtest.Panics(t, "respool: Lease released twice", l.Release)
 	l.Discard()
 	acquire(t, p).Release()
 	require.Equal(t, 4, acquire(t, p).Value)
@@ -734,7 +734,7 @@ func TestNothingIsRetained(t *testing.T) {
 				l.Discard()
 			}
 			l.Release()
-			schedtest.Panics(t, "respool: a Lease is released twice", l.Release)
+			schedtest.Panics(t, "respool: Lease released twice", l.Release)
 		}
 	}()
 	objects.Collected(t, 2)

@@ -87,7 +87,7 @@ func TestAGroupThatIsClosedByItsChild(t *testing.T) {
 			defer stop()
 			_ = g.Shutdown(ctx)
 		}
-		const text = "scope: a Group is closed by its own child"
+		const text = "scope: Close or Shutdown of a Group called by its own child"
 		checks := func(context.Context) error {
 			schedtest.Panics(t, text, func() { _ = g.Close() })
 			schedtest.Panics(t, text, shutdown)

@@ -68,7 +68,7 @@ func TestLimitGivesPlacesOn(t *testing.T) {
 		t.Errorf("order %v", order)
 	}
 	schedtest.Eventually(t, "refused at once when a place is free", func() bool { return limited.Go(func() {}) != nil })
-	schedtest.Panics(t, "scope: Limit of less than one task", func() { scope.Limit(0, suspend.Goroutines) })
+	schedtest.Panics(t, "scope: Limit with less than one task", func() { scope.Limit(0, suspend.Goroutines) })
 	schedtest.Panics(t, "scope: nil function", func() { _ = limited.Go(nil) })
 }
 
@@ -180,7 +180,7 @@ func TestStream(t *testing.T) {
 			}
 		}
 	})
-	schedtest.Panics(t, "scope: Stream of less than one task", func() {
+	schedtest.Panics(t, "scope: Stream with less than one task", func() {
 		scope.Stream(bg, suspend.Goroutines, 0, numbers(1), func(context.Context, int) (int, error) { return 0, nil })
 	})
 }

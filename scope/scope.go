@@ -43,7 +43,7 @@ var ErrEnded = outcome.Named("scope: ended", suspend.ErrEnded, suspend.ErrClosed
 
 // ErrAbandoned is the error of a scope in which a function did not return. The function called runtime.Goexit, or it
 // panicked and its scheduler handled the panic. After a panic, the error also wraps a *suspend.PanicError.
-var ErrAbandoned = outcome.Named("scope: a function of it did not return", suspend.ErrAbandoned)
+var ErrAbandoned = outcome.Named("scope: a child or the body did not return", suspend.ErrAbandoned)
 
 // A Scope holds the children of one Run, each a task on any scheduler, and the functions to be called after the children
 // have ended. All methods may be called from any goroutine, and none suspends.

@@ -882,7 +882,7 @@ func TestFirst(t *testing.T) {
 		})
 	})
 	defer func() {
-		if v := recover(); v != "scope: First of nothing" {
+		if v := recover(); v != "scope: First without functions" {
 			t.Errorf("panic %v", v)
 		}
 	}()
@@ -991,7 +991,7 @@ func TestEndsThoughTheCancellationPanics(t *testing.T) {
 
 func TestRunWhereSuspendingIsForbidden(t *testing.T) {
 	defer func() {
-		if v := recover(); v != "suspend: not on a task" {
+		if v := recover(); v != "suspend: suspending is forbidden here (in a callback, or under Bind(nil))" {
 			t.Errorf("panic %v", v)
 		}
 	}()

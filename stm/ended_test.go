@@ -20,11 +20,11 @@ func TestTheTxOfACaseThatWasNotChosen(t *testing.T) {
 	won, err := suspend.TrySelect(bg, suspend.CaseOf(stm.Op(lost)))
 	require.NoError(t, err)
 	require.Nil(t, won)
-	schedtest.Panics(t, "stm: Tx used after its end", func() { v.Get(kept) })
+	schedtest.Panics(t, "stm: Tx used after the end of its transaction", func() { v.Get(kept) })
 
 	panics := func(tx *stm.Tx) (int, error) { kept = tx; panic("oops") }
 	schedtest.Panics(t, "oops", func() { _, _ = suspend.Do(bg, stm.Op(panics)) })
-	schedtest.Panics(t, "stm: Tx used after its end", func() { v.Get(kept) })
+	schedtest.Panics(t, "stm: Tx used after the end of its transaction", func() { v.Get(kept) })
 }
 
 // Each function of AfterCommit is called once, in order, whatever those before it do.

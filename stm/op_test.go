@@ -125,7 +125,7 @@ func TestOpMisused(t *testing.T) {
 	on(t, func(t *testing.T) {
 		var x stm.Var[int]
 		_ = x.Load()
-		schedtest.Panics(t, "stm: Retry of a transaction that has read nothing", func() {
+		schedtest.Panics(t, "stm: Retry in a transaction that has read no Var", func() {
 			_, _ = suspend.Do(bg, stm.Op(func(*stm.Tx) (int, error) { return 0, stm.Retry }))
 		})
 		schedtest.Panics(t, "stm: transaction inside a transaction", func() {

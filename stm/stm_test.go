@@ -131,7 +131,7 @@ func TestRetryMayBeWrapped(t *testing.T) {
 
 func TestRetryOfWhatHasReadNothingPanics(t *testing.T) {
 	on(t, func(t *testing.T) {
-		const text = "stm: Retry of a transaction that has read nothing"
+		const text = "stm: Retry in a transaction that has read no Var"
 		var v stm.Var[int]
 		schedtest.Panics(t, text, func() { _ = stm.Atomically(bg, func(*stm.Tx) error { return stm.Retry }) })
 		schedtest.Panics(t, text, func() {
@@ -358,7 +358,7 @@ func TestTxAfterItsEndPanics(t *testing.T) {
 			func() { _ = stm.Nested(kept, func(*stm.Tx) error { return nil }) },
 			func() { _ = stm.OrElse(kept, func(*stm.Tx) error { return nil }) },
 		} {
-			schedtest.Panics(t, "stm: Tx used after its end", f)
+			schedtest.Panics(t, "stm: Tx used after the end of its transaction", f)
 		}
 	})
 }
@@ -550,7 +550,7 @@ func TestTheZeroVar(t *testing.T) {
 		require.Empty(t, w.Get(tx))
 		w.Set(tx, "x")
 		require.Equal(t, "x", w.Get(tx))
-		schedtest.Panics(t, "stm: Load in a transaction: Get is what was meant", func() { w.Load() })
+		schedtest.Panics(t, "stm: Load called in a transaction: use Get", func() { w.Load() })
 		return nil
 	}))
 	require.Equal(t, "x", w.Load())

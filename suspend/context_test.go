@@ -231,7 +231,9 @@ func TestForbiddenWithADoneContext(t *testing.T) {
 		_, _ = suspend.Suspend(ctx, func(suspend.Resumer[int]) (int, bool) { return 0, true })
 	}
 	schedtest.OnFIFO(t, func(*fifo.Scheduler) {
-		suspend.Bind(nil, func() { schedtest.Panics(t, "suspend: not on a task", wait) })
+		suspend.Bind(nil, func() {
+			schedtest.Panics(t, "suspend: suspending is forbidden here (in a callback, or under Bind(nil))", wait)
+		})
 		_, _ = suspend.Suspend(bg, func(suspend.Resumer[int]) (int, bool) {
 			schedtest.Panics(t, "suspend: Suspend inside block", wait)
 			return 0, true

@@ -276,7 +276,7 @@ func TestSelectMisuse(t *testing.T) {
 	c := suspend.CaseOf(m.recv(any1))
 	func() {
 		defer func() {
-			if v := recover(); v != "suspend: the same case twice" {
+			if v := recover(); v != "suspend: Select with the same case twice" {
 				t.Errorf("panic %v", v)
 			}
 		}()

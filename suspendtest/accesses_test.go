@@ -285,5 +285,5 @@ func TestLoopsEnd(t *testing.T) {
 			for !never.Load() {
 			}
 		})
-	}, suspendtest.ExploreOptions{Accesses: true}), "livelock: 10000 steps, and no end")
+	}, suspendtest.ExploreOptions{Accesses: true}), "livelock: the run has not ended after 10000 steps")
 }

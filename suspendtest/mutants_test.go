@@ -528,12 +528,12 @@ func TestMutantsAreKilled(t *testing.T) {
 // ofSuspend has the looks at code of package suspend that the kit does not get from its caller, so no mutant can break it. A look
 // that reports that a check has tested nothing cannot be broken either.
 var ofSuspend = []string{
-	"a goroutine of no scheduler is within it",
-	"under Bind(t) the task is another than t",
-	"Blocking ran f although ctx was done",
+	"Within is true on a goroutine without a scheduler",
+	"under Bind(t), the current task is not t",
+	"Blocking ran f although ctx had ended before",
 	"Blocking with a cancelled context returned %v",
 	"f panicked with %v, and Blocking with %v",
-	"f has exited, and the task went on",
+	"f called runtime.Goexit, but the task continued",
 	"next returned %d, %v",
 	"next returned a value after the last",
 }
@@ -640,7 +640,7 @@ var suspendMutants = []suspendMutant{
 		defer holding.Unlock()
 		return block(r)
 	}), []string{"01/block-holds-nothing"}},
-	{"block runs although ctx is done", func() suspendtest.SuspendFunc {
+	{"block runs although ctx has ended", func() suspendtest.SuspendFunc {
 		return func(ctx context.Context, block func(suspendtest.Resume) (*box, bool)) (*box, error) {
 			if ctx.Err() != nil {
 				_, _ = block(func(*box, error) bool { return false })

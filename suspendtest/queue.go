@@ -127,7 +127,7 @@ func queueStorm(e *env) {
 		}
 	}
 	for _, ended := range ended {
-		recv(e, ended, "a task in a storm of cancellations did not go on: a wake-up or a cancellation was lost")
+		recv(e, ended, "a task in a storm of cancellations did not continue: a wake-up or a cancellation was lost")
 	}
 	close(stop)
 	recv(e, stopped, "a cancellation blocks")

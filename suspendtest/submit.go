@@ -80,7 +80,7 @@ func runInOrder(e *env) {
 		recv(e, ended, "a function that was accepted did not run")
 	}
 	if !slices.IsSorted(order) {
-		e.errorf("what was submitted in order ran in the order %v", order)
+		e.errorf("functions that were submitted in order ran in the order %v", order)
 	}
 }
 

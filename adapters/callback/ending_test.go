@@ -324,7 +324,7 @@ func TestOnExecutorFails(t *testing.T) {
 	called := make(chan struct{})
 	_ = l.Execute(func() {
 		defer close(called)
-		schedtest.Panics(t, "suspend: not on a task", func() { _ = l.OnExecutor(bg, never) })
+		schedtest.Panics(t, "suspend: suspending is forbidden here (in a callback, or under Bind(nil))", func() { _ = l.OnExecutor(bg, never) })
 	})
 	<-called
 	x.over.Store(true)

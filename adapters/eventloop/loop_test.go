@@ -120,7 +120,7 @@ func TestAfterFunc(t *testing.T) {
 		must(0, l.Execute(f))
 		within(t, func() {
 			for range 2 {
-				if v := <-got; v != "suspend: not on a task" {
+				if v := <-got; v != "suspend: suspending is forbidden here (in a callback, or under Bind(nil))" {
 					t.Error(v)
 				}
 			}

@@ -331,7 +331,7 @@ func TestCallbacksMustNotSuspend(t *testing.T) {
 			defer func() { got <- recover() }()
 			_, _ = promise.New[int]().Await(bg)
 		})
-		if v := <-got; v != "suspend: not on a task" {
+		if v := <-got; v != "suspend: suspending is forbidden here (in a callback, or under Bind(nil))" {
 			t.Error(v)
 		}
 	})

@@ -268,7 +268,7 @@ func TestUnwrap(t *testing.T) {
 
 // A task that waits for the end of its own Group panics. Otherwise it would hang.
 func TestAWaitOfATask(t *testing.T) {
-	const text = "idle: a task waits for the end of its own Group"
+	const text = "idle: Wait called by a task of the Group"
 	schedtest.Each(t, func(t *testing.T, on suspend.Spawner) {
 		g, other := idle.New(on, nil), idle.New(on, nil)
 		inner := idle.New(g, nil) // the tasks of inner are tasks of g, too

@@ -318,7 +318,7 @@ func TestQueueBetweenTasks(t *testing.T) {
 }
 
 func TestMisuse(t *testing.T) {
-	schedtest.Panics(t, "collections: a Queue for less than one value", func() { collections.NewQueue[int](0) })
+	schedtest.Panics(t, "collections: NewQueue with room for less than one value", func() { collections.NewQueue[int](0) })
 
 	var m collections.Map[any, int] // an entry of a NaN could never be found or deleted
 	for _, use := range []func(tx *stm.Tx, k any){
@@ -326,7 +326,7 @@ func TestMisuse(t *testing.T) {
 		func(tx *stm.Tx, k any) { m.Set(tx, k, 1) },
 		func(tx *stm.Tx, k any) { m.Delete(tx, k) },
 	} {
-		schedtest.Panics(t, "collections: a key that does not equal itself", func() {
+		schedtest.Panics(t, "collections: a key that is not equal to itself, such as NaN", func() {
 			_ = stm.Atomically(bg, func(tx *stm.Tx) error { use(tx, math.NaN()); return nil })
 		})
 	}

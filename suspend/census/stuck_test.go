@@ -98,7 +98,7 @@ func TestNothingMoves(t *testing.T) {
 		require.Empty(t, reports())
 		time.Sleep(10 * time.Second)
 		require.Len(t, reports(), 1)
-		require.Regexp(t, `^braid: nothing has moved for 1\d(\.\d*)?s\ncensus: 1 waiting, 0 not waiting, 1 deadlock; on for`, reports()[0])
+		require.Regexp(t, `^braid: no task has made progress for 1\d(\.\d*)?s\ncensus: 1 waiting, 0 not waiting, 1 deadlock; on for`, reports()[0])
 		require.Contains(t, reports()[0], "1 task waits for itself")
 		cancel()
 		<-ended

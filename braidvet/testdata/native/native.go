@@ -22,7 +22,7 @@ type cache struct {
 
 func wrong(ctx context.Context, s *fifo.Scheduler, l *callback.Loop, ch chan int, wg *sync.WaitGroup, c *cache) {
 	_ = s.Go(func() {
-		ch <- 1  // want `a send to a channel stops all tasks of the fifo.Scheduler: suspend.Blocking takes it to a goroutine of its own`
+		ch <- 1  // want `a send to a channel blocks all tasks of the fifo.Scheduler: call it in suspend.Blocking`
 		select { // want `a select stops all`
 		case <-ch:
 		case <-ctx.Done():
@@ -47,14 +47,14 @@ func wrong(ctx context.Context, s *fifo.Scheduler, l *callback.Loop, ch chan int
 			c.Unlock()
 		}
 	})
-	_ = promise.Go(ctx, l, func(ctx context.Context) (int, error) { return <-ch, nil }) // want `a receive from a channel stops all tasks of the callback.Loop`
+	_ = promise.Go(ctx, l, func(ctx context.Context) (int, error) { return <-ch, nil }) // want `a receive from a channel blocks all tasks of the callback.Loop`
 }
 
 func helper(ch chan int) int { return deeper(ch) }
 func deeper(ch chan int) int { return <-ch }
 
 func (c *cache) locked() {
-	c.mu.RLock() // want `c.mu is held while mvar.MVar.Take suspends: a task of the callback.Loop that locks it then stops all`
+	c.mu.RLock() // want `c.mu is held while mvar.MVar.Take suspends: a task of the callback.Loop that locks it then blocks all`
 	defer c.mu.RUnlock()
 	_, _ = c.line.Take(context.Background())
 }

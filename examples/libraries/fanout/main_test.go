@@ -51,7 +51,7 @@ func TestSlow(t *testing.T) {
 	for _, want := range []string{
 		`(?m)^Rounds: 3 rounds, 5 batches, 39 keys for 39 gets, \d+`,
 		`(?m)^Eager: 3 rounds, 5 batches, 39 keys for 39 gets, \d+`,
-		`stock answers in \d+\.\d ms, 24 tasks waited only for its round 2: see Eager`,
+		`stock answers in \d+\.\d ms, 24 tasks waited only for it in round 2: see Eager`,
 	} {
 		if !regexp.MustCompile(want).MatchString(out) {
 			t.Errorf("no %q in:\n%s", want, out)

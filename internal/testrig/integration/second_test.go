@@ -75,7 +75,7 @@ func TestSecondCalls(t *testing.T) {
 	lease, err := pool.Acquire(bg)
 	require.NoError(t, err)
 	lease.Release()
-	schedtest.Panics(t, "respool: a Lease is released twice", lease.Release)
+	schedtest.Panics(t, "respool: Lease released twice", lease.Release)
 	require.Equal(t, []int{1, 0}, []int{pool.Stats().Idle, pool.Stats().Leased})
 	require.NoError(t, pool.Close())
 	require.Equal(t, respool.ErrClosed, pool.Close())

@@ -34,7 +34,7 @@ func TestFailures(t *testing.T) {
 					suspend.Yield()
 				}
 			})
-		}, "livelock: 1000 steps, and no end"},
+		}, "livelock: the run has not ended after 1000 steps"},
 		"panic": {func(w *explore.World) {
 			w.Go("x", func(context.Context) { panic("ouch") })
 			w.Go("y", func(ctx context.Context) { _ = suspend.Err(ctx) })
@@ -64,7 +64,7 @@ func TestFailures(t *testing.T) {
 			for range 2 + runs%2 {
 				w.Go("x", func(context.Context) {})
 			}
-		}, "not the same choices as before"},
+		}, "the choices differ from those of the first run"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := explore.Run(all, c.program)
@@ -220,7 +220,7 @@ func TestReplayStrings(t *testing.T) {
 		w.Go("x", func(context.Context) {})
 		w.Go("y", func(context.Context) {})
 	})
-	if r.Failure == nil || !strings.HasPrefix(r.Failure.Reason, "not the same choices") {
+	if r.Failure == nil || !strings.HasPrefix(r.Failure.Reason, "the choices differ") {
 		t.Errorf("%v", r.Failure)
 	}
 }
