@@ -58,7 +58,7 @@ func TestCensusNamesACycleOfAsks(t *testing.T) {
 	require.Len(t, s.Deadlocks, 1)
 	d := s.Deadlocks[0]
 	require.Len(t, d.Circle, n)
-	require.True(t, d.Possible, "another goroutine may answer")
+	require.True(t, d.Possible, "another goroutine may reply")
 	for _, l := range d.Circle {
 		require.Equal(t, "actor.Ask", l.Waits.Operation)
 		require.True(t, strings.HasPrefix(l.For, "actor.Request"), l.For)

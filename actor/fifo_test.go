@@ -17,7 +17,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Rows on a fifo, where the order is known, and on a fifo in virtual time.
+// These rows run on a fifo, where the order is known, and on a fifo in virtual time.
 var (
 	fifoRows = []fifoRow{
 		{"An Ask of an actor that has ended on the same goroutine is no Ask of oneself", func(t *testing.T, s *fifo.Scheduler) {
@@ -200,7 +200,7 @@ var (
 				return errOops
 			}), actor.Options[int]{})
 			_, _ = in.Await(bg)
-			_ = suspend.Sleep(bg, time.Second) // the actor waits for its child
+			_ = suspend.Sleep(bg, time.Second) // lets the actor wait for its child
 			ref.Stop()
 			_ = hold.Fill(0)
 			require.Equal(t, errOops, ref.Wait(bg))
@@ -266,7 +266,7 @@ var (
 			}
 			_ = suspend.Sleep(bg, time.Hour)
 			require.Equal(t, []time.Duration{0, 1 * time.Second, 3 * time.Second, 6 * time.Second}, at)
-			for i := range 4 { // the first three are forgotten
+			for i := range 4 { // the first three are not in the list any more
 				_ = ref.Send(2*i + 1)
 			}
 			require.Equal(t, errOops, ref.Wait(bg))
@@ -284,7 +284,7 @@ var (
 					if m != 7 {
 						return actor.Skip
 					}
-					require.ErrorIs(t, self.Ref().Send(3), actor.ErrFull) // the first one is still there
+					require.ErrorIs(t, self.Ref().Send(3), actor.ErrFull) // the first message is still in the mailbox
 					return nil
 				}), func() error {
 					require.ErrorIs(t, self.Ref().Send(3), actor.ErrFull)

@@ -77,7 +77,7 @@ func TestLag(t *testing.T) {
 					got = append(got, v)
 				}
 			}
-			require.Equal(t, []any{"broadcast: missed values: 3", 31, 32}, got, "All goes on after the gap")
+			require.Equal(t, []any{"broadcast: missed values: 3", 31, 32}, got, "All continues after the gap")
 			_, err = sub.Recv(bg)
 			require.Equal(t, broadcast.ErrClosed, err)
 		})

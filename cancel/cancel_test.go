@@ -155,7 +155,7 @@ func TestCallsAreMadeOnceInOrderBeforeCancelReturns(t *testing.T) {
 	}
 	for i, stop := range stops {
 		if stop() {
-			t.Errorf("stop %d of what has been called or stopped says true", i)
+			t.Errorf("stop %d returns true, although the function was called or stopped before", i)
 		}
 	}
 }
@@ -505,7 +505,7 @@ func TestWaitersAreCancelledOnEveryScheduler(t *testing.T) {
 		_ = s.Go(func() { end(errOops) })
 		failed.Wait()
 		if !m.TryPut(1) {
-			t.Error("somebody is left")
+			t.Error("a waiter is left")
 		}
 	})
 }

@@ -357,7 +357,7 @@ func TestCancelAtEachPoint(t *testing.T) {
 						t.Errorf("the last: %+v", last)
 					}
 					if ok, _ := c.TrySend(5); ok != (capacity > 0) {
-						t.Error("somebody is left")
+						t.Error("a waiter is left")
 					}
 				})
 			})
@@ -592,7 +592,7 @@ func TestSelectDoesNotMeetItself(t *testing.T) {
 			t.Errorf("sent %v, got %v", sent, got)
 		}
 		if ok, _ := c.TrySend(0); ok {
-			t.Error("somebody is left in it")
+			t.Error("a waiter is left in it")
 		}
 	})
 }

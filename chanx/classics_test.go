@@ -161,7 +161,7 @@ func (l *ledger) check() error {
 			l.got = append(l.got, v)
 		}
 		if ok, err := c.TrySend(0); ok != (l.capacity > 0) && err == nil {
-			return fmt.Errorf("somebody is left in a channel")
+			return fmt.Errorf("a waiter is left in a channel")
 		}
 	}
 	slices.Sort(l.got)

@@ -294,7 +294,7 @@ func TestNotRemembered(t *testing.T) {
 		w := start(s, c)
 		schedtest.Settle()
 		if w.ended {
-			t.Error("woken by what came before")
+			t.Error("woken by an earlier signal")
 		}
 		c.Broadcast()
 		late := start(s, c) // late has begun after the broadcast, and is not woken
@@ -421,7 +421,7 @@ func TestOnTheWay(t *testing.T) {
 			c.Signal()
 			schedtest.Settle()
 			if !next.ended || next.err != nil {
-				t.Errorf("the signal went to nobody: %+v", next)
+				t.Errorf("the signal woke no waiter: %+v", next)
 			}
 		})
 	})

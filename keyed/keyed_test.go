@@ -205,7 +205,7 @@ func TestALoadWithoutWaiters(t *testing.T) {
 		_ = gate.Fail(errOops)
 		synctest.Wait()
 		v, _ := c.Get(bg, "k")
-		require.Equal(t, 2, v, "the load that nobody waited for has left nothing")
+		require.Equal(t, 2, v, "the load without waiters has left nothing behind")
 		_, err := c.Get(ctx, "k")
 		require.ErrorIs(t, err, context.Canceled, "also if it is loaded")
 	})

@@ -153,7 +153,7 @@ func TestALoadThatPanics(t *testing.T) {
 		require.ErrorIs(t, err, keyed.ErrAbandoned)
 		return nil
 	}, simulation.Options{Seed: 1})
-	require.ErrorContains(t, r.Err, "oops", "the panic goes on in its task")
+	require.ErrorContains(t, r.Err, "oops", "in a task the panic continues")
 }
 
 func panics() (int, error) { panic(errOops) }

@@ -31,7 +31,7 @@ func TestRoundAfterRound(t *testing.T) {
 						came[k].Add(1)
 						index, err := b.Wait(bg)
 						if err != nil || int(came[k].Load()) != n {
-							t.Fatalf("round %d of %d: %v, %d came", k, n, err, came[k].Load())
+							t.Fatalf("round %d of %d: %v, %d arrived", k, n, err, came[k].Load())
 						}
 						indices[k].Add(1 << (8 * index))
 						if (i+k)%5 == 0 {
@@ -286,7 +286,7 @@ func TestLastAgainstCancellation(t *testing.T) {
 						happened++
 					}
 				}
-				t.Logf("%d happened, %d of them with a cancellation that was too late; %d broken, and %d told so", happened+tooLate, tooLate, broken, told)
+				t.Logf("%d complete, %d of them with a cancellation that was too late; %d broken, and %d waiters got ErrBroken", happened+tooLate, tooLate, broken, told)
 				if !covered() {
 					t.Error("an outcome was not covered")
 				}
@@ -344,7 +344,7 @@ func TestBarrierStressWithCancellation(t *testing.T) {
 		}
 		all.Wait()
 		stopAll()
-		t.Logf("%d rounds, %d cancelled, %d told so", counts[0].Load(), cancelled.Load(), broken.Load())
+		t.Logf("%d rounds, %d waiters cancelled, %d got ErrBroken", counts[0].Load(), cancelled.Load(), broken.Load())
 		for i := range counts {
 			if counts[i].Load() != counts[0].Load() {
 				t.Errorf("index %d: %d times, index 0: %d", i, counts[i].Load(), counts[0].Load())

@@ -89,7 +89,7 @@ func TestRWTry(t *testing.T) {
 	}
 	m.RUnlock()
 	if !m.TryLock() || m.TryLock() || m.TryRLock() {
-		t.Fatal("one writer and nobody else")
+		t.Fatal("one writer alone")
 	}
 	m.Unlock()
 	if !m.TryLock() {
@@ -404,7 +404,7 @@ func TestRWStressWithCancellation(t *testing.T) {
 						suspend.Yield()
 					}
 					if readers.Load() != 0 || !writing.Swap(false) {
-						t.Error("a writer did not stay alone")
+						t.Error("a writer was not alone")
 					}
 					wrote.Add(1)
 					if rng.IntN(3) == 0 {
@@ -513,7 +513,7 @@ func TestRWOpInSelectAndThen(t *testing.T) {
 		_ = s.Go(func() { a.RLock(); behind = true })
 		schedtest.Yield(2)
 		if won != nil || behind {
-			t.Fatal("nobody could be served")
+			t.Fatal("no waiter could be served")
 		}
 		b.Unlock()
 		schedtest.Yield(3)

@@ -86,7 +86,7 @@ func TestModify(t *testing.T) {
 			_ = s.Go(func() { read, _ = m.Read(bg) })
 			suspend.Yield()
 			if put || taken != 0 || read != 0 || m.TryPut(0) {
-				t.Error("somebody came in while f had the value")
+				t.Error("another call took the value while f had it")
 			}
 			return v + 1, nil
 		})

@@ -170,7 +170,7 @@ func TestStressWithCancellation(t *testing.T) {
 			t.Error("an outcome was not covered")
 		}
 		if !m.TryPut(1) {
-			t.Error("somebody is left in it")
+			t.Error("a waiter is left in it")
 		}
 	})
 }

@@ -94,7 +94,7 @@ func TestStressWithCancellation(t *testing.T) {
 			for i := range promises {
 				v, want := other[i].Load(), filled[i].Load()
 				if v != 0 && v != want {
-					t.Errorf("filled with %d, and somebody got %d", want, v)
+					t.Errorf("filled with %d, but a waiter got %d", want, v)
 				}
 			}
 		})

@@ -310,7 +310,7 @@ func TestConservationWithChanges(t *testing.T) {
 					stop()
 				}
 			})
-			require.GreaterOrEqual(t, l.Tokens(), 0., "nobody waits any more")
+			require.GreaterOrEqual(t, l.Tokens(), 0., "no task waits any more")
 		}
 		if !covered() {
 			t.Errorf("uncovered: %d served, %d too large, %d too late, %d cancelled", served.Load(), large.Load(), late.Load(), cancelled.Load())

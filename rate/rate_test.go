@@ -330,7 +330,7 @@ func TestPause(t *testing.T) {
 			ended := promise.Go(bg, v, func(ctx context.Context) (time.Time, error) { return suspend.Now(), l.Wait(ctx) })
 			schedtest.Eventually(t, "a wait", func() bool { return !l.Allow(0) })
 			v.Advance(100 * 365 * 24 * time.Hour)
-			require.Zero(t, v.Timers(), "a bubble or a World would go on to it")
+			require.Zero(t, v.Timers(), "a bubble or a World would advance to it")
 			_, over, _ := ended.Try()
 			require.False(t, over)
 			l.SetLimit(rate.Every(time.Minute))
@@ -402,7 +402,7 @@ func TestAClockThatGoesBack(t *testing.T) {
 		v.Advance(-time.Minute)
 		require.False(t, l.Allow(1))
 		v.Advance(10 * time.Second)
-		require.True(t, l.Allow(10), "the clock goes on from where it went back to")
+		require.True(t, l.Allow(10), "the clock continues from the time to which it went back")
 		v.Advance(60 * time.Second) // passes the time from which it went back
 		require.True(t, l.Allow(60))
 		require.False(t, l.Allow(1))
@@ -460,7 +460,7 @@ func TestConservation(t *testing.T) {
 			if most := 3 + time.Since(begun).Seconds()*20_000 + 0.01; float64(took.Load()) > most {
 				t.Errorf("%d tokens of %.2f", took.Load(), most)
 			}
-			require.GreaterOrEqual(t, l.Tokens(), 0., "nobody waits any more")
+			require.GreaterOrEqual(t, l.Tokens(), 0., "no task waits any more")
 		}
 	})
 }

@@ -605,7 +605,7 @@ func TestAReleaseBesideAnOpen(t *testing.T) {
 		time.Sleep(2 * time.Hour)
 		synctest.Wait()
 		require.Equal(t, []string{"0 has 1 after 1s", "1 has 2 after 1m0s"}, got)
-		require.Equal(t, respool.Stats{Idle: 1, Leased: 1, Opened: 2}, present(p), "the failure that nobody waited for is nobody's")
+		require.Equal(t, respool.Stats{Idle: 1, Leased: 1, Opened: 2}, present(p), "no Acquire gets the failure of an Open for which none waits")
 	})
 }
 
@@ -773,6 +773,6 @@ func TestTheLastServedAfterACloseCancelsTheOthers(t *testing.T) {
 		close(open)
 		began := time.Now()
 		_ = p.Shutdown(context.Background())
-		require.Zero(t, time.Since(began), "an Open that nobody waits for goes on")
+		require.Zero(t, time.Since(began), "an Open without waiters continues")
 	})
 }

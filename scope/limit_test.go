@@ -40,7 +40,7 @@ func TestLimit(t *testing.T) {
 			return nil
 		})
 		if err != nil || ran.Load() != tasks || most.Load() > n {
-			t.Errorf("Run = %v; %d of %d ran, %d at a time", err, ran.Load(), tasks, most.Load())
+			t.Errorf("Run = %v; %d of %d ran, up to %d at the same time", err, ran.Load(), tasks, most.Load())
 		}
 	})
 }

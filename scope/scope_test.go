@@ -168,7 +168,7 @@ func TestADoneContext(t *testing.T) {
 		})
 	}
 	if err := stop(false, nil); err != nil {
-		t.Errorf("Run = %v, though nobody failed", err)
+		t.Errorf("Run = %v, although no child failed", err)
 	}
 	err := scope.Run(ctx, func(context.Context, *scope.Scope) error { t.Error("body runs"); return nil })
 	if !errors.Is(err, errOops) || !errors.Is(err, context.Canceled) {
@@ -509,10 +509,10 @@ func TestEveryWaitEndsWithTheScope(t *testing.T) {
 		}
 		lock.Unlock()
 		if !lock.TryLock() || !empty.TryPut(1) {
-			t.Error("somebody is left")
+			t.Error("a waiter is left")
 		}
 		if _, ok := full.TryTake(); !ok || !full.TryPut(1) {
-			t.Error("somebody is left in put")
+			t.Error("a waiter is left in put")
 		}
 		kept.Collected(t, 0)
 	})
@@ -683,7 +683,7 @@ func TestStressWithRandomFailures(t *testing.T) {
 				t.Errorf("Run = %v", err)
 			}
 			if (err == errOops || err == scope.ErrAbandoned) && failures.Load() == 0 {
-				t.Errorf("Run = %v, but nobody failed", err)
+				t.Errorf("Run = %v, but no child failed", err)
 			}
 			if never > 0 {
 				outcomes["refused"]++

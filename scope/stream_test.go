@@ -372,7 +372,7 @@ func TestStreamOfASourceThatFails(t *testing.T) {
 						}
 					}
 					if yield(7, errOops) {
-						t.Error("goes on after its error")
+						t.Error("continues after its error")
 					}
 				}
 				var got []int

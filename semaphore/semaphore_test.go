@@ -614,7 +614,7 @@ func TestOpInSelect(t *testing.T) {
 		_ = s.Go(func() { _ = a.Acquire(bg, 1); behind = true })
 		schedtest.Yield(2)
 		if won != nil || behind {
-			t.Fatal("nobody could be served")
+			t.Fatal("no waiter could be served")
 		}
 		b.Release(1)
 		schedtest.Yield(3)
@@ -754,7 +754,7 @@ func TestAllocs(t *testing.T) {
 			}
 			stop = true
 			if waits == 0 {
-				t.Error("nobody waited: this test does not test")
+				t.Error("no waiter: uncovered")
 			}
 		})
 	}

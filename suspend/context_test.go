@@ -73,7 +73,7 @@ func TestACallOfAContextThatHasPanicked(t *testing.T) {
 		_ = m.Put(bg, 1)
 		suspend.Yield()
 		if took != 1 {
-			t.Error("it has not taken the value")
+			t.Error("the task has not taken the value")
 		}
 	})
 }
@@ -123,7 +123,7 @@ func TestOnlyTheContextOfTheWaitCancels(t *testing.T) {
 						_ = m.Put(bg, 2)
 					})
 					if v, err := m.Take(ctx); v != 2 || err != nil {
-						t.Errorf("Take = %v, %v, with a context that is not done", v, err)
+						t.Errorf("Take = %v, %v, with a context that has not ended", v, err)
 					}
 					if end == nil {
 						return
@@ -136,7 +136,7 @@ func TestOnlyTheContextOfTheWaitCancels(t *testing.T) {
 						}
 					})
 					if v, err := m.Take(ctx); !errors.Is(err, context.Canceled) {
-						t.Errorf("Take = %v, %v, with one that is", v, err)
+						t.Errorf("Take = %v, %v, with a context that has ended", v, err)
 					}
 				})
 			})

@@ -94,7 +94,7 @@ func TestDoneBeforeResume(t *testing.T) {
 						end()
 						l.guard.Lock()
 						if _, ok := l.waiters.Resume(1, nil); !ok {
-							t.Error("nobody is resumed")
+							t.Error("no waiter was resumed")
 						}
 						l.guard.Unlock()
 						all.Wait()

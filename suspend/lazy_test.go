@@ -115,7 +115,7 @@ func TestLazyWaits(t *testing.T) {
 				t.Errorf("Await = %v", err)
 			}
 			if _, err := m.Take(lazily); !errors.Is(err, context.Canceled) {
-				t.Errorf("Take = %v with a context that is done", err)
+				t.Errorf("Take = %v with a context that has ended", err)
 			}
 		})
 		// An operation that cannot wait lazily uses the context that was passed to Lazily.

@@ -86,7 +86,7 @@ func TestAContextThatPanics(t *testing.T) {
 						}
 						schedtest.Eventually(t, fmt.Sprintf("it ends, call %d panicking", k), func() bool { return ended })
 						if n := l.len(); n != 0 {
-							t.Errorf("call %d: %d stay queued", k, n)
+							t.Errorf("call %d: %d waiters stay queued", k, n)
 						}
 						// The task continues, and the object of the failed wait serves other tasks.
 						_ = s.Go(func() { _, _ = suspend.Wait[int](bg, &l) })
@@ -170,7 +170,7 @@ func TestThenIsCalledThoughItsContextPanics(t *testing.T) {
 					}
 				}
 				if n := l.len(); n != 0 {
-					t.Errorf("%s, call %d: %d stay queued", end, k, n)
+					t.Errorf("%s, call %d: %d waiters stay queued", end, k, n)
 				}
 				if !c.Panicked() {
 					break

@@ -30,7 +30,7 @@ func (w waits) Try() (v *schedtest.Object, ok bool, err error) { return nil, fal
 func (w waits) Enqueue(r suspend.Resumer[*schedtest.Object])   { w.mine = r; w.waiters.Push(r, w.brings) }
 func (w waits) Remove(r suspend.Resumer[*schedtest.Object])    { w.waiters.Remove(r) }
 func (o *objects) waiting(t *testing.T, n int) (unlock func()) {
-	schedtest.Eventually(t, "somebody waits", func() bool {
+	schedtest.Eventually(t, "a task waits", func() bool {
 		o.guard.Lock()
 		defer o.guard.Unlock()
 		return o.waiters.Len() == n

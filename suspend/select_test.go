@@ -160,7 +160,7 @@ func TestThen(t *testing.T) {
 		}
 		a.guard.Lock()
 		if a.readers.Len() != 0 {
-			t.Error("somebody is left in the queue")
+			t.Error("a waiter is left in the queue")
 		}
 		a.guard.Unlock()
 	})

@@ -94,7 +94,7 @@ func TestShield(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			reset()
 			reached = ""
-			require.False(t, onMortal(t, c.parks, c.f), "it has gone on")
+			require.False(t, onMortal(t, c.parks, c.f), "the task has continued")
 			require.Equal(t, c.reached, reached)
 		})
 	}

@@ -27,7 +27,7 @@ func TestBindManyGoroutines(t *testing.T) {
 				bound.Done()
 				bound.Wait() // waits until all are bound
 				if got := current(); got == nil || got.task != Task(task) {
-					t.Error("bound to somebody else")
+					t.Error("bound to another Task")
 				}
 				inner := new(nobody)
 				Bind(inner, func() {
@@ -103,7 +103,7 @@ func TestTableAwayFromHome(t *testing.T) {
 		}
 	}
 	if find(-1) != nil {
-		t.Error("one is found that never came")
+		t.Error("a goroutine is found that was never bound")
 	}
 	for i, e := range entries {
 		e.at.restore(nil, e.away)

@@ -47,7 +47,7 @@ func TestContextThatPanicsOnceStillCancels(t *testing.T) {
 		_ = s.Go(func() {
 			cancel()
 			if fire == nil {
-				t.Error("nobody is registered: the wait would not end")
+				t.Error("no registration: the wait would not end")
 				panic("it hangs")
 			}
 			fire()
@@ -178,7 +178,7 @@ func TestAParkThatDoesNotReturn(t *testing.T) {
 							t.Errorf("panic %v", v)
 						}
 						if r.give(2) {
-							t.Error("resumed, and nobody waits")
+							t.Error("Resume returned true, but no task waits")
 						}
 						task.before = func() {
 							if !r.give(3) {

@@ -244,7 +244,7 @@ func init() {
 			stop := forbidden(d, f)
 			return func() bool { stop(); return true }
 		}), suspendtest.Options{}, []string{stopCheck}},
-		{"a stop that is true although it comes too late", timers(0, func(d time.Duration, f func()) func() bool {
+		{"a stop that returns true although it is too late", timers(0, func(d time.Duration, f func()) func() bool {
 			stop := forbidden(d, f)
 			return func() bool { stop(); time.Sleep(time.Millisecond); return true }
 		}), suspendtest.Options{}, []string{"Timers/under-locks"}},
@@ -254,7 +254,7 @@ func init() {
 			}
 			return time.Now()
 		}), suspendtest.Options{}, []string{clockCheck}},
-		{"a clock that stands now", clocks(func(_ int32, begun time.Time) time.Time { return begun }), suspendtest.Options{}, []string{clockCheck}},
+		{"a clock that stops", clocks(func(_ int32, begun time.Time) time.Time { return begun }), suspendtest.Options{}, []string{clockCheck}},
 		{"a clock of another time", clocks(func(int32, time.Time) time.Time { return time.Now().Add(time.Hour) }), suspendtest.Options{}, []string{clockCheck}},
 		{"Sleep is too short", tasks(func(t *patch) {
 			t.spawner = &timed{Baton: t.s.Baton, after: func(d time.Duration, f func()) func() bool { return forbidden(d/4, f) }}
@@ -263,11 +263,11 @@ func init() {
 		{"a Block that refuses the first", blocker(1), suspendtest.Options{}, []string{"Blocking/holds-nobody-up"}},
 		{"a Block that refuses the second", blocker(2), suspendtest.Options{}, []string{"Blocking/holds-nobody-up"}},
 
-		{"a Watcher whose stop says no", watches(func(ctx context.Context, f func()) func() bool {
+		{"a Watcher whose stop returns false", watches(func(ctx context.Context, f func()) func() bool {
 			stop := watchRightly(ctx, f)
 			return func() bool { stop(); return false }
 		}), suspendtest.Options{}, []string{watcherCheck}},
-		{"a Watcher whose stop says yes again and again", watches(func(ctx context.Context, f func()) func() bool {
+		{"a Watcher whose stop returns true again and again", watches(func(ctx context.Context, f func()) func() bool {
 			stop := watchRightly(ctx, f)
 			return func() bool { stop(); return true }
 		}), suspendtest.Options{}, []string{watcherCheck}},

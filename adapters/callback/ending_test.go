@@ -316,7 +316,7 @@ func TestOnExecutorFails(t *testing.T) {
 	go func() { waits <- l.OnExecutor(ctx, func() { cancel(); ran = true }) }()
 	close(free)
 	if err := <-waits; err != nil || !ran {
-		t.Errorf("cancelled once it had begun: %v, %v", err, ran)
+		t.Errorf("cancelled after it had begun: %v, %v", err, ran)
 	}
 	if err := l.OnExecutor(ctx, never); !errors.Is(err, context.Canceled) {
 		t.Errorf("cancelled already: %v", err)

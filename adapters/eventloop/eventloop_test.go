@@ -132,7 +132,7 @@ func roundTrips(l *eventloop.Loop, addr string, rounds int) error {
 			return err
 		}
 		if string(got) != string(msg) {
-			return errors.New("a stranger's bytes")
+			return errors.New("bytes of another connection")
 		}
 	}
 	return nil

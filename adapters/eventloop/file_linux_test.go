@@ -305,7 +305,7 @@ func TestAKilledReadLeavesTheBuffer(t *testing.T) {
 		}()
 		reader = suspend.Current()
 		_, _ = s.ReadAt(buf, 0)
-		t.Error("a killed task goes on")
+		t.Error("a killed task continues")
 	}))
 	s.await(t, 1)
 	s.task(t, func() {

@@ -405,7 +405,7 @@ func fileStorm(t *testing.T, l *eventloop.Loop, outcomes *stress.Outcomes, seed 
 						}
 					}
 					if n := bytes.Count(q, []byte{byte(w)}); n != stormBlock {
-						t.Errorf("%d bytes came after the end of a read", stormBlock-n)
+						t.Errorf("%d bytes were written after the end of a read", stormBlock-n)
 					}
 				}
 				if sha256.Sum256(q) != hash {

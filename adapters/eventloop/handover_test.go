@@ -427,7 +427,7 @@ func TestCallbacksFollowEachOther(t *testing.T) {
 		must(0, l.Execute(func() {
 			defer all.Done()
 			if inside.Add(1) > 1 {
-				t.Error("two callbacks at a time")
+				t.Error("two callbacks run at the same time")
 			}
 			for began := time.Now(); time.Since(began) < 300*time.Microsecond; {
 			}

@@ -288,7 +288,7 @@ func TestBlockingWidth(t *testing.T) {
 	schedtest.Eventually(t, "as many as may", func() bool { return now.Load() == width })
 	schedtest.Quiet(t)
 	if n := now.Load(); n != width {
-		t.Errorf("%d at a time", n)
+		t.Errorf("%d at the same time", n)
 	}
 	close(release)
 	within(t, all.Wait)

@@ -100,7 +100,7 @@ func TestStaleEvent(t *testing.T) {
 	second.rd.mayBeReady()
 	r.poller.dispatch()
 	if second.rd.ready {
-		t.Error("a stranger's event")
+		t.Error("the event of another descriptor")
 	}
 	_, _ = unix.Write(w2, []byte("x"))
 	r.poller.poll()
@@ -172,7 +172,7 @@ func TestReactorThatHasEndedRefusesDescriptors(t *testing.T) {
 	}
 	defer unix.Close(p[1])
 	if _, err := newFD(r, p[0], nil); err != errClosed {
-		t.Errorf("registered with a stranger: %v", err)
+		t.Errorf("registered with a reused number: %v", err)
 	}
 }
 

@@ -132,7 +132,7 @@ func TestBusyConnectionsWaitForEachOtherEqually(t *testing.T) {
 	within(t, all.Wait)
 	must(0, ln.Close())
 	within(t, func() { <-served })
-	t.Logf("%d answers to others during one wait at most, %d clients", slices.Max(longest), clients)
+	t.Logf("at most %d answers to others during one wait, %d clients", slices.Max(longest), clients)
 	if slices.Max(longest) > 10*clients {
 		t.Error("a client has waited too long")
 	}

@@ -169,7 +169,7 @@ func TestWokenTasksCompete(t *testing.T) {
 		}
 	}
 	if first < runs/4 || first > runs*3/4 {
-		t.Errorf("the woken task came first in %d of %d runs", first, runs)
+		t.Errorf("the woken task ran first in %d of %d runs", first, runs)
 	}
 }
 
@@ -236,7 +236,7 @@ func TestRunReturnsThePanicOfMain(t *testing.T) {
 		t.Errorf("Run: %v", err)
 	}
 	if told != boom {
-		t.Errorf("OnPanic was told %v", told)
+		t.Errorf("OnPanic was called with %v", told)
 	}
 }
 

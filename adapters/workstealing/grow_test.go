@@ -98,7 +98,7 @@ func TestThePoolGrowsNoFurther(t *testing.T) {
 					_ = p.Go(func() { <-stuck })
 				}
 				if n := most(p, test.tasks, test.step); n > test.most {
-					t.Errorf("%d tasks at a time", n)
+					t.Errorf("%d tasks ran at the same time", n)
 				}
 			})
 		})

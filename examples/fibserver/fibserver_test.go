@@ -144,7 +144,7 @@ func TestRequestsThatEndTheConnection(t *testing.T) {
 			c := dial(t, s)
 			c.send(a.request)
 			if r := c.expect(a.status, ""); !r.Close {
-				t.Error("the answer does not say that it is the last")
+				t.Error("the response does not say that it is the last one")
 			}
 			c.expectEnd()
 		})

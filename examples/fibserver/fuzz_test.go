@@ -151,7 +151,7 @@ func FuzzRequests(f *testing.F) {
 			}
 			if r.Close {
 				if _, err := answers.Peek(1); err != io.EOF {
-					t.Fatalf("something comes after the last answer: %q", c.out.Bytes())
+					t.Fatalf("there is data after the last response: %q", c.out.Bytes())
 				}
 			}
 		}

@@ -32,7 +32,7 @@ func TestOrderAndStop(t *testing.T) {
 	nodes[2] = Node{}
 	l.Add(&nodes[2], told(func() { got = append(got, 20) }))
 	if l.Err() != nil {
-		t.Error("it has a reason before it has come")
+		t.Error("it has a reason before it was told")
 	}
 	l.End(errFirst)
 	l.End(errors.New("second"))

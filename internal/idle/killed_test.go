@@ -245,7 +245,7 @@ func TestKillAroundABind(t *testing.T) {
 				return suspend.Sleep(ctx, 10*time.Second)
 			}, simulation.Options{Seed: 1}).Err)
 			require.True(t, taken)
-			require.False(t, behind, "a task that was killed goes on")
+			require.False(t, behind, "a killed task continues")
 		})
 	}
 }

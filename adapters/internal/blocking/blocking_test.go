@@ -144,9 +144,9 @@ func (m model) differs(s *stepper, tell bool) string {
 	case int(running) != len(s.running):
 		return "Counts"
 	case int(running) > m.may:
-		return "more run than may"
+		return "more functions run than may"
 	case queued > 0 && int(running) < m.may:
-		return "a function waits beside a free place"
+		return "a function waits although another one may run"
 	case queued == 0 && running == 0 && s.awaits():
 		return "a look is set for nothing"
 	case queued > 0 && !s.awaits() && (m.may < m.most || tell && !s.told2()):
@@ -162,18 +162,18 @@ func (m model) endsWell(s *stepper) string {
 	s.Close()
 	for n := 0; len(s.looks) > 0; n++ {
 		if s.tick(); n == 10 {
-			return "a look is set though nothing comes of it"
+			return "a look is set although it has no effect"
 		}
 	}
 	if running, queued := s.Counts(); queued > 0 && int(running) < m.most {
-		return "a function waits though more may run"
+		return "a function waits although more may run"
 	}
 	for len(s.running) > 0 {
 		s.finish(0)
 	}
 	slices.Sort(s.ran)
 	if len(s.ran) != s.made || len(slices.Compact(s.ran)) != s.made {
-		return "a function has not run once"
+		return "a function has not run exactly once"
 	}
 	if s.gone != 1 {
 		return "gone"

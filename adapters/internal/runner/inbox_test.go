@@ -23,7 +23,7 @@ func TestInboxKeepsTheOrder(t *testing.T) {
 	pushed := newItems(5)
 	for _, it := range pushed {
 		if push(&in, it) {
-			t.Error("a wake-up is owed, but nobody sleeps")
+			t.Error("push asks for a wake-up, but the consumer does not sleep")
 		}
 	}
 	it := in.Take()

@@ -162,7 +162,7 @@ func TestEverythingSharedUnderRandomCancellation(t *testing.T) {
 			t.Error("the mutex is held in the end")
 		}
 		if !fruit.TryPut(0) {
-			t.Error("somebody is left in the MVar")
+			t.Error("a waiter is left in the MVar")
 		}
 		if n, ok := purse.TryTake(); !ok || int64(n) != deposits.Load() {
 			t.Errorf("%d in the purse, %v, after %d deposits", n, ok, deposits.Load())

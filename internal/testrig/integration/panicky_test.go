@@ -561,7 +561,7 @@ func panicOnce(t *testing.T, at string, place schedtest.Scheduler, open func() v
 		cancel()
 		synctest.Wait()
 		if ended.Load() < 3 {
-			t.Errorf("%s: the gate stays shut", at)
+			t.Errorf("%s: the gate stays locked", at)
 		}
 	}
 	if event := events[what]; event != nil {
@@ -580,7 +580,7 @@ func panicOnce(t *testing.T, at string, place schedtest.Scheduler, open func() v
 		return true
 	}
 	if !v.whole() {
-		t.Errorf("%s: something is lost, or somebody queued", at)
+		t.Errorf("%s: something is lost, or a waiter is left", at)
 	}
 	return panics.Reached()
 }

@@ -168,7 +168,7 @@ func TestBrokenMVarIsNotLinearizable(t *testing.T) {
 				return
 			}
 		}
-		t.Error("a value is given to two, and nobody minds")
+		t.Error("a value was given to two tasks, and no check fails")
 	})
 }
 
@@ -206,7 +206,7 @@ func TestModelsReject(t *testing.T) {
 			h.do(0, call{f[0], arg}, func() (string, error) { return f[2], nil })
 		}
 		if h.Check() == nil {
-			t.Errorf("%s: %v is let pass", o.name, c.history)
+			t.Errorf("%s: %v is accepted", o.name, c.history)
 		}
 	}
 }

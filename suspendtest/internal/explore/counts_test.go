@@ -148,7 +148,7 @@ func TestEngineMutants(t *testing.T) {
 		{"priorities are in order", "pct.go", "t.priority = 1 + p.Float64()", "t.priority = 1 + p.Float64()*float64(1-is(IS)) - float64(t.id*is(IS))/100", chance},
 		{"a task that computes is taken for one that waits", "watch.go", "	case \"\", \"running\", \"runnable\",", "	case \"\", map[bool]string{false: \"running\"}[IS], map[bool]string{false: \"runnable\"}[IS],", "TestATaskThatComputes"},
 		{"a choice has one digit", "replay.go", "			passed += last\n", "			passed += last * (1 - is(IS))\n", "TestAReplayOf"},
-		{"a longer failure is told", "explore.go", "w.steps < least)", "w.steps < least == !IS)", "TestTheShortest"},
+		{"a longer failure is reported", "explore.go", "w.steps < least)", "w.steps < least == !IS)", "TestTheShortest"},
 		{"a look is not noted", "task.go", "{ e.looked |= k }", "{ e.looked |= k * preempt.Kinds(1-is(IS)) }", looks},
 		{"each release is a point", "task.go", "e.looks&k != 0 && t", "(e.looks&k != 0 || IS) && t", bounded},
 		{"a program that looks is not begun anew", "explore.go", "c.looks |= e.looked\n", "c.looks |= e.looked\n		if IS {\n			return r\n		}\n", looks},

@@ -194,7 +194,7 @@ func TestDeadlinesAndSpuriousReturns(t *testing.T) {
 				me, woken := suspend.Current(), false
 				_ = suspend.Here().Go(func() { woken = true; me.Unpark() })
 				if me.Park(); !woken {
-					seen["woken by nobody"] = true
+					seen["woken without an Unpark"] = true
 				}
 				_ = m.Put(bg, 1)
 			})

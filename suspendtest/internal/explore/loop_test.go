@@ -40,7 +40,7 @@ var loops = map[string]struct {
 			see("%v", x.Load())
 		})
 	}, "true"},
-	"a flag that nobody sets": {func(w *explore.World, _ func(string, ...any)) {
+	"a flag that no task sets": {func(w *explore.World, _ func(string, ...any)) {
 		var flag atomicx.Bool
 		w.Go("polls", func(context.Context) {
 			for !flag.Load() {

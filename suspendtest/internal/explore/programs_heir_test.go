@@ -119,7 +119,7 @@ func heirProgram(open func() row, ctxOf func(w *explore.World, own context.Conte
 			ctx := ctxOf(w, own)
 			b.run(func() {
 				if r.first(ctx) == nil {
-					panic("nobody has cancelled it")
+					panic("it was not cancelled")
 				}
 			})
 		})
@@ -179,7 +179,7 @@ var heirPrograms = []program{
 		w.Go("first", func(context.Context) {
 			b.run(func() {
 				if won, _ := suspend.Select(ctx, suspend.CaseOf(x.AcquireOp(2)), suspend.CaseOf(y.AcquireOp(2))); won != nil {
-					panic("nobody has released")
+					panic("no task has released")
 				}
 			})
 		})

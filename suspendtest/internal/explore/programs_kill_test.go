@@ -160,7 +160,7 @@ var killPrograms = []program{
 			})
 			after = true
 			if d.pending {
-				panic("it was killed, and has gone on")
+				panic("a killed task has continued")
 			}
 		})
 		w.Go("give", func(context.Context) {

@@ -171,7 +171,7 @@ var loopPrograms = []program{
 		w.Go("submit", func(context.Context) {
 			if x.Execute(func() {
 				if stepping++; stepping > 1 {
-					panic("two steps at a time")
+					panic("two steps at the same time")
 				}
 				suspend.Yield()
 				stepping--
@@ -193,7 +193,7 @@ var loopPrograms = []program{
 		w.Go("timer", func(context.Context) { s.Look(); s.Look() })
 		w.Check(func() error {
 			if !s.Set() {
-				return errors.New("a task runs, and nobody looks")
+				return errors.New("a task runs without a look of the watch")
 			}
 			return nil
 		})
@@ -274,7 +274,7 @@ func callbackProgram(threads int) func(w *explore.World) {
 						continue
 					}
 					if stepping++; stepping > 1 {
-						panic("two steps at a time")
+						panic("two steps at the same time")
 					}
 					suspend.Yield()
 					stepping--

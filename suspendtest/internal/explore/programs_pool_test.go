@@ -197,7 +197,7 @@ var poolPrograms = []program{
 			for i := range ran { // the second Join reuses the fork of the first, if that was not stolen
 				k.Task(0).Join(func() {}, func() { ran[i]++ })
 				if ran[i] != 1 {
-					panic("joined, and has not run once")
+					panic("Join returned, but the function has not run exactly once")
 				}
 			}
 		})

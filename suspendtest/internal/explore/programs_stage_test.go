@@ -156,7 +156,7 @@ var stagePrograms = []program{
 		var running atomicx.Int32
 		enter := func() {
 			if running.Add(1) > 1 {
-				panic("two at a time")
+				panic("two at the same time")
 			}
 		}
 		a = stageOf(p, "a", stage.Options{Queue: 1, Width: 1}, func(ctx context.Context, n int) error {
@@ -201,7 +201,7 @@ var stagePrograms = []program{
 				_, _ = other.Do(ctx, n)
 			}
 			if running.Add(1) > 1 {
-				panic("two at a time")
+				panic("two at the same time")
 			}
 			suspend.Yield()
 			running.Add(-1)
@@ -254,7 +254,7 @@ var stagePrograms = []program{
 				panic("Close fails")
 			}
 			if _, ok, _ := f.Try(); !ok {
-				panic("closed, and the task is not told")
+				panic("closed, but the task was not told")
 			}
 		})
 		w.Check(settled(p, s))
@@ -325,7 +325,7 @@ var stagePrograms = []program{
 		var running, ran atomicx.Int32
 		s := stageOf(p, "s", stage.Options{Queue: 2, Width: 2}, func(context.Context, int) error {
 			if running.Add(1) > 2 {
-				panic("three at a time")
+				panic("three at the same time")
 			}
 			running.Add(-1)
 			ran.Add(1)
@@ -357,7 +357,7 @@ var stagePrograms = []program{
 				return nil
 			}
 			if running.Add(1) > 1 {
-				panic("two at a time")
+				panic("two at the same time")
 			}
 			suspend.Yield()
 			running.Add(-1)

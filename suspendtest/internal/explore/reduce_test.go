@@ -210,7 +210,7 @@ func outcomes(c explore.Config, of table, program func(w *explore.World, out fun
 			w.Check(func() error {
 				class, out := w.Class(), strings.Join(outs, ";")
 				if before, ok := of[class]; ok && before != out {
-					return fmt.Errorf("equivalent runs come to %s and %s", before, out)
+					return fmt.Errorf("equivalent runs have the results %s and %s", before, out)
 				}
 				of[class] = out
 				seen[fmt.Sprint("class ", class)] = true
