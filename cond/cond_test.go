@@ -141,7 +141,9 @@ func TestMisuse(t *testing.T) {
 	var m mutex.Mutex
 	c := cond.New(&m)
 	m.TryLock()
-	suspend.Bind(nil, func() { panics("suspend: suspending is forbidden here (in a callback, or under Bind(nil))", func() { _ = c.Wait(bg) }) })
+	suspend.Bind(nil, func() {
+		panics("suspend: suspending is forbidden here (in a callback, or under Bind(nil))", func() { _ = c.Wait(bg) })
+	})
 	if m.TryLock() {
 		t.Error("not locked after Wait has panicked")
 	}
@@ -852,7 +854,9 @@ func TestARelockThatPanicsPassesTheSignalOn(t *testing.T) {
 			}
 			c.L = l
 			m.TryLock()
-			suspend.Bind(nil, func() { schedtest.Panics(t, "suspend: suspending is forbidden here (in a callback, or under Bind(nil))", func() { _ = c.Wait(bg) }) })
+			suspend.Bind(nil, func() {
+				schedtest.Panics(t, "suspend: suspending is forbidden here (in a callback, or under Bind(nil))", func() { _ = c.Wait(bg) })
+			})
 			m.Unlock()
 			if !on.signalled {
 				c.Signal()
