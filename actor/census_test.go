@@ -64,7 +64,7 @@ func TestCensusNamesACycleOfAsks(t *testing.T) {
 		require.True(t, strings.HasPrefix(l.For, "actor.Request"), l.For)
 		require.Contains(t, l.Waits.At.String(), "census_test.go")
 	}
-	require.Equal(t, n, strings.Count(s.String()[:strings.Index(s.String(), "\nwaiting")], "has to answer"), s.String())
+	require.Equal(t, n, strings.Count(s.String()[:strings.Index(s.String(), "\nwaiting")], "must reply"), s.String())
 	require.Contains(t, s.String(), `actor "a", must reply`)
 	schedulers := ""
 	for _, l := range d.Circle {
@@ -105,7 +105,7 @@ func TestCensusNamesWhoHasToAnswer(t *testing.T) {
 	})
 	<-computes
 	s := census.Take()
-	for !strings.Contains(s.String(), "has to answer") {
+	for !strings.Contains(s.String(), "must reply") {
 		s = census.Take()
 	}
 	require.Empty(t, s.Deadlocks)
