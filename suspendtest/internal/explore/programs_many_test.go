@@ -25,9 +25,10 @@ import (
 
 func init() { programs = append(programs, manyPrograms...) }
 
-// Programs of a value that many follow, of groups and of keys.
-var epoch = time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC) // the time at which the clock begins
+// epoch is the time at which the clock begins.
+var epoch = time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC)
 
+// These programs use packages watch, broadcast, scope, rate, keyed and respool.
 var manyPrograms = []program{
 	{"watch", "3 × 2", func(w *explore.World) {
 		var v watch.Value[int]
