@@ -43,7 +43,7 @@ func TestNativeWaitsAreFound(t *testing.T) {
 			n := 0
 			w.Go("a", func(context.Context) { g.Lock(); h.Lock(); n++; h.Unlock(); g.Unlock() })
 			w.Go("b", func(context.Context) { g.Lock(); n++; g.Unlock() })
-		}, true, []string{"b" + waits, holds, "or a Guard, where"}},
+		}, true, []string{"b" + waits, holds, "or a Guard, at a point where"}},
 		"a channel": {func(w *explore.World) {
 			w.Go("a", func(context.Context) { <-make(chan int) })
 		}, false, []string{"a makes no step: it blocks natively (chan receive) at watch_test.go:"}},
