@@ -182,7 +182,7 @@ func TestSpawnOnANilSpawner(t *testing.T) {
 
 // Misuse panics, and leaves the mailbox intact.
 func TestMisuse(t *testing.T) {
-	schedtest.Panics(t, "actor: Spawn without a body", func() { actor.Spawn(bg, suspend.Goroutines, nil, actor.Options[int]{}) })
+	schedtest.Panics(t, "actor: Spawn with a nil body", func() { actor.Spawn(bg, suspend.Goroutines, nil, actor.Options[int]{}) })
 	in := actor.Open[string](bg, actor.Options[string]{})
 	schedtest.Panics(t, "actor: Ask with a *actor_test.get, which is not a message type of actor.Ref[string]", func() { _, _ = actor.Ask(bg, in.Ref(), &get{}) })
 	asked := actor.Open[*get](bg, actor.Options[*get]{})

@@ -21,7 +21,7 @@ import (
 // synchronizes before the next reaction.
 func Spawn[M any](ctx context.Context, on suspend.Spawner, body func(ctx context.Context, self *Self[M]) error, o Options[M]) Ref[M] {
 	if body == nil {
-		panic("actor: Spawn without a body")
+		panic("actor: Spawn with a nil body")
 	}
 	s := new(Self[M])
 	l := &s.life
@@ -103,7 +103,7 @@ func (a *await[T]) start(l *life) {
 // suspend.
 func Await[T, M any](s *Self[M], op suspend.Op[T], k func(T, error) error) Next {
 	if s == nil || k == nil {
-		panic("actor: Await without an actor or a function")
+		panic("actor: Await with a nil actor or a nil function")
 	}
 	return &await[T]{op: op, k: k}
 }

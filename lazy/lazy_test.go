@@ -351,7 +351,7 @@ func TestAGoexitEndsOneTask(t *testing.T) {
 }
 
 func TestNewPanics(t *testing.T) {
-	schedtest.Panics(t, "lazy: New of a nil function", func() { lazy.New[int](nil, lazy.Restart) })
+	schedtest.Panics(t, "lazy: New with a nil function", func() { lazy.New[int](nil, lazy.Restart) })
 	schedtest.Panics(t, "lazy: New with an unknown mode", func() { lazy.New(one, lazy.Retry+1) })
 }
 

@@ -318,7 +318,7 @@ func ExampleGo() {
 
 // Go panics in its caller. A panic in the task would end the process.
 func TestGoOfNilPanicsAtOnce(t *testing.T) {
-	schedtest.Panics(t, "promise: Go of a nil function", func() { promise.Go[int](bg, suspend.Goroutines, nil) })
+	schedtest.Panics(t, "promise: Go with a nil function", func() { promise.Go[int](bg, suspend.Goroutines, nil) })
 }
 
 // A nil Spawner means plain goroutines.

@@ -16,10 +16,10 @@ import (
 // keep the hooks before it from running.
 func TestNilPanicsAtOnce(t *testing.T) {
 	released, on := 0, suspend.Goroutines
-	schedtest.Panics(t, "scope: Run of a nil function", func() { _ = scope.Run(bg, nil) })
+	schedtest.Panics(t, "scope: Run with a nil function", func() { _ = scope.Run(bg, nil) })
 	if err := scope.Run(bg, func(_ context.Context, s *scope.Scope) error {
 		s.OnRelease(func() { released++ })
-		schedtest.Panics(t, "scope: OnRelease of a nil function", func() { s.OnRelease(nil) })
+		schedtest.Panics(t, "scope: OnRelease with a nil function", func() { s.OnRelease(nil) })
 		s.OnRelease(func() { released++ })
 		schedtest.Panics(t, "scope: nil function", func() { s.Go(on, nil) })
 		schedtest.Panics(t, "scope: nil function", func() { _ = s.On(on).Go(nil) })

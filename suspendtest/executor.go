@@ -43,6 +43,6 @@ func callbackResumes(e *env) {
 		}
 	})
 	if recv(e, got, "a goroutine that was resumed by a callback did not continue") != v {
-		e.errorf("Suspend returned another value than Resume has delivered")
+		e.errorf("Suspend did not return the value that Resume delivered")
 	}
 }

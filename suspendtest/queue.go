@@ -101,7 +101,7 @@ func queueStorm(e *env) {
 			}
 		}))
 	}
-	recv(e, cancels, "no task took anything")()
+	recv(e, cancels, "no task took a value")()
 	e.expect("a cancellation was lost")
 	for cancelled.Load() == 0 && !e.over.Load() {
 		runtime.Gosched()
@@ -118,7 +118,7 @@ func queueStorm(e *env) {
 			}
 		}
 	}()
-	e.expect("a Resume in a storm blocks")
+	e.expect("a Resume in the storm does not return")
 	for i := range taken {
 		e.progress()
 		e.opts.store.Put(&s, &box{n: i})

@@ -56,7 +56,7 @@ func oneWinner(e *env) {
 		} else {
 			wg.Go(w.cancel)
 		}
-		e.expect("Resume or a cancellation blocks")
+		e.expect("Resume or a cancellation does not return")
 		wg.Wait()
 		r := recv(e, results, "a Suspend did not return although it was resumed or cancelled")
 		switch {
@@ -213,7 +213,7 @@ func resumeAfterClose(e *env) {
 	cancel()
 	recv(e, waiters[1].ended, "a parked task was not cancelled")
 	e.close()
-	e.expect("Resume or Unpark blocks after close")
+	e.expect("Resume or Unpark does not return after close")
 	for _, w := range waiters {
 		if w.resume(new(box), nil) {
 			e.errorf("Resume after close returned true")
