@@ -123,7 +123,7 @@ var lifeRows = []struct {
 		}), actor.Options[int]{})
 		require.NoError(t, ref.Wait(bg))
 		require.Equal(t, 4, lives)
-		require.False(t, held, "the end was told before the last descendant has ended")
+		require.False(t, held, "the end was published before the last descendant had ended")
 	}},
 	{"Wait, Watch: of an end, after all descendants, but of a Kill at once", func(t *testing.T, s suspend.Spawner) {
 		for _, how := range []string{"done", "failure", "failure and Kill", "Kill"} {

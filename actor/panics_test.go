@@ -233,7 +233,7 @@ func TestOnEndPanics(t *testing.T) {
 			return nil
 		}, actor.Options[int]{OnEnd: func(err error) {
 			if !released {
-				t.Errorf("the end is told (%v), and a function of OnEnd has not been called", err)
+				t.Errorf("the end is published (%v), but a function of OnEnd has not been called", err)
 			}
 		}})
 		var p *suspend.PanicError

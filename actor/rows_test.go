@@ -380,7 +380,7 @@ var rows = []struct {
 		_, err = actor.AskLater(first, &get{}).Await(bg)
 		require.ErrorIs(t, err, actor.ErrNoReply)
 	}},
-	{"a request: its home ends, and nobody's else does", func(t *testing.T, s suspend.Spawner) {
+	{"a request: fails at the end of its home, and at no other actor's end", func(t *testing.T, s suspend.Spawner) {
 		second := actor.Spawn(bg, s, func(_ context.Context, self *actor.Self[*get]) error {
 			return self.React(func(m *get) error { return self.React(func(*get) error { return nil }) })
 		}, actor.Options[*get]{})
@@ -434,7 +434,7 @@ var rows = []struct {
 		ref.Stop()
 		require.NoError(t, ref.Wait(bg))
 	}},
-	{"failure: Watch tells, Link kills, nobody else is affected", func(t *testing.T, s suspend.Spawner) {
+	{"failure: Watch tells, Link kills, other actors are not affected", func(t *testing.T, s suspend.Spawner) {
 		type down struct{ err error }
 		bystander := actor.Spawn(bg, s, once(func(int) error { return nil }), actor.Options[int]{})
 		in := actor.Open[any](bg, actor.Options[any]{})
