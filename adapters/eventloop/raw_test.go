@@ -137,7 +137,7 @@ func TestShutdown(t *testing.T) {
 		if err := ln.Shutdown(short); !errors.Is(err, context.DeadlineExceeded) {
 			t.Error("with a handler under way:", err)
 		}
-		must(c.Write([]byte("x"))) // the writer continues
+		must(c.Write([]byte("x"))) // the handler continues
 		must(c.Read(make([]byte, 1)))
 		done := make(chan error, 1)
 		go func() { done <- ln.Shutdown(context.Background()) }()
