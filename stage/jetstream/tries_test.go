@@ -141,7 +141,7 @@ func TestTries(t *testing.T) {
 			stored: "graveyard Tries=2 Reason=jetstream: 3 tries: a process has died w data=1"},
 		{what: "permanent", n: 1, err: Permanent(errOops), ran: true, answer: "term oops", stats: Stats{Dead: 1}, stored: "graveyard Reason=oops data=1"},
 		{what: "permanent and snoozed", n: 1, err: Permanent(Snooze(time.Minute, errOops)), ran: true, answer: "term jetstream: try again after 1m0s: oops",
-			stats: Stats{Dead: 1}, stored: "graveyard Reason=jetstream: try again after 1m0s:  data=1"},
+			stats: Stats{Dead: 1}, stored: "graveyard Reason=jetstream: try again after 1m0s: oops data=1"},
 		{what: "snoozed", n: 2, header: failed("1"), err: fmt.Errorf("the backend: %w", Snooze(time.Minute, stage.ErrFull)), ran: true, answer: "ack", stats: Stats{Snoozed: 1},
 			stored: "stage.work.later.7-9 Tries=2 Delay=1m0s data=1"},
 		{what: "snoozed for no time, at the last try", n: 3, err: Snooze(-1, nil), ran: true, answer: "ack", stats: Stats{Snoozed: 1},
