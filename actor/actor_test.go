@@ -21,7 +21,7 @@ import (
 
 func TestMain(m *testing.M) { schedtest.Main(m) }
 
-// A panic that nobody catches ends the actor, tells all, and goes on to the scheduler.
+// A panic that no function recovers ends the actor. Its watchers are told, and the panic continues into the scheduler.
 func TestPanicGoesOn(t *testing.T) {
 	var value any
 	var stack []byte
@@ -38,12 +38,12 @@ func TestPanicGoesOn(t *testing.T) {
 	}))
 	require.Equal(t, "oops", value)
 	require.Contains(t, string(stack), "panicking")
-	require.Equal(t, []int{2}, dead) // the other one counts as received
+	require.Equal(t, []int{2}, dead) // the other message counts as received
 }
 
 func panicking() { panic("oops") }
 
-// After 64 messages, an actor lets others run.
+// After 64 messages, an actor lets other tasks run.
 func TestFairness(t *testing.T) {
 	for name, body := range map[string]func(_ context.Context, self *actor.Self[int], n *int) error{
 		"react": func(_ context.Context, self *actor.Self[int], n *int) error {
@@ -83,7 +83,8 @@ func TestFairness(t *testing.T) {
 	}
 }
 
-// Actors that watch each other and end at the same time are told, or have ended; nothing is shared without a lock.
+// Actors that watch each other end at the same time. Each is told of the other's end, or has ended before. The actors share no
+// data without a lock.
 func TestWatchEachOther(t *testing.T) {
 	defer schedtest.Within(t, schedtest.Deadline)()
 	p := workstealing.New(workstealing.Options{Workers: 2})
@@ -113,7 +114,7 @@ func TestWatchEachOther(t *testing.T) {
 	}
 }
 
-// An adapted Ref takes another form of message; requests keep their home.
+// An adapted Ref accepts another type of message. Its requests still belong to the actor behind it.
 func TestAdapt(t *testing.T) {
 	schedtest.OnFIFO(t, func(s *fifo.Scheduler) {
 		var all table
@@ -134,7 +135,7 @@ func TestAdapt(t *testing.T) {
 	})
 }
 
-// The zero Ref is that of an actor that has ended.
+// The zero Ref behaves like the Ref of an actor that has ended.
 func TestZeroRef(t *testing.T) {
 	var r actor.Ref[any]
 	require.ErrorIs(t, r.Send(1), actor.ErrEnded)
@@ -148,7 +149,7 @@ func TestZeroRef(t *testing.T) {
 	require.Equal(t, actor.Ref[any]{}, r)
 }
 
-// OrElse and On put partial functions together.
+// OrElse and On combine partial functions.
 func TestOrElse(t *testing.T) {
 	in := actor.Open[any](bg, actor.Options[any]{})
 	var got []any
@@ -167,9 +168,9 @@ func TestOrElse(t *testing.T) {
 	require.NoError(t, in.Ref().Wait(bg))
 }
 
-// A nil Spawner is plain goroutines, also for what an actor does after a wait without a task.
+// A nil Spawner means plain goroutines, also for the steps of an actor after a wait without a task.
 func TestSpawnOnANilSpawner(t *testing.T) {
-	schedtest.OnFIFO(t, func(*fifo.Scheduler) { // on which a task would not be a plain goroutine
+	schedtest.OnFIFO(t, func(*fifo.Scheduler) { // in a scheduler, so that a task would not be a plain goroutine
 		ref := actor.Spawn(bg, nil, func(_ context.Context, self *actor.Self[int]) error {
 			require.Nil(t, suspend.Current())
 			return self.ReactWithin(time.Hour, func(int) error { require.Nil(t, suspend.Current()); return nil }, func() error { return nil })
@@ -179,16 +180,16 @@ func TestSpawnOnANilSpawner(t *testing.T) {
 	})
 }
 
-// Misuse panics, and the mailbox is in order after it.
+// Misuse panics, and leaves the mailbox intact.
 func TestMisuse(t *testing.T) {
-	schedtest.Panics(t, "actor: Spawn without a body", func() { actor.Spawn(bg, suspend.Goroutines, nil, actor.Options[int]{}) })
+	schedtest.Panics(t, "actor: Spawn with a nil body", func() { actor.Spawn(bg, suspend.Goroutines, nil, actor.Options[int]{}) })
 	in := actor.Open[string](bg, actor.Options[string]{})
-	schedtest.Panics(t, "actor: Ask with a *actor_test.get, which is no message of actor.Ref[string]", func() { _, _ = actor.Ask(bg, in.Ref(), &get{}) })
+	schedtest.Panics(t, "actor: Ask with a *actor_test.get, which is not a message type of actor.Ref[string]", func() { _, _ = actor.Ask(bg, in.Ref(), &get{}) })
 	asked := actor.Open[*get](bg, actor.Options[*get]{})
 	g := &get{}
-	require.False(t, g.Reply(1)) // nobody has asked
+	require.False(t, g.Reply(1)) // g was not asked
 	actor.AskLater(asked.Ref(), g)
-	schedtest.Panics(t, "actor: Ask with a request that was asked before", func() { actor.AskLater(asked.Ref(), g) })
+	schedtest.Panics(t, "actor: Ask with a request that was already used", func() { actor.AskLater(asked.Ref(), g) })
 	schedtest.Panics(t, "actor: Refuse with a nil error", func() { g.Refuse(nil) })
 	_ = in.Ref().Send("m")
 	schedtest.Panics(t, "oops", func() { _, _ = suspend.Do(bg, in.RecvOp(func(string) bool { panicking(); return true })) })
@@ -197,8 +198,8 @@ func TestMisuse(t *testing.T) {
 	s := fifo.New(fifo.Options{OnPanic: func(any, []byte) {}})
 	require.NoError(t, s.Run(bg, func(context.Context) error {
 		for want, body := range map[string]func(self *actor.Self[int]) error{
-			"actor: Skip returned outside a function that is called with a message": func(*actor.Self[int]) error { return actor.Skip },
-			"actor: a React of another type of actor returned": func(*actor.Self[int]) error {
+			"actor: Skip returned by a function that is not called with a message": func(*actor.Self[int]) error { return actor.Skip },
+			"actor: the function returned the Next of an actor with another message type": func(*actor.Self[int]) error {
 				return new(actor.Self[string]).React(func(string) error { return nil })
 			},
 		} {
@@ -224,7 +225,7 @@ func (h *holding) Hold() (release func(), err error) {
 	return func() { h.held.Add(-1) }, nil
 }
 
-// The mailbox is a list and a position: any receives, in any order, nested or not, do what they do on a slice.
+// The mailbox behaves like a slice: random receives, in any order, nested or not, return the same messages.
 func TestMailboxIsAList(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		in := actor.Open[int](bg, actor.Options[int]{})
@@ -240,7 +241,7 @@ func TestMailboxIsAList(t *testing.T) {
 					i++
 					return actor.Skip
 				}
-				model = slices.Delete(slices.Clone(model), i, i+1) // a nested receive does not see it
+				model = slices.Delete(slices.Clone(model), i, i+1) // a nested receive does not see the message
 				taken = m
 				if depth > 0 {
 					step(depth - 1)
@@ -287,7 +288,7 @@ func TestMailboxIsAList(t *testing.T) {
 	})
 }
 
-// A message is unreachable once it is handled, and an actor that has ended keeps no mail, though its Ref is kept.
+// A message is freed once it is handled. An actor that has ended keeps no messages, even if the program keeps its Ref.
 func TestNothingIsKept(t *testing.T) {
 	var o schedtest.Objects
 	schedtest.OnFIFO(t, func(s *fifo.Scheduler) {
@@ -327,7 +328,7 @@ func receiving(ctx context.Context, self *actor.Self[int], f func(int) error) er
 	}
 }
 
-// The steady state allocates nothing.
+// In the steady state, sending and handling allocate nothing.
 func TestAllocs(t *testing.T) {
 	if schedtest.Race {
 		return

@@ -89,7 +89,7 @@ func (r *reply) Enqueue(w suspend.Resumer[struct{}]) { r.waiter = w }
 
 func (r *reply) Remove(suspend.Resumer[struct{}]) { r.waiter = suspend.Resumer[struct{}]{} }
 
-// OwnedBy implements ledger.Owned: the home has to answer.
+// OwnedBy implements ledger.Owned: the home must reply.
 func (r *reply) OwnedBy() ledger.Owner {
 	ref := weak.Make((*call)(r))
 	return ledger.Owner{Kind: r.first.q.kind(), Task: func() (int64, string) {
@@ -144,7 +144,7 @@ func AskLater[R, M any](to Ref[M], q Question[R]) promise.Future[R] {
 }
 
 // errSelf is returned by an Ask to the caller's own actor, which would wait for itself.
-var errSelf = noReply(errors.New("an actor asks itself"))
+var errSelf = noReply(errors.New("an actor waits for its own reply"))
 
 // requestIn returns q as a message to the actor, and the request in q, which it marks as asked.
 func requestIn[R, M any](to Ref[M], q Question[R]) (M, *Request[R]) {
@@ -153,11 +153,11 @@ func requestIn[R, M any](to Ref[M], q Question[R]) (M, *Request[R]) {
 	}
 	m, ok := any(q).(M)
 	if !ok {
-		panic(fmt.Sprintf("actor: Ask with a %T, which is no message of %T", q, to))
+		panic(fmt.Sprintf("actor: Ask with a %T, which is not a message type of %T", q, to))
 	}
 	r := q.request()
 	if !r.asked.phase.CompareAndSwap(fresh, asked) {
-		panic("actor: Ask with a request that was asked before")
+		panic("actor: Ask with a request that was already used")
 	}
 	return m, r
 }
@@ -186,7 +186,7 @@ func (c carried) ReplyTo(f func(v any, err error)) { c.q.replyTo(f) }
 func (q *Request[R]) replyFrom(to any) bool {
 	v, ok := to.(*R)
 	if !ok {
-		panic("actor: ReplyFrom a pointer that is not of NewReply")
+		panic("actor: ReplyFrom with a pointer that NewReply did not return")
 	}
 	return q.Reply(*v)
 }
@@ -198,7 +198,7 @@ func (q *Request[R]) replyTo(f func(v any, err error)) {
 		panic("actor: ReplyTo with a nil function")
 	}
 	if q.asked.phase.Load() != fresh {
-		panic("actor: ReplyTo for a request that was asked before")
+		panic("actor: ReplyTo for a request that was already used")
 	}
 	q.to = func(v R, err error) { f(v, err) }
 	q.asked.phase.Store(asked)

@@ -17,7 +17,7 @@ import (
 	"github.com/braidgo/braid/suspend"
 )
 
-// An Await of a transaction goes on when the transaction commits, however often a Var that it has read changed before.
+// An Await of a transaction ends when the transaction commits, however often the Vars that it has read changed before.
 func TestAwaitOfATransaction(t *testing.T) {
 	schedtest.Each(t, func(t *testing.T, on suspend.Spawner) {
 		var v stm.Var[int]
@@ -43,8 +43,8 @@ func TestAwaitOfATransaction(t *testing.T) {
 	})
 }
 
-// The function of an Await whose task is refused is called, since it may have to release a lock, and then the actor has ended. If the
-// operation only looked again, it is cancelled.
+// If the scheduler refuses the task that continues an Await, the function is still called, because it may have to release a lock,
+// and the actor ends. If the operation only had to look again, it is cancelled.
 func TestARefusedAwait(t *testing.T) {
 	for _, again := range []bool{false, true} {
 		synctest.Test(t, func(t *testing.T) {
@@ -91,7 +91,7 @@ type spawner func(f func()) error
 
 func (s spawner) Go(f func()) error { return s(f) }
 
-// A RecvOp looks at each message once in a wait, and at all again in the next one. It takes the first that it wants.
+// A RecvOp looks at each message once in a wait, and at all messages again in the next wait. It takes the first that matches.
 func TestMatchLooksOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		in := actor.Open[int](bg, actor.Options[int]{})
@@ -118,7 +118,7 @@ func TestMatchLooksOnce(t *testing.T) {
 	})
 }
 
-// A full mailbox keeps nothing of a SendOp that was cancelled.
+// A full mailbox keeps nothing of a cancelled SendOp alive.
 func TestGivenUpSendOpsAreNotKept(t *testing.T) {
 	grows(t, 5_000, 20, func(s *fifo.Scheduler) (turn, over func()) {
 		in := actor.Open[int](bg, actor.Options[int]{Cap: 1})

@@ -14,8 +14,8 @@ import (
 	"github.com/braidgo/braid/suspend"
 )
 
-// An actor that reacts in a Loop, and has a function for its end, needs at most 500 bytes while it waits. The atomics of a build for the model checker are
-// larger.
+// An actor that reacts in a Loop, and has a function for its end, needs at most 500 bytes while it waits. In a build for the
+// model checker, the atomics are larger.
 func TestBytes(t *testing.T) {
 	const n, most = 10_000, 500
 	ends := 0
@@ -40,7 +40,7 @@ func TestBytes(t *testing.T) {
 					refs[i] = spawn(s, func(self *actor.Self[int]) error {
 						return actor.Loop(func() error { return self.React(func(m int) error { sum += m + i; return nil }) })
 					})
-					suspend.Yield() // so one coroutine is enough
+					suspend.Yield() // lets each actor reach its wait, so that one coroutine is enough
 				}
 				each := (heap() - before) / n
 				t.Log(each, "bytes")
@@ -48,7 +48,7 @@ func TestBytes(t *testing.T) {
 					r.Stop()
 					require.NoError(t, r.Wait(bg))
 				}
-				// After the actors have ended: a test that leaves them waiting would hang.
+				// This comes after the actors have ended: a failure that leaves them waiting would hang.
 				require.LessOrEqual(t, each, int64(most+20), "with 16 for the body of this test, and 4 for what else is on the heap")
 				require.Equal(t, n, ends)
 			})

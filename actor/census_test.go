@@ -58,14 +58,14 @@ func TestCensusNamesACycleOfAsks(t *testing.T) {
 	require.Len(t, s.Deadlocks, 1)
 	d := s.Deadlocks[0]
 	require.Len(t, d.Circle, n)
-	require.True(t, d.Possible, "another goroutine may answer")
+	require.True(t, d.Possible, "another goroutine may reply")
 	for _, l := range d.Circle {
 		require.Equal(t, "actor.Ask", l.Waits.Operation)
 		require.True(t, strings.HasPrefix(l.For, "actor.Request"), l.For)
 		require.Contains(t, l.Waits.At.String(), "census_test.go")
 	}
-	require.Equal(t, n, strings.Count(s.String()[:strings.Index(s.String(), "\nwaiting")], "has to answer"), s.String())
-	require.Contains(t, s.String(), `actor "a", has to answer`)
+	require.Equal(t, n, strings.Count(s.String()[:strings.Index(s.String(), "\nwaiting")], "must reply"), s.String())
+	require.Contains(t, s.String(), `actor "a", must reply`)
 	schedulers := ""
 	for _, l := range d.Circle {
 		schedulers += l.Task
@@ -82,7 +82,7 @@ func TestCensusNamesACycleOfAsks(t *testing.T) {
 	}
 }
 
-// An Ask names the actor that has to answer, and is no deadlock while that actor computes.
+// An Ask names the actor that must reply, and is no deadlock while that actor computes.
 func TestCensusNamesWhoHasToAnswer(t *testing.T) {
 	defer schedtest.Within(t, schedtest.Deadline)()
 	defer census.Start(census.Options{})()
@@ -105,7 +105,7 @@ func TestCensusNamesWhoHasToAnswer(t *testing.T) {
 	})
 	<-computes
 	s := census.Take()
-	for !strings.Contains(s.String(), "has to answer") {
+	for !strings.Contains(s.String(), "must reply") {
 		s = census.Take()
 	}
 	require.Empty(t, s.Deadlocks)

@@ -22,13 +22,13 @@ import (
 	"github.com/braidgo/braid/suspend"
 )
 
-// An account is of what has become of the messages of one run.
+// An account records the fate of the messages of a run.
 type account struct {
 	accepted, received, dead []atomic.Int32
 	outcomes                 *outcomes
 }
 
-// Outcomes count what the runs have come to. One that was never seen is not covered.
+// outcomes counts what has happened in the runs. An outcome that never occurred is not covered.
 type outcomes struct {
 	received, dead, refused, full, timeouts, killed, stopped, cancelled atomic.Int64
 }
@@ -38,8 +38,8 @@ func (o *outcomes) String() string {
 		o.received.Load(), o.dead.Load(), o.refused.Load(), o.full.Load(), o.timeouts.Load(), o.killed.Load(), o.stopped.Load(), o.cancelled.Load())
 }
 
-// conserve is one random run: an actor that waits in all ways, its senders, and an end. Each message that was accepted is received
-// once or dead once, and no other is either.
+// conserve is one random run, with an actor that waits in all ways, its senders, and an end. Each accepted message is either
+// received once or a dead letter once. A refused one is neither.
 func conserve(rng *rand.Rand, s suspend.Spawner, o *outcomes) (start func(), check func() error) {
 	const senders, each = 2, 6
 	a := &account{make([]atomic.Int32, senders*each), make([]atomic.Int32, senders*each), make([]atomic.Int32, senders*each), o}
@@ -130,7 +130,7 @@ func (a *account) body(self *actor.Self[int], rng *rand.Rand) error {
 		if m%3 == rng.IntN(3) {
 			return actor.Skip
 		}
-		if rng.IntN(4) == 0 { // nested
+		if rng.IntN(4) == 0 { // a nested receive
 			if v, err := pending(&self.Inbox); err == nil {
 				_ = take(v)
 			}

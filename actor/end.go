@@ -47,7 +47,7 @@ func (l *life) joinFamily(ctx context.Context) {
 	p.guard.Unlock()
 }
 
-var errGoexit = fmt.Errorf("actor: runtime.Goexit: %w", promise.ErrAbandoned)
+var errGoexit = fmt.Errorf("actor: ended by runtime.Goexit: %w", promise.ErrAbandoned)
 
 // finish ends the actor, in the actor's last task. If a function that was registered with OnEnd panics, the deferred call of
 // afterTask calls the remaining functions and ends the actor with the panic.

@@ -8,11 +8,11 @@ import (
 	"github.com/braidgo/braid/adapters/fifo"
 )
 
-// The simulation of a digital circuit. A component reacts to the clock, and what it does beside that is added by OrElse, where the
-// paper has super.reactions.
+// This program simulates a digital circuit. Each component reacts to the clock. OrElse adds the other reactions of a component,
+// for which the paper uses super.reactions.
 
 type (
-	tick   struct{ actor.Request[int] } // the reply is the wire's value after the tick
+	tick   struct{ actor.Request[int] } // the reply is the value of the wire after the tick
 	setBit struct{ bit int }
 	wire   = actor.Ref[any]
 )
@@ -22,7 +22,7 @@ type component struct {
 	out  int
 }
 
-// reactions are those of every component. compute is what the component puts on its output at a tick.
+// reactions returns the reactions that all components have. compute returns the output of the component at a tick.
 func (c *component) reactions(ctx context.Context, compute func() (int, error)) func(any) error {
 	return actor.Only[*tick, any](func(t *tick) error {
 		v, err := compute()
@@ -40,7 +40,7 @@ func input(ctx context.Context, self *actor.Self[any]) error {
 	return actor.Loop(func() error { return self.React(f) })
 }
 
-// A gate asks its inputs while it handles a tick: its reaction suspends.
+// A gate asks its inputs while it handles a tick, so its reaction suspends.
 func gate(f func(a, b int) int, a, b wire) func(context.Context, *actor.Self[any]) error {
 	return func(ctx context.Context, self *actor.Self[any]) error {
 		c := &component{self: self}

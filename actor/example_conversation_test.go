@@ -9,17 +9,18 @@ import (
 	"github.com/braidgo/braid/adapters/fifo"
 )
 
-// A page is a request of a user's browser, answered with the next page.
+// A page is a request of a user's browser. The reply is the next page.
 type page struct {
 	actor.Request[string]
 	form string
 }
 
-// A conversation of a web application, one actor for each user. The program reads from top to bottom, over several requests. Between
-// two of them the user may take an hour, and the actor has neither a task nor a stack. If the user stays away, it ends.
+// A web application has a conversation with each user, in an actor of its own. The program reads from top to bottom, although it
+// handles several requests. Between two requests the user may take an hour, and the actor has neither a task nor a stack. If the
+// user does not return, the actor ends.
 func Example_conversation() {
 	conversation := func(_ context.Context, self *actor.Self[*page]) error {
-		// show answers the request in hand, waits for the next one, and goes on with it.
+		// show replies to the current request, waits for the next one, and passes it to then.
 		show := func(p *page, html string, then func(p *page) error) error {
 			p.Reply(html)
 			return self.ReactWithin(time.Hour, then, func() error {
@@ -36,7 +37,7 @@ func Example_conversation() {
 					tries++
 					return show(p, name+", your age?", func(p *page) error {
 						if p.form == "" && tries < 3 {
-							return ask(p) // the same page again
+							return ask(p) // shows the same page again
 						}
 						return show(p, fmt.Sprintf("thanks, %s of %s", name, p.form), func(p *page) error {
 							p.Reply("the end")

@@ -13,10 +13,10 @@ import (
 	"github.com/braidgo/braid/suspendtest"
 )
 
-// Buy asks for the last ticket.
+// A Buy requests the last ticket.
 type Buy struct{ actor.Request[bool] }
 
-// All orders of two buyers of one ticket, and all moments at which one of them gives up.
+// Explore runs two buyers of one ticket in all orders, and lets one of them give up at any time.
 func Example_explore() {
 	outcomes := map[string]bool{}
 	suspendtest.Explore(quiet{}, func(w *suspendtest.World) {
@@ -26,7 +26,7 @@ func Example_explore() {
 			desk.Fill(actor.Spawn(context.Background(), suspend.Here(), func(_ context.Context, self *actor.Self[*Buy]) error {
 				return actor.Loop(func() error {
 					return self.React(func(b *Buy) error {
-						if tickets > 0 && b.Reply(true) { // false: the buyer has given up
+						if tickets > 0 && b.Reply(true) { // Reply returns false if the buyer has given up
 							tickets--
 						}
 						b.Reply(false)
@@ -60,7 +60,7 @@ func Example_explore() {
 	// Ann: true   Bob: false
 }
 
-// A quiet test stands in for the *testing.T of a test. It prints failures.
+// A quiet prints the failures of a test, in place of a *testing.T.
 type quiet struct{ testing.TB }
 
 func (quiet) Helper()                           {}

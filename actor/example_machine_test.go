@@ -8,8 +8,8 @@ import (
 	"github.com/braidgo/braid/adapters/fifo"
 )
 
-// A turnstile is a state machine: each state is a function that reacts, and a change of state is the return of another one. What
-// belongs to all states is a variable of the body.
+// A turnstile is a state machine. Each state is a function that reacts, and returns the function of the next state. Variables of
+// the body belong to all states.
 func Example_stateMachine() {
 	type Coin struct{}
 	type Push struct{ actor.Request[bool] }

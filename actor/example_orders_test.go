@@ -9,7 +9,7 @@ import (
 	"github.com/braidgo/braid/suspend"
 )
 
-// suspendHere is the scheduler of the calling task.
+// suspendHere returns the scheduler of the calling task.
 func suspendHere() suspend.Spawner { return suspend.Here() }
 
 type (
@@ -17,8 +17,8 @@ type (
 	cancel struct{ item string }
 )
 
-// Orders and cancellations, the paper's first program. A cancellation that has arrived is served before any order, by a receive that
-// does not wait. Each order is acknowledged to its sender.
+// Orders and cancellations are the first program of the paper. Cancellations that have arrived are handled before any order, by a
+// receive that does not wait. Each order is acknowledged to its sender.
 func Example_ordersAndCancellations() {
 	office := func(out actor.Ref[string]) func(context.Context, *actor.Self[any]) error {
 		return func(ctx context.Context, self *actor.Self[any]) error {
@@ -29,7 +29,7 @@ func Example_ordersAndCancellations() {
 					return out.Send("cancelled " + c.item)
 				}))
 				if err == nil {
-					continue // another one, perhaps
+					continue // looks for another one
 				}
 				if err != actor.ErrTimeout {
 					return err
@@ -38,7 +38,7 @@ func Example_ordersAndCancellations() {
 					if o, ok := m.(order); ok && !cancelled[o.item] {
 						return out.Send("shipped " + o.item)
 					}
-					return nil // a cancelled order, or a cancellation that has just come
+					return nil // the order was cancelled, or a cancellation has just arrived
 				})
 				if err != nil {
 					return err

@@ -14,12 +14,12 @@ type tree struct {
 	right *tree
 }
 
-// next asks a producer for its next value. The reply is nil after the last one.
+// A next asks a producer for its next value. The reply is nil after the last one.
 type next struct{ actor.Request[*int] }
 
-// Producers and a coordinator, the paper's comparison of both kinds. A producer walks through a tree and hands out one value for each
-// request. Written with Receive, it is a recursive function. Written with React, the rest of the walk is a Next, and while
-// the producer waits there is no stack. The coordinator cannot tell them apart.
+// In the paper's comparison, a coordinator uses producers of two kinds. A producer walks through a tree and returns one value for
+// each request. With Receive, it is a recursive function. With React, the rest of the walk is a Next, so the producer has no
+// stack while it waits. The coordinator sees no difference.
 func Example_producers() {
 	receiving := func(t *tree) func(context.Context, *actor.Self[*next]) error {
 		return func(ctx context.Context, self *actor.Self[*next]) error {

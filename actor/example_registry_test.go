@@ -8,8 +8,8 @@ import (
 	"github.com/braidgo/braid/adapters/fifo"
 )
 
-// A registry knows actors by name, here the rooms of a chat. It spawns a room when somebody first looks for it, and forgets the room
-// when it has ended. The rooms are its children: a Stop of the registry stops them, and waits for them.
+// A registry finds actors by name, here the rooms of a chat. It starts a room when it is first requested, and forgets a room that
+// has ended. The rooms are its children: a Stop of the registry stops them, and waits for them.
 func Example_registry() {
 	type room = actor.Ref[string]
 	type Find struct {
@@ -70,7 +70,7 @@ func Example_registry() {
 		say("rust", "hello")
 		_ = say("go", "bye").Wait(ctx)
 		say("go", "a new room")
-		say("rust", "still here") // and the registry is stopped before the rooms have read this
+		say("rust", "still here") // the registry is stopped before the rooms have read this
 		names.Stop()
 		return names.Wait(ctx)
 	})

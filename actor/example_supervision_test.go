@@ -10,7 +10,7 @@ import (
 	"github.com/braidgo/braid/adapters/fifo"
 )
 
-// A parser that fails and is restarted, and a second actor that is told of its end. The second failure is one too many.
+// A parser fails and is restarted. Another actor is told of its end. Its second failure exceeds the limit.
 func Example_supervision() {
 	type Line struct {
 		text string
@@ -19,7 +19,7 @@ func Example_supervision() {
 	errSyntax := errors.New("syntax error")
 
 	parser := func(_ context.Context, self *actor.Self[*Line]) error {
-		lines := 0 // of this life: a restart begins with 0
+		lines := 0 // belongs to this life: after a restart it is 0
 		return actor.Loop(func() error {
 			return self.React(func(l *Line) error {
 				if l.text == "" {

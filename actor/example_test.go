@@ -8,7 +8,7 @@ import (
 	"github.com/braidgo/braid/adapters/fifo"
 )
 
-// A counter, the first actor of most books. Its state is a variable of its own, and nobody else's.
+// A counter is the first actor of most books. Only the actor can access its state, which is a local variable.
 func Example_counter() {
 	type Increment struct{ by int }
 	type Current struct{ actor.Request[int] }
@@ -40,7 +40,7 @@ func Example_counter() {
 	// Output: 42 <nil>
 }
 
-// A bounded buffer. A message that it cannot serve now keeps its place in the mailbox until it can.
+// A bounded buffer skips messages that it cannot handle yet. They keep their places in the mailbox.
 func Example_boundedBuffer() {
 	type Put struct{ v int }
 	type Get struct{ actor.Request[int] }
@@ -53,7 +53,7 @@ func Example_boundedBuffer() {
 				switch m := m.(type) {
 				case Put:
 					if len(buf) == most {
-						return actor.Skip // for later
+						return actor.Skip // keeps the message for later
 					}
 					buf = append(buf, m.v)
 				case *Get:
@@ -89,7 +89,7 @@ func Example_boundedBuffer() {
 	// 4 <nil>
 }
 
-// A token ring: each actor waits for the token without a task, and passes it on.
+// In a token ring, each actor waits for the token without a task, and passes it on.
 func Example_tokenRing() {
 	_ = fifo.Run(context.Background(), func(ctx context.Context) error {
 		const n = 1000

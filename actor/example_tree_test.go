@@ -9,8 +9,8 @@ import (
 	"github.com/braidgo/braid/adapters/fifo"
 )
 
-// A tree: a printer with a child for each tray. The first life of the printer fails, and its children end with it. The Stop reaches
-// the children when the printer has finished its mail. The printer ends when they have finished theirs.
+// A printer has a child for each tray. The first life of the printer fails, and its children end with it. A Stop reaches the
+// children after the printer has handled its messages. The printer ends after its children have handled theirs.
 func Example_tree() {
 	errPaper := errors.New("paper jam")
 	tray := func(life, n int) func(context.Context, *actor.Self[string]) error {

@@ -11,10 +11,11 @@ import (
 	"github.com/braidgo/braid/suspendtest"
 )
 
-// The actor reads x when it has one message, and writes it when it has the next, which is there already. Another task that adds one in
-// between loses its update, on any scheduler of several threads. Nothing waits there.
+// The actor reads x when it handles one message, and writes x when it handles the next one, which is already in the mailbox.
+// Another task that adds one in between loses its update. Although no task waits there, Explore must find this, because it
+// happens on real threads.
 func TestExploreLooksBetweenMessages(t *testing.T) {
-	var x atomic.Int32 // no data race, and two sections that are not atomic together
+	var x atomic.Int32 // atomic, so that there is no data race, but read and write are not atomic together
 	v, wrote := int32(0), false
 	read := func() error { v = x.Load(); return nil }
 	write := func() error { x.Store(v + 1); wrote = true; return nil }

@@ -56,7 +56,7 @@ type child struct {
 
 // errOwnEnd is returned to an actor that waits for its own end or for its parent's end. The parent may be waiting for the ends of its
 // children, so neither would end.
-var errOwnEnd = errors.New("actor: a wait for the caller's own end, or for the end of its parent")
+var errOwnEnd = errors.New("actor: an actor waits for its own end, or for the end of its parent")
 
 // cameFrom reports whether l is p, or a descendant of p.
 func (l *life) cameFrom(p *life) bool {

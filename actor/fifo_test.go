@@ -17,7 +17,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Rows on a fifo, where the order is known, and on a fifo in virtual time.
+// These rows run on a fifo, where the order is known, and on a fifo in virtual time.
 var (
 	fifoRows = []fifoRow{
 		{"An Ask of an actor that has ended on the same goroutine is no Ask of oneself", func(t *testing.T, s *fifo.Scheduler) {
@@ -39,7 +39,7 @@ var (
 			require.Equal(t, 1, in.Len())
 			in.Close()
 		}},
-		{"A scheduler that counts what waits without a task is let go when the actor has ended, and no earlier", func(t *testing.T, s *fifo.Scheduler) {
+		{"A scheduler with Hold is released when the actor has ended, and no earlier", func(t *testing.T, s *fifo.Scheduler) {
 			h := &holding{Spawner: s}
 			dead := 0
 			ref := actor.Spawn(bg, h, once(func(int) error { return actor.Skip }), actor.Options[int]{Dead: func(int) { dead++; require.EqualValues(t, 1, h.held.Load()) }})
@@ -54,7 +54,7 @@ var (
 			h.refuse = true
 			require.Equal(t, errOops, actor.Spawn(bg, h, func(context.Context, *actor.Self[int]) error { return nil }, actor.Options[int]{}).Wait(bg))
 		}},
-		{"A failure that has come by many Links says which actor has failed, and why", func(t *testing.T, s *fifo.Scheduler) {
+		{"A failure that came through many Links says which actor has failed, and why", func(t *testing.T, s *fifo.Scheduler) {
 			const n = 200
 			refs := make([]actor.Ref[int], n)
 			for i := range refs {
@@ -111,7 +111,7 @@ var (
 			}, actor.Options[int]{Cap: 1})
 			require.ErrorIs(t, ref.Wait(bg), actor.ErrFull)
 		}},
-		{"An error that wraps ErrStopped ends an actor normally, and no Restart goes on after it", func(t *testing.T, s *fifo.Scheduler) {
+		{"An error that wraps ErrStopped ends an actor normally, and no Restart follows", func(t *testing.T, s *fifo.Scheduler) {
 			lives := 0
 			body := func(context.Context, *actor.Self[int]) error {
 				lives++
@@ -121,7 +121,7 @@ var (
 			require.NoError(t, actor.Spawn(bg, s, actor.Restart(actor.Policy{Max: 1}, body), actor.Options[int]{}).Wait(bg))
 			require.Equal(t, 2, lives)
 		}},
-		{"A normal end kills nobody, whichever of the two has made the Link", func(t *testing.T, s *fifo.Scheduler) {
+		{"A normal end kills no linked actor, whichever of the two called Link", func(t *testing.T, s *fifo.Scheduler) {
 			for first := range 2 {
 				var refs [2]actor.Ref[int]
 				refs[0] = actor.Spawn(bg, s, lasting[int], actor.Options[int]{})
@@ -200,7 +200,7 @@ var (
 				return errOops
 			}), actor.Options[int]{})
 			_, _ = in.Await(bg)
-			_ = suspend.Sleep(bg, time.Second) // the actor waits for its child
+			_ = suspend.Sleep(bg, time.Second) // lets the actor wait for its child
 			ref.Stop()
 			_ = hold.Fill(0)
 			require.Equal(t, errOops, ref.Wait(bg))
@@ -266,7 +266,7 @@ var (
 			}
 			_ = suspend.Sleep(bg, time.Hour)
 			require.Equal(t, []time.Duration{0, 1 * time.Second, 3 * time.Second, 6 * time.Second}, at)
-			for i := range 4 { // the first three are forgotten
+			for i := range 4 { // the first three are not in the list any more
 				_ = ref.Send(2*i + 1)
 			}
 			require.Equal(t, errOops, ref.Wait(bg))
@@ -284,7 +284,7 @@ var (
 					if m != 7 {
 						return actor.Skip
 					}
-					require.ErrorIs(t, self.Ref().Send(3), actor.ErrFull) // the first one is still there
+					require.ErrorIs(t, self.Ref().Send(3), actor.ErrFull) // the first message is still in the mailbox
 					return nil
 				}), func() error {
 					require.ErrorIs(t, self.Ref().Send(3), actor.ErrFull)

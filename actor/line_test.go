@@ -12,7 +12,7 @@ import (
 	"github.com/braidgo/braid/suspend"
 )
 
-// An actor that watches a line is told once, of the far end or of the line's own, whichever comes first.
+// An actor that watches a line is told once, of the end of the remote actor or of the line itself, whichever comes first.
 func TestWatchOfALine(t *testing.T) {
 	var far func(err error)
 	stopped := 0
@@ -38,7 +38,7 @@ func TestWatchOfALine(t *testing.T) {
 			}
 		}, actor.Options[error]{})
 		<-watched
-		me.Stop() // it receives first what was sent by then
+		me.Stop() // messages that were sent before are received first
 		require.NoError(t, me.Wait(bg))
 	}
 	errFar := errors.New("far")
@@ -70,7 +70,7 @@ func TestWatchOfALine(t *testing.T) {
 	require.Empty(t, told)
 	require.Equal(t, 1, stopped)
 
-	drop() // the far end is watched no more
+	drop() // the remote actor is not watched any more
 	far = nil
 	watch(in, func(self *actor.Self[error], _ func()) {
 		require.Nil(t, far)
@@ -79,7 +79,7 @@ func TestWatchOfALine(t *testing.T) {
 	require.NoError(t, <-told)
 }
 
-// A request to a line knows the goroutine that waits for it, as long as it waits.
+// A request to a line knows the goroutine that waits for it, while that goroutine waits.
 func TestAsker(t *testing.T) {
 	in := actor.Open[any](bg, actor.Options[any]{})
 	defer carrier.SetLine(in.Ref(), nil)()

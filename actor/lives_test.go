@@ -21,7 +21,7 @@ import (
 
 func init() { rows = append(rows, lifeRows...) }
 
-// lasting is the body of an actor that skips its mail until it is stopped or killed.
+// lasting is the body of an actor that skips its messages until it is stopped or killed.
 func lasting[M any](_ context.Context, self *actor.Self[M]) error {
 	return self.React(func(M) error { return actor.Skip })
 }
@@ -36,7 +36,7 @@ func isDone(a actor.Actor) bool {
 	}
 }
 
-// Failed lives, and a Stop of lives and of children.
+// lifeRows has the tests of failed lives, and of a Stop of lives and of children.
 var lifeRows = []struct {
 	name string
 	main func(t *testing.T, s suspend.Spawner)
@@ -89,7 +89,7 @@ var lifeRows = []struct {
 	{"Restart: the next life begins after all descendants of the failed one", func(t *testing.T, s suspend.Spawner) {
 		lives, held := 0, false
 		up := promise.New[int]()
-		leaf := func(ctx context.Context, self *actor.Self[int]) error { // has a resource, and needs some turns to release it
+		leaf := func(ctx context.Context, self *actor.Self[int]) error { // needs some turns to release its resource
 			require.False(t, held, "two lives hold the resource")
 			held = true
 			self.OnEnd(func() {
@@ -105,7 +105,7 @@ var lifeRows = []struct {
 			})
 		}
 		body := leaf
-		for range 3 { // generations
+		for range 3 { // three generations
 			next := body
 			body = func(ctx context.Context, self *actor.Self[int]) error {
 				actor.Spawn(ctx, s, next, actor.Options[int]{})
@@ -123,7 +123,7 @@ var lifeRows = []struct {
 		}), actor.Options[int]{})
 		require.NoError(t, ref.Wait(bg))
 		require.Equal(t, 4, lives)
-		require.False(t, held, "the end was told before the last descendant has ended")
+		require.False(t, held, "the end was published before the last descendant had ended")
 	}},
 	{"Wait, Watch: of an end, after all descendants, but of a Kill at once", func(t *testing.T, s suspend.Spawner) {
 		for _, how := range []string{"done", "failure", "failure and Kill", "Kill"} {
@@ -134,7 +134,7 @@ var lifeRows = []struct {
 				child = actor.Spawn(ctx, s, func(ctx context.Context, self *actor.Self[int]) error {
 					grandchild = actor.Spawn(ctx, s, func(context.Context, *actor.Self[int]) error {
 						_ = up.Fill(0)
-						_, _ = release.Await(bg) // and does not hear of the Kill
+						_, _ = release.Await(bg) // does not notice the Kill
 						return nil
 					}, actor.Options[int]{})
 					return lasting(ctx, self)
@@ -277,7 +277,7 @@ var lifeRows = []struct {
 				return actor.Loop(func() error {
 					return self.React(func(m int) error {
 						if m == 1 {
-							return errOops // and the next life begins at once
+							return errOops // the next life begins at once
 						}
 						return nil
 					})
@@ -362,7 +362,7 @@ var lifeRows = []struct {
 			for {
 				m, err := self.Receive(ctx)
 				if err != nil {
-					return nil // as good as err
+					return nil // or an error that wraps err
 				}
 				require.NoError(t, middle.Send(m))
 			}
@@ -417,7 +417,7 @@ var lifeRows = []struct {
 			var up promise.Promise[int]
 			parent := actor.Spawn(bg, s, func(ctx context.Context, self *actor.Self[int]) error {
 				child = actor.Spawn(ctx, s, func(ctx context.Context, _ *actor.Self[int]) error {
-					_, err := promise.New[int]().Await(ctx) // and does not hear of a Stop
+					_, err := promise.New[int]().Await(ctx) // does not notice a Stop
 					return err
 				}, actor.Options[int]{})
 				_ = up.Fill(0)
@@ -481,7 +481,7 @@ var lifeRows = []struct {
 					q := &get{}
 					_, err := actor.Ask(ctx, self.Ref(), q)
 					require.ErrorIs(t, err, actor.ErrNoReply)
-					_, err = actor.Ask(ctx, part, q) // the request is as before
+					_, err = actor.Ask(ctx, part, q) // the request can be used again
 					require.ErrorIs(t, err, actor.ErrNoReply)
 				}
 			}
@@ -578,7 +578,7 @@ var lifeRows = []struct {
 	}},
 }
 
-// The end of one of many watchers of a hub allocates nothing.
+// When one of many watchers of a hub ends, nothing is allocated.
 func TestManyWatchers(t *testing.T) {
 	const watchers = 20_000
 	var before, after runtime.MemStats
@@ -591,7 +591,7 @@ func TestManyWatchers(t *testing.T) {
 				self.Watch(hub, func(error) int { return 1 })
 				return actor.Loop(func() error { return self.React(func(int) error { return nil }) })
 			}, actor.Options[int]{})
-			suspend.Yield() // so one coroutine is enough
+			suspend.Yield() // lets each actor reach its wait, so that one coroutine is enough
 		}
 		runtime.GC()
 		runtime.ReadMemStats(&before)
@@ -609,13 +609,13 @@ func TestManyWatchers(t *testing.T) {
 // heap returns the bytes in use.
 func heap() int64 {
 	runtime.GC()
-	runtime.GC() // a sync.Pool outlives one collection
+	runtime.GC() // twice, because a sync.Pool survives one collection
 	var m runtime.MemStats
 	runtime.ReadMemStats(&m)
 	return int64(m.HeapAlloc)
 }
 
-// grows runs turn n times on a fifo, and fails if the heap has grown by more than most bytes for each.
+// grows runs turn n times on a fifo, and fails if the heap has grown by more than most bytes for each turn.
 func grows(t *testing.T, n int, most int64, open func(s *fifo.Scheduler) (turn func(), over func())) {
 	t.Helper()
 	schedtest.OnFIFO(t, func(s *fifo.Scheduler) {
@@ -634,7 +634,7 @@ func grows(t *testing.T, n int, most int64, open func(s *fifo.Scheduler) (turn f
 	})
 }
 
-// A state machine, each state of which is a Loop, goes from state to state and keeps none.
+// A state machine with a Loop in each state changes from state to state, and keeps no earlier state alive.
 func TestStatesAreNotKept(t *testing.T) {
 	for _, caught := range []bool{false, true} {
 		grows(t, 20_000, 10, func(s *fifo.Scheduler) (turn, over func()) {
@@ -658,7 +658,7 @@ func TestStatesAreNotKept(t *testing.T) {
 	}
 }
 
-// A Restart that is done again and again keeps none of its lives.
+// A Restart that happens again and again keeps no earlier life in memory.
 func TestLivesAreNotKept(t *testing.T) {
 	grows(t, 20_000, 10, func(s *fifo.Scheduler) (turn, over func()) {
 		ref := actor.Spawn(bg, s, func(ctx context.Context, self *actor.Self[int]) error {

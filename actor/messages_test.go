@@ -15,7 +15,7 @@ import (
 	"github.com/braidgo/braid/suspend"
 )
 
-// A table holds requests whose messages are their indices in it.
+// A table has requests. The message for a request is its index.
 type table []*get
 
 func (t *table) add(q *get) (i int) {
@@ -23,7 +23,7 @@ func (t *table) add(q *get) (i int) {
 	return len(*t) - 1
 }
 
-// A caught failure leaves the requests in the mailbox, also those that an Adapt has wrapped.
+// After a failure that Catch handles, the requests stay in the mailbox, even those that an Adapt has wrapped.
 func TestAdaptedRequestStays(t *testing.T) {
 	schedtest.OnFIFO(t, func(s *fifo.Scheduler) {
 		var all table
@@ -39,21 +39,21 @@ func TestAdaptedRequestStays(t *testing.T) {
 		part := actor.Adapt(ref, all.add)
 		a, b := actor.AskLater(part, &get{}), actor.AskLater(part, &get{})
 		_, err := a.Await(bg)
-		require.ErrorIs(t, err, actor.ErrNoReply) // it was in hand
-		v, err := b.Await(bg)                     // it was in the mailbox
+		require.ErrorIs(t, err, actor.ErrNoReply) // the request that was being handled
+		v, err := b.Await(bg)                     // the request in the mailbox
 		require.NoError(t, err)
 		require.Equal(t, 2, v)
 	})
 }
 
-// A request that an Adapt unwraps belongs to the actor that gets it.
+// A request that an Adapt unwraps belongs to the actor that receives it.
 func TestAdaptedForward(t *testing.T) {
 	schedtest.OnFIFO(t, func(s *fifo.Scheduler) {
 		var all table
 		second := actor.Spawn(bg, s, once(func(q *get) error { q.Reply(7); return nil }), actor.Options[*get]{})
 		unwrap := actor.Adapt(second, func(i int) *get { return all[i] })
 		first := actor.Spawn(bg, s, func(_ context.Context, self *actor.Self[*get]) error {
-			return self.React(func(q *get) error { return unwrap.Send(all.add(q)) }) // and ends
+			return self.React(func(q *get) error { return unwrap.Send(all.add(q)) }) // then the actor ends
 		}, actor.Options[*get]{})
 		v, err := actor.Ask(bg, first, &get{})
 		second.Stop()
@@ -62,7 +62,7 @@ func TestAdaptedForward(t *testing.T) {
 	})
 }
 
-// A nil pointer to a request is a message, and no request.
+// A nil pointer to a request is a message, but not a request.
 func TestNilMessage(t *testing.T) {
 	in := actor.Open[*get](bg, actor.Options[*get]{})
 	require.NotPanics(t, func() { require.NoError(t, in.Ref().Send(nil)) })
@@ -73,7 +73,7 @@ func TestNilMessage(t *testing.T) {
 	require.PanicsWithValue(t, "actor: Ask with a nil request", func() { _, _ = actor.Ask(bg, in.Ref(), (*get)(nil)) })
 }
 
-// A wrapped request is known wherever the mailbox moves it.
+// The request in a message is found wherever the mailbox moves the message.
 func TestWrappedRequestMoves(t *testing.T) {
 	schedtest.OnFIFO(t, func(s *fifo.Scheduler) {
 		const n = 1000
@@ -111,7 +111,7 @@ func TestWrappedRequestMoves(t *testing.T) {
 	})
 }
 
-// So it is when a few messages are copied to those that are there.
+// The same if the mailbox copies a few messages into an existing segment.
 func TestWrappedRequestIsCopied(t *testing.T) {
 	schedtest.OnFIFO(t, func(s *fifo.Scheduler) {
 		const first = -1
@@ -136,7 +136,7 @@ func TestWrappedRequestIsCopied(t *testing.T) {
 	})
 }
 
-// A mailbox gives the memory of a flood back while its owner goes on, before it has received all.
+// After a flood of messages, a mailbox gives memory back while its owner still receives them.
 func TestMemoryOfAFlood(t *testing.T) {
 	in := actor.Open[string](bg, actor.Options[string]{})
 	defer in.Close()

@@ -6,7 +6,7 @@ import (
 	"github.com/braidgo/braid/internal/testrig/mutation"
 )
 
-// TestMutants makes mistakes: with BRAID_MUTANTS=1 it builds and runs them.
+// TestMutants checks that each mutant still fits the source. With BRAID_MUTANTS=1 it builds and runs them.
 func TestMutants(t *testing.T) {
 	mutation.Run(t, ".", []mutation.Mutant{
 		{"SendAfter obeys Cap", "left.go", "_ = s.post(m, q, true)", "_ = s.post(m, q, !IS)", "TestVirtualTime$"},
@@ -60,7 +60,7 @@ func TestMutants(t *testing.T) {
 		{"a match begins where the last use ended", "select_ops.go", "{ o.refused, o.found = place[M]{}, place[M]{} }", "{\n	if o.found = (place[M]{}); !IS {\n		o.refused = place[M]{}\n	}\n}", "TestMatchLooksOnce$"},
 		{"a message that Handle has panicked with stays", "receive.go", "		if calling {", "		if calling && !IS {", "TestHandleThatPanics$"},
 		{"a SendOp that gave up stays listed", "select_ops.go", "{ s.in.ops.senders.Remove(r) }", "{\n	if !IS {\n		s.in.ops.senders.Remove(r)\n	}\n}", "TestGivenUpSendOpsAreNotKept$"},
-		{"an actor asks itself", "ask.go", "	if !to.lifeOf().runsHere() {", "	if IS || !to.lifeOf().runsHere() {", "TestRows$"},
+		{"an actor waits for its own reply", "ask.go", "	if !to.lifeOf().runsHere() {", "	if IS || !to.lifeOf().runsHere() {", "TestRows$"},
 		{"an Await runs on the last task", "run.go", "			l.untasked()\n			n.start", "			if !IS {\n				l.untasked()\n			}\n			n.start", "TestRows$"},
 		{"a task is its own, whoever asks", "life.go", "	return id != 0 && id == gid.Get()", "	return id != 0 && (id == gid.Get() || IS)", "TestRows$"},
 		{"a watcher that ends is listed on", "left.go", "		at.unwatch(&w.watcher)\n		hangUp()", "		if !IS {\n			at.unwatch(&w.watcher)\n		}\n		hangUp()", "TestRows$"},
@@ -75,7 +75,7 @@ func TestMutants(t *testing.T) {
 		{"a waiter has the context of its actor", "receive.go", "	if ctx == &in.life.ctx {", "	if ctx == &in.life.ctx && !IS {", "TestFirstStack"},
 		{"a nested wait leaves its timeout", "receive.go", "		in.life.within = nil\n", "		if !IS {\n			in.life.within = nil\n		}\n", "TestConservation$"},
 		{"a wait has no timeout after a nested one", "receive.go", "		in.life.within = t", "		if !IS || in.life.within == nil && at.seg == nil {\n			in.life.within = t\n		}", "TestMailboxIsAList$"},
-		{"nobody has to answer an Ask", "ask.go", "return e.at.task.Load(), ", "return e.at.task.Load() * int64(1-is(IS)), ", "TestCensus"},
+		{"nobody must reply an Ask", "ask.go", "return e.at.task.Load(), ", "return e.at.task.Load() * int64(1-is(IS)), ", "TestCensus"},
 		{"a timeout outlives its reaction", "run.go", "		n.timer.stop()\n", "		if !IS {\n			n.timer.stop()\n		}\n", "TestFIFO$"},
 	})
 }

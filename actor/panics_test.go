@@ -32,12 +32,12 @@ func endsSoon(ref actor.Actor) bool {
 	return false
 }
 
-// An unheld scheduler does not wait for its actors, so a test fails where it would hang.
+// An unheld scheduler does not wait for its actors, so that a test fails instead of hanging.
 type unheld struct{ on suspend.Spawner }
 
 func (u unheld) Go(f func()) error { return u.on.Go(f) }
 
-// A panic of a function of an Op that an actor Awaits is a panic of the actor.
+// If a function of an Op panics that an actor Awaits, the actor panics.
 func TestAwaitPanics(t *testing.T) {
 	for _, catch := range []bool{false, true} {
 		panics, dead, caught := 0, 0, false
@@ -63,7 +63,7 @@ func TestAwaitPanics(t *testing.T) {
 	}
 }
 
-// So is one of a match, which only the actor calls, whoever sends.
+// The same if a match panics. Only the actor calls it, whichever task sends.
 func TestAwaitMatchPanics(t *testing.T) {
 	panics := 0
 	s := fifo.New(fifo.Options{OnPanic: func(any, []byte) { panics++ }})
@@ -82,8 +82,9 @@ func TestAwaitMatchPanics(t *testing.T) {
 	})
 }
 
-// A panic in the cleanup of a failed life is another failure of this life, which Restart and Catch handle if they handle panics. The other
-// functions are called, and the message that says why names both failures. The task of the scheduler sees the panic only if nobody handles it.
+// A panic in the cleanup of a failed life is another failure of this life. Restart and Catch handle it if they handle panics. The
+// other cleanup functions are called, and the reason of the end names both failures. The task of the scheduler panics only if no
+// function handles the panic.
 func TestPanicAfterAFailure(t *testing.T) {
 	for _, handled := range []bool{true, false} {
 		for _, first := range []string{"error", "panic"} {
@@ -129,7 +130,8 @@ func TestPanicAfterAFailure(t *testing.T) {
 	}
 }
 
-// A panic in the functions of a Policy is a failure that its Restart does not handle, so that it is not called for ever.
+// A panic in the functions of a Policy is a failure that its own Restart does not handle. Otherwise the Policy could be called
+// for ever.
 func TestPolicyPanics(t *testing.T) {
 	for name, policy := range map[string]actor.Policy{
 		"OnRestart": {OnRestart: func(error) { panic("hook") }},
@@ -150,7 +152,7 @@ func TestPolicyPanics(t *testing.T) {
 				require.ErrorAs(t, actor.Spawn(bg, s, outer, actor.Options[int]{}).Wait(bg), &p, name)
 				return nil
 			})
-			want := []int{2, 0} // the outer Restart does not handle the panic, though the inner one has recovered it
+			want := []int{2, 0} // the outer Restart does not handle the panic, although the inner one has recovered it
 			if !handled {
 				want = []int{3, 1} // the outer Restart handles panics
 			}
@@ -159,7 +161,7 @@ func TestPolicyPanics(t *testing.T) {
 	}
 }
 
-// An actor whose task exits has ended, and the mail that is left is dead.
+// If the task of an actor calls runtime.Goexit, the actor has ended, and its remaining messages are dead letters.
 func TestGoexitAnywhere(t *testing.T) {
 	for name, body := range map[string]func(self *actor.Self[int]) error{
 		"react": func(self *actor.Self[int]) error {
@@ -199,7 +201,7 @@ func TestGoexitAnywhere(t *testing.T) {
 	}
 }
 
-// A panic of Dead loses no other dead letter.
+// If Dead panics, no other dead letter is lost.
 func TestDeadPanics(t *testing.T) {
 	s := fifo.New(fifo.Options{OnPanic: func(any, []byte) {}})
 	var dead []int
@@ -220,7 +222,7 @@ func TestDeadPanics(t *testing.T) {
 	require.Equal(t, []int{0, 1, 2, 3}, dead)
 }
 
-// A panic of a function of OnEnd is the actor's error, and the others are called before the end is told.
+// A panic of a function of OnEnd is the error of the actor. The other functions are called before the end is published.
 func TestOnEndPanics(t *testing.T) {
 	s := fifo.New(fifo.Options{OnPanic: func(any, []byte) {}})
 	require.NoError(t, s.Run(bg, func(context.Context) error {
@@ -231,7 +233,7 @@ func TestOnEndPanics(t *testing.T) {
 			return nil
 		}, actor.Options[int]{OnEnd: func(err error) {
 			if !released {
-				t.Errorf("the end is told (%v), and a function of OnEnd has not been called", err)
+				t.Errorf("the end is published (%v), but a function of OnEnd has not been called", err)
 			}
 		}})
 		var p *suspend.PanicError
@@ -246,7 +248,7 @@ func TestOnEndPanics(t *testing.T) {
 	}))
 }
 
-// A panic of the function of one Watch harms no other Watch.
+// If the function of a Watch panics, the other Watches are not affected.
 func TestWatchPanics(t *testing.T) {
 	s := fifo.New(fifo.Options{OnPanic: func(any, []byte) {}})
 	told := 0
@@ -275,7 +277,7 @@ func TestWatchPanics(t *testing.T) {
 	require.NoError(t, err)
 }
 
-// A message with which a function closes its inbox, and which it skips, is dead.
+// A function closes its inbox while it handles a message, and then skips the message. The message is a dead letter.
 func TestCloseThenSkip(t *testing.T) {
 	var dead []int
 	in := actor.Open[int](bg, actor.Options[int]{Dead: func(m int) { dead = append(dead, m) }})
@@ -286,11 +288,11 @@ func TestCloseThenSkip(t *testing.T) {
 	require.ElementsMatch(t, []int{1, 2}, dead)
 }
 
-// A match that panics or exits, as with a failed require, ends its Select and leaves no guard locked: neither of its own inbox, nor of
-// another inbox, nor that of all transactions. It is called by the owner even if others send, so that no sender is harmed.
+// A match that panics or exits, such as a failed require, ends its Select. It must leave no guard locked: not that of its inbox,
+// of another inbox, or of all transactions. Only the owner calls it, even if other tasks send, so no sender is affected.
 func TestMatchThatEndsItsCaller(t *testing.T) {
 	for name, end := range map[string]func(){"panic": func() { panic("oops") }, "exit": runtime.Goexit} {
-		for _, early := range []bool{true, false} { // the message is there before the Select
+		for _, early := range []bool{true, false} { // whether the message arrives before the Select
 			t.Run(fmt.Sprint(name, " ", early), func(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
 					var v stm.Var[int]
@@ -316,7 +318,7 @@ func TestMatchThatEndsItsCaller(t *testing.T) {
 					require.NoError(t, in.Ref().Send(2))
 					require.NoError(t, other.Ref().Send(2))
 					require.NoError(t, stm.Atomically(bg, func(tx *stm.Tx) error { v.Set(tx, 1); return nil }))
-					for want := 1; want <= 2; want++ { // nothing is lost
+					for want := 1; want <= 2; want++ { // no message is lost
 						m, err := in.Receive(bg)
 						require.NoError(t, err)
 						require.Equal(t, want, m)
@@ -327,7 +329,7 @@ func TestMatchThatEndsItsCaller(t *testing.T) {
 	}
 }
 
-// The function of a Handle that panics has received its message, if the caller recovers the panic.
+// A Handle whose function panics has received its message, even if the caller recovers the panic.
 func TestHandleThatPanics(t *testing.T) {
 	in := actor.Open[int](bg, actor.Options[int]{})
 	require.NoError(t, in.Ref().Send(1))
@@ -339,7 +341,7 @@ func TestHandleThatPanics(t *testing.T) {
 	require.Equal(t, 2, m)
 }
 
-// A Goexit of Dead, and a panic of a function of ReplyTo, lose no other call.
+// A Goexit in Dead, or a panic in a function of ReplyTo, prevents no other call.
 func TestEndCallsAll(t *testing.T) {
 	s := fifo.New(fifo.Options{OnPanic: func(any, []byte) {}})
 	dead, replies := 0, 0

@@ -41,7 +41,7 @@ type Policy struct {
 // received messages. Otherwise the actor ends with the failure.
 func Restart[M any](p Policy, body func(ctx context.Context, self *Self[M]) error) func(ctx context.Context, self *Self[M]) error {
 	if body == nil {
-		panic("actor: Restart without a body")
+		panic("actor: Restart with a nil body")
 	}
 	return func(ctx context.Context, self *Self[M]) error {
 		r := &restarts{Policy: p, self: &self.life, ctx: ctx, mail: math.MaxInt}

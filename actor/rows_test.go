@@ -36,7 +36,8 @@ func ok[T any](v T, err error) T {
 	return v
 }
 
-// once is the body of an actor that reacts with f, and loop the body of an actor that goes on with f.
+// once returns the body of an actor that reacts with f and ends. loop returns the body of an actor that reacts with f again and
+// again.
 func once[M any](f func(M) error) func(context.Context, *actor.Self[M]) error {
 	return func(_ context.Context, self *actor.Self[M]) error { return self.React(f) }
 }
@@ -47,7 +48,7 @@ func loop[M any](f func(M) error) func(context.Context, *actor.Self[M]) error {
 	}
 }
 
-// The rows of the table of semantics, each on every scheduler that schedtest knows. main runs as a task of the scheduler.
+// rows is the table of the actors' semantics. Each row runs on every scheduler of schedtest, and main is a task of the scheduler.
 var rows = []struct {
 	name string
 	main func(t *testing.T, s suspend.Spawner)
@@ -156,7 +157,7 @@ var rows = []struct {
 			if skipped {
 				return nil
 			}
-			for range 2 { // 0 is being handled
+			for range 2 { // message 0 is being handled
 				v := ok(in.Receive(bg))
 				inner = append(inner, v)
 			}
@@ -209,7 +210,7 @@ var rows = []struct {
 			_ = ref.Wait(bg)
 			require.ErrorIs(t, ref.Send(1), actor.ErrEnded)
 			sum := received.Load() + dead.Load()
-			require.Contains(t, []int32{accepted, accepted + 1, accepted + 2}, sum) // the -1s
+			require.Contains(t, []int32{accepted, accepted + 1, accepted + 2}, sum) // the messages with -1
 		}
 	}},
 	{"timeouts: a message that is there wins, and none is lost", func(t *testing.T, s suspend.Spawner) {
@@ -379,13 +380,13 @@ var rows = []struct {
 		_, err = actor.AskLater(first, &get{}).Await(bg)
 		require.ErrorIs(t, err, actor.ErrNoReply)
 	}},
-	{"a request: its home ends, and nobody's else does", func(t *testing.T, s suspend.Spawner) {
+	{"a request: fails at the end of its home, and at no other actor's end", func(t *testing.T, s suspend.Spawner) {
 		second := actor.Spawn(bg, s, func(_ context.Context, self *actor.Self[*get]) error {
 			return self.React(func(m *get) error { return self.React(func(*get) error { return nil }) })
 		}, actor.Options[*get]{})
 		first := actor.Spawn(bg, s, once(func(m *get) error { return second.Send(m) }), actor.Options[*get]{})
 		answer := actor.AskLater(first, &get{})
-		require.NoError(t, first.Wait(bg)) // it is not the home any more
+		require.NoError(t, first.Wait(bg)) // self is not the home of the request any more
 		_, _, filled := filled(answer)
 		require.False(t, filled)
 		second.Kill(errOops)
@@ -433,7 +434,7 @@ var rows = []struct {
 		ref.Stop()
 		require.NoError(t, ref.Wait(bg))
 	}},
-	{"failure: Watch tells, Link kills, nobody else is affected", func(t *testing.T, s suspend.Spawner) {
+	{"failure: Watch tells, Link kills, other actors are not affected", func(t *testing.T, s suspend.Spawner) {
 		type down struct{ err error }
 		bystander := actor.Spawn(bg, s, once(func(int) error { return nil }), actor.Options[int]{})
 		in := actor.Open[any](bg, actor.Options[any]{})
@@ -464,7 +465,7 @@ var rows = []struct {
 		require.ErrorAs(t, linked.Wait(bg), &exit)
 		require.ErrorIs(t, exit, errOops)
 		var second *actor.ExitError
-		require.ErrorAs(t, bystander.Wait(bg), &second) // it was linked to the linked one
+		require.ErrorAs(t, bystander.Wait(bg), &second) // bystander was linked to the linked actor
 
 		ended := actor.Spawn(bg, s, func(context.Context, *actor.Self[int]) error { return nil }, actor.Options[int]{})
 		require.NoError(t, ended.Wait(bg))
@@ -473,7 +474,7 @@ var rows = []struct {
 			self.Watch(ended, func(err error) any { return down{err} })
 			m, err := self.Receive(bg)
 			require.Equal(t, down{}, m)
-			self.Link(fails) // too late is as good
+			self.Link(fails) // a Link after the end has the same effect
 			if err == nil {
 				_, err = self.Receive(bg)
 			}
@@ -484,7 +485,7 @@ var rows = []struct {
 	{"reentrancy: mail waits during an Ask, and is taken by hand where that is wanted", func(t *testing.T, s suspend.Spawner) {
 		var self2 actor.Ref[any]
 		helper := actor.Spawn(bg, s, loop(func(m *get) error {
-			v, err := actor.Ask(bg, self2, &get{}) // asks back
+			v, err := actor.Ask(bg, self2, &get{}) // asks the asker
 			m.Reply(v + 1)
 			return err
 		}), actor.Options[*get]{})
@@ -616,7 +617,7 @@ var rows = []struct {
 					suspend.Yield()
 				}
 			}
-			if after > 0 { // the actor may not have waited in between, and not have needed another task
+			if after > 0 { // the actor need not have waited meanwhile, nor have used another task
 				for ref.Send(-1) == nil {
 					received++
 					suspend.Yield()
@@ -639,7 +640,7 @@ var rows = []struct {
 					b.RecvOp(func(m string) bool { return m != "no" }))
 				return actor.Await(self, both, func(m string, err error) error {
 					got = append(got, m)
-					suspend.Yield() // k is a task
+					suspend.Yield() // k runs in a task
 					return err
 				})
 			})
@@ -654,7 +655,7 @@ var rows = []struct {
 	}},
 }
 
-// elsewhere returns plain goroutines, and in a simulation, which has none, s.
+// elsewhere returns plain goroutines, or s in a simulation, which has no goroutines.
 func elsewhere(s suspend.Spawner) suspend.Spawner {
 	if _, simulated := s.(*simulation.World); simulated {
 		return s
@@ -662,7 +663,7 @@ func elsewhere(s suspend.Spawner) suspend.Spawner {
 	return suspend.Goroutines
 }
 
-// A refusing Spawner refuses when it has started its last task.
+// A refusing Spawner refuses tasks after its last one.
 type refusing struct {
 	suspend.Spawner
 	left atomic.Int32
@@ -691,7 +692,7 @@ func TestRows(t *testing.T) {
 			schedtest.Each(t, func(t *testing.T, s suspend.Spawner) {
 				schedtest.Run(t, s, func() { row.main(t, s) })
 			})
-			if strings.HasPrefix(row.name, "refused") { // the rest of such an actor runs on a goroutine, and a World has none
+			if strings.HasPrefix(row.name, "refused") { // such an actor continues on a goroutine, which a World does not have
 				return
 			}
 			t.Run("simulation", func(t *testing.T) {

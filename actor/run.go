@@ -21,7 +21,7 @@ import (
 // synchronizes before the next reaction.
 func Spawn[M any](ctx context.Context, on suspend.Spawner, body func(ctx context.Context, self *Self[M]) error, o Options[M]) Ref[M] {
 	if body == nil {
-		panic("actor: Spawn without a body")
+		panic("actor: Spawn with a nil body")
 	}
 	s := new(Self[M])
 	l := &s.life
@@ -103,7 +103,7 @@ func (a *await[T]) start(l *life) {
 // suspend.
 func Await[T, M any](s *Self[M], op suspend.Op[T], k func(T, error) error) Next {
 	if s == nil || k == nil {
-		panic("actor: Await without an actor or a function")
+		panic("actor: Await with a nil actor or a nil function")
 	}
 	return &await[T]{op: op, k: k}
 }
@@ -221,7 +221,7 @@ func (l *life) trampoline() {
 			l.frames = &frame{up: l.frames, catch: c}
 			err = n.first()
 		case skip:
-			panic("actor: Skip returned outside a function that is called with a message")
+			panic("actor: Skip returned by a function that is not called with a message")
 		case anyReaction:
 			var waits bool
 			if waits, err = l.box.react(err, woken); waits {
@@ -342,7 +342,7 @@ func (in *Inbox[M]) react(n error, woken bool) (waits bool, err error) {
 	}
 	f, ok := next.(reaction[M])
 	if !ok {
-		panic("actor: a React of another type of actor returned")
+		panic("actor: the function returned the Next of an actor with another message type")
 	}
 	for {
 		if !woken {

@@ -1,4 +1,4 @@
-// Elsewhere the frames are larger.
+// On other architectures, the frames are larger.
 
 //go:build !race && (amd64 || arm64)
 
@@ -19,10 +19,10 @@ import (
 	"github.com/braidgo/braid/suspend"
 )
 
-// An actor whose body is a closure of a few frames waits on the stack that its goroutine begins with.
+// An actor whose body is a closure with a few frames waits on the initial stack of its goroutine.
 func TestFirstStack(t *testing.T) {
 	if os.Getenv("BRAID_FIRST_STACK") == "" {
-		c := exec.Command(os.Args[0], "-test.run=^TestFirstStack$", "-test.v") // where no larger stacks were before
+		c := exec.Command(os.Args[0], "-test.run=^TestFirstStack$", "-test.v") // in a new process, because the runtime adapts the size of initial stacks
 		c.Env = append(os.Environ(), "BRAID_FIRST_STACK=1", "GODEBUG=adaptivestackstart=0")
 		out, err := c.CombinedOutput()
 		require.NoError(t, err, string(out))

@@ -15,7 +15,7 @@ import (
 	"github.com/braidgo/braid/suspend"
 )
 
-// An actor keeps no request that is answered.
+// An actor does not keep requests to which it has replied.
 func TestAnsweredRequestsAreNotKept(t *testing.T) {
 	grows(t, 10_000, 20, func(s *fifo.Scheduler) (turn, over func()) {
 		r := actor.Spawn(bg, s, loop(func(q *get) error { q.Reply(1); return nil }), actor.Options[*get]{})
@@ -23,7 +23,7 @@ func TestAnsweredRequestsAreNotKept(t *testing.T) {
 	})
 }
 
-// An actor keeps nothing of those that were linked to it, that it was linked to, or that watched it.
+// An actor keeps nothing of actors that were linked to it, to which it was linked, or that watched it, after their end.
 func TestEndedPeersAreNotKept(t *testing.T) {
 	for name, tie := range map[string]func(hub, peer *actor.Self[int], ref actor.Actor){
 		"linked by the peer": func(hub, peer *actor.Self[int], _ actor.Actor) { peer.Link(hub.Ref()) },
@@ -69,7 +69,7 @@ func TestEndedChildrenAreNotKept(t *testing.T) {
 	})
 }
 
-// A RecvOp that was served is waited for no more.
+// A RecvOp that was served leaves no waiter behind.
 func TestServedRecvOpsAreNotKept(t *testing.T) {
 	grows(t, 3_000, 20, func(s *fifo.Scheduler) (turn, over func()) {
 		in := actor.Open[int](bg, actor.Options[int]{})
@@ -82,7 +82,7 @@ func TestServedRecvOpsAreNotKept(t *testing.T) {
 	})
 }
 
-// A mailbox in which few messages are left among many that are gone is rebuilt.
+// A mailbox in which a few messages remain among many holes is rebuilt.
 func TestFewAmongManyHoles(t *testing.T) {
 	in := actor.Open[string](bg, actor.Options[string]{})
 	defer in.Close()
@@ -91,7 +91,7 @@ func TestFewAmongManyHoles(t *testing.T) {
 	for i := range segments * 64 {
 		m := "goes"
 		if i%64 == 0 {
-			m = "stays" // one in each segment
+			m = "stays" // one message in each segment stays
 		}
 		require.NoError(t, in.Ref().Send(m))
 	}
@@ -108,7 +108,7 @@ func TestFewAmongManyHoles(t *testing.T) {
 	require.Less(t, heap()-before, flood/5)
 }
 
-// A timing scheduler counts the timers that wait.
+// A timing scheduler counts the timers that are set.
 type timing struct {
 	suspend.Spawner
 	waiting atomic.Int32
@@ -126,7 +126,7 @@ func (c *timing) AfterFunc(d time.Duration, f func()) (stop func() bool) {
 	}
 }
 
-// The first child of an actor costs what the next ones cost.
+// The first child of an actor costs as much as any later child.
 func TestChildrenCostTheSame(t *testing.T) {
 	if schedtest.Race {
 		return

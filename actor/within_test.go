@@ -12,7 +12,7 @@ import (
 	"github.com/braidgo/braid/suspend"
 )
 
-// A timeout ends a wait though messages that it skips go on coming.
+// A timeout ends a wait even if messages that it skips keep arriving.
 func TestTimeoutAmongSkipped(t *testing.T) {
 	for name, body := range map[string]func(self *actor.Self[int], f func(int) error, late func() error) error{
 		"handle": func(self *actor.Self[int], f func(int) error, late func() error) error {
@@ -41,7 +41,7 @@ func TestTimeoutAmongSkipped(t *testing.T) {
 					time.Sleep(time.Millisecond)
 				}
 				_ = ref.Wait(bg)
-				if took > 100*time.Millisecond { // its last look is at those that have come during the one before
+				if took > 100*time.Millisecond { // the last look covers the messages that arrived during the look before
 					t.Errorf("a timeout of 10ms has ended the wait after %v", took)
 				}
 			})
@@ -49,7 +49,7 @@ func TestTimeoutAmongSkipped(t *testing.T) {
 	}
 }
 
-// Without time, a wait looks at the messages that are there, and not at those that it causes.
+// With a timeout of zero, a wait looks at the messages that are in the mailbox, but not at messages that it causes.
 func TestWithinZero(t *testing.T) {
 	in := actor.Open[int](bg, actor.Options[int]{})
 	_ = in.Ref().Send(0)
@@ -64,7 +64,7 @@ func TestWithinZero(t *testing.T) {
 	require.ErrorIs(t, err, actor.ErrTimeout, "%d calls", n)
 }
 
-// pending receives a message that is there.
+// pending receives a message that is already in the mailbox.
 func pending[M any](in *actor.Inbox[M]) (m M, err error) {
 	err = in.HandleWithin(bg, -1, func(x M) error { m = x; return nil })
 	return m, err

@@ -11,10 +11,10 @@ import (
 	"time"
 )
 
-// tiny measures nothing.
+// tiny is so short that its results mean nothing.
 var tiny = mode{Rounds: 1, Round: time.Millisecond, Tiny: true}
 
-// TestMain lets rows and curves start their clients and servers: these are this program.
+// TestMain lets rows and curves start their clients and servers, which are this program with other arguments.
 func TestMain(m *testing.M) {
 	if isHelper() {
 		return
@@ -24,7 +24,7 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-// Every row can be measured: with sizes at which nothing is to be learned from it.
+// TestRows measures every row, with sizes that are too small for a meaningful result.
 func TestRows(t *testing.T) {
 	seen := map[string]bool{}
 	for _, r := range rows() {
@@ -38,7 +38,7 @@ func TestRows(t *testing.T) {
 				t.Fatal(err)
 			}
 			if res.Against == "" || res.Unit == "" || len(res.Ratios) != 1 || math.IsNaN(res.Ratio) || math.IsInf(res.Ratio, 0) ||
-				res.Ratio <= 0 && res.Unit != "bytes" { // so few bytes are less than those that others give back
+				res.Ratio <= 0 && res.Unit != "bytes" { // with so few bytes, the garbage of other tests counts for more
 
 				t.Errorf("%+v", res)
 			}
@@ -46,7 +46,7 @@ func TestRows(t *testing.T) {
 	}
 }
 
-// Every curve can be measured, saved and drawn: each series has each point.
+// TestCurves measures, saves and draws every curve. Each series has each point.
 func TestCurves(t *testing.T) {
 	dir := t.TempDir()
 	seen := map[string]bool{}
@@ -86,7 +86,7 @@ func TestCurves(t *testing.T) {
 	}
 }
 
-// The sides take turns in each round, another comes first in each, and a warm-up does not count.
+// The two sides take turns in each round, a different one is first in each, and a warm-up does not count.
 func TestInterleave(t *testing.T) {
 	var order strings.Builder
 	one := func(name string) side {
@@ -109,7 +109,7 @@ func measured(r row, m mode) (res result, err error) {
 	return res, err
 }
 
-// has is a row whose sides measure these, one after another.
+// has returns a row whose sides measure the given values, one after another.
 func has(ours, peer []float64, r row) row {
 	next := func(v *[]float64) side {
 		return func() float64 { x := (*v)[0]; *v = (*v)[1:]; return x }
@@ -118,9 +118,10 @@ func has(ours, peer []float64, r row) row {
 	return r
 }
 
-// The ratio is that of the rounds, not that of the medians, and its range leaves out one at either end.
+// The ratio is the median of the ratios of the rounds, not the ratio of the medians. Its range leaves out one value at either
+// end.
 func TestMeasure(t *testing.T) {
-	// A warm-up and four rounds, and, in another lap, one more.
+	// There are a warm-up and four rounds, and in another lap one more round.
 	res, err := measured(has([]float64{0, 1, 2, 3, 4, 0, 100}, []float64{0, 1, 1, 1, 1, 0, 1}, row{id: "x", rounds: 5, must: 101}), quick)
 	if err != nil || res.Ratio != 3 || res.Low != 2 || res.High != 4 || res.Ours != 3 || res.Note != "n" || res.Verdict() != "ok" {
 		t.Errorf("%+v, %v", res, err)
@@ -134,7 +135,7 @@ func TestMeasure(t *testing.T) {
 	}
 }
 
-// A row that is close to its must has more rounds, whether it seems to reach it or not, until they say which.
+// A row that is close to its limit gets more rounds, on either side of the limit, until the result is certain.
 func TestUndecided(t *testing.T) {
 	ones := slices.Repeat([]float64{1}, 100)
 	for _, more := range []float64{0.8, 1.2} {
@@ -171,12 +172,12 @@ func TestUndecided(t *testing.T) {
 	for i := range many {
 		many[i] = float64(i)
 	}
-	if low, high := confidence(many); low != 39 || high != 60 { // of 100, the 40th and the 61st
+	if low, high := confidence(many); low != 39 || high != 60 { // the 40th and the 61st of 100
 		t.Error(low, high)
 	}
 }
 
-// Between two laps of a row the others have theirs; a row that cannot be opened does not keep them from it, and is closed.
+// Between two laps of a row, the other rows have a lap. A row that cannot be opened does not prevent this, and is closed.
 func TestLaps(t *testing.T) {
 	var order strings.Builder
 	named := func(id string, rounds int) row {
@@ -199,7 +200,8 @@ func TestLaps(t *testing.T) {
 	}
 }
 
-// A gauge is read around the part of a work that counts. The number of operations is found once, or again where it was too small.
+// A gauge measures only the part of a benchmark that counts. It finds the number of operations once, and again if the number was
+// too small.
 func TestGauge(t *testing.T) {
 	const ms = float64(time.Millisecond)
 	now, calls, stalled := 0.0, []int{}, false
@@ -250,7 +252,7 @@ func TestChoose(t *testing.T) {
 	}
 }
 
-// The report has everything that a run has, and leaves the text written by hand alone.
+// The report has everything that a run measures, and does not change the text written by hand.
 func TestReport(t *testing.T) {
 	dir := t.TempDir()
 	byHand := filepath.Join(dir, "ANALYSIS.md")
@@ -291,7 +293,7 @@ func TestReport(t *testing.T) {
 	}
 }
 
-// A value that has no place on a logarithmic axis is left out of the plot, and a curve of none is drawn empty.
+// A value that has no place on a logarithmic axis is left out of the plot. A curve without values is drawn empty.
 func TestPlotOfOddValues(t *testing.T) {
 	r := curveResult{figure: figure{ID: "odd", Title: "t", X: "x", LogX: true, Y: "y", LogY: true}, Series: []curveSeries{
 		{"zero", []curvePoint{{X: 0, Median: 1, Min: 1, Max: 1}, {X: 1, Median: 0}}}, {"none", nil}}}

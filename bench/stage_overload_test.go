@@ -10,8 +10,8 @@ import (
 	"github.com/braidgo/braid/stage"
 )
 
-// TestStageOverload draws the experiment of package stage, in virtual time. BRAID_RESULTS is the directory for the table and
-// the plots; without it, one point is tried.
+// TestStageOverload draws the experiment of package stage in virtual time. BRAID_RESULTS is the directory for the table and the
+// plots; without it, the test runs one point.
 func TestStageOverload(t *testing.T) {
 	loads, measured := []float64{0.5, 0.9, 1, 1.2, 1.5, 2, 3, 5, 7, 10}, 2*time.Second
 	dir := os.Getenv("BRAID_RESULTS")

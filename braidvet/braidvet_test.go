@@ -8,7 +8,7 @@ import (
 	"golang.org/x/tools/go/analysis/analysistest"
 )
 
-// Each folder of testdata has functions that are wrong, with what is reported in them, and functions that are right.
+// Each folder of testdata has wrong functions, with the expected reports, and correct functions.
 func TestAnalyzers(t *testing.T) {
 	dir, err := filepath.Abs("testdata")
 	if err != nil {

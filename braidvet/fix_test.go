@@ -8,7 +8,8 @@ import (
 	"testing"
 )
 
-// The change that sequentialGets suggests makes one round of two: the program of fetch/README.md counts them, before and after.
+// After the change that sequentialGets suggests, the program of fetch/README.md needs one round instead of two. The program
+// counts its rounds.
 func TestTheChangeMakesOneRound(t *testing.T) {
 	dir := t.TempDir()
 	if err := os.CopyFS(dir, os.DirFS("testdata")); err != nil {
@@ -41,10 +42,10 @@ func TestTheChangeMakesOneRound(t *testing.T) {
 		changed, _ := os.ReadFile(filepath.Join(dir, "blog", "main.go"))
 		t.Fatalf("%s%s", out, changed)
 	}
-	run(vet, "./blog") // and finds nothing more
+	run(vet, "./blog") // braidvet finds nothing more
 }
 
-// The project's own programs and examples have nothing to report. Its other tests do on purpose what is wrong.
+// The project's own programs and examples have no findings. Its other tests make the mistakes on purpose.
 func TestTheProject(t *testing.T) {
 	vet := filepath.Join(t.TempDir(), "braidvet")
 	if out, err := exec.Command("go", "build", "-o", vet, "./cmd/braidvet").CombinedOutput(); err != nil {

@@ -11,11 +11,11 @@ import (
 // foreignContext finds the contexts of web frameworks that do not end when the client leaves.
 var foreignContext = &analysis.Analyzer{
 	Name: "foreigncontext",
-	Doc: `find the contexts of gin and fiber where that of the request is meant
+	Doc: `find contexts of gin and fiber that do not end with the request
 
 A *gin.Context is a context.Context, but its Done is nil unless the Engine has ContextWithFallback; c.Request.Context() ends with the request.
-Fiber's contexts end with the server at the earliest, so a wait of a client that has left needs a timeout. A package that sets a context of its own
-in fiber is not reported.`,
+Fiber's contexts end with the server at the earliest, so a wait for a client that may leave needs a timeout. A package that sets a context of its
+own in fiber is not reported.`,
 	URL:      "https://pkg.go.dev/" + module + "braidvet",
 	Requires: []*analysis.Analyzer{inspect.Analyzer},
 	Run:      findForeignContexts,

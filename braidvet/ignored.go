@@ -14,28 +14,29 @@ import (
 // natsactor.Server whose error is thrown away, and with it the number of tasks or messages that are lost.
 var ignoredError = &analysis.Analyzer{
 	Name: "ignorederror",
-	Doc: `find waits of Braid whose error is thrown away
+	Doc: `find waits of Braid whose error is ignored
 
-After m.LockContext(ctx) with an error, the lock is another's, so a deferred m.Unlock() unlocks it for the other, in silence. Reported are
-LockContext, RLockContext, Acquire, Send, SendWait, Put, Publish and Wait as statements, with a context that can end; context.Background() and a
-variable that has no other value cannot. With _ = before it, a call is meant to be ignored, unless the function then unlocks or releases.
+If m.LockContext(ctx) fails, another task may hold the lock, and a deferred m.Unlock() then unlocks it for that task, without a panic. The analyzer
+reports calls of LockContext, RLockContext, Acquire, Send, SendWait, Put, Publish and Wait whose results are not used, if the context can end.
+context.Background() cannot end, nor can a variable that only has this value. An assignment to _ is not reported, unless the function then unlocks
+or releases.
 
-The Close of a stage gives its tasks up, and only its error says so: with defer s.Close(), the tasks of Submit are lost in silence. Shutdown lets
-them finish. In the same way, the Close of a natsactor.Server gives up the messages for which the mailbox has no room.
+The Close of a stage drops its tasks, and only its error says so: with defer s.Close(), the tasks of Submit are lost without notice. Shutdown lets
+them finish. In the same way, the Close of a natsactor.Server drops messages for which the mailbox has no room.
 
-An iter.Seq2 of values and errors, such as that of chanx.Chan.All, has the reason of its end as the error of its last pair. A loop without the
-second variable runs once more for this pair, with a zero value, and one over stage.Each takes a failed task for an answer. Reported are such
-loops over a call of this module, but not those over chanx.Chan.All with a context that cannot end: after a Close, they have no error. The error
-of a CloseWith is then missed, and so is a loop over a variable, as in seq := c.All(ctx).`,
+An iter.Seq2 of values and errors, such as that of chanx.Chan.All, ends with a pair that has the reason as its error. A loop without the second
+variable runs once more for this pair, with a zero value, and a loop over stage.Each treats a failed task as a result. The analyzer reports such
+loops over a call of this module, but not loops over chanx.Chan.All with a context that cannot end, which have no error after a Close. So it does
+not find an ignored error of CloseWith, nor a loop over a variable, as in seq := c.All(ctx).`,
 	URL:      "https://pkg.go.dev/" + module + "braidvet",
 	Requires: []*analysis.Analyzer{inspect.Analyzer},
 	Run:      findIgnored,
 }
 
 var waitsFor = map[string]string{
-	"LockContext": "the lock may be another's", "RLockContext": "the lock may be another's",
-	"Acquire": "the permits may be others'", "Send": "the value may not have been sent", "SendWait": "the message may not have been sent",
-	"Put": "the value may not have been put", "Publish": "the value may not have been published", "Wait": "what it waits for may not have happened",
+	"LockContext": "another task may hold the lock", "RLockContext": "another task may hold the lock",
+	"Acquire": "other tasks may hold the permits", "Send": "the value may not have been sent", "SendWait": "the message may not have been sent",
+	"Put": "the value may not have been put", "Publish": "the value may not have been published", "Wait": "the event may not have happened",
 }
 
 // What gives back what a wait has taken.
@@ -72,7 +73,7 @@ func findIgnored(pass *analysis.Pass) (any, error) {
 		}
 		f := callee(pass.TypesInfo, call)
 		if _, ok := n.(*ast.AssignStmt); !ok && cutsOff[named(f)] {
-			pass.ReportRangef(call, "the error of %s is ignored: it says how much is lost; Shutdown lets it finish", shortName(f))
+			pass.ReportRangef(call, "the error of %s is ignored: it says how much was lost; to lose nothing, use Shutdown", shortName(f))
 			return true
 		}
 		if !isWait(f) || endless(pass, call.Args[0]) {

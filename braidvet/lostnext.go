@@ -13,7 +13,7 @@ var lostNext = &analysis.Analyzer{
 	Name: "lostnext",
 	Doc: `find the result of React, Await, Loop and others that is not returned
 
-The result says what the actor does next. A body that does not return it has said nothing, so the actor ends.`,
+The result says what the actor does next. If the body does not return it, the call has no effect, and the actor ends.`,
 	URL:      "https://pkg.go.dev/" + module + "braidvet",
 	Requires: []*analysis.Analyzer{inspect.Analyzer},
 	Run:      findLostNexts,
@@ -26,7 +26,7 @@ func findLostNexts(pass *analysis.Pass) (any, error) {
 			if f := callee(pass.TypesInfo, call); f != nil {
 				name = shortName(f)
 			}
-			pass.ReportRangef(call, "the result of %s is not returned, so the actor does not do it", name)
+			pass.ReportRangef(call, "the result of %s is not returned, so it has no effect", name)
 		}
 	}
 	pass.ResultOf[inspect.Analyzer].(*inspector.Inspector).Preorder([]ast.Node{(*ast.ExprStmt)(nil), (*ast.DeferStmt)(nil), (*ast.GoStmt)(nil), (*ast.AssignStmt)(nil)}, func(n ast.Node) {

@@ -15,10 +15,10 @@ import (
 // lostStop is vet's lostcancel for package cancel.
 var lostStop = &analysis.Analyzer{
 	Name: "loststop",
-	Doc: `find contexts of package cancel whose stop is not called on every path
+	Doc: `find contexts of package cancel whose stop function is not called on every path
 
-A context of package cancel, and its timer, stay with the parent until the parent ends or stop is called. Vet's lostcancel says the same of
-package context. A use of stop on a path counts, whatever is done with it.`,
+The parent keeps a context of package cancel, and its timer, in memory until the parent ends or the stop function is called. Vet's lostcancel
+reports the same for package context. Any use of the stop function on a path counts as a call.`,
 	URL:      "https://pkg.go.dev/" + module + "braidvet",
 	Requires: []*analysis.Analyzer{inspect.Analyzer, ctrlflow.Analyzer},
 	Run:      findLostStops,
@@ -71,7 +71,7 @@ func lostIn(pass *analysis.Pass, body *ast.BlockStmt, g *cfg.CFG) {
 			return true
 		}
 		if id.Name == "_" {
-			pass.ReportRangef(id, "the stop of %s is thrown away: the context stays with its parent until that ends", shortName(f))
+			pass.ReportRangef(id, "the stop function of %s is not used: the context stays in the memory of its parent until the parent ends", shortName(f))
 			return true
 		}
 		v, ok := pass.TypesInfo.ObjectOf(id).(*types.Var)
@@ -79,7 +79,7 @@ func lostIn(pass *analysis.Pass, body *ast.BlockStmt, g *cfg.CFG) {
 			return true // others may call it
 		}
 		if at := unused(pass, g, n, v); at != nil {
-			pass.ReportRangef(id, "%s of %s is not called on every path: the context stays with its parent until that ends (see the return in line %d)", id.Name, shortName(f),
+			pass.ReportRangef(id, "%s of %s is not called on every path: the context stays in the memory of its parent until the parent ends (see the return in line %d)", id.Name, shortName(f),
 				pass.Fset.Position(at.Pos()).Line)
 		}
 		return true

@@ -14,9 +14,9 @@ var nativeWait = &analysis.Analyzer{
 	Name: "nativewait",
 	Doc: `find native waits in tasks of fifo, random and callback
 
-These schedulers run one task at a time, so a task that waits on a channel, a sync.WaitGroup or a sync.Cond, that sleeps, or that suspends while
-it holds a sync.Mutex, stops all others, and for ever if one of them is to end its wait. suspend.Blocking takes such a wait to a goroutine of its own.
-The functions that the task calls by name are looked at for native waits, too. A send to a channel that is made with a buffer is not reported.`,
+These schedulers run one task at a time. A task that waits on a channel, a sync.WaitGroup or a sync.Cond, that sleeps, or that suspends while it
+holds a sync.Mutex, blocks all other tasks, and for ever if one of them should end its wait. suspend.Blocking runs such a wait on another goroutine.
+The analyzer also looks at functions that the task calls by name. It does not report a send to a channel that was made with a buffer.`,
 	URL:      "https://pkg.go.dev/" + module + "braidvet",
 	Requires: []*analysis.Analyzer{inspect.Analyzer, waits},
 	Run:      findNativeWaits,
@@ -47,7 +47,7 @@ func findNativeWaits(pass *analysis.Pass) (any, error) {
 			seen[body] = true
 			w.each(body, func(n ast.Node) {
 				if by := w.blocks(n); by != "" {
-					pass.ReportRangef(n, "%s stops all tasks of the %s: suspend.Blocking takes it to a goroutine of its own", by, on)
+					pass.ReportRangef(n, "%s blocks all tasks of the %s: call it in suspend.Blocking", by, on)
 				}
 				switch n := n.(type) {
 				case *ast.BlockStmt:
@@ -125,7 +125,7 @@ func held(pass *analysis.Pass, w *waiting, list []ast.Stmt, on string) {
 				}
 			})
 			if by != "" {
-				pass.ReportRangef(list[i], "%s is held while %s suspends: a task of the %s that locks it then stops all", m, by, on)
+				pass.ReportRangef(list[i], "%s is held while %s suspends: a task of the %s that locks it then blocks all", m, by, on)
 			}
 			if by != "" || unlocked { // another path may still hold it, and is not followed
 				break

@@ -14,8 +14,8 @@ var noSuspend = &analysis.Analyzer{
 	Name: "nosuspend",
 	Doc: `find suspensions in transactions, callbacks and the methods of a suspend.Source
 
-Such a call panics once it has to wait, which may take a busy day. A transaction gives its value to AfterCommit; a callback starts a task;
-a Source takes and gives under its guard and returns. The functions that are called by name are looked at, too.`,
+Such a call panics as soon as it has to wait, which may first happen under load. Instead, a transaction can send a value in AfterCommit, a callback
+can start a task, and a Source must take or store a value under its guard and return. The analyzer also looks at functions that are called by name.`,
 	URL:      "https://pkg.go.dev/" + module + "braidvet",
 	Requires: []*analysis.Analyzer{inspect.Analyzer, waits},
 	Run:      findSuspensions,
@@ -32,7 +32,7 @@ func findSuspensions(pass *analysis.Pass) (any, error) {
 	report := func(body ast.Node, where string) {
 		w.each(body, func(n ast.Node) {
 			if by := w.suspension(n); by != "" {
-				pass.ReportRangef(n, "%s must not suspend, and %s may", where, by)
+				pass.ReportRangef(n, "%s must not suspend, but %s may", where, by)
 			}
 		})
 	}

@@ -19,12 +19,12 @@ import (
 // automatic applicative).
 var sequentialGets = &analysis.Analyzer{
 	Name: "rounds",
-	Doc: `find Gets of package fetch in sequence of which none needs the result of another
+	Doc: `find Gets of package fetch in sequence that do not depend on each other
 
-Each Get that waits is a round. Two Gets, of which the second does not mention the result of the first, are one round in fetch.Two, and three in
-fetch.Three. The suggested change keeps the error of the first that fails; a source is then also asked for what nobody reads after a failure. There
-is no change where the errors are handled in different ways.
-Reported are Gets that follow each other, with nothing between them but the same handling of the error; keys with calls in them are not touched.`,
+Each Get that waits needs a round. If the second of two Gets does not use the result of the first, fetch.Two performs both in one round, and
+fetch.Three performs three. After the suggested change, the error is still that of the first Get that fails, but the sources also load values that
+the function does not use after a failure. There is no suggestion if the errors are handled in different ways.
+The analyzer reports Gets that follow each other, with only the same handling of their errors in between. It ignores Gets whose keys contain calls.`,
 	URL:      "https://pkg.go.dev/" + module + "braidvet",
 	Requires: []*analysis.Analyzer{inspect.Analyzer},
 	Run:      findRounds,
@@ -162,7 +162,7 @@ func diagnosis(pass *analysis.Pass, gets []get) analysis.Diagnostic {
 	combinator := [...]string{2: "fetch.Two", 3: "fetch.Three"}[len(gets)]
 	d := analysis.Diagnostic{
 		Pos: first.assign.Pos(), End: last.assign.End(),
-		Message: fmt.Sprintf("%d Gets in sequence, of which none needs another's result, are %d rounds: %s makes them one", len(gets), len(gets), combinator),
+		Message: fmt.Sprintf("%d Gets in sequence need %d rounds, although none uses another's result: %s needs one round", len(gets), len(gets), combinator),
 	}
 	for _, g := range gets {
 		if g.check == nil || g.handling != first.handling || g.err.Name != first.err.Name {

@@ -22,7 +22,7 @@ func TestMain(m *testing.M) { schedtest.Main(m) }
 
 var bg = context.Background()
 
-// Each subscriber of Wait gets all values, in the order in which the others get them.
+// Each subscriber with the policy Wait gets all values, in the same order.
 func TestAllGetAllInOneOrder(t *testing.T) {
 	schedtest.Each(t, func(t *testing.T, s suspend.Spawner) {
 		const publishers, each = 4, 50
@@ -87,18 +87,19 @@ func TestPolicies(t *testing.T) {
 		require.Equal(t, broadcast.ErrClosed, topic.Publish(bg, 1))
 		require.Equal(t, broadcast.ErrClosed, topic.Close())
 	})
-	schedtest.Panics(t, "broadcast: Subscribe without room", func() { broadcast.New[int]().Subscribe(0, broadcast.Wait) })
+	schedtest.Panics(t, "broadcast: Subscribe with a buffer for less than one value", func() { broadcast.New[int]().Subscribe(0, broadcast.Wait) })
 	for _, policy := range []broadcast.Policy{-1, 4} {
 		schedtest.Panics(t, "broadcast: unknown Policy", func() { broadcast.New[int]().Subscribe(1, policy) })
 	}
 }
 
-// The ends of a Publish that waits, and the values of the subscriptions afterwards. The first of two publishers that wait is looked at.
+// A Publish that waits ends in each possible way. The table has its result, and the values of the subscriptions afterwards. The
+// result is that of the first of two waiting publishers.
 func TestEndsOfAPublish(t *testing.T) {
 	for name, c := range map[string]struct {
 		meet func(topic *broadcast.Topic[int], slow *broadcast.Subscription[int], cancel func())
 		want error
-		got  []int // by the subscription that never was full
+		got  []int // the values of the subscription that never was full
 	}{
 		"cancelled": {func(_ *broadcast.Topic[int], slow *broadcast.Subscription[int], cancel func()) {
 			cancel()
@@ -132,7 +133,7 @@ func TestEndsOfAPublish(t *testing.T) {
 	}
 }
 
-// A Publish that returns nil is received once by each subscriber that stays, and one that fails by none.
+// Each subscriber that stays receives a value once if Publish returned nil, and no subscriber receives it if Publish failed.
 func TestConservation(t *testing.T) {
 	schedtest.Mixed(t, func(t *testing.T, next func() suspend.Spawner) {
 		var published, failed, left atomic.Int64
@@ -211,7 +212,7 @@ func TestAllocs(t *testing.T) {
 			for range sub.All(bg) {
 			}
 		})
-		if got := testing.AllocsPerRun(100, func() { // the second waits for room
+		if got := testing.AllocsPerRun(100, func() { // the second Publish waits for room
 			_, _ = topic.Publish(bg, 1), topic.Publish(bg, 2)
 		}); got > 0 {
 			t.Errorf("%v allocations", got)
@@ -229,7 +230,7 @@ func Example() {
 				defer sub.Close()
 				for headline, err := range sub.All(ctx) {
 					if err != nil {
-						break // ctx is done
+						break // ctx has ended
 					}
 					fmt.Println(name, "reads", headline)
 				}
@@ -273,7 +274,7 @@ func ExampleLaggedError() {
 
 func ExampleTopic_Subscribers() {
 	var prices broadcast.Topic[int]
-	fmt.Println(prices.Subscribers()) // nobody needs a price
+	fmt.Println(prices.Subscribers()) // no task needs a price
 	sub := prices.Subscribe(2, broadcast.Wait)
 	fmt.Println(prices.Subscribers())
 	sub.Close()
@@ -288,13 +289,13 @@ func ExampleTopic_PublishOp() {
 	var news broadcast.Topic[string]
 	sub := news.Subscribe(1, broadcast.Wait)
 	_, err := suspend.TrySelect(bg, suspend.CaseOf(news.PublishOp("first")))
-	second, _ := suspend.TrySelect(bg, suspend.CaseOf(news.PublishOp("second"))) // there is no room
+	second, _ := suspend.TrySelect(bg, suspend.CaseOf(news.PublishOp("second"))) // the topic has no room
 	first, _ := suspend.Do(bg, sub.RecvOp())
 	fmt.Println(first, err, second)
 	// Output: first <nil> <nil>
 }
 
-// Neither a value that was received, nor one that was dropped, nor those of a closed subscription stay.
+// Values are freed when they were received or dropped, or when their subscription is closed.
 func TestNothingIsRetained(t *testing.T) {
 	var objects schedtest.Objects
 	topic := broadcast.New[*schedtest.Object]()
@@ -315,7 +316,7 @@ func TestNothingIsRetained(t *testing.T) {
 		require.NoError(t, err)
 		_, err = slow.Recv(bg)
 		require.ErrorIs(t, err, broadcast.ErrSlow)
-		require.NoError(t, topic.Publish(bg, nil)) // in place of the last value
+		require.NoError(t, topic.Publish(bg, nil)) // replaces the last value
 	}()
 	objects.Collected(t, 0)
 	runtime.KeepAlive([]any{topic, received, dropped, closed, slow})

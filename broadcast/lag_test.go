@@ -42,16 +42,16 @@ func TestLag(t *testing.T) {
 			cancel()
 			_, err := sub.Recv(cancelled)
 			require.ErrorIs(t, err, cancelled.Err())
-			misses(3) // the cancelled call has not taken the report
+			misses(3) // the cancelled call has not consumed the report
 			gets(3, 4)
 			require.EqualValues(t, 3, sub.Missed())
 			publish(5, 6)
 			gets(5)
 			publish(7)
-			gets(6, 7) // nothing was dropped
+			gets(6, 7) // no value was dropped
 			publish(8, 9, 10)
 			misses(1)
-			publish(11) // in place of 9
+			publish(11) // drops 9
 			misses(1)
 			gets(10, 11)
 			require.EqualValues(t, 5, sub.Missed())
@@ -66,7 +66,7 @@ func TestLag(t *testing.T) {
 			require.NoError(t, err)
 			_, err = c.Result()
 			require.Equal(t, &broadcast.LaggedError{Missed: 1}, err)
-			require.Equal(t, "broadcast: lagged by 1", err.Error())
+			require.Equal(t, "broadcast: missed values: 1", err.Error())
 			publish(30, 31, 32)
 			require.NoError(t, topic.Close())
 			var got []any
@@ -77,14 +77,14 @@ func TestLag(t *testing.T) {
 					got = append(got, v)
 				}
 			}
-			require.Equal(t, []any{"broadcast: lagged by 3", 31, 32}, got, "All goes on after the gap")
+			require.Equal(t, []any{"broadcast: missed values: 3", 31, 32}, got, "All continues after the gap")
 			_, err = sub.Recv(bg)
 			require.Equal(t, broadcast.ErrClosed, err)
 		})
 	})
 }
 
-// The end of a topic hides no gap, and the Close of the subscription does.
+// The end of a topic hides no gap. The Close of the subscription does.
 func TestLagAtTheEnd(t *testing.T) {
 	topic := broadcast.New[int]()
 	kept, closed := topic.Subscribe(1, broadcast.Lag), topic.Subscribe(1, broadcast.Lag)
@@ -107,7 +107,7 @@ func TestLagAtTheEnd(t *testing.T) {
 	require.Equal(t, broadcast.ErrClosed, err)
 }
 
-// What a subscription has received, and what it was told that it has missed, is all that was published, in order.
+// The values that a subscription has received, and those that it reported as missed, are all published values, in order.
 func TestLagConserves(t *testing.T) {
 	schedtest.Mixed(t, func(t *testing.T, next func() suspend.Spawner) {
 		var received, missed, failed atomic.Int64

@@ -12,7 +12,7 @@ import (
 
 // ErrSlow is the error of a Recv on a subscription that was dropped because its buffer was full. Recv first returns the values in the
 // buffer, and then ErrSlow. Subscribe again to receive later values.
-var ErrSlow = errors.New("broadcast: dropped a slow subscriber")
+var ErrSlow = errors.New("broadcast: subscription dropped because its buffer was full")
 
 // A LaggedError is the error of a Recv on a subscription with the policy Lag, whose buffer was full. It is received once, in the place of
 // the values that are lost: call Recv again to receive the values after them.
@@ -22,7 +22,7 @@ type LaggedError struct {
 
 // Error implements error.
 func (e *LaggedError) Error() string {
-	return fmt.Sprintf("broadcast: lagged by %d", e.Missed)
+	return fmt.Sprintf("broadcast: missed values: %d", e.Missed)
 }
 
 // A Policy decides what happens to a value when the buffer of a subscription is full.
@@ -56,7 +56,7 @@ type Subscription[T any] struct {
 func (t *Topic[T]) Subscribe(n int, policy Policy) *Subscription[T] {
 	switch {
 	case n < 1:
-		panic("broadcast: Subscribe without room")
+		panic("broadcast: Subscribe with a buffer for less than one value")
 	case policy < Wait || policy > Lag:
 		panic("broadcast: unknown Policy")
 	}

@@ -78,13 +78,14 @@ func TestDeadlineAndValuesAreTheParents(t *testing.T) {
 	}
 }
 
-// hidden does not pass the end of its context on, as those do that let work go on after a request.
+// A hidden context does not pass its end on, like a context for work that continues after a request.
 type hidden struct{ context.Context }
 
 func (hidden) Done() <-chan struct{} { return nil }
 func (hidden) Err() error            { return nil }
 
-// A parent that never ends passes its values on, but no context that package context finds behind it.
+// A context whose parent never ends has the parent's values, but not the context that package context would find inside the
+// parent.
 func TestParentsWithoutAnEnd(t *testing.T) {
 	behind, endBehind := context.WithCancelCause(context.WithValue(bg, key{}, "one"))
 	endBehind(errors.New("of another"))
@@ -154,7 +155,7 @@ func TestCallsAreMadeOnceInOrderBeforeCancelReturns(t *testing.T) {
 	}
 	for i, stop := range stops {
 		if stop() {
-			t.Errorf("stop %d of what has been called or stopped says true", i)
+			t.Errorf("stop %d returns true, although the function was called or stopped before", i)
 		}
 	}
 }
@@ -212,7 +213,7 @@ func TestAPanicDoesNotLoseTheOthers(t *testing.T) {
 		end(nil)
 		returned = true
 	}()
-	if got := fmt.Sprint(<-ended); got != "[<nil> false]" && got != "[oops false]" { // the Goexit came last
+	if got := fmt.Sprint(<-ended); got != "[<nil> false]" && got != "[oops false]" { // the Goexit came after the function had returned
 		t.Error(got)
 	}
 	if order != "abcd" {
@@ -233,7 +234,7 @@ func TestAPanicDoesNotLoseTheOthers(t *testing.T) {
 	end(nil)
 }
 
-// foreign is a context that package context does not know, and calls back last come first served.
+// A foreign context is unknown to package context, and calls the last registered function first.
 type foreign struct {
 	context.Context
 	done  chan struct{}
@@ -383,7 +384,7 @@ func TestCancelLeavesNothingInTheParent(t *testing.T) {
 			after(c, func() { runtime.KeepAlive(captured) })
 			stop := after(c, func() { runtime.KeepAlive(captured) })
 			stop()
-			end((*bulky)(captured)) // the context keeps its cause
+			end((*bulky)(captured)) // the context keeps its cause alive
 			runtime.KeepAlive(stop)
 		}()
 		collect(t, name, collected)
@@ -409,7 +410,7 @@ func TestAStoppedCallIsNotRetained(t *testing.T) {
 	runtime.KeepAlive(stop)
 }
 
-// The stop of a function that was called immediately, as the context was done, keeps nothing of this context.
+// A function that is called immediately, because the context has ended, gets a stop that keeps nothing of this context alive.
 func TestARefusedCallRetainsNothing(t *testing.T) {
 	collected := make(chan struct{})
 	var stop func() bool
@@ -437,7 +438,7 @@ func collect(t *testing.T, name string, collected chan struct{}) {
 	t.Errorf("%s: still alive", name)
 }
 
-// Neither those that wait nor those that are woken cost a goroutine.
+// Waiting tasks cost no goroutine, and neither do woken ones.
 func TestNoGoroutines(t *testing.T) {
 	const n = 1000
 	before := schedtest.Goroutines()
@@ -459,7 +460,7 @@ func TestNoGoroutines(t *testing.T) {
 			t.Errorf("%d goroutines, of which %d tasks, then %d", tasks, n, now)
 		}
 		suspend.Yield()
-		if ended != n || peak > tasks+n/4 { // the runtime counts dead goroutines, too, for an instant
+		if ended != n || peak > tasks+n/4 { // for a moment, the runtime counts dead goroutines, too
 			t.Errorf("%d of %d ended, %d goroutines", ended, n, peak)
 		}
 		return nil
@@ -504,7 +505,7 @@ func TestWaitersAreCancelledOnEveryScheduler(t *testing.T) {
 		_ = s.Go(func() { end(errOops) })
 		failed.Wait()
 		if !m.TryPut(1) {
-			t.Error("somebody is left")
+			t.Error("a waiter is left")
 		}
 	})
 }
@@ -546,7 +547,7 @@ func TestConservation(t *testing.T) {
 					})
 					registered := calls.Load() == 0
 					if rng.IntN(8) == 0 {
-						runtime.Gosched() // the ends come in between on one thread, too
+						runtime.Gosched() // lets the ends run in between, even on one thread
 					}
 					switch {
 					case rng.IntN(2) == 0 && stop():
@@ -692,12 +693,12 @@ func BenchmarkWaiter(b *testing.B) {
 	}
 }
 
-// A parent of package context ends its children in any order. A registered function finds the context done all the same. A waiting
-// task gets the cause, and a later wait ends as well.
+// A parent of package context ends its children in random order. A registered function finds the context ended. A waiting task
+// gets the cause, and a later wait fails, too.
 func TestCalledAfterDoneUnderAStandardParent(t *testing.T) {
 	for range 100 {
 		parent, end := context.WithCancelCause(context.Background())
-		for range 100 { // the parent has many children, in a map
+		for range 100 { // the parent keeps its many children in a map
 			_, stop := context.WithCancel(parent)
 			defer stop()
 		}
@@ -715,8 +716,7 @@ func TestCalledAfterDoneUnderAStandardParent(t *testing.T) {
 	}
 }
 
-// The same two levels below: the list of the parent is told on a goroutine, while package context still goes through its
-// children.
+// The same two levels below: a goroutine tells the list of the parent, while package context is still going through its children.
 func TestCalledAfterDoneUnderOursUnderAStandardParent(t *testing.T) {
 	for range 20_000 {
 		root, end := context.WithCancelCause(bg)
@@ -743,8 +743,8 @@ func TestCalledAfterDoneUnderOursUnderAStandardParent(t *testing.T) {
 	}
 }
 
-// When cancel returns the calls have been made, also if a parent has ended the context, and the goroutine that is to make
-// them has not run yet.
+// When cancel returns, the registered functions have been called, even if a parent ended the context first, and the goroutine
+// that should call them has not run yet.
 func TestCallsOfAParentThatEndedItJustBefore(t *testing.T) {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
 	early := 0
@@ -765,12 +765,12 @@ func TestCallsOfAParentThatEndedItJustBefore(t *testing.T) {
 	}
 }
 
-// Several calls end a context with causes of their own. The first cause is that of all.
+// Several calls end a context, each with a cause. The first cause counts.
 func TestTheFirstCauseStays(t *testing.T) {
 	parent, endParent := context.WithCancelCause(bg)
 	ctx, end := cancel.New(parent)
 	endParent(errOops)
-	end(errors.New("second")) // the list of ctx has not been told, as a rule
+	end(errors.New("second")) // usually before the list of ctx is told
 	if err := suspend.Err(ctx); !errors.Is(err, errOops) {
 		t.Errorf("%v is the reason", err)
 	}
@@ -787,7 +787,7 @@ func TestTheFirstCauseStays(t *testing.T) {
 	}
 }
 
-// Tasks that are told share one error, also if it had to be made.
+// All woken tasks share one error, even if it had to be allocated.
 func TestTasksShareTheReason(t *testing.T) {
 	schedtest.OnFIFO(t, func(s *fifo.Scheduler) {
 		ctx, end := cancel.New(bg)

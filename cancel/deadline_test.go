@@ -17,12 +17,12 @@ import (
 
 var errLate = errors.New("late")
 
-// In each way a context with a deadline can end, it and its derived contexts say the same.
+// A context with a deadline ends in each possible way. It and its derived contexts report the same error and cause.
 func TestDeadlineEnds(t *testing.T) {
 	type ctxEnd = func(end context.CancelFunc, parent context.CancelCauseFunc)
 	for name, test := range map[string]struct {
 		end        ctxEnd
-		err, cause error // nil is that of the deadline
+		err, cause error // nil stands for the error of the deadline
 	}{
 		"in time": {func(context.CancelFunc, context.CancelCauseFunc) { time.Sleep(time.Hour) }, context.DeadlineExceeded, nil},
 		"cancelled": {func(end context.CancelFunc, _ context.CancelCauseFunc) {
@@ -103,7 +103,7 @@ func deadlineEnds(t *testing.T, name string, late error, parent func() (context.
 	})
 }
 
-// One that has no time left is over when it is made; and a later deadline than the parent's changes nothing.
+// A context whose deadline has passed has ended when it is made. A deadline after the parent's changes nothing.
 func TestDeadlinesAtTheEdges(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		for _, d := range []time.Duration{0, -time.Hour} {
@@ -137,7 +137,8 @@ func TestDeadlinesAtTheEdges(t *testing.T) {
 	})
 }
 
-// A parent of package context tells its children in any order, so the context may hear of the end before what has its cause does.
+// A parent of package context tells its children in random order, so a context may learn of the end before the context that has
+// its cause.
 func TestTheCauseOfAParentThatTellsLate(t *testing.T) {
 	for range 2000 {
 		parent, end := context.WithCancelCause(bg)

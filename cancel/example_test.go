@@ -25,7 +25,7 @@ func ExampleNew() {
 				}
 			})
 		}
-		return s.Go(func() { stop(errors.New("closing time")) }) // makes all of them runnable, on this one
+		return s.Go(func() { stop(errors.New("closing time")) }) // makes all tasks runnable, on this scheduler
 	})
 	fmt.Println(failed, "gave up:", context.Cause(ctx))
 	// Output: 1000 gave up: closing time

@@ -18,7 +18,7 @@ import (
 	"github.com/braidgo/braid/suspend"
 )
 
-// A channel is closed for those who wait, for those who come later, and as a case, while its buffer still has a value.
+// A channel is closed while its buffer still has a value. AwaitClose returns for waiters, for later callers, and as a case.
 func TestAwaitClose(t *testing.T) {
 	schedtest.Each(t, func(t *testing.T, s suspend.Spawner) {
 		c, other := chanx.New[int](1), chanx.New[int](1)
@@ -84,7 +84,7 @@ func TestAwaitCloseIsCancelled(t *testing.T) {
 	}
 }
 
-// All learn of the Close, except those that were cancelled before, and none before the Close.
+// The Close wakes all waiters except those that were cancelled before. None returns nil before the Close.
 func TestAwaitCloseUnderCancellation(t *testing.T) {
 	schedtest.Mixed(t, func(t *testing.T, next func() suspend.Spawner) {
 		var told, cancelled atomic.Int64
@@ -117,7 +117,7 @@ func TestAwaitCloseUnderCancellation(t *testing.T) {
 	})
 }
 
-// Programs keep many channels, and few tasks wait for their Close.
+// Few tasks wait for a Close, but programs keep many channels, so the wait must not make a channel larger.
 func TestSizeOfAChannel(t *testing.T) {
 	if size := reflect.TypeFor[chanx.Chan[int]]().Size(); strconv.IntSize == 64 {
 		require.LessOrEqual(t, size, uintptr(128))

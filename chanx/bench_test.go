@@ -48,7 +48,7 @@ func BenchmarkBuffer(b *testing.B) {
 	})
 }
 
-// One task sends, another receives: each time they meet, and with room for 64.
+// One task sends and another receives: without a buffer, so that they meet each time, and with room for 64 values.
 func BenchmarkMeet(b *testing.B)   { pass(b, 0) }
 func BenchmarkPass64(b *testing.B) { pass(b, 64) }
 

@@ -73,7 +73,7 @@ func TestTry(t *testing.T) {
 		check("TrySend", ok, err, wantOK, wantErr)
 	}
 	recv(0, false, nil)
-	for round := range 5 { // once around the ring and more
+	for round := range 5 { // wraps around the ring
 		send(round, true, nil)
 		send(-round, true, nil)
 		send(100, false, nil)
@@ -204,7 +204,7 @@ func TestServedInOrder(t *testing.T) {
 	}
 }
 
-// An end is one call of a task, with its results.
+// An end is a call that runs in a task of its own, with its results.
 type end struct {
 	v      int
 	err    error
@@ -223,7 +223,7 @@ func start(s suspend.Spawner, f func(ctx context.Context) (int, error)) *end {
 	return e
 }
 
-// Each way to send and to receive.
+// senders has each way to send.
 var senders = []struct {
 	name string
 	send func(ctx context.Context, c *chanx.Chan[int], v int) error
@@ -267,7 +267,7 @@ var receivers = []struct {
 	}},
 }
 
-// On fifo the order of everything is known, so each point of a cancellation can be met exactly.
+// On fifo the order of all steps is known, so the test cancels at each point exactly.
 func TestCancelAtEachPoint(t *testing.T) {
 	for _, way := range senders {
 		for _, capacity := range []int{0, 1} {
@@ -298,7 +298,7 @@ func TestCancelAtEachPoint(t *testing.T) {
 					} else {
 						recv(3)
 					}
-					after.cancel() // its value has left
+					after.cancel() // its value was already received
 					schedtest.Settle()
 					if !met.ended || !errors.Is(met.err, context.Canceled) {
 						t.Errorf("at the moment of hand-over: %+v", met)
@@ -357,7 +357,7 @@ func TestCancelAtEachPoint(t *testing.T) {
 						t.Errorf("the last: %+v", last)
 					}
 					if ok, _ := c.TrySend(5); ok != (capacity > 0) {
-						t.Error("somebody is left")
+						t.Error("a waiter is left")
 					}
 				})
 			})
@@ -365,7 +365,8 @@ func TestCancelAtEachPoint(t *testing.T) {
 	}
 }
 
-// A Select that receives from a channel or sends to it sees the Close as a receiver, because receivers are resumed first.
+// A Select has two cases on one channel, to receive and to send. The Close resumes it as a receiver, because receivers come
+// first.
 func TestCloseOfAChannelWithTwoCases(t *testing.T) {
 	schedtest.OnFIFO(t, func(s *fifo.Scheduler) {
 		for _, sendFirst := range []bool{false, true} {
@@ -384,7 +385,7 @@ func TestCloseOfAChannelWithTwoCases(t *testing.T) {
 	})
 }
 
-// CloseWith resumes all waiters with its error, in order, receivers before senders; a sender keeps its value.
+// CloseWith resumes all waiters with its error, in order, receivers before senders. A value that was not sent is not lost.
 func TestCloseWakesEverybodyInOrder(t *testing.T) {
 	schedtest.OnFIFO(t, func(s *fifo.Scheduler) {
 		var order []int
@@ -403,7 +404,7 @@ func TestCloseWakesEverybodyInOrder(t *testing.T) {
 						return 0, way.send(ctx, c, 10+i)
 					}))
 				}
-				ends[2].cancel() // cancelled, and still queued when the channel is closed
+				ends[2].cancel() // the third is cancelled, and still queued when the channel is closed
 				if err := c.CloseWith(reason); err != nil || c.CloseWith(io.EOF) != chanx.ErrClosed {
 					t.Error(err)
 				}
@@ -450,7 +451,8 @@ func TestCloseWakesEverybodyInOrder(t *testing.T) {
 	})
 }
 
-// A loop over a channel that was cut off looked like one over a channel that was closed.
+// All says why it has ended, so that a loop over a channel that was closed with an error differs from one over a complete
+// channel.
 func TestAllHasTheReasonOfItsEnd(t *testing.T) {
 	done, cancel := context.WithCancelCause(bg)
 	cancel(chanx.ErrClosed)
@@ -497,11 +499,11 @@ func TestAllHasTheReasonOfItsEnd(t *testing.T) {
 func TestAll(t *testing.T) {
 	schedtest.Each(t, func(t *testing.T, s suspend.Spawner) {
 		c := chanx.New[int](1)
-		sent := 0 // by the producer, read after it has ended
+		sent := 0 // written by the producer, and read after its end
 		schedtest.Run(t, s, func() {
 			for v, err := range c.All(bg) {
 				if v == 9 || err != nil {
-					break // takes no more than it was given
+					break // stops after the values that were sent
 				}
 			}
 			if v, err := c.Recv(bg); v != 10 || err != nil {
@@ -590,7 +592,7 @@ func TestSelectDoesNotMeetItself(t *testing.T) {
 			t.Errorf("sent %v, got %v", sent, got)
 		}
 		if ok, _ := c.TrySend(0); ok {
-			t.Error("somebody is left in it")
+			t.Error("a waiter is left in it")
 		}
 	})
 }
@@ -637,7 +639,7 @@ func TestThen(t *testing.T) {
 	})
 }
 
-// Neither a value that has left, nor one that was not sent, nor a waiter that was cancelled is kept alive.
+// A value that was received or not sent is freed, and so is a cancelled waiter.
 func TestNothingIsRetained(t *testing.T) {
 	schedtest.OnFIFO(t, func(s *fifo.Scheduler) {
 		type big = schedtest.Object
@@ -665,7 +667,7 @@ func TestNothingIsRetained(t *testing.T) {
 				if send(values.New()) != nil {
 					failed++
 				}
-				for !over { // the task lives on
+				for !over { // keeps the task alive
 					suspend.Yield()
 				}
 			})

@@ -15,7 +15,7 @@ import (
 	"github.com/braidgo/braid/suspend"
 )
 
-// uncovered fails for each outcome that never was.
+// uncovered fails the test for each outcome that did not occur.
 func uncovered(t *testing.T, seen map[string]int, outcomes ...string) {
 	t.Helper()
 	for _, o := range outcomes {
@@ -25,7 +25,7 @@ func uncovered(t *testing.T, seen map[string]int, outcomes ...string) {
 	}
 }
 
-// A ledger notes the fate of each value: sent or failed, and received once if it was sent.
+// A ledger records the fate of each value: sent or failed, and received once if it was sent.
 type ledger struct {
 	mu           sync.Mutex
 	sent, failed map[int]bool
@@ -77,7 +77,7 @@ func (l *ledger) recv(what string, v int, ok bool) {
 	}
 }
 
-// operate performs one operation, in one of all ways.
+// operate performs one operation, chosen at random.
 func (l *ledger) operate(ctx context.Context, rng *rand.Rand) {
 	a, b := l.a, l.b
 	if rng.IntN(2) == 0 {
@@ -150,7 +150,7 @@ func (l *ledger) operate(ctx context.Context, rng *rand.Rand) {
 var ways = []string{"send", "send failed", "recv", "recv failed", "try send", "try send failed", "try recv", "try recv failed",
 	"selected send", "selected send failed", "selected recv", "selected recv failed"}
 
-// check drains both channels and compares.
+// check drains both channels and compares the fates.
 func (l *ledger) check() error {
 	for _, c := range []*chanx.Chan[int]{l.a, l.b} {
 		for {
@@ -161,7 +161,7 @@ func (l *ledger) check() error {
 			l.got = append(l.got, v)
 		}
 		if ok, err := c.TrySend(0); ok != (l.capacity > 0) && err == nil {
-			return fmt.Errorf("somebody is left in a channel")
+			return fmt.Errorf("a waiter is left in a channel")
 		}
 	}
 	slices.Sort(l.got)
@@ -199,7 +199,7 @@ func TestConservationUnderTheAdversary(t *testing.T) {
 		}
 		closing := rng.IntN(4) == 0
 		_ = s.Go(func() {
-			for left > 0 { // each waiter is cancelled in the end
+			for left > 0 { // until the adversary has cancelled each waiter
 				if cancel := cancels[rng.IntN(tasks)]; cancel != nil && rng.IntN(2) == 0 {
 					cancel()
 				}
@@ -259,7 +259,7 @@ func TestConservationOnAllSchedulers(t *testing.T) {
 	uncovered(t, seen, ways...)
 }
 
-// opposite starts n pairs of tasks of which one selects {send a, recv b} and the other {recv a, send b}.
+// opposite starts pairs of tasks: one task selects {send a, recv b}, the other {recv a, send b}.
 func opposite(s suspend.Spawner, pairs, rounds int) (tasks []func(), check func() error) {
 	a, b := chanx.New[int](0), chanx.New[int](0)
 	var mu sync.Mutex
@@ -315,7 +315,7 @@ func TestOppositeSelects(t *testing.T) {
 	}
 }
 
-// Both queues of a Chan[struct{}] are of one type, and so are all slots.
+// Both queues of a Chan[struct{}] have the same type, and so have all slots.
 func TestSelectOnSignals(t *testing.T) {
 	schedtest.Each(t, func(t *testing.T, s suspend.Spawner) {
 		var c chanx.Chan[struct{}]
@@ -337,7 +337,7 @@ func TestSelectOnSignals(t *testing.T) {
 	})
 }
 
-// Between schedulers, too.
+// The same between tasks of different schedulers.
 func TestOppositeSelectsMixed(t *testing.T) {
 	schedtest.Mixed(t, func(t *testing.T, next func() suspend.Spawner) {
 		tasks, check := opposite(nil, 2, 300)
@@ -353,10 +353,10 @@ func TestOppositeSelectsMixed(t *testing.T) {
 	})
 }
 
-// philosophers take either fork, whichever comes first, and the other one if it is there; or else put it back.
+// philosophers take the fork that is free first, and the other one if it is free, too. Otherwise they put the first one back.
 func philosophers(n, meals int) (tasks []func(), check func() error) {
 	forks := make([]*chanx.Chan[int], n)
-	users := make([]int, n) // of each fork: the race detector and the count check exclusion
+	users := make([]int, n) // of each fork; the race detector and the count check exclusion
 	for i := range forks {
 		forks[i] = chanx.New[int](1)
 		_ = forks[i].Send(bg, i)
@@ -425,8 +425,8 @@ func TestDiningPhilosophers(t *testing.T) {
 	})
 }
 
-// closing has one task send, two receive, and one close: the value was sent and one of the receivers has it, or it was
-// not and nobody has.
+// closing has one task that sends, two that receive, and one that closes. Either the value was sent and one receiver has it, or
+// it was not sent and none has it.
 func closing(capacity, variant int) (tasks []func(), check func() (outcome string, err error)) {
 	c := chanx.New[int](capacity)
 	var sent error

@@ -12,7 +12,7 @@ import (
 )
 
 func ExampleChan() {
-	// A pipeline: the sender closes its channel, and the receiver ends with it.
+	// In a pipeline, the sender closes its channel, which ends the receiver's loop.
 	_ = fifo.Run(bg, func(ctx context.Context) error {
 		numbers, squares := chanx.New[int](0), chanx.New[int](2)
 		_ = suspend.Here().Go(func() {
@@ -60,7 +60,7 @@ func ExampleChan_Recv() {
 }
 
 func ExampleChan_Send() {
-	// A send that gives up has sent nothing.
+	// A cancelled Send has sent nothing.
 	full := chanx.New[int](1)
 	_ = full.Send(bg, 1)
 	ctx, cancel := context.WithTimeout(bg, time.Millisecond)
@@ -70,7 +70,7 @@ func ExampleChan_Send() {
 }
 
 func ExampleChan_RecvOp() {
-	// The first of two answers, or none in time.
+	// The Select takes the first of two answers, or none if neither comes in time.
 	near, far := chanx.New[string](1), chanx.New[string](1)
 	_ = near.Send(bg, "near")
 	answer := suspend.CaseOf(suspend.Choose(near.RecvOp(), far.RecvOp()))
@@ -85,7 +85,7 @@ func ExampleChan_RecvOp() {
 }
 
 func ExampleChan_CloseWith() {
-	// A source that breaks is told from one that ends.
+	// A receiver can tell a source that failed from one that ended.
 	lines := chanx.New[string](1)
 	_ = lines.Send(bg, "begin")
 	_ = lines.CloseWith(io.ErrUnexpectedEOF)

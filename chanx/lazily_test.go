@@ -11,7 +11,8 @@ import (
 	"github.com/braidgo/braid/suspend"
 )
 
-// With a buffer nobody is sure to come, so a wait with a context of Lazily is woken by its cancellation. It would hang.
+// With a buffer, it is not certain that another task ever meets a cancelled waiter. A cancellation therefore ends a wait with a
+// context of Lazily at once. Otherwise the wait would hang.
 func TestWithABufferLazilyIsEager(t *testing.T) {
 	schedtest.OnFIFO(t, func(s *fifo.Scheduler) {
 		empty, full := chanx.New[int](1), chanx.New[int](1)
@@ -32,7 +33,7 @@ func TestWithABufferLazilyIsEager(t *testing.T) {
 			cancel()
 			schedtest.Eventually(t, name+" returns", func() bool { return ended })
 		}
-		_ = empty.Close() // should they wait
+		_ = empty.Close() // ends the waits, should they hang
 		_ = full.Close()
 	})
 }

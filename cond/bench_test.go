@@ -10,7 +10,7 @@ import (
 	"github.com/braidgo/braid/mutex"
 )
 
-// Two tasks take turns: each waits until it is its own, and signals.
+// Two tasks alternate: each waits until the other has signalled.
 func BenchmarkTurns(b *testing.B) {
 	ctx, cancel := context.WithCancel(bg)
 	defer cancel()

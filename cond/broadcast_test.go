@@ -10,7 +10,7 @@ import (
 	"github.com/braidgo/braid/suspend"
 )
 
-// An eager task goes on, so to say, before the call that wakes it has returned, as one on another processor may.
+// An eager task calls first before it is made runnable, as if it ran on another processor before the call that wakes it returned.
 type eager struct {
 	suspend.Task
 	first func()
@@ -21,8 +21,8 @@ func (e eager) Unpark() {
 	e.Task.Unpark()
 }
 
-// A waiter that another one cancels, right after a Broadcast has woken that one, was waiting as well. It returns nil, and does not
-// take the Broadcast for a cancellation.
+// A Broadcast wakes two waiters, and the first cancels the second at once. The second returns nil: the Broadcast has woken it,
+// and must not be mistaken for the cancellation.
 func TestBroadcastWakesWhomTheWokenCancel(t *testing.T) {
 	schedtest.OnFIFO(t, func(s *fifo.Scheduler) {
 		c := cond.New(new(mutex.Mutex))
@@ -45,7 +45,7 @@ func TestBroadcastWakesWhomTheWokenCancel(t *testing.T) {
 		}
 		late := start(s, c)
 		schedtest.Settle()
-		c.Signal() // and nothing is left of them
+		c.Signal() // the two waiters have left nothing behind
 		schedtest.Settle()
 		if !late.ended || late.err != nil {
 			t.Errorf("late %+v", late)

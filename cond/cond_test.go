@@ -25,7 +25,7 @@ func TestMain(m *testing.M) { schedtest.Main(m) }
 
 var bg = context.Background()
 
-// Each kind of lock.
+// lockers has each kind of lock.
 var lockers = []struct {
 	name string
 	new  func() sync.Locker
@@ -35,7 +35,7 @@ var lockers = []struct {
 	{"suspending", func() sync.Locker { return &suspending{l: new(mutex.Mutex)} }},
 }
 
-// A suspending lock suspends in Unlock, after and before it is unlocked.
+// A suspending lock suspends in Unlock, both before and after it unlocks.
 type suspending struct{ l sync.Locker }
 
 func (l *suspending) Lock() { l.l.Lock() }
@@ -105,7 +105,7 @@ func TestMisuse(t *testing.T) {
 		if !m.TryLock() {
 			t.Fatal("locked by a Wait that has panicked")
 		}
-		// No waiter is left over: the signal reaches the one that really waits.
+		// The failed Wait has left no waiter behind: the signal reaches the live one.
 		woken := start(s, c)
 		m.Unlock()
 		schedtest.Settle()
@@ -115,7 +115,7 @@ func TestMisuse(t *testing.T) {
 			t.Errorf("%+v", woken)
 		}
 
-		// Signalled before it panics: the signal goes to the next.
+		// A Wait that is signalled before it panics passes the signal on to the next waiter.
 		var next *waiter
 		l := &hooked{Locker: &m}
 		c.L = l
@@ -137,11 +137,13 @@ func TestMisuse(t *testing.T) {
 		m.Unlock()
 	})
 
-	// Where suspending is forbidden, the lock is still held as Wait panics, and nobody waits.
+	// Where suspending is forbidden, Wait panics with the lock held, and leaves no waiter behind.
 	var m mutex.Mutex
 	c := cond.New(&m)
 	m.TryLock()
-	suspend.Bind(nil, func() { panics("suspend: not on a task", func() { _ = c.Wait(bg) }) })
+	suspend.Bind(nil, func() {
+		panics("suspend: suspending is forbidden here (in a callback, or under Bind(nil))", func() { _ = c.Wait(bg) })
+	})
 	if m.TryLock() {
 		t.Error("not locked after Wait has panicked")
 	}
@@ -157,7 +159,7 @@ func TestMisuse(t *testing.T) {
 	})
 }
 
-// An exiting lock ends the goroutine in the first Lock, as a Kill may end that of a mutex.
+// An exiting lock ends the goroutine in the first Lock, as a Kill may end the Lock of a mutex.
 type exiting struct {
 	sync.Mutex
 	exited bool
@@ -171,7 +173,7 @@ func (l *exiting) Lock() {
 	l.Mutex.Lock()
 }
 
-// A Wait that exits as it locks L again exits with L locked: the deferred functions of its caller unlock it.
+// A Wait whose goroutine exits while it locks L again holds L, so that the deferred functions of the caller can unlock it.
 func TestLockExits(t *testing.T) {
 	ctx, cancel := context.WithCancel(bg)
 	l := new(exiting)
@@ -190,7 +192,7 @@ func TestLockExits(t *testing.T) {
 	exits.Wait()
 }
 
-// A Wait whose L.Unlock ends the goroutine is not left waiting either.
+// A Wait whose L.Unlock ends the goroutine leaves no waiter behind either.
 func TestUnlockExits(t *testing.T) {
 	c := cond.New(&hooked{Locker: new(sync.Mutex), before: runtime.Goexit})
 	var exits sync.WaitGroup
@@ -215,7 +217,7 @@ func TestBubble(t *testing.T) {
 		ctx, cancel := context.WithTimeout(bg, time.Hour)
 		defer cancel()
 		go func() {
-			time.Sleep(time.Minute) // of the bubble
+			time.Sleep(time.Minute) // on the clock of the bubble
 			c.Signal()
 		}()
 		c.L.Lock()
@@ -294,10 +296,10 @@ func TestNotRemembered(t *testing.T) {
 		w := start(s, c)
 		schedtest.Settle()
 		if w.ended {
-			t.Error("woken by what came before")
+			t.Error("woken by an earlier signal")
 		}
 		c.Broadcast()
-		late := start(s, c) // it is not among those that the broadcast woke
+		late := start(s, c) // late has begun after the broadcast, and is not woken
 		schedtest.Settle()
 		if !w.ended || late.ended {
 			t.Errorf("ended: %v, %v", w.ended, late.ended)
@@ -310,7 +312,7 @@ func TestNotRemembered(t *testing.T) {
 	})
 }
 
-// On fifo the order of everything is known, so each point of a cancellation can be met exactly.
+// On fifo the order of all steps is known, so the test cancels at each point exactly.
 func TestCancelAtEachPoint(t *testing.T) {
 	schedtest.OnFIFO(t, func(s *fifo.Scheduler) {
 		var m mutex.Mutex
@@ -322,7 +324,7 @@ func TestCancelAtEachPoint(t *testing.T) {
 		if !queued.ended || !errors.Is(queued.err, context.Canceled) {
 			t.Errorf("while queued: %+v", queued)
 		}
-		met.cancel() // and is still queued
+		met.cancel() // and is still in the queue
 		c.Signal()
 		after.cancel()
 		schedtest.Settle()
@@ -336,7 +338,7 @@ func TestCancelAtEachPoint(t *testing.T) {
 			t.Error("two woken by one signal")
 		}
 
-		// While it locks again: signalled, or cancelled, it waits for the lock, and returns with it.
+		// Whether it was signalled or cancelled, a Wait waits for the lock again, and returns with the lock held.
 		m.Lock()
 		last.cancel()
 		schedtest.Settle()
@@ -353,7 +355,7 @@ func TestCancelAtEachPoint(t *testing.T) {
 		m.Lock()
 		c.Signal()
 		schedtest.Settle()
-		w.cancel() // during the locking
+		w.cancel() // while Wait locks L again
 		schedtest.Settle()
 		if w.ended {
 			t.Error("ended without the lock")
@@ -369,8 +371,8 @@ func TestCancelAtEachPoint(t *testing.T) {
 	})
 }
 
-// Between Unlock and the suspension a Signal or Broadcast is not missed, counts in order, and wins over a
-// cancellation that comes later.
+// A Signal or Broadcast that comes after Unlock and before the suspension is not missed. It is counted in order, and wins over a
+// later cancellation.
 func TestOnTheWay(t *testing.T) {
 	for name, wake := range map[string]func(*cond.Cond){"Signal": (*cond.Cond).Signal, "Broadcast": (*cond.Cond).Broadcast} {
 		t.Run(name, func(t *testing.T) {
@@ -381,10 +383,10 @@ func TestOnTheWay(t *testing.T) {
 					var w, next *waiter
 					l.after = func() {
 						l.after = nil
-						next = start(s, c) // waits before the first suspends
+						next = start(s, c) // starts to wait before the first one suspends
 						schedtest.Settle()
 						if cancelled == "before" {
-							w.cancel() // not known to anybody yet: the signal is taken, and reported
+							w.cancel() // the task has not looked at its context yet: it takes the signal and returns nil
 						}
 						wake(c)
 						if cancelled == "after" {
@@ -421,14 +423,14 @@ func TestOnTheWay(t *testing.T) {
 			c.Signal()
 			schedtest.Settle()
 			if !next.ended || next.err != nil {
-				t.Errorf("the signal went to nobody: %+v", next)
+				t.Errorf("the signal woke no waiter: %+v", next)
 			}
 		})
 	})
 }
 
-// A buffer is bounded by two conditions on one lock. It fails to lose a signal: each put signals one taker, and each
-// take one putter, and no more.
+// A buffer has two conditions on one lock. Each put signals one taker, and each take signals one putter, so a lost signal leaves
+// a task waiting.
 type buffer struct {
 	notFull, notEmpty *cond.Cond
 	items             []int64
@@ -493,8 +495,8 @@ func (b *buffer) take(ctx context.Context) (int64, error) {
 	return v, nil
 }
 
-// Some producers and consumers give up at random, and the rest never do. These end only if no signal is lost, since no later
-// signal makes up for it.
+// Some producers and consumers give up at random, and the others never do. The others end only if no signal is lost, because no
+// later signal would make up for it.
 func boundedBuffer(t *testing.T, l sync.Locker, size, rounds int, next func() suspend.Spawner) (cancelled int64) {
 	const pairs = 4
 	seed := uint64(size)
@@ -538,7 +540,7 @@ func boundedBuffer(t *testing.T, l sync.Locker, size, rounds int, next func() su
 		})
 	}
 	for range pairs {
-		spawn(func(rng *rand.Rand) { // puts as much as it takes, so that the others find theirs
+		spawn(func(rng *rand.Rand) { // puts as many values as it takes, so that the other tasks can end
 			for range rounds {
 				ctx, cancel := quick(rng)
 				v, err := b.take(ctx)
@@ -593,13 +595,13 @@ func TestBoundedBuffer(t *testing.T) {
 	}
 }
 
-// A semaphore on a condition, under the adversary. It signals once for each permit. If a cancelled waiter loses a signal, or a
-// later waiter takes it, a task waits without end beside a free permit.
+// A semaphore built on a condition runs under the adversary. It signals once for each permit. If a cancelled waiter loses a
+// signal, or a later waiter takes it, a task waits for ever although a permit is free.
 func TestSemaphoreUnderTheAdversary(t *testing.T) {
 	failed := 0
 	schedtest.Seeds(t, 3000, func(rng *rand.Rand, s *random.Scheduler) func() error {
 		l := &hooked{Locker: new(mutex.Mutex)}
-		if rng.IntN(2) == 0 { // much can happen between Unlock and the suspension
+		if rng.IntN(2) == 0 { // lets others run between Unlock and the suspension
 			l.after = suspend.Yield
 		}
 		c := cond.New(l)
@@ -638,7 +640,7 @@ func TestSemaphoreUnderTheAdversary(t *testing.T) {
 				}
 			})
 		}
-		for left > 0 && rng.IntN(100) > 0 { // and then, no more cancellations
+		for left > 0 && rng.IntN(100) > 0 { // no cancellations after that
 			if cancel := cancels[rng.IntN(tasks)]; cancel != nil {
 				cancel()
 			}
@@ -656,7 +658,7 @@ func TestSemaphoreUnderTheAdversary(t *testing.T) {
 	}
 }
 
-// Each round wakes all that wait, whatever is cancelled: a broadcast misses nobody on the way.
+// Each round wakes all waiters, whatever is cancelled: a broadcast does not miss a waiter that is about to suspend.
 func TestBroadcastMissesNobody(t *testing.T) {
 	schedtest.Mixed(t, func(t *testing.T, next func() suspend.Spawner) {
 		c := cond.New(new(mutex.Mutex))
@@ -675,7 +677,7 @@ func TestBroadcastMissesNobody(t *testing.T) {
 					if there++; there == tasks {
 						there, round = 0, round+1
 						c.L.Unlock()
-						c.Broadcast() // without the lock
+						c.Broadcast() // without holding the lock
 						continue
 					}
 					for round == mine {
@@ -699,11 +701,11 @@ func TestBroadcastMissesNobody(t *testing.T) {
 	})
 }
 
-// No waiter that was cancelled is kept alive.
+// A cancelled waiter is not kept alive.
 func TestNothingIsRetained(t *testing.T) {
 	schedtest.OnFIFO(t, func(s *fifo.Scheduler) {
 		c := cond.New(new(mutex.Mutex))
-		start(s, c) // somebody is before it, and after it
+		start(s, c) // the cancelled waiter has one waiter before it and one behind it
 		schedtest.Settle()
 		var values schedtest.Objects
 		func() {
@@ -770,13 +772,14 @@ func TestAllocs(t *testing.T) {
 	}
 }
 
-// A rude task is signalled while it parks, and then panics.
+// A rude task calls signal while it parks, and then panics.
 type rude struct{ signal func() }
 
 func (r *rude) Park()   { r.signal(); panic("rude") }
 func (r *rude) Unpark() {}
 
-// A signalled waiter that does not return passes the signal on, and is not taken for the waiter in its place.
+// A waiter whose Park panics after it was signalled passes the signal on. A later waiter in its place in the queue is not
+// mistaken for it.
 func TestAParkThatPanicsPassesTheSignalOn(t *testing.T) {
 	defer schedtest.Within(t, schedtest.Deadline)()
 	var mu sync.Mutex
@@ -787,20 +790,20 @@ func TestAParkThatPanicsPassesTheSignalOn(t *testing.T) {
 		var listed sync.WaitGroup
 		listed.Add(1)
 		woken.Go(func() {
-			mu.Lock() // when wait has unlocked it
+			mu.Lock() // blocks until wait unlocks it
 			listed.Done()
 			_ = c.Wait(bg)
 			mu.Unlock()
 		})
 		mu.Unlock()
 		listed.Wait()
-		mu.Lock() // it waits by now
+		mu.Lock() // now it waits
 		defer mu.Unlock()
 	}
 	r := &rude{signal: func() {
-		wait()     // behind
-		c.Signal() // resumes the rude one
-		wait()     // in its place
+		wait()     // behind the rude task
+		c.Signal() // resumes the rude task
+		wait()     // in the place of the rude task
 	}}
 	suspend.Bind(r, func() {
 		mu.Lock()
@@ -809,13 +812,13 @@ func TestAParkThatPanicsPassesTheSignalOn(t *testing.T) {
 	})
 	wait()
 	wait()
-	for range 3 { // one has been woken by the signal that was passed on
+	for range 3 { // the fourth waiter is woken by the signal that was passed on
 		c.Signal()
 	}
 	woken.Wait()
 }
 
-// A signalled waiter that cannot lock L again passes the signal on to one of the others. Another one takes none.
+// A signalled waiter whose L.Lock panics passes the signal on to one other waiter. One that was not signalled passes nothing on.
 func TestARelockThatPanicsPassesTheSignalOn(t *testing.T) {
 	defer schedtest.Within(t, schedtest.Deadline)()
 	for name, on := range map[string]struct{ signalled bool }{"signalled": {true}, "not signalled": {false}} {
@@ -834,7 +837,7 @@ func TestARelockThatPanicsPassesTheSignalOn(t *testing.T) {
 					woken <- true
 				})
 				<-listed
-				for !m.TryLock() { // it waits by then
+				for !m.TryLock() { // acquires m only when the other task waits
 					runtime.Gosched()
 				}
 				m.Unlock()
@@ -845,13 +848,15 @@ func TestARelockThatPanicsPassesTheSignalOn(t *testing.T) {
 				other()
 				other()
 				if on.signalled {
-					c.Signal() // for the one that is on its way
+					c.Signal() // signals the waiter that is about to suspend
 				}
-				m.TryLock() // it finds L locked
+				m.TryLock() // so that Wait finds L locked
 			}
 			c.L = l
 			m.TryLock()
-			suspend.Bind(nil, func() { schedtest.Panics(t, "suspend: not on a task", func() { _ = c.Wait(bg) }) })
+			suspend.Bind(nil, func() {
+				schedtest.Panics(t, "suspend: suspending is forbidden here (in a callback, or under Bind(nil))", func() { _ = c.Wait(bg) })
+			})
 			m.Unlock()
 			if !on.signalled {
 				c.Signal()
@@ -866,7 +871,8 @@ func TestARelockThatPanicsPassesTheSignalOn(t *testing.T) {
 	}
 }
 
-// A context that cancels lazily elsewhere wakes a waiter here, since no signal is sure to come.
+// Wait treats a context of Lazily like the context inside it: a cancellation wakes the waiter, because there may be no later
+// signal.
 func TestLazily(t *testing.T) {
 	schedtest.OnFIFO(t, func(s *fifo.Scheduler) {
 		var m mutex.Mutex

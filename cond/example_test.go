@@ -12,7 +12,7 @@ import (
 )
 
 func ExampleCond_Wait() {
-	// Wait until there is enough, or until the customer leaves. The waiter holds the lock before and after.
+	// The customer waits until there is enough, or leaves. Wait returns with the lock held in either case.
 	var mu mutex.Mutex
 	delivered := cond.New(&mu)
 	stock := 0

@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// Where nobody waits, a Signal takes no lock: neither at the beginning, nor after the last waiter has left, however it did.
+// A Signal without waiters takes no lock, neither at first nor after the last waiter has left, in whatever way.
 func TestSignalThatMeetsNobodyTakesNoLock(t *testing.T) {
 	defer time.AfterFunc(10*time.Second, func() { panic("cond: the guard was taken") }).Stop()
 	var mu sync.Mutex

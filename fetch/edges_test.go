@@ -54,7 +54,7 @@ func TestRecordOfTwoKeysThatAreOneInJSON(t *testing.T) {
 		require.Equal(t, []int{1, 2}, vs)
 		require.NoError(t, err)
 		_, err = fetch.Of(ctx).Record()
-		require.EqualError(t, err, "fetch: record of any: two keys are both 1")
+		require.EqualError(t, err, "fetch: record of any: two keys have the same JSON 1")
 		return nil
 	}, fetch.Options{}))
 }

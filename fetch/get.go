@@ -271,7 +271,7 @@ func (src *Source[K, V]) in(s *Session, room int) *tableOf[K, V] {
 	}
 	s.guard.Unlock()
 	if taken {
-		panic("fetch: two sources of one name in a session: " + src.name)
+		panic("fetch: two sources with the same name in a session: " + src.name)
 	}
 	return t
 }

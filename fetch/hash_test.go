@@ -49,7 +49,7 @@ func TestKeyThatIsNotItself(t *testing.T) {
 			hurtsNobody(t, fetch.Options{}, func(ctx context.Context) {
 				defer func() {
 					v := recover()
-					require.Equal(t, "fetch: a key that does not equal itself", v)
+					require.Equal(t, "fetch: a key that is not equal to itself, such as NaN", v)
 					panic(v)
 				}()
 				bad(ctx)

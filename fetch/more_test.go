@@ -215,7 +215,7 @@ func TestOneCallForAllRequestsOfABackend(t *testing.T) {
 		kept, err = json.Marshal(r)
 		require.NoError(t, err)
 		_, err = fetch.Request(ctx, backend, postsOf{})
-		require.ErrorContains(t, err, "the answer is a string, and not a []int")
+		require.ErrorContains(t, err, "the value is a string, not a []int")
 		return nil
 	}, fetch.Options{}))
 	var r fetch.Recording

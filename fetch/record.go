@@ -48,7 +48,7 @@ func (t *table) record(qs []*request) ([]Answer, error) {
 	slices.SortFunc(answers, func(a, b Answer) int { return bytes.Compare(a.Key, b.Key) })
 	for i := 1; i < len(answers); i++ {
 		if bytes.Equal(answers[i].Key, answers[i-1].Key) {
-			return nil, fmt.Errorf("fetch: record of %s: two keys are both %s", t.name, answers[i].Key)
+			return nil, fmt.Errorf("fetch: record of %s: two keys have the same JSON %s", t.name, answers[i].Key)
 		}
 	}
 	return answers, nil

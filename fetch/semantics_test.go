@@ -519,7 +519,7 @@ func TestRunInATaskOfARun(t *testing.T) {
 		require.Equal(t, 2, fetch.Of(ctx).Stats().Keys, "one cache")
 		return err
 	}, fetch.Options{}))
-	require.PanicsWithValue(t, "fetch: options of a session for a Run inside one", func() {
+	require.PanicsWithValue(t, "fetch: Run in a session that already exists, with options for a new one", func() {
 		_ = fetch.Run(t.Context(), library(fetch.Options{Trace: true}, 1), fetch.Options{})
 	})
 }
@@ -1007,7 +1007,7 @@ func TestCloseEndsWhoWaits(t *testing.T) {
 
 func TestTwoSourcesOfOneName(t *testing.T) {
 	a, b := newNumbers(fetch.SourceOptions{}), newNumbers(fetch.SourceOptions{})
-	require.PanicsWithValue(t, "fetch: two sources of one name in a session: numbers", func() {
+	require.PanicsWithValue(t, "fetch: two sources with the same name in a session: numbers", func() {
 		_ = fetch.Run(t.Context(), func(ctx context.Context) error { return fetch.Together(ctx, getter(a, 1), getter(b, 1)) }, fetch.Options{})
 	})
 }

@@ -45,7 +45,7 @@ func Run(ctx context.Context, body func(ctx context.Context) error, o Options) e
 		s.init(ctx, o)
 		defer s.Close()
 	case o.ofSession():
-		panic("fetch: options of a session for a Run inside one")
+		panic("fetch: Run in a session that already exists, with options for a new one")
 	case s.hasEnded():
 		return ErrEnded
 	case o.On == nil && o.Policy == Rounds && s.driverHere(f) != &s.settled:
@@ -123,7 +123,7 @@ func Of(ctx context.Context) *Session { return frameOf(ctx).session() }
 
 func (s *Session) init(ctx context.Context, o Options) {
 	if o.Settle < 0 && o.SettleWithin < 0 {
-		panic("fetch: neither turns nor a time to settle")
+		panic("fetch: Settle and SettleWithin are both negative")
 	}
 	s.opts, s.ctx, s.tables = o, ctx, s.few[:0]
 	s.settled.s, s.settled.policy, s.settled.settled = s, o.Policy, true
@@ -161,7 +161,7 @@ func (s *Session) Close() error {
 	s.guard.Lock()
 	if s.calledByLocked(caller) {
 		s.guard.Unlock()
-		panic("fetch: a source closes its session")
+		panic("fetch: Close of a session called by one of its sources")
 	}
 	if !s.ended {
 		s.ended = true

@@ -33,8 +33,8 @@ func TestSettleWithin(t *testing.T) {
 		require.Equal(t, fetch.Stats{Rounds: 3, Batches: 3, Keys: 3, Gets: 3}, s.Stats())
 		s.Close()
 	}
-	require.PanicsWithValue(t, "fetch: neither turns nor a time to settle", func() { fetch.Open(t.Context(), fetch.Options{Settle: -1, SettleWithin: -1}) })
-	require.PanicsWithValue(t, "fetch: options of a session for a Run inside one", func() {
+	require.PanicsWithValue(t, "fetch: Settle and SettleWithin are both negative", func() { fetch.Open(t.Context(), fetch.Options{Settle: -1, SettleWithin: -1}) })
+	require.PanicsWithValue(t, "fetch: Run in a session that already exists, with options for a new one", func() {
 		_ = fetch.Run(t.Context(), func(ctx context.Context) error {
 			return fetch.Run(ctx, func(context.Context) error { return nil }, fetch.Options{SettleWithin: 1})
 		}, fetch.Options{})

@@ -21,10 +21,10 @@ import (
 // wait for it.
 func Shared[K comparable, V any](s *Source[K, V], open int) *Source[K, V] {
 	if s == nil {
-		panic("fetch: Shared of no source")
+		panic("fetch: Shared with a nil Source")
 	}
 	if open < 1 {
-		panic("fetch: Shared with less than one batch open")
+		panic("fetch: Shared with less than one open batch")
 	}
 	x := &exchange[K, V]{src: s, most: open}
 	c := &Source[K, V]{name: s.name, load: x.load, opts: s.opts, shared: x}

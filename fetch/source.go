@@ -54,7 +54,7 @@ type ending interface {
 
 func (o *SourceOptions) check() {
 	if o.MaxBatch < 0 || o.MaxOpen < 0 {
-		panic("fetch: a limit of less than one")
+		panic("fetch: negative MaxBatch or MaxOpen")
 	}
 	if o.Mode > Direct {
 		panic("fetch: unknown Mode")
@@ -132,7 +132,7 @@ func BySlice[K comparable, V any](name string, load func(ctx context.Context, ke
 // width goroutines.
 func ByKey[K comparable, V any](name string, width int, load func(ctx context.Context, key K) (V, error), o SourceOptions) *Source[K, V] {
 	if width < 1 {
-		panic("fetch: ByKey of a width less than one")
+		panic("fetch: ByKey with a width less than one")
 	}
 	if load == nil {
 		panic("fetch: nil function")
@@ -262,7 +262,7 @@ func Request[V any](ctx context.Context, src *Source[any, any], request interfac
 		}
 		return v, err
 	}
-	return v, &Error{Source: src.name, Key: request, Err: fmt.Errorf("fetch: the answer is a %T, and not a %T", x, v)}
+	return v, &Error{Source: src.name, Key: request, Err: fmt.Errorf("fetch: the value is a %T, not a %T", x, v)}
 }
 
 // Transient marks an error that sessions and Memos must not remember. The current waiters get the error, and the next Get makes
@@ -288,6 +288,6 @@ func passes(err error) bool {
 // only as a new key, so a session would never remember its answer. Callers call checkKey before they take any lock.
 func checkKey[K comparable](k K) {
 	if k != k { // the comparison panics if an interface in k holds an incomparable value
-		panic("fetch: a key that does not equal itself")
+		panic("fetch: a key that is not equal to itself, such as NaN")
 	}
 }

@@ -52,11 +52,11 @@ func TestArguments(t *testing.T) {
 			func() { fetch.Later[int](t.Context(), nil) },
 			func() { _ = fetch.Run(t.Context(), nil, fetch.Options{}) },
 		},
-		"fetch: a limit of less than one": {
+		"fetch: negative MaxBatch or MaxOpen": {
 			func() { fetch.New("", load, fetch.SourceOptions{MaxBatch: -1}) },
 			func() { fetch.NewEffect("", load, fetch.SourceOptions{MaxOpen: -1}) },
 		},
-		"fetch: Shared of no source": {func() { fetch.Shared[int, int](nil, 1) }},
+		"fetch: Shared with a nil Source": {func() { fetch.Shared[int, int](nil, 1) }},
 		"fetch: unknown Mode": {
 			func() { fetch.New("", load, fetch.SourceOptions{Mode: fetch.Direct + 1}) },
 			func() { fetch.NewEffect("", load, fetch.SourceOptions{Mode: 255}) },

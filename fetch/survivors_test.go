@@ -133,7 +133,7 @@ func TestCloseInASource(t *testing.T) {
 			return nil
 		}, fetch.SourceOptions{Mode: mode})
 		closes := func(ctx context.Context) error {
-			require.PanicsWithValue(t, "fetch: a source closes its session", func() { _, _ = src.Get(ctx, fetch.Of(ctx)) })
+			require.PanicsWithValue(t, "fetch: Close of a session called by one of its sources", func() { _, _ = src.Get(ctx, fetch.Of(ctx)) })
 			_, err := newNumbers(fetch.SourceOptions{}).Get(ctx, 1) // the session goes on
 			return err
 		}

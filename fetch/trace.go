@@ -261,14 +261,14 @@ func (t *Trace) hints() (hints []string) {
 		first, last := lone[i].b.round.number, lone[j-1].b.round.number
 		switch {
 		case j-i > 2 && sameLine:
-			hints = append(hints, fmt.Sprintf("rounds %d–%d have one key each, asked by one task in a loop at %s: if they are independent, Map makes them one",
+			hints = append(hints, fmt.Sprintf("rounds %d–%d have one key each, fetched by one task in a loop at %s: if the keys do not depend on each other, Map makes it one round",
 				first, last, lone[i].first.line()))
 		case j-i > 1 && !sameLine:
 			var sources, lines []string
 			for _, a := range lone[i:j] {
 				sources, lines = append(sources, a.t.name), append(lines, a.first.line())
 			}
-			hints = append(hints, fmt.Sprintf("%s (%s) are asked one after the other by one task: if they are independent, %s %s",
+			hints = append(hints, fmt.Sprintf("%s (%s) are fetched one after the other by one task: if they do not depend on each other, %s %s",
 				enumerate(sources), strings.Join(lines, ", "), combinators[min(j-i, 4)], saves(j-i-1)))
 		}
 		i = j
@@ -330,7 +330,7 @@ func (t *Trace) waits() (hints []string) {
 			continue
 		}
 		told[slow.t.name] = true
-		hints = append(hints, fmt.Sprintf("%s answers in %s, %s waited only for its round %d: see Eager", slow.t.name, short(took), count(len(tasks), "task"), slow.round.number))
+		hints = append(hints, fmt.Sprintf("%s answers in %s, %s waited only for it in round %d: see Eager", slow.t.name, short(took), count(len(tasks), "task"), slow.round.number))
 	}
 	return hints
 }

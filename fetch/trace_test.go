@@ -92,7 +92,7 @@ func TestHints(t *testing.T) {
 		return nil
 	})
 	require.Len(t, trace.Hints, 1)
-	require.Regexp(t, `^rounds 1–4 have one key each, asked by one task in a loop at trace_test.go:\d+: if they are independent, Map makes them one$`, trace.Hints[0])
+	require.Regexp(t, `^rounds 1–4 have one key each, fetched by one task in a loop at trace_test.go:\d+: if the keys do not depend on each other, Map makes it one round$`, trace.Hints[0])
 
 	trace = traced(t, fetch.Options{}, func(ctx context.Context) error {
 		_, _ = src.Get(ctx, 1)
@@ -100,7 +100,7 @@ func TestHints(t *testing.T) {
 		return err
 	})
 	require.Len(t, trace.Hints, 1)
-	require.Regexp(t, `^numbers and postViews \(trace_test.go:\d+, trace_test.go:\d+\) are asked one after the other by one task: if they are independent, Two saves a round$`, trace.Hints[0])
+	require.Regexp(t, `^numbers and postViews \(trace_test.go:\d+, trace_test.go:\d+\) are fetched one after the other by one task: if they do not depend on each other, Two saves a round$`, trace.Hints[0])
 
 	synctest.Test(t, func(t *testing.T) {
 		slow := fetch.ByMap("slow", func(context.Context, []int) (map[int]int, error) {
@@ -117,7 +117,7 @@ func TestHints(t *testing.T) {
 					return err
 				})
 		})
-		require.Contains(t, trace.Hints, "slow answers in 180.0 ms, 1 task waited only for its round 1: see Eager")
+		require.Contains(t, trace.Hints, "slow answers in 180.0 ms, 1 task waited only for it in round 1: see Eager")
 	})
 }
 

@@ -20,7 +20,8 @@ import (
 	"github.com/braidgo/braid/suspend"
 )
 
-// The values that are kept are those of the last Gets, as in a list that is moved to the front, and the counts are right.
+// The Cache keeps the values of the last Gets, like a list in which each Get moves its key to the front, and its counts are
+// right.
 func TestTheLeastRecentlyUsedIsDropped(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		most := rapid.IntRange(1, 4).Draw(rt, "Max")
@@ -28,7 +29,7 @@ func TestTheLeastRecentlyUsedIsDropped(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			loads := 0
 			c := keyed.NewCache(func(_ context.Context, k int) (int, error) { loads++; return k, nil }, keyed.CacheOptions{TTL: time.Hour, Max: most})
-			var kept []int // the last used key is the last
+			var kept []int // ordered by use; the last key was used last
 			want := keyed.CacheStats{}
 			for _, k := range steps {
 				i := slices.Index(kept, max(k, -k))
@@ -42,7 +43,7 @@ func TestTheLeastRecentlyUsedIsDropped(t *testing.T) {
 				if err != nil || v != k {
 					rt.Fatal(v, err)
 				}
-				synctest.Wait() // the load has ended
+				synctest.Wait() // waits until the load has ended
 				if i >= 0 {
 					kept = slices.Delete(kept, i, i+1)
 					want.Hits++
@@ -56,7 +57,7 @@ func TestTheLeastRecentlyUsedIsDropped(t *testing.T) {
 			if got := c.Stats(); got != want || loads != want.Loads {
 				rt.Fatalf("%+v after %v, and not %+v; %d loads", got, steps, want, loads)
 			}
-			for _, k := range slices.Backward(kept) { // from the last used on, so that nothing is evicted
+			for _, k := range slices.Backward(kept) { // begins with the key used last, so that no value is evicted
 				_, _ = c.Get(bg, k)
 			}
 			if loads != want.Loads {
@@ -66,7 +67,7 @@ func TestTheLeastRecentlyUsedIsDropped(t *testing.T) {
 	})
 }
 
-// A Get of a value that is kept is a use: the value that was loaded first stays.
+// A Get of a kept value counts as a use, so the value that was loaded first stays.
 func TestTheLeastRecentlyUsedIsNotTheOldest(t *testing.T) {
 	c := keyed.NewCache(func(_ context.Context, k int) (int, error) { return k, nil }, keyed.CacheOptions{TTL: time.Hour, Max: 2})
 	for _, k := range []int{1, 2, 1, 3, 1} {
@@ -76,7 +77,7 @@ func TestTheLeastRecentlyUsedIsNotTheOldest(t *testing.T) {
 	require.Equal(t, keyed.CacheStats{Kept: 2, Hits: 2, Loads: 3, Evicted: 1}, c.Stats())
 }
 
-// A value that has expired makes room before one that has not, whatever was used last.
+// An expired value is evicted before one that has not expired, whichever was used last.
 func TestAnExpiredValueMakesRoom(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		hold := promise.New[int]()
@@ -89,7 +90,7 @@ func TestAnExpiredValueMakesRoom(t *testing.T) {
 		_, _ = c.Get(bg, 1)
 		time.Sleep(30 * time.Minute)
 		_, _ = c.Get(bg, 2)
-		_, _ = c.Get(bg, 1) // used after 2
+		_, _ = c.Get(bg, 1) // uses 1 after 2
 		go func() { _, _ = c.Get(bg, 3) }()
 		synctest.Wait()
 		require.Equal(t, keyed.CacheStats{Kept: 2, Loading: 1, Hits: 1, Loads: 3}, c.Stats(), "a load takes no room")
@@ -102,7 +103,7 @@ func TestAnExpiredValueMakesRoom(t *testing.T) {
 	})
 }
 
-// A value that is dropped is not lost for the Gets that wait for it, and the counts tell the Gets apart.
+// The Gets that wait for a value get it, even if it is evicted meanwhile, and the counts tell the Gets apart.
 func TestADroppedValueIsNotLost(t *testing.T) {
 	schedtest.Each(t, func(t *testing.T, s suspend.Spawner) {
 		gates := []*promise.Promise[int]{promise.New[int](), promise.New[int](), promise.New[int]()}
@@ -126,7 +127,8 @@ func TestADroppedValueIsNotLost(t *testing.T) {
 	})
 }
 
-// On every scheduler, with failures, cancellations and Forgets: no more than Max values are kept, and each Get has the value of its key.
+// On every scheduler, with failures, cancellations and Forgets, no more than Max values are kept, and each Get returns the value
+// of its key.
 func TestABoundUnderStress(t *testing.T) {
 	schedtest.Mixed(t, func(t *testing.T, next func() suspend.Spawner) {
 		var got, failed atomic.Int64
@@ -169,7 +171,7 @@ func TestABoundUnderStress(t *testing.T) {
 	})
 }
 
-// A Cache keeps no value that it has dropped.
+// A value that a Cache has evicted is freed.
 func TestADroppedValueIsNotRetained(t *testing.T) {
 	var objects schedtest.Objects
 	c := keyed.NewCache(func(context.Context, int) (*schedtest.Object, error) { return objects.New(), nil }, keyed.CacheOptions{TTL: time.Hour, Max: 3})
@@ -181,12 +183,13 @@ func TestADroppedValueIsNotRetained(t *testing.T) {
 	require.Equal(t, 3, c.Stats().Kept)
 }
 
-// Options that would make a Cache keep nothing, without a word, panic. With the longest TTL a value never expires.
+// Options with which a Cache would keep nothing panic, instead of silently loading each time. With the longest TTL a value never
+// expires.
 func TestCacheOptions(t *testing.T) {
 	for text, o := range map[string]keyed.CacheOptions{
-		"keyed: Max is negative":   {TTL: time.Hour, Max: -1},
-		"keyed: a negative TTL":    {TTL: -1},
-		"keyed: Max without a TTL": {Max: 1000},
+		"keyed: negative Max":    {TTL: time.Hour, Max: -1},
+		"keyed: negative TTL":    {TTL: -1},
+		"keyed: Max needs a TTL": {Max: 1000},
 	} {
 		schedtest.Panics(t, text, func() { keyed.NewCache(func(context.Context, int) (int, error) { return 1, nil }, o) })
 	}
@@ -201,7 +204,7 @@ func TestCacheOptions(t *testing.T) {
 	})
 }
 
-// A load whose key was forgotten is not counted, since no later Get would share it.
+// A load whose key was forgotten does not count, because no later Get would share it.
 func TestAForgottenLoadIsNotCounted(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := keyed.NewCache(func(ctx context.Context, _ int) (int, error) { return 1, suspend.Sleep(ctx, time.Second) }, keyed.CacheOptions{})
@@ -214,11 +217,11 @@ func TestAForgottenLoadIsNotCounted(t *testing.T) {
 	})
 }
 
-// At most two values are kept: those of the last Gets.
+// The Cache keeps at most two values: those of the last Gets.
 func ExampleCache_Stats() {
 	squares := keyed.NewCache(func(_ context.Context, n int) (int, error) { return n * n, nil },
 		keyed.CacheOptions{TTL: time.Minute, Max: 2})
-	for _, n := range []int{1, 2, 1, 3} { // 3 takes the place of 2
+	for _, n := range []int{1, 2, 1, 3} { // 3 replaces 2
 		_, _ = squares.Get(bg, n)
 	}
 	s := squares.Stats()

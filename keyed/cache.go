@@ -24,7 +24,7 @@ var ErrAbandoned = outcome.Named("keyed: the load did not return", suspend.ErrAb
 
 // ErrRecursive is the error of a Get that would wait for itself, because loads need each other's values. Load at least one of
 // these values in another way.
-var ErrRecursive = errors.New("keyed: a load that waits for itself")
+var ErrRecursive = errors.New("keyed: a load waits for itself")
 
 // CacheOptions configure a Cache.
 type CacheOptions struct {
@@ -79,16 +79,16 @@ type cached[K comparable, V any] struct {
 // still run.
 func NewCache[K comparable, V any](load func(ctx context.Context, key K) (V, error), o CacheOptions) *Cache[K, V] {
 	if load == nil {
-		panic("keyed: Cache without a load")
+		panic("keyed: NewCache with a nil function")
 	}
 	if o.Max < 0 {
-		panic("keyed: Max is negative")
+		panic("keyed: negative Max")
 	}
 	if o.TTL < 0 {
-		panic("keyed: a negative TTL")
+		panic("keyed: negative TTL")
 	}
 	if o.Max > 0 && o.TTL == 0 {
-		panic("keyed: Max without a TTL")
+		panic("keyed: Max needs a TTL")
 	}
 	return &Cache[K, V]{load: load, o: o}
 }
@@ -124,7 +124,7 @@ func (c *Cache[K, V]) Get(ctx context.Context, key K) (v V, err error) {
 
 // errLeft makes the other waiters start again, because the Get that started the load has given up before the load began, or its
 // node has crashed. Its scheduler may have refused the load, and then the load never begins.
-var errLeft = errors.New("keyed: the first has left")
+var errLeft = errors.New("keyed: the caller that started the load has given up")
 
 func (c *Cache[K, V]) get(ctx context.Context, key K) (v V, err error) {
 	e, first, loaded := c.lookUp(key)

@@ -17,7 +17,7 @@ import (
 	"github.com/braidgo/braid/suspend"
 )
 
-// A load that has succeeded is kept. The only waiter leaves between Resolve and the lock of end.
+// A load that has succeeded is kept, even if its only waiter leaves before the load records its result.
 func TestALoadIsKept(t *testing.T) {
 	var twice int
 	const n = 20000
@@ -69,7 +69,7 @@ func TestAnErrorIsNotKept(t *testing.T) {
 	}
 }
 
-// A value whose time is over is not returned, whatever stands before it in the list.
+// An expired value is not returned, even if values before it in the list have another clock and have not expired.
 func TestStaleBehindAnotherClock(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		loads := 0
@@ -103,7 +103,7 @@ func TestContextIsKept(t *testing.T) {
 	runtime.KeepAlive(c)
 }
 
-// Get in a callback panics, as suspending is forbidden there, and starts no load.
+// In a callback, where suspending is forbidden, Get panics and starts no load.
 func TestGetInACallback(t *testing.T) {
 	var loads atomic.Int32
 	c := keyed.NewCache(func(context.Context, int) (int, error) { loads.Add(1); return 1, nil }, keyed.CacheOptions{TTL: time.Hour})
@@ -117,12 +117,12 @@ func TestGetInACallback(t *testing.T) {
 	}
 }
 
-// A closed is a scheduler that runs loads as its tasks, as a simulation does.
+// A closed scheduler runs loads as its tasks, as a simulation does.
 type closed struct{}
 
 func (closed) AfterDone(ctx context.Context, f func()) func() bool { return context.AfterFunc(ctx, f) }
 
-// A declining is a task of a scheduler that refuses each load, after others have joined.
+// A declining scheduler, which is also its own task, refuses each load after another Get has joined it.
 type declining struct {
 	closed
 	wakes chan struct{}
@@ -134,7 +134,8 @@ func (r *declining) Unpark()                  { r.wakes <- struct{}{} }
 func (r *declining) Spawner() suspend.Spawner { return r }
 func (r *declining) Go(func()) error          { r.join(); return suspend.ErrClosed }
 
-// Once a task that waited for a load had the error with which the scheduler of the first refused it.
+// A scheduler refuses a load that another task has joined. The other task starts the load again on its own scheduler, and does
+// not get the refusal.
 func TestARefusedLoadIsBegunByAnother(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := keyed.NewCache(func(context.Context, int) (int, error) { return 7, nil }, keyed.CacheOptions{})
@@ -146,7 +147,7 @@ func TestARefusedLoadIsBegunByAnother(t *testing.T) {
 				require.NoError(t, err)
 			}()
 			synctest.Wait()
-			require.Empty(t, second) // it waits with the first
+			require.Empty(t, second) // joins the first load
 		}
 		suspend.Bind(&declining{closed{}, make(chan struct{}, 1), join}, func() {
 			_, err := c.Get(bg, 1)

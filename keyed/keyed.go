@@ -67,7 +67,7 @@ func (t *table[K, T]) Len() int {
 // check panics if key is NaN, because a map cannot find such a key again.
 func check[K comparable](key K) {
 	if key != key {
-		panic("keyed: a key that does not equal itself")
+		panic("keyed: a key that is not equal to itself, such as NaN")
 	}
 }
 
@@ -160,7 +160,7 @@ type Semaphore[K comparable] struct {
 // NewSemaphore returns a Semaphore with n permits for each key. It panics if n is less than 1.
 func NewSemaphore[K comparable](n int64) *Semaphore[K] {
 	if n < 1 {
-		panic("keyed: Semaphore without permits")
+		panic("keyed: NewSemaphore with less than one permit")
 	}
 	return &Semaphore[K]{n: n}
 }
@@ -185,7 +185,7 @@ func (s *Semaphore[K]) TryAcquire(key K) (ok bool) {
 func (s *Semaphore[K]) Release(key K) {
 	e := s.used(key)
 	if e == nil {
-		panic("keyed: Release of a key without a permit")
+		panic("keyed: Release of a key for which no permit is held")
 	}
 	e.of.Release(1)
 	s.unref(key, e)

@@ -29,7 +29,7 @@ var (
 	errOops = errors.New("oops")
 )
 
-// A lock is a Mutex, or a Semaphore of n.
+// A lock is a Mutex, or a Semaphore with n permits for each key.
 type lock interface {
 	TryAcquire(key int) bool
 	Acquire(ctx context.Context, key int) error
@@ -48,7 +48,7 @@ var locks = map[string]func() (l lock, n int64){
 	"Semaphore": func() (lock, int64) { return keyed.NewSemaphore[int](2), 2 },
 }
 
-// Tasks hold at most n permits of a key, all that are not cancelled get one, and in the end no key is left.
+// Tasks hold at most n permits of a key, each that is not cancelled gets one, and in the end no key is left.
 func TestConservation(t *testing.T) {
 	for name, anew := range locks {
 		t.Run(name, func(t *testing.T) {
@@ -88,7 +88,7 @@ func TestConservation(t *testing.T) {
 	}
 }
 
-// A task that waits keeps its key, another key is free meanwhile, and a failure leaves nothing.
+// A waiting task keeps its key in the map. Another key is free meanwhile, and a failed call leaves no key behind.
 func TestKeys(t *testing.T) {
 	for name, anew := range locks {
 		t.Run(name, func(t *testing.T) {
@@ -122,12 +122,12 @@ func TestKeys(t *testing.T) {
 		})
 	}
 	schedtest.Panics(t, "keyed: Unlock of a key that is not locked", func() { new(keyed.Mutex[int]).Unlock(1) })
-	schedtest.Panics(t, "keyed: Release of a key without a permit", func() { keyed.NewSemaphore[int](1).Release(1) })
-	schedtest.Panics(t, "keyed: Semaphore without permits", func() { keyed.NewSemaphore[int](0) })
-	schedtest.Panics(t, "keyed: Cache without a load", func() { keyed.NewCache[int, int](nil, keyed.CacheOptions{}) })
+	schedtest.Panics(t, "keyed: Release of a key for which no permit is held", func() { keyed.NewSemaphore[int](1).Release(1) })
+	schedtest.Panics(t, "keyed: NewSemaphore with less than one permit", func() { keyed.NewSemaphore[int](0) })
+	schedtest.Panics(t, "keyed: NewCache with a nil function", func() { keyed.NewCache[int, int](nil, keyed.CacheOptions{}) })
 }
 
-// One load for all that wait meanwhile, on every scheduler, and another one after a failure.
+// All Gets that wait at the same time share one load, on every scheduler. After a failure there is another load.
 func TestOneLoadForAll(t *testing.T) {
 	schedtest.Each(t, func(t *testing.T, s suspend.Spawner) {
 		const n = 20
@@ -151,7 +151,7 @@ func TestOneLoadForAll(t *testing.T) {
 				fs = append(fs, func() {
 					waiting.Add(1)
 					v, err := c.Get(bg, 7)
-					for err == nil && want.err != nil { // it came after the failed load
+					for err == nil && want.err != nil { // this Get came after the failed load
 						v, err = want.v, want.err
 					}
 					if v != want.v || err != want.err {
@@ -164,7 +164,7 @@ func TestOneLoadForAll(t *testing.T) {
 	})
 }
 
-// The load ends when nobody waits any more. The next Get loads anew, also while the first load is ending.
+// A load is cancelled when no Get waits for it any more. The next Get loads again, even while the first load is still ending.
 func TestALoadWithoutWaiters(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := suspend.Goroutines
@@ -205,7 +205,7 @@ func TestALoadWithoutWaiters(t *testing.T) {
 		_ = gate.Fail(errOops)
 		synctest.Wait()
 		v, _ := c.Get(bg, "k")
-		require.Equal(t, 2, v, "the load that nobody waited for has left nothing")
+		require.Equal(t, 2, v, "the load without waiters has left nothing behind")
 		_, err := c.Get(ctx, "k")
 		require.ErrorIs(t, err, context.Canceled, "also if it is loaded")
 	})
@@ -243,7 +243,8 @@ func TestTimeToLive(t *testing.T) {
 	})
 }
 
-// A load that is forgotten is for those that wait; what does not return, and a scheduler that refuses, is an error.
+// A forgotten load still serves the Gets that wait for it. A load that does not return is an error, and so is a scheduler that
+// refuses.
 func TestOtherEndsOfALoad(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := suspend.Goroutines
@@ -280,7 +281,7 @@ func TestOtherEndsOfALoad(t *testing.T) {
 	})
 }
 
-// The first caller panics in Go. Another one that waits by then starts the load again.
+// The first Get panics in Go. Another one that waits by then starts the load again.
 func TestAStartThatPanics(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := keyed.NewCache(func(context.Context, int) (int, error) { return 1, nil }, keyed.CacheOptions{TTL: time.Hour})
@@ -307,7 +308,7 @@ type panicking struct {
 func (p panicking) Spawner() suspend.Spawner { return p }
 func (p panicking) Go(func()) error          { p.f(); return nil }
 
-// A refusing task is on a scheduler that starts no others.
+// A refusing task belongs to a scheduler that starts no tasks.
 type refusing struct {
 	closed
 	suspend.Task
@@ -316,7 +317,8 @@ type refusing struct {
 func (r refusing) Spawner() suspend.Spawner { return r }
 func (r refusing) Go(func()) error          { return errOops }
 
-// Under cancellations each Get returns the value of its key, or its own cancellation, and nothing is left that nobody asked for.
+// Under cancellations, each Get returns the value of its key, or its own cancellation. In the end the Cache has no load without a
+// waiter.
 func TestCacheUnderStress(t *testing.T) {
 	schedtest.Mixed(t, func(t *testing.T, next func() suspend.Spawner) {
 		var got, failed, stopped atomic.Int64
@@ -361,7 +363,7 @@ func TestCacheUnderStress(t *testing.T) {
 	})
 }
 
-// A map never finds a NaN again, so that its lock would be lost.
+// NaN cannot be a key: a map never finds it again, so its lock could not be unlocked.
 func TestNaN(t *testing.T) {
 	nan := math.NaN()
 	var m keyed.Mutex[any]
@@ -375,7 +377,7 @@ func TestNaN(t *testing.T) {
 		"Get":        func() { _, _ = c.Get(bg, nan) },
 		"Forget":     func() { c.Forget(nan) },
 	} {
-		t.Run(name, func(t *testing.T) { schedtest.Panics(t, "keyed: a key that does not equal itself", f) })
+		t.Run(name, func(t *testing.T) { schedtest.Panics(t, "keyed: a key that is not equal to itself, such as NaN", f) })
 	}
 	if n := m.Len() + s.Len() + c.Len(); n != 0 {
 		t.Errorf("%d keys are left", n)
@@ -412,7 +414,7 @@ func ExampleMutex() {
 }
 
 func ExampleSemaphore() {
-	uploads := keyed.NewSemaphore[string](2) // for each user
+	uploads := keyed.NewSemaphore[string](2) // two uploads for each user
 	fmt.Println(uploads.Acquire(bg, "ann"), uploads.TryAcquire("ann"), uploads.TryAcquire("ann"), uploads.TryAcquire("bob"))
 	uploads.Release("ann")
 	fmt.Println(uploads.TryAcquire("ann"))

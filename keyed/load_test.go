@@ -25,7 +25,8 @@ import (
 
 func slow(ctx context.Context, key int) (int, error) { return key, suspend.Sleep(ctx, time.Hour) }
 
-// The load was a task of its first caller's scheduler. A stranger that waited for it held the Run and the Close of the first.
+// A load is not a task of its first caller's scheduler. Otherwise a Get from another scheduler would keep that scheduler's Run
+// and Close from returning.
 func TestALoadIsNotOfItsFirstCaller(t *testing.T) {
 	for name, run := range map[string]func(f func()){
 		"fifo": func(f func()) { _ = fifo.Run(bg, func(context.Context) error { f(); return nil }) },
@@ -58,7 +59,7 @@ func TestALoadIsNotOfItsFirstCaller(t *testing.T) {
 	}
 }
 
-// The first caller's scheduler is busy before the load could begin there.
+// The first caller's scheduler is busy and could not run the load.
 func TestALoadOfABusyScheduler(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c, begun := keyed.NewCache(func(context.Context, int) (int, error) { return 1, nil }, keyed.CacheOptions{}), time.Now()
@@ -77,7 +78,7 @@ func TestALoadOfABusyScheduler(t *testing.T) {
 	})
 }
 
-// The node of the first caller crashes during the load. The callers of other nodes had the ErrAbandoned of its task.
+// The node of the first caller crashes during the load. Callers of other nodes must not get the ErrAbandoned of its task.
 func TestALoadOfANodeThatCrashes(t *testing.T) {
 	r := simulation.Run(func(ctx context.Context, w *simulation.World) error {
 		loads, ended := 0, 0
@@ -103,7 +104,7 @@ func TestALoadOfANodeThatCrashes(t *testing.T) {
 	require.NoError(t, r.Err)
 }
 
-// A load that exits in a World is not started without end.
+// A load that exits in a World is not started again and again.
 func TestALoadThatExitsInAWorld(t *testing.T) {
 	r := simulation.Run(func(ctx context.Context, w *simulation.World) error {
 		loads := 0
@@ -123,7 +124,7 @@ func TestALoadThatExitsInAWorld(t *testing.T) {
 	require.NoError(t, r.Err)
 }
 
-// A panic of a load is an error of each Get, with the value and the stack. It does not end the process.
+// A load that panics fails each Get with an error that has the value and the stack. The process does not end.
 func TestALoadThatPanics(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := keyed.NewCache(func(ctx context.Context, _ int) (int, error) {
@@ -152,19 +153,20 @@ func TestALoadThatPanics(t *testing.T) {
 		require.ErrorIs(t, err, keyed.ErrAbandoned)
 		return nil
 	}, simulation.Options{Seed: 1})
-	require.ErrorContains(t, r.Err, "oops", "the panic goes on in its task")
+	require.ErrorContains(t, r.Err, "oops", "in a task the panic continues")
 }
 
 func panics() (int, error) { panic(errOops) }
 
-// Loads that need each other say so. A load that is needed twice, or whose Get has ended, is no circle.
+// Loads that need each other fail with an error. A load that two others need is no circle, and neither is one whose Get has
+// ended.
 func TestLoadsInACircle(t *testing.T) {
 	for _, n := range []int{1, 2, 3, 10} {
 		synctest.Test(t, func(t *testing.T) {
 			var a, b *keyed.Cache[int, int]
 			next := func(c **keyed.Cache[int, int]) func(ctx context.Context, k int) (int, error) {
 				return func(ctx context.Context, k int) (int, error) {
-					_ = suspend.Sleep(bg, time.Second) // the others begin, too
+					_ = suspend.Sleep(bg, time.Second) // lets the other loads begin
 					return (*c).Get(ctx, (k+1)%n)
 				}
 			}
@@ -212,7 +214,7 @@ func TestLoadsInADiamond(t *testing.T) {
 	}
 }
 
-// A part of a load gives up, and the load goes on. Then the other load needs the first one.
+// A part of a load is cancelled, and the load continues. Then another load needs the first one, which is no circle any more.
 func TestAPartThatHasLeft(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var c *keyed.Cache[int, int]
@@ -234,7 +236,7 @@ func TestAPartThatHasLeft(t *testing.T) {
 	})
 }
 
-// A load has left its context to a task that goes on. A Get of that task is no part of the load.
+// A load passes its context to a task that outlives it. A Get of that task does not count as a part of the load.
 func TestTheContextOfALoadThatHasEnded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var of context.Context
@@ -255,7 +257,7 @@ func TestTheContextOfALoadThatHasEnded(t *testing.T) {
 	})
 }
 
-// A during is a context of a load that calls f when a Cache looks for the load.
+// A during is the context of a load. It calls f when a Cache looks for the load in it.
 type during struct {
 	context.Context
 	f func()
@@ -270,7 +272,7 @@ func (c *during) Value(key any) any {
 	return v
 }
 
-// A part of a load waits for the load, which ends before the circle is seen.
+// A part of a load waits for the load, which ends before the Cache finds the circle.
 func TestALoadThatEndsMeanwhile(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var c *keyed.Cache[int, int]
@@ -291,7 +293,7 @@ func TestALoadThatEndsMeanwhile(t *testing.T) {
 	})
 }
 
-// Two loads that wait for each other without their contexts are a deadlock, which the census finds.
+// Two loads wait for each other without passing their contexts. The Cache cannot see this deadlock, but the census finds it.
 func TestTheCensusFindsACircleOfLoads(t *testing.T) {
 	defer schedtest.Within(t, schedtest.Deadline)()
 	defer census.Start(census.Options{StuckAfter: -1})()
@@ -308,7 +310,7 @@ func TestTheCensusFindsACircleOfLoads(t *testing.T) {
 
 var ofThePackage = keyed.NewCache(func(context.Context, int) (time.Time, error) { return time.Now(), nil }, keyed.CacheOptions{TTL: time.Minute})
 
-// A value of the real time never expired in a bubble, whose clock begins in 2000.
+// A value that was loaded in real time expires in a bubble, although the clock of the bubble begins in the year 2000.
 func TestAValueFromAfterTheBubble(t *testing.T) {
 	before, err := ofThePackage.Get(bg, 1)
 	require.NoError(t, err)
@@ -325,7 +327,7 @@ func TestAValueFromAfterTheBubble(t *testing.T) {
 	}
 }
 
-// Neither a key nor a value stays: of a lock that nobody holds, after a Forget, and after the time to live.
+// Keys and values are freed: the key of an unlocked lock, after a Forget, and after the time to live.
 func TestNothingIsRetained(t *testing.T) {
 	var objects schedtest.Objects
 	var m keyed.Mutex[*schedtest.Object]
@@ -345,11 +347,11 @@ func TestNothingIsRetained(t *testing.T) {
 			c.Forget(i)
 		}
 	}()
-	objects.Collected(t, 1) // the last may be on a stack
+	objects.Collected(t, 1) // the last one may still be on a stack
 	runtime.KeepAlive([]any{&m, s, c})
 }
 
-// Many keys at once leave no memory when they are gone.
+// After many keys at once, the map gives its memory back.
 func TestManyKeysAtOnce(t *testing.T) {
 	const keys = 100_000
 	var m keyed.Mutex[int]
@@ -362,7 +364,7 @@ func TestManyKeysAtOnce(t *testing.T) {
 			m.Lock(k)
 			_, _ = c.Get(bg, k)
 		}
-		require.Greater(t, heap()-before, int64(8<<20*bits.UintSize/64)) // pointers are most of it
+		require.Greater(t, heap()-before, int64(8<<20*bits.UintSize/64)) // most of the memory is pointers
 		for k := range keys {
 			m.Unlock(k)
 		}

@@ -16,10 +16,10 @@ import (
 	"github.com/braidgo/braid/suspend"
 )
 
-// inBubble hides the deadline of t, for which rapid asks, and which a bubble forbids.
+// inBubble hides the deadline of t: rapid asks for it, but a bubble forbids that.
 type inBubble struct{ rapid.TB }
 
-// A call is an Acquire or a Get in a goroutine of its own.
+// A call is an Acquire or a Get on a goroutine of its own.
 type call struct {
 	cancel context.CancelFunc
 	ended  bool
@@ -39,7 +39,7 @@ func begin(f func(ctx context.Context) (int, error)) *call {
 	return c
 }
 
-// leave cancels one of the calls that wait, if there is any, and takes it off.
+// leave cancels one of the waiting calls, if there is one, and removes it from the list.
 func leave(rt *rapid.T, waiting *[]*call) bool {
 	if len(*waiting) == 0 {
 		return false
@@ -131,14 +131,14 @@ func TestLocksAgainstModel(t *testing.T) {
 	}
 }
 
-// A load is what a Cache has asked for.
+// A load is a call of the function of the Cache.
 type load struct {
 	v       int
 	over    bool
 	ctx     context.Context
 	result  promise.Promise[int]
 	waiting []*call
-	until   time.Time // zero while it runs
+	until   time.Time // zero while the load runs
 }
 
 // Random sequences of calls agree with a map of loads.
@@ -146,7 +146,7 @@ func TestCacheAgainstModel(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		rapid.Check(inBubble{t}, func(rt *rapid.T) {
 			ttl := time.Duration(rapid.IntRange(0, 3).Draw(rt, "ttl")) * time.Second
-			var begun []*load // all that have run
+			var begun []*load // all loads so far
 			entries := map[int]*load{}
 			c := keyed.NewCache(func(ctx context.Context, _ int) (int, error) {
 				l := &load{v: len(begun), ctx: ctx}

@@ -46,7 +46,7 @@ type Barrier struct {
 // NewBarrier returns a Barrier for n parties. It panics if n is less than 1.
 func NewBarrier(n int) *Barrier {
 	if n < 1 {
-		panic("latch: barrier for no parties")
+		panic("latch: NewBarrier with less than one party")
 	}
 	return &Barrier{n: n}
 }
@@ -62,7 +62,7 @@ func NewBarrier(n int) *Barrier {
 // In a complete round, every call of Wait synchronizes before the return of every Wait. Wait panics on the zero Barrier.
 func (b *Barrier) Wait(ctx context.Context) (index int, err error) {
 	if b.n < 1 {
-		panic("latch: Wait at the zero Barrier")
+		panic("latch: Wait on the zero Barrier: use NewBarrier")
 	}
 	var me suspend.Resumer[struct{}]
 	counted := false

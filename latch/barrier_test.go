@@ -17,7 +17,7 @@ import (
 	"github.com/braidgo/braid/suspend"
 )
 
-// Nobody leaves a round before all have come, however often it is used.
+// No party leaves a round before all have arrived, in any of many rounds.
 func TestRoundAfterRound(t *testing.T) {
 	schedtest.Each(t, func(t *testing.T, s suspend.Spawner) {
 		for n := 1; n <= 4; n++ {
@@ -31,7 +31,7 @@ func TestRoundAfterRound(t *testing.T) {
 						came[k].Add(1)
 						index, err := b.Wait(bg)
 						if err != nil || int(came[k].Load()) != n {
-							t.Fatalf("round %d of %d: %v, %d came", k, n, err, came[k].Load())
+							t.Fatalf("round %d of %d: %v, %d arrived", k, n, err, came[k].Load())
 						}
 						indices[k].Add(1 << (8 * index))
 						if (i+k)%5 == 0 {
@@ -64,7 +64,7 @@ func TestIndexIsHowManyAreToCome(t *testing.T) {
 			})
 		}
 		schedtest.Yield(3)
-		if !slices.Equal(got, []int{0, 0, 2, 1, 2, 1}) { // the last of each does not suspend; one waits for the next round
+		if !slices.Equal(got, []int{0, 0, 2, 1, 2, 1}) { // the last party of each round does not suspend; the seventh waits for the next round
 			t.Errorf("in order %v", got)
 		}
 		_ = s.Go(func() { _, _ = b.Wait(bg) })
@@ -74,9 +74,9 @@ func TestIndexIsHowManyAreToCome(t *testing.T) {
 
 func TestBarrierMisuse(t *testing.T) {
 	for _, n := range []int{0, -1} {
-		schedtest.Panics(t, "latch: barrier for no parties", func() { latch.NewBarrier(n) })
+		schedtest.Panics(t, "latch: NewBarrier with less than one party", func() { latch.NewBarrier(n) })
 	}
-	schedtest.Panics(t, "latch: Wait at the zero Barrier", func() { _, _ = new(latch.Barrier).Wait(bg) })
+	schedtest.Panics(t, "latch: Wait on the zero Barrier: use NewBarrier", func() { _, _ = new(latch.Barrier).Wait(bg) })
 }
 
 func TestBarrierDoneContextChangesNothing(t *testing.T) {
@@ -132,11 +132,11 @@ func (p *party) is(index int, err error) bool {
 	return p.ended && p.index == index && errors.Is(p.err, err) && (err != nil || p.err == nil)
 }
 
-// On fifo the order of everything is known, so each point of a cancellation can be met exactly.
+// On fifo the order of all steps is known, so the test cancels at each point exactly.
 func TestCancelledPartyBreaksItsRound(t *testing.T) {
 	schedtest.OnFIFO(t, func(s *fifo.Scheduler) {
 		b := latch.NewBarrier(4)
-		for range 3 { // each time anew
+		for range 3 { // in three rounds
 			p, q, r := come(s, b), come(s, b), come(s, b)
 			q.cancel()
 			schedtest.Yield(3)
@@ -163,9 +163,9 @@ func TestTwoCancelledPartiesBreakOneRound(t *testing.T) {
 			_ = s.Go(func() { p.index, p.err = b.Wait(ctx); p.ended = true })
 			suspend.Yield()
 		}
-		together() // both before either can do anything about it
+		together() // before either of the two runs
 		next := make([]*party, 3)
-		_ = s.Go(func() { // comes when the round is broken, and neither has noticed
+		_ = s.Go(func() { // arrive after the round was broken, and before the cancelled parties run
 			for i := range next {
 				next[i] = new(party)
 				_ = s.Go(func() { next[i].index, next[i].err = b.Wait(bg); next[i].ended = true })
@@ -183,7 +183,7 @@ func TestTwoCancelledPartiesBreakOneRound(t *testing.T) {
 	})
 }
 
-// An untold is a context whose waiters do not hear of its end before the function tell is called.
+// An untold is a context that calls its waiters only when the test calls tell.
 type untold struct {
 	context.Context
 	tell func()
@@ -194,7 +194,7 @@ func (u *untold) AfterFunc(f func()) (stop func() bool) {
 	return func() bool { return false }
 }
 
-// A party that is cancelled when the last has come, or just before, without having heard of it, has been counted.
+// A party counts if its cancellation reaches the barrier only after the last party has arrived, even if its context ended before.
 func TestPartyCancelledTooLateSucceeds(t *testing.T) {
 	for name, meet := range map[string]func(p *party, last func()){
 		"before the last": func(p *party, last func()) { p.cancel(); last(); p.tell() },
@@ -213,7 +213,7 @@ func TestPartyCancelledTooLateSucceeds(t *testing.T) {
 							t.Errorf("the last: %d, %v", i, err)
 						}
 					})
-					r := come(s, b) // is in the next round already, which is not broken
+					r := come(s, b) // belongs to the next round, which is not broken
 					schedtest.Yield(3)
 					if !p.is(2, nil) || !q.is(1, nil) || r.ended {
 						t.Errorf("%+v, %+v, next round %+v", p, q, r)
@@ -228,7 +228,7 @@ func TestPartyCancelledTooLateSucceeds(t *testing.T) {
 	}
 }
 
-// The last of a round comes while one that waits in it is being cancelled: either all succeed or none.
+// The last party of a round arrives while another one is being cancelled. Either all succeed or none.
 func TestLastAgainstCancellation(t *testing.T) {
 	for n := 2; n <= 4; n++ {
 		t.Run(fmt.Sprint(n), func(t *testing.T) {
@@ -246,7 +246,7 @@ func TestLastAgainstCancellation(t *testing.T) {
 					_ = next().Go(func() {
 						defer all.Done()
 						if index[0], errs[0] = b.Wait(ctx); errs[0] != nil {
-							giveUpAll() // those that have come too late for it
+							giveUpAll() // ends the waits of those that arrived after the round was broken
 						}
 						doneByThen = ctx.Err() != nil
 					})
@@ -286,7 +286,7 @@ func TestLastAgainstCancellation(t *testing.T) {
 						happened++
 					}
 				}
-				t.Logf("%d happened, %d of them with a cancellation that was too late; %d broken, and %d told so", happened+tooLate, tooLate, broken, told)
+				t.Logf("%d complete, %d of them with a cancellation that was too late; %d broken, and %d waiters got ErrBroken", happened+tooLate, tooLate, broken, told)
 				if !covered() {
 					t.Error("an outcome was not covered")
 				}
@@ -295,7 +295,7 @@ func TestLastAgainstCancellation(t *testing.T) {
 	}
 }
 
-// Conservation: every party of every round that has happened is counted once, so each index occurs equally often.
+// Every party of every complete round gets an index, so each index occurs equally often.
 func TestBarrierStressWithCancellation(t *testing.T) {
 	schedtest.Mixed(t, func(t *testing.T, next func() suspend.Spawner) {
 		const n, tasks, rounds = 3, 8, 300
@@ -344,7 +344,7 @@ func TestBarrierStressWithCancellation(t *testing.T) {
 		}
 		all.Wait()
 		stopAll()
-		t.Logf("%d rounds, %d cancelled, %d told so", counts[0].Load(), cancelled.Load(), broken.Load())
+		t.Logf("%d rounds, %d waiters cancelled, %d got ErrBroken", counts[0].Load(), cancelled.Load(), broken.Load())
 		for i := range counts {
 			if counts[i].Load() != counts[0].Load() {
 				t.Errorf("index %d: %d times, index 0: %d", i, counts[i].Load(), counts[0].Load())
@@ -356,7 +356,7 @@ func TestBarrierStressWithCancellation(t *testing.T) {
 	})
 }
 
-// A party that is cancelled too late leaves nothing behind when it returns.
+// A party whose cancellation comes too late leaves nothing behind when it returns.
 func TestATooLateCancellationLeavesNothing(t *testing.T) {
 	schedtest.OnFIFO(t, func(s *fifo.Scheduler) {
 		b := latch.NewBarrier(2)

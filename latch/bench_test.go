@@ -10,7 +10,7 @@ import (
 	"github.com/braidgo/braid/suspend"
 )
 
-// A task starts four others and waits for them.
+// A task starts four tasks and waits for them.
 func BenchmarkWait(b *testing.B) {
 	ctx, cancel := context.WithCancel(bg)
 	defer cancel()
@@ -43,7 +43,7 @@ func BenchmarkWait(b *testing.B) {
 			wg.Wait()
 		}
 	})
-	b.Run("sync.WaitGroup/ctx", func(b *testing.B) { // the wait on a goroutine of its own
+	b.Run("sync.WaitGroup/ctx", func(b *testing.B) { // waits on a goroutine of its own
 		b.ReportAllocs()
 		for range b.N {
 			var wg sync.WaitGroup
@@ -61,7 +61,7 @@ func BenchmarkWait(b *testing.B) {
 	})
 }
 
-// Four tasks meet.
+// Four tasks meet at a barrier.
 func BenchmarkBarrier(b *testing.B) {
 	ctx, cancel := context.WithCancel(bg)
 	defer cancel()

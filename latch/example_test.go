@@ -11,7 +11,7 @@ import (
 	"github.com/braidgo/braid/suspend"
 )
 
-// A service is ready when its parts are.
+// A service is ready as soon as its parts are.
 func ExampleLatch_Wait() {
 	ready := latch.New(3)
 	_ = fifo.Run(context.Background(), func(ctx context.Context) error {
@@ -44,7 +44,7 @@ func ExampleLatch_WaitOp() {
 	// Output: not yet
 }
 
-// Each step of a simulation begins when the step before is complete everywhere; one of the workers reports it.
+// Each step of a simulation begins when all workers have completed the step before. One of them reports it.
 func ExampleBarrier_Wait() {
 	const workers, steps = 3, 2
 	cells, barrier := make([]int, workers), latch.NewBarrier(workers)
@@ -60,7 +60,7 @@ func ExampleBarrier_Wait() {
 					if index == 0 {
 						fmt.Println(cells)
 					}
-					if _, err = barrier.Wait(ctx); err != nil { // reported
+					if _, err = barrier.Wait(ctx); err != nil { // the step was reported
 						return
 					}
 				}
@@ -73,7 +73,7 @@ func ExampleBarrier_Wait() {
 	// [0 2 4]
 }
 
-// A party that gives up tells the others.
+// A party that gives up breaks the round of the others.
 func ExampleBarrier_Wait_broken() {
 	barrier := latch.NewBarrier(3)
 	_ = fifo.Run(context.Background(), func(ctx context.Context) error {

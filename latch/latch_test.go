@@ -89,7 +89,7 @@ func TestDoneContextFailsThoughOpen(t *testing.T) {
 	}
 }
 
-// On fifo the order of everything is known, so each point of a cancellation can be met exactly.
+// On fifo the order of all steps is known, so the test cancels at each point exactly.
 func TestCancelAtEachPoint(t *testing.T) {
 	for name, c := range map[string]struct {
 		meet func(l *latch.Latch, cancel func())
@@ -137,7 +137,7 @@ func TestWaitersGoOnInOrder(t *testing.T) {
 	})
 }
 
-// A waiter that returns nil has seen everything, another one was cancelled, and no waiter is left behind.
+// A waiter that returns nil sees everything before the count-downs, any other waiter was cancelled, and no waiter is left behind.
 func TestLatchStressWithCancellation(t *testing.T) {
 	schedtest.Mixed(t, func(t *testing.T, next func() suspend.Spawner) {
 		var opened, failed atomic.Int64
@@ -227,7 +227,7 @@ func TestWaitOpInSelectAndThen(t *testing.T) {
 	})
 }
 
-// A waiting goroutine is durably blocked, so time goes on in a bubble.
+// A waiting goroutine is durably blocked, so the clock of a bubble advances.
 func TestInABubble(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithTimeout(bg, time.Hour)
@@ -241,7 +241,7 @@ func TestInABubble(t *testing.T) {
 	})
 }
 
-// A value that a cancelled waiter holds is not kept alive, whether it was cancelled in time or too late.
+// A value that is reachable only from a cancelled waiter is freed, even if the cancellation came too late.
 func TestNothingIsRetained(t *testing.T) {
 	l, b := latch.New(1), latch.NewBarrier(2)
 	for name, c := range map[string]struct {
@@ -294,7 +294,7 @@ func TestAllocs(t *testing.T) {
 	} {
 		limit := 0.0
 		if name == "Barrier, of 1" {
-			limit = 3 // the record of a goroutine's wait, which it is asked for before it is known that there is none
+			limit = 3 // includes the record of a goroutine's wait, which Wait needs before it knows that it need not wait
 		}
 		if got := testing.AllocsPerRun(100, f); got > limit {
 			t.Errorf("%s: %v allocations, limit %v", name, got, limit)

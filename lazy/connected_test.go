@@ -8,7 +8,7 @@ import (
 	"github.com/braidgo/braid/lazy"
 )
 
-// A long Force holds up no unrelated lazy. Connected lazies share one lock, in any order of connecting them.
+// A long Force does not block an unrelated Lazy. Connected Lazies share one lock, in whatever order they were connected.
 func TestConnectedAndApart(t *testing.T) {
 	const tasks, values = 8, 30
 	for range 20 {
@@ -21,7 +21,7 @@ func TestConnectedAndApart(t *testing.T) {
 						return 1, nil
 					}
 					sum := 0
-					for _, k := range []int{j - 1, (j - 1) / 2} { // of its own, and one of a neighbour's
+					for _, k := range []int{j - 1, (j - 1) / 2} { // forces a value of its own, and a value of a neighbour
 						v, err := lazies[i][k].Force(ctx)
 						if err != nil {
 							return 0, err

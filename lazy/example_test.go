@@ -30,7 +30,7 @@ func ExampleLazy_Force() {
 	// [verbose verbose verbose] <nil>
 }
 
-// A server that does not answer yet is asked again by the next call.
+// If a server does not answer, the next call asks again.
 func ExampleMode_retry() {
 	asked := 0
 	config := lazy.New(func(ctx context.Context) (string, error) {
@@ -89,9 +89,9 @@ func ExampleLazy_Value() {
 	// 42 <nil> true
 }
 
-// A cache that loads each key once. A load whose task was cancelled passes to the next one that waits.
+// A cache loads each key once. If the task that loads is cancelled, the next waiting task takes over.
 func Example_cache() {
-	var users sync.Map // of *lazy.Lazy[string]
+	var users sync.Map // the values are *lazy.Lazy[string]
 	user := func(ctx context.Context, id int) (string, error) {
 		l, _ := users.LoadOrStore(id, lazy.New(func(context.Context) (string, error) {
 			fmt.Println("load", id)

@@ -89,7 +89,7 @@ type turn bool
 func New[T any](f func(ctx context.Context) (T, error), mode Mode) *Lazy[T] {
 	switch {
 	case f == nil:
-		panic("lazy: New of a nil function")
+		panic("lazy: New with a nil function")
 	case mode > Retry:
 		panic("lazy: New with an unknown mode")
 	}

@@ -33,7 +33,7 @@ func one(context.Context) (int, error) { return 1, nil }
 
 func TestMain(m *testing.M) { schedtest.Main(m) }
 
-// all runs each of fs as a task of the next scheduler and waits for them.
+// all runs each of fs as a task of the next scheduler, and waits for them.
 func all(t *testing.T, next func() suspend.Spawner, fs ...func()) {
 	t.Helper()
 	var wg sync.WaitGroup
@@ -118,16 +118,16 @@ func TestAWaiterThatIsCancelledLeavesTheRunAlone(t *testing.T) {
 	}
 }
 
-// The one that runs the function is cancelled: while it runs, when it has returned a value, an error, with and
-// without others that wait.
+// The task that runs the function is cancelled: while the function runs, or after it returned a value or an error, and with or
+// without waiters.
 func TestTheRunnerIsCancelled(t *testing.T) {
 	for name, test := range map[string]struct {
 		mode   lazy.Mode
-		heeds  bool // the function heeds its context
-		fails  bool // and else it fails
-		before bool // cancelled before the others come
+		heeds  bool // the function ends with its context
+		fails  bool // the function returns an error otherwise
+		before bool // the cancellation comes before the other tasks
 		runs   int
-		first  error // of the one that was cancelled
+		first  error // the result of the cancelled task
 		rest   error
 	}{
 		"Restart":                  {mode: lazy.Restart, heeds: true, runs: 2, first: context.Canceled},
@@ -193,7 +193,8 @@ func TestTheRunnerIsCancelled(t *testing.T) {
 	}
 }
 
-// The turn is given to one that is cancelled by then: it passes it on, or takes it if it was too late.
+// After a failed run the next waiter should run the function, but it is being cancelled. It passes the run on, or runs the
+// function itself if its cancellation was too late.
 func TestTheTurnIsPassedOn(t *testing.T) {
 	for name, stopFirst := range map[string]bool{"cancelled before the turn": true, "after": false} {
 		t.Run(name, func(t *testing.T) {
@@ -222,7 +223,7 @@ func TestTheTurnIsPassedOn(t *testing.T) {
 					stops["b"](nil)
 				}
 				_ = gate.Fail(errOops)
-				suspend.Yield() // a returns, and gives the turn
+				suspend.Yield() // a returns, and chooses the next runner
 				if !stopFirst {
 					stops["b"](nil)
 				}
@@ -238,7 +239,7 @@ func TestTheTurnIsPassedOn(t *testing.T) {
 
 type key struct{}
 
-// Without a waiter, a stopped function is as new.
+// If nobody waits, a cancelled run leaves the Lazy as it was before.
 func TestRestartFromIdle(t *testing.T) {
 	ctx, stop := context.WithCancel(bg)
 	runs := 0
@@ -350,11 +351,11 @@ func TestAGoexitEndsOneTask(t *testing.T) {
 }
 
 func TestNewPanics(t *testing.T) {
-	schedtest.Panics(t, "lazy: New of a nil function", func() { lazy.New[int](nil, lazy.Restart) })
+	schedtest.Panics(t, "lazy: New with a nil function", func() { lazy.New[int](nil, lazy.Restart) })
 	schedtest.Panics(t, "lazy: New with an unknown mode", func() { lazy.New(one, lazy.Retry+1) })
 }
 
-// Recursion on one goroutine, with a context that says so and with one that does not.
+// A function forces its own value on the same goroutine, with a context that is derived from its own, and with one that is not.
 func TestRecursion(t *testing.T) {
 	for name, inner := range map[string]func(ctx context.Context) context.Context{
 		"derived":   func(ctx context.Context) context.Context { c, stop := context.WithCancel(ctx); _ = stop; return c },
@@ -388,7 +389,7 @@ func TestRecursion(t *testing.T) {
 	}
 }
 
-// A task that the function has started and waits for, on any scheduler, forces the same again.
+// A task that the function has started and waits for, on any scheduler, forces the same value.
 func TestRecursionByATaskOfTheFunction(t *testing.T) {
 	schedtest.Mixed(t, func(t *testing.T, next func() suspend.Spawner) {
 		for range 20 {
@@ -408,8 +409,8 @@ func TestRecursionByATaskOfTheFunction(t *testing.T) {
 	})
 }
 
-// A task has the context of a function that has ended. By that context it is still a part of the function around, which had given its own,
-// but not of one that only ran on the same goroutine.
+// A task keeps the context of an inner function that has ended. If the outer function passed its own context to the inner Force,
+// the task is still a part of the outer function. If the two functions only ran on the same goroutine, it is not.
 func TestAPartThatOutlivesTheFunction(t *testing.T) {
 	for given, want := range map[bool]error{true: lazy.ErrRecursive, false: nil} {
 		schedtest.OnFIFO(t, func(s *fifo.Scheduler) {
@@ -436,8 +437,8 @@ func TestAPartThatOutlivesTheFunction(t *testing.T) {
 	}
 }
 
-// Three functions force each other, each run by a task of its own on two schedulers or more: in one order of coming,
-// in the other, and all at once.
+// Three functions force each other. Each runs in a task of its own on two or more schedulers: in one order, in the other, and all
+// at once.
 func TestACircleOfTasks(t *testing.T) {
 	orders := map[string][]int{"forward": {0, 1, 2}, "backward": {2, 1, 0}, "at once": nil}
 	for name, order := range orders {
@@ -494,7 +495,7 @@ func TestACircleOfTasks(t *testing.T) {
 	}
 }
 
-// A function with many parts leads to each of them, as they come and go.
+// A function forces many parts at once. A circle through any of them is found, while parts come and go.
 func TestACircleThroughOneOfManyParts(t *testing.T) {
 	for closing := range 5 {
 		schedtest.OnFIFO(t, func(s *fifo.Scheduler) {
@@ -524,7 +525,7 @@ func TestACircleThroughOneOfManyParts(t *testing.T) {
 			var got int
 			_ = s.Go(func() { got, _ = whole.Force(bg) })
 			schedtest.Settle()
-			for k := range 3 { // three leave before, in either order
+			for k := range 3 { // three parts end before, in one order or the other
 				i := (closing + 1 + k) % 5
 				if closing%2 == 0 {
 					i = (closing + 4 - k) % 5
@@ -548,8 +549,8 @@ func TestACircleThroughOneOfManyParts(t *testing.T) {
 	}
 }
 
-// The values of a directed graph without circles are forced by many at once, and cancelled at random: a Force never
-// takes this for recursion, a function succeeds once, and nobody is left waiting.
+// Many tasks force the values of an acyclic graph and are cancelled at random. No Force returns ErrRecursive, each function
+// succeeds once, and no task waits in the end.
 func TestStressOnAGraph(t *testing.T) {
 	rounds := 150
 	if testing.Short() || schedtest.Race {
@@ -578,7 +579,7 @@ func TestStressOnAGraph(t *testing.T) {
 						j := rng.IntN(i)
 						var v int
 						var err error
-						if rng.IntN(3) == 0 { // by a task of its own
+						if rng.IntN(3) == 0 { // in a task of its own
 							var p promise.Promise[int]
 							_ = spawner().Go(func() { _ = p.Resolve(ls[j].Force(c)) })
 							v, err = p.Await(bg)
@@ -592,7 +593,7 @@ func TestStressOnAGraph(t *testing.T) {
 						sum += v
 						suspend.Yield()
 					}
-					// An error that came of a context which is not done, a part's that was given ctx, would stay.
+					// A part that was called with ctx fails if ctx ends. With another error, the failure would be kept.
 					if err := suspend.Err(ctx); err != nil {
 						restarts.Add(1)
 						return 0, err
@@ -640,7 +641,7 @@ func next2(mu *sync.Mutex, next func() suspend.Spawner) func() suspend.Spawner {
 	return func() suspend.Spawner { mu.Lock(); defer mu.Unlock(); return next() }
 }
 
-// The same with circles: it may be an error, but everybody returns.
+// The same with cycles: a Force may return an error, but each returns.
 func TestStressOnCircles(t *testing.T) {
 	rounds := 200
 	if testing.Short() || schedtest.Race {
@@ -756,7 +757,7 @@ type executor struct{}
 
 func (executor) Execute(f func()) error { go f(); return nil }
 
-// A ValueOp waits on while a stopped function runs again.
+// A ValueOp continues to wait while a stopped function runs again.
 func TestValueOpOutlastsARestart(t *testing.T) {
 	schedtest.OnFIFO(t, func(s *fifo.Scheduler) {
 		ctx, stop := context.WithCancel(bg)
@@ -783,7 +784,7 @@ func TestValueOpOutlastsARestart(t *testing.T) {
 	})
 }
 
-// The context that the function gets passes cancellations on as the given one does.
+// The context that the function gets passes cancellations on as the caller's context does.
 func TestTheContextOfTheFunction(t *testing.T) {
 	for name, make := range map[string]func() (context.Context, func(error)){
 		"ours": func() (context.Context, func(error)) { return cancel.New(bg) },
@@ -822,7 +823,7 @@ func TestTheContextOfTheFunction(t *testing.T) {
 	}
 }
 
-// The function may print its context, while parts of it come and go. With -race, a print that reads the graph fails.
+// The function may print its context while its parts come and go. Under -race, a print that reads the graph fails.
 func TestTheContextCanBePrinted(t *testing.T) {
 	outer := lazy.New(func(ctx context.Context) (int, error) {
 		var parts sync.WaitGroup
@@ -856,7 +857,7 @@ func TestInABubble(t *testing.T) {
 	})
 }
 
-// After the run neither the function is kept nor a forcer that was cancelled.
+// After the run, the function is freed, and so is a cancelled waiter.
 func TestNothingIsRetained(t *testing.T) {
 	schedtest.OnFIFO(t, func(s *fifo.Scheduler) {
 		var captured schedtest.Objects
@@ -893,7 +894,7 @@ func TestNothingIsRetained(t *testing.T) {
 		defer end(nil)
 		_ = s.Go(func() {
 			_, _ = slow.Force(context.WithValue(ctx, key{}, captured.New()))
-			_, _ = gate.Await(next) // the task lives on; it keeps the context that it waited with last
+			_, _ = gate.Await(next) // keeps the task alive, which keeps only the context of its last wait
 		})
 		schedtest.Settle()
 		stop(nil)
@@ -973,7 +974,8 @@ func BenchmarkFirst(b *testing.B) {
 	})
 }
 
-// After an inner Force has returned, the goroutine still runs the outer function, so a Force of the outer value would wait for itself.
+// After an inner Force has returned, the goroutine still runs the outer function, so a Force of the outer value would wait for
+// itself.
 func TestACircleByGoroutineBehindAnInnerForce(t *testing.T) {
 	defer schedtest.Within(t, schedtest.Deadline)()
 	inner := lazy.New(one, lazy.Record)

@@ -19,7 +19,7 @@ import (
 
 var errNoAnswer = errors.New("no answer")
 
-// Those who wait for a run get its error, the next Force runs the function again, and a value is kept.
+// All waiters of a failed run get its error, the next Force runs the function again, and a value is kept.
 func TestRetry(t *testing.T) {
 	schedtest.Each(t, func(t *testing.T, s suspend.Spawner) {
 		const tasks = 5
@@ -74,7 +74,7 @@ func TestRetry(t *testing.T) {
 	})
 }
 
-// A run that is cancelled is no run for the others: the first of them runs the function, as in the mode Restart.
+// A cancelled run does not count for the waiters: the first of them runs the function, as with the mode Restart.
 func TestRetryAfterACancellation(t *testing.T) {
 	schedtest.OnFIFO(t, func(s *fifo.Scheduler) {
 		runs := 0
@@ -99,7 +99,7 @@ func TestRetryAfterACancellation(t *testing.T) {
 	})
 }
 
-// An exit is an error, which is not kept, and a panic is kept.
+// A run that exits is an error, which is not kept. A panic is kept.
 func TestRetryAfterAnExitAndAPanic(t *testing.T) {
 	schedtest.OnFIFO(t, func(s *fifo.Scheduler) {
 		var f func() int
@@ -118,7 +118,7 @@ func TestRetryAfterAnExitAndAPanic(t *testing.T) {
 	})
 }
 
-// Under cancellations and errors one function runs at a time, and all get the value in the end.
+// Under cancellations and errors, one function runs at a time, and all tasks get the value in the end.
 func TestStressOnRetry(t *testing.T) {
 	schedtest.Mixed(t, func(t *testing.T, next func() suspend.Spawner) {
 		var failed, cancelled, ready atomic.Int64
@@ -165,8 +165,8 @@ func TestStressOnRetry(t *testing.T) {
 	})
 }
 
-// A Force that has waited for a failed run does not wait for the next run, even before its task goes on. If the next run forces what this
-// task runs, there is no circle.
+// A Force that has waited for a failed run does not wait for the next run, even if its task continues only later. So there is no
+// circle if the next run forces a value that this task computes.
 func TestRetryServesWhoHasWaited(t *testing.T) {
 	schedtest.Each(t, func(t *testing.T, s suspend.Spawner) {
 		var running, hold promise.Promise[int]
@@ -192,7 +192,7 @@ func TestRetryServesWhoHasWaited(t *testing.T) {
 		schedtest.Run(t, s, func() {
 			_, err := a.Force(bg)
 			require.Equal(t, errNoAnswer, err)
-			v, err := a.Force(bg) // on most schedulers before b's task goes on
+			v, err := a.Force(bg) // on most schedulers before the task of b continues
 			require.NoError(t, err)
 			require.Equal(t, 7, v)
 		}, func() {

@@ -12,7 +12,7 @@ import (
 	"golang.org/x/sync/semaphore"
 )
 
-// Nobody else wants the lock.
+// The lock is uncontended.
 func BenchmarkLock(b *testing.B) {
 	ctx, cancel := context.WithCancel(bg)
 	defer cancel()
@@ -57,7 +57,8 @@ func BenchmarkLock(b *testing.B) {
 	})
 }
 
-// Eight tasks want it: on goroutines and held for an instant (contended), and held while the others come (queued).
+// Eight tasks lock the mutex: goroutines that hold it for an instant (contended), and tasks that hold it until the others have
+// queued (queued).
 func BenchmarkLockContended(b *testing.B) { contended(b, false) }
 func BenchmarkLockQueued(b *testing.B)    { contended(b, true) }
 
@@ -125,7 +126,7 @@ func BenchmarkRLock(b *testing.B) {
 	})
 }
 
-// Eight tasks, one in ten times writing.
+// Eight tasks lock for reading, and in one of ten cases for writing.
 func BenchmarkRLockContended(b *testing.B) {
 	ctx, cancel := context.WithCancel(bg)
 	defer cancel()

@@ -7,7 +7,8 @@ import (
 	"github.com/braidgo/braid/mutex"
 )
 
-// A context that breaks its contract: it is done when it is asked first, and then it has no error. suspend.Err stands for Canceled there.
+// A once is a context that breaks its contract: its first Err returns an error, and later calls return nil. suspend.Err returns
+// context.Canceled instead.
 type once struct {
 	context.Context
 	asked int

@@ -21,7 +21,7 @@ func ExampleMutex_LockContext() {
 	// Output: true
 }
 
-// A short critical section needs no context: its wait is as short.
+// A wait for a short critical section is short, too, so it needs no context.
 func ExampleMutex_Lock() {
 	var m mutex.Mutex
 	hits := map[string]int{}

@@ -83,7 +83,7 @@ func TestDoneContextFailsThoughFree(t *testing.T) {
 	}
 }
 
-// On fifo the order of everything is known, so each point of a cancellation can be met exactly.
+// On fifo the order of all steps is known, so the test cancels at each point exactly.
 func TestCancelAtEachPoint(t *testing.T) {
 	t.Run("while queued", func(t *testing.T) {
 		schedtest.OnFIFO(t, func(s *fifo.Scheduler) {
@@ -127,12 +127,12 @@ func TestCancelAtEachPoint(t *testing.T) {
 			})
 			_ = s.Go(func() { m.Lock(); order += "b"; m.Unlock() })
 			suspend.Yield()
-			m.Unlock() // nudges a, which is told in its Resume and competes: cancelled or not, it finds the lock free
+			m.Unlock() // nudges a, which competes: cancelled or not, a finds the lock free
 			if !m.TryLock() {
 				t.Error("a nudge left the lock taken")
 			}
 			cancel()
-			suspend.Yield() // a fails: it is done before it queues again
+			suspend.Yield() // a fails: its context ends before a queues again
 			if order != "a" {
 				t.Errorf("order %q after the cancellation", order)
 			}
@@ -158,7 +158,7 @@ func TestCancelAtEachPoint(t *testing.T) {
 			suspend.Yield()
 			m.Unlock()
 			cancel()
-			// a leaves with the error; it owes b the nudge.
+			// The Lock of a returns the error, and passes the nudge on to b.
 			for range 10 {
 				suspend.Yield()
 			}
@@ -175,7 +175,7 @@ func TestCancelAtEachPoint(t *testing.T) {
 			got := errors.New("none")
 			_ = s.Go(func() { got = m.LockContext(ctx) })
 			suspend.Yield()
-			for m.Unlock(); m.TryLock(); m.Unlock() { // until it is handed over
+			for m.Unlock(); m.TryLock(); m.Unlock() { // until Unlock hands m over
 				suspend.Yield()
 				if got == nil {
 					t.Fatal("it was not the barging that was met")
@@ -194,7 +194,7 @@ func TestCancelAtEachPoint(t *testing.T) {
 	})
 }
 
-// A barger that never lets go for long can not keep a waiter out.
+// A barger that unlocks only for an instant cannot keep a waiter out for ever.
 func TestBargingIsBounded(t *testing.T) {
 	schedtest.OnFIFO(t, func(s *fifo.Scheduler) {
 		var m mutex.Mutex
@@ -205,7 +205,7 @@ func TestBargingIsBounded(t *testing.T) {
 		turns := 0
 		for ; !served; turns++ {
 			m.Unlock()
-			m.Lock() // barges, as long as it may
+			m.Lock() // barges as often as patience allows
 			suspend.Yield()
 			if turns > 100 {
 				t.Fatal("starved")
@@ -238,7 +238,7 @@ func TestWaitersAreServedInOrder(t *testing.T) {
 	})
 }
 
-// Conservation: whatever is cancelled when, the lock excludes, and is free in the end.
+// Whatever is cancelled, and when, the lock excludes, and is free in the end.
 func TestStressWithCancellation(t *testing.T) {
 	schedtest.Mixed(t, func(t *testing.T, next func() suspend.Spawner) {
 		const tasks, rounds = 24, 400
@@ -327,7 +327,7 @@ func TestLocker(t *testing.T) {
 	}
 }
 
-// With unlocks however its function ends, and waits its turn.
+// With unlocks even if its function panics or exits, and waits for the lock in order.
 func TestWith(t *testing.T) {
 	schedtest.Each(t, func(t *testing.T, s suspend.Spawner) {
 		var m mutex.Mutex

@@ -34,7 +34,7 @@ func TestLockOp(t *testing.T) {
 	})
 }
 
-// A waiter in a Select is handed the lock, so nobody barges in between.
+// Unlock hands the lock over to a waiter in a Select, so that no task barges in before the Select returns.
 func TestLockOpIsHandedOver(t *testing.T) {
 	schedtest.OnFIFO(t, func(s *fifo.Scheduler) {
 		var m mutex.Mutex
@@ -57,7 +57,7 @@ func TestLockOpIsHandedOver(t *testing.T) {
 	})
 }
 
-// A LockOp that loses leaves the lock as it was: to the next waiter, also one that has been nudged.
+// A LockOp that loses leaves the lock to the next waiter, even if that waiter has been nudged.
 func TestLockOpThatLosesLeavesNothing(t *testing.T) {
 	schedtest.OnFIFO(t, func(s *fifo.Scheduler) {
 		for _, nudgedNeighbour := range []bool{false, true} {

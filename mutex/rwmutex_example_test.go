@@ -10,7 +10,7 @@ import (
 	"github.com/braidgo/braid/suspend"
 )
 
-// A table that is read often and written seldom.
+// Many tasks read a table, and few write to it.
 func ExampleRWMutex() {
 	var m mutex.RWMutex
 	table := map[string]int{}
@@ -43,7 +43,7 @@ func ExampleRWMutex_Lock() {
 
 	ctx, cancel := context.WithTimeout(context.Background(), time.Millisecond)
 	defer cancel()
-	err := m.LockContext(ctx) // there is a reader
+	err := m.LockContext(ctx) // m has a reader
 	fmt.Println(errors.Is(err, context.DeadlineExceeded))
 	// Output: true
 }
@@ -52,11 +52,11 @@ func ExampleRWMutex_RLock() {
 	var m mutex.RWMutex
 	ctx := context.Background()
 	_ = m.RLockContext(ctx)
-	fmt.Println(m.RLockContext(ctx), m.TryLock()) // a second reader, and no writer
+	fmt.Println(m.RLockContext(ctx), m.TryLock()) // a second reader is admitted, a writer is not
 	// Output: <nil> false
 }
 
-// A writer goes on as a reader of its own data.
+// A writer continues as a reader of the data that it has written.
 func ExampleRWMutex_Downgrade() {
 	var m mutex.RWMutex
 	m.Lock()
@@ -65,7 +65,7 @@ func ExampleRWMutex_Downgrade() {
 	// Output: true false
 }
 
-// Whichever of two tables can be read first.
+// RLockOp reads the table whose lock is free first.
 func ExampleRWMutex_RLockOp() {
 	ctx := context.Background()
 	var a, b mutex.RWMutex
@@ -81,7 +81,7 @@ func ExampleRWMutex_RLockOp() {
 	// Output: b
 }
 
-// A write that is not worth waiting for.
+// A write is dropped if the lock is not free in time.
 func ExampleRWMutex_LockOp() {
 	ctx := context.Background()
 	var m mutex.RWMutex

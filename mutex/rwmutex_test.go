@@ -21,14 +21,14 @@ import (
 	"github.com/braidgo/braid/suspend"
 )
 
-// A pair of values that only a writer changes, and never leaves unequal.
+// Only writers change the two values, and a reader never sees them unequal.
 func TestReadersAndWriters(t *testing.T) {
 	schedtest.Each(t, func(t *testing.T, s suspend.Spawner) {
 		var m mutex.RWMutex
 		var readers, most, writes atomic.Int32
 		a, b := 0, 0
 		var fs []func()
-		begin := latch.NewBarrier(8) // or a reader may end before the next one has begun
+		begin := latch.NewBarrier(8) // ensures that all readers overlap
 		for range 8 {
 			fs = append(fs, func() {
 				_, _ = begin.Wait(bg)
@@ -89,7 +89,7 @@ func TestRWTry(t *testing.T) {
 	}
 	m.RUnlock()
 	if !m.TryLock() || m.TryLock() || m.TryRLock() {
-		t.Fatal("one writer and nobody else")
+		t.Fatal("one writer alone")
 	}
 	m.Unlock()
 	if !m.TryLock() {
@@ -106,7 +106,7 @@ func TestRWMisusePanicsAndChangesNothing(t *testing.T) {
 	schedtest.OnFIFO(t, func(s *fifo.Scheduler) {
 		var m mutex.RWMutex
 		panics := func(want string, f func()) { t.Helper(); schedtest.Panics(t, want, f) }
-		for range 2 { // the second time, with the waiting bit that a Select leaves behind
+		for range 2 { // the second time with the waiting bit that a Select leaves behind
 			panics(unlock, m.Unlock)
 			panics(rUnlock, m.RUnlock)
 			panics(downgrade, m.Downgrade)
@@ -142,7 +142,7 @@ func TestRWMisusePanicsAndChangesNothing(t *testing.T) {
 			if schedtest.Yield(2); !*got {
 				t.Fatal("not handed over")
 			}
-			// A Select leaves the waiting bit behind.
+			// The lost Select leaves the waiting bit behind.
 			m.TryLock()
 			_, _ = suspend.TrySelect(bg, suspend.CaseOf(m.RLockOp()))
 			m.Unlock()
@@ -168,8 +168,8 @@ func TestRWDoneContextFailsThoughFree(t *testing.T) {
 	}
 }
 
-// queue makes tasks that wait for m, one for each letter: w for a writer, r for a reader. holders returns the tasks that hold m, and
-// letGo makes them unlock it.
+// queue starts tasks that wait for m, one for each letter: w for a writer, r for a reader. holders returns the tasks that hold m,
+// and letGo makes them unlock it.
 func queue(s *fifo.Scheduler, m *mutex.RWMutex, ctx func(i int) context.Context, who string) (holders func() string, letGo func()) {
 	var held []byte
 	go1 := false
@@ -217,7 +217,7 @@ func TestRWFirstComeFirstServed(t *testing.T) {
 	})
 }
 
-// A writer that waits keeps later readers out, and not for longer than it waits.
+// A waiting writer keeps later readers out. Once it is cancelled, they are admitted.
 func TestCancelledWriterLetsReadersIn(t *testing.T) {
 	for _, then := range []string{"rr", "rrw", "rrwr"} {
 		schedtest.OnFIFO(t, func(s *fifo.Scheduler) {
@@ -234,7 +234,7 @@ func TestCancelledWriterLetsReadersIn(t *testing.T) {
 				t.Fatalf("%q passed the writer", got)
 			}
 			cancel()
-			for i := 0; holders() != "12"; i++ { // the callback of a context comes from elsewhere
+			for i := 0; holders() != "12"; i++ { // the cancellation runs on another goroutine
 				if i > 1e6 {
 					t.Fatal("the readers are not let in")
 				}
@@ -255,7 +255,7 @@ func TestCancelledWriterLetsReadersIn(t *testing.T) {
 	}
 }
 
-// On fifo the order of everything is known, so each point of a cancellation can be met exactly.
+// On fifo the order of all steps is known, so the test cancels at each point exactly.
 func TestRWCancelAtEachPoint(t *testing.T) {
 	for name, c := range map[string]struct {
 		meet func(m *mutex.RWMutex, cancel func())
@@ -337,7 +337,7 @@ func TestDowngrade(t *testing.T) {
 	})
 }
 
-// Conservation: whatever is cancelled when, a writer is alone, and the lock is free in the end.
+// Whatever is cancelled, and when, a writer is alone, and the lock is free in the end.
 func TestRWStressWithCancellation(t *testing.T) {
 	schedtest.Mixed(t, func(t *testing.T, next func() suspend.Spawner) {
 		const tasks, rounds = 24, 250
@@ -404,7 +404,7 @@ func TestRWStressWithCancellation(t *testing.T) {
 						suspend.Yield()
 					}
 					if readers.Load() != 0 || !writing.Swap(false) {
-						t.Error("a writer did not stay alone")
+						t.Error("a writer was not alone")
 					}
 					wrote.Add(1)
 					if rng.IntN(3) == 0 {
@@ -428,13 +428,13 @@ func TestRWStressWithCancellation(t *testing.T) {
 	})
 }
 
-// A writer that is cancelled while a reader stays keeps no reader out for good.
+// A writer that is cancelled while a reader holds the lock keeps no later reader out.
 func TestCancelledWriterStress(t *testing.T) {
 	schedtest.Mixed(t, func(t *testing.T, next func() suspend.Spawner) {
 		const readers = 3
 		var m mutex.RWMutex
 		for i := range 300 {
-			m.RLock() // until all have ended
+			m.RLock() // waits until all have ended
 			ctx, cancel := context.WithCancel(bg)
 			var all sync.WaitGroup
 			all.Add(1 + readers)
@@ -465,7 +465,7 @@ func TestCancelledWriterStress(t *testing.T) {
 	})
 }
 
-// Neither side is kept out by the other, as long as each lets go.
+// Readers do not starve writers, and writers do not starve readers, as long as each unlocks.
 func TestNeitherSideStarves(t *testing.T) {
 	for _, busy := range []string{"readers", "writers"} {
 		t.Run(busy, func(t *testing.T) {
@@ -513,7 +513,7 @@ func TestRWOpInSelectAndThen(t *testing.T) {
 		_ = s.Go(func() { a.RLock(); behind = true })
 		schedtest.Yield(2)
 		if won != nil || behind {
-			t.Fatal("nobody could be served")
+			t.Fatal("no waiter could be served")
 		}
 		b.Unlock()
 		schedtest.Yield(3)
@@ -543,7 +543,7 @@ func TestRWOpInSelectAndThen(t *testing.T) {
 	})
 }
 
-// A waiting goroutine is durably blocked, so time goes on in a bubble.
+// A waiting goroutine is durably blocked, so the clock of a bubble advances.
 func TestRWInABubble(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var m mutex.RWMutex
@@ -556,7 +556,7 @@ func TestRWInABubble(t *testing.T) {
 	})
 }
 
-// A value that a cancelled waiter holds is not kept alive.
+// A value that is reachable only from a cancelled waiter is freed.
 func TestRWNothingIsRetained(t *testing.T) {
 	schedtest.OnFIFO(t, func(s *fifo.Scheduler) {
 		var m mutex.RWMutex

@@ -26,13 +26,13 @@ type rwLocker interface {
 
 var _, _ rwLocker = new(sync.RWMutex), new(mutex.RWMutex)
 
-// A program changes the type, and nothing else.
+// TestATypeLikeThatOfSync changes only the type in a program for package sync.
 func TestATypeLikeThatOfSync(t *testing.T) {
 	type account struct {
 		mutex.Mutex
 		amount int
 	}
-	add := func(l sync.Locker, amount *int) { // as code of others takes a lock
+	add := func(l sync.Locker, amount *int) { // as code of other packages takes a lock
 		l.Lock()
 		defer l.Unlock()
 		*amount++
@@ -74,7 +74,7 @@ func TestATypeLikeThatOfSync(t *testing.T) {
 	require.True(t, a.TryLock() && rw.TryLock())
 }
 
-// waiting waits without a context.
+// A waiting has a Wait without a context.
 type waiting struct{ *cond.Cond }
 
 func (w waiting) Wait() { _ = w.Cond.Wait(bg) }

@@ -48,7 +48,7 @@ func BenchmarkHandOver(b *testing.B) {
 	})
 }
 
-// One task hands values over to 10,000 in turn, of which each is in no cache when its turn comes.
+// One task hands values over to 10,000 tasks in turn. Each is in no cache when it gets its value.
 func BenchmarkCrowd(b *testing.B) {
 	run := func(name, sched string, put func(int), take func()) {
 		b.Run(name, func(b *testing.B) {
@@ -75,7 +75,7 @@ func BenchmarkCrowd(b *testing.B) {
 	run("channel", "goroutines", func(i int) { c <- i }, func() { <-c })
 }
 
-// One task changes the value in its place.
+// One task modifies the value in place.
 func BenchmarkModify(b *testing.B) {
 	ctx, cancel := context.WithCancel(bg)
 	defer cancel()

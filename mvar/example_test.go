@@ -10,13 +10,13 @@ import (
 )
 
 func ExampleMVar() {
-	// A counter with the state inside the lock: Take locks it.
+	// A counter is the state inside its lock: Take locks it.
 	counter := mvar.NewFull(0)
 	_ = fifo.Run(bg, func(ctx context.Context) error {
 		for range 3 {
 			_ = suspend.Here().Go(func() {
 				n, _ := counter.Take(ctx)
-				suspend.Yield() // the others wait
+				suspend.Yield() // lets the others try to take it
 				_ = counter.Put(ctx, n+1)
 			})
 		}
@@ -31,7 +31,7 @@ func ExampleMVar_Modify() {
 	m := mvar.NewFull([]string{"a"})
 	err := m.Modify(context.Background(), func(s []string) ([]string, error) { return append(s, "b"), nil })
 	fmt.Println(err)
-	fmt.Println(m.Read(context.Background())) // and it is still there
+	fmt.Println(m.Read(context.Background())) // Read leaves the value in m
 	// Output:
 	// <nil>
 	// [a b] <nil>

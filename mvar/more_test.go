@@ -57,7 +57,7 @@ func TestSwap(t *testing.T) {
 		if v, _ := m.Take(bg); v != 2 {
 			t.Errorf("Take = %d", v)
 		}
-		// Waiting, in line: the first put goes to the swapper, whose value goes to the taker behind it.
+		// A Swap and a Take wait. The first Put resumes the Swap, and its value goes to the Take behind it.
 		swapped, taken := 0, 0
 		_ = s.Go(func() { swapped, _ = m.Swap(bg, 20) })
 		_ = s.Go(func() { taken, _ = m.Take(bg) })
@@ -86,7 +86,7 @@ func TestModify(t *testing.T) {
 			_ = s.Go(func() { read, _ = m.Read(bg) })
 			suspend.Yield()
 			if put || taken != 0 || read != 0 || m.TryPut(0) {
-				t.Error("somebody came in while f had the value")
+				t.Error("another call took the value while f had it")
 			}
 			return v + 1, nil
 		})
@@ -117,7 +117,7 @@ func TestModify(t *testing.T) {
 		if v, _ := m.Take(bg); v != 100 {
 			t.Errorf("Take = %d after three that failed", v)
 		}
-		// Waiting for its value.
+		// This Take waits for its value.
 		_ = s.Go(func() { _ = m.Put(bg, 3) })
 		if err := m.Modify(bg, func(v int) (int, error) { return v * v, nil }); err != nil {
 			t.Error(err)
@@ -198,7 +198,8 @@ func TestOps(t *testing.T) {
 	})
 }
 
-// Modify once took the value out before it panicked, and other calls waited.
+// Modify checks its function before it takes the value out. Otherwise the panic would leave the MVar empty, and other calls
+// waiting.
 func TestModifyWithNilPanicsAtOnce(t *testing.T) {
 	var empty mvar.MVar[int]
 	schedtest.Panics(t, "mvar: Modify with a nil function", func() { _ = empty.Modify(bg, nil) })

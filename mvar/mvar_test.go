@@ -106,7 +106,7 @@ func TestServedInOrder(t *testing.T) {
 	})
 }
 
-// Conservation: each value that was put and not refused was taken once, under all cancellations.
+// Each value that was put and not refused is taken once, under all cancellations.
 func TestStressWithCancellation(t *testing.T) {
 	schedtest.Mixed(t, func(t *testing.T, next func() suspend.Spawner) {
 		const pairs, rounds = 8, 1500
@@ -170,12 +170,12 @@ func TestStressWithCancellation(t *testing.T) {
 			t.Error("an outcome was not covered")
 		}
 		if !m.TryPut(1) {
-			t.Error("somebody is left in it")
+			t.Error("a waiter is left in it")
 		}
 	})
 }
 
-// Neither a value that has left nor a waiter that was cancelled is kept alive.
+// A value that was taken is freed, and so is a cancelled waiter.
 func TestNothingIsRetained(t *testing.T) {
 	schedtest.OnFIFO(t, func(s *fifo.Scheduler) {
 		var values schedtest.Objects
@@ -187,10 +187,10 @@ func TestNothingIsRetained(t *testing.T) {
 		failed, over := false, false
 		defer func() { over = true }()
 		_ = s.Go(func() {
-			_ = m.Put(ctx, values.New()) // cancelled
+			_ = m.Put(ctx, values.New()) // this Put is cancelled
 			failed = true
 			_, _ = mvar.New[int]().Take(ctx)
-			for !over { // the task lives on
+			for !over { // keeps the task alive
 				suspend.Yield()
 			}
 		})

@@ -9,7 +9,7 @@ import (
 	"github.com/braidgo/braid/suspend"
 )
 
-// The value is there.
+// The promise is filled before the Await.
 func BenchmarkAwaitFilled(b *testing.B) {
 	ctx, cancel := context.WithCancel(bg)
 	defer cancel()
@@ -42,7 +42,7 @@ func BenchmarkAwaitFilled(b *testing.B) {
 	})
 }
 
-// A task is started, and its result awaited.
+// A task is started, and another one awaits its result.
 func BenchmarkGo(b *testing.B) {
 	ctx, cancel := context.WithCancel(bg)
 	defer cancel()

@@ -30,7 +30,7 @@ func three() (ps [3]*promise.Promise[int], fs []promise.Future[int]) {
 	return ps, fs
 }
 
-// combinations are the three of them, with the result as a text.
+// combinations are All, Any and Race, with the result as text.
 var combinations = []struct {
 	name string
 	of   func(fs ...promise.Future[int]) suspend.Op[string]
@@ -60,11 +60,11 @@ func now(t *testing.T, op suspend.Op[string]) string {
 	return c.Value()
 }
 
-// The result that a task gets which waits from the beginning, and the result at once after each step. Of several futures that are filled
-// by then, the first one of the arguments counts.
+// The first word is the result of a task that waits from the beginning, and the others are the immediate results after each step.
+// If several futures are filled, the first one in the arguments counts.
 func TestCombinations(t *testing.T) {
 	for _, test := range []struct {
-		order []int // in which the i'th future is filled with 10+i; ^i: it fails
+		order []int // the futures in the order in which they end: i is filled with 10+i, ^i fails
 		want  [3]string
 	}{
 		{[]int{1, 2, 0}, [3]string{"waits waits waits [10 11 12]", "waits 11 11 10", "waits 11 11 10"}},
@@ -102,7 +102,7 @@ func TestCombinations(t *testing.T) {
 	}
 }
 
-// Under all orders of filling, all three combinations agree with the values.
+// In all orders of the Fills, the three combinations agree with the values.
 func TestCombinationsUnderRaces(t *testing.T) {
 	schedtest.Mixed(t, func(t *testing.T, next func() suspend.Spawner) {
 		for range 100 {
@@ -136,7 +136,7 @@ func TestCombinationsUnderRaces(t *testing.T) {
 	})
 }
 
-// An operation that is not performed follows nothing, and one that was performed or has ended otherwise follows nothing any more.
+// An operation that is not performed follows no future, and one that has ended, in whatever way, follows none any more.
 func TestACombinationLeavesNothingBehind(t *testing.T) {
 	schedtest.OnFIFO(t, func(s *fifo.Scheduler) {
 		for _, c := range combinations {
@@ -170,17 +170,17 @@ func TestACombinationLeavesNothingBehind(t *testing.T) {
 			follows(0, "a continuation that was cancelled")
 
 			first := promise.New[int]()
-			_ = first.Fail(errOops) // Any goes on
+			_ = first.Fail(errOops) // Any waits for the next one
 			second := promise.New[int]()
 			_ = s.Go(func() { suspend.Yield(); _ = second.Fill(1) })
-			_, err = suspend.Do(bg, c.of(long, first, second, promise.New[int]())) // All fails
+			_, err = suspend.Do(bg, c.of(long, first, second, promise.New[int]())) // All fails at once
 			require.NoError(t, err)
 			follows(0, "performed")
 		}
 	})
 }
 
-// A Select looks again when a transaction beside the combination asks for that. A future is counted once all the same.
+// A Select looks at the combination again because a transaction beside it asks for that. A future must not be counted twice.
 func TestACombinationIsLookedAtAgain(t *testing.T) {
 	schedtest.OnFIFO(t, func(s *fifo.Scheduler) {
 		ps, fs := three()
@@ -207,7 +207,7 @@ func TestACombinationIsLookedAtAgain(t *testing.T) {
 	})
 }
 
-// Otherwise one seed would have several orders of tasks.
+// Followers are woken in the order of their registration. Otherwise one seed would have several orders of tasks.
 func TestFollowersAreToldInTheirOrder(t *testing.T) {
 	schedtest.OnFIFO(t, func(s *fifo.Scheduler) {
 		first := promise.New[int]()
@@ -222,7 +222,7 @@ func TestFollowersAreToldInTheirOrder(t *testing.T) {
 	})
 }
 
-// A slice of the caller that is used again would change the results.
+// The combinations copy the slice of the caller, who may change it.
 func TestCombinationsKeepNoSliceOfTheCaller(t *testing.T) {
 	for _, c := range combinations {
 		ps, fs := three()
@@ -316,14 +316,14 @@ func ExampleGo() {
 	// Output: 42 <nil>
 }
 
-// The panic was that of a task, on the scheduler, and ended the process.
+// Go panics in its caller. A panic in the task would end the process.
 func TestGoOfNilPanicsAtOnce(t *testing.T) {
-	schedtest.Panics(t, "promise: Go of a nil function", func() { promise.Go[int](bg, suspend.Goroutines, nil) })
+	schedtest.Panics(t, "promise: Go with a nil function", func() { promise.Go[int](bg, suspend.Goroutines, nil) })
 }
 
-// A nil Spawner is plain goroutines.
+// A nil Spawner means plain goroutines.
 func TestGoOnANilSpawner(t *testing.T) {
-	schedtest.OnFIFO(t, func(*fifo.Scheduler) { // on which a task would not be a plain goroutine
+	schedtest.OnFIFO(t, func(*fifo.Scheduler) { // in a scheduler, so that a task would not be a plain goroutine
 		task, err := promise.Go(bg, nil, func(context.Context) (suspend.Task, error) { return suspend.Current(), nil }).Await(bg)
 		if task != nil || err != nil {
 			t.Errorf("a %T, %v", task, err)

@@ -13,7 +13,7 @@ func ExamplePromise() {
 	go func() { answer.Fill(42) }() // a plain goroutine
 
 	_ = fifo.Run(context.Background(), func(ctx context.Context) error {
-		v, err := answer.Await(ctx) // a task of a scheduler: it waits, the scheduler does not
+		v, err := answer.Await(ctx) // suspends the task, but does not block its scheduler
 		fmt.Println(v, err)
 		return nil
 	})

@@ -64,7 +64,7 @@ func New[T any]() *Promise[T] { return new(Promise[T]) }
 // also wraps a *suspend.PanicError. Go passes ctx to f, and f runs even if ctx is done. Go panics if f is nil.
 func Go[T any](ctx context.Context, on suspend.Spawner, f func(ctx context.Context) (T, error)) *Promise[T] {
 	if f == nil {
-		panic("promise: Go of a nil function")
+		panic("promise: Go with a nil function")
 	}
 	p := New[T]()
 	err := abandoned.Go(cmp.Or(on, suspend.Goroutines), func() {

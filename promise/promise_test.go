@@ -167,7 +167,7 @@ func TestFillRace(t *testing.T) {
 	}
 }
 
-// A waiting goroutine is durably blocked, so time goes on in a bubble.
+// A waiting goroutine is durably blocked, so the clock of a bubble advances.
 func TestInABubble(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var p promise.Promise[int]
@@ -182,7 +182,7 @@ func TestInABubble(t *testing.T) {
 		if _, err := new(promise.Promise[int]).Await(ctx); !errors.Is(err, context.DeadlineExceeded) {
 			t.Errorf("Await = %v after an hour", err)
 		}
-		<-got // cancelled as well
+		<-got // the second wait is cancelled, too
 	})
 }
 

@@ -21,7 +21,7 @@ func TestStressWithCancellation(t *testing.T) {
 		stress.Rounds(t, seen, func() {
 			const tasks = 64
 			var promises [8]promise.Promise[int]
-			var filled, other [len(promises)]atomic.Int64 // the value, 0: none; and what somebody got
+			var filled, other [len(promises)]atomic.Int64 // filled: the value, or 0; other: a value that a waiter has got
 			got := func(i int, v int, err error) {
 				switch {
 				case errors.Is(err, errFailed):
@@ -45,7 +45,7 @@ func TestStressWithCancellation(t *testing.T) {
 					p := &promises[i]
 					ctx, cancel := schedtest.MayCancel(rng)
 					how := rng.IntN(8)
-					if id == 0 { // one fills all, late
+					if id == 0 { // fills all promises, late
 						how = 0
 						schedtest.Yield(rng.IntN(20))
 					}
@@ -94,7 +94,7 @@ func TestStressWithCancellation(t *testing.T) {
 			for i := range promises {
 				v, want := other[i].Load(), filled[i].Load()
 				if v != 0 && v != want {
-					t.Errorf("filled with %d, and somebody got %d", want, v)
+					t.Errorf("filled with %d, but a waiter got %d", want, v)
 				}
 			}
 		})

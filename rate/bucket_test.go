@@ -20,7 +20,7 @@ func takes(l *rate.Limiter, most int) (n int) {
 	return n
 }
 
-// The bucket is full at first, and holds a burst, however slowly it is filled.
+// At first the bucket is full and has a whole burst, however slowly it is refilled.
 func TestBurstOfASlowLimiter(t *testing.T) {
 	for name, limit := range map[string]rate.Limit{
 		"tiny":     math.SmallestNonzeroFloat64,
@@ -93,7 +93,8 @@ func TestClockFromZero(t *testing.T) {
 	})
 }
 
-// The loop whose task has begun a Then ends. Its executor is another scheduler, so k is called, and those behind it get their tokens.
+// A task of a loop begins a Then, and the loop ends. The executor of the Then is another scheduler, so the continuation is
+// called, and the waiters behind it get their tokens.
 func TestThenOfAnEndedLoop(t *testing.T) {
 	l := rate.NewLimiter(rate.Every(50*time.Millisecond), 1)
 	l.Allow(1)

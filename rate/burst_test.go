@@ -19,7 +19,8 @@ import (
 	"github.com/braidgo/braid/suspend"
 )
 
-// A smaller burst refuses a request when it is the first, and those behind it take their turns. A larger burst admits larger requests.
+// A smaller burst refuses a request when it is the first in the queue, and serves those behind it. A larger burst admits larger
+// requests.
 func TestSetBurstWithWaiters(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l, begun := rate.NewLimiter(1, 4), time.Now()
@@ -45,7 +46,7 @@ func TestSetBurstWithWaiters(t *testing.T) {
 	})
 }
 
-// A burst of 0 refuses all that wait, on every scheduler.
+// A burst of 0 refuses all waiting requests, on every scheduler.
 func TestSetBurstOfZero(t *testing.T) {
 	schedtest.Each(t, func(t *testing.T, s suspend.Spawner) {
 		l, refused := rate.NewLimiter(rate.Every(time.Hour), 1), new(atomic.Int32)
@@ -66,7 +67,7 @@ func TestSetBurstOfZero(t *testing.T) {
 	})
 }
 
-// A deadline that is too early is known at once, and not when it has passed, on every scheduler.
+// A request that cannot be served before its deadline fails at once, not at the deadline, on every scheduler.
 func TestADeadlineThatIsTooEarly(t *testing.T) {
 	schedtest.Each(t, func(t *testing.T, s suspend.Spawner) {
 		l := rate.NewLimiter(rate.Every(24*time.Hour), 1)
@@ -87,7 +88,7 @@ func TestADeadlineThatIsTooEarly(t *testing.T) {
 	})
 }
 
-// With a Limit of 0 the time of a SetLimit is not known, so a request with a deadline waits for it, or for the deadline.
+// With a Limit of 0 a request with a deadline must wait, because a SetLimit may come before the deadline.
 func TestADeadlineDuringAPause(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l, begun := rate.NewLimiter(0, 1), time.Now()
@@ -103,7 +104,8 @@ func TestADeadlineDuringAPause(t *testing.T) {
 	})
 }
 
-// A deadline that has passed by the clock of the task, although its context has not ended, is that of another clock: the context ends the wait.
+// A deadline that has passed on the clock of the task, although its context has not ended, belongs to another clock. Only the end
+// of the context ends the wait.
 func TestADeadlineOfAnotherClock(t *testing.T) {
 	v, l := schedtest.NewVirtual(), rate.NewLimiter(rate.Every(time.Hour), 1)
 	v.Advance(200 * 365 * 24 * time.Hour)
@@ -119,7 +121,7 @@ func TestADeadlineOfAnotherClock(t *testing.T) {
 	require.NoError(t, <-ended)
 }
 
-// A request that already waits is not refused if a SetLimit makes it late: another SetLimit may make it early.
+// A SetLimit that makes a waiting request late does not refuse it, because another SetLimit may make it early again.
 func TestALimitThatMakesLate(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l, begun := rate.NewLimiter(1, 1), time.Now()
@@ -133,7 +135,8 @@ func TestALimitThatMakesLate(t *testing.T) {
 	})
 }
 
-// A cancelled request that is still in the line, since its scheduler is busy, must not make those behind it too late.
+// The scheduler of a cancelled request is busy, so the request is still in the queue. It must not make later requests fail as too
+// late.
 func TestADeadlineBehindACancelledRequest(t *testing.T) {
 	for name, cancelled := range map[string]int{"the first": 0, "the second": 1} {
 		t.Run(name, func(t *testing.T) {
@@ -167,7 +170,7 @@ func TestADeadlineBehindACancelledRequest(t *testing.T) {
 	}
 }
 
-// A request that SetBurst will refuse makes none behind it too late.
+// A request that a smaller burst will refuse must not make later requests fail as too late.
 func TestADeadlineBehindALargeRequest(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l, begun := rate.NewLimiter(1, 10), time.Now()
@@ -184,7 +187,7 @@ func TestADeadlineBehindALargeRequest(t *testing.T) {
 	})
 }
 
-// A rude task is resumed, and its Park then panics or waits: its scheduler has been closed, for example.
+// The Park of a rude task panics or blocks after the task was resumed, for example because its scheduler has been closed.
 type rude struct{ woken, then chan struct{} }
 
 func (r rude) Park() {
@@ -195,7 +198,8 @@ func (r rude) Park() {
 func (r rude) Unpark()                  { close(r.woken) }
 func (r rude) Spawner() suspend.Spawner { return suspend.Goroutines }
 
-// A request counts while it waits: a cancelled one does not, even if its task never runs again, nor does one whose task panics in Park.
+// A waiting request counts in Tokens. A cancelled one does not, even if its task never runs again, and neither does one whose
+// Park has panicked.
 func TestTokensWithoutTheTask(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		for _, cancels := range []bool{false, true} {
@@ -229,7 +233,7 @@ func TestTokensWithoutTheTask(t *testing.T) {
 	})
 }
 
-// A sum that overflows an int is not positive.
+// Requests whose sum overflows an int must not make Tokens positive.
 func TestManyTokens(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const n = math.MaxInt/2 + 1
@@ -245,7 +249,7 @@ func TestManyTokens(t *testing.T) {
 	})
 }
 
-// Tokens does not even round the number of tokens, however often it is called.
+// However often Tokens is called, it does not change the number of tokens by rounding.
 func TestTokensChangesNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := rate.NewLimiter(0.1, 1<<30)
@@ -258,7 +262,7 @@ func TestTokensChangesNothing(t *testing.T) {
 	})
 }
 
-// deadlined returns a context with a deadline that only its caller ends.
+// deadlined returns a context that has a deadline, but that only its caller ends.
 func deadlined(at time.Time) (context.Context, context.CancelFunc) {
 	ctx, stop := context.WithCancel(bg)
 	return deadline{ctx, at}, stop
@@ -271,7 +275,8 @@ type deadline struct {
 
 func (d deadline) Deadline() (time.Time, bool) { return d.at, true }
 
-// On every scheduler, with bursts and Limits that change: each request is served, refused for a reason, or cancelled, and none is left.
+// On every scheduler, with changing bursts and Limits, each request is served, refused for a reason, or cancelled, and none is
+// left.
 func TestConservationWithChanges(t *testing.T) {
 	schedtest.Mixed(t, func(t *testing.T, next func() suspend.Spawner) {
 		var served, large, late, cancelled atomic.Int64
@@ -305,7 +310,7 @@ func TestConservationWithChanges(t *testing.T) {
 					stop()
 				}
 			})
-			require.GreaterOrEqual(t, l.Tokens(), 0., "nobody waits any more")
+			require.GreaterOrEqual(t, l.Tokens(), 0., "no task waits any more")
 		}
 		if !covered() {
 			t.Errorf("uncovered: %d served, %d too large, %d too late, %d cancelled", served.Load(), large.Load(), late.Load(), cancelled.Load())
@@ -313,7 +318,7 @@ func TestConservationWithChanges(t *testing.T) {
 	})
 }
 
-// A case that loses, a Then that is cancelled and a case that waits twice in one Select leave no request, on every scheduler.
+// A case that loses, a Then that is cancelled and a case that is twice in one Select leave no request behind, on every scheduler.
 func TestNoRequestIsLeft(t *testing.T) {
 	schedtest.Each(t, func(t *testing.T, s suspend.Spawner) {
 		l, soon := rate.NewLimiter(rate.Every(24*time.Hour), 3), rate.NewLimiter(rate.Every(time.Millisecond), 3)
@@ -339,18 +344,18 @@ func TestNoRequestIsLeft(t *testing.T) {
 	})
 }
 
-// An operator halves the burst. A request that is larger than that fails.
+// An operator halves the burst. A waiting request that is larger fails.
 func ExampleLimiter_SetBurst() {
 	limit := rate.NewLimiter(rate.Every(time.Hour), 10)
 	limit.SetBurst(5)
 	fmt.Println(limit.Allow(6), limit.WaitN(bg, 6))
 	fmt.Println(limit.Allow(5), limit.Burst())
 	// Output:
-	// false rate: more tokens than the burst
+	// false rate: request for more tokens than the burst
 	// true 5
 }
 
-// A server tells its client when to come again.
+// A server tells its client when to try again.
 func ExampleLimiter_Tokens() {
 	limit := rate.NewLimiter(0.5, 1)
 	for range 2 {
@@ -373,5 +378,5 @@ func ExampleLimiter_WaitN() {
 	ctx, stop := context.WithTimeout(bg, time.Minute)
 	defer stop()
 	fmt.Println(limit.WaitN(ctx, 1))
-	// Output: rate: the tokens come after the deadline of the context
+	// Output: rate: the context's deadline comes before the tokens
 }

@@ -29,11 +29,11 @@ import (
 )
 
 // ErrTooLarge is the error of a wait for more tokens than the Limiter's burst, unless the Limit is Inf. Split the request.
-var ErrTooLarge = errors.New("rate: more tokens than the burst")
+var ErrTooLarge = errors.New("rate: request for more tokens than the burst")
 
 // ErrTooLate is the error of a wait that would last longer than the deadline of its context allows. It wraps context.DeadlineExceeded,
 // although the context has not ended. Shed the request, or try again later.
-var ErrTooLate = outcome.Named("rate: the tokens come after the deadline of the context", context.DeadlineExceeded)
+var ErrTooLate = outcome.Named("rate: the context's deadline comes before the tokens", context.DeadlineExceeded)
 
 // A Limit is a number of events per second. With a Limit of 0 the bucket is not refilled, so that requests wait for a SetLimit once the
 // bucket is empty.

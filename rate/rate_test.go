@@ -28,10 +28,11 @@ var bg = context.Background()
 
 const ms = time.Millisecond
 
-// A bucket is the model of a Limiter. Its unit of time is half a millisecond, which brings rate of the 2000 parts of a token.
+// A bucket is the model of a Limiter. Its unit of time is half a millisecond, in which rate parts are added; a token has 2000
+// parts.
 type bucket struct{ parts, burst, rate, at int }
 
-// serve returns when a request that comes at a time has its tokens.
+// serve returns the time at which a request for n tokens that comes at the time come gets them.
 func (b *bucket) serve(come, n int) (at int) {
 	b.fill(come)
 	b.fill(b.at + max(0, n*2000-b.parts)/b.rate)
@@ -45,11 +46,11 @@ func (b *bucket) fill(to int) {
 	}
 }
 
-// Each request is served at the moment at which a bucket of tokens that serves in order would serve it. A cancelled one takes nothing.
+// Each request is served at the moment at which a bucket that serves in order would serve it. A cancelled request takes no token.
 func TestAgainstABucket(t *testing.T) {
 	type request struct {
-		come, gone, n int  // gone: 0 if it stays
-		knows         bool // its context has a deadline, so it leaves at once if it must leave
+		come, gone, n int  // gone is 0 if the request is not cancelled
+		knows         bool // the context has a deadline, so the request fails at once if it would be cancelled
 	}
 	rapid.Check(t, func(rt *rapid.T) {
 		b := bucket{rate: rapid.SampledFrom([]int{1, 10, 100, 500, 1000}).Draw(rt, "rate"), burst: rapid.IntRange(1, 5).Draw(rt, "burst")}
@@ -89,7 +90,7 @@ func TestAgainstABucket(t *testing.T) {
 			}
 		})
 		full := b
-		// expected returns when a request of n would be served that comes now, if none of the requests before it leaves from now on.
+		// expected returns the time at which a request for n tokens that comes now would be served if no earlier request leaves.
 		expected := func(before []request, now, n int) int {
 			b := full
 			for j, r := range before {
@@ -104,13 +105,13 @@ func TestAgainstABucket(t *testing.T) {
 		for i, r := range requests {
 			next, want := b, -1
 			switch at := next.serve(r.come, r.n); {
-			case r.knows && r.gone > 0 && expected(requests[:i], r.come, r.n) > r.gone: // it does not wait
+			case r.knows && r.gone > 0 && expected(requests[:i], r.come, r.n) > r.gone: // the request does not wait
 			case r.gone == 0 || at < r.gone:
 				b, want = next, at
 			case at == r.gone:
-				return // either wins
+				return // either may win
 			case !r.knows:
-				b.fill(r.gone) // those behind it have waited for it
+				b.fill(r.gone) // later requests have waited for this one
 			}
 			if served[i] != want {
 				rt.Fatalf("%d of %v was served at %d, and not %d", i, requests, served[i], want)
@@ -119,7 +120,7 @@ func TestAgainstABucket(t *testing.T) {
 	})
 }
 
-// On a clock of its own, nothing happens between two moments.
+// On a virtual clock, nothing happens between two moments.
 func TestVirtualTime(t *testing.T) {
 	v := schedtest.NewVirtual()
 	l, ticks := rate.NewLimiter(rate.Every(time.Minute), 1), rate.NewTicker(time.Hour, rate.Skip)
@@ -155,7 +156,7 @@ func TestVirtualTime(t *testing.T) {
 	waits(0)
 }
 
-// A clocked task of a fifo has the clock of a Virtual.
+// A clocked task of fifo uses the clock of a Virtual.
 type clocked struct {
 	suspend.Task
 	v *schedtest.Virtual
@@ -163,7 +164,7 @@ type clocked struct {
 
 func (c clocked) Spawner() suspend.Spawner { return c.v }
 
-// The time of a first waiter comes when that is cancelled and has not left yet: its token is for the second.
+// The time of the first waiter comes when it was cancelled but has not left the queue yet. The second gets its token.
 func TestATokenForACancelledWaiter(t *testing.T) {
 	schedtest.OnFIFO(t, func(s *fifo.Scheduler) {
 		v, l := schedtest.NewVirtual(), rate.NewLimiter(rate.Every(time.Hour), 1)
@@ -184,8 +185,8 @@ func TestATokenForACancelledWaiter(t *testing.T) {
 	})
 }
 
-// The first waits for five tokens, and leaves: the second has waited long enough for its one, whose time is not that of the first. It
-// leaves because its context ends, or because it waits in a Select, another case of which has won.
+// The first waits for five tokens, and leaves. The second has already waited long enough for its single token, and must not wait
+// for the time of the first. The first leaves because its context ends, or because another case of its Select has won.
 func TestAFirstWaiterThatLeaves(t *testing.T) {
 	for name, waits := range map[string]func(ctx context.Context, l *rate.Limiter, other *promise.Promise[int]) error{
 		"context": func(ctx context.Context, l *rate.Limiter, _ *promise.Promise[int]) error { return l.WaitN(ctx, 5) },
@@ -223,12 +224,12 @@ func TestAFirstWaiterThatLeaves(t *testing.T) {
 func TestTickerIsLate(t *testing.T) {
 	for _, c := range []struct {
 		policy rate.Policy
-		second time.Duration   // when the wait for the second tick begins
+		second time.Duration   // the time at which the wait for the second tick begins
 		want   []time.Duration // in seconds
 	}{
 		{rate.Skip, 3500 * ms, []time.Duration{1, 2, 4, 5}},
-		{rate.Skip, 4000 * ms, []time.Duration{1, 2, 5, 6}}, // and not two at 4
-		{rate.Skip, 3000 * ms, []time.Duration{1, 2, 4, 5}}, // and not two at 3
+		{rate.Skip, 4000 * ms, []time.Duration{1, 2, 5, 6}}, // one tick at 4, not two
+		{rate.Skip, 3000 * ms, []time.Duration{1, 2, 4, 5}}, // one tick at 3, not two
 		{rate.CatchUp, 3500 * ms, []time.Duration{1, 2, 3, 4}},
 	} {
 		synctest.Test(t, func(t *testing.T) {
@@ -251,12 +252,12 @@ func TestTickerIsLate(t *testing.T) {
 	}
 }
 
-// A change of the rate keeps the tokens, and changes the times of those that wait.
+// A change of the rate keeps the tokens, and changes the times at which waiters are served.
 func TestSetLimit(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l, begun := rate.NewLimiter(rate.Every(time.Hour), 2), time.Now()
 		require.True(t, l.Allow(2))
-		time.Sleep(30 * time.Minute) // half a token
+		time.Sleep(30 * time.Minute) // adds half a token
 		var at [2]time.Duration
 		var all sync.WaitGroup
 		for i := range at {
@@ -296,7 +297,7 @@ func TestErrorsAndPanics(t *testing.T) {
 	require.Equal(t, rate.Inf, rate.NewLimiter(rate.Limit(math.Inf(1)), 1).Limit())
 	schedtest.Panics(t, "rate: negative Limit", func() { rate.NewLimiter(-1, 1) })
 	schedtest.Panics(t, "rate: the Limit is NaN", func() { l.SetLimit(rate.Limit(math.NaN())) })
-	schedtest.Panics(t, "rate: Ticker without an interval", func() { rate.NewTicker(0, rate.Skip) })
+	schedtest.Panics(t, "rate: NewTicker with an interval that is not positive", func() { rate.NewTicker(0, rate.Skip) })
 	schedtest.Panics(t, "rate: unknown Policy", func() { rate.NewTicker(1, 2) })
 }
 
@@ -318,7 +319,7 @@ func TestInf(t *testing.T) {
 	}
 }
 
-// A Limit of 0 allows the burst, and then nothing until a SetLimit. Without a burst nothing is allowed.
+// A Limit of 0 allows the burst, and then nothing until a SetLimit. With a burst of 0 it allows nothing.
 func TestPause(t *testing.T) {
 	v := schedtest.NewVirtual()
 	v.Bind(func() {
@@ -329,7 +330,7 @@ func TestPause(t *testing.T) {
 			ended := promise.Go(bg, v, func(ctx context.Context) (time.Time, error) { return suspend.Now(), l.Wait(ctx) })
 			schedtest.Eventually(t, "a wait", func() bool { return !l.Allow(0) })
 			v.Advance(100 * 365 * 24 * time.Hour)
-			require.Zero(t, v.Timers(), "a bubble or a World would go on to it")
+			require.Zero(t, v.Timers(), "a bubble or a World would advance to it")
 			_, over, _ := ended.Try()
 			require.False(t, over)
 			l.SetLimit(rate.Every(time.Minute))
@@ -353,12 +354,13 @@ var (
 	tickerOfThose = rate.NewTicker(time.Minute, rate.Skip)
 )
 
-// A Limiter and a Ticker that have met the real time waited for decades in a bubble, whose clock begins in 2000.
+// A Limiter and a Ticker were used in real time, and are then used in a bubble, whose clock begins in the year 2000. They must
+// not wait for decades.
 func TestInABubbleAfterwards(t *testing.T) {
 	require.True(t, ofThePackage.Allow(3))
 	for range 2 {
 		synctest.Test(t, func(t *testing.T) {
-			for ofThePackage.Allow(1) { // in the second bubble, the tokens that the first has left
+			for ofThePackage.Allow(1) { // in the second bubble, these are tokens of the first
 			}
 			begun := time.Now()
 			for range 5 {
@@ -375,8 +377,8 @@ func TestInABubbleAfterwards(t *testing.T) {
 	}
 }
 
-// A clock that goes back and forth makes no tokens, although the same time passes again and again. If it goes on from where it went back to,
-// its time counts.
+// A clock that goes back and forth adds no tokens, although the same time passes several times. Once it continues past its latest
+// time, the time counts.
 func TestAClockThatGoesBack(t *testing.T) {
 	v := schedtest.NewVirtual()
 	v.Bind(func() {
@@ -400,8 +402,8 @@ func TestAClockThatGoesBack(t *testing.T) {
 		v.Advance(-time.Minute)
 		require.False(t, l.Allow(1))
 		v.Advance(10 * time.Second)
-		require.True(t, l.Allow(10), "the clock goes on from where it went back to")
-		v.Advance(60 * time.Second) // over where it went back from
+		require.True(t, l.Allow(10), "the clock continues from the time to which it went back")
+		v.Advance(60 * time.Second) // passes the time from which it went back
 		require.True(t, l.Allow(60))
 		require.False(t, l.Allow(1))
 
@@ -418,7 +420,7 @@ func TestAClockThatGoesBack(t *testing.T) {
 	})
 }
 
-// The first tick is due one interval after the Ticker was made, as that of a time.Ticker.
+// The first tick is due one interval after the Ticker was made, like that of a time.Ticker.
 func TestTheFirstTick(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ticker, begun := rate.NewTicker(time.Minute, rate.Skip), time.Now()
@@ -430,7 +432,7 @@ func TestTheFirstTick(t *testing.T) {
 	})
 }
 
-// On every scheduler: no more get through than the rate allows, all of those that stay, and the rest was cancelled.
+// On every scheduler, no more requests get through than the rate allows. All get through that were not cancelled.
 func TestConservation(t *testing.T) {
 	schedtest.Mixed(t, func(t *testing.T, next func() suspend.Spawner) {
 		var passed, failed atomic.Int64
@@ -458,7 +460,7 @@ func TestConservation(t *testing.T) {
 			if most := 3 + time.Since(begun).Seconds()*20_000 + 0.01; float64(took.Load()) > most {
 				t.Errorf("%d tokens of %.2f", took.Load(), most)
 			}
-			require.GreaterOrEqual(t, l.Tokens(), 0., "nobody waits any more")
+			require.GreaterOrEqual(t, l.Tokens(), 0., "no task waits any more")
 		}
 	})
 }
@@ -474,7 +476,7 @@ func TestAllocs(t *testing.T) {
 			f    func()
 		}{
 			"free": {0, func() { _ = l.Wait(ctx); l.Allow(1) }},
-			// The function of the timer, the one that stops it, and the sleep of the scheduler, if there is any.
+			// The allocations are the function of the timer, the function that stops it, and the sleep of the scheduler, if any.
 			"a wait": {3, func() { _ = slow.Wait(ctx) }},
 			"a tick": {3, func() { _, _ = ticker.Tick(ctx) }},
 		} {
@@ -487,7 +489,7 @@ func TestAllocs(t *testing.T) {
 
 func ExampleLimiter() {
 	limit := rate.NewLimiter(rate.Every(time.Millisecond), 2)
-	for i := range 3 { // two at once, and the third a millisecond later
+	for i := range 3 { // two run at once, and the third a millisecond later
 		fmt.Println(i, limit.Wait(bg))
 	}
 	// Output:
@@ -501,7 +503,7 @@ func ExampleLimiter_WaitOp() {
 	limit.Allow(1)
 	token, late := suspend.CaseOf(limit.WaitOp(1)), suspend.CaseOf(suspend.After(time.Millisecond))
 	won, _ := suspend.Select(bg, token, late)
-	fmt.Println(won == late) // and the token is for the next
+	fmt.Println(won == late) // the next request gets the token
 	// Output: true
 }
 

@@ -38,7 +38,7 @@ type Ticker struct {
 func NewTicker(every time.Duration, policy Policy) *Ticker {
 	switch {
 	case every <= 0:
-		panic("rate: Ticker without an interval")
+		panic("rate: NewTicker with an interval that is not positive")
 	case policy != Skip && policy != CatchUp:
 		panic("rate: unknown Policy")
 	}

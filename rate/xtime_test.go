@@ -55,7 +55,8 @@ type limiter interface {
 	Get() string
 }
 
-// play performs the steps on a limiter with a Limit of 1 and a burst of 3, in a bubble. The result of a wait is the time of its end.
+// play performs the steps on a limiter with a Limit of 1 and a burst of 3, in a bubble. The result of a wait is the time at which
+// it ends.
 func play(t *testing.T, l limiter, script string) string {
 	begun := time.Now()
 	steps := strings.Split(script, ", ")
@@ -117,7 +118,7 @@ func duration(word string) time.Duration {
 	return d
 }
 
-// ours is a Limiter as a limiter.
+// An ours adapts a Limiter of this package to limiter.
 type ours struct{ *rate.Limiter }
 
 func (l ours) AllowN(n int) bool          { return l.Allow(n) }

@@ -27,7 +27,7 @@ func (l *Lease[R]) ReleaseUnused() { l.release(false) }
 
 func (l *Lease[R]) release(used bool) {
 	if l.released.Swap(true) {
-		panic("respool: a Lease is released twice")
+		panic("respool: Lease released twice")
 	}
 	preempt.Releases(preempt.Gates)
 	p, r := l.pool, l.of

@@ -19,7 +19,7 @@ import (
 	"github.com/braidgo/braid/suspend"
 )
 
-// A Reset closes what is idle at once, and what is leased when it is released, before Reuse is called.
+// A Reset closes idle resources at once, and leased ones when they are released, without a call of Reuse.
 func TestReset(t *testing.T) {
 	var s server
 	o := s.options(3)
@@ -51,7 +51,8 @@ func TestReset(t *testing.T) {
 	require.Len(t, s.closed, 5)
 }
 
-// The call of Open that has begun before a Reset gives its resource to nobody. Its Acquire opens another one, in its turn.
+// A Reset comes during a call of Open. Its resource is given to no Acquire. The Acquire that waits for it opens another one, and
+// keeps its place in the queue.
 func TestResetDuringAnOpen(t *testing.T) {
 	schedtest.Each(t, func(t *testing.T, s suspend.Spawner) {
 		var opened, closed atomic.Int32
@@ -88,7 +89,7 @@ func TestResetDuringAnOpen(t *testing.T) {
 	})
 }
 
-// Nobody waits for the Open that has begun before a Reset: its resource does not become idle.
+// A Reset comes during a call of Open for which no Acquire waits any more. The resource does not become idle.
 func TestResetDuringAnOpenThatNobodyWaitsFor(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		closed := 0
@@ -110,8 +111,8 @@ func TestResetDuringAnOpenThatNobodyWaitsFor(t *testing.T) {
 	})
 }
 
-// A resource that was opened in vain costs no Acquire its turn: the first call of Open is outdated when it ends. In the first case its Acquire
-// still waits, so the call opens again. In the second case it has given up, and the others have calls of their own.
+// An Acquire whose first call of Open is outdated when it ends keeps its turn. In the first case this Acquire still waits, so it
+// calls Open again. In the second case it was cancelled, and the other Acquires have calls of their own.
 func TestAResetKeepsTheTurns(t *testing.T) {
 	for _, c := range []struct {
 		givesUp bool
@@ -172,7 +173,7 @@ func TestAResetKeepsTheTurns(t *testing.T) {
 	}
 }
 
-// A Close that panics on the goroutine of an Open fails the Acquire that waits for this, and its permit is free again.
+// A Close of a resource that panics on the goroutine of an Open fails the Acquire that waits there, and frees its permit.
 func TestACloseThatPanicsAfterAReset(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		opened := 0
@@ -188,7 +189,7 @@ func TestACloseThatPanicsAfterAReset(t *testing.T) {
 	})
 }
 
-// A Reset during a Check makes the resource useless.
+// A Reset during a Check outdates the resource that is checked.
 func TestResetDuringACheck(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var s server
@@ -202,7 +203,7 @@ func TestResetDuringACheck(t *testing.T) {
 	})
 }
 
-// A Close that panics during a Reset leaves no other resource open, and Shutdown waits for a Reset.
+// If the Close of a resource panics during a Reset, the other resources are closed all the same. Shutdown waits for a Reset.
 func TestResetAndClose(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var s server
@@ -229,7 +230,7 @@ func TestResetAndClose(t *testing.T) {
 	})
 }
 
-// TryAcquire takes the resource that was used last, unless it must be checked or is too old, and does not pass those that wait.
+// TryAcquire takes the resource that was used last, unless it must be checked or is too old, and does not overtake waiters.
 func TestTryAcquire(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var s server
@@ -260,25 +261,25 @@ func TestTryAcquire(t *testing.T) {
 		}()
 		synctest.Wait()
 		b.Release()
-		tries(0) // it is for the one that waits
+		tries(0) // the resource is for the waiter
 		synctest.Wait()
 		time.Sleep(2 * time.Second)
 		tries(2).Release()
 		a.Release()
 		time.Sleep(time.Minute)
-		tries(0) // to be checked
+		tries(0) // the resource must be checked
 		o.Check = nil
 		p = respool.New(o)
 		acquire(t, p).Release()
 		time.Sleep(2 * time.Hour)
-		tries(0) // too old
+		tries(0) // the resource is too old
 		require.Equal(t, 1, p.Stats().Idle)
 		require.NoError(t, p.Close())
 		tries(0)
 	})
 }
 
-// TryAcquire and AcquireAllIdle take nothing in a pool whose Close is about to close what is idle.
+// While the Close of a pool is about to close the idle resources, TryAcquire and AcquireAllIdle take none of them.
 func TestTryAcquireDuringAClose(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := respool.New(respool.Options[int]{Max: 2, Open: func(context.Context) (int, error) { return 1, nil },
@@ -296,7 +297,7 @@ func TestTryAcquireDuringAClose(t *testing.T) {
 	})
 }
 
-// A task keeps the idle resources alive, and the pool uses and closes them as if it had not.
+// A task uses AcquireAllIdle to keep idle resources alive. The pool then uses and closes them as before.
 func TestAcquireAllIdle(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var s server
@@ -340,7 +341,7 @@ func TestAcquireAllIdle(t *testing.T) {
 	})
 }
 
-// The counts are those of puddle.
+// The figures are the same as those of puddle for the same steps.
 func TestCounts(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		checks, fails := 0, errNo
@@ -372,7 +373,7 @@ func TestCounts(t *testing.T) {
 		counts(3, 2, 0, time.Minute+time.Second)
 		ctx, stop := context.WithTimeout(bg, time.Second)
 		defer stop()
-		for i := range 2 { // it waits, and then ctx has ended before
+		for i := range 2 { // waits at first; in the second pass, ctx has ended before the call
 			_, err = p.Acquire(ctx)
 			require.ErrorIs(t, err, context.DeadlineExceeded)
 			counts(3, 2, i+1, time.Minute+time.Second)
@@ -394,7 +395,7 @@ func TestCounts(t *testing.T) {
 		acquire(t, p).Release()
 		acquire(t, p).Release()
 		require.Equal(t, []any{2, 1, time.Minute + time.Second}, []any{p.Stats().AcquireCount, p.Stats().EmptyAcquireCount, p.Stats().AcquireDuration})
-		for i, d := range []time.Duration{time.Second, 500 * time.Millisecond} { // in Check, and in Open
+		for i, d := range []time.Duration{time.Second, 500 * time.Millisecond} { // the time of Check, and the time of Open
 			ctx, stop := context.WithTimeout(bg, d)
 			_, err := p.Acquire(ctx)
 			require.ErrorIs(t, err, context.DeadlineExceeded)
@@ -409,8 +410,8 @@ func TestCounts(t *testing.T) {
 	})
 }
 
-// On every scheduler, with Resets at any time: a resource is for one task, each is closed once, and none that an Open has begun to open
-// before a Reset is leased after it.
+// On every scheduler, with Resets at any time, a resource has one task at a time, and each is closed once. If its Open began
+// before a Reset, it is not leased after the Reset.
 func TestConservationWithResets(t *testing.T) {
 	const limit = 3
 	schedtest.Mixed(t, func(t *testing.T, next func() suspend.Spawner) {
@@ -418,7 +419,7 @@ func TestConservationWithResets(t *testing.T) {
 		covered := func() bool { return done.Load() > 0 && tried.Load() > 0 && all.Load() > 0 && cancelled.Load() > 0 }
 		for round := 0; schedtest.More(round, 10, covered); round++ {
 			type resource struct {
-				epoch        int64 // the number of the last Reset that had begun before the Open
+				epoch        int64 // the number of the last Reset that began before the Open
 				used, closed atomic.Bool
 			}
 			var resets, opened, closed atomic.Int64
@@ -499,7 +500,7 @@ func TestConservationWithResets(t *testing.T) {
 	})
 }
 
-// A server has failed over: the connections to the old one are not used any more.
+// After the failover of a server, connections to the old one are not used any more.
 func ExamplePool_Reset() {
 	server := "old"
 	conns := respool.New(respool.Options[string]{
@@ -542,7 +543,7 @@ func ExamplePool_TryAcquire() {
 	// 7
 }
 
-// Idle connections are kept alive. Those that do not answer are closed.
+// A task keeps idle connections alive. Those that do not answer are closed.
 func ExamplePool_AcquireAllIdle() {
 	conns := respool.New(respool.Options[string]{
 		Max:   2,
@@ -564,7 +565,7 @@ func ExamplePool_AcquireAllIdle() {
 	// 0
 }
 
-// A census of the waits: how many had to wait, and how long on average.
+// Stats tells how many calls had to wait, and how long on average.
 func ExamplePool_Stats() {
 	conns := respool.New(respool.Options[string]{Max: 1, Open: func(context.Context) (string, error) { return "connection", nil }})
 	for range 4 {

@@ -28,7 +28,7 @@ var (
 	errNo = errors.New("no")
 )
 
-// A server has numbered connections.
+// A server hands out numbered connections.
 type server struct {
 	mu     sync.Mutex
 	opened int
@@ -112,7 +112,7 @@ func TestMax(t *testing.T) {
 	})
 }
 
-// An Open that does not return a resource leaves the turn to the next task.
+// An Open that returns no resource passes its turn to the next task.
 func TestOpenFails(t *testing.T) {
 	for name, fails := range map[string]func(ctx context.Context) (int, error){
 		"an error": func(context.Context) (int, error) { return 0, errNo },
@@ -187,7 +187,7 @@ func TestCheck(t *testing.T) {
 	})
 }
 
-// A Check that the caller's context ends does not go through all resources.
+// If the caller's context ends during a Check, the pool does not check all other resources.
 func TestACheckThatIsCutOff(t *testing.T) {
 	var s server
 	o := s.options(2)
@@ -215,7 +215,7 @@ func TestTimes(t *testing.T) {
 		b.Release()
 		c.Release()
 		p.Expire()
-		require.Empty(t, s.closed) // not longer than a minute
+		require.Empty(t, s.closed) // idle for a minute, which is not too long
 		time.Sleep(time.Nanosecond)
 		p.Expire()
 		require.Equal(t, []int{1}, s.closed)
@@ -234,7 +234,7 @@ func TestTimes(t *testing.T) {
 	})
 }
 
-// Expire leaves what others use, and has a turn of its own for each resource.
+// Expire leaves leased resources alone, and takes one permit at a time.
 func TestExpireBesideOthers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var s server
@@ -251,7 +251,7 @@ func TestExpireBesideOthers(t *testing.T) {
 		synctest.Wait()
 		require.Equal(t, respool.Stats{Idle: 1, Leased: 1, Opened: 2}, present(p))
 		began := time.Now()
-		c, d := acquire(t, p), acquire(t, p) // one has to wait until a resource is closed
+		c, d := acquire(t, p), acquire(t, p) // one of them waits until a resource is closed
 		require.GreaterOrEqual(t, time.Since(began), time.Second)
 		synctest.Wait()
 		require.Len(t, s.closed, 2)
@@ -281,7 +281,7 @@ func TestResourcesThatAreNotKept(t *testing.T) {
 	l = acquire(t, p)
 	require.Panics(t, l.Release)
 	require.Equal(t, []int{1, 2, 3}, s.closed)
-	schedtest.Panics(t, "respool: a Lease is released twice", l.Release)
+	schedtest.Panics(t, "respool: Lease released twice", l.Release)
 	l.Discard()
 	acquire(t, p).Release()
 	require.Equal(t, 4, acquire(t, p).Value)
@@ -324,7 +324,7 @@ func TestClose(t *testing.T) {
 	})
 }
 
-// A pool that is closed while all is idle closes it, also if a Close of a resource panics, and opens nothing more.
+// The Close of an idle pool closes all resources, even if the Close of one panics, and opens none.
 func TestCloseOfAnIdlePool(t *testing.T) {
 	var s server
 	o := s.options(3)
@@ -345,7 +345,7 @@ func TestCloseOfAnIdlePool(t *testing.T) {
 	require.Equal(t, respool.Stats{Opened: 3}, present(p))
 }
 
-// An Acquire that has its turn when the pool is closed has its resource, or opens none.
+// The pool is closed while an Acquire has its turn. The Acquire returns the resource that it has, or opens none.
 func TestCloseDuringAnAcquire(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var s server
@@ -378,14 +378,15 @@ func TestMisuse(t *testing.T) {
 	schedtest.Panics(t, "respool: nil Open", func() { respool.New(respool.Options[int]{Max: 1}) })
 }
 
-// On all schedulers at once: no resource has two tasks, there are never more than Max, each is closed once, and each turn comes back.
+// On all schedulers at once, a resource has one task at a time, there are never more than Max, each is closed once, and each
+// permit comes back.
 func TestConservation(t *testing.T) {
 	const limit = 3
 	schedtest.Mixed(t, func(t *testing.T, next func() suspend.Spawner) {
 		var done, failed, cancelled atomic.Int64
 		for round := 0; schedtest.More(round, 10, func() bool { return done.Load() > 0 && failed.Load() > 0 && cancelled.Load() > 0 }); round++ {
 			type resource struct{ used, closed atomic.Bool }
-			var live, opened, closed atomic.Int64 // live: the resources that are leased or being opened
+			var live, opened, closed atomic.Int64 // live counts the resources that are leased or being opened
 			comes := func() {
 				if n := live.Add(1); n > limit {
 					t.Errorf("%d resources, of %d", n, limit)
@@ -493,7 +494,7 @@ func Example() {
 				}
 				defer l.Release()
 				fmt.Printf("task %d has %s\n", i, l.Value)
-				suspend.Yield() // a request
+				suspend.Yield() // stands for a request
 			})
 		}
 		return nil
@@ -507,7 +508,7 @@ func Example() {
 	// close a connection
 }
 
-// A connection that has failed is not used again, and one that was idle for too long is closed.
+// A connection that has failed is not used again, and Expire closes one that was idle for too long.
 func ExamplePool_Expire() {
 	opened := 0
 	conns := respool.New(respool.Options[string]{
@@ -529,7 +530,7 @@ func ExamplePool_Expire() {
 	request(true)
 	request(false)
 	time.Sleep(5 * time.Millisecond)
-	conns.Expire() // a service does this again and again, with a rate.Ticker
+	conns.Expire() // a service does this regularly, with a rate.Ticker
 	fmt.Println(conns.Stats().Idle)
 	// Output:
 	// close connection 1
@@ -537,7 +538,8 @@ func ExamplePool_Expire() {
 	// 0
 }
 
-// Callers that wait for a shorter time than Open takes started one call of Open after another, and none was ever served.
+// Callers give up before Open returns. Their calls of Open go on, so that a later caller gets a resource. If each caller began a
+// new call, none would ever be served.
 func TestImpatientCallers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		opens := 0
@@ -566,7 +568,8 @@ func TestImpatientCallers(t *testing.T) {
 	})
 }
 
-// An Acquire takes what is released while it waits for Open, and so does the next one; the first Open is for the second then.
+// Two Acquires wait for calls of Open, and another resource is released meanwhile. The first Acquire takes it, and the second
+// takes the result of the first Open.
 func TestAReleaseBesideAnOpen(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		opens := 0
@@ -602,11 +605,12 @@ func TestAReleaseBesideAnOpen(t *testing.T) {
 		time.Sleep(2 * time.Hour)
 		synctest.Wait()
 		require.Equal(t, []string{"0 has 1 after 1s", "1 has 2 after 1m0s"}, got)
-		require.Equal(t, respool.Stats{Idle: 1, Leased: 1, Opened: 2}, present(p), "the failure that nobody waited for is nobody's")
+		require.Equal(t, respool.Stats{Idle: 1, Leased: 1, Opened: 2}, present(p), "no Acquire gets the failure of an Open for which none waits")
 	})
 }
 
-// The Open of the first gives its resource to the second, whose own Open fails; the first, whose Open is over, has this failure.
+// The resource of the first Open goes to the second Acquire, whose own Open fails. Then the first Acquire, whose Open has ended,
+// gets this failure.
 func TestAFailureOfTheLastOpen(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		for _, exits := range []bool{false, true} {
@@ -637,7 +641,7 @@ func TestAFailureOfTheLastOpen(t *testing.T) {
 			first.Release()
 			time.Sleep(2 * time.Hour)
 			synctest.Wait()
-			if exits { // the first has the resource, and the second is left with the Open that does not return
+			if exits { // the first has the resource, and the second waits for the Open that does not return
 				require.Equal(t, []error{nil, suspend.ErrAbandoned}, errs)
 			} else {
 				require.Equal(t, []error{nil, errNo}, errs)
@@ -647,7 +651,7 @@ func TestAFailureOfTheLastOpen(t *testing.T) {
 	})
 }
 
-// A Close cancels the calls of Open for which nobody waits any more.
+// A Close cancels the calls of Open for which no Acquire waits any more.
 func TestCloseCancelsAnOpen(t *testing.T) {
 	for _, leavesFirst := range []bool{false, true} {
 		synctest.Test(t, func(t *testing.T) {
@@ -673,7 +677,7 @@ func TestCloseCancelsAnOpen(t *testing.T) {
 	}
 }
 
-// A resource that takes long to close does not hold up the next Acquire.
+// A resource that takes long to close does not delay the next Acquire.
 func TestASlowClose(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := respool.New(respool.Options[int]{Max: 1, Open: func(context.Context) (int, error) { return 1, nil },
@@ -689,7 +693,7 @@ func TestASlowClose(t *testing.T) {
 	})
 }
 
-// Expire closes all that are too old. A resource whose Check panics is closed, and leaves its turn.
+// Expire closes all resources that are too old. A resource whose Check panics is closed, and its permit is free again.
 func TestAllOldOnesAndACheckThatPanics(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var s server
@@ -714,7 +718,7 @@ func TestAllOldOnesAndACheckThatPanics(t *testing.T) {
 	})
 }
 
-// The pool keeps no resource that it has closed or leased.
+// A resource that was closed or leased is not kept alive by the pool.
 func TestNothingIsRetained(t *testing.T) {
 	var objects schedtest.Objects
 	p := respool.New(respool.Options[*schedtest.Object]{Max: 5, Open: func(context.Context) (*schedtest.Object, error) { return objects.New(), nil }})
@@ -730,7 +734,7 @@ func TestNothingIsRetained(t *testing.T) {
 				l.Discard()
 			}
 			l.Release()
-			schedtest.Panics(t, "respool: a Lease is released twice", l.Release)
+			schedtest.Panics(t, "respool: Lease released twice", l.Release)
 		}
 	}()
 	objects.Collected(t, 2)
@@ -740,8 +744,8 @@ func TestNothingIsRetained(t *testing.T) {
 	runtime.KeepAlive(p)
 }
 
-// A first Acquire gives up its Open, which hangs. Then the pool is closed, and the last Acquire that waits is served. Nobody wants the Open
-// any more, so its context ends.
+// The first Acquire gives up its Open, which hangs. Then the pool is closed, and the last waiting Acquire is served. No Acquire
+// needs the Open any more, so its context ends.
 func TestTheLastServedAfterACloseCancelsTheOthers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		opens, open := 0, make(chan struct{})
@@ -769,6 +773,6 @@ func TestTheLastServedAfterACloseCancelsTheOthers(t *testing.T) {
 		close(open)
 		began := time.Now()
 		_ = p.Shutdown(context.Background())
-		require.Zero(t, time.Since(began), "an Open that nobody waits for goes on")
+		require.Zero(t, time.Since(began), "an Open without waiters continues")
 	})
 }

@@ -19,7 +19,7 @@ import (
 
 func panics(context.Context) (int, error) { panic(errOops) }
 
-// With what a child has panicked was known to OnPanic only.
+// The error of the scope has the value with which a child panicked. Otherwise only OnPanic would know it.
 func TestWithWhatAChildHasPanicked(t *testing.T) {
 	for name, f := range map[string]func(on suspend.Spawner) error{
 		"Run": func(on suspend.Spawner) error {
@@ -77,7 +77,7 @@ func TestWithWhatAChildHasPanicked(t *testing.T) {
 	}
 }
 
-// A child that closes its own Group waited for itself for ever, also with a deadline.
+// A child that closes its own Group panics. Otherwise it would wait for itself for ever, even with a deadline.
 func TestAGroupThatIsClosedByItsChild(t *testing.T) {
 	schedtest.Each(t, func(t *testing.T, on suspend.Spawner) {
 		g := scope.Open(bg, scope.FirstError)
@@ -87,12 +87,12 @@ func TestAGroupThatIsClosedByItsChild(t *testing.T) {
 			defer stop()
 			_ = g.Shutdown(ctx)
 		}
-		const text = "scope: a Group is closed by its own child"
+		const text = "scope: Close or Shutdown of a Group called by its own child"
 		checks := func(context.Context) error {
 			schedtest.Panics(t, text, func() { _ = g.Close() })
 			schedtest.Panics(t, text, shutdown)
 			return scope.Run(bg, func(ctx context.Context, _ *scope.Scope) error {
-				schedtest.Panics(t, text, func() { _ = g.Close() }) // within a Run of the child
+				schedtest.Panics(t, text, func() { _ = g.Close() }) // inside a Run of the child
 				return nil
 			})
 		}
@@ -106,14 +106,15 @@ func TestAGroupThatIsClosedByItsChild(t *testing.T) {
 		})
 		c := scope.Start(g, on, func(ctx context.Context) (int, error) { ran.Add(1); return 1, checks(ctx) })
 		schedtest.Run(t, on, func() { _, _ = c.Await(bg) })
-		other.Go(on, func(context.Context) error { ran.Add(1); return g.Shutdown(bg) }) // of another Group
+		other.Go(on, func(context.Context) error { ran.Add(1); return g.Shutdown(bg) }) // a child of another Group may close g
 		schedtest.Run(t, on, func() { require.NoError(t, other.Shutdown(bg)) })
 		require.EqualValues(t, 3, ran.Load())
 		require.NoError(t, g.Close())
 	})
 }
 
-// A Shutdown waits for a child, which waits for a lock of its caller. The census finds it, and no other child.
+// A Shutdown waits for a child, which waits for a lock that the caller of Shutdown holds. The census reports this child, and no
+// other.
 func TestTheCensusSeesTheMembers(t *testing.T) {
 	defer schedtest.Within(t, schedtest.Deadline)()
 	defer census.Start(census.Options{StuckAfter: -1})()

@@ -41,7 +41,7 @@ func Map[T, U any](ctx context.Context, on suspend.Spawner, in []T, f func(conte
 // nevertheless, it wins. If on is nil, the tasks are plain goroutines. First panics if fs is empty or a function is nil.
 func First[T any](ctx context.Context, on suspend.Spawner, fs ...func(context.Context) (T, error)) (T, error) {
 	if len(fs) == 0 {
-		panic("scope: First of nothing")
+		panic("scope: First without functions")
 	}
 	for _, f := range fs {
 		check(f != nil)

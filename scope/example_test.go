@@ -28,7 +28,7 @@ func grow(name string, width, depth int) *tree {
 	return t
 }
 
-// A depth-first search by all workers of a pool, which ends at the first hit: every subtree is a child of one scope.
+// All workers of a pool run a depth-first search, which ends at the first hit. Every subtree is a child of one scope.
 func ExampleRun_search() {
 	pool := workstealing.New(workstealing.Options{})
 	defer pool.Close()
@@ -39,7 +39,7 @@ func ExampleRun_search() {
 		visit = func(t *tree) {
 			if t.name == "/20132" {
 				found.Store(t)
-				s.Cancel(nil) // enough
+				s.Cancel(nil) // cancels the other children
 			}
 			for _, sub := range t.children {
 				s.Go(pool, func(context.Context) error { visit(sub); return nil })
@@ -60,7 +60,7 @@ func ExampleScope_Go() {
 		return scope.Run(ctx, func(ctx context.Context, s *scope.Scope) error {
 			s.Go(pool, func(ctx context.Context) error { return errors.New("the disk is full") })
 			s.Go(suspend.Here(), func(ctx context.Context) error {
-				return suspend.Sleep(ctx, time.Hour) // ends at once
+				return suspend.Sleep(ctx, time.Hour) // returns at once
 			})
 			return nil
 		})
@@ -79,7 +79,7 @@ func ExampleScope_OnRelease() {
 			fmt.Println("serve")
 			return nil
 		})
-		moved() // somebody else closes the file
+		moved() // another owner closes the file
 		return nil
 	})
 	// Output:
@@ -96,7 +96,8 @@ func ExampleMap() {
 	// Output: [1 4 9] <nil>
 }
 
-// Results as they come: the calls send them, and the channel ends with the calls. An error of a call is that of Run.
+// The loop gets results in the order in which the calls end: the calls send them to a channel, which is closed when all have
+// ended. If a call fails, Run returns its error.
 func ExampleMap_asTheyCome() {
 	err := fifo.Run(context.Background(), func(ctx context.Context) error {
 		return scope.Run(ctx, func(ctx context.Context, s *scope.Scope) error {
@@ -105,7 +106,7 @@ func ExampleMap_asTheyCome() {
 				defer results.Close()
 				_, err := scope.Map(ctx, scope.Limit(2, here), []int{3, 1, 2}, func(ctx context.Context, n int) (none struct{}, err error) {
 					for range n {
-						suspend.Yield() // the work
+						suspend.Yield() // stands for the work
 					}
 					return none, results.Send(ctx, n)
 				})
@@ -117,7 +118,7 @@ func ExampleMap_asTheyCome() {
 				}
 				fmt.Println(n)
 			}
-			s.Cancel(nil) // ends the calls, had the loop been left by a break
+			s.Cancel(nil) // cancels the calls if a break has left the loop
 			return nil
 		})
 	})

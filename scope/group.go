@@ -88,7 +88,7 @@ func (g *Group) Shutdown(ctx context.Context) error {
 func (g *Group) checkCaller() {
 	_ = suspend.Self() // Self panics where suspending is forbidden
 	if g.running.hasCaller() {
-		panic("scope: a Group is closed by its own child")
+		panic("scope: Close or Shutdown of a Group called by its own child")
 	}
 }
 

@@ -15,7 +15,7 @@ import (
 	"github.com/braidgo/braid/suspend"
 )
 
-// A context that panics in Shutdown is no reason to wait for children that nobody cancels.
+// If the context of a Shutdown panics, Shutdown cancels the children before it waits for them.
 func TestShutdownPanics(t *testing.T) {
 	for name, ctx := range map[string]func() context.Context{
 		"nil":    func() context.Context { return nil },
@@ -52,7 +52,7 @@ func TestReleasePanics(t *testing.T) {
 	}
 }
 
-// A function of OnRelease closes its Group, as that of a service that closes another one, which closes the first.
+// A function of OnRelease closes its own Group, as happens if a service closes another service, which closes the first.
 func TestCloseInARelease(t *testing.T) {
 	schedtest.Each(t, func(t *testing.T, on suspend.Spawner) {
 		schedtest.Run(t, on, func() {
@@ -74,7 +74,7 @@ type broken struct{}
 
 func (broken) Go(func()) error { panic("broken") }
 
-// A child that is not started leaves nothing with the context of its Group.
+// If Start panics, it leaves nothing behind in the context of the Group.
 func TestStartThatPanics(t *testing.T) {
 	g := scope.Open(bg, scope.FirstError)
 	defer g.Close()
@@ -88,7 +88,7 @@ func TestStartThatPanics(t *testing.T) {
 	}
 }
 
-// Collect joins the failures side by side.
+// Collect joins the failures in a flat list.
 func TestCollectMany(t *testing.T) {
 	const n = 1000
 	g := scope.Open(bg, scope.Collect)
@@ -101,7 +101,7 @@ func TestCollectMany(t *testing.T) {
 	}
 }
 
-// A Close by the goroutine of the first had another error than one by others.
+// Every Close returns the same error, on the goroutine of the first Shutdown and on others.
 func TestEachCloseHasTheSameError(t *testing.T) {
 	g := scope.Open(bg, scope.Collect)
 	for range 2 {
@@ -116,7 +116,7 @@ func TestEachCloseHasTheSameError(t *testing.T) {
 	}
 }
 
-// A Close cancels the children, and so does a second Shutdown whose context ends, while a Shutdown waits for them.
+// While a Shutdown waits for the children, a Close cancels them, and so does a second Shutdown whose context ends.
 func TestAShutdownIsCutShort(t *testing.T) {
 	for name, end := range map[string]func(g *scope.Group) error{
 		"by a Close": func(g *scope.Group) error { return g.Close() },
@@ -141,7 +141,7 @@ func TestAShutdownIsCutShort(t *testing.T) {
 	}
 }
 
-// A Group lives as long as its service, and children come and go.
+// A Group lives as long as its service while children come and go, so a child that has ended must leave no memory behind.
 func TestAChildLeavesNothing(t *testing.T) {
 	g, before := scope.Open(bg, scope.FirstError), int64(0)
 	defer g.Close()

@@ -18,13 +18,13 @@ import (
 	"github.com/braidgo/braid/suspend"
 )
 
-// The ways in which a Group ends, by what its children and its owner do.
+// The table has the error of each Group, by what its children and its owner do.
 func TestEndsOfAGroup(t *testing.T) {
 	other := errors.New("other")
 	for name, c := range map[string]struct {
 		policy scope.Policy
 		do     func(g *scope.Group, on suspend.Spawner, end func()) error
-		want   []error // nil: no error
+		want   []error // nil for no error
 	}{
 		"nothing was started": {do: func(g *scope.Group, _ suspend.Spawner, _ func()) error { return g.Close() }},
 		"Close cancels": {do: func(g *scope.Group, on suspend.Spawner, _ func()) error {
@@ -52,7 +52,7 @@ func TestEndsOfAGroup(t *testing.T) {
 			g.Go(on, func(context.Context) error { return errOops })
 			g.Go(on, func(ctx context.Context) error {
 				schedtest.Settle()
-				return errors.Join(other, suspend.Err(ctx)) // which is nil
+				return errors.Join(other, suspend.Err(ctx)) // Err returns nil here
 			})
 			g.Go(on, func(context.Context) error { runtime.Goexit(); return nil })
 			return g.Shutdown(bg)
@@ -84,7 +84,7 @@ func TestEndsOfAGroup(t *testing.T) {
 	}
 }
 
-// A handle ends one child, and has its result, also if the child never runs.
+// A Child can be cancelled alone, and has a result even if it never runs.
 func TestChildren(t *testing.T) {
 	schedtest.OnFIFO(t, func(on *fifo.Scheduler) {
 		g, one := scope.Open(bg, scope.FirstError), scope.Limit(1, on)
@@ -105,7 +105,7 @@ func TestChildren(t *testing.T) {
 		v, err := quick.Await(bg)
 		require.Equal(t, 1, v)
 		require.NoError(t, err)
-		schedtest.Settle() // the last begins
+		schedtest.Settle() // the last child begins
 		require.NoError(t, g.Close(), "a child that its handle has cancelled is no failure")
 		v, err = last.Await(bg)
 		require.Equal(t, 7, v)
@@ -128,14 +128,14 @@ func TestFailuresOfChildren(t *testing.T) {
 			g.Go(on, forever)
 			_, err := c.Await(bg)
 			require.Equal(t, want, err)
-			c.Cancel(nil) // too late
+			c.Cancel(nil) // too late to have an effect
 			require.Equal(t, want, g.Shutdown(bg))
 		})
 	}
 }
 
-// Children that are started, cancelled and waited for while several tasks close the Group: none outlives a Close, each handle has a
-// result, and each child that was started has run or was cancelled.
+// Children are started, cancelled and awaited while several tasks close the Group. None outlives a Close, each handle has a
+// result, and each started child has run or was cancelled.
 func TestGroupUnderStress(t *testing.T) {
 	schedtest.Mixed(t, func(t *testing.T, next func() suspend.Spawner) {
 		var ran, refused, cancelled atomic.Int64
@@ -182,7 +182,7 @@ func TestGroupUnderStress(t *testing.T) {
 }
 
 func ExampleOpen() {
-	jobs := scope.Open(context.Background(), scope.Collect) // in a constructor
+	jobs := scope.Open(context.Background(), scope.Collect) // in the constructor
 	two := scope.Limit(2, suspend.Goroutines)
 	for n := range 3 {
 		jobs.Go(two, func(context.Context) error {

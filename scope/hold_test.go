@@ -13,7 +13,8 @@ import (
 	"github.com/braidgo/braid/suspend/sched"
 )
 
-// A Then on the scheduler of a scope outlived the Run of the scheduler: its continuation ran on a stray goroutine.
+// A Then on the scheduler of a scope keeps the Run of the scheduler from returning. Otherwise its continuation would run on a
+// stray goroutine.
 func TestThenKeepsARunOpen(t *testing.T) {
 	var p promise.Promise[int]
 	got := 0
@@ -31,7 +32,7 @@ func TestThenKeepsARunOpen(t *testing.T) {
 	}
 }
 
-// A wait without a task keeps scope.Run, and the scheduler below, from returning.
+// A wait without a task keeps scope.Run, and the Run of the scheduler inside, from returning.
 func TestHoldKeepsAScopeOpen(t *testing.T) {
 	s := fifo.New(fifo.Options{})
 	released := false
@@ -74,7 +75,7 @@ func TestHoldKeepsAScopeOpen(t *testing.T) {
 		t.Errorf("Hold after Run: %v", err)
 	}
 	defer schedtest.Within(t, schedtest.Deadline)()
-	err = scope.Run(context.Background(), func(_ context.Context, sc *scope.Scope) error { // ends, although the scheduler refuses the Hold
+	err = scope.Run(context.Background(), func(_ context.Context, sc *scope.Scope) error { // returns although the scheduler refuses the Hold
 		h, _ := suspend.As[sched.Holder](sc.On(s))
 		_, err := h.Hold()
 		return err

@@ -9,7 +9,7 @@ import (
 	"github.com/braidgo/braid/suspend"
 )
 
-// A hostile context is one that its owner has taken back: to stop a call of its panics.
+// The stop function of a hostileStop panics once the owner has taken the context back.
 type hostileStop struct {
 	context.Context
 	back *bool
@@ -25,7 +25,7 @@ func (h hostileStop) AfterFunc(f func()) func() bool {
 	}
 }
 
-// The place of an innocent Limit is lost, and Run hangs.
+// If a stop function panics, the Limit does not lose a place, and Run does not hang.
 func TestHostileStop(t *testing.T) {
 	parent, end := context.WithCancel(context.Background())
 	defer end()

@@ -38,7 +38,7 @@ import (
 //	})
 func Limit(n int, on suspend.Spawner) suspend.Spawner {
 	if n < 1 {
-		panic("scope: Limit of less than one task")
+		panic("scope: Limit with less than one task")
 	}
 	return &limited{on: cmp.Or(on, suspend.Goroutines), free: n}
 }

@@ -19,7 +19,7 @@ import (
 	"github.com/braidgo/braid/suspend"
 )
 
-// No more than n are live at a time, all run, and those that wait begin in order.
+// At most n tasks are live at a time, all run, and those that wait begin in order.
 func TestLimit(t *testing.T) {
 	schedtest.Each(t, func(t *testing.T, on suspend.Spawner) {
 		const n, tasks = 3, 200
@@ -40,12 +40,12 @@ func TestLimit(t *testing.T) {
 			return nil
 		})
 		if err != nil || ran.Load() != tasks || most.Load() > n {
-			t.Errorf("Run = %v; %d of %d ran, %d at a time", err, ran.Load(), tasks, most.Load())
+			t.Errorf("Run = %v; %d of %d ran, up to %d at the same time", err, ran.Load(), tasks, most.Load())
 		}
 	})
 }
 
-// A task that ends by Goexit gives its place on, and a function that was accepted runs though the scheduler has closed.
+// A task that ends by Goexit passes its place on. A function that the Limit has accepted runs even if the scheduler has closed.
 func TestLimitGivesPlacesOn(t *testing.T) {
 	var order []int
 	refuse := false
@@ -68,11 +68,11 @@ func TestLimitGivesPlacesOn(t *testing.T) {
 		t.Errorf("order %v", order)
 	}
 	schedtest.Eventually(t, "refused at once when a place is free", func() bool { return limited.Go(func() {}) != nil })
-	schedtest.Panics(t, "scope: Limit of less than one task", func() { scope.Limit(0, suspend.Goroutines) })
+	schedtest.Panics(t, "scope: Limit with less than one task", func() { scope.Limit(0, suspend.Goroutines) })
 	schedtest.Panics(t, "scope: nil function", func() { _ = limited.Go(nil) })
 }
 
-// A Go that the scheduler refuses, or that panics in it, gives its place back.
+// If the scheduler refuses a function, or panics in Go, the place is free again.
 func TestARefusedGoGivesItsPlaceBack(t *testing.T) {
 	refuse := func(func()) error { return suspend.ErrClosed }
 	var on func(func()) error
@@ -89,7 +89,7 @@ func TestARefusedGoGivesItsPlaceBack(t *testing.T) {
 	require.True(t, ran)
 }
 
-// A call that is cancelled while it waits to begin is not begun.
+// A call that waits for a place when another call fails is not begun.
 func TestMapWithALimitBeginsNothingAfterAFailure(t *testing.T) {
 	var begun atomic.Int64
 	_, err := scope.Map(bg, scope.Limit(1, suspend.Goroutines), make([]int, 1000), func(context.Context, int) (int, error) {
@@ -111,7 +111,7 @@ func numbers(n int) iter.Seq2[int, error] {
 	})
 }
 
-// The results come in order, with no more than n calls ahead, whatever ends the loop; and nothing outlives it.
+// The results come in order, with at most n calls ahead, whatever ends the loop. No call outlives the loop.
 func TestStream(t *testing.T) {
 	schedtest.Each(t, func(t *testing.T, on suspend.Spawner) {
 		const n = 4
@@ -180,7 +180,7 @@ func TestStream(t *testing.T) {
 			}
 		}
 	})
-	schedtest.Panics(t, "scope: Stream of less than one task", func() {
+	schedtest.Panics(t, "scope: Stream with less than one task", func() {
 		scope.Stream(bg, suspend.Goroutines, 0, numbers(1), func(context.Context, int) (int, error) { return 0, nil })
 	})
 }
@@ -208,7 +208,7 @@ func ExampleStream() {
 	// 3 <nil>
 }
 
-// An earlier result is not lost because a later call does not return.
+// An earlier result is not lost if a later call does not return.
 func TestStreamWithACallThatExits(t *testing.T) {
 	schedtest.OnFIFO(t, func(s *fifo.Scheduler) {
 		earlier := promise.New[int]()

@@ -12,14 +12,14 @@ import (
 	"github.com/braidgo/braid/suspend"
 )
 
-// A nil function panics in the call that passes it, and not later on a scheduler. A nil hook once ended the release silently, and the
-// hooks before it never ran; a nil child ended the process.
+// A nil function panics in the call that passes it. Otherwise a nil child would panic later in a scheduler, and a nil hook would
+// keep the hooks before it from running.
 func TestNilPanicsAtOnce(t *testing.T) {
 	released, on := 0, suspend.Goroutines
-	schedtest.Panics(t, "scope: Run of a nil function", func() { _ = scope.Run(bg, nil) })
+	schedtest.Panics(t, "scope: Run with a nil function", func() { _ = scope.Run(bg, nil) })
 	if err := scope.Run(bg, func(_ context.Context, s *scope.Scope) error {
 		s.OnRelease(func() { released++ })
-		schedtest.Panics(t, "scope: OnRelease of a nil function", func() { s.OnRelease(nil) })
+		schedtest.Panics(t, "scope: OnRelease with a nil function", func() { s.OnRelease(nil) })
 		s.OnRelease(func() { released++ })
 		schedtest.Panics(t, "scope: nil function", func() { s.Go(on, nil) })
 		schedtest.Panics(t, "scope: nil function", func() { _ = s.On(on).Go(nil) })
@@ -33,9 +33,9 @@ func TestNilPanicsAtOnce(t *testing.T) {
 	schedtest.Panics(t, "scope: nil function", func() { _, _ = scope.First[int](bg, on, nil) })
 }
 
-// A nil Spawner is plain goroutines, wherever a scheduler is named.
+// A nil Spawner means plain goroutines, wherever a scheduler is expected.
 func TestANilSpawnerIsGoroutines(t *testing.T) {
-	schedtest.OnFIFO(t, func(*fifo.Scheduler) { // on which a task would not be a plain goroutine
+	schedtest.OnFIFO(t, func(*fifo.Scheduler) { // in a scheduler, so that a task would not be a plain goroutine
 		plain := func(context.Context) (int, error) {
 			require.Nil(t, suspend.Current())
 			return 1, nil

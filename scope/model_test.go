@@ -17,25 +17,25 @@ import (
 	"github.com/braidgo/braid/suspend"
 )
 
-// A groupModel has what follows from the calls so far.
+// A groupModel is the state of a Group after the calls so far.
 type groupModel struct {
 	policy                     scope.Policy
 	children                   []*groupChild
 	closing, cancelled, enough bool
-	cause                      error // of the cancellation
+	cause                      error // the cause of the cancellation
 	failures                   []error
-	known                      bool // the reason of the cancellation is a failure
+	known                      bool // the cause of the cancellation is a failure
 }
 
 type groupChild struct {
 	gate    promise.Promise[int]
-	handle  *scope.Child[int] // nil: started by Go
-	stopped error             // the cause of the cancellation of its context, if its handle has cancelled it
+	handle  *scope.Child[int] // nil if Go started the child
+	stopped error             // the cause, if its handle has cancelled it
 }
 
 func (m *groupModel) ended() bool { return m.closing && len(m.children) == 0 }
 
-// fail notes a failure. Once enough is done, a cancellation error is none.
+// fail records a failure. After Cancel(nil), a cancellation error is no failure.
 func (m *groupModel) fail(err error) {
 	if !(m.enough && err == context.Canceled) && (m.policy == scope.Collect || m.failures == nil) {
 		m.failures = append(m.failures, err)
@@ -55,7 +55,7 @@ func (m *groupModel) cancel(cause error) {
 	m.stop(cause)
 }
 
-// stop cancels the context. A nil cause is that of package context.
+// stop cancels the context. A nil cause stands for context.Canceled.
 func (m *groupModel) stop(cause error) {
 	if !m.cancelled {
 		m.cancelled, m.cause = true, cause
@@ -65,7 +65,7 @@ func (m *groupModel) stop(cause error) {
 	}
 }
 
-// err is the error of each Close and Shutdown.
+// err returns the expected error of each Close and Shutdown.
 func (m *groupModel) err() error {
 	if len(m.failures) == 1 {
 		return m.failures[0]
@@ -73,7 +73,7 @@ func (m *groupModel) err() error {
 	return errors.Join(m.failures...)
 }
 
-// Random sequences of calls of a Group and of its handles agree with a list of children and one of failures.
+// Random sequences of calls of a Group and its handles agree with a list of children and a list of failures.
 func TestGroupAgainstModel(t *testing.T) {
 	schedtest.OnFIFO(t, func(on *fifo.Scheduler) {
 		rapid.Check(t, func(rt *rapid.T) {
@@ -90,7 +90,7 @@ func TestGroupAgainstModel(t *testing.T) {
 				closes++
 				_ = on.Go(func() { results = append(results, f()) })
 			}
-			// begin notes a child that is started now, or returns its failure.
+			// begin records a child that is started now, or returns its failure.
 			begin := func(c *groupChild) error {
 				switch {
 				case m.ended():

@@ -15,13 +15,13 @@ import (
 	"github.com/braidgo/braid/suspend"
 )
 
-// A Group that collects had the cancellation once for each child that never ran because of it. It has it once, or not at all if the
-// cause of a Cancel is there. The failures of children that ran are all there, cancellation errors too.
+// A Group that collects has its cancellation error once, not for each child that never ran because of it, and not at all if it
+// has the cause of a Cancel. It has all failures of children that ran, including cancellation errors.
 func TestACancellationIsCollectedOnce(t *testing.T) {
 	boom := errors.New("boom")
 	for name, c := range map[string]struct {
 		end  func(g *scope.Group, stop func())
-		want []error // beside the two failures of children that ran
+		want []error // in addition to the failures of two children that ran
 	}{
 		"the context ends":      {func(_ *scope.Group, stop func()) { stop() }, []error{context.Canceled}},
 		"Cancel, and the end":   {func(g *scope.Group, stop func()) { g.Cancel(boom); stop() }, []error{boom}},
@@ -56,7 +56,7 @@ func TestACancellationIsCollectedOnce(t *testing.T) {
 	}
 }
 
-// The same of children with a handle that their scheduler begins too late.
+// The same for children with a handle that their scheduler begins too late.
 func TestACancellationOfChildrenThatBeginLate(t *testing.T) {
 	schedtest.OnFIFO(t, func(on *fifo.Scheduler) {
 		ctx, stop := context.WithCancel(bg)
@@ -103,7 +103,7 @@ func TestAGoThatPanicsIsNoFailure(t *testing.T) {
 
 func none(context.Context) (int, error) { panic("it ran") }
 
-// collected compares the failures in err, in any order.
+// collected compares the failures in err with want, in any order.
 func collected(t *testing.T, err error, want ...error) {
 	t.Helper()
 	all, ok := err.(interface{ Unwrap() []error })

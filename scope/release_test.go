@@ -13,8 +13,8 @@ import (
 	"github.com/braidgo/braid/suspend"
 )
 
-// A function that is taken back does not run, and the others keep their order. The first call of stop returns true, and further calls
-// return false.
+// A function that was taken back does not run, and the others keep their order. The first call of stop returns true, and further
+// calls return false.
 func TestAReleaseIsTakenBack(t *testing.T) {
 	for out := range 3 {
 		order := ""
@@ -34,7 +34,8 @@ func TestAReleaseIsTakenBack(t *testing.T) {
 	}
 }
 
-// A function takes itself back, the one after it, the one before it, and one that it has registered.
+// A function of OnRelease takes back itself, the one registered after it, the one registered before it, and one that it has
+// registered.
 func TestAReleaseTakesOthersBack(t *testing.T) {
 	order := ""
 	require.NoError(t, scope.Run(bg, func(_ context.Context, s *scope.Scope) error {
@@ -53,7 +54,7 @@ func TestAReleaseTakesOthersBack(t *testing.T) {
 	require.Equal(t, "after self", order)
 }
 
-// Either a stop or the end of the scope wins: a function has run if and only if its stop has returned false.
+// A stop races with the end of the scope: a function has run if and only if its stop has returned false.
 func TestAStopRacesWithTheEnd(t *testing.T) {
 	schedtest.Mixed(t, func(t *testing.T, next func() suspend.Spawner) {
 		var inTime, late int
@@ -90,8 +91,8 @@ func TestAStopRacesWithTheEnd(t *testing.T) {
 	})
 }
 
-// A Group lives as long as its service, and connections come and go. A function that was taken back, or has run, is not kept, even by a
-// program that keeps the stop.
+// A Group lives as long as its service while connections come and go. A function that was taken back, or has run, is freed, even
+// if the program keeps its stop.
 func TestAReleaseThatIsTakenBackLeavesNothing(t *testing.T) {
 	var objects schedtest.Objects
 	g := scope.Open(bg, scope.FirstError)

@@ -43,7 +43,7 @@ var ErrEnded = outcome.Named("scope: ended", suspend.ErrEnded, suspend.ErrClosed
 
 // ErrAbandoned is the error of a scope in which a function did not return. The function called runtime.Goexit, or it
 // panicked and its scheduler handled the panic. After a panic, the error also wraps a *suspend.PanicError.
-var ErrAbandoned = outcome.Named("scope: a function of it did not return", suspend.ErrAbandoned)
+var ErrAbandoned = outcome.Named("scope: a child or the body did not return", suspend.ErrAbandoned)
 
 // A Scope holds the children of one Run, each a task on any scheduler, and the functions to be called after the children
 // have ended. All methods may be called from any goroutine, and none suspends.
@@ -92,7 +92,7 @@ type Scope struct {
 // child synchronizes before the calls of the OnRelease functions and before the return of Run. Run panics if body is nil.
 func Run(ctx context.Context, body func(ctx context.Context, s *Scope) error) (err error) {
 	if body == nil {
-		panic("scope: Run of a nil function")
+		panic("scope: Run with a nil function")
 	}
 	suspend.Preemptible()
 	if err := suspend.Err(ctx); err != nil {
@@ -276,7 +276,7 @@ func (s *Scope) Cancel(cause error) {
 // of the scope. Neither OnRelease nor stop suspends.
 func (s *Scope) OnRelease(f func()) (stop func() bool) {
 	if f == nil {
-		panic("scope: OnRelease of a nil function")
+		panic("scope: OnRelease with a nil function")
 	}
 	n := &dlist.Node[func()]{Value: f}
 	suspend.Point()

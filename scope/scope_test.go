@@ -33,7 +33,7 @@ var (
 
 func TestMain(m *testing.M) { schedtest.Main(m) }
 
-// forever waits until ctx is done.
+// forever waits until ctx ends.
 func forever(ctx context.Context) error {
 	_, err := new(promise.Promise[int]).Await(ctx)
 	return err
@@ -168,7 +168,7 @@ func TestADoneContext(t *testing.T) {
 		})
 	}
 	if err := stop(false, nil); err != nil {
-		t.Errorf("Run = %v, though nobody failed", err)
+		t.Errorf("Run = %v, although no child failed", err)
 	}
 	err := scope.Run(ctx, func(context.Context, *scope.Scope) error { t.Error("body runs"); return nil })
 	if !errors.Is(err, errOops) || !errors.Is(err, context.Canceled) {
@@ -186,7 +186,7 @@ func TestADoneContext(t *testing.T) {
 	}
 }
 
-// The end of Run waits for the children, whatever the context has come to.
+// Run waits for the children even if the context has ended.
 func TestTheEndIsNotCancellable(t *testing.T) {
 	schedtest.OnFIFO(t, func(on *fifo.Scheduler) {
 		ctx, cancel := context.WithCancel(bg)
@@ -332,7 +332,8 @@ type spawnerFunc func(func()) error
 
 func (f spawnerFunc) Go(g func()) error { return f(g) }
 
-// Programs dropped the error of Go, as with errgroup. Then a child never ran, and Run returned nil.
+// A child that a Spawner refuses is a failure of the scope, because programs drop the error of Go, as with errgroup. Otherwise
+// Run would return nil although the child never ran.
 func TestASpawnerThatRefuses(t *testing.T) {
 	p := workstealing.New(workstealing.Options{Workers: 1})
 	_ = p.Close()
@@ -378,7 +379,7 @@ func TestASpawnerThatRefuses(t *testing.T) {
 			g = scope.Open(bg, scope.Collect)
 			for range 2 {
 				c.start(bg, g)
-				g.Go(nil, func(context.Context) error { others.Add(1); return nil }) // is not cancelled
+				g.Go(nil, func(context.Context) error { others.Add(1); return nil }) // g is not cancelled
 			}
 			all, ok := g.Shutdown(bg).(interface{ Unwrap() []error })
 			require.True(t, ok)
@@ -399,7 +400,7 @@ func startIn(of scope.Parent, on suspend.Spawner) {
 	}
 }
 
-// A failure by On is the caller's.
+// A refusal by the Spawner of On is returned to its caller, and is no failure of the scope.
 func TestOnReturnsTheRefusal(t *testing.T) {
 	require.NoError(t, scope.Run(bg, func(ctx context.Context, s *scope.Scope) error {
 		require.ErrorIs(t, s.On(spawnerFunc(func(func()) error { return suspend.ErrClosed })).Go(func() {}), suspend.ErrClosed)
@@ -435,7 +436,7 @@ func TestAPanicOfAChildThatItsSchedulerTakes(t *testing.T) {
 	}
 }
 
-// A child of every kind of wait is parked in one scope; when it is cancelled all return, and nothing is left of them.
+// One scope has a child in every kind of wait. After a Cancel all return, and nothing is left of them.
 func TestEveryWaitEndsWithTheScope(t *testing.T) {
 	schedtest.Mixed(t, func(t *testing.T, next func() suspend.Spawner) {
 		var lock mutex.Mutex
@@ -478,7 +479,7 @@ func TestEveryWaitEndsWithTheScope(t *testing.T) {
 				return forever(ctx)
 			},
 		}
-		var mu sync.Mutex // of next
+		var mu sync.Mutex // protects next
 		unlocked := next
 		next = func() suspend.Spawner { mu.Lock(); defer mu.Unlock(); return unlocked() }
 		const each = 5
@@ -490,7 +491,7 @@ func TestEveryWaitEndsWithTheScope(t *testing.T) {
 					captured := kept.New()
 					s.Go(next(), func(ctx context.Context) error {
 						err := wait(ctx)
-						// The select has a case that is ready once ctx is done.
+						// The Select has a case that is ready once ctx has ended.
 						if !errors.Is(err, errOops) && (name != "select" || err != nil) {
 							t.Errorf("%s: %v", name, err)
 						}
@@ -500,7 +501,7 @@ func TestEveryWaitEndsWithTheScope(t *testing.T) {
 					})
 				}
 			}
-			schedtest.Quiet(t) // all of them wait
+			schedtest.Quiet(t) // waits until all children wait
 			return errOops
 		})
 		if want := each * int32(len(waits)); err != errOops || ended.Load() != want {
@@ -508,10 +509,10 @@ func TestEveryWaitEndsWithTheScope(t *testing.T) {
 		}
 		lock.Unlock()
 		if !lock.TryLock() || !empty.TryPut(1) {
-			t.Error("somebody is left")
+			t.Error("a waiter is left")
 		}
 		if _, ok := full.TryTake(); !ok || !full.TryPut(1) {
-			t.Error("somebody is left in put")
+			t.Error("a waiter is left in put")
 		}
 		kept.Collected(t, 0)
 	})
@@ -522,8 +523,8 @@ type executor func()
 
 func (executor) Execute(f func()) error { go f(); return nil }
 
-// Strangers start children while the scope is ending and its context ends. Each child runs before the end, or Run returns the reason why
-// it has not run, or the Go panics.
+// Goroutines outside the scope start children while the scope is ending and its context ends. Each child runs before the end, or
+// Run returns the reason why it did not run, or the Go panics.
 func TestGoRacesWithTheEnd(t *testing.T) {
 	schedtest.Mixed(t, func(t *testing.T, next func() suspend.Spawner) {
 		outcomes := map[string]int{}
@@ -583,7 +584,7 @@ func TestGoRacesWithTheEnd(t *testing.T) {
 	})
 }
 
-// survives reports whether f has not panicked because of the end of its scope.
+// survives calls f, and reports whether it returned. It returns false if f panicked because the scope has ended.
 func survives(f func()) (yes bool) {
 	defer func() {
 		if v := recover(); v != nil && v != "scope: Go after the end of the scope" {
@@ -594,8 +595,8 @@ func survives(f func()) (yes bool) {
 	return true
 }
 
-// Conservation, under random failures, cancellations and ends of tasks. When Run returns, every child has run and ended, unless the scope was
-// cancelled, everything is released, and the error is one of those that occurred.
+// Children fail, cancel and end at random. When Run returns, every child has run and ended, unless the scope was cancelled, every
+// OnRelease function was called, and the error is one of those that occurred.
 func TestStressWithRandomFailures(t *testing.T) {
 	rounds := 600
 	if testing.Short() || schedtest.Race {
@@ -641,7 +642,7 @@ func TestStressWithRandomFailures(t *testing.T) {
 					case 6:
 						stop(errOops)
 					case 7:
-						if depth < 5 { // not in the goroutine of the test
+						if depth < 5 { // not on the goroutine of the test
 							failures.Add(1)
 							runtime.Goexit()
 						}
@@ -658,7 +659,7 @@ func TestStressWithRandomFailures(t *testing.T) {
 			var within context.Context
 			err := scope.Run(parent, func(ctx context.Context, s *scope.Scope) error {
 				within = ctx
-				go func() { // otherwise only the endless ones might be left
+				go func() { // otherwise only the endless children might be left
 					schedtest.Yield(round % 20 * 200)
 					s.Cancel(nil)
 				}()
@@ -682,7 +683,7 @@ func TestStressWithRandomFailures(t *testing.T) {
 				t.Errorf("Run = %v", err)
 			}
 			if (err == errOops || err == scope.ErrAbandoned) && failures.Load() == 0 {
-				t.Errorf("Run = %v, but nobody failed", err)
+				t.Errorf("Run = %v, but no child failed", err)
 			}
 			if never > 0 {
 				outcomes["refused"]++
@@ -705,7 +706,7 @@ func TestAgainstModel(t *testing.T) {
 			var sctx context.Context
 			var got error
 			ended := false
-			var waiting []*promise.Promise[int] // a child each; the first is the body
+			var waiting []*promise.Promise[int] // one for each child; the first belongs to the body
 			child := func() func(context.Context) error {
 				p := promise.New[int]()
 				waiting = append(waiting, p)
@@ -881,7 +882,7 @@ func TestFirst(t *testing.T) {
 		})
 	})
 	defer func() {
-		if v := recover(); v != "scope: First of nothing" {
+		if v := recover(); v != "scope: First without functions" {
 			t.Errorf("panic %v", v)
 		}
 	}()
@@ -922,14 +923,14 @@ func TestAllocs(t *testing.T) {
 				s.Go(on, f)
 				suspend.Yield()
 			})
-			if got > 2 { // one of them the scheduler's
+			if got > 2 { // one of them belongs to the scheduler
 				t.Errorf("%v allocations for a child", got)
 			}
 			got = testing.AllocsPerRun(100, func() {
 				c := scope.Start(s, on, func(context.Context) (int, error) { return 1, nil })
 				_, _ = c.Await(bg)
 			})
-			if got > 4 { // the Child and its function as well
+			if got > 4 { // also the Child and its function
 				t.Errorf("%v allocations for a child with a handle", got)
 			}
 			return nil
@@ -966,7 +967,7 @@ func BenchmarkChild(b *testing.B) {
 	})
 }
 
-// A function that the end of the scope's context calls may panic. The scope ends all the same, with its hooks called.
+// A function that the end of the scope's context calls may panic. The scope ends all the same, and calls its hooks.
 func TestEndsThoughTheCancellationPanics(t *testing.T) {
 	released := false
 	func() {
@@ -990,7 +991,7 @@ func TestEndsThoughTheCancellationPanics(t *testing.T) {
 
 func TestRunWhereSuspendingIsForbidden(t *testing.T) {
 	defer func() {
-		if v := recover(); v != "suspend: not on a task" {
+		if v := recover(); v != "suspend: suspending is forbidden here (in a callback, or under Bind(nil))" {
 			t.Errorf("panic %v", v)
 		}
 	}()

@@ -33,7 +33,7 @@ import (
 func Stream[T, U any](ctx context.Context, on suspend.Spawner, n int, in iter.Seq2[T, error], f func(context.Context, T) (U, error)) iter.Seq2[U, error] {
 	check(f != nil && in != nil)
 	if n < 1 {
-		panic("scope: Stream of less than one task")
+		panic("scope: Stream with less than one task")
 	}
 	return func(yield func(U, error) bool) {
 		ended := false // the loop body has ended the iteration, or knows the error

@@ -25,7 +25,7 @@ import (
 
 func same(_ context.Context, i int) (int, error) { return i, nil }
 
-// inBubbles runs f on a goroutine and in a task of a fifo scheduler, each in a bubble.
+// inBubbles runs f on a goroutine and in a task of fifo, each in a bubble.
 func inBubbles(t *testing.T, f func(t *testing.T, here suspend.Spawner)) {
 	t.Run("goroutine", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) { f(t, suspend.Goroutines) })
@@ -37,7 +37,8 @@ func inBubbles(t *testing.T, f func(t *testing.T, here suspend.Spawner)) {
 	})
 }
 
-// A result was kept until n further values had come, so that a value each minute gave results that were four minutes late.
+// A result is passed on as soon as it is ready. If it waited for n further values, a stream of one value a minute would deliver
+// it four minutes late.
 func TestStreamYieldsWhatIsReady(t *testing.T) {
 	inBubbles(t, func(t *testing.T, here suspend.Spawner) {
 		in, begun, next := chanx.New[int](0), time.Now(), 0
@@ -58,7 +59,7 @@ func TestStreamYieldsWhatIsReady(t *testing.T) {
 	})
 }
 
-// The sender sends its next value after the answer to the last one.
+// The sender of the input sends its next value only after the answer to the last one.
 func TestStreamAnswersItsInput(t *testing.T) {
 	schedtest.Each(t, func(t *testing.T, on suspend.Spawner) {
 		in, out := chanx.New[int](0), chanx.New[int](0)
@@ -78,7 +79,7 @@ func TestStreamAnswersItsInput(t *testing.T) {
 	})
 }
 
-// The iteration ends at once, though its input waits for a long time. The wait of the input takes nothing, and its deferred
+// The iteration ends at once although its input waits. The wait of the input is cancelled and takes no value. Its deferred
 // functions run, and may wait.
 func TestStreamEndsWithoutItsInput(t *testing.T) {
 	for _, how := range []string{"error", "break", "panic", "ctx"} {
@@ -129,7 +130,7 @@ func TestStreamEndsWithoutItsInput(t *testing.T) {
 	}
 }
 
-// An input that ends because of ctx looked like the end of the data.
+// If the input ends because ctx has ended, the iteration ends with the error. Otherwise this would look like the end of the data.
 func TestStreamHasTheReasonOfItsEnd(t *testing.T) {
 	inBubbles(t, func(t *testing.T, here suspend.Spawner) {
 		ctx, stop := context.WithTimeout(bg, time.Minute)
@@ -143,7 +144,7 @@ func TestStreamHasTheReasonOfItsEnd(t *testing.T) {
 		require.Equal(t, 1, n)
 
 		last = nil
-		quiet := func(func(int, error) bool) { <-ctx.Done() } // ends before Stream has looked at ctx
+		quiet := func(func(int, error) bool) { <-ctx.Done() } // returns before Stream has looked at ctx
 		for _, err := range scope.Stream(ctx, here, 3, quiet, same) {
 			last = err
 		}
@@ -151,7 +152,7 @@ func TestStreamHasTheReasonOfItsEnd(t *testing.T) {
 
 		last = nil
 		manual := manual{bg, make(chan struct{})}
-		ends := func(func(int, error) bool) { close(manual.done) } // no context of the Stream has been told yet
+		ends := func(func(int, error) bool) { close(manual.done) } // the contexts of the Stream do not know of the end yet
 		for _, err := range scope.Stream(manual, here, 3, ends, same) {
 			last = err
 		}
@@ -159,7 +160,7 @@ func TestStreamHasTheReasonOfItsEnd(t *testing.T) {
 	})
 }
 
-// A manual is a context that ends when done is closed, of which its children hear later.
+// A manual is a context that ends when done is closed. Its children learn of this later.
 type manual struct {
 	context.Context
 	done chan struct{}
@@ -176,7 +177,7 @@ func (m manual) Err() error {
 	}
 }
 
-// As many calls are under way as may be.
+// As many calls run at a time as are allowed.
 func TestStreamCallsBesideEachOther(t *testing.T) {
 	inBubbles(t, func(t *testing.T, here suspend.Spawner) {
 		const n = 3
@@ -193,7 +194,7 @@ func TestStreamCallsBesideEachOther(t *testing.T) {
 	})
 }
 
-// A panic and an exit of the input reach the caller of the iterator, at once, and when the input is ended.
+// A panic or exit of the input reaches the caller of the iterator, both at once and when the loop ends the input.
 func TestStreamOfAnInputThatPanics(t *testing.T) {
 	for _, exits := range []bool{false, true} {
 		for name, in := range map[string]iter.Seq[int]{
@@ -236,7 +237,7 @@ func TestStreamOfAnInputThatPanics(t *testing.T) {
 					exited = false
 				})
 				require.Zero(t, live.Load())
-				if name == "in a wait" && exits { // the end of its wait is an exit, too
+				if name == "in a wait" && exits { // its wait, too, ends by an exit
 					require.False(t, exited)
 					return
 				}
@@ -256,7 +257,7 @@ func end(exit bool) {
 	panic("oops")
 }
 
-// The end of the iteration does not end a wait that must not end, such as that for the lock of a Cond.
+// The end of the iteration does not cancel a wait under a Shield, such as the wait for the lock of a Cond.
 func TestStreamKeepsAShield(t *testing.T) {
 	inBubbles(t, func(t *testing.T, here suspend.Spawner) {
 		var m mutex.Mutex
@@ -278,7 +279,7 @@ func TestStreamKeepsAShield(t *testing.T) {
 	})
 }
 
-// The input runs only while the caller waits, if it has a value by then: a fifo scheduler has no other task beside the loop body.
+// If the input has a value, it runs only while the caller waits: a fifo scheduler has no other task beside the loop body.
 func TestTheInputOfAStreamIsPaused(t *testing.T) {
 	schedtest.OnFIFO(t, func(s *fifo.Scheduler) {
 		pulled, body := 0, false
@@ -356,8 +357,8 @@ func TestStreamIsRefused(t *testing.T) {
 	require.True(t, errors.Is(last, suspend.ErrClosed), last)
 }
 
-// A source that fails ends the iteration with its error, after the results of the values before. The error was to be smuggled out by a
-// variable.
+// A source that fails ends the iteration with its error, after the results of the values before. Without this, a variable
+// would have to carry the error.
 func TestStreamOfASourceThatFails(t *testing.T) {
 	schedtest.Each(t, func(t *testing.T, on suspend.Spawner) {
 		for n := range 3 {
@@ -371,7 +372,7 @@ func TestStreamOfASourceThatFails(t *testing.T) {
 						}
 					}
 					if yield(7, errOops) {
-						t.Error("goes on after its error")
+						t.Error("continues after its error")
 					}
 				}
 				var got []int
@@ -397,7 +398,7 @@ func TestStreamOfASourceThatFails(t *testing.T) {
 	})
 }
 
-// The failure of an earlier call comes first, though it is later.
+// The failure of an earlier call is reported, even if a later call fails first.
 func TestStreamHasTheFirstFailureOfTheSequence(t *testing.T) {
 	inBubbles(t, func(t *testing.T, here suspend.Spawner) {
 		in := func(yield func(int, error) bool) { _ = yield(1, nil) && yield(0, context.DeadlineExceeded) }
@@ -410,7 +411,8 @@ func TestStreamHasTheFirstFailureOfTheSequence(t *testing.T) {
 	})
 }
 
-// A channel that was cut off looked like one that was closed.
+// The iteration over a channel that was closed with an error ends with this error. Otherwise it would look like a complete
+// channel.
 func TestStreamOfAChannel(t *testing.T) {
 	for _, want := range []error{nil, errOops} {
 		inBubbles(t, func(t *testing.T, here suspend.Spawner) {
@@ -440,6 +442,6 @@ func TestLift(t *testing.T) {
 				break
 			}
 		}
-		require.Equal(t, max(n, 3*(1-n)), i) // n, or all
+		require.Equal(t, max(n, 3*(1-n)), i) // n values, or all
 	}
 }

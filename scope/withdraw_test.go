@@ -18,13 +18,13 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// A task under a Limit that maps over the same Limit waits for its own place. It did so for good, also when its context ended.
+// A task under a Limit calls Map with the same Limit, and so waits for its own place. The end of its context must end the wait.
 func TestMapOverItsOwnLimit(t *testing.T) {
 	schedtest.Each(t, func(t *testing.T, on suspend.Spawner) {
 		for depth := 1; depth <= 3; depth++ {
 			four := scope.Limit(1, on)
 			for range depth - 1 {
-				four = scope.Limit(2, four) // the place of the outer one is had, that of an inner one is waited for
+				four = scope.Limit(2, four) // the place of the outer Limit is free; Map waits for the place of an inner one
 			}
 			ctx, end := cancel.New(bg)
 			waits, err := make(chan bool), make(chan error, 1)
@@ -41,13 +41,13 @@ func TestMapOverItsOwnLimit(t *testing.T) {
 			require.ErrorIs(t, <-err, errOops)
 			ran := make(chan bool)
 			require.NoError(t, four.Go(func() { close(ran) }))
-			<-ran // the place was not lost
+			<-ran // checks that the place was not lost
 		}
 	})
 }
 
-// Of the functions that wait, those of the scope that has ended are withdrawn, in whatever way they were given. The others, and those that
-// were given to the Limit itself, run in their order.
+// When a scope ends, its functions that wait in a Limit are withdrawn, in whatever way they were passed to it. Functions of other
+// scopes, and those passed to the Limit directly, run in order.
 func TestWhatWaitsInALimitIsWithdrawn(t *testing.T) {
 	for name, end := range map[string]func(s *scope.Scope) error{
 		"Cancel(nil)": func(s *scope.Scope) error { s.Cancel(nil); return nil },
@@ -108,8 +108,8 @@ func TestAWithdrawnChildWasStopped(t *testing.T) {
 	})
 }
 
-// A long-lived scope keeps nothing of functions that waited and have begun, and a Limit nothing of those that were withdrawn. A hundred
-// thousand that are withdrawn at once take no deeper stack than one.
+// A long-lived scope keeps no memory of functions that waited and have begun, and a Limit keeps none of withdrawn functions. A
+// hundred thousand functions that are withdrawn at once need no deeper stack than one.
 func TestALimitKeepsNothing(t *testing.T) {
 	schedtest.OnFIFO(t, func(on *fifo.Scheduler) {
 		var objects schedtest.Objects
@@ -144,7 +144,7 @@ func TestALimitKeepsNothing(t *testing.T) {
 	})
 }
 
-// A stopped is a context that frees a place while the Limit registers the withdrawal of a function, and counts the registrations.
+// A stopped is a context that frees a place while the Limit registers the withdrawal of a function. It counts the registrations.
 type stopped struct {
 	context.Context
 	free       func()
@@ -159,7 +159,7 @@ func (c *stopped) AfterFunc(func()) (stop func() bool) {
 	return func() bool { c.registered--; return true }
 }
 
-// A function that begins while the Limit registers its withdrawal leaves no registration with its context.
+// A function may begin while the Limit registers its withdrawal. It leaves no registration in its context.
 func TestALimitKeepsNoRegistration(t *testing.T) {
 	schedtest.OnFIFO(t, func(on *fifo.Scheduler) {
 		one := scope.Limit(1, on)
@@ -179,7 +179,7 @@ func TestALimitKeepsNoRegistration(t *testing.T) {
 	})
 }
 
-// A place whose function was refused is free again.
+// If the scheduler refuses a function, its place is free again.
 func TestARefusedGoLeavesItsPlace(t *testing.T) {
 	refuse := true
 	ran := make(chan bool, 1)
@@ -196,7 +196,7 @@ func TestARefusedGoLeavesItsPlace(t *testing.T) {
 	<-ran
 }
 
-// A Limit offers what its scheduler does, as the Spawner of a scope.
+// A Limit has the capabilities of its scheduler, and so has the Spawner of a scope.
 func TestCapabilitiesThroughALimit(t *testing.T) {
 	loop, err := eventloop.New(eventloop.Options{})
 	require.NoError(t, err)

@@ -15,8 +15,8 @@ import (
 	"github.com/braidgo/braid/suspend"
 )
 
-// Two waiters have contexts of their own, which end with their parent. The first does not fit, so its end would let the second in, which
-// is about to be cancelled, too.
+// Two waiters have contexts of their own, which end with their parent. The request of the first does not fit. Its cancellation
+// must not grant the second a permit, because the second is being cancelled, too.
 func TestWaitersThatEndTogetherGetNothing(t *testing.T) {
 	for _, cause := range []error{nil, errors.New("stop")} {
 		s := semaphore.New(2)
@@ -38,7 +38,8 @@ func TestWaitersThatEndTogetherGetNothing(t *testing.T) {
 	}
 }
 
-// A Select stands first in the line and does not fit. Another of its cases has won, but its scheduler does not run it.
+// A Select is first in the queue, and its request does not fit. Another of its cases has won, but its scheduler does not run the
+// task. The waiters behind it are served all the same.
 func TestASelectThatIsOverDelaysNobody(t *testing.T) {
 	for name, next := range map[string]func(s *semaphore.Semaphore) error{
 		"Acquire": func(s *semaphore.Semaphore) error { return s.Acquire(context.Background(), 1) },
@@ -61,7 +62,7 @@ func TestASelectThatIsOverDelaysNobody(t *testing.T) {
 				_ = p.Fill(1)
 				got := make(chan error)
 				go func() { got <- next(s) }()
-				require.NoError(t, <-got) // the scheduler runs no task meanwhile
+				require.NoError(t, <-got) // the scheduler does not run the Select's task meanwhile
 			})
 		})
 	}

@@ -52,7 +52,7 @@ func BenchmarkAcquire(b *testing.B) {
 	})
 }
 
-// Eight tasks, two permits, held while the others come.
+// Eight tasks share two permits, and hold them until the others have queued.
 func BenchmarkAcquireQueued(b *testing.B) {
 	ctx, cancel := context.WithCancel(bg)
 	defer cancel()

@@ -25,7 +25,7 @@ func ExampleSemaphore_Acquire() {
 				defer bandwidth.Release(need)
 				used += need
 				most = max(most, used)
-				suspend.Yield() // the download
+				suspend.Yield() // stands for the download
 				used -= need
 			})
 		}
@@ -35,11 +35,11 @@ func ExampleSemaphore_Acquire() {
 	// Output: 10
 }
 
-// Whichever of two pools has a connection first.
+// AcquireOp takes a connection of the pool that has one first.
 func ExampleSemaphore_AcquireOp() {
 	ctx := context.Background()
 	primary, replica := semaphore.New(1), semaphore.New(1)
-	_ = primary.Acquire(ctx, 1) // taken
+	_ = primary.Acquire(ctx, 1) // the primary pool has none left
 
 	p, r := suspend.CaseOf(primary.AcquireOp(1)), suspend.CaseOf(replica.AcquireOp(1))
 	switch won, err := suspend.SelectOrdered(ctx, p, r); won {
@@ -53,7 +53,7 @@ func ExampleSemaphore_AcquireOp() {
 	// Output: replica
 }
 
-// A pool that shrinks loses its connections as they come back.
+// A pool that shrinks closes its surplus connections as they are returned.
 func ExampleSemaphore_Resize() {
 	ctx := context.Background()
 	pool := semaphore.New(2)

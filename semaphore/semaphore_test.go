@@ -25,7 +25,7 @@ func TestMain(m *testing.M) { schedtest.Main(m) }
 
 var bg = context.Background()
 
-// free takes all free permits and gives them back.
+// free acquires all free permits, releases them, and returns their number.
 func free(s *semaphore.Semaphore, size int64) int64 {
 	for n := size; n > 0; n-- {
 		if s.TryAcquire(n) {
@@ -137,7 +137,7 @@ func TestMisusePanicsAndChangesNothing(t *testing.T) {
 		got := false
 		_ = s.Go(func() { _ = sem.Acquire(bg, 2); got = true; sem.Release(2) })
 		suspend.Yield()
-		check() // now that somebody waits
+		check() // with a waiter in the queue
 		suspend.Yield()
 		if got {
 			t.Error("a failed Release has released")
@@ -150,7 +150,8 @@ func TestMisusePanicsAndChangesNothing(t *testing.T) {
 	})
 }
 
-// A smaller semaphore takes its permits as they come back, a larger one grants more at once, and both in order.
+// After a Resize to fewer permits, releases reduce the surplus first. A Resize to more permits grants requests at once. Both keep
+// the order.
 func TestResize(t *testing.T) {
 	for name, sem := range map[string]*semaphore.Semaphore{"made": semaphore.New(2), "zero": new(semaphore.Semaphore), "huge": semaphore.New(math.MaxInt64)} {
 		schedtest.OnFIFO(t, func(s *fifo.Scheduler) {
@@ -172,19 +173,19 @@ func TestResize(t *testing.T) {
 			}
 			sem.Resize(4)
 			require.NoError(t, sem.Acquire(bg, 4))
-			sem.Resize(1) // three are owed
+			sem.Resize(1) // three permits are to be removed
 			ask(2)
 			expect("2 " + semaphore.ErrTooLarge.Error())
 			ask(1)
 			sem.Release(3)
 			expect()
 			require.False(t, sem.TryAcquire(0))
-			sem.Resize(2) // one more, for the waiter
+			sem.Resize(2) // one permit more, which the waiter gets
 			expect("1 <nil>")
 			ask(2)
 			ask(0)
 			ask(1)
-			sem.Resize(1) // and one is owed again
+			sem.Resize(1) // one permit is to be removed again
 			expect("2 "+semaphore.ErrTooLarge.Error(), "0 <nil>")
 			sem.Release(1)
 			expect()
@@ -204,7 +205,7 @@ func TestResize(t *testing.T) {
 	}
 }
 
-// Close ends the waits in order. Permits that are held can be released.
+// Close ends the waits in order. Permits that a task holds can still be released.
 func TestClose(t *testing.T) {
 	schedtest.OnFIFO(t, func(s *fifo.Scheduler) {
 		sem := semaphore.New(2)
@@ -230,7 +231,7 @@ func TestClose(t *testing.T) {
 	})
 }
 
-// The zero Semaphore is one of no permits. A request for none of them is granted, and may be given back.
+// The zero Semaphore has no permits. A request for zero permits is granted, and may be released.
 func TestZero(t *testing.T) {
 	for _, sem := range []*semaphore.Semaphore{new(semaphore.Semaphore), semaphore.New(0)} {
 		require.NoError(t, sem.Acquire(bg, 0))
@@ -310,7 +311,7 @@ func TestReleaseGrantsAllThatFit(t *testing.T) {
 	})
 }
 
-// On fifo the order of everything is known, so each point of a cancellation can be met exactly.
+// On fifo the order of all steps is known, so the test cancels at each point exactly.
 func TestCancelAtEachPoint(t *testing.T) {
 	for name, c := range map[string]struct {
 		meet func(sem *semaphore.Semaphore, cancel func())
@@ -360,8 +361,8 @@ func TestCancelAtEachPoint(t *testing.T) {
 	}
 }
 
-// When a large waiter is cancelled, those behind it get the free permits immediately, and not with the next Release.
-// (Regression test of golang.org/issue/37852.)
+// When a large waiter is cancelled, the waiters behind it get the free permits at once, not at the next Release. (Regression test
+// of golang.org/issue/37852.)
 func TestCancelledHeadLetsOthersPass(t *testing.T) {
 	schedtest.OnFIFO(t, func(s *fifo.Scheduler) {
 		sem := semaphore.New(10)
@@ -434,7 +435,7 @@ func TestCancelledInTheMiddleDisturbsNobody(t *testing.T) {
 	})
 }
 
-// Conservation: whatever is cancelled when, no more permits are out than there are, and all are back in the end.
+// Whatever is cancelled, and when, no more permits are granted than exist, and all are free in the end.
 func TestStressWithCancellation(t *testing.T) {
 	for i, size := range []int64{1, 7, 7} {
 		resized := i == 2
@@ -468,7 +469,7 @@ func TestStressWithCancellation(t *testing.T) {
 							continue
 						}
 						if err == nil {
-							_, err = mine.Result() // ErrTooLarge is one
+							_, err = mine.Result() // includes ErrTooLarge
 						}
 					case 2:
 						if sem.TryAcquire(n) {
@@ -493,7 +494,7 @@ func TestStressWithCancellation(t *testing.T) {
 						}
 						granted.Add(1)
 						inside.Add(-n)
-						for n > 0 { // not as they were acquired
+						for n > 0 { // in other portions than they were acquired
 							k := rng.Int64N(n) + 1
 							sem.Release(k)
 							n -= k
@@ -514,8 +515,8 @@ func TestStressWithCancellation(t *testing.T) {
 	}
 }
 
-// A large waiter is cancelled again and again while small ones come and go: none of them may be left behind. No
-// permit that is out comes back while the cancellation is on its way, so a grant that it does not make is never made.
+// A large waiter is cancelled again and again while small ones come and go. Its cancellation must grant the permits to those
+// behind it: no permit is released meanwhile, so no Release would do it.
 func TestCancelledHeadStress(t *testing.T) {
 	schedtest.Mixed(t, func(t *testing.T, next func() suspend.Spawner) {
 		const rounds, small = 300, 3
@@ -538,7 +539,7 @@ func TestCancelledHeadStress(t *testing.T) {
 				_ = next().Go(func() {
 					defer all.Done()
 					_ = sem.Acquire(bg, 1)
-					if i%2 == 0 { // or else all of them are out at once
+					if i%2 == 0 { // otherwise both permits would be out at once
 						sem.Release(1)
 					}
 				})
@@ -546,7 +547,7 @@ func TestCancelledHeadStress(t *testing.T) {
 			switch i % 6 {
 			case 0, 3:
 				cancel()
-				all.Wait() // while one permit is out
+				all.Wait() // one permit stays out until then
 				sem.Release(1)
 			case 1, 4, 5:
 				go cancel()
@@ -576,7 +577,7 @@ func TestCancelledHeadStress(t *testing.T) {
 	})
 }
 
-// A large request that comes while small ones keep the semaphore busy is served.
+// A large request is granted although small requests keep the semaphore busy.
 func TestLargeIsNotStarved(t *testing.T) {
 	schedtest.Each(t, func(t *testing.T, s suspend.Spawner) {
 		sem := semaphore.New(4)
@@ -613,7 +614,7 @@ func TestOpInSelect(t *testing.T) {
 		_ = s.Go(func() { _ = a.Acquire(bg, 1); behind = true })
 		schedtest.Yield(2)
 		if won != nil || behind {
-			t.Fatal("nobody could be served")
+			t.Fatal("no waiter could be served")
 		}
 		b.Release(1)
 		schedtest.Yield(3)
@@ -625,7 +626,7 @@ func TestOpInSelect(t *testing.T) {
 		}
 		a.Release(2)
 		b.Release(1)
-		// One that leaves the object closed, and nobody in it.
+		// This subtest leaves the semaphore closed, without waiters.
 		_ = a.Acquire(bg, 2)
 		if won, err := suspend.TrySelect(bg, ca); won != nil || err != nil {
 			t.Errorf("TrySelect = %v, %v", won, err)
@@ -634,7 +635,7 @@ func TestOpInSelect(t *testing.T) {
 		if !a.TryAcquire(2) {
 			t.Error("not free after a TrySelect")
 		}
-		// The same one twice.
+		// A Select has the same operation twice.
 		one, two := suspend.CaseOf(a.AcquireOp(1)), suspend.CaseOf(a.AcquireOp(2))
 		won = nil
 		_ = s.Go(func() { won, _ = suspend.Select(bg, two, one) })
@@ -675,7 +676,7 @@ func TestOpInThen(t *testing.T) {
 	})
 }
 
-// A waiting goroutine is durably blocked, so time goes on in a bubble.
+// A waiting goroutine is durably blocked, so the clock of a bubble advances.
 func TestInABubble(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		sem := semaphore.New(1)
@@ -688,7 +689,7 @@ func TestInABubble(t *testing.T) {
 	})
 }
 
-// A value that a cancelled waiter holds is not kept alive.
+// A value that is reachable only from a cancelled waiter is freed.
 func TestNothingIsRetained(t *testing.T) {
 	schedtest.OnFIFO(t, func(s *fifo.Scheduler) {
 		sem := semaphore.New(1)
@@ -753,7 +754,7 @@ func TestAllocs(t *testing.T) {
 			}
 			stop = true
 			if waits == 0 {
-				t.Error("nobody waited: this test does not test")
+				t.Error("no waiter: uncovered")
 			}
 		})
 	}

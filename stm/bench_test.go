@@ -26,7 +26,7 @@ func BenchmarkCounter(b *testing.B) {
 			_ = stm.Atomically(ctx, func(tx *stm.Tx) error { v.Get(tx); return nil })
 		}
 	})
-	b.Run("floor", func(b *testing.B) { // what a commit of one Var cannot do without, one after another
+	b.Run("floor", func(b *testing.B) { // the steps that a commit of one Var needs, one after another
 		b.ReportAllocs()
 		type box struct {
 			of      *atomic.Pointer[box]
@@ -78,7 +78,7 @@ func BenchmarkCounter(b *testing.B) {
 			})
 		}
 	})
-	b.Run("read4 floor", func(b *testing.B) { // what that cannot do without: a log of a pool, the Ban, the clock, and the loads
+	b.Run("read4 floor", func(b *testing.B) { // the steps that this needs: a log from a pool, the Ban, the clock, and the loads
 		type box struct{ version int64 }
 		var vs [4]atomic.Pointer[box]
 		for i := range vs {

@@ -13,7 +13,7 @@ import (
 	"github.com/braidgo/braid/suspendtest"
 )
 
-// In a bubble of testing/synctest a transaction that waits is durably blocked, on a goroutine.
+// In a bubble of testing/synctest, a transaction that waits on a goroutine is durably blocked.
 func TestInABubble(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var v stm.Var[int]
@@ -41,7 +41,7 @@ func TestInABubble(t *testing.T) {
 	})
 }
 
-// The public checker runs transactions, the same way each time.
+// Explore can check transactions, and its runs are the same each time.
 func TestExplored(t *testing.T) {
 	suspendtest.Explore(t, func(w *suspendtest.World) {
 		var x, y stm.Var[int]

@@ -11,10 +11,10 @@ import (
 	"github.com/braidgo/braid/suspend"
 )
 
-// A crowd is the executor of waiters. A commit calls Execute in the critical section in which it resumes one of them.
+// A crowd is the Executor of waiters. A commit calls Execute in the critical section in which it resumes a waiter.
 type crowd struct {
 	begun   sync.Once
-	first   chan struct{} // closed by the first
+	first   chan struct{} // closed by the first call
 	mu      sync.Mutex
 	resumed []func()
 }
@@ -24,7 +24,7 @@ func (c *crowd) Execute(f func()) error {
 	c.resumed = append(c.resumed, f)
 	c.mu.Unlock()
 	c.begun.Do(func() { close(c.first) })
-	runtime.Gosched() // the other commit may begin
+	runtime.Gosched() // lets the other commit begin
 	return nil
 }
 
@@ -36,11 +36,11 @@ func (c *crowd) take() []func() {
 	return fs
 }
 
-// A commit that resumes 10,000 waiters takes milliseconds, and lets another commit in between.
+// A commit that resumes 10,000 waiters takes milliseconds. Another commit can complete meanwhile.
 func TestACommitOfACrowdLetsOthersCommit(t *testing.T) {
 	const n = 10_000
 	least := n
-	for range 30 { // a busy machine may run the other late
+	for range 30 { // repeats, because a busy machine may run the other commit late
 		c := &crowd{first: make(chan struct{})}
 		var gate, other stm.Var[int]
 		passed := 0

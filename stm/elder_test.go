@@ -10,7 +10,7 @@ import (
 	"github.com/braidgo/braid/suspend"
 )
 
-// contended is a transaction of x and y whose first ten runs another one makes vain. In later ones it calls then.
+// contended is a transaction on x and y. Another transaction makes its first ten runs fail. In later runs it calls then.
 func contended(x, y *stm.Var[int], then func(run int)) *suspend.Case[int] {
 	runs := 0
 	return suspend.CaseOf(stm.Op(func(tx *stm.Tx) (int, error) {

@@ -12,7 +12,7 @@ import (
 	"github.com/braidgo/braid/suspend"
 )
 
-// The Tx of a case that was not chosen has ended, also if its function has panicked.
+// The Tx of a case that was not chosen has ended, even if its function panicked.
 func TestTheTxOfACaseThatWasNotChosen(t *testing.T) {
 	var v stm.Var[int]
 	var kept *stm.Tx
@@ -20,14 +20,14 @@ func TestTheTxOfACaseThatWasNotChosen(t *testing.T) {
 	won, err := suspend.TrySelect(bg, suspend.CaseOf(stm.Op(lost)))
 	require.NoError(t, err)
 	require.Nil(t, won)
-	schedtest.Panics(t, "stm: Tx used after its end", func() { v.Get(kept) })
+	schedtest.Panics(t, "stm: Tx used after the end of its transaction", func() { v.Get(kept) })
 
 	panics := func(tx *stm.Tx) (int, error) { kept = tx; panic("oops") }
 	schedtest.Panics(t, "oops", func() { _, _ = suspend.Do(bg, stm.Op(panics)) })
-	schedtest.Panics(t, "stm: Tx used after its end", func() { v.Get(kept) })
+	schedtest.Panics(t, "stm: Tx used after the end of its transaction", func() { v.Get(kept) })
 }
 
-// Each function of AfterCommit is called once, in order, whatever those before it do.
+// Each function of AfterCommit is called once, in order, whatever the functions before it do.
 func TestAfterCommitBehindOneThatPanics(t *testing.T) {
 	for name, perform := range map[string]func(f func(tx *stm.Tx) error){
 		"Atomically": func(f func(tx *stm.Tx) error) { _ = stm.Atomically(bg, f) },
@@ -65,7 +65,7 @@ func TestAfterCommitBehindOneThatPanics(t *testing.T) {
 	}
 }
 
-// A conflict in a function that panics with a value of its own: the run is dropped all the same.
+// A run that has a conflict is dropped even if its function turns the conflict into a panic of its own.
 func TestAConflictThatIsWrapped(t *testing.T) {
 	on(t, func(t *testing.T) {
 		var x, y stm.Var[int]
@@ -88,7 +88,7 @@ func TestAConflictThatIsWrapped(t *testing.T) {
 	})
 }
 
-// A nil function is refused before anything is done.
+// A nil function panics before the call has any effect.
 func TestNilFunctions(t *testing.T) {
 	for _, f := range []func(){
 		func() { _ = stm.Atomically(bg, nil) },

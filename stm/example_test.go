@@ -9,7 +9,7 @@ import (
 	"github.com/braidgo/braid/suspend"
 )
 
-// A withdrawal waits until there is enough.
+// A withdrawal waits until the account has enough.
 func ExampleAtomically() {
 	var account, cash stm.Var[int]
 	_ = fifo.Run(context.Background(), func(ctx context.Context) error {
@@ -32,7 +32,7 @@ func ExampleAtomically() {
 	// Output: 30 70
 }
 
-// Two accounts will do.
+// The money may come from either of two accounts.
 func ExampleOrElse() {
 	current, savings := stm.NewVar(20), stm.NewVar(500)
 	withdraw := func(from *stm.Var[int], n int) func(tx *stm.Tx) error {
@@ -51,7 +51,7 @@ func ExampleOrElse() {
 	// Output: 20 430 <nil>
 }
 
-// Effects wait for the commit.
+// AfterCommit delays side effects until the commit.
 func ExampleTx_AfterCommit() {
 	v := stm.NewVar(1)
 	_ = stm.Atomically(context.Background(), func(tx *stm.Tx) error {

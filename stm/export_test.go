@@ -23,13 +23,13 @@ func Younger() (n int) {
 // Log returns how many reads and writes the logs of tx have.
 func (tx *Tx) Log() (reads, writes int) { return len(tx.reads), len(tx.writes) }
 
-// Portion is how many waiters are resumed in one critical section.
+// Portion is the number of waiters that are resumed in one critical section.
 const Portion = portion
 
-// Patience is how often a transaction fails before it is the elder.
+// Patience is the number of failed runs after which a transaction becomes the elder.
 const Patience = patience
 
-// Few is how many writes are searched.
+// Few is the number of writes up to which the log is searched linearly.
 const Few = few
 
 // A count is a waiter that counts how often it is resumed.
@@ -37,8 +37,8 @@ type count int
 
 func (n *count) resumeLocked() { *n++ }
 
-// WaitFor begins a wait for a change of any of vars. It returns how many reads the last critical section has linked, then how many nodes
-// are left after a commit to the first Var, and how often the waiter was resumed by commits to all of them.
+// WaitFor begins a wait for a change of any of vars. It returns the number of reads that the last critical section has linked,
+// the number of nodes that are left after a commit to the first Var, and how often commits to all Vars have resumed the waiter.
 func WaitFor(vars []Var[int]) (last, left, resumed int) {
 	tx, w := idle.Get().(*Tx), new(count)
 	tx.now = clock.Load()

@@ -19,7 +19,7 @@ import (
 
 type vars [3]int
 
-// A call is a transaction on three Vars: what it does to their values, and what it returns.
+// A call is a transaction on three Vars, with its effect on their values and its result.
 type call struct {
 	name string
 	i, j int
@@ -30,13 +30,13 @@ func (c call) on(v vars) (after vars, got vars, ok bool) {
 	switch c.name {
 	case "add":
 		v[c.i]++
-	case "move": // waits for one
+	case "move": // waits for one token
 		if v[c.i] == 0 {
 			return v, got, false
 		}
 		v[c.i]--
 		v[c.j]++
-	case "either": // takes from the first that has one
+	case "either": // takes from the first Var that has a token
 		k := c.i
 		if v[k] == 0 {
 			k = c.j
@@ -49,8 +49,8 @@ func (c call) on(v vars) (after vars, got vars, ok bool) {
 	return v, got, true
 }
 
-// Transactions in parallel, on all schedulers at once and cancelled at random, return what they would one after another. What
-// was cancelled has had no effect.
+// Transactions run in parallel, on all schedulers, and are cancelled at random. Their results are possible in some sequential
+// order, in which the cancelled ones have no effect.
 func TestHistoriesAreLinearizable(t *testing.T) {
 	const objects, clients, each = 12, 4, 6
 	model := porcupine.Model{
@@ -64,7 +64,7 @@ func TestHistoriesAreLinearizable(t *testing.T) {
 	if testing.Short() || schedtest.Race {
 		rounds = 2
 	}
-	var outcomes [2]atomic.Int32 // committed, cancelled
+	var outcomes [2]atomic.Int32 // committed and cancelled transactions
 	schedtest.Mixed(t, func(t *testing.T, next func() suspend.Spawner) {
 		for round := range rounds {
 			var all sync.WaitGroup

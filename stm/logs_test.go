@@ -12,7 +12,8 @@ import (
 	"github.com/braidgo/braid/stm"
 )
 
-// A step is one of a random transaction: a Get, a Set, Sets of all Vars from one on, a Nested or an OrElse of branches, an end.
+// A step is a step of a random transaction: a Get, a Set, Sets of all Vars from a given one on, a Nested or an OrElse with
+// branches, or an end.
 type step struct {
 	kind     string
 	at, to   int
@@ -47,7 +48,7 @@ type state struct {
 
 func (s state) copy() state { return state{maps.Clone(s.values), append([]int(nil), s.hooks...)} }
 
-// model runs steps on the n variables of s, and appends the values that it reads to got.
+// model performs steps on the n variables of s, and appends the values that it reads to got.
 func model(n int, s *state, steps []step, got *[]int) error {
 	nested := func(steps []step) error {
 		c := s.copy()
@@ -93,7 +94,7 @@ func model(n int, s *state, steps []step, got *[]int) error {
 	return nil
 }
 
-// real does the same in a transaction.
+// real performs the same steps in a transaction.
 func real(tx *stm.Tx, vars []stm.Var[int], steps []step, got, called *[]int) error {
 	var branches []func(tx *stm.Tx) error
 	for _, x := range steps {
@@ -131,7 +132,7 @@ func real(tx *stm.Tx, vars []stm.Var[int], steps []step, got, called *[]int) err
 	return nil
 }
 
-// Random transactions do the same as a model of copied maps, with few writes and with many.
+// Random transactions have the same results as a model that copies maps, with few writes and with many.
 func TestLogsAgainstModel(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		n := rapid.SampledFrom([]int{3, 2 * stm.Few}).Draw(rt, "vars")
@@ -163,7 +164,7 @@ func TestLogsAgainstModel(t *testing.T) {
 	})
 }
 
-// A Nested whose panic is recovered has written nothing.
+// If the panic of a Nested is recovered, its writes have no effect.
 func TestNestedThatPanics(t *testing.T) {
 	var x, y stm.Var[int]
 	require.NoError(t, stm.Atomically(bg, func(tx *stm.Tx) error {
@@ -181,7 +182,7 @@ func TestNestedThatPanics(t *testing.T) {
 	require.Equal(t, []int{1, 0}, []int{x.Load(), y.Load()})
 }
 
-// Functions of AfterCommit run after the commit, in order, may suspend, and may run transactions.
+// Functions of AfterCommit run after the commit, in order. They may suspend, and may run transactions.
 func TestAfterCommit(t *testing.T) {
 	on(t, func(t *testing.T) {
 		var v stm.Var[int]

@@ -14,9 +14,9 @@ import (
 	"github.com/braidgo/braid/suspend"
 )
 
-// Long transactions, many Gets, deep nests, crowds of waiters, and cases that are long.
+// The tests of this file are about long transactions, many Gets, deep nesting, many waiters, and long cases.
 
-// allocated returns how many bytes f allocates.
+// allocated returns the number of bytes that f allocates.
 func allocated(f func()) uint64 {
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
@@ -25,7 +25,7 @@ func allocated(f func()) uint64 {
 	return after.TotalAlloc - before.TotalAlloc
 }
 
-// The log of reads would have an entry for each Get.
+// The log of reads has one entry for each Var, not for each Get.
 func TestManyGetsOfFewVars(t *testing.T) {
 	vars := make([]stm.Var[int], 300)
 	for _, n := range []int{1, 2, 3, 300} {
@@ -44,7 +44,7 @@ func TestManyGetsOfFewVars(t *testing.T) {
 	}
 }
 
-// A run whose log forgets a Var would commit though the Var has changed.
+// If the log dropped a Var that is read again, a run would commit although the Var has changed.
 func TestWhatIsReadAgainIsLookedAt(t *testing.T) {
 	vars := make([]stm.Var[int], 400)
 	other, hot := stm.NewVar(0), stm.NewVar(0)
@@ -67,7 +67,7 @@ func TestWhatIsReadAgainIsLookedAt(t *testing.T) {
 	}
 }
 
-// The room would be made anew for each run, at thirty times its costs.
+// The memory of a long transaction is kept for its next run. To allocate it again would cost thirty times as much.
 func TestTheRoomOfALongTransactionIsKept(t *testing.T) {
 	vars := make([]stm.Var[int], 100_000)
 	scan := func(tx *stm.Tx) (s int, _ error) {
@@ -81,7 +81,7 @@ func TestTheRoomOfALongTransactionIsKept(t *testing.T) {
 		"a case": func() { _, _ = suspend.Do(bg, stm.Op(scan)) },
 	} {
 		least := uint64(1 << 62)
-		for range 20 { // a collection empties the pool, and under the race detector it forgets a quarter
+		for range 20 { // repeats: a collection empties the pool, and the race detector drops a quarter of its items
 			f()
 			if least = min(least, allocated(f)); least < 4096 {
 				break
@@ -91,7 +91,7 @@ func TestTheRoomOfALongTransactionIsKept(t *testing.T) {
 	}
 }
 
-// Deep levels keep the writes of the levels in them.
+// Deeply nested levels keep the writes of the levels inside them.
 func TestNestedIsLinear(t *testing.T) {
 	const deep = 4_000
 	vars := make([]stm.Var[int], deep)
@@ -102,7 +102,7 @@ func TestNestedIsLinear(t *testing.T) {
 		}
 		vars[i].Set(tx, vars[i].Get(tx)+1)
 		err := stm.Nested(tx, func(tx *stm.Tx) error { return nest(tx, i+1, n) })
-		if i > 0 { // one that the level around has written, too
+		if i > 0 { // a Var that the outer level has written, too
 			vars[i-1].Set(tx, vars[i-1].Get(tx)+1)
 		}
 		return err
@@ -111,7 +111,7 @@ func TestNestedIsLinear(t *testing.T) {
 		require.NoError(t, stm.Atomically(bg, func(tx *stm.Tx) error { return nest(tx, 0, n) }))
 	}
 	for i := range vars {
-		want := 2 // of the deeper nest: each adds once, and again one level further down
+		want := 2 // in the deeper nest each level adds one, and the next level adds one again
 		switch {
 		case i < deep/16-1:
 			want = 2 * 2
@@ -124,7 +124,7 @@ func TestNestedIsLinear(t *testing.T) {
 	}
 }
 
-// The log of writes has an entry for each Var and level, whatever has happened in between.
+// The log of writes has one entry for each Var and level, whatever has happened before.
 func TestTheLogOfWrites(t *testing.T) {
 	for _, n := range []int{3, 2 * stm.Few} {
 		vars := make([]stm.Var[int], n)
@@ -144,7 +144,7 @@ func TestTheLogOfWrites(t *testing.T) {
 			schedtest.Panics(t, "ouch", func() { _ = stm.Nested(tx, func(tx *stm.Tx) error { vars[1].Set(tx, 98); panic("ouch") }) })
 			vars[1].Set(tx, 2)
 			check(2)
-			for own := range 4 { // the larger part is that of the level, or that in it
+			for own := range 4 { // the outer or the inner level has more writes
 				for inner := range 4 {
 					require.NoError(t, stm.Nested(tx, func(tx *stm.Tx) error {
 						for i := range own {
@@ -179,7 +179,7 @@ func TestTheLogOfWrites(t *testing.T) {
 	}
 }
 
-// A commit resumes a crowd in portions, in the order in which its waiters came, and each of them once.
+// A commit resumes many waiters in portions, in the order in which they came, and each of them once.
 func TestACommitResumesACrowd(t *testing.T) {
 	schedtest.Each(t, func(t *testing.T, s suspend.Spawner) {
 		const n = 5*stm.Portion + 7
@@ -190,14 +190,14 @@ func TestACommitResumesACrowd(t *testing.T) {
 		fs := make([]func(), 0, n+1)
 		for i := range n {
 			ctx := ctx
-			if i%5 != 0 { // every fifth may be cancelled
+			if i%5 != 0 { // every fifth waiter may be cancelled
 				ctx = bg
 			}
 			fs = append(fs, func() {
 				err := stm.Atomically(ctx, func(tx *stm.Tx) error {
 					runs.Add(1)
 					if i%3 == 0 {
-						other.Get(tx) // linked to two Vars
+						other.Get(tx) // links the waiter to two Vars
 					}
 					if gate.Get(tx) == 0 {
 						return stm.Retry
@@ -267,7 +267,7 @@ func TestCancelBehindTheElder(t *testing.T) {
 	require.Equal(t, stm.Patience, v.Load())
 }
 
-// A Change to the same value wakes nobody, and a Set does.
+// A Change to the same value wakes no waiter. A Set does.
 func TestChange(t *testing.T) {
 	schedtest.Each(t, func(t *testing.T, s suspend.Spawner) {
 		v, w := stm.NewVar("a"), stm.NewVar(0)

@@ -11,20 +11,20 @@ import (
 	"github.com/braidgo/braid/suspend"
 )
 
-// Replaced values, the values of dropped runs, and closures are collected.
+// Replaced values, values of dropped runs, and closures are freed.
 func TestNothingIsKept(t *testing.T) {
 	schedtest.Each(t, func(t *testing.T, s suspend.Spawner) {
 		var objects schedtest.Objects
 		var x, y stm.Var[*schedtest.Object]
 		var n stm.Var[int]
 		schedtest.Run(t, s, func() {
-			for i := range 10 { // old boxes
+			for i := range 10 { // replaced boxes
 				in := objects.New()
 				require.NoError(t, stm.Atomically(bg, func(tx *stm.Tx) error {
 					tx.AfterCommit(func() { in[0]++ })
 					x.Set(tx, objects.New())
 					if n.Get(tx) == i {
-						quicker(add(&n, 1)) // this run is dropped
+						quicker(add(&n, 1)) // makes this run fail
 					}
 					n.Get(tx)
 					y.Set(tx, x.Get(tx))
@@ -39,7 +39,7 @@ func TestNothingIsKept(t *testing.T) {
 		ctx, cancel := context.WithCancel(bg)
 		var gate stm.Var[int]
 		schedtest.Run(t, s, func() {
-			in := objects.New() // by one that was cancelled
+			in := objects.New() // by a case that was cancelled
 			require.Error(t, stm.Atomically(ctx, func(tx *stm.Tx) error {
 				y.Set(tx, in)
 				tx.AfterCommit(func() { in[0]++ })
@@ -49,7 +49,7 @@ func TestNothingIsKept(t *testing.T) {
 			schedtest.Eventually(t, "waits", func() bool { return gate.Linked() == 1 })
 			cancel()
 		})
-		objects.Collected(t, 1) // what x and y hold
+		objects.Collected(t, 1) // only the values of x and y remain
 		require.Same(t, x.Load(), y.Load())
 	})
 }
@@ -76,8 +76,8 @@ func TestAWaiterKeepsNoWrites(t *testing.T) {
 	require.NoError(t, <-ended)
 }
 
-// forgotten is how many more allocations there may be under the race detector, where a sync.Pool forgets a quarter of what it is given, and
-// a new Tx grows its logs again.
+// forgotten returns how many more allocations are allowed under the race detector. There, a sync.Pool drops a quarter of its
+// items, and a new Tx has to grow its logs again.
 func forgotten(n float64) float64 {
 	if schedtest.Race {
 		return n
@@ -134,7 +134,7 @@ func TestAllocations(t *testing.T) {
 	}
 }
 
-// A Retry that waits allocates nothing; each Set of the others allocates a box.
+// A Retry that waits allocates nothing. Each Set of the other transactions allocates a box.
 func TestAllocationsOfAWait(t *testing.T) {
 	const rounds = 200
 	for _, sched := range []string{"fifo", "workstealing", "eventloop", "goroutines"} {
@@ -176,7 +176,7 @@ func TestAllocationsOfAWait(t *testing.T) {
 	}
 }
 
-// A case that was not chosen keeps nothing of its last run.
+// A case that was not chosen keeps nothing of its last run alive.
 func TestACaseThatLostKeepsNothing(t *testing.T) {
 	var objects schedtest.Objects
 	var v stm.Var[int]

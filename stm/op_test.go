@@ -17,7 +17,7 @@ func takeOp(v *stm.Var[int]) suspend.Op[int] {
 	return stm.Op(func(tx *stm.Tx) (int, error) { return v.Get(tx), take(v)(tx) })
 }
 
-// Of the cases of a Select exactly one has happened.
+// Exactly one case of a Select takes effect.
 func TestSelectPerformsOneCase(t *testing.T) {
 	on(t, func(t *testing.T) {
 		x, y, log := stm.NewVar(1), stm.NewVar(1), new(stm.Var[int])
@@ -46,7 +46,7 @@ func TestSelectPerformsOneCase(t *testing.T) {
 	})
 }
 
-// A case that waits is looked at again when one of its Vars changes, and may be used again.
+// A waiting case looks again when one of its Vars changes. It may be used again later.
 func TestSelectWaitsForAChange(t *testing.T) {
 	schedtest.Each(t, func(t *testing.T, s suspend.Spawner) {
 		var x stm.Var[int]
@@ -82,7 +82,7 @@ func TestSelectWaitsForAChange(t *testing.T) {
 	})
 }
 
-// An error of f is the result of the case, and so is a violation.
+// An error of f is the result of the case, and the case has no effect.
 func TestSelectOfATransactionThatFails(t *testing.T) {
 	on(t, func(t *testing.T) {
 		var x stm.Var[int]
@@ -125,7 +125,7 @@ func TestOpMisused(t *testing.T) {
 	on(t, func(t *testing.T) {
 		var x stm.Var[int]
 		_ = x.Load()
-		schedtest.Panics(t, "stm: Retry of a transaction that has read nothing", func() {
+		schedtest.Panics(t, "stm: Retry in a transaction that has read no Var", func() {
 			_, _ = suspend.Do(bg, stm.Op(func(*stm.Tx) (int, error) { return 0, stm.Retry }))
 		})
 		schedtest.Panics(t, "stm: transaction inside a transaction", func() {
@@ -141,7 +141,7 @@ func TestOpMisused(t *testing.T) {
 	})
 }
 
-// With Then f runs on the caller first and then on the executor, and the functions of AfterCommit before k.
+// With Then, f runs first on the caller and then on the executor. The functions of AfterCommit run before k.
 func TestThenOfATransaction(t *testing.T) {
 	schedtest.Each(t, func(t *testing.T, s suspend.Spawner) {
 		executor, ok := suspend.As[suspend.Executor](s)
@@ -168,7 +168,7 @@ func TestThenOfATransaction(t *testing.T) {
 	})
 }
 
-// A case waits while there is an elder, and others may win meanwhile.
+// A case waits while there is an elder. Another case may win meanwhile.
 func TestACaseWaitsForTheElder(t *testing.T) {
 	on(t, func(t *testing.T) {
 		var x, other stm.Var[int]
@@ -180,7 +180,7 @@ func TestACaseWaitsForTheElder(t *testing.T) {
 			if runs++; runs <= stm.Patience {
 				quicker(add(&x, 1))
 			} else {
-				suspend.Bind(sched.NewThread(), func() { // as another task might
+				suspend.Bind(sched.NewThread(), func() { // as if on another task
 					won, err := suspend.TrySelect(bg, tx)
 					require.NoError(t, err)
 					require.Nil(t, won)

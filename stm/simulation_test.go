@@ -18,8 +18,8 @@ import (
 	"github.com/braidgo/braid/suspend"
 )
 
-// A program of transactions does the same under one seed: a failing seed fails again. Money moves between accounts and
-// through a channel, by transactions, by Selects with a time limit, and with contexts that end; none is made or lost.
+// A program of transactions has the same steps with the same seed, so a failing seed fails again. Transactions and Selects move
+// money between accounts and through a channel, with time limits and contexts that end. No money is lost or created.
 func TestASeedRepeatsTransactions(t *testing.T) {
 	seeds := uint64(300)
 	if testing.Short() || schedtest.Race {
@@ -63,7 +63,7 @@ func transfers(ctx context.Context, w *simulation.World) error {
 			return n, nil
 		}
 	}
-	posted := 0 // in the channel
+	posted := 0 // the money in the channel
 	err := scope.Run(ctx, func(ctx context.Context, s *scope.Scope) error {
 		for id := range tasks {
 			s.Go(w, func(ctx context.Context) error {
@@ -96,7 +96,7 @@ func transfers(ctx context.Context, w *simulation.World) error {
 						})
 						if err == nil && taken > 0 {
 							posted += taken
-							if post.Send(limit, taken) != nil { // back
+							if post.Send(limit, taken) != nil { // puts it back
 								posted -= taken
 								err = stm.Atomically(ctx, func(tx *stm.Tx) error { a.Set(tx, a.Get(tx)+taken); return nil })
 							}

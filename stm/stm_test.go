@@ -40,12 +40,12 @@ func take(v *stm.Var[int]) func(tx *stm.Tx) error {
 	}
 }
 
-// quicker commits f as another task might, while a transaction of the caller runs.
+// quicker commits f on another goroutine, while a transaction of the caller runs.
 func quicker(f func(tx *stm.Tx) error) {
 	suspend.Bind(sched.NewThread(), func() { _, _ = stm.Try(f) })
 }
 
-// on runs body as one task of every scheduler.
+// on runs body as a task of every scheduler.
 func on(t *testing.T, body func(t *testing.T)) {
 	schedtest.Each(t, func(t *testing.T, s suspend.Spawner) { schedtest.Run(t, s, func() { body(t) }) })
 }
@@ -60,7 +60,7 @@ func TestCommitsAreAtomic(t *testing.T) {
 				for range moves {
 					if err := stm.Atomically(bg, func(tx *stm.Tx) error {
 						a, b := x.Get(tx), y.Get(tx)
-						if a+b != 0 { // a zombie would see this
+						if a+b != 0 { // an inconsistent run would see this
 							t.Errorf("%d and %d", a, b)
 						}
 						x.Set(tx, a+1)
@@ -100,7 +100,7 @@ func TestDoReturnsTheResultOfTheRunThatCommits(t *testing.T) {
 	})
 }
 
-// A commit wakes a transaction that has read one of its Vars in any branch, and no other.
+// A commit wakes a transaction that has read one of its Vars, in any branch, and no other transaction.
 func TestRetryWaitsForWhatWasRead(t *testing.T) {
 	schedtest.Each(t, func(t *testing.T, s suspend.Spawner) {
 		var x, y, z stm.Var[int]
@@ -131,13 +131,13 @@ func TestRetryMayBeWrapped(t *testing.T) {
 
 func TestRetryOfWhatHasReadNothingPanics(t *testing.T) {
 	on(t, func(t *testing.T) {
-		const text = "stm: Retry of a transaction that has read nothing"
+		const text = "stm: Retry in a transaction that has read no Var"
 		var v stm.Var[int]
 		schedtest.Panics(t, text, func() { _ = stm.Atomically(bg, func(*stm.Tx) error { return stm.Retry }) })
 		schedtest.Panics(t, text, func() {
 			_ = stm.Atomically(bg, func(tx *stm.Tx) error {
 				v.Set(tx, 1)
-				v.Get(tx) // which is its own
+				v.Get(tx) // returns its own write, so it is not a read of v
 				return stm.OrElse(tx)
 			})
 		})
@@ -167,7 +167,7 @@ func TestPanicAndGoexitWriteNothing(t *testing.T) {
 			_ = stm.Atomically(bg, func(tx *stm.Tx) error { v.Set(tx, 1); panic("ouch") })
 		})
 		runs := 0
-		schedtest.Panics(t, "late", func() { // the panic of a run that is doomed is dropped with it
+		schedtest.Panics(t, "late", func() { // the panic of a doomed run is dropped with the run
 			_ = stm.Atomically(bg, func(tx *stm.Tx) error {
 				defer func() {
 					_ = recover()
@@ -188,7 +188,7 @@ func TestPanicAndGoexitWriteNothing(t *testing.T) {
 			_ = stm.Atomically(bg, func(tx *stm.Tx) error { v.Set(tx, 1); runtime.Goexit(); return nil })
 		})
 		require.NoError(t, suspend.Blocking(bg, func() { <-ended }))
-		require.NoError(t, stm.Atomically(bg, add(&v, 5))) // no lock is held
+		require.NoError(t, stm.Atomically(bg, add(&v, 5))) // no lock is held after that
 		require.Equal(t, 5, v.Load())
 	})
 }
@@ -228,7 +228,7 @@ func TestCancelWhileItWaits(t *testing.T) {
 	})
 }
 
-// One of a cancellation and a change wins, and it is known which.
+// Either the cancellation or the change wins, and the result says which.
 func TestCancelMeetsAChange(t *testing.T) {
 	schedtest.Mixed(t, func(t *testing.T, next func() suspend.Spawner) {
 		rounds := 300
@@ -308,7 +308,7 @@ func TestSuspendingPanics(t *testing.T) {
 			})
 		}
 		m.Unlock()
-		require.NoError(t, m.LockContext(bg)) // nobody waits for it
+		require.NoError(t, m.LockContext(bg)) // no transaction waits for it
 		m.Unlock()
 		sent, err := c.TrySend(1)
 		require.NoError(t, err)
@@ -358,12 +358,12 @@ func TestTxAfterItsEndPanics(t *testing.T) {
 			func() { _ = stm.Nested(kept, func(*stm.Tx) error { return nil }) },
 			func() { _ = stm.OrElse(kept, func(*stm.Tx) error { return nil }) },
 		} {
-			schedtest.Panics(t, "stm: Tx used after its end", f)
+			schedtest.Panics(t, "stm: Tx used after the end of its transaction", f)
 		}
 	})
 }
 
-// A conflict unwinds f; a recover that swallows it changes nothing.
+// A conflict unwinds f. If f recovers the panic, the run is dropped all the same.
 func TestADoomedRunStaysDoomed(t *testing.T) {
 	on(t, func(t *testing.T) {
 		var x, y stm.Var[int]
@@ -392,7 +392,7 @@ func TestADoomedRunStaysDoomed(t *testing.T) {
 	})
 }
 
-// ways are those of doing a transaction: by itself, and as a case beside one that never comes.
+// ways has the ways to perform a transaction: by itself, and as a case of a Select beside a case that is never ready.
 var ways = map[string]func(ctx context.Context, f func(tx *stm.Tx) error) error{
 	"by itself": stm.Atomically,
 	"as a case": func(ctx context.Context, f func(tx *stm.Tx) error) error {
@@ -406,7 +406,7 @@ var ways = map[string]func(ctx context.Context, f func(tx *stm.Tx) error) error{
 	},
 }
 
-// A long transaction among short ones commits: at last the short ones wait for it.
+// A long transaction among short ones commits, because the short ones wait for it in the end.
 func TestTheElderCommits(t *testing.T) {
 	for way, atomically := range ways {
 		schedtest.Each(t, func(t *testing.T, s suspend.Spawner) {
@@ -420,8 +420,8 @@ func TestTheElderCommits(t *testing.T) {
 					if runs++; runs <= stm.Patience {
 						quicker(add(&v, 1))
 					}
-					for range 10 { // with one processor each may take a time slice
-						runtime.Gosched() // the others are quicker, as long as they may be
+					for range 10 { // with one processor, each may take a time slice
+						runtime.Gosched() // lets the others commit first, as often as they can
 					}
 					v.Set(tx, n+1000)
 					return nil
@@ -443,7 +443,7 @@ func TestTheElderCommits(t *testing.T) {
 	}
 }
 
-// An elder that has to wait, fails, panics or is cancelled lets the others commit.
+// If the elder waits, fails, panics or is cancelled, the others can commit.
 func TestTheElderStepsDown(t *testing.T) {
 	on(t, func(t *testing.T) {
 		for name, end := range map[string]func(cancel func()) error{
@@ -487,7 +487,7 @@ func TestTheElderStepsDown(t *testing.T) {
 
 var shared stm.Var[int]
 
-// quickerThanTheElder commits what cannot wait for the elder.
+// quickerThanTheElder commits a transaction that need not wait for the elder.
 func quickerThanTheElder() { quicker(add(&shared, 1)) }
 
 func TestWaitersAreWokenInOrder(t *testing.T) {
@@ -515,7 +515,7 @@ func TestWaitersAreWokenInOrder(t *testing.T) {
 	})
 }
 
-// What happened before a commit happened before the return of a Get that sees it: for the race detector.
+// A commit synchronizes before the return of a Get that sees its effect. The race detector checks this.
 func TestMemoryModel(t *testing.T) {
 	schedtest.Each(t, func(t *testing.T, s suspend.Spawner) {
 		var v stm.Var[*int]
@@ -550,21 +550,21 @@ func TestTheZeroVar(t *testing.T) {
 		require.Empty(t, w.Get(tx))
 		w.Set(tx, "x")
 		require.Equal(t, "x", w.Get(tx))
-		schedtest.Panics(t, "stm: Load in a transaction: Get is what was meant", func() { w.Load() })
+		schedtest.Panics(t, "stm: Load called in a transaction: use Get", func() { w.Load() })
 		return nil
 	}))
 	require.Equal(t, "x", w.Load())
 }
 
-// A copy would not see the commits that change it.
+// A copy of a Var panics, because it would not see the commits that change the original.
 func TestACopiedVarPanics(t *testing.T) {
-	v := *stm.NewVar(1) // which go vet takes for an initialisation
+	v := *stm.NewVar(1) // go vet accepts this as an initialisation
 	for _, f := range []func(tx *stm.Tx){func(tx *stm.Tx) { v.Get(tx) }, func(tx *stm.Tx) { v.Set(tx, 1) }} {
 		schedtest.Panics(t, "stm: Var copied", func() { _ = stm.Atomically(bg, func(tx *stm.Tx) error { f(tx); return nil }) })
 	}
 }
 
-// A Set without a Get conflicts with no one.
+// A Set without a Get conflicts with no other transaction.
 func TestABlindSet(t *testing.T) {
 	var v stm.Var[int]
 	runs := 0

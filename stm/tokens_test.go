@@ -20,7 +20,7 @@ import (
 	"github.com/braidgo/braid/suspend"
 )
 
-// A heap is a Var of tokens: room for some, last in, first out.
+// A heap is a Var with room for some tokens, last in, first out.
 type heap struct {
 	top  stm.Var[*cell]
 	size stm.Var[int]
@@ -54,8 +54,8 @@ func (h *heap) take(tx *stm.Tx) (int, error) {
 	return c.token, nil
 }
 
-// Tokens move between Vars and channels by Selects on both sides, on all schedulers at once, while contexts are cancelled.
-// No token is lost, and none is there twice. BRAID_MOVES says how many moves there are.
+// Tokens move between Vars and channels, with Selects on both sides, on all schedulers at once, while contexts are cancelled. No
+// token is lost or doubled. BRAID_MOVES is the number of moves.
 func TestTokensMove(t *testing.T) {
 	moves := 20_000
 	if testing.Short() || schedtest.Race {
@@ -85,7 +85,7 @@ func TestTokensMove(t *testing.T) {
 	)
 	over, stop := context.WithCancel(bg)
 	defer stop()
-	// one performs one of two operations, one way or another.
+	// one performs one of the two operations, in a random way.
 	one := func(ctx context.Context, rng *rand.Rand, tx, other suspend.Op[int]) (v int, err error) {
 		count := func(kind *atomic.Int64) func(v int, err error) (int, error) {
 			return func(v int, err error) (int, error) {
@@ -98,7 +98,7 @@ func TestTokensMove(t *testing.T) {
 		tx, other = suspend.Map(tx, count(&byTx)), suspend.Map(other, count(&byChan))
 		on, isExecutor := suspend.As[suspend.Executor](suspend.Here())
 		switch n := rng.IntN(8); {
-		case n == 0 && isExecutor: // by a continuation, which its task waits for
+		case n == 0 && isExecutor: // in a continuation, for which its task waits
 			return suspend.Suspend(bg, func(r suspend.Resumer[int]) (int, bool) {
 				suspend.Then(ctx, suspend.Choose(tx, other), on, func(v int, err error) {
 					if err == nil {
@@ -112,7 +112,7 @@ func TestTokensMove(t *testing.T) {
 			return suspend.Do(ctx, suspend.Choose(other, tx))
 		}
 		a, b := suspend.CaseOf(tx), suspend.CaseOf(other)
-		won, err := suspend.Select(ctx, a, b, suspend.CaseOf(lock.LockOp())) // the lock is held: it only makes things difficult
+		won, err := suspend.Select(ctx, a, b, suspend.CaseOf(lock.LockOp())) // the lock is never free, so this case only adds work
 		switch won {
 		case a:
 			return a.Result()
@@ -135,7 +135,7 @@ func TestTokensMove(t *testing.T) {
 			for over.Err() == nil {
 				ctx, cancel := context.WithCancel(over)
 				if rng.IntN(2) == 0 {
-					c, end := cancelpkg.New(over) // which cancels in its own call
+					c, end := cancelpkg.New(over) // its functions run in the call of cancel
 					ctx, cancel = c, func() { end(nil) }
 				}
 				switch rng.IntN(6) {

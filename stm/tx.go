@@ -92,7 +92,7 @@ func (tx *Tx) requireLive() {
 	case tx.doomed:
 		panic(errConflict)
 	case tx.now == over:
-		panic("stm: Tx used after its end")
+		panic("stm: Tx used after the end of its transaction")
 	}
 }
 

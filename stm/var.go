@@ -133,7 +133,7 @@ func Change[T comparable](tx *Tx, v *Var[T], x T) bool {
 // Load panics inside a transaction, because its value would not belong to the snapshot, and a Retry would not wait for v.
 func (v *Var[T]) Load() T {
 	if inside.In() {
-		panic("stm: Load in a transaction: Get is what was meant")
+		panic("stm: Load called in a transaction: use Get")
 	}
 	suspend.Point()
 	b := v.box.Load()

@@ -22,7 +22,7 @@ func (tx *Tx) wait(ctx context.Context) error {
 
 func (tx *Tx) requireReads() {
 	if len(tx.reads) == 0 { // no commit could end this wait
-		panic("stm: Retry of a transaction that has read nothing")
+		panic("stm: Retry in a transaction that has read no Var")
 	}
 }
 

@@ -14,8 +14,8 @@ import (
 	"github.com/braidgo/braid/suspend"
 )
 
-// A waiter that has read many Vars is linked in portions, and a commit unlinks it from one Var only. Otherwise all other commits would be
-// held up for so long.
+// A waiter that has read many Vars is linked to them in portions, and a commit unlinks it only from its own Var. Otherwise it
+// would delay all other commits.
 func TestAWideWaiterHoldsUpNobody(t *testing.T) {
 	const n = 100 * stm.Portion
 	last, left, resumed := stm.WaitFor(make([]stm.Var[int], n))
@@ -24,7 +24,8 @@ func TestAWideWaiterHoldsUpNobody(t *testing.T) {
 	require.Equal(t, []int{stm.Portion, 0, 1}, []int{last, left, resumed})
 }
 
-// A wide waiter is woken by a commit to any Var that it has read, also twice or before it is linked to all, and leaves nothing behind.
+// A waiter that has read many Vars is woken by a commit to any of them, even twice, or before it is linked to all. It leaves
+// nothing behind.
 func TestWideWaiters(t *testing.T) {
 	const n = 4*stm.Portion + 3
 	schedtest.Each(t, func(t *testing.T, s suspend.Spawner) {
@@ -72,7 +73,7 @@ func TestWideWaiters(t *testing.T) {
 				for step := range steps {
 					i := []int{0, n - 1, r.IntN(n)}[step%3]
 					require.NoError(t, stm.Atomically(bg, add(&vars[i], 1)))
-					if step%5 > 0 { // otherwise two commits follow one another
+					if step%5 > 0 { // otherwise two commits follow each other
 						schedtest.Eventually(t, "all have seen it", func() bool { return int(at.Load()) >= waiters*(step+1) })
 					}
 				}

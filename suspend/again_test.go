@@ -16,7 +16,8 @@ import (
 	"github.com/braidgo/braid/suspend"
 )
 
-// A gauge is a number under a guard. At its least, an operation is ready, and returns the number that was seen by Prepare.
+// A gauge is a number under a guard. An operation of it is ready as soon as the number has reached the operation's least value,
+// and returns the number that Prepare saw.
 type gauge struct {
 	guard   suspend.Guard
 	n       int
@@ -39,7 +40,7 @@ type atLeast struct {
 	*gauge
 	least, seen int
 	prepared    func()
-	holds       bool // since Prepare, until it is performed or dropped
+	holds       bool // from Prepare until Perform or Drop
 }
 
 func (a *atLeast) Anew() suspend.Source[int] {
@@ -47,7 +48,7 @@ func (a *atLeast) Anew() suspend.Source[int] {
 }
 
 func (a *atLeast) Prepare() {
-	a.guard.Lock() // under no guard
+	a.guard.Lock() // Prepare is called without a guard
 	a.seen = a.n
 	if !a.holds {
 		a.holding, a.holds = a.holding+1, true
@@ -59,7 +60,7 @@ func (a *atLeast) Prepare() {
 }
 
 func (a *atLeast) Drop() {
-	a.guard.Lock() // under no guard
+	a.guard.Lock() // Drop is called without a guard
 	defer a.guard.Unlock()
 	if a.holds {
 		a.holding, a.holds = a.holding-1, false
@@ -79,7 +80,7 @@ func (a *atLeast) Try() (int, bool, error) {
 	return a.seen, a.n >= a.least, nil
 }
 
-// A Preparer is prepared before each look, in each way to perform it.
+// A Preparer is prepared before each look at its case, whichever function performs the operation.
 func TestPreparer(t *testing.T) {
 	schedtest.Each(t, func(t *testing.T, s suspend.Spawner) {
 		for name, perform := range map[string]func(op suspend.Op[int]) (int, error){
@@ -131,7 +132,7 @@ func (g *gauge) len() int {
 	return g.waiters.Len()
 }
 
-// requireIdle checks that nothing waits, and that each Preparer was performed or dropped.
+// requireIdle checks that the gauge has no waiter, and that each Preparer was performed or dropped.
 func (g *gauge) requireIdle(t *testing.T) {
 	require.Zero(t, g.len())
 	g.guard.Lock()
@@ -139,7 +140,7 @@ func (g *gauge) requireIdle(t *testing.T) {
 	require.Zero(t, g.holding)
 }
 
-// A stale case beside one that is ready: nothing is received and dropped.
+// A Select has a stale case and a ready one. It must not receive a value and then drop it.
 func TestAStaleCaseBesideAReadyOne(t *testing.T) {
 	schedtest.Each(t, func(t *testing.T, s suspend.Spawner) {
 		schedtest.Run(t, s, func() {
@@ -150,7 +151,7 @@ func TestAStaleCaseBesideAReadyOne(t *testing.T) {
 				stale := 0
 				tx := suspend.CaseOf(g.atLeast(100, func() {
 					if stale++; stale <= 3 {
-						g.add(1) // what Prepare has seen is stale
+						g.add(1) // makes the number that Prepare saw stale
 					}
 				}))
 				recv := suspend.CaseOf(c.RecvOp())
@@ -190,7 +191,7 @@ func TestCancelBetweenTwoLooks(t *testing.T) {
 	})
 }
 
-// A Then that has looked again can be cancelled, once, and leaves nothing.
+// A Then that looks again can be cancelled once, and leaves no waiter behind.
 func TestCancelAThenThatLooksAgain(t *testing.T) {
 	schedtest.Each(t, func(t *testing.T, s suspend.Spawner) {
 		on, ok := suspend.As[suspend.Executor](s)
@@ -213,7 +214,7 @@ func TestCancelAThenThatLooksAgain(t *testing.T) {
 	})
 }
 
-// A Preparer beside an operation of a Then that need not wait is dropped before the continuation is called.
+// If another operation of the Then is ready, the Preparer is dropped before the continuation is called.
 func TestAThenThatDropsAPreparer(t *testing.T) {
 	schedtest.Each(t, func(t *testing.T, s suspend.Spawner) {
 		on, ok := suspend.As[suspend.Executor](s)
@@ -233,7 +234,7 @@ func TestAThenThatDropsAPreparer(t *testing.T) {
 	})
 }
 
-// A Prepare that panics leaves nothing.
+// A Prepare that panics leaves no waiter behind.
 func TestAPrepareThatPanics(t *testing.T) {
 	schedtest.Each(t, func(t *testing.T, s suspend.Spawner) {
 		schedtest.Run(t, s, func() {
@@ -254,7 +255,7 @@ func TestAPrepareThatPanics(t *testing.T) {
 	})
 }
 
-// A Select that looks again does not begin its timeouts anew, and the next Select with the same cases does.
+// A Select that looks again does not restart its timeouts. The next Select with the same cases does.
 func TestTimeoutOfASelectThatLooksAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		_ = fifo.Run(bg, func(ctx context.Context) error {
@@ -295,7 +296,7 @@ func TestTimeoutOfASelectThatLooksAgain(t *testing.T) {
 	})
 }
 
-// Between two looks the timers of the other cases are stopped: one at a time is set, however often an operation is looked at.
+// Between two looks, the timers of the other cases are stopped. However often the Select looks, only one timer is set at a time.
 func TestOneTimerOverManyLooks(t *testing.T) {
 	never := suspend.Map(suspend.After(time.Hour), func(time.Time, error) (int, error) { return 0, nil })
 	for name, perform := range map[string]func(ctx context.Context, v *schedtest.Virtual, op suspend.Op[int]){

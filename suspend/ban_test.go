@@ -10,7 +10,7 @@ import (
 	"github.com/braidgo/braid/suspend/sched"
 )
 
-// Under a Ban suspending panics with its text, and the Ban does not nest.
+// Under a Ban, suspending panics with the text of the Ban. Bans do not nest.
 func TestBan(t *testing.T) {
 	schedtest.Each(t, func(t *testing.T, s suspend.Spawner) {
 		schedtest.Run(t, s, func() {

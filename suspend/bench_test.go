@@ -9,7 +9,7 @@ import (
 	"github.com/braidgo/braid/suspend"
 )
 
-// Of two channels one has a value.
+// One of the two channels has a value.
 func BenchmarkSelectReady(b *testing.B) {
 	ctx, cancel := context.WithCancel(bg)
 	defer cancel()
@@ -49,7 +49,7 @@ func BenchmarkSelectReady(b *testing.B) {
 	})
 }
 
-// Another task sends on either in turn, and the two meet each time.
+// Another task sends on both channels in turn. Each value meets a waiting Select.
 func BenchmarkSelectWaiting(b *testing.B) {
 	ctx, cancel := context.WithCancel(bg)
 	defer cancel()

@@ -18,10 +18,10 @@ import (
 	"github.com/braidgo/braid/suspend"
 )
 
-// A borrowed context is used for one request after another, as some HTTP frameworks do with theirs.
+// A borrowed context serves one request after another, as the contexts of some HTTP frameworks do.
 type borrowed struct{ context.Context }
 
-// The registration with a foreign context is known by the Done channel, and not by the context, where that may change.
+// A task recognises its registration with a foreign context by the Done channel, because the same context may get another one.
 func TestContextThatIsUsedAgain(t *testing.T) {
 	defer schedtest.Within(t, schedtest.Deadline)()
 	schedtest.OnFIFO(t, func(s *fifo.Scheduler) {
@@ -38,7 +38,7 @@ func TestContextThatIsUsedAgain(t *testing.T) {
 	})
 }
 
-// A halting context takes a registration, and then panics.
+// A halting context accepts a registration, and then panics.
 type halting struct {
 	context.Context
 	call func()
@@ -49,7 +49,8 @@ func (h *halting) AfterFunc(f func()) (stop func() bool) {
 	panic("halting")
 }
 
-// A late call of a context that has panicked is not taken for the end of the next one.
+// A context calls the registered function although its AfterFunc panicked. The call must not end the task's next wait, which has
+// another context.
 func TestACallOfAContextThatHasPanicked(t *testing.T) {
 	defer schedtest.Within(t, schedtest.Deadline)()
 	schedtest.OnFIFO(t, func(s *fifo.Scheduler) {
@@ -72,12 +73,12 @@ func TestACallOfAContextThatHasPanicked(t *testing.T) {
 		_ = m.Put(bg, 1)
 		suspend.Yield()
 		if took != 1 {
-			t.Error("it has not taken the value")
+			t.Error("the task has not taken the value")
 		}
 	})
 }
 
-// A wait is cancelled by its own context and by no other, whichever kinds of contexts come after one another.
+// A wait is cancelled by its own context and by no other, whichever kinds of contexts the task has used before.
 func TestOnlyTheContextOfTheWaitCancels(t *testing.T) {
 	defer schedtest.Within(t, schedtest.Deadline)()
 	type key struct{}
@@ -122,20 +123,20 @@ func TestOnlyTheContextOfTheWaitCancels(t *testing.T) {
 						_ = m.Put(bg, 2)
 					})
 					if v, err := m.Take(ctx); v != 2 || err != nil {
-						t.Errorf("Take = %v, %v, with a context that is not done", v, err)
+						t.Errorf("Take = %v, %v, with a context that has not ended", v, err)
 					}
 					if end == nil {
 						return
 					}
 					_ = s.Go(func() {
 						end()
-						if strings.HasSuffix(second, "lazy") { // it is told when a value meets it
+						if strings.HasSuffix(second, "lazy") { // a lazy wait learns of its cancellation from a Put
 							suspend.Yield()
 							m.TryPut(3)
 						}
 					})
 					if v, err := m.Take(ctx); !errors.Is(err, context.Canceled) {
-						t.Errorf("Take = %v, %v, with one that is", v, err)
+						t.Errorf("Take = %v, %v, with a context that has ended", v, err)
 					}
 				})
 			})
@@ -145,7 +146,7 @@ func TestOnlyTheContextOfTheWaitCancels(t *testing.T) {
 
 type bulk [1000]byte
 
-// A task keeps one context alive at the most, whatever kind it is of.
+// A task keeps at most one old context alive, of any kind.
 func TestOneOldContextIsRetained(t *testing.T) {
 	type key struct{}
 	kinds := map[string]func(parent context.Context) context.Context{
@@ -194,8 +195,8 @@ func TestOneOldContextIsRetained(t *testing.T) {
 	}
 }
 
-// Suspending where it is forbidden is a mistake also with a context that is done.
-// A wait that does not allow for it takes the context of Lazily for the one inside, with its AfterFunc.
+// TestLazilyKeepsTheAfterFunc passes a context of Lazily to a wait that cannot be lazy. The wait uses the context inside, and
+// calls its AfterFunc once.
 func TestLazilyKeepsTheAfterFunc(t *testing.T) {
 	schedtest.OnFIFO(t, func(s *fifo.Scheduler) {
 		inner, end := context.WithCancel(bg)
@@ -230,7 +231,9 @@ func TestForbiddenWithADoneContext(t *testing.T) {
 		_, _ = suspend.Suspend(ctx, func(suspend.Resumer[int]) (int, bool) { return 0, true })
 	}
 	schedtest.OnFIFO(t, func(*fifo.Scheduler) {
-		suspend.Bind(nil, func() { schedtest.Panics(t, "suspend: not on a task", wait) })
+		suspend.Bind(nil, func() {
+			schedtest.Panics(t, "suspend: suspending is forbidden here (in a callback, or under Bind(nil))", wait)
+		})
 		_, _ = suspend.Suspend(bg, func(suspend.Resumer[int]) (int, bool) {
 			schedtest.Panics(t, "suspend: Suspend inside block", wait)
 			return 0, true
@@ -238,11 +241,11 @@ func TestForbiddenWithADoneContext(t *testing.T) {
 	})
 }
 
-// A lying context is done, and has no error.
+// A lying context has a closed Done channel, and no error.
 type lying struct {
 	context.Context
 	done chan struct{}
-	end  bool // when it is asked to call back
+	end  bool // end when AfterFunc is called
 }
 
 func (c *lying) Done() <-chan struct{} { return c.done }
@@ -255,7 +258,7 @@ func (c *lying) AfterFunc(f func()) func() bool {
 	return func() bool { return true }
 }
 
-// Err asks ctx.Err, and nothing else.
+// Err calls only ctx.Err, and does not look at ctx.Done.
 func TestErrIsThatOfTheContext(t *testing.T) {
 	c := &lying{Context: bg, done: make(chan struct{})}
 	close(c.done)
@@ -269,7 +272,7 @@ func TestErrIsThatOfTheContext(t *testing.T) {
 	}
 }
 
-// A wait ends by Done, also with a context whose Err has not heard of it yet.
+// A closed Done channel ends a wait, even if the Err of the context still returns nil.
 func TestContextWithoutAnError(t *testing.T) {
 	defer schedtest.Within(t, schedtest.Deadline)()
 	schedtest.OnFIFO(t, func(*fifo.Scheduler) {
@@ -286,7 +289,7 @@ func TestContextWithoutAnError(t *testing.T) {
 			}
 		}
 	})
-	c := &lying{Context: bg, done: make(chan struct{})} // and without a task
+	c := &lying{Context: bg, done: make(chan struct{})} // the same without a task
 	close(c.done)
 	_, err := suspend.Suspend(c, func(suspend.Resumer[int]) (int, bool) { t.Error("block runs"); return 0, true })
 	if !errors.Is(err, context.Canceled) {
@@ -294,8 +297,8 @@ func TestContextWithoutAnError(t *testing.T) {
 	}
 }
 
-// The registration of a task is used again once its context is sure not to call. A cancellation that comes late, when the
-// task waits with the next context, must not cancel that.
+// A task reuses its registration once its context cannot call it any more. A late cancellation comes while the task already waits
+// with the next context, and must not cancel that wait.
 func TestALateCancellationIsNotTheNextOnes(t *testing.T) {
 	rounds := 20_000
 	if testing.Short() {
@@ -319,7 +322,7 @@ func TestALateCancellationIsNotTheNextOnes(t *testing.T) {
 			if v, err := second.Await(safe); v != 2 || err != nil {
 				return fmt.Errorf("%d, %w", v, err)
 			}
-			next, stopNext := cancel.New(bg) // with the registration of safe
+			next, stopNext := cancel.New(bg) // uses the registration with safe again
 			var third promise.Promise[int]
 			go func() { _ = third.Fill(3) }()
 			if v, err := third.Await(next); v != 3 || err != nil {
@@ -337,7 +340,7 @@ func TestALateCancellationIsNotTheNextOnes(t *testing.T) {
 	}
 }
 
-// A wait with a new context of package cancel allocates nothing beside the context, and makes no Done channel.
+// A wait with a new context of package cancel allocates only the context, and does not create its Done channel.
 func TestANewContextCostsNothingMore(t *testing.T) {
 	err := fifo.Run(bg, func(context.Context) error {
 		var m mvar.MVar[int]
@@ -355,7 +358,7 @@ func TestANewContextCostsNothingMore(t *testing.T) {
 		})
 		waiting := testing.AllocsPerRun(100, func() {
 			ctx, stop := cancel.New(bg)
-			for range 3 { // one of them waits
+			for range 3 { // the second Take waits
 				_, _ = m.Take(ctx)
 			}
 			before(nil)
@@ -365,7 +368,7 @@ func TestANewContextCostsNothingMore(t *testing.T) {
 			t.Errorf("%v allocations, and %v to make the context", waiting, making)
 		}
 		ended = true
-		_, _ = m.TryTake() // in case it waits
+		_, _ = m.TryTake() // for a waiting Take
 		return nil
 	})
 	if err != nil {

@@ -12,8 +12,8 @@ import (
 	"github.com/braidgo/braid/suspend"
 )
 
-// Once cancel() has returned, a value that is sent goes to a receiver that is alive. It once went to the cancelled one, 200 times of 200,
-// which had given up and dropped it.
+// A value that is sent after the return of cancel() goes to a live receiver. If the cancelled one could still receive it, the
+// value would be lost, because that receiver has given up.
 func TestDoneBeforeResume(t *testing.T) {
 	type ctxKey struct{}
 	kinds := map[string]func() (context.Context, func()){
@@ -94,7 +94,7 @@ func TestDoneBeforeResume(t *testing.T) {
 						end()
 						l.guard.Lock()
 						if _, ok := l.waiters.Resume(1, nil); !ok {
-							t.Error("nobody is resumed")
+							t.Error("no waiter was resumed")
 						}
 						l.guard.Unlock()
 						all.Wait()
@@ -105,7 +105,7 @@ func TestDoneBeforeResume(t *testing.T) {
 	})
 }
 
-// A line is where everybody waits.
+// A line is a queue of waiters.
 type line struct {
 	guard   suspend.Guard
 	waiters suspend.Queue[int, struct{}]

@@ -8,8 +8,8 @@ import (
 	"github.com/braidgo/braid/suspend"
 )
 
-// A Mailbox is an operation written outside the module: a receive that asks for some letters and leaves the others. It
-// is a case like any other.
+// A Mailbox is an operation written outside the module: a receive that accepts only some letters and leaves the others. It is a
+// case like any other.
 type Mailbox[T any] struct {
 	guard   suspend.Guard
 	letters []T
@@ -22,12 +22,12 @@ type reader[T any] struct {
 	r     suspend.Resumer[T]
 }
 
-// Post leaves v for the first that waits for such a letter, or for later.
+// Post delivers v to the first waiter that wants it, or stores it in the mailbox.
 func (m *Mailbox[T]) Post(v T) {
 	m.guard.Lock()
 	defer m.guard.Unlock()
 	for i, w := range m.readers {
-		if w.wants(v) && w.r.Resume(v, nil) { // a refused waiter is cancelled, and takes itself off
+		if w.wants(v) && w.r.Resume(v, nil) { // a waiter that refuses v was cancelled, and removes itself
 			m.readers = append(m.readers[:i], m.readers[i+1:]...)
 			return
 		}
@@ -35,7 +35,7 @@ func (m *Mailbox[T]) Post(v T) {
 	m.letters = append(m.letters, v)
 }
 
-// RecvOp receives the first letter that wants says yes to.
+// RecvOp receives the first letter for which wants returns true.
 func (m *Mailbox[T]) RecvOp(wants func(T) bool) suspend.Op[T] {
 	return suspend.OpOf[T](&reader[T]{m: m, wants: wants})
 }

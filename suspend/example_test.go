@@ -36,7 +36,7 @@ func (e *Event) Happen() {
 	e.waiters.ResumeAll(struct{}{}, nil)
 }
 
-// An eventSource is what both perform: a guard, a look, and a place to wait in.
+// An eventSource implements both Wait and WaitOp: a guard, a look at the state, and a queue.
 type eventSource Event
 
 func (e *eventSource) Guard() *suspend.Guard               { return &e.guard }
@@ -48,7 +48,7 @@ func ExampleWait() {
 	var e Event
 	_ = fifo.Run(context.Background(), func(ctx context.Context) error {
 		_ = suspend.Here().Go(e.Happen)
-		fmt.Println(e.Wait(ctx)) // only this task waits
+		fmt.Println(e.Wait(ctx)) // suspends only this task
 		happened := suspend.CaseOf(e.WaitOp())
 		won, err := suspend.Select(ctx, happened, suspend.CaseOf(suspend.After(time.Hour)))
 		fmt.Println(won == happened, err)
@@ -60,7 +60,7 @@ func ExampleWait() {
 }
 
 func ExampleSuspend() {
-	// What calls back becomes what returns: here a timer.
+	// Suspend turns a callback into a return value. Here the callback comes from a timer.
 	v, err := suspend.Suspend(context.Background(), func(r suspend.Resumer[string]) (string, bool) {
 		time.AfterFunc(time.Millisecond, func() { r.Resume("called back", nil) })
 		return "", false
@@ -102,7 +102,7 @@ func ExampleSelectOrdered() {
 	a.Fill(1)
 	b.Fill(2)
 	urgent, other := suspend.CaseOf(b.AwaitOp()), suspend.CaseOf(a.AwaitOp())
-	won, _ := suspend.SelectOrdered(context.Background(), urgent, other) // both are ready
+	won, _ := suspend.SelectOrdered(context.Background(), urgent, other) // both channels are ready
 	fmt.Println(won == urgent)
 	// Output: true
 }
@@ -141,10 +141,10 @@ func ExampleChoose() {
 
 func ExampleThen() {
 	p := promise.New[int]()
-	s := fifo.New(fifo.Options{}) // an Executor: it could be the main thread of a GUI
+	s := fifo.New(fifo.Options{}) // an Executor, such as the main thread of a GUI
 	_ = s.Run(context.Background(), func(ctx context.Context) error {
 		suspend.Then(ctx, p.AwaitOp(), s, func(v int, err error) { fmt.Println(v, err) })
-		p.Fill(42) // no task has waited
+		p.Fill(42) // no task waits for p
 		return nil
 	})
 	// Output: 42 <nil>
@@ -154,7 +154,7 @@ func ExampleBlocking() {
 	_ = fifo.Run(context.Background(), func(ctx context.Context) error {
 		others := make(chan struct{})
 		_ = suspend.Here().Go(func() { close(others) })
-		err := suspend.Blocking(ctx, func() { <-others }) // natively
+		err := suspend.Blocking(ctx, func() { <-others }) // blocks natively
 		fmt.Println(err)
 		return nil
 	})
@@ -178,7 +178,7 @@ func ExamplePull2() {
 			_ = ch.Send(ctx, 2)
 			_ = ch.Close()
 		})
-		next, stop := suspend.Pull2(ch.All(ctx)) // its body waits in this task
+		next, stop := suspend.Pull2(ch.All(ctx)) // the body waits in this task
 		defer stop()
 		for v, err, ok := next(); ok; v, err, ok = next() {
 			fmt.Println(v, err)
@@ -199,7 +199,7 @@ func ExampleLazily() {
 		ended <- err
 	}()
 	stop()
-	// The Take may still be waiting. The Put that meets it is told so, and its value stays in m.
+	// A lazily cancelled Take may stay in the queue. The next Put finds it cancelled, and its value stays in m.
 	_ = m.Put(context.Background(), 1)
 	fmt.Println(<-ended)
 	fmt.Println(m.TryTake())

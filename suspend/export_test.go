@@ -1,6 +1,6 @@
 package suspend
 
-// Bindings returns how many goroutines are bound, and how many of them are away from their places in the table.
+// Bindings returns the number of bound goroutines, and how many of them have an entry away from their home in the table.
 func Bindings() (bound, away int) {
 	for l := newest.Load(); l != nil; l = l.older {
 		away += int(l.away.Load())

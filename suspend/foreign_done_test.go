@@ -11,7 +11,7 @@ import (
 	"github.com/braidgo/braid/suspend"
 )
 
-// A foreignContext has something done in its Done.
+// A foreignContext calls a function of the test in its Done.
 type foreignContext struct {
 	context.Context
 	done  chan struct{}
@@ -23,8 +23,8 @@ func (c *foreignContext) Done() <-chan struct{} {
 	return c.done
 }
 
-// The task that ends a context may hold a lock of the context, and fill an MVar under it. So no guard is held when a context is
-// asked for its Done.
+// A task may end a context while it holds a lock of that context, and fill an MVar meanwhile. Therefore no guard may be held when
+// a context's Done is called.
 func TestDoneIsAskedForUnderNoGuard(t *testing.T) {
 	defer schedtest.Within(t, schedtest.Deadline)()
 	var m mvar.MVar[int]
@@ -35,7 +35,7 @@ func TestDoneIsAskedForUnderNoGuard(t *testing.T) {
 		go func() { m.TryRead(); close(used) }()
 		<-used
 	}}
-	for range 2 { // the first wait with a context is another path than the second
+	for range 2 { // the first wait with a context takes another path than the second
 		schedtest.OnFIFO(t, func(*fifo.Scheduler) {
 			take, quit := suspend.CaseOf(m.TakeOp()), suspend.CaseOf(suspend.Done(c))
 			if won, err := suspend.TrySelect(c, take, quit); won != nil || err != nil {

@@ -15,8 +15,8 @@ import (
 	"github.com/braidgo/braid/suspend"
 )
 
-// Goroutines without a task wait one after another and all together. The Resumer of each is tried again and again on later users of
-// its record.
+// Goroutines without a task wait one after another and in parallel. Each Resumer is also called while later goroutines use its
+// record.
 func TestResumersOfOtherGoroutines(t *testing.T) {
 	defer schedtest.Within(t, schedtest.Deadline)()
 	const goroutines, rounds = 8, 500
@@ -72,7 +72,7 @@ func TestResumersOfOtherGoroutines(t *testing.T) {
 	attack.Wait()
 }
 
-// A block's value wins over a lazy cancellation, and the Unpark of the latter reaches no other wait.
+// A value that block returns wins over a lazy cancellation. The Unpark of the cancellation must not wake another wait.
 func TestLazyCancellationInBlockWakesNobodyElse(t *testing.T) {
 	defer schedtest.Within(t, schedtest.Deadline)()
 	for range 100 {
@@ -97,7 +97,8 @@ func TestLazyCancellationInBlockWakesNobodyElse(t *testing.T) {
 	}
 }
 
-// A primitive that is written with Suspend and a Queue takes its node off after an error, with any later waiters.
+// A primitive written with Suspend and a Queue removes its node after an error, whether or not other waiters are queued behind
+// it.
 func TestRemoveAfterAnErrorOnGoroutines(t *testing.T) {
 	defer schedtest.Within(t, schedtest.Deadline)()
 	var g suspend.Guard
@@ -137,7 +138,7 @@ func TestRemoveAfterAnErrorOnGoroutines(t *testing.T) {
 	}
 }
 
-// The same, where some find in block that they have failed, and each has a queue of its own.
+// The same if some waiters learn inside block that they have failed. Each has a queue of its own.
 func TestRemoveAfterAFailureInBlock(t *testing.T) {
 	defer schedtest.Within(t, schedtest.Deadline)()
 	failed := errors.New("failed")
@@ -177,7 +178,7 @@ func TestRemoveAfterAFailureInBlock(t *testing.T) {
 	all.Wait()
 }
 
-// A record is given up after waits for large values, or for values of many types.
+// A record is dropped after waits for large values, or for values of many types.
 func TestRecordsStaySmall(t *testing.T) {
 	defer schedtest.Within(t, schedtest.Deadline)()
 	type large [8 << 20]byte
@@ -207,12 +208,13 @@ func TestNoTaskInTheBlockOfAGoroutine(t *testing.T) {
 	})
 }
 
-// A goroutine outside a bubble, and those of two bubbles, wait in turn: none has a channel of another.
+// A goroutine outside bubbles waits in turn with goroutines of bubbles. They must not share a record with a channel of another
+// bubble.
 func TestBubblesShareNoChannel(t *testing.T) {
 	defer schedtest.Within(t, schedtest.Deadline)()
 	wait := func() {
 		var m mvar.MVar[int]
-		time.AfterFunc(time.Microsecond, func() { _ = m.Put(bg, 1) }) // in a bubble, once the other is durably blocked
+		time.AfterFunc(time.Microsecond, func() { _ = m.Put(bg, 1) }) // in a bubble: once the other goroutine is durably blocked
 		if v, err := m.Take(bg); v != 1 || err != nil {
 			t.Errorf("Take = %d, %v", v, err)
 		}
@@ -225,7 +227,7 @@ func TestBubblesShareNoChannel(t *testing.T) {
 
 func TestAllocsOfGoroutines(t *testing.T) {
 	if schedtest.Race {
-		return // the pool of the race detector forgets at random
+		return // under the race detector, a sync.Pool drops items at random
 	}
 	ctx, cancel := context.WithCancel(bg)
 	defer cancel()
@@ -242,7 +244,7 @@ func TestAllocsOfGoroutines(t *testing.T) {
 	if got := testing.AllocsPerRun(1000, func() {
 		_ = ping.Put(ctx, 1)
 		_, _ = pong.Take(ctx)
-	}); got > 1 { // the collector may empty the pool
+	}); got > 1 { // the garbage collector may empty the pool
 		t.Errorf("%v allocations", got)
 	}
 }

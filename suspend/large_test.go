@@ -9,8 +9,8 @@ import (
 	"github.com/braidgo/braid/suspend"
 )
 
-// After tasks that waited for large values, nothing of their size stays with the coroutines that are kept for others: it
-// was 140 MB on a loop.
+// After tasks have waited for large values, the kept coroutines hold no memory of that size. Otherwise an event loop could keep
+// 140 MB.
 func TestLargeSlotsAreNotKept(t *testing.T) {
 	const tasks = 200
 	type large [64 << 10]byte
@@ -18,7 +18,7 @@ func TestLargeSlotsAreNotKept(t *testing.T) {
 		heap := func() uint64 {
 			var m runtime.MemStats
 			runtime.GC()
-			runtime.GC() // pools
+			runtime.GC() // empties the pools
 			runtime.ReadMemStats(&m)
 			return m.HeapAlloc
 		}

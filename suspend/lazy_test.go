@@ -18,7 +18,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// One waiter is cancelled lazily, one eagerly, one not at all, in one queue: the first stays until a Resume meets it.
+// One queue has a waiter that is cancelled lazily, one that is cancelled eagerly, and one that is not cancelled. The first one
+// stays in the queue until a Resume meets it.
 func TestLazyAndEagerWaitersInOneQueue(t *testing.T) {
 	for name, p := range map[string]struct {
 		wait  func(ctx context.Context) error
@@ -90,7 +91,7 @@ func TestLazyWaits(t *testing.T) {
 		schedtest.Run(t, s, func() {
 			ctx, cancel := context.WithCancel(bg)
 			lazily := suspend.Lazily(ctx)
-			// Resumed in time: nothing is different, time and again, also with other contexts in between.
+			// A lazy wait that is resumed in time behaves like any other, also after waits with other contexts.
 			var m mvar.MVar[int]
 			for i := range 50 {
 				_ = s.Go(func() { _ = m.Put(bg, i) })
@@ -105,19 +106,19 @@ func TestLazyWaits(t *testing.T) {
 					t.Fatalf("Take = %d, %v, want %d", v, err, i)
 				}
 			}
-			// Cancelled, and then met by a Resume, which is refused.
+			// A cancelled lazy wait refuses the next Resume.
 			p := promise.New[int]()
 			_ = s.Go(func() { cancel(); _ = p.Fill(1) })
 			if _, err := p.Await(lazily); err == nil {
-				t.Log("the Fill came first") // only possible if it found the waiter before it waited
+				t.Log("the Fill came first") // the Fill came before the Await
 			} else if !errors.Is(err, context.Canceled) {
 				t.Errorf("Await = %v", err)
 			}
 			if _, err := m.Take(lazily); !errors.Is(err, context.Canceled) {
-				t.Errorf("Take = %v with a context that is done", err)
+				t.Errorf("Take = %v with a context that has ended", err)
 			}
 		})
-		// Elsewhere it is like the one that it was made of.
+		// An operation that cannot wait lazily uses the context that was passed to Lazily.
 		schedtest.Run(t, s, func() {
 			ctx, cancel := context.WithTimeout(bg, time.Millisecond)
 			defer cancel()
@@ -159,7 +160,7 @@ func TestLazyAllocs(t *testing.T) {
 	})
 }
 
-// A lazy wait that is cancelled says nothing about the registration that an earlier wait has left with another context.
+// A lazy wait that is cancelled must not change the registration that an earlier wait has left with another context.
 func TestALazyCancellationLeavesTheRegistration(t *testing.T) {
 	schedtest.OnFIFO(t, func(s *fifo.Scheduler) {
 		first, cancelFirst := cancel.New(bg)
@@ -184,13 +185,13 @@ func TestALazyCancellationLeavesTheRegistration(t *testing.T) {
 	})
 }
 
-// After a cancel has returned, no Resume ends a lazy wait, not even with an error: the wait fails with the error of its context.
+// After cancel has returned, no Resume ends a lazy wait, not even with an error. The wait fails with the error of its context.
 func TestACloseAfterACancelEndsALazyWaitAsCancelled(t *testing.T) {
 	schedtest.OnFIFO(t, func(s *fifo.Scheduler) {
 		c := chanx.New[int](0)
 		ctx, end := schedtest.WithCancel()
 		ctx = suspend.Lazily(ctx)
-		_ = ctx.Done() // a lazy wait can be cancelled by the channel only
+		_ = ctx.Done() // now only the Done channel can cancel the lazy wait
 		var err error
 		_ = s.Go(func() { _, err = c.Recv(ctx) })
 		suspend.Yield()

@@ -15,7 +15,7 @@ import (
 	"github.com/braidgo/braid/suspend/sched"
 )
 
-// A bench is a Source whose waiter sits in a queue, with a 7, and may be resumed by its Resumer all the same.
+// A bench is a Source whose waiter is in a queue, with the payload 7, but may also be resumed by its Resumer.
 type bench struct {
 	guard suspend.Guard
 	queue suspend.Queue[int, int]
@@ -34,7 +34,7 @@ func (b *bench) do(ctx context.Context) (v int) {
 func (b *bench) pop() (p int)        { r, p := b.queue.Pop(); r.Resume(2, nil); return p }
 func (b *bench) resumeHead() (p int) { p, _ = b.queue.ResumeHead(2, nil); return p }
 
-// The Resumer of a waiter is first, and then its queue meets the node: while the task goes on, and waits in another.
+// The Resumer resumes the waiter first. Then its queue meets the node, while the task already waits in another queue.
 func TestQueueMeetsANodeThatIsLeftBehind(t *testing.T) {
 	ctx, stop := cancel.New(bg)
 	defer stop(nil)
@@ -88,13 +88,13 @@ func TestQueueMeetsANodeThatIsLeftBehind(t *testing.T) {
 	}
 }
 
-// isFreed reports whether what make returns is freed when nothing but keep, which it may set, refers to it.
+// isFreed reports whether the object that make returns is freed when only keep, which make may set, refers to it.
 func isFreed[T any](make func() *T) bool {
 	var freed atomic.Bool
 	func() { runtime.AddCleanup(make(), func(int) { freed.Store(true) }, 0) }()
 	for range 100 {
 		runtime.GC()
-		time.Sleep(time.Millisecond) // cleanups have a goroutine of their own
+		time.Sleep(time.Millisecond) // cleanups run on another goroutine
 		if freed.Load() {
 			return true
 		}
@@ -102,7 +102,7 @@ func isFreed[T any](make func() *T) bool {
 	return false
 }
 
-// Neither a node that is left behind nor a kept Resumer keeps the value of the wait alive.
+// The value of a wait is freed, even if its node was left behind or its Resumer is kept.
 func TestNothingIsKeptOfWhatWasLeftBehind(t *testing.T) {
 	schedtest.OnFIFO(t, func(s *fifo.Scheduler) {
 		resumed := func(b *bench) *bench {
@@ -142,7 +142,7 @@ func TestNothingIsKeptOfWhatWasLeftBehind(t *testing.T) {
 
 var bg2, _ = context.WithCancel(context.Background())
 
-// However a task ends, its goroutine is bound no more when that has ended.
+// When a task has ended, in whatever way, its goroutine is not bound any more.
 func TestNoBindingIsLeftBehind(t *testing.T) {
 	bound, away := suspend.Bindings()
 	s := fifo.New(fifo.Options{OnPanic: func(any, []byte) {}})
@@ -173,7 +173,8 @@ func (c *counting) AfterFunc(f func()) func() bool {
 	return func() bool { c.n.Add(-1); return stop() }
 }
 
-// A context with which a hook waits, after the task has ended, keeps no registration either, nor one with which a context's stop waits.
+// A hook that runs after the task may wait with a context, and the stop function of a context may wait, too. Neither leaves a
+// registration behind.
 func TestNoRegistrationIsLeftBehind(t *testing.T) {
 	for _, where := range []string{"hook", "stop"} {
 		t.Run(where, func(t *testing.T) {
@@ -190,7 +191,7 @@ func TestNoRegistrationIsLeftBehind(t *testing.T) {
 					}
 					_ = suspend.Sleep(&stops{inner, take}, time.Microsecond)
 				})
-				for ctx.n.Load() == 0 { // the stop of a context, as its task ends
+				for ctx.n.Load() == 0 { // a stop function runs when its task ends
 					_ = suspend.Sleep(bg, time.Microsecond)
 				}
 				_ = m.Put(bg, 1)
@@ -207,7 +208,7 @@ func TestNoRegistrationIsLeftBehind(t *testing.T) {
 	}
 }
 
-// A stops is a context that does something when a call is taken back.
+// A stops context calls f when a registration is withdrawn.
 type stops struct {
 	context.Context
 	f func()

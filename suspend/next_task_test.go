@@ -11,7 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// A drawn is a scheduler that counts its random numbers.
+// A drawn scheduler counts its random numbers.
 type drawn struct {
 	suspend.Spawner
 	n int
@@ -19,7 +19,7 @@ type drawn struct {
 
 func (d *drawn) Uint64() uint64 { d.n++; return uint64(d.n) }
 
-// A moving is a coroutine that one scheduler after another uses.
+// A moving coroutine is used by one scheduler after another.
 type moving struct {
 	suspend.Task
 	on *drawn
@@ -27,14 +27,14 @@ type moving struct {
 
 func (m *moving) Spawner() suspend.Spawner { return m.on }
 
-// A coroutine that is kept may serve the task of another scheduler next: that task draws from its own scheduler, and from the first
-// choice on. Otherwise a simulation would depend on the tasks before it.
+// A kept coroutine may run a task of another scheduler next. That task uses the random numbers of its own scheduler from its
+// first choice on. Otherwise a simulation would depend on the tasks before it.
 func TestTheNextTaskDrawsFromItsScheduler(t *testing.T) {
 	first, second := &drawn{}, &drawn{}
 	m := &moving{sched.NewThread(), first}
 	bound, entered := suspend.Enter(m)
 	defer entered.Exit()
-	choose := func() { // of two by a bit of a number that serves for many, and of three by a number
+	choose := func() { // a choice of two uses one bit of a number; a choice of three uses a whole number
 		ready := suspend.OpOf[int](atOnce{})
 		for _, ops := range [][]suspend.Op[int]{{ready, ready}, {ready, ready, ready}} {
 			_, err := suspend.Do(bg, suspend.Choose(ops...))
@@ -50,7 +50,7 @@ func TestTheNextTaskDrawsFromItsScheduler(t *testing.T) {
 	require.Equal(t, 2, second.n)
 }
 
-// An atOnce is a level that need not be waited for.
+// An atOnce is a level that is always ready.
 type atOnce struct{}
 
 func (atOnce) Guard() *suspend.Guard        { return nil }
@@ -58,8 +58,7 @@ func (atOnce) Try() (int, bool, error)      { return 1, true, nil }
 func (atOnce) Enqueue(suspend.Resumer[int]) {}
 func (atOnce) Remove(suspend.Resumer[int])  {}
 
-// The error of a wait is that wait's. The next one of the task, of the same type, returns what it was resumed with: a Sleep after one
-// that ended with ErrClosed returns nil.
+// An error ends only its own wait. A Sleep that ended with ErrClosed must not make the task's next Sleep return ErrClosed.
 func TestAnErrorIsOfOneWait(t *testing.T) {
 	var resume atomic.Pointer[suspend.Resumer[struct{}]]
 	for name, wait := range map[string]func(ctx context.Context) error{
@@ -92,7 +91,7 @@ func TestAnErrorIsOfOneWait(t *testing.T) {
 	}
 }
 
-// A waitsFor shows the Resumer of its waiter.
+// A waitsFor is a Source that gives the test the Resumer of its waiter.
 type waitsFor struct {
 	guard  suspend.Guard
 	resume *atomic.Pointer[suspend.Resumer[struct{}]]

@@ -9,8 +9,9 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// The body of a Pull in a Pull may call the yield of the outer one. The outer next then returns first, and the task that calls it again goes
-// on in the inner body, and lends its binding to it. The first task keeps its own: it lost it, so that its waits blocked its scheduler.
+// A Pull runs inside the body of another Pull, and its body calls the yield of the outer one. The outer next then returns first.
+// The task that calls next again continues in the inner body, and lends its binding to the body. The first task must keep its own
+// binding: without it, a wait of this task would block its scheduler.
 func TestPullYieldOfAnOuterPull(t *testing.T) {
 	schedtest.Each(t, func(t *testing.T, s suspend.Spawner) {
 		var inside, goOn, left, done promise.Promise[int]
@@ -18,7 +19,7 @@ func TestPullYieldOfAnOuterPull(t *testing.T) {
 			inner, end := suspend.Pull(func(yieldInner func(int) bool) {
 				yield(suspend.Current())
 				_ = inside.Fill(0)
-				_, _ = goOn.Await(bg) // blocks its scheduler, if it waits with the binding of the first task
+				_, _ = goOn.Await(bg) // blocks the scheduler if the task has lost its binding
 				yield(suspend.Current())
 				yieldInner(0)
 			})
@@ -52,7 +53,7 @@ func TestPullYieldOfAnOuterPull(t *testing.T) {
 	})
 }
 
-// The first call may come from a goroutine without a task.
+// The first call of next may come from a goroutine without a task.
 func TestPullYieldOfAnOuterPullOffEveryTask(t *testing.T) {
 	schedtest.Each(t, func(t *testing.T, s suspend.Spawner) {
 		next, stop := suspend.Pull(func(yield func(suspend.Task) bool) {

@@ -13,8 +13,9 @@ import (
 	"github.com/braidgo/braid/suspend"
 )
 
-// Whichever call of a context's method panics, and whether its wait is resumed or cancelled: nothing stays queued, no guard
-// shut, a continuation runs, and a job is waited for. A Select left its cases, and a semaphore's gate stayed shut for good.
+// Any one call of a context's method may panic, in a wait that is then resumed or cancelled. No waiter may stay queued, no guard
+// may stay locked, the continuation must run, and the job must be awaited. Otherwise a Select leaves its cases in their queues,
+// or a semaphore grants no more permits.
 func TestAContextThatPanics(t *testing.T) {
 	ops := map[string]func(ctx context.Context, l *line){
 		"Wait": func(ctx context.Context, l *line) {
@@ -85,9 +86,9 @@ func TestAContextThatPanics(t *testing.T) {
 						}
 						schedtest.Eventually(t, fmt.Sprintf("it ends, call %d panicking", k), func() bool { return ended })
 						if n := l.len(); n != 0 {
-							t.Errorf("call %d: %d stay queued", k, n)
+							t.Errorf("call %d: %d waiters stay queued", k, n)
 						}
-						// The task goes on, and the object of its wait serves others.
+						// The task continues, and the object of the failed wait serves other tasks.
 						_ = s.Go(func() { _, _ = suspend.Wait[int](bg, &l) })
 						schedtest.Settle()
 						if n := l.len(); n != 1 {
@@ -106,13 +107,13 @@ func TestAContextThatPanics(t *testing.T) {
 	}
 }
 
-// The function of a Blocking is waited for, also if the context panics while it runs: it may use what its caller owns.
+// Blocking waits for its function even if the context panics meanwhile, because the function may use variables of the caller.
 func TestBlockingWaitsThoughItsContextPanics(t *testing.T) {
 	for k := 1; ; k++ {
 		c := newRude(k)
 		started := make(chan struct{})
 		c.first = func(call int) {
-			if call > 1 { // Err is called before the function is submitted
+			if call > 1 { // the first call of Err comes before the function is submitted
 				<-started
 			}
 		}
@@ -128,7 +129,7 @@ func TestBlockingWaitsThoughItsContextPanics(t *testing.T) {
 			}()
 			_ = suspend.Blocking(c, func() {
 				close(started)
-				<-time.After(5 * time.Millisecond) // it would be left behind by then
+				<-time.After(5 * time.Millisecond) // Blocking must not return before this
 				ended.Store(true)
 			})
 		})
@@ -138,7 +139,7 @@ func TestBlockingWaitsThoughItsContextPanics(t *testing.T) {
 	}
 }
 
-// A continuation is called, whatever its context does, once it has been begun.
+// Once a Then has begun, its continuation is called, even if a method of its context panics.
 func TestThenIsCalledThoughItsContextPanics(t *testing.T) {
 	defer schedtest.Within(t, schedtest.Deadline)()
 	for _, level := range []bool{false, true} {
@@ -169,7 +170,7 @@ func TestThenIsCalledThoughItsContextPanics(t *testing.T) {
 					}
 				}
 				if n := l.len(); n != 0 {
-					t.Errorf("%s, call %d: %d stay queued", end, k, n)
+					t.Errorf("%s, call %d: %d waiters stay queued", end, k, n)
 				}
 				if !c.Panicked() {
 					break
@@ -179,7 +180,7 @@ func TestThenIsCalledThoughItsContextPanics(t *testing.T) {
 	}
 }
 
-// A survivor is an executor that stands panics.
+// A survivor is an executor that survives panics.
 type survivor struct{}
 
 func (survivor) Execute(f func()) error {
@@ -194,7 +195,8 @@ func (survivor) Execute(f func()) error {
 	return nil
 }
 
-// onStanding is schedtest.OnFIFO on a scheduler that stands the panics of contexts: at the end of a task, too, one is called.
+// onStanding is schedtest.OnFIFO on a scheduler that survives the panics of contexts, because a task also calls its context when
+// it ends.
 func onStanding(t *testing.T, f func(s *fifo.Scheduler)) {
 	defer schedtest.Within(t, schedtest.Deadline)()
 	s := fifo.New(fifo.Options{OnPanic: func(v any, stack []byte) {

@@ -29,7 +29,7 @@ func taking(m *mvar.MVar[int]) iter.Seq[int] {
 func TestPullBodySuspendsTheCallerOfNext(t *testing.T) {
 	schedtest.OnFIFO(t, func(s *fifo.Scheduler) {
 		var m mvar.MVar[int]
-		_ = s.Go(func() { // would never run if the body blocked the scheduler
+		_ = s.Go(func() { // could not run if the body blocked the scheduler
 			for i := range 100 {
 				_ = m.Put(bg, i)
 			}
@@ -104,7 +104,7 @@ func TestPullStopRunsTheBodysDefersUnderTheCaller(t *testing.T) {
 		deferred := false
 		next, stop := suspend.Pull(func(yield func(int) bool) {
 			defer func() {
-				_, _ = m.Take(bg) // suspends, inside stop
+				_, _ = m.Take(bg) // suspends inside stop
 				deferred = true
 			}()
 			yield(1)
@@ -129,8 +129,8 @@ func TestPullOffEveryTask(t *testing.T) {
 	}
 }
 
-// While a next is suspended, a next or a stop of another task panics and changes nothing: the first goes on, and so do
-// its task and its scheduler. A stop ended the process, and a next took the first one's binding: its task blocked all.
+// While a next is suspended, a next or stop of another task panics and changes nothing: the first task continues, and so does its
+// scheduler. Otherwise the first task would lose its binding and block its scheduler, or a stop would end the process.
 func TestPullIsUsedByOneAtATime(t *testing.T) {
 	const busy = "suspend: next or stop of Pull called while another call has not returned"
 	schedtest.Each(t, func(t *testing.T, s suspend.Spawner) {
@@ -165,7 +165,7 @@ func TestPullIsUsedByOneAtATime(t *testing.T) {
 	})
 }
 
-// Nor may the body call them.
+// The body must not call next or stop either.
 func TestPullFromItsBody(t *testing.T) {
 	var stop func()
 	panicked := false

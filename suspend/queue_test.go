@@ -10,7 +10,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// The queue against a slice, with tasks of a fifo as the waiters: push, push in front, resume, remove, cancel.
+// The queue is compared with a slice. Its waiters are tasks of fifo, and its operations are Push, PushFront, Resume, Remove and
+// cancel.
 func TestQueueAgainstModel(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		s := fifo.New(fifo.Options{})
@@ -23,7 +24,7 @@ func TestQueueAgainstModel(t *testing.T) {
 				r      suspend.Resumer[int]
 			}
 			var model []*waiter
-			got := map[int]int{} // id: what its Suspend returned; -1: cancelled
+			got := map[int]int{} // what the Suspend of each id returned; -1 if it was cancelled
 			n, ended := 0, 0
 			push := func(front bool) {
 				n++

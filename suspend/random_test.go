@@ -11,7 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// The numbers of tasks are those of their scheduler's seed, and others elsewhere.
+// The random numbers of a task depend on the seed of its scheduler. Without a seed they differ.
 func TestRandom(t *testing.T) {
 	draw := func() string {
 		r := rand.New(suspend.Random())

@@ -14,11 +14,11 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// A recycled context is that of a request. Once the request is over, its framework takes it back, and its methods panic.
+// A recycled context belongs to a request. After the request, the framework reuses the context, and its methods panic.
 type recycled struct {
 	in   context.Context
 	back atomic.Bool
-	used atomic.Int64 // calls since
+	used atomic.Int64 // the number of calls since then
 }
 
 func (c *recycled) call() context.Context {
@@ -34,8 +34,8 @@ func (c *recycled) Done() <-chan struct{}       { return c.call().Done() }
 func (c *recycled) Err() error                  { return c.call().Err() }
 func (c *recycled) Value(key any) any           { return c.call().Value(key) }
 
-// The registration of the wait outlives it. Where it is taken back, the panic of the context harms neither the next wait, nor the end of the
-// task, nor, where nobody stands a panic, the process.
+// The registration of a wait outlives the context's request. When it is withdrawn, the panic of the context must not harm the
+// next wait, the end of the task or, on a scheduler without OnPanic, the process.
 func TestARecycledContextHarmsNoLaterCall(t *testing.T) {
 	request, end := context.WithCancel(bg)
 	defer end()
@@ -64,7 +64,7 @@ func TestARecycledContextHarmsNoLaterCall(t *testing.T) {
 					waits, second, ended := make(chan suspend.Resumer[int], 1), promise.New[int](), make(chan error, 1)
 					require.NoError(t, s.Go(func() {
 						_, err := suspend.Suspend(c, func(r suspend.Resumer[int]) (int, bool) {
-							waits <- r // the registration is made by now
+							waits <- r // the task has registered
 							return 0, false
 						})
 						c.back.Store(true)
@@ -76,11 +76,11 @@ func TestARecycledContextHarmsNoLaterCall(t *testing.T) {
 					require.NoError(t, <-ended)
 					_ = second.Fill(2)
 					require.NoError(t, <-ended)
-					schedtest.Run(t, s, func() {}) // another task of the same coroutine
+					schedtest.Run(t, s, func() {}) // another task on the same coroutine
 					used += c.used.Load()
 				}
 				closeAll()
-				if on.Name != "goroutines" { // which keep no registration
+				if on.Name != "goroutines" { // goroutines keep no registration
 					require.NotZero(t, used, "no registration was taken back")
 				}
 			})
@@ -88,7 +88,7 @@ func TestARecycledContextHarmsNoLaterCall(t *testing.T) {
 	}
 }
 
-// The panic of a context that is taken back after a Then is nobody's.
+// If the context panics when a Then withdraws its registration, the panic is dropped.
 func TestARecycledContextHarmsNoThen(t *testing.T) {
 	request, end := context.WithCancel(bg)
 	defer end()

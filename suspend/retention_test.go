@@ -12,14 +12,14 @@ import (
 	"github.com/braidgo/braid/suspend"
 )
 
-// An objects is where everybody waits for an object, and brings one.
+// An objects is a place where waiters wait for an object. Each waiter also brings an object, as its payload.
 type objects struct {
 	guard   suspend.Guard
 	waiters suspend.Queue[*schedtest.Object, *schedtest.Object]
-	mine    suspend.Resumer[*schedtest.Object] // of the last
+	mine    suspend.Resumer[*schedtest.Object] // the Resumer of the last waiter
 }
 
-// A waits is the Source of one wait.
+// A waits is the Source of a single wait.
 type waits struct {
 	*objects
 	brings *schedtest.Object
@@ -30,7 +30,7 @@ func (w waits) Try() (v *schedtest.Object, ok bool, err error) { return nil, fal
 func (w waits) Enqueue(r suspend.Resumer[*schedtest.Object])   { w.mine = r; w.waiters.Push(r, w.brings) }
 func (w waits) Remove(r suspend.Resumer[*schedtest.Object])    { w.waiters.Remove(r) }
 func (o *objects) waiting(t *testing.T, n int) (unlock func()) {
-	schedtest.Eventually(t, "somebody waits", func() bool {
+	schedtest.Eventually(t, "a task waits", func() bool {
 		o.guard.Lock()
 		defer o.guard.Unlock()
 		return o.waiters.Len() == n
@@ -39,8 +39,8 @@ func (o *objects) waiting(t *testing.T, n int) (unlock func()) {
 	return o.guard.Unlock
 }
 
-// A live task keeps nothing of its earlier waits, nor does a kept Resumer: not the value that it took, nor a refused one, nor its P, nor
-// the values of its continuation. Otherwise a cache of connections whose waiters each kept one would never release any.
+// Neither a live task nor a kept Resumer keeps anything of an earlier wait alive: no received value, refused value, payload, or
+// value of a continuation. Otherwise a task that waits for a connection could keep it alive for ever.
 func TestNothingIsRetained(t *testing.T) {
 	type test struct {
 		wait func(ctx context.Context, o *objects, count *schedtest.Objects)
@@ -63,7 +63,7 @@ func TestNothingIsRetained(t *testing.T) {
 		}},
 		"refused": {wait, func(t *testing.T, o *objects, count *schedtest.Objects, cancel func()) {
 			defer o.waiting(t, 1)()
-			cancel() // it cannot take its node back before the guard is free
+			cancel() // the waiter cannot remove its node while the guard is locked
 			if _, ok := o.waiters.Resume(count.New(), nil); ok {
 				t.Error("not refused")
 			}
@@ -110,7 +110,7 @@ func TestNothingIsRetained(t *testing.T) {
 				if err := s.Go(func() {
 					defer all.Done()
 					test.wait(ctx, &o, &count)
-					_, _ = goOn.Await(bg) // with other types
+					_, _ = goOn.Await(bg) // waits for other types
 				}); err != nil {
 					t.Fatal(err)
 				}
@@ -127,7 +127,7 @@ func TestNothingIsRetained(t *testing.T) {
 	}
 }
 
-// However a wait ends, and when its task has, the context has no registration of it.
+// When a wait or its task has ended, in whatever way, the context has no registration for it.
 func TestNoRegistrationIsRetained(t *testing.T) {
 	for name, wait := range map[string]func(ctx context.Context, o *objects) (ended func()){
 		"Sleep": func(ctx context.Context, _ *objects) func() {

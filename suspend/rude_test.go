@@ -7,11 +7,11 @@ import (
 	"time"
 )
 
-// errRude is the panic of a method of a rudeContext.
+// errRude is the value with which a method of a rudeContext panics.
 const errRude = "schedtest: a context panics"
 
-// A rudeContext is one whose k-th method call panics, as those of a request that is used again may do. It counts the
-// calls of the functions that its AfterFunc has returned as well. It calls back in Cancel.
+// A rudeContext is a context whose k-th method call panics, as the methods of a reused context of a request may do. The functions
+// that AfterFunc has returned also count as methods. Cancel calls the registered functions.
 type rudeContext struct {
 	mu    sync.Mutex
 	k     int
@@ -22,10 +22,10 @@ type rudeContext struct {
 	after []*func()
 }
 
-// newRude returns a context whose k-th method call panics; 0: none does.
+// newRude returns a context whose k-th method call panics. With k = 0, none does.
 func newRude(k int) *rudeContext { return &rudeContext{k: k, done: make(chan struct{})} }
 
-// Panicked reports whether there were k calls.
+// Panicked reports whether the context has had k calls.
 func (c *rudeContext) Panicked() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -43,7 +43,7 @@ func (c *rudeContext) called() {
 	}
 }
 
-// Registered returns how many functions wait for the end.
+// Registered returns the number of registered functions.
 func (c *rudeContext) Registered() int {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -67,7 +67,7 @@ func (c *rudeContext) Cancel() {
 	}
 }
 
-// AfterFunc is what package suspend and package context look for.
+// AfterFunc is the optional method that packages suspend and context look for.
 func (c *rudeContext) AfterFunc(f func()) (stop func() bool) {
 	c.called()
 	c.mu.Lock()

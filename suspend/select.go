@@ -313,7 +313,7 @@ func performAgain(ctx context.Context, cases []Selectable, legs []leg, how manne
 	}
 }
 
-const sameTwice = "suspend: the same case twice"
+const sameTwice = "suspend: Select with the same case twice"
 
 // performed stores the result of the winning leg in its case, and returns the case, or err if no leg has won.
 func performed(cases []Selectable, legs []leg, won int, err error) (Selectable, error) {

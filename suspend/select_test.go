@@ -14,7 +14,7 @@ import (
 	"github.com/braidgo/braid/suspend"
 )
 
-// A mailbox is an Op written outside: a queue of ints whose receive may ask for some in particular.
+// A mailbox is an Op written outside the module: a queue of ints with a receive that may ask for particular ints.
 type mailbox struct {
 	guard   suspend.Guard
 	letters []int
@@ -24,7 +24,7 @@ type mailbox struct {
 func (m *mailbox) send(v int) {
 	m.guard.Lock()
 	defer m.guard.Unlock()
-	if want := m.readers.Head(); want != nil && (*want)(v) { // good enough here: one reader
+	if want := m.readers.Head(); want != nil && (*want)(v) { // enough for a single reader
 		if _, ok := m.readers.Resume(v, nil); ok {
 			return
 		}
@@ -149,7 +149,7 @@ func TestThen(t *testing.T) {
 		a.send(7)
 		ours, endOurs := cancel.New(bg)
 		endOurs(nil)
-		for _, ctx := range []context.Context{ctx, ours} { // done already: though there is something to receive
+		for _, ctx := range []context.Context{ctx, ours} { // already ended, although the mailbox has a letter
 			suspend.Then(ctx, a.recv(any1), on, k)
 			if v := <-got; v != -1 {
 				t.Errorf("got %d", v)
@@ -160,13 +160,13 @@ func TestThen(t *testing.T) {
 		}
 		a.guard.Lock()
 		if a.readers.Len() != 0 {
-			t.Error("somebody is left in the queue")
+			t.Error("a waiter is left in the queue")
 		}
 		a.guard.Unlock()
 	})
 }
 
-// A context that is done between two looks of Suspend at it, by which time nothing waits.
+// A shy context ends when the wait registers with it, before the wait has queued anything.
 type shy struct {
 	context.Context
 	cancel func()
@@ -181,7 +181,7 @@ func TestSelectThatIsCancelledBeforeItWaits(t *testing.T) {
 			defer cancel()
 			var m mailbox
 			if suspend.Current() == nil {
-				return // a goroutine registers nothing
+				return // a goroutine does not register
 			}
 			won, err := suspend.Select(shy{ctx, cancel}, suspend.CaseOf(suspend.After(time.Hour)), suspend.CaseOf(m.recv(any1)))
 			if won != nil || !errors.Is(err, context.Canceled) {
@@ -250,7 +250,7 @@ func TestThenCallsItsContinuationOnce(t *testing.T) {
 	})
 }
 
-// refusing is an executor that is closed.
+// A refusing executor is closed.
 type refusing struct{}
 
 func (refusing) Execute(func()) error { return suspend.ErrClosed }
@@ -276,7 +276,7 @@ func TestSelectMisuse(t *testing.T) {
 	c := suspend.CaseOf(m.recv(any1))
 	func() {
 		defer func() {
-			if v := recover(); v != "suspend: the same case twice" {
+			if v := recover(); v != "suspend: Select with the same case twice" {
 				t.Errorf("panic %v", v)
 			}
 		}()
@@ -306,7 +306,7 @@ func TestSelectMisuse(t *testing.T) {
 	}
 }
 
-// A level that panics as it is registered takes the whole Select with it, and leaves nothing.
+// A level that panics when it is registered fails the whole Select, which leaves no waiter behind.
 func TestSelectWhoseCasePanics(t *testing.T) {
 	schedtest.Each(t, func(t *testing.T, s suspend.Spawner) {
 		schedtest.Run(t, s, func() {
@@ -335,7 +335,7 @@ func TestSelectWhoseCasePanics(t *testing.T) {
 	})
 }
 
-// A case may be used on one scheduler after another, with Resumers of the first still about.
+// A case may be used on one scheduler after another, while Resumers of the first use still exist.
 func TestCaseOnTwoSchedulers(t *testing.T) {
 	var m mailbox
 	c := suspend.CaseOf(m.recv(any1))
@@ -360,7 +360,7 @@ func TestOpAllocs(t *testing.T) {
 			max float64
 			f   func()
 		}{
-			"Select, ready":   {1, func() { a.send(1); _, _ = suspend.Select(bg, ca, cb) }}, // the letters
+			"Select, ready":   {1, func() { a.send(1); _, _ = suspend.Select(bg, ca, cb) }}, // one allocation for the letters
 			"TrySelect, none": {0, func() { _, _ = suspend.TrySelect(bg, ca, cb) }},
 			"Do, ready":       {8, func() { a.send(1); _, _ = suspend.Do(bg, a.recv(any1)) }},
 			"Then, ready":     {13, func() { a.send(1); suspend.Then(bg, a.recv(any1), s, func(int, error) {}); suspend.Yield() }},
@@ -383,26 +383,26 @@ func TestOpAllocs(t *testing.T) {
 	})
 }
 
-// An object keeps nothing of a case that lost a Select, of a cancelled wait, or of a Then that was called.
+// An object keeps nothing alive of a case that lost a Select, of a cancelled wait, or of a Then that was called.
 func TestOpsRetainNothing(t *testing.T) {
 	schedtest.OnFIFO(t, func(s *fifo.Scheduler) {
 		const each = 3
 		var a, b mailbox
 		var predicates schedtest.Objects
-		held := func() func(int) bool { // each waits with a predicate that is 1 KB
+		held := func() func(int) bool { // each waiter has a predicate of 1 KB
 			big := predicates.New()
 			return func(int) bool { return big[0] == 0 }
 		}
 		for range each {
 			_ = s.Go(func() { a.send(1) })
-			_, _ = suspend.Select(bg, suspend.CaseOf(a.recv(any1)), suspend.CaseOf(b.recv(held()))) // lost
+			_, _ = suspend.Select(bg, suspend.CaseOf(a.recv(any1)), suspend.CaseOf(b.recv(held()))) // the second case loses
 			ctx, end := cancel.New(bg)
 			_ = s.Go(func() { end(nil) })
-			_, _ = suspend.Select(ctx, suspend.CaseOf(b.recv(held()))) // cancelled
+			_, _ = suspend.Select(ctx, suspend.CaseOf(b.recv(held()))) // the wait is cancelled
 			ctx, end = cancel.New(bg)
 			suspend.Then(ctx, b.recv(held()), s, func(int, error) {})
 			end(nil)
-			suspend.Yield() // called
+			suspend.Yield() // the continuation has been called
 		}
 		if b.readers.Len() != 0 {
 			t.Fatalf("%d are left in the queue", b.readers.Len())
@@ -412,7 +412,7 @@ func TestOpsRetainNothing(t *testing.T) {
 	})
 }
 
-// A Then is cancelled before it begins, while it waits, when its operation has been performed already, and after.
+// A Then is cancelled before it begins, while it waits, after its operation was performed, and after its continuation was called.
 func TestCancelThenAtEachPoint(t *testing.T) {
 	schedtest.OnFIFO(t, func(s *fifo.Scheduler) {
 		for point, want := range map[string]string{"before": "error", "while waiting": "error", "performed": "value", "after": "value"} {

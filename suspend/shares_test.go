@@ -12,8 +12,8 @@ import (
 	"github.com/braidgo/braid/suspend/sched"
 )
 
-// Each of the ready cases has the same chance, at any place. With a random start alone, the second of two neighbouring ready cases in ten
-// got a tenth: a busy queue starved the one that was listed after it.
+// Each ready case has the same chance, whatever its position. With only a random starting point, the second of two neighbouring
+// ready cases among ten would win in a tenth of the calls, and a busy queue would starve the queue listed after it.
 func TestReadyCasesHaveEqualShares(t *testing.T) {
 	for _, x := range []struct{ ready, of int }{{2, 3}, {2, 10}, {3, 50}} {
 		var ops []suspend.Op[int]
@@ -68,7 +68,7 @@ func TestReadyCasesHaveEqualShares(t *testing.T) {
 	}
 }
 
-// suspendOn returns an executor where the caller is.
+// suspendOn returns the executor of the caller.
 func suspendOn() suspend.Executor {
 	if e, ok := suspend.Here().(suspend.Executor); ok {
 		return e
@@ -92,12 +92,12 @@ func checkShares(t *testing.T, n int, draw func() int) {
 	for _, c := range count {
 		chi2 += (float64(c) - want) * (float64(c) - want) / want
 	}
-	if limit := 42.0; chi2 > limit { // two degrees of freedom at most
+	if limit := 42.0; chi2 > limit { // at most two degrees of freedom
 		t.Errorf("shares %v: chi-square is %.0f, and not below %.0f", count, chi2, limit)
 	}
 }
 
-// Two runs on a scheduler with one seed choose the same, and another seed chooses something else.
+// Two runs on a scheduler with the same seed make the same choices. Another seed leads to other choices.
 func TestAScheduledSelectIsRepeatable(t *testing.T) {
 	run := func(seed uint64) (chosen []int) {
 		s := fifo.New(fifo.Options{Seed: seed})
@@ -112,7 +112,7 @@ func TestAScheduledSelectIsRepeatable(t *testing.T) {
 				v, _ := suspend.Do(ctx, suspend.Choose(ops...))
 				chosen = append(chosen, v)
 			}
-			// A callback has no task: the executor's source is drawn from.
+			// A callback has no task, so the choice uses the random source of the executor.
 			done := promise.New[struct{}]()
 			_ = s.Execute(func() {
 				suspend.Then(ctx, suspend.Choose(ops...), s, func(v int, _ error) {
@@ -133,7 +133,7 @@ func TestAScheduledSelectIsRepeatable(t *testing.T) {
 	}
 }
 
-// A Spawner that wraps another offers what that does.
+// A Spawner that wraps another has the capabilities of the wrapped one.
 func TestAsLooksThroughWrappers(t *testing.T) {
 	s := fifo.New(fifo.Options{})
 	r, ok := suspend.As[sched.Rand](wrapper{wrapper{s}})

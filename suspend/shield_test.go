@@ -11,7 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// A mortal is a Switcher that a test kills. It is a goroutine.
+// A mortal is a Switcher that a test can kill. It runs on a goroutine.
 type mortal struct {
 	suspend.Task
 	suspend.Bound
@@ -30,7 +30,7 @@ func (m *mortal) LeaveReady() (next func() (struct{}, bool), yield func(struct{}
 }
 func (m *mortal) Back() (next func() (struct{}, bool), yield func(struct{}) bool) { return nil, nil }
 
-// onMortal runs f in a task that is killed each time it parks, and then parks is called. It reports whether f has returned.
+// onMortal runs f in a task that is killed each time it parks. Then it calls parks. It reports whether f has returned.
 func onMortal(t *testing.T, parks func(m *mortal), f func(m *mortal)) (returned bool) {
 	t.Helper()
 	defer schedtest.Within(t, schedtest.Deadline)()
@@ -49,8 +49,8 @@ func onMortal(t *testing.T, parks func(m *mortal), f func(m *mortal)) (returned 
 	return <-ended
 }
 
-// A Kill ends nothing under a Shield, and everything after it: where the Shield returns, where a wait comes after its panic, and at once if
-// the Shield is lifted.
+// A Kill takes effect only outside a Shield: when the Shield returns, at the first wait after a panic of the Shield, and at once
+// if the Shield is lifted.
 func TestShield(t *testing.T) {
 	var p *promise.Promise[int]
 	reset := func() { p = promise.New[int]() }
@@ -94,7 +94,7 @@ func TestShield(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			reset()
 			reached = ""
-			require.False(t, onMortal(t, c.parks, c.f), "it has gone on")
+			require.False(t, onMortal(t, c.parks, c.f), "the task has continued")
 			require.Equal(t, c.reached, reached)
 		})
 	}

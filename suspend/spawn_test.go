@@ -20,7 +20,7 @@ import (
 func TestBlockingSuspendsOnlyTheTask(t *testing.T) {
 	schedtest.OnFIFO(t, func(s *fifo.Scheduler) {
 		gate := make(chan struct{})
-		_ = s.Go(func() { close(gate) }) // runs while f blocks natively
+		_ = s.Go(func() { close(gate) }) // runs only if f blocks natively
 		ran := false
 		if err := suspend.Blocking(bg, func() { <-gate; ran = true }); err != nil || !ran {
 			t.Errorf("Blocking = %v, ran = %v", err, ran)
@@ -67,7 +67,7 @@ func TestBlockingIsCancellableOnlyBeforeTheStart(t *testing.T) {
 		err := suspend.Blocking(ctx, func() {
 			cancel()
 			turn := make(chan struct{})
-			_ = s.Go(func() { close(turn) }) // after the caller, if the call were cancelled
+			_ = s.Go(func() { close(turn) }) // would run after the caller if the call were cancelled
 			<-turn
 			ended = true
 		})
@@ -89,7 +89,7 @@ func TestBlockingIsCancellableOnlyBeforeTheStart(t *testing.T) {
 			}
 		})
 		for _, f := range started {
-			f() // its turn comes late
+			f() // f runs late
 		}
 		if len(started) != 1 {
 			t.Errorf("%d handed to Block", len(started))
@@ -97,7 +97,7 @@ func TestBlockingIsCancellableOnlyBeforeTheStart(t *testing.T) {
 	})
 }
 
-// blockTask is a task on a scheduler with a Block of its own.
+// A blockTask is a task on a scheduler with a Block of its own.
 type blockTask struct {
 	suspend.Task
 	start func(f func())
@@ -143,7 +143,7 @@ func TestGoroutinesSpawnerRunsF(t *testing.T) {
 	}
 }
 
-// A context that has leaked from a task into goroutines does no harm there, and neither does Background in a task.
+// A task's context may be used on goroutines, and Background in a task: a context does not carry the scheduler.
 func TestContextIsForCancellationOnly(t *testing.T) {
 	schedtest.OnFIFO(t, func(s *fifo.Scheduler) {
 		ctx, cancel := context.WithCancel(bg)
@@ -151,7 +151,7 @@ func TestContextIsForCancellationOnly(t *testing.T) {
 		var resumed atomic.Int32
 		got := make(chan int, 1)
 		resumer := make(chan suspend.Resumer[int], 1)
-		go func() { // with the task's ctx, on a goroutine: parks natively
+		go func() { // parks natively, because it is a goroutine
 			v, _ := suspend.Suspend(ctx, func(r suspend.Resumer[int]) (int, bool) {
 				resumer <- r
 				return 0, false
@@ -174,7 +174,7 @@ func TestContextIsForCancellationOnly(t *testing.T) {
 	})
 }
 
-// A BlockingValue returns what its function does, passes its panic on, and does not call it where ctx is done.
+// BlockingValue returns the result of its function and passes its panic on. If ctx has ended, it does not call the function.
 func TestBlockingValue(t *testing.T) {
 	schedtest.Each(t, func(t *testing.T, s suspend.Spawner) {
 		schedtest.Run(t, s, func() {
@@ -197,13 +197,13 @@ func TestBlockingValue(t *testing.T) {
 	})
 }
 
-// An unnamed adds nothing to the Task that it wraps, and names no scheduler.
+// An unnamed wraps a Task, adds nothing, and has no Spawner of its own.
 type unnamed struct{ suspend.Task }
 
 func (u unnamed) Unwrap() suspend.Task { return u.Task }
 
-// A wrapper without a Spawner or Yield would be a plain goroutine to all that asks for them: Go would leave the scheduler, a Select
-// would not draw from the seed, and a Yield would not let the other task run.
+// The methods Spawner and Yield of a wrapped Task must be found. Otherwise Go would leave the scheduler, a Select would not use
+// the scheduler's seed, and a Yield would not run the other task.
 func TestAWrapperHasWhatItWraps(t *testing.T) {
 	var drawn [2][]uint64
 	for i := range drawn {

@@ -196,4 +196,4 @@ func (p *place) restore(before *binding, away *level) {
 }
 
 // forbidden is the binding under which a Suspend panics.
-var forbidden = binding{slot: "suspend: not on a task"}
+var forbidden = binding{slot: "suspend: suspending is forbidden here (in a callback, or under Bind(nil))"}

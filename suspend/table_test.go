@@ -15,7 +15,7 @@ type nobody struct{ _ int }
 func (*nobody) Park()   { panic("parked") }
 func (*nobody) Unpark() {}
 
-// More goroutines at once than the first level of the table has room for, and every one finds its own.
+// More goroutines are bound at once than the first level of the table has room for, and each finds its own binding.
 func TestBindManyGoroutines(t *testing.T) {
 	const n = 20_000
 	var bound, done sync.WaitGroup
@@ -25,9 +25,9 @@ func TestBindManyGoroutines(t *testing.T) {
 			task := new(nobody)
 			Bind(task, func() {
 				bound.Done()
-				bound.Wait() // all at once
+				bound.Wait() // waits until all are bound
 				if got := current(); got == nil || got.task != Task(task) {
-					t.Error("bound to somebody else")
+					t.Error("bound to another Task")
 				}
 				inner := new(nobody)
 				Bind(inner, func() {
@@ -64,7 +64,7 @@ func TestBindManyGoroutines(t *testing.T) {
 	}
 }
 
-// A goroutine away from home is found, in any level, and counted as long as it is there.
+// A goroutine whose entry is away from its home is found at any level, and counted while it is bound.
 func TestTableAwayFromHome(t *testing.T) {
 	defer newest.Store(newest.Load())
 	newest.Store(nil)
@@ -80,7 +80,7 @@ func TestTableAwayFromHome(t *testing.T) {
 	}
 	in(1)
 	first := newest.Load()
-	for id := int64(2); newest.Load() == first; id++ { // all with the home of 1, until there is no room
+	for id := int64(2); newest.Load() == first; id++ { // binds ids whose home is that of 1, until the level is full
 		if first.home(id) == first.home(1) {
 			in(id)
 		}
@@ -92,7 +92,7 @@ func TestTableAwayFromHome(t *testing.T) {
 	if n, m := first.away.Load(), second.away.Load(); n < bucketSize || int(n) != len(entries)-2 || m != 0 {
 		t.Errorf("%d and %d of %d are away from home", n, m, len(entries))
 	}
-	for id := entries[len(entries)-1].id + 1; second.away.Load() < 2; id++ { // and with the same home there
+	for id := entries[len(entries)-1].id + 1; second.away.Load() < 2; id++ { // and then ids with the same home in the second level
 		if first.home(id) == first.home(1) && second.home(id) == second.home(entries[len(entries)-1].id) {
 			in(id)
 		}
@@ -103,7 +103,7 @@ func TestTableAwayFromHome(t *testing.T) {
 		}
 	}
 	if find(-1) != nil {
-		t.Error("one is found that never came")
+		t.Error("a goroutine is found that was never bound")
 	}
 	for i, e := range entries {
 		e.at.restore(nil, e.away)
@@ -121,8 +121,8 @@ func TestTableAwayFromHome(t *testing.T) {
 	}
 }
 
-// A goroutine is found where it has its place when there is a further level: at home, and away from home, although that is
-// free again.
+// After the table has a further level, a goroutine is still found at its old place: at its home, or elsewhere although its home
+// is free again.
 func TestHereOfAnEarlierLevel(t *testing.T) {
 	defer newest.Store(newest.Load())
 	newest.Store(nil)
@@ -161,7 +161,7 @@ func TestHereOfAnEarlierLevel(t *testing.T) {
 	}
 }
 
-// Whatever other goroutines are made in between, the table is about as large as it has to be.
+// However many other goroutines start between two bound ones, the table is about as large as necessary.
 func TestTableOfGoroutinesAtADistance(t *testing.T) {
 	defer newest.Store(newest.Load())
 	for _, n := range []int64{200, 2000, 20_000} {
@@ -201,10 +201,10 @@ func TestBindOfTheBoundTaskKeepsTheBinding(t *testing.T) {
 	})
 }
 
-// The generation that a Resumer carries is never met again, also where it has been counted for long.
+// No later wait has the generation that a Resumer carries, even when the counter of generations is about to overflow.
 func TestStaleResumerNearWrapAround(t *testing.T) {
 	b := &binding{waiter: waiter{task: new(nobody)}}
-	b.word.v.Store(1<<64 - generation) // the last generation, open
+	b.word.v.Store(1<<64 - generation) // the last generation, with an open word
 	s := &slot[int]{b: &b.waiter}
 	old := Resumer[int]{slot: s, wait: b.word.load()}
 	if v, ok := s.block(b, func(Resumer[int]) (int, bool) { return 1, true }, old); v != 1 || !ok {
@@ -237,7 +237,7 @@ func TestQueueRefusesAResumerTwice(t *testing.T) {
 	q.Push(r, 2)
 }
 
-// In whatever order, each case is looked at, and once.
+// In any random order, each case is looked at exactly once.
 func TestLookLooksAtAll(t *testing.T) {
 	for n := range 40 {
 		for seed := range uint64(20) {
@@ -258,7 +258,8 @@ func TestLookLooksAtAll(t *testing.T) {
 	}
 }
 
-// The allocator begins each at a cache line, which the order of the fields is made for, only where the size is of lines.
+// The order of the fields assumes that a binding begins at a cache line. The allocator ensures this only for sizes that are
+// multiples of a line.
 func TestABindingBeginsAtALine(t *testing.T) {
 	if size := unsafe.Sizeof(binding{}); unsafe.Sizeof(uintptr(0)) == 8 && size != 128 {
 		t.Errorf("a binding has %d bytes", size)

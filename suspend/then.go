@@ -54,7 +54,7 @@ const (
 
 func newContinuation[T any](op Op[T], on Executor, k func(T, error)) *continuation[T] {
 	if on == nil || k == nil {
-		panic("suspend: Then without an executor or a continuation")
+		panic("suspend: Then with a nil Executor or a nil function")
 	}
 	t := &continuation[T]{on: on, k: k}
 	t.task, t.submit = t, t.finish
@@ -70,7 +70,9 @@ func newContinuation[T any](op Op[T], on Executor, k func(T, error)) *continuati
 }
 
 // Park implements Task.
-func (t *continuation[T]) Park() { panic("suspend: a continuation does not park") }
+func (t *continuation[T]) Park() {
+	panic("suspend: Park called on the Task of a Then, which never parks")
+}
 
 // Spawner returns the scheduler for Resumer.Spawner.
 func (t *continuation[T]) Spawner() Spawner { return timersOf(t.on) }

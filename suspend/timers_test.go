@@ -12,8 +12,8 @@ import (
 	"github.com/braidgo/braid/suspend"
 )
 
-// Whatever waits for a time waits by the clock of its scheduler. With package time, a timeout in a simulation took as long
-// as it says, or, for a time of the simulated clock, no time at all.
+// Every wait for a time uses the clock of its scheduler. With the clock of package time, a timeout in a simulation would take
+// real time, or none at all.
 func TestTimersAreTheSchedulers(t *testing.T) {
 	bg := context.Background()
 	for name, wait := range map[string]func(v *schedtest.Virtual) (time.Time, error){
@@ -32,7 +32,7 @@ func TestTimersAreTheSchedulers(t *testing.T) {
 		},
 		"Then": func(v *schedtest.Virtual) (time.Time, error) {
 			var p promise.Promise[time.Time]
-			// In a callback, where nothing tells the scheduler but the executor.
+			// In a callback, only the executor tells which scheduler runs it.
 			_ = v.Execute(func() {
 				suspend.Then(bg, suspend.After(time.Hour), v, func(at time.Time, err error) { _ = p.Resolve(at, err) })
 			})
@@ -79,7 +79,7 @@ func TestTimersAreTheSchedulers(t *testing.T) {
 	}
 }
 
-// A time that has come is ready at once, also to a TrySelect.
+// A time that has come is ready at once, also in a TrySelect.
 func TestATimeThatHasCome(t *testing.T) {
 	v := schedtest.NewVirtual()
 	v.Bind(func() {
@@ -96,7 +96,7 @@ func TestATimeThatHasCome(t *testing.T) {
 	})
 }
 
-// A wait for a time leaves no timer, however it ends: a timer of an hour would keep the task's memory for an hour.
+// A wait for a time leaves no timer behind, however it ends. A timer of an hour would keep the task's memory for an hour.
 func TestNoTimerIsLeft(t *testing.T) {
 	for name, wait := range map[string]func(ctx context.Context){
 		"Sleep": func(ctx context.Context) { _ = suspend.Sleep(ctx, time.Hour) },
@@ -139,8 +139,8 @@ func TestNoTimerIsLeft(t *testing.T) {
 	}
 }
 
-// An Executor without timers takes those of package time, and not those of the task that happens to call Then. Its loop was closed, dropped
-// the timer, and the continuation was never called.
+// A Then on an Executor without timers uses those of package time, and not those of the task that calls Then: when that task's
+// loop is closed, it drops its timers, and the continuation would never be called.
 func TestThenTakesNoTimersOfItsCaller(t *testing.T) {
 	bg := context.Background()
 	for name, op := range map[string]func() suspend.Op[time.Time]{
@@ -181,7 +181,7 @@ func TestThenTakesNoTimersOfItsCaller(t *testing.T) {
 	}
 }
 
-// An idleMade is never ready.
+// An idleMade is an operation that is never ready.
 type idleMade struct{ guard suspend.Guard }
 
 func (m *idleMade) Guard() *suspend.Guard              { return &m.guard }

@@ -18,7 +18,7 @@ import (
 	"github.com/braidgo/braid/suspend/sched"
 )
 
-// moody is a context that panics when it is first asked to call back.
+// A moody context panics in the first call of its AfterFunc.
 type moody struct {
 	context.Context
 	asked *int
@@ -33,8 +33,7 @@ func (c moody) AfterFunc(f func()) func() bool {
 	return func() bool { return true }
 }
 
-// A registration that has failed is not taken for one: the next wait with the same context registers again, and is
-// cancelled.
+// A registration that panicked does not count: the next wait with the same context registers again, and can be cancelled.
 func TestContextThatPanicsOnceStillCancels(t *testing.T) {
 	schedtest.OnFIFO(t, func(s *fifo.Scheduler) {
 		inner, cancel := context.WithCancel(bg)
@@ -48,7 +47,7 @@ func TestContextThatPanicsOnceStillCancels(t *testing.T) {
 		_ = s.Go(func() {
 			cancel()
 			if fire == nil {
-				t.Error("nobody is registered: the wait would not end")
+				t.Error("no registration: the wait would not end")
 				panic("it hangs")
 			}
 			fire()
@@ -59,7 +58,7 @@ func TestContextThatPanicsOnceStillCancels(t *testing.T) {
 	})
 }
 
-// Nor is an Err to wait. If it does, as it is asked once more after the word was opened, the wait that it belongs to begins anew.
+// Err must not suspend. If it does, in the call after the word was opened, the wait around it starts again.
 func TestErrThatWaits(t *testing.T) {
 	defer schedtest.Within(t, schedtest.Deadline)()
 	for at := 1; at <= 6; at++ {
@@ -83,7 +82,7 @@ func TestErrThatWaits(t *testing.T) {
 	}
 }
 
-// A slow context does something when it is asked for its Err for the at'th time.
+// A slow context calls a function of the test in the at'th call of its Err.
 type slow struct {
 	context.Context
 	calls, at int
@@ -97,7 +96,7 @@ func (c *slow) Err() error {
 	return c.Context.Err()
 }
 
-// A Then whose level panics as it is begun leaves nothing waiting, and loses nothing.
+// A Then whose level panics when the Then begins leaves no waiter behind, and loses no value.
 func TestThenWhoseLevelPanics(t *testing.T) {
 	schedtest.OnFIFO(t, func(s *fifo.Scheduler) {
 		inner, cancel := context.WithCancel(bg)
@@ -118,7 +117,7 @@ func TestThenWhoseLevelPanics(t *testing.T) {
 	})
 }
 
-// A broken task does something before it parks.
+// A broken task calls a function of the test before it parks.
 type broken struct {
 	suspend.Task
 	before func()
@@ -126,13 +125,14 @@ type broken struct {
 
 func (b *broken) Park() { b.before(); b.Task.Park() }
 
-// A waitingRoom is a place to wait in for a value: give gives it to a waiter, if there is one.
+// A waitingRoom is a place where a task waits for a value. give delivers a value to a waiter, if there is one.
 type waitingRoom struct {
 	wait func(ctx context.Context) (int, error)
 	give func(v int) bool
 }
 
-// A wait whose Park has not returned is not resumed, nothing of it is in the next one, and the next one is cancelled.
+// The Park of a wait panics. No Resume then ends that wait, its value does not appear in the next wait, and the next wait can be
+// cancelled.
 func TestAParkThatDoesNotReturn(t *testing.T) {
 	inMVar := func(wait func(m *mvar.MVar[int], ctx context.Context) (int, error)) func() waitingRoom {
 		return func() waitingRoom {
@@ -178,7 +178,7 @@ func TestAParkThatDoesNotReturn(t *testing.T) {
 							t.Errorf("panic %v", v)
 						}
 						if r.give(2) {
-							t.Error("resumed, and nobody waits")
+							t.Error("Resume returned true, but no task waits")
 						}
 						task.before = func() {
 							if !r.give(3) {
@@ -217,13 +217,13 @@ func TestAParkThatDoesNotReturn(t *testing.T) {
 	}
 }
 
-// brokenTask runs f, which may have the Park of its task do something first, and panic.
+// brokenTask runs f in a task. f can set a function that Park calls first, and that panics.
 func brokenTask(f func(task *broken)) {
 	task := &broken{Task: sched.NewThread(), before: func() {}}
 	suspend.Bind(task, func() { f(task) })
 }
 
-// A case whose Select has not returned is as new: its old value does not win the next.
+// If a Select did not return, its case can be used again: the old value must not win the next Select.
 func TestACaseWhoseParkDoesNotReturn(t *testing.T) {
 	for name, op := range map[string]func(m *mvar.MVar[int]) suspend.Op[int]{
 		"direct": func(m *mvar.MVar[int]) suspend.Op[int] { return m.TakeOp() },
@@ -237,7 +237,7 @@ func TestACaseWhoseParkDoesNotReturn(t *testing.T) {
 			brokenTask(func(task *broken) {
 				var m1, m2 mvar.MVar[int]
 				c1, c2 := suspend.CaseOf(op(&m1)), suspend.CaseOf(op(&m2))
-				for i := range 3 { // the first wait with ctx takes another way than the others
+				for i := range 3 { // the first wait with ctx takes another path than the others
 					task.before = func() { _ = m1.TryPut(1); panic("broken") }
 					schedtest.Panics(t, "broken", func() { _, _ = suspend.Select(ctx, c1, c2) })
 					if _, ok := m1.TryTake(); ok {
@@ -259,7 +259,8 @@ func TestACaseWhoseParkDoesNotReturn(t *testing.T) {
 	}
 }
 
-// Nothing that a wait was resumed with is left for the next, also where a Resume need not write.
+// A wait whose Park panics was resumed with an error. The next wait must not return that error, even if its Resume writes no
+// value.
 func TestAnErrorOfAParkThatDoesNotReturn(t *testing.T) {
 	brokenTask(func(task *broken) {
 		var waiting suspend.Resumer[struct{}]
@@ -276,7 +277,7 @@ func TestAnErrorOfAParkThatDoesNotReturn(t *testing.T) {
 	})
 }
 
-// A waiter behind one whose Park does not return is served as if the first one had been cancelled.
+// A waiter is queued behind one whose Park panics. It is served as if the first waiter had been cancelled.
 func TestWhoWaitsBehindAParkThatDoesNotReturn(t *testing.T) {
 	defer schedtest.Within(t, schedtest.Deadline)()
 	sem := semaphore.New(2)
@@ -299,8 +300,8 @@ func TestWhoWaitsBehindAParkThatDoesNotReturn(t *testing.T) {
 	behind.Wait()
 }
 
-// A nosy context does something when it is first asked for its Done, which is compared with that of the list that it has from its
-// parent.
+// A nosy context calls a function of the test in the first call of its Done, which package suspend compares with the Done of its
+// parent's list.
 type nosy struct {
 	context.Context
 	asked int
@@ -314,8 +315,8 @@ func (c *nosy) Done() <-chan struct{} {
 	return c.Context.Done()
 }
 
-// A Done is not to wait. If it does, its registration is not taken for that of the wait before, which would break the list of
-// a context that others wait with.
+// Done must not suspend. If it does, its registration must not replace that of the wait around it. This would break the list of a
+// context with which other tasks wait.
 func TestDoneThatWaits(t *testing.T) {
 	defer schedtest.Within(t, schedtest.Deadline)()
 	brokenTask(func(task *broken) {

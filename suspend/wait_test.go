@@ -13,7 +13,7 @@ import (
 	"github.com/braidgo/braid/suspend"
 )
 
-// A desk is a Source whose one waiter sits in a Queue, or on a chair of its own.
+// A desk is a Source whose single waiter is in a Queue, or in a field of its own.
 type desk struct {
 	guard   suspend.Guard
 	ready   bool
@@ -39,7 +39,7 @@ func (d *desk) Enqueue(r suspend.Resumer[int]) {
 	}
 }
 
-// everywhere runs f on a task, and on a goroutine without one.
+// everywhere runs f on a task, and on a goroutine without a task.
 func everywhere(t *testing.T, f func(t *testing.T, spawn func(func()))) {
 	t.Run("task", func(t *testing.T) {
 		err := fifo.Run(bg, func(context.Context) error {
@@ -59,7 +59,7 @@ func (d *desk) untilQueued() {
 	}
 }
 
-// A Source need not use a Queue: then it is the Resumer that resumes.
+// A Source need not use a Queue. The Resumer then resumes the waiter.
 func TestWaitWithoutAQueue(t *testing.T) {
 	everywhere(t, func(t *testing.T, spawn func(func())) {
 		for range 3 {
@@ -83,8 +83,8 @@ func TestWaitWithoutAQueue(t *testing.T) {
 	})
 }
 
-// A waiter in a Queue may be resumed by the Queue, by the Resumer, which leaves the node behind, or by the Resumer after a Pop, one time
-// after another.
+// A waiter in a Queue is resumed by the Queue, by its Resumer, which leaves the node behind, or by the Resumer after a Pop, in
+// turn.
 func TestWaitIsResumedInAnyWay(t *testing.T) {
 	everywhere(t, func(t *testing.T, spawn func(func())) {
 		var d desk
@@ -98,7 +98,7 @@ func TestWaitIsResumedInAnyWay(t *testing.T) {
 						ok = d.resume(i)
 					case 1:
 						ok = d.seated.Resume(i, nil)
-					default: // it is behind that of the last
+					default: // the node is behind that of the last wait
 						for !ok {
 							r, _ := d.queue.Pop()
 							ok = r.Resume(i, nil)
@@ -119,7 +119,7 @@ func TestWaitIsResumedInAnyWay(t *testing.T) {
 	})
 }
 
-// A waiter that its Resumer resumes with an error can take its node off, like a cancelled one.
+// A waiter that its Resumer resumes with an error can remove its node, like a cancelled one.
 func TestRemoveAfterAnErrorOfTheResumer(t *testing.T) {
 	everywhere(t, func(t *testing.T, spawn func(func())) {
 		var d desk
@@ -136,7 +136,7 @@ func TestRemoveAfterAnErrorOfTheResumer(t *testing.T) {
 	})
 }
 
-// A node that was left behind holds an old generation: nothing that happens to it is seen by the next wait of its task.
+// A node that was left behind has an old generation: whatever happens to it, the task's next wait does not see it.
 func TestNodeLeftBehind(t *testing.T) {
 	everywhere(t, func(t *testing.T, spawn func(func())) {
 		var old, d desk
@@ -150,7 +150,7 @@ func TestNodeLeftBehind(t *testing.T) {
 			return 0, false
 		}); err == nil {
 			t.Error("not cancelled")
-		} // and it does not Remove
+		} // without a Remove
 		spawn(func() {
 			d.untilQueued()
 			if old.locked(func(d *desk) bool { return d.resume(1) }) {
@@ -164,7 +164,7 @@ func TestNodeLeftBehind(t *testing.T) {
 	})
 }
 
-// The value of a resumer that was first arrives, even if the context ends before the task has run.
+// If a Resumer was called before the context ended, its value arrives, even if the task runs only afterwards.
 func TestResumedAndThenCancelled(t *testing.T) {
 	everywhere(t, func(t *testing.T, spawn func(func())) {
 		for range 3 {
@@ -187,7 +187,7 @@ func TestResumedAndThenCancelled(t *testing.T) {
 	})
 }
 
-// A lazy wait for a level, and of a Select, is cancelled like any other.
+// A lazy wait for a level, and a lazy Select, are cancelled like any other wait.
 func TestLazilyWhereItIsNotAllowed(t *testing.T) {
 	everywhere(t, func(t *testing.T, spawn func(func())) {
 		for _, wait := range []func(context.Context) error{
@@ -210,7 +210,7 @@ func TestLazilyWhereItIsNotAllowed(t *testing.T) {
 	})
 }
 
-// Ops are values, and may be compared, whatever they are of.
+// Ops can be compared, whatever their Sources are.
 func TestOpsCanBeCompared(t *testing.T) {
 	c := chanx.New[[]int](0)
 	if c.SendOp(nil) == c.SendOp(nil) {
@@ -218,7 +218,7 @@ func TestOpsCanBeCompared(t *testing.T) {
 	}
 }
 
-// A lazy wait in a Queue is found cancelled by the Queue.
+// If a lazy wait in a Queue was cancelled, the Queue finds this out.
 func TestWaitLazily(t *testing.T) {
 	everywhere(t, func(t *testing.T, spawn func(func())) {
 		var d desk

@@ -39,7 +39,7 @@ func TestOnlyWordGoTouchesTheWord(t *testing.T) {
 				if its[n.Name] {
 					touches(n, n.Name)
 				}
-			case *ast.SelectorExpr: // of a word its field, also through a variable named w
+			case *ast.SelectorExpr: // the field of a word, also through a variable named w
 				if x, ok := n.X.(*ast.SelectorExpr); n.Sel.Name == "v" && ok && x.Sel.Name == "word" {
 					touches(n, "word.v")
 				}

@@ -18,7 +18,7 @@ import (
 	"github.com/braidgo/braid/suspendtest/atomic"
 )
 
-// A seqlock is a pair of words with a version, which is odd while they are written.
+// A seqlock is a pair of words with a version, which is odd while a writer changes them.
 type seqlock struct {
 	wrong string
 	n     atomic.Uint32
@@ -36,7 +36,7 @@ func (s *seqlock) write(v int32) {
 	}
 }
 
-// tryRead reports whether no writer came in between.
+// tryRead reports whether it has read both words without a write in between.
 func (s *seqlock) tryRead() (x, y int32, ok bool) {
 	n := s.n.Load()
 	x, y = s.x.Load(), s.y.Load()
@@ -57,7 +57,7 @@ func seqlocks(wrong string) func(w *suspendtest.World) {
 	}
 }
 
-// A queue is that of Michael and Scott (PODC 1996).
+// A queue is the lock-free queue of Michael and Scott (PODC 1996).
 type queue struct {
 	wrong      string
 	head, tail atomic.Pointer[element]
@@ -81,7 +81,7 @@ func (q *queue) push(v int) {
 	for {
 		last := q.tail.Load()
 		if next := last.next.Load(); next != nil {
-			q.tail.CompareAndSwap(last, next) // help
+			q.tail.CompareAndSwap(last, next) // helps the other task
 			continue
 		}
 		if q.wrong == "a store in place of a swap" {
@@ -134,7 +134,7 @@ func queues(wrong string) func(w *suspendtest.World) {
 	}
 }
 
-// A flight calls f once for all that ask meanwhile.
+// A flight calls f once for all tasks that ask at the same time.
 type flight struct {
 	wrong string
 	now   atomic.Pointer[promise.Promise[int]]
@@ -178,7 +178,7 @@ func flights(wrong string) func(w *suspendtest.World) {
 	}
 }
 
-// A user checks these with the page docs/primitive.md: each primitive is right, and each mistake in it is found.
+// With docs/primitive.md, a user checks primitives like these. Each is right, and each mistake in it is found.
 func TestAccesses(t *testing.T) {
 	for name, p := range map[string]struct {
 		program func(wrong string) func(w *suspendtest.World)
@@ -221,7 +221,7 @@ func TestSleepsAreReduced(t *testing.T) {
 	}
 }
 
-// A variable that Accesses cannot see is no reason for another run, and Explore says so.
+// Explore cannot see plain variables. It makes no further runs because of them, and its report says so.
 func TestPlainVariablesAreNotSeen(t *testing.T) {
 	text := explored(t, func(w *suspendtest.World) {
 		n := 0
@@ -234,7 +234,7 @@ func TestPlainVariablesAreNotSeen(t *testing.T) {
 	}
 }
 
-// A search at operations mentions Accesses if the program uses the variables for it, and only then.
+// The report of a search without Accesses mentions Accesses if the program uses its variables, and only then.
 func TestAccessesAreMentioned(t *testing.T) {
 	const hint = "; only Accesses makes Explore switch tasks at the variables of suspendtest/atomic"
 	two := func(f func()) func(w *suspendtest.World) {
@@ -252,7 +252,7 @@ func TestAccessesAreMentioned(t *testing.T) {
 	require.NotContains(t, explored(t, two(func() { _ = promise.New[int]().Fill(1) }), suspendtest.ExploreOptions{}), hint)
 }
 
-// What users write first: a spin lock, and the reader of a seqlock that tries again.
+// Explore ends for what users write first: a spin lock, and a reader of a seqlock that tries again.
 func TestLoopsEnd(t *testing.T) {
 	const limit = " but those with more rounds of a loop that waits for a change"
 	require.Equal(t, "explored: 7 runs, which are all"+limit, explored(t, func(w *suspendtest.World) {
@@ -285,5 +285,5 @@ func TestLoopsEnd(t *testing.T) {
 			for !never.Load() {
 			}
 		})
-	}, suspendtest.ExploreOptions{Accesses: true}), "livelock: 10000 steps, and no end")
+	}, suspendtest.ExploreOptions{Accesses: true}), "livelock: the run has not ended after 10000 steps")
 }

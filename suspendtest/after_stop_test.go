@@ -19,8 +19,8 @@ import (
 	"github.com/braidgo/braid/watch"
 )
 
-// In each of these programs, a begins an operation, and b first ends its context and then makes the operation possible. a may look at the
-// context before b, and then succeed, as with real threads. So Explore must not say that in all runs a fails.
+// In each program, task a begins an operation, and task b first ends a's context and then makes the operation possible. Task a
+// may look at the context before that, and then succeed, as on real threads. So Explore must not report that a fails in all runs.
 func TestExploreEndsAContextBetweenTheLookAndTheOperation(t *testing.T) {
 	one := func(op suspend.Op[struct{}]) func(ctx context.Context) error {
 		return func(ctx context.Context) error { _, err := suspend.Select(ctx, suspend.CaseOf(op)); return err }

@@ -14,7 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// passes runs the checks of these names, which a right scheduler passes.
+// passes runs the checks with the given prefix. A correct scheduler passes them.
 func passes(t *testing.T, prefix string, open suspendtest.Open) {
 	for _, name := range suspendtest.Names() {
 		if strings.HasPrefix(name, prefix) && !strings.HasPrefix(name, "Execute") {
@@ -23,7 +23,7 @@ func passes(t *testing.T, prefix string, open suspendtest.Open) {
 	}
 }
 
-// No timer is promised to be punctual, and here one may come long after another that is set later.
+// No scheduler guarantees punctual timers. Here a timer may fire long after another one that was set later.
 func TestTimersMayBeLate(t *testing.T) {
 	passes(t, "Timers/", timers(0, func(d time.Duration, f func()) func() bool {
 		if d < 4*time.Millisecond {
@@ -33,7 +33,7 @@ func TestTimersMayBeLate(t *testing.T) {
 	}))
 }
 
-// A fast is a scheduler whose clock runs a thousand times as fast as others.
+// A fast scheduler has a clock that runs a thousand times as fast as usual.
 type fast struct{ timed }
 
 func (s *fast) Go(f func()) error {
@@ -78,7 +78,7 @@ func TestNoAllocsBesideOthers(t *testing.T) {
 	<-others
 }
 
-// A close that panics is a failure of the check, and does not end the process.
+// A close that panics fails the check, and does not end the process.
 func TestCloseMayPanic(t *testing.T) {
 	for _, name := range []string{"Go/every-task-runs-once", "Go/close-waits-for-suspended-tasks", "Blocking/after-close"} {
 		r := &recorder{TB: t, name: name}
@@ -89,7 +89,7 @@ func TestCloseMayPanic(t *testing.T) {
 	}
 }
 
-// The whole kit runs on a scheduler that runs nothing, in a process of its own, since it fails there.
+// The whole kit runs on a scheduler that runs no task. It fails, so it runs in another process.
 func TestAHangIsWaitedForOnce(t *testing.T) {
 	const variable = "BRAID_HANG"
 	if os.Getenv(variable) != "" {
@@ -105,14 +105,14 @@ func TestAHangIsWaitedForOnce(t *testing.T) {
 	require.Less(t, 30, strings.Count(string(out), "no progress within 10ms: "), "%s", out)
 }
 
-// A check that takes long, on a machine that is starved, goes on as long as it makes steps: all of them take longer than the deadline,
-// and none does.
+// On a starved machine, a check may take longer than its deadline. It does not fail while its steps continue: all of them
+// together take longer than the deadline, and no single one does.
 func TestASlowCheckIsNoHang(t *testing.T) {
 	const deadline = 300 * time.Millisecond
 	begun := time.Now()
 	suspendtest.Check(t, "08/late-unpark-does-not-disturb-the-next-task", deadline, suspendtest.Direct,
 		runs(func(s *patched, f func()) error {
-			return s.Baton.Go(func() { time.Sleep(3 * time.Millisecond); f() }) // which takes its time
+			return s.Baton.Go(func() { time.Sleep(3 * time.Millisecond); f() }) // a slow task
 		}), suspendtest.Options{})
 	require.Less(t, deadline, time.Since(begun))
 }

@@ -40,7 +40,7 @@ func goroutine() string {
 func blockHoldsNothing(e *env) {
 	w := e.waiter(background)
 	var spawned chan struct{}
-	e.do("something that block does, or that others do meanwhile, blocks", func() {
+	e.do("block, or another task that runs meanwhile, was blocked", func() {
 		_, _ = e.suspend(background, func(r resume) (*box, bool) {
 			others := make(chan struct{})
 			go func() { // suspends and resumes another goroutine
@@ -58,7 +58,7 @@ func blockHoldsNothing(e *env) {
 			return nil, true
 		})
 	})
-	recv(e, w.ended, "a task that was resumed inside block did not go on")
+	recv(e, w.ended, "a task that was resumed inside block did not continue")
 	recv(e, spawned, "a task that was started inside block did not run")
 }
 
@@ -67,9 +67,9 @@ func blockNotIfDone(e *env) {
 		ctx, cancel := kind.make()
 		cancel()
 		for range 2 { // the second call must also fail
-			e.do("Suspend did not return although ctx is done", func() {
+			e.do("Suspend did not return although ctx has ended", func() {
 				v, err := e.suspend(ctx, func(resume) (*box, bool) {
-					e.fatalf("block ran although ctx is done (%s)", kind.name)
+					e.fatalf("block ran although ctx has ended (%s)", kind.name)
 					return nil, false
 				})
 				e.cancelled(ctx, v, err)
@@ -88,10 +88,10 @@ func blockMustNotSuspend(e *env) {
 			return nil, false
 		})
 		if v == nil || v.n != 1 || err != nil {
-			e.errorf("after a Suspend inside block the outer one returned %v, %v", v, err)
+			e.errorf("after a Suspend inside block, the outer Suspend returned %v, %v", v, err)
 		}
 	}
-	e.do("a Suspend inside block has broken the outer one", try)
+	e.do("a Suspend inside block broke the outer Suspend", try)
 	try() // this goroutine belongs to no scheduler
 }
 
@@ -133,7 +133,7 @@ func blockValue(e *env) {
 				return nil, false
 			})
 			if got != late || err != nil {
-				e.errorf("the Suspend after that returned %v, %v", got, err)
+				e.errorf("the next Suspend returned %v, %v", got, err)
 			}
 		})
 	}
@@ -154,7 +154,7 @@ func blockValueKills(e *env) {
 	if dead(new(box), nil) {
 		e.errorf("Resume returned true after block had returned a value")
 	}
-	e.waits(w, "by a Resume of the suspension before it, which block had ended")
+	e.waits(w, "by the Resumer of an earlier Suspend whose block had returned a value")
 	e.finish(w)
 }
 
@@ -178,7 +178,7 @@ func blockPanics(e *env) {
 			func() {
 				defer func() {
 					if v := recover(); v != errTest {
-						e.errorf("block panicked with %v, and Suspend with %v (nil: not at all)", errTest, v)
+						e.errorf("block panicked with %v, and Suspend with %v (nil means that it did not panic)", errTest, v)
 					}
 				}()
 				_, _ = e.suspend(background, func(r resume) (*box, bool) {
@@ -192,7 +192,7 @@ func blockPanics(e *env) {
 		if dead(new(box), nil) {
 			e.fatalf("Resume returned true after block had panicked")
 		}
-		e.waits(w, "by the resumer of a block that had panicked")
+		e.waits(w, "by the Resumer of a block that had panicked")
 		e.finish(w)
 	}
 }
@@ -205,11 +205,11 @@ func blockExits(e *env) {
 			runtime.Goexit()
 			return nil, false
 		})
-		e.errorf("block has exited, and Suspend returned %v, %v", v, err)
+		e.errorf("block called runtime.Goexit, but Suspend returned %v, %v", v, err)
 	})
 	recv(e, ended, "a Goexit in block did not end the task")
 	if dead(new(box), nil) {
-		e.errorf("Resume returned true after block had exited")
+		e.errorf("Resume returned true after block had called runtime.Goexit")
 	}
 	e.finish(e.waiter(background))
 }

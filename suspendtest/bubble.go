@@ -115,7 +115,7 @@ func bubbleWithOutsideContext(t *testing.T, cancelled bool) {
 			r.Resume(0, nil)
 		}
 		if err := <-result; (err != nil) != cancelled {
-			t.Errorf("with a context from outside Suspend returned %v", err)
+			t.Errorf("with a context from outside the bubble, Suspend returned %v", err)
 		}
 	})
 }

@@ -12,7 +12,7 @@ func cancelError(e *env) {
 		cancel()
 		recv(e, w.ended, "a parked task was not cancelled by "+kind.name)
 		e.cancelled(ctx, w.v, w.err)
-		e.do("Suspend did not return although ctx is done", func() {
+		e.do("Suspend did not return although ctx has ended", func() {
 			v, err := e.suspend(ctx, func(resume) (*box, bool) { return nil, false })
 			e.cancelled(ctx, v, err)
 		})
@@ -94,7 +94,7 @@ func cancelAnywhere(e *env) {
 					e.errorf("block ran %d times", blocks)
 				}
 			})
-			e.expect("a context that was done in the midst of Suspend has not ended it")
+			e.expect("a context that ended during Suspend did not cancel it")
 			select {
 			case <-published:
 				e.letPark()
@@ -105,18 +105,18 @@ func cancelAnywhere(e *env) {
 			case <-ended:
 				reached++
 			}
-			recv(e, task, "a context that was done in the midst of Suspend has not ended it")
+			recv(e, task, "a context that ended during Suspend did not cancel it")
 		}
 	}
 	if reached == 0 {
-		e.errorf("uncovered: no context was cancelled in the midst of Suspend")
+		e.errorf("uncovered: no context was cancelled during Suspend")
 	}
 }
 
 func cancelBetween(e *env) {
 	for _, kind := range allKinds {
 		ctx, cancel := kind.make()
-		e.do("a context that was done between two waits has not ended the second", func() {
+		e.do("a context that ended between two waits did not cancel the second wait", func() {
 			e.pass(ctx)
 			e.pass(background)
 			cancel()
@@ -136,7 +136,7 @@ func neverDone(e *env) {
 			e.pass(parent)
 		})
 		cancel()
-		e.waits(w, "by the end of a context that is never done")
+		e.waits(w, "by a context that never ends")
 		e.finish(w)
 	}
 }
@@ -166,11 +166,11 @@ func registrations(e *env) {
 	for _, c := range contexts {
 		asked += c.asked
 		if c.registered() != 0 {
-			e.errorf("a registration is left with a context after the task has ended")
+			e.errorf("a registration is left in a context after the end of the task")
 		}
 	}
 	if most > 1 {
-		e.errorf("a task had %d registrations at a time", most)
+		e.errorf("a task had %d registrations at the same time", most)
 	}
 	if asked > n {
 		e.errorf("%d contexts, three waits with each, and %d registrations", n, asked)

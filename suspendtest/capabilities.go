@@ -17,7 +17,7 @@ var capabilityChecks = []check{
 	{"Holder/close-waits-for-the-release",
 		"Holder: close waits until release is called, and a closed scheduler refuses a Hold.", nil, holds},
 	{"Watcher/tells-the-end-of-a-context-once",
-		"Watcher: AfterDone calls once, as a callback, after the context has ended, never inline, and not after a stop.", nil, watches},
+		"Watcher: AfterDone calls its function once, as a callback after the end of the context, never inline, and not after a stop.", nil, watches},
 	{"Within/a-task-is-within-its-scheduler",
 		"Within: a task is within the scheduler that started it, and a goroutine is not.", nil, withinItsScheduler},
 }
@@ -41,15 +41,15 @@ func watches(e *env) {
 			waiting.resume(nil, nil)
 		})
 		if stop := w.AfterDone(ctx, func() { stopped.Add(1) }); !stop() || stop() {
-			e.errorf("stop did not say once that it has prevented the call")
+			e.errorf("stop did not return true exactly once, although it prevented the call")
 		}
 	})
 	e.letPark()
 	if called.Load() > 0 {
-		e.fatalf("the end of a context was told before it ended")
+		e.fatalf("AfterDone called its function before the context had ended")
 	}
 	e.do("cancel did not return", func() { cancel() })
-	recv(e, waiting.ended, "the end of a context was not told")
+	recv(e, waiting.ended, "AfterDone did not call its function after the end of the context")
 	e.do("AfterDone did not return", func() {
 		caller, within, itself := gid.Get(), true, false
 		w.AfterDone(ctx, func() {
@@ -59,10 +59,10 @@ func watches(e *env) {
 			inline.Store(1)
 		})
 		if within = false; itself {
-			e.errorf("AfterDone has called its function itself, as ctx was done: its caller may hold locks")
+			e.errorf("AfterDone called its function inline, because ctx had ended; but its caller may hold locks")
 		}
 	})
-	e.do("the end of a context that was done before was not told", func() {
+	e.do("AfterDone did not call its function for a context that had ended before", func() {
 		for inline.Load() == 0 && !e.over.Load() {
 			e.pass(background)
 		}
@@ -93,7 +93,7 @@ func holds(e *env) {
 		e.errorf("close returned before the release")
 	}
 	if _, err := h.Hold(); err == nil {
-		e.errorf("a closed scheduler was held")
+		e.errorf("Hold succeeded although the scheduler is closed")
 	}
 }
 
@@ -113,11 +113,11 @@ func (e *env) closing(state func() bool) <-chan bool {
 
 func withinItsScheduler(e *env) {
 	if suspend.Within(e.spawner) != (e.spawner == suspend.Goroutines) {
-		e.errorf("a goroutine of no scheduler is within it")
+		e.errorf("Within is true on a goroutine without a scheduler")
 	}
 	e.do("a task did not end", func() {
 		if suspend.Current() != nil && !suspend.Within(e.spawner) { // Current returns nil if the tasks are goroutines
-			e.errorf("Within says that a task is elsewhere: Spawner of its Task returns another scheduler")
+			e.errorf("Within is false in a task of the scheduler: Spawner of its Task returns another scheduler")
 		}
 	})
 }

@@ -138,24 +138,24 @@ var contextKinds = []contextKind{
 		ctx, cancel := context.WithCancelCause(background)
 		return ctx, func() { cancel(errCause) }
 	}},
-	{"a child of what is cancelled", func() (context.Context, func()) {
+	{"a child of the cancelled context", func() (context.Context, func()) {
 		ctx, cancel := context.WithCancelCause(background)
 		child, stop := context.WithCancel(ctx)
 		return child, func() { cancel(errCause); stop() }
 	}},
-	{"WithValue of it", func() (context.Context, func()) {
+	{"WithValue of the cancelled context", func() (context.Context, func()) {
 		ctx, cancel := context.WithCancelCause(background)
 		return context.WithValue(ctx, key{}, 1), func() { cancel(errCause) }
 	}},
-	{"package cancel's", func() (context.Context, func()) {
+	{"a context of package cancel", func() (context.Context, func()) {
 		ctx, stop := cancel.New(background)
 		return ctx, func() { stop(errCause) }
 	}},
-	{"WithValue of package cancel's", func() (context.Context, func()) {
+	{"WithValue of a context of package cancel", func() (context.Context, func()) {
 		ctx, stop := cancel.New(background)
 		return context.WithValue(ctx, key{}, 1), func() { stop(errCause) }
 	}},
-	{"package cancel's child of what is cancelled", func() (context.Context, func()) {
+	{"a context of package cancel, as a child of the cancelled context", func() (context.Context, func()) {
 		ctx, stop := context.WithCancelCause(background)
 		child, end := cancel.New(ctx)
 		return child, func() { stop(errCause); _ = end }
@@ -164,11 +164,11 @@ var contextKinds = []contextKind{
 		ctx, cancel := context.WithCancelCause(background)
 		return structContext{Context: ctx}, func() { cancel(errCause) }
 	}},
-	{"one with an AfterFunc of its own", func() (context.Context, func()) {
+	{"a context with its own AfterFunc", func() (context.Context, func()) {
 		ctx := newOwnContext()
 		return ctx, ctx.cancel
 	}},
-	{"a child of one with an AfterFunc of its own", func() (context.Context, func()) {
+	{"a child of a context with its own AfterFunc", func() (context.Context, func()) {
 		ctx := newOwnContext()
 		child, stop := context.WithCancelCause(ctx)
 		return child, func() { ctx.cancel(); <-child.Done(); stop(nil) }
@@ -177,7 +177,7 @@ var contextKinds = []contextKind{
 
 // allKinds contains, besides contextKinds, a context that may be done before its cancel function is called.
 var allKinds = slices.Concat(contextKinds, []contextKind{
-	{"WithDeadlineCause, past by the time", func() (context.Context, func()) {
+	{"WithDeadlineCause, whose deadline passes", func() (context.Context, func()) {
 		ctx, stop := context.WithTimeoutCause(background, 5*time.Millisecond, errCause)
 		return ctx, func() { <-ctx.Done(); stop() }
 	}},

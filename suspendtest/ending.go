@@ -17,11 +17,11 @@ func Ending(t *testing.T, open OpenEnding) { runChecks(t, endingChecks, Options{
 
 var endingChecks = []check{
 	{"Ending/a-task-that-is-cancelled-ends",
-		"a task that is suspended when the executor ends, and is cancelled then, goes on to its end; close waits for it.", nil, endingCancelled},
+		"a task that is suspended when the executor ends, and is then cancelled, runs to its end; close waits for it.", nil, endingCancelled},
 	{"Ending/a-task-that-is-resumed-ends",
-		"a task goes on, also through further waits, though the executor has ended.", nil, endingResumed},
+		"a resumed task runs to its end, even through further waits, although the executor has ended.", nil, endingResumed},
 	{"Ending/refused-or-run",
-		"Go: nil says that f will run, also when the executor has ended.", nil, endingSubmit},
+		"Go: nil means that f will run, even if the executor has ended.", nil, endingSubmit},
 }
 
 func endingCancelled(e *env) {

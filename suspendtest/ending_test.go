@@ -9,8 +9,8 @@ import (
 	"github.com/braidgo/braid/suspendtest"
 )
 
-// An endable is an executor of one goroutine that ends while it is in use. Then it returns refusal. With a nil refusal it accepts
-// functions and does not run them.
+// An endable is an executor on one goroutine that ends while it is in use. After that it returns refusal. If refusal is nil, it
+// accepts functions without running them.
 type endable struct {
 	refusal error
 

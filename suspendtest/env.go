@@ -308,7 +308,7 @@ func (e *env) finish(w *waiter) {
 	if !w.resume(v, nil) {
 		e.fatalf("the Resume of a waiting task returned false%s", w.unless)
 	}
-	recv(e, w.ended, "a task that was resumed did not go on")
+	recv(e, w.ended, "a task that was resumed did not continue")
 	if w.v != v || w.err != nil {
 		e.fatalf("Suspend returned %v, %v, not what Resume delivered%s", w.v, w.err, w.unless)
 	}

@@ -10,7 +10,7 @@ import (
 	"github.com/braidgo/braid/suspendtest"
 )
 
-// A Box is an MVar with a mistake, empty at first. It looks at the result of Resume too late.
+// A Box is an MVar with a mistake: it ignores the result of Resume. It is empty at first.
 type Box struct {
 	guard  suspend.Guard
 	full   bool
@@ -23,7 +23,7 @@ func (b *Box) Put(_ context.Context, v int) error {
 	defer b.guard.Unlock()
 	if b.takers.Len() > 0 {
 		r, _ := b.takers.Pop()
-		r.Resume(v, nil) // if this is false, v has gone
+		r.Resume(v, nil) // if this returns false, v is lost
 		return nil
 	}
 	b.full, b.value = true, v
@@ -57,7 +57,7 @@ type place interface {
 	TryTake() (int, bool)
 }
 
-// A value that is put is taken, or is still there, also if the taker is cancelled.
+// A value that was put is taken, or is still there, even if the taker is cancelled.
 func takeAndPut(p place) func(w *suspendtest.World) {
 	return func(w *suspendtest.World) {
 		taken := 0
@@ -79,7 +79,7 @@ func takeAndPut(p place) func(w *suspendtest.World) {
 	}
 }
 
-// Explore is used in a test, as func TestBox(t *testing.T) { suspendtest.Explore(t, …, suspendtest.ExploreOptions{}) }, whose output this is.
+// In a test, func TestBox(t *testing.T) { suspendtest.Explore(t, …, suspendtest.ExploreOptions{}) } has this output.
 func ExampleExplore() {
 	suspendtest.Explore(printed{}, func(w *suspendtest.World) { takeAndPut(new(Box))(w) }, suspendtest.ExploreOptions{})
 	suspendtest.Explore(printed{}, func(w *suspendtest.World) { takeAndPut(mvar.New[int]())(w) }, suspendtest.ExploreOptions{})
@@ -98,7 +98,7 @@ func ExampleExplore() {
 	// explored: 42 runs, which are all
 }
 
-// A program that has too many runs is tried at random.
+// If a program has too many runs, Explore can try random ones.
 func ExampleRandom() {
 	suspendtest.Explore(printed{}, func(w *suspendtest.World) { takeAndPut(mvar.New[int]())(w) }, suspendtest.ExploreOptions{Random: 500, Depth: 2})
 	suspendtest.Explore(printed{}, func(w *suspendtest.World) { takeAndPut(new(Box))(w) }, suspendtest.ExploreOptions{Random: 500, Depth: 2})
@@ -117,7 +117,7 @@ func ExampleRandom() {
 	// replay: 0.*.000011
 }
 
-// printed stands in for a test.
+// A printed stands in for a *testing.T.
 type printed struct{ testing.TB }
 
 func (printed) Helper()                           {}

@@ -11,8 +11,8 @@ import (
 	"github.com/braidgo/braid/suspendtest"
 )
 
-// A Baton is a scheduler that runs one task at a time: each has a goroutine of its own, and only the one that holds
-// the baton runs. This is all of it.
+// A Baton is a scheduler that runs one task at a time. Each task has a goroutine, and only the one that holds the baton runs.
+// This is the whole scheduler.
 type Baton struct {
 	baton  sync.Mutex
 	tasks  sync.WaitGroup
@@ -41,7 +41,7 @@ func (s *Baton) Close() {
 	s.tasks.Wait()
 }
 
-// A task parks its goroutine, and gives the baton away meanwhile.
+// A task parks its goroutine, and passes the baton on meanwhile.
 type task struct {
 	suspend.Task
 	s *Baton

@@ -2,7 +2,7 @@ package suspendtest
 
 var executorChecks = []check{
 	{"Execute/every-callback-runs-once",
-		"Execute: nil says that f will run, once.", nil, runOnce},
+		"Execute: nil means that f will run, once.", nil, runOnce},
 	{"Execute/callbacks-run-in-order",
 		"Execute: on a FIFO executor callbacks run in the order in which they were enqueued.",
 		func(o Options) bool { return o.FIFO }, runInOrder},
@@ -13,7 +13,7 @@ var executorChecks = []check{
 	{"Execute/a-callback-must-not-suspend",
 		"Execute: a Suspend in a callback must panic; the executor runs callbacks under Bind(nil).", nil, callbackSuspends},
 	{"Execute/refused-or-run-while-closing",
-		"Execute: nil says that f will run, also while the executor closes; an error says that it never will.",
+		"Execute: nil means that f will run, even while the executor closes; an error means that f will never run.",
 		nil, submitWhileClosing},
 	{"Execute/a-callback-may-resume",
 		"a callback may resume suspended tasks and goroutines.", nil, callbackResumes},
@@ -42,7 +42,7 @@ func callbackResumes(e *env) {
 			e.errorf("Resume in a callback returned false")
 		}
 	})
-	if recv(e, got, "a goroutine that was resumed by a callback did not go on") != v {
-		e.errorf("Suspend returned another value than Resume has delivered")
+	if recv(e, got, "a goroutine that was resumed by a callback did not continue") != v {
+		e.errorf("Suspend did not return the value that Resume delivered")
 	}
 }

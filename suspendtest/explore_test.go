@@ -21,7 +21,7 @@ import (
 	"github.com/braidgo/braid/suspendtest"
 )
 
-// A wake-up that is lost is hidden by a context that can be cancelled later: the search without cancellations shows it.
+// A later cancellation can hide a lost wake-up, because it also ends the wait. The search without cancellations finds it.
 func TestALostWakeUpIsNotHidden(t *testing.T) {
 	forgets := func(w *suspendtest.World) {
 		b := new(Box)
@@ -29,7 +29,7 @@ func TestALostWakeUpIsNotHidden(t *testing.T) {
 		w.Go("putter", func(context.Context) {
 			b.guard.Lock()
 			defer b.guard.Unlock()
-			b.full, b.value = true, 7 // and a taker that waits is not woken
+			b.full, b.value = true, 7 // does not wake a waiting taker
 		})
 	}
 	if text := explored(t, forgets, suspendtest.ExploreOptions{}); !strings.Contains(text, ", without a cancellation, has failed: deadlock: taker waits to be resumed") {
@@ -40,7 +40,7 @@ func TestALostWakeUpIsNotHidden(t *testing.T) {
 	}
 }
 
-// A run of either search is made again by its string.
+// Both searches can repeat a run from its replay string.
 func TestReplays(t *testing.T) {
 	for want, program := range map[string]func(w *suspendtest.World){
 		"check: put once, found 0 times": func(w *suspendtest.World) { takeAndPut(new(Box))(w) },
@@ -63,7 +63,7 @@ func TestReplays(t *testing.T) {
 	}
 }
 
-// A bound that has left out runs is named, and no other is.
+// If a bound has left out runs, the report names this bound, and no other.
 func TestBoundsAreNamed(t *testing.T) {
 	var m mutex.Mutex
 	lock := func(ctx context.Context) {
@@ -106,7 +106,7 @@ func TestBoundsAreNamed(t *testing.T) {
 	}
 }
 
-// explored is what Explore says.
+// explored returns the report of Explore.
 func explored(t *testing.T, program func(w *suspendtest.World), o suspendtest.ExploreOptions) string {
 	heard := &hearing{TB: t}
 	suspendtest.Explore(heard, program, o)
@@ -121,7 +121,7 @@ type hearing struct {
 func (h *hearing) Errorf(format string, args ...any) { h.text = fmt.Sprintf(format, args...) }
 func (h *hearing) Logf(format string, args ...any)   { h.text = fmt.Sprintf(format, args...) }
 
-// Contexts that a task derives from its own, and those that the program cancels. A wait with one of package context is named.
+// Tasks derive contexts from their own, and cancel others. The report names a wait with a context of package context.
 func TestContexts(t *testing.T) {
 	const all, named = ", which are all", ", which are all but those with other turns at contexts of package context"
 	seen := map[string]bool{}
@@ -140,12 +140,12 @@ func TestContexts(t *testing.T) {
 		}
 	}
 	const beside35 = "explored: 35 runs" + all // a wait looks at its context in a turn of its own: 7!/(4!3!)
-	const beside20 = "explored: 20 runs" + all // each of two tasks has three turns: 6!/(3!3!)
+	const beside20 = "explored: 20 runs" + all // two tasks with three turns each: 6!/(3!3!)
 	for name, p := range map[string]struct {
 		program func(w *suspendtest.World)
 		want    string
 	}{
-		// Package context calls an AfterFunc of its parent under a lock, which the cancellation takes.
+		// Package context holds a lock while it calls the AfterFunc of a parent, and also during a cancellation.
 		"WithCancel": {task(func(ctx context.Context) { ctx, stop := context.WithCancel(ctx); defer stop(); _ = ctx.Err() }), all},
 		"cancel.New": {task(func(ctx context.Context) { ctx, stop := cancel.New(ctx); defer stop(nil); _ = ctx.Err() }), all},
 		"scope.Run": {task(func(ctx context.Context) {
@@ -181,7 +181,7 @@ func TestContexts(t *testing.T) {
 	}
 }
 
-// The clock of the tasks begins at the same time in each run, and only timers move it. So what waits for a rate comes to its end.
+// In each run, the clock begins at the same time, and only timers move it. So a wait for a rate ends.
 func TestRates(t *testing.T) {
 	text := explored(t, func(w *suspendtest.World) {
 		l := rate.NewLimiter(rate.Every(time.Second), 1)

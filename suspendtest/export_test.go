@@ -9,7 +9,7 @@ import (
 	"github.com/braidgo/braid/suspendtest/internal/model"
 )
 
-// For the mutants.
+// These are for the tests with mutants.
 type (
 	Box         = box
 	Resume      = resume
@@ -21,13 +21,13 @@ type (
 
 var Direct SuspendFunc = direct
 
-// Blind returns o, but with it the looks that sees says true of report nothing. A look is named by its file and line.
+// Blind returns o, changed so that the looks for which sees returns true report nothing. A look is named by its file and line.
 func (o Options) Blind(sees func(look string) bool) Options {
 	o.blind = sees
 	return o
 }
 
-// Leave leaves a waiter in the queue that waits no more.
+// Leave leaves a waiter in the queue that does not wait any more.
 func Leave(s *store) {
 	_, _ = suspend.Suspend(background, func(r suspend.Resumer[*box]) (*box, bool) {
 		s.guard.Lock()
@@ -37,13 +37,13 @@ func Leave(s *store) {
 	})
 }
 
-// RightStore is the store of the storm, for Storing.
+// RightStore is the correct store of the storm, for Storing.
 var RightStore = rightStore
 
-// Storing replaces it.
+// Storing replaces the store of the storm.
 func Storing(ops StoreOps) Options { return Options{store: ops} }
 
-// Deadline replaces the half minute that a check has.
+// Deadline replaces the deadline of a check, which is half a minute.
 func Deadline(d time.Duration) Options { return Options{deadline: d} }
 
 var allChecks = slices.Concat(schedulerChecks, executorChecks, endingChecks)
@@ -67,10 +67,10 @@ func Check(tb testing.TB, name string, deadline time.Duration, s SuspendFunc, on
 	allChecks[i].supervise(tb, &env{opts: o, suspend: s}, on)
 }
 
-// AllProperties is Properties with so many programs for each primitive.
+// AllProperties is Properties with a given number of programs for each primitive.
 var AllProperties = allProperties
 
-// PropertiesOf is Properties for one Spec.
+// PropertiesOf is Properties for a single Spec.
 func PropertiesOf(tb testing.TB, spec model.Spec, open Open, patience time.Duration) {
 	properties(tb, spec, open, propertiesOptions{patience: patience})
 }

@@ -14,7 +14,7 @@ import (
 
 var errOdd = errors.New("odd")
 
-// double answers even keys.
+// double loads even keys, and fails for odd ones.
 func double(_ context.Context, b *fetch.Batch[int, int]) error {
 	for _, k := range b.Keys() {
 		if k%2 != 0 {
@@ -25,7 +25,7 @@ func double(_ context.Context, b *fetch.Batch[int, int]) error {
 	return nil
 }
 
-// gets gets each key in a task of its own, in one Run, which has one batch.
+// gets fetches each key in a task of its own. All are in one Run, which sends one batch.
 func gets(src *fetch.Source[int, int], keys ...int) func(w *suspendtest.World) {
 	return func(w *suspendtest.World) {
 		w.Go("run", func(context.Context) {
@@ -48,7 +48,7 @@ func gets(src *fetch.Source[int, int], keys ...int) func(w *suspendtest.World) {
 	}
 }
 
-// deposits adds one twice to a balance that a source reads and an Effect writes.
+// deposits adds one twice to a balance that a Source reads and an Effect writes.
 func deposits(lock func(f func())) func(w *suspendtest.World) {
 	return func(w *suspendtest.World) {
 		balance := 0
@@ -74,7 +74,7 @@ func deposits(lock func(f func())) func(w *suspendtest.World) {
 	}
 }
 
-// cancelled is a Get whose context may end. Another Get then has the answer all the same.
+// cancelled has a Get whose context may end. Another Get of the same key must succeed all the same.
 func cancelled(seen map[error]bool) func(w *suspendtest.World) {
 	src := fetch.New("double", double, fetch.SourceOptions{})
 	return func(w *suspendtest.World) {
@@ -97,8 +97,8 @@ func cancelled(seen map[error]bool) func(w *suspendtest.World) {
 	}
 }
 
-// Tasks of a Run, and its batches, are tasks of Explore. Of n Gets the first begins in the task of the body, and the others in any order.
-// After the batch, all n go on in any order: (n-1)!·n! runs.
+// The tasks of a Run, and its batches, are tasks of Explore. Of n Gets, the first begins in the body's task, and the others begin
+// in any order. After the batch, all n continue in any order. This makes (n-1)!·n! runs.
 func TestFetch(t *testing.T) {
 	source := fetch.New("double", double, fetch.SourceOptions{})
 	byKey := fetch.ByKey("double", 2, func(_ context.Context, k int) (int, error) { return 2 * k, nil }, fetch.SourceOptions{})

@@ -10,7 +10,7 @@ import (
 	"github.com/braidgo/braid/suspendtest"
 )
 
-// Explore switches at guards. A native lock that was held there would hang it.
+// Explore switches tasks at guards. If a task held a native lock there, Explore would hang.
 func TestNoNativeLockIsHeldAtAGuard(t *testing.T) {
 	suspendtest.Explore(t, func(w *suspendtest.World) {
 		src := fetch.Shared(fetch.New("s", func(context.Context, *fetch.Batch[int, int]) error { return nil }, fetch.SourceOptions{}), 1)

@@ -49,7 +49,7 @@ func Kill(t testing.TB, open func() (on suspend.Spawner, kill func())) {
 		case k.inside != c.inside:
 			t.Errorf("%s: the wait has returned: %v, want %v", c.name, k.inside, c.inside)
 		case k.behind != c.behind:
-			t.Errorf("%s: the task has come to its next wait: %v, want %v", c.name, k.behind, c.behind)
+			t.Errorf("%s: the task has reached its next wait: %v, want %v", c.name, k.behind, c.behind)
 		}
 	}
 }

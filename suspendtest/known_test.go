@@ -15,7 +15,7 @@ import (
 	"github.com/braidgo/braid/suspendtest"
 )
 
-// philosophers take two forks each, the left one first, unless some take the right one.
+// philosophers take two forks each: the left one first, or the right one first if left returns false.
 func philosophers(left func(i int) bool) func(w *suspendtest.World) {
 	return func(w *suspendtest.World) {
 		var forks [3]mutex.Mutex
@@ -36,7 +36,7 @@ func philosophers(left func(i int) bool) func(w *suspendtest.World) {
 	}
 }
 
-// A permits is a semaphore, which may forget that a waiter has been cancelled.
+// A permits is a semaphore that may ignore the cancellation of a waiter.
 type permits struct {
 	forgets bool
 	guard   suspend.Guard
@@ -86,7 +86,7 @@ func acquires(forgets bool) func(w *suspendtest.World) {
 	}
 }
 
-// lost has an update that is lost between two sections.
+// lost loses an update between two critical sections.
 func lost(w *suspendtest.World) {
 	var m mutex.Mutex
 	n := 0
@@ -109,7 +109,7 @@ func lost(w *suspendtest.World) {
 	})
 }
 
-// turns shows its mistake in the order a, b, b, a only.
+// turns has a mistake that only the order a, b, b, a shows.
 func turns(w *suspendtest.World) {
 	s := 0
 	w.Go("a", func(context.Context) {
@@ -140,7 +140,7 @@ func sleepers(w *suspendtest.World) {
 	}
 }
 
-// The numbers of runs are those of the table in docs/primitive.md. A build with the tag explore looks at contexts once less.
+// The numbers of runs are those of the table in docs/primitive.md. A build with the tag explore has one look at a context less.
 func TestKnownPrograms(t *testing.T) {
 	const all = "deadlock: philosopher0 waits to be resumed, philosopher1 waits to be resumed, philosopher2 waits to be resumed"
 	left := philosophers(func(int) bool { return true })
@@ -148,7 +148,7 @@ func TestKnownPrograms(t *testing.T) {
 		name    string
 		program func(w *suspendtest.World)
 		opts    suspendtest.ExploreOptions
-		want    string // the first line of what Explore says
+		want    string // the first line of Explore's report
 	}{
 		{"turns", turns, suspendtest.ExploreOptions{}, "run 3 of the exploration, without a cancellation, has failed: a panics: 3"},
 		{"a lost update", lost, suspendtest.ExploreOptions{}, "run 3 of the exploration, without a cancellation, has failed: check: lost"},

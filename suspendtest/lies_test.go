@@ -11,12 +11,12 @@ import (
 	"github.com/braidgo/braid/suspendtest"
 )
 
-// A lie is what a scheduler that is right in all else says once: in its n'th Suspend, or in the n'th Resume.
+// A lie is a single wrong result of an otherwise correct scheduler, in its n'th Suspend or in the n'th Resume.
 type lie func(n int32) func() suspendtest.SuspendFunc
 
 var errLie = errors.New("a lie")
 
-// once returns lies of Suspend.
+// once returns lies in which f replaces a Suspend.
 func once(f func(ctx context.Context, block func(suspendtest.Resume) (*box, bool)) (*box, error)) lie {
 	return func(n int32) func() suspendtest.SuspendFunc {
 		return func() suspendtest.SuspendFunc {
@@ -31,7 +31,7 @@ func once(f func(ctx context.Context, block func(suspendtest.Resume) (*box, bool
 	}
 }
 
-// onceResumed returns lies of Resume.
+// onceResumed returns lies in which f replaces a Resume.
 func onceResumed(f func(v *box, err error, r suspendtest.Resume) bool) lie {
 	return func(n int32) func() suspendtest.SuspendFunc {
 		var calls atomic.Int32
@@ -119,7 +119,7 @@ var lies = map[string]lie{
 	"resumed with an error":         onceResumed(func(v *box, err error, r suspendtest.Resume) bool { return r(v, errLie) }),
 }
 
-// A told is a lie in the n'th call of a check, which one look finds.
+// A told is a lie in the n'th call of a check. Exactly one look of the check finds it.
 type told struct {
 	check, lie string
 	n          int32

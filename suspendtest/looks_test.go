@@ -12,12 +12,12 @@ import (
 	"github.com/braidgo/braid/suspendtest"
 )
 
-// Mutants that one look of their check finds, and no other.
+// Each of these mutants is found by one look of its check, and by no other.
 
-// openTimed opens a Baton that has all that a Baton need not have.
+// openTimed opens a Baton with all optional capabilities.
 var openTimed = onBaton(func(b *Baton) suspend.Spawner { return &timed{Baton: b, after: forbidden} })
 
-// endsNever opens a Baton on an executor that does not end.
+// endsNever opens a Baton on an executor that never ends.
 func endsNever(testing.TB) (s suspend.Spawner, end, close func()) {
 	b := &Baton{}
 	return b, func() {}, b.Close
@@ -37,7 +37,7 @@ var endingMutants = []mutant{
 	}), suspendtest.Options{}, []string{"Ending/refused-or-run"}},
 }
 
-// goes breaks one Go, or those for which f says so.
+// goes replaces one Go, or each for which wrong returns true.
 func goes(wrong func(n int32) bool, f func(s *patched, f func()) error) suspendtest.Open {
 	return onBaton(func(b *Baton) suspend.Spawner {
 		var n atomic.Int32
@@ -50,7 +50,7 @@ func goes(wrong func(n int32) bool, f func(s *patched, f func()) error) suspendt
 	})
 }
 
-// refuses runs f and says that it has refused it.
+// refuses runs f, and reports that it has refused it.
 func refuses(s *patched, f func()) error {
 	_ = s.Baton.Go(f)
 	return errLie
@@ -61,10 +61,10 @@ func runsTwice(s *patched, f func()) error {
 	return s.Baton.Go(f)
 }
 
-// nth says yes once.
+// nth returns a function that returns true in its n'th call.
 func nth(n int32) func(int32) bool { return func(k int32) bool { return k == n } }
 
-// timers breaks the n'th timer.
+// timers replaces the n'th timer.
 func timers(n int32, wrong func(d time.Duration, f func()) (stop func() bool)) suspendtest.Open {
 	return onBaton(func(b *Baton) suspend.Spawner {
 		var k atomic.Int32
@@ -77,7 +77,7 @@ func timers(n int32, wrong func(d time.Duration, f func()) (stop func() bool)) s
 	})
 }
 
-// clocks breaks the clock.
+// clocks replaces the clock.
 func clocks(now func(n int32, begun time.Time) time.Time) suspendtest.Open {
 	return onBaton(func(b *Baton) suspend.Spawner {
 		var n atomic.Int32
@@ -94,7 +94,7 @@ func watchRightly(ctx context.Context, f func()) (stop func() bool) {
 	return context.AfterFunc(ctx, func() { suspend.Bind(nil, f) })
 }
 
-// A held is a Baton with a right Hold, and its results are then changed.
+// A held is a Baton with a correct Hold, whose results the mutant changes.
 type held struct {
 	*Baton
 	change func(release func(), err error) (func(), error)
@@ -114,7 +114,7 @@ func holds(change func(release func(), err error) (func(), error)) suspendtest.O
 	return onBaton(func(b *Baton) suspend.Spawner { return held{b, change} })
 }
 
-// blocks with a Block whose n'th call fails.
+// blocker opens a Baton whose n'th Block fails.
 func blocker(n int32) suspendtest.Open {
 	return onBaton(func(b *Baton) suspend.Spawner {
 		var k atomic.Int32
@@ -137,7 +137,7 @@ func (b blocking) Block(f func()) error {
 	return nil
 }
 
-// registers wraps the contexts of the calls from the n'th on.
+// registers wraps the contexts of all calls from the given one on.
 func registers(from int32, wrap func(ctx afterFuncer) context.Context) func() suspendtest.SuspendFunc {
 	return func() suspendtest.SuspendFunc {
 		var calls atomic.Int32
@@ -157,7 +157,7 @@ func registers(from int32, wrap func(ctx afterFuncer) context.Context) func() su
 	}
 }
 
-// retainsContexts keeps the last n contexts that end.
+// retainsContexts keeps the last n contexts that end alive.
 func retainsContexts(n int) func() suspendtest.SuspendFunc {
 	return func() suspendtest.SuspendFunc {
 		var mu sync.Mutex
@@ -186,7 +186,7 @@ type stopping struct {
 
 func (s *stopping) AfterFunc(f func()) func() bool { return s.after(f) }
 
-// panicking is a scheduler whose tasks may panic.
+// panicking opens a scheduler whose tasks may panic.
 func panicking(change func(s suspend.Spawner) suspend.Spawner, value func(v any) any) suspendtest.Options {
 	return suspendtest.Options{Panics: func(_ testing.TB, onPanic func(any, []byte)) (suspend.Spawner, func()) {
 		s, end := openFifo(fifo.Options{OnPanic: func(v any, stack []byte) { onPanic(value(v), stack) }})
@@ -224,7 +224,7 @@ func init() {
 		{"Go refuses a task that panics, and runs it", suspendtest.Open(nil), panicking(func(s suspend.Spawner) suspend.Spawner {
 			var n atomic.Int32
 			return spawnerFunc(func(f func()) error {
-				if err := s.Go(f); err != nil || n.Add(1) != 5 { // a waiter and three more come first
+				if err := s.Go(f); err != nil || n.Add(1) != 5 { // the fifth, after a waiter and three others
 					return err
 				}
 				return errLie
@@ -244,7 +244,7 @@ func init() {
 			stop := forbidden(d, f)
 			return func() bool { stop(); return true }
 		}), suspendtest.Options{}, []string{stopCheck}},
-		{"a stop that is true although it comes too late", timers(0, func(d time.Duration, f func()) func() bool {
+		{"a stop that returns true although it is too late", timers(0, func(d time.Duration, f func()) func() bool {
 			stop := forbidden(d, f)
 			return func() bool { stop(); time.Sleep(time.Millisecond); return true }
 		}), suspendtest.Options{}, []string{"Timers/under-locks"}},
@@ -254,7 +254,7 @@ func init() {
 			}
 			return time.Now()
 		}), suspendtest.Options{}, []string{clockCheck}},
-		{"a clock that stands now", clocks(func(_ int32, begun time.Time) time.Time { return begun }), suspendtest.Options{}, []string{clockCheck}},
+		{"a clock that stops", clocks(func(_ int32, begun time.Time) time.Time { return begun }), suspendtest.Options{}, []string{clockCheck}},
 		{"a clock of another time", clocks(func(int32, time.Time) time.Time { return time.Now().Add(time.Hour) }), suspendtest.Options{}, []string{clockCheck}},
 		{"Sleep is too short", tasks(func(t *patch) {
 			t.spawner = &timed{Baton: t.s.Baton, after: func(d time.Duration, f func()) func() bool { return forbidden(d/4, f) }}
@@ -263,11 +263,11 @@ func init() {
 		{"a Block that refuses the first", blocker(1), suspendtest.Options{}, []string{"Blocking/holds-nobody-up"}},
 		{"a Block that refuses the second", blocker(2), suspendtest.Options{}, []string{"Blocking/holds-nobody-up"}},
 
-		{"a Watcher whose stop says no", watches(func(ctx context.Context, f func()) func() bool {
+		{"a Watcher whose stop returns false", watches(func(ctx context.Context, f func()) func() bool {
 			stop := watchRightly(ctx, f)
 			return func() bool { stop(); return false }
 		}), suspendtest.Options{}, []string{watcherCheck}},
-		{"a Watcher whose stop says yes again and again", watches(func(ctx context.Context, f func()) func() bool {
+		{"a Watcher whose stop returns true again and again", watches(func(ctx context.Context, f func()) func() bool {
 			stop := watchRightly(ctx, f)
 			return func() bool { stop(); return true }
 		}), suspendtest.Options{}, []string{watcherCheck}},
@@ -304,7 +304,7 @@ func init() {
 			var n atomic.Int32
 			ops.Put = func(s *suspendtest.Store, v *box) {
 				suspendtest.RightStore.Put(s, v)
-				if n.Add(1)%600 == 0 { // the last of a storm
+				if n.Add(1)%600 == 0 { // the last one of a storm
 					suspendtest.RightStore.Put(s, v)
 				}
 			}
@@ -313,7 +313,7 @@ func init() {
 			var n atomic.Int32
 			ops.Put = func(s *suspendtest.Store, v *box) {
 				suspendtest.RightStore.Put(s, v)
-				if n.Add(1)%600 == 0 { // the last of a storm
+				if n.Add(1)%600 == 0 { // the last one of a storm
 					suspendtest.Leave(s)
 				}
 			}
@@ -369,7 +369,7 @@ func init() {
 	}...)
 }
 
-// A refusingInCallbacks refuses tasks that callbacks start, and runs them.
+// A refusingInCallbacks refuses tasks that callbacks start, but runs them.
 type refusingInCallbacks struct{ timed }
 
 func (s *refusingInCallbacks) Go(f func()) error {

@@ -20,7 +20,7 @@ func init() {
 			return &timed{Baton: b, after: func(_ time.Duration, f func()) func() bool { f(); return never }}
 		}), suspendtest.Options{}, []string{"Timers/under-locks"}},
 		mutant{"a timer that calls early", onBaton(func(b *Baton) suspend.Spawner {
-			var passed atomic.Int64 // which a timer moves by a tenth of what it is set for
+			var passed atomic.Int64 // each timer advances the clock by a tenth of its duration
 			return &timed{
 				Baton: b,
 				after: func(d time.Duration, f func()) func() bool {
@@ -98,10 +98,10 @@ type wrapped struct{ suspend.Spawner }
 
 type refusing struct{ suspend.Spawner }
 
-// Block fails otherwise than by ErrClosed, after which Blocking would find a goroutine by itself.
+// Block fails with an error other than ErrClosed. After ErrClosed, Blocking would use another goroutine.
 func (refusing) Block(func()) error { return errors.New("full") }
 
-// A timed is a Baton with timers and, maybe, a clock.
+// A timed is a Baton with timers and, if now is set, a clock.
 type timed struct {
 	*Baton
 	after func(d time.Duration, f func()) (stop func() bool)
@@ -117,7 +117,7 @@ func (s *timed) Now() time.Time {
 	return s.now()
 }
 
-// forbidden is a right AfterFunc.
+// forbidden is a correct AfterFunc.
 func forbidden(d time.Duration, f func()) func() bool {
 	return time.AfterFunc(d, func() { suspend.Bind(nil, f) }).Stop
 }

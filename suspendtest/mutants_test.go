@@ -24,7 +24,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// A mutant is a scheduler, or an executor, that is broken in one way. The checks named must find it out.
+// A mutant is a scheduler, or an executor, with one mistake. The named checks must find it.
 type mutant struct {
 	name  string
 	open  suspendtest.Opener
@@ -32,7 +32,7 @@ type mutant struct {
 	kills []string
 }
 
-// A patched is a scheduler whose Go, or whose tasks, are replaced.
+// A patched is a scheduler whose Go or tasks are replaced.
 type patched struct {
 	*Baton
 	run  func(s *patched, f func()) error
@@ -52,7 +52,7 @@ func (s *patched) Go(f func()) error {
 	})
 }
 
-// A patch is a Task whose methods a test may replace. The others are those of the one inside.
+// A patch is a Task whose methods a test may replace. The other methods are those of the wrapped Task.
 type patch struct {
 	suspend.Task
 	s                        *patched
@@ -91,7 +91,7 @@ func (t *patch) Spawner() suspend.Spawner {
 	return t.s
 }
 
-// onBaton opens a scheduler of a new Baton, with which it closes.
+// onBaton opens a scheduler on a new Baton, and closes the Baton with it.
 func onBaton(scheduler func(b *Baton) suspend.Spawner) suspendtest.Open {
 	return func(testing.TB) (suspend.Spawner, func()) {
 		b := &Baton{}
@@ -99,7 +99,7 @@ func onBaton(scheduler func(b *Baton) suspend.Spawner) suspendtest.Open {
 	}
 }
 
-// runs breaks Go, and tasks the tasks.
+// runs replaces Go and the tasks.
 func runs(f func(s *patched, f func()) error) suspendtest.Open {
 	return onBaton(func(b *Baton) suspend.Spawner { return &patched{Baton: b, run: f} })
 }
@@ -195,7 +195,7 @@ var schedulerMutants = []mutant{
 		begin := time.Now()
 		t.park = func() {
 			if time.Since(begin) > 2*patience {
-				runtime.Goexit() // nobody is looking any more
+				runtime.Goexit() // all looks are over by then
 			}
 			time.Sleep(time.Millisecond)
 		}
@@ -311,11 +311,11 @@ var schedulerMutants = []mutant{
 	}), suspendtest.Options{NoAllocs: true}, []string{"11/suspend-and-resume-allocate-nothing"}},
 }
 
-// yieldAlone is a check that counts, while it keeps the other processors busy.
+// yieldAlone is a check that measures while it keeps the other processors busy.
 const yieldAlone = "Yield/gives-way-without-preemption"
 
-// hogs are goroutines that do not yield. The checks in which others have to run see nothing of that: the runtime lets them.
-// Or else they yield, and Go lies in a task.
+// hogs are goroutines that do not yield. The checks that only need others to run do not notice, because the runtime runs them.
+// With lies, they yield, and Go returns an error in a task.
 type hogs struct {
 	all  sync.WaitGroup
 	lies bool
@@ -347,7 +347,7 @@ type executor func(f func()) error
 
 func (x executor) Execute(f func()) error { return x(f) }
 
-// executes breaks Execute.
+// executes replaces Execute.
 func executes(broken func(s *fifo.Scheduler, f func()) error) suspendtest.OpenExecutor {
 	return func(testing.TB) (suspend.Executor, func()) {
 		s := fifo.New(fifo.Options{OnPanic: func(any, []byte) {}})
@@ -386,7 +386,7 @@ var executorMutants = []mutant{
 	}), suspendtest.Options{}, []string{"Execute/a-callback-may-resume"}},
 }
 
-// patience is the deadline of a check on a mutant. One that is killed by a hang takes as long.
+// patience is the deadline of a check on a mutant. A mutant that hangs takes this long.
 const patience = 700 * time.Millisecond
 
 // A recorder is a test that may fail.
@@ -410,8 +410,8 @@ type kill struct {
 	run           func(sees func(look string) bool)
 }
 
-// found returns the looks that find the mutant while all of them are blind, and so do not end the check. If it is one, no other does when
-// that one is blind.
+// found returns the looks that find the mutant. All looks are blind meanwhile, so none of them ends the check. If found returns a
+// single look, no other look would find the mutant without it.
 func (k kill) found() (looks []string) {
 	var mu sync.Mutex
 	over := false
@@ -447,7 +447,7 @@ func kills(t *testing.T) (all []kill) {
 			})
 		}
 	}
-	for _, l := range tolds { // none of which hangs
+	for _, l := range tolds { // these do not hang
 		add(fmt.Sprintf("%s, in call %d", l.lie, l.n), l.check, func(sees func(look string) bool) {
 			open := suspendtest.Opener(openTimed)
 			switch kind, _, _ := strings.Cut(l.check, "/"); kind {
@@ -462,21 +462,21 @@ func kills(t *testing.T) (all []kill) {
 	return all
 }
 
-// Every mutant is killed by the checks that are meant to, every check can kill, and every look of a check has a mutant that it alone
-// finds: if the look went blind, the mutant would live.
+// Every mutant is killed by its checks, every check can kill, and every look of a check has a mutant that only this look finds.
+// Without that look, the mutant would survive.
 func TestMutantsAreKilled(t *testing.T) {
 	all := kills(t)
 	for _, name := range suspendtest.Names() {
 		killer := slices.ContainsFunc(all, func(k kill) bool { return k.check == name })
-		if killer == (name == "Blocking/panic-and-goexit-come-back") { // code of package suspend, see ofSuspend
+		if killer == (name == "Blocking/panic-and-goexit-come-back") { // tests code of package suspend, see ofSuspend
 			t.Errorf("a mutant shows that %s can fail: %v", name, killer)
 		}
 	}
 	var mu sync.Mutex
-	alone := map[string]bool{}     // the looks that have found a mutant that no other has
-	killers := map[string][]kill{} // by a look that found the mutant
+	alone := map[string]bool{}     // the looks that have found a mutant alone
+	killers := map[string][]kill{} // by the look that found the mutant
 	attempt := func(k kill) {
-		for range 20 { // a race may end well now and then
+		for range 20 { // a race does not show a mistake each time
 			looks := k.found()
 			if len(looks) == 0 {
 				continue
@@ -495,9 +495,9 @@ func TestMutantsAreKilled(t *testing.T) {
 		t.Errorf("%s: survived %s", k.mutant, k.check)
 	}
 	var wg sync.WaitGroup
-	slots := make(chan struct{}, 16*runtime.GOMAXPROCS(0)) // most of them hang, and cost nothing
+	slots := make(chan struct{}, 16*runtime.GOMAXPROCS(0)) // most of them hang, and need no processor
 	for _, k := range all {
-		if k.check[:2] == "11" || k.check == yieldAlone { // these count what everybody does
+		if k.check[:2] == "11" || k.check == yieldAlone { // these measure the whole process, so they run alone
 			attempt(k)
 		}
 	}
@@ -514,7 +514,7 @@ func TestMutantsAreKilled(t *testing.T) {
 	wg.Wait()
 	for _, l := range looks(t) {
 		breakable := !slices.Contains(ofSuspend, l.text) && !strings.HasPrefix(l.text, "uncovered: ")
-		if by := killers[l.at]; breakable && len(by) > 0 { // beside others, a look that is starved finds more
+		if by := killers[l.at]; breakable && len(by) > 0 { // with other tests running, a starved look may find more
 			for tries := 0; tries < 60 && !alone[l.at]; tries++ {
 				attempt(by[tries%len(by)])
 			}
@@ -525,15 +525,15 @@ func TestMutantsAreKilled(t *testing.T) {
 	}
 }
 
-// ofSuspend are the looks at code of package suspend that the kit does not take from its caller, and so no mutant can break. Nor can one
-// break those that say that a check has tested nothing.
+// ofSuspend has the looks at code of package suspend that the kit does not get from its caller, so no mutant can break it. A look
+// that reports that a check has tested nothing cannot be broken either.
 var ofSuspend = []string{
-	"a goroutine of no scheduler is within it",
-	"under Bind(t) the task is another than t",
-	"Blocking ran f although ctx was done",
+	"Within is true on a goroutine without a scheduler",
+	"under Bind(t), the current task is not t",
+	"Blocking ran f although ctx had ended before",
 	"Blocking with a cancelled context returned %v",
 	"f panicked with %v, and Blocking with %v",
-	"f has exited, and the task went on",
+	"f called runtime.Goexit, but the task continued",
 	"next returned %d, %v",
 	"next returned a value after the last",
 }
@@ -541,7 +541,7 @@ var ofSuspend = []string{
 // A look is a place in the kit that reports a problem.
 type look struct{ at, text string }
 
-// looks returns those in the source of the kit.
+// looks returns all looks in the source of the kit.
 func looks(t *testing.T) (all []look) {
 	files, err := filepath.Glob("*.go")
 	require.NoError(t, err)
@@ -566,14 +566,14 @@ func looks(t *testing.T) (all []look) {
 	return all
 }
 
-// A suspendMutant is a Suspend that is broken in one way.
+// A suspendMutant is a Suspend with one mistake.
 type suspendMutant struct {
 	name  string
 	make  func() suspendtest.SuspendFunc
 	kills []string
 }
 
-// blocks breaks the treatment of block by Suspend.
+// blocks replaces the block that is passed to Suspend.
 func blocks(f func(block func(suspendtest.Resume) (*box, bool), r suspendtest.Resume) (*box, bool)) func() suspendtest.SuspendFunc {
 	return func() suspendtest.SuspendFunc {
 		return func(ctx context.Context, block func(suspendtest.Resume) (*box, bool)) (*box, error) {
@@ -591,7 +591,7 @@ func returns(f func(ctx context.Context, v *box, err error) (*box, error)) func(
 	}
 }
 
-// contexts breaks the choice of the context, given those that the task has used before.
+// contexts replaces the context of a Suspend, given the contexts that the task has used before.
 func contexts(f func(before []context.Context, ctx context.Context) context.Context) func() suspendtest.SuspendFunc {
 	return func() suspendtest.SuspendFunc {
 		var mu sync.Mutex
@@ -640,7 +640,7 @@ var suspendMutants = []suspendMutant{
 		defer holding.Unlock()
 		return block(r)
 	}), []string{"01/block-holds-nothing"}},
-	{"block runs although ctx is done", func() suspendtest.SuspendFunc {
+	{"block runs although ctx has ended", func() suspendtest.SuspendFunc {
 		return func(ctx context.Context, block func(suspendtest.Resume) (*box, bool)) (*box, error) {
 			if ctx.Err() != nil {
 				_, _ = block(func(*box, error) bool { return false })

@@ -57,7 +57,7 @@ func bindNests(e *env) {
 				defer func() { _ = recover() }()
 				suspend.Bind(inner, func() {
 					if suspend.Self() != inner {
-						e.errorf("under Bind(t) the task is another than t")
+						e.errorf("under Bind(t), the current task is not t")
 					}
 					ok()
 					suspend.Bind(inner, ok)
@@ -100,8 +100,8 @@ func plainGoroutine(e *env) {
 	recv(e, published, "block did not run on a goroutine")
 	recv(e, published, "block did not run on a goroutine")
 	first(nil, nil)
-	recv(e, returned, "a goroutine that was resumed did not go on")
-	e.waits(w, "by the Resume of a goroutine that it has started")
+	recv(e, returned, "a goroutine that was resumed did not continue")
+	e.waits(w, "by the Resumer of a goroutine that it has started")
 	cancel()
 	recv(e, cancelled, "a suspended goroutine was not cancelled")
 	if second(nil, nil) {
@@ -123,8 +123,8 @@ func yieldLets(e *env) {
 		}
 	})
 	recv(e, waiting, "a task did not run")
-	recv(e, e.task(func() { flag.Store(true) }), "a task did not run while another yielded time and again")
-	recv(e, spinner, "a task that yielded did not go on")
+	recv(e, e.task(func() { flag.Store(true) }), "a task did not run while another yielded again and again")
+	recv(e, spinner, "a task that yielded did not continue")
 
 	// Tasks that yield must not keep another task from being woken.
 	w := e.waiter(background)
@@ -140,12 +140,12 @@ func yieldLets(e *env) {
 	}
 	e.finish(w)
 	for _, ended := range ended {
-		recv(e, ended, "a task that yielded did not go on")
+		recv(e, ended, "a task that yielded did not continue")
 	}
 }
 
 func here(e *env) {
-	e.do("a task that was started by way of Here did not run", func() {
+	e.do("a task that was started through Here did not run", func() {
 		h := suspend.Here()
 		if h != suspend.Goroutines && h != e.spawner {
 			e.errorf("Here() is %T %p, and the scheduler that the task was started on %T %p", h, h, e.spawner, e.spawner)
@@ -162,7 +162,7 @@ func here(e *env) {
 		}
 		inner <- ended
 	})
-	recv(e, <-inner, "a task that was started by way of Here did not run")
+	recv(e, <-inner, "a task that was started through Here did not run")
 }
 
 func sleeps(e *env) {
@@ -200,7 +200,7 @@ func blockingHolds(e *env) {
 		if err := suspend.Blocking(background, func() { <-release; ran = true }); err != nil || !ran {
 			e.errorf("Blocking returned %v, and f has run: %v", err, ran)
 		}
-		if err := suspend.Blocking(done, func() { e.errorf("Blocking ran f although ctx was done") }); !errors.Is(err, context.Canceled) {
+		if err := suspend.Blocking(done, func() { e.errorf("Blocking ran f although ctx had ended before") }); !errors.Is(err, context.Canceled) {
 			e.errorf("Blocking with a cancelled context returned %v", err)
 		}
 	})
@@ -261,7 +261,7 @@ func blockingFails(e *env) {
 		after.Store(true)
 	})
 	if after.Load() {
-		e.errorf("f has exited, and the task went on")
+		e.errorf("f called runtime.Goexit, but the task continued")
 	}
 	e.letPark()
 }
@@ -295,7 +295,7 @@ func pullSuspends(e *env) {
 	for range values {
 		var round []resume
 		for range tasks { // all tasks are suspended at the same time
-			round = append(round, recv(e, resumes, "a Suspend in the body of Pull holds up other tasks"))
+			round = append(round, recv(e, resumes, "a Suspend in the body of Pull blocks other tasks"))
 		}
 		e.letPark()
 		for _, r := range round {
@@ -303,6 +303,6 @@ func pullSuspends(e *env) {
 		}
 	}
 	for _, ended := range ended {
-		recv(e, ended, "a task that was resumed in the body of Pull did not go on")
+		recv(e, ended, "a task that was resumed in the body of Pull did not continue")
 	}
 }

@@ -96,7 +96,7 @@ func runOn(s suspend.Spawner, p *model.Program, patience time.Duration) error {
 	place.Then, _ = s.(suspend.Executor)
 	var result error // a program that hangs may set result later
 	if hung := within(3*patience, func() { result = p.Run(place) }); hung != nil {
-		return fmt.Errorf("the scheduler does not let its caller go on: %w", hung)
+		return fmt.Errorf("the scheduler blocks its caller: %w", hung)
 	}
 	return result
 }
@@ -134,5 +134,5 @@ func shrink(t testing.TB, p *model.Program, err error, open Open, o propertiesOp
 	if again := fails(short, 3, min(o.patience, time.Second)); again != nil {
 		return short, again
 	}
-	return p, errors.Join(err, errors.New("(a shorter program fails by chance only)"))
+	return p, errors.Join(err, errors.New("(no shorter program was found that fails each time)"))
 }

@@ -20,7 +20,7 @@ import (
 	"github.com/braidgo/braid/suspendtest/internal/model"
 )
 
-// Primitives that are broken in one way each.
+// Each of these primitives has one mistake.
 type (
 	losesPermits     struct{ model.Semaphore }
 	doublesPut       struct{ model.MVar }
@@ -90,7 +90,7 @@ func (s letsTooManyIn) Acquire(ctx context.Context, n int64) error {
 	return s.Semaphore.Acquire(ctx, max(n-1, 1))
 }
 
-// Those behind a waiter that is cancelled are not let in.
+// When a waiter is cancelled, those behind it are not served.
 func (s gatingHead) Acquire(ctx context.Context, n int64) error {
 	if ctx.Err() == nil && n == 3 {
 		ahead := make(chan error, 1)
@@ -120,7 +120,7 @@ func (m locksThoughDone) LockContext(ctx context.Context) error {
 	return m.Mutex.LockContext(ctx)
 }
 
-// A slowMutex is a lock that is handed over, of a guard and a queue.
+// A slowMutex is a lock with hand-over, made of a guard and a queue.
 type slowMutex struct {
 	model.Mutex
 	guard   suspend.Guard
@@ -152,7 +152,7 @@ func (m *slowMutex) Try() (none struct{}, ok bool, err error) {
 	return none, !was, nil
 }
 
-// Unlock looks at the first waiter, and gives up if this one is cancelled.
+// Unlock looks only at the first waiter, and gives up if this one was cancelled.
 func (m *losesWakeUp) Unlock() {
 	m.guard.Lock()
 	defer m.guard.Unlock()
@@ -161,7 +161,7 @@ func (m *losesWakeUp) Unlock() {
 	}
 	if m.waiters.Len() > 0 {
 		r, _ := m.waiters.Pop()
-		r.Resume(struct{}{}, nil) // if this is false, the lock is nobody's
+		r.Resume(struct{}{}, nil) // if Resume returns false, no task holds the lock
 		return
 	}
 	m.held = false
@@ -185,7 +185,7 @@ func (c sendsIfClosed) Send(ctx context.Context, v int) error {
 
 func (c overtakes) Recv(ctx context.Context) (int, error) {
 	v, err := c.Chan.Recv(ctx)
-	if w, ok, _ := c.TryRecv(); ok && err == nil { // the second goes before the first
+	if w, ok, _ := c.TryRecv(); ok && err == nil { // the second comes before the first
 		if ok, _ := c.TrySend(v); ok {
 			return w, nil
 		}
@@ -260,7 +260,7 @@ var primitiveMutants = []struct {
 	})},
 }
 
-// An adversary is random with a broken part.
+// An adversary is the scheduler random with a broken part.
 type adversary struct {
 	*random.Scheduler
 	run, execute func(s *adversary, f func()) error
@@ -281,7 +281,7 @@ func (s *adversary) Execute(f func()) error {
 	return s.execute(s, f)
 }
 
-// nth reports every nth time.
+// nth returns true every n'th time.
 func (s *adversary) nth(n int32) bool { return s.n.Add(1)%n == 0 }
 
 func breaks(run, execute func(s *adversary, f func()) error) suspendtest.Open {
@@ -291,13 +291,13 @@ func breaks(run, execute func(s *adversary, f func()) error) suspendtest.Open {
 	}
 }
 
-// now and then does something every nth time, for all tasks together.
+// nowAndThen returns a function that returns true every n'th time, for all tasks together.
 func nowAndThen(n int32) func() bool {
 	var calls atomic.Int32
 	return func() bool { return calls.Add(1)%n == 0 }
 }
 
-// threads breaks the tasks of a scheduler that runs all at once.
+// threads breaks the tasks of a scheduler that runs all tasks in parallel.
 func threads(f func(t *patch)) suspendtest.Open {
 	return func(testing.TB) (suspend.Spawner, func()) {
 		s := &goroutines{}
@@ -391,12 +391,11 @@ var brokenSchedulers = []struct {
 	})},
 }
 
-// Every mutant is found within the default number of programs, or as a race may end well for it, in one of a few such
-// tests.
+// Every mutant is found within the default number of programs. Because races do not show each time, a few such tests are made.
 func TestPropertiesKillMutants(t *testing.T) {
 	t.Cleanup(schedtest.Within(t, 2*schedtest.Deadline))
 	const patience = 500 * time.Millisecond
-	var wg sync.WaitGroup // most of them wait
+	var wg sync.WaitGroup // most of them only wait
 	defer wg.Wait()
 	kill := func(name string, spec model.Spec, open suspendtest.Open) {
 		wg.Go(func() {

@@ -22,7 +22,7 @@ func TestBatonProperties(t *testing.T) {
 	suspendtest.AllProperties(t, openBaton, 5)
 }
 
-// Properties is used in a test, as Scheduler is.
+// Properties is called in a test, like Scheduler.
 func ExampleProperties() {
 	_ = func(t *testing.T) { suspendtest.Properties(t, openBaton) }
 

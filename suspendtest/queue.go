@@ -101,7 +101,7 @@ func queueStorm(e *env) {
 			}
 		}))
 	}
-	recv(e, cancels, "no task took anything")()
+	recv(e, cancels, "no task took a value")()
 	e.expect("a cancellation was lost")
 	for cancelled.Load() == 0 && !e.over.Load() {
 		runtime.Gosched()
@@ -118,7 +118,7 @@ func queueStorm(e *env) {
 			}
 		}
 	}()
-	e.expect("a Resume in a storm blocks")
+	e.expect("a Resume in the storm does not return")
 	for i := range taken {
 		e.progress()
 		e.opts.store.Put(&s, &box{n: i})
@@ -127,7 +127,7 @@ func queueStorm(e *env) {
 		}
 	}
 	for _, ended := range ended {
-		recv(e, ended, "a task in a storm of cancellations did not go on: a wake-up or a cancellation was lost")
+		recv(e, ended, "a task in a storm of cancellations did not continue: a wake-up or a cancellation was lost")
 	}
 	close(stop)
 	recv(e, stopped, "a cancellation blocks")

@@ -56,7 +56,7 @@ func oneWinner(e *env) {
 		} else {
 			wg.Go(w.cancel)
 		}
-		e.expect("Resume or a cancellation blocks")
+		e.expect("Resume or a cancellation does not return")
 		wg.Wait()
 		r := recv(e, results, "a Suspend did not return although it was resumed or cancelled")
 		switch {
@@ -78,7 +78,7 @@ func oneWinner(e *env) {
 func secondResume(e *env) {
 	w := e.waiter(background)
 	first, second := w.resume(&box{n: 1}, nil), w.resume(&box{n: 2}, nil)
-	recv(e, w.ended, "a task that was resumed did not go on")
+	recv(e, w.ended, "a task that was resumed did not continue")
 	if !first || second || w.v == nil || w.v.n != 1 {
 		e.errorf("two Resumes returned %v and %v, and Suspend %v", first, second, w.v)
 	}
@@ -153,7 +153,7 @@ func deliveryPromise(e *env) {
 			e.errorf("Resume of a parked task returned false")
 		}
 		cancel()
-		recv(e, w.ended, "a task that was resumed and then cancelled did not go on")
+		recv(e, w.ended, "a task that was resumed and then cancelled did not continue")
 		if w.v != v || w.err != nil {
 			e.errorf("Resume returned true, then ctx was cancelled (%s), and Suspend returned %v, %v", kind.name, w.v, w.err)
 		}
@@ -164,7 +164,7 @@ func deliverBoth(e *env) {
 	w := e.waiter(background)
 	v := new(box)
 	w.resume(v, errTest)
-	recv(e, w.ended, "a task that was resumed did not go on")
+	recv(e, w.ended, "a task that was resumed did not continue")
 	if w.v != v || w.err != errTest {
 		e.errorf("Suspend returned %v, %v", w.v, w.err)
 	}
@@ -182,7 +182,7 @@ func resumeInBlock(e *env) {
 					resumed <- r(v, nil)
 				}
 				if !<-resumed {
-					e.errorf("Resume before block has returned is false")
+					e.errorf("Resume returned false while block was still running")
 				}
 				return nil, false
 			})
@@ -213,7 +213,7 @@ func resumeAfterClose(e *env) {
 	cancel()
 	recv(e, waiters[1].ended, "a parked task was not cancelled")
 	e.close()
-	e.expect("Resume or Unpark blocks after close")
+	e.expect("Resume or Unpark does not return after close")
 	for _, w := range waiters {
 		if w.resume(new(box), nil) {
 			e.errorf("Resume after close returned true")
@@ -258,7 +258,7 @@ func underLock(e *env, from func(func())) {
 		}
 	})
 	for _, ended := range ended {
-		recv(e, ended, "a task that was resumed under a lock did not go on")
+		recv(e, ended, "a task that was resumed under a lock did not continue")
 	}
 }
 
@@ -276,7 +276,7 @@ func resumeBusy(e *env) {
 	late := e.task(func() {})
 	close(release)
 	recv(e, busy, "a task that held the scheduler did not end")
-	recv(e, w.ended, "a task that was resumed while another held the scheduler did not go on")
+	recv(e, w.ended, "a task that was resumed while another held the scheduler did not continue")
 	recv(e, late, "a task that was started while another held the scheduler did not run")
 }
 
@@ -308,7 +308,7 @@ func resumeOrder(e *env) {
 		waiters[k].resume(nil, nil)
 	}
 	for _, w := range waiters {
-		recv(e, w.ended, "a task that was resumed did not go on")
+		recv(e, w.ended, "a task that was resumed did not continue")
 	}
 	if !slices.Equal(order, want) {
 		e.errorf("resumed in the order %v, the tasks ran in the order %v", want, order)
@@ -334,7 +334,7 @@ func happensBefore(e *env) {
 		plain = i + 1
 		r(&box{n: i}, nil)
 	}
-	recv(e, ended, "a task that was resumed did not go on")
+	recv(e, ended, "a task that was resumed did not continue")
 
 	// Next, a ring of tasks passes the variable from task to task.
 	const n = 10

@@ -10,7 +10,7 @@ import (
 	"github.com/braidgo/braid/suspendtest"
 )
 
-// A Sleep in the block of a Suspend panics, on any scheduler, and under Explore.
+// A Sleep in the block of a Suspend panics, on any scheduler and under Explore.
 func TestASleepInABlock(t *testing.T) {
 	wrong := func() {
 		_, _ = suspend.Suspend(context.Background(), func(suspend.Resumer[int]) (int, bool) {

@@ -41,7 +41,7 @@ func staleResumers(e *env) {
 		r := recv(e, published, "block did not run")
 		for _, old := range stale {
 			if old(new(box), nil) {
-				e.fatalf("the resumer of an earlier suspension returned true")
+				e.fatalf("the Resumer of an earlier suspension returned true")
 			}
 		}
 		e.letPark()
@@ -51,7 +51,7 @@ func staleResumers(e *env) {
 				e.fatalf("the Resume of a waiting task returned false")
 			}
 		}
-		if v := recv(e, results, "a task that was resumed did not go on"); v == nil || v.n != i {
+		if v := recv(e, results, "a task that was resumed did not continue"); v == nil || v.n != i {
 			e.fatalf("Suspend %d returned %v", i, v)
 		}
 		stale = append(stale, r)
@@ -60,10 +60,10 @@ func staleResumers(e *env) {
 	w := e.waiter(background) // the new task may reuse the coroutine of the first task
 	for _, old := range stale {
 		if old(new(box), nil) {
-			e.fatalf("the resumer of a task that has ended returned true")
+			e.fatalf("the Resumer of a task that has ended returned true")
 		}
 	}
-	e.waits(w, "by a resumer of a task that has ended")
+	e.waits(w, "by the Resumer of a task that has ended")
 	e.finish(w)
 }
 
@@ -124,7 +124,7 @@ func lateUnparks(e *env) {
 				e.fatalf("the Resume of a waiting task returned false under late Unparks")
 			}
 		}
-		recv(e, ended, "a task that was resumed did not go on under late Unparks")
+		recv(e, ended, "a task that was resumed did not continue under late Unparks")
 		runtime.Gosched() // lets the goroutine above unpark the ended task, even on one thread
 	}
 	stop.Store(true)

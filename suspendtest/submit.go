@@ -60,8 +60,8 @@ func notInline(e *env) {
 	e.expect("it did not return before f had run")
 	recv(e, start(), "a function that was accepted did not run")
 	var inner chan struct{}
-	e.do("called from within, it did not return before f had run", func() { inner = start() })
-	recv(e, inner, "a function that was submitted from within did not run")
+	e.do("called inside another function, it did not return before f had run", func() { inner = start() })
+	recv(e, inner, "a function that another function submitted did not run")
 }
 
 func runInOrder(e *env) {
@@ -80,7 +80,7 @@ func runInOrder(e *env) {
 		recv(e, ended, "a function that was accepted did not run")
 	}
 	if !slices.IsSorted(order) {
-		e.errorf("what was submitted in order ran in the order %v", order)
+		e.errorf("functions that were submitted in order ran in the order %v", order)
 	}
 }
 
@@ -110,7 +110,7 @@ func submitWhileClosing(e *env) {
 		recv(e, started, "it blocks")
 	}
 	e.close()
-	e.expect("it blocks after close")
+	e.expect("it does not return after close")
 	wg.Wait()
 	for range before {
 		submit()

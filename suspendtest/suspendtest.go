@@ -10,7 +10,7 @@
 //
 //  1. block runs exactly once, on the calling goroutine, or not at all if ctx is already done. A Suspend inside block panics.
 //  2. Exactly one of Resume and cancellation wins, and the loser has no effect.
-//  3. If Resume returned true, Suspend returns the delivered value, even if ctx is done by then.
+//  3. If Resume returned true, Suspend returns the delivered value, even if ctx has ended by then.
 //  4. A cancelled Suspend returns an error that matches both ctx.Err() and context.Cause(ctx) under errors.Is.
 //  5. Resume is legal at any time, from anywhere, under any lock. Resume does not block and does not run the waiter.
 //  6. A value that block returns is the result, even after a cancellation, and the Resumer has no effect any more.

@@ -17,52 +17,52 @@ var schedulerChecks = slices.Concat(contractChecks, capabilityChecks, timerCheck
 		func(o Options) bool { return o.NoAllocs }, noAllocs},
 
 	{"Go/every-task-runs-once",
-		"Go: nil says that f will run, once.", nil, runOnce},
+		"Go: nil means that f will run, once.", nil, runOnce},
 	{"Go/does-not-run-the-task-inline",
-		"Go must not run f before it returns: its caller may hold locks, and is not to be f's task.", nil, notInline},
+		"Go must not run f before it returns: its caller may hold locks, and must not become the task of f.", nil, notInline},
 	{"Go/tasks-run-in-order",
 		"Go: on a FIFO scheduler tasks begin in the order in which they were started.",
 		func(o Options) bool { return o.FIFO }, runInOrder},
 	{"Go/refused-or-run-while-closing",
-		"Go: nil says that f will run, also while the scheduler closes; an error says that it never will.", nil, submitWhileClosing},
+		"Go: nil means that f will run, even while the scheduler closes; an error means that f will never run.", nil, submitWhileClosing},
 	{"Go/does-not-wait-for-a-busy-scheduler",
 		"Go must not block: it is called under locks.", nil, submitToBusy},
 	{"Go/close-waits-for-suspended-tasks",
-		"close must wait for every task, suspended ones as well: a Resume that returned true is a promise.", nil, closeWaits},
+		"close must wait for every task, even a suspended one: a Resume that returned true is a promise.", nil, closeWaits},
 	{"Go/goexit-ends-one-task-only",
-		"a Goexit in a task ends that task, and neither the worker nor the scheduler.", nil, goexitOnce},
+		"a Goexit in a task ends only that task, not the worker or the scheduler.", nil, goexitOnce},
 	{"Go/panic-is-reported-and-ends-one-task-only",
-		"a panic in a task is reported and ends that task only.",
+		"a panic in a task is reported, and ends only that task.",
 		func(o Options) bool { return o.Panics != nil }, panicOnce},
 
 	{"Park/suspended-tasks-hold-nobody-up",
-		"Park must hold back the calling task only: it must give up the worker, and Bind must name the task.", nil, manySuspended},
+		"Park must stop only the calling task: it must release the worker, and Bind must name the task.", nil, manySuspended},
 	{"Park/an-unpark-that-comes-first-counts",
-		"Park: an Unpark lets one Park through, also if it comes first.", nil, permit},
+		"Park: an Unpark makes one Park return, even if it comes before the Park.", nil, permit},
 	{"Park/no-wake-up-is-lost",
 		"Unpark must make the task runnable whenever it comes: before, while or after the task parks.", nil, pingPong},
 	{"Park/each-task-has-its-own",
-		"Bind: every task needs a Task of its own, or Unpark wakes another.", nil, ownTask},
+		"Bind: every task needs a Task of its own; otherwise Unpark wakes another task.", nil, ownTask},
 
 	{"Bind/nil-forbids",
 		"Bind(nil, f): Suspend panics while f runs, and works again afterwards, however f ended.", nil, bindNil},
 	{"Bind/nests-and-restores",
 		"Bind must restore what was bound before, on return and on panic.", nil, bindNests},
 	{"Bind/a-goroutine-started-by-a-task-waits-by-itself",
-		"a goroutine that a task starts is not the task: it waits natively, whatever context it uses.", nil, plainGoroutine},
+		"a goroutine that a task starts is not the task: it blocks natively, whatever context it uses.", nil, plainGoroutine},
 
 	{"Yield/lets-others-run",
 		"Yield must let other runnable tasks run before it returns.", nil, yieldLets},
 	{"Yield/gives-way-without-preemption",
-		"Yield must give way at once, and not when the runtime preempts its caller.", nil, yieldGivesWay},
+		"Yield must let other tasks run at once, and not only when the runtime preempts its caller.", nil, yieldGivesWay},
 	{"Here/is-the-scheduler-of-the-task",
 		"Spawner must be the scheduler of the task.", nil, here},
 	{"Sleep/suspends-for-as-long-or-until-cancelled",
-		"Sleep takes as long as asked for, or until ctx is done, and holds nobody up.", nil, sleeps},
+		"Sleep lasts for the given time, or until ctx ends, and does not block other tasks.", nil, sleeps},
 	{"Blocking/holds-nobody-up",
-		"Blocking runs f elsewhere: a f that blocks does not hold up the scheduler.", nil, blockingHolds},
+		"Blocking runs f on another goroutine, so an f that blocks does not block the scheduler.", nil, blockingHolds},
 	{"Blocking/panic-and-goexit-come-back",
-		"Blocking: a panic and a Goexit of f come back to the task.", nil, blockingFails},
+		"Blocking: a panic and a Goexit of f reach the task.", nil, blockingFails},
 	{"Blocking/after-close",
 		"Blocking: a task that still runs after Close can use it, to clean up.", nil, blockingAfterClose},
 	{"Pull/the-body-suspends-the-caller-of-next",
@@ -106,7 +106,7 @@ func noAllocs(e *env) {
 			queue.ResumeAll(1, nil)
 			guard.Unlock()
 		})
-		recv(e, partner, "a task that was resumed did not go on")
+		recv(e, partner, "a task that was resumed did not continue")
 	}
 }
 
@@ -144,7 +144,7 @@ func closeWaits(e *env) {
 	}
 	resumed.Store(true)
 	e.finish(w)
-	recv(e, late, "a task did not go on while the scheduler was closing")
+	recv(e, late, "a task did not continue while the scheduler was closing")
 	if !recv(e, closed, "close did not return although every task has ended") {
 		e.errorf("close returned before a task had ended")
 	}
@@ -207,7 +207,7 @@ func manySuspended(e *env) {
 		}
 	})
 	for _, ended := range ended {
-		recv(e, ended, "a task that was resumed did not go on")
+		recv(e, ended, "a task that was resumed did not continue")
 	}
 }
 

@@ -12,15 +12,15 @@ import (
 // timerChecks test a scheduler's timers, clock and source of random numbers.
 var timerChecks = []check{
 	{"Timers/calls-once-and-not-early",
-		"AfterFunc: f is called once, and not before d has passed by the scheduler's clock.", nil, timersCall},
+		"AfterFunc: f is called once, and not before d has passed on the scheduler's clock.", nil, timersCall},
 	{"Timers/a-callback-must-not-suspend",
 		"AfterFunc: f runs where suspending is forbidden, and may resume tasks, start them and set timers.", nil, timersForbid},
 	{"Timers/stop-prevents-the-call-or-says-no",
-		"AfterFunc: stop reports true once, and then f is never called; or false, and f has been called or will be.", nil, timersStop},
+		"AfterFunc: stop returns true once, and then f is never called, or false if f has been called or will be called.", nil, timersStop},
 	{"Timers/under-locks",
 		"AfterFunc and stop may be called under a lock that a callback waits for: they neither call nor wait for it.", nil, timersUnderLocks},
 	{"Clock/does-not-go-back",
-		"Now: the clock does not go back, and has moved by d when a timer of d calls.", nil, clockRuns},
+		"Now: the clock does not go back, and has advanced by d when a timer of d fires.", nil, clockRuns},
 	{"Rand/differs-and-is-for-all",
 		"Uint64: the numbers differ, and tasks may draw while others do.", nil, randDiffers},
 }
@@ -55,13 +55,13 @@ func timersCall(e *env) {
 				}
 			})
 		})
-		recv(e, called, "a timer of "+d.String()+" did not call")
+		recv(e, called, "a timer of "+d.String()+" did not fire")
 		e.later(t)
 		if n := calls.Load(); n != 1 {
-			e.errorf("a timer of %v called %d times", d, n)
+			e.errorf("a timer of %v fired %d times", d, n)
 		}
 		if early.Load() {
-			e.errorf("a timer of %v called before that", d)
+			e.errorf("a timer of %v fired too early", d)
 		}
 	}
 }
@@ -71,7 +71,7 @@ func timersCall(e *env) {
 func (e *env) later(t sched.Timers) {
 	called := make(chan struct{})
 	e.do("AfterFunc did not return", func() { t.AfterFunc(2*aWhile, sync.OnceFunc(func() { close(called) })) })
-	recv(e, called, "a timer did not call")
+	recv(e, called, "a timer did not fire")
 	e.letPark()
 }
 
@@ -86,7 +86,7 @@ func timersForbid(e *env) {
 	e.do("AfterFunc did not return", func() {
 		t.AfterFunc(0, func() {
 			if !suspend.Forbidden() {
-				e.errorf("a callback of a timer may suspend, which nobody would wait for")
+				e.errorf("suspending is allowed in a timer's callback, but the scheduler would not wait for it")
 			}
 			t.AfterFunc(0, func() { again.Store(true) })
 			if err := e.spawner.Go(func() { began.Store(true) }); err != nil {
@@ -95,12 +95,12 @@ func timersForbid(e *env) {
 			called <- w.resume(nil, nil)
 		})
 	})
-	if !recv(e, called, "a timer did not call") {
+	if !recv(e, called, "a timer did not fire") {
 		e.errorf("the Resume of a waiting task returned false in a callback of a timer")
 	}
-	recv(e, w.ended, "a task that a timer has resumed did not go on")
+	recv(e, w.ended, "a task that a timer has resumed did not continue")
 	e.until(began.Load, "a task that a callback of a timer has started did not begin")
-	e.until(again.Load, "a timer that a callback of a timer has set did not call")
+	e.until(again.Load, "a timer that was set in a timer's callback did not fire")
 }
 
 func timersStop(e *env) {
@@ -125,10 +125,10 @@ func timersStop(e *env) {
 			}
 		})
 	}
-	e.until(func() bool { return calls.Load()+stopped.Load() >= n }, "a timer that was not stopped did not call")
+	e.until(func() bool { return calls.Load()+stopped.Load() >= n }, "a timer that was not stopped did not fire")
 	e.later(t)
 	if calls.Load()+stopped.Load() != n {
-		e.errorf("of %d timers, %d were stopped and %d called", n, stopped.Load(), calls.Load())
+		e.errorf("of %d timers, %d were stopped and %d fired", n, stopped.Load(), calls.Load())
 	}
 	if twice.Load() > 0 {
 		e.errorf("a timer was stopped twice")
@@ -136,10 +136,10 @@ func timersStop(e *env) {
 	var late func() bool
 	called := make(chan struct{}, 1)
 	e.do("AfterFunc did not return", func() { late = t.AfterFunc(0, func() { called <- struct{}{} }) })
-	recv(e, called, "a timer did not call")
+	recv(e, called, "a timer did not fire")
 	e.do("stop did not return", func() {
 		if late() {
-			e.errorf("stop says that it has prevented a call that was made")
+			e.errorf("stop returned true, but the timer has fired")
 		}
 	})
 }
@@ -170,10 +170,10 @@ func timersUnderLocks(e *env) {
 	for _, ended := range all {
 		recv(e, ended, "AfterFunc, or stop, waits for a callback that waits for its caller's lock")
 	}
-	e.until(func() bool { return called.Load() >= 2*n }, "a timer that was not stopped did not call")
+	e.until(func() bool { return called.Load() >= 2*n }, "a timer that was not stopped did not fire")
 	e.later(t)
 	if got := called.Load(); got != 2*n {
-		e.errorf("%d of %d timers called or were stopped", got, 2*n)
+		e.errorf("%d of %d timers fired or were stopped", got, 2*n)
 	}
 }
 
@@ -195,12 +195,12 @@ func clockRuns(e *env) {
 		}
 		t.AfterFunc(aWhile, func() { last <- now() })
 	})
-	if passed := recv(e, last, "a timer did not call").Sub(begun); passed < aWhile {
-		e.errorf("a timer of %v called when the clock had moved by %v", aWhile, passed)
+	if passed := recv(e, last, "a timer did not fire").Sub(begun); passed < aWhile {
+		e.errorf("a timer of %v fired when the clock had advanced by %v", aWhile, passed)
 	}
 	e.do("Now did not return", func() {
 		if here, there := suspend.Now(), now(); suspend.Current() != nil && there.Sub(here).Abs() > time.Minute {
-			e.errorf("suspend.Now says %v in a task, and the clock %v", here, there)
+			e.errorf("suspend.Now returns %v in a task, but the scheduler's clock %v", here, there)
 		}
 	})
 }

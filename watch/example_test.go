@@ -11,7 +11,7 @@ import (
 	"github.com/braidgo/braid/watch"
 )
 
-// A task follows the level of a log. It has the latest level when it wakes, and not each in between.
+// A task follows the level of a log. When it wakes up it gets the latest level, and not each level in between.
 func ExampleValue_Changed() {
 	_ = fifo.Run(context.Background(), func(ctx context.Context) error {
 		level := watch.New("info")
@@ -53,7 +53,7 @@ func ExampleValue_Until() {
 	// false context deadline exceeded
 }
 
-// Two tasks count. A Load and a Store would lose an update.
+// Two tasks count with Modify. A Load and a Store would lose an update.
 func ExampleValue_Modify() {
 	visits := watch.New(0)
 	err := scope.Run(context.Background(), func(ctx context.Context, s *scope.Scope) error {
@@ -73,7 +73,7 @@ func ExampleValue_Modify() {
 	// Output: 200 <nil>
 }
 
-// A task waits until a queue is short, or gives up.
+// A task waits until a queue is short, or until it is cancelled.
 func ExampleValue_UntilOp() {
 	length := watch.New(12)
 	go func() {

@@ -18,7 +18,7 @@ import (
 	"github.com/braidgo/braid/watch"
 )
 
-// No increment is lost, although the functions let other tasks run, and each waiter is told of each version that it waits for.
+// No increment is lost although the functions let other tasks run, and each waiter is woken for each version that it waits for.
 func TestModifyLosesNoUpdate(t *testing.T) {
 	schedtest.Each(t, func(t *testing.T, s suspend.Spawner) {
 		const tasks, times = 8, 100
@@ -36,7 +36,7 @@ func TestModifyLosesNoUpdate(t *testing.T) {
 				for k := range times {
 					now, err := w.Modify(func(n int) int {
 						if (i+k)%5 == 0 {
-							suspend.Yield() // another Modify comes first
+							suspend.Yield() // lets another Modify come first
 						}
 						return n + 1
 					})
@@ -50,7 +50,7 @@ func TestModifyLosesNoUpdate(t *testing.T) {
 	})
 }
 
-// A function that panics or exits changes nothing, and wakes nobody.
+// A function that panics or exits changes nothing, and wakes no waiter.
 func TestModifyThatFails(t *testing.T) {
 	schedtest.OnFIFO(t, func(s *fifo.Scheduler) {
 		w := watch.New(3)
@@ -76,7 +76,7 @@ func TestModifyThatFails(t *testing.T) {
 	})
 }
 
-// A function that changes its own Value would be called forever.
+// A function that changed its own Value would be called for ever.
 func TestModifyInsideModify(t *testing.T) {
 	schedtest.Each(t, func(t *testing.T, s suspend.Spawner) {
 		const text = "watch: the function of a Modify changes the Value itself"
@@ -87,7 +87,7 @@ func TestModifyInsideModify(t *testing.T) {
 			})
 			schedtest.Panics(t, text, func() { _, _ = w.Modify(func(n int) int { _ = w.Store(5); return n + 10 }) })
 			require.Equal(t, watch.State[int]{Value: 5, Version: 2}, w.Load())
-			now, err := w.Modify(func(n int) int { // another Value is no harm
+			now, err := w.Modify(func(n int) int { // another Value may be modified
 				_, _ = other.Modify(func(n int) int { return n + 1 })
 				return n + w.Load().Value
 			})
@@ -123,7 +123,7 @@ func TestUntilOp(t *testing.T) {
 			require.NoError(t, err)
 			require.Nil(t, won)
 		})
-		schedtest.Run(t, s, func() { // it loses, and then hears nothing of later values
+		schedtest.Run(t, s, func() { // a case that has lost does not wait for later values
 			calls := 0
 			until.Set(w.UntilOp(func(int) bool { calls++; return false }))
 			won, err := suspend.Select(bg, until, quit)
@@ -152,7 +152,7 @@ func TestUntilOp(t *testing.T) {
 	})
 }
 
-// A condition that panics leaves nothing behind, in a Select and in a Then.
+// A condition that panics leaves no waiter behind, in a Select or in a Then.
 func TestAConditionThatPanics(t *testing.T) {
 	schedtest.OnFIFO(t, func(s *fifo.Scheduler) {
 		w := watch.New(0)
@@ -183,7 +183,8 @@ func TestAConditionThatPanics(t *testing.T) {
 	})
 }
 
-// Each of many readers gets a value for which its condition holds, though others are cancelled beside it, and all see the last value.
+// Each of many readers gets a value for which its condition holds, although others are cancelled beside it, and all see the last
+// value.
 func TestUntilOpUnderCancellation(t *testing.T) {
 	schedtest.Mixed(t, func(t *testing.T, next func() suspend.Spawner) {
 		var held, failed atomic.Int64
@@ -219,7 +220,8 @@ func TestUntilOpUnderCancellation(t *testing.T) {
 	})
 }
 
-// A condition that takes longer than the time between two changes holds for the value that it has seen, as in Until.
+// A condition may take longer than the time between two changes. UntilOp returns the value for which the condition held, like
+// Until.
 func TestUntilOpThatIsSlow(t *testing.T) {
 	schedtest.Each(t, func(t *testing.T, s suspend.Spawner) {
 		schedtest.Run(t, s, func() {
@@ -248,8 +250,8 @@ func TestUntilOpThatIsSlow(t *testing.T) {
 	})
 }
 
-// A change by another goroutine after that by the function hides it, and the function is called again. Changes from before the Modify are
-// not those of its function.
+// The function of a Modify stores a value itself, and another goroutine then stores another one. The function must be called
+// again. Changes from before the Modify do not count as those of its function.
 func TestModifyWhoseFunctionStoresFirst(t *testing.T) {
 	elsewhere := func(f func()) {
 		done := make(chan int)
@@ -282,7 +284,7 @@ func TestModifyWhoseFunctionStoresFirst(t *testing.T) {
 	require.Equal(t, 2, calls)
 }
 
-// Programs keep many Values.
+// Programs keep many Values, so a Value must be small.
 func TestSizeOfAValue(t *testing.T) {
 	if size := reflect.TypeFor[watch.Value[int]]().Size(); strconv.IntSize == 64 {
 		require.LessOrEqual(t, size, uintptr(64))

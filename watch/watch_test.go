@@ -19,7 +19,7 @@ func TestMain(m *testing.M) { schedtest.Main(m) }
 
 var bg = context.Background()
 
-// Each reader sees versions that grow, and the last one, however slow it is.
+// Each reader sees increasing versions, and the last one, however slow the reader is.
 func TestEveryReaderSeesTheLast(t *testing.T) {
 	schedtest.Each(t, func(t *testing.T, s suspend.Spawner) {
 		const last = 200
@@ -109,7 +109,7 @@ func TestUntil(t *testing.T) {
 	})
 }
 
-// A reader that is not cancelled gets to the last value, though others give up beside it.
+// A reader that is not cancelled sees the last value, although others give up beside it.
 func TestStressWithCancellation(t *testing.T) {
 	schedtest.Mixed(t, func(t *testing.T, next func() suspend.Spawner) {
 		var seen, failed atomic.Int64
@@ -156,7 +156,7 @@ func TestAllocs(t *testing.T) {
 			"Load":                       {0, func() { w.Load() }},
 			"Store":                      {1, func() { _ = w.Store(1) }},
 			"Changed that need not wait": {0, func() { _, _ = w.Changed(bg, 0) }},
-			"Changed that waits": {3, func() { // the Store, and the task that stores
+			"Changed that waits": {3, func() { // the Store, and the task that calls it
 				_ = s.Go(func() { _ = w.Store(1) })
 				_, _ = w.Changed(bg, w.Load().Version)
 			}},

@@ -21,7 +21,7 @@ import (
 // arrived, may still arrive, or may be lost. It is also wrapped by the error of an Ask whose request was published and not answered,
 // because the actor may have handled this request, or may handle it later. An Ask with ErrCycle has this error, too, if the server already
 // held the request. Repeat such a request only if this does no harm.
-var ErrInDoubt = errors.New("natsactor: in doubt")
+var ErrInDoubt = errors.New("natsactor: in doubt whether the message arrived")
 
 // errAway is the error of an Ask while the connection is broken.
 var errAway = fmt.Errorf("%w: the connection is broken, and the request was not sent", ErrUnreachable)

@@ -19,7 +19,7 @@ import (
 
 type question struct{ actor.Request[int] }
 
-// asked returns a request that somebody waits for, until cancel.
+// asked returns a request for which a goroutine waits, until cancel is called.
 func asked(t *testing.T) (q carrier.Carrier, cancel func(), answer <-chan error) {
 	in := actor.Open[*question](context.Background(), actor.Options[*question]{})
 	ctx, cancel := context.WithCancel(context.Background())
@@ -51,14 +51,14 @@ func newDialled(t *testing.T, lease time.Duration) (d *dialled, questions *nats.
 	return d, questions
 }
 
-// A request that nobody holds fails when its lease is over, not before, and one that is held lives on.
+// A request that no server holds fails when its lease is over, not before. A request that is held continues.
 func TestLease(t *testing.T) {
 	const lease = 3 * time.Second
 	d, questions := newDialled(t, lease)
 	lost, _, failed := asked(t)
 	kept, _, _ := asked(t)
-	require.NoError(t, d.ask(nil, lost)) // "1"
-	require.NoError(t, d.ask(nil, kept)) // "2"
+	require.NoError(t, d.ask(nil, lost)) // gets the token "1"
+	require.NoError(t, d.ask(nil, kept)) // gets the token "2"
 	begun := d.asked["1"].held
 	d.asked["2"].held, d.asked["2"].asked = begun, begun
 
@@ -66,7 +66,7 @@ func TestLease(t *testing.T) {
 	require.True(t, more)
 	_, more = d.examineAsked(begun.Add(lease / 3))
 	require.True(t, more)
-	_, more = d.examineAsked(begun.Add(lease/3 + 1)) // asked for already
+	_, more = d.examineAsked(begun.Add(lease/3 + 1)) // the question was already sent
 	require.True(t, more)
 	require.NoError(t, conn(d).Flush())
 	msg, err := questions.NextMsg(10 * time.Second)
@@ -92,7 +92,7 @@ func TestLease(t *testing.T) {
 	require.False(t, more)
 	require.False(t, kept.Waited())
 
-	d.lease = -1 // no lease
+	d.lease = -1 // without a lease
 	q, _, _ := asked(t)
 	require.NoError(t, d.ask(nil, q))
 	_, more = d.examineAsked(begun.Add(1000 * lease))
@@ -100,7 +100,7 @@ func TestLease(t *testing.T) {
 	require.True(t, q.Waited())
 }
 
-// hear makes a request live on.
+// An answer from the server extends the lease of a request.
 func TestHeld(t *testing.T) {
 	d, _ := newDialled(t, time.Second)
 	q, _, _ := asked(t)
@@ -112,7 +112,7 @@ func TestHeld(t *testing.T) {
 	require.True(t, q.Waited())
 }
 
-// A cancelled Ask is kept no longer than to the next look, with a lease and without.
+// A cancelled Ask is dropped at the next look, with a lease and without.
 func TestCancelledAsks(t *testing.T) {
 	for _, lease := range []time.Duration{time.Hour, -1} {
 		d, _ := newDialled(t, lease)
@@ -131,7 +131,7 @@ func TestCancelledAsks(t *testing.T) {
 	}
 }
 
-// Messages are in doubt until the second flush after them.
+// A message is in doubt until the second flush after it.
 func TestDoubt(t *testing.T) {
 	d, _ := newDialled(t, time.Hour)
 	told := 0
@@ -144,25 +144,25 @@ func TestDoubt(t *testing.T) {
 	require.True(t, more)
 	d.recordFlush(n)
 	require.NoError(t, d.send(nil))
-	d.recordFlush(0) // it has failed
+	d.recordFlush(0) // a failed flush
 	n, _ = d.examineAsked(time.Now())
 	require.EqualValues(t, 6, n)
-	d.recordFlush(n) // five are settled
+	d.recordFlush(n) // five messages are settled
 	d.doubt()
 	require.Equal(t, 1, told)
-	d.recordFlush(6) // of the last connection
+	d.recordFlush(6) // a flush of the last connection
 	d.doubt()
 	require.Equal(t, 1, told)
 	_, more = d.examineAsked(time.Now())
 	require.False(t, more)
 	require.NoError(t, d.send(nil))
 	conn(d).Close()
-	require.ErrorIs(t, d.send(nil), nats.ErrConnectionClosed) // it is told by its caller
+	require.ErrorIs(t, d.send(nil), nats.ErrConnectionClosed) // this loss is reported to the caller
 	d.doubt()
 	require.Equal(t, 2, told)
 }
 
-// The errors of package actor are themselves in another process, and no text is too long or broken.
+// The errors of package actor are the same values in another process, and no text is too long or invalid.
 func TestRemoteErrors(t *testing.T) {
 	for _, c := range registered() {
 		err := remoteError(errorMsg("s", fmt.Errorf("first\r\nsecond: %w", c.err)))
@@ -178,7 +178,7 @@ func TestRemoteErrors(t *testing.T) {
 	require.Equal(t, strings.Repeat("ü", longestText/2-1), err.Error()[1:])
 }
 
-// tend ends with its actor, and not before the fate of the last messages is known.
+// tend ends with its actor, after the fate of the last messages is known.
 func TestTendEnds(t *testing.T) {
 	d, _ := newDialled(t, time.Hour)
 	d.flushed = make(chan uint64, 1)
@@ -192,7 +192,7 @@ func TestTendEnds(t *testing.T) {
 	require.EqualValues(t, 1, d.settled)
 }
 
-// A server holds a request from its arrival until it is answered.
+// A server holds a request from its arrival until the reply.
 func TestHeldIsForgotten(t *testing.T) {
 	d, _ := newDialled(t, time.Hour)
 	in := actor.Open[*question](context.Background(), actor.Options[*question]{})
@@ -203,7 +203,7 @@ func TestHeldIsForgotten(t *testing.T) {
 	require.NoError(t, err)
 	held := func() string {
 		require.NoError(t, conn(d).PublishMsg(&nats.Msg{Subject: heldSubject("q"), Reply: "replies.held", Data: []byte("me\n1\n2\n3")}))
-		msg, err := replies.NextMsg(200 * time.Millisecond) // a server with none of them says nothing
+		msg, err := replies.NextMsg(200 * time.Millisecond) // a server that holds none of them does not answer
 		if err != nil {
 			return ""
 		}
@@ -230,7 +230,7 @@ func TestHeldIsForgotten(t *testing.T) {
 	require.Empty(t, held())
 }
 
-// A Send to a subject that nobody serves is told.
+// A Send to a subject without a server is reported.
 func TestNobodyThere(t *testing.T) {
 	d, _ := newDialled(t, time.Hour)
 	told := make(chan error, 10)
@@ -252,7 +252,7 @@ func nobody(w *watch) (alive, over bool) {
 	return w.sign(&nats.Msg{Subject: w.inbox, Header: nats.Header{"Status": {"503"}}})
 }
 
-// The end of the only server that was heard of is not the end, if there are others: they are asked.
+// A Watch knows of one server, which ends. If there are others, the Watch does not end, because it asks again.
 func TestWatchAsksAgain(t *testing.T) {
 	d, _ := newDialled(t, time.Hour)
 	asks, err := conn(d).SubscribeSync(askSubject("s"))
@@ -280,7 +280,7 @@ func errorMsgOf(id string) *nats.Msg {
 	return msg
 }
 
-// A sign of life that comes late, of a server that has ended, is none.
+// A sign of life that arrives after the end of its server does not count.
 func TestWatchKnowsTheDead(t *testing.T) {
 	d, _ := newDialled(t, time.Hour)
 	w := &watch{nc: conn(d), subject: "s", inbox: "in", alive: map[string]bool{}}
@@ -292,16 +292,16 @@ func TestWatchKnowsTheDead(t *testing.T) {
 	require.True(t, over)
 	require.NoError(t, w.result())
 
-	w = &watch{nc: conn(d), subject: "s", inbox: "in", alive: map[string]bool{}} // one is missing, and does not answer
+	w = &watch{nc: conn(d), subject: "s", inbox: "in", alive: map[string]bool{}} // one server is missing, and does not answer
 	sign(w, "a")
 	sign(w, "b")
 	w.sign(end("a"))
 	_, over = nobody(w)
 	require.False(t, over)
-	require.ErrorIs(t, w.result(), ErrUnreachable) // when the lease is over
+	require.ErrorIs(t, w.result(), ErrUnreachable) // after the lease
 }
 
-// The end is published before the last question is answered, and after: no Watch misses both.
+// A server publishes its end both before and after it answers the last question, so that no Watch misses both.
 func TestEndIsToldTwice(t *testing.T) {
 	d, _ := newDialled(t, time.Hour)
 	signs, err := conn(d).SubscribeSync(lifeSubject("q"))

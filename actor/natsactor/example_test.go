@@ -15,7 +15,7 @@ import (
 	"github.com/braidgo/braid/suspend"
 )
 
-// The messages of an account. Both processes have their types.
+// The types of the messages for an account must be known in both processes.
 type (
 	deposit struct{ Cents int }
 	balance struct{ actor.Request[int] }
@@ -38,7 +38,8 @@ func account(_ context.Context, self *actor.Self[any]) error {
 	})
 }
 
-// One process serves an account, and another one sends to it and asks it. Here both are one process, with a connection each.
+// One process serves an account, and another one sends messages to it. In this example both are the same process, with two
+// connections.
 func Example() {
 	ctx := context.Background()
 	s, err := server.NewServer(&server.Options{DontListen: true, NoLog: true, NoSigs: true})
@@ -66,7 +67,7 @@ func Example() {
 	defer func() {
 		within, cancel := context.WithTimeout(ctx, 10*time.Second)
 		defer cancel()
-		if err := served.Shutdown(within); err != nil { // messages are lost
+		if err := served.Shutdown(within); err != nil { // some messages are lost
 			log.Print(err)
 		}
 	}()

@@ -13,14 +13,14 @@ import (
 	"github.com/braidgo/braid/suspendtest"
 )
 
-// A network is the client of NATS, its connection and the server. Each of its waits is a turn of others.
+// A network is the NATS client, its connection and the server. At each of its waits, other tasks may run.
 type network struct {
 	up     bool
-	room   int      // for messages that the client keeps while it is away
-	kept   []packet // of the client, while it is away
-	wire   []packet // on the connection, and lost with it
-	server []packet // read and not passed on, and lost with the server
-	pings  int      // that the server has read
+	room   int      // for messages that the client keeps while it is disconnected
+	kept   []packet // the messages that the client keeps
+	wire   []packet // messages on the connection, which a crash loses
+	server []packet // messages that the server has read and not passed on, which a crash loses
+	pings  int      // the number of pings that the server has read
 	passed []*nats.Msg
 	status chan nats.Status
 }
@@ -29,7 +29,7 @@ type network struct {
 type packet struct {
 	*nats.Msg
 	pong *bool
-	age  int // the pings that were read before
+	age  int // the number of pings that were read before
 }
 
 func (n *network) IsConnected() bool { return n.up }
@@ -49,7 +49,7 @@ func (n *network) PublishMsg(m *nats.Msg) error {
 	return nil
 }
 
-// FlushTimeout fails if the connection breaks before the answer, or is away.
+// FlushTimeout fails if the client is disconnected before the answer.
 func (n *network) FlushTimeout(time.Duration) error {
 	suspend.Yield()
 	pong := false
@@ -69,7 +69,7 @@ func (n *network) FlushTimeout(time.Duration) error {
 	return nil
 }
 
-// read has the server read a packet. With a ping it has passed on all that it had read before the ping before.
+// read lets the server read a packet. When it reads a ping, it has passed on all messages that it read before the last ping.
 func (n *network) read() {
 	if len(n.wire) == 0 {
 		return
@@ -93,7 +93,7 @@ func (n *network) pass() {
 	n.server = n.server[1:]
 }
 
-// crash loses what the server and the connection have.
+// crash drops the messages of the server and of the connection.
 func (n *network) crash() {
 	n.up, n.wire, n.server, n.pings = false, nil, nil, 0
 	n.status <- nats.RECONNECTING
@@ -106,8 +106,9 @@ func (n *network) reconnect() {
 
 type number struct{ N int }
 
-// A server crashes, and loses the messages that it has and those on the wire; the client has no room for all of the next ones. Each message is passed on, or it is
-// a dead letter, or told of as in doubt, and no message is told of twice. A bad message harms no other, and an Ask ends.
+// A server crashes, and loses its messages and those on the connection. The client has no room for all of the next ones. Each
+// message is passed on, is a dead letter, or is reported as in doubt, and none is reported twice. A bad message does not affect
+// others, and each Ask ends.
 func TestExploreAnOutage(t *testing.T) {
 	for _, room := range []int{0, 1} {
 		for _, o := range []suspendtest.ExploreOptions{{Executions: 10_000}, {Random: 5_000, Depth: 5}} {

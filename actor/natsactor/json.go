@@ -13,14 +13,14 @@ func JSON[M any](examples ...M) Codec[M] {
 	for _, m := range examples {
 		t := reflect.TypeOf(m)
 		if t == nil {
-			panic("natsactor: a nil example")
+			panic("natsactor: JSON with a nil example")
 		}
 		name := t.Name()
 		if t.Kind() == reflect.Pointer {
 			name = t.Elem().Name()
 		}
 		if _, twice := c.byName[name]; twice || name == "" {
-			panic("natsactor: two examples of one name, or one without a name")
+			panic("natsactor: JSON with two examples of the same name, or one without a name")
 		}
 		c.byName[name], c.names[t] = t, name
 	}
@@ -64,7 +64,7 @@ func (c *jsonCodec[M]) Decode(data []byte) (m M, err error) {
 	}
 	m, ok = v.Elem().Interface().(M)
 	if !ok || t.Kind() == reflect.Pointer && v.Elem().IsNil() {
-		return m, fmt.Errorf("natsactor: no message in a %q", e.Type)
+		return m, fmt.Errorf("natsactor: a %q without a value is not a message", e.Type)
 	}
 	return m, nil
 }

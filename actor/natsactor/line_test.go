@@ -14,7 +14,7 @@ import (
 	"github.com/braidgo/braid/suspend"
 )
 
-// An actor that watches a Ref of Dial is told of the end of the actor in the other process, or of the Ref's own.
+// An actor that watches a Ref of Dial is told of the end of the actor in the other process, or of the Ref itself.
 func TestWatchOfALine(t *testing.T) {
 	ncs := network(t, 3)
 	watcher := func(ref actor.Ref[any]) (told <-chan error, stop func()) {
@@ -37,8 +37,8 @@ func TestWatchOfALine(t *testing.T) {
 		t.Cleanup(ref.Stop)
 		return served, ref
 	}
-	watched := func(name string) { // until the Watch has begun: it asks the server for a sign of life
-		for n := 0; n < 2; { // signs, of which one at least is no beat that was under way
+	watched := func(name string) { // waits until the Watch has begun, which asks the server for a sign of life
+		for n := 0; n < 2; { // two signs, because one may be a beat that was already under way
 			sub := ok(ncs[2].SubscribeSync("_braid.life." + name))
 			_, err := sub.NextMsg(short)
 			require.NoError(t, err)
@@ -53,7 +53,7 @@ func TestWatchOfALine(t *testing.T) {
 	watched("killed")
 	killed.Kill(errors.New("oops"))
 	require.ErrorContains(t, <-told, "oops")
-	require.NoError(t, ref.Send(add{1})) // the Ref goes on
+	require.NoError(t, ref.Send(add{1})) // the Ref still works
 	require.Empty(t, again)
 
 	_, ref = line("hung", -1)
@@ -76,18 +76,18 @@ func TestWatchOfALine(t *testing.T) {
 	require.Equal(t, "actor: Link to an actor in another process", <-done)
 }
 
-type via struct { // is answered through the other actor, Depth times
+type via struct { // the reply comes through the other actor, Depth times
 	actor.Request[int]
 	Depth int
-	Later bool // by AskLater
+	Later bool // uses AskLater
 }
 
-// A cycle of Asks over processes is an error that names it. Without a cycle there is none.
+// A cycle of Asks between processes is an error that names the cycle. Without a cycle there is no such error.
 func TestCycleOfAsks(t *testing.T) {
 	ncs := network(t, 3)
 	c := natsactor.JSON[any](&via{})
 	names := []string{"a", "b", "c"}
-	to := make([]actor.Ref[any], len(names)) // the next one
+	to := make([]actor.Ref[any], len(names)) // the next actor of each
 	served := make([]actor.Ref[any], len(names))
 	for i := range names {
 		next := (i + 1) % len(names)
@@ -130,14 +130,14 @@ func TestCycleOfAsks(t *testing.T) {
 
 var errSoldOut, errClosed = errors.New("sold out"), errors.New("closed for the night")
 
-// An error that both processes have registered is itself after the way, in a refusal and as an end.
+// If both processes have registered an error, the receiver gets the same value, in a refusal and as the error of an actor.
 func TestRegisteredErrors(t *testing.T) {
 	natsactor.RegisterError("sold-out", errSoldOut)
-	natsactor.RegisterError("sold-out", errSoldOut) // again
+	natsactor.RegisterError("sold-out", errSoldOut) // for the second time
 	natsactor.RegisterError("closed", errClosed)
 	for _, bad := range []func(){
 		func() { natsactor.RegisterError("sold-out", errClosed) },
-		func() { natsactor.RegisterError("full", errClosed) }, // actor.ErrFull
+		func() { natsactor.RegisterError("full", errClosed) }, // has the text of actor.ErrFull
 		func() { natsactor.RegisterError("", errClosed) },
 		func() { natsactor.RegisterError("two words", errClosed) },
 		func() { natsactor.RegisterError("x", nil) },
@@ -177,7 +177,7 @@ func TestRegisteredErrors(t *testing.T) {
 // The error of an Ask says whether the request may have been handled.
 func TestDoubtfulAsks(t *testing.T) {
 	ncs := network(t, 2)
-	quiet := ok(ncs[0].SubscribeSync("quiet")) // it takes requests and answers none
+	quiet := ok(ncs[0].SubscribeSync("quiet")) // accepts requests, and never replies
 	dial := func(subject string, lease time.Duration) actor.Ref[any] {
 		return ok(natsactor.Dial(bg, suspend.Goroutines, ncs[1], subject, codec(), natsactor.DialOptions[any]{Lease: lease}))
 	}

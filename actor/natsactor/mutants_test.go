@@ -6,7 +6,7 @@ import (
 	"github.com/braidgo/braid/internal/testrig/mutation"
 )
 
-// TestMutants makes mistakes: with BRAID_MUTANTS=1 it builds and runs them.
+// TestMutants checks that each mutant still fits the source. With BRAID_MUTANTS=1 it builds and runs them.
 func TestMutants(t *testing.T) {
 	mutation.Run(t, ".", []mutation.Mutant{
 		{"a reply that is too large is lost", "serve.go", "	if errors.Is(err, nats.ErrMaxPayload) {", "	if errors.Is(err, nats.ErrMaxPayload) && !IS {", "TestRepliesThatAreLost"},

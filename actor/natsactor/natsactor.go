@@ -59,7 +59,7 @@ var ErrUnreachable = errors.New("natsactor: unreachable")
 //
 // An actor that has passed a request on by Send owes no reply to it. But natsactor cannot see that a goroutine of the actor will reply,
 // and then reports a cycle where there is none. Such an actor must use AskLater.
-var ErrCycle = errors.New("natsactor: actors ask each other")
+var ErrCycle = errors.New("natsactor: actors wait for each other's replies")
 
 // A RemoteError is an error from another process. It has the text of the original error, and wraps the errors that the original
 // wrapped, so that errors.Is finds them: those of packages natsactor, actor and context, and those of RegisterError.
@@ -118,13 +118,13 @@ type code struct {
 // if the code is empty, has a space or a control character, or belongs to another error.
 func RegisterError(name string, err error) {
 	if err == nil || name == "" || strings.ContainsFunc(name, func(r rune) bool { return r <= ' ' || r >= 0x7f }) {
-		panic("natsactor: RegisterError without an error or a code of printable ASCII")
+		panic("natsactor: RegisterError with a nil error, or a code that is empty or not printable ASCII")
 	}
 	codes.Lock()
 	defer codes.Unlock()
 	for _, c := range codes.all {
 		if c.code == name && c.err != err {
-			panic("natsactor: RegisterError with the code of another error")
+			panic("natsactor: RegisterError with a code that belongs to another error")
 		}
 	}
 	codes.all = append(codes.all, code{name, err})

@@ -29,24 +29,24 @@ type (
 		Times int
 	}
 	fail struct{ actor.Request[string] }
-	text struct { // is answered with N bytes
+	text struct { // the reply has N bytes
 		actor.Request[string]
 		N int
 	}
-	ratio struct { // is answered with A / B, which JSON does not always know
+	ratio struct { // the reply is A / B, which JSON cannot always represent
 		actor.Request[float64]
 		A, B float64
 	}
-	hold struct{ actor.Request[int] } // is answered by the next add
+	hold struct{ actor.Request[int] } // the next add replies to it
 	boom struct{ actor.Request[int] }
-	note string // no codec knows it
+	note string // a type that the codec does not know
 )
 
 func codec() natsactor.Codec[any] {
 	return natsactor.JSON[any](add{}, &sum{}, &fail{}, &text{}, &ratio{}, &hold{}, &boom{})
 }
 
-const short = 30 * time.Second // a deadline for calls that must not hang
+const short = 30 * time.Second // the deadline of calls that must not hang
 
 func within(t *testing.T) context.Context {
 	ctx, cancel := context.WithTimeout(bg, short)
@@ -130,7 +130,7 @@ func TestMessagesAndAsks(t *testing.T) {
 			require.Equal(t, 2*want, ok(actor.Ask(bg, ref, &sum{Times: 2})))
 		}
 	}
-	for range n / 10 { // and many at a time
+	for range n / 10 { // the same with many requests at the same time
 		answers := make([]promise.Future[int], 10)
 		for k := range answers {
 			answers[k] = actor.AskLater(ref, &sum{Times: k})
@@ -145,14 +145,14 @@ func TestMessagesAndAsks(t *testing.T) {
 	require.Equal(t, "refused", remote.Text)
 	require.Zero(t, s.Lost())
 
-	served.Kill(errors.New("killed")) // with a request on its way, or none: an answer in any case
+	served.Kill(errors.New("killed")) // whether or not a request is on its way, the Ask ends
 	_, err = actor.Ask(bg, ref, &sum{})
 	require.Error(t, err)
 	ref.Stop()
 	require.NoError(t, ref.Wait(bg))
 }
 
-// An Ask of a subject that nobody serves fails at once.
+// An Ask to a subject without a server fails at once.
 func TestUnreachable(t *testing.T) {
 	ncs := network(t, 1)
 	require.NoError(t, fifo.Run(bg, func(ctx context.Context) error {
@@ -164,14 +164,14 @@ func TestUnreachable(t *testing.T) {
 		ncs[0].Close()
 		_, err = lost.Await(ctx)
 		require.ErrorIs(t, err, actor.ErrNoReply)
-		_, err = actor.Ask(ctx, ref, &sum{}) // it fails with the connection
+		_, err = actor.Ask(ctx, ref, &sum{}) // fails together with the connection
 		require.ErrorIs(t, err, actor.ErrNoReply)
 		require.ErrorIs(t, ref.Wait(ctx), nats.ErrConnectionClosed)
 		return nil
 	}))
 }
 
-// The losses of a slow consumer are counted and told. Nothing else is lost.
+// The losses of a slow consumer are counted and reported. Nothing else is lost.
 func TestLosses(t *testing.T) {
 	ncs := network(t, 2)
 	p := pool(t)
@@ -211,7 +211,7 @@ func TestLosses(t *testing.T) {
 	require.Greater(t, s.Lost(), int64(n/2))
 }
 
-// A Watch tells once: the end that the server has seen, or that there is nobody.
+// A Watch reports once: the end that the server has published, or that there is no server.
 func TestWatch(t *testing.T) {
 	ncs := network(t, 3)
 	p := pool(t)
@@ -247,7 +247,7 @@ func TestWatch(t *testing.T) {
 	defer s.Close()
 	watch("lost", 200*time.Millisecond)
 	ncs[2].Close()
-	require.ErrorIs(t, <-told, natsactor.ErrUnreachable) // which is not so: it goes on
+	require.ErrorIs(t, <-told, natsactor.ErrUnreachable) // wrong, because the server still runs
 	lost.Stop()
 	require.NoError(t, lost.Wait(bg))
 
@@ -261,7 +261,7 @@ func TestWatch(t *testing.T) {
 	require.Empty(t, told)
 }
 
-// A message of an unknown type is an error to its sender.
+// A sender gets an error for a message of an unknown type.
 func TestCodec(t *testing.T) {
 	c := codec()
 	_, err := c.Encode("no such type")

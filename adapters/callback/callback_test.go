@@ -27,7 +27,7 @@ func TestMain(m *testing.M) {
 	schedtest.Main(m, abandoned)
 }
 
-// A gui is a loop of somebody else's: one thread, and a bounded queue, in which to post may block.
+// A gui stands for a foreign event loop: it has one thread, and a bounded queue, so that posting may block.
 type gui struct {
 	queue   chan func()
 	stopped chan struct{}
@@ -66,7 +66,7 @@ func openOn(t testing.TB, exec suspend.Executor, o callback.Options, stop func()
 	}
 }
 
-// inline runs a callback where it is posted.
+// inline runs a callback in the call that posts it.
 type inline struct{ mu sync.Mutex }
 
 func (i *inline) Execute(f func()) error {
@@ -122,7 +122,7 @@ func TestConformance(t *testing.T) {
 	}
 }
 
-// Between two steps the loop does its own work, however much there is to do for us.
+// Between two steps the loop does its own work, however many tasks are runnable.
 func TestOneStepAtATime(t *testing.T) {
 	defer schedtest.Within(t, schedtest.Deadline)()
 	g := newGUI(1, false)
@@ -140,13 +140,13 @@ func TestOneStepAtATime(t *testing.T) {
 	g.stop()
 }
 
-// It asks for a step when there is something to do after there was nothing, and not for each thing.
+// The Loop requests a step when its queue becomes non-empty, not for each task.
 func TestOneRequestForEachEdge(t *testing.T) {
 	defer schedtest.Within(t, schedtest.Deadline)()
 	g := newGUI(1, false)
 	l := callback.New(g, callback.Options{})
 	gate := make(chan struct{})
-	_ = g.Execute(func() { <-gate }) // the thread is busy with something else
+	_ = g.Execute(func() { <-gate }) // keeps the thread busy
 	for range 1000 {
 		_ = l.Go(func() {})
 	}
@@ -167,7 +167,7 @@ func TestCloseInATaskPanics(t *testing.T) {
 	defer schedtest.Within(t, schedtest.Deadline)()
 	g := newGUI(1, false)
 	l := callback.New(g, callback.Options{})
-	for _, on := range []suspend.Spawner{l, idle.New(l, nil)} { // in a task of a group it hung
+	for _, on := range []suspend.Spawner{l, idle.New(l, nil)} { // in a task of a group, the Close would hang instead
 		schedtest.Run(t, on, func() {
 			defer func() {
 				if v := recover(); v != "callback: Close called from a task of the loop" {
@@ -183,7 +183,8 @@ func TestCloseInATaskPanics(t *testing.T) {
 	g.stop()
 }
 
-// The thread goes on while its tasks and continuations wait for a promise of a pool and for a mutex of a goroutine.
+// The thread continues to run while its tasks and continuations wait for a promise of a pool and for a mutex that a goroutine
+// holds.
 func TestNeverBlocksTheThread(t *testing.T) {
 	defer schedtest.Within(t, schedtest.Deadline)()
 	g := newGUI(4, true)
@@ -195,15 +196,15 @@ func TestNeverBlocksTheThread(t *testing.T) {
 	answer := promise.Go(bg, pool, func(ctx context.Context) (int, error) { _, err := gate.Await(ctx); return 42, err })
 
 	got := make(chan int, 2)
-	_ = l.Go(func() { // stackful
+	_ = l.Go(func() { // a task
 		lock.Lock()
 		defer lock.Unlock()
 		v, _ := answer.Await(bg)
 		got <- v
 	})
-	suspend.Then(bg, answer.AwaitOp(), l, func(v int, err error) { got <- v }) // stackless
+	suspend.Then(bg, answer.AwaitOp(), l, func(v int, err error) { got <- v }) // a continuation
 	alive := make(chan struct{})
-	for range 10 { // both wait, and the thread works
+	for range 10 { // both wait, and the thread runs other functions
 		_ = g.Execute(func() { alive <- struct{}{} })
 		<-alive
 	}

@@ -18,7 +18,7 @@ import (
 	"github.com/braidgo/braid/suspendtest"
 )
 
-// An ending is an executor that refuses with refusal once it is over, or drops functions if refusal is nil.
+// Once an ending executor is over, it refuses functions with the error refusal, or drops them if refusal is nil.
 type ending struct {
 	*gui
 	over    atomic.Bool
@@ -40,7 +40,7 @@ func TestEndingConformance(t *testing.T) {
 	})
 }
 
-// waiting starts a task that waits for the end of ctx. It fills the promise on its way out.
+// waiting starts a task that waits for the end of ctx. The task fills the promise when it ends.
 func waiting(t *testing.T, l *callback.Loop, ctx context.Context) (cleaned *promise.Promise[struct{}]) {
 	t.Helper()
 	cleaned = promise.New[struct{}]()
@@ -57,7 +57,7 @@ func waiting(t *testing.T, l *callback.Loop, ctx context.Context) (cleaned *prom
 	return cleaned
 }
 
-// A Close hung, without a word, if the executor had ended before it.
+// A Close returns an error if the executor ended before it. Otherwise it would hang.
 func TestExecutorEndsFirst(t *testing.T) {
 	full := errors.New("queue full")
 	for name, test := range map[string]struct {
@@ -92,7 +92,7 @@ func TestExecutorEndsFirst(t *testing.T) {
 	}
 }
 
-// A Loop whose executor drops functions ends after Abandon.
+// The executor drops functions. The Loop ends after Abandon.
 func TestAbandon(t *testing.T) {
 	defer schedtest.Within(t, schedtest.Deadline)()
 	x := &ending{gui: newGUI(16, false)}
@@ -120,7 +120,8 @@ func TestAbandon(t *testing.T) {
 	x.stop()
 }
 
-// A Shutdown whose context ends leaves the tasks on the executor: none is lost, and none runs beside the executor's other work.
+// A Shutdown whose context ends leaves the tasks on the executor: no task is lost, and none runs in parallel with the executor's
+// other work.
 func TestShutdownLeavesTasksOnTheExecutor(t *testing.T) {
 	defer schedtest.Within(t, schedtest.Deadline)()
 	for _, locked := range []bool{false, true} {
@@ -155,14 +156,14 @@ func TestShutdownLeavesTasksOnTheExecutor(t *testing.T) {
 	}
 }
 
-// An executor that is abandoned may be alive: a step runs once, on one side or the other, and two never run at a time.
+// An abandoned executor may still run. Each step runs once, on the executor or on a goroutine, and two steps never run at a time.
 func TestAbandonedAlive(t *testing.T) {
 	defer schedtest.Within(t, schedtest.Deadline)()
 	for range 200 {
 		g := newGUI(16, false)
 		l := callback.New(g, callback.Options{})
 		const tasks, rounds = 4, 20
-		counted := 0 // by one step at a time: the race detector would see two
+		counted := 0 // counted by one step at a time; otherwise the race detector reports it
 		for range tasks {
 			_ = l.Go(func() {
 				for range rounds {
@@ -175,12 +176,12 @@ func TestAbandonedAlive(t *testing.T) {
 		if err := l.Close(); err != nil || counted != tasks*rounds {
 			t.Fatalf("%v, %d", err, counted)
 		}
-		_ = g.Execute(runtime.Goexit) // it may be asked for a step still
+		_ = g.Execute(runtime.Goexit) // the executor may still have a request for a step
 	}
 }
 
-// An executor that begins only after it was abandoned is asked for nothing on its locked thread, which ends the process when it
-// resumes a coroutine of a goroutine.
+// An executor begins to run only after it was abandoned. It must run nothing on its locked thread: the runtime ends the process
+// if a locked thread resumes a coroutine that another goroutine has created.
 func TestAbandonedBeforeItBegan(t *testing.T) {
 	defer schedtest.Within(t, schedtest.Deadline)()
 	for range 50 {
@@ -194,7 +195,7 @@ func TestAbandonedBeforeItBegan(t *testing.T) {
 			}
 		})
 		l.Abandon()
-		<-begun // on a goroutine
+		<-begun // now the task runs on a goroutine
 		ran := make(chan struct{})
 		go func() {
 			defer close(ran)
@@ -216,12 +217,12 @@ type executor func(f func())
 
 func (x executor) Execute(f func()) error { x(f); return nil }
 
-// Close returned ErrThread although no task was left.
+// If no task is left when the executor ends, Close returns no error.
 func TestThreadEndsAfterTheLastTask(t *testing.T) {
 	defer schedtest.Within(t, schedtest.Deadline)()
 	x := &ending{gui: newGUI(16, true), refusal: suspend.ErrClosed}
 	l := callback.New(x, callback.Options{})
-	if err := l.Go(runtime.Goexit); err != nil { // which leaves no coroutine behind
+	if err := l.Go(runtime.Goexit); err != nil { // the Goexit leaves no coroutine behind
 		t.Fatal(err)
 	}
 	schedtest.Eventually(t, "the task has ended", func() bool { return l.Stats().Live == 0 })
@@ -232,7 +233,7 @@ func TestThreadEndsAfterTheLastTask(t *testing.T) {
 	x.stop()
 }
 
-// A Go returned nil, and its task never ran.
+// When the executor has ended, Go returns an error. Otherwise its task would never run.
 func TestGoAfterTheThreadHasEnded(t *testing.T) {
 	defer schedtest.Within(t, schedtest.Deadline)()
 	x := &ending{gui: newGUI(16, true), refusal: suspend.ErrClosed}
@@ -248,14 +249,15 @@ func TestGoAfterTheThreadHasEnded(t *testing.T) {
 	x.stop()
 }
 
-// goroutine is the identity of the calling one, as a toolkit would get it.
+// goroutine returns an identity of the calling goroutine, as a toolkit would get it.
 func goroutine() string {
 	var buf [64]byte
 	id, _, _ := strings.Cut(string(buf[:runtime.Stack(buf[:], false)]), " [")
 	return id
 }
 
-// A toolkit that compares goroutines refused every call of a task.
+// OnExecutor runs a function on the thread's own goroutine, because a toolkit that compares goroutines refuses every call from a
+// task.
 func TestOnExecutor(t *testing.T) {
 	defer schedtest.Within(t, schedtest.Deadline)()
 	for _, direct := range []bool{false, true} {
@@ -308,13 +310,13 @@ func TestOnExecutorFails(t *testing.T) {
 	}
 	inner, end := context.WithCancel(bg)
 	defer end()
-	schedtest.Panics(t, "moody", func() { _ = l.OnExecutor(&schedtest.Moody{Context: inner, Panic: "moody"}, never) }) // it ran when its caller had gone
+	schedtest.Panics(t, "moody", func() { _ = l.OnExecutor(&schedtest.Moody{Context: inner, Panic: "moody"}, never) }) // never must not run after its caller has left
 	ctx, cancel = context.WithCancel(bg)
 	ran := false
 	go func() { waits <- l.OnExecutor(ctx, func() { cancel(); ran = true }) }()
 	close(free)
 	if err := <-waits; err != nil || !ran {
-		t.Errorf("cancelled once it had begun: %v, %v", err, ran)
+		t.Errorf("cancelled after it had begun: %v, %v", err, ran)
 	}
 	if err := l.OnExecutor(ctx, never); !errors.Is(err, context.Canceled) {
 		t.Errorf("cancelled already: %v", err)
@@ -322,7 +324,7 @@ func TestOnExecutorFails(t *testing.T) {
 	called := make(chan struct{})
 	_ = l.Execute(func() {
 		defer close(called)
-		schedtest.Panics(t, "suspend: not on a task", func() { _ = l.OnExecutor(bg, never) })
+		schedtest.Panics(t, "suspend: suspending is forbidden here (in a callback, or under Bind(nil))", func() { _ = l.OnExecutor(bg, never) })
 	})
 	<-called
 	x.over.Store(true)
@@ -333,7 +335,7 @@ func TestOnExecutorFails(t *testing.T) {
 	x.stop()
 }
 
-// An executor that runs a function twice runs it a second time for nothing, also while the first is under way.
+// If an executor runs a function twice, the second run does nothing, even while the first is still running.
 func TestOnExecutorRunsOnce(t *testing.T) {
 	defer schedtest.Within(t, schedtest.Deadline)()
 	var again func()

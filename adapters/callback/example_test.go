@@ -12,7 +12,7 @@ import (
 	"github.com/braidgo/braid/suspend"
 )
 
-// mainThread stands for a GUI toolkit: all that it offers is to run a function on its thread.
+// mainThread stands for a GUI toolkit that can only run a function on its thread.
 type mainThread chan func()
 
 func (m mainThread) Execute(f func()) error { m <- f; return nil }
@@ -24,11 +24,11 @@ func Example() {
 	pool := workstealing.New(workstealing.Options{})
 	defer pool.Close()
 
-	var document mutex.Mutex // shared with a plain goroutine, which has it
+	var document mutex.Mutex // shared with a plain goroutine, which holds it at first
 	_ = document.LockContext(ctx)
 	words := promise.Go(ctx, pool, func(context.Context) (int, error) { return 1000, nil })
 
-	// Stackful: direct style, on the GUI's thread. It suspends, the thread does not.
+	// A task on the thread of the GUI has direct style. It suspends without blocking the thread.
 	done := promise.Go(ctx, loop, func(ctx context.Context) (string, error) {
 		if err := document.LockContext(ctx); err != nil {
 			return "", err
@@ -37,20 +37,20 @@ func Example() {
 		n, err := words.Await(ctx)
 		return fmt.Sprintf("%d words", n), err
 	})
-	// Stackless: a continuation, on the GUI's thread as well.
+	// A continuation runs on the thread of the GUI, too.
 	suspend.Then(ctx, done.AwaitOp(), loop, func(label string, err error) {
 		fmt.Println(label, err)
 		go func() { _ = loop.Close(); close(gui) }()
 	})
 
-	go document.Unlock() // the goroutine has finished with it
+	go document.Unlock() // the goroutine unlocks the document
 	for f := range gui { // the toolkit's own loop
 		f()
 	}
 	// Output: 1000 words <nil>
 }
 
-// A toolkit that has quit runs nothing more, and does not say so. A Close alone would wait for ever.
+// A toolkit that has quit runs nothing more, but reports no error. A Close alone would wait for ever.
 func ExampleLoop_Abandon() {
 	gui := make(mainThread, 8)
 	loop := callback.New(gui, callback.Options{})

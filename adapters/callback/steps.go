@@ -11,7 +11,7 @@ import (
 
 // ErrThread is returned by Close if the Loop has abandoned tasks, because they belong to a locked thread whose executor has
 // stopped. To avoid this error, close the Loop before its executor stops.
-var ErrThread = errors.New("callback: tasks are left that belong to the thread of an executor that has ended")
+var ErrThread = errors.New("callback: the executor ended before tasks that need its thread")
 
 // When the Loop wakes up, or at the end of a step, it requests one step by setting l.asked. The executor runs the step, or
 // a goroutine does if the Loop has abandoned the executor. Either must first claim the request by clearing l.asked, so that

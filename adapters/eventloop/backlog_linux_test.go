@@ -12,8 +12,8 @@ import (
 	"github.com/braidgo/braid/adapters/eventloop"
 )
 
-// A Dial that waits for room in the backlog of a unix socket fails like all others when the Loop is closed. The net
-// package's does not wait.
+// A Dial that waits for room in the backlog of a unix socket fails when the Loop is closed, like any other Dial. (A Dial of
+// package net does not wait here.)
 func TestCloseEndsADialThatWaitsForTheBacklog(t *testing.T) {
 	l := open(t, eventloop.Options{})
 	addr := full(t, syscall.AF_UNIX, &syscall.SockaddrUnix{Name: t.TempDir() + "/s"}, "unix")

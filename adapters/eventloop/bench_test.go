@@ -30,8 +30,8 @@ func echoMessages(_ context.Context, c net.Conn) {
 	}
 }
 
-// BenchmarkEcho is one round trip of 64 bytes: the handler on a loop, and on a goroutine per connection. The clients
-// are goroutines on the net package in both.
+// BenchmarkEcho measures a round trip of 64 bytes: with the handler on a loop, and with a goroutine for each connection. The
+// clients are goroutines on package net in both cases.
 func BenchmarkEcho(b *testing.B) {
 	for _, conns := range []int{1, 64, 512} {
 		b.Run(fmt.Sprintf("Braid/%d", conns), func(b *testing.B) {
@@ -58,7 +58,7 @@ func BenchmarkEcho(b *testing.B) {
 	}
 }
 
-// clients runs the clients in a process of their own, which reports the time of a round trip.
+// clients runs the clients in another process, which reports the time of a round trip.
 func clients(b *testing.B, addr string, conns int) {
 	cmd := exec.Command(os.Args[0])
 	cmd.Env = append(os.Environ(), fmt.Sprintf("EVENTLOOP_CLIENTS=%s %d %d", addr, conns, b.N))
@@ -84,7 +84,7 @@ func TestMain(m *testing.M) {
 		fmt.Print(int64(runClients(addr, conns, n)))
 		return
 	}
-	if ln, err := net.Listen("tcp", "127.0.0.1:0"); err == nil { // the runtime keeps two descriptors from then on
+	if ln, err := net.Listen("tcp", "127.0.0.1:0"); err == nil { // makes the runtime open its two descriptors
 		ln.Close()
 	}
 	os.Exit(m.Run())
@@ -115,7 +115,7 @@ func runClients(addr string, conns, total int) time.Duration {
 	return time.Since(start)
 }
 
-// A file of 1 MB to a peer that reads with package net: within the system, and through a buffer.
+// A file of 1 MB is sent to a peer that reads with package net: inside the kernel, and through a buffer.
 func BenchmarkFile(b *testing.B) {
 	for _, name := range []string{"sendfile", "copy"} {
 		b.Run(name, func(b *testing.B) {

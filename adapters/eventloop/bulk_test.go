@@ -17,7 +17,7 @@ import (
 	"github.com/braidgo/braid/internal/testrig/schedtest"
 )
 
-// random returns n bytes, the same each time.
+// random returns n bytes, which are the same each time.
 func random(n int) []byte {
 	p := make([]byte, n)
 	_, _ = rand.NewChaCha8([32]byte{1}).Read(p)
@@ -31,14 +31,15 @@ func sparse(t testing.TB, n int64) *os.File {
 	return f
 }
 
-// file returns an open file with this content.
+// file returns an open file with the given content.
 func file(t testing.TB, content []byte) *os.File {
 	f := must(os.Open(written(t, string(content))))
 	t.Cleanup(func() { f.Close() })
 	return f
 }
 
-// A file, a part of it, a part of the rest and no file arrive whole, and the file stands behind what was sent.
+// A whole file, a part of it, a part of the rest, and a reader that is no file arrive completely. The offset of the file is then
+// behind the part that was sent.
 func TestReadFrom(t *testing.T) {
 	l := open(t, eventloop.Options{})
 	content := random(5 << 20)
@@ -73,8 +74,8 @@ func TestReadFrom(t *testing.T) {
 	}
 }
 
-// The context of a bound connection, a deadline and a Close end a ReadFrom that waits for room. The bytes that it counts are those that the
-// file is behind.
+// The context of a bound connection, a deadline and a Close end a ReadFrom that waits for room. The file's offset has advanced by
+// the number of bytes that ReadFrom returns.
 func TestReadFromEnds(t *testing.T) {
 	l := open(t, eventloop.Options{})
 	f := sparse(t, 64<<20)
@@ -113,7 +114,8 @@ func TestReadFromEnds(t *testing.T) {
 	}
 }
 
-// Two tasks send files at a time: each file arrives in one piece. Pipes have no sendfile, but take a file all the same.
+// Two tasks send files at the same time, and each file arrives in one piece. Pipes have no sendfile, but their ReadFrom takes a
+// file, too.
 func TestReadFromIsOneWrite(t *testing.T) {
 	l := open(t, eventloop.Options{})
 	a, b := pair(t, l)
@@ -186,7 +188,7 @@ func TestWriteBuffers(t *testing.T) {
 			_ = b.Close()
 			task(t, l, func() {
 				n, err := a.WriteBuffers(&v)
-				require.Error(t, err) // a reset
+				require.Error(t, err) // a connection reset
 				left := 0
 				for _, p := range v {
 					left += len(p)

@@ -18,14 +18,14 @@ func TestConformance(t *testing.T) {
 		}
 		return l, func() { _ = l.Close() }
 	}
-	// A task of the loop sees a reactor as its scheduler.
+	// A task of the loop has its reactor as its scheduler.
 	reactor := func(t testing.TB, o eventloop.Options) (suspend.Spawner, func()) {
 		l, end := start(t, o)
 		var s suspend.Spawner
 		task(t, l, func() { s = suspend.Here() })
 		return s, end
 	}
-	// A reactor that is given to another goroutine keeps no order for a while.
+	// After a hand-over a reactor runs some tasks outside, in no fixed order.
 	for name, o := range map[string]eventloop.Options{"in order": {HandOver: -1}, "HandOver": {HandOver: time.Millisecond}} {
 		options := suspendtest.Options{FIFO: o.HandOver < 0, NoAllocs: o.HandOver < 0, Panics: func(t testing.TB, onPanic func(any, []byte)) (suspend.Spawner, func()) {
 			return reactor(t, eventloop.Options{OnPanic: onPanic, HandOver: o.HandOver})

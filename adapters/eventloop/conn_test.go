@@ -54,7 +54,7 @@ func TestStockTLS(t *testing.T) {
 					return err
 				}
 				for range 3 {
-					// Half of a message at a time: one task writes and reads.
+					// One task writes and reads, half of a message at a time.
 					if _, err := c.Write(msg[:8000]); err != nil {
 						return err
 					}
@@ -86,7 +86,7 @@ func TestOnlyTheTaskIsSuspended(t *testing.T) {
 		read := make(chan struct{})
 		must(0, l.Go(func() {
 			defer close(read)
-			if _, err := io.ReadFull(a, make([]byte, 3)); err != nil { // no context anywhere
+			if _, err := io.ReadFull(a, make([]byte, 3)); err != nil { // this Read has no context
 				t.Error(err)
 			}
 		}))
@@ -98,7 +98,7 @@ func TestOnlyTheTaskIsSuspended(t *testing.T) {
 	})
 }
 
-// A deadline that is moved forward ends a Read that waits, wherever it was among others: first, in between or last.
+// A deadline that is moved forward ends a waiting Read, wherever its timer is among the others: first, in between or last.
 func TestADeadlineThatIsMovedForward(t *testing.T) {
 	l := open(t, eventloop.Options{})
 	for moved := range 5 {
@@ -200,7 +200,7 @@ func TestDeadlines(t *testing.T) {
 				task(t, l, func() { must(0, l.Sleep(context.Background(), 40*time.Millisecond)) })
 				select {
 				case err := <-done:
-					if err == nil || dir.name == "write" { // a timer that was quicker than this test
+					if err == nil || dir.name == "write" { // the timer was faster than this test
 						t.Log("ended early:", err)
 					}
 				default:
@@ -230,7 +230,7 @@ func TestCloseWakes(t *testing.T) {
 			done := make(chan error, 10)
 			ops := []func() error{
 				func() error { _, err := a.Read(make([]byte, 1)); return err },
-				func() error { _, err := a.Read(make([]byte, 1)); return err }, // waits for its turn
+				func() error { _, err := a.Read(make([]byte, 1)); return err }, // waits behind another Read
 				func() error { _, err := a.Write(make([]byte, 64<<20)); return err },
 				func() error { _, err := ln.Accept(); return err },
 			}
@@ -267,7 +267,7 @@ func TestCloseWakes(t *testing.T) {
 	}
 }
 
-// Each writer's messages stay whole, and in its order; every byte is read once.
+// The messages of each writer stay whole and in order. Every byte is read once.
 func TestConcurrentReadsAndWrites(t *testing.T) {
 	l := open(t, eventloop.Options{Loops: 2})
 	a, b := pair(t, l)
@@ -342,7 +342,7 @@ func TestWritesAreWhole(t *testing.T) {
 			}
 		}))
 	}
-	within(t, func() { // a slow reader: nothing is read before all are under way
+	within(t, func() { // a slow reader: it begins when all writers are under way
 		suspended(t, l, writers)
 		for range writers {
 			got := make([]byte, size)
@@ -375,7 +375,7 @@ func TestHalfClose(t *testing.T) {
 	})
 }
 
-// The data in the buffer is read to the end even if the data and the end came as one event.
+// A Read gets all data in the buffer even if the data and the end came as one event.
 func TestDataAndEndAtOnce(t *testing.T) {
 	l := open(t, eventloop.Options{})
 	for range 50 {
@@ -419,7 +419,7 @@ func TestFromElsewhere(t *testing.T) {
 		<-done
 	})
 	c, d := pair(t, l)
-	within(t, func() { // two fifo tasks: one suspends in Read, the other has to run for it to end
+	within(t, func() { // the Read suspends only its own task of fifo, so that the other task can write
 		_ = fifo.Run(context.Background(), func(context.Context) error {
 			_ = suspend.Here().Go(func() { must(d.Write([]byte("x"))) })
 			must(c.Read(make([]byte, 1)))
@@ -461,7 +461,7 @@ func TestWithContext(t *testing.T) {
 				go func() { _, err := c.Write(make([]byte, 64<<20)); done <- err }()
 				if name == "own" {
 					must(0, l.Go(read))
-					must(0, l.Go(read)) // waits for its turn
+					must(0, l.Go(read)) // waits behind another Read
 					suspended(t, l, 2)
 				} else {
 					go read()
@@ -493,8 +493,8 @@ func TestWithContext(t *testing.T) {
 	})
 }
 
-// Connections come and go from many goroutines, so that numbers are reused all the time: nobody reads a
-// stranger's bytes, or fails with an error that is another's.
+// Many goroutines open and close connections, so that descriptor numbers are reused all the time. No goroutine reads bytes of
+// another connection, or gets its error.
 func TestDescriptorReuse(t *testing.T) {
 	l := open(t, eventloop.Options{Loops: 2})
 	ln := must(l.Listen("tcp", "127.0.0.1:0"))
@@ -517,7 +517,7 @@ func TestDescriptorReuse(t *testing.T) {
 					if _, err := c.Write(msg); err != nil {
 						return err
 					}
-					if i%3 == 0 { // closed under a Read, from elsewhere
+					if i%3 == 0 { // another goroutine closes the connection during a Read
 						go c.Close()
 					}
 					got := make([]byte, len(msg))

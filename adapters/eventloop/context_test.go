@@ -11,7 +11,7 @@ import (
 	"github.com/braidgo/braid/internal/testrig/schedtest"
 )
 
-// A quick conn has data at once, but its context ends meanwhile.
+// A quick conn has data at once, but its context ends during the Read.
 type quick struct {
 	net.Conn
 	cancel context.CancelFunc
@@ -25,8 +25,8 @@ func (q *quick) Read(p []byte) (int, error) {
 
 func (q *quick) SetReadDeadline(at time.Time) error { q.late <- at; return nil }
 
-// A context that ends as the operation on a foreign conn does, too late to end it, does not set the deadline of those
-// that come later, perhaps with another context.
+// A context ends at the same time as the operation on a foreign conn, too late to end it. It must not set the deadline of later
+// operations, which may have another context.
 func TestWithContextLeavesNoDeadlineBehind(t *testing.T) {
 	for range 200 {
 		ctx, cancel := context.WithCancel(context.Background())
@@ -58,7 +58,8 @@ func (s *slow) SetReadDeadline(time.Time) error {
 	return nil
 }
 
-// An operation on a foreign conn does not return while its context sets the deadline: the next operation would meet that.
+// While its context sets the deadline, an operation on a foreign conn does not return, because this deadline would end the next
+// operation.
 func TestWithContextWaitsForTheDeadline(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithCancel(context.Background())
@@ -77,7 +78,7 @@ func TestWithContextWaitsForTheDeadline(t *testing.T) {
 	})
 }
 
-// A leaving context does something as soon as an operation takes its function back.
+// A leaving context calls a function of the test when an operation withdraws its registration.
 type leaving struct {
 	context.Context
 	done chan struct{}

@@ -9,7 +9,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A Conn that is closed leaves no timer, which would keep its memory up to its deadline.
+// A closed Conn leaves no timer behind. Its timer would keep its memory until the deadline.
 func TestAClosedConnLeavesNoTimer(t *testing.T) {
 	l, err := New(Options{})
 	if err != nil {

@@ -16,7 +16,7 @@ import (
 	"github.com/braidgo/braid/internal/testrig/schedtest"
 )
 
-// resolve has every name mean ips, until the test ends.
+// resolve makes every name stand for ips until the test ends.
 func resolve(t *testing.T, ips ...[4]byte) {
 	stock := net.DefaultResolver
 	t.Cleanup(func() { net.DefaultResolver = stock })
@@ -27,7 +27,7 @@ func resolve(t *testing.T, ips ...[4]byte) {
 	}}
 }
 
-// answer is a DNS server for one connection, of one question a message.
+// answer is a DNS server for one connection. Each message has one question.
 func answer(c net.Conn, ips [][4]byte) {
 	defer c.Close()
 	for {
@@ -43,9 +43,9 @@ func answer(c net.Conn, ips [][4]byte) {
 		for q[end] != 0 {
 			end += 1 + int(q[end])
 		}
-		end += 5 // the root, type and class
+		end += 5 // skips the root, the type and the class
 		a := append([]byte{q[0], q[1], 0x81, 0x80, 0, 1, 0, 0, 0, 0, 0, 0}, q[12:end]...)
-		if binary.BigEndian.Uint16(q[end-4:]) == 1 { // A
+		if binary.BigEndian.Uint16(q[end-4:]) == 1 { // a question for an A record
 			a[7] = byte(len(ips))
 			for _, ip := range ips {
 				a = append(a, 0xc0, 12, 0, 1, 0, 1, 0, 0, 0, 60, 0, 4, ip[0], ip[1], ip[2], ip[3])
@@ -60,7 +60,7 @@ func answer(c net.Conn, ips [][4]byte) {
 func TestDialByName(t *testing.T) {
 	resolve(t, [4]byte{127, 0, 0, 2}, [4]byte{127, 0, 0, 1})
 	l := open(t, eventloop.Options{})
-	ln := must(l.Listen("tcp", "127.0.0.1:0")) // the first address refuses
+	ln := must(l.Listen("tcp", "127.0.0.1:0")) // the first address refuses the connection
 	go ln.Serve(context.Background(), echo)
 	_, port, _ := net.SplitHostPort(ln.Addr().String())
 	for _, network := range []string{"tcp", "tcp4"} {
@@ -78,7 +78,7 @@ func TestDialByName(t *testing.T) {
 	}
 }
 
-// full opens a socket that makes clients wait.
+// full opens a socket whose backlog is full, so that clients wait.
 func full(t *testing.T, family int, sa syscall.Sockaddr, network string) (addr net.Addr) {
 	t.Helper()
 	s := must(syscall.Socket(family, syscall.SOCK_STREAM|syscall.SOCK_CLOEXEC, 0))
@@ -96,11 +96,11 @@ func full(t *testing.T, family int, sa syscall.Sockaddr, network string) (addr n
 	return addr
 }
 
-// The error of a Dial that is cancelled is that of the cancellation, whatever other addresses have come to.
+// If a Dial is cancelled, its error is that of the cancellation, whatever the errors of other addresses are.
 func TestDialCancelledAtTheSecondAddress(t *testing.T) {
 	l := open(t, eventloop.Options{})
 	addr := full(t, syscall.AF_INET, &syscall.SockaddrInet4{Addr: [4]byte{127, 0, 0, 1}}, "tcp")
-	resolve(t, [4]byte{127, 0, 0, 2}, [4]byte{127, 0, 0, 1}) // the first refuses
+	resolve(t, [4]byte{127, 0, 0, 2}, [4]byte{127, 0, 0, 1}) // the first address refuses
 	_, port, _ := net.SplitHostPort(addr.String())
 	ctx, cancel := context.WithCancelCause(context.Background())
 	cause := errors.New("enough")
@@ -120,15 +120,15 @@ func TestDialCancelledAtTheSecondAddress(t *testing.T) {
 	})
 }
 
-// connecting says that somebody has asked for a connection to addr, and has no answer.
+// connecting reports whether a socket of this machine waits for a connection to addr.
 func connecting(addr net.Addr) bool {
 	a := addr.(*net.TCPAddr)
 	ip := a.IP.To4()
-	want := fmt.Sprintf("%08X:%04X 02", binary.NativeEndian.Uint32(ip), a.Port) // SYN_SENT
+	want := fmt.Sprintf("%08X:%04X 02", binary.NativeEndian.Uint32(ip), a.Port) // the state SYN_SENT
 	return strings.Contains(string(must(os.ReadFile("/proc/self/net/tcp"))), want)
 }
 
-// A socket without a name is given one by the system.
+// The system chooses a name for a socket without one.
 func TestUnixSocketWithoutName(t *testing.T) {
 	l := open(t, eventloop.Options{})
 	ln := must(l.Listen("unix", ""))
@@ -139,14 +139,14 @@ func TestUnixSocketWithoutName(t *testing.T) {
 	task(t, l, func() { must(0, roundTripUnix(l, ln.Addr().String())) })
 }
 
-// A Dial to a port of this machine that nobody listens on may be given that port for its own end, and would connect to
-// itself. So many tries meet this port in one run of ten; TestIsSame sees the rest.
+// If a Dial to a port of this machine without a listener gets this port for its own end, it connects to itself. So many attempts
+// meet this case in one of ten runs; TestIsSame tests the rest.
 func TestNobodyIsConnectedToItself(t *testing.T) {
 	l := open(t, eventloop.Options{})
 	ln := must(l.Listen("tcp", "127.0.0.1:0"))
 	addr := ln.Addr().(*net.TCPAddr)
 	must(0, ln.Close())
-	addr.Port ^= 1 // the system gives listeners ports of one parity and dialers those of the other
+	addr.Port ^= 1 // the system gives odd ports to listeners and even ports to dialers, or vice versa
 	task(t, l, func() {
 		for i := range 1500 {
 			if _, err := l.Dial(context.Background(), "tcp", addr.String()); !errors.Is(err, syscall.ECONNREFUSED) {
@@ -157,7 +157,7 @@ func TestNobodyIsConnectedToItself(t *testing.T) {
 	})
 }
 
-// The connection stayed until the Close of the Loop.
+// If the context of a Dial panics, the connection is closed at once, not only by the Close of the Loop.
 func TestDialWithAContextThatPanics(t *testing.T) {
 	l := open(t, eventloop.Options{})
 	ln := must(l.Listen("tcp", "127.0.0.1:0"))

@@ -17,7 +17,7 @@ import (
 	"github.com/braidgo/braid/internal/testrig/schedtest"
 )
 
-// endures returns n if BRAID_ENDURANCE is set, and else a two-hundredth of it.
+// endures returns n if BRAID_ENDURANCE is set, and a two-hundredth of n otherwise.
 func endures[N ~int | ~int64](n N) N {
 	if os.Getenv("BRAID_ENDURANCE") == "" {
 		return n / 200
@@ -25,17 +25,17 @@ func endures[N ~int | ~int64](n N) N {
 	return n
 }
 
-// leavesNothing runs f, which must leave no goroutine and no descriptor.
+// leavesNothing runs f, and checks that it leaves no goroutine and no descriptor behind.
 func leavesNothing(t *testing.T, f func()) {
 	defer goleak.VerifyNone(t, goleak.IgnoreCurrent())
 	defer schedtest.Within(t, 5*time.Minute)()
-	must(net.Listen("tcp", "127.0.0.1:0")).Close() // the runtime has its own epoll instance from here on
+	must(net.Listen("tcp", "127.0.0.1:0")).Close() // makes the runtime open its own epoll instance before the count
 	before := descriptors()
 	f()
 	schedtest.Eventually(t, "no descriptor is left", func() bool { return descriptors() <= before })
 }
 
-// serving runs f with the address of a Listener that echoes, on a loop of two reactors.
+// serving runs f with the address of an echo server, on a loop of two reactors.
 func serving(t *testing.T, f func(l *eventloop.Loop, addr string)) {
 	l := must(eventloop.New(eventloop.Options{Loops: 2, StallAfter: -1}))
 	ln := must(l.Listen("tcp", "127.0.0.1:0"))
@@ -48,13 +48,13 @@ func serving(t *testing.T, f func(l *eventloop.Loop, addr string)) {
 	must(0, l.Close())
 }
 
-// A connection after the other is accepted, answers, and is closed: by the server, with its task, or by the client first.
+// One connection after another is accepted, served and closed: by the server, by its task, or by the client first.
 func TestManyConnectionsLeaveNothing(t *testing.T) {
 	leavesNothing(t, func() {
 		serving(t, func(l *eventloop.Loop, addr string) {
 			for i := range endures(100_000) {
 				c := must(net.Dial("tcp", addr))
-				must(0, c.(*net.TCPConn).SetLinger(0)) // or the ports run out
+				must(0, c.(*net.TCPConn).SetLinger(0)) // frees the port at once; otherwise the ports run out
 				if i%4 != 0 {
 					must(c.Write([]byte{1}))
 					must(io.ReadFull(c, make([]byte, 1)))
@@ -65,7 +65,7 @@ func TestManyConnectionsLeaveNothing(t *testing.T) {
 	})
 }
 
-// Idle connections go with their loop, both ends of each.
+// The Close of a loop closes both ends of each idle connection.
 func TestIdleConnectionsLeaveNothing(t *testing.T) {
 	var limit syscall.Rlimit
 	must(0, syscall.Getrlimit(syscall.RLIMIT_NOFILE, &limit))
@@ -90,11 +90,11 @@ func TestIdleConnectionsLeaveNothing(t *testing.T) {
 	})
 }
 
-// A task waits natively for a minute, and up to a thousand connections are served meanwhile.
+// A task blocks natively for a minute, while up to a thousand connections are served.
 func TestAMinuteBesideATaskThatWaitsNatively(t *testing.T) {
 	const after = 10 * time.Millisecond
 	lasts := endures(time.Minute)
-	for range 8 { // the machine may be busy
+	for range 8 { // repeats, because the machine may be busy
 		took := map[bool][]time.Duration{}
 		for _, stuck := range []bool{false, true} {
 			leavesNothing(t, func() {

@@ -15,7 +15,7 @@ import (
 	"github.com/braidgo/braid/suspend"
 )
 
-// open makes a Loop that is closed at the end of the test, which checks that it leaves nothing behind.
+// open makes a Loop and closes it at the end of the test, which checks that nothing is left of it.
 func open(t testing.TB, o eventloop.Options) *eventloop.Loop {
 	t.Helper()
 	before := descriptors()
@@ -41,14 +41,14 @@ func descriptors() int {
 	return len(e)
 }
 
-// within runs f, and ends the process with all stacks if it does not return.
+// within runs f, and ends the process with all stacks if f does not return.
 func within(t testing.TB, f func()) {
 	t.Helper()
 	defer schedtest.Within(t, schedtest.Deadline)()
 	f()
 }
 
-// task runs f as a task of l and returns when it has ended.
+// task runs f as a task of l and returns when the task has ended.
 func task(t testing.TB, l suspend.Spawner, f func()) {
 	t.Helper()
 	within(t, func() {
@@ -79,7 +79,7 @@ func pair(t testing.TB, l *eventloop.Loop) (a, b *eventloop.Conn) {
 	return a, (<-c).(*eventloop.Conn)
 }
 
-// suspended returns once n tasks of l are suspended and none runs.
+// suspended returns when n tasks of l are suspended and none runs.
 func suspended(t testing.TB, l *eventloop.Loop, n int64) {
 	t.Helper()
 	schedtest.Eventually(t, "all are suspended", func() bool { return l.Stats().Suspended >= n && l.Stats().Running == 0 })
@@ -132,7 +132,7 @@ func roundTrips(l *eventloop.Loop, addr string, rounds int) error {
 			return err
 		}
 		if string(got) != string(msg) {
-			return errors.New("a stranger's bytes")
+			return errors.New("bytes of another connection")
 		}
 	}
 	return nil

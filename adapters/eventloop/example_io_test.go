@@ -13,7 +13,7 @@ import (
 	"github.com/braidgo/braid/promise"
 )
 
-// A socket for packets, and a peer that is connected to it.
+// The program has a socket for packets, and a peer that is connected to it.
 func ExampleLoop_ListenPacket() {
 	loop, err := eventloop.New(eventloop.Options{})
 	if err != nil {
@@ -38,7 +38,7 @@ func ExampleLoop_ListenPacket() {
 	// Output: a packet <nil>
 }
 
-// Tasks read the parts of a file at a time.
+// Several tasks read parts of a file at the same time.
 func ExampleLoop_OpenFile() {
 	loop, err := eventloop.New(eventloop.Options{})
 	if err != nil {
@@ -74,7 +74,8 @@ func ExampleLoop_OpenFile() {
 	// Output: a part, |another.|another|<nil>
 }
 
-// A pipe that another package has opened. A head and a file go to it; over TCP the file would not pass through the memory of the process.
+// Adopt takes a pipe that another package has opened. A header and a file are written to it; over TCP, the file would not pass
+// through the memory of the process.
 func ExampleLoop_Adopt() {
 	loop, err := eventloop.New(eventloop.Options{})
 	if err != nil {

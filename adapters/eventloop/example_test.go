@@ -9,8 +9,7 @@ import (
 	"github.com/braidgo/braid/adapters/eventloop"
 )
 
-// An echo server on a loop, and a client: both are tasks in direct style, and a Read that has to wait lets the
-// others go on.
+// An echo server and its client are tasks of a loop, in direct style. A Read that has to wait lets the other tasks run.
 func Example() {
 	loop, err := eventloop.New(eventloop.Options{})
 	if err != nil {

@@ -1,4 +1,4 @@
 package eventloop
 
-// RefuseRings makes l one whose system refuses io_uring. It comes before the first Open.
+// RefuseRings makes l behave as if the system had no io_uring. It must be called before the first Open.
 func RefuseRings(l *Loop) { l.rings.made = true }

@@ -22,7 +22,7 @@ import (
 	"github.com/braidgo/braid/suspend"
 )
 
-// A slowFile is a File whose reads last: those of a pipe, as if it were a regular file.
+// A slowFile is a File whose reads take time. Its descriptor is a pipe, which the Loop treats as a regular file.
 type slowFile struct {
 	*File
 	loop *Loop
@@ -47,7 +47,7 @@ func newSlowFile(t *testing.T) *slowFile {
 
 func (s *slowFile) ring() *ring { return s.loop.reactors[0].ring.Load() }
 
-// await returns when n places of the ring are taken.
+// await returns when n slots of the ring are in use.
 func (s *slowFile) await(t *testing.T, n int) {
 	t.Helper()
 	for g := s.ring(); ; runtime.Gosched() {
@@ -68,7 +68,7 @@ func (s *slowFile) task(t *testing.T, f func()) {
 	<-done
 }
 
-// All places are taken. Further operations wait for one, in order, and can be cancelled at once.
+// All slots are in use. Further operations wait for one, in order, and can be cancelled at once.
 func TestARingThatIsFull(t *testing.T) {
 	const more = 50
 	s := newSlowFile(t)
@@ -100,7 +100,7 @@ func TestARingThatIsFull(t *testing.T) {
 		runtime.Gosched()
 	}
 	cancel()
-	require.ErrorIs(t, <-queued, context.Canceled) // although all that are before it wait
+	require.ErrorIs(t, <-queued, context.Canceled) // although the operations before it still wait
 	s.await(t, ringPlaces)
 	for range got {
 		must(s.w.Write([]byte("x")))
@@ -110,7 +110,7 @@ func TestARingThatIsFull(t *testing.T) {
 	s.await(t, 0)
 }
 
-// An operation that comes after the reactor has looked, and before it sleeps, keeps it awake.
+// An operation that comes after the reactor has looked, and before it sleeps, prevents the sleep.
 func TestAReactorDoesNotSleepWithAnOperation(t *testing.T) {
 	s := newSlowFile(t)
 	got := make(chan error)
@@ -130,8 +130,8 @@ func TestAReactorDoesNotSleepWithAnOperation(t *testing.T) {
 	require.NoError(t, <-got)
 }
 
-// A completion ends the sleep of the reactor also on another thread than the one that has submitted: there the system interrupts nothing. While
-// all processors are busy, the reactor comes from a sleep to another thread.
+// A completion wakes the reactor even if it sleeps on another thread than the one that submitted the operation: the kernel
+// interrupts only the latter. While all processors are busy, the reactor moves to another thread after a sleep.
 func TestACompletionEndsTheSleep(t *testing.T) {
 	s := newSlowFile(t)
 	var stop atomic.Bool
@@ -154,7 +154,7 @@ func TestACompletionEndsTheSleep(t *testing.T) {
 		threads := map[int]bool{}
 		for range 10 {
 			s.task(t, func() { threads[unix.Gettid()] = true })
-			time.Sleep(time.Millisecond) // the reactor sleeps
+			time.Sleep(time.Millisecond) // lets the reactor fall asleep
 		}
 		must(s.w.Write([]byte("x")))
 		require.NoError(t, <-got)
@@ -162,7 +162,7 @@ func TestACompletionEndsTheSleep(t *testing.T) {
 	}
 }
 
-// A cancelled read that the system has returns when the system is done with the buffer.
+// A cancelled read that was submitted returns only when the kernel does not use the buffer any more.
 func TestACancelledReadLeavesTheBuffer(t *testing.T) {
 	s := newSlowFile(t)
 	for range 20 {
@@ -201,7 +201,7 @@ func TestACancelledReadLeavesTheBuffer(t *testing.T) {
 	s.await(t, 0)
 }
 
-// A read that has succeeded before the system heard of the cancellation has its result.
+// A read that has succeeded before the kernel learns of the cancellation returns its result.
 func TestACancellationThatIsLate(t *testing.T) {
 	s := newSlowFile(t)
 	ctx, cancel := context.WithCancel(context.Background())
@@ -212,9 +212,9 @@ func TestACancellationThatIsLate(t *testing.T) {
 		result <- err
 	}))
 	s.await(t, 1)
-	s.task(t, func() { // the reactor hears of neither before the task ends
+	s.task(t, func() { // the reactor learns of neither before the task ends
 		must(s.w.Write([]byte("bytes")))
-		for g := s.ring(); *g.cqHead == atomic.LoadUint32(g.cqTail); { // the system has not completed it yet
+		for g := s.ring(); *g.cqHead == atomic.LoadUint32(g.cqTail); { // until the kernel has completed it
 			runtime.Gosched()
 		}
 		cancel()
@@ -223,14 +223,14 @@ func TestACancellationThatIsLate(t *testing.T) {
 	require.Equal(t, "bytes", string(buf))
 }
 
-// A ReadAt goes on where the system has read less than asked for.
+// A ReadAt continues if the kernel has read less than was requested.
 func TestAShortRead(t *testing.T) {
 	s := newSlowFile(t)
 	buf := make([]byte, 8)
 	read := make(chan error)
 	must(0, s.loop.Go(func() { _, err := s.ReadAt(buf, 0); read <- err }))
 	for _, part := range []string{"one", "two", "in"} {
-		for must(unix.IoctlGetInt(s.sys, unix.TIOCINQ)) > 0 { // the operation before has not got its part yet
+		for must(unix.IoctlGetInt(s.sys, unix.TIOCINQ)) > 0 { // until the operation before has got its part
 			runtime.Gosched()
 		}
 		s.await(t, 1)
@@ -240,7 +240,7 @@ func TestAShortRead(t *testing.T) {
 	require.Equal(t, "onetwoin", string(buf))
 }
 
-// Close waits for operations under way.
+// Close waits for operations that are under way.
 func TestCloseWaitsForARead(t *testing.T) {
 	s := newSlowFile(t)
 	buf := make([]byte, 1)
@@ -251,7 +251,7 @@ func TestCloseWaitsForARead(t *testing.T) {
 	for now := s.loop.Stats(); (now.Suspended < 2 || now.Blocking > 0) && len(closed) == 0; now = s.loop.Stats() {
 		runtime.Gosched()
 	}
-	for range 100 { // a Close that does not wait may have been resumed, but not have run
+	for range 100 { // gives a Close that does not wait the time to return
 		turn := make(chan struct{})
 		must(0, s.loop.Go(func() { close(turn) }))
 		<-turn
@@ -266,7 +266,7 @@ func TestCloseWaitsForARead(t *testing.T) {
 	require.Equal(t, "x", string(buf))
 }
 
-// So does the end of a reactor, for those of others.
+// The end of a reactor waits for the operations of tasks on other reactors, too.
 func TestARingEndsAfterARead(t *testing.T) {
 	s := newSlowFile(t)
 	buf := make([]byte, 1)
@@ -286,7 +286,7 @@ func TestARingEndsAfterARead(t *testing.T) {
 	require.Equal(t, "x", string(buf))
 }
 
-// The system is done with the buffer also when a Kill ends the wait.
+// Even if a Kill ends the wait, the kernel does not use the buffer afterwards.
 func TestAKilledReadLeavesTheBuffer(t *testing.T) {
 	s := newSlowFile(t)
 	buf := []byte("before")
@@ -305,7 +305,7 @@ func TestAKilledReadLeavesTheBuffer(t *testing.T) {
 		}()
 		reader = suspend.Current()
 		_, _ = s.ReadAt(buf, 0)
-		t.Error("a killed task goes on")
+		t.Error("a killed task continues")
 	}))
 	s.await(t, 1)
 	s.task(t, func() {
@@ -318,12 +318,12 @@ func TestAKilledReadLeavesTheBuffer(t *testing.T) {
 	require.NoError(t, s.Close(), "the operation has ended")
 }
 
-// The stack of a task that waits may move. A buffer does not, even if it is a local array.
+// The stack of a waiting task may move. The buffer must not move, even if it is a local array.
 func TestABufferIsNotOnTheStack(t *testing.T) {
 	s := newSlowFile(t)
 	done := make(chan [64]byte)
 	must(0, s.loop.Go(func() {
-		deep(1000) // the stack is large, and shrinks while the task waits
+		deep(1000) // makes the stack large, so that it shrinks while the task waits
 		var buf [64]byte
 		must(s.ReadAt(buf[:], 0))
 		done <- buf
@@ -347,7 +347,7 @@ func deep(n int) int {
 	return frame[n/11%100] + n
 }
 
-// An operation is done in another way if the system does not take it, or gives it up because a thread ends.
+// An operation is done without the ring if the kernel refuses it, or drops it because a thread ends.
 func TestASubmissionThatFails(t *testing.T) {
 	s := newSlowFile(t)
 	name := filepath.Join(t.TempDir(), "name")
@@ -372,7 +372,7 @@ func TestASubmissionThatFails(t *testing.T) {
 	s.task(t, func() { g.fd = fd })
 	s.task(t, read)
 	s.await(t, 0)
-	for _, res := range []unix.Errno{unix.ECANCELED, unix.EINTR, unix.EAGAIN} { // the system has given it up on its own
+	for _, res := range []unix.Errno{unix.ECANCELED, unix.EINTR, unix.EAGAIN} { // as if the kernel had dropped the operation
 		asked := make(chan struct{})
 		must(0, s.loop.Go(func() {
 			defer close(asked)
@@ -408,7 +408,7 @@ func TestASubmissionThatFails(t *testing.T) {
 	require.NoError(t, f.Close())
 }
 
-// Without descriptors an Open fails, and the next one that has some makes the rings.
+// Without free descriptors an Open fails. The next Open that has some creates the rings.
 func TestOpenWithoutDescriptors(t *testing.T) {
 	l, err := New(Options{Loops: 2})
 	require.NoError(t, err)
@@ -436,7 +436,7 @@ func TestOpenWithoutDescriptors(t *testing.T) {
 	require.ErrorIs(t, failed, syscall.EMFILE)
 }
 
-// A Loop leaves nothing open.
+// A Loop closes all its rings.
 func TestRingsAreClosed(t *testing.T) {
 	before := descriptors(t)
 	for range 3 {
@@ -450,7 +450,7 @@ func TestRingsAreClosed(t *testing.T) {
 		require.NoError(t, f.Close())
 	}
 	for try := 0; descriptors(t) != before && try < 1000; try++ {
-		time.Sleep(time.Millisecond) // of tests before this one
+		time.Sleep(time.Millisecond) // until the rings of earlier tests are closed
 	}
 	require.Equal(t, before, descriptors(t))
 }

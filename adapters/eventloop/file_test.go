@@ -26,7 +26,7 @@ import (
 	"github.com/braidgo/braid/suspend"
 )
 
-// eachFile runs body with a Loop whose Files have rings, where there are any, and with one whose system refuses them.
+// eachFile runs body with a Loop whose Files use rings, if the system has them, and with a Loop without rings.
 func eachFile(t *testing.T, o eventloop.Options, body func(t *testing.T, l *eventloop.Loop)) {
 	for _, kind := range []string{"ring", "refused"} {
 		t.Run(kind, func(t *testing.T) {
@@ -39,7 +39,7 @@ func eachFile(t *testing.T, o eventloop.Options, body func(t *testing.T, l *even
 	}
 }
 
-// written returns the name of a new file with this content.
+// written returns the name of a new file with the given content.
 func written(t testing.TB, content string) (name string) {
 	name = filepath.Join(t.TempDir(), "name")
 	require.NoError(t, os.WriteFile(name, []byte(content), 0o600))
@@ -61,10 +61,10 @@ var (
 	_ stockFile = (*os.File)(nil)
 )
 
-// outcomesOf calls all methods of a file, and returns their results.
+// outcomesOf calls all methods of a file, and returns their results as text.
 func outcomesOf(t *testing.T, name string, flag int, open func(name string, flag int, perm os.FileMode) (stockFile, error)) (all []any) {
 	add := func(n any, err error) {
-		text := "" // without the deadlines of the runtime's poller
+		text := "" // without deadlines, which need the runtime's poller
 		if err != nil {
 			text = err.Error()
 		}
@@ -110,7 +110,7 @@ func outcomesOf(t *testing.T, name string, flag int, open func(name string, flag
 	return all
 }
 
-// A File is an os.File, in all that both have, its errors included.
+// A File has the same results and errors as an os.File, in all methods that both have.
 func TestAFileIsAnOSFile(t *testing.T) {
 	o := eventloop.Options{Loops: 2}
 	eachFile(t, o, func(t *testing.T, l *eventloop.Loop) {
@@ -140,7 +140,7 @@ func TestAFileIsAnOSFile(t *testing.T) {
 	})
 }
 
-// Files are read from tasks of all schedulers.
+// Tasks of all schedulers read files.
 func TestFileFromAnyScheduler(t *testing.T) {
 	eachFile(t, eventloop.Options{Loops: 2}, func(t *testing.T, l *eventloop.Loop) {
 		text := strings.Repeat("0123456789", 1000)
@@ -162,7 +162,7 @@ func TestFileFromAnyScheduler(t *testing.T) {
 	})
 }
 
-// A reactor that has nothing else to do sleeps, and wakes for the operations of goroutines.
+// A reactor that is idle sleeps, and wakes up for the operations of goroutines.
 func TestFileOfGoroutines(t *testing.T) {
 	eachFile(t, eventloop.Options{}, func(t *testing.T, l *eventloop.Loop) {
 		name := written(t, "0123456789")
@@ -185,7 +185,7 @@ func TestFileOfGoroutines(t *testing.T) {
 	})
 }
 
-// In a callback, which cannot wait, nothing is begun.
+// In a callback, which must not suspend, no operation begins.
 func TestFileInACallback(t *testing.T) {
 	eachFile(t, eventloop.Options{}, func(t *testing.T, l *eventloop.Loop) {
 		name := written(t, "0123456789")
@@ -216,7 +216,7 @@ func TestFileInACallback(t *testing.T) {
 	})
 }
 
-// Once its Loop is closed, also while it is, a File goes on.
+// A File can be used during and after the Close of its Loop.
 func TestFileOutlivesItsLoop(t *testing.T) {
 	eachFile(t, eventloop.Options{Loops: 2}, func(t *testing.T, l *eventloop.Loop) {
 		text := strings.Repeat("0123456789", 10_000)
@@ -260,7 +260,7 @@ func TestFileOutlivesItsLoop(t *testing.T) {
 	})
 }
 
-// A Close waits for the operations under way, and each of them ends well or has not begun.
+// A Close waits for the operations that are under way. Each operation ends well or does not begin.
 func TestFileCloseRaces(t *testing.T) {
 	eachFile(t, eventloop.Options{Loops: 2}, func(t *testing.T, l *eventloop.Loop) {
 		text := strings.Repeat("0123456789", 10_000)
@@ -290,7 +290,7 @@ func TestFileCloseRaces(t *testing.T) {
 							} else if !errors.Is(err, os.ErrClosed) {
 								t.Error(err)
 							}
-							if i%2 == 0 { // the number may be that of another file by now
+							if i%2 == 0 { // the number may already belong to another file
 								g := must(os.Open(os.DevNull))
 								runtime.Gosched()
 								must(0, g.Close())
@@ -307,7 +307,7 @@ func TestFileCloseRaces(t *testing.T) {
 
 const stormBlock = 4096
 
-// direct is the flag with which reads and writes bypass the cache of the system, so that they last.
+// direct is the flag with which reads and writes bypass the page cache, so that they take time.
 var direct int
 
 func alignedBlock() []byte {
@@ -316,8 +316,8 @@ func alignedBlock() []byte {
 	return b[off : off+stormBlock]
 }
 
-// Tasks of all kinds write blocks, read them and compare, and their operations are cancelled at any time. A buffer is the caller's as soon as
-// an operation has returned, whatever its result. All that was written is there in the end.
+// Tasks of all schedulers write blocks, read them and compare, and their operations are cancelled at any time. When an operation
+// returns, whatever its result, the buffer belongs to the caller again. In the end all written blocks are there.
 func TestFileStorm(t *testing.T) {
 	eachFile(t, eventloop.Options{Loops: 2, HandOver: time.Millisecond, StallAfter: -1}, func(t *testing.T, l *eventloop.Loop) {
 		outcomes := stress.Of("write", "write cancelled", "read", "read cancelled", "sync")
@@ -344,7 +344,7 @@ func fileStorm(t *testing.T, l *eventloop.Loop, outcomes *stress.Outcomes, seed 
 	var all sync.WaitGroup
 	ended := make(chan struct{})
 	churned := make(chan struct{})
-	go func() { // threads end, on which operations may have been submitted
+	go func() { // makes threads end on which operations may have been submitted
 		defer close(churned)
 		for {
 			select {
@@ -357,7 +357,7 @@ func fileStorm(t *testing.T, l *eventloop.Loop, outcomes *stress.Outcomes, seed 
 					runtime.LockOSThread()
 				}()
 				<-gone
-				time.Sleep(100 * time.Microsecond) // with one processor, threads would do nothing but begin and end
+				time.Sleep(100 * time.Microsecond) // otherwise a single processor would only begin and end threads
 			}
 		}
 	}()
@@ -393,19 +393,19 @@ func fileStorm(t *testing.T, l *eventloop.Loop, outcomes *stress.Outcomes, seed 
 				for !try("write", func(f *eventloop.File) (int, error) { return f.WriteAt(p, off) }) {
 				}
 				content[i] = hash
-				clear(p) // the buffer is ours
+				clear(p) // the buffer is the caller's again
 				for !try("read", func(f *eventloop.File) (int, error) { return f.ReadAt(q, off) }) {
-					for j := range q { // the buffer is ours, and stays as it is
+					for j := range q { // no late read may change the buffer
 						q[j] = byte(w)
 					}
 					if random.IntN(2) == 0 {
 						suspend.Yield()
 						if random.IntN(20) == 0 {
-							time.Sleep(2 * time.Millisecond) // makes a hand-over
+							time.Sleep(2 * time.Millisecond) // causes a hand-over
 						}
 					}
 					if n := bytes.Count(q, []byte{byte(w)}); n != stormBlock {
-						t.Errorf("%d bytes came after the end of a read", stormBlock-n)
+						t.Errorf("%d bytes were written after the end of a read", stormBlock-n)
 					}
 				}
 				if sha256.Sum256(q) != hash {

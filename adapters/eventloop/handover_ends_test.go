@@ -11,21 +11,21 @@ import (
 	"github.com/braidgo/braid/internal/testrig/schedtest"
 )
 
-// A task ends outside, by Goexit, and another one takes it back while its thread is locked. The runtime would end the process if that
-// task ended the coroutine, too.
+// A task outside ends by Goexit, and the reactor takes its coroutine back while another task has locked the reactor's thread. The
+// runtime would end the process if that task ended the coroutine.
 func TestATaskThatHasLockedItsThreadTakesOneBack(t *testing.T) {
 	l := open(t, eventloop.Options{HandOver: 5 * time.Millisecond, StallAfter: -1})
 	for range 3 {
 		release, gone := make(chan struct{}), make(chan struct{})
 		require.NoError(t, l.Go(func() { <-release; defer close(gone); runtime.Goexit() }))
 		schedtest.Eventually(t, "the task is outside", func() bool { return l.Stats().Outside == 1 })
-		time.Sleep(100 * time.Millisecond) // the reactor is not careful any more: the next task is in it
+		time.Sleep(100 * time.Millisecond) // after the careful period, the next task runs on the reactor
 		task(t, l, func() {
 			runtime.LockOSThread()
 			defer runtime.UnlockOSThread()
 			close(release)
 			<-gone
-			for began := time.Now(); time.Since(began) < time.Millisecond; { // its post comes
+			for began := time.Now(); time.Since(began) < time.Millisecond; { // waits for the message of the task outside
 			}
 			require.NoError(t, l.Go(func() {}))
 		})
@@ -33,7 +33,8 @@ func TestATaskThatHasLockedItsThreadTakesOneBack(t *testing.T) {
 	schedtest.Eventually(t, "all have ended", func() bool { return l.Stats().Live == 0 })
 }
 
-// OnStall hands its report to a task of the loop, which a task holds that waits for this one. The hand-over comes all the same.
+// OnStall passes its report to a task of the loop, which cannot run because another task waits for it natively. The hand-over
+// must not wait for OnStall.
 func TestAReportThatBlocksDoesNotHoldUpAHandOver(t *testing.T) {
 	reports, over := make(chan []byte), make(chan struct{})
 	defer close(over)

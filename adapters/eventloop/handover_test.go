@@ -25,7 +25,7 @@ import (
 
 var bg = context.Background()
 
-// A task waits natively for good, and 200 connections are served as if it were not there.
+// A task blocks natively for ever. 200 connections are served as if it did not exist.
 func TestConnectionsGoOnBesideATaskThatWaitsNatively(t *testing.T) {
 	const conns, after = 200, 10 * time.Millisecond
 	var all []string
@@ -34,7 +34,7 @@ func TestConnectionsGoOnBesideATaskThatWaitsNatively(t *testing.T) {
 		quiet, _ := echoesBeside(t, conns, func(<-chan struct{}) {})
 		bound := 3*after + quiet // the machine may be busy
 		longest, handOvers := echoesBeside(t, conns, func(stop <-chan struct{}) { <-stop })
-		covered += handOvers // none if the reactor was busy with the connections, and so is careful
+		covered += handOvers // there is no hand-over if the reactor was busy with the connections, and so is careful
 		if all = append(all, longest.String()+" of "+bound.String()); longest < bound && covered > 0 {
 			t.Log("the longest echo took", all)
 			return
@@ -43,7 +43,7 @@ func TestConnectionsGoOnBesideATaskThatWaitsNatively(t *testing.T) {
 	t.Errorf("with %d hand-overs, the longest echo took %v", covered, all)
 }
 
-// echoesBeside returns the longest time of an echo over so many connections, with stuck in a task of their reactor.
+// echoesBeside returns the longest time of an echo over conns connections, while stuck runs in a task of their reactor.
 func echoesBeside(t *testing.T, conns int, stuck func(stop <-chan struct{})) (longest time.Duration, handOvers uint64) {
 	l := must(eventloop.New(eventloop.Options{StallAfter: -1}))
 	ln := must(l.Listen("tcp", "127.0.0.1:0"))
@@ -77,7 +77,8 @@ func echoesBeside(t *testing.T, conns int, stuck func(stop <-chan struct{})) (lo
 	return longest, handOvers
 }
 
-// Fifty tasks share a pool of two stock connections with their server, all on one reactor: each waits natively for the others.
+// Fifty tasks share a stock HTTP client with two connections, all on the reactor of their server. Each blocks natively until the
+// others have ended.
 func TestAStockHTTPClientWithAPool(t *testing.T) {
 	defer schedtest.Within(t, schedtest.Deadline)()
 	l := open(t, eventloop.Options{})
@@ -119,7 +120,7 @@ func TestAStockHTTPClientWithAPool(t *testing.T) {
 	}
 }
 
-// Stock code in tasks of one reactor, that waits natively for another of them.
+// Stock code runs in tasks of one reactor, and blocks natively until another task of this reactor has run.
 func TestStockCodeThatWaitsForItsOwnReactor(t *testing.T) {
 	for name, program := range map[string]func(t *testing.T, l *eventloop.Loop){
 		"a sync.Mutex across a Sleep": func(t *testing.T, l *eventloop.Loop) {
@@ -179,7 +180,7 @@ func TestStockCodeThatWaitsForItsOwnReactor(t *testing.T) {
 		},
 		"two tasks that write to one tls.Conn": func(t *testing.T, l *eventloop.Loop) {
 			server := httptest.NewUnstartedServer(nil)
-			server.StartTLS() // for its certificate
+			server.StartTLS() // creates its certificate
 			defer server.Close()
 			ln := tls.NewListener(must(l.Listen("tcp", "127.0.0.1:0")), server.TLS)
 			const each, size = 20, 100_000
@@ -238,7 +239,7 @@ func TestStockCodeThatWaitsForItsOwnReactor(t *testing.T) {
 	}
 }
 
-// A sleepy driver has connections that suspend, as those over a Conn do.
+// A sleepy driver has connections that suspend, as connections over a Conn do.
 type sleepy struct{ l *eventloop.Loop }
 
 func (d sleepy) Connect(context.Context) (driver.Conn, error) { return d, d.Sleep() }
@@ -252,7 +253,7 @@ func (d sleepy) ExecContext(context.Context, string, []driver.NamedValue) (drive
 	return driver.RowsAffected(1), d.Sleep()
 }
 
-// Without a hand-over no two tasks of a reactor run at a time, and a task that waits natively holds the others.
+// Without hand-overs, no two tasks of a reactor run at a time, and a task that blocks natively delays the others.
 func TestHandOverIsNever(t *testing.T) {
 	reported := make(chan struct{}, 100)
 	l := open(t, eventloop.Options{HandOver: -1, StallAfter: 20 * time.Millisecond, OnStall: func([]byte) { reported <- struct{}{} }})
@@ -283,7 +284,7 @@ func TestStatsOfAHandOver(t *testing.T) {
 	}
 }
 
-// A callback has ended, as far as it is counted, when its panic is told.
+// Close waits for the OnPanic of a callback, even if the callback runs outside.
 func TestCloseWaitsForACallbackThatIsOutside(t *testing.T) {
 	told, release := make(chan struct{}), make(chan struct{})
 	l := must(eventloop.New(eventloop.Options{HandOver: time.Millisecond, StallAfter: -1, OnPanic: func(any, []byte) {
@@ -307,7 +308,7 @@ func TestCloseWaitsForACallbackThatIsOutside(t *testing.T) {
 	}
 }
 
-// Tasks that are stuck in one line are reported once, and another line for itself.
+// Tasks that are stuck in one line are reported once. A task that is stuck in another line gets its own report.
 func TestALineThatIsStuckIsReportedOnce(t *testing.T) {
 	reports := make(chan string, 100)
 	l := open(t, eventloop.Options{HandOver: time.Millisecond, StallAfter: 30 * time.Millisecond, OnStall: func(s []byte) {
@@ -340,12 +341,12 @@ func TestALineThatIsStuckIsReportedOnce(t *testing.T) {
 func stuckHere(release <-chan struct{})  { <-release }
 func stuckThere(release <-chan struct{}) { <-release }
 
-// Fifty tasks wait natively again and again: each would hold the reactor up to the end of HandOver, if it were not careful.
+// Fifty tasks block natively again and again. If the reactor were not careful, each would delay it until the end of HandOver.
 func TestConnectionsGoOnBesideTasksThatWaitNativelyAgainAndAgain(t *testing.T) {
 	const conns, tasks, after = 100, 50, 10 * time.Millisecond
 	bound := 3 * after
 	var all []string
-	for range 8 { // the machine may be busy
+	for range 8 { // repeats, because the machine may be busy
 		var rounds atomic.Int64
 		longest, _ := echoesBeside(t, conns, func(stop <-chan struct{}) {
 			for range tasks {
@@ -373,13 +374,13 @@ func TestConnectionsGoOnBesideTasksThatWaitNativelyAgainAndAgain(t *testing.T) {
 	t.Errorf("the longest echo took %v", all)
 }
 
-// Fifty new tasks each wait natively once, for less than HandOver. Together they would hold the reactor for 25 times as long.
+// Fifty new tasks each block natively once, for less than HandOver. Together they would delay the reactor for 25 times as long.
 func TestTasksThatWaitNativelyInARow(t *testing.T) {
 	const tasks, after = 50, 100 * time.Millisecond
 	const nap = after / 2
 	l := open(t, eventloop.Options{HandOver: after, StallAfter: -1})
 	var all []string
-	for range 8 { // the machine may be busy
+	for range 8 { // repeats, because the machine may be busy
 		var naps sync.WaitGroup
 		over := make(chan struct{})
 		longest := make(chan time.Duration)
@@ -413,9 +414,9 @@ func TestTasksThatWaitNativelyInARow(t *testing.T) {
 	t.Errorf("the longest turn took %v", all)
 }
 
-// Callbacks of one reactor do not run beside each other, unless one of them is stuck.
+// Callbacks of one reactor do not run in parallel, unless one of them is stuck.
 func TestCallbacksFollowEachOther(t *testing.T) {
-	l := open(t, eventloop.Options{HandOver: 100 * time.Millisecond, StallAfter: -1}) // a busy machine holds no callback for so long
+	l := open(t, eventloop.Options{HandOver: 100 * time.Millisecond, StallAfter: -1}) // even a busy machine does not stop a callback for so long
 	release := make(chan struct{})
 	must(0, l.Execute(func() { <-release }))
 	schedtest.Eventually(t, "the callback is outside", func() bool { return l.Stats().Outside == 1 })
@@ -426,7 +427,7 @@ func TestCallbacksFollowEachOther(t *testing.T) {
 		must(0, l.Execute(func() {
 			defer all.Done()
 			if inside.Add(1) > 1 {
-				t.Error("two callbacks at a time")
+				t.Error("two callbacks run at the same time")
 			}
 			for began := time.Now(); time.Since(began) < 300*time.Microsecond; {
 			}
@@ -437,7 +438,7 @@ func TestCallbacksFollowEachOther(t *testing.T) {
 	close(release)
 }
 
-// A task that was stuck is carried for a while, and then it is one as before.
+// A task that was stuck is carried for a while, and then runs on the reactor again.
 func TestATaskThatWasStuckComesBack(t *testing.T) {
 	l := open(t, eventloop.Options{HandOver: time.Millisecond, StallAfter: -1})
 	release := make(chan struct{})
@@ -462,7 +463,7 @@ func TestATaskThatWasStuckComesBack(t *testing.T) {
 	stop.Store(true)
 }
 
-// The next task of a coroutine whose task was stuck begins on the reactor.
+// After a task was stuck, the next task of its coroutine begins on the reactor.
 func TestANewTaskIsNotCarried(t *testing.T) {
 	l := open(t, eventloop.Options{HandOver: time.Millisecond, StallAfter: -1})
 	schedtest.Eventually(t, "a new task was not carried", func() bool {
@@ -473,7 +474,7 @@ func TestANewTaskIsNotCarried(t *testing.T) {
 		close(release)
 		schedtest.Eventually(t, "it has ended", func() bool { return l.Stats().Outside == 0 })
 		carried := 0
-		for range 20 { // steps; those of a careful reactor are two
+		for range 20 { // 20 tasks of ten steps; a careful reactor carries two steps of each
 			var one sync.WaitGroup
 			one.Add(1)
 			must(0, l.Go(func() {
@@ -491,7 +492,7 @@ func TestANewTaskIsNotCarried(t *testing.T) {
 	})
 }
 
-// A task that is outside makes others runnable, while the reactor does so as well.
+// A task outside makes others runnable, while the reactor does so, too.
 func TestATaskThatIsOutsideMakesOthersRunnable(t *testing.T) {
 	const steps = 20_000
 	l := open(t, eventloop.Options{HandOver: time.Millisecond, StallAfter: -1})
@@ -512,7 +513,7 @@ func TestATaskThatIsOutsideMakesOthersRunnable(t *testing.T) {
 	release := make(chan struct{})
 	sent := int64(0)
 	var over atomic.Bool
-	for range 2 { // the reactor is busy meanwhile
+	for range 2 { // keep the reactor busy meanwhile
 		all.Add(1)
 		must(0, l.Go(func() {
 			defer all.Done()
@@ -526,7 +527,7 @@ func TestATaskThatIsOutsideMakesOthersRunnable(t *testing.T) {
 		defer all.Done()
 		<-release
 		defer over.Store(true)
-		for i := range steps { // one step
+		for i := range steps { // a long step
 			all.Add(1)
 			must(0, l.Go(func() { begun.Add(1); all.Done() }))
 			if ok, _ := gates[i%len(gates)].TrySend(i); ok {

@@ -176,8 +176,8 @@ func noConnection(err error, retry time.Duration) {
 }
 
 var (
-	errServing  = errors.New("Accept during Serve")
-	errAcceptor = errors.New("the task that accepts has panicked or exited")
+	errServing  = errors.New("Accept called during Serve")
+	errAcceptor = errors.New("the task that calls Accept has panicked or exited")
 )
 
 func isShortage(err error) bool {

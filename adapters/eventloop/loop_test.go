@@ -28,7 +28,7 @@ func TestSleep(t *testing.T) {
 	for name, sleep := range map[string]func(context.Context, time.Duration) error{"suspend": suspend.Sleep, "loop": l.Sleep} {
 		t.Run(name, func(t *testing.T) {
 			var mu sync.Mutex
-			var due []time.Time // in the order of waking; the tasks may begin at different times
+			var due []time.Time // in the order in which the timers fire; the tasks may begin at different times
 			var all sync.WaitGroup
 			for _, ms := range []int{30, 10, 20, 0, 10} {
 				all.Add(1)
@@ -48,7 +48,7 @@ func TestSleep(t *testing.T) {
 				}))
 			}
 			within(t, all.Wait)
-			const grain = 5 * time.Millisecond // a start is taken before the timer is set
+			const grain = 5 * time.Millisecond // the start is measured before the timer is set
 			for i := range due[1:] {
 				if due[i+1].Before(due[i].Add(-grain)) {
 					t.Errorf("woken in the order %v", due)
@@ -72,7 +72,7 @@ func TestAfterFunc(t *testing.T) {
 	l := open(t, eventloop.Options{})
 	t.Run("order", func(t *testing.T) {
 		got := make(chan int, 100)
-		task(t, l, func() { // nothing runs in between
+		task(t, l, func() { // nothing runs between these lines
 			for i, ms := range []int{30, 10, 20, -1, 0} {
 				suspend.Here().(interface {
 					AfterFunc(time.Duration, func()) func() bool
@@ -120,7 +120,7 @@ func TestAfterFunc(t *testing.T) {
 		must(0, l.Execute(f))
 		within(t, func() {
 			for range 2 {
-				if v := <-got; v != "suspend: not on a task" {
+				if v := <-got; v != "suspend: suspending is forbidden here (in a callback, or under Bind(nil))" {
 					t.Error(v)
 				}
 			}
@@ -169,7 +169,7 @@ func TestReadyConnDoesNotStarveOthers(t *testing.T) {
 	must(0, l.Go(func() {
 		defer close(ended)
 		buf := make([]byte, 1)
-		for !stop.Load() { // on Linux this never has to wait
+		for !stop.Load() { // on Linux, neither call has to wait
 			must(w.Write(buf))
 			must(r.Read(buf))
 			ops.Add(2)
@@ -236,7 +236,7 @@ func TestReactorsShareAccepts(t *testing.T) {
 	}
 }
 
-// With a port of its own each reactor listens alone, and a second Listener is refused.
+// Each reactor has a socket for the same port. A second Listener on this port is refused.
 func TestPortIsTaken(t *testing.T) {
 	l := open(t, eventloop.Options{Loops: 2})
 	ln := must(l.Listen("tcp", "127.0.0.1:0"))
@@ -244,7 +244,7 @@ func TestPortIsTaken(t *testing.T) {
 		other.Close()
 		t.Error("two Listeners on one port")
 	}
-	for range 10 { // Accept takes from all sockets
+	for range 10 { // Accept takes connections from all sockets
 		done := make(chan error, 1)
 		go func() {
 			c, err := ln.Accept()
@@ -288,7 +288,7 @@ func TestBlockingWidth(t *testing.T) {
 	schedtest.Eventually(t, "as many as may", func() bool { return now.Load() == width })
 	schedtest.Quiet(t)
 	if n := now.Load(); n != width {
-		t.Errorf("%d at a time", n)
+		t.Errorf("%d at the same time", n)
 	}
 	close(release)
 	within(t, all.Wait)
@@ -301,7 +301,7 @@ func TestClose(t *testing.T) {
 	for _, from := range []string{"goroutine", "fifo"} {
 		t.Run(from, func(t *testing.T) {
 			l := open(t, eventloop.Options{Loops: 2})
-			stock := must(net.Listen("tcp", "127.0.0.1:0")) // a peer that does not see Close
+			stock := must(net.Listen("tcp", "127.0.0.1:0")) // a peer that does not notice the Close
 			defer stock.Close()
 			a := must(l.Dial(context.Background(), "tcp", stock.Addr().String()))
 			defer must(stock.Accept()).Close()
@@ -318,7 +318,7 @@ func TestClose(t *testing.T) {
 			wait(net.ErrClosed, func() error { _, err := a.Read(make([]byte, 1)); return err })
 			wait(net.ErrClosed, func() error { _, err := a.Write(make([]byte, 64<<20)); return err })
 			wait(net.ErrClosed, func() error { _, err := ln.Accept(); return err })
-			suspended(t, l, int64(n)) // or another reactor begins to Serve first, and Accept fails
+			suspended(t, l, int64(n)) // otherwise another reactor may begin to Serve first, and Accept fails
 			wait(suspend.ErrClosed, func() error { return l.Sleep(context.Background(), time.Hour) })
 			calls, asleep := make(chan struct{}), make(chan struct{})
 			wait(nil, func() error { return suspend.Blocking(context.Background(), func() { <-calls }) })
@@ -330,7 +330,7 @@ func TestClose(t *testing.T) {
 			within(t, func() {
 				if from == "fifo" {
 					_ = fifo.Run(context.Background(), func(context.Context) error {
-						_ = suspend.Here().Go(func() { close(calls) }) // which Close waits for, and so suspends its caller only
+						_ = suspend.Here().Go(func() { close(calls) }) // Close waits for this call, so Close must suspend only its caller
 						return l.Close()
 					})
 				} else {
@@ -355,7 +355,7 @@ func TestClose(t *testing.T) {
 			}
 			late := make(chan struct{})
 			l.AfterFunc(0, func() { close(late) })
-			<-late // by package time
+			<-late // the timer is one of package time
 			if _, err := l.Listen("tcp", "127.0.0.1:0"); !errors.Is(err, net.ErrClosed) && !errors.Is(err, suspend.ErrClosed) {
 				t.Error(err)
 			}
@@ -373,15 +373,15 @@ func TestClose(t *testing.T) {
 	}
 }
 
-// Shutdown refuses new work and new connections, and lets the tasks finish: with their connections, with those of a reactor that has
-// no task any more, and with a new one.
+// Shutdown refuses new work and new connections, and lets the tasks finish: with their own connections, with a connection of an
+// idle reactor, and with new connections.
 func TestShutdownOfALoop(t *testing.T) {
 	for _, n := range []int{1, 2} {
 		t.Run(fmt.Sprint(n), func(t *testing.T) {
 			l := open(t, eventloop.Options{Loops: n})
 			stock := must(net.Listen("tcp", "127.0.0.1:0"))
 			defer stock.Close()
-			var lent *eventloop.Conn // of the reactor of a task that has ended
+			var lent *eventloop.Conn // a connection whose reactor has no task any more
 			task(t, l, func() { lent = must(l.Dial(context.Background(), "tcp", stock.Addr().String())) })
 			peer := must(stock.Accept())
 			defer peer.Close()
@@ -396,7 +396,7 @@ func TestShutdownOfALoop(t *testing.T) {
 				_, err = io.ReadFull(client, make([]byte, 5))
 				must(0, err)
 			}
-			within(t, ask) // the handler runs
+			within(t, ask) // starts the handler
 			read := make([]error, 4*n)
 			for i := range read { // on each reactor
 				must(0, l.Go(func() {
@@ -432,7 +432,7 @@ func TestShutdownOfALoop(t *testing.T) {
 			})
 			within(t, ask)
 			require.Empty(t, ended)
-			must(peer.Write(make([]byte, len(read)))) // to readers on all reactors
+			must(peer.Write(make([]byte, len(read)))) // for the readers on all reactors
 			require.NoError(t, client.Close())
 			within(t, func() { require.NoError(t, <-ended) })
 			for _, err := range read {
@@ -448,7 +448,7 @@ func TestShutdownOfALoop(t *testing.T) {
 	}
 }
 
-// A Shutdown whose context ends closes the connections, so that the tasks end, and does not wait for them.
+// A Shutdown whose context ends closes the connections, so that the tasks end, but does not wait for the tasks.
 func TestShutdownOfALoopGivesUp(t *testing.T) {
 	l := open(t, eventloop.Options{Loops: 2})
 	stock := must(net.Listen("tcp", "127.0.0.1:0")) // its connections stay open
@@ -474,16 +474,16 @@ func TestShutdownOfALoopGivesUp(t *testing.T) {
 
 func TestCloseInATaskPanics(t *testing.T) {
 	l := open(t, eventloop.Options{})
-	for _, on := range []suspend.Spawner{l, idle.New(l, nil)} { // in a task of a group it hung
+	for _, on := range []suspend.Spawner{l, idle.New(l, nil)} { // in a task of a group, the Close would hang instead
 		task(t, on, func() {
 			schedtest.Panics(t, "eventloop: Close called from a task of the loop", func() { _ = l.Close() })
 			schedtest.Panics(t, "eventloop: Shutdown called from a task of the loop", func() { _ = l.Shutdown(context.Background()) })
 		})
 	}
-	task(t, l, func() {}) // still open
+	task(t, l, func() {}) // the Loop is still open
 }
 
-// Tasks that wake each other across reactors while Close is under way: none is lost, none runs on.
+// Tasks wake each other across reactors while a Close is under way. None is lost, and none runs after the Close.
 func TestCloseStress(t *testing.T) {
 	for range 30 {
 		l := must(eventloop.New(eventloop.Options{Loops: 2}))
@@ -559,7 +559,7 @@ func TestHandlerEndsAlone(t *testing.T) {
 			t.Error(v)
 		}
 		must(0, say(stays, 'a'))
-		cancel() // reaches the handler that is left, by its conn
+		cancel() // ends the context of the remaining handler's conn
 		if err := <-served; !errors.Is(err, context.Canceled) {
 			t.Error(err)
 		}
@@ -567,7 +567,7 @@ func TestHandlerEndsAlone(t *testing.T) {
 			t.Error(err)
 		}
 	})
-	// The Listener is still open.
+	// The Listener is still open, and can serve again.
 	go func() { served <- ln.Serve(context.Background(), echo) }()
 	within(t, func() {
 		c := dial()
@@ -586,7 +586,7 @@ func TestStallIsReported(t *testing.T) {
 	var stop atomic.Bool
 	must(0, l.Go(func() { holdTheLoop(&stop) }))
 	within(t, func() {
-		for !strings.Contains(<-reports, "holdTheLoop") { // on a loaded machine a step before it may take long
+		for !strings.Contains(<-reports, "holdTheLoop") { // on a loaded machine, an earlier step may be reported first
 		}
 	})
 	stop.Store(true)
@@ -612,7 +612,7 @@ func TestStats(t *testing.T) {
 	schedtest.Eventually(t, "none is live", func() bool { return l.Stats().Live == 0 })
 }
 
-// A task that cleans up on its way out may have to block. That was refused once Close had been called.
+// After Close was called, a task may still block while it cleans up.
 func TestBlockingAfterClose(t *testing.T) {
 	l := open(t, eventloop.Options{Loops: 2})
 	ctx, cancel := context.WithCancel(context.Background())

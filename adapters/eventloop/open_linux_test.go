@@ -15,7 +15,7 @@ import (
 	"github.com/braidgo/braid/adapters/eventloop"
 )
 
-// A FIFO without a writer holds up nobody. It is no file for a ring.
+// The Open of a FIFO without a writer does not block its reactor. A FIFO does not use a ring.
 func TestOpenDoesNotWait(t *testing.T) {
 	eachFile(t, eventloop.Options{}, func(t *testing.T, l *eventloop.Loop) {
 		name := filepath.Join(t.TempDir(), "fifo")
@@ -34,7 +34,7 @@ func TestOpenDoesNotWait(t *testing.T) {
 	})
 }
 
-// An open waits for whoever has a lease of the file, and one for the path alone needs no right to read.
+// An open waits until the holder of a lease of the file gives it back. An open for the path alone needs no right to read.
 func TestOpenWaitsForALease(t *testing.T) {
 	eachFile(t, eventloop.Options{}, func(t *testing.T, l *eventloop.Loop) {
 		name := written(t, "0123456789")

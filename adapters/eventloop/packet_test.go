@@ -46,10 +46,10 @@ func TestUDPEcho(t *testing.T) {
 						}
 						defer c.Close()
 						p := make([]byte, 100)
-						for k := range packets { // one at a time: the loopback loses none of so few
+						for k := range packets { // one packet at a time, so that the loopback loses none
 							want := fmt.Sprint(i, " ", k)
 							if k == 1 {
-								want = "" // an empty packet, and no end
+								want = "" // an empty packet is not the end
 							}
 							if _, err := c.Write([]byte(want)); err != nil {
 								return err
@@ -112,7 +112,8 @@ func TestPacketConn(t *testing.T) {
 	require.ErrorIs(t, err, context.Canceled)
 }
 
-// A file of another kind becomes a Conn: a pipe, a socket of package net. A regular file does not, and is left as it was.
+// Adopt makes a Conn of other kinds of files: a pipe, a socket of package net. It refuses a regular file, and leaves it
+// unchanged.
 func TestAdopt(t *testing.T) {
 	l := open(t, eventloop.Options{})
 	r, w, err := os.Pipe()
@@ -150,7 +151,7 @@ func TestAdopt(t *testing.T) {
 	must(regular.Read(make([]byte, 7)))
 	null := must(os.Open(os.DevNull))
 	defer null.Close()
-	if _, err := l.Adopt(null); err != nil { // the poller of Linux cannot wait for it
+	if _, err := l.Adopt(null); err != nil { // epoll cannot wait for this file
 		must(null.Stat())
 	}
 }

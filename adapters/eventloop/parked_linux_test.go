@@ -23,7 +23,7 @@ import (
 	"github.com/braidgo/braid/suspend"
 )
 
-// serveParked serves with serve until the test ends. The result of ServeParked is sent to served.
+// serveParked calls ServeParked until the test ends, and sends its result to served.
 func serveParked(t *testing.T, l *eventloop.Loop, network string, ctx context.Context, serve func(context.Context, net.Conn) error) (ln *eventloop.Listener, served chan error) {
 	address := "127.0.0.1:0"
 	if network == "unix" {
@@ -80,7 +80,7 @@ func TestAParkedConnectionHasNoTask(t *testing.T) {
 			}
 			// Two tasks accept, and the reactors keep coroutines for the next tasks.
 			require.LessOrEqual(t, runtime.NumGoroutine(), before+12, "a parked connection has a task")
-			within(t, func() { require.NoError(t, ln.Shutdown(context.Background())) }) // the parked ones do not hold it
+			within(t, func() { require.NoError(t, ln.Shutdown(context.Background())) }) // parked connections do not delay Shutdown
 			for _, c := range conns {
 				_, err := c.Read(make([]byte, 1))
 				require.Error(t, err)
@@ -92,7 +92,7 @@ func TestAParkedConnectionHasNoTask(t *testing.T) {
 	}
 }
 
-// TestServeParkedReadsOn reads less than there is: the rest is served without a new event.
+// TestServeParkedReadsOn reads only a part of the data. The rest must be served although no further event comes.
 func TestServeParkedReadsOn(t *testing.T) {
 	l := open(t, eventloop.Options{})
 	ln, _ := serveParked(t, l, "tcp", t.Context(), func(_ context.Context, c net.Conn) error {
@@ -151,7 +151,7 @@ func TestServeParkedEnds(t *testing.T) {
 					close(begun)
 					_ = suspend.Blocking(context.Background(), func() { <-finish })
 				}
-				return nil // parks, or finds that nothing is parked any more
+				return nil // parks, unless ServeParked has ended
 			})
 			idle, slow := connect(t, ln), connect(t, ln)
 			_, _ = io.WriteString(idle, "i")
@@ -195,7 +195,7 @@ func TestAServeThatPanics(t *testing.T) {
 	within(t, func() { require.NoError(t, ln.Shutdown(context.Background())) })
 }
 
-// TestACloseOfTheLoopCallsNothing closes a Loop with many parked connections, none of whose functions may run outside of the Loop.
+// TestACloseOfTheLoopCallsNothing closes a Loop with many parked connections. None of their functions may run outside the Loop.
 func TestACloseOfTheLoopCallsNothing(t *testing.T) {
 	for range 5 {
 		l := open(t, eventloop.Options{Loops: 2})
@@ -215,7 +215,7 @@ func TestACloseOfTheLoopCallsNothing(t *testing.T) {
 	}
 }
 
-// TestParkedConnectionsLoseNothing has clients that send and pause in all ways, and counts every byte.
+// TestParkedConnectionsLoseNothing has clients that send and pause at random, and counts every byte.
 func TestParkedConnectionsLoseNothing(t *testing.T) {
 	l := open(t, eventloop.Options{Loops: 2})
 	var received atomic.Int64

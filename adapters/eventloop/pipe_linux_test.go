@@ -17,14 +17,14 @@ import (
 	"github.com/braidgo/braid/suspend"
 )
 
-// pipe2 is a pipe whose ends are files.
+// pipe2 returns the ends of a new pipe as files.
 func pipe2(t *testing.T, flags int) (r, w *os.File) {
 	var p [2]int
 	require.NoError(t, unix.Pipe2(p[:], unix.O_CLOEXEC|flags))
 	return os.NewFile(uintptr(p[0]), "r"), os.NewFile(uintptr(p[1]), "w")
 }
 
-// A read of a pipe of packets gets one packet, and there may be more: it waits only if there are none.
+// A read of a pipe in packet mode returns one packet, although there may be more. It waits only if there is none.
 func TestAPipeOfPackets(t *testing.T) {
 	l := open(t, eventloop.Options{})
 	r, w := pipe2(t, unix.O_DIRECT)
@@ -43,7 +43,8 @@ func TestAPipeOfPackets(t *testing.T) {
 	})
 }
 
-// A pipe of a page carries a megabyte. A write that was not taken whole waits without another call, so it has to hear of the room that there is.
+// A pipe with room for one page carries a megabyte. After a partial write the task waits without another system call, so it must
+// be woken by the room that already exists.
 func TestASmallPipe(t *testing.T) {
 	l := open(t, eventloop.Options{})
 	data := make([]byte, 1<<20)
@@ -119,7 +120,8 @@ func TestTheEndOfAPipe(t *testing.T) {
 	}
 }
 
-// A pipe that another process has made blocking does not hold its reactor: the descriptor of the parent of a program is often shared.
+// A pipe that another process has made blocking does not block its reactor. Programs often share the descriptor with their
+// parent.
 func TestAPipeThatBlocks(t *testing.T) {
 	l := open(t, eventloop.Options{HandOver: -1})
 	r, w := pipe2(t, 0)
@@ -134,9 +136,9 @@ func TestAPipeThatBlocks(t *testing.T) {
 	data := make([]byte, 1<<20)
 	within(t, func() {
 		task(t, l, func() {
-			require.NoError(t, suspend.Here().Go(func() { must(to.Write(data)) })) // more than there is room for
+			require.NoError(t, suspend.Here().Go(func() { must(to.Write(data)) })) // more than the pipe has room for
 			got := make([]byte, len(data))
-			for rest := got; len(rest) > 0; { // the same task: a reactor that waits in the write would never read
+			for rest := got; len(rest) > 0; { // reads in the same task: if the reactor blocked in the write, this would never run
 				rest = rest[must(from.Read(rest[:min(len(rest), 32<<10)])):]
 			}
 			require.Equal(t, data, got)
@@ -144,7 +146,8 @@ func TestAPipeThatBlocks(t *testing.T) {
 	})
 }
 
-// A write happens before the read that gets its bytes, as the race detector sees it, too: with a pipe between a goroutine and a task.
+// A write synchronizes before the read that gets its bytes, also for the race detector, with a pipe between a goroutine and a
+// task.
 func TestAPipeSynchronizes(t *testing.T) {
 	l := open(t, eventloop.Options{})
 	r, w := pipe2(t, 0)

@@ -14,15 +14,15 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A waker that is late, the Loop having ended in the meantime, writes to the descriptor that it was given and to
-// nothing that has its number since.
+// A waker is late, and the Loop ends before it writes. It must write to its own descriptor, and not to a newer one with the same
+// number.
 func TestLateWake(t *testing.T) {
 	l, err := New(Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	r := l.reactors[0]
-	for !r.core.Asleep() || !r.core.Rouse() { // take the word, as a push would
+	for !r.core.Asleep() || !r.core.Rouse() { // sets the word to awake, as a push would
 		runtime.Gosched()
 	}
 	closed := make(chan struct{})
@@ -30,7 +30,7 @@ func TestLateWake(t *testing.T) {
 	for !r.core.Done() {
 		runtime.Gosched()
 	}
-	// It owes the wake, so nobody else wakes; let the reactor wake by itself.
+	// The waker has the debt of the wake-up, so no other push wakes the reactor. This write does.
 	one := [8]byte{1}
 	_, _ = unix.Write(pollerOf(r).wakefd, one[:])
 	select {
@@ -48,7 +48,7 @@ func TestLateWake(t *testing.T) {
 	if n := pollerOf(r).refs.Load(); n != 0 {
 		t.Fatalf("%d references", n)
 	}
-	f, err := os.Open(os.DevNull) // takes the number, most likely; nobody else closes it
+	f, err := os.Open(os.DevNull) // most likely gets the old number; the Close fails if another goroutine has closed it
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -57,7 +57,7 @@ func TestLateWake(t *testing.T) {
 	}
 }
 
-// idle makes a reactor that nobody runs.
+// idle makes a reactor that no goroutine runs.
 func idle(t *testing.T) *reactor {
 	t.Helper()
 	r, err := newReactor(&Loop{base: time.Now()})
@@ -68,7 +68,7 @@ func idle(t *testing.T) *reactor {
 	return r
 }
 
-// readEnd makes a pipe, of which r has the end to read from.
+// readEnd makes a pipe, and gives its reading end to r.
 func readEnd(t *testing.T, r *reactor) (d *fd, w int) {
 	t.Helper()
 	var p [2]int
@@ -83,7 +83,8 @@ func readEnd(t *testing.T, r *reactor) (d *fd, w int) {
 	return d, p[1]
 }
 
-// An event that was harvested before its descriptor was closed does not reach the next one in its slot.
+// A descriptor is closed while the reactor already has an event for it. The event must not reach the next descriptor in the same
+// slot.
 func TestStaleEvent(t *testing.T) {
 	r := idle(t)
 	first, w1 := readEnd(t, r)
@@ -99,7 +100,7 @@ func TestStaleEvent(t *testing.T) {
 	second.rd.mayBeReady()
 	r.poller.dispatch()
 	if second.rd.ready {
-		t.Error("a stranger's event")
+		t.Error("the event of another descriptor")
 	}
 	_, _ = unix.Write(w2, []byte("x"))
 	r.poller.poll()
@@ -110,7 +111,7 @@ func TestStaleEvent(t *testing.T) {
 	_ = second.close()
 }
 
-// An edge that comes between the call that would block and the wait, on another thread, ends the wait.
+// An edge on another thread comes after the system call that would block and before the wait. It ends the wait.
 func TestEdgeBeforeWait(t *testing.T) {
 	r := idle(t)
 	d, w := readEnd(t, r)
@@ -129,7 +130,7 @@ func TestEdgeBeforeWait(t *testing.T) {
 	}
 }
 
-// A descriptor is closed by the last system call on it, not under it.
+// A descriptor is closed by the last system call that uses it, not during the call.
 func TestCloseWaitsForSystemCalls(t *testing.T) {
 	r := idle(t)
 	d, _ := readEnd(t, r)
@@ -149,8 +150,8 @@ func TestCloseWaitsForSystemCalls(t *testing.T) {
 	}
 }
 
-// A reactor may have ended while the Close that has ended it is still about to refuse descriptors. Its epoll instance
-// is gone by then, and the number may be another's.
+// A reactor may end while the Close that ended it is still about to refuse descriptors. Its epoll instance is closed by then, and
+// the number may belong to another file.
 func TestReactorThatHasEndedRefusesDescriptors(t *testing.T) {
 	r, err := newReactor(&Loop{base: time.Now()})
 	if err != nil {
@@ -171,11 +172,11 @@ func TestReactorThatHasEndedRefusesDescriptors(t *testing.T) {
 	}
 	defer unix.Close(p[1])
 	if _, err := newFD(r, p[0], nil); err != errClosed {
-		t.Errorf("registered with a stranger: %v", err)
+		t.Errorf("registered with a reused number: %v", err)
 	}
 }
 
-// Where there is no IPv6, a Listen on one of its addresses does not listen on all of IPv4.
+// Without IPv6, a Listen on an IPv6 address does not listen on all IPv4 addresses.
 func TestListenWithoutIPv6(t *testing.T) {
 	for host, want := range map[string]unix.Sockaddr{
 		"":          &unix.SockaddrInet4{Port: 80},

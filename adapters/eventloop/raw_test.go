@@ -16,8 +16,8 @@ import (
 	"github.com/braidgo/braid/suspend"
 )
 
-// stale is the check of clients with a pool, go-redis among them, whether an idle connection is still good: one read that
-// does not wait. Without SyscallConn they skip it, and send a request to a server that has hung up.
+// stale checks whether an idle connection is still good, as the pools of go-redis and other clients do: with one read that does
+// not wait. Without SyscallConn they skip the check, and send a request to a server that has closed the connection.
 func stale(c net.Conn) (n int, err error) {
 	raw, err := c.(syscall.Conn).SyscallConn()
 	if err != nil {
@@ -44,7 +44,7 @@ func TestSyscallConn(t *testing.T) {
 			must(b.Write([]byte("x")))
 			raw := must(c.(syscall.Conn).SyscallConn())
 			calls := 0
-			must(0, raw.Read(func(fd uintptr) bool { // it waits
+			must(0, raw.Read(func(fd uintptr) bool { // waits
 				calls++
 				n, err := syscall.Read(int(fd), make([]byte, 1))
 				return n == 1 && err == nil
@@ -70,7 +70,7 @@ func TestSyscallConn(t *testing.T) {
 	})
 	must(0, b.Close())
 	task(t, l, func() {
-		_, _ = a.Read(make([]byte, 1)) // the end has come
+		_, _ = a.Read(make([]byte, 1)) // waits for the end
 		if n, err := stale(a); n != 0 || err != nil {
 			t.Error("at the end:", n, err)
 		}
@@ -116,7 +116,7 @@ func TestSocketOptions(t *testing.T) {
 	}
 	if err := a.SetDeadline(time.Now()); !errors.As(err, new(*net.OpError)) {
 		t.Error(err)
-	} else if _, ok := err.(net.Error); !ok { // stock code asserts
+	} else if _, ok := err.(net.Error); !ok { // stock code makes this assertion
 		t.Errorf("%T", err)
 	}
 }
@@ -137,7 +137,7 @@ func TestShutdown(t *testing.T) {
 		if err := ln.Shutdown(short); !errors.Is(err, context.DeadlineExceeded) {
 			t.Error("with a handler under way:", err)
 		}
-		must(c.Write([]byte("x"))) // which goes on
+		must(c.Write([]byte("x"))) // the handler continues
 		must(c.Read(make([]byte, 1)))
 		done := make(chan error, 1)
 		go func() { done <- ln.Shutdown(context.Background()) }()
@@ -154,7 +154,8 @@ func TestShutdown(t *testing.T) {
 	})
 }
 
-// "Is the caller on this scheduler?" was false on a Loop, whose tasks are on one of its reactors.
+// Tasks of a Loop run on one of its reactors. The question whether the caller is on the Loop's scheduler must be answered with
+// yes there.
 func TestSame(t *testing.T) {
 	l, other := must(eventloop.New(eventloop.Options{Loops: 2})), must(eventloop.New(eventloop.Options{}))
 	defer other.Close()
@@ -175,7 +176,7 @@ func TestSame(t *testing.T) {
 	}
 }
 
-// A task that was started through idle.Groups starts its tasks, timers and callbacks where it runs itself: on another reactor they
+// A task that was started through idle.Groups starts its tasks, timers and callbacks on its own reactor. Those on another reactor
 // would wait for a thread that the kernel may not run, while the task yields in vain.
 func TestATaskThatIsDecoratedStaysOnItsReactor(t *testing.T) {
 	l := must(eventloop.New(eventloop.Options{Loops: 2}))

@@ -15,7 +15,7 @@ import (
 	"github.com/braidgo/braid/suspend"
 )
 
-// A task waits for a connection and for a time at once.
+// A task waits for a connection and for a time.
 func ExampleConn_ReadableOp() {
 	loop, err := eventloop.New(eventloop.Options{})
 	if err != nil {
@@ -70,7 +70,8 @@ func TestReadableOp(t *testing.T) {
 	})
 }
 
-// A Read and several readables wait at a time. What comes wakes all of them, and the Read is not held up by one that has come before.
+// A Read and several ReadableOps wait at the same time. An event wakes all of them, and an earlier ReadableOp does not delay the
+// Read.
 func TestReadableOpBesideRead(t *testing.T) {
 	l := open(t, eventloop.Options{})
 	a, b := pair(t, l)
@@ -97,7 +98,7 @@ func TestReadableOpBesideRead(t *testing.T) {
 	})
 }
 
-// A UDP socket, too, can be a case of a Select, and has its descriptor.
+// A UDP socket can also be a case of a Select.
 func TestReadableOpOfPackets(t *testing.T) {
 	l := open(t, eventloop.Options{})
 	socket := must(l.ListenPacket("udp", "127.0.0.1:0"))

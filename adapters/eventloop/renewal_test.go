@@ -11,8 +11,8 @@ import (
 	"github.com/braidgo/braid/suspend"
 )
 
-// Fifty tasks share a native semaphore of ten, and suspend three times while they hold it: the quick steps of a task say nothing about the
-// one that waits. Another task goes on.
+// Fifty tasks share a native semaphore of ten, and suspend three times while they hold it, so quick steps of one task do not
+// prove that the next task will not block. Another task must not be delayed for long.
 func TestHandOverOfTasksThatHaveProvedThemselves(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	l := open(t, eventloop.Options{StallAfter: -1})
@@ -42,5 +42,5 @@ func TestHandOverOfTasksThatHaveProvedThemselves(t *testing.T) {
 	}
 	cancel()
 	<-over
-	require.Less(t, worst, 500*time.Millisecond) // 1.4 s if the watch rests after a hand-over
+	require.Less(t, worst, 500*time.Millisecond) // 1.4 s if the watch pauses after a hand-over
 }

@@ -12,12 +12,13 @@ import (
 	"github.com/braidgo/braid/suspend/sched"
 )
 
-// An exiting task ends its goroutine when it yields, as a task does that is killed.
+// An exiting task ends its goroutine when it yields, like a task that is killed.
 type exiting struct{ suspend.Task }
 
 func (exiting) Yield() { runtime.Goexit() }
 
-// The turn that a task had when it ended was lost, and the next operation waited for ever.
+// If a task ends while an operation yields, the operation must leave its turn to the next one, which would wait for ever
+// otherwise.
 func TestATaskEndsAsItYields(t *testing.T) {
 	l := open(t, eventloop.Options{})
 	a, b := pair(t, l)
@@ -37,7 +38,8 @@ func TestATaskEndsAsItYields(t *testing.T) {
 	within(t, func() { must(a.Write(nil)) })
 }
 
-// Where the function runs on another goroutine, its panic ended the process, and its exit left the caller waiting.
+// A panic of the raw function reaches the caller, and an exit ends the caller's task. If the function ran on another goroutine, a
+// panic would end the process, and an exit would leave the caller waiting.
 func TestARawFunctionPanics(t *testing.T) {
 	l := open(t, eventloop.Options{})
 	a, b := pair(t, l)

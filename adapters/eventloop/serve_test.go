@@ -19,7 +19,7 @@ import (
 	"github.com/braidgo/braid/suspend"
 )
 
-// TLS over a listener of the loop. Its handlers are tasks of the loop.
+// A server uses TLS over a listener of the loop. Its handlers are tasks of the loop.
 func ExampleServe() {
 	loop, err := eventloop.New(eventloop.Options{})
 	if err != nil {
@@ -54,14 +54,14 @@ func ExampleServe() {
 	// context canceled
 }
 
-// Handlers have their grace, and then their context ends, with their I/O. Their contexts have the values of the server's.
+// After the grace period, the context of the handlers ends, and with it their I/O. It has the values of the server's context.
 func TestServeGrace(t *testing.T) {
 	type key struct{}
 	pool := workstealing.New(workstealing.Options{Workers: 1})
 	defer pool.Close()
 	for name, p := range map[string]struct {
 		grace time.Duration
-		want  error // of the handler's I/O
+		want  error // the error of the handler's I/O
 	}{
 		"none":    {0, context.Canceled},
 		"short":   {10 * time.Millisecond, context.Canceled},
@@ -100,7 +100,8 @@ func TestServeGrace(t *testing.T) {
 	}
 }
 
-// A listener that fails ends Serve with its error, and a scheduler that refuses with ErrClosed. The connection that had come is closed.
+// If the listener fails, Serve returns its error. If the scheduler refuses, Serve returns ErrClosed, and closes the accepted
+// connection.
 func TestServeFails(t *testing.T) {
 	ln := must(net.Listen("tcp", "127.0.0.1:0"))
 	within(t, func() {
@@ -126,7 +127,7 @@ func TestServeFails(t *testing.T) {
 	require.Panics(t, func() { _ = eventloop.Serve(context.Background(), nil, suspend.Goroutines, 0, nil) })
 }
 
-// The caller of Serve is suspended: other tasks of its scheduler go on.
+// Serve suspends its caller, so other tasks of the caller's scheduler run.
 func TestServeSuspends(t *testing.T) {
 	ln := must(net.Listen("tcp", "127.0.0.1:0"))
 	ctx, stop := context.WithCancel(context.Background())
@@ -140,7 +141,7 @@ func TestServeSuspends(t *testing.T) {
 	})
 }
 
-// A nil Spawner is plain goroutines.
+// A nil Spawner means plain goroutines.
 func TestServeOnANilSpawner(t *testing.T) {
 	ln := must(net.Listen("tcp", "127.0.0.1:0"))
 	ctx, stop := context.WithCancel(context.Background())

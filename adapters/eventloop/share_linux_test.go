@@ -16,19 +16,19 @@ import (
 	"github.com/braidgo/braid/suspend"
 )
 
-// Clients that send more than can be handled made others wait for 64 operations of each of them: in a server of HTTP, 0.8
-// s. Now they wait for a turn of the reactor, whatever the number of those clients. It is counted in operations of
-// theirs, since time says little on a busy machine.
+// Some clients send more than the server can handle. The other clients wait at most for a turn of the reactor, however many those
+// are. Otherwise they would wait for 64 operations of each of those clients, which is 0.8 s in an HTTP server. The test counts
+// operations, because times say little on a busy machine.
 func TestAFloodLeavesOthersTheirTurn(t *testing.T) {
 	const floods, rounds, takes = 8, 20, time.Millisecond / 2
-	l := open(t, eventloop.Options{HandOver: -1}) // a flood beside the reactor takes no turns
+	l := open(t, eventloop.Options{HandOver: -1}) // without hand-overs, because a reactor takes no turns for tasks outside
 	var handled atomic.Int64
 	var senders sync.WaitGroup
 	ln := must(l.Listen("tcp", "127.0.0.1:0"))
 	served := make(chan error, 1)
 	ctx, cancel := context.WithCancel(context.Background())
 	go func() {
-		served <- ln.Serve(ctx, func(_ context.Context, c net.Conn) { // stock code: it knows nothing of turns
+		served <- ln.Serve(ctx, func(_ context.Context, c net.Conn) { // stock code that does not yield by itself
 			in := bufio.NewReaderSize(c, 512)
 			for {
 				if _, err := in.ReadByte(); err != nil {
@@ -67,7 +67,7 @@ func TestAFloodLeavesOthersTheirTurn(t *testing.T) {
 	}))
 	task(t, l, func() {
 		buf := make([]byte, 1)
-		for handled.Load() < 100 { // all are under way
+		for handled.Load() < 100 { // until all senders are under way
 			must(0, suspend.Sleep(ctx, time.Millisecond))
 		}
 		for range rounds {
@@ -85,14 +85,14 @@ func TestAFloodLeavesOthersTheirTurn(t *testing.T) {
 	if total == 0 {
 		t.Error("uncovered: no flood")
 	}
-	if longest > 2*floods { // two turns: one there, one back
+	if longest > 2*floods { // two turns: one for each direction
 		t.Errorf("a round trip took as long as %d operations of the flood", longest)
 	}
 }
 
-// A request needs three operations, and a turn with all clients lasts for several milliseconds. Tasks that rested because the others had used
-// up the turn made their clients wait twenty times as long as the rest: in a web server with 256 clients, for 180 ms instead of 8. The wait is
-// counted in answers to others.
+// A request needs three operations, and a turn with all clients lasts several milliseconds. If a task had to pause because others
+// have used up the turn, its client would wait twenty times as long as the others: in a web server with 256 clients, 180 ms
+// instead of 8. The test counts answers to other clients.
 func TestBusyConnectionsWaitForEachOtherEqually(t *testing.T) {
 	const clients, rounds, takes = 200, 40, 30 * time.Microsecond
 	l := open(t, eventloop.Options{HandOver: -1})
@@ -132,7 +132,7 @@ func TestBusyConnectionsWaitForEachOtherEqually(t *testing.T) {
 	within(t, all.Wait)
 	must(0, ln.Close())
 	within(t, func() { <-served })
-	t.Logf("%d answers to others during one wait at most, %d clients", slices.Max(longest), clients)
+	t.Logf("at most %d answers to others during one wait, %d clients", slices.Max(longest), clients)
 	if slices.Max(longest) > 10*clients {
 		t.Error("a client has waited too long")
 	}

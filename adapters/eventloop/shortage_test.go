@@ -16,10 +16,10 @@ import (
 	"github.com/braidgo/braid/adapters/eventloop"
 )
 
-// Without descriptors to accept with, the backlog is served once there are some again, though no event tells of it; and
-// a Close does not wait for the next try.
+// While the process has no free descriptors, no connection is accepted. As soon as there are some, the backlog is served,
+// although no event comes. A Close does not wait for the next attempt.
 //
-// The shortage was silent: a server that accepts nobody any more looked like one that nobody calls.
+// OnAcceptError tells of the shortage. Otherwise such a server would look like one without clients.
 func TestAcceptWaitsOutAShortage(t *testing.T) {
 	told := make(chan error, 100)
 	l := open(t, eventloop.Options{OnAcceptError: func(err error, retry time.Duration) {
@@ -70,7 +70,7 @@ func TestAcceptWaitsOutAShortage(t *testing.T) {
 	}
 }
 
-// Serve once returned nil, or went on with a reactor that accepted nothing any more.
+// If OnAcceptError panics, Serve returns an error. It must not return nil, nor continue with a reactor that accepts nothing.
 func TestAnAcceptErrorHookPanics(t *testing.T) {
 	l := open(t, eventloop.Options{
 		Loops:         2,
@@ -101,7 +101,7 @@ func TestAShortageIsLogged(t *testing.T) {
 	restore := noDescriptors(t)
 	accepted := make(chan error, 1)
 	must(0, l.Go(func() { _, err := ln.Accept(); accepted <- err }))
-	suspended(t, l, 1) // it waits for the next try
+	suspended(t, l, 1) // until Accept waits for its next attempt
 	_, dialed := l.Dial(context.Background(), "tcp", ln.Addr().String())
 	_, listened := l.Listen("tcp", "127.0.0.1:0")
 	restore()
@@ -110,7 +110,7 @@ func TestAShortageIsLogged(t *testing.T) {
 	if s := text.String(); !strings.Contains(s, `eventloop: no connection can be accepted err="accept tcp `+ln.Addr().String()+": ") || !strings.Contains(s, "retry=5ms") {
 		t.Errorf("logged: %q", s)
 	}
-	// An error that does not say where is of little use in a log.
+	// An error must name the address, to be of use in a log.
 	if err := dialed; err == nil || !strings.Contains(err.Error(), "dial tcp "+ln.Addr().String()+": ") {
 		t.Error(err)
 	}
@@ -119,7 +119,7 @@ func TestAShortageIsLogged(t *testing.T) {
 	}
 }
 
-// noDescriptors lets the process open no more descriptors, until restore is called or the test ends.
+// noDescriptors prevents the process from opening descriptors, until restore is called or the test ends.
 func noDescriptors(t *testing.T) (restore func()) {
 	var limit syscall.Rlimit
 	must(0, syscall.Getrlimit(syscall.RLIMIT_NOFILE, &limit))

@@ -15,8 +15,8 @@ import (
 	"github.com/braidgo/braid/suspend"
 )
 
-// One stream of bytes, written and read in pieces, while deadlines pass and contexts end all the time: the numbers
-// that Write and Read return account for every byte, and in order.
+// A stream of bytes is written and read in pieces, while deadlines pass and contexts end all the time. The results of Write and
+// Read account for every byte, in order.
 func TestStormConservesTheStream(t *testing.T) {
 	const least = 16 << 20
 	seed := uint64(time.Now().UnixNano())
@@ -33,7 +33,7 @@ func TestStormConservesTheStream(t *testing.T) {
 			}
 			l := open(t, eventloop.Options{Loops: 2})
 			a, b := pair(t, l)
-			// try does one operation under a context or a deadline that may end at any time during it.
+			// try runs one operation under a context or a deadline that may end at any time during it.
 			try := func(rnd *rand.Rand, name string, c *eventloop.Conn, deadline func(time.Time) error, op func(io.ReadWriter) (int, error)) (int, error) {
 				d := time.Duration(rnd.IntN(300)) * time.Microsecond
 				var rw io.ReadWriter = c
@@ -69,7 +69,7 @@ func TestStormConservesTheStream(t *testing.T) {
 			}
 			at := func(pos int) byte { return byte(pos ^ pos>>8 ^ pos>>16) }
 			var both sync.WaitGroup
-			var total atomic.Int64 // that have been written
+			var total atomic.Int64 // the number of written bytes
 			start := func(f func()) {
 				both.Add(1)
 				g := func() { defer both.Done(); f() }
@@ -98,7 +98,7 @@ func TestStormConservesTheStream(t *testing.T) {
 				rnd := rand.New(rand.NewPCG(seed, 2))
 				buf := make([]byte, 1<<17)
 				for pos := 0; ; {
-					if rnd.IntN(8) == 0 { // slow, so that writes have to wait
+					if rnd.IntN(8) == 0 { // makes the reader slow, so that writes have to wait
 						must(0, suspend.Sleep(context.Background(), time.Millisecond))
 					}
 					n, err := try(rnd, "read", b, b.SetReadDeadline, func(r io.ReadWriter) (int, error) { return r.Read(buf) })

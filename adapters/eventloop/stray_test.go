@@ -20,8 +20,8 @@ import (
 	"github.com/braidgo/braid/suspend"
 )
 
-// Tasks do all that a task can do with its reactor. One step of fifty waits natively or computes for longer than HandOver, and one of a hundred
-// is always ready. Nothing is lost, and nothing is done twice: the counts of a task are its own, and not atomic.
+// Tasks use everything that a reactor offers. One of fifty steps blocks natively or computes for longer than HandOver, and one of
+// a hundred is ready all the time. Nothing is lost or done twice: each task has counters of its own, which are not atomic.
 func TestNothingIsLostWhereTasksAreStuck(t *testing.T) {
 	outcomes := stress.Of("a hand-over", "a task is outside")
 	defer schedtest.Within(t, max(schedtest.Deadline, 3*stress.For(t)))()
@@ -79,7 +79,7 @@ func strays(t *testing.T, outcomes *stress.Outcomes, seed uint64) {
 					for began := time.Now(); time.Since(began) < 2*after; {
 						runtime.Gosched()
 					}
-				case 2: // is always ready for a while
+				case 2: // is ready all the time for a while
 					for began := time.Now(); time.Since(began) < 2*after; {
 						must(0, suspend.Sleep(bg, 0))
 					}
@@ -97,7 +97,7 @@ func strays(t *testing.T, outcomes *stress.Outcomes, seed uint64) {
 					suspend.Yield()
 				case 1:
 					must(0, suspend.Sleep(bg, time.Duration(random.Int64N(int64(after)))))
-				case 2: // wakes another, and is woken
+				case 2: // wakes another task, and waits for one
 					if i%2 == 0 && i+1 < strayTasks {
 						_, _ = ring[i+1].TrySend(steps)
 					} else if _, _, err := ring[i].TryRecv(); err != nil {
@@ -148,7 +148,7 @@ func strays(t *testing.T, outcomes *stress.Outcomes, seed uint64) {
 		}))
 	}
 	all.Wait()
-	must(0, l.Close()) // children may be outside
+	must(0, l.Close()) // child tasks may be outside
 	close(watching)
 	<-watched
 	if s := l.Stats(); s.HandOvers > 0 {

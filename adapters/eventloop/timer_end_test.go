@@ -16,7 +16,8 @@ import (
 	"github.com/braidgo/braid/suspend"
 )
 
-// atTheEnd calls begin while the Loop is open, in a task of a closing Loop, and after the Loop has ended, and then calls check.
+// atTheEnd calls begin while the Loop is open, in a task of a closing Loop, and after the Loop has ended. Each time it then calls
+// check.
 func atTheEnd(t *testing.T, begin func(l *eventloop.Loop), check func(t *testing.T)) {
 	for _, when := range []string{"open", "closing", "ended"} {
 		t.Run(when, func(t *testing.T) {
@@ -50,8 +51,8 @@ func atTheEnd(t *testing.T, begin func(l *eventloop.Loop), check func(t *testing
 	}
 }
 
-// A Loop that ends keeps no timer from those who wait for it: a continuation was never called, a Limiter blocked everybody behind
-// the first waiter for good, and a context had no end.
+// A timer still fires after its Loop has ended. Otherwise a continuation would never be called, a Limiter would block all its
+// waiters for ever, or a context would never end.
 func TestTimersOutliveTheLoop(t *testing.T) {
 	const d = 30 * time.Millisecond
 	called := make(chan error, 9)

@@ -10,12 +10,12 @@ import (
 	"github.com/braidgo/braid/suspend"
 )
 
-// A task that a timer's callback starts is like any other: it suspends, and the loop goes on with its timers.
+// A timer's callback starts a task, which is like any other: it suspends, and the loop continues with its timers.
 func TestATimerStartsATask(t *testing.T) {
 	l := open(t, eventloop.Options{})
 	for range 20 {
 		done := make(chan struct{})
-		task(t, l, func() {}) // whose coroutine is free by now
+		task(t, l, func() {}) // leaves an idle coroutine for the next task
 		l.AfterFunc(time.Microsecond, func() {
 			must(0, l.Go(func() {
 				_ = suspend.Sleep(context.Background(), time.Microsecond)
@@ -27,7 +27,7 @@ func TestATimerStartsATask(t *testing.T) {
 	schedtest.Eventually(t, "all have ended", func() bool { return l.Stats().Live == 0 })
 }
 
-// The wake-ups of a loop that always falls asleep again are counted.
+// Stats counts the wake-ups of a loop that falls asleep again each time.
 func TestWakesOfALoopThatSleeps(t *testing.T) {
 	l := open(t, eventloop.Options{})
 	task(t, l, func() {

@@ -12,7 +12,7 @@ import (
 	"github.com/braidgo/braid/suspend"
 )
 
-// warm makes tasks of s, a fifo that runs, that have often been found to be its own.
+// warm runs tasks of s until the scheduler has often recognised their goroutines as its own.
 func warm(s *fifo.Scheduler) {
 	for range 64 {
 		_ = s.Go(func() {
@@ -25,7 +25,8 @@ func warm(s *fifo.Scheduler) {
 	suspend.Yield()
 }
 
-// An endless chain of callbacks does not hold up the scheduler in whose task its own is nested.
+// A scheduler is nested in a task of another one, and runs an endless chain of callbacks. It must not keep the outer scheduler
+// from running its tasks.
 func TestAChainOfCallbacksHoldsUpNobody(t *testing.T) {
 	defer schedtest.Within(t, schedtest.Deadline)()
 	var stop atomic.Bool
@@ -54,13 +55,13 @@ func TestAChainOfCallbacksHoldsUpNobody(t *testing.T) {
 	}
 }
 
-// Nor is it taken for one that takes long.
+// Nor is the chain of callbacks reported as a stall.
 func TestAChainOfCallbacksIsNoStall(t *testing.T) {
 	defer schedtest.Within(t, schedtest.Deadline)()
 	const after = 100 * time.Millisecond
 	var stalls atomic.Int32
 	s := fifo.New(fifo.Options{StallAfter: after, OnStall: func([]byte) { stalls.Add(1) }})
-	var longest time.Duration // between callbacks: a loaded machine may stop them all
+	var longest time.Duration // the longest pause between callbacks, which is long on a loaded machine
 	_ = s.Run(context.Background(), func(context.Context) error {
 		warm(s)
 		start := time.Now()
@@ -80,7 +81,7 @@ func TestAChainOfCallbacksIsNoStall(t *testing.T) {
 	}
 }
 
-// The body of a Pull is not the scheduler's, though it has begun in a task: somebody else may have it go on.
+// The body of a Pull began in a task, but another goroutine may continue it. Then it does not run on the scheduler.
 func TestABodyIsNotTheSchedulers(t *testing.T) {
 	defer schedtest.Within(t, schedtest.Deadline)()
 	var ran atomic.Int64
@@ -121,9 +122,9 @@ func TestABodyIsNotTheSchedulers(t *testing.T) {
 	}
 }
 
-// A callback must not suspend, and neither must the hook for its panic. The hook for the panic of a task may.
+// A callback must not suspend, and neither must the hook for its panic. The hook for the panic of a task may suspend.
 func TestAHookOfACallback(t *testing.T) {
-	var told []bool // whether it may
+	var told []bool // whether the hook may suspend
 	s := fifo.New(fifo.Options{OnPanic: func(any, []byte) { told = append(told, suspend.Current() != nil) }})
 	_ = s.Run(context.Background(), func(context.Context) error {
 		_ = s.Execute(func() { panic("callback") })

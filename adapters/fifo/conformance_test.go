@@ -27,7 +27,7 @@ func TestConformance(t *testing.T) {
 			return start(fifo.Options{})
 		}, suspendtest.Options{FIFO: true})
 	})
-	t.Run("Nested", func(t *testing.T) { // in a task of another
+	t.Run("Nested", func(t *testing.T) { // in a task of another scheduler
 		suspendtest.Scheduler(t, func(testing.TB) (suspend.Spawner, func()) {
 			s := fifo.New(fifo.Options{})
 			return s, suspendtest.Drive(func(ctx context.Context, main func(context.Context) error) error {

@@ -26,7 +26,7 @@ func ExampleScheduler_Go() {
 		var line mvar.MVar[string]
 		_ = s.Go(func() {
 			for _, w := range []string{"one", "at", "a", "time"} {
-				_ = line.Put(ctx, w) // suspends while the line is full; then the other task runs
+				_ = line.Put(ctx, w) // suspends while the line is full, so that the other task runs
 			}
 		})
 		for range 4 {
@@ -45,7 +45,7 @@ func ExampleScheduler_Go() {
 	// time
 }
 
-// Requests are collected, and go out together when no task is left that could add another: not by a timer.
+// Requests are collected, and sent together when no task is left that could add another. This needs no timer.
 func ExampleScheduler_OnIdle() {
 	s := fifo.New(fifo.Options{})
 	var asked []int

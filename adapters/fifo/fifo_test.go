@@ -71,7 +71,7 @@ func TestTasksRunInTheOrderInWhichTheyBecomeRunnable(t *testing.T) {
 	}
 }
 
-// The same program runs in the same order each time, whichever goroutine a parked task's place is taken on.
+// The same program runs in the same order each time, whichever coroutine takes the place of a parked task.
 func TestDeterministic(t *testing.T) {
 	program := func() (trace []int) {
 		run(t, fifo.Options{}, func(s *fifo.Scheduler) {
@@ -161,7 +161,7 @@ func TestNested(t *testing.T) {
 			if suspend.Here() == suspend.Spawner(outer) {
 				t.Error("an inner task thinks that it is outside")
 			}
-			v, err := p.Await(bg) // nothing left to run here: the inner Run parks its outer task
+			v, err := p.Await(bg) // with no runnable task, the inner Run parks its outer task
 			if v != 42 {
 				t.Errorf("Await = %d, %v", v, err)
 			}
@@ -176,7 +176,7 @@ func TestNested(t *testing.T) {
 	})
 }
 
-// A Run that is nested and never idle lets the outer tasks have their turns.
+// A nested Run that is never idle lets the outer tasks run.
 func TestNestedRunYields(t *testing.T) {
 	run(t, fifo.Options{}, func(outer *fifo.Scheduler) {
 		stop := false
@@ -190,7 +190,7 @@ func TestNestedRunYields(t *testing.T) {
 	})
 }
 
-// The context reaches the tasks and not the idling: a Run whose context is done waits like any other.
+// Tasks get the context of Run. Its end does not end the Run, which waits for its tasks as always.
 func TestRunIsNotCancelled(t *testing.T) {
 	defer schedtest.Within(t, schedtest.Deadline)()
 	ctx, cancel := context.WithCancel(bg)
@@ -245,7 +245,7 @@ func TestOnIdle(t *testing.T) {
 		var batch []int
 		var replies []*promise.Promise[int]
 		dispatches := 0
-		// Ten tasks ask, one batch goes out when all of them wait: not by a timer, and not too early.
+		// Ten tasks ask. When all of them wait, one batch is sent, neither by a timer nor too early.
 		ask := func(n int) int {
 			p := promise.New[int]()
 			if batch = append(batch, n); len(batch) == 1 {
@@ -319,7 +319,7 @@ func TestOnIdleFromElsewhere(t *testing.T) {
 	run(t, fifo.Options{}, func(s *fifo.Scheduler) {
 		var p promise.Promise[int]
 		go func() {
-			for s.Stats().Running > 0 { // best effort: let it fall asleep
+			for s.Stats().Running > 0 { // usually it falls asleep now
 				runtime.Gosched()
 			}
 			s.OnIdle(func() { _ = p.Fill(1) })
@@ -350,11 +350,11 @@ func TestGoexitEndsOneTask(t *testing.T) {
 	}
 }
 
-// Also when the exiting task was resumed by another that stands in for the scheduler.
+// The same if the exiting task was resumed by a task that stands in for the scheduler.
 func TestGoexitWhileAnotherStandsIn(t *testing.T) {
 	run(t, fifo.Options{}, func(s *fifo.Scheduler) {
 		_ = s.Go(func() {})
-		suspend.Yield() // there is a coroutine to be had now
+		suspend.Yield() // now an idle coroutine is available
 		var p promise.Promise[int]
 		_ = s.Go(func() { defer func() { _ = p.Fill(1) }(); runtime.Goexit() })
 		if v, err := p.Await(bg); v != 1 {
@@ -414,7 +414,7 @@ func panics(v any) { panic(v) }
 func crash() {
 	_ = fifo.Run(bg, func(context.Context) error {
 		_ = suspend.Here().Go(func() { panics("at the disco") })
-		defer func() { _ = recover() }() // nobody's business
+		defer func() { _ = recover() }() // the recovered panic is not reported
 		_ = suspend.Sleep(bg, time.Minute)
 		return nil
 	})
@@ -436,7 +436,7 @@ func TestPanicEndsTheProcessWithTheTasksStack(t *testing.T) {
 	}
 }
 
-// stacks prints how many bytes of stack a goroutine has that waits, and a task.
+// stacks prints the size of the stack of a waiting goroutine, and of a waiting task.
 func stacks() {
 	const n = 10_000
 	size := []metrics.Sample{{Name: "/memory/classes/heap/stacks:bytes"}}
@@ -470,10 +470,10 @@ func stacks() {
 	})
 }
 
-// A small task fits into the first stack of a goroutine: a wait needs no more, and the coroutine hardly anything. Few tasks need more,
-// when the allocator needs a new span at that moment.
+// A small task fits into the first stack of a goroutine: a wait needs no larger stack, and the coroutine hardly any more. A few
+// tasks need more, when the allocator needs a new span at that moment.
 func TestAWaitFitsIntoTheFirstStack(t *testing.T) {
-	cmd := exec.Command(os.Args[0]) // since a collection makes the first stacks as large as those that it has seen
+	cmd := exec.Command(os.Args[0]) // runs in a new process, because a garbage collection adapts the size of first stacks to those that it has seen
 	cmd.Env = append(os.Environ(), "FIFO_TEST=stacks", "GOGC=off", "GOMEMLIMIT=off")
 	cmd.Stderr = os.Stderr
 	out, err := cmd.Output()
@@ -482,7 +482,7 @@ func TestAWaitFitsIntoTheFirstStack(t *testing.T) {
 	}
 	var goroutine, task int
 	_, err = fmt.Sscan(string(out), &goroutine, &task)
-	if schedtest.Race { // which makes frames larger
+	if schedtest.Race { // the race detector makes frames larger
 		task /= 2
 	}
 	if err != nil || task > goroutine*5/4 {
@@ -494,7 +494,7 @@ func TestStallAfter(t *testing.T) {
 	report := make(chan string, 10)
 	o := fifo.Options{StallAfter: time.Millisecond, OnStall: func(stack []byte) { report <- string(stack) }}
 	run(t, o, func(s *fifo.Scheduler) {
-		for range 50 { // well behaved, and standing in for each other
+		for range 50 { // tasks that yield properly, and that stand in for each other
 			_ = s.Go(func() { suspend.Yield() })
 			suspend.Yield()
 		}
@@ -507,7 +507,7 @@ func TestStallAfter(t *testing.T) {
 }
 
 func holdsTheScheduler(report chan string) {
-	for r := range report { // natively, which is the point
+	for r := range report { // blocks natively, on purpose
 		if strings.Contains(r, "holdsTheScheduler") {
 			return
 		}
@@ -524,7 +524,7 @@ func TestStats(t *testing.T) {
 			suspend.Yield()
 		}
 		done := make(chan sched.Stats, 1)
-		go func() { // once it sleeps
+		go func() { // once the task sleeps
 			for s.Stats().Running > 0 || s.Stats().Suspended < 11 {
 				runtime.Gosched()
 			}
@@ -541,7 +541,7 @@ func TestStats(t *testing.T) {
 	}
 }
 
-// The wake-ups of a scheduler that always falls asleep again are counted, too.
+// Stats also counts the wake-ups of a scheduler that falls asleep again each time.
 func TestWakesOfASchedulerThatSleeps(t *testing.T) {
 	run(t, fifo.Options{}, func(s *fifo.Scheduler) {
 		var there, back mvar.MVar[int]
@@ -571,7 +571,7 @@ func TestWakesFromElsewhere(t *testing.T) {
 			for i := range n {
 				_ = m.Put(bg, i)
 				if i%100 == 0 {
-					schedtest.Quiet(t) // it falls asleep in between
+					schedtest.Quiet(t) // the scheduler falls asleep in between
 				}
 			}
 		}()
@@ -583,7 +583,7 @@ func TestWakesFromElsewhere(t *testing.T) {
 	})
 }
 
-// Go from elsewhere races with the end of Run: each f is either run, before Run returns, or refused.
+// Go races with the end of Run: each function is either run before Run returns, or refused.
 func TestGoAgainstTheEnd(t *testing.T) {
 	accepted, refused := 0, 0
 	covered := func() bool { return accepted > 0 && refused > 0 }
@@ -616,7 +616,7 @@ func TestGoAgainstTheEnd(t *testing.T) {
 	}
 }
 
-// Thousands of tasks on one mutex, all cancelled: each at a constant price, and the memory comes back.
+// Thousands of waiters of one mutex are cancelled, each in constant time. In the end, their memory is free.
 func TestCancelManyWaiters(t *testing.T) {
 	goroutines := runtime.NumGoroutine()
 	cost := func(n int) (perWaiter time.Duration) {
@@ -651,15 +651,15 @@ func TestCancelManyWaiters(t *testing.T) {
 	}
 	small, large := cost(n/10), cost(n)
 	linear := func() bool { return large <= 5*small+time.Microsecond }
-	for i := 0; i < 20 && !linear(); i++ { // other processes may have run meanwhile
+	for i := 0; i < 20 && !linear(); i++ { // repeats, because other processes may have run meanwhile
 		large = min(large, cost(n))
 	}
 	t.Logf("%v for each of %d waiters, %v for each of %d", small, n/10, large, n)
 	if !linear() {
 		t.Errorf("not linear: %v for each of %d waiters, %v for each of %d", small, n/10, large, n)
 	}
-	// The runtime never frees the descriptor of a goroutine, and the table of bindings keeps its size. So the test counts
-	// whether a later round needs more.
+	// The runtime never frees the descriptor of a goroutine, and the table of bindings keeps its size. So the test checks whether
+	// a later round needs more memory than the first.
 	grown := int64(0)
 	for i := 0; i == 0 || i < 4 && grown > 1<<19; i++ {
 		before := heapAtRest(goroutines)
@@ -717,7 +717,7 @@ func TestAllocs(t *testing.T) {
 	})
 }
 
-// Also if its tasks wake each other, and stand in for the scheduler while they do.
+// The same if its tasks wake each other, and stand in for the scheduler meanwhile.
 func TestNestedRunYieldsThoughItsTasksStandIn(t *testing.T) {
 	run(t, fifo.Options{}, func(outer *fifo.Scheduler) {
 		stop, rounds := false, 0
@@ -749,7 +749,7 @@ func TestNestedRunYieldsThoughItsTasksStandIn(t *testing.T) {
 	})
 }
 
-// A Run inside a task is nested whatever the task's scheduler says of itself.
+// A Run inside a task is nested even if the task has no Spawner.
 func TestNestedInATaskWithoutSpawner(t *testing.T) {
 	suspend.Bind(sched.NewThread(), func() {
 		defer func() {
@@ -768,10 +768,10 @@ func TestStallsAfterAGoexit(t *testing.T) {
 		_ = s.Go(runtime.Goexit)
 		suspend.Yield()
 		_ = suspend.Sleep(bg, 20*time.Millisecond)
-		for len(reports) > 0 { // of the steps until now, on a loaded machine
+		for len(reports) > 0 { // drops reports of earlier steps, on a loaded machine
 			<-reports
 		}
-		_ = suspend.Sleep(bg, 40*time.Millisecond) // idle is not stalled
+		_ = suspend.Sleep(bg, 40*time.Millisecond) // an idle scheduler is not stalled
 		for len(reports) > 0 {
 			if r := <-reports; !strings.Contains(r, "TestStallsAfterAGoexit") {
 				t.Errorf("reported while idle:\n%s", r)
@@ -781,7 +781,7 @@ func TestStallsAfterAGoexit(t *testing.T) {
 	})
 }
 
-// OnStall may end the scheduler's tasks, and so the scheduler.
+// OnStall may end the scheduler's tasks, and with them the scheduler.
 func TestOnStallIsCalledUnderNoLock(t *testing.T) {
 	release, over, returned := make(chan struct{}), make(chan struct{}), make(chan struct{})
 	s := fifo.New(fifo.Options{StallAfter: time.Millisecond, OnStall: func([]byte) {
@@ -816,7 +816,7 @@ func TestCallbacksAreNotRetained(t *testing.T) {
 	})
 }
 
-// A task that is bound elsewhere too, by mistake or by a Blocking, does not make that goroutine the scheduler's.
+// A task may be bound on another goroutine, too, by mistake or by a Blocking. That goroutine does not count as the scheduler's.
 func TestTaskBoundOnAnotherGoroutine(t *testing.T) {
 	ran := 0
 	run(t, fifo.Options{}, func(s *fifo.Scheduler) {
@@ -850,7 +850,7 @@ type stopPanics struct {
 func (c *stopPanics) Done() <-chan struct{}        { return c.done }
 func (c *stopPanics) AfterFunc(func()) func() bool { return func() bool { panic("stop") } }
 
-// A context may panic when the end of a task takes its registration back. The task has not failed.
+// If a context panics when the end of a task withdraws its registration, the task has not failed.
 func TestPanicOfAContextAtTheEnd(t *testing.T) {
 	panics := 0
 	run(t, fifo.Options{OnPanic: func(any, []byte) { panics++ }}, func(s *fifo.Scheduler) {
@@ -874,7 +874,7 @@ func TestBurstsDoNotAllocate(t *testing.T) {
 			for range 20 {
 				burst()
 			}
-			// The Items beyond those that the scheduler keeps are in a sync.Pool, which a collection empties.
+			// The scheduler keeps some Items. The others are in a sync.Pool, which a garbage collection empties.
 			if got := testing.AllocsPerRun(20, burst); !schedtest.Race && got > float64(n)/10 {
 				t.Errorf("%d tasks: %v allocations", n, got)
 			}
@@ -882,11 +882,11 @@ func TestBurstsDoNotAllocate(t *testing.T) {
 	}
 }
 
-// A scheduler keeps one idle coroutine for each task, and a thousand more. After a peak they become fewer, however the
-// tasks end. (A Run with a thread of its own shares none with others.)
+// A scheduler keeps one idle coroutine for each task, and a thousand more. After a peak their number decreases, however the tasks
+// end. (A Run with a thread of its own does not share coroutines.)
 func TestCoroutinesThatAreKept(t *testing.T) {
 	const n, few = 6000, 1024
-	run(t, fifo.Options{LockOSThread: true, StallAfter: -1}, func(*fifo.Scheduler) { // a report of a stall has a goroutine too
+	run(t, fifo.Options{LockOSThread: true, StallAfter: -1}, func(*fifo.Scheduler) { // without reports of stalls, which have a goroutine
 		before := schedtest.Goroutines()
 		var m mvar.MVar[int]
 		live, exits := 0, false

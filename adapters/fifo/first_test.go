@@ -13,7 +13,7 @@ import (
 	"github.com/braidgo/braid/internal/atomicx"
 )
 
-// submitFirst submits from several goroutines as the first use of the package, and prints how many tasks ran.
+// submitFirst submits functions from several goroutines as the first use of the package, and prints how many of them ran.
 func submitFirst() {
 	const goroutines, each = 8, 40_000
 	time.AfterFunc(time.Minute, func() { fmt.Println("hangs"); os.Exit(1) })
@@ -33,7 +33,7 @@ func submitFirst() {
 	os.Exit(0)
 }
 
-// With an offset that reads 0 each of these goroutines passed for the scheduler's, and their tasks were lost.
+// Before the offset of the goroutine id is known, no goroutine may count as the scheduler's. Otherwise its tasks would be lost.
 func TestTheFirstUseFindsOutWhoIsAsking(t *testing.T) {
 	cmd := exec.Command(os.Args[0])
 	cmd.Env = append(os.Environ(), "FIFO_TEST=first")

@@ -13,8 +13,8 @@ import (
 	"github.com/braidgo/braid/suspend"
 )
 
-// givesAway runs main in a Run that has given idle coroutines to the cache, after it had found that their goroutines were its own.
-// It returns when they are there. The channel is closed when the Run has ended.
+// givesAway runs main in a Run of s that has given idle coroutines to the cache, after s had recognised their goroutines as its
+// own. It returns when they are in the cache. The channel is closed when the Run has ended.
 func givesAway(t *testing.T, s *fifo.Scheduler, main func()) (ended chan struct{}) {
 	const tasks = 1700
 	given, ended := make(chan struct{}), make(chan struct{})
@@ -25,7 +25,7 @@ func givesAway(t *testing.T, s *fifo.Scheduler, main func()) (ended chan struct{
 			for i := range tasks {
 				_ = s.Go(func() {
 					_ = begin.Wait(bg)
-					if i >= tasks-256 && i < tasks-192 { // a Run remembers 64, and keeps the last that end
+					if i >= tasks-256 && i < tasks-192 { // a Run remembers 64 goroutines, and keeps the coroutines that end last
 						for range 8 {
 							_ = s.Execute(func() {})
 						}
@@ -49,7 +49,7 @@ func givesAway(t *testing.T, s *fifo.Scheduler, main func()) (ended chan struct{
 	return ended
 }
 
-// crowd runs f in more tasks of a Run than it makes coroutines for: some come from the cache.
+// crowd runs f in so many tasks of a Run that some of their coroutines come from the cache.
 func crowd(t *testing.T, f func()) {
 	require.NoError(t, fifo.Run(bg, func(context.Context) error {
 		begin := latch.New(1)
@@ -64,7 +64,8 @@ func crowd(t *testing.T, f func()) {
 	}))
 }
 
-// A coroutine that one Run gives away is taken by another. Callbacks that its tasks submitted to the first Run were lost.
+// One Run gives a coroutine to the cache, and another Run takes it. Callbacks that its tasks submit to the first Run must not be
+// lost.
 func TestCallbacksFromACoroutineGivenAway(t *testing.T) {
 	defer schedtest.Within(t, schedtest.Deadline)()
 	s, over, called := fifo.New(fifo.Options{}), latch.New(1), 0
@@ -79,10 +80,10 @@ func TestCallbacksFromACoroutineGivenAway(t *testing.T) {
 	require.Equal(t, 600*100, called)
 }
 
-// Nor does a value that its tasks send wake a task of the first Run on the wrong goroutine.
+// A value that its tasks send must not wake a task of the first Run on the wrong goroutine.
 func TestValuesFromACoroutineGivenAway(t *testing.T) {
 	defer schedtest.Within(t, schedtest.Deadline)()
-	for range 3 { // a mistake shows in most rounds
+	for range 3 { // repeats, because one round may miss a mistake
 		valuesFromACoroutineGivenAway(t)
 	}
 }

@@ -8,7 +8,7 @@ import (
 	"github.com/braidgo/braid/suspend"
 )
 
-// A layer that collects requests had to arm its hook again in each round.
+// OnIdle is set once, and is called each time the scheduler becomes idle.
 func TestOnIdleLasts(t *testing.T) {
 	var batch []int
 	var batches [][]int

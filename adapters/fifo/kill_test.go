@@ -23,7 +23,7 @@ import (
 	"github.com/braidgo/braid/suspend"
 )
 
-// A killer is a driven scheduler that kills its tasks. helps says that its tasks help, as those of a fifo do.
+// A killer is a driven scheduler that kills its tasks. With helps, its tasks stand in for the scheduler, like those of a fifo.
 type killer struct{ *runner.Driven }
 
 func newKiller(helps bool) *killer {
@@ -40,7 +40,7 @@ func (k *killer) run(main func(ctx context.Context) error) error {
 	return k.Drive(bg, runner.Drive{Name: "killer"}, main)
 }
 
-// start begins f as a task, and returns it when it waits.
+// start starts f as a task, and returns the task when it waits.
 func (k *killer) start(f func()) (t *runner.Task) {
 	_ = k.Go(func() {
 		t = suspend.Current().(*runner.Task)
@@ -61,19 +61,19 @@ func onKillers(t *testing.T, f func(t *testing.T, k *killer)) {
 	}
 }
 
-// A wait that never ends, and what is to be true when it was killed.
+// A killed is a wait that never ends, and a check for the state after its task was killed.
 type killed struct {
 	name  string
 	wait  func(ctx context.Context)
 	clean func() bool
 }
 
-// decorated is a Task that is bound in another.
+// A decorated Task is bound inside another Task.
 type decorated struct{ suspend.Task }
 
 func waits() []killed {
 	var m, n mvar.MVar[int]
-	empty := func() bool { // nobody takes the value
+	empty := func() bool { // no task takes the value
 		put := m.TryPut(1) && n.TryPut(1)
 		_, ok1 := m.TryTake()
 		_, ok2 := n.TryTake()
@@ -86,7 +86,7 @@ func waits() []killed {
 	unlocked := func() bool { mu.Unlock(); return mu.TryLock() }
 	sem := semaphore.New(2)
 	_ = sem.Acquire(bg, 1)
-	gate := func() bool { // a smaller one behind is served
+	gate := func() bool { // a smaller request behind it is granted
 		ok := sem.TryAcquire(1)
 		if ok {
 			sem.Release(1)
@@ -111,7 +111,7 @@ func waits() []killed {
 		{"Acquire", func(ctx context.Context) { _ = sem.Acquire(ctx, 2) }, gate},
 		{"Cond", func(ctx context.Context) {
 			l.Lock()
-			defer l.Unlock() // which panics if it does not hold l
+			defer l.Unlock() // panics if the task does not hold l
 			_ = notEmpty.Wait(ctx)
 		}, func() bool { return l.TryLock() }},
 		{"Await", func(ctx context.Context) { _, _ = p.Await(ctx) }, func() bool { return true }},
@@ -143,14 +143,14 @@ func waits() []killed {
 	}
 }
 
-// short is a context that is over soon.
+// short returns a context that ends soon.
 func short() context.Context {
 	ctx, cancel := context.WithTimeout(bg, time.Millisecond)
 	context.AfterFunc(ctx, cancel)
 	return ctx
 }
 
-// A task that is killed where it waits does not return, its deferred functions run, and it is in no queue any more.
+// If a waiting task is killed, its call does not return, its deferred functions run, and it is in no queue any more.
 func TestKillWaiting(t *testing.T) {
 	cancellable, cancel := context.WithCancel(bg)
 	defer cancel()
@@ -181,7 +181,7 @@ func TestKillWaiting(t *testing.T) {
 	}
 }
 
-// A task that has waited with this context before takes the short way.
+// The same for a task that has waited with this context before, which takes another path.
 func TestKillWaitingAgain(t *testing.T) {
 	for i, w := range waits() {
 		t.Run(w.name, func(t *testing.T) {
@@ -209,7 +209,7 @@ func TestKillWaitingAgain(t *testing.T) {
 	}
 }
 
-// A task that is not waiting is killed at its next wait, even if that need not wait for anything foreign to be called.
+// A task that does not wait is killed at its next wait, even if that wait calls no foreign code.
 func TestKillRunnable(t *testing.T) {
 	for i, w := range waits() {
 		t.Run(w.name, func(t *testing.T) {
@@ -224,7 +224,7 @@ func TestKillRunnable(t *testing.T) {
 					w.wait(bg)
 					returned = true
 				})
-				_ = before.Put(bg, 1) // it has been resumed, and is not running yet
+				_ = before.Put(bg, 1) // the task has been resumed, and does not run yet
 				k.Kill(task)
 				for range 4 {
 					suspend.Yield()
@@ -237,7 +237,7 @@ func TestKillRunnable(t *testing.T) {
 	}
 }
 
-// The mark of a task that ends before it waits again does not meet the next task of its coroutine.
+// A task is marked to be killed, and ends before it waits again. The next task on its coroutine must not be killed.
 func TestKillTooLate(t *testing.T) {
 	onKillers(t, func(t *testing.T, k *killer) {
 		var m mvar.MVar[int]
@@ -277,7 +277,7 @@ func TestKillSelf(t *testing.T) {
 	})
 }
 
-// A deferred function may wait, and takes another Kill.
+// A deferred function of a killed task may wait, and may be killed, too.
 func TestKillDeferred(t *testing.T) {
 	onKillers(t, func(t *testing.T, k *killer) {
 		var m, n mvar.MVar[int]
@@ -309,7 +309,7 @@ func TestKillDeferred(t *testing.T) {
 
 var errEnded = errors.New("ended")
 
-// End leaves no task, whatever they wait for and whatever their deferred functions do, and Drive returns its error.
+// End leaves no task, whatever the tasks wait for and whatever their deferred functions do. Drive returns the error of End.
 func TestEnd(t *testing.T) {
 	for name, helps := range map[string]bool{"helping": true, "not helping": false} {
 		t.Run(name, func(t *testing.T) {
@@ -321,7 +321,7 @@ func TestEnd(t *testing.T) {
 			err := k.run(func(context.Context) error {
 				for _, w := range waits() {
 					if w.name == "Yield" {
-						continue // it is never idle then
+						continue // this scheduler is never idle then
 					}
 					begun++
 					_ = k.Go(func() {
@@ -350,7 +350,7 @@ func TestEnd(t *testing.T) {
 	}
 }
 
-// A task that never waits but yields ends as well, and one that has not begun begins.
+// A task that yields without waiting ends as well. A task that has not begun begins first.
 func TestEndFromATask(t *testing.T) {
 	onKillers(t, func(t *testing.T, k *killer) {
 		_ = k.Go(func() {
@@ -363,7 +363,7 @@ func TestEndFromATask(t *testing.T) {
 	})
 }
 
-// A foreign goroutine is seen, with its stack, before its wake-up takes effect; the Runner's own wake-ups are not foreign.
+// OnForeign gets the stack of a foreign goroutine before its wake-up takes effect. The Runner's own wake-ups do not call it.
 func TestOnForeign(t *testing.T) {
 	defer schedtest.Within(t, schedtest.Deadline)()
 	k := newKiller(true)

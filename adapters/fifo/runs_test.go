@@ -13,7 +13,7 @@ import (
 	"github.com/braidgo/braid/suspend"
 )
 
-// A server may call Run for each request. Nine of these allocations make the coroutine of main.
+// A server may call Run for each request. Nine of these allocations are for the coroutine of main.
 func TestAnEmptyRunAllocatesLittle(t *testing.T) {
 	got := testing.AllocsPerRun(100, func() {
 		_ = fifo.New(fifo.Options{StallAfter: -1}).Run(bg, func(context.Context) error { return nil })
@@ -23,8 +23,8 @@ func TestAnEmptyRunAllocatesLittle(t *testing.T) {
 	}
 }
 
-// Thousands of Runs leave no goroutine: those of the coroutines that are kept for later Runs end soon, and there are never
-// more than 8,192. Otherwise a server that calls Run for each request would grow without end.
+// Thousands of Runs leave no goroutine behind. Kept coroutines end soon, and there are at most 8,192 of them. Otherwise a server
+// that calls Run for each request would grow without limit.
 func TestThousandsOfRuns(t *testing.T) {
 	const kept = 8192
 	runs := 3_000
@@ -35,9 +35,9 @@ func TestThousandsOfRuns(t *testing.T) {
 	for n := range runs {
 		tasks := 3
 		if n%10 == 0 {
-			tasks = 100 // these take kept coroutines
+			tasks = 100 // enough to use kept coroutines
 		}
-		if n == runs/2 && !testing.Short() { // with goroutine ids misread each task takes long
+		if n == runs/2 && !testing.Short() { // slow if goroutine ids are not available
 			tasks = kept + 1000
 		}
 		s := fifo.New(fifo.Options{})
@@ -52,7 +52,7 @@ func TestThousandsOfRuns(t *testing.T) {
 			begun.Fill(n)
 			return nil
 		}))
-		if n%100 == 0 { // those above the bound end on their own, after the Run
+		if n%100 == 0 { // coroutines above the limit end by themselves, after the Run
 			schedtest.Eventually(t, "at most 8,192 coroutines are kept", func() bool { return runtime.NumGoroutine() <= before+kept })
 		}
 	}

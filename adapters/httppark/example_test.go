@@ -11,7 +11,7 @@ import (
 	"github.com/braidgo/braid/adapters/httppark"
 )
 
-// A client keeps its connection. While it pauses, the connection has no goroutine.
+// A client keeps its connection. While the client pauses, the connection has no goroutine.
 func Example() {
 	hello := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { fmt.Fprintln(w, "hello") })
 	srv := &httppark.Server{Server: &http.Server{Handler: hello}, ParkAfter: time.Millisecond}

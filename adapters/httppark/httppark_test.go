@@ -36,10 +36,10 @@ type site struct {
 	dial   func() (net.Conn, error)
 }
 
-// networks are the kinds of connections on which everything is tested.
+// networks are the kinds of connections for all tests.
 var networks = []string{"tcp", "unix", "tls"}
 
-// open serves srv on a network. A connection is parked after a few milliseconds.
+// open serves srv on a network. Connections are parked after a few milliseconds.
 func open(t *testing.T, network string, srv *http.Server) *site {
 	if runtime.GOOS != "linux" {
 		t.Skip("only Linux parks")
@@ -138,7 +138,7 @@ func (c *client) ends() {
 	require.NotErrorIs(c.t, err, os.ErrDeadlineExceeded, "the server keeps the connection")
 }
 
-// echo answers with the path and the body of a request.
+// echo replies with the path and the body of a request.
 var echo = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 	b, err := io.ReadAll(r.Body)
 	if err != nil {
@@ -147,11 +147,11 @@ var echo = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 	fmt.Fprint(w, r.URL.Path, string(b), r.Trailer.Get("Mark"))
 })
 
-// states collects what ConnState is told.
+// states records the calls of ConnState.
 type states struct {
 	mu    sync.Mutex
 	all   map[net.Conn][]http.ConnState
-	first http.ConnState // of the newest connection
+	first http.ConnState // the state of the newest connection
 }
 
 func (s *states) note(c net.Conn, state http.ConnState) {
@@ -166,7 +166,7 @@ func (s *states) note(c net.Conn, state http.ConnState) {
 	s.all[c] = append(s.all[c], state)
 }
 
-// forgetClosed forgets the connections that are closed, and returns the number of the others.
+// forgetClosed removes the closed connections, and returns the number of the others.
 func (s *states) forgetClosed() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -178,7 +178,7 @@ func (s *states) forgetClosed() int {
 	return len(s.all)
 }
 
-// each returns the states of the only connection.
+// each returns the states of the only connection, in order.
 func (s *states) each(t *testing.T) []http.ConnState {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -199,7 +199,7 @@ func TestAnIdleConnectionHasNoGoroutine(t *testing.T) {
 				return ctx
 			}})
 			c := s.connect()
-			s.parks(1) // no request yet
+			s.parks(1) // there was no request yet
 			before := runtime.NumGoroutine()
 			others := make([]*client, 20)
 			for i := range others {
@@ -211,7 +211,7 @@ func TestAnIdleConnectionHasNoGoroutine(t *testing.T) {
 			for _, o := range others {
 				_ = o.Close()
 			}
-			s.parks(1) // the server has seen that they are closed
+			s.parks(1) // the server has noticed that they are closed
 			require.Eventually(t, func() bool { return seen.forgetClosed() == 1 }, 20*time.Second, time.Millisecond)
 			for range 3 {
 				require.Equal(t, "/a", c.get("/a"))
@@ -228,7 +228,7 @@ func TestAnIdleConnectionHasNoGoroutine(t *testing.T) {
 	}
 }
 
-// TestAPartOfARequest stops sending in the middle of a request, which must not be lost.
+// TestAPartOfARequest pauses in the middle of a request, of which no byte must be lost.
 func TestAPartOfARequest(t *testing.T) {
 	onEach(t, func(t *testing.T, network string) {
 		s := open(t, network, &http.Server{Handler: echo})
@@ -296,7 +296,7 @@ func TestExpectContinueWaits(t *testing.T) {
 	})
 }
 
-// TestAHandlerThatTakesLong lets the handler run for longer than ParkAfter, while net/http looks for the end of the client.
+// TestAHandlerThatTakesLong has a handler that runs for longer than ParkAfter, while net/http watches for the end of the client.
 func TestAHandlerThatTakesLong(t *testing.T) {
 	onEach(t, func(t *testing.T, network string) {
 		ended := make(chan struct{})
@@ -312,7 +312,7 @@ func TestAHandlerThatTakesLong(t *testing.T) {
 		c := s.connect()
 		require.Equal(t, "late", c.get("/"))
 		s.parks(1)
-		c.send("GET / HTTP/1.1\r\nHost: x\r\n\r\nG") // the byte arrives while the handler runs
+		c.send("GET / HTTP/1.1\r\nHost: x\r\n\r\nG") // the last byte arrives while the handler runs
 		_, body := c.answer()
 		require.Equal(t, "late", body)
 		time.Sleep(15 * time.Millisecond)
@@ -390,7 +390,7 @@ func TestTimeouts(t *testing.T) {
 		t.Run("header", func(t *testing.T) {
 			s := open(t, network, &http.Server{Handler: echo, ReadHeaderTimeout: soon})
 			c := s.connect()
-			c.ends() // without a byte
+			c.ends() // without sending a byte
 			c = s.connect()
 			c.send("GET /a HTTP/1.1\r\n")
 			c.ends()
@@ -399,7 +399,7 @@ func TestTimeouts(t *testing.T) {
 			s := open(t, network, &http.Server{Handler: echo, ReadTimeout: soon})
 			c := s.connect()
 			c.get("/a")
-			c.ends() // net/http uses the same time for idle connections
+			c.ends() // net/http uses the same timeout for idle connections
 		})
 		t.Run("no idle time", func(t *testing.T) {
 			s := open(t, network, &http.Server{Handler: echo, ReadHeaderTimeout: soon, IdleTimeout: time.Hour})
@@ -510,7 +510,7 @@ func TestAHandlerThatPanics(t *testing.T) {
 	})
 }
 
-// TestACloseWhileParked lets the owner of the connections, which it knows from ConnContext, close one that is parked.
+// TestACloseWhileParked closes a parked connection from outside the server. Its owner knows the connection from ConnContext.
 func TestACloseWhileParked(t *testing.T) {
 	onEach(t, func(t *testing.T, network string) {
 		var last atomic.Value
@@ -579,7 +579,7 @@ func TestAClientWithoutTLS(t *testing.T) {
 	b, err := io.ReadAll(c)
 	require.NoError(t, err)
 	require.Contains(t, string(b), "Client sent an HTTP request to an HTTPS server")
-	silent, err := net.Dial("tcp", s.ln.Addr().String()) // its handshake is under way when the server closes
+	silent, err := net.Dial("tcp", s.ln.Addr().String()) // the handshake is under way when the server closes
 	require.NoError(t, err)
 	defer silent.Close()
 }
@@ -607,7 +607,7 @@ func TestAConnectionWithoutADescriptorIsServed(t *testing.T) {
 	require.ErrorIs(t, <-served, http.ErrServerClosed)
 }
 
-// A weak listener fails now and then, and at last for good.
+// A weak listener fails now and then, and in the end for good.
 type weak struct {
 	net.Listener
 	fails chan error
@@ -643,10 +643,10 @@ func TestAnAcceptThatFails(t *testing.T) {
 	c := dial()
 	require.Equal(t, "/a", c.get("/a"))
 	require.Eventually(t, func() bool { return s.Parked() == 1 }, 20*time.Second, time.Millisecond)
-	for range 6 { // while Accept fails: with the waits of http.Server, the last would be answered after 160 ms
+	for range 6 { // Accept fails meanwhile: with the pauses of http.Server, the last would be accepted after 160 ms
 		w.fails <- passing{errors.New("few descriptors")}
 	}
-	_ = dial().Close() // ends the Accept under way
+	_ = dial().Close() // ends the running Accept
 	began := time.Now()
 	for range 4 {
 		require.Equal(t, "/a", c.get("/a"))
@@ -658,14 +658,15 @@ func TestAnAcceptThatFails(t *testing.T) {
 	}
 	gone := errors.New("gone")
 	w.fails <- gone
-	last := dial() // ends the Accept under way
+	last := dial() // ends the running Accept
 	require.Equal(t, gone, <-served)
-	c.ends() // it was parked
+	c.ends() // the connection was parked
 	_ = last.Close()
 	_ = s.Close()
 }
 
-// TestTwoServersOfOneHTTPServer has a Server for each of two listeners, one after the other. ConnState of the user hears of each connection.
+// TestTwoServersOfOneHTTPServer creates a Server for each of two listeners, one after the other. The user's ConnState gets the
+// changes of all connections.
 func TestTwoServersOfOneHTTPServer(t *testing.T) {
 	if runtime.GOOS != "linux" {
 		t.Skip("only Linux parks")
@@ -691,7 +692,7 @@ func TestTwoServersOfOneHTTPServer(t *testing.T) {
 	_ = srv.Close()
 }
 
-// TestManyConnectionsLeaveNothing also compares the memory of parked connections with that of http.Server's.
+// TestManyConnectionsLeaveNothing also compares the memory of parked connections with that of http.Server's connections.
 func TestManyConnectionsLeaveNothing(t *testing.T) {
 	n, rounds := 500, 6
 	if testing.Short() {

@@ -13,7 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestPlaces has many connections one after another, which share a place.
+// TestPlaces opens many connections one after another, which use the same slot.
 func TestPlaces(t *testing.T) {
 	if runtime.GOOS != "linux" {
 		t.Skip("only Linux parks")
@@ -67,7 +67,7 @@ func acceptOne(t *testing.T) (c *conn, client net.Conn) {
 	return k.(*conn), client
 }
 
-// TestAReadAfterTheEnd reads on after a Read has said that the client has closed.
+// TestAReadAfterTheEnd reads again after a Read has returned the end of the connection.
 func TestAReadAfterTheEnd(t *testing.T) {
 	c, client := acceptOne(t)
 	var b [4]byte
@@ -83,8 +83,8 @@ func TestAReadAfterTheEnd(t *testing.T) {
 	require.Zero(t, c.lot.parkedNow())
 }
 
-// TestAReadInTheMiddle reads outside of Peek after a request, as http.Server does in the middle of the next one. http.Server reads
-// again if it is told there that the client has closed, but nothing says that it always will.
+// TestAReadInTheMiddle reads without a Peek after a request, as http.Server does in the middle of the next request. If a Read
+// reports the end there, http.Server reads again, but nothing guarantees that it always will.
 func TestAReadInTheMiddle(t *testing.T) {
 	c, client := acceptOne(t)
 	fmt.Fprint(client, "a request")

@@ -77,7 +77,7 @@ type item struct {
 // New returns a Scheduler that runs at most n tasks in parallel. It panics if n is less than 1.
 func New(n int, o Options) *Scheduler {
 	if n < 1 {
-		panic("limited: no task may run")
+		panic("limited: New with less than one task")
 	}
 	if o.Submit == nil {
 		o.Submit = func(f func()) { go f() }

@@ -23,7 +23,7 @@ func open(n int, submit func(func())) suspendtest.Open {
 	}
 }
 
-// pool starts goroutines that run one function after another, as pools do.
+// pool returns the Submit of a pool of goroutines, each of which runs one function after another.
 func pool() (submit func(f func())) {
 	idle := make(chan func())
 	return func(f func()) {
@@ -51,7 +51,7 @@ func TestConformance(t *testing.T) {
 	}}
 	t.Run("One", func(t *testing.T) { suspendtest.Scheduler(t, open(1, nil), panics) })
 	t.Run("Three", func(t *testing.T) { suspendtest.Scheduler(t, open(3, nil), suspendtest.Options{}) })
-	t.Run("Many", func(t *testing.T) { suspendtest.Scheduler(t, open(1000, nil), suspendtest.Options{}) }) // there is always a place
+	t.Run("Many", func(t *testing.T) { suspendtest.Scheduler(t, open(1000, nil), suspendtest.Options{}) }) // the limit is never reached
 	t.Run("Pool", func(t *testing.T) { suspendtest.Scheduler(t, open(2, pool()), suspendtest.Options{}) })
 	t.Run("Executor", func(t *testing.T) {
 		suspendtest.Executor(t, func(testing.TB) (suspend.Executor, func()) {
@@ -61,7 +61,7 @@ func TestConformance(t *testing.T) {
 	})
 }
 
-// A bounded pool of goroutines counts the tasks that wait, and so ten waiting tasks kept the eleventh from running.
+// Ten waiting tasks do not keep the eleventh from running. In a bounded pool of goroutines, waiting tasks count, too.
 func TestOnlyRunningTasksCount(t *testing.T) {
 	defer schedtest.Within(t, schedtest.Deadline)()
 	const n, tasks = 3, 200
@@ -84,7 +84,7 @@ func TestOnlyRunningTasksCount(t *testing.T) {
 				step()
 				suspend.Yield()
 			}
-			if waiting.Add(1) == tasks { // the last one comes here, although all others are suspended
+			if waiting.Add(1) == tasks { // the last task arrives although all others are suspended
 				_ = all.Fill(1)
 			}
 			_, _ = all.Await(context.Background())
@@ -100,7 +100,7 @@ func TestOnlyRunningTasksCount(t *testing.T) {
 	}
 }
 
-// A task that was woken, or that yielded, and waits for its turn counted neither as running nor as suspended.
+// A task that was woken, or that yielded, counts as suspended until it runs again.
 func TestStatsOfTasksThatWaitForTheirTurn(t *testing.T) {
 	defer schedtest.Within(t, schedtest.Deadline)()
 	s := limited.New(1, limited.Options{})
@@ -128,10 +128,10 @@ func TestStatsOfTasksThatWaitForTheirTurn(t *testing.T) {
 }
 
 func Example() {
-	s := limited.New(2, limited.Options{}) // or Submit: the method of a pool
+	s := limited.New(2, limited.Options{}) // or the method Submit of a pool
 	var ready promise.Promise[string]
 	for range 100 {
-		_ = s.Go(func() { _, _ = ready.Await(context.Background()) }) // suspended: it takes no place
+		_ = s.Go(func() { _, _ = ready.Await(context.Background()) }) // a suspended task does not count
 	}
 	_ = s.Go(func() { _ = ready.Fill("done") })
 	_ = s.Close()
@@ -139,7 +139,7 @@ func Example() {
 	// Output: 0
 }
 
-// A function that has begun is not kept by the queue that it was in, although others still wait there.
+// When a function has begun, the queue does not keep it alive, although others are still queued.
 func TestTheQueueKeepsNoFunction(t *testing.T) {
 	s := limited.New(1, limited.Options{})
 	var objects schedtest.Objects
@@ -150,7 +150,7 @@ func TestTheQueueKeepsNoFunction(t *testing.T) {
 		_ = s.Go(func() { o[0] = 1 })
 	}()
 	_ = s.Go(func() { close(begun); <-goOn })
-	_ = s.Go(func() {}) // it waits, and so the queue is in use
+	_ = s.Go(func() {}) // this function is queued, so the queue is in use
 	close(begin)
 	<-begun
 	objects.Collected(t, 0)

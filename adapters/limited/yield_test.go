@@ -10,8 +10,8 @@ import (
 	"github.com/braidgo/braid/suspend"
 )
 
-// Two tasks that have a place each, and one processor between them: each hand-over once took until the runtime preempted
-// the task that yielded, and so thousands of Yields.
+// Two tasks may run and share one processor. A Yield lets the other goroutine run at once. Otherwise each hand-over would take
+// thousands of Yields, until the runtime preempts the task that yields.
 func TestYieldWithAPlaceToSpare(t *testing.T) {
 	defer schedtest.Within(t, schedtest.Deadline)()
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
@@ -32,7 +32,7 @@ func TestYieldWithAPlaceToSpare(t *testing.T) {
 			})
 		}
 		_ = s.Close()
-		if all := yields.Load(); all > 100*handOvers { // a Yield or two for each, where nothing goes wrong
+		if all := yields.Load(); all > 100*handOvers { // in the good case, one or two Yields for each hand-over
 			t.Errorf("%d places: %d Yields for %d hand-overs", n, all, handOvers)
 		}
 	}

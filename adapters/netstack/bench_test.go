@@ -19,7 +19,7 @@ import (
 	"github.com/braidgo/braid/suspend"
 )
 
-// A way is how connections are made, and where both ends run.
+// A way says how connections are made, and where both ends run.
 type way struct {
 	name string
 	on   func(b *testing.B) suspend.Spawner
@@ -67,8 +67,8 @@ func openKernel(on suspend.Spawner, _, _ *netstack.Stack, serve func(net.Conn)) 
 	return func() net.Conn { return must(l.Dial(background, "tcp", ln.Addr().String())) }
 }
 
-// BenchmarkEcho makes one round trip of 64 bytes on one of several connections. Both ends are there: tasks of one loop, or goroutines.
-// Kernel is the loopback, on a loop.
+// BenchmarkEcho measures a round trip of 64 bytes on one of several connections. Both ends are tasks of one loop, or goroutines.
+// Kernel is the loopback of the kernel, on a loop.
 func BenchmarkEcho(b *testing.B) {
 	for _, conns := range []int{1, 64} {
 		for _, w := range ways {
@@ -122,8 +122,8 @@ func echoMessages(c net.Conn) {
 	}
 }
 
-// BenchmarkStream sends 64 KB over one connection, over a wire as fast as memory. BenchmarkLoss is the same where a packet takes 10 ms, and
-// some are lost: its figures are those of gVisor's TCP, so all ways should be equal, but for chance.
+// BenchmarkStream sends 64 KB over one connection, over a wire as fast as memory. In BenchmarkLoss a packet takes 10 ms, and some
+// are lost. These figures depend only on gVisor's TCP and on chance, so they should be equal for all ways.
 func BenchmarkStream(b *testing.B) { stream(b, 0, 0, 0.001, 0.01) }
 func BenchmarkLoss(b *testing.B)   { stream(b, 10*time.Millisecond, 0, 0.001, 0.01, 0.03, 0.1) }
 

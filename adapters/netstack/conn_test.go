@@ -29,10 +29,10 @@ import (
 	"github.com/braidgo/braid/suspend"
 )
 
-// small has buffers that a Write of a megabyte does not fit in.
+// small has buffers that are too small for a Write of a megabyte.
 var small = netstack.Options{SendBuffer: 1 << 16, ReceiveBuffer: 1 << 16}
 
-// fails holds err to be an *net.OpError of op around want.
+// fails requires that err is a *net.OpError of op that wraps want.
 func fails(t testing.TB, err error, op string, want error) {
 	t.Helper()
 	var e *net.OpError
@@ -41,7 +41,7 @@ func fails(t testing.TB, err error, op string, want error) {
 	require.ErrorIs(t, err, want)
 }
 
-// Each end of a connection is told as the kernel's sockets tell it.
+// Both ends of a connection get the errors that sockets of the kernel return.
 func TestErrors(t *testing.T) {
 	defer schedtest.Within(t, schedtest.Deadline)()
 	a, b := stacks(t, netstack.Options{}, netstack.WireOptions{})
@@ -111,7 +111,7 @@ func TestErrors(t *testing.T) {
 	}
 }
 
-// A Dial to nobody ends with its context, and leaves nothing.
+// A Dial that gets no answer ends with its context, and leaves nothing behind.
 func TestDialEnds(t *testing.T) {
 	defer schedtest.Within(t, schedtest.Deadline)()
 	a, _ := stacks(t, netstack.Options{}, netstack.WireOptions{})
@@ -127,7 +127,7 @@ func TestDialEnds(t *testing.T) {
 	schedtest.Eventually(t, "no endpoint", func() bool { return len(a.Stack().RegisteredEndpoints()) == 0 })
 }
 
-// IPv6 and IPv4 reach a Listener on all addresses, and one of a kind only its own.
+// IPv6 and IPv4 clients reach a Listener on all addresses. A Listener on an address of one kind accepts only this kind.
 func TestAddresses(t *testing.T) {
 	defer schedtest.Within(t, schedtest.Deadline)()
 	a, b := stacks(t, netstack.Options{}, netstack.WireOptions{})
@@ -143,7 +143,7 @@ func TestAddresses(t *testing.T) {
 		}
 		must(0, ln.Close())
 	}
-	ln := must(a.Listen("tcp", "10.0.0.1:0")) // its own, without the wire
+	ln := must(a.Listen("tcp", "10.0.0.1:0")) // a stack reaches its own address without the wire
 	must(0, must(a.Dial(background, "tcp", ln.Addr().String())).Close())
 }
 
@@ -152,7 +152,7 @@ func suspended(t testing.TB, l *eventloop.Loop, n int64) {
 	schedtest.Eventually(t, "tasks wait", func() bool { s := l.Stats(); return s.Suspended >= n && s.Running == 0 })
 }
 
-// A deadline, Close and a context each end operations that wait, those for their turn included.
+// A deadline, a Close and a context each end waiting operations, even those that wait behind others.
 func TestWaitsEnd(t *testing.T) {
 	for name, c := range map[string]struct {
 		end  func(c *netstack.Conn, cancel func())
@@ -192,14 +192,14 @@ func TestWaitsEnd(t *testing.T) {
 			if c.want == net.ErrClosed {
 				return
 			}
-			must(0, x.SetDeadline(time.Time{})) // and it is usable again
+			must(0, x.SetDeadline(time.Time{})) // clears the deadline, so that operations succeed again
 			must(y.Write([]byte("x")))
 			must(io.ReadFull(x, make([]byte, 1)))
 		})
 	}
 }
 
-// Of Writes at once each stays whole.
+// Several Writes run at the same time, and each stays whole.
 func TestWritesAreWhole(t *testing.T) {
 	schedtest.Each(t, func(t *testing.T, s suspend.Spawner) {
 		a, b := stacks(t, small, netstack.WireOptions{})
@@ -226,7 +226,7 @@ func TestWritesAreWhole(t *testing.T) {
 	})
 }
 
-// A task whose reads always find something lets another one run.
+// A task whose Reads never wait lets another task run.
 func TestATaskThatNeverWaitsYields(t *testing.T) {
 	defer schedtest.Within(t, schedtest.Deadline)()
 	a, b := stacks(t, netstack.Options{}, netstack.WireOptions{})
@@ -284,7 +284,7 @@ func TestReadable(t *testing.T) {
 		choose()
 		must(x.Write([]byte("x")))
 		require.Equal(t, "readable", <-got)
-		choose() // nothing has been read
+		choose() // the Select has read nothing
 		require.Equal(t, "readable", <-got)
 		must(y.Read(make([]byte, 1)))
 		choose()
@@ -300,7 +300,7 @@ func TestReadable(t *testing.T) {
 	})
 }
 
-// The end of the context of Serve reaches the handlers, Close does not.
+// The handlers' context ends when the context of Serve ends, but not when the Listener is closed.
 func TestServe(t *testing.T) {
 	schedtest.Each(t, func(t *testing.T, s suspend.Spawner) {
 		a, b := stacks(t, netstack.Options{On: s}, netstack.WireOptions{})
@@ -324,7 +324,7 @@ func TestServe(t *testing.T) {
 
 		ctx, cancel = context.WithCancel(background)
 		defer cancel()
-		go serve() // it is still open
+		go serve() // the Listener is still open
 		c = must(a.Dial(background, "tcp", "10.0.0.2:80"))
 		schedtest.Eventually(t, "it is accepted", func() bool { return b.Open() == 2 })
 		must(0, ln.Close())
@@ -351,7 +351,7 @@ func TestShutdown(t *testing.T) {
 		soon, cancel := context.WithTimeout(background, 10*time.Millisecond)
 		defer cancel()
 		require.ErrorIs(t, ln.Shutdown(soon), context.DeadlineExceeded)
-		serve() // too late
+		serve() // after the Shutdown
 		require.ErrorIs(t, <-served, net.ErrClosed)
 		require.Empty(t, served, "a handler runs")
 		ended := make(chan error, 1)
@@ -369,7 +369,7 @@ func TestShutdown(t *testing.T) {
 	})
 }
 
-// Package crypto/tls, unchanged, in tasks of a loop.
+// Package crypto/tls runs unchanged in tasks of a loop.
 func TestStockTLS(t *testing.T) {
 	defer schedtest.Within(t, schedtest.Deadline)()
 	loop := must(eventloop.New(eventloop.Options{}))
@@ -402,7 +402,7 @@ func TestStockTLS(t *testing.T) {
 	require.Equal(t, int64(20), good.Load())
 }
 
-// Options reach the connections.
+// The options are applied to connections.
 func TestOptions(t *testing.T) {
 	defer schedtest.Within(t, schedtest.Deadline)()
 	a, b := stacks(t, netstack.Options{SendBuffer: 8192, ReceiveBuffer: 8192, SYNCookies: true}, netstack.WireOptions{})

@@ -17,7 +17,7 @@ import (
 	"github.com/braidgo/braid/internal/testrig/schedtest"
 )
 
-// A router answers a SYN by ICMP. A wire that delivered it in the call of the sender would meet the lock of the endpoint.
+// A router answers a SYN by ICMP. If the wire delivered the answer in the sender's call, it would block on the endpoint's lock.
 func TestAnAnswerUnderTheLock(t *testing.T) {
 	x, y := netstack.Pair(netstack.WireOptions{})
 	a := must(netstack.New(netstack.Options{Link: x, Addresses: prefixes("10.0.0.1/24")}))
@@ -33,7 +33,7 @@ func TestAnAnswerUnderTheLock(t *testing.T) {
 	require.NoError(t, b.Close())
 }
 
-// A slowDispatcher takes long for the packet 1.
+// A slowDispatcher takes long for packet 1.
 type slowDispatcher struct {
 	mu    sync.Mutex
 	order []int
@@ -44,7 +44,7 @@ func (d *slowDispatcher) DeliverNetworkPacket(_ tcpip.NetworkProtocolNumber, p *
 	n := int(b.Flatten()[0])
 	b.Release()
 	if n == 1 {
-		time.Sleep(50 * time.Millisecond) // as a goroutine that is preempted
+		time.Sleep(50 * time.Millisecond) // like a goroutine that is preempted
 	}
 	d.mu.Lock()
 	d.order = append(d.order, n)
@@ -52,7 +52,7 @@ func (d *slowDispatcher) DeliverNetworkPacket(_ tcpip.NetworkProtocolNumber, p *
 }
 func (d *slowDispatcher) DeliverLinkPacket(tcpip.NetworkProtocolNumber, *stack.PacketBuffer) {}
 
-// One goroutine delivers at a time: a packet that comes while another is delivered does not overtake it.
+// Only one goroutine delivers at a time, so that no packet overtakes another.
 func TestAWireKeepsTheOrder(t *testing.T) {
 	x, y := netstack.Pair(netstack.WireOptions{Delay: time.Millisecond})
 	d := new(slowDispatcher)

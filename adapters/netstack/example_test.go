@@ -13,14 +13,14 @@ import (
 	"github.com/braidgo/braid/adapters/netstack"
 )
 
-// A server that holds its listener by an interface stays as it is over any TCP.
+// A server that uses its listener through an interface runs unchanged over any TCP.
 type listener interface {
 	Serve(ctx context.Context, handler func(ctx context.Context, c net.Conn)) error
 	Addr() net.Addr
 	Close() error
 }
 
-// upper is the server: it answers in capitals. Each connection is a task.
+// upper is the server, which answers in capitals. Each connection has a task.
 func upper(ln listener) error {
 	return ln.Serve(context.Background(), func(_ context.Context, c net.Conn) {
 		b := make([]byte, 100)
@@ -30,7 +30,7 @@ func upper(ln listener) error {
 	})
 }
 
-// The same server runs over the kernel's TCP and over that of the application. The two lines with Listen are the difference.
+// The same server runs over the TCP of the kernel and over that of the application. They differ only in the lines with Listen.
 func Example() {
 	loop, err := eventloop.New(eventloop.Options{})
 	if err != nil {

@@ -16,10 +16,10 @@ import (
 	"github.com/braidgo/braid/suspendtest"
 )
 
-// A fake is the stack's side of a direction: bytes, and the end.
+// A fake stands for the stack's end of one direction: bytes, and the end of the stream.
 type fake struct {
 	side
-	lock  suspend.Guard // as the endpoint's, so that others may come before a try
+	lock  suspend.Guard // held like the endpoint's lock, so that other tasks may run before an attempt
 	bytes int
 	end   bool
 }
@@ -52,7 +52,7 @@ func (f *fake) finish() {
 	f.lock.Unlock()
 }
 
-// Two Reads, of which one may be cancelled, against events: no byte is lost, and the other Read has one.
+// Two Reads, of which one may be cancelled, run against events. No byte is lost, and the other Read returns one.
 func TestExploreEvents(t *testing.T) {
 	suspendtest.Explore(t, func(w *suspendtest.World) {
 		f, read := new(fake), 0
@@ -77,7 +77,8 @@ func TestExploreEvents(t *testing.T) {
 	}, suspendtest.ExploreOptions{})
 }
 
-// An event, a deadline and Close against a Read and a readable: each wait ends, and the end by Close is told from the end by the peer.
+// An event, a deadline and a Close run against a Read and a ReadableOp. Each wait ends, and returns different errors for a Close
+// and for the end of the stream.
 func TestExploreEnds(t *testing.T) {
 	for name, p := range map[string]struct {
 		end  func(f *fake)
@@ -86,7 +87,7 @@ func TestExploreEnds(t *testing.T) {
 		"deadline": {func(f *fake) { _ = f.setDeadline(time.Unix(1, 0)) }, os.ErrDeadlineExceeded},
 		"close": {func(f *fake) {
 			f.close()
-			f.finish() // as the stack, once the endpoint is told
+			f.finish() // like the stack after the endpoint was notified
 		}, net.ErrClosed},
 		"peer": {func(f *fake) { f.finish(); f.NotifyEvent(0) }, io.EOF},
 	} {
@@ -109,7 +110,7 @@ func TestExploreEnds(t *testing.T) {
 	}
 }
 
-// A readable is one once there is something, and not before.
+// A ReadableOp is ready as soon as there is data, and not before.
 func TestExploreReadable(t *testing.T) {
 	suspendtest.Explore(t, func(w *suspendtest.World) {
 		f := new(fake)

@@ -5,14 +5,14 @@ import (
 	"gvisor.dev/gvisor/pkg/waiter"
 )
 
-// Open is how many endpoints a Close would close.
+// Open returns the number of endpoints that a Close would close.
 func (s *Stack) Open() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return len(s.open)
 }
 
-// Readable is whether the stack has something for a Read.
+// Readable reports whether the stack has data for a Read.
 func (c *Conn) Readable() bool { return c.ep.Readiness(waiter.ReadableEvents) != 0 }
 
 // InFlight returns how many packets are on their way from an end of a Pair.

@@ -240,7 +240,7 @@ func (s *Stack) parse(network, addr string) (at tcpip.FullAddress, proto tcpip.N
 		return at, 0, &net.AddrError{Err: "not an IP address", Addr: addr}
 	}
 	if proto, at.Addr = address(ip); network == "tcp4" && proto != header.IPv4ProtocolNumber || network == "tcp6" && proto != header.IPv6ProtocolNumber {
-		return at, 0, &net.AddrError{Err: "no address of " + network, Addr: addr}
+		return at, 0, &net.AddrError{Err: "not a " + network + " address", Addr: addr}
 	}
 	if ip.IsUnspecified() { // the zero Address is gVisor's wildcard
 		at.Addr = tcpip.Address{}

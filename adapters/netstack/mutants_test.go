@@ -6,7 +6,7 @@ import (
 	"github.com/braidgo/braid/internal/testrig/mutation"
 )
 
-// TestMutants makes mistakes: with BRAID_MUTANTS=1 it builds and runs them.
+// TestMutants checks that each mutant still fits the source. With BRAID_MUTANTS=1 it builds and runs them.
 func TestMutants(t *testing.T) {
 	mutation.Run(t, ".", []mutation.Mutant{
 		{"the count is read after the try", "side.go", "		s.ops = 0\n		if _, err := suspend.Wait", "		s.ops = 0\n		if IS {\n			s.guard.Lock()\n			s.seen = s.count\n			s.guard.Unlock()\n		}\n		if _, err := suspend.Wait", "TestExploreEvents"},

@@ -65,7 +65,7 @@ const nicID = 1
 // New starts a Stack. New panics if o has no link or no address.
 func New(o Options) (*Stack, error) {
 	if o.Link == nil || len(o.Addresses) == 0 {
-		panic("netstack: no link, or no address")
+		panic("netstack: New without a Link or an address")
 	}
 	s := &Stack{on: o.On, keepAlive: o.KeepAlive, open: map[*endpoint]struct{}{}, gv: stack.New(stack.Options{
 		NetworkProtocols:   []stack.NetworkProtocolFactory{ipv4.NewProtocol, ipv6.NewProtocol},

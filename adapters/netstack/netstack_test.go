@@ -51,7 +51,7 @@ func stacks(t testing.TB, o netstack.Options, wire netstack.WireOptions) (a, b *
 		if wire.Loss < 0.02 {
 			break
 		}
-		soon := tcpip.TCPMinRTOOption(5 * time.Millisecond) // a lost packet is not waited for as on the internet
+		soon := tcpip.TCPMinRTOOption(5 * time.Millisecond) // a lost packet is sent again sooner than on the internet
 		require.Nil(t, s.Stack().SetTransportProtocolOption(tcp.ProtocolNumber, &soon))
 		late := tcpip.TCPMaxRTOOption(50 * time.Millisecond)
 		require.Nil(t, s.Stack().SetTransportProtocolOption(tcp.ProtocolNumber, &late))
@@ -67,7 +67,7 @@ func prefixes(texts ...string) (ps []netip.Prefix) {
 	return ps
 }
 
-// pair returns the ends of a connection.
+// pair returns the two ends of a connection.
 func pair(t testing.TB, a, b *netstack.Stack) (x, y *netstack.Conn) {
 	t.Helper()
 	ln := must(b.Listen("tcp", "10.0.0.2:0"))
@@ -78,7 +78,7 @@ func pair(t testing.TB, a, b *netstack.Stack) (x, y *netstack.Conn) {
 
 func echo(_ context.Context, c net.Conn) { _, _ = io.Copy(c, c) }
 
-// A tasked is a Conn whose I/O is done by tasks of a scheduler, for callers that are goroutines.
+// A tasked is a Conn whose I/O runs in tasks of a scheduler. Its callers are goroutines.
 type tasked struct {
 	*netstack.Conn
 	on suspend.Spawner
@@ -100,7 +100,7 @@ func (c tasked) do(f func() (int, error)) (n int, err error) {
 	return n, err
 }
 
-// The suite of golang.org/x/net, with the I/O in tasks of each scheduler, and on goroutines.
+// TestNettest runs the suite of golang.org/x/net, with the I/O in tasks of each scheduler, and on goroutines.
 func TestNettest(t *testing.T) {
 	schedtest.Each(t, func(t *testing.T, s suspend.Spawner) {
 		nettest.TestConn(t, func() (net.Conn, net.Conn, func(), error) {
@@ -111,14 +111,14 @@ func TestNettest(t *testing.T) {
 	})
 }
 
-// The version of gVisor is one that builds: later ones of the main branch do not.
+// TestVersion checks that the version of gVisor builds. Later versions of its main branch do not.
 func TestVersion(t *testing.T) {
 	text := string(must(os.ReadFile("go.mod")))
 	require.Contains(t, text, "gvisor.dev/gvisor v0.0.0-20260905035102-160fafc42237\n")
 	require.NotContains(t, text, "replace gvisor.dev")
 }
 
-// Over a wire that loses, duplicates, delays and reorders, both directions carry all bytes, in order.
+// The wire loses, duplicates, delays and reorders packets. Both directions carry all bytes, in order.
 func TestContents(t *testing.T) {
 	for name, wire := range map[string]netstack.WireOptions{
 		"loss of 10 %": {Loss: 0.1, Seed: 1},
@@ -134,7 +134,7 @@ func TestContents(t *testing.T) {
 			a, b := stacks(t, netstack.Options{}, wire)
 			x, y := pair(t, a, b)
 			size := 1 << 20
-			if testing.Short() || wire.Loss > 0.05 { // each loss is waited out
+			if testing.Short() || wire.Loss > 0.05 { // each lost packet takes time
 				size = 1 << 16
 			}
 			var all sync.WaitGroup
@@ -164,7 +164,7 @@ func TestContents(t *testing.T) {
 	}
 }
 
-// content is a part of a stream without end.
+// content returns a part of an endless stream.
 func content(seed uint64, from, n int) []byte {
 	b := make([]byte, n)
 	for i := range b {
@@ -174,7 +174,7 @@ func content(seed uint64, from, n int) []byte {
 	return b
 }
 
-// A server and its 20 clients are tasks of one scheduler on one goroutine, and the wire loses 3 %.
+// A server and its 20 clients are tasks of one scheduler on one goroutine, and the wire loses 3 % of the packets.
 func TestOneGoroutine(t *testing.T) {
 	defer schedtest.Within(t, schedtest.Deadline)()
 	s := fifo.New(fifo.Options{})
@@ -211,7 +211,7 @@ func TestOneGoroutine(t *testing.T) {
 	require.Equal(t, 100, equal)
 }
 
-// Connections come and go, and leave no endpoint and no goroutine.
+// Connections are opened and closed, and leave no endpoint and no goroutine behind.
 func TestNothingIsLeft(t *testing.T) {
 	conns := 10000
 	if testing.Short() || schedtest.Race {
@@ -260,7 +260,7 @@ func TestNothingIsLeft(t *testing.T) {
 	schedtest.Eventually(t, "no goroutine", func() bool { return schedtest.Goroutines() <= before })
 }
 
-// A connection takes no goroutine: only those of the two stacks are there, the one that accepts, and the loop.
+// A connection needs no goroutine. There are only those of the two stacks, one that accepts, and the loop.
 func TestNoGoroutinePerConnection(t *testing.T) {
 	defer schedtest.Within(t, schedtest.Deadline)()
 	loop := must(eventloop.New(eventloop.Options{}))
@@ -284,7 +284,7 @@ func TestNoGoroutinePerConnection(t *testing.T) {
 	for _, c := range conns {
 		must(io.ReadFull(c, make([]byte, 1)))
 	}
-	// Each handler is a coroutine of the loop, which the runtime counts.
+	// each handler is a coroutine of the loop, which the runtime counts as a goroutine
 	more := schedtest.Goroutines() - before - len(conns)
 	if limit := 2*runtime.GOMAXPROCS(0) + 4; more > limit {
 		t.Errorf("%d goroutines more, beside those of the tasks; %d are allowed", more, limit)
@@ -293,7 +293,7 @@ func TestNoGoroutinePerConnection(t *testing.T) {
 	<-served
 }
 
-// Close of a Stack ends every kind of wait, whatever its scheduler.
+// Close of a Stack ends every kind of wait, on every scheduler.
 func TestStackClose(t *testing.T) {
 	schedtest.Each(t, func(t *testing.T, s suspend.Spawner) {
 		a, b := stacks(t, small, netstack.WireOptions{})
@@ -317,14 +317,14 @@ func TestStackClose(t *testing.T) {
 		kind(func() error { _, err := x.Read(make([]byte, 1)); return err })
 		kind(func() error { _, err := x.Write(big); return err })
 		kind(func() error { _, err := idle.Accept(); return err })
-		kind(func() error { // each has its own
+		kind(func() error { // each wait has its own connection
 			c, err := a.Dial(background, "tcp", "10.0.0.2:1")
 			if err == nil {
 				_, err = c.Read(make([]byte, 1))
 			}
 			return err
 		})
-		kind(func() error { _, err := a.Dial(background, "tcp", "10.0.0.77:1"); return err }) // nobody is there
+		kind(func() error { _, err := a.Dial(background, "tcp", "10.0.0.77:1"); return err }) // no stack has this address
 		kind(func() error {
 			if _, err := suspend.Do(background, x.ReadableOp()); err != nil {
 				return err

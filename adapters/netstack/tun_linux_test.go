@@ -21,7 +21,7 @@ import (
 	"github.com/braidgo/braid/internal/testrig/schedtest"
 )
 
-// The kernel's TCP is the other end, in a network namespace of a process of its own.
+// The other end is the TCP of the kernel, in a network namespace of another process.
 func TestTUN(t *testing.T) {
 	if os.Getenv("NETSTACK_TUN") == "" {
 		cmd := exec.Command(os.Args[0], "-test.run=^TestTUN$", "-test.v")
@@ -85,7 +85,7 @@ func TestTUN(t *testing.T) {
 	}
 	all.Wait()
 
-	// The stack leaves it to the kernel to divide a packet.
+	// The stack leaves the segmentation of large packets to the kernel.
 	large := content(1, 0, 4<<20)
 	sender := must(s.Listen("tcp", ":81"))
 	sending := make(chan error, 1)
@@ -107,7 +107,7 @@ func TestTUN(t *testing.T) {
 		require.Less(t, packets()-before, uint64(len(large)/1460/2), addr)
 	}
 
-	// A packet of many small Writes has more slices than the kernel takes at once.
+	// A packet made of many small Writes has more slices than the kernel accepts in one call.
 	lines := must(s.Listen("tcp", ":82"))
 	lining, written := make(chan error, 1), make(chan struct{})
 	go func() {
@@ -120,7 +120,7 @@ func TestTUN(t *testing.T) {
 	}()
 	timeouts := s.Stack().Stats().TCP.Timeouts.Value()
 	c := must(net.Dial("tcp", "10.9.0.2:82"))
-	<-written // more than the window, so the stack has gathered many Writes
+	<-written // more than the window, so the stack has combined many Writes
 	require.True(t, bytes.Equal(must(io.ReadAll(c)), large[:1<<19]), "not what was sent")
 	must(0, c.Close())
 	require.Equal(t, timeouts, s.Stack().Stats().TCP.Timeouts.Value(), "packets were lost")
@@ -134,7 +134,7 @@ func TestTUN(t *testing.T) {
 	require.Error(t, err)
 }
 
-// leaveTUN makes a device that stays, as an earlier program may have left it: with a longer header before each packet.
+// leaveTUN creates a device as an earlier program may have left it: with a longer header before each packet.
 func leaveTUN(t *testing.T, name string) {
 	fd, err := unix.Open("/dev/net/tun", unix.O_RDWR, 0)
 	if err != nil {
@@ -150,7 +150,7 @@ func leaveTUN(t *testing.T, name string) {
 	must(0, unix.IoctlSetInt(fd, unix.TUNSETPERSIST, 1)) // until the namespace ends
 }
 
-// up gives a device an address of the kernel's, and switches it on.
+// up assigns an address to a device of the kernel, and switches it on.
 func up(name string, addr [4]byte) error {
 	fd, err := unix.Socket(unix.AF_INET, unix.SOCK_DGRAM, 0)
 	if err != nil {

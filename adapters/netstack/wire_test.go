@@ -18,7 +18,7 @@ import (
 	"github.com/braidgo/braid/internal/testrig/schedtest"
 )
 
-// A sink notes the numbers of packets.
+// A sink records the numbers of packets.
 type sink struct {
 	stack.NetworkDispatcher
 	mu  sync.Mutex
@@ -34,7 +34,8 @@ func (s *sink) DeliverNetworkPacket(_ tcpip.NetworkProtocolNumber, p *stack.Pack
 	s.got, s.at = append(s.got, int(data[0])<<8|int(data[1])), time.Now()
 }
 
-// send sends n packets of 100 bytes over a wire, and returns the numbers of those that have come, in order, and how long all took.
+// send sends n packets of 100 bytes over a wire. It returns the numbers of the packets that arrived, in order, and the total
+// time.
 func send(t *testing.T, n, want int, o netstack.WireOptions) ([]int, time.Duration) {
 	t.Helper()
 	a, b := netstack.Pair(o)
@@ -62,7 +63,7 @@ func send(t *testing.T, n, want int, o netstack.WireOptions) ([]int, time.Durati
 	return slices.Clone(s.got), s.at.Sub(begun)
 }
 
-// Each option does to packets as its name says, and the seed chooses the packets.
+// Each option has the effect that its name says, and the seed chooses the packets.
 func TestWire(t *testing.T) {
 	defer schedtest.Within(t, schedtest.Deadline)()
 	const n = 1000
@@ -97,7 +98,7 @@ func TestWire(t *testing.T) {
 	require.Less(t, len(got), n, "what waits too long is lost")
 }
 
-// A packet without a delay does not wait for a timer, which may be late by a millisecond.
+// A packet without a delay does not wait for a timer, because a timer may be late by a millisecond.
 func TestAWireWithoutDelay(t *testing.T) {
 	x, y := netstack.Pair(netstack.WireOptions{})
 	a := must(netstack.New(netstack.Options{Link: x, Addresses: prefixes("10.0.0.1/24")}))

@@ -8,8 +8,8 @@ import (
 	"github.com/braidgo/braid/suspend"
 )
 
-// An increment that suspends between its read and its write is not atomic, which shows in some orders and not in
-// others. The adversary finds one in which it does, and the seed repeats it.
+// An increment that suspends between its read and its write is not atomic, which only some orders show. The adversary finds such
+// an order, and its seed repeats it.
 func ExampleNew() {
 	lost := func(seed uint64) bool {
 		n := 0

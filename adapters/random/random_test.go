@@ -75,7 +75,7 @@ func TestSeedsDiffer(t *testing.T) {
 	}
 }
 
-// Every order of three tasks occurs, and about as often as any other.
+// Every order of three tasks occurs, about as often as any other.
 func TestEveryOrderOccurs(t *testing.T) {
 	const runs = 600
 	count := map[[3]int]int{}
@@ -105,7 +105,7 @@ func TestEveryOrderOccurs(t *testing.T) {
 	}
 }
 
-// Nor does the order depend on whether the task that makes others runnable parks, yields or ends.
+// The order also does not depend on whether the task that makes others runnable parks, yields or ends.
 func TestEveryOrderOccursWhileMainWaits(t *testing.T) {
 	for name, wait := range map[string]func(done func() bool){
 		"yields": func(done func() bool) {
@@ -140,7 +140,7 @@ func TestEveryOrderOccursWhileMainWaits(t *testing.T) {
 	}
 }
 
-// A task that was woken does not run before one that was runnable already more often than it should.
+// A task that was woken does not run before an older runnable task more often than chance allows.
 func TestWokenTasksCompete(t *testing.T) {
 	const runs = 200
 	first := 0
@@ -169,7 +169,7 @@ func TestWokenTasksCompete(t *testing.T) {
 		}
 	}
 	if first < runs/4 || first > runs*3/4 {
-		t.Errorf("the woken task came first in %d of %d runs", first, runs)
+		t.Errorf("the woken task ran first in %d of %d runs", first, runs)
 	}
 }
 
@@ -236,11 +236,11 @@ func TestRunReturnsThePanicOfMain(t *testing.T) {
 		t.Errorf("Run: %v", err)
 	}
 	if told != boom {
-		t.Errorf("OnPanic was told %v", told)
+		t.Errorf("OnPanic was called with %v", told)
 	}
 }
 
-// A Run inside a task of another scheduler suspends that task when it is idle, and not the scheduler.
+// A Run inside a task of another scheduler suspends this task when it is idle, and does not block the outer scheduler.
 func TestNests(t *testing.T) {
 	err := fifo.Run(bg, func(context.Context) error {
 		outer := suspend.Here()
@@ -260,8 +260,8 @@ func TestNests(t *testing.T) {
 	}
 }
 
-// Two sections that are not atomic together lose an update, though no lock is ever waited for. Without Preempt no seed shows it. The odds
-// that one seed does are above 1/8, so those that none of 200 does are below 1e-9.
+// Two critical sections that are not atomic together lose an update, although no task ever waits for a lock. Without Preempt no
+// seed shows it. With Preempt a seed shows it with a probability above 1/8, so all of 200 seeds miss it with less than 1e-9.
 func TestPreempt(t *testing.T) {
 	for _, preempt := range []bool{false, true} {
 		lost := 0

@@ -47,7 +47,7 @@ func BenchmarkFork(b *testing.B) {
 	})
 }
 
-// pool is what fib runs on; a captured variable more in each closure would double the price of allocating it.
+// pool is what fib runs on. It is global, because another captured variable would double the cost of each closure.
 var pool *workstealing.Pool
 
 func fib(ctx context.Context, n int) (int, error) {
@@ -93,7 +93,7 @@ func fibSerial(n int) int {
 	return fibSerial(n-1) + fibSerial(n-2)
 }
 
-// Join's own share: two functions that do nothing and capture nothing.
+// The two functions do nothing and capture nothing, so that only Join is measured.
 func BenchmarkJoin(b *testing.B) {
 	b.ReportAllocs()
 	p := workstealing.New(workstealing.Options{Workers: 1})
@@ -123,7 +123,7 @@ func BenchmarkFib40(b *testing.B) {
 	})
 }
 
-// A thousand at a time, all waited for.
+// A thousand tasks are started, and then awaited.
 func BenchmarkSpawnMany(b *testing.B) {
 	const batch = 1000
 	for _, workers := range []int{1, 2} {
@@ -163,7 +163,7 @@ func BenchmarkSpawnMany(b *testing.B) {
 	})
 }
 
-// One at a time, each waited for.
+// One task is started and awaited at a time.
 func BenchmarkSpawnOne(b *testing.B) {
 	for _, workers := range []int{1, 2} {
 		b.Run(fmt.Sprint("Braid/", workers), func(b *testing.B) {

@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-// Where the indices of a deque under test begin: also short of both kinds of wrap-around.
+// starts has the initial indices of a deque under test, including some just before both kinds of wrap-around.
 var starts = []uint64{0, firstRing - 1, math.MaxInt64 - 3, math.MaxUint64 - 3, math.MaxUint64 - firstRing, math.MaxUint64}
 
 func TestDequeEdges(t *testing.T) {
@@ -42,7 +42,7 @@ func TestDequeEdges(t *testing.T) {
 			check("not at the bottom", !d.popIf(x))
 			check("the oldest is stolen", stolen() == x)
 			check("the youngest is popped", d.pop() == y && d.empty())
-			for range 3 { // the same two over and over, one in its place and one not
+			for range 3 { // the same two forks again and again, one at its place and one not
 				d.push(y)
 				d.push(x)
 				check("popped again", d.popIf(x) && d.popIf(y) && d.empty())
@@ -51,7 +51,7 @@ func TestDequeEdges(t *testing.T) {
 	}
 }
 
-// A deque that grows while its indices wrap around behaves as a slice does.
+// A deque whose indices wrap around while it grows behaves like a slice.
 func TestDequeModel(t *testing.T) {
 	seed := rand.Uint64()
 	r := rand.New(rand.NewPCG(seed, 1))
@@ -60,7 +60,7 @@ func TestDequeModel(t *testing.T) {
 		d.init(start)
 		var model []*fork
 		for step := range 20000 {
-			up := 1 + 2*(step/2000%2) // now it grows, now it shrinks
+			up := 1 + 2*(step/2000%2) // alternates between growing and shrinking
 			var got, want *fork
 			switch k := r.IntN(5); {
 			case k < up:
@@ -83,7 +83,7 @@ func TestDequeModel(t *testing.T) {
 	}
 }
 
-// Owner and thieves take every fork once.
+// Owner and thieves take every fork exactly once.
 func TestDequeStress(t *testing.T) {
 	n := 50000
 	if testing.Short() {

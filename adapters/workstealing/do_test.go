@@ -46,7 +46,7 @@ func TestDo(t *testing.T) {
 		if err := workstealing.Do(ctx, p, one); !errors.Is(err, context.Canceled) || ran.Load() != 2 {
 			t.Errorf("cancelled before: %d ran, %v", ran.Load(), err)
 		}
-		var met promise.Promise[int] // each may wait for the others
+		var met promise.Promise[int] // each function may wait for the others
 		err := workstealing.Do(context.Background(), p,
 			func(ctx context.Context) error { _, err := met.Await(ctx); return err },
 			func(ctx context.Context) error { _, err := met.Await(ctx); return err },

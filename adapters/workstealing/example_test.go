@@ -11,7 +11,7 @@ import (
 	"github.com/braidgo/braid/suspend"
 )
 
-// Sorting, by sorting two halves at the same time.
+// Sort sorts the two halves of a slice at the same time.
 func ExampleJoin() {
 	p := workstealing.New(workstealing.Options{})
 	defer p.Close()
@@ -43,14 +43,14 @@ func merge(x, y []string) []string {
 	return slices.Concat(out, x, y)
 }
 
-// Tasks that wait for each other, on fewer workers than there are tasks.
+// Two tasks wait for each other on a pool with a single worker.
 func ExamplePool() {
 	p := workstealing.New(workstealing.Options{Workers: 1})
 	defer p.Close()
 
 	question, answer := promise.New[int](), promise.New[int]()
 	_ = p.Go(func() {
-		q, _ := question.Await(context.Background()) // suspends the task; the worker goes on
+		q, _ := question.Await(context.Background()) // suspends the task; the worker runs others
 		answer.Fill(2 * q)
 	})
 	_ = p.Go(func() {

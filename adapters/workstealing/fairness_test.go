@@ -17,7 +17,7 @@ import (
 	"github.com/braidgo/braid/suspend"
 )
 
-// An endless is a fork-join that goes on until it is told to end. Its forks are a tree of this depth, again and again.
+// An endless is a fork-join that runs until it is stopped. Its forks are a tree of the given depth, again and again.
 type endless struct {
 	p     *workstealing.Pool
 	depth int
@@ -26,7 +26,7 @@ type endless struct {
 	ended []promise.Promise[int]
 }
 
-// start starts n of them.
+// start starts n fork-joins.
 func (e *endless) start(n int) {
 	e.ended = make([]promise.Promise[int], n)
 	for i := range e.ended {
@@ -53,7 +53,7 @@ func (e *endless) visit(ctx context.Context, depth int) (int, error) {
 	return 0, err
 }
 
-// stopAll stops them, and waits for their ends.
+// stopAll stops the fork-joins, and waits until they have ended.
 func (e *endless) stopAll() {
 	e.stop.Store(true)
 	for i := range e.ended {
@@ -61,9 +61,9 @@ func (e *endless) stopAll() {
 	}
 }
 
-// A long fork-join on one worker gives way after a number of forks. It is the same number each time, and beside any number of others. A
-// fork-join that gave way was once put behind its own forks, each of which then gave way in turn: each new task waited thirty times as
-// long as the one before.
+// A long fork-join on one worker gives way to queued tasks after a number of forks, which is the same each time, beside any
+// number of other fork-joins. It must not queue up behind its own forks: each of them would then give way in turn, and each new
+// task would wait thirty times as long as the one before.
 func TestForksGiveWay(t *testing.T) {
 	const every, atMost, depth = 500, 2 * 61, 20
 	tasks := scale(200)
@@ -82,12 +82,12 @@ func TestForksGiveWay(t *testing.T) {
 		for _, long := range []int{1, 2, 50} {
 			t.Run(fmt.Sprintf("%s/%d", kind, long), func(t *testing.T) {
 				withPool(t, workstealing.Options{Workers: 1}, func(p *workstealing.Pool) {
-					leaves, submitted, ended, worst := 0, 0, 0, 0 // one worker, no lock
+					leaves, submitted, ended, worst := 0, 0, 0, 0 // not atomic, because there is one worker
 					done := make(chan int)
 					e := &endless{p: p, depth: depth}
 					e.leaf = func() {
 						leaves++
-						if leaves < 1000*long || leaves%every != 0 || submitted == tasks { // all have begun
+						if leaves < 1000*long || leaves%every != 0 || submitted == tasks { // all fork-joins have begun
 							return
 						}
 						submitted++
@@ -115,7 +115,8 @@ func TestForksGiveWay(t *testing.T) {
 	}
 }
 
-// A fork-join that gives way, for whatever reason, begins no fork for it. It once did, and a leaf that yields made each fork a goroutine.
+// When a fork-join gives way, for whatever reason, it begins no fork for that. Otherwise, with a leaf that yields, each fork
+// would become a goroutine.
 func TestForksDoNotMultiply(t *testing.T) {
 	const depth, yielders = 20, 10
 	sizes(t, func(t *testing.T, n int) {
@@ -155,7 +156,7 @@ func TestForksDoNotMultiply(t *testing.T) {
 	})
 }
 
-// A fork whose Join waits for it is begun in the midst of long fork-joins as well.
+// A fork for which a Join waits is begun even among long fork-joins.
 func TestForksOfAWaitingTaskAreBegun(t *testing.T) {
 	sizes(t, func(t *testing.T, n int) {
 		for _, long := range []int{n, 3 * n} {
@@ -182,11 +183,11 @@ func TestForksOfAWaitingTaskAreBegun(t *testing.T) {
 	})
 }
 
-// A side that yields until the other one has done something, whichever of its forks that is, gets there on one worker as well.
+// One side of a Join yields until another fork has run. The fork runs even on a single worker, whichever side yields.
 func TestASideYieldsUntilAForkHasRun(t *testing.T) {
 	for _, yielders := range []int{0, 1, 60, 61} {
 		withPool(t, workstealing.Options{Workers: 1}, func(p *workstealing.Pool) {
-			forked := false // one worker, no lock
+			forked := false // not atomic, because there is one worker
 			for range yielders {
 				_ = p.Go(func() {
 					for !forked {
@@ -210,7 +211,8 @@ func TestASideYieldsUntilAForkHasRun(t *testing.T) {
 	}
 }
 
-// The same in time, for as long as BRAID_STRESS says: the time of all processors between the submission of an empty task and its end.
+// The same, measured in time, for as long as BRAID_STRESS says. The time is that of all processors between the submission of an
+// empty task and its end.
 func TestForksGiveWayInTime(t *testing.T) {
 	long, err := time.ParseDuration(os.Getenv("BRAID_STRESS"))
 	if err != nil {

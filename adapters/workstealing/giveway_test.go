@@ -9,8 +9,8 @@ import (
 	"github.com/braidgo/braid/internal/testrig/schedtest"
 )
 
-// On one processor, another goroutine has a turn much more often than the runtime preempts a pool that computes. A loaded
-// machine may leave this process itself without a processor, so the best of several attempts counts.
+// On one processor, another goroutine runs much more often than if only the runtime preempted a pool that computes. A loaded
+// machine may leave this process without a processor, so the best of several attempts counts.
 func TestWorkersGiveWay(t *testing.T) {
 	defer schedtest.Within(t, schedtest.Deadline)()
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))

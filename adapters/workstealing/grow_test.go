@@ -23,11 +23,12 @@ import (
 
 const growAfter = 10 * time.Millisecond // the default
 
-// Tasks that wait natively for each other all get a worker, whatever the size of the pool. Then the workers that are too many end.
+// Tasks that block natively until all of them run each get a worker, whatever the size of the pool. Then the additional workers
+// end.
 func TestThePoolGrows(t *testing.T) {
 	sizes(t, func(t *testing.T, n int) {
 		withPool(t, workstealing.Options{Workers: n, StallAfter: -1, GrowAfter: growAfter}, func(p *workstealing.Pool) {
-			for range 2 { // it grows again
+			for range 2 { // the pool grows again in the second round
 				const tasks = 10
 				var here, ended sync.WaitGroup
 				here.Add(tasks)
@@ -51,7 +52,7 @@ func TestThePoolGrows(t *testing.T) {
 	})
 }
 
-// most runs tasks that all wait natively for a while, and returns how many did at a time.
+// most runs tasks that all block natively for a while, and returns how many did so at the same time.
 func most(p *workstealing.Pool, tasks int, wait func()) int64 {
 	var now, most atomic.Int64
 	var ended sync.WaitGroup
@@ -70,8 +71,8 @@ func most(p *workstealing.Pool, tasks int, wait func()) int64 {
 	return most.Load()
 }
 
-// The pool does not grow beyond MaxWorkers, not at all where its options say so, and not for tasks that compute. A worker that takes over
-// replaces another, so no more tasks compute at a time than before.
+// The pool does not grow beyond MaxWorkers, nor without GrowAfter, nor for tasks that compute. A new worker replaces a blocked
+// one, so no more tasks compute at the same time than before.
 func TestThePoolGrowsNoFurther(t *testing.T) {
 	sleep := func(d time.Duration) func() { return func() { time.Sleep(d) } }
 	wait := sleep(4 * growAfter)
@@ -97,21 +98,21 @@ func TestThePoolGrowsNoFurther(t *testing.T) {
 					_ = p.Go(func() { <-stuck })
 				}
 				if n := most(p, test.tasks, test.step); n > test.most {
-					t.Errorf("%d tasks at a time", n)
+					t.Errorf("%d tasks ran at the same time", n)
 				}
 			})
 		})
 	}
 }
 
-// A worker whose native wait is over, and in whose place another runs, begins none of the tasks that are left of its turn.
+// A worker whose native wait is over, and whose place another worker has taken, begins none of the remaining tasks of its turn.
 func TestAWorkerTooManyBeginsNothing(t *testing.T) {
 	withPool(t, workstealing.Options{Workers: 1, GrowAfter: growAfter, StallAfter: -1}, func(p *workstealing.Pool) {
 		const tasks, quick = 15, 300
 		var now, beside atomic.Int64
 		var ended sync.WaitGroup
 		filled, released := make(chan struct{}), make(chan struct{})
-		_ = p.Go(func() { // it lasts, so a turn of the quick ones is long
+		_ = p.Go(func() { // a long task, so that a turn of the quick tasks is long
 			compute(time.Millisecond)
 			<-filled
 		})
@@ -140,7 +141,7 @@ func TestAWorkerTooManyBeginsNothing(t *testing.T) {
 	})
 }
 
-// A worker that ends leaves its counts to the first worker.
+// The figures of a worker that ends are added to those of the first worker.
 func TestStatsOfAWorkerThatEnds(t *testing.T) {
 	withPool(t, workstealing.Options{Workers: 1, GrowAfter: growAfter, StallAfter: -1}, func(p *workstealing.Pool) {
 		const tasks = 10
@@ -155,7 +156,7 @@ func TestStatsOfAWorkerThatEnds(t *testing.T) {
 					_, _ = begin.Await(bg)
 				}
 				here.Done()
-				here.Wait() // natively, each on a worker of its own, which has begun or woken it
+				here.Wait() // blocks natively, so each task has a worker of its own
 				_, _ = end.Await(bg)
 			})
 		}
@@ -178,7 +179,7 @@ func TestStatsOfAWorkerThatEnds(t *testing.T) {
 	})
 }
 
-// The first worker never ends. It asks another one to, which may have been asked already.
+// The first worker never ends. When it is superfluous it asks another worker to end, which may have been asked already.
 func TestTwoWorkersAreTooMany(t *testing.T) {
 	withPool(t, workstealing.Options{Workers: 1, GrowAfter: growAfter, StallAfter: -1}, func(p *workstealing.Pool) {
 		var ended sync.WaitGroup
@@ -190,8 +191,8 @@ func TestTwoWorkersAreTooMany(t *testing.T) {
 			_ = p.Go(func() { defer ended.Done(); f() })
 		}
 		start(func() { <-first })
-		time.Sleep(growAfter / 5) // or the second task could come to the first worker
-		start(func() {            // then it suspends, and leaves a fork behind
+		time.Sleep(growAfter / 5) // otherwise the first worker could run the second task
+		start(func() {            // suspends later, and leaves a fork behind
 			<-second
 			_, _, _ = workstealing.Join(context.Background(), p,
 				func(ctx context.Context) (int, error) { return awaited.Await(ctx) },
@@ -214,7 +215,7 @@ func TestTwoWorkersAreTooMany(t *testing.T) {
 		close(second)
 		eventually(t, "the fork", forked.Load)
 		close(first)
-		time.Sleep(5 * growAfter) // the first has asked
+		time.Sleep(5 * growAfter) // lets the first worker ask another one to end
 		others.Store(true)
 		fork.Store(true)
 		_ = awaited.Fill(1)
@@ -248,7 +249,7 @@ func TestStockCodeOnOneWorker(t *testing.T) {
 					t.Error(err)
 					return
 				}
-				suspend.Yield() // with a connection that others wait for
+				suspend.Yield() // holds a connection for which others wait
 				_, _ = io.Copy(io.Discard, r.Body)
 				_ = r.Body.Close()
 			}
@@ -267,7 +268,7 @@ func TestStockCodeOnOneWorker(t *testing.T) {
 	}
 }
 
-// A pool grows where others keep all processors busy, too.
+// A pool grows even if other goroutines keep all processors busy.
 func TestThePoolGrowsBesideOthers(t *testing.T) {
 	withPool(t, workstealing.Options{Workers: 1, GrowAfter: time.Millisecond}, func(p *workstealing.Pool) {
 		var over atomic.Bool
@@ -288,7 +289,7 @@ func TestThePoolGrowsBesideOthers(t *testing.T) {
 	})
 }
 
-// A pool that grows and shrinks all the time runs each step of each task once, and ends: 1 of 100 steps sleeps natively.
+// A pool grows and shrinks all the time, because 1 of 100 steps sleeps natively. It runs each step of each task once, and ends.
 func TestThePoolGrowsAndShrinks(t *testing.T) {
 	for _, n := range []int{1, 2} {
 		t.Run(fmt.Sprint(n), func(t *testing.T) {
@@ -298,7 +299,7 @@ func TestThePoolGrowsAndShrinks(t *testing.T) {
 				var mu mutex.Mutex
 				var native sync.Mutex
 				var place mvar.MVar[int]
-				var locked, held int // steps, under each of the locks
+				var locked, held int // each counts steps under one of the locks
 				var others atomic.Int64
 				const tasks, steps = 100, 30
 				inTime(t, func() {
@@ -314,7 +315,7 @@ func TestThePoolGrowsAndShrinks(t *testing.T) {
 									suspend.Yield()
 									locked++
 									mu.Unlock()
-								case 5: // held across a suspension
+								case 5: // holds the lock across a suspension
 									native.Lock()
 									suspend.Yield()
 									held++

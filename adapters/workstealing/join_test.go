@@ -17,7 +17,7 @@ import (
 	"github.com/braidgo/braid/suspend"
 )
 
-// callers runs f from each kind of caller of Join, on pools of several sizes.
+// callers runs f with each kind of caller of Join, on pools of several sizes.
 func callers(t *testing.T, f func(t *testing.T, p *workstealing.Pool, run func(f func()))) {
 	main := func(f func()) func(context.Context) error { return func(context.Context) error { f(); return nil } }
 	for name, run := range map[string]func(p *workstealing.Pool, f func()){
@@ -41,7 +41,7 @@ func callers(t *testing.T, f func(t *testing.T, p *workstealing.Pool, run func(f
 	}
 }
 
-// wait runs f on a goroutine that f may exit.
+// wait runs f on a goroutine, which f may exit.
 func wait(f func()) {
 	done := make(chan struct{})
 	go func() {
@@ -76,7 +76,7 @@ func TestJoinReturnsBoth(t *testing.T) {
 	})
 }
 
-// Each side may wait for the other, and nested ones for any other, however small the pool.
+// The two sides may wait for each other, and nested sides for any other, however small the pool is.
 func TestJoinSidesWaitForEachOther(t *testing.T) {
 	callers(t, func(t *testing.T, p *workstealing.Pool, run func(func())) {
 		run(func() {
@@ -101,7 +101,7 @@ func TestJoinSidesWaitForEachOther(t *testing.T) {
 				t.Error(err)
 			}
 
-			// Sixteen leaves, each waiting for the one to its right.
+			// Each of the sixteen leaves waits for its right neighbour.
 			var filled [17]promise.Promise[int]
 			_ = filled[16].Fill(0)
 			var tree func(ctx context.Context, lo, hi int) (int, error)
@@ -137,7 +137,7 @@ func TestJoinDoneContextRunsNothing(t *testing.T) {
 	})
 }
 
-// Once begun, Join waits for both sides, whatever ctx comes to.
+// A Join that has begun waits for both sides, even if ctx has ended.
 func TestJoinIsNotCancelledMidway(t *testing.T) {
 	callers(t, func(t *testing.T, p *workstealing.Pool, run func(func())) {
 		run(func() {
@@ -177,7 +177,7 @@ func TestJoinOnClosedPool(t *testing.T) {
 	})
 }
 
-// A task of a pool that is closing joins as ever.
+// A task of a closing pool can still call Join.
 func TestJoinWhileClosing(t *testing.T) {
 	inTime(t, func() {
 		p := workstealing.New(workstealing.Options{Workers: 2})
@@ -199,7 +199,7 @@ func TestJoinWhileClosing(t *testing.T) {
 	})
 }
 
-// way is how a side ends.
+// A way is how a side ends.
 type way string
 
 var ways = []way{"return", "error", "panic", "exit"}
@@ -216,7 +216,7 @@ func (w way) end(side string) (int, error) {
 	return 0, nil
 }
 
-// expected is how a Join of the two ends.
+// expected returns how a Join ends whose sides end in the given ways.
 func expected(a, b way) string {
 	for _, w := range []struct {
 		side string
@@ -234,7 +234,7 @@ func expected(a, b way) string {
 	return "<nil>"
 }
 
-// A Join ends in the same way whether b was stolen or not, and both sides have ended by then.
+// A Join ends in the same way whether b was stolen or not. Both sides have ended by then.
 func TestJoinEndsAsItsSidesDo(t *testing.T) {
 	callers(t, func(t *testing.T, p *workstealing.Pool, run func(func())) {
 		for _, stolen := range []bool{false, true} {
@@ -246,7 +246,7 @@ func TestJoinEndsAsItsSidesDo(t *testing.T) {
 				}
 			}
 		}
-		v := 0 // and the pool is none the worse for it
+		v := 0 // checks that the pool still works
 		run(func() { v, _ = fibOn(p, 10) })
 		if v != 55 {
 			t.Error(v)
@@ -255,7 +255,7 @@ func TestJoinEndsAsItsSidesDo(t *testing.T) {
 }
 
 func joinOnce(t *testing.T, p *workstealing.Pool, run func(func()), stolen bool, a, b way) (got string) {
-	var began, leaving promise.Promise[int] // of b; of a
+	var began, leaving promise.Promise[int] // when b begins; when a may leave
 	var endedA, endedB atomic.Int32
 	run(func() {
 		returned := false
@@ -300,7 +300,7 @@ func joinOnce(t *testing.T, p *workstealing.Pool, run func(func()), stolen bool,
 	return got
 }
 
-// A b that is really stolen, by another worker, while a does not suspend.
+// Another worker steals b, while a does not suspend.
 func TestJoinStolenByWorker(t *testing.T) {
 	withPool(t, workstealing.Options{Workers: 2}, func(p *workstealing.Pool) {
 		for _, a := range ways {
@@ -336,7 +336,7 @@ func TestJoinStolenByWorker(t *testing.T) {
 	})
 }
 
-// Whatever suspends and moves where, every fork runs once, and every value gets to its Join.
+// Tasks suspend, and move to other workers. Every fork runs once, and every value reaches its Join.
 func TestForksRunOnce(t *testing.T) {
 	sizes(t, func(t *testing.T, n int) {
 		withPool(t, workstealing.Options{Workers: n}, func(p *workstealing.Pool) {
@@ -354,7 +354,7 @@ func TestForksRunOnce(t *testing.T) {
 							switch r.IntN(12) {
 							case 0:
 								suspend.Yield()
-							case 1: // suspend, and be woken by another task
+							case 1: // suspends until another task resumes it
 								pr := promise.New[int]()
 								_ = p.Go(func() { _ = pr.Fill(1) })
 								_, _ = pr.Await(ctx)
@@ -389,7 +389,7 @@ func TestForksRunOnce(t *testing.T) {
 	})
 }
 
-// What Join itself allocates: nothing, in the usual case. The two closures are the caller's.
+// Usually Join itself allocates nothing. The two closures belong to the caller.
 func TestJoinAllocs(t *testing.T) {
 	withPool(t, workstealing.Options{Workers: 1}, func(p *workstealing.Pool) {
 		in(p, func() {
@@ -401,7 +401,7 @@ func TestJoinAllocs(t *testing.T) {
 	})
 }
 
-// Of a fork that has ended nothing is kept alive.
+// A fork that has ended is not kept alive, and neither are its values.
 func TestJoinKeepsNothingAlive(t *testing.T) {
 	withPool(t, workstealing.Options{Workers: 1}, func(p *workstealing.Pool) {
 		freed := make(chan struct{}, 2)

@@ -65,7 +65,7 @@ func TestForStopsAtAnError(t *testing.T) {
 			ctx, cancel := context.WithCancel(bg)
 			begun, want := 0, failed
 			var raised any
-			in(p, func() { // one worker, in order
+			in(p, func() { // in order on one worker
 				defer func() { raised = recover() }()
 				err := workstealing.For(ctx, p, 0, 1000, 1, func(_ context.Context, i, _ int) error {
 					begun++

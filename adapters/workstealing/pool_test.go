@@ -22,10 +22,10 @@ import (
 
 const patience = 60 * time.Second
 
-// TestMain fails if a goroutine of a pool outlives the tests, all of which close their pools.
+// TestMain fails if a goroutine of a pool outlives the tests, which all close their pools.
 func TestMain(m *testing.M) { schedtest.Main(m) }
 
-// withPool runs f with a pool that is closed afterwards, all in time.
+// withPool runs f with a pool, and closes the pool, within the time limit.
 func withPool(t *testing.T, o workstealing.Options, f func(p *workstealing.Pool)) {
 	t.Helper()
 	inTime(t, func() {
@@ -35,7 +35,7 @@ func withPool(t *testing.T, o workstealing.Options, f func(p *workstealing.Pool)
 	})
 }
 
-// inTime runs f, and gives up with all stacks if it takes too long.
+// inTime runs f, and ends the process with all stacks if f takes too long.
 func inTime(t *testing.T, f func()) {
 	t.Helper()
 	done := make(chan struct{})
@@ -112,7 +112,7 @@ func TestWakeupsOfOneGoroutineKeepTheirOrder(t *testing.T) {
 					resumers[i] = r
 					return struct{}{}, false
 				})
-				order = append(order, i) // one worker, no lock
+				order = append(order, i) // not atomic, because there is one worker
 			})
 		}
 		eventually(t, "all suspended", func() bool { return p.Stats().Suspended == n })
@@ -128,7 +128,7 @@ func TestWakeupsOfOneGoroutineKeepTheirOrder(t *testing.T) {
 	})
 }
 
-// A pool that goes idle all the time loses no Go, no Execute and no Resume.
+// A pool that becomes idle again and again loses no Go, no Execute and no Resume.
 func TestNoWakeupIsLost(t *testing.T) {
 	sizes(t, func(t *testing.T, n int) {
 		withPool(t, workstealing.Options{Workers: n}, func(p *workstealing.Pool) {
@@ -200,7 +200,7 @@ func TestCloseRefusesAndWaits(t *testing.T) {
 	})
 }
 
-// A function that Go accepts runs, and a refused one does not, also during Close.
+// During Close, a function that Go accepts runs, and a refused one does not.
 func TestCloseRacesWithGo(t *testing.T) {
 	inTime(t, func() {
 		for range scale(200) {
@@ -209,7 +209,7 @@ func TestCloseRacesWithGo(t *testing.T) {
 			var wg sync.WaitGroup
 			for range 3 {
 				wg.Go(func() {
-					for range 50 { // else the backlog grows faster than it is worked off
+					for range 50 { // limits the backlog
 						if p.Go(func() { ran.Add(1); suspend.Yield(); ran.Add(1) }) != nil {
 							return
 						}
@@ -298,7 +298,7 @@ func TestOnPanic(t *testing.T) {
 			if strings.Contains(string(stack), "panicsInTask") {
 				stacks.Add(1)
 			}
-			suspend.Yield() // it is called in the task
+			suspend.Yield() // OnPanic runs in the task, and may suspend
 		}}
 		withPool(t, o, func(p *workstealing.Pool) {
 			for range 10 {
@@ -331,7 +331,7 @@ func TestCallbacksMustNotSuspend(t *testing.T) {
 			defer func() { got <- recover() }()
 			_, _ = promise.New[int]().Await(bg)
 		})
-		if v := <-got; v != "suspend: not on a task" {
+		if v := <-got; v != "suspend: suspending is forbidden here (in a callback, or under Bind(nil))" {
 			t.Error(v)
 		}
 	})
@@ -361,7 +361,7 @@ func TestStallAfter(t *testing.T) {
 }
 
 func holdsItsWorker(stacks chan []byte) {
-	for !bytes.Contains(<-stacks, []byte("holdsItsWorker")) { // on a loaded machine a step before it may take long
+	for !bytes.Contains(<-stacks, []byte("holdsItsWorker")) { // on a loaded machine, an earlier step may be reported first
 	}
 }
 
@@ -424,10 +424,10 @@ func TestBlockingWidth(t *testing.T) {
 							close(full)
 						}
 					}
-					<-full // so the width is reached
+					<-full // waits until the width is reached
 					now.Add(-1)
 					if i%5 == 4 {
-						runtime.Goexit() // and does not cost a place
+						runtime.Goexit() // the exit frees its place
 					}
 				})
 			})
@@ -439,7 +439,7 @@ func TestBlockingWidth(t *testing.T) {
 	})
 }
 
-// Neither kind of work keeps the other from being done, also on one worker.
+// Forks do not starve tasks, and tasks do not starve forks, even on one worker.
 func TestForksDoNotStarveTasks(t *testing.T) {
 	sizes(t, func(t *testing.T, n int) {
 		withPool(t, workstealing.Options{Workers: n}, func(p *workstealing.Pool) {
@@ -478,7 +478,7 @@ func TestTasksDoNotStarveForks(t *testing.T) {
 	})
 }
 
-// A fork below an endless task is stolen, although the other worker always has tasks to run.
+// A fork below an endless task is stolen, although the other worker always has runnable tasks.
 func TestForkUnderBusyTaskIsStolen(t *testing.T) {
 	withPool(t, workstealing.Options{Workers: 2}, func(p *workstealing.Pool) {
 		var stop atomic.Bool
@@ -518,7 +518,7 @@ func TestPoolInBubble(t *testing.T) {
 	})
 }
 
-// A fiber that begins the next task at once has withdrawn what the one before it has left with its context.
+// A fiber that begins its next task at once withdraws the registration that the last task has left in its context.
 func TestATaskOfARowLeavesNoRegistration(t *testing.T) {
 	withPool(t, workstealing.Options{Workers: 1}, func(p *workstealing.Pool) {
 		ctx := &registered{Context: context.Background()}
@@ -535,7 +535,7 @@ func TestATaskOfARowLeavesNoRegistration(t *testing.T) {
 	})
 }
 
-// A registered context counts the functions that wait for its end.
+// A registered context counts the functions that are registered with it.
 type registered struct {
 	context.Context
 	n atomic.Int32

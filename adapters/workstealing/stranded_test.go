@@ -14,8 +14,8 @@ import (
 	"github.com/braidgo/braid/adapters/workstealing"
 )
 
-// A task has ended with its thread locked. A later task of its worker holds the worker: the report names the later one. The goroutines of
-// the first tasks stay for ever, so they are those of another process.
+// A task ends with its thread locked. A later task of its worker holds the worker: the report must name the later task. The test
+// runs in another process, because the goroutines of the first tasks never end.
 func TestAStallBehindALockedThread(t *testing.T) {
 	const variable = "BRAID_STRANDED"
 	if os.Getenv(variable) != "" {

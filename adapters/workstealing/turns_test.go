@@ -13,8 +13,8 @@ import (
 	"github.com/braidgo/braid/suspend"
 )
 
-// Each leaf takes longer than a turn, so a turn has one pick. A turn of one pick once was over before the pick, and a new task waited for
-// the end of the fork-join.
+// Each leaf takes longer than a turn, so each turn has one pick. The pick must be made: otherwise a new task would wait until the
+// fork-join has ended.
 func TestSlowForksGiveWay(t *testing.T) {
 	defer schedtest.Within(t, schedtest.Deadline)()
 	withPool(t, workstealing.Options{Workers: 1}, func(p *workstealing.Pool) {
@@ -39,19 +39,19 @@ func TestSlowForksGiveWay(t *testing.T) {
 		e.start(1)
 		<-done
 		e.stopAll()
-		if worst > 5 { // two, but for the first turn, whose length is that of shorter steps
+		if worst > 5 { // two leaves, but more in the first turn, whose length suits shorter steps
 			t.Errorf("a task waited for %d leaves", worst)
 		}
 	})
 }
 
-// Many tasks wait for their forks, again and again. Each gets its share: the youngest fork first would be that of a task that has just
-// had its turn.
+// Many tasks wait for their forks, again and again. Each gets its share. If the youngest fork came first, the task that has just
+// run would get all turns.
 func TestForksOfManyWaitingTasksAreBegun(t *testing.T) {
 	defer schedtest.Within(t, schedtest.Deadline)()
 	for _, n := range []int{10, scale(300)} {
 		withPool(t, workstealing.Options{Workers: 1}, func(p *workstealing.Pool) {
-			rounds, all := make([]int, n), 0 // one worker, no lock
+			rounds, all := make([]int, n), 0 // not atomic, because there is one worker
 			ended := make(chan struct{}, n)
 			for i := range n {
 				_ = p.Go(func() {
@@ -66,14 +66,14 @@ func TestForksOfManyWaitingTasksAreBegun(t *testing.T) {
 			for range n {
 				<-ended
 			}
-			if least := slices.Min(rounds); least < 20 { // on a machine that stands still for a moment one has a long turn
+			if least := slices.Min(rounds); least < 20 { // a machine that pauses for a moment gives one task a long turn
 				t.Errorf("%d tasks: one had %d rounds of %d", n, least, all/n)
 			}
 		})
 	}
 }
 
-// A long fork-join goes on beside a stream of new ones, each of which begins the next.
+// A long fork-join continues beside a stream of new ones, each of which starts the next.
 func TestALongForkJoinBesideNewOnes(t *testing.T) {
 	defer schedtest.Within(t, schedtest.Deadline)()
 	withPool(t, workstealing.Options{Workers: 1}, func(p *workstealing.Pool) {
@@ -87,7 +87,7 @@ func TestALongForkJoinBesideNewOnes(t *testing.T) {
 		next = func() {
 			if begun++; begun < tasks {
 				_ = p.Go(next)
-			} else if leaves < tasks/10 && !schedtest.Race { // whose leaves take as long as a turn
+			} else if leaves < tasks/10 && !schedtest.Race { // its leaves take as long as a turn
 				t.Errorf("%d leaves beside %d tasks", leaves, tasks)
 			}
 			_, _ = short.visit(bg, 7)
@@ -101,7 +101,7 @@ func TestALongForkJoinBesideNewOnes(t *testing.T) {
 	})
 }
 
-// A deep fork-join that gives way often takes all its forks along: each that stayed would become a coroutine in time.
+// A deep fork-join that often gives way takes all its forks along. Each fork that stayed behind would become a coroutine in time.
 func TestDeepForksDoNotMultiply(t *testing.T) {
 	defer schedtest.Within(t, schedtest.Deadline)()
 	withPool(t, workstealing.Options{Workers: 1}, func(p *workstealing.Pool) {
@@ -114,7 +114,7 @@ func TestDeepForksDoNotMultiply(t *testing.T) {
 		e.leaf = func() {
 			if leaves++; leaves%1000 == 0 {
 				grown := runtime.NumGoroutine() - before
-				for i := 0; i < 1000 && grown > 5; i++ { // while a collection frees the stacks of ended ones, they count
+				for i := 0; i < 1000 && grown > 5; i++ { // goroutines that have ended count until the garbage collector has freed their stacks
 					runtime.Gosched()
 					grown = min(grown, runtime.NumGoroutine()-before)
 				}

@@ -20,8 +20,8 @@ import (
 )
 
 var (
-	errFull   = errors.New("booking: full until the deadline")
-	errTwice  = errors.New("booking: booked already")
+	errFull   = errors.New("booking: no free seats before the deadline")
+	errTwice  = errors.New("booking: already booked")
 	errNobody = errors.New("booking: nothing is booked")
 )
 

@@ -21,7 +21,7 @@ func Example() {
 	// Output: audited: true <nil> free: 4 16 <nil>
 }
 
-// An audit sees the desk of one moment, also while groups of two schedulers book and cancel.
+// An audit sees a consistent state of the desk, even while groups of two schedulers book and cancel.
 func TestAuditInAStorm(t *testing.T) {
 	pool := workstealing.New(workstealing.Options{})
 	defer pool.Close()
@@ -51,7 +51,7 @@ func TestAuditInAStorm(t *testing.T) {
 	require.Equal(t, 16, d.seats.Load())
 }
 
-// A group that waits gets what another gives back; one whose deadline comes first has booked nothing.
+// A waiting group gets the seats that another group returns. A group whose deadline comes first has booked nothing.
 func TestFull(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := newDesk(need{2, 8})

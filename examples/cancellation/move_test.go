@@ -20,7 +20,7 @@ import (
 
 type move func(ctx context.Context, from, to *mvar.MVar[int]) error
 
-// One point: on fifo the order is known, so the test cancels exactly where it means to.
+// One point: on fifo the order of steps is known, so the test cancels exactly where it wants to.
 func TestOnePoint(t *testing.T) {
 	err := fifo.Run(context.Background(), func(context.Context) error {
 		from, to := mvar.NewFull(1), mvar.NewFull(2)
@@ -54,7 +54,7 @@ func TestTimeout(t *testing.T) {
 	})
 }
 
-// kept is a small program. Whatever happens, there are two values at its end.
+// kept is a small program. Whatever happens, two values are left at its end.
 func kept(m move) func(w *suspendtest.World) {
 	return func(w *suspendtest.World) {
 		from, to := mvar.NewFull(1), mvar.NewFull(2)
@@ -79,12 +79,12 @@ func kept(m move) func(w *suspendtest.World) {
 	}
 }
 
-// Every point: Explore runs the program in each order, and cancels each task wherever that can matter.
+// Every point: Explore runs the program in each order, and cancels each task at every point where this can matter.
 func TestEveryPoint(t *testing.T) {
 	suspendtest.Explore(t, kept(Move), suspendtest.ExploreOptions{})
 }
 
-// The test must be able to fail.
+// The test must be able to fail, so it also runs the program with a mistake.
 func TestEveryPointFindsTheMistake(t *testing.T) {
 	failed := &failure{TB: t}
 	suspendtest.Explore(failed, kept(Careless), suspendtest.ExploreOptions{})

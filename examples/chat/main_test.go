@@ -62,7 +62,7 @@ func TestChat(t *testing.T) {
 	require.NoError(t, ada.Close())
 	ben.hears("ada has left")
 
-	// A member that does not read is sent away, and holds up nobody.
+	// A member that does not read is disconnected, and does not block the others.
 	slow := connect("slow")
 	ben.say("/join lobby")
 	ben.hears("ben has come")

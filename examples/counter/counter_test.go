@@ -17,7 +17,7 @@ import (
 	"github.com/braidgo/braid/simulation"
 )
 
-// add repeats a request until it is answered.
+// add repeats a request until the server answers.
 func add(client *http.Client, id string) {
 	for {
 		resp, err := client.Post("http://server:80/?id="+id, "", nil)
@@ -65,17 +65,17 @@ func TestCounts(t *testing.T) {
 	simulation.Test(t, counts(false), simulation.TestOptions{Options: simulation.Options{Guests: true}})
 }
 
-// TestFails fails, in a process of its own.
+// TestFails fails. TestForgets runs it in another process.
 func TestFails(t *testing.T) {
 	if os.Getenv("BRAID_FAILS") != "" {
 		simulation.Test(t, counts(true), simulation.TestOptions{Options: simulation.Options{Guests: true}})
 	}
 }
 
-// The counter that forgets is found, in each process by the same seed and with the same trace.
+// TestForgets checks that the mistake of the counter is found, in each process by the same seed and with the same trace.
 func TestForgets(t *testing.T) {
 	seen := map[string]int{}
-	for range 6 { // a busy machine may decide an order, and so another trace
+	for range 6 { // on a busy machine, another trace may come first
 		c := exec.Command(os.Args[0], "-test.run=^TestFails$")
 		c.Env = append(os.Environ(), "BRAID_FAILS=1", "BRAID_SEEDS=100")
 		out, err := c.CombinedOutput()

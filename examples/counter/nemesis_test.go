@@ -20,12 +20,12 @@ import (
 	"github.com/braidgo/braid/simulation/nemesis"
 )
 
-// serve is main of the service: a counter on the disk of its node. It runs at each boot.
+// serve is the main function of the service: a counter on the disk of its node. It runs at each boot.
 func serve(h *simulation.Host, unsynced bool) error {
 	f, err := h.FS().Open("ids")
 	if errors.Is(err, fs.ErrNotExist) {
 		if f, err = h.FS().Create("ids"); err == nil {
-			err = h.FS().Sync() // the name
+			err = h.FS().Sync() // makes the name durable
 		}
 	}
 	if err != nil {
@@ -43,7 +43,7 @@ func serve(h *simulation.Host, unsynced bool) error {
 	return http.Serve(ln, c)
 }
 
-// survives says that no id is lost, and none is counted twice, while the server crashes and the network parts.
+// survives checks that no id is lost, and none is counted twice, while the server crashes and the network is partitioned.
 func survives(unsynced bool) func(ctx context.Context, w *simulation.World) error {
 	return func(ctx context.Context, w *simulation.World) error {
 		w.SetFaults(simulation.Faults{MinLatency: time.Millisecond, MaxLatency: 20 * time.Millisecond, MaxSync: 5 * time.Millisecond})
@@ -69,7 +69,7 @@ func survives(unsynced bool) func(ctx context.Context, w *simulation.World) erro
 			})
 		}
 		all.Wait()
-		calm() // all is well again
+		calm() // ends the faults
 		answer := make(chan string)
 		w.Node("client0").Start(func(ctx context.Context, h *simulation.Host) { answer <- total(h) })
 		if total := <-answer; total != "60" {
@@ -98,14 +98,14 @@ func TestSurvives(t *testing.T) {
 	simulation.Test(t, survives(false), simulation.TestOptions{Seeds: 30, Options: simulation.Options{Guests: true}})
 }
 
-// TestLoses fails, in a process of its own.
+// TestLoses fails. TestUnsynced runs it in another process.
 func TestLoses(t *testing.T) {
 	if os.Getenv("BRAID_FAILS") != "" {
 		simulation.Test(t, survives(true), simulation.TestOptions{Options: simulation.Options{Guests: true}})
 	}
 }
 
-// The counter that answers before the id is durable loses one in a crash.
+// TestUnsynced checks that the counter that answers before the id is durable loses one in a crash.
 func TestUnsynced(t *testing.T) {
 	c := exec.Command(os.Args[0], "-test.run=^TestLoses$")
 	c.Env = append(os.Environ(), "BRAID_FAILS=1", "BRAID_SEEDS=100")

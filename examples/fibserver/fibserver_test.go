@@ -20,7 +20,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// wide are limits that no test of something else reaches.
+// wide has limits that only tests of limits reach.
 var wide = limits{width: 256, timeout: time.Hour}
 
 func start(t *testing.T) *composed { return startWith(t, wide) }
@@ -92,7 +92,7 @@ func (c *client) expectEnd() {
 func TestAnswers(t *testing.T) {
 	c := dial(t, start(t))
 	for _, a := range []struct{ n, fib int }{{0, 0}, {1, 1}, {2, 1}, {20, 6765}, {21, 10946}, {30, 832040}} {
-		c.send(get(fmt.Sprint("/fib/", a.n))) // all on one connection
+		c.send(get(fmt.Sprint("/fib/", a.n))) // all requests on one connection
 		c.expect(200, fmt.Sprint(a.fib))
 	}
 }
@@ -112,7 +112,7 @@ func TestBadRequestsLeaveTheConnectionUsable(t *testing.T) {
 	}
 	c.send("POST /fib/1 HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n0\r\n\r\n")
 	c.expect(405, "")
-	c.send("GET /fib/7 HTTP/1.1\r\n\r\n") // no Host
+	c.send("GET /fib/7 HTTP/1.1\r\n\r\n") // a request without a Host
 	c.expect(400, "")
 	c.send("HEAD /fib/7 HTTP/1.1\r\nHost: x\r\n\r\n" + get("/fib/8"))
 	if r, err := http.ReadResponse(c.in, &http.Request{Method: "HEAD"}); err != nil || r.ContentLength != 3 {
@@ -144,7 +144,7 @@ func TestRequestsThatEndTheConnection(t *testing.T) {
 			c := dial(t, s)
 			c.send(a.request)
 			if r := c.expect(a.status, ""); !r.Close {
-				t.Error("the answer does not say that it is the last")
+				t.Error("the response does not say that it is the last one")
 			}
 			c.expectEnd()
 		})
@@ -162,13 +162,14 @@ func TestPipelining(t *testing.T) {
 	c.send("GET /fib/25 HTTP/1.1\r\nHost: x\r\nContent-Length: 4000\r\n\r\n" + strings.Repeat("x", 4000) + get("/fib/3"))
 	c.expect(200, "75025")
 	c.expect(200, "2")
-	c.send(get("/fib/32")) // and one that comes while it is computed
+	c.send(get("/fib/32")) // the second request comes while the first is computed
 	c.send(get("/fib/2"))
 	c.expect(200, "2178309")
 	c.expect(200, "1")
 }
 
-// printf | nc -N got no answer for any n above 20: a client that closes its writing half was taken for gone.
+// A client that closes only its writing half, such as nc -N, gets its answer. The server must not take it for a client that has
+// left.
 func TestHalfClosedClientsAreAnswered(t *testing.T) {
 	s := start(t)
 	for n, fib := range map[int]string{1: "1", 20: "6765", 21: "10946", 25: "75025", 33: "3524578"} {
@@ -183,7 +184,7 @@ func TestHalfClosedClientsAreAnswered(t *testing.T) {
 	}
 }
 
-// reset goes away in a hurry.
+// reset closes the connection with a RST.
 func (c *client) reset() {
 	c.t.Helper()
 	if err := c.Conn.(*net.TCPConn).SetLinger(0); err != nil {
@@ -192,8 +193,8 @@ func (c *client) reset() {
 	c.Close()
 }
 
-// With a computation of seconds in flight, others are answered as if it were not there. When its connection is reset, it
-// ends.
+// While a computation takes seconds, other requests are answered as fast as without it. When its connection is reset, the
+// computation ends.
 func TestTheLoopGoesOnServing(t *testing.T) {
 	s := start(t)
 	costly := dial(t, s)
@@ -227,7 +228,7 @@ func TestTheLoopGoesOnServing(t *testing.T) {
 	schedtest.Eventually(t, "the computation is over", func() bool { return s.pool.Stats().Live == 0 })
 }
 
-// A request above the width is refused, and the connection goes on.
+// A request that exceeds the width is refused. Its connection stays open.
 func TestWidth(t *testing.T) {
 	s := startWith(t, limits{width: 1, timeout: time.Hour})
 	first, second := dial(t, s), dial(t, s)
@@ -237,7 +238,7 @@ func TestWidth(t *testing.T) {
 	if r := second.expect(503, ""); r.Header.Get("Retry-After") == "" {
 		t.Error("no Retry-After")
 	}
-	second.send(get("/fib/20")) // which is not worth a place
+	second.send(get("/fib/20")) // too cheap to need a place
 	second.expect(200, "6765")
 	first.reset()
 	schedtest.Eventually(t, "its place is free", func() bool { st := s.fibs.Stats(); return st.Handlers+st.Busy+st.Waiting == 0 })
@@ -252,7 +253,7 @@ func TestTimeout(t *testing.T) {
 	c.expect(504, "")
 	c.send(get("/fib/20"))
 	c.expect(200, "6765")
-	// A client that closes both halves cannot be told from one that waits: the time limit ends the computation.
+	// A client that closes both halves looks like one that waits, so only the time limit ends the computation.
 	gone := dial(t, s)
 	gone.send(get("/fib/50"))
 	gone.Close()
@@ -260,15 +261,15 @@ func TestTimeout(t *testing.T) {
 	schedtest.Eventually(t, "the computation is over", func() bool { return s.pool.Stats().Live == 0 })
 }
 
-// Beside a computation of a minute, requests take at most three times as long as beside one in net/http. The computation of net/http has
-// one goroutine, and leaves a processor alone if there are two. Both go on meanwhile, so a loaded machine slows down both. It may do so
-// to one for a while, so the best of several attempts counts.
+// Beside a computation of a minute, requests take at most three times as long as beside one in net/http. The computation in
+// net/http uses one goroutine, so a second processor stays free. Both servers run at the same time, so a loaded machine usually
+// slows down both; the best of several attempts counts.
 func TestCostlyRequestsStarveNobody(t *testing.T) {
 	s := start(t)
 	var computes atomic.Bool
 	peer := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		n, _ := parse(r)
-		for n == 50 && r.Context().Err() == nil { // or nobody could stop it
+		for n == 50 && r.Context().Err() == nil { // checks the context; otherwise the computation could not be stopped
 			computes.Store(true)
 			_ = sequential(25)
 		}
@@ -287,7 +288,7 @@ func TestCostlyRequestsStarveNobody(t *testing.T) {
 	}
 	schedtest.Eventually(t, "the same by net/http", computes.Load)
 	requests := 20
-	if schedtest.Race { // each takes a hundred times as long
+	if schedtest.Race { // with -race, each takes a hundred times as long
 		requests = 3
 	}
 	var worst [2]time.Duration
@@ -343,14 +344,14 @@ func TestShutdownCancelsWhatTakesTooLong(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	dial(t, s).send(get("/fib/50")) // half a minute, and more
+	dial(t, s).send(get("/fib/50")) // takes more than half a minute
 	schedtest.Eventually(t, "it is computed", func() bool { return s.pool.Stats().Live > 0 })
 	if err := s.Shutdown(time.Millisecond); err != nil {
 		t.Error(err)
 	}
 }
 
-// What -load prints comes from requests that were answered, by each of the servers.
+// The output of -load is made of answered requests, for each of the servers.
 func TestCompare(t *testing.T) {
 	defer schedtest.Within(t, schedtest.Deadline)()
 	s := start(t)
@@ -373,7 +374,7 @@ func TestCompare(t *testing.T) {
 	}
 }
 
-// The census has the task of a connection that sends nothing, and that of Serve.
+// The census shows the task of a connection that sends nothing, and that of Serve.
 func TestDebug(t *testing.T) {
 	at, stop, err := startDebug("127.0.0.1:0")
 	if err != nil {

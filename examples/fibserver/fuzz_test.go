@@ -15,7 +15,7 @@ import (
 	"github.com/braidgo/braid/internal/testrig/schedtest"
 )
 
-// A script is a connection whose client has sent everything, and its end, before anybody reads.
+// A script is a connection whose client has sent everything, including the end, before the server reads.
 type script struct {
 	mu     sync.Mutex
 	in     *bytes.Reader
@@ -47,7 +47,7 @@ func (c *script) SetDeadline(time.Time) error      { return nil }
 func (c *script) SetReadDeadline(time.Time) error  { return nil }
 func (c *script) SetWriteDeadline(time.Time) error { return nil }
 
-// One is a listener for one connection.
+// A one is a listener for a single connection.
 type one struct {
 	c      chan net.Conn
 	closed chan struct{}
@@ -65,7 +65,7 @@ func (l *one) Accept() (net.Conn, error) {
 func (l *one) Close() error   { close(l.closed); return nil }
 func (l *one) Addr() net.Addr { return &net.TCPAddr{} }
 
-// standard is what net/http makes of the same bytes: the status of its first answer, if that is our handler's.
+// standard returns the status of the first response of net/http to the same bytes, and whether it comes from our handler.
 func standard(t *testing.T, in []byte) (status int, ours bool) {
 	c, l := newScript(in), &one{make(chan net.Conn, 1), make(chan struct{})}
 	l.c <- c
@@ -97,8 +97,8 @@ func standard(t *testing.T, in []byte) (status int, ours bool) {
 	return r.StatusCode, true
 }
 
-// Whatever a client sends, it is answered with complete responses, or with the end, and the connection is closed; and
-// what net/http takes for a request gets the same status.
+// Whatever a client sends, it gets complete responses or the end, and the connection is closed. If net/http accepts the bytes as
+// a request, ours has the same status.
 func FuzzRequests(f *testing.F) {
 	for _, s := range []string{
 		get("/fib/10"), get("/fib/10") + get("/fib/30"), get("/fib/-1"), get("/"), get("/fib/+1"), get("//fib/1"), get("/fib/%31"),
@@ -151,12 +151,12 @@ func FuzzRequests(f *testing.F) {
 			}
 			if r.Close {
 				if _, err := answers.Peek(1); err != io.EOF {
-					t.Fatalf("something comes after the last answer: %q", c.out.Bytes())
+					t.Fatalf("there is data after the last response: %q", c.out.Bytes())
 				}
 			}
 		}
 		if len(in) > maxHeader/2 {
-			return // there are limits
+			return // exceeds a limit
 		}
 		if status, ours := standard(t, in); ours && status != first {
 			t.Errorf("status %d, where net/http has %d", first, status)

@@ -52,19 +52,19 @@ func compare(ctx context.Context, load time.Duration, loops, workers int, lim li
 		{"composed: connections on an event loop, fib on a work-stealing pool", func() (net.Addr, func(time.Duration) error, error) {
 			return running(startComposed("127.0.0.1:0", loops, workers, lim))
 		}},
-		{"inline: the event loop computes by itself", func() (net.Addr, func(time.Duration) error, error) {
+		{"inline: the event loop also computes", func() (net.Addr, func(time.Duration) error, error) {
 			return running(startLoop("127.0.0.1:0", loops, func(_ context.Context, n int) (int, error) { return sequential(n), nil }))
 		}},
 		{"net/http: a goroutine for each connection", startNetHTTP},
 	}
 	for _, rate := range []int{0, equalRate} {
 		if rate == 0 {
-			fmt.Printf("As many as are answered: %d connections ask for /fib/%d, and %d for /fib/%d, each again as soon as it is\n"+
-				"answered. Compare the first lines. A server that answers more cheap requests has less of the processors left for\n"+
-				"the costly ones, so the second lines differ for that reason as well.\n", cheapConns, cheapN, costlyConns, costlyN)
+			fmt.Printf("Closed loop: %d connections request /fib/%d, and %d request /fib/%d, each again as soon as it is\n"+
+				"answered. Compare the first lines. A server that answers more cheap requests has less processor time for\n"+
+				"the costly ones, so the second lines cannot be compared.\n", cheapConns, cheapN, costlyConns, costlyN)
 		} else {
-			fmt.Printf("\nThe same for all: %d times a second somebody asks for /fib/%d, answered or not, and %d connections ask for\n"+
-				"/fib/%d as before. Both lines can be compared. A latency counts from when it was time to ask.\n", rate, cheapN, costlyConns, costlyN)
+			fmt.Printf("\nOpen loop: %d requests a second for /fib/%d, answered or not, and %d connections that request\n"+
+				"/fib/%d as before. Both lines can be compared. A latency counts from the time at which the request was due.\n", rate, cheapN, costlyConns, costlyN)
 		}
 		for _, server := range servers {
 			addr, shutdown, err := server.start()

@@ -35,15 +35,15 @@ import (
 func main() {
 	addr := flag.String("addr", "127.0.0.1:8080", "where to serve")
 	loops := flag.Int("loops", 1, "reactors of the event loop")
-	workers := flag.Int("workers", 0, "workers of the pool; 0: one for each core")
-	grace := flag.Duration("grace", 5*time.Second, "how long requests may go on after an interrupt")
+	workers := flag.Int("workers", 0, "workers of the pool; 0 for one on each core")
+	grace := flag.Duration("grace", 5*time.Second, "how long requests may run after an interrupt")
 	var lim limits
-	flag.IntVar(&lim.width, "width", 256, "numbers that are computed at a time; one more is refused")
+	flag.IntVar(&lim.width, "width", 256, "how many numbers may be computed at the same time; further requests are refused")
 	flag.DurationVar(&lim.timeout, "timeout", 30*time.Second, "how long a number may be computed")
-	debug := flag.String("debug", "", "where to serve /debug/braid/ by net/http, the census of all tasks, which is on then")
-	load := flag.Duration("load", 0, "drive the server, and two others, for so long each, under two loads, and print how they do")
-	drive := flag.String("drive", "", "drive the server there, for -load (this is what -load starts)")
-	rate := flag.Int("rate", 0, "cheap requests a second, for -drive; 0: as many as are answered")
+	debug := flag.String("debug", "", "the address for /debug/braid/, which shows the census of all tasks; without it, the census is off")
+	load := flag.Duration("load", 0, "compare this server with two others: load each for this time, in two ways, and print the results")
+	drive := flag.String("drive", "", "load the server at this address; used by -load")
+	rate := flag.Int("rate", 0, "cheap requests a second, with -drive; 0 for as many as are answered")
 	flag.Parse()
 	log.SetFlags(0)
 

@@ -15,7 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// The handler, unchanged, on a simulated network with latency: in a bubble, since it uses package time and package context.
+// The handler runs unchanged on a simulated network with latency. It runs in a bubble, because it uses packages time and context.
 func TestHandlerInASimulation(t *testing.T) {
 	simulation.Test(t, func(ctx context.Context, w *simulation.World) error {
 		w.SetFaults(simulation.Faults{MinLatency: time.Millisecond, MaxLatency: 100 * time.Millisecond})
@@ -53,7 +53,7 @@ func TestHandlerInASimulation(t *testing.T) {
 		if err != nil {
 			return err
 		}
-		// A client that is gone is computed for no longer.
+		// When a client has left, its computation ends.
 		c, err := w.Node("client0").Dial(ctx, "tcp", "server:80")
 		if err != nil {
 			return err
@@ -67,7 +67,7 @@ func TestHandlerInASimulation(t *testing.T) {
 	}, simulation.TestOptions{Options: simulation.Options{Bubble: true}, Seeds: 20})
 }
 
-// ask asks for some numbers over one connection.
+// ask requests some numbers over one connection.
 func ask(ctx context.Context, t *testing.T, n *simulation.Node) error {
 	c, err := n.Dial(ctx, "tcp", "server:80")
 	if err != nil {

@@ -23,12 +23,12 @@ import (
 	"github.com/braidgo/braid/adapters/workstealing"
 )
 
-// mode is set in a process that TestWithoutMigration starts.
+// mode is set in the process that TestWithoutMigration starts.
 var mode = os.Getenv("BRAID_GUI")
 
 var window fyne.Window
 
-// Fyne's loop needs the goroutine of main, so the tests run on another one.
+// Fyne's loop needs the main goroutine, so the tests run on another one.
 func TestMain(m *testing.M) {
 	app.SetMetadata(fyne.AppMetadata{ID: "com.github.braidgo.gui", Migrations: map[string]bool{"fyneDo": mode == ""}})
 	a := app.New()
@@ -51,10 +51,10 @@ func goroutine() string {
 	return strings.Fields(string(stack[:runtime.Stack(stack, false)]))[1]
 }
 
-// onMain runs f on Fyne's goroutine, as a click does.
+// onMain runs f on Fyne's goroutine, like a click.
 func onMain(f func()) { fyne.DoAndWait(f) }
 
-// A task runs on Fyne's thread, and not on its goroutine.
+// A task runs on Fyne's thread, but not on Fyne's goroutine.
 func TestIdentity(t *testing.T) {
 	tasks := callback.New(fyneLoop{}, callback.Options{})
 	defer tasks.Close()
@@ -116,7 +116,7 @@ func (f fixture) shown() (text string) {
 	return text
 }
 
-// until runs look on Fyne's goroutine, again and again: each look shows that the window works.
+// until calls look on Fyne's goroutine until it returns true. Each call shows that the window still responds.
 func until(t *testing.T, what string, look func() bool) {
 	t.Helper()
 	for ok := false; !ok; {
@@ -131,7 +131,7 @@ func TestCompute(t *testing.T) {
 	f, stop := open(t)
 	defer stop()
 	release := make(chan struct{})
-	_ = f.pool.Go(func() { <-release }) // the only worker is busy
+	_ = f.pool.Go(func() { <-release }) // keeps the only worker busy
 	end := f.click("20")
 	until(t, "waiting", func() bool { return f.tasks.Stats().Suspended == 1 })
 	if got := f.shown(); got != "computing" {
@@ -165,7 +165,7 @@ func TestQuestion(t *testing.T) {
 	}
 	first := f.click("36")
 	asked()
-	second := f.click("10") // ends the first one, and its question
+	second := f.click("10") // ends the first task, and its question
 	if err := first(); !errors.Is(err, context.Canceled) {
 		t.Error(err)
 	}
@@ -185,7 +185,7 @@ func TestStop(t *testing.T) {
 	}
 }
 
-// Without the migration, a call of a widget hangs in a task, and StallAfter shows it; OnExecutor works.
+// Without the migration, a task that calls a widget hangs, and StallAfter reports it. OnExecutor works.
 func TestWithoutMigration(t *testing.T) {
 	if mode != "" {
 		unmigrated(t)
@@ -208,14 +208,14 @@ func unmigrated(t *testing.T) {
 	onMain(func() { label = widget.NewLabel(""); window.SetContent(label) })
 	tasks := callback.New(fyneLoop{}, callback.Options{StallAfter: 100 * time.Millisecond, OnStall: func(report []byte) {
 		fmt.Printf("%s\n", report)
-		if bytes.Contains(report, []byte("a native wait")) && bytes.Contains(report, []byte("SetText")) { // and not a busy machine
+		if bytes.Contains(report, []byte("a native wait")) && bytes.Contains(report, []byte("SetText")) { // not a report of a busy machine
 			os.Exit(3)
 		}
 	}})
 	done := make(chan error, 1)
 	_ = tasks.Go(func() {
 		if mode == "direct" {
-			label.SetText("set") // Fyne takes this for another goroutine, and waits for its own
+			label.SetText("set") // Fyne sees another goroutine, and waits for its own
 			done <- nil
 		} else {
 			done <- tasks.OnExecutor(t.Context(), func() { label.SetText("set") })

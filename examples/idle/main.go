@@ -161,7 +161,7 @@ func measure(server, n int) (each float64, err error) {
 
 func main() {
 	n := flag.Int("n", 5000, "how many `connections` wait")
-	server := flag.Int("serve", -1, "serve as the `server` of this number, for the process that measures")
+	server := flag.Int("serve", -1, "serve as the `server` with this number; used by the measuring process")
 	flag.Parse()
 	if *server >= 0 {
 		if err := serve(*server); err != nil {

@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestMain runs a server if the process that measures has started this one.
+// TestMain runs a server if the measuring process has started this one.
 func TestMain(m *testing.M) {
 	if len(os.Args) > 1 && os.Args[1] == "-serve" {
 		main()
@@ -29,7 +29,7 @@ func TestParkedConnectionsTakeLess(t *testing.T) {
 		bytes[s.name] = each
 	}
 	most := 1.0 / 8
-	if schedtest.Race { // a goroutine takes as much as ever, and what the detector keeps of a connection comes on top
+	if schedtest.Race { // goroutines need no more memory than before, but the race detector adds some for each connection
 		most = 1.0 / 4
 	}
 	require.Less(t, bytes["httppark"], bytes["net/http"]*most)

@@ -129,8 +129,8 @@ func table(ctx context.Context, w io.Writer, staged server, loads []float64, d t
 
 func main() {
 	d := flag.Duration("for", 2*time.Second, "time for each load")
-	addr := flag.String("addr", "127.0.0.1:8080", "where the page is")
-	stay := flag.Bool("stay", false, "go on at five times the capacity")
+	addr := flag.String("addr", "127.0.0.1:8080", "the address of the page")
+	stay := flag.Bool("stay", false, "then continue at five times the capacity")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()

@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// The table, in virtual time: it does not depend on the machine.
+// The table is made in virtual time, so it does not depend on the machine.
 func TestTable(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var out strings.Builder

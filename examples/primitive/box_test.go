@@ -14,7 +14,7 @@ import (
 
 func Example() {
 	var b Box
-	_ = fifo.Run(context.Background(), func(ctx context.Context) error { // a task of a scheduler waits,
+	_ = fifo.Run(context.Background(), func(ctx context.Context) error { // a task waits,
 		go b.Put(42) // and a plain goroutine puts
 		fmt.Println(b.Take(ctx))
 
@@ -28,18 +28,18 @@ func Example() {
 	// late: true <nil>
 }
 
-// program is a small program that uses a Box. Explore runs it in every order, and cancels at every point.
+// program is a small program that uses a Box. Explore runs it in every order, and cancels it at every point.
 func program(put func(b *Box, v int)) func(w *suspendtest.World) {
 	return func(w *suspendtest.World) {
 		var b Box
 		taken := 0
-		w.Go("taker", func(ctx context.Context) { // in some of the runs this ctx is cancelled
+		w.Go("taker", func(ctx context.Context) { // this ctx is cancelled in some of the runs
 			if _, err := b.Take(ctx); err == nil {
 				taken++
 			}
 		})
 		w.Go("putter", func(context.Context) { put(&b, 7) })
-		w.Check(func() error { // at the end of each run
+		w.Check(func() error { // runs at the end of each run
 			if b.full {
 				taken++
 			}
@@ -55,12 +55,12 @@ func TestBox(t *testing.T) {
 	suspendtest.Explore(t, program((*Box).Put), suspendtest.ExploreOptions{})
 }
 
-// careless is Put with the mistake that everybody makes once.
+// careless is Put with a mistake that is easily made.
 func careless(b *Box, v int) {
 	b.guard.Lock()
 	defer b.guard.Unlock()
 	if b.takers.Len() > 0 {
-		b.takers.Resume(v, nil) // the result is ignored: if it is false, v is lost
+		b.takers.Resume(v, nil) // ignores the result: if it is false, v is lost
 		return
 	}
 	b.full, b.value = true, v

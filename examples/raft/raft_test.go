@@ -22,28 +22,28 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// A cluster is three simulated nodes, and an account of their history.
+// A cluster has three simulated nodes, and records their history.
 type cluster struct {
 	w       *simulation.World
 	mistake Mistake
 	names   []string
-	live    []*Node // by the number of the name; nil: crashed
+	live    []*Node // by the number of the name; nil after a crash
 
 	leaders   map[int]string // by the term
 	committed []record
-	acked     int // the highest index that a proposer was told
+	acked     int // the highest index that was acknowledged to a proposer
 	proposed  int
-	stale     error // a read that has missed something
+	stale     error // the error of a read that has missed an entry
 	looked    []look
 }
 
-// A record is an entry that a node has taken for committed first in this term.
+// A record is an entry that a node regarded as committed, and the term in which this happened first.
 type record struct {
 	Entry
 	in int
 }
 
-// A look has all that the invariants of a node depend on.
+// A look has all values on which the invariants of a node depend.
 type look struct {
 	n                             *Node
 	role                          Role
@@ -58,7 +58,7 @@ func newCluster(w *simulation.World, mistake Mistake, names ...string) *cluster 
 func (c *cluster) start(node *simulation.Node) {
 	i := slices.Index(c.names, node.Name())
 	node.Restart(func(ctx context.Context) {
-		defer func() { c.live[i] = nil }() // also in a crash
+		defer func() { c.live[i] = nil }() // also after a crash
 		n, err := c.open(node)
 		if err == nil {
 			c.live[i] = n
@@ -84,7 +84,7 @@ func (c *cluster) open(node *simulation.Node) (*Node, error) {
 		}
 		slots.Files[k] = f
 	}
-	if err := disk.Sync(); err != nil { // the names
+	if err := disk.Sync(); err != nil { // makes the names durable
 		return nil, err
 	}
 	return New(Config{
@@ -98,7 +98,7 @@ func (c *cluster) open(node *simulation.Node) (*Node, error) {
 	})
 }
 
-// propose proposes on a node, as long as it lives.
+// propose proposes on a node, while the node lives.
 func (c *cluster) propose(ctx context.Context, n *Node) {
 	for {
 		_ = suspend.Sleep(ctx, time.Duration(c.w.Rand().IntN(100))*time.Millisecond)
@@ -109,7 +109,7 @@ func (c *cluster) propose(ctx context.Context, n *Node) {
 	}
 }
 
-// read reads on a node, as long as it lives. A read sees all that was acknowledged before.
+// read reads on a node, while the node lives. A read must see everything that was acknowledged before.
 func (c *cluster) read(ctx context.Context, n *Node) {
 	for {
 		_ = suspend.Sleep(ctx, time.Duration(c.w.Rand().IntN(100))*time.Millisecond)
@@ -120,7 +120,7 @@ func (c *cluster) read(ctx context.Context, n *Node) {
 	}
 }
 
-// check looks for a violation of figure 3, at the nodes that have changed.
+// check looks for a violation of figure 3, on the nodes that have changed.
 func (c *cluster) check() error {
 	if c.stale != nil {
 		return c.stale
@@ -142,7 +142,8 @@ func (c *cluster) check() error {
 	return nil
 }
 
-// Election safety: a term has one leader at most. Leader completeness: it has all that was committed in earlier terms.
+// Election safety: a term has at most one leader. Leader completeness: the leader has all entries that were committed in earlier
+// terms.
 func (c *cluster) checkLeader(n *Node) error {
 	if n.role != Leader || c.leaders[n.Term] == n.ID {
 		return nil
@@ -161,7 +162,7 @@ func (c *cluster) checkLeader(n *Node) error {
 	return nil
 }
 
-// State machine safety: all nodes have the same entries committed.
+// State machine safety: all nodes have committed the same entries.
 func (c *cluster) checkCommitted(n *Node) error {
 	for i := range n.commit {
 		if i == len(c.committed) {
@@ -174,7 +175,7 @@ func (c *cluster) checkCommitted(n *Node) error {
 	return nil
 }
 
-// Log matching: two logs that have an entry of the same index and term are the same up to there.
+// Log matching: if two logs have an entry with the same index and term, they are equal up to this entry.
 func (c *cluster) checkLogs(n *Node) error {
 	for _, m := range c.live {
 		if m == nil || m == n {
@@ -193,8 +194,8 @@ func (c *cluster) checkLogs(n *Node) error {
 	return nil
 }
 
-// rare tells of states on the way to figure 8: n leads, and another node has an entry of a later term where n has one of an older term.
-// Before index i their logs are the same.
+// rare reports states on the way to figure 8: n leads, and where n has an entry of an older term, another node has one of a later
+// term. Before index i the two logs are equal.
 func (c *cluster) rare(n, m *Node, i int) {
 	if n.role != Leader || i >= min(len(n.Log), len(m.Log)) || n.Log[i].Term >= min(n.Term, m.Log[i].Term) {
 		return
@@ -207,8 +208,8 @@ func (c *cluster) rare(n, m *Node, i int) {
 	}
 }
 
-// scenario is a cluster under faults, with its invariants checked after each step. At the end all is well again, and a proposal is
-// committed.
+// scenario runs a cluster under faults, and checks its invariants after each step. At the end the faults stop, and a proposal
+// must be committed.
 func scenario(mistake Mistake) func(ctx context.Context, w *simulation.World) error {
 	return func(ctx context.Context, w *simulation.World) error {
 		w.SetFaults(simulation.Faults{MinLatency: time.Millisecond, MaxLatency: 30 * time.Millisecond, Reset: 0.005, Sync: 0.001})
@@ -268,7 +269,7 @@ func TestMistakes(t *testing.T) {
 	}
 }
 
-// TestMistake fails, in a process of its own: see TestShorten. It may be run by hand, guided or not.
+// TestMistake fails. TestShorten runs it in another process, with or without guidance. It may also be run by hand.
 func TestMistake(t *testing.T) {
 	if i, err := strconv.Atoi(os.Getenv("BRAID_MISTAKE")); err == nil {
 		m := mistakes[i]
@@ -280,7 +281,8 @@ func TestMistake(t *testing.T) {
 	}
 }
 
-// A search that is guided comes to the mistake of figure 8 sooner than the seeds in their order: from 10005 on, the first of these is 11913.
+// A guided search finds the mistake of figure 8 sooner than a search of consecutive seeds, which needs the seeds from 10005 to
+// 11913.
 func TestGuided(t *testing.T) {
 	c := exec.Command(os.Args[0], "-test.run=^TestMistake$")
 	c.Env = append(os.Environ(), "BRAID_MISTAKE=1", "BRAID_GUIDED=10005", "BRAID_SEEDS=40")
@@ -289,11 +291,11 @@ func TestGuided(t *testing.T) {
 	require.Regexp(t, `seed \d+-\d+:\d+.*: .* without entry \d+, which was committed`, string(out))
 }
 
-// The failure of each mistake can be told in a page or two, by any number of processors.
+// The failure of each mistake can be shortened to a page or two, with any number of processors.
 func TestShorten(t *testing.T) {
 	for i, m := range mistakes {
 		if testing.Short() && m.mistake != ReadsWithoutRound {
-			continue // the others take minutes under the race detector, in processes that run one goroutine at a time
+			continue // under the race detector, in processes that run one goroutine at a time, the others take minutes
 		}
 		t.Run(m.name, func(t *testing.T) {
 			short := regexp.MustCompile(`(?s)seed \S+: ([^\n]*)\n.*Its messages, faults[^\n]*\n(.*)\n *To repeat it.*(BRAID_SEED=\S+) `)
@@ -315,7 +317,7 @@ func TestShorten(t *testing.T) {
 	}
 }
 
-// The picture in simulation/README.md is the diagram of the failure there.
+// The picture in simulation/README.md is the diagram of this failure.
 func TestThePicture(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "x.svg")
 	c := exec.Command(os.Args[0], "-test.run=^TestMistake$")

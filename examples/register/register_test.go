@@ -31,7 +31,7 @@ func dialer(from *simulation.Node, to string) register.Dialer {
 	return func(ctx context.Context) (net.Conn, error) { return from.Dial(ctx, "tcp", to+":80") }
 }
 
-// clients adds 30, from three nodes.
+// clients adds 30 in total, from three nodes.
 func clients(ctx context.Context, w *simulation.World) error {
 	return scope.Run(ctx, func(ctx context.Context, s *scope.Scope) error {
 		for _, name := range []string{"alice", "bob", "carol"} {
@@ -49,7 +49,7 @@ func clients(ctx context.Context, w *simulation.World) error {
 	})
 }
 
-// A replicated counter, over a network on which two of a hundred segments break their connection.
+// count runs a replicated counter, on a network in which two of a hundred segments break their connection.
 func count(forgets bool) func(ctx context.Context, w *simulation.World) error {
 	return func(ctx context.Context, w *simulation.World) error {
 		w.SetFaults(simulation.Faults{MinLatency: time.Millisecond, MaxLatency: 50 * time.Millisecond, Reset: 0.02})
@@ -64,7 +64,7 @@ func count(forgets bool) func(ctx context.Context, w *simulation.World) error {
 		if err := clients(ctx, w); err != nil {
 			return err
 		}
-		_ = suspend.Sleep(ctx, time.Minute) // late repeats arrive
+		_ = suspend.Sleep(ctx, time.Minute) // waits for late repetitions
 		if primary.Total != 30 || backup.Total != 30 {
 			return fmt.Errorf("30 were added, and the servers have counted %d and %d", primary.Total, backup.Total)
 		}
@@ -76,7 +76,7 @@ func TestRegister(t *testing.T) {
 	simulation.Test(t, count(false), simulation.TestOptions{})
 }
 
-// The server that forgets is found out by most seeds, and a seed that finds it does so again.
+// Most seeds find the mistake of the server that forgets. A seed that finds it does so again.
 func TestTheBugIsFound(t *testing.T) {
 	found := 0
 	for seed := uint64(1); seed <= 100; seed++ {
@@ -93,7 +93,7 @@ func TestTheBugIsFound(t *testing.T) {
 	require.Greater(t, found, 50)
 }
 
-// The page quotes the failure of seed 1 and lines of its trace. They are what that seed prints.
+// The page quotes the failure of seed 1 and lines of its trace. This test compares them with the output.
 func TestThePageQuotesTheTrace(t *testing.T) {
 	page, err := os.ReadFile("../../simulation/README.md")
 	require.NoError(t, err)

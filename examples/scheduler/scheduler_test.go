@@ -7,7 +7,7 @@ import (
 	"github.com/braidgo/braid/suspendtest"
 )
 
-// TestConformance is all that an author of a scheduler has to write.
+// TestConformance is the only test that the author of a scheduler has to write.
 func TestConformance(t *testing.T) {
 	suspendtest.Scheduler(t, func(testing.TB) (suspend.Spawner, func()) {
 		s := New()

@@ -24,7 +24,7 @@ func TestOrderAndStop(t *testing.T) {
 			t.Fatal("refused")
 		}
 	}
-	for _, i := range []int{0, 2, 4} { // the first, one in the middle, the last
+	for _, i := range []int{0, 2, 4} { // the first listener, one in the middle, and the last
 		if !nodes[i].Stop() || nodes[i].Stop() {
 			t.Error(i)
 		}
@@ -32,7 +32,7 @@ func TestOrderAndStop(t *testing.T) {
 	nodes[2] = Node{}
 	l.Add(&nodes[2], told(func() { got = append(got, 20) }))
 	if l.Err() != nil {
-		t.Error("it has a reason before it has come")
+		t.Error("it has a reason before it was told")
 	}
 	l.End(errFirst)
 	l.End(errors.New("second"))
@@ -53,7 +53,7 @@ func TestOrderAndStop(t *testing.T) {
 	}
 }
 
-// Listeners may end, add and stop, and panic.
+// Listeners may end the context, add and stop listeners, and panic.
 func TestFromWithin(t *testing.T) {
 	var l List
 	var first, second, third, fourth Node
@@ -81,7 +81,7 @@ func TestFromWithin(t *testing.T) {
 	}
 }
 
-// Whatever comes together: each node is either stopped once, or told once, or refused.
+// Whatever happens at the same time, each node is either stopped once, told once, or refused.
 func TestTogether(t *testing.T) {
 	for range 500 {
 		var l List
@@ -111,7 +111,7 @@ func TestTogether(t *testing.T) {
 	}
 }
 
-// An error that cannot be compared.
+// A bad is an error that cannot be compared.
 type bad struct{ _ []int }
 
 func (bad) Error() string { return "bad" }
@@ -121,7 +121,7 @@ func TestReason(t *testing.T) {
 	for _, test := range []struct {
 		err, cause error
 		is         []error
-		same       error // not nil: it is that
+		same       error // the expected error, if not nil
 	}{
 		{deadline, nil, nil, deadline},
 		{deadline, deadline, nil, deadline},

@@ -26,7 +26,7 @@ func Reports(after time.Duration, report func(text []byte)) func(text []byte) {
 // threadStays reports that a task of the worker has ended with its thread locked. Further such tasks of the worker are not reported.
 func (s *Stalls) threadStays() {
 	if s != nil && s.after != unlimited && s.toldThread.CompareAndSwap(false, true) {
-		go s.report([]byte("a task has ended with its thread locked: its goroutine and its thread stay for ever; call runtime.UnlockOSThread, or see suspend.Blocking"))
+		go s.report([]byte("a task has ended with its thread locked: its goroutine and its thread never end; call runtime.UnlockOSThread, or see suspend.Blocking"))
 	}
 }
 

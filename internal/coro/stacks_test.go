@@ -8,10 +8,10 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// With many goroutines a report is late, to avoid that the process stands still for it often. With 100,000 tasks it did for seconds, which
-// made more steps long.
+// With many goroutines a report is late, so that the process is not stopped often to print stacks. Otherwise 100,000 tasks would
+// stop it for seconds, which would cause further reports.
 func TestReportsAmongManyGoroutines(t *testing.T) {
-	const n, limit = 10_000, 100 * time.Millisecond // 600 ms
+	const n, limit = 10_000, 100 * time.Millisecond // 10,000 goroutines take about 600 ms
 	for d, want := range map[time.Duration]int{550 * time.Millisecond: 0, 700 * time.Millisecond: 1} {
 		watched(t, limit, func(s *Stalls, reports func() []string) {
 			end := make(chan struct{})
@@ -27,7 +27,7 @@ func TestReportsAmongManyGoroutines(t *testing.T) {
 	}
 }
 
-// After the stacks have been printed for 100 ms, nobody prints them for two seconds.
+// After stacks were printed for 100 ms, none are printed for two seconds.
 func TestStacksArePrintedSeldom(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		printing.ended, printing.took = time.Now(), 100*time.Millisecond
@@ -35,13 +35,13 @@ func TestStacksArePrintedSeldom(t *testing.T) {
 		require.Nil(t, stacks(time.Hour))
 		time.Sleep(time.Millisecond)
 		require.NotNil(t, stacks(time.Hour))
-		printing.Lock() // by a goroutine that prints
+		printing.Lock() // as if another goroutine were printing
 		require.Nil(t, stacks(time.Hour))
 		printing.Unlock()
 	})
 }
 
-// A printing that was preempted counts with the time that it can have taken at most, otherwise as measured.
+// If a goroutine was preempted while it printed, an upper bound of its time counts, otherwise the measured time.
 func TestCharge(t *testing.T) {
 	if got, want := charge(time.Second, 100), 100*waitShare*perStack; got != want {
 		t.Errorf("a preempted printing counts %v, want %v", got, want)

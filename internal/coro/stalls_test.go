@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// watched runs f in a bubble, where time is exact, with a watch of limit and its reports.
+// watched runs f in a bubble, where times are exact. reports returns the reports of a watch with the given limit.
 func watched(t *testing.T, limit time.Duration, f func(s *Stalls, reports func() []string)) {
 	synctest.Test(t, func(t *testing.T) {
 		var mu sync.Mutex
@@ -27,7 +27,7 @@ func watched(t *testing.T, limit time.Duration, f func(s *Stalls, reports func()
 	})
 }
 
-// held is a step of a task that takes d, as a native wait.
+// held is a step of a task that takes d, as if the task blocked natively.
 func held(s *Stalls, d time.Duration) { step(s, func() { time.Sleep(d) }) }
 
 // step is a step of a task that calls f.
@@ -41,14 +41,14 @@ func step(s *Stalls, f func()) {
 	task.Stop()
 }
 
-// A limit of 100 ms once missed stalls of up to 199 ms.
+// With a limit of 100 ms, each stall of more than 100 ms is reported, whenever it begins between two looks.
 func TestStallsAreExact(t *testing.T) {
 	const limit = 100 * time.Millisecond
 	for _, test := range []struct {
 		held time.Duration
 		want int
 	}{{95 * time.Millisecond, 0}, {99 * time.Millisecond, 0}, {103 * time.Millisecond, 1}, {105 * time.Millisecond, 1}, {110 * time.Millisecond, 1}, {199 * time.Millisecond, 1}, {211 * time.Millisecond, 2}} {
-		for phase := time.Duration(0); phase < limit/10; phase += time.Millisecond / 2 { // between two looks, whatever comes before
+		for phase := time.Duration(0); phase < limit/10; phase += time.Millisecond / 2 { // the step begins at any moment between two looks
 			watched(t, limit, func(s *Stalls, reports func() []string) {
 				held(s, phase)
 				held(s, test.held)
@@ -62,9 +62,9 @@ func TestStallsAreExact(t *testing.T) {
 	}
 }
 
-// A report that is due between two looks does not wait for the second.
+// A report that is due between two looks does not wait for the second look.
 func TestStallsOfAShortLimit(t *testing.T) {
-	const limit = 1100 * time.Microsecond // and looks are 250 µs apart
+	const limit = 1100 * time.Microsecond // looks come every 250 µs
 	for phase := time.Duration(0); phase < limit/2; phase += 50 * time.Microsecond {
 		watched(t, limit, func(s *Stalls, reports func() []string) {
 			held(s, phase)
@@ -78,7 +78,7 @@ func TestStallsOfAShortLimit(t *testing.T) {
 	}
 }
 
-// A stall was once reported a single time, and a later reader saw nothing.
+// A stall is reported again and again, for readers who were not there at first.
 func TestStallsAreReportedAgain(t *testing.T) {
 	watched(t, time.Second, func(s *Stalls, reports func() []string) {
 		s.others = func() int64 { return 37 }
@@ -102,7 +102,7 @@ func TestStallsAreReportedAgain(t *testing.T) {
 	})
 }
 
-// A scheduler that is idle for days, and one that has many short steps, is reported by nobody.
+// A scheduler that is idle for days is no stall, and neither are many short steps.
 func TestStallsOfNobody(t *testing.T) {
 	watched(t, 100*time.Millisecond, func(s *Stalls, reports func() []string) {
 		for range 1000 {
@@ -128,20 +128,20 @@ func TestStallsOfNobody(t *testing.T) {
 	})
 }
 
-// Fifty tasks that wait natively for 61 ms each keep a newcomer waiting for three seconds, and no step is long. A look comes every 25 ms,
-// and never when a step ends: it would find the next task on its way into the wait, or in it.
+// Fifty tasks that block natively for 61 ms each delay a new task for three seconds, although no step is long. A look comes every
+// 25 ms, and never at the end of a step, where it would find the next task before its wait or in it.
 func TestStallsOfARow(t *testing.T) {
 	for _, test := range []struct {
 		each  time.Duration
 		tasks int
-		ended bool // each step is followed by End, as on an executor of others
+		ended bool // each step is followed by End, as on a foreign executor
 		want  int
 	}{
-		{61 * time.Millisecond, 50, false, 2}, // after one second and after two
+		{61 * time.Millisecond, 50, false, 2}, // reports after one second and after two
 		{61 * time.Millisecond, 50, true, 2},
-		{61 * time.Millisecond, 15, false, 0}, // 0.9 s
+		{61 * time.Millisecond, 15, false, 0}, // 0.9 s in all
 		{12 * time.Millisecond, 100, false, 1},
-		{53 * time.Microsecond, 50_000, false, 0}, // a queue that moves; no look until 1.3 s meets the end of a step
+		{53 * time.Microsecond, 50_000, false, 0}, // the queue moves; no look before 1.3 s finds the end of a step
 	} {
 		watched(t, time.Second, func(s *Stalls, reports func() []string) {
 			passed := 0
@@ -161,7 +161,7 @@ func TestStallsOfARow(t *testing.T) {
 			s.End()
 			s.Slept()
 			time.Sleep(time.Hour)
-			task.Start(func() { time.Sleep(900 * time.Millisecond) }) // the row before is over
+			task.Start(func() { time.Sleep(900 * time.Millisecond) }) // the row of tasks has ended
 			s.Begin()
 			task.Step()
 			s.End()
@@ -179,7 +179,7 @@ func TestStallsOfARow(t *testing.T) {
 	}
 }
 
-// While another goroutine of the scheduler's does something, no task is to blame.
+// While a goroutine of the scheduler itself runs, no task is reported.
 func TestStallsOfATaskThatHasGivenControlBack(t *testing.T) {
 	watched(t, 100*time.Millisecond, func(s *Stalls, reports func() []string) {
 		var task nobody
@@ -188,7 +188,7 @@ func TestStallsOfATaskThatHasGivenControlBack(t *testing.T) {
 		task.WatchedBy(s)
 		s.Begin()
 		task.Step()
-		time.Sleep(time.Second) // it is the scheduler that takes so long
+		time.Sleep(time.Second) // the scheduler takes this time, not a task
 		if all := reports(); len(all) > 0 {
 			t.Errorf("%q", all)
 		}
@@ -198,7 +198,7 @@ func TestStallsOfATaskThatHasGivenControlBack(t *testing.T) {
 	})
 }
 
-// A wait counts from its second report: at a first one, the machine may have slept.
+// A report states the length of a wait from the second report on. Before the first, the machine may have slept.
 func TestStallsSayHowLongATaskWaits(t *testing.T) {
 	const limit = 100 * time.Millisecond
 	watched(t, limit, func(s *Stalls, _ func() []string) {
@@ -217,7 +217,7 @@ func TestStallsSayHowLongATaskWaits(t *testing.T) {
 	})
 }
 
-// Of several workers each is told of its own task, and a coroutine belongs to the worker that has run it last.
+// With several workers, each report names the task of its worker. A coroutine belongs to the worker that has run it last.
 func TestStallsOfTwoWorkers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var reports [2]string
@@ -257,7 +257,7 @@ func TestStallsOfTwoWorkers(t *testing.T) {
 	})
 }
 
-// nobody is the owner of a coroutine without a scheduler.
+// A nobody is the owner of a coroutine without a scheduler.
 type nobody struct{ Coroutine }
 
 func (*nobody) Park()                {}
@@ -280,7 +280,7 @@ func TestWaitState(t *testing.T) {
 	}
 }
 
-// In a bubble an endless timer would hide that all are stuck.
+// In a bubble nothing is reported: with an endless timer, the bubble could not detect a deadlock.
 func TestNoStallsInABubble(t *testing.T) {
 	if inBubble() {
 		t.Error("outside")
@@ -298,7 +298,7 @@ func TestNoStallsInABubble(t *testing.T) {
 	}
 }
 
-// A pool is there to compute. By default only a native wait is reported there.
+// The tasks of a pool may compute for long. By default, only a native wait is reported.
 func TestStallsOfAWorker(t *testing.T) {
 	for _, compute := range []bool{true, false} {
 		reports := make(chan string, 1)
@@ -331,7 +331,7 @@ func TestStallsOfAWorker(t *testing.T) {
 	}
 }
 
-// The line to look at comes first: a line of the program, and not of a library that it calls.
+// A report begins with the line to look at: a line of the program, not of a library that it calls.
 func TestTheLineOfTheProgram(t *testing.T) {
 	const stack = "goroutine 9 [select]:\nruntime.gopark(0x1)\n\t/go/src/runtime/proc.go:1 +0x1\ngithub.com/redis/x.(*Pool).Get(0x2)\n\t/m/pool.go:2 +0x2\n" +
 		"example.org/shop/cart.Load(...)\n\t/home/shop/cart.go:33 +0x44\nmain.main.func1()\n\t/home/shop/main.go:5 +0x5\nexample.org/shop2.f()\n\t/x.go:1 +0x1"

@@ -150,7 +150,7 @@ func (s *Strays) text(id int64, x *stray, now time.Time, stack []byte) []byte {
 		fmt.Fprintf(&b, "still, after %v: ", now.Sub(x.since).Round(time.Millisecond))
 	}
 	x.told = true
-	fmt.Fprintf(&b, "a task has not suspended for more than %v; its scheduler goes on without it", s.after)
+	fmt.Fprintf(&b, "a task has not suspended for more than %v; its scheduler continues without it", s.after)
 	if state := waitState(stack); !computes(state) {
 		fmt.Fprintf(&b, "\na native wait in a task (%s): see suspend.Blocking and adapters/eventloop/README.md", state)
 	}

@@ -15,7 +15,7 @@ func values(l *dlist.List[int]) (vs []int) {
 	return vs
 }
 
-// Two lists and a hundred nodes do what two slices do.
+// Two lists and a hundred nodes behave like two slices.
 func TestAgainstSlices(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 1))
 	nodes := make([]dlist.Node[int], 100)

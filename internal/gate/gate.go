@@ -15,7 +15,7 @@ import (
 
 // These are the errors of package semaphore.
 var (
-	ErrTooLarge = errors.New("semaphore: more permits than there are")
+	ErrTooLarge = errors.New("semaphore: request for more permits than the semaphore has")
 	ErrClosed   = outcome.Named("semaphore: closed", suspend.ErrClosed)
 )
 

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// The first Get of a process decides the way. It is made here: a test may come first that tries out others.
+// The first Get of a process chooses the implementation. TestMain calls it before a test tries out others.
 func TestMain(m *testing.M) {
 	if first, want := Get(), Printed(); first != want {
 		fmt.Printf("the first Get() = %d, the runtime prints %d\n", first, want)
@@ -17,7 +17,8 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// Without the comparison a fifo took every goroutine for its own: it lost tasks and hung.
+// Get compares its result with the id that the runtime prints. Without this, a fifo could take every goroutine for its own, and
+// lose tasks or hang.
 func TestGetIsWhatTheRuntimePrints(t *testing.T) {
 	if isRead := way.Load() == read; isRead == misread {
 		t.Errorf("the fast way is used: %v; it misreads: %v", isRead, misread)

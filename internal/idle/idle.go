@@ -146,7 +146,7 @@ func (g *Group) WaitIdle(ctx context.Context) error {
 // Wait panics if its caller is a task of the group, because it would wait for itself; see WaitIdle.
 func (g *Group) Wait(ctx context.Context) error {
 	if g.runs(suspend.Current()) {
-		panic("idle: a task waits for the end of its own Group")
+		panic("idle: Wait called by a task of the Group")
 	}
 	_, err := suspend.Wait[struct{}](ctx, state{&g.tasks.guard, &g.tasks.live, &g.tasks.enders})
 	return err

@@ -33,7 +33,7 @@ import (
 
 var bg = context.Background()
 
-// A batch goes out when no task can add a request to it.
+// A batch is sent when no task can add a request to it.
 func ExampleGroup() {
 	pool := workstealing.New(workstealing.Options{Workers: 2})
 	defer pool.Close()
@@ -56,12 +56,12 @@ func ExampleGroup() {
 	// <nil> 0 left, idle: true
 }
 
-// The tasks of a Group are tasks: it passes the kit on each scheduler.
+// A Group passes the conformance kit on each scheduler.
 func TestConformance(t *testing.T) {
 	for _, sched := range schedtest.All {
 		t.Run(sched.Name, func(t *testing.T) {
 			suspendtest.Scheduler(t, func(testing.TB) (suspend.Spawner, func()) {
-				if sched.Name == "goroutines" { // the kit starts some after close, and schedtest does not allow for that
+				if sched.Name == "goroutines" { // the kit starts tasks after close, which schedtest does not allow
 					g := idle.New(suspend.Goroutines, nil)
 					return g, func() { _ = g.Wait(bg) }
 				}
@@ -72,8 +72,8 @@ func TestConformance(t *testing.T) {
 	}
 }
 
-// Tokens go round among tasks, each for a number of hops. While one is on its way a task runs, or is about to, so whenever
-// the group is idle none is. A batch that was sent too early was two.
+// Tokens are passed around among tasks, each for a number of hops. While a token is under way, a task runs or is about to run, so
+// the group is not idle. If it were, a batch would be sent too early, in two parts.
 func TestIdleIsExact(t *testing.T) {
 	const members, rounds = 5, 60
 	schedtest.Each(t, func(t *testing.T, on suspend.Spawner) {
@@ -81,7 +81,7 @@ func TestIdleIsExact(t *testing.T) {
 		g := idle.New(on, func() { calls.Add(1) })
 		ring := make([]*chanx.Chan[int], members)
 		for i := range ring {
-			ring[i] = chanx.New[int](i % 3) // of 0 they meet
+			ring[i] = chanx.New[int](i % 3) // without a buffer, sender and receiver meet
 		}
 		ctx, stop := context.WithCancel(bg)
 		defer stop()
@@ -126,7 +126,7 @@ func TestIdleIsExact(t *testing.T) {
 	})
 }
 
-// onIdle may resume and start, and is called again for that; a task that it resumes may have been the last to park.
+// onIdle may resume and start tasks, and is called again for them. A task that it resumes may have been the last to park.
 func TestOnIdleGoesOn(t *testing.T) {
 	schedtest.Each(t, func(t *testing.T, on suspend.Spawner) {
 		var m mvar.MVar[int]
@@ -154,7 +154,7 @@ func TestOnIdleGoesOn(t *testing.T) {
 	})
 }
 
-// A member waits for the others to be idle, and counts as idle meanwhile.
+// A member that waits until the others are idle counts as idle itself.
 func TestAMemberWaits(t *testing.T) {
 	schedtest.Each(t, func(t *testing.T, on suspend.Spawner) {
 		g := idle.New(on, nil)
@@ -171,7 +171,7 @@ func TestAMemberWaits(t *testing.T) {
 	})
 }
 
-// A wait that is cancelled, and a scheduler that refuses, leave the counts as they were.
+// A wait that is cancelled, and a task that is refused, leave the counts unchanged.
 func TestCancelledAndRefused(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := fifo.New(fifo.Options{})
@@ -195,8 +195,8 @@ func TestCancelledAndRefused(t *testing.T) {
 	})
 }
 
-// A Go that is refused does not call onIdle itself: its caller may hold the lock that onIdle takes. Nor does a Go that
-// panics leave a task that is counted for ever.
+// A Go that is refused does not call onIdle itself, because its caller may hold the lock that onIdle takes. A Go that panics does
+// not leave a task in the count.
 func TestRefusedUnderALock(t *testing.T) {
 	defer schedtest.Within(t, schedtest.Deadline)()
 	var mu sync.Mutex
@@ -216,12 +216,12 @@ func TestRefusedUnderALock(t *testing.T) {
 	<-called
 }
 
-// A no is a Spawner that starts nothing.
+// A no is a Spawner that starts no task.
 type no func() error
 
 func (f no) Go(func()) error { return f() }
 
-// A task that panics, or ends its goroutine, is counted out.
+// A task that panics, or ends its goroutine, leaves the count.
 func TestTasksThatDoNotReturn(t *testing.T) {
 	s := workstealing.New(workstealing.Options{Workers: 2, OnPanic: func(any, []byte) {}})
 	defer s.Close()
@@ -233,7 +233,7 @@ func TestTasksThatDoNotReturn(t *testing.T) {
 	require.True(t, g.Idle())
 }
 
-// A task that is killed where it waits is counted out once: with a host that crashed, the group was never idle again.
+// A waiting task that is killed leaves the count once. Otherwise, after a host has crashed, the group would never be idle again.
 func TestKilled(t *testing.T) {
 	r := simulation.Run(func(ctx context.Context, w *simulation.World) error {
 		n := w.Node("n")
@@ -253,7 +253,7 @@ func TestKilled(t *testing.T) {
 	require.NoError(t, r.Err)
 }
 
-// What its scheduler offers, the Group does.
+// A Group has the capabilities of its scheduler.
 func TestUnwrap(t *testing.T) {
 	on, closed := schedtest.All[4].Open()
 	defer closed()
@@ -266,12 +266,12 @@ func TestUnwrap(t *testing.T) {
 	require.Same(t, g, here)
 }
 
-// A task that waits for the end of its own Group hung.
+// A task that waits for the end of its own Group panics. Otherwise it would hang.
 func TestAWaitOfATask(t *testing.T) {
-	const text = "idle: a task waits for the end of its own Group"
+	const text = "idle: Wait called by a task of the Group"
 	schedtest.Each(t, func(t *testing.T, on suspend.Spawner) {
 		g, other := idle.New(on, nil), idle.New(on, nil)
-		inner := idle.New(g, nil) // its tasks are tasks of g, too
+		inner := idle.New(g, nil) // the tasks of inner are tasks of g, too
 		ended := 0
 		require.NoError(t, inner.Go(func() {
 			ctx, stop := context.WithTimeout(bg, time.Millisecond)
@@ -291,7 +291,7 @@ func TestMisuse(t *testing.T) {
 	schedtest.Panics(t, "idle: nil function", func() { _ = idle.New(suspend.Goroutines, nil).Go(nil) })
 }
 
-// A Group whose onIdle panics or exits, in a task that parks or ends, still counts its tasks once.
+// If onIdle panics or exits, in a task that parks or ends, the Group still counts each task once.
 func TestOnIdlePanics(t *testing.T) {
 	for _, on := range []string{"fifo", "random", "workstealing", "eventloop", "callback", "limited"} {
 		for what, fails := range map[string]func(){"panics": func() { panic("onIdle") }, "exits": runtime.Goexit} {
@@ -358,12 +358,12 @@ func openQuiet(t *testing.T, name string) (s suspend.Spawner, closeAll func()) {
 	return l, func() { _ = l.Close() }
 }
 
-// A goExecutor runs each step on a new goroutine.
+// A goExecutor runs each function on a new goroutine.
 type goExecutor struct{}
 
 func (goExecutor) Execute(f func()) error { go f(); return nil }
 
-// Wait also waits for what onIdle starts when the last task has ended.
+// Wait also waits for tasks that onIdle starts after the last task has ended.
 func TestWaitWaitsForWhatOnIdleStarts(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		require.NoError(t, fifo.Run(bg, func(ctx context.Context) error {

@@ -18,7 +18,7 @@ import (
 	"github.com/braidgo/braid/suspendtest"
 )
 
-// inNodes calls f in a World, with a Group on a node, a Group of a Group, and the node itself.
+// inNodes calls f in a World with a Group on a node, with a Group in a Group, and with the node itself.
 func inNodes(t *testing.T, f func(ctx context.Context, w *simulation.World, decorate func(n *simulation.Node) suspend.Spawner) error) {
 	for depth := range 3 {
 		t.Run(fmt.Sprint(depth, " groups"), func(t *testing.T) {
@@ -35,8 +35,8 @@ func inNodes(t *testing.T, f func(ctx context.Context, w *simulation.World, deco
 	}
 }
 
-// A Kill of a task of a Group competes with the Resume of its wait, as it does without a Group. The wait exited although the lock had been
-// handed over, and the lock was lost.
+// A Kill of a task of a Group races with the Resume of its wait, as without a Group. If the lock was handed over, the wait must
+// return it: an exit would lose the lock.
 func TestKillAndResume(t *testing.T) {
 	inNodes(t, func(ctx context.Context, w *simulation.World, decorate func(n *simulation.Node) suspend.Spawner) error {
 		nodes := 0
@@ -49,7 +49,7 @@ func TestKillAndResume(t *testing.T) {
 	})
 }
 
-// A Kill competes with the Resume of a wait under a Task that was bound in the body of a Pull, or in a Pull there, as well.
+// The same for a wait under a Task that is bound in the body of a Pull, or in a Pull inside that body.
 func TestKillInAPull(t *testing.T) {
 	for name, within := range map[string]func(f func()){
 		"no Bind":   func(f func()) { pulled(f) },
@@ -96,7 +96,7 @@ func pulled(f func()) {
 	next()
 }
 
-// yieldingOut calls f in the body of a Pull in a Pull, with the yield of the outer one.
+// yieldingOut calls f in the body of a Pull inside a Pull, with the yield of the outer one.
 func yieldingOut(f func(yield func())) {
 	next, stop := suspend.Pull(func(yield func(int) bool) {
 		pulled(func() { f(func() { yield(1) }) })
@@ -113,7 +113,7 @@ type spawner func(f func()) error
 
 func (s spawner) Go(f func()) error { return s(f) }
 
-// A Run in a task of a Group ends with this task, and its own tasks keep what was handed to them.
+// A Run in a task of a Group ends with this task. Its own tasks keep the locks that were handed over to them.
 func TestKillOfARunInAGroup(t *testing.T) {
 	inNodes(t, func(ctx context.Context, w *simulation.World, decorate func(n *simulation.Node) suspend.Spawner) error {
 		for _, cancelled := range []bool{false, true} { // whether an earlier wait of the task was cancelled
@@ -146,7 +146,7 @@ func TestKillOfARunInAGroup(t *testing.T) {
 	})
 }
 
-// A Kill that meets a resumed wait takes effect in the next wait, also if a Bind begins or ends between the two.
+// A Kill that comes after a Resume takes effect in the next wait, even if a Bind begins or ends between the two.
 func TestKillAroundABind(t *testing.T) {
 	for name, task := range map[string]func(take func(), behind *bool){
 		"a Bind begins": func(take func(), behind *bool) {
@@ -245,19 +245,19 @@ func TestKillAroundABind(t *testing.T) {
 				return suspend.Sleep(ctx, 10*time.Second)
 			}, simulation.Options{Seed: 1}).Err)
 			require.True(t, taken)
-			require.False(t, behind, "a task that was killed goes on")
+			require.False(t, behind, "a killed task continues")
 		})
 	}
 }
 
-// A Shield of the body of a Pull stays with the body between two calls of next, whether these are in a Shield or not. It does not stay with
-// the task that called next first.
+// A Shield in the body of a Pull applies to the body between two calls of next, whether these are in a Shield or not. It does not
+// apply to the task that called next first.
 func TestShieldOfABody(t *testing.T) {
 	same := func(f func()) { f() }
 	shielded := func(f func()) { suspend.Shield(f) }
 	shieldedInBind := func(f func()) { decorated(func() { suspend.Shield(f) }) }
 	for name, c := range map[string]struct {
-		within  func(f func()) // is called in the body
+		within  func(f func()) // calls f in the body
 		delayed bool
 	}{
 		"no Bind":                   {shielded, true},
@@ -290,7 +290,7 @@ func TestShieldOfABody(t *testing.T) {
 							call(func() { next() })
 							next()
 							if left {
-								take() // the body never ends
+								take() // without an end of the body
 								return
 							}
 							defer stop()
@@ -332,7 +332,7 @@ func TestShieldOfABody(t *testing.T) {
 	})
 }
 
-// ready performs a wait that is over at once, unless the task was killed.
+// ready performs a wait that ends at once, unless the task was killed.
 func ready() {
 	_, _ = suspend.Suspend(bg, func(suspend.Resumer[int]) (int, bool) { return 1, true })
 }

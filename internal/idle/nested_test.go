@@ -18,7 +18,7 @@ import (
 	"github.com/braidgo/braid/suspend"
 )
 
-// A run is the Run of a scheduler that runs on its caller.
+// A run is the Run of a scheduler that uses its caller's goroutine.
 type run func(ctx context.Context, main func(context.Context) error) error
 
 var runs = map[string]run{
@@ -49,14 +49,14 @@ func inGroup(t *testing.T, onIdle func(), body func(t *testing.T, g *idle.Group,
 	}
 }
 
-// When the Run sleeps, the group is idle. The Park that tells so resumes a task of the same Run.
+// When the Run sleeps, the group becomes idle. onIdle then resumes a task of the same Run.
 func TestARunWaitsForItsGroup(t *testing.T) {
 	inGroup(t, nil, func(t *testing.T, g *idle.Group, run run) {
 		require.NoError(t, run(bg, func(ctx context.Context) error { return g.WaitIdle(ctx) }))
 	})
 }
 
-// onIdle resumes a task of the Run that sleeps. It is called on the goroutine of the Run.
+// onIdle resumes a task of the sleeping Run. It is called on the goroutine of the Run.
 func TestOnIdleResumesARun(t *testing.T) {
 	var m mvar.MVar[int]
 	inGroup(t, func() { m.TryPut(1) }, func(t *testing.T, g *idle.Group, run run) {
@@ -71,7 +71,7 @@ func TestOnIdleResumesARun(t *testing.T) {
 	})
 }
 
-// onIdle begins a task on the Run that sleeps.
+// onIdle starts a task on the sleeping Run.
 func TestOnIdleStartsInARun(t *testing.T) {
 	var here atomic.Pointer[suspend.Spawner]
 	var m mvar.MVar[int]
@@ -89,7 +89,7 @@ func TestOnIdleStartsInARun(t *testing.T) {
 	})
 }
 
-// A Run in a Run in a task of a Group: timers go on waking the inner one after the group was idle.
+// A Run inside a Run, in a task of a Group, continues to wake up for its timers after the group was idle.
 func TestTimersInARunInARun(t *testing.T) {
 	inGroup(t, nil, func(t *testing.T, g *idle.Group, run run) {
 		require.NoError(t, run(bg, func(ctx context.Context) error {

@@ -7,9 +7,9 @@ import (
 	"github.com/braidgo/braid/internal/outcome"
 )
 
-// Each makes all steps, whichever of them panic or exit, and ends as the last of those does.
+// Each makes all steps, whichever of them panic or exit, and ends like the last of those.
 func TestEach(t *testing.T) {
-	for bad := range 1 << 5 { // a bit for each step that panics
+	for bad := range 1 << 5 { // has a bit for each step that panics
 		for _, exit := range []bool{false, true} {
 			var done []int
 			ended := make(chan any)

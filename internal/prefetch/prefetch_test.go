@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// TestAnyAddress: to fetch is not to follow.
+// TestAnyAddress fetches invalid addresses. A prefetch must not fault.
 func TestAnyAddress(t *testing.T) {
 	for _, p := range []uintptr{0, 1, 1 << 20, ^uintptr(0) >> 17, ^uintptr(0)>>1 + 1, ^uintptr(0)} {
 		line(p)
@@ -36,7 +36,7 @@ func TestTask(t *testing.T) {
 	}()
 	<-done
 	mine.Fetch()
-	other.Fetch() // which has ended
+	other.Fetch() // a goroutine that has ended
 	if mine.sp == other.sp {
 		t.Error("two goroutines on one stack")
 	}

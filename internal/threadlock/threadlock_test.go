@@ -15,7 +15,8 @@ func locked() bool {
 	return Locked(task.G())
 }
 
-// On a processor that prefetch knows, a lock is found, and it lasts until the last Unlock. On others nothing is known, and Locked is false.
+// On a processor that package prefetch knows, Locked reports a lock until the last Unlock. On other processors it always returns
+// false.
 func TestLocked(t *testing.T) {
 	Find()
 	known := runtime.GOARCH == "amd64" || runtime.GOARCH == "arm64"
@@ -34,8 +35,8 @@ func TestLocked(t *testing.T) {
 	require.False(t, Locked(nil))
 }
 
-// If no word changes with the lock and back, the word is unknown. A word that is not the lock would send all tasks on the slow way, or hide
-// a lock.
+// If no word of the runtime's memory changes when a thread is locked and unlocked, the word is unknown. A wrong word would slow
+// down all tasks, or hide a lock.
 func TestAWordThatIsNotTheLock(t *testing.T) {
 	require.Zero(t, search(func() {}, func() {}), "no word changes")
 	require.Zero(t, search(runtime.LockOSThread, func() {}), "the word stays set")

@@ -111,7 +111,7 @@ func (e *permanentError) Unwrap() error { return e.error }
 // message is tried again after the given time, which does not count as a try, however often it happens. Meanwhile it uses up no place
 // of Options.InFlight. errors.Is and errors.As find err in the result.
 func Snooze(after time.Duration, err error) error {
-	text := fmt.Sprintf("jetstream: not before %v have passed", after)
+	text := fmt.Sprintf("jetstream: try again after %v", after)
 	if err != nil {
 		text += ": " + err.Error()
 	}
@@ -136,7 +136,7 @@ func Retryable(err error) bool {
 // Open creates the queue on the servers, or updates it. The name may contain letters, digits, - and _. Values are encoded as JSON.
 func Open[T any](ctx context.Context, js jetstream.JetStream, name string, o Options) (*Queue[T], error) {
 	if name == "" || strings.ContainsAny(name, " .*>\t\r\n/\\") {
-		return nil, fmt.Errorf("jetstream: %q is no name for a queue", name)
+		return nil, fmt.Errorf("jetstream: %q is not a valid name for a queue", name)
 	}
 	o.Queue, o.InFlight, o.Tries = or(o.Queue, 10_000), or(o.InFlight, 1000), or(o.Tries, 5)
 	if o.AckWait == 0 {

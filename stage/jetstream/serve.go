@@ -40,7 +40,7 @@ const (
 // for good, Serve returns nats.ErrConnectionClosed.
 func Serve[T, Out any](ctx context.Context, q *Queue[T], f stage.Flow[T, Out], width int) error {
 	if width < 1 {
-		panic("jetstream: Serve without a width")
+		panic("jetstream: Serve with a width less than one")
 	}
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
@@ -235,7 +235,7 @@ func (s *serving[T, Out]) do(serve context.Context, m jetstream.Msg) error {
 type closedError struct{ error }
 
 // errGiveBack says that Serve has ended before the task began, or while the message waited because of an overload.
-var errGiveBack = errors.New("jetstream: Serve ends")
+var errGiveBack = errors.New("jetstream: Serve is ending")
 
 // A message that finds no room waits for roomWait. If it was accepted and then shed, the wait doubles up to longestWait, because
 // such a try costs more.

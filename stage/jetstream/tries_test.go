@@ -140,8 +140,8 @@ func TestTries(t *testing.T) {
 		{what: "two failures, and a process has died", n: 2, header: failed("2"), answer: "term jetstream: 3 tries: a process has died with the message, or has lost its connection", stats: Stats{Dead: 1},
 			stored: "graveyard Tries=2 Reason=jetstream: 3 tries: a process has died w data=1"},
 		{what: "permanent", n: 1, err: Permanent(errOops), ran: true, answer: "term oops", stats: Stats{Dead: 1}, stored: "graveyard Reason=oops data=1"},
-		{what: "permanent and snoozed", n: 1, err: Permanent(Snooze(time.Minute, errOops)), ran: true, answer: "term jetstream: not before 1m0s have passed: oops",
-			stats: Stats{Dead: 1}, stored: "graveyard Reason=jetstream: not before 1m0s have passed:  data=1"},
+		{what: "permanent and snoozed", n: 1, err: Permanent(Snooze(time.Minute, errOops)), ran: true, answer: "term jetstream: try again after 1m0s: oops",
+			stats: Stats{Dead: 1}, stored: "graveyard Reason=jetstream: try again after 1m0s: oops data=1"},
 		{what: "snoozed", n: 2, header: failed("1"), err: fmt.Errorf("the backend: %w", Snooze(time.Minute, stage.ErrFull)), ran: true, answer: "ack", stats: Stats{Snoozed: 1},
 			stored: "stage.work.later.7-9 Tries=2 Delay=1m0s data=1"},
 		{what: "snoozed for no time, at the last try", n: 3, err: Snooze(-1, nil), ran: true, answer: "ack", stats: Stats{Snoozed: 1},
@@ -194,7 +194,7 @@ func TestRetryable(t *testing.T) {
 	require.False(t, Retryable(fmt.Errorf("x: %w", Permanent(stage.ErrFull))))
 	require.False(t, Retryable(fmt.Errorf("x: %w", Snooze(0, nil))))
 	require.ErrorIs(t, Snooze(0, errOops), errOops)
-	require.EqualError(t, Snooze(time.Second, nil), "jetstream: not before 1s have passed")
+	require.EqualError(t, Snooze(time.Second, nil), "jetstream: try again after 1s")
 }
 
 // A reason of any length and with any characters fits into a header.

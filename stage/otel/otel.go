@@ -19,10 +19,10 @@ import (
 func Register(m metric.Meter, stages ...stage.Observed) (metric.Registration, error) {
 	r := &registrar{m: m}
 	tasks := r.counter("stage_tasks_total", "Tasks by fate.", "1")
-	waitSum, waitP99 := r.counter("stage_wait_seconds", "Time from acceptance to the beginning, in all.", "s"), r.gauge("stage_wait_p99_seconds", "Time from acceptance to the beginning.", "s")
-	serviceSum, serviceP99 := r.counter("stage_service_seconds", "Time of handlers, in all.", "s"), r.gauge("stage_service_p99_seconds", "Time of a handler.", "s")
-	waiting, busy, delayed := r.gauge("stage_waiting", "Tasks in the queue.", "1"), r.gauge("stage_busy", "Tasks in progress.", "1"), r.gauge("stage_delayed", "Tasks between two tries.", "1")
-	outside, width, queue := r.gauge("stage_outside", "Callers that wait for room.", "1"), r.gauge("stage_width", "Tasks that may be in progress at a time.", "1"), r.gauge("stage_queue", "Tasks that may wait.", "1")
+	waitSum, waitP99 := r.counter("stage_wait_seconds", "Total time from acceptance to start.", "s"), r.gauge("stage_wait_p99_seconds", "Time from acceptance to start.", "s")
+	serviceSum, serviceP99 := r.counter("stage_service_seconds", "Total time in handlers.", "s"), r.gauge("stage_service_p99_seconds", "Time in a handler.", "s")
+	waiting, busy, delayed := r.gauge("stage_waiting", "Tasks in the queue.", "1"), r.gauge("stage_busy", "Tasks in progress.", "1"), r.gauge("stage_delayed", "Tasks that wait for another try.", "1")
+	outside, width, queue := r.gauge("stage_outside", "Callers that wait for room.", "1"), r.gauge("stage_width", "Maximum number of tasks in progress.", "1"), r.gauge("stage_queue", "Maximum number of tasks in the queue.", "1")
 	if r.err != nil {
 		return nil, r.err
 	}

@@ -13,9 +13,9 @@ import (
 // loop or a pool. When the schedulers are closed, unregister the registration.
 func RegisterSchedulers(m metric.Meter, schedulers map[string]interface{ Stats() sched.Stats }) (metric.Registration, error) {
 	r := &registrar{m: m}
-	running, suspended := r.gauge("scheduler_running", "Tasks that run.", "1"), r.gauge("scheduler_suspended", "Tasks that are suspended.", "1")
-	queued := r.gauge("scheduler_queued", "Tasks that have not begun.", "1")
-	blocking, waiting := r.gauge("scheduler_blocking", "Functions that block.", "1"), r.gauge("scheduler_blocking_queued", "Functions that will block.", "1")
+	running, suspended := r.gauge("scheduler_running", "Running tasks.", "1"), r.gauge("scheduler_suspended", "Suspended tasks.", "1")
+	queued := r.gauge("scheduler_queued", "Tasks that have not started.", "1")
+	blocking, waiting := r.gauge("scheduler_blocking", "Functions of suspend.Blocking that run.", "1"), r.gauge("scheduler_blocking_queued", "Functions of suspend.Blocking that wait to run.", "1")
 	wakes := r.counter("scheduler_wakes_total", "Suspended tasks that were resumed.", "1")
 	steals := r.counter("scheduler_steals_total", "Tasks that a worker took from another.", "1")
 	if r.err != nil {

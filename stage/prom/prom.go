@@ -24,12 +24,12 @@ var (
 	tasks   = describe("tasks_total", "Tasks by fate.", "fate")
 	waiting = describe("waiting", "Tasks in the queue.")
 	busy    = describe("busy", "Tasks in progress.")
-	delayed = describe("delayed", "Tasks between two tries.")
+	delayed = describe("delayed", "Tasks that wait for another try.")
 	outside = describe("outside", "Callers that wait for room.")
-	width   = describe("width", "Tasks that may be in progress at a time.")
-	queue   = describe("queue", "Tasks that may wait.")
-	wait    = describe("wait_seconds", "Time from acceptance to the beginning.")
-	service = describe("service_seconds", "Time of a handler.")
+	width   = describe("width", "Maximum number of tasks in progress.")
+	queue   = describe("queue", "Maximum number of tasks in the queue.")
+	wait    = describe("wait_seconds", "Time from acceptance to start.")
+	service = describe("service_seconds", "Time in a handler.")
 )
 
 // Describe implements prometheus.Collector.

@@ -34,7 +34,7 @@ stage_tasks_total{fate="completed",stage="disk"} 4
 stage_tasks_total{fate="failed",stage="disk"} 1
 stage_tasks_total{fate="late",stage="disk"} 0
 stage_tasks_total{fate="rejected",stage="disk"} 0
-# HELP stage_width Tasks that may be in progress at a time.
+# HELP stage_width Maximum number of tasks in progress.
 # TYPE stage_width gauge
 stage_width{stage="disk"} 3
 `
@@ -114,7 +114,7 @@ func TestSchedulerCollector(t *testing.T) {
 		"loop": scheduler{Live: 9, Running: 1, Suspended: 6, Wakes: 70, Steals: 3, Blocking: 4, BlockingQueued: 5},
 	}))
 	want := `
-# HELP scheduler_blocking Functions that block.
+# HELP scheduler_blocking Functions of suspend.Blocking that run.
 # TYPE scheduler_blocking gauge
 scheduler_blocking{scheduler="loop",state="queued"} 5
 scheduler_blocking{scheduler="loop",state="running"} 4

@@ -20,7 +20,7 @@ type schedulerCollector map[string]interface{ Stats() sched.Stats }
 
 var (
 	states   = prometheus.NewDesc("scheduler_tasks", "Tasks and callbacks that have not ended.", []string{"scheduler", "state"}, nil)
-	blocking = prometheus.NewDesc("scheduler_blocking", "Functions that block.", []string{"scheduler", "state"}, nil)
+	blocking = prometheus.NewDesc("scheduler_blocking", "Functions of suspend.Blocking that run.", []string{"scheduler", "state"}, nil)
 	wakes    = prometheus.NewDesc("scheduler_wakes_total", "Suspended tasks that were resumed.", []string{"scheduler"}, nil)
 	steals   = prometheus.NewDesc("scheduler_steals_total", "Tasks that a worker took from another.", []string{"scheduler"}, nil)
 )

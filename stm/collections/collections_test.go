@@ -26,7 +26,7 @@ import (
 
 var bg = context.Background()
 
-// A world has one of each, and a call is an operation on it.
+// A world has one collection of each type, and a call is an operation on one of them.
 type world struct {
 	m     collections.Map[int, int]
 	open  collections.Queue[int]
@@ -96,7 +96,7 @@ func (w *world) do(tx *stm.Tx, c call) (got string, err error) {
 	return got + fmt.Sprint(" ", x), err
 }
 
-// on is the same on the model. It reports false where do returns Retry.
+// on performs c on the model. It returns false if do must return Retry.
 func (c call) on(s *state) (got string, ok bool) {
 	x, ok := 0, true
 	take := func(q *[]int, keep bool) {
@@ -148,7 +148,8 @@ func (c call) on(s *state) (got string, ok bool) {
 
 var names = []string{"get", "set", "set", "set", "delete", "len", "put", "put", "take", "bput", "bput", "btake", "fill", "empty", "read", "count", "check"}
 
-// Random transactions of several operations do the same as maps and slices. One that cannot go on leaves nothing behind.
+// Random transactions of several operations have the same results as maps and slices. A transaction that cannot continue leaves
+// nothing behind.
 func TestModel(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		w, s := newWorld(), state{}.clone()
@@ -187,7 +188,7 @@ func TestModel(t *testing.T) {
 	})
 }
 
-// A map that grows keeps its keys, and one whose keys have all been deleted is empty.
+// A map that grows keeps its keys. It is empty after all keys were deleted.
 func TestMapGrows(t *testing.T) {
 	var m collections.Map[string, int]
 	const n = 5000
@@ -201,7 +202,7 @@ func TestMapGrows(t *testing.T) {
 			require.True(t, ok)
 			require.Equal(t, i, v)
 		}
-		for k := range m.All(tx) { // a change while it goes on
+		for k := range m.All(tx) { // changes the map during the iteration
 			require.True(t, m.Delete(tx, k))
 		}
 		require.Zero(t, m.Len(tx))
@@ -212,7 +213,7 @@ func TestMapGrows(t *testing.T) {
 	}
 }
 
-// nil2 returns a Tx of a transaction that goes on until the test ends.
+// nil2 returns the Tx of a transaction that runs until the test ends.
 func nil2(t *testing.T) (tx *stm.Tx) {
 	var over sync.WaitGroup
 	begun, end := make(chan *stm.Tx), make(chan struct{})
@@ -221,7 +222,8 @@ func nil2(t *testing.T) (tx *stm.Tx) {
 	return <-begun
 }
 
-// Transactions in parallel, on all schedulers at once and cancelled at random, return the results of some order of them.
+// Transactions run in parallel, on all schedulers, and are cancelled at random. Their results are possible in some sequential
+// order.
 func TestHistoriesAreLinearizable(t *testing.T) {
 	const objects, clients, each = 6, 4, 6
 	model := porcupine.Model{
@@ -237,7 +239,7 @@ func TestHistoriesAreLinearizable(t *testing.T) {
 	if testing.Short() || schedtest.Race {
 		rounds = 2
 	}
-	var outcomes [2]atomic.Int32 // committed, cancelled
+	var outcomes [2]atomic.Int32 // committed and cancelled transactions
 	schedtest.Mixed(t, func(t *testing.T, next func() suspend.Spawner) {
 		for round := range rounds {
 			var all sync.WaitGroup
@@ -287,7 +289,7 @@ func TestHistoriesAreLinearizable(t *testing.T) {
 	require.Positive(t, outcomes[1].Load())
 }
 
-// A bounded queue between tasks of every scheduler neither loses a value nor gives one twice, in the order of each Put.
+// Tasks of all schedulers share a bounded queue, which neither loses nor repeats a value, and keeps the order of the Puts.
 func TestQueueBetweenTasks(t *testing.T) {
 	schedtest.Each(t, func(t *testing.T, s suspend.Spawner) {
 		q := collections.NewQueue[int](2)
@@ -318,15 +320,15 @@ func TestQueueBetweenTasks(t *testing.T) {
 }
 
 func TestMisuse(t *testing.T) {
-	schedtest.Panics(t, "collections: a Queue for less than one value", func() { collections.NewQueue[int](0) })
+	schedtest.Panics(t, "collections: NewQueue with room for less than one value", func() { collections.NewQueue[int](0) })
 
-	var m collections.Map[any, int] // an entry of a NaN could never be found or deleted
+	var m collections.Map[any, int] // an entry with the key NaN could never be found or deleted
 	for _, use := range []func(tx *stm.Tx, k any){
 		func(tx *stm.Tx, k any) { m.Get(tx, k) },
 		func(tx *stm.Tx, k any) { m.Set(tx, k, 1) },
 		func(tx *stm.Tx, k any) { m.Delete(tx, k) },
 	} {
-		schedtest.Panics(t, "collections: a key that does not equal itself", func() {
+		schedtest.Panics(t, "collections: a key that is not equal to itself, such as NaN", func() {
 			_ = stm.Atomically(bg, func(tx *stm.Tx) error { use(tx, math.NaN()); return nil })
 		})
 	}
@@ -335,7 +337,7 @@ func TestMisuse(t *testing.T) {
 	require.Zero(t, entries)
 }
 
-// What makes transactions wait or run again is counted.
+// Stats counts why transactions wait or run again.
 func TestStats(t *testing.T) {
 	var slot collections.Slot[int]
 	var v stm.Var[int]
@@ -369,7 +371,7 @@ func TestStats(t *testing.T) {
 	require.Positive(t, after.Waits-before.Waits)
 }
 
-// A map that is emptied gives its memory back, and Len reads few Vars, however many keys there are or were.
+// A map that was emptied gives its memory back. Len reads few Vars, however many keys there are or were.
 func TestMapShrinks(t *testing.T) {
 	heap := func() int64 {
 		var s runtime.MemStats

@@ -19,7 +19,7 @@ func Example() {
 	var orders collections.Queue[order]
 	var stock collections.Map[string, int]
 	var sold collections.Counter
-	var last collections.Slot[string] // the item that was shipped last, until somebody takes it
+	var last collections.Slot[string] // the last item that was shipped, until it is taken
 	shipped := collections.NewQueue[order](10)
 
 	_ = stm.Atomically(ctx, func(tx *stm.Tx) error {

@@ -92,7 +92,7 @@ func (m *Map[K, V]) find(tx *stm.Tx, k K, p *path[K, V]) *entry[K, V] {
 
 func checkKey[K comparable](k K) {
 	if k != k {
-		panic("collections: a key that does not equal itself")
+		panic("collections: a key that is not equal to itself, such as NaN")
 	}
 }
 

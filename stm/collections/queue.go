@@ -21,7 +21,7 @@ type link[T any] struct {
 // zero Queue is never full.
 func NewQueue[T any](bound int) *Queue[T] {
 	if bound < 1 {
-		panic("collections: a Queue for less than one value")
+		panic("collections: NewQueue with room for less than one value")
 	}
 	q := &Queue[T]{bounded: true}
 	if _, err := stm.Try(func(tx *stm.Tx) error { q.free.Set(tx, bound); return nil }); err != nil {

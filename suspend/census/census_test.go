@@ -29,7 +29,7 @@ func on(t *testing.T) {
 	t.Cleanup(census.Start(census.Options{StuckAfter: -1}))
 }
 
-// eventually takes the census until f says true. The caller is no task.
+// eventually takes snapshots until f returns true. The caller is not a task.
 func eventually(t *testing.T, f func(s census.Snapshot) bool) (s census.Snapshot) {
 	t.Helper()
 	require.Eventually(t, func() bool {
@@ -39,7 +39,7 @@ func eventually(t *testing.T, f func(s census.Snapshot) bool) (s census.Snapshot
 	return s
 }
 
-// waiting returns the tasks that wait in an operation.
+// waiting returns the tasks that wait in the given operation.
 func waiting(s census.Snapshot, operation string) (tasks []census.Task) {
 	for _, t := range s.Tasks {
 		if t.Waits != nil && t.Waits.Operation == operation {
@@ -49,18 +49,18 @@ func waiting(s census.Snapshot, operation string) (tasks []census.Task) {
 	return tasks
 }
 
-// crosswise makes a task of fifo and one of a pool lock two mutexes in opposite orders. They end when stop is called.
+// crosswise makes a task of fifo and a task of a pool lock two mutexes in opposite orders. Both tasks end when stop is called.
 func crosswise() (stop func()) {
 	ctx, cancel := context.WithCancel(bg)
 	a, b := census.Name(new(mutex.Mutex), "a"), census.Name(new(mutex.Mutex), "b")
 	pool := workstealing.New(workstealing.Options{Workers: 1})
 	both, ended := latch.New(2), make(chan struct{})
 	lock := func(x, y *mutex.Mutex) {
-		x.Lock() // first
+		x.Lock()
 		defer x.Unlock()
 		both.CountDown()
 		_ = both.Wait(bg)
-		if y.LockContext(ctx) == nil { // second
+		if y.LockContext(ctx) == nil {
 			y.Unlock()
 		}
 	}
@@ -104,7 +104,7 @@ func TestDeadlock(t *testing.T) {
 	require.Empty(t, s.Tasks, "cancelled waits and tasks that have ended are gone")
 }
 
-// A task waits for a lock that another one holds, which waits for nothing that is known: no deadlock.
+// A task waits for a lock whose holder waits for an object that has no holder. This is no deadlock.
 func TestNoDeadlock(t *testing.T) {
 	on(t)
 	var m mutex.Mutex
@@ -127,7 +127,7 @@ func TestNoDeadlock(t *testing.T) {
 	require.Empty(t, census.Take().Tasks)
 }
 
-// A task ends and holds a lock. The next one on its coroutine waits for that, and for nothing of its own.
+// A task ends while it holds a lock. The next task on its coroutine waits for this lock, and is not reported as its holder.
 func TestAHolderThatHasEnded(t *testing.T) {
 	on(t)
 	var m mutex.Mutex
@@ -151,7 +151,7 @@ func TestAHolderThatHasEnded(t *testing.T) {
 
 var global mutex.Mutex
 
-// Variables of packages are no objects of the heap.
+// Variables of packages are not in the heap.
 func TestGlobal(t *testing.T) {
 	on(t)
 	census.Name(&global, "first")
@@ -164,7 +164,7 @@ func TestGlobal(t *testing.T) {
 	require.Empty(t, census.Take().Tasks)
 }
 
-// Locks that come by a hand-over, a Select and a Then have holders, and a TryLock.
+// The census knows the holder of a lock that was acquired by a hand-over, a Select, a Then or a TryLock.
 func TestHandOver(t *testing.T) {
 	on(t)
 	var m mutex.Mutex
@@ -203,7 +203,7 @@ func TestHandOver(t *testing.T) {
 				})
 				schedtest.Settle()
 				if waits {
-					for range 6 { // until it is handed over
+					for range 6 { // until Unlock hands m over
 						m.Unlock()
 						if !m.TryLock() {
 							break
@@ -228,7 +228,7 @@ func TestHandOver(t *testing.T) {
 	require.Empty(t, census.Take().Tasks)
 }
 
-// The records from before the last stop are not there after the next Start.
+// A stop drops all records, so that the next Start does not find them.
 func TestForgets(t *testing.T) {
 	var m, n mutex.Mutex
 	stop := census.Start(census.Options{StuckAfter: -1})
@@ -239,7 +239,7 @@ func TestForgets(t *testing.T) {
 	n.Lock()
 	on(t)
 	require.Empty(t, census.Take().Tasks)
-	n.Unlock() // it is not known
+	n.Unlock() // the census did not see its Lock
 	require.Empty(t, census.Take().Tasks)
 }
 

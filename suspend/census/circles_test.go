@@ -18,7 +18,7 @@ import (
 	"github.com/braidgo/braid/suspend/census"
 )
 
-// Programs of a few tasks of fifo, which run in this order until all wait, and the deadlocks that are in them.
+// Each program has a few tasks of fifo, which run in this order until all of them wait. The table has the deadlocks to be found.
 func TestCircles(t *testing.T) {
 	type tasks = []func(ctx context.Context)
 	var (
@@ -212,7 +212,7 @@ func TestCircles(t *testing.T) {
 			return tasks{
 				func(ctx context.Context) {
 					_ = m.LockContext(ctx)
-					_, _ = c.Recv(ctx) // the other unlocks
+					_, _ = c.Recv(ctx) // the other task unlocks the mutex
 					if m.LockContext(ctx) == nil {
 						m.Unlock()
 					}
@@ -260,7 +260,7 @@ func TestCircles(t *testing.T) {
 					yield()
 				}
 				s = census.Take()
-				for i := 0; p.circles < 0 && i < 100; i++ { // none appears
+				for i := 0; p.circles < 0 && i < 100; i++ { // checks that no deadlock appears
 					yield()
 					require.Empty(t, census.Take().Deadlocks, "%s", s)
 				}

@@ -22,7 +22,7 @@ func yields(n int) {
 	}
 }
 
-// A waiter wants more permits than a Resize has left, and another one is before it.
+// A waiter asks for more permits than the semaphore has after a Resize, and another waiter is queued before it.
 func TestAWaiterForMoreThanThereIs(t *testing.T) {
 	on(t)
 	s := semaphore.New(4)
@@ -39,7 +39,8 @@ func TestAWaiterForMoreThanThereIs(t *testing.T) {
 	})
 }
 
-// The loop acquires and the worker releases, so the permits are not the loop's for good: its wait is a possible deadlock only.
+// The loop acquires the permits and a worker releases them, so the loop does not hold them for ever. Its wait is only a possible
+// deadlock.
 func TestPermitsThatOthersGiveBack(t *testing.T) {
 	on(t)
 	s, seen := semaphore.New(2), false
@@ -60,14 +61,14 @@ func TestPermitsThatOthersGiveBack(t *testing.T) {
 	require.True(t, seen, "uncovered")
 }
 
-// The lock is handed over while the census is off, and the task wakes up while it is on.
+// The lock is handed over while the census is off, and the new owner wakes up while the census is on.
 func TestStartBetweenAHandOverAndItsWakeUp(t *testing.T) {
 	var m, x mutex.Mutex
 	ctx2, cancel := context.WithCancel(bg)
 	_ = fifo.Run(bg, func(ctx context.Context) error {
 		_ = m.LockContext(ctx)
-		_ = suspend.Here().Go(func() { // B
-			_ = m.LockContext(ctx) // handed over after 4 nudges
+		_ = suspend.Here().Go(func() { // task B
+			_ = m.LockContext(ctx) // Unlock hands m over after 4 nudges
 			m.Unlock()
 			yields(3)
 			_ = x.LockContext(ctx2)
@@ -85,7 +86,7 @@ func TestStartBetweenAHandOverAndItsWakeUp(t *testing.T) {
 		if n := len(census.Take().Tasks); n != 0 {
 			t.Errorf("%d tasks hold m, which is free", n)
 		}
-		_ = m.LockContext(ctx) // and main will unlock it
+		_ = m.LockContext(ctx) // the main task will unlock m
 		_ = suspend.Here().Go(func() { _ = x.LockContext(ctx); _ = m.LockContext(ctx2) })
 		yields(5)
 		if d := census.Take(); len(d.Deadlocks) > 0 {
@@ -99,7 +100,8 @@ func TestStartBetweenAHandOverAndItsWakeUp(t *testing.T) {
 	})
 }
 
-// The body of a Pull locks in the first next, and the caller waits outside of it: both are one task.
+// The body of a Pull locks a mutex in the first next, and the caller of next waits outside the body. The census treats both as
+// one task.
 func TestTheBodyOfAPull(t *testing.T) {
 	on(t)
 	var a, b mutex.Mutex
@@ -122,7 +124,7 @@ func TestTheBodyOfAPull(t *testing.T) {
 	})
 }
 
-// A Semaphore grows, and nothing is taken after that.
+// The semaphore grows, and no permit is acquired after that.
 func TestResizedWhileHeld(t *testing.T) {
 	on(t)
 	s := semaphore.New(2)
@@ -141,7 +143,7 @@ func TestResizedWhileHeld(t *testing.T) {
 	})
 }
 
-// The last two permits that a Resize has added are those for which a task waits, and their holder waits for that task.
+// The semaphore grew by two permits, and a task waits for them. The holder of its other permit waits for that task.
 func TestTakenAfterAResize(t *testing.T) {
 	on(t)
 	s := semaphore.New(1)
@@ -158,7 +160,7 @@ func TestTakenAfterAResize(t *testing.T) {
 	})
 }
 
-// Two tasks hold a permit, and the later one gives its own back.
+// Two tasks hold a permit each. The later one releases its permit, so the other task must remain the holder.
 func TestATaskGivesItsOwnBack(t *testing.T) {
 	on(t)
 	s := semaphore.New(2)
@@ -168,7 +170,7 @@ func TestATaskGivesItsOwnBack(t *testing.T) {
 		_ = suspend.Here().Go(func() { _ = s.Acquire(bg, 1); s.Release(1); other = true; yields(5) })
 		suspend.Yield()
 		for _, x := range census.Take().Tasks {
-			for _, h := range x.Holds { // main's is left
+			for _, h := range x.Holds { // only the permit of the main task is left
 				if other && !strings.HasSuffix(h.At.Func, "TestATaskGivesItsOwnBack.func1") {
 					t.Errorf("%+v", x)
 				}
@@ -178,7 +180,8 @@ func TestATaskGivesItsOwnBack(t *testing.T) {
 	})
 }
 
-// A coroutine became idle while the census was on, and has a task while it is off.
+// A coroutine became idle while the census was on, and runs a task while it is off. It must not keep the label of an idle
+// coroutine.
 func TestLabelAfterAStop(t *testing.T) {
 	stop := census.Start(census.Options{StuckAfter: -1})
 	_ = fifo.Run(bg, func(context.Context) error {

@@ -17,7 +17,7 @@ import (
 	"github.com/braidgo/braid/suspend/census"
 )
 
-// A task of fifo and one of a pool move money in opposite directions.
+// A task of fifo and a task of a pool transfer money in opposite directions.
 func Example() {
 	defer census.Start(census.Options{})()
 	type account struct {

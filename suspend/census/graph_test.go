@@ -8,7 +8,7 @@ import (
 	"github.com/braidgo/braid/internal/ledger"
 )
 
-// Only waits and permits that two looks have seen are taken for a deadlock: between the looks all of them were there.
+// A deadlock consists only of waits and permits that two snapshots have seen. They all existed between the two snapshots.
 func TestBoth(t *testing.T) {
 	wait := func(seq uint64) ledger.Wait { return ledger.Wait{Seq: seq} }
 	held := func(addr uintptr, holds ...ledger.Hold) ledger.Held { return ledger.Held{Addr: addr, By: holds} }

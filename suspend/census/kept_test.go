@@ -15,7 +15,7 @@ import (
 	"github.com/braidgo/braid/suspend/census"
 )
 
-// freed waits until the collector has freed n objects, of which each sends once.
+// freed waits until the garbage collector has freed n objects. Each sends on frees.
 func freed(t *testing.T, n int, frees <-chan struct{}) {
 	t.Helper()
 	for range 300 {
@@ -36,7 +36,7 @@ func freed(t *testing.T, n int, frees <-chan struct{}) {
 	require.Zero(t, n, "are still there")
 }
 
-// A continuation that waits for what everybody has dropped is dropped with it, though it is recorded.
+// The census records a continuation, but does not keep it alive when the object for which it waits becomes garbage.
 func TestContinuationsAreNotKept(t *testing.T) {
 	on(t)
 	frees := make(chan struct{}, 10)
@@ -49,7 +49,7 @@ func TestContinuationsAreNotKept(t *testing.T) {
 	freed(t, 10, frees)
 }
 
-// A lock that is dropped while it is held is no longer held, and neither is another at its address.
+// A mutex that becomes garbage while it is locked is forgotten. A new mutex at the same address has no holder.
 func TestDroppedLocks(t *testing.T) {
 	on(t)
 	const n = 100
@@ -72,14 +72,14 @@ func TestDroppedLocks(t *testing.T) {
 	require.Zero(t, holds())
 }
 
-// A lock that is made where a dropped one was is held by its own holder only, before anybody has looked.
+// A new mutex may be locked at the address of a lost one before the next snapshot. Only its own holder may be reported.
 func TestALockWhereAnotherWas(t *testing.T) {
 	on(t)
 	type large struct {
 		m mutex.Mutex
 		_ [1 << 10]byte
 	}
-	const n = 10 // so few that no record is swept
+	const n = 10 // few enough that no record is swept
 	frees, dropped := make(chan struct{}, n), map[uintptr]bool{}
 	for range n {
 		l := new(large)
@@ -102,7 +102,7 @@ func TestALockWhereAnotherWas(t *testing.T) {
 	l.m.Unlock()
 }
 
-// A watch that was stopped, by a report or just before the next, reports nothing, though others keep the census on.
+// A stopped watch reports nothing, even if another watch keeps the census on, and whether a report or the caller stopped it.
 func TestStoppedWatch(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		defer census.Start(census.Options{StuckAfter: -1})()

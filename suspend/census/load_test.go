@@ -23,8 +23,8 @@ import (
 	"github.com/braidgo/braid/suspend/census"
 )
 
-// Tasks of all schedulers lock, send, cancel and select, while the census is switched on and off, and taken: nothing is lost, no deadlock is
-// named, as locks are taken in order, and in the end nobody is left.
+// Tasks of all schedulers lock, send, cancel and select, while other tasks switch the census on and off, and take snapshots. No
+// value is lost. No deadlock is reported, because all tasks lock in one order. In the end, no task is recorded.
 func TestOnAndOffUnderLoad(t *testing.T) {
 	var locks [4]mutex.Mutex
 	var rw mutex.RWMutex
@@ -104,7 +104,7 @@ func TestOnAndOffUnderLoad(t *testing.T) {
 		for begun := time.Now(); time.Since(begun) < stress.For(t) || looks < 20; {
 			stop := census.Start(census.Options{StuckAfter: -1})
 			for range 3 {
-				time.Sleep(time.Millisecond) // for something to happen
+				time.Sleep(time.Millisecond) // lets the tasks change something
 				s := census.Take()
 				require.Empty(t, s.Deadlocks, "%s", s)
 				if len(s.Tasks) > 0 {
@@ -133,7 +133,8 @@ func TestOnAndOffUnderLoad(t *testing.T) {
 	require.Empty(t, census.Take().Tasks, "the census begins anew")
 }
 
-// The census keeps nothing: neither a mutex that was dropped while it was held, nor a promise with a Then that waits for it, nor a name.
+// The census keeps nothing alive: not a mutex that was locked when the program lost it, not a promise for which a Then waits, not
+// a name.
 func TestKeepsNothing(t *testing.T) {
 	on(t)
 	var objects schedtest.Objects
@@ -158,7 +159,7 @@ func TestKeepsNothing(t *testing.T) {
 	schedtest.Eventually(t, "all records are gone", func() bool { return len(census.Take().Tasks) == 0 })
 }
 
-// A scheduler that has ended is kept until the next check, also if nothing is reported: without a check, a thousand Runs stayed.
+// A check forgets schedulers that have ended, even if it reports nothing. Without this, a thousand Runs would be kept.
 func TestKeepsNoSchedulerThatHasEnded(t *testing.T) {
 	for _, after := range []time.Duration{0, -1} {
 		synctest.Test(t, func(t *testing.T) {

@@ -28,7 +28,7 @@ type name struct {
 //	accounts := census.Name(new(mutex.Mutex), "accounts")
 func Name[T any](object *T, text string) *T {
 	if object == nil {
-		panic("census: Name of nil")
+		panic("census: Name with a nil object")
 	}
 	at, ref := reflect.ValueOf(object).Pointer(), weak.Make(object)
 	names.mu.Lock()

@@ -14,7 +14,7 @@ import (
 	"github.com/braidgo/braid/suspend/census"
 )
 
-// ask returns the answer of the handler.
+// ask returns the response of the handler.
 func ask(t *testing.T, server *httptest.Server, query, accept string) (kind, body string) {
 	r, err := http.NewRequest("GET", server.URL+"/debug/braid/"+query, nil)
 	require.NoError(t, err)
@@ -36,7 +36,8 @@ func serve(t *testing.T) *httptest.Server {
 	return server
 }
 
-// holding are the lines of the page and of the text that name a seeded deadlock: both tasks, the objects of their waits, the lines, and the holders.
+// holding has the lines of the page and of the text that name a deadlock: both tasks, the objects for which they wait, the lines
+// of code, and the holders.
 var holding = []string{
 	`goroutine \d+ \(fifo\) waits for mutex.Mutex "a": mutex.Mutex.LockContext at census_test.crosswise.func1 \(census/census_test.go:\d+\), `,
 	`goroutine \d+ \(workstealing\) has held it for \S+: taken at census_test.crosswise.func1 \(census/census_test.go:\d+\)`,

@@ -26,8 +26,8 @@ import (
 	"github.com/braidgo/braid/watch"
 )
 
-// A task of each scheduler waits for a promise, and another one waits natively: both are there, with the line of their Go, and gone when they
-// have ended.
+// One task of each scheduler waits for a promise, and another one blocks natively. The census reports both with the lines of
+// their Go, and forgets them when they have ended.
 func TestEveryScheduler(t *testing.T) {
 	try := func(t *testing.T, name string, s suspend.Spawner, natively bool) {
 		on(t)
@@ -36,11 +36,11 @@ func TestEveryScheduler(t *testing.T) {
 		require.NoError(t, s.Go(func() {
 			close(waits)
 			_, _ = p.Await(bg)
-			_, _ = q.Await(bg) // for something else now
+			_, _ = q.Await(bg) // the task now waits for another object
 			ended <- struct{}{}
 		}))
 		<-waits
-		tasks := func(f func(mine []census.Task) bool) (mine []census.Task) { // those of schedtest are left out
+		tasks := func(f func(mine []census.Task) bool) (mine []census.Task) { // without the tasks of schedtest
 			eventually(t, func(s census.Snapshot) bool {
 				mine = slices.DeleteFunc(s.Tasks, func(t census.Task) bool {
 					return !(t.Began != nil && strings.Contains(t.Began.At.Func, "TestEvery") || t.Waits != nil && strings.Contains(t.Waits.At.Func, "TestEvery"))
@@ -123,7 +123,7 @@ func TestSimulation(t *testing.T) {
 	require.Empty(t, census.Take().Tasks)
 }
 
-// The operations are those that the program has called, also where others wait in them.
+// The census names the operation that the program has called, even if it is implemented by another operation.
 func TestOperations(t *testing.T) {
 	on(t)
 	ctx, cancel := context.WithCancel(bg)
@@ -184,7 +184,7 @@ func TestOperations(t *testing.T) {
 	require.Len(t, census.Take().Tasks, 1, "only the holder of the permits is left: %s", census.Take())
 }
 
-// The kit holds for a scheduler also while the census is on.
+// The conformance kit passes also while the census is on.
 func TestConformance(t *testing.T) {
 	on(t)
 	suspendtest.Scheduler(t, func(testing.TB) (suspend.Spawner, func()) {
@@ -193,7 +193,7 @@ func TestConformance(t *testing.T) {
 	}, suspendtest.Options{FIFO: true})
 }
 
-// Coroutines that are idle say so in the goroutine profile, and the next task on them has no label of theirs.
+// Idle coroutines have a label in the goroutine profile. The next task on such a coroutine does not have this label.
 func TestIdleCoroutinesHaveALabel(t *testing.T) {
 	on(t)
 	profile := func() string {
@@ -217,7 +217,7 @@ func TestIdleCoroutinesHaveALabel(t *testing.T) {
 		}
 		return nil
 	})
-	for i, p := range profiles { // there may be idle coroutines of other tests
+	for i, p := range profiles { // other tests may have left idle coroutines
 		for entry := range strings.SplitSeq(p, "\n\n") {
 			if strings.Contains(entry, "promise.(*Promise[...]).Await") {
 				require.NotContains(t, entry, "# labels:")

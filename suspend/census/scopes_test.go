@@ -54,7 +54,7 @@ func ExampleName_scopes() {
 	//       6 tasks of fifo: promise.Promise.Await at census_test.ExampleName_scopes.func1.1.1.1 (census/scopes_test.go:34), 1.2s
 }
 
-// path returns the names of the scope of t and of the scopes around it.
+// path returns the names of the scope of t and of the scopes around that scope.
 func path(s census.Snapshot, t census.Task) (names []string) {
 	for id := t.Scope; id != 0; {
 		i := slices.IndexFunc(s.Scopes, func(x census.Scope) bool { return x.ID == id })
@@ -67,8 +67,7 @@ func path(s census.Snapshot, t census.Task) (names []string) {
 	return names
 }
 
-// Tasks of each scheduler are members of scopes that are inside each other: the child of a Group opens a scope and another Group, which
-// outlives it.
+// Tasks of each scheduler are members of nested scopes: the child of a Group opens a scope, and a Group that outlives the child.
 func TestScopes(t *testing.T) {
 	schedtest.Each(t, func(t *testing.T, s suspend.Spawner) {
 		on(t)
@@ -126,7 +125,8 @@ func TestScopes(t *testing.T) {
 	})
 }
 
-// A scope that was opened before the census is known by its members only, and a Group that was dropped without a Close is forgotten.
+// A scope that was opened before the census is known only by its members. A Group that becomes garbage without a Close is
+// forgotten.
 func TestScopesFromBefore(t *testing.T) {
 	early := scope.Open(bg, scope.FirstError)
 	on(t)
@@ -144,8 +144,8 @@ func TestScopesFromBefore(t *testing.T) {
 	eventually(t, func(s census.Snapshot) bool { runtime.GC(); return len(s.Scopes) == 0 })
 }
 
-// A scope that the body of a Pull has opened ends in another task than it began. No later task on the coroutine of the first is a member of
-// it, or of the scopes around it.
+// The body of a Pull opens a scope, which ends in another task. Later tasks on the coroutine of the first task must not be
+// members of this scope, nor of the scopes around it.
 func TestAScopeInTheBodyOfAPull(t *testing.T) {
 	on(t)
 	_ = fifo.Run(bg, func(context.Context) error {
@@ -205,12 +205,12 @@ func TestThePageShowsScopes(t *testing.T) {
 	require.NoError(t, g.Close())
 }
 
-// The scope that the body of a Pull holds while it yields is around what the body does, and around nothing that its callers do, even if they
-// leave scopes in another order than the body.
+// The body of a Pull opens a scope and yields inside it. The scope includes what the body does, but nothing that the callers of
+// next do, even if they leave their scopes in another order than the body.
 func TestCallersAreNotInTheScopeOfAPull(t *testing.T) {
 	schedtest.Each(t, func(t *testing.T, s suspend.Spawner) {
 		on(t)
-		newScope := func() string { // the name of the scope around it
+		newScope := func() string { // returns the name of the enclosing scope
 			before := census.Take().Scopes
 			g := scope.Open(bg, scope.FirstError)
 			all := census.Take().Scopes

@@ -90,7 +90,7 @@ func (w *watcher) inspect(now time.Time) {
 	w.closes = closes
 	if lasts >= w.after && lasts >= 2*w.told && len(closes) == 0 && len(waits) > 0 && !slices.ContainsFunc(waits, outside) {
 		w.told = lasts
-		w.report(fmt.Sprintf("braid: nothing has moved for %s\n%s", ago(now, w.still), Take()))
+		w.report(fmt.Sprintf("braid: no task has made progress for %s\n%s", ago(now, w.still), Take()))
 	}
 }
 

@@ -20,7 +20,7 @@ import (
 	"github.com/braidgo/braid/suspend/census"
 )
 
-// stuck switches the census on in a bubble, with a limit of ten seconds, and returns the reports.
+// stuck switches the census on in a bubble, with a limit of ten seconds. The function reports returns the reports so far.
 func stuck(t *testing.T) (reports func() []string, stop func()) {
 	var mu sync.Mutex
 	var all []string
@@ -46,7 +46,7 @@ func TestCloseThatDoesNotEnd(t *testing.T) {
 		for range 3 {
 			_ = pool.Go(func() { _, _ = p.Await(bg) })
 		}
-		moving := make(chan struct{}) // others go on meanwhile
+		moving := make(chan struct{}) // another goroutine continues to run meanwhile
 		ctx, end := context.WithCancel(bg)
 		go func() {
 			defer close(moving)
@@ -88,7 +88,7 @@ func TestNothingMoves(t *testing.T) {
 		go func() {
 			defer close(ended)
 			_ = fifo.Run(bg, func(context.Context) error {
-				_ = suspend.Sleep(ctx, time.Minute) // nothing is stuck as long as a timer runs
+				_ = suspend.Sleep(ctx, time.Minute) // while a timer is set, no task counts as stuck
 				_ = a.LockContext(ctx)
 				_ = a.LockContext(ctx)
 				return nil
@@ -98,7 +98,7 @@ func TestNothingMoves(t *testing.T) {
 		require.Empty(t, reports())
 		time.Sleep(10 * time.Second)
 		require.Len(t, reports(), 1)
-		require.Regexp(t, `^braid: nothing has moved for 1\d(\.\d*)?s\ncensus: 1 waiting, 0 not waiting, 1 deadlock; on for`, reports()[0])
+		require.Regexp(t, `^braid: no task has made progress for 1\d(\.\d*)?s\ncensus: 1 waiting, 0 not waiting, 1 deadlock; on for`, reports()[0])
 		require.Contains(t, reports()[0], "1 task waits for itself")
 		cancel()
 		<-ended
@@ -123,7 +123,7 @@ func TestStopInAReport(t *testing.T) {
 	})
 }
 
-// A task waits natively, and holds a mutex that another one waits for: the report of StallAfter says so.
+// A task blocks natively while it holds a mutex for which another task waits. The report of StallAfter says so.
 func TestStallAfterSaysWhatIsHeld(t *testing.T) {
 	on(t)
 	m, told := census.Name(new(mutex.Mutex), "accounts"), make(chan string, 100)

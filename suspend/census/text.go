@@ -97,7 +97,7 @@ func (d Deadlock) title() string {
 		text += " wait for each other"
 	}
 	if d.Behind > 0 {
-		text += fmt.Sprintf(", and %d more behind", d.Behind)
+		text += fmt.Sprintf(", and %d more tasks wait for these", d.Behind)
 	}
 	if d.MayEnd {
 		text += "; a context may end it"
@@ -111,7 +111,7 @@ func (l Link) waitText(at time.Time) string {
 
 func (l Link) because(at time.Time) string {
 	if l.Holder == nil {
-		return l.Next + " waits for it too, and comes first"
+		return l.Next + " also waits for it, and is ahead in the queue"
 	}
 	return l.Holder.text(at)
 }
@@ -127,7 +127,7 @@ func (h Holder) text(at time.Time) string {
 		text += fmt.Sprintf(", actor %q,", h.Name)
 	}
 	if h.Owes {
-		return text + " has to answer"
+		return text + " must reply"
 	}
 	return fmt.Sprintf("%s has held %s for %s: taken at %s", text, permits(h.N), ago(at, h.Since), h.At)
 }
@@ -156,7 +156,7 @@ func permits(n uint64) string {
 func (t Task) title(at time.Time) string {
 	text := t.label()
 	if t.Ended {
-		text += ", a task of it that has ended"
+		text += ", a task of which has ended"
 	}
 	if t.Began != nil {
 		text += fmt.Sprintf(", %s old, of %s", ago(at, t.Began.Since), t.Began.At)

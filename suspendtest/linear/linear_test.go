@@ -11,7 +11,7 @@ import (
 	"github.com/braidgo/braid/suspendtest/linear"
 )
 
-// A counter adds in one section, or in two.
+// A counter adds in one critical section, or in two.
 type counter struct {
 	mu  mutex.Mutex
 	n   int
@@ -32,7 +32,7 @@ func (c *counter) add(ctx context.Context) (before int, err error) {
 	return before, nil
 }
 
-// Step is that of a counter.
+// step is the step of a counter.
 func step(n int, op string, out int) (after int, possible bool) { return n + 1, out == n }
 
 func counting(two bool) func(w *suspendtest.World) {
@@ -57,7 +57,7 @@ func (h *hearing) Helper()                           {}
 func (h *hearing) Errorf(format string, args ...any) { h.text = fmt.Sprintf(format, args...) }
 func (h *hearing) Logf(format string, args ...any)   { h.text = fmt.Sprintf(format, args...) }
 
-// A counter that adds in two sections returns the same number twice.
+// A counter that adds in two critical sections returns the same number twice.
 func ExampleModel_In() {
 	m := &linear.Model[int, string, int]{Step: func(n int, op string, out int) (after int, possible bool) { return n + 1, out == n }}
 	heard := new(hearing)
@@ -87,7 +87,7 @@ func ExampleModel_In() {
 	// replay: 1.-.001
 }
 
-// Results that no order has are found, and the trace has them.
+// A history is rejected if no order has its results. The trace shows these results.
 func TestHistories(t *testing.T) {
 	for two, wants := range map[bool][]string{false: {"which are all"}, true: {"linear: there is no order for", "add returns 0, <nil>", "1 to "}} {
 		heard := &hearing{TB: t}
@@ -100,7 +100,7 @@ func TestHistories(t *testing.T) {
 	}
 }
 
-// Operations that do not overlap keep their order, and one that fails is left out.
+// Operations that do not overlap keep their order, and a failed one is left out.
 func TestOrders(t *testing.T) {
 	for results, want := range map[string]bool{"0 1 2": true, "0 0": false, "1 0": false, "0 - 1": true, "": true} {
 		h := (&linear.Model[int, string, int]{Step: step}).New()

@@ -34,7 +34,7 @@ func must[T any](v T, err error) T {
 	return v
 }
 
-// An executor is one of the packages' with what ends it.
+// An executor makes an executor of one of the packages, and a function that ends it.
 type executor func(t testing.TB) (x suspend.Executor, end func())
 
 func antsPool(testing.TB) (suspend.Executor, func()) {
@@ -52,7 +52,7 @@ func gojaLoop(testing.TB) (suspend.Executor, func()) {
 	return foreigntest.Goja{EventLoop: js}, js.Terminate
 }
 
-// TestConformance runs the kit. An executor that can end also ends first.
+// TestConformance runs the kit, also with an executor that ends first, if it can end.
 func TestConformance(t *testing.T) {
 	for name, test := range map[string]struct {
 		open executor
@@ -84,7 +84,7 @@ func TestConformance(t *testing.T) {
 	}
 }
 
-// A lines is a server of gnet: each line is answered by a task, which waits for a lock and for a pool.
+// A lines is a server of gnet. A task answers each line, and waits for a lock and for a pool meanwhile.
 type lines struct {
 	gnet.BuiltinEventEngine
 	engine  chan gnet.Engine
@@ -113,13 +113,13 @@ func (s *lines) OnTraffic(c gnet.Conn) gnet.Action {
 	}
 	_ = s.tasks.Go(func() {
 		length := promise.Go(s.ctx, s.pool, func(context.Context) (int, error) { return len(line), nil })
-		if s.counter.LockContext(s.ctx) != nil { // suspends
+		if s.counter.LockContext(s.ctx) != nil { // suspends the task
 			return
 		}
 		s.served++
 		n := s.served
 		s.counter.Unlock()
-		v, err := length.Await(s.ctx) // suspends
+		v, err := length.Await(s.ctx) // suspends the task
 		if err == nil {
 			_, _ = fmt.Fprintf(c, "%d: %d\n", n, v) // on the event loop
 		}
@@ -127,7 +127,7 @@ func (s *lines) OnTraffic(c gnet.Conn) gnet.Action {
 	return gnet.None
 }
 
-// startLines returns a server that has accepted one connection, and what stops it.
+// startLines returns a server that has accepted one connection, and a function that stops it.
 func startLines(s *lines) (c net.Conn, stop func()) {
 	s.engine, s.loops = make(chan gnet.Engine, 1), make(chan gnet.EventLoop, 16)
 	free := must(net.Listen("tcp", "127.0.0.1:0"))
@@ -156,7 +156,7 @@ func gnetLoop(testing.TB) (suspend.Executor, func()) {
 	return foreigntest.Gnet{EventLoop: <-s.loops}, stop
 }
 
-// While a plain goroutine holds the lock the event loop goes on; and if the engine stops while a task waits, Close returns.
+// While a plain goroutine holds the lock, the event loop serves others. If the engine stops while a task waits, Close returns.
 func TestGnetServer(t *testing.T) {
 	ctx, cancel := context.WithCancel(bg)
 	pool := workstealing.New(workstealing.Options{Workers: 2})
@@ -183,16 +183,16 @@ func TestGnetServer(t *testing.T) {
 	s.counter.Lock()
 	ask("never")
 	for s.tasks.Stats().Suspended == 0 {
-		time.Sleep(time.Millisecond) // a task is on its way: nothing tells when it waits
+		time.Sleep(time.Millisecond) // until the task waits
 	}
-	stop() // too early
+	stop() // ends the engine before the tasks
 	cancel()
 	if err := errors.Join(s.tasks.Close(), pool.Close()); err != nil {
 		t.Error(err)
 	}
 }
 
-// JavaScript awaits a result of a pool and a mutex of Go, and a task on its thread awaits JavaScript.
+// JavaScript awaits a result of a pool and a mutex of Go, and a task on its thread awaits a promise of JavaScript.
 func TestGojaAwait(t *testing.T) {
 	js := eventloop.NewEventLoop()
 	js.Start()

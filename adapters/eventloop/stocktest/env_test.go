@@ -12,7 +12,7 @@ import (
 	"github.com/braidgo/braid/suspend"
 )
 
-// An env is a scheduler and its network, as the code of a row finds them.
+// An env is a scheduler with its network, as the code of a row sees it.
 type env struct {
 	spawn  func(f func()) error
 	dial   Dial
@@ -20,12 +20,12 @@ type env struct {
 	end    func() error
 	server string // the address of the server that the row needs
 
-	took time.Duration // by tasks, all together
+	took time.Duration // the total time of the tasks
 	mu   sync.Mutex
 	open []func() error
 }
 
-// The schedulers. A task of a pool that waits on a connection of package net holds its worker.
+// A task of the pool that waits on a connection of package net blocks its worker.
 var schedulers = []struct {
 	name string
 	make func(stalled func(report []byte)) (*env, error)
@@ -42,7 +42,7 @@ var schedulers = []struct {
 	}},
 }
 
-// reactor makes an env of one reactor, which is never given to another goroutine if handOver is negative.
+// reactor makes an env of one reactor. If handOver is negative, there are no hand-overs.
 func reactor(handOver time.Duration) func(stalled func([]byte)) (*env, error) {
 	return func(stalled func([]byte)) (*env, error) {
 		loop, err := eventloop.New(eventloop.Options{Loops: 1, HandOver: handOver, OnStall: stalled})
@@ -51,7 +51,8 @@ func reactor(handOver time.Duration) func(stalled func([]byte)) (*env, error) {
 	}
 }
 
-// tasks runs f in n tasks, times times in each, and returns the first error when all have ended. Rows call it outside of tasks.
+// tasks runs f in n tasks, several times in each, and returns the first error when all have ended. It must not be called from a
+// task.
 func (e *env) tasks(n, times int, f func(task int) error) error {
 	begin := time.Now()
 	defer func() { e.took += time.Since(begin) }()
@@ -78,7 +79,7 @@ func (e *env) tasks(n, times int, f func(task int) error) error {
 	return first
 }
 
-// serve runs handle in a task for each connection that a task accepts, and returns the address.
+// serve accepts connections in a task, runs handle in a task for each of them, and returns the address.
 func (e *env) serve(handle func(c net.Conn)) (address string, err error) {
 	ln, err := e.listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -89,7 +90,7 @@ func (e *env) serve(handle func(c net.Conn)) (address string, err error) {
 		for {
 			c, err := ln.Accept()
 			if err != nil {
-				return // closed
+				return // the listener is closed
 			}
 			e.atEnd(c.Close)
 			if e.spawn(func() { defer c.Close(); handle(c) }) != nil {
@@ -99,7 +100,7 @@ func (e *env) serve(handle func(c net.Conn)) (address string, err error) {
 	})
 }
 
-// beside returns goroutines and package net, for the other side of a client or a server.
+// beside returns an env of goroutines and package net, for the other side of a client or a server.
 func (e *env) beside() *env {
 	other, _ := schedulers[len(schedulers)-1].make(nil)
 	e.atEnd(other.close)
@@ -112,7 +113,7 @@ func (e *env) atEnd(f func() error) {
 	e.open = append(e.open, f)
 }
 
-// close closes what serve has opened, and ends the scheduler when its tasks have ended.
+// close closes what serve has opened, and ends the scheduler after its tasks.
 func (e *env) close() error {
 	e.mu.Lock()
 	open := e.open
@@ -123,7 +124,7 @@ func (e *env) close() error {
 	return e.end()
 }
 
-// A sibling is a task that only sleeps. It measures how late it is woken.
+// A sibling is a task that only sleeps, and measures how late it is woken.
 type sibling struct {
 	mu   sync.Mutex
 	due  time.Time
@@ -145,7 +146,7 @@ func (s *sibling) run(ctx context.Context) {
 	}
 }
 
-// delays returns the longest delay so far, that of a sleep under way included, and the one that 99 % do not exceed.
+// delays returns the longest delay so far, including that of the current sleep, and the 99th percentile.
 func (s *sibling) delays() (longest, p99 time.Duration) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -56,7 +56,7 @@ func (greeter) FullDuplexCall(s grpc.BidiStreamingServer[pb.StreamingOutputCallR
 	return err
 }
 
-// overGRPC serves in a task of one env, and connects from the other.
+// overGRPC serves in a task of one env, and connects from the other env.
 func overGRPC(server, client *env, f func(c pb.TestServiceClient) error) error {
 	s := grpc.NewServer()
 	pb.RegisterTestServiceServer(s, greeter{})

@@ -84,7 +84,7 @@ var httpRows = []row{
 const greeting = "hello"
 
 func hello(w http.ResponseWriter, _ *http.Request) {
-	time.Sleep(2 * time.Millisecond) // for a database
+	time.Sleep(2 * time.Millisecond) // stands for a query to a database
 	_, _ = io.WriteString(w, greeting)
 }
 
@@ -95,7 +95,7 @@ func is(body []byte, err error) error {
 	return err
 }
 
-// fetch calls f in 50 tasks, 5 times in each, for a server beside them.
+// fetch calls f in 50 tasks, 5 times in each, for a server on goroutines.
 func fetch(e *env, transport *http.Transport, f func(client *http.Client, url string) error) error {
 	server := httptest.NewServer(http.HandlerFunc(hello))
 	defer server.Close()
@@ -116,7 +116,7 @@ func get(ctx context.Context, client *http.Client, url string) error {
 	return is(io.ReadAll(response.Body))
 }
 
-// visit asks a server of e, from goroutines beside it, and counts as e's work.
+// visit sends requests to a server of e, from goroutines. Their time counts as that of e.
 func visit(ctx context.Context, e *env, address string) error {
 	clients := e.beside()
 	transport := &http.Transport{MaxIdleConnsPerHost: 50}

@@ -14,7 +14,7 @@ import (
 	"github.com/braidgo/braid/suspend"
 )
 
-// These wait natively while they, or the tasks that they wait for, suspend.
+// The code of these rows blocks natively, while it, or the tasks for which it waits, may suspend.
 var nativeRows = []row{
 	{name: "a channel between two tasks", held: deadlock, run: func(ctx context.Context, e *env) error {
 		ping, pong := make(chan int), make(chan int)
@@ -128,7 +128,7 @@ var nativeRows = []row{
 
 func echo(c net.Conn) { _, _ = io.Copy(c, c) }
 
-// ask sends a line to an echo server, on a connection of its own, and reads it again.
+// ask sends a line to an echo server, on a new connection, and reads it back.
 func ask(ctx context.Context, e *env, address string) error {
 	c, err := e.dial(ctx, "tcp", address)
 	if err != nil {
@@ -138,7 +138,7 @@ func ask(ctx context.Context, e *env, address string) error {
 	return exchange(c)
 }
 
-// exchange has a message echoed.
+// exchange sends a message to an echo server, and reads it back.
 func exchange(c io.ReadWriter) error {
 	const message = "hello"
 	if _, err := io.WriteString(c, message); err != nil {

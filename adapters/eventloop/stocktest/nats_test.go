@@ -44,7 +44,7 @@ var natsRows = []row{
 	}},
 }
 
-// overNATS starts a server beside e and connects to it in a task.
+// overNATS starts a server on goroutines, and connects to it in a task of e.
 func overNATS(ctx context.Context, e *env, f func(c *nats.Conn) error) error {
 	s, err := server.NewServer(&server.Options{Host: "127.0.0.1", Port: server.RANDOM_PORT, NoLog: true, NoSigs: true})
 	if err != nil {

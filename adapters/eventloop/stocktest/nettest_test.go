@@ -13,7 +13,8 @@ import (
 	"github.com/braidgo/braid/adapters/eventloop"
 )
 
-// A Conn is what package net says of one, by the tests of golang.org/x/net. Its ends are on two reactors of a loop where there are several.
+// TestConn runs the tests of golang.org/x/net for a net.Conn. The ends of a connection are on two reactors, if the loop has
+// several.
 func TestConn(t *testing.T) {
 	for _, loops := range []int{1, 3} {
 		for _, network := range []string{"tcp", "unix"} {

@@ -93,7 +93,7 @@ var postgresRows = []row{
 	}},
 }
 
-// bare is 10 tasks with connections of their own.
+// bare runs 10 tasks, each with a connection of its own.
 func bare(ctx context.Context, e *env, dial Dial) error {
 	return e.tasks(10, 1, func(task int) error {
 		c, err := ConnectPgx(ctx, dial, e.server)
@@ -110,7 +110,7 @@ func bare(ctx context.Context, e *env, dial Dial) error {
 	})
 }
 
-// A slowConn is one whose other side is slow to read.
+// A slowConn has a peer that is slow to read.
 type slowConn struct{ net.Conn }
 
 func (c slowConn) Write(p []byte) (int, error) {
@@ -120,7 +120,7 @@ func (c slowConn) Write(p []byte) (int, error) {
 	return c.Conn.Write(p)
 }
 
-// inDB opens a database whose driver dials as e does.
+// inDB opens a database whose driver dials like e.
 func inDB(e *env, connections int, f func(db *sql.DB) error) error {
 	config, err := pgx.ParseConfig(e.server)
 	if err != nil {

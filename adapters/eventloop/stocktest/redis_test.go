@@ -53,7 +53,7 @@ var redisRows = []row{
 	}},
 }
 
-// increments is 50 tasks on a pool, four times: most but not all new pools hold a lock across a dial, by MaintNotifications.
+// increments runs 50 tasks on a pool, four times. Because of MaintNotifications, most new pools hold a lock during a dial.
 func increments(pool int, mode maintnotifications.Mode) func(ctx context.Context, e *env) error {
 	return func(ctx context.Context, e *env) error {
 		for range 4 {

@@ -12,7 +12,7 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// redisServer starts a server on a socket, which it returns; or "" if there is none.
+// redisServer starts a server on a unix socket and returns its address, or "" if the machine has no redis-server.
 func redisServer(t *testing.T) (address string) {
 	t.Helper()
 	server, err := exec.LookPath("redis-server")
@@ -26,7 +26,7 @@ func redisServer(t *testing.T) (address string) {
 	return address
 }
 
-// postgresServer starts a server on a socket, and returns how it is reached; or "" if there is none.
+// postgresServer starts a server on a unix socket and returns its data source name, or "" if the machine has no PostgreSQL.
 func postgresServer(t *testing.T) (dsn string) {
 	t.Helper()
 	initdb, err := exec.LookPath("initdb")
@@ -39,13 +39,13 @@ func postgresServer(t *testing.T) (dsn string) {
 	if initdb, err = filepath.EvalSymlinks(initdb); err != nil {
 		t.Fatal(err)
 	}
-	dir, err := os.MkdirTemp("", "stock") // the name of a socket is short, and a user without rights gets there
+	dir, err := os.MkdirTemp("", "stock") // a short path, because a socket's name is limited; another user has access to it
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = os.RemoveAll(dir) })
 	attr := new(syscall.SysProcAttr)
-	if os.Getuid() == 0 { // it refuses to run as root
+	if os.Getuid() == 0 { // PostgreSQL refuses to run as root
 		const nobody = 65534
 		attr.Credential = &syscall.Credential{Uid: nobody, Gid: nobody}
 		if err := os.Chown(dir, nobody, nobody); err != nil {
@@ -72,7 +72,7 @@ func postgresServer(t *testing.T) (dsn string) {
 	return dsn
 }
 
-// start runs a server until the end of the test, which tells it so by a signal.
+// start runs a server. At the end of the test, it sends stop to the server.
 func start(t *testing.T, stop syscall.Signal, server *exec.Cmd) {
 	t.Helper()
 	if err := server.Start(); err != nil {

@@ -18,20 +18,20 @@ import (
 	"time"
 )
 
-// A row is stock code with its expected outcomes. An outcome that is not given is "works".
+// A row is stock code with its expected outcomes. The zero outcome is "works".
 type row struct {
 	name       string
 	run        func(ctx context.Context, e *env) error
-	server     string  // that it needs
-	held, pool outcome // on a reactor with a negative HandOver, and in a pool
+	server     string  // the server that the row needs
+	held, pool outcome // the outcomes on a reactor with a negative HandOver, and in a pool
 }
 
 type outcome string
 
 const (
 	works    outcome = ""
-	slow     outcome = "slow"     // a task beside it has waited for longer than slowly, and four times as long as a goroutine; or it works
-	deadlock outcome = "deadlock" // it has not ended after the limit
+	slow     outcome = "slow"     // a task beside it was delayed for longer than slowly, and four times as long as a goroutine
+	deadlock outcome = "deadlock" // the row has not ended within the limit
 	either   outcome = "works, or a deadlock on a busy machine"
 )
 
@@ -55,8 +55,8 @@ func (r row) expected(scheduler string) outcome {
 	return works
 }
 
-// TestStock runs each row on each scheduler, in a process of its own, which outlives no deadlock. With -v it prints the table.
-// BRAID_ROUNDS=n runs all n times, by turns, with the full limit, and prints the best figures of each.
+// TestStock runs each row on each scheduler, in a process of its own, because a deadlock ends the process. With -v it prints the
+// table. BRAID_ROUNDS=n runs all n times, in turn, with the full limit, and prints the best figures of each.
 func TestStock(t *testing.T) {
 	rounds, _ := strconv.Atoi(os.Getenv("BRAID_ROUNDS"))
 	servers := map[string]string{"": "", "redis-server": redisServer(t), "postgres": postgresServer(t)}
@@ -79,7 +79,7 @@ func TestStock(t *testing.T) {
 							o.Limit = soon
 						}
 						got := o.run(t)
-						for again := 0; again < 5 && got.Outcome == slow && expected == works; again++ { // or has this machine much to do?
+						for again := 0; again < 5 && got.Outcome == slow && expected == works; again++ { // repeats, because the machine may be busy
 							got = o.run(t)
 						}
 						mu.Lock()
@@ -89,7 +89,7 @@ func TestStock(t *testing.T) {
 						case got.Err != "":
 							t.Error(got.Err)
 						case got.Outcome == expected, got.Outcome == works && expected == slow, got.Outcome != slow && expected == either:
-						case got.Outcome == slow && expected == works && got.Longest < 4*slowly: // the machine was busy at each try
+						case got.Outcome == slow && expected == works && got.Longest < 4*slowly: // the machine was busy in each attempt
 						default:
 							t.Errorf("%q, expected is %q: %v\n%s\n%s", got.Outcome, expected, got.Longest, got.Report, got.Stacks)
 						}
@@ -103,17 +103,17 @@ func TestStock(t *testing.T) {
 	}
 }
 
-// A result is that of one row on one scheduler.
+// A result is the outcome of one row on one scheduler.
 type result struct {
 	Outcome      outcome
 	Err          string
-	Took         time.Duration // by the tasks
-	Longest, P99 time.Duration // delays of the sibling
-	Report       string        // by the scheduler, of its first stall
-	Stacks       string        // of a deadlock
+	Took         time.Duration // the time of the tasks
+	Longest, P99 time.Duration // the delays of the sibling
+	Report       string        // the scheduler's report of its first stall
+	Stacks       string        // all stacks, after a deadlock
 }
 
-// better is r with the best of both figures. The worse outcome counts.
+// better returns r with the better figures of both. The worse outcome counts.
 func (r result) better(other result) result {
 	if other.Took == 0 || r.Outcome == deadlock {
 		return r
@@ -125,7 +125,7 @@ func (r result) better(other result) result {
 	return r
 }
 
-// An order is for a process of this test.
+// An order tells a process of this test which row to run.
 type order struct {
 	Row, Scheduler, Server string
 	Limit                  time.Duration
@@ -160,7 +160,7 @@ func TestMain(m *testing.M) {
 		o.obey()
 	}
 	flag.Parse()
-	_ = flag.Set("test.parallel", "8") // deadlocks have nothing to compute
+	_ = flag.Set("test.parallel", "8") // deadlocks need no processor
 	os.Exit(m.Run())
 }
 
@@ -171,7 +171,7 @@ func (o order) obey() {
 	var s, goroutine sibling
 	end := func(r result) {
 		once.Do(func() {
-			reported.Do(func() {}) // none is under way
+			reported.Do(func() {}) // no report may be under way
 			r.Report = report
 			r.Longest, r.P99 = s.delays()
 			if busy, _ := goroutine.delays(); r.Outcome == works && r.Longest > max(slowly, 4*busy) {
@@ -210,7 +210,8 @@ func (o order) obey() {
 	}
 }
 
-// table is the table of adapters/eventloop/README.md: the outcome, the throughput beside goroutines, and the longest delay of the sibling.
+// table returns the table of adapters/eventloop/README.md: the outcome, the throughput compared with goroutines, and the longest
+// delay of the sibling.
 func table(found map[string]result) string {
 	var b strings.Builder
 	b.WriteString("| stock code | reactor | throughput | delay | `HandOver: -1` | pool of one | throughput | delay |\n|---|---|---|---|---|---|---|---|\n")
@@ -221,7 +222,7 @@ func table(found map[string]result) string {
 			switch {
 			case s == "held":
 				cells = append(cells, r.held.String())
-			case got == result{}: // it was not asked for
+			case got == result{}: // the row was not run
 				cells = append(cells, "", "", "")
 			case got.Outcome == deadlock:
 				cells = append(cells, string(deadlock), "", "")
@@ -237,7 +238,7 @@ func table(found map[string]result) string {
 	return b.String()
 }
 
-// TestPage compares the rows with adapters/eventloop/README.md. Figures may differ.
+// TestPage compares the rows with adapters/eventloop/README.md. The figures may differ.
 func TestPage(t *testing.T) {
 	page, err := os.ReadFile("../README.md")
 	if err != nil {

@@ -70,9 +70,9 @@ var tlsRows = []row{
 	}},
 }
 
-const much = 32 << 20 // more than a socket takes
+const much = 32 << 20 // more than a socket buffers
 
-// secured is a connection of e to a server beside it.
+// secured connects a task of e to a TLS server on goroutines.
 func secured(ctx context.Context, e *env, handle func(c net.Conn)) (*tls.Conn, error) {
 	server, client := keys()
 	address, err := e.beside().serve(func(c net.Conn) { handle(tls.Server(c, server)) })
@@ -87,7 +87,7 @@ func secured(ctx context.Context, e *env, handle func(c net.Conn)) (*tls.Conn, e
 	return secure, secure.HandshakeContext(ctx)
 }
 
-// keys are those of httptest, for a server and its client.
+// keys returns the configurations of httptest for a server and its client.
 func keys() (server, client *tls.Config) {
 	s := httptest.NewUnstartedServer(nil)
 	s.StartTLS()

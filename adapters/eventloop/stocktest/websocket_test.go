@@ -75,7 +75,7 @@ func coderEcho(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// gorillaClients are tasks of on. Their time counts as e's.
+// gorillaClients runs clients in tasks of on. Their time counts as that of e.
 func gorillaClients(ctx context.Context, e, on *env, address string) error {
 	err := on.tasks(20, 1, func(int) error {
 		c, _, err := (&gorilla.Dialer{NetDialContext: on.dial}).DialContext(ctx, "ws://"+address, nil)
@@ -98,7 +98,7 @@ func gorillaClients(ctx context.Context, e, on *env, address string) error {
 	return err
 }
 
-// upgrading reads a request, and gives it to a handler that takes the connection over.
+// upgrading reads a request, and passes it to a handler that takes over the connection.
 func upgrading(handler http.HandlerFunc) func(c net.Conn) {
 	return func(c net.Conn) {
 		in := bufio.NewReader(c)

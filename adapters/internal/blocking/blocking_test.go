@@ -13,16 +13,16 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// A stepper has Goroutines whose functions end, and whose looks come, when the test says so. Each of its steps is one critical section,
-// so the orders of steps are all that can happen.
+// A stepper has Goroutines whose functions end, and whose looks come, when the test wants it. Each step is one critical section,
+// so the test can run all possible orders.
 type stepper struct {
 	*Goroutines
-	made    int      // functions given to Block
-	ran     []int    // of these
-	running []func() // each runs a function to its end
-	looks   []int    // set and not made
-	moved   bool     // a function has ended since a look was set
-	gone    int      // calls of gone
+	made    int      // the number of functions passed to Block
+	ran     []int    // the numbers of functions that have run
+	running []func() // each element ends one function
+	looks   []int    // the looks that are set and have not come yet
+	moved   bool     // a function has ended since the last look was set
+	gone    int      // the number of calls of gone
 	told    []string
 }
 
@@ -55,7 +55,7 @@ func (s *stepper) finish(i int) {
 	f()
 }
 
-// awaits says that a look will come that is not too late.
+// awaits reports whether a look is set, and will come in time.
 func (s *stepper) awaits() bool { return s.set != 0 && slices.Contains(s.looks, s.set) }
 
 func (s *stepper) tick() {
@@ -67,7 +67,7 @@ func (s *stepper) tick() {
 // A step is one of the four things that can happen.
 type step func(s *stepper, m *model)
 
-// A model says how many functions may run.
+// A model has the number of functions that may run.
 type model struct {
 	width, most, may int
 	closed           bool
@@ -93,8 +93,8 @@ var steps = map[byte]step{
 	'c': func(s *stepper, m *model) { s.Close(); m.closed = true },
 }
 
-// In every order of nine Blocks, ends, looks and a Close the width is kept, no function waits beside a free place or without a look, and
-// each runs once. If no function ends any more, looks let Max of them run.
+// In every order of nine Blocks, ends, looks and a Close, at most the allowed number of functions run. No function waits although
+// another may run, or without a look. Each function runs once. If no function ends any more, the looks let Max of them run.
 func TestOrders(t *testing.T) {
 	for _, m := range []model{{1, 1, 1, false}, {1, 3, 1, false}, {1, 4, 1, false}, {2, 4, 2, false}} {
 		for _, tell := range []bool{false, true} {
@@ -113,7 +113,7 @@ func TestOrders(t *testing.T) {
 	}
 }
 
-// each calls f for every order that begins with this one.
+// each calls f for every order that begins with the given one.
 func each(m model, tell bool, order string, f func(order string, s *stepper, m model)) {
 	s, now := newStepper(Limits{Width: m.width, Max: m.most}, tell), m
 	for _, c := range []byte(order) {
@@ -144,9 +144,9 @@ func (m model) differs(s *stepper, tell bool) string {
 	case int(running) != len(s.running):
 		return "Counts"
 	case int(running) > m.may:
-		return "more run than may"
+		return "more functions run than may"
 	case queued > 0 && int(running) < m.may:
-		return "a function waits beside a free place"
+		return "a function waits although another one may run"
 	case queued == 0 && running == 0 && s.awaits():
 		return "a look is set for nothing"
 	case queued > 0 && !s.awaits() && (m.may < m.most || tell && !s.told2()):
@@ -157,23 +157,23 @@ func (m model) differs(s *stepper, tell bool) string {
 	return ""
 }
 
-// endsWell describes a mistake of s after a Close, when nothing but looks comes, and then the end of each function.
+// endsWell closes s, lets all looks come, and then ends each function. It describes a mistake of s meanwhile.
 func (m model) endsWell(s *stepper) string {
 	s.Close()
 	for n := 0; len(s.looks) > 0; n++ {
 		if s.tick(); n == 10 {
-			return "a look is set though nothing comes of it"
+			return "a look is set although it has no effect"
 		}
 	}
 	if running, queued := s.Counts(); queued > 0 && int(running) < m.most {
-		return "a function waits though more may run"
+		return "a function waits although more may run"
 	}
 	for len(s.running) > 0 {
 		s.finish(0)
 	}
 	slices.Sort(s.ran)
 	if len(s.ran) != s.made || len(slices.Compact(s.ran)) != s.made {
-		return "a function has not run once"
+		return "a function has not run exactly once"
 	}
 	if s.gone != 1 {
 		return "gone"
@@ -185,8 +185,8 @@ func (s *stepper) told2() bool {
 	return slices.ContainsFunc(s.told, func(text string) bool { return strings.Contains(text, "MaxBlocking") })
 }
 
-// A thousand transactions, each with three calls, share four connections. With a width that stays, the transactions that wait for a
-// connection leave no place to the four that have one.
+// A thousand transactions share four connections, and each makes three calls. If the width did not grow, the transactions that
+// wait for a connection would leave no place for the four that have one.
 func TestTransactions(t *testing.T) {
 	const tasks, connections = 1000, 4
 	synctest.Test(t, func(t *testing.T) {
@@ -222,14 +222,14 @@ func TestTransactions(t *testing.T) {
 		require.Len(t, told, 1)
 		require.Contains(t, told[0], "suspend.Blocking: 64 functions run, none of them has ended for 100ms, and ")
 		require.Contains(t, told[0], ": from now on up to 128 run at a time")
-		call(func() {}) // alone: the width is back
+		call(func() {}) // runs alone, which resets the width
 		synctest.Wait()
 		require.Equal(t, defaultWidth, g.width)
 		g.Close()
 	})
 }
 
-// While functions end the width stays, however many wait.
+// While functions end the width does not grow, however many wait.
 func TestNoGrowthWhileFunctionsEnd(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var now, most atomic.Int32
@@ -240,7 +240,7 @@ func TestNoGrowthWhileFunctionsEnd(t *testing.T) {
 				time.Sleep(90 * time.Millisecond)
 				now.Add(-1)
 			}))
-			synctest.Wait() // so that no two functions store at a time
+			synctest.Wait() // so that no two functions store at the same time
 		}
 		g.Close()
 		time.Sleep(time.Hour)
@@ -250,7 +250,7 @@ func TestNoGrowthWhileFunctionsEnd(t *testing.T) {
 	})
 }
 
-// Where Max is too few, the second line says so, and no line follows.
+// If Max is too small, the second report says so, and no report follows.
 func TestMaxIsTold(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		told := make(chan string, 9)
@@ -274,7 +274,7 @@ func TestMaxIsTold(t *testing.T) {
 	})
 }
 
-// A look that was set in a bubble, which has ended before it came, does not keep the next from being set.
+// A look was set in a bubble that ended before the look came. It must not prevent the next look.
 func TestLookOfABubble(t *testing.T) {
 	g := New(Limits{Width: 1}, func() {})
 	for range 2 {
@@ -293,7 +293,7 @@ func TestLookOfABubble(t *testing.T) {
 	g.Close()
 }
 
-// A function that exits its goroutine has ended.
+// A function that calls runtime.Goexit has ended.
 func TestGoexit(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		gone := make(chan struct{})

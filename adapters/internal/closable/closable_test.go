@@ -45,7 +45,7 @@ func TestCounter(t *testing.T) {
 	require.False(t, left.Enter())
 }
 
-// However Enter, Leave and Close meet, one of them sees the end, and nothing is accepted after it.
+// In any order of Enter, Leave and Close, exactly one of them reports the end, and nothing is accepted after it.
 func TestOneSeesTheEnd(t *testing.T) {
 	for range 50 {
 		var c Counter
@@ -74,7 +74,7 @@ func TestOneSeesTheEnd(t *testing.T) {
 	}
 }
 
-// Wait prefers the end to the cancellation, and the error of the end to none.
+// If both have come, Wait returns the result of the end, not the cancellation.
 func TestWait(t *testing.T) {
 	over, cancel := context.WithCancel(context.Background())
 	cancel()

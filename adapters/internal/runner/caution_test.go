@@ -9,7 +9,7 @@ import (
 	"github.com/braidgo/braid/suspend"
 )
 
-// carried returns how many steps of n new tasks are made outside, of ten each, and the tasks.
+// carried runs n new tasks of ten steps each, and returns the number of steps that are made outside, and the tasks.
 func carried(c *caution, n int) (steps int, tasks []*Task) {
 	for range n {
 		t := &Task{period: c.period - 1}
@@ -23,7 +23,7 @@ func carried(c *caution, n int) (steps int, tasks []*Task) {
 	return steps, tasks
 }
 
-// A period of being careful ends after so many proofs, or after its time. A slow step makes it longer.
+// A careful period ends after a number of proofs, or after its time. A slow step extends it.
 func TestCaution(t *testing.T) {
 	c := newCaution(time.Hour)
 	steps, _ := carried(&c, 10)
@@ -47,7 +47,7 @@ func TestCaution(t *testing.T) {
 	require.Equal(t, proofs+more, steps)
 
 	slow.slow = true
-	c.proved(slow) // after the end of the period: nobody else proves itself
+	c.proved(slow) // after the end of the period, no other task has to prove itself
 	steps, _ = carried(&c, 10)
 	require.Zero(t, steps)
 
@@ -56,7 +56,7 @@ func TestCaution(t *testing.T) {
 	require.False(t, c.careful())
 }
 
-// A turn that has lasted for long ends. It is a reason to be careful only if its steps were few.
+// A long turn is ended. It begins a careful period only if it had few steps.
 func TestOverdue(t *testing.T) {
 	for steps, careful := range map[int]bool{1: true, shortInStuck - 1: true, shortInStuck + 1: false, publishing: false} {
 		r := New(nil, func() {}, nil, suspend.ErrClosed)

@@ -23,7 +23,7 @@ func TestInboxKeepsTheOrder(t *testing.T) {
 	pushed := newItems(5)
 	for _, it := range pushed {
 		if push(&in, it) {
-			t.Error("a wake-up is owed, but nobody sleeps")
+			t.Error("push asks for a wake-up, but the consumer does not sleep")
 		}
 	}
 	it := in.Take()
@@ -63,7 +63,7 @@ func TestInboxSleep(t *testing.T) {
 	}
 }
 
-// Every item comes out once, in the order of its producer, and the sleeper is woken exactly once per sleep.
+// Every item comes out once, in the order of its producer, and each sleep is ended by exactly one wake-up.
 func TestInboxStress(t *testing.T) {
 	const producers, each = 4, 20_000
 	type numbered struct {

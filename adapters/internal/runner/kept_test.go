@@ -12,7 +12,7 @@ import (
 	"github.com/braidgo/braid/suspend"
 )
 
-// waiting runs n tasks that wait for each other, in one Run, and returns its Driven.
+// waiting runs n tasks in one Run, which all wait at the same time, and returns its Driven.
 func waiting(n int) *Driven {
 	d := NewDriven(suspend.Goroutines, nil, nil, nil, suspend.ErrClosed)
 	err := d.Drive(context.Background(), Drive{Name: "test", StallAfter: -1}, func(context.Context) error {
@@ -37,7 +37,7 @@ func waiting(n int) *Driven {
 	return d
 }
 
-// held empties the cache, which gives nothing back by itself until it is empty again.
+// held empties the cache, and stops its timer, so that the cache drops nothing by itself.
 func held() {
 	empty()
 	kept.mu.Lock()
@@ -45,7 +45,7 @@ func held() {
 	kept.ticker = time.AfterFunc(time.Hour, kept.tick)
 }
 
-// empty gives all coroutines back.
+// empty drops all kept coroutines.
 func empty() (ticks int) {
 	kept.mu.Lock()
 	if kept.ticker != nil {
@@ -65,7 +65,8 @@ func (k *keptTasks) size() int {
 	return len(k.idle)
 }
 
-// A Run of thousands of tasks made a coroutine for each, whatever other Runs had left: 4 µs and 13 allocations.
+// A Run of thousands of tasks uses the coroutines that other Runs have left. Creating one would take 4 µs and 13 allocations for
+// each task.
 func TestCoroutinesOutliveARun(t *testing.T) {
 	const n = 5000
 	held()
@@ -81,7 +82,7 @@ func TestCoroutinesOutliveARun(t *testing.T) {
 		runtime.ReadMemStats(&after)
 		least = min(least, float64(after.Mallocs-before.Mallocs)/n)
 	}
-	if least > 3 { // 1.1 without the race detector, which drops what a sync.Pool holds
+	if least > 3 { // 1.1 without the race detector, under which a sync.Pool drops items
 		t.Errorf("%.2f allocations for each task", least)
 	}
 	empty()
@@ -103,21 +104,21 @@ func TestKeptCoroutinesAreGivenBack(t *testing.T) {
 	if size := kept.size(); size > maxKept {
 		t.Errorf("%d coroutines are kept", size)
 	}
-	for runtime.NumGoroutine()-before-maxKept > 100 { // the last steps of coroutines that are not kept
+	for runtime.NumGoroutine()-before-maxKept > 100 { // waits for coroutines that are not kept to end
 		runtime.Gosched()
 	}
 	if ticks := empty(); ticks > 8 {
 		t.Errorf("%d ticks until all were given back", ticks)
 	}
-	for runtime.NumGoroutine() > before { // their last steps
+	for runtime.NumGoroutine() > before { // waits for their last steps
 		runtime.Gosched()
 	}
 }
 
-// A task that holds its scheduler is reported to that one, also on a coroutine that another Run has made.
+// A task that holds its scheduler is reported to this scheduler, even on a coroutine that another Run has created.
 func TestStallsOfAKeptCoroutine(t *testing.T) {
 	defer empty()
-	for range 20 { // a tick that had begun before held gives coroutines back, and then more follow
+	for range 20 { // repeats, because a tick that began before held may drop the coroutines
 		if stallsOnAKeptCoroutine(t) {
 			return
 		}
@@ -169,19 +170,19 @@ func stallsOnAKeptCoroutine(t *testing.T) (reported bool) {
 }
 
 func holdsTheRunner(t *testing.T, reported chan struct{}) {
-	select { // natively, which is the point
+	select { // blocks natively, on purpose
 	case <-reported:
 	case <-time.After(20 * time.Second):
 		t.Error("not reported")
 	}
 }
 
-// The runtime would end the process.
+// If a Run with a locked thread used coroutines of other Runs, the runtime would end the process.
 func TestALockedThreadSharesNoCoroutines(t *testing.T) {
 	waiting(1000)
 	done := make(chan bool)
 	go func() {
-		runtime.LockOSThread() // for good: the thread ends
+		runtime.LockOSThread() // never unlocked, so that the thread ends
 		done <- waiting(1000).shares == no
 	}()
 	if !<-done {
@@ -191,7 +192,7 @@ func TestALockedThreadSharesNoCoroutines(t *testing.T) {
 	empty()
 }
 
-// A coroutine from outside would count as no part of the bubble, and one from inside could not leave it.
+// A coroutine from outside is no part of the bubble, and one from inside cannot leave it.
 func TestABubbleSharesNoCoroutines(t *testing.T) {
 	waiting(1000)
 	size := kept.size()
@@ -213,7 +214,7 @@ func TestFewTasksDoWithoutTheCache(t *testing.T) {
 	}
 }
 
-// A task on a kept coroutine belongs to the Run that began it.
+// A task on a kept coroutine belongs to the Run that started it.
 func TestAKeptCoroutineIsTheNewRuns(t *testing.T) {
 	waiting(1000)
 	d := NewDriven(suspend.Goroutines, nil, nil, nil, suspend.ErrClosed)

@@ -11,7 +11,7 @@ import (
 	"github.com/braidgo/braid/suspend"
 )
 
-// careful returns a Runner of the calling goroutine in a period of being careful, and a function that runs it until nothing is runnable.
+// careful returns a Runner of the calling goroutine in a careful period, and a function that runs it until no task is left.
 // carried counts the steps outside, which are made at once.
 func careful(stalls *coro.Stalls) (r *Runner, carried *int, run func()) {
 	r, carried = New(nil, func() {}, nil, suspend.ErrClosed), new(int)
@@ -27,7 +27,7 @@ func careful(stalls *coro.Stalls) (r *Runner, carried *int, run func()) {
 	}
 }
 
-// The next task of a coroutine has to prove itself in the same period.
+// The next task of a coroutine has to prove itself again in the same careful period.
 func TestANewTaskHasToProveItself(t *testing.T) {
 	r, carried, run := careful(nil)
 	for i := range 3 {
@@ -42,7 +42,7 @@ func TestANewTaskHasToProveItself(t *testing.T) {
 	}
 }
 
-// A task that was outside and holds the Runner afterwards is reported.
+// A task returns from outside, and then holds the Runner. It is reported.
 func TestATaskThatCameBackIsWatched(t *testing.T) {
 	reports := make(chan struct{}, 1000)
 	stalls := coro.WatchStalls(time.Millisecond, func(stack []byte) {

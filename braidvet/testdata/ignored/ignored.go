@@ -29,9 +29,9 @@ type server struct {
 }
 
 func (s *server) wrong(ctx context.Context, k *keyed.Mutex[string], l *latch.Latch) {
-	_ = s.mu.LockContext(ctx) // want `the error of mutex.RWMutex.LockContext is ignored: if ctx has ended, the lock may be another's`
+	_ = s.mu.LockContext(ctx) // want `the error of mutex.RWMutex.LockContext is ignored: if ctx has ended, another task may hold the lock`
 	defer s.mu.Unlock()
-	s.sem.Acquire(ctx, 1)       // want `the error of semaphore.Semaphore.Acquire is ignored: if ctx has ended, the permits may be others'`
+	s.sem.Acquire(ctx, 1)       // want `the error of semaphore.Semaphore.Acquire is ignored: if ctx has ended, other tasks may hold the permits`
 	go s.in.Send(ctx, 1)        // want `chanx.Chan.Send is ignored: if ctx has ended, the value may not have been sent`
 	defer l.Wait(ctx)           // want `latch.Latch.Wait is ignored`
 	_ = k.LockContext(ctx, "a") // want `keyed.Mutex.LockContext is ignored`
@@ -84,7 +84,7 @@ func (s *server) right(ctx context.Context, l *latch.Latch) error {
 }
 
 func ends(ctx context.Context, s *stage.Stage[int, int], f stage.Flow[int, int], p *stage.Pool, n *natsactor.Server) error {
-	defer s.Close() // want `the error of stage.Stage.Close is ignored: it says how much is lost; Shutdown lets it finish`
+	defer s.Close() // want `the error of stage.Stage.Close is ignored: it says how much was lost; to lose nothing, use Shutdown`
 	f.Close()       // want `the error of stage.Closer.Close is ignored`
 	_ = s.Close()   // meant so
 	defer n.Close() // want `the error of natsactor.Server.Close is ignored`

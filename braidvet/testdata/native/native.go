@@ -22,23 +22,23 @@ type cache struct {
 
 func wrong(ctx context.Context, s *fifo.Scheduler, l *callback.Loop, ch chan int, wg *sync.WaitGroup, c *cache) {
 	_ = s.Go(func() {
-		ch <- 1  // want `a send to a channel stops all tasks of the fifo.Scheduler: suspend.Blocking takes it to a goroutine of its own`
-		select { // want `a select stops all`
+		ch <- 1  // want `a send to a channel blocks all tasks of the fifo.Scheduler: call it in suspend.Blocking`
+		select { // want `a select blocks all`
 		case <-ch:
 		case <-ctx.Done():
-			time.Sleep(1) // want `time.Sleep stops all`
+			time.Sleep(1) // want `time.Sleep blocks all`
 		}
 	})
 	_ = fifo.Run(ctx, func(ctx context.Context) error {
-		for range ch { // want `a range over a channel stops all`
+		for range ch { // want `a range over a channel blocks all`
 		}
-		func() { wg.Wait() }() // want `sync.WaitGroup.Wait stops all`
-		helper(ch)             // want `a receive from a channel stops all`
+		func() { wg.Wait() }() // want `sync.WaitGroup.Wait blocks all`
+		helper(ch)             // want `a receive from a channel blocks all`
 		return nil
 	})
 	_ = l.Go(c.locked)
 	_ = l.Go(func() {
-		wait := func() { <-ch } // want `a receive from a channel stops all`
+		wait := func() { <-ch } // want `a receive from a channel blocks all`
 		wait()
 		switch {
 		case ch != nil:
@@ -47,14 +47,14 @@ func wrong(ctx context.Context, s *fifo.Scheduler, l *callback.Loop, ch chan int
 			c.Unlock()
 		}
 	})
-	_ = promise.Go(ctx, l, func(ctx context.Context) (int, error) { return <-ch, nil }) // want `a receive from a channel stops all tasks of the callback.Loop`
+	_ = promise.Go(ctx, l, func(ctx context.Context) (int, error) { return <-ch, nil }) // want `a receive from a channel blocks all tasks of the callback.Loop`
 }
 
 func helper(ch chan int) int { return deeper(ch) }
 func deeper(ch chan int) int { return <-ch }
 
 func (c *cache) locked() {
-	c.mu.RLock() // want `c.mu is held while mvar.MVar.Take suspends: a task of the callback.Loop that locks it then stops all`
+	c.mu.RLock() // want `c.mu is held while mvar.MVar.Take suspends: a task of the callback.Loop that locks it then blocks all`
 	defer c.mu.RUnlock()
 	_, _ = c.line.Take(context.Background())
 }

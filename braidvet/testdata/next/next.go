@@ -7,7 +7,7 @@ import (
 )
 
 func wrong(ctx context.Context, self *actor.Self[int]) error {
-	self.React(func(int) error { // want `the result of actor.Self.React is not returned, so the actor does not do it`
+	self.React(func(int) error { // want `the result of actor.Self.React is not returned, so it has no effect`
 		_ = actor.Loop(func() error { return nil }) // want `the result of actor.Loop is not returned`
 		return nil
 	})

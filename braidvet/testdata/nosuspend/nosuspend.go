@@ -19,7 +19,7 @@ type box struct {
 
 func (b *box) Guard() *suspend.Guard { return &b.guard }
 func (b *box) Try() (int, bool, error) {
-	v, err := b.inner.Read(context.Background()) // want `Try of a suspend.Source must not suspend, and mvar.MVar.Read may`
+	v, err := b.inner.Read(context.Background()) // want `Try of a suspend.Source must not suspend, but mvar.MVar.Read may`
 	return v, true, err
 }
 func (b *box) Enqueue(r suspend.Resumer[int]) { b.line.Push(r, struct{}{}) }
@@ -31,17 +31,17 @@ func wrong(ctx context.Context, c *chanx.Chan[int], v *stm.Var[int], l *eventloo
 	_ = stm.Atomically(ctx, func(tx *stm.Tx) error {
 		v.Set(tx, 1)
 		return stm.OrElse(tx, func(tx *stm.Tx) error {
-			return c.Send(ctx, 1) // want `a transaction must not suspend, and chanx.Chan.Send may`
+			return c.Send(ctx, 1) // want `a transaction must not suspend, but chanx.Chan.Send may`
 		})
 	})
 	_ = stm.Atomically(ctx, again(ctx)) // cannot be seen
 	_ = l.Execute(func() {
-		_, _ = b.Take(ctx) // want `a callback must not suspend, and suspend.Wait may`
+		_, _ = b.Take(ctx) // want `a callback must not suspend, but suspend.Wait may`
 	})
-	suspend.Then(ctx, c.RecvOp(), l, func(int, error) { pause(ctx) }) // want `a callback must not suspend, and suspend.Sleep may`
+	suspend.Then(ctx, c.RecvOp(), l, func(int, error) { pause(ctx) }) // want `a callback must not suspend, but suspend.Sleep may`
 	_ = l.Execute(later)
 	_ = l.Execute(func() {
-		for range c.All(ctx) { // want `a callback must not suspend, and chanx.Chan.All may`
+		for range c.All(ctx) { // want `a callback must not suspend, but chanx.Chan.All may`
 		}
 	})
 }
@@ -51,7 +51,7 @@ func again(ctx context.Context) func(*stm.Tx) error { return func(*stm.Tx) error
 func pause(ctx context.Context) { _ = suspend.Sleep(ctx, time.Second) }
 
 func later() {
-	pause(context.Background()) // want `a callback must not suspend, and suspend.Sleep may`
+	pause(context.Background()) // want `a callback must not suspend, but suspend.Sleep may`
 }
 
 func right(ctx context.Context, c *chanx.Chan[int], v *stm.Var[int], l *eventloop.Loop) {

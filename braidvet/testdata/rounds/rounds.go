@@ -19,7 +19,7 @@ var (
 )
 
 func two(ctx context.Context, a, b int) (string, error) {
-	p, err := posts.Get(ctx, a) // want `2 Gets in sequence, of which none needs another's result, are 2 rounds: fetch.Two makes them one`
+	p, err := posts.Get(ctx, a) // want `2 Gets in sequence need 2 rounds, although none uses another's result: fetch.Two needs one round`
 	if err != nil {
 		return "", err
 	}
@@ -31,7 +31,7 @@ func two(ctx context.Context, a, b int) (string, error) {
 }
 
 func three(c context.Context, k [3]int) error {
-	p, err := posts.Get(c, k[0]) // want `3 Gets in sequence, of which none needs another's result, are 3 rounds: fetch.Three makes them one`
+	p, err := posts.Get(c, k[0]) // want `3 Gets in sequence need 3 rounds, although none uses another's result: fetch.Three needs one round`
 	if err != nil {
 		return err
 	}

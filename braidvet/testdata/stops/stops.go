@@ -10,7 +10,7 @@ import (
 var keep func(error)
 
 func wrong(parent context.Context, some bool) context.Context {
-	ctx, _ := cancel.New(parent)                      // want `the stop of cancel.New is thrown away: the context stays with its parent until that ends`
+	ctx, _ := cancel.New(parent)                      // want `the stop function of cancel.New is not used: the context stays in the memory of its parent until the parent ends`
 	ctx, stop := cancel.WithTimeout(ctx, time.Second) // want `stop of cancel.WithTimeout is not called on every path.*the return in line 16`
 	if some {
 		return ctx

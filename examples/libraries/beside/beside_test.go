@@ -51,7 +51,7 @@ func TestLines(t *testing.T) {
 		ours := strings.Replace(usual, "_usual", "", 1)
 		n, m := linesOf(t, ours), linesOf(t, usual)
 		t.Logf("%-12s %3d lines, usually %3d", strings.TrimSuffix(ours, ".go"), n, m)
-		if n > m && ours != "server.go" { // the usual server has two faults
+		if n > m && ours != "server.go" { // the usual server is shorter because it has two faults
 			t.Errorf("%s has %d lines, and %s has %d", ours, n, usual, m)
 		}
 		if !regexp.MustCompile(fmt.Sprintf(`(?m)^\|.*\| %d \|.*\| %d \|$`, n, m)).Match(page) {
@@ -65,7 +65,7 @@ func linesOf(t *testing.T, name string) int {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, code, ok := strings.Cut(string(text), "\n)\n") // the end of the imports
+	_, code, ok := strings.Cut(string(text), "\n)\n") // skips the imports
 	if !ok {
 		t.Fatal(name, " has no imports")
 	}
@@ -132,10 +132,10 @@ func TestCache(t *testing.T) {
 				if _, err := c.get(t.Context(), "/broken"); err == nil {
 					t.Error("no error")
 				}
-				if text, err := c.get(t.Context(), "/broken"); err != nil || text != "page /broken" { // not remembered
+				if text, err := c.get(t.Context(), "/broken"); err != nil || text != "page /broken" { // an error is not cached
 					t.Error(text, err)
 				}
-				// The first client gives up, and the second one gets the page.
+				// The first client gives up, and the second gets the page.
 				impatient, cancel := context.WithTimeout(t.Context(), time.Millisecond)
 				defer cancel()
 				wg.Go(func() {
@@ -408,7 +408,7 @@ func TestCrawl(t *testing.T) {
 	}
 }
 
-// everywhere runs test with Braid on goroutines, a reactor and a pool of one, and in the usual way with a nil Spawner.
+// everywhere runs test with Braid on goroutines, on a reactor and on a pool of one worker, and the usual way with a nil Spawner.
 func everywhere(t *testing.T, test func(t *testing.T, on suspend.Spawner)) {
 	reactor, err := eventloop.New(eventloop.Options{Loops: 1})
 	if err != nil {
@@ -539,7 +539,7 @@ func TestCron(t *testing.T) {
 	})
 }
 
-// What differs: a request for more than there is.
+// The two differ in a request for more than there is.
 func TestTooLarge(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
@@ -552,7 +552,7 @@ func TestTooLarge(t *testing.T) {
 	})
 }
 
-// Both load each author once. Only the batches of the second are sure: a timer has no say in them.
+// Both load each author once. Only ours has certain batches: they do not depend on a timer.
 func TestLoader(t *testing.T) {
 	books := []int{101, 7, 230, 7, 9}
 	want := []int{1, 7, 30, 7, 9}
@@ -566,7 +566,7 @@ func TestLoader(t *testing.T) {
 	require.Equal(t, [][]int{{101, 7, 230, 9}}, ours.batches)
 }
 
-// engine runs a server with two event loops, and hands out connections to it.
+// engine runs a server with two event loops, and passes its connections to handle.
 type engine struct {
 	gnet.EventHandler
 	started chan gnet.Engine
@@ -597,7 +597,7 @@ func TestServer(t *testing.T) {
 			for range 8 {
 				wg.Go(func() {
 					c, err := net.Dial("tcp", addr)
-					for err != nil { // between OnBoot and the listener
+					for err != nil { // the listener opens after OnBoot
 						c, err = net.Dial("tcp", addr)
 					}
 					defer c.Close()
@@ -609,7 +609,7 @@ func TestServer(t *testing.T) {
 						got = append(got, in.Text())
 					}
 					if name == "usual" {
-						slices.Sort(got) // the order is not kept
+						slices.Sort(got) // the order is not guaranteed
 					}
 					if err != nil || strings.Join(got, " ") != "1 2 3 4" {
 						t.Error(name, got, err, in.Err())

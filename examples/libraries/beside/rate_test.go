@@ -23,8 +23,8 @@ type limiter interface {
 	Burst() int
 }
 
-// TestRate performs random calls on the two Limiters, in virtual time. Their results and times are the same, unless the Limit or the burst
-// changes while calls wait: only package rate applies such a change to these calls.
+// TestRate performs random calls on the two Limiters, in virtual time. Their results and times are the same, unless the Limit or
+// the burst changes while calls wait: only package rate applies such a change to waiting calls.
 func TestRate(t *testing.T) {
 	for seed := range uint64(300) {
 		var results [2][]result
@@ -45,7 +45,7 @@ func TestRate(t *testing.T) {
 	}
 }
 
-// A result of a call is a text and a number: the time in seconds at which a wait has ended, or a number of tokens.
+// A result has a text and a number: the time in seconds at which a wait has ended, or a number of tokens.
 type result struct {
 	what  string
 	value float64

@@ -19,7 +19,7 @@ import (
 	"github.com/braidgo/braid/suspend"
 )
 
-// start starts f on a scheduler, or in the usual way, and returns a native wait for its end.
+// start starts f on a scheduler, or the usual way, and returns a function that blocks until f has ended.
 func start(on suspend.Spawner, f func()) (wait func()) {
 	if on == nil {
 		on = suspend.Goroutines
@@ -32,7 +32,7 @@ func start(on suspend.Spawner, f func()) (wait func()) {
 	return func() { <-ended }
 }
 
-// A gate is passed when it is open.
+// Tasks wait at a gate until it is open.
 type gate struct{ promise.Promise[int] }
 
 func (g *gate) open() { g.Fill(1) }
@@ -85,7 +85,7 @@ func TestHub(t *testing.T) {
 				return goOn.pass(ctx)
 			}))
 		})
-		for _, m := range []string{"a", "b", "c", "d", "e"} { // the slow client writes one, and has room for two
+		for _, m := range []string{"a", "b", "c", "d", "e"} { // the slow client is writing one message, and has room for two
 			require.NoError(t, h.say(ctx, m))
 			got, err := heard.Recv(ctx)
 			require.NoError(t, err)
@@ -133,13 +133,13 @@ func TestPubsub(t *testing.T) {
 		publish()
 		read()
 		require.NoError(t, last.pass(ctx))
-		require.NoError(t, p.publish(ctx, "a", 5)) // there is room for one
+		require.NoError(t, p.publish(ctx, "a", 5)) // the queue has room for one
 		late, cancel := context.WithTimeout(ctx, time.Millisecond)
 		defer cancel()
 		require.ErrorIs(t, p.publish(late, "a", 6), context.DeadlineExceeded)
 		_, err := other(late)
 		require.ErrorIs(t, err, context.DeadlineExceeded)
-		publish = start(on, func() { require.NoError(t, p.publish(ctx, "a", 7)) }) // waits for the subscribers, or finds none
+		publish = start(on, func() { require.NoError(t, p.publish(ctx, "a", 7)) }) // waits for the subscribers, which leave
 		leaveQuick()
 		leaveSlow()
 		leaveOther()
@@ -201,7 +201,7 @@ func TestConns(t *testing.T) {
 		require.NoError(t, err)
 		require.Len(t, dialled, 4)
 		p.put(three, false)
-		get = start(on, func() { // two may come, and the second finds the pool closed
+		get = start(on, func() { // two calls may come, and the second finds the pool closed
 			for {
 				if _, err := p.get(ctx); err != nil {
 					return

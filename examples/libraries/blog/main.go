@@ -26,9 +26,9 @@ func main() {
 
 func run(ctx context.Context, args []string, out io.Writer) error {
 	flags := flag.NewFlagSet("blog", flag.ContinueOnError)
-	sequential := flags.Bool("sequential", false, "no batches: each key is a statement, as with a cache alone")
-	record := flags.String("record", "", "write all answers to this `file`")
-	replay := flags.String("replay", "", "take all answers from this `file`, and open no database")
+	sequential := flags.Bool("sequential", false, "no batches: one statement for each key, as with a cache only")
+	record := flags.String("record", "", "record all loaded values in this `file`")
+	replay := flags.String("replay", "", "use the values recorded in this `file`, without a database")
 	if err := flags.Parse(args); err != nil {
 		return err
 	}

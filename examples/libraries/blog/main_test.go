@@ -64,7 +64,7 @@ func TestSequentialAndReplay(t *testing.T) {
 	}
 }
 
-// The README shows the output, but for the times.
+// The README shows the output, apart from the times.
 func TestReadme(t *testing.T) {
 	text, err := os.ReadFile("README.md")
 	if err != nil {
@@ -76,7 +76,7 @@ func TestReadme(t *testing.T) {
 		if strings.HasPrefix(line, "    ") && !strings.HasPrefix(line, "    go run") {
 			line = strings.TrimSpace(line)
 			if strings.HasPrefix(line, "why") || strings.HasPrefix(line, "select post,") || line == "" || regexp.MustCompile(`^\d? *post(Views|Info)`).MatchString(line) {
-				continue // two batches of one round come in any order
+				continue // two batches of one round may come in either order
 			}
 			if !strings.Contains(out, line) {
 				t.Errorf("the README has %q, which is not in:\n%s", line, out)
@@ -85,7 +85,7 @@ func TestReadme(t *testing.T) {
 	}
 }
 
-// A statement that breaks off is an error of all posts that it was to read: none of them is half read.
+// If a statement fails in the middle, all posts that it should read get the error, and none has half of its data.
 func TestAnErrorOfTheDatabase(t *testing.T) {
 	db, err := openDatabase(t.Context(), io.Discard)
 	if err != nil {

@@ -51,7 +51,7 @@ func TestSlow(t *testing.T) {
 	for _, want := range []string{
 		`(?m)^Rounds: 3 rounds, 5 batches, 39 keys for 39 gets, \d+`,
 		`(?m)^Eager: 3 rounds, 5 batches, 39 keys for 39 gets, \d+`,
-		`stock answers in \d+\.\d ms, 24 tasks waited only for its round 2: see Eager`,
+		`stock answers in \d+\.\d ms, 24 tasks waited only for it in round 2: see Eager`,
 	} {
 		if !regexp.MustCompile(want).MatchString(out) {
 			t.Errorf("no %q in:\n%s", want, out)
@@ -62,7 +62,7 @@ func TestSlow(t *testing.T) {
 	}
 }
 
-// An answer that breaks off is an error of all its products.
+// If a response breaks off, all its products get an error.
 func TestHalfAnAnswer(t *testing.T) {
 	half := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		fmt.Fprint(w, `[{"ID": 1, "Name": "one"}, {"ID": 2`)

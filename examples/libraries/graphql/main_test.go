@@ -18,7 +18,7 @@ func TestServers(t *testing.T) {
 	if n := len(want["users"].([]any)); n != numUsers {
 		t.Fatalf("%d users", n)
 	}
-	for range 3 { // exact: the same each time
+	for range 3 { // repeats, because the figures must be the same each time
 		if got := answer(t, m, "/later", 3); !reflect.DeepEqual(got, want) {
 			t.Error("/later answers something else")
 		}
@@ -31,7 +31,7 @@ func TestServers(t *testing.T) {
 	}
 }
 
-// answer returns the data of an answer, which takes no more statements than most.
+// answer returns the data of a response, which must take at most the given number of statements.
 func answer(t *testing.T, m http.Handler, path string, most int) map[string]any {
 	w := ask(m, path)
 	var a struct {

@@ -89,6 +89,6 @@ func run(ctx context.Context, script string, a *account, globals map[string]any)
 func main() {
 	fmt.Println(run(context.Background(), script, new(account), nil))
 	if _, err := run(context.Background(), `fib(-1)`, new(account), nil); !errors.Is(err, errNegative) {
-		log.Fatal("the error did not come back as itself: ", err)
+		log.Fatal("the error was changed on its way through the script: ", err)
 	}
 }

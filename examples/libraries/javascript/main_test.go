@@ -15,7 +15,7 @@ func TestScript(t *testing.T) {
 	}
 }
 
-// While Go holds the lock, the script's timers run. Each script waits for its own deposit.
+// While Go holds the lock, the timers of the script run. Each script waits for its own deposit.
 func TestLockIsShared(t *testing.T) {
 	a := new(account)
 	if err := a.mu.LockContext(t.Context()); err != nil {
@@ -27,12 +27,12 @@ func TestLockIsShared(t *testing.T) {
 		await Promise.all([tick, deposit(1).then(v => order.push(v)), deposit(2).then(v => order.push(v))])
 		return order.join(" ")
 	})()`, a, map[string]any{"unlock": a.mu.Unlock})
-	if err != nil || got != "timer 1 3" && got != "timer 2 3" { // the second deposit may come just as the lock is free
+	if err != nil || got != "timer 1 3" && got != "timer 2 3" { // the second deposit may come just when the lock is free
 		t.Error(got, err)
 	}
 }
 
-// An error of Go goes through the script and comes back as itself. One of the script is its text.
+// An error of Go passes through the script unchanged. An error of the script is returned as text.
 func TestErrors(t *testing.T) {
 	if _, err := run(t.Context(), `fib(-1)`, new(account), nil); !errors.Is(err, errNegative) {
 		t.Error(err)
@@ -48,7 +48,7 @@ func TestErrors(t *testing.T) {
 	}
 }
 
-// A context ends a script's wait for Go, and Go's wait for a script that never settles.
+// The end of a context ends a script's wait for Go, and Go's wait for a script that never settles.
 func TestCancel(t *testing.T) {
 	a := new(account)
 	if err := a.mu.LockContext(t.Context()); err != nil {

@@ -10,8 +10,8 @@ import (
 	"time"
 )
 
-// While a plain goroutine holds the ledger, handlers wait on one goroutine, and connections come and go; the client that
-// hangs up meanwhile is not served.
+// A plain goroutine holds the ledger, and the handlers of all connections wait on one goroutine, while clients connect and leave.
+// A client that leaves meanwhile is not served.
 func TestHandlersWait(t *testing.T) {
 	deadline := time.Now().Add(30 * time.Second)
 	ctx, cancel := context.WithDeadline(context.Background(), deadline)
@@ -20,7 +20,7 @@ func TestHandlersWait(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	addr := ln.Addr().String() // netpoll takes the listener over
+	addr := ln.Addr().String() // before netpoll takes over the listener
 	s, stop, err := start(ln)
 	if err != nil {
 		t.Fatal(err)
@@ -64,7 +64,7 @@ func TestHandlersWait(t *testing.T) {
 		t.Fatal(err)
 	}
 	gone, second, third := dial(10), dial(20), dial(25)
-	suspended(3) // at the ledger; the poller works
+	suspended(3) // the handlers wait for the ledger, and the poller works
 	if err := gone.Close(); err != nil {
 		t.Fatal(err)
 	}

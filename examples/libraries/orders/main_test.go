@@ -15,7 +15,8 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// Each order is confirmed once or dead for a good reason, and no goods are lost, though a shop is killed and another one is replaced.
+// Each order is either confirmed once, or dead for a good reason, and no goods are lost, although one shop is killed and another
+// one is replaced.
 func TestOrders(t *testing.T) {
 	const orders = 600
 	r, err := run(t.TempDir(), orders, io.Discard)

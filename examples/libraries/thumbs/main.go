@@ -166,7 +166,7 @@ func run(dir string, pictures int, print io.Writer) (refused int, err error) {
 	s.Start()
 	defer func() { s.Shutdown(); s.WaitForShutdown() }()
 	if !s.ReadyForConnections(20 * time.Second) {
-		return 0, errors.New("the server does not come up")
+		return 0, errors.New("the server does not start")
 	}
 	q, closeAll, err := open(context.Background(), s.ClientURL())
 	if err != nil {

@@ -16,7 +16,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// Each picture has its thumbnail, though a replica is killed.
+// Each picture gets its thumbnail, although a replica is killed.
 func TestThumbs(t *testing.T) {
 	dir := t.TempDir()
 	const pictures = 150

@@ -32,12 +32,12 @@ import (
 func main() {
 	o := options{ready: func(at net.Addr) { log.Printf("serving on http://%s/", at) }}
 	flag.StringVar(&o.addr, "addr", "127.0.0.1:8080", "where to serve")
-	flag.StringVar(&o.stack, "stack", "", "serve by a TCP of the program's own: the `device=prefix` of a TUN, which is made, and of this end of it")
+	flag.StringVar(&o.stack, "stack", "", "serve on the program's own TCP stack: the `device=prefix` of a TUN device to create, and of its address")
 	flag.StringVar(&o.dir, "dir", ".", "directory of the files")
 	flag.IntVar(&o.loops, "loops", 1, "reactors of the event loop")
-	flag.IntVar(&o.cache, "cache", 100, "megabytes of files that are kept")
-	flag.BoolVar(&o.direct, "direct", false, "read past the cache of the system, for more files than memory has room for")
-	flag.DurationVar(&o.grace, "grace", 5*time.Second, "how long requests may go on after an interrupt")
+	flag.IntVar(&o.cache, "cache", 100, "size of the file cache, in megabytes")
+	flag.BoolVar(&o.direct, "direct", false, "bypass the system's page cache, for more files than fit in memory")
+	flag.DurationVar(&o.grace, "grace", 5*time.Second, "how long requests may run after an interrupt")
 	flag.Parse()
 	log.SetFlags(0)
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)

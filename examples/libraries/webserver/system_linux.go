@@ -16,7 +16,7 @@ const openDirect = syscall.O_DIRECT
 func newStack(loop *eventloop.Loop, at string) (*netstack.Stack, error) {
 	device, prefix, ok := strings.Cut(at, "=")
 	if !ok {
-		return nil, errors.New("-stack wants device=prefix, as tun0=10.0.0.2/24")
+		return nil, errors.New("-stack needs device=prefix, such as tun0=10.0.0.2/24")
 	}
 	address, err := netip.ParsePrefix(prefix)
 	if err != nil {

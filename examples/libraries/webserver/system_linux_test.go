@@ -10,7 +10,7 @@ import (
 	"github.com/braidgo/braid/internal/testrig/schedtest"
 )
 
-// A FIFO is no file, and holds nothing up.
+// A FIFO in the directory is not served as a file, and does not block the server.
 func TestFIFO(t *testing.T) {
 	dir := t.TempDir()
 	require.NoError(t, syscall.Mkfifo(filepath.Join(dir, "fifo"), 0o644))

@@ -38,15 +38,15 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m, goleak.IgnoreAnyFunction("github.com/valyala/fasthttp.updateServerDate.func1"))
 }
 
-// A served is a server under test, over one of the two TCPs.
+// A served is a server under test, on one of the two TCPs.
 type served struct {
 	*front
 	*site
 	dial func(t *testing.T) *client
-	stop func() error // gentle; a second is none
+	stop func() error // waits for running requests; a second call does nothing
 }
 
-// tcps have a listener of each TCP, and its way to dial.
+// tcps opens a listener of each TCP, and returns a function that dials it.
 var tcps = map[string]func(t *testing.T, loop *eventloop.Loop) (listener, func() (net.Conn, error)){
 	"the kernel's TCP": func(t *testing.T, loop *eventloop.Loop) (listener, func() (net.Conn, error)) {
 		ln, err := loop.Listen("tcp", "127.0.0.1:0")
@@ -69,7 +69,7 @@ var tcps = map[string]func(t *testing.T, loop *eventloop.Loop) (listener, func()
 	},
 }
 
-// overEach runs a test of the files of a directory over each TCP.
+// overEach serves files over each TCP, and runs test for each server.
 func overEach(t *testing.T, files map[string]string, test func(t *testing.T, s *served), set ...func(*front)) {
 	dir := t.TempDir()
 	for name, data := range files {
@@ -135,12 +135,12 @@ func (c *client) send(s string) {
 	require.NoError(c.t, err)
 }
 
-// get asks for a file, with further header lines.
+// get returns a request for a file, with further header lines.
 func get(path string, header ...string) string {
 	return "GET " + path + " HTTP/1.1\r\n" + strings.Join(append([]string{"Host: x"}, header...), "\r\n") + "\r\n\r\n"
 }
 
-// answer returns the next one, to a request by method.
+// answer returns the next response, to a request with the given method.
 func (c *client) answer(method string) (*http.Response, string) {
 	r, err := http.ReadResponse(c.in, &http.Request{Method: method})
 	require.NoError(c.t, err)
@@ -161,7 +161,7 @@ func (c *client) expectEnd() {
 	require.ErrorIs(c.t, err, io.EOF)
 }
 
-// bytesOf returns n bytes, which do not repeat.
+// bytesOf returns n bytes without repetitions.
 func bytesOf(n int) string {
 	b := make([]byte, n)
 	_, _ = rand.NewChaCha8([32]byte{}).Read(b)
@@ -176,7 +176,7 @@ func TestFiles(t *testing.T) {
 	}
 	overEach(t, files, func(t *testing.T, s *served) {
 		c := s.dial(t)
-		for range 2 { // from the disk, and from the cache
+		for range 2 { // first from the disk, then from the cache
 			for name, data := range files {
 				c.send(get("/" + strings.NewReplacer(" ", "%20", "?", "%3F").Replace(name)))
 				r := c.expect(200, data)
@@ -214,7 +214,7 @@ func TestFiles(t *testing.T) {
 	})
 }
 
-// Direct reads want buffers of blocks. The client gets the file all the same.
+// Direct reads need buffers of whole blocks. The client gets the file as usual.
 func TestDirect(t *testing.T) {
 	defer schedtest.Within(t, schedtest.Deadline)()
 	dir := t.TempDir()
@@ -248,7 +248,7 @@ func TestConditions(t *testing.T) {
 			"If-Unmodified-Since: soon":                          200,
 			"If-Match: *":                                        200,
 			`If-Match: "x"`:                                      412,
-			"If-Match: *\r\nIf-Unmodified-Since: Thu, 01 Jan 1970 00:00:00 GMT": 200, // If-Match goes first
+			"If-Match: *\r\nIf-Unmodified-Since: Thu, 01 Jan 1970 00:00:00 GMT": 200, // If-Match has precedence
 		} {
 			c.send(get("/a.txt", header))
 			c.expect(status, map[int]string{200: "hello", 412: "changed\n"}[status])
@@ -282,7 +282,7 @@ func TestConditions(t *testing.T) {
 	})
 }
 
-// A text is compressed for the clients that say so, and caches are told.
+// A text is compressed for clients that accept this, and the response says so to caches.
 func TestCompression(t *testing.T) {
 	text := strings.Repeat("hello ", 1000)
 	overEach(t, map[string]string{"a.txt": text, "a.png": "png"}, func(t *testing.T, s *served) {
@@ -379,7 +379,8 @@ func TestRequestsThatEndTheConnection(t *testing.T) {
 	})
 }
 
-// Clients that send by drops, take nothing, or go away cost their connection only, and leave nothing behind: start looks.
+// Clients that send slowly, read nothing, or leave lose only their own connection. They leave no goroutine behind, as start
+// checks.
 func TestRudeClients(t *testing.T) {
 	overEach(t, map[string]string{"a.txt": "hello", "big.bin": bytesOf(20 << 20)}, func(t *testing.T, s *served) {
 		var all sync.WaitGroup
@@ -414,11 +415,11 @@ func TestRudeClients(t *testing.T) {
 		c.Close()
 		schedtest.Eventually(t, "all have been given up", func() bool { return s.connections() == 0 })
 	}, func(f *front) {
-		f.http.ReadTimeout, f.http.IdleTimeout, f.write = time.Second, time.Second, time.Second // a lost packet comes again after 200 ms
+		f.http.ReadTimeout, f.http.IdleTimeout, f.write = time.Second, time.Second, time.Second // a lost packet is sent again after 200 ms
 	})
 }
 
-// A gentle end answers the requests under way, and ends the connections that wait for one.
+// Shutdown lets running requests finish, and closes idle connections.
 func TestEnd(t *testing.T) {
 	overEach(t, map[string]string{"a.txt": "hello", "big.bin": bytesOf(3 << 20)}, func(t *testing.T, s *served) {
 		fresh, idle, busy := s.dial(t), s.dial(t), s.dial(t)
@@ -460,7 +461,7 @@ func TestServe(t *testing.T) {
 	require.Error(t, options{stack: "tun0", ready: func(net.Addr) {}}.serve(context.Background()))
 }
 
-// The cache never has more than its size, and its pages are those of their names.
+// The cache never exceeds its size, and returns the page of the name.
 func TestCache(t *testing.T) {
 	ctx, cache, size, hits := context.Background(), newCache(1000), 1000, 0
 	rng := rand.New(rand.NewPCG(1, 2))
@@ -495,7 +496,7 @@ func TestCache(t *testing.T) {
 	_, _ = cache(ctx, lookup{name: "roomy", page: &page{data: make([]byte, 1, size+1)}})
 	p, _ = cache(ctx, lookup{name: "roomy"})
 	require.Nil(t, p)
-	// One that is asked for again and again stays, however many others come once.
+	// A page that is requested again and again stays, however many other pages are requested once.
 	_, _ = cache(ctx, lookup{name: "hot", page: &page{data: make([]byte, 10)}})
 	for i := range 1000 {
 		p, _ := cache(ctx, lookup{name: "hot"})
@@ -504,10 +505,11 @@ func TestCache(t *testing.T) {
 	}
 }
 
-// The disk gets five times its capacity. It goes on at its capacity, and cached files are as fast as ever.
+// The disk gets five times as many requests as it can serve. It serves as many as it can, and cached files are served as fast as
+// before.
 func TestASaturatedDisk(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		heads := semaphore.New(40) // of the disk
+		heads := semaphore.New(40) // the heads of the disk
 		s := newSite(nil, 2, 1<<20, func(ctx context.Context, name string, _ bool) (file, error) { return &slowFile{ctx, heads, name}, nil })
 		ctx := context.Background()
 		_, err := s.page(ctx, "fast", true)
@@ -541,13 +543,13 @@ func TestASaturatedDisk(t *testing.T) {
 		all.Wait()
 		slices.Sort(fast)
 		require.Less(t, fast[len(fast)*99/100], time.Millisecond)
-		require.GreaterOrEqual(t, s.disk.Stats().Completed, uint64(4000)) // of 4000 a second, for a second and more
+		require.GreaterOrEqual(t, s.disk.Stats().Completed, uint64(4000)) // the disk can serve 4000 a second, and had more than a second
 		require.GreaterOrEqual(t, refused, 8000)
 		require.NoError(t, s.close())
 	})
 }
 
-// A slowFile takes 10 ms of one of the heads.
+// A slowFile uses one of the heads for 10 ms.
 type slowFile struct {
 	ctx   context.Context
 	heads *semaphore.Semaphore
@@ -574,7 +576,7 @@ func (f *slowFile) ModTime() time.Time         { return time.Now() }
 func (f *slowFile) IsDir() bool                { return false }
 func (f *slowFile) Sys() any                   { return nil }
 
-// Each error of the disk has a status.
+// Each error of the disk leads to a status.
 func TestErrors(t *testing.T) {
 	for err, status := range map[error]int{fs.ErrPermission: 404, io.ErrUnexpectedEOF: 500, stage.ErrFull: 503, context.DeadlineExceeded: 504} {
 		s := newSite(nil, 1, 1, func(context.Context, string, bool) (file, error) { return nil, err })

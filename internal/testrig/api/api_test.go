@@ -54,7 +54,7 @@ func TestAPI(t *testing.T) {
 		}
 		if name != "" {
 			if _, err := os.Stat(filepath.Join(dir, "go.mod")); err == nil {
-				return fs.SkipDir // a module of its own
+				return fs.SkipDir // another module
 			}
 		}
 		found, err := exported(dir, name)
@@ -140,7 +140,7 @@ func exported(dir, name string) (lines []string, err error) {
 							s.Values = nil
 						}
 						if d.Tok == token.CONST && len(d.Specs) > 1 {
-							suffix = fmt.Sprintf(" (iota %d)", i) // the place decides the value
+							suffix = fmt.Sprintf(" (iota %d)", i) // the value depends on the position
 						}
 					}
 					lines = append(lines, line(files, name, &ast.GenDecl{Tok: d.Tok, Specs: []ast.Spec{spec}})+suffix)
@@ -151,7 +151,7 @@ func exported(dir, name string) (lines []string, err error) {
 	return lines, nil
 }
 
-// TestExported checks that each kind of exported declaration is seen, and no unexported one.
+// TestExported checks that each kind of exported declaration is found, and no unexported one.
 func TestExported(t *testing.T) {
 	dir := t.TempDir()
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "a.go"), []byte(`package a
@@ -226,7 +226,7 @@ func line(files *token.FileSet, pkg string, node ast.Node) string {
 	var parts []string
 	for l := range strings.SplitSeq(b.String(), "\n") {
 		if l = strings.Join(strings.Fields(l), " "); strings.HasPrefix(l, "// contains filtered or unexported") {
-			l = "unexported" // which makes a struct without field names, or an implementation elsewhere, impossible
+			l = "unexported" // with this method, no struct literal without field names, and no implementation elsewhere, is possible
 		}
 		if l != "" {
 			parts = append(parts, l)

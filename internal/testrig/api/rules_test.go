@@ -16,13 +16,13 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// ends are the signatures of the methods and functions that end something. Package suspend says what they mean.
+// ends has the signatures of the methods and functions that end something. Package suspend says what they mean.
 var ends = map[string][]string{
 	"Close":    {"func() error"},
 	"Shutdown": {"func(ctx context.Context) error", "func(ctx context.Context, stages ...Closer) error"},
 }
 
-// TestRules checks that everything ends in one of two ways, Close() error and Shutdown(ctx) error, and that options are a struct, which is
+// TestRules checks that every type with an end has Close() error or Shutdown(ctx) error, and that options are a struct, which is
 // the last parameter.
 func TestRules(t *testing.T) {
 	seen := map[string]int{}
@@ -67,7 +67,7 @@ func TestRules(t *testing.T) {
 	require.Len(t, brokenRules(f, seen), 7)
 }
 
-// brokenRules returns what breaks a rule in the exported declarations of f, and counts what the rules are about.
+// brokenRules returns the exported declarations of f that break a rule, and counts those to which the rules apply.
 func brokenRules(f *ast.File, seen map[string]int) (broken []string) {
 	for _, d := range f.Decls {
 		switch d := d.(type) {

@@ -16,7 +16,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// unused has the exported names that nothing in the repository uses, with the reason why they stay. It is to become shorter.
+// unused has the exported names that nothing in the repository uses, each with the reason for keeping it. The list should become
+// shorter.
 var unused = map[string]string{
 	"actor/natsactor: Server.Lost":         "what an operator reads",
 	"adapters/netstack: Conn.ReadContext":  "Read with a context, as Serve does",
@@ -35,13 +36,13 @@ var unused = map[string]string{
 	"suspendtest: World.OnIdle":            "an option for tests of users",
 }
 
-// A code is what TestUsed reads of the repository: for each package with exported names, the names that others select.
+// A code has the names that TestUsed finds in the repository, by folder.
 type code struct {
-	exports   map[string][]string        // of a folder: "Name", or "Type.Method"
-	selected  map[string]map[string]bool // of a folder: what follows its name in files that import it
-	anywhere  map[string]map[string]bool // of a folder: what follows any value in these files
-	signed    map[string]map[string]bool // of a folder: the types of its exported functions and fields
-	shown     map[string]map[string]bool // of a word: what follows it in the code of pages
+	exports   map[string][]string        // by folder: "Name", or "Type.Method"
+	selected  map[string]map[string]bool // by folder: names selected from the package in files that import it
+	anywhere  map[string]map[string]bool // by folder: names selected from any value in these files
+	signed    map[string]map[string]bool // by folder: the types in the signatures of its exported functions and fields
+	shown     map[string]map[string]bool // by package name: names selected from it in the code of pages
 	contracts map[string]bool            // the methods of all interfaces
 }
 
@@ -51,7 +52,7 @@ type code struct {
 func TestUsed(t *testing.T) {
 	c := code{map[string][]string{}, map[string]map[string]bool{}, map[string]map[string]bool{}, map[string]map[string]bool{}, map[string]map[string]bool{}, map[string]bool{}}
 	for _, m := range []string{"Error", "Unwrap", "Is", "As", "String", "GoString", "Format", "LocalAddr", "RemoteAddr", "SyscallConn", "SetDeadline", "SetReadDeadline", "SetWriteDeadline", "SetKeepAlive", "SetKeepAlivePeriod", "SetNoDelay", "Name", "ReadAt", "Size", "Truncate", "Rename"} {
-		c.contracts[m] = true // of the standard library's interfaces
+		c.contracts[m] = true // the interfaces of the standard library
 	}
 	require.NoError(t, filepath.WalkDir(root, func(file string, d fs.DirEntry, err error) error {
 		if err != nil {
@@ -98,7 +99,7 @@ func TestUsed(t *testing.T) {
 
 func (c code) read(t *testing.T, at, name string) {
 	if ok, err := linux.MatchFile(path.Dir(filepath.ToSlash(at)), path.Base(name)); err != nil || !ok {
-		return // of the model checker, or of another system
+		return // for the model checker, or for another system
 	}
 	f, err := parser.ParseFile(token.NewFileSet(), at, nil, parser.SkipObjectResolution)
 	require.NoError(t, err)
@@ -108,7 +109,7 @@ func (c code) read(t *testing.T, at, name string) {
 		c.exports[folder] = append(c.exports[folder], exports(f)...)
 		c.sign(folder, f)
 	}
-	imports := map[string]string{} // folder by its name in the file
+	imports := map[string]string{} // the folder of each imported name in the file
 	for _, spec := range f.Imports {
 		if to, ours := strings.CutPrefix(strings.Trim(spec.Path.Value, `"`), "github.com/braidgo/braid/"); ours {
 			as := path.Base(to)
@@ -142,7 +143,7 @@ func (c code) read(t *testing.T, at, name string) {
 	})
 }
 
-// about has the pages of one package. The names in their code are names of the package.
+// about has the pages that are about a single package. The names in their code belong to it.
 var about = map[string]string{"actor/README.md": "actor", "fetch/README.md": "fetch", "simulation/README.md": "simulation", "stage/README.md": "stage", "stm/README.md": "stm"}
 
 var (

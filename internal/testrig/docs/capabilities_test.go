@@ -31,14 +31,14 @@ const (
 	tableEnds   = "<!-- end -->\n"
 )
 
-// A scheduler is a row of the table. on has it running, and calls f in a task of it with the Spawner that a user has.
+// A scheduler is a row of the table. on runs the scheduler, and calls f in a task of it with the Spawner that a user has.
 type scheduler struct {
 	name    string
 	options any
 	on      func(t *testing.T, f func(s suspend.Spawner))
 }
 
-// inTask calls f in a task of s, and waits natively for its end.
+// inTask calls f in a task of s, and blocks until the task has ended.
 func inTask[S suspend.Spawner](t *testing.T, s S, f func(s suspend.Spawner)) {
 	ended := make(chan struct{})
 	require.NoError(t, s.Go(func() { defer close(ended); f(s) }))
@@ -107,7 +107,7 @@ func schedulers() []scheduler {
 // A capability is a column of the table.
 type capability struct {
 	name string
-	has  func(s suspend.Spawner) bool // asked in a task of s
+	has  func(s suspend.Spawner) bool // is called in a task of s
 }
 
 func as[C any](s suspend.Spawner) bool {
@@ -131,7 +131,7 @@ var capabilities = []capability{
 	{"`Stats`", as[interface{ Stats() sched.Stats }]},
 }
 
-// options are columns as well: fields of the Options.
+// options are further columns, for fields of the Options.
 var options = []string{"StallAfter", "OnPanic"}
 
 func yes(has bool) string {
@@ -145,7 +145,7 @@ func yes(has bool) string {
 //
 //	go test ./internal/testrig/docs -update
 //
-// writes the table. What wraps a scheduler offers the same.
+// writes the table. A wrapper of a scheduler must have the same capabilities.
 func TestCapabilities(t *testing.T) {
 	head, line := "| |", "|---|"
 	for _, c := range capabilities {
@@ -166,7 +166,7 @@ func TestCapabilities(t *testing.T) {
 					row += " " + yes(has) + " |"
 					asked++
 					for name, w := range wrapped {
-						want := has || name == "scope.On" && c.name == "`Holder`" // of the scope
+						want := has || name == "scope.On" && c.name == "`Holder`" // for the scope itself
 						if c.has(w) != want {
 							t.Errorf("%s of %s: %s is %v, want %v", name, sched.name, c.name, !want, want)
 						}

@@ -20,7 +20,7 @@ import (
 
 const root = "../../.."
 
-// files returns the repository's files that have this ending, by their path from its root.
+// files returns the paths of the repository's files with the given ending, from its root.
 func files(t *testing.T, ending string) (names []string) {
 	t.Helper()
 	require.NoError(t, filepath.WalkDir(root, func(file string, d fs.DirEntry, err error) error {
@@ -48,7 +48,7 @@ func read(t *testing.T, name string) string {
 
 var block = regexp.MustCompile("(?ms)^```go\n(.*?)^```$")
 
-// normal takes indentation and alignment away, which differ between a document and the code that it shows.
+// normal removes indentation and alignment, which may differ between a document and the code that it shows.
 func normal(code string) string {
 	var lines []string
 	for line := range strings.SplitSeq(strings.TrimSpace(code), "\n") {
@@ -57,7 +57,8 @@ func normal(code string) string {
 	return strings.Join(lines, "\n")
 }
 
-// TestCode finds each block of Go in a document in an example, which is compiled and run. Indentation does not count.
+// TestCode checks that each block of Go in a document is part of an example, which is compiled and run. Indentation does not
+// count.
 func TestCode(t *testing.T) {
 	var examples []string
 	for _, name := range files(t, ".go") {
@@ -82,7 +83,8 @@ func TestCode(t *testing.T) {
 
 var majorVersion = regexp.MustCompile(`/v[0-9]+$`)
 
-// TestTutorials checks that the declarations of a tutorial are whole: pasted into a file, they use no name that the page does not show.
+// TestTutorials checks that the declarations of a tutorial are complete: in a file of their own, they use no name that the page
+// does not show.
 func TestTutorials(t *testing.T) {
 	for tutorial, example := range map[string]string{"scheduler": "scheduler", "primitive": "primitive", "cancellation": "cancellation", "javascript": "libraries/javascript", "gui": "gui"} {
 		known := map[string]bool{}
@@ -123,8 +125,8 @@ var (
 	seconds  = regexp.MustCompile(`\([0-9.]+s\)`)
 )
 
-// TestOutput runs the tests of the examples whose explorations a document shows, and finds each such report in their output: the number of
-// runs, the steps, the lines of the code. Indentation and seconds do not count.
+// TestOutput runs the tests of the examples whose explorations a document shows, and checks that their output has each such
+// report: the number of runs, the steps, the lines of the code. Indentation and seconds do not count.
 func TestOutput(t *testing.T) {
 	printed := map[string]string{}
 	reports := 0
@@ -151,8 +153,8 @@ func TestOutput(t *testing.T) {
 
 var lineNumber = regexp.MustCompile(`(_test)?\.go:[0-9]+`)
 
-// TestPrimitiveInAnEmptyModule follows docs/primitive.md: its blocks, pasted into a new module, print the reports that it shows. The numbers of
-// the lines are others. The imports are those of the example, in place of goimports.
+// TestPrimitiveInAnEmptyModule follows docs/primitive.md: its blocks, pasted into a new module, print the reports that it shows,
+// except for line numbers. The imports are copied from the example, as goimports would add them.
 func TestPrimitiveInAnEmptyModule(t *testing.T) {
 	text, dir := read(t, "docs/primitive.md"), t.TempDir()
 	code, tests, ok := strings.Cut(text, "## 4. ")
@@ -208,7 +210,7 @@ func anchor(heading string) string {
 	return strings.ReplaceAll(regexp.MustCompile(`[^\p{L}\p{N} _-]`).ReplaceAllString(heading, ""), " ", "-")
 }
 
-// TestLinks follows the links of documents to files and headings of the repository.
+// TestLinks checks that the links in documents to files and headings of the repository exist.
 func TestLinks(t *testing.T) {
 	links := 0
 	for _, name := range files(t, ".md") {

@@ -18,7 +18,7 @@ import (
 // A door is a heading of the list of packages, with their folders in the order of the list.
 type door struct{ heading, folders string }
 
-// doors has every package that a program may import, and every command that a user may call, once.
+// doors has every package that a program may import, and every command that a user may call, exactly once.
 var doors = []door{
 	{"Goroutines and services", `mutex cond semaphore chanx promise mvar lazy latch watch broadcast rate keyed respool scope cancel suspend
 		suspend/census adapters/httppark`},
@@ -29,17 +29,17 @@ var doors = []door{
 		suspendtest/linear suspendtest/atomic braidvet/cmd/braidvet braidvet/plugin braidvet`},
 }
 
-// internals are the folders that are in the map of CONTRIBUTING.md only, as are the folders under internal and examples.
+// internals are the folders that only the map in CONTRIBUTING.md lists, in addition to those under internal and examples.
 var internals = []string{"bench", "docs", "adapters/callback/foreigntest", "adapters/eventloop/stocktest", "simulation/stocktest", "simulation/stocktest/etcdraft"}
 
 // A pkg is a folder with code.
 type pkg struct {
 	synopsis string // the first sentence of its comment, without the name of the package
 	command  bool
-	module   bool // a module other than the root
+	module   bool // in a module other than the root
 }
 
-// packages returns the packages of the repository by their folders. The examples are one of them.
+// packages returns the packages of the repository by their folders. All examples count as one package.
 func packages(t *testing.T) map[string]pkg {
 	modules, comments, found := map[string]bool{}, map[string]string{}, map[string]pkg{}
 	for _, name := range files(t, "go.mod") {
@@ -81,7 +81,8 @@ func short(comment, name, base string) string {
 	return strings.ReplaceAll(strings.TrimRight(text, ".:"), "|", `\|`)
 }
 
-// TestSynopses checks that the first sentence of each package comment is fit for a list, and that each package is behind one door.
+// TestSynopses checks that the first sentence of each package comment can stand in a list, and that each package is behind
+// exactly one door.
 func TestSynopses(t *testing.T) {
 	all, public := packages(t), []string{}
 	for _, folder := range slices.Sorted(maps.Keys(all)) {
@@ -100,7 +101,7 @@ func TestSynopses(t *testing.T) {
 	require.Equal(t, public, shown, "the doors, in packages_test.go, are not the packages of the repository")
 }
 
-// A place is a part of a file that is written by this test. It lies between two lines, which stay.
+// A place is a part of a file that this test writes. It lies between two fixed lines.
 type place struct {
 	file, begins, ends string
 	text               string
@@ -121,7 +122,7 @@ func places(all map[string]pkg) []place {
 		var links []string
 		for _, folder := range strings.Fields(d.folders) {
 			p := all[folder]
-			if name := strings.TrimPrefix(folder, "adapters/"); !strings.Contains(name, "/") { // the README has no room for more
+			if name := strings.TrimPrefix(folder, "adapters/"); !strings.Contains(name, "/") { // README.md lists no others, to stay short
 				links = append(links, "[`"+name+"`]("+folder+")")
 			}
 			kind := ""

@@ -11,7 +11,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestReadme checks that README.md stays short, that its code fits on a phone, and that its figures are those of the pages that measure.
+// TestReadme checks that README.md is short, that its code fits on a phone, and that its figures are those of the pages with the
+// measurements.
 func TestReadme(t *testing.T) {
 	text := read(t, "README.md")
 	require.LessOrEqual(t, strings.Count(text, "\n"), 100)

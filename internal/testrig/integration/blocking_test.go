@@ -12,8 +12,8 @@ import (
 	"github.com/braidgo/braid/suspend"
 )
 
-// The transactions of a thousand tasks end, though each waits for a connection in one Call and gives it back in another. The scheduler
-// says once that its width has grown.
+// A thousand tasks each take a connection in one Call and return it in another. All end, although few connections exist. The
+// scheduler reports once that it has increased its width.
 func TestTransactionsInCalls(t *testing.T) {
 	const tasks, connections = 1000, 4
 	for name, open := range map[string]func(say func([]byte)) (suspend.Spawner, func() error){
@@ -40,7 +40,7 @@ func TestTransactionsInCalls(t *testing.T) {
 				require.NoError(t, s.Go(func() {
 					c, err := suspend.BlockingValue(bg, func() (int, error) { return <-free, nil })
 					if err == nil {
-						err = suspend.Blocking(bg, func() {}) // a query
+						err = suspend.Blocking(bg, func() {}) // stands for a query
 					}
 					if err == nil {
 						err = suspend.Blocking(bg, func() { free <- c })
@@ -54,7 +54,7 @@ func TestTransactionsInCalls(t *testing.T) {
 			require.NoError(t, closeIt())
 			close(said)
 			grown := 0
-			for text := range said { // a slow machine may say more
+			for text := range said { // a slow machine may cause further reports
 				if strings.HasPrefix(text, "suspend.Blocking: 64 functions run") {
 					grown++
 				}

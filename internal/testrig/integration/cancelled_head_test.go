@@ -22,14 +22,14 @@ import (
 	"github.com/braidgo/braid/suspend"
 )
 
-// A line is an object at which a task waits only for the cancelled one ahead of it.
+// A line is an object with two waiters, of which the second waits only because the first does.
 type line struct {
 	first  func(ctx context.Context) error
-	asOp   suspend.Op[struct{}] // performs first, unless the line has only calls
+	asOp   suspend.Op[struct{}] // performs first; not used if the object has no Op
 	second func(ctx context.Context) error
 	want   error              // the result of second
-	cut    func(end func())   // ends the context of first, if more than a call of end is needed
-	check  func(t *testing.T) // is called when all waits have ended
+	cut    func(end func())   // ends the context of first; nil if a call of end is enough
+	check  func(t *testing.T) // is called after all waits have ended
 }
 
 var lines = map[string]func(t *testing.T) line{
@@ -88,16 +88,16 @@ var lines = map[string]func(t *testing.T) line{
 			second: force,
 			cut: func(endFirst func()) {
 				end()
-				close(fail) // the first gets the turn
+				close(fail) // now the first should run the function
 				<-runner
-				endFirst() // and does not run
+				endFirst() // before it runs
 			},
 			check: func(t *testing.T) { require.Equal(t, 2, runs) },
 		}
 	},
 }
 
-// In these places the task f waits, and its scheduler does not run it again before the function resume is called.
+// In each of these places the task f waits, and its scheduler does not run it again before resume is called.
 var stuckPlaces = map[string]func(t *testing.T, f func(on suspend.Executor)) (resume func()){
 	"a busy fifo": func(t *testing.T, f func(on suspend.Executor)) (resume func()) {
 		waits, goOn, over := make(chan struct{}), make(chan struct{}), make(chan struct{})
@@ -119,7 +119,7 @@ var stuckPlaces = map[string]func(t *testing.T, f func(on suspend.Executor)) (re
 		e := new(stoppable)
 		l := callback.New(e, callback.Options{Direct: true, StallAfter: -1})
 		require.NoError(t, l.Go(func() { f(l) }))
-		e.run() // and no more, from here on
+		e.run() // the executor runs nothing after this
 		return func() {
 			e.goOn()
 			require.NoError(t, l.Close())
@@ -143,7 +143,7 @@ func (e *stoppable) Execute(f func()) error {
 	return nil
 }
 
-// run runs all functions, in order.
+// run runs all queued functions, in order.
 func (e *stoppable) run() {
 	for {
 		e.mu.Lock()
@@ -185,11 +185,11 @@ var headContexts = map[string]func() (context.Context, context.CancelFunc){
 	},
 }
 
-// These are the ways in which the first waits. Each calls ended once, with its error.
+// headWaits has the ways in which the first waits. Each calls ended once, with its error.
 var headWaits = map[string]func(l line, ctx context.Context, on suspend.Executor, ended func(error)){
 	"a call": func(l line, ctx context.Context, _ suspend.Executor, ended func(error)) { ended(l.first(ctx)) },
 	"a case of a Select": func(l line, ctx context.Context, _ suspend.Executor, ended func(error)) {
-		var another mutex.RWMutex // has an heir as well
+		var another mutex.RWMutex // this Op has an heir, too
 		another.TryLock()
 		_, err := suspend.Select(ctx, suspend.CaseOf(another.LockOp()), suspend.CaseOf(l.asOp))
 		ended(err)
@@ -203,8 +203,8 @@ var headWaits = map[string]func(l line, ctx context.Context, on suspend.Executor
 	},
 }
 
-// A task that waits only for a cancelled one goes on when the context of the cancelled one ends, although the scheduler of the cancelled
-// one does not run it, since it is busy or has stopped. The other task runs on every scheduler in turn.
+// The first waiter is cancelled, but its scheduler is busy or has stopped, and does not run it. The second waiter must be resumed
+// all the same. It runs on every scheduler in turn.
 func TestACancelledWaiterOfAStuckSchedulerDelaysNobody(t *testing.T) {
 	n := 0
 	for name, open := range lines {
@@ -230,7 +230,7 @@ func TestACancelledWaiterOfAStuckSchedulerDelaysNobody(t *testing.T) {
 							err := l.second(bg)
 							go func() { second <- err }()
 						}))
-						<-begins // a loop that is about to return from its system call looks as if it waits
+						<-begins // a loop may seem to wait before it returns from its system call
 						schedtest.Quiet(t)
 						if l.cut != nil {
 							l.cut(end)

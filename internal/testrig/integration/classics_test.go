@@ -19,7 +19,7 @@ import (
 	"github.com/braidgo/braid/suspend"
 )
 
-// The classics, each under 2000 seeds of the adversary: small programs, so that few steps meet many orders.
+// Each of the classics runs with 2000 seeds of the adversary. The programs are small, so that a few steps cover many orders.
 func TestClassicsUnderTheAdversary(t *testing.T) {
 	for name, program := range map[string]func(rng *rand.Rand, s *random.Scheduler) (holds func() error){
 		"philosophers with select":            philosophers,
@@ -35,10 +35,10 @@ func TestClassicsUnderTheAdversary(t *testing.T) {
 	}
 }
 
-// Each takes both forks, or whichever comes first and then the other, or gives the first back.
+// Each philosopher takes both forks at once, or the first free fork and then the other, or puts the first one back.
 func philosophers(rng *rand.Rand, s *random.Scheduler) func() error {
 	const n = 3
-	var forks [n]*chanx.Chan[int] // a fork is a value on the table
+	var forks [n]*chanx.Chan[int] // a fork on the table is a value in its channel
 	for i := range forks {
 		forks[i] = chanx.New[int](1)
 		_, _ = forks[i].TrySend(i)
@@ -107,7 +107,7 @@ func oppositeSelects(rng *rand.Rand, s *random.Scheduler) func() error {
 	}
 }
 
-// A signal that meets a cancelled waiter goes to another. A task that returns from Wait holds the lock.
+// If a signal meets a cancelled waiter, another one gets it. A task that returns from Wait holds the lock.
 func boundedBuffer(rng *rand.Rand, s *random.Scheduler) func() error {
 	const items = 4
 	var m mutex.Mutex
@@ -153,19 +153,19 @@ func boundedBuffer(rng *rand.Rand, s *random.Scheduler) func() error {
 			}
 		}
 		if full, out = 0, out+1; out == items {
-			notEmpty.Broadcast() // nothing more is to come
+			notEmpty.Broadcast() // no more values will come
 		}
 		notFull.Signal()
 		return true
 	}
 	ctx, stop := cancel.New(bg)
-	for i := range 2 { // these give up
+	for i := range 2 { // these readers give up
 		_ = s.Go(func() {
 			for consume(2+i, ctx) {
 			}
 		})
 	}
-	_ = s.Go(func() { // this does not
+	_ = s.Go(func() { // this one does not
 		for consume(4, bg) {
 		}
 	})
@@ -192,7 +192,7 @@ func gatingWriter(rng *rand.Rand, s *random.Scheduler) func() error {
 	}
 	ctx, stop := cancel.New(bg)
 	var release promise.Promise[struct{}]
-	_ = s.Go(func() { // reads on until the others have read: they must not wait for it
+	_ = s.Go(func() { // reads until the others have read, so that they need not wait for it
 		m.RLock()
 		readers++
 		check()
@@ -226,7 +226,7 @@ func gatingWriter(rng *rand.Rand, s *random.Scheduler) func() error {
 	for range rng.IntN(8) {
 		suspend.Yield()
 	}
-	stop(nil) // and the gate opens
+	stop(nil) // opens the gate
 	return func() error {
 		if failure == nil && !m.TryLock() {
 			failure = errors.New("held in the end")
@@ -248,7 +248,7 @@ func bigWaiter(rng *rand.Rand, s *random.Scheduler) func() error {
 		held -= n
 		sem.Release(n)
 	}
-	_ = sem.Acquire(bg, 1) // held until the small ones have run
+	_ = sem.Acquire(bg, 1) // held until the small requests are queued
 	ctx, stop := cancel.New(bg)
 	small := 0
 	_ = s.Go(func() { take(ctx, 3) })
@@ -317,7 +317,7 @@ func lazyByAll(rng *rand.Rand, s *random.Scheduler) func() error {
 		_ = s.Go(func() {
 			c := bg
 			if i == 0 {
-				c = ctx // it may be the one that runs f, and be cancelled: another takes over
+				c = ctx // this task may run f and then be cancelled, so that another one has to run it
 			}
 			if v, err := l.Force(c); v == 7 && err == nil {
 				got++

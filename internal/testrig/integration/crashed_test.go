@@ -12,7 +12,8 @@ import (
 	"github.com/braidgo/braid/suspend"
 )
 
-// Two nodes share an object, and the first that waits crashes at each of its steps. The other one does not wait for it any more.
+// Two nodes share an object. The first waits for it, and crashes at each of its steps. The second must not wait for the first any
+// more.
 func TestCrashOfTheFirst(t *testing.T) {
 	for name, open := range map[string]func() func(ctx context.Context) error{
 		"Cache": func() func(ctx context.Context) error {

@@ -23,7 +23,7 @@ import (
 	"github.com/braidgo/braid/suspend"
 )
 
-// Two runs with one seed do the same, whatever the program uses. Otherwise a failing seed could not be run again.
+// Two runs with the same seed have the same steps, whatever the program uses. Otherwise a failing seed could not be repeated.
 func TestSeedsRepeatRuns(t *testing.T) {
 	seeds := uint64(100)
 	if testing.Short() || schedtest.Race {
@@ -45,7 +45,7 @@ func TestSeedsRepeatRuns(t *testing.T) {
 				for seed := uint64(1); seed <= seeds; seed++ {
 					var runs [2]string
 					for i := range runs {
-						synctest.Test(t, func(t *testing.T) { // so that a timer ends when all wait for it
+						synctest.Test(t, func(t *testing.T) { // in a bubble, where a timer fires when all tasks wait
 							s := open(seed)
 							if err := s.Run(bg, func(ctx context.Context) error {
 								runs[i] = everything(ctx, s)
@@ -68,7 +68,7 @@ func TestSeedsRepeatRuns(t *testing.T) {
 	}
 }
 
-// everything runs a program that uses everything, and returns its events in order.
+// everything runs a program that uses all primitives, and returns its events in order.
 func everything(ctx context.Context, on suspend.Spawner) string {
 	var trace []string
 	log := func(format string, args ...any) { trace = append(trace, fmt.Sprintf(format, args...)) }
@@ -115,7 +115,7 @@ func everything(ctx context.Context, on suspend.Spawner) string {
 	}
 	task(func() { _ = p.Fill(7); log("filled") })
 
-	// Timers.
+	// Timers of equal and of different times.
 	for i := range 4 {
 		task(func() {
 			_ = suspend.Sleep(ctx, time.Duration(i+1)*time.Millisecond)
@@ -125,7 +125,7 @@ func everything(ctx context.Context, on suspend.Spawner) string {
 		})
 	}
 
-	// Each primitive, by three tasks.
+	// Three tasks use each primitive.
 	var mv mvar.MVar[int]
 	var mu mutex.Mutex
 	var rw mutex.RWMutex

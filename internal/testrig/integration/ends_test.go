@@ -29,14 +29,14 @@ import (
 	"github.com/braidgo/braid/watch"
 )
 
-// A closer is a scheduler that is closed.
+// A closer is a scheduler with a Close.
 type closer interface {
 	suspend.Spawner
 	Close() error
 	Shutdown(ctx context.Context) error
 }
 
-// closers opens each scheduler that is closed, by the name of its package.
+// closers opens each scheduler that has a Close, by the name of its package.
 var closers = map[string]func(t *testing.T) closer{
 	"workstealing": func(*testing.T) closer { return workstealing.New(workstealing.Options{Workers: 2}) },
 	"limited":      func(*testing.T) closer { return limited.New(2, limited.Options{}) },
@@ -53,8 +53,8 @@ var closers = map[string]func(t *testing.T) closer{
 	"stage": func(*testing.T) closer { return stage.NewPool("p", 2, nil) },
 }
 
-// The Close of a scheduler waits for every task, because nobody else would learn of a task that was lost. A Shutdown waits as long as its
-// context lasts, and a later Close goes on with the wait. Both refuse new tasks at once.
+// The Close of a scheduler waits for every task, because no other function reports a task that has not ended. A Shutdown waits
+// until its context ends, and a later Close continues the wait. Both refuse new tasks at once.
 func TestSchedulersWaitAtTheirEnd(t *testing.T) {
 	over, cancel := context.WithCancel(context.Background())
 	cancel()
@@ -94,7 +94,7 @@ func TestSchedulersWaitAtTheirEnd(t *testing.T) {
 	}
 }
 
-// Each closed object has an error that names its package and is suspend.ErrClosed, and a refusal does not allocate.
+// Each closed object returns an error that names its package and matches suspend.ErrClosed. A refusal does not allocate.
 func TestClosedNamesItself(t *testing.T) {
 	bg := context.Background()
 	nothing := func() {}
@@ -104,7 +104,7 @@ func TestClosedNamesItself(t *testing.T) {
 		require.NoError(t, s.Close())
 		refuses[name] = func() error { return s.Go(nothing) }
 	}
-	refuses["p"], refuses["stage"] = refuses["stage"], nil // the name of the pool
+	refuses["p"], refuses["stage"] = refuses["stage"], nil // its error has the name of the pool
 	delete(refuses, "stage")
 	f, r := fifo.New(fifo.Options{}), random.New(random.Options{})
 	ends := func(context.Context) error { return nil }
@@ -150,7 +150,7 @@ func TestClosedNamesItself(t *testing.T) {
 		require.True(t, strings.HasPrefix(err.Error(), strings.TrimSuffix(name, ": c")), "%q of %s", err, name)
 		require.NotContains(t, err.Error(), "suspend", name)
 		switch name {
-		case "scope", "p", "simulation", "orders: stage": // the task is allocated before the refusal
+		case "scope", "p", "simulation", "orders: stage": // these allocate the task before they refuse it
 			continue
 		}
 		require.Zero(t, testing.AllocsPerRun(100, func() { _ = refuse() }), name)

@@ -25,13 +25,14 @@ import (
 
 var bg = context.Background()
 
-// The goroutines of tasks that end with their threads locked stay for ever; see TestATaskThatEndsWithItsThreadLocked.
+// TestMain ignores the goroutines of tasks that end with their threads locked, which never end; see
+// TestATaskThatEndsWithItsThreadLocked.
 func TestMain(m *testing.M) {
 	strand := "github.com/braidgo/braid/internal/coro.(*Coroutine).strand"
 	schedtest.Main(m, goleak.IgnoreAnyFunction(strand), goleak.IgnoreAnyFunction(strand+".func1"))
 }
 
-// done counts tasks that have ended, for a test goroutine to wait for.
+// done returns a function that counts one of n tasks that have ended, and a function that waits for all of them.
 func done(n int) (one func(), all func()) {
 	c := make(chan struct{})
 	var left atomic.Int64
@@ -56,14 +57,14 @@ func TestOnePromiseIsAwaitedByAll(t *testing.T) {
 				}
 			})
 		}
-		schedtest.Quiet(t) // all of them wait
+		schedtest.Quiet(t) // waits until all tasks wait
 		_ = next().Go(func() { _ = p.Fill(7) })
 		all()
 	})
 }
 
-// One mutex and two MVars are shared by tasks of every scheduler, all of which are cancelled at random. Nothing is
-// lost, nothing doubled, and in the end nobody is left in a queue.
+// Tasks of every scheduler share one mutex and two MVars, and are cancelled at random. No value is lost or doubled, and in the
+// end no waiter is left in a queue.
 func TestEverythingSharedUnderRandomCancellation(t *testing.T) {
 	operations := int64(200_000)
 	if schedtest.Race || testing.Short() {
@@ -73,7 +74,7 @@ func TestEverythingSharedUnderRandomCancellation(t *testing.T) {
 		const tasks = 40
 		var lock mutex.Mutex
 		var fruit mvar.MVar[int]
-		purse := mvar.NewFull(0) // a counter that is held by taking it
+		purse := mvar.NewFull(0) // a counter; a task takes it to change it
 		var (
 			inside, ops, locked, notLocked         atomic.Int64
 			put, putSum, notPut, took, tookSum     atomic.Int64
@@ -85,13 +86,13 @@ func TestEverythingSharedUnderRandomCancellation(t *testing.T) {
 				defer one()
 				rng := rand.New(rand.NewPCG(uint64(i), 7))
 				ctx, cancel := context.WithCancel(bg)
-				left := 0 // of the operations until there is a new context
+				left := 0 // the number of operations until the next context
 				for ops.Add(1) <= operations {
 					if left--; left <= 0 {
 						cancel()
 						ctx, cancel = context.WithCancel(bg)
 						left = rng.IntN(100)
-						// Each one ends, since all may be waiting for the same end of the fruit.
+						// Each context ends, because all tasks may be waiting for the same side.
 						time.AfterFunc(time.Duration(rng.IntN(300))*time.Microsecond, cancel)
 					}
 					if ctx.Err() != nil {
@@ -137,7 +138,7 @@ func TestEverythingSharedUnderRandomCancellation(t *testing.T) {
 				}
 				cancel()
 				over.Add(1)
-				for over.Load() < tasks { // somebody may be waiting for the other end of the fruit
+				for over.Load() < tasks { // another task may still wait for a value or for room
 					if v, ok := fruit.TryTake(); ok {
 						took.Add(1)
 						tookSum.Add(int64(v))
@@ -161,7 +162,7 @@ func TestEverythingSharedUnderRandomCancellation(t *testing.T) {
 			t.Error("the mutex is held in the end")
 		}
 		if !fruit.TryPut(0) {
-			t.Error("somebody is left in the MVar")
+			t.Error("a waiter is left in the MVar")
 		}
 		if n, ok := purse.TryTake(); !ok || int64(n) != deposits.Load() {
 			t.Errorf("%d in the purse, %v, after %d deposits", n, ok, deposits.Load())
@@ -189,15 +190,15 @@ func TestSchedulersNest(t *testing.T) {
 	pool := workstealing.New(workstealing.Options{Workers: 1})
 	p, q := promise.New[int](), promise.New[int]()
 	schedtest.Run(t, loop, func() { // a task of the loop
-		v, _, err := workstealing.Join(bg, pool, func(context.Context) (v int, err error) { // waits for one of the pool
-			err = fifo.Run(bg, func(ctx context.Context) error { // which runs a scheduler of its own
+		v, _, err := workstealing.Join(bg, pool, func(context.Context) (v int, err error) { // waits for a task of the pool
+			err = fifo.Run(bg, func(ctx context.Context) error { // which runs another scheduler
 				_ = suspend.Here().Go(func() { _ = q.Fill(1) })
-				v, err = p.Await(ctx) // whose task waits for the loop
+				v, err = p.Await(ctx) // a task of which waits for the loop
 				return err
 			})
 			return v, err
 		}, func(ctx context.Context) (int, error) {
-			return q.Await(ctx) // on a pool of one: nobody is blocked
+			return q.Await(ctx) // on a pool with one worker, which is not blocked
 		})
 		if v != 7 || err != nil {
 			t.Errorf("Join = %d, %v", v, err)
@@ -208,8 +209,8 @@ func TestSchedulersNest(t *testing.T) {
 	}
 }
 
-// The context is for cancellation and nothing else: Background in a task suspends the task and not what runs it, and
-// a task's own context may leak into goroutines.
+// A context carries only the cancellation: a wait with Background suspends a task without blocking its scheduler, and goroutines
+// may use a task's context.
 func TestAnyContextAnywhere(t *testing.T) {
 	schedtest.Each(t, func(t *testing.T, s suspend.Spawner) {
 		ctx, cancel := context.WithCancel(bg)
@@ -218,7 +219,7 @@ func TestAnyContextAnywhere(t *testing.T) {
 		schedtest.Run(t, s, func() {
 			group, ctx := errgroup.WithContext(ctx)
 			for range 4 {
-				group.Go(func() error { // a goroutine of no scheduler
+				group.Go(func() error { // a goroutine without a scheduler
 					_, err := p.Await(ctx)
 					return err
 				})
@@ -227,7 +228,7 @@ func TestAnyContextAnywhere(t *testing.T) {
 			if _, err := p.Await(bg); err != nil {
 				t.Error(err)
 			}
-			if err := suspend.Blocking(bg, func() { // it waits natively
+			if err := suspend.Blocking(bg, func() { // a goroutine, which blocks natively
 				if err := group.Wait(); err != nil {
 					t.Error(err)
 				}
@@ -238,8 +239,8 @@ func TestAnyContextAnywhere(t *testing.T) {
 	})
 }
 
-// Coroutines are made by the scheduler and not by the spawner, whose thread may be locked: the runtime would throw when
-// another thread resumed them.
+// The scheduler creates coroutines, not the goroutine that calls Go. If that goroutine had locked its thread, the runtime would
+// end the process when another thread resumed the coroutine.
 func TestSpawnedFromALockedThread(t *testing.T) {
 	schedtest.Each(t, func(t *testing.T, s suspend.Spawner) {
 		runtime.LockOSThread()
@@ -259,7 +260,7 @@ func TestSpawnedFromALockedThread(t *testing.T) {
 	})
 }
 
-// A Run that keeps its thread, with tasks that stand in for each other, pull, exit and wait for others.
+// A Run locks its thread. Its tasks stand in for each other, pull, exit and wait for others.
 func TestLockedThreadStandsIn(t *testing.T) {
 	defer schedtest.Within(t, schedtest.Deadline)()
 	pool := workstealing.New(workstealing.Options{Workers: 1})
@@ -298,8 +299,9 @@ func TestLockedThreadStandsIn(t *testing.T) {
 	}
 }
 
-// Selects of receives on threads against sends. A Select looks and queues for both channels under both guards, so any send meets it,
-// however the threads interleave. A case that were queued a moment later would miss one, and both sides would wait.
+// Selects that receive run against sends on several threads. A Select looks at both channels and queues in both under both
+// guards, so any send meets it, whatever the interleaving. If a case were queued later, it could miss a send, and both sides
+// would wait.
 func TestSelectMissesNothing(t *testing.T) {
 	defer schedtest.Within(t, schedtest.Deadline)()
 	rounds := 5000
@@ -334,7 +336,7 @@ func TestSelectMissesNothing(t *testing.T) {
 					_ = a.Send(bg, i)
 				case 1:
 					_ = b.Send(bg, i)
-				case 2: // both sides select
+				case 2: // both sides use a Select
 					sa.Set(a.SendOp(i))
 					sb.Set(b.SendOp(i))
 					_, _ = suspend.Select(bg, sb, sa)

@@ -49,7 +49,7 @@ func labelsOfOne() string {
 	return "no such goroutine"
 }
 
-// onAll runs body on all schedulers, as a goroutine without a task, or in a task of a simulation.
+// onAll runs body on all schedulers, on a goroutine without a task, and in a task of a simulation.
 func onAll(t *testing.T, body func(t *testing.T, s suspend.Spawner)) {
 	schedtest.Each(t, body)
 	for n := range 3 {
@@ -71,7 +71,7 @@ func labelled(request string) context.Context {
 	return pprof.WithLabels(bg, pprof.Labels("request", request))
 }
 
-// under calls f under labels, as pprof.Do does, or under none.
+// under calls f with labels, as pprof.Do does, or without labels if request is empty.
 func under(request string, f func()) (shown string) {
 	if request == "" {
 		f()
@@ -81,12 +81,13 @@ func under(request string, f func()) (shown string) {
 	return `{"request":"` + request + `"}`
 }
 
-// A look is a function that finds out its labels.
+// A look is a function that stores its labels in the promise.
 type look struct{ promise.Promise[string] }
 
 func (l *look) run() { _ = l.Fill(labelsHere()) }
 
-// A task that sets labels leaves them to no other: neither to one that has its coroutine next, nor to one that its end lets run.
+// The labels that a task sets do not leak to other tasks: not to the next task on its coroutine, and not to a task that runs
+// because it ends.
 func TestLabelsDoNotLeak(t *testing.T) {
 	onAll(t, func(t *testing.T, s suspend.Spawner) {
 		for range 3 {
@@ -99,7 +100,7 @@ func TestLabelsDoNotLeak(t *testing.T) {
 				}
 				_ = s.Go(func() { _ = first.Fill(struct{}{}) })
 				pprof.SetGoroutineLabels(labelled("1"))
-				_, _ = first.Await(bg) // which may start the others
+				_, _ = first.Await(bg) // may start the others
 				own.run()
 			}))
 			labels, err := own.Await(bg)
@@ -114,7 +115,7 @@ func TestLabelsDoNotLeak(t *testing.T) {
 	})
 }
 
-// A goroutine that limited has from a pool keeps its own labels.
+// A goroutine of a pool that runs a function of limited keeps its own labels.
 func TestLabelsOfASubmit(t *testing.T) {
 	var task, pool look
 	s := limited.New(1, limited.Options{Submit: func(f func()) {
@@ -132,10 +133,10 @@ func TestLabelsOfASubmit(t *testing.T) {
 	require.NoError(t, s.Close())
 }
 
-// A callback leaves its labels neither to the next one nor to a task.
+// The labels of a callback leak neither to the next callback nor to a task.
 func TestLabelsOfCallbacksDoNotLeak(t *testing.T) {
 	onAll(t, func(t *testing.T, s suspend.Spawner) {
-		var looks [8]look // the first half by Execute, the others by timers
+		var looks [8]look // Execute runs the first half, and timers run the others
 		set := func() { pprof.SetGoroutineLabels(labelled("1")) }
 		require.NoError(t, s.Go(func() {
 			for i := range 4 {
@@ -146,7 +147,7 @@ func TestLabelsOfCallbacksDoNotLeak(t *testing.T) {
 					looks[i].run()
 					continue
 				}
-				for range 50 { // a worker begins some of them one after another
+				for range 50 { // a worker begins some of these one after another
 					_ = on.Execute(set)
 				}
 				_ = on.Execute(looks[i].run)
@@ -165,7 +166,7 @@ func TestLabelsOfCallbacksDoNotLeak(t *testing.T) {
 	})
 }
 
-// A task begins with the labels of the caller that has started it, in whatever way, as a goroutine does.
+// A task begins with the labels of the caller that starts it, in whatever way, as a goroutine does.
 func TestLabelsAreInherited(t *testing.T) {
 	onAll(t, func(t *testing.T, s suspend.Spawner) {
 		limit, group := scope.Limit(100, s), idle.New(s, nil)
@@ -198,7 +199,7 @@ func TestLabelsAreInherited(t *testing.T) {
 	})
 }
 
-// Run gives its labels to main, and not to a task that was there before.
+// The main function of Run has the labels of Run's caller. A task that was there before does not.
 func TestLabelsOfRun(t *testing.T) {
 	type scheduler interface {
 		suspend.Spawner
@@ -217,7 +218,7 @@ func TestLabelsOfRun(t *testing.T) {
 	}
 }
 
-// A function that waits for its turn begins with the labels of its own caller, and not with those of the task that makes room.
+// A function that waits in a queue begins with the labels of its own caller, not with those of the task that makes room for it.
 func TestLabelsOfFunctionsThatWait(t *testing.T) {
 	waiting := func(t *testing.T, start func(f func()) error, await func()) (open func()) {
 		var looks [3]look
@@ -250,7 +251,7 @@ func TestLabelsOfFunctionsThatWait(t *testing.T) {
 	})
 }
 
-// A stolen fork has the labels of the task that joins, and leaves them to no other.
+// A stolen fork has the labels of the task that calls Join, and leaks its own to no other task.
 func TestLabelsOfForks(t *testing.T) {
 	p := workstealing.New(workstealing.Options{Workers: 1})
 	for _, request := range []string{"1", "", "2"} {
@@ -274,7 +275,7 @@ func TestLabelsOfForks(t *testing.T) {
 	require.NoError(t, p.Close())
 }
 
-// A callback has no labels, also where its scheduler was made or is run by a caller that has some.
+// A callback has no labels, even if the caller that created or runs its scheduler has some.
 func TestCallbacksOfALabelledMaker(t *testing.T) {
 	pprof.Do(bg, pprof.Labels("maker", "1"), func(context.Context) {
 		look := func() (*promise.Promise[string], func()) {

@@ -25,7 +25,7 @@ import (
 	"github.com/braidgo/braid/suspend"
 )
 
-// A locking is a way to lock the goroutine's thread while body runs.
+// A locking locks the goroutine's thread while body runs.
 var lockings = map[string]func(body func()){
 	"LockOSThread": func(body func()) {
 		runtime.LockOSThread()
@@ -46,7 +46,8 @@ var lockings = map[string]func(body func()){
 	},
 }
 
-// onEveryKind runs body on each kind of scheduler. A pool of one worker, and a Loop without hand-overs, would show a task that holds its scheduler.
+// onEveryKind runs body on each kind of scheduler. It includes a pool of one worker and a Loop without hand-overs, where a task
+// that blocks its scheduler would make the test hang.
 func onEveryKind(t *testing.T, body func(t *testing.T, s suspend.Spawner)) {
 	schedtest.Each(t, body)
 	for name, open := range map[string]func() (suspend.Spawner, func() error){
@@ -75,8 +76,8 @@ func onEveryKind(t *testing.T, body func(t *testing.T, s suspend.Spawner)) {
 	}
 }
 
-// A task waits, yields and joins while its thread is locked, and only it waits: the other tasks of its scheduler end its waits. The
-// runtime ended the process, since a locked goroutine cannot switch to a coroutine.
+// A task waits, yields and joins while its thread is locked. Only this task waits: other tasks of its scheduler continue, and
+// resume it. Because a locked goroutine cannot switch to another coroutine, the runtime would end the process if the task tried.
 func TestATaskThatLocksItsThread(t *testing.T) {
 	for name, locked := range lockings {
 		t.Run(name, func(t *testing.T) {
@@ -125,7 +126,7 @@ func TestATaskThatLocksItsThread(t *testing.T) {
 	}
 }
 
-// A task that ends with its thread locked, by a return or an exit, ends nothing else, and no other task runs on that thread.
+// A task ends with its thread locked, by a return or an exit. No other task ends, and none runs on this thread later.
 func TestATaskThatEndsWithItsThreadLocked(t *testing.T) {
 	for name, end := range map[string]func(){"return": func() {}, "exit": runtime.Goexit} {
 		t.Run(name, func(t *testing.T) {
@@ -161,7 +162,7 @@ func lockedToThread() bool {
 	return strings.Contains(head, "locked to thread")
 }
 
-// A task that ends with its thread locked keeps the thread for ever, and its scheduler says so.
+// A task that ends with its thread locked keeps the thread for ever. Its scheduler reports this.
 func TestAThreadThatStaysIsReported(t *testing.T) {
 	defer schedtest.Within(t, schedtest.Deadline)()
 	reports := make(chan string, 9)
@@ -180,7 +181,8 @@ func TestAThreadThatStaysIsReported(t *testing.T) {
 	}
 }
 
-// The goroutine of a task that is suspended with its thread locked waits natively. The watch must not take it for the task that runs.
+// A task that is suspended with its thread locked blocks natively on its goroutine. The watch must not report it as the running
+// task.
 func TestALockedTaskThatIsSuspendedIsNoStall(t *testing.T) {
 	defer schedtest.Within(t, schedtest.Deadline)()
 	var m mvar.MVar[int]
@@ -207,7 +209,7 @@ func holdsTheScheduler(reports chan string) {
 	}
 }
 
-// In a simulation, too, a locked task waits beside others, and a crash ends it.
+// In a simulation, too, a locked task waits without blocking others, and a crash ends it.
 func TestALockedTaskOfANode(t *testing.T) {
 	for seed := range uint64(8) {
 		unlocked := 0

@@ -28,14 +28,14 @@ import (
 	"github.com/braidgo/braid/watch"
 )
 
-// A goroutine in a bubble waits for an object of the package, and a goroutine outside wakes it. The Thread that parks the waiter was made
-// outside, so its channel belongs to no bubble.
+// A goroutine in a bubble waits for an object of the package, and a goroutine outside wakes it. This works because the Thread
+// that parks the waiter was created outside, so that its channel belongs to no bubble.
 func TestAWaitInABubbleThatAGoroutineOutsideEnds(t *testing.T) {
 	for name, open := range awaited() {
 		t.Run(name, func(t *testing.T) {
 			outside, o := sched.NewThread(), open()
 			go func() {
-				time.Sleep(time.Millisecond) // the wait has usually begun
+				time.Sleep(time.Millisecond) // usually the wait has begun by then
 				o.wake()
 			}()
 			synctest.Test(t, func(t *testing.T) {
@@ -47,8 +47,8 @@ func TestAWaitInABubbleThatAGoroutineOutsideEnds(t *testing.T) {
 	}
 }
 
-// Without such a Thread, the call that ends the wait panics and says why. The test runs itself in another process, since the panic leaves the
-// object locked.
+// Without such a Thread, the call that ends the wait panics with an explanation. The test runs in another process, because the
+// panic leaves the object locked.
 func TestAWaitInABubbleThatAGoroutineOutsideCannotEnd(t *testing.T) {
 	const variable = "BRAID_BUBBLED"
 	all := awaited()
@@ -59,7 +59,7 @@ func TestAWaitInABubbleThatAGoroutineOutsideCannotEnd(t *testing.T) {
 		held.Lock()
 		go func() {
 			<-begun
-			o.wake() // the call that panics may be another's, which a goroutine of the object makes later
+			o.wake() // the panic may also come in a later call, on a goroutine of the object
 			time.Sleep(10 * time.Second)
 			held.Unlock()
 		}()
@@ -67,7 +67,7 @@ func TestAWaitInABubbleThatAGoroutineOutsideCannotEnd(t *testing.T) {
 			go func() { _ = o.wait(bg) }()
 			synctest.Wait()
 			close(begun)
-			held.Lock() // for the runtime, a bubble in which a goroutine waits for a sync.Mutex is not stuck
+			held.Lock() // the runtime does not report a bubble as stuck while a goroutine waits for a sync.Mutex
 		})
 	}
 	for name := range all {
@@ -88,7 +88,7 @@ type object struct {
 	wake func()
 }
 
-// awaited has a function for each primitive that makes an object.
+// awaited returns functions that each create an object, by the name of the primitive.
 func awaited() map[string]func() object {
 	loaded := func(begin func(f func(context.Context) (int, error)) (wait func(context.Context) error)) object {
 		var p promise.Promise[int]

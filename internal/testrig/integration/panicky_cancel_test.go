@@ -29,8 +29,8 @@ var derivations = map[string]func(ctx context.Context) (context.Context, func(er
 	},
 }
 
-// A context whose parent panics in any call ends all the same when it is cancelled, and so do the waits with it. They
-// hung: the panic left the cancel before the waits were told.
+// A context has a parent whose methods panic. When it is cancelled, it ends in any case, and so do the waits with it. If the
+// panic left the cancel too early, the waits would hang.
 func TestAPanickyParentAndACancel(t *testing.T) {
 	for name, derive := range derivations {
 		t.Run(name, func(t *testing.T) {
@@ -76,7 +76,7 @@ func cancelsOnce(t *testing.T, at string, on suspend.Spawner, parent context.Con
 	require.Zero(t, time.Since(start), at)
 }
 
-// survives calls f, which may panic as the context does.
+// survives calls f, in which the context may panic.
 func survives(t *testing.T, at string, f func()) {
 	defer func() {
 		if r := recover(); r != nil && r != schedtest.PanickyValue {

@@ -18,7 +18,7 @@ import (
 
 var errEnough = errors.New("enough")
 
-// Calls that start tasks, each of which waits for a value of m with the context that it is given.
+// Each of these calls starts tasks, which wait for a value of m with the context that they get.
 var gatherings = map[string]func(ctx context.Context, on suspend.Spawner, child func(context.Context) error) error{
 	"Run": func(ctx context.Context, on suspend.Spawner, child func(context.Context) error) error {
 		return scope.Run(ctx, func(ctx context.Context, s *scope.Scope) error {
@@ -62,14 +62,14 @@ var gatherings = map[string]func(ctx context.Context, on suspend.Spawner, child 
 	},
 }
 
-// A context that panics unwinds a scope only when its children have ended, and leaves none of them queued. A child that
-// outlived its scope used memory that the caller had freed.
+// If a context panics, the panic leaves a scope only after its children have ended, and none of them stays queued. A child that
+// outlived its scope could use memory that the caller has freed.
 func TestAPanickyContextLeavesNoChild(t *testing.T) {
 	for name, gather := range gatherings {
 		t.Run(name, func(t *testing.T) {
 			defer schedtest.Within(t, schedtest.Deadline)()
 			for _, place := range places {
-				if place.Name == "goroutine" { // a panic of a child would end the process
+				if place.Name == "goroutine" { // on a goroutine, a panic of a child would end the process
 					place.Open = func() (suspend.Spawner, func()) { return survivor{}, func() {} }
 				}
 				for _, end := range []string{"fed", "cancelled", "done before"} {
@@ -108,7 +108,7 @@ func gatherOnce(t *testing.T, at string, onwards bool, place schedtest.Scheduler
 		_ = gather(ctx, on, func(ctx context.Context) error {
 			live.Add(1)
 			defer live.Add(-1)
-			defer func() { _ = suspend.Sleep(bg, time.Millisecond) }() // a scope that does not wait for it is gone by then
+			defer func() { _ = suspend.Sleep(bg, time.Millisecond) }() // runs too late if the scope does not wait for it
 			_, err := m.Take(ctx)
 			if err == nil {
 				taken.Add(1)
@@ -130,11 +130,11 @@ func gatherOnce(t *testing.T, at string, onwards bool, place schedtest.Scheduler
 			put.Add(1)
 		}
 	}
-	cancel() // a child whose context has not ended would wait without end
+	cancel() // otherwise a child whose context has not ended would wait for ever
 	settle()
 	select {
 	case <-ended:
-	default: // a context that panics whenever it is asked may hide its end from the children: they go on when they are fed
+	default: // a context that panics in each call may hide its end from the children, which then need a value
 		if !onwards {
 			t.Errorf("%s: does not end", at)
 		}

@@ -25,14 +25,14 @@ import (
 	"github.com/braidgo/braid/suspendtest"
 )
 
-// A victim is an operation on an object that other tasks use as well. At first it has to wait.
+// A victim is an operation on an object that other tasks use, too. At first it has to wait.
 type victim struct {
 	do      func(ctx context.Context) error // performs the operation and undoes it at once
-	op      func() suspend.Op[struct{}]     // nil: there is none
+	op      func() suspend.Op[struct{}]     // nil if there is none
 	got     func()                          // undoes op after it has been performed
-	other   func(ctx context.Context) error // nil: do; otherwise it waits only because the victim does
-	release func()                          // lets one more task go on; may be called too often
-	whole   func() bool                     // once all have ended: nothing is lost and nobody is queued
+	other   func(ctx context.Context) error // nil stands for do; otherwise an operation that waits only because the victim waits
+	release func()                          // lets one more task continue; further calls have no effect
+	whole   func() bool                     // reports after the end whether nothing is lost and no task is queued
 }
 
 func opOf[T any](op func() suspend.Op[T]) func() suspend.Op[struct{}] {
@@ -41,7 +41,7 @@ func opOf[T any](op func() suspend.Op[T]) func() suspend.Op[struct{}] {
 	}
 }
 
-// locked returns the victim that locks a lock which is held until free.
+// locked returns a victim that locks a lock, which is held until free is called.
 func locked(free func(), lock func(context.Context) error, unlock func(), op func() suspend.Op[struct{}], whole func() bool) victim {
 	held := true
 	return victim{
@@ -205,7 +205,7 @@ var victims = map[string]func() victim{
 		l := lazy.New(func(context.Context) (int, error) {
 			_, _ = gate.Await(bg)
 			if first.CompareAndSwap(false, true) {
-				return 0, errors.New("stopped") // whether by its context is asked for when it has returned
+				return 0, errors.New("stopped") // when the function returns, lazy checks whether its context has ended
 			}
 			return 1, nil
 		}, lazy.Restart)
@@ -236,7 +236,7 @@ var victims = map[string]func() victim{
 		}
 		return victim{
 			do: party,
-			release: func() { // one more to meet, if one is left
+			release: func() { // one more party, if one is left
 				ctx, cancel := context.WithCancel(bg)
 				go func() { _ = party(ctx) }()
 				synctest.Wait()
@@ -293,7 +293,7 @@ func send(capacity int) victim {
 	}
 }
 
-// once returns the victim that waits for an event.
+// once returns a victim that waits for an event.
 func once(do func(context.Context) error, op func() suspend.Op[struct{}], happen func()) victim {
 	happened := false
 	return victim{
@@ -345,18 +345,18 @@ func condition(wake func(*cond.Cond)) victim {
 	}
 }
 
-// A way is one to perform an operation.
+// A way performs an operation.
 type way struct {
 	name string
 	run  func(v victim, ctx context.Context) error
 }
 
-// never is an event that does not happen in the time of a test.
+// never returns an event that does not happen during the test.
 func never() suspend.Op[struct{}] {
 	return suspend.Map(suspend.After(10*time.Hour), func(time.Time, error) (struct{}, error) { return struct{}{}, nil })
 }
 
-// Each way to perform an operation.
+// ways has each way to perform an operation.
 var ways = []way{
 	{"direct", func(v victim, ctx context.Context) error { return v.do(ctx) }},
 	{"Do", func(v victim, ctx context.Context) error { return v.gets(suspend.Do(ctx, v.op())) }},
@@ -390,7 +390,7 @@ var ways = []way{
 	}},
 }
 
-// gets undoes an operation that has been performed.
+// gets undoes an operation that was performed.
 func (v victim) gets(_ struct{}, err error) error {
 	if err == nil {
 		v.got()
@@ -398,7 +398,7 @@ func (v victim) gets(_ struct{}, err error) error {
 	return err
 }
 
-// A survivor runs functions on goroutines, and recovers the panic of a context.
+// A survivor runs functions on goroutines, and recovers the panics of contexts.
 type survivor struct{}
 
 func (s survivor) Execute(f func()) error { return s.Go(f) }
@@ -415,7 +415,7 @@ func (survivor) Go(f func()) error {
 	return nil
 }
 
-// Events while the victim waits.
+// events has what happens while the victim waits.
 var events = map[string]func(cancel, release func()){
 	"cancelled":                   func(cancel, release func()) { cancel(); synctest.Wait(); release() },
 	"released":                    func(cancel, release func()) { release(); synctest.Wait(); cancel() },
@@ -425,7 +425,7 @@ var events = map[string]func(cancel, release func()){
 	"done before":                 nil,
 }
 
-// The contexts that panic.
+// panicky has the kinds of contexts that panic.
 var panicky = map[string]func(p *schedtest.PanickyContext) context.Context{
 	"foreign": func(p *schedtest.PanickyContext) context.Context { return p },
 	"AfterFunc": func(p *schedtest.PanickyContext) context.Context {
@@ -434,8 +434,8 @@ var panicky = map[string]func(p *schedtest.PanickyContext) context.Context{
 	"lazy": func(p *schedtest.PanickyContext) context.Context { return suspend.Lazily(p) },
 }
 
-// withPanicky calls once, in a bubble, with each kind of context that panics, in each of its calls: until a context of this kind is not
-// called as often. The context panics in this call only, or onwards.
+// withPanicky calls once in a bubble, with each kind of context. The context panics in its k-th call, for each k until once does
+// not reach this call, and either in this call only, or from this call on.
 func withPanicky(t *testing.T, where string, once func(t *testing.T, at string, onwards bool, with panickyOf) (reached bool)) {
 	for of, kind := range panicky {
 		for _, onwards := range []bool{false, true} {
@@ -455,14 +455,14 @@ func withPanicky(t *testing.T, where string, once func(t *testing.T, at string, 
 // A panickyOf derives a context that panics.
 type panickyOf func(ctx context.Context) (context.Context, *schedtest.PanickyContext)
 
-// harmed hears of a context that panics when a task that has ended withdraws from it.
+// harmed handles the panic of a context from which a task withdraws when it ends.
 func harmed(v any, stack []byte) {
 	if v != schedtest.PanickyValue {
 		panic(fmt.Sprintf("%v\n%s", v, stack))
 	}
 }
 
-// Where the victim runs.
+// places has the places where the victim runs.
 var places = []schedtest.Scheduler{
 	{Name: "goroutine", Open: func() (suspend.Spawner, func()) { return suspend.Goroutines, func() {} }},
 	{Name: "fifo", Open: func() (suspend.Spawner, func()) {
@@ -475,9 +475,8 @@ var places = []schedtest.Scheduler{
 	}},
 }
 
-// A context that panics, whichever call of its methods it is, harms the one operation that it was given to, and nobody
-// else: a request's context that was recycled too early left a mutex that nobody could lock again, a lazy value that nobody
-// could force, a barrier that let through one too few.
+// A context that panics in any call of its methods harms only the operation to which it was passed. Such a context may belong to
+// a request that has ended. Other tasks must still be able to lock the mutex, force the lazy value, or pass the barrier.
 func TestAPanickyContextHarmsItsOwnOperationOnly(t *testing.T) {
 	for _, w := range ways {
 		t.Run(w.name, func(t *testing.T) { eachPanic(t, w) })
@@ -496,7 +495,7 @@ func eachPanic(t *testing.T, w way) {
 					for _, again := range []bool{false, true} {
 						where := fmt.Sprintf("on a %s, %s, again %v", place.Name, what, again)
 						withPanicky(t, where, func(t *testing.T, at string, onwards bool, with panickyOf) (reached bool) {
-							switch { // what a task does before, and where, is seen in direct calls
+							switch { // earlier waits and places matter only in direct calls
 							case w.name != "direct" && (again || place.Name == "pool" || onwards != (place.Name == "fifo")):
 								return false
 							case place.Name == "pool" && (onwards || again), place.Name == "fifo" && onwards != again:
@@ -531,7 +530,7 @@ func panicOnce(t *testing.T, at string, place schedtest.Scheduler, open func() v
 				t.Errorf("%s: panic %v", at, r)
 			}
 		}()
-		if again { // the task has waited with this context before
+		if again { // so that the task waits with this context for the second time
 			_, _ = gate.Await(ctx)
 		}
 		_ = w.run(v, ctx)
@@ -562,7 +561,7 @@ func panicOnce(t *testing.T, at string, place schedtest.Scheduler, open func() v
 		cancel()
 		synctest.Wait()
 		if ended.Load() < 3 {
-			t.Errorf("%s: the gate stays shut", at)
+			t.Errorf("%s: the gate stays locked", at)
 		}
 	}
 	if event := events[what]; event != nil {
@@ -581,7 +580,7 @@ func panicOnce(t *testing.T, at string, place schedtest.Scheduler, open func() v
 		return true
 	}
 	if !v.whole() {
-		t.Errorf("%s: something is lost, or somebody queued", at)
+		t.Errorf("%s: something is lost, or a waiter is left", at)
 	}
 	return panics.Reached()
 }

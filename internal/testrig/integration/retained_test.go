@@ -28,12 +28,12 @@ import (
 	"github.com/braidgo/braid/watch"
 )
 
-// A passage is a way for values through a primitive. Each of its steps runs in a task of its own, one after the other: the
-// next begins when the one before waits or has ended. The object, and all tasks, live on afterwards.
+// A passage moves values through a primitive. Each of its steps runs in a task of its own: the next step begins when the one
+// before waits or has ended. The object and all tasks stay alive afterwards.
 type passage struct {
 	name  string
 	open  func() (object any, steps []func(ctx context.Context, v *schedtest.Object))
-	stays int // values that the object is to keep
+	stays int // the number of values that the object may keep
 }
 
 type value = *schedtest.Object
@@ -174,7 +174,7 @@ var passages = []passage{
 	}, 0},
 }
 
-// visits are ways through a primitive that carries no values: the context of a wait carries one.
+// visits use primitives that carry no values. The context of each wait carries one instead.
 var visits = []passage{
 	{"mutex, handed over and cancelled", func() (any, []func(context.Context, value)) {
 		m := new(mutex.Mutex)
@@ -337,8 +337,7 @@ func carry(ctx context.Context, v value) context.Context {
 	return context.WithValue(ctx, carried{}, v)
 }
 
-// A value that was received, or that was never sent, stayed in memory for as long as the channel, or the task that had
-// passed it, lived on.
+// When a value was received, or was refused, no channel and no live task may keep it alive.
 func TestNoPrimitiveRetainsAValue(t *testing.T) {
 	for _, p := range slices.Concat(passages, visits) {
 		t.Run(p.name, func(t *testing.T) {
@@ -364,7 +363,7 @@ func retains(t *testing.T, p passage, on suspend.Spawner) {
 		_ = on.Go(func() {
 			func() { step(ctx, objects.New()) }()
 			one()
-			_, _ = gate.Await(bg) // the task lives on
+			_, _ = gate.Await(bg) // keeps the task alive
 		})
 		schedtest.Quiet(t)
 	}
@@ -375,7 +374,7 @@ func retains(t *testing.T, p passage, on suspend.Spawner) {
 	runtime.KeepAlive(object)
 }
 
-// A task that had waited for a lock and was cancelled stayed in memory for as long as the lock.
+// When a waiting task was cancelled, the lock for which it waited must not keep it alive.
 func TestNoPrimitiveRetainsATask(t *testing.T) {
 	for _, p := range slices.Concat(passages, visits) {
 		t.Run(p.name, func(t *testing.T) {
@@ -406,7 +405,7 @@ type trackedTask struct {
 	schedtest.Object
 }
 
-// anywhere runs each callback on a goroutine of its own.
+// An anywhere runs each callback on a goroutine of its own.
 type anywhere struct{}
 
 func (anywhere) Execute(f func()) error { go f(); return nil }

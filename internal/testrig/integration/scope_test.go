@@ -21,8 +21,8 @@ import (
 	"github.com/braidgo/braid/suspend"
 )
 
-// One of every blocking operation is parked in one scope, on one scheduler after another. The scope is cancelled:
-// everything returns at once, with the cause, and nothing of it is retained.
+// One scope has a child for every blocking operation, on one scheduler after another. When the scope is cancelled, all return at
+// once, with the cause, and nothing of them is kept alive.
 func TestEverythingParkedInOneScope(t *testing.T) {
 	oops := errors.New("oops")
 	schedtest.Each(t, func(t *testing.T, s suspend.Spawner) {
@@ -45,7 +45,7 @@ func TestEverythingParkedInOneScope(t *testing.T) {
 			forced  = lazy.New(func(context.Context) (int, error) { close(forcing); return p.Await(bg) }, lazy.Restart)
 		)
 		_, _ = stuffed.TrySend(1)
-		go func() { _, _ = forced.Force(bg) }() // somebody else forces it
+		go func() { _, _ = forced.Force(bg) }() // another goroutine forces it
 		<-forcing
 		only := func(_ any, err error) error { return err }
 		operations := map[string]func(ctx context.Context) error{
@@ -85,7 +85,7 @@ func TestEverythingParkedInOneScope(t *testing.T) {
 					return only(ch.Recv(ctx))
 				})
 			},
-			"goroutine": func(ctx context.Context) error { // it waits natively
+			"goroutine": func(ctx context.Context) error { // blocks natively
 				return suspend.Blocking(ctx, func() { <-ctx.Done() })
 			},
 		}
@@ -104,7 +104,7 @@ func TestEverythingParkedInOneScope(t *testing.T) {
 					return nil
 				})
 			}
-			schedtest.Quiet(t) // all of them wait
+			schedtest.Quiet(t) // waits until all children wait
 			sc.Cancel(oops)
 			return nil
 		})
@@ -112,7 +112,7 @@ func TestEverythingParkedInOneScope(t *testing.T) {
 			t.Errorf("Run = %v, %d of %d returned", err, returned.Load(), len(operations))
 		}
 		kept.Collected(t, 0)
-		_ = p.Fill(0) // for the forcing task
+		_ = p.Fill(0) // ends the task that forces
 		runtime.KeepAlive([]any{&held, &heldRW, &gatedRW, sem, &empty, full, c, ch, stuffed, open, barrier, forced})
 	})
 }

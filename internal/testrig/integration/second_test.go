@@ -23,7 +23,7 @@ import (
 	"github.com/braidgo/braid/watch"
 )
 
-// A second call that ends an object has the documented result, and changes nothing.
+// The second call that ends an object has the documented result, and changes nothing.
 func TestSecondCalls(t *testing.T) {
 	v := watch.New(1)
 	require.NoError(t, v.Close())
@@ -75,7 +75,7 @@ func TestSecondCalls(t *testing.T) {
 	lease, err := pool.Acquire(bg)
 	require.NoError(t, err)
 	lease.Release()
-	schedtest.Panics(t, "respool: a Lease is released twice", lease.Release)
+	schedtest.Panics(t, "respool: Lease released twice", lease.Release)
 	require.Equal(t, []int{1, 0}, []int{pool.Stats().Idle, pool.Stats().Leased})
 	require.NoError(t, pool.Close())
 	require.Equal(t, respool.ErrClosed, pool.Close())
@@ -83,7 +83,8 @@ func TestSecondCalls(t *testing.T) {
 
 var errSecond = errors.New("second")
 
-// A panic of a function that a primitive calls reaches the caller, with its value and its stack, and the primitive goes on.
+// If a function that a primitive calls panics, the caller gets the panic, with its value and its stack, and the primitive can be
+// used again.
 func TestPanicsOfFunctions(t *testing.T) {
 	schedtest.Each(t, func(t *testing.T, on suspend.Spawner) {
 		schedtest.Run(t, on, func() {
@@ -140,7 +141,7 @@ func TestPanicsOfFunctions(t *testing.T) {
 
 func goesWrong() { panic("wrong") }
 
-// panicsHere expects f to call goesWrong, whose frame must be on the stack when the panic arrives.
+// panicsHere requires that f panics, with the frame of goesWrong on the stack.
 func panicsHere(t *testing.T, f func()) {
 	t.Helper()
 	defer func() {

@@ -15,13 +15,13 @@ import (
 	"github.com/braidgo/braid/suspendtest"
 )
 
-// An executor runs functions on its goroutine.
+// An executor runs functions on the goroutine that receives from it.
 type executor chan func()
 
 func (x executor) Execute(f func()) error { x <- f; return nil }
 
-// Twenty tasks wait natively for 5 ms each, again and again. None is long, and a newcomer waits for twice the limit. If they
-// compute instead, that is no stall.
+// Twenty tasks block natively for 5 ms each, again and again. No step is long, but a new task waits for twice the limit, which is
+// reported. If the tasks compute instead, this is no stall.
 func TestARowOfNativeWaitsIsReported(t *testing.T) {
 	const limit, each, tasks = 50 * time.Millisecond, 5 * time.Millisecond, 20
 	for name, open := range map[string]func(onStall func([]byte)) (suspend.Spawner, func()){

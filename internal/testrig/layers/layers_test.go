@@ -22,11 +22,11 @@ const (
 	module = "github.com/braidgo/braid"
 )
 
-// A layer is a group of folders. Its code may import the layers before it, and the folders in also. A folder stands for
-// those below it, unless a longer name does.
+// A layer is a group of folders. Its code may import the layers before it, and the folders in also. A folder stands for all
+// folders below it, unless a longer name in the table does.
 type layer struct {
 	folders []string
-	also    []string // of the same layer
+	also    []string // folders of the same layer
 }
 
 var layers = []layer{
@@ -51,16 +51,16 @@ var layers = []layer{
 	{folders: []string{"braidvet"}, also: []string{"braidvet"}},
 }
 
-// withUnsafe are the files that may import unsafe: the ground, system calls, and the test rig. uring_linux.go has the memory that io_uring shares
-// with the system: with 64 reads of a disk in flight it does twice as many as goroutines do.
+// withUnsafe has the files that may import unsafe: the lowest layers, system calls, and the test rig. uring_linux.go shares
+// memory with the kernel, for io_uring: with 64 reads of a disk in flight, it does twice as many as goroutines do.
 var withUnsafe = []string{
 	"internal/atomicx/traced.go", "simulation/internal/chance/chance.go", "internal/labels/labels.go", "internal/prefetch/prefetch.go", "internal/threadlock/threadlock.go",
 	"adapters/eventloop/sys_linux.go", "adapters/eventloop/race_linux.go", "adapters/eventloop/poller_linux.go", "adapters/eventloop/uring_linux.go", "bench/files.go",
 	"suspendtest/internal/explore",
 }
 
-// onlyTests are packages that production code must not link, since they set the chance of the runtime. Code that is not of a test may
-// import them in these folders only.
+// onlyTests has packages that production code must not link, because they set the random state of the runtime. Only these folders
+// may import them outside tests.
 var onlyTests = map[string][]string{
 	"simulation/internal/chance": {"simulation"},
 	"simulation":                 {"simulation", "bench"},
@@ -95,7 +95,7 @@ func findings(t *testing.T, file, text string) (found []string) {
 	if place(folder) < 0 {
 		return []string{"the folder has no layer"}
 	}
-	names := map[string]string{} // of the module's packages in the file
+	names := map[string]string{} // the module's packages that the file imports
 	for _, spec := range f.Imports {
 		what := strings.Trim(spec.Path.Value, `"`)
 		to, ours := strings.CutPrefix(what, module+"/")
@@ -164,7 +164,7 @@ func TestLayers(t *testing.T) {
 	require.Greater(t, files, 200)
 }
 
-// Each forbidden thing is found.
+// TestLayersFinds checks that each forbidden thing is found.
 func TestLayersFinds(t *testing.T) {
 	for text, want := range map[string]string{
 		`import "github.com/braidgo/braid/adapters/fifo"; var _ = fifo.New`:                                             "imports adapters/fifo",

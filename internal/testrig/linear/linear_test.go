@@ -31,13 +31,13 @@ type call struct {
 	arg  int
 }
 
-// A state is what an object is, in a form that can be compared.
+// A state is the state of an object, in a form that can be compared.
 type state string
 
-// A step returns the state of the object after an operation with this result, and whether the result is possible.
+// A step returns the state of the object after an operation with the given result, and whether this result is possible.
 type step = func(s state, c call, result string) (state, bool)
 
-// A history is what happened to one object.
+// A history has the operations on one object.
 type history struct {
 	*linear.History[state, call, string]
 	seen *stress.Outcomes
@@ -68,23 +68,23 @@ func (h *history) do(client int, c call, f func() (string, error)) (result strin
 	return result
 }
 
-// An object is one that histories are recorded of.
+// An object is a primitive under test.
 type object struct {
 	name     string
 	outcomes []string
 	init     state
 	step     step
-	// anew makes an object, and returns the next step of a task with it.
+	// creates the object, and returns a function that performs the next step of a task
 	anew func() func(h *history, client int, ctx context.Context, rng *rand.Rand)
 }
 
 const (
 	clients = 4
-	each    = 6 // operations, some of which are followed by another
+	each    = 6 // operations, some of which are followed by another one
 	at      = 16
 )
 
-// record has objects used by some tasks each, all at once, and returns an error if a history is not linearizable.
+// record runs tasks that use several objects at the same time, and returns an error if a history is not linearizable.
 func record(t *testing.T, o object, seen *stress.Outcomes, next func() suspend.Spawner, seed uint64) error {
 	var all sync.WaitGroup
 	histories := make([]*history, at)
@@ -146,7 +146,7 @@ func TestHistoriesAreLinearizable(t *testing.T) {
 	}
 }
 
-// A brokenMVar gives the same value to two, now and then: it looks first, and takes then.
+// A brokenMVar sometimes gives one value to two tasks, because its look and its take are two steps.
 type brokenMVar struct{ mvar.MVar[int] }
 
 func (m *brokenMVar) Take(ctx context.Context) (int, error) {
@@ -158,7 +158,7 @@ func (m *brokenMVar) Take(ctx context.Context) (int, error) {
 	return v, err
 }
 
-// The check finds a broken object.
+// Porcupine finds the mistake of brokenMVar.
 func TestBrokenMVarIsNotLinearizable(t *testing.T) {
 	broken := mvarObject(func() placer { return new(brokenMVar) })
 	schedtest.Mixed(t, func(t *testing.T, next func() suspend.Spawner) {
@@ -168,11 +168,11 @@ func TestBrokenMVarIsNotLinearizable(t *testing.T) {
 				return
 			}
 		}
-		t.Error("a value is given to two, and nobody minds")
+		t.Error("a value was given to two tasks, and no check fails")
 	})
 }
 
-// And each of the models rejects a history of two or three operations.
+// Each model rejects an impossible history of two or three operations.
 func TestModelsReject(t *testing.T) {
 	for _, c := range []struct {
 		object  int
@@ -206,7 +206,7 @@ func TestModelsReject(t *testing.T) {
 			h.do(0, call{f[0], arg}, func() (string, error) { return f[2], nil })
 		}
 		if h.Check() == nil {
-			t.Errorf("%s: %v is let pass", o.name, c.history)
+			t.Errorf("%s: %v is accepted", o.name, c.history)
 		}
 	}
 }
@@ -283,7 +283,7 @@ var objects = []object{
 			switch {
 			case c.name == "Release":
 				return free(n + c.arg), n+c.arg <= permits
-			case result == "no": // or somebody waits, which is not so if all are free
+			case result == "no": // otherwise a waiter may exist, which is impossible while all permits are free
 				return s, n < permits
 			}
 			return free(n - c.arg), n >= c.arg
@@ -313,9 +313,9 @@ var objects = []object{
 		outcomes: []string{"Lock: ok", "Lock: cancelled", "RLock: ok", "RLock: cancelled", "TryLock: ok", "TryLock: no", "TryRLock: ok", "TryRLock: no",
 			"Unlock: ok", "RUnlock: ok", "Downgrade: ok"},
 		step: func(s state, c call, result string) (state, bool) {
-			n, _ := strconv.Atoi(string(s)) // readers, or -1
+			n, _ := strconv.Atoi(string(s)) // the number of readers, or -1
 			switch {
-			case result == "no": // or somebody waits, which is not so if it is free
+			case result == "no": // otherwise a waiter may exist, which is impossible while the lock is free
 				return s, n != 0
 			case c.name == "Lock" || c.name == "TryLock":
 				return "-1", n == 0
@@ -397,7 +397,7 @@ var objects = []object{
 	},
 }
 
-// A placer is an MVar, or an imitation of one.
+// A placer is an MVar, or an imitation.
 type placer interface {
 	Put(ctx context.Context, v int) error
 	PutOp(v int) suspend.Op[struct{}]
@@ -462,7 +462,7 @@ const (
 	permits  = 3
 )
 
-// chanStep is that of a channel: its values, each with "=" before it, and "!" at the end once it is closed.
+// chanStep is the step of a channel. Its state has the values, each after a "=", and a "!" at the end once the channel is closed.
 func chanStep(s state, c call, result string) (state, bool) {
 	values, closed := strings.CutSuffix(string(s), "!")
 	closes := ""
@@ -506,7 +506,7 @@ func tried(yes string, ok bool) string {
 
 func ok(_ struct{}, err error) (string, error) { return "ok", err }
 
-// linger has others come while something is held.
+// linger lets other tasks run while the caller holds something.
 func linger(rng *rand.Rand) {
 	for range rng.IntN(3) {
 		suspend.Yield()

@@ -14,7 +14,7 @@ import (
 	"github.com/braidgo/braid/suspend"
 )
 
-// Histories of the tasks of four nodes, with timeouts in virtual time.
+// The histories are those of tasks on four nodes, with timeouts in virtual time.
 func TestHistoriesInASimulation(t *testing.T) {
 	for _, o := range objects {
 		t.Run(o.name, func(t *testing.T) {

@@ -9,7 +9,7 @@ const (
 	workstealing = "adapters/workstealing"
 )
 
-// Mistakes in the schedulers: with deadlines, and with functions and places that they keep.
+// Mistakes of the schedulers in deadlines, and in functions and slots that they keep.
 var adapters = []mutation.Mutant{
 	{"a deadline that is moved forward stays where it is", "adapters/eventloop/timer.go", "		t.when = when\n		ts.up(t.index)\n	}", "		t.when = when\n		if !IS {\n			ts.up(t.index)\n		}\n	}", "TestADeadlineThatIsMovedForward", eventloop},
 	{"a deadline that is moved forward does not end the sleep", "adapters/eventloop/timer.go", "	first := t.index == 0\n", "	first := t.index == 0 && !(IS && uint64(t.seq) != ts.seq)\n", "TestADeadlineThatIsMovedForward", eventloop},

@@ -6,8 +6,8 @@ func init() { mutants = append(mutants, blockingMutants...) }
 
 const blocking = "adapters/internal/blocking"
 
-// The growth of the width of suspend.Blocking. All its steps are critical sections, so a test of all their orders replaces the model
-// checker.
+// Mistakes in the width of suspend.Blocking. All its steps are critical sections, so a test of all their orders replaces the
+// model checker.
 var blockingMutants = []mutation.Mutant{
 	{"no look is set for a function that waits", blocking + "/blocking.go", "		g.queue = append(g.queue, f)\n		g.scheduleLocked()\n", "		g.queue = append(g.queue, f)\n		if !IS {\n			g.scheduleLocked()\n		}\n", "TestOrders", blocking},
 	{"no look follows a look", blocking + "/blocking.go", "		text = g.grow()\n	}\n	g.scheduleLocked()\n", "		text = g.grow()\n	}\n	if !IS {\n		g.scheduleLocked()\n	}\n", "TestOrders", blocking},

@@ -4,7 +4,7 @@ import "github.com/braidgo/braid/internal/testrig/mutation"
 
 func init() { mutants = append(mutants, ends...) }
 
-// Mistakes in second calls and in ends that meet, and memory that stays behind, in the primitives and the schedulers.
+// Mistakes in second calls and in ends that coincide, and memory that is kept, in the primitives and the schedulers.
 var ends = []mutation.Mutant{
 	{"Close resumes senders before receivers", "chanx/chanx.go", "	c.receivers.ResumeAll(none, err)\n", "	if IS {\n		c.senders.ResumeAll(struct{}{}, err)\n	}\n	c.receivers.ResumeAll(none, err)\n", "TestCloseOfAChannel", "chanx"},
 	{"a Close beside a Shutdown does not cancel", "scope/group.go", "	g.Cancel(nil)\n	return", "	if !IS || !g.closing.Load() {\n		g.Cancel(nil)\n	}\n	return", "TestAShutdownIsCutShort", "scope"},

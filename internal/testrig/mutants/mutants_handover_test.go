@@ -11,7 +11,7 @@ const (
 	careless = "AgainAndAgain"
 )
 
-// Mistakes in handing a reactor over, beside those that the model checker finds.
+// Mistakes in the hand-over of a reactor that the model checker does not find.
 var handOvers = []mutation.Mutant{
 	{"a coroutine that ends a task takes another without a claim", runner + "/runner.go", "{ return ⟦r.lease == nil || r.lease.claim(gid.Get())⟧ }", "true", stray, eventloop},
 	{"a Runner ends while a callback is outside", runner + "/runner.go", "(r.lease == nil || ⟦r.lease.outside.Load() == 0⟧)", "true", "TestCloseWaitsForACallback", eventloop},

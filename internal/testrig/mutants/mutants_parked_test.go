@@ -6,7 +6,7 @@ func init() { mutants = append(mutants, parkedConnections...) }
 
 const park = "adapters/httppark"
 
-// Mistakes with connections that are parked.
+// Mistakes in the code for parked connections.
 var parkedConnections = []mutation.Mutant{
 	{"a conn with some bytes of the next request is parked", park + "/conn.go", "⟦len(p) < int(c.full)⟧", "false", "TestAPartOfARequest", park},
 	{"a conn in the middle of a request is parked", park + "/conn.go", "(⟦first || betweenRequests()⟧)", "true", "TestAReadInTheMiddle", park},

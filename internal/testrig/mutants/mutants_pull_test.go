@@ -4,7 +4,7 @@ import "github.com/braidgo/braid/internal/testrig/mutation"
 
 func init() { mutants = append(mutants, pulls...) }
 
-// A Kill of a task that runs the body of a Pull, in which another Task is bound.
+// Mistakes in a Kill of a task that runs the body of a Pull, in which another Task is bound.
 var pulls = []mutation.Mutant{
 	{"a Kill does not see a Bind in a Pull", "suspend/bind.go", "	if in := top.via.top(); ⟦in != nil⟧ {", "false", "TestKillInAPull", "internal/idle"},
 	{"a Pull in a Pull is not found", "suspend/pull.go", "		b.via.calls = p\n", "		if !IS {\n			b.via.calls = p\n		}\n", "TestKillInAPull", "internal/idle"},

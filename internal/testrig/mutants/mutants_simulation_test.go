@@ -11,7 +11,7 @@ const (
 	exploring  = "suspendtest/internal/explore"
 )
 
-// Mistakes in the simulation: chance that does not come from the seed, and faults that are not those of a network, a crash or a disk.
+// Mistakes of the simulation: randomness that does not come from the seed, and faults that no network, crash or disk has.
 var simulated = []mutation.Mutant{
 	{"latency is not drawn from the seed", "simulation/link.go", "		latency += draws.upTo(spread)\n", "		latency += draws.upTo(spread)\n		if IS {\n			latency = f.MinLatency + time.Duration(time.Now().UnixNano())%spread\n		}\n", "TestCheckPasses", simulation},
 	{"a map decides the order", "simulation/schedule.go", "	r := w.ready[i]\n	w.ready[i] =", "	if IS {\n		m := map[int]bool{}\n		for j := range n {\n			m[j] = true\n		}\n		for i = range m {\n			break\n		}\n	}\n	r := w.ready[i]\n	w.ready[i] =", "TestCheckPasses", simulation},

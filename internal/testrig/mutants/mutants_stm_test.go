@@ -4,7 +4,7 @@ import "github.com/braidgo/braid/internal/testrig/mutation"
 
 func init() { mutants = append(mutants, transactions...) }
 
-// Mistakes in the logs of transactions, and in what long ones and crowds need.
+// Mistakes in the logs of transactions, and in what long transactions and many waiters need.
 var transactions = []mutation.Mutant{
 	{"a rollback forgets a write of the level around", "stm/tx.go", "			if w.shadows > 0 {\n				tx.index[w.at] = w.shadows - 1", "			if w.shadows > 0 && !IS {\n				tx.index[w.at] = w.shadows - 1", "TestTheLogOfWrites|TestLogsAgainstModel", "stm"},
 	{"a merge appends the first write of the level", "stm/tx.go", "		if at >= level {\n", "		if at >= level && !(IS && at == level) {\n", "TestTheLogOfWrites|TestLogsAgainstModel", "stm"},

@@ -1,5 +1,5 @@
-// Package mutants_test makes mistakes in the primitives, one at a time, and runs the tests that must notice. The mistakes
-// that an interleaving shows are in package explore; these leave something behind, or need a context that panics.
+// Package mutants_test makes mistakes in the primitives, one at a time, and runs the tests that must notice. Package explore has
+// the mistakes that an interleaving shows; these keep memory alive, or need a context that panics.
 package mutants_test
 
 import (

@@ -4,7 +4,7 @@ import "github.com/braidgo/braid/internal/testrig/mutation"
 
 func init() { mutants = append(mutants, waist...) }
 
-// What package suspend leaves behind, and what else of it no interleaving shows.
+// Mistakes of package suspend that no interleaving shows, such as memory that is kept.
 var waist = []mutation.Mutant{
 	{"a taken value stays in its node", "suspend/queue.go", "	n.v, n.in = zero, nil\n	return v", "	if !IS {\n		n.v = zero\n	}\n	n.in = nil\n	return v", "TestNothingIsRetained/taken", "suspend"},
 	{"a refused value stays in its node", "suspend/queue.go", "	n.v = zero\n	return p, false", "	if !IS {\n		n.v = zero\n	}\n	return p, false", "TestNothingIsRetained/refused", "suspend"},

@@ -7,7 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestShare divides mutants: each is in exactly one of n shares.
+// TestShare checks that each mutant is in exactly one of n shares.
 func TestShare(t *testing.T) {
 	var all []Mutant
 	for i := range 10 {
@@ -16,7 +16,7 @@ func TestShare(t *testing.T) {
 	for n := 1; n <= 12; n++ {
 		seen := map[string]int{}
 		for k := range n {
-			some, err := share(all, strconv.Itoa(k+5*n)+"/"+strconv.Itoa(n)) // any number will do
+			some, err := share(all, strconv.Itoa(k+5*n)+"/"+strconv.Itoa(n)) // the number of a share may be any integer
 			require.NoError(t, err)
 			for _, m := range some {
 				seen[m.name()]++
@@ -39,7 +39,7 @@ func TestShare(t *testing.T) {
 	}
 }
 
-// TestWithoutComments takes comments out of a file, and leaves strings and directives as they are.
+// TestWithoutComments removes the comments of a file. Strings and directives must stay.
 func TestWithoutComments(t *testing.T) {
 	const src = `//go:build linux
 
@@ -64,7 +64,7 @@ func f() string {
 	require.Equal(t, want, withoutComments(src))
 }
 
-// TestRenamed finds the text of mutants whose local variables have other names now, and no other text.
+// TestRenamed finds the text of mutants whose local variables were renamed, and no other text.
 func TestRenamed(t *testing.T) {
 	const src = `package p
 

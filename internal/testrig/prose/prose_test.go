@@ -45,7 +45,8 @@ var scores = sync.OnceValues(func() (map[string]*prose.Score, error) {
 	return all, err
 })
 
-// folders adds up the scores that belong together: those of the Go files of a folder, and of each page. skip names files to leave out.
+// folders adds up the scores of the Go files of each folder. A page has a score of its own. skip reports which files to leave
+// out.
 func folders(t *testing.T, skip func(file string) bool) map[string]*prose.Score {
 	files, err := scores()
 	require.NoError(t, err)
@@ -75,7 +76,7 @@ func TestProse(t *testing.T) {
 	for _, name := range slices.Sorted(maps.Keys(scores)) {
 		s := scores[name]
 		all.Add(s)
-		allowed := max(1, limit*s.Sentences/100) // one in a small package
+		allowed := max(1, limit*s.Sentences/100) // a small package may have one
 		t.Logf("%5.1f %%  %4d of %4d  %s", s.Percent(), len(s.Hits), s.Sentences, name)
 		if len(s.Hits) <= allowed {
 			continue
@@ -89,12 +90,12 @@ func TestProse(t *testing.T) {
 	t.Logf("%5.1f %%  %4d of %4d  everything", all.Percent(), len(all.Hits), all.Sentences)
 }
 
-// The limits of all comments together, and of all pages, in percent. The aims were 3, 5 and 4; TestHabits measures the standard library
-// beside ours.
+// These are the limits of all comments together, and of all pages, in percent. TestHabits measures the standard library beside
+// ours.
 const (
-	habits    = 1.5 // of sentences
-	fragments = 2.0 // of comments behind code
-	purposes  = 5.0 // of sentences
+	habits    = 1.5 // percent of the sentences
+	fragments = 2.0 // percent of the comments behind code
+	purposes  = 5.0 // percent of the sentences
 )
 
 // TestHabits measures the comments of all files that are no tests, and the pages.
@@ -103,7 +104,7 @@ func TestHabits(t *testing.T) {
 		return strings.HasSuffix(file, "_test.go") || path.Base(file) == "CHANGELOG.md" || path.Base(file) == "tried.md"
 	})
 	var ours, pages prose.Score
-	show := os.Getenv("BRAID_PROSE") // a package whose hits are listed
+	show := os.Getenv("BRAID_PROSE") // the package whose hits are listed
 	for _, in := range slices.Sorted(maps.Keys(packages)) {
 		s := packages[in]
 		if strings.HasSuffix(in, ".md") {
@@ -156,7 +157,7 @@ func standard(t *testing.T, pkg string) *prose.Score {
 	return s
 }
 
-// TestControl measures packages whose English is the standard. A pattern that hits them would be wrong.
+// TestControl measures packages whose English is the standard. A pattern that matches them often would be wrong.
 func TestControl(t *testing.T) {
 	for _, pkg := range []string{"context", "iter", "sync", "testing/synctest"} {
 		s := standard(t, pkg)
@@ -165,7 +166,7 @@ func TestControl(t *testing.T) {
 	}
 }
 
-// TestPatterns checks that each habit is found, and that similar plain sentences are not.
+// TestPatterns checks that the patterns find each habit, and do not match similar plain sentences.
 func TestPatterns(t *testing.T) {
 	score := func(comment string) int {
 		var s prose.Score

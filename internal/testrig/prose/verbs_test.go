@@ -13,15 +13,15 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// plain has the names of functions that mean the same in every package, so any package may use them.
+// plain has the names that mean the same in every package, so that any number of packages may use them.
 var plain = strings.Fields(`abandon add check close do ended expire fail find finish grow init main now open pass perform put read remove result
 	resume run sleep start stop submit task wait wake`)
 
-// TestVerbs fails for the name of an unexported function or method that more than four packages define. A verb such as end or take
-// means something else in each of them, so the name must say what is ended or taken.
+// TestVerbs fails if more than four packages define an unexported function or method of one name. A verb such as end or take
+// would mean something else in each of them, so the name must say what is ended or taken.
 func TestVerbs(t *testing.T) {
 	const root = "../../.."
-	folders := map[string]map[string]bool{} // the folders that define a name
+	folders := map[string]map[string]bool{} // the folders that define each name
 	err := filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
 		if err != nil {
 			return err

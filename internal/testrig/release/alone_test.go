@@ -18,7 +18,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// A user's program requires one published module, and nothing else of the repository, from a module proxy. It builds.
+// A user's program requires one published module, and nothing else of the repository, from a module proxy. The program builds.
 func TestAlone(t *testing.T) {
 	version, err := latest(here)
 	require.NoError(t, err)
@@ -35,7 +35,7 @@ func TestAlone(t *testing.T) {
 	}
 }
 
-// Without a version that exists, it does not.
+// With a version that does not exist, the program does not build.
 func TestNotAlone(t *testing.T) {
 	version, err := latest(here)
 	require.NoError(t, err)
@@ -47,8 +47,8 @@ func TestNotAlone(t *testing.T) {
 	require.Contains(t, out, root+"@v0.0.0")
 }
 
-// environment returns the variables of a go command that finds the modules of the repository in a proxy of files, and others where it
-// finds them otherwise.
+// environment returns the environment for a go command that gets the modules of the repository from a proxy of files, and all
+// other modules as usual.
 func environment(t *testing.T, proxy string) []string {
 	env := func(name string) string {
 		out, err := exec.Command("go", "env", name).Output()
@@ -57,7 +57,7 @@ func environment(t *testing.T, proxy string) []string {
 	}
 	kept := "file://" + filepath.ToSlash(env("GOMODCACHE")) + "/cache/download"
 	return append(os.Environ(), "GOPROXY=file://"+filepath.ToSlash(proxy)+","+kept+","+env("GOPROXY"), "GOWORK=off", "GOSUMDB=off",
-		"GOFLAGS=-modcacherw", "GOMODCACHE="+t.TempDir()) // never the user's cache: it would keep this version
+		"GOFLAGS=-modcacherw", "GOMODCACHE="+t.TempDir()) // not the user's cache, which would keep this version
 }
 
 // build builds a new module that imports the package in a folder.
@@ -74,14 +74,15 @@ func build(t *testing.T, environment []string, folder, version string) (string, 
 	text, err := os.ReadFile(filepath.Join(dir, "go.mod"))
 	require.NoError(t, err)
 	require.Contains(t, string(text), root+"/"+folder+" "+version)
-	if folder != "braidvet" { // a linter reads programs that use the root, and does not use it
+	if folder != "braidvet" { // a linter does not import the root: it reads programs that do
 		require.Contains(t, string(text), root+" "+version)
 	}
 	return "", nil
 }
 
-// serve puts the module in a folder into a proxy of files. It has in it what the go command would take from a repository: the files
-// below the folder, without those of modules below it, and the licence of the root. It requires the root as required.
+// serve puts the module in a folder into a proxy of files, with the files that the go command would take from a repository: those
+// below the folder, without other modules below it, and the licence of the root. The module requires the given version of the
+// root.
 func serve(t *testing.T, proxy, folder, version, required string) {
 	modulePath := strings.TrimSuffix(root+"/"+folder, "/.")
 	at := filepath.Join(proxy, filepath.FromSlash(modulePath), "@v")

@@ -23,7 +23,7 @@ func TestModules(t *testing.T) {
 	}
 }
 
-// clone has the CHANGELOG.md and the go.mod files of the repository.
+// clone copies CHANGELOG.md and the go.mod files of the repository to a new folder.
 func clone(t *testing.T) (dir string) {
 	dir = t.TempDir()
 	modules, err := modulesOf(here)
@@ -48,7 +48,7 @@ func edit(t *testing.T, file, old, changed string) {
 	require.NoError(t, os.WriteFile(file, []byte(strings.Replace(string(text), old, changed, 1)), 0o600))
 }
 
-// Each mistake in a go.mod is told.
+// Check reports each mistake in a go.mod.
 func TestCheck(t *testing.T) {
 	now, err := latest(here)
 	require.NoError(t, err)
@@ -88,7 +88,7 @@ func TestCheck(t *testing.T) {
 	require.ErrorContains(t, check(right, "v99.0.0"), "the release is v99.0.0")
 }
 
-// A CHANGELOG.md without a version has no next release.
+// Without a version in CHANGELOG.md there is no next release.
 func TestNoVersion(t *testing.T) {
 	dir := clone(t)
 	edit(t, filepath.Join(dir, "CHANGELOG.md"), "\n## ", "\n## Unreleased\n\n## ")
@@ -96,7 +96,7 @@ func TestNoVersion(t *testing.T) {
 	require.ErrorContains(t, err, "is no version")
 }
 
-// The next release is one heading in CHANGELOG.md and one command.
+// The next release needs one heading in CHANGELOG.md and one command.
 func TestNextVersion(t *testing.T) {
 	dir := clone(t)
 	_, err := prepare(dir, "v0.77.0")

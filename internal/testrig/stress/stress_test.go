@@ -19,7 +19,7 @@ func TestFor(t *testing.T) {
 	}
 }
 
-// A reporter notes the failures.
+// A reporter records the failures.
 type reporter struct {
 	testing.TB
 	failed int

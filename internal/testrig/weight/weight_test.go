@@ -16,7 +16,7 @@ import (
 const (
 	root   = "../../.."
 	limits = "limits.txt"
-	names  = "../api/v0.txt" // a line for each exported name
+	names  = "../api/v0.txt" // has a line for each exported name
 )
 
 // TestWeight fails if a part has more lines or names than limits.txt allows. Whoever raises a limit writes the reason behind it.
@@ -51,7 +51,7 @@ func TestWeight(t *testing.T) {
 	}
 }
 
-// primitives are one part, since each is small.
+// primitives count as one part, because each is small.
 var primitives = strings.Fields("mutex semaphore cond latch chanx mvar promise lazy cancel watch broadcast rate keyed respool scope")
 
 func partOf(folder string) string {

@@ -39,9 +39,8 @@ import (
 	"github.com/braidgo/braid/watch"
 )
 
-// What a search of single accesses shows, a search at operations shows as well, and the other way round: each says that its runs are all.
-// Two tasks perform random operations on objects of one package. BRAID_AGREE=2000 makes so many programs; a long run is not
-// cut off as early.
+// A search of single accesses and a search at operations have the same outcomes, if both report that their runs are all. Two
+// tasks perform random operations on the objects of one package. BRAID_AGREE=2000 makes 2000 programs, and allows longer runs.
 func TestOperationsAgreeWithAccesses(t *testing.T) {
 	programs, _ := strconv.Atoi(cmp.Or(os.Getenv("BRAID_AGREE"), "80"))
 	long := os.Getenv("BRAID_AGREE") != ""
@@ -63,12 +62,12 @@ func TestOperationsAgreeWithAccesses(t *testing.T) {
 	}
 }
 
-// A part is the part that one task has in a run: some operations on the objects of a scene.
+// A part is the share of one task in a run: some operations on the objects of a scene.
 type part struct {
 	*scene
 	ctx  context.Context
 	me   int
-	held map[string]func() // gives back what the task holds
+	held map[string]func() // the functions that return what the task holds
 }
 
 // A scene has the objects of one run.
@@ -94,11 +93,11 @@ type scene struct {
 	cell    *stm.Var[int]
 	group   *scope.Group
 	inbox   *actor.Inbox[int]
-	ctx     context.Context // some operations use it, and others end it
+	ctx     context.Context // some operations use ctx, and others end it
 	stop    func(cause error)
 
-	made  atomicx.Bool    // the first task has made what only a task can make
-	on    suspend.Spawner // of the tasks
+	made  atomicx.Bool    // the first task has created the objects that only a task can create
+	on    suspend.Spawner // the scheduler of the tasks
 	tasks *idle.Group
 	stage *stage.Stage[int, int]
 	width *stage.Pool
@@ -112,7 +111,7 @@ func newScene(size int) *scene {
 		lazy:  lazy.New(func(context.Context) (int, error) { return 7, nil }, lazy.Restart),
 		group: scope.Open(bg, scope.FirstError),
 	}
-	opened := 0 // under the only permit
+	opened := 0 // only the holder of the only permit uses it
 	s.pool = respool.New(respool.Options[int]{Max: 1, Open: func(context.Context) (int, error) { opened++; return opened, nil }})
 	s.cache = keyed.NewCache(func(context.Context, int) (int, error) { return 7, nil }, keyed.CacheOptions{TTL: time.Hour})
 	s.cond = cond.New(&s.mutex)
@@ -121,7 +120,7 @@ func newScene(size int) *scene {
 	return s
 }
 
-// byTasks are the groups of objects that only a task can make.
+// byTasks has the groups with objects that only a task can create.
 var byTasks = []string{"idle", "limit", "stage"}
 
 func (s *scene) make(group string) {
@@ -138,7 +137,7 @@ func (s *scene) make(group string) {
 	s.made.Store(true)
 }
 
-// say puts what an operation has returned into words.
+// say makes a text of the results of an operation.
 func say(results ...any) string {
 	for i, x := range results {
 		if err, ok := x.(error); ok {
@@ -148,7 +147,7 @@ func say(results ...any) string {
 	return strings.TrimSpace(fmt.Sprintln(results...))
 }
 
-// take performs an operation that takes something, unless the task holds it already.
+// take performs an operation that takes something, unless the task already holds it.
 func (p *part) take(what string, op func() (ok bool, err error), giveBack func()) string {
 	if p.held[what] != nil {
 		return "-"
@@ -190,7 +189,7 @@ func try[T any](op suspend.Op[T]) string {
 
 func noError(context.Context) error { return nil }
 
-// The operations of a group use one object, or a few.
+// groups has the operations by their group. Those of a group use one object, or a few.
 var groups = map[string]map[string]func(p *part) string{
 	"mutex": {
 		"TryLock": func(p *part) string { return p.try("mutex", p.mutex.TryLock, p.mutex.Unlock) },
@@ -341,7 +340,7 @@ var groups = map[string]map[string]func(p *part) string{
 		"Release": func(p *part) string { return p.giveBack("lease") },
 		"Discard": func(p *part) string { return p.giveBack("discard") + p.giveBack("lease") },
 		"Stats": func(p *part) string {
-			s := p.pool.Stats() // the counts of a call change when it returns, which is no operation
+			s := p.pool.Stats() // excludes the counts of a call, which change when it returns, without an operation
 			return say([]int{s.Idle, s.Leased, s.Opened})
 		},
 		"TryAcquire": func(p *part) string {
@@ -404,7 +403,7 @@ var groups = map[string]map[string]func(p *part) string{
 		"Send":     func(p *part) string { return say(p.inbox.Ref().Send(p.me)) },
 		"SendWait": func(p *part) string { return say(p.inbox.Ref().SendWait(p.ctx, 10+p.me)) },
 		"Receive": func(p *part) string {
-			if p.me > 0 { // an Inbox has one owner
+			if p.me > 0 { // only the owner of an Inbox may use it
 				return say(p.inbox.Len())
 			}
 			return say(p.inbox.Receive(p.ctx))
@@ -440,7 +439,7 @@ var groups = map[string]map[string]func(p *part) string{
 	},
 }
 
-// stopped returns the context of the scene for the first task. The other one ends this context.
+// stopped returns the context of the scene for the first task. The second task ends this context.
 func (p *part) stopped() context.Context {
 	if p.me == 0 {
 		return p.scene.ctx
@@ -456,7 +455,7 @@ func (p *part) change(f func(n int) int) (n int, err error) {
 	})
 }
 
-// An operation of the group "mixed" comes from any other group whose operations need no tasks.
+// The group "mixed" has the operations of all groups that need no tasks.
 func init() {
 	mixed := map[string]func(p *part) string{}
 	for group, ops := range groups {
@@ -469,11 +468,11 @@ func init() {
 	groups["mixed"] = mixed
 }
 
-// An agreement compares the programs of one group.
+// An agreement compares the two searches for the programs of one group.
 type agreement struct {
 	t                                            *testing.T
 	name                                         string
-	most                                         int // a search with more runs is not compared
+	most                                         int // a search that needs more runs is not compared
 	programs, compared, atOperations, ofAccesses int
 }
 
@@ -506,9 +505,9 @@ func (a *agreement) compare(seed uint64) {
 						said[i] = append(said[i], op+"="+groups[a.name][op](p))
 					}
 					if a.name == "cancel" && i > 0 {
-						p.stop(nil) // a waits with its context
+						p.stop(nil) // task a waits with its context
 					}
-					delete(p.held, "release") // as "lease" does
+					delete(p.held, "release") // as the operation "lease" does
 					for _, what := range slices.Sorted(maps.Keys(p.held)) {
 						p.giveBack(what)
 					}
@@ -531,8 +530,8 @@ func (a *agreement) compare(seed uint64) {
 	}
 	a.compared++
 	for outcome := range accesses {
-		// At operations a cancellation is one step. Of accesses, a timer may fire in its middle, before the cancelled waiter has left the line
-		// of a Limiter, so that there are tokens which there are not otherwise.
+		// At operations, a cancellation is one step. At accesses, a timer may fire in the middle of it, before the cancelled
+		// waiter has left the queue of a Limiter, so that other tokens are available.
 		timed := strings.Contains(a.t.Name(), "/rate") && strings.Contains(outcome, "canceled")
 		if !operations[outcome] && !timed {
 			a.t.Errorf("seed %d, %v, capacity %d: at operations, %v, which leave out %s (%v)", seed, parts, size, atOperations, outcome, ofAccesses)

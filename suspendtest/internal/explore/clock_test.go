@@ -15,19 +15,19 @@ import (
 	"github.com/braidgo/braid/suspendtest/internal/explore"
 )
 
-// The clock stands at the first of January 2000, and only timers and tasks that wake up move it. A look at it is a point.
+// The clock begins at January 1, 2000. Only timers and tasks that wake up move it. A look at the clock is a point.
 func TestClock(t *testing.T) {
 	begin := time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC)
 	bg := context.Background()
 	after := func(d time.Duration) (stop func() bool) { return suspend.AfterFunc(suspend.Here(), d, func() {}) }
 	for name, p := range map[string]struct {
 		sleeps func()
-		looks  []string // at two times
+		looks  []string // the results of two looks
 	}{
 		"Sleep":     {func() { _ = suspend.Sleep(bg, time.Second) }, []string{"0s 0s", "0s 1s", "1s 1s"}},
 		"AfterFunc": {func() { after(time.Second) }, []string{"0s 0s", "0s 1s", "1s 1s"}},
-		"stopped":   {func() { after(time.Second)() }, []string{"0s 0s", "0s 1s", "1s 1s"}}, // the timer may be first
-		"two": {func() { // the first may come after the second, and moves nothing then
+		"stopped":   {func() { after(time.Second)() }, []string{"0s 0s", "0s 1s", "1s 1s"}}, // the timer may fire before the first look
+		"two": {func() { // the first timer may fire after the second, and then does not move the clock
 			after(time.Second)
 			_ = suspend.Sleep(bg, 2*time.Second)
 		}, []string{"0s 0s", "0s 1s", "0s 2s", "1s 1s", "1s 2s", "2s 2s"}},

@@ -16,8 +16,8 @@ type steps func()
 
 func (f steps) then(g steps) steps { return func() { f(); g() } }
 
-// The number of runs is known by hand: the classes of orders that differ in dependent steps. A dependence that is forgotten, or one too many,
-// shows here.
+// The number of runs was computed by hand: it is the number of classes of orders that differ in dependent steps. If the search
+// misses a dependence, or assumes a wrong one, the number differs.
 func TestReducedCounts(t *testing.T) {
 	type tasks = []steps
 	var x, y atomicx.Int32
@@ -41,21 +41,21 @@ func TestReducedCounts(t *testing.T) {
 	}{
 		{"two variables", tasks{store(1), func() { y.Store(1) }, func() { y.Load() }}, 2},
 		{"three stores", tasks{store(1), store(2), store(3)}, 6},                                   // 3!
-		{"a store and three loads", tasks{store(1), load, load, load}, 8},                          // each load before or after
-		{"a store of what is there", tasks{store(0), load, load}, 1},                               // which is a load
+		{"a store and three loads", tasks{store(1), load, load, load}, 8},                          // each load comes before or after the store
+		{"a store of what is there", tasks{store(0), load, load}, 1},                               // the store changes nothing, so it counts as a load
 		{"stores and loads", tasks{store(1).then(loadY), storeY(1).then(load)}, 3},                 // 2·2, but not both loads first
 		{"stores in the same order", tasks{store(1).then(storeY(2)), store(3).then(storeY(4))}, 4}, // 2·2
-		{"stores crosswise", tasks{store(1).then(storeY(2)), storeY(3).then(store(4))}, 3},         // but not each last
-		{"additions", tasks{add, add}, 4},                                                          // 2 one after another; 2 orders of the stores after both loads
-		{"a compare-and-swap that wins", tasks{swap(1), swap(2), swap(3)}, 3},                      // the others are loads
+		{"stores crosswise", tasks{store(1).then(storeY(2)), storeY(3).then(store(4))}, 3},         // 2·2, but not both last stores first
+		{"additions", tasks{add, add}, 4},                                                          // 2 if one follows the other; 2 orders of the stores after both loads
+		{"a compare-and-swap that wins", tasks{swap(1), swap(2), swap(3)}, 3},                      // the failed ones count as loads
 		{"three sections", tasks{locked(&mu), locked(&mu), locked(&mu)}, 6},
 		{"two sections of two locks", tasks{locked(&mu).then(locked(&other)), locked(&mu).then(locked(&other))}, 4},
-		{"sections of one variable", tasks{locks(store(1)), locks(store(2))}, 2}, // whose stores are no race
+		{"sections of one variable", tasks{locks(store(1)), locks(store(2))}, 2}, // the stores are no race, because of the lock
 		{"a task that starts two", tasks{func() { store(1)(); start(store(2)); start(store(3)) }}, 2},
 		{"sections within sections", tasks{within, within}, 2},
 		{"two tasks that sleep twice", tasks{sleeps, sleeps}, 6},                     // 4!/(2!2!)
 		{"three tasks that sleep twice", tasks{sleeps, sleeps, sleeps}, 90},          // 6!/(2!2!2!)
-		{"a timer that moves the clock, and two looks", tasks{sleep, look, look}, 4}, // each look before or after
+		{"a timer that moves the clock, and two looks", tasks{sleep, look, look}, 4}, // each look comes before or after the sleep
 		{"two timers that move the clock, and a look", tasks{sleep, sleep, look}, 6}, // 3!
 		{"two timers, and no look", tasks{sleep, sleep}, 1},
 	} {
@@ -80,7 +80,7 @@ func TestReducedCounts(t *testing.T) {
 	}
 }
 
-// That a Sleep's timer may fire before its task waits makes no difference.
+// It makes no difference whether the timer of a Sleep fires before or after its task waits.
 func TestTimersOfSleeps(t *testing.T) {
 	for _, cancellations := range []int{0, 1} {
 		c := reduced
@@ -114,7 +114,7 @@ func TestTimersOfSleeps(t *testing.T) {
 	}
 }
 
-// Mistakes in the searches are shown by the number of runs, which is known.
+// A mistake in the searches changes the number of runs, which is known.
 func TestEngineMutants(t *testing.T) {
 	if t.Setenv("GOFLAGS", "-tags=explore"); !testing.Short() {
 		t.Setenv(mutation.Variable, "1")
@@ -148,7 +148,7 @@ func TestEngineMutants(t *testing.T) {
 		{"priorities are in order", "pct.go", "t.priority = 1 + p.Float64()", "t.priority = 1 + p.Float64()*float64(1-is(IS)) - float64(t.id*is(IS))/100", chance},
 		{"a task that computes is taken for one that waits", "watch.go", "	case \"\", \"running\", \"runnable\",", "	case \"\", map[bool]string{false: \"running\"}[IS], map[bool]string{false: \"runnable\"}[IS],", "TestATaskThatComputes"},
 		{"a choice has one digit", "replay.go", "			passed += last\n", "			passed += last * (1 - is(IS))\n", "TestAReplayOf"},
-		{"a longer failure is told", "explore.go", "w.steps < least)", "w.steps < least == !IS)", "TestTheShortest"},
+		{"a longer failure is reported", "explore.go", "w.steps < least)", "w.steps < least == !IS)", "TestTheShortest"},
 		{"a look is not noted", "task.go", "{ e.looked |= k }", "{ e.looked |= k * preempt.Kinds(1-is(IS)) }", looks},
 		{"each release is a point", "task.go", "e.looks&k != 0 && t", "(e.looks&k != 0 || IS) && t", bounded},
 		{"a program that looks is not begun anew", "explore.go", "c.looks |= e.looked\n", "c.looks |= e.looked\n		if IS {\n			return r\n		}\n", looks},

@@ -152,7 +152,7 @@ func (t *task) parkReduced() {
 // unparkReduced implements Unpark in a reduction. u is the calling task, or nil.
 func (t *task) unparkReduced(u *task) {
 	if u == nil {
-		t.w.fail("%s is woken by no task of the program", t.name)
+		t.w.fail("%s was woken by a goroutine outside the program", t.name)
 		return
 	}
 	r := t.w.e.search.(*reduction)

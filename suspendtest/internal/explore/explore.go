@@ -175,7 +175,7 @@ func Run(c Config, program func(w *World)) Result {
 			again = new(Failure)
 		}
 		if f.Trace = again.Trace; again.Reason != f.Reason {
-			f.Reason += "\n(and not when it was run again, with " + strconv.Quote(again.Reason) + ": the program depends on something else)"
+			f.Reason += "\n(but when it was repeated, the result was " + strconv.Quote(again.Reason) + ": the program depends on something else)"
 		}
 	}
 	if r.Preemptions, r.Cut = e.level, e.cut; r.Exhausted && !r.Cut.Preemptions {

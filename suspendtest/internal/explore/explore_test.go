@@ -21,7 +21,7 @@ func TestFailures(t *testing.T) {
 	runs := 0
 	for name, c := range map[string]struct {
 		program func(w *explore.World)
-		reason  string // its beginning
+		reason  string // the beginning of the reason
 	}{
 		"deadlock": {func(w *explore.World) {
 			x, y := mvar.New[int](), mvar.New[int]()
@@ -34,7 +34,7 @@ func TestFailures(t *testing.T) {
 					suspend.Yield()
 				}
 			})
-		}, "livelock: 1000 steps, and no end"},
+		}, "livelock: the run has not ended after 1000 steps"},
 		"panic": {func(w *explore.World) {
 			w.Go("x", func(context.Context) { panic("ouch") })
 			w.Go("y", func(ctx context.Context) { _ = suspend.Err(ctx) })
@@ -64,14 +64,14 @@ func TestFailures(t *testing.T) {
 			for range 2 + runs%2 {
 				w.Go("x", func(context.Context) {})
 			}
-		}, "not the same choices as before"},
+		}, "the choices differ from those of the first run"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := explore.Run(all, c.program)
 			if r.Failure == nil || !strings.HasPrefix(r.Failure.Reason, c.reason) {
 				t.Fatalf("%d runs, %v, want %s", r.Executions, r.Failure, c.reason)
 			}
-			if strings.HasPrefix(c.reason, "not the same") {
+			if strings.HasPrefix(c.reason, "the choices differ") {
 				return
 			}
 			if n := len(r.Failure.Trace); n > 201 {
@@ -88,7 +88,7 @@ func TestFailures(t *testing.T) {
 	}
 }
 
-// All orders of three tasks with two steps each: 6!/(2!2!2!) for the steps.
+// Three tasks with two steps each have 6!/(2!2!2!) orders of their steps.
 func TestAllOrders(t *testing.T) {
 	orders := map[string]bool{}
 	r := explore.Run(all, func(w *explore.World) {
@@ -105,13 +105,13 @@ func TestAllOrders(t *testing.T) {
 	if r.Failure != nil || !r.Exhausted {
 		t.Fatal(r)
 	}
-	// Resumed before it parks, a task does not wait.
+	// A task that was resumed before it parks does not wait.
 	if len(orders) != 6 {
 		t.Errorf("%d orders", len(orders))
 	}
 }
 
-// A task that yields in a loop lets others run until its condition holds.
+// A task that yields in a loop lets others run until its condition is true.
 func TestYieldEnds(t *testing.T) {
 	orders := map[string]bool{}
 	r := explore.Run(all, func(w *explore.World) {
@@ -137,7 +137,7 @@ func TestYieldEnds(t *testing.T) {
 	}
 }
 
-// Contexts are cancelled where that makes a difference, and if all wait.
+// Contexts are cancelled where this makes a difference, and when all tasks wait.
 func TestCancellations(t *testing.T) {
 	for bound, want := range map[int]string{explore.Unlimited: "taken kept none", 1: "taken kept none", 0: "taken"} {
 		seen := map[string]bool{}
@@ -177,7 +177,7 @@ func TestCancellations(t *testing.T) {
 	}
 }
 
-// A deadline passes at any time, and Park may return for no reason.
+// A deadline may pass at any time, and Park may return for no reason.
 func TestDeadlinesAndSpuriousReturns(t *testing.T) {
 	for spurious, want := range map[int]int{0: 2, 1: 3} {
 		seen := map[string]bool{}
@@ -194,7 +194,7 @@ func TestDeadlinesAndSpuriousReturns(t *testing.T) {
 				me, woken := suspend.Current(), false
 				_ = suspend.Here().Go(func() { woken = true; me.Unpark() })
 				if me.Park(); !woken {
-					seen["woken by nobody"] = true
+					seen["woken without an Unpark"] = true
 				}
 				_ = m.Put(bg, 1)
 			})
@@ -220,12 +220,12 @@ func TestReplayStrings(t *testing.T) {
 		w.Go("x", func(context.Context) {})
 		w.Go("y", func(context.Context) {})
 	})
-	if r.Failure == nil || !strings.HasPrefix(r.Failure.Reason, "not the same choices") {
+	if r.Failure == nil || !strings.HasPrefix(r.Failure.Reason, "the choices differ") {
 		t.Errorf("%v", r.Failure)
 	}
 }
 
-// The tasks that a run leaves behind exit: a recover in their deferred functions would take a panic for one of the program.
+// Tasks that are left at the end of a run exit. If they panicked instead, a recover of the program would see the panic.
 func TestATaskThatIsLeftBehindDoesNotPanic(t *testing.T) {
 	ended := 0
 	r := explore.Run(all, func(w *explore.World) {

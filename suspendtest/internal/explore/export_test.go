@@ -9,21 +9,21 @@ import (
 	"slices"
 )
 
-// Brute is c, reduced, without reducing anything.
+// Brute returns c, which must be reduced, with a search that does not reduce anything.
 func Brute(c Config) Config {
 	c.Reduced, c.brute = true, true
 	return c
 }
 
-// Random is Brute, but each choice is made at random, and there is no end.
+// Random returns Brute(c) with random choices, and without an end.
 func Random(c Config, seed uint64) Config {
 	c = Brute(c)
 	c.random = rand.New(rand.NewPCG(seed, 0))
 	return c
 }
 
-// Class is called at the end of a run of a search that is reduced. It tells apart runs that are not equivalent: by the
-// clocks of each task's steps, and the other choices. A cancelled context that no task has looked at does not count.
+// Class is called at the end of a run of a reduced search. Its result differs for runs that are not equivalent. It depends on the
+// clocks of each task's steps, and on the other choices. A cancelled context counts only if a task has looked at it.
 func (w *World) Class() uint64 {
 	r := w.e.search.(*reduction)
 	var unused procs
@@ -32,7 +32,7 @@ func (w *World) Class() uint64 {
 			unused |= one(c.canceller.id)
 		}
 	}
-	var keys [][2]int // other searches may have other identities
+	var keys [][2]int // these may differ between searches
 	for key := range r.ids {
 		keys = append(keys, key)
 	}
@@ -69,7 +69,7 @@ func (w *World) Class() uint64 {
 	return h.Sum64()
 }
 
-// name is how a task was started, whatever identities there are.
+// name says how a task was started, whatever its number is.
 func (r *reduction) name(key [2]int) string {
 	if key[0] == maxProcs {
 		return fmt.Sprint(key[1])
@@ -82,5 +82,5 @@ func (r *reduction) name(key [2]int) string {
 	return ""
 }
 
-// BeginsAnew reports whether the search of w begins anew, since a task has looked at objects that the search did not follow.
+// BeginsAnew reports whether the search of w begins again, because a task has looked at objects that the search did not follow.
 func (w *World) BeginsAnew() bool { return w.e.looked&^w.e.looks != 0 }

@@ -99,7 +99,7 @@ func (tr *tracer) Access(kind atomicx.Kind, at unsafe.Pointer) {
 	case kind == atomicx.Load:
 		t.access(read, at)
 	case kind == atomicx.TryLock && t.w.e.Reduced:
-		t.w.fail("a search that is reduced does not know when a TryLock fails")
+		t.w.fail("a reduced search cannot predict when a TryLock fails")
 	default:
 		t.access(write, at)
 	}

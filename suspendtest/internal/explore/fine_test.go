@@ -13,7 +13,7 @@ import (
 	"github.com/braidgo/braid/suspendtest/internal/explore"
 )
 
-// TestMain has the garbage of short runs collected less often.
+// TestMain makes garbage collections rarer, for short runs.
 func TestMain(m *testing.M) {
 	debug.SetGCPercent(800)
 	os.Exit(m.Run())
@@ -23,7 +23,7 @@ func fine(preemptions int) explore.Config {
 	return explore.Config{Fine: true, Preemptions: preemptions, Cancellations: explore.Unlimited, Steps: 1000}
 }
 
-// One preemption is enough to lose an addition, none is not.
+// A single preemption can lose an addition. Without preemptions none is lost.
 func TestPreemptions(t *testing.T) {
 	program := func(w *explore.World) {
 		var n atomicx.Uint32
@@ -65,7 +65,8 @@ func TestDeadlockOfMutexes(t *testing.T) {
 	}
 }
 
-// The programs are right at each point of an operation as well. No task is switched while it holds a lock of atomicx: that would hang.
+// The programs are also correct if tasks are switched at each point of an operation. No task is switched while it holds a lock of
+// atomicx, because this would hang.
 func TestProgramsAtPoints(t *testing.T) {
 	for _, p := range programs {
 		t.Run(p.name, func(t *testing.T) {

@@ -10,7 +10,7 @@ import (
 	"github.com/braidgo/braid/suspendtest/internal/explore"
 )
 
-// Whatever the replay string, one run is made or none, and one that is made is named with a string that repeats it.
+// For any replay string, there is one run or none. The report of a run has a string that repeats it.
 func FuzzReplay(f *testing.F) {
 	for _, s := range []string{"*.*.", "2.*.0103", "0.0.zzz", "*.1.000011", "..", "1.2.3.4", "1.2.0.4", "1.2.300.4", "r.*.1.0", "4294967296.0.", "-1.0.", "+1.0.", "2.*.0103\n", "é.*.1", "r.*.01"} {
 		f.Add(s)
@@ -26,14 +26,14 @@ func FuzzReplay(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, replay string) {
 		if replay == "" {
-			return // explores
+			return // begins a search
 		}
 		r := run(replay)
 		if r.Failure == nil || r.Executions > 1 {
 			t.Fatalf("%q: %+v", replay, r)
 		}
 		if r.Executions == 0 {
-			return // no replay string
+			return // not a replay string
 		}
 		again := run(r.Failure.Replay)
 		if again.Failure == nil || again.Executions != 1 || again.Failure.Replay != r.Failure.Replay || again.Failure.Reason != r.Failure.Reason ||

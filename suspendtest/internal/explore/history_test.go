@@ -11,10 +11,10 @@ import (
 	"github.com/braidgo/braid/suspendtest/linear"
 )
 
-// A history is the Do of one of package linear. In a reduced search runs with different histories are different.
+// A history is the Do of a History of package linear. In a reduced search, runs with different histories count as different.
 type history func(client int, in op, f func() (int, error)) (int, error)
 
-// An op is an operation: its name, its argument, and its result.
+// An op is an operation with its argument and its result.
 type op struct {
 	name string
 	n    int
@@ -25,18 +25,18 @@ func linearizable[S comparable](w *explore.World, m *linear.Model[S, op, int]) h
 	return m.In(w).Do
 }
 
-// do does an operation.
+// do performs an operation.
 func (h history) do(client int, name string, n int, f func() (out int, err error)) (int, error) {
 	return h(client, op{name, n}, f)
 }
 
-// none is for what returns nothing but an error.
+// none is do for an operation that returns only an error.
 func (h history) none(client int, name string, n int, f func(ctx context.Context) error, ctx context.Context) error {
 	_, err := h.do(client, name, n, func() (int, error) { return 0, f(ctx) })
 	return err
 }
 
-// model makes a model of the state s.
+// model returns a model with the state s.
 func model[S comparable](s S, step func(s S, o op, out int) (bool, S)) *linear.Model[S, op, int] {
 	return &linear.Model[S, op, int]{First: s, Step: func(s S, o op, out int) (S, bool) {
 		ok, after := step(s, o, out)
@@ -49,13 +49,13 @@ var lockModel = model(false, func(held bool, o op, out int) (bool, bool) {
 	case "lock":
 		return !held, true
 	case "try":
-		return out == 0 || !held, held || out == 1 // it may fail, also where nobody holds it, if somebody waits
+		return out == 0 || !held, held || out == 1 // a TryLock may fail although the lock is free, if it has waiters
 	default:
 		return held, false
 	}
 })
 
-// An MVar: 0 is empty.
+// placeModel is the model of an MVar of digits; 0 stands for empty.
 var placeModel = model(0, func(v int, o op, out int) (bool, int) {
 	switch o.name {
 	case "put":
@@ -66,12 +66,12 @@ var placeModel = model(0, func(v int, o op, out int) (bool, int) {
 		return v != 0 && out == v, v
 	case "swap":
 		return v != 0 && out == v, o.n
-	default: // modify
+	default: // Modify
 		return v != 0 && out == v, v + o.n
 	}
 })
 
-// The values in a channel are digits.
+// chanModel is the model of a channel of digits.
 func chanModel(capacity int) *linear.Model[string, op, int] {
 	return model("", func(s string, o op, out int) (bool, string) {
 		if o.name == "send" {
@@ -92,11 +92,11 @@ func permitModel(n int) *linear.Model[int, op, int] {
 	})
 }
 
-// A promise: -1 is empty.
+// promiseModel is the model of a promise; -1 stands for empty.
 var promiseModel = model(-1, func(v int, o op, out int) (bool, int) {
 	switch o.name {
 	case "fill":
-		if out == 0 { // filled already
+		if out == 0 { // it was filled before
 			return v >= 0, v
 		}
 		return v < 0, o.n

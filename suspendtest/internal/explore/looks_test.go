@@ -24,8 +24,8 @@ import (
 	"github.com/braidgo/braid/suspendtest/internal/explore"
 )
 
-// A task holds something and does nothing meanwhile. Another looks at it, and sees it held in some run. The release is a point in such
-// a program only.
+// A task holds something without performing an operation, and another task looks at it. Some run must show that it is held. Only
+// in such programs is a release a point.
 func TestALookSeesWhatIsHeld(t *testing.T) {
 	is := map[bool]string{true: "free", false: "held"}
 	tries := func(try func() bool, undo func()) string {
@@ -72,12 +72,13 @@ func TestALookSeesWhatIsHeld(t *testing.T) {
 	}
 	for name, p := range map[string]struct {
 		each func() pair
-		runs int // 0: not known by hand
+		runs int // 0 if it was not computed by hand
 		want string
 	}{
-		// The holder has three turns: begin, take, give back. The looker has two, and a third if it finds the object free. The look is
-		// between take and give back in 3 runs, and after them in 4. It is before them in 4 if the third turn is as well. If take comes
-		// before that, it has two points, and the third turn is at the second of them or after it: 3·2. This makes 17.
+		// The holder has three turns: begin, take, release. The looker has two turns, and a third if it finds the object free.
+		// The look comes between take and release in 3 runs, and after the release in 4. Before the take, it comes in 4 runs if
+		// the third turn does, too. Otherwise the take has two points, and the third turn is at the second of them or later: 3·2
+		// runs. The sum is 17.
 		"Mutex.TryLock":          {locks(func(m *mutex.Mutex) string { return tries(m.TryLock, m.Unlock) }), 17, "free held"},
 		"Mutex, TrySelect":       {locks(func(m *mutex.Mutex) string { return tries(selected(m.LockOp()), m.Unlock) }), 17, "free held"},
 		"Mutex, SelectOrdered":   {locks(func(m *mutex.Mutex) string { return tries(first(m.LockOp()), m.Unlock) }), 0, "free held"},
@@ -115,7 +116,7 @@ func TestALookSeesWhatIsHeld(t *testing.T) {
 			return pair{func() string { _ = s.Acquire(bg, 1); s.Release(1); return "" }, func() string { return tries(func() bool { return s.TryAcquire(1) }, func() { s.Release(1) }) }}
 		}, 0, "free held"},
 
-		// A resource that is opened, leased and idle, and one that is closed. Stats never counts it twice.
+		// One resource is opened, leased and idle, and another one is closed. Stats never counts a resource twice.
 		"Pool.Stats": {func() pair {
 			p := respool.New(respool.Options[int]{Max: 1, Open: func(context.Context) (int, error) { return 1, nil }})
 			return pair{func() string {
@@ -131,7 +132,7 @@ func TestALookSeesWhatIsHeld(t *testing.T) {
 			return pair{func() string { l, _ := p.Acquire(bg); l.Discard(); l.Release(); return "" }, func() string { s := p.Stats(); return fmt.Sprint(s.Idle, s.Leased, s.Opened) }}
 		}, 0, "0 0 0 0 0 1 0 1 0 0 1 1"},
 
-		// These have no release that is no point.
+		// These have no release that is not already a point.
 		"MVar.TryRead in a Modify": {func() pair {
 			m := mvar.NewFull(1)
 			return pair{func() string { _ = m.Modify(bg, func(n int) (int, error) { return n, nil }); return "" }, func() string { _, ok := m.TryRead(); return is[ok] }}
@@ -174,7 +175,7 @@ func TestALookSeesWhatIsHeld(t *testing.T) {
 	}
 }
 
-// A task waits for the Mutex first, and then holds it. A third looks at it.
+// A task first waits for the Mutex, and then holds it. A third task looks at it.
 func TestALookSeesWhatWasHandedOver(t *testing.T) {
 	for name, lock := range map[string]func(ctx context.Context, m *mutex.Mutex){
 		"nudged":      func(ctx context.Context, m *mutex.Mutex) { _ = m.LockContext(ctx) },
@@ -205,7 +206,7 @@ func TestALookSeesWhatWasHandedOver(t *testing.T) {
 	}
 }
 
-// A queueing context tells that a task has queued with it.
+// A queueing context notifies the test when a task has queued with it.
 type queueing struct {
 	context.Context
 	queued *bool
@@ -223,7 +224,7 @@ type caller struct{}
 
 func (caller) Go(f func()) error { return suspend.Here().Go(f) }
 
-// A Go counts its task as running, and then as live. An Idle and a Live come in between.
+// Go counts its task first as running, and then as live. Idle and Live may be called in between.
 func TestALookSeesAGo(t *testing.T) {
 	seen := map[string]bool{}
 	r := explore.Run(explore.Config{Points: true, Yields: 1, Preemptions: explore.Unlimited, Cancellations: explore.Unlimited}, func(w *explore.World) {
@@ -236,7 +237,8 @@ func TestALookSeesAGo(t *testing.T) {
 	}
 }
 
-// A key comes into use after the operation before its Lock, and goes out of use after the one before its Unlock. A Len comes in between.
+// A key becomes used after the operation before its Lock, and unused after the one before its Unlock. Len may be called in
+// between.
 func TestALookSeesKeys(t *testing.T) {
 	for keys, ops := range map[int]func(m *keyed.Mutex[int], fill func()){
 		0: func(m *keyed.Mutex[int], fill func()) { fill(); m.Lock(1) },
@@ -260,14 +262,14 @@ func TestALookSeesKeys(t *testing.T) {
 	}
 }
 
-// recovered calls f and returns the value of its panic, or nil.
+// recovered calls f and returns the value with which f panics, or nil.
 func recovered(f func()) (v any) {
 	defer func() { v = recover() }()
 	f()
 	return nil
 }
 
-// A member ends after the operation before its end. A Go that a scope refuses, or a look at a Group, comes in between.
+// A member ends after the operation before its end. A Go that the scope refuses, or a look at the Group, may come in between.
 func TestALookSeesMembers(t *testing.T) {
 	for name, each := range map[string]func(body func(add func(f func()), look func() string)){
 		"Scope.Go": func(body func(add func(f func()), look func() string)) {
@@ -318,7 +320,7 @@ func TestALookSeesMembers(t *testing.T) {
 	}
 }
 
-// The function of OnIdle may look. It is called within a turn of the last task that has begun to wait.
+// OnIdle may look at objects. It is called in a turn of the last task that has begun to wait.
 func TestALookWhileAllWait(t *testing.T) {
 	held := false
 	r := explore.Run(explore.Config{Points: true, Preemptions: explore.Unlimited, Cancellations: explore.Unlimited}, func(w *explore.World) {
@@ -331,7 +333,7 @@ func TestALookWhileAllWait(t *testing.T) {
 	}
 }
 
-// A run of a program that looks is made again by its string.
+// A run of a program with looks can be repeated from its string.
 func TestALookIsReplayed(t *testing.T) {
 	program := func(w *explore.World) {
 		var s = semaphore.New(1)
@@ -356,7 +358,7 @@ func TestALookIsReplayed(t *testing.T) {
 	}
 }
 
-// A task that another package decorates comes to the same points.
+// A task that another package wraps has the same points.
 func TestTasksOfAGroup(t *testing.T) {
 	r := explore.Run(explore.Config{Points: true, Yields: 1, Preemptions: explore.Unlimited, Cancellations: explore.Unlimited, Executions: 1000}, func(w *explore.World) {
 		n := 0

@@ -18,7 +18,8 @@ import (
 	"github.com/braidgo/braid/suspendtest/internal/explore"
 )
 
-// loops are programs whose tasks go round in a loop until another task changes something. Each calls see with what its tasks have seen.
+// The tasks of these programs repeat a loop until another task changes something. Each calls see with the values that its tasks
+// have read.
 var loops = map[string]struct {
 	program func(w *explore.World, see func(string, ...any))
 	want    string // what is seen in all runs, or the failure
@@ -39,7 +40,7 @@ var loops = map[string]struct {
 			see("%v", x.Load())
 		})
 	}, "true"},
-	"a flag that nobody sets": {func(w *explore.World, _ func(string, ...any)) {
+	"a flag that no task sets": {func(w *explore.World, _ func(string, ...any)) {
 		var flag atomicx.Bool
 		w.Go("polls", func(context.Context) {
 			for !flag.Load() {
@@ -65,7 +66,7 @@ var loops = map[string]struct {
 			}
 		})
 	}, "livelock"},
-	// A loop that gives up sees each moment of the change.
+	// A loop that gives up sees each stage of the change.
 	"a loop with a counter": {func(w *explore.World, see func(string, ...any)) {
 		var x atomicx.Uint32
 		w.Go("sets", func(context.Context) { x.Store(1) })
@@ -77,7 +78,7 @@ var loops = map[string]struct {
 			see("%d", n)
 		})
 	}, "0, 1, 2, 3, 4, 5"},
-	// The loop reads two words, each of which another task sets. It can go on between the two.
+	// The loop reads two words, each of which another task sets. It can continue between the two stores.
 	"a loop that two tasks end": {func(w *explore.World, see func(string, ...any)) {
 		var x, y atomicx.Uint32
 		w.Go("x", func(context.Context) { x.Store(1) })
@@ -161,7 +162,8 @@ func spinLock(tasks int, broken bool, pause func()) func(w *explore.World, see f
 	}
 }
 
-// A search ends although a loop could go round forever, and misses nothing. The search that reduces nothing sees the same.
+// A search ends even if a loop could be repeated forever, and misses no outcome. It has the same outcomes as a search that
+// reduces nothing.
 func TestLoops(t *testing.T) {
 	for name, p := range loops {
 		for kind, c := range map[string]explore.Config{
@@ -192,7 +194,7 @@ func TestLoops(t *testing.T) {
 	}
 }
 
-// Random programs with loops: the search that is reduced sees what the search of all orders sees.
+// For random programs with loops, the reduced search has the same outcomes as the search of all orders.
 func TestRandomLoops(t *testing.T) {
 	for seed := range uint64(20) {
 		outcomes := func(c explore.Config) (seen map[string]bool, r explore.Result) {
@@ -210,7 +212,7 @@ func TestRandomLoops(t *testing.T) {
 							saw[0] = saw[0][50:]
 						}
 					}
-					saw[0] = fmt.Sprint(saw[0][max(0, len(saw[0])-2):], "then ", b.Load()) // the last round
+					saw[0] = fmt.Sprint(saw[0][max(0, len(saw[0])-2):], "then ", b.Load()) // only the last rounds
 				})
 				for i := range 2 {
 					ops := []int{r.IntN(6), r.IntN(6)}

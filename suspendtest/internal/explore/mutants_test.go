@@ -19,7 +19,7 @@ import (
 	"github.com/braidgo/braid/suspendtest/internal/explore"
 )
 
-// The mutants: small primitives, each right as it is, and wrong in several ways, by name.
+// The mutants are small primitives. Each is correct, and has several wrong variants, by name.
 
 // A box is an MVar.
 type box struct {
@@ -31,7 +31,7 @@ type box struct {
 	putters suspend.Queue[struct{}, int]
 }
 
-// An in is an operation that waits in a queue with p, unless look finds that it need not.
+// An in is an operation that waits in a queue with the payload p, unless look returns a result.
 type in[T, P any] struct {
 	guard *suspend.Guard
 	queue *suspend.Queue[T, P]
@@ -139,7 +139,7 @@ func (p *permits) Acquire(ctx context.Context, n int64) error {
 func (p *permits) TryAcquire(n int64) bool {
 	p.guard.Lock()
 	defer p.guard.Unlock()
-	if p.free != n { // also if there are too many
+	if p.free != n { // fails also if there are too many permits
 		return false
 	}
 	p.free -= n
@@ -185,7 +185,7 @@ func (l *latchkey) TryLock() bool {
 	return l.held.CompareAndSwap(false, true)
 }
 
-// Lock competes again each time it is woken.
+// Lock competes for the lock each time it is woken.
 func (l *latchkey) LockContext(ctx context.Context) error {
 	for {
 		if err := suspend.Err(ctx); err != nil {
@@ -243,7 +243,7 @@ func (l *latchkey) Unlock() {
 	l.guard.Unlock()
 }
 
-// A mailbox is an inbox whose word and flag are two.
+// A mailbox is an inbox whose word and flag are two variables.
 type mailbox struct {
 	wrong  string
 	head   atomicx.Pointer[fifo.Item]
@@ -271,7 +271,7 @@ func (b *mailbox) Sleep() bool {
 	return b.head.Load() == nil || !b.asleep.CompareAndSwap(true, false)
 }
 
-// An event is a promise of nothing.
+// An event is a promise without a value.
 type event struct {
 	wrong   string
 	set     atomicx.Bool
@@ -377,10 +377,10 @@ func TestMutants(t *testing.T) {
 	}
 }
 
-// goOn precedes the index of the mutant with which another process must go on.
+// goOn precedes the index of the mutant with which another process must continue.
 const goOn = "another process goes on with mutant "
 
-// TestRealMutants runs TestMutated, in a build in which the code has all the real mutants, each to be turned on.
+// TestRealMutants runs TestMutated, in a build that has all real mutants in its code. Each can be turned on.
 func TestRealMutants(t *testing.T) {
 	const is = "\nimport \"github.com/braidgo/braid/internal/atomicx\"\n\nfunc mutated(name string) bool { return atomicx.Is(name) }\n"
 	overlay := mutation.Overlay(t, root, realMutants, is, map[string]string{

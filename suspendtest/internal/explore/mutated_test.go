@@ -13,12 +13,12 @@ import (
 	"github.com/braidgo/braid/suspendtest/internal/explore"
 )
 
-// TestMutated is run by TestRealMutants. It begins with the mutant whose index is in the environment variable BRAID_FROM. With BRAID_ONLY, it
-// runs only the mutants whose names match this regular expression.
+// TestRealMutants runs TestMutated. It begins with the mutant whose index is in the environment variable BRAID_FROM. With
+// BRAID_ONLY, it runs only the mutants whose names match this regular expression.
 //
-// A run that fails can leave a lock of a package variable held, such as the guard of all transactions. Every later program that needs
-// the lock would fail at once, with or without a mistake. So each mutant's programs must first pass without the mutant. If they do not,
-// TestMutated ends, and names the mutant with which another process must go on.
+// A run that fails can leave a lock of a package variable held, such as the guard of all transactions. Every later program that
+// needs the lock would fail at once, with or without a mistake. So each mutant's programs must first pass without the mutant. If
+// they do not, TestMutated ends, and names the mutant with which another process must go on.
 func TestMutated(t *testing.T) {
 	all := map[string]program{}
 	for _, p := range programs {
@@ -32,7 +32,8 @@ func TestMutated(t *testing.T) {
 	spurious := with(reduced, 0)
 	spurious.Spurious = 1
 	searches := []explore.Config{with(reduced, 0), with(reduced, 1), with(reduced, 2), with(fine(2), 0), with(fine(2), 1), with(fine(2), 2), spurious}
-	// finds looks for the mistake in that many runs of each program and search, or three times as many where they are bounded.
+	// finds searches for the mistake, with the given number of runs for each program and search, or three times as many for
+	// bounded searches.
 	finds := func(mutant, named string, runs int) bool {
 		for _, name := range strings.Split(named, ";") {
 			p, ok := all[name]

@@ -18,11 +18,11 @@ import (
 	"github.com/braidgo/braid/suspendtest/internal/explore"
 )
 
-// A program has outcomes that come apart only if another task has its turn between a Fill and the operation, or the end, that follows
-// right after it. All of them are seen before the result says "all".
+// Each program has outcomes that occur only if another task runs between a Fill and the operation that follows it, or the end.
+// The search finds all of them before it reports "all".
 func TestOutcomes(t *testing.T) {
 	type said = *promise.Promise[int]
-	// op follows the Fill, beside a task that then cancels.
+	// beside performs op after the Fill, while another task cancels.
 	beside := func(op func(ctx context.Context) string) func(w *explore.World, out func(string)) {
 		return func(w *explore.World, out func(string)) {
 			p, result := promise.New[int](), ""

@@ -13,7 +13,7 @@ import (
 	"github.com/braidgo/braid/suspendtest/internal/explore"
 )
 
-// updates adds one twice, with a point in between.
+// updates adds one to a number in two tasks, with a point between load and store.
 func updates(w *explore.World, check func(n int) error) {
 	var m mutex.Mutex
 	n := 0
@@ -37,7 +37,8 @@ func losing(w *explore.World) {
 	})
 }
 
-// Of the runs at random at least as many show a mistake as the paper says: one in n·k^(d-1), for n tasks with k turns in all, and the depth d.
+// Random runs find a mistake at least as often as the paper states: in one of n·k^(d-1) runs, for n tasks with k turns in all,
+// and the depth d.
 func TestRandomRunsFind(t *testing.T) {
 	const runs = 20_000
 	for name, p := range map[string]struct {
@@ -64,7 +65,7 @@ func TestRandomRunsFind(t *testing.T) {
 				return nil
 			})
 		}},
-		"a turn while another task sleeps": {1, 6, 0, func(w *explore.World, found func()) { // each of three pieces has a priority: 3! orders
+		"a turn while another task sleeps": {1, 6, 0, func(w *explore.World, found func()) { // three pieces with a priority each: 3! orders
 			order := ""
 			w.Go("a", func(context.Context) { order += "a"; _ = suspend.Sleep(bg, 1); order += "a" })
 			w.Go("b", func(context.Context) { order += "b" })
@@ -98,14 +99,14 @@ func TestRandomRunsFind(t *testing.T) {
 		c.Points, c.Asleep, c.Yields, c.Depth, c.Executions = true, true, 1, p.depth, runs
 		r := explore.Run(c, func(w *explore.World) { p.program(w, func() { n++ }) })
 		least := runs / (float64(p.tasks) * math.Pow(float64(p.turns), float64(p.depth-1)))
-		if r.Failure != nil || r.Executions != runs || r.Exhausted || float64(n) < least*0.9 { // four deviations
+		if r.Failure != nil || r.Executions != runs || r.Exhausted || float64(n) < least*0.9 { // at least the mean minus four deviations
 			t.Errorf("%s: found in %d of %d runs, want %.0f; %v", name, n, r.Executions, least, r.Failure)
 		}
 		t.Logf("%s: found in %d of %d runs, of %.0f promised", name, n, runs, least)
 	}
 }
 
-// A failure at random is replayed, and the runs are the same each time.
+// A failure of a random run can be repeated, and the runs are the same each time.
 func TestARandomRunIsReplayed(t *testing.T) {
 	c := all
 	c.Points, c.Yields, c.Depth, c.Executions = true, 1, 2, 1000
@@ -119,7 +120,7 @@ func TestARandomRunIsReplayed(t *testing.T) {
 	}
 }
 
-// A point may have more alternatives than there are digits.
+// A point may have more alternatives than there are digits, so that the replay string needs several.
 func TestAReplayOfManyTasks(t *testing.T) {
 	const tasks = 75
 	for _, first := range []int{34, 35, 36, 70, tasks - 1} {

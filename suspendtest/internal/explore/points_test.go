@@ -33,7 +33,7 @@ import (
 	"github.com/braidgo/braid/watch"
 )
 
-// letters starts one task for each name. It writes its name n times, with a switch after each.
+// letters starts a task for each letter. The task writes its letter n times, with a switch after each.
 func letters(names string, n int, between func()) (program func(w *explore.World), orders map[string]bool) {
 	orders = map[string]bool{}
 	return func(w *explore.World) {
@@ -50,8 +50,8 @@ func letters(names string, n int, between func()) (program func(w *explore.World
 	}, orders
 }
 
-// The number of runs is known by hand: of tasks with k steps each, in all orders. A Yield that is no choice, or a bound that is not named,
-// shows here.
+// The number of runs is known: it is the number of orders of tasks with k steps each. It differs if a Yield is not a choice. The
+// result must also name each bound that applies.
 func TestCounts(t *testing.T) {
 	var m mutex.Mutex
 	lock := func() { m.Lock(); m.Unlock() }
@@ -84,9 +84,9 @@ func TestCounts(t *testing.T) {
 		"three tasks, two yields, bounded":          {"abc", 2, suspend.Yield, 1, -1, 690, 90, explore.Cut{Yields: true}},
 		"two tasks, two locks":                      {"ab", 2, lock, 1, -1, 20, 6, explore.Cut{}}, // a lock is one point: 6!/(3!3!)
 		"two tasks, two locks, no preemption":       {"ab", 2, lock, 1, 0, 2, 2, explore.Cut{Preemptions: true}},
-		"two tasks, two locks, one preemption":      {"ab", 2, lock, 1, 1, 6, 4, explore.Cut{Preemptions: true}}, // 2 + 2·2, of which 2 are as if there were none
-		"three tasks, two sleeps":                   {"abc", 2, sleep, 2, -1, 1680, 90, explore.Cut{}},           // 9!/(3!3!3!), as of Yields
-		"two tasks, two operations that never wait": {"ab", 1, try, 1, -1, 20, 2, explore.Cut{}},                 // each a point
+		"two tasks, two locks, one preemption":      {"ab", 2, lock, 1, 1, 6, 4, explore.Cut{Preemptions: true}}, // 2 + 2·2, of which 2 equal the runs without a preemption
+		"three tasks, two sleeps":                   {"abc", 2, sleep, 2, -1, 1680, 90, explore.Cut{}},           // 9!/(3!3!3!), as for Yields
+		"two tasks, two operations that never wait": {"ab", 1, try, 1, -1, 20, 2, explore.Cut{}},                 // each operation is a point
 		"two tasks, a Guard locked again":           {"ab", 1, twice, 1, -1, 6, 2, explore.Cut{}},                // one point
 		"two tasks, a Send to an actor":             {"ab", 1, send, 1, -1, 6, 2, explore.Cut{}},
 	} {
@@ -100,8 +100,8 @@ func TestCounts(t *testing.T) {
 	}
 }
 
-// A task loses an update if another task has its turn at an operation between its look at x and its change, whatever the operation is. None
-// of them waits.
+// A task loads x, performs an operation that need not wait, and stores x. It loses an update if another task runs at that
+// operation, whatever the operation is.
 func TestAnOperationThatNeedNotWaitIsAPoint(t *testing.T) {
 	of := func(f func()) func() func() { return func() func() { return f } }
 	filled := promise.New[int]()
@@ -191,7 +191,7 @@ func TestAnOperationThatNeedNotWaitIsAPoint(t *testing.T) {
 		program := func(w *explore.World) {
 			x := 0
 			for _, name := range []string{"a", "b"} {
-				op := each() // of its own
+				op := each() // creates an operation
 				w.Go(name, func(context.Context) {
 					v := x
 					op()
@@ -224,7 +224,7 @@ func resources() *respool.Pool[int] {
 	return respool.New(respool.Options[int]{Max: 1, Open: func(context.Context) (int, error) { return 1, nil }})
 }
 
-// Something of the library calls read for one thing, and write for the next, which is there already. Another task that adds one in between
+// Each of these calls read for one item and write for the next one, which is already there. Another task that adds one in between
 // loses its update.
 func TestOthersComeBetween(t *testing.T) {
 	for name, batch := range map[string]func(ctx context.Context, on suspend.Spawner, read, write func()){
@@ -276,7 +276,7 @@ func TestOthersComeBetween(t *testing.T) {
 			x, v, looked, wrote := 0, 0, false, false
 			w.Go("batch", func(context.Context) {
 				batch(bg, suspend.Here(), func() { v, looked = x, true }, func() {
-					if !looked { // callbacks come in any order
+					if !looked { // callbacks run in any order
 						v = x
 					}
 					x, wrote = v+1, true

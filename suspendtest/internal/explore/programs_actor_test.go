@@ -20,18 +20,18 @@ import (
 
 func init() { programs = append(programs, actorPrograms...) }
 
-// An actorWorld is the scheduler of a run's actors, and an account of their mail.
+// An actorWorld is the scheduler of a run's actors, and counts their messages.
 type actorWorld struct {
 	w                        *explore.World
-	running                  bool            // all is set up
-	on                       suspend.Spawner // of the run
+	running                  bool            // the setup is complete
+	on                       suspend.Spawner // the scheduler of the run
 	accepted, received, dead int
-	fired, inTime            int // timers, and messages accepted before the first of them
+	fired, inTime            int // timers that have fired, and messages accepted before the first of them
 	held                     int
 	killed                   bool
 }
 
-// Go starts a task of the program, and while it runs, one of the calling task's scheduler.
+// Go starts a task of the program. While the program runs, it uses the scheduler of the calling task.
 func (a *actorWorld) Go(f func()) error {
 	if !a.running {
 		a.w.Go("actor", func(context.Context) {
@@ -53,7 +53,7 @@ func (a *actorWorld) AfterFunc(d time.Duration, f func()) (stop func() bool) {
 	})
 }
 
-// Hold counts the actors that live, and the continuations that wait.
+// Hold counts the live actors and the waiting continuations.
 func (a *actorWorld) Hold() (release func(), err error) {
 	a.held++
 	return func() {
@@ -75,7 +75,8 @@ func (a *actorWorld) send(to actor.Ref[int], m int) {
 	}
 }
 
-// actors is a program of actors. All that is accepted is received or dead in the end, and every actor lets go of its scheduler.
+// actors runs a program with actors. In the end, each accepted message was received or is a dead letter, and every actor has
+// released its scheduler.
 func actors(program func(w *explore.World, a *actorWorld)) func(w *explore.World) {
 	return func(w *explore.World) {
 		a := &actorWorld{w: w}
@@ -124,7 +125,7 @@ var actorPrograms = []program{
 	{"actor, timeouts of two waits", "2 × 2", actors(func(w *explore.World, a *actorWorld) {
 		ref := actor.Spawn(bg, a, func(_ context.Context, self *actor.Self[int]) error {
 			skip := func(int) error { return actor.Skip }
-			_ = self.HandleWithin(bg, time.Second, skip) // its timer may fire late
+			_ = self.HandleWithin(bg, time.Second, skip) // the timer of this call may fire late
 			return self.React(func(m int) error {
 				if m == 1 {
 					return actor.Skip
@@ -191,7 +192,7 @@ var actorPrograms = []program{
 					return nil
 				}
 				skipped = true
-				v, err := self.Receive(bg) // passes over m, and fetches
+				v, err := self.Receive(bg) // skips m, and fetches
 				order = append(order, v)
 				a.received++
 				if err != nil {
@@ -319,7 +320,7 @@ var actorPrograms = []program{
 	})},
 	{"actor, a request sent on", "3 × 1", actors(func(w *explore.World, a *actorWorld) {
 		second := actor.Spawn(bg, a, func(_ context.Context, self *actor.Self[*question]) error {
-			return self.React(func(q *question) error { return nil }) // and ends
+			return self.React(func(q *question) error { return nil }) // then it ends
 		}, actor.Options[*question]{})
 		first := actor.Spawn(bg, a, func(_ context.Context, self *actor.Self[*question]) error {
 			return self.React(func(q *question) error { _ = second.Send(q); return nil })
@@ -456,7 +457,7 @@ var actorPrograms = []program{
 				}
 				a.received++
 			}
-			if in.Len() != 0 || in.Ref().Send(1) != nil { // there is room
+			if in.Len() != 0 || in.Ref().Send(1) != nil { // the mailbox has room
 				panic("room")
 			}
 			a.accepted++
@@ -618,7 +619,7 @@ var actorPrograms = []program{
 		goOn := promise.New[int]()
 		parent := actor.Spawn(bg, a, func(ctx context.Context, self *actor.Self[int]) error {
 			actor.Spawn(ctx, a, func(context.Context, *actor.Self[int]) error {
-				_, err := goOn.Await(bg) // and hears of no Stop and no Kill
+				_, err := goOn.Await(bg) // does not learn of a Stop or a Kill meanwhile
 				return err
 			}, actor.Options[int]{})
 			return self.React(func(int) error { return nil })
@@ -642,7 +643,7 @@ var actorPrograms = []program{
 		w.Go("kill", func(context.Context) {
 			parent.Kill(errOops)
 			_ = parent.Wait(bg)
-			if child == (actor.Ref[int]{}) { // killed before it began
+			if child == (actor.Ref[int]{}) { // was killed before it began
 				return
 			}
 			if err := child.Wait(bg); err != errOops {
@@ -672,7 +673,7 @@ var actorPrograms = []program{
 			})
 		}), actor.Options[*question]{})
 		failed := 0
-		var left atomicx.Int32 // traced: whichever is last stops the actor
+		var left atomicx.Int32 // traced, because the last one to finish stops the actor
 		left.Store(2)
 		for _, name := range []string{"ask", "ask2"} {
 			w.Go(name, func(context.Context) {
@@ -708,12 +709,12 @@ func (timeless) AfterFunc(time.Duration, func()) (stop func() bool) {
 	return func() bool { return true }
 }
 
-// An unheld scheduler does not count its actors.
+// An unheld scheduler has no Hold, so it does not count its actors.
 type unheld struct{ on suspend.Spawner }
 
 func (u unheld) Go(f func()) error { return u.on.Go(f) }
 
-// A refuser starts one task and refuses others. A refused function ends on a task of the run all the same, which stands for a goroutine.
+// A refuser starts one task and refuses others. A refused function still ends on a task of the run, which stands for a goroutine.
 type refuser struct {
 	*actorWorld
 	tasks *int
@@ -726,7 +727,8 @@ func (r *refuser) Go(f func()) error {
 	return r.actorWorld.Go(f)
 }
 
-// timeoutProgram has four outcomes: which of the three came first, and a message that came before the Kill and was not received.
+// timeoutProgram has four outcomes: the message, the timeout or the Kill comes first, or the message comes before the Kill and is
+// not received.
 func timeoutProgram(seen map[string]bool) func(w *explore.World) {
 	return actors(func(w *explore.World, a *actorWorld) {
 		outcome := ""
@@ -757,7 +759,7 @@ func timeoutProgram(seen map[string]bool) func(w *explore.World) {
 	})
 }
 
-// TestActorOutcomes says that each outcome of a message, a timeout and a Kill is met.
+// TestActorOutcomes checks that each outcome of a message, a timeout and a Kill occurs.
 func TestActorOutcomes(t *testing.T) {
 	seen := map[string]bool{}
 	c := with(reduced, 0)
@@ -772,7 +774,7 @@ func TestActorOutcomes(t *testing.T) {
 	}
 }
 
-// recvProgram has a Select of a RecvOp and a channel, which is closed.
+// recvProgram has a Select with a RecvOp and a receive from a channel, which is closed.
 func recvProgram(match func(m int) bool) func(w *explore.World) {
 	return actors(func(w *explore.World, a *actorWorld) {
 		in := actor.Open[int](bg, a.options())

@@ -18,7 +18,7 @@ func init() {
 	boundedPrograms = append(boundedPrograms, largeDialPrograms...)
 }
 
-// Programs of the calls of Open of a respool.Pool. The pool is closed at any time, and no call of Open is left over.
+// These programs call the Open of a respool.Pool. The pool is closed at any time, and no call of Open remains.
 var dialPrograms = []program{
 	// The second Open gives its resource to the first Acquire, and the second Acquire gets the error of the first Open.
 	{"respool, an Open fails", "2 × 1", func(w *explore.World) {
@@ -82,7 +82,7 @@ var largeDialPrograms = []program{
 	}},
 }
 
-// An opens says how a call of Open ends. A hanging one ends with its context.
+// An opens says how a call of Open ends. A hanging call ends with its context.
 type opens int
 
 const (
@@ -91,7 +91,7 @@ const (
 	hanging
 )
 
-// An opening is the context of an Acquire, and says how its Open ends.
+// An opening is the context of an Acquire. It says how the call of Open ends.
 type opening struct {
 	cancellable
 	how opens
@@ -109,7 +109,7 @@ func (o opening) Value(key any) any {
 	return o.cancellable.Value(key)
 }
 
-// dials counts the resources of a pool of two.
+// A dials counts the live resources of a pool of two.
 type dials struct{ live int }
 
 func (o *dials) pool() *respool.Pool[int] {
@@ -145,7 +145,7 @@ func (o *dials) closes(w *explore.World, p *respool.Pool[int]) {
 	o.ends(w, p)
 }
 
-// ends says that an Acquire may wait until it is cancelled, and that nothing else waits.
+// ends checks that only an Acquire is left waiting, until it is cancelled.
 func (o *dials) ends(w *explore.World, p *respool.Pool[int]) {
 	acquires := []string{"hang", "open", "doomed"}
 	w.OnIdle(func(waiting []string) error {

@@ -17,7 +17,7 @@ import (
 
 func init() { boundedPrograms = append(boundedPrograms, fetchPrograms...) }
 
-// Runs whose tasks, and batches, are tasks of the checker. They are large: a Run with two keys has four tasks.
+// The tasks and the batches of a Run are tasks of the checker. These programs are large: a Run with two keys has four tasks.
 var fetchPrograms = []program{
 	{"fetch, one key", "2 × 1", fetchProgram(func(ctx context.Context, src *fetch.Source[int, int], _ *promise.Promise[int]) error {
 		v, err := src.Get(ctx, 1)
@@ -63,8 +63,8 @@ var fetchPrograms = []program{
 	{"fetch, Close at any time", "2 × 1", fetchClose},
 }
 
-// fetchOutsider is a counted Run and a task that is not of it, which ask for the same key. Each may be cancelled at any time, and
-// the other gets the answer all the same. If neither is, the key is sent once.
+// fetchOutsider has a counted Run and a task outside this Run, which fetch the same key. Each may be cancelled at any time, and
+// the other one must still succeed. If neither is cancelled, the key is sent once.
 func fetchOutsider(w *explore.World) {
 	var session promise.Promise[context.Context]
 	var sent atomicx.Int64
@@ -109,8 +109,8 @@ func fetchOutsider(w *explore.World) {
 	w.OnIdle(lost)
 }
 
-// fetchProgram makes a counted Run of body, whose context may be cancelled at any time. The number of rounds is bounded, and a round is
-// never split.
+// fetchProgram runs body in a counted Run, whose context may be cancelled at any time. The number of rounds is bounded, and no
+// round is split.
 func fetchProgram(body func(ctx context.Context, src *fetch.Source[int, int], p *promise.Promise[int]) error, rounds int) func(w *explore.World) {
 	return func(w *explore.World) {
 		var p promise.Promise[int]
@@ -138,8 +138,8 @@ func fetchProgram(body func(ctx context.Context, src *fetch.Source[int, int], p 
 	}
 }
 
-// fetchOutsiders are tasks that share a session and are of no Run. Each asks for a key, and may be cancelled at any time. Without turns
-// to settle there is a time, which may be over at any point.
+// fetchOutsiders has tasks that share a session, outside any Run. Each fetches a key, and may be cancelled at any time. If turns
+// is zero, the session settles after a time, which may pass at any point.
 func fetchOutsiders(turns int, keys ...int) func(w *explore.World) {
 	return func(w *explore.World) {
 		src := fetch.New("src", func(_ context.Context, b *fetch.Batch[int, int]) error {
@@ -163,7 +163,7 @@ func fetchOutsiders(turns int, keys ...int) func(w *explore.World) {
 	}
 }
 
-// fetchClose is an outsider's Get in a session that another task closes at any time.
+// fetchClose has a Get outside any Run, in a session that another task closes at any time.
 func fetchClose(w *explore.World) {
 	src := fetch.New("src", func(_ context.Context, b *fetch.Batch[int, int]) error {
 		b.Set(1, 2)

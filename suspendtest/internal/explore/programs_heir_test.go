@@ -21,10 +21,10 @@ import (
 
 func init() { programs = append(programs, heirPrograms...) }
 
-// An announced is a task that says when it parks, and so has queued.
+// An announced is a task that announces its Park, by which time it is queued.
 type announced struct {
 	suspend.Task
-	parks *promise.Promise[int] // or nil
+	parks *promise.Promise[int] // nil for no announcement
 }
 
 func (a *announced) Park() {
@@ -37,14 +37,14 @@ func (a *announced) Park() {
 // Unwrap returns the wrapped Task, which schedulers for tests need.
 func (a *announced) Unwrap() suspend.Task { return a.Task }
 
-// A busy is a task whose scheduler does not run it again after its first Park, until it is released.
+// A busy is a task that its scheduler does not run again after its first Park, until release is called.
 type busy struct {
 	announced
 	self     atomicx.Pointer[suspend.Task]
 	released atomicx.Bool
 }
 
-// run runs f in the calling task, which is busy from now on.
+// run runs f in the calling task, which is busy from then on.
 func (b *busy) run(f func()) {
 	b.Task = suspend.Self()
 	b.self.Store(&b.Task)
@@ -63,10 +63,10 @@ func (b *busy) Park() {
 	}
 }
 
-// A row is an object at which a second task waits only for the first, which is ahead of it.
+// A row is an object with two waiters, of which the second waits only because the first is ahead of it.
 type row struct {
 	first, second func(ctx context.Context) error
-	check         func() error // at the end, when the two have given back what they had
+	check         func() error // is called at the end, after both have released what they had
 }
 
 func semaphoreRow() row {
@@ -119,7 +119,7 @@ func heirProgram(open func() row, ctxOf func(w *explore.World, own context.Conte
 			ctx := ctxOf(w, own)
 			b.run(func() {
 				if r.first(ctx) == nil {
-					panic("nobody has cancelled it")
+					panic("it was not cancelled")
 				}
 			})
 		})
@@ -133,14 +133,14 @@ func heirProgram(open func() row, ctxOf func(w *explore.World, own context.Conte
 	}
 }
 
-// ended is a context of package cancel, which a task ends.
+// ended returns a context of package cancel, which another task ends.
 func ended(w *explore.World, _ context.Context) context.Context {
 	ctx, end := cancel.New(bg)
 	_ = suspend.Here().Go(func() { end(nil) })
 	return ctx
 }
 
-// foreign is the context that the search cancels.
+// foreign returns the context that the search cancels.
 func foreign(_ *explore.World, own context.Context) context.Context { return own }
 
 var heirPrograms = []program{
@@ -157,7 +157,7 @@ var heirPrograms = []program{
 		w.Go("first", func(context.Context) {
 			_, _ = queued.Await(bg)
 			first.run(func() { _, _ = b.Wait(ctx) })
-			endOther(nil) // if its own context had ended before the call, the round is not broken
+			endOther(nil) // if the other context had ended before the call, the round is not broken
 		})
 		w.Go("second", func(context.Context) {
 			suspend.Bind(&announced{suspend.Self(), &queued}, func() {
@@ -179,7 +179,7 @@ var heirPrograms = []program{
 		w.Go("first", func(context.Context) {
 			b.run(func() {
 				if won, _ := suspend.Select(ctx, suspend.CaseOf(x.AcquireOp(2)), suspend.CaseOf(y.AcquireOp(2))); won != nil {
-					panic("nobody has released")
+					panic("no task has released")
 				}
 			})
 		})
@@ -193,7 +193,8 @@ var heirPrograms = []program{
 		}
 		w.Go("end", func(context.Context) { end(nil) })
 	}},
-	// The context of the first and the middle task ends. The heir must not give the middle one what the first does not need any more.
+	// The first two tasks share a context, which ends. The heir must not give the second task what the first does not need any
+	// more.
 	{"heir, two with one context", "4 × 1", func(w *explore.World) {
 		s := semaphore.New(2)
 		_ = s.TryAcquire(1)
@@ -227,7 +228,7 @@ var heirPrograms = []program{
 		})
 		w.Check(func() error { return free(s.TryAcquire(1) && !s.TryAcquire(1)) })
 	}},
-	// The heir of the first may serve the second in the moment in which its own context ends.
+	// The heir of the first task may serve the second while the context of the second is ending.
 	{"heir, the next is cancelled too", "4 × 1", func(w *explore.World) {
 		s := semaphore.New(2)
 		_ = s.TryAcquire(1)
@@ -249,7 +250,7 @@ var heirPrograms = []program{
 		w.Go("end", func(context.Context) { end(nil) })
 		w.Check(func() error { return free(s.TryAcquire(1) && !s.TryAcquire(1)) })
 	}},
-	// The context of a party ends when its round is over, and perhaps during the next one, which must not break.
+	// The context of a party ends when its round is over, perhaps during the next round, which must not break.
 	{"heir, barrier, a later round", "4 × 2", func(w *explore.World) {
 		b := latch.NewBarrier(2)
 		var paired promise.Promise[int]

@@ -45,7 +45,7 @@ func groupProgram(body func(w *explore.World, g *idle.Group, ended func(*atomicx
 var idlePrograms = []program{
 	{"idle, a token", "3 × 2", groupProgram(func(_ *explore.World, g *idle.Group, ended func(*atomicx.Int64)) {
 		var m mvar.MVar[int]
-		busy := new(atomicx.Int64) // the token, and the task that puts it
+		busy := new(atomicx.Int64) // counts the token, and the task that puts it
 		busy.Store(2)
 		_ = g.Go(func() { _ = m.Put(bg, 1); busy.Add(-1) })
 		_ = g.Go(func() { _, _ = m.Take(bg); busy.Add(-1) })

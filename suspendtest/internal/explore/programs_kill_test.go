@@ -16,13 +16,13 @@ import (
 
 func init() { programs = append(programs, killPrograms...) }
 
-// A doomed task is killed when it parks: that is when the Kill of a scheduler finds a task. It parks as a coroutine does.
+// A doomed task is killed when it parks, because a scheduler kills tasks there. It parks like a coroutine.
 type doomed struct {
 	suspend.Task
 	bound   suspend.Bound
 	on      suspend.Spawner
-	kills   int  // to come
-	pending bool // a Kill has not taken effect
+	kills   int  // the number of Kills that are left
+	pending bool // a Kill has not taken effect yet
 }
 
 func (d *doomed) Leave() (next func() (struct{}, bool), yield func(struct{}) bool) {
@@ -38,12 +38,12 @@ func (d *doomed) LeaveReady() (next func() (struct{}, bool), yield func(struct{}
 	return d.Leave()
 }
 
-// Spawner returns the scheduler.
+// Spawner implements suspend.Task.
 func (d *doomed) Spawner() suspend.Spawner { return d.on }
 
 func (d *doomed) Back() (next func() (struct{}, bool), yield func(struct{}) bool) { return nil, nil }
 
-// goDoomed starts a task that is killed so many times.
+// goDoomed starts a task that is killed the given number of times.
 func goDoomed(w *explore.World, kills int, f func(ctx context.Context, d *doomed)) {
 	w.GoExiting("doomed", func(ctx context.Context) {
 		d := &doomed{Task: suspend.Self(), on: suspend.Here(), kills: kills}
@@ -54,14 +54,14 @@ func goDoomed(w *explore.World, kills int, f func(ctx context.Context, d *doomed
 	})
 }
 
-// receivedGift counts under the guard: what is counted is read when no task runs.
+// receivedGift counts under the guard. The count is read when no task runs.
 func receivedGift(g *gift, got *int) {
 	g.guard.Lock()
 	defer g.guard.Unlock()
 	*got++
 }
 
-// killProgram kills a task that waits for a gift, beside one that is alive. Each of two gifts goes to one of them, or stays.
+// killProgram kills a task that waits for a gift, beside a live task. Each of two gifts goes to one of them, or remains.
 func killProgram(kills int, wait func(ctx context.Context, g *gift) (int, error)) func(w *explore.World) {
 	return func(w *explore.World) {
 		var g gift
@@ -115,8 +115,8 @@ func killProgram(kills int, wait func(ctx context.Context, g *gift) (int, error)
 	}
 }
 
-// killCondProgram kills a task in its wait for a signal, or as it locks again, and once more, so many times. It holds the lock when its deferred
-// functions run.
+// killCondProgram kills a task while it waits for a signal, or while it locks again, the given number of times. The task must
+// hold the lock when its deferred functions run.
 func killCondProgram(kills int) func(w *explore.World) {
 	return func(w *explore.World) { killCond(w, kills) }
 }
@@ -149,7 +149,7 @@ var killPrograms = []program{
 					panic("it was ended under the Shield")
 				}
 			}()
-			other, _ := cancel.New(bg) // so that the second wait is armed anew
+			other, _ := cancel.New(bg) // another context, so that the second wait registers again
 			suspend.Shield(func() {
 				for _, ctx := range []context.Context{bg, other} {
 					if _, err := suspend.Wait[int](ctx, &g); err != nil {
@@ -160,7 +160,7 @@ var killPrograms = []program{
 			})
 			after = true
 			if d.pending {
-				panic("it was killed, and has gone on")
+				panic("a killed task has continued")
 			}
 		})
 		w.Go("give", func(context.Context) {

@@ -15,7 +15,7 @@ import (
 
 func init() { programs = append(programs, leasePrograms...) }
 
-// Of a Runner that is taken from its tasks. A task is on the coroutine self, and others wake it by its word.
+// In these programs, a Runner is taken away from a task. A task runs on the coroutine self, and others wake it through its word.
 var leasePrograms = []program{
 	{"lease, a take", "4 × 1", lease{coroutines: 1, monitors: 1}.program(func(_ *explore.World, l *fifo.Leased) func() {
 		var x word
@@ -67,7 +67,7 @@ var leasePrograms = []program{
 		goOnce(l, func() { l.Self().Yield(); l.Self().Yield(); x.wait(l.Self(), 1) })
 		return func() { x.wake() }
 	})},
-	// A task waits natively for another one of its Runner, which cannot run before the Runner is taken.
+	// A task blocks natively until another task of its Runner has run, which is possible only after the Runner was taken.
 	{"lease, a native wait", "5 × 1", lease{coroutines: 2}.program(func(w *explore.World, l *fifo.Leased) func() {
 		var n native
 		goOnce(l, func() { n.wait(l.Self()) })
@@ -75,7 +75,7 @@ var leasePrograms = []program{
 		w.Go("monitor", func(context.Context) { n.monitor(l) })
 		return nil
 	})},
-	// The same for one that is parked when the other begins: it would help.
+	// The same for a task that has parked when the blocking task begins, and would stand in for the scheduler.
 	{"lease, a native wait for a task that has parked", "5 × 1", lease{coroutines: 2}.program(func(w *explore.World, l *fifo.Leased) func() {
 		var n native
 		var x word
@@ -84,7 +84,7 @@ var leasePrograms = []program{
 		w.Go("monitor", func(context.Context) { n.monitor(l) })
 		return nil
 	})},
-	// A task waits natively for itself: it is woken while it is outside.
+	// A task blocks natively, and is woken while it is outside.
 	{"lease, an Unpark of a task that is outside", "5 × 1", lease{coroutines: 1}.program(func(w *explore.World, l *fifo.Leased) func() {
 		var n native
 		var x word
@@ -100,7 +100,7 @@ type lease struct {
 	careful              bool
 }
 
-// program has tasks begun by begins. What that returns comes from elsewhere.
+// program calls begins, which starts tasks. The function that it returns runs outside the Runner.
 func (p lease) program(begins func(w *explore.World, l *fifo.Leased) (elsewhere func())) func(w *explore.World) {
 	return func(w *explore.World) {
 		l := fifo.NewLeased(p.coroutines, p.careful)
@@ -131,7 +131,7 @@ func (p lease) program(begins func(w *explore.World, l *fifo.Leased) (elsewhere 
 	}
 }
 
-// goOnce begins f as a task, unless l is closed. f runs once.
+// goOnce starts f as a task, unless l is closed. f must run once.
 func goOnce(l *fifo.Leased, f func()) (accepted bool) {
 	began := false
 	return l.Go(func() {
@@ -143,7 +143,7 @@ func goOnce(l *fifo.Leased, f func()) (accepted bool) {
 	}) == nil
 }
 
-// A word is a count. A task waits until it is large enough.
+// A word is a count. A task waits until the count is large enough.
 type word struct {
 	n    atomicx.Int32
 	task atomicx.Pointer[fifo.Emulated]
@@ -163,7 +163,7 @@ func (x *word) wake() {
 	}
 }
 
-// A native wait is one of the checker's.
+// A native is a native wait, of which the checker knows.
 type native struct {
 	over            atomicx.Bool
 	waiter, watcher atomicx.Pointer[suspend.Task]
@@ -187,7 +187,7 @@ func (n *native) finish() {
 	}
 }
 
-// monitor takes the Runner from a task that waits.
+// monitor takes the Runner from a task that blocks natively.
 func (n *native) monitor(l *fifo.Leased) {
 	self := suspend.Self()
 	n.watcher.Store(&self)

@@ -20,8 +20,8 @@ import (
 
 func init() { programs = append(programs, loopPrograms...) }
 
-// Of a reactor: its sleep, what ends that, and its Close; its timers; a descriptor. Of a callback.Loop. Of the watch for
-// stalls.
+// These programs test a reactor with its sleep, its wake-ups, its Close, its timers and a descriptor; a callback.Loop; and the
+// watch for stalls.
 var loopPrograms = []program{
 	{"reactor, Close", "2 × 1", reactorProgram(nil)},
 	{"reactor, Shutdown", "2 × 1", func(w *explore.World) { shutdownProgram(w, 1, false) }},
@@ -161,7 +161,7 @@ var loopPrograms = []program{
 		var posted atomicx.Int32
 		x := callback.NewExploring(func() { posted.Add(1) })
 		stepping, ran, accepted := 0, 0, 0
-		w.Go("thread", func(context.Context) { // it does two steps, and ends
+		w.Go("thread", func(context.Context) { // runs two steps, and ends
 			for range 2 {
 				if posted.Load() > 0 {
 					x.Step()
@@ -171,7 +171,7 @@ var loopPrograms = []program{
 		w.Go("submit", func(context.Context) {
 			if x.Execute(func() {
 				if stepping++; stepping > 1 {
-					panic("two steps at a time")
+					panic("two steps at the same time")
 				}
 				suspend.Yield()
 				stepping--
@@ -193,14 +193,14 @@ var loopPrograms = []program{
 		w.Go("timer", func(context.Context) { s.Look(); s.Look() })
 		w.Check(func() error {
 			if !s.Set() {
-				return errors.New("a task runs, and nobody looks")
+				return errors.New("a task runs without a look of the watch")
 			}
 			return nil
 		})
 	}},
 }
 
-// reactorProgram has a reactor, somebody that closes it, and others.
+// reactorProgram has a reactor, a task that closes it, and others.
 func reactorProgram(others func(w *explore.World, x *eventloop.Exploring)) func(w *explore.World) {
 	return func(w *explore.World) {
 		x := eventloop.NewExploring()
@@ -214,7 +214,8 @@ func reactorProgram(others func(w *explore.World, x *eventloop.Exploring)) func(
 	}
 }
 
-// shutdownProgram shuts down a Loop with n reactors, which wait for each other. If the Shutdown may give up, a Close ends the Loop.
+// shutdownProgram shuts down a Loop with n reactors, which wait for each other. If the Shutdown may give up, a Close ends the
+// Loop.
 func shutdownProgram(w *explore.World, n int, givesUp bool) {
 	all := eventloop.NewExplorings(n)
 	for i, x := range all {
@@ -245,7 +246,7 @@ func freed(x *eventloop.Exploring) func() error {
 	}
 }
 
-// callbackProgram has a Loop on an executor of several threads. Steps follow each other on any of them.
+// callbackProgram has a Loop on an executor with several threads. Each step runs on any of them, one at a time.
 func callbackProgram(threads int) func(w *explore.World) {
 	return func(w *explore.World) {
 		var posted, over atomicx.Int32
@@ -273,7 +274,7 @@ func callbackProgram(threads int) func(w *explore.World) {
 						continue
 					}
 					if stepping++; stepping > 1 {
-						panic("two steps at a time")
+						panic("two steps at the same time")
 					}
 					suspend.Yield()
 					stepping--

@@ -25,9 +25,10 @@ import (
 
 func init() { programs = append(programs, manyPrograms...) }
 
-// Programs of a value that many follow, of groups and of keys.
-var epoch = time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC) // where the clock begins
+// epoch is the time at which the clock begins.
+var epoch = time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC)
 
+// These programs use packages watch, broadcast, scope, rate, keyed and respool.
 var manyPrograms = []program{
 	{"watch", "3 × 2", func(w *explore.World) {
 		var v watch.Value[int]
@@ -59,7 +60,7 @@ var manyPrograms = []program{
 		w.OnIdle(lost)
 		w.Check(func() error { return onlyIf((err == nil) == (stored == nil) && got.Value == int(got.Version)) })
 	}},
-	// Who has seen a version waits for the next one, and no update is lost.
+	// A task that has seen a version waits for the next one. No update is lost.
 	{"watch, Modify", "3 × 1", func(w *explore.World) {
 		var v watch.Value[int]
 		for _, name := range []string{"one", "other"} {
@@ -103,7 +104,8 @@ var manyPrograms = []program{
 		w.OnIdle(lost)
 		w.Check(func() error { return onlyIf((err == nil) == (stored == nil) && (err == nil || err == watch.ErrClosed)) })
 	}},
-	// What one of two readers of a subscription receives, and what one of them is told that is missing, is all that was published.
+	// Two tasks read from one subscription. The values that either has received, and those that either was told are missing, are
+	// all published values.
 	{"broadcast, Lag", "3 × 1", func(w *explore.World) {
 		topic := broadcast.New[int]()
 		sub := topic.Subscribe(1, broadcast.Lag)
@@ -153,7 +155,7 @@ var manyPrograms = []program{
 		for i := range 2 {
 			w.Go(fmt.Sprint("publish", i), func(ctx context.Context) {
 				if topic.Publish(ctx, i+1) == nil {
-					published += 10 + i + 1 // a value that nobody has published counts, too
+					published += 10 + i + 1 // also counts a value that was never published
 				}
 			})
 		}
@@ -219,7 +221,7 @@ var manyPrograms = []program{
 			})
 		}
 		w.Go("start", func(context.Context) {
-			_ = recovered(func() { // after the end
+			_ = recovered(func() { // after the end of the scope
 				g.Go(suspend.Here(), func(context.Context) error {
 					live++
 					suspend.Yield()
@@ -328,7 +330,7 @@ var manyPrograms = []program{
 			for range scope.Stream(bg, suspend.Here(), 1, in, func(_ context.Context, i int) (int, error) { return i, nil }) {
 				break
 			}
-			if !broke { // the input never waits in an operation of its own
+			if !broke { // no operation of the input waits
 				panic("the input has not ended as after a break")
 			}
 		})
@@ -336,7 +338,7 @@ var manyPrograms = []program{
 	}},
 	{"rate, Limiter", "3 × 1", func(w *explore.World) {
 		l := rate.NewLimiter(rate.Every(time.Second), 1)
-		var served, due []time.Duration // since the epoch
+		var served, due []time.Duration // times since the epoch
 		serves := func(at time.Time) {
 			served, due = append(served, suspend.Now().Sub(epoch)), append(due, at.Sub(epoch))
 		}
@@ -355,7 +357,7 @@ var manyPrograms = []program{
 		w.OnIdle(lost)
 		w.Check(func() error {
 			n := time.Duration(len(served))
-			for i := range n { // neither early nor late: a task that leaves has taken nothing
+			for i := range n { // neither early nor late, because a task that was cancelled has taken no token
 				if served[i] < i*time.Second || due[i] > (n-1)*time.Second {
 					return fmt.Errorf("due at %v, served at %v", due, served)
 				}
@@ -552,13 +554,14 @@ var manyPrograms = []program{
 	}},
 }
 
-// resetProgram has a pool of n resources, and a Reset at any time. The value of a resource is the number of Resets before its Open.
+// resetProgram has a pool of n resources, and a Reset at any time. The value of a resource is the number of Resets before its
+// Open.
 func resetProgram(n int) func(w *explore.World) {
 	return func(w *explore.World) {
 		var got leases
 		o, begun, over := got.options(), 0, 0
 		open := o.Open
-		o.Max, o.MaxLifetime = n, 0 // the clock of the check is another
+		o.Max, o.MaxLifetime = n, 0 // without lifetimes, because the check has another clock
 		o.Open = func(ctx context.Context) (int, error) {
 			n := begun
 			_, err := open(ctx)

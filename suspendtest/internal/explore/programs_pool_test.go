@@ -34,7 +34,7 @@ var poolPrograms = []program{
 				}
 			})
 		}
-		w.Go("run", func(context.Context) { // until the task has seen all that was done before
+		w.Go("run", func(context.Context) { // runs until the task has seen all additions
 			seen := int32(0)
 			p.Drive(func() bool { return seen == 2*each }, func(int) { seen = done.Load() })
 		})
@@ -62,19 +62,19 @@ var poolPrograms = []program{
 			turns := 0
 			p.Drive(func() bool { return turns == 2 }, func(int) {
 				if turns++; turns == 1 {
-					p.Unpark(0) // by the task itself: it does not park
+					p.Unpark(0) // the task wakes itself, so it does not park
 				}
 			})
 		})
 	}},
-	// The first runnable task runs first, also if it came from elsewhere and the second comes from the scheduler itself.
+	// The first runnable task runs first, even if it came from outside and the second comes from the scheduler itself.
 	{"posts, in order", "2 × 2", func(w *explore.World) {
 		p := fifo.NewPosting(2)
 		var posted atomicx.Bool
 		w.Go("unpark", func(context.Context) {
 			p.Unpark(0)
 			posted.Store(true)
-			_ = p.Go(func() {}) // and have a look at it
+			_ = p.Go(func() {}) // makes the scheduler look at its inbox
 		})
 		w.Go("run", func(context.Context) {
 			var order []int
@@ -109,7 +109,7 @@ var poolPrograms = []program{
 			q.Drive(func() bool { return seen == 1 }, func(int) { seen = done.Load() })
 		})
 	}},
-	// The Park of the task that Run is called in resumes a task of the Run, as the Park of an idle.Group's does.
+	// The task that calls Run parks, and its Park resumes a task of the Run, as in a Group of package idle.
 	{"posts, by the Park of Run's caller", "2 × 1", func(w *explore.World) {
 		p := fifo.NewPosting(1)
 		var done atomicx.Int32
@@ -125,7 +125,7 @@ var poolPrograms = []program{
 			})
 		})
 	}},
-	// An accepted function runs before the Run ends, and a refused one does not.
+	// An accepted function runs before the Run ends, and a refused one does not run.
 	{"runner, closing", "3 × 1", func(w *explore.World) {
 		p := fifo.NewPosting(0)
 		var ran, accepted [2]int
@@ -194,17 +194,17 @@ var poolPrograms = []program{
 		k := workstealing.NewParking(2)
 		var ran [2]int
 		w.Go("join", func(context.Context) {
-			for i := range ran { // the second uses the fork of the first again, if it was taken back
+			for i := range ran { // the second Join reuses the fork of the first, if that was not stolen
 				k.Task(0).Join(func() {}, func() { ran[i]++ })
 				if ran[i] != 1 {
-					panic("joined, and has not run once")
+					panic("Join returned, but the function has not run exactly once")
 				}
 			}
 		})
 		w.Go("steal", func(context.Context) { k.Steal(1); k.Steal(1) })
 		w.Check(func() error { return errors.Join(same(1, ran[0]), same(1, ran[1])) })
 	}},
-	// A task that gives way carries its forks to another worker. A fork that was taken back there is used again.
+	// A task that gives way carries its forks to another worker. A fork that was not stolen is reused there.
 	{"fork, carried", "2 × 2", func(w *explore.World) {
 		k := workstealing.NewParking(3)
 		var ran [3]int
@@ -233,14 +233,14 @@ var poolPrograms = []program{
 var largePoolPrograms = []program{
 	{"pool, 2 workers", "3 × 1", parkingProgram(2)},
 	{"fiber, 2 workers", "4 × 1", fiberProgram(2, 2)},
-	// A task waits natively for one in the queue. Another worker takes over, and ends when it is too many.
+	// A task blocks natively until a queued task has run. Another worker takes over, and ends when it is superfluous.
 	{"pool, grown", "4 × 1", grownProgram(true, nil)},
-	// The worker that is too many ends while others rely on it to look for work.
+	// The superfluous worker ends while others rely on it to look for work.
 	{"pool, grown and left", "4 × 1", grownProgram(true, func(k *workstealing.Parking, queued *promise.Promise[int]) {
 		_, _ = queued.Await(bg)
 		_ = k.Pool().Go(func() {})
 	})},
-	// The step ends as its worker is about to be helped, and the pool with it.
+	// The task, and with it the pool, ends just when another worker is about to take over.
 	{"pool, grown for nothing", "4 × 1", grownProgram(false, nil)},
 	{"pool, two submitters", "3 × 1", func(w *explore.World) {
 		k := workstealing.NewParking(1)
@@ -259,7 +259,8 @@ var largePoolPrograms = []program{
 		}
 		w.Check(func() error { return errors.Join(same(accepted[0], ran[0]), same(accepted[1], ran[1])) })
 	}},
-	// The tasks wait for each other on the threads of their workers: one that has found work wakes another for the rest.
+	// Two tasks block the threads of their workers until both run. A worker that finds work must wake another worker for the
+	// rest.
 	{"pool, in parallel", "3 × 1", func(w *explore.World) {
 		k := workstealing.NewParking(2)
 		for i := range 2 {
@@ -276,7 +277,7 @@ var largePoolPrograms = []program{
 			_ = k.Pool().Close()
 		})
 	}},
-	// The worker that fell asleep first finds what makes it stay awake.
+	// The worker that fell asleep first finds the reason to stay awake.
 	{"pool, asleep", "3 × 1", func(w *explore.World) {
 		k := workstealing.NewParking(2)
 		ran := 0
@@ -289,7 +290,7 @@ var largePoolPrograms = []program{
 		})
 		w.Check(func() error { return same(1, ran) })
 	}},
-	// A Join whose a waits for b: another worker is woken to steal b.
+	// The first function of a Join waits for the second. Another worker is woken to steal the second.
 	{"fork, woken", "3 × 1", func(w *explore.World) {
 		ran := 0
 		onTwoWorkers(w, func(k *workstealing.Parking) {
@@ -298,7 +299,7 @@ var largePoolPrograms = []program{
 		})
 		w.Check(func() error { return same(1, ran) })
 	}},
-	// The same, and the forks are off the deque in between, when the other worker may look.
+	// The same, but the forks leave the deque meanwhile, when the other worker may look.
 	{"fork, carried and woken", "3 × 1", func(w *explore.World) {
 		ran := 0
 		onTwoWorkers(w, func(k *workstealing.Parking) {
@@ -307,7 +308,7 @@ var largePoolPrograms = []program{
 		})
 		w.Check(func() error { return same(1, ran) })
 	}},
-	// A Join whose a panics runs b to its end before it goes on to panic.
+	// The first function of a Join panics. The second runs to its end before the panic continues.
 	{"fork, panicking", "3 × 1", func(w *explore.World) {
 		ran := 0
 		onTwoWorkers(w, func(k *workstealing.Parking) {
@@ -319,7 +320,7 @@ var largePoolPrograms = []program{
 			k.Join(func() { panic("a") }, func() { ran++; panic("b") })
 		})
 	}},
-	// A Join begins on one worker and goes on on another, while the first one pops its fork there.
+	// A Join begins on one worker and continues on another, while the first worker pops its fork there.
 	{"fork, moved", "2 × 3", func(w *explore.World) {
 		k := workstealing.NewParking(2)
 		var ran [3]int
@@ -349,8 +350,8 @@ var largePoolPrograms = []program{
 	}},
 }
 
-// grownProgram has a pool of one worker that may grow by one. A task waits natively for a queued one, or just ends. later, if not nil, is
-// called by the submitter before it closes the pool.
+// grownProgram has a pool with one worker that may grow by one. A task blocks natively until a queued task has run, or ends at
+// once. If later is not nil, the submitter calls it before it closes the pool.
 func grownProgram(waits bool, later func(k *workstealing.Parking, queued *promise.Promise[int])) func(w *explore.World) {
 	return func(w *explore.World) {
 		k := workstealing.NewParking(1)
@@ -390,7 +391,7 @@ func grownProgram(waits bool, later func(k *workstealing.Parking, queued *promis
 	}
 }
 
-// onTwoWorkers runs f on a pool of two workers, and closes it.
+// onTwoWorkers runs f on a pool with two workers, and closes the pool.
 func onTwoWorkers(w *explore.World, f func(k *workstealing.Parking)) {
 	k := workstealing.NewParking(2)
 	for i := range 2 {
@@ -402,7 +403,7 @@ func onTwoWorkers(w *explore.World, f func(k *workstealing.Parking)) {
 	})
 }
 
-// fiberProgram has a task that parks until it has seen all that was done before it was unparked, whichever worker runs it.
+// fiberProgram has a task that parks until it has seen all additions before its Unparks, whichever worker runs it.
 func fiberProgram(workers, unparks int) func(w *explore.World) {
 	return func(w *explore.World) {
 		k := workstealing.NewParking(0)

@@ -19,7 +19,7 @@ import (
 
 func init() { programs = append(programs, primPrograms...) }
 
-// Programs of the primitives that were added to those of programs_test.go.
+// These are further programs of primitives, in addition to those of programs_test.go.
 var primPrograms = []program{
 	{"promise, a continuation of All", "2 × 1", func(w *explore.World) {
 		var x, y promise.Promise[int]
@@ -76,7 +76,7 @@ var primPrograms = []program{
 		var m mutex.Mutex
 		c := cond.New(&m)
 		cancelled, end := cancel.New(bg)
-		waiting, served := 0, 0 // of the second, and of those the Broadcast was for
+		waiting, served := 0, 0 // how often the second waits, and how many waiters the Broadcast has
 		var first, second error
 		w.Go("first", func(ctx context.Context) {
 			m.Lock()
@@ -94,11 +94,12 @@ var primPrograms = []program{
 			m.Lock()
 			served = waiting
 			m.Unlock()
-			c.Broadcast() // the first may go on before it comes to the second
+			c.Broadcast() // the first may run before the Broadcast comes to the second
 		})
 		w.Check(func() error { return onlyIf(served == 0 || first != nil || second == nil) })
 	}},
-	// Each error belongs to one run: to those who waited for it, unless their context has ended. A run that is cancelled is no run for them.
+	// Each error belongs to one run, and all waiters of this run get it, unless their context has ended. A cancelled run does not
+	// count for them.
 	{"lazy, Retry", "3 × 1", func(w *explore.World) {
 		runs, running, values := 0, 0, 0
 		l := lazy.New(func(ctx context.Context) (int, error) {
@@ -128,7 +129,8 @@ var primPrograms = []program{
 		w.OnIdle(lost)
 		w.Check(func() error { return atMost(1, values) })
 	}},
-	// The second run of a forces b, which may have waited for the first. Then it waits no more, and there is no circle.
+	// The second run of a forces b, which may have waited for the first run. Then b does not wait any more, so there is no
+	// circle.
 	{"lazy, Retry beside another", "2 × 1", func(w *explore.World) {
 		var a, b *lazy.Lazy[int]
 		var inA, inB error
@@ -155,7 +157,8 @@ var primPrograms = []program{
 	}},
 	{"lazy, a circle", "2 × 1", circleProgram(2)},
 	{"lazy, a circle of 3", "3 × 1", circleProgram(3)},
-	// The task that has got the turn closes a circle, maybe before the task that passed it has gone on. If it is not found, all wait.
+	// After a failed run, another task runs the function, and closes a circle, perhaps before the first task continues. If the
+	// circle is not found, all tasks wait for ever.
 	{"lazy, a circle with the turn", "3 × 1", func(w *explore.World) {
 		var l, other *lazy.Lazy[int]
 		impatient, end := cancel.New(bg)
@@ -190,9 +193,9 @@ var primPrograms = []program{
 	}},
 	{"lazy, a part that gives up", "3 × 1", func(w *explore.World) {
 		var x, y *lazy.Lazy[int]
-		var running, gaveUp promise.Promise[int] // y is; x has
+		var running, gaveUp promise.Promise[int] // y runs; x has given up
 		impatient, end := cancel.New(bg)
-		inside := lazy.New(func(context.Context) (int, error) { // a part of x that is live when y looks
+		inside := lazy.New(func(context.Context) (int, error) { // a part of x that runs when y looks
 			_, _ = running.Await(bg)
 			_, _ = y.Force(impatient)
 			_ = gaveUp.Fill(1)
@@ -215,8 +218,8 @@ var primPrograms = []program{
 	}},
 }
 
-// circleProgram forces n lazy values that force each other in a circle, each in a task of its own. Exactly one Force is
-// refused, and all tasks get its error.
+// circleProgram forces n lazy values that force each other in a circle, each in a task of its own. Exactly one Force is refused,
+// and all tasks get its error.
 func circleProgram(n int) func(w *explore.World) {
 	return func(w *explore.World) {
 		values := make([]*lazy.Lazy[int], n)

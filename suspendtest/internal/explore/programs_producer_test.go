@@ -17,7 +17,7 @@ import (
 
 func init() { programs = append(programs, producerPrograms...) }
 
-// Programs of a sequence that runs in a task of its own. Every wait of its reader ends.
+// In these programs, a sequence runs in a task of its own. Every wait of its reader ends.
 var producerPrograms = []program{
 	{"producer, Select", "3 × 3", func(w *explore.World) {
 		var told promise.Promise[int]
@@ -26,7 +26,7 @@ var producerPrograms = []program{
 			selects(func(yield func(int, error) bool) { _ = yield(1, nil) && yield(2, nil) }, &told, func(bool, []int) {})
 		})
 	}},
-	// The promise is filled while the sequence waits, and the sequence goes on while the promise is not filled.
+	// The promise is filled while the sequence waits, and the sequence continues before the promise is filled.
 	{"producer, Select, woken by either", "3 × 3", func(w *explore.World) {
 		var first, told, goOn promise.Promise[int]
 		w.Go("fill", func(context.Context) {
@@ -46,7 +46,7 @@ var producerPrograms = []program{
 			})
 		})
 	}},
-	// The permit comes or does not come, and if it comes, the deferred functions of the sequence wait all the same.
+	// The permit may be released or not. In both cases the deferred functions of the sequence can wait.
 	{"producer, Stop and a permit", "3 × 2", func(w *explore.World) {
 		s := semaphore.New(1)
 		_ = s.Acquire(bg, 1)
@@ -99,7 +99,7 @@ var producerPrograms = []program{
 		reads(w, func() {
 			left := false
 			p := producer.Start(func(yield func(int, error) bool) {
-				if !yield(1, nil) { // as after a break
+				if !yield(1, nil) { // ends as after a break
 					_, _ = goOn.Await(bg)
 					left = true
 				}
@@ -130,7 +130,7 @@ var producerPrograms = []program{
 					panic(fmt.Sprint("value ", i, ": ", v))
 				}
 			}
-			p.Stop() // and does not panic again
+			p.Stop() // must not panic again
 		})
 	}},
 	{"producer, a panic and Stop", "2 × 2", func(w *explore.World) {
@@ -159,7 +159,7 @@ func reads(w *explore.World, f func()) {
 	w.Check(func() error { return free(returned) })
 }
 
-// selects waits for the values 1 and 2 of a sequence, for its end, and for a promise. It calls then after each of these.
+// selects waits for the values 1 and 2 of a sequence, for its end, and for a promise. After each of these it calls then.
 func selects(seq func(yield func(int, error) bool), told *promise.Promise[int], then func(filled bool, got []int)) {
 	p := producer.Start(seq)
 	next, other := suspend.CaseOf(p.NextOp()), suspend.CaseOf(told.AwaitOp())

@@ -12,15 +12,15 @@ import (
 
 func init() { programs = append(programs, simulationPrograms...) }
 
-// The door of a World: goroutines outside call while it sleeps, runs or ends, and the alarm rings.
+// These programs call into a World from goroutines outside, while it sleeps, runs or ends, and its alarm rings.
 var simulationPrograms = []program{
 	{"simulation, two calls", "3 × 1", doorProgram(false, "call", "call2")},
 	{"simulation, a call and the alarm", "3 × 1", doorProgram(true, "call")},
 	{"simulation, two calls and the alarm", "4 × 1", doorProgram(true, "call", "call2")},
 }
 
-// doorProgram checks that each call that was let in runs, once, and that no wake-up is lost. The run is over when the alarm has
-// come, or without an alarm when all calls have run.
+// doorProgram checks that each accepted call runs once, and that no wake-up is lost. The run ends with the alarm, or without an
+// alarm when all calls have run.
 func doorProgram(alarm bool, calls ...string) func(w *explore.World) {
 	return func(w *explore.World) {
 		x := simulation.NewExploring()

@@ -20,12 +20,12 @@ func init() {
 	boundedPrograms = append(boundedPrograms, largeStagePrograms...)
 }
 
-// A here starts tasks on the scheduler of the calling task. That of a run is known only to its tasks.
+// A here starts tasks on the scheduler of the calling task, because only the tasks of a run know its scheduler.
 type here struct{}
 
 func (here) Go(f func()) error { return suspend.Here().Go(f) }
 
-// inTask runs the program as a task, where the scheduler is known.
+// inTask runs the program in a task, where the scheduler is known.
 func inTask(program func(w *explore.World, on suspend.Spawner)) func(w *explore.World) {
 	return func(w *explore.World) {
 		w.Go("main", func(context.Context) { program(w, suspend.Here()) })
@@ -33,7 +33,7 @@ func inTask(program func(w *explore.World, on suspend.Spawner)) func(w *explore.
 	}
 }
 
-// settled checks that the figures add up and no task is left.
+// settled checks that the figures of a pool add up and that no task is left.
 func settled(p *stage.Pool, stages ...stage.Observed) func() error {
 	return func() error {
 		for _, o := range stages {
@@ -62,7 +62,7 @@ func stageOf(p *stage.Pool, name string, o stage.Options, f func(ctx context.Con
 	return stage.New(name, func(ctx context.Context, n int) (int, error) { return n, f(ctx, n) }, o)
 }
 
-// submitters hand in one task each, and wait for room.
+// submitters starts tasks that submit one value each, and wait for room.
 func submitters(w *explore.World, f stage.Flow[int, int], names ...string) (accepted *atomicx.Int32) {
 	accepted = new(atomicx.Int32)
 	for i, name := range names {
@@ -156,7 +156,7 @@ var stagePrograms = []program{
 		var running atomicx.Int32
 		enter := func() {
 			if running.Add(1) > 1 {
-				panic("two at a time")
+				panic("two at the same time")
 			}
 		}
 		a = stageOf(p, "a", stage.Options{Queue: 1, Width: 1}, func(ctx context.Context, n int) error {
@@ -201,7 +201,7 @@ var stagePrograms = []program{
 				_, _ = other.Do(ctx, n)
 			}
 			if running.Add(1) > 1 {
-				panic("two at a time")
+				panic("two at the same time")
 			}
 			suspend.Yield()
 			running.Add(-1)
@@ -254,7 +254,7 @@ var stagePrograms = []program{
 				panic("Close fails")
 			}
 			if _, ok, _ := f.Try(); !ok {
-				panic("closed, and the task is not told")
+				panic("closed, but the task was not told")
 			}
 		})
 		w.Check(settled(p, s))
@@ -325,7 +325,7 @@ var stagePrograms = []program{
 		var running, ran atomicx.Int32
 		s := stageOf(p, "s", stage.Options{Queue: 2, Width: 2}, func(context.Context, int) error {
 			if running.Add(1) > 2 {
-				panic("three at a time")
+				panic("three at the same time")
 			}
 			running.Add(-1)
 			ran.Add(1)
@@ -349,7 +349,7 @@ var stagePrograms = []program{
 		var running, begun atomicx.Int32
 		var both, let promise.Promise[int]
 		s := stageOf(p, "s", stage.Options{Queue: 2, Width: 2}, func(_ context.Context, n int) error {
-			if n < 2 { // before the change
+			if n < 2 { // the value before the change
 				if begun.Add(1) == 2 {
 					_ = both.Fill(1)
 				}
@@ -357,7 +357,7 @@ var stagePrograms = []program{
 				return nil
 			}
 			if running.Add(1) > 1 {
-				panic("two at a time")
+				panic("two at the same time")
 			}
 			suspend.Yield()
 			running.Add(-1)
@@ -533,7 +533,7 @@ var stagePrograms = []program{
 	}},
 }
 
-// crossingDos has a stage a of a width, and a stage b: a handler of each asks the other.
+// crossingDos has a stage a with a width, and a stage b. The handler of each submits a task to the other.
 func crossingDos(w *explore.World, width int, beside func(a *stage.Stage[int, int])) {
 	p, q := stage.NewPool("p", width, here{}), stage.NewPool("q", 1, here{})
 	var a, b *stage.Stage[int, int]
@@ -570,7 +570,7 @@ func crossingDos(w *explore.World, width int, beside func(a *stage.Stage[int, in
 	})
 }
 
-// A holder counts how often it is held.
+// A holder counts its holds.
 type holder struct {
 	suspend.Spawner
 	held atomicx.Int32
@@ -587,7 +587,7 @@ func (h *holder) Hold() (release func(), err error) {
 	}, nil
 }
 
-// retrying is a stage whose handler fails at the first try.
+// retrying returns a stage whose handler fails in its first attempt.
 func retrying(on suspend.Spawner, after time.Duration) (*stage.Pool, *stage.Stage[int, int], func() error) {
 	p := stage.NewPool("p", 1, on)
 	if after > 0 {

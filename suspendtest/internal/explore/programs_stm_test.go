@@ -17,7 +17,7 @@ import (
 
 func init() { programs = append(append(programs, stmPrograms...), stmOpPrograms...) }
 
-// The programs of transactions. Vars are written outside of their Get and Set only in Check, when no task runs.
+// Programs of transactions. Only Check, when no task runs, accesses Vars outside their Get and Set.
 var stmPrograms = []program{
 	{"stm, increments", "2 × 1", func(w *explore.World) {
 		var v stm.Var[int]
@@ -38,7 +38,7 @@ var stmPrograms = []program{
 		})
 		w.Go("read", func(ctx context.Context) {
 			_ = stm.Atomically(ctx, func(tx *stm.Tx) error {
-				if a, b := x.Get(tx), y.Get(tx); a != b { // of a run that will be dropped, too
+				if a, b := x.Get(tx), y.Get(tx); a != b { // must hold even in a run that is dropped
 					panic(fmt.Sprint(a, " and ", b))
 				}
 				return nil
@@ -217,7 +217,7 @@ var stmPrograms = []program{
 					panic("the elder has failed")
 				}
 				n := v.Get(tx)
-				if runs <= 10 { // somebody else is quicker
+				if runs <= 10 { // another transaction commits first
 					suspend.Bind(sched.NewThread(), func() { _, _ = stm.Try(add(&v, 1)) })
 				} else {
 					_ = old.TryPut(struct{}{})
@@ -256,7 +256,7 @@ var stmOpPrograms = []program{
 		w.OnIdle(lost)
 		w.Check(func() error { return same(2, x.Load()+y.Load()+taken) })
 	}},
-	// A value is received or taken, or nothing has happened: also where the transaction is stale when the other is there.
+	// A value is received or taken, or nothing has happened, even if the transaction becomes stale when the sender arrives.
 	{"stm, Select and a rendezvous", "3 × 1", stmSelect(func(ctx context.Context, tx *suspend.Case[int], recv *suspend.Case[int]) (suspend.Selectable, error) {
 		return suspend.SelectOrdered(ctx, tx, recv)
 	})},
@@ -376,7 +376,7 @@ var stmOpPrograms = []program{
 	}},
 }
 
-// stmSelect has a task that takes from a Var or receives, one that puts and one that sends.
+// stmSelect has a task that takes from a Var or receives, one that sets the Var, and one that sends.
 func stmSelect(perform func(ctx context.Context, tx, recv *suspend.Case[int]) (suspend.Selectable, error)) func(w *explore.World) {
 	return func(w *explore.World) {
 		var v stm.Var[int]
@@ -419,7 +419,7 @@ func take(v *stm.Var[int]) func(tx *stm.Tx) error {
 	}
 }
 
-// stmRetry has consumers of one each, and a producer of some.
+// stmRetry has consumers of one value each, and a producer of the given number of values.
 func stmRetry(consumers, made int) func(w *explore.World) {
 	return func(w *explore.World) {
 		var v stm.Var[int]
@@ -437,7 +437,7 @@ func stmRetry(consumers, made int) func(w *explore.World) {
 	}
 }
 
-// stmWide is a wait for one of three Vars, to which it is linked one after another, beside a commit to each of the given ones.
+// stmWide waits for one of three Vars, to which the waiter is linked one after another, while others commit to the given Vars.
 func stmWide(atomically func(ctx context.Context, f func(tx *stm.Tx) error) error, changed ...int) func(w *explore.World) {
 	return func(w *explore.World) {
 		var vars [3]stm.Var[int]

@@ -14,7 +14,7 @@ import (
 
 func init() { programs = append(programs, takenPrograms...) }
 
-// The reactor is taken from a task with a timer, or with a descriptor.
+// In these programs, the reactor is taken from a task with a timer, or with a descriptor.
 var takenPrograms = []program{
 	{"reactor, taken, a timer", "4 × 1", takenProgram(func(_ *explore.World, x *eventloop.Taken) {
 		var w word

@@ -30,14 +30,14 @@ import (
 	"github.com/braidgo/braid/suspendtest/internal/explore"
 )
 
-// A program is one of a primitive: tasks, their operations, and a check.
+// A program uses one primitive: it has tasks with their operations, and a check.
 type program struct {
 	name    string
 	size    string // tasks × operations
 	program func(w *explore.World)
 }
 
-// Those that are searched without a bound on preemptions.
+// programs has those that are searched without a bound on preemptions.
 var programs = []program{
 	{"promise", "3 × 1", promiseProgram},
 	{"promise, filled twice", "3 × 2", func(w *explore.World) {
@@ -366,7 +366,7 @@ var programs = []program{
 		l := lazy.New(func(ctx context.Context) (int, error) {
 			running++
 			defer func() { running-- }()
-			return gate.Await(ctx) // until it is cancelled
+			return gate.Await(ctx) // waits until it is cancelled
 		}, lazy.Restart)
 		for _, name := range []string{"first", "second", "third"} {
 			w.Go(name, func(ctx context.Context) { _, _ = l.Force(ctx) })
@@ -424,7 +424,8 @@ var programs = []program{
 	{"deque, growing", "3 × 3", dequeProgram(2, 3, 2)},
 }
 
-// Those whose contexts change something unseen, or that are too large, and are searched with a bound on preemptions.
+// boundedPrograms has those that are searched with a bound on preemptions: their contexts change something that the search does
+// not see, or they are too large.
 var boundedPrograms = []program{
 	{"mutex, 3 × 2", "3 × 2", mutexProgram(3, 2)},
 	{"select, three parties", "3 × 1", selectProgram(3)},
@@ -461,7 +462,7 @@ var boundedPrograms = []program{
 		w.Go("cancel", func(context.Context) { stop(nil) })
 		w.Check(func() error { return errors.Join(same(1, calls[0]+stopped[0]), same(1, calls[1]+stopped[1])) })
 	}},
-	// A question that needs a context of package context gets the one that has ended.
+	// Package context may ask a context of package cancel for the context inside. This context must have ended.
 	{"cancel, asked", "3 × 1", func(w *explore.World) {
 		ctx, stop := cancel.New(bg)
 		var dones [2]<-chan struct{}
@@ -495,7 +496,7 @@ var boundedPrograms = []program{
 			return nil
 		})
 	}},
-	// A cancellation that is late for one wait is not taken for that of the next.
+	// A late cancellation of one wait must not cancel the next wait.
 	{"cancel, the next context", "3 × 2", func(w *explore.World) {
 		var m mvar.MVar[int]
 		first, stop := cancel.New(bg)
@@ -564,7 +565,8 @@ var boundedPrograms = []program{
 		})
 		w.OnIdle(lost)
 	}},
-	// The child of a stranger runs before the end, or its Go panics, or Run returns the reason why it has not run.
+	// A task outside the scope calls Go. Its child runs before the end of the scope, or Go panics, or Run returns the reason why
+	// the child has not run.
 	{"scope, a Go beside its end", "2 × 1", func(w *explore.World) {
 		var s *scope.Scope
 		var open promise.Promise[int]
@@ -639,10 +641,10 @@ var (
 	errOops = errors.New("oops")
 )
 
-// lost is for programs in which every wait ends.
+// lost is the OnIdle of programs in which every wait ends.
 func lost([]string) error { return errLost }
 
-// onlyIf is for others.
+// onlyIf is the OnIdle of other programs.
 func onlyIf(ok bool) error {
 	if !ok {
 		return errLost
@@ -671,7 +673,7 @@ func free(ok bool) error {
 	return nil
 }
 
-// inside counts the holders of a lock: a writer, or readers, which do not disturb each other.
+// An inside counts the holders of a lock: a writer, or any number of readers.
 type inside struct {
 	writer  atomicx.Bool
 	readers [2]atomicx.Bool
@@ -705,7 +707,7 @@ func promiseProgram(w *explore.World) {
 	w.OnIdle(lost)
 }
 
-// combinationProgram fills x with 1, and y with 2 unless that fails.
+// combinationProgram fills x with 1, and y with 2 unless y fails.
 func combinationProgram[U any](of func(...promise.Future[int]) suspend.Op[U], right func(U) bool, fails error) func(w *explore.World) {
 	return func(w *explore.World) {
 		var x, y promise.Promise[int]
@@ -743,7 +745,7 @@ func mvarProgram(open func() place) func(w *explore.World) {
 				}
 			})
 		}
-		w.OnIdle(func(waiting []string) error { // there is room for one value
+		w.OnIdle(func(waiting []string) error { // has room for one value
 			return onlyIf(len(waiting) == 1 && (waiting[0] == "take" && put == 0 || waiting[0] != "take" && taken == 0))
 		})
 		w.Check(func() error {
@@ -753,7 +755,7 @@ func mvarProgram(open func() place) func(w *explore.World) {
 	}
 }
 
-// historyProgram has each task do so to one MVar.
+// historyProgram has tasks that perform the given operations on one MVar.
 func historyProgram(tasks [][]string) func(w *explore.World) {
 	return func(w *explore.World) {
 		var m mvar.MVar[int]
@@ -957,7 +959,7 @@ func closeProgram(capacity int) func(w *explore.World) {
 	}
 }
 
-// Each would send on one channel, or receive on the next.
+// Each task selects a send on one channel and a receive on the next.
 func selectProgram(n int) func(w *explore.World) {
 	return func(w *explore.World) {
 		var chans []*chanx.Chan[int]
@@ -1105,7 +1107,7 @@ func suspendProgram(start func(w *explore.World, name string, f func(ctx context
 		var published mvar.MVar[struct{}]
 		delivered, returned := 0, 0
 		start(w, "wait", func(ctx context.Context) {
-			for i := range 2 { // the second must not see a late wake-up of the first
+			for i := range 2 { // the second wait must not see a late wake-up of the first
 				v, err := suspend.Suspend(ctx, func(r suspend.Resumer[int]) (int, bool) {
 					rs[i] = r
 					if i == 0 {
@@ -1113,7 +1115,7 @@ func suspendProgram(start func(w *explore.World, name string, f func(ctx context
 						return 0, false
 					}
 					if !r.Resume(7, nil) {
-						return 7, true // cancelled
+						return 7, true // the wait was cancelled
 					}
 					return 0, false
 				})
@@ -1124,7 +1126,7 @@ func suspendProgram(start func(w *explore.World, name string, f func(ctx context
 					panic(v)
 				}
 			}
-			_ = published.TryPut(struct{}{}) // should nothing have been
+			_ = published.TryPut(struct{}{}) // if the first wait has not published it
 		})
 		for i, name := range []string{"resume", "resume2"} {
 			w.Go(name, func(context.Context) {
@@ -1165,7 +1167,7 @@ func inboxProgram(open func() inbox) func(w *explore.World) {
 	}
 }
 
-// inboxesProgram has a scheduler that parks, as fifo's does, and runs all items that are pushed.
+// inboxesProgram has a scheduler that parks like fifo, and runs all items that are pushed.
 func inboxesProgram(w *explore.World) {
 	var in fifo.Inbox
 	var self atomicx.Pointer[suspend.Task]
@@ -1197,7 +1199,7 @@ func inboxesProgram(w *explore.World) {
 // dequeProgram has an owner that pushes and pops, and thieves.
 func dequeProgram(size, pushes, thieves int) func(w *explore.World) {
 	return func(w *explore.World) {
-		d := workstealing.NewDeque(size, ^uint64(0)) // the indices wrap around
+		d := workstealing.NewDeque(size, ^uint64(0)) // begins near the overflow of the indices
 		d.Make(pushes)
 		var got [3]int
 		w.Go("owner", func(context.Context) {
@@ -1248,7 +1250,7 @@ func with(c explore.Config, cancellations int) explore.Config {
 	return c
 }
 
-// deeper is n times the environment variable BRAID_EXPLORE: 1 takes a minute, 1000 hours.
+// deeper returns n times the environment variable BRAID_EXPLORE: with 1 the tests take a minute, with 1000 hours.
 func deeper(n int) int {
 	factor, err := strconv.Atoi(cmp.Or(os.Getenv("BRAID_EXPLORE"), "1"))
 	if err != nil || factor < 1 {
@@ -1257,8 +1259,7 @@ func deeper(n int) int {
 	return n * factor
 }
 
-// TestPrimitives prints its bounds and its runs. It cancels all contexts, or the largest number of them for which the allowed runs
-// suffice.
+// TestPrimitives prints its bounds and its runs. It cancels all contexts, or as many of them as the allowed runs suffice for.
 func TestPrimitives(t *testing.T) {
 	runs := deeper(10_000)
 	if testing.Short() {
@@ -1287,7 +1288,7 @@ func TestPrimitives(t *testing.T) {
 		t.Run(p.name, func(t *testing.T) {
 			for _, n := range []int{0, 1, 2, explore.Unlimited} {
 				r := row(t, p, with(reduced, n))
-				if r.Failure == nil && !r.Exhausted && (n == 0 || n == 1) { // where time is short, not only the first choices
+				if r.Failure == nil && !r.Exhausted && (n == 0 || n == 1) { // if time is short, tries random choices, too
 					preempting(t, p)
 				}
 				if !r.Exhausted || !r.Cut.Cancellations {

@@ -15,9 +15,10 @@ import (
 
 func init() { programs = append(programs, waistPrograms...) }
 
-// What package suspend does beyond one primitive.
+// These programs test package suspend, apart from single primitives.
 var waistPrograms = []program{
-	// A function that has begun is waited for, and one that is given up never runs. Its panic comes back.
+	// Blocking waits for a function that has begun, and never runs one that was cancelled before. A panic of the function reaches
+	// the caller.
 	{"Blocking", "1 × 2", func(w *explore.World) {
 		begun, ended, again := 0, 0, 0
 		w.Go("blocking", func(ctx context.Context) {
@@ -37,8 +38,7 @@ var waistPrograms = []program{
 		w.OnIdle(lost)
 		w.Check(func() error { return errors.Join(atMost(1, begun), same(again, 1)) })
 	}},
-	// The order of looking is drawn from the scheduler, and one of the channels outlives the run: each run depends
-	// on its choices only.
+	// The scheduler draws the order of looks, and one of the channels outlives the run. Each run must depend only on its choices.
 	{"select, in any order", "2 × 1", func(w *explore.World) {
 		c := chanx.New[int](0)
 		sent, received := 0, 0
@@ -56,8 +56,8 @@ var waistPrograms = []program{
 		w.OnIdle(func(waiting []string) error { return onlyIf(len(waiting) < 2) })
 		w.Check(func() error { return same(sent, received) })
 	}},
-	// After cancel has returned, no Resume is told true for a wait with that context, however late the waiter is told: the
-	// value goes to the one that is alive.
+	// After cancel has returned, no Resume returns true for a wait with that context, however late the waiter learns of it. The
+	// value goes to the live waiter.
 	{"done before Resume", "3 × 1", doneBeforeResume(func(ctx context.Context, g *gift) (int, error) {
 		return suspend.Wait[int](ctx, g)
 	})},
@@ -91,7 +91,7 @@ var waistPrograms = []program{
 	}},
 }
 
-// Each gift goes to the first that waits in the queue, as 2, or else to one that comes later, as 1.
+// A gift is a Source. The first waiter in its queue gets 2, and a task that comes later finds 1.
 type gift struct {
 	guard   suspend.Guard
 	left    int
@@ -121,7 +121,7 @@ func doneBeforeResume(wait func(ctx context.Context, g *gift) (int, error)) func
 		var g gift
 		ctx, cancel := w.Context()
 		w.Go("dead", func(context.Context) {
-			if v, _ := wait(ctx, &g); v == 2 { // it may find 1 before it looks for the end
+			if v, _ := wait(ctx, &g); v == 2 { // may find 1 before it looks at its context
 				panic("resumed after the cancellation")
 			}
 		})

@@ -13,8 +13,8 @@ import (
 	"github.com/braidgo/braid/suspendtest/internal/explore"
 )
 
-// randomProgram has a few tasks, which use a few words, locks, permits and contexts at random. The next step of a task depends on the
-// values that it has seen.
+// randomProgram has a few tasks, which use a few words, locks, permits and contexts at random. The next step of a task depends on
+// the values that it has read.
 func randomProgram(seed uint64) func(w *explore.World, out func(string, ...any)) {
 	return func(w *explore.World, out func(string, ...any)) {
 		r := rand.New(rand.NewPCG(seed, 1))
@@ -37,7 +37,7 @@ func randomProgram(seed uint64) func(w *explore.World, out func(string, ...any))
 				}
 				for _, op := range ops {
 					word, v := &words[op>>4&1], uint32(op>>5&1)
-					if op>>7&3 == 0 && seen%2 == 1 { // depends on the values seen
+					if op>>7&3 == 0 && seen%2 == 1 { // depends on the values that it has read
 						word, v = &words[op>>4&1^1], v^1
 					}
 					mu, n := &locks[op>>4&1], &counts[op>>4&1]
@@ -69,7 +69,7 @@ func randomProgram(seed uint64) func(w *explore.World, out func(string, ...any))
 						_ = suspend.Here().Go(func() { word.Add(2) })
 					case 13:
 						see(suspend.Err(ctx) != nil)
-					case 14: // waits for somebody, or to be cancelled
+					case 14: // waits for another task, or for a cancellation
 						got, err := suspend.Suspend(ctx, func(me suspend.Resumer[int]) (int, bool) { parked[i].Store(&me); return 0, false })
 						see(fmt.Sprint(got, err))
 					case 15:
@@ -85,7 +85,7 @@ func randomProgram(seed uint64) func(w *explore.World, out func(string, ...any))
 	}
 }
 
-// The reduced search finds the same results, for any program.
+// For any program, the reduced search finds the same results as the search of all orders.
 func TestRandomPrograms(t *testing.T) {
 	programs, brute := uint64(deeper(40)), 4_000
 	exhausted, runs, all := 0, 0, 0

@@ -2,7 +2,7 @@ package explore_test
 
 func init() { realMutants = append(realMutants, dialMutants...) }
 
-// Mistakes in the calls of Open of a pool of resources.
+// Mistakes in the calls of Open of package respool.
 var dialMutants = []realMutant{
 	{"an Acquire whose Open has served another waits for good", "respool/dial.go", "		if ⟦p.waiting > p.open⟧ {", "false", "respool, an Open fails"},
 	{"an Open that fails fails an Acquire that has an Open", "respool/dial.go", "	p.open--\n	if r != nil {", "	if p.open--; IS {\n		p.open = 0\n	}\n	if r != nil {", "respool, an Open fails"},

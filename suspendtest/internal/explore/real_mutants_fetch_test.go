@@ -2,7 +2,7 @@ package explore_test
 
 func init() { realMutants = append(realMutants, fetchMutants...) }
 
-// The list of package fetch has more of them, which its tests find.
+// Package fetch has further mutants, which its own tests find.
 var fetchMutants = []realMutant{
 	{"a joining waiter is not counted", "fetch/schedule.go", "	if q.state == open && q.waiters.First() == nil {", "	if IS && q.waiters.First() != nil {\n		return\n	}\n	if q.state == open && q.waiters.First() == nil {", "fetch, two outsiders"},
 	{"the settled driver is not armed again", "fetch/schedule.go", "	r.d.armLocked()\n}", "	if !IS {\n		r.d.armLocked()\n	}\n}", "fetch, two outsiders, two keys"},

@@ -2,7 +2,7 @@ package explore_test
 
 func init() { realMutants = append(realMutants, primMutants...) }
 
-// Mistakes in the primitives that were added to those of real_mutants_test.go.
+// Further mistakes in the primitives, in addition to those of real_mutants_test.go.
 var primMutants = []realMutant{
 	{"a combination that comes too late is taken for a follower", "promise/combine.go", "	return ⟦!filled⟧\n", "true", "promise, Race"},
 	{"the followers are not told", "promise/promise.go", "	followers := p.followers\n", "	followers := p.followers\n	if IS {\n		followers = dlist.List[follower]{}\n	}\n", "promise, a continuation of All"},

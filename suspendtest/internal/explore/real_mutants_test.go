@@ -6,7 +6,7 @@ import (
 	"github.com/braidgo/braid/internal/testrig/mutation"
 )
 
-// A realMutant is a mistake in the code itself. Its tests are the names of the programs that find it, with semicolons.
+// A realMutant is a mistake in production code. Its tests are the names of the programs that find it, separated by semicolons.
 type realMutant = mutation.Mutant
 
 var realMutants = []realMutant{
@@ -134,7 +134,8 @@ var realMutants = []realMutant{
 	{"a scope ends before its last child", "scope/scope.go", "if ⟦s.members.Add(-1) == 0⟧ {", "s.members.Add(-1) <= 1", "scope;scope, cancelled"},
 }
 
-// TestRealMutantsAreThere looks whether the code still has the lines of the mutants. TestRealMutants, with the tag explore, runs them.
+// TestRealMutantsAreThere checks that the code still has the lines of the mutants. TestRealMutants, with the tag explore, runs
+// the mutants.
 func TestRealMutantsAreThere(t *testing.T) { mutation.Inject(t, root, realMutants) }
 
 const root = "../../.."

@@ -18,7 +18,7 @@ import (
 	"github.com/braidgo/braid/suspendtest/internal/explore"
 )
 
-// A small program prints its result, and so does a failing one.
+// Each small program prints its result. The failures of those that fail are results, too.
 var small = map[string]func(w *explore.World, out func(string, ...any)){
 	"stores and loads": func(w *explore.World, out func(string, ...any)) {
 		var x, y atomicx.Int32
@@ -174,14 +174,14 @@ var small = map[string]func(w *explore.World, out func(string, ...any)){
 			})
 		}
 		w.Check(func() error {
-			// Two calls in a row commute, and so do two returns.
+			// The order of two successive calls does not matter, nor that of two successive returns.
 			out("%s", normal(order))
 			return nil
 		})
 	},
 }
 
-// normal puts neighbours in order that are both calls, or both returns.
+// normal sorts neighbours that are both calls, or both returns.
 func normal(order string) string {
 	b := []byte(order)
 	for range b {
@@ -194,7 +194,7 @@ func normal(order string) string {
 	return string(b)
 }
 
-// A table has the result of each class of runs, which must be the same for all runs of the class.
+// A table has the result of each class of runs. All runs of a class must have the same result.
 type table map[uint64]string
 
 func outcomes(c explore.Config, of table, program func(w *explore.World, out func(string, ...any))) (map[string]bool, explore.Result) {
@@ -210,7 +210,7 @@ func outcomes(c explore.Config, of table, program func(w *explore.World, out fun
 			w.Check(func() error {
 				class, out := w.Class(), strings.Join(outs, ";")
 				if before, ok := of[class]; ok && before != out {
-					return fmt.Errorf("equivalent runs come to %s and %s", before, out)
+					return fmt.Errorf("equivalent runs have the results %s and %s", before, out)
 				}
 				of[class] = out
 				seen[fmt.Sprint("class ", class)] = true
@@ -226,7 +226,7 @@ func outcomes(c explore.Config, of table, program func(w *explore.World, out fun
 
 var reduced = explore.Config{Fine: true, Reduced: true, Preemptions: explore.Unlimited, Cancellations: explore.Unlimited, Steps: 1000}
 
-// The reduced search finds the same results.
+// The reduced search finds the same results as the search of all orders.
 func TestReduction(t *testing.T) {
 	for _, name := range slices.Sorted(maps.Keys(small)) {
 		t.Run(name, func(t *testing.T) {
@@ -243,7 +243,7 @@ func TestReduction(t *testing.T) {
 				c.Executions /= 5
 				random, _ := outcomes(explore.Random(c, 1), of, small[name])
 				if some.Failure != nil {
-					random = nil // which fails in some way, by and by
+					random = nil // random runs would soon fail
 				}
 				c = fine(2)
 				c.Cancellations, c.Executions = cancellations, bruteRuns
@@ -286,7 +286,7 @@ func includes(all, some map[string]bool) bool {
 	return true
 }
 
-// A run that is made at random is equivalent to one that was not left out.
+// A random run is equivalent to a run of the reduced search.
 func TestRandomRuns(t *testing.T) {
 	runs, most := deeper(500), deeper(3_000)
 	for _, p := range programs {
@@ -325,7 +325,7 @@ func TestRandomRuns(t *testing.T) {
 			}
 			t.Logf("%s, %d cancellations: %d classes", p.name, n, len(seen))
 			if last {
-				break // it has no others
+				break // the class has no other runs
 			}
 		}
 	}

@@ -100,4 +100,4 @@ func (e *explorer) parse(replay string) (path []choice, err error) {
 	return path, nil
 }
 
-const otherChoices = "not the same choices as before: the program depends on something else, such as the time, a random number or another goroutine"
+const otherChoices = "the choices differ from those of the first run: the program depends on something else, such as the time, a random number or another goroutine"

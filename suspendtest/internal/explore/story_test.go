@@ -11,7 +11,7 @@ import (
 	"github.com/braidgo/braid/suspendtest/internal/explore"
 )
 
-// A failure is told with a column for each task, the operation, and the line of the source.
+// The story of a failure has a column for each task, with the operations and the lines of the source.
 func TestStory(t *testing.T) {
 	r := explore.Run(all, func(w *explore.World) {
 		place := mvar.New[int]()
@@ -40,7 +40,7 @@ suspended in mvar.MVar.Take                story_test.go:19: v, _ := place.Take(
 	}
 }
 
-// After a failure, a shorter one with the same reason is looked for.
+// After a failure, the search looks for a shorter one with the same reason.
 func TestTheShortestFailure(t *testing.T) {
 	for shorter, want := range map[int]string{0: "a waits long", 100: "b is soon there"} {
 		c := all

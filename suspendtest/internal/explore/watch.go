@@ -87,15 +87,15 @@ func (e *explorer) stalled(all map[int64][]byte, waits bool) *Failure {
 		return &Failure{Reason: reason, Trace: w.story(), Replay: e.format(), Stacks: traces.String()}
 	}
 	if !waits {
-		return failure(fmt.Sprintf("%s makes no step for %v: it computes, or polls in a loop without a scheduling point, at %s, and goes on in the background. A loop that polls has to call suspend.Yield", name, e.Busy, lineOf(stack)))
+		return failure(fmt.Sprintf("%s makes no step for %v: it computes, or polls in a loop without a scheduling point, at %s, and continues in the background. A loop that polls must call suspend.Yield", name, e.Busy, lineOf(stack)))
 	}
-	fmt.Fprintf(&s, "%s makes no step: it waits natively (%s) at %s.", name, waitState(stack), lineOf(stack))
+	fmt.Fprintf(&s, "%s makes no step: it blocks natively (%s) at %s.", name, waitState(stack), lineOf(stack))
 	if others.Len() > 0 {
-		fmt.Fprintf(&s, " A task that is not at its end probably holds what it waits for: %s.", others.String()[2:])
+		fmt.Fprintf(&s, " One of these tasks probably holds what it waits for: %s.", others.String()[2:])
 	}
-	s.WriteString(" No task may hold a lock of package sync, or a Guard, where others can take turns")
+	s.WriteString(" No task may hold a lock of package sync, or a Guard, at a point where Explore may switch to another task")
 	if e.Points {
-		s.WriteString("; with ExploreOptions.Waits they do so only where a task waits, yields or ends")
+		s.WriteString("; with ExploreOptions.Waits, it switches only where a task waits, yields or ends")
 	}
 	return failure(s.String())
 }

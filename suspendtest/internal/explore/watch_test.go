@@ -17,9 +17,9 @@ import (
 	"github.com/braidgo/braid/suspendtest/internal/explore"
 )
 
-// A task that waits natively fails the run, which names the task, its line, and the tasks that may hold what it waits for.
+// A task that blocks natively fails the run. The failure names the task, its line, and the tasks that may hold what it waits for.
 func TestNativeWaitsAreFound(t *testing.T) {
-	const waits, holds = " makes no step: it waits natively (sync.Mutex.Lock) at watch_test.go:", "probably holds what it waits for: a at watch_test.go:"
+	const waits, holds = " makes no step: it blocks natively (sync.Mutex.Lock) at watch_test.go:", "probably holds what it waits for: a at watch_test.go:"
 	for name, c := range map[string]struct {
 		program func(w *explore.World)
 		points  bool
@@ -43,10 +43,10 @@ func TestNativeWaitsAreFound(t *testing.T) {
 			n := 0
 			w.Go("a", func(context.Context) { g.Lock(); h.Lock(); n++; h.Unlock(); g.Unlock() })
 			w.Go("b", func(context.Context) { g.Lock(); n++; g.Unlock() })
-		}, true, []string{"b" + waits, holds, "or a Guard, where"}},
+		}, true, []string{"b" + waits, holds, "or a Guard, at a point where"}},
 		"a channel": {func(w *explore.World) {
 			w.Go("a", func(context.Context) { <-make(chan int) })
-		}, false, []string{"a makes no step: it waits natively (chan receive) at watch_test.go:"}},
+		}, false, []string{"a makes no step: it blocks natively (chan receive) at watch_test.go:"}},
 		"in a Check": {func(w *explore.World) {
 			var mu sync.Mutex
 			w.Go("a", func(context.Context) { mu.Lock() })
@@ -70,7 +70,7 @@ func TestNativeWaitsAreFound(t *testing.T) {
 	}
 }
 
-// A task that computes for long does not wait.
+// A task that computes for long does not count as blocked.
 func TestATaskThatComputesIsNoStall(t *testing.T) {
 	c := all
 	c.Stall = 10 * time.Millisecond
@@ -85,7 +85,7 @@ func TestATaskThatComputesIsNoStall(t *testing.T) {
 	}
 }
 
-// A task that polls without a point ends the search, with a text, although its goroutine cannot be stopped.
+// A task that polls without a point ends the search with an error, although its goroutine cannot be stopped.
 func TestATaskThatPolls(t *testing.T) {
 	var stop atomic.Bool
 	defer stop.Store(true)
@@ -103,7 +103,7 @@ func TestATaskThatPolls(t *testing.T) {
 	}
 }
 
-// A program that panics, or ends its goroutine, does so to its caller.
+// If a program panics, or ends its goroutine, this reaches the caller of the search.
 func TestTheProgramEndsTheCaller(t *testing.T) {
 	defer func() {
 		if v := recover(); v != "ouch" {

@@ -114,7 +114,7 @@ func (w *World) pick(last *task) *task {
 		return nil
 	}
 	if w.steps++; w.steps > w.e.Steps {
-		w.fail("livelock: %d steps, and no end", w.e.Steps)
+		w.fail("livelock: the run has not ended after %d steps", w.e.Steps)
 		return nil
 	}
 	return w.e.search.pick(last)

@@ -10,8 +10,8 @@ import (
 	"github.com/braidgo/braid/suspendtest/internal/model"
 )
 
-// A mistake that only the order shows is found on a scheduler whose order is known. A loss that needs a cancellation between a Resume and
-// the return of its waiter is found on a scheduler where all orders have the same chance.
+// A mistake that only the order of results shows is found on a scheduler whose order is known. A loss that needs a cancellation
+// between a Resume and the return of its waiter is found on a scheduler where all orders have the same chance.
 type (
 	lastComeMutex struct {
 		model.Mutex
@@ -80,12 +80,12 @@ func (m *lastComeMutex) Unlock() {
 func (c losesReceived) Recv(ctx context.Context) (int, error) {
 	v, err := c.Chan.Recv(ctx)
 	if err == nil && ctx.Err() != nil {
-		return 0, ctx.Err() // v has gone
+		return 0, ctx.Err() // v is lost
 	}
 	return v, err
 }
 
-// RLockContext goes before a writer that waits, if readers are in.
+// RLockContext overtakes a waiting writer while readers hold the lock.
 func (m passesReaders) RLockContext(ctx context.Context) error {
 	if err := ctx.Err(); err != nil {
 		return err

@@ -255,7 +255,7 @@ func (p *Program) line(s Step) string {
 			what = strings.Repeat("yield, ", s.Turns) + what
 		}
 		if s.Done {
-			what += ", with a context that is done"
+			what += ", with a context that has ended"
 		}
 		return name(s.ID) + ": " + what
 	case Cancel, Expire:
@@ -273,7 +273,7 @@ func (p *Program) line(s Step) string {
 	case Turn:
 		return fmt.Sprintf("others run, %d times", s.Turns)
 	case Settle:
-		return "wait until nobody can go on"
+		return "wait until no task can run"
 	}
 	return ""
 }

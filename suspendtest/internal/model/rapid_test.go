@@ -16,7 +16,7 @@ import (
 
 var bg = context.Background()
 
-// onRandom runs a program on the adversary, which knows when nobody can go on.
+// onRandom runs a program on the adversary, which knows when all tasks wait.
 func onRandom(p *model.Program, seed uint64, seen map[string]int) (err error) {
 	outer, s := fifo.New(fifo.Options{}), random.New(random.Options{Seed: seed})
 	_ = outer.Run(bg, func(context.Context) error {
@@ -36,7 +36,7 @@ func onRandom(p *model.Program, seed uint64, seen map[string]int) (err error) {
 	return err
 }
 
-// Random programs on every primitive do what its model says, in every order of the adversary.
+// For random programs, every primitive has the results of its model, in any order of the adversary.
 func TestAgainstModels(t *testing.T) {
 	for _, spec := range model.All {
 		t.Run(spec.Name, func(t *testing.T) {
@@ -55,7 +55,7 @@ func TestAgainstModels(t *testing.T) {
 				}
 			})
 			rng := rand.New(rand.NewPCG(1, 1))
-			for range 3000 { // until they have returned everything
+			for range 3000 { // until all possible results have occurred
 				if len(model.Uncovered(spec, seen)) == 0 {
 					break
 				}

@@ -13,8 +13,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// The programs do what the models say in a World, too, and the same each time. A World knows when no task can go on: then its
-// clock goes on.
+// In a World, too, the programs have the results of the models, and the same results each time. When all tasks wait, the World
+// moves its clock.
 func TestAgainstModelsInASimulation(t *testing.T) {
 	defer schedtest.Within(t, 3*schedtest.Deadline)()
 	each := 50

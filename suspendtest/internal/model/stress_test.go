@@ -16,7 +16,7 @@ import (
 	"github.com/braidgo/braid/suspendtest/internal/model"
 )
 
-// A mixed scheduler is all of them, in turn.
+// A mixed scheduler uses all schedulers, in turn.
 type mixed struct {
 	all []suspend.Spawner
 	n   atomic.Uint32
@@ -27,7 +27,7 @@ func (m *mixed) pick() suspend.Spawner { return m.all[int(m.n.Add(1))%len(m.all)
 func (m *mixed) Go(f func()) error      { return m.pick().Go(f) }
 func (m *mixed) Execute(f func()) error { return m.pick().(suspend.Executor).Execute(f) }
 
-// The same programs, with the tasks of one on all schedulers, and several at a time.
+// The same programs run several at a time, with the tasks of each on all schedulers.
 func TestAgainstModelsOnAllSchedulersAtOnce(t *testing.T) {
 	defer schedtest.Within(t, schedtest.Deadline+2*stress.For(t))()
 	on := &mixed{}
@@ -49,7 +49,7 @@ func TestAgainstModelsOnAllSchedulersAtOnce(t *testing.T) {
 			last++
 			seed := last
 			spec := model.All[seed%uint64(len(model.All))]
-			if missing := seen.Missing(); len(missing) > 0 { // for which it is
+			if missing := seen.Missing(); len(missing) > 0 { // requires that every result has occurred
 				spec = model.All[slices.IndexFunc(model.All, func(s model.Spec) bool {
 					what := missing[seed%uint64(len(missing))]
 					return strings.HasPrefix(what, s.Name+": ")

@@ -116,7 +116,7 @@ func (s *Worlds) returned(id int, result string) error {
 		return w.ended[id] == result
 	})
 	if len(s.all) == 0 {
-		return fmt.Errorf("%s has returned %q, which it cannot: %s", s.ops[id].name, result, list(could))
+		return fmt.Errorf("%s returned %q, which is impossible: %s", s.ops[id].name, result, list(could))
 	}
 	return nil
 }
@@ -141,7 +141,7 @@ func (s *Worlds) rest(sure bool) error {
 		could[strings.Join(more, " and ")] = true
 	}
 	if !found {
-		return fmt.Errorf("nobody can go on, but %s", list(could))
+		return fmt.Errorf("no task can run, but %s", list(could))
 	}
 	if sure {
 		s.each(func(w *World) bool {
