@@ -43,7 +43,7 @@ func main() {
 	debug := flag.String("debug", "", "where to serve /debug/braid/ by net/http, the census of all tasks, which is on then")
 	load := flag.Duration("load", 0, "drive the server, and two others, for so long each, under two loads, and print how they do")
 	drive := flag.String("drive", "", "drive the server there, for -load (this is what -load starts)")
-	rate := flag.Int("rate", 0, "cheap requests a second, for -drive; 0: as many as are answered")
+	rate := flag.Int("rate", 0, "cheap requests a second, for -drive, and for -load instead of its two loads; 0: as many as are answered")
 	flag.Parse()
 	log.SetFlags(0)
 
@@ -54,7 +54,7 @@ func main() {
 	case *drive != "":
 		err = driveAndReport(*drive, *load, *rate)
 	case *load > 0:
-		err = compare(ctx, *load, *loops, *workers, lim)
+		err = compare(ctx, *load, *rate, *loops, *workers, lim)
 	default:
 		if *debug != "" {
 			at, stop, failed := startDebug(*debug)
