@@ -2,7 +2,11 @@ package main
 
 import (
 	"context"
+	"fmt"
 	"log/slog"
+	"math"
+	"runtime"
+	"time"
 
 	proto "github.com/asynkron/protoactor-go/actor"
 	"github.com/braidgo/braid/actor"
@@ -102,11 +106,11 @@ func pingPongChannels(n int) {
 	goroutines(player(a, b), player(b, a))
 }
 
-// ringOn creates a ring of n actors, and returns a work function that sends one message around the ring. Each pass from one actor to the
-// next counts as an operation.
-func ringOn(b *bench, on suspend.Spawner, n int, wait way) work {
+// ringOn creates a ring of n actors, and returns a work function that sends the given number of tokens around the ring. Each pass from one
+// actor to the next counts as an operation.
+func ringOn(b *bench, on suspend.Spawner, n, tokens int, wait way) work {
 	refs := make([]actor.Ref[int], n)
-	done := make(chan struct{}, 1)
+	done := make(chan struct{}, tokens)
 	for i := range refs {
 		refs[i] = actor.Spawn(bg, on, func(ctx context.Context, self *actor.Self[int]) error {
 			return wait(ctx, self, func(left int) error {
@@ -126,12 +130,26 @@ func ringOn(b *bench, on suspend.Spawner, n int, wait way) work {
 			ok(r.Wait(bg))
 		}
 	})
-	return func(n int) { ok(refs[0].Send(n)); <-done }
+	return passes(n, tokens, func(i, left int) { ok(refs[i].Send(left)) }, done)
 }
 
-func ringOfGoroutines(b *bench, n int) work {
-	first, over, done := make(chan int, 1), make(chan struct{}), make(chan struct{})
+// passes returns a work function for a ring of n members. The work function gives the tokens to members at equal distances, and waits until
+// all tokens have been passed on often enough.
+func passes(n, tokens int, send func(i, left int), done chan struct{}) work {
+	return func(total int) {
+		upTo(tokens, func(i int) { send(i*n/tokens, (total+i)/tokens) })
+		times(tokens, func() { <-done })
+	}
+}
+
+// ringOfGoroutines calls the function begin, unless it is nil, at the beginning of each goroutine.
+func ringOfGoroutines(b *bench, n, tokens int, begin func()) work {
+	all, over, done := make([]chan int, n), make(chan struct{}), make(chan struct{}, tokens)
+	upTo(n, func(i int) { all[i] = make(chan int, 1) })
 	member := func(in, out chan int) {
+		if begin != nil {
+			begin()
+		}
 		for {
 			select {
 			case left := <-in:
@@ -145,23 +163,162 @@ func ringOfGoroutines(b *bench, n int) work {
 			}
 		}
 	}
-	in := first
-	for range n - 1 {
-		out := make(chan int, 1)
-		go member(in, out)
-		in = out
-	}
-	go member(in, first)
+	upTo(n, func(i int) { go member(all[i], all[(i+1)%n]) })
 	b.close(func() { close(over) })
-	return func(n int) { first <- n; <-done }
+	return passes(n, tokens, func(i, left int) { all[i] <- left }, done)
 }
+
+// ringOfProto is a ring of actors of protoactor-go.
+func ringOfProto(b *bench, n, tokens int) work {
+	system := proto.NewActorSystem(proto.WithLoggerFactory(func(*proto.ActorSystem) *slog.Logger { return slog.New(slog.DiscardHandler) }))
+	b.close(func() { system.Shutdown() })
+	all, done := make([]*proto.PID, n), make(chan struct{}, tokens)
+	type token struct{ left int }
+	upTo(n, func(i int) {
+		all[i] = system.Root.Spawn(proto.PropsFromFunc(func(c proto.Context) {
+			if t, is := c.Message().(token); is && t.left == 0 {
+				done <- struct{}{}
+			} else if is {
+				c.Send(all[(i+1)%n], token{t.left - 1})
+			}
+		}))
+	})
+	return passes(n, tokens, func(i, left int) { system.Root.Send(all[i], token{left}) }, done)
+}
+
+// tokenRings reproduces figure 6 of Haller and Odersky (2009): ten tokens in a ring. The result is the number of passes per second. Each
+// round makes its own ring, and counts only the passes.
+func tokenRings(b *bench, x float64) (all []side) {
+	const tokens, mostThreads = 10, 1000 // the system has a limit for threads
+	n, count := int(x), b.of(300_000, 100)
+	for _, ring := range []func(b *bench) work{
+		func(b *bench) work { return ringOn(b, b.pool(0), n, tokens, reacting) },
+		func(b *bench) work { return ringOn(b, b.pool(0), n, tokens, receiving) },
+		func(b *bench) work { return ringOfGoroutines(b, n, tokens, nil) },
+		func(b *bench) work { return ringOfProto(b, n, tokens) },
+		func(b *bench) work { return ringOfGoroutines(b, n, tokens, runtime.LockOSThread) },
+	} {
+		all = append(all, func() float64 {
+			b := &bench{mode: b.mode}
+			defer b.end()
+			turn := ring(b)
+			turn(n) // each member has run once
+			start := time.Now()
+			turn(count)
+			return float64(count) / time.Since(start).Seconds()
+		})
+	}
+	if n > mostThreads {
+		b.note(fmt.Sprintf("No threads from %d on: a goroutine that is locked to its thread takes a thread of the system.", n))
+		all[len(all)-1] = nil
+	}
+	return all
+}
+
+// besideRing compares a ring of n actors, on a scheduler that the function on starts, with a ring of n goroutines.
 
 // besideRing compares a ring of n actors, on a scheduler that the function on starts, with a ring of n goroutines.
 func besideRing(n int, on func(b *bench) suspend.Spawner, wait way) opener {
 	return func(b *bench) (side, side) {
 		n := b.of(n, 50)
-		return b.works(ringOn(b, on(b), n, wait), ringOfGoroutines(b, n), 1)
+		return b.works(ringOn(b, on(b), n, 1, wait), ringOfGoroutines(b, n, 1, nil), 1)
 	}
+}
+
+// A division is work that an actor divides among two new actors, unless it is small. The functions divide and compute work on a pair of
+// numbers.
+type division struct {
+	divide  func(a, b float64) (small bool, left, right [2]float64)
+	compute func(a, b float64) float64
+}
+
+// fibDivision computes the Fibonacci number of a by recursion.
+var fibDivision = division{
+	func(a, _ float64) (bool, [2]float64, [2]float64) {
+		return a <= 16, [2]float64{a - 1}, [2]float64{a - 2}
+	},
+	func(a, _ float64) float64 { return float64(fibonacci(int(a))) },
+}
+
+// integralDivision integrates a function from a to b by trapezoids.
+var integralDivision = division{
+	func(a, b float64) (bool, [2]float64, [2]float64) {
+		middle := (a + b) / 2
+		return b-a <= 1, [2]float64{a, middle}, [2]float64{middle, b}
+	},
+	func(a, b float64) (sum float64) {
+		const steps = 500
+		width := (b - a) / steps
+		for i := range steps {
+			x := a + float64(i)*width
+			sum += width * (x*math.Sin(x) + (x+width)*math.Sin(x+width)) / 2
+		}
+		return sum
+	},
+}
+
+func fibonacci(n int) int {
+	if n < 2 {
+		return n
+	}
+	return fibonacci(n-1) + fibonacci(n-2)
+}
+
+// loop does the work with calls.
+func (d division) loop(x [2]float64) float64 {
+	small, left, right := d.divide(x[0], x[1])
+	if small {
+		return d.compute(x[0], x[1])
+	}
+	return d.loop(left) + d.loop(right)
+}
+
+// spawn does the work with an actor on p, which passes its result to the function reply.
+func (d division) spawn(p suspend.Spawner, x [2]float64, reply func(float64)) {
+	actor.Spawn(bg, p, func(_ context.Context, self *actor.Self[float64]) error {
+		small, left, right := d.divide(x[0], x[1])
+		if small {
+			reply(d.compute(x[0], x[1]))
+			return nil
+		}
+		to, sum := self.Ref(), 0.0
+		send := func(v float64) { ok(to.Send(v)) }
+		d.spawn(p, left, send)
+		d.spawn(p, right, send)
+		return self.React(func(v float64) error {
+			sum = v
+			return self.React(func(v float64) error { reply(sum + v); return nil })
+		})
+	}, actor.Options[float64]{})
+}
+
+// speedups reproduces figure 7 of Haller and Odersky (2009): actors that divide their work, on x processors. The result is how many times as
+// fast they are as calls.
+func speedups(b *bench, x float64) (all []side) {
+	procs := int(x)
+	for _, w := range []struct {
+		division
+		all [2]float64
+	}{
+		{fibDivision, [2]float64{float64(b.of(32, 18))}},
+		{integralDivision, [2]float64{0, float64(b.of(4096, 4))}},
+	} {
+		all = append(all, func() float64 {
+			defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(procs))
+			b := &bench{mode: b.mode}
+			defer b.end()
+			p, result := b.pool(procs), make(chan float64, 1)
+			start := time.Now()
+			want := w.loop(w.all)
+			calls := time.Since(start)
+			start = time.Now()
+			w.spawn(p, w.all, func(v float64) { result <- v })
+			got := <-result
+			check(math.Abs(got-want) <= 1e-6*max(1, math.Abs(want)))
+			return float64(calls) / float64(time.Since(start))
+		})
+	}
+	return all
 }
 
 type floodMessage struct{ _ int }

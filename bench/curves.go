@@ -1,7 +1,12 @@
 package main
 
+import (
+	"runtime"
+	"slices"
+)
+
 // curves returns all curves. The curve mvar-table reproduces table 6.1 of Ande's thesis (2023). The curves thread-bytes, disk-reads and
-// pipes come from Li and Zdancewic (2007).
+// pipes come from Li and Zdancewic (2007). docs/papers.md lists all figures of the papers.
 func curves() []curve {
 	return append([]curve{
 		{
@@ -29,6 +34,34 @@ func curves() []curve {
 			points: []float64{100, 1000, 10_000, 100_000}, tiny: []float64{10}, cold: true, open: circling,
 		},
 		{
+			figure: figure{ID: "stage-widths", Title: "Throughput of a stage, and tasks in the pipeline",
+				About: "Tasks go round through one stage of width T, and each takes the time L, as in Welsh, Gribble, Brewer and Culler (2000), figure 7 c. A stage holds T/L tasks a second.",
+				X:     "tasks in the pipeline", LogX: true, Y: "tasks a second", LogY: true, Rounds: 3},
+			series: widthNames(), points: []float64{10, 100, 1000, 10_000}, tiny: []float64{10}, cold: true, open: widths,
+		},
+		{
+			figure: figure{ID: "actor-tokens", Title: "Ten tokens in a ring of n actors",
+				About: "As in Haller and Odersky (2009), figure 6. Each member passes a token on to the next. Only the passes count, and not the making of the ring, which each round makes anew.",
+				X:     "members of the ring", LogX: true, Y: "passes a second", LogY: true, Rounds: 3},
+			series: []string{"actors, React", "actors, Receive", "goroutines, channels of one", "protoactor-go", "threads, channels of one"},
+			points: []float64{10, 100, 1000, 10_000, 100_000, 600_000}, tiny: []float64{10}, cold: true, open: tokenRings,
+		},
+		{
+			figure: figure{ID: "actor-speedup", Title: "Actors that divide their work, on n processors",
+				About: "As in Haller and Odersky (2009), figure 7. An actor divides its work among two new ones, down to some microseconds, and adds their answers up. The peer is a recursive function.",
+				X:     "workers of the pool, and GOMAXPROCS", Y: "times as fast as calls", Rounds: 5},
+			series: []string{"Fib: fib(32), down to fib(16)", "Integ: 4,096 pieces of 500 steps"},
+			points: processors(), tiny: []float64{1}, cold: true, open: speedups,
+		},
+		{
+			figure: figure{ID: "fetch-requests", Title: "Latencies of 10,000 requests",
+				About: "As in Marlow et al. (2014), figures 6 and 7. A request renders a page of a blog from four sources, of which each call takes a millisecond and ten microseconds for each key. The times are added up and not waited for, so that a point is exact; " +
+					"the number of posts follows a lognormal distribution. One after another: each key is a call, and one runs at a time, with the same cache.",
+				X: "percentile of the requests", Names: []string{"5th", "25th", "50th", "75th", "95th", "99th"}, Y: "ms", LogY: true, Rounds: 1},
+			series: []string{"concurrently, in rounds", "one after another"},
+			points: []float64{0, 1, 2, 3, 4, 5}, tiny: []float64{2}, cold: true, open: webRequests,
+		},
+		{
 			figure: figure{ID: "disk-reads", Title: "Random reads of 4 KB from a file of 1 GB",
 				About: "Each thread reads one block after the other, at random, for a third of a second, past the system's cache: tasks of an " +
 					"event loop with a reactor for each processor and a File of it, tasks through suspend.Blocking, of which a limited number runs at a time, and goroutines. Counted is from when each has read one.",
@@ -45,5 +78,13 @@ func curves() []curve {
 				"goroutines, one processor"},
 			points: idlePoints(), tiny: []float64{0, 10}, cold: true, open: amongIdle,
 		},
-	}, append(webCurves(), idleCurves()...)...)
+	}, slices.Concat(fibCurves(), webCurves(), idleCurves())...)
+}
+
+// processors returns the powers of two up to the number of processors.
+func processors() (all []float64) {
+	for n := 1; n <= runtime.NumCPU(); n *= 2 {
+		all = append(all, float64(n))
+	}
+	return all
 }

@@ -3,7 +3,11 @@ package main
 import (
 	"context"
 	"errors"
+	"fmt"
+	"math"
+	"math/rand/v2"
 	"runtime"
+	"slices"
 	"sync/atomic"
 	"time"
 
@@ -198,4 +202,108 @@ func settled(busy int) opener {
 		defer s.Close()
 		chainOurs(ctx, 3)
 	})), beside(chainLoader(3)))
+}
+
+// A webRequest renders a page of a blog, as in the examples of Marlow, Brandy, Coens and Purdy (2014), from four sources. The number of posts
+// is distributed as sizes on the web often are: most pages have a few, and some have hundreds.
+type webRequest struct {
+	posts, views, infos *fetch.Source[int, int]
+	list                *fetch.Source[int, []int]
+}
+
+func newWebRequest(r *rand.Rand, o fetch.SourceOptions) *webRequest {
+	all := make([]int, int(math.Exp(1.5+1.2*r.NormFloat64())))
+	for i := range all {
+		all[i] = i
+	}
+	echo := func(_ context.Context, keys []int) ([]int, error) { return keys, nil }
+	return &webRequest{fetch.BySlice("posts", echo, o), fetch.BySlice("views", echo, o), fetch.BySlice("infos", echo, o),
+		fetch.BySlice("list", func(_ context.Context, keys []int) ([][]int, error) {
+			return slices.Repeat([][]int{all}, len(keys)), nil
+		}, o)}
+}
+
+// render loads the newest posts and their authors, and beside them the most popular posts with the views of all.
+func (q *webRequest) render(ctx context.Context) error {
+	newest := func(ctx context.Context) (int, error) {
+		ids, err := q.list.Get(ctx, 0)
+		if err == nil {
+			_, err = fetch.Map(ctx, ids[:min(5, len(ids))], func(ctx context.Context, id int) (int, error) {
+				author, err := q.infos.Get(ctx, id)
+				if err == nil {
+					_, err = q.infos.Get(ctx, 1000+author%10)
+				}
+				if err == nil {
+					_, err = q.posts.Get(ctx, id)
+				}
+				return author, err
+			})
+		}
+		return 0, err
+	}
+	popular := func(ctx context.Context) (int, error) {
+		ids, err := q.list.Get(ctx, 0)
+		if err == nil {
+			_, err = fetch.Map(ctx, ids, q.views.Get)
+		}
+		if err == nil {
+			_, err = fetch.Map(ctx, ids[:min(5, len(ids))], q.posts.Get)
+		}
+		return 0, err
+	}
+	_, _, err := fetch.Two(ctx, newest, popular)
+	return err
+}
+
+// webLatencies performs the requests, and returns their latencies in milliseconds, in order, and the number of calls of their sources and of
+// rounds. A latency is a sum of what calls would take: of the longest call of each round, or of all calls if sequential is true. Each call
+// has only one key then.
+func webLatencies(requests int, sequential bool) (all []float64, calls, rounds int) {
+	r := rand.New(rand.NewPCG(1, 2)) // the requests are the same both times
+	o := fetch.SourceOptions{Mode: fetch.Inline}
+	if sequential {
+		o.MaxBatch = 1
+	}
+	for range requests {
+		took, sum, number := map[int]float64{}, 0.0, 0 // took has the longest call of each round
+		ok(fetch.Run(bg, func(ctx context.Context) error {
+			err := newWebRequest(r, o).render(ctx)
+			calls, rounds = calls+number, rounds+fetch.Of(ctx).Stats().Rounds
+			return err
+		}, fetch.Options{OnBatch: func(ctx context.Context, b fetch.BatchInfo) (context.Context, func(error)) {
+			call := 1 + 0.01*float64(b.Keys)
+			took[b.Round] = max(took[b.Round], call)
+			sum, number = sum+call, number+1
+			return ctx, func(error) {}
+		}}))
+		if !sequential {
+			sum = 0
+			for _, call := range took {
+				sum += call
+			}
+		}
+		all = append(all, sum)
+	}
+	slices.Sort(all)
+	return all, calls, rounds
+}
+
+var percentiles = []float64{5, 25, 50, 75, 95, 99}
+
+// webRequests reproduces figures 6 and 7 of Marlow et al. (2014): the latencies of requests whose data are fetched concurrently, and one
+// after another.
+func webRequests(b *bench, x float64) (all []side) {
+	names := []string{"Concurrently", "One after another"}
+	for i, name := range names {
+		all = append(all, b.kept("requests: "+name, func() map[string]float64 {
+			n, run := b.of(10_000, 20), map[string]float64{}
+			took, calls, rounds := webLatencies(n, i == 1)
+			b.note(fmt.Sprintf("%s: %.1f calls of sources and %.1f rounds for each request.", name, float64(calls)/float64(n), float64(rounds)/float64(n)))
+			for i, p := range percentiles {
+				run[fmt.Sprint(i)] = took[int(p*float64(n-1)/100)]
+			}
+			return run
+		}, fmt.Sprint(x)))
+	}
+	return all
 }

@@ -54,6 +54,24 @@ func (b *bench) end() {
 	}
 }
 
+// runs holds the figures of programs that measure several sides in each run, by the program and the settings of the run.
+var runs = map[string][]map[string]float64{}
+
+// kept returns a side that is one figure of a program with several. In each round, the side uses the next run that it has not used yet.
+func (b *bench) kept(program string, run func() map[string]float64, figure string) side {
+	round := 0
+	return func() float64 {
+		if round++; len(runs[program]) < round {
+			runs[program] = append(runs[program], run())
+		}
+		v, known := runs[program][round-1][figure]
+		if !known {
+			ok(fmt.Errorf("%s has no figure %q: %v", program, figure, runs[program][round-1]))
+		}
+		return v
+	}
+}
+
 // A mode sets the number and the length of the measurements.
 type mode struct {
 	Rounds int           `json:"rounds"` // the number of measurements of each side

@@ -87,9 +87,6 @@ func idleCurves() (all []curve) {
 	return all
 }
 
-// idleFigures holds the figures of all rounds, by server and number of connections. The curves share them.
-var idleFigures = map[string][][2]float64{}
-
 func idleSides(b *bench, conns, index int) []side {
 	all := make([]side, len(idleServers))
 	if _, err := exec.LookPath("wrk"); err != nil {
@@ -101,19 +98,13 @@ func idleSides(b *bench, conns, index int) []side {
 			b.note(s.name + " is not installed: left out.")
 			continue
 		}
-		key, round := fmt.Sprint(i, " ", conns), 0
-		all[i] = func() float64 {
-			if round++; len(idleFigures[key]) < round {
-				idleFigures[key] = append(idleFigures[key], measureIdle(b, s, conns))
-			}
-			return idleFigures[key][round-1][index]
-		}
+		all[i] = b.kept(fmt.Sprint(s.name, " with idle connections: ", conns), func() map[string]float64 { return measureIdle(b, s, conns) }, idleAxes[index].suffix)
 	}
 	return all
 }
 
 // measureIdle starts a server, opens the connections, and measures the server while they wait.
-func measureIdle(b *bench, s webServer, conns int) (figures [2]float64) {
+func measureIdle(b *bench, s webServer, conns int) map[string]float64 {
 	ln := must(net.Listen("tcp", s.address+":0"))
 	addr, dir := ln.Addr().String(), scratch()
 	_, port, _ := net.SplitHostPort(addr)
@@ -139,5 +130,5 @@ func measureIdle(b *bench, s webServer, conns int) (figures [2]float64) {
 	if got.Failed > 0 {
 		b.note(fmt.Sprintf("%s, %d connections: %.0f requests had no answer.", s.name, conns, got.Failed))
 	}
-	return [2]float64{memory / 1e6, float64(after-before) / 1e3 / got.Requests}
+	return map[string]float64{"-memory": memory / 1e6, "-processor": float64(after-before) / 1e3 / got.Requests}
 }

@@ -9,6 +9,7 @@ import (
 	"io"
 	"net"
 	"net/http/httptest"
+	"os"
 	"os/exec"
 	"regexp"
 	"runtime"
@@ -216,39 +217,90 @@ func driveConns(conns int, d, pause time.Duration, ask, begin string, size int, 
 // The row for costly requests has no must. Each connection sends a new request when it receives an answer, so the two kinds of requests
 // compete for the processors. A server that answers ten times as many cheap requests has less time left for costly requests.
 
-// fibRuns holds the costs of the composed server and of net/http, in nanoseconds, from all runs.
-var fibRuns [][2]map[string]float64
-
-// fibRow compares a cost of the composed server with the same cost of net/http. In each round, a side uses the next run that it has not used
-// yet.
+// fibRow compares a cost of the composed server with the same cost of net/http.
 func fibRow(cost string) opener {
-	var had [2]int
 	return func(b *bench) (ours, peer side) {
-		of := func(server int) side {
-			return func() float64 {
-				if had[server]++; len(fibRuns) < had[server] {
-					fibRuns = append(fibRuns, runFibserver(b))
+		of := func(server string) side {
+			return b.kept("fibserver", func() map[string]float64 {
+				run := map[string]float64{}
+				for _, s := range runFibserver(b, 0, 0) {
+					run[s.name+" p90"], run[s.name+" throughput"], run[s.name+" costly"] = float64(s.p90), 1e9/(s.cheap+s.costly), 1e9/s.costly
 				}
-				return fibRuns[had[server]-1][server][cost]
-			}
+				return run
+			}, server+" "+cost)
 		}
-		return of(0), of(1)
+		return of("composed"), of("net/http")
 	}
 }
 
-var fibLoads = regexp.MustCompile(`(?m)^(composed|net/http): .*\n\s+/fib/1 +(\d+) req/s .*\bp90 +(\S+) .*\n\s+/fib/35 +(\d+) req/s `)
+var fibLoads = regexp.MustCompile(`(?m)^(composed|inline|net/http): .*\n\s+/fib/1 +(\d+) req/s .*\bp90 +(\S+) .*\n\s+/fib/35 +(\d+) req/s `)
 
-// runFibserver runs the program. Its output contains a third server, and a second measurement under an equal load, which are ignored.
-func runFibserver(b *bench) (all [2]map[string]float64) {
-	out := must(exec.Command(built("fibserver"), "-load", fmt.Sprint(time.Duration(b.of(2000, 50))*time.Millisecond)).Output())
-	servers := fibLoads.FindAllStringSubmatch(string(out), 2)
-	if len(servers) != 2 || servers[0][1] != "composed" || servers[1][1] != "net/http" {
-		ok(fmt.Errorf("no two servers in what the example printed:\n%s", out))
+// A fibServed is what one of the servers has done, in requests per second.
+type fibServed struct {
+	name          string
+	cheap, costly float64
+	p90           time.Duration // of the cheap requests
+}
+
+// runFibserver runs the program with the given number of processors for each process, or with all, and with the given rate of cheap
+// requests, or with as many as are answered.
+func runFibserver(b *bench, procs, rate int) (all []fibServed) {
+	cmd := exec.Command(built("fibserver"), "-load", fmt.Sprint(time.Duration(b.of(2000, 50))*time.Millisecond), "-rate", strconv.Itoa(rate))
+	if procs > 0 {
+		cmd.Env = append(os.Environ(), "GOMAXPROCS="+strconv.Itoa(procs))
 	}
-	for i, s := range servers {
+	out := must(cmd.Output())
+	for _, s := range fibLoads.FindAllStringSubmatch(string(out), len(fibSeries)) { // the program measures them again under an equal load
 		cheap, p90, costly := must(strconv.ParseFloat(s[2], 64)), must(time.ParseDuration(s[3])), must(strconv.ParseFloat(s[4], 64))
-		cheap, costly = max(cheap, 1), max(costly, 1) // requests per second
-		all[i] = map[string]float64{"p90": float64(p90), "throughput": 1e9 / (cheap + costly), "costly": 1e9 / costly}
+		all = append(all, fibServed{s[1], max(cheap, 1), max(costly, 1), p90})
+	}
+	if len(all) != len(fibSeries) {
+		ok(fmt.Errorf("not three servers in what the example printed:\n%s", out))
+	}
+	return all
+}
+
+// fibSeries are the servers of fibserver in the order in which it prints them.
+var fibSeries = []string{"composed: an event loop and a pool", "inline: an event loop", "net/http"}
+
+// fibCurves reproduces figures 6.1 and 6.2 of Ande's thesis (2023): the cheap requests on x processors, and at a rate of x a second.
+func fibCurves() (all []curve) {
+	for _, sweep := range []struct {
+		suffix, about, x string
+		points, tiny     []float64
+		run              func(b *bench, x int) []fibServed
+	}{
+		{"-cores", "16 connections ask for /fib/1, and 2 for /fib/35, each again as soon as it is answered. The client, a process of its own, has as many processors.",
+			"processors of each process (GOMAXPROCS)", processors(), []float64{1}, func(b *bench, x int) []fibServed { return runFibserver(b, x, 0) }},
+		{"-rate", "So many times a second a client asks for /fib/1, answered or not, and 2 connections for /fib/35, each again as soon as it is answered. " +
+			"A latency counts from when it was time to ask.",
+			"requests for /fib/1 a second", []float64{250, 1000, 4000, 8000, 16_000, 32_000}, []float64{250}, func(b *bench, x int) []fibServed { return runFibserver(b, 0, x) }},
+	} {
+		for _, axis := range []struct {
+			suffix, label string
+			of            func(fibServed) float64
+		}{
+			{"", "answers to /fib/1 a second", func(s fibServed) float64 { return s.cheap }},
+			{"-p90", "p90 of /fib/1 in ms", func(s fibServed) float64 { return float64(s.p90) / 1e6 }},
+		} {
+			all = append(all, curve{
+				figure: figure{ID: "fibserver" + sweep.suffix + axis.suffix, Title: "Requests for Fibonacci numbers, cheap ones beside costly ones",
+					About: sweep.about, X: sweep.x, LogX: true, Y: axis.label, LogY: true, Rounds: 3},
+				series: fibSeries, points: sweep.points, tiny: sweep.tiny, cold: true,
+				open: func(b *bench, x float64) (sides []side) {
+					for i := range fibSeries {
+						sides = append(sides, b.kept(fmt.Sprint("fibserver", sweep.suffix, axis.suffix, x), func() map[string]float64 {
+							run := map[string]float64{}
+							for i, s := range sweep.run(b, int(x)) {
+								run[fibSeries[i]] = axis.of(s)
+							}
+							return run
+						}, fibSeries[i]))
+					}
+					return sides
+				},
+			})
+		}
 	}
 	return all
 }

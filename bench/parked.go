@@ -3,7 +3,6 @@ package main
 import (
 	"bufio"
 	"bytes"
-	"fmt"
 	"io"
 	"net"
 	"net/http"
@@ -18,33 +17,19 @@ import (
 
 // The rows of idle connections measure what a connection takes while it waits, and what parking costs a server that has work.
 
-// idleRuns holds the bytes for each connection by the name of the server, from each run of examples/idle.
-var idleRuns []map[string]float64
-
 var idleBytes = regexp.MustCompile(`(?m)^(.+?) +(\d+) bytes for each connection`)
 
-// idleConns compares two servers of examples/idle. In each round, a side uses the next run that it has not used yet.
+// idleConns compares two servers of examples/idle.
 func idleConns(ours, peer string) opener {
-	var had [2]int
 	return func(b *bench) (side, side) {
-		of := func(i int, server string) side {
-			return func() float64 {
-				if had[i]++; len(idleRuns) < had[i] {
-					out := must(exec.Command(built("idle"), "-n", strconv.Itoa(b.of(8000, 20))).Output())
-					run := map[string]float64{}
-					for _, m := range idleBytes.FindAllStringSubmatch(string(out), -1) {
-						run[m[1]] = must(strconv.ParseFloat(m[2], 64))
-					}
-					idleRuns = append(idleRuns, run)
-				}
-				each, known := idleRuns[had[i]-1][server]
-				if !known {
-					ok(fmt.Errorf("the example has no server %q: %v", server, idleRuns[had[i]-1]))
-				}
-				return each
+		run := func() map[string]float64 {
+			figures := map[string]float64{}
+			for _, m := range idleBytes.FindAllStringSubmatch(string(must(exec.Command(built("idle"), "-n", strconv.Itoa(b.of(8000, 20))).Output())), -1) {
+				figures[m[1]] = must(strconv.ParseFloat(m[2], 64))
 			}
+			return figures
 		}
-		return of(0, ours), of(1, peer)
+		return b.kept("idle", run, ours), b.kept("idle", run, peer)
 	}
 }
 

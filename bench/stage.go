@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"fmt"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -126,14 +127,39 @@ func replyChannel(n int) {
 
 // circling reproduces figures 3, 5 and 7 of Welsh, Gribble, Brewer and Culler (2000). In a closed loop, each task takes 50 ms, which it
 // spends almost entirely waiting. The result is the number of completions per second, counted after the first quarter of the time.
-func circling(b *bench, x float64) (all []side) {
-	n, d := int(x), time.Duration(b.of(1500, 100))*time.Millisecond
+func circling(b *bench, x float64) []side {
 	loop := b.loop(eventloop.Options{})
-	for _, begin := range []func(n int, done func() (again bool)) (end func()){
+	return circles(b, int(x),
 		circlingBy(func(d time.Duration, f func()) { go func() { time.Sleep(d); f() }() }),
 		circlingBy(func(d time.Duration, f func()) { loop.AfterFunc(d, f) }),
-		circlingStage,
-	} {
+		circlingStage(1000, taskTime))
+}
+
+// widths reproduces figure 7 c of the same paper: stages of several widths T, whose tasks take several times L.
+func widths(b *bench, x float64) []side {
+	var all []func(n int, done func() bool) (end func())
+	for _, w := range stageWidths {
+		all = append(all, circlingStage(w.width, w.taskTime))
+	}
+	return circles(b, int(x), all...)
+}
+
+var stageWidths = []struct {
+	width    int
+	taskTime time.Duration
+}{{100, 200 * time.Millisecond}, {100, 50 * time.Millisecond}, {1000, 200 * time.Millisecond}, {1000, 50 * time.Millisecond}}
+
+func widthNames() (all []string) {
+	for _, w := range stageWidths {
+		all = append(all, fmt.Sprintf("T = %d, L = %v: T/L = %.0f", w.width, w.taskTime, float64(w.width)/w.taskTime.Seconds()))
+	}
+	return all
+}
+
+// circles returns a side for each way to begin n tasks that go round.
+func circles(b *bench, n int, ways ...func(n int, done func() (again bool)) (end func())) (all []side) {
+	d := time.Duration(b.of(1500, 100)) * time.Millisecond
+	for _, begin := range ways {
 		all = append(all, func() float64 {
 			var done atomic.Int64
 			var over atomic.Bool
@@ -154,7 +180,9 @@ const taskTime = 50 * time.Millisecond
 
 // phase returns the length of the first round of task i. The first rounds differ in length, so that the ends of all rounds are spread
 // evenly over time. Otherwise the number of counted completions would depend on chance.
-func phase(i, n int) time.Duration { return taskTime * time.Duration(1+i%n) / time.Duration(n) }
+func phase(i, n int, taskTime time.Duration) time.Duration {
+	return taskTime * time.Duration(1+i%n) / time.Duration(n)
+}
 
 // circlingBy starts each round of a task with the function after: a goroutine that sleeps, or a timer of an event loop.
 func circlingBy(after func(d time.Duration, f func())) func(n int, done func() bool) (end func()) {
@@ -169,26 +197,27 @@ func circlingBy(after func(d time.Duration, f func())) func(n int, done func() b
 				left.Done()
 			}
 		}
-		upTo(n, func(i int) { after(phase(i, n), next) })
+		upTo(n, func(i int) { after(phase(i, n, taskTime), next) })
 		return left.Wait
 	}
 }
 
-// circlingStage submits each round of a task to a stage of width 1000.
-func circlingStage(n int, done func() bool) (end func()) {
-	const width = 1000
-	var s *stage.Stage[int, int]
-	s = stage.New("T", func(ctx context.Context, i int) (int, error) {
-		d := taskTime
-		if i < min(n, width) { // the round is among the first, which differ in length
-			d = phase(i, min(n, width))
-		}
-		time.Sleep(d)
-		if done() {
-			return i, s.TrySubmit(stage.Detach(ctx), n)
-		}
-		return i, nil
-	}, stage.Options{Width: width, Queue: n + 1})
-	upTo(n, func(i int) { ok(s.Submit(bg, i)) })
-	return func() { ok(s.Shutdown(bg)) }
+// circlingStage submits each round of a task to a stage of the given width.
+func circlingStage(width int, taskTime time.Duration) func(n int, done func() bool) (end func()) {
+	return func(n int, done func() bool) (end func()) {
+		var s *stage.Stage[int, int]
+		s = stage.New("T", func(ctx context.Context, i int) (int, error) {
+			d := taskTime
+			if first := min(n, width); i < first { // the round is among the first, which differ in length
+				d = phase(i, first, taskTime)
+			}
+			time.Sleep(d)
+			if done() {
+				return i, s.TrySubmit(stage.Detach(ctx), n)
+			}
+			return i, nil
+		}, stage.Options{Width: width, Queue: n + 1})
+		upTo(n, func(i int) { ok(s.Submit(bg, i)) })
+		return func() { ok(s.Shutdown(bg)) }
+	}
 }

@@ -43,8 +43,8 @@ func (l latencies) String() string {
 }
 
 // compare measures three servers, each for the duration load: the composed server, a server that computes on its event loop, and net/http.
-// The client runs in another process.
-func compare(ctx context.Context, load time.Duration, loops, workers int, lim limits) error {
+// The client runs in another process. The loads are as many requests as are answered, and then equalRate, or only rate if it is not 0.
+func compare(ctx context.Context, load time.Duration, rate, loops, workers int, lim limits) error {
 	servers := []struct {
 		name  string
 		start func() (addr net.Addr, shutdown func(time.Duration) error, err error)
@@ -57,7 +57,11 @@ func compare(ctx context.Context, load time.Duration, loops, workers int, lim li
 		}},
 		{"net/http: a goroutine for each connection", startNetHTTP},
 	}
-	for _, rate := range []int{0, equalRate} {
+	rates := []int{0, equalRate}
+	if rate > 0 {
+		rates = []int{rate}
+	}
+	for _, rate := range rates {
 		if rate == 0 {
 			fmt.Printf("Closed loop: %d connections request /fib/%d, and %d request /fib/%d, each again as soon as it is\n"+
 				"answered. Compare the first lines. A server that answers more cheap requests has less processor time for\n"+

@@ -43,7 +43,7 @@ func main() {
 	debug := flag.String("debug", "", "the address for /debug/braid/, which shows the census of all tasks; without it, the census is off")
 	load := flag.Duration("load", 0, "compare this server with two others: load each for this time, in two ways, and print the results")
 	drive := flag.String("drive", "", "load the server at this address; used by -load")
-	rate := flag.Int("rate", 0, "cheap requests a second, with -drive; 0 for as many as are answered")
+	rate := flag.Int("rate", 0, "cheap requests a second, with -drive, or with -load instead of its two loads; 0 for as many as are answered")
 	flag.Parse()
 	log.SetFlags(0)
 
@@ -54,7 +54,7 @@ func main() {
 	case *drive != "":
 		err = driveAndReport(*drive, *load, *rate)
 	case *load > 0:
-		err = compare(ctx, *load, *loops, *workers, lim)
+		err = compare(ctx, *load, *rate, *loops, *workers, lim)
 	default:
 		if *debug != "" {
 			at, stop, failed := startDebug(*debug)
