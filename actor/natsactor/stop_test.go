@@ -114,6 +114,31 @@ func TestCloseAtOnce(t *testing.T) {
 	require.EqualValues(t, n, lost.Load()+received.Load())
 }
 
+// Each loss is in the error of one Close, although several wait for the same end.
+func TestClosesAtOnce(t *testing.T) {
+	const n, closers = 10, 8
+	var begun atomic.Int64
+	together := make(chan struct{})
+	s, ref, _, _, _, arrive := stuck(t, natsactor.Options{OnLost: func(int, error) { <-together }})
+	for i := range n {
+		require.NoError(t, ref.Send(add{i}))
+	}
+	arrive(n)
+	errs := make(chan error, closers)
+	for range closers {
+		go func() { begun.Add(1); errs <- s.Close() }()
+	}
+	require.Eventually(t, func() bool { return begun.Load() == closers && s.Lost() > 0 }, short, time.Millisecond)
+	close(together)
+	var failed []string
+	for range closers {
+		if err := <-errs; err != nil {
+			failed = append(failed, err.Error())
+		}
+	}
+	require.Equal(t, []string{fmt.Sprintf("natsactor: closed with %d messages lost: suspend: closed", s.Lost())}, failed)
+}
+
 // Shutdown waits for room in the mailbox, and loses nothing.
 func TestShutdownWaitsForRoom(t *testing.T) {
 	s, ref, served, gate, received, arrive := stuck(t, natsactor.Options{})
