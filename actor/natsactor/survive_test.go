@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"net"
 	"os"
 	"os/exec"
@@ -29,6 +30,10 @@ import (
 func TestMain(m *testing.M) {
 	if url := os.Getenv("BRAID_SERVE"); url != "" {
 		serveProcess(url)
+		return
+	}
+	if url := os.Getenv("BRAID_ASK"); url != "" {
+		askProcess(url)
 		return
 	}
 	os.Exit(m.Run())
@@ -498,6 +503,27 @@ func serveProcess(url string) {
 	}
 	_, _ = os.Stdout.WriteString(strconv.Itoa(os.Getpid()) + "\n")
 	select {}
+}
+
+// askProcess asks and watches the adder, and writes what comes of it.
+func askProcess(url string) {
+	lease := ok(time.ParseDuration(os.Getenv("BRAID_LEASE")))
+	nc := ok(nats.Connect(url))
+	ref := ok(natsactor.Dial(bg, suspend.Goroutines, nc, "adder", codec(), natsactor.DialOptions[any]{Lease: lease}))
+	ended := make(chan error, 1)
+	if err := natsactor.Watch(bg, nc, "adder", lease, func(err error) { ended <- err }); err != nil {
+		panic(err)
+	}
+	held := actor.AskLater(ref, &hold{})
+	ok(actor.Ask(bg, ref, &sum{})) // behind the other
+	fmt.Println("asked")
+	n, err := held.Await(bg)
+	select {
+	case end := <-ended:
+		fmt.Println(n, err, "the Watch has ended:", end)
+	default:
+		fmt.Println(n, err)
+	}
 }
 
 // A process that is killed takes no Ask with it for longer than the lease and half a second.
