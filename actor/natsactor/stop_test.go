@@ -223,16 +223,16 @@ func TestShutdownDoesNotWaitForOnLost(t *testing.T) {
 
 // A Drain of the connection waits for the replies, however long the leases of the Asks are.
 func TestDrain(t *testing.T) {
-	const lease = 300 * time.Millisecond
+	const lease = time.Second
 	ncs := network(t, 2)
 	served := actor.Spawn(bg, suspend.Goroutines, adder, actor.Options[any]{})
-	ok(natsactor.Serve(ncs[0], "adder", served, codec(), natsactor.Options{Beat: lease / 6}))
+	ok(natsactor.Serve(ncs[0], "adder", served, codec(), natsactor.Options{Beat: lease / 20}))
 	ref := ok(natsactor.Dial(bg, suspend.Goroutines, ncs[1], "adder", codec(), natsactor.DialOptions[any]{Lease: lease}))
 	held := []promise.Future[int]{actor.AskLater(ref, &hold{}), actor.AskLater(ref, &hold{})}
 	_, err := actor.Ask(within(t), ref, &sum{})
 	require.NoError(t, err)
 	require.NoError(t, ncs[0].Drain())
-	time.Sleep(4 * lease)
+	time.Sleep(5 * lease / 2)
 	require.False(t, ncs[0].IsClosed())
 	require.NoError(t, served.Send(add{1}))
 	for _, f := range held {

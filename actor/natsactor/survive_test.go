@@ -226,7 +226,7 @@ func TestRepliesAfterClose(t *testing.T) {
 
 // An Ask whose server is gone fails after the lease, and one of another server of the queue goes on.
 func TestAskOfAServerThatIsGone(t *testing.T) {
-	const lease = 500 * time.Millisecond
+	const lease = time.Second
 	ncs := network(t, 3)
 	p := pool(t)
 	var adders []actor.Ref[any]
@@ -256,7 +256,7 @@ func TestAskOfAServerThatIsGone(t *testing.T) {
 	require.ErrorIs(t, <-failed, natsactor.ErrUnreachable)
 	gone++
 	t.Logf("the first has failed after %v, with a lease of %v", time.Since(begun), lease)
-	time.Sleep(4 * lease) // those of the other are held, however long that takes
+	time.Sleep(5 * lease / 2) // those of the other are held, however long that takes
 	for ; len(failed) > 0; gone++ {
 		err := <-failed
 		require.ErrorIs(t, err, natsactor.ErrUnreachable)
