@@ -1,6 +1,8 @@
 // Orders takes 600 orders in three processes and their replacements. One process is killed, one is replaced as in a deployment, and still
 // each order is either confirmed, and has its goods, or is a dead letter, and has none.
 //
+//	go run .
+//
 // The orders wait in a JetStream queue, which the shops serve with a pipe of two stages. The first asks the warehouse, an actor in a process
 // of its own, to reserve the goods. The second charges the customer. Both may happen twice, so both are harmless the second time: the
 // warehouse knows its reservations by the order's number. An order that cannot be carried out becomes a dead letter, whose reader releases
