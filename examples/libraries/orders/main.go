@@ -261,15 +261,16 @@ func run(dir string) (b Stock, why map[string]int, err error) {
 			return b, nil, err
 		}
 	}
-	for left, unread := 1, 1; left > 0 || unread > 0; time.Sleep(50 * time.Millisecond) {
+	for left, unread := 1, uint64(1); left > 0 || unread > 0; time.Sleep(50 * time.Millisecond) {
 		if left, err = q.Waiting(ctx); err != nil { // if none is left, the last dead letter is stored
 			return b, nil, err
 		}
-		info, err := letters.Info(ctx)
-		if err != nil {
+		dead, err := js.Stream(ctx, "orders-dead")
+		info, err2 := letters.Info(ctx)
+		if err = errors.Join(err, err2); err != nil {
 			return b, nil, err
 		}
-		unread = int(info.NumPending) + info.NumAckPending
+		unread = dead.CachedInfo().State.LastSeq - info.AckFloor.Stream
 	}
 	why = map[string]int{}
 	for len(reasons) > 0 {
