@@ -52,9 +52,10 @@ func TestCensusNamesACycleOfAsks(t *testing.T) {
 	require.NoError(t, behind.Send("go"))
 
 	var s census.Snapshot
-	for s = census.Take(); len(s.Deadlocks) == 0 || s.Deadlocks[0].Behind == 0; s = census.Take() {
-		time.Sleep(time.Millisecond)
-	}
+	schedtest.Eventually(t, "a cycle, and one behind it", func() bool {
+		s = census.Take()
+		return len(s.Deadlocks) > 0 && s.Deadlocks[0].Behind > 0
+	})
 	require.Len(t, s.Deadlocks, 1)
 	d := s.Deadlocks[0]
 	require.Len(t, d.Circle, n)

@@ -169,14 +169,13 @@ func TestARetryOnAClosedLoop(t *testing.T) {
 
 // A delayed task whose context ends is not tried again: it gives its place back, and lets its scheduler go.
 func TestACancelledDelayHoldsItsScheduler(t *testing.T) {
-	start := time.Now()
+	defer schedtest.Within(t, schedtest.Deadline)() // a task that nobody waits for would keep Run from ending
 	sched := fifo.New(fifo.Options{})
 	var s *stage.Stage[int, int]
-	var full error
 	require.NoError(t, sched.Run(bg, func(context.Context) error {
 		s = stage.New("s", func(context.Context, int) (int, error) { return 0, errOops },
 			stage.Options{On: sched, Width: 1, Queue: stage.NoQueue, Full: stage.FullReject,
-				Retry: func(error, int) (time.Duration, bool) { return 3 * time.Second, true }})
+				Retry: func(error, int) (time.Duration, bool) { return time.Hour, true }})
 		ctx, cancel := context.WithCancel(bg)
 		defer cancel()
 		f, err := s.Begin(ctx, 1)
@@ -188,11 +187,8 @@ func TestACancelledDelayHoldsItsScheduler(t *testing.T) {
 			suspend.Yield()
 		}
 		cancel()
-		full = s.Submit(bg, 2)
 		return nil
 	}))
-	t.Logf("Run took %v; Submit says %v; %s", time.Since(start), full, brief(s.Stats()))
-	require.Less(t, time.Since(start), 2*time.Second, "a task that nobody waits for keeps Run from ending")
 }
 
 // An accepted task has its answer when Shutdown returns, if the pool is the stage's own.

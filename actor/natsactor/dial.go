@@ -33,7 +33,7 @@ type DialOptions[M any] struct {
 	Actor actor.Options[M]
 
 	// Lease is the time after which an Ask fails with ErrUnreachable if no server confirms that it holds the request. The server may
-	// still be running, but be unreachable. The servers are asked on a subject below _braid.life, for which both sides need permission.
+	// still be running, but be unreachable. Time for which this process does not run, as after a SIGSTOP, does not count. The servers are asked on a subject below _braid.life, for which both sides need permission.
 	// Zero means five seconds. If Lease is negative, an Ask waits until its context ends. Lease is also that of a Watch by an actor: see
 	// the function Watch.
 	Lease time.Duration
@@ -307,7 +307,11 @@ func (d *dialled) tend(a actor.Actor, closed bool, status <-chan nats.Status) {
 	if d.lease > 0 {
 		tick = min(tick, max(d.lease/4, time.Millisecond))
 	}
-	timer := time.NewTimer(tick)
+	timer, due := time.NewTimer(tick), time.Now().Add(tick)
+	again := func() {
+		timer.Reset(tick)
+		due = time.Now().Add(tick)
+	}
 	defer timer.Stop()
 	if closed { // the connection may have been closed before StatusChanged
 		d.broken(a, nats.CLOSED)
@@ -323,19 +327,33 @@ func (d *dialled) tend(a actor.Actor, closed bool, status <-chan nats.Status) {
 			flushing = false
 			d.believe(n, a, status)
 		case <-d.wake:
-			timer.Reset(tick)
-		case now := <-timer.C:
+			again()
+		case <-timer.C:
 			d.breaks(a, status)
+			now := time.Now()
+			if late := now.Sub(due); late > tick {
+				d.prolong(late)
+			}
 			n, more := d.examineAsked(now)
 			if n > 0 && !flushing {
 				flushing = true
 				go d.flush(n)
 			}
 			if more {
-				timer.Reset(tick)
+				again()
 			}
 		}
 	}
+}
+
+// prolong lets the leases of all requests end later, because a timer was late: this process did not run for that time, so that it may
+// not have read an answer yet.
+func (d *dialled) prolong(by time.Duration) {
+	d.mu.Lock()
+	for _, a := range d.asked {
+		a.held = a.held.Add(by)
+	}
+	d.mu.Unlock()
 }
 
 // broken handles a status of the connection. It reports the messages in doubt if the connection has broken.

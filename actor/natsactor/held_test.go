@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/nats-io/nats.go"
@@ -55,19 +56,21 @@ func TestAway(t *testing.T) {
 	d.examineAsked(time.Now().Add(d.lease / 2))
 	require.Len(t, r.published, 2)
 
-	release := make(chan struct{})
-	ref := spawn(context.Background(), suspend.Goroutines, d, blockingCodec{JSON[any](&question{}, number{}), release}, DialOptions[any]{})
-	require.NoError(t, ref.Send(number{1})) // its Encode waits
-	ctx, cancel := context.WithCancel(context.Background())
-	cancelled := make(chan error, 1)
-	go func() { _, err := actor.Ask(ctx, ref, &question{}); cancelled <- err }()
-	time.Sleep(20 * time.Millisecond) // until it is in the mailbox, usually
-	cancel()
-	require.ErrorIs(t, <-cancelled, context.Canceled)
-	close(release)
-	ref.Stop()
-	require.NoError(t, ref.Wait(context.Background()))
-	require.Len(t, r.published, 3)
+	synctest.Test(t, func(t *testing.T) {
+		release := make(chan struct{})
+		ref := spawn(t.Context(), suspend.Goroutines, d, blockingCodec{JSON[any](&question{}, number{}), release}, DialOptions[any]{})
+		require.NoError(t, ref.Send(number{1})) // its Encode waits
+		ctx, cancel := context.WithCancel(t.Context())
+		cancelled := make(chan error, 1)
+		go func() { _, err := actor.Ask(ctx, ref, &question{}); cancelled <- err }()
+		synctest.Wait() // it is in the mailbox
+		cancel()
+		require.ErrorIs(t, <-cancelled, context.Canceled)
+		close(release)
+		ref.Stop()
+		require.NoError(t, ref.Wait(t.Context()))
+		require.Len(t, r.published, 3)
+	})
 }
 
 type blockingCodec struct {

@@ -57,7 +57,8 @@ type Server struct {
 	lost    atomic.Int64
 
 	mu         sync.Mutex
-	dropped    int // how many of the messages that the NATS client has dropped were reported
+	dropped    int   // how many of the messages that the NATS client has dropped were reported
+	told       int64 // how many of the losses came before the end began, or were in the error of a Close
 	waiting    []*nats.Msg
 	bytes      int
 	delivering sync.WaitGroup
@@ -436,7 +437,7 @@ func (s *Server) liveOn() {
 //
 // Shutdown and Close block the calling goroutine; a task should call them in suspend.Blocking.
 func (s *Server) Shutdown(ctx context.Context) error {
-	s.once.Do(func() { close(s.closing) })
+	s.once.Do(s.beginEnd)
 	select {
 	case <-s.done:
 		return nil
@@ -452,16 +453,27 @@ func (s *Server) Shutdown(ctx context.Context) error {
 }
 
 // Close ends the service at once: it is like Shutdown, but does not wait for room in the mailbox. Messages without room are lost and
-// reported, and their Asks fail. If a message is lost during the Close, Close returns an error that wraps suspend.ErrClosed, with the number
-// of lost messages. Close waits until the NATS client has unsubscribed, and until OnLost and the codec have returned, so neither may call
-// it. A second Close waits in the same way.
+// reported, and their Asks fail. If messages were lost since the first Shutdown or Close, Close returns an error that wraps
+// suspend.ErrClosed, with their number. Each loss is in the error of one Close: if several are called, one of them returns an error, and
+// the others return nil. Close waits until the NATS client has unsubscribed, and until OnLost and the codec have returned, so neither may
+// call it. A second Close waits in the same way.
 func (s *Server) Close() error {
-	before := s.Lost()
-	s.once.Do(func() { close(s.closing) })
+	s.once.Do(s.beginEnd)
 	s.giveUp()
 	<-s.done
-	if n := s.Lost() - before; n > 0 {
+	s.mu.Lock()
+	n := s.Lost() - s.told
+	s.told += n
+	s.mu.Unlock()
+	if n > 0 {
 		return fmt.Errorf("natsactor: closed with %d messages lost: %w", n, suspend.ErrClosed)
 	}
 	return nil
+}
+
+func (s *Server) beginEnd() {
+	s.mu.Lock()
+	s.told = s.Lost()
+	s.mu.Unlock()
+	close(s.closing)
 }

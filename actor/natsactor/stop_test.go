@@ -114,6 +114,31 @@ func TestCloseAtOnce(t *testing.T) {
 	require.EqualValues(t, n, lost.Load()+received.Load())
 }
 
+// Each loss is in the error of one Close, although several wait for the same end.
+func TestClosesAtOnce(t *testing.T) {
+	const n, closers = 10, 8
+	var begun atomic.Int64
+	together := make(chan struct{})
+	s, ref, _, _, _, arrive := stuck(t, natsactor.Options{OnLost: func(int, error) { <-together }})
+	for i := range n {
+		require.NoError(t, ref.Send(add{i}))
+	}
+	arrive(n)
+	errs := make(chan error, closers)
+	for range closers {
+		go func() { begun.Add(1); errs <- s.Close() }()
+	}
+	require.Eventually(t, func() bool { return begun.Load() == closers && s.Lost() > 0 }, short, time.Millisecond)
+	close(together)
+	var failed []string
+	for range closers {
+		if err := <-errs; err != nil {
+			failed = append(failed, err.Error())
+		}
+	}
+	require.Equal(t, []string{fmt.Sprintf("natsactor: closed with %d messages lost: suspend: closed", s.Lost())}, failed)
+}
+
 // Shutdown waits for room in the mailbox, and loses nothing.
 func TestShutdownWaitsForRoom(t *testing.T) {
 	s, ref, served, gate, received, arrive := stuck(t, natsactor.Options{})
@@ -198,16 +223,16 @@ func TestShutdownDoesNotWaitForOnLost(t *testing.T) {
 
 // A Drain of the connection waits for the replies, however long the leases of the Asks are.
 func TestDrain(t *testing.T) {
-	const lease = 300 * time.Millisecond
+	const lease = time.Second
 	ncs := network(t, 2)
 	served := actor.Spawn(bg, suspend.Goroutines, adder, actor.Options[any]{})
-	ok(natsactor.Serve(ncs[0], "adder", served, codec(), natsactor.Options{Beat: lease / 6}))
+	ok(natsactor.Serve(ncs[0], "adder", served, codec(), natsactor.Options{Beat: lease / 20}))
 	ref := ok(natsactor.Dial(bg, suspend.Goroutines, ncs[1], "adder", codec(), natsactor.DialOptions[any]{Lease: lease}))
 	held := []promise.Future[int]{actor.AskLater(ref, &hold{}), actor.AskLater(ref, &hold{})}
 	_, err := actor.Ask(within(t), ref, &sum{})
 	require.NoError(t, err)
 	require.NoError(t, ncs[0].Drain())
-	time.Sleep(4 * lease)
+	time.Sleep(5 * lease / 2)
 	require.False(t, ncs[0].IsClosed())
 	require.NoError(t, served.Send(add{1}))
 	for _, f := range held {
@@ -238,7 +263,8 @@ func TestOtherEndsOfAServer(t *testing.T) {
 	defer cancel()
 	begun := time.Now()
 	require.ErrorIs(t, srv.Shutdown(ctx), context.DeadlineExceeded)
-	require.Less(t, time.Since(begun), 9*time.Second, "it has waited for a flush")
+	require.NoError(t, srv.Close())
+	require.Less(t, time.Since(begun), 9*time.Second, "it has waited for a flush, which takes ten")
 	served.Stop()
 }
 

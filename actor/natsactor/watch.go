@@ -11,9 +11,10 @@ import (
 
 // Watch watches the actor that is served at subject, and returns after it has subscribed. When the actor has ended, Watch calls the
 // function tell, once, on a separate goroutine. Its argument is nil or a [*RemoteError]. If nobody serves the subject now, or if there
-// was no sign of life for the time lease, the argument is ErrUnreachable. The actor may still be running, but be unreachable. The lease
-// must be several times the server's Options.Beat, so that one lost sign of life does not count as an end. If several servers serve
-// subject, only the end of the last server counts. If ctx is done first, the function is not called.
+// was no sign of life for the time lease, and at most an eighth more, the argument is ErrUnreachable. The actor may still be running, but
+// be unreachable. Time for which this process does not run, as after a SIGSTOP, does not count. The lease must be several times the
+// server's Options.Beat, so that one lost sign of life does not count as an end. If several servers serve subject, only the end of the
+// last server counts. If ctx is done first, the function is not called.
 //
 // An actor that watches another actor can send the end to itself:
 //
@@ -82,8 +83,9 @@ func (w *watch) ask() {
 
 func (w *watch) run(ctx context.Context, lease time.Duration, closed <-chan nats.Status) (end error, ended bool) {
 	w.ask()
-	timer := time.NewTimer(lease)
-	defer timer.Stop()
+	tick := time.NewTicker(max(lease/leaseTicks, 1))
+	defer tick.Stop()
+	silent := 0 // ticks without a sign of life; the first of them may come at once
 	for {
 		select {
 		case msg := <-w.signs:
@@ -92,10 +94,12 @@ func (w *watch) run(ctx context.Context, lease time.Duration, closed <-chan nats
 				return w.result(), true
 			}
 			if sign {
-				timer.Reset(lease)
+				silent = 0
 			}
-		case <-timer.C:
-			return w.result(), true
+		case <-tick.C:
+			if silent++; silent > leaseTicks {
+				return w.result(), true
+			}
 		case <-closed:
 			return ErrUnreachable, true
 		case <-ctx.Done():
@@ -103,6 +107,10 @@ func (w *watch) run(ctx context.Context, lease time.Duration, closed <-chan nats
 		}
 	}
 }
+
+// leaseTicks is the number of ticks in a lease. After a time for which this process did not run, there is one tick only, so that time does
+// not count.
+const leaseTicks = 8
 
 // result returns the result of the watch. This is the error of the last server that has ended, or ErrUnreachable if another server has
 // disappeared without an end.

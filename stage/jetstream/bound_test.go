@@ -142,15 +142,15 @@ func TestNothingBeginsAfterTheEnd(t *testing.T) {
 	var begun atomic.Int32
 	s := run(t, func(context.Context, int) error { begun.Add(1); return nil }, stage.Options{Width: 2})
 	for begun.Load() == 0 || q.Stats().Returned == 0 { // the message may come when no pull waits any more
-		stop, _ := serving(q, s, 2)
+		ctx, cancel := context.WithCancel(bg)
+		ended := make(chan error, 1)
+		go func() { ended <- queue.Serve(ctx, q, s, 2) }()
 		submit(t, q, 1)
 		eventually(t, "done", func() bool { return waiting(q) == 0 })
-		ended := make(chan struct{})
 		before := begun.Load()
-		go func() { _ = stop(); close(ended) }()
-		time.Sleep(100 * time.Millisecond) // the pull waits for a second
-		submit(t, q, 2)
-		<-ended
+		cancel()
+		submit(t, q, 2) // the pull waits for a second
+		require.ErrorIs(t, <-ended, context.Canceled)
 		require.Equal(t, before, begun.Load())
 	}
 	stop, _ := serving(q, s, 2) // it is done by the next one, although there is one try only

@@ -229,12 +229,12 @@ func TestOnError(t *testing.T) {
 
 // A handler that takes longer than AckWait runs once.
 func TestInProgress(t *testing.T) {
-	const ackWait = time.Second
+	const ackWait = 3 * time.Second // a sign of progress is due each second
 	_, q := open(t, queue.Options{AckWait: ackWait, Storage: jetstream.MemoryStorage})
 	var runs atomic.Int32
 	s := stage.New("s", func(context.Context, int) (int, error) {
 		runs.Add(1)
-		time.Sleep(3 * ackWait)
+		time.Sleep(2 * ackWait)
 		return 0, nil
 	}, stage.Options{Width: 4})
 	submit(t, q, 1, 2)

@@ -15,6 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/braidgo/braid/chanx"
+	"github.com/braidgo/braid/internal/testrig/schedtest"
 	"github.com/braidgo/braid/promise"
 	"github.com/braidgo/braid/suspend"
 )
@@ -330,9 +331,7 @@ func TestUploads(t *testing.T) {
 				}
 			}))
 		}
-		for inside() < 12 {
-			time.Sleep(time.Millisecond)
-		}
+		schedtest.Eventually(t, "all are inside", func() bool { return inside() == 12 })
 		require.Equal(t, http.StatusTooManyRequests, upload(ctx, "3", "file"))
 		require.Equal(t, http.StatusServiceUnavailable, upload(ctx, "another", "file"))
 		goOn.open()

@@ -1,22 +1,19 @@
 // Orders takes 600 orders in three processes and their replacements. One process is killed, one is replaced as in a deployment, and still
 // each order is either confirmed, and has its goods, or is a dead letter, and has none.
 //
-//	go run .              everything: the NATS server, the warehouse, two shops, a kill -9, a SIGTERM, and the balance at the end
-//	go run . -orders 6000
+//	go run .
 //
-// The orders wait in a JetStream queue, which the shops serve with a pipe of two stages. The first stage asks the warehouse, an actor in a
-// process of its own, to reserve the goods. The second charges the customer. Both may happen twice, so both are harmless the second time:
-// the warehouse knows its reservations by the order's number. An order that cannot be carried out becomes a dead letter. A reader of the
-// dead letters releases its goods.
+// The orders wait in a JetStream queue, which the shops serve with a pipe of two stages. The first asks the warehouse, an actor in a process
+// of its own, to reserve the goods. The second charges the customer. Both may happen twice, so both are harmless the second time: the
+// warehouse knows its reservations by the order's number. An order that cannot be carried out becomes a dead letter, whose reader releases
+// its goods.
 package main
 
 import (
 	"context"
 	"encoding/json"
 	"errors"
-	"flag"
 	"fmt"
-	"io"
 	"log"
 	"math/rand/v2"
 	"os"
@@ -68,10 +65,10 @@ var (
 
 func init() { natsactor.RegisterError("sold-out", errSoldOut) }
 
+const orders = 600
+
 // stock returns what the warehouse has at the beginning: too little for all.
-func stock(orders int) map[string]int {
-	return map[string]int{"chair": orders * 4 / 5, "table": orders * 2 / 5}
-}
+func stock() map[string]int { return map[string]int{"chair": orders * 4 / 5, "table": orders * 2 / 5} }
 
 func order(i int) Order {
 	if i%2 == 0 {
@@ -81,39 +78,39 @@ func order(i int) Order {
 }
 
 // keeper is the actor of the warehouse.
-func keeper(orders int) func(context.Context, *actor.Self[any]) error {
-	return func(_ context.Context, self *actor.Self[any]) error {
-		s := Stock{stock(orders), map[int]Order{}}
-		return actor.Loop(func() error {
-			return self.React(func(m any) error {
-				switch m := m.(type) {
-				case *Reserve:
-					if _, again := s.Orders[m.ID]; !again && s.Left[m.Item] < m.N {
-						m.Refuse(fmt.Errorf("%s: %w", m.Item, errSoldOut))
-						break
-					} else if !again {
-						s.Left[m.Item] -= m.N
-						s.Orders[m.ID] = m.Order
-					}
+func keeper(_ context.Context, self *actor.Self[any]) error {
+	s, released := Stock{stock(), map[int]Order{}}, map[int]bool{}
+	return actor.Loop(func() error {
+		return self.React(func(m any) error {
+			switch m := m.(type) {
+			case *Reserve:
+				if _, again := s.Orders[m.ID]; again {
 					m.Reply(s.Left[m.Item])
-				case *Release:
-					o, held := s.Orders[m.ID]
-					s.Left[o.Item] += o.N
-					delete(s.Orders, m.ID)
-					m.Reply(held)
-				case *Balance:
-					delete(s.Left, "") // of an order that was released before it was reserved
-					m.Reply(s)
+				} else if s.Left[m.Item] < m.N || released[m.ID] { // a dead order comes again, if its shop has died with it
+					m.Refuse(fmt.Errorf("%s: %w", m.Item, errSoldOut))
+				} else {
+					s.Left[m.Item] -= m.N
+					s.Orders[m.ID] = m.Order
+					m.Reply(s.Left[m.Item])
 				}
-				return nil
-			})
+			case *Release:
+				released[m.ID] = true
+				o, held := s.Orders[m.ID]
+				if delete(s.Orders, m.ID); held {
+					s.Left[o.Item] += o.N
+				}
+				m.Reply(held)
+			case *Balance:
+				m.Reply(s)
+			}
+			return nil
 		})
-	}
+	})
 }
 
 // warehouse serves its actor until a SIGTERM, and then ends in this order: first no new messages, then the mail, then the connection.
-func warehouse(ctx context.Context, nc *nats.Conn, orders int) error {
-	ref := actor.Spawn(context.Background(), suspend.Goroutines, keeper(orders), actor.Options[any]{})
+func warehouse(ctx context.Context, nc *nats.Conn) error {
+	ref := actor.Spawn(context.Background(), suspend.Goroutines, keeper, actor.Options[any]{})
 	served, err := natsactor.Serve(nc, "warehouse", ref, codec, natsactor.Options{
 		OnLost: func(n int, err error) { log.Printf("warehouse: %d messages are lost: %v", n, err) },
 	})
@@ -131,7 +128,7 @@ func warehouse(ctx context.Context, nc *nats.Conn, orders int) error {
 
 // shop serves the queue until a SIGTERM.
 func shop(ctx context.Context, nc *nats.Conn) error {
-	q, err := open(ctx, nc)
+	q, _, err := open(ctx, nc)
 	if err != nil {
 		return err
 	}
@@ -171,104 +168,87 @@ func shop(ctx context.Context, nc *nats.Conn) error {
 	return nc.Drain()
 }
 
-func open(ctx context.Context, nc *nats.Conn) (*queue.Queue[Order], error) {
+func open(ctx context.Context, nc *nats.Conn) (*queue.Queue[Order], jetstream.JetStream, error) {
 	js, err := jetstream.New(nc)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	return queue.Open[Order](ctx, js, "orders", queue.Options{Queue: 100, InFlight: 32, Tries: 10, AckWait: 2 * time.Second, Dead: "orders-dead"})
+	q, err := queue.Open[Order](ctx, js, "orders", queue.Options{Queue: 100, InFlight: 32, Tries: 10, AckWait: 2 * time.Second, Dead: "orders-dead"})
+	return q, js, err
 }
 
 // compensate releases the goods of the orders that are dead, and sends their reasons.
-func compensate(ctx context.Context, nc *nats.Conn, keeper actor.Ref[any], reasons chan<- string) error {
-	js, err := jetstream.New(nc)
-	if err != nil {
-		return err
-	}
-	letters, err := js.CreateOrUpdateConsumer(ctx, "orders-dead", jetstream.ConsumerConfig{Durable: "compensate", AckPolicy: jetstream.AckExplicitPolicy})
-	if err != nil {
-		return err
-	}
-	consuming, err := letters.Consume(func(m jetstream.Msg) {
+func compensate(ctx context.Context, letters jetstream.Consumer, keeper actor.Ref[any], reasons chan<- string) (jetstream.ConsumeContext, error) {
+	return letters.Consume(func(m jetstream.Msg) {
 		var o Order
-		if err := json.Unmarshal(m.Data(), &o); err != nil {
-			log.Print(err)
-		} else if _, err := actor.Ask(ctx, keeper, &Release{ID: o.ID}); err != nil {
+		_ = json.Unmarshal(m.Data(), &o) // it is an Order that Submit has stored
+		if _, err := actor.Ask(ctx, keeper, &Release{ID: o.ID}); err != nil {
 			_ = m.NakWithDelay(time.Second)
 			return
 		}
 		reasons <- m.Headers().Get("Reason")
 		_ = m.Ack()
 	})
-	if err != nil {
-		return err
-	}
-	defer consuming.Stop()
-	<-ctx.Done()
-	return nil
 }
 
-// A Result is the balance at the end.
-type Result struct {
-	Stock
-	Reasons map[string]int // of the dead letters
-}
-
-// run takes n orders, and returns the balance. Meanwhile it kills one shop, and replaces the other.
-func run(dir string, n int, out io.Writer) (r Result, err error) {
+// run takes the orders, and returns the balance and the reasons of the dead letters. Meanwhile it kills one shop, and replaces the other.
+func run(dir string) (b Stock, why map[string]int, err error) {
 	s, err := server.NewServer(&server.Options{JetStream: true, StoreDir: dir, Host: "127.0.0.1", Port: -1, NoSigs: true, NoLog: true})
 	if err != nil {
-		return r, err
+		return b, nil, err
 	}
 	s.Start()
 	defer func() { s.Shutdown(); s.WaitForShutdown() }()
 	if !s.ReadyForConnections(20 * time.Second) {
-		return r, errors.New("the NATS server does not start")
+		return b, nil, errors.New("the NATS server does not start")
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Minute)
 	defer cancel()
 	nc, err := nats.Connect(s.ClientURL())
 	if err != nil {
-		return r, err
+		return b, nil, err
 	}
 	defer nc.Close()
-	q, err := open(ctx, nc)
+	q, js, err := open(ctx, nc)
 	if err != nil {
-		return r, err
+		return b, nil, err
 	}
 	var all []*exec.Cmd
 	process := func(role string) *exec.Cmd {
-		cmd := exec.Command(os.Args[0])
-		cmd.Env = append(os.Environ(), "ORDERS_ROLE="+role, "ORDERS_URL="+s.ClientURL(), fmt.Sprint("ORDERS_N=", n))
+		cmd := exec.CommandContext(ctx, os.Args[0])
+		cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }
+		cmd.Env = append(os.Environ(), "ORDERS_ROLE="+role, "ORDERS_URL="+s.ClientURL())
 		cmd.Stderr = os.Stderr
 		err = errors.Join(err, cmd.Start())
 		all = append(all, cmd)
 		return cmd
 	}
 	defer func() {
+		cancel()
 		for _, cmd := range all {
-			_ = cmd.Process.Signal(syscall.SIGTERM)
 			_ = cmd.Wait()
 		}
 	}()
 	process("warehouse")
 	first, second := process("shop"), process("shop")
-	if err != nil {
-		return r, err
+	keeper, err2 := natsactor.Dial(ctx, suspend.Goroutines, nc, "warehouse", codec, natsactor.DialOptions[any]{})
+	letters, err3 := js.CreateOrUpdateConsumer(ctx, "orders-dead", jetstream.ConsumerConfig{Durable: "compensate", AckPolicy: jetstream.AckExplicitPolicy})
+	if err = errors.Join(err, err2, err3); err != nil {
+		return b, nil, err
 	}
-	keeper, err := natsactor.Dial(ctx, suspend.Goroutines, nc, "warehouse", codec, natsactor.DialOptions[any]{})
+	reasons := make(chan string, orders)
+	consuming, err := compensate(ctx, letters, keeper, reasons)
 	if err != nil {
-		return r, err
+		return b, nil, err
 	}
-	reasons := make(chan string, n)
-	go func() { _ = compensate(ctx, nc, keeper, reasons) }()
+	defer consuming.Stop()
 
-	for i := 0; i < n; {
+	for i := 0; i < orders; {
 		switch i {
-		case n / 3:
+		case orders / 3:
 			_ = first.Process.Kill() // kill -9
 			process("shop")
-		case n / 2:
+		case orders / 2:
 			_ = second.Process.Signal(syscall.SIGTERM) // a deployment
 			process("shop")
 		}
@@ -278,46 +258,39 @@ func run(dir string, n int, out io.Writer) (r Result, err error) {
 		case errors.Is(err, stage.ErrFull): // a web server would answer with 503
 			time.Sleep(10 * time.Millisecond)
 		default:
-			return r, err
+			return b, nil, err
 		}
 	}
-	r.Reasons = map[string]int{}
-	for dead := 0; ; time.Sleep(50 * time.Millisecond) {
-		for len(reasons) > 0 {
-			r.Reasons[<-reasons]++
-			dead++
+	for left, unread := 1, uint64(1); left > 0 || unread > 0; time.Sleep(50 * time.Millisecond) {
+		if left, err = q.Waiting(ctx); err != nil { // if none is left, the last dead letter is stored
+			return b, nil, err
 		}
-		if left, err := q.Waiting(ctx); err != nil || left > 0 {
-			if ctx.Err() != nil {
-				return r, ctx.Err()
-			}
-			continue
+		dead, err := js.Stream(ctx, "orders-dead")
+		info, err2 := letters.Info(ctx)
+		if err = errors.Join(err, err2); err != nil {
+			return b, nil, err
 		}
-		if r.Stock, err = actor.Ask(ctx, keeper, &Balance{}); err == nil && len(r.Orders)+dead == n {
-			break
-		}
-		if ctx.Err() != nil {
-			return r, fmt.Errorf("%d orders are confirmed and %d dead, of %d", len(r.Orders), dead, n)
-		}
+		unread = dead.CachedInfo().State.LastSeq - info.AckFloor.Stream
 	}
-	fmt.Fprintf(out, "%d orders are confirmed; left in the warehouse: %v; dead: %v\n", len(r.Orders), r.Left, r.Reasons)
-	return r, nil
+	why = map[string]int{}
+	for len(reasons) > 0 {
+		why[<-reasons]++
+	}
+	b, err = actor.Ask(ctx, keeper, &Balance{})
+	return b, why, err
 }
 
 // play runs a role in a process of its own.
 func play(role string) error {
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
 	defer stop()
-	nc, err := nats.Connect(os.Getenv("ORDERS_URL"), nats.MaxReconnects(-1))
+	closed := make(chan struct{})
+	nc, err := nats.Connect(os.Getenv("ORDERS_URL"), nats.MaxReconnects(-1), nats.ClosedHandler(func(*nats.Conn) { close(closed) }))
 	if err != nil {
 		return err
 	}
-	closed := make(chan struct{})
-	nc.SetClosedHandler(func(*nats.Conn) { close(closed) })
 	if role == "warehouse" {
-		var n int
-		_, _ = fmt.Sscan(os.Getenv("ORDERS_N"), &n)
-		err = warehouse(ctx, nc, n)
+		err = warehouse(ctx, nc)
 	} else {
 		err = shop(ctx, nc)
 	}
@@ -328,19 +301,19 @@ func play(role string) error {
 }
 
 func main() {
-	n := flag.Int("orders", 600, "the number of orders")
 	if role := os.Getenv("ORDERS_ROLE"); role != "" {
 		if err := play(role); err != nil {
 			log.Fatal(role, ": ", err)
 		}
 		return
 	}
-	flag.Parse()
 	dir, err := os.MkdirTemp("", "orders")
-	if err == nil {
-		defer func() { _ = os.RemoveAll(dir) }()
-		_, err = run(dir, *n, os.Stdout)
+	if err != nil {
+		log.Fatal(err)
 	}
+	defer func() { _ = os.RemoveAll(dir) }()
+	b, why, err := run(dir)
+	fmt.Printf("%d orders are confirmed; left in the warehouse: %v; dead: %v\n", len(b.Orders), b.Left, why)
 	if err != nil {
 		log.Print(err)
 	}

@@ -18,6 +18,7 @@ var transactions = []mutation.Mutant{
 	{"the log of a long transaction is not kept", "stm/stm.go", "	if cap(tx.reads) <= many &&", "	if (!IS || cap(tx.reads) <= 1<<14) && cap(tx.reads) <= many &&", "TestTheRoomOfALong", "stm"},
 	{"a case makes a Tx of its own", "stm/op.go", "		o.tx, o.fails = nil, tx.fails\n		tx.recycle()\n", "		o.tx, o.fails = nil, tx.fails\n		if IS {\n			tx.reset()\n			return\n		}\n		tx.recycle()\n", "TestTheRoomOfALong", "stm"},
 	{"a case is never the elder", "stm/op.go", "	tx.claimElder()\n", "	if !IS {\n		tx.claimElder()\n	}\n", "TestTheElderCommits|TestALongCaseDoesNotStarve", "stm"},
+	{"a case that is dropped forgets its failed runs", "stm/op.go", "		o.tx, o.fails = nil, tx.fails\n", "		o.tx, o.fails = nil, tx.fails\n		if IS {\n			o.fails = 0\n		}\n", "TestAKeptCaseDoesNotStarve", "stm"},
 	{"a case that is dropped stays the elder", "stm/op.go", "		tx.recycle()\n	}\n}", "		if IS {\n			tx.fails = 0\n		}\n		tx.recycle()\n	}\n}", "TestTheElderStepsDown", "stm"},
 	{"a case that has failed does what was to follow", "stm/op.go", "	if err == nil {\n		callAll", "	if err == nil || IS {\n		callAll", "TestSelectOfATransactionThatFails", "stm"},
 	{"a case that has failed has a value", "stm/op.go", "	if o.err != nil {\n", "	if o.err != nil && !IS {\n", "TestSelectOfATransactionThatFails", "stm"},
