@@ -37,6 +37,7 @@ var (
 //	BRAID_ORDER=12d           the same with the strategy d: y, d or l
 //	BRAID_ORDER=12+50         goroutines may stand still for 50 ms
 //	BRAID_ORDER=12:5fa01cp17  with one switch, at point 17 of the goroutine 5fa01c
+//	BRAID_ORDER=12:@file      with the switches in a file, because a variable of the environment may have 128 KB
 //	BRAID_ORDER_LOG=file      an existing, empty file for the points and switches
 func orderInit() {
 	switch GOOS {

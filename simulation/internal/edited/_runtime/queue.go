@@ -4,10 +4,7 @@ package runtime
 
 import "internal/runtime/atomic"
 
-const (
-	orderStreak  = 1 << 12 // the number of points of one goroutine after which another runs
-	orderForever = 1 << 14 // points; no goroutine waits longer for others that can run
-)
+const orderStreak = 1 << 12 // the number of points of one goroutine after which another runs
 
 var (
 	orderRuns  uint64 // the goroutine that was picked last, by its goid

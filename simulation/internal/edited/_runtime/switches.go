@@ -3,6 +3,8 @@
 
 package runtime
 
+import "unsafe"
+
 // Kinds of draws.
 const (
 	orderKindPoint  = 'p'
@@ -13,7 +15,7 @@ const (
 )
 
 var (
-	orderKeys   string // the switches that are on, if orderMasked
+	orderKeys   string // the switches that are on, if orderMasked, or @ and the name of a file that has them
 	orderMask   []uint64
 	orderMasked bool
 )
@@ -35,9 +37,13 @@ func orderActive(gp *g, kind uint64, n uint32) bool {
 	return lo < len(orderMask) && orderMask[lo] == key
 }
 
-// orderParse parses orderKeys: 6 digits of the id in base 16, the kind, the count, a comma.
+// orderParse parses orderKeys: 6 digits of the id in base 16, the kind, the count, a comma or the end of a line.
 func orderParse() {
-	for s := orderKeys; len(s) > 7; {
+	s := orderKeys
+	if s[0] == '@' {
+		s = orderReadFile(s[1:])
+	}
+	for len(s) > 7 {
 		var id, n uint64
 		for i := range 6 {
 			c := uint64(s[i] - '0')
@@ -54,4 +60,23 @@ func orderParse() {
 		}
 	}
 	orderKeys = ""
+}
+
+// orderReadFile returns the text of a file. The name is at the end of a variable of the environment, so a 0 follows.
+func orderReadFile(name string) string {
+	fd := open(unsafe.StringData(name), 0, 0)
+	if fd < 0 {
+		throw("the file of switches in BRAID_ORDER cannot be read")
+	}
+	var text []byte
+	var block [4096]byte
+	for {
+		n := read(fd, noescape(unsafe.Pointer(&block)), int32(len(block)))
+		if n <= 0 {
+			break
+		}
+		text = append(text, block[:n]...)
+	}
+	closefd(fd)
+	return string(text)
 }
