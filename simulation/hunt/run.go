@@ -22,6 +22,7 @@ type outcome struct {
 	message string // the assertion or the panic
 	kind    string // outcomes with the same kind have the same cause
 	output  string
+	took    time.Duration
 }
 
 // most is the number of bytes that hunt keeps of the output of a test, at its beginning and at its end.
@@ -66,11 +67,18 @@ func (h *hunt) perform(ctx context.Context, p *pkg, binary, run, order, logTo st
 	if h.short {
 		args = append(args, "-test.short")
 	}
+	value, err := inFile(h.dir, order)
+	if err != nil {
+		return &outcome{order: order, failed: true, message: err.Error(), kind: "file"}
+	}
+	if _, name, ok := strings.Cut(value, "@"); ok {
+		defer os.Remove(name)
+	}
 	limited, cancel := context.WithTimeout(ctx, h.limit)
 	defer cancel()
 	c := exec.CommandContext(limited, binary, args...)
 	c.Dir = p.Dir
-	c.Env = append(os.Environ(), "PWD="+p.Dir, "BRAID_ORDER="+order)
+	c.Env = append(os.Environ(), "PWD="+p.Dir, "BRAID_ORDER="+value)
 	if logTo != "" {
 		c.Env = append(c.Env, "BRAID_ORDER_LOG="+logTo)
 	}
@@ -78,8 +86,9 @@ func (h *hunt) perform(ctx context.Context, p *pkg, binary, run, order, logTo st
 	c.WaitDelay = 2 * time.Second
 	out := &clipped{}
 	c.Stdout, c.Stderr = out, out
-	err := c.Run()
-	o := &outcome{order: order, output: out.String()}
+	begun := time.Now()
+	err = c.Run()
+	o := &outcome{order: order, output: out.String(), took: time.Since(begun)}
 	if ctx.Err() != nil {
 		return o
 	}
@@ -93,6 +102,24 @@ func (h *hunt) perform(ctx context.Context, p *pkg, binary, run, order, logTo st
 		o.noTests = strings.HasPrefix(o.output, "testing: warning: no tests to run")
 	}
 	return o
+}
+
+// longest is the number of bytes of a list of switches that stands in BRAID_ORDER itself. A longer list is in a file: Linux allows 128 KB for a
+// variable of the environment, and a person wants to read the command that repeats an order.
+const longest = 1000
+
+// inFile returns a value of BRAID_ORDER for the order. A long list of switches goes into a new file in the folder dir, with a switch in each line.
+func inFile(dir, order string) (value string, err error) {
+	seed, list, _ := strings.Cut(order, ":")
+	if len(list) <= longest {
+		return order, nil
+	}
+	f, err := os.CreateTemp(dir, "order")
+	if err != nil {
+		return "", err
+	}
+	_, err = f.WriteString(strings.ReplaceAll(list, ",", "\n") + "\n")
+	return seed + ":@" + f.Name(), errors.Join(err, f.Close())
 }
 
 var (
