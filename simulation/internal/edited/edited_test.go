@@ -127,7 +127,7 @@ func effects(t *testing.T, g *Go, flag string) error {
 			return fmt.Errorf("%s is %s in all orders", name, strings.TrimSpace(first[name]))
 		}
 	}
-	for _, order := range []string{"1y", "2d", "3l", ""} {
+	for _, order := range []string{"1y", "2d", "3l", "1y:", ""} {
 		pattern := "."
 		if order == "" {
 			pattern = "Unordered"

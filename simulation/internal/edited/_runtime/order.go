@@ -133,12 +133,14 @@ func orderNext(gp *g) bool {
 	return false
 }
 
-// orderSelect returns a number up to n, which decides the order of the cases of a select.
+// orderSelect returns a number up to n, which decides the order of the cases of a select. A goroutine that has passed many points draws even if
+// the switch is off: a loop that ends when its select chooses another of two ready cases would never end.
 func orderSelect(gp *g, n int) uint32 {
-	if n == 0 || !orderActive(gp, orderKindSelect, gp.order.points) {
+	active := orderActive(gp, orderKindSelect, gp.order.points)
+	if n == 0 || !active && gp.order.points < orderStreak {
 		return uint32(n)
 	}
-	if n == 1 && orderLogFD >= 0 {
+	if n == 1 && active && orderLogFD >= 0 {
 		orderLog(orderKindSelect, gp, gp.order.points, 0, "")
 	}
 	return uint32(orderMix(orderDraw(gp, orderKindSelect, gp.order.points), uint64(n)) % uint64(n+1))
