@@ -243,7 +243,7 @@ func TestRead(t *testing.T) {
 	for name, c := range map[string]struct{ output, test, kind, message string }{
 		"assertion": {"--- FAIL: TestA (0.00s)\n    a_test.go:3: got 3\n        want 4\nFAIL\n", "TestA", "TestA a_test.go:3", "    a_test.go:3: got 3\n        want 4\n"},
 		"subtest":   {"--- FAIL: TestA (0.00s)\n    --- FAIL: TestA/b (0.00s)\n        a_test.go:3: got 3\nFAIL\n", "TestA/b", "TestA/b a_test.go:3", "        a_test.go:3: got 3\n"},
-		"panic": {"panic: send on closed channel\n\ngoroutine 7 [running]:\nx.TestC.func1()\n\t/x/c_test.go:9\n", "TestC", " panic: send on closed channel",
+		"panic": {"panic: send on closed channel\n\ngoroutine 7 [running]:\nx.TestC.func1()\n\t/x/c_test.go:9\n", "", " panic: send on closed channel",
 			"    panic: send on closed channel\n"},
 		"deadlock": {"panic: test timed out after 10m0s\n\trunning tests:\n\t\tTestD (10m0s)\n\ngoroutine 9 [running]:\n", "TestD", " panic: test timed out",
 			"    panic: test timed out after 10m0s: all its goroutines wait, and no timer is left to end a wait\n"},
@@ -321,6 +321,16 @@ func TestFlaky(t *testing.T) {
 			require.Contains(t, string(again), strings.TrimSpace(strings.Split(f.Message, ": all its")[0]))
 		})
 	}
+	t.Run("many switches", func(t *testing.T) { // their list is longer than a variable of the environment
+		var out bytes.Buffer
+		require.Equal(t, 1, command(t.Context(), []string{"-json", "-n=50", "-strategy=yields", "-run=^TestCrowd$"}, &out, t.Output()))
+		var f Failure
+		require.NoError(t, json.Unmarshal(out.Bytes(), &f))
+		require.Equal(t, "TestCrowd", f.Test)
+		require.Greater(t, f.Switches, 15_000)
+		require.LessOrEqual(t, f.Needed, 3)
+		require.Equal(t, 5, f.ShortFailed)
+	})
 	t.Run("race detector", func(t *testing.T) {
 		if err := exec.Command("sh", "-c", "test $(go env CGO_ENABLED) = 1 && $(go env CC) --version").Run(); err != nil {
 			return

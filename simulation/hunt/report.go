@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -156,8 +157,9 @@ func (f *Failure) steps(all []event) []Step {
 	for _, e := range all {
 		switch e.kind {
 		case 'n':
-			f.Goroutines[number(e.id)] = e.text
+			f.Goroutines[number(e.id)] = cmp.Or(e.text, "main")
 		case 'g':
+			f.Goroutines[number(e.value)] = "started by the standard library, for example by a timer"
 			if e.inCode {
 				f.Goroutines[number(e.value)] = fmt.Sprintf("started at %s:%d", filepath.Base(e.at.file), e.at.line)
 			}
@@ -239,7 +241,7 @@ func (f *Failure) steps(all []event) []Step {
 // asText returns the report for a person.
 func (f *Failure) asText() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "\n%s fails in order %s, the %s that was tried, after %.1f s\n\n%s\n\n", or(f.Test, "a test of "+f.Package), f.Order, ordinal(f.Orders), f.Took, f.Message)
+	fmt.Fprintf(&b, "\n%s fails in order %s, the %s that was tried, after %.1f s\n\n%s\n\n", cmp.Or(f.Test, "a test of "+f.Package), f.Order, ordinal(f.Orders), f.Took, f.Message)
 	fmt.Fprintf(&b, "The order was repeated: it failed in the same way %d times of %d.\n", f.Failed, f.Repeats)
 	switch {
 	case f.Failed == 0:
@@ -266,13 +268,6 @@ func (f *Failure) asText() string {
 	return b.String()
 }
 
-func or(s, other string) string {
-	if s == "" {
-		return other
-	}
-	return s
-}
-
 func ordinal(n int) string {
 	end := "th"
 	if n%100/10 != 1 {
@@ -292,7 +287,7 @@ func ordinal(n int) string {
 func (f *Failure) table() string {
 	var b strings.Builder
 	for i, name := range f.Goroutines {
-		fmt.Fprintf(&b, "   goroutine %s: %s\n", letter(i), or(name, "the test"))
+		fmt.Fprintf(&b, "   goroutine %s: %s\n", letter(i), name)
 	}
 	b.WriteString("\n")
 	wide := 0

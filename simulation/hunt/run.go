@@ -167,11 +167,6 @@ func (o *outcome) read(err error) {
 		}
 		o.message = "    " + text + "\n" + o.message
 		o.kind += " " + kind
-		if o.test == "" {
-			if got := regexp.MustCompile(`\.(Test\w+)(\.func|\()`).FindStringSubmatch(o.output); got != nil {
-				o.test = got[1]
-			}
-		}
 	}
 	if o.message == "" {
 		lines := strings.Split(strings.TrimSpace(o.output), "\n")

@@ -39,11 +39,16 @@ func with(seed string, keys []key) string {
 // examine repeats, shortens and explains the failure o.
 func (s *search) examine(ctx context.Context, o *outcome) *Failure {
 	run := s.run
-	if top, _, _ := strings.Cut(s.testOf(ctx, o), "/"); top != "" && !strings.Contains(run, "/") { // the test alone, if it fails alone
-		alone := "^" + regexp.QuoteMeta(top) + "$"
+	for _, name := range s.testsOf(ctx, o) { // the test alone, if it fails alone
+		parts := strings.Split(name, "/")
+		for i, part := range parts {
+			parts[i] = "^" + regexp.QuoteMeta(part) + "$"
+		}
+		alone := strings.Join(parts, "/")
 		if again := s.perform(ctx, s.pkg, s.binary, alone, o.order, ""); again.failed && again.kind == o.kind {
 			run = alone
-			o.test = cmp.Or(o.test, top)
+			o.test = cmp.Or(o.test, name)
+			break
 		}
 	}
 	f := &Failure{Package: s.ImportPath, Test: o.test, Message: strings.TrimRight(o.message, "\n"), Order: o.order, Orders: s.tried, Repeats: s.repeat, Output: o.output, module: s.pkg, root: s.g.Root}
@@ -76,18 +81,26 @@ func (s *search) examine(ctx context.Context, o *outcome) *Failure {
 	return f
 }
 
-// testOf returns the test that has failed. The output of a panic in a goroutine does not name it, so it is the test that began last.
-func (s *search) testOf(ctx context.Context, o *outcome) (name string) {
-	if o.test != "" {
-		return o.test
-	}
-	_, log, _ := s.logged(ctx, s.run, o.order)
-	for _, e := range parse(log, nil) {
-		if e.kind == 'n' {
-			name = e.text
+// testsOf returns the test that has failed, and the test of which it is a part. The output of a panic in a goroutine does not name the test, so
+// it is the one that began last.
+func (s *search) testsOf(ctx context.Context, o *outcome) (names []string) {
+	name := o.test
+	if name == "" {
+		_, log, _ := s.logged(ctx, s.run, o.order)
+		for _, e := range parse(log, nil) {
+			if e.kind == 'n' {
+				name = e.text
+			}
 		}
 	}
-	return name
+	if name == "" {
+		return nil
+	}
+	names = []string{name}
+	if top, _, ok := strings.Cut(name, "/"); ok {
+		names = append(names, top)
+	}
+	return names
 }
 
 // kept returns a value of BRAID_ORDER for the order that is of use after the hunt: a long list of switches is in a file of the user's cache.
@@ -133,7 +146,7 @@ func (s *search) shorten(ctx context.Context, o *outcome, run string, f *Failure
 	// first returns the index of the first of the candidates that fails in the same way. Candidates that take much longer than the order do not.
 	first := func(candidates ...[]key) (i int, ok bool) {
 		results := s.together(limited, len(candidates), func(i int) *outcome {
-			patient, cancel := context.WithTimeout(limited, 10*o.took+10*time.Second)
+			patient, cancel := context.WithTimeout(limited, 4*o.took+2*time.Second)
 			defer cancel()
 			return s.perform(patient, s.pkg, s.binary, run, with(o.order, candidates[i]), "")
 		}, fails)
