@@ -273,6 +273,15 @@ func TestParse(t *testing.T) {
 	require.Equal(t, []string{"A", "Z", "A1"}, []string{letter(0), letter(25), letter(26)})
 }
 
+// What happens after a test is not in its report.
+func TestUntilEnd(t *testing.T) {
+	all := []event{{kind: 'n', id: 1}, {kind: 'q', id: 1}, {kind: 'n', id: 2, text: "TestA"}, {kind: 'q', id: 2, inCode: true}, {kind: 'q', id: 3, inCode: true},
+		{kind: 'q', id: 2, inCode: true}, {kind: 'q', id: 2}, {kind: 'n', id: 4, text: "TestB"}, {kind: 'q', id: 4, inCode: true}}
+	require.Equal(t, all[:6], untilEnd(all, "TestA"))
+	require.Equal(t, all, untilEnd(all, "TestB"))
+	require.Equal(t, all, untilEnd(all, "TestC"))
+}
+
 // A switch after which the same goroutine runs on is none, unless it has changed a priority.
 func TestSwitches(t *testing.T) {
 	const log = "q 10000000001 1 0 \np 10000000001 1 0 \nq 10000000001 2 0 \np 10000000001 2 0 \nr 20000000001 0 0 \nw 20000000001 3 0 \nq 20000000001 1 0 \nw 10000000001 3 0 \nq 2"

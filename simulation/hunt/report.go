@@ -89,6 +89,19 @@ func parse(log []byte, place func([]frame) (frame, bool)) (all []event) {
 	return all
 }
 
+// untilEnd returns the events up to the last one of a test's goroutine in the user's code.
+func untilEnd(all []event, test string) []event {
+	id, last := uint64(0), len(all)-1
+	for i, e := range all {
+		if e.kind == 'n' && e.text == test {
+			id = e.id
+		} else if e.kind == 'q' && e.id == id && e.inCode {
+			last = i
+		}
+	}
+	return all[:last+1]
+}
+
 // place returns the call of the user's code: the innermost one in the module, or else the innermost one outside of the standard library.
 func (f *Failure) place(frames []frame) (at frame, ok bool) {
 	for _, in := range frames {

@@ -23,6 +23,7 @@ type outcome struct {
 	kind    string // outcomes with the same kind have the same cause
 	output  string
 	took    time.Duration
+	ended   bool // the test has ended, without a panic
 }
 
 // most is the number of bytes that hunt keeps of the output of a test, at its beginning and at its end.
@@ -155,7 +156,9 @@ func (o *outcome) read(err error) {
 		}
 		o.kind = o.test + " " + where
 	}
+	o.ended = o.test != ""
 	if m := panicLine.FindStringSubmatch(o.output); m != nil {
+		o.ended = false
 		text := m[1]
 		kind := digits.ReplaceAllString(text, "0")
 		if strings.HasPrefix(text, "panic: test timed out") {

@@ -69,7 +69,11 @@ func (s *search) examine(ctx context.Context, o *outcome) *Failure {
 		}
 	}
 	if last, log, err := s.logged(ctx, run, order); err == nil {
-		f.Steps = f.steps(parse(log, f.place))
+		events := parse(log, f.place)
+		if o.ended {
+			events = untilEnd(events, o.test)
+		}
+		f.Steps = f.steps(events)
 		if last.failed && last.kind == o.kind { // the values in the message may be others
 			f.Message, f.Output = strings.TrimRight(last.message, "\n"), last.output
 		}
