@@ -262,7 +262,7 @@ func (f *Failure) asText() string {
 	case f.ShortOrder == "":
 		fmt.Fprintf(&b, "The order has %d switches. It was not shortened: no run with these alone failed in the same way before the time of -shorten was over.\n", f.Switches)
 	case f.Needed == 0:
-		b.WriteString("No switch is needed: it also fails in the order of Go's scheduler with one processor.\n")
+		fmt.Fprintf(&b, "No switch is needed: it also fails in the order of Go's scheduler with one processor (%d times of %d).\n", f.ShortFailed, f.Repeats)
 	case !f.Minimal:
 		fmt.Fprintf(&b, "Of its %d switches, %d are enough (%d times of %d). The time of -shorten was over before each of them was tried.\n", f.Switches, f.Needed, f.ShortFailed, f.Repeats)
 	default:
