@@ -18,7 +18,7 @@ type Failure struct {
 	Order                  string // the value of BRAID_ORDER
 	Orders                 int    // the number of orders that were tried
 	Built, Took            float64
-	Repeats, Failed        int    // the number of repetitions, and of those that failed in the same way
+	Repeats, Failed        int    // the number of repetitions, and the number of failures among them
 	Switches               int    // the number of switches of the order
 	Needed                 int    // the number of switches of ShortOrder
 	Minimal                bool   // no single switch of ShortOrder can be left out
@@ -80,7 +80,7 @@ func parse(log []byte, place func([]frame) (frame, bool)) (all []event) {
 				if e.at, e.inCode = place(frames); names[e.at.file] == "" {
 					names[strings.Clone(e.at.file)] = strings.Clone(e.at.file)
 				}
-				e.at.file = names[e.at.file] // which does not keep the line in memory
+				e.at.file = names[e.at.file] // the line need not stay in memory
 			}
 			e.text = ""
 		}

@@ -105,8 +105,8 @@ func (h *hunt) perform(ctx context.Context, p *pkg, binary, run, order, logTo st
 	return o
 }
 
-// longest is the number of bytes of a list of switches that stands in BRAID_ORDER itself. A longer list is in a file: Linux allows 128 KB for a
-// variable of the environment, and a person wants to read the command that repeats an order.
+// longest is the greatest number of bytes of a list of switches in BRAID_ORDER itself. A longer list is in a file: Linux allows 128 KB for a
+// variable of the environment, and the command that repeats an order must be readable.
 const longest = 1000
 
 // inFile returns a value of BRAID_ORDER for the order. A long list of switches goes into a new file in the folder dir, with a switch in each line.

@@ -85,8 +85,8 @@ func (s *search) examine(ctx context.Context, o *outcome) *Failure {
 	return f
 }
 
-// testsOf returns the test that has failed, and the test of which it is a part. The output of a panic in a goroutine does not name the test, so
-// it is the one that began last.
+// testsOf returns the test that has failed, and the test of which it is a part. The output of a panic in a goroutine does not name the test: then
+// testsOf takes the test that began last.
 func (s *search) testsOf(ctx context.Context, o *outcome) (names []string) {
 	name := o.test
 	if name == "" {

@@ -9,8 +9,8 @@ import (
 
 // Strategies, which a seed chooses unless BRAID_ORDER names one.
 const (
-	orderYields = iota // at many points, the goroutine goes to the end of the queue
-	orderDelays        // at few points, the goroutine lets many points of others pass (Emmi, Qadeer, Rakamarić: Delay-bounded scheduling, 2011)
+	orderYields = iota // a goroutine goes to the end of the queue at many points
+	orderDelays        // a goroutine lets many points of others pass, at few points (Emmi, Qadeer, Rakamarić: Delay-bounded scheduling, 2011)
 	orderLevels        // goroutines have random priorities, which change at few points (Burckhardt et al.: PCT, 2010)
 )
 

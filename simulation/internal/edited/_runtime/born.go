@@ -2,7 +2,7 @@
 
 package runtime
 
-import _ "unsafe" // for go:linkname
+import _ "unsafe"
 
 // orderTimer is the part of a timer for orders: the function of a time.AfterFunc starts a goroutine, which needs an id.
 type orderTimer struct {

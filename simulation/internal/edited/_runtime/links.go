@@ -2,7 +2,7 @@
 
 package runtime
 
-import _ "unsafe" // for go:linkname
+import _ "unsafe"
 
 //go:linkname internal_sync_orderPoint internal/sync.orderPoint
 func internal_sync_orderPoint() { orderPoint() }
