@@ -26,6 +26,9 @@ type outcome struct {
 	ended   bool // the test has ended, without a panic
 }
 
+// endless is the kind of an order that does not end.
+const endless = "endless"
+
 // most is the number of bytes that hunt keeps of the output of a test, at its beginning and at its end.
 const most = 256 << 10
 
@@ -95,7 +98,7 @@ func (h *hunt) perform(ctx context.Context, p *pkg, binary, run, order, logTo st
 	}
 	switch {
 	case limited.Err() != nil:
-		o.failed, o.message, o.kind = true, fmt.Sprintf("the order has not ended after %v of real time: see -limit", h.limit), "endless"
+		o.failed, o.message, o.kind = true, fmt.Sprintf("    the order has not ended after %v of real time: see -limit", h.limit), endless
 	case err != nil && !errors.Is(err, exec.ErrWaitDelay):
 		o.failed = true
 		o.read(err)
@@ -271,8 +274,14 @@ func (h *hunt) together(ctx context.Context, n int, f func(i int) *outcome, last
 	return all
 }
 
-// logged performs an order with a log, and returns the log.
-func (s *search) logged(ctx context.Context, run, order string) (*outcome, []byte, error) {
+// logged performs an order with a log, and returns the log. An order of an endless failure is performed for a short time, because a loop may write
+// 50 MB a second.
+func (s *search) logged(ctx context.Context, failure *outcome, run, order string) (*outcome, []byte, error) {
+	if failure.kind == endless {
+		short, cancel := context.WithTimeout(ctx, 3*time.Second)
+		defer cancel()
+		ctx = short
+	}
 	f, err := os.CreateTemp(s.dir, "log")
 	if err != nil {
 		return nil, nil, err

@@ -38,6 +38,10 @@ func with(seed string, keys []key) string {
 
 // examine repeats, shortens and explains the failure o.
 func (s *search) examine(ctx context.Context, o *outcome) *Failure {
+	stop := s.progress(func() string {
+		return fmt.Sprintf("%s: order %s fails, and is repeated and shortened", s.ImportPath, o.order)
+	})
+	defer stop()
 	run := s.run
 	for _, name := range s.testsOf(ctx, o) { // the test alone, if it fails alone
 		parts := strings.Split(name, "/")
@@ -55,11 +59,7 @@ func (s *search) examine(ctx context.Context, o *outcome) *Failure {
 	f.Failed = s.countRepeats(ctx, o, run, o.order)
 	order := o.order
 	if f.Failed > 0 && ctx.Err() == nil {
-		stop := s.progress(func() string {
-			return fmt.Sprintf("%s: looking for the switches that the failure of %s needs", s.ImportPath, o.test)
-		})
 		order = s.shorten(ctx, o, run, f)
-		stop()
 	}
 	if order != o.order {
 		if f.ShortFailed = s.countRepeats(ctx, o, run, order); f.ShortFailed == 0 {
@@ -68,7 +68,7 @@ func (s *search) examine(ctx context.Context, o *outcome) *Failure {
 			f.ShortOrder = kept(order)
 		}
 	}
-	if last, log, err := s.logged(ctx, run, order); err == nil {
+	if last, log, err := s.logged(ctx, o, run, order); err == nil {
 		events := parse(log, f.place)
 		if o.ended {
 			events = untilEnd(events, o.test)
@@ -90,7 +90,7 @@ func (s *search) examine(ctx context.Context, o *outcome) *Failure {
 func (s *search) testsOf(ctx context.Context, o *outcome) (names []string) {
 	name := o.test
 	if name == "" {
-		_, log, _ := s.logged(ctx, s.run, o.order)
+		_, log, _ := s.logged(ctx, o, s.run, o.order)
 		for _, e := range parse(log, nil) {
 			if e.kind == 'n' {
 				name = e.text
@@ -140,7 +140,7 @@ func (s *search) countRepeats(ctx context.Context, o *outcome, run, order string
 func (s *search) shorten(ctx context.Context, o *outcome, run string, f *Failure) (order string) {
 	limited, cancel := context.WithTimeout(ctx, s.hunt.shorten)
 	defer cancel()
-	_, log, err := s.logged(limited, run, o.order)
+	_, log, err := s.logged(limited, o, run, o.order)
 	if err != nil {
 		return o.order
 	}
