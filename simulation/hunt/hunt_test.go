@@ -50,6 +50,9 @@ func plays(play string) int {
 				fmt.Fprintf(&log, "q abcdef0000000001 %d 0 main.f\t/x/f.go:%d\t\np abcdef0000000001 %d 4 \nr 1 0 0 \n", n, n, n)
 			}
 		}
+		if play == "fails" {
+			log.WriteString("q 1 1 0 main.f\t/x/play_test.go:12\t\nn 2 0 0 TestNext\nq 2 1 0 main.f\t/x/next_test.go:1\t\n")
+		}
 		_ = os.WriteFile(to, []byte(log.String()), 0o666)
 	}
 	switch {
@@ -91,7 +94,8 @@ func TestSearch(t *testing.T) {
 	f := s.examine(t.Context(), o)
 	require.Equal(t, [...]int{5, 5, 40, 2, 5}, [...]int{f.Repeats, f.Failed, f.Switches, f.Needed, f.ShortFailed})
 	require.Equal(t, "5:abcdefp3,abcdefp17", f.ShortOrder)
-	require.Len(t, f.Steps, 2)
+	require.Len(t, f.Steps, 3)
+	require.Equal(t, "play_test.go:12", f.Steps[2].Place, "the report ends where the test ends")
 	require.Contains(t, f.Command, "BRAID_ORDER=5:abcdefp3,abcdefp17 go test -vet=off -count=1 -parallel=4 -overlay=/list.json -run='^TestPlay$' example.com/p")
 	text := f.asText()
 	for _, part := range []string{
@@ -230,6 +234,10 @@ func TestEndless(t *testing.T) {
 	require.True(t, o.failed)
 	require.Equal(t, "endless", o.kind)
 	require.Contains(t, o.output, "SIGQUIT")
+	s.limit = time.Hour
+	_, log, err := s.logged(t.Context(), o, "", "5") // only for a short time
+	require.NoError(t, err)
+	require.NotEmpty(t, log)
 }
 
 // An interrupt ends the search without a failure.
@@ -272,6 +280,16 @@ func TestParse(t *testing.T) {
 	}
 	require.Equal(t, []string{"1st", "2nd", "3rd", "4th", "11th", "12th", "21st", "112th"}, []string{ordinal(1), ordinal(2), ordinal(3), ordinal(4), ordinal(11), ordinal(12), ordinal(21), ordinal(112)})
 	require.Equal(t, []string{"A", "Z", "A1"}, []string{letter(0), letter(25), letter(26)})
+}
+
+// A goroutine has a second step where it goes on after a switch, and each goroutine has a name.
+func TestSteps(t *testing.T) {
+	const log = "n 1 0 0 \nq 1 1 0 main.main\t/x/main.go:3\t\nn 2 0 0 TestA\ng 2 1 3 main.f\t/x/a.go:1\t\ng 2 2 4 net.f\t/go/src/net/net.go:1\t\n" +
+		"q 2 3 0 main.f\t/x/a.go:5\t\np 2 3 0 \nr 3 0 0 \nq 3 1 0 main.g\t/x/a.go:9\t\nr 4 0 0 \nq 4 1 0 main.h\t/x/a.go:7\t\nr 2 0 0 \nr 3 0 0 \n"
+	f := &Failure{module: new(pkg), root: "/go"}
+	f.Steps = f.steps(parse([]byte(log), f.place))
+	require.Equal(t, []string{"main", "TestA", "started at a.go:1", "started by the standard library, for example by a timer"}, f.Goroutines)
+	require.Equal(t, []Step{{0, "main.go:3", "", ""}, {1, "a.go:5", "", "here it lets the others run"}, {2, "a.go:9", "", ""}, {3, "a.go:7", "", ""}, {1, "a.go:5", "", ""}}, f.Steps)
 }
 
 // What happens after a test is not in its report.
