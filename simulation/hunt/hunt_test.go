@@ -197,12 +197,14 @@ func TestManyNeeded(t *testing.T) {
 		keys = append(keys, key{0xabcdef, 'p', n})
 		fmt.Fprintf(&log, "q abcdef0000000001 %d 0 main.f\t/x/f.go:%d\t\np abcdef0000000001 %d 4 \nr 1 0 0 \n", n, n, n)
 	}
-	f := &Failure{Test: "TestX", Order: "5", Repeats: 5, Failed: 5, ShortFailed: 5, Switches: 4000, Needed: len(keys), ShortOrder: kept(with("5", keys)), module: new(pkg), root: "/go"}
+	f := &Failure{Test: "TestX", Order: "5", Repeats: 5, Failed: 5, ShortFailed: 5, Switches: 4000, Needed: len(keys), ShortOrder: kept(with("5", keys)),
+		module: new(pkg), root: "/go"}
 	f.Steps = f.steps(parse([]byte(log.String()), f.place))
 	f.Command = played(t, "fails", hunt{}).repeatCommand(f.ShortOrder, "X")
 	text := f.asText()
 	require.Less(t, len(text), 4000)
-	require.Contains(t, text, "Of its 4000 switches, 3405 are enough (5 times of 5). The time of -shorten was over before each of them was tried.\nThe last 20 are in the table.\n")
+	require.Contains(t, text, "Of its 4000 switches, 3405 are enough (5 times of 5). The time of -shorten was over before each of them was tried.\n"+
+		"The last 20 are in the table.\n")
 	require.InDelta(t, 20+shown, strings.Count(text, "<- here it lets others run"), shown)
 	require.Contains(t, text, "f.go:3404")
 	_, name, ok := strings.Cut(f.ShortOrder, "5:@")
@@ -289,7 +291,8 @@ func TestSteps(t *testing.T) {
 	f := &Failure{module: new(pkg), root: "/go"}
 	f.Steps = f.steps(parse([]byte(log), f.place))
 	require.Equal(t, []string{"main", "TestA", "started at a.go:1", "started by the standard library, for example by a timer"}, f.Goroutines)
-	require.Equal(t, []Step{{0, "main.go:3", "", ""}, {1, "a.go:5", "", "here it lets the others run"}, {2, "a.go:9", "", ""}, {3, "a.go:7", "", ""}, {1, "a.go:5", "", ""}}, f.Steps)
+	require.Equal(t, []Step{{0, "main.go:3", "", ""}, {1, "a.go:5", "", "here it lets the others run"}, {2, "a.go:9", "", ""}, {3, "a.go:7", "", ""},
+		{1, "a.go:5", "", ""}}, f.Steps)
 }
 
 // What happens after a test is not in its report.

@@ -254,17 +254,20 @@ func (f *Failure) steps(all []event) []Step {
 // asText returns the report for a person.
 func (f *Failure) asText() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "\n%s fails in order %s, the %s that was tried, after %.1f s\n\n%s\n\n", cmp.Or(f.Test, "a test of "+f.Package), f.Order, ordinal(f.Orders), f.Took, f.Message)
+	fmt.Fprintf(&b, "\n%s fails in order %s, the %s that was tried, after %.1f s\n\n%s\n\n", cmp.Or(f.Test, "a test of "+f.Package),
+		f.Order, ordinal(f.Orders), f.Took, f.Message)
 	fmt.Fprintf(&b, "The order was repeated: it failed in the same way %d times of %d.\n", f.Failed, f.Repeats)
 	switch {
 	case f.Failed == 0:
 		b.WriteString("So it is not decided by the order alone: see 'An order that does not repeat' in README.md of hunt.\n")
 	case f.ShortOrder == "":
-		fmt.Fprintf(&b, "The order has %d switches. It was not shortened: no run with these alone failed in the same way before the time of -shorten was over.\n", f.Switches)
+		fmt.Fprintf(&b, "The order has %d switches. It was not shortened: no run with these alone failed in the same way before the time of -shorten was over.\n",
+			f.Switches)
 	case f.Needed == 0:
 		fmt.Fprintf(&b, "No switch is needed: it also fails in the order of Go's scheduler with one processor (%d times of %d).\n", f.ShortFailed, f.Repeats)
 	case !f.Minimal:
-		fmt.Fprintf(&b, "Of its %d switches, %d are enough (%d times of %d). The time of -shorten was over before each of them was tried.\n", f.Switches, f.Needed, f.ShortFailed, f.Repeats)
+		fmt.Fprintf(&b, "Of its %d switches, %d are enough (%d times of %d). The time of -shorten was over before each of them was tried.\n",
+			f.Switches, f.Needed, f.ShortFailed, f.Repeats)
 	default:
 		fmt.Fprintf(&b, "Of its %d switches, %d %s needed (%d times of %d).\n", f.Switches, f.Needed, map[bool]string{true: "is", false: "are"}[f.Needed == 1], f.ShortFailed, f.Repeats)
 	}

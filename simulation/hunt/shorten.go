@@ -55,7 +55,8 @@ func (s *search) examine(ctx context.Context, o *outcome) *Failure {
 			break
 		}
 	}
-	f := &Failure{Package: s.ImportPath, Test: o.test, Message: strings.TrimRight(o.message, "\n"), Order: o.order, Orders: s.tried, Repeats: s.repeat, Output: o.output, module: s.pkg, root: s.g.Root}
+	f := &Failure{Package: s.ImportPath, Test: o.test, Message: strings.TrimRight(o.message, "\n"), Order: o.order, Orders: s.tried, Repeats: s.repeat,
+		Output: o.output, module: s.pkg, root: s.g.Root}
 	f.Failed = s.countRepeats(ctx, o, run, o.order)
 	order := o.order
 	if f.Failed > 0 && ctx.Err() == nil {

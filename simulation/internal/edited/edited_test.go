@@ -75,7 +75,8 @@ func effects(t *testing.T, g *Go, flag string) error {
 		limited, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 		defer cancel()
 		c := exec.CommandContext(limited, binary, "-test.run="+pattern, "-test.timeout=10000h")
-		c.Dir, c.Env = "testdata/effects", append(os.Environ(), "BRAID_ORDER="+order, "GORACE=report_bugs=0 atexit_sleep_ms=0") // the tests rely on one goroutine at a time
+		c.Dir, c.Env = "testdata/effects", append(os.Environ(), "BRAID_ORDER="+order)
+		c.Env = append(c.Env, "GORACE=report_bugs=0 atexit_sleep_ms=0") // the tests rely on one goroutine at a time
 		if order == "" {
 			c.Env = append(c.Env, "UNORDERED=1")
 		}
