@@ -255,7 +255,7 @@ func (h *hunt) inPackage(ctx context.Context, p *pkg) (failures int, err error) 
 		fmt.Fprintf(h.log, "%s: %s, %d failures%s\n", p.ImportPath, s.count(), failures, end)
 	}
 	if failures == 0 && end == "" && h.stall == 0 {
-		fmt.Fprintln(h.log, "A test that sleeps or has a timeout may fail only on an overloaded machine: try -stall 100ms.")
+		fmt.Fprintln(h.log, "A test that sleeps, has a timeout or uses the network may fail only on an overloaded machine: try -stall 100ms.")
 	}
 	return failures, nil
 }

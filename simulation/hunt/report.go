@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -17,9 +18,11 @@ type Failure struct {
 	Order                  string // the value of BRAID_ORDER
 	Orders                 int    // the number of orders that were tried
 	Built, Took            float64
-	Repeats, Failed        int    // the number of repetitions, and of those that failed in the same way
-	Switches, Needed       int    // the order has it
-	ShortOrder             string `json:",omitempty"` // the order with the needed switches alone
+	Repeats, Failed        int    // the number of repetitions, and the number of failures among them
+	Switches               int    // the number of switches of the order
+	Needed                 int    // the number of switches of ShortOrder
+	Minimal                bool   // no single switch of ShortOrder can be left out
+	ShortOrder             string `json:",omitempty"` // the order with the needed switches alone, as a value of BRAID_ORDER
 	ShortFailed            int    // the number of repetitions of ShortOrder that failed in the same way
 	Steps                  []Step
 	Goroutines             []string
@@ -43,15 +46,19 @@ type event struct {
 	id, n  uint64
 	value  uint64
 	text   string
-	frames []frame
+	at     frame // the user's code
+	inCode bool  // there is user's code
 }
 
 type frame struct {
-	function, file string
-	line           int
+	file string
+	line int
 }
 
-func parse(log []byte) (all []event) {
+// parse returns the events of a log. place returns the call of the user's code; it may be nil.
+func parse(log []byte, place func([]frame) (frame, bool)) (all []event) {
+	var frames []frame
+	names := map[string]string{}
 	for line := range bytes.Lines(log) {
 		f := strings.SplitN(strings.TrimSuffix(string(line), "\n"), " ", 5)
 		if len(f) < 5 || len(f[0]) != 1 {
@@ -62,16 +69,37 @@ func parse(log []byte) (all []event) {
 		e.n, _ = strconv.ParseUint(f[2], 10, 64)
 		e.value, _ = strconv.ParseUint(f[3], 16, 64)
 		if e.kind == 'q' || e.kind == 'g' {
-			words := strings.Split(e.text, "\t")
-			for i := 0; i+1 < len(words); i += 2 {
-				colon := strings.LastIndexByte(words[i+1], ':')
-				number, _ := strconv.Atoi(words[i+1][colon+1:])
-				e.frames = append(e.frames, frame{words[i], words[i+1][:max(0, colon)], number})
+			if place != nil {
+				words := strings.Split(e.text, "\t")
+				frames = frames[:0]
+				for i := 0; i+1 < len(words); i += 2 { // a function and a line of a file
+					colon := strings.LastIndexByte(words[i+1], ':')
+					line, _ := strconv.Atoi(words[i+1][colon+1:])
+					frames = append(frames, frame{words[i+1][:max(0, colon)], line})
+				}
+				if e.at, e.inCode = place(frames); names[e.at.file] == "" {
+					names[strings.Clone(e.at.file)] = strings.Clone(e.at.file)
+				}
+				e.at.file = names[e.at.file] // the line need not stay in memory
 			}
+			e.text = ""
 		}
 		all = append(all, e)
 	}
 	return all
+}
+
+// untilEnd returns the events up to the last one of a test's goroutine in the user's code.
+func untilEnd(all []event, test string) []event {
+	id, last := uint64(0), len(all)-1
+	for i, e := range all {
+		if e.kind == 'n' && e.text == test {
+			id = e.id
+		} else if e.kind == 'q' && e.id == id && e.inCode {
+			last = i
+		}
+	}
+	return all[:last+1]
 }
 
 // place returns the call of the user's code: the innermost one in the module, or else the innermost one outside of the standard library.
@@ -107,10 +135,11 @@ func (f *Failure) code(at frame) string {
 	return strings.TrimSpace(lines[at.line-1])
 }
 
-// shown is the number of steps that a report shows before and after a switch.
-const shown = 6
+// shown is the number of steps that a report shows before and after a switch, and shownSwitches is the number of switches that it shows.
+const shown, shownSwitches = 6, 20
 
-// steps returns the steps near the switches and near the end, and fills in f.Goroutines. Steps of one goroutine at one line are one step.
+// steps returns the steps near the last switches and near the end, and fills in f.Goroutines. Steps of one goroutine at one line are one step. After
+// a switch, the goroutine has a second step at this line when it goes on.
 func (f *Failure) steps(all []event) []Step {
 	var steps []Step
 	index := map[uint64]int{}
@@ -136,28 +165,37 @@ func (f *Failure) steps(all []event) []Step {
 		steps = append(steps, step)
 	}
 	last := map[uint64]frame{}
+	stopped := map[uint64]bool{}
+	goesOn := map[int]bool{}
 	for _, e := range all {
 		switch e.kind {
 		case 'n':
-			f.Goroutines[number(e.id)] = e.text
+			f.Goroutines[number(e.id)] = cmp.Or(e.text, "main")
 		case 'g':
-			if at, ok := f.place(e.frames); ok {
-				f.Goroutines[number(e.value)] = fmt.Sprintf("started at %s:%d", filepath.Base(at.file), at.line)
+			f.Goroutines[number(e.value)] = "started by the standard library, for example by a timer"
+			if e.inCode {
+				f.Goroutines[number(e.value)] = fmt.Sprintf("started at %s:%d", filepath.Base(e.at.file), e.at.line)
 			}
 		case 'q':
-			if at, ok := f.place(e.frames); ok {
-				last[e.id] = at
-				add(e.id, at, "")
-			} else {
-				last[e.id] = frame{}
+			last[e.id] = e.at
+			if e.inCode {
+				add(e.id, e.at, "")
 			}
+		case 'r':
+			if stopped[e.id] && last[e.id].file != "" {
+				goesOn[len(steps)] = true
+				add(e.id, last[e.id], "")
+			}
+			delete(stopped, e.id)
 		case 'p':
+			stopped[e.id] = true
 			what := "here it lets the others run"
 			if e.value > 0 {
 				what = fmt.Sprintf("here it lets others run, for up to %d operations", e.value)
 			}
 			add(e.id, last[e.id], what)
 		case 't':
+			stopped[e.id] = true
 			add(e.id, last[e.id], fmt.Sprintf("here it stands still for %v", time.Duration(e.value)))
 		case 's':
 			add(e.id, last[e.id], "its select looks at the cases in another order")
@@ -168,11 +206,20 @@ func (f *Failure) steps(all []event) []Step {
 		}
 	}
 	keep := make([]bool, len(steps))
-	for i := range steps {
-		if steps[i].Switch != "" || i == len(steps)-1 {
-			for k := max(0, i-shown); k <= min(len(steps)-1, i+shown); k++ {
-				keep[k] = true
-			}
+	switches := 0
+	for i := len(steps) - 1; i >= 0; i-- {
+		near := -1
+		switch {
+		case i == len(steps)-1:
+			near = shown
+		case steps[i].Switch != "" && switches < shownSwitches:
+			switches++
+			near = shown
+		case goesOn[i] && switches < shownSwitches:
+			near = 1
+		}
+		for k := max(0, i-near); k <= min(len(steps)-1, i+near); k++ {
+			keep[k] = true
 		}
 	}
 	if len(steps) <= 5*shown {
@@ -207,17 +254,25 @@ func (f *Failure) steps(all []event) []Step {
 // asText returns the report for a person.
 func (f *Failure) asText() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "\n%s fails in order %s, the %s that was tried, after %.1f s\n\n%s\n\n", or(f.Test, "a test of "+f.Package), f.Order, ordinal(f.Orders), f.Took, f.Message)
+	fmt.Fprintf(&b, "\n%s fails in order %s, the %s that was tried, after %.1f s\n\n%s\n\n", cmp.Or(f.Test, "a test of "+f.Package),
+		f.Order, ordinal(f.Orders), f.Took, f.Message)
 	fmt.Fprintf(&b, "The order was repeated: it failed in the same way %d times of %d.\n", f.Failed, f.Repeats)
 	switch {
 	case f.Failed == 0:
 		b.WriteString("So it is not decided by the order alone: see 'An order that does not repeat' in README.md of hunt.\n")
 	case f.ShortOrder == "":
-		fmt.Fprintf(&b, "The order has %d switches, and no part of them was found to be enough.\n", f.Switches)
+		fmt.Fprintf(&b, "The order has %d switches. It was not shortened: no run with these alone failed in the same way before the time of -shorten was over.\n",
+			f.Switches)
 	case f.Needed == 0:
-		b.WriteString("No switch is needed: it also fails in the order of Go's scheduler with one processor.\n")
+		fmt.Fprintf(&b, "No switch is needed: it also fails in the order of Go's scheduler with one processor (%d times of %d).\n", f.ShortFailed, f.Repeats)
+	case !f.Minimal:
+		fmt.Fprintf(&b, "Of its %d switches, %d are enough (%d times of %d). The time of -shorten was over before each of them was tried.\n",
+			f.Switches, f.Needed, f.ShortFailed, f.Repeats)
 	default:
 		fmt.Fprintf(&b, "Of its %d switches, %d %s needed (%d times of %d).\n", f.Switches, f.Needed, map[bool]string{true: "is", false: "are"}[f.Needed == 1], f.ShortFailed, f.Repeats)
+	}
+	if f.ShortOrder == "" && f.Switches > shownSwitches || f.Needed > shownSwitches {
+		fmt.Fprintf(&b, "The last %d are in the table.\n", shownSwitches)
 	}
 	if len(f.Steps) > 0 {
 		b.WriteString("\n" + f.table())
@@ -227,13 +282,6 @@ func (f *Failure) asText() string {
 	}
 	fmt.Fprintf(&b, "\nTo repeat it:\n\n\t%s\n\n", f.Command)
 	return b.String()
-}
-
-func or(s, other string) string {
-	if s == "" {
-		return other
-	}
-	return s
 }
 
 func ordinal(n int) string {
@@ -255,7 +303,7 @@ func ordinal(n int) string {
 func (f *Failure) table() string {
 	var b strings.Builder
 	for i, name := range f.Goroutines {
-		fmt.Fprintf(&b, "  %s goroutine %s: %s\n", strings.Repeat(" ", 0), letter(i), or(name, "the test"))
+		fmt.Fprintf(&b, "   goroutine %s: %s\n", letter(i), name)
 	}
 	b.WriteString("\n")
 	wide := 0

@@ -22,7 +22,12 @@ type outcome struct {
 	message string // the assertion or the panic
 	kind    string // outcomes with the same kind have the same cause
 	output  string
+	took    time.Duration
+	ended   bool // the test has ended, without a panic
 }
+
+// endless is the kind of an order that does not end.
+const endless = "endless"
 
 // most is the number of bytes that hunt keeps of the output of a test, at its beginning and at its end.
 const most = 256 << 10
@@ -66,11 +71,18 @@ func (h *hunt) perform(ctx context.Context, p *pkg, binary, run, order, logTo st
 	if h.short {
 		args = append(args, "-test.short")
 	}
+	value, err := inFile(h.dir, order)
+	if err != nil {
+		return &outcome{order: order, failed: true, message: err.Error(), kind: "file"}
+	}
+	if _, name, ok := strings.Cut(value, "@"); ok {
+		defer os.Remove(name)
+	}
 	limited, cancel := context.WithTimeout(ctx, h.limit)
 	defer cancel()
 	c := exec.CommandContext(limited, binary, args...)
 	c.Dir = p.Dir
-	c.Env = append(os.Environ(), "PWD="+p.Dir, "BRAID_ORDER="+order)
+	c.Env = append(os.Environ(), "PWD="+p.Dir, "BRAID_ORDER="+value)
 	if logTo != "" {
 		c.Env = append(c.Env, "BRAID_ORDER_LOG="+logTo)
 	}
@@ -78,14 +90,15 @@ func (h *hunt) perform(ctx context.Context, p *pkg, binary, run, order, logTo st
 	c.WaitDelay = 2 * time.Second
 	out := &clipped{}
 	c.Stdout, c.Stderr = out, out
-	err := c.Run()
-	o := &outcome{order: order, output: out.String()}
+	begun := time.Now()
+	err = c.Run()
+	o := &outcome{order: order, output: out.String(), took: time.Since(begun)}
 	if ctx.Err() != nil {
 		return o
 	}
 	switch {
 	case limited.Err() != nil:
-		o.failed, o.message, o.kind = true, fmt.Sprintf("the order has not ended after %v of real time: see -limit", h.limit), "endless"
+		o.failed, o.message, o.kind = true, fmt.Sprintf("    the order has not ended after %v of real time: see -limit", h.limit), endless
 	case err != nil && !errors.Is(err, exec.ErrWaitDelay):
 		o.failed = true
 		o.read(err)
@@ -93,6 +106,24 @@ func (h *hunt) perform(ctx context.Context, p *pkg, binary, run, order, logTo st
 		o.noTests = strings.HasPrefix(o.output, "testing: warning: no tests to run")
 	}
 	return o
+}
+
+// longest is the greatest number of bytes of a list of switches in BRAID_ORDER itself. A longer list is in a file: Linux allows 128 KB for a
+// variable of the environment, and the command that repeats an order must be readable.
+const longest = 1000
+
+// inFile returns a value of BRAID_ORDER for the order. A long list of switches goes into a new file in the folder dir, with a switch in each line.
+func inFile(dir, order string) (value string, err error) {
+	seed, list, _ := strings.Cut(order, ":")
+	if len(list) <= longest {
+		return order, nil
+	}
+	f, err := os.CreateTemp(dir, "order")
+	if err != nil {
+		return "", err
+	}
+	_, err = f.WriteString(strings.ReplaceAll(list, ",", "\n") + "\n")
+	return seed + ":@" + f.Name(), errors.Join(err, f.Close())
 }
 
 var (
@@ -128,7 +159,9 @@ func (o *outcome) read(err error) {
 		}
 		o.kind = o.test + " " + where
 	}
+	o.ended = o.test != ""
 	if m := panicLine.FindStringSubmatch(o.output); m != nil {
+		o.ended = false
 		text := m[1]
 		kind := digits.ReplaceAllString(text, "0")
 		if strings.HasPrefix(text, "panic: test timed out") {
@@ -140,11 +173,6 @@ func (o *outcome) read(err error) {
 		}
 		o.message = "    " + text + "\n" + o.message
 		o.kind += " " + kind
-		if o.test == "" {
-			if got := regexp.MustCompile(`\.(Test\w+)(\.func|\()`).FindStringSubmatch(o.output); got != nil {
-				o.test = got[1]
-			}
-		}
 	}
 	if o.message == "" {
 		lines := strings.Split(strings.TrimSpace(o.output), "\n")
@@ -246,8 +274,14 @@ func (h *hunt) together(ctx context.Context, n int, f func(i int) *outcome, last
 	return all
 }
 
-// logged performs an order with a log, and returns the log.
-func (s *search) logged(ctx context.Context, run, order string) (*outcome, []byte, error) {
+// logged performs an order with a log, and returns the log. An order of an endless failure is performed for a short time, because a loop may write
+// 50 MB a second.
+func (s *search) logged(ctx context.Context, failure *outcome, run, order string) (*outcome, []byte, error) {
+	if failure.kind == endless {
+		short, cancel := context.WithTimeout(ctx, 3*time.Second)
+		defer cancel()
+		ctx = short
+	}
 	f, err := os.CreateTemp(s.dir, "log")
 	if err != nil {
 		return nil, nil, err

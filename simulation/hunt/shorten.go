@@ -5,7 +5,8 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"maps"
+	"os"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
@@ -37,40 +38,91 @@ func with(seed string, keys []key) string {
 
 // examine repeats, shortens and explains the failure o.
 func (s *search) examine(ctx context.Context, o *outcome) *Failure {
-	f := &Failure{Package: s.ImportPath, Test: o.test, Message: strings.TrimRight(o.message, "\n"), Order: o.order, Orders: s.tried, Repeats: s.repeat, Output: o.output, module: s.pkg, root: s.g.Root}
+	stop := s.progress(func() string {
+		return fmt.Sprintf("%s: order %s fails, and is repeated and shortened", s.ImportPath, o.order)
+	})
+	defer stop()
 	run := s.run
-	if top, _, _ := strings.Cut(o.test, "/"); top != "" && !strings.Contains(run, "/") { // the test alone, if it fails alone
-		alone := "^" + regexp.QuoteMeta(top) + "$"
+	for _, name := range s.testsOf(ctx, o) { // the test alone, if it fails alone
+		parts := strings.Split(name, "/")
+		for i, part := range parts {
+			parts[i] = "^" + regexp.QuoteMeta(part) + "$"
+		}
+		alone := strings.Join(parts, "/")
 		if again := s.perform(ctx, s.pkg, s.binary, alone, o.order, ""); again.failed && again.kind == o.kind {
 			run = alone
+			o.test = cmp.Or(o.test, name)
+			break
 		}
 	}
+	f := &Failure{Package: s.ImportPath, Test: o.test, Message: strings.TrimRight(o.message, "\n"), Order: o.order, Orders: s.tried, Repeats: s.repeat,
+		Output: o.output, module: s.pkg, root: s.g.Root}
 	f.Failed = s.countRepeats(ctx, o, run, o.order)
 	order := o.order
 	if f.Failed > 0 && ctx.Err() == nil {
-		stop := s.progress(func() string {
-			return fmt.Sprintf("%s: looking for the switches that the failure of %s needs", s.ImportPath, o.test)
-		})
-		f.Switches, f.Needed, order = s.shorten(ctx, o, run)
-		stop()
+		order = s.shorten(ctx, o, run, f)
 	}
 	if order != o.order {
-		f.ShortOrder, f.ShortFailed = order, s.countRepeats(ctx, o, run, order)
-		if f.ShortFailed == 0 {
-			f.ShortOrder, order = "", o.order
+		if f.ShortFailed = s.countRepeats(ctx, o, run, order); f.ShortFailed == 0 {
+			order = o.order
+		} else {
+			f.ShortOrder = kept(order)
 		}
 	}
-	if last, log, err := s.logged(ctx, run, order); err == nil {
-		f.Steps = f.steps(parse(log))
+	if last, log, err := s.logged(ctx, o, run, order); err == nil {
+		events := parse(log, f.place)
+		if o.ended {
+			events = untilEnd(events, o.test)
+		}
+		f.Steps = f.steps(events)
 		if last.failed && last.kind == o.kind { // the values in the message may be others
 			f.Message, f.Output = strings.TrimRight(last.message, "\n"), last.output
 		}
 	}
-	f.Command = s.repeatCommand(order, run)
+	f.Command = s.repeatCommand(cmp.Or(f.ShortOrder, o.order), run)
 	if s.race && ctx.Err() == nil {
 		f.Race = s.underRace(ctx, run, order)
 	}
 	return f
+}
+
+// testsOf returns the test that has failed, and the test of which it is a part. The output of a panic in a goroutine does not name the test: then
+// testsOf takes the test that began last.
+func (s *search) testsOf(ctx context.Context, o *outcome) (names []string) {
+	name := o.test
+	if name == "" {
+		_, log, _ := s.logged(ctx, o, s.run, o.order)
+		for _, e := range parse(log, nil) {
+			if e.kind == 'n' {
+				name = e.text
+			}
+		}
+	}
+	if name == "" {
+		return nil
+	}
+	names = []string{name}
+	if top, _, ok := strings.Cut(name, "/"); ok {
+		names = append(names, top)
+	}
+	return names
+}
+
+// kept returns a value of BRAID_ORDER for the order that is of use after the hunt: a long list of switches is in a file of the user's cache.
+func kept(order string) string {
+	dir, err := os.UserCacheDir()
+	if err != nil {
+		return order
+	}
+	dir = filepath.Join(dir, "braid", "orders")
+	if err := os.MkdirAll(dir, 0o777); err != nil {
+		return order
+	}
+	value, err := inFile(dir, order)
+	if err != nil {
+		return order
+	}
+	return value
 }
 
 // countRepeats counts how often an order fails in the same way.
@@ -84,77 +136,89 @@ func (s *search) countRepeats(ctx context.Context, o *outcome, run, order string
 }
 
 // shorten looks for as few switches as possible with which the order fails in the same way: delta debugging (Zeller and Hildebrandt, Simplifying
-// and isolating failure-inducing input, 2002), with the jobs as parallel tries. It returns the number of switches of the whole order and the
-// number of needed ones. Without a shorter order that fails, order is o.order.
-func (s *search) shorten(ctx context.Context, o *outcome, run string) (all, needed int, order string) {
-	end := time.Now().Add(s.hunt.shorten)
-	_, log, err := s.logged(ctx, run, o.order)
+// and isolating failure-inducing input, 2002), with the jobs as parallel tries. Unlike theirs, a sweep over the list goes on behind a part that was
+// left out, and does not begin again. shorten fills in the fields of f about switches, and returns the shortest order that has failed.
+func (s *search) shorten(ctx context.Context, o *outcome, run string, f *Failure) (order string) {
+	limited, cancel := context.WithTimeout(ctx, s.hunt.shorten)
+	defer cancel()
+	_, log, err := s.logged(limited, o, run, o.order)
 	if err != nil {
-		return 0, 0, o.order
+		return o.order
 	}
-	keys := switches(parse(log))
-	all = len(keys)
-	// first returns the first of the candidates that fails in the same way.
-	first := func(candidates [][]key) ([]key, bool) {
-		fails := func(r *outcome) bool { return r != nil && r.failed && r.kind == o.kind }
-		results := s.together(ctx, len(candidates), func(i int) *outcome {
-			return s.perform(ctx, s.pkg, s.binary, run, with(o.order, candidates[i]), "")
+	effective, all := switches(parse(log, nil))
+	f.Switches = len(effective)
+	fails := func(r *outcome) bool { return r != nil && r.failed && r.kind == o.kind }
+	// first returns the index of the first of the candidates that fails in the same way. Candidates that take much longer than the order do not.
+	first := func(candidates ...[]key) (i int, ok bool) {
+		results := s.together(limited, len(candidates), func(i int) *outcome {
+			patient, cancel := context.WithTimeout(limited, 4*o.took+2*time.Second)
+			defer cancel()
+			return s.perform(patient, s.pkg, s.binary, run, with(o.order, candidates[i]), "")
 		}, fails)
-		for i, r := range results {
-			if fails(r) {
-				return candidates[i], true
-			}
-		}
-		return nil, false
+		i = slices.IndexFunc(results, fails)
+		return i, i >= 0
 	}
-	if got, ok := first([][]key{nil, keys}); !ok {
-		return all, all, o.order
-	} else if len(got) == 0 {
-		return all, 0, with(o.order, nil)
+	candidates := [][]key{nil, effective, all}
+	i, ok := first(candidates...)
+	if !ok {
+		return o.order
 	}
-	for parts := 2; len(keys) > 1 && ctx.Err() == nil && time.Now().Before(end); {
-		parts = min(parts, len(keys))
-		var candidates [][]key
-		chunk := func(i int) (from, to int) { return i * len(keys) / parts, (i + 1) * len(keys) / parts }
-		if parts == 2 {
-			for i := range parts {
-				from, to := chunk(i)
-				candidates = append(candidates, keys[from:to])
-			}
-		} else {
-			for i := range parts {
-				from, to := chunk(i)
-				candidates = append(candidates, slices.Concat(keys[:from], keys[to:]))
-			}
-		}
-		got, ok := first(candidates)
-		switch {
-		case ok:
-			keys, parts = got, max(2, parts-1)
-		case parts == len(keys):
-			return all, len(keys), with(o.order, keys)
-		default:
-			parts = min(len(keys), 2*parts)
-		}
-	}
-	return all, len(keys), with(o.order, keys)
+	keys := candidates[i]
+	f.Minimal = s.sweep(limited, &keys, first)
+	f.Needed = len(keys)
+	return with(o.order, keys)
 }
 
-// switches returns the switches of an order. It leaves out those after which the same goroutine runs on: nobody else was runnable, so they have
-// changed nothing. A change of a priority has effects later, however.
-func switches(events []event) []key {
-	seen := map[key]bool{}
+// sweep leaves out parts of keys as long as what is left fails, until no switch can be left out, which it reports, or until ctx ends. The parts
+// are halves at first, and single switches in the end.
+func (s *search) sweep(ctx context.Context, keys *[]key, first func(...[]key) (int, bool)) (minimal bool) {
+	for size := (len(*keys) + 1) / 2; len(*keys) > 1; size = max(1, size/2) {
+		before := len(*keys)
+		for at := 0; at < len(*keys) && len(*keys) > 1; {
+			size = min(size, (len(*keys)+1)/2) // never all of them
+			var candidates [][]key
+			for from := at; from < len(*keys) && len(candidates) < s.jobs; from += size {
+				candidates = append(candidates, slices.Concat((*keys)[:from], (*keys)[min(from+size, len(*keys)):]))
+			}
+			i, ok := first(candidates...)
+			if ok {
+				*keys = candidates[i]
+				at += i * size
+			} else {
+				at += len(candidates) * size
+			}
+			if ctx.Err() != nil {
+				return false
+			}
+		}
+		if size == 1 && len(*keys) == before {
+			break
+		}
+	}
+	return true
+}
+
+// switches returns the switches of an order in the sequence in which they occur. Those after which the same goroutine runs on are not effective:
+// nobody else was runnable, so they have changed nothing. A change of a priority has effects later, however.
+func switches(events []event) (effective, all []key) {
+	seen := map[key]int{} // 2 if effective
 	levels := slices.ContainsFunc(events, func(e event) bool { return e.kind == 'l' })
 	for i, e := range events {
 		if bytes.IndexByte([]byte("pwstl"), e.kind) < 0 {
 			continue
 		}
-		if (e.kind == 'p' || e.kind == 'w') && !levels && i+1 < len(events) && events[i+1].kind == 'q' && events[i+1].id == e.id {
-			continue
+		k := key{e.id >> 40, e.kind, e.n}
+		if seen[k] == 0 {
+			all = append(all, k)
+			seen[k] = 1
 		}
-		seen[key{e.id >> 40, e.kind, e.n}] = true
+		runsOn := i+1 < len(events) && events[i+1].kind == 'q' && events[i+1].id == e.id
+		if seen[k] == 1 && (levels || !runsOn || e.kind != 'p' && e.kind != 'w') {
+			effective = append(effective, k)
+			seen[k] = 2
+		}
 	}
-	return slices.SortedFunc(maps.Keys(seen), key.compare)
+	return effective, all
 }
 
 // repeatCommand returns a command for a shell that repeats an order, in the working directory of the hunt.

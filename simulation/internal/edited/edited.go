@@ -6,7 +6,7 @@ import (
 	"bytes"
 	"cmp"
 	"crypto/sha256"
-	_ "embed"
+	"embed"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -97,7 +97,18 @@ func overlay(dir string, edits []edit) (*Go, error) {
 
 // apply returns the edited and the added files by their names below source.
 func apply(source, version string, edits []edit) (map[string]string, error) {
-	texts := map[string]string{added: order}
+	texts := map[string]string{}
+	added, err := order.ReadDir("_runtime")
+	if err != nil {
+		return nil, err
+	}
+	for _, f := range added {
+		b, err := order.ReadFile("_runtime/" + f.Name())
+		if err != nil {
+			return nil, err
+		}
+		texts["runtime/braid_"+f.Name()] = string(b)
+	}
 	for _, e := range edits {
 		if _, ok := texts[e.file]; !ok {
 			b, err := os.ReadFile(filepath.Join(source, filepath.FromSlash(e.file)))
@@ -127,11 +138,10 @@ func apply(source, version string, edits []edit) (map[string]string, error) {
 // known names the releases that are tested.
 const known = "it knows Go 1.26 and 1.27"
 
-// added is the file that the overlay adds to GOROOT/src.
-const added = "runtime/braid_order.go"
-
-//go:embed _runtime/order.go
-var order string
+// order has the files that the overlay adds to package runtime.
+//
+//go:embed _runtime/*.go
+var order embed.FS
 
 // folderHas reports whether the folder dir is in the folder of.
 func folderHas(of, dir string) bool {

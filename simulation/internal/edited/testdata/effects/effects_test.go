@@ -114,7 +114,10 @@ func TestPoints(t *testing.T) {
 			time.Sleep(2 * time.Second)
 		}))
 	})
-	t.Run("timers of a bubble", func(t *testing.T) {
+	t.Run("timers of a bubble", func(t *testing.T) { // their draws are not those that the runtime makes for itself
+		for range os.Getpid() % 1000 {
+			cheaprand()
+		}
 		synctest.Test(t, func(t *testing.T) {
 			see(t, order(func(act func(byte)) {
 				time.AfterFunc(time.Second, func() { act('a') })
@@ -124,6 +127,9 @@ func TestPoints(t *testing.T) {
 		})
 	})
 }
+
+//go:linkname cheaprand runtime.cheaprand
+func cheaprand() uint32
 
 // TestWoken has goroutines that one operation wakes.
 func TestWoken(t *testing.T) {
@@ -428,6 +434,23 @@ func TestSpin(t *testing.T) {
 	var done uint32
 	go func() { atomic.StoreUint32(&done, 1) }()
 	for atomic.LoadUint32(&done) == 0 {
+	}
+}
+
+// TestFair waits in a loop until select has chosen each of two ready cases, even if no switch is on.
+func TestFair(t *testing.T) {
+	a, b := make(chan int), make(chan int)
+	close(a)
+	close(b)
+	for want := range 2 {
+		for got := -1; got != want; {
+			select {
+			case <-a:
+				got = 0
+			case <-b:
+				got = 1
+			}
+		}
 	}
 }
 
