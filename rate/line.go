@@ -24,7 +24,7 @@ type line struct {
 	heir    suspend.Heir
 	waiters suspend.Queue[time.Time, place]
 	stop    func() bool // stops the timer
-	of      pace
+	of      pace        // set if there are waiters
 }
 
 // A pace is a Limiter or a Ticker. Its method refuses returns an error if n tokens are never due. Its method at returns the time at which n
@@ -117,6 +117,7 @@ func (l *line) armLocked(d time.Duration) {
 // A turn is the Source of a wait for n tokens, or for a tick.
 type turn struct {
 	*line
+	of       pace
 	n        int
 	deadline time.Time // zero if there is none, or if the wait may fail only then
 }
@@ -162,6 +163,7 @@ func (t turn) isTooLate(now time.Time) bool {
 }
 
 func (t turn) Enqueue(r suspend.Resumer[time.Time]) {
+	t.line.of = t.of
 	p := place{t.n, r.Spawner()}
 	t.waiters.Push(r, p)
 	r.LeaveTo(&t.heir, (*inheritor)(t.line))
