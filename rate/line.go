@@ -17,6 +17,8 @@ type line struct {
 	//	waiting -T> waiting  the waiters that are due are resumed; a timer is started for the next waiter
 	//	waiting -W> waiting  the first waiter leaves, or its context ends: the timer is stopped; then as for -T>
 	//
+	// Invariant: the field of is set if there are waiters.
+	//
 	// Debt: a task that removes the first waiter, or changes the time at which it is due, must call serveLocked, because otherwise the
 	// timer fires at the wrong time. A timer that fires although it was stopped does no harm.
 
@@ -24,7 +26,7 @@ type line struct {
 	heir    suspend.Heir
 	waiters suspend.Queue[time.Time, place]
 	stop    func() bool // stops the timer
-	of      pace        // set if there are waiters
+	of      pace
 }
 
 // A pace is a Limiter or a Ticker. Its method refuses returns an error if n tokens are never due. Its method at returns the time at which n

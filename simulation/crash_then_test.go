@@ -33,7 +33,7 @@ func TestAThenOfANodeThatCrashes(t *testing.T) {
 				func(_ int, err error) { called(err) })
 		}
 		_ = n.Go(func() {
-			defer then() // after the crash
+			defer then()
 			then()
 			_ = suspend.Sleep(ctx, time.Hour)
 		})

@@ -24,7 +24,7 @@ type host struct {
 	born    int // the number of tasks that have begun
 	tasks   dlist.List[*task]
 	holds   dlist.List[heldWait]
-	crashes dlist.List[func()] // to be called if the host crashes
+	crashes dlist.List[func()]
 	dead    bool
 	used    bool   // see missed.go
 	reboot  func() // called when the last task has ended
@@ -199,7 +199,7 @@ func (h *host) Hold() (release func(), err error) {
 	}, nil
 }
 
-// OnCrash implements sched.Crasher.
+// OnCrash implements sched.Crasher. The functions of h.crashes are called when h crashes.
 func (h *host) OnCrash(f func()) (stop func()) {
 	n := &dlist.Node[func()]{Value: f}
 	if h.ownOrOutside(func() { h.crashes.Push(n) }) != nil {

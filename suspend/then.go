@@ -44,7 +44,7 @@ type continuation[T any] struct {
 	winner   int            // the leg that was performed without waiting, or none
 	waited   bool           // the legs are queued
 	prepares bool           // some legs have a Preparer
-	crashed  atomicx.Bool   // the executor has crashed, so that k is not called
+	crashed  atomicx.Bool   // k is not called
 	state    atomicx.Uint64 // the word at the beginning of the round, with the flags below as its status
 }
 

@@ -53,7 +53,8 @@ func TestOperationsAgreeWithAccesses(t *testing.T) {
 				total.most = 5000
 			}
 			want := (programs - i + len(names) - 1) / len(names)
-			for seed := 0; total.compared < want && seed < 4*want; seed++ { // a program that is too long has a successor
+			// A program that is too long is replaced by another.
+			for seed := 0; total.compared < want && seed < 4*want; seed++ {
 				total.compare(uint64(seed))
 			}
 			t.Logf("%d programs, of which %d are compared; %d runs at operations, %d of accesses", total.programs, total.compared, total.atOperations, total.ofAccesses)
