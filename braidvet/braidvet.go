@@ -15,7 +15,7 @@ import (
 
 // All has the analyzers that report something.
 func All() []*analysis.Analyzer {
-	return []*analysis.Analyzer{ignoredError, lostStop, nativeWait, noSuspend, lostNext, foreignContext, sequentialGets}
+	return []*analysis.Analyzer{ignoredError, lostStop, nativeWait, noSuspend, lostNext, sharedValue, foreignContext, sequentialGets}
 }
 
 const module = "github.com/braidgo/braid/"

@@ -15,7 +15,7 @@ func TestAnalyzers(t *testing.T) {
 		t.Fatal(err)
 	}
 	for folder, a := range map[string]*analysis.Analyzer{
-		"ignored": ignoredError, "stops": lostStop, "native": nativeWait, "nosuspend": noSuspend, "next": lostNext, "foreign": foreignContext, "rounds": sequentialGets,
+		"ignored": ignoredError, "stops": lostStop, "native": nativeWait, "nosuspend": noSuspend, "next": lostNext, "shared": sharedValue, "foreign": foreignContext, "rounds": sequentialGets,
 	} {
 		t.Run(folder, func(t *testing.T) {
 			if folder == "foreign" || folder == "rounds" {

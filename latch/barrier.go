@@ -127,7 +127,11 @@ type inheritor Barrier
 func (i *inheritor) Inherit() {
 	i.guard.Lock()
 	defer i.guard.Unlock()
-	if i.parties.HasEnded() {
+	waiting := 0
+	for range i.parties.Pending() {
+		waiting++
+	}
+	if waiting < i.parties.Len() {
 		(*Barrier)(i).breakLocked()
 	}
 }

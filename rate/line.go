@@ -17,6 +17,8 @@ type line struct {
 	//	waiting -T> waiting  the waiters that are due are resumed; a timer is started for the next waiter
 	//	waiting -W> waiting  the first waiter leaves, or its context ends: the timer is stopped; then as for -T>
 	//
+	// Invariant: the field of is set if there are waiters.
+	//
 	// Debt: a task that removes the first waiter, or changes the time at which it is due, must call serveLocked, because otherwise the
 	// timer fires at the wrong time. A timer that fires although it was stopped does no harm.
 
@@ -117,6 +119,7 @@ func (l *line) armLocked(d time.Duration) {
 // A turn is the Source of a wait for n tokens, or for a tick.
 type turn struct {
 	*line
+	of       pace
 	n        int
 	deadline time.Time // zero if there is none, or if the wait may fail only then
 }
@@ -162,6 +165,7 @@ func (t turn) isTooLate(now time.Time) bool {
 }
 
 func (t turn) Enqueue(r suspend.Resumer[time.Time]) {
+	t.line.of = t.of
 	p := place{t.n, r.Spawner()}
 	t.waiters.Push(r, p)
 	r.LeaveTo(&t.heir, (*inheritor)(t.line))

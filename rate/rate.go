@@ -51,7 +51,8 @@ func Every(interval time.Duration) Limit {
 }
 
 // A Limiter is a token bucket. The bucket holds a limited number of tokens (the burst), is full at first, and is refilled at a fixed rate.
-// Requests are served strictly in order. NewLimiter makes a Limiter, which must not be copied.
+// Requests are served strictly in order. The zero Limiter has a Limit and a burst of 0, and refuses all requests. A Limiter must not be
+// copied.
 //
 // All tasks that use a Limiter at the same time must have the same clock. Outside a simulation, all schedulers have the same clock. A
 // suspend.Then uses the timers of its executor, since it has no task. If a Limiter meets a clock that is behind, such as that of a test in
@@ -59,7 +60,6 @@ func Every(interval time.Duration) Limit {
 type Limiter struct {
 	line
 	limit  Limit   // protected by line.guard, like all fields below
-	every  float64 // nanoseconds per token, 0 for Inf, or +Inf for a Limit of 0
 	burst  int     // the maximum number of tokens
 	tokens float64 // the number of tokens at the time l.last; may be negative, by at most the gain of one nanosecond
 	last   time.Time
@@ -69,10 +69,7 @@ type Limiter struct {
 // NewLimiter returns a Limiter with a full bucket. With a burst of 0 it allows no events, unless the Limit is Inf. NewLimiter panics if
 // limit or burst is negative, or limit is NaN. A limit of math.Inf(1) is Inf.
 func NewLimiter(limit Limit, burst int) *Limiter {
-	l := &Limiter{burst: checked(burst), tokens: float64(burst)}
-	l.setLimit(limit, interval(limit))
-	l.line.of = l
-	return l
+	return &Limiter{limit: checkedLimit(limit), burst: checked(burst), tokens: float64(burst)}
 }
 
 // Wait takes a token. It suspends the caller until a token is available and all earlier requests are served. If ctx is done before the call
@@ -113,11 +110,9 @@ func (l *Limiter) Allow(n int) bool {
 // SetLimit changes the rate. The bucket keeps its tokens. Waiting requests are served at the new rate. SetLimit never suspends. It panics if
 // limit is negative or NaN.
 func (l *Limiter) SetLimit(limit Limit) {
-	every := interval(limit)
-	l.change(func() { l.setLimit(limit, every) })
+	limit = checkedLimit(limit)
+	l.change(func() { l.limit = limit })
 }
-
-func (l *Limiter) setLimit(limit Limit, every float64) { l.limit, l.every = min(limit, Inf), every }
 
 // SetBurst changes the burst. If the bucket has more tokens than the new burst, the rest is lost. A larger burst adds no tokens. A waiting
 // request for more tokens than the new burst fails with ErrTooLarge when it is the first. SetBurst never suspends. It panics if burst is
@@ -166,11 +161,11 @@ func (l *Limiter) newTurn(n int) turn {
 	if n < 0 {
 		panic("rate: negative number of tokens")
 	}
-	return turn{line: &l.line, n: n}
+	return turn{line: &l.line, of: l, n: n}
 }
 
 func (l *Limiter) refuses(n int) error {
-	if n > l.burst && l.every > 0 {
+	if n > l.burst && l.limit < Inf {
 		return ErrTooLarge
 	}
 	return nil
@@ -189,7 +184,7 @@ func (l *Limiter) fill(now time.Time) {
 // filled returns the number of tokens in the bucket at the time now.
 func (l *Limiter) filled(now time.Time) float64 {
 	if d := now.Sub(l.since(now)); d > 0 {
-		return min(float64(l.burst), l.tokens+float64(d)/l.every)
+		return min(float64(l.burst), l.tokens+float64(d)/interval(l.limit))
 	}
 	return l.tokens
 }
@@ -215,12 +210,12 @@ func (l *Limiter) at(now time.Time, n float64) time.Time {
 	l.goBack(now)
 	missing := n - l.tokens
 	switch {
-	case missing <= 0 || l.every == 0:
+	case missing <= 0 || l.limit == Inf:
 		return l.last
-	case math.IsInf(l.every, 1):
+	case l.limit == 0:
 		return never
 	}
-	wait := duration(missing * l.every)
+	wait := duration(missing * interval(l.limit))
 	due := l.last.Add(wait)
 	if due.Before(now) {
 		due = now // in one step, which may be over l.peak
@@ -232,7 +227,7 @@ func (l *Limiter) at(now time.Time, n float64) time.Time {
 var never = time.Unix(1<<40, 0)
 
 func (l *Limiter) spend(now time.Time, n int) {
-	if l.fill(now); l.every > 0 {
+	if l.fill(now); l.limit < Inf {
 		l.tokens -= float64(n)
 	}
 }
@@ -245,14 +240,20 @@ func checked(burst int) int {
 	return burst
 }
 
-// interval returns the number of nanoseconds per token, 0 for Inf, and +Inf for 0. It panics if limit is negative or not a number.
-func interval(limit Limit) float64 {
+// checkedLimit returns limit, and Inf for math.Inf(1). It panics if limit is negative or not a number.
+func checkedLimit(limit Limit) Limit {
 	switch {
 	case limit != limit:
 		panic("rate: the Limit is NaN")
 	case limit < 0:
 		panic("rate: negative Limit")
-	case limit >= Inf:
+	}
+	return min(limit, Inf)
+}
+
+// interval returns the number of nanoseconds per token, 0 for Inf, and +Inf for 0.
+func interval(limit Limit) float64 {
+	if limit == Inf {
 		return 0
 	}
 	return float64(time.Second) / math.Abs(float64(limit)) // 1/-0 is negative

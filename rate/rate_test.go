@@ -533,3 +533,30 @@ func ExampleTicker_TickOp() {
 	fmt.Println(won == tick)
 	// Output: true
 }
+
+// As the zero Limiter of x/time.
+func TestTheZeroLimiter(t *testing.T) {
+	schedtest.Each(t, func(t *testing.T, _ suspend.Spawner) {
+		l := new(rate.Limiter)
+		require.False(t, l.Allow(1))
+		require.True(t, l.Allow(0))
+		require.Equal(t, rate.ErrTooLarge, l.Wait(bg))
+		_, err := suspend.Do(bg, l.WaitOp(1))
+		require.Equal(t, rate.ErrTooLarge, err)
+		require.Zero(t, l.Limit())
+		require.Zero(t, l.Tokens())
+
+		l.SetBurst(2)
+		require.False(t, l.Allow(1), "the bucket is empty")
+		waiting := promise.Go(bg, suspend.Here(), func(ctx context.Context) (int, error) { return 1, l.WaitN(ctx, 2) })
+		for l.Tokens() != -2 {
+			_ = suspend.Sleep(bg, time.Millisecond)
+		}
+		l.SetLimit(rate.Inf)
+		_, err = waiting.Await(bg)
+		require.NoError(t, err)
+	})
+	ticker := new(rate.Ticker)
+	require.PanicsWithValue(t, "rate: wait for the zero Ticker", func() { _, _ = ticker.Tick(bg) })
+	require.PanicsWithValue(t, "rate: wait for the zero Ticker", func() { ticker.TickOp() })
+}

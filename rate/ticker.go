@@ -42,19 +42,27 @@ func NewTicker(every time.Duration, policy Policy) *Ticker {
 	case policy != Skip && policy != CatchUp:
 		panic("rate: unknown Policy")
 	}
-	t := &Ticker{every: every, policy: policy, next: suspend.Now().Add(every)}
-	t.line.of = t
-	return t
+	return &Ticker{every: every, policy: policy, next: suspend.Now().Add(every)}
 }
 
 // Tick suspends the caller until the next tick is due, and returns the time at which the tick was due. If ctx is done before the call or
-// during the wait, Tick returns the cancellation error and consumes no tick.
+// during the wait, Tick returns the cancellation error and consumes no tick. Tick and TickOp panic if t was not made by NewTicker.
 func (t *Ticker) Tick(ctx context.Context) (due time.Time, err error) {
-	return suspend.Wait[time.Time](ctx, turn{line: &t.line})
+	return suspend.Wait[time.Time](ctx, t.newTurn())
 }
 
 // TickOp returns an Op that performs Tick.
-func (t *Ticker) TickOp() suspend.Op[time.Time] { return suspend.OpOf[time.Time](&turn{line: &t.line}) }
+func (t *Ticker) TickOp() suspend.Op[time.Time] {
+	tick := t.newTurn()
+	return suspend.OpOf[time.Time](&tick)
+}
+
+func (t *Ticker) newTurn() turn {
+	if t.every <= 0 {
+		panic("rate: wait for the zero Ticker")
+	}
+	return turn{line: &t.line, of: t}
+}
 
 // All returns an iterator over the times of the ticks. The loop ends when ctx is done, and for no other reason, so the iterator yields no
 // error. After the loop, suspend.Err(ctx) returns the cancellation error.

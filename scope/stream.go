@@ -24,10 +24,13 @@ import (
 // a result, and is at most one value ahead of the calls. If a result exists before the next value does, in runs beside the
 // loop body. When the iteration ends, in ends too: as after a break, or, if it waits in an operation of this module, by
 // runtime.Goexit, without an effect of the operation. Until then, an in that has failed waits in its yield. The iterator
-// waits for an in that computes or that waits natively, such as on a Go channel. Since in is another task than the caller, a
-// circle over both is not noticed: it must not Do a task of a stage whose handler ranges over the iterator, or Force a lazy
-// value whose function does. A value that was yielded to no call is dropped. A panic or runtime.Goexit of in continues in
-// the caller.
+// waits for an in that computes or that waits natively, such as on a Go channel. A value that was yielded to no call is dropped.
+// A panic or runtime.Goexit of in continues in the caller.
+//
+// Since in is another task than the caller, in must not wait for something that the caller gives back only after the next
+// value, such as a lock. Both would wait until ctx ends. Package census reports such a deadlock of locks. Force of a lazy value
+// and Get of a keyed.Cache return ErrRecursive if in calls them with the context of the function that ranges over the iterator.
+// A stage does not notice it: in must not Do a task of a stage whose handler ranges over the iterator.
 //
 // If on is nil, the calls run on plain goroutines. Stream panics if n is less than 1, or if in or f is nil.
 func Stream[T, U any](ctx context.Context, on suspend.Spawner, n int, in iter.Seq2[T, error], f func(context.Context, T) (U, error)) iter.Seq2[U, error] {

@@ -16,7 +16,9 @@ import (
 	"github.com/braidgo/braid/adapters/fifo"
 	"github.com/braidgo/braid/chanx"
 	"github.com/braidgo/braid/internal/testrig/schedtest"
+	"github.com/braidgo/braid/keyed"
 	"github.com/braidgo/braid/latch"
+	"github.com/braidgo/braid/lazy"
 	"github.com/braidgo/braid/mutex"
 	"github.com/braidgo/braid/scope"
 	"github.com/braidgo/braid/simulation"
@@ -444,4 +446,26 @@ func TestLift(t *testing.T) {
 		}
 		require.Equal(t, max(n, 3*(1-n)), i) // n values, or all
 	}
+}
+
+// An input is another task than the function that ranges over the Stream, and has its context.
+func TestAnInputThatNeedsTheValueOfItsReader(t *testing.T) {
+	schedtest.Each(t, func(t *testing.T, on suspend.Spawner) {
+		stream := func(ctx context.Context, get func(ctx context.Context) (int, error)) (err error) {
+			in := func(yield func(int, error) bool) { yield(get(ctx)) }
+			for _, err = range scope.Stream(ctx, on, 1, in, same) {
+			}
+			return err
+		}
+		var l *lazy.Lazy[int]
+		l = lazy.New(func(ctx context.Context) (int, error) { return 0, stream(ctx, l.Force) }, lazy.Restart)
+		_, err := l.Force(bg)
+		require.ErrorIs(t, err, lazy.ErrRecursive)
+
+		var c *keyed.Cache[string, int]
+		get := func(ctx context.Context) (int, error) { return c.Get(ctx, "key") }
+		c = keyed.NewCache(func(ctx context.Context, _ string) (int, error) { return 0, stream(ctx, get) }, keyed.CacheOptions{})
+		_, err = get(bg)
+		require.ErrorIs(t, err, keyed.ErrRecursive)
+	})
 }

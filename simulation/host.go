@@ -24,6 +24,7 @@ type host struct {
 	born    int // the number of tasks that have begun
 	tasks   dlist.List[*task]
 	holds   dlist.List[heldWait]
+	crashes dlist.List[func()]
 	dead    bool
 	used    bool   // see missed.go
 	reboot  func() // called when the last task has ended
@@ -196,6 +197,15 @@ func (h *host) Hold() (release func(), err error) {
 			h.holds.Remove(n)
 		})
 	}, nil
+}
+
+// OnCrash implements sched.Crasher. The functions of h.crashes are called when h crashes.
+func (h *host) OnCrash(f func()) (stop func()) {
+	n := &dlist.Node[func()]{Value: f}
+	if h.ownOrOutside(func() { h.crashes.Push(n) }) != nil {
+		f()
+	}
+	return func() { _ = h.ownOrOutside(func() { h.crashes.Remove(n) }) }
 }
 
 // ownOrOutside calls f at once if the caller is on the World, and otherwise submits f as a callback.

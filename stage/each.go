@@ -28,8 +28,9 @@ type EachOptions struct {
 //
 // The sequence runs in a task of its own, on the scheduler of the caller. It advances while the caller waits, and is at most one value
 // ahead of the tasks. If an answer exists before the next value does, in runs beside the loop body. When the iteration ends, in ends
-// as in scope.Stream; until then, an in that has failed waits in its yield. As in scope.Stream, a circle over in and the caller is not
-// noticed. A panic or runtime.Goexit of in continues in the caller.
+// as in scope.Stream; until then, an in that has failed waits in its yield. As in scope.Stream, in must not wait for anything that
+// only the caller can give it, such as a slot of the stage whose handler ranges over the result. A panic or runtime.Goexit of in
+// continues in the caller.
 func Each[In, Out any](ctx context.Context, f Flow[In, Out], in iter.Seq2[In, error], o EachOptions) iter.Seq2[Out, error] {
 	if o.Window <= 0 {
 		o.Window = 64

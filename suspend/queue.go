@@ -202,16 +202,6 @@ func (q *Queue[T, P]) DropEnded() (dropped bool) {
 	return dropped
 }
 
-// HasEnded reports whether the wait of any waiter has ended. The time that it takes is proportional to Len.
-func (q *Queue[T, P]) HasEnded() bool {
-	for n := q.head; n != nil; n = n.next {
-		if n.r.Ended() {
-			return true
-		}
-	}
-	return false
-}
-
 // Pending returns an iterator over the payloads of the waiters whose wait has not ended. The loop must not change the queue.
 func (q *Queue[T, P]) Pending() iter.Seq[P] {
 	return func(yield func(P) bool) {

@@ -13,7 +13,7 @@ import (
 // error if ctx ends first or has already ended. k never runs on the calling goroutine before Then has returned, and never before
 // the wait for op has begun. k must not suspend. The callback removes the waiters of a cancelled op before it calls k. If on is
 // closed and refuses the callback, k runs on a new goroutine, so that no result is lost. An executor that is a Holder waits for k
-// before it ends.
+// before it ends. If on is a node of a simulation that crashes, Then ends the wait like a cancellation, and k is not called.
 func Then[T any](ctx context.Context, op Op[T], on Executor, k func(T, error)) {
 	newContinuation(op, on, k).arm(ctx)
 }
@@ -44,6 +44,7 @@ type continuation[T any] struct {
 	winner   int            // the leg that was performed without waiting, or none
 	waited   bool           // the legs are queued
 	prepares bool           // some legs have a Preparer
+	crashed  atomicx.Bool   // k is not called
 	state    atomicx.Uint64 // the word at the beginning of the round, with the flags below as its status
 }
 
@@ -99,6 +100,9 @@ func (t *continuation[T]) arm(ctx context.Context) {
 	defer t.giveUpUnless(&begun)
 	t.ctx, t.end = ctx, endOf(ctx)
 	t.release = holdOn(t.on)
+	if c, ok := asOf[sched.Crasher](t.on); ok {
+		t.endAtCrash(c)
+	}
 	if t.prepares {
 		pin(t.legs)
 	}
@@ -126,6 +130,11 @@ func (t *continuation[T]) beginRound() {
 	t.winner, t.waited = none, false
 	if ledger.On() {
 		t.record(began)
+	}
+	if t.crashed.Load() {
+		t.word.cancel(began)
+		t.Unpark()
+		return
 	}
 	if e := t.end; e != (end{}) {
 		t.register(t.ctx, e)
@@ -163,7 +172,26 @@ func (t *continuation[T]) markBegun() {
 	}
 }
 
+// endAtCrash makes a crash of the executor end the wait. If the executor has crashed, the wait ends when it begins.
+func (t *continuation[T]) endAtCrash(c sched.Crasher) {
+	release := t.release
+	stop := c.OnCrash(func() {
+		t.crashed.Store(true)
+		if t.word.cancelAny() {
+			t.Unpark()
+		}
+	})
+	t.release = func() {
+		stop()
+		letGo(release)
+	}
+}
+
 func (t *continuation[T]) execute() {
+	if t.crashed.Load() {
+		t.finish()
+		return
+	}
 	if t.on.Execute(t.submit) != nil {
 		go t.finish()
 	}
@@ -195,10 +223,16 @@ func (t *continuation[T]) finish() {
 		t.took(won)
 	}
 	ctx, k, result := t.ctx, t.k, t.result
+	if t.crashed.Load() {
+		k = nil
+	}
 	defer letGo(t.release)
 	defer func() {
 		t.ctx, t.end, t.release, t.k, t.result, t.on, t.legs, t.first = nil, end{}, nil, nil, nil, nil, nil, [1]leg{} // a Resumer may retain t
-		if won == none {
+		switch {
+		case k == nil:
+			return
+		case won == none:
 			var zero T
 			k(zero, cancellation(ctx))
 			return

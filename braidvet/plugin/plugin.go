@@ -1,6 +1,6 @@
 // Package plugin has braidvet's analyzers as a module plugin of golangci-lint. In .custom-gcl.yml:
 //
-//	version: v2.5.0
+//	version: v2.15.0
 //	plugins:
 //	  - module: github.com/braidgo/braid/braidvet
 //	    import: github.com/braidgo/braid/braidvet/plugin

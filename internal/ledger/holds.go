@@ -63,10 +63,21 @@ func Took[T any](object *T, n, size uint64, then Then) {
 	if n == 0 {
 		return
 	}
-	h := Hold{Since: time.Now(), Stack: []uintptr{uintptr(then) + 1}, N: n}
+	h := Hold{Stack: []uintptr{uintptr(then) + 1}, N: n}
 	if then == 0 {
 		h.Who, h.Stack = caller(), callers()
 	}
+	record(h, object, reflect.TypeFor[T](), size)
+}
+
+// Owes records that a task that waits for object waits for what the calling task has to produce, until the calling task calls Gave.
+// The object is a part of a K, which the record names. The record has no stack.
+func Owes[K, T any](object *T) {
+	h := Hold{Who: caller(), N: 1}
+	record(h, object, reflect.TypeFor[K](), 1)
+}
+
+func record[T any](h Hold, object *T, kind reflect.Type, size uint64) {
 	at := Addr(object)
 	p := partOf(int64(at))
 	p.mu.Lock()
@@ -74,13 +85,13 @@ func Took[T any](object *T, n, size uint64, then Then) {
 	if !On() {
 		return
 	}
-	h.Seq = seq.Add(1)
+	h.Since, h.Seq = time.Now(), seq.Add(1)
 	o := p.held.by[at]
 	if o == nil || !o.object.alive() {
 		if len(p.held.by) > 2*p.held.swept+16 {
 			p.held.sweep()
 		}
-		o = &holding{Held: Held{Kind: reflect.TypeFor[T](), Addr: at, Bytes: reflect.TypeFor[T]().Size()}, object: pointer[T]{weak.Make(object)}}
+		o = &holding{Held: Held{Kind: kind, Addr: at, Bytes: reflect.TypeFor[T]().Size()}, object: pointer[T]{weak.Make(object)}}
 		put(&p.held.by, at, o)
 	}
 	o.Size = size

@@ -7,6 +7,7 @@ import (
 	"iter"
 
 	"github.com/braidgo/braid/chanx"
+	"github.com/braidgo/braid/internal/ledger"
 	"github.com/braidgo/braid/internal/outcome"
 	"github.com/braidgo/braid/promise"
 	"github.com/braidgo/braid/suspend"
@@ -42,6 +43,7 @@ func (p *Producer[T]) run(seq iter.Seq2[T, error]) {
 			return
 		}
 		for v, err := range seq {
+			p.answers()
 			_, _ = p.values.TrySend(Next[T]{v, err, true}) // has room, since the reader has received the value before
 			if !p.pause() {
 				return
@@ -56,16 +58,27 @@ func (p *Producer[T]) pause() (requested bool) {
 		_, err := p.requests.Recv(context.Background())
 		requested = err == nil
 	})
-	if !requested {
+	switch {
+	case !requested:
 		p.task.letWait()
+	case ledger.On():
+		ledger.Owes[Producer[T]](p.values)
 	}
 	return requested
+}
+
+// answers records, for the census, that the reader does not wait for the sequence any more.
+func (p *Producer[T]) answers() {
+	if ledger.On() {
+		ledger.Gave(p.values, 1)
+	}
 }
 
 func (p *Producer[T]) end(o outcome.Outcome) {
 	if p.task.exited && o.Exited() { // Stop has ended a wait of the sequence
 		o = outcome.Outcome{}
 	}
+	p.answers()
 	_ = p.ended.Fill(o)
 	_ = p.values.Close()
 }

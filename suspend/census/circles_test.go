@@ -2,6 +2,7 @@ package census_test
 
 import (
 	"context"
+	"iter"
 	"testing"
 	"time"
 
@@ -13,6 +14,7 @@ import (
 	"github.com/braidgo/braid/mutex"
 	"github.com/braidgo/braid/mvar"
 	"github.com/braidgo/braid/promise"
+	"github.com/braidgo/braid/scope"
 	"github.com/braidgo/braid/semaphore"
 	"github.com/braidgo/braid/suspend"
 	"github.com/braidgo/braid/suspend/census"
@@ -22,7 +24,12 @@ import (
 func TestCircles(t *testing.T) {
 	type tasks = []func(ctx context.Context)
 	var (
-		yield  = suspend.Yield
+		yield = suspend.Yield
+		same  = func(_ context.Context, n int) (int, error) { return n, nil }
+		read  = func(values iter.Seq2[int, error]) {
+			for range values {
+			}
+		}
 		locked = func(ctx context.Context, m *mutex.Mutex, f func()) {
 			if m.LockContext(ctx) == nil {
 				defer m.Unlock()
@@ -69,6 +76,36 @@ func TestCircles(t *testing.T) {
 				},
 				func(ctx context.Context) { locked(ctx, &b, func() { locked(ctx, &a, func() {}) }) },
 			}
+		}},
+		"a Stream whose input waits for a lock of the Stream's reader": {2, 0, func() tasks {
+			var m mutex.Mutex
+			in := func(yield func(int, error) bool) { yield(0, m.LockContext(context.Background())) }
+			return tasks{func(ctx context.Context) {
+				locked(ctx, &m, func() { read(scope.Stream(ctx, suspend.Here(), 1, in, same)) })
+			}}
+		}},
+		"a Stream over a Stream whose input forces what the reader computes": {3, 0, func() tasks {
+			var l *lazy.Lazy[int]
+			l = lazy.New(func(ctx context.Context) (int, error) {
+				in := func(yield func(int, error) bool) { yield(l.Force(context.Background())) }
+				read(scope.Stream(ctx, suspend.Here(), 1, scope.Stream(ctx, suspend.Here(), 1, in, same), same))
+				return 0, nil
+			}, lazy.Restart)
+			return tasks{func(ctx context.Context) { _, _ = l.Force(ctx) }}
+		}},
+		"a Stream whose input waits for a lock, beside a result that is to come": {-1, 0, func() tasks {
+			var m mutex.Mutex
+			p := promise.New[int]()
+			in := func(yield func(int, error) bool) {
+				if yield(0, nil) {
+					yield(0, m.LockContext(context.Background()))
+				}
+			}
+			return tasks{func(ctx context.Context) {
+				locked(ctx, &m, func() {
+					read(scope.Stream(ctx, suspend.Here(), 2, in, func(ctx context.Context, _ int) (int, error) { return p.Await(ctx) }))
+				})
+			}}
 		}},
 		"a lock with a timeout": {-1, 0, func() tasks {
 			var m mutex.Mutex

@@ -73,6 +73,8 @@ func kindOf(t reflect.Type) string {
 	switch text {
 	case "gate.looking":
 		return "permits"
+	case "producer.Producer":
+		return "the next value of a sequence"
 	case "suspend.timerOp":
 		return "a timer"
 	case "suspend.doneOp":

@@ -218,8 +218,8 @@ func (t *taker) add(tasks []ledger.Task, waits []ledger.Wait, holds []ledger.Hel
 			continue // is shown with the waiter, since a task may have to answer thousands of requests
 		}
 		for _, h := range o.By {
-			if h.Goroutine == 0 {
-				continue // a continuation is shown with the tasks that wait for the object
+			if h.Goroutine == 0 || len(h.Stack) == 0 {
+				continue // a continuation, and a task that owes the object, is shown with the tasks that wait for the object
 			}
 			x := t.task(h.Who)
 			x.Ended = t.ended(h.Who)

@@ -50,6 +50,13 @@ type Holder interface {
 	Hold() (release func(), err error)
 }
 
+// A Crasher is a scheduler that may end at any time without its tasks, as a node of a simulation does when it crashes. OnCrash
+// calls f when the scheduler crashes, or at once if it accepts no work any more, unless stop has been called before. Neither f nor
+// stop suspends. A Then ends its wait when its executor crashes, and its callback is dropped.
+type Crasher interface {
+	OnCrash(f func()) (stop func())
+}
+
 // A Withdrawer is a Spawner that may queue a function before it begins. GoUntil is like Go, but f may never run: if ctx ends while f is
 // queued, or if the scheduler drops f, as a node of a simulation does when it crashes. Then withdrawn is called instead. If GoUntil
 // returns nil, exactly one of the two functions is called. If ctx has ended, withdrawn obeys the contract of Unpark; otherwise it is
