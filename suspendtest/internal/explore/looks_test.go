@@ -77,14 +77,15 @@ func TestALookSeesWhatIsHeld(t *testing.T) {
 	}{
 		// The holder has three turns: begin, take, give back. The looker has two, and a third if it finds the object free. The look is
 		// between take and give back in 3 runs, and after them in 4. It is before them in 4 if the third turn is as well. If take comes
-		// before that, it has two points, and the third turn is at the second of them or after it: 3·2. This makes 17.
+		// before that, it has two points, and the third turn is at the second of them or after it: 3·2. This makes 17. The take of an
+		// RWMutex or a Semaphore has one point also when it has to wait, so there are 3·1 of the last kind: 14.
 		"Mutex.TryLock":          {locks(func(m *mutex.Mutex) string { return tries(m.TryLock, m.Unlock) }), 17, "free held"},
 		"Mutex, TrySelect":       {locks(func(m *mutex.Mutex) string { return tries(selected(m.LockOp()), m.Unlock) }), 17, "free held"},
 		"Mutex, SelectOrdered":   {locks(func(m *mutex.Mutex) string { return tries(first(m.LockOp()), m.Unlock) }), 0, "free held"},
-		"RWMutex.TryLock":        {rw(true, func(m *mutex.RWMutex) string { return tries(m.TryLock, m.Unlock) }), 17, "free held"},
-		"RWMutex.TryRLock":       {rw(true, func(m *mutex.RWMutex) string { return tries(m.TryRLock, m.RUnlock) }), 17, "free held"},
-		"RWMutex.TryLock, read":  {rw(false, func(m *mutex.RWMutex) string { return tries(m.TryLock, m.Unlock) }), 17, "free held"},
-		"RWMutex, TrySelect":     {rw(true, func(m *mutex.RWMutex) string { return tries(selected(m.RLockOp()), m.RUnlock) }), 17, "free held"},
+		"RWMutex.TryLock":        {rw(true, func(m *mutex.RWMutex) string { return tries(m.TryLock, m.Unlock) }), 14, "free held"},
+		"RWMutex.TryRLock":       {rw(true, func(m *mutex.RWMutex) string { return tries(m.TryRLock, m.RUnlock) }), 14, "free held"},
+		"RWMutex.TryLock, read":  {rw(false, func(m *mutex.RWMutex) string { return tries(m.TryLock, m.Unlock) }), 14, "free held"},
+		"RWMutex, TrySelect":     {rw(true, func(m *mutex.RWMutex) string { return tries(selected(m.RLockOp()), m.RUnlock) }), 14, "free held"},
 		"RWMutex, SelectOrdered": {rw(false, func(m *mutex.RWMutex) string { return tries(first(m.LockOp()), m.Unlock) }), 0, "free held"},
 		"RWMutex.Downgrade": {func() pair {
 			m := new(mutex.RWMutex)
@@ -99,8 +100,8 @@ func TestALookSeesWhatIsHeld(t *testing.T) {
 				return "held"
 			}}
 		}, 0, "free held read"},
-		"Semaphore.TryAcquire":     {permits(func(s *semaphore.Semaphore) func() bool { return func() bool { return s.TryAcquire(1) } }), 17, "free held"},
-		"Semaphore, TrySelect":     {permits(func(s *semaphore.Semaphore) func() bool { return selected(s.AcquireOp(1)) }), 17, "free held"},
+		"Semaphore.TryAcquire":     {permits(func(s *semaphore.Semaphore) func() bool { return func() bool { return s.TryAcquire(1) } }), 14, "free held"},
+		"Semaphore, TrySelect":     {permits(func(s *semaphore.Semaphore) func() bool { return selected(s.AcquireOp(1)) }), 14, "free held"},
 		"Semaphore, SelectOrdered": {permits(func(s *semaphore.Semaphore) func() bool { return first(s.AcquireOp(1)) }), 0, "free held"},
 		"keyed.Mutex.TryLock": {func() pair {
 			m := new(keyed.Mutex[int])
