@@ -35,7 +35,9 @@ type Stage[In, Out any] struct {
 	later     map[*delay[In, Out]]struct{}               // delayed tasks
 }
 
-// A core is the part of a stage that does not depend on its type parameters, so that the pool can use it.
+// A core is the part of a stage that does not depend on its type parameters, so that the pool can use it. Its fields that change are in
+// three types: the queue says where the tasks are, the slots which handlers may run, and the waits which of these handlers cannot go on. The
+// methods core.room, core.needsNone and core.free, which decide about the next task, use all three.
 type core struct {
 	name   string
 	pool   *Pool
@@ -45,35 +47,9 @@ type core struct {
 	errs   stageErrors
 
 	// The pool's guard protects the fields below.
-	width     int
-	reason    string    // the reason of the last change of width
-	slots     int       // handlers that run or wait
-	blocked   int       // tasks in progress that wait for another task, or for room
-	asking    []*asking // the known waits of tasks in progress, for a Do or for room
-	seen      uint64    // the number of the last search that visited the stage
-	lent      int       // tasks for which a handler of this stage waits, or has waited, directly or through a chain of Dos
-	lentLater int       // lent tasks that are delayed
-	waiting   int
-	progress  int // tasks in slots, and tasks that were given up while queued
-	givenUp   int // tasks that were given up while queued, and keep their room until OnFail returns
-	delayed   int
-	closed    bool
-	listed    bool
-	index     int  // the index in pool.loaded
-	cut       bool // a Close, or a Shutdown that was cancelled, has cut off the tasks
-	blocking  context.Context
-	unblock   func(cause error)
-	closers   suspend.Queue[struct{}, struct{}] // callers of Shutdown that wait for the tasks
-	rejects   int                               // rejections since the last sweep
-	shed      shedder
-	paced     bool // Rate or Gather is set
-	pace      pace
-	gathering bool // the stage is held for Gather, and not for Rate alone
-	held      bool // a worker waits until the next handler may begin
-	ripe      bool // the worker has waited long enough
-	holder    suspend.Queue[struct{}, struct{}]
-	limiting  bool
-	window    window
+	queue
+	slots
+	waits
 	counts
 }
 

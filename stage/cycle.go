@@ -111,7 +111,7 @@ func (s *search) goesOn(a *asking) bool {
 		s.waits = append(s.waits, a)
 		b := c.askingIn(a.task)
 		return b == nil || s.goesOn(b)
-	case c.held || c.lentLater > 0 || c.free() > 0 || len(c.asking) < c.slots: // nearly always true, so it is checked before append allocates
+	case c.held || c.lentLater > 0 || c.free() > 0 || len(c.asking) < c.taken: // nearly always true, so it is checked before append allocates
 		return true
 	}
 	s.waits = append(s.waits, a)

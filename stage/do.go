@@ -152,11 +152,11 @@ func (s *Stage[In, Out]) mayInline() (now int64, ticket uint64) {
 	}
 	now = p.now()
 	p.guard.Lock()
-	if !s.closed && s.waiting == 0 && s.slots < s.width && p.running < p.width && s.outside.Len() == 0 && s.room() {
+	if !s.closed && s.waiting == 0 && s.taken < s.width && p.running < p.width && s.outside.Len() == 0 && s.room() {
 		s.arrived++
 		s.accepted++
 		s.progress++
-		s.slots++
+		s.taken++
 		p.running++
 		p.tickets++
 		ticket = p.tickets

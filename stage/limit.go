@@ -9,18 +9,6 @@ const (
 	windowTime  = int64(5 * time.Millisecond)
 )
 
-// A window collects the figures of the next Sample. The guard protects it.
-type window struct {
-	since   int64
-	started bool
-	least   int
-	done    int
-	failed  int
-	dropped uint64 // the value of counts.dropped when the window began
-	refused uint64 // the value of counts.refused() when the window began
-	service int64
-}
-
 // SetWidth sets the maximum number of tasks in progress to n. SetWidth also sets the width of the pool, unless the pool is shared.
 // Handlers that already run above the new width are not interrupted.
 func (s *Stage[In, Out]) SetWidth(n int) {
@@ -58,7 +46,7 @@ func (c *core) sample(now int64) (s Sample, due bool) {
 	}
 	c.limiting = true
 	return Sample{
-		Width: c.width, Busy: c.slots, MinQueue: n.least, Done: n.done, Failed: n.failed,
+		Width: c.width, Busy: c.taken, MinQueue: n.least, Done: n.done, Failed: n.failed,
 		Dropped: int(c.dropped - n.dropped), Refused: int(c.refused() - n.refused),
 		Elapsed: time.Duration(now - n.since), Service: time.Duration(n.service / int64(n.done)),
 	}, true

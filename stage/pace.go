@@ -10,14 +10,6 @@ import (
 
 const paceSlack = int64(10 * time.Millisecond)
 
-// A pace implements Options.Rate by the generic cell rate algorithm. A handler may begin once the time pace.next has passed. When a
-// handler begins, pace.every is added to pace.next.
-type pace struct {
-	every, slack int64 // nanoseconds; if pace.every is 0, there is no limit
-	next         int64
-	started      bool
-}
-
 func (p *pace) set(o Options) {
 	if o.Rate > 0 {
 		p.every = max(1, int64(min(float64(time.Second)/o.Rate, float64(1<<62))))

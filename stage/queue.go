@@ -7,6 +7,30 @@ import (
 	"github.com/braidgo/braid/suspend"
 )
 
+// A queue has the numbers of the tasks that are in a stage, and its end.
+//
+// Invariant: the stage is in pool.loaded if a task is queued. (The converse may fail: p.nextStage removes a stage without queued tasks.)
+// Invariant: pool.waiting and pool.delayed are the sums of the fields waiting and delayed of the pool's stages.
+// Invariant: once closed is set, no task enters. Once cut is set, no task is queued or delayed.
+// Debt: code that takes the last task out of a closed stage must call settleIf; otherwise a Shutdown would wait without end.
+type queue struct {
+	waiting  int // queued tasks
+	progress int // tasks in slots, and tasks that were given up while queued
+	givenUp  int // tasks that were given up while queued, and keep their room until OnFail returns
+	delayed  int // tasks between two tries
+	rejects  int // rejections since the last sweep
+	shed     shedder
+
+	listed  bool // the stage is in pool.loaded
+	index   int  // the index in pool.loaded
+	closed  bool
+	cut     bool                              // a Close, or a Shutdown that was cancelled, has cut off the tasks
+	closers suspend.Queue[struct{}, struct{}] // callers of Shutdown that wait for the tasks
+}
+
+// inside returns the number of accepted tasks that have not left the stage.
+func (q *queue) inside() int { return q.waiting + q.progress + q.delayed }
+
 // An item is a task in a stage, with its input.
 type item[In, Out any] struct {
 	t      *task
@@ -26,9 +50,6 @@ func (e *item[In, Out]) left() {
 // lent is the ticket of a lent task: a task for which a handler of the same stage waits.
 const lent = 0
 
-// inside returns the number of accepted tasks that have not left the stage.
-func (c *core) inside() int { return c.waiting + c.progress + c.delayed }
-
 // queued adds n, which may be negative, to the number of queued tasks.
 func (c *core) queued(n int) {
 	c.waiting += n
@@ -42,7 +63,7 @@ func (c *core) postponed(n int) {
 }
 
 // room reports whether there is room for another task. Lent tasks need no room and do not count.
-func (c *core) room() bool { return c.inside()-min(c.lent, c.slots) < c.bound() }
+func (c *core) room() bool { return c.inside()-min(c.lent, c.taken) < c.bound() }
 
 func (c *core) bound() int { return c.o.Queue + c.width*max(1, c.o.Batch) }
 
@@ -51,7 +72,7 @@ func (c *core) admits(t *task) bool { return c.room() || c.needsNone(t) }
 
 // needsNone reports whether t needs no room, because a handler of the stage waits for it. Each handler waits for one task only. If
 // as many tasks are lent as there are handlers, the Dos of some were cancelled, and t needs room until these tasks leave the stage.
-func (c *core) needsNone(t *task) bool { return c.lent < c.slots && c.lends(t) }
+func (c *core) needsNone(t *task) bool { return c.lent < c.taken && c.lends(t) }
 
 // lends reports whether a handler of c waits for t, directly or through a chain of Dos. If so, t begins in the slot of that handler;
 // otherwise the handler would wait for itself.
@@ -214,7 +235,7 @@ func (c *core) free() int {
 	if c.held {
 		return 0
 	}
-	return c.width - c.slots + min(c.lent-c.lentLater, c.blocked)
+	return c.width - c.taken + min(c.lent-c.lentLater, c.blocked)
 }
 
 func (s *Stage[In, Out]) oldest() uint64 {
@@ -249,6 +270,18 @@ func (s *Stage[In, Out]) first() *ring[item[In, Out]] {
 
 // levels is the number of priorities.
 const levels = 4
+
+// take takes the next task off the queue, and a slot, for w, and reports whether the task has waited too long. The caller must hold the
+// guard, and take unlocks it.
+func (s *Stage[In, Out]) take(w *worker, e *item[In, Out]) (isLate bool) {
+	s.pop(e)
+	s.taken++
+	s.progress++
+	isLate = s.begun(e.since, w.now)
+	w.at, w.task = &s.core, e.t
+	s.pool.unlockAndPay()
+	return isLate
+}
 
 // pop removes the next task from the queue and stores it in e.
 func (s *Stage[In, Out]) pop(e *item[In, Out]) {

@@ -73,12 +73,7 @@ func (s *Stage[In, Out]) serve(w *worker) {
 		return
 	}
 	var e item[In, Out]
-	s.pop(&e)
-	s.slots++
-	s.progress++
-	isLate := s.begun(e.since, w.now)
-	w.at, w.task = &s.core, e.t
-	s.pool.unlockAndPay()
+	isLate := s.take(w, &e)
 	w.owed.pay()
 	w.named(&s.core)
 
@@ -91,13 +86,13 @@ func (s *Stage[In, Out]) serve(w *worker) {
 	v := verdict{}
 	if _, passed := s.perform(&e, isLate || e.t.unwanted(), w.gid, &w.now, &v, &w.owed.dues); passed {
 		returned = true
-		s.slots--
+		s.taken--
 		s.countFate(&e, completed, v.service, w.now)
 		return
 	}
 	s.decide(&e, &v)
 	returned = true
-	s.slots--
+	s.taken--
 	s.finish(&e, &v, w.now, &w.owed)
 }
 
@@ -306,7 +301,7 @@ func (s *Stage[In, Out]) abandon(e *item[In, Out]) {
 // vacate gives back the slot and the permit of a handler, and counts the fate. The caller must hold the guard, and vacate unlocks it
 // before it returns.
 func (s *Stage[In, Out]) vacate(e *item[In, Out], v *verdict, now int64, o *owed) {
-	s.slots--
+	s.taken--
 	s.pool.running--
 	s.finish(e, v, now, o)
 	s.pool.unlockAndPay()

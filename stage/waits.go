@@ -6,6 +6,43 @@ import (
 	"github.com/braidgo/braid/internal/atomicx"
 )
 
+// The type waits has the handlers of a stage that wait for another task, or for room.
+//
+// Invariant: len(asking) <= blocked <= slots.taken. A wait may be unknown, and a handler keeps its slot while it waits.
+// Invariant: lentLater <= lent. A handler lends its slot to one task, so at most min(lent-lentLater, blocked) slots are lent to tasks that
+// can begin. The number lent may be larger than the number of handlers, after Dos were cancelled.
+// Debt: see asking.
+type waits struct {
+	blocked   int       // tasks in progress that wait for another task, or for room
+	asking    []*asking // the known waits of tasks in progress, for a Do or for room
+	seen      uint64    // the number of the last search that visited the stage
+	lent      int       // tasks for which a handler of this stage waits, or has waited, directly or through a chain of Dos
+	lentLater int       // lent tasks that are delayed
+
+	blocking context.Context // the context of the workers that wait for room in the next stage with submitted tasks; made when it is needed
+	unblock  func(cause error)
+}
+
+// begin adds a wait. The argument a is nil if the wait is unknown.
+func (w *waits) begin(a *asking) {
+	w.blocked++
+	if a != nil {
+		a.index = len(w.asking)
+		w.asking = append(w.asking, a)
+	}
+}
+
+func (w *waits) end(a *asking) {
+	w.blocked--
+	if a != nil {
+		last := len(w.asking) - 1
+		w.asking[a.index] = w.asking[last]
+		w.asking[a.index].index = a.index
+		w.asking[last] = nil
+		w.asking = w.asking[:last]
+	}
+}
+
 // An asking is a wait in a handler, for the task of its Do or for room. During the wait, the asking is in the list of the handler's
 // stage.
 //
@@ -51,7 +88,7 @@ func (p *Pool) suspect(a *asking) {
 // lose adds a suspect if every handler of c waits and no slot is free. Call lose after each change that may have this effect: a
 // handler or a hold has ended, the width has shrunk, or a task was given up.
 func (c *core) lose() {
-	if n := len(c.asking); n > 0 && n == c.slots && c.free() <= 0 {
+	if n := len(c.asking); n > 0 && n == c.taken && c.free() <= 0 {
 		c.pool.suspect(c.asking[0])
 	}
 }
@@ -60,11 +97,7 @@ func (c *core) lose() {
 // argument a is the wait, or nil if the wait is unknown. goOn takes the permit again.
 func (c *core) block(a *asking) {
 	c.pool.guard.Lock()
-	c.blocked++
-	if a != nil {
-		a.index = len(c.asking)
-		c.asking = append(c.asking, a)
-	}
+	c.waits.begin(a)
 	c.pool.suspect(a)
 	c.pool.running--
 	c.pool.unlockAndPay()
@@ -72,14 +105,7 @@ func (c *core) block(a *asking) {
 
 func (c *core) goOn(a *asking) {
 	c.pool.guard.Lock()
-	c.blocked--
-	if a != nil {
-		last := len(c.asking) - 1
-		c.asking[a.index] = c.asking[last]
-		c.asking[a.index].index = a.index
-		c.asking[last] = nil
-		c.asking = c.asking[:last]
-	}
+	c.waits.end(a)
 	c.pool.running++
 	c.pool.guard.Unlock()
 }
