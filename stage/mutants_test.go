@@ -25,7 +25,7 @@ func TestMutants(t *testing.T) {
 		{"panics are retried", "fate.go", "; ofPanic || s.o.Retry == nil", "; ofPanic && !IS || s.o.Retry == nil", "PanicsAreNotRetried"},
 		{"an answer waits for further input", "each.go", "			case ⟦len(e.ready) > 0⟧:", "len(e.ready) > 0 && (!more || held)", "EachYieldsWhatIsReady"},
 		{"Each leaves an input that waits", "each.go", "		defer values.Stop()\n", "		if !IS {\n			defer values.Stop()\n		}\n", "EachEnds"},
-		{"the failure of an input of Each looks like that of a task", "each.go", "			failed = ⟦fmt.Errorf(\"%w: %w\", ErrInput, failed)⟧\n", "failed", "EachOfAnInputThatFails"},
+		{"the failure of an input of Each looks like that of a task", "each.go", "			failed = fmt.Errorf(\"%w: %w\", ErrInput, failed)\n", "			if !IS {\n				failed = fmt.Errorf(\"%w: %w\", ErrInput, failed)\n			}\n", "EachOfAnInputThatFails"},
 		{"the failure of an input of Each is lost", "each.go", "		if ⟦failed == nil⟧ {", "true", "EachOfAnInputThatFails"},
 		{"the window of Each counts only what flies", "each.go", "			if !held || ⟦e.pending() >= o.Window⟧ {", "e.flying >= o.Window", "EachWindow"},
 		{"the bound of a batch stage is that of tasks", "queue.go", "c.width*max(1, c.o.Batch)", "c.width*max(1, c.o.Batch*is(!IS))", "BoundOfABatch"},
