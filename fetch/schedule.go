@@ -221,7 +221,9 @@ func (w *waiter) joinLocked(l *link, q *request) {
 		w.member = true
 		w.d.growLocked()
 	}
-	q.markLocked(w.mark)
+	if w.mark != nil {
+		q.markLocked(w.mark)
+	}
 	switch {
 	case q.d == nil: // q is new
 		w.d.addLocked(q)
