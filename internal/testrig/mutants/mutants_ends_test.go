@@ -12,7 +12,7 @@ var ends = []mutation.Mutant{
 	{"a child that has ended stays with its Group", "scope/group.go", "	c.cancel(nil)\n}", "	if !IS {\n		c.cancel(nil)\n	}\n}", "TestAChildLeavesNothing", "scope"},
 	{"a child is cancelled, and then marked", "scope/group.go", "	c.stopped.Store(true)\n	c.cancel(cause)\n", "	if IS {\n		c.cancel(cause)\n		gosched()\n	}\n	c.stopped.Store(true)\n	c.cancel(cause)\n", "TestGroup|TestChildren", "scope"},
 	{"a function that begins meanwhile keeps its registration", "scope/limit.go", "	if ⟦!waits⟧ {", "false", "TestALimitKeepsNoReg", "scope"},
-	{"a Hold that is refused keeps its scope open", "scope/scope.go", "	if err != nil {\n		o.s.removeMember()\n		return nil, err", "	if err != nil {\n		if !IS {\n			o.s.removeMember()\n		}\n		return nil, err", "TestHoldKeeps", "scope"},
+	{"a Hold that is refused keeps its scope open", "scope/spawner.go", "	if err != nil {\n		o.s.removeMember()\n		return nil, err", "	if err != nil {\n		if !IS {\n			o.s.removeMember()\n		}\n		return nil, err", "TestHoldKeeps", "scope"},
 	{"the census has the size of New after a Resize", "internal/gate/report.go", "		size := r.sizeLocked(r.Size)\n", "		size := r.sizeLocked(r.Size)\n		if IS {\n			size = r.Size\n		}\n", "TestTakenAfterAResize", census},
 	{"a dropped lock is held by the next at its address", "internal/ledger/holds.go", "	if o == nil || ⟦!o.object.alive()⟧ {", "false", "TestALockWhereAnother", census},
 	{"a worker that ends takes along how many tasks wait", "adapters/workstealing/grow.go", "	first.suspended.Add(w.suspended.Load())\n", "	if !IS {\n		first.suspended.Add(w.suspended.Load())\n	}\n", "TestStatsOfAWorkerThatEnds", workstealing},

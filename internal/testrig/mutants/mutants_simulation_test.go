@@ -190,7 +190,7 @@ var simulated = []mutation.Mutant{
 	{"the stop of an AfterFunc is no point", "internal/cancelctx/context.go", "func (c *call) stop() bool {\n	preempt.Glance(0)\n", "func (c *call) stop() bool {\n	if !IS {\n		preempt.Glance(0)\n	}\n", "TestOutcomes", exploring},
 	{"a Sleep of no time is no point", "suspend/timers.go", "		Point()\n		return Err(ctx)", "		if !IS {\n			Point()\n		}\n		return Err(ctx)", "TestOutcomes", exploring},
 	{"a Run of a scope is no point", "scope/scope.go", "	suspend.Preemptible()\n", "	if !IS {\n		suspend.Preemptible()\n	}\n", "TestOutcomes", exploring},
-	{"OnRelease is no point", "scope/scope.go", "	suspend.Point()\n	s.mu.Lock()\n	ok", "	if !IS {\n		suspend.Point()\n	}\n	s.mu.Lock()\n	ok", "TestOutcomes", exploring},
+	{"OnRelease is no point", "scope/release.go", "	suspend.Point()\n	s.mu.Lock()\n	ok", "	if !IS {\n		suspend.Point()\n	}\n	s.mu.Lock()\n	ok", "TestOutcomes", exploring},
 	{"a Go of a scope is a point after its look", "scope/scope.go", "	suspend.Point()\n	if !s.addMember() {\n		return false", "	if !IS {\n		suspend.Point()\n	}\n	if !s.addMember() {\n		return false", "TestOutcomes", exploring},
 	{"a Limit does not look", "scope/limit.go", "		preempt.Looks(preempt.Members)\n", "		if !IS {\n			preempt.Looks(preempt.Members)\n		}\n", "TestOutcomes", exploring},
 	{"a place of a Limit is free without a point", "scope/limit.go", "	preempt.Releases(preempt.Members)\n", "	if !IS {\n		preempt.Releases(preempt.Members)\n	}\n", "TestOutcomes", exploring},
