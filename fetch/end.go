@@ -7,7 +7,7 @@ import (
 	"github.com/braidgo/braid/suspend"
 )
 
-// close ends the driver's Run. end cancels the batches without waiters, and waits for all batches.
+// close ends the driver's Run. It cancels the batches without waiters, and waits for all batches.
 func (d *driver) close() {
 	s := d.s
 	s.guard.Lock()

@@ -58,7 +58,8 @@ import (
 //     batch, and later Gets can join it. If no request of a batch has waiters, the context of the call ends and the answers
 //     are dropped, except for a started Effect or Direct call.
 //   - A Run ends: the settled driver takes over pending requests that other tasks wait for. Batches without waiters are
-//     cancelled, except for started Effects. The Run returns when all of its batches are over (end).
+//     cancelled, except for started Effects. The Run returns when all of its batches are over (driver.close,
+//     end.go).
 //   - A session ends: pending requests fail with ErrEnded, and open batches are cancelled with ErrEnded as the cause. Close
 //     waits for these batches.
 //

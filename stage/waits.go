@@ -23,8 +23,8 @@ type waits struct {
 	unblock  func(cause error)
 }
 
-// begin adds a wait. The argument a is nil if the wait is unknown.
-func (w *waits) begin(a *asking) {
+// addWait adds a wait. The argument a is nil if the wait is unknown.
+func (w *waits) addWait(a *asking) {
 	w.blocked++
 	if a != nil {
 		a.index = len(w.asking)
@@ -32,7 +32,7 @@ func (w *waits) begin(a *asking) {
 	}
 }
 
-func (w *waits) end(a *asking) {
+func (w *waits) dropWait(a *asking) {
 	w.blocked--
 	if a != nil {
 		last := len(w.asking) - 1
@@ -97,7 +97,7 @@ func (c *core) lose() {
 // argument a is the wait, or nil if the wait is unknown. goOn takes the permit again.
 func (c *core) block(a *asking) {
 	c.pool.guard.Lock()
-	c.waits.begin(a)
+	c.addWait(a)
 	c.pool.suspect(a)
 	c.pool.running--
 	c.pool.unlockAndPay()
@@ -105,7 +105,7 @@ func (c *core) block(a *asking) {
 
 func (c *core) goOn(a *asking) {
 	c.pool.guard.Lock()
-	c.waits.end(a)
+	c.dropWait(a)
 	c.pool.running++
 	c.pool.guard.Unlock()
 }
