@@ -2,6 +2,7 @@ package stage
 
 import (
 	"context"
+	"time"
 
 	"github.com/braidgo/braid/internal/atomicx"
 	"github.com/braidgo/braid/suspend"
@@ -105,3 +106,20 @@ const (
 	never             // the stage rejects the task
 	always            // the caller waits
 )
+
+// An outsider is a caller that waits for room because the stage is full. During the wait, the outsider is in s.outside.
+type outsider[In, Out any] struct {
+	g  *gate[In, Out]
+	t  *task
+	in In
+	a  *asking // the wait, if the caller is a handler
+}
+
+// A delay is a task between two tries. s.later contains the delay from the call of postpone until the timer fires, the context of
+// the task ends, or Close takes the task.
+type delay[In, Out any] struct {
+	s     *Stage[In, Out]
+	e     item[In, Out]
+	after time.Duration
+	stop  []func() bool // functions that stop the timer and the AfterFunc of the context; nil until start() has run; protected by the guard
+}

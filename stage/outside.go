@@ -4,14 +4,6 @@ import (
 	"github.com/braidgo/braid/suspend"
 )
 
-// An outsider is a caller that waits for room because the stage is full. During the wait, the outsider is in s.outside.
-type outsider[In, Out any] struct {
-	g  *gate[In, Out]
-	t  *task
-	in In
-	a  *asking // the wait, if the caller is a handler
-}
-
 // letIn accepts the task of o. The caller must hold the guard.
 func (o outsider[In, Out]) letIn(now int64) {
 	o.g.s.accept(o.g, o.t, o.in, now)

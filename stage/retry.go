@@ -6,15 +6,6 @@ import (
 	"github.com/braidgo/braid/suspend"
 )
 
-// A delay is a task between two tries. s.later contains the delay from the call of postpone until the timer fires, the context of
-// the task ends, or Close takes the task.
-type delay[In, Out any] struct {
-	s     *Stage[In, Out]
-	e     item[In, Out]
-	after time.Duration
-	stop  []func() bool // functions that stop the timer and the AfterFunc of the context; nil until start() has run; protected by the guard
-}
-
 // postpone makes e a delayed task. The caller must hold the guard, and must call start on the result without it.
 func (s *Stage[In, Out]) postpone(e item[In, Out], after time.Duration) *delay[In, Out] {
 	s.retried++
