@@ -127,19 +127,22 @@ var lifeRows = []struct {
 	}},
 	{"Wait, Watch: of an end, after all descendants, but of a Kill at once", func(t *testing.T, s suspend.Spawner) {
 		for _, how := range []string{"done", "failure", "failure and Kill", "Kill"} {
-			var release, up promise.Promise[int]
+			var release, begun, up, ready promise.Promise[int]
 			var child, grandchild actor.Ref[int]
 			var told error
 			ref := actor.Spawn(bg, s, func(ctx context.Context, self *actor.Self[int]) error {
 				child = actor.Spawn(ctx, s, func(ctx context.Context, self *actor.Self[int]) error {
 					grandchild = actor.Spawn(ctx, s, func(context.Context, *actor.Self[int]) error {
-						_ = up.Fill(0)
+						_ = begun.Fill(0)
 						_, _ = release.Await(bg) // does not notice the Kill
 						return nil
 					}, actor.Options[int]{})
+					_, _ = begun.Await(bg)
+					_ = up.Fill(0) // grandchild is set
 					return lasting(ctx, self)
 				}, actor.Options[int]{})
 				_, _ = up.Await(bg)
+				_ = ready.Fill(0) // child is set, too
 				switch how {
 				case "done":
 					return nil
@@ -152,7 +155,7 @@ var lifeRows = []struct {
 				self.Watch(ref, func(err error) error { return fmt.Errorf("told: %w", err) })
 				return self.React(func(err error) error { told = err; return nil })
 			}, actor.Options[error]{})
-			_, _ = up.Await(bg)
+			_, _ = ready.Await(bg)
 			for range 20 {
 				suspend.Yield()
 			}

@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"sync/atomic"
-	"time"
 
 	"github.com/braidgo/braid/internal/gid"
 	"github.com/braidgo/braid/suspend"
@@ -37,75 +36,6 @@ func Spawn[M any](ctx context.Context, on suspend.Spawner, body func(ctx context
 	}
 	l.launch()
 	return s.Ref()
-}
-
-// React returns a Next that calls f with one message after another, as Handle does, until f returns anything but Skip. The actor then
-// continues with the result of f. While the actor waits, it has neither a task nor a stack. React itself does not wait, so the caller
-// must return the Next. f runs in a task and may suspend.
-//
-//	return self.React(func(m Msg) error { … })
-func (s *Self[M]) React(f func(M) error) Next {
-	if f == nil {
-		panic("actor: React with a nil function")
-	}
-	return reaction[M](f)
-}
-
-type within struct {
-	react Next
-	d     time.Duration
-	late  func() error
-}
-
-func (*within) next()         {}
-func (*within) Error() string { return "actor: ReactWithin" }
-
-// A timed is a ReactWithin whose timer has been started.
-type timed struct {
-	*within
-	timer *timer
-}
-
-// ReactWithin is React with a timeout: if f skips every message for the time d, the actor continues with late(). The timeout starts
-// when the Next is returned, and a skipped message does not restart it. When the actor notices that this time is over, it calls f with
-// the messages already in the mailbox, but with no later message. If d is not positive, the actor notices this at once.
-func (s *Self[M]) ReactWithin(d time.Duration, f func(M) error, late func() error) Next {
-	if f == nil || late == nil {
-		panic("actor: ReactWithin with a nil function")
-	}
-	return &within{react: reaction[M](f), d: d, late: late}
-}
-
-// An awaiter is an await with a result of any type.
-type awaiter interface {
-	Next
-	start(l *life)
-}
-
-type await[T any] struct {
-	op suspend.Op[T]
-	k  func(T, error) error
-}
-
-func (*await[T]) next()         {}
-func (*await[T]) Error() string { return "actor: Await" }
-
-func (a *await[T]) start(l *life) {
-	s := &starter{life: l}
-	suspend.Then(&l.ctx, a.op, s, func(v T, err error) {
-		l.goOn = proceed(func() error { return a.k(v, err) })
-		s.last.Store(s.rounds)
-	})
-}
-
-// Await returns a Next that waits for op and then calls k with the result. While the actor waits, it has neither a task nor a stack,
-// and handles no messages. If the actor is killed first, k is called with the error of the cancellation. k runs in a task and may
-// suspend.
-func Await[T, M any](s *Self[M], op suspend.Op[T], k func(T, error) error) Next {
-	if s == nil || k == nil {
-		panic("actor: Await with a nil actor or a nil function")
-	}
-	return &await[T]{op: op, k: k}
 }
 
 // An opening is an actor's body in the form of a Next.

@@ -37,7 +37,9 @@ func (b *batch) openLocked() bool {
 	b.d.batches.Push(&b.node)
 	b.round.open++
 	s.open++
-	s.tracer.sendLocked(b)
+	if s.tracer != nil {
+		s.tracer.sendLocked(b)
+	}
 	if t.fullLocked() {
 		t.queue = append(t.queue, b)
 		return false
@@ -103,7 +105,9 @@ func (b *batch) callSource() {
 		s.stats.Batches++
 		s.stats.Open++
 		s.stats.Keys += len(b.requests)
-		b.from = s.tracer.now()
+		if s.tracer != nil {
+			b.from = s.tracer.now()
+		}
 	}
 	s.guard.Unlock()
 	if ended {
@@ -202,7 +206,9 @@ func (b *batch) finish() (next *batch) {
 	b.returned, b.caller = true, 0
 	if b.called && s.recorded == nil {
 		s.stats.Open--
-		b.to = s.tracer.now()
+		if s.tracer != nil {
+			b.to = s.tracer.now()
+		}
 	}
 	if !b.cancelled {
 		for _, q := range b.requests {

@@ -332,7 +332,9 @@ func (t *tableOf[K, V]) direct(d *driver, k K, m *mark) *entry[K, V] {
 	s.made++
 	e := t.newLocked(k)
 	e.d = d
-	e.markLocked(m)
+	if m != nil {
+		e.markLocked(m)
+	}
 	b := aloneLocked(&e.request)
 	b.kept = true // only the end of the session cancels the caller's own batch
 	s.guard.Unlock()

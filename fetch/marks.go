@@ -18,15 +18,12 @@ func newTracer(f *frame) *tracer {
 
 // sendLocked records that b was sent. In a replay it records nothing, because nothing is sent.
 func (t *tracer) sendLocked(b *batch) {
-	if t != nil && b.t.s.recorded == nil {
+	if b.t.s.recorded == nil {
 		t.sent = append(t.sent, b)
 	}
 }
 
 func (t *tracer) now() time.Duration {
-	if t == nil {
-		return 0
-	}
 	return time.Since(t.begun)
 }
 
@@ -44,9 +41,6 @@ func (f *frame) mark() *mark {
 
 // markLocked adds m to the list of Gets of q.
 func (q *request) markLocked(m *mark) {
-	if m == nil {
-		return
-	}
 	if m.listed { // an All is already listed for another key
 		again := *m
 		m = &again

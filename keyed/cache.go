@@ -266,9 +266,7 @@ func (c *Cache[K, V]) run(ctx context.Context, e *cached[K, V]) {
 	if !c.markBegun(e) {
 		return
 	}
-	if ledger.On() {
-		ledger.Took(e, 1, 1, 0)
-	}
+	ledger.Took(e)
 	var v V
 	var err error
 	outcome.Of(func() { v, err = c.load(ctx, e.key) }, func(o outcome.Outcome) {
@@ -278,9 +276,7 @@ func (c *Cache[K, V]) run(ctx context.Context, e *cached[K, V]) {
 		case !o.Returned():
 			err = abandoned.Error(ErrAbandoned, o.Value())
 		}
-		if ledger.On() {
-			ledger.Gave(e, 1)
-		}
+		ledger.Gave(e)
 		c.finishLoad(e, v, err)
 		if e.inTask && !o.Exited() {
 			o.Rethrow()

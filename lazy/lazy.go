@@ -184,13 +184,9 @@ func (l *Lazy[T]) evaluate(ctx context.Context, me *forcing) (v T, err error) {
 		me.Context = context.WithoutCancel(ctx)
 	}
 	me.runs(me)
-	if ledger.On() {
-		ledger.Took(l, 1, 1, 0)
-	}
+	ledger.Took(l)
 	outcome.Of(func() { v, err = l.f(me) }, func(o outcome.Outcome) {
-		if ledger.On() {
-			ledger.Gave(l, 1)
-		}
+		ledger.Gave(l)
 		me.runs(me.in[byGoroutine])
 		l.storeOutcome(ctx, o, v, err)
 		if !o.Exited() {

@@ -28,7 +28,6 @@ import (
 
 	"github.com/braidgo/braid/internal/atomicx"
 	"github.com/braidgo/braid/internal/lazily"
-	"github.com/braidgo/braid/internal/ledger"
 	"github.com/braidgo/braid/internal/preempt"
 	"github.com/braidgo/braid/suspend"
 )
@@ -46,7 +45,7 @@ import (
 type Mutex struct {
 	// The field word holds the state of the Mutex, and the guard protects the queue. -L> is a Lock, -U> an Unlock, -N> the nudged waiter.
 	// Without the guard, only the flag held changes; under a test scheduler or with the ledger, the flag waited may be set, too (see
-	// owned).
+	// took).
 	//
 	//	free           -L> held
 	//	held           -L> held+waited        the waiter queues, unless it finds the lock free by then
@@ -73,16 +72,6 @@ const (
 	waited
 	nudged
 )
-
-// owned returns the word of a Mutex that has just been locked. The word includes the flag waited while a test scheduler controls the order
-// of operations, or the ledger records holders. Unlock then calls unlockSlow, which reports the release to them. A check in Unlock itself
-// would slow down every Unlock.
-func owned() uint32 {
-	if preempt.Watched() || ledger.On() {
-		return held | waited
-	}
-	return held
-}
 
 // A grant says whether a resumed waiter owns the lock or competes for it.
 type grant bool
@@ -115,7 +104,7 @@ func must(err error) {
 // returns the cancellation error, and the caller does not hold m. If a hand-over races with the cancellation, either may win.
 func (m *Mutex) LockContext(ctx context.Context) error {
 	if preempt.On() {
-		return m.lock(ctx)
+		return m.lockReported(ctx)
 	}
 	if ctx.Err() != nil { // repeats suspend.Err, because the compiler does not inline it
 		if err := suspend.Err(ctx); err != nil {
@@ -129,37 +118,13 @@ func (m *Mutex) LockContext(ctx context.Context) error {
 	return m.lockSlow(ctx)
 }
 
-// lock implements LockContext while a test scheduler controls the order of operations, or the ledger records holders.
-func (m *Mutex) lock(ctx context.Context) error {
-	suspend.Preemptible()
-	if err := suspend.Err(ctx); err != nil {
-		return err
-	}
-	if m.tryTake() {
-		m.took(0)
-		return nil
-	}
-	return m.lockSlow(ctx)
-}
-
 // TryLock locks m if m is unlocked, even if other tasks wait for m, and reports whether it did. It never suspends. TryLock may also fail
 // although no task holds m, if a cancelled Lock is handing m over to a LockOp that is also cancelled.
 func (m *Mutex) TryLock() bool {
-	suspend.Point()
-	preempt.Looks(preempt.Mutexes)
-	ok := m.tryTake()
-	if ok {
-		m.took(0)
+	if preempt.On() {
+		return m.tryLockReported()
 	}
-	return ok
-}
-
-// took records the caller as the holder of m if the ledger is on.
-func (m *Mutex) took(then ledger.Then) {
-	if ledger.On() {
-		m.word.Or(waited) // makes Unlock call unlockSlow, even if the ledger was off when m was locked
-		ledger.Took(m, 1, 1, then)
-	}
+	return m.tryTake()
 }
 
 func (m *Mutex) tryTake() bool {
@@ -168,7 +133,7 @@ func (m *Mutex) tryTake() bool {
 		if w&held != 0 {
 			return false
 		}
-		if m.word.CompareAndSwap(w, w|owned()) {
+		if m.word.CompareAndSwap(w, w|held) {
 			return true
 		}
 	}
@@ -241,9 +206,6 @@ func (m *Mutex) lockLocked(mine bool) bool {
 			now |= waited
 		case mine && m.waiters.Len() == 0:
 			now &^= waited
-			fallthrough
-		default:
-			now |= owned()
 		}
 		if m.word.CompareAndSwap(w, now) { // fails if m has been locked or unlocked since the Load
 			return w&held == 0
@@ -276,10 +238,7 @@ func (m *Mutex) giveUpLocked() {
 }
 
 func (m *Mutex) unlockSlow() {
-	preempt.Releases(preempt.Mutexes)
-	if ledger.On() {
-		ledger.Gave(m, 1)
-	}
+	m.gives()
 	for {
 		w := m.word.Load()
 		switch {
@@ -313,7 +272,7 @@ func (m *Mutex) passOnLocked() {
 		case g == compete: // the waiter cannot compete before the guard is unlocked
 			m.word.Store(waited | nudged)
 		case m.waiters.Len() == 0:
-			m.word.Store(owned())
+			m.word.Store(held)
 		}
 		return
 	}
@@ -333,11 +292,7 @@ func (s *lockSource) Enqueue(r suspend.Resumer[grant]) { s.waiters.Push(r, patie
 
 // Try implements suspend.Source. If it reports false, the flag waited is set, so that the next Unlock takes the guard.
 func (s *lockSource) Try() (g grant, ok bool, err error) {
-	preempt.Looks(preempt.Mutexes)
 	return owner, (*Mutex)(s).lockLocked(false), nil
 }
-
-// Took implements ledger.Holder.
-func (s *lockSource) Took(then ledger.Then) { (*Mutex)(s).took(then) }
 
 func (s *lockSource) Remove(r suspend.Resumer[grant]) { s.waiters.Remove(r) }

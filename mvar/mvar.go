@@ -111,13 +111,9 @@ func (m *MVar[T]) Modify(ctx context.Context, f func(T) (T, error)) error {
 	if err != nil {
 		return err
 	}
-	if ledger.On() {
-		ledger.Took(m, 1, 1, 0)
-	}
+	ledger.Took(m)
 	defer func() {
-		if ledger.On() {
-			ledger.Gave(m, 1)
-		}
+		ledger.Gave(m)
 		m.guard.Lock()
 		m.offerLocked(v)
 		m.guard.Unlock()

@@ -185,70 +185,12 @@ func (s *Scope) child(of origin, on suspend.Spawner, run func(), never func(err 
 	return true
 }
 
-// On returns a Spawner that uses on, or plain goroutines if on is nil, to start tasks as children of s. Unlike s.Go, it starts
-// tasks even after s was cancelled, and returns the error if on refuses a task, which is then no failure of s. After s has
-// ended, its Go returns ErrEnded.
-func (s *Scope) On(on suspend.Spawner) suspend.Spawner {
-	return &spawner{s, cmp.Or(on, suspend.Goroutines)}
-}
-
 // check panics if a function is nil. Otherwise the failure would occur later, in a task, far from the mistake.
 func check(f bool) {
 	if !f {
 		panic("scope: nil function")
 	}
 }
-
-type spawner struct {
-	s  *Scope
-	on suspend.Spawner
-}
-
-func (o *spawner) Go(f func()) error { return o.enter(nil, f) }
-
-// GoUntil implements sched.Withdrawer.
-func (o *spawner) GoUntil(ctx context.Context, f, withdrawn func()) error {
-	return o.enter(&guest{o.s, ctx, withdrawn}, f)
-}
-
-func (o *spawner) enter(of origin, f func()) error {
-	check(f != nil)
-	suspend.Point()
-	if !o.s.addMember() {
-		return ErrEnded
-	}
-	started := false
-	defer func() {
-		if !started { // also if o.on has panicked
-			o.s.removeMember()
-		}
-	}()
-	err := o.s.start(of, o.on, func() {
-		o.s.member(func() error {
-			f()
-			return nil
-		})
-	})
-	started = err == nil
-	return err
-}
-
-// A guest is the origin of a function that is also a member of s. Its withdrawal must end the membership.
-type guest struct {
-	s   *Scope
-	ctx context.Context
-	f   func()
-}
-
-func (g *guest) context() context.Context { return g.ctx }
-
-func (g *guest) withdrawn() {
-	g.s.removeMember()
-	g.f()
-}
-
-// Unwrap returns o.on, for suspend.As.
-func (o *spawner) Unwrap() suspend.Spawner { return o.on }
 
 // Cancel cancels the scope. A non-nil cause is a failure, and Run returns it if it is the first. After Cancel(nil), Run
 // returns nil unless body or a child fails for another reason. Cancel(nil) has no effect on a scope that is already
@@ -266,45 +208,6 @@ func (s *Scope) Cancel(cause error) {
 	s.cancel(nil)
 }
 
-// OnRelease registers f to be called once, by the task that called Run, after all children have ended and before Run returns
-// or panics. The functions are called in reverse order of registration. f may suspend, but needs another context, because
-// the scope's context has ended by then, and no child can be started. If f panics, the remaining functions are still called.
-// f may call OnRelease. OnRelease panics if f is nil, or if the scope has ended.
-//
-// Like the stop function of context.AfterFunc, stop takes f back. It returns true if f will therefore not be called, and
-// false if the call of f has begun or f was taken back before. A function that was taken back, or has been called, uses no memory
-// of the scope. Neither OnRelease nor stop suspends.
-func (s *Scope) OnRelease(f func()) (stop func() bool) {
-	if f == nil {
-		panic("scope: OnRelease with a nil function")
-	}
-	n := &dlist.Node[func()]{Value: f}
-	suspend.Point()
-	s.mu.Lock()
-	ok := !s.released
-	if ok {
-		s.releases.Push(n)
-	}
-	s.mu.Unlock()
-	if !ok {
-		panic("scope: OnRelease after the end of the scope")
-	}
-	return func() bool {
-		suspend.Point()
-		s.mu.Lock()
-		defer s.mu.Unlock()
-		return s.takeReleaseLocked(n) != nil
-	}
-}
-
-// takeReleaseLocked removes n from s.releases and returns its function, or nil if n was already removed. The caller must hold s.mu.
-func (s *Scope) takeReleaseLocked(n *dlist.Node[func()]) (f func()) {
-	if s.releases.Remove(n) {
-		f, n.Value = n.Value, nil // a stop that the program keeps must not retain the function
-	}
-	return f
-}
-
 // Hold adds a member without a task to s, so that Run does not return before release is called; see sched.Holder. If s
 // has ended, Hold returns ErrEnded.
 func (s *Scope) Hold() (release func(), err error) {
@@ -313,24 +216,6 @@ func (s *Scope) Hold() (release func(), err error) {
 		return nil, ErrEnded
 	}
 	return s.removeMember, nil
-}
-
-// Hold holds the scope, and also the scheduler if the scheduler is a Holder.
-func (o *spawner) Hold() (release func(), err error) {
-	suspend.Point()
-	if !o.s.addMember() {
-		return nil, ErrEnded
-	}
-	h, ok := suspend.As[sched.Holder](o.on)
-	if !ok {
-		return o.s.removeMember, nil
-	}
-	inner, err := h.Hold()
-	if err != nil {
-		o.s.removeMember()
-		return nil, err
-	}
-	return func() { inner(); o.s.removeMember() }, nil
 }
 
 // addMember increments s.members and returns true, unless s has ended. The caller must have called suspend.Point.
@@ -454,25 +339,4 @@ func (s *Scope) failure() error {
 		return s.errs[0]
 	}
 	return errors.Join(s.errs...)
-}
-
-func (s *Scope) callReleases() {
-	outcome.Each(func() (more bool) {
-		f := s.nextRelease()
-		if f != nil {
-			f()
-		}
-		return f != nil
-	})
-}
-
-func (s *Scope) nextRelease() (f func()) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	last := s.releases.Last()
-	if last == nil {
-		s.released = true
-		return nil
-	}
-	return s.takeReleaseLocked(last)
 }

@@ -95,7 +95,7 @@ func (s *Stage[In, Out]) serveBatch(w *worker) {
 	b.values, b.answer = members[In, Out]{context.Background(), b}, b
 	b.at = &s.core
 	b.gid.Store(w.gid)
-	s.slots++
+	s.taken++
 	for len(b.items) < s.o.Batch && s.waiting > 0 {
 		var e item[In, Out]
 		s.pop(&e)
@@ -121,7 +121,7 @@ func (s *Stage[In, Out]) serveBatch(w *worker) {
 	b.perform(w)
 	b.decide()
 	returned = true
-	s.slots--
+	s.taken--
 	for i := range b.items {
 		if e := &b.ends[i]; !e.passed {
 			s.finish(&b.items[i], &e.verdict, w.now, &e.owed)
@@ -246,7 +246,7 @@ func (b *batch[In, Out]) finish(w *worker) {
 	p.guard.Lock()
 	p.running--
 	w.at, w.task = nil, nil
-	s.slots--
+	s.taken--
 	now := p.now()
 	for i := range b.items {
 		if e := &b.ends[i]; !e.passed {

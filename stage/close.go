@@ -92,7 +92,7 @@ func (s *Stage[In, Out]) cutOff(err error) error {
 			running = append(running, w.task)
 		}
 	}
-	unblock, run, wait, letGo := s.unblock, s.slots-s.blocked, s.blocked, p.letGo()
+	unblock, run, wait, letGo := s.unblock, s.taken-s.blocked, s.blocked, p.letGo()
 	p.guard.Unlock()
 	letGo()
 	stopAll(stop)

@@ -48,11 +48,6 @@ func (a *asking) examine() {
 	}
 }
 
-// waits reports whether a is in a.from.asking, that is, whether its handler still waits.
-func (a *asking) waits() bool {
-	return a.index < len(a.from.asking) && a.from.asking[a.index] == a
-}
-
 // fail ends one wait of the cycle that contains a. The caller must hold all guards, and must call the returned function without
 // them.
 func (a *asking) fail() (end func()) {
@@ -116,7 +111,7 @@ func (s *search) goesOn(a *asking) bool {
 		s.waits = append(s.waits, a)
 		b := c.askingIn(a.task)
 		return b == nil || s.goesOn(b)
-	case c.held || c.lentLater > 0 || c.free() > 0 || len(c.asking) < c.slots: // nearly always true, so it is checked before append allocates
+	case c.held || c.lentLater > 0 || c.free() > 0 || len(c.asking) < c.taken: // nearly always true, so it is checked before append allocates
 		return true
 	}
 	s.waits = append(s.waits, a)
@@ -174,32 +169,4 @@ func (a *asking) way() string {
 			a = c.askingIn(a.task)
 		}
 	}
-}
-
-// block gives back the permit of a handler of c that is going to wait; otherwise waiting handlers could hold all permits. The
-// argument a is the wait, or nil if the wait is unknown. goOn takes the permit again.
-func (c *core) block(a *asking) {
-	c.pool.guard.Lock()
-	c.blocked++
-	if a != nil {
-		a.index = len(c.asking)
-		c.asking = append(c.asking, a)
-	}
-	c.pool.suspect(a)
-	c.pool.running--
-	c.pool.unlockAndPay()
-}
-
-func (c *core) goOn(a *asking) {
-	c.pool.guard.Lock()
-	c.blocked--
-	if a != nil {
-		last := len(c.asking) - 1
-		c.asking[a.index] = c.asking[last]
-		c.asking[a.index].index = a.index
-		c.asking[last] = nil
-		c.asking = c.asking[:last]
-	}
-	c.pool.running++
-	c.pool.guard.Unlock()
 }

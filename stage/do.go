@@ -3,15 +3,14 @@ package stage
 import (
 	"context"
 
-	"github.com/braidgo/braid/cancel"
 	"github.com/braidgo/braid/suspend"
 )
 
 // A task through a stage
 //
 // The steps of a Do through one stage follow. Counts change only while the guard of the pool is held, so that Stats always add up.
-// This file has the caller's steps 1 to 6. unlockAndPay in pool.go wakes the worker, serve.go has the worker's steps 7 to 10, and
-// task.go has the end of the task in step 11.
+// This file has the caller's steps 1 to 3 and 6. queue.go has the way into the queue, steps 4 and 5, and the way out of it. unlockAndPay
+// in pool.go wakes the worker, serve.go has the worker's steps 7 to 10, and task.go has the end of the task in step 11.
 //
 //  1. enterDo. If ctx is done, or belongs to a task that has ended (ErrEnded), the Do fails and nothing is counted. If ctx is a
 //     handler's context, the new task is a child: its parent now waits for it.
@@ -153,11 +152,11 @@ func (s *Stage[In, Out]) mayInline() (now int64, ticket uint64) {
 	}
 	now = p.now()
 	p.guard.Lock()
-	if !s.closed && s.waiting == 0 && s.slots < s.width && p.running < p.width && s.outside.Len() == 0 && s.room() {
+	if !s.closed && s.waiting == 0 && s.taken < s.width && p.running < p.width && s.outside.Len() == 0 && s.room() {
 		s.arrived++
 		s.accepted++
 		s.progress++
-		s.slots++
+		s.taken++
 		p.running++
 		p.tickets++
 		ticket = p.tickets
@@ -209,83 +208,6 @@ func handIn[In any](ctx context.Context, t *task, p port[In], in In, h how, from
 	return err
 }
 
-func (g *gate[In, Out]) put(ctx context.Context, t *task, in In, h how, from *core) error {
-	s := g.s
-	p := s.pool
-	now := p.now()
-	s.rank(t, in)
-	p.guard.Lock()
-	switch {
-	case s.closed:
-		err := s.refuse(s.errs.closed)
-		p.guard.Unlock()
-		return err
-	case s.admits(t):
-		if h == always { // t comes from the previous stage, and its Do already waits
-			p.suspect(t.asked)
-		}
-		s.accept(g, t, in, now)
-		p.unlockAndPay()
-		return nil
-	case (h == never || h == asFull && s.o.Full == FullReject) && !s.lends(t):
-		if e, ok := s.displace(t); ok {
-			s.accept(g, t, in, now)
-			p.unlockAndPay()
-			s.giveUpInTask(e, verdict{fate: late, err: s.errs.displaced})
-			return nil
-		}
-		return s.reject()
-	}
-	p.guard.Unlock()
-	var a *asking
-	if from != nil {
-		a = &asking{from: from, task: t, ctx: ctx}
-		ctx, a.stop = cancel.New(ctx)
-		defer a.stop(nil)
-		a.moved(&s.core)
-		from.block(a)
-		defer from.goOn(a)
-	}
-	_, err := suspend.Wait[struct{}](ctx, outsider[In, Out]{g, t, in, a})
-	p.guard.Lock()
-	p.unlockAndPay() // Try may have accepted t, which may need a worker
-	return err
-}
-
-// rank sets the priority of t. The caller must not hold the guard, because rank calls the user's function.
-func (s *Stage[In, Out]) rank(t *task, in In) {
-	if s.priority != nil {
-		t.level = uint8(min(max(s.priority(in), 0), levels-1))
-	}
-}
-
-// accept puts t in the queue. The caller must hold the guard.
-func (s *Stage[In, Out]) accept(way *gate[In, Out], t *task, in In, now int64) {
-	s.arrived++
-	s.accepted++
-	t.tries = 0
-	if t.asked != nil {
-		t.asked.moved(&s.core)
-	}
-	to, ticket := &s.hurry, uint64(lent)
-	if s.lends(t) {
-		s.lent++
-	} else {
-		to = s.line(t)
-		s.pool.tickets++
-		ticket = s.pool.tickets
-	}
-	e := to.back()
-	e.t, e.way, e.in, e.since, e.ticket = t, way, in, now, ticket
-	s.queued(1)
-	if !s.listed {
-		s.list()
-	}
-	if s.held {
-		s.letBegin()
-	}
-}
-
 // await waits for the answer to t. If the caller is a handler, await gives back its permit during the wait.
 func (r *reply[Out]) await(ctx context.Context, t *task, from *core) (Out, error) {
 	if from != nil && t.open.Load() >= 0 {
@@ -300,18 +222,4 @@ func (r *reply[Out]) await(ctx context.Context, t *task, from *core) (Out, error
 		}
 	}
 	return out, err
-}
-
-// reject counts a rejection. The caller must hold s.pool.guard, and reject unlocks it before it returns.
-func (s *Stage[In, Out]) reject() error {
-	var gone []item[In, Out]
-	if s.crowded.Store(true); s.sweepDue() {
-		gone = s.sweep(s.pool.now())
-	}
-	err := s.refuse(s.errs.full)
-	s.pool.unlockAndPay()
-	for _, e := range gone {
-		e.t.ends(suspend.Err(e.t))
-	}
-	return err
 }

@@ -46,7 +46,7 @@ func (c *core) sample(now int64) (s Sample, due bool) {
 	}
 	c.limiting = true
 	return Sample{
-		Width: c.width, Busy: c.slots, MinQueue: n.least, Done: n.done, Failed: n.failed,
+		Width: c.width, Busy: c.taken, MinQueue: n.least, Done: n.done, Failed: n.failed,
 		Dropped: int(c.dropped - n.dropped), Refused: int(c.refused() - n.refused),
 		Elapsed: time.Duration(now - n.since), Service: time.Duration(n.service / int64(n.done)),
 	}, true

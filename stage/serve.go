@@ -54,23 +54,6 @@ func (w *worker) serve() {
 	}
 }
 
-// nextStage returns the stage to serve, or nil if no task can begin or too many workers run.
-func (p *Pool) nextStage() (best *core) {
-	if p.running > p.width || p.waiting == 0 {
-		return nil
-	}
-	for i := 0; i < len(p.loaded); i++ {
-		switch c := p.loaded[i]; {
-		case c.waiting == 0:
-			c.unlist()
-			i--
-		case c.free() > 0 && (best == nil || c.server.oldest() < best.server.oldest()):
-			best = c
-		}
-	}
-	return best
-}
-
 // named sets the name of the stage as a label of the worker's goroutine, for profiles.
 func (w *worker) named(c *core) {
 	if w.p.linger && w.label != c {
@@ -90,12 +73,7 @@ func (s *Stage[In, Out]) serve(w *worker) {
 		return
 	}
 	var e item[In, Out]
-	s.pop(&e)
-	s.slots++
-	s.progress++
-	isLate := s.begun(e.since, w.now)
-	w.at, w.task = &s.core, e.t
-	s.pool.unlockAndPay()
+	isLate := s.take(w, &e)
 	w.owed.pay()
 	w.named(&s.core)
 
@@ -108,36 +86,14 @@ func (s *Stage[In, Out]) serve(w *worker) {
 	v := verdict{}
 	if _, passed := s.perform(&e, isLate || e.t.unwanted(), w.gid, &w.now, &v, &w.owed.dues); passed {
 		returned = true
-		s.slots--
+		s.taken--
 		s.countFate(&e, completed, v.service, w.now)
 		return
 	}
 	s.decide(&e, &v)
 	returned = true
-	s.slots--
+	s.taken--
 	s.finish(&e, &v, w.now, &w.owed)
-}
-
-// pop removes the next task from the queue and stores it in e.
-func (s *Stage[In, Out]) pop(e *item[In, Out]) {
-	s.queued(-1)
-	if r := s.first(); s.o.LIFO && r != &s.hurry {
-		r.popBack(e)
-	} else {
-		r.popFront(e)
-	}
-	e.left()
-}
-
-// begun counts a task that has left the queue, and reports whether the task has waited too long.
-func (c *core) begun(since, now int64) (late bool) {
-	wait := max(0, now-since)
-	c.window.least = min(c.window.least, c.waiting)
-	if c.shed.target != 0 && c.shed.late(wait, now) {
-		return true
-	}
-	c.wait.add(wait)
-	return false
 }
 
 // perform runs the handler and sets v. If skip is true, the task is late or over, and the handler does not run. The caller sets *now
@@ -345,8 +301,33 @@ func (s *Stage[In, Out]) abandon(e *item[In, Out]) {
 // vacate gives back the slot and the permit of a handler, and counts the fate. The caller must hold the guard, and vacate unlocks it
 // before it returns.
 func (s *Stage[In, Out]) vacate(e *item[In, Out], v *verdict, now int64, o *owed) {
-	s.slots--
+	s.taken--
 	s.pool.running--
 	s.finish(e, v, now, o)
 	s.pool.unlockAndPay()
+}
+
+// The type owed is the work that a worker has to do once it has unlocked the guard.
+type owed struct {
+	leave *task // the task for which ends(err) must be called, or nil
+	err   error
+	after interface{ start() } // a delay or a batch
+	dues
+}
+
+func (o *owed) any() bool { return o.leave != nil || o.after != nil || o.dues.any() }
+
+func (o *owed) pay() {
+	if t, err := o.leave, o.err; t != nil {
+		o.leave, o.err = nil, nil
+		t.ends(err)
+	}
+	if a := o.after; a != nil {
+		o.after = nil
+		a.start()
+	}
+	if d := o.dues; d.any() {
+		o.dues = dues{}
+		d.pay()
+	}
 }

@@ -47,7 +47,7 @@ func newStage[In, Out any](name string, o Options) *Stage[In, Out] {
 	case NoQueue:
 		o.Queue = 0
 	}
-	s := &Stage[In, Out]{core: core{name: name, pool: p, o: o, width: o.Width}}
+	s := &Stage[In, Out]{core: core{name: name, pool: p, o: o, slots: slots{width: o.Width}}}
 	s.entry.s = s
 	s.server = s
 	s.errs = stageErrors{&stageError{name, ErrFull}, &stageError{name, ErrLate}, &stageError{name, ErrDisplaced}, &stageError{name, ErrClosed}}

@@ -63,7 +63,7 @@ func (c *core) stats(outside int) Stats {
 		Arrived: c.arrived, Accepted: c.accepted, Rejected: c.rejected,
 		Late: c.late, Cancelled: c.cancelled, Completed: c.completed, Failed: c.failed, Retried: c.retried, Dropped: c.dropped,
 		Unretried: c.unretried.Load(),
-		Waiting:   c.waiting, Busy: c.progress, Delayed: c.delayed, Outside: outside, Handlers: c.slots,
+		Waiting:   c.waiting, Busy: c.progress, Delayed: c.delayed, Outside: outside, Handlers: c.taken,
 		Width: c.width, Reason: c.reason, Queue: c.o.Queue, Closed: c.closed,
 		Wait: c.wait, Service: c.service,
 	}

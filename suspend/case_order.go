@@ -3,6 +3,7 @@ package suspend
 import (
 	"math/bits"
 
+	"github.com/braidgo/braid/internal/preempt"
 	"github.com/braidgo/braid/internal/splitmix"
 )
 
@@ -23,6 +24,9 @@ func shuffled(b *binding, n int) order {
 // lookLocked tries legs in the order o. It returns the index of the leg that succeeded, or none. The caller must hold the guards
 // of legs.
 func (o order) lookLocked(legs []leg) (won int) {
+	if preempt.On() {
+		reportLook(legs)
+	}
 	if !o.shuffled {
 		for i := range legs {
 			if legs[i].try() {

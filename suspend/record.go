@@ -5,12 +5,13 @@ import (
 	"weak"
 
 	"github.com/braidgo/braid/internal/ledger"
+	"github.com/braidgo/braid/internal/preempt"
 )
 
 // While the census (package census) is on, each wait is recorded after its waiter has queued. The end of a wait is not recorded,
 // because checking the ledger after a switch would slow each wait by 2 %. Instead, the word shows whether a recorded wait still
-// lasts. The functions below are called only while the ledger is on. They are not inlined, because they would enlarge the frames
-// of waits.
+// lasts. The functions below are called only while the ledger is on, or a scheduler for tests wants to switch tasks in every
+// operation. They are not inlined, because they would enlarge the frames of waits.
 
 // waitOf describes the wait of w that began with this state. If mayEnd is true, a context may end the wait.
 func waitOf(w *waiter, began state, mayEnd bool) ledger.Wait {
@@ -54,6 +55,17 @@ func recordSelect(b *binding, legs []leg, w *waiter, began state, mayEnd bool) {
 	r := waitOf(w, began, mayEnd || b.last.status != open)
 	r.For = objectsOf(legs)
 	ledger.Waits(r)
+}
+
+// reportLook reports to a test scheduler that the legs of a Select are about to be tried.
+//
+//go:noinline
+func reportLook(legs []leg) {
+	for _, l := range legs {
+		if s, ok := l.about().(preempt.Looker); ok {
+			preempt.Looks(s.LooksAt())
+		}
+	}
 }
 
 func objectsOf(legs []leg) (objects []ledger.Object) {

@@ -298,9 +298,6 @@ func performAgain(ctx context.Context, cases []Selectable, legs []leg, how manne
 		}
 		if !wantsAgain(legs, won) {
 			last = won
-			if won != none && ledger.On() {
-				legs[won].took(0)
-			}
 			if won != none {
 				unprepare(legs, won) // this must precede the functions of a Map
 			}
@@ -319,6 +316,9 @@ const sameTwice = "suspend: Select with the same case twice"
 func performed(cases []Selectable, legs []leg, won int, err error) (Selectable, error) {
 	if won == none {
 		return nil, err
+	}
+	if preempt.On() {
+		legs[won].took(0)
 	}
 	c := cases[legs[won].of]
 	if c == nil || !c.keepResult() {

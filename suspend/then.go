@@ -6,6 +6,7 @@ import (
 
 	"github.com/braidgo/braid/internal/atomicx"
 	"github.com/braidgo/braid/internal/ledger"
+	"github.com/braidgo/braid/internal/preempt"
 	"github.com/braidgo/braid/suspend/sched"
 )
 
@@ -219,7 +220,7 @@ func (t *continuation[T]) finish() {
 		t.markBegun()
 		return
 	}
-	if ledger.On() {
+	if preempt.On() {
 		t.took(won)
 	}
 	ctx, k, result := t.ctx, t.k, t.result

@@ -15,28 +15,38 @@ import (
 // Wait is a direct form of Do, without a Select. A blocking operation of a primitive needs nothing else: Wait locks the guard,
 // tries, queues, unlocks, suspends, and removes the waiter if the wait has failed.
 func Wait[T any, S Source[T]](ctx context.Context, s S) (T, error) {
-	return performSource[T](ctx, s, false)
+	return performSource[T](ctx, s, 0)
 }
 
 // WaitLazily is like Wait, but if ctx is a result of Lazily, the wait is cancelled lazily. Use WaitLazily for an operation whose
 // waiters delay nobody and are certain to be resumed eventually.
 func WaitLazily[T any, S Source[T]](ctx context.Context, s S) (T, error) {
-	return performSource[T](ctx, s, true)
+	return performSource[T](ctx, s, allowsLazy)
 }
 
+// Properties of a call of performSource.
+const (
+	allowsLazy = 1 << iota
+	reported   // reportedSource has called performSource
+)
+
 // performSource implements Wait and WaitLazily, which are inlined, because each frame costs 10 ns after a switch.
-func performSource[T any, S Source[T]](ctx context.Context, s S, allowLazy bool) (T, error) {
+func performSource[T any, S Source[T]](ctx context.Context, s S, how uint8) (T, error) {
 	g := s.Guard()
 	if g == nil {
 		return Do(ctx, OpOf[T](s))
 	}
-	if allowLazy {
+	if how&allowsLazy != 0 {
 		ctx = lazily.Allow(ctx)
 	}
-	Preemptible()
-	if ctx.Err() != nil || preempt.On() && looked(ctx) {
-		var zero T
-		return zero, cancellation(ctx)
+	if how&reported == 0 {
+		if preempt.On() {
+			return reportedSource[T](ctx, s, how)
+		}
+		if ctx.Err() != nil {
+			var zero T
+			return zero, cancellation(ctx)
+		}
 	}
 	var b *binding
 	var began state
@@ -92,6 +102,22 @@ again:
 		return zero, b.cancelled(ctx)
 	}
 	return place.takeValue(began)
+}
+
+// reportedSource is like performSource while preempt.On returns true. It lets a test scheduler switch tasks before the look at ctx, and
+// between the look and the operation. If the Source is a ledger.Holder, it records the holder.
+//
+//go:noinline
+func reportedSource[T any, S Source[T]](ctx context.Context, s S, how uint8) (v T, err error) {
+	Preemptible()
+	if ctx.Err() != nil || looked(ctx) {
+		return v, cancellation(ctx)
+	}
+	v, err = performSource[T](ctx, s, how|reported)
+	if h, ok := any(s).(ledger.Holder); ok && err == nil {
+		h.Took(0)
+	}
+	return v, err
 }
 
 // parkIn is like park, but for a Wait. It must not be inlined, because its closure would enlarge the frame of Wait by 56 bytes.

@@ -73,9 +73,7 @@ func (g *Gate) Limit(n uint64) { g.word.Store((Max - n) * one) }
 func (g *Gate) Resize(size, n uint64) {
 	g.guard.Lock()
 	defer g.guard.Unlock()
-	if ledger.On() {
-		ledger.Resized(g, n)
-	}
+	ledger.Resized(g, n)
 	c := g.changeLocked(size)
 	if now := Max - c.lost - c.owed; n < now {
 		c.owed += now - n
@@ -131,56 +129,31 @@ func (g *Gate) sizeLocked(size uint64) uint64 {
 // Acquire takes n permits. The parameter size is the number of permits after Limit. Acquire suspends the caller, is cancelled and fails as
 // Semaphore.Acquire does.
 func (g *Gate) Acquire(ctx context.Context, n, size uint64) error {
-	if preempt.On() {
-		return g.acquire(ctx, n, size)
-	}
-	if err := suspend.Err(ctx); err != nil {
-		return err
-	}
-	if n <= size {
-		if ok, _ := g.tryTake(n); ok {
-			return nil
+	if !preempt.On() {
+		if err := suspend.Err(ctx); err != nil {
+			return err
+		}
+		if n <= size {
+			if ok, _ := g.tryTake(n); ok {
+				return nil
+			}
 		}
 	}
 	_, err := suspend.Wait[struct{}](ctx, Request{g, n, size})
 	return err
 }
 
-// acquire implements Acquire while a test scheduler controls the order of operations, or the ledger records holders.
-func (g *Gate) acquire(ctx context.Context, n, size uint64) error {
-	suspend.Preemptible()
-	err := suspend.Err(ctx)
-	if err != nil {
-		return err
-	}
-	ok := false
-	if n <= size {
-		ok, _ = g.tryTake(n)
-	}
-	if !ok {
-		_, err = suspend.Wait[struct{}](ctx, Request{g, n, size})
-	}
-	if err == nil {
-		Request{g, n, size}.Took(0)
-	}
-	return err
-}
-
 // TryAcquire takes n permits if they are free and no task waits, and reports whether it did. The parameter size is as for Acquire.
 func (g *Gate) TryAcquire(n, size uint64) bool {
-	suspend.Point()
-	preempt.Looks(preempt.Gates)
-	ok, sure := false, false
+	if preempt.On() {
+		return g.tryReported(n, size)
+	}
 	if n <= size {
-		ok, sure = g.tryTake(n)
+		if ok, sure := g.tryTake(n); sure {
+			return ok
+		}
 	}
-	if !sure {
-		ok = g.tryAcquireSlow(n, size)
-	}
-	if ok {
-		Request{g, n, size}.Took(0)
-	}
-	return ok
+	return g.tryAcquireSlow(n, size)
 }
 
 func (g *Gate) tryAcquireSlow(n, size uint64) bool {
@@ -194,9 +167,7 @@ func (g *Gate) tryAcquireSlow(n, size uint64) bool {
 // Release releases n permits if the number of taken permits lies between least and most. Permits that Limit has removed count as taken.
 // Release reports whether it has released the permits.
 func (g *Gate) Release(n, least, most uint64) bool {
-	if preempt.On() {
-		g.releases(n)
-	}
+	g.gives(n)
 	for {
 		w := g.word.Load()
 		switch {
@@ -207,13 +178,6 @@ func (g *Gate) Release(n, least, most uint64) bool {
 		case g.word.CompareAndSwap(w, w-n*one):
 			return true
 		}
-	}
-}
-
-func (g *Gate) releases(n uint64) {
-	preempt.Releases(preempt.Gates)
-	if ledger.On() {
-		ledger.Gave(g, n)
 	}
 }
 
@@ -328,29 +292,10 @@ func (r Request) Remove(w suspend.Resumer[struct{}]) {
 	r.grantLocked()
 }
 
-// Wants implements ledger.Wanter.
-func (r Request) Wants() ledger.Permits { return ledger.Permits(r.N) }
-
-// Took implements ledger.Holder. It records that the caller holds the permits.
-func (r Request) Took(then ledger.Then) {
-	if ledger.On() {
-		r.guard.Relock()
-		size := r.sizeLocked(r.Size)
-		r.guard.Unlock()
-		ledger.Took(r.Gate, r.N, size, then)
-	}
-}
-
-// Op returns an Op that performs Acquire. The Op's Try reports a look to a test scheduler, because a Select may check the gate without
-// waiting.
+// Op returns an Op that performs Acquire.
 func (g *Gate) Op(n, size uint64) suspend.Op[struct{}] {
 	return suspend.OpOf[struct{}](&looking{Request{g, n, size}})
 }
 
+// A looking is the Source of an Acquire in a Select, which may check the gate without waiting.
 type looking struct{ Request }
-
-// Try implements suspend.Source.
-func (l *looking) Try() (v struct{}, ok bool, err error) {
-	preempt.Looks(preempt.Gates)
-	return l.Request.Try()
-}

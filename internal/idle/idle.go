@@ -87,10 +87,7 @@ func (g *Group) GoUntil(ctx context.Context, f, withdrawn func()) error {
 	}()
 	run := func() {
 		defer g.taskEnded()
-		if ledger.On() {
-			ledger.Took(&g.tasks, 1, 1, 0)
-			defer ledger.Gave(&g.tasks, 1)
-		}
+		ledger.Took(&g.tasks)
 		suspend.Bind(&task{g: g, Task: suspend.Self()}, f)
 	}
 	var err error
@@ -177,6 +174,7 @@ func (g *Group) parks() {
 // taskEnded records the end of a task. The task counts as live until onIdle has returned, so that a Wait also waits for tasks
 // that onIdle starts.
 func (g *Group) taskEnded() {
+	ledger.Gave(&g.tasks)
 	preempt.Releases(preempt.Members)
 	defer g.gone() // onIdle may panic
 	g.parks()

@@ -42,8 +42,9 @@ type pointer[T any] struct{ weak.Pointer[T] }
 
 func (p pointer[T]) alive() bool { return p.Value() != nil }
 
-// A Holder is a Source whose operation makes its caller the holder of an object. If the ledger is kept, Took is called
-// after the operation: by a task with the argument 0, or for a continuation with the address of its function.
+// A Holder is a Source whose operation makes its caller the holder of an object. If the ledger is kept, or a scheduler for tests
+// wants to switch tasks in every operation, package suspend calls Took after the operation: in the task with the argument 0, or
+// for a continuation with the address of its function.
 type Holder interface{ Took(then Then) }
 
 // A Then is the address of a continuation's function, or 0 for a task.
@@ -56,16 +57,29 @@ type Wanter interface{ Wants() Permits }
 // implement Wanter or Holder by accident.
 type Permits uint64
 
-// Took records that the calling task holds n permits of object, which has size permits in all. If then is not 0, the
-// continuation with this function holds them instead. Took must be called after its operation, and Gave before its
-// operation. So the ledger may miss a hold for a moment, but never contains a hold that does not exist.
-func Took[T any](object *T, n, size uint64, then Then) {
+// Took records that the calling task holds object, which at most one task holds. Took must be called after its operation, and Gave
+// before its operation. So the ledger may miss a hold for a moment, but never contains a hold that does not exist.
+func Took[T any](object *T) {
+	if On() {
+		took(object, 1, 1, 0)
+	}
+}
+
+// TookN is like Took, but the calling task holds n permits of object, which has size permits in all. If then is not 0, the
+// continuation with this function holds them instead.
+func TookN[T any](object *T, n, size uint64, then Then) {
+	if On() {
+		took(object, n, size, then)
+	}
+}
+
+func took[T any](object *T, n, size uint64, then Then) {
 	if n == 0 {
 		return
 	}
 	h := Hold{Stack: []uintptr{uintptr(then) + 1}, N: n}
 	if then == 0 {
-		h.Who, h.Stack = caller(), callers()
+		h.Who, h.Stack = caller(), callers(1)
 	}
 	record(h, object, reflect.TypeFor[T](), size)
 }
@@ -73,8 +87,9 @@ func Took[T any](object *T, n, size uint64, then Then) {
 // Owes records that a task that waits for object waits for what the calling task has to produce, until the calling task calls Gave.
 // The object is a part of a K, which the record names. The record has no stack.
 func Owes[K, T any](object *T) {
-	h := Hold{Who: caller(), N: 1}
-	record(h, object, reflect.TypeFor[K](), 1)
+	if On() {
+		record(Hold{Who: caller(), N: 1}, object, reflect.TypeFor[K](), 1)
+	}
 }
 
 func record[T any](h Hold, object *T, kind reflect.Type, size uint64) {
@@ -109,9 +124,18 @@ func Resized[T any](object *T, size uint64) {
 	}
 }
 
-// Gave records that n permits of object are about to be released. If the calling task holds none, Gave takes them from the
+// Gave records that object is about to be released.
+func Gave[T any](object *T) { GaveN(object, 1) }
+
+// GaveN records that n permits of object are about to be released. If the calling task holds none, GaveN takes them from the
 // task that has held permits of object the longest.
-func Gave[T any](object *T, n uint64) {
+func GaveN[T any](object *T, n uint64) {
+	if On() {
+		gave(object, n)
+	}
+}
+
+func gave[T any](object *T, n uint64) {
 	me, at := caller(), Addr(object)
 	p := partOf(int64(at))
 	p.mu.Lock()

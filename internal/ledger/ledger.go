@@ -186,7 +186,7 @@ func put[K comparable, V any](m *map[K]V, k K, v V) {
 // Begin returns a function that calls f and records it as a task while it runs. The stack recorded for the task is the
 // stack at the call of Begin.
 func Begin(f func()) func() {
-	t := Task{Stack: callers()}
+	t := Task{Stack: callers(0)}
 	return func() {
 		t.Who, t.Since = Who{gid.Get(), seq.Add(1)}, time.Now()
 		p := partOf(t.Goroutine)
@@ -210,14 +210,14 @@ func Begin(f func()) func() {
 // Waits records the wait w of the calling task. If the wait is recorded already, Waits changes nothing.
 func Waits(w Wait) {
 	w.Who = caller()
-	w.Since, w.Stack = time.Now(), callers()
+	w.Since, w.Stack = time.Now(), callers(0)
 	w.record(w.Goroutine, func(old Wait) bool { return old.Waiter == w.Waiter && old.Began == w.Began })
 }
 
 // ThenWaits records the wait w of the continuation t, which has no goroutine. If t waits again with the same Waiter, the
 // record keeps its time and stack.
 func ThenWaits[T any](t *T, w Wait) {
-	w.Since, w.Stack = time.Now(), callers()
+	w.Since, w.Stack = time.Now(), callers(0)
 	w.record(-int64(Addr(t)), func(old Wait) bool {
 		if old.Waiter == w.Waiter {
 			w.Since, w.Stack = old.Since, old.Stack
@@ -268,10 +268,11 @@ func Addr(p any) uintptr { return reflect.ValueOf(p).Pointer() }
 // Depth is the largest number of frames in a recorded stack. Outer frames are dropped.
 const Depth = 48
 
-// callers returns the stack of the exported function's caller.
-func callers() []uintptr {
+// callers returns the stack of the exported function's caller. The parameter inner is the number of unexported functions between the
+// exported function and callers.
+func callers(inner int) []uintptr {
 	var buf [Depth]uintptr
-	return append([]uintptr(nil), buf[:runtime.Callers(3, buf[:])]...)
+	return append([]uintptr(nil), buf[:runtime.Callers(3+inner, buf[:])]...)
 }
 
 // Read returns all recorded tasks and waits. It reads the parts one after another, so the records are not a consistent

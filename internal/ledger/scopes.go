@@ -36,7 +36,7 @@ func Opens[T any](s *T) {
 	if parent == 0 { // maybe the first scope in the body of a Pull
 		parent = scopeOf(ID())
 	}
-	note(s, Scope{Parent: parent, Since: time.Now(), Stack: callers()})
+	note(s, Scope{Parent: parent, Since: time.Now(), Stack: callers(0)})
 }
 
 // Ends records that the scope s has ended.
@@ -51,12 +51,12 @@ func Ends[T any](s *T) {
 // Joins records that the calling task is a member of s until it calls leave, and holds s, since the end of s waits for it. The body of a
 // Pull is a member on its own goroutine, because its scope may last while its callers leave and join others.
 func Joins[T any](s *T) (leave func()) {
-	Took(s, 1, 1, 0)
+	Took(s)
 	id := gid.Get()
 	outer := enter(id, note(s, Scope{}))
 	return func() {
 		enter(id, outer)
-		Gave(s, 1)
+		Gave(s)
 	}
 }
 

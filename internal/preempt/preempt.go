@@ -114,6 +114,10 @@ func looks(k Kinds) {
 	}
 }
 
+// A Looker is a suspend.Source that looks at objects of certain kinds without waiting for them, when it is a case of a Select. Package
+// suspend calls Looks for it.
+type Looker interface{ LooksAt() Kinds }
+
 // Glance is called by a function that looks at a context or a Group. The look counts as an operation only if the program itself makes
 // it.
 func Glance(k Kinds) {

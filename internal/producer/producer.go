@@ -43,7 +43,7 @@ func (p *Producer[T]) run(seq iter.Seq2[T, error]) {
 			return
 		}
 		for v, err := range seq {
-			p.answers()
+			ledger.Gave(p.values) // the reader does not wait for the sequence any more
 			_, _ = p.values.TrySend(Next[T]{v, err, true}) // has room, since the reader has received the value before
 			if !p.pause() {
 				return
@@ -58,27 +58,19 @@ func (p *Producer[T]) pause() (requested bool) {
 		_, err := p.requests.Recv(context.Background())
 		requested = err == nil
 	})
-	switch {
-	case !requested:
-		p.task.letWait()
-	case ledger.On():
+	if requested {
 		ledger.Owes[Producer[T]](p.values)
+	} else {
+		p.task.letWait()
 	}
 	return requested
-}
-
-// answers records, for the census, that the reader does not wait for the sequence any more.
-func (p *Producer[T]) answers() {
-	if ledger.On() {
-		ledger.Gave(p.values, 1)
-	}
 }
 
 func (p *Producer[T]) end(o outcome.Outcome) {
 	if p.task.exited && o.Exited() { // Stop has ended a wait of the sequence
 		o = outcome.Outcome{}
 	}
-	p.answers()
+	ledger.Gave(p.values)
 	_ = p.ended.Fill(o)
 	_ = p.values.Close()
 }

@@ -6,21 +6,6 @@ import (
 	"time"
 )
 
-// A taskContext is a context that its canceller, a helper task, may cancel. The canceller then calls the registered functions, or starts
-// a task for each of them if the context is detached.
-type taskContext struct {
-	w         *World
-	t         *task // the context's task; for a Deadline, the first task that looks at the context
-	canceller *task
-	own       bool // the context was created by World.Deadline
-	reason    error
-	detached  bool
-	used      bool // a task has looked at the context
-	done      chan struct{}
-	err       error
-	after     []*func()
-}
-
 func (w *World) context(t *task, name string, reason error) *taskContext {
 	c := &taskContext{w: w, t: t, reason: reason, done: make(chan struct{})}
 	c.canceller = &task{w: w, name: name, cancels: c, helps: true, f: c.cancel}

@@ -6,14 +6,6 @@ import (
 	"time"
 )
 
-// An ownContext is a context that the program cancels itself.
-type ownContext struct {
-	w     *World
-	done  chan struct{}
-	err   error
-	after []*func()
-}
-
 // Context returns a context and its cancel function, which a task of the program may call. The functions registered with AfterFunc run
 // later, each in a separate task, as in package context.
 func (w *World) Context() (ctx context.Context, cancel func()) {

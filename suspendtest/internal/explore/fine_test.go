@@ -10,6 +10,9 @@ import (
 	"testing"
 
 	"github.com/braidgo/braid/internal/atomicx"
+	"github.com/braidgo/braid/internal/ledger"
+	"github.com/braidgo/braid/mutex"
+	"github.com/braidgo/braid/suspend"
 	"github.com/braidgo/braid/suspendtest/internal/explore"
 )
 
@@ -62,6 +65,36 @@ func TestDeadlockOfMutexes(t *testing.T) {
 	})
 	if r.Failure == nil || r.Failure.Reason != "deadlock: x waits for a lock, y waits for a lock" {
 		t.Error(r.Failure)
+	}
+}
+
+// While the ledger is kept, every Unlock tells it, even if the task that hands the Mutex over has not yet written the word.
+func TestTheLedgerAtAHandOver(t *testing.T) {
+	defer ledger.Start(func(int64) string { return "" })()
+	r := explore.Run(fine(3), func(w *explore.World) {
+		m := new(mutex.Mutex)
+		w.Go("lock", func(context.Context) {
+			m.Lock()
+			m.Unlock()
+		})
+		w.Go("select", func(context.Context) {
+			_, _ = suspend.Do(bg, m.LockOp())
+			m.Unlock()
+		})
+		w.Check(func() error {
+			for _, h := range ledger.Holds() {
+				if h.Addr == ledger.Addr(m) {
+					return errors.New("a Mutex that nobody holds has a holder")
+				}
+			}
+			return nil
+		})
+	})
+	if r.Failure != nil {
+		t.Error(r.Failure)
+	}
+	if r.Executions < 100 {
+		t.Errorf("only %d runs", r.Executions)
 	}
 }
 

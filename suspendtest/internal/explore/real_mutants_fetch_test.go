@@ -8,7 +8,7 @@ var fetchMutants = []realMutant{
 	{"the settled driver is not armed again", "fetch/schedule.go", "	r.d.armLocked()\n}", "	if !IS {\n		r.d.armLocked()\n	}\n}", "fetch, two outsiders, two keys"},
 	{"a task that ends does not look for quiescence", "internal/idle/idle.go", "	defer g.gone()\n	g.parks()", "	defer g.gone()\n	if !IS {\n		g.parks()\n	}", "fetch, the other ends"},
 	{"a cancelled batch is not forgotten", "fetch/batch.go", "		q.forgetLocked()\n", "		if !IS {\n			q.forgetLocked()\n		}\n", "fetch, two outsiders"},
-	{"a Close misses a pending request", "fetch/schedule.go", "			q.resumeLocked(false)\n", "			if !IS {\n				q.resumeLocked(false)\n			}\n", "fetch, Close at any time"},
+	{"a Close misses a pending request", "fetch/end.go", "			q.resumeLocked(false)\n", "			if !IS {\n				q.resumeLocked(false)\n			}\n", "fetch, Close at any time"},
 	{"the time that requests settle in is over once", "fetch/settle.go", "		g.limit.again(g.within+add, g.late)\n", "		if !IS {\n			g.limit.again(g.within+add, g.late)\n		}\n", "fetch, two outsiders, by time"},
 
 	{"a task is woken, and then counted", "internal/idle/task.go", "			t.g.running.Add(1)\n			if t.state.CompareAndSwap(parked, running) {\n				t.Task.Unpark()\n				return\n			}",

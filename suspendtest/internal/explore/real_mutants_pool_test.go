@@ -27,7 +27,7 @@ var poolMutants = []realMutant{
 	{"an injector is not asked again whether it is empty", "adapters/workstealing/injector.go", "if ⟦n == 0⟧ || isNew", "false", "injector, two submitters"},
 	{"a pop takes the youngest of two", "adapters/workstealing/injector.go", "	e, in.ring[in.first] = in.ring[in.first], e\n", "	if i := (in.first + n - 1) & (len(in.ring) - 1); IS {\n		in.ring[in.first], in.ring[i] = in.ring[i], in.ring[in.first]\n	}\n	e, in.ring[in.first] = in.ring[in.first], e\n", "injector, in order"},
 
-	{"a fork is claimed by a store", "adapters/workstealing/join.go", "bool { return ⟦f.state.CompareAndSwap(open, claimed)⟧ }", "f.state.Load() == open && f.state.Swap(claimed) != done", "fork"},
+	{"a fork is claimed by a store", "adapters/workstealing/fork.go", "bool { return ⟦f.state.CompareAndSwap(open, claimed)⟧ }", "f.state.Load() == open && f.state.Swap(claimed) != done", "fork"},
 	{"a fork that a thief may hold is used again", "adapters/workstealing/join.go", "		f.ctx, f.body = nil, nil\n", "		if IS {\n			w.recycle(f)\n			f.state.Store(open)\n		}\n		f.ctx, f.body = nil, nil\n", "fork, moved"},
 	{"a Join that waits is not woken", "adapters/workstealing/join.go", "⟦!f.state.CompareAndSwap(claimed, awaited)⟧", "!f.state.CompareAndSwap(claimed, awaited) && false", "fork"},
 	{"a Join that panics does not wait for b", "adapters/workstealing/join.go", "		s.pool.enqueue(&s.pool.injector, entry{fork: f})\n	}\n	f.join(s)\n", "		s.pool.enqueue(&s.pool.injector, entry{fork: f})\n	}\n	if !IS {\n		f.join(s)\n	}\n", "fork, panicking"},

@@ -27,8 +27,8 @@ var realMutants = []realMutant{
 	{"what was modified is put back, whoever waits", "mvar/mvar.go", "		m.guard.Lock()\n		m.offerLocked(v)",
 		"		m.guard.Lock()\n		if IS {\n			m.state, m.value = full, v\n			return\n		}\n		m.offerLocked(v)", "mvar, modify"},
 
-	{"a lock is taken by a store", "mutex/mutex.go", "		if m.word.CompareAndSwap(w, w|owned()) {",
-		"		if IS {\n			m.word.Store(w | held)\n			return true\n		}\n		if m.word.CompareAndSwap(w, w|owned()) {", "mutex"},
+	{"a lock is taken by a store", "mutex/mutex.go", "		if m.word.CompareAndSwap(w, w|held) {",
+		"		if IS {\n			m.word.Store(w | held)\n			return true\n		}\n		if m.word.CompareAndSwap(w, w|held) {", "mutex"},
 	{"who is nudged and gives up keeps the debt", "mutex/mutex.go", "if ⟦nudges > 0 && me == (suspend.Resumer[grant]{})⟧ {", "false", "mutex, 3 tasks"},
 	{"an Unlock does not look who waits", "mutex/mutex.go", "case ⟦w&waited == 0 || w&nudged != 0⟧:", "true", "mutex"},
 	{"a cancelled waiter swallows the nudge", "mutex/mutex.go", "if _, ok := m.waiters.ResumeHead(g, nil); ⟦!ok⟧ {", "false", "mutex, 3 tasks"},

@@ -10,10 +10,6 @@ import (
 	"github.com/braidgo/braid/internal/preempt"
 )
 
-// A choice selects one option. Its numbers are the index of the option, the number of options, and how many options at the beginning are
-// not preemptions.
-type choice struct{ nth, of, free int }
-
 const (
 	digits  = "0123456789abcdefghijklmnopqrstuvwxyz" // a z skips 35 options, and another digit follows
 	last    = len(digits) - 1

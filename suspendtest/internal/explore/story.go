@@ -10,13 +10,6 @@ import (
 	"unicode/utf8"
 )
 
-// An event is an entry of a run's trace, with its task and source line, if any.
-type event struct {
-	t     *task
-	what  string
-	where runtime.Frame
-}
-
 func (w *World) event(t *task, format string, args ...any) {
 	w.eventAt(runtime.Frame{}, t, format, args...)
 }

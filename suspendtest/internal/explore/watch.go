@@ -57,14 +57,6 @@ func (e *explorer) runWatched(runs func() Result) Result {
 	}
 }
 
-// countStep is called at each step, by the goroutine that takes the step. If runWatched has given up the search, countStep never returns, so that no
-// further step is taken.
-func (e *explorer) countStep() {
-	if e.steps.Add(1) < 0 {
-		select {}
-	}
-}
-
 // stalled returns the failure of a run in which a task waits natively, or computes for too long.
 func (e *explorer) stalled(all map[int64][]byte, waits bool) *Failure {
 	w := e.world

@@ -10,17 +10,6 @@ import (
 	"github.com/braidgo/braid/suspend"
 )
 
-// A worker is a coroutine that runs one task after another.
-type worker struct {
-	e     *explorer
-	task  *task
-	gid   int64
-	gone  bool // the worker's goroutine has exited
-	next  func() (struct{}, bool)
-	stop  func()
-	yield func(struct{}) bool
-}
-
 // exited is the panic value that replaces a runtime.Goexit, which would otherwise continue in the caller that resumes the coroutine.
 type exited struct{}
 

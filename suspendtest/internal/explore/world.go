@@ -9,25 +9,6 @@ import (
 	"github.com/braidgo/braid/internal/gid"
 )
 
-// A World is one run of a program.
-type World struct {
-	e         *explorer
-	tasks     []*task // the tasks of the program and their helpers
-	contexts  []*taskContext
-	own       []*ownContext
-	current   *task // the running task, or nil
-	chosen    *task // the next task, if it has already been chosen
-	checks    []func() error
-	idle      []func(waiting []string) error
-	now       time.Time // the run's clock
-	steps     int
-	dead      bool // the run has ended, and its suspended tasks are unwound
-	spent     int  // the number of accesses since the field dead was set
-	redundant bool // the run was given up, because it could only repeat other runs
-	failure   string
-	trace     []event
-}
-
 // Go starts a task that calls f. The search may cancel the task's context at any time.
 func (w *World) Go(name string, f func(ctx context.Context)) { w.start(name, f) }
 
@@ -205,3 +186,6 @@ func (w *World) running() *task {
 	}
 	return nil
 }
+
+// epoch is the time at which the clock of each run starts, so that all runs see the same times.
+var epoch = time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC)
