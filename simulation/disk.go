@@ -4,6 +4,8 @@ import (
 	"maps"
 	"slices"
 	"time"
+
+	"github.com/braidgo/braid/simulation/internal/draws"
 )
 
 // A diskState is the state of a node's disk.
@@ -109,11 +111,11 @@ func (i *inode) sync() {
 }
 
 // crash decides at random which unsynced names and bytes survive, and discards the rest.
-func (d *diskState) crash(s *source) {
+func (d *diskState) crash(s *draws.Source) {
 	d.boot++
 	kept := 0
 	if len(d.changes) > 0 {
-		kept = s.below(len(d.changes) + 1)
+		kept = s.Below(len(d.changes) + 1)
 	}
 	for _, c := range d.changes[:kept] {
 		d.durable = c.to(d.durable)
@@ -130,15 +132,15 @@ func (d *diskState) crash(s *source) {
 }
 
 // crash decides at random for each sector of each patch whether the sector survives.
-func (i *inode) crash(s *source) {
-	mode := s.below(4) // 0 keeps all patches, and 1 keeps none
+func (i *inode) crash(s *draws.Source) {
+	mode := s.Below(4) // 0 keeps all patches, and 1 keeps none
 	for _, p := range i.patches {
 		for first := true; first || len(p.data) > 0; first = false {
 			part := p
 			if room := int(sector - p.off%sector); len(p.data) > room {
 				part.data = p.data[:room]
 			}
-			if mode == 0 || mode > 1 && s.below(2) == 0 {
+			if mode == 0 || mode > 1 && s.Below(2) == 0 {
 				i.durable = part.to(i.durable)
 			}
 			p.off += int64(len(part.data))

@@ -24,6 +24,7 @@ import (
 	"github.com/braidgo/braid/internal/gid"
 	"github.com/braidgo/braid/internal/labels"
 	"github.com/braidgo/braid/simulation/internal/chance"
+	"github.com/braidgo/braid/simulation/internal/draws"
 )
 
 // This file drives a World with guests. Four kinds of goroutines take turns on one processor:
@@ -274,10 +275,10 @@ func (g *guests) window(sleep bool) {
 	g.windows++
 	g.moves.Add(1)
 	if g.random != nil {
-		g.random.Seed(mix(g.w.o.Seed^g.w.salt, uint64(g.windows)))
+		g.random.Seed(draws.Mix(g.w.o.Seed^g.w.salt, uint64(g.windows)))
 	}
 	if g.ordered {
-		chance.Order(g.w.o.Seed, mix(g.w.o.Seed^g.w.salt, uint64(g.windows)))
+		chance.Order(g.w.o.Seed, draws.Mix(g.w.o.Seed^g.w.salt, uint64(g.windows)))
 	}
 	begun := chance.Nanotime()
 	g.mu.Unlock()

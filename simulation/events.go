@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"fmt"
 	"time"
+
+	"github.com/braidgo/braid/simulation/internal/draws"
 )
 
 // An event is a line of the trace. All events go into the hash, so two runs with the same hash had the same events. The hash contains the
@@ -61,10 +63,10 @@ func (w *World) note(e event) {
 		return
 	}
 	h := w.hash ^ uint64(w.now)
-	h = mix(h, uint64(e.kind)<<56^uint64(e.host.number())<<28^uint64(e.of.number()))
-	h = mix(h, uint64(e.task)<<32^uint64(e.n))
+	h = draws.Mix(h, uint64(e.kind)<<56^uint64(e.host.number())<<28^uint64(e.of.number()))
+	h = draws.Mix(h, uint64(e.task)<<32^uint64(e.n))
 	if e.data != 0 {
-		h = mix(h, e.data)
+		h = draws.Mix(h, e.data)
 	}
 	w.hash = h
 	if len(w.forks) > 0 {
@@ -174,7 +176,7 @@ func (w *World) Log(format string, args ...any) {
 
 func (w *World) log(text string) {
 	host, id := w.caller()
-	w.note(event{kind: logged, host: host, task: id, data: hashString(0, text), text: text})
+	w.note(event{kind: logged, host: host, task: id, data: draws.HashString(0, text), text: text})
 }
 
 // The maximum number of a message's bytes in a line of the trace, and in a line of the story.

@@ -12,6 +12,7 @@ import (
 	"syscall"
 
 	"github.com/braidgo/braid/simulation/disk"
+	"github.com/braidgo/braid/simulation/internal/draws"
 	"github.com/braidgo/braid/suspend"
 )
 
@@ -145,7 +146,7 @@ func (n *Node) diskReady(op, name string, boot int, data uint64) error {
 		return os.ErrClosed
 	}
 	h, id := w.caller()
-	w.note(event{kind: wrote, host: h, task: id, of: &n.host, data: hashString(data, name), text: op + " " + name})
+	w.note(event{kind: wrote, host: h, task: id, of: &n.host, data: draws.HashString(data, name), text: op + " " + name})
 	return nil
 }
 
@@ -153,14 +154,14 @@ func (n *Node) diskReady(op, name string, boot int, data uint64) error {
 func (n *Node) slowly(op, name string) error {
 	boot := n.files.boot
 	if d := plus(n.world.base.MaxSync, n.files.slow); d > 0 {
-		_ = suspend.Sleep(context.Background(), n.world.disk.upTo(d))
+		_ = suspend.Sleep(context.Background(), n.world.disk.UpTo(d))
 	} else if suspend.Current() != nil {
 		suspend.Yield()
 	}
 	switch {
 	case n.dead || boot != n.files.boot:
 		return pathError(op, name, os.ErrClosed)
-	case n.world.disk.chance(n.world.base.Sync) && n.world.comes("sync"):
+	case n.world.disk.Chance(n.world.base.Sync) && n.world.comes("sync"):
 		return pathError(op, name, syscall.EIO)
 	}
 	return nil
@@ -231,9 +232,9 @@ func (f *file) rot(off, end int64) {
 	}
 	w := f.n.world
 	for at := off - off%sector; at < end; at += sector {
-		if w.disk.chance(d.rot) && w.comes("rot") {
-			k := at + int64(w.disk.below(int(min(sector, int64(len(f.i.data))-at))))
-			bit := byte(1) << w.disk.below(8)
+		if w.disk.Chance(d.rot) && w.comes("rot") {
+			k := at + int64(w.disk.Below(int(min(sector, int64(len(f.i.data))-at))))
+			bit := byte(1) << w.disk.Below(8)
 			f.i.data[k] ^= bit
 			if k < int64(len(f.i.durable)) {
 				f.i.durable[k] ^= bit
@@ -246,7 +247,7 @@ func (f *file) rot(off, end int64) {
 // WriteAt implements io.WriterAt. A write that fails writes nothing.
 func (f *file) WriteAt(p []byte, off int64) (int, error) {
 	return onDisk(f.h, func() (int, error) {
-		if err := f.use("write", hashBytes(uint64(off), p)); err != nil {
+		if err := f.use("write", draws.HashBytes(uint64(off), p)); err != nil {
 			return 0, err
 		}
 		w := f.n.world
@@ -259,7 +260,7 @@ func (f *file) WriteAt(p []byte, off int64) (int, error) {
 			return 0, pathError("write", f.name, syscall.EFBIG)
 		case f.n.files.full && off+int64(len(p)) > int64(len(f.i.data)):
 			return 0, pathError("write", f.name, syscall.ENOSPC)
-		case w.disk.chance(w.base.Write) && w.comes("write"):
+		case w.disk.Chance(w.base.Write) && w.comes("write"):
 			return 0, pathError("write", f.name, syscall.EIO)
 		}
 		f.i.write(patch{off: off, data: append([]byte(nil), p...)})

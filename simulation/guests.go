@@ -19,6 +19,7 @@ import (
 
 	"github.com/braidgo/braid/internal/labels"
 	"github.com/braidgo/braid/simulation/internal/chance"
+	"github.com/braidgo/braid/simulation/internal/draws"
 )
 
 // guests is the part of a World that serves its guests, which are goroutines and not tasks.
@@ -155,7 +156,7 @@ func (g *guests) again() {
 	g.calling = true
 	g.calls++
 	if g.random != nil { // seeded again, because the runtime also draws for its caches, which outlive a run
-		g.random.SeedCheap(mix(g.w.o.Seed, g.calls))
+		g.random.SeedCheap(draws.Mix(g.w.o.Seed, g.calls))
 	}
 }
 

@@ -3,6 +3,8 @@ package simulation
 import (
 	"slices"
 	"time"
+
+	"github.com/braidgo/braid/simulation/internal/draws"
 )
 
 // Faults are the properties of links and disks. With the zero Faults the network has no latency, and nothing fails.
@@ -199,7 +201,7 @@ type path struct {
 	link  *Link
 	way   int           // the direction, an index into Link.held
 	last  time.Duration // the time at which the last segment arrives
-	draws *source
+	draws *draws.Source
 }
 
 const holdTimeout = 15 * time.Minute
@@ -237,12 +239,12 @@ func (l *Link) leaves(way, size int) time.Duration {
 }
 
 // latency draws the latency of a segment.
-func (f *Faults) latency(draws *source) time.Duration {
+func (f *Faults) latency(draws *draws.Source) time.Duration {
 	latency := f.MinLatency
 	if spread := f.MaxLatency - f.MinLatency; spread > 0 {
-		latency += draws.upTo(spread)
+		latency += draws.UpTo(spread)
 	}
-	for latency > 0 && latency < 24*time.Hour && draws.chance(f.Tail) {
+	for latency > 0 && latency < 24*time.Hour && draws.Chance(f.Tail) {
 		latency *= 2
 	}
 	return latency

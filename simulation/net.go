@@ -9,6 +9,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/braidgo/braid/simulation/internal/draws"
 	"github.com/braidgo/braid/suspend"
 )
 
@@ -212,7 +213,7 @@ func (n *Node) noteDial(address string, err error) {
 	case err != nil:
 		e.kind, e.text = failed, address+": "+err.Error()
 	}
-	e.data = hashString(0, e.text)
+	e.data = draws.HashString(0, e.text)
 	w.note(e)
 }
 
@@ -313,7 +314,7 @@ func (d *pendingDial) arrive() {
 				}
 			})
 		}
-	case d.given || l == nil || l.local && d.c.node != to || peer.out.draws.chance(peer.link.now().Refuse) && to.world.comes("refuse"):
+	case d.given || l == nil || l.local && d.c.node != to || peer.out.draws.Chance(peer.link.now().Refuse) && to.world.comes("refuse"):
 		peer.send(0, func() { d.reply(syscall.ECONNREFUSED) })
 	default:
 		peer.closed, peer.boot = false, to.files.boot

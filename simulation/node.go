@@ -6,6 +6,8 @@ import (
 	"runtime"
 	"slices"
 	"time"
+
+	"github.com/braidgo/braid/simulation/internal/draws"
 )
 
 // A Node is a host of the simulated network. It has a clock, ports and a disk, and its tasks crash together. A Node is a suspend.Spawner.
@@ -51,7 +53,7 @@ func (w *World) node(name string) *Node {
 	w.nodes[name] = n
 	w.hosts = append(w.hosts, &n.host)
 	h, id := w.caller()
-	w.note(event{kind: made, host: h, task: id, data: hashString(0, name), text: name})
+	w.note(event{kind: made, host: h, task: id, data: draws.HashString(0, name), text: name})
 	return n
 }
 

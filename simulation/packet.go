@@ -5,6 +5,8 @@ import (
 	"os"
 	"syscall"
 	"time"
+
+	"github.com/braidgo/braid/simulation/internal/draws"
 )
 
 // A packetConn is a UDP socket of a Node, see Node.ListenPacket.
@@ -17,7 +19,7 @@ type packetConn struct {
 	size   int // the total length of the unread datagrams
 	read   endpoint
 	closed bool
-	draws  source
+	draws  draws.Source
 }
 
 // A datagram is a packet that has arrived.
@@ -49,7 +51,7 @@ func (n *Node) ListenPacket(network, address string) (net.PacketConn, error) {
 	w.note(event{kind: listens, host: h, task: id, of: &n.host, data: uint64(port), text: "udp"})
 	n.used = true
 	w.conns++
-	c := &packetConn{node: n, boot: n.files.boot, local: local, addr: at, draws: source(mix(w.o.Seed^w.salt, uint64(w.conns)))}
+	c := &packetConn{node: n, boot: n.files.boot, local: local, addr: at, draws: draws.Source(draws.Mix(w.o.Seed^w.salt, uint64(w.conns)))}
 	if n.sockets == nil {
 		n.sockets = map[int]*packetConn{}
 	}
@@ -118,7 +120,7 @@ func (c *packetConn) send(p []byte, name string, port int) error {
 		return syscall.EMSGSIZE
 	}
 	h, id := w.caller()
-	m, e := (*message)(nil), event{kind: sent, host: h, task: id, of: &to.host, n: len(p), data: hashBytes(uint64(port), p)}
+	m, e := (*message)(nil), event{kind: sent, host: h, task: id, of: &to.host, n: len(p), data: draws.HashBytes(uint64(port), p)}
 	if w.traced() {
 		e.text = excerpt(p, traced)
 	}
@@ -132,11 +134,11 @@ func (c *packetConn) send(p []byte, name string, port int) error {
 		way = 1
 	}
 	f := l.now()
-	if l.cut || l.held[way] || c.draws.chance(f.Loss) && w.comes("loss") {
+	if l.cut || l.held[way] || c.draws.Chance(f.Loss) && w.comes("loss") {
 		return nil
 	}
 	copies := 1
-	if c.draws.chance(f.Double) && w.comes("double") {
+	if c.draws.Chance(f.Double) && w.comes("double") {
 		copies = 2
 	}
 	w.pass()

@@ -4,6 +4,8 @@ import (
 	"math/rand/v2"
 
 	"github.com/braidgo/braid/internal/splitmix"
+
+	"github.com/braidgo/braid/simulation/internal/draws"
 )
 
 // Rand returns a random source for the test's own choices. Draws from this source do not affect the order of tasks or the network.
@@ -78,7 +80,7 @@ type milestone struct {
 // A bug is the state of a name that was passed to Buggify. It has its own random source, so that other calls do not change its draws.
 type bug struct {
 	on    bool
-	draws source
+	draws draws.Source
 	salt  uint64 // the World's salt when the source was last seeded
 }
 
@@ -95,14 +97,14 @@ func (w *World) Buggify(name string) (rarely bool) {
 			if w.rare == nil {
 				w.rare = map[string]*bug{}
 			}
-			b = &bug{draws: source(mix(w.o.Seed, hashString(0, name)))}
-			b.on = b.draws.below(4) == 0
+			b = &bug{draws: draws.Source(draws.Mix(w.o.Seed, draws.HashString(0, name)))}
+			b.on = b.draws.Below(4) == 0
 			w.rare[name] = b
 		}
 		if b.salt != w.salt {
-			b.salt, b.draws = w.salt, source(mix(uint64(b.draws), w.salt))
+			b.salt, b.draws = w.salt, draws.Source(draws.Mix(uint64(b.draws), w.salt))
 		}
-		if rarely = b.on && b.draws.below(4) == 0; rarely {
+		if rarely = b.on && b.draws.Below(4) == 0; rarely {
 			w.log("buggify: " + name)
 		}
 	})

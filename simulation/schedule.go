@@ -67,7 +67,7 @@ func (w *World) loop() {
 // the task. Otherwise it handles the entry itself, and returns nil.
 func (w *World) pickReady() *task {
 	n := len(w.ready)
-	i := w.order.below(n)
+	i := w.order.Below(n)
 	r := w.ready[i]
 	w.ready[i] = w.ready[n-1]
 	w.ready[n-1] = ready{}

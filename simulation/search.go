@@ -1,6 +1,10 @@
 package simulation
 
-import "slices"
+import (
+	"slices"
+
+	"github.com/braidgo/braid/simulation/internal/draws"
+)
 
 // A search chooses the runs of a Test. In a guided search, half of the runs use the next seed. The other runs repeat an earlier run up to a
 // rare state, and make new random draws from there on: importance splitting ("RESTART", Villén-Altamirano, 1991). The search picks the
@@ -10,7 +14,7 @@ import "slices"
 type search struct {
 	next     uint64 // the next new seed
 	guided   bool
-	draws    source
+	draws    draws.Source
 	rarities []*rarity // the rare states in the order in which runs reached them
 }
 
@@ -41,14 +45,14 @@ const (
 
 // plan chooses the next run.
 func (s *search) plan() plan {
-	if !s.guided || len(s.rarities) == 0 || s.draws.below(2) == 0 {
+	if !s.guided || len(s.rarities) == 0 || s.draws.Below(2) == 0 {
 		r := plan{seed: s.next}
 		s.next++
 		return r
 	}
 	from := s.pick()
 	from.tries++
-	t := from.trail[s.draws.below(len(from.trail))]
+	t := from.trail[s.draws.Below(len(from.trail))]
 	t.forks = append(slices.Clip(t.forks), fork{t.step + 1, s.draws.Uint64() >> 40, true})
 	return t.plan
 }
@@ -88,7 +92,7 @@ func (s *search) ran(r plan, came []milestone) {
 		t.forks = slices.DeleteFunc(slices.Clone(r.forks), func(f fork) bool { return f.step > m.step })
 		if len(x.trail) < trails {
 			x.trail = append(x.trail, t)
-		} else if k := s.draws.below(x.found); k < trails {
+		} else if k := s.draws.Below(x.found); k < trails {
 			x.trail[k] = t
 		}
 	}

@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/braidgo/braid/simulation/internal/draws"
 )
 
 // This file shortens a failing seed by trying variants of the seed. A variant omits faults, or makes new random draws from some step on.
@@ -34,13 +36,13 @@ func (v *variant) sameness(r Report) string {
 // run of a variant.
 func (v *variant) shorten(run func(*variant) Report, tries int, seed uint64) *variant {
 	r := run(v)
-	best, same, steps, draw := v, v.sameness(r), r.Steps, source(seed)
+	best, same, steps, draw := v, v.sameness(r), r.Steps, draws.Source(seed)
 	for range tries {
 		next := &variant{off: map[string]bool{}, forks: slices.Clone(best.forks), limit: len(best.story)}
 		maps.Copy(next.off, best.off)
-		how := draw.below(4)
+		how := draw.Below(4)
 		if n := len(best.came); how < 2 && n > 0 {
-			at, size := draw.below(n), 1+draw.below(max(1, n>>draw.below(6)))
+			at, size := draw.Below(n), 1+draw.Below(max(1, n>>draw.Below(6)))
 			for _, name := range best.came[at:min(n, at+size)] {
 				next.off[name] = true
 			}
@@ -48,7 +50,7 @@ func (v *variant) shorten(run func(*variant) Report, tries int, seed uint64) *va
 		if how != 1 {
 			at := 0
 			if how != 2 {
-				at = draw.below(max(1, steps)) >> (4 * draw.below(4))
+				at = draw.Below(max(1, steps)) >> (4 * draw.Below(4))
 			}
 			next.forks = append(slices.DeleteFunc(next.forks, func(f fork) bool { return f.step >= at }), fork{step: at, salt: draw.Uint64() >> 48})
 		}

@@ -40,6 +40,7 @@ import (
 	"time"
 
 	"github.com/braidgo/braid/internal/atomicx"
+	"github.com/braidgo/braid/simulation/internal/draws"
 	"github.com/braidgo/braid/suspend"
 )
 
@@ -143,13 +144,13 @@ type World struct {
 	tearingDown bool // the remaining tasks are being ended
 	always      []func() error
 
-	ready   []ready // unsorted, because the seed decides which entry runs next
-	order   source  // draws the next entry of ready
-	net     source  // draws latencies and faults of the network
-	disk    source
-	random  source // the source for sched.Rand
+	ready   []ready      // unsorted, because the seed decides which entry runs next
+	order   draws.Source // draws the next entry of ready
+	net     draws.Source // draws latencies and faults of the network
+	disk    draws.Source
+	random  draws.Source // the source for sched.Rand
 	rand    *rand.Rand
-	choices source // the source behind rand
+	choices draws.Source // the source behind rand
 	steps   int
 	hash    uint64
 
@@ -191,8 +192,8 @@ func newWorld(o Options) *World {
 	if w.start.IsZero() {
 		w.start = newYear
 	}
-	for i, s := range []*source{&w.order, &w.net, &w.disk, &w.random, &w.choices} {
-		*s = source(mix(o.Seed, uint64(i)))
+	for i, s := range []*draws.Source{&w.order, &w.net, &w.disk, &w.random, &w.choices} {
+		*s = draws.Source(draws.Mix(o.Seed, uint64(i)))
 	}
 	w.host = host{world: w, spawner: w, rate: normal}
 	w.hosts = []*host{&w.host}
@@ -252,11 +253,11 @@ type fork struct {
 func (w *World) fork() {
 	for len(w.forks) > 0 && w.steps >= w.forks[0].step {
 		salt := w.forks[0].salt
-		for _, s := range []*source{&w.order, &w.net, &w.disk, &w.random, &w.choices} {
-			*s = source(mix(uint64(*s), salt))
+		for _, s := range []*draws.Source{&w.order, &w.net, &w.disk, &w.random, &w.choices} {
+			*s = draws.Source(draws.Mix(uint64(*s), salt))
 		}
 		if w.forks[0].all {
-			w.salt = mix(w.salt, salt)
+			w.salt = draws.Mix(w.salt, salt)
 		}
 		w.forks = w.forks[1:]
 	}

@@ -1,6 +1,10 @@
 package simulation
 
-import "syscall"
+import (
+	"syscall"
+
+	"github.com/braidgo/braid/simulation/internal/draws"
+)
 
 // A conn is a TCP connection of a Node, see Node.Dial. Reads and writes are served in the order of their calls.
 type conn struct {
@@ -11,15 +15,15 @@ type conn struct {
 	out           path
 	held          *timer // the timer that calls timeOut
 
-	in        []byte // bytes that have arrived but have not been read
-	ended     bool   // the peer has closed its direction
-	unread    int    // the number of bytes sent that the peer has not read
-	err       error  // the error of a broken connection
-	closed    bool   // the connection is closed on this side, or not established yet
-	unplugged bool   // a PowerOff has closed the connection
-	id        int    // connections are numbered in the order of their creation
-	boot      int    // the boot of the node that the connection belongs to
-	draws     source // a separate random source for guests, so that the order of guests does not change the faults of other connections
+	in        []byte       // bytes that have arrived but have not been read
+	ended     bool         // the peer has closed its direction
+	unread    int          // the number of bytes sent that the peer has not read
+	err       error        // the error of a broken connection
+	closed    bool         // the connection is closed on this side, or not established yet
+	unplugged bool         // a PowerOff has closed the connection
+	id        int          // connections are numbered in the order of their creation
+	boot      int          // the boot of the node that the connection belongs to
+	draws     draws.Source // a separate random source for guests, so that the order of guests does not change the faults of other connections
 	later     []func()
 	pend      []byte // bytes that guests have written, and that flush() will send
 	credit    int    // the number of bytes that guests have read since the last call of room()
@@ -43,7 +47,7 @@ func connection(from, to *Node, link *Link, port int) (c, peer *conn) {
 	c.peer = peer
 	c.out, peer.out = path{link: link, way: 0, draws: &w.net}, path{link: link, way: 1, draws: &w.net}
 	if w.guests != nil {
-		c.draws, peer.draws = source(mix(w.o.Seed^w.salt, uint64(c.id))), source(mix(w.o.Seed^w.salt, uint64(peer.id)))
+		c.draws, peer.draws = draws.Source(draws.Mix(w.o.Seed^w.salt, uint64(c.id))), draws.Source(draws.Mix(w.o.Seed^w.salt, uint64(peer.id)))
 		c.out.draws, peer.out.draws = &c.draws, &peer.draws
 	}
 	if from.name > to.name {
@@ -74,11 +78,11 @@ func (c *conn) transmit(p []byte) int {
 		c.pend = append(c.pend, p...)
 		return len(p)
 	}
-	if len(p) > 1 && c.out.draws.below(16) == 0 {
-		p = p[:1+c.out.draws.below(len(p)-1)]
+	if len(p) > 1 && c.out.draws.Below(16) == 0 {
+		p = p[:1+c.out.draws.Below(len(p)-1)]
 	}
 	h, id := w.caller()
-	e := event{kind: sent, host: h, task: id, of: &c.peer.node.host, n: len(p), data: hashBytes(0, p)}
+	e := event{kind: sent, host: h, task: id, of: &c.peer.node.host, n: len(p), data: draws.HashBytes(0, p)}
 	if w.traced() {
 		e.text = excerpt(p, traced)
 	}
@@ -86,7 +90,7 @@ func (c *conn) transmit(p []byte) int {
 		e.text, e.message = excerpt(p, shown), &message{by: c}
 	}
 	w.note(e)
-	if c.out.draws.chance(c.link.now().Reset) && w.comes("reset") {
+	if c.out.draws.Chance(c.link.now().Reset) && w.comes("reset") {
 		c.sever()
 		return len(p)
 	}
@@ -205,7 +209,7 @@ func (c *conn) broke(err error) {
 		return
 	}
 	text := err.Error()
-	c.node.world.note(event{kind: broken, host: &c.node.host, of: &c.peer.node.host, data: hashString(0, text), text: text})
+	c.node.world.note(event{kind: broken, host: &c.node.host, of: &c.peer.node.host, data: draws.HashString(0, text), text: text})
 	c.err, c.in = err, nil
 	c.read.wakeAll()
 	c.write.wakeAll()

@@ -70,7 +70,7 @@ func (t *task) Preempt() (yield bool) {
 		w.still = false
 		return false
 	}
-	return w.o.Preempt && t == w.current && !w.tearingDown && !t.host.dead && len(w.ready) > 0 && w.order.below(2) > 0
+	return w.o.Preempt && t == w.current && !w.tearingDown && !t.host.dead && len(w.ready) > 0 && w.order.Below(2) > 0
 }
 
 // Back implements sched.Switcher. It is never called, because Leave never returns a task to switch to.

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/braidgo/braid/simulation/internal/chance"
+	"github.com/braidgo/braid/simulation/internal/draws"
 )
 
 // TestOptions configure a Test. The zero value is the default.
@@ -157,7 +158,7 @@ func Test(t *testing.T, main func(ctx context.Context, w *World) error, o TestOp
 
 func newSeeds(t *testing.T, o TestOptions) *seeds {
 	first := max(o.Seed, 1)
-	s := &seeds{o: o.Options, every: checkEvery, n: o.Seeds, jobs: 1, diagram: os.Getenv("BRAID_DIAGRAM"), search: search{next: first, guided: o.Guided, draws: source(first)}, call: callNumber(t)}
+	s := &seeds{o: o.Options, every: checkEvery, n: o.Seeds, jobs: 1, diagram: os.Getenv("BRAID_DIAGRAM"), search: search{next: first, guided: o.Guided, draws: draws.Source(first)}, call: callNumber(t)}
 	if o.Twice {
 		s.every = 1
 	}
