@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/braidgo/braid/simulation/internal/draws"
+	"github.com/braidgo/braid/simulation/internal/seeds"
 )
 
 // An event is a line of the trace. All events go into the hash, so two runs with the same hash had the same events. The hash contains the
@@ -21,7 +22,7 @@ type event struct {
 	data  uint64 // a hash of the bytes or the text, or a port
 	text  string
 
-	message *message // the message that is sent or arrives; set only if the run records a story, see story.go
+	message *seeds.Message // the message that is sent or arrives; set only if the run records a story, see story.go
 }
 
 type kind uint8
@@ -49,14 +50,6 @@ const (
 	wrote
 )
 
-// A message is a piece of data that a conn or a packetConn sends.
-type message struct {
-	by      *conn
-	there   bool
-	arrived time.Duration
-	before  int // the length of the story at the arrival
-}
-
 // note adds the event e to the hash, and to the trace if there is a trace.
 func (w *World) note(e event) {
 	if w.tearingDown {
@@ -72,12 +65,14 @@ func (w *World) note(e event) {
 	if len(w.forks) > 0 {
 		w.fork()
 	}
+	e.at = w.now
+	if w.record.Tells() {
+		w.tell(e)
+	}
 	if w.o.watch != nil {
-		e.at = w.now
 		w.o.watch(w, e)
 	}
 	if w.o.Trace != nil && !e.quiet {
-		e.at = w.now
 		_, _ = fmt.Fprintf(w.o.Trace, "%v\n", e)
 	}
 }

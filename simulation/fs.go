@@ -161,7 +161,7 @@ func (n *Node) slowly(op, name string) error {
 	switch {
 	case n.dead || boot != n.files.boot:
 		return pathError(op, name, os.ErrClosed)
-	case n.world.disk.Chance(n.world.base.Sync) && n.world.comes("sync"):
+	case n.world.disk.Chance(n.world.base.Sync) && n.world.record.Comes("sync"):
 		return pathError(op, name, syscall.EIO)
 	}
 	return nil
@@ -232,7 +232,7 @@ func (f *file) rot(off, end int64) {
 	}
 	w := f.n.world
 	for at := off - off%sector; at < end; at += sector {
-		if w.disk.Chance(d.rot) && w.comes("rot") {
+		if w.disk.Chance(d.rot) && w.record.Comes("rot") {
 			k := at + int64(w.disk.Below(int(min(sector, int64(len(f.i.data))-at))))
 			bit := byte(1) << w.disk.Below(8)
 			f.i.data[k] ^= bit
@@ -260,7 +260,7 @@ func (f *file) WriteAt(p []byte, off int64) (int, error) {
 			return 0, pathError("write", f.name, syscall.EFBIG)
 		case f.n.files.full && off+int64(len(p)) > int64(len(f.i.data)):
 			return 0, pathError("write", f.name, syscall.ENOSPC)
-		case w.disk.Chance(w.base.Write) && w.comes("write"):
+		case w.disk.Chance(w.base.Write) && w.record.Comes("write"):
 			return 0, pathError("write", f.name, syscall.EIO)
 		}
 		f.i.write(patch{off: off, data: append([]byte(nil), p...)})

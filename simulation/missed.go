@@ -5,7 +5,8 @@ import (
 	"maps"
 	"slices"
 	"strings"
-	"testing"
+
+	"github.com/braidgo/braid/simulation/internal/seeds"
 )
 
 // A fault of a node whose name nobody else uses hits nothing, so that a test with a wrong name would pass for ever. The World therefore
@@ -29,21 +30,8 @@ func (w *World) hits() (used map[string]bool) {
 		n := w.nodes[name]
 		used[name] = n != nil && n.used
 	}
-	if missed := missed(used); len(missed) > 0 && w.o.Trace != nil {
+	if missed := seeds.Missed(used); len(missed) > 0 && w.o.Trace != nil {
 		_, _ = fmt.Fprintf(w.o.Trace, "%s: faults, but no node of this name does anything\n", strings.Join(missed, ", "))
 	}
 	return used
-}
-
-// missed returns the names without a true, sorted.
-func missed(used map[string]bool) []string {
-	return slices.DeleteFunc(slices.Sorted(maps.Keys(used)), func(name string) bool { return used[name] })
-}
-
-// failMissed fails t if faults have hit nodes that were used in no run.
-func failMissed(t *testing.T, used map[string]bool) {
-	t.Helper()
-	if names := missed(used); len(names) > 0 {
-		t.Errorf("simulation: faults of %s hit nothing: no node of this name had a task, a guest, a listener, a dial or a file in any run", strings.Join(names, ", "))
-	}
 }

@@ -314,7 +314,7 @@ func (d *pendingDial) arrive() {
 				}
 			})
 		}
-	case d.given || l == nil || l.local && d.c.node != to || peer.out.draws.Chance(peer.link.now().Refuse) && to.world.comes("refuse"):
+	case d.given || l == nil || l.local && d.c.node != to || peer.out.draws.Chance(peer.link.now().Refuse) && to.world.record.Comes("refuse"):
 		peer.send(0, func() { d.reply(syscall.ECONNREFUSED) })
 	default:
 		peer.closed, peer.boot = false, to.files.boot

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/braidgo/braid/simulation/internal/draws"
+	"github.com/braidgo/braid/simulation/internal/seeds"
 )
 
 // A packetConn is a UDP socket of a Node, see Node.ListenPacket.
@@ -120,12 +121,12 @@ func (c *packetConn) send(p []byte, name string, port int) error {
 		return syscall.EMSGSIZE
 	}
 	h, id := w.caller()
-	m, e := (*message)(nil), event{kind: sent, host: h, task: id, of: &to.host, n: len(p), data: draws.HashBytes(uint64(port), p)}
+	m, e := (*seeds.Message)(nil), event{kind: sent, host: h, task: id, of: &to.host, n: len(p), data: draws.HashBytes(uint64(port), p)}
 	if w.traced() {
 		e.text = excerpt(p, traced)
 	}
-	if w.telling() {
-		m = &message{by: &conn{node: c.node}}
+	if w.record.Tells() {
+		m = &seeds.Message{From: c.node.name}
 		e.text, e.message = excerpt(p, shown), m
 	}
 	w.note(e)
@@ -134,11 +135,11 @@ func (c *packetConn) send(p []byte, name string, port int) error {
 		way = 1
 	}
 	f := l.now()
-	if l.cut || l.held[way] || c.draws.Chance(f.Loss) && w.comes("loss") {
+	if l.cut || l.held[way] || c.draws.Chance(f.Loss) && w.record.Comes("loss") {
 		return nil
 	}
 	copies := 1
-	if c.draws.Chance(f.Double) && w.comes("double") {
+	if c.draws.Chance(f.Double) && w.record.Comes("double") {
 		copies = 2
 	}
 	w.pass()
@@ -151,7 +152,7 @@ func (c *packetConn) send(p []byte, name string, port int) error {
 }
 
 // receiveDatagram handles the arrival of a datagram.
-func (n *Node) receiveDatagram(port int, from *Node, d datagram, m *message) {
+func (n *Node) receiveDatagram(port int, from *Node, d datagram, m *seeds.Message) {
 	c := n.sockets[port]
 	if n.dead || c == nil || c.local && from != n || c.size+len(d.data) > window {
 		return

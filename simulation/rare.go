@@ -6,6 +6,7 @@ import (
 	"github.com/braidgo/braid/internal/splitmix"
 
 	"github.com/braidgo/braid/simulation/internal/draws"
+	"github.com/braidgo/braid/simulation/internal/seeds"
 )
 
 // Rand returns a random source for the test's own choices. Draws from this source do not affect the order of tasks or the network.
@@ -65,16 +66,10 @@ func (w *World) Sometimes(name string, cond bool) {
 			w.marks = map[string]bool{}
 		}
 		if w.marks[name] = cond; cond {
-			w.came = append(w.came, milestone{name, w.steps})
+			w.came = append(w.came, seeds.Milestone{Name: name, Step: w.steps})
 			w.log("sometimes: " + name)
 		}
 	})
-}
-
-// A milestone is a name of Sometimes, and the step at which a run reached it.
-type milestone struct {
-	name string
-	step int
 }
 
 // A bug is the state of a name that was passed to Buggify. It has its own random source, so that other calls do not change its draws.

@@ -33,14 +33,13 @@
 package simulation
 
 import (
-	"fmt"
 	"io"
 	"math/rand/v2"
-	"strings"
 	"time"
 
 	"github.com/braidgo/braid/internal/atomicx"
 	"github.com/braidgo/braid/simulation/internal/draws"
+	"github.com/braidgo/braid/simulation/internal/seeds"
 	"github.com/braidgo/braid/suspend"
 )
 
@@ -86,10 +85,12 @@ type Options struct {
 	// time. Only Test supports Guests, because it gives each run a bubble. Guests is experimental.
 	Guests bool
 
-	fleet   *fleet                  // the fleet that the runs of a Test share, or nil if the run must make a fleet
-	watch   func(w *World, e event) // called for each event
-	variant *variant                // the variant to run, or nil to run the seed itself
-	open    bool                    // goroutines outside the World may call the World, as in the conformance kit
+	fleet  *fleet                  // the fleet that the runs of a Test share, or nil if the run must make a fleet
+	watch  func(w *World, e event) // called for each event
+	run    seeds.Run               // the changes to the run of the seed
+	how    seeds.How
+	record *seeds.Record // the record of the run, or nil
+	open   bool          // goroutines outside the World may call the World, as in the conformance kit
 }
 
 // A Report describes the result of a run.
@@ -103,9 +104,9 @@ type Report struct {
 	// Sometimes contains each name that was passed to World.Sometimes. The value is true if the condition was true at
 	// least once in the run.
 	Sometimes map[string]bool
-	Hits      map[string]bool // the names of the nodes that had a fault; true if the node had a task, a guest, a listener, a dial or a file
-	came      []milestone     // the names whose condition was true, in order, with the steps
-	failed    bool            // main has marked the test as failed in another process
+	Hits      map[string]bool   // the names of the nodes that had a fault; true if the node had a task, a guest, a listener, a dial or a file
+	came      []seeds.Milestone // the names whose condition was true, in order, with the steps
+	record    *seeds.Record
 
 	// The following fields are set in a run with guests.
 	Level   string // A: the order of guests is deterministic; B: also the runtime's draws; C: simulation/overlay is in use; D: also Preempt
@@ -117,14 +118,6 @@ type Report struct {
 
 func (w *World) report() Report {
 	return Report{Seed: w.o.Seed, Hash: w.hash, Steps: w.steps, Elapsed: w.now, Err: w.err, Sometimes: w.marks, Hits: w.hits(), came: w.came}
-}
-
-// describeEnd describes how a run ended. Only the first line of the text is compared (see verdict), because stacks differ between runs.
-func describeEnd(r Report) string { return fmt.Sprintf("the run ends: %v", r.Err) }
-
-func verdict(r Report) string {
-	first, _, _ := strings.Cut(describeEnd(r), "\n")
-	return first
 }
 
 // A World is the simulated world of one run. It implements suspend.Spawner, Executor, Timers and Clock. Tasks that World.Go starts belong
@@ -159,16 +152,17 @@ type World struct {
 	watches []*contextWatch
 	start   time.Time
 
-	nodes map[string]*Node // nodes by name; the next field lists them in order
-	hosts []*host          // the World itself, and then the nodes in order of creation
-	links map[pair]*Link
-	all   []*Link
-	base  Faults
-	marks map[string]bool // names that were passed to Sometimes; true means that the run has reached the name
-	came  []milestone
-	rare  map[string]*bug // names that were passed to Buggify
-	forks []fork          // forks at later steps, in order
-	salt  uint64          // the combined salts of the forks so far; 0 means no fork
+	nodes  map[string]*Node // nodes by name; the next field lists them in order
+	hosts  []*host          // the World itself, and then the nodes in order of creation
+	links  map[pair]*Link
+	all    []*Link
+	base   Faults
+	marks  map[string]bool // names that were passed to Sometimes; true means that the run has reached the name
+	came   []seeds.Milestone
+	rare   map[string]*bug // names that were passed to Buggify
+	forks  []seeds.Fork    // forks at later steps, in order
+	salt   uint64          // the combined salts of the forks so far; 0 means no fork
+	record *seeds.Record   // the faults and the story of the run, or nil
 
 	outside
 	guests *guests // the guests, or nil if Options.Guests is not set
@@ -185,10 +179,7 @@ func newWorld(o Options) *World {
 	if o.MaxSteps == 0 {
 		o.MaxSteps = 1_000_000
 	}
-	if o.variant != nil {
-		o = o.variant.options(o)
-	}
-	w := &World{o: o, hash: o.Seed, start: o.Start.Round(0)}
+	w := &World{o: o, hash: o.Seed, start: o.Start.Round(0), forks: o.run.Forks, record: o.record}
 	if w.start.IsZero() {
 		w.start = newYear
 	}
@@ -197,9 +188,6 @@ func newWorld(o Options) *World {
 	}
 	w.host = host{world: w, spawner: w, rate: normal}
 	w.hosts = []*host{&w.host}
-	if o.variant != nil {
-		w.forks = o.variant.forks
-	}
 	return w
 }
 
@@ -241,22 +229,14 @@ type way struct {
 
 var callback = new(way)
 
-// A fork is a step at which the random sources are reseeded. Separate sources, such as those of RandOf and Buggify, are reseeded only if
-// the field named all is true.
-type fork struct {
-	step int
-	salt uint64
-	all  bool
-}
-
 // fork reseeds the random sources once the run has reached the step of a fork.
 func (w *World) fork() {
-	for len(w.forks) > 0 && w.steps >= w.forks[0].step {
-		salt := w.forks[0].salt
+	for len(w.forks) > 0 && w.steps >= w.forks[0].Step {
+		salt := w.forks[0].Salt
 		for _, s := range []*draws.Source{&w.order, &w.net, &w.disk, &w.random, &w.choices} {
 			*s = draws.Source(draws.Mix(uint64(*s), salt))
 		}
-		if w.forks[0].all {
+		if w.forks[0].All {
 			w.salt = draws.Mix(w.salt, salt)
 		}
 		w.forks = w.forks[1:]

@@ -4,6 +4,7 @@ import (
 	"syscall"
 
 	"github.com/braidgo/braid/simulation/internal/draws"
+	"github.com/braidgo/braid/simulation/internal/seeds"
 )
 
 // A conn is a TCP connection of a Node, see Node.Dial. Reads and writes are served in the order of their calls.
@@ -86,11 +87,11 @@ func (c *conn) transmit(p []byte) int {
 	if w.traced() {
 		e.text = excerpt(p, traced)
 	}
-	if w.telling() {
-		e.text, e.message = excerpt(p, shown), &message{by: c}
+	if w.record.Tells() {
+		e.text, e.message = excerpt(p, shown), &seeds.Message{From: c.node.name, Stream: c}
 	}
 	w.note(e)
-	if c.out.draws.Chance(c.link.now().Reset) && w.comes("reset") {
+	if c.out.draws.Chance(c.link.now().Reset) && w.record.Comes("reset") {
 		c.sever()
 		return len(p)
 	}
@@ -111,7 +112,7 @@ func (c *conn) flush() {
 }
 
 // receive handles the arrival of a segment.
-func (c *conn) receive(data []byte, m *message) {
+func (c *conn) receive(data []byte, m *seeds.Message) {
 	w := c.node.world
 	w.note(event{kind: arrived, of: &c.node.host, n: len(data), message: m})
 	switch {

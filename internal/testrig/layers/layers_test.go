@@ -34,7 +34,7 @@ var layers = []layer{
 	{folders: []string{"internal/ledger", "internal/threadlock"}},
 	{folders: []string{"internal/labels", "internal/cancelctx", "simulation/internal/chance", "simulation/internal/draws"}},
 	{folders: []string{"suspend"}},
-	{folders: []string{"internal/gate", "internal/watching", "internal/abandoned", "suspend/census"}},
+	{folders: []string{"simulation/internal/seeds", "internal/gate", "internal/watching", "internal/abandoned", "suspend/census"}},
 	{folders: []string{"cancel", "mutex", "semaphore", "cond", "chanx", "mvar", "promise", "lazy", "latch", "watch", "broadcast", "rate"}},
 	{folders: []string{"internal/producer"}},
 	{folders: []string{"internal/coro"}},
@@ -63,6 +63,7 @@ var withUnsafe = []string{
 // import them in these folders only.
 var onlyTests = map[string][]string{
 	"simulation/internal/chance": {"simulation"},
+	"simulation/internal/seeds":  {"simulation"},
 	"simulation":                 {"simulation", "bench"},
 }
 
