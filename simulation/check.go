@@ -66,7 +66,7 @@ type checker struct {
 	tries  int    // the number of repeated checks
 }
 
-// atMost limits the number of checks of a seed. A check is repeated if its two runs differ, and one of them had a window in which the
+// atMost limits the number of checks of a seed. A check is repeated if its two runs differ, and at least one run had a window in which the
 // machine may have decided an order.
 const atMost = 5
 
@@ -200,9 +200,9 @@ func (c *checker) differs(w *World, at int, second string) *Nondeterminism {
 	if at < len(c.events) {
 		first = c.events[at].String()
 	}
-	d := &Nondeterminism{Seed: w.o.Seed, Step: w.steps, At: w.now, Before: c.before(at), First: first, Second: second}
+	d := &Nondeterminism{Seed: w.o.Seed, Step: w.steps, At: w.clock.now, Before: c.before(at), First: first, Second: second}
 	if t := w.current; t != nil {
-		d.Task = taskName(t.host, t.id)
+		d.Task = taskName(&t.host.place, t.id)
 	}
 	return d
 }

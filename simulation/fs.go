@@ -13,6 +13,7 @@ import (
 
 	"github.com/braidgo/braid/simulation/disk"
 	"github.com/braidgo/braid/simulation/internal/draws"
+	"github.com/braidgo/braid/simulation/internal/saturate"
 	"github.com/braidgo/braid/suspend"
 )
 
@@ -140,28 +141,28 @@ func (s nodeFS) use(op, name string) error {
 func (n *Node) diskReady(op, name string, boot int, data uint64) error {
 	w := n.world
 	switch {
-	case !w.beginTaskCall():
+	case !tasks{w}.beginCall():
 		return ErrForeign
 	case n.dead || boot != n.files.boot:
 		return os.ErrClosed
 	}
 	h, id := w.caller()
-	w.note(event{kind: wrote, host: h, task: id, of: &n.host, data: draws.HashString(data, name), text: op + " " + name})
+	w.note(event{kind: wrote, host: h, task: id, of: &n.place, data: draws.HashString(data, name), text: op + " " + name})
 	return nil
 }
 
 // slowly waits for the duration of a sync, and returns an error if the sync must fail.
 func (n *Node) slowly(op, name string) error {
 	boot := n.files.boot
-	if d := plus(n.world.base.MaxSync, n.files.slow); d > 0 {
-		_ = suspend.Sleep(context.Background(), n.world.disk.UpTo(d))
+	if d := saturate.Plus(n.world.links.faults.MaxSync, n.files.slow); d > 0 {
+		_ = suspend.Sleep(context.Background(), n.world.dice.disk.UpTo(d))
 	} else if suspend.Current() != nil {
 		suspend.Yield()
 	}
 	switch {
 	case n.dead || boot != n.files.boot:
 		return pathError(op, name, os.ErrClosed)
-	case n.world.disk.Chance(n.world.base.Sync) && n.world.record.Comes("sync"):
+	case n.world.dice.disk.Chance(n.world.links.faults.Sync) && n.world.record.Comes("sync"):
 		return pathError(op, name, syscall.EIO)
 	}
 	return nil
@@ -232,9 +233,9 @@ func (f *file) rot(off, end int64) {
 	}
 	w := f.n.world
 	for at := off - off%sector; at < end; at += sector {
-		if w.disk.Chance(d.rot) && w.record.Comes("rot") {
-			k := at + int64(w.disk.Below(int(min(sector, int64(len(f.i.data))-at))))
-			bit := byte(1) << w.disk.Below(8)
+		if w.dice.disk.Chance(d.rot) && w.record.Comes("rot") {
+			k := at + int64(w.dice.disk.Below(int(min(sector, int64(len(f.i.data))-at))))
+			bit := byte(1) << w.dice.disk.Below(8)
 			f.i.data[k] ^= bit
 			if k < int64(len(f.i.durable)) {
 				f.i.durable[k] ^= bit
@@ -260,7 +261,7 @@ func (f *file) WriteAt(p []byte, off int64) (int, error) {
 			return 0, pathError("write", f.name, syscall.EFBIG)
 		case f.n.files.full && off+int64(len(p)) > int64(len(f.i.data)):
 			return 0, pathError("write", f.name, syscall.ENOSPC)
-		case w.disk.Chance(w.base.Write) && w.record.Comes("write"):
+		case w.dice.disk.Chance(w.links.faults.Write) && w.record.Comes("write"):
 			return 0, pathError("write", f.name, syscall.EIO)
 		}
 		f.i.write(patch{off: off, data: append([]byte(nil), p...)})

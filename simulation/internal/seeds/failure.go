@@ -13,25 +13,25 @@ import (
 type failure struct {
 	t    *testing.T
 	s    *session
-	run  Run    // the run to name: the one that has failed, or a shorter one
+	run  Run    // the run to name: the run that has failed, or a shorter run
 	was  Result // the result of the run that has failed
 	last Result // the result of the last repetition of run
 	how  How
 
 	shorter bool
-	notes   []string // what follows the error
-	env     []string // what precedes BRAID_SEED in the command
+	notes   []string // the text that follows the error
+	env     []string // the variables that precede BRAID_SEED in the command
 }
 
 // failure returns the text that Test prints about the failed run p. The run may run again: for its trace, to be shortened, and for its
 // diagram.
 func (s *session) failure(t *testing.T, p Run, r Result) string {
 	f := &failure{t: t, s: s, run: p, was: r, last: r, how: How{Tell: s.how.Tell}, shorter: s.one}
-	if f.repeats() {
-		f.again()
+	if f.canRepeat() {
+		f.repeat()
 		f.shorten()
 		f.draw()
-		f.tell()
+		f.tellStory()
 	}
 	err := f.cause()
 	keys := f.environment()
@@ -40,13 +40,13 @@ func (s *session) failure(t *testing.T, p Run, r Result) string {
 		f.run, err, strings.Join(f.notes, ""), strings.Join(f.env, ""), f.run, pattern(t.Name()), s.Package, keys)
 }
 
-// repeats reports whether this process can repeat the run. A difference between two processes does not show in one process.
-func (f *failure) repeats() bool {
+// canRepeat reports whether this process can repeat the run. A difference between two processes does not show in one process.
+func (f *failure) canRepeat() bool {
 	return !f.was.Unending && !(f.s.processes > 0 && f.was.Differs)
 }
 
-// again repeats the run, unless s.first has recorded its events already.
-func (f *failure) again() {
+// repeat repeats the run, unless s.first has recorded its events already.
+func (f *failure) repeat() {
 	if f.s.twice(f.run) && len(f.s.others)+f.s.processes == 0 {
 		return
 	}
@@ -56,7 +56,7 @@ func (f *failure) again() {
 	f.last = f.s.first.Again(f.run, f.how, f.was)
 }
 
-// shorten replaces the run by a shorter one that fails in the same way.
+// shorten replaces the run by a shorter run that fails in the same way.
 func (f *failure) shorten() {
 	switch {
 	case f.s.tries == 0 || f.last.Differs:
@@ -84,8 +84,8 @@ func (f *failure) draw() {
 	}
 }
 
-// tell adds the story of a run with changes, or the end of the trace.
-func (f *failure) tell() {
+// tellStory adds the story of a run with changes, or the end of the trace.
+func (f *failure) tellStory() {
 	switch {
 	case f.shorter && f.run.changes():
 		f.note("Its messages, faults and lines of Log, with their steps:\n%s", f.last.Story())
@@ -111,7 +111,7 @@ func (f *failure) cause() error {
 	return errors.New("main has marked the test as failed")
 }
 
-// environment adds the variables that the command needs, and returns advice about one that it may need.
+// environment adds the variables that the command needs, and returns advice about a variable that it may need.
 func (f *failure) environment() (advice string) {
 	if f.s.Guests { // package chance has changed the value 1 of BRAID_RANDOM to "set"
 		if os.Getenv("BRAID_RANDOM") != "" {

@@ -19,8 +19,8 @@ type Run struct {
 	Off   map[string]bool // the faults to omit, by kind and number
 }
 
-// A Fork is a step at which the random sources are reseeded. Separate sources, such as those of RandOf and Buggify, are reseeded only if
-// All is true.
+// A Fork is a step at which the random sources are reseeded. Separate sources, such as the sources of RandOf and Buggify, are reseeded
+// only if All is true.
 type Fork struct {
 	Step int
 	Salt uint64
@@ -52,7 +52,7 @@ type Result struct {
 	Sometimes map[string]bool
 	Hits      map[string]bool
 	Came      []Milestone `json:"-"`
-	Record    *Record     `json:"-"` // nil if the run had no changes and told no story
+	Record    *Record     `json:"-"` // nil if the run had no changes and no story
 
 	Windows, Long, Ahead, Left int // see simulation.Report
 

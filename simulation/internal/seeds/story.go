@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// A Record is what a run leaves: the faults that it had, and, if How.Tell is set, its story. The program adds to the Record of its run.
+// A Record contains the faults of a run, and, if How.Tell is set, its story. The program adds to the Record of its run.
 type Record struct {
 	Run
 	How
@@ -57,8 +57,8 @@ type band struct {
 // ErrLonger ends a run whose story has become longer than How.Limit.
 var ErrLonger = errors.New("simulation: longer than another variant")
 
-// NewRecord returns the Record of a run that is about to begin. It returns nil, which records nothing, if the run has no changes and tells
-// no story.
+// NewRecord returns the Record of a run that is about to begin. It returns nil, which records nothing, if the run has no changes and no
+// story.
 func NewRecord(r Run, how How) *Record {
 	if !how.Tell && !r.changes() {
 		return nil
@@ -66,7 +66,7 @@ func NewRecord(r Run, how How) *Record {
 	return &Record{Run: r, How: how, count: map[string]int{}}
 }
 
-// Tells reports whether the run records a story.
+// Tells reports whether the run has a story.
 func (r *Record) Tells() bool { return r != nil && r.Tell }
 
 // Comes counts a fault, and reports whether the fault should occur.

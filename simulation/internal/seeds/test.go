@@ -1,8 +1,8 @@
 // Package seeds runs a program under many seeds until a run fails, and describes the failure. It chooses the runs, in search.go; performs
 // some of them at once, in several jobs or in worker processes; shortens a run that fails; and draws it as a diagram.
 //
-// The package does not know what a run is. Its caller passes a Runner, which performs a Run, the name of a seed with changes, and returns
-// a Result. Package simulation passes one whose runs are those of a World.
+// A run can be anything: the caller passes a Runner, which performs a Run, the name of a seed with changes, and returns a Result. Package
+// simulation passes a Runner that runs Worlds.
 package seeds
 
 import (
@@ -28,7 +28,7 @@ type Options struct {
 	Twice   bool      // run each seed twice
 	Guided  bool      // see search
 	Turns   bool      // runs take turns, so there cannot be several jobs in this process
-	Guests  bool      // what a run does may depend on BRAID_RANDOM
+	Guests  bool      // a run may depend on BRAID_RANDOM
 	Trace   io.Writer // receives the trace of each run; nil means no trace
 	Package string    // the package of the program, for the command that repeats a failure
 
@@ -84,7 +84,7 @@ func Test(t *testing.T, o Options) {
 			if s.processes > 0 {
 				workers.add(r)
 			}
-			count(reached, r.Sometimes)
+			countReached(reached, r.Sometimes)
 			for _, name := range slices.Sorted(maps.Keys(r.Hits)) {
 				hits[name] = hits[name] || r.Hits[name]
 			}
@@ -121,8 +121,8 @@ func Test(t *testing.T, o Options) {
 	}
 }
 
-// count adds one to the number of seeds of each name that a run has reached.
-func count(reached map[string]int, sometimes map[string]bool) {
+// countReached adds one to the number of seeds of each name that a run has reached.
+func countReached(reached map[string]int, sometimes map[string]bool) {
 	for _, name := range slices.Sorted(maps.Keys(sometimes)) {
 		seeds := reached[name]
 		if sometimes[name] {
