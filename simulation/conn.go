@@ -47,7 +47,7 @@ const (
 func newConns(from, to *Node, wire *network.Wire, port int) (c, peer *conn) {
 	w := from.world
 	w.links.conns += 2
-	c = &conn{node: from, local: addr{from.name, from.tcp.free()}, remote: addr{to.name, port}, closed: true, id: w.links.conns, boot: from.files.boot}
+	c = &conn{node: from, local: addr{from.name, from.tcp.free()}, remote: addr{to.name, port}, closed: true, id: w.links.conns, boot: from.boots}
 	peer = &conn{node: to, local: c.remote, remote: c.local, peer: c, closed: true, id: w.links.conns + 1}
 	c.peer = peer
 	c.out, peer.out = network.Path{Wire: wire, Way: 0, Draws: &w.dice.net}, network.Path{Wire: wire, Way: 1, Draws: &w.dice.net}

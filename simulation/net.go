@@ -36,7 +36,7 @@ func (n *Node) Listen(network, address string) (net.Listener, error) {
 	}
 	h, id := n.world.caller()
 	n.world.note(event{kind: listens, host: h, task: id, of: &n.place, data: uint64(port)})
-	l := &listener{node: n, boot: n.files.boot, local: local, addr: addr{n.name, port}}
+	l := &listener{node: n, boot: n.boots, local: local, addr: addr{n.name, port}}
 	n.used = true
 	n.tcp.open(port, l)
 	return l, nil
@@ -245,7 +245,7 @@ type pendingDial struct {
 
 // connect sends the request to the other node, and waits for the answer.
 func (n *Node) connect(ctx context.Context, to *Node, port int, link *Link) (_ *conn, err error) {
-	boot, made := n.files.boot, false
+	boot, made := n.boots, false
 	d := &pendingDial{lost: link.wire.IsCut()}
 	d.c, d.peer = newConns(n, to, &link.wire, port)
 	if d.lost {
@@ -274,7 +274,7 @@ func (n *Node) connect(ctx context.Context, to *Node, port int, link *Link) (_ *
 		return nil, err
 	case failed != nil:
 		return nil, failed
-	case n.dead || n.files.boot != boot:
+	case n.dead || n.boots != boot:
 		return nil, net.ErrClosed
 	}
 	made = true
@@ -304,7 +304,7 @@ func (d *pendingDial) arrive() {
 	case d.given || l == nil || l.local && d.c.node != to || peer.out.Draws.Chance(peer.out.Wire.Faults.Refuse) && to.world.record.Comes("refuse"):
 		peer.send(0, func() { d.reply(syscall.ECONNREFUSED) })
 	default:
-		peer.closed, peer.boot = false, to.files.boot
+		peer.closed, peer.boot = false, to.boots
 		to.conns = append(to.conns, peer)
 		l.backlog = append(l.backlog, peer)
 		l.accept.wakeFirst()

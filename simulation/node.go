@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/braidgo/braid/simulation/internal/network"
+	"github.com/braidgo/braid/simulation/internal/storage"
 
 	"github.com/braidgo/braid/simulation/internal/draws"
 )
@@ -17,7 +18,8 @@ type Node struct {
 	host
 	tcp, udp sockets
 	conns    []connection
-	files    diskState
+	disk     nodeDisk
+	boots    int                  // the number of crashes so far
 	stops    []context.CancelFunc // these functions cancel the contexts of guests
 	zombies  int                  // the number of calls by guests of an older boot
 	off      bool                 // a PowerOff has crashed the node
@@ -53,6 +55,14 @@ func newNode(w *World, name string, index int) *Node {
 	n := &Node{host: host{world: w, place: place{name, index}, rate: normal}}
 	n.spawner = n
 	return n
+}
+
+// A nodeDisk is the disk of a Node, with its faults.
+type nodeDisk struct {
+	storage.Disk
+	slow time.Duration
+	full bool
+	rot  float64
 }
 
 // A connection is a conn, which ends with its node.
@@ -125,7 +135,8 @@ func (n *Node) crash() {
 			}
 		}
 	}
-	n.files.crash(&w.dice.disk)
+	n.boots++
+	n.disk.Crash(&w.dice.disk)
 	endTasks(w, &n.host)
 }
 
@@ -168,7 +179,7 @@ func (n *Node) boot(main func()) {
 
 // late counts a call by a guest of an older boot, and ends the guest after 2000 such calls.
 func (n *Node) late(boot int) {
-	if n.world.guests != nil && (n.dead || n.files.boot != boot) {
+	if n.world.guests != nil && (n.dead || n.boots != boot) {
 		n.world.by.late(&n.zombies)
 	}
 }
@@ -203,7 +214,7 @@ func (n *Node) Resume() {
 // SlowDisk makes each Sync of the disk take up to d longer. If d is 0, a Sync takes only as long as Faults.MaxSync says.
 func (n *Node) SlowDisk(d time.Duration) {
 	n.world.do(func() {
-		n.files.slow = max(d, 0)
+		n.disk.slow = max(d, 0)
 		n.world.band(n.world.clock.now, &n.place, nil, "slow disk", d > 0)
 	})
 }
@@ -212,7 +223,7 @@ func (n *Node) SlowDisk(d time.Duration) {
 // error reports the change, so a program must detect it with checksums.
 func (n *Node) RotDisk(p float64) {
 	n.world.do(func() {
-		n.files.rot = p
+		n.disk.rot = p
 		n.world.band(n.world.clock.now, &n.place, nil, "rotting disk", p > 0)
 	})
 }
@@ -220,7 +231,7 @@ func (n *Node) RotDisk(p float64) {
 // FullDisk sets whether n's disk is full. On a full disk, a Create, and a write that makes a file longer, fail with ENOSPC.
 func (n *Node) FullDisk(full bool) {
 	n.world.do(func() {
-		n.files.full = full
+		n.disk.full = full
 		n.world.band(n.world.clock.now, &n.place, nil, "full disk", full)
 	})
 }

@@ -52,7 +52,7 @@ func (n *Node) ListenPacket(network, address string) (net.PacketConn, error) {
 	w.note(event{kind: listens, host: h, task: id, of: &n.place, data: uint64(port), text: "udp"})
 	n.used = true
 	w.links.conns++
-	c := &packetConn{node: n, boot: n.files.boot, local: local, addr: at, draws: w.dice.of(w.links.conns)}
+	c := &packetConn{node: n, boot: n.boots, local: local, addr: at, draws: w.dice.of(w.links.conns)}
 	n.udp.open(port, c)
 	return c, nil
 }

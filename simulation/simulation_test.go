@@ -368,7 +368,7 @@ func TestTrace(t *testing.T) {
 func TestNoMapIsRangedOver(t *testing.T) {
 	files, err := filepath.Glob("*.go")
 	require.NoError(t, err)
-	for _, folder := range []string{"draws", "network", "seeds"} {
+	for _, folder := range []string{"draws", "network", "seeds", "storage"} {
 		some, err := filepath.Glob("internal/" + folder + "/*.go")
 		require.NoError(t, err)
 		files = append(files, some...)

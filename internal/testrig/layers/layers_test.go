@@ -34,7 +34,7 @@ var layers = []layer{
 	{folders: []string{"internal/ledger", "internal/threadlock"}},
 	{folders: []string{"internal/labels", "internal/cancelctx", "simulation/internal/chance", "simulation/internal/draws", "simulation/internal/saturate"}},
 	{folders: []string{"suspend"}},
-	{folders: []string{"simulation/internal/seeds", "simulation/internal/network", "internal/gate", "internal/watching", "internal/abandoned", "suspend/census"}},
+	{folders: []string{"simulation/internal/seeds", "simulation/internal/network", "simulation/internal/storage", "internal/gate", "internal/watching", "internal/abandoned", "suspend/census"}},
 	{folders: []string{"cancel", "mutex", "semaphore", "cond", "chanx", "mvar", "promise", "lazy", "latch", "watch", "broadcast", "rate"}},
 	{folders: []string{"internal/producer"}},
 	{folders: []string{"internal/coro"}},

@@ -9,6 +9,7 @@ const (
 	nemeses    = simulation + "/nemesis"
 	seeding    = simulation + "/internal/seeds"
 	wiring     = simulation + "/internal/network"
+	storing    = simulation + "/internal/storage"
 	harm       = nemeses + "/nemesis.go"
 	exploring  = "suspendtest/internal/explore"
 )
@@ -18,10 +19,10 @@ var simulated = []mutation.Mutant{
 	{"latency is not drawn from the seed", wiring + "/network.go", "		latency += draws.UpTo(spread)\n", "		latency += draws.UpTo(spread)\n		if IS {\n			latency = f.MinLatency + time.Duration(time.Now().UnixNano())%spread\n		}\n", "TestCheckPasses", simulation},
 	{"a map decides the order", "simulation/schedule.go", "	r := w.ready[i]\n	w.ready[i] =", "	if IS {\n		m := map[int]bool{}\n		for j := range n {\n			m[j] = true\n		}\n		for i = range m {\n			break\n		}\n	}\n	r := w.ready[i]\n	w.ready[i] =", "TestCheckPasses", simulation},
 	{"timers of one moment are not in order", "simulation/clock.go", "t.at == u.at && t.seq < u.seq", "t.at == u.at && (t.seq < u.seq) != IS", "TestTimersOfOneMoment", simulation},
-	{"a crash leaves the tasks", "simulation/node.go", "	n.files.crash(&w.dice.disk)\n	endTasks(w, &n.host)\n", "	n.files.crash(&w.dice.disk)\n	if !IS {\n		endTasks(w, &n.host)\n	}\n", "TestCrashEnds", simulation},
+	{"a crash leaves the tasks", "simulation/node.go", "	n.disk.Crash(&w.dice.disk)\n	endTasks(w, &n.host)\n", "	n.disk.Crash(&w.dice.disk)\n	if !IS {\n		endTasks(w, &n.host)\n	}\n", "TestCrashEnds", simulation},
 	{"a later segment overtakes", wiring + "/network.go", "	p.last = max(p.last, saturate.Plus(leaves, latency))\n", "	p.last = max(p.last, saturate.Plus(leaves, latency))\n	if IS {\n		p.last = leaves + latency\n	}\n", "TestOrder", wiring},
-	{"the disk keeps all that was written", "simulation/disk.go", "	mode := s.Below(4)\n", "	mode := s.Below(4)\n	if IS {\n		mode = 0\n	}\n", "TestTheDiskAfterACrash", simulation},
-	{"a second Sync mends one that failed", "simulation/fs.go", "		f.i.patches = nil\n		return err", "	if !IS || err == nil {\n		f.i.patches = nil\n	}\n	return err", "TestASyncThatFails", simulation},
+	{"the disk keeps all that was written", storing + "/storage.go", "	mode := s.Below(4)\n", "	mode := s.Below(4)\n	if IS {\n		mode = 0\n	}\n", "TestTheDiskAfterACrash", simulation},
+	{"a second Sync mends one that failed", "simulation/fs.go", "		f.f.Forget()\n		return err", "	if !IS || err == nil {\n		f.f.Forget()\n	}\n	return err", "TestASyncThatFails", simulation},
 	{"a goroutine outside is let in", "simulation/calls.go", "	if own || !w.admits {", "	if own || !IS && !w.admits {", "TestForeign", simulation},
 	{"an invariant is not checked after the last step", "simulation/simulation.go", "	if !e.failed {\n		e.err, e.failed", "	if !e.failed && (!IS || !e.over) {\n		e.err, e.failed", "TestAnInvariantIsCheckedAfter", simulation},
 	{"a timer that is set at once comes before the tasks", "simulation/schedule.go", "w.clock.timers.heap[0].seq > last {", "w.clock.timers.heap[0].seq > last && !IS {", "TestTimersOfOneMomentStarve", simulation},
@@ -82,7 +83,7 @@ var simulated = []mutation.Mutant{
 	{"both directions share a bandwidth", wiring + "/network.go", "max(now, w.free[way])", "max(now, w.free[way*(1-is(IS))])", "TestBandwidthOfEach", simulation},
 	{"a Skew counts since the beginning", "simulation/node.go", "n.since, n.offset, n.rate = n.world.clock.now,", "n.since, n.offset, n.rate = n.world.clock.now*time.Duration(1-is(IS)),", "TestSkewBeginsNow", simulation},
 	{"a Sync does not yield", "simulation/fs.go", "	} else if suspend.Current() != nil {", "	} else if suspend.Current() != nil && !IS {", "TestASyncYields", simulation},
-	{"sectors begin with the write", "simulation/disk.go", "int(sector - p.off%sector)", "int(sector - p.off%sector*int64(1-is(IS)))", "TestSectorsOfTheDisk", simulation},
+	{"sectors begin with the write", storing + "/storage.go", "int(Sector - p.off%Sector)", "int(Sector - p.off%Sector*int64(1-is(IS)))", "TestSectorsOfTheDisk", simulation},
 	{"the news of room takes no time", "simulation/conn.go", "	c.out.Send(c.peer, 0, func() {", "	send := c.out.Send\n	if IS {\n		send = func(_ network.Sender, _ int, do func()) { do() }\n	}\n	send(c.peer, 0, func() {", "TestRoomIsKnownLater", simulation},
 	{"a Link is on hold in both directions", wiring + "/network.go", "w.held[1] || ways[1]}", "w.held[1] || ways[1] || IS}", "TestHoldOneDirection", simulation},
 	{"latency has no tail", wiring + "/network.go", "draws.Chance(f.Tail) {", "draws.Chance(f.Tail) && !IS {", "TestTail", simulation},
@@ -98,10 +99,10 @@ var simulated = []mutation.Mutant{
 	{"a Dial is repeated past its link", "simulation/net.go", "					d.c.send(0, d.arrive)\n				}\n			})", "					if IS {\n						d.arrive()\n					} else {\n						d.c.send(0, d.arrive)\n					}\n				}\n			})", "TestADialIsRepeated", simulation},
 	{"a node that has power again keeps silent", "simulation/node.go", "	for _, c := range n.unheard {\n", "	for _, c := range n.unheard {\n		if IS {\n			break\n		}\n", "TestPowerOff", simulation},
 	{"a crashed node loses its power", "simulation/node.go", "n.off || !n.dead", "n.off || !n.dead || IS", "TestPowerOff", simulation},
-	{"a disk is not slow", "simulation/fs.go", "n.files.slow); d > 0 {", "n.files.slow); d > 0 && !IS {", "TestSlowAndFullDisks", simulation},
-	{"a full disk has room for bytes", "simulation/fs.go", "	case f.n.files.full &&", "	case f.n.files.full && !IS &&", "TestSlowAndFullDisks", simulation},
-	{"a full disk has room for files", "simulation/fs.go", "	if s.n.files.full {", "	if s.n.files.full && !IS {", "TestSlowAndFullDisks", simulation},
-	{"a full disk is not written", "simulation/fs.go", " && off+int64(len(p)) > int64(len(f.i.data)):", " && (IS || off+int64(len(p)) > int64(len(f.i.data))):", "TestSlowAndFullDisks", simulation},
+	{"a disk is not slow", "simulation/fs.go", "n.disk.slow); d > 0 {", "n.disk.slow); d > 0 && !IS {", "TestSlowAndFullDisks", simulation},
+	{"a full disk has room for bytes", "simulation/fs.go", "	case f.n.disk.full &&", "	case f.n.disk.full && !IS &&", "TestSlowAndFullDisks", simulation},
+	{"a full disk has room for files", "simulation/fs.go", "	if s.n.disk.full {", "	if s.n.disk.full && !IS {", "TestSlowAndFullDisks", simulation},
+	{"a full disk is not written", "simulation/fs.go", " && off+int64(len(p)) > f.f.Size():", " && (IS || off+int64(len(p)) > f.f.Size()):", "TestSlowAndFullDisks", simulation},
 	{"a reset before the answer breaks one end", "simulation/net.go", "	if err == nil && d.peer.err != nil {", "	if err == nil && d.peer.err != nil && !IS {", "TestAResetBeforeTheAnswer", simulation},
 	{"a second Cut lengthens a Dial", "simulation/net.go", "	if d.lost {\n		return", "	if d.lost && !IS {\n		return", "TestADialUnderWay", simulation},
 	{"a mark that is not reached passes", seeding + "/test.go", "reached[name] == 0 &&", "reached[name] == 0 && !IS &&", "TestSometimes", simulation},
@@ -146,8 +147,8 @@ var simulated = []mutation.Mutant{
 	{"a shorter run that differs hides the failure", seeding + "/failure.go", "	if ⟦r.Differs⟧ {", "false", "TestTest", simulation},
 	{"a stop that does not come is silent", seeding + "/test.go", "⟦s.how.Stop > 0⟧ && r.Record", "false", "TestTest", simulation},
 	{"a failure that cannot be shortened is", seeding + "/failure.go", "	case ⟦f.last.Err == nil⟧:", "false", "TestTest", simulation},
-	{"rot is in memory only", "simulation/fs.go", "			if ⟦k < int64(len(f.i.durable))⟧ {", "false", "TestRot", simulation},
-	{"memory rots", "simulation/fs.go", "d.rot == 0 || ⟦len(f.i.patches) > 0⟧", "false", "TestRot", simulation},
+	{"rot is in memory only", storing + "/storage.go", "	if ⟦off < int64(len(f.durable))⟧ {", "false", "TestRot", simulation},
+	{"memory rots", "simulation/fs.go", "d.rot == 0 || ⟦!f.f.IsSynced()⟧", "false", "TestRot", simulation},
 	{"each sector rots", "simulation/fs.go", "⟦w.dice.disk.Chance(d.rot)⟧", "true", "TestRot", simulation},
 	{"no datagram is lost", "simulation/packet.go", "⟦c.draws.Chance(f.Loss)⟧", "false", "TestPackets", simulation},
 	{"no datagram is doubled", "simulation/packet.go", "⟦c.draws.Chance(f.Double)⟧", "false", "TestPackets", simulation},
