@@ -7,17 +7,199 @@ import (
 	"runtime/debug"
 
 	"github.com/braidgo/braid/internal/gid"
+	"github.com/braidgo/braid/internal/labels"
+	"github.com/braidgo/braid/simulation/internal/draws"
 	"github.com/braidgo/braid/suspend"
 )
 
-// beginCall begins a call by a task or a guest, and reports whether the call is allowed. If the caller is a guest, it must end the call with
-// guests.endCall.
-func (w *World) beginCall() (guest, ok bool) {
+// This file is the door of a World. A call enters through one of two entries: tasks and callbacks have one, and guests have the other. The
+// entry determines how a caller waits, and which calls it may make at once. Other files ask at most whether effects are deferred, see
+// outside.defers.
+
+// An entry is a way into a World, for tasks and callbacks or for guests.
+type entry interface {
+	beginCall() bool // begins a call, and reports whether the caller may call
+	endCall()        // ends the call
+	do(f func())     // calls f on the World, and waits until f returns
+	post(f func())   // calls f on the World; a guest does not wait for the call
+	wait(t *turn)    // suspends the caller, which has entered here, until t is woken
+	wake(t *turn)    // wakes the caller of t, which has entered here
+	resume(t *turn)  // wakes the task of t, on behalf of the caller that has entered here
+
+	late(count *int) // counts a call that is about to fail because the node of the caller has crashed
+}
+
+// entrance returns the entry of the caller.
+func (w *World) entrance() entry {
 	if g := w.guests; g != nil && !w.on() {
-		g.beginCall()
-		return true, true
+		return g
 	}
-	return false, w.beginTaskCall()
+	return tasks{w}
+}
+
+// do calls f on the World, and waits until f returns. It does nothing if the caller may not call.
+func (w *World) do(f func()) { w.entrance().do(f) }
+
+// A turn is an operation in a line.
+type turn struct {
+	by   entry
+	r    suspend.Resumer[struct{}] // resumes a task
+	woke chan struct{}             // wakes a guest
+}
+
+// A line is a queue of turns. Only the first of them may complete.
+type line []*turn
+
+// enqueue adds an operation of the caller to the line. It returns nil if the caller may not call.
+func (s *line) enqueue(w *World) *turn {
+	t := &turn{by: w.entrance()}
+	if !t.by.beginCall() {
+		return nil
+	}
+	*s = append(*s, t)
+	return t
+}
+
+// dequeue removes the operation t from the line, and wakes the next operation.
+func (s *line) dequeue(t *turn) {
+	*s = without(*s, t)
+	s.wakeFirst()
+	t.by.endCall()
+}
+
+func (s line) isFirst(t *turn) bool { return s[0] == t }
+
+func (s line) wakeFirst() {
+	if len(s) > 0 {
+		s[0].wake()
+	}
+}
+
+func (s line) wakeAll() {
+	for _, t := range s {
+		t.wake()
+	}
+}
+
+// wait suspends the caller until t is woken. A wake-up may be spurious, so the caller must check its condition again.
+func (t *turn) wait() { t.by.wait(t) }
+
+func (t *turn) wake() { t.by.wake(t) }
+
+// tasks is the entry of tasks and callbacks.
+type tasks struct{ w *World }
+
+func (e tasks) endCall()       {}
+func (e tasks) post(f func())  { e.do(f) }
+func (e tasks) wake(t *turn)   { e.w.by.resume(t) }
+func (e tasks) resume(t *turn) { t.r.Resume(struct{}{}, nil) }
+func (e tasks) late(*int)      {}
+
+func (e tasks) do(f func()) {
+	if e.beginCall() {
+		f()
+	}
+}
+
+// beginCall begins a call by one of the World's own tasks or callbacks, and reports whether the caller is on the World. If the calling task was
+// killed, or if the run has failed, this task ends.
+func (e tasks) beginCall() bool {
+	w := e.w
+	if !w.own() {
+		return false
+	}
+	if t := w.current; t != nil {
+		if w.over && !w.tearingDown {
+			runtime.Goexit() // otherwise the task may retry forever without waiting
+		}
+		t.ExitIfKilled()
+	}
+	return true
+}
+
+func (e tasks) wait(t *turn) {
+	e.w.still = e.w.o.Preempt
+	_, _ = suspend.Suspend(context.Background(), func(r suspend.Resumer[struct{}]) (struct{}, bool) {
+		t.r = r
+		return struct{}{}, false
+	})
+}
+
+// beginCall locks g.mu until endCall. Once the run is over, beginCall ends the guest instead.
+func (g *guests) beginCall() bool {
+	if g.again(); g.over {
+		g.endCall()
+		runtime.Goexit()
+	}
+	return true
+}
+
+// again locks g.mu at the beginning of a call, or after a wait.
+func (g *guests) again() {
+	g.mu.Lock()
+	g.w.by, g.w.defers = g, true
+	g.calls++
+	if g.random != nil { // seeded again, because the runtime also draws for its caches, which outlive a run
+		g.random.SeedCheap(draws.Mix(g.w.o.Seed, g.calls))
+	}
+}
+
+// endCall unlocks g.mu at the end of a call, or before a wait. If the call has changed connections, the World learns of it.
+func (g *guests) endCall() {
+	if len(g.changed) > g.told {
+		g.told = len(g.changed)
+		g.w.called.Store(true)
+		g.touch()
+	}
+	g.w.by, g.w.defers = tasks{g.w}, false
+	g.mu.Unlock()
+}
+
+// await waits, within a call, until it can receive from the given channel, or until ctx is cancelled.
+func (g *guests) await(ctx context.Context, woke <-chan struct{}) {
+	g.endCall()
+	defer g.again()
+	select {
+	case <-woke:
+	case <-ctx.Done():
+	case <-g.done:
+		runtime.Goexit()
+	}
+}
+
+func (g *guests) wait(t *turn) {
+	if t.woke == nil {
+		t.woke = make(chan struct{}, 1)
+	}
+	g.await(context.Background(), t.woke)
+}
+
+func (g *guests) wake(t *turn) {
+	select {
+	case t.woke <- struct{}{}:
+	default:
+	}
+	g.woken = true
+}
+
+// resume queues the wake-up, because the guest holds the lock that Resume takes.
+func (g *guests) resume(t *turn) { g.ask(nil, t.wake) }
+
+func (g *guests) do(f func()) {
+	g.call(context.Background(), nil, func(done func()) { f(); done() })
+}
+
+func (g *guests) post(f func()) {
+	g.beginCall()
+	defer g.endCall()
+	g.ask(nil, f)
+}
+
+// late ends the guest after 2000 such calls of the guests of its node.
+func (g *guests) late(count *int) {
+	if *count++; *count > 2000 {
+		runtime.Goexit()
+	}
 }
 
 // on reports whether the caller is on the World, that is, on the World's own goroutine or in the running task. Where suspending is
@@ -35,7 +217,7 @@ func (w *World) on() bool {
 	return t != nil && t.world.Load() == w
 }
 
-// own reports whether the caller is on the World. If the caller is elsewhere, the run ends. Unlike beginTaskCall, this method must not end
+// own reports whether the caller is on the World. If the caller is elsewhere, the run ends. Unlike tasks.beginCall, this method must not end
 // the calling task: a Select calls the clock and the timers while it holds guards, or after it has taken a lock or a value.
 func (w *World) own() bool {
 	if !w.on() {
@@ -45,23 +227,8 @@ func (w *World) own() bool {
 	return true
 }
 
-// beginTaskCall begins a call by one of the World's own tasks or callbacks, and reports whether the caller is on the World. If the calling
-// task was killed, or if the run has failed, this task ends.
-func (w *World) beginTaskCall() bool {
-	if !w.own() {
-		return false
-	}
-	if t := w.current; t != nil {
-		if w.over && !w.tearingDown {
-			runtime.Goexit() // otherwise the task may retry forever without waiting
-		}
-		t.ExitIfKilled()
-	}
-	return true
-}
-
-// fromOutside submits r on behalf of a goroutine outside the World. The zero value of r stands for a call that only the World's own tasks
-// may make; it is never admitted.
+// fromOutside submits r on behalf of a goroutine outside the World. The zero value of r stands for a call that is only allowed to the World's
+// own tasks; it is never admitted.
 func (w *World) fromOutside(r ready) error {
 	if w.guests != nil {
 		return w.guests.fromOutside(r)
@@ -92,23 +259,59 @@ func (w *World) fromOutside(r ready) error {
 	return nil
 }
 
-// post calls f on the World. A guest does not wait for the call.
-func (w *World) post(f func()) {
-	switch guest, ok := w.beginCall(); {
-	case guest:
-		defer w.guests.endCall()
-		w.guests.ask(nil, f)
-	case ok:
-		f()
+// call calls f on the World, and waits until f has called its argument. If ctx is cancelled first, g.call ends the sleeper's sleep, so that
+// the World notices the cancellation.
+func (g *guests) call(ctx context.Context, h *host, f func(done func())) {
+	g.beginCall()
+	defer g.endCall()
+	woke, returns := make(chan struct{}), false
+	g.ask(h, func() {
+		f(func() {
+			returns, g.woken = true, true
+			close(woke)
+		})
+	})
+	g.await(ctx, woke)
+	if !returns {
+		g.touch()
+		g.await(context.Background(), woke)
 	}
 }
 
-// do calls f on the World, and waits until f returns.
-func (w *World) do(f func()) {
-	switch g := w.guests; {
-	case g != nil && !w.on():
-		g.call(context.Background(), nil, func(done func()) { f(); done() })
-	case w.beginTaskCall():
-		f()
+// touch ends the sleeper's sleep, so that the World runs.
+func (g *guests) touch() {
+	if g.asleep {
+		select {
+		case g.kick <- struct{}{}:
+		default:
+		}
 	}
+}
+
+// ask queues f until the end of the window. The queue is sorted by node and guest, so that the order of arrival does not matter. h is nil
+// if the call is not for a node.
+func (g *guests) ask(h *host, f func()) {
+	by := g.who[labels.Here()]
+	if h != nil {
+		by.host = h
+	}
+	g.asked = append(g.asked, asked{by, f})
+	g.w.called.Store(true)
+	g.touch()
+}
+
+// fromOutside implements World.fromOutside for guests. It must not end the guest, which may hold locks of package suspend.
+func (g *guests) fromOutside(r ready) error {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	switch {
+	case g.over:
+		return errOver
+	case r.host == nil && r.task == nil: // only tasks may make this call
+		err := fmt.Errorf("simulation: %w: a guest calls what is for tasks; its network is that of a Host\n%s", ErrForeign, debug.Stack())
+		g.ask(nil, func() { g.w.fail(err) })
+		return ErrForeign
+	}
+	g.ask(r.host, func() { r.letIn(g.w) })
+	return nil
 }

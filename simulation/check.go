@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/braidgo/braid/internal/gid"
+	"github.com/braidgo/braid/simulation/internal/seeds"
 )
 
 // A Nondeterminism describes where two runs of one seed first differed.
@@ -65,7 +66,7 @@ type checker struct {
 	tries  int    // the number of repeated checks
 }
 
-// atMost limits the number of checks of a seed. A check is repeated if its two runs differ, and one of them had a window in which the
+// atMost limits the number of checks of a seed. A check is repeated if its two runs differ, and at least one run had a window in which the
 // machine may have decided an order.
 const atMost = 5
 
@@ -82,20 +83,19 @@ func (c *checker) check(o Options) (err error) {
 	return err
 }
 
-// again repeats a run, to record its events. If the new run has the same hash and the same verdict as the earlier report, it returns the
-// run's error. Otherwise it calls check, which compares two further runs.
-func (c *checker) again(o Options, was Report) error {
-	if c.record(o); c.report.Hash == was.Hash && verdict(c.report) == verdict(was) {
-		return c.report.Err
-	}
-	return c.check(o)
+// perform performs a run, with a new record. The record remains if the run hangs or panics.
+func (c *checker) perform(o Options) Report {
+	o.record = seeds.NewRecord(o.run, o.how)
+	r := c.run(o)
+	r.record = o.record
+	return r
 }
 
 // record performs the first run, and records its events.
 func (c *checker) record(o Options) {
 	c.events = c.events[:0]
 	o.watch = func(_ *World, e event) { c.events = append(c.events, e) }
-	c.report = c.run(o)
+	c.report = c.perform(o)
 	c.long = c.report.Long
 }
 
@@ -106,7 +106,7 @@ func (c *checker) twice(o Options) error {
 	}
 	at := 0
 	var differs *Nondeterminism
-	o.Trace = nil
+	o.Trace, o.how.Stop = nil, 0
 	o.watch = func(w *World, e event) {
 		if differs != nil {
 			return
@@ -118,7 +118,7 @@ func (c *checker) twice(o Options) error {
 		differs = c.differs(w, at, e.String())
 		w.fail(differs)
 	}
-	second := c.run(o)
+	second := c.perform(o)
 	c.long += second.Long
 	switch {
 	case errors.Is(second.Err, ErrForeign) || unending(second.Err):
@@ -127,9 +127,9 @@ func (c *checker) twice(o Options) error {
 		return differs
 	case at < len(c.events):
 		e := c.events[at]
-		return &Nondeterminism{Seed: o.Seed, Step: second.Steps, At: e.at, Task: e.who(), Before: c.before(at), First: e.String(), Second: describeEnd(second)}
-	case verdict(second) != verdict(c.report):
-		return &Nondeterminism{Seed: o.Seed, Step: second.Steps, At: second.Elapsed, Before: c.before(at), First: describeEnd(c.report), Second: describeEnd(second)}
+		return &Nondeterminism{Seed: o.Seed, Step: second.Steps, At: e.at, Task: e.who(), Before: c.before(at), First: e.String(), Second: seeds.Ending(second.Err)}
+	case seeds.Verdict(second.Err) != seeds.Verdict(c.report.Err):
+		return &Nondeterminism{Seed: o.Seed, Step: second.Steps, At: second.Elapsed, Before: c.before(at), First: seeds.Ending(c.report.Err), Second: seeds.Ending(second.Err)}
 	}
 	return c.report.Err
 }
@@ -187,25 +187,22 @@ func inBubbleOf(t *testing.T, o Options, main func(ctx context.Context, w *World
 	return r
 }
 
-// unending reports whether a run that ended with err makes it impossible to run the seed again in this process. Either a goroutine of the
-// run is still running, and would disturb the second run, or the run ended its process.
+// unending reports whether a run that ended with err makes it impossible to run the seed again in this process: a goroutine of the run is
+// still running, and would disturb the second run.
 func unending(err error) bool {
-	return errors.Is(err, ErrBusy) || errors.Is(err, ErrNative) || errors.Is(err, errEnded)
+	return errors.Is(err, ErrBusy) || errors.Is(err, ErrNative)
 }
-
-// errEnded says that the run of a seed has ended its process.
-var errEnded = errors.New("simulation: the process of the run ended")
 
 // differs describes a difference: in place of the at'th event of the first run, the second run had the event that the string second
 // describes.
 func (c *checker) differs(w *World, at int, second string) *Nondeterminism {
-	first := describeEnd(c.report)
+	first := seeds.Ending(c.report.Err)
 	if at < len(c.events) {
 		first = c.events[at].String()
 	}
-	d := &Nondeterminism{Seed: w.o.Seed, Step: w.steps, At: w.now, Before: c.before(at), First: first, Second: second}
+	d := &Nondeterminism{Seed: w.o.Seed, Step: w.steps, At: w.clock.now, Before: c.before(at), First: first, Second: second}
 	if t := w.current; t != nil {
-		d.Task = taskName(t.host, t.id)
+		d.Task = taskName(&t.host.place, t.id)
 	}
 	return d
 }

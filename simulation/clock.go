@@ -3,17 +3,22 @@ package simulation
 import (
 	"slices"
 	"time"
+
+	"github.com/braidgo/braid/simulation/internal/saturate"
 )
 
 // A timer calls a function of a host at a given time.
 type timer struct {
 	at   time.Duration
 	seq  uint64 // orders the timers that fire at the same time
-	host *host  // the host that f belongs to, or nil for a timer of the network
+	of   owner  // the host that f belongs to, or nil for a timer of the network
 	f    func()
 	pos  int  // the timer's index in the heap, or -1 if it is not in the heap
 	late bool // the timer has fired while its host was paused, and f has not been called yet
 }
+
+// An owner of timers is a host. Its timers end with it.
+type owner interface{ gone() bool }
 
 // timers is a binary heap of timers.
 type timers struct {
@@ -21,39 +26,40 @@ type timers struct {
 	seq  uint64
 }
 
-// pass moves w.now forward to the clock of package time, if the World uses this clock, because a native wait during a step takes time.
-func (w *World) pass() {
-	if w.stock {
-		w.now = max(w.now, time.Since(w.begun)) // w.now is ahead of the clock if a guest waits natively
+// A clock is the virtual clock of a World, with its timers.
+type clock struct {
+	start  time.Time
+	now    time.Duration // virtual time since the start
+	timers timers
+	stock  bool      // the World uses the clock of package time
+	begun  time.Time // the start of the run by the clock of package time
+}
+
+var newYear = time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC)
+
+// follow makes c use the clock of package time.
+func (c *clock) follow() {
+	c.stock, c.begun = true, time.Now()
+	c.start = c.begun
+}
+
+// pass moves c.now forward to the clock of package time, if c uses this clock, because a native wait during a step takes time.
+func (c *clock) pass() {
+	if c.stock {
+		c.now = max(c.now, time.Since(c.begun)) // c.now is ahead of the clock if a guest waits natively
 	}
 }
 
 func (t *timer) before(u *timer) bool { return t.at < u.at || t.at == u.at && t.seq < u.seq }
 
-// after sets a timer that calls f after d. If h has crashed, the timer never fires.
-func (w *World) after(d time.Duration, h *host, f func()) *timer {
-	w.pass()
-	t := &timer{at: plus(w.now, max(d, 0)), host: h, f: f, pos: -1}
-	if h == nil || !h.dead {
-		w.timers.add(t)
+// after sets a timer that calls f after d. If its owner has crashed, the timer never fires.
+func (c *clock) after(d time.Duration, of owner, f func()) *timer {
+	c.pass()
+	t := &timer{at: saturate.Plus(c.now, max(d, 0)), of: of, f: f, pos: -1}
+	if of == nil || !of.gone() {
+		c.timers.add(t)
 	}
 	return t
-}
-
-// stop cancels t, and reports whether it has prevented the call of t.f.
-func (w *World) stop(t *timer) bool {
-	if !w.on() { // the caller is a goroutine of package context, in a bubble
-		_ = w.fromOutside(ready{host: &w.host, as: callback, f: func() { w.stop(t) }})
-		return false
-	}
-	switch {
-	case w.over:
-		return false
-	case t.pos >= 0:
-		w.timers.remove(t.pos)
-		return true
-	}
-	return t.clearLate()
 }
 
 // clearLate clears t.late, and returns its old value.
@@ -63,30 +69,47 @@ func (t *timer) clearLate() bool {
 	return late
 }
 
+// Now implements network.Clock.
+func (c *clock) Now() time.Duration {
+	c.pass()
+	return c.now
+}
+
+// After implements network.Clock.
+func (c *clock) After(d time.Duration, f func()) { c.after(d, nil, f) }
+
 // discard removes a timer of the network, if it is set.
-func (w *World) discard(t *timer) {
-	if t != nil && t.pos >= 0 && !w.over {
-		w.timers.remove(t.pos)
+func (c *clock) discard(t *timer) {
+	if t != nil && t.pos >= 0 {
+		c.timers.remove(t.pos)
 	}
+}
+
+// clear removes all timers.
+func (c *clock) clear() {
+	for _, t := range c.timers.heap {
+		t.pos = -1
+	}
+	c.timers = timers{}
 }
 
 // due reports whether the next timer may fire. In a bubble a timer must not fire before the bubble's clock has reached the time of the
 // timer.
-func (w *World) due() bool {
-	return len(w.timers.heap) > 0 && (!w.stock || w.timers.heap[0].at <= w.now)
+func (c *clock) due() bool {
+	return len(c.timers.heap) > 0 && (!c.stock || c.timers.heap[0].at <= c.now)
 }
 
 // never is the time until the alarm if no timer is set.
 const never = 10 * 365 * 24 * time.Hour
 
-// alarm returns the time until the next timer or MaxTime, whichever is sooner.
-func (w *World) alarm() time.Duration {
+// alarm returns the time until the next timer or the time most, whichever is sooner. 0 means that there is no such time.
+func (c *clock) alarm(most time.Duration) time.Duration {
 	d := never
-	if len(w.timers.heap) > 0 {
-		d = w.timers.heap[0].at - w.now
+	if len(c.timers.heap) > 0 {
+		d = c.timers.heap[0].at - c.now
 	}
-	if w.o.MaxTime > 0 {
-		d = min(d, w.o.MaxTime-w.now+1)
+	if most > 0 {
+		d = min(d, most-c.now+1)
 	}
 	return d
 }
@@ -146,13 +169,13 @@ func (s *timers) swap(t, u *timer) {
 	s.heap[t.pos], s.heap[u.pos] = t, u
 }
 
-// drop removes the timers of h.
-func (s *timers) drop(h *host) {
+// drop removes the timers of an owner.
+func (s *timers) drop(of owner) {
 	s.heap = slices.DeleteFunc(s.heap, func(t *timer) bool {
-		if t.host == h {
+		if t.of == of {
 			t.pos = -1
 		}
-		return t.host == h
+		return t.of == of
 	})
 	slices.SortFunc(s.heap, func(t, u *timer) int {
 		if t.before(u) {

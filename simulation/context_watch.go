@@ -2,49 +2,60 @@ package simulation
 
 import (
 	"context"
-	"errors"
-	"fmt"
 
 	"github.com/braidgo/braid/internal/atomicx"
-	"github.com/braidgo/braid/suspend"
 )
 
 // A contextWatch waits for the end of a context that cannot call back into the World, such as a context of package context.
 type contextWatch struct {
 	done   <-chan struct{}
-	host   *host
+	of     owner
 	f      atomicx.Pointer[func()] // the function to call; nil after the call, or after the watch was stopped
 	unhook func() bool             // cancels the call that ends the World's sleep; nil outside a bubble
 }
 
-// AfterDone implements sched.Watcher. A context of package context would call f on a goroutine outside the World, concurrently with the
-// task that cancels the context. Instead the World checks the Done channel after each step, so that a seed repeats.
-func (h *host) AfterDone(ctx context.Context, f func()) (stop func() bool) {
-	w := h.world
-	if w.o.open || !w.on() {
-		return context.AfterFunc(ctx, func() { suspend.Bind(nil, f) })
-	}
-	if at, ok := ctx.Deadline(); ok && !w.stock && at != at.Round(0) && !w.over {
-		w.fail(fmt.Errorf("simulation: seed %d, step %d, %v: %w", w.o.Seed, w.steps, w.now, errStockTimeout))
-	}
-	t := &contextWatch{done: ctx.Done(), host: h}
-	if !h.dead {
+// contextWatches is a list of watches in the order of their AfterDone calls.
+type contextWatches []*contextWatch
+
+// add adds a watch of ctx, which calls f. If hook is not nil, package context calls it when ctx ends.
+func (all *contextWatches) add(ctx context.Context, of owner, f, hook func()) *contextWatch {
+	t := &contextWatch{done: ctx.Done(), of: of}
+	if !of.gone() {
 		t.f.Store(&f)
-		w.watches = append(w.watches, t)
-		if w.stock {
-			t.unhook = context.AfterFunc(ctx, w.checkContexts)
+		*all = append(*all, t)
+		if hook != nil {
+			t.unhook = context.AfterFunc(ctx, hook)
 		}
 	}
-	return t.stop
+	return t
 }
 
-// unwatch stops the watches of a host that has crashed.
-func (w *World) unwatch(h *host) {
-	for _, t := range w.watches {
-		if t.host == h {
+// drop stops the watches of an owner that has crashed.
+func (all contextWatches) drop(of owner) {
+	for _, t := range all {
+		if t.of == of {
 			t.stop()
 		}
 	}
+}
+
+// ended removes and returns the watches whose contexts have ended. It also removes the watches that were stopped.
+func (all *contextWatches) ended() (some []*contextWatch) {
+	left := (*all)[:0]
+	for _, t := range *all {
+		if t.f.Load() == nil {
+			continue
+		}
+		select {
+		case <-t.done:
+			some = append(some, t)
+		default:
+			left = append(left, t)
+		}
+	}
+	clear((*all)[len(left):])
+	*all = left
+	return some
 }
 
 func (t *contextWatch) stop() bool {
@@ -59,27 +70,4 @@ func (t *contextWatch) fire() {
 	if f := t.f.Swap(nil); f != nil {
 		(*f)()
 	}
-}
-
-// errStockTimeout is the error of a run that would otherwise wait forever for a timeout. AfterDone recognises a deadline of package context
-// by its monotonic reading; a deadline by the World's clock has none.
-var errStockTimeout = errors.New("a task waits with a timeout of package context, which counts real time and never comes in a World. " +
-	"Use cancel.WithTimeout, or a synctest bubble with Options.Bubble")
-
-// notice makes the callbacks of ended contexts ready, in the order of the AfterDone calls.
-func (w *World) notice() {
-	left := w.watches[:0]
-	for _, t := range w.watches {
-		if t.f.Load() == nil {
-			continue
-		}
-		select {
-		case <-t.done:
-			w.ready = append(w.ready, ready{host: t.host, f: t.fire, as: callback})
-		default:
-			left = append(left, t)
-		}
-	}
-	clear(w.watches[len(left):])
-	w.watches = left
 }

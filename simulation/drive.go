@@ -1,29 +1,19 @@
 package simulation
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"errors"
 	"fmt"
-	"iter"
-	"net"
-	"os"
-	"os/signal"
 	"runtime"
 	"runtime/debug"
 	"runtime/metrics"
-	"runtime/pprof"
 	"slices"
 	"strings"
-	"sync/atomic"
-	"testing"
-	"testing/synctest"
 	"time"
 
-	"github.com/braidgo/braid/internal/gid"
-	"github.com/braidgo/braid/internal/labels"
 	"github.com/braidgo/braid/simulation/internal/chance"
+	"github.com/braidgo/braid/simulation/internal/saturate"
 )
 
 // This file drives a World with guests. Four kinds of goroutines take turns on one processor:
@@ -56,91 +46,6 @@ var (
 	collectOver = 512 << 20        // bytes; the driver collects garbage above this size plus twice the live heap
 )
 
-var errNames = errors.New("simulation: there is no DNS in a World: dial the name of a node, by a Host")
-
-// unnamed returns a resolver that finds only the names in /etc/hosts. A real lookup must not happen: it would leave the World, and
-// net.DefaultResolver shares lookups between bubbles.
-func unnamed() *net.Resolver {
-	return &net.Resolver{PreferGo: true, Dial: func(context.Context, string, string) (net.Conn, error) { return nil, errNames }}
-}
-
-// inGuests does for a World with guests what runApart does for a World of tasks.
-func inGuests(t *testing.T, o Options, random *chance.State, main func(ctx context.Context, w *World) error) Report {
-	r := Report{Seed: o.Seed, Err: ErrExited}
-	o.Bubble = false // the caller is in no bubble: this function makes one
-	g := &guests{
-		samples:  []metrics.Sample{{Name: "/sched/goroutines/runnable:goroutines"}, {Name: "/sched/goroutines/not-in-go:goroutines"}},
-		commands: make(chan time.Duration, 1), random: random, patience: busyAfter, who: map[labels.Set]guestID{},
-		heap: []metrics.Sample{{Name: "/memory/classes/heap/objects:bytes"}}, limit: uint64(collectOver), ordered: ordered(o),
-	}
-	if g.ordered {
-		defer chance.EndOrder()
-	}
-	net.DefaultResolver = unnamed()
-	for range 2 { // a sync.Pool keeps the timers of an older bubble for two collections
-		runtime.GC()
-	}
-	for range 10 { // lets goroutines enter the system calls that they are about to make
-		runtime.Gosched()
-	}
-	defer g.reportStall(o.Seed)()
-	before := runtime.NumGoroutine()
-	metrics.Read(g.samples)
-	g.baseline = g.samples[inCalls].Value.Uint64()
-	g.mu.Lock()
-	ready, ended, done := make(chan struct{}), make(chan struct{}), make(chan struct{})
-	go func() {
-		defer close(ended)
-		defer func() { // the bubble panics if goroutines are left in it
-			if v := recover(); v != nil && !strings.HasPrefix(fmt.Sprint(v), "deadlock: ") {
-				panic(v)
-			}
-		}()
-		synctest.Test(t, func(*testing.T) {
-			g.next, _ = iter.Pull(func(yield func(struct{}) bool) { g.world(o, main, &r, yield) })
-			time.Sleep(time.Until(o.Start)) // Sleep returns at once if Start is zero
-			g.sleeper(ready)
-		})
-	}()
-	<-ready
-	busy := make(chan struct{})
-	go func() { // a callback that calls runtime.Goexit ends this goroutine
-		defer close(done)
-		synctest.Test(t, func(*testing.T) {
-			defer close(busy)
-			go func() { <-busy }() // this wait is not durable, so the clock of the driver's bubble does not move
-			defer g.shutDown()
-			g.drive()
-		})
-	}()
-	<-done
-	r.Level, r.Windows, r.Long, r.Ahead, r.Left = level(random, o), g.windows, len(g.long), g.ahead, max(0, runtime.NumGoroutine()-before)
-	return r
-}
-
-// reportStall prints a report to standard error, once, if the World itself waits natively: in a task, a callback or a function passed to
-// Always.
-func (g *guests) reportStall(seed uint64) (stop func()) {
-	before, over := int64(-1), new(atomic.Bool)
-	var look func()
-	look = func() {
-		switch now := g.moves.Load(); {
-		case over.Load(): // stop was called after this timer had fired
-		case now != before:
-			before = now
-			time.AfterFunc(2*busyAfter, look)
-		default:
-			fmt.Fprintf(os.Stderr, "simulation: seed %d: a task, a callback or a function of Always waits natively, and stops the World\n", seed)
-			_ = pprof.Lookup("goroutine").WriteTo(os.Stderr, 2)
-		}
-	}
-	first := time.AfterFunc(2*busyAfter, look)
-	return func() {
-		over.Store(true)
-		first.Stop()
-	}
-}
-
 // world is the function of the World's coroutine. It stores the report of the run in r.
 func (g *guests) world(o Options, main func(ctx context.Context, w *World) error, r *Report, yield func(struct{}) bool) {
 	w := newWorld(o)
@@ -166,25 +71,6 @@ func (g *guests) world(o Options, main func(ctx context.Context, w *World) error
 		r.Err = fmt.Errorf("%w\n\n%w", r.Err, g.outside)
 	}
 }
-
-// findRealIO searches the stack traces of all guests for a wait for real I/O, and stores the first such wait in g.outside as an error.
-func (g *guests) findRealIO() {
-	for _, stack := range gid.Stacks() {
-		head, calls, _ := bytes.Cut(stack, []byte{'\n'})
-		if g.outside != nil || !bytes.Contains(head, []byte(g.bubble)) || !bytes.Contains(head, []byte("[IO wait")) {
-			continue
-		}
-		lines := strings.Split(string(calls), "\n") // each call has two lines
-		for len(lines) > 3 && slices.ContainsFunc(standard, func(p string) bool { return strings.HasPrefix(lines[0], p) }) {
-			lines = lines[2:]
-		}
-		at, _, _ := strings.Cut(strings.TrimSpace(lines[1]), " +0x")
-		g.outside = fmt.Errorf("%w: real I/O at %s. Give it the Listen or the Dial of its Host", ErrStuck, at)
-	}
-}
-
-// standard lists the packages whose functions lie between a program and a wait for real I/O.
-var standard = []string{"internal/", "net.", "net/", "crypto/", "os.", "os/", "io.", "bufio."}
 
 // sleeper is the main goroutine of the guests' bubble. It receives times from g.commands, and sleeps until each of these times, or until it
 // receives from g.kick.
@@ -229,11 +115,11 @@ func (g *guests) drive() {
 				g.long = append(g.long, g.windows)
 			}
 			switch w := g.w; {
-			case len(w.timers.heap) == 0:
+			case len(w.clock.timers.heap) == 0:
 				g.findRealIO()
 				w.fail(w.account(cmp.Or(g.outside, ErrStuck)))
 			default:
-				w.now = max(w.now, w.timers.heap[0].at)
+				w.clock.now = max(w.clock.now, w.clock.timers.heap[0].at)
 			}
 			if !g.resumeWorld() {
 				return
@@ -274,10 +160,10 @@ func (g *guests) window(sleep bool) {
 	g.windows++
 	g.moves.Add(1)
 	if g.random != nil {
-		g.random.Seed(mix(g.w.o.Seed^g.w.salt, uint64(g.windows)))
+		g.random.Seed(uint64(g.w.dice.of(g.windows)))
 	}
 	if g.ordered {
-		chance.Order(g.w.o.Seed, mix(g.w.o.Seed^g.w.salt, uint64(g.windows)))
+		chance.Order(g.w.o.Seed, uint64(g.w.dice.of(g.windows)))
 	}
 	begun := chance.Nanotime()
 	g.mu.Unlock()
@@ -303,46 +189,38 @@ func (g *guests) window(sleep bool) {
 	}
 }
 
-// calm prepares the process for guests until t ends. It sets one processor, turns off automatic garbage collection, and adds labels to
-// stack traces.
-func calm(t *testing.T) {
-	t.Setenv("GODEBUG", strings.TrimPrefix(os.Getenv("GODEBUG")+",tracebacklabels=1", ",")) // Setenv panics in a parallel test
-	procs, percent, rate, names := runtime.GOMAXPROCS(1), debug.SetGCPercent(-1), runtime.MemProfileRate, net.DefaultResolver
-	runtime.MemProfileRate = 0
-	_, _ = unnamed().LookupHost(context.Background(), "localhost") // package net makes channels during its first lookup
-	_ = t.Context().Done()                                         // a Done channel that was made in a bubble would end the process when t ends
-	signals := make(chan os.Signal, 1)
-	signal.Notify(signals, os.Interrupt) // the goroutines of os/signal must not start in a bubble
-	signal.Stop(signals)
-	_ = chance.Calm() // otherwise a busy machine may decide an order, see Report.Long
-	t.Cleanup(func() {
-		runtime.GOMAXPROCS(procs)
-		debug.SetGCPercent(percent)
-		runtime.MemProfileRate, net.DefaultResolver = rate, names
-	})
+// executeCalls executes the calls that guests have queued.
+func (g *guests) executeCalls() {
+	all, conns := g.asked, g.changed
+	g.asked, g.changed, g.told = nil, nil, 0
+	slices.SortFunc(conns, func(a, b *conn) int { return cmp.Or(a.node.index-b.node.index, a.id-b.id) })
+	for _, c := range conns {
+		g.w.acting = guestID{&c.node.host, 0}
+		c.performAll()
+	}
+	slices.SortStableFunc(all, func(a, b asked) int { return cmp.Or(a.host.at().number()-b.host.at().number(), a.n-b.n) })
+	g.w.steps += len(all) // calls count as steps, otherwise a guest could call forever
+	for _, a := range all {
+		g.w.acting = a.guestID
+		a.f()
+	}
+	g.w.acting = guestID{}
 }
 
-// openChance returns access to the runtime's random draws, or nil and the reason if the draws cannot be set.
-func openChance() (random *chance.State, why string) {
-	random, err := chance.Open()
-	if err != nil {
-		return nil, ": " + err.Error()
+// sleep yields to the driver until the guests have run, or until the World's next timer is due.
+func (g *guests) sleep() {
+	w := g.w
+	g.pausing = !g.woken
+	g.woken, g.rang, g.until = false, false, saturate.Plus(w.clock.now, w.clock.alarm(w.o.MaxTime))
+	select {
+	case <-g.kick: // a kick that came after the end of the last sleep must not end the next sleep
+	default:
 	}
-	return random, ""
-}
-
-// ordered reports whether the seed decides the order of guests.
-func ordered(o Options) bool { return o.Preempt && chance.Orders() }
-
-// level returns the value of Report.Level.
-func level(random *chance.State, o Options) string {
-	switch {
-	case random == nil:
-		return "A"
-	case random.Overlaid() && ordered(o):
-		return "D"
-	case random.Overlaid():
-		return "C"
+	g.yield(struct{}{})
+	if g.rang && len(w.clock.timers.heap) == 0 && !w.called.Load() && w.o.MaxTime == 0 { // the alarm of ten years has rung, so no guest sleeps
+		w.stuck()
+		return
 	}
-	return "B"
+	w.clock.pass()
+	w.admit()
 }

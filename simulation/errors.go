@@ -8,6 +8,9 @@ import (
 	"runtime"
 	"slices"
 	"strings"
+
+	"github.com/braidgo/braid/internal/outcome"
+	"github.com/braidgo/braid/suspend"
 )
 
 // Errors that end a run.
@@ -33,6 +36,12 @@ var (
 // contains the goroutine's stack.
 var ErrForeign = errors.New("a goroutine outside the World has called into it")
 
+// The errors of work that is refused.
+var (
+	errOver    = outcome.Named("simulation: the run is over", suspend.ErrClosed)
+	errCrashed = outcome.Named("simulation: the node has crashed", suspend.ErrClosed)
+)
+
 // Errors that end a run with guests.
 var (
 	// ErrStuck says that a guest waited for a sync.Mutex or for real I/O while other guests waited for package time, whose clock could not
@@ -42,6 +51,11 @@ var (
 	// ErrBusy says that a guest ran for ten seconds of real time without waiting.
 	ErrBusy = errors.New("busy: a guest runs without end")
 )
+
+// errStockTimeout is the error of a run that would otherwise wait forever for a timeout. AfterDone recognises a deadline of package context
+// by its monotonic reading; a deadline by the World's clock has none.
+var errStockTimeout = errors.New("a task waits with a timeout of package context, which counts real time and never comes in a World. " +
+	"Use cancel.WithTimeout, or a synctest bubble with Options.Bubble")
 
 // exit must be called by a deferred function. If runtime.Goexit is running the deferred function, exit returns an ErrExited with the place
 // of the Goexit call. The place is the nearest frame outside test packages such as testing. During a panic, exit returns ErrExited without

@@ -3,6 +3,7 @@ package simulation
 import (
 	"cmp"
 	"fmt"
+	"github.com/braidgo/braid/simulation/internal/seeds"
 	"time"
 )
 
@@ -12,14 +13,20 @@ type event struct {
 	kind  kind
 	quiet bool // the trace omits the event, because the task executes a guest's call
 	at    time.Duration
-	host  *host  // the acting host; nil for a timer, a segment or a callback
+	host  *place // the acting host; nil for a timer, a segment or a callback
 	task  int    // the acting task's number on its host
-	of    *host  // the other host that takes part
+	of    *place // the other host that takes part
 	n     int    // the count of runnable tasks, the number of a woken task, or a count of bytes
 	data  uint64 // a hash of the bytes or the text, or a port
 	text  string
 
-	message *message // the message that is sent or arrives; set only if the run records a story, see story.go
+	message *seeds.Message // the message that is sent or arrives; set only if the run records a story, see journal.go
+}
+
+// A place is the World itself or a Node, as events name it.
+type place struct {
+	name  string // empty for the World itself
+	index int    // the index in World.hosts
 }
 
 type kind uint8
@@ -47,47 +54,11 @@ const (
 	wrote
 )
 
-// A message is a piece of data that a conn or a packetConn sends.
-type message struct {
-	by      *conn
-	there   bool
-	arrived time.Duration
-	before  int // the length of the story at the arrival
-}
-
-// note adds the event e to the hash, and to the trace if there is a trace.
-func (w *World) note(e event) {
-	if w.tearingDown {
-		return
-	}
-	h := w.hash ^ uint64(w.now)
-	h = mix(h, uint64(e.kind)<<56^uint64(e.host.number())<<28^uint64(e.of.number()))
-	h = mix(h, uint64(e.task)<<32^uint64(e.n))
-	if e.data != 0 {
-		h = mix(h, e.data)
-	}
-	w.hash = h
-	if len(w.forks) > 0 {
-		w.fork()
-	}
-	if w.o.watch != nil {
-		e.at = w.now
-		w.o.watch(w, e)
-	}
-	if w.o.Trace != nil && !e.quiet {
-		e.at = w.now
-		_, _ = fmt.Fprintf(w.o.Trace, "%v\n", e)
-	}
-}
-
-// traced reports whether a trace or a watch function receives the events.
-func (w *World) traced() bool { return w.o.watch != nil || w.o.Trace != nil }
-
-func (h *host) number() int {
-	if h == nil {
+func (p *place) number() int {
+	if p == nil {
 		return 0
 	}
-	return h.index + 1
+	return p.index + 1
 }
 
 // String returns the event's line of the trace.
@@ -142,7 +113,7 @@ func (e event) act() string {
 	return fmt.Sprintf("%s: disk of %s: %s (%016x)", who, hostName(e.of), e.text, e.data)
 }
 
-func hostName(h *host) string {
+func hostName(h *place) string {
 	if h == nil || h.name == "" {
 		return "the World"
 	}
@@ -150,7 +121,7 @@ func hostName(h *host) string {
 }
 
 // taskName returns a name for the task with the number id on h.
-func taskName(h *host, id int) string {
+func taskName(h *place, id int) string {
 	switch {
 	case h == nil:
 		return "a timer or segment"
@@ -164,17 +135,6 @@ func taskName(h *host, id int) string {
 		return "main"
 	}
 	return fmt.Sprintf("#%d", id)
-}
-
-// Log adds a line to the trace. The line also changes the hash, so two runs that log different lines count as different.
-func (w *World) Log(format string, args ...any) {
-	text := fmt.Sprintf(format, args...) // formatted first, because a String method may call the World, or may lock a mutex that a guest holds
-	w.post(func() { w.log(text) })
-}
-
-func (w *World) log(text string) {
-	host, id := w.caller()
-	w.note(event{kind: logged, host: host, task: id, data: hashString(0, text), text: text})
 }
 
 // The maximum number of a message's bytes in a line of the trace, and in a line of the story.

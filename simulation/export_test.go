@@ -2,9 +2,13 @@ package simulation
 
 import (
 	"context"
+	"fmt"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/braidgo/braid/simulation/internal/seeds"
 )
 
 // OpenRun is Run for the conformance kit: other goroutines may submit and wake, and all tasks are waited for. ready is called
@@ -31,13 +35,14 @@ func CheckInBubbles(t *testing.T, o Options, main func(ctx context.Context, w *W
 
 // Shorten is what Test does with BRAID_SHORTEN. of is what BRAID_SEED would have behind the seed.
 func Shorten(o Options, of string, tries int, main func(ctx context.Context, w *World) error) (name, story string, err error) {
-	if o.variant, err = parseVariant(of); err != nil {
+	p, err := seeds.Parse(fmt.Sprint(o.Seed) + of)
+	if err != nil {
 		return "", "", err
 	}
-	s := &seeds{shorten: tries, checker: checker{run: func(o Options) Report { return runApart(o, main) }}}
-	o = s.shortened(o)
-	err = s.checker.check(o)
-	return o.variant.String(), o.variant.print(s.checker.report), err
+	r := &runner{o: o, checker: checker{run: func(o Options) Report { return runApart(o, main) }}}
+	p = seeds.Shortened(r, p, tries)
+	x := r.Twice(p, seeds.How{Tell: true})
+	return strings.TrimPrefix(p.String(), fmt.Sprint(o.Seed)), x.Story(), x.Err
 }
 
 // RunGuests is Run for a World with guests, as Test does it.
@@ -62,4 +67,4 @@ func CheckRuns(o Options, run func(Options) Report) error {
 var BusyAfter = &busyAfter
 
 // SetOutputOpen sets how long the output of a worker that has ended may stay open.
-func SetOutputOpen(d time.Duration) { outputOpen = d }
+func SetOutputOpen(d time.Duration) { seeds.OutputOpen = d }

@@ -6,12 +6,13 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"maps"
 	"os"
-	"slices"
 	"syscall"
 
 	"github.com/braidgo/braid/simulation/disk"
+	"github.com/braidgo/braid/simulation/internal/draws"
+	"github.com/braidgo/braid/simulation/internal/saturate"
+	"github.com/braidgo/braid/simulation/internal/storage"
 	"github.com/braidgo/braid/suspend"
 )
 
@@ -21,12 +22,15 @@ type nodeFS struct {
 	h *Host // the Host of a guest, or nil for tasks
 }
 
+// maxSize is the maximum size of a file in bytes.
+const maxSize = 1 << 30
+
 // A file is an open file. Its operations fail once its node has crashed.
 type file struct {
 	n      *Node
 	boot   int
 	name   string
-	i      *inode
+	f      *storage.File
 	h      *Host
 	closed bool
 }
@@ -50,12 +54,10 @@ func (s nodeFS) Create(name string) (disk.File, error) {
 		if name == "" {
 			return nil, pathError("create", name, fs.ErrNotExist)
 		}
-		if s.n.files.full {
+		if s.n.disk.full {
 			return nil, pathError("create", name, syscall.ENOSPC)
 		}
-		i := s.n.files.newInode()
-		s.n.files.change(change{name: name, i: i})
-		return &file{n: s.n, boot: s.n.files.boot, name: name, i: i, h: s.h}, nil
+		return &file{n: s.n, boot: s.n.boots, name: name, f: s.n.disk.Create(name), h: s.h}, nil
 	})
 }
 
@@ -65,11 +67,11 @@ func (s nodeFS) Open(name string) (disk.File, error) {
 		if err := s.use("open", name); err != nil {
 			return nil, err
 		}
-		i := s.n.files.names[name]
-		if i == nil {
+		f := s.n.disk.Find(name)
+		if f == nil {
 			return nil, pathError("open", name, fs.ErrNotExist)
 		}
-		return &file{n: s.n, boot: s.n.files.boot, name: name, i: i, h: s.h}, nil
+		return &file{n: s.n, boot: s.n.boots, name: name, f: f, h: s.h}, nil
 	})
 }
 
@@ -79,11 +81,10 @@ func (s nodeFS) Rename(old, new string) error {
 		if err := s.use("rename", old); err != nil {
 			return err
 		}
-		i := s.n.files.names[old]
-		if i == nil || new == "" {
+		if s.n.disk.Find(old) == nil || new == "" {
 			return pathError("rename", old, fs.ErrNotExist)
 		}
-		s.n.files.change(change{name: new, i: i, gone: old})
+		s.n.disk.Rename(old, new)
 		return nil
 	})
 }
@@ -94,10 +95,10 @@ func (s nodeFS) Remove(name string) error {
 		if err := s.use("remove", name); err != nil {
 			return err
 		}
-		if s.n.files.names[name] == nil {
+		if s.n.disk.Find(name) == nil {
 			return pathError("remove", name, fs.ErrNotExist)
 		}
-		s.n.files.change(change{gone: name})
+		s.n.disk.Remove(name)
 		return nil
 	})
 }
@@ -108,7 +109,7 @@ func (s nodeFS) Names() ([]string, error) {
 		if err := s.use("list", "."); err != nil {
 			return nil, err
 		}
-		return slices.Sorted(maps.Keys(s.n.files.names)), nil
+		return s.n.disk.Names(), nil
 	})
 }
 
@@ -121,14 +122,14 @@ func (s nodeFS) Sync() error {
 		if err := s.n.slowly("sync", "."); err != nil {
 			return err
 		}
-		s.n.files.syncNames()
+		s.n.disk.Sync()
 		return nil
 	})
 }
 
 func (s nodeFS) use(op, name string) error {
 	s.n.used = true
-	if err := s.n.diskReady(op, name, s.n.files.boot, 0); err != nil {
+	if err := s.n.diskReady(op, name, s.n.boots, 0); err != nil {
 		return pathError(op, name, err)
 	}
 	return nil
@@ -139,28 +140,28 @@ func (s nodeFS) use(op, name string) error {
 func (n *Node) diskReady(op, name string, boot int, data uint64) error {
 	w := n.world
 	switch {
-	case !w.beginTaskCall():
+	case !tasks{w}.beginCall():
 		return ErrForeign
-	case n.dead || boot != n.files.boot:
+	case n.dead || boot != n.boots:
 		return os.ErrClosed
 	}
 	h, id := w.caller()
-	w.note(event{kind: wrote, host: h, task: id, of: &n.host, data: hashString(data, name), text: op + " " + name})
+	w.note(event{kind: wrote, host: h, task: id, of: &n.place, data: draws.HashString(data, name), text: op + " " + name})
 	return nil
 }
 
 // slowly waits for the duration of a sync, and returns an error if the sync must fail.
 func (n *Node) slowly(op, name string) error {
-	boot := n.files.boot
-	if d := plus(n.world.base.MaxSync, n.files.slow); d > 0 {
-		_ = suspend.Sleep(context.Background(), n.world.disk.upTo(d))
+	boot := n.boots
+	if d := saturate.Plus(n.world.links.faults.MaxSync, n.disk.slow); d > 0 {
+		_ = suspend.Sleep(context.Background(), n.world.dice.disk.UpTo(d))
 	} else if suspend.Current() != nil {
 		suspend.Yield()
 	}
 	switch {
-	case n.dead || boot != n.files.boot:
+	case n.dead || boot != n.boots:
 		return pathError(op, name, os.ErrClosed)
-	case n.world.disk.chance(n.world.base.Sync) && n.world.comes("sync"):
+	case n.world.dice.disk.Chance(n.world.links.faults.Sync) && n.world.record.Comes("sync"):
 		return pathError(op, name, syscall.EIO)
 	}
 	return nil
@@ -196,7 +197,7 @@ func (f *file) Size() (int64, error) {
 		if err := f.use("stat", 0); err != nil {
 			return 0, err
 		}
-		return int64(len(f.i.data)), nil
+		return f.f.Size(), nil
 	})
 }
 
@@ -210,11 +211,11 @@ func (f *file) ReadAt(p []byte, off int64) (int, error) {
 		if off < 0 {
 			return 0, pathError("read", f.name, errors.New("negative offset"))
 		}
-		if off >= int64(len(f.i.data)) {
+		if off >= f.f.Size() {
 			return 0, io.EOF
 		}
-		f.rot(off, min(int64(len(f.i.data)), off+int64(len(p))))
-		n := copy(p, f.i.data[off:])
+		f.rot(off, min(f.f.Size(), off+int64(len(p))))
+		n := f.f.Read(p, off)
 		if n < len(p) {
 			return n, io.EOF
 		}
@@ -225,19 +226,15 @@ func (f *file) ReadAt(p []byte, off int64) (int, error) {
 // rot changes one bit in random sectors between off and end, which the caller is about to read. It skips a file with unsynced writes, whose
 // bytes are read from memory.
 func (f *file) rot(off, end int64) {
-	d := &f.n.files
-	if d.rot == 0 || len(f.i.patches) > 0 {
+	d := &f.n.disk
+	if d.rot == 0 || !f.f.IsSynced() {
 		return
 	}
 	w := f.n.world
-	for at := off - off%sector; at < end; at += sector {
-		if w.disk.chance(d.rot) && w.comes("rot") {
-			k := at + int64(w.disk.below(int(min(sector, int64(len(f.i.data))-at))))
-			bit := byte(1) << w.disk.below(8)
-			f.i.data[k] ^= bit
-			if k < int64(len(f.i.durable)) {
-				f.i.durable[k] ^= bit
-			}
+	for at := off - off%storage.Sector; at < end; at += storage.Sector {
+		if w.dice.disk.Chance(d.rot) && w.record.Comes("rot") {
+			k := at + int64(w.dice.disk.Below(int(min(storage.Sector, f.f.Size()-at))))
+			f.f.Flip(k, byte(1)<<w.dice.disk.Below(8))
 			w.log(fmt.Sprintf("the disk of %s has rotted: %s, byte %d", f.n.name, f.name, k))
 		}
 	}
@@ -246,7 +243,7 @@ func (f *file) rot(off, end int64) {
 // WriteAt implements io.WriterAt. A write that fails writes nothing.
 func (f *file) WriteAt(p []byte, off int64) (int, error) {
 	return onDisk(f.h, func() (int, error) {
-		if err := f.use("write", hashBytes(uint64(off), p)); err != nil {
+		if err := f.use("write", draws.HashBytes(uint64(off), p)); err != nil {
 			return 0, err
 		}
 		w := f.n.world
@@ -257,12 +254,12 @@ func (f *file) WriteAt(p []byte, off int64) (int, error) {
 			return 0, nil
 		case off > maxSize-int64(len(p)):
 			return 0, pathError("write", f.name, syscall.EFBIG)
-		case f.n.files.full && off+int64(len(p)) > int64(len(f.i.data)):
+		case f.n.disk.full && off+int64(len(p)) > f.f.Size():
 			return 0, pathError("write", f.name, syscall.ENOSPC)
-		case w.disk.chance(w.base.Write) && w.comes("write"):
+		case w.dice.disk.Chance(w.links.faults.Write) && w.record.Comes("write"):
 			return 0, pathError("write", f.name, syscall.EIO)
 		}
-		f.i.write(patch{off: off, data: append([]byte(nil), p...)})
+		f.f.Write(append([]byte(nil), p...), off)
 		return len(p), nil
 	})
 }
@@ -279,7 +276,7 @@ func (f *file) Truncate(size int64) error {
 		if size > maxSize {
 			return pathError("truncate", f.name, syscall.EFBIG)
 		}
-		f.i.write(patch{off: size, cut: true})
+		f.f.Truncate(size)
 		return nil
 	})
 }
@@ -292,13 +289,13 @@ func (f *file) Sync() error {
 			return err
 		}
 		err := f.n.slowly("sync", f.name)
-		if f.boot != f.n.files.boot {
+		if f.boot != f.n.boots {
 			return err
 		}
 		if err == nil {
-			f.i.sync()
+			f.f.Sync()
 		}
-		f.i.patches = nil
+		f.f.Forget()
 		return err
 	})
 }

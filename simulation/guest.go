@@ -32,7 +32,7 @@ func (n *Node) Start(f func(ctx context.Context, h *Host)) {
 		start := func() {
 			ctx, stop := context.WithCancel(context.Background())
 			n.stops, w.guests.stops = append(n.stops, stop), append(w.guests.stops, stop)
-			h := &Host{n: n, boot: n.files.boot}
+			h := &Host{n: n, boot: n.boots}
 			w.guests.start(&n.host, func() { f(ctx, h) })
 		}
 		if n.dead {
@@ -114,7 +114,7 @@ func (h *Host) Name() string { return h.n.name }
 func (h *Host) call(ctx context.Context, f func(done func())) {
 	n, many := h.n, false
 	n.world.guests.call(ctx, &n.host, func(done func()) {
-		if n.dead || n.files.boot != h.boot {
+		if n.dead || n.boots != h.boot {
 			h.late++
 			many = h.late > 2000
 			done()

@@ -11,22 +11,21 @@ import (
 	"github.com/braidgo/braid/internal/atomicx"
 	"github.com/braidgo/braid/internal/dlist"
 	"github.com/braidgo/braid/internal/labels"
-	"github.com/braidgo/braid/internal/outcome"
+	"github.com/braidgo/braid/simulation/internal/saturate"
 	"github.com/braidgo/braid/suspend"
 )
 
 // A host runs tasks. The World itself is a host, and so is each Node.
 type host struct {
-	world   *World
-	name    string // empty for the World itself
-	index   int    // the index in World.hosts
+	world *World
+	place
 	spawner suspend.Spawner
 	born    int // the number of tasks that have begun
 	tasks   dlist.List[*task]
 	holds   dlist.List[heldWait]
 	crashes dlist.List[func()]
 	dead    bool
-	used    bool   // see missed.go
+	used    bool   // see journal.hits
 	reboot  func() // called when the last task has ended
 	paused  bool
 	held    []ready // the entries of World.ready that wait until Resume
@@ -34,6 +33,14 @@ type host struct {
 	since  time.Duration // the World's time at which the clock was set
 	offset time.Duration // the clock's offset at that time
 	rate   uint64        // the clock's speed relative to the World's clock, times 2³²
+}
+
+// at returns the place of h, or nil for the nil host.
+func (h *host) at() *place {
+	if h == nil {
+		return nil
+	}
+	return &h.place
 }
 
 const normal = 1 << 32
@@ -73,7 +80,7 @@ func (h *host) submit(r ready) error {
 		kind = asks
 	}
 	by, id := w.caller()
-	w.note(event{kind: kind, quiet: r.as != nil && r.as.by != nil, host: by, task: id, of: h})
+	w.note(event{kind: kind, quiet: r.as != nil && r.as.by != nil, host: by, task: id, of: &h.place})
 	w.ready = append(w.ready, r)
 	return nil
 }
@@ -84,17 +91,17 @@ func (h *host) Now() time.Time {
 		return time.Now()
 	}
 	if h.world.own() {
-		h.world.pass()
+		h.world.clock.pass()
 	}
-	return h.world.start.Add(h.clock())
+	return h.world.clock.start.Add(h.elapsed())
 }
 
-func (h *host) clock() time.Duration {
-	now := h.world.now
+func (h *host) elapsed() time.Duration {
+	now := h.world.clock.now
 	if h.rate != normal {
-		now = plus(h.since, ratio(now-h.since, h.rate, 0, normal))
+		now = saturate.Plus(h.since, saturate.Ratio(now-h.since, h.rate, 0, normal))
 	}
-	return plus(h.offset, now)
+	return saturate.Plus(h.offset, now)
 }
 
 // AfterFunc calls f as a callback after the duration d. f must not suspend. The function stop cancels the timer, and reports whether it has
@@ -105,18 +112,19 @@ func (h *host) AfterFunc(d time.Duration, f func()) (stop func() bool) {
 	}
 	w := h.world
 	if !w.on() {
-		return w.timerFromOutside(h, d, f)
+		return h.timerFromOutside(d, f)
 	}
 	by, id := w.caller()
-	w.note(event{kind: sets, host: by, task: id, of: h, data: uint64(d)})
-	t := w.after(h.scaled(d), h, f)
-	return func() bool { return w.stop(t) }
+	w.note(event{kind: sets, host: by, task: id, of: &h.place, data: uint64(d)})
+	t := w.clock.after(h.scaled(d), h, f)
+	return func() bool { return h.stop(t) }
 }
 
 // timerFromOutside implements AfterFunc for a goroutine outside the World.
-func (w *World) timerFromOutside(h *host, d time.Duration, f func()) (stop func() bool) {
+func (h *host) timerFromOutside(d time.Duration, f func()) (stop func() bool) {
+	w := h.world
 	set := make(chan *timer, 1)
-	if w.fromOutside(ready{host: h, as: callback, f: func() { set <- w.after(h.scaled(d), h, f) }}) != nil {
+	if w.fromOutside(ready{host: h, as: callback, f: func() { set <- w.clock.after(h.scaled(d), h, f) }}) != nil {
 		return func() bool { return false }
 	}
 	var once sync.Once
@@ -124,7 +132,7 @@ func (w *World) timerFromOutside(h *host, d time.Duration, f func()) (stop func(
 		once.Do(func() {
 			select {
 			case t := <-set:
-				stopped = w.stop(t)
+				stopped = h.stop(t)
 			default:
 			}
 		})
@@ -132,18 +140,55 @@ func (w *World) timerFromOutside(h *host, d time.Duration, f func()) (stop func(
 	}
 }
 
+// stop cancels t, and reports whether it has prevented the call of t.f.
+func (h *host) stop(t *timer) bool {
+	w := h.world
+	if !w.on() { // the caller is a goroutine of package context, in a bubble
+		_ = w.fromOutside(ready{host: &w.host, as: callback, f: func() { h.stop(t) }})
+		return false
+	}
+	switch {
+	case w.over:
+		return false
+	case t.pos >= 0:
+		w.clock.timers.remove(t.pos)
+		return true
+	}
+	return t.clearLate()
+}
+
+// gone implements owner.
+func (h *host) gone() bool { return h.dead }
+
+// AfterDone implements sched.Watcher. A context of package context would call f on a goroutine outside the World, concurrently with the
+// task that cancels the context. Instead the World checks the Done channel after each step, so that a seed repeats.
+func (h *host) AfterDone(ctx context.Context, f func()) (stop func() bool) {
+	w := h.world
+	if w.o.open || !w.on() {
+		return context.AfterFunc(ctx, func() { suspend.Bind(nil, f) })
+	}
+	if at, ok := ctx.Deadline(); ok && !w.clock.stock && at != at.Round(0) && !w.over {
+		w.fail(fmt.Errorf("simulation: seed %d, step %d, %v: %w", w.o.Seed, w.steps, w.clock.now, errStockTimeout))
+	}
+	hook := w.checkContexts
+	if !w.clock.stock {
+		hook = nil
+	}
+	return w.watches.add(ctx, h, f, hook).stop
+}
+
 // scaled converts the duration d of the host's clock into a duration of the World's clock. It rounds up, so that no timer fires too early.
 func (h *host) scaled(d time.Duration) time.Duration {
 	if h.rate == normal || d <= 0 {
 		return d
 	}
-	return ratio(d, normal, h.rate-1, h.rate) // adding h.rate-1 rounds up
+	return saturate.Ratio(d, normal, h.rate-1, h.rate) // adding h.rate-1 rounds up
 }
 
 // Uint64 implements sched.Rand for the tasks of h.
 func (h *host) Uint64() uint64 {
 	h.world.own()
-	return h.world.random.Uint64()
+	return h.world.dice.random.Uint64()
 }
 
 // Block implements sched.Blocker. It calls f at once, while no other task runs and no time passes, so that suspend.Blocking is
@@ -231,11 +276,8 @@ func (h *host) refusal() error {
 	return nil
 }
 
-// The errors of work that is refused.
-var (
-	errOver    = outcome.Named("simulation: the run is over", suspend.ErrClosed)
-	errCrashed = outcome.Named("simulation: the node has crashed", suspend.ErrClosed)
-)
+// busy reports whether a task or a hold is left.
+func (h *host) busy() bool { return h.tasks.First() != nil || h.holds.First() != nil }
 
 // letGo releases all holds of h.
 func (h *host) letGo() {
@@ -254,4 +296,16 @@ func (x *heldWait) stack() string {
 		}
 	}
 	return b.String()
+}
+
+// caller returns the host and number of the running task, or of the calling guest, whose number is negative. For a timer, a segment or a
+// callback it returns nil and 0.
+func (w *World) caller() (*place, int) {
+	if t := w.current; t != nil {
+		if t.by != nil {
+			return &t.host.place, -t.by.n
+		}
+		return &t.host.place, t.id
+	}
+	return w.acting.host.at(), -w.acting.n
 }

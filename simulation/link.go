@@ -3,6 +3,8 @@ package simulation
 import (
 	"slices"
 	"time"
+
+	"github.com/braidgo/braid/simulation/internal/network"
 )
 
 // Faults are the properties of links and disks. With the zero Faults the network has no latency, and nothing fails.
@@ -31,14 +33,10 @@ type Faults struct {
 
 // A Link is the network between two nodes, in both directions.
 type Link struct {
-	w      *World
-	ends   pair
-	faults *Faults // the faults of this link, or nil if the World's faults apply
-	held   [2]bool // the directions on hold: from ends.a, and from ends.b
-	cut    bool
-	queue  []*segment       // the segments that were sent while the link was on hold
-	dials  []*pendingDial   // the dials in progress
-	free   [2]time.Duration // the time at which each direction is free for the next byte
+	w     *World
+	ends  pair
+	wire  network.Wire         // its ways are 0 from ends.a, and 1 from ends.b
+	dials []interface{ cut() } // the dials in progress
 }
 
 // A pair holds the names of the two nodes of a Link, sorted.
@@ -46,29 +44,51 @@ type pair struct{ a, b string }
 
 // Link returns the link between the nodes a and b. The order of a and b does not matter, and each call returns the same Link.
 func (w *World) Link(a, b string) (l *Link) {
-	w.do(func() { l = w.link(a, b) })
+	w.do(func() { l = w.links.between(w, a, b) })
 	return l
 }
 
-func (w *World) link(a, b string) *Link {
+// links are the Links of a World.
+type links struct {
+	of     map[pair]*Link
+	all    []*Link
+	faults faults
+	conns  int // the number of ends of connections and sockets so far
+}
+
+func (s *links) between(w *World, a, b string) *Link {
 	p := pair{min(a, b), max(a, b)}
-	l := w.links[p]
+	l := s.of[p]
 	if l == nil {
-		if w.links == nil {
-			w.links = map[pair]*Link{}
+		if s.of == nil {
+			s.of = map[pair]*Link{}
 		}
-		l = &Link{w: w, ends: p}
-		w.links[p] = l
-		w.all = append(w.all, l)
+		l = &Link{w: w, ends: p, wire: network.Wire{Clock: &w.clock, Faults: &s.faults.wires}}
+		s.of[p] = l
+		s.all = append(s.all, l)
 	}
 	return l
 }
 
 // SetFaults sets the faults of all disks, and of all links for which Link.SetFaults was not called.
-func (w *World) SetFaults(f Faults) { w.do(func() { w.base = f }) }
+func (w *World) SetFaults(f Faults) { w.do(func() { w.links.faults = faults{f, f.wire()} }) }
 
 // SetFaults sets the faults of l, which replace the World's faults for this link.
-func (l *Link) SetFaults(f Faults) { l.w.do(func() { l.faults = &f }) }
+func (l *Link) SetFaults(f Faults) {
+	own := f.wire()
+	l.w.do(func() { l.wire.Faults = &own })
+}
+
+// faults are the World's faults, which hold for all disks, and for all links without faults from Link.SetFaults.
+type faults struct {
+	Faults
+	wires network.Faults
+}
+
+func (f *Faults) wire() network.Faults {
+	return network.Faults{MinLatency: f.MinLatency, MaxLatency: f.MaxLatency, Tail: f.Tail, Bandwidth: f.Bandwidth,
+		Loss: f.Loss, Double: f.Double, Reset: f.Reset, Refuse: f.Refuse}
+}
 
 // Hold keeps all segments that are sent over l from now on, until Heal. It simulates a network that loses segments, under a TCP that
 // retransmits. One end of a connection fails with ETIMEDOUT after 15 minutes on hold, if its bytes, its close, or a window update for its
@@ -88,7 +108,7 @@ func (l *Link) Hold(from ...string) {
 }
 
 func (l *Link) hold(of [2]bool) {
-	l.held = [2]bool{l.held[0] || of[0], l.held[1] || of[1]}
+	l.wire.Hold(of)
 	l.band("on hold", true)
 }
 
@@ -98,7 +118,7 @@ func (l *Link) band(what string, begins bool) {
 		l.w.hit(l.ends.b)
 	}
 	if a, b := l.w.nodes[l.ends.a], l.w.nodes[l.ends.b]; a != nil && b != nil {
-		l.w.band(&a.host, &b.host, what, begins)
+		l.w.band(l.w.clock.now, &a.place, &b.place, what, begins)
 	}
 }
 
@@ -107,13 +127,11 @@ func (l *Link) band(what string, begins bool) {
 func (l *Link) Cut() { l.w.do(l.sever) }
 
 func (l *Link) sever() {
-	l.cut, l.queue = true, nil
+	l.wire.Cut()
 	l.band("cut", true)
 	for _, h := range l.w.hosts[1:] {
 		for _, c := range h.spawner.(*Node).conns {
-			if c.link == l {
-				c.sever()
-			}
+			c.cut(&l.wire)
 		}
 	}
 	for _, d := range l.dials {
@@ -121,129 +139,44 @@ func (l *Link) sever() {
 	}
 }
 
-// unsend drops the segments from n that are on hold, because n no longer repeats them.
-func (w *World) unsend(n *Node) {
-	for _, l := range w.all {
-		l.queue = slices.DeleteFunc(l.queue, func(s *segment) bool {
-			return [...]string{l.ends.a, l.ends.b}[s.path.way] == n.name
-		})
-	}
-}
-
 // Heal ends the effects of Hold and Cut. It sends the segments that were on hold, in order.
 func (l *Link) Heal() { l.w.do(l.heal) }
 
 func (l *Link) heal() {
-	l.held, l.cut = [2]bool{}, false
 	l.band("on hold", false)
 	l.band("cut", false)
-	queue := l.queue
-	l.queue = nil
-	for _, s := range queue {
-		l.w.discard(s.waits.held)
-		s.waits.held = nil
-		l.transmit(s)
-	}
+	l.wire.Heal()
 }
 
 // Partition puts the links between nodes of different groups on hold, and heals all other links. Nodes that are in none of the groups form
 // another group. Nodes that are created later reach all nodes.
-func (w *World) Partition(groups ...[]string) { w.do(func() { w.partition(groups) }) }
-
-func (w *World) partition(groups [][]string) {
-	of := map[string]int{}
-	for i, g := range groups {
-		for _, name := range g {
-			w.Node(name)
-			w.hit(name)
-			of[name] = i + 1
-		}
-	}
-	for i, a := range w.hosts[1:] {
-		for _, b := range w.hosts[i+2:] {
-			if l := w.link(a.name, b.name); of[a.name] != of[b.name] {
-				l.hold([2]bool{true, true})
-			} else {
-				l.heal()
+func (w *World) Partition(groups ...[]string) {
+	w.do(func() {
+		of := map[string]int{}
+		for i, g := range groups {
+			for _, name := range g {
+				w.Node(name)
+				w.hit(name)
+				of[name] = i + 1
 			}
 		}
-	}
+		for i, a := range w.hosts[1:] {
+			for _, b := range w.hosts[i+2:] {
+				if l := w.links.between(w, a.name, b.name); of[a.name] != of[b.name] {
+					l.hold([2]bool{true, true})
+				} else {
+					l.heal()
+				}
+			}
+		}
+	})
 }
 
 // Heal heals all links.
 func (w *World) Heal() {
 	w.do(func() {
-		for _, l := range w.all {
+		for _, l := range w.links.all {
 			l.heal()
 		}
 	})
-}
-
-func (l *Link) now() *Faults {
-	if l.faults != nil {
-		return l.faults
-	}
-	return &l.w.base
-}
-
-// A segment is a piece of data in transit over a link. When it arrives, the World calls do().
-type segment struct {
-	path  *path
-	waits *conn // the end that fails if the segment is on hold for too long
-	size  int
-	do    func()
-}
-
-// A path is one direction of a connection, or of a Dial. Its segments arrive in order.
-type path struct {
-	link  *Link
-	way   int           // the direction, an index into Link.held
-	last  time.Duration // the time at which the last segment arrives
-	draws *source
-}
-
-const holdTimeout = 15 * time.Minute
-
-// send sends a segment of size bytes. When the segment arrives, do() is called. If the segment is on hold for too long, the end of the
-// connection that was passed as waits fails.
-func (p *path) send(waits *conn, size int, do func()) {
-	l := p.link
-	s := &segment{path: p, waits: waits, size: size, do: do}
-	if !l.held[p.way] {
-		l.transmit(s)
-		return
-	}
-	l.queue = append(l.queue, s)
-	waits.repeat()
-}
-
-// transmit sets the timer for the arrival of s.
-func (l *Link) transmit(s *segment) {
-	w, f, p := l.w, l.now(), s.path
-	w.pass()
-	leaves, latency := l.leaves(p.way, s.size), f.latency(p.draws)
-	p.last = max(p.last, plus(leaves, latency))
-	w.after(p.last-w.now, nil, s.do)
-}
-
-// leaves returns the time at which the last byte of a segment of the given size leaves the sender.
-func (l *Link) leaves(way, size int) time.Duration {
-	leaves, f := l.w.now, l.now()
-	if f.Bandwidth > 0 && size > 0 {
-		leaves = max(leaves, l.free[way]) + time.Duration(float64(size)/float64(f.Bandwidth)*float64(time.Second))
-		l.free[way] = leaves
-	}
-	return leaves
-}
-
-// latency draws the latency of a segment.
-func (f *Faults) latency(draws *source) time.Duration {
-	latency := f.MinLatency
-	if spread := f.MaxLatency - f.MinLatency; spread > 0 {
-		latency += draws.upTo(spread)
-	}
-	for latency > 0 && latency < 24*time.Hour && draws.chance(f.Tail) {
-		latency *= 2
-	}
-	return latency
 }

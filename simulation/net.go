@@ -9,6 +9,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/braidgo/braid/simulation/internal/draws"
 	"github.com/braidgo/braid/suspend"
 )
 
@@ -29,15 +30,15 @@ type listener struct {
 // Several tasks may call the listener's methods concurrently. Accept suspends its caller. Like a *net.TCPListener, the listener has a
 // method SetDeadline.
 func (n *Node) Listen(network, address string) (net.Listener, error) {
-	port, local, err := n.portOf("tcp", network, address, func(port int) bool { return n.ports[port] != nil })
+	port, local, err := n.portOf("tcp", network, address, func(port int) bool { return n.tcp.at[port] != nil })
 	if err != nil {
 		return nil, &net.OpError{Op: "listen", Net: network, Addr: addr{n.name, port}, Err: err}
 	}
 	h, id := n.world.caller()
-	n.world.note(event{kind: listens, host: h, task: id, of: &n.host, data: uint64(port)})
-	l := &listener{node: n, boot: n.files.boot, local: local, addr: addr{n.name, port}}
-	n.used, n.ports[port] = true, l
-	n.bound = append(n.bound, l)
+	n.world.note(event{kind: listens, host: h, task: id, of: &n.place, data: uint64(port)})
+	l := &listener{node: n, boot: n.boots, local: local, addr: addr{n.name, port}}
+	n.used = true
+	n.tcp.open(port, l)
 	return l, nil
 }
 
@@ -54,7 +55,7 @@ func (n *Node) portOf(protocol, network, address string, used func(port int) boo
 	case name != n.name && !anywhere(name) && !local:
 		return port, false, syscall.EADDRNOTAVAIL
 	case port == 0:
-		for port = n.freePort(); used(port); port = n.freePort() {
+		for port = n.tcp.free(); used(port); port = n.tcp.free() {
 		}
 		return port, local, nil
 	case used(port):
@@ -82,7 +83,7 @@ func split(address string) (name string, port int, err error) {
 // usable returns an error if the caller cannot use n's network, or if the given network is not a name for the protocol.
 func (n *Node) usable(protocol, network string) error {
 	switch {
-	case !n.world.beginTaskCall():
+	case !tasks{n.world}.beginCall():
 		return ErrForeign
 	case n.dead || n.world.over:
 		return net.ErrClosed
@@ -90,18 +91,6 @@ func (n *Node) usable(protocol, network string) error {
 		return net.UnknownNetworkError(network)
 	}
 	return nil
-}
-
-// freePort returns the next free port in cyclic order, so that a port is not reused soon.
-func (n *Node) freePort() int {
-	for {
-		if n.lastPort++; n.lastPort > 65535 {
-			n.lastPort = 49152
-		}
-		if n.ports[n.lastPort] == nil {
-			return n.lastPort
-		}
-	}
 }
 
 // Accept suspends the caller until there is a connection, and returns the connection. Accept fails with net.ErrClosed when l is closed, and
@@ -149,8 +138,7 @@ func (l *listener) brief(f func()) error {
 
 func (l *listener) shut() {
 	l.closed = true
-	delete(l.node.ports, l.addr.port)
-	l.node.bound = without(l.node.bound, l)
+	l.node.tcp.close(l.addr.port, l)
 	l.accept.clear(l.node.world)
 	for _, c := range l.backlog {
 		c.abort()
@@ -212,7 +200,7 @@ func (n *Node) noteDial(address string, err error) {
 	case err != nil:
 		e.kind, e.text = failed, address+": "+err.Error()
 	}
-	e.data = hashString(0, e.text)
+	e.data = draws.HashString(0, e.text)
 	w.note(e)
 }
 
@@ -242,7 +230,7 @@ func (n *Node) dial(ctx context.Context, network, address string) (*conn, error)
 		return nil, &net.DNSError{Err: "no such node", Name: name, IsNotFound: true}
 	}
 	h, id := w.caller()
-	w.note(event{kind: dialled, host: h, task: id, of: &to.host, data: uint64(port), text: strconv.Itoa(port)})
+	w.note(event{kind: dialled, host: h, task: id, of: &to.place, data: uint64(port), text: strconv.Itoa(port)})
 	return n.connect(ctx, to, port, w.Link(n.name, to.name))
 }
 
@@ -257,9 +245,9 @@ type pendingDial struct {
 
 // connect sends the request to the other node, and waits for the answer.
 func (n *Node) connect(ctx context.Context, to *Node, port int, link *Link) (_ *conn, err error) {
-	boot, made := n.files.boot, false
-	d := &pendingDial{lost: link.cut}
-	d.c, d.peer = connection(n, to, link, port)
+	boot, made := n.boots, false
+	d := &pendingDial{lost: link.wire.IsCut()}
+	d.c, d.peer = newConns(n, to, &link.wire, port)
 	if d.lost {
 		d.failAfter(unreachable, syscall.EHOSTUNREACH)
 	} else {
@@ -267,8 +255,8 @@ func (n *Node) connect(ctx context.Context, to *Node, port int, link *Link) (_ *
 	}
 	link.dials = append(link.dials, d)
 	defer func() {
-		n.world.discard(d.late)
-		link.dials = without(link.dials, d)
+		n.world.clock.discard(d.late)
+		link.dials = without(link.dials, interface{ cut() }(d))
 		if !made {
 			d.given, d.c.closed = true, true
 			d.c.reset() // the peer's end may be established by now
@@ -286,7 +274,7 @@ func (n *Node) connect(ctx context.Context, to *Node, port int, link *Link) (_ *
 		return nil, err
 	case failed != nil:
 		return nil, failed
-	case n.dead || n.files.boot != boot:
+	case n.dead || n.boots != boot:
 		return nil, net.ErrClosed
 	}
 	made = true
@@ -295,28 +283,28 @@ func (n *Node) connect(ctx context.Context, to *Node, port int, link *Link) (_ *
 }
 
 func (d *pendingDial) failAfter(t time.Duration, err error) {
-	d.late = d.c.node.world.after(t, nil, func() { d.answer.Resume(err, nil) })
+	d.late = d.c.node.world.clock.after(t, nil, func() { d.answer.Resume(err, nil) })
 }
 
 // arrive handles the arrival of the request.
 func (d *pendingDial) arrive() {
 	peer := d.peer
 	to := peer.node
-	l := to.ports[peer.local.port]
+	l, _ := to.tcp.at[peer.local.port].(*listener)
 	switch {
 	case d.lost:
 	case to.off: // the node does not answer, so TCP repeats the request
 		if !d.given {
-			to.world.after(time.Second, nil, func() {
+			to.world.clock.after(time.Second, nil, func() {
 				if !d.lost && !d.given {
 					d.c.send(0, d.arrive)
 				}
 			})
 		}
-	case d.given || l == nil || l.local && d.c.node != to || peer.out.draws.chance(peer.link.now().Refuse) && to.world.comes("refuse"):
+	case d.given || l == nil || l.local && d.c.node != to || peer.out.Draws.Chance(peer.out.Wire.Faults.Refuse) && to.world.record.Comes("refuse"):
 		peer.send(0, func() { d.reply(syscall.ECONNREFUSED) })
 	default:
-		peer.closed, peer.boot = false, to.files.boot
+		peer.closed, peer.boot = false, to.boots
 		to.conns = append(to.conns, peer)
 		l.backlog = append(l.backlog, peer)
 		l.accept.wakeFirst()
@@ -341,7 +329,7 @@ func (d *pendingDial) cut() {
 		return
 	}
 	d.lost = true
-	d.c.node.world.discard(d.late)
+	d.c.node.world.clock.discard(d.late)
 	d.failAfter(unreachable, syscall.EHOSTUNREACH)
 	d.c.sever()
 }

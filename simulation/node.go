@@ -3,26 +3,27 @@ package simulation
 import (
 	"context"
 	"math"
-	"runtime"
 	"slices"
 	"time"
+
+	"github.com/braidgo/braid/simulation/internal/network"
+	"github.com/braidgo/braid/simulation/internal/storage"
+
+	"github.com/braidgo/braid/simulation/internal/draws"
 )
 
 // A Node is a host of the simulated network. It has a clock, ports and a disk, and its tasks crash together. A Node is a suspend.Spawner.
 // In a task of the Node, suspend.Here returns the Node, and new tasks belong to the Node.
 type Node struct {
 	host
-	ports    map[int]*listener // listeners by port
-	bound    []*listener
-	lastPort int
-	sockets  map[int]*packetConn // sockets by port
-	opened   []*packetConn
-	conns    []*conn
-	files    diskState
+	tcp, udp sockets
+	conns    []connection
+	disk     nodeDisk
+	boots    int                  // the number of crashes so far
 	stops    []context.CancelFunc // these functions cancel the contexts of guests
 	zombies  int                  // the number of calls by guests of an older boot
 	off      bool                 // a PowerOff has crashed the node
-	unheard  []*conn              // connections whose peers have sent bytes while the node was off
+	unheard  []connection         // connections whose peers have sent bytes while the node was off
 }
 
 // Node returns the node with this name. The first call creates the node, and later calls return the same Node. Outside the World, Node
@@ -31,28 +32,44 @@ func (w *World) Node(name string) (n *Node) {
 	if name == "" {
 		panic("simulation: a Node without a name")
 	}
-	w.do(func() { n = w.node(name) })
+	w.do(func() {
+		if n = w.nodes[name]; n != nil {
+			return
+		}
+		n = newNode(w, name, len(w.hosts))
+		if w.nodes == nil {
+			w.nodes = map[string]*Node{}
+		}
+		w.nodes[name] = n
+		w.hosts = append(w.hosts, &n.host)
+		h, id := w.caller()
+		w.note(event{kind: made, host: h, task: id, data: draws.HashString(0, name), text: name})
+	})
 	if n == nil {
-		n = &Node{host: host{world: w, name: name, rate: normal}}
-		n.spawner = n
+		n = newNode(w, name, 0)
 	}
 	return n
 }
 
-func (w *World) node(name string) *Node {
-	if n := w.nodes[name]; n != nil {
-		return n
-	}
-	n := &Node{host: host{world: w, name: name, index: len(w.hosts), rate: normal}, ports: map[int]*listener{}, lastPort: 49151}
+func newNode(w *World, name string, index int) *Node {
+	n := &Node{host: host{world: w, place: place{name, index}, rate: normal}}
 	n.spawner = n
-	if w.nodes == nil {
-		w.nodes = map[string]*Node{}
-	}
-	w.nodes[name] = n
-	w.hosts = append(w.hosts, &n.host)
-	h, id := w.caller()
-	w.note(event{kind: made, host: h, task: id, data: hashString(0, name), text: name})
 	return n
+}
+
+// A nodeDisk is the disk of a Node, with its faults.
+type nodeDisk struct {
+	storage.Disk
+	slow time.Duration
+	full bool
+	rot  float64
+}
+
+// A connection is a conn, which ends with its node.
+type connection interface {
+	lose(powerOff bool)
+	reset()
+	cut(wire *network.Wire)
 }
 
 // Name returns the name of n.
@@ -68,7 +85,7 @@ func (n *Node) Name() string { return n.name }
 func (n *Node) Crash() {
 	n.world.do(func() {
 		n.crash()
-		n.world.exitIfKilled()
+		n.world.current.exitIfKilled()
 	})
 }
 
@@ -79,15 +96,8 @@ func (n *Node) PowerOff() {
 	n.world.do(func() {
 		n.off = n.off || !n.dead
 		n.crash()
-		n.world.exitIfKilled()
+		n.world.current.exitIfKilled()
 	})
-}
-
-// exitIfKilled ends the calling task if the task has crashed its own node.
-func (w *World) exitIfKilled() {
-	if t := w.current; t != nil {
-		t.ExitIfKilled()
-	}
 }
 
 func (n *Node) crash() {
@@ -97,46 +107,41 @@ func (n *Node) crash() {
 	}
 	w := n.world
 	h, id := w.caller()
-	e := event{kind: crashed, host: h, task: id, of: &n.host}
+	e := event{kind: crashed, host: h, task: id, of: &n.place}
 	if n.off {
 		e.n = 1
 	}
 	w.note(e)
 	w.hit(n.name)
-	w.band(&n.host, nil, "paused", false)
+	w.band(w.clock.now, &n.place, nil, "paused", false)
 	n.dead, n.paused = true, false // a paused task under a Shield must still run
 	for _, stop := range n.stops {
 		stop()
 	}
 	n.stops, n.zombies = nil, 0
 	n.letGo()
-	w.kill(&n.host) // killed first, so that the end of a connection resumes no task of n
+	n.kill() // killed first, so that the end of a connection resumes no task of n
 	for f := n.crashes.Pop(); f != nil; f = n.crashes.Pop() {
 		f.Value()
 	}
-	w.timers.drop(&n.host)
-	w.unwatch(&n.host)
-	for _, l := range slices.Clone(n.bound) {
-		l.shut()
-	}
-	for _, c := range slices.Clone(n.opened) {
-		c.shut()
+	w.clock.timers.drop(&n.host)
+	w.watches.drop(&n.host)
+	for _, s := range slices.Concat(n.tcp.all, n.udp.all) {
+		s.shut()
 	}
 	for _, c := range slices.Clone(n.conns) {
-		if c.unplugged = n.off; n.off {
-			w.discard(c.held)
-			c.held = nil
-			if len(c.peer.write.line) > 0 {
-				c.peer.probe()
+		c.lose(n.off)
+	}
+	for _, l := range w.links.all { // n no longer repeats its segments on hold
+		for way, end := range [2]string{l.ends.a, l.ends.b} {
+			if n.off && end == n.name {
+				l.wire.Drop(way)
 			}
 		}
-		c.abort()
 	}
-	if n.off {
-		w.unsend(n)
-	}
-	n.files.crash(&w.disk)
-	w.endTasks(&n.host)
+	n.boots++
+	n.disk.Crash(&w.dice.disk)
+	endTasks(w, &n.host)
 }
 
 // Restart restarts the node with main as its first task. If the node has not crashed, Restart crashes the node first. If a task of n itself
@@ -154,20 +159,20 @@ func (n *Node) Restart(main func(ctx context.Context)) {
 		} else {
 			n.boot(func() { _ = n.Go(func() { main(context.Background()) }) })
 		}
-		w.exitIfKilled()
+		w.current.exitIfKilled()
 	})
 }
 
 // boot restarts a crashed node, and calls main.
 func (n *Node) boot(main func()) {
 	w := n.world
-	w.endTasks(&n.host)         // a task of n that has called Crash may wait in a deferred function
+	endTasks(w, &n.host)        // a task of n that has called Crash may wait in a deferred function
 	if n.tasks.First() != nil { // deferred functions of a task under a Shield must not run in the new boot
 		n.reboot = func() { n.boot(main) }
 		return
 	}
 	h, id := w.caller()
-	w.note(event{kind: restarted, host: h, task: id, of: &n.host})
+	w.note(event{kind: restarted, host: h, task: id, of: &n.place})
 	n.dead, n.paused, n.off = false, false, false
 	for _, c := range n.unheard {
 		c.reset()
@@ -178,10 +183,8 @@ func (n *Node) boot(main func()) {
 
 // late counts a call by a guest of an older boot, and ends the guest after 2000 such calls.
 func (n *Node) late(boot int) {
-	if n.world.calling() != nil && (n.dead || n.files.boot != boot) {
-		if n.zombies++; n.zombies > 2000 {
-			runtime.Goexit()
-		}
+	if n.world.guests != nil && (n.dead || n.boots != boot) {
+		n.world.by.late(&n.zombies)
 	}
 }
 
@@ -196,7 +199,7 @@ func (n *Node) Crashed() (dead bool) {
 func (n *Node) Pause() {
 	n.world.do(func() {
 		n.paused = true
-		n.world.band(&n.host, nil, "paused", true)
+		n.world.band(n.world.clock.now, &n.place, nil, "paused", true)
 	})
 }
 
@@ -205,7 +208,7 @@ func (n *Node) Resume() {
 	n.world.do(func() {
 		if n.paused {
 			n.paused = false
-			n.world.band(&n.host, nil, "paused", false)
+			n.world.band(n.world.clock.now, &n.place, nil, "paused", false)
 			n.world.ready = append(n.world.ready, n.held...)
 			n.held = nil
 		}
@@ -215,8 +218,8 @@ func (n *Node) Resume() {
 // SlowDisk makes each Sync of the disk take up to d longer. If d is 0, a Sync takes only as long as Faults.MaxSync says.
 func (n *Node) SlowDisk(d time.Duration) {
 	n.world.do(func() {
-		n.files.slow = max(d, 0)
-		n.world.band(&n.host, nil, "slow disk", d > 0)
+		n.disk.slow = max(d, 0)
+		n.world.band(n.world.clock.now, &n.place, nil, "slow disk", d > 0)
 	})
 }
 
@@ -224,16 +227,16 @@ func (n *Node) SlowDisk(d time.Duration) {
 // error reports the change, so a program must detect it with checksums.
 func (n *Node) RotDisk(p float64) {
 	n.world.do(func() {
-		n.files.rot = p
-		n.world.band(&n.host, nil, "rotting disk", p > 0)
+		n.disk.rot = p
+		n.world.band(n.world.clock.now, &n.place, nil, "rotting disk", p > 0)
 	})
 }
 
 // FullDisk sets whether n's disk is full. On a full disk, a Create, and a write that makes a file longer, fail with ENOSPC.
 func (n *Node) FullDisk(full bool) {
 	n.world.do(func() {
-		n.files.full = full
-		n.world.band(&n.host, nil, "full disk", full)
+		n.disk.full = full
+		n.world.band(n.world.clock.now, &n.place, nil, "full disk", full)
 	})
 }
 
@@ -244,7 +247,7 @@ func (n *Node) Skew(offset time.Duration, rate float64) {
 		panic("simulation: Skew with a rate that is not positive, or too large")
 	}
 	n.world.do(func() {
-		n.since, n.offset, n.rate = n.world.now, offset, max(1, uint64(math.Round(rate*normal)))
-		n.world.band(&n.host, nil, "wrong clock", offset != 0 || rate != 1)
+		n.since, n.offset, n.rate = n.world.clock.now, offset, max(1, uint64(math.Round(rate*normal)))
+		n.world.band(n.world.clock.now, &n.place, nil, "wrong clock", offset != 0 || rate != 1)
 	})
 }

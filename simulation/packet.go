@@ -5,6 +5,9 @@ import (
 	"os"
 	"syscall"
 	"time"
+
+	"github.com/braidgo/braid/simulation/internal/draws"
+	"github.com/braidgo/braid/simulation/internal/seeds"
 )
 
 // A packetConn is a UDP socket of a Node, see Node.ListenPacket.
@@ -17,7 +20,7 @@ type packetConn struct {
 	size   int // the total length of the unread datagrams
 	read   endpoint
 	closed bool
-	draws  source
+	draws  draws.Source
 }
 
 // A datagram is a packet that has arrived.
@@ -39,22 +42,18 @@ const maxDatagram = 65507 // bytes, over IPv4
 // if the link is on hold or cut, if the receiving node has no such socket, or if the socket has 64 KB of unread datagrams. No error reports
 // a loss.
 func (n *Node) ListenPacket(network, address string) (net.PacketConn, error) {
-	port, local, err := n.portOf("udp", network, address, func(port int) bool { return n.sockets[port] != nil })
+	port, local, err := n.portOf("udp", network, address, func(port int) bool { return n.udp.at[port] != nil })
 	at := udpAddr{addr{n.name, port}}
 	if err != nil {
 		return nil, &net.OpError{Op: "listen", Net: network, Addr: at, Err: err}
 	}
 	w := n.world
 	h, id := w.caller()
-	w.note(event{kind: listens, host: h, task: id, of: &n.host, data: uint64(port), text: "udp"})
+	w.note(event{kind: listens, host: h, task: id, of: &n.place, data: uint64(port), text: "udp"})
 	n.used = true
-	w.conns++
-	c := &packetConn{node: n, boot: n.files.boot, local: local, addr: at, draws: source(mix(w.o.Seed^w.salt, uint64(w.conns)))}
-	if n.sockets == nil {
-		n.sockets = map[int]*packetConn{}
-	}
-	n.sockets[port] = c
-	n.opened = append(n.opened, c)
+	w.links.conns++
+	c := &packetConn{node: n, boot: n.boots, local: local, addr: at, draws: w.dice.of(w.links.conns)}
+	n.udp.open(port, c)
 	return c, nil
 }
 
@@ -118,43 +117,41 @@ func (c *packetConn) send(p []byte, name string, port int) error {
 		return syscall.EMSGSIZE
 	}
 	h, id := w.caller()
-	m, e := (*message)(nil), event{kind: sent, host: h, task: id, of: &to.host, n: len(p), data: hashBytes(uint64(port), p)}
-	if w.traced() {
+	m, e := (*seeds.Message)(nil), event{kind: sent, host: h, task: id, of: &to.place, n: len(p), data: draws.HashBytes(uint64(port), p)}
+	if w.o.traced() {
 		e.text = excerpt(p, traced)
 	}
-	if w.telling() {
-		m = &message{by: &conn{node: c.node}}
+	if w.record.Tells() {
+		m = &seeds.Message{From: c.node.name}
 		e.text, e.message = excerpt(p, shown), m
 	}
 	w.note(e)
-	l, way := w.link(c.node.name, name), 0
+	l, way := w.links.between(w, c.node.name, name), 0
 	if c.node.name > name {
 		way = 1
 	}
-	f := l.now()
-	if l.cut || l.held[way] || c.draws.chance(f.Loss) && w.comes("loss") {
+	f := l.wire.Faults
+	if l.wire.Blocks(way) || c.draws.Chance(f.Loss) && w.record.Comes("loss") {
 		return nil
 	}
 	copies := 1
-	if c.draws.chance(f.Double) && w.comes("double") {
+	if c.draws.Chance(f.Double) && w.record.Comes("double") {
 		copies = 2
 	}
-	w.pass()
 	from, data := c.addr, append([]byte(nil), p...)
 	for range copies {
-		arrives := plus(l.leaves(way, len(p)), f.latency(&c.draws))
-		w.after(arrives-w.now, nil, func() { to.receiveDatagram(port, c.node, datagram{from, data}, m) })
+		l.wire.SendAlone(way, len(p), &c.draws, func() { to.receiveDatagram(port, c.node, datagram{from, data}, m) })
 	}
 	return nil
 }
 
 // receiveDatagram handles the arrival of a datagram.
-func (n *Node) receiveDatagram(port int, from *Node, d datagram, m *message) {
-	c := n.sockets[port]
+func (n *Node) receiveDatagram(port int, from *Node, d datagram, m *seeds.Message) {
+	c, _ := n.udp.at[port].(*packetConn)
 	if n.dead || c == nil || c.local && from != n || c.size+len(d.data) > window {
 		return
 	}
-	n.world.note(event{kind: arrived, of: &n.host, n: len(d.data), message: m})
+	n.world.note(event{kind: arrived, of: &n.place, n: len(d.data), message: m})
 	c.in, c.size = append(c.in, d), c.size+len(d.data)
 	c.read.wakeFirst()
 }
@@ -169,8 +166,7 @@ func (c *packetConn) Close() error {
 
 func (c *packetConn) shut() {
 	c.closed, c.in = true, nil
-	delete(c.node.sockets, c.addr.port)
-	c.node.opened = without(c.node.opened, c)
+	c.node.udp.close(c.addr.port, c)
 	c.read.clear(c.node.world)
 	c.read.wakeAll()
 }

@@ -2,19 +2,23 @@ package simulation
 
 import (
 	"math/rand/v2"
+	"strings"
+	"unicode"
 
 	"github.com/braidgo/braid/internal/splitmix"
+	"github.com/braidgo/braid/simulation/internal/draws"
+	"github.com/braidgo/braid/simulation/internal/seeds"
 )
 
 // Rand returns a random source for the test's own choices. Draws from this source do not affect the order of tasks or the network.
 func (w *World) Rand() *rand.Rand {
-	if w.guests != nil || !w.beginTaskCall() {
+	if w.guests != nil || !(tasks{w}).beginCall() {
 		return rand.New(worldDraws{w})
 	}
-	if w.rand == nil {
-		w.rand = rand.New(worldDraws{w})
+	if w.dice.rand == nil {
+		w.dice.rand = rand.New(worldDraws{w})
 	}
-	return w.rand
+	return w.dice.rand
 }
 
 // RandOf returns a Rand that draws from s. The caller must seed s with draws from w.Rand. Draws from the new Rand do not affect other
@@ -29,8 +33,8 @@ type apart struct {
 
 func (a apart) Uint64() uint64 {
 	x := a.s.Uint64()
-	if a.w.salt != 0 {
-		x = splitmix.Mix(x ^ a.w.salt)
+	if a.w.dice.salt != 0 {
+		x = splitmix.Mix(x ^ a.w.dice.salt)
 	}
 	return x
 }
@@ -41,7 +45,7 @@ type worldDraws struct{ w *World }
 
 func (d worldDraws) Uint64() uint64 {
 	x, drawn := uint64(0), false
-	d.w.do(func() { x, drawn = d.w.choices.Uint64(), true })
+	d.w.do(func() { x, drawn = d.w.dice.choices.Uint64(), true })
 	if !drawn {
 		return rand.Uint64()
 	}
@@ -55,7 +59,7 @@ func (w *World) Sometimes(name string, cond bool) {
 	if w == nil {
 		return
 	}
-	w.post(func() {
+	w.entrance().post(func() {
 		if reached, known := w.marks[name]; reached || known && !cond {
 			return
 		}
@@ -63,23 +67,10 @@ func (w *World) Sometimes(name string, cond bool) {
 			w.marks = map[string]bool{}
 		}
 		if w.marks[name] = cond; cond {
-			w.came = append(w.came, milestone{name, w.steps})
+			w.came = append(w.came, seeds.Milestone{Name: name, Step: w.steps})
 			w.log("sometimes: " + name)
 		}
 	})
-}
-
-// A milestone is a name of Sometimes, and the step at which a run reached it.
-type milestone struct {
-	name string
-	step int
-}
-
-// A bug is the state of a name that was passed to Buggify. It has its own random source, so that other calls do not change its draws.
-type bug struct {
-	on    bool
-	draws source
-	salt  uint64 // the World's salt when the source was last seeded
 }
 
 // Buggify returns true for some calls in some runs, as the seed decides. The program under test should then do something correct but rare:
@@ -90,21 +81,36 @@ func (w *World) Buggify(name string) (rarely bool) {
 		return false
 	}
 	w.do(func() {
-		b := w.rare[name]
+		b := w.dice.rare[name]
 		if b == nil {
-			if w.rare == nil {
-				w.rare = map[string]*bug{}
+			if w.dice.rare == nil {
+				w.dice.rare = map[string]*bug{}
 			}
-			b = &bug{draws: source(mix(w.o.Seed, hashString(0, name)))}
-			b.on = b.draws.below(4) == 0
-			w.rare[name] = b
+			b = &bug{draws: draws.Source(draws.Mix(w.o.Seed, draws.HashString(0, name)))}
+			b.on = b.draws.Below(4) == 0
+			w.dice.rare[name] = b
 		}
-		if b.salt != w.salt {
-			b.salt, b.draws = w.salt, source(mix(uint64(b.draws), w.salt))
+		if b.salt != w.dice.salt {
+			b.salt, b.draws = w.dice.salt, draws.Source(draws.Mix(uint64(b.draws), w.dice.salt))
 		}
-		if rarely = b.on && b.draws.below(4) == 0; rarely {
+		if rarely = b.on && b.draws.Below(4) == 0; rarely {
 			w.log("buggify: " + name)
 		}
 	})
 	return rarely
+}
+
+// Fault reports whether a fault of this kind should occur now. Fault returns true, except while Test shortens a failure: then it returns
+// false for some faults, to find the faults that matter. A program that injects faults must call Fault before each fault, but after all
+// random draws about the fault, so that an omitted fault does not change other draws. Fault panics if kind is not a word of letters. A nil
+// World returns true.
+func (w *World) Fault(kind string) (comes bool) {
+	if kind == "" || strings.ContainsFunc(kind, func(r rune) bool { return !unicode.IsLetter(r) }) {
+		panic("simulation: the kind of a fault is a word of letters")
+	}
+	comes = true
+	if w != nil {
+		w.do(func() { comes = w.record.Comes(kind) })
+	}
+	return comes
 }

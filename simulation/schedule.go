@@ -37,7 +37,9 @@ func Run(main func(ctx context.Context, w *World) error, o Options) Report {
 // switch the processor mispredicts all returns.
 func (w *World) loop() {
 	for !w.over {
-		w.notice()
+		for _, t := range w.watches.ended() {
+			w.ready = append(w.ready, ready{host: t.of.(*host), f: t.fire, as: callback})
+		}
 		switch {
 		case w.called.Load():
 			w.admit()
@@ -52,9 +54,9 @@ func (w *World) loop() {
 				w.fleet.left(t)
 			}
 			w.waitForBubble()
-		case w.o.MaxTime > 0 && w.now > w.o.MaxTime:
+		case w.o.MaxTime > 0 && w.clock.now > w.o.MaxTime:
 			w.fail(w.account(ErrTime))
-		case w.due():
+		case w.clock.due():
 			w.advance()
 		default:
 			w.sleep()
@@ -67,7 +69,7 @@ func (w *World) loop() {
 // the task. Otherwise it handles the entry itself, and returns nil.
 func (w *World) pickReady() *task {
 	n := len(w.ready)
-	i := w.order.below(n)
+	i := w.dice.order.Below(n)
 	r := w.ready[i]
 	w.ready[i] = w.ready[n-1]
 	w.ready[n-1] = ready{}
@@ -85,7 +87,7 @@ func (w *World) pickReady() *task {
 	kind := resumed
 	switch {
 	case r.as == callback:
-		w.note(event{kind: called, host: h, n: n})
+		w.note(event{kind: called, host: &h.place, n: n})
 		w.runCallback(r.f)
 		return nil
 	case t == nil:
@@ -94,7 +96,7 @@ func (w *World) pickReady() *task {
 			t.by = r.as.by
 		}
 	}
-	w.note(event{kind: kind, quiet: t.by != nil, host: h, task: t.id, n: n})
+	w.note(event{kind: kind, quiet: t.by != nil, host: &h.place, task: t.id, n: n})
 	return t
 }
 
@@ -102,17 +104,17 @@ func (w *World) pickReady() *task {
 // among all tasks that these timers have woken. A timer that is set during advance must wait for the next advance: otherwise a timer that
 // always sets itself again would prevent all tasks from running.
 func (w *World) advance() {
-	at := max(w.timers.heap[0].at, w.now)
+	at := max(w.clock.timers.heap[0].at, w.clock.now)
 	if w.o.MaxTime > 0 && at > w.o.MaxTime {
-		w.now = w.o.MaxTime
+		w.clock.now = w.o.MaxTime
 		w.fail(w.account(ErrTime))
 		return
 	}
-	w.now = at
-	last := w.timers.seq
+	w.clock.now = at
+	last := w.clock.timers.seq
 	for {
-		w.fire(w.timers.remove(0))
-		if len(w.timers.heap) == 0 || w.timers.heap[0].at > at || w.timers.heap[0].seq > last {
+		w.clock.timers.remove(0).fire(w)
+		if len(w.clock.timers.heap) == 0 || w.clock.timers.heap[0].at > at || w.clock.timers.heap[0].seq > last {
 			return
 		}
 		if w.verify(); w.over || w.steps >= w.o.MaxSteps {
@@ -139,7 +141,7 @@ func (w *World) run(main func(ctx context.Context, w *World) error) {
 			if err == ErrExited {
 				err = exit()
 			}
-			w.do(func() { w.mainEnded(err) })
+			w.do(func() { w.mainEnded(err, w.o.open) })
 		}()
 		err = main(context.Background(), w)
 	}
@@ -154,9 +156,9 @@ func (w *World) run(main func(ctx context.Context, w *World) error) {
 	})
 }
 
-func (w *World) fire(t *timer) {
-	switch h := t.host; {
-	case h == nil: // the function of a network timer records its own event
+func (t *timer) fire(w *World) {
+	switch h, ok := t.of.(*host); {
+	case !ok: // the function of a network timer records its own event
 		w.steps++
 		t.f()
 	case h.dead:
@@ -169,21 +171,12 @@ func (w *World) fire(t *timer) {
 		}})
 	default:
 		w.steps++
-		w.note(event{kind: fired, host: h, data: t.seq})
+		w.note(event{kind: fired, host: &h.place, data: t.seq})
 		w.runCallback(t.f)
 	}
 }
 
 var errGuests = errors.New("simulation: Options.Guests needs simulation.Test, which gives each run a bubble")
-
-// resume switches to t during a step. Crash runs other tasks this way.
-func (w *World) resume(t *task) {
-	t.under, w.current = w.current, t
-	w.fleet.stalls.Begin()
-	t.Next()()
-	w.current, t.under = t.under, nil
-	w.fleet.left(t)
-}
 
 // runCallback calls the callback f on Run's goroutine, where suspending is forbidden.
 func (w *World) runCallback(f func()) {
@@ -200,57 +193,53 @@ func (w *World) runCallback(f func()) {
 // tearDown ends all remaining tasks, and releases the memory of the run.
 func (w *World) tearDown() {
 	w.over, w.tearingDown = true, true
-	w.close()
-	w.endTasks(w.hosts...)
+	if foreign := w.close(); foreign != nil {
+		w.err = foreign // main's error may wrap ErrForeign, too, but does not contain the stack
+	}
+	endTasks(w, w.hosts...)
 	for _, h := range w.hosts { // no task is left that could end a wait under a Shield
 		for n := h.tasks.First(); n != nil; n = n.Next() {
 			n.Value.Unshield()
 		}
 	}
-	w.endTasks(w.hosts...)
+	endTasks(w, w.hosts...)
 	for _, t := range w.watches { // a context may outlive the run
 		t.stop()
 	}
-	w.ready, w.timers, w.always, w.watches = nil, timers{}, nil, nil // a connection that outlives the run keeps the World in memory
+	w.clock.clear()
+	w.ready, w.always, w.watches = nil, nil, nil // a connection that outlives the run keeps the World in memory
 	w.fleet.stalls.End()
 }
 
 // endTasks ends the tasks of hosts before it returns, except a task that is calling Crash, which ends when the Crash returns. A deferred
 // function may wait for another task that is ending. If none of the tasks can run, or if they do not end, endTasks ends their waits again.
-func (w *World) endTasks(hosts ...*host) {
+func endTasks(w *World, hosts ...*host) {
 	for _, h := range hosts {
 		w.ready = append(w.ready, h.held...)
 		h.held = nil
 	}
 	for left := 1; left > 0; {
-		left = w.kill(hosts...)
-		for turns := 64 * (left + 1); turns > 0 && w.runReady(hosts); turns-- {
+		left = 0
+		for _, h := range hosts {
+			left += h.kill()
+		}
+		for turns := 64 * (left + 1); turns > 0 && runReady(w, hosts); turns-- {
 		}
 	}
 	w.ready = slices.DeleteFunc(w.ready, func(r ready) bool { return r.task == nil && slices.Contains(hosts, r.host) && r.drop() })
 }
 
-// drop discards r, which will not run. It always returns true, as slices.DeleteFunc needs.
-func (r ready) drop() bool {
-	if r.as != nil && r.as != callback {
-		r.as.gone()
-	}
-	return true
-}
-
-// kill makes each task of hosts end at its current wait, or else at its next wait. Each task ends when it runs again. kill returns the
-// number of tasks that can run. A task that is calling Crash does not count, because it cannot run before the Crash returns. A task under a
-// Shield does not count, because it ends only after its wait for a task elsewhere.
-func (w *World) kill(hosts ...*host) (left int) {
-	for _, h := range hosts {
-		for n := h.tasks.First(); n != nil; n = n.Next() {
-			t := n.Value
-			if t.Kill(); t.mark == parked { // a goroutine outside the World has ended the wait of t, but its call of t.Unpark was refused
-				w.rouse(t)
-			}
-			if !t.Shielded() && !w.running(func(r *task) bool { return r == t }) {
-				left++
-			}
+// kill makes each task of h end at its current wait, or else at its next wait. Each task ends when it runs again. kill returns the number
+// of tasks that can run. A task that is calling Crash does not count, because it cannot run before the Crash returns. A task under a Shield
+// does not count, because it ends only after its wait for a task elsewhere.
+func (h *host) kill() (left int) {
+	for n := h.tasks.First(); n != nil; n = n.Next() {
+		t := n.Value
+		if t.Kill(); t.mark == parked { // a goroutine outside the World has ended the wait of t, but its call of t.Unpark was refused
+			t.rouse()
+		}
+		if !t.Shielded() && !h.world.running(func(r *task) bool { return r == t }) {
+			left++
 		}
 	}
 	return left
@@ -268,12 +257,12 @@ func (w *World) running(is func(t *task) bool) bool {
 
 // runReady runs a ready task of hosts, or drops a function of hosts that has not begun. It returns false if there is no such task or
 // function.
-func (w *World) runReady(hosts []*host) bool {
+func runReady(w *World, hosts []*host) bool {
 	for i, r := range w.ready {
 		if slices.Contains(hosts, r.host) {
 			w.ready = slices.Delete(w.ready, i, i+1)
 			if r.task != nil {
-				w.resume(r.task)
+				r.task.resume()
 			} else {
 				r.drop()
 			}
@@ -292,18 +281,13 @@ func (w *World) Always(holds func() error) {
 	w.do(func() { w.always = append(w.always, holds) })
 }
 
-// verify calls all functions that were passed to Always.
+// verify calls all functions that were passed to Always. The run fails if such a function returns an error.
 func (w *World) verify() {
 	for _, holds := range w.always {
-		w.checkInvariant(holds)
+		w.runCallback(func() {
+			if err := holds(); err != nil {
+				w.fail(err)
+			}
+		})
 	}
-}
-
-// checkInvariant calls a function that was passed to Always, and fails the run if this function returns an error.
-func (w *World) checkInvariant(holds func() error) {
-	w.runCallback(func() {
-		if err := holds(); err != nil {
-			w.fail(err)
-		}
-	})
 }

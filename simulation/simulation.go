@@ -33,13 +33,12 @@
 package simulation
 
 import (
-	"fmt"
 	"io"
 	"math/rand/v2"
-	"strings"
 	"time"
 
 	"github.com/braidgo/braid/internal/atomicx"
+	"github.com/braidgo/braid/simulation/internal/seeds"
 	"github.com/braidgo/braid/suspend"
 )
 
@@ -85,10 +84,12 @@ type Options struct {
 	// time. Only Test supports Guests, because it gives each run a bubble. Guests is experimental.
 	Guests bool
 
-	fleet   *fleet                  // the fleet that the runs of a Test share, or nil if the run must make a fleet
-	watch   func(w *World, e event) // called for each event
-	variant *variant                // the variant to run, or nil to run the seed itself
-	open    bool                    // goroutines outside the World may call the World, as in the conformance kit
+	fleet  *fleet                  // the fleet that the runs of a Test share, or nil if the run must make a fleet
+	watch  func(w *World, e event) // called for each event
+	run    seeds.Run               // the changes to the run of the seed
+	how    seeds.How               // the records and limits of the run
+	record *seeds.Record           // the record of the run, or nil
+	open   bool                    // goroutines outside the World may call the World, as in the conformance kit
 }
 
 // A Report describes the result of a run.
@@ -102,9 +103,9 @@ type Report struct {
 	// Sometimes contains each name that was passed to World.Sometimes. The value is true if the condition was true at
 	// least once in the run.
 	Sometimes map[string]bool
-	Hits      map[string]bool // the names of the nodes that had a fault; true if the node had a task, a guest, a listener, a dial or a file
-	came      []milestone     // the names whose condition was true, in order, with the steps
-	failed    bool            // main has marked the test as failed in another process
+	Hits      map[string]bool   // the names of the nodes that had a fault; true if the node had a task, a guest, a listener, a dial or a file
+	came      []seeds.Milestone // the names whose condition was true, in order, with the steps
+	record    *seeds.Record     // the record of a run of Test
 
 	// The following fields are set in a run with guests.
 	Level   string // A: the order of guests is deterministic; B: also the runtime's draws; C: simulation/overlay is in use; D: also Preempt
@@ -115,15 +116,8 @@ type Report struct {
 }
 
 func (w *World) report() Report {
-	return Report{Seed: w.o.Seed, Hash: w.hash, Steps: w.steps, Elapsed: w.now, Err: w.err, Sometimes: w.marks, Hits: w.hits(), came: w.came}
-}
-
-// describeEnd describes how a run ended. Only the first line of the text is compared (see verdict), because stacks differ between runs.
-func describeEnd(r Report) string { return fmt.Sprintf("the run ends: %v", r.Err) }
-
-func verdict(r Report) string {
-	first, _, _ := strings.Cut(describeEnd(r), "\n")
-	return first
+	used := func(name string) bool { return w.nodes[name] != nil && w.nodes[name].used }
+	return Report{Seed: w.o.Seed, Hash: w.hash, Steps: w.steps, Elapsed: w.clock.now, Err: w.err, Sometimes: w.marks, Hits: w.hits(used, w.o.Trace), came: w.came}
 }
 
 // A World is the simulated world of one run. It implements suspend.Spawner, Executor, Timers and Clock. Tasks that World.Go starts belong
@@ -132,50 +126,26 @@ type World struct {
 	host
 	o     Options
 	fleet *fleet
-	err   error
+	ending
+	journal
 
-	harmed map[string]bool // the names of the nodes that had a fault
+	still  bool // the next operation is a network wait: its condition has been checked, so no other task must run before it
+	always []func() error
 
-	over        bool // the scheduler's loop must end
-	ended       bool // main has ended
-	failed      bool // w.err is the reason why the run was ended
-	still       bool // the next operation is a network wait: its condition has been checked, so no other task must run before it
-	tearingDown bool // the remaining tasks are being ended
-	always      []func() error
+	ready []ready // unsorted, because the seed decides which entry runs next
+	dice  dice
+	steps int
 
-	ready   []ready // unsorted, because the seed decides which entry runs next
-	order   source  // draws the next entry of ready
-	net     source  // draws latencies and faults of the network
-	disk    source
-	random  source // the source for sched.Rand
-	rand    *rand.Rand
-	choices source // the source behind rand
-	steps   int
-	hash    uint64
-
-	now     time.Duration // virtual time since the start
-	timers  timers
-	watches []*contextWatch
-	start   time.Time
+	clock   clock
+	watches contextWatches
 
 	nodes map[string]*Node // nodes by name; the next field lists them in order
 	hosts []*host          // the World itself, and then the nodes in order of creation
-	links map[pair]*Link
-	all   []*Link
-	base  Faults
-	marks map[string]bool // names that were passed to Sometimes; true means that the run has reached the name
-	came  []milestone
-	rare  map[string]*bug // names that were passed to Buggify
-	forks []fork          // forks at later steps, in order
-	salt  uint64          // the combined salts of the forks so far; 0 means no fork
+	links links
 
 	outside
 	guests *guests // the guests, or nil if Options.Guests is not set
-	acting guestID // the guest whose call the World is executing
-	conns  int
 }
-
-var newYear = time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC)
 
 func newWorld(o Options) *World {
 	for o.Seed == 0 {
@@ -184,21 +154,13 @@ func newWorld(o Options) *World {
 	if o.MaxSteps == 0 {
 		o.MaxSteps = 1_000_000
 	}
-	if o.variant != nil {
-		o = o.variant.options(o)
+	w := &World{o: o, journal: journal{hash: o.Seed, record: o.record}, clock: clock{start: o.Start.Round(0)}, dice: newDice(o.Seed, o.run.Forks)}
+	if w.clock.start.IsZero() {
+		w.clock.start = newYear
 	}
-	w := &World{o: o, hash: o.Seed, start: o.Start.Round(0)}
-	if w.start.IsZero() {
-		w.start = newYear
-	}
-	for i, s := range []*source{&w.order, &w.net, &w.disk, &w.random, &w.choices} {
-		*s = source(mix(o.Seed, uint64(i)))
-	}
+	w.by = tasks{w}
 	w.host = host{world: w, spawner: w, rate: normal}
 	w.hosts = []*host{&w.host}
-	if o.variant != nil {
-		w.forks = o.variant.forks
-	}
 	return w
 }
 
@@ -212,8 +174,9 @@ type outside struct {
 	driver  int64 // the id of Run's goroutine
 	current *task // the running task, or nil while the World's own goroutine runs
 	parent  suspend.Task
-	stock   bool         // the World uses the clock of package time
-	begun   time.Time    // the start of the run by the clock of package time
+	acting  guestID      // the guest whose call the World is executing
+	by      entry        // the entry of the call that is being executed
+	defers  bool         // the call is a guest's: its effects on other nodes wait for the end of the window
 	called  atomicx.Bool // set if w.foreign is not nil, if w.in is not empty, or if a context has ended
 
 	mu      atomicx.Mutex
@@ -224,67 +187,26 @@ type outside struct {
 	in      []ready // the calls that were admitted, in order of arrival
 }
 
-// A ready is an entry of World.ready: a task to resume, a task to begin, or a callback.
-type ready struct {
-	host *host
-	task *task  // the task to resume, or nil if f is to run
-	f    func() // the function of a task to begin, or a callback
-	as   *way   // how f is called; nil for an ordinary task
-}
-
-// A way says how the function f of a ready is called. It is a separate struct because each step copies a value of type ready.
-type way struct {
-	gone func()   // called if the task is dropped before it begins
-	by   *guestID // the guest whose call the task executes
-}
-
-var callback = new(way)
-
-// A fork is a step at which the random sources are reseeded. Separate sources, such as those of RandOf and Buggify, are reseeded only if
-// the field named all is true.
-type fork struct {
-	step int
-	salt uint64
-	all  bool
-}
-
-// fork reseeds the random sources once the run has reached the step of a fork.
-func (w *World) fork() {
-	for len(w.forks) > 0 && w.steps >= w.forks[0].step {
-		salt := w.forks[0].salt
-		for _, s := range []*source{&w.order, &w.net, &w.disk, &w.random, &w.choices} {
-			*s = source(mix(uint64(*s), salt))
-		}
-		if w.forks[0].all {
-			w.salt = mix(w.salt, salt)
-		}
-		w.forks = w.forks[1:]
-	}
-}
-
-// caller returns the host and number of the running task, or of the calling guest, whose number is negative. For a timer, a segment or a
-// callback it returns nil and 0.
-func (w *World) caller() (*host, int) {
-	if t := w.current; t != nil {
-		if t.by != nil {
-			return t.host, -t.by.n
-		}
-		return t.host, t.id
-	}
-	return w.acting.host, -w.acting.n
+// The ending of a run says whether the run ends, and why.
+type ending struct {
+	err         error
+	over        bool // the scheduler's loop must end
+	ended       bool // main has ended
+	failed      bool // err is the reason why the run was ended
+	tearingDown bool // the remaining tasks are being ended
 }
 
 // fail ends the run with err. Only the first call has an effect. Its error replaces the result of main, if main has returned in the same
 // step.
-func (w *World) fail(err error) {
-	if !w.failed {
-		w.err, w.failed, w.over = err, true, true
+func (e *ending) fail(err error) {
+	if !e.failed {
+		e.err, e.failed, e.over = err, true, true
 	}
 }
 
-// mainEnded ends the run with main's error, unless the run has failed.
-func (w *World) mainEnded(err error) {
-	if w.ended = true; !w.failed {
-		w.err, w.over = err, !w.o.open
+// mainEnded ends the run with main's error, unless the run has failed. With open, the run continues until nothing is left.
+func (e *ending) mainEnded(err error, open bool) {
+	if e.ended = true; !e.failed {
+		e.err, e.over = err, !open
 	}
 }

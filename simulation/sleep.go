@@ -24,8 +24,7 @@ func (w *World) prepare() error {
 		return errors.New("simulation: Options.Bubble is set, and the caller is in no testing/synctest bubble")
 	}
 	if w.admits = w.o.open; w.o.open || w.o.Bubble || w.guests != nil {
-		w.stock, w.begun = true, time.Now()
-		w.start = w.begun
+		w.clock.follow()
 	}
 	if w.o.open || w.o.Bubble {
 		w.parent = suspend.Self()
@@ -43,13 +42,13 @@ func (w *World) sleep() {
 	case w.parent == nil:
 		w.stuck()
 		return
-	case w.o.open && w.ended && w.idle():
+	case w.o.open && w.ended && len(w.ready) == 0 && !slices.ContainsFunc(w.hosts, (*host).busy):
 		w.over = w.shut()
 		return
 	}
 	w.fallAsleep()
 	var rang atomicx.Bool
-	d := w.alarm()
+	d := w.clock.alarm(w.o.MaxTime)
 	defer time.AfterFunc(d, func() { // set after fallAsleep, otherwise the alarm could ring while the World is awake
 		rang.Store(true)
 		w.rouseSelf()
@@ -61,11 +60,11 @@ func (w *World) sleep() {
 	w.mu.Lock()
 	w.admits = w.o.open
 	w.mu.Unlock()
-	if len(w.timers.heap) == 0 && rang.Load() && !w.called.Load() {
+	if len(w.clock.timers.heap) == 0 && rang.Load() && !w.called.Load() {
 		w.stuck()
 		return
 	}
-	w.pass()
+	w.clock.pass()
 	w.admit()
 }
 
@@ -78,24 +77,24 @@ func (w *World) stuck() {
 
 // fallAsleep begins a sleep, which ends with a call from outside the World or with the alarm. If a call is already waiting, the World does
 // not sleep.
-func (w *World) fallAsleep() {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.admits = true
-	w.asleep = !w.called.Load()
+func (x *outside) fallAsleep() {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	x.admits = true
+	x.asleep = !x.called.Load()
 }
 
 // park parks Run's caller until the sleep ends.
-func (w *World) park() {
-	for w.sleeps() {
-		w.parent.Park()
+func (x *outside) park() {
+	for x.sleeps() {
+		x.parent.Park()
 	}
 }
 
-func (w *World) sleeps() bool {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return w.asleep
+func (x *outside) sleeps() bool {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	return x.asleep
 }
 
 // admit accepts the queued calls from outside the World. It sorts these calls by host and task. The order of arrival must not matter,
@@ -120,38 +119,12 @@ func (w *World) admit() {
 	}
 	if !w.o.open {
 		slices.SortStableFunc(in, func(a, b ready) int {
-			return cmp.Or(cmp.Compare(a.place(), b.place()), cmp.Compare(a.number(), b.number()))
+			return cmp.Or(cmp.Compare(a.hostNumber(), b.hostNumber()), cmp.Compare(a.number(), b.number()))
 		})
 	}
 	for _, r := range in {
-		w.letIn(r)
+		r.letIn(w)
 	}
-}
-
-func (w *World) letIn(r ready) {
-	switch t := r.task; {
-	case t == nil:
-		w.ready = append(w.ready, r)
-	case t.mark == parked:
-		w.rouse(t)
-	default:
-		t.mark = woken
-	}
-}
-
-// place returns the number of r's host, and r.number() returns that of r's task.
-func (r ready) place() int {
-	if r.task != nil {
-		return r.task.host.number() // the number is 0 if the task has ended
-	}
-	return r.host.number()
-}
-
-func (r ready) number() int {
-	if r.task == nil {
-		return 0
-	}
-	return r.task.id
 }
 
 // checkContexts makes the World check whether contexts have ended, even if the World is about to sleep.
@@ -166,49 +139,37 @@ func (w *World) checkContexts() {
 	w.rouseSelf()
 }
 
-func (w *World) rouseSelf() {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if w.asleep {
-		w.asleep = false
-		w.parent.Unpark()
+func (x *outside) rouseSelf() {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if x.asleep {
+		x.asleep = false
+		x.parent.Unpark()
 	}
-}
-
-// idle reports whether no task, hold or callback is left.
-func (w *World) idle() bool {
-	for _, h := range w.hosts {
-		if h.tasks.First() != nil || h.holds.First() != nil {
-			return false
-		}
-	}
-	return len(w.ready) == 0
 }
 
 // shut makes the World refuse all further calls, unless a call is already waiting. It reports whether the World is closed.
-func (w *World) shut() bool {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.closed = len(w.in) == 0
-	return w.closed
+func (x *outside) shut() bool {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	x.closed = len(x.in) == 0
+	return x.closed
 }
 
-// close makes the World refuse all further calls from outside it.
-func (w *World) close() {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.closed = true
-	w.in = nil
-	if w.foreign != nil {
-		w.err = w.foreign // main's error may wrap ErrForeign, too, but does not contain the stack
-	}
+// close makes the World refuse all further calls from outside it. It returns the error of the first call that was not allowed.
+func (x *outside) close() (foreign error) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	x.closed = true
+	x.in = nil
+	return x.foreign
 }
 
 // waitForBubble waits, in a bubble, until the goroutines that a step has started are blocked, such as goroutines of package context.
 func (w *World) waitForBubble() {
 	if w.o.Bubble {
 		synctest.Wait()
-		w.pass()
+		w.clock.pass()
 	}
 }
 

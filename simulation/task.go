@@ -70,7 +70,7 @@ func (t *task) Preempt() (yield bool) {
 		w.still = false
 		return false
 	}
-	return w.o.Preempt && t == w.current && !w.tearingDown && !t.host.dead && len(w.ready) > 0 && w.order.below(2) > 0
+	return w.o.Preempt && t == w.current && !w.tearingDown && !t.host.dead && len(w.ready) > 0 && w.dice.order.Below(2) > 0
 }
 
 // Back implements sched.Switcher. It is never called, because Leave never returns a task to switch to.
@@ -83,18 +83,36 @@ func (t *task) Unpark() {
 	case !w.on():
 		_ = w.fromOutside(ready{task: t})
 	case t.mark == parked:
-		w.rouse(t)
+		t.rouse()
 	default:
 		t.mark = woken
 	}
 }
 
 // rouse makes a parked task ready.
-func (w *World) rouse(t *task) {
+func (t *task) rouse() {
+	w := t.host.world
 	t.mark = active
 	host, id := w.caller()
-	w.note(event{kind: wakes, quiet: t.by != nil, host: host, task: id, of: t.host, n: t.id})
+	w.note(event{kind: wakes, quiet: t.by != nil, host: host, task: id, of: &t.host.place, n: t.id})
 	w.ready = append(w.ready, ready{host: t.host, task: t})
+}
+
+// resume switches to t during a step. Crash runs other tasks this way.
+func (t *task) resume() {
+	w := t.host.world
+	t.under, w.current = w.current, t
+	w.fleet.stalls.Begin()
+	t.Next()()
+	w.current, t.under = t.under, nil
+	w.fleet.left(t)
+}
+
+// exitIfKilled ends the calling task if the task has crashed its own node. Without a task it does nothing.
+func (t *task) exitIfKilled() {
+	if t != nil {
+		t.ExitIfKilled()
+	}
 }
 
 // Spawner returns the task's World or Node.
@@ -105,6 +123,57 @@ func (t *task) Another() func() { return nil }
 
 // Panicked implements coro.Owner.
 func (t *task) Panicked(value any, stack []byte) { t.world.Load().panicked(value, stack) }
+
+// A ready is an entry of World.ready: a task to resume, a task to begin, or a callback.
+type ready struct {
+	host *host
+	task *task  // the task to resume, or nil if f is to run
+	f    func() // the function of a task to begin, or a callback
+	as   *way   // how f is called; nil for an ordinary task
+}
+
+// A way says how the function f of a ready is called. It is a separate struct because each step copies a value of type ready.
+type way struct {
+	gone func()   // called if the task is dropped before it begins
+	by   *guestID // the guest whose call the task executes
+}
+
+var callback = new(way)
+
+// letIn accepts a call from outside the World.
+func (r ready) letIn(w *World) {
+	switch t := r.task; {
+	case t == nil:
+		w.ready = append(w.ready, r)
+	case t.mark == parked:
+		t.rouse()
+	default:
+		t.mark = woken
+	}
+}
+
+// hostNumber returns the number of r's host, and r.number() returns the number of r's task.
+func (r ready) hostNumber() int {
+	if r.task != nil {
+		return r.task.host.at().number() // the number is 0 if the task has ended
+	}
+	return r.host.at().number()
+}
+
+func (r ready) number() int {
+	if r.task == nil {
+		return 0
+	}
+	return r.task.id
+}
+
+// drop discards r, which will not run. It always returns true, as slices.DeleteFunc needs.
+func (r ready) drop() bool {
+	if r.as != nil && r.as != callback {
+		r.as.gone()
+	}
+	return true
+}
 
 // A fleet is a pool of coroutines. Successive Worlds of a Test share a fleet, because creating a coroutine takes longer than most tasks.
 type fleet struct {
@@ -141,7 +210,7 @@ func (l *fleet) stalled(goroutine int64, waits time.Duration) (name, remedy stri
 	w := h.world
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	name, remedy = taskName(h, int(id)), inWorld
+	name, remedy = taskName(&h.place, int(id)), inWorld
 	if w.foreign != nil {
 		remedy += "\nbefore it, a goroutine outside the World had called: " + w.foreign.Error()
 	}
@@ -184,7 +253,7 @@ func (w *World) account(err error) error {
 			case t.Why() == coro.Yielded || t.mark != parked:
 				state = "could run"
 			}
-			fmt.Fprintf(&b, "\n\n%s %s:\n%s", taskName(h, t.id), state, frame(frames(stacks[t.ID()])))
+			fmt.Fprintf(&b, "\n\n%s %s:\n%s", taskName(&h.place, t.id), state, frame(frames(stacks[t.ID()])))
 		}
 		for n := h.holds.First(); n != nil; n = n.Next() {
 			fmt.Fprintf(&b, "\n\n%s is held by a wait without a task, which began at:\n%s", cmp.Or(h.name, "the World"), frame(n.Value.stack()))
@@ -194,7 +263,7 @@ func (w *World) account(err error) error {
 		b.WriteString(g.byNode(stacks))
 	}
 	b.WriteString(w.fleet.strays(stacks))
-	return fmt.Errorf("simulation: seed %d, step %d, %v: %w%s", w.o.Seed, w.steps, w.now, err, b.String())
+	return fmt.Errorf("simulation: seed %d, step %d, %v: %w%s", w.o.Seed, w.steps, w.clock.now, err, b.String())
 }
 
 // strays describes the live goroutines that tasks have started. The program may expect such a goroutine to wake a task, but the goroutine

@@ -2,18 +2,17 @@ package simulation
 
 import (
 	"context"
-	"maps"
-	"os"
+	"errors"
+	"fmt"
 	"reflect"
 	"runtime"
 	"slices"
-	"strconv"
 	"strings"
 	"testing"
 	"testing/cryptotest"
-	"time"
 
 	"github.com/braidgo/braid/simulation/internal/chance"
+	"github.com/braidgo/braid/simulation/internal/seeds"
 )
 
 // TestOptions configure a Test. The zero value is the default.
@@ -61,166 +60,139 @@ type TestOptions struct {
 // n. A debugger stops the run there; without a debugger, the process ends.
 func Test(t *testing.T, main func(ctx context.Context, w *World) error, o TestOptions) {
 	t.Helper()
-	s := newSeeds(t, o)
-	if !o.Bubble && !o.Guests {
-		s.o.fleet = newFleet(o.Options)
-		defer s.o.fleet.stop()
-		for range s.jobs - 1 {
-			l := newFleet(o.Options)
-			defer l.stop()
-			s.others = append(s.others, &checker{run: func(o Options) Report {
-				o.fleet = l
-				return runApart(o, main)
-			}})
-		}
-	}
-	var random *chance.State
-	var all Report
-	tally := func(r Report) {
-		all.Windows, all.Long, all.Ahead, all.Left = all.Windows+r.Windows, all.Long+r.Long, all.Ahead+r.Ahead, all.Left+r.Left
-	}
-	account := func() {}
-	if o.Guests {
-		calm(t)
-		var why string
-		random, why = openChance()
-		account = func() {
-			t.Helper()
-			t.Logf("guests at level %s%s; %d windows, %d long, %d checks again, %d events ahead, %d goroutines left", level(random, s.o), why, all.Windows, all.Long, s.checker.tries, all.Ahead, all.Left)
-		}
-	}
-	s.checker.run = func(o Options) (r Report) {
-		if o.Guests {
-			cryptotest.SetGlobalRandom(t, o.Seed)
-			r = inGuests(t, o, random, main)
-			tally(r)
-			return r
-		}
-		if !o.Bubble {
-			return runApart(o, main)
-		}
-		return inBubbleOf(t, o, main)
-	}
-	if s.work(t) {
-		return
-	}
-	begun, steps, n := time.Now(), 0, 0
-	hits := map[string]bool{}   // the nodes that had a fault, with true for each that was used
-	reached := map[string]int{} // the number of seeds that reached each name of a Sometimes
-	failure, took := "", time.Duration(0)
-	for failure == "" && s.more(n, time.Since(begun)) {
-		for p, r := range s.round(t, n) {
-			if n++; s.processes > 0 {
-				tally(r)
-			}
-			for _, name := range slices.Sorted(maps.Keys(r.Sometimes)) {
-				seeds := reached[name]
-				if r.Sometimes[name] {
-					seeds++
-				}
-				reached[name] = seeds
-			}
-			for _, name := range slices.Sorted(maps.Keys(r.Hits)) {
-				hits[name] = hits[name] || r.Hits[name]
-			}
-			all.Steps = r.Steps
-			if steps += r.Steps; r.Err != nil || r.failed || t.Failed() {
-				took = time.Since(begun)
-				failure = s.failure(t, p, r, packageOf(main))
-				break
-			}
-			if s.search.ran(p, r.came); !s.more(n, time.Since(begun)) {
-				break
-			}
-		}
-	}
-	account()
-	if failure != "" {
-		t.Logf("simulation: failed in run %d, after %v", n, took.Round(time.Millisecond))
-		t.Fatal(failure) // called here, so that t reports the line of Test's caller
-	}
-	if text := s.stopped(all); text != "" {
-		t.Log(text)
-	}
-	took = time.Since(begun)
-	t.Logf("%d seeds, %d steps each, %.0f seeds a second", n, steps/max(n, 1), float64(n)/took.Seconds())
-	for _, name := range slices.Sorted(maps.Keys(reached)) {
-		t.Logf("sometimes: %s: %d seeds", name, reached[name])
-		if reached[name] == 0 && n >= enough {
-			t.Errorf("simulation: of %d seeds none has reached %q", n, name)
-		}
-	}
-	if !s.one { // another seed may use the node
-		failMissed(t, hits)
-	}
+	trials := newTrials(t, main, o)
+	seeds.Test(t, seeds.Options{
+		First: o.Seed, Seeds: o.Seeds, Twice: o.Twice, Guided: o.Guided, Turns: o.Bubble || o.Guests, Guests: o.Guests, Trace: o.Trace,
+		Package: packageOf(main), Runner: trials.runner, Differ: differ, Account: trials.account,
+	})
 }
 
-func newSeeds(t *testing.T, o TestOptions) *seeds {
-	first := max(o.Seed, 1)
-	s := &seeds{o: o.Options, every: checkEvery, n: o.Seeds, jobs: 1, diagram: os.Getenv("BRAID_DIAGRAM"), search: search{next: first, guided: o.Guided, draws: source(first)}, call: callNumber(t)}
-	if o.Twice {
-		s.every = 1
-	}
+// trials performs the runs of a Test.
+type trials struct {
+	t      *testing.T
+	main   func(ctx context.Context, w *World) error
+	o      Options
+	runs   []*runner
+	random *chance.State // access to the runtime's draws; nil if they cannot be set, or without guests
+	why    string        // why they cannot be set
+	sum    Report        // the sums of the figures of all runs with guests
+}
+
+func newTrials(t *testing.T, main func(ctx context.Context, w *World) error, o TestOptions) *trials {
+	s := &trials{t: t, main: main, o: o.Options}
 	s.o.Preempt = !o.NoPreempt
-	if s.n == 0 {
-		if s.n = 100; testing.Short() {
-			s.n = 10
-		}
-	}
-	if v := os.Getenv("BRAID_SEED"); v != "" {
-		number, _, _ := strings.Cut(v, "-")
-		seed, err := strconv.ParseUint(number, 10, 64)
-		if err == nil {
-			s.o.variant, err = parseVariant(strings.TrimPrefix(v, number))
-		}
-		if err != nil || seed == 0 {
-			t.Fatalf("simulation: BRAID_SEED=%s is not the number of a seed, or of a shortened one", v)
-		}
-		s.search, s.n, s.one = search{next: seed}, 1, true
-		s.o.Trace = t.Output()
-	} else if v := os.Getenv("BRAID_SEEDS"); v != "" {
-		var err error
-		if s.n, err = strconv.Atoi(v); err != nil {
-			s.lasts, err = time.ParseDuration(v)
-		}
-		if err != nil {
-			t.Fatalf("simulation: BRAID_SEEDS=%s is neither a number nor a duration", v)
-		}
-	}
-	s.shorten = fromEnv(t, "BRAID_SHORTEN", "tries")
-	if !s.one {
-		s.jobs = max(1, fromEnv(t, "BRAID_JOBS", "jobs"))
-	}
-	if s.jobs > 1 && (o.Bubble || o.Guests) {
-		t.Fatalf("simulation: BRAID_JOBS=%d: runs with guests or with Bubble take turns, so use BRAID_PROCESSES", s.jobs)
-	}
-	if s.processes = fromEnv(t, "BRAID_PROCESSES", "processes"); s.processes > 0 && (s.guided || s.jobs > 1) {
-		t.Fatalf("simulation: BRAID_PROCESSES=%d: a guided search and BRAID_JOBS make their runs in one process", s.processes)
-	}
-	if v := os.Getenv("BRAID_STOP"); v != "" {
-		stop, err := strconv.Atoi(v)
-		if err != nil || stop <= 0 || !s.one {
-			t.Fatalf("simulation: BRAID_STOP=%s is not the number of a step, or there is no BRAID_SEED", v)
-		}
-		s.o.variant.stop = stop
-	}
-	if s.n <= 0 && s.lasts <= 0 {
-		t.Fatal("simulation: no seeds to run: TestOptions.Seeds and BRAID_SEEDS have to be positive")
+	if o.Guests {
+		calm(t)
+		s.random, s.why = openChance()
 	}
 	return s
 }
 
-// fromEnv returns the positive number in an environment variable, or 0 if the variable is not set.
-func fromEnv(t *testing.T, name, of string) int {
-	v := os.Getenv(name)
-	if v == "" {
-		return 0
+// runner returns a new runner, and the function that ends its coroutines.
+func (s *trials) runner() (seeds.Runner, func()) {
+	r, stop := &runner{o: s.o}, func() {}
+	s.runs = append(s.runs, r)
+	switch {
+	case s.o.Guests:
+		r.run = s.inGuests
+	case s.o.Bubble:
+		r.run = func(o Options) Report { return inBubbleOf(s.t, o, s.main) }
+	default:
+		r.o.fleet = newFleet(s.o)
+		r.run, stop = func(o Options) Report { return runApart(o, s.main) }, r.o.fleet.stop
 	}
-	n, err := strconv.Atoi(v)
-	if err != nil || n <= 0 {
-		t.Fatalf("simulation: %s=%s is not a number of %s", name, v, of)
+	return r, stop
+}
+
+func (s *trials) inGuests(o Options) Report {
+	cryptotest.SetGlobalRandom(s.t, o.Seed)
+	r := inGuests(s.t, o, s.random, s.main)
+	s.sum.Windows, s.sum.Long, s.sum.Ahead, s.sum.Left = s.sum.Windows+r.Windows, s.sum.Long+r.Long, s.sum.Ahead+r.Ahead, s.sum.Left+r.Left
+	return r
+}
+
+// account returns a line about all runs with guests, here and in workers.
+func (s *trials) account(workers seeds.Result) string {
+	if !s.o.Guests {
+		return ""
 	}
-	return n
+	return fmt.Sprintf("guests at level %s%s; %d windows, %d long, %d checks again, %d events ahead, %d goroutines left", level(s.random, s.o), s.why,
+		s.sum.Windows+workers.Windows, s.sum.Long+workers.Long, s.runs[0].tries, s.sum.Ahead+workers.Ahead, s.sum.Left+workers.Left)
+}
+
+// A runner implements seeds.Runner by runs of Worlds.
+type runner struct {
+	checker
+	o Options
+}
+
+// options returns the Options of the run p.
+func (r *runner) options(p seeds.Run, how seeds.How) Options {
+	o := r.o
+	o.Seed, o.run, o.how, o.Trace = p.Seed, p, how, how.Trace
+	return o
+}
+
+// Run implements seeds.Runner.
+func (r *runner) Run(p seeds.Run, how seeds.How) seeds.Result {
+	var events []seeds.Event
+	o := r.options(p, how)
+	if how.Events {
+		o.watch = func(w *World, e event) {
+			events = append(events, seeds.Event{Step: w.steps, At: e.at, Who: e.who(), Text: e.String(), Quiet: e.quiet})
+		}
+	}
+	report := r.perform(o)
+	x := report.result(report.Err)
+	x.Events = events
+	return x
+}
+
+// Twice implements seeds.Runner.
+func (r *runner) Twice(p seeds.Run, how seeds.How) seeds.Result {
+	err := r.check(r.options(p, how))
+	return r.report.result(err)
+}
+
+// Again implements seeds.Runner.
+func (r *runner) Again(p seeds.Run, how seeds.How, was seeds.Result) seeds.Result {
+	if r.record(r.options(p, how)); r.report.Hash == was.Hash && seeds.Verdict(r.report.Err) == seeds.Verdict(was.Err) {
+		return r.report.result(r.report.Err)
+	}
+	return r.Twice(p, how)
+}
+
+// Trace implements seeds.Runner.
+func (r *runner) Trace(n int) []string { return traceLines(lastTraced(r.events, n)) }
+
+// result returns r as a Result with this error.
+func (r Report) result(err error) seeds.Result {
+	var differs *Nondeterminism
+	return seeds.Result{Seed: r.Seed, Hash: r.Hash, Steps: r.Steps, Elapsed: r.Elapsed, Err: err,
+		Differs: errors.As(err, &differs), Exited: errors.Is(err, ErrExited), Unending: unending(err),
+		Sometimes: r.Sometimes, Hits: r.Hits, Came: r.came, Record: r.record, Windows: r.Windows, Long: r.Long, Ahead: r.Ahead, Left: r.Left}
+}
+
+// differ describes the first event of y that differs from the events of x, for seeds.Test.
+func differ(x, y seeds.Result) error {
+	at := 0
+	for at < min(len(x.Events), len(y.Events)) && x.Events[at] == y.Events[at] {
+		at++
+	}
+	d := &Nondeterminism{Seed: x.Seed, Step: y.Steps, At: y.Elapsed, First: seeds.Ending(x.Err), Second: seeds.Ending(y.Err)}
+	if at < len(y.Events) {
+		e := y.Events[at]
+		d.Step, d.At, d.Task, d.Second = e.Step, e.At, e.Who, e.Text
+	}
+	if at < len(x.Events) {
+		d.First = x.Events[at].Text
+	}
+	for _, e := range slices.Backward(x.Events[:at]) {
+		if !e.Quiet && len(d.Before) < 5 {
+			d.Before = slices.Insert(d.Before, 0, e.Text)
+		}
+	}
+	return d
 }
 
 // packageOf returns the package of the function f.
@@ -230,6 +202,3 @@ func packageOf(f func(ctx context.Context, w *World) error) string {
 	pkg, _, _ := strings.Cut(name[slash:], ".")
 	return name[:slash] + strings.TrimSuffix(pkg, "_test")
 }
-
-// enough is the number of seeds after which each name of a Sometimes must have been reached.
-const enough = 100

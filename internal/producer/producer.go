@@ -43,7 +43,7 @@ func (p *Producer[T]) run(seq iter.Seq2[T, error]) {
 			return
 		}
 		for v, err := range seq {
-			ledger.Gave(p.values) // the reader does not wait for the sequence any more
+			ledger.Gave(p.values)                          // the reader does not wait for the sequence any more
 			_, _ = p.values.TrySend(Next[T]{v, err, true}) // has room, since the reader has received the value before
 			if !p.pause() {
 				return

@@ -1,6 +1,10 @@
-package simulation
+package seeds
 
-import "slices"
+import (
+	"slices"
+
+	"github.com/braidgo/braid/simulation/internal/draws"
+)
 
 // A search chooses the runs of a Test. In a guided search, half of the runs use the next seed. The other runs repeat an earlier run up to a
 // rare state, and make new random draws from there on: importance splitting ("RESTART", Villén-Altamirano, 1991). The search picks the
@@ -10,7 +14,7 @@ import "slices"
 type search struct {
 	next     uint64 // the next new seed
 	guided   bool
-	draws    source
+	draws    draws.Source
 	rarities []*rarity // the rare states in the order in which runs reached them
 }
 
@@ -24,14 +28,8 @@ type rarity struct {
 
 // A trail is a run that has reached a rarity, with the step at which the run reached it.
 type trail struct {
-	plan
+	Run
 	step int
-}
-
-// A plan is the run of a seed, with the steps at which the random sources are reseeded.
-type plan struct {
-	seed  uint64
-	forks []fork
 }
 
 const (
@@ -40,17 +38,17 @@ const (
 )
 
 // plan chooses the next run.
-func (s *search) plan() plan {
-	if !s.guided || len(s.rarities) == 0 || s.draws.below(2) == 0 {
-		r := plan{seed: s.next}
+func (s *search) plan() Run {
+	if !s.guided || len(s.rarities) == 0 || s.draws.Below(2) == 0 {
+		r := Run{Seed: s.next}
 		s.next++
 		return r
 	}
 	from := s.pick()
 	from.tries++
-	t := from.trail[s.draws.below(len(from.trail))]
-	t.forks = append(slices.Clip(t.forks), fork{t.step + 1, s.draws.Uint64() >> 40, true})
-	return t.plan
+	t := from.trail[s.draws.Below(len(from.trail))]
+	t.Forks = append(slices.Clip(t.Forks), Fork{t.step + 1, s.draws.Uint64() >> 40, true})
+	return t.Run
 }
 
 // pick draws a rarity with a probability in proportion to 1/tries.
@@ -71,24 +69,24 @@ func (s *search) pick() *rarity {
 // ran records the rare states that r has reached. It keeps one trail for each seed and state. Otherwise the forks of a seed that reaches
 // the state easily would displace all other trails, although these forks may share a property that makes a failure impossible. A trail
 // contains only the forks up to its step.
-func (s *search) ran(r plan, came []milestone) {
+func (s *search) ran(r Run, came []Milestone) {
 	for _, m := range came {
-		i := slices.IndexFunc(s.rarities, func(r *rarity) bool { return r.name == m.name })
+		i := slices.IndexFunc(s.rarities, func(r *rarity) bool { return r.name == m.Name })
 		if i < 0 {
 			i = len(s.rarities)
-			s.rarities = append(s.rarities, &rarity{name: m.name})
+			s.rarities = append(s.rarities, &rarity{name: m.Name})
 		}
 		x := s.rarities[i]
 		x.tries++
-		if slices.ContainsFunc(x.trail, func(t trail) bool { return t.seed == r.seed }) {
+		if slices.ContainsFunc(x.trail, func(t trail) bool { return t.Seed == r.Seed }) {
 			continue
 		}
 		x.found++
-		t := trail{r, m.step}
-		t.forks = slices.DeleteFunc(slices.Clone(r.forks), func(f fork) bool { return f.step > m.step })
+		t := trail{r, m.Step}
+		t.Forks = slices.DeleteFunc(slices.Clone(r.Forks), func(f Fork) bool { return f.Step > m.Step })
 		if len(x.trail) < trails {
 			x.trail = append(x.trail, t)
-		} else if k := s.draws.below(x.found); k < trails {
+		} else if k := s.draws.Below(x.found); k < trails {
 			x.trail[k] = t
 		}
 	}

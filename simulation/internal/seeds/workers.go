@@ -1,4 +1,4 @@
-package simulation
+package seeds
 
 import (
 	"bytes"
@@ -27,8 +27,14 @@ import (
 // perWorker is the maximum number of seeds that a worker runs.
 const perWorker = 1000
 
-// outputOpen is how long the output of a worker that has ended may stay open, because processes that main has started inherit it.
-var outputOpen = 10 * time.Second
+// pairs is the maximum number of pairs of processes in which a seed runs again.
+const pairs = 5
+
+// errEnded says that the run of a seed has ended its process.
+var errEnded = errors.New("simulation: the process of the run ended")
+
+// OutputOpen is how long the output of a worker that has ended may stay open, because processes that main has started inherit it.
+var OutputOpen = 10 * time.Second
 
 // A job is a list of seeds for a worker.
 type job struct {
@@ -36,22 +42,6 @@ type job struct {
 	Call   int // the number of the call of Test in that test
 	Seeds  []uint64
 	Events bool // the worker records events
-}
-
-// A result describes the run of a seed in a worker.
-type result struct {
-	Report
-	Error  *string // the text of Report.Err, which is nil in the file
-	Failed bool    // main has marked the test as failed
-	Events []workerEvent
-}
-
-// A workerEvent is an event that a worker has recorded.
-type workerEvent struct {
-	Step      int
-	At        time.Duration
-	Who, Text string
-	Quiet     bool
 }
 
 // testCalls counts the calls of Test in each test, so that a worker finds the call that its job is for.
@@ -76,7 +66,7 @@ func callNumber(t *testing.T) int {
 
 // work executes the job of this process and ends the test, if the process is a worker and the job is for this call of Test. It returns true
 // if the job is for another call.
-func (s *seeds) work(t *testing.T) (elsewhere bool) {
+func (s *session) work(t *testing.T) (elsewhere bool) {
 	file := os.Getenv("BRAID_WORKER")
 	if file == "" {
 		return false
@@ -96,16 +86,16 @@ func (s *seeds) work(t *testing.T) (elsewhere bool) {
 	defer func() { _ = out.Close() }()
 	results := json.NewEncoder(out)
 	for _, seed := range j.Seeds {
-		var r result
-		o := s.options(plan{seed: seed})
-		if j.Events {
-			o.watch = func(w *World, e event) {
-				r.Events = append(r.Events, workerEvent{w.steps, e.at, e.who(), e.String(), e.quiet})
-			}
+		how := s.how
+		how.Events = j.Events
+		p := Run{Seed: seed}
+		if s.one {
+			p = s.run
 		}
-		if r.Report = s.checker.run(o); r.Err != nil {
+		r := s.first.Run(p, how)
+		if r.Err != nil {
 			text := r.Err.Error()
-			r.Error, r.Err = &text, nil
+			r.Error = &text
 		}
 		r.Failed = t.Failed()
 		if err := results.Encode(r); err != nil {
@@ -120,9 +110,9 @@ func (s *seeds) work(t *testing.T) (elsewhere bool) {
 }
 
 // employ runs the given seeds in a new worker, and returns their results up to the first failure.
-func (s *seeds) employ(t *testing.T, events bool, some ...uint64) (all []result) {
-	fail := func(err error, output []byte) []result {
-		r := result{Report: Report{Err: fmt.Errorf("%w: %w\n%s", errEnded, err, bytes.TrimSpace(output))}}
+func (s *session) employ(t *testing.T, events bool, some ...uint64) (all []Result) {
+	fail := func(err error, output []byte) []Result {
+		r := Result{Unending: true, Err: fmt.Errorf("%w: %w\n%s", errEnded, err, bytes.TrimSpace(output))}
 		if len(all) < len(some) {
 			r.Seed = some[len(all)]
 		}
@@ -143,7 +133,7 @@ func (s *seeds) employ(t *testing.T, events bool, some ...uint64) (all []result)
 		return fail(errors.Join(ended, err), output)
 	}
 	for d := json.NewDecoder(bytes.NewReader(b)); d.More(); {
-		var r result
+		var r Result
 		if err := d.Decode(&r); err != nil {
 			return fail(errors.Join(ended, err), output)
 		}
@@ -161,8 +151,6 @@ func (s *seeds) employ(t *testing.T, events bool, some ...uint64) (all []result)
 	return fail(ended, output)
 }
 
-func (r result) failed() bool { return r.Failed || r.Err != nil }
-
 // worker returns the command that starts a worker for the job in file. The worker inherits the user's flags, and the environment without
 // the variables that only the first process needs.
 func worker(t *testing.T, program, file string) *exec.Cmd {
@@ -176,7 +164,7 @@ func worker(t *testing.T, program, file string) *exec.Cmd {
 		}
 	})
 	c := exec.CommandContext(t.Context(), program, args...)
-	c.WaitDelay = outputOpen
+	c.WaitDelay = OutputOpen
 	c.Env = slices.DeleteFunc(os.Environ(), func(v string) bool {
 		name, _, _ := strings.Cut(v, "=")
 		return name == "BRAID_PROCESSES" || name == "BRAID_SHORTEN" || name == "BRAID_DIAGRAM" || name == "BRAID_RANDOM"
@@ -190,40 +178,40 @@ func worker(t *testing.T, program, file string) *exec.Cmd {
 
 // inWorkers runs all plans in workers. Seeds that must run twice then run again in other workers. It returns a function that returns the
 // i'th report.
-func (s *seeds) inWorkers(t *testing.T, plans []plan) func(i int) Report {
-	first := map[uint64]result{}
+func (s *session) inWorkers(t *testing.T, plans []Run) func(i int) Result {
+	first := map[uint64]Result{}
 	var again []uint64
 	for _, r := range s.share(t, plans) {
 		first[r.Seed] = r
-		if s.twice(plan{seed: r.Seed}) && !r.failed() {
+		if s.twice(Run{Seed: r.Seed}) && !r.failed() {
 			again = append(again, r.Seed)
 		}
 	}
-	plans2 := make([]plan, len(again))
+	plans2 := make([]Run, len(again))
 	for i, seed := range again {
-		plans2[i].seed = seed
+		plans2[i].Seed = seed
 	}
 	for _, r := range s.share(t, plans2) {
 		if was := first[r.Seed]; !was.same(r) {
 			first[r.Seed] = s.across(t, was, r)
 		}
 	}
-	return func(i int) Report {
-		r := first[plans[i].seed]
-		r.Report.failed = r.failed()
-		return r.Report
+	return func(i int) Result {
+		r := first[plans[i].Seed]
+		r.Failed = r.failed()
+		return r
 	}
 }
 
 // share divides plans equally among workers, and returns their results.
-func (s *seeds) share(t *testing.T, plans []plan) (all []result) {
+func (s *session) share(t *testing.T, plans []Run) (all []Result) {
 	var mu sync.Mutex
 	var wait sync.WaitGroup
 	free := make(chan struct{}, s.processes)
 	for some := range slices.Chunk(plans, max(1, min(perWorker, (len(plans)+s.processes-1)/s.processes))) {
 		numbers := make([]uint64, len(some))
 		for i, p := range some {
-			numbers[i] = p.seed
+			numbers[i] = p.Seed
 		}
 		free <- struct{}{}
 		wait.Go(func() {
@@ -238,17 +226,13 @@ func (s *seeds) share(t *testing.T, plans []plan) (all []result) {
 	return all
 }
 
-func (r result) same(q result) bool {
-	return r.Hash == q.Hash && verdict(r.Report) == verdict(q.Report) && r.Failed == q.Failed
-}
-
 // across returns the result of a seed whose runs in two processes, a and b, differed. Further pairs of processes record events, so that the
 // error describes the first difference. If a run has had a long window, the machine may have decided an order there, and a pair of equal
 // runs is accepted.
-func (s *seeds) across(t *testing.T, a, b result) result {
+func (s *session) across(t *testing.T, a, b Result) Result {
 	long := a.Long + b.Long
-	for range atMost {
-		pair := make([]result, 2)
+	for range pairs {
+		pair := make([]Result, 2)
 		var both sync.WaitGroup
 		for i := range pair {
 			both.Go(func() { pair[i] = s.employ(t, true, a.Seed)[0] })
@@ -259,36 +243,14 @@ func (s *seeds) across(t *testing.T, a, b result) result {
 		case x.same(y) && long > 0:
 			return x
 		case !x.same(y) && now == 0:
-			x.Err = fmt.Errorf("%w\n\nThe two runs were in two processes, which have other hash keys of maps, other addresses and other process ids",
-				differ(x, y))
+			x.Differs, x.Err = true, fmt.Errorf("%w\n\nThe two runs were in two processes, which have other hash keys of maps, other addresses and other process ids",
+				s.Differ(x, y))
 			return x
 		default:
 			long += now
 		}
 	}
 	a.Err = fmt.Errorf("simulation: seed %d is not deterministic: its runs in two processes had the hashes %016x and %016x, and ended so:\n\t%s\n\t%s\n"+
-		"In %d further pairs of processes no event was found that explains it", a.Seed, a.Hash, b.Hash, verdict(a.Report), verdict(b.Report), atMost)
+		"In %d further pairs of processes no event was found that explains it", a.Seed, a.Hash, b.Hash, Verdict(a.Err), Verdict(b.Err), pairs)
 	return a
-}
-
-// differ describes the first event of y that differs from the events of x.
-func differ(x, y result) *Nondeterminism {
-	at := 0
-	for at < min(len(x.Events), len(y.Events)) && x.Events[at] == y.Events[at] {
-		at++
-	}
-	d := &Nondeterminism{Seed: x.Seed, Step: y.Steps, At: y.Elapsed, First: describeEnd(x.Report), Second: describeEnd(y.Report)}
-	if at < len(y.Events) {
-		e := y.Events[at]
-		d.Step, d.At, d.Task, d.Second = e.Step, e.At, e.Who, e.Text
-	}
-	if at < len(x.Events) {
-		d.First = x.Events[at].Text
-	}
-	for _, e := range slices.Backward(x.Events[:at]) {
-		if !e.Quiet && len(d.Before) < 5 {
-			d.Before = slices.Insert(d.Before, 0, e.Text)
-		}
-	}
-	return d
 }
