@@ -18,8 +18,8 @@ import (
 	"github.com/braidgo/braid/suspend/census"
 )
 
-// A cycle of Asks over two schedulers is a possible deadlock of the census, and none after one of its actors was killed. An Ask that waits
-// behind the cycle is no part of it.
+// A cycle of Asks over two schedulers is a possible deadlock of the census, and none any more after one of its actors was killed.
+// An Ask that waits behind the cycle is not part of it.
 func TestCensusNamesACycleOfAsks(t *testing.T) {
 	defer schedtest.Within(t, schedtest.Deadline)()
 	defer census.Start(census.Options{})()
@@ -83,7 +83,7 @@ func TestCensusNamesACycleOfAsks(t *testing.T) {
 	}
 }
 
-// An Ask names the actor that must reply, and is no deadlock while that actor computes.
+// The census names the actor that must reply to an Ask. While that actor computes, there is no deadlock.
 func TestCensusNamesWhoHasToAnswer(t *testing.T) {
 	defer schedtest.Within(t, schedtest.Deadline)()
 	defer census.Start(census.Options{})()

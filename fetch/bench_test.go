@@ -58,7 +58,7 @@ func BenchmarkChain10(b *testing.B) {
 	}
 }
 
-// 1,000 users, 5 posts each, and their authors.
+// 1,000 users with 5 posts each, and the authors of these posts.
 func BenchmarkPosts(b *testing.B) {
 	posts := fetch.BySlice("posts", func(_ context.Context, users []int) ([][]int, error) {
 		out := make([][]int, len(users))
@@ -119,7 +119,7 @@ func TestAllocs(t *testing.T) {
 		return err
 	}, fetch.Options{})
 	get := func(ctx context.Context) error { _, err := src.Get(ctx, 1); return err }
-	if n := testing.AllocsPerRun(100, func() { _ = fetch.Run(context.Background(), get, fetch.Options{}) }); n > 28 { // 25
+	if n := testing.AllocsPerRun(100, func() { _ = fetch.Run(context.Background(), get, fetch.Options{}) }); n > 28 { // 25 are usual
 		t.Errorf("a Run with one Get allocates %v times", n)
 	}
 	keys := make([]int, 1000)
@@ -127,12 +127,12 @@ func TestAllocs(t *testing.T) {
 		keys[i] = i
 	}
 	all := func(ctx context.Context) error { _, err := src.All(ctx, keys); return err }
-	if n := testing.AllocsPerRun(10, func() { _ = fetch.Run(context.Background(), all, fetch.Options{}) }); n > 1200 { // one for each key, and few others
+	if n := testing.AllocsPerRun(10, func() { _ = fetch.Run(context.Background(), all, fetch.Options{}) }); n > 1200 { // one for each key, and a few others
 		t.Errorf("All of 1,000 keys allocates %v times", n)
 	}
 	_ = fetch.Run(t.Context(), func(ctx context.Context) error {
 		_, err := src.All(ctx, keys)
-		if n := testing.AllocsPerRun(10, func() { _, _ = fetch.Map(ctx, keys[:10], src.Get) }); n > 16 { // the group, its results, a function for each task
+		if n := testing.AllocsPerRun(10, func() { _, _ = fetch.Map(ctx, keys[:10], src.Get) }); n > 16 { // the group, its results, and a function for each task
 			t.Errorf("a Map of 10 hits allocates %v times", n)
 		}
 		return err

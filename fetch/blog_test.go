@@ -12,8 +12,8 @@ import (
 	"github.com/braidgo/braid/fetch/fetchtest"
 )
 
-// The blog of the paper: section 2, with tables of its own. The page has a pane with the content of the five posts that were
-// written last, and beside it one with the posts that are viewed most, and one of topics.
+// This is the blog of the paper, section 2, with tables of its own. The page has a pane with the five latest posts, and a pane
+// with the most popular posts and a list of topics.
 
 type postInfo struct {
 	ID    int
@@ -149,7 +149,7 @@ func (b *blog) run(ctx context.Context, o fetch.Options) (page string, stats fet
 	return page, stats, err
 }
 
-// The friends of the paper's other example.
+// friends is the data of the paper's other example.
 var friends = map[string][]string{
 	"ann": {"gina", "hal"},
 	"bob": {"gina", "ian"},

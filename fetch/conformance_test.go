@@ -23,7 +23,7 @@ func TestBlog(t *testing.T) {
 	require.ElementsMatch(t, []string{"postIds 1", "postInfo 11", "postViews 11", "postContent 8"}, b.log)
 }
 
-// times is how often something is done that is to be the same each time.
+// times returns how often a test repeats a program that must do the same each time.
 func times(usual, full int) int {
 	switch {
 	case os.Getenv("BRAID_FETCH_PROGRAMS") != "":
@@ -34,7 +34,7 @@ func times(usual, full int) int {
 	return usual
 }
 
-// The blog takes its three rounds on every scheduler: nested in a task, and with its tasks there.
+// The blog needs three rounds on every scheduler: nested in a task, and with its tasks on the scheduler.
 func TestBlogOnEveryScheduler(t *testing.T) {
 	want, _, err := newBlog().run(t.Context(), fetch.Options{})
 	require.NoError(t, err)
@@ -53,7 +53,7 @@ func TestBlogOnEveryScheduler(t *testing.T) {
 	schedtest.NoGoroutines(t)
 }
 
-// Load changes nothing: batches do not fall apart.
+// Under load, batches are not split.
 func TestBlogUnderLoad(t *testing.T) {
 	var stop atomic.Bool
 	defer stop.Store(true)
@@ -74,8 +74,8 @@ func TestBlogUnderLoad(t *testing.T) {
 	}
 }
 
-// For four pairs of people, how long the oldest of their common friends is registered. The friends are one round. daysRegistered is
-// fetched lazily, only of the common friends, in the second.
+// For each of four pairs of people, the program finds how long the oldest of their common friends has been registered. The
+// friends are fetched in one round. daysRegistered is fetched lazily, only for the common friends, in a second round.
 func TestCommonFriends(t *testing.T) {
 	friendsOf := newFriends()
 	days := newDays()

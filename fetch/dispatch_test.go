@@ -18,9 +18,9 @@ import (
 	"github.com/braidgo/braid/internal/testrig/schedtest"
 )
 
-// Hostile programs: each does something to requests that are about to be sent, or to the tasks that wait for them.
+// These programs are hostile: each changes requests that are about to be sent, or tasks that wait for them.
 
-// A hooked context calls f when a driver that is about to send asks whether it is done.
+// A hooked context calls f when a driver that is about to send asks for its Err.
 type hooked struct {
 	context.Context
 	f func()
@@ -39,7 +39,7 @@ func (h *hooked) Err() error {
 	return h.Context.Err()
 }
 
-// A stranger's All joins a request of a Run, and makes others.
+// An All outside the Run joins a request of the Run, and makes further requests.
 func TestAStrangerGetsAllItsKeys(t *testing.T) {
 	defer schedtest.Within(t, schedtest.Deadline)()
 	stranger := func(ctx context.Context, src *numbers) error {
@@ -66,7 +66,7 @@ func TestCloseReachesARequestThatIsBeingSent(t *testing.T) {
 	require.Empty(t, src.Batches())
 }
 
-// Under -race: a request moves to another driver while the first looks at the context of its waiter.
+// With -race: a request moves to another driver while the first driver looks at the context of its waiter.
 func TestTwoDriversLookAtOneContext(t *testing.T) {
 	defer schedtest.Within(t, schedtest.Deadline)()
 	src := newNumbers(fetch.SourceOptions{})
@@ -90,7 +90,7 @@ func TestTwoDriversLookAtOneContext(t *testing.T) {
 	require.Equal(t, [][]int{{1}}, src.Batches())
 }
 
-// A rude context panics once it is told to.
+// A rude context panics after the test has told it to.
 type rude struct {
 	context.Context
 	on *atomic.Bool
@@ -124,7 +124,7 @@ func TestAContextThatPanicsHurtsNobodyElse(t *testing.T) {
 	require.Equal(t, [][]int{{1, 2}}, src.Batches())
 }
 
-// An answer that the session does not remember is returned all the same, by Get and by All.
+// Get and All return a value even if the session does not remember it.
 func TestADirectSourceReturnsWhatIsNotRemembered(t *testing.T) {
 	defer schedtest.Within(t, schedtest.Deadline)()
 	upstream := fmt.Errorf("upstream: %w", context.Canceled)
@@ -155,7 +155,7 @@ func TestADirectSourceReturnsWhatIsNotRemembered(t *testing.T) {
 	}
 }
 
-// The caller runs an effect as it runs a source.
+// The caller of Do runs an effect in the same way as a source.
 func TestDoOfAnEffectThatItsCallerRuns(t *testing.T) {
 	defer schedtest.Within(t, schedtest.Deadline)()
 	e := fetch.NewEffect("effect", func(_ context.Context, b *fetch.Batch[int, int]) error {
@@ -170,7 +170,7 @@ func TestDoOfAnEffectThatItsCallerRuns(t *testing.T) {
 	}, fetch.Options{}))
 }
 
-// Several goroutines run a source at once, of which one may: the others wait for their turn, and no key is loaded twice.
+// Several goroutines want to run a source, of which only one may. The others wait, and no key is loaded twice.
 func TestMaxOpenHoldsForASourceThatItsCallerRuns(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var open, most, calls atomic.Int32
@@ -199,7 +199,7 @@ func TestMaxOpenHoldsForASourceThatItsCallerRuns(t *testing.T) {
 	})
 }
 
-// A source that ends the goroutine which sends takes no other source with it. In a Run it ends the caller, in the end.
+// A source that ends the goroutine which sends does not affect other sources. In a Run, the caller of Run exits in the end.
 func TestAnInlineSourceThatExitsKeepsNobodyWaiting(t *testing.T) {
 	defer schedtest.Within(t, schedtest.Deadline)()
 	for _, within := range []bool{false, true} {
@@ -232,7 +232,7 @@ func TestAnInlineSourceThatExitsKeepsNobodyWaiting(t *testing.T) {
 	}
 }
 
-// A panic of the hook's second half is one of the source, as that of its first half is.
+// A panic of the function that OnBatch returns counts as a panic of the source, like a panic of OnBatch itself.
 func TestAPanicOfOnBatchIsRaisedInTheWaiters(t *testing.T) {
 	defer schedtest.Within(t, schedtest.Deadline)()
 	for _, o := range []fetch.SourceOptions{{}, {Mode: fetch.Inline}} {
@@ -244,7 +244,7 @@ func TestAPanicOfOnBatchIsRaisedInTheWaiters(t *testing.T) {
 	}
 }
 
-// The hook of a batch that panics is told of no success.
+// After a panic, OnBatch is not told of a success.
 func TestOnBatchOfAPanic(t *testing.T) {
 	src := fetch.New("panics", func(context.Context, *fetch.Batch[int, int]) error { panic("boom") }, fetch.SourceOptions{})
 	var told error
@@ -257,7 +257,7 @@ func TestOnBatchOfAPanic(t *testing.T) {
 	require.ErrorIs(t, told, fetch.ErrAbandoned)
 }
 
-// A helper of load answers when load has panicked.
+// A goroutine that load has started sets a value after load has panicked. This has no effect.
 func TestAnAnswerAfterAPanicChangesNothing(t *testing.T) {
 	var kept *fetch.Batch[int, int]
 	src := fetch.New("panics", func(_ context.Context, b *fetch.Batch[int, int]) error { kept = b; panic("boom") }, fetch.SourceOptions{})
@@ -269,7 +269,7 @@ func TestAnAnswerAfterAPanicChangesNothing(t *testing.T) {
 	})
 }
 
-// After Close the error of a source is ErrEnded. A value that it has set all the same is not lost.
+// After Close, the error of a source is ErrEnded. A value that it has set nevertheless is not lost.
 func TestCloseIsTheErrorOfASourceThatHeedsIt(t *testing.T) {
 	defer schedtest.Within(t, schedtest.Deadline)()
 	started := make(chan struct{}, 2)
@@ -299,7 +299,7 @@ func TestCloseIsTheErrorOfASourceThatHeedsIt(t *testing.T) {
 	require.Equal(t, 2, v)
 }
 
-// An effect that waits for its turn is not sent.
+// An effect that is still queued when its context ends is not sent.
 func TestAnEffectInTheQueueIsDropped(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		release, calls := make(chan struct{}), 0
@@ -329,7 +329,7 @@ func TestAnEffectInTheQueueIsDropped(t *testing.T) {
 	})
 }
 
-// A source may sort the keys that it is given, as for SQL. Each answer is that of its key all the same.
+// A source may sort its keys, for example for SQL. Each value still belongs to its key.
 func TestASourceMaySortItsKeys(t *testing.T) {
 	byMap := fetch.ByMap("by map", func(_ context.Context, ks []int) (map[int]int, error) {
 		slices.Sort(ks)
@@ -355,7 +355,7 @@ func TestASourceMaySortItsKeys(t *testing.T) {
 	}
 }
 
-// A batch calls the methods of an error under no lock: they may use the batch.
+// A batch holds no lock while it calls the methods of an error, because they may use the batch.
 func TestAnErrorMayUseItsBatch(t *testing.T) {
 	defer schedtest.Within(t, schedtest.Deadline)()
 	src := fetch.New("src", func(_ context.Context, b *fetch.Batch[int, int]) error {

@@ -12,7 +12,7 @@ import (
 	"github.com/braidgo/braid/fetch/fetchtest"
 )
 
-// An Effect is replayed by its occurrence, and one that is not remembered has no place in the recording.
+// A replay finds an Effect by its number. An Effect that is not remembered is not in the recording.
 func TestRecordingOfEffects(t *testing.T) {
 	n := 0
 	e := fetch.NewEffect("effect", func(_ context.Context, b *fetch.Batch[string, int]) error {
@@ -46,7 +46,7 @@ func TestRecordingOfEffects(t *testing.T) {
 	require.Equal(t, 4, n)
 }
 
-// A replay would give both keys the answer of one.
+// If two keys have the same JSON, Record fails. A replay would give both the same value.
 func TestRecordOfTwoKeysThatAreOneInJSON(t *testing.T) {
 	src := fetch.ByMap("any", func(_ context.Context, ks []any) (map[any]int, error) { return map[any]int{1: 1, 1.0: 2}, nil }, fetch.SourceOptions{})
 	require.NoError(t, fetch.Run(t.Context(), func(ctx context.Context) error {
@@ -89,7 +89,7 @@ func TestEachIsAsWideAsItSays(t *testing.T) {
 	})
 }
 
-// Each source has its own Override; of two of one source the last counts.
+// Several Overrides for different sources all apply. Of two for the same source, the last applies.
 func TestEveryOverrideCounts(t *testing.T) {
 	down := func(context.Context, []int) (map[int]int, error) { return nil, errOdd }
 	a, b := fetch.ByMap("a", down, fetch.SourceOptions{}), fetch.ByMap("b", down, fetch.SourceOptions{})
@@ -107,7 +107,7 @@ func TestEveryOverrideCounts(t *testing.T) {
 	}, o))
 }
 
-// The panic of a map under the session's guard would hang the next Get.
+// A key that cannot be hashed panics before All takes the session's guard. Otherwise the next Get would hang.
 func TestAllOfAKeyThatCannotBeHashed(t *testing.T) {
 	src := fetch.ByMap("any", func(context.Context, []any) (map[any]int, error) { return map[any]int{1: 1}, nil }, fetch.SourceOptions{})
 	require.NoError(t, fetch.Run(t.Context(), func(ctx context.Context) error {
@@ -126,7 +126,7 @@ func TestRunAfterClose(t *testing.T) {
 	}
 }
 
-// A test that replaces its sources would write to the real thing.
+// An override also applies to an Effect. Otherwise a test that replaces its sources would write to the real system.
 func TestAnEffectIsReplaced(t *testing.T) {
 	real := fetch.NewEffect("write", func(context.Context, *fetch.Batch[int, int]) error { t.Error("the real thing"); return nil }, fetch.SourceOptions{})
 	stub := fetchtest.New("stub", func(k int) (int, error) { return 2 * k, nil }, fetch.SourceOptions{})

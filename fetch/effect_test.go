@@ -10,14 +10,14 @@ import (
 	"github.com/braidgo/braid/fetch"
 )
 
-// Each Do would have got the result of another with the same key.
+// Effects with the same key get their own results, in order.
 func TestEffectsWithEqualKeysAreAnsweredInOrder(t *testing.T) {
 	for _, order := range [][]int{{11, 21, 12, 22}, {11, 12, 21, 22}, {21, 22, 11, 12}, {21, 11, 22, 12}} {
 		e := fetch.NewEffect("effect", func(_ context.Context, b *fetch.Batch[int, int]) error {
 			for _, answer := range order {
 				b.Set(answer/10, answer)
 			}
-			b.Set(2, 29) // the last counts
+			b.Set(2, 29) // the last Set counts
 			return nil
 		}, fetch.SourceOptions{})
 		require.NoError(t, fetch.Run(t.Context(), func(ctx context.Context) error {
@@ -28,7 +28,7 @@ func TestEffectsWithEqualKeysAreAnsweredInOrder(t *testing.T) {
 	}
 }
 
-// A read after a write would have got the state before it.
+// After an effect has called Forget, a read must not return the old state.
 func TestForgetInAnEffect(t *testing.T) {
 	value := 1
 	src := fetch.ByMap("values", func(context.Context, []int) (map[int]int, error) { return map[int]int{1: value}, nil }, fetch.SourceOptions{})
@@ -57,7 +57,7 @@ func TestForgetInAnEffect(t *testing.T) {
 	}, fetch.Options{}))
 }
 
-// A recording would have answered after the end of its session.
+// A replayed effect fails after the end of its session, like a real one.
 func TestReplayedEffectAfterTheEnd(t *testing.T) {
 	e := fetch.NewEffect("effect", func(context.Context, *fetch.Batch[int, int]) error { return nil }, fetch.SourceOptions{})
 	r := &fetch.Recording{Sources: map[string][]fetch.Answer{"effect": {{Key: json.RawMessage("1"), Value: json.RawMessage("5")}}}}

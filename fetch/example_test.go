@@ -20,7 +20,7 @@ type User struct {
 	Name string
 }
 
-// A source is made once. Its function is that of a dataloader.
+// A source is created once. Its function looks like that of a dataloader.
 var users = fetch.ByMap("users", func(ctx context.Context, ids []int) (map[int]User, error) {
 	fmt.Println("select * from users where id in", ids)
 	found := map[int]User{}
@@ -39,7 +39,7 @@ var posts = fetch.ByMap("posts", func(ctx context.Context, ids []int) (map[int]P
 	return found, nil
 }, fetch.SourceOptions{})
 
-// A function that needs values asks for them. It knows nothing of batches, and nothing of its callers.
+// A function calls Get for the values that it needs. It need not know about batches, nor about its callers.
 func byline(ctx context.Context, id int) (string, error) {
 	p, err := posts.Get(ctx, id)
 	if err != nil {
@@ -81,7 +81,7 @@ func ExampleTwo() {
 	// user 12 7 1 <nil>
 }
 
-// A source that only reads memory needs neither a batch nor a goroutine: the first Get of a key calls the function itself.
+// A source that only reads memory needs no batch and no goroutine: the first Get of a key calls its function.
 func ExampleTogether() {
 	settings := fetch.ByMap("settings", func(_ context.Context, names []string) (map[string]string, error) {
 		fmt.Println("look up", names)
@@ -100,7 +100,7 @@ func ExampleTogether() {
 	// <nil>
 }
 
-// An error of a key is an answer: all callers get the same one.
+// An error of a key is remembered like a value: all callers get the same error.
 func ExampleSource_Find() {
 	stock := fetch.New("stock", func(_ context.Context, b *fetch.Batch[string, int]) error {
 		for _, name := range b.Keys() {
@@ -125,11 +125,11 @@ func ExampleSource_Find() {
 	// 0 false <nil>
 }
 
-// A Memo is a source that is made of others.
+// A Memo is a source that is computed from other sources.
 func ExampleMemo() {
 	var size *fetch.Memo[string, int]
 	children := fetchtest.New("children", func(dir string) ([]string, error) {
-		return map[string][]string{"/": {"/a", "/b"}, "/a": {"/b", "/c"}}[dir], nil // /b is linked twice
+		return map[string][]string{"/": {"/a", "/b"}, "/a": {"/b", "/c"}}[dir], nil // two directories link to /b
 	}, fetch.SourceOptions{})
 	size = fetch.NewMemo("size", func(ctx context.Context, dir string) (int, error) {
 		dirs, err := children.Get(ctx, dir)
@@ -151,7 +151,7 @@ func ExampleMemo() {
 	// Output: 5 [[/] [/a /b] [/c]] <nil>
 }
 
-// Effects go out when only effects are pending, so all reads before them see the old state.
+// Effects are sent when only effects are pending, so that all earlier reads see the old state.
 func ExampleEffect() {
 	count := map[string]int{"a": 1}
 	read := fetch.ByMap("read", func(context.Context, []string) (map[string]int, error) { return count, nil }, fetch.SourceOptions{})
@@ -175,7 +175,7 @@ func ExampleEffect() {
 	// [2 3] 1 <nil>
 }
 
-// With is for goroutines that somebody else starts.
+// With adds goroutines that were started elsewhere to a session.
 func ExampleOpen() {
 	source := fetchtest.New("squares", func(n int) (int, error) { return n * n, nil }, fetch.SourceOptions{})
 	ctx, s := fetch.Open(context.Background(), fetch.Options{})
@@ -191,7 +191,7 @@ func ExampleOpen() {
 	// Output: 5 3
 }
 
-// An executor collects thunks, and calls them when it has all of a level.
+// An executor collects thunks, and calls them when it has all thunks of a level.
 func ExampleLater() {
 	source := fetchtest.New("squares", func(n int) (int, error) { return n * n, nil }, fetch.SourceOptions{})
 	ctx, s := fetch.Open(context.Background(), fetch.Options{})
@@ -211,7 +211,7 @@ func ExampleLater() {
 	// [[0 1 2]]
 }
 
-// A key without rows has an entry as well, or it would not be found. An error beside the map is that of all keys.
+// A key without rows has an entry, too; otherwise it would count as not found. An error applies to all keys.
 func queryComments(ctx context.Context, ids []int) (map[int][]string, error) {
 	comments := make(map[int][]string, len(ids))
 	for _, id := range ids {
@@ -220,11 +220,11 @@ func queryComments(ctx context.Context, ids []int) (map[int][]string, error) {
 	rows := []struct {
 		post int
 		text string
-	}{{1, "first"}, {1, "second"}, {3, "third"}} // of a statement with "where post in"
+	}{{1, "first"}, {1, "second"}, {3, "third"}} // the rows of a statement with "where post in"
 	for _, row := range rows {
 		comments[row.post] = append(comments[row.post], row.text)
 	}
-	return comments, nil // of a database: rows.Err()
+	return comments, nil // with a database: return comments, rows.Err()
 }
 
 var comments = fetch.ByMap("comments", queryComments, fetch.SourceOptions{})
@@ -238,7 +238,7 @@ func ExampleByMap_oneToMany() {
 	// Output: [["first" "second"] [] ["third"]]
 }
 
-// A Run is one request of a server: its context is that of the request, so batches end with it.
+// Each request of a server is a Run with the request's context, so batches are cancelled with the request.
 func serveByline(w http.ResponseWriter, r *http.Request) {
 	var line string
 	err := fetch.Run(r.Context(), func(ctx context.Context) (err error) {
@@ -262,7 +262,7 @@ func ExampleRun_handler() {
 	// post 1 by user 11
 }
 
-// withSession opens a session for each request, for a handler that starts goroutines, as an executor of GraphQL does.
+// withSession opens a session for each request, for a handler that starts goroutines, such as a GraphQL executor.
 func withSession(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		ctx, s := fetch.Open(r.Context(), fetch.Options{})
@@ -301,7 +301,7 @@ var setName = fetch.NewEffect("setName", func(_ context.Context, b *fetch.Batch[
 	return nil
 }, fetch.SourceOptions{})
 
-// renamed writes, and then reads what it has written.
+// renamed writes a name, and then reads what it has written.
 func renamed(ctx context.Context, id int, name string) (string, error) {
 	if _, err := setName.Do(ctx, rename{id, name}); err != nil {
 		return "", err

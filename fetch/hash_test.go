@@ -11,10 +11,10 @@ import (
 	"github.com/braidgo/braid/internal/testrig/schedtest"
 )
 
-// A key that cannot be hashed panics in the task that has it, and every other request goes on: the panic of a map with the guard held
-// would hang them, and the end of the Run.
+// A key that cannot be hashed panics in the task that has it, and other requests continue. If the map panicked while the guard is
+// held, they would hang, and so would the end of the Run.
 
-// hurtsNobody runs bad, which has to panic, and then asks for a key of the same session.
+// hurtsNobody runs bad, which must panic, and then fetches a key in the same session.
 func hurtsNobody(t *testing.T, o fetch.Options, bad func(ctx context.Context)) {
 	defer schedtest.Within(t, schedtest.Deadline)()
 	require.NoError(t, fetch.Run(t.Context(), func(ctx context.Context) error {
@@ -26,7 +26,8 @@ func hurtsNobody(t *testing.T, o fetch.Options, bad func(ctx context.Context)) {
 	}, o))
 }
 
-// A map would find no NaN again, or would take it for the first key of a crowd, whose value may belong to another session.
+// A map never finds a NaN again. It could also confuse a NaN with the first key of a crowd, whose value may belong to another
+// session.
 func TestKeyThatIsNotItself(t *testing.T) {
 	type place struct{ lat, lon float64 }
 	src := fetch.ByMap("places", func(context.Context, []place) (map[place]string, error) { return nil, nil }, fetch.SourceOptions{})

@@ -17,9 +17,9 @@ import (
 	"github.com/braidgo/braid/suspend"
 )
 
-// Hostile programs are random ones over all kinds of sources, in Runs in each other and beside each other, with cancellations and a Close at
-// any time. They have no value to be compared: each Get returns the answer to its key, the failure of its source, or an error of a
-// cancellation or of the end, and everything returns.
+// A hostile program is a random program over all kinds of sources, in nested and parallel Runs, with cancellations and a Close at
+// any time. Its result is not compared with a model: each Get must return the value of its key, the error of its source, or an
+// error of a cancellation or of the end, and each call must return.
 
 type hostile func(ctx context.Context) error
 
@@ -33,12 +33,12 @@ type arsenal struct {
 	memo    *fetch.Memo[int, int]
 
 	mu    sync.Mutex
-	wrong []error // answers that must not be
+	wrong []error // errors that must not occur
 }
 
 const hostileKeys = 22
 
-// hostileAnswer is the answer to a key; hostileError is the error that may come instead.
+// hostileAnswer returns the value of a key, and hostileError the error that may come instead.
 func hostileAnswer(k int) (int, error) {
 	switch k % 11 {
 	case 10:
@@ -51,7 +51,7 @@ func hostileAnswer(k int) (int, error) {
 	return 2 * k, nil
 }
 
-// check notes a wrong answer. It returns some of the errors, so that some items of combinators fail.
+// check records a wrong result. It returns some of the errors, so that some items of combinators fail.
 func (a *arsenal) check(k, v int, err error) error {
 	want, failure := hostileAnswer(k)
 	right := errors.Is(err, context.Canceled) || errors.Is(err, fetch.ErrEnded)
@@ -108,12 +108,12 @@ func newArsenal(seed uint64, pool suspend.Spawner) *arsenal {
 	return a
 }
 
-// options are those of a Run inside a session.
+// options returns random options for a Run inside a session.
 func (a *arsenal) options() fetch.Options {
 	return fetch.Options{Policy: fetch.Policy(a.r.IntN(2)), On: []suspend.Spawner{nil, suspend.Goroutines, a.pool}[a.r.IntN(3)]}
 }
 
-// call is one call of a source.
+// call returns a single call of a source.
 func (a *arsenal) call() hostile {
 	k, src := a.r.IntN(hostileKeys), a.sources[a.r.IntN(len(a.sources))]
 	get := func(f func(ctx context.Context, k int) (int, error)) hostile {
@@ -164,7 +164,7 @@ func (a *arsenal) program(depth int) hostile {
 	}
 	p := a.program(depth - 1)
 	switch a.r.IntN(6) {
-	case 0: // one after another
+	case 0: // in sequence
 		q := a.program(depth - 1)
 		return func(ctx context.Context) error { return errors.Join(p(ctx), q(ctx)) }
 	case 1, 2:
@@ -172,7 +172,7 @@ func (a *arsenal) program(depth int) hostile {
 		return func(ctx context.Context) error { return fetch.Together(ctx, ps...) }
 	case 3:
 		q, turns := a.program(depth-1), a.r.IntN(4)
-		return func(ctx context.Context) error { // which is cancelled
+		return func(ctx context.Context) error { // with a context that is cancelled
 			one, cancel := context.WithCancel(ctx)
 			defer cancel()
 			return fetch.Together(ctx, func(context.Context) error { return p(one) }, func(ctx context.Context) error {
@@ -195,7 +195,8 @@ func (a *arsenal) program(depth int) hostile {
 	}
 }
 
-// run runs the program in a Run, or twice in a session that may be closed at any time: by goroutines, in a Run and as strangers.
+// run runs the program in a Run, or twice in a session that may be closed at any time: on goroutines, in a Run and outside any
+// Run.
 func (a *arsenal) run(t *testing.T) {
 	p, o, turns := a.program(5), a.options(), a.r.IntN(60)
 	o.Trace = a.r.IntN(2) == 0

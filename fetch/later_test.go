@@ -14,7 +14,7 @@ import (
 	"github.com/braidgo/braid/suspend"
 )
 
-// An executor that makes the thunks of a level and then calls them, level by level.
+// An executor creates the thunks of a level and then calls them, level by level.
 func TestLater(t *testing.T) {
 	src := newNumbers(fetch.SourceOptions{})
 	ctx, s := fetch.Open(t.Context(), fetch.Options{})
@@ -54,7 +54,7 @@ func TestLater(t *testing.T) {
 	require.ErrorIs(t, err, fetch.ErrNoSession)
 }
 
-// Thunks in a task of a Run are run by that Run, and may be called by several tasks.
+// A Run runs the thunks that were created in its tasks. Several tasks may call one thunk.
 func TestLaterInARun(t *testing.T) {
 	src := newNumbers(fetch.SourceOptions{})
 	require.NoError(t, fetch.Run(t.Context(), func(ctx context.Context) error {
@@ -69,10 +69,11 @@ func TestLaterInARun(t *testing.T) {
 	require.Len(t, src.Batches(), 1)
 }
 
-// A function that ends its goroutine, as a failing require does, takes no other function with it: their thunks would hang.
+// A function that ends its goroutine, such as a failing require, does not affect other functions, whose thunks would hang
+// otherwise.
 func TestLaterOfAFunctionThatExits(t *testing.T) {
 	defer schedtest.Within(t, schedtest.Deadline)()
-	for _, called := range []int{0, 1} { // the one that exits, and another
+	for _, called := range []int{0, 1} { // the thunk that exits, and another one
 		src := newNumbers(fetch.SourceOptions{})
 		ctx, s := fetch.Open(t.Context(), fetch.Options{})
 		thunks := []func() (int, error){
@@ -98,7 +99,7 @@ func TestLaterOfAFunctionThatExits(t *testing.T) {
 	}
 }
 
-// A thunk that is called where nothing may suspend panics. The others are not lost, and are still one batch.
+// A thunk that is called where suspending is forbidden panics. The other thunks are not lost, and still share one batch.
 func TestLaterWhereNothingMaySuspend(t *testing.T) {
 	defer schedtest.Within(t, schedtest.Deadline)()
 	src := newNumbers(fetch.SourceOptions{})
@@ -117,7 +118,7 @@ func TestLaterWhereNothingMaySuspend(t *testing.T) {
 	s.Close()
 }
 
-// Thunks that need each other fail, as Memos do, and do not hang.
+// Thunks that need each other fail, like Memos. They do not hang.
 func TestLaterOfItself(t *testing.T) {
 	defer schedtest.Within(t, schedtest.Deadline)()
 	ctx, s := fetch.Open(t.Context(), fetch.Options{})
@@ -132,7 +133,7 @@ func TestLaterOfItself(t *testing.T) {
 	s.Close()
 }
 
-// Goroutines that are no tasks settle: they get their answers, and a crowd needs few batches.
+// Goroutines without a task are sent after they have settled. They get their values, and a crowd needs few batches.
 func TestSettled(t *testing.T) {
 	src := newNumbers(fetch.SourceOptions{})
 	ctx, s := fetch.Open(t.Context(), fetch.Options{})
@@ -145,7 +146,7 @@ func TestSettled(t *testing.T) {
 					t.Errorf("key %d: %d, %v", k, v, err)
 				}
 			}
-			vs, err := fetch.Map(ctx, []int{k, k + 1}, src.Get) // with tasks of their own
+			vs, err := fetch.Map(ctx, []int{k, k + 1}, src.Get) // starts tasks of its own
 			if err == nil && vs[1] != 2*(k+1) {
 				t.Errorf("key %d: %d", k, vs)
 			}

@@ -14,7 +14,7 @@ import (
 	"github.com/braidgo/braid/suspend"
 )
 
-// With -race: a Get that gives up, in a trace, while the function runs and then ends.
+// With -race and a trace: a Get is cancelled while the function runs, and then the function ends.
 func TestMemoThatIsGivenUpBeforeItEnds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		memo := fetch.NewMemo("memo", func(context.Context, int) (int, error) {
@@ -37,7 +37,7 @@ func TestMemoThatIsGivenUpBeforeItEnds(t *testing.T) {
 	})
 }
 
-// One failure for a moment would have been that of the whole session.
+// A transient error of a Memo is not remembered for the whole session.
 func TestMemoOfATransientError(t *testing.T) {
 	for _, passing := range []error{fetch.Transient(errOdd), fmt.Errorf("upstream: %w", context.Canceled)} {
 		fails := 1
@@ -73,13 +73,13 @@ func TestMemoOfATransientError(t *testing.T) {
 	}
 }
 
-// The error that a function returns after its cancellation is not the value for all.
+// The error that a function returns after its cancellation is not remembered as the value of the Memo.
 func TestMemoOfACancelledItem(t *testing.T) {
 	src := newNumbers(fetch.SourceOptions{})
 	memo := fetch.NewMemo("default", func(ctx context.Context, k int) (int, error) {
 		v, err := src.Get(ctx, k)
 		if err != nil {
-			return -1, nil // as of a page whose service is down
+			return -1, nil // as in a page whose service is down
 		}
 		return v, nil
 	})

@@ -17,7 +17,7 @@ import (
 	"github.com/braidgo/braid/fetch"
 )
 
-// A request that hangs would show nothing, when its trace is needed most.
+// The trace shows batches that still run, because it is needed most when a request hangs.
 func TestABatchThatHangs(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		src := newNumbers(fetch.SourceOptions{})
@@ -67,7 +67,7 @@ func TestAllSettled(t *testing.T) {
 	require.Equal(t, [][]int{{1, 13, 2, -1}}, src.Batches(), "one batch")
 }
 
-// The second Get would see the state of the first.
+// The second Get must not see the state of the first.
 func TestFresh(t *testing.T) {
 	for _, o := range []fetch.SourceOptions{{Fresh: true}, {Mode: fetch.Direct, Fresh: true}, {Mode: fetch.Immediate, Fresh: true}} {
 		n := 0
@@ -91,7 +91,7 @@ func TestFresh(t *testing.T) {
 	}
 }
 
-// What the batches of a Shared source use could not be closed safely.
+// Close waits for the batches of a Shared source, so that resources that they use can be closed afterwards.
 func TestCloseOfAShared(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		src := newNumbers(fetch.SourceOptions{})
@@ -101,7 +101,7 @@ func TestCloseOfAShared(t *testing.T) {
 		var returned atomic.Bool
 		slow := fetch.Shared(fetch.New("slow", func(ctx context.Context, b *fetch.Batch[int, int]) error {
 			<-ctx.Done()
-			time.Sleep(time.Second) // it cleans up
+			time.Sleep(time.Second) // takes time to clean up
 			returned.Store(true)
 			return ctx.Err()
 		}, fetch.SourceOptions{}), 1)
@@ -129,7 +129,7 @@ func TestCloseOfAShared(t *testing.T) {
 	})
 }
 
-// A Shutdown lets the batches finish, also the one that waits for its turn, while a Close cancels them. Both wait.
+// A Shutdown lets the batches finish, even one that is still queued. A Close cancels them. Both wait.
 func TestShutdownOfAShared(t *testing.T) {
 	for end, want := range map[string]error{"Shutdown": nil, "Close": context.Canceled} {
 		synctest.Test(t, func(t *testing.T) {
@@ -179,7 +179,7 @@ type postsOf struct {
 	Author int
 }
 
-// Requests of several types to one backend would be one call for each type.
+// Requests of several types to one backend share one call.
 func TestOneCallForAllRequestsOfABackend(t *testing.T) {
 	var calls [][]any
 	backend := fetch.New("backend", func(_ context.Context, b *fetch.Batch[any, any]) error {
@@ -228,14 +228,14 @@ func TestOneCallForAllRequestsOfABackend(t *testing.T) {
 
 //go:noinline
 func load(ctx context.Context, src *numbers, k int) int {
-	v, err := src.Get(ctx, k) // in the picture, unless it is passed over
+	v, err := src.Get(ctx, k) // would be in the trace if it were not skipped
 	if err != nil {
 		return 0
 	}
 	return v
 }
 
-// All lines would be those of the helper.
+// The lines in a trace are those of the helper's callers, not of the helper.
 func TestLinesOfAHelper(t *testing.T) {
 	lines := func(o fetch.Options) (lines []string) {
 		o.Trace = true

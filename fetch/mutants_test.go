@@ -98,7 +98,7 @@ var mutants = []mutation.Mutant{
 	{"a source waits for its own Close", "session.go", "	if s.calledByLocked(caller) {", "	if s.calledByLocked(caller) && !IS {", "TestCloseInASource$"},
 }
 
-// TestMutants makes mistakes: with BRAID_MUTANTS=1 it builds and runs them.
+// TestMutants checks that each mutant still fits the source. With BRAID_MUTANTS=1 it builds and runs them.
 func TestMutants(t *testing.T) {
 	t.Setenv("BRAID_FETCH_PROGRAMS", "500")
 	mutation.Run(t, ".", mutants, "-test.skip=UnderLoad")

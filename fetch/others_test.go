@@ -38,8 +38,8 @@ func TestCloseReachesABatchOfARunThatEnds(t *testing.T) {
 	})
 }
 
-// A caller whose source has a MaxOpen runs its own batch, and not the next one, which is of another Get: the caller returns while the
-// next load goes on, and does not end with it. In the mode Inline this is so for the callers of other Runs.
+// If a source has a MaxOpen, a caller runs its own batch, but not the next one, which belongs to another Get. The caller returns
+// while the next load runs, and does not end with it. With Inline, the same holds for callers in other Runs.
 func TestACallerRunsNoLoadOfOthers(t *testing.T) {
 	for _, mode := range []fetch.Mode{fetch.Direct, fetch.Inline} {
 		synctest.Test(t, func(t *testing.T) {

@@ -22,12 +22,13 @@ import (
 	"github.com/braidgo/braid/suspend"
 )
 
-// Random programs, each evaluated three ways: by fetch, sequentially, and by a model that knows when each key arrives.
+// Random programs are evaluated in three ways: by fetch, sequentially, and by a model that knows the round in which each key
+// arrives.
 
-// A node is a program: a function of a number, which fetches.
+// A node is a program: a function of a number that fetches keys.
 type node struct {
 	kind     kind
-	key      int // of a get; the input is added
+	key      int // the key of a get; the input is added to it
 	fixed    bool
 	children []*node
 	n        int
@@ -36,12 +37,12 @@ type node struct {
 type kind int
 
 const (
-	get  kind = iota // the value of a key, which depends on the input unless it is fixed
-	then             // one after another, each with the result of the one before
-	maps             // all at once, and the sum
-	two              // likewise
-	all              // several keys
-	memo             // a get of a memo: of one of the shared programs
+	get  kind = iota // gets the value of a key, which depends on the input unless it is fixed
+	then             // in sequence, each with the result of the one before
+	maps             // in parallel, with the sum as the result
+	two              // also in parallel
+	all              // gets several keys
+	memo             // gets a memo: one of the shared programs
 	kinds
 )
 
@@ -49,12 +50,12 @@ const (
 	keys     = 40
 	sources  = 3
 	memos    = 4
-	failing  = 7 // a key with this remainder modulo ten fails, if the program is one that may
+	failing  = 7 // keys with this remainder modulo ten fail, in programs that may fail
 	missing  = 8
-	panicked = 9 // likewise, where the source is one that is called for each key
+	panicked = 9 // the same, for a source that is called for each key
 )
 
-// A program is a node, and the memos that it may use: each uses only those before it.
+// A program is a node, with the memos that it may use. Each memo uses only those before it.
 type program struct {
 	main   *node
 	memos  [memos]*node
@@ -105,14 +106,14 @@ func (n *node) keyOf(x int) int {
 	return (n.key + x) % keys
 }
 
-// A key's source depends on the key, and so does its value.
+// The source of a key depends on the key, and so does its value.
 func valueOf(key int) int { return key*key%97 + 1 }
 
 type thrown struct{ key int }
 
 var errSource = errors.New("oops")
 
-// answer returns or raises the answer of a program's source.
+// answer returns the value of a key, or panics, as the program's source does.
 func (p *program) answer(key int) (int, error) {
 	if p.errors {
 		switch key % 10 {
@@ -131,7 +132,7 @@ func (p *program) answer(key int) (int, error) {
 
 func name(key int) string { return fmt.Sprint("s", key%sources) }
 
-// An outcome is what an evaluation has come to, a panic being an error.
+// outcome returns the result of an evaluation as text. A panic counts as an error.
 func outcome(f func() (int, error)) (s string) {
 	defer func() {
 		if v := recover(); v != nil {
@@ -142,7 +143,7 @@ func outcome(f func() (int, error)) (s string) {
 	return fmt.Sprint(v, " ", err)
 }
 
-// sequential evaluates n(x) one thing after another.
+// sequential evaluates n(x) in sequence.
 func (p *program) sequential(n *node, x int) (int, error) {
 	switch n.kind {
 	case get:
@@ -179,10 +180,10 @@ func (p *program) sequential(n *node, x int) (int, error) {
 	return sum, nil
 }
 
-// depth is how many rounds the program has, if it does not fail: the least fixed point of when each key, and each memo, is
-// there.
+// depth returns the number of rounds that the program needs if it does not fail. It is computed as a least fixed point: the
+// rounds in which each key and each memo arrive.
 func (p *program) depth() int {
-	keyAt, memoAt := map[int]int{}, map[[2]int]int{} // when each is there
+	keyAt, memoAt := map[int]int{}, map[[2]int]int{} // the round in which each arrives
 	for {
 		changed := false
 		var eval func(n *node, x, at int) (v, end int)
@@ -244,10 +245,10 @@ type world struct {
 
 	mu    sync.Mutex
 	log   []string
-	sent  map[int]context.Context // in which batch
-	twice string                  // a key that was, and the first batch was not cancelled
+	sent  map[int]context.Context // the context of the batch that had the key
+	twice string                  // a key that was sent twice, although its first batch was not cancelled
 	calls int
-	hook  func(call int, source string, ctx context.Context) // in each call
+	hook  func(call int, source string, ctx context.Context) // is called in each call of a source
 }
 
 func newWorld(p *program) *world {
@@ -297,7 +298,7 @@ func (w *world) note(ctx context.Context, source string, ks []int) {
 	}
 }
 
-// eval evaluates n(x) by fetch.
+// eval evaluates n(x) with fetch.
 func (w *world) eval(ctx context.Context, n *node, x int) (int, error) {
 	switch n.kind {
 	case get:
@@ -332,7 +333,7 @@ func (w *world) eval(ctx context.Context, n *node, x int) (int, error) {
 	return sum(vs), err
 }
 
-// all gets several keys: by All if they are of one source, by Map otherwise.
+// all gets several keys, with All if they belong to one source, and with Map otherwise.
 func (w *world) all(ctx context.Context, n *node, x int) (int, error) {
 	var ks [sources][]int
 	for i := range n.n {
@@ -358,10 +359,10 @@ func sum(vs []int) (s int) {
 	return s
 }
 
-// A way is how a program is run: on one of the drivers.
+// A way is a driver with which a program is run.
 type way struct {
 	name  string
-	exact bool // the number of rounds is the depth
+	exact bool // the number of rounds must equal the depth
 	run   func(ctx context.Context, o fetch.Options, body func(ctx context.Context) error) error
 }
 
@@ -385,7 +386,7 @@ func ways(pool *workstealing.Pool) []way {
 	}
 }
 
-// evaluate runs p one way.
+// evaluate runs p in the given way.
 func (p *program) evaluate(w *world, way way, o fetch.Options) (result string, stats fetch.Stats, s *fetch.Session) {
 	result = outcome(func() (v int, err error) {
 		err = way.run(context.Background(), o, func(ctx context.Context) (err error) {
@@ -398,7 +399,7 @@ func (p *program) evaluate(w *world, way way, o fetch.Options) (result string, s
 	return result, s.Stats(), s
 }
 
-// programs is how many random ones there are: BRAID_FETCH_PROGRAMS says another number.
+// programs returns the seeds of the random programs. BRAID_FETCH_PROGRAMS sets their number.
 func programs(t *testing.T, usual int) (from, to uint64) {
 	n := uint64(usual)
 	if testing.Short() {
@@ -421,7 +422,7 @@ func programs(t *testing.T, usual int) (from, to uint64) {
 	return 1, n + 1
 }
 
-// A program returns the same as its sequential evaluation, takes as many rounds as it is deep, and no key is sent twice.
+// A program returns the result of its sequential evaluation, needs as many rounds as its depth, and sends no key twice.
 func TestRandomPrograms(t *testing.T) {
 	pool := workstealing.New(workstealing.Options{Workers: 2})
 	defer pool.Close()
@@ -462,7 +463,7 @@ func TestOrderedIsDeterministic(t *testing.T) {
 		for i := range logs {
 			w := newWorld(p)
 			result, stats, _ := p.evaluate(w, ways(nil)[0], fetch.Options{})
-			slices.Sort(w.log) // those of a round are called at the same time
+			slices.Sort(w.log) // the batches of one round are called at the same time
 			logs[i] = fmt.Sprint(result, stats, w.log)
 		}
 		if logs[0] != logs[1] {
@@ -471,8 +472,8 @@ func TestOrderedIsDeterministic(t *testing.T) {
 	}
 }
 
-// Whatever is cancelled at whatever time: every Get returns, a batch that nobody needs is cancelled, nothing that was cancelled is
-// remembered, and no goroutine is left.
+// Whatever is cancelled, and when, every Get returns, a batch without waiters is cancelled, nothing that was cancelled is
+// remembered, and no goroutine remains.
 func TestCancelledPrograms(t *testing.T) {
 	defer schedtest.NoGoroutines(t)
 	pool := workstealing.New(workstealing.Options{Workers: 2})
@@ -494,7 +495,7 @@ func TestCancelledPrograms(t *testing.T) {
 				}
 				w.hook = func(call int, source string, ctx context.Context) {
 					switch {
-					case call == at && source == "s2": // inline: it must not wait
+					case call == at && source == "s2": // must not wait, because the source is inline
 						stop()
 					case call == at:
 						stop()
@@ -533,7 +534,7 @@ func TestCancelledPrograms(t *testing.T) {
 	t.Logf("%d programs, %d results of a cancellation", to-from, hit)
 }
 
-// A recording, by way of JSON, gives the same result without a source.
+// A recording that was written as JSON and read again gives the same result without a source.
 func TestReplayedPrograms(t *testing.T) {
 	from, to := programs(t, 200)
 	pool := workstealing.New(workstealing.Options{Workers: 2})

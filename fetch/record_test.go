@@ -12,7 +12,7 @@ import (
 	"github.com/braidgo/braid/fetch"
 )
 
-// A replay would have told of a fault of JSON.
+// Errors and panics are in a recording, so that a replay returns them, and not an error of JSON.
 func TestReplayOfErrorsAndPanics(t *testing.T) {
 	for name, load := range map[string]func(context.Context, *fetch.Batch[int, *int]) error{
 		"error":                func(context.Context, *fetch.Batch[int, *int]) error { return errOdd },
@@ -57,7 +57,8 @@ func TestReplayOfErrorsAndPanics(t *testing.T) {
 	}
 }
 
-// A replay has one answer to a key: that of a Forget is not known to it, as an Effect or a source may have called it.
+// A replay has one value for each key. It cannot know a value that was read after a Forget, because an Effect or a source may
+// have called it.
 func TestReplayOfAForgottenKey(t *testing.T) {
 	n := 0
 	src := fetch.New("counter", func(_ context.Context, b *fetch.Batch[int, int]) error { n++; b.Set(1, n); return nil }, fetch.SourceOptions{})
@@ -68,7 +69,7 @@ func TestReplayOfAForgottenKey(t *testing.T) {
 				if got[i], err = src.Get(ctx, 1); err != nil {
 					return err
 				}
-				src.Forget(ctx, 1+i) // the second is another key
+				src.Forget(ctx, 1+i) // the second Get has another key
 			}
 			r, err = fetch.Of(ctx).Record()
 			return err

@@ -21,13 +21,13 @@ import (
 	"github.com/braidgo/braid/suspend"
 )
 
-// The rows of what happens in which case, one test each.
+// This file has the table of semantics, with a test for each row.
 
 type numbers = fetchtest.Source[int, int]
 
 var errOdd = errors.New("odd")
 
-// newNumbers is a source that doubles; a negative key is not there, and 13 fails.
+// newNumbers returns a source that doubles numbers. Negative keys are not found, and 13 fails.
 func newNumbers(o fetch.SourceOptions) *numbers {
 	return fetchtest.New("numbers", func(k int) (int, error) {
 		switch {
@@ -40,7 +40,7 @@ func newNumbers(o fetch.SourceOptions) *numbers {
 	}, o)
 }
 
-// a getter is one of several tasks, for Together.
+// getter returns one of several functions for Together.
 func getter(src *numbers, k int) func(ctx context.Context) error {
 	return func(ctx context.Context) error {
 		_, err := src.Get(ctx, k)
@@ -53,14 +53,14 @@ func TestTheSameKeyIsOneRequest(t *testing.T) {
 		src := newNumbers(fetch.SourceOptions{})
 		require.NoError(t, fetch.Run(t.Context(), func(ctx context.Context) error {
 			release := src.Pause()
-			again := func(ctx context.Context) error { // while it is open
+			again := func(ctx context.Context) error { // while the request is open
 				return suspend.Blocking(ctx, func() { synctest.Wait(); release() })
 			}
 			require.NoError(t, fetch.Together(ctx, getter(src, 1), getter(src, 1), func(ctx context.Context) error {
 				var p promise.Promise[int]
 				return fetch.Together(ctx, getter(src, 1), again, func(ctx context.Context) error { _ = p.Fill(1); return nil })
 			}))
-			_, first := src.Get(ctx, 13) // and answered
+			_, first := src.Get(ctx, 13) // and after the response
 			_, second := src.Get(ctx, 13)
 			require.ErrorIs(t, first, errOdd)
 			require.Same(t, first, second)
@@ -78,7 +78,7 @@ func TestGetWithADoneContext(t *testing.T) {
 		done, cancel := context.WithCancelCause(ctx)
 		cause := errors.New("enough")
 		cancel(cause)
-		for _, k := range []int{1, 2} { // 1 is there
+		for _, k := range []int{1, 2} { // 1 is already loaded
 			_, err := src.Get(done, k)
 			require.ErrorIs(t, err, context.Canceled)
 			require.ErrorIs(t, err, cause)
@@ -91,7 +91,7 @@ func TestGetWithADoneContext(t *testing.T) {
 	require.Equal(t, [][]int{{1}}, src.Batches())
 }
 
-// cancelOne runs several tasks that ask for keys, and cancels one of them, before or after the dispatch.
+// cancelOne runs several tasks that fetch keys, and cancels one of them, before or after the dispatch.
 func cancelOne(t *testing.T, src *numbers, after bool, cancelled []int, others []int, then func(ctx context.Context)) (stats fetch.Stats) {
 	synctest.Test(t, func(t *testing.T) {
 		require.NoError(t, fetch.Run(t.Context(), func(ctx context.Context) error {
@@ -175,7 +175,7 @@ func TestLastWaiterOfABatch(t *testing.T) {
 	require.Equal(t, 1, src.Cancelled())
 }
 
-// A user would have got the cancellation of a stranger's batch for an answer.
+// A Get that joins a batch which is being cancelled must not get the cancellation. It sends its key again.
 func TestGetThatComesWhileABatchIsBeingCancelled(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var calls int
@@ -183,7 +183,7 @@ func TestGetThatComesWhileABatchIsBeingCancelled(t *testing.T) {
 		src := fetch.New("slow", func(ctx context.Context, b *fetch.Batch[int, int]) error {
 			if calls++; calls == 1 {
 				<-ctx.Done()
-				<-leave // it takes its time
+				<-leave // takes its time to end
 				b.Set(1, -1)
 				return nil
 			}
@@ -249,14 +249,14 @@ func TestSourceReturnsAnError(t *testing.T) {
 	require.Equal(t, 2, calls, "the error is remembered")
 }
 
-// A source that fails has read some rows only. Its error is the answer to all keys: the values beside it may be half of what they would be.
+// If a source fails, it has read only some of its rows. All keys get its error, because the values beside it may be incomplete.
 func TestAnErrorIsNeverDropped(t *testing.T) {
 	down, own := errors.New("down"), errors.New("own")
 	half := new(int)
 	every := func(ks []int) map[int]*int {
 		m := map[int]*int{}
 		for _, k := range ks {
-			m[k] = nil // as a source of one-to-many, which has an entry for each key
+			m[k] = nil // a one-to-many source has an entry for each key
 		}
 		return m
 	}
@@ -264,7 +264,7 @@ func TestAnErrorIsNeverDropped(t *testing.T) {
 		for _, k := range b.Keys() {
 			b.Set(k, half)
 		}
-		return down // of rows.Err
+		return down // the error of rows.Err
 	}
 	for name, src := range map[string]*fetch.Source[int, *int]{
 		"ByMap":   fetch.ByMap("s", func(_ context.Context, ks []int) (map[int]*int, error) { return every(ks), down }, fetch.SourceOptions{}),
@@ -438,17 +438,17 @@ func TestFirstErrorInOrder(t *testing.T) {
 			_, err := fetch.Map(ctx, []int{0, 1, 2, 3}, func(ctx context.Context, i int) (int, error) {
 				switch i {
 				case 0:
-					_, err := slow.Get(ctx, 0) // before the failure: it goes on
+					_, err := slow.Get(ctx, 0) // began before the failure, and continues
 					return 0, err
 				case 1:
 					_, _ = slow.Get(ctx, 1)
 					return 0, first
 				case 2:
-					suspend.Yield()  // 3 begins
-					return 0, second // the first in time
+					suspend.Yield()  // lets 3 begin
+					return 0, second // fails first
 				case 3:
 					go func() { synctest.Wait(); release() }()
-					<-ctxDone(ctx) // decided when 0 has ended and 1 has failed
+					<-ctxDone(ctx) // fails after 0 has ended and 1 has failed
 					told = context.Cause(ctx)
 					return 0, told
 				}
@@ -466,7 +466,7 @@ func TestFirstErrorInOrder(t *testing.T) {
 	})
 }
 
-// ctxDone waits without standing still: the scheduler goes on.
+// ctxDone waits without blocking the scheduler.
 func ctxDone(ctx context.Context) <-chan struct{} {
 	_, _ = suspend.Do(context.Background(), suspend.Done(ctx))
 	return ctx.Done()
@@ -524,7 +524,7 @@ func TestRunInATaskOfARun(t *testing.T) {
 	})
 }
 
-// Two Runs of one session on two goroutines: a Get that joins a request of the other Run waits for the dispatch of that Run.
+// Two Runs of one session are on two goroutines. A Get that joins a request of the other Run waits for the dispatch of that Run.
 func TestRunsOfOneSession(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		src := newNumbers(fetch.SourceOptions{})
@@ -536,7 +536,7 @@ func TestRunsOfOneSession(t *testing.T) {
 				return fetch.Together(ctx, getter(src, 1), func(context.Context) error { <-hold; return nil })
 			}, fetch.Options{}))
 		})
-		synctest.Wait() // the first stands still, with a request
+		synctest.Wait() // the first Run is blocked, with a pending request
 		runs.Go(func() { require.NoError(t, fetch.Run(ctx, getter(src, 1), fetch.Options{})) })
 		synctest.Wait()
 		require.Empty(t, src.Batches())
@@ -575,7 +575,8 @@ func TestRequestOutlivesItsRun(t *testing.T) {
 	})
 }
 
-// An executor that waits natively in a task of a Run, for goroutines that fetch: the Run's scheduler stands still until they go on.
+// An executor blocks natively in a task of a Run, and waits for goroutines that fetch. The Run's scheduler is blocked until they
+// have their values.
 func TestGetByAStranger(t *testing.T) {
 	for _, sent := range []bool{false, true} {
 		synctest.Test(t, func(t *testing.T) {
@@ -591,10 +592,10 @@ func TestGetByAStranger(t *testing.T) {
 					return fetch.Together(ctx, getter(src, 1), func(ctx context.Context) error {
 						require.NoError(t, suspend.Blocking(ctx, synctest.Wait))
 						go func() { synctest.Wait(); release() }()
-						return stranger(ctx) // the batch is open, and its answer comes to the stranger first
+						return stranger(ctx) // the batch is open, and its values reach the goroutines outside first
 					})
 				}
-				return fetch.Together(ctx, getter(src, 1), stranger) // pending: it moves
+				return fetch.Together(ctx, getter(src, 1), stranger) // pending, so the request moves to another driver
 			}, fetch.Options{}))
 			require.Equal(t, [][]int{{1}}, src.Batches())
 		})
@@ -664,7 +665,7 @@ func TestMemosThatWaitForEachOther(t *testing.T) {
 	}
 }
 
-// A Run in a session that goes on waits for its own batches, also for one that nobody needs any more.
+// A Run inside a session waits for its own batches, even for one without waiters.
 func TestARunWaitsForItsBatches(t *testing.T) {
 	for range times(20, 100) {
 		var begun promise.Promise[struct{}]
@@ -696,7 +697,7 @@ func TestARunWaitsForItsBatches(t *testing.T) {
 	}
 }
 
-// A source that runs inline makes tasks runnable while the scheduler is idle. They go on before an effect goes out.
+// A source that runs inline makes tasks runnable while the scheduler is idle. They run before an effect is sent.
 func TestAnEffectWaitsForTheTasksOfAnInlineBatch(t *testing.T) {
 	reads := 0
 	src := fetch.ByMap("memory", func(_ context.Context, ks []int) (map[int]int, error) {
@@ -726,8 +727,8 @@ func TestAnEffectWaitsForTheTasksOfAnInlineBatch(t *testing.T) {
 	}
 }
 
-// All tasks that wait for a round are runnable before the first of them goes on, though its batch has ended on another
-// goroutine and the scheduler is awake: what that task starts comes after them.
+// All tasks that wait for a round become runnable before the first of them runs, even if their batch has ended on another
+// goroutine and the scheduler is awake. A task that the first one starts runs after them.
 func TestARoundIsHandedOutBeforeItsTasksGoOn(t *testing.T) {
 	items := make([]int, 1000)
 	for i := range items {
@@ -773,7 +774,8 @@ func TestARoundIsHandedOutBeforeItsTasksGoOn(t *testing.T) {
 	}
 }
 
-// The context of an item calls the registered functions in the call that cancels it, as a context of package cancel does.
+// When the context of an item is cancelled, it calls the registered functions in the call of cancel, like a context of package
+// cancel.
 func TestAnItemsContextTellsAtOnce(t *testing.T) {
 	for range 100 {
 		var told atomic.Bool
@@ -790,7 +792,7 @@ func TestAnItemsContextTellsAtOnce(t *testing.T) {
 	}
 }
 
-// With Eager an effect does not wait for a read that is open, if all other tasks wait as well.
+// With Eager, an effect does not wait for an open read if all other tasks wait.
 func TestAnEffectGoesBesideAnOpenRead(t *testing.T) {
 	defer schedtest.Within(t, schedtest.Deadline)()
 	done := make(chan struct{})
@@ -878,7 +880,7 @@ func TestCancelledEffect(t *testing.T) {
 				return suspend.Blocking(ctx, func() {
 					synctest.Wait()
 					cancelLate()
-					go func() { synctest.Wait(); close(leave) }() // the Run waits for it
+					go func() { synctest.Wait(); close(leave) }() // the Run waits for this batch
 				})
 			})
 		}, fetch.Options{}))
@@ -916,12 +918,12 @@ func TestMaxBatchAndMaxOpen(t *testing.T) {
 	require.Equal(t, 1, most)
 }
 
-// A queued batch is never sent once its last waiter has given up.
+// A queued batch is not sent after its last waiter was cancelled.
 func TestQueuedBatchIsDropped(t *testing.T) {
 	src := newNumbers(fetch.SourceOptions{MaxBatch: 1, MaxOpen: 1})
 	stats := cancelOne(t, src, true, []int{2}, []int{1}, func(ctx context.Context) {})
 	_ = stats
-	// 2 is asked first, so it is 1 that waits in the queue; now the other way round
+	// Now 2 is sent first, so 1 waits in the queue.
 	synctest.Test(t, func(t *testing.T) {
 		src := newNumbers(fetch.SourceOptions{MaxBatch: 1, MaxOpen: 1})
 		require.NoError(t, fetch.Run(t.Context(), func(ctx context.Context) error {
@@ -939,7 +941,7 @@ func TestQueuedBatchIsDropped(t *testing.T) {
 	})
 }
 
-// A batch that nobody needs any more is over when its Run returns.
+// A batch without waiters has ended when its Run returns.
 func TestNothingOutlivesRun(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ended := false
@@ -995,7 +997,7 @@ func TestCloseEndsWhoWaits(t *testing.T) {
 		var all sync.WaitGroup
 		all.Go(func() { _, errs[0] = src.Get(ctx, 1) })
 		synctest.Wait()
-		all.Go(func() { _, errs[1] = src.Get(ctx, 2) }) // pending, as a round is open
+		all.Go(func() { _, errs[1] = src.Get(ctx, 2) }) // pending, because a round is open
 		synctest.Wait()
 		s.Close()
 		all.Wait()
@@ -1028,7 +1030,7 @@ func TestTransientErrors(t *testing.T) {
 		calls++
 		if calls == 1 {
 			b.Fail(1, fetch.Transient(errOdd))
-			return context.Canceled // its own, of no context of ours
+			return context.Canceled // an error of the source, not of its context
 		}
 		for _, k := range b.Keys() {
 			b.Set(k, calls)
@@ -1053,7 +1055,7 @@ func TestPrimeAndForget(t *testing.T) {
 			require.False(t, src.Prime(ctx, 2, 23))
 			require.NoError(t, fetch.Together(ctx, getter(src, 1), func(ctx context.Context) error {
 				require.False(t, src.Prime(ctx, 1, 11), "it was asked for")
-				src.Forget(ctx, 1) // it is not sent yet, and would be sent twice
+				src.Forget(ctx, 1) // the request was not sent yet, and must not be sent twice
 				return getter(src, 1)(ctx)
 			}))
 			vs, err := src.All(ctx, []int{2, 3})
@@ -1068,7 +1070,7 @@ func TestPrimeAndForget(t *testing.T) {
 	})
 }
 
-// Waiters get the old answer of a forgotten key, and the next Get asks anew.
+// Waiters get the old value of a forgotten key. The next Get sends the key again.
 func TestForgetOfAnOpenRequest(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		src := newNumbers(fetch.SourceOptions{})
@@ -1118,7 +1120,7 @@ func TestImmediate(t *testing.T) {
 	})
 }
 
-// A source of one value that is asked at once, by the first Get.
+// A source of a single value is loaded at once, by the first Get.
 func TestASourceOfOneValue(t *testing.T) {
 	calls := 0
 	now := fetch.New("now", func(ctx context.Context, b *fetch.Batch[struct{}, []int]) error {
@@ -1161,7 +1163,7 @@ func TestShared(t *testing.T) {
 			synctest.Wait()
 		}
 		ask(t.Context(), 1, 2)
-		ask(t.Context(), 2, 3) // those that come while it is open are one batch, and 2 is asked for anew
+		ask(t.Context(), 2, 3) // the Gets that come while it is open share one batch, and 2 is sent again
 		ask(t.Context(), 3, 4)
 		gone, cancel := context.WithCancel(t.Context())
 		ask(gone, 5, 6, 7)
@@ -1203,7 +1205,7 @@ func TestOnBatch(t *testing.T) {
 	require.Equal(t, []error{down}, errs)
 }
 
-// A batch has the values of the session, and of no caller.
+// The context of a batch has the values of the session, not those of a caller.
 func TestBatchBelongsToNobody(t *testing.T) {
 	type key struct{}
 	src := fetch.ByMap("values", func(ctx context.Context, _ []int) (map[int]int, error) {

@@ -19,7 +19,7 @@ import (
 	"github.com/braidgo/braid/internal/testrig/schedtest"
 )
 
-// Turns that take for ever, as on a machine that computes, do not hold up a request.
+// If turns take very long, as on a machine that computes, SettleWithin sends the request.
 func TestSettleWithin(t *testing.T) {
 	defer schedtest.Within(t, schedtest.Deadline)()
 	for _, o := range []fetch.Options{{Settle: math.MaxInt}, {Settle: math.MaxInt, SettleWithin: time.Nanosecond}, {Settle: -1}, {SettleWithin: -1}, {Settle: 1, SettleWithin: math.MaxInt64}} {
@@ -41,16 +41,16 @@ func TestSettleWithin(t *testing.T) {
 	})
 }
 
-// The time begins again while more of a crowd come, for longer if the crowd is large, and ends all the same.
+// The time to settle begins again while more tasks of a crowd come, and is longer for a large crowd, but it ends in any case.
 func TestSettlingOfACrowd(t *testing.T) {
 	type times = []time.Duration
 	crowd := func(n int, more ...time.Duration) times { return slices.Concat(make(times, n), more) }
 	for _, c := range []struct {
 		within time.Duration
 		come   times                 // in tenths of the time to settle
-		ended  map[time.Duration]int // number of those that were answered at a time
+		ended  map[time.Duration]int // the number of tasks that got their values at each time
 	}{
-		{time.Millisecond, times{0, 10, 35}, map[time.Duration]int{10: 1, 20: 1, 45: 1}}, // a chain
+		{time.Millisecond, times{0, 10, 35}, map[time.Duration]int{10: 1, 20: 1, 45: 1}}, // a chain of tasks
 		{0, times{0, 9, 29, 59, 99, 149, 151, 165}, map[time.Duration]int{150: 6, 161: 1, 175: 1}},
 		{0, crowd(20), map[time.Duration]int{10 + 20*10: 20}},
 		{0, crowd(900), map[time.Duration]int{10 + 28*10: 900}},
@@ -71,8 +71,8 @@ func TestSettlingOfACrowd(t *testing.T) {
 			var all sync.WaitGroup
 			for i, at := range c.come {
 				all.Go(func() {
-					time.Sleep(at*tenth + time.Duration(i))             // one after another, so that the first begins the time
-					_, err := src.All(ctx, []int{100 + 2*i, 101 + 2*i}) // one that waits, for two keys
+					time.Sleep(at*tenth + time.Duration(i))             // in sequence, so that the first task starts the time
+					_, err := src.All(ctx, []int{100 + 2*i, 101 + 2*i}) // one waiting task, for two keys
 					require.NoError(t, err)
 					ended[i] = time.Since(begun) / tenth
 				})
@@ -89,8 +89,8 @@ func TestSettlingOfACrowd(t *testing.T) {
 	}
 }
 
-// Calls that wait for no pending request make no crowd, neither before two that do nor meanwhile: the second of the two begins the time
-// again, twice as long.
+// Calls that wait for no pending request do not count for a crowd, neither before two calls that do nor between them. The second
+// of the two starts the time again, twice as long.
 func TestOthersAreNotOfACrowd(t *testing.T) {
 	const within = 99 * time.Microsecond
 	for _, c := range []struct {
@@ -98,8 +98,8 @@ func TestOthersAreNotOfACrowd(t *testing.T) {
 		mode     fetch.Mode
 		policy   fetch.Policy
 		open     bool          // a batch is open, for key 1
-		key      int           // the key of the others
-		patience time.Duration // of the others before the two
+		key      int           // the key of the other calls
+		patience time.Duration // the time of the other calls before the two
 		ended    bool          // the batch has ended when the two come
 	}{
 		{"of an Immediate source", fetch.Immediate, fetch.Rounds, false, 1, time.Hour, false},
@@ -154,7 +154,7 @@ func TestOthersAreNotOfACrowd(t *testing.T) {
 	}
 }
 
-// A crowd that fills a processor's run queue several times, and whose members come one behind another, is one batch for each level.
+// A crowd fills a processor's run queue several times, and its members come one after another. It needs one batch for each level.
 func TestTurnsOfACrowd(t *testing.T) {
 	defer schedtest.Within(t, schedtest.Deadline)()
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
@@ -175,16 +175,17 @@ func TestTurnsOfACrowd(t *testing.T) {
 		})
 	}
 	all.Wait()
-	require.LessOrEqual(t, s.Stats().Batches, 4) // 2, unless a time slice ends at a bad moment
+	require.LessOrEqual(t, s.Stats().Batches, 4) // usually 2, unless a time slice ends at a bad moment
 	require.Equal(t, 12000, s.Stats().Keys)
 }
 
-// A crowd that fills no local run queue is sent before compute-bound goroutines, which are in the global queue, have each had their turn.
+// A crowd that does not fill a local run queue is sent before all compute-bound goroutines, which are in the global queue, have
+// run once.
 func TestTurnsOfASmallCrowd(t *testing.T) {
 	defer schedtest.Within(t, schedtest.Deadline)()
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
 	const computing, tries = 100, 20
-	var turns atomic.Int64 // of the computing goroutines, each of which goes behind the global queue
+	var turns atomic.Int64 // counts the turns of the computing goroutines, each of which queues behind the global queue
 	var done atomic.Bool
 	var busy sync.WaitGroup
 	for range computing {
@@ -197,7 +198,7 @@ func TestTurnsOfASmallCrowd(t *testing.T) {
 	}
 	defer busy.Wait()
 	defer done.Store(true)
-	least := int64(math.MaxInt64) // a time slice may end at a bad moment
+	least := int64(math.MaxInt64) // repeats, because a time slice may end at a bad moment
 	for range tries {
 		var begun, sent int64
 		src := fetch.New("src", func(context.Context, *fetch.Batch[int, int]) error {
@@ -219,7 +220,7 @@ func TestTurnsOfASmallCrowd(t *testing.T) {
 	require.Less(t, least, int64(computing/2))
 }
 
-// The turns of a crowd end though it grows for ever.
+// The settling of a crowd ends even if the crowd grows for ever.
 func TestTurnsOfAnEndlessCrowd(t *testing.T) {
 	defer schedtest.Within(t, schedtest.Deadline)()
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
@@ -234,7 +235,7 @@ func TestTurnsOfAnEndlessCrowd(t *testing.T) {
 			t.Error("none of 4,900 has an answer")
 		} else if !answered.Load() {
 			all.Go(func() { come(k + 1) })
-			go func() {}() // takes the next turn, so that k+1 comes behind the turns
+			go func() {}() // takes the next turn, so that k+1 is queued behind the turns
 			_, err := src.Get(ctx, k)
 			require.NoError(t, err)
 			answered.Store(true)
@@ -244,8 +245,8 @@ func TestTurnsOfAnEndlessCrowd(t *testing.T) {
 	all.Wait()
 }
 
-// A request that outlives its Run comes to the settled driver without a waiter of a crowd. An earlier crowd, which has its answers, must
-// not make the next one wait as long as a large one does.
+// A request that outlives its Run reaches the settled driver without a waiter of a crowd. An earlier crowd, which already has its
+// values, must not make the next one wait as long as a large crowd.
 func TestAnEarlierCrowdDoesNotCount(t *testing.T) {
 	const within = 100 * time.Microsecond
 	synctest.Test(t, func(t *testing.T) {
@@ -272,7 +273,7 @@ func TestAnEarlierCrowdDoesNotCount(t *testing.T) {
 		cancel()
 		synctest.Wait()
 		begun := time.Now()
-		close(hold) // the Run ends, and its request begins a time to settle
+		close(hold) // the Run ends, and its request starts a time to settle
 		time.Sleep(within / 2)
 		require.NoError(t, getter(src, 2)(ctx))
 		require.Equal(t, 2*within, time.Since(begun))

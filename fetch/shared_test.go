@@ -11,7 +11,8 @@ import (
 	"github.com/braidgo/braid/internal/testrig/schedtest"
 )
 
-// A source of several calls to a batch gives the same answers if it is Shared: the failure of one call is not that of the others.
+// A source that makes several calls for a batch has the same results if it is Shared: a failed call does not affect the keys of
+// other calls.
 func TestSharedSourceOfSeveralCalls(t *testing.T) {
 	defer schedtest.Within(t, schedtest.Deadline)()
 	plain := fetch.New("calls", func(_ context.Context, b *fetch.Batch[int, int]) error {
@@ -58,7 +59,7 @@ func TestSharedSourceOfSeveralCalls(t *testing.T) {
 	}
 }
 
-// A source that is in a Run must not get the error that advises Run.
+// A source that calls Get inside a Run must not get the error that suggests a Run.
 func TestSharedSourceFetches(t *testing.T) {
 	other := newNumbers(fetch.SourceOptions{})
 	src := fetch.Shared(fetch.New("shared", func(ctx context.Context, _ *fetch.Batch[int, int]) error {

@@ -13,7 +13,7 @@ import (
 	"github.com/braidgo/braid/suspend"
 )
 
-// A program whose sources are Inline would not have been simulated, see fetch/README.md.
+// Sources of a simulation need not be Inline: a batch is a task of the World. See fetch/README.md.
 func TestInASimulatedWorld(t *testing.T) {
 	simulation.Test(t, func(ctx context.Context, w *simulation.World) error {
 		src := newNumbers(fetch.SourceOptions{Mode: fetch.Inline})

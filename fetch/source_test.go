@@ -9,7 +9,7 @@ import (
 	"github.com/braidgo/braid/fetch"
 )
 
-// A source that has found more than it was asked for would not have been able to say so.
+// A source may set values for keys that were not requested, with Prime.
 func TestPrimeInASource(t *testing.T) {
 	byID := newNumbers(fetch.SourceOptions{})
 	byName := fetch.New("byName", func(ctx context.Context, b *fetch.Batch[string, int]) error {
@@ -28,7 +28,7 @@ func TestPrimeInASource(t *testing.T) {
 	require.Empty(t, byID.Batches())
 }
 
-// A missing error would have been a zero value, as if the source had answered.
+// Fail without an error panics. Otherwise the result would be a zero value without an error.
 func TestFailWithoutAnError(t *testing.T) {
 	src := fetch.New("fails", func(_ context.Context, b *fetch.Batch[int, int]) error { b.Fail(1, nil); return nil }, fetch.SourceOptions{})
 	require.PanicsWithValue(t, "fetch: Fail with a nil error", func() {
@@ -36,7 +36,7 @@ func TestFailWithoutAnError(t *testing.T) {
 	})
 }
 
-// The panic would have come later, from elsewhere.
+// Wrong arguments panic in the call that has them, and not later on another goroutine.
 func TestArguments(t *testing.T) {
 	never := func(context.Context) error { t.Error("called"); return nil }
 	load := func(context.Context, *fetch.Batch[int, int]) error { return nil }

@@ -14,7 +14,7 @@ import (
 	"github.com/braidgo/braid/suspend"
 )
 
-// A session that comes after a waiting crowd was given up gets its answer, and not the end of that crowd.
+// A session comes after a waiting crowd was cancelled. It gets its values, and not the cancellation of that crowd.
 func TestSharedAfterACrowdWasGivenUp(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		let := make(chan struct{})
@@ -45,7 +45,8 @@ func TestSharedAfterACrowdWasGivenUp(t *testing.T) {
 	})
 }
 
-// A Shared source of an Inline one runs on a goroutine of its own: it must not hold up the tasks of the session that has asked first.
+// A Shared source of an Inline source runs on a goroutine of its own, so that it does not delay the tasks of the session that
+// asked first.
 func TestSharedIsNotInline(t *testing.T) {
 	defer schedtest.Within(t, schedtest.Deadline)()
 	went := make(chan struct{})
@@ -64,7 +65,7 @@ func TestSharedIsNotInline(t *testing.T) {
 	}, fetch.Options{Policy: fetch.Eager}))
 }
 
-// A Recording that an editor or a formatter has indented is the same Recording.
+// A Recording that an editor or a formatter has indented is still valid.
 func TestIndentedRecording(t *testing.T) {
 	type key struct{ A, B int }
 	src := fetch.ByMap("s", func(_ context.Context, ks []key) (map[key]int, error) { return map[key]int{ks[0]: 7}, nil }, fetch.SourceOptions{})
@@ -85,7 +86,7 @@ func TestIndentedRecording(t *testing.T) {
 	}, fetch.Options{Replay: &again}))
 }
 
-// A label does not hide that a context belongs to a source, whose Get would wait for itself.
+// A label must not hide that a context belongs to a source, whose Get would wait for itself.
 func TestLabelInASource(t *testing.T) {
 	defer schedtest.Within(t, schedtest.Deadline)()
 	other := newNumbers(fetch.SourceOptions{})
@@ -100,7 +101,7 @@ func TestLabelInASource(t *testing.T) {
 	}, fetch.Options{Trace: true}))
 }
 
-// A scheduler that refuses all but a few tasks.
+// A refusing scheduler refuses all but a few tasks.
 type refusing struct{ left atomic.Int32 }
 
 func (r *refusing) Go(f func()) error {
@@ -110,7 +111,7 @@ func (r *refusing) Go(f func()) error {
 	return suspend.Goroutines.Go(f)
 }
 
-// An item whose task is refused runs in the task of its Map, and nobody waits for the refused task.
+// If the task of an item is refused, the item runs in the task of its Map.
 func TestRefusedTasks(t *testing.T) {
 	for tasks := range int32(4) {
 		defer schedtest.Within(t, schedtest.Deadline)()
@@ -124,7 +125,7 @@ func TestRefusedTasks(t *testing.T) {
 	}
 }
 
-// A source that closes its own session would wait for itself.
+// A source that closes its own session panics, because it would wait for itself.
 func TestCloseInASource(t *testing.T) {
 	defer schedtest.Within(t, schedtest.Deadline)()
 	for _, mode := range []fetch.Mode{fetch.Batched, fetch.Inline, fetch.Immediate, fetch.Direct} {
@@ -134,7 +135,7 @@ func TestCloseInASource(t *testing.T) {
 		}, fetch.SourceOptions{Mode: mode})
 		closes := func(ctx context.Context) error {
 			require.PanicsWithValue(t, "fetch: Close of a session called by one of its sources", func() { _, _ = src.Get(ctx, fetch.Of(ctx)) })
-			_, err := newNumbers(fetch.SourceOptions{}).Get(ctx, 1) // the session goes on
+			_, err := newNumbers(fetch.SourceOptions{}).Get(ctx, 1) // the session still works
 			return err
 		}
 		require.NoError(t, fetch.Run(t.Context(), closes, fetch.Options{}))

@@ -26,13 +26,13 @@ func traced(t *testing.T, o fetch.Options, body func(ctx context.Context) error)
 	return trace
 }
 
-// anyLine is for what differs from run to run: lines, times and bars.
+// anyLine matches what differs between runs: lines, times and bars.
 var anyLine = regexp.MustCompile(`(\w+_test\.go):\d+|\d+\.?\d* (ms|µs)|▇+`)
 
 func TestPicture(t *testing.T) {
 	b := newBlog()
 	var trace *fetch.Trace
-	synctest.Test(t, func(t *testing.T) { // where all batches take the same time
+	synctest.Test(t, func(t *testing.T) { // in a bubble, where all batches take the same time
 		trace = traced(t, fetch.Options{}, func(ctx context.Context) error {
 			_, err := b.page(ctx)
 			return err
@@ -49,7 +49,7 @@ TestPicture: 3 rounds, 4 batches, 31 keys for 51 gets,
 why 3: postIds (blog_test.go) → postViews of 11 (blog_test.go) → postContent 5 (blog_test.go)
 `, "\n"), picture)
 
-	// The lines are those of the calls: of allInfo, mainPane, popular and details.
+	// The lines are those of the calls in allInfo, mainPane, popular and details.
 	require.Len(t, trace.Batches, 4)
 	require.Len(t, trace.Batches[0].Lines, 2)
 	require.Len(t, trace.Batches[3].Lines, 2)
@@ -109,7 +109,7 @@ func TestHints(t *testing.T) {
 		}, fetch.SourceOptions{})
 		trace = traced(t, fetch.Options{}, func(ctx context.Context) error {
 			return fetch.Together(ctx, func(ctx context.Context) error { _, _, err := slow.Find(ctx, 1); return err },
-				func(ctx context.Context) error { // these wait for the round, and go on to another
+				func(ctx context.Context) error { // these wait for the round, and then for another one
 					_, err := src.All(ctx, []int{1, 2})
 					if err == nil {
 						_, err = src.Get(ctx, 3)
@@ -121,7 +121,7 @@ func TestHints(t *testing.T) {
 	})
 }
 
-// A batch has the lines of the calls that asked for it, also where such a call is in a function that another line calls.
+// A batch has the lines of the calls that fetched its keys, even if such a call is in a function that another line calls.
 func TestLines(t *testing.T) {
 	src := fetch.ByMap("x", func(_ context.Context, ks []int) (map[int]int, error) {
 		m := map[int]int{}

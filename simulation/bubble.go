@@ -96,7 +96,7 @@ func (g *guests) reportStall(seed uint64) (stop func()) {
 			before = now
 			time.AfterFunc(2*busyAfter, look)
 		default:
-			fmt.Fprintf(os.Stderr, "simulation: seed %d: a task, a callback or a function of Always waits natively, and stops the World\n", seed)
+			fmt.Fprintf(os.Stderr, "simulation: seed %d: a task, a callback or a function of Always blocks natively, which stops the World\n", seed)
 			_ = pprof.Lookup("goroutine").WriteTo(os.Stderr, 2)
 		}
 	}

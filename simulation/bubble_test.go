@@ -15,7 +15,7 @@ import (
 	"github.com/braidgo/braid/suspend"
 )
 
-// inBubble is Run in a bubble.
+// inBubble calls Run in a bubble.
 func inBubble(t *testing.T, o simulation.Options, main func(ctx context.Context, w *simulation.World) error) (r simulation.Report) {
 	t.Helper()
 	o.Seed, o.Bubble = 1, true
@@ -23,7 +23,7 @@ func inBubble(t *testing.T, o simulation.Options, main func(ctx context.Context,
 	return r
 }
 
-// A time.Sleep in a task takes as long by the World's clock, and delays no timer.
+// A time.Sleep in a task takes its duration on the World's clock, and delays no timer.
 func TestANativeSleepInABubble(t *testing.T) {
 	r := inBubble(t, simulation.Options{}, func(ctx context.Context, w *simulation.World) error {
 		begun := time.Now()
@@ -42,7 +42,7 @@ func TestANativeSleepInABubble(t *testing.T) {
 	require.Equal(t, time.Minute+1001*time.Millisecond, r.Elapsed)
 }
 
-// A run in which nothing can happen is a deadlock, with MaxTime as without one.
+// A run in which nothing can happen is a deadlock, with MaxTime or without.
 func TestADeadlockInABubbleWithMaxTime(t *testing.T) {
 	r := inBubble(t, simulation.Options{MaxTime: time.Hour}, func(ctx context.Context, _ *simulation.World) error {
 		_ = suspend.Sleep(ctx, time.Minute)
@@ -53,7 +53,7 @@ func TestADeadlockInABubbleWithMaxTime(t *testing.T) {
 	require.Equal(t, time.Minute, r.Elapsed)
 }
 
-// A stock context that ends in a bubble takes back the timers of the contexts below it. Each such call ended the process.
+// When a stock context ends in a bubble, it stops the timers of the contexts below it. These calls must not end the process.
 func TestAStockCancelStopsATimerInABubble(t *testing.T) {
 	r := inBubble(t, simulation.Options{}, func(ctx context.Context, w *simulation.World) error {
 		parent, end := context.WithCancel(ctx)
@@ -73,7 +73,7 @@ func TestAStockCancelStopsATimerInABubble(t *testing.T) {
 	require.Equal(t, time.Minute+time.Second, r.Elapsed)
 }
 
-// A context of a wait that is over ends beside the task that cancels it. When its goroutine runs makes no difference to the trace.
+// A context of an earlier wait ends beside the task that cancels it. The trace does not depend on when its goroutine runs.
 func TestAStockCancelRepeats(t *testing.T) {
 	var traces [2]strings.Builder
 	for i := range traces {
@@ -94,7 +94,7 @@ func TestAStockCancelRepeats(t *testing.T) {
 	require.Equal(t, traces[0].String(), traces[1].String())
 }
 
-// A function of time.AfterFunc is a goroutine outside, and may not call what is for the World's own.
+// A function of time.AfterFunc runs on a goroutine outside the World, and must not call methods for the World's own tasks.
 func TestAStockTimerThatLogsInABubble(t *testing.T) {
 	r := inBubble(t, simulation.Options{}, func(ctx context.Context, w *simulation.World) error {
 		time.AfterFunc(time.Second, func() { w.Log("hello") })

@@ -308,7 +308,7 @@ func (g *guests) fromOutside(r ready) error {
 	case g.over:
 		return errOver
 	case r.host == nil && r.task == nil: // only tasks may make this call
-		err := fmt.Errorf("simulation: %w: a guest calls what is for tasks; its network is that of a Host\n%s", ErrForeign, debug.Stack())
+		err := fmt.Errorf("simulation: %w: a guest called a method for tasks: use the network of its Host\n%s", ErrForeign, debug.Stack())
 		g.ask(nil, func() { g.w.fail(err) })
 		return ErrForeign
 	}

@@ -48,7 +48,7 @@ func (e *Nondeterminism) Error() string {
 // errors differ. Otherwise it returns the error of the run, as Run reports it. In a bubble, use Test instead.
 func Check(main func(ctx context.Context, w *World) error, o Options) error {
 	if o.Bubble {
-		return errors.New("simulation: Check in a bubble: its clock goes on between two runs, use simulation.Test with Bubble")
+		return errors.New("simulation: Check called in a bubble, whose clock continues between the two runs: use simulation.Test with Bubble")
 	}
 	for o.Seed == 0 {
 		o.Seed = rand.Uint64()

@@ -16,7 +16,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// culprits are programs that do something else each time, and the words with which the account names their step.
+// culprits are programs that behave differently each time, with the words by which the report names the step.
 var culprits = map[string]struct {
 	names []string
 	main  func(ctx context.Context, w *simulation.World) error
@@ -70,7 +70,7 @@ var culprits = map[string]struct {
 		return suspend.Sleep(ctx, time.Second)
 	}},
 	"the end": {[]string{"the run ends: <nil>"}, func(ctx context.Context, w *simulation.World) error {
-		if ends.Add(1)%2 == 0 { // always the second of two runs
+		if ends.Add(1)%2 == 0 { // in the second run of each pair
 			return nil
 		}
 		return suspend.Sleep(ctx, 1)
@@ -79,8 +79,8 @@ var culprits = map[string]struct {
 
 var ends atomic.Int32
 
-// A map of ten keys has the same order in two runs with odds of less than 1 in 5, and the others have less. So the odds that fewer than 4
-// of 20 pairs differ are below 1e-9.
+// A map of ten keys has the same order in two runs with a probability below 1/8, and the other programs with a lower one. So the
+// probability that fewer than 4 of 20 pairs differ is below 1e-9.
 func TestCheckNamesTheStep(t *testing.T) {
 	for name, c := range culprits {
 		t.Run(name, func(t *testing.T) {
@@ -105,7 +105,7 @@ func TestCheckNamesTheStep(t *testing.T) {
 	}
 }
 
-// A goroutine that resumes a task is found by its call, whenever it comes.
+// Check finds a goroutine that resumes a task by its call, whenever the call comes.
 func TestCheckFindsAGoroutine(t *testing.T) {
 	for seed := range uint64(20) {
 		err := simulation.Check(func(ctx context.Context, w *simulation.World) error {
@@ -139,7 +139,7 @@ func TestCheckFindsAGoroutine(t *testing.T) {
 	require.ErrorIs(t, err, simulation.ErrForeign)
 }
 
-// Two functions of time.AfterFunc that are due at one moment run in any order.
+// Two functions of time.AfterFunc that are due at the same time run in either order.
 func TestCheckNamesAStockTimerTie(t *testing.T) {
 	found := 0
 	for seed := uint64(1); seed <= 40 && found < 3; seed++ {
@@ -176,9 +176,10 @@ func TestCheckPasses(t *testing.T) {
 	require.ErrorContains(t, simulation.Check(nil, simulation.Options{Bubble: true}), "use simulation.Test")
 }
 
-// A difference beside a long window is the machine's, and the seed runs again. Without one, and after five tries, it is the program's.
+// If two runs differ beside a long window, this may be due to the machine, and the seed runs again. Without a long window, or
+// after five attempts, the program is at fault.
 func TestALongWindow(t *testing.T) {
-	for _, c := range []struct{ long, same, runs int }{{0, 3, 2}, {1, 3, 6}, {1, 6, 10}} { // runs from the same'th pair on do the same
+	for _, c := range []struct{ long, same, runs int }{{0, 3, 2}, {1, 3, 6}, {1, 6, 10}} { // from the same'th pair on, both runs are equal
 		runs := 0
 		err := simulation.CheckRuns(simulation.Options{Seed: 1}, func(simulation.Options) simulation.Report {
 			runs++

@@ -13,7 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// A moment that is further than the clock goes is never, and not now.
+// A time that is beyond the range of the clock is never reached, instead of at once.
 func TestFarTimesAreNotReached(t *testing.T) {
 	far := time.Date(9999, 1, 1, 0, 0, 0, 0, time.UTC)
 	for name, over := range map[string]func(w *simulation.World) bool{
@@ -41,7 +41,7 @@ func TestFarTimesAreNotReached(t *testing.T) {
 	}
 }
 
-// The loop of a lease: a Sleep ends when the node's own clock has moved by its duration, not a nanosecond before.
+// In the loop of a lease, a Sleep ends when the node's own clock has advanced by its duration, and not a nanosecond earlier.
 func TestASleepIsNotTooShortByTheClockOfItsNode(t *testing.T) {
 	for _, rate := range []float64{0.3, 0.999, 1.1, 1.5, 3, 7e8} {
 		run(t, func(ctx context.Context, w *simulation.World) error {
@@ -72,7 +72,7 @@ func TestSkewRefusesRatesThatAreNone(t *testing.T) {
 	})
 }
 
-// A timer that is due during a Pause is called after Resume, unless it is stopped before.
+// A timer that is due during a Pause fires after the Resume, unless it is stopped before.
 func TestATimerOfAPausedNodeCanBeStopped(t *testing.T) {
 	run(t, func(ctx context.Context, w *simulation.World) error {
 		n, called := w.Node("n"), 0
@@ -90,7 +90,7 @@ func TestATimerOfAPausedNodeCanBeStopped(t *testing.T) {
 	})
 }
 
-// Deadlines of stock code count from time.Now, wherever the virtual clock is, and short ones are not over at once.
+// Deadlines of stock code are relative to time.Now, whatever the virtual clock shows, so short ones do not pass at once.
 func TestDeadlinesOfStockCode(t *testing.T) {
 	for _, start := range []time.Time{{}, time.Now()} {
 		for _, d := range []time.Duration{45 * time.Millisecond, time.Second, 5 * time.Second} {
@@ -102,7 +102,7 @@ func TestDeadlinesOfStockCode(t *testing.T) {
 					_, _ = b.Write([]byte("x"))
 				})
 				begin := suspend.Now()
-				for late := true; late; { // or the process was held up
+				for late := true; late; { // repeats, in case the process was delayed
 					now := time.Now()
 					require.NoError(t, a.SetReadDeadline(now.Add(d)))
 					late = time.Since(now) > 40*time.Millisecond
@@ -119,10 +119,10 @@ func TestDeadlinesOfStockCode(t *testing.T) {
 	}
 }
 
-// A node of no name would look like the World in a trace.
+// In a trace, a node without a name would look like the World.
 func TestANodeHasAName(t *testing.T) {
 	run(t, func(_ context.Context, w *simulation.World) error {
-		require.PanicsWithValue(t, "simulation: a Node without a name", func() { w.Node("") })
+		require.PanicsWithValue(t, "simulation: Node with an empty name", func() { w.Node("") })
 		return nil
 	})
 }

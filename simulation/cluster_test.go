@@ -22,7 +22,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// cluster is a server, three clients with ten requests each, resets and partitions, in two minutes of virtual time.
+// cluster has a server and three clients with ten requests each, with resets and partitions, in two minutes of virtual time.
 func cluster(once bool) func(ctx context.Context, w *simulation.World) error {
 	return func(ctx context.Context, w *simulation.World) error {
 		w.SetFaults(simulation.Faults{MinLatency: time.Millisecond, MaxLatency: 50 * time.Millisecond, Reset: 0.02})
@@ -66,8 +66,8 @@ func cluster(once bool) func(ctx context.Context, w *simulation.World) error {
 	}
 }
 
-// golden is the hash over the runs of TestOneHash. It is the same for each number of processors, each setting of the
-// collector, and with the race detector. A change of what is noted, or of the order of draws, changes it.
+// golden is the hash over the runs of TestOneHash. It does not depend on the number of processors, on the garbage collector, or
+// on the race detector. It changes if other events are recorded, or if the order of draws changes.
 const golden = "a5fed0d36496acbf"
 
 func TestOneHash(t *testing.T) {
@@ -84,11 +84,11 @@ func TestOneHash(t *testing.T) {
 	require.Greater(t, found, 500, "seeds that find a request counted twice")
 }
 
-// Other processes have other maps, other addresses, other collections.
+// Other processes have other hash keys of maps, other addresses and other garbage collections.
 func TestOneHashInEachProcess(t *testing.T) {
 	all := [][]string{{"GOMAXPROCS=1", "GOGC=off", "GODEBUG=asyncpreemptoff=1"}, {"GOMAXPROCS=8", "GOGC=25"}}
 	if testing.Short() {
-		all = nil // this process, in which TestOneHash runs, is another one than that of golden
+		all = nil // this process, in which TestOneHash runs, differs from the one that computed golden
 	}
 	for _, env := range all {
 		c := exec.Command(os.Args[0], "-test.run=^TestOneHash$")
@@ -98,7 +98,7 @@ func TestOneHashInEachProcess(t *testing.T) {
 	}
 }
 
-// Worlds leave nothing behind: not those that crash nodes, nor those that end in a deadlock, a panic or with tasks.
+// Worlds leave nothing behind: neither those whose nodes crash, nor those that end with a deadlock, a panic or live tasks.
 func TestNothingIsLeft(t *testing.T) {
 	ways := []func(ctx context.Context, w *simulation.World) error{
 		cluster(false),
@@ -145,7 +145,7 @@ func BenchmarkEmptyWorld(b *testing.B) {
 	}
 }
 
-// A step is a Yield of one of two tasks. Beside it are the two switches of a coroutine.
+// A step is a Yield of one of two tasks. The two switches of a coroutine are measured, too.
 func BenchmarkStep(b *testing.B) {
 	b.Run("Braid", func(b *testing.B) {
 		simulation.Run(func(ctx context.Context, w *simulation.World) error {

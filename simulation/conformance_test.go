@@ -8,7 +8,7 @@ import (
 	"github.com/braidgo/braid/suspendtest"
 )
 
-// start opens a World that others may call into.
+// start opens a World that other goroutines may call.
 func start(o simulation.Options) (*simulation.World, func()) {
 	return startAt(o, func(w *simulation.World) *simulation.World { return w })
 }

@@ -17,9 +17,9 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// The tests of eventloop's Conn, as tasks of a World.
+// These are the tests of eventloop's Conn, in tasks of a World.
 
-// halves are what a net.Conn of TCP has beside.
+// A halves has the methods that a TCP connection has in addition to net.Conn.
 type halves interface {
 	net.Conn
 	CloseWrite() error
@@ -56,7 +56,7 @@ func spawn(w *simulation.World, f func()) {
 	}
 }
 
-// eachSeed runs main under a number of seeds, with two kinds of network.
+// eachSeed runs main with several seeds, on two kinds of networks.
 func eachSeed(t *testing.T, main func(ctx context.Context, t *testing.T, w *simulation.World)) {
 	t.Helper()
 	for _, faults := range []simulation.Faults{{}, {MinLatency: time.Millisecond, MaxLatency: 20 * time.Millisecond, Bandwidth: 1 << 20}} {
@@ -81,7 +81,7 @@ func TestDeadlines(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			eachSeed(t, func(ctx context.Context, t *testing.T, w *simulation.World) {
 				a, _ := pair(ctx, w)
-				// after is how long an operation takes that times out, if change is called a second later.
+				// after returns how long an operation with a timeout takes if change is called a second later.
 				after := func(first time.Duration, change func()) time.Duration {
 					begin := suspend.Now()
 					require.NoError(t, dir.set(a, begin.Add(first)))
@@ -109,7 +109,7 @@ func TestDeadlines(t *testing.T) {
 	}
 }
 
-// Stock code makes deadlines from time.Now: they count as the duration that they are ahead.
+// Stock code makes deadlines with time.Now. The World uses the time that is left until the deadline.
 func TestADeadlineOfRealTime(t *testing.T) {
 	for _, d := range []time.Duration{-time.Hour, 0, 300 * time.Millisecond, 5 * time.Second, time.Hour} {
 		run(t, func(ctx context.Context, w *simulation.World) error {
@@ -131,7 +131,7 @@ func TestCloseWakes(t *testing.T) {
 		require.NoError(t, err)
 		ops := []func() error{
 			func() error { _, err := a.Read(make([]byte, 1)); return err },
-			func() error { _, err := a.Read(make([]byte, 1)); return err }, // waits for its turn
+			func() error { _, err := a.Read(make([]byte, 1)); return err }, // waits behind another Read
 			func() error { _, err := a.Write(make([]byte, 1<<20)); return err },
 			func() error { _, err := ln.Accept(); return err },
 		}
@@ -157,7 +157,7 @@ func TestCloseWakes(t *testing.T) {
 	})
 }
 
-// Each writer's messages stay whole, and in its order; every byte is read once.
+// The messages of each writer stay whole and in order. Every byte is read once.
 func TestConcurrentReadsAndWrites(t *testing.T) {
 	eachSeed(t, func(ctx context.Context, t *testing.T, w *simulation.World) {
 		a, b := pair(ctx, w)
@@ -192,13 +192,13 @@ func TestConcurrentReadsAndWrites(t *testing.T) {
 			_ = suspend.Sleep(ctx, time.Second)
 		}
 		require.Len(t, all, writers*messages*size)
-		for ; len(all) > 0; all = all[size:] { // with several readers only those of one step are in order
+		for ; len(all) > 0; all = all[size:] { // with several readers, only the bytes of one step are in order
 			require.Equal(t, size, bytes.Count(all[:size], all[:1]), "torn")
 		}
 	})
 }
 
-// A Write that finds no room suspends, and no other gets in between.
+// A Write without room suspends, and no other Write gets in between.
 func TestWritesAreWholeAndSuspend(t *testing.T) {
 	eachSeed(t, func(ctx context.Context, t *testing.T, w *simulation.World) {
 		a, b := pair(ctx, w)
@@ -246,7 +246,7 @@ func TestHalfClose(t *testing.T) {
 	})
 }
 
-// A Close with bytes to read resets the peer, as over TCP; so does a Write to a Conn that is closed.
+// A Close with unread bytes resets the peer, as in TCP. So does a Write to a closed Conn.
 func TestCloseResets(t *testing.T) {
 	eachSeed(t, func(ctx context.Context, t *testing.T, w *simulation.World) {
 		a, b := pair(ctx, w)
@@ -304,7 +304,7 @@ func TestDialFails(t *testing.T) {
 	})
 }
 
-// A caller that tries again at once, whatever the error, does not stop the World: it runs into a limit, or ends with the run.
+// A caller that always tries again at once, after any error, does not stop the World: the run reaches a limit, or ends with main.
 func TestACallerThatTriesAgain(t *testing.T) {
 	again := func(ctx context.Context, w *simulation.World) error {
 		for {
@@ -335,7 +335,7 @@ func TestACallerThatTriesAgain(t *testing.T) {
 	})
 }
 
-// Segments of one connection arrive in order, and connections overtake each other.
+// Segments of one connection arrive in order. Segments of other connections may overtake them.
 func TestOrderAndOvertaking(t *testing.T) {
 	overtaken := 0
 	eachSeed(t, func(ctx context.Context, t *testing.T, w *simulation.World) {

@@ -16,8 +16,8 @@ import (
 	"github.com/braidgo/braid/suspend"
 )
 
-// A program that cancels contexts of package context is repeatable: each cancel started a goroutine, and so ended the run
-// with ErrForeign, or was too late.
+// A program that cancels contexts of package context is repeatable. Otherwise each cancel would start a goroutine, which ends the
+// run with ErrForeign or comes too late.
 func TestContextsOfPackageContext(t *testing.T) {
 	hashes := map[uint64]bool{}
 	for seed := uint64(1); seed <= 200; seed++ {
@@ -33,7 +33,7 @@ func TestContextsOfPackageContext(t *testing.T) {
 	require.Greater(t, len(hashes), 100)
 }
 
-// cancelling waits in each way with contexts of package context, and with some that are derived from them.
+// cancelling waits in each way with contexts of package context, and with contexts derived from them.
 func cancelling(ctx context.Context, w *simulation.World) error {
 	base, cancelBase := context.WithCancelCause(ctx)
 	defer cancelBase(nil)

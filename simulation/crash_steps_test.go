@@ -15,7 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// An estate is what tasks of a node and of the World share. Each that gets something from it gives it back.
+// An estate has what tasks of a node and of the World share. Each task returns what it gets.
 type estate struct {
 	mu   mutex.Mutex
 	sem  *semaphore.Semaphore
@@ -31,7 +31,7 @@ func (e *estate) whole(t *testing.T, k int) {
 	require.True(t, ok, "step %d: the coin is lost", k)
 }
 
-// use waits for one of the three, beside other cases, and gives it back, at once or later.
+// use waits for one of the three, beside other cases, and returns it, at once or later.
 func (e *estate) use(ctx context.Context, atOnce bool, among ...suspend.Selectable) {
 	lock, permit, coin := suspend.CaseOf(e.mu.LockOp()), suspend.CaseOf(e.sem.AcquireOp(1)), suspend.CaseOf(e.coin.TakeOp())
 	won, _ := suspend.Select(ctx, append(among, lock, permit, coin)...)
@@ -49,7 +49,7 @@ func (e *estate) use(ctx context.Context, atOnce bool, among ...suspend.Selectab
 	}
 }
 
-// crashAtEachStep runs a program again and again, and crashes its node n at the k'th step, until the program takes fewer steps.
+// crashAtEachStep repeats a program, and crashes its node n at the k'th step, for each k until the program has fewer steps.
 func crashAtEachStep(t *testing.T, program func(ctx context.Context, w *simulation.World, n *simulation.Node, k int)) {
 	defer schedtest.Within(t, schedtest.Deadline)()
 	for seed := range uint64(12) {
@@ -73,8 +73,9 @@ func crashAtEachStep(t *testing.T, program func(ctx context.Context, w *simulati
 
 func cases(all ...suspend.Selectable) []suspend.Selectable { return all }
 
-// A task that was handed a lock, a permit or a value has it, and its deferred functions give it back, also if its node crashes in the same
-// step. Neither the stop of a losing case's timer ends the task before it has deferred them, nor a look at the clock.
+// A task has received a lock, a permit or a value, and its node crashes in the same step. Its deferred functions must return what
+// it has. Neither stopping the timer of a losing case nor a look at the clock may end the task before it has registered the
+// deferred functions.
 func TestACrashAtEachStepLosesNothing(t *testing.T) {
 	for name, losers := range map[string]func(ctx context.Context, at time.Time) []suspend.Selectable{
 		"no timer": func(context.Context, time.Time) []suspend.Selectable { return nil },
@@ -108,8 +109,8 @@ func TestACrashAtEachStepLosesNothing(t *testing.T) {
 	}
 }
 
-// A waiter of a Cond holds L when its deferred functions run, also if its node crashes while it waits for L once more. The World holds L
-// meanwhile. It unlocked what the World had locked, and an innocent task panicked.
+// A waiter of a Cond holds L when its deferred functions run, even if its node crashes while it waits for L again. The World
+// holds L meanwhile. The waiter must not unlock what the World has locked, which would make another task panic.
 func TestCondOfACrashedNode(t *testing.T) {
 	for _, restart := range []bool{false, true} {
 		run(t, func(ctx context.Context, w *simulation.World) error {
@@ -151,7 +152,7 @@ func TestCondOfACrashedNode(t *testing.T) {
 	}
 }
 
-// A run comes to its end although L is never unlocked, and leaves no goroutine behind.
+// A run ends although L is never unlocked, and leaves no goroutine behind.
 func TestARunEndsThoughACondHasNoLock(t *testing.T) {
 	defer schedtest.Within(t, schedtest.Deadline)()
 	before := schedtest.Goroutines()
@@ -166,7 +167,7 @@ func TestARunEndsThoughACondHasNoLock(t *testing.T) {
 				_ = c.Wait(ctx)
 			})
 			_ = suspend.Sleep(ctx, time.Second)
-			_ = mu.LockContext(ctx) // for good
+			_ = mu.LockContext(ctx) // is never unlocked
 			w.Node("n").Crash()
 			require.False(t, unwound)
 			return nil
@@ -176,7 +177,7 @@ func TestARunEndsThoughACondHasNoLock(t *testing.T) {
 	schedtest.Eventually(t, "no goroutine is left", func() bool { return schedtest.Goroutines() <= before })
 }
 
-// A spinning lock is one of somebody else, whose Lock never parks.
+// A spinning is a foreign lock whose Lock never parks.
 type spinning struct{ locked bool }
 
 func (l *spinning) Unlock() { l.locked = false }
@@ -187,7 +188,7 @@ func (l *spinning) Lock() {
 	l.locked = true
 }
 
-// A Crash returns though the lock of a Cond is waited for by Yield.
+// A Crash returns even if the lock of a Cond is acquired by repeated Yields.
 func TestACrashWithASpinningLock(t *testing.T) {
 	defer schedtest.Within(t, schedtest.Deadline)()
 	run(t, func(ctx context.Context, w *simulation.World) error {

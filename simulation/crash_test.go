@@ -35,7 +35,7 @@ func TestATaskThatIsCrashedByTheNodeItCrashesEnds(t *testing.T) {
 	})
 }
 
-// The scope of the first task waits for a child on its own node, and for one on another.
+// The scope of the first task waits for a child on its own node, and for one on another node.
 func TestAScopeReleasesAfterItsChildrenHaveEnded(t *testing.T) {
 	for _, crash := range []bool{true, false} {
 		children, released := 0, 0
@@ -72,7 +72,7 @@ func TestAScopeReleasesAfterItsChildrenHaveEnded(t *testing.T) {
 	}
 }
 
-// A defer waits for a promise that the last of many defers fills. It is not ended before.
+// A deferred function waits for a promise that the last of many deferred functions fills. It must not be ended before.
 func TestADeferWaitsForAllTasksThatEnd(t *testing.T) {
 	for _, first := range []bool{true, false} {
 		clean := false
@@ -109,7 +109,7 @@ func TestADeferWaitsForAllTasksThatEnd(t *testing.T) {
 	}
 }
 
-// A defer without an end does not stop the World.
+// A deferred function that never ends does not stop the World.
 func TestADeferThatYieldsForEverIsEnded(t *testing.T) {
 	run(t, func(ctx context.Context, w *simulation.World) error {
 		n, ended := w.Node("n"), false
@@ -129,7 +129,7 @@ func TestADeferThatYieldsForEverIsEnded(t *testing.T) {
 	})
 }
 
-// Timers and watches of the first life of a node are not called in the second.
+// Timers and watches of the first life of a node do not call anything in the second life.
 func TestNothingOfTheFirstLifeIsCalledInTheSecond(t *testing.T) {
 	for name, set := range map[string]func(n *simulation.Node, called func()){
 		"a timer of a defer": func(n *simulation.Node, called func()) {
@@ -194,7 +194,7 @@ func TestATaskMayRestartItsOwnNode(t *testing.T) {
 	})
 }
 
-// Both a supervisor of the node, and a node that is crashed in the course of the crash.
+// The test covers a supervisor of the node, and a node that crashes during the crash of another one.
 func TestARestartInADeferOfACrash(t *testing.T) {
 	run(t, func(ctx context.Context, w *simulation.World) error {
 		a, b := w.Node("a"), w.Node("b")

@@ -12,7 +12,7 @@ import (
 	"github.com/braidgo/braid/suspend"
 )
 
-// A task has two Shields, one in a defer of the other. The end of the run lifts both.
+// A task has two Shields, one in a deferred function of the other. The end of the run lifts both.
 func TestTwoShields(t *testing.T) {
 	unwound := false
 	r := simulation.Run(func(ctx context.Context, w *simulation.World) error {
@@ -26,8 +26,8 @@ func TestTwoShields(t *testing.T) {
 			_ = cb.Wait(ctx)
 		})
 		_ = suspend.Sleep(ctx, time.Second)
-		_ = b.LockContext(ctx)        // for good
-		_ = w.Go(func() { a.Lock() }) // gets it as the defer waits, and keeps it
+		_ = b.LockContext(ctx)        // waits for ever
+		_ = w.Go(func() { a.Lock() }) // gets the lock while the deferred function waits, and keeps it
 		_ = suspend.Sleep(ctx, time.Second)
 		return nil
 	}, simulation.Options{Seed: 1})
@@ -36,7 +36,8 @@ func TestTwoShields(t *testing.T) {
 	}
 }
 
-// The message is refused on a goroutine outside. It may release the hold of the actor, which the crash has released.
+// The message is refused on a goroutine outside the World. This may release the hold of the actor, which the crash has already
+// released.
 func TestActorOnACrashedNode(t *testing.T) {
 	r := simulation.Run(func(ctx context.Context, w *simulation.World) error {
 		n := w.Node("n")

@@ -14,7 +14,8 @@ import (
 	"github.com/braidgo/braid/suspend"
 )
 
-// crashed has a task of a Node, which start begins, wait for a Cond. A second later the World takes the lock of the Cond, and calls then.
+// crashed calls start to start a task of a Node, which waits for a Cond. A second later, the World locks the lock of the Cond,
+// and calls then.
 func crashed(t *testing.T, start func(ctx context.Context, n *simulation.Node, wait func(ctx context.Context)),
 	then func(ctx context.Context, mu *mutex.Mutex, n *simulation.Node) error) {
 	t.Helper()
@@ -37,7 +38,7 @@ func crashed(t *testing.T, start func(ctx context.Context, n *simulation.Node, w
 
 var errUnlocked = errors.New("the World's lock was unlocked by the crash")
 
-// T2b: a World task behind the paused one
+// A task of the World waits behind the waiter of a paused node, which crashes.
 func TestPausedNodeCrashed(t *testing.T) {
 	crashed(t, func(ctx context.Context, n *simulation.Node, wait func(context.Context)) {
 		_ = n.Go(func() { wait(ctx) })
@@ -46,11 +47,11 @@ func TestPausedNodeCrashed(t *testing.T) {
 		n.Crash()
 		mu.Unlock()
 		_ = suspend.Sleep(ctx, time.Second)
-		return mu.LockContext(ctx) // deadlock?
+		return mu.LockContext(ctx) // must not be a deadlock
 	})
 }
 
-// T3
+// A task of the first life of a node must not act in the second life.
 func TestOldLifeActsInTheNew(t *testing.T) {
 	born, waited := 0, false
 	crashed(t, func(ctx context.Context, n *simulation.Node, wait func(context.Context)) {
@@ -75,7 +76,7 @@ func TestOldLifeActsInTheNew(t *testing.T) {
 	})
 }
 
-// T4
+// The task of the crashed node belongs to a Group.
 func TestCondInAGroupOfACrashedNode(t *testing.T) {
 	crashed(t, func(ctx context.Context, n *simulation.Node, wait func(context.Context)) {
 		_ = idle.New(n, nil).Go(func() { wait(ctx) })
@@ -89,9 +90,9 @@ func TestCondInAGroupOfACrashedNode(t *testing.T) {
 	})
 }
 
-// The same with a fifo.Run in the task: the waiter has its lock again when the World gives it away.
+// The same with a fifo.Run in the task: the waiter has its lock again when the World unlocks it.
 func TestCondInARunOfACrashedNode(t *testing.T) {
-	for _, ends := range []bool{false, true} { // the World, before
+	for _, ends := range []bool{false, true} { // whether the World locks it before
 		unlocked := false
 		crashed(t, func(ctx context.Context, n *simulation.Node, wait func(context.Context)) {
 			_ = n.Go(func() {
@@ -123,7 +124,7 @@ func TestCondInARunOfACrashedNode(t *testing.T) {
 	}
 }
 
-// several waiters at the end of a run
+// Several tasks wait when the run ends.
 func TestManyWaitersAtTheEnd(t *testing.T) {
 	inside, most := 0, 0
 	r := simulation.Run(func(ctx context.Context, w *simulation.World) error {

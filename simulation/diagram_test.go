@@ -15,7 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestDrawn fails, in a process of its own, after one fault of each kind.
+// TestDrawn fails after one fault of each kind. TestDiagram runs it in another process.
 func TestDrawn(t *testing.T) {
 	if os.Getenv("BRAID_DIAGRAM") == "" {
 		return // see TestDiagram
@@ -71,7 +71,7 @@ func TestDrawn(t *testing.T) {
 	}, simulation.TestOptions{})
 }
 
-// A mark is an element of a diagram.
+// A drawn is an element of a diagram.
 type drawn struct {
 	Class string `xml:"class,attr"`
 	Y1    int    `xml:"y1,attr"`
@@ -94,7 +94,7 @@ func draw(t *testing.T) string {
 	return file
 }
 
-// A diagram has a line for each node, an arrow for each message, which goes down, and a band for each fault, with its end.
+// A diagram has a line for each node, a downward arrow for each message, and a band for each fault, with its end.
 func TestDiagram(t *testing.T) {
 	text, err := os.ReadFile(draw(t))
 	require.NoError(t, err)
@@ -120,7 +120,7 @@ func TestDiagram(t *testing.T) {
 	}
 	require.Equal(t, 2, nodes)
 	require.Len(t, arrows, 4)
-	for i, next := range arrows[1:] { // each is sent after the one before has arrived
+	for i, next := range arrows[1:] { // each message is sent after the last one has arrived
 		require.LessOrEqual(t, arrows[i].Y2, next.Y1, next.Title)
 	}
 	for _, x := range all.Rect {

@@ -35,7 +35,7 @@ func TestTheDiskRefusesMisuse(t *testing.T) {
 	})
 }
 
-// heap returns the bytes that are live, and all that were ever allocated.
+// heap returns the number of live bytes, and of all bytes that were ever allocated.
 func heap() (live, ever uint64) {
 	var m runtime.MemStats
 	runtime.GC()
@@ -43,7 +43,7 @@ func heap() (live, ever uint64) {
 	return m.HeapAlloc, m.TotalAlloc
 }
 
-// A log that is rotated: the removed files are given back, and those that a crash removes, too.
+// A program rotates a log. The memory of removed files is freed, and so is that of files that a crash removes.
 func TestRemovedFilesAreGivenBack(t *testing.T) {
 	run(t, func(_ context.Context, w *simulation.World) error {
 		n := w.Node("n")
@@ -74,7 +74,7 @@ func TestRemovedFilesAreGivenBack(t *testing.T) {
 	})
 }
 
-// A Sync costs the bytes that were written since the last one, not those of the file.
+// The cost of a Sync depends on the bytes that were written since the last one, not on the size of the file.
 func TestSyncDoesNotCopyTheFile(t *testing.T) {
 	run(t, func(_ context.Context, w *simulation.World) error {
 		f := must(w.Node("n").FS().Create("log"))
@@ -89,7 +89,7 @@ func TestSyncDoesNotCopyTheFile(t *testing.T) {
 	})
 }
 
-// A file that has lost its name is there for those that have opened it, until a crash.
+// A file whose name was removed can be used by tasks that have opened it, until a crash.
 func TestAnOpenFileWithoutAName(t *testing.T) {
 	run(t, func(_ context.Context, w *simulation.World) error {
 		n := w.Node("n")

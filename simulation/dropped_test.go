@@ -17,7 +17,7 @@ import (
 	"github.com/braidgo/braid/suspend"
 )
 
-// A node crashes before a function begins that it has accepted. Whoever waits for the function learns of it.
+// A node accepts a function, and crashes before the function begins. Whatever waits for the function learns of this.
 func TestAFunctionThatACrashDrops(t *testing.T) {
 	never := func(context.Context) error { return errors.New("a crashed node has run a function") }
 	decorated := map[string]func(n *simulation.Node) suspend.Spawner{
@@ -31,7 +31,7 @@ func TestAFunctionThatACrashDrops(t *testing.T) {
 			return scope.Run(ctx, func(ctx context.Context, s *scope.Scope) error {
 				s.Go(on, never)
 				crash()
-				_, err := promise.New[int]().Await(ctx) // the failure of the child ends the siblings
+				_, err := promise.New[int]().Await(ctx) // the failure of the child cancels its siblings
 				return err
 			})
 		},
@@ -71,7 +71,7 @@ func TestAFunctionThatACrashDrops(t *testing.T) {
 	}
 }
 
-// A Group of which a crash has dropped a task is idle, and has no live task.
+// After a crash has dropped a task of a Group, the Group is idle and has no live task.
 func TestAGroupWithATaskThatACrashDrops(t *testing.T) {
 	idles := 0
 	require.NoError(t, simulation.Run(func(ctx context.Context, w *simulation.World) error {
@@ -87,8 +87,8 @@ func TestAGroupWithATaskThatACrashDrops(t *testing.T) {
 	require.Equal(t, 1, idles)
 }
 
-// A crash drops a function that a Limit or the Spawner of a Scope has started, and the Open of a pool. The place, the membership and the
-// permit are given back.
+// A crash drops a function that was started through a Limit, through the Spawner of a Scope, or as the Open of a pool. The place,
+// the membership and the permit are free again.
 func TestWhatACrashDropsGivesItsPlaceBack(t *testing.T) {
 	crashes := func(f func(ctx context.Context, n *simulation.Node) error) {
 		for seed := range uint64(10) {

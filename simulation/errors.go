@@ -20,10 +20,10 @@ var (
 	ErrDeadlock = errors.New("deadlock: no task can run, and no timer is set")
 
 	// ErrSteps says that a run reached Options.MaxSteps.
-	ErrSteps = errors.New("the run has taken MaxSteps")
+	ErrSteps = errors.New("the run has reached MaxSteps")
 
 	// ErrTime says that a run reached Options.MaxTime.
-	ErrTime = errors.New("the run has taken MaxTime")
+	ErrTime = errors.New("the run has reached MaxTime")
 
 	// ErrNative says that a task waited natively in one place for eight times StallAfter: on a channel, a sync.Mutex or a real network.
 	ErrNative = errors.New("a task waits natively, which stops the World")
@@ -46,7 +46,7 @@ var (
 var (
 	// ErrStuck says that a guest waited for a sync.Mutex or for real I/O while other guests waited for package time, whose clock could not
 	// advance.
-	ErrStuck = errors.New("stuck: a guest waits for a lock or for something outside, and the clock cannot go on")
+	ErrStuck = errors.New("stuck: a guest waits for a lock or for something outside the World, so the clock cannot advance")
 
 	// ErrBusy says that a guest ran for ten seconds of real time without waiting.
 	ErrBusy = errors.New("busy: a guest runs without end")
@@ -54,7 +54,7 @@ var (
 
 // errStockTimeout is the error of a run that would otherwise wait forever for a timeout. AfterDone recognises a deadline of package context
 // by its monotonic reading; a deadline by the World's clock has none.
-var errStockTimeout = errors.New("a task waits with a timeout of package context, which counts real time and never comes in a World. " +
+var errStockTimeout = errors.New("a task waits with a timeout of package context, which uses real time, and never expires in a World. " +
 	"Use cancel.WithTimeout, or a synctest bubble with Options.Bubble")
 
 // exit must be called by a deferred function. If runtime.Goexit is running the deferred function, exit returns an ErrExited with the place

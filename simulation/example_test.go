@@ -17,7 +17,7 @@ import (
 	"github.com/braidgo/braid/suspend"
 )
 
-// A partition holds the bytes that are sent, and Heal delivers them.
+// During a partition, the bytes that are sent are held. Heal delivers them.
 func ExampleWorld_Partition() {
 	hello := func(c net.Conn, err error) error {
 		if err != nil {
@@ -60,7 +60,7 @@ func ExampleNode_FullDisk() {
 	// create log: no space left on device
 }
 
-// A batch is of ten, and rarely of one. The code under test has its size as a function.
+// A batch has ten elements, and in some runs one. The code under test gets its size from a function.
 func ExampleWorld_Buggify() {
 	small := 0
 	for seed := range uint64(100) {
@@ -84,7 +84,7 @@ func ExampleWorld_Buggify() {
 	// true
 }
 
-// Bytes and names that were synced survive a crash. Others survive under some seeds.
+// Bytes and names that were synced survive a crash. Others survive with some seeds.
 func ExampleNode_Crash() {
 	survivors := func(seed uint64) (found []string) {
 		simulation.Run(func(ctx context.Context, w *simulation.World) error {
@@ -94,7 +94,7 @@ func ExampleNode_Crash() {
 				_, _ = f.WriteAt([]byte("data"), 0)
 				if sync {
 					_ = f.Sync()
-					_ = n.FS().Sync() // the name
+					_ = n.FS().Sync() // makes the name durable
 				}
 			}
 			save("synced", true)
@@ -119,7 +119,7 @@ func ExampleNode_Crash() {
 	// Output: map[synced:true synced, not synced:true]
 }
 
-// In a bubble the clock of package time is the World's.
+// In a bubble, package time uses the World's clock.
 func ExampleRun_bubble() {
 	bubble(func(t *testing.T) {
 		report := simulation.Run(func(ctx context.Context, w *simulation.World) error {
@@ -132,16 +132,16 @@ func ExampleRun_bubble() {
 	// Output: 1h0m0s context deadline exceeded
 }
 
-// bubble is synctest.Test outside of a test.
+// bubble calls synctest.Test outside a test.
 func bubble(f func(t *testing.T)) { inTest(func(t *testing.T) { synctest.Test(t, f) }) }
 
-// inTest runs f once, in a test outside of tests.
+// inTest runs f once as a test, although the caller is no test.
 func inTest(f func(t *testing.T)) {
 	var once sync.Once                     // RunTests runs a test as often as -count and -cpu say
-	skip := flag.Lookup("test.skip").Value // it asks the function that -run asks
+	skip := flag.Lookup("test.skip").Value // the name of the test must pass -skip
 	defer func(was string) { _ = skip.Set(was) }(skip.String())
 	_ = skip.Set("")
-	v := flag.Lookup("test.v").Value // under -v the test would print into the output of the example
+	v := flag.Lookup("test.v").Value // under -v, the test would print into the output of the example
 	defer func(was string) { _ = v.Set(was) }(v.String())
 	_ = v.Set("false")
 	testing.RunTests(func(string, string) (bool, error) { return true, nil }, []testing.InternalTest{{
@@ -149,7 +149,7 @@ func inTest(f func(t *testing.T)) {
 	}})
 }
 
-// Datagrams are lost, so a client repeats its question until the answer comes.
+// Datagrams may be lost, so a client repeats its request until the response arrives.
 func ExampleNode_ListenPacket() {
 	report := simulation.Run(func(ctx context.Context, w *simulation.World) error {
 		w.SetFaults(simulation.Faults{MaxLatency: 10 * time.Millisecond, Loss: 0.5, Double: 0.1})
@@ -188,7 +188,7 @@ func ExampleNode_ListenPacket() {
 	// <nil>
 }
 
-// A disk that rots is found by a checksum.
+// A checksum detects bytes of a disk that have changed.
 func ExampleNode_RotDisk() {
 	simulation.Run(func(ctx context.Context, w *simulation.World) error {
 		n, p := w.Node("a"), make([]byte, 4096)

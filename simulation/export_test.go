@@ -11,8 +11,8 @@ import (
 	"github.com/braidgo/braid/simulation/internal/seeds"
 )
 
-// OpenRun is Run for the conformance kit: other goroutines may submit and wake, and all tasks are waited for. ready is called
-// first.
+// OpenRun is Run for the conformance kit: other goroutines may submit functions and wake tasks, and the run waits for all tasks.
+// It calls ready first.
 func OpenRun(o Options, ready func(*World)) func(ctx context.Context, main func(ctx context.Context) error) error {
 	return func(_ context.Context, main func(ctx context.Context) error) error {
 		o.open = true
@@ -23,7 +23,7 @@ func OpenRun(o Options, ready func(*World)) func(ctx context.Context, main func(
 	}
 }
 
-// CheckInBubbles is Check, each run in a bubble of its own, as Test does with Bubble.
+// CheckInBubbles is Check, with each run in a bubble of its own, as in Test with Bubble.
 func CheckInBubbles(t *testing.T, o Options, main func(ctx context.Context, w *World) error) error {
 	c := checker{run: func(o Options) (r Report) {
 		synctest.Test(t, func(*testing.T) { r = Run(main, o) })
@@ -33,7 +33,7 @@ func CheckInBubbles(t *testing.T, o Options, main func(ctx context.Context, w *W
 	return c.check(o)
 }
 
-// Shorten is what Test does with BRAID_SHORTEN. of is what BRAID_SEED would have behind the seed.
+// Shorten does what Test does with BRAID_SHORTEN. of is the part that BRAID_SEED would have behind the seed.
 func Shorten(o Options, of string, tries int, main func(ctx context.Context, w *World) error) (name, story string, err error) {
 	p, err := seeds.Parse(fmt.Sprint(o.Seed) + of)
 	if err != nil {
@@ -45,25 +45,25 @@ func Shorten(o Options, of string, tries int, main func(ctx context.Context, w *
 	return strings.TrimPrefix(p.String(), fmt.Sprint(o.Seed)), x.Story(), x.Err
 }
 
-// RunGuests is Run for a World with guests, as Test does it.
+// RunGuests is Run for a World with guests, as in Test.
 func RunGuests(t *testing.T, o Options, main func(ctx context.Context, w *World) error) Report {
 	random, _ := openChance()
 	return inGuests(t, o, random, main)
 }
 
-// Calm is what Test does first.
+// Calm is the first step of Test.
 var Calm = calm
 
-// CollectOver is the size of the heap over which garbage is collected.
+// CollectOver is the heap size above which garbage is collected.
 var CollectOver = &collectOver
 
-// CheckRuns is Check for runs of another kind.
+// CheckRuns is Check for another function that runs a World.
 func CheckRuns(o Options, run func(Options) Report) error {
 	c := checker{run: run}
 	return c.check(o)
 }
 
-// BusyAfter is the real time after which a guest is busy.
+// BusyAfter is the real time after which a guest counts as busy.
 var BusyAfter = &busyAfter
 
 // SetOutputOpen sets how long the output of a worker that has ended may stay open.

@@ -16,19 +16,19 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// reads returns the error of a Read of one byte within d.
+// reads returns the error of a Read of one byte, with the timeout d.
 func reads(c net.Conn, d time.Duration) error {
 	_ = c.SetReadDeadline(suspend.Now().Add(d))
 	_, err := c.Read(make([]byte, 1))
 	return err
 }
 
-// One direction is on hold, and the other is not.
+// One direction is held, and the other is not.
 func TestHoldOneDirection(t *testing.T) {
 	eachSeed(t, func(ctx context.Context, t *testing.T, w *simulation.World) {
 		listen(w.Node("b"))
 		a, b := pair(ctx, w)
-		require.PanicsWithValue(t, "simulation: Hold from a node that is no end of the Link", func() { w.Link("a", "b").Hold("c") })
+		require.PanicsWithValue(t, "simulation: Hold with a node that is not an end of the Link", func() { w.Link("a", "b").Hold("c") })
 		for _, from := range []string{"a", "b"} {
 			out, in := a, b
 			if from == "b" {
@@ -52,7 +52,7 @@ func TestHoldOneDirection(t *testing.T) {
 	})
 }
 
-// With a tail of a quarter, three quarters of the segments take no longer, and some take eight times as long.
+// With a tail of a quarter, three quarters of the segments have the normal latency, and some need eight times as long.
 func TestTail(t *testing.T) {
 	run(t, func(ctx context.Context, w *simulation.World) error {
 		a, b := pair(ctx, w)
@@ -71,7 +71,7 @@ func TestTail(t *testing.T) {
 	})
 }
 
-// The peers of a node without power are not told.
+// The peers of a node that loses its power are not told.
 func TestPowerOff(t *testing.T) {
 	eachSeed(t, func(ctx context.Context, t *testing.T, w *simulation.World) {
 		b := w.Node("b")
@@ -104,7 +104,7 @@ func TestPowerOff(t *testing.T) {
 		b.Restart(func(context.Context) {})
 		require.ErrorIs(t, reads(c, time.Second), syscall.ECONNRESET)
 		b.Crash()
-		b.PowerOff() // has crashed already
+		b.PowerOff() // has already crashed
 		_, err = w.Node("a").Dial(ctx, "tcp", "b:80")
 		require.ErrorIs(t, err, syscall.ECONNREFUSED)
 	})
@@ -145,7 +145,7 @@ func TestSlowAndFullDisks(t *testing.T) {
 	})
 }
 
-// A server that writes first breaks a connection before the client knows of it.
+// A server writes first, and breaks the connection before the client knows of it.
 func TestAResetBeforeTheAnswer(t *testing.T) {
 	run(t, func(ctx context.Context, w *simulation.World) error {
 		w.SetFaults(simulation.Faults{MinLatency: time.Second, MaxLatency: time.Second, Reset: 1})
@@ -156,7 +156,7 @@ func TestAResetBeforeTheAnswer(t *testing.T) {
 	})
 }
 
-// The faults of one Link are those of its connections only.
+// The faults of a Link apply only to its connections.
 func TestFaultsOfOneLink(t *testing.T) {
 	run(t, func(ctx context.Context, w *simulation.World) error {
 		w.SetFaults(simulation.Faults{Reset: 1})
@@ -172,7 +172,7 @@ func TestFaultsOfOneLink(t *testing.T) {
 	})
 }
 
-// Each direction has its bandwidth, whatever the other carries.
+// Each direction has its own bandwidth.
 func TestBandwidthOfEachDirection(t *testing.T) {
 	run(t, func(ctx context.Context, w *simulation.World) error {
 		a, b := pair(ctx, w)
@@ -187,7 +187,7 @@ func TestBandwidthOfEachDirection(t *testing.T) {
 	})
 }
 
-// The news that there is room takes a latency, too.
+// The notice that there is room takes a latency, too.
 func TestRoomIsKnownLater(t *testing.T) {
 	run(t, func(ctx context.Context, w *simulation.World) error {
 		a, b := pair(ctx, w)
@@ -203,7 +203,7 @@ func TestRoomIsKnownLater(t *testing.T) {
 	})
 }
 
-// A clock is faster from its Skew on, and not since the beginning.
+// A Skew changes the clock from now on, and not from the beginning.
 func TestSkewBeginsNow(t *testing.T) {
 	run(t, func(ctx context.Context, w *simulation.World) error {
 		_ = suspend.Sleep(ctx, time.Hour)
@@ -213,7 +213,7 @@ func TestSkewBeginsNow(t *testing.T) {
 	})
 }
 
-// Others may run during a Sync that takes no time.
+// Other tasks may run during a Sync that takes no time.
 func TestASyncYields(t *testing.T) {
 	for name, sync := range map[string]func(f disk.File, disk disk.FS) error{
 		"file":  func(f disk.File, _ disk.FS) error { return f.Sync() },
@@ -239,7 +239,7 @@ func TestASyncYields(t *testing.T) {
 	}
 }
 
-// A write is torn where a sector of the disk ends, wherever the write begins.
+// A torn write ends at a sector boundary of the disk, wherever the write begins.
 func TestSectorsOfTheDisk(t *testing.T) {
 	torn := 0
 	simulation.Test(t, func(ctx context.Context, w *simulation.World) error {

@@ -72,7 +72,7 @@ func TestFilesAreFiles(t *testing.T) {
 	})
 }
 
-// What was synced is there after a crash. What was not is there, or not, or partly, and all three come up.
+// Synced bytes exist after a crash. Others exist completely, partly or not at all, and all three cases occur.
 func TestTheDiskAfterACrash(t *testing.T) {
 	const sectors = 4
 	seen := map[string]int{}
@@ -116,7 +116,7 @@ func TestTheDiskAfterACrash(t *testing.T) {
 	}
 }
 
-// A name is durable by the Sync of the disk. Of the changes since then the first few are there.
+// A Sync of the disk makes names durable. Of the changes after it, the first few survive a crash.
 func TestNamesAfterACrash(t *testing.T) {
 	seen := map[int]int{}
 	simulation.Test(t, func(ctx context.Context, w *simulation.World) error {
@@ -162,7 +162,7 @@ func TestAFileIsDeadAfterACrash(t *testing.T) {
 	})
 }
 
-// A crash may come while a Sync is under way.
+// A crash may come during a Sync.
 func TestACrashDuringASync(t *testing.T) {
 	lost, kept := 0, 0
 	simulation.Test(t, func(ctx context.Context, w *simulation.World) error {
@@ -192,7 +192,7 @@ func TestACrashDuringASync(t *testing.T) {
 	require.Greater(t, kept, 5)
 }
 
-// After a Sync that fails the bytes are not durable, and a second Sync that succeeds does not make them so.
+// If a Sync fails, the bytes are not durable, and a later successful Sync does not make them durable.
 func TestASyncThatFails(t *testing.T) {
 	run(t, func(ctx context.Context, w *simulation.World) error {
 		n := w.Node("n")

@@ -13,7 +13,7 @@ import (
 	"github.com/braidgo/braid/simulation"
 )
 
-// A goroutine that is in a call of the system before the run does not count.
+// A goroutine that was in a system call before the run does not count as a guest.
 func TestGuestBesideACall(t *testing.T) {
 	*simulation.BusyAfter = 5 * time.Second
 	defer func() { *simulation.BusyAfter = 10 * time.Second }()

@@ -30,7 +30,7 @@ type asks struct{ n *simulation.Node }
 
 func (a asks) String() string { return fmt.Sprint(a.n.Crashed()) }
 
-// Programs that once hung, failed or had no end.
+// Each of these programs must end. They cover cases in which guests could hang or run for ever.
 func TestGuestRuns(t *testing.T) {
 	if child, _ := apart(t, false); !child {
 		return
@@ -184,7 +184,7 @@ func TestGuestRuns(t *testing.T) {
 	}
 }
 
-// TestGuestFails fails in processes of its own.
+// TestGuestFails fails. TestGuestMessages runs it in other processes.
 func TestGuestFails(t *testing.T) {
 	how := os.Getenv("BRAID_GUEST_FAILS")
 	if how == "" {
@@ -212,7 +212,8 @@ func TestGuestFails(t *testing.T) {
 	}, simulation.TestOptions{Seeds: 1, Options: simulation.Options{Guests: true}})
 }
 
-// What a Test says of a guest that never ends, which does not run again, of a task that stops the World, of an error, and of t.Fatalf.
+// The table has the output of Test for a guest that never ends, which does not run again, for a task that stops the World, for an
+// error, and for t.Fatalf.
 func TestGuestMessages(t *testing.T) {
 	for how, want := range map[string]struct {
 		runs int
@@ -234,7 +235,7 @@ func TestGuestMessages(t *testing.T) {
 			for lines := bufio.NewScanner(out); lines.Scan() && (how != "native" || !strings.Contains(text, want.text[0])); {
 				text += lines.Text() + "\n"
 			}
-			_ = c.Process.Kill() // it stands still, or has ended
+			_ = c.Process.Kill() // ends the process if it is blocked
 			_ = c.Wait()
 			require.Equal(t, want.runs, strings.Count(text, "a run\n"), text)
 			for _, s := range want.text {

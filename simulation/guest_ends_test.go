@@ -52,8 +52,8 @@ func pipe(w *simulation.World) (c, s net.Conn) {
 	return <-cs, <-ss
 }
 
-// apart reports whether the caller is a process of its own for this test: guests are left in it. Otherwise it runs one, and its output
-// is that of the test.
+// apart runs the calling test in another process, because it leaves guests behind, and returns the output. It reports whether the
+// caller is that process.
 func apart(t *testing.T, fails bool) (child bool, out string) {
 	t.Helper()
 	if os.Getenv("BRAID_APART") != "" {
@@ -66,7 +66,7 @@ func apart(t *testing.T, fails bool) (child bool, out string) {
 	return false, string(all)
 }
 
-// A mutex is held over a Read, and another guest waits for it: the World goes on.
+// A guest holds a mutex during a Read, and another guest waits for the mutex. The World continues.
 func TestGuestHoldsAMutexOverARead(t *testing.T) {
 	var end time.Duration
 	r := guests(t, func(ctx context.Context, w *simulation.World) error {
@@ -85,11 +85,11 @@ func TestGuestHoldsAMutexOverARead(t *testing.T) {
 		return nil
 	})
 	require.NoError(t, r.Err)
-	require.Equal(t, r.Level != "C", r.Ahead > 0) // where it is a wait as others
-	require.Equal(t, end, r.Elapsed)              // the clock of package time has caught up
+	require.Equal(t, r.Level != "C", r.Ahead > 0) // there it is a wait like any other
+	require.Equal(t, end, r.Elapsed)              // the clock of package time is up to date
 }
 
-// A long wait for a mutex counts as long, also if another guest calls the World meanwhile, again and again.
+// A long wait for a mutex counts as long, even if another guest calls the World again and again meanwhile.
 func TestGuestWaitsForAMutexInParts(t *testing.T) {
 	r := guests(t, func(ctx context.Context, w *simulation.World) error {
 		c, s := pipe(w)
@@ -110,12 +110,13 @@ func TestGuestWaitsForAMutexInParts(t *testing.T) {
 		return nil
 	})
 	require.NoError(t, r.Err)
-	if r.Level != "C" { // there the mutex is not waited for in windows, but a busy machine may make one long
+	if r.Level != "C" { // at this level no window waits for the mutex, but a busy machine may make a window long
 		require.Positive(t, r.Long)
 	}
 }
 
-// A mutex held over a Sleep, for which another guest waits, is ErrStuck with the stacks. At level C it just works.
+// A guest holds a mutex during a Sleep, and another guest waits for the mutex. This is ErrStuck, with the stacks. At level C it
+// works.
 func TestGuestHoldsAMutexOverASleep(t *testing.T) {
 	if child, _ := apart(t, false); !child {
 		return
@@ -193,20 +194,20 @@ func TestGuestEnds(t *testing.T) {
 
 var errOdd = errors.New("odd")
 
-// A guest that opens a real port is named in one line: where the clock cannot go on, at the end of a run that would pass or fails, and
-// if it has closed the port by then.
+// A line of the output names a guest that opens a real port: if the clock cannot advance, at the end of a run that passes or
+// fails, and even if the port was closed meanwhile.
 func TestGuestOutside(t *testing.T) {
 	if child, _ := apart(t, false); !child {
 		return
 	}
-	var listener atomic.Value // a run that is stuck leaves the guest
+	var listener atomic.Value // a stuck run leaves its guest behind
 	serves := func(w *simulation.World) {
 		ready := make(chan bool)
 		w.Node("s").Start(func(context.Context, *simulation.Host) {
 			l, _ := net.Listen("tcp", "127.0.0.1:0")
 			listener.Store(l)
 			close(ready)
-			_ = http.Serve(l, nil) // the line
+			_ = http.Serve(l, nil) // the line that is reported
 		})
 		<-ready
 	}
@@ -246,7 +247,8 @@ func TestGuestOutside(t *testing.T) {
 	}
 }
 
-// Guests that are left: in a call, which ends them, and in a wait for their ctx; in a native wait and in a loop of ticks, which keep them.
+// When a run ends, a call ends the guest that makes it, and a wait for ctx ends. A guest in a native wait or in a loop of ticks
+// is left behind.
 func TestGuestsLeft(t *testing.T) {
 	if child, _ := apart(t, false); !child {
 		return
@@ -330,7 +332,8 @@ func TestGuestCrash(t *testing.T) {
 	require.InDelta(t, 2000, calls.Load(), 10)
 }
 
-// A disk survives a crash as far as it was synced, and ends the guests of an older boot. A mutex may be held over a Sync.
+// The synced contents of a disk survive a crash. The disk ends guests of an earlier boot that use it. A guest may hold a mutex
+// during a Sync.
 func TestGuestDisk(t *testing.T) {
 	r := guests(t, func(ctx context.Context, w *simulation.World) error {
 		w.SetFaults(simulation.Faults{MaxSync: time.Second})
@@ -370,7 +373,7 @@ func TestGuestDisk(t *testing.T) {
 	require.Positive(t, r.Elapsed)
 }
 
-// Deadlines, a context, and closes, as of a connection of package net.
+// Deadlines, contexts and closes behave like those of package net.
 func TestGuestConn(t *testing.T) {
 	r := guests(t, func(ctx context.Context, w *simulation.World) error {
 		c, s := pipe(w)
@@ -414,7 +417,7 @@ func TestGuestConn(t *testing.T) {
 	require.NoError(t, r.Err)
 }
 
-// Tasks and guests are in one World, and wait for each other by primitives of Braid.
+// Tasks and guests of one World wait for each other with primitives of Braid.
 func TestGuestsAndTasks(t *testing.T) {
 	r := guests(t, func(ctx context.Context, w *simulation.World) error {
 		asked, answered := promise.New[int](), promise.New[int]()
@@ -432,7 +435,8 @@ func TestGuestsAndTasks(t *testing.T) {
 	require.Equal(t, 2*time.Second, r.Elapsed)
 }
 
-// The waits of a task end with a context of package context: at its deadline, and as a guest cancels it. The World sleeps then.
+// A context of package context ends the waits of a task: at its deadline, and when a guest cancels it. The World sleeps
+// meanwhile.
 func TestGuestCancelsATask(t *testing.T) {
 	r := guests(t, func(ctx context.Context, w *simulation.World) error {
 		short, stop := context.WithTimeout(ctx, time.Second)

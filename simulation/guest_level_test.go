@@ -10,8 +10,8 @@ import (
 	"github.com/braidgo/braid/simulation"
 )
 
-// With the overlay, the seed decides the order of guests, again in a second run: two critical sections that should be one lose an update under some
-// seeds. Without the overlay, and without Preempt, no seed does.
+// With the overlay, the seed decides the order of guests, and a second run is the same. Two critical sections that should be one
+// lose an update with some seeds. Without the overlay, and without Preempt, no seed shows this.
 func TestGuestLevel(t *testing.T) {
 	simulation.Calm(t)
 	lost := func(o simulation.Options) (bool, string) {

@@ -14,7 +14,8 @@ import (
 	"github.com/braidgo/braid/simulation"
 )
 
-// Calls of one window are taken in by the number of the guest, not as they came. Writes to one connection are one stretch of bytes.
+// The calls of a window are executed in the order of the guests' numbers, not in the order in which they came. The writes of a
+// window to one connection are sent together.
 func TestGuestOrder(t *testing.T) {
 	simulation.Calm(t)
 	var trace bytes.Buffer
@@ -27,7 +28,7 @@ func TestGuestOrder(t *testing.T) {
 		for i := range 3 {
 			w.Node("n").Start(func(ctx context.Context, h *simulation.Host) { <-turns[i+1]; w.Log("guest %d", i); close(turns[i]) })
 		}
-		close(turns[3]) // so the last guest is the first to call
+		close(turns[3]) // so that the last guest calls first
 		time.Sleep(time.Second)
 		_, _ = c.Write([]byte("to"))
 		_, _ = c.Write([]byte("gether"))
@@ -39,7 +40,7 @@ func TestGuestOrder(t *testing.T) {
 	require.Contains(t, trace.String(), `sends 8 bytes to s: "together"`)
 }
 
-// The trace of a Dial is that it begins and its outcome. The task that does it has no line there.
+// The trace of a Dial has its beginning and its result. It has no line of the task that performs the Dial.
 func TestGuestDials(t *testing.T) {
 	simulation.Calm(t)
 	var trace bytes.Buffer
@@ -72,11 +73,11 @@ func TestGuestDials(t *testing.T) {
 	}, `\n +`), trace.String()+"    ")
 }
 
-// timers is a pool of the process, as many libraries have one.
+// timers is a pool of the process, as in many libraries.
 var timers = sync.Pool{New: func() any { t := time.NewTimer(time.Hour); t.Stop(); return t }}
 
-// The draws of the runtime follow the seed: select, a range over a map, math/rand, timers of one moment. A pool of the process holds
-// nothing of an older bubble. A draw before a call does not move those after it.
+// The draws of the runtime follow the seed: select, a range over a map, math/rand, and timers of equal times. A pool of the
+// process holds nothing of an earlier bubble. A draw before a call does not change later draws.
 func TestGuestChance(t *testing.T) {
 	simulation.Calm(t)
 	before := 0
@@ -127,7 +128,7 @@ func TestGuestChance(t *testing.T) {
 	require.NotEqual(t, draws(1), draws(2))
 }
 
-// A connection has draws of its own: traffic of others does not move its latencies.
+// A connection has its own draws: traffic on other connections does not change its latencies.
 func TestGuestDraws(t *testing.T) {
 	times := func(others bool) (all []time.Duration) {
 		r := guests(t, func(ctx context.Context, w *simulation.World) error {

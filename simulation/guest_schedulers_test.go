@@ -18,7 +18,7 @@ import (
 	"github.com/braidgo/braid/suspend"
 )
 
-// Other schedulers run in guests, with the network of their node: fetch, whose sources are asynchronous, fifo, random, and the pool.
+// Other schedulers run in guests, with the network of their node: fetch with asynchronous sources, fifo, random, and the pool.
 func TestGuestSchedulers(t *testing.T) {
 	simulation.Test(t, func(_ context.Context, w *simulation.World) error {
 		w.SetFaults(simulation.Faults{MinLatency: time.Millisecond, MaxLatency: 20 * time.Millisecond})

@@ -56,7 +56,8 @@ import (
 
 var far = simulation.Faults{MinLatency: time.Millisecond, MaxLatency: 50 * time.Millisecond, Reset: 0.01}
 
-// posts is net/http as it is: a server, and clients with pools, timeouts and retries. Each client posts requests bodies.
+// posts runs net/http unchanged: a server, and clients with pools, timeouts and retries. Each client posts the given number of
+// requests.
 func posts(clients, requests int) func(ctx context.Context, w *simulation.World) error {
 	return func(ctx context.Context, w *simulation.World) error {
 		w.SetFaults(far)
@@ -121,7 +122,7 @@ func post(h *simulation.Host, i, requests int) error {
 	return nil
 }
 
-// fromEnv returns how many seeds to run.
+// fromEnv returns the number of seeds to run.
 func fromEnv(n int) int {
 	if v, err := strconv.Atoi(os.Getenv("BRAID_GUESTS")); err == nil {
 		return v
@@ -129,7 +130,7 @@ func fromEnv(n int) int {
 	return n
 }
 
-// repeats runs each seed twice, and reports how many did the same.
+// repeats runs each seed twice, and reports for how many seeds both runs were equal.
 func repeats(t *testing.T, seeds int, main func(ctx context.Context, w *simulation.World) error) {
 	simulation.Calm(t)
 	same, windows, steps, long, level := 0, 0, 0, 0, ""
@@ -142,7 +143,7 @@ func repeats(t *testing.T, seeds int, main func(ctx context.Context, w *simulati
 				require.NoError(t, rs[i].Err)
 			}
 			long += rs[0].Long + rs[1].Long
-			if rs[0].Hash == rs[1].Hash || rs[0].Long+rs[1].Long == 0 { // or else the machine may have decided an order
+			if rs[0].Hash == rs[1].Hash || rs[0].Long+rs[1].Long == 0 { // otherwise the machine may have decided an order
 				break
 			}
 			t.Logf("seed %d, try %d: %v", seed+1, try, rs)
@@ -160,7 +161,7 @@ func repeats(t *testing.T, seeds int, main func(ctx context.Context, w *simulati
 	require.Equal(t, seeds, same)
 }
 
-// crypto/rand is of the seed.
+// crypto/rand depends on the seed.
 func TestGuestRandom(t *testing.T) {
 	var texts []string
 	simulation.Test(t, func(context.Context, *simulation.World) error {
@@ -171,7 +172,7 @@ func TestGuestRandom(t *testing.T) {
 	require.Equal(t, []bool{true, false, true}, []bool{texts[0] == texts[1], texts[1] == texts[2], texts[2] == texts[3]})
 }
 
-// A window without work: two nodes echo a byte. BRAID_GUESTS is how many times.
+// A window without work: two nodes send a byte back and forth. BRAID_GUESTS is the number of round trips.
 func TestGuestWindow(t *testing.T) {
 	simulation.Calm(t)
 	n := fromEnv(1000)
@@ -191,7 +192,7 @@ func TestGuestWindow(t *testing.T) {
 	t.Logf("%d windows, %v of processor each", r.Windows, (processor.Used()-begun)/time.Duration(r.Windows))
 }
 
-// TestGuestBeside fails: whatever runs beside guests would be one of them to the driver.
+// TestGuestBeside fails, because the driver cannot distinguish other goroutines of the bubble from guests.
 func TestGuestBeside(t *testing.T) {
 	child, out := apart(t, true)
 	if !child {

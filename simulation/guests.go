@@ -125,7 +125,7 @@ func (g *guests) findRealIO() {
 			lines = lines[2:]
 		}
 		at, _, _ := strings.Cut(strings.TrimSpace(lines[1]), " +0x")
-		g.outside = fmt.Errorf("%w: real I/O at %s. Give it the Listen or the Dial of its Host", ErrStuck, at)
+		g.outside = fmt.Errorf("%w: real I/O at %s. Use the Listen or the Dial of its Host", ErrStuck, at)
 	}
 }
 

@@ -12,7 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// deadlock runs a program that leaves something waiting, and returns the report.
+// deadlock runs a program that leaves a waiter behind, and returns the report.
 func deadlock(t *testing.T, program func(ctx context.Context, w *simulation.World)) string {
 	t.Helper()
 	r := simulation.Run(func(ctx context.Context, w *simulation.World) error {
@@ -24,7 +24,7 @@ func deadlock(t *testing.T, program func(ctx context.Context, w *simulation.Worl
 	return r.Err.Error()
 }
 
-// A continuation that is never called has no task whose stack could be shown.
+// A continuation that is never called has no task, so the report has no stack of it.
 func TestADeadlockNamesWhatWaitsWithoutATask(t *testing.T) {
 	var never, soon promise.Promise[int]
 	text := deadlock(t, func(ctx context.Context, w *simulation.World) {
@@ -41,7 +41,7 @@ func TestADeadlockNamesWhatWaitsWithoutATask(t *testing.T) {
 	require.NotContains(t, text, "done is held")
 }
 
-// A crash releases the holds of its node. A release that comes later takes none of the second life.
+// A crash releases the holds of its node. A later release must not release a hold of the second life.
 func TestACrashReleasesHolds(t *testing.T) {
 	var first, second func()
 	text := deadlock(t, func(ctx context.Context, w *simulation.World) {
@@ -70,7 +70,7 @@ func TestACrashReleasesHolds(t *testing.T) {
 	second() // the run is over
 }
 
-// As a suspended task, a hold does not keep a run from ending with main.
+// Like a suspended task, a hold does not prevent the end of a run when main returns.
 func TestAHoldDoesNotKeepMain(t *testing.T) {
 	defer schedtest.Within(t, schedtest.Deadline)()
 	var kept *simulation.World
@@ -83,7 +83,7 @@ func TestAHoldDoesNotKeepMain(t *testing.T) {
 	require.ErrorIs(t, err, suspend.ErrClosed)
 }
 
-// A Hold by a goroutine outside ends the run, as any call from there. In a bubble a timer of package time may hold.
+// A Hold by a goroutine outside ends the run, like any call from there. In a bubble, a timer of package time may call Hold.
 func TestHoldFromOutside(t *testing.T) {
 	r := simulation.Run(func(ctx context.Context, w *simulation.World) error {
 		done := make(chan error)

@@ -98,7 +98,7 @@ func (j *journal) hits(isUsed func(name string) bool, trace io.Writer) (used map
 		used[name] = isUsed(name)
 	}
 	if missed := seeds.Missed(used); len(missed) > 0 && trace != nil {
-		_, _ = fmt.Fprintf(trace, "%s: faults, but no node of this name does anything\n", strings.Join(missed, ", "))
+		_, _ = fmt.Fprintf(trace, "%s: faults, but no task, guest, listener, dial or file on a node of this name\n", strings.Join(missed, ", "))
 	}
 	return used
 }

@@ -13,7 +13,7 @@ import (
 	"github.com/braidgo/braid/suspend"
 )
 
-// A callback of scope A panics; the place of B is lost.
+// If a callback of scope A panics, scope B must not lose its place.
 func TestAPanickingCallbackLosesThePlace(t *testing.T) {
 	r := simulation.Run(func(ctx context.Context, w *simulation.World) error {
 		one := scope.Limit(1, w)

@@ -14,7 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// counted is the model of a counter whose "add" returns the number before it.
+// counted is the model of a counter whose "add" returns the number before the addition.
 var counted = linear.Model[int, string, int]{
 	Step: func(n int, op string, out int) (after int, possible bool) { return n + 1, out == n },
 	Lost: func(n int, op string) (after int) { return n + 1 },
@@ -43,7 +43,7 @@ func counts(ln net.Listener) {
 	}
 }
 
-// add asks for one addition. It may be counted, also if it fails.
+// add sends one request to add. It may be counted even if it fails.
 func add(ctx context.Context, n *simulation.Node) (int, error) {
 	c, err := n.Dial(ctx, "tcp", "server:80")
 	if err != nil {
@@ -59,8 +59,8 @@ func add(ctx context.Context, n *simulation.Node) (int, error) {
 	return int(p[0]), err
 }
 
-// history is what three clients see of the counter, over a network that breaks connections. A client gives up, or repeats an addition,
-// which may be there already.
+// history records what three clients see of the counter, over a network that breaks connections. A client gives up, or repeats an
+// addition that may have been counted already.
 func history(m *linear.Model[int, string, int], repeats bool) func(ctx context.Context, w *simulation.World) error {
 	return func(ctx context.Context, w *simulation.World) error {
 		w.SetFaults(simulation.Faults{MinLatency: time.Millisecond, MaxLatency: 20 * time.Millisecond, Reset: 0.1})
@@ -96,7 +96,7 @@ func history(m *linear.Model[int, string, int], repeats bool) func(ctx context.C
 	}
 }
 
-// A history of a World is that of one counter, if operations without a result count as lost.
+// The history of a World is that of a correct counter, if operations without a result count as lost.
 func TestHistory(t *testing.T) {
 	failed := func(m *linear.Model[int, string, int], repeats bool) (n int) {
 		for seed := range uint64(50) {
@@ -111,7 +111,7 @@ func TestHistory(t *testing.T) {
 	require.NotZero(t, failed(&linear.Model[int, string, int]{Step: counted.Step}, false), "what has failed was counted")
 }
 
-// A client that has crashed may have been counted.
+// The addition of a client that has crashed may have been counted.
 func TestHistoryOfACrash(t *testing.T) {
 	err := simulation.Run(func(ctx context.Context, w *simulation.World) error {
 		n, h, client := 0, counted.New(), w.Node("client")

@@ -102,7 +102,7 @@ func (l *Link) Hold(from ...string) {
 	case len(from) == 0:
 		of = [2]bool{true, true}
 	case of == [2]bool{}:
-		panic("simulation: Hold from a node that is no end of the Link")
+		panic("simulation: Hold with a node that is not an end of the Link")
 	}
 	l.w.do(func() { l.hold(of) })
 }

@@ -12,8 +12,8 @@ import (
 	"github.com/braidgo/braid/suspend"
 )
 
-// Faults of nodes that nobody uses fail a Test at its end, and are in the trace and the Report of a Run, whatever the kind of fault. A node
-// is used if a task, a listener, a dial or a file belongs to it.
+// Faults of nodes that are not used fail a Test at its end, and are in the trace and the Report of a Run, for every kind of
+// fault. A node is used if a task, a listener, a dial or a file belongs to it.
 func TestFaultsThatHitNothing(t *testing.T) {
 	main := func(ctx context.Context, w *simulation.World) error {
 		_ = w.Node("task").Go(func() {})

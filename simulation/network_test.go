@@ -14,10 +14,10 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// slow is a network in which each segment takes a tenth of a second.
+// In slow, each segment takes a tenth of a second.
 var slow = simulation.Faults{MinLatency: 100 * time.Millisecond, MaxLatency: 100 * time.Millisecond}
 
-// A Cut ends a Dial: while its request is under way, while the answer is, and while the request is on hold.
+// A Cut ends a Dial while its request is under way, while the response is, and while the request is held.
 func TestADialUnderWayAtACut(t *testing.T) {
 	for name, at := range map[string]time.Duration{"request": 50, "answer": 150, "held": 250} {
 		t.Run(name, func(t *testing.T) {
@@ -39,7 +39,7 @@ func TestADialUnderWayAtACut(t *testing.T) {
 					link.Hold()
 				}
 				w.AfterFunc(at*time.Millisecond, link.Cut)
-				w.AfterFunc(time.Second, link.Cut) // which has cut it already
+				w.AfterFunc(time.Second, link.Cut) // link is already cut
 				begin := suspend.Now()
 				_, err = a.Dial(ctx, "tcp", "b:80")
 				require.ErrorIs(t, err, syscall.EHOSTUNREACH)
@@ -54,7 +54,7 @@ func TestADialUnderWayAtACut(t *testing.T) {
 	}
 }
 
-// The Dial has its answer and has not gone on yet, when the link is cut: its connection is broken.
+// A Dial has received its response and has not returned yet when the link is cut. Its connection is broken.
 func TestACutBreaksAConnectionThatDialHasNotReturned(t *testing.T) {
 	run(t, func(ctx context.Context, w *simulation.World) error {
 		w.SetFaults(slow)
@@ -63,7 +63,7 @@ func TestACutBreaksAConnectionThatDialHasNotReturned(t *testing.T) {
 		var dialled net.Conn
 		_ = a.Go(func() { dialled, _ = a.Dial(ctx, "tcp", "b:80") })
 		_ = suspend.Sleep(ctx, 150*time.Millisecond)
-		a.Pause() // so the answer comes before the task goes on
+		a.Pause() // so that the response comes before the task continues
 		_ = suspend.Sleep(ctx, time.Second)
 		w.Link("a", "b").Cut()
 		a.Resume()
@@ -83,7 +83,7 @@ func listen(n *simulation.Node) net.Listener {
 	return ln
 }
 
-// The Dial is called by a task of the World, and its node begins a second life meanwhile.
+// A task of the World calls Dial, and its node begins a second life meanwhile.
 func TestADialOfTheFirstLifeHasNoConnectionInTheSecond(t *testing.T) {
 	run(t, func(ctx context.Context, w *simulation.World) error {
 		w.SetFaults(slow)
@@ -99,7 +99,7 @@ func TestADialOfTheFirstLifeHasNoConnectionInTheSecond(t *testing.T) {
 	})
 }
 
-// After CloseRead the bytes that arrive break both ends, so neither waits for room that never comes.
+// After CloseRead, bytes that arrive break both ends, so that neither waits for room that never comes.
 func TestCloseReadBreaksBothEnds(t *testing.T) {
 	eachSeed(t, func(ctx context.Context, t *testing.T, w *simulation.World) {
 		a, b := pair(ctx, w)
@@ -126,7 +126,7 @@ func TestCloseReadDoesNotLeaveAWriterWithoutRoom(t *testing.T) {
 	})
 }
 
-// Not only bytes: an end of the direction that is on hold, and the news of room, end the connection as well.
+// Like bytes, the end of a held direction and the notice of room break the connection.
 func TestHeldNewsEndsAConnection(t *testing.T) {
 	eachSeed(t, func(ctx context.Context, t *testing.T, w *simulation.World) {
 		a, _ := pair(ctx, w)
@@ -162,7 +162,7 @@ func TestAHeldResetSetsNoTimer(t *testing.T) {
 	require.Less(t, r.Elapsed, 16*time.Minute)
 }
 
-// More nanoseconds than an int has on a machine of 32 bits.
+// The latencies have more nanoseconds than an int of 32 bits can hold.
 func TestLongLatencies(t *testing.T) {
 	run(t, func(ctx context.Context, w *simulation.World) error {
 		a, b := pair(ctx, w)
@@ -185,7 +185,8 @@ func TestLongLatencies(t *testing.T) {
 	})
 }
 
-// In a bubble a native sleep within a step takes time. A segment leaves by the clock of then, so no later one overtakes it.
+// In a bubble, a native sleep within a step takes time. A segment is sent at the time after the sleep, so that no later segment
+// overtakes it.
 func TestANativeSleepLetsNoSegmentOvertake(t *testing.T) {
 	for seed := range uint64(20) {
 		synctest.Test(t, func(t *testing.T) {

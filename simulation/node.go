@@ -30,7 +30,7 @@ type Node struct {
 // returns a node that does nothing. Node panics if the name is empty.
 func (w *World) Node(name string) (n *Node) {
 	if name == "" {
-		panic("simulation: a Node without a name")
+		panic("simulation: Node with an empty name")
 	}
 	w.do(func() {
 		if n = w.nodes[name]; n != nil {

@@ -15,7 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// crowd starts ten tasks of n that wait, and returns how many have ended and how many have gone on.
+// crowd starts ten waiting tasks of n. It returns how many have ended, and how many have continued.
 func crowd(n *simulation.Node) (ended, went *int) {
 	ended, went = new(int), new(int)
 	var empty mvar.MVar[int]
@@ -67,8 +67,7 @@ func TestCrashEndsTheTasksOfTheNode(t *testing.T) {
 	}, simulation.TestOptions{Seeds: 30})
 }
 
-// What was handed over to a task that was ended is lost with it, and its place in a queue is not: the next in the queue is
-// served.
+// A value that was handed over to a task of a crashed node is lost. Its place in the queue is not: the next waiter is served.
 func TestACrashedTaskLeavesItsQueue(t *testing.T) {
 	simulation.Test(t, func(ctx context.Context, w *simulation.World) error {
 		var m mvar.MVar[int]
@@ -232,7 +231,7 @@ func TestHoldAndHeal(t *testing.T) {
 		spawn(w, func() {
 			begin := suspend.Now()
 			_, err := w.Node("a").Dial(ctx, "tcp", "b:1")
-			require.ErrorIs(t, err, syscall.ECONNREFUSED) // the request is held, and the answer comes after Heal
+			require.ErrorIs(t, err, syscall.ECONNREFUSED) // the request is held, and the response comes after Heal
 			dialled, end = suspend.Now().Sub(begin), true
 		})
 		_ = suspend.Sleep(ctx, time.Minute)

@@ -15,14 +15,14 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// socket opens one.
+// socket opens a socket for packets.
 func socket(t *testing.T, n *simulation.Node, address string) net.PacketConn {
 	c, err := n.ListenPacket("udp", address)
 	require.NoError(t, err)
 	return c
 }
 
-// send sends n datagrams of a number.
+// send sends n datagrams with consecutive numbers.
 func send(t *testing.T, c net.PacketConn, to string, n int) {
 	at, err := simulation.UDPAddr(to)
 	require.NoError(t, err)
@@ -32,7 +32,7 @@ func send(t *testing.T, c net.PacketConn, to string, n int) {
 	}
 }
 
-// drain reads all that arrives within a second.
+// drain reads all datagrams that arrive within a second.
 func drain(c net.PacketConn) (all []string) {
 	_ = c.SetDeadline(suspend.Now().Add(time.Second))
 	for p := make([]byte, 8); ; {
@@ -44,7 +44,7 @@ func drain(c net.PacketConn) (all []string) {
 	}
 }
 
-// The faults of datagrams, each alone, under some seeds.
+// The table has the faults of datagrams, each alone, with some seeds.
 func TestPackets(t *testing.T) {
 	for name, x := range map[string]struct {
 		faults                  simulation.Faults
@@ -84,7 +84,7 @@ func TestPackets(t *testing.T) {
 	}
 }
 
-// Where a datagram does not arrive, and what a socket says.
+// A datagram does not arrive in these cases. The table has the results of the sockets.
 func TestPacketsThatAreLost(t *testing.T) {
 	run(t, func(ctx context.Context, w *simulation.World) error {
 		a, b := w.Node("a"), w.Node("b")

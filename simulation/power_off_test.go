@@ -14,7 +14,7 @@ import (
 	"github.com/braidgo/braid/suspend"
 )
 
-// Whatever a node sends to another one that has lost its power, the connection fails in the end.
+// Whatever a node sends to a node that has lost its power, the connection fails in the end.
 func TestPowerOffBreaksEachConnection(t *testing.T) {
 	closes := func(a net.Conn) { _ = a.(interface{ CloseWrite() error }).CloseWrite() }
 	fills := func(a net.Conn) {
@@ -56,7 +56,7 @@ func TestPowerOffBreaksEachConnection(t *testing.T) {
 	}
 }
 
-// The request of a Dial, which TCP repeats, does not cross a link that is on hold meanwhile.
+// A Dial repeats its request, as TCP does. A repeated request must not cross a link that is held meanwhile.
 func TestADialIsRepeatedOverAHold(t *testing.T) {
 	run(t, func(ctx context.Context, w *simulation.World) error {
 		b := w.Node("b")
@@ -69,7 +69,7 @@ func TestADialIsRepeatedOverAHold(t *testing.T) {
 	})
 }
 
-// What a node has sent over a link on hold is lost with its power, and so are its timers.
+// What a node has sent over a held link is lost with its power, and so are its timers.
 func TestNobodyRepeatsForANodeWithoutPower(t *testing.T) {
 	for _, restarts := range []bool{false, true} {
 		run(t, func(ctx context.Context, w *simulation.World) error {
@@ -90,7 +90,7 @@ func TestNobodyRepeatsForANodeWithoutPower(t *testing.T) {
 	}
 }
 
-// A task that is long in files waits for the operating system, which is no native wait.
+// A task that uses files for a long time waits for the operating system. This does not count as a native wait.
 func TestFilesAreNoNativeWait(t *testing.T) {
 	f := must(os.Open("/dev/urandom"))
 	defer f.Close()

@@ -106,7 +106,7 @@ func (w *World) Buggify(name string) (rarely bool) {
 // World returns true.
 func (w *World) Fault(kind string) (comes bool) {
 	if kind == "" || strings.ContainsFunc(kind, func(r rune) bool { return !unicode.IsLetter(r) }) {
-		panic("simulation: the kind of a fault is a word of letters")
+		panic("simulation: the kind of a fault must consist of letters")
 	}
 	comes = true
 	if w != nil {

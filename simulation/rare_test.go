@@ -14,7 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestMarks fails, in a process of its own.
+// TestMarks fails. TestSometimes runs it in another process.
 func TestMarks(t *testing.T) {
 	seeds := map[string]int{"few": 99, "many": 100}[os.Getenv("BRAID_MARKS")]
 	if seeds == 0 {
@@ -28,7 +28,7 @@ func TestMarks(t *testing.T) {
 	}, simulation.TestOptions{Seeds: seeds})
 }
 
-// A Test counts the seeds that have reached a mark. A mark that none of a hundred has reached fails it.
+// A Test counts the seeds that have reached a mark. If none of a hundred seeds has reached it, the Test fails.
 func TestSometimes(t *testing.T) {
 	for how, want := range map[string][]string{
 		"few":  {"an even seed: 49 seeds", "never: 0 seeds", "PASS"},
@@ -44,7 +44,7 @@ func TestSometimes(t *testing.T) {
 	}
 	(*simulation.World)(nil).Sometimes("nowhere", true)
 
-	// The first time is in the trace, and of each place that a World is called from.
+	// The trace has the first time that each place in the code reaches a mark.
 	var trace bytes.Buffer
 	r := simulation.Run(func(ctx context.Context, w *simulation.World) error {
 		w.Always(func() error { w.Sometimes("after a step", true); return nil })
@@ -58,7 +58,7 @@ func TestSometimes(t *testing.T) {
 	require.NotContains(t, trace.String(), "not yet")
 }
 
-// A name is on in some runs, rarely true in them, by the seed, and whatever others there are.
+// A name is on in some runs, and there it is rarely true. This depends on the seed, but not on other names.
 func TestBuggify(t *testing.T) {
 	require.False(t, (*simulation.World)(nil).Buggify("nowhere"))
 	on, both, calls := 0, 0, 0
@@ -97,7 +97,7 @@ func TestBuggify(t *testing.T) {
 	require.InDelta(t, 10, float64(calls)/float64(on), 3)
 }
 
-// Guests have both, and a second run does the same.
+// Guests can use both, and a second run is the same.
 func TestGuestMarks(t *testing.T) {
 	var first [2]string
 	simulation.Test(t, func(_ context.Context, w *simulation.World) error {

@@ -11,7 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// differ returns how many bits of each sector differ.
+// differ returns the number of different bits of each sector.
 func differ(a, b []byte) (sectors []int) {
 	for at := 0; at < len(a); at += 512 {
 		n := 0
@@ -23,7 +23,7 @@ func differ(a, b []byte) (sectors []int) {
 	return sectors
 }
 
-// A sector that is read from the disk rots by a bit, for good. Others do not, nor does a file in memory.
+// In a sector that is read from the disk, one bit changes permanently. Other sectors do not change, nor does a file in memory.
 func TestRot(t *testing.T) {
 	run(t, func(_ context.Context, w *simulation.World) error {
 		n, data, p := w.Node("a"), bytes.Repeat([]byte("x"), 2000), make([]byte, 2000)

@@ -15,8 +15,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestLevels fails, in a process of its own: after three things that each come once in twenty times. With "errorf" it marks itself as
-// failed.
+// TestLevels fails after three events, each with a probability of one in twenty. With "errorf" it marks itself as failed.
+// TestGuided runs it in another process.
 func TestLevels(t *testing.T) {
 	how := os.Getenv("BRAID_LEVELS")
 	if how == "" {
@@ -37,7 +37,7 @@ func TestLevels(t *testing.T) {
 	}, simulation.TestOptions{Seeds: 500, Guided: how == "guided"})
 }
 
-// A search goes on from rare states. What it finds does not depend on the number of jobs, and its name repeats it.
+// A search continues from rare states. Its result does not depend on the number of jobs, and its name repeats it.
 func TestGuided(t *testing.T) {
 	test := func(how string, env ...string) string {
 		c := exec.Command(os.Args[0], "-test.run=^TestLevels$", "-test.v")
@@ -56,7 +56,7 @@ func TestGuided(t *testing.T) {
 	require.Contains(t, test("errorf", "BRAID_JOBS=2"), "in this run or one of the 31 after it: BRAID_JOBS=1 says in which")
 }
 
-// From a fork on, all chance is other: that of the order, of Rand, of RandOf and of Buggify.
+// After a fork, all randomness differs: that of the order, of Rand, of RandOf and of Buggify.
 func TestForks(t *testing.T) {
 	draws := func(of string) (before, after [4]string) {
 		for seed := range uint64(5) {
@@ -85,7 +85,7 @@ func TestForks(t *testing.T) {
 	before, after := draws("")
 	sameBefore, otherAfter := draws("-60:7")
 	require.Equal(t, before, sameBefore)
-	_, other := draws("-60.7") // but for sources apart
+	_, other := draws("-60.7") // except for separate sources
 	require.NotEqual(t, after[0], other[0])
 	require.NotEqual(t, after[3], other[3])
 	require.Equal(t, after[1:3], other[1:3])

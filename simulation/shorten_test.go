@@ -15,7 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// shorten shortens a run that fails, and repeats the shorter one by its name.
+// shorten shortens a run that fails, and repeats the shorter run by its name.
 func shorten(t *testing.T, seed uint64, tries int, main func(ctx context.Context, w *simulation.World) error) (name, story string, err error) {
 	o := simulation.Options{Seed: seed}
 	name, story, err = simulation.Shorten(o, "", tries, main)
@@ -25,7 +25,7 @@ func shorten(t *testing.T, seed uint64, tries int, main func(ctx context.Context
 	return name, story, err
 }
 
-// Numbers, times and the names of nodes may be others, the text may not.
+// Numbers, times and the names of nodes may differ in the shorter failure, but the text may not.
 func TestShortenKeepsTheFailure(t *testing.T) {
 	_, story, err := shorten(t, 4, 300, func(ctx context.Context, w *simulation.World) error {
 		lines := w.Rand().IntN(20)
@@ -47,7 +47,7 @@ func TestShortenKeepsTheFailure(t *testing.T) {
 	require.Equal(t, 3, strings.Count(story, "\n"), story)
 }
 
-// A shorter run that ends at another call of t.Fatal fails otherwise.
+// A shorter run that ends at another call of t.Fatal is a different failure.
 func TestShortenKeepsThePlace(t *testing.T) {
 	_, story, err := shorten(t, 4, 300, func(ctx context.Context, w *simulation.World) error {
 		lines := w.Rand().IntN(20)
@@ -65,7 +65,7 @@ func TestShortenKeepsThePlace(t *testing.T) {
 	require.Equal(t, 4, strings.Count(story, "\n"), story)
 }
 
-// A run ends with the event that makes its story too long.
+// A run ends at the event that makes its story too long.
 func TestShortenEndsALongTry(t *testing.T) {
 	runs, most := 0, 0
 	_, _, _ = shorten(t, 1, 50, func(ctx context.Context, w *simulation.World) error {
@@ -96,7 +96,7 @@ func TestShortenLeavesFaultsOut(t *testing.T) {
 				} else if i == 6 {
 					err = nil
 				}
-				if i == 6 && !first { // the run does not come to the others
+				if i == 6 && !first { // the run does not reach the others
 					return err
 				}
 			}
@@ -141,13 +141,13 @@ func TestShortenLeavesAllFaultsOut(t *testing.T) {
 		_ = suspend.Sleep(ctx, time.Second)
 		return errors.New("it fails")
 	})
-	require.Equal(t, 1, strings.Count(story, "nemesis:"), story) // the nemesis says how often and which, and has no fault
+	require.Equal(t, 1, strings.Count(story, "nemesis:"), story) // the nemesis prints its options once, and has no fault
 	for _, fault := range []string{"read:", "write:", "sync:", "dial:"} {
 		require.NotContains(t, story, fault)
 	}
 }
 
-// lengthen makes the story longer by a fault than by those that can come only without it.
+// lengthen makes the story longer with a fault than without it, by events that can occur only without the fault.
 func lengthen(w *simulation.World, what string, err error) {
 	if err != nil {
 		for range map[bool]int{false: 20, true: 5}[what == "read"] {
@@ -159,6 +159,6 @@ func lengthen(w *simulation.World, what string, err error) {
 func TestFault(t *testing.T) {
 	require.True(t, (*simulation.World)(nil).Fault("x"))
 	for _, kind := range []string{"", "x1", "a b"} {
-		require.PanicsWithValue(t, "simulation: the kind of a fault is a word of letters", func() { (*simulation.World)(nil).Fault(kind) })
+		require.PanicsWithValue(t, "simulation: the kind of a fault must consist of letters", func() { (*simulation.World)(nil).Fault(kind) })
 	}
 }

@@ -28,13 +28,13 @@ import (
 var bg = context.Background()
 
 func TestMain(m *testing.M) {
-	if os.Getenv("BRAID_APART") != "" { // guests may be left
+	if os.Getenv("BRAID_APART") != "" { // guests may be left behind
 		os.Exit(m.Run())
 	}
 	schedtest.Main(m)
 }
 
-// run is a run of which nothing is wrong.
+// run runs main, and requires that nothing is wrong.
 func run(t *testing.T, main func(ctx context.Context, w *simulation.World) error) simulation.Report {
 	t.Helper()
 	r := simulation.Run(main, simulation.Options{Seed: 1})
@@ -84,7 +84,7 @@ func TestTimersOfOneMomentFireInTheOrderInWhichTheyWereSet(t *testing.T) {
 	}
 }
 
-// Each order of three tasks comes up, and about as often as any other.
+// Each order of three tasks occurs, about as often as any other.
 func TestEachOrderIsAsLikely(t *testing.T) {
 	const runs = 600
 	count := map[string]int{}
@@ -120,7 +120,7 @@ func TestMainIsTheRun(t *testing.T) {
 	require.NotZero(t, simulation.Run(func(context.Context, *simulation.World) error { return nil }, simulation.Options{}).Seed)
 }
 
-// The defers of a task that is ended run, and those that would wait end where they wait.
+// When a task is ended, its deferred functions run, and those that would wait end where they wait.
 func TestDefersRun(t *testing.T) {
 	var seen []string
 	run(t, func(ctx context.Context, w *simulation.World) error {
@@ -226,7 +226,7 @@ func TestForeign(t *testing.T) {
 	}
 }
 
-// Package time is virtual in a bubble, to the nanosecond, beside the World's own timers.
+// In a bubble, package time is virtual to the nanosecond, beside the World's own timers.
 func TestBubble(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := simulation.Run(func(ctx context.Context, w *simulation.World) error {
@@ -255,7 +255,8 @@ func TestBubble(t *testing.T) {
 	require.ErrorContains(t, simulation.Run(func(context.Context, *simulation.World) error { return nil }, simulation.Options{Bubble: true}).Err, "no testing/synctest bubble")
 }
 
-// Several timers of package time of one moment wake tasks in any order, by their contexts or by Resumes, and the run is the same.
+// Several timers of package time are due at the same time, and wake tasks in any order, by their contexts or by Resumes. The run
+// is repeatable.
 func TestStockTimersOfOneMoment(t *testing.T) {
 	hashes := map[uint64]bool{}
 	for range 20 {
@@ -286,7 +287,7 @@ func TestStockTimersOfOneMoment(t *testing.T) {
 	require.Len(t, hashes, 1)
 }
 
-// The cancel of package context wakes each waiter by a goroutine. In a bubble that is a part of the step. Elsewhere the World
+// The cancel of package context wakes each waiter on a goroutine. In a bubble, this is a part of the step. Elsewhere the World
 // looks at the contexts itself.
 func TestStockCancel(t *testing.T) {
 	main := func(ctx context.Context, w *simulation.World) error {
@@ -332,7 +333,7 @@ func TestHere(t *testing.T) {
 	})
 }
 
-// suspend.Blocking runs its function at once: nothing happens meanwhile.
+// suspend.Blocking runs its function at once: no other event occurs meanwhile.
 func TestBlocking(t *testing.T) {
 	run(t, func(ctx context.Context, w *simulation.World) error {
 		ran := false
@@ -363,8 +364,8 @@ func TestTrace(t *testing.T) {
 	require.Equal(t, 4, r.Steps)
 }
 
-// No map is ranged over in the package: the order would differ from run to run. Names of maps are those of fields, of
-// variables and of results of this type.
+// No code of the package ranges over a map, because the order would differ between runs. The test knows maps as fields, variables
+// and results of map types.
 func TestNoMapIsRangedOver(t *testing.T) {
 	files, err := filepath.Glob("*.go")
 	require.NoError(t, err)
@@ -408,7 +409,7 @@ func TestNoMapIsRangedOver(t *testing.T) {
 	}
 }
 
-// lastName is the name that an expression ends with.
+// lastName returns the last name of an expression.
 func lastName(e ast.Expr) string {
 	switch e := e.(type) {
 	case *ast.Ident:

@@ -18,10 +18,10 @@ import (
 func (w *World) prepare() error {
 	w.driver = gid.Get()
 	if !w.o.Start.IsZero() && (w.o.Bubble || w.guests != nil && !w.o.Start.Equal(time.Now())) { // inGuests has slept until Start, if Start is after 2000
-		return errors.New("simulation: Options.Start is set, and in a bubble the clock is that of the bubble")
+		return errors.New("simulation: Options.Start is set, but the clock of a bubble cannot be changed")
 	}
 	if w.o.Bubble && bubbleOf() == "" {
-		return errors.New("simulation: Options.Bubble is set, and the caller is in no testing/synctest bubble")
+		return errors.New("simulation: Options.Bubble is set, but the caller is not in a testing/synctest bubble")
 	}
 	if w.admits = w.o.open; w.o.open || w.o.Bubble || w.guests != nil {
 		w.clock.follow()

@@ -15,16 +15,16 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// at is the byte of a stream at a place.
+// at returns the byte at a position of a stream.
 func at(stream, place int) byte { return byte(stream*31 + place*7 + place>>8) }
 
-// Streams in both directions, over a network that resets, holds, cuts and pauses: a reader has read a prefix of all that
-// was written, and all of it if the stream ended with io.EOF. Each ending comes up.
+// Streams run in both directions, over a network with resets, holds, cuts and pauses. A reader has read a prefix of what was
+// written, and all of it if the stream ended with io.EOF. Each kind of ending occurs.
 func TestStormConservesTheStreams(t *testing.T) {
 	endings := map[string]int{}
 	simulation.Test(t, func(ctx context.Context, w *simulation.World) error {
 		w.SetFaults(simulation.Faults{MinLatency: time.Millisecond, MaxLatency: 100 * time.Millisecond, Bandwidth: 1 << 20, Reset: 0.01, Refuse: 0.05})
-		totals := map[string]int{} // of the streams that were ended, by the addresses of the writer and the reader
+		totals := map[string]int{} // the totals of the ended streams, by the addresses of writer and reader
 		server := w.Node("server")
 		ln := must(server.Listen("tcp", ":1"))
 		_ = server.Go(func() {
@@ -61,7 +61,7 @@ func TestStormConservesTheStreams(t *testing.T) {
 	}
 }
 
-// exchange writes one stream and reads another, at once.
+// exchange writes one stream and reads another at the same time.
 func exchange(t *testing.T, endings, totals map[string]int, w *simulation.World, c net.Conn, out, in int) {
 	defer c.Close()
 	wrote := false

@@ -282,7 +282,7 @@ func (l *fleet) strays(stacks map[int64][]byte) string {
 	return b.String()
 }
 
-const inWorld = "no other task of its World runs meanwhile. Wait by package suspend or a primitive of Braid"
+const inWorld = "no other task of its World runs meanwhile. Wait with package suspend or a primitive of Braid"
 
 // startTask returns a coroutine that is about to run f as a task of h.
 func (l *fleet) startTask(w *World, h *host, f func()) *task {

@@ -13,9 +13,9 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-var flips int // how often a run was another than before
+var flips int // how often two runs of a seed differed
 
-// TestFails fails, in a process of its own: under a seed in which the second task comes first.
+// TestFails fails with a seed in which the second task comes first. TestTest runs it in another process.
 func TestFails(t *testing.T) {
 	how := os.Getenv("BRAID_FAILS")
 	if how == "" {
@@ -54,7 +54,7 @@ func TestFails(t *testing.T) {
 	}, simulation.TestOptions{Options: simulation.Options{Bubble: how == "bubble" || how == "leak" || how == "native"}})
 }
 
-// Test reports the seed, the end of the trace and the command; the command repeats the failure.
+// Test reports the seed, the end of the trace and a command that repeats the failure.
 func TestTest(t *testing.T) {
 	test := func(how string, env ...string) string {
 		c := exec.Command(os.Args[0], "-test.run=^TestFails$", "-test.v")
@@ -106,7 +106,7 @@ func TestTest(t *testing.T) {
 	require.Contains(t, test("return", "BRAID_SEEDS=1m"), "in the wrong order")
 }
 
-// Each seed runs twice, or only the tenth.
+// Each seed runs twice, or only every tenth.
 func TestTwice(t *testing.T) {
 	for _, twice := range []bool{false, true} {
 		runs := 0
@@ -116,7 +116,7 @@ func TestTwice(t *testing.T) {
 	}
 }
 
-// The subtest of TestTheCommandOfASubtest fails there, in another process.
+// TestFailingSubtest has a subtest that fails. TestTheCommandOfASubtest runs it in another process.
 func TestFailingSubtest(t *testing.T) {
 	if os.Getenv("BRAID_FAILING_SUBTEST") != "" {
 		t.Run("3+1 nodes (it's 4)/x", func(t *testing.T) {

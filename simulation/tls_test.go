@@ -22,7 +22,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Stock crypto/tls, and net/http's parsing, between tasks: the ciphertext is the same in each run.
+// Stock crypto/tls, and the parsing of net/http, run between tasks. The ciphertext is the same in each run.
 func TestStockTLSAndHTTP(t *testing.T) {
 	hashes := map[uint64]bool{}
 	for _, seed := range []uint64{1, 2} {
@@ -43,7 +43,7 @@ func TestStockTLSAndHTTP(t *testing.T) {
 	require.Len(t, hashes, 2)
 }
 
-// https has five clients ask a server.
+// https returns a program with five clients and a server.
 func https(t *testing.T) func(ctx context.Context, w *simulation.World) error {
 	return func(ctx context.Context, w *simulation.World) error {
 		w.SetFaults(simulation.Faults{MinLatency: time.Millisecond, MaxLatency: 20 * time.Millisecond})

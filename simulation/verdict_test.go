@@ -25,7 +25,7 @@ import (
 
 var errBroken = errors.New("the invariant is broken")
 
-// invariant adds one to w, and returns the switch that breaks it.
+// invariant adds an invariant to w, and returns the switch that breaks it.
 func invariant(w *simulation.World) *bool {
 	broken := new(bool)
 	w.Always(func() error {
@@ -49,7 +49,7 @@ func TestAnInvariantIsCheckedAfterTheLastStep(t *testing.T) {
 	}
 }
 
-// An invariant that a timer breaks fails the run, though the next timer of the same moment mends it.
+// An invariant that a timer breaks fails the run, even if the next timer of the same time restores it.
 func TestAnInvariantIsCheckedBetweenTimersOfOneMoment(t *testing.T) {
 	failing(t, simulation.Options{Seed: 1}, errBroken, func(ctx context.Context, w *simulation.World) error {
 		broken := invariant(w)
@@ -60,7 +60,7 @@ func TestAnInvariantIsCheckedBetweenTimersOfOneMoment(t *testing.T) {
 	require.PanicsWithValue(t, "suspend: nil function", func() { new(simulation.World).Always(nil) })
 }
 
-// A callback that sets itself again at once lets the tasks of the moment run.
+// A callback that sets its timer again for the same time lets the runnable tasks run.
 func TestTimersOfOneMomentStarveNoTask(t *testing.T) {
 	done := false
 	r := run(t, func(ctx context.Context, w *simulation.World) error {
@@ -77,7 +77,7 @@ func TestTimersOfOneMomentStarveNoTask(t *testing.T) {
 	require.Less(t, r.Steps, 20)
 }
 
-// A run that fails only the second time is no success, and one that panics is none either.
+// A run that fails only the second time is no success, and neither is one that panics.
 func TestCheckSeesTheEndOfTheSecondRun(t *testing.T) {
 	for _, end := range []func() error{
 		func() error { return errBroken },
@@ -98,13 +98,13 @@ func TestCheckSeesTheEndOfTheSecondRun(t *testing.T) {
 			require.Equal(t, "the run ends: <nil>", both[2-fails])
 		}
 	}
-	// Stacks are no part of a verdict: the same panic twice is an error of the program.
+	// Verdicts are compared without stacks: if both runs panic in the same way, this is an error of the program.
 	err := simulation.Check(func(context.Context, *simulation.World) error { panic(errBroken) }, simulation.Options{Seed: 1})
 	var p *suspend.PanicError
 	require.ErrorAs(t, err, &p)
 }
 
-// Two runs that make their nodes in another order have other traces, and so other hashes.
+// Two runs that create their nodes in different orders have different traces, and so different hashes.
 func TestTheNamesOfNodesAreInTheHash(t *testing.T) {
 	runs := 0
 	main := func(ctx context.Context, w *simulation.World) error {
@@ -124,14 +124,14 @@ func TestTheNamesOfNodesAreInTheHash(t *testing.T) {
 	require.NotEqual(t, simulation.Run(main, simulation.Options{Seed: 1}).Hash, simulation.Run(main, simulation.Options{Seed: 1}).Hash)
 }
 
-// A panic of main is told also where a hook has seen it.
+// A panic of main is reported even if a hook has recovered it.
 func TestMainPanicsWithAHook(t *testing.T) {
 	r := simulation.Run(func(context.Context, *simulation.World) error { panic(errBroken) }, simulation.Options{OnPanic: func(any, []byte) {}})
 	require.ErrorIs(t, r.Err, errBroken)
 	require.NotErrorIs(t, r.Err, simulation.ErrExited)
 }
 
-// A run that comes to MaxTime has taken that long, and not until its next timer.
+// A run that reaches MaxTime has taken exactly this time, and not the time until its next timer.
 func TestMaxTimeIsTheTimeOfTheRun(t *testing.T) {
 	r := simulation.Run(func(ctx context.Context, _ *simulation.World) error {
 		return suspend.Sleep(ctx, 24*time.Hour)
@@ -140,7 +140,7 @@ func TestMaxTimeIsTheTimeOfTheRun(t *testing.T) {
 	require.Equal(t, time.Minute, r.Elapsed)
 }
 
-// A task may call its World where suspending is forbidden, whatever numbers its goroutines have.
+// A task may call its World where suspending is forbidden, whatever the ids of its goroutines are.
 func TestAWorldIsCalledInATransaction(t *testing.T) {
 	for name, forbidden := range map[string]func(f func()) error{
 		"transaction": func(f func()) error { return stm.Atomically(bg, func(*stm.Tx) error { f(); return nil }) },
@@ -158,7 +158,7 @@ func TestAWorldIsCalledInATransaction(t *testing.T) {
 					})
 					_ = suspend.Sleep(ctx, time.Second)
 					ended := make(chan struct{})
-					for range numbers { // goroutines that never touch the World
+					for range numbers { // goroutines that never use the World
 						go func() { ended <- struct{}{} }()
 						<-ended
 					}
@@ -175,7 +175,8 @@ func TestAWorldIsCalledInATransaction(t *testing.T) {
 	}
 }
 
-// A goroutine that draws is noticed, also if a task has handed it the Rand: it would draw at another time in another run.
+// A goroutine that draws a random number is detected, even if a task has passed the Rand to it: in another run it would draw at
+// another time.
 func TestAGoroutineThatDraws(t *testing.T) {
 	failing(t, simulation.Options{Seed: 1}, simulation.ErrForeign, func(_ context.Context, w *simulation.World) error {
 		r, drawn := w.Rand(), make(chan uint64)
@@ -186,7 +187,7 @@ func TestAGoroutineThatDraws(t *testing.T) {
 	})
 }
 
-// What ends a run says where, also if main returns an error of its own, and what to write instead.
+// The error that ends a run says where, and what to write instead, even if main returns an error of its own.
 func TestTheTextOfAnEnd(t *testing.T) {
 	for name, test := range map[string]struct {
 		main func(ctx context.Context, w *simulation.World) error
@@ -225,7 +226,7 @@ func TestTheTextOfAnEnd(t *testing.T) {
 			require.ErrorContains(t, err, want, name)
 		}
 	}
-	// The timeouts of package cancel, and contexts above them, are the World's.
+	// The timeouts of package cancel, and of contexts derived from them, use the World's clock.
 	run(t, func(ctx context.Context, w *simulation.World) error {
 		short, end := cancel.WithTimeout(ctx, time.Second)
 		defer end()
@@ -236,7 +237,7 @@ func TestTheTextOfAnEnd(t *testing.T) {
 	})
 }
 
-// TestHangs fails, in a process of its own: a task waits natively, without an end.
+// TestHangs fails: a task blocks natively, without an end. TestANativeWaitEndsTheRun runs it in another process.
 func TestHangs(t *testing.T) {
 	if os.Getenv("BRAID_HANGS") == "" {
 		return // see TestANativeWaitEndsTheRun
@@ -263,7 +264,7 @@ func TestANativeWaitEndsTheRun(t *testing.T) {
 		require.Contains(t, string(out), want)
 	}
 
-	// The run ends as soon as the wait does.
+	// The run ends as soon as the wait ends.
 	over, completed := make(chan struct{}), make(chan bool, 1)
 	require.ErrorIs(t, simulation.Check(func(ctx context.Context, w *simulation.World) error {
 		slept := false
@@ -276,7 +277,7 @@ func TestANativeWaitEndsTheRun(t *testing.T) {
 	require.False(t, <-completed)
 }
 
-// A connection that outlives its World does nothing any more. A pool in a package variable has such.
+// A connection that outlives its World has no effect any more. A pool in a package variable may have such connections.
 func TestAConnectionOfAnEarlierSeed(t *testing.T) {
 	for _, forbidden := range []bool{false, true} {
 		var old interface{ Write([]byte) (int, error) }
@@ -299,7 +300,7 @@ func TestAConnectionOfAnEarlierSeed(t *testing.T) {
 	}
 }
 
-// The memory of a World is given back to the next seed, also that which its idle tasks have seen.
+// The memory of a World is freed before the next seed, including what its idle tasks have used.
 func TestMemoryOfEarlierSeeds(t *testing.T) {
 	const seeds = 5
 	var freed atomic.Int32
@@ -307,12 +308,12 @@ func TestMemoryOfEarlierSeeds(t *testing.T) {
 		big := new([1 << 20]byte)
 		runtime.AddCleanup(big, func(int) { freed.Add(1) }, 0)
 		w.Always(func() error { big[0]++; return nil })
-		for range 2*seeds - int(w.Seed()) { // each seed a task less, so each leaves one that is not used again
+		for range 2*seeds - int(w.Seed()) { // each seed has one task less, so each leaves one that is not used again
 			_ = w.Go(func() { _ = suspend.Sleep(ctx, time.Second) })
 		}
 		_ = suspend.Sleep(ctx, time.Minute)
 		if w.Seed() == seeds {
-			for end := time.Now().Add(10 * time.Second); freed.Load() < seeds-2 && time.Now().Before(end); { // the last run twice left its frame
+			for end := time.Now().Add(10 * time.Second); freed.Load() < seeds-2 && time.Now().Before(end); { // the last run may have left its frame twice
 				runtime.GC()
 				time.Sleep(time.Millisecond)
 			}
@@ -322,7 +323,7 @@ func TestMemoryOfEarlierSeeds(t *testing.T) {
 	}, simulation.TestOptions{Seeds: seeds})
 }
 
-// TestExits fails, in a process of its own: a callback ends by t.FailNow.
+// TestExits fails: a callback ends by t.FailNow. TestACallbackThatExits runs it in another process.
 func TestExits(t *testing.T) {
 	in, ok := map[string]func(w *simulation.World, f func()){
 		"Always":    func(w *simulation.World, f func()) { w.Always(func() error { f(); return nil }) },
@@ -340,7 +341,7 @@ func TestExits(t *testing.T) {
 	}, simulation.TestOptions{Options: simulation.Options{Bubble: bubble}})
 }
 
-// A require in an invariant or in a callback fails the test with its seed.
+// A failing require in an invariant or in a callback fails the test, with its seed.
 func TestACallbackThatExits(t *testing.T) {
 	for _, in := range []string{"Always", "AfterFunc", "Execute", "Always in a bubble"} {
 		c := exec.Command(os.Args[0], "-test.run=^TestExits$")
@@ -353,7 +354,7 @@ func TestACallbackThatExits(t *testing.T) {
 	}
 }
 
-// A Test of no seeds fails. A CI whose variable is wrong would be green.
+// A Test without seeds fails. Otherwise a CI with a wrong variable would pass.
 func TestATestOfNoSeedsFails(t *testing.T) {
 	for _, seeds := range []string{"0", "-5", "0s", "-5s"} {
 		c := exec.Command(os.Args[0], "-test.run=^TestFails$")
@@ -364,7 +365,8 @@ func TestATestOfNoSeedsFails(t *testing.T) {
 	}
 }
 
-// Two sections that are not atomic together lose an update, though no lock is ever waited for. A run without Preempt never shows it.
+// Two critical sections that are not atomic together lose an update, although no task ever waits for a lock. A run without
+// Preempt never shows this.
 func TestPreempt(t *testing.T) {
 	lost := func(o simulation.Options) (n int) {
 		for seed := range uint64(50) {

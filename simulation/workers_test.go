@@ -18,7 +18,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// ran appends the process and the seed to a file of the parent's.
+// ran appends the process and the seed to a file of the parent process.
 func ran(w *simulation.World) {
 	f, err := os.OpenFile(os.Getenv("BRAID_RAN"), os.O_APPEND|os.O_WRONLY|os.O_CREATE, 0o600)
 	if err == nil {
@@ -30,7 +30,7 @@ func ran(w *simulation.World) {
 	}
 }
 
-// TestInWorkers runs in processes of its own, see TestProcesses.
+// TestInWorkers runs in other processes, see TestProcesses.
 func TestInWorkers(t *testing.T) {
 	how := os.Getenv("BRAID_IN_WORKERS")
 	if how == "" {
@@ -98,12 +98,12 @@ func TestInWorkers(t *testing.T) {
 			}, simulation.TestOptions{Seeds: 5})
 		})
 	}
-	if os.Getenv("BRAID_WORKER") != "" && how != "second" { // a subtest that ends does not end its test
+	if os.Getenv("BRAID_WORKER") != "" && how != "second" { // the end of a subtest does not end its test
 		_ = os.WriteFile(os.Getenv("BRAID_RAN")+".goes-on", nil, 0o600)
 	}
 }
 
-// BRAID_PROCESSES makes the runs in other processes, and finds the same.
+// With BRAID_PROCESSES, the runs are made in other processes, with the same results.
 func TestProcesses(t *testing.T) {
 	test := func(how string, env ...string) (out string, seeds map[string]int, processes map[string]int) {
 		file := filepath.Join(t.TempDir(), "ran")

@@ -7,7 +7,7 @@ import (
 	"github.com/braidgo/braid/stage"
 )
 
-// The alternatives are beside these in module bench.
+// The alternatives are measured in module bench.
 
 func BenchmarkSubmit1(b *testing.B) {
 	defer perCPU(b)()

@@ -15,10 +15,10 @@ import (
 	"github.com/braidgo/braid/suspend"
 )
 
-// thrice tries each task up to three times.
+// thrice allows each task three attempts.
 func thrice(_ error, try int) (after time.Duration, again bool) { return 0, try < 3 }
 
-// During an outage a budget bounds the retries of all stages that share it, on every scheduler, and each task fails once.
+// During an outage, a budget limits the retries of all stages that share it, on every scheduler. Each task fails once.
 func TestRetryBudgetInAnOutage(t *testing.T) {
 	schedtest.Each(t, func(t *testing.T, on suspend.Spawner) {
 		for _, budget := range []*stage.RetryBudget{nil, {}, {Ratio: 0.5, Burst: 4}} {
@@ -42,7 +42,7 @@ func TestRetryBudgetInAnOutage(t *testing.T) {
 			switch {
 			case budget == nil:
 			case budget.Ratio == 0:
-				most, least = 10+n/10, n/10 // the bucket is full at first, and the tokens of the first tasks are lost
+				most, least = 10+n/10, n/10 // the bucket is full at first, so the tokens of the first tasks are lost
 			default:
 				most, least = 4+n/2, n/2
 			}
@@ -54,7 +54,7 @@ func TestRetryBudgetInAnOutage(t *testing.T) {
 	})
 }
 
-// Tasks that succeed fill the budget again, to no more than the burst.
+// Successful tasks refill the budget, up to the burst.
 func TestRetryBudgetFillsAgain(t *testing.T) {
 	type step struct {
 		fail               bool
@@ -64,7 +64,7 @@ func TestRetryBudgetFillsAgain(t *testing.T) {
 	for burst, steps := range map[int][]step{
 		1: {{true, 1, 1, 1}, {false, 9, 0, 0}, {true, 1, 1, 1}, {true, 9, 0, 9}, {true, 1, 1, 1}},
 		2: {
-			{true, 1, 2, 0}, // the task has had all its tries
+			{true, 1, 2, 0}, // the task has used all its tries
 			{true, 1, 0, 1}, {false, 8, 0, 0}, {true, 1, 1, 1},
 			{false, 1000, 0, 0}, {true, 2, 2, 1},
 		},
@@ -100,7 +100,7 @@ func TestRetryBudgetPanics(t *testing.T) {
 	})
 }
 
-// A Climb says why it has changed the width, and does not say so again for the next sample.
+// A Climb gives the reason for a change of the width, and does not repeat it for the next sample.
 func TestReasonsOfClimb(t *testing.T) {
 	busy := func(width, done int, d time.Duration) stage.Sample {
 		return stage.Sample{Width: width, MinQueue: 1, Done: done, Elapsed: d, Service: 10 * time.Millisecond}
@@ -115,7 +115,7 @@ func TestReasonsOfClimb(t *testing.T) {
 	}
 	for name, steps := range map[string][]step{
 		"bounds":  {{idle(1, 0), 2, "Min and Max"}, {idle(1000, 0), 400, "Min and Max"}},
-		"at rest": {{idle(80, 0), 60, "less than half was in use"}, {idle(16, 0), 16, "less than half was in use"}},
+		"at rest": {{idle(80, 0), 60, "less than half of the width was in use"}, {idle(16, 0), 16, "less than half of the width was in use"}},
 		"refused": {{idle(8, 10), 10, "tasks were refused"}, {idle(10, 10), 8, "a larger width refused as many tasks"}},
 		"bounds at rest": {
 			{idle(400, 10), 400, ""}, {idle(400, 10), 400, ""}, {idle(1, 0), 2, "Min and Max"}, {idle(400, 10), 400, "Min and Max"},
@@ -150,7 +150,7 @@ type mute struct{ of *steps }
 
 func (m mute) Update(s stage.Sample) int { return m.of.Update(s) }
 
-// A twice calls SetWidth during its first Update, and changes the width by itself at the first Update or never.
+// A twice is a Limiter that calls SetWidth during its first Update, and changes the width itself at the first Update or never.
 type twice struct {
 	set   func()
 	adds  int
@@ -167,7 +167,7 @@ func (l *twice) Update(s stage.Sample) int {
 
 func (l *twice) Reason() string { return "twice" }
 
-// A SetWidth during an Update that changes nothing is not undone.
+// If an Update changes nothing, a SetWidth during the Update is not undone.
 func TestSetWidthDuringAnUpdate(t *testing.T) {
 	for adds, want := range map[int]string{0: "3 SetWidth", 2: "12 twice"} {
 		synctest.Test(t, func(t *testing.T) {
@@ -185,7 +185,7 @@ func TestSetWidthDuringAnUpdate(t *testing.T) {
 	}
 }
 
-// A token that was taken for a retry is not given back if the task is cancelled during the delay.
+// If a task is cancelled during the delay of a retry, the token of the retry is not returned.
 func TestTokensOfCancelledRetries(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		o := stage.Options{Width: 20, Queue: 100, RetryBudget: &stage.RetryBudget{Ratio: 0.0001, Burst: 10},
@@ -204,7 +204,7 @@ func TestTokensOfCancelledRetries(t *testing.T) {
 	})
 }
 
-// The Stats have the reason of the last change of the width: that of the Limiter, if it says one, or that of SetWidth.
+// Stats has the reason of the last change of the width: that of the Limiter, if it gives one, or that of SetWidth.
 func TestReasonInStats(t *testing.T) {
 	for _, quiet := range []bool{false, true} {
 		synctest.Test(t, func(t *testing.T) {
@@ -234,7 +234,7 @@ func TestReasonInStats(t *testing.T) {
 	}
 }
 
-// A service is away: twenty tasks cause ten retries, the burst, and two for the twenty tasks, instead of forty.
+// While a service is down, twenty tasks cause ten retries for the burst and two for the twenty tasks, instead of forty.
 func ExampleRetryBudget() {
 	calls := 0
 	s := stage.New("mail", func(context.Context, string) (int, error) {

@@ -153,7 +153,7 @@ func (c *Climb) atRest(s Sample, least, most int) (width int) {
 		width, reason = s.Width+max(1, s.Width/4), "tasks were refused"
 		c.from, c.relief, c.refusal = s.Width, true, refusal
 	case need < s.Width:
-		width, reason = max(need, s.Width*3/4), "less than half was in use"
+		width, reason = max(need, s.Width*3/4), "less than half of the width was in use"
 	default:
 		return s.Width
 	}

@@ -16,8 +16,8 @@ import (
 	"github.com/braidgo/braid/stage"
 )
 
-// A knee is a resource that serves n at a time in base, and beyond that only gets slower: throughput falls by half of
-// the excess.
+// A knee is a resource that serves n tasks at a time in the time base. Beyond n it only gets slower: the throughput falls by half
+// of the excess.
 type knee struct {
 	mu   sync.Mutex
 	rand *rand.Rand
@@ -57,8 +57,8 @@ type phase struct {
 
 var phases = []phase{{40, 10 * time.Millisecond}, {20, 10 * time.Millisecond}, {80, 30 * time.Millisecond}, {40, 10 * time.Millisecond}}
 
-// limited offers three times the capacity to a stage with a limiter, for a time in each phase, and returns the part of the
-// capacity that was used in the second half of each, and the width at its end.
+// limited offers three times the capacity to a stage with a limiter, in phases of the given length. It returns the part of the
+// capacity that was used in the second half of each phase, and the width at its end.
 func limited(t *testing.T, width int, l stage.Limiter, each time.Duration) (used []float64, widths []int) {
 	k := &knee{rand: rand.New(rand.NewPCG(1, 1))}
 	s := stage.New("resource", func(context.Context, int) (int, error) { k.use(); return 0, nil },
@@ -86,11 +86,11 @@ func limited(t *testing.T, width int, l stage.Limiter, each time.Duration) (used
 	return used, widths
 }
 
-// TestClimb is the table of widths: each cell is at least its must.
+// TestClimb prints the table of widths. Each cell must reach its minimum.
 func TestClimb(t *testing.T) {
 	widths := []int{10, 400}
 	if schedtest.Race {
-		widths = nil // it takes minutes, and TestClimbFromBelow shows the detector as much
+		widths = nil // takes minutes, and TestClimbFromBelow shows the race detector the same code
 	}
 	for _, width := range widths {
 		synctest.Test(t, func(t *testing.T) {
@@ -112,7 +112,7 @@ func TestClimb(t *testing.T) {
 	})
 }
 
-// From a width of 2, the knee is reached within five seconds.
+// From a width of 2, the limiter reaches the knee within five seconds.
 func TestClimbFromBelow(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		k := &knee{rand: rand.New(rand.NewPCG(1, 1))}
@@ -130,7 +130,7 @@ func TestClimbFromBelow(t *testing.T) {
 	})
 }
 
-// Where there is less to do than could be done, nothing changes, and nothing is rejected.
+// If there is less work than the stage could do, the width does not change, and no task is rejected.
 func TestClimbWithoutNeed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		k := &knee{rand: rand.New(rand.NewPCG(1, 1))}
@@ -148,7 +148,7 @@ func TestClimbWithoutNeed(t *testing.T) {
 	})
 }
 
-// A width that is far too large is narrowed, where there is little to do and no queue: to what is in use, with room to spare.
+// If the width is far too large, and there is little work and no queue, the width shrinks to what is in use, plus some reserve.
 func TestClimbNarrowsAtRest(t *testing.T) {
 	for _, width := range []int{100, 1000} {
 		synctest.Test(t, func(t *testing.T) {
@@ -161,7 +161,7 @@ func TestClimbNarrowsAtRest(t *testing.T) {
 	}
 }
 
-// Few tasks say nothing about the width: it stays, for the burst that may come.
+// A few tasks say nothing about the width, so it stays as it is, for a burst that may come.
 func TestClimbKeepsASmallWidth(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := offer(t, 0.05, time.Minute, 10*time.Second, stage.Options{Width: 16, Queue: 160, Limit: &stage.Climb{}})
@@ -169,7 +169,7 @@ func TestClimbKeepsASmallWidth(t *testing.T) {
 	})
 }
 
-// From a width that is far too large, the knee is reached within five seconds of the load, also if nothing was there before.
+// From a width that is far too large, the knee is reached within five seconds of the load, even if the stage was idle before.
 func TestClimbFromRest(t *testing.T) {
 	for _, rest := range []time.Duration{0, time.Minute} {
 		synctest.Test(t, func(t *testing.T) {
@@ -197,15 +197,15 @@ func TestClimbFromRest(t *testing.T) {
 	}
 }
 
-// Failures are no throughput: in an outage in which each call fails after the timeout of a connection, more width would be more
-// failures a second. After half a minute the width is what it was, so the resource serves what it can when it is back.
+// Failures do not count as throughput. In an outage in which each call fails after a timeout, a larger width would only cause
+// more failures. After half a minute the width is what it was, so the resource can serve at its capacity after the outage.
 func TestClimbThroughAnOutage(t *testing.T) {
 	for _, took := range []time.Duration{time.Millisecond, 60 * time.Millisecond} {
 		synctest.Test(t, func(t *testing.T) {
 			k := &knee{rand: rand.New(rand.NewPCG(1, 1))}
 			k.set(20, 20*time.Millisecond)
 			var down atomic.Bool
-			var failing atomic.Int64 // windows in which every handler failed
+			var failing atomic.Int64 // the number of windows in which every handler failed
 			climb := &stage.Climb{Max: 400}
 			s := stage.New("resource", func(context.Context, int) (int, error) {
 				if down.Load() {
@@ -243,7 +243,7 @@ func TestClimbThroughAnOutage(t *testing.T) {
 	}
 }
 
-// A stage that refuses tasks while its queue is often empty becomes wider, and gives the width back if it refuses as many then.
+// A stage that refuses tasks while its queue is often empty becomes wider. If it then refuses as many, it becomes narrower again.
 func TestClimbGivesBack(t *testing.T) {
 	climb := &stage.Climb{}
 	second := func(width, refused int) (to int) {

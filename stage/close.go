@@ -103,7 +103,7 @@ func (s *Stage[In, Out]) cutOff(err error) error {
 		unblock(ErrClosed)
 	}
 	s.giveUpAll(gone)
-	return fmt.Errorf("%s: closed with %d tasks given up, while %d handlers run, and %d wait for another stage: %w", s.name, len(gone), run, wait, err)
+	return fmt.Errorf("%s: closed: %d tasks were dropped, %d handlers still run, and %d tasks wait for another stage: %w", s.name, len(gone), run, wait, err)
 }
 
 // giveUpAll ends tasks that were cut off. If OnFail panics or calls runtime.Goexit, a deferred call of giveUpAll ends the remaining tasks;

@@ -19,9 +19,9 @@ import (
 	"github.com/braidgo/braid/suspend"
 )
 
-// TestConservation sends tasks through pipes on four schedulers, and on all of them at once, with cancellations, retries, rejections and
-// a close for each ten thousand tasks. It looks at the figures all the time: each accepted task meets one fate, and is told to
-// the one that began it. BRAID_TASKS is the number of tasks to be accepted; a hundred million take a quarter of an hour.
+// TestConservation sends tasks through pipes on four schedulers, and on all of them at once, with cancellations, retries,
+// rejections, and a close for each ten thousand tasks. It checks the figures all the time: each accepted task has one fate, and
+// its caller is told. BRAID_TASKS is the number of accepted tasks; a hundred million take a quarter of an hour.
 func TestConservation(t *testing.T) {
 	n := conservationTasks()
 	defer schedtest.Within(t, 10*time.Minute+time.Duration(n)*100*time.Microsecond)()
@@ -39,7 +39,7 @@ func TestConservation(t *testing.T) {
 	}
 	said := time.Now()
 	for round := 0; all < uint64(n) && !t.Failed(); round++ {
-		row := len(names) // all at once, which takes longer: once in 17 rounds
+		row := len(names) // all schedulers at once take longer, so only once in 17 rounds
 		if k := round % 17; k < 16 {
 			row = k % len(names)
 		}
@@ -75,7 +75,7 @@ func TestConservation(t *testing.T) {
 	}
 }
 
-// The fates of tasks.
+// fates counts the fates of tasks.
 type fates struct{ offered, accepted, completed, failed, late, cancelled, retried, closes uint64 }
 
 func (f *fates) add(g fates) {
@@ -96,14 +96,14 @@ func (f fates) String() string {
 
 func conserve(t *testing.T, n int, seed uint64, next func() suspend.Spawner) (sum fates) {
 	rng := rand.New(rand.NewPCG(seed, 3))
-	ends := make([]atomic.Int32, n) // dead letters and completions
+	ends := make([]atomic.Int32, n) // counts dead letters and completions
 	oops := func(_ context.Context, i int, _ error) { ends[i].Add(1) }
 	retry := func(err error, try int) (time.Duration, bool) {
 		return time.Duration(try%2) * time.Microsecond, try < 3
 	}
 	var gather time.Duration
 	rate := 0.0
-	switch seed % 8 { // few, as they take time
+	switch seed % 8 { // rarely, because these take time
 	case 1:
 		gather = 5 * time.Microsecond
 	case 2:
@@ -158,7 +158,7 @@ func conserve(t *testing.T, n int, seed uint64, next func() suspend.Spawner) (su
 			if i == n*3/4 && seed%2 == 1 {
 				ctx, cancel := context.WithCancel(bg)
 				if seed%4 == 1 {
-					cancel() // cut off
+					cancel() // ends the context of the task
 				}
 				defer cancel()
 				_ = p.Shutdown(ctx)
@@ -233,7 +233,7 @@ func conserve(t *testing.T, n int, seed uint64, next func() suspend.Spawner) (su
 	return sum
 }
 
-// conservationTasks is BRAID_TASKS, or a number for every day.
+// conservationTasks returns BRAID_TASKS, or a smaller default.
 func conservationTasks() int {
 	if n, err := strconv.Atoi(os.Getenv("BRAID_TASKS")); err == nil {
 		return n

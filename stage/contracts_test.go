@@ -25,7 +25,7 @@ func TestACutEndsTheWaitForRoom(t *testing.T) {
 			OnFail(func(_ context.Context, _ int, err error) { dead = append(dead, err) })
 		p := stage.Pipe(first, next.s)
 		for i := range 2 {
-			require.NoError(t, p.Submit(bg, i)) // the second waits for room
+			require.NoError(t, p.Submit(bg, i)) // the second one waits for room
 			synctest.Wait()
 		}
 		require.Equal(t, 1, first.Stats().Busy)
@@ -40,7 +40,7 @@ func TestACutEndsTheWaitForRoom(t *testing.T) {
 	})
 }
 
-// A timed scheduler counts the timers that have been neither stopped nor called.
+// A timed scheduler counts the timers that were neither stopped nor called.
 type timed struct {
 	suspend.Spawner
 	timers int
@@ -55,7 +55,7 @@ func (s *timed) AfterFunc(d time.Duration, f func()) (stop func() bool) {
 	return func() bool { return timer.Stop() && over() }
 }
 
-// A task that is cut off between two tries leaves no timer behind.
+// If a task is cut off between two tries, no timer remains.
 func TestACutStopsTheTimersOfRetries(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		on := &timed{Spawner: suspend.Goroutines}
@@ -72,7 +72,7 @@ func TestACutStopsTheTimersOfRetries(t *testing.T) {
 	})
 }
 
-// A Limiter that widens the stage lets in the callers that wait for room, without a further task that ends.
+// When a Limiter widens the stage, callers that wait for room are admitted at once, and not only when another task ends.
 func TestALimiterThatWidensLetsCallersIn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		let := make(chan struct{})
@@ -85,7 +85,7 @@ func TestALimiterThatWidensLetsCallersIn(t *testing.T) {
 		}, stage.Options{Queue: stage.NoQueue, Limit: limiter(func(stage.Sample) int { return 8 })})
 		for i := range 30 {
 			go func() { _ = s.Submit(bg, i) }()
-			synctest.Wait() // in this order
+			synctest.Wait() // waits, so that they come in this order
 		}
 		time.Sleep(time.Minute)
 		require.Equal(t, 8, s.Stats().Width)
@@ -96,7 +96,7 @@ func TestALimiterThatWidensLetsCallersIn(t *testing.T) {
 	})
 }
 
-// The figures of the Samples are those since the previous one: they add up to those of the stage.
+// The figures of a Sample are the changes since the last one. Their sums are the figures of the stage.
 func TestSamplesAddUp(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var done, failed, dropped, refused int
@@ -128,7 +128,7 @@ func TestSamplesAddUp(t *testing.T) {
 	})
 }
 
-// The upper bound of a bucket is not less than any duration in it.
+// The upper bound of a bucket is at least any duration in it.
 func TestBucketsHoldTheirDurations(t *testing.T) {
 	for d := int64(1); d < int64(100*time.Hour); d = d*9/8 + 1 {
 		h := stage.HistogramOf([]int64{d})
@@ -167,7 +167,7 @@ func TestSubOfEachField(t *testing.T) {
 	}
 }
 
-// A resource that has become faster is another one, so the next step is large again.
+// If a resource becomes faster, the limiter starts again with large steps.
 func TestClimbSeesAFasterResource(t *testing.T) {
 	const knee = 160
 	climb := &stage.Climb{}
@@ -181,18 +181,18 @@ func TestClimbSeesAFasterResource(t *testing.T) {
 		}
 		return farthest
 	}
-	windows(60, 10) // no width is better, so the steps become small
+	windows(60, 10) // no other width is better, so the steps become small
 	require.LessOrEqual(t, windows(10, 10), knee/16)
-	for width == knee { // until a step is on trial
+	for width == knee { // until a step is tried
 		windows(1, 10)
 	}
-	for width != knee { // until it was rejected
+	for width != knee { // until the step was rejected
 		windows(1, 10)
 	}
 	require.Equal(t, knee/4, windows(3, 20))
 }
 
-// Retry is told how often the task has failed in its own stage, whatever has failed in earlier stages.
+// Retry is called with the number of failures in its own stage, without those in earlier stages.
 func TestTriesOfEachStage(t *testing.T) {
 	var tries [2][]int
 	one := func(i int) *stage.Stage[int, int] {
@@ -221,7 +221,7 @@ func TestARetryOnTheCallerKeepsItsPriority(t *testing.T) {
 			}
 			return n, nil
 		}, stage.Options{On: f, Queue: 10, Retry: func(err error, _ int) (time.Duration, bool) {
-			for n := range 2 { // they wait before the next try does
+			for n := range 2 { // these wait before the next try does
 				if err := s.Submit(bg, n); err != nil {
 					return 0, false
 				}

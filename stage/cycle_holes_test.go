@@ -14,7 +14,7 @@ import (
 	"github.com/braidgo/braid/stage"
 )
 
-// A Do of a batch stage is cancelled while its task waits. The batch that takes the task later does not end it a second time.
+// A Do of a batch stage is cancelled while its task is queued. The batch that later takes the task must not end it a second time.
 func TestBatchTakesAToldTask(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := stage.NewBatch("c", func(ctx context.Context, in []string, out []int) error { time.Sleep(10 * time.Second); return nil }, stage.Options{Width: 1, Queue: 4, Batch: 1})
@@ -39,7 +39,7 @@ func TestBatchTakesAToldTask(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		_, _ = f.Await(bg) // the error of the child
+		_, _ = f.Await(bg) // returns the error of the child
 		if running.Load() {
 			t.Errorf("the task is done after %v, and its handler runs", time.Since(start))
 		}
@@ -47,7 +47,7 @@ func TestBatchTakesAToldTask(t *testing.T) {
 	})
 }
 
-// A circle is a stage a, which sends what it is asked by "h" through a flow, and a stage b, whose handler of "k" waits until let is
+// A circle has a stage a, which sends the input of "h" through a flow, and a stage b, whose handler of "k" waits until let is
 // closed, and then for a. The flow, which ends in b, is added later.
 type circle struct {
 	let    chan struct{}
@@ -86,7 +86,7 @@ func (x *circle) ends(t *testing.T, f promise.Future[int], others ...stage.Close
 	_ = stage.Shutdown(wait, append(others, x.b, x.a)...)
 }
 
-// A handler of a batch waits for room in another stage, and so closes a circle.
+// A handler of a batch waits for room in another stage, which closes a cycle.
 func TestBatchThatWaitsForRoom(t *testing.T) {
 	for _, batch := range []bool{false, true} {
 		for _, piped := range []bool{false, true} {
@@ -134,7 +134,7 @@ func TestBatchThatWaitsForRoom(t *testing.T) {
 	}
 }
 
-// A task without a parent waits for room in the next stage of a pipe, and holds a slot of its own, which closes a circle.
+// A task without a parent waits for room in the next stage of a pipe, while it holds a slot of its own. This closes a cycle.
 func TestRootInAPipe(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		x := newCircle("t", stage.Options{Width: 1, Queue: stage.NoQueue})
@@ -151,7 +151,7 @@ func TestRootInAPipe(t *testing.T) {
 	})
 }
 
-// A Do waits for one task of a batch whose worker waits for room with another task.
+// A Do waits for one task of a batch. The worker of this batch waits for room with another task.
 func TestOtherMemberOfABatch(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		x := newCircle("m2", stage.Options{Width: 1, Queue: 1})
@@ -166,7 +166,7 @@ func TestOtherMemberOfABatch(t *testing.T) {
 		other := stage.New("other", func(ctx context.Context, in string) (int, error) { return x.flow.Do(ctx, in) }, stage.Options{}) // m1 has a parent
 		_ = x.b.Submit(bg, "k")
 		synctest.Wait()
-		_ = x.flow.Submit(bg, "gate") // and is in the queue of b then
+		_ = x.flow.Submit(bg, "gate") // and then is in the queue of b
 		synctest.Wait()
 		_, _ = other.Begin(bg, "m1")
 		synctest.Wait()
@@ -177,7 +177,7 @@ func TestOtherMemberOfABatch(t *testing.T) {
 	})
 }
 
-// A task of a pipe finds the next stage full, and a moment later finds room there, which closes a circle.
+// A task of a pipe finds the next stage full, and a moment later finds room there. This closes a cycle.
 func TestPutCompletesACycle(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		one := stage.Options{Width: 1, Queue: 1}
@@ -195,7 +195,7 @@ func TestPutCompletesACycle(t *testing.T) {
 		asked := 0
 		x.b.Prioritize(func(in string) int {
 			if in == "t" {
-				if asked++; asked == 2 { // between pass and put
+				if asked++; asked == 2 { // is called between pass and put
 					close(x.let)
 					time.Sleep(time.Second)
 				}
@@ -220,7 +220,7 @@ func TestPutCompletesACycle(t *testing.T) {
 	})
 }
 
-// A worker runs a handler with the context of a task that it ran before. The handler counts in its own stage.
+// A worker runs a handler with the context of a task that it ran before. The handler must count in its own stage.
 func TestStaleGid(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var c, d, e *stage.Stage[string, int]
@@ -249,7 +249,7 @@ func TestStaleGid(t *testing.T) {
 		synctest.Wait()
 		parent, _ := c.Begin(bg, "root")
 		synctest.Wait()
-		p.SetWidth(2) // a permit for the next, whatever d has done with its own
+		p.SetWidth(2) // a permit for the next handler, whatever d has done with its own
 		_ = c.Submit(bg, "runs")
 		synctest.Wait()
 		close(let)
@@ -262,7 +262,7 @@ func TestStaleGid(t *testing.T) {
 	})
 }
 
-// A rude context panics when it is asked.
+// A rude context panics in its methods.
 type rude struct {
 	context.Context
 	now *atomic.Bool
@@ -275,7 +275,8 @@ func (r rude) Err() error {
 	return r.Context.Err()
 }
 
-// The context of a wait in a cycle panics when the wait of another handler asks for it. That handler is not harmed, and the cycle ends.
+// A handler looks at the context of another handler's wait in a cycle, and the context panics. The first handler is not affected,
+// and the cycle ends.
 func TestCycleOfARudeContext(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var now atomic.Bool
@@ -309,7 +310,7 @@ func TestCycleOfARudeContext(t *testing.T) {
 	})
 }
 
-// A Do was cancelled, and its context panics when its task enters the next queue. The worker that has handed it over is not harmed.
+// A Do was cancelled, and its context panics when its task enters the next queue. The worker that moves the task is not affected.
 func TestCancelledDoOfARudeContext(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var now atomic.Bool

@@ -20,8 +20,8 @@ import (
 	"github.com/braidgo/braid/suspend"
 )
 
-// A ring of n stages, each of which asks the next one with a Do: a task goes round until its number is 0. run counts the
-// handlers that run in each.
+// A ring has n stages. A handler of each calls Do of the next stage, and a task moves on until its number is 0. run counts the
+// running handlers of each stage.
 type ring struct {
 	stages []*stage.Stage[int, int]
 	most   []atomic.Int32
@@ -80,8 +80,8 @@ func (r *ring) close(t *testing.T, width int32) {
 	}
 }
 
-// A Do whose caller is asked by a handler of the same stage, by a chain of Dos, does not wait for itself: however narrow the
-// stages, on their own pools, on one pool of one worker, on all schedulers, with batches in the ring.
+// A handler calls Do, and through a chain of Dos this leads to its own stage. It must not wait for itself, however narrow the
+// stages are: on their own pools, on one pool with one worker, on all schedulers, and with batch stages in the ring.
 func TestCycleOfDos(t *testing.T) {
 	o := stage.Options{Width: 1, Queue: 100}
 	noQueue := stage.Options{Width: 1, Queue: stage.NoQueue}
@@ -119,11 +119,11 @@ func TestCycleOfDos(t *testing.T) {
 	}
 }
 
-// Chains of Dos that cross, each of which holds a slot that another needs: the Do that completes the cycle fails, and says which stages
-// it goes through. The others go on.
+// Several chains of Dos cross, and each holds a slot that another needs. The Do that completes the cycle fails with an error that
+// names the stages. The other Dos continue.
 func TestCrossingDos(t *testing.T) {
 	for name, c := range map[string]struct {
-		stages, far int // each root needs a slot of the root so many stages on
+		stages, far int // each root needs a slot of the root that is so many stages further
 		o           stage.Options
 		batch       bool
 	}{
@@ -144,7 +144,7 @@ func TestCrossingDos(t *testing.T) {
 					all := promise.New[int]()
 					r := newRing(c.stages, o, next, c.batch)
 					r.before = func(ctx context.Context, n int) {
-						if n == 1 { // no handler asks before each slot is taken
+						if n == 1 { // no handler calls Do before each slot is taken
 							if begun.Add(1) == int32(roots) {
 								_ = all.Fill(0)
 							}
@@ -166,7 +166,7 @@ func TestCrossingDos(t *testing.T) {
 									for k := range c.stages {
 										way += fmt.Sprint(" -> ", (i+k+1)%c.stages)
 									}
-									ways = append(ways, "stage: a cycle of Dos: "+way)
+									ways = append(ways, "stage: stages wait for each other in a cycle of Do: "+way)
 								}
 								require.Contains(t, ways, err.Error())
 								return
@@ -187,7 +187,7 @@ func TestCrossingDos(t *testing.T) {
 	}
 }
 
-// A handler that can still go on is waited for, however long its chain is.
+// A Do waits for a handler that can still continue, however long its chain is.
 func TestCrossingDosThatGoOn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var a, b *stage.Stage[int, int]
@@ -205,7 +205,7 @@ func TestCrossingDosThatGoOn(t *testing.T) {
 		}, stage.Options{Width: 1, Queue: 9})
 		var all []promise.Future[int]
 		for _, f := range []func() (promise.Future[int], error){
-			func() (promise.Future[int], error) { return a.Begin(bg, 0) }, // it keeps one of the two slots busy
+			func() (promise.Future[int], error) { return a.Begin(bg, 0) }, // keeps one of the two slots busy
 			func() (promise.Future[int], error) { return a.Begin(bg, 1) },
 			func() (promise.Future[int], error) { return b.Begin(bg, 1) },
 			func() (promise.Future[int], error) { return b.Begin(bg, 1) },
@@ -222,7 +222,7 @@ func TestCrossingDosThatGoOn(t *testing.T) {
 	})
 }
 
-// In a pipe, too, and through replicas: the stage in which the task of the Do would wait may be any of them.
+// The same with a Pipe and with Replicas: the task of the Do may wait in any of their stages.
 func TestCycleThroughAPipe(t *testing.T) {
 	defer schedtest.Within(t, schedtest.Deadline)()
 	var last *stage.Stage[int, int]
@@ -242,8 +242,8 @@ func TestCycleThroughAPipe(t *testing.T) {
 	require.NoError(t, stage.Shutdown(bg, first, last))
 }
 
-// Only a handler that waits lends its slot: a task of a goroutine that it has started takes a slot of its own, and one whose
-// Do was cancelled lends none.
+// Only a waiting handler lends its slot. A task of a goroutine that the handler has started takes a slot of its own, and a
+// handler whose Do was cancelled lends none.
 func TestOnlyAHandlerThatWaitsLendsItsSlot(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var s *stage.Stage[int, int]
@@ -266,7 +266,7 @@ func TestOnlyAHandlerThatWaitsLendsItsSlot(t *testing.T) {
 	})
 }
 
-// A task that is lent a slot and tried again, or whose caller has gone, gives back what it was lent.
+// A task that was lent a slot returns it, even if it is tried again or its caller has gone.
 func TestLentSlotIsGivenBack(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var a, b *stage.Stage[int, int]
@@ -279,7 +279,7 @@ func TestLentSlotIsGivenBack(t *testing.T) {
 				defer cancel()
 				_, err := b.Do(ctx, n)
 				require.ErrorIs(t, err, context.DeadlineExceeded)
-			case 2: // the first try fails, the second outlives its caller
+			case 2: // the first try fails, and the second outlives its caller
 				if tries++; tries == 1 {
 					return 0, errOops
 				}
@@ -314,7 +314,7 @@ func TestLentSlotIsGivenBack(t *testing.T) {
 	})
 }
 
-// A handler that cancels one Do after another has one handler of its stage beside it, and not one for each.
+// If a handler cancels one Do after another, one handler of its stage runs beside it, and not one for each Do.
 func TestCancelledDosShareTheLentSlot(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var s *stage.Stage[int, int]
@@ -343,8 +343,8 @@ func TestCancelledDosShareTheLentSlot(t *testing.T) {
 	})
 }
 
-// A Do whose handler has cancelled another is lent the slot as soon as the other task has left, which may take until there is a
-// permit. Nothing else lets it in.
+// A handler has cancelled a Do, and calls another. The second Do is lent the slot as soon as the first task has left, which may
+// take until there is a permit. Nothing else admits it.
 func TestLentDoBehindACancelledOne(t *testing.T) {
 	for _, full := range []stage.Full{stage.FullWait, stage.FullReject} {
 		synctest.Test(t, func(t *testing.T) {
@@ -378,7 +378,7 @@ func TestLentDoBehindACancelledOne(t *testing.T) {
 	}
 }
 
-// A Shutdown that gives up says how many handlers run, and not those that wait for another stage as if they did.
+// A Shutdown that gives up reports how many handlers run, and how many wait for another stage.
 func TestCloseCountsHandlersThatRun(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		slow := hold(stage.Options{Width: 1, Queue: stage.NoQueue})
@@ -388,7 +388,7 @@ func TestCloseCountsHandlersThatRun(t *testing.T) {
 		for i := range 5 {
 			require.NoError(t, p.Submit(bg, i))
 		}
-		<-slow.begun // one of these, or its task might be ask's, which ends with it
+		<-slow.begun // otherwise its task might be that of ask, which ends with it
 		require.NoError(t, ask.Submit(bg, 1))
 		synctest.Wait()
 		done, cancel := context.WithCancel(bg)
@@ -402,7 +402,7 @@ func TestCloseCountsHandlersThatRun(t *testing.T) {
 	})
 }
 
-// A Limiter that panics, or ends the goroutine, loses its worker, and not the permit: the stage goes on.
+// If a Limiter panics or ends its goroutine, its worker is lost, but not its permit, and the stage still works.
 func TestLimiterDoesNotReturn(t *testing.T) {
 	for name, end := range map[string]func(){"Goexit": runtime.Goexit, "panic": func() { panic("from Update") }} {
 		t.Run(name, func(t *testing.T) {
@@ -439,7 +439,7 @@ func TestLimiterDoesNotReturn(t *testing.T) {
 	}
 }
 
-// The tasks that ran on the callers of Do count, too, and a Limiter that panics there leaves the stage as it was.
+// Tasks that ran on the callers of Do count for the Limiter, too. If a Limiter panics there, the stage is unchanged.
 func TestLimiterSeesInlineDos(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var samples []stage.Sample
@@ -479,12 +479,13 @@ type limiter func(stage.Sample) int
 
 func (l limiter) Update(s stage.Sample) int { return l(s) }
 
-// A crossing is a stage a with a handler "h" that asks b for "t" by a flow, and a stage b with a handler "k" that asks a for "t".
+// A crossing has a stage a, whose handler of "h" sends "t" to b through a flow, and a stage b, whose handler of "k" sends "t" to
+// a.
 type crossing struct {
-	pool      *stage.Pool // of a
+	pool      *stage.Pool // the pool of a
 	a, b      *stage.Stage[string, int]
 	flow      stage.Flow[string, int]
-	let, hold chan struct{} // k asks, and "held" ends, when they are closed
+	let, hold chan struct{} // k calls Do after let is closed, and "held" ends after hold is closed
 	answers   []promise.Future[int]
 	beside    stage.Closer
 }
@@ -505,7 +506,7 @@ func (x *crossing) cross() {
 	close(x.hold)
 }
 
-// narrow lets k ask while a has two slots, of which h holds one, and takes the other away.
+// narrow lets k call Do while a has two slots, of which h holds one, and then takes the other slot away.
 func (x *crossing) narrow(f stage.Flow[string, int], beside string) {
 	x.begin(x.b, "k")
 	x.begin(x.a, "h")
@@ -516,8 +517,9 @@ func (x *crossing) narrow(f stage.Flow[string, int], beside string) {
 	close(x.hold)
 }
 
-// A cycle is also found where no handler begins to wait and completes it: a task goes to the next stage of a Pipe or is tried again, the
-// stage becomes narrower, or a handler ends whose slot is gone. The task of the Do that fails is a failure, of which OnFail hears.
+// A cycle is also found if no handler completes it by a wait: a task moves to the next stage of a Pipe or is tried again, the
+// stage becomes narrower, or a handler ends whose slot is gone. The task of the Do that fails is a failure, and is reported to
+// OnFail.
 func TestCrossingDosCompletedByATask(t *testing.T) {
 	one, two := stage.Options{Width: 1, Queue: 4}, stage.Options{Width: 2, Queue: 4}
 	for name, c := range map[string]struct {
@@ -536,7 +538,7 @@ func TestCrossingDosCompletedByATask(t *testing.T) {
 			x.beside = c
 			x.narrow(stage.Pipe(x.a, c), "held")
 		}},
-		"SetWidth": {two, func(x *crossing) { // the other slot of a is free, and its pool is not
+		"SetWidth": {two, func(x *crossing) { // the other slot of a is free, but its pool is not
 			busy := stage.New("busy", func(context.Context, string) (int, error) { <-x.hold; return 0, nil }, stage.Options{Pool: x.pool})
 			x.beside = busy
 			x.narrow(busy, "")
@@ -604,11 +606,11 @@ func TestCrossingDosCompletedByATask(t *testing.T) {
 	}
 }
 
-// A lent task between two tries keeps the slot for itself: a stranger in it would have to end before the next try begins. A handler that waits
-// until the task has left is in no cycle.
+// A task with a lent slot keeps it between two tries. If another task used it, that task would have to end before the next try
+// begins. A handler that waits until the task has left is in no cycle.
 func TestLentSlotBetweenTwoTries(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var s, b *stage.Stage[string, int] // the answers are nanoseconds
+		var s, b *stage.Stage[string, int] // the results are nanoseconds
 		start, tries := time.Now(), 0
 		o := stage.Options{Width: 1, Queue: 2, Retry: func(_ error, try int) (time.Duration, bool) { return time.Second, try < 2 }}
 		handler := func(ctx context.Context, in string) (int, error) {
@@ -653,8 +655,8 @@ func TestLentSlotBetweenTwoTries(t *testing.T) {
 	})
 }
 
-// A task whose Do was cancelled before it began leaves its parent at once, and not when it leaves the queue: until then the parent might wait
-// for itself.
+// A task whose Do was cancelled before it began leaves its parent at once, and not when it leaves the queue. Until then, the
+// parent might wait for itself.
 func TestCancelledDoLeavesItsParent(t *testing.T) {
 	for _, piped := range []bool{false, true} {
 		synctest.Test(t, func(t *testing.T) {
@@ -709,7 +711,7 @@ func TestCancelledDoLeavesItsParent(t *testing.T) {
 	}
 }
 
-// A handler that waits for room is in no cycle while OnFail is told of a task that is given up: then there is room.
+// While OnFail is called for a task that was dropped, a handler that waits for room is in no cycle, because there will be room.
 func TestNoCycleWhileOnFailRuns(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var a, b *stage.Stage[string, int]
@@ -741,7 +743,7 @@ func TestNoCycleWhileOnFailRuns(t *testing.T) {
 	})
 }
 
-// A Do that waits lazily is not over when its context ends: it goes on waiting, so the cycle that it is part of has to be found.
+// A Do that waits lazily is not over when its context ends, so a cycle with it must be found.
 func TestCycleOfALazyDo(t *testing.T) { synctest.Test(t, testCycleOfALazyDo) }
 
 func testCycleOfALazyDo(t *testing.T) {
@@ -765,7 +767,7 @@ func testCycleOfALazyDo(t *testing.T) {
 	require.NoError(t, err)
 	second, err := a.Begin(bg, 1)
 	require.NoError(t, err)
-	synctest.Wait() // now the Do of a waits; a Do whose context is done before it waits would fail
+	synctest.Wait() // now the Do of a waits; a Do whose context ended before its wait would fail
 	cancel()
 	_ = cancelled.Fill(0)
 	_, e1 := first.Await(bg)
@@ -774,7 +776,7 @@ func testCycleOfALazyDo(t *testing.T) {
 	require.NoError(t, stage.Shutdown(bg, a, b))
 }
 
-// within is a context of values that ends with end.
+// A within is a context with the values of one context and the end of another.
 type within struct {
 	context.Context
 	end context.Context

@@ -19,12 +19,12 @@ func query(_ context.Context, key string) (string, error) { return "row of " + k
 
 func render(_ context.Context, row string) (string, error) { return "<p>" + row + "</p>", nil }
 
-// A stage before a database: 40 queries at a time, 160 wait, and more are refused at once.
+// A stage protects a database: 40 queries run at a time, 160 wait, and further ones are refused at once.
 func ExampleNew() {
 	db := stage.New("db", query, stage.Options{
 		Width: 40, Queue: 160,
-		Full:  stage.FullReject,     // do not let callers wait at the door
-		Delay: 5 * time.Millisecond, // nor in the queue for much longer than this
+		Full:  stage.FullReject,     // callers do not wait for room
+		Delay: 5 * time.Millisecond, // queries do not wait in the queue for much longer than this
 	})
 	defer db.Shutdown(context.Background())
 
@@ -47,7 +47,7 @@ func ExampleNew() {
 	// Output: 200 row of 7
 }
 
-// Two stages behind one another. They share a pool of two workers.
+// Two successive stages share a pool of two workers.
 func ExamplePipe() {
 	cpu := stage.NewPool("cpu", 2, nil)
 	fetch := stage.New("fetch", query, stage.Options{Pool: cpu})
@@ -57,21 +57,21 @@ func ExamplePipe() {
 	html, err := site.Do(context.Background(), "7")
 	fmt.Println(html, err)
 
-	err = stage.Shutdown(context.Background(), fetch, page) // upstream first: nothing is lost
+	err = stage.Shutdown(context.Background(), fetch, page) // in the order of the pipe, so that nothing is lost
 	fmt.Println(err)
 	// Output:
 	// <p>row of 7</p> <nil>
 	// <nil>
 }
 
-// A sequence through a stage, four at a time, with the answers in order.
+// A sequence passes through a stage, four values at a time, with the results in order.
 func ExampleEach() {
 	db := stage.New("db", query, stage.Options{Width: 4})
 	keys := slices.Values([]string{"a", "b", "c"})
 
 	for row, err := range stage.Each(context.Background(), db, scope.Lift(keys), stage.EachOptions{}) {
 		if err != nil {
-			break // stops the rest, and waits for what is under way
+			break // stops the rest, and waits for running tasks
 		}
 		fmt.Println(row)
 	}
@@ -82,7 +82,7 @@ func ExampleEach() {
 	// row of c
 }
 
-// A handler that begins other tasks with its context waits for none of them; its caller gets the answer when all are done.
+// A handler starts other tasks with its context, and waits for none of them. Its caller gets the result when all are done.
 func ExampleFlow() {
 	var visit *stage.Stage[string, int]
 	links := map[string][]string{"/": {"/a", "/b"}, "/a": {"/c"}}
@@ -95,13 +95,13 @@ func ExampleFlow() {
 		return len(page), nil
 	}, stage.Options{Width: 2, Queue: 100})
 
-	_, err := visit.Do(context.Background(), "/") // the whole site
+	_, err := visit.Do(context.Background(), "/") // visits the whole site
 	fmt.Println(visit.Stats().Completed, err)
 	_ = visit.Shutdown(context.Background())
 	// Output: 4 <nil>
 }
 
-// A task that fails is tried again, and then goes to the dead letters.
+// A failed task is tried again, and then becomes a dead letter.
 func ExampleStage_OnFail() {
 	s := stage.New("mail", func(context.Context, string) (struct{}, error) {
 		return struct{}{}, errors.New("no route")
@@ -120,7 +120,7 @@ func ExampleStage_OnFail() {
 	// 2 retries
 }
 
-// A width that is found by the stage itself, and a page that shows it.
+// The stage finds its own width, and a page shows it.
 func ExampleClimb() {
 	db := stage.New("db", query, stage.Options{
 		Width: 10, Queue: 160,
@@ -139,13 +139,13 @@ func ExampleStage_SetWidth() {
 	pool := stage.NewPool("databases", 4, nil)
 	db := stage.New("db", query, stage.Options{Width: 2, Pool: pool})
 	db.SetWidth(8)   // the number of tasks in progress
-	pool.SetWidth(6) // the number of handlers that run
+	pool.SetWidth(6) // the number of running handlers
 	_ = db.Shutdown(context.Background())
 	fmt.Println(db.Stats().Width, pool.Stats().Width)
 	// Output: 8 6
 }
 
-// The figures of the last second, as the status page shows them.
+// These are the figures of the last second, as on the status page.
 func ExampleStats_Sub() {
 	before := []stage.Stats{{Name: "db", Width: 2, Arrived: 100, Completed: 100}}
 	now := []stage.Stats{{Name: "db", Width: 2, Arrived: 150, Completed: 140, Waiting: 8, Busy: 2}}

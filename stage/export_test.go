@@ -18,7 +18,7 @@ func HistogramOf(ds []int64) (h Histogram) {
 	return h
 }
 
-// Loaded counts the stages that the pool looks at.
+// Loaded counts the stages at which the pool looks.
 func Loaded(p *Pool) int {
 	p.guard.Lock()
 	defer p.guard.Unlock()

@@ -15,7 +15,7 @@ import (
 	"github.com/braidgo/braid/suspend"
 )
 
-// flows are a stage, and what is made of stages: each takes an int, waits for let, and answers it twice; 7 fails.
+// flows has a stage, and flows that are made of stages. Each takes an int, waits for let, and returns twice the number; 7 fails.
 func flows(let chan struct{}, full stage.Full) map[string]func() stage.Flow[int, int] {
 	f := func(_ context.Context, n int) (int, error) {
 		<-let
@@ -58,7 +58,7 @@ func flows(let chan struct{}, full stage.Full) map[string]func() stage.Flow[int,
 	}
 }
 
-// TestFlows holds whatever is a Flow to the same rules.
+// TestFlows checks the same rules for every kind of Flow.
 func TestFlows(t *testing.T) {
 	for name := range flows(nil, stage.FullWait) {
 		t.Run(name, func(t *testing.T) {
@@ -92,7 +92,7 @@ func TestFlows(t *testing.T) {
 				require.Equal(t, 2, v)
 				_, err = second.Await(late)
 				require.Equal(t, errOops, err)
-				for i := range 5 { // the room is free when the answer is there
+				for i := range 5 { // the room is free when the result is there
 					v, err := f.Do(bg, i)
 					require.NoError(t, err)
 					require.Equal(t, 2*i, v)
@@ -125,7 +125,7 @@ func TestFlows(t *testing.T) {
 	}
 }
 
-// A spawner that cannot be compared is no reason to panic.
+// A Spawner that cannot be compared does not cause a panic.
 func TestASpawnerThatCannotBeCompared(t *testing.T) {
 	s := stage.New("s", double, stage.Options{On: spawners{suspend.Goroutines}})
 	v, err := s.Do(bg, 2)
@@ -138,7 +138,7 @@ type spawners []suspend.Spawner
 
 func (s spawners) Go(f func()) error { return s[0].Go(f) }
 
-// An input is not kept after its task, whatever way it took.
+// An input is not kept after its task, whatever way the task took.
 func TestNothingIsKept(t *testing.T) {
 	type large struct{ _ [1 << 16]byte }
 	s := stage.New("s", func(_ context.Context, p *large) (*large, error) { return p, nil }, stage.Options{Queue: 4})

@@ -18,7 +18,7 @@ import (
 	"github.com/braidgo/braid/suspend"
 )
 
-// returns reports whether f returns within two seconds; it leaves the goroutine behind where it does not.
+// returns reports whether f returns within two seconds. If f does not, its goroutine is left behind.
 func returns(f func()) bool {
 	done := make(chan struct{})
 	go func() { defer close(done); f() }()
@@ -30,10 +30,10 @@ func returns(f func()) bool {
 	}
 }
 
-// A task that is passed to a stage with another clock waits by that clock.
+// A task that moves to a stage with another clock waits by that clock.
 func TestTwoClocks(t *testing.T) {
 	v := schedtest.NewVirtual()
-	v.Advance(100 * 365 * 24 * time.Hour) // ahead of the real one
+	v.Advance(100 * 365 * 24 * time.Hour) // ahead of the real clock
 	a := stage.New("a", double, stage.Options{Queue: 1000})
 	b := stage.New("b", double, stage.Options{On: v, Queue: 1000, Delay: time.Hour})
 	p := stage.Pipe(a, b)
@@ -51,7 +51,7 @@ func TestTwoClocks(t *testing.T) {
 	require.LessOrEqual(t, st.Wait.Quantile(1), time.Minute, "late %d of %d; the clock of b has moved by a second", st.Late, st.Accepted)
 }
 
-// A key that panics in the Submit of a handler leaves no child.
+// If the key function of a Submit in a handler panics, no child remains.
 func TestAKeyThatPanics(t *testing.T) {
 	r := stage.Replicate(2, func(n int) uint64 { panic(errOops) }, func(i int) *stage.Stage[int, int] {
 		return stage.New(fmt.Sprint("r", i), double, stage.Options{})
@@ -69,7 +69,7 @@ func TestAContextThatPanics(t *testing.T) {
 	require.NoError(t, leaf.s.Submit(bg, 0))
 	<-leaf.begun
 	s := stage.New("s", func(ctx context.Context, n int) (int, error) {
-		_, err := leaf.s.Begin(&schedtest.Moody{Context: ctx, Panic: errOops}, n) // leaf is full, so it waits with the context
+		_, err := leaf.s.Begin(&schedtest.Moody{Context: ctx, Panic: errOops}, n) // leaf is full, so Begin waits with the context
 		return n, err
 	}, stage.Options{OnPanic: func(any, []byte) {}})
 	ok := returns(func() {
@@ -96,13 +96,13 @@ func (b *bounded) Go(f func()) error {
 	return nil
 }
 
-// A stage on a scheduler that has refused a worker, since it was full, uses the scheduler again.
+// A scheduler has refused a worker, because it was full. Later the stage uses the scheduler again.
 func TestASchedulerThatWasFull(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var on bounded
 		s := stage.New("s", double, stage.Options{On: &on})
 		on.full.Store(true)
-		require.NoError(t, s.Submit(bg, 1)) // done on a goroutine
+		require.NoError(t, s.Submit(bg, 1)) // runs on a goroutine
 		synctest.Wait()
 		require.Zero(t, on.started.Load())
 		require.EqualValues(t, 1, s.Stats().Completed)
@@ -113,9 +113,9 @@ func TestASchedulerThatWasFull(t *testing.T) {
 	})
 }
 
-// Accepted tasks are done on goroutines if the scheduler is closed, retries included, though it drops its timers.
+// If the scheduler is closed, accepted tasks run on goroutines, including retries, although the scheduler drops its timers.
 func TestARetryOnAClosedLoop(t *testing.T) {
-	delayed := func(s *stage.Stage[int, int]) { // or is tried again already
+	delayed := func(s *stage.Stage[int, int]) { // or the next try has already begun
 		for st := s.Stats(); st.Delayed+int(st.Retried) == 0; st = s.Stats() {
 			runtime.Gosched()
 		}
@@ -167,7 +167,7 @@ func TestARetryOnAClosedLoop(t *testing.T) {
 	})
 }
 
-// A delayed task whose context ends is not tried again: it gives its place back, and lets its scheduler go.
+// A delayed task whose context ends is not tried again. It returns its place, and releases its scheduler.
 func TestACancelledDelayHoldsItsScheduler(t *testing.T) {
 	defer schedtest.Within(t, schedtest.Deadline)() // a task that nobody waits for would keep Run from ending
 	sched := fifo.New(fifo.Options{})
@@ -191,7 +191,7 @@ func TestACancelledDelayHoldsItsScheduler(t *testing.T) {
 	}))
 }
 
-// An accepted task has its answer when Shutdown returns, if the pool is the stage's own.
+// If the pool belongs to the stage, each accepted task has its result when Shutdown returns.
 func TestAnswersBeforeCloseReturns(t *testing.T) {
 	schedtest.Each(t, func(t *testing.T, on suspend.Spawner) {
 		for i := range 500 {

@@ -13,7 +13,7 @@ import (
 	"github.com/braidgo/braid/stage"
 )
 
-// Retries do not get round the bound: a Do on its caller needs room, too.
+// Retries do not exceed the bound: a Do on its caller also needs room.
 func TestInlineKeepsTheBound(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := stage.New("s", func(_ context.Context, n int) (int, error) {
@@ -25,7 +25,7 @@ func TestInlineKeepsTheBound(t *testing.T) {
 		require.NoError(t, s.Submit(bg, 0))
 		synctest.Wait()
 		require.Equal(t, 1, s.Stats().Delayed)
-		_, err := s.Do(bg, 1) // inside is 1 = Queue + Width
+		_, err := s.Do(bg, 1) // one task is inside, and Queue + Width is 1
 		done, cancel := context.WithCancel(bg)
 		cancel()
 		_ = s.Shutdown(done)
@@ -33,7 +33,7 @@ func TestInlineKeepsTheBound(t *testing.T) {
 	})
 }
 
-// A Do in a handler of the same stage cannot wait for itself, also if it is tried again.
+// A Do in a handler of the same stage cannot wait for itself, even if it is tried again.
 func TestLentDoWithARetry(t *testing.T) {
 	var s *stage.Stage[int, int]
 	var tries atomic.Int32
@@ -54,7 +54,7 @@ func TestLentDoWithARetry(t *testing.T) {
 	}), "a Do in its own slot waits for itself: %+v", brief(s.Stats()))
 }
 
-// The same rule, in a stage of batches.
+// The same rule in a stage of batches.
 func TestLentDoInABatch(t *testing.T) {
 	var s *stage.Stage[int, int]
 	s = stage.NewBatch("s", func(ctx context.Context, in, out []int) (err error) {
@@ -66,7 +66,7 @@ func TestLentDoInABatch(t *testing.T) {
 	require.True(t, returns(func() { _, _ = s.Do(bg, 1) }), "a Do in its own slot waits for itself: %+v", brief(s.Stats()))
 }
 
-// A rejection, long ago, does not change a nested Do.
+// An earlier rejection does not change a nested Do.
 func TestLentDoAfterARejection(t *testing.T) {
 	for name, rejected := range map[string]bool{"before": false, "after": true} {
 		t.Run(name, func(t *testing.T) {
@@ -100,7 +100,7 @@ func TestLentDoAfterARejection(t *testing.T) {
 	}
 }
 
-// The slot is given back also if OnFail ends the goroutine, as require does, or panics.
+// The slot is returned even if OnFail ends the goroutine, like require, or panics.
 func TestInlineOnFailDoesNotReturn(t *testing.T) {
 	for name, end := range map[string]func(){"Goexit": runtime.Goexit, "panic": func() { panic("from OnFail") }} {
 		t.Run(name, func(t *testing.T) {
@@ -117,7 +117,7 @@ func TestInlineOnFailDoesNotReturn(t *testing.T) {
 	}
 }
 
-// A caller that an inline Do lets in begins to wait then.
+// A caller for whom an inline Do makes room is resumed at that time.
 func TestTheWaitOfAnOutsider(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := hold(stage.Options{Width: 1, Queue: stage.NoQueue})
@@ -134,7 +134,7 @@ func TestTheWaitOfAnOutsider(t *testing.T) {
 	})
 }
 
-// Each Do on its caller is timed: fifteen of a second after a brief one.
+// The time of each Do on its caller is measured: fifteen of a second after a short one.
 func TestTheServiceTimeOfInlineTasks(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := stage.New("s", func(_ context.Context, ns int) (int, error) { time.Sleep(time.Duration(ns)); return 0, nil }, stage.Options{})
@@ -153,7 +153,7 @@ func TestTheServiceTimeOfInlineTasks(t *testing.T) {
 	})
 }
 
-// One Do of a second after brief ones counts once.
+// A Do of a second after short ones counts once.
 func TestOneSlowInlineTask(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := stage.New("s", func(_ context.Context, ns int) (int, error) { time.Sleep(time.Duration(ns)); return 0, nil }, stage.Options{})
@@ -167,15 +167,15 @@ func TestOneSlowInlineTask(t *testing.T) {
 	})
 }
 
-// Once its ctx is done, a Do returns at once, and the handler ends in its own time. One whose handler runs on the caller
-// returns when the handler does.
+// When its context ends, a Do returns at once, and the handler continues. A Do whose handler runs on the caller returns after the
+// handler.
 func TestACancelledDoReturns(t *testing.T) {
 	for name, inline := range map[string]bool{"inline": true, "queued": false} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				s := stage.New("s", func(context.Context, int) (int, error) { time.Sleep(time.Hour); return 0, nil }, stage.Options{})
 				begun, want := time.Duration(0), time.Hour
-				if !inline { // it begins when the first is over
+				if !inline { // begins when the first one is over
 					require.NoError(t, s.Submit(bg, 0))
 					begun, want = time.Hour, time.Hour+time.Second
 				}

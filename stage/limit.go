@@ -13,7 +13,7 @@ const (
 // Handlers that already run above the new width are not interrupted.
 func (s *Stage[In, Out]) SetWidth(n int) {
 	if n < 1 {
-		panic("stage: a stage without a width")
+		panic("stage: SetWidth with a width less than one")
 	}
 	s.pool.guard.Lock()
 	s.setWidth(n, "SetWidth")

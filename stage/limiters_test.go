@@ -12,9 +12,10 @@ import (
 	"github.com/braidgo/braid/stage"
 )
 
-// These are the limiters to beat. They see latencies, or the queue, and not the completions in a second.
+// Climb is compared with these limiters. They look at latencies, or at the queue, and not at the throughput.
 
-// A gradient is Gradient2 of Netflix's concurrency-limits: the width follows the long-term latency divided by the present one.
+// A gradient is Gradient2 of Netflix's concurrency-limits. The width depends on the ratio of the long-term latency to the current
+// latency.
 type gradient struct{ limit, long float64 }
 
 func (g *gradient) Update(s stage.Sample) int {
@@ -31,7 +32,7 @@ func (g *gradient) Update(s stage.Sample) int {
 	return int(g.limit)
 }
 
-// A vegas is Vegas of the same library: it estimates from the least latency how many tasks wait inside the resource.
+// A vegas is Vegas of the same library. It uses the minimum latency to estimate how many tasks wait inside the resource.
 type vegas struct {
 	limit, least float64
 	seen, after  int
@@ -42,7 +43,7 @@ func (v *vegas) Update(s stage.Sample) int {
 	if v.limit == 0 {
 		v.limit = float64(s.Width)
 	}
-	if v.seen += s.Done; v.least == 0 || v.seen > v.after { // measure the least anew
+	if v.seen += s.Done; v.least == 0 || v.seen > v.after { // measures the minimum again
 		v.seen, v.after, v.least = 0, 30*int(v.limit), rtt
 	}
 	v.least = min(v.least, rtt)
@@ -59,7 +60,7 @@ func (v *vegas) Update(s stage.Sample) int {
 	return int(v.limit)
 }
 
-// A seda is the controller of thread pools of SEDA (2001): more threads while the queue is long.
+// A seda is the controller of thread pools of SEDA (2001). It adds threads while the queue is long.
 type seda struct{}
 
 func (seda) Update(s stage.Sample) int {
@@ -69,8 +70,8 @@ func (seda) Update(s stage.Sample) int {
 	return s.Width
 }
 
-// TestOtherLimiters runs the table of TestClimb with them: in some phase each of them loses more than a tenth of the capacity,
-// which Climb never does.
+// TestOtherLimiters makes the table of TestClimb with these limiters. In some phase each of them loses more than a tenth of the
+// capacity, which Climb never does.
 func TestOtherLimiters(t *testing.T) {
 	for name, limiter := range map[string]func() stage.Limiter{
 		"Gradient2": func() stage.Limiter { return new(gradient) },

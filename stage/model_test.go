@@ -15,7 +15,7 @@ import (
 	"github.com/braidgo/braid/suspend"
 )
 
-// A model is a stage as its documentation has it, one event after another. Its lists are the ids of tasks.
+// A model is a stage as its documentation describes it, without concurrency. Its lists have the ids of tasks.
 type model struct {
 	queue   int
 	reject  bool // Full is FullReject
@@ -28,11 +28,11 @@ type model struct {
 
 	waiting, delayed, outside []int
 	busy                      map[int]bool
-	mayEnd                    map[int]bool   // a Do or Begin, whose ctx is the task's
-	ended                     map[int]bool   // its ctx is done
-	gone                      map[int]bool   // its Do has returned
-	answers                   map[int]string // of tasks, and of calls that failed
-	dead                      map[int]bool   // reported to OnFail
+	mayEnd                    map[int]bool   // a Do or Begin, which has the context of its task
+	ended                     map[int]bool   // the contexts that have ended
+	gone                      map[int]bool   // the Dos that have returned
+	answers                   map[int]string // the results of tasks, and of calls that failed
+	dead                      map[int]bool   // the tasks reported to OnFail
 	stats                     stage.Stats
 }
 
@@ -45,7 +45,7 @@ func (m *model) room() bool {
 	return len(m.waiting)+len(m.busy)+len(m.delayed) < m.queue+m.width
 }
 
-// offer is a call that hands in; never says that it does not wait for room.
+// offer models a call that submits. never means that it does not wait for room.
 func (m *model) offer(id int, never bool) {
 	switch {
 	case m.closed:
@@ -55,7 +55,7 @@ func (m *model) offer(id int, never bool) {
 	case (never || m.reject) && m.displaces(id):
 		m.accept(id)
 	case never || m.reject:
-		if m.rejects++; m.rejects >= len(m.waiting) { // the gone are swept
+		if m.rejects++; m.rejects >= len(m.waiting) { // removes the tasks whose Do has returned
 			m.rejects = 0
 			m.waiting = slices.DeleteFunc(m.waiting, func(id int) bool {
 				if m.gone[id] {
@@ -72,7 +72,7 @@ func (m *model) offer(id int, never bool) {
 	m.begin()
 }
 
-// displaces ends the last in turn of the lowest level, if id has a higher one.
+// displaces ends the last task of the lowest level, if id has a higher level.
 func (m *model) displaces(id int) bool {
 	last := -1
 	for i, w := range m.waiting {
@@ -112,21 +112,21 @@ func (m *model) admit() {
 	}
 }
 
-// end is the end of a task; the answer is "oops" by default.
+// end models the end of a task. The result is "oops" by default.
 func (m *model) end(id int, count *uint64, answer string) {
 	*count++
 	m.answers[id] = cmp.Or(answer, "oops")
 	m.dead[id] = count == &m.stats.Failed || count == &m.stats.Late
 }
 
-// begin begins tasks as long as there is a free slot.
+// begin begins tasks while there is a free slot.
 func (m *model) begin() {
 	for id, ok := m.take(); ok; id, ok = m.take() {
 		m.start(id)
 	}
 }
 
-// take takes the next to begin.
+// take removes the task that begins next.
 func (m *model) take() (id int, ok bool) {
 	if len(m.waiting) == 0 || len(m.busy) >= m.width {
 		return 0, false
@@ -151,7 +151,7 @@ func (m *model) start(id int) {
 	}
 }
 
-// let is the end of a handler.
+// let models the end of a handler.
 func (m *model) let(id int, how command) {
 	delete(m.busy, id)
 	switch retried := (how == again || how == later) && !m.ended[id] && !m.cut; {
@@ -163,7 +163,7 @@ func (m *model) let(id int, how command) {
 	case retried:
 		m.stats.Retried++
 		m.delayed = append(m.delayed, id)
-		next, ok := m.take() // the worker takes the next, and then puts this one in front
+		next, ok := m.take() // the worker takes the next task, and then puts this one in front
 		m.delayed = m.delayed[:len(m.delayed)-1]
 		m.putInFront(id)
 		if ok {
@@ -184,7 +184,7 @@ func (m *model) putInFront(id int) {
 	}
 }
 
-// cancel is the end of a context.
+// cancel models the end of a context.
 func (m *model) cancel(id int, isDo bool) {
 	if i := slices.Index(m.outside, id); i >= 0 {
 		m.outside = slices.Delete(m.outside, i, i+1)
@@ -195,7 +195,7 @@ func (m *model) cancel(id int, isDo bool) {
 		m.ended[id] = m.mayEnd[id]
 		m.gone[id] = isDo
 	}
-	if i := slices.Index(m.delayed, id); i >= 0 && m.ended[id] { // it does not wait for its time
+	if i := slices.Index(m.delayed, id); i >= 0 && m.ended[id] { // does not wait for the delay
 		m.delayed = slices.Delete(m.delayed, i, i+1)
 		m.putInFront(id)
 		m.begin()
@@ -235,13 +235,13 @@ type command uint8
 const (
 	succeed command = iota
 	fail
-	again // with no delay
-	later // after an hour, so never
+	again // without a delay
+	later // after an hour, so never in this test
 	panics
 	exit
 )
 
-// A real is the stage, with handlers that wait for commands. Its maps are under mu.
+// A real is the stage under test, with handlers that wait for commands. mu guards its maps.
 type real struct {
 	s       *stage.Stage[int, int]
 	mu      sync.Mutex
@@ -307,7 +307,7 @@ func (r *real) let(id int, how command) {
 	_ = told.Fill(how)
 }
 
-// drop ends the tasks that a failed comparison has left.
+// drop ends the tasks that remain after a failed comparison.
 func (r *real) drop() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -325,7 +325,7 @@ func brief(s stage.Stats) string {
 		s.Arrived, s.Accepted, s.Rejected, s.Completed, s.Failed, s.Cancelled, s.Retried, s.Waiting, s.Busy, s.Delayed, s.Outside, s.Handlers, s.Width, s.Closed)
 }
 
-// equal compares the two.
+// equal compares the stage with the model.
 func (r *real) equal(m *model) error {
 	s := r.s.Stats()
 	s.Name, s.Queue, s.Dropped, s.Reason, s.Wait, s.Service = "", 0, 0, "", stage.Histogram{}, stage.Histogram{}

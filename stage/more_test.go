@@ -24,7 +24,7 @@ import (
 	"github.com/braidgo/braid/suspend"
 )
 
-// What waited too long is shed, and reported; Do gets ErrLate.
+// A task that has waited too long is shed and reported, and Do returns ErrLate.
 func TestDelay(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var dead atomic.Int32
@@ -101,8 +101,8 @@ func TestBatches(t *testing.T) {
 	})
 }
 
-// What the function of a batch returns says which of its four tasks have failed. An Errors that is nil, as a declared and unused one
-// is, fails none; one of another length would let tasks succeed that nobody has done.
+// The Errors that a batch function returns say which of its four tasks have failed. A nil Errors, such as a declared and unused
+// one, fails none. One with another length would let unhandled tasks succeed.
 func TestErrorsOfABatch(t *testing.T) {
 	broken := errors.New("broken")
 	none, one := []bool{false, false, false, false}, []bool{false, true, false, false}
@@ -150,7 +150,7 @@ func TestErrorsOfABatch(t *testing.T) {
 	}
 }
 
-// An idle stage of batches works on one at a time, a loaded one on many, without a timer.
+// An idle batch stage handles one task at a time, and a loaded one many, without a timer.
 func TestBatchesAreNatural(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var sizes []int
@@ -241,7 +241,7 @@ func TestEach(t *testing.T) {
 				require.Len(t, got, 100)
 			})
 		}
-		schedtest.Run(t, on, func() { // a break waits for what is under way
+		schedtest.Run(t, on, func() { // a break waits for running tasks
 			for v, err := range stage.Each(bg, s, numbers(100), stage.EachOptions{}) {
 				require.NoError(t, err)
 				if v == 6 {
@@ -309,7 +309,7 @@ func TestReplicate(t *testing.T) {
 			return stage.New(fmt.Sprint("r", i), func(_ context.Context, n int) (int, error) {
 				require.Equal(t, i, n%7%3, "another replica's")
 				require.Less(t, last[i][n%7], n+1, "out of order")
-				last[i][n%7] = n // its state is its own
+				last[i][n%7] = n // the state of each replica is its own
 				return n, nil
 			}, stage.Options{On: on, Queue: 10})
 		})
@@ -330,7 +330,7 @@ func TestReplicate(t *testing.T) {
 	})
 }
 
-// A Do of Replicas is the Do of one of its stages, so that the handler may run on the caller. In a pipe it would be a worker.
+// A Do of Replicas is a Do of one of its stages, so the handler may run on the caller. In a pipe it would run on a worker.
 func TestReplicasRunOnTheCaller(t *testing.T) {
 	r := stage.Replicate(2, nil, func(i int) *stage.Stage[int, int] {
 		return stage.New(fmt.Sprint("r", i), func(context.Context, int) (int, error) { return int(gid.Get()), nil }, stage.Options{})
@@ -359,7 +359,7 @@ func TestReplicateByLoad(t *testing.T) {
 	})
 }
 
-// scope.Map on a pool runs as many at a time as the pool is wide.
+// scope.Map on a pool runs as many functions at a time as the width of the pool.
 func TestScopeOnAPool(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := stage.NewPool("p", 3, nil)
@@ -396,7 +396,7 @@ func TestHistogram(t *testing.T) {
 	})
 }
 
-// The figures of a time are differences.
+// The figures of a period are differences.
 func TestSub(t *testing.T) {
 	s := stage.New("s", double, stage.Options{})
 	_, _ = s.Do(bg, 1)

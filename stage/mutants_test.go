@@ -6,8 +6,8 @@ import (
 	"github.com/braidgo/braid/internal/testrig/mutation"
 )
 
-// TestMutants makes mistakes: with BRAID_MUTANTS=1 it builds and runs them. The mistakes that an interleaving shows are those of the
-// model checker.
+// TestMutants checks that each mutant still fits the source. With BRAID_MUTANTS=1 it builds and runs them. The model checker has
+// the mutants that an interleaving shows.
 func TestMutants(t *testing.T) {
 	mutation.Run(t, ".", []mutation.Mutant{
 		{"the pool serves the first stage", "queue.go", "c.server.oldest() < best.server.oldest()):", "!IS && c.server.oldest() < best.server.oldest()):", "PoolServesTheOldest"},

@@ -15,7 +15,7 @@ import (
 	"github.com/braidgo/braid/suspend"
 )
 
-// OnFail is called once, also if it does not return.
+// OnFail is called once, even if it does not return.
 func TestOnFailOnce(t *testing.T) {
 	var calls atomic.Int32
 	s := stage.New("s", func(context.Context, int) (int, error) { return 0, errOops }, stage.Options{}).
@@ -28,7 +28,7 @@ func TestOnFailOnce(t *testing.T) {
 	require.EqualValues(t, 1, calls.Load(), "calls of OnFail for one task")
 }
 
-// A task is not lost because the OnFail of another has ended the worker.
+// No task is lost if the OnFail of another task has ended the worker.
 func TestADebtLosesTheNextTask(t *testing.T) {
 	p := stage.NewPool("p", 1, nil)
 	begun := make(chan struct{})
@@ -41,15 +41,15 @@ func TestADebtLosesTheNextTask(t *testing.T) {
 	b := stage.New("b", double, stage.Options{Pool: p})
 	require.NoError(t, a.Submit(bg, 1))
 	<-begun
-	f, err := b.Begin(bg, 21) // waits for the one permit
+	f, err := b.Begin(bg, 21) // waits for the only permit
 	require.NoError(t, err)
 	done, cancel := context.WithCancel(bg)
 	cancel()
-	require.Error(t, a.Shutdown(done)) // cuts off: the retry of a's task is given up as a debt
+	require.Error(t, a.Shutdown(done)) // cuts the stage off, so that the retry of a's task is dropped later
 	require.True(t, returns(func() { _, _ = f.Await(bg) }), "the task of b is lost: b %s; pool %+v", brief(b.Stats()), p.Stats())
 }
 
-// An answer is given though OnFail does not return.
+// A Do gets its result although OnFail does not return.
 func TestACutRetryIsAnswered(t *testing.T) {
 	begun, let := make(chan struct{}), make(chan struct{})
 	s := stage.New("s", func(ctx context.Context, _ int) (int, error) {
@@ -67,7 +67,7 @@ func TestACutRetryIsAnswered(t *testing.T) {
 	require.True(t, returns(func() { _, _ = f.Await(bg) }), "no answer: %s", brief(s.Stats()))
 }
 
-// The other tasks are answered though OnFail panics in Close, and the caller recovers, as an HTTP server does.
+// The other tasks get their results although OnFail panics in Close and the caller recovers, like an HTTP server.
 func TestACutWhoseOnFailPanics(t *testing.T) {
 	h := hold(stage.Options{Width: 1, Queue: 5})
 	h.s.OnFail(func(_ context.Context, n int, _ error) {
@@ -90,7 +90,7 @@ func TestACutWhoseOnFailPanics(t *testing.T) {
 	close(h.let)
 }
 
-// Shutdown returns nil after OnFail, also for the tasks that another Shutdown has cut off.
+// Shutdown returns nil after OnFail has returned, even for tasks that another Shutdown has cut off.
 func TestOnFailBeforeCloseReturns(t *testing.T) {
 	for name, c := range map[string]struct{ inline, queued bool }{"a queued task": {false, true}, "a retry": {false, false}, "a retry of an inline Do": {true, false}} {
 		t.Run(name, func(t *testing.T) {
@@ -116,9 +116,9 @@ func TestOnFailBeforeCloseReturns(t *testing.T) {
 				cancel()
 				if c.queued {
 					close(let)
-					synctest.Wait() // in the OnFail of the first, for a second
+					synctest.Wait() // in the first call of OnFail, for a second
 					time.Sleep(time.Second / 2)
-					go func() { _ = s.Shutdown(done) }() // in that of the second, for a second from now
+					go func() { _ = s.Shutdown(done) }() // in the second call of OnFail, for another second
 					synctest.Wait()
 				} else {
 					_ = s.Shutdown(done)
@@ -134,7 +134,7 @@ func TestOnFailBeforeCloseReturns(t *testing.T) {
 	}
 }
 
-// The time of OnFail is a wait for the next task, and no service.
+// The time of OnFail counts as waiting time of the next task, not as service time.
 func TestTheTimeOfOnFail(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := stage.New("s", func(_ context.Context, n int) (int, error) {
@@ -152,7 +152,7 @@ func TestTheTimeOfOnFail(t *testing.T) {
 	})
 }
 
-// While late tasks are reported time goes on, and Delay sees it.
+// The clock runs while late tasks are reported, and Delay takes this into account.
 func TestDelayWithASlowOnFail(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const delay = 5 * time.Millisecond
@@ -221,7 +221,7 @@ func TestTheCancelledAreNotReported(t *testing.T) {
 			})
 			for range 200 {
 				go func() {
-					ctx, cancel := context.WithTimeout(bg, 11*time.Millisecond) // all else happens at multiples of 4 ms
+					ctx, cancel := context.WithTimeout(bg, 11*time.Millisecond) // everything else happens at multiples of 4 ms
 					defer cancel()
 					_, _ = s.Do(ctx, 1)
 				}()
@@ -233,7 +233,7 @@ func TestTheCancelledAreNotReported(t *testing.T) {
 	})
 }
 
-// A child whose root is cut off by the Close of another stage is reported: its own caller has not cancelled it.
+// A child whose root is cut off by the Close of another stage is reported, because its own caller has not cancelled it.
 func TestAChildOfACutRoot(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var dead []int
@@ -244,7 +244,7 @@ func TestAChildOfACutRoot(t *testing.T) {
 				return 0, err
 			}
 			<-ctx.Done()
-			return n, nil // it has done its own part
+			return n, nil // has done its own part
 		}, stage.Options{}).OnFail(func(_ context.Context, n int, _ error) { dead = append(dead, n) })
 		require.NoError(t, leaf.s.Submit(bg, 100)) // occupies the leaf
 		synctest.Wait()
@@ -259,8 +259,8 @@ func TestAChildOfACutRoot(t *testing.T) {
 	})
 }
 
-// Each task of a batch ends once, also if OnFail ends the worker while others of the batch have not begun: their parent is done
-// when all are.
+// Each task of a batch ends once, even if OnFail ends the worker while other tasks of the batch have not begun. Their parent is
+// done when all are.
 func TestABatchEndsItsTasksTwice(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		first := true
@@ -272,11 +272,11 @@ func TestABatchEndsItsTasksTwice(t *testing.T) {
 			}
 			time.Sleep(time.Second)
 		})
-		for range 13 { // so the stage finds, 240 ms later, that its queue is bad: the next are late
+		for range 13 { // so that the stage finds, 240 ms later, that its queue is too long, and sheds the next tasks
 			require.NoError(t, s.Submit(bg, 0))
 		}
 		root := stage.New("root", func(ctx context.Context, _ int) (int, error) {
-			for i := range 14 { // 3, which are done, and 4, which are abandoned, and 4, and 3
+			for i := range 14 { // 3 that are done, 4 that are abandoned, and 4 and 3 more
 				if err := s.Submit(ctx, i); err != nil {
 					return 0, err
 				}
@@ -292,7 +292,7 @@ func TestABatchEndsItsTasksTwice(t *testing.T) {
 	})
 }
 
-// The OnFail of a stage of batches has no slot of the stage before, of the same pool.
+// The OnFail of a batch stage must not have the slot of an earlier stage of the same pool.
 func TestAStaleSlot(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := stage.NewPool("p", 2, nil)
@@ -306,7 +306,7 @@ func TestAStaleSlot(t *testing.T) {
 		b := stage.NewBatch("b", func(_ context.Context, in, _ []int) error { return errOops },
 			stage.Options{Pool: p, Width: 1, Queue: 100, Batch: 1}).OnFail(func(ctx context.Context, n int, _ error) {
 			time.Sleep(5 * time.Millisecond)
-			_, _ = a.Do(ctx, n) // once more, from the beginning
+			_, _ = a.Do(ctx, n) // begins again in the same stage
 		})
 		require.NoError(t, stage.Pipe(a, b).Submit(bg, 1))
 		time.Sleep(12 * time.Millisecond)
@@ -317,8 +317,9 @@ func TestAStaleSlot(t *testing.T) {
 	})
 }
 
-// A Do whose context ends returns, unless the context is Lazily: then it waits for its task. A running handler decides the fate of the task:
-// the error of its context means Cancelled, and any other error is a failure, of which OnFail is told though nobody waits.
+// When its context ends, a Do returns, unless the context is that of Lazily: then it waits for its task. A running handler
+// decides the fate of the task: the error of its context means Cancelled, and any other error is a failure, which is reported to
+// OnFail although no caller waits.
 func TestOnFailOfADoThatHasReturned(t *testing.T) {
 	for _, fails := range []bool{false, true} {
 		for _, lazily := range []bool{false, true} {

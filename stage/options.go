@@ -87,7 +87,7 @@ var (
 	// ErrCycle is the error of a wait that was ended because handlers wait for each other in a cycle. The message names the stages
 	// of the cycle. Only Dos and waits for room are examined. Waits in Each are not examined, nor are waits for children handed in
 	// by Begin, Submit or a cancelled Do.
-	ErrCycle = errors.New("stage: a cycle of Dos")
+	ErrCycle = errors.New("stage: stages wait for each other in a cycle of Do")
 )
 
 // A stageError is an error with the name of a stage. Each stage allocates its stageErrors once, so that a rejection does not

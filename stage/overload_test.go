@@ -12,7 +12,7 @@ import (
 	"github.com/braidgo/braid/stage"
 )
 
-// TestOverload is the experiment that the package exists for. It runs in virtual time.
+// TestOverload is the main experiment of the package. It runs in virtual time.
 func TestOverload(t *testing.T) {
 	servers := []struct {
 		name   string
@@ -29,12 +29,12 @@ func TestOverload(t *testing.T) {
 		t.Run(s.name, func(t *testing.T) {
 			loads := []float64{0.9, 1.2, 2, 10}
 			if schedtest.Race {
-				loads = loads[1:2] // the rest is no different to the detector
+				loads = loads[1:2] // for the race detector, other loads are no different
 			}
 			for _, load := range loads {
 				synctest.Test(t, func(t *testing.T) {
 					warm, measured := time.Second, time.Second/2
-					if load >= 2 { // a queue is full sooner
+					if load >= 2 { // at higher loads a queue fills sooner
 						warm, measured = time.Second/4, time.Second/4
 					}
 					r := overload.Run(s.open(), load, warm, measured)

@@ -16,7 +16,7 @@ import (
 	"github.com/braidgo/braid/suspend"
 )
 
-// A batched stage notes the size of its batches and when they begin.
+// A batched stage records the sizes of its batches, and when they begin.
 type batched struct {
 	s     *stage.Stage[int, int]
 	mu    sync.Mutex
@@ -36,7 +36,7 @@ func newBatched(o stage.Options) *batched {
 	return b
 }
 
-// A batch waits for company, from the acceptance of its first task on: as long as Gather says, or until it is full.
+// A batch waits for further tasks, from the acceptance of its first task on: for the time Gather, or until it is full.
 func TestGather(t *testing.T) {
 	const ms = time.Millisecond
 	synctest.Test(t, func(t *testing.T) {
@@ -49,12 +49,12 @@ func TestGather(t *testing.T) {
 		submit(1)
 		time.Sleep(2 * ms)
 		submit(1)
-		time.Sleep(4 * ms) // at 5 there were two
-		submit(9)          // at 6 two batches are full
+		time.Sleep(4 * ms) // at 5, two batches have begun
+		submit(9)          // at 6, two full batches begin
 		synctest.Wait()
 		require.Equal(t, 1, b.s.Stats().Waiting)
 		time.Sleep(ms)
-		submit(3) // at 7 the third
+		submit(3) // at 7, the third
 		synctest.Wait()
 		require.Zero(t, b.s.Stats().Waiting+b.s.Stats().Busy)
 		submit(1)
@@ -67,7 +67,7 @@ func TestGather(t *testing.T) {
 	})
 }
 
-// A Shutdown waits for nobody's company, and one that is cut off leaves none behind.
+// A Shutdown does not wait for further tasks of a batch. One that cuts off leaves no task behind.
 func TestGatherAndClose(t *testing.T) {
 	for name, cut := range map[string]bool{"drained": false, "cut off": true} {
 		t.Run(name, func(t *testing.T) {
@@ -101,7 +101,7 @@ func TestGatherAndClose(t *testing.T) {
 	}
 }
 
-// A batch gathers from the acceptance of its first task on, also if a batch ran meanwhile.
+// A batch gathers from the acceptance of its first task on, even if another batch ran meanwhile.
 func TestGatherFromTheFirst(t *testing.T) {
 	const ms = time.Millisecond
 	synctest.Test(t, func(t *testing.T) {
@@ -123,7 +123,7 @@ func TestGatherFromTheFirst(t *testing.T) {
 	})
 }
 
-// A worker that waits for its turn leaves when a Close cuts off.
+// A worker that waits because of Rate leaves when a Close cuts the stage off.
 func TestRateAndCut(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := stage.New("s", double, stage.Options{Rate: 0.001, Queue: 5})
@@ -141,7 +141,7 @@ func TestRateAndCut(t *testing.T) {
 	})
 }
 
-// A full batch waits for its turn of Rate. A worker that asked again and again instead would stop the time of the bubble.
+// A full batch waits because of Rate. If its worker polled instead, the clock of the bubble would stop.
 func TestRateOfFullBatches(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const ms = time.Millisecond
@@ -179,7 +179,7 @@ func TestGatherHoldsNoPermit(t *testing.T) {
 	})
 }
 
-// The wait is by the clock of the scheduler.
+// The wait uses the clock of the scheduler.
 func TestGatherByTheClockOfTheScheduler(t *testing.T) {
 	v := schedtest.NewVirtual()
 	b := newBatched(stage.Options{On: v, Batch: 4, Gather: time.Hour})
@@ -191,13 +191,13 @@ func TestGatherByTheClockOfTheScheduler(t *testing.T) {
 	require.NoError(t, b.s.Shutdown(bg))
 }
 
-// Tasks begin as often as Rate says, one after another or Burst at once, however many wait; a task that is not begun takes
-// nobody's turn.
+// Tasks begin at the given Rate, one at a time or in Bursts, however many wait. A task that is not begun does not count for the
+// Rate.
 func TestRate(t *testing.T) {
 	const ms = time.Millisecond
 	for name, c := range map[string]struct {
 		o    stage.Options
-		want []time.Duration // of the first eight
+		want []time.Duration // the times of the first eight tasks
 	}{
 		"one":      {stage.Options{Rate: 100}, []time.Duration{0, 10 * ms, 20 * ms, 30 * ms, 40 * ms, 50 * ms, 60 * ms, 70 * ms}},
 		"a burst":  {stage.Options{Rate: 100, Burst: 4}, []time.Duration{0, 0, 0, 0, 10 * ms, 20 * ms, 30 * ms, 40 * ms}},
@@ -207,7 +207,7 @@ func TestRate(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				var at []time.Duration
-				var guard sync.Mutex // several begin at once
+				var guard sync.Mutex // several tasks begin at the same time
 				start := time.Now()
 				c.o.Width, c.o.Queue = 3, 100
 				s := stage.New("s", func(_ context.Context, n int) (int, error) {
@@ -236,7 +236,7 @@ func TestRate(t *testing.T) {
 	}
 }
 
-// A pause is not made up for, beyond Burst.
+// A pause is not made up for, except for Burst.
 func TestRateAfterAPause(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var at []time.Duration
@@ -254,7 +254,7 @@ func TestRateAfterAPause(t *testing.T) {
 	})
 }
 
-// A Do keeps to the Rate as well, and so does each try; the tasks of a Do that is late are shed and take no turn.
+// The Rate also applies to Dos and to each try. A Do whose task is late is shed, and does not count for the Rate.
 func TestRateOfDosAndTries(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		tries := 0
@@ -285,14 +285,14 @@ func TestRateOfDosAndTries(t *testing.T) {
 	})
 }
 
-// Misuse of the pace.
+// Wrong options for the pace panic.
 func TestPaceMisuse(t *testing.T) {
 	for _, o := range []stage.Options{{Gather: -1}, {Rate: -1}, {Burst: -1}} {
 		schedtest.Panics(t, "stage: negative Gather, Rate or Burst", func() { stage.New("s", double, o) })
 	}
 }
 
-// On all schedulers, with tries that fail and a shared pool, each task is done once.
+// On all schedulers, with failing tries and a shared pool, each task is done once.
 func TestPaceOnAllSchedulers(t *testing.T) {
 	schedtest.Mixed(t, func(t *testing.T, next func() suspend.Spawner) {
 		defer schedtest.Within(t, time.Minute)()

@@ -72,7 +72,7 @@ type Pool struct {
 // nil means plain goroutines.
 func NewPool(name string, width int, on suspend.Spawner) *Pool {
 	if width < 1 {
-		panic("stage: a pool without a width")
+		panic("stage: a Pool with a width less than one")
 	}
 	on = cmp.Or(on, suspend.Goroutines)
 	comparable := reflect.ValueOf(on).Comparable()
@@ -86,7 +86,7 @@ func NewPool(name string, width int, on suspend.Spawner) *Pool {
 // SetWidth sets the maximum number of running handlers to n. Handlers that already run above the new width are not interrupted.
 func (p *Pool) SetWidth(n int) {
 	if n < 1 {
-		panic("stage: a pool without a width")
+		panic("stage: a Pool with a width less than one")
 	}
 	p.guard.Lock()
 	p.width = n

@@ -23,7 +23,7 @@ import (
 	"github.com/braidgo/braid/suspend/sched"
 )
 
-// A pool forgets a stage that is closed and empty, so that the stage is collected.
+// A pool forgets a closed and empty stage, so that the stage is freed.
 func TestStagesComeAndGo(t *testing.T) {
 	defer schedtest.Within(t, 5*time.Minute)()
 	n := 50_000
@@ -55,7 +55,7 @@ func TestStagesComeAndGo(t *testing.T) {
 	runtime.KeepAlive(used)
 }
 
-// Stages that have no task that waits cost the others nothing either: the pool does not look at them.
+// Stages without waiting tasks do not cost the others anything: the pool does not look at them.
 func TestIdleStagesCostNothing(t *testing.T) {
 	p := stage.NewPool("p", 1, nil)
 	for range 1000 {
@@ -69,8 +69,7 @@ func TestIdleStagesCostNothing(t *testing.T) {
 	require.LessOrEqual(t, stage.Loaded(p), 2)
 }
 
-// A Shutdown waits for the workers only where no other stage of the pool is open, and a stage that is opened meanwhile lets it
-// return.
+// A Shutdown waits for the workers only if no other stage of the pool is open. If another stage is opened meanwhile, it returns.
 func TestCloseOfOneStageOfAPool(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := stage.NewPool("p", 2, nil)
@@ -97,7 +96,7 @@ func TestCloseOfOneStageOfAPool(t *testing.T) {
 	})
 }
 
-// A stage that has become narrower than what runs in it takes no worker from the others.
+// A stage that is narrower than what runs in it takes no worker from the others.
 func TestNarrowerStageTakesNoWorker(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := stage.NewPool("p", 3, nil)
@@ -122,7 +121,7 @@ var (
 	_ sched.Withdrawer = (*stage.Pool)(nil)
 )
 
-// A Pool runs every function that it has accepted, at most two at a time here, and later four.
+// A Pool runs every accepted function, here at most two at a time, and later four.
 func TestPoolIsASpawner(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := stage.NewPool("p", 2, nil)
@@ -146,8 +145,8 @@ func TestPoolIsASpawner(t *testing.T) {
 	})
 }
 
-// A group on a Pool ends when its context ends, although others use the Pool, and so does a group inside a group, whose functions wait for
-// the place of their own parent. Functions that have not begun never run.
+// A scope on a Pool ends when its context ends, even if others use the Pool. The same holds for a nested scope, whose functions
+// wait for the place of their own parent. Functions that have not begun never run.
 func TestPoolGivesBackWhatHasNotBegun(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := stage.NewPool("p", 2, nil)
@@ -184,7 +183,7 @@ func TestPoolGivesBackWhatHasNotBegun(t *testing.T) {
 	})
 }
 
-// A Shutdown that ends early leaves no function behind, because the caller of an accepted one waits for it.
+// A Shutdown that ends early leaves no function unstarted, because the callers of accepted functions wait for them.
 func TestPoolRunsWhatACloseCutsOff(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := stage.NewPool("p", 1, nil)
@@ -235,7 +234,7 @@ func TestPoolWaitsForWhatItCutsOff(t *testing.T) {
 				})
 				done := make(chan error, 1)
 				go func() { done <- end(p) }()
-				schedtest.Quiet(t) // a call that does not wait has returned
+				schedtest.Quiet(t) // by now a call that does not wait has returned
 				require.Empty(t, done, "two functions have not returned")
 				require.True(t, others.Fill(1))
 				require.NoError(t, <-done)
@@ -246,7 +245,7 @@ func TestPoolWaitsForWhatItCutsOff(t *testing.T) {
 	}
 }
 
-// Of a function and its withdrawal exactly one is called, whenever the context ends.
+// Either a function or its withdrawal is called, exactly one of them, whenever the context ends.
 func TestPoolWithdrawsOrRuns(t *testing.T) {
 	schedtest.Each(t, func(t *testing.T, on suspend.Spawner) {
 		p := stage.NewPool("p", 2, on)

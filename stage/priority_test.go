@@ -11,7 +11,8 @@ import (
 	"github.com/braidgo/braid/stage"
 )
 
-// Tasks of a higher priority begin first, and displace the last in turn of the lowest one, which is told so.
+// Tasks of a higher priority begin first. They displace the last task of the lowest priority, which fails with an error that says
+// so.
 func TestPriority(t *testing.T) {
 	for _, dead := range []bool{false, true} {
 		synctest.Test(t, func(t *testing.T) {

@@ -41,7 +41,7 @@ func answerOf(v int, err error) string {
 	return err.Error()
 }
 
-// TestModel compares random programs with the model, event after event, on each scheduler.
+// TestModel compares random programs with the model, event by event, on each scheduler.
 func TestModel(t *testing.T) {
 	schedtest.Each(t, func(t *testing.T, on suspend.Spawner) {
 		rapid.Check(t, func(t *rapid.T) { runModel(t, on) })
@@ -112,7 +112,7 @@ func runModel(t *rapid.T, on suspend.Spawner) {
 		"let": func(t *rapid.T) {
 			id := one(t, m.busy, "handler")
 			hows := []command{succeed, fail, later, panics, again, exit}
-			if isDo[id] { // it may run on its caller, which exit would end; and again has no order there
+			if isDo[id] { // it may run on its caller, which exit would end; and with again the order is not known
 				hows = hows[:4]
 			}
 			let(id, rapid.SampledFrom(hows).Draw(t, "how"))
@@ -165,7 +165,7 @@ func runModel(t *rapid.T, on suspend.Spawner) {
 	}
 }
 
-// compare compares the end of a task with the model: its answer, and its dead letters.
+// compare compares the end of a task with the model: its result, and its dead letters.
 func (r *real) compare(t *rapid.T, m *model, id int, isDo bool) {
 	want := m.answers[id]
 	require.Equal(t, m.dead[id], r.dead[id] == 1, "dead letters of %d: %d", id, r.dead[id])
@@ -184,7 +184,7 @@ func (r *real) compare(t *rapid.T, m *model, id int, isDo bool) {
 	}
 }
 
-// agree waits until the stage is in the state of the model.
+// agree waits until the stage has the state of the model.
 func agree(t *rapid.T, r *real, m *model) {
 	for end := time.Now().Add(schedtest.Deadline / 30); ; suspend.Yield() {
 		err := r.equal(m)

@@ -14,7 +14,7 @@ type Replicas[In, Out any] struct {
 // after another, in order. If key is nil, a task goes to the stage with the fewest tasks.
 func Replicate[In, Out any](n int, key func(In) uint64, make func(i int) *Stage[In, Out]) *Replicas[In, Out] {
 	if n < 1 {
-		panic("stage: no replicas")
+		panic("stage: Replicate with less than one stage")
 	}
 	r := &Replicas[In, Out]{key: key}
 	for i := range n {

@@ -21,7 +21,7 @@ import (
 	"github.com/braidgo/braid/suspend"
 )
 
-// A held is a stage whose handlers wait until they are let go on.
+// A held is a stage whose handlers wait until they are released.
 type held struct {
 	s     *stage.Stage[int, int]
 	begun chan int
@@ -48,7 +48,7 @@ func (h held) close(t testing.TB) {
 	holds(t, h.s.Stats())
 }
 
-// The caller of Submit may go, and cancel its context: the task is accepted, and done.
+// Submit uses the context only until the task is accepted. Afterwards the caller may cancel it, and the task is still done.
 func TestSubmitIsForTheWayInOnly(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		type key struct{}
@@ -74,7 +74,7 @@ func TestSubmitIsForTheWayInOnly(t *testing.T) {
 	})
 }
 
-// A Do that is cancelled returns at once; a task that waits is not begun, a handler that runs sees it.
+// A cancelled Do returns at once. A waiting task is not begun, and a running handler sees the cancellation.
 func TestDoIsCancelled(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := hold(stage.Options{Width: 1, Queue: 2})
@@ -145,7 +145,7 @@ func TestNoQueue(t *testing.T) {
 	})
 }
 
-// Callers that wait for room get in first come first served, and a cancelled one leaves no trace.
+// Callers that wait for room are admitted in order, and a cancelled one leaves nothing behind.
 func TestFullWaits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := hold(stage.Options{Width: 1, Queue: stage.NoQueue})
@@ -177,7 +177,7 @@ func TestFullWaits(t *testing.T) {
 	})
 }
 
-// Tasks whose Do has gone do not keep others out: a queue of n of them is swept by n rejections.
+// Tasks whose Do has returned do not keep others out: a queue with n of them is cleared by n rejections.
 func TestTheGoneAreSwept(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := hold(stage.Options{Width: 1, Queue: 10, Full: stage.FullReject})
@@ -225,7 +225,7 @@ func TestOrder(t *testing.T) {
 	}
 }
 
-// A retry keeps its place in the bound while it is delayed, and then goes to the front.
+// A retry keeps its place in the bound while it is delayed, and then goes to the front of the queue.
 func TestRetry(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		start := time.Now()
@@ -284,7 +284,7 @@ func TestARetryGoesToTheFront(t *testing.T) {
 	})
 }
 
-// A scheduler does not end while a task waits for its next try: neither its Run nor its Close.
+// While a task waits for its next try, neither the Run nor the Close of its scheduler returns.
 func TestARetryHoldsItsScheduler(t *testing.T) {
 	for name, ends := range map[string]func(submit func(on suspend.Spawner) error) error{
 		"fifo": func(submit func(on suspend.Spawner) error) error {
@@ -317,7 +317,7 @@ func TestARetryHoldsItsScheduler(t *testing.T) {
 				}
 				return suspend.Blocking(bg, func() {
 					<-failed
-					for s.Stats().Delayed == 0 { // the worker counts it in a moment
+					for s.Stats().Delayed == 0 { // waits until the worker has counted it
 						runtime.Gosched()
 					}
 				})
@@ -328,7 +328,7 @@ func TestARetryHoldsItsScheduler(t *testing.T) {
 	}
 }
 
-// Close holds the scheduler no longer than it takes to give the task up, though its timer is far away.
+// When Close drops a delayed task, it releases the scheduler at once, although the task's timer is far away.
 func TestACutReleasesTheScheduler(t *testing.T) {
 	start := time.Now()
 	sched := fifo.New(fifo.Options{})
@@ -349,7 +349,7 @@ func TestACutReleasesTheScheduler(t *testing.T) {
 	require.Less(t, time.Since(start), time.Minute)
 }
 
-// Every way in which a handler can end gives its slot back, and is reported once.
+// In whatever way a handler ends, its slot is returned, and the end is reported once.
 func TestHandlersThatDoNotReturn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var seen any
@@ -389,7 +389,7 @@ func TestHandlersThatDoNotReturn(t *testing.T) {
 	})
 }
 
-// Two stages share a pool of one, and the second is narrow: the worker of the first gives its permit back while it waits.
+// Two stages share a pool of one worker, and the second is narrow. The worker of the first returns its permit while it waits.
 func TestASharedPoolCannotDeadlock(t *testing.T) {
 	schedtest.Each(t, func(t *testing.T, on suspend.Spawner) {
 		pool := stage.NewPool("cpu", 1, on)
@@ -409,7 +409,7 @@ func TestASharedPoolCannotDeadlock(t *testing.T) {
 	})
 }
 
-// A handler that calls Do of its own stage runs in its own slot.
+// A handler that calls Do of its own stage runs the task in its own slot.
 func TestDoInAHandlerOfTheSameStage(t *testing.T) {
 	schedtest.Each(t, func(t *testing.T, on suspend.Spawner) {
 		var s *stage.Stage[int, int]
@@ -430,7 +430,7 @@ func TestDoInAHandlerOfTheSameStage(t *testing.T) {
 	})
 }
 
-// A handler of a pool of one waits in Do for another stage of the same pool.
+// A handler on a pool with one worker waits in Do for another stage of the same pool.
 func TestDoInAHandlerOfTheSamePool(t *testing.T) {
 	schedtest.Each(t, func(t *testing.T, on suspend.Spawner) {
 		pool := stage.NewPool("one", 1, on)
@@ -468,7 +468,7 @@ func TestSetWidth(t *testing.T) {
 	})
 }
 
-// Shutdown drains: callers that wait for room are refused, what was accepted is done.
+// Shutdown refuses callers that wait for room, and lets accepted tasks finish.
 func TestCloseDrains(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := hold(stage.Options{Width: 1, Queue: 1})
@@ -493,7 +493,8 @@ func TestCloseDrains(t *testing.T) {
 	})
 }
 
-// A Shutdown whose context ends cuts off: each task that has not begun goes to OnFail once, and handlers are told.
+// A Shutdown whose context ends cuts the stage off: each task that has not begun is reported to OnFail once, and the contexts of
+// running handlers end.
 func TestCloseCutsOff(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := hold(stage.Options{Width: 2, Queue: 5, Retry: func(err error, _ int) (time.Duration, bool) {
@@ -531,7 +532,8 @@ func TestCloseCutsOff(t *testing.T) {
 	})
 }
 
-// A Close cuts off at once and says what it has given up; each task is told once. A handler may call it.
+// A Close cuts the stage off at once, and its error has the number of dropped tasks. Each task is reported once. A handler may
+// call Close.
 func TestCloseAtOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		dead := map[int]error{}
@@ -545,7 +547,7 @@ func TestCloseAtOnce(t *testing.T) {
 			time.Sleep(time.Second)
 			closed = s.Close()
 			told = ctx.Err()
-			time.Sleep(time.Second) // nobody waits for this
+			time.Sleep(time.Second) // no call waits for this
 			return 0, nil
 		}, stage.Options{Queue: 5, Retry: func(error, int) (time.Duration, bool) { return time.Hour, true }}).
 			OnFail(func(_ context.Context, n int, err error) { dead[n] = err })
@@ -553,7 +555,7 @@ func TestCloseAtOnce(t *testing.T) {
 			require.NoError(t, s.Submit(bg, n))
 		}
 		time.Sleep(1500 * time.Millisecond)
-		synctest.Wait() // a Sleep orders nothing for the race detector
+		synctest.Wait() // a Sleep does not synchronise for the race detector
 		require.EqualError(t, closed, "orders: closed with 3 tasks given up, while 1 handlers run, and 0 wait for another stage: stage: closed")
 		require.ErrorIs(t, closed, stage.ErrClosed)
 		require.ErrorIs(t, told, context.Canceled)
@@ -570,7 +572,7 @@ func TestCloseAtOnce(t *testing.T) {
 	})
 }
 
-// The Close of a flow cuts each of its stages off, and the Close of an empty one loses nothing.
+// The Close of a flow cuts each of its stages off. The Close of an empty flow loses nothing.
 func TestCloseOfAFlow(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a, b := hold(stage.Options{Queue: 5}), hold(stage.Options{})
@@ -590,7 +592,7 @@ func TestCloseOfAFlow(t *testing.T) {
 	})
 }
 
-// A task that is delayed when Shutdown cuts off is not tried again.
+// A task that is delayed when Shutdown cuts the stage off is not tried again.
 func TestCloseCutsOffRetries(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var dead []error
@@ -650,7 +652,7 @@ func TestOnFIFO(t *testing.T) {
 	require.Equal(t, []int{0, 2, 4, 6, 8, 10, 12, 14, 16, 18}, got)
 }
 
-// A task is done, and its Do answered, when its children are; their first error is its error.
+// A task is done, and its Do returns, when its children are done. Their first error is its error.
 func TestTaskTrees(t *testing.T) {
 	schedtest.Each(t, func(t *testing.T, on suspend.Spawner) {
 		var ended []int
@@ -704,7 +706,7 @@ func TestATaskThatHasEndedTakesNoChildren(t *testing.T) {
 	require.EqualValues(t, 2, s.Stats().Arrived)
 }
 
-// A panic in a handler that runs on the caller of Do ends the process, though the caller recovers, as it would in a worker.
+// A panic in a handler that runs on the caller of Do ends the process even if the caller recovers, as it would in a worker.
 func TestInlinePanicEndsTheProcess(t *testing.T) {
 	if os.Getenv("BRAID_INLINE_PANIC") != "" {
 		s := stage.New("s", func(context.Context, int) (int, error) { panic("from a handler") }, stage.Options{})
@@ -745,9 +747,9 @@ func TestInlineGoexit(t *testing.T) {
 	require.NoError(t, s.Shutdown(bg))
 }
 
-// An idle stage holds no goroutine and no timer after three seconds, without a Close.
+// An idle stage has no goroutine and no timer after three seconds, even without a Close.
 func TestIdle(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) { // ends only without other goroutines that wait
+	synctest.Test(t, func(t *testing.T) { // the bubble ends only if no other goroutine waits
 		s := stage.New("s", func(context.Context, int) (int, error) { time.Sleep(time.Millisecond); return 0, nil }, stage.Options{Width: 50, Queue: 1000})
 		for i := range 500 {
 			require.NoError(t, s.Submit(bg, i))
@@ -761,7 +763,7 @@ func TestIdle(t *testing.T) {
 	})
 }
 
-// A worker is used again while there is work, and one that was just woken is not dismissed.
+// Workers are reused while there is work, and a worker that was just woken is not dismissed.
 func TestWorkersLinger(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := stage.New("s", func(context.Context, int) (int, error) { return 0, nil }, stage.Options{})
@@ -784,12 +786,12 @@ func TestErrorsOfARetryAreNotDropped(t *testing.T) {
 
 func TestMisuse(t *testing.T) {
 	for name, f := range map[string]func(){
-		"stage: nil function":                   func() { stage.New[int, int]("s", nil, stage.Options{}) },
-		"stage: negative Width, Queue or Batch": func() { stage.New("s", double, stage.Options{Width: -1}) },
-		"stage: unknown Full":                   func() { stage.New("s", double, stage.Options{Full: stage.FullReject + 1}) },
-		"stage: a stage without a width":        func() { stage.New("s", double, stage.Options{}).SetWidth(0) },
-		"stage: a pool without a width":         func() { stage.NewPool("p", 0, nil) },
-		"stage: no replicas":                    func() { stage.Replicate[int, int](0, nil, nil) },
+		"stage: nil function":                        func() { stage.New[int, int]("s", nil, stage.Options{}) },
+		"stage: negative Width, Queue or Batch":      func() { stage.New("s", double, stage.Options{Width: -1}) },
+		"stage: unknown Full":                        func() { stage.New("s", double, stage.Options{Full: stage.FullReject + 1}) },
+		"stage: SetWidth with a width less than one": func() { stage.New("s", double, stage.Options{}).SetWidth(0) },
+		"stage: a Pool with a width less than one":   func() { stage.NewPool("p", 0, nil) },
+		"stage: Replicate with less than one stage":  func() { stage.Replicate[int, int](0, nil, nil) },
 	} {
 		require.PanicsWithValue(t, name, f)
 	}

@@ -15,7 +15,7 @@ import (
 	"github.com/braidgo/braid/stage"
 )
 
-// A curve is a resource whose throughput has a smooth peak: the universal scalability law.
+// A curve is a resource whose throughput has a smooth peak, after the universal scalability law.
 type curve struct {
 	mu   sync.Mutex
 	rand *rand.Rand
@@ -30,7 +30,7 @@ const (
 
 func curveAt(n float64) float64 { return n / (1 + curveA*(n-1) + curveB*n*(n-1)) / curveBase.Seconds() }
 
-// peak is the largest throughput.
+// peak returns the maximum throughput.
 func peak() (most float64) {
 	for n := range 400 {
 		most = max(most, curveAt(float64(n+1)))
@@ -50,10 +50,11 @@ func (c *curve) use() {
 	c.mu.Unlock()
 }
 
-// offered is what came of a load: good answers within the patience of 100 ms as a part of the peak, and the time to a "no".
+// An offered is the result of a load: the responses within the patience of 100 ms as a part of the peak, and the time until a
+// rejection.
 type offered struct {
 	good    float64
-	served  float64       // good answers as a part of the load
+	served  float64       // the good responses as a part of the load
 	no, yes time.Duration // p99
 	width   int
 }
@@ -111,7 +112,8 @@ func offerFrom(t *testing.T, seed uint64, load float64, warm, measured time.Dura
 	return r
 }
 
-// A "no" comes soon, however large the overload is: also near the capacity, where the queue is now bad and now good.
+// A rejection comes soon, however large the overload is, even near the capacity, where the queue alternates between short and
+// long.
 func TestTimeToANo(t *testing.T) {
 	loads := []float64{0.7, 1.1, 1.3, 1.5, 2, 8}
 	if schedtest.Race {
@@ -136,9 +138,9 @@ func TestTimeToANo(t *testing.T) {
 	}
 }
 
-// Delay does not keep Climb from finding the width: below the peak nearly every task is served, and beyond it the peak, whatever the
-// width was at first. A width that is just too small for the load empties its queue by shedding, and this must not look like rest. In
-// three pairs the first width is such a one.
+// Delay does not prevent Climb from finding the width. Below the peak nearly every task is served, and above it the peak
+// throughput is served, whatever the initial width. If the width is slightly too small for the load, shedding empties the queue,
+// which must not look like an idle stage. Three pairs start with such a width.
 func TestDelayDoesNotStarveClimb(t *testing.T) {
 	type pair struct {
 		start int

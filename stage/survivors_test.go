@@ -19,7 +19,7 @@ import (
 	"github.com/braidgo/braid/suspend"
 )
 
-// A shared pool serves the stage whose first task has waited longest, so none starves.
+// A shared pool serves the stage whose first task has waited longest, so that no stage starves.
 func TestPoolServesTheOldest(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := stage.NewPool("p", 1, nil)
@@ -46,7 +46,7 @@ func TestPoolServesTheOldest(t *testing.T) {
 	})
 }
 
-// The time between two tries is no wait in the queue: it is not in the figures, and sheds nothing.
+// The delay between two tries does not count as time in the queue: it is not in the figures, and causes no shedding.
 func TestDelayOfARetryIsNoWait(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := stage.New("s", func(_ context.Context, n int) (int, error) {
@@ -89,7 +89,7 @@ func TestPanicsAreNotRetried(t *testing.T) {
 	}
 }
 
-// The window of Each counts the answers that wait for their turn, so a slow first task holds up what is fed.
+// The window of Each counts results that wait for earlier ones, so a slow first task delays the input.
 func TestEachWindowCountsAnswersThatWait(t *testing.T) {
 	for _, unordered := range []bool{false, true} {
 		synctest.Test(t, func(t *testing.T) {
@@ -121,7 +121,7 @@ func TestEachWindowCountsAnswersThatWait(t *testing.T) {
 	}
 }
 
-// A stage of batches takes as many tasks as Width batches and Queue tasks, and not one more.
+// A batch stage accepts as many tasks as Width batches and Queue tasks, and no more.
 func TestBoundOfABatchStage(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		let := make(chan struct{})
@@ -145,7 +145,7 @@ func TestBoundOfABatchStage(t *testing.T) {
 	})
 }
 
-// Service is of handlers: a task that was shed or cancelled before it began is not in it.
+// Service measures handlers: a task that was shed or cancelled before it began does not count.
 func TestServiceIsOfHandlers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := stage.New("s", func(_ context.Context, n int) (int, error) {
@@ -171,10 +171,10 @@ func TestServiceIsOfHandlers(t *testing.T) {
 	})
 }
 
-// Climb takes a wider width only if it earns a third of what it costs.
+// Climb keeps a larger width only if it gains a third of what it costs.
 func TestClimbIsWorthIt(t *testing.T) {
 	for _, c := range []struct {
-		gain float64 // in rate, for a width larger by a quarter
+		gain float64 // the gain in throughput for a width that is larger by a quarter
 		take bool
 	}{{0, false}, {0.03, false}, {0.07, false}, {0.1, true}, {0.25, true}} {
 		climb := &stage.Climb{}
@@ -201,14 +201,14 @@ func TestInlineDoesNotOvertake(t *testing.T) {
 			order = append(order, n)
 			return n, nil
 		}, stage.Options{On: f, Width: 3, Queue: 5})
-		require.NoError(t, s.Submit(bg, 1)) // its worker is coming
+		require.NoError(t, s.Submit(bg, 1)) // a worker for it is starting
 		_, err := s.Do(bg, 2)
 		require.NoError(t, err)
 		require.Equal(t, []int{1, 2}, order)
 	})
 }
 
-// The least quantile is the least duration, and a quantile of one is that one.
+// The lowest quantile is the minimum, and a quantile of a single duration is this duration.
 func TestQuantiles(t *testing.T) {
 	h := stage.HistogramOf([]int64{1000, 1_000_000, 1_000_000, 1_000_000_000})
 	for q, want := range map[float64]time.Duration{0: 1000, 0.25: 1000, 0.5: 1_000_000, 0.75: 1_000_000, 1: 1_000_000_000} {
@@ -222,7 +222,7 @@ func TestQuantiles(t *testing.T) {
 	require.Zero(t, none.Quantile(0.5))
 }
 
-// Without a key a task goes to the replica with the fewest tasks, the first of several.
+// Without a key, a task goes to the replica with the fewest tasks, or to the first of several such replicas.
 func TestReplicasTakeTheShortest(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		let := make(chan struct{})
@@ -244,7 +244,7 @@ func TestReplicasTakeTheShortest(t *testing.T) {
 	})
 }
 
-// A window of a Limiter has ten tasks and five milliseconds.
+// A window of a Limiter has at least ten tasks and five milliseconds.
 func TestWindowOfALimiter(t *testing.T) {
 	for _, took := range []time.Duration{100 * time.Microsecond, 10 * time.Millisecond} {
 		synctest.Test(t, func(t *testing.T) {
@@ -265,7 +265,8 @@ func TestWindowOfALimiter(t *testing.T) {
 	}
 }
 
-// An answer was kept until the window was full of further tasks: with a value each minute, sixty-four minutes.
+// A result is passed on as soon as it is ready. If it waited for a full window, a stream of one value a minute would deliver it
+// sixty-four minutes late.
 func TestEachYieldsWhatIsReady(t *testing.T) {
 	for _, unordered := range []bool{false, true} {
 		synctest.Test(t, func(t *testing.T) {
@@ -290,7 +291,7 @@ func TestEachYieldsWhatIsReady(t *testing.T) {
 	}
 }
 
-// The iteration ends at once, though its input waits for a long time and does not know ctx.
+// The iteration ends at once, even if its input waits for a long time and does not know ctx.
 func TestEachEndsWithoutItsInput(t *testing.T) {
 	for _, how := range []string{"break", "panic", "ctx"} {
 		synctest.Test(t, func(t *testing.T) {
@@ -328,8 +329,8 @@ func TestEachEndsWithoutItsInput(t *testing.T) {
 	}
 }
 
-// An input that fails ends the iteration with its error, after the answers of the tasks in flight. ErrInput tells it from the error of a
-// task.
+// If the input fails, the iteration ends with its error, after the results of the tasks in flight. ErrInput distinguishes it from
+// the error of a task.
 func TestEachOfAnInputThatFails(t *testing.T) {
 	for _, unordered := range []bool{false, true} {
 		for n := range 3 {
@@ -369,7 +370,7 @@ func TestEachOfAnInputThatFails(t *testing.T) {
 	}
 }
 
-// A Stream that takes its values from an Each ends with the first task that has failed.
+// A Stream over an Each ends with the first failed task.
 func TestAStreamOverAnEach(t *testing.T) {
 	s := stage.New("s", func(_ context.Context, n int) (int, error) {
 		if n == 1 {

@@ -14,7 +14,7 @@ import (
 	"github.com/braidgo/braid/suspend"
 )
 
-// The cost of a case, and long cases, which do not starve.
+// These tests are about the cost of a case, and about long cases, which must not starve.
 
 // A disturber has two writers. Its method disturb returns once both have committed since, or wait for the elder.
 type disturber struct {

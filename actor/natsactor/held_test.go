@@ -39,7 +39,8 @@ func recording(lease time.Duration) (*dialled, *recorder) {
 	return &dialled{nc: r, subject: "s", id: "me", inbox: "in.", lease: lease, asked: map[string]*asking{}, wake: make(chan struct{}, 1)}, r
 }
 
-// Without a connection no request is published, nor a question. Nor is a request whose Ask was cancelled before, with a connection.
+// Without a connection, no request and no question is published. With a connection, a request is not published if its Ask was
+// cancelled before.
 func TestAway(t *testing.T) {
 	d, r := recording(time.Minute)
 	q, _, _ := asked(t)
@@ -59,7 +60,7 @@ func TestAway(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		release := make(chan struct{})
 		ref := spawn(t.Context(), suspend.Goroutines, d, blockingCodec{JSON[any](&question{}, number{}), release}, DialOptions[any]{})
-		require.NoError(t, ref.Send(number{1})) // its Encode waits
+		require.NoError(t, ref.Send(number{1})) // the Encode of this message waits
 		ctx, cancel := context.WithCancel(t.Context())
 		cancelled := make(chan error, 1)
 		go func() { _, err := actor.Ask(ctx, ref, &question{}); cancelled <- err }()
@@ -83,7 +84,7 @@ func (c blockingCodec) Encode(m any) ([]byte, error) {
 	return c.Codec.Encode(m)
 }
 
-// A message to a closed connection ends the Ref, before the status of the connection arrives.
+// A Send on a closed connection ends the Ref, before the client reports the new status of the connection.
 func TestSendToAClosedConnection(t *testing.T) {
 	for _, refuse := range []error{nats.ErrConnectionClosed, nats.ErrConnectionDraining} {
 		d, r := recording(time.Minute)
@@ -100,7 +101,7 @@ func TestSendToAClosedConnection(t *testing.T) {
 	require.ErrorIs(t, ref.Wait(context.Background()), nats.ErrConnectionClosed)
 }
 
-// All requests are asked about, however many they are.
+// A server is asked about all requests, however many there are.
 func TestManyQuestions(t *testing.T) {
 	const n = 2*maxTokens + 10
 	d, r := recording(time.Minute)
@@ -130,7 +131,7 @@ func served(t *testing.T, o Options) (s *Server, in *actor.Inbox[any], replies *
 	return s, in, replies, conn(d)
 }
 
-// A blobCodec has no use for bytes that begin with a blank.
+// A blobCodec refuses bytes that begin with a blank.
 type blobCodec struct{ Codec[any] }
 
 func (c blobCodec) Decode(data []byte) (any, error) {
@@ -148,7 +149,7 @@ func requestMsg(key, chain string) *nats.Msg {
 	return m
 }
 
-// A server queues 64 MiB at most, at any time.
+// A server queues at most 64 MiB, at any time.
 func TestBytes(t *testing.T) {
 	s, in, _, _ := served(t, Options{})
 	const size = 8 << 20
@@ -164,15 +165,15 @@ func TestBytes(t *testing.T) {
 			require.NoError(t, err)
 		}
 		s.lost.Store(0)
-		require.InDelta(t, 4, lost, 2) // 7 wait, one is in the mailbox, and one may be on its way
+		require.InDelta(t, 4, lost, 2) // seven wait, one is in the mailbox, and one may be on its way
 	}
 }
 
-// Messages that the NATS client has dropped are told once.
+// Messages that the NATS client has dropped are reported once.
 func TestDropped(t *testing.T) {
 	s, in, _, nc := served(t, Options{Beat: time.Hour})
 	require.NoError(t, s.sub.SetPendingLimits(2, -1))
-	s.mu.Lock() // receive waits
+	s.mu.Lock() // makes receive wait
 	for range 50 {
 		require.NoError(t, nc.Publish("q", []byte(`{"type":"number","message":{}}`)))
 	}
@@ -191,14 +192,14 @@ func TestDropped(t *testing.T) {
 	}
 }
 
-// A closed server takes nothing, holds what it owes until it is answered, and then leaves nothing.
+// A closed server accepts nothing, holds requests until they have a reply, and then leaves nothing behind.
 func TestClosedServer(t *testing.T) {
 	s, in, replies, nc := served(t, Options{})
 	next := func() *nats.Msg {
 		for {
 			msg, err := replies.NextMsg(10 * time.Second)
 			require.NoError(t, err)
-			if !strings.HasSuffix(msg.Subject, heldToken) { // a closed server also tells unasked what it holds
+			if !strings.HasSuffix(msg.Subject, heldToken) { // a closed server also reports without being asked what it holds
 				return msg
 			}
 		}
@@ -215,7 +216,7 @@ func TestClosedServer(t *testing.T) {
 		questions = append(questions, m.(*question))
 	}
 	no := &nats.Msg{Subject: "q", Reply: "replies.3", Header: nats.Header{askHeader: {"me.3"}}, Data: []byte(`{"type":"number","message":{}}`)}
-	s.receive(no) // a request that the actor cannot answer
+	s.receive(no) // a request to which the actor cannot reply
 	_, err := in.Receive(context.Background())
 	require.NoError(t, err)
 	require.Eventually(t, func() bool { s.mu.Lock(); defer s.mu.Unlock(); return len(s.requests) == 2 }, 10*time.Second, time.Millisecond)
@@ -232,17 +233,17 @@ func TestClosedServer(t *testing.T) {
 	require.True(t, questions[1].Reply(2))
 	require.True(t, s.hold.IsValid()) // the Reply has not waited for another message
 	require.Equal(t, "2", string(next().Data))
-	require.Eventually(t, func() bool { return nc.NumSubscriptions() == 3 }, 10*time.Second, time.Millisecond) // those of this test
+	require.Eventually(t, func() bool { return nc.NumSubscriptions() == 3 }, 10*time.Second, time.Millisecond) // the subscriptions of this test
 	require.NotContains(t, serving.all, s)
 }
 
-// Two Asks that were sent at the same time are a cycle that a probe shows. A cancelled Ask is no wait.
+// Two Asks that were sent at the same time are a cycle, which a probe finds. A cancelled Ask does not count as a wait.
 func TestProbe(t *testing.T) {
 	s, _, replies, nc := served(t, Options{})
 	q, cancel, _ := asked(t)
 	s.receive(requestMsg("you.7", "you.7 b")) // the actor at b waits for the actor here
 	by := &asker{at: []*Server{s}, key: "me.1", q: q}
-	s.asking = by // which waits for the one at b
+	s.asking = by // the actor here waits for the actor at b
 	require.ElementsMatch(t, []string{"me.1 q", "you.7 b me.1 q"}, by.chains())
 	probe := func(key, chain string) {
 		require.NoError(t, nc.PublishMsg(&nats.Msg{Subject: heldSubject("q"), Header: nats.Header{askHeader: {key}, chainHeader: {chain}}}))
@@ -253,7 +254,7 @@ func TestProbe(t *testing.T) {
 		require.ErrorIs(t, err, nats.ErrTimeout)
 	}
 	probe("you.8", "me.1 q you.8 b") // is not held here
-	probe("you.7", "me.2 q you.7 b") // another Ask of the actor
+	probe("you.7", "me.2 q you.7 b") // comes from another Ask of the actor
 	nothing()
 	require.ElementsMatch(t, []string{"me.1 q", "me.2 q you.7 b me.1 q"}, by.chains())
 	probe("you.7", "x.1 x me.1 q you.7 b")
@@ -264,7 +265,7 @@ func TestProbe(t *testing.T) {
 	require.ErrorIs(t, err, ErrInDoubt) // the actor has the request
 	require.ErrorContains(t, err, ": q -> b -> q,")
 
-	s.receive(requestMsg("you.9", "me.1 q you.9 b")) // at its arrival
+	s.receive(requestMsg("you.9", "me.1 q you.9 b")) // when the request arrives
 	msg, err = replies.NextMsg(10 * time.Second)
 	require.NoError(t, err)
 	require.ErrorIs(t, remoteError(msg), ErrCycle)
@@ -277,7 +278,7 @@ func TestProbe(t *testing.T) {
 	require.Nil(t, s.asking)
 }
 
-// A request that the actor has passed on to another one does not wait for it.
+// A request that the actor has passed to another actor does not wait for it.
 func TestPassedOn(t *testing.T) {
 	s, in, replies, _ := served(t, Options{})
 	helper := actor.Open[any](context.Background(), actor.Options[any]{})
@@ -306,10 +307,10 @@ func TestPassedOn(t *testing.T) {
 	require.NoError(t, helper.Ref().Send(m))
 	require.False(t, s.owes(s.requests["you.8"]))
 	require.NoError(t, in.Ref().Send(m))
-	require.True(t, s.owes(s.requests["you.8"])) // it is back
+	require.True(t, s.owes(s.requests["you.8"])) // the request is back
 }
 
-// A lateAsk is an Ask that is cancelled after the Dial has found who asks.
+// A lateAsk is an Ask that is cancelled after the Dial has found out which actor asks.
 type lateAsk struct {
 	carrier.Carrier
 	by actor.Actor
@@ -338,7 +339,7 @@ func TestLateAsker(t *testing.T) {
 	require.Same(t, now, s.asking)
 }
 
-// Probes go with the questions, with the chains of that time. Long chains, and many, are not sent.
+// Probes are sent with the questions, with the chains at that time. Long chains, and too many chains, are not sent.
 func TestProbesAreSent(t *testing.T) {
 	s, _, _, _ := served(t, Options{})
 	d, r := recording(time.Minute)

@@ -20,8 +20,8 @@ import (
 	"github.com/braidgo/braid/suspend"
 )
 
-// A server of a queue group is closed, or its connection is drained, while messages flow. All of them are received, by it or by the
-// other one.
+// A server of a queue group is closed, or its connection is drained, while messages arrive. All of them are received, by this
+// server or by the other one.
 func TestRollingDeployment(t *testing.T) {
 	for name, end := range map[string]func(s *natsactor.Server, nc *nats.Conn){
 		"close": func(s *natsactor.Server, _ *nats.Conn) { s.Close() },
@@ -49,7 +49,7 @@ func TestRollingDeployment(t *testing.T) {
 					go func() { end(servers[0], ncs[0]); close(ended) }()
 				}
 				if i%500 == 0 {
-					time.Sleep(time.Millisecond) // so that they flow for a while
+					time.Sleep(time.Millisecond) // lets messages arrive for a while
 				}
 			}
 			<-ended
@@ -88,7 +88,7 @@ func stuck(t *testing.T, o natsactor.Options) (s *natsactor.Server, ref, served 
 	return s, ref, served, gate, received, arrive
 }
 
-// Close does not wait for room in the mailbox, and says how many messages it has lost for that reason.
+// Close does not wait for room in the mailbox, and its error has the number of messages that were lost for that reason.
 func TestCloseAtOnce(t *testing.T) {
 	var lost atomic.Int64
 	s, ref, served, gate, received, arrive := stuck(t, natsactor.Options{OnLost: func(n int, err error) {
@@ -157,7 +157,7 @@ func TestShutdownWaitsForRoom(t *testing.T) {
 	}
 	_ = gate.Fill(1)
 	require.NoError(t, <-ended)
-	require.NoError(t, s.Shutdown(bg)) // again
+	require.NoError(t, s.Shutdown(bg)) // for the second time
 	require.Equal(t, 7, ok(asked.Await(within(t))))
 	served.Stop()
 	require.NoError(t, served.Wait(within(t)))
@@ -165,7 +165,7 @@ func TestShutdownWaitsForRoom(t *testing.T) {
 	require.Zero(t, s.Lost())
 }
 
-// A Shutdown whose context ends does not wait for room. What it gives up is told before it returns.
+// A Shutdown whose context ends does not wait for room. The messages that it drops are reported before it returns.
 func TestShutdownThatGivesUp(t *testing.T) {
 	var told atomic.Int64
 	s, ref, _, _, _, arrive := stuck(t, natsactor.Options{OnLost: func(n int, err error) {
@@ -182,7 +182,7 @@ func TestShutdownThatGivesUp(t *testing.T) {
 	ctx, cancel := context.WithTimeout(bg, 50*time.Millisecond)
 	defer cancel()
 	require.ErrorIs(t, s.Shutdown(ctx), context.DeadlineExceeded)
-	require.Eventually(t, func() bool { return told.Load() == n-1 }, short, time.Millisecond) // one is handled, and has the only place
+	require.Eventually(t, func() bool { return told.Load() == n-1 }, short, time.Millisecond) // one message is handled, and has the only place
 	_, err := asked.Await(within(t))
 	require.ErrorIs(t, err, natsactor.ErrUnreachable)
 	require.NotErrorIs(t, err, natsactor.ErrInDoubt)
@@ -199,7 +199,7 @@ func TestShutdownOfAnEndedServer(t *testing.T) {
 	}
 }
 
-// After the end of its ctx, Shutdown does not wait for OnLost, but a Close does.
+// After the end of its ctx, Shutdown does not wait for OnLost. Close does.
 func TestShutdownDoesNotWaitForOnLost(t *testing.T) {
 	told, tell := make(chan struct{}, 100), make(chan struct{})
 	s, ref, _, _, _, arrive := stuck(t, natsactor.Options{OnLost: func(int, error) { told <- struct{}{}; <-tell }})
@@ -238,14 +238,14 @@ func TestDrain(t *testing.T) {
 	for _, f := range held {
 		require.Equal(t, 1, ok(f.Await(within(t))))
 	}
-	require.Eventually(t, ncs[0].IsClosed, 10*time.Second, 5*time.Millisecond) // the Drain is over, before its timeout of 30 s
+	require.Eventually(t, ncs[0].IsClosed, 10*time.Second, 5*time.Millisecond) // the Drain has ended before its timeout of 30 s
 	_, err = actor.Ask(within(t), ref, &sum{})
 	require.ErrorIs(t, err, natsactor.ErrUnreachable)
 	served.Stop()
 	ref.Stop()
 }
 
-// An actor that stops, and a Close while the NATS server is away, end a server.
+// A server ends when its actor stops, and when it is closed while the NATS server is away.
 func TestOtherEndsOfAServer(t *testing.T) {
 	s := listen(t, -1)
 	nc := ok(nats.Connect(s.ClientURL(), nats.MaxReconnects(-1)))
@@ -268,7 +268,7 @@ func TestOtherEndsOfAServer(t *testing.T) {
 	served.Stop()
 }
 
-// Nothing is left of Serve, Dial and Watch after their ends, nor of a Serve that fails.
+// After their ends, Serve, Dial and Watch leave nothing behind, and neither does a Serve that fails.
 func TestSubscriptionsEnd(t *testing.T) {
 	ncs := network(t, 2)
 	served := actor.Spawn(bg, suspend.Goroutines, adder, actor.Options[any]{})
@@ -290,7 +290,7 @@ func TestSubscriptionsEnd(t *testing.T) {
 	}
 }
 
-// An error that NATS does not carry arrives without its text.
+// An error that is too large for NATS arrives without its text.
 func TestErrorsThatAreTooLarge(t *testing.T) {
 	s, err := server.NewServer(&server.Options{DontListen: true, NoLog: true, NoSigs: true, MaxPayload: 1024})
 	require.NoError(t, err)
@@ -312,7 +312,7 @@ func TestErrorsThatAreTooLarge(t *testing.T) {
 	require.Zero(t, srv.Lost())
 }
 
-// A Watch goes on as long as there are signs of life, and ends with its connection.
+// A Watch continues as long as there are signs of life, and ends with its connection.
 func TestWatchOutlivesItsLease(t *testing.T) {
 	const lease = 300 * time.Millisecond
 	ncs := network(t, 2)
@@ -334,13 +334,13 @@ func TestWatchOutlivesItsLease(t *testing.T) {
 	served.Stop()
 }
 
-// A panickingCodec panics at the bytes of a stranger.
+// A panickingCodec panics for certain bytes.
 type panickingCodec struct{ natsactor.Codec[any] }
 
 func (panickingCodec) Decode([]byte) (any, error)           { panic("strange") }
 func (panickingCodec) DecodeReply(data []byte, _ any) error { panic("strange") }
 
-// A codec that panics ends no process.
+// A codec that panics does not end the process.
 func TestCodecsThatPanic(t *testing.T) {
 	ncs := network(t, 1)
 	served := actor.Spawn(bg, suspend.Goroutines, adder, actor.Options[any]{})

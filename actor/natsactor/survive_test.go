@@ -59,7 +59,7 @@ func connected(t *testing.T, o natsactor.Options, d natsactor.DialOptions[any]) 
 	return served, ref, s
 }
 
-// A reply that NATS does not carry, or that the codec does not know, is an error to the asker.
+// If NATS cannot carry a reply, or the codec does not know it, the Ask fails.
 func TestRepliesThatAreLost(t *testing.T) {
 	_, ref, s := connected(t, natsactor.Options{}, natsactor.DialOptions[any]{Lease: -1})
 	for name, ask := range map[string]func() error{
@@ -76,13 +76,13 @@ func TestRepliesThatAreLost(t *testing.T) {
 	require.Zero(t, s.Lost())
 }
 
-// A bad message harms itself only.
+// A bad message does not affect others.
 func TestMessagesThatAreLost(t *testing.T) {
 	dead, lost := make(chan any, 10), make(chan error, 10)
 	_, ref, _ := connected(t, natsactor.Options{}, natsactor.DialOptions[any]{
 		Actor: actor.Options[any]{Dead: func(m any) { dead <- m }},
 		OnLost: func(_ int, err error) {
-			if !errors.Is(err, natsactor.ErrInDoubt) { // which comes when the test closes the connection
+			if !errors.Is(err, natsactor.ErrInDoubt) { // this error comes when the test closes the connection
 				lost <- err
 			}
 		},
@@ -107,7 +107,7 @@ func TestMessagesThatAreLost(t *testing.T) {
 	require.Empty(t, lost)
 }
 
-// A message that is larger than the server takes is a dead letter, and an Ask that is fails.
+// If a message is larger than the server allows, a Send makes it a dead letter, and an Ask fails.
 func TestTooLarge(t *testing.T) {
 	type essay struct{ Text string }
 	type review struct {
@@ -134,10 +134,10 @@ func TestTooLarge(t *testing.T) {
 	require.NoError(t, ref.Wait(within(t)))
 }
 
-// The errors of an Ask are the same as in one process.
+// An Ask has the same errors as in one process.
 func TestErrorsOfAnAsk(t *testing.T) {
 	served, ref, _ := connected(t, natsactor.Options{}, natsactor.DialOptions[any]{Lease: -1})
-	_, err := actor.Ask(within(t), ref, &fail{}) // it is refused by the actor, which goes on
+	_, err := actor.Ask(within(t), ref, &fail{}) // the actor refuses it, and continues
 	require.NotErrorIs(t, err, actor.ErrNoReply)
 	_, here := actor.Ask(within(t), served, &fail{})
 	require.Equal(t, here.Error(), err.Error())
@@ -185,7 +185,7 @@ func TestFull(t *testing.T) {
 	ref.Stop()
 }
 
-// The Ref of a connection that is closed fails, also if nothing is sent, and with it the Asks.
+// When a connection is closed, its Ref and the Asks through it fail, even if nothing is sent.
 func TestClosedConnection(t *testing.T) {
 	ncs := network(t, 2)
 	p := pool(t)
@@ -196,7 +196,7 @@ func TestClosedConnection(t *testing.T) {
 	ref, err := natsactor.Dial(bg, p, ncs[1], "adder", codec(), natsactor.DialOptions[any]{Lease: -1})
 	require.NoError(t, err)
 	held := actor.AskLater(ref, &hold{})
-	_, err = actor.Ask(within(t), ref, &sum{}) // so the other one is published
+	_, err = actor.Ask(within(t), ref, &sum{}) // so the other request is published
 	require.NoError(t, err)
 	ncs[1].Close()
 	_, err = held.Await(within(t))
@@ -205,12 +205,12 @@ func TestClosedConnection(t *testing.T) {
 	served.Stop()
 }
 
-// A server that is closed still sends the replies of its actor, and says so to askers that want to know.
+// A closed server still sends the replies of its actor. Askers that ask about their requests are told that it is closed.
 func TestRepliesAfterClose(t *testing.T) {
 	const lease = 200 * time.Millisecond
 	served, ref, s := connected(t, natsactor.Options{}, natsactor.DialOptions[any]{Lease: lease})
 	held := actor.AskLater(ref, &hold{})
-	_, err := actor.Ask(within(t), ref, &sum{}) // so the other one has come
+	_, err := actor.Ask(within(t), ref, &sum{}) // so the other request has arrived
 	require.NoError(t, err)
 	s.Close()
 	select {
@@ -224,7 +224,7 @@ func TestRepliesAfterClose(t *testing.T) {
 	require.ErrorIs(t, err, natsactor.ErrUnreachable)
 }
 
-// An Ask whose server is gone fails after the lease, and one of another server of the queue goes on.
+// An Ask whose server has died fails after the lease. An Ask of another server of the queue continues.
 func TestAskOfAServerThatIsGone(t *testing.T) {
 	const lease = time.Second
 	ncs := network(t, 3)
@@ -240,7 +240,7 @@ func TestAskOfAServerThatIsGone(t *testing.T) {
 	ref, err := natsactor.Dial(bg, p, ncs[2], "adder", codec(), natsactor.DialOptions[any]{Lease: lease})
 	require.NoError(t, err)
 	var held []promise.Future[int]
-	const n = 200 // each server has some: the odds that one has none are 2^-199
+	const n = 200 // each server has some: the probability that one has none is 2^-199
 	for range n {
 		held = append(held, actor.AskLater(ref, &hold{}))
 	}
@@ -273,7 +273,7 @@ func TestAskOfAServerThatIsGone(t *testing.T) {
 	ref.Stop()
 }
 
-// A Watch of a queue tells at the end of the last server.
+// A Watch of a queue reports the end of its last server.
 func TestWatchOfAQueue(t *testing.T) {
 	ncs := network(t, 4)
 	p := pool(t)
@@ -288,7 +288,7 @@ func TestWatchOfAQueue(t *testing.T) {
 	watch := func(subject string, lease time.Duration) {
 		require.NoError(t, natsactor.Watch(bg, ncs[3], subject, lease, func(err error) { told <- err }))
 	}
-	quiet := func() { // all that was published is seen by the Watch
+	quiet := func() { // waits until the Watch has seen everything that was published
 		for range 3 {
 			for _, nc := range ncs {
 				if !nc.IsClosed() {
@@ -309,7 +309,7 @@ func TestWatchOfAQueue(t *testing.T) {
 	c.Stop()
 	require.NoError(t, <-told)
 
-	d, e := serve(ncs[0], "two"), serve(ncs[1], "two") // the last one is lost
+	d, e := serve(ncs[0], "two"), serve(ncs[1], "two") // the last server is lost
 	watch("two", 300*time.Millisecond)
 	d.Stop()
 	require.NoError(t, d.Wait(within(t)))
@@ -318,13 +318,13 @@ func TestWatchOfAQueue(t *testing.T) {
 	require.ErrorIs(t, <-told, natsactor.ErrUnreachable)
 	e.Stop()
 
-	f := serve(ncs[0], "three") // the only one, with an error
+	f := serve(ncs[0], "three") // a single server, which ends with an error
 	watch("three", 20*time.Second)
 	f.Kill(errors.New("oops"))
 	require.ErrorContains(t, <-told, "oops")
 }
 
-// A held is a connection whose writes wait until they are let go.
+// A heldConn is a connection whose writes wait until they are released.
 type heldConn struct {
 	net.Conn
 	hold *atomic.Bool
@@ -349,7 +349,7 @@ func (d *heldDialer) InProcessConn() (net.Conn, error) {
 	return heldConn{c, &d.hold, d.gate}, err
 }
 
-// When Serve returns, the server knows.
+// When Serve returns, the NATS server knows the subscription.
 func TestServeIsServed(t *testing.T) {
 	s, err := server.NewServer(&server.Options{DontListen: true, NoLog: true, NoSigs: true})
 	require.NoError(t, err)
@@ -372,14 +372,14 @@ func TestServeIsServed(t *testing.T) {
 	select {
 	case <-served:
 		t.Fatal("its subscription has not left the process")
-	case <-time.After(300 * time.Millisecond): // long enough to see a Serve that does not wait; right code never depends on it
+	case <-time.After(300 * time.Millisecond): // long enough to notice a Serve that does not wait; correct code does not depend on it
 	}
 	close(d.gate)
 	require.NoError(t, <-served)
 	a.Stop()
 }
 
-// listen starts a server in this process, at a port; -1 is any.
+// listen starts a server in this process, at the given port; -1 stands for any port.
 func listen(t *testing.T, port int) *server.Server {
 	s, err := server.NewServer(&server.Options{Host: "127.0.0.1", Port: port, NoLog: true, NoSigs: true})
 	require.NoError(t, err)
@@ -388,7 +388,7 @@ func listen(t *testing.T, port int) *server.Server {
 	return s
 }
 
-// The Ref of Dial goes on after an outage that was longer than the client keeps messages for. All losses are told.
+// The Ref of Dial works again after an outage that was too long for the client's buffer. All losses are reported.
 func TestOutage(t *testing.T) {
 	s := listen(t, -1)
 	port := s.Addr().(*net.TCPAddr).Port
@@ -436,7 +436,7 @@ func TestOutage(t *testing.T) {
 				doubtful.Add(int64(n))
 			case errors.Is(err, nats.ErrReconnectBufExceeded):
 				refused.Add(int64(n))
-			case errors.Is(err, natsactor.ErrUnreachable): // the other is not connected again
+			case errors.Is(err, natsactor.ErrUnreachable): // the other side is not connected again
 				unreachable.Add(int64(n))
 			default:
 				t.Error(err)
@@ -454,7 +454,7 @@ func TestOutage(t *testing.T) {
 			time.Sleep(time.Millisecond)
 		}
 	}
-	arrive := func() { // until then, the other has not subscribed again, and messages go nowhere
+	arrive := func() { // before this, the other side has not subscribed again, and messages are lost
 		for {
 			if _, err := actor.Ask(within(t), ref, &sum{}); err == nil {
 				return
@@ -472,7 +472,7 @@ func TestOutage(t *testing.T) {
 		send(func() bool { return over(refused.Load()-before, begun) })
 		s = listen(t, port)
 		send(func() bool { return here.IsConnected() && there.IsConnected() })
-		if v, err := asked.Await(within(t)); err != nil { // an answer in any case
+		if v, err := asked.Await(within(t)); err != nil { // whatever the result, the Ask ends
 			require.ErrorIs(t, err, actor.ErrNoReply)
 		} else {
 			require.Equal(t, 7, v)
@@ -526,11 +526,11 @@ func askProcess(url string) {
 	}
 }
 
-// A process that is killed takes no Ask with it for longer than the lease and half a second.
+// If a process is killed, an Ask of it fails at most half a second after the lease.
 func TestKill9(t *testing.T) {
 	const lease = time.Second
 	var all []time.Duration
-	for range 3 { // the machine may be busy
+	for range 3 { // repeats, because the machine may be busy
 		if all = append(all, kill9(t, lease)); all[len(all)-1] <= lease+time.Second/2 {
 			t.Log("failed after", all)
 			return
@@ -573,7 +573,8 @@ func kill9(t *testing.T, lease time.Duration) time.Duration {
 	return took
 }
 
-// A Close of the connection ends the Ref, the Asks through it, and all that Dial has started, with messages on their way or without.
+// A Close of the connection ends the Ref, the Asks through it, and everything that Dial has started, whether or not messages are
+// on their way.
 func TestCloseOfTheConnection(t *testing.T) {
 	for round := range 20 {
 		nc := network(t, 1)[0]
@@ -584,7 +585,7 @@ func TestCloseOfTheConnection(t *testing.T) {
 			require.NoError(t, ref.Send(&text{}))
 		}
 		asked := actor.AskLater(ref, &text{})
-		for n := int64(0); n <= int64(round); n = ok(silent.Delivered()) { // the server has the request
+		for n := int64(0); n <= int64(round); n = ok(silent.Delivered()) { // waits until the server has the request
 			time.Sleep(time.Millisecond)
 		}
 		nc.Close()

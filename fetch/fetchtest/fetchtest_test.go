@@ -14,7 +14,7 @@ import (
 	"github.com/braidgo/braid/fetch/fetchtest"
 )
 
-// A reporter takes failures down.
+// A reporter records failures.
 type reporter struct {
 	testing.TB
 	failures []string
@@ -69,7 +69,7 @@ func TestInsteadOfTheRealSource(t *testing.T) {
 }
 
 func ExampleAssertRounds() {
-	t := new(testing.T) // the test's
+	t := new(testing.T) // stands for that of the test
 	users := fetchtest.New("users", func(id int) (string, error) { return strings.Repeat("u", id), nil }, fetch.SourceOptions{})
 	_ = fetch.Run(context.Background(), func(ctx context.Context) error {
 		names, err := fetch.Map(ctx, []int{1, 2, 3}, users.Get)
@@ -80,11 +80,11 @@ func ExampleAssertRounds() {
 	// Output: [u uu uuu] [[1 2 3]]
 }
 
-// A test replaces the sources and effects of a program, and checks what the program has read and would have written.
+// A test replaces the sources and effects of a program, and checks what the program has read and written.
 func ExampleSource_Instead() {
 	users := fetch.ByMap("users", func(context.Context, []int) (map[int]string, error) { panic("no database in a test") }, fetch.SourceOptions{})
 	visit := fetch.NewEffect("visit", func(context.Context, *fetch.Batch[int, string]) error { panic("no database in a test") }, fetch.SourceOptions{})
-	greet := func(ctx context.Context) (string, error) { // the program
+	greet := func(ctx context.Context) (string, error) { // the program under test
 		name, err := users.Get(ctx, 7)
 		if err != nil {
 			return "", err
@@ -104,14 +104,14 @@ func ExampleSource_Instead() {
 	// Output: hello user 7 [[7]] [[7]]
 }
 
-// The end of the context also cancels the batch that the program waits for.
+// When the context ends, the batch for which the program waits is cancelled, too.
 func ExampleSource_Pause() {
 	users := fetchtest.New("users", func(id int) (string, error) { return fmt.Sprint("user ", id), nil }, fetch.SourceOptions{})
 	resume := users.Pause()
 	defer resume()
 	ctx, cancel := context.WithCancel(context.Background())
 	go func() {
-		for len(users.Batches()) == 0 { // with a short timeout, a busy machine would send no batch
+		for len(users.Batches()) == 0 { // a short timeout might pass before the batch on a busy machine
 			runtime.Gosched()
 		}
 		cancel()
@@ -127,7 +127,7 @@ func ExampleSource_Pause() {
 	// Output: context canceled [[7]]
 }
 
-// The end of one Pause does not end a later one.
+// The end of one Pause does not end a later Pause.
 func TestTwoPauses(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		src := fetchtest.New("s", double, fetch.SourceOptions{})

@@ -20,7 +20,7 @@ func dir(t *testing.T) disk.FS {
 	return d
 }
 
-// both runs f on a directory and on a simulated node.
+// both runs f on a directory, and on a simulated node.
 func both(t *testing.T, f func(t *testing.T, d disk.FS)) {
 	t.Run("a directory", func(t *testing.T) { f(t, dir(t)) })
 	t.Run("a node", func(t *testing.T) {
@@ -107,7 +107,7 @@ func TestNames(t *testing.T) {
 	})
 }
 
-// A directory of the system has only the files of its FS.
+// The FS of a directory has only the files of this directory.
 func TestDir(t *testing.T) {
 	path := t.TempDir()
 	require.NoError(t, os.WriteFile(filepath.Join(path, ".new-1"), []byte("left by a crash"), 0o600))
@@ -135,7 +135,7 @@ func TestDir(t *testing.T) {
 	require.ErrorIs(t, err, fs.ErrNotExist)
 }
 
-// A counter that survives crashes. A test gives it node.FS() of a simulated node instead of the directory.
+// This counter survives crashes. In a test, it gets node.FS() of a simulated node instead of the directory.
 func Example() {
 	path, _ := os.MkdirTemp("", "counter")
 	defer os.RemoveAll(path)
@@ -148,8 +148,8 @@ func Example() {
 		return
 	}
 	_, _ = f.WriteAt([]byte{1}, 0)
-	_ = f.Sync() // its bytes
-	_ = d.Sync() // and its name
+	_ = f.Sync() // makes the bytes durable
+	_ = d.Sync() // makes the name durable
 	_ = f.Close()
 	// Output:
 }

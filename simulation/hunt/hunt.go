@@ -86,16 +86,16 @@ func (h *hunt) parse(args []string) error {
 	f.StringVar(&h.run, "run", "", "run only the tests that match this `pattern`, as with go test")
 	f.StringVar(&h.skip, "skip", "", "do not run the tests that match this `pattern`")
 	f.IntVar(&h.n, "n", 1000, "the number of orders for each package")
-	f.DurationVar(&h.lasts, "for", 0, "try orders for so long, instead of -n")
+	f.DurationVar(&h.lasts, "for", 0, "try orders for this time, instead of -n")
 	f.IntVar(&h.jobs, "jobs", runtime.NumCPU(), "the number of processes at a time")
 	f.Uint64Var(&h.first, "seed", 1, "the first seed")
 	f.StringVar(&h.how, "strategy", "swarm", "yields, delays, levels, or swarm: each seed chooses one")
-	f.DurationVar(&h.stall, "stall", 0, "let goroutines stand still for up to so long, as on an overloaded machine: for tests that sleep and hope")
-	f.BoolVar(&h.all, "all", false, "go on after a failure, and report each failure of another test or line once")
+	f.DurationVar(&h.stall, "stall", 0, "pause goroutines for up to this time, as on an overloaded machine; finds tests that rely on sleeps")
+	f.BoolVar(&h.all, "all", false, "continue after a failure, and report each further failing test and line once")
 	f.IntVar(&h.repeat, "repeat", 5, "how often to repeat an order that fails")
-	f.DurationVar(&h.shorten, "shorten", time.Minute, "look for so long for the switches that a failure needs")
+	f.DurationVar(&h.shorten, "shorten", time.Minute, "search for this time for the switches that a failure needs")
 	f.DurationVar(&h.limit, "limit", time.Minute, "the real time that an order may take")
-	f.BoolVar(&h.race, "race", false, "run a failing order with the race detector, too: is it a data race? (needs a C compiler)")
+	f.BoolVar(&h.race, "race", false, "run a failing order with the race detector, too, to tell whether it has a data race (needs a C compiler)")
 	f.BoolVar(&h.short, "short", false, "as with go test")
 	f.StringVar(&h.tags, "tags", "", "build `tags`")
 	f.BoolVar(&h.asJSON, "json", false, "print each failure as a line of JSON")
@@ -113,7 +113,7 @@ func (h *hunt) parse(args []string) error {
 	letter, ok := map[string]string{"swarm": "", "yields": "y", "delays": "d", "levels": "l"}[h.how]
 	switch {
 	case !ok:
-		return fmt.Errorf("-strategy=%s is none of yields, delays, levels and swarm", h.how)
+		return fmt.Errorf("-strategy=%s is not one of yields, delays, levels and swarm", h.how)
 	case h.n <= 0 || h.jobs <= 0 || h.repeat <= 0:
 		return errors.New("-n, -jobs and -repeat must be positive")
 	case h.stall != 0 && h.stall < time.Millisecond:

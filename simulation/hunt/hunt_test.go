@@ -18,7 +18,7 @@ import (
 	"github.com/braidgo/braid/simulation/internal/edited"
 )
 
-// TestMain makes the test binary play a test binary with orders, if HUNT_PLAYS is set.
+// TestMain makes the test binary behave like a binary with orders, if HUNT_PLAYS is set.
 func TestMain(m *testing.M) {
 	if play := os.Getenv("HUNT_PLAYS"); play != "" {
 		os.Exit(plays(play))
@@ -74,7 +74,7 @@ func plays(play string) int {
 	return 1
 }
 
-// played returns a search with the binary that plays.
+// played returns a search that uses the binary of plays.
 func played(t *testing.T, play string, h hunt) *search {
 	t.Setenv("HUNT_PLAYS", play)
 	t.Setenv("GORACE", "atexit_sleep_ms=0") // the race detector makes a process wait for a second
@@ -83,7 +83,8 @@ func played(t *testing.T, play string, h hunt) *search {
 	return &search{hunt: &h, pkg: &pkg{ImportPath: "example.com/p", Dir: t.TempDir(), binary: os.Args[0]}, known: map[string]bool{}}
 }
 
-// A failure is found in the order of the seeds, repeated, and shortened to the switches that it needs. The report has a line for each.
+// A failure is found by trying the seeds in order, repeated, and shortened to the switches that it needs. The report has a line
+// for each.
 func TestSearch(t *testing.T) {
 	s := played(t, "fails", hunt{})
 	o := s.next(t.Context(), time.Now())
@@ -228,7 +229,7 @@ func TestNotRepeated(t *testing.T) {
 	require.Contains(t, f.asText(), "not decided by the order alone")
 }
 
-// An order that does not end is a failure after -limit, and the test's stacks are its output.
+// An order that does not end is a failure after -limit. Its output has the stacks of the test.
 func TestEndless(t *testing.T) {
 	s := played(t, "endless", hunt{})
 	s.limit = 300 * time.Millisecond
@@ -291,7 +292,7 @@ func TestSteps(t *testing.T) {
 	f := &Failure{module: new(pkg), root: "/go"}
 	f.Steps = f.steps(parse([]byte(log), f.place))
 	require.Equal(t, []string{"main", "TestA", "started at a.go:1", "started by the standard library, for example by a timer"}, f.Goroutines)
-	require.Equal(t, []Step{{0, "main.go:3", "", ""}, {1, "a.go:5", "", "here it lets the others run"}, {2, "a.go:9", "", ""}, {3, "a.go:7", "", ""},
+	require.Equal(t, []Step{{0, "main.go:3", "", ""}, {1, "a.go:5", "", "here the others run first"}, {2, "a.go:9", "", ""}, {3, "a.go:7", "", ""},
 		{1, "a.go:5", "", ""}}, f.Steps)
 }
 
@@ -304,7 +305,7 @@ func TestUntilEnd(t *testing.T) {
 	require.Equal(t, all, untilEnd(all, "TestC"))
 }
 
-// A switch after which the same goroutine runs on is none, unless it has changed a priority.
+// A switch after which the same goroutine continues does not count, unless it has changed a priority.
 func TestSwitches(t *testing.T) {
 	const log = "q 10000000001 1 0 \np 10000000001 1 0 \nq 10000000001 2 0 \np 10000000001 2 0 \nr 20000000001 0 0 \nw 20000000001 3 0 \nq 20000000001 1 0 \nw 10000000001 3 0 \nq 2"
 	events := parse([]byte(log), nil)
@@ -316,7 +317,7 @@ func TestSwitches(t *testing.T) {
 	require.Equal(t, "5:000001p2,000001w3", with("5", effective))
 }
 
-// Output that is too long loses its middle.
+// The middle of a too long output is dropped.
 func TestClipped(t *testing.T) {
 	c := &clipped{}
 	for i := range 100_000 {
@@ -329,8 +330,9 @@ func TestClipped(t *testing.T) {
 	require.Contains(t, got, "\n...\n")
 }
 
-// TestFlaky hunts in the programs of testdata/flaky, which needs a build of the standard library, so only with BRAID_OVERLAID. Each is found within 50
-// orders, repeats, and needs at most three switches. The command of the report repeats it.
+// TestFlaky searches the programs of testdata/flaky. It needs a build of the standard library, so it runs only with
+// BRAID_OVERLAID. Each failure is found within 50 orders, repeats, and needs at most three switches. The command of the report
+// repeats it.
 func TestFlaky(t *testing.T) {
 	if os.Getenv("BRAID_OVERLAID") == "" {
 		return
@@ -372,7 +374,7 @@ func TestFlaky(t *testing.T) {
 			require.Contains(t, out.String(), says)
 		}
 	})
-	t.Run("a sleep", func(t *testing.T) { // found only if goroutines may stand still
+	t.Run("a sleep", func(t *testing.T) { // is found only if goroutines may be paused
 		var out, log bytes.Buffer
 		require.Equal(t, 0, command(t.Context(), []string{"-n=50", "-run=Work"}, &out, &log))
 		require.Contains(t, log.String(), "try -stall 100ms")

@@ -189,14 +189,14 @@ func (f *Failure) steps(all []event) []Step {
 			delete(stopped, e.id)
 		case 'p':
 			stopped[e.id] = true
-			what := "here it lets the others run"
+			what := "here the others run first"
 			if e.value > 0 {
-				what = fmt.Sprintf("here it lets others run, for up to %d operations", e.value)
+				what = fmt.Sprintf("here others run first, for up to %d operations", e.value)
 			}
 			add(e.id, last[e.id], what)
 		case 't':
 			stopped[e.id] = true
-			add(e.id, last[e.id], fmt.Sprintf("here it stands still for %v", time.Duration(e.value)))
+			add(e.id, last[e.id], fmt.Sprintf("here it is paused for %v", time.Duration(e.value)))
 		case 's':
 			add(e.id, last[e.id], "its select looks at the cases in another order")
 		case 'w':

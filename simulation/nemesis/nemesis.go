@@ -125,7 +125,7 @@ func (n *nemesis) choose() (names []string) {
 		}
 	}
 	if len(can) == 0 {
-		panic("nemesis: no fault can come")
+		panic("nemesis: none of the Kinds is possible")
 	}
 	n.rand.Shuffle(len(can), func(i, j int) { can[i], can[j] = can[j], can[i] })
 	for _, k := range can[:1+n.rand.IntN(len(can))] {

@@ -27,7 +27,7 @@ var kinds = map[string]nemesis.Kind{
 
 var names = []string{"a", "b", "c"}
 
-// A ward is three nodes, with their symptoms.
+// A ward has three nodes, and records their symptoms.
 type ward struct {
 	w     *simulation.World
 	ticks map[string]int
@@ -35,7 +35,7 @@ type ward struct {
 	seen  map[string]bool
 }
 
-// boot lets the node tick, and answer.
+// boot makes the node tick and reply.
 func (x *ward) boot(n *simulation.Node) {
 	n.Restart(func(ctx context.Context) {
 		ln, err := n.Listen("tcp", ":1")
@@ -101,7 +101,8 @@ func (x *ward) observe(ctx context.Context) {
 	}
 }
 
-// ill returns the symptoms under faults of a kind, and whether a look saw none after another that saw some. At the end there may be none.
+// ill returns the symptoms under faults of a kind, and whether some look after these found no symptoms. At the end there must be
+// none.
 func ill(t *testing.T, seed uint64, o nemesis.Options) (all map[string]bool, heals bool) {
 	var x *ward
 	all = map[string]bool{}
@@ -141,7 +142,7 @@ func ill(t *testing.T, seed uint64, o nemesis.Options) (all map[string]bool, hea
 	return all, heals
 }
 
-// Each kind has its own symptom and no other, and none after the end of the faults.
+// Each kind of fault has its own symptoms and no others, and there are none after the end of the faults.
 func TestEachKind(t *testing.T) {
 	for name, kind := range kinds {
 		seen, heals := map[string]bool{}, false
@@ -159,7 +160,7 @@ func TestEachKind(t *testing.T) {
 	}
 }
 
-// Each seed leaves some kinds out, and no kind is in all seeds.
+// Each seed leaves out some kinds, and no kind occurs in all seeds.
 func TestSwarm(t *testing.T) {
 	const seeds = 60
 	count, sets := map[string]int{}, map[string]bool{}
@@ -179,7 +180,7 @@ func TestSwarm(t *testing.T) {
 	require.Greater(t, len(sets), seeds/4)
 }
 
-// A node that has crashed by itself begins again, during the faults and at their end.
+// A node that has crashed by itself is booted again, during the faults and at their end.
 func TestACrashOfItsOwn(t *testing.T) {
 	for _, during := range []bool{true, false} {
 		boots := 0
@@ -204,7 +205,7 @@ func TestACrashOfItsOwn(t *testing.T) {
 	}
 }
 
-// Clients have faults of their links only, and without a Boot nothing crashes.
+// Clients have only faults of their links, and without a Boot no node crashes.
 func TestClients(t *testing.T) {
 	all := new(bytes.Buffer)
 	for seed := range uint64(40) {
@@ -232,7 +233,7 @@ func TestMisuse(t *testing.T) {
 		require.PanicsWithValue(t, "nemesis: unknown Kind", func() {
 			nemesis.Start(w, nemesis.Options{Nodes: names, Kinds: nemesis.Pause | nemesis.SlowDisk<<1})
 		})
-		require.PanicsWithValue(t, "nemesis: no fault can come", func() {
+		require.PanicsWithValue(t, "nemesis: none of the Kinds is possible", func() {
 			nemesis.Start(w, nemesis.Options{Nodes: names, Kinds: nemesis.Crash})
 		})
 		return nil
@@ -240,7 +241,7 @@ func TestMisuse(t *testing.T) {
 	require.NoError(t, r.Err)
 }
 
-// Guests are harmed as well, and do the same twice: a stock server and a stock client.
+// Faults also affect guests, and a seed has the same faults twice: a stock server and a stock client.
 func TestGuests(t *testing.T) {
 	var served atomic.Int32
 	simulation.Test(t, func(_ context.Context, w *simulation.World) error {
@@ -276,7 +277,7 @@ func TestGuests(t *testing.T) {
 	require.Positive(t, served.Load())
 }
 
-// No fault of a World of guests does nothing to them, unless it was asked for.
+// Faults that have no effect on guests are not chosen for a World of guests, unless they were requested.
 func TestKindsForGuests(t *testing.T) {
 	paused := func(kinds nemesis.Kind) bool {
 		var trace strings.Builder
@@ -296,12 +297,12 @@ func TestKindsForGuests(t *testing.T) {
 	require.True(t, paused(nemesis.Pause))
 }
 
-// From a fork on the faults are others.
+// After a fork, the faults differ.
 func TestAFork(t *testing.T) {
 	crashes := func(seed string) (all []string) {
 		t.Setenv("BRAID_SEED", seed)
 		simulation.Test(t, func(ctx context.Context, w *simulation.World) error {
-			all = nil // a seed may run twice
+			all = nil // because a seed may run twice
 			nemesis.Start(w, nemesis.Options{Nodes: names, Kinds: nemesis.Crash, Boot: func(n *simulation.Node) {
 				all = append(all, n.Name()+" "+w.Now().String())
 				n.Restart(func(context.Context) {})
@@ -315,7 +316,7 @@ func TestAFork(t *testing.T) {
 	require.NotEqual(t, first[6:12], other[6:12])
 }
 
-// Guests repeat what a nemesis, or chance, has lost. A second run does the same.
+// Guests repeat packets that a nemesis, or chance, has dropped. A second run is the same.
 func TestGuestsOverUDP(t *testing.T) {
 	simulation.Test(t, func(_ context.Context, w *simulation.World) error {
 		w.SetFaults(simulation.Faults{MaxLatency: time.Millisecond, Loss: 0.3, Double: 0.3})

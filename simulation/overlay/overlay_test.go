@@ -10,11 +10,12 @@ import (
 	"github.com/braidgo/braid/simulation/internal/edited"
 )
 
-// With BRAID_OVERLAID, TestOverlay runs the tests of package chance, which test by effect that each edit for guests is on, and those of guests: all
-// packages of the standard library are then built again. BRAID_OVERLAID=stocktest runs the programs of simulation/stocktest, too.
+// With BRAID_OVERLAID, TestOverlay runs the tests of package chance, which test the effect of each edit for guests, and the tests
+// of guests. All packages of the standard library are built again. BRAID_OVERLAID=stocktest also runs the programs of
+// simulation/stocktest.
 func TestOverlay(t *testing.T) {
 	if os.Getenv("BRAID_OVERLAID") == "" {
-		return // package edited compiles the runtime with the overlay
+		return // the tests of package edited compile the runtime with the overlay
 	}
 	g, err := edited.Overlay("")
 	require.NoError(t, err)
@@ -26,7 +27,7 @@ func TestOverlay(t *testing.T) {
 		require.NoError(t, err, string(out))
 		t.Logf("%s", out)
 	}
-	skip := "-skip=GuestEnds|GuestMessages" // there a guest computes without end, for 5 s at a time
+	skip := "-skip=GuestEnds|GuestMessages" // in these tests a guest computes without end, for 5 s each
 	test("", "Overlaid|Seed|Guest", skip, "github.com/braidgo/braid/simulation/internal/chance", "github.com/braidgo/braid/simulation")
 	if os.Getenv("BRAID_OVERLAID") == "stocktest" {
 		test("../stocktest", ".", ".")

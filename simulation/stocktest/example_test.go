@@ -12,7 +12,8 @@ import (
 	"github.com/braidgo/braid/simulation"
 )
 
-// A service and a client of net/http, as they are, 50 ms apart: a handshake and an answer take 200 ms of the World's time, under each seed.
+// A service and a client of net/http run unchanged, 50 ms apart. A handshake and a response take 200 ms of the World's time, with
+// each seed.
 func Example() {
 	var answer string
 	inTest(func(t *testing.T) { // a test has its own t
@@ -46,9 +47,9 @@ func Example() {
 	// Output: hello from server after 200ms
 }
 
-// inTest runs f in a test, which an example is not.
+// inTest runs f in a test, although the caller is an example.
 func inTest(f func(t *testing.T)) {
-	v := flag.Lookup("test.v").Value // the test would print into the output of the example
+	v := flag.Lookup("test.v").Value // under -v, the test would print into the output of the example
 	defer func(was string) { _ = v.Set(was) }(v.String())
 	_ = v.Set("false")
 	testing.RunTests(func(string, string) (bool, error) { return true, nil }, []testing.InternalTest{{Name: "Example", F: f}})

@@ -48,7 +48,7 @@ func (echo) FullDuplexCall(s grpc.BidiStreamingServer[pb.StreamingOutputCallRequ
 	}
 }
 
-// keys makes a certificate of its own for the server.
+// keys makes a new certificate for the server.
 func keys() (server, client credentials.TransportCredentials, err error) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
@@ -66,7 +66,7 @@ func keys() (server, client credentials.TransportCredentials, err error) {
 	return server, credentials.NewTLS(&tls.Config{RootCAs: pool, ServerName: "server"}), err
 }
 
-// calls is five clients. Each makes ten calls with metadata, and then a stream of ten messages and answers.
+// calls runs five clients. Each makes ten calls with metadata, and then a stream of ten messages with replies.
 func calls(secure bool) func(ctx context.Context, w *world) error {
 	return func(ctx context.Context, w *world) (err error) {
 		const clients = 5

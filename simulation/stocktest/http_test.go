@@ -13,7 +13,7 @@ import (
 	"github.com/braidgo/braid/simulation"
 )
 
-// posts is 20 clients on one node with pools, timeouts and retries. Each sends 10 requests.
+// posts runs 20 clients on one node with pools, timeouts and retries. Each sends 10 requests.
 func posts(_ context.Context, w *world) error {
 	const clients, requests = 20, 10
 	w.SetFaults(simulation.Faults{MinLatency: time.Millisecond, MaxLatency: 50 * time.Millisecond, Reset: 0.01})

@@ -25,7 +25,7 @@ import (
 // After a crash a call of the disk ends its goroutine. In pebble a deferred Unlock then meets an open mutex, and an error
 // is a panic. So each call has a goroutine of its own. A change of the dead disk succeeds without effect, and a read waits for ever.
 type vdisk struct {
-	vfs.FS // nil: pebble calls the methods below
+	vfs.FS // nil, because pebble calls only the methods below
 	fs     disk.FS
 }
 
@@ -37,7 +37,7 @@ type file struct {
 	off  int64
 }
 
-// do changes the disk.
+// do calls f, which changes the disk.
 func do(f func() error) (err error) {
 	done := make(chan struct{})
 	go func() {
@@ -48,7 +48,7 @@ func do(f func() error) (err error) {
 	return err
 }
 
-// read reads from the disk.
+// read calls f, which reads from the disk.
 func read[T any](f func() (T, error)) (v T, err error) {
 	lives := false
 	_ = do(func() error { v, err = f(); lives = true; return nil })
@@ -116,7 +116,7 @@ func (d vdisk) GetDiskUsage(string) (vfs.DiskUsage, error) {
 	return vfs.DiskUsage{AvailBytes: 1 << 40, TotalBytes: 1 << 40}, nil
 }
 
-// live ends the goroutine if the file was created after the crash.
+// live ends the goroutine if the file was created before a crash.
 func (f *file) live() disk.File {
 	if f.f == nil {
 		runtime.Goexit()
@@ -186,7 +186,7 @@ func (logger) Infof(string, ...any)              {}
 func (logger) Errorf(string, ...any)             {}
 func (l logger) Fatalf(text string, args ...any) { l.w.Log(text, args...); runtime.Goexit() }
 
-// A bank is a database with all writes that were acknowledged.
+// A bank is a database with all acknowledged writes.
 type bank struct {
 	w     *world
 	mu    sync.Mutex
@@ -197,7 +197,7 @@ func (b *bank) open(h *simulation.Host) (*pebble.DB, error) {
 	return pebble.Open("db", &pebble.Options{FS: vdisk{fs: h.FS()}, Logger: logger{b.w}, MemTableSize: 64 << 10, L0CompactionThreshold: 2, CacheSize: 1 << 20})
 }
 
-// check looks for everything that was acknowledged.
+// check looks for all acknowledged writes.
 func (b *bank) check(db *pebble.DB) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -211,8 +211,9 @@ func (b *bank) check(db *pebble.DB) error {
 	return nil
 }
 
-// crashes opens a database, checks it, and writes until the node crashes, six times. pebble flushes and compacts meanwhile. With more writers a
-// seed repeats on a quiet machine only: they wait for locks of pebble, and after 1 ms of real time a sync.Mutex changes its order.
+// crashes opens a database, checks it, and writes until the node crashes, six times. Meanwhile pebble flushes and compacts. With
+// more writers, a seed repeats only on a quiet machine: they wait for locks of pebble, and a sync.Mutex changes its order after 1
+// ms of real time.
 func crashes(forgets bool) func(ctx context.Context, w *world) error {
 	return func(_ context.Context, w *world) error {
 		w.SetFaults(simulation.Faults{MaxSync: 5 * time.Millisecond})
@@ -232,7 +233,7 @@ func crashes(forgets bool) func(ctx context.Context, w *world) error {
 				for k := 0; err == nil; k++ {
 					time.Sleep(time.Millisecond)
 					key, value := fmt.Sprint(round, " ", k), bytes.Repeat([]byte{byte(round), byte(k)}, 1000)
-					if err = db.Set([]byte(key), value, sync); err != nil || ctx.Err() != nil { // of a crash
+					if err = db.Set([]byte(key), value, sync); err != nil || ctx.Err() != nil { // because of a crash
 						return
 					}
 					b.mu.Lock()
@@ -263,7 +264,7 @@ func crashes(forgets bool) func(ctx context.Context, w *world) error {
 
 func TestPebble(t *testing.T) { run(t, 20, crashes(false)) }
 
-// TestPebbleFails fails, in a process of its own.
+// TestPebbleFails fails. TestPebbleForgets runs it in another process.
 func TestPebbleFails(t *testing.T) {
 	if fails() {
 		run(t, 300, crashes(true))

@@ -22,7 +22,7 @@ func (c *counts) postgres(conn net.Conn) {
 	b := pgproto3.NewBackend(conn, conn)
 	if m, err := b.ReceiveStartupMessage(); err != nil {
 		return
-	} else if _, ok := m.(*pgproto3.StartupMessage); !ok { // to cancel a query
+	} else if _, ok := m.(*pgproto3.StartupMessage); !ok { // a request to cancel a query
 		return
 	}
 	b.Send(&pgproto3.AuthenticationOk{})
@@ -50,7 +50,7 @@ func (c *counts) postgres(conn net.Conn) {
 	}
 }
 
-// queries is 12 goroutines with a pool of four connections.
+// queries runs 12 goroutines with a pool of four connections.
 func queries(ctx context.Context, w *world) error {
 	const goroutines, calls = 12, 10
 	w.SetFaults(simulation.Faults{MinLatency: time.Millisecond, MaxLatency: 20 * time.Millisecond, Reset: 0.01})

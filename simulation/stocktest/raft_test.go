@@ -30,12 +30,12 @@ type store struct {
 	logs    map[uint64]*raft.Log
 	lo, hi  uint64
 	values  map[string][]byte
-	forgets bool // the mistake: the term and the vote stay in memory
+	forgets bool // the mistake: the term and the vote are kept only in memory
 }
 
 type record struct {
 	Logs     []*raft.Log
-	Min, Max uint64 // deleted
+	Min, Max uint64 // the range of deleted entries
 	Key      string
 	Value    []byte
 }
@@ -56,7 +56,7 @@ func openStore(fs disk.FS, forgets bool) (*store, error) {
 		text := make([]byte, min(binary.LittleEndian.Uint32(head[:]), 1<<20))
 		var r record
 		if n, _ := f.ReadAt(text, s.off+8); n < len(text) || crc32.ChecksumIEEE(text) != binary.LittleEndian.Uint32(head[4:]) || json.Unmarshal(text, &r) != nil {
-			break // a crash has torn it
+			break // a crash has torn this record
 		}
 		s.apply(&r)
 		s.off += 8 + int64(len(text))
@@ -95,7 +95,7 @@ func (s *store) apply(r *record) {
 
 func (s *store) put(r *record) error {
 	s.mu.Lock()
-	defer s.mu.Unlock() // after the sync, as in many stores
+	defer s.mu.Unlock() // unlocks after the sync, like many stores
 	if s.forgets && r.Key != "" {
 		s.apply(r)
 		return nil
@@ -165,7 +165,7 @@ func (s stream) Dial(a raft.ServerAddress, timeout time.Duration) (net.Conn, err
 	return s.h.Dial(ctx, "tcp", string(a))
 }
 
-// A cluster is three nodes with their history.
+// A cluster has three nodes, and records their history.
 type cluster struct {
 	w       *world
 	forgets bool
@@ -174,7 +174,7 @@ type cluster struct {
 	applied map[uint64]string // by index
 	leaders map[uint64]string // by term
 	members map[string]member
-	err     error // the first breach of safety
+	err     error // the first violation of safety
 }
 
 type member struct {
@@ -250,7 +250,7 @@ func (c *cluster) boot(ctx context.Context, h *simulation.Host) error {
 			case <-ctx.Done():
 				return
 			}
-			if term := r.CurrentTerm(); r.State() == raft.Leader { // in this order: the state changes before the term
+			if term := r.CurrentTerm(); r.State() == raft.Leader { // the state is read after the term, because it changes first
 				c.w.Log("%s leads term %d", f.name, term)
 				c.mu.Lock()
 				if was := c.leaders[term]; was != "" && was != f.name {
@@ -264,7 +264,7 @@ func (c *cluster) boot(ctx context.Context, h *simulation.Host) error {
 	c.mu.Lock()
 	c.members[f.name] = member{r, f}
 	c.mu.Unlock()
-	<-ctx.Done() // of a crash
+	<-ctx.Done() // after a crash
 	return r.Shutdown().Error()
 }
 
@@ -306,7 +306,8 @@ func (c *cluster) commit(command string) error {
 	return errors.New("no progress")
 }
 
-// replicates commits 100 commands on three nodes that crash and are parted. All nodes must have them in the end, in one order.
+// replicates commits 100 commands on three nodes, with crashes and partitions. In the end all nodes must have all commands, in
+// the same order.
 func replicates(forgets bool) func(ctx context.Context, w *world) error {
 	return func(_ context.Context, w *world) error {
 		w.SetFaults(simulation.Faults{MinLatency: time.Millisecond, MaxLatency: 30 * time.Millisecond, Reset: 0.001, MaxSync: 5 * time.Millisecond})
@@ -342,14 +343,14 @@ func replicates(forgets bool) func(ctx context.Context, w *world) error {
 
 func TestRaft(t *testing.T) { run(t, 20, replicates(false)) }
 
-// TestRaftFails fails, in a process of its own.
+// TestRaftFails fails. TestRaftForgets runs it in other processes.
 func TestRaftFails(t *testing.T) {
 	if fails() {
 		run(t, 300, replicates(true))
 	}
 }
 
-// The store that forgets votes twice in a term. Each process finds it by the same seed.
+// The store that forgets makes a node vote twice in a term. Each process finds this with the same seed.
 func TestRaftForgets(t *testing.T) {
 	if line := found(t, "TestRaftFails"); !strings.Contains(line, "has two leaders") && !strings.Contains(line, "applied") && !strings.Contains(line, "has not got it") {
 		t.Fatal(line)

@@ -18,7 +18,7 @@ import (
 	"github.com/braidgo/braid/simulation"
 )
 
-// counts are the data of the fake servers of redis and Postgres.
+// counts has the data of the fake servers of redis and Postgres.
 type counts struct {
 	mu sync.Mutex
 	of map[string]int
@@ -31,7 +31,7 @@ func (c *counts) incr(key string) int {
 	return c.of[key]
 }
 
-// serve listens on a port of node server, with a goroutine for each connection.
+// serve listens on a port of the node server, with a goroutine for each connection.
 func serve(w *world, port int, talk func(c net.Conn)) {
 	w.Node("server").Start(func(ctx context.Context, h *simulation.Host) {
 		ln, err := h.Listen("tcp", fmt.Sprint(":", port))
@@ -45,7 +45,7 @@ func serve(w *world, port int, talk func(c net.Conn)) {
 	})
 }
 
-// resp speaks as much of the protocol as the client asks for.
+// resp implements as much of the protocol as the client uses.
 func (c *counts) resp(conn net.Conn) {
 	r := bufio.NewReader(conn)
 	line := func() string { s, _ := r.ReadString('\n'); return strings.TrimSpace(s) }
@@ -72,7 +72,7 @@ func (c *counts) resp(conn net.Conn) {
 	}
 }
 
-// increments is 30 goroutines with a pool of 10 connections. Each increments a key of its own ten times.
+// increments runs 30 goroutines with a pool of 10 connections. Each increments a key of its own ten times.
 func increments(ctx context.Context, w *world) error {
 	const goroutines, calls = 30, 10
 	w.SetFaults(simulation.Faults{MinLatency: time.Millisecond, MaxLatency: 20 * time.Millisecond, Reset: 0.01})
@@ -82,7 +82,7 @@ func increments(ctx context.Context, w *world) error {
 	w.Node("client").Start(func(ctx context.Context, h *simulation.Host) {
 		client := redis.NewClient(&redis.Options{
 			Addr: "server:6379", Dialer: h.Dial, PoolSize: 10, MaxRetries: 3, ReadTimeout: 300 * time.Millisecond, ContextTimeoutEnabled: true,
-			MaintNotificationsConfig: &maintnotifications.Config{Mode: maintnotifications.ModeDisabled}, // or else it looks a name up
+			MaintNotificationsConfig: &maintnotifications.Config{Mode: maintnotifications.ModeDisabled}, // otherwise the client looks up a name
 		})
 		var wg sync.WaitGroup
 		for i := range goroutines {
@@ -109,7 +109,7 @@ func increments(ctx context.Context, w *world) error {
 	return data.atLeast(goroutines, calls)
 }
 
-// atLeast checks the keys k0, k1 and so on. A repeated call may have counted twice.
+// atLeast checks the keys k0, k1 and so on. A repeated call may have been counted twice.
 func (c *counts) atLeast(keys, n int) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()

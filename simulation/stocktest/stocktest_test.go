@@ -28,7 +28,7 @@ import (
 
 type world = simulation.World
 
-// run runs main as a guest under seeds from 1, each twice if it is to pass.
+// run runs main as a guest with the seeds from 1 on, each twice if it should pass.
 func run(t *testing.T, seeds int, main func(ctx context.Context, w *world) error) {
 	t.Helper()
 	first, _ := strconv.ParseUint(os.Getenv("BRAID_FIRST"), 10, 64)
@@ -50,7 +50,7 @@ func run(t *testing.T, seeds int, main func(ctx context.Context, w *world) error
 	t.Logf("%.1f s of processor", (processor.Used() - begun).Seconds())
 }
 
-// sums are those of the traces. Of two runs of a seed the first has one.
+// A sums has the sums of the traces. Only the first of two runs of a seed has one.
 type sums struct {
 	hash.Hash64
 	seed uint64
@@ -67,8 +67,8 @@ func (s *sums) startSeed(seed uint64) {
 	}
 }
 
-// found runs the test named Fails in processes of their own, which must fail, and returns the line of the first seed that does. A busy machine
-// may decide an order, so the line counts that two processes have.
+// found runs the named test in other processes, where it must fail, and returns the line of the first seed that fails. A busy
+// machine may decide an order, so a line counts only if two processes have it.
 func found(t *testing.T, name string) string {
 	seen, lines := map[string]int{}, regexp.MustCompile(`seed \d+: .*`)
 	for range 6 {
@@ -87,7 +87,7 @@ func found(t *testing.T, name string) string {
 	return ""
 }
 
-// fails reports whether this process is one of found.
+// fails reports whether found has started this process.
 func fails() bool { return os.Getenv("BRAID_FAILS") != "" }
 
 // all waits for n guests.

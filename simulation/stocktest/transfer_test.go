@@ -14,9 +14,9 @@ import (
 	"github.com/braidgo/braid/simulation/nemesis"
 )
 
-// transfers commits commands on three nodes whose links fail, while leaders transfer their leadership. When the faults have ended, every leader
-// must take commands. A leader that loses its leadership during a transfer keeps a mark of the transfer for good, however, and when it leads
-// again, it refuses all commands: https://github.com/hashicorp/raft/issues/696.
+// transfers commits commands on three nodes whose links fail, while leaders transfer their leadership. After the faults, every
+// leader must accept commands. However, a leader that loses its leadership during a transfer keeps the mark of the transfer
+// permanently. When it leads again, it refuses all commands: https://github.com/hashicorp/raft/issues/696.
 func transfers(_ context.Context, w *world) error {
 	w.SetFaults(simulation.Faults{MinLatency: time.Millisecond, MaxLatency: 40 * time.Millisecond, Tail: 0.05, Reset: 0.001, MaxSync: 5 * time.Millisecond})
 	c := &cluster{w: w, applied: map[uint64]string{}, leaders: map[uint64]string{}, members: map[string]member{}}
@@ -76,14 +76,14 @@ func (c *cluster) leader() member {
 	return member{}
 }
 
-// TestTransferFails fails, in a process of its own. Seeds 1 to 53 pass, so it begins behind most of them.
+// TestTransferFails fails. TestTransferIsLost runs it in another process. Seeds 1 to 53 pass, so it skips most of them.
 func TestTransferFails(t *testing.T) {
 	if fails() {
 		simulation.Test(t, transfers, simulation.TestOptions{Seeds: 100, Options: simulation.Options{Seed: 51, Guests: true, MaxTime: 24 * time.Hour}})
 	}
 }
 
-// The stock raft loses a leadership transfer for good.
+// The stock raft never ends a lost leadership transfer.
 func TestTransferIsLost(t *testing.T) {
 	if line := found(t, "TestTransferFails"); !strings.Contains(line, "a leader refuses every command") {
 		t.Fatal(line)

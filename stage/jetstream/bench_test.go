@@ -15,7 +15,8 @@ import (
 	queue "github.com/braidgo/braid/stage/jetstream"
 )
 
-// BenchmarkServe has the client's own Consume beside it, with the same number of goroutines that acknowledge and wait for the answer.
+// BenchmarkServe compares Serve with the client's own Consume, with the same number of goroutines that acknowledge and wait for
+// the answer.
 func BenchmarkServe(b *testing.B) {
 	for _, width := range []int{1, 8, 64} {
 		for _, way := range ways {
@@ -29,7 +30,7 @@ func BenchmarkServe(b *testing.B) {
 	}
 }
 
-// ways are two ways to take n messages and to acknowledge them, width at a time.
+// ways has two ways to take n messages and acknowledge them, with the given width.
 var ways = []struct {
 	name string
 	take func(tb testing.TB, n, width int, begins func()) time.Duration
@@ -95,7 +96,7 @@ func filled(tb testing.TB, n int) (*queue.Queue[int], jetstream.JetStream) {
 	return q, js
 }
 
-// processor returns the processor time of this process, the server's included.
+// processor returns the processor time of this process, which includes the server.
 func processor(b *testing.B) int64 {
 	var u syscall.Rusage
 	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {

@@ -16,14 +16,14 @@ import (
 	queue "github.com/braidgo/braid/stage/jetstream"
 )
 
-// run returns a stage on f, which is closed when the test ends.
+// run returns a stage on f, which is closed at the end of the test.
 func run(t *testing.T, f func(ctx context.Context, n int) error, o stage.Options) *stage.Stage[int, int] {
 	s := stage.New("s", func(ctx context.Context, n int) (int, error) { return n, f(ctx, n) }, o)
 	t.Cleanup(func() { _ = s.Shutdown(bg) })
 	return s
 }
 
-// A message whose process dies is dead after Tries deliveries, and is not begun once more.
+// A message whose process dies each time is dead after Tries deliveries, and is not begun once more.
 func TestProcessesThatDie(t *testing.T) {
 	const tries = 3
 	js, q := open(t, queue.Options{Tries: tries, AckWait: 200 * time.Millisecond, Dead: "graveyard", Storage: jetstream.MemoryStorage})
@@ -47,7 +47,7 @@ func TestProcessesThatDie(t *testing.T) {
 	require.Contains(t, m.Header.Get("Reason"), "a process has died")
 }
 
-// A message is dead, and not tried again, however long the reason and the message are.
+// A message becomes a dead letter, and is not tried again, however long the reason and the message are.
 func TestDeadLettersFit(t *testing.T) {
 	for _, dead := range []string{"graveyard", ""} {
 		t.Run("to "+dead, func(t *testing.T) {
@@ -57,7 +57,7 @@ func TestDeadLettersFit(t *testing.T) {
 			t.Cleanup(c.Close)
 			q := must(queue.Open[string](bg, js, "work", queue.Options{Tries: 1, Dead: dead, Storage: jetstream.MemoryStorage}))
 			most := int(c.MaxPayload())
-			reasons := []int{10, 70 << 10, 2 << 20} // headers hold 64 KiB
+			reasons := []int{10, 70 << 10, 2 << 20} // headers can have 64 KiB
 			sizes := []int{10, most - 100}
 			n := 0
 			for range len(reasons) * len(sizes) {
@@ -84,7 +84,7 @@ func TestDeadLettersFit(t *testing.T) {
 				m := must(must(js.Stream(bg, "work-dead")).GetMsg(bg, uint64(i+1)))
 				require.NotEmpty(t, m.Header.Get("Reason"))
 				if whole := len(m.Data) > 0; !whole {
-					require.Equal(t, fmt.Sprint(sizes[1]-2), m.Header.Get("Size"), i) // with a digit and two quotes
+					require.Equal(t, fmt.Sprint(sizes[1]-2), m.Header.Get("Size"), i) // a string with a digit and two quotes
 				}
 			}
 			_ = st.Shutdown(bg)
@@ -92,7 +92,7 @@ func TestDeadLettersFit(t *testing.T) {
 	}
 }
 
-// Messages that wait for another try use up no place of InFlight.
+// Messages that wait for another try do not count for InFlight.
 func TestDelayedTriesUseNoPlace(t *testing.T) {
 	const places = 4
 	_, q := open(t, queue.Options{InFlight: places, Tries: 1000, Storage: jetstream.MemoryStorage})
@@ -122,7 +122,7 @@ func TestDelayedTriesUseNoPlace(t *testing.T) {
 	require.Equal(t, places, waiting(q))
 }
 
-// InFlight bounds the messages in progress.
+// InFlight limits the messages in progress.
 func TestInFlight(t *testing.T) {
 	_, q := open(t, queue.Options{InFlight: 3, Storage: jetstream.MemoryStorage})
 	let := make(chan struct{})
@@ -136,12 +136,12 @@ func TestInFlight(t *testing.T) {
 	_ = stop()
 }
 
-// A message that comes after the end of the context is not begun, and goes back.
+// A message that arrives after the end of the context is not begun, and is returned to the queue.
 func TestNothingBeginsAfterTheEnd(t *testing.T) {
 	_, q := open(t, queue.Options{Tries: 1, Storage: jetstream.MemoryStorage})
 	var begun atomic.Int32
 	s := run(t, func(context.Context, int) error { begun.Add(1); return nil }, stage.Options{Width: 2})
-	for begun.Load() == 0 || q.Stats().Returned == 0 { // the message may come when no pull waits any more
+	for begun.Load() == 0 || q.Stats().Returned == 0 { // the message may arrive when no pull waits any more
 		ctx, cancel := context.WithCancel(bg)
 		ended := make(chan error, 1)
 		go func() { ended <- queue.Serve(ctx, q, s, 2) }()
@@ -153,13 +153,13 @@ func TestNothingBeginsAfterTheEnd(t *testing.T) {
 		require.ErrorIs(t, <-ended, context.Canceled)
 		require.Equal(t, before, begun.Load())
 	}
-	stop, _ := serving(q, s, 2) // it is done by the next one, although there is one try only
+	stop, _ := serving(q, s, 2) // the next Serve handles it, although only one try is allowed
 	eventually(t, "done later", func() bool { return waiting(q) == 0 })
 	_ = stop()
 	require.Zero(t, q.Stats().Dead)
 }
 
-// Deployments that find the stage full, and a handler that is not ready yet, use up no try.
+// A full stage, and a handler that is not ready yet, use no try.
 func TestWhatIsNoTry(t *testing.T) {
 	js, q := open(t, queue.Options{Tries: 2, Dead: "graveyard", Storage: jetstream.MemoryStorage})
 	submit(t, q, 1)
@@ -189,7 +189,8 @@ func TestWhatIsNoTry(t *testing.T) {
 	require.Equal(t, queue.Stats{Pulled: stats.Pulled, Done: 1, Failed: 1, Returned: 3, Snoozed: 3, Waits: stats.Waits}, stats)
 }
 
-// A message whose process lives through an outage longer than AckWait is not begun again, and its try counts once.
+// During an outage that is longer than AckWait, the process of a message lives. The message is not begun again, and its try
+// counts once.
 func TestOutageInProgress(t *testing.T) {
 	dir := t.TempDir()
 	s := serve(t, dir, -1)
@@ -213,7 +214,7 @@ func TestOutageInProgress(t *testing.T) {
 	s = serve(t, dir, n)
 	defer func() { s.Shutdown(); s.WaitForShutdown() }()
 	eventually(t, "pulls again", func() bool { return c.IsConnected() })
-	time.Sleep(2 * ackWait) // the message comes again
+	time.Sleep(2 * ackWait) // the message is delivered again
 	close(let)
 	eventually(t, "done", func() bool { return q.Stats().Done == 1 })
 	_ = stop()
@@ -233,13 +234,13 @@ func TestOtherLimits(t *testing.T) {
 	require.NotErrorIs(t, err, stage.ErrFull)
 }
 
-// A message that waits for its next try takes no room from new messages, and finds room itself while the queue is full.
+// A message that waits for its next try takes no room from new messages, and has room itself while the queue is full.
 func TestRoomForTheNextTry(t *testing.T) {
 	_, q := open(t, queue.Options{Queue: 1, Storage: jetstream.MemoryStorage})
 	var runs atomic.Int32
 	let := make(chan struct{})
 	s := run(t, func(_ context.Context, n int) error {
-		if n == 2 { // it fills the queue until the other one is done
+		if n == 2 { // fills the queue until the other message is done
 			<-let
 			return nil
 		}

@@ -112,7 +112,7 @@ func TestServe(t *testing.T) {
 	}
 }
 
-// The bound is ErrFull, and an id is stored once.
+// A full queue returns ErrFull, and each id is stored once.
 func TestFull(t *testing.T) {
 	_, q := open(t, queue.Options{Queue: 3, Storage: jetstream.MemoryStorage})
 	for range 5 {
@@ -137,7 +137,7 @@ func TestFull(t *testing.T) {
 	}
 }
 
-// A message that fails comes again, Tries times, and then is dead; so is one that is not an int, at once.
+// A message that fails is delivered Tries times, and then is dead. A message that is not an int is dead at once.
 func TestDead(t *testing.T) {
 	js, q := open(t, queue.Options{Tries: 2, Dead: "graveyard", Storage: jetstream.MemoryStorage})
 	var tries atomic.Int32
@@ -163,7 +163,7 @@ func TestDead(t *testing.T) {
 	_ = s.Shutdown(bg)
 }
 
-// A message is acknowledged when all is done that came of it.
+// A message is acknowledged when its task and all child tasks are done.
 func TestTheWholeTree(t *testing.T) {
 	_, q := open(t, queue.Options{Storage: jetstream.MemoryStorage})
 	let := make(chan struct{})
@@ -189,7 +189,7 @@ func TestTheWholeTree(t *testing.T) {
 	_ = stage.Shutdown(bg, root, leaf)
 }
 
-// A Serve whose flow is closed ends, and its messages stay in the queue.
+// If the flow is closed, Serve ends, and its messages stay in the queue.
 func TestClosed(t *testing.T) {
 	_, q := open(t, queue.Options{Storage: jetstream.MemoryStorage})
 	s := stage.New("s", func(_ context.Context, n int) (int, error) { return n, nil }, stage.Options{})
@@ -214,7 +214,8 @@ func processOptions() queue.Options {
 	return queue.Options{Queue: 100, InFlight: 3 * replicaWidth, AckWait: ackWait, Tries: 100}
 }
 
-// replica is a process that serves, and prints the number of each message that is done. It ends with its input.
+// replica is the main function of a process that serves, and prints the number of each finished message. It ends when its input
+// ends.
 func replica(url string) {
 	_, js := connect(url)
 	q := must(queue.Open[int](bg, js, "work", processOptions()))
@@ -232,8 +233,8 @@ func replica(url string) {
 	_ = s.Shutdown(bg)
 }
 
-// Three replicas are processes. One is killed in the middle, one is asked to end, and the server is restarted once. No message is lost,
-// and not more are done twice than the killed replica had in hand.
+// Three replicas are processes. One is killed, one is asked to end, and the server is restarted once. No message is lost, and at
+// most the messages that the killed replica was handling are done twice.
 func TestReplicasAsProcesses(t *testing.T) {
 	const all = 5000
 	dir := t.TempDir()
@@ -299,7 +300,7 @@ func TestReplicasAsProcesses(t *testing.T) {
 			s = serve(t, dir, must(strconv.Atoi(port)))
 		}
 		ctx, cancel := context.WithTimeout(bg, 2*time.Second)
-		err := q.Submit(ctx, i, fmt.Sprint("id", i)) // the id makes it safe to try again
+		err := q.Submit(ctx, i, fmt.Sprint("id", i)) // the id makes a repetition safe
 		cancel()
 		switch {
 		case err == nil:

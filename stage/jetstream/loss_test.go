@@ -38,7 +38,7 @@ func buried(js jetstream.JetStream) int {
 	return int(must(must(js.Stream(bg, "work-dead")).Info(bg)).State.Msgs)
 }
 
-// A stage that sheds and rejects loses nothing: the messages wait, with one try.
+// If a stage sheds and rejects tasks, no message is lost: they wait, and their tries are not counted.
 func TestOverloadIsNoFailure(t *testing.T) {
 	const all = 200
 	js, q := open(t, queue.Options{Tries: 1, Dead: "graveyard", Storage: jetstream.MemoryStorage})
@@ -67,7 +67,7 @@ func TestOverloadIsNoFailure(t *testing.T) {
 	_ = s.Shutdown(bg)
 }
 
-// An overload that the handler returns is no failure either.
+// An overload error that the handler returns is no failure either.
 func TestOverloadFurtherOn(t *testing.T) {
 	js, q := open(t, queue.Options{Tries: 1, Dead: "graveyard", Storage: jetstream.MemoryStorage})
 	var runs atomic.Int32
@@ -87,7 +87,7 @@ func TestOverloadFurtherOn(t *testing.T) {
 	_ = s.Shutdown(bg)
 }
 
-// A Serve that ends gives back the messages for which there is no room.
+// When Serve ends, it returns the messages for which there is no room.
 func TestEndWithoutRoom(t *testing.T) {
 	_, q := open(t, queue.Options{Storage: jetstream.MemoryStorage})
 	s := stage.New("s", func(context.Context, int) (int, error) { return 0, stage.ErrFull }, stage.Options{})
@@ -103,7 +103,7 @@ func TestEndWithoutRoom(t *testing.T) {
 	_ = s.Shutdown(bg)
 }
 
-// The ErrClosed of a stage that is none of the flow's is an error like others.
+// An ErrClosed of a stage outside the flow is an error like any other.
 func TestClosedElsewhere(t *testing.T) {
 	js, q := open(t, queue.Options{Tries: 2, Dead: "graveyard", Storage: jetstream.MemoryStorage})
 	other := stage.New("other", func(_ context.Context, n int) (int, error) { return n, nil }, stage.Options{})
@@ -129,7 +129,7 @@ func TestClosedElsewhere(t *testing.T) {
 	_ = s.Shutdown(bg)
 }
 
-// A stage of the flow that is closed ends Serve, wherever it is, and no message is a failure for it.
+// If a stage of the flow is closed, wherever it is, Serve ends, and no message counts as failed.
 func TestClosedFurtherOn(t *testing.T) {
 	js, q := open(t, queue.Options{Tries: 1, Dead: "graveyard", Storage: jetstream.MemoryStorage})
 	a := stage.New("a", func(_ context.Context, n int) (int, error) { return n, nil }, stage.Options{})
@@ -146,7 +146,7 @@ func TestClosedFurtherOn(t *testing.T) {
 	_ = stage.Shutdown(bg, a, b)
 }
 
-// An error of Permanent is the last one, also if it is an overload.
+// After an error of Permanent a message is not tried again, even if the error is an overload.
 func TestPermanent(t *testing.T) {
 	var mu sync.Mutex
 	var told []error
@@ -179,7 +179,7 @@ func TestPermanent(t *testing.T) {
 	_ = s.Shutdown(bg)
 }
 
-// A failed try, and a queue that is gone, are told. When there is a queue again, Serve goes on.
+// A failed try, and a deleted queue, are reported. When the queue exists again, Serve continues.
 func TestOnError(t *testing.T) {
 	told := make(chan error, 1000)
 	o := queue.Options{Tries: 3, Storage: jetstream.MemoryStorage, OnError: func(err error) { told <- err }}
@@ -196,7 +196,7 @@ func TestOnError(t *testing.T) {
 	if err := <-told; !errors.Is(err, errOops) {
 		t.Error(err)
 	}
-	eventually(t, "done", func() bool { return waiting(q) == 0 && q.Stats().Done == 1 }) // the server has the ack first
+	eventually(t, "done", func() bool { return waiting(q) == 0 && q.Stats().Done == 1 }) // waits until the server has the ack
 	if stats := q.Stats(); stats.Failed != 1 || stats.Done != 1 || stats.Pulled != 2 || stats.Errors != 0 {
 		t.Errorf("%+v", stats)
 	}
@@ -248,8 +248,8 @@ func TestInProgress(t *testing.T) {
 	_ = s.Shutdown(bg)
 }
 
-// A dead message that was stored, and comes again as the process died then, is stored once. So is another one of the same number in a new
-// queue.
+// A dead message was stored, and is delivered again because the process died then. It is stored once. A message with the same
+// number in a new queue is stored, too.
 func TestDeadOnce(t *testing.T) {
 	o := queue.Options{Tries: 1, Dead: "graveyard", Storage: jetstream.MemoryStorage}
 	js, q := open(t, o)
@@ -278,7 +278,7 @@ func TestDeadOnce(t *testing.T) {
 	_ = s.Shutdown(bg)
 }
 
-// The width bounds the messages in progress, and all of it is used while some messages take long.
+// The width limits the messages in progress. All of it is used while some messages take long.
 func TestWidth(t *testing.T) {
 	const width = 20
 	_, q := open(t, queue.Options{Storage: jetstream.MemoryStorage})
@@ -310,7 +310,7 @@ func TestWidth(t *testing.T) {
 	_ = s.Shutdown(bg)
 }
 
-// A pull asks for a message for each free worker: 64 come with one pull.
+// A pull requests a message for each free worker, here 64.
 func TestPulls(t *testing.T) {
 	const width = 64
 	js, q := open(t, queue.Options{Storage: jetstream.MemoryStorage})
@@ -330,7 +330,7 @@ func TestPulls(t *testing.T) {
 	_ = s.Shutdown(bg)
 }
 
-// A connection that is closed ends Serve, which does not wait for acknowledgements.
+// If the connection is closed, Serve ends without waiting for acknowledgements.
 func TestConnectionClosed(t *testing.T) {
 	js, q := open(t, queue.Options{AckWait: time.Hour, Storage: jetstream.MemoryStorage})
 	s := stage.New("s", func(context.Context, int) (int, error) { js.Conn().Close(); return 0, nil }, stage.Options{})

@@ -6,7 +6,7 @@ import (
 	"github.com/braidgo/braid/internal/testrig/mutation"
 )
 
-// TestMutants makes mistakes: with BRAID_MUTANTS=1 it builds and runs them.
+// TestMutants checks that each mutant still fits the source. With BRAID_MUTANTS=1 it builds and runs them.
 func TestMutants(t *testing.T) {
 	mutation.Run(t, ".", []mutation.Mutant{
 		{"an overload is a failure", "serve.go", "		s.q.waits.Add(1)\n", "		if IS {\n			return err\n		}\n		s.q.waits.Add(1)\n", "TestOverload"},

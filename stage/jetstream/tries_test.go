@@ -21,7 +21,7 @@ var (
 	errOops = errors.New("oops")
 )
 
-// A servers stands for the servers: it stores messages, unless refuse has an error for them.
+// A servers stands for the NATS servers: it stores messages, unless refuse returns an error for them.
 type servers struct {
 	jetstream.JetStream
 	stored []*nats.Msg
@@ -38,7 +38,7 @@ func (s *servers) PublishMsg(_ context.Context, m *nats.Msg, _ ...jetstream.Publ
 	return &jetstream.PubAck{}, nil
 }
 
-// A message is a delivery that records its answers.
+// A message is a delivery that records its acknowledgements.
 type message struct {
 	jetstream.Msg
 	meta    jetstream.MsgMetadata
@@ -79,7 +79,7 @@ func queueOn(s *servers, f func(context.Context, int) (int, error)) (*Queue[int]
 	return q, &serving[int, int]{q: q, f: st, width: 2, hand: make([]jetstream.Msg, 2)}, func() { _ = st.Shutdown(bg) }
 }
 
-// told returns the messages that s has stored, one a line, with their headers.
+// told returns the messages that s has stored, one on each line, with their headers.
 func (s *servers) told() string {
 	var lines []string
 	for _, m := range s.stored {
@@ -94,7 +94,8 @@ func (s *servers) told() string {
 	return strings.Join(lines, "\n")
 }
 
-// Each delivery runs its task or not, and has one fate: the messages that are stored, and the answer to the servers.
+// The table has the fate of each delivery: whether its task runs, which messages are stored, and how the delivery is
+// acknowledged.
 func TestTries(t *testing.T) {
 	full := func(*nats.Msg) error { return errors.New("no room") }
 	noDead := func(m *nats.Msg) error {
@@ -187,7 +188,7 @@ func TestTries(t *testing.T) {
 	}
 }
 
-// A stage's own tries leave to Serve what Serve decides.
+// A stage leaves decisions that belong to Serve to Serve.
 func TestRetryable(t *testing.T) {
 	require.True(t, Retryable(errOops))
 	require.True(t, Retryable(stage.ErrFull))
@@ -197,7 +198,7 @@ func TestRetryable(t *testing.T) {
 	require.EqualError(t, Snooze(time.Second, nil), "jetstream: try again after 1s")
 }
 
-// A reason of any length and with any characters fits into a header.
+// A reason of any length, with any characters, fits into a header.
 func TestReasons(t *testing.T) {
 	require.Equal(t, "one two", short(errors.Join(errors.New("one"), errors.New("two"))))
 	require.Equal(t, "a    b", short(errors.New("a\r\n\x00\tb")))
@@ -205,7 +206,7 @@ func TestReasons(t *testing.T) {
 	require.Equal(t, "x"+strings.Repeat("ü", longestText/2-1), short(errors.New("x"+strings.Repeat("ü", longestText))))
 }
 
-// A message that is refused once it was accepted waits twice as long each time, up to a fifth of a second. It is one try.
+// A message that is accepted and then shed waits twice as long each time, up to a fifth of a second. This is one try.
 func TestWaitsOfAnOverload(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		begun := time.Now()
@@ -224,8 +225,8 @@ func TestWaitsOfAnOverload(t *testing.T) {
 	})
 }
 
-// A message that the servers deliver again while a worker has it in hand is not begun again, and a message of the same number in
-// another stream is.
+// If the servers deliver a message again while a worker handles it, it is not begun again. A message with the same number in
+// another stream is begun.
 func TestTwiceInHand(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		runs, let := 0, make(chan struct{})
@@ -239,7 +240,7 @@ func TestTwiceInHand(t *testing.T) {
 		require.Empty(t, again.answers)
 		go func() { _ = serving.take(bg, 1, other) }()
 		synctest.Wait()
-		require.Equal(t, 1, runs) // the stage is one task wide
+		require.Equal(t, 1, runs) // the width of the stage is one
 		close(let)
 		synctest.Wait()
 		require.Equal(t, 2, runs)
@@ -247,7 +248,7 @@ func TestTwiceInHand(t *testing.T) {
 	})
 }
 
-// A message that could not be terminated will come again, and counts as dead only then.
+// A message whose termination fails is delivered again, and counts as dead only then.
 func TestTermsThatFail(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q, serving, end := queueOn(&servers{}, func(context.Context, int) (int, error) { return 0, nil })
@@ -263,7 +264,7 @@ func TestTermsThatFail(t *testing.T) {
 	})
 }
 
-// An acknowledgement is repeated until the servers have it, but no longer than AckWait, after which they deliver the message again.
+// An acknowledgement is repeated until the servers have it, but at most for AckWait. After that, they deliver the message again.
 func TestAcknowledgements(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q, _, end := queueOn(&servers{}, func(context.Context, int) (int, error) { return 0, nil })
@@ -309,7 +310,7 @@ type batch chan jetstream.Msg
 func (b batch) Messages() <-chan jetstream.Msg { return b }
 func (b batch) Error() error                   { return nil }
 
-// Servers that do not answer a pull within its time and a half are away, which is an error.
+// If the servers do not answer a pull within one and a half times its duration, they are unreachable, which is an error.
 func TestPullsWithoutServers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q, serving, end := queueOn(&servers{}, func(context.Context, int) (int, error) { return 0, nil })
@@ -324,8 +325,8 @@ func TestPullsWithoutServers(t *testing.T) {
 	})
 }
 
-// A delayed message is put off at its first delivery, and moved to the queue at the next one, with its history. If this one is early, as
-// after a lost answer, the message is put off for the rest.
+// A delayed message is delayed at its first delivery, and moved to the queue with its history at the next one. If that delivery
+// is early, for example after a lost answer, the message waits for the rest.
 func TestWake(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &servers{}
@@ -343,7 +344,7 @@ func TestWake(t *testing.T) {
 		for _, c := range []struct {
 			n     uint64
 			delay string
-			since time.Duration // from the storing to this delivery, by the clock of this process
+			since time.Duration // between the storing and this delivery, by the clock of this process
 			want  string
 		}{
 			{1, "3s", time.Hour, "nak 3s"}, {2, "3s", -time.Hour, "ack"}, {2, "30s", time.Second, "ack"}, // AckWait is 30 s

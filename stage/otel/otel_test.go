@@ -44,7 +44,7 @@ func TestRegister(t *testing.T) {
 	}
 }
 
-// A scheduler with these figures.
+// A scheduler has fixed figures.
 type scheduler sched.Stats
 
 func (s scheduler) Stats() sched.Stats { return sched.Stats(s) }
@@ -87,7 +87,7 @@ func collect(t *testing.T, reader metric.Reader) map[string]float64 {
 	return got
 }
 
-// A quantile is that of the tasks since the collection before: a slow hour long ago is not seen, and a slow minute is.
+// A quantile covers the tasks since the last collection: it does not show a slow hour long ago, but a slow minute just now.
 func TestQuantilesOfTheInterval(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := stage.New("disk", func(_ context.Context, d time.Duration) (int, error) { time.Sleep(d); return 0, nil }, stage.Options{})

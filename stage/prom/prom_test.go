@@ -71,12 +71,12 @@ stage_width{stage="disk"} 3
 	}
 }
 
-// figures are those of a stage that has been up for days.
+// figures has the figures of a stage that has been running for days.
 type figures stage.Stats
 
 func (f *figures) Stats() stage.Stats { return stage.Stats(*f) }
 
-// A bucket counts beyond 32 bits, as the count does: half a day at a hundred thousand tasks a second.
+// A bucket counts beyond 32 bits, like the total: half a day at a hundred thousand tasks a second.
 func TestBucketsDoNotWrap(t *testing.T) {
 	const many = 1<<32 + 10
 	f := &figures{Name: "disk"}
@@ -103,7 +103,7 @@ func TestBucketsDoNotWrap(t *testing.T) {
 	}
 }
 
-// A scheduler with these figures.
+// A scheduler has fixed figures.
 type scheduler sched.Stats
 
 func (s scheduler) Stats() sched.Stats { return sched.Stats(s) }

@@ -21,7 +21,7 @@ func TestPage(t *testing.T) {
 	defer server.Close()
 	ctx, stop := context.WithCancel(bg)
 	var all sync.WaitGroup
-	for range 8 { // on a machine that is starved as well, the disk gets more than it can do
+	for range 8 { // repeats: on a starved machine, the disk, too, has more to do than it can
 		all.Go(func() {
 			for ctx.Err() == nil {
 				offer(10)

@@ -18,7 +18,7 @@ import (
 
 var bg = context.Background()
 
-// overloaded is a pipe whose second stage gets twice its capacity.
+// overloaded returns a pipe whose second stage gets twice its capacity.
 func overloaded(t *testing.T) (observed []stage.Observed, offer func(n int), closeAll func()) {
 	fast := stage.New("<fast>", func(_ context.Context, n int) (int, error) { return n, nil }, stage.Options{})
 	disk := stage.New("disk", func(_ context.Context, n int) (int, error) {
@@ -36,7 +36,7 @@ func overloaded(t *testing.T) (observed []stage.Observed, offer func(n int), clo
 	}, func() { require.NoError(t, stage.Shutdown(bg, fast, front, disk)) }
 }
 
-// The bottleneck is the stage that is asked for more than its width, with the rate that it cannot exceed.
+// The bottleneck is the stage whose load exceeds its width. Its row has the rate that it cannot exceed.
 func TestBottleneck(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		stages, offer, closeAll := overloaded(t)
@@ -61,7 +61,7 @@ func TestBottleneck(t *testing.T) {
 	})
 }
 
-// A row has the levels of the later snapshot, and the rates of the time between the two.
+// A row has the levels of the later snapshot, and the rates between the two.
 func TestRows(t *testing.T) {
 	before := stage.Stats{Name: "s", Arrived: 10, Rejected: 1, Late: 2, Failed: 3, Completed: 4}
 	now := stage.Stats{Name: "s", Arrived: 30, Rejected: 3, Late: 6, Failed: 9, Completed: 14, Cancelled: 5,

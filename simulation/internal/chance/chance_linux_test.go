@@ -14,8 +14,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// TestCalm blocks 12 goroutines in system calls. The monitor, which has the priority SCHED_IDLE then, takes the P from
-// each; the threads that go on have their own priority.
+// TestCalm blocks 12 goroutines in system calls. The runtime's monitor then has the priority SCHED_IDLE, and takes the P from
+// each of them. The threads that continue keep their own priority.
 func TestCalm(t *testing.T) {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
 	require.NoError(t, Calm())
@@ -47,7 +47,7 @@ func TestCalm(t *testing.T) {
 	blocked.Wait()
 }
 
-// TestKeys compares the order of a map in processes: for the same seed it is the same with BRAID_RANDOM only.
+// TestKeys compares the order of a map in several processes. For the same seed it is the same only with BRAID_RANDOM.
 func TestKeys(t *testing.T) {
 	if os.Getenv("BRAID_KEYS") != "" {
 		runtime.LockOSThread()

@@ -19,19 +19,19 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	runtime.MemProfileRate = 0 // samples are drawn from cheaprand
+	runtime.MemProfileRate = 0 // because sampling uses cheaprand
 	debug.SetGCPercent(-1)
 	os.Exit(m.Run())
 }
 
-// opened is a State of the runtime, with which tests begin.
+// opened returns a State of the runtime.
 func opened(t testing.TB) *State {
 	s, err := Open()
 	require.NoError(t, err)
 	return s
 }
 
-// chances has each kind of chance in a program, with 40 draws or more.
+// chances has each kind of randomness in a program, with at least 40 draws.
 var chances = map[string]func(t *testing.T) []int{
 	"select": func(*testing.T) (got []int) {
 		cs := make([]chan int, 5)
@@ -97,7 +97,7 @@ func fill(draw func() int) (got []int) {
 	return got
 }
 
-// Each chance is the same for the same seed, and another for another. The runtime may draw now and then, so some
+// Each kind of randomness is the same for the same seed, and differs for other seeds. The runtime may draw now and then, so some
 // pairs may differ, but not ten.
 func TestSeed(t *testing.T) {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
@@ -122,7 +122,7 @@ func TestSeed(t *testing.T) {
 	}
 }
 
-// SeedCheap decides selects, and leaves chacha8 alone.
+// SeedCheap decides selects, and does not change chacha8.
 func TestSeedCheap(t *testing.T) {
 	s := opened(t)
 	runtime.LockOSThread()
@@ -155,7 +155,7 @@ func count(b bool) int {
 	return 0
 }
 
-// Two goroutines that are locked to their threads draw each from its own seed, whatever the other does. They wait for their turns without
+// Two goroutines that are locked to their threads each draw from their own seed, whatever the other does. They alternate without
 // the scheduler, which draws from chacha8 under -race.
 func TestThreads(t *testing.T) {
 	s := opened(t)
@@ -185,7 +185,8 @@ func TestThreads(t *testing.T) {
 	require.NotEqual(t, first[1], second[1])
 }
 
-// Goroutines that are not locked may set the state of a thread that another goroutine draws from, or opens: this is safe.
+// Goroutines that are not locked may set the state of a thread from which another goroutine draws, or which another one opens.
+// This is safe.
 func TestWithoutLocks(t *testing.T) {
 	s := opened(t)
 	var all sync.WaitGroup
@@ -201,7 +202,7 @@ func TestWithoutLocks(t *testing.T) {
 	all.Wait()
 }
 
-// A runtime of another kind is refused: Open finds no state, or one that programs do not draw from.
+// A different runtime is refused: Open finds no state, or a state from which programs do not draw.
 func TestOpenRefuses(t *testing.T) {
 	own := rand.NewPCG(1, 2)
 	calls := 0

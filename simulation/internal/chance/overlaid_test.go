@@ -13,7 +13,8 @@ import (
 	"github.com/braidgo/braid/internal/splitmix"
 )
 
-// TestOverlaid finds by effect whether the edits of simulation/overlay are on, whose test runs it with BRAID_OVERLAID.
+// TestOverlaid tests by their effects whether the edits of simulation/overlay are on. The test of simulation/overlay runs it with
+// BRAID_OVERLAID.
 func TestOverlaid(t *testing.T) {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
 	s := opened(t)
@@ -31,7 +32,7 @@ func TestOverlaid(t *testing.T) {
 		s.SeedCheap(2)
 		require.Equal(t, first, timers(t), "the order of timers is of cheaprand")
 	})
-	// The clock goes on although a goroutine waits for a mutex.
+	// The clock advances although a goroutine waits for a mutex.
 	synctest.Test(t, func(*testing.T) {
 		var m sync.Mutex
 		var rw sync.RWMutex

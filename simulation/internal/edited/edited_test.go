@@ -14,8 +14,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestOverlay compiles the edited packages. With BRAID_OVERLAID, it runs the tests of testdata/effects: all packages of the standard library
-// are then built again.
+// TestOverlay compiles the edited packages. With BRAID_OVERLAID, it runs the tests of testdata/effects, for which all packages of
+// the standard library are built again.
 func TestOverlay(t *testing.T) {
 	g, err := Overlay("")
 	require.NoError(t, err)
@@ -27,8 +27,9 @@ func TestOverlay(t *testing.T) {
 	require.NoError(t, err, string(out))
 }
 
-// TestEdits leaves out one edit after the other: the runtime then does not compile, or a test of testdata/effects fails. BRAID_EDITS=1 leaves
-// out each edit, and BRAID_EDITS=k/n each n-th one. An edit takes a minute of a processor, because the standard library is built again.
+// TestEdits leaves out one edit at a time: then the runtime does not compile, or a test of testdata/effects fails. BRAID_EDITS=1
+// leaves out each edit in turn, and BRAID_EDITS=k/n every n-th one. An edit takes a minute of processor time, because the
+// standard library is built again.
 func TestEdits(t *testing.T) {
 	k, n := 0, 1
 	if v := os.Getenv("BRAID_EDITS"); v == "" {
@@ -64,8 +65,8 @@ func (g *Go) command(dir string, args ...string) *exec.Cmd {
 	return c
 }
 
-// effects runs the tests of testdata/effects with the overlay of g. All lines that begin with "same:" must be the same in each run. The lines
-// that begin with "see:" must be the same if a seed runs again, and each must be different for some seed.
+// effects runs the tests of testdata/effects with the overlay of g. All lines that begin with "same:" must be equal in each run.
+// The lines that begin with "see:" must be equal if a seed is repeated, and each must differ for some seed.
 func effects(t *testing.T, g *Go, flag string) error {
 	binary := filepath.Join(t.TempDir(), "effects.test")
 	if out, err := g.command("testdata/effects", "test", "-c", "-vet=off", flag, "-overlay="+g.List, "-o", binary, ".").CombinedOutput(); err != nil {
@@ -145,7 +146,7 @@ func effects(t *testing.T, g *Go, flag string) error {
 	return nil
 }
 
-// A release of Go without a text that is edited, or with more of it, is refused, and so is a folder without Go.
+// A release of Go is refused if the text to be edited is missing or occurs more often, and so is a folder without Go.
 func TestOverlayRefuses(t *testing.T) {
 	changed := slices.Clone(edits)
 	for _, old := range []string{"no such line", "rand"} {
@@ -159,7 +160,7 @@ func TestOverlayRefuses(t *testing.T) {
 	require.ErrorIs(t, err, os.ErrNotExist)
 }
 
-// A copy of a folder has all its files, and a second copy finds the first.
+// A copy of a folder has all its files. A second call finds the first copy.
 func TestCopyTree(t *testing.T) {
 	from, to := t.TempDir(), filepath.Join(t.TempDir(), "a", "b")
 	require.NoError(t, os.MkdirAll(filepath.Join(from, "bin"), 0o777))

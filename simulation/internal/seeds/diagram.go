@@ -162,7 +162,7 @@ func (p *picture) arrow(i int, s row) {
 // draw writes the diagram of a run to a file, and returns a line that names the file.
 func (r Result) draw(file, run string) string {
 	if err := os.WriteFile(file, []byte(r.diagram("seed "+run)), 0o644); err != nil {
-		return fmt.Sprintf("\nIts diagram is not written: %v\n", err)
+		return fmt.Sprintf("\nIts diagram was not written: %v\n", err)
 	}
 	return "\nIts diagram is " + file + "\n"
 }

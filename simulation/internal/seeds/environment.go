@@ -47,7 +47,7 @@ func readEnvironment(t *testing.T, o Options) environment {
 		e.jobs = max(1, positive(t, "BRAID_JOBS", "jobs"))
 	}
 	if e.jobs > 1 && o.Turns {
-		t.Fatalf("simulation: BRAID_JOBS=%d: runs with guests or with Bubble take turns, so use BRAID_PROCESSES", e.jobs)
+		t.Fatalf("simulation: BRAID_JOBS=%d: runs with guests or with Bubble cannot run in parallel, so use BRAID_PROCESSES", e.jobs)
 	}
 	if e.processes = positive(t, "BRAID_PROCESSES", "processes"); e.processes > 0 && (o.Guided && !e.one || e.jobs > 1) {
 		t.Fatalf("simulation: BRAID_PROCESSES=%d: a guided search and BRAID_JOBS make their runs in one process", e.processes)

@@ -51,7 +51,7 @@ func (f *failure) repeat() {
 		return
 	}
 	if f.t.Failed() {
-		f.t.Logf("simulation: seed %d has failed, and runs a second time, for its trace: what it prints comes twice", f.run.Seed)
+		f.t.Logf("simulation: seed %d has failed, and runs again for its trace, so its output appears twice", f.run.Seed)
 	}
 	f.last = f.s.first.Again(f.run, f.how, f.was)
 }
@@ -106,7 +106,7 @@ func (f *failure) cause() error {
 	case f.was.Err != nil:
 		return fmt.Errorf("%w\n\nLater runs of the seed did not fail", f.was.Err)
 	case f.s.jobs > 1:
-		return fmt.Errorf("main has marked the test as failed, in this run or one of the %d after it: BRAID_JOBS=1 says in which", round-1)
+		return fmt.Errorf("main has marked the test as failed, in this run or one of the %d runs after it: with BRAID_JOBS=1 the output shows in which", round-1)
 	}
 	return errors.New("main has marked the test as failed")
 }
@@ -117,7 +117,7 @@ func (f *failure) environment() (advice string) {
 		if os.Getenv("BRAID_RANDOM") != "" {
 			f.env = append(f.env, "BRAID_RANDOM=1 ")
 		} else {
-			advice = "\nA range over a map of more than 8 entries has its order by keys of the process. If the command fails otherwise, test with\n" +
+			advice = "\nThe order of a range over a map of more than 8 entries depends on hash keys of the process. If the command fails in another way, test with\n" +
 				"BRAID_RANDOM=1 in the environment (Linux), which makes the keys the same everywhere.\n"
 		}
 	}

@@ -6,7 +6,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// A rare state has one trail of each seed, which ends there.
+// A rare state has one trail for each seed, which ends there.
 func TestTrails(t *testing.T) {
 	var s search
 	for range 3 {

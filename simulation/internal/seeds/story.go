@@ -55,7 +55,7 @@ type band struct {
 }
 
 // ErrLonger ends a run whose story has become longer than How.Limit.
-var ErrLonger = errors.New("simulation: longer than another variant")
+var ErrLonger = errors.New("simulation: stopped, because a shorter variant also fails")
 
 // NewRecord returns the Record of a run that is about to begin. It returns nil, which records nothing, if the run has no changes and no
 // story.

@@ -113,7 +113,7 @@ func Test(t *testing.T, o Options) {
 	for _, name := range slices.Sorted(maps.Keys(reached)) {
 		t.Logf("sometimes: %s: %d seeds", name, reached[name])
 		if reached[name] == 0 && n >= enough {
-			t.Errorf("simulation: of %d seeds none has reached %q", n, name)
+			t.Errorf("simulation: none of %d seeds has reached %q", n, name)
 		}
 	}
 	if !s.one { // another seed may use the node
@@ -221,6 +221,6 @@ func Missed(used map[string]bool) []string {
 func failMissed(t *testing.T, used map[string]bool) {
 	t.Helper()
 	if names := Missed(used); len(names) > 0 {
-		t.Errorf("simulation: faults of %s hit nothing: no node of this name had a task, a guest, a listener, a dial or a file in any run", strings.Join(names, ", "))
+		t.Errorf("simulation: the faults of %s had no effect: no node of this name had a task, a guest, a listener, a dial or a file in any run", strings.Join(names, ", "))
 	}
 }

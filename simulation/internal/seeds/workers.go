@@ -146,7 +146,7 @@ func (s *session) employ(t *testing.T, events bool, some ...uint64) (all []Resul
 		return all
 	}
 	if ended == nil {
-		ended = errors.New("it did not come to this call of Test")
+		ended = errors.New("the process did not reach this call of Test")
 	}
 	return fail(ended, output)
 }

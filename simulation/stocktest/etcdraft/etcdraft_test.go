@@ -25,14 +25,14 @@ import (
 
 const tick = 10 * time.Millisecond
 
-// A cluster is the nodes, and the entries that they have committed.
+// A cluster has the nodes, and the entries that they have committed.
 type cluster struct {
 	w         *simulation.World
-	names     []string // of the ids 1, 2, 3
+	names     []string // the names of the ids 1, 2, 3
 	disks     []*raft.MemoryStorage
-	live      []*replica // by id-1; nil: crashed
+	live      []*replica // by id-1; nil after a crash
 	committed []*raftpb.Entry
-	terms     []uint64 // in which each of them was first known to be committed
+	terms     []uint64 // the term in which each entry was first known to be committed
 	proposed  int
 }
 
@@ -42,7 +42,7 @@ type replica struct {
 	c     *cluster
 	id    uint64
 	disk  *raft.MemoryStorage
-	out   []*chanx.Chan[*raftpb.Message] // by id-1
+	out   []*chanx.Chan[*raftpb.Message] // the queues to the other nodes, by id-1
 	leads bool
 }
 
@@ -66,7 +66,7 @@ func newCluster(w *simulation.World, names ...string) *cluster {
 func (c *cluster) boot(node *simulation.Node) {
 	i := slices.Index(c.names, node.Name())
 	node.Restart(func(ctx context.Context) {
-		defer func() { c.live[i] = nil }() // also in a crash
+		defer func() { c.live[i] = nil }() // runs also in a crash
 		if err := c.run(ctx, node, i); err != nil {
 			c.w.Log("%s stops: %v", node.Name(), err)
 		}
@@ -78,7 +78,7 @@ func (c *cluster) run(ctx context.Context, node *simulation.Node, i int) error {
 	var err error
 	r.RawNode, err = raft.NewRawNode(&raft.Config{
 		ID: r.id, ElectionTick: 15, HeartbeatTick: 3, Storage: r.disk, Logger: quiet{},
-		MaxSizePerMsg:   0, // an entry
+		MaxSizePerMsg:   0, // a message has one entry
 		MaxInflightMsgs: 16, MaxCommittedSizePerReady: 1 << 20,
 	})
 	if err != nil {
@@ -104,7 +104,7 @@ func (c *cluster) run(ctx context.Context, node *simulation.Node, i int) error {
 	}
 }
 
-// ready does all that r has to do. It does not suspend.
+// ready does everything that r is ready for. It does not suspend.
 func (r *replica) ready() {
 	for r.HasReady() {
 		rd := r.Ready()
@@ -113,7 +113,7 @@ func (r *replica) ready() {
 		}
 		_ = r.disk.Append(rd.Entries)
 		for _, m := range rd.Messages {
-			_, _ = r.out[m.GetTo()-1].TrySend(m) // a message that is lost is sent again
+			_, _ = r.out[m.GetTo()-1].TrySend(m) // drops the message if the queue is full, because raft repeats it
 		}
 		r.c.apply(r, rd.CommittedEntries)
 		r.Advance(rd)
@@ -176,7 +176,7 @@ func (r *replica) propose(ctx context.Context) {
 	}
 }
 
-// apply compares the entries that a node has committed with those of the others.
+// apply compares the entries that a node has committed with those of other nodes.
 func (c *cluster) apply(r *replica, entries []*raftpb.Entry) {
 	for _, e := range entries {
 		i := int(e.GetIndex()) - 2
@@ -202,7 +202,7 @@ func same(a, b *raftpb.Entry) bool {
 	return a.GetTerm() == b.GetTerm() && bytes.Equal(a.GetData(), b.GetData())
 }
 
-// look looks at r after it has done something.
+// look checks r after each step.
 func (c *cluster) look(r *replica) {
 	s := r.BasicStatus()
 	if s.RaftState == raft.StateLeader && !r.leads {
@@ -218,7 +218,7 @@ func (c *cluster) look(r *replica) {
 	c.rare(r, s)
 }
 
-// rare says to which rare states r has come: a leader has an entry of an older term to commit, and another node another one there.
+// rare reports rare states of r: a leader has an entry of an older term to commit, and another node has a different entry there.
 func (c *cluster) rare(r *replica, s raft.BasicStatus) {
 	old, err := r.disk.Term(s.GetCommit() + 1)
 	if !r.leads || err != nil || old == s.GetTerm() {

@@ -11,13 +11,13 @@ import (
 	"github.com/braidgo/braid/simulation"
 )
 
-// The library as it is: no seed fails, and each tenth does the same twice.
+// In the unchanged library no seed fails, and every tenth seed runs twice with the same trace.
 func TestEtcdRaft(t *testing.T) {
 	simulation.Test(t, scenario(t), simulation.TestOptions{Seeds: 40, Guided: os.Getenv("BRAID_GUIDED") != ""})
 }
 
-// In a copy of the library without one condition, a leader commits entries of older terms by counting: figure 8 of the paper of Raft. The search finds
-// it within 2,000 runs.
+// In a copy of the library without one condition, a leader commits entries of older terms by counting: figure 8 of the Raft
+// paper. The search finds this within 2,000 runs.
 func TestOlderTerms(t *testing.T) {
 	dir := t.TempDir()
 	list := exec.Command("go", "list", "-m", "-f", "{{.Dir}}", "go.etcd.io/raft/v3")
@@ -36,7 +36,7 @@ func TestOlderTerms(t *testing.T) {
 		t.Fatalf("the condition is not there: %v", err)
 	}
 	write(t, log, strings.Replace(string(text), condition, " {\n", 1))
-	for _, name := range []string{"go.mod", "go.sum"} { // those of simulation/stocktest, by which the copy is the library
+	for _, name := range []string{"go.mod", "go.sum"} { // the files of simulation/stocktest, in which the copy replaces the library
 		text, err := os.ReadFile(filepath.Join("..", name))
 		if err != nil {
 			t.Fatal(err)
