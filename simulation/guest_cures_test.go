@@ -220,8 +220,8 @@ func TestGuestMessages(t *testing.T) {
 		text []string
 	}{
 		"busy":   {1, []string{"busy: a guest runs without end", "guests of a:", "guests at level"}},
-		"native": {1, []string{"simulation: seed 1: a task, a callback or a function of Always waits natively"}},
-		"fatal":  {2, []string{"seed 1 has failed, and runs a second time, for its trace", "seed 1: main or a callback ended by runtime.Goexit", "The end of its trace"}},
+		"native": {1, []string{"simulation: seed 1: a task, a callback or a function of Always blocks natively"}},
+		"fatal":  {2, []string{"seed 1 has failed, and runs again for its trace", "seed 1: main or a callback ended by runtime.Goexit", "The end of its trace"}},
 		"error":  {2, []string{"seed 1: odd", "BRAID_SEED=1 go test", "BRAID_RANDOM=1", "guests at level"}},
 	} {
 		t.Run(how, func(t *testing.T) {

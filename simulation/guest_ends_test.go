@@ -170,7 +170,7 @@ func TestGuestEnds(t *testing.T) {
 		"a call of a task's": {func(ctx context.Context, w *simulation.World) error {
 			_, err := w.Node("a").Dial(ctx, "tcp", "a:1")
 			return err
-		}, simulation.ErrForeign, []string{"a Host"}},
+		}, simulation.ErrForeign, []string{"its Host"}},
 		"main exits": {func(ctx context.Context, w *simulation.World) error { runtime.Goexit(); return nil }, simulation.ErrExited, nil},
 		"an invariant does not hold": {func(ctx context.Context, w *simulation.World) error {
 			w.Always(func() error { return errOdd })
@@ -240,7 +240,7 @@ func TestGuestOutside(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			r := guests(t, main)
 			require.ErrorIs(t, r.Err, simulation.ErrStuck)
-			require.Regexp(t, `(?m)^.*: real I/O at .*/guest_ends_test.go:\d+\. Give it the Listen or the Dial of its Host$`, r.Err.Error())
+			require.Regexp(t, `(?m)^.*: real I/O at .*/guest_ends_test.go:\d+\. Use the Listen or the Dial of its Host$`, r.Err.Error())
 			require.Equal(t, name == "fails", errors.Is(r.Err, syscall.ECONNREFUSED))
 			_ = listener.Load().(net.Listener).Close()
 		})

@@ -36,13 +36,13 @@ func TestFaultsThatHitNothing(t *testing.T) {
 	if child, out := apart(t, true); child {
 		simulation.Test(t, main, simulation.TestOptions{Seeds: 3})
 	} else {
-		require.Contains(t, out, "faults of crashd, linkd, lisener, pausd, skewd, slw hit nothing")
+		require.Contains(t, out, "the faults of crashd, linkd, lisener, pausd, skewd, slw had no effect")
 		require.Contains(t, out, "3 seeds, ", "it was told at the end")
 	}
 	var trace bytes.Buffer
 	r := simulation.Run(main, simulation.Options{Seed: 1, Trace: &trace})
 	require.NoError(t, r.Err)
-	require.Contains(t, trace.String(), "crashd, linkd, lisener, pausd, skewd, slw: faults, but no node of this name does anything")
+	require.Contains(t, trace.String(), "crashd, linkd, lisener, pausd, skewd, slw: faults, but no task, guest, listener, dial or file on a node of this name")
 	require.Equal(t, map[string]bool{"task": true, "listener": true, "socket": true, "dialer": true, "disk": true,
 		"crashd": false, "linkd": false, "lisener": false, "pausd": false, "skewd": false, "slw": false}, r.Hits)
 }

@@ -53,7 +53,7 @@ func TestGuided(t *testing.T) {
 	require.Contains(t, test("guided", "BRAID_SEED="+found[1]), found[0])
 	require.Contains(t, test("plain", "BRAID_JOBS=3"), "500 seeds, ")
 	require.Contains(t, test("guided", "BRAID_JOBS=0"), "BRAID_JOBS=0 is not a number of jobs")
-	require.Contains(t, test("errorf", "BRAID_JOBS=2"), "in this run or one of the 31 after it: BRAID_JOBS=1 says in which")
+	require.Contains(t, test("errorf", "BRAID_JOBS=2"), "in this run or one of the 31 runs after it: with BRAID_JOBS=1 the output shows in which")
 }
 
 // After a fork, all randomness differs: that of the order, of Rand, of RandOf and of Buggify.

@@ -252,7 +252,7 @@ func TestBubble(t *testing.T) {
 		})
 	})
 	require.ErrorContains(t, simulation.Run(nil, simulation.Options{Bubble: true, Start: time.Now()}).Err, "Start is set")
-	require.ErrorContains(t, simulation.Run(func(context.Context, *simulation.World) error { return nil }, simulation.Options{Bubble: true}).Err, "no testing/synctest bubble")
+	require.ErrorContains(t, simulation.Run(func(context.Context, *simulation.World) error { return nil }, simulation.Options{Bubble: true}).Err, "not in a testing/synctest bubble")
 }
 
 // Several timers of package time are due at the same time, and wake tasks in any order, by their contexts or by Resumes. The run

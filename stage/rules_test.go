@@ -518,7 +518,7 @@ func TestCloseCutsOff(t *testing.T) {
 		defer cancel()
 		err = h.s.Shutdown(ctx)
 		require.ErrorIs(t, err, context.DeadlineExceeded)
-		require.ErrorContains(t, err, "2 handlers run")
+		require.ErrorContains(t, err, "2 handlers still run")
 		_, err = f.Await(bg)
 		require.ErrorIs(t, err, stage.ErrClosed)
 		synctest.Wait()
@@ -556,14 +556,14 @@ func TestCloseAtOnce(t *testing.T) {
 		}
 		time.Sleep(1500 * time.Millisecond)
 		synctest.Wait() // a Sleep does not synchronise for the race detector
-		require.EqualError(t, closed, "orders: closed with 3 tasks given up, while 1 handlers run, and 0 wait for another stage: stage: closed")
+		require.EqualError(t, closed, "orders: closed: 3 tasks were dropped, 1 handlers still run, and 0 tasks wait for another stage: stage: closed")
 		require.ErrorIs(t, closed, stage.ErrClosed)
 		require.ErrorIs(t, told, context.Canceled)
 		require.Len(t, dead, 3)
 		for _, err := range dead {
 			require.EqualError(t, err, "orders: stage: closed")
 		}
-		require.ErrorContains(t, s.Close(), "0 tasks given up, while 1 handlers run", "the handler runs")
+		require.ErrorContains(t, s.Close(), "0 tasks were dropped, 1 handlers still run", "the handler runs")
 		require.NoError(t, s.Shutdown(bg))
 		require.NoError(t, s.Close(), "nothing is left")
 		require.Equal(t, 2*time.Second, time.Since(start))
@@ -583,8 +583,8 @@ func TestCloseOfAFlow(t *testing.T) {
 		require.NoError(t, b.s.Submit(bg, 3))
 		synctest.Wait()
 		err := p.Close()
-		require.ErrorContains(t, err, "held: closed with 2 tasks given up, while 1 handlers run")
-		require.ErrorContains(t, err, "\nheld: closed with 0 tasks given up, while 1 handlers run")
+		require.ErrorContains(t, err, "held: closed: 2 tasks were dropped, 1 handlers still run")
+		require.ErrorContains(t, err, "\nheld: closed: 0 tasks were dropped, 1 handlers still run")
 		require.ErrorIs(t, p.Submit(bg, 1), stage.ErrClosed)
 		synctest.Wait()
 		require.NoError(t, p.Shutdown(bg))

@@ -46,7 +46,7 @@ func TestAssertRounds(t *testing.T) {
 		fetchtest.AssertRounds(r, fetch.Of(ctx), 1)
 		require.Len(t, r.failures, 1)
 		require.Contains(t, r.failures[0], "3 rounds, want 1")
-		require.Contains(t, r.failures[0], "asked by one task in a loop at fetchtest_test.go")
+		require.Contains(t, r.failures[0], "fetched by one task in a loop at fetchtest_test.go")
 		return nil
 	}, fetch.Options{Trace: true})
 	require.NoError(t, err)

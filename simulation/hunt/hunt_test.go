@@ -101,7 +101,7 @@ func TestSearch(t *testing.T) {
 	text := f.asText()
 	for _, part := range []string{
 		"TestPlay fails in order 5, the 5th that was tried", "    play_test.go:12: got 5\n", "it failed in the same way 5 times of 5", "Of its 40 switches, 2 are needed (5 times of 5)",
-		"f.go:3", "<- here it lets others run, for up to 4 operations", f.Command,
+		"f.go:3", "<- here others run first, for up to 4 operations", f.Command,
 	} {
 		require.Contains(t, text, part)
 	}
@@ -206,7 +206,7 @@ func TestManyNeeded(t *testing.T) {
 	require.Less(t, len(text), 4000)
 	require.Contains(t, text, "Of its 4000 switches, 3405 are enough (5 times of 5). The time of -shorten was over before each of them was tried.\n"+
 		"The last 20 are in the table.\n")
-	require.InDelta(t, 20+shown, strings.Count(text, "<- here it lets others run"), shown)
+	require.InDelta(t, 20+shown, strings.Count(text, "<- here others run first"), shown)
 	require.Contains(t, text, "f.go:3404")
 	_, name, ok := strings.Cut(f.ShortOrder, "5:@")
 	require.True(t, ok, f.ShortOrder)
@@ -379,7 +379,7 @@ func TestFlaky(t *testing.T) {
 		require.Equal(t, 0, command(t.Context(), []string{"-n=50", "-run=Work"}, &out, &log))
 		require.Contains(t, log.String(), "try -stall 100ms")
 		require.Equal(t, 1, command(t.Context(), []string{"-n=50", "-run=Work", "-stall=100ms"}, &out, t.Output()))
-		require.Contains(t, out.String(), "here it stands still for ")
+		require.Contains(t, out.String(), "here it is paused for ")
 	})
 	t.Run("a package that does not build", func(t *testing.T) {
 		var log bytes.Buffer
