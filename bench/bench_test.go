@@ -5,6 +5,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -290,6 +291,21 @@ func TestReport(t *testing.T) {
 	}
 	if mine := must(os.ReadFile(byHand)); string(mine) != "mine" {
 		t.Errorf("%q", mine)
+	}
+}
+
+// The page of the papers names rows and curves that exist.
+func TestPapers(t *testing.T) {
+	page := string(must(os.ReadFile("../docs/papers.md")))
+	commands := regexp.MustCompile("`go run \\. -(full|quick) ([^`]+)`").FindAllStringSubmatch(page, -1)
+	if len(commands) < 10 {
+		t.Errorf("%d commands", len(commands))
+	}
+	for _, c := range commands {
+		chosen, traced, err := choose(rows(), curves(), strings.Fields(c[2]))
+		if err != nil || c[1] == "quick" && len(traced) > 0 || c[1] == "full" && len(chosen) > 0 {
+			t.Errorf("%s: %d rows, %d curves, %v", c[0], len(chosen), len(traced), err)
+		}
 	}
 }
 
