@@ -2,6 +2,7 @@ package idle_test
 
 import (
 	"context"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -19,8 +20,11 @@ func TestTheCensusSeesTheTasks(t *testing.T) {
 	for name, wait := range map[string]func(g *idle.Group, ctx context.Context) error{"Wait": (*idle.Group).Wait, "WaitIdle": (*idle.Group).WaitIdle} {
 		t.Run(name, func(t *testing.T) {
 			defer schedtest.Within(t, schedtest.Deadline)()
-			defer census.Start(census.Options{StuckAfter: -1})()
 			g := idle.New(suspend.Goroutines, nil)
+			begun, early := make(chan struct{}), make(chan struct{})
+			_ = g.Go(func() { close(begun); <-early }) // is unknown to the census
+			<-begun
+			defer census.Start(census.Options{StuckAfter: -1})()
 			ctx, end := context.WithCancel(bg)
 			var m mutex.Mutex
 			runs, done := make(chan struct{}), make(chan error)
@@ -47,12 +51,28 @@ func TestTheCensusSeesTheTasks(t *testing.T) {
 				return waiting == 2
 			})
 			if name == "Wait" {
-				require.Len(t, s.Deadlocks, 1)
-				require.Len(t, s.Deadlocks[0].Circle, 2)
-				end()
+				holders := func() int {
+					s = census.Take()
+					require.Len(t, s.Deadlocks, 1)
+					require.Len(t, s.Deadlocks[0].Circle, 2)
+					for _, link := range s.Deadlocks[0].Circle {
+						if strings.Contains(link.Waits.Operation, "Wait") {
+							return len(link.Waits.For[0].Holders)
+						}
+					}
+					return 0
+				}
+				require.Equal(t, 2, holders())
+				close(early)
+				schedtest.Eventually(t, "the early task has ended", func() bool { return g.Live() == 2 })
+				require.Equal(t, 2, holders(), "the end of the early task has removed another")
 				close(runs)
+				schedtest.Eventually(t, "one task has ended", func() bool { return g.Live() == 1 })
+				require.Equal(t, 1, holders())
+				end()
 			} else {
 				require.Empty(t, s.Deadlocks)
+				close(early)
 				close(runs)
 			}
 			require.NoError(t, <-done)

@@ -87,7 +87,10 @@ func (g *Group) GoUntil(ctx context.Context, f, withdrawn func()) error {
 	}()
 	run := func() {
 		defer g.taskEnded()
-		ledger.Took(&g.tasks)
+		if ledger.On() { // a task that begins before the census does not report its end, which would count for another task
+			ledger.Took(&g.tasks)
+			defer ledger.Gave(&g.tasks)
+		}
 		suspend.Bind(&task{g: g, Task: suspend.Self()}, f)
 	}
 	var err error
@@ -174,7 +177,6 @@ func (g *Group) parks() {
 // taskEnded records the end of a task. The task counts as live until onIdle has returned, so that a Wait also waits for tasks
 // that onIdle starts.
 func (g *Group) taskEnded() {
-	ledger.Gave(&g.tasks)
 	preempt.Releases(preempt.Members)
 	defer g.gone() // onIdle may panic
 	g.parks()
