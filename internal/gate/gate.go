@@ -167,7 +167,9 @@ func (g *Gate) tryAcquireSlow(n, size uint64) bool {
 // Release releases n permits if the number of taken permits lies between least and most. Permits that Limit has removed count as taken.
 // Release reports whether it has released the permits.
 func (g *Gate) Release(n, least, most uint64) bool {
-	g.gives(n)
+	if preempt.On() {
+		g.gives(n)
+	}
 	for {
 		w := g.word.Load()
 		switch {

@@ -115,6 +115,9 @@ func record[T any](h Hold, object *T, kind reflect.Type, size uint64) {
 
 // Resized records that the total number of permits of object is now size.
 func Resized[T any](object *T, size uint64) {
+	if !On() {
+		return
+	}
 	at := Addr(object)
 	p := partOf(int64(at))
 	p.mu.Lock()

@@ -187,7 +187,7 @@ var simulated = []mutation.Mutant{
 	{"an Unlock is no point for a look", "mutex/report.go", "	preempt.Releases(preempt.Mutexes)\n", "	if !IS {\n		preempt.Releases(preempt.Mutexes)\n	}\n", "TestALook", exploring},
 	{"a TryLock does not look", "mutex/report.go", "	preempt.Looks(preempt.Mutexes)\n	ok := m.tryTake()", "	if !IS {\n		preempt.Looks(preempt.Mutexes)\n	}\n	ok := m.tryTake()", "TestALook", exploring},
 	{"a case that locks does not look", "mutex/report.go", "return preempt.Mutexes }", "return preempt.Mutexes * preempt.Kinds(1-is(IS)) }", "TestALook", exploring},
-	{"a Release is no point for a look", "internal/gate/report.go", "		preempt.Releases(preempt.Gates)\n", "		if !IS {\n			preempt.Releases(preempt.Gates)\n		}\n", "TestALook", exploring},
+	{"a Release is no point for a look", "internal/gate/report.go", "	preempt.Releases(preempt.Gates)\n", "	if !IS {\n		preempt.Releases(preempt.Gates)\n	}\n", "TestALook", exploring},
 	{"a TryAcquire does not look", "internal/gate/report.go", "	preempt.Looks(preempt.Gates)\n", "	if !IS {\n		preempt.Looks(preempt.Gates)\n	}\n", "TestALook", exploring},
 	{"a case that acquires does not look", "internal/gate/report.go", "return preempt.Gates }", "return preempt.Gates * preempt.Kinds(1-is(IS)) }", "TestALook", exploring},
 	{"the stop of an AfterFunc is no point", "internal/cancelctx/context.go", "func (c *call) stop() bool {\n	preempt.Glance(0)\n", "func (c *call) stop() bool {\n	if !IS {\n		preempt.Glance(0)\n	}\n", "TestOutcomes", exploring},
