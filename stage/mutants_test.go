@@ -94,6 +94,7 @@ func TestMutants(t *testing.T) {
 		{"Climb keeps a width that refuses as many", "climb.go", "	case relief && refusal > c.refusal*2/3:", "	case relief && refusal > c.refusal*2/3 && !IS:", "ClimbGivesBack"},
 		{"Climb narrows for want of tasks", "climb.go", "	need := max(restWidth, ", "	need := max(restWidth*is(!IS), ", "ClimbKeeps"},
 		{"a step is halved each time", "climb.go", "		if c.refused {", "		if c.refused || IS {", "ClimbFromRest"},
+		{"a batch that a retry fills waits on", "retry.go", "		s.queued(1)\n		s.letBegin()", "		s.queued(1)\n		if !IS {\n			s.letBegin()\n		}", "TestARetryFillsABatch"},
 		{"a batch that is full waits on", "queue.go", "	if s.held {", "	if s.held && !IS {", "TestGather"},
 		{"a Close lets the tasks run", "close.go", "	return s.cutOff(ErrClosed)", "	if IS {\n		return nil\n	}\n	return s.cutOff(ErrClosed)", "TestCloseAtOnce"},
 		{"the Close of a flow closes its first stage only", "flow.go", "		errs = append(errs, part.Close())\n", "		errs = append(errs, part.Close())\n		if IS {\n			break\n		}\n", "TestCloseOfAFlow"},

@@ -67,6 +67,28 @@ func TestGather(t *testing.T) {
 	})
 }
 
+// A task that is tried again fills the batch that gathers, as a new task does.
+func TestARetryFillsABatch(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		failed := false
+		s := stage.NewBatch("b", func(_ context.Context, in, _ []int) error {
+			errs := make(stage.Errors, len(in))
+			if !failed {
+				failed, errs[0] = true, errOops
+			}
+			return errs
+		}, stage.Options{Batch: 2, Queue: 10, Gather: 2 * time.Second, Retry: func(error, int) (time.Duration, bool) { return 100 * time.Millisecond, true }})
+		require.NoError(t, s.Submit(bg, 1))
+		require.NoError(t, s.Submit(bg, 2))
+		synctest.Wait()
+		start := time.Now()
+		_, err := s.Do(bg, 3)
+		require.NoError(t, err)
+		require.Equal(t, 100*time.Millisecond, time.Since(start))
+		require.NoError(t, s.Shutdown(bg))
+	})
+}
+
 // A Shutdown does not wait for further tasks of a batch. One that cuts off leaves no task behind.
 func TestGatherAndClose(t *testing.T) {
 	for name, cut := range map[string]bool{"drained": false, "cut off": true} {

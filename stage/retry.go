@@ -72,6 +72,7 @@ func (d *delay[In, Out]) tryAgain() {
 			s.line(d.e.t).pushFront(d.e)
 		}
 		s.queued(1)
+		s.letBegin() // the batch may be full now
 		if !s.listed {
 			s.list()
 		}
