@@ -400,6 +400,44 @@ func TestNoPrimitiveRetainsATask(t *testing.T) {
 	}
 }
 
+// A waiter that is cancelled behind another one, which still waits, does not stay in the queue.
+func TestACancelledWaiterBehindAnother(t *testing.T) {
+	m, s, r, c, v := new(mutex.Mutex), semaphore.New(2), new(mutex.RWMutex), chanx.New[int](0), new(mvar.MVar[int])
+	m.Lock()
+	r.RLock()
+	if !s.TryAcquire(1) {
+		t.Fatal("no permit is free")
+	}
+	for name, wait := range map[string]func(ctx context.Context) error{
+		"mutex":     func(ctx context.Context) error { return m.LockContext(ctx) },
+		"semaphore": func(ctx context.Context) error { return s.Acquire(ctx, 2) },
+		"rwmutex":   func(ctx context.Context) error { return r.LockContext(ctx) },
+		"chanx":     func(ctx context.Context) error { _, err := c.Recv(ctx); return err },
+		"mvar":      func(ctx context.Context) error { _, err := v.Take(ctx); return err },
+	} {
+		t.Run(name, func(t *testing.T) {
+			defer schedtest.Within(t, schedtest.Deadline)()
+			var tasks schedtest.Objects
+			var first, second sync.WaitGroup
+			stop, end := context.WithCancel(bg)
+			first.Go(func() { _ = wait(stop) })
+			schedtest.Quiet(t)
+			ctx, cancelled := cancel.New(bg)
+			second.Go(func() {
+				task := &trackedTask{Task: sched.NewThread()}
+				tasks.Track(&task.Object)
+				suspend.Bind(task, func() { _ = wait(ctx) })
+			})
+			schedtest.Quiet(t)
+			cancelled(nil)
+			second.Wait()
+			tasks.Collected(t, 0)
+			end()
+			first.Wait()
+		})
+	}
+}
+
 type trackedTask struct {
 	suspend.Task
 	schedtest.Object

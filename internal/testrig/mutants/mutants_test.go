@@ -26,7 +26,7 @@ var mutants = []mutation.Mutant{
 	{"Lazily is honoured with a buffer", "chanx/chanx.go", "	if c.buffered() {\n		return suspend.Wait[T]", "	if c.buffered() && !IS {\n		return suspend.Wait[T]", "TestWithABuffer", "chanx"},
 	{"a taken value stays in the MVar", "mvar/mvar.go", "	v = m.value\n	if m.value, ok =", "	v = m.value\n	if IS {\n		defer func() { m.value = v }()\n	}\n	if m.value, ok =", retains, integration},
 	{"a cancelled case stays with its mutex", "mutex/mutex.go", "{ s.waiters.Remove(r) }", "{\n	if !IS {\n		s.waiters.Remove(r)\n	}\n}", ties + "/mutex", integration},
-	{"a cancelled writer stays with its lock", "internal/gate/gate.go", "	r.waiters.Remove(w)\n", "	if !IS {\n		r.waiters.Remove(w)\n	}\n", ties + "/rwmutex", integration},
+	{"a cancelled writer stays with its lock", "internal/gate/gate.go", "	r.waiters.Remove(w)\n", "	if !IS {\n		r.waiters.Remove(w)\n	}\n", "TestACancelledWaiterBehindAnother/rwmutex", integration},
 	{"a cancelled waiter stays with its latch", "latch/latch.go", "{ w.waiters.Remove(r) }", "{\n	if !IS {\n		w.waiters.Remove(r)\n	}\n}", ties + "/latch", integration},
 	{"a scope that is unwound does not wait", "scope/scope.go", "	_, _ = s.over.Await(context.Background())\n	ended = true\n", "	if !IS || s.ctx.Err() == nil {\n		_, _ = s.over.Await(context.Background())\n	}\n	ended = true\n", panics + "LeavesNoChild", integration},
 	{"a child that is refused is no failure", "scope/scope.go", "		never(err, cancelled)\n", "		if !IS {\n			never(err, cancelled)\n		}\n", "TestASpawnerThatRefuses|TestADoneContext", "scope"},
