@@ -264,8 +264,8 @@ func (f *frame) check(ctx context.Context) error {
 	return nil
 }
 
-// A tracer records the batches of a session. The session's guard protects the tracer and the marks. A nil tracer records
-// nothing.
+// A tracer records the batches of a session. The session's guard protects the tracer and the marks. Session.tracer is
+// nil without a Trace, and is not called then.
 type tracer struct {
 	name  string
 	begun time.Time

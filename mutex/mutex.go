@@ -44,8 +44,7 @@ import (
 // this. Where this matters, use an RWMutex or a semaphore with one permit, because both hand over in strict order.
 type Mutex struct {
 	// The field word holds the state of the Mutex, and the guard protects the queue. -L> is a Lock, -U> an Unlock, -N> the nudged waiter.
-	// Without the guard, only the flag held changes; under a test scheduler or with the ledger, the flag waited may be set, too (see
-	// took).
+	// Without the guard, only the flag held changes.
 	//
 	//	free           -L> held
 	//	held           -L> held+waited        the waiter queues, unless it finds the lock free by then
@@ -58,7 +57,7 @@ type Mutex struct {
 	//	held+waited+nudged -N> held+waited    the waiter queues again, at the head
 	//
 	// Invariant: the flag waited is set while a waiter is queued or nudged. (The converse may fail, because a cancelled waiter leaves the
-	// flag set. The next Unlock clears it.)
+	// flag set, and took sets it. The next Unlock clears it.)
 	// Debt: a task that unlocks a Mutex with waiters must nudge the first waiter, unless another waiter is nudged. A nudged waiter that is
 	// cancelled must nudge the next waiter if the Mutex is unlocked.
 

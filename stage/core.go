@@ -38,7 +38,7 @@ type Stage[In, Out any] struct {
 
 // A core is the part of a stage that does not depend on its type parameters, so that the pool can use it. Its fields that change are in
 // three types: the queue says where the tasks are, the slots which handlers may run, and the waits which of these handlers cannot go on. The
-// methods core.room, core.needsNone and core.free, which decide about the next task, use all three.
+// methods core.room, core.needsNone and core.free decide about the next task, across these types.
 type core struct {
 	name   string
 	pool   *Pool
