@@ -33,9 +33,9 @@ type DialOptions[M any] struct {
 	Actor actor.Options[M]
 
 	// Lease is the time after which an Ask fails with ErrUnreachable if no server confirms that it holds the request. The server may
-	// still be running, but be unreachable. Time for which this process does not run, as after a SIGSTOP, does not count. The servers are asked on a subject below _braid.life, for which both sides need permission.
-	// Zero means five seconds. If Lease is negative, an Ask waits until its context ends. Lease is also that of a Watch by an actor: see
-	// the function Watch.
+	// still be running, but be unreachable. Time for which this process does not run, as after a SIGSTOP, does not count.
+	// The servers are asked on a subject below _braid.life, for which both sides need permission. Zero means five seconds. If Lease is
+	// negative, an Ask waits until its context ends. Lease is also that of a Watch by an actor: see the function Watch.
 	Lease time.Duration
 
 	// OnLost is called with the number of messages that are lost, or may be lost, and the reason. The reason is an error from the codec

@@ -362,3 +362,12 @@ func TestProbesAreSent(t *testing.T) {
 	require.False(t, q.Waited())
 	require.True(t, errors.Is(noReply(ErrInDoubt), actor.ErrNoReply))
 }
+
+// A lease that began while the process was still waking up from a stop does not begin in the future.
+func TestProlong(t *testing.T) {
+	now := time.Now()
+	d := &dialled{asked: map[string]*asking{"before": {held: now.Add(-time.Hour - time.Second)}, "after": {held: now.Add(-time.Millisecond)}}}
+	d.prolong(time.Hour, now)
+	require.Equal(t, now.Add(-time.Second), d.asked["before"].held)
+	require.Equal(t, now, d.asked["after"].held)
+}

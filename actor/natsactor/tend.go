@@ -42,7 +42,7 @@ func (d *dialled) tend(a actor.Actor, closed bool, status <-chan nats.Status) {
 			d.breaks(a, status)
 			now := time.Now()
 			if late := now.Sub(due); late > tick {
-				d.prolong(late)
+				d.prolong(late, now)
 			}
 			n, more := d.examineAsked(now)
 			if n > 0 && !flushing {
@@ -58,10 +58,12 @@ func (d *dialled) tend(a actor.Actor, closed bool, status <-chan nats.Status) {
 
 // prolong lets the leases of all requests end later, because a timer was late: this process did not run for that time, so that it may
 // not have read an answer yet.
-func (d *dialled) prolong(by time.Duration) {
+func (d *dialled) prolong(by time.Duration, now time.Time) {
 	d.mu.Lock()
 	for _, a := range d.asked {
-		a.held = a.held.Add(by)
+		if a.held = a.held.Add(by); a.held.After(now) { // the request, or its last answer, is younger than the stop
+			a.held = now
+		}
 	}
 	d.mu.Unlock()
 }
