@@ -3,6 +3,7 @@ package simulation_test
 import (
 	"context"
 	"errors"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -12,6 +13,7 @@ import (
 	"github.com/braidgo/braid/mutex"
 	"github.com/braidgo/braid/promise"
 	"github.com/braidgo/braid/rate"
+	"github.com/braidgo/braid/semaphore"
 	"github.com/braidgo/braid/simulation"
 	"github.com/braidgo/braid/suspend"
 )
@@ -77,4 +79,76 @@ func TestACrashBetweenAResultAndItsCallback(t *testing.T) {
 	}
 	require.Positive(t, calls)
 	require.Less(t, calls, 50)
+}
+
+// A crash ends all Thens of its node before one of them leaves its line: the permits of one are not granted to another.
+func TestACrashOfSeveralThens(t *testing.T) {
+	require.NoError(t, simulation.Run(func(ctx context.Context, w *simulation.World) error {
+		n, s := w.Node("node"), semaphore.New(2)
+		_ = s.Acquire(ctx, 1)
+		called := func(_ struct{}, err error) { t.Error("a callback of a node that has crashed") }
+		suspend.Then(ctx, s.AcquireOp(2), n, called)
+		suspend.Then(ctx, s.AcquireOp(1), n, called)
+		n.Crash()
+		if !s.TryAcquire(1) {
+			return errors.New("the permit is lost")
+		}
+		return suspend.Sleep(ctx, time.Second)
+	}, simulation.Options{Seed: 1}).Err)
+}
+
+// A Then that has its result leaves the lines of its other cases, even if the crash drops its callback.
+func TestACrashBetweenAResultAndItsCallbackLeavesTheLines(t *testing.T) {
+	for seed := range uint64(10) {
+		require.NoError(t, simulation.Run(func(ctx context.Context, w *simulation.World) error {
+			n, s, l, p := w.Node("node"), semaphore.New(2), rate.NewLimiter(rate.Every(time.Second), 1), promise.New[struct{}]()
+			_ = s.Acquire(ctx, 1)
+			l.Allow(1)
+			limited := suspend.Map(l.WaitOp(1), func(_ time.Time, err error) (struct{}, error) { return struct{}{}, err })
+			suspend.Then(ctx, suspend.Choose(s.AcquireOp(2), limited, p.AwaitOp()), n, func(struct{}, error) {})
+			acquired, waited := promise.New[error](), promise.New[error]()
+			_ = w.Go(func() { acquired.Fill(s.Acquire(ctx, 1)) })
+			_ = w.Go(func() { waited.Fill(l.Wait(ctx)) })
+			_ = suspend.Sleep(ctx, time.Millisecond)
+			p.Fill(struct{}{})
+			n.Crash()
+			for _, p := range []*promise.Promise[error]{acquired, waited} {
+				if _, err := p.Await(ctx); err != nil {
+					return err
+				}
+			}
+			return nil
+		}, simulation.Options{Seed: seed}).Err)
+	}
+}
+
+// After the end of a run, a Then calls its function on a goroutine, as with any executor that has closed.
+func TestAThenAfterTheRun(t *testing.T) {
+	var over *simulation.World
+	simulation.Run(func(_ context.Context, w *simulation.World) error { over = w; return nil }, simulation.Options{Seed: 1})
+	p, got := promise.New[int](), make(chan int, 1)
+	suspend.Then(context.Background(), p.AwaitOp(), over, func(v int, _ error) { got <- v })
+	p.Fill(1)
+	require.Equal(t, 1, <-got)
+}
+
+// A Then of a guest, which is outside the World, leaves nothing with the node, and ends if the node crashes before it is registered.
+func TestAThenOfAGuest(t *testing.T) {
+	simulation.Test(t, func(_ context.Context, w *simulation.World) error {
+		n, p, q := w.Node("node"), promise.New[int](), promise.New[int]()
+		n.Start(func(context.Context, *simulation.Host) {})
+		p.Fill(1)
+		var calls atomic.Int64
+		for range 200 {
+			suspend.Then(context.Background(), p.AwaitOp(), n, func(int, error) { calls.Add(1) })
+		}
+		time.Sleep(time.Second)
+		require.EqualValues(t, 200, calls.Load())
+		require.Zero(t, n.CrashFunctions())
+		suspend.Then(context.Background(), q.AwaitOp(), n, func(int, error) { t.Error("a callback of a node that has crashed") })
+		n.Crash()
+		q.Fill(1)
+		time.Sleep(time.Second)
+		return nil
+	}, simulation.TestOptions{Options: simulation.Options{Guests: true}, Seeds: 5})
 }

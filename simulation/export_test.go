@@ -68,3 +68,13 @@ var BusyAfter = &busyAfter
 
 // SetOutputOpen sets how long the output of a worker that has ended may stay open.
 func SetOutputOpen(d time.Duration) { seeds.OutputOpen = d }
+
+// CrashFunctions returns the number of functions that a crash of n would call.
+func (n *Node) CrashFunctions() (all int) {
+	n.world.do(func() {
+		for f := n.crashes.First(); f != nil; f = f.Next() {
+			all++
+		}
+	})
+	return all
+}

@@ -23,7 +23,7 @@ type host struct {
 	born    int // the number of tasks that have begun
 	tasks   dlist.List[*task]
 	holds   dlist.List[heldWait]
-	crashes dlist.List[func()]
+	crashes dlist.List[func() func()]
 	dead    bool
 	used    bool   // see journal.hits
 	reboot  func() // called when the last task has ended
@@ -244,13 +244,23 @@ func (h *host) Hold() (release func(), err error) {
 	}, nil
 }
 
-// OnCrash implements sched.Crasher. The functions of h.crashes are called when h crashes.
-func (h *host) OnCrash(f func()) (stop func()) {
-	n := &dlist.Node[func()]{Value: f}
-	if h.ownOrOutside(func() { h.crashes.Push(n) }) != nil {
-		f()
+// OnCrash implements sched.Crasher. A call from outside the World is a callback of the World itself, because a crash drops those of h.
+func (h *host) OnCrash(f func() (leave func())) (stop func()) {
+	n, root := &dlist.Node[func() func()]{Value: f}, &h.world.host
+	var stopped atomicx.Bool
+	_ = root.ownOrOutside(func() {
+		switch {
+		case stopped.Load():
+		case h.dead:
+			f()()
+		default:
+			h.crashes.Push(n)
+		}
+	})
+	return func() {
+		stopped.Store(true) // before the callback of a call from outside
+		_ = root.ownOrOutside(func() { h.crashes.Remove(n) })
 	}
-	return func() { _ = h.ownOrOutside(func() { h.crashes.Remove(n) }) }
 }
 
 // ownOrOutside calls f at once if the caller is on the World, and otherwise submits f as a callback.

@@ -79,9 +79,10 @@ func (n *Node) Name() string { return n.name }
 // Deferred functions run, but the network and the disk refuse their calls. A deferred function may wait for other tasks of n; if none of
 // these can run, its wait ends with runtime.Goexit, too. A task that waits for a cond.Cond must first lock the Cond's lock again: if a task
 // elsewhere holds the lock, the deferred functions run when that task unlocks it. The peers of the node's connections fail with ECONNRESET.
-// The node's timers do not fire. A suspend.Then with n as its executor ends its wait, and its callback is not called. The disk keeps all
-// synced state, and a part of the remaining state, which the seed chooses. If a task of n itself calls Crash, the call does not return. On
-// a crashed node, Crash does nothing.
+// The node's timers do not fire. A suspend.Then with n as its executor ends its wait, and its callback is not called. So an actor of n that
+// waits in a Next does not end, and others learn of the crash by their connections only. The disk keeps all synced state, and a part of the
+// remaining state, which the seed chooses. If a task of n itself calls Crash, the call does not return. On a crashed node, Crash does
+// nothing.
 func (n *Node) Crash() {
 	n.world.do(func() {
 		n.crash()
@@ -121,8 +122,12 @@ func (n *Node) crash() {
 	n.stops, n.zombies = nil, 0
 	n.letGo()
 	n.kill() // killed first, so that the end of a connection resumes no task of n
+	var leaves []func()
 	for f := n.crashes.Pop(); f != nil; f = n.crashes.Pop() {
-		f.Value()
+		leaves = append(leaves, f.Value())
+	}
+	for _, leave := range leaves {
+		leave()
 	}
 	w.clock.timers.drop(&n.host)
 	w.watches.drop(&n.host)

@@ -52,6 +52,7 @@ type continuation[T any] struct {
 const (
 	roundBegun uint64 = 1 << iota
 	roundEnded
+	roundFinished // finish has begun: a crash of the executor may call it, too
 )
 
 func newContinuation[T any](op Op[T], on Executor, k func(T, error)) *continuation[T] {
@@ -176,15 +177,32 @@ func (t *continuation[T]) markBegun() {
 // endAtCrash makes a crash of the executor end the wait. If the executor has crashed, the wait ends when it begins.
 func (t *continuation[T]) endAtCrash(c sched.Crasher) {
 	release := t.release
-	stop := c.OnCrash(func() {
+	stop := c.OnCrash(func() (leave func()) {
 		t.crashed.Store(true)
-		if t.word.cancelAny() {
-			t.Unpark()
+		cancelled := t.word.cancelAny()
+		return func() {
+			if cancelled {
+				t.Unpark()
+			}
+			t.finish() // the executor may have dropped the callback; if the round has not ended, finish does nothing
 		}
 	})
 	t.release = func() {
 		stop()
 		letGo(release)
+	}
+}
+
+// claimFinish reports whether the caller must finish the round, because it has ended, and nobody else does so.
+func (t *continuation[T]) claimFinish() bool {
+	for {
+		round := t.state.Load()
+		if round&(roundBegun|roundEnded|roundFinished) != roundBegun|roundEnded {
+			return false
+		}
+		if t.state.CompareAndSwap(round, round|roundFinished) {
+			return true
+		}
 	}
 }
 
@@ -207,6 +225,9 @@ func letGo(release func()) {
 // finish runs on the executor after the round has ended. It defers the call of k, so that k gets its result even if a Drop panics
 // or a method of ctx exits the goroutine.
 func (t *continuation[T]) finish() {
+	if !t.claimFinish() {
+		return
+	}
 	won := t.winner
 	if t.waited {
 		won = collect(t.legs)

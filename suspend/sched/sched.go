@@ -50,11 +50,12 @@ type Holder interface {
 	Hold() (release func(), err error)
 }
 
-// A Crasher is a scheduler that may end at any time without its tasks, as a node of a simulation does when it crashes. OnCrash
-// calls f when the scheduler crashes, or at once if it accepts no work any more, unless stop has been called before. Neither f nor
-// stop suspends. A Then ends its wait when its executor crashes, and its callback is dropped.
+// A Crasher is a scheduler that may end at any time without its tasks, as a node of a simulation does when it crashes. A crash first
+// calls f of each OnCrash, unless stop has been called before, and then each leave. So all waiters of the scheduler end before one of
+// them leaves its line, and none of them is granted what another has left. If the scheduler has crashed, OnCrash calls f and leave.
+// None of the functions suspends. A Then ends its wait when its executor crashes, and its callback is dropped.
 type Crasher interface {
-	OnCrash(f func()) (stop func())
+	OnCrash(f func() (leave func())) (stop func())
 }
 
 // A Withdrawer is a Spawner that may queue a function before it begins. GoUntil is like Go, but f may never run: if ctx ends while f is
