@@ -72,7 +72,7 @@ func TestMutants(t *testing.T) {
 		{"a Drain waits for ever", "serve.go", "	_, _ = s.hold.NextMsg(time.Second)", "	if !IS {\n		_, _ = s.hold.NextMsg(time.Second)\n	}", "TestDrain"},
 		{"a codec that panics ends the process", "serve.go", "		if v := recover(); v != nil {", "		if IS {\n			return\n		}\n		if v := recover(); v != nil {", "TestCodecsThatPanic"},
 		{"signs of life do not renew the lease of a Watch", "watch.go", "			if ⟦sign⟧ {", "false", "TestWatchOutlivesItsLease"},
-		{"the time of a stopped process counts for an Ask", "dial.go", "			if late := now.Sub(due); ⟦late > tick⟧ {", "false", "TestStoppedProcess"},
+		{"the time of a stopped process counts for an Ask", "tend.go", "			if late := now.Sub(due); ⟦late > tick⟧ {", "false", "TestStoppedProcess"},
 		{"the time of a stopped process counts for a Watch", "watch.go", "			if silent++; ⟦silent > leaseTicks⟧ {", "silent > 0", "TestStoppedProcess|TestWatchOutlivesItsLease"},
 		{"a Watch outlives its connection", "watch.go", "		case <-closed:\n			return ErrUnreachable, true", "		case <-closed:\n			if IS {\n				closed = nil\n				continue\n			}\n			return ErrUnreachable, true", "TestWatchOutlivesItsLease"},
 		{"a Watch of a Ref watches its local actor only", "watch.go", "		if err := Watch(ctx, nc,", "		if IS {\n			return\n		}\n		if err := Watch(ctx, nc,", "TestWatchOfALine"},
