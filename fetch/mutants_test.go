@@ -73,7 +73,7 @@ var mutants = []mutation.Mutant{
 	{"Close of a Shared source cancels nothing", "shared.go", "	for _, c := range crowds {\n		c.cancel()", "	for _, c := range crowds {\n		if IS {\n			break\n		}\n		c.cancel()", "TestCloseOfAShared$"},
 	{"a Shared source goes on after Close", "shared.go", "	if x.closed {\n		return nil", "	if x.closed && !IS {\n		return nil", "TestCloseOfAShared$"},
 	{"a turn is none", "settle.go", "	case left > 0:", "	case left > 0 && !IS:", "TestTurnsOfACrowd$"},
-	{"the turns begin once", "settle.go", "g.met != size &&", "(g.met != size && !IS) &&", "TestTurnsOfACrowd$"},
+	{"the turns begin once", "settle.go", "g.met != size &&", "(g.met != size && !IS) &&", "TestTurnsOfAGrowingCrowd"},
 	{"the turns begin again for ever", "settle.go", "g.again < repeats", "(g.again < repeats || IS)", "TestTurnsOfAnEndlessCrowd$"},
 	{"no turn is behind all", "settle.go", "size >= overflow:", "size >= overflow && !IS:", "TestTurnsOfACrowd$"},
 	{"a small crowd goes behind all", "settle.go", "size >= overflow:", "(size >= overflow || IS && size >= 32):", "TestTurnsOfASmallCrowd$"},
