@@ -48,7 +48,7 @@ func curves() []curve {
 		},
 		{
 			figure: figure{ID: "actor-speedup", Title: "Actors that divide their work, on n processors",
-				About: "As in Haller and Odersky (2009), figure 7. An actor divides its work among two new ones, down to some microseconds, and adds their answers up. The peer is a recursive function.",
+				About: "As in Haller and Odersky (2009), figure 7. An actor divides its work between two new actors, down to some microseconds, and adds their results up. The peer is a recursive function.",
 				X:     "workers of the pool, and GOMAXPROCS", Y: "times as fast as calls", Rounds: 5},
 			series: []string{"Fib: fib(32), down to fib(16)", "Integ: 4,096 pieces of 500 steps"},
 			points: processors(), tiny: []float64{1}, cold: true, open: speedups,
@@ -56,7 +56,7 @@ func curves() []curve {
 		{
 			figure: figure{ID: "fetch-requests", Title: "Latencies of 10,000 requests",
 				About: "As in Marlow et al. (2014), figures 6 and 7. A request renders a page of a blog from four sources, of which each call takes a millisecond and ten microseconds for each key. The times are added up and not waited for, so that a point is exact; " +
-					"the number of posts follows a lognormal distribution. One after another: each key is a call, and one runs at a time, with the same cache.",
+					"the number of posts follows a lognormal distribution. One after another: each key is a call, and the calls do not overlap; the cache is the same.",
 				X: "percentile of the requests", Names: []string{"5th", "25th", "50th", "75th", "95th", "99th"}, Y: "ms", LogY: true, Rounds: 1},
 			series: []string{"concurrently, in rounds", "one after another"},
 			points: []float64{0, 1, 2, 3, 4, 5}, tiny: []float64{2}, cold: true, open: webRequests,

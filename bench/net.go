@@ -270,32 +270,27 @@ func fibCurves() (all []curve) {
 		points, tiny     []float64
 		run              func(b *bench, x int) []fibServed
 	}{
-		{"-cores", "16 connections ask for /fib/1, and 2 for /fib/35, each again as soon as it is answered. The client, a process of its own, has as many processors.",
+		{"-cores", "16 connections request /fib/1 and 2 request /fib/35, in closed loops. The client is another process with the same GOMAXPROCS.",
 			"processors of each process (GOMAXPROCS)", processors(), []float64{1}, func(b *bench, x int) []fibServed { return runFibserver(b, x, 0) }},
-		{"-rate", "So many times a second a client asks for /fib/1, answered or not, and 2 connections for /fib/35, each again as soon as it is answered. " +
-			"A latency counts from when it was time to ask.",
+		{"-rate", "The requests for /fib/1 come at this rate, in an open loop, and 2 connections request /fib/35 in a closed loop. " +
+			"A latency counts from the time at which the request was due.",
 			"requests for /fib/1 a second", []float64{250, 1000, 4000, 8000, 16_000, 32_000}, []float64{250}, func(b *bench, x int) []fibServed { return runFibserver(b, 0, x) }},
 	} {
-		for _, axis := range []struct {
-			suffix, label string
-			of            func(fibServed) float64
-		}{
-			{"", "answers to /fib/1 a second", func(s fibServed) float64 { return s.cheap }},
-			{"-p90", "p90 of /fib/1 in ms", func(s fibServed) float64 { return float64(s.p90) / 1e6 }},
-		} {
+		for _, axis := range [][2]string{{"", "answers to /fib/1 a second"}, {"-p90", "p90 of /fib/1 in ms"}} {
+			suffix, label := axis[0], axis[1]
 			all = append(all, curve{
-				figure: figure{ID: "fibserver" + sweep.suffix + axis.suffix, Title: "Requests for Fibonacci numbers, cheap ones beside costly ones",
-					About: sweep.about, X: sweep.x, LogX: true, Y: axis.label, LogY: true, Rounds: 3},
+				figure: figure{ID: "fibserver" + sweep.suffix + suffix, Title: "Requests for small and large Fibonacci numbers",
+					About: sweep.about, X: sweep.x, LogX: true, Y: label, LogY: true, Rounds: 3},
 				series: fibSeries, points: sweep.points, tiny: sweep.tiny, cold: true,
 				open: func(b *bench, x float64) (sides []side) {
-					for i := range fibSeries {
-						sides = append(sides, b.kept(fmt.Sprint("fibserver", sweep.suffix, axis.suffix, x), func() map[string]float64 {
+					for _, name := range fibSeries {
+						sides = append(sides, b.kept(fmt.Sprint("fibserver", sweep.suffix, x), func() map[string]float64 {
 							run := map[string]float64{}
 							for i, s := range sweep.run(b, int(x)) {
-								run[fibSeries[i]] = axis.of(s)
+								run[fibSeries[i]], run[fibSeries[i]+"-p90"] = s.cheap, float64(s.p90)/1e6
 							}
 							return run
-						}, fibSeries[i]))
+						}, name+suffix))
 					}
 					return sides
 				},

@@ -66,17 +66,15 @@ var (
 )
 
 // writeReport writes the report to a file, and overwrites the file if it exists. The tables and plots of the curves go to the directory
-// results beside it. Handwritten text belongs in ANALYSIS.md, to which the report refers if this file lies beside the report.
+// results beside it. Handwritten text belongs in docs/maintainers/analysis.md, to which the report refers.
 func writeReport(name string, r run) {
 	beside := filepath.Dir(name)
-	_, err := os.Stat(filepath.Join(beside, "ANALYSIS.md"))
 	x := struct {
 		run
-		Analysed       bool
 		Reached, Bound int // the numbers of rows within their must and of all rows with a must
 		Short          string
 		Longer         time.Duration
-	}{run: r, Analysed: err == nil, Longer: longer}
+	}{run: r, Longer: longer}
 	var short []string
 	for _, row := range r.Results {
 		switch row.Verdict() {
