@@ -37,7 +37,7 @@ func TestMemoryIsGivenBack(t *testing.T) {
 	for k := range 200_000 {
 		m.Set(k, k)
 	}
-	require.Greater(t, heap()-before, int64(4<<20))
+	require.Greater(t, heap()-before, int64(2<<20)) // half as much with 32 bits
 	for k := range 199_990 {
 		m.Delete(k)
 	}

@@ -3,6 +3,7 @@
 package linear
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"math"
@@ -98,7 +99,7 @@ func (h *History[S, In, Out]) add(o porcupine.Operation) {
 // Check gives up and returns a different error. Many lost operations make the search long, so such histories should be short.
 // Check must not be called before all calls of Do have returned.
 func (h *History[S, In, Out]) Check() error {
-	slices.SortFunc(h.ops, func(a, b porcupine.Operation) int { return int(a.Call - b.Call) })
+	slices.SortFunc(h.ops, func(a, b porcupine.Operation) int { return cmp.Compare(a.Call, b.Call) })
 	var s strings.Builder
 	for _, o := range h.ops {
 		if _, lost := o.Output.(unknown); lost {

@@ -59,7 +59,7 @@ func (r Result) diagram(title string) string {
 			p.rows = append(p.rows, s)
 		}
 	}
-	slices.SortStableFunc(p.rows, func(a, b row) int { return cmp.Or(int(a.At-b.At), a.order-b.order, sortKey(a)-sortKey(b)) })
+	slices.SortStableFunc(p.rows, func(a, b row) int { return cmp.Or(cmp.Compare(a.At, b.At), a.order-b.order, sortKey(a)-sortKey(b)) })
 	width, end := leftMargin+colWidth*len(v.named)+900, p.y(len(p.rows)+1)
 	fmt.Fprintf(p, `<svg xmlns="http://www.w3.org/2000/svg" width="%d" height="%d"><title>%s</title><style>%s</style><rect width="100%%" height="100%%" fill="#fff"/>`,
 		width, end+40, title, style)
