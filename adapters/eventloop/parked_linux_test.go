@@ -142,6 +142,8 @@ func TestServeParkedEnds(t *testing.T) {
 			ctx, cancel := context.WithCancel(context.Background())
 			defer cancel()
 			begun, finish := make(chan struct{}), make(chan struct{})
+			release := sync.OnceFunc(func() { close(finish) })
+			defer release() // otherwise a test that has failed would not end
 			ln, served := serveParked(t, l, "tcp", ctx, func(ctx context.Context, c net.Conn) error {
 				var b [1]byte
 				if _, err := c.Read(b[:]); err != nil {
@@ -150,11 +152,13 @@ func TestServeParkedEnds(t *testing.T) {
 				if b[0] == 's' {
 					close(begun)
 					_ = suspend.Blocking(context.Background(), func() { <-finish })
+					return nil // parks, unless ServeParked has ended
 				}
-				return nil // parks, unless ServeParked has ended
+				_, err := c.Write(b[:])
+				return err
 			})
 			idle, slow := connect(t, ln), connect(t, ln)
-			_, _ = io.WriteString(idle, "i")
+			asks(t, idle, "i") // otherwise it may not yet be accepted, and a context that is done does not close what waits in the backlog
 			_, _ = io.WriteString(slow, "s")
 			<-begun
 			end(l, ln, cancel)
@@ -166,7 +170,7 @@ func TestServeParkedEnds(t *testing.T) {
 				require.Fail(t, "ServeParked has not waited for a call", err)
 			case <-time.After(20 * time.Millisecond):
 			}
-			close(finish)
+			release()
 			within(t, func() { err = <-served })
 			if name == "context" {
 				require.ErrorIs(t, err, context.Canceled)
