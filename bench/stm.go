@@ -16,14 +16,6 @@ func atomically(f func(tx *stm.Tx) error) { ok(stm.Atomically(bg, f)) }
 
 func peerAtomically(f func(tx *peer.Tx)) { peer.Atomically(peer.VoidOperation(f)) }
 
-func peerVars[T any](n int, v T) []*peer.Var[T] {
-	all := make([]*peer.Var[T], n)
-	for i := range all {
-		all[i] = peer.NewVar(v)
-	}
-	return all
-}
-
 // An op performs one operation of a row.
 type op = func(rng *rand.Rand)
 
@@ -43,11 +35,6 @@ func byEight(f op) work {
 func incOurs() op {
 	v := stm.NewVar(0)
 	return func(*rand.Rand) { atomically(func(tx *stm.Tx) error { v.Set(tx, v.Get(tx)+1); return nil }) }
-}
-
-func incPeer() op {
-	v := peer.NewVar(0)
-	return func(*rand.Rand) { peerAtomically(func(tx *peer.Tx) { v.Set(tx, v.Get(tx)+1) }) }
 }
 
 func incMutex() op {
@@ -80,16 +67,6 @@ func transferOurs() func(from, to int) {
 	}
 }
 
-func transferPeer() func(from, to int) {
-	all := peerVars(accounts, 0)
-	return func(from, to int) {
-		peerAtomically(func(tx *peer.Tx) {
-			all[from].Set(tx, all[from].Get(tx)-1)
-			all[to].Set(tx, all[to].Get(tx)+1)
-		})
-	}
-}
-
 // transferLocks locks both accounts in the order of their numbers, to avoid deadlocks.
 func transferLocks() func(from, to int) {
 	all := make([]struct {
@@ -118,45 +95,6 @@ func transferMutex() func(from, to int) {
 	}
 }
 
-const seats = 5
-
-// philosophersOurs runs five goroutines. Each goroutine repeatedly takes two forks and puts them back.
-func philosophersOurs(n int) {
-	var taken [seats]stm.Var[bool]
-	split(n, seats, func(left, _ int) {
-		right := (left + 1) % seats
-		atomically(func(tx *stm.Tx) error {
-			if taken[left].Get(tx) || taken[right].Get(tx) {
-				return stm.Retry
-			}
-			taken[left].Set(tx, true)
-			taken[right].Set(tx, true)
-			return nil
-		})
-		atomically(func(tx *stm.Tx) error {
-			taken[left].Set(tx, false)
-			taken[right].Set(tx, false)
-			return nil
-		})
-	})
-}
-
-func philosophersPeer(n int) {
-	taken := peerVars(seats, false)
-	split(n, seats, func(left, _ int) {
-		right := (left + 1) % seats
-		peerAtomically(func(tx *peer.Tx) {
-			tx.Assert(!taken[left].Get(tx) && !taken[right].Get(tx))
-			taken[left].Set(tx, true)
-			taken[right].Set(tx, true)
-		})
-		peerAtomically(func(tx *peer.Tx) {
-			taken[left].Set(tx, false)
-			taken[right].Set(tx, false)
-		})
-	})
-}
-
 // few is the number of variables. One in 20 transactions writes to one variable, and all other transactions read every variable.
 const few = 4
 
@@ -175,24 +113,6 @@ func readMostlyOurs() op {
 			}
 			check(sum >= 0)
 			return nil
-		})
-	}
-}
-
-func readMostlyPeer() op {
-	vars := peerVars(few, 0)
-	return func(rng *rand.Rand) {
-		write := rng.IntN(20 * few)
-		peerAtomically(func(tx *peer.Tx) {
-			if write < few {
-				vars[write].Set(tx, vars[write].Get(tx)+1)
-				return
-			}
-			sum := 0
-			for i := range vars {
-				sum += vars[i].Get(tx)
-			}
-			check(sum >= 0)
 		})
 	}
 }
@@ -253,7 +173,10 @@ func stmOurs() (put, take func(int)) {
 }
 
 func stmPeer() (put, take func(int)) {
-	ring := peerVars(slots, 0)
+	var ring [slots]*peer.Var[int]
+	for i := range ring {
+		ring[i] = peer.NewVar(0)
+	}
 	first, stored := peer.NewVar(0), peer.NewVar(0)
 	return func(int) {
 			peerAtomically(func(tx *peer.Tx) {
