@@ -85,6 +85,19 @@ func played(t *testing.T, play string, h hunt) *search {
 
 // A failure is found by trying the seeds in order, repeated, and shortened to the switches that it needs. The report has a line
 // for each.
+// A shell reads the words of a printed command as the hunt means them.
+func TestQuoted(t *testing.T) {
+	for _, a := range []string{"-run=^TestA$/it's", "BRAID_ORDER=5:@/home/a user/list", "/opt/go 1/bin/go", "example.com/p", "-tags=a,b", "a'b c"} {
+		out, err := exec.Command("sh", "-c", "env "+quoted("A="+a)+" sh -c 'printf %s \"$A\"'").Output()
+		require.NoError(t, err)
+		require.Equal(t, a, string(out))
+		out, err = exec.Command("sh", "-c", "printf %s "+quoted(a)).Output()
+		require.NoError(t, err)
+		require.Equal(t, a, string(out))
+	}
+	require.Equal(t, "BRAID_ORDER=5:abcp3", quoted("BRAID_ORDER=5:abcp3"))
+}
+
 func TestSearch(t *testing.T) {
 	s := played(t, "fails", hunt{})
 	o := s.next(t.Context(), time.Now())

@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 	"time"
+	"unicode"
 )
 
 // A key names a switch: a draw of a goroutine that has changed the order. The runtime wants keys in ascending order.
@@ -237,9 +238,29 @@ func (s *search) repeatCommand(order, run string) string {
 		args = append(args, "-short")
 	}
 	if run != "" {
-		args = append(args, "-run='"+strings.ReplaceAll(run, "'", ".")+"'")
+		args = append(args, "-run="+run)
 	}
-	return strings.Join(append(args, s.ImportPath), " ")
+	args = append(args, s.ImportPath)
+	for i, a := range args {
+		args[i] = quoted(a)
+	}
+	return strings.Join(args, " ")
+}
+
+// quoted returns an argument as a shell reads it. The name in an assignment is not quoted, since the shell would then take the assignment for a
+// command.
+func quoted(a string) string {
+	plain := func(r rune) bool {
+		return unicode.IsLetter(r) || unicode.IsDigit(r) || strings.ContainsRune("_@%+=:,./-", r)
+	}
+	if strings.IndexFunc(a, func(r rune) bool { return !plain(r) }) < 0 {
+		return a
+	}
+	name, value, assigned := strings.Cut(a, "=")
+	if name += "="; !assigned {
+		name, value = "", a
+	}
+	return name + "'" + strings.ReplaceAll(value, "'", `'\''`) + "'"
 }
 
 // underRace performs an order with the race detector and says what it has found.
