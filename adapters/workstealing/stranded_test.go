@@ -5,6 +5,7 @@ import (
 	"os"
 	"os/exec"
 	"runtime"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -35,6 +36,10 @@ func TestAStallBehindALockedThread(t *testing.T) {
 	cmd := exec.Command(os.Args[0], "-test.run=^"+t.Name()+"$", "-test.timeout=30s")
 	cmd.Env = append(os.Environ(), variable+"=1")
 	out, err := cmd.CombinedOutput()
+	if !slices.Contains([]string{"amd64", "arm64"}, runtime.GOARCH) { // no lock is found here, and the runtime ends a process with such a task
+		require.Contains(t, string(out), "OS thread locking must match")
+		return
+	}
 	require.NoError(t, err, "no report names the task that waits natively:\n%s", out)
 	require.NotContains(t, string(out), ".strand(", "a report names a task that has ended")
 }
