@@ -12,6 +12,8 @@ import (
 	"github.com/braidgo/braid/suspend"
 )
 
+// This file has the life of a batch. schedule.go decides which requests it has, and when it is sent.
+
 func newBatch(t *table, r *round) *batch {
 	b := &batch{t: t, d: r.d, round: r, kept: t.write}
 	b.requests = b.one[:0]

@@ -239,6 +239,29 @@ func TestLinks(t *testing.T) {
 	require.GreaterOrEqual(t, links, 10)
 }
 
+var (
+	decided  = regexp.MustCompile("(?m)^\\| (?:how|when|whether|which) .* \\| (.+) \\| (.+) \\|$")
+	name     = regexp.MustCompile("`([a-zA-Z]+)`")
+	fileLink = regexp.MustCompile(`\]\(([^)]+\.go)\)`)
+)
+
+// TestDecided checks that the functions in the table of CONTRIBUTING.md are declared in the files that the table names.
+func TestDecided(t *testing.T) {
+	rows := decided.FindAllStringSubmatch(read(t, "CONTRIBUTING.md"), -1)
+	require.GreaterOrEqual(t, len(rows), 9)
+	for _, row := range rows {
+		text := ""
+		for _, file := range fileLink.FindAllStringSubmatch(row[2], -1) {
+			text += read(t, file[1])
+		}
+		functions := name.FindAllStringSubmatch(row[1], -1)
+		require.NotEmpty(t, functions, row[0])
+		for _, f := range functions {
+			require.Regexp(t, `(?m)^func (\(.+\) )?`+f[1]+`[\[(]`, text, row[0])
+		}
+	}
+}
+
 var exampleRow = regexp.MustCompile("(?m)^\\| \\[([^\\]]+)\\]\\(([^)]+)\\) \\| `([^`]+)` \\| .+ \\|$")
 
 // TestExamples compares the index of the examples with their folders. The command of a row is the command that the example itself names, in a
