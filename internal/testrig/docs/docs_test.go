@@ -262,6 +262,33 @@ func TestDecided(t *testing.T) {
 	}
 }
 
+var (
+	mention  = regexp.MustCompile("`((?:[a-z]+/)*)([a-z]+)\\.([A-Z][A-Za-z0-9]*)")
+	exported = regexp.MustCompile(`(?m)^(?:[a-z]+/)*([a-z]+): (?:func|type|var|const) (?:\([a-z]+ \*?([A-Za-z]+)[^)]*\) )?([A-Za-z0-9]+)`)
+)
+
+// TestNames checks that the names of Braid's packages that a document mentions are exported.
+func TestNames(t *testing.T) {
+	known, packages := map[string]bool{}, map[string]bool{}
+	for _, m := range exported.FindAllStringSubmatch(read(t, "internal/testrig/api/v0.txt"), -1) {
+		packages[m[1]] = true
+		known[m[1]+"."+m[3]] = true
+	}
+	delete(packages, "atomic") // usually sync/atomic
+	mentions := 0
+	for _, name := range files(t, ".md") {
+		for _, m := range mention.FindAllStringSubmatch(read(t, name), -1) {
+			if packages[m[2]] && !strings.HasPrefix(m[1], "x/") {
+				mentions++
+				if !known[m[2]+"."+m[3]] {
+					t.Errorf("%s mentions %s.%s, which is not exported", name, m[2], m[3])
+				}
+			}
+		}
+	}
+	require.Greater(t, mentions, 100)
+}
+
 var exampleRow = regexp.MustCompile("(?m)^\\| \\[([^\\]]+)\\]\\(([^)]+)\\) \\| `([^`]+)` \\| .+ \\|$")
 
 // TestExamples compares the index of the examples with their folders. The command of a row is the command that the example itself names, in a
