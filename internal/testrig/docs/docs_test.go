@@ -240,7 +240,7 @@ func TestLinks(t *testing.T) {
 }
 
 var (
-	decided  = regexp.MustCompile("(?m)^\\| (?:how|when|whether|which) .* \\| (.+) \\| (.+) \\|$")
+	decided  = regexp.MustCompile(`(?m)^\| (?:how|when|whether|which) .* \| (.+) \| (.+) \|$`)
 	name     = regexp.MustCompile("`([a-zA-Z]+)`")
 	fileLink = regexp.MustCompile(`\]\(([^)]+\.go)\)`)
 )
