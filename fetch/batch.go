@@ -99,6 +99,7 @@ func (b *batch) runAll() {
 // callSource calls the source, unless b has been cancelled.
 func (b *batch) callSource() {
 	s := b.t.s
+	// Step 7.
 	b.ctx.Init(s.ctx, watching.Here)
 	s.guard.Lock()
 	b.called, b.caller = !b.cancelled, gid.Get()
@@ -205,6 +206,7 @@ func (b *batch) finish() (next *batch) {
 	s := b.t.s
 	s.guard.Lock()
 	defer s.guard.Unlock()
+	// Step 8.
 	b.returned, b.caller = true, 0
 	if b.called && s.recorded == nil {
 		s.stats.Open--
@@ -256,7 +258,6 @@ func (b *batch) cancelLocked() {
 	}
 }
 
-// cancelAll cancels the contexts of the batches whose source has been called.
 func cancelAll(batches []*batch, cause error) {
 	for _, b := range batches {
 		b.t.s.guard.Lock()

@@ -8,19 +8,6 @@ import (
 	"github.com/braidgo/braid/internal/preempt"
 )
 
-// A settling is the delay before the settled driver sends its requests. A settling ends when other goroutines have had their
-// turns, or when the timer fires.
-type settling struct {
-	d         *driver
-	limit     *limit
-	met       int // size of the crowd when the turns began
-	again     int // number of times that the turns have begun again
-	seen      int // size of the crowd when the timer started
-	prolonged int
-	within    time.Duration // the time to settle
-	extra     time.Duration // time that restarts may still add to within
-}
-
 // This file decides when the requests of goroutines outside a Run are sent. A session cannot see whether more requests are
 // coming, so the session first gives other goroutines a number of turns. With fewer turns, a crowd of goroutines is split into
 // more batches; many more turns gain nothing. The turns begin again if the crowd has grown. On a busy machine, a turn may take
@@ -51,6 +38,19 @@ const (
 	// and would lose a time slice for each compute-bound goroutine there.
 	overflow = 128
 )
+
+// A settling is the delay before the settled driver sends its requests. A settling ends when other goroutines have had their
+// turns, or when the timer fires.
+type settling struct {
+	d         *driver
+	limit     *limit
+	met       int // size of the crowd when the turns began
+	again     int // number of times that the turns have begun again
+	seen      int // size of the crowd when the timer started
+	prolonged int
+	within    time.Duration // the time to settle
+	extra     time.Duration // time that restarts may still add to within
+}
 
 // settleLocked starts a settling, which calls d.idle when it ends.
 func (d *driver) settleLocked() {
