@@ -263,6 +263,30 @@ func TestDecided(t *testing.T) {
 }
 
 var (
+	essayStep = regexp.MustCompile(`(?m)^//  ?([0-9]+)\. `)
+	codeStep  = regexp.MustCompile(`(?m)^\t+// Steps? ([0-9]+)(?: and ([0-9]+))?[ .,]`)
+)
+
+// TestSteps checks that the code has the number of each step of an essay, so that a reader finds the way from one to the other.
+func TestSteps(t *testing.T) {
+	for _, essay := range []string{"fetch/schedule.go", "stage/do.go", "actor/mailbox.go"} {
+		var steps, marked []string
+		for _, m := range essayStep.FindAllStringSubmatch(read(t, essay), -1) {
+			steps = append(steps, m[1])
+		}
+		require.GreaterOrEqual(t, len(steps), 9, essay)
+		for _, name := range files(t, ".go") {
+			if path.Dir(name) == path.Dir(essay) {
+				for _, m := range codeStep.FindAllStringSubmatch(read(t, name), -1) {
+					marked = append(marked, m[1:]...)
+				}
+			}
+		}
+		require.Subset(t, marked, steps, "the steps of %s that the code marks", essay)
+	}
+}
+
+var (
 	mention  = regexp.MustCompile("`((?:[a-z]+/)*)([a-z]+)\\.([A-Z][A-Za-z0-9]*)")
 	exported = regexp.MustCompile(`(?m)^(?:[a-z]+/)*([a-z]+): (?:func|type|var|const) (?:\([a-z]+ \*?([A-Za-z]+)[^)]*\) )?([A-Za-z0-9]+)`)
 )
