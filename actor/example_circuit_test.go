@@ -3,6 +3,7 @@ package actor_test
 import (
 	"context"
 	"fmt"
+	"github.com/braidgo/braid/suspend"
 
 	"github.com/braidgo/braid/actor"
 	"github.com/braidgo/braid/adapters/fifo"
@@ -58,7 +59,7 @@ func gate(f func(a, b int) int, a, b wire) func(context.Context, *actor.Self[any
 
 func Example_circuit() {
 	_ = fifo.Run(context.Background(), func(ctx context.Context) error {
-		on := suspendHere()
+		on := suspend.Here()
 		a, b := actor.Spawn(ctx, on, input, actor.Options[any]{}), actor.Spawn(ctx, on, input, actor.Options[any]{})
 		sum := actor.Spawn(ctx, on, gate(func(a, b int) int { return a ^ b }, a, b), actor.Options[any]{})
 		carry := actor.Spawn(ctx, on, gate(func(a, b int) int { return a & b }, a, b), actor.Options[any]{})

@@ -3,6 +3,7 @@ package actor_test
 import (
 	"context"
 	"fmt"
+	"github.com/braidgo/braid/suspend"
 	"time"
 
 	"github.com/braidgo/braid/actor"
@@ -51,7 +52,7 @@ func Example_conversation() {
 	}
 
 	_ = fifo.Run(context.Background(), func(ctx context.Context) error {
-		user := actor.Spawn(ctx, suspendHere(), conversation, actor.Options[*page]{})
+		user := actor.Spawn(ctx, suspend.Here(), conversation, actor.Options[*page]{})
 		for _, form := range []string{"", "Ada", "", "36", "ok"} {
 			html, err := actor.Ask(ctx, user, &page{form: form})
 			fmt.Println(html, err)

@@ -3,6 +3,7 @@ package actor_test
 import (
 	"context"
 	"fmt"
+	"github.com/braidgo/braid/suspend"
 
 	"github.com/braidgo/braid/actor"
 	"github.com/braidgo/braid/adapters/fifo"
@@ -44,7 +45,7 @@ func Example_stateMachine() {
 	}
 
 	_ = fifo.Run(context.Background(), func(ctx context.Context) error {
-		ref := actor.Spawn(ctx, suspendHere(), turnstile, actor.Options[any]{})
+		ref := actor.Spawn(ctx, suspend.Here(), turnstile, actor.Options[any]{})
 		for _, coins := range []int{0, 1, 0, 2, 0} {
 			for range coins {
 				_ = ref.Send(Coin{})

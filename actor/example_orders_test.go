@@ -9,9 +9,6 @@ import (
 	"github.com/braidgo/braid/suspend"
 )
 
-// suspendHere returns the scheduler of the calling task.
-func suspendHere() suspend.Spawner { return suspend.Here() }
-
 type (
 	order  struct{ item string }
 	cancel struct{ item string }
@@ -50,7 +47,7 @@ func Example_ordersAndCancellations() {
 	_ = fifo.Run(context.Background(), func(ctx context.Context) error {
 		replies := actor.Open[string](ctx, actor.Options[string]{})
 		defer replies.Close()
-		ref := actor.Spawn(ctx, suspendHere(), office(replies.Ref()), actor.Options[any]{})
+		ref := actor.Spawn(ctx, suspend.Here(), office(replies.Ref()), actor.Options[any]{})
 		for _, m := range []any{order{"book"}, order{"lamp"}, order{"pen"}, cancel{"lamp"}} {
 			_ = ref.Send(m)
 		}

@@ -3,6 +3,7 @@ package actor_test
 import (
 	"context"
 	"fmt"
+	"github.com/braidgo/braid/suspend"
 
 	"github.com/braidgo/braid/actor"
 	"github.com/braidgo/braid/adapters/fifo"
@@ -88,7 +89,7 @@ func Example_producers() {
 
 	t := &tree{&tree{nil, 1, &tree{nil, 2, nil}}, 3, &tree{nil, 4, nil}}
 	_ = fifo.Run(context.Background(), func(ctx context.Context) error {
-		on := suspendHere()
+		on := suspend.Here()
 		a, b := actor.Spawn(ctx, on, receiving(t), actor.Options[*next]{}), actor.Spawn(ctx, on, reacting(t), actor.Options[*next]{})
 		return actor.Spawn(ctx, on, coordinator(a, b), actor.Options[any]{}).Wait(ctx)
 	})

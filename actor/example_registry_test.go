@@ -3,6 +3,7 @@ package actor_test
 import (
 	"context"
 	"fmt"
+	"github.com/braidgo/braid/suspend"
 
 	"github.com/braidgo/braid/actor"
 	"github.com/braidgo/braid/adapters/fifo"
@@ -40,7 +41,7 @@ func Example_registry() {
 				case *Find:
 					ref, ok := rooms[m.name]
 					if !ok {
-						ref = actor.Spawn(ctx, suspendHere(), talk(m.name), actor.Options[string]{})
+						ref = actor.Spawn(ctx, suspend.Here(), talk(m.name), actor.Options[string]{})
 						rooms[m.name] = ref
 						self.Watch(ref, func(error) any { return ended{m.name} })
 					}
@@ -55,7 +56,7 @@ func Example_registry() {
 	}
 
 	_ = fifo.Run(context.Background(), func(ctx context.Context) error {
-		names := actor.Spawn(ctx, suspendHere(), registry, actor.Options[any]{})
+		names := actor.Spawn(ctx, suspend.Here(), registry, actor.Options[any]{})
 		say := func(name, line string) room {
 			ref, err := actor.Ask(ctx, names, &Find{name: name})
 			if err == nil {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"github.com/braidgo/braid/suspend"
 	"time"
 
 	"github.com/braidgo/braid/actor"
@@ -38,8 +39,8 @@ func Example_supervision() {
 	}, parser)
 
 	_ = fifo.Run(context.Background(), func(ctx context.Context) error {
-		ref := actor.Spawn(ctx, suspendHere(), patient, actor.Options[*Line]{})
-		boss := actor.Spawn(ctx, suspendHere(), func(_ context.Context, self *actor.Self[any]) error {
+		ref := actor.Spawn(ctx, suspend.Here(), patient, actor.Options[*Line]{})
+		boss := actor.Spawn(ctx, suspend.Here(), func(_ context.Context, self *actor.Self[any]) error {
 			self.Watch(ref, func(err error) any { return err })
 			return self.React(func(err any) error {
 				fmt.Println("the parser has ended:", err)

@@ -3,6 +3,7 @@ package actor_test
 import (
 	"context"
 	"fmt"
+	"github.com/braidgo/braid/suspend"
 
 	"github.com/braidgo/braid/actor"
 	"github.com/braidgo/braid/adapters/fifo"
@@ -13,23 +14,24 @@ func Example_counter() {
 	type Increment struct{ by int }
 	type Current struct{ actor.Request[int] }
 
-	counter := func(_ context.Context, self *actor.Self[any]) error {
+	counter := func(ctx context.Context, self *actor.Self[any]) error {
 		value := 0
-		return actor.Loop(func() error {
-			return self.React(func(m any) error {
-				switch m := m.(type) {
-				case Increment:
-					value += m.by
-				case *Current:
-					m.Reply(value)
-				}
-				return nil
-			})
-		})
+		for {
+			m, err := self.Receive(ctx)
+			if err != nil {
+				return err
+			}
+			switch m := m.(type) {
+			case Increment:
+				value += m.by
+			case *Current:
+				m.Reply(value)
+			}
+		}
 	}
 
 	_ = fifo.Run(context.Background(), func(ctx context.Context) error {
-		ref := actor.Spawn(ctx, suspendHere(), counter, actor.Options[any]{})
+		ref := actor.Spawn(ctx, suspend.Here(), counter, actor.Options[any]{})
 		_ = ref.Send(Increment{2})
 		_ = ref.Send(Increment{40})
 		v, err := actor.Ask(ctx, ref, &Current{})
@@ -69,7 +71,7 @@ func Example_boundedBuffer() {
 	}
 
 	_ = fifo.Run(context.Background(), func(ctx context.Context) error {
-		ref := actor.Spawn(ctx, suspendHere(), buffer, actor.Options[any]{})
+		ref := actor.Spawn(ctx, suspend.Here(), buffer, actor.Options[any]{})
 		early := actor.AskLater(ref, &Get{})
 		for i := range 5 {
 			_ = ref.Send(Put{i})
@@ -95,7 +97,7 @@ func Example_tokenRing() {
 		const n = 1000
 		ring := make([]actor.Ref[int], n)
 		for i := range ring {
-			ring[i] = actor.Spawn(ctx, suspendHere(), func(_ context.Context, self *actor.Self[int]) error {
+			ring[i] = actor.Spawn(ctx, suspend.Here(), func(_ context.Context, self *actor.Self[int]) error {
 				return actor.Loop(func() error {
 					return self.React(func(token int) error {
 						next := ring[(i+1)%n]

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"github.com/braidgo/braid/suspend"
 
 	"github.com/braidgo/braid/actor"
 	"github.com/braidgo/braid/adapters/fifo"
@@ -29,7 +30,7 @@ func Example_tree() {
 		lives++
 		var trays [2]actor.Ref[string]
 		for i := range trays {
-			trays[i] = actor.Spawn(ctx, suspendHere(), tray(lives, i), actor.Options[string]{}) // with the context of this life
+			trays[i] = actor.Spawn(ctx, suspend.Here(), tray(lives, i), actor.Options[string]{}) // with the context of this life
 		}
 		next := 0
 		return actor.Loop(func() error {
@@ -44,7 +45,7 @@ func Example_tree() {
 	})
 
 	_ = fifo.Run(context.Background(), func(ctx context.Context) error {
-		ref := actor.Spawn(ctx, suspendHere(), printer, actor.Options[string]{})
+		ref := actor.Spawn(ctx, suspend.Here(), printer, actor.Options[string]{})
 		for _, page := range []string{"", "a", "b", "c"} {
 			_ = ref.Send(page)
 		}

@@ -73,6 +73,7 @@ import (
 
 // send puts m into the mailbox.
 func (in *Inbox[M]) send(m M) error {
+	// Step 1.
 	var q pending
 	l := &in.life
 	if l.asks { // a copy of requestOf, which the compiler does not inline
@@ -80,6 +81,7 @@ func (in *Inbox[M]) send(m M) error {
 	}
 	suspend.Point()
 	l.guard.Relock() // inlined
+	// The cases of steps 2 to 4 are in postLocked and acceptLocked. Other messages continue with step 5.
 	if l.closed || in.ops != nil || q != nil {
 		return in.postLocked(m, q, false)
 	}
@@ -108,6 +110,7 @@ func (in *Inbox[M]) post(m M, q pending, forced bool) error {
 func (in *Inbox[M]) postLocked(m M, q pending, forced bool) error {
 	l := &in.life
 	switch {
+	// Step 2.
 	case l.closed:
 		l.guard.Unlock()
 		return ErrEnded
@@ -132,12 +135,14 @@ func (in *Inbox[M]) postLocked(m M, q pending, forced bool) error {
 func (in *Inbox[M]) acceptLocked(m M, q pending, forced bool) (moved *entry, start bool) {
 	var n note
 	if q != nil {
+		// Step 3.
 		moved = in.life.adoptLocked(q)
 		if w, ok := q.(wrapped); ok {
 			n.q = w.pending
 		}
 	}
 	if in.ops != nil {
+		// Step 4.
 		if in.offerLocked(m) {
 			return moved, false
 		}
@@ -146,6 +151,8 @@ func (in *Inbox[M]) acceptLocked(m M, q pending, forced bool) (moved *entry, sta
 			in.ops.used++
 		}
 	}
+	// Step 5. Here we have a choice: a message for an actor that waits could go to arrived as well. It goes to the owner's mail, so that the
+	// owner, once woken, finds it without the guard.
 	if in.life.state == running {
 		in.arrived.push(m)
 		in.arrived.annotate(n)
@@ -153,6 +160,7 @@ func (in *Inbox[M]) acceptLocked(m M, q pending, forced bool) (moved *entry, sta
 	}
 	in.mail.push(m)
 	in.mail.annotate(n)
+	// Step 6.
 	return moved, in.life.wakeLocked()
 }
 

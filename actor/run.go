@@ -284,6 +284,7 @@ func (in *Inbox[M]) react(n error, woken bool) (waits bool, err error) {
 			in.reacted()
 			return false, l.cancellation()
 		}
+		// Step 7 of a message, see mailbox.go.
 		if in.mail.count > 0 {
 			if took, err := in.scan(&in.at, f); took {
 				if in.at = (place[M]{}); t != nil {
@@ -304,9 +305,11 @@ func (in *Inbox[M]) react(n error, woken bool) (waits bool, err error) {
 				continue
 			}
 		}
+		// Step 8.
 		l.guard.Relock()
 		news, err := in.newsLocked(t)
 		if !news {
+			// Step 9.
 			l.goOn = n
 			in.restLocked()
 			l.state = reacting

@@ -101,28 +101,29 @@ func (p picture) begin(width, height int, label string) {
 
 func drawMeeting(w io.Writer) error {
 	p := picture{w}
-	p.begin(width, height, "Tasks of three schedulers and a goroutine meet at one MVar")
+	p.begin(580, 500, "Tasks of three schedulers and a goroutine meet at one MVar")
 	p.printf(`<defs><marker id="tip" viewBox="0 0 10 10" refX="9" refY="5" markerWidth="8" markerHeight="8" orient="auto-start-reverse"><path d="M0 0L10 5L0 10z" class="tip"/></marker></defs>`)
 
-	p.island(20, 20, "event loop", "one thread",
+	p.island(20, 10, "event loop", "one thread",
 		task{"connection 1", "waits in Take", waiting}, task{"connection 2", "runs", running}, task{"connection 3", "waits for its socket", waiting})
-	p.island(20, 200, "GUI main thread", "one thread", task{"button handler", "waits in Take", waiting}, task{"repaint", "runs", running})
-	p.island(650, 20, "work-stealing pool", "n threads", task{"fib(40)", "runs, then Put", running}, task{"its two halves", "run", running})
-	p.island(650, 200, "Go's own scheduler", "", task{"goroutine", "waits in Read", waiting})
+	p.island(20, 312, "GUI main thread", "one thread", task{"button handler", "waits in Take", waiting}, task{"repaint", "runs", running})
+	p.island(310, 42, "work-stealing pool", "n threads", task{"fib(40)", "runs, then Put", running}, task{"its two halves", "run", running})
+	p.island(310, 312, "Go's own scheduler", "", task{"goroutine", "waits in Read", waiting})
 
-	p.box(375, 112, 170, 96, meeting, "")
-	p.text(460, 138, "middle", `class="name"`, "MVar")
-	p.text(460, 160, "middle", `class="task"`, "one value, or none,")
-	p.text(460, 178, "middle", `class="task"`, "and a queue of waiters")
-	p.text(460, 196, "middle", `class="note"`, "no lock, no thread is held")
+	p.box(200, 183, 180, 96, meeting, "")
+	p.text(290, 209, "middle", `class="name"`, "MVar")
+	p.text(290, 231, "middle", `class="task"`, "one value, or none,")
+	p.text(290, 249, "middle", `class="task"`, "and a queue of waiters")
+	p.text(290, 267, "middle", `class="note"`, "no lock, no thread is held")
 
-	p.arrow(270, 68, 373, 130, "Take(ctx)", 335, 74)
-	p.arrow(270, 248, 373, 192, "Take(ctx)", 338, 252)
-	p.arrow(650, 68, 547, 130, "Put(ctx, v)", 583, 74)
-	p.arrow(650, 248, 547, 192, "Read(ctx)", 586, 252)
+	p.arrow(145, 150, 198, 207, "Take(ctx)", 125, 192)
+	p.arrow(145, 312, 198, 255, "Take(ctx)", 125, 282)
+	p.arrow(435, 150, 382, 207, "Put(ctx, v)", 463, 192)
+	p.arrow(435, 312, 382, 255, "Read(ctx)", 459, 282)
 
-	p.text(20, 336, "start", `class="task"`, "A wait suspends the task and nothing else: its thread goes on with the other tasks of its scheduler.")
-	p.text(20, 356, "start", `class="task"`, "Of a value and a cancelled ctx exactly one wins. A Put that meets a cancelled Take keeps its value for the next one.")
+	p.text(20, 444, "start", `class="task"`, "A wait suspends the task and nothing else: its thread runs other tasks.")
+	p.text(20, 464, "start", `class="task"`, "If a value and the end of ctx meet in a wait, exactly one wins.")
+	p.text(20, 484, "start", `class="task"`, "A Put that meets a cancelled Take keeps its value for the next one.")
 	p.printf(`</svg>`)
 	return nil
 }

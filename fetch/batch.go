@@ -12,6 +12,8 @@ import (
 	"github.com/braidgo/braid/suspend"
 )
 
+// This file has the life of a batch. schedule.go decides which requests it has, and when it is sent.
+
 func newBatch(t *table, r *round) *batch {
 	b := &batch{t: t, d: r.d, round: r, kept: t.write}
 	b.requests = b.one[:0]
@@ -97,6 +99,7 @@ func (b *batch) runAll() {
 // callSource calls the source, unless b has been cancelled.
 func (b *batch) callSource() {
 	s := b.t.s
+	// Step 7.
 	b.ctx.Init(s.ctx, watching.Here)
 	s.guard.Lock()
 	b.called, b.caller = !b.cancelled, gid.Get()
@@ -203,6 +206,7 @@ func (b *batch) finish() (next *batch) {
 	s := b.t.s
 	s.guard.Lock()
 	defer s.guard.Unlock()
+	// Step 8.
 	b.returned, b.caller = true, 0
 	if b.called && s.recorded == nil {
 		s.stats.Open--
@@ -254,7 +258,6 @@ func (b *batch) cancelLocked() {
 	}
 }
 
-// cancelAll cancels the contexts of the batches whose source has been called.
 func cancelAll(batches []*batch, cause error) {
 	for _, b := range batches {
 		b.t.s.guard.Lock()

@@ -130,7 +130,7 @@ func TestRunAfterClose(t *testing.T) {
 func TestAnEffectIsReplaced(t *testing.T) {
 	real := fetch.NewEffect("write", func(context.Context, *fetch.Batch[int, int]) error { t.Error("the real thing"); return nil }, fetch.SourceOptions{})
 	stub := fetchtest.New("stub", func(k int) (int, error) { return 2 * k, nil }, fetch.SourceOptions{})
-	o := fetch.Options{Use: []fetch.Override{stub.InsteadOfEffect(real)}}
+	o := fetch.Options{Use: []fetch.Override{real.Replace(stub.Load)}}
 	require.NoError(t, fetch.Run(t.Context(), func(ctx context.Context) error {
 		got, err := fetch.Map(ctx, []int{1, 2, 1}, real.Do)
 		require.Equal(t, []int{2, 4, 2}, got)

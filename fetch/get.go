@@ -18,12 +18,14 @@ import (
 // ctx has no session, ErrEnded if the session has ended, and ErrInSource if ctx is the context of a source.
 func (src *Source[K, V]) Get(ctx context.Context, k K) (V, error) {
 	f := frameOf(ctx)
+	// Step 1 of a round, see schedule.go.
 	if err := f.check(ctx); err != nil {
 		return *new(V), err
 	}
 	checkKey(k)
 	t, e := src.answered(f.s, k, f.askers)
 	if e == nil {
+		// Step 2.
 		c := &call[K, V]{t: t, one: [1]K{k}}
 		c.keys, c.waiter.links = c.one[:], c.link[:]
 		if err := c.wait(ctx, f); err != nil {

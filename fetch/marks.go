@@ -3,10 +3,45 @@ package fetch
 import (
 	"runtime"
 	"time"
+
+	"github.com/braidgo/braid/internal/atomicx"
 )
 
 // This file records the data for a session's Trace: the batches, the Gets of each request, and the last answer of each task.
 // trace.go reads these records.
+
+// A tracer records the batches of a session. The session's guard protects the tracer and the marks. Session.tracer is
+// nil without a Trace, and is not called then.
+type tracer struct {
+	name  string
+	begun time.Time
+	sent  []*batch // sorted by send time
+}
+
+// A mark records a Get of one key: its task and its place in the code.
+type mark struct {
+	label   string
+	task    *trail
+	because *request // the request whose answer the task received last
+	at      place
+	next    *mark     // the next mark of the same request
+	wide    []uintptr // a longer form of the field at, if Options.Skip is set; nil otherwise
+	skip    func(function string) bool
+	listed  bool
+}
+
+// A place holds the innermost stack frames of a Get. These frames include the user's call of Get or the call of a combinator.
+type place [3]uintptr
+
+// A widePlace holds the innermost stack frames of a combinator's caller. A widePlace has more frames than a place, because
+// combinators may call each other.
+type widePlace [6]uintptr
+
+// A trail is the history of one task.
+type trail struct {
+	last  atomicx.Pointer[request] // atomic because goroutines outside a Run share a trail
+	group *widePlace               // the call of a combinator that started the task, or nil
+}
 
 func newTracer(f *frame) *tracer {
 	t := &tracer{name: "fetch", begun: time.Now()}

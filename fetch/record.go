@@ -11,6 +11,9 @@ import (
 	"github.com/braidgo/braid/internal/atomicx"
 )
 
+// A recorded indexes a Recording: it maps the name of a source, and then the JSON of a key, to the answers.
+type recorded map[string]map[string][]Answer
+
 // Record returns the answers that the session has received so far. Record fails if a key or a value cannot be marshalled, or if
 // two keys of a source have the same JSON. Record omits transient errors, cancellations and the answers of Fresh sources. If a
 // key was forgotten and requested again, only the last answer is recorded, and every Get of a replay returns that answer.

@@ -14,7 +14,7 @@ import (
 )
 
 // This file declares the state of a session, from the outermost type to the innermost. The session's guard protects all of this
-// state, unless a comment says otherwise.
+// state, unless a comment says otherwise. The records of a trace are in marks.go.
 
 // A Session remembers the answers to requests. A server usually opens one Session for each request that it serves. The methods
 // may be called from any goroutine.
@@ -263,58 +263,3 @@ func (f *frame) check(ctx context.Context) error {
 	}
 	return nil
 }
-
-// A tracer records the batches of a session. The session's guard protects the tracer and the marks. Session.tracer is
-// nil without a Trace, and is not called then.
-type tracer struct {
-	name  string
-	begun time.Time
-	sent  []*batch // sorted by send time
-}
-
-// A mark records a Get of one key: its task and its place in the code.
-type mark struct {
-	label   string
-	task    *trail
-	because *request // the request whose answer the task received last
-	at      place
-	next    *mark     // the next mark of the same request
-	wide    []uintptr // a longer form of the field at, if Options.Skip is set; nil otherwise
-	skip    func(function string) bool
-	listed  bool
-}
-
-// A place holds the innermost stack frames of a Get. These frames include the user's call of Get or the call of a combinator.
-type place [3]uintptr
-
-// A widePlace holds the innermost stack frames of a combinator's caller. A widePlace has more frames than a place, because
-// combinators may call each other.
-type widePlace [6]uintptr
-
-// A trail is the history of one task.
-type trail struct {
-	last  atomicx.Pointer[request] // atomic because goroutines outside a Run share a trail
-	group *widePlace               // the call of a combinator that started the task, or nil
-}
-
-// A settling is the delay before the settled driver sends its requests. A settling ends when other goroutines have had their
-// turns, or when the timer fires.
-type settling struct {
-	d         *driver
-	limit     *limit
-	met       int // size of the crowd when the turns began
-	again     int // number of times that the turns have begun again
-	seen      int // size of the crowd when the timer started
-	prolonged int
-	within    time.Duration // the time to settle
-	extra     time.Duration // time that restarts may still add to within
-}
-
-// A thunk is the state of a function that Later returned.
-type thunk struct {
-	force func() // runs the function, or waits for it
-	taken bool   // the function has been started; protected by the session's guard
-}
-
-// A recorded indexes a Recording: it maps the name of a source, and then the JSON of a key, to the answers.
-type recorded map[string]map[string][]Answer

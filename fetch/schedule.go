@@ -71,12 +71,10 @@ import (
 
 // idle sends the pending requests. It is called when none of the driver's tasks seems runnable, and returns at once if a task
 // is runnable again.
-//
-// Writes are sent only when no read is pending, so that the reads see the state before the writes. With Rounds, nothing is sent
-// while a round is open, because its answers may lead to more requests, and one batch is better than two.
 func (d *driver) idle() {
 	s := d.s
 	s.guard.Lock()
+	// Step 5.
 	if d.state != armed || d.ended || s.ended || d.group != nil && !d.group.Idle() {
 		s.guard.Unlock()
 		return
@@ -102,6 +100,8 @@ func (d *driver) idle() {
 			w.leaveLocked()
 		}
 	}
+	// Step 6. Here we have a choice: to send now, or to wait for more requests. No task of the Run can run, so no wait would bring
+	// more of them; a dataloader cannot know this, and waits.
 	start := d.sendLocked(list)
 	s.guard.Unlock()
 	start.beginAll()
@@ -117,6 +117,8 @@ func (d *driver) sendLocked(list *dlist.List[*request]) (start *batch) {
 	d.waiters = 0
 	d.s.stats.Rounds++
 	r := &round{d: d, number: d.s.stats.Rounds}
+	// Here we have a choice. With Rounds, tasks that the answers make runnable find each other in the next round, so the batches
+	// are large. With Eager, a chain of quick sources does not wait for a slow one, but the batches are smaller.
 	if r.requests.Append(list); d.policy == Rounds {
 		d.state, r.holds = busy, true
 	}
@@ -151,6 +153,7 @@ func (d *driver) sendLocked(list *dlist.List[*request]) (start *batch) {
 
 // backLocked records that a batch of r is over. After the last batch it hands out the answers and ends the round.
 func (r *round) backLocked() {
+	// Step 8, in the last batch of the round.
 	if r.open--; r.open > 0 {
 		return
 	}
@@ -192,7 +195,6 @@ func (r *round) handLocked(first bool) bool {
 	return false
 }
 
-// doneLocked changes q.state from back to done.
 func (q *request) doneLocked() {
 	q.state = done
 	if q.passing {
@@ -200,9 +202,9 @@ func (q *request) doneLocked() {
 	}
 }
 
-// overLocked ends the round. overLocked must be called after the last answer is handed out; otherwise the tasks that resume
-// first and park again would make a separate, small round.
+// overLocked ends the round. It must be called after the last answer is handed out.
 func (r *round) overLocked() {
+	// Step 9.
 	if r.holds {
 		r.d.state = quiet
 	}
@@ -246,6 +248,7 @@ func (d *driver) addLocked(q *request) {
 	if q.d != nil {
 		q.d.pendingLocked(q).Remove(&q.node)
 	}
+	// Step 3.
 	if q.d = d; q.t.opts.Mode >= Immediate {
 		if b := aloneLocked(q); b.started {
 			goroutine(b.runAll)
@@ -257,7 +260,6 @@ func (d *driver) addLocked(q *request) {
 	d.armLocked()
 }
 
-// pendingLocked returns the list of d that q belongs to: reads or writes.
 func (d *driver) pendingLocked(q *request) *dlist.List[*request] {
 	if q.t.write {
 		return &d.writes
@@ -282,6 +284,7 @@ func (d *driver) armLocked() {
 		return
 	}
 	d.state = armed
+	// Step 4 begins here: something will call d.idle.
 	switch {
 	case d.ordered: // the scheduler calls d.idle
 	case d.settled:

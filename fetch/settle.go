@@ -39,6 +39,19 @@ const (
 	overflow = 128
 )
 
+// A settling is the delay before the settled driver sends its requests. A settling ends when other goroutines have had their
+// turns, or when the timer fires.
+type settling struct {
+	d         *driver
+	limit     *limit
+	met       int // size of the crowd when the turns began
+	again     int // number of times that the turns have begun again
+	seen      int // size of the crowd when the timer started
+	prolonged int
+	within    time.Duration // the time to settle
+	extra     time.Duration // time that restarts may still add to within
+}
+
 // settleLocked starts a settling, which calls d.idle when it ends.
 func (d *driver) settleLocked() {
 	o := &d.s.opts

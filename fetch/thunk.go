@@ -7,6 +7,12 @@ import (
 	"github.com/braidgo/braid/suspend"
 )
 
+// A thunk is the state of a function that Later returned.
+type thunk struct {
+	force func() // runs the function, or waits for it
+	taken bool   // the function has been started; protected by the session's guard
+}
+
 // Later returns a thunk, that is, a function that returns the result of f. Later is for executors that collect thunks and call
 // them later, as GraphQL executors do. The first call of a thunk runs all thunks that the session has so far, concurrently: as
 // tasks of a Run on the calling goroutine, or of the calling task's Run. The requests of concurrent thunks share batches.

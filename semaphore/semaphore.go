@@ -75,10 +75,13 @@ func (s *Semaphore) TryAcquire(n int64) bool {
 // waiter. Release never suspends. If n is negative, or more than the number of permits that are held, Release panics and changes nothing.
 func (s *Semaphore) Release(n int64) {
 	back := permits(n)
-	if back > 0 && !s.gate.Release(back, gate.Max-s.size+back, math.MaxUint64) {
+	if back > 0 && !s.gate.Release(back, s.taken(back), math.MaxUint64) {
 		panic("semaphore: released more than held")
 	}
 }
+
+// taken returns what the gate counts as taken while n permits of s are held. A gate has more permits, and New has taken the surplus.
+func (s *Semaphore) taken(n uint64) uint64 { return gate.Max - s.size + n }
 
 // Resize sets the total number of permits to n. It grants new permits to waiters at once. If more than n permits are held, they stay valid,
 // but released permits are dropped until only n are left. A waiter that wants more than n permits gets ErrTooLarge when it is the first

@@ -133,7 +133,7 @@ func conserve(t *testing.T, n int, seed uint64, next func() suspend.Spawner) (su
 		ends[i].Add(1)
 		return i, nil
 	}, stage.Options{Pool: pool, Width: 1 + rng.IntN(2), Queue: stage.NoQueue}).OnFail(oops)
-	p := stage.Pipe(stage.Pipe3(a, b, c), d)
+	p := stage.Pipe(stage.Pipe(stage.Pipe(a, b), c), d)
 	stages := []stage.Observed{a, b, c, d}
 	stop := make(chan struct{})
 	var looks sync.WaitGroup

@@ -76,11 +76,13 @@ import (
 // handler. If several chains cross, so that each waits for a slot of another, one of the Dos fails with ErrCycle. Waits for
 // children handed in by Begin or Submit are not examined.
 func (s *Stage[In, Out]) Do(ctx context.Context, in In) (out Out, err error) {
+	// Steps 1 and 2.
 	parent, from, err := enterDo(ctx, &s.entry)
 	if err != nil {
 		return out, err
 	}
 	if from == nil {
+		// Step 3. Here we have a choice: a worker could run the handler, but a switch to it and back takes longer than a short handler.
 		if now, ticket := s.mayInline(); ticket != 0 {
 			if s.o.Limit != nil {
 				defer s.adjustInline()
@@ -166,15 +168,14 @@ func (s *Stage[In, Out]) mayInline() (now int64, ticket uint64) {
 	return now, ticket
 }
 
-// onCaller reports whether the caller is on the scheduler of p.
 func (p *Pool) onCaller() bool { return p.inline && suspend.Within(p.on) }
 
-// ask hands in a task and waits for the answer.
 func ask[In, Out any](ctx context.Context, p port[In], in In, parent *task, from *core) (out Out, err error) {
 	c, err := handInWithReply[In, Out](ctx, p, in, parent, from, from)
 	if err != nil {
 		return out, err
 	}
+	// Step 6.
 	return c.reply.await(ctx, &c.task, from)
 }
 

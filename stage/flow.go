@@ -81,11 +81,6 @@ func Pipe[A, B, C any](a Flow[A, B], b Flow[B, C]) Flow[A, C] {
 	return &flow[A, C]{wire(nil), wire, func(to []Observed) []Observed { return b.describe(a.describe(to)) }, []Closer{a, b}}
 }
 
-// Pipe3 is Pipe for three flows.
-func Pipe3[A, B, C, D any](a Flow[A, B], b Flow[B, C], c Flow[C, D]) Flow[A, D] {
-	return Pipe(Pipe(a, b), c)
-}
-
 // Do implements Flow.
 func (f *flow[In, Out]) Do(ctx context.Context, in In) (out Out, err error) {
 	parent, from, err := enterDo(ctx, f.in)

@@ -48,7 +48,7 @@ func flows(let chan struct{}, full stage.Full) map[string]func() stage.Flow[int,
 			o.Pool = stage.NewPool("p", 1, nil)
 			narrow := stage.Options{Pool: o.Pool, Queue: stage.NoQueue}
 			a, b, c, d := stage.New("a", f, o), stage.New("b", same, narrow), stage.New("c", same, narrow), stage.New("d", same, narrow)
-			p := stage.Pipe(stage.Pipe3(a, b, c), d)
+			p := stage.Pipe(stage.Pipe(stage.Pipe(a, b), c), d)
 			return p
 		},
 		"Replicate": func() stage.Flow[int, int] {

@@ -119,6 +119,7 @@ func (g *gate[In, Out]) put(ctx context.Context, t *task, in In, h how, from *co
 	now := p.now()
 	s.rank(t, in)
 	p.guard.Lock()
+	// Step 4 of a task, see do.go.
 	switch {
 	case s.closed:
 		err := s.refuse(s.errs.closed)
@@ -165,6 +166,7 @@ func (s *Stage[In, Out]) rank(t *task, in In) {
 
 // accept puts t in the queue. The caller must hold the guard.
 func (s *Stage[In, Out]) accept(way *gate[In, Out], t *task, in In, now int64) {
+	// Step 5.
 	s.arrived++
 	s.accepted++
 	t.tries = 0

@@ -72,6 +72,7 @@ func (s *Stage[In, Out]) serve(w *worker) {
 	if s.paced && s.holds(w) {
 		return
 	}
+	// Step 7 of a task, see do.go.
 	var e item[In, Out]
 	isLate := s.take(w, &e)
 	w.owed.pay()
@@ -108,6 +109,7 @@ func (s *Stage[In, Out]) perform(e *item[In, Out], skip bool, gid int64, now *in
 		return out, false
 	}
 	start := *now
+	// Step 8.
 	out, err := s.callHandler(e.t, e.in)
 	*now = s.pool.now()
 	v.service = *now - start
@@ -129,6 +131,7 @@ func (s *Stage[In, Out]) callHandler(ctx context.Context, in In) (out Out, err e
 // handOn passes the result to the next stage or to the answer. After an error, it sets v. If passed is true, the task has entered
 // the next stage, and the guard is held.
 func (s *Stage[In, Out]) handOn(e *item[In, Out], out Out, err error, now *int64, v *verdict, due *dues) (passed bool) {
+	// Step 9.
 	gid := e.t.gid.Load()
 	if s.o.RetryBudget != nil && e.t.tries == 0 {
 		s.o.RetryBudget.deposit()
@@ -203,6 +206,7 @@ func (s *Stage[In, Out]) decide(e *item[In, Out], v *verdict) {
 // finish counts the fate of a task that was in progress. What remains to be done after the unlock is stored in o, which must be
 // empty: the slot of a task must be free before the task ends.
 func (s *Stage[In, Out]) finish(e *item[In, Out], v *verdict, now int64, o *owed) {
+	// Step 10.
 	switch {
 	case v.fate == again:
 		o.after = s.postpone(*e, v.after)

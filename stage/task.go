@@ -190,6 +190,7 @@ func (t *task) countDown(err error) {
 			first := err
 			t.err.CompareAndSwap(nil, &first)
 		}
+		// Step 11 of a task, see do.go.
 		if t.open.Add(-1) >= 0 {
 			return
 		}

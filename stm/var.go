@@ -117,16 +117,6 @@ func (v *Var[T]) Set(tx *Tx, x T) {
 	tx.write(write{&v.cell, v, &box[T]{value: x}, i + 1})
 }
 
-// Change sets v to x if v holds another value in tx, and reports whether it did. If the value is the same, transactions
-// that wait for v are not woken. Unlike Set, Change reads v.
-func Change[T comparable](tx *Tx, v *Var[T], x T) bool {
-	if v.Get(tx) == x {
-		return false
-	}
-	v.Set(tx, x)
-	return true
-}
-
 // Load returns the value of v outside a transaction. It never suspends. Two Loads do not form a consistent snapshot, but
 // the second Load never sees an older state than the first.
 //

@@ -7,13 +7,12 @@ import (
 	"github.com/braidgo/braid/suspend"
 )
 
-// OpenEnding starts, for one subtest, a scheduler that runs on a foreign executor. The function end stops the executor for good
-// while tasks are still alive; close is the same as in Open.
-type OpenEnding func(t testing.TB) (s suspend.Spawner, end, close func())
-
 // Ending checks a scheduler whose executor may end before its tasks. The tasks must still run to their end, and close must
-// return.
-func Ending(t *testing.T, open OpenEnding) { runChecks(t, endingChecks, Options{}.complete(), open) }
+// return. open is called for each subtest. The function end stops the executor for good while tasks are still alive; close is
+// the same as in Open.
+func Ending(t *testing.T, open func(t testing.TB) (s suspend.Spawner, end, close func())) {
+	runChecks(t, endingChecks, Options{}.complete(), openEnding(open))
+}
 
 var endingChecks = []check{
 	{"Ending/a-task-that-is-cancelled-ends",

@@ -47,7 +47,7 @@ type env struct {
 	suspend  suspendFunc
 	spawner  suspend.Spawner
 	executor suspend.Executor
-	end      func() // stops the executor of the scheduler for good; see OpenEnding
+	end      func() // stops the executor of the scheduler for good; see Ending
 	shut     func()
 	panicked chan any // the values of panics that the scheduler has reported
 
@@ -60,10 +60,15 @@ type env struct {
 	late     bool          // the check was given up because it made no progress
 }
 
-// An opener starts what a check tests: it is an Open, an OpenExecutor or an OpenEnding.
+// An opener starts what a check tests.
 type opener interface {
 	open(tb testing.TB, e *env)
 }
+
+type (
+	openExecutor func(t testing.TB) (x suspend.Executor, close func())
+	openEnding   func(t testing.TB) (s suspend.Spawner, end, close func())
+)
 
 func (open Open) open(tb testing.TB, e *env) {
 	if e.opts.Panics != nil {
@@ -74,9 +79,9 @@ func (open Open) open(tb testing.TB, e *env) {
 	e.spawner, e.shut = open(tb)
 }
 
-func (open OpenExecutor) open(tb testing.TB, e *env) { e.executor, e.shut = open(tb) }
+func (open openExecutor) open(tb testing.TB, e *env) { e.executor, e.shut = open(tb) }
 
-func (open OpenEnding) open(tb testing.TB, e *env) { e.spawner, e.end, e.shut = open(tb) }
+func (open openEnding) open(tb testing.TB, e *env) { e.spawner, e.end, e.shut = open(tb) }
 
 // runChecks runs each of the checks in a subtest, unless its condition does not hold.
 func runChecks(t *testing.T, checks []check, o Options, on opener) {

@@ -17,6 +17,9 @@ type (
 	Store       = store
 	StoreOps    = storeOps
 	Opener      = opener
+
+	OpenExecutor = openExecutor
+	OpenEnding   = openEnding
 )
 
 var Direct SuspendFunc = direct

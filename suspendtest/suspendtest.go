@@ -46,9 +46,6 @@ import (
 // method, Open can use Drive.
 type Open func(t testing.TB) (s suspend.Spawner, close func())
 
-// OpenExecutor starts an Executor for one subtest. close must return when every accepted callback has run.
-type OpenExecutor func(t testing.TB) (x suspend.Executor, close func())
-
 // Options declare which optional promises a scheduler makes. The kit then checks these promises. The zero value declares none.
 type Options struct {
 	// FIFO declares that tasks run in the order in which they become runnable.
@@ -83,9 +80,10 @@ func Scheduler(t *testing.T, open Open, o Options) {
 	t.Run("12/plain-goroutines-suspend-in-a-synctest-bubble", bubble)
 }
 
-// Executor checks the Executor that open starts. Of the Options, only FIFO has an effect.
-func Executor(t *testing.T, open OpenExecutor, o Options) {
-	runChecks(t, executorChecks, o.complete(), open)
+// Executor checks the Executor that open starts for each subtest. close must return when every accepted callback has run. Of
+// the Options, only FIFO has an effect.
+func Executor(t *testing.T, open func(t testing.TB) (x suspend.Executor, close func()), o Options) {
+	runChecks(t, executorChecks, o.complete(), openExecutor(open))
 }
 
 // complete sets the unexported fields that are not set.

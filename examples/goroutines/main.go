@@ -38,20 +38,24 @@ func (q *queue) put(ctx context.Context, job string) error {
 	return nil
 }
 
-func (q *queue) take(ctx context.Context) (
-	job string, err error) {
-	// A sync.Mutex has no cancellable Lock.
-	if err = q.mu.LockContext(ctx); err != nil {
+func (q *queue) take(
+	ctx context.Context,
+) (string, error) {
+	// sync.Mutex ignores contexts.
+	err := q.mu.LockContext(ctx)
+	if err != nil {
 		return "", err
 	}
 	defer q.mu.Unlock()
 	for len(q.jobs) == 0 {
-		// A sync.Cond has no cancellable Wait.
-		if err = q.more.Wait(ctx); err != nil {
+		// So does sync.Cond.
+		err := q.more.Wait(ctx)
+		if err != nil {
 			return "", err
 		}
 	}
-	job, q.jobs = q.jobs[0], q.jobs[1:]
+	job := q.jobs[0]
+	q.jobs = q.jobs[1:]
 	return job, nil
 }
 

@@ -26,20 +26,13 @@ type Source[K comparable, V any] struct {
 // source has no value for the key.
 func New[K comparable, V any](name string, answer func(k K) (V, error), o fetch.SourceOptions) *Source[K, V] {
 	s := &Source[K, V]{answer: answer}
-	s.Source = fetch.New(name, s.load, o)
+	s.Source = fetch.New(name, s.Load, o)
 	return s
 }
 
-// Instead returns an Override, for fetch.Options.Use, that replaces a source of the program with s.
-func (s *Source[K, V]) Instead(of *fetch.Source[K, V]) fetch.Override { return of.Replace(s.load) }
-
-// InsteadOfEffect returns an Override that replaces an Effect of the program with s. The batches are recorded, and nothing is
-// written.
-func (s *Source[K, V]) InsteadOfEffect(of *fetch.Effect[K, V]) fetch.Override {
-	return of.Replace(s.load)
-}
-
-func (s *Source[K, V]) load(ctx context.Context, b *fetch.Batch[K, V]) error {
+// Load answers and records a batch. With it, the Replace of a source or an Effect of the program returns an Override for
+// fetch.Options.Use: users.Replace(s.Load). An Effect that is replaced so writes nothing.
+func (s *Source[K, V]) Load(ctx context.Context, b *fetch.Batch[K, V]) error {
 	s.mu.Lock()
 	s.batches = append(s.batches, slices.Clone(b.Keys()))
 	gate := s.gate

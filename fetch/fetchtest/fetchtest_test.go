@@ -63,7 +63,7 @@ func TestInsteadOfTheRealSource(t *testing.T) {
 		_, ok, err := real.Find(ctx, -1)
 		require.False(t, ok)
 		return err
-	}, fetch.Options{Use: []fetch.Override{src.Instead(real)}})
+	}, fetch.Options{Use: []fetch.Override{real.Replace(src.Load)}})
 	require.NoError(t, err)
 	require.Equal(t, [][]int{{21}, {-1}}, src.Batches())
 }
@@ -81,7 +81,7 @@ func ExampleAssertRounds() {
 }
 
 // A test replaces the sources and effects of a program, and checks what the program has read and written.
-func ExampleSource_Instead() {
+func ExampleSource_Load() {
 	users := fetch.ByMap("users", func(context.Context, []int) (map[int]string, error) { panic("no database in a test") }, fetch.SourceOptions{})
 	visit := fetch.NewEffect("visit", func(context.Context, *fetch.Batch[int, string]) error { panic("no database in a test") }, fetch.SourceOptions{})
 	greet := func(ctx context.Context) (string, error) { // the program under test
@@ -95,7 +95,7 @@ func ExampleSource_Instead() {
 
 	answer := func(id int) (string, error) { return fmt.Sprint("user ", id), nil }
 	read, written := fetchtest.New("read", answer, fetch.SourceOptions{}), fetchtest.New("written", answer, fetch.SourceOptions{})
-	o := fetch.Options{Use: []fetch.Override{read.Instead(users), written.InsteadOfEffect(visit)}}
+	o := fetch.Options{Use: []fetch.Override{users.Replace(read.Load), visit.Replace(written.Load)}}
 	_ = fetch.Run(context.Background(), func(ctx context.Context) error {
 		text, err := greet(ctx)
 		fmt.Println(text, read.Batches(), written.Batches())

@@ -241,7 +241,7 @@ func (g *Gate) grantLocked() {
 			if g.waiters.DropEnded() {
 				continue
 			}
-			break
+			break // a waiter behind it may want less, but would starve it if it went first
 		}
 		if n, ok := g.waiters.ResumeHead(struct{}{}, err); ok && err == nil {
 			taken += n

@@ -9,9 +9,6 @@
 // A try is a delivery whose task failed, or that was never answered, because the process died or lost its connection. A message begins
 // at most Options.Tries times, and is then dead. Deliveries that were answered without a failure are no tries: a message that waited
 // for room in an overloaded stage and was given back at the end of Serve, and a task that failed with an error from Snooze.
-//
-// Between two tries a message waits outside the consumer, as a copy on another subject of the stream, so that it does not use up
-// Options.InFlight, and then joins the end of the queue. The headers of the copy hold the number of its tries.
 package jetstream
 
 import (

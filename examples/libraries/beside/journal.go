@@ -13,18 +13,21 @@ type journal struct {
 	records *stage.Stage[string, none]
 }
 
-func newJournal(write writer) *journal {
-	all := func(_ context.Context,
-		batch []string, _ []none) error {
-		return write(batch)
+func newJournal(w writer) *journal {
+	write := func(_ context.Context,
+		b []string, _ []none) error {
+		return w(b)
 	}
-	return &journal{stage.NewBatch("log", all,
-		stage.Options{Batch: 100, Queue: 1000,
-			Gather: time.Millisecond})}
+	return &journal{stage.NewBatch(
+		"log", write, stage.Options{
+			Batch: 100, Queue: 1000,
+			Gather: time.Millisecond,
+		})}
 }
 
-func (j *journal) add(ctx context.Context,
-	record string) error {
+func (j *journal) add(
+	ctx context.Context, record string,
+) error {
 	_, err := j.records.Do(ctx, record)
 	return err
 }

@@ -239,6 +239,80 @@ func TestLinks(t *testing.T) {
 	require.GreaterOrEqual(t, links, 10)
 }
 
+var (
+	decided  = regexp.MustCompile(`(?m)^\| (?:how|when|whether|which) .* \| (.+) \| (.+) \|$`)
+	name     = regexp.MustCompile("`([a-zA-Z]+)`")
+	fileLink = regexp.MustCompile(`\]\(([^)]+\.go)\)`)
+)
+
+// TestDecided checks that the functions in the table of CONTRIBUTING.md are declared in the files that the table names.
+func TestDecided(t *testing.T) {
+	rows := decided.FindAllStringSubmatch(read(t, "CONTRIBUTING.md"), -1)
+	require.GreaterOrEqual(t, len(rows), 9)
+	for _, row := range rows {
+		text := ""
+		for _, file := range fileLink.FindAllStringSubmatch(row[2], -1) {
+			text += read(t, file[1])
+		}
+		functions := name.FindAllStringSubmatch(row[1], -1)
+		require.NotEmpty(t, functions, row[0])
+		for _, f := range functions {
+			require.Regexp(t, `(?m)^func (\(.+\) )?`+f[1]+`[\[(]`, text, row[0])
+		}
+	}
+}
+
+var (
+	essayStep = regexp.MustCompile(`(?m)^//  ?([0-9]+)\. `)
+	codeStep  = regexp.MustCompile(`(?m)^\t+// Steps? ([0-9]+)(?: and ([0-9]+))?[ .,]`)
+)
+
+// TestSteps checks that the code has the number of each step of an essay, so that a reader finds the way from one to the other.
+func TestSteps(t *testing.T) {
+	for _, essay := range []string{"fetch/schedule.go", "stage/do.go", "actor/mailbox.go"} {
+		var steps, marked []string
+		for _, m := range essayStep.FindAllStringSubmatch(read(t, essay), -1) {
+			steps = append(steps, m[1])
+		}
+		require.GreaterOrEqual(t, len(steps), 9, essay)
+		for _, name := range files(t, ".go") {
+			if path.Dir(name) == path.Dir(essay) {
+				for _, m := range codeStep.FindAllStringSubmatch(read(t, name), -1) {
+					marked = append(marked, m[1:]...)
+				}
+			}
+		}
+		require.Subset(t, marked, steps, "the steps of %s that the code marks", essay)
+	}
+}
+
+var (
+	mention  = regexp.MustCompile("`((?:[a-z]+/)*)([a-z]+)\\.([A-Z][A-Za-z0-9]*)")
+	exported = regexp.MustCompile(`(?m)^(?:[a-z]+/)*([a-z]+): (?:func|type|var|const) (?:\([a-z]+ \*?([A-Za-z]+)[^)]*\) )?([A-Za-z0-9]+)`)
+)
+
+// TestNames checks that the names of Braid's packages that a document mentions are exported.
+func TestNames(t *testing.T) {
+	known, packages := map[string]bool{}, map[string]bool{}
+	for _, m := range exported.FindAllStringSubmatch(read(t, "internal/testrig/api/v0.txt"), -1) {
+		packages[m[1]] = true
+		known[m[1]+"."+m[3]] = true
+	}
+	delete(packages, "atomic") // usually sync/atomic
+	mentions := 0
+	for _, name := range files(t, ".md") {
+		for _, m := range mention.FindAllStringSubmatch(read(t, name), -1) {
+			if packages[m[2]] && !strings.HasPrefix(m[1], "x/") {
+				mentions++
+				if !known[m[2]+"."+m[3]] {
+					t.Errorf("%s mentions %s.%s, which is not exported", name, m[2], m[3])
+				}
+			}
+		}
+	}
+	require.Greater(t, mentions, 100)
+}
+
 var exampleRow = regexp.MustCompile("(?m)^\\| \\[([^\\]]+)\\]\\(([^)]+)\\) \\| `([^`]+)` \\| .+ \\|$")
 
 // TestExamples compares the index of the examples with their folders. The command of a row is the command that the example itself names, in a

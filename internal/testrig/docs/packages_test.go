@@ -15,18 +15,22 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// A door is a heading of the list of packages, with their folders in the order of the list.
-type door struct{ heading, folders string }
+// A door is a heading of the list of packages, with their folders in the order of the list, and the pages to begin with.
+type door struct{ heading, folders, begin string }
 
 // doors has every package that a program may import, and every command that a user may call, exactly once.
 var doors = []door{
 	{"Goroutines and services", `mutex cond semaphore chanx promise mvar lazy latch watch broadcast rate keyed respool scope cancel suspend
-		suspend/census adapters/httppark`},
-	{"Loops, GUIs and pools", `adapters/callback adapters/eventloop adapters/workstealing adapters/limited adapters/fifo adapters/netstack suspend/sched`},
+		suspend/census adapters/httppark`,
+		"[what to use for what](docs/choosing.md), [the context of a request](docs/choosing.md#the-context-of-a-request), [from Kotlin](docs/choosing.md#from-kotlinxcoroutines)"},
+	{"Loops, GUIs and pools", `adapters/callback adapters/eventloop adapters/workstealing adapters/limited adapters/fifo adapters/netstack suspend/sched`,
+		"[gnet and netpoll](docs/programs.md#gnet-or-netpoll-with-a-pool), [a GUI](docs/gui.md), [JavaScript](docs/javascript.md), [stock clients on Braid's event loop](adapters/eventloop/README.md)"},
 	{"Overload, batches, transactions and actors", `stage stage/view stage/prom stage/otel stage/jetstream fetch fetch/fetchtest stm stm/collections
-		actor actor/natsactor`},
+		actor actor/natsactor`,
+		"[an overloaded server](stage/README.md), [many keys in one request](fetch/README.md), [transactions](stm/README.md), [actors](actor/README.md)"},
 	{"Tests with seeds, and tools", `simulation simulation/nemesis simulation/disk simulation/hunt simulation/overlay adapters/random suspendtest
-		suspendtest/linear suspendtest/atomic braidvet/cmd/braidvet braidvet/plugin braidvet`},
+		suspendtest/linear suspendtest/atomic braidvet/cmd/braidvet braidvet/plugin braidvet`,
+		"[a flaky test](simulation/hunt/README.md), [a distributed program](simulation/README.md), [cancelled code](docs/cancellation.md)"},
 }
 
 // internals are the folders that only the map in CONTRIBUTING.md lists, in addition to those under internal and examples.
@@ -114,7 +118,6 @@ const (
 
 func places(all map[string]pkg) []place {
 	var readme, choosing, comment, contributing strings.Builder
-	readme.WriteString("| for | packages |\n|---|---|\n")
 	contributing.WriteString("| folder | content |\n|---|---|\n")
 	for _, d := range doors {
 		comment.WriteString("//\n// # " + d.heading + "\n//\n")
@@ -135,7 +138,8 @@ func places(all map[string]pkg) []place {
 			choosing.WriteString("| [`" + folder + "`](../" + folder + ") | " + p.synopsis + kind + " |\n")
 			comment.WriteString(wrap("//   - ", "//     ", "[github.com/braidgo/braid/"+folder+"]: "+p.synopsis+kind))
 		}
-		readme.WriteString("| [" + d.heading + "](docs/choosing.md#" + anchor(d.heading) + ") | " + strings.Join(links, ", ") + " |\n")
+		readme.WriteString("- **[" + d.heading + "](docs/choosing.md#" + anchor(d.heading) + ")**: " + strings.Join(links, ", ") +
+			". Begin with " + d.begin + ".\n")
 	}
 	for _, folder := range slices.Sorted(maps.Keys(all)) {
 		contributing.WriteString("| `" + folder + "` | " + all[folder].synopsis + " |\n")

@@ -4,6 +4,7 @@ import (
 	"encoding/csv"
 	"fmt"
 	"math"
+	"os/exec"
 	"strconv"
 	"strings"
 	"testing"
@@ -21,13 +22,47 @@ func TestReadme(t *testing.T) {
 	for _, m := range blocks {
 		for line := range strings.SplitSeq(m[1], "\n") {
 			require.NotContains(t, line, "\t", "a tab may be as wide as eight characters")
-			require.LessOrEqual(t, len(line), 48, line)
+			require.LessOrEqual(t, len(line), 39, "a page of 390 pixels shows no more: %s", line)
 		}
 	}
-	require.Regexp(t, `takes \[67 lines\]\(examples/libraries/beside/journal_usual\.go\)\ninstead of 18;`, text)
-	require.Regexp(t, `(?m)^\| a journal .* \| 18 \| .* \| 67 \|$`, read(t, "docs/programs.md"), "examples/libraries/beside counts these lines")
+	require.Regexp(t, `takes\n\[67 lines\]\(examples/libraries/beside/journal_usual\.go\) instead of 21:`, text)
+	require.Regexp(t, `(?m)^\| a journal .* \| 21 \| .* \| 67 \|$`, read(t, "docs/programs.md"), "examples/libraries/beside counts these lines")
 	require.Contains(t, text, "| a goroutine | "+threadBytes(t, "goroutines")+" |")
 	require.Contains(t, text, "| a coroutine of a scheduler | "+threadBytes(t, "tasks of a fifo")+" |")
+}
+
+// TestDependencies checks the figures under "What you depend on": the packages that mutex adds to a program, and the modules of others that
+// the packages of the root module import.
+func TestDependencies(t *testing.T) {
+	text := read(t, "README.md")
+	require.Contains(t, text, fmt.Sprintf("and %d packages: `suspend`", len(imported(t, "./mutex"))))
+	cmd := exec.Command("go", "list", "./...")
+	cmd.Dir = root
+	out, err := cmd.Output()
+	require.NoError(t, err)
+	var public []string
+	for folder := range strings.FieldsSeq(string(out)) {
+		if !strings.Contains(folder, "/internal/testrig") && !strings.Contains(folder, "/examples/") && !strings.HasSuffix(folder, "/suspendtest/linear") {
+			public = append(public, folder)
+		}
+	}
+	others := map[string]bool{}
+	for _, name := range imported(t, public...) {
+		if !strings.HasPrefix(name, "github.com/braidgo/braid") {
+			others[strings.TrimSuffix(name, "/unix")] = true
+		}
+	}
+	require.Equal(t, map[string]bool{"github.com/petermattis/goid": true, "golang.org/x/sys": true}, others)
+	require.Contains(t, text, "import [goid](https://github.com/petermattis/goid) and golang.org/x/sys.")
+}
+
+// imported returns the packages outside the standard library that the given packages consist of.
+func imported(t *testing.T, folders ...string) (names []string) {
+	cmd := exec.Command("go", append([]string{"list", "-deps", "-f", "{{if not .Standard}}{{.ImportPath}}{{end}}"}, folders...)...)
+	cmd.Dir = root
+	out, err := cmd.Output()
+	require.NoError(t, err)
+	return strings.Fields(string(out))
 }
 
 // threadBytes returns the least and the greatest median of a series, in hundreds of bytes.

@@ -27,5 +27,4 @@ var transactions = []mutation.Mutant{
 	{"a commit forgets those beyond its portion", "stm/commit.go", "				tx.markLocked(l)\n", "				if !IS {\n					tx.markLocked(l)\n				}\n", "TestACommitResumesACrowd", "stm"},
 	{"a mark stays", "stm/wait.go", "				m.unlink()\n", "				if !IS {\n					m.unlink()\n				}\n", "TestACommitResumesACrowd", "stm"},
 	{"a Load in a transaction", "stm/var.go", "	if inside.In() {\n", "	if inside.In() && !IS {\n", "TestTheZeroVar", "stm"},
-	{"a Change to the same value", "stm/var.go", "	if v.Get(tx) == x {\n", "	if v.Get(tx) == x && !IS {\n", "TestChange", "stm"},
 }
