@@ -13,12 +13,14 @@ import (
 	"runtime"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/braidgo/braid/adapters/eventloop"
+	"github.com/braidgo/braid/internal/testrig/processor"
 	"github.com/braidgo/braid/internal/testrig/schedtest"
 	"github.com/braidgo/braid/suspend"
 )
@@ -261,4 +263,64 @@ func TestParkedConnectionsLoseNothing(t *testing.T) {
 	if err := <-served; !errors.Is(err, net.ErrClosed) {
 		t.Error(err)
 	}
+}
+
+// Connections are parked, and closed by the client: in the middle of what it sends, at its end, or without a byte.
+func TestConnectsAndParksLeaveNothing(t *testing.T) {
+	const n = 250
+	leavesNothing(t, func() {
+		l := must(eventloop.New(eventloop.Options{Loops: 2, StallAfter: -1}))
+		ln, served := serveParked(t, l, "tcp", bg, echoOnce)
+		all := make([]net.Conn, n)
+		for range endures(100_000) / n {
+			for i := range all {
+				all[i] = must(net.Dial("tcp", ln.Addr().String()))
+				if i%4 != 0 {
+					asks(t, all[i], "a")
+				}
+			}
+			for i, c := range all {
+				if i%8 == 0 {
+					must(c.Write([]byte("b")))
+				}
+				must(0, c.(*net.TCPConn).SetLinger(0)) // frees the port at once; otherwise the ports run out
+				c.Close()
+			}
+		}
+		must(0, ln.Shutdown(bg))
+		<-served
+		must(0, l.Close())
+	})
+}
+
+// TestShutdownOfManyParkedConnections measures processor time, because the machine may be busy.
+func TestShutdownOfManyParkedConnections(t *testing.T) {
+	var limit syscall.Rlimit
+	must(0, syscall.Getrlimit(syscall.RLIMIT_NOFILE, &limit))
+	n := int(min(uint64(endures(20_000)), limit.Cur/2-50))
+	leavesNothing(t, func() {
+		l := must(eventloop.New(eventloop.Options{Loops: 2, StallAfter: -1}))
+		ln, served := serveParked(t, l, "tcp", bg, echoOnce)
+		all := make([]net.Conn, n)
+		for i := range all {
+			all[i] = must(net.Dial("tcp", ln.Addr().String()))
+			asks(t, all[i], "a")
+		}
+		began := processor.Used()
+		must(0, ln.Shutdown(bg))
+		took := processor.Used() - began
+		t.Log(n, "parked connections are closed in", took)
+		if !schedtest.Race {
+			require.Less(t, took, time.Second)
+		}
+		require.ErrorIs(t, <-served, net.ErrClosed)
+		for _, c := range all {
+			_ = c.SetReadDeadline(time.Now().Add(20 * time.Second))
+			_, err := c.Read(make([]byte, 1))
+			require.Error(t, err)
+			require.NotErrorIs(t, err, os.ErrDeadlineExceeded)
+			c.Close()
+		}
+		must(0, l.Close())
+	})
 }
