@@ -133,6 +133,35 @@ func TestADeadlineOfAParkedConnection(t *testing.T) {
 	require.Greater(t, time.Since(began), 25*time.Millisecond)
 }
 
+// TestTheIdleTimeoutOfParkedConnections has one client that never sends, and one that stays longer than the timeout, with a pause
+// of its function between two Reads.
+func TestTheIdleTimeoutOfParkedConnections(t *testing.T) {
+	const idle = 100 * time.Millisecond
+	l := open(t, eventloop.Options{IdleTimeout: idle})
+	var calls atomic.Int32
+	ln, _ := serveParked(t, l, "tcp", t.Context(), func(ctx context.Context, c net.Conn) error {
+		calls.Add(1)
+		return errors.Join(echoOnce(ctx, c), echoOnce(ctx, c))
+	})
+	ended := func(c net.Conn) {
+		_, err := c.Read(make([]byte, 1))
+		require.Error(t, err)
+		require.NotErrorIs(t, err, os.ErrDeadlineExceeded, "the connection stays")
+	}
+	began := time.Now()
+	ended(connect(t, ln))
+	require.GreaterOrEqual(t, time.Since(began), idle)
+	require.Zero(t, calls.Load(), "the function is called for a connection without a byte")
+	c := connect(t, ln)
+	asks(t, c, "a")
+	time.Sleep(2 * idle) // the client's time, while the function waits for it
+	asks(t, c, "b")
+	began = time.Now()
+	ended(c)
+	require.GreaterOrEqual(t, time.Since(began), idle*9/10)
+	require.EqualValues(t, 1, calls.Load())
+}
+
 func TestServeParkedEnds(t *testing.T) {
 	for name, end := range map[string]func(l *eventloop.Loop, ln *eventloop.Listener, cancel func()){
 		"context":  func(_ *eventloop.Loop, _ *eventloop.Listener, cancel func()) { cancel() },

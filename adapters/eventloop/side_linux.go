@@ -43,6 +43,8 @@ const (
 	isClosed
 )
 
+func (v verdict) expired() bool { return v == isExpired }
+
 func (v verdict) err() error {
 	switch v {
 	case isExpired:

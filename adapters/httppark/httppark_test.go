@@ -45,7 +45,11 @@ func open(t *testing.T, network string, srv *http.Server) *site {
 		t.Skip("only Linux parks")
 	}
 	s := &site{Server: &httppark.Server{Server: srv, ParkAfter: 4 * time.Millisecond}, t: t, served: make(chan error, 1)}
-	stop := schedtest.Within(t, time.Minute)
+	limit := time.Minute
+	if os.Getenv("BRAID_ENDURANCE") != "" {
+		limit *= 15
+	}
+	stop := schedtest.Within(t, limit)
 	var err error
 	switch network {
 	case "unix":
