@@ -111,7 +111,9 @@ func TestIdleConnectionsAreParked(t *testing.T) {
 	half := dial(t, s)
 	half.send("GET /fib/7 HT")
 	stacks := make([]byte, 1<<20)
-	busy := func() int { return strings.Count(string(stacks[:runtime.Stack(stacks, true)]), "(*httpServer).serveConn(") }
+	busy := func() int {
+		return strings.Count(string(stacks[:runtime.Stack(stacks, true)]), "(*httpServer).serveConn(")
+	}
 	for round := range 3 {
 		for i, c := range clients {
 			c.send(get(fmt.Sprint("/fib/", i%20)))
