@@ -19,17 +19,17 @@ import (
 
 var idleBytes = regexp.MustCompile(`(?m)^(.+?) +(\d+) bytes for each connection`)
 
-// idleConns compares two servers of examples/idle.
-func idleConns(ours, peer string) opener {
+// idleConns compares two servers of an example, which counts connections with a flag.
+func idleConns(example, flag, ours, peer string) opener {
 	return func(b *bench) (side, side) {
 		run := func() map[string]float64 {
 			figures := map[string]float64{}
-			for _, m := range idleBytes.FindAllStringSubmatch(string(must(exec.Command(built("idle"), "-n", strconv.Itoa(b.of(8000, 20))).Output())), -1) {
+			for _, m := range idleBytes.FindAllStringSubmatch(string(must(exec.Command(built(example), flag, strconv.Itoa(b.of(8000, 20))).Output())), -1) {
 				figures[m[1]] = must(strconv.ParseFloat(m[2], 64))
 			}
 			return figures
 		}
-		return b.kept("idle", run, ours), b.kept("idle", run, peer)
+		return b.kept(example, run, ours), b.kept(example, run, peer)
 	}
 }
 

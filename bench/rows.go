@@ -75,9 +75,13 @@ func rows() []row {
 		{id: idleID, against: "the same with 0 idle", must: 1.05, aim: 1.0, open: besideIdle},
 
 		// A connection has sent two requests, and waits for the next one with its keep-alive.
-		{id: "idle-conn/http", against: "net/http", must: 0.07, aim: 0.06, rounds: 3, cold: true, gauge: live, open: idleConns("httppark", "net/http")},
+		{id: "idle-conn/http", against: "net/http", must: 0.07, aim: 0.06, rounds: 3, cold: true, gauge: live, open: idleConns("idle", "-n", "httppark", "net/http")},
+		{id: "idle-conn/tls", against: "net/http, TLS", must: 0.36, aim: 0.10, rounds: 3, cold: true, gauge: live, open: idleConns("idle", "-n", "httppark, TLS", "net/http, TLS")},
 		{id: "idle-conn/loop", against: "a task for each connection", must: 0.22, aim: 0.19, rounds: 3, cold: true, gauge: live,
-			open: idleConns("eventloop, ServeParked", "eventloop, Serve")},
+			open: idleConns("idle", "-n", "eventloop, ServeParked", "eventloop, Serve")},
+		// A WebSocket has echoed two messages, and waits for the next one. All servers are net/http's.
+		{id: "idle-conn/websocket", against: "a goroutine for each connection", must: 0.30, aim: 0.20, rounds: 3, cold: true, gauge: live,
+			open: idleConns("libraries/websocket", "-idle", "gobwas/ws, parked", "gobwas/ws, on a goroutine")},
 		// An operation is a request to net/http, whose idle connections are parked or not: of connections that are never idle, and of
 		// connections that have been parked.
 		{id: "http-parked/64", against: "net/http", must: 1.1, aim: 1.0, rounds: 12, open: besideServer("net/http", 64, onHTTP(true), onHTTP(false), nil)},

@@ -67,6 +67,9 @@ type Options struct {
 	// time until the next try. By default, package slog logs the error.
 	OnAcceptError func(err error, retry time.Duration)
 
+	// IdleTimeout limits how long ServeParked keeps a connection parked, also before the first byte. Zero means no limit.
+	IdleTimeout time.Duration
+
 	// StallAfter is how long a task may run without suspending or yielding before its stack is reported to OnStall. The
 	// report is late by at most a fortieth of StallAfter, and is repeated whenever the time has doubled. A task that
 	// has lost its reactor is also reported, but only once for each line of source code. Tasks that wait natively one

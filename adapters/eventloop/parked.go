@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net"
+	"time"
 
 	"github.com/braidgo/braid/suspend"
 )
@@ -15,8 +16,9 @@ import (
 // the connection. What the error was, serve has to report. If serve returns nil without having read, it is called again and
 // again.
 //
-// A parked connection takes about 1 KB. It obeys the read deadline that serve has set: when the deadline passes, serve is called,
-// and its Read fails. For net/http, see package httppark.
+// A parked connection takes about 1 KB. ServeParked closes a connection that is parked for longer than Options.IdleTimeout, and
+// then serve begins without a read deadline. Without an IdleTimeout a parked connection obeys the read deadline that serve has set:
+// when the deadline passes, serve is called, and its Read fails. For net/http, see package httppark.
 //
 // When ServeParked stops accepting, because ctx is done, the Listener or the Loop is closed, or an accept has failed, it closes
 // the parked connections at once, and those that would be parked. It waits for the calls of serve under way. In all else, such
@@ -41,11 +43,22 @@ type parking struct {
 
 // park makes run serve c, as a task, once there are bytes. The wait ends with the accepts.
 func (s *parking) park(c *Conn) {
-	suspend.Then(s.accepting, c.ReadableOp(), tasks{c.fd.r}, func(_ struct{}, err error) {
+	idle := s.ln.loop.opts.IdleTimeout
+	if idle > 0 {
+		_ = c.SetReadDeadline(time.Now().Add(idle))
+	}
+	suspend.Then(s.accepting, c.fd.readableOp(), tasks{c.fd.r}, func(v verdict, err error) {
 		// A Loop that closes closes its connections, and refuses the task: then Then calls this function on another goroutine.
 		if err != nil && !errors.Is(err, errors.ErrUnsupported) || !suspend.Within(s.ln.loop) {
 			s.end(c)
 			return
+		}
+		if idle > 0 && err == nil {
+			if v.expired() {
+				s.end(c)
+				return
+			}
+			_ = c.SetReadDeadline(time.Time{})
 		}
 		s.run(c)
 	})

@@ -13,12 +13,14 @@ import (
 	"runtime"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/braidgo/braid/adapters/eventloop"
+	"github.com/braidgo/braid/internal/testrig/processor"
 	"github.com/braidgo/braid/internal/testrig/schedtest"
 	"github.com/braidgo/braid/suspend"
 )
@@ -129,6 +131,35 @@ func TestADeadlineOfAParkedConnection(t *testing.T) {
 	require.NotErrorIs(t, err, os.ErrDeadlineExceeded)
 	require.ErrorIs(t, <-failed, os.ErrDeadlineExceeded)
 	require.Greater(t, time.Since(began), 25*time.Millisecond)
+}
+
+// TestTheIdleTimeoutOfParkedConnections has one client that never sends, and one that stays longer than the timeout, with a pause
+// of its function between two Reads.
+func TestTheIdleTimeoutOfParkedConnections(t *testing.T) {
+	const idle = 100 * time.Millisecond
+	l := open(t, eventloop.Options{IdleTimeout: idle})
+	var calls atomic.Int32
+	ln, _ := serveParked(t, l, "tcp", t.Context(), func(ctx context.Context, c net.Conn) error {
+		calls.Add(1)
+		return errors.Join(echoOnce(ctx, c), echoOnce(ctx, c))
+	})
+	ended := func(c net.Conn) {
+		_, err := c.Read(make([]byte, 1))
+		require.Error(t, err)
+		require.NotErrorIs(t, err, os.ErrDeadlineExceeded, "the connection stays")
+	}
+	began := time.Now()
+	ended(connect(t, ln))
+	require.GreaterOrEqual(t, time.Since(began), idle)
+	require.Zero(t, calls.Load(), "the function is called for a connection without a byte")
+	c := connect(t, ln)
+	asks(t, c, "a")
+	time.Sleep(2 * idle) // the client's time, while the function waits for it
+	asks(t, c, "b")
+	began = time.Now()
+	ended(c)
+	require.GreaterOrEqual(t, time.Since(began), idle*9/10)
+	require.EqualValues(t, 1, calls.Load())
 }
 
 func TestServeParkedEnds(t *testing.T) {
@@ -261,4 +292,64 @@ func TestParkedConnectionsLoseNothing(t *testing.T) {
 	if err := <-served; !errors.Is(err, net.ErrClosed) {
 		t.Error(err)
 	}
+}
+
+// Connections are parked, and closed by the client: in the middle of what it sends, at its end, or without a byte.
+func TestConnectsAndParksLeaveNothing(t *testing.T) {
+	const n = 250
+	leavesNothing(t, func() {
+		l := must(eventloop.New(eventloop.Options{Loops: 2, StallAfter: -1}))
+		ln, served := serveParked(t, l, "tcp", bg, echoOnce)
+		all := make([]net.Conn, n)
+		for range endures(100_000) / n {
+			for i := range all {
+				all[i] = must(net.Dial("tcp", ln.Addr().String()))
+				if i%4 != 0 {
+					asks(t, all[i], "a")
+				}
+			}
+			for i, c := range all {
+				if i%8 == 0 {
+					must(c.Write([]byte("b")))
+				}
+				must(0, c.(*net.TCPConn).SetLinger(0)) // frees the port at once; otherwise the ports run out
+				c.Close()
+			}
+		}
+		must(0, ln.Shutdown(bg))
+		<-served
+		must(0, l.Close())
+	})
+}
+
+// TestShutdownOfManyParkedConnections measures processor time, because the machine may be busy.
+func TestShutdownOfManyParkedConnections(t *testing.T) {
+	var limit syscall.Rlimit
+	must(0, syscall.Getrlimit(syscall.RLIMIT_NOFILE, &limit))
+	n := int(min(uint64(endures(20_000)), limit.Cur/2-50))
+	leavesNothing(t, func() {
+		l := must(eventloop.New(eventloop.Options{Loops: 2, StallAfter: -1}))
+		ln, served := serveParked(t, l, "tcp", bg, echoOnce)
+		all := make([]net.Conn, n)
+		for i := range all {
+			all[i] = must(net.Dial("tcp", ln.Addr().String()))
+			asks(t, all[i], "a")
+		}
+		began := processor.Used()
+		must(0, ln.Shutdown(bg))
+		took := processor.Used() - began
+		t.Log(n, "parked connections are closed in", took)
+		if !schedtest.Race {
+			require.Less(t, took, time.Second)
+		}
+		require.ErrorIs(t, <-served, net.ErrClosed)
+		for _, c := range all {
+			_ = c.SetReadDeadline(time.Now().Add(20 * time.Second))
+			_, err := c.Read(make([]byte, 1))
+			require.Error(t, err)
+			require.NotErrorIs(t, err, os.ErrDeadlineExceeded)
+			c.Close()
+		}
+		must(0, l.Close())
+	})
 }

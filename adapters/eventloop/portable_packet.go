@@ -29,6 +29,8 @@ func (d *fd) writePacket(p []byte, to *net.UDPAddr) (int, error) {
 // A verdict is the outcome of a wait for a side.
 type verdict struct{}
 
+func (verdict) expired() bool { return false }
+
 func (d *fd) readableOp() suspend.Op[verdict] { return suspend.OpOf[verdict](&unsupported{}) }
 
 // An unsupported is the suspend.Source of an operation that fails immediately.

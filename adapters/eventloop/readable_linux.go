@@ -22,19 +22,24 @@ func (s *readable) Try() (v verdict, ok bool, err error) {
 	if v := (*side)(s).failed(); v != undecided {
 		return v, true, nil
 	}
+	if (*side)(s).hasInput() {
+		return isReady, true, nil
+	}
+	return undecided, false, nil
+}
+
+// hasInput reports whether a Read would return without waiting. It asks the system, and can be called under the guard.
+func (s *side) hasInput() bool {
 	d := s.fd
 	if !d.incref() {
-		return isClosed, true, nil
+		return true
 	}
 	defer d.decref()
 	fds := []unix.PollFd{{Fd: int32(d.sys), Events: unix.POLLIN | unix.POLLRDHUP}}
 	for {
-		switch n, err := unix.Poll(fds, 0); {
-		case err == unix.EINTR:
-		case err != nil || n > 0: // the read that follows returns the error
-			return isReady, true, nil
-		default:
-			return undecided, false, nil
+		n, err := unix.Poll(fds, 0)
+		if err != unix.EINTR {
+			return n > 0 || err != nil // the read that follows returns the error
 		}
 	}
 }

@@ -98,6 +98,28 @@ func TestReadableOpBesideRead(t *testing.T) {
 	})
 }
 
+// TestReadableOpBeforeItsEvent begins a wait after another task has read the bytes, and before the reactor delivers their event. The
+// event must not end the wait: code that relies on it would wait in its Read, with a task.
+func TestReadableOpBeforeItsEvent(t *testing.T) {
+	l := open(t, eventloop.Options{})
+	a, b := pair(t, l)
+	defer a.Close()
+	defer b.Close()
+	over := make(chan struct{})
+	suspend.Then(bg, b.ReadableOp(), l, func(struct{}, error) { close(over) })
+	for range 3 {
+		eventloop.DeliverInput(b)
+		task(t, l, func() { require.NoError(t, suspend.Sleep(bg, time.Millisecond)) }) // a callback before it would have run
+	}
+	select {
+	case <-over:
+		require.Fail(t, "an event of the past has ended the wait")
+	default:
+	}
+	must(a.Write([]byte("y")))
+	within(t, func() { <-over })
+}
+
 // A UDP socket can also be a case of a Select.
 func TestReadableOpOfPackets(t *testing.T) {
 	l := open(t, eventloop.Options{})

@@ -43,6 +43,8 @@ const (
 	isClosed
 )
 
+func (v verdict) expired() bool { return v == isExpired }
+
 func (v verdict) err() error {
 	switch v {
 	case isExpired:
@@ -190,7 +192,10 @@ func (s *side) signal(unsettled bool) {
 	s.guard.Lock()
 	s.ready = true
 	s.unsettled = s.unsettled || unsettled
-	s.resume(isReady)
+	// Without a reader all waiters are readables. The event may be older than they are: another Read has taken its bytes since.
+	if s.held || s.waiting.Len() == 0 || s.hasInput() {
+		s.resume(isReady)
+	}
 	s.guard.Unlock()
 }
 

@@ -158,8 +158,12 @@ func (c *conn) callReader(now, after int64) {
 // empty. Elsewhere it may have read a part of a request already: a client may send the next request before it has the answer to
 // the last one, and such a conn is idle in the sense of ConnState.
 func betweenRequests() bool {
-	var pcs [16]uintptr
-	frames := runtime.CallersFrames(pcs[:runtime.Callers(2, pcs[:])])
+	var pcs callers
+	n := runtime.Callers(2, pcs[:])
+	if waiting := peeking.Load(); waiting != nil && pcs == *waiting {
+		return true // looking up the names takes longer than all the rest of parking
+	}
+	frames := runtime.CallersFrames(pcs[:n])
 	peeks := false
 	for {
 		f, more := frames.Next()
@@ -167,13 +171,23 @@ func betweenRequests() bool {
 		case f.Function == "bufio.(*Reader).Peek":
 			peeks = true
 		case strings.HasPrefix(f.Function, "net/http.(*conn)."):
-			return peeks && f.Function == "net/http.(*conn).serve"
+			if peeks = peeks && f.Function == "net/http.(*conn).serve"; peeks {
+				found := pcs // pcs itself stays on the stack
+				peeking.Store(&found)
+			}
+			return peeks
 		}
 		if !more {
 			return false
 		}
 	}
 }
+
+// callers are the program counters of a goroutine's calls, from the innermost on. Equal ones have equal names.
+type callers [16]uintptr
+
+// peeking holds the callers of the last Read that betweenRequests has found in Peek.
+var peeking atomic.Pointer[callers]
 
 // leave makes the next Close park c.
 func (c *conn) leave() bool {

@@ -45,7 +45,11 @@ func open(t *testing.T, network string, srv *http.Server) *site {
 		t.Skip("only Linux parks")
 	}
 	s := &site{Server: &httppark.Server{Server: srv, ParkAfter: 4 * time.Millisecond}, t: t, served: make(chan error, 1)}
-	stop := schedtest.Within(t, time.Minute)
+	limit := time.Minute
+	if os.Getenv("BRAID_ENDURANCE") != "" {
+		limit *= 15
+	}
+	stop := schedtest.Within(t, limit)
 	var err error
 	switch network {
 	case "unix":
@@ -697,46 +701,4 @@ func TestTwoServersOfOneHTTPServer(t *testing.T) {
 		require.Equal(t, http.StateNew, seen.first)
 	}
 	_ = srv.Close()
-}
-
-// TestManyConnectionsLeaveNothing also compares the memory of parked connections with that of http.Server's connections.
-func TestManyConnectionsLeaveNothing(t *testing.T) {
-	n, rounds := 500, 6
-	if testing.Short() {
-		rounds = 2
-	}
-	s := open(t, "tcp", &http.Server{Handler: echo, IdleTimeout: time.Hour})
-	all := make([]net.Conn, n)
-	for round := range rounds {
-		var wg sync.WaitGroup
-		for part := range 10 {
-			wg.Go(func() {
-				for i := part; i < n; i += 10 {
-					conn, err := s.dial()
-					if err != nil {
-						t.Error(err)
-						return
-					}
-					all[i] = conn
-					c := &client{conn, t, bufio.NewReaderSize(conn, 512)}
-					if i%3 != 0 {
-						c.send("GET /a HTTP/1.1\r\nHost: x\r\n\r\n")
-						if _, body := c.answer(); body != "/a" {
-							t.Error(body)
-						}
-					}
-				}
-			})
-		}
-		wg.Wait()
-		s.parks(n)
-		for i, c := range all {
-			if i%2 == 0 {
-				_, _ = io.WriteString(c, "GET /a HT") // closed in the middle of a request
-			}
-			_ = c.Close()
-		}
-		s.parks(0)
-		require.NotNil(t, all[round])
-	}
 }

@@ -191,7 +191,9 @@ func (l *lot) claim(e event) parkable {
 
 // serveConn prepares c for a new goroutine of http.Server.
 func (l *lot) serveConn(c *conn) {
-	_ = c.SetReadDeadline(time.Time{})
+	if c.serial == 0 || c.due.Load() != 0 { // otherwise the Read before the park has removed the deadline
+		_ = c.SetReadDeadline(time.Time{})
+	}
 	c.full = 0
 	c.word.Store(idle)
 	l.mu.Lock()

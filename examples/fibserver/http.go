@@ -24,16 +24,17 @@ const (
 	maxHeader    = 8 << 10 // bytes of a request before its body
 	maxBody      = 4 << 10 // bytes of a body, which the server discards
 	maxN         = 50
-	idleTimeout  = time.Minute      // limits the time between two requests
-	readTimeout  = 10 * time.Second // limits the time to read a whole request
-	writeTimeout = 10 * time.Second // limits the time to write an answer
+	idleTimeout  = time.Minute            // limits the time between two requests
+	parkAfter    = 100 * time.Millisecond // without a byte of the next request; then a connection gives its task back
+	readTimeout  = 10 * time.Second       // limits the time to read a whole request
+	writeTimeout = 10 * time.Second       // limits the time to write an answer
 )
 
 // A compute function computes the answer to a request. It may suspend, and returns soon after ctx ends.
 type compute func(ctx context.Context, n int) (int, error)
 
-// An httpServer serves GET /fib/N over HTTP/1.1, with one task per connection. It uses only net.Conn for input and output, so that it runs
-// on any scheduler.
+// An httpServer serves GET /fib/N over HTTP/1.1, with one task per busy connection. It uses only net.Conn for input and output, so that it
+// runs on any scheduler.
 type httpServer struct {
 	compute compute
 	ctx     context.Context
@@ -50,21 +51,38 @@ func newHTTPServer(compute compute) *httpServer {
 	return s
 }
 
-// serveConn answers the requests on one connection in order, until the client or the server closes the connection.
-func (s *httpServer) serveConn(ctx context.Context, c net.Conn) {
-	defer c.Close()
+var errOver = errors.New("the connection is over")
+
+var (
+	readers = sync.Pool{New: func() any { return bufio.NewReader(nil) }}
+	writers = sync.Pool{New: func() any { return bufio.NewWriter(nil) }}
+)
+
+// serveConn answers the requests on one connection in order. It returns nil if there is no byte of a next request after parkAfter, and an
+// error if the connection has to be closed.
+func (s *httpServer) serveConn(ctx context.Context, c net.Conn) error {
 	limit := &io.LimitedReader{R: c}
-	in, out := bufio.NewReader(limit), bufio.NewWriter(c)
+	in, out := readers.Get().(*bufio.Reader), writers.Get().(*bufio.Writer)
+	defer func() {
+		in.Reset(nil)
+		out.Reset(nil)
+		readers.Put(in)
+		writers.Put(out)
+	}()
+	in.Reset(limit)
+	out.Reset(c)
 	for {
 		if in.Buffered() == 0 { // sends the answers to pipelined requests together
 			_ = c.SetWriteDeadline(time.Now().Add(writeTimeout))
-			if out.Flush() != nil {
-				return
+			if err := out.Flush(); err != nil {
+				return err
 			}
 		}
 		limit.N = maxHeader
-		if !s.awaitRequest(c, in) {
-			return
+		if err := s.awaitRequest(c, in); errors.Is(err, os.ErrDeadlineExceeded) && !s.isDraining() {
+			return c.SetReadDeadline(time.Time{})
+		} else if err != nil {
+			return err
 		}
 		_ = c.SetReadDeadline(time.Now().Add(readTimeout))
 		r, err := http.ReadRequest(in)
@@ -73,11 +91,11 @@ func (s *httpServer) serveConn(ctx context.Context, c net.Conn) {
 			if limit.N <= 0 {
 				status = http.StatusRequestHeaderFieldsTooLarge
 			} else if errors.Is(err, io.EOF) || isNetError(err) {
-				return
+				return err
 			}
 			answer(out, nil, status, "", true)
 			hangUp(c, out)
-			return
+			return errOver
 		}
 		n, status := parse(r)
 		limit.N = maxBody
@@ -99,38 +117,38 @@ func (s *httpServer) serveConn(ctx context.Context, c net.Conn) {
 			case errors.Is(err, context.DeadlineExceeded):
 				status = http.StatusGatewayTimeout
 			default:
-				return // the connection was reset, or the server is shutting down
+				return err // the connection was reset, or the server is shutting down
 			}
 		}
 		answer(out, r, status, body, last)
 		if last {
 			hangUp(c, out)
-			return
+			return errOver
 		}
 	}
 }
 
-// awaitRequest waits for the first byte of a request, and reports whether it has arrived.
-func (s *httpServer) awaitRequest(c net.Conn, in *bufio.Reader) bool {
+// awaitRequest waits for the first byte of a request, at most for parkAfter.
+func (s *httpServer) awaitRequest(c net.Conn, in *bufio.Reader) error {
 	if in.Buffered() > 0 {
-		return true
+		return nil
 	}
 	s.mu.Lock()
 	if s.draining {
 		s.mu.Unlock()
-		return false
+		return errOver
 	}
-	_ = c.SetReadDeadline(time.Now().Add(idleTimeout))
+	_ = c.SetReadDeadline(time.Now().Add(parkAfter))
 	s.idle[c] = true
 	s.mu.Unlock()
 	_, err := in.Peek(1)
 	s.mu.Lock()
 	delete(s.idle, c)
 	s.mu.Unlock()
-	return err == nil
+	return err
 }
 
-// drain closes the connections that wait for a request. Busy connections close after their current answers.
+// drain closes the connections that wait for a request and are not parked. Busy connections close after their current answers.
 func (s *httpServer) drain() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -166,11 +184,12 @@ func (s *httpServer) watched(ctx context.Context, c net.Conn, in *bufio.Reader, 
 	if err != nil {
 		return 0, err
 	}
-	v, err := s.compute(ctx, n)
-	_ = c.SetReadDeadline(time.Unix(1, 0)) // makes the watching task stop reading
-	_, _ = gone.Await(context.WithoutCancel(ctx))
-	_ = c.SetReadDeadline(time.Time{})
-	return v, err
+	defer func() {
+		_ = c.SetReadDeadline(time.Unix(1, 0)) // makes the watching task stop reading
+		_, _ = gone.Await(context.WithoutCancel(ctx))
+		_ = c.SetReadDeadline(time.Time{})
+	}()
+	return s.compute(ctx, n)
 }
 
 // parse returns the number that r requests, and the HTTP status for the answer.

@@ -1,4 +1,4 @@
-// Fibserver is an HTTP/1.1 server on two schedulers. Each connection is a task of an event loop. The answers to GET /fib/N are computed
+// Fibserver is an HTTP/1.1 server on two schedulers. Each busy connection is a task of an event loop; an idle one is parked. The answers to GET /fib/N are computed
 // with fork and join on a work-stealing pool. A stage connects the two schedulers: its handler runs on the pool. While one task of the loop
 // waits for the stage, the loop serves other connections.
 //
@@ -138,7 +138,7 @@ func startComposed(addr string, loops, workers int, lim limits) (*composed, erro
 
 // startLoop starts a server on an event loop. The server calls the function compute for each answer.
 func startLoop(addr string, loops int, compute compute) (*composed, error) {
-	loop, err := eventloop.New(eventloop.Options{Loops: loops})
+	loop, err := eventloop.New(eventloop.Options{Loops: loops, IdleTimeout: idleTimeout})
 	if err != nil {
 		return nil, err
 	}
@@ -147,7 +147,7 @@ func startLoop(addr string, loops int, compute compute) (*composed, error) {
 		return nil, errors.Join(err, loop.Close())
 	}
 	c := &composed{httpServer: newHTTPServer(compute), loop: loop, ln: ln, done: make(chan error, 1)}
-	go func() { c.done <- ln.Serve(c.ctx, c.serveConn) }()
+	go func() { c.done <- ln.ServeParked(c.ctx, c.serveConn) }()
 	return c, nil
 }
 

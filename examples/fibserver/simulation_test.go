@@ -38,7 +38,11 @@ func TestHandlerInASimulation(t *testing.T) {
 				if err != nil {
 					return
 				}
-				_ = node.Go(func() { s.serveConn(s.ctx, c) })
+				_ = node.Go(func() {
+					defer c.Close()
+					for s.serveConn(s.ctx, c) == nil {
+					}
+				})
 			}
 		}); err != nil {
 			return err

@@ -1,5 +1,6 @@
 // Command idle opens connections that send two requests each and then wait, and prints how many bytes a connection takes in the
-// server: with package net/http, with adapters/httppark, and on an event loop, with a task for each connection and parked.
+// server: with package net/http and with adapters/httppark, both also over TLS, and on an event loop, with a task for each connection
+// and parked.
 //
 //	go run ./examples/idle
 //	go run ./examples/idle -n 20000
@@ -11,10 +12,16 @@ package main
 import (
 	"bufio"
 	"context"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/tls"
+	"crypto/x509"
 	"flag"
 	"fmt"
 	"io"
 	"log"
+	"math/big"
 	"net"
 	"net/http"
 	"os"
@@ -22,6 +29,7 @@ import (
 	"runtime"
 	"runtime/metrics"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/braidgo/braid/adapters/eventloop"
@@ -35,11 +43,33 @@ var servers = []struct {
 }{
 	{"net/http", onNet((&http.Server{Handler: hello}).Serve)},
 	{"httppark", onNet(func(ln net.Listener) error { return httppark.Serve(ln, &http.Server{Handler: hello}) })},
+	{"net/http" + overTLS, onNet(func(ln net.Listener) error {
+		return (&http.Server{Handler: hello}).Serve(tls.NewListener(ln, certified()))
+	})},
+	{"httppark" + overTLS, onNet(func(ln net.Listener) error {
+		return httppark.Serve(tls.NewListener(ln, certified()), &http.Server{Handler: hello})
+	})},
 	{"eventloop, Serve", onLoop(func(ln *eventloop.Listener) error { return ln.Serve(context.Background(), answerAll) })},
 	{"eventloop, ServeParked", onLoop(func(ln *eventloop.Listener) error { return ln.ServeParked(context.Background(), answer) })},
 }
 
-const free = "127.0.0.1:0"
+const (
+	free    = "127.0.0.1:0"
+	overTLS = ", TLS"
+)
+
+// certified returns a configuration with a certificate that nobody has signed.
+func certified() *tls.Config {
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		log.Fatal("idle: ", err)
+	}
+	der, err := x509.CreateCertificate(rand.Reader, &x509.Certificate{SerialNumber: big.NewInt(1)}, &x509.Certificate{}, &key.PublicKey, key)
+	if err != nil {
+		log.Fatal("idle: ", err)
+	}
+	return &tls.Config{Certificates: []tls.Certificate{{Certificate: [][]byte{der}, PrivateKey: key}}}
+}
 
 func onNet(serve func(net.Listener) error) func() (net.Addr, error) {
 	return func() (net.Addr, error) {
@@ -138,7 +168,7 @@ func measure(server, n int) (each float64, err error) {
 	for range 2 {
 		for i, c := range conns {
 			if c == nil {
-				if c, err = net.Dial("tcp", addr); err != nil {
+				if c, err = dial(servers[server].name, addr); err != nil {
 					return 0, err
 				}
 				conns[i] = c
@@ -157,6 +187,13 @@ func measure(server, n int) (each float64, err error) {
 	bytes := 0.0
 	_, err = fmt.Fscan(out, &bytes)
 	return bytes / float64(n), err
+}
+
+func dial(name, addr string) (net.Conn, error) {
+	if strings.HasSuffix(name, overTLS) {
+		return tls.Dial("tcp", addr, &tls.Config{InsecureSkipVerify: true})
+	}
+	return net.Dial("tcp", addr)
 }
 
 func main() {

@@ -33,5 +33,6 @@ func TestParkedConnectionsTakeLess(t *testing.T) {
 		most = 1.0 / 4
 	}
 	require.Less(t, bytes["httppark"], bytes["net/http"]*most)
+	require.Less(t, bytes["httppark"+overTLS], bytes["net/http"+overTLS]/2)
 	require.Less(t, bytes["eventloop, ServeParked"], bytes["eventloop, Serve"]/2)
 }

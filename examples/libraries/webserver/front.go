@@ -70,7 +70,7 @@ func newFront(s *site) *front {
 }
 
 // serve answers the requests on a connection in order. It runs as a task, so that a wait for the client or for a stage does not block the
-// loop.
+// loop. An idle connection keeps its task, because the loop over requests is fasthttp's: parked ones are in examples/fibserver.
 func (f *front) serve(_ context.Context, c net.Conn) {
 	own := &conn{Conn: c, front: f, waits: true}
 	f.mu.Lock()
