@@ -38,11 +38,10 @@ func onMortal(t *testing.T, parks func(m *mortal), f func(m *mortal)) (returned 
 	go func() {
 		m := &mortal{Task: sched.NewThread()}
 		m.parks = func() { m.Kill(); parks(m) }
-		bound, entered := suspend.Enter(m)
-		m.Bound = bound
+		m.Bound = suspend.Enter(m)
 		returned := false
 		defer func() { ended <- returned }()
-		defer entered.Exit()
+		defer m.Exit()
 		f(m)
 		returned = true
 	}()
