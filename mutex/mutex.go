@@ -88,7 +88,17 @@ const patience = 4
 // The n'th Unlock synchronizes before the return of the (n+1)'th successful Lock, TryLock or LockContext.
 func (m *Mutex) Lock() {
 	if preempt.On() || !m.word.CompareAndSwap(0, held) {
-		must(m.LockContext(context.Background()))
+		m.lock()
+	}
+}
+
+// lock implements Lock. It calls lockSlow itself, because each frame on the way to a wait takes a part of the task's first stack.
+func (m *Mutex) lock() {
+	switch {
+	case preempt.On():
+		must(m.lockReported(context.Background()))
+	case !m.tryTake():
+		must(m.lockSlow(context.Background()))
 	}
 }
 
@@ -153,13 +163,14 @@ type locker struct {
 	locked bool
 }
 
-func (m *Mutex) lockSlow(ctx context.Context) error {
+func (m *Mutex) lockSlow(ctx context.Context) (err error) {
 	ctx = lazily.Allow(ctx)
 	w := &locker{m: m}
 	defer w.end()
 	for ; ; w.nudges++ {
 		w.me = suspend.Resumer[grant]{}
-		g, err := suspend.Suspend(ctx, func(r suspend.Resumer[grant]) (grant, bool) {
+		var g grant
+		g, err = suspend.Suspend(ctx, func(r suspend.Resumer[grant]) (grant, bool) {
 			w.m.guard.Lock()
 			locked := w.m.lockLocked(w.nudges > 0)
 			if !locked {
@@ -178,7 +189,7 @@ func (m *Mutex) lockSlow(ctx context.Context) error {
 		}
 		if g == owner {
 			w.locked = true
-			m.took(0)
+			w.m.took(0)
 			return nil
 		}
 	}
