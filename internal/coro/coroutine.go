@@ -84,10 +84,10 @@ func (c *Coroutine) Init(owner Owner) {
 		c.register(yield)
 		defer c.finish()
 		for c.f != nil { // after Stop there is no function
-			c.begin()()
-			if !c.again() {
-				c.yield(struct{}{})
+			for f := c.begin(); f != nil; f = c.again() {
+				f()
 			}
+			c.yield(struct{}{})
 		}
 	})
 }
@@ -210,7 +210,7 @@ func (c *Coroutine) register(yield Yield) {
 	c.binding = suspend.Enter(c.owner)
 }
 
-// begin returns the function that c has to run.
+// begin returns the function that Start has set.
 func (c *Coroutine) begin() (f func()) {
 	if c.named {
 		c.named = false
@@ -221,20 +221,21 @@ func (c *Coroutine) begin() (f func()) {
 	return f
 }
 
-// again is called when a function of c has returned. It reports whether the owner has another function. If not, c
-// becomes idle.
-func (c *Coroutine) again() bool {
+// again is called when a function of c has returned. It returns the owner's next function. If there is none, c becomes
+// idle, and again returns nil.
+func (c *Coroutine) again() func() {
 	c.TaskEnded() // TaskEnded may call a method of a context
 	c.busy = false
 	if c.Locked() {
 		c.strand()
 	}
-	if c.f = c.owner.Another(); c.f != nil {
-		return true
+	if f := c.owner.Another(); f != nil {
+		c.busy = true
+		return f
 	}
 	c.why = Ended
 	c.named = labels.Idle()
-	return false
+	return nil
 }
 
 // finish is the last call on the coroutine. If c is busy, its task has panicked or exited, or its context has panicked.
