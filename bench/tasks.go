@@ -186,7 +186,9 @@ func deep(n int) int {
 
 // besidePool compares the work-stealing pool with a peer. The peer runs as many tasks in parallel as there are processors, but byGo sets no
 // limit.
-func besidePool(peer func(b *bench, procs int, by submitter) work) opener { return pools(peer, submitting) }
+func besidePool(peer func(b *bench, procs int, by submitter) work) opener {
+	return pools(peer, submitting)
+}
 
 // besidePoolDeep is like besidePool, but the tasks use 16 KB of stack. The peers have as many goroutines as tasks are submitted at a time.
 func besidePoolDeep(peer func(b *bench, procs int, by submitter) work) opener {
