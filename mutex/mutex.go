@@ -166,7 +166,7 @@ type locker struct {
 func (m *Mutex) lockSlow(ctx context.Context) (err error) {
 	ctx = lazily.Allow(ctx)
 	w := &locker{m: m}
-	defer w.end()
+	defer w.leaveQueue()
 	for ; ; w.nudges++ {
 		w.me = suspend.Resumer[grant]{}
 		var g grant
@@ -195,8 +195,8 @@ func (m *Mutex) lockSlow(ctx context.Context) (err error) {
 	}
 }
 
-// end removes the caller from the queue if its Lock has failed. It runs even if a method of the context panics.
-func (w *locker) end() {
+// leaveQueue removes the caller from the queue if its Lock has failed. It runs even if a method of the context panics.
+func (w *locker) leaveQueue() {
 	if w.locked {
 		return
 	}

@@ -40,19 +40,29 @@ func (p *place) bind(b, before *binding, away *level, f func()) {
 	f()
 }
 
-// Enter binds t to the calling goroutine, which must have no binding, until Exit is called there. Unlike Bind it leaves no frame and
-// no value on the stack, so that a task that waits fits into its first stack of 2 KB.
-func Enter(t Task) Bound {
-	p, _, _ := here()
+// Enter binds t to the calling goroutine until Exit is called there. It nests as Bind does. It leaves no frame on the stack, so
+// that a small coroutine fits into its first stack of 2 KB.
+func Enter(t Task) (Bound, Entered) {
+	p, before, away := here()
 	p.b = newBinding(t)
-	return Bound{p.b, p}
+	return Bound{p.b, p}, Entered{p, before, away}
 }
 
-// Exit ends the binding that Enter began. It must be called on the same goroutine.
-func (b Bound) Exit() {
-	defer func() { b.place.restore(nil, b.place.away()) }()
-	b.b.reset()
+// Entered holds the earlier binding, which Exit restores.
+type Entered struct {
+	place  *place
+	before *binding
+	away   *level
 }
+
+// Exit ends the binding that Enter began.
+func (e Entered) Exit() {
+	defer e.place.restore(e.before, e.away)
+	e.place.b.reset()
+}
+
+// Exit is Entered.Exit for a goroutine that had no binding before Enter. A coroutine that calls it need not keep an Entered on its stack.
+func (b Bound) Exit() { Entered{b.place, nil, b.place.away()}.Exit() }
 
 // A Bound is a Task that Enter has bound. It serves one task after another. Only the scheduler may call its methods, either on the
 // task's goroutine or while the task is not running and cannot start to run.
@@ -142,13 +152,6 @@ func (b *Ban) Enter() (e Entered, ok bool) {
 
 // In reports whether the calling goroutine is under the ban.
 func (b *Ban) In() bool { return current() == &b.binding }
-
-// Entered holds the earlier binding, which Exit restores.
-type Entered struct {
-	place  *place
-	before *binding
-	away   *level
-}
 
 // Exit ends the ban that Enter began. It must be called on the same goroutine, and usually in a defer statement.
 func (b *Ban) Exit(e Entered) { e.place.restore(e.before, e.away) }

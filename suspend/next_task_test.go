@@ -32,8 +32,8 @@ func (m *moving) Spawner() suspend.Spawner { return m.on }
 func TestTheNextTaskDrawsFromItsScheduler(t *testing.T) {
 	first, second := &drawn{}, &drawn{}
 	m := &moving{sched.NewThread(), first}
-	bound := suspend.Enter(m)
-	defer bound.Exit()
+	bound, entered := suspend.Enter(m)
+	defer entered.Exit()
 	choose := func() { // a choice of two uses one bit of a number; a choice of three uses a whole number
 		ready := suspend.OpOf[int](atOnce{})
 		for _, ops := range [][]suspend.Op[int]{{ready, ready}, {ready, ready, ready}} {

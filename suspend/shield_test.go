@@ -38,10 +38,11 @@ func onMortal(t *testing.T, parks func(m *mortal), f func(m *mortal)) (returned 
 	go func() {
 		m := &mortal{Task: sched.NewThread()}
 		m.parks = func() { m.Kill(); parks(m) }
-		m.Bound = suspend.Enter(m)
+		bound, entered := suspend.Enter(m)
+		m.Bound = bound
 		returned := false
 		defer func() { ended <- returned }()
-		defer m.Exit()
+		defer entered.Exit()
 		f(m)
 		returned = true
 	}()

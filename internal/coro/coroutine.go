@@ -207,7 +207,7 @@ func (c *Coroutine) register(yield Yield) {
 	c.begun.Value = c
 	begun.all.Push(&c.begun)
 	begun.mu.Unlock()
-	c.binding = suspend.Enter(c.owner)
+	c.binding, _ = suspend.Enter(c.owner)
 }
 
 // begin returns the function that Start has set.

@@ -39,9 +39,11 @@ func TestFirstStack(t *testing.T) {
 		},
 		"Lock": func() (wait, end func()) {
 			var mu mutex.Mutex
+			inside := 0
 			mu.Lock()
 			return func() {
 				mu.Lock()
+				inside++
 				mu.Unlock()
 			}, mu.Unlock
 		},
