@@ -98,6 +98,10 @@ func rows() []row {
 		{id: "pool/ants", against: "ants v2", open: besidePool(byAnts)},
 		{id: "pool/pond", against: "pond v2", open: besidePool(byPond)},
 		{id: "pool/conc", against: "conc pool", open: besidePool(byConc)},
+		// An operation is a task that uses 16 KB of stack. The gauge is processor time.
+		{id: "pool/stack16/go", against: "go, which grows a stack for each", must: 0.2, aim: 0.1, gauge: cpu, open: besidePoolDeep(byGo)},
+		{id: "pool/stack16/ants", against: "ants v2", must: 1, aim: 0.5, gauge: cpu, open: besidePoolDeep(byAnts)},
+		{id: "pool/stack16/pond", against: "pond v2", must: 0.5, aim: 0.1, gauge: cpu, open: besidePoolDeep(byPond)},
 		{id: "pool/for", against: "conc iter.ForEach", open: loops},
 
 		// An operation passes one task through all stages, or one message through all channels. The gauge is processor time.

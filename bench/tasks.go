@@ -146,6 +146,9 @@ func small() {
 	check(x != 0)
 }
 
+// A submitter makes a work function that submits tasks to a scheduler.
+type submitter func(submit func(f func())) work
+
 // submitting returns a work function that submits n small tasks from one goroutine, and waits until all tasks have ended.
 func submitting(submit func(f func())) work {
 	return func(n int) {
@@ -157,31 +160,64 @@ func submitting(submit func(f func())) work {
 	}
 }
 
-// besidePool compares the work-stealing pool with a peer. The peer runs as many tasks in parallel as there are processors, but byGo sets no
-// limit.
-func besidePool(peer func(b *bench, procs int) work) opener {
-	return func(b *bench) (side, side) {
-		p := b.pool(0)
-		return b.works(submitting(func(f func()) { ok(p.Go(f)) }), peer(b, runtime.GOMAXPROCS(0)), 1)
+// submittingDeep is like submitting, but each task uses 16 KB of stack, and at most 64 tasks run or are queued.
+func submittingDeep(submit func(f func())) work {
+	return func(n int) {
+		var wg sync.WaitGroup
+		wg.Add(n)
+		permits := make(chan struct{}, 64)
+		f := func() { check(deep(16) == 16*17/2); <-permits; wg.Done() }
+		times(n, func() { permits <- struct{}{}; submit(f) })
+		wg.Wait()
 	}
 }
 
-func byGo(*bench, int) work { return submitting(func(f func()) { go f() }) }
-
-func byAnts(b *bench, procs int) work {
-	p := must(ants.NewPool(procs))
-	b.close(p.Release)
-	return submitting(func(f func()) { ok(p.Submit(f)) })
+// deep uses n KB of stack.
+//
+//go:noinline
+func deep(n int) int {
+	var frame [1 << 10]byte
+	frame[n] = byte(n)
+	if n == 0 {
+		return 0
+	}
+	return deep(n-1) + int(frame[n])
 }
 
-func byPond(b *bench, procs int) work {
+// besidePool compares the work-stealing pool with a peer. The peer runs as many tasks in parallel as there are processors, but byGo sets no
+// limit.
+func besidePool(peer func(b *bench, procs int, by submitter) work) opener {
+	return pools(peer, submitting)
+}
+
+// besidePoolDeep is like besidePool, but the tasks use 16 KB of stack. The peers have as many goroutines as tasks are submitted at a time.
+func besidePoolDeep(peer func(b *bench, procs int, by submitter) work) opener {
+	return pools(func(b *bench, _ int, by submitter) work { return peer(b, 64, by) }, submittingDeep)
+}
+
+func pools(peer func(b *bench, procs int, by submitter) work, by submitter) opener {
+	return func(b *bench) (side, side) {
+		p := b.pool(0)
+		return b.works(by(func(f func()) { ok(p.Go(f)) }), peer(b, runtime.GOMAXPROCS(0), by), 1)
+	}
+}
+
+func byGo(_ *bench, _ int, by submitter) work { return by(func(f func()) { go f() }) }
+
+func byAnts(b *bench, procs int, by submitter) work {
+	p := must(ants.NewPool(procs))
+	b.close(p.Release)
+	return by(func(f func()) { ok(p.Submit(f)) })
+}
+
+func byPond(b *bench, procs int, by submitter) work {
 	p := pond.NewPool(procs)
 	b.close(p.StopAndWait)
-	return submitting(func(f func()) { ok(p.Go(f)) })
+	return by(func(f func()) { ok(p.Go(f)) })
 }
 
 // byErrgroup and byConc create a group for each call, because Wait ends a group.
-func byErrgroup(_ *bench, procs int) work {
+func byErrgroup(_ *bench, procs int, _ submitter) work {
 	return func(n int) {
 		var g errgroup.Group
 		g.SetLimit(procs)
@@ -190,7 +226,7 @@ func byErrgroup(_ *bench, procs int) work {
 	}
 }
 
-func byConc(_ *bench, procs int) work {
+func byConc(_ *bench, procs int, _ submitter) work {
 	return func(n int) {
 		p := concpool.New().WithMaxGoroutines(procs)
 		times(n, func() { p.Go(small) })

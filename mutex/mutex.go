@@ -88,7 +88,17 @@ const patience = 4
 // The n'th Unlock synchronizes before the return of the (n+1)'th successful Lock, TryLock or LockContext.
 func (m *Mutex) Lock() {
 	if preempt.On() || !m.word.CompareAndSwap(0, held) {
-		must(m.LockContext(context.Background()))
+		m.lock()
+	}
+}
+
+// lock implements Lock. It calls lockSlow itself, because each frame on the way to a wait takes a part of the task's first stack.
+func (m *Mutex) lock() {
+	switch {
+	case preempt.On():
+		must(m.lockReported(context.Background()))
+	case !m.tryTake():
+		must(m.lockSlow(context.Background()))
 	}
 }
 
@@ -145,46 +155,55 @@ func (m *Mutex) Unlock() {
 	}
 }
 
-func (m *Mutex) lockSlow(ctx context.Context) error {
+// A locker is the state of one call of lockSlow. It keeps the closures of that call small.
+type locker struct {
+	m      *Mutex
+	nudges int
+	me     suspend.Resumer[grant] // is zero if the caller has not queued since its last nudge
+	locked bool
+}
+
+func (m *Mutex) lockSlow(ctx context.Context) (err error) {
 	ctx = lazily.Allow(ctx)
-	nudges, me, locked := 0, suspend.Resumer[grant]{}, false
-	defer func() { // runs even if a method of ctx panics
-		if !locked {
-			m.leaveQueue(me, nudges)
-		}
-	}()
-	for ; ; nudges++ {
-		me = suspend.Resumer[grant]{}
-		g, err := suspend.Suspend(ctx, func(r suspend.Resumer[grant]) (grant, bool) {
-			m.guard.Lock()
-			defer m.guard.Unlock()
-			switch {
-			case m.lockLocked(nudges > 0):
-				return owner, true
-			case nudges > 0:
-				m.waiters.PushFront(r, nudges)
-			default:
-				m.waiters.Push(r, nudges)
+	w := &locker{m: m}
+	defer w.leaveQueue()
+	for ; ; w.nudges++ {
+		w.me = suspend.Resumer[grant]{}
+		var g grant
+		g, err = suspend.Suspend(ctx, func(r suspend.Resumer[grant]) (grant, bool) {
+			w.m.guard.Lock()
+			locked := w.m.lockLocked(w.nudges > 0)
+			if !locked {
+				w.me = r
+				if w.nudges > 0 {
+					w.m.waiters.PushFront(r, w.nudges)
+				} else {
+					w.m.waiters.Push(r, 0)
+				}
 			}
-			me = r
-			return compete, false
+			w.m.guard.Unlock()
+			return owner, locked
 		})
 		if err != nil {
 			return err
 		}
 		if g == owner {
-			locked = true
-			m.took(0)
+			w.locked = true
+			w.m.took(0)
 			return nil
 		}
 	}
 }
 
-// leaveQueue removes the caller from the queue after a failed Lock. The parameter me is zero if the caller has not queued since its last nudge.
-func (m *Mutex) leaveQueue(me suspend.Resumer[grant], nudges int) {
+// leaveQueue removes the caller from the queue if its Lock has failed. It runs even if a method of the context panics.
+func (w *locker) leaveQueue() {
+	if w.locked {
+		return
+	}
+	m := w.m
 	m.guard.Lock()
-	m.waiters.Remove(me)
-	if nudges > 0 && me == (suspend.Resumer[grant]{}) {
+	m.waiters.Remove(w.me)
+	if w.nudges > 0 && w.me == (suspend.Resumer[grant]{}) {
 		m.giveUpLocked()
 	}
 	m.guard.Unlock()

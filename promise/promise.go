@@ -128,10 +128,6 @@ func (p *Promise[T]) Await(ctx context.Context) (T, error) {
 			return p.value, p.err
 		}
 	}
-	return p.await(ctx)
-}
-
-func (p *Promise[T]) await(ctx context.Context) (T, error) {
 	_, err := suspend.WaitLazily[struct{}](ctx, (*awaitSource[T])(p))
 	if err != nil {
 		var zero T

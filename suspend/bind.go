@@ -61,6 +61,9 @@ func (e Entered) Exit() {
 	e.place.b.reset()
 }
 
+// Exit is Entered.Exit for a goroutine that had no binding before Enter. A coroutine that calls it need not keep an Entered on its stack.
+func (b Bound) Exit() { Entered{b.place, nil, b.place.away()}.Exit() }
+
 // A Bound is a Task that Enter has bound. It serves one task after another. Only the scheduler may call its methods, either on the
 // task's goroutine or while the task is not running and cannot start to run.
 type Bound struct {

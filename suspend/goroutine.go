@@ -142,7 +142,7 @@ func waitGoroutine[T any, S Source[T]](ctx context.Context, guard *Guard, src S)
 	if g.sleep(began, waitFor) {
 		v, err = s.takeValue(began)
 	} else {
-		remove(guard, src, r)
+		remove(src, r)
 		err = cancellation(ctx)
 	}
 	putBack(g)

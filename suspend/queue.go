@@ -44,45 +44,37 @@ func (n *node[T, P]) takeValue() T {
 
 // Push appends r with the payload p. It must be called in the block or the Enqueue method that received r, once for each Resumer.
 func (q *Queue[T, P]) Push(r Resumer[T], p P) {
-	n := q.node(r, p)
+	n, ok := r.slot.node.(*node[T, P])
+	if !ok || r.slot.queued {
+		n = otherNode[T, P](r.slot)
+	}
+	r.slot.queued = true
+	n.r, n.payload, n.in = r, p, q
 	if n.prev = q.tail; n.prev != nil {
 		n.prev.next = n
 	} else {
 		q.head = n
 	}
 	q.tail = n
+	q.len++
 }
 
 // PushFront is like Push, but puts r first. It is for a waiter that was resumed but could not be served, and suspends again without
 // losing its turn.
 func (q *Queue[T, P]) PushFront(r Resumer[T], p P) {
-	n := q.node(r, p)
-	if n.next = q.head; n.next != nil {
-		n.next.prev = n
-	} else {
-		q.tail = n
+	q.Push(r, p)
+	if n := q.tail; n.prev != nil {
+		q.tail, n.prev.next = n.prev, nil
+		n.prev, n.next, q.head.prev = nil, q.head, n
+		q.head = n
 	}
-	q.head = n
-}
-
-// node returns the task's node for this type of Queue, ready to be linked, and allocates it if there is none.
-func (q *Queue[T, P]) node(r Resumer[T], p P) *node[T, P] {
-	s := r.slot
-	if s.queued {
-		panic("suspend: Resumer pushed twice")
-	}
-	n, ok := s.node.(*node[T, P])
-	if !ok {
-		n = otherNode[T, P](s)
-	}
-	s.queued = true
-	n.r, n.payload, n.in = r, p, q
-	q.len++
-	return n
 }
 
 // otherNode finds a node of this type among the older nodes of s, or allocates one, and stores it in s.node.
 func otherNode[T, P any](s *slot[T]) (n *node[T, P]) {
+	if s.queued {
+		panic("suspend: Resumer pushed twice")
+	}
 	for l := &s.nodes; *l != nil; l = &(*l).next {
 		if n, ok := (*l).x.(*node[T, P]); ok {
 			if (*l).x = s.node; s.node == nil {

@@ -130,16 +130,16 @@ func (b *binding) shrink() {
 // block runs f, the block of a Suspend, and returns its results. The result ok is true if there is no need to wait.
 func (s *slot[T]) block(b *binding, f func(Resumer[T]) (T, bool), r Resumer[T]) (v T, ok bool) {
 	s.abandonNode()
+	began := r.wait
 	b.doing = inBlock
-	returned := false
 	defer func() {
-		b.doing = elsewhere
-		if !returned {
-			s.giveUp(b, r.wait)
+		if b.doing == inBlock { // f has panicked or exited
+			b.doing = elsewhere
+			s.giveUp(b, began)
 		}
 	}()
 	v, ok = f(r)
-	returned = true
+	b.doing = elsewhere
 	if ok && !b.word.withdraw(r.wait) && !b.word.isCancelled(r.wait) {
 		s.giveUp(b, r.wait)
 		panic("suspend: block returned a value after its Resumer was called")

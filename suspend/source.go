@@ -111,7 +111,8 @@ func unprepare(legs []leg, won int) {
 }
 
 // remove calls s.Remove under the guard g, after a wait that was not resumed.
-func remove[T any, S Source[T]](g *Guard, s S, r Resumer[T]) {
+func remove[T any, S Source[T]](s S, r Resumer[T]) {
+	g := s.Guard()
 	g.Lock()
 	s.Remove(r)
 	g.Unlock()

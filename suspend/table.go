@@ -183,6 +183,25 @@ func here() (p *place, before *binding, away *level) {
 	return p, nil, away
 }
 
+// away returns the level of p if p is not the home of its goroutine there, and otherwise nil, as takePlace does.
+func (p *place) away() *level {
+	id := p.key.Load()
+	for l := newest.Load(); l != nil; l = l.older {
+		if p == l.home(id) {
+			return nil
+		}
+		for i := range 2 {
+			bu := l.bucket(id, i)
+			for k := range bu {
+				if p == &bu[k] {
+					return l
+				}
+			}
+		}
+	}
+	return nil
+}
+
 // restore ends a rebind. It binds the earlier binding again, or frees the place if there was none.
 func (p *place) restore(before *binding, away *level) {
 	p.b = before

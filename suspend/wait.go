@@ -97,7 +97,7 @@ again:
 		}
 	}
 	if b.word.isCancelled(began) {
-		remove(g, s, r)
+		remove(s, r)
 		var zero T
 		return zero, b.cancelled(ctx)
 	}
@@ -125,5 +125,5 @@ func reportedSource[T any, S Source[T]](ctx context.Context, s S, how uint8) (v 
 //
 //go:noinline
 func parkIn[T any, S Source[T]](b *binding, s S, r Resumer[T]) {
-	b.park(r.wait, func() { remove(s.Guard(), s, r) })
+	b.park(r.wait, func() { remove(s, r) })
 }

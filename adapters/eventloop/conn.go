@@ -28,7 +28,7 @@ var errClosed = net.ErrClosed
 const yieldEvery uint8 = 64
 
 // Read reads the available bytes into p. Read suspends the caller while no bytes are available.
-func (c *Conn) Read(p []byte) (int, error) { return c.read(nil, p) }
+func (c *Conn) Read(p []byte) (int, error) { return c.hasRead(c.fd.read(nil, p)) }
 
 // Write writes all of p. Write suspends the caller while the send buffer is full. If Write fails, n bytes have been
 // written.
@@ -65,8 +65,10 @@ func (c *Conn) SetReadDeadline(t time.Time) error { return c.fail("set", c.fd.se
 // zero time means never.
 func (c *Conn) SetWriteDeadline(t time.Time) error { return c.fail("set", c.fd.setWriteDeadline(t)) }
 
-func (c *Conn) read(cs contexts, p []byte) (int, error) {
-	n, err := c.fd.read(cs, p)
+// hasRead returns the results of a Read. It must not be inlined, because its values would enlarge the frame in which a task waits.
+//
+//go:noinline
+func (c *Conn) hasRead(n int, err error) (int, error) {
 	if err != nil && err != io.EOF {
 		err = c.fail("read", err)
 	}

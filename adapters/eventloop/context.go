@@ -41,10 +41,10 @@ type boundConn struct {
 func (b *boundConn) NetConn() net.Conn { return b.Conn }
 
 func (b *boundConn) Read(p []byte) (int, error) {
-	if b.own != nil {
-		return b.own.read(b.cs, p)
+	if b.own == nil {
+		return b.readForeign(p)
 	}
-	return b.foreign(p, b.Conn.Read, b.Conn.SetReadDeadline)
+	return b.own.hasRead(b.own.fd.read(b.cs, p))
 }
 
 func (b *boundConn) Write(p []byte) (int, error) {
@@ -52,6 +52,13 @@ func (b *boundConn) Write(p []byte) (int, error) {
 		return b.own.write(b.cs, p)
 	}
 	return b.foreign(p, b.Conn.Write, b.Conn.SetWriteDeadline)
+}
+
+// readForeign is a function of its own, because its values would enlarge the frame of Read, in which a task waits.
+//
+//go:noinline
+func (b *boundConn) readForeign(p []byte) (int, error) {
+	return b.foreign(p, b.Conn.Read, b.Conn.SetReadDeadline)
 }
 
 // foreign performs an operation of a foreign net.Conn. If a context ends, foreign sets a deadline in the past, which is

@@ -104,37 +104,48 @@ func (d *fd) event(ev uint32) {
 
 // read implements Conn.Read, but does not wrap errors in a *net.OpError.
 func (d *fd) read(cs contexts, p []byte) (n int, err error) {
-	if err := d.rd.acquireTurn(cs); err != nil {
+	if err = d.rd.acquireTurn(cs); err != nil {
 		return 0, err
 	}
 	defer d.rd.give()
+	for {
+		if n, err = d.tryRead(p); err != unix.EAGAIN { // further variables would enlarge the frame in which a task waits
+			return n, err
+		}
+		if err = d.rd.wait(cs); err != nil {
+			return 0, err
+		}
+	}
+}
+
+// tryRead returns unix.EAGAIN if the reader must wait. It must not be inlined, because its values would enlarge the frame of read, in which
+// a task waits.
+//
+//go:noinline
+func (d *fd) tryRead(p []byte) (n int, err error) {
 	if len(p) == 0 {
 		return 0, nil
 	}
 	p = p[:min(len(p), maxRW)]
-	for {
-		if d.rd.mayBeReady() {
-			if !d.incref() {
-				return 0, errClosed
-			}
-			n, err = d.sysRead(p)
-			d.decref()
-			switch {
-			case err == nil && n == 0 && !d.packets:
-				return 0, io.EOF
-			case err == nil:
-				d.rd.drained = n < len(p) && d.gapless
-				return n, nil
-			case err == unix.EINTR:
-				continue
-			case err != unix.EAGAIN:
-				return 0, os.NewSyscallError("read", err)
-			}
+	for d.rd.mayBeReady() {
+		if !d.incref() {
+			return 0, errClosed
 		}
-		if err := d.rd.wait(cs); err != nil {
+		n, err = d.sysRead(p)
+		d.decref()
+		switch {
+		case err == nil && n == 0 && !d.packets:
+			return 0, io.EOF
+		case err == nil:
+			d.rd.drained = n < len(p) && d.gapless
+			return n, nil
+		case err == unix.EAGAIN:
 			return 0, err
+		case err != unix.EINTR:
+			return 0, os.NewSyscallError("read", err)
 		}
 	}
+	return 0, unix.EAGAIN
 }
 
 const maxRW = 1 << 30

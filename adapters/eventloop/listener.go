@@ -58,9 +58,8 @@ func (ln *Listener) Serve(ctx context.Context, handler func(ctx context.Context,
 	s := &serving{ln: ln, ctx: ctx}
 	s.begin = func(c *Conn) error {
 		return c.fd.r.Go(func() {
-			defer s.running.done()
-			defer c.Close()
-			handler(ctx, WithContext(ctx, c))
+			defer s.close(c)
+			handler(s.ctx, WithContext(s.ctx, c))
 		})
 	}
 	return s.acceptAndWait()
@@ -103,6 +102,12 @@ type serving struct {
 	stop      func(cause error)
 	begin     func(c *Conn) error // begins to handle a connection, and calls running.done after its end, unless begin fails
 	running   countdown           // counts accepting tasks and connections
+}
+
+// close is called when the handler of c has ended.
+func (s *serving) close(c *Conn) {
+	defer s.running.done()
+	_ = c.Close()
 }
 
 // fail stops all accepts. Only the first error is kept.

@@ -3,6 +3,7 @@
 package eventloop
 
 import (
+	"context"
 	"os"
 	"time"
 
@@ -132,6 +133,26 @@ func (s *side) mayBeReady() bool {
 // wait waits until a system call may succeed.
 func (s *side) wait(cs contexts) error {
 	s.ops = 0
+	ctx := background
+	switch len(cs) {
+	case 0:
+	case 1:
+		ctx = cs[0]
+	default:
+		return s.waitJoined(cs)
+	}
+	v, err := suspend.Wait[verdict](ctx, (*readiness)(s))
+	if err != nil {
+		return err
+	}
+	return v.err()
+}
+
+// waitJoined is like wait, but for several contexts. It must not be inlined, because its values would enlarge the frame of wait. With the
+// larger frame, a task of Serve that reads would not fit into its first stack of 2 KB.
+//
+//go:noinline
+func (s *side) waitJoined(cs contexts) error {
 	ctx, stop := cs.join()
 	if stop != nil {
 		defer stop()
@@ -142,6 +163,8 @@ func (s *side) wait(cs contexts) error {
 	}
 	return v.err()
 }
+
+var background = context.Background()
 
 // decided returns the verdict so far, and false if the operation has to wait. The caller must hold the guard.
 func (s *side) decided() (v verdict, ok bool) {

@@ -4,7 +4,6 @@ import (
 	"github.com/braidgo/braid/adapters/internal/yieldtimer"
 	"github.com/braidgo/braid/internal/atomicx"
 	"github.com/braidgo/braid/internal/coro"
-	"github.com/braidgo/braid/internal/labels"
 	"github.com/braidgo/braid/internal/splitmix"
 	"github.com/braidgo/braid/suspend"
 	"github.com/braidgo/braid/suspend/sched"
@@ -274,8 +273,7 @@ func (w *worker) do(e entry) {
 		}
 	case e.f != nil:
 		s = w.fiber(true)
-		s.first = e
-		s.Start(s.runFn)
+		s.Start(s.function(e))
 	default:
 		s = w.fiber(false)
 		s.Start(e.fork.run)
@@ -321,30 +319,6 @@ func (w *worker) runFiber(s *fiber) {
 	case coro.Exited:
 		if counted {
 			w.pool.ended()
-		}
-	}
-}
-
-// run runs a task or a callback. Then it runs new entries for as long as pickNew returns them, which saves two switches
-// for each: to the worker and back. The worker counts the last entry as ended.
-func (s *fiber) run() {
-	e := s.first
-	s.first = entry{}
-	for ok := true; ok; {
-		if e.call {
-			suspend.Bind(nil, e.f)
-			labels.Clear()
-		} else {
-			e.f()
-			s.TaskEnded()
-		}
-		if s.Locked() { // the fiber ends, too
-			return
-		}
-		w := s.worker
-		if e, ok = w.pickNew(); ok {
-			w.pool.ended()
-			w.stalls.Begin()
 		}
 	}
 }

@@ -24,6 +24,7 @@ type Coroutine struct {
 	why   Switch // the reason for the last switch, written before that switch
 	Mark  uint8  // reserved for the scheduler
 	named bool   // the coroutine is idle, and has the labels of an idle coroutine
+	busy  bool   // a function of the coroutine has begun and has not returned
 	locks lock
 	next  Next
 	yield Yield
@@ -63,7 +64,7 @@ const (
 	Parked  Switch = iota // its task is suspended
 	Yielded               // its task is runnable
 	Ended                 // the task has ended, and the coroutine is idle
-	Exited                // the task has ended with runtime.Goexit, which also ends the coroutine
+	Exited                // the task has panicked or called runtime.Goexit, which also ends the coroutine
 )
 
 // Next is the type of the function that switches to a coroutine, and Yield the type of the function that switches back.
@@ -73,9 +74,22 @@ type (
 )
 
 // Init makes c an idle coroutine of owner. It must be called once.
+//
+// The function that it passes to iter.Pull calls the functions of c itself. Add no frame there: a small task that waits
+// fits into the initial stack of two kilobytes, growing that stack costs more than the task, and a garbage collection
+// takes time for each frame of each waiting task.
 func (c *Coroutine) Init(owner Owner) {
 	c.owner = owner
-	c.next, _ = iter.Pull(c.body())
+	c.next, _ = iter.Pull(func(yield Yield) {
+		c.register(yield)
+		defer c.finish()
+		for c.f != nil { // after Stop there is no function
+			for f := c.begin(); f != nil; f = c.again() {
+				f()
+			}
+			c.yield(struct{}{})
+		}
+	})
 }
 
 // WatchedBy sets the watch of c to s, because c now runs its steps on the worker that s watches. That worker calls
@@ -178,32 +192,12 @@ func (c *Coroutine) Reap() {
 	c.next()
 }
 
-// goexit is the value of the panic that replaces a runtime.Goexit. iter.Pull would make a Goexit end the caller of
-// c.next, too.
+// goexit is the value of the panic that ends a coroutine whose task has exited or panicked. It replaces a
+// runtime.Goexit, which iter.Pull would pass on to the caller of c.next.
 type goexit struct{}
 
-// body returns the function that the coroutine runs. Add no frame between iter.Pull and a task: a small task fits into
-// the initial stack of two kilobytes, and growing that stack would cost more than the task.
-func (c *Coroutine) body() func(Yield) {
-	return func(yield Yield) {
-		entered := c.register(yield)
-		done := false
-		defer func() { c.unregister(done, recover()) }()
-		defer entered.Exit()
-		for c.f != nil { // after Stop there is no function
-			c.run()
-			if c.Locked() {
-				c.strand()
-			}
-			if !c.again() {
-				yield(struct{}{})
-			}
-		}
-		done = true
-	}
-}
-
-func (c *Coroutine) register(yield Yield) (entered suspend.Entered) {
+// register is the first call on the coroutine.
+func (c *Coroutine) register(yield Yield) {
 	c.yield = yield
 	c.gid.Store(gid.Get())
 	labels.Clear() // a new goroutine inherits the labels of its creator
@@ -213,30 +207,51 @@ func (c *Coroutine) register(yield Yield) (entered suspend.Entered) {
 	c.begun.Value = c
 	begun.all.Push(&c.begun)
 	begun.mu.Unlock()
-	c.binding, entered = suspend.Enter(c.owner)
-	return entered
+	c.binding, _ = suspend.Enter(c.owner)
 }
 
-func (c *Coroutine) run() {
-	returned := false
-	defer func() {
-		if !returned {
-			c.broken(recover())
-		}
-	}()
+// begin returns the function that Start has set.
+func (c *Coroutine) begin() (f func()) {
 	if c.named {
 		c.named = false
 		labels.Clear()
 	}
-	f := c.f
-	c.f = nil
-	f()
-	c.TaskEnded() // TaskEnded may call a method of a context
-	returned = true
+	c.busy = true
+	f, c.f = c.f, nil
+	return f
 }
 
-// broken ends a task that has panicked or exited, or whose context has panicked. If v is nil, the task has called
-// runtime.Goexit, whose unwinding continues in the function that body returns.
+// again is called when a function of c has returned. It returns the owner's next function. If there is none, c becomes
+// idle, and again returns nil.
+func (c *Coroutine) again() func() {
+	c.TaskEnded() // TaskEnded may call a method of a context
+	c.busy = false
+	if c.Locked() {
+		c.strand()
+	}
+	if f := c.owner.Another(); f != nil {
+		c.busy = true
+		return f
+	}
+	c.why = Ended
+	c.named = labels.Idle()
+	return nil
+}
+
+// finish is the last call on the coroutine. If c is busy, its task has panicked or exited, or its context has panicked.
+func (c *Coroutine) finish() {
+	v := recover()
+	defer func() { c.unregister(recover()) }()
+	defer c.binding.Exit()
+	if c.busy {
+		c.broken(v)
+	} else if v != nil {
+		panic(v)
+	}
+}
+
+// broken ends the task. If v is nil, the task has called runtime.Goexit. It may have done so even if v is not nil, because its deferred
+// functions may panic.
 func (c *Coroutine) broken(v any) {
 	func() {
 		defer func() {
@@ -252,25 +267,15 @@ func (c *Coroutine) broken(v any) {
 	}
 }
 
-// again reports whether the owner has another function. If not, c becomes idle.
-func (c *Coroutine) again() bool {
-	if c.f = c.owner.Another(); c.f != nil {
-		return true
-	}
-	c.why = Ended
-	c.named = labels.Idle()
-	return false
-}
-
-// unregister is the last call on the coroutine. If done is false, the task has exited.
-func (c *Coroutine) unregister(done bool, panicked any) {
+// unregister is called at the end of finish.
+func (c *Coroutine) unregister(panicked any) {
 	begun.mu.Lock()
 	begun.all.Remove(&c.begun)
 	begun.mu.Unlock()
 	if panicked != nil { // the owner's Panicked or a context has panicked
 		Crash(panicked, debug.Stack())
 	}
-	if done {
+	if !c.busy {
 		return
 	}
 	if c.Locked() {

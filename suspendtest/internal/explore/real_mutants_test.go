@@ -29,7 +29,7 @@ var realMutants = []realMutant{
 
 	{"a lock is taken by a store", "mutex/mutex.go", "		if m.word.CompareAndSwap(w, w|held) {",
 		"		if IS {\n			m.word.Store(w | held)\n			return true\n		}\n		if m.word.CompareAndSwap(w, w|held) {", "mutex"},
-	{"who is nudged and gives up keeps the debt", "mutex/mutex.go", "if ⟦nudges > 0 && me == (suspend.Resumer[grant]{})⟧ {", "false", "mutex, 3 tasks"},
+	{"who is nudged and gives up keeps the debt", "mutex/mutex.go", "if ⟦w.nudges > 0 && w.me == (suspend.Resumer[grant]{})⟧ {", "false", "mutex, 3 tasks"},
 	{"an Unlock does not look who waits", "mutex/mutex.go", "case ⟦w&waited == 0 || w&nudged != 0⟧:", "true", "mutex"},
 	{"a cancelled waiter swallows the nudge", "mutex/mutex.go", "if _, ok := m.waiters.ResumeHead(g, nil); ⟦!ok⟧ {", "false", "mutex, 3 tasks"},
 	{"who is nudged forgets the others", "mutex/mutex.go", "case ⟦mine && m.waiters.Len() == 0⟧:", "mine", "mutex, 3 tasks"},
