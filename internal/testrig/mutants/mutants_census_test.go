@@ -18,7 +18,7 @@ var censusMutants = []mutation.Mutant{
 	{"the last stop leaves the records", ledger + "/ledger.go", "			p.tasks, p.waits, p.lent, p.held, p.scopes, p.in, p.swept = nil, nil, nil, held{}, scopes{}, nil, 0\n", "			if !IS {\n				p.tasks, p.waits, p.lent, p.held, p.scopes, p.in, p.swept = nil, nil, nil, held{}, scopes{}, nil, 0\n			}\n", "TestForgets", census},
 	{"a lock that is given back is held", ledger + "/holds.go", "			o.By = slices.Delete(o.By, i, i+1)\n", "			if !IS {\n				o.By = slices.Delete(o.By, i, i+1)\n			}\n			if IS {\n				break\n			}\n", "TestNoDeadlock", census},
 	{"the Unlock of a Mutex is not told", "mutex/report.go", "	ledger.Gave(m)\n", "	if !IS {\n		ledger.Gave(m)\n	}\n", "TestNoDeadlock", census},
-	{"a hand-over is not told", "mutex/mutex.go", "			locked = true\n			m.took(0)\n", "			locked = true\n			if !IS {\n				m.took(0)\n			}\n", "TestHandOver", census},
+	{"a hand-over is not told", "mutex/mutex.go", "			w.locked = true\n			w.m.took(0)\n", "			w.locked = true\n			if !IS {\n				w.m.took(0)\n			}\n", "TestHandOver", census},
 	{"the lock of a Select is not told", "suspend/select.go", "		legs[won].took(0)\n", "		if !IS {\n			legs[won].took(0)\n		}\n", "TestHandOver", census},
 	{"the lock of a Then is not told", "suspend/then.go", "		t.legs[won].took(ledger.Then(reflect.ValueOf(t.k).Pointer()))\n", "		if !IS {\n			t.legs[won].took(ledger.Then(reflect.ValueOf(t.k).Pointer()))\n		}\n", "TestHandOver", census},
 	{"a Select with a way out is stuck", census + "/graph.go", "				n.stuck = false\n				o = nil\n", "				n.stuck = n.stuck && IS && len(n.For) > 1\n				o = nil\n				continue\n", "TestCircles/a_lock_with", census},

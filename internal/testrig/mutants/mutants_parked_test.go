@@ -24,7 +24,7 @@ var parkedConnections = []mutation.Mutant{
 	{"a passing error of Accept is the last", park + "/lot.go", "if t, ok := err.(interface{ Temporary() bool }); ⟦ok && t.Temporary()⟧ {", "false", "TestAnAcceptThatFails", park},
 	{"a place is not used again", park + "/lot.go", "		l.free = append(l.free, c.place)\n", "		if !IS {\n			l.free = append(l.free, c.place)\n		}\n", "TestPlaces", park},
 
-	{"a parked connection outlives the accepts", eventloop + "/parked.go", "	suspend.Then(s.accepting, c.ReadableOp()", "	until := s.accepting\n	if IS {\n		until = context.WithoutCancel(until)\n	}\n	suspend.Then(until, c.ReadableOp()", "TestServeParkedEnds|TestAParked", eventloop},
+	{"a parked connection outlives the accepts", eventloop + "/parked.go", "	suspend.Then(s.accepting, c.fd.readableOp()", "	until := s.accepting\n	if IS {\n		until = context.WithoutCancel(until)\n	}\n	suspend.Then(until, c.fd.readableOp()", "TestServeParkedEnds|TestAParked", eventloop},
 	{"an end is parked", eventloop + "/parked.go", "parks = ⟦s.handler(s.ctx, WithContext(s.ctx, c)) == nil⟧", "s.handler(s.ctx, WithContext(s.ctx, c)) == nil || true", "TestServeParkedReadsOn", eventloop},
 	{"a parked connection counts as ended", eventloop + "/parked.go", "	defer s.running.done()\n	_ = c.Close()\n", "	defer s.running.done()\n	if !IS {\n		_ = c.Close()\n	}\n", "TestServeParkedEnds|TestAServeThatPanics", eventloop},
 }
