@@ -28,38 +28,11 @@ type upward struct {
 	node Node        // an entry in the List of a parent without an inner context
 }
 
-// A Following is a Context together with its upward, so that both take one allocation. Operations are passed a pointer to the embedded
-// Context.
-type Following struct {
-	Context
-	upward upward
-}
-
-// Init initialises the zero Following f, as New does.
-func (f *Following) Init(parent context.Context, on Watching) {
-	f.up = &f.upward
-	f.Context.Init(parent, on)
-}
-
 // An inner is the inner context of a Context.
 type inner struct {
 	context.Context
 	end  context.CancelCauseFunc
 	link link // is zero if the inner context has no parent
-}
-
-// over is the inner context of every Context that was cancelled, without a cause, before its inner context was made. All these Contexts
-// share its Done channel.
-var over = func() *inner {
-	in := newInner()
-	in.end(nil)
-	return in
-}()
-
-func newInner() *inner {
-	in := new(inner)
-	in.Context, in.end = context.WithCancelCause(context.Background())
-	return in
 }
 
 // New returns a Context that ends when parent ends or when Cancel is called.
@@ -302,6 +275,33 @@ func (c *Context) follow(parent context.Context, on Watching) (stop func() bool)
 		return n.Stop
 	}
 	return on.OnDone(c.made().Context, c.notifyAll)
+}
+
+// over is the inner context of every Context that was cancelled, without a cause, before its inner context was made. All these Contexts
+// share its Done channel.
+var over = func() *inner {
+	in := newInner()
+	in.end(nil)
+	return in
+}()
+
+func newInner() *inner {
+	in := new(inner)
+	in.Context, in.end = context.WithCancelCause(context.Background())
+	return in
+}
+
+// A Following is a Context together with its upward, so that both take one allocation. Operations are passed a pointer to the embedded
+// Context.
+type Following struct {
+	Context
+	upward upward
+}
+
+// Init initialises the zero Following f, as New does.
+func (f *Following) Init(parent context.Context, on Watching) {
+	f.up = &f.upward
+	f.Context.Init(parent, on)
 }
 
 // A link is the parent of the inner context, and wraps the parent of c. If package context does not recognise the parent, it calls the
