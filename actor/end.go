@@ -17,9 +17,8 @@ import (
 //	ended      the code of the actor has ended, its context is cancelled, and its requests have failed
 //	over       the actor has no children, or a Kill has cut the wait for them; all that wait for the end, and all watchers, learn of it
 //
-// The state draining is left out if the actor has no children, was killed or has failed; see drains. The function finish calls drain and
-// terminate. A Kill in state ended makes the last change in cutEnd. The types have two of these states: life.state is ended, and life.over
-// is true.
+// An actor drains only after a Stop or an ErrStopped, and only if it has children; see drains. The function finish calls drain and
+// terminate. A Kill in state ended makes the last change in cutEnd. The field life.state has the state ended, and life.over the state over.
 
 // Close ends the inbox. The remaining mail becomes dead letters, and a Send to the inbox returns ErrEnded. On a Self, Close is Stop. The
 // error is always nil, and a second Close changes nothing. Close never suspends.

@@ -2,10 +2,8 @@ package actor
 
 import (
 	"context"
-	"slices"
 	"time"
 
-	"github.com/braidgo/braid/internal/again"
 	"github.com/braidgo/braid/internal/cancelctx"
 	"github.com/braidgo/braid/suspend"
 )
@@ -324,59 +322,6 @@ func (l *life) afterFunc(d time.Duration, f func()) (stop func() bool) {
 		on = suspend.Here()
 	}
 	return suspend.AfterFunc(on, d, f)
-}
-
-// offerLocked delivers m to the first RecvOp that takes any message and can be resumed. It reports whether there was one. A RecvOp whose
-// Resume reports false was cancelled, and removes itself.
-func (in *Inbox[M]) offerLocked(m M) bool {
-	x := in.ops
-	for i, o := range x.offers {
-		if !o.selects && o.r.Resume(m, nil) {
-			x.offers = slices.Delete(x.offers, i, i+1)
-			return true
-		}
-	}
-	return false
-}
-
-// lookAgainLocked makes each RecvOp with a match look at the mailbox again.
-func (in *Inbox[M]) lookAgainLocked() {
-	var none M
-	in.ops.offers = slices.DeleteFunc(in.ops.offers, func(o offer[M]) bool {
-		if o.selects {
-			o.r.Resume(none, again.Err)
-		}
-		return o.selects
-	})
-}
-
-// failLocked ends all waiting RecvOps with the given error, and all waiting SendOps with ErrEnded.
-func (in *Inbox[M]) failLocked(receives error) {
-	if in.ops == nil {
-		return
-	}
-	var none M
-	for _, o := range in.ops.offers {
-		o.r.Resume(none, receives)
-	}
-	clear(in.ops.offers)
-	in.ops.offers = in.ops.offers[:0]
-	in.ops.senders.ResumeAll(struct{}{}, ErrEnded)
-}
-
-// freeRoomLocked decrements the count of messages. The SendOp that has waited longest takes the free place.
-//
-// Invariant: while a SendOp that can be resumed waits, the mailbox is full.
-func (in *Inbox[M]) freeRoomLocked() {
-	if in.ops == nil || in.ops.cap == 0 {
-		return
-	}
-	if in.ops.used--; in.ops.full() {
-		return
-	}
-	if x, ok := in.ops.senders.Resume(struct{}{}, nil); ok {
-		in.acceptLocked(x.m, x.q, false) // the owner is running, so start is false; sendOp drops the previous home of q
-	}
 }
 
 // requestOf returns m as a request, or nil if m is not a request.
