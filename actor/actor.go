@@ -1,8 +1,6 @@
 package actor
 
-import (
-	"github.com/braidgo/braid/internal/dlist"
-)
+import "github.com/braidgo/braid/internal/dlist"
 
 // Options configure an actor or an inbox. The zero value is the default.
 type Options[M any] struct {

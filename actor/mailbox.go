@@ -8,7 +8,22 @@ import (
 	"github.com/braidgo/braid/suspend"
 )
 
-// How a message m gets from Send to the actor's reaction, a function f.
+// How a message m gets from Send to the actor's reaction, a function f. Without the exits, it is this:
+//
+//	Send                                                     steps 1 to 6
+//		lock the guard
+//		append m
+//		if the state is receiving: it becomes running, and the waiter is resumed
+//		if the state is reacting: it becomes running, and m needs a task
+//		unlock the guard, and start the task, if m needs one
+//	the task                                                 steps 7 to 9
+//		call f with each message
+//		lock the guard
+//		if there are new messages: fetch them, unlock the guard, and begin again
+//		the state becomes reacting
+//		unlock the guard, and end
+//
+// These are the steps, with their exits:
 //
 //  1. If messages of type M may be requests, Send looks for a Request in m. Then Send passes a scheduling point, and locks the guard.
 //  2. The mailbox may refuse m. After a Stop, a Kill or the actor's end, Send returns ErrEnded. If the Cap is reached, Send returns
