@@ -75,24 +75,13 @@ func (d *driver) idle() {
 	s := d.s
 	s.guard.Lock()
 	// Step 5.
-	if d.state != armed || d.ended || s.ended || d.group != nil && !d.group.Idle() {
+	if !d.mustSendLocked() {
 		s.guard.Unlock()
 		return
 	}
 	d.state = sending
-	list := &d.reads
-	if list.First() == nil {
-		list = &d.writes
-	}
-	var unsure []*waiter
-	for q := list.First(); q != nil; q = q.Next() {
-		for w := q.Value.waiters.First(); w != nil; w = w.Next() {
-			if !w.Value.prompt {
-				unsure = append(unsure, w.Value)
-			}
-		}
-	}
-	if unsure != nil { // contexts of package context resume their waiters late
+	list := d.toSendLocked()
+	if unsure := unsureLocked(list); unsure != nil { // contexts of package context resume their waiters late
 		s.guard.Unlock()
 		late := slices.DeleteFunc(unsure, func(w *waiter) bool { return !w.lookAtContext() })
 		s.guard.Lock()
@@ -105,6 +94,32 @@ func (d *driver) idle() {
 	start := d.sendLocked(list)
 	s.guard.Unlock()
 	start.beginAll()
+}
+
+// mustSendLocked reports whether d is armed, and no task of its group is runnable.
+func (d *driver) mustSendLocked() bool {
+	return d.state == armed && !d.ended && !d.s.ended && (d.group == nil || d.group.Idle())
+}
+
+// toSendLocked returns the requests to send next: the reads, or the writes if there are no reads.
+func (d *driver) toSendLocked() *dlist.List[*request] {
+	list := &d.reads
+	if list.First() == nil {
+		list = &d.writes
+	}
+	return list
+}
+
+// unsureLocked returns the waiters of a list of requests whose contexts may be done, although they have not resumed the waiter yet.
+func unsureLocked(list *dlist.List[*request]) (unsure []*waiter) {
+	for q := list.First(); q != nil; q = q.Next() {
+		for w := q.Value.waiters.First(); w != nil; w = w.Next() {
+			if !w.Value.prompt {
+				unsure = append(unsure, w.Value)
+			}
+		}
+	}
+	return unsure
 }
 
 // sendLocked makes batches from a list of requests, and returns a linked list of the batches that can start now.
@@ -122,7 +137,13 @@ func (d *driver) sendLocked(list *dlist.List[*request]) (start *batch) {
 	if r.requests.Append(list); d.policy == Rounds {
 		d.state, r.holds = busy, true
 	}
-	var batches *batch
+	start = d.openAllLocked(r, r.batchesLocked())
+	d.armLocked()
+	return start
+}
+
+// batchesLocked makes the batches of r, one for each source and each MaxBatch of its keys, and returns them as a linked list.
+func (r *round) batchesLocked() (batches *batch) {
 	last := &batches
 	for n := r.requests.First(); n != nil; n = n.Next() {
 		t := n.Value.t
@@ -132,7 +153,12 @@ func (d *driver) sendLocked(list *dlist.List[*request]) (start *batch) {
 		}
 		t.filling.addLocked(n.Value)
 	}
-	last = &start
+	return batches
+}
+
+// openAllLocked opens the batches of r, and returns a linked list of those that can start now. With Eager, each batch gets a round of its own.
+func (d *driver) openAllLocked(r *round, batches *batch) (start *batch) {
+	last := &start
 	for b := batches; b != nil; b = b.then {
 		b.t.filling = nil
 		if d.policy == Eager {
@@ -147,7 +173,6 @@ func (d *driver) sendLocked(list *dlist.List[*request]) (start *batch) {
 		}
 	}
 	*last = nil
-	d.armLocked()
 	return start
 }
 
