@@ -1,9 +1,6 @@
 package actor
 
-import (
-	"github.com/braidgo/braid/internal/dlist"
-	"github.com/braidgo/braid/suspend"
-)
+import "github.com/braidgo/braid/internal/dlist"
 
 // Options configure an actor or an inbox. The zero value is the default.
 type Options[M any] struct {
@@ -70,28 +67,6 @@ func (t *timer) stop() {
 		t.cancel()
 	}
 }
-
-// An offer is a waiting RecvOp.
-type offer[M any] struct {
-	r       suspend.Resumer[M]
-	selects bool // it has a match
-}
-
-// An ops holds the waiting Ops of a mailbox and, if there is a Cap, the number of its messages. Most mailboxes have no ops.
-type ops[M any] struct {
-	offers  []offer[M]
-	cap     int // zero means no bound; then the next field has no meaning
-	used    int // number of messages that count towards cap
-	senders suspend.Queue[struct{}, sending[M]]
-}
-
-type sending[M any] struct {
-	m M
-	q pending
-}
-
-// full reports whether the mailbox is full. x may be nil.
-func (x *ops[M]) full() bool { return x != nil && x.cap > 0 && x.used >= x.cap }
 
 // An undo holds the function that the actor calls when it ends or fails, to undo a SendAfter, a Watch or a Link. An undo without a
 // function is a mark, which shows where a Catch begins.

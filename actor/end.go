@@ -9,6 +9,17 @@ import (
 	"github.com/braidgo/braid/suspend"
 )
 
+// An actor ends in three changes. Each arrow has the name of the function that makes the change.
+//
+//	running ──drain──▶ draining ──terminate──▶ ended ──publishEnd──▶ over
+//
+//	draining   no message is accepted, the mail is dead letters, and the actor waits for its children, which it has stopped
+//	ended      the code of the actor has ended, its context is cancelled, and its requests have failed
+//	over       the actor has no children, or a Kill has cut the wait for them; all that wait for the end, and all watchers, learn of it
+//
+// An actor drains only after a Stop or an ErrStopped, and only if it has children; see drains. The function finish calls drain and
+// terminate. A Kill in state ended makes the last change in cutEnd. The field life.state has the state ended, and life.over the state over.
+
 // Close ends the inbox. The remaining mail becomes dead letters, and a Send to the inbox returns ErrEnded. On a Self, Close is Stop. The
 // error is always nil, and a second Close changes nothing. Close never suspends.
 func (in *Inbox[M]) Close() error {

@@ -2,15 +2,28 @@ package actor
 
 import (
 	"context"
-	"slices"
 	"time"
 
-	"github.com/braidgo/braid/internal/again"
 	"github.com/braidgo/braid/internal/cancelctx"
 	"github.com/braidgo/braid/suspend"
 )
 
-// How a message m gets from Send to the actor's reaction, a function f.
+// How a message m gets from Send to the actor's reaction, a function f. Without the exits, it is this:
+//
+//	Send                                                     steps 1 to 6
+//		lock the guard
+//		append m
+//		if the state is receiving: it becomes running, and the waiter is resumed
+//		if the state is reacting: it becomes running, and m needs a task
+//		unlock the guard, and start the task, if m needs one
+//	the task                                                 steps 7 to 9
+//		call f with each message
+//		lock the guard
+//		if there are new messages: fetch them, unlock the guard, and begin again
+//		the state becomes reacting
+//		unlock the guard, and end
+//
+// These are the steps, with their exits:
 //
 //  1. If messages of type M may be requests, Send looks for a Request in m. Then Send passes a scheduling point, and locks the guard.
 //  2. The mailbox may refuse m. After a Stop, a Kill or the actor's end, Send returns ErrEnded. If the Cap is reached, Send returns
@@ -324,59 +337,6 @@ func (l *life) afterFunc(d time.Duration, f func()) (stop func() bool) {
 		on = suspend.Here()
 	}
 	return suspend.AfterFunc(on, d, f)
-}
-
-// offerLocked delivers m to the first RecvOp that takes any message and can be resumed. It reports whether there was one. A RecvOp whose
-// Resume reports false was cancelled, and removes itself.
-func (in *Inbox[M]) offerLocked(m M) bool {
-	x := in.ops
-	for i, o := range x.offers {
-		if !o.selects && o.r.Resume(m, nil) {
-			x.offers = slices.Delete(x.offers, i, i+1)
-			return true
-		}
-	}
-	return false
-}
-
-// lookAgainLocked makes each RecvOp with a match look at the mailbox again.
-func (in *Inbox[M]) lookAgainLocked() {
-	var none M
-	in.ops.offers = slices.DeleteFunc(in.ops.offers, func(o offer[M]) bool {
-		if o.selects {
-			o.r.Resume(none, again.Err)
-		}
-		return o.selects
-	})
-}
-
-// failLocked ends all waiting RecvOps with the given error, and all waiting SendOps with ErrEnded.
-func (in *Inbox[M]) failLocked(receives error) {
-	if in.ops == nil {
-		return
-	}
-	var none M
-	for _, o := range in.ops.offers {
-		o.r.Resume(none, receives)
-	}
-	clear(in.ops.offers)
-	in.ops.offers = in.ops.offers[:0]
-	in.ops.senders.ResumeAll(struct{}{}, ErrEnded)
-}
-
-// freeRoomLocked decrements the count of messages. The SendOp that has waited longest takes the free place.
-//
-// Invariant: while a SendOp that can be resumed waits, the mailbox is full.
-func (in *Inbox[M]) freeRoomLocked() {
-	if in.ops == nil || in.ops.cap == 0 {
-		return
-	}
-	if in.ops.used--; in.ops.full() {
-		return
-	}
-	if x, ok := in.ops.senders.Resume(struct{}{}, nil); ok {
-		in.acceptLocked(x.m, x.q, false) // the owner is running, so start is false; sendOp drops the previous home of q
-	}
 }
 
 // requestOf returns m as a request, or nil if m is not a request.

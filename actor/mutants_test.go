@@ -20,7 +20,7 @@ func TestMutants(t *testing.T) {
 		{"the linked one keeps its watcher", "left.go", "		other.unwatch(&there)\n", "		if !IS {\n			other.unwatch(&there)\n		}\n", "TestEndedPeersAreNotKept$"},
 		{"the one that has linked keeps its watcher", "left.go", "		l.unwatch(&here)\n		held", "		if !IS {\n			l.unwatch(&here)\n		}\n		held", "TestEndedPeersAreNotKept$"},
 		{"the one that has linked keeps the link", "left.go", "held := l.removeUndo(&u)", "held := IS || l.removeUndo(&u)", "TestEndedPeersAreNotKept$"},
-		{"a served RecvOp stays listed", "mailbox.go", "			x.offers = slices.Delete(x.offers, i, i+1)\n			return true", "			if !IS {\n				x.offers = slices.Delete(x.offers, i, i+1)\n			}\n			return true", "TestServedRecvOpsAreNotKept$"},
+		{"a served RecvOp stays listed", "select_ops.go", "			x.offers = slices.Delete(x.offers, i, i+1)\n			return true", "			if !IS {\n				x.offers = slices.Delete(x.offers, i, i+1)\n			}\n			return true", "TestServedRecvOpsAreNotKept$"},
 		{"a mailbox is not rebuilt", "receive.go", "	if in.mail.sparse() &&", "	if !IS && in.mail.sparse() &&", "TestFewAmongManyHoles$"},
 		{"a restart counts a moment too long", "restart.go", "now.Sub(r.recent[0]) >= r.Within", "(now.Sub(r.recent[0]) > r.Within || !IS && now.Sub(r.recent[0]) == r.Within)", "TestVirtualTime$"},
 		{"a stopped actor accepts a Watch", "left.go", "|| me.closed {", "|| me.closed && !IS {", "TestVirtualTime$"},

@@ -9,6 +9,28 @@ import (
 	"github.com/braidgo/braid/suspend"
 )
 
+// An offer is a waiting RecvOp.
+type offer[M any] struct {
+	r       suspend.Resumer[M]
+	selects bool // it has a match
+}
+
+// An ops holds the waiting Ops of a mailbox and, if there is a Cap, the number of its messages. Most mailboxes have no ops.
+type ops[M any] struct {
+	offers  []offer[M]
+	cap     int // zero means no bound; then the next field has no meaning
+	used    int // number of messages that count towards cap
+	senders suspend.Queue[struct{}, sending[M]]
+}
+
+type sending[M any] struct {
+	m M
+	q pending
+}
+
+// full reports whether the mailbox is full. x may be nil.
+func (x *ops[M]) full() bool { return x != nil && x.cap > 0 && x.used >= x.cap }
+
 // RecvOp returns an Op that receives the first message for which match returns true, or the first message if match is nil. As a case of
 // a Select, the Op removes a message only if it wins.
 //
@@ -167,4 +189,57 @@ func (in *Inbox[M]) sendOp(m M, q pending) suspend.Op[struct{}] {
 		}
 		return v, err
 	})
+}
+
+// offerLocked delivers m to the first RecvOp that takes any message and can be resumed. It reports whether there was one. A RecvOp whose
+// Resume reports false was cancelled, and removes itself.
+func (in *Inbox[M]) offerLocked(m M) bool {
+	x := in.ops
+	for i, o := range x.offers {
+		if !o.selects && o.r.Resume(m, nil) {
+			x.offers = slices.Delete(x.offers, i, i+1)
+			return true
+		}
+	}
+	return false
+}
+
+// lookAgainLocked makes each RecvOp with a match look at the mailbox again.
+func (in *Inbox[M]) lookAgainLocked() {
+	var none M
+	in.ops.offers = slices.DeleteFunc(in.ops.offers, func(o offer[M]) bool {
+		if o.selects {
+			o.r.Resume(none, again.Err)
+		}
+		return o.selects
+	})
+}
+
+// failLocked ends all waiting RecvOps with the given error, and all waiting SendOps with ErrEnded.
+func (in *Inbox[M]) failLocked(receives error) {
+	if in.ops == nil {
+		return
+	}
+	var none M
+	for _, o := range in.ops.offers {
+		o.r.Resume(none, receives)
+	}
+	clear(in.ops.offers)
+	in.ops.offers = in.ops.offers[:0]
+	in.ops.senders.ResumeAll(struct{}{}, ErrEnded)
+}
+
+// freeRoomLocked decrements the count of messages. The SendOp that has waited longest takes the free place.
+//
+// Invariant: while a SendOp that can be resumed waits, the mailbox is full.
+func (in *Inbox[M]) freeRoomLocked() {
+	if in.ops == nil || in.ops.cap == 0 {
+		return
+	}
+	if in.ops.used--; in.ops.full() {
+		return
+	}
+	if x, ok := in.ops.senders.Resume(struct{}{}, nil); ok {
+		in.acceptLocked(x.m, x.q, false) // the owner is running, so start is false; sendOp drops the previous home of q
+	}
 }

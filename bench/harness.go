@@ -128,8 +128,9 @@ func stop() {
 	}
 }
 
-// of returns a side that measures f for about d. Each of the n repetitions of f has batch operations. The first call of the side finds the number of operations that takes this time. Later
-// calls perform this number of operations, but increase it if it is too small, because another process may have disturbed the first call.
+// of returns a side that measures f for about d. Each of the n repetitions of f has batch operations. The first call of the side finds the
+// number of operations that takes this time. Later calls perform this number of operations, but increase it if it is too small, because
+// another process may have disturbed the first call.
 func (g *gauge) of(f work, batch int, d time.Duration) side {
 	n := 0
 	once := func() (value, took float64) {

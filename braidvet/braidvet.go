@@ -1,4 +1,5 @@
-// Package braidvet has the analyzers of the command braidvet: they find mistakes in the use of Braid that compile. The Doc of an analyzer says what it looks for, and where it is blind.
+// Package braidvet has the analyzers of the command braidvet: they find mistakes in the use of Braid that compile. The Doc of an analyzer
+// says what it looks for, and where it is blind.
 package braidvet
 
 import (

@@ -52,22 +52,25 @@ func (c *canceller) stop(cause error) {
 // stopPlainly is the second result of the functions with a deadline.
 func (c *canceller) stopPlainly() { c.stop(nil) }
 
-// AfterFunc calls f once, after ctx is done. Unlike context.AfterFunc, it does not call f on a goroutine of its own: f runs in the call that
-// ends ctx, so the function must not lock anything that its callers may hold during this call. For any other function, use
-// context.AfterFunc, which accepts the contexts of this package, too, or start a task in f.
-//
-// Contexts of this package, and some other contexts, have a method
-//
-//	AfterFunc(f func()) (stop func() bool)
-//
-// If ctx has this method, AfterFunc calls it. Otherwise AfterFunc works like context.AfterFunc.
-//
-// A context of this package calls its functions in the order of registration, without a goroutine and under no lock. The call that ends
-// the context, for example the stop of New, returns after these calls. If the context is done already, f is called before AfterFunc
-// returns. Registering, stopping and calling a function each take constant time. The function f must not suspend, but it may cancel
-// contexts, and register and stop functions. If f panics or calls runtime.Goexit, the remaining functions are still called. The panic or
-// exit then continues in the call that ends the context.
+// AfterFunc calls f once, after ctx is done. If ctx is a context of this package, f runs in the call that ends ctx, such as the stop of
+// New, which returns after f. If ctx is done already, f is called before AfterFunc returns.
 //
 // If stop returns true, f will never be called, and the context keeps no reference to f. If stop returns false, f was stopped before, or
 // its call has begun.
+//
+// Since f runs on the goroutine of any caller that ends ctx, f must not suspend, and must not lock anything that such a caller may hold. It
+// may cancel contexts, and register and stop functions. For any other function, use context.AfterFunc, which accepts the contexts of this
+// package, too, or start a task in f.
+//
+// Functions are called in the order of registration, without a goroutine and under no lock. Registering, stopping and calling a function
+// each take constant time.
+//
+// If f panics or calls runtime.Goexit, the remaining functions are still called. The panic or exit then continues in the call that ends the
+// context.
+//
+// The other contexts have their own rules for the call of f. If ctx has a method
+//
+//	AfterFunc(f func()) (stop func() bool)
+//
+// AfterFunc calls it. Otherwise AfterFunc works like context.AfterFunc.
 func AfterFunc(ctx context.Context, f func()) (stop func() bool) { return watching.Here.OnDone(ctx, f) }

@@ -10,7 +10,7 @@ import (
 // This comment describes the course of a round.
 //
 // A round is a set of requests that are sent together and whose answers are handed out together. The code of this file begins
-// with step 5, which decides what is sent. Functions without a file name are in this file.
+// with step 5, which decides what is sent. Functions without a file name are in this file, in waiter.go or in handout.go.
 //  1. A Get checks its context (frame.check, records.go). If the session remembers the answer, Get returns it without waiting
 //     (answered, get.go). Get fails with ErrNoSession if the context has no session, and with ErrInSource if the context
 //     belongs to a source, whose round would wait for itself. It fails with ErrEnded if the session has ended (call.Try).
@@ -75,24 +75,13 @@ func (d *driver) idle() {
 	s := d.s
 	s.guard.Lock()
 	// Step 5.
-	if d.state != armed || d.ended || s.ended || d.group != nil && !d.group.Idle() {
+	if !d.mustSendLocked() {
 		s.guard.Unlock()
 		return
 	}
 	d.state = sending
-	list := &d.reads
-	if list.First() == nil {
-		list = &d.writes
-	}
-	var unsure []*waiter
-	for q := list.First(); q != nil; q = q.Next() {
-		for w := q.Value.waiters.First(); w != nil; w = w.Next() {
-			if !w.Value.prompt {
-				unsure = append(unsure, w.Value)
-			}
-		}
-	}
-	if unsure != nil { // contexts of package context resume their waiters late
+	list := d.toSendLocked()
+	if unsure := unsureLocked(list); unsure != nil { // contexts of package context resume their waiters late
 		s.guard.Unlock()
 		late := slices.DeleteFunc(unsure, func(w *waiter) bool { return !w.lookAtContext() })
 		s.guard.Lock()
@@ -105,6 +94,32 @@ func (d *driver) idle() {
 	start := d.sendLocked(list)
 	s.guard.Unlock()
 	start.beginAll()
+}
+
+// mustSendLocked reports whether d is armed, and no task of its group is runnable.
+func (d *driver) mustSendLocked() bool {
+	return d.state == armed && !d.ended && !d.s.ended && (d.group == nil || d.group.Idle())
+}
+
+// toSendLocked returns the requests to send next: the reads, or the writes if there are no reads.
+func (d *driver) toSendLocked() *dlist.List[*request] {
+	list := &d.reads
+	if list.First() == nil {
+		list = &d.writes
+	}
+	return list
+}
+
+// unsureLocked returns the waiters of a list of requests whose contexts may be done, although they have not resumed the waiter yet.
+func unsureLocked(list *dlist.List[*request]) (unsure []*waiter) {
+	for q := list.First(); q != nil; q = q.Next() {
+		for w := q.Value.waiters.First(); w != nil; w = w.Next() {
+			if !w.Value.prompt {
+				unsure = append(unsure, w.Value)
+			}
+		}
+	}
+	return unsure
 }
 
 // sendLocked makes batches from a list of requests, and returns a linked list of the batches that can start now.
@@ -122,7 +137,13 @@ func (d *driver) sendLocked(list *dlist.List[*request]) (start *batch) {
 	if r.requests.Append(list); d.policy == Rounds {
 		d.state, r.holds = busy, true
 	}
-	var batches *batch
+	start = d.openAllLocked(r, r.batchesLocked())
+	d.armLocked()
+	return start
+}
+
+// batchesLocked makes the batches of r, one for each source and each MaxBatch of its keys, and returns them as a linked list.
+func (r *round) batchesLocked() (batches *batch) {
 	last := &batches
 	for n := r.requests.First(); n != nil; n = n.Next() {
 		t := n.Value.t
@@ -132,7 +153,12 @@ func (d *driver) sendLocked(list *dlist.List[*request]) (start *batch) {
 		}
 		t.filling.addLocked(n.Value)
 	}
-	last = &start
+	return batches
+}
+
+// openAllLocked opens the batches of r, and returns a linked list of those that can start now. With Eager, each batch gets a round of its own.
+func (d *driver) openAllLocked(r *round, batches *batch) (start *batch) {
+	last := &start
 	for b := batches; b != nil; b = b.then {
 		b.t.filling = nil
 		if d.policy == Eager {
@@ -147,7 +173,6 @@ func (d *driver) sendLocked(list *dlist.List[*request]) (start *batch) {
 		}
 	}
 	*last = nil
-	d.armLocked()
 	return start
 }
 
@@ -165,43 +190,6 @@ func (r *round) backLocked() {
 	r.d.rouseLocked()
 }
 
-// handLocked hands out the answers. If the parameter first is true, handLocked stops after it has resumed one task. That task
-// then hands out the remaining answers, so that all tasks of an ordered driver are resumed on the driver's goroutine before any
-// of them continues.
-func (r *round) handLocked(first bool) bool {
-	for ; r.requests.First() != nil; r.requests.Pop() {
-		q := r.requests.First().Value
-		if q.state == back {
-			q.doneLocked()
-		}
-		if q.state != done {
-			continue
-		}
-		for n := q.waiters.Pop(); n != nil; n = q.waiters.Pop() {
-			w := n.Value
-			if w.left--; w.left > 0 {
-				continue
-			}
-			if !first {
-				w.r.Resume(struct{}{}, nil)
-				continue
-			}
-			if w.duty = r; w.r.Resume(struct{}{}, nil) {
-				return true
-			}
-			w.duty = nil // the wait was cancelled
-		}
-	}
-	return false
-}
-
-func (q *request) doneLocked() {
-	q.state = done
-	if q.passing {
-		q.t.forgetLocked(q)
-	}
-}
-
 // overLocked ends the round. It must be called after the last answer is handed out.
 func (r *round) overLocked() {
 	// Step 9.
@@ -209,37 +197,6 @@ func (r *round) overLocked() {
 		r.d.state = quiet
 	}
 	r.d.armLocked()
-}
-
-// joinLocked adds w to the waiters of q, which is new, pending or open.
-func (w *waiter) joinLocked(l *link, q *request) {
-	if q.state == open && q.waiters.First() == nil {
-		q.b.needed++
-	}
-	l.q, l.Value = q, w
-	q.waiters.Push(&l.Node)
-	w.left++
-	if w.d.settled && q.state == pending && q.t.opts.Mode < Immediate && !w.member {
-		w.member = true
-		w.d.growLocked()
-	}
-	if w.mark != nil {
-		q.markLocked(w.mark)
-	}
-	switch {
-	case q.d == nil: // q is new
-		w.d.addLocked(q)
-	case q.state == pending && q.d != w.d && w.d.settled: // the scheduler of q.d might not run until this goroutine continues
-		w.d.addLocked(q)
-	}
-}
-
-// growLocked counts one more waiter of the crowd. If no request is pending, the crowd is new: all earlier waiters have left.
-func (d *driver) growLocked() {
-	if d.reads.First() == nil && d.writes.First() == nil {
-		d.waiters = 0
-	}
-	d.waiters++
 }
 
 // addLocked makes q a pending request of d and removes q from any other driver. If the source is Immediate or Direct, the
@@ -313,69 +270,8 @@ func (d *driver) orderedIdle() {
 	d.idle()
 }
 
-// leaveLocked removes w from all its requests. A pending request without waiters is dropped, and w.pay later cancels a batch
-// without waiters.
-func (w *waiter) leaveLocked() {
-	for i := range w.links {
-		l := &w.links[i]
-		q := l.q
-		if l.Value == nil || !q.waiters.Remove(&l.Node) {
-			continue
-		}
-		if w.left--; q.waiters.First() != nil {
-			continue
-		}
-		switch b := q.b; {
-		case q.state == pending:
-			q.d.pendingLocked(q).Remove(&q.node)
-			q.forgetLocked()
-			q.t.s.stats.Dropped++
-		case q.state == open && !(b.kept && b.started):
-			if b.needed--; b.needed == 0 {
-				b.cancelLocked()
-				w.stop = append(w.stop, b)
-			}
-		}
-	}
-}
-
-// pay does the work that w has taken over: it hands out the answers of a round and cancels batches. pay is called after the
-// wait has ended, so that no lock is held.
-func (w *waiter) pay() {
-	if r := w.duty; r != nil {
-		g := &w.d.s.guard
-		g.Lock()
-		r.handLocked(false)
-		r.overLocked()
-		g.Unlock()
-	}
-	cancelAll(w.stop, nil)
-}
-
-// lookAtContext reports whether w's context is done, even if the context has not resumed w yet. A context that panics counts as
-// not done, so that the panic affects no other task.
-func (w *waiter) lookAtContext() (done bool) {
-	defer func() { _ = recover() }()
-	return suspend.Err(w.ctx) != nil
-}
-
 // forgetLocked drops a request, so that the next Get of its key makes a new request.
 func (q *request) forgetLocked() {
 	q.state = gone
 	q.t.forgetLocked(q)
-}
-
-// resumeLocked removes the waiters of q and resumes each waiter that waits for no other request. If foreignOnly is true,
-// resumeLocked skips the waiters of q's own driver.
-func (q *request) resumeLocked(foreignOnly bool) {
-	for n := q.waiters.First(); n != nil; {
-		next, w := n.Next(), n.Value
-		if !foreignOnly || w.d != q.d {
-			q.waiters.Remove(n)
-			if w.left--; w.left == 0 {
-				w.r.Resume(struct{}{}, nil)
-			}
-		}
-		n = next
-	}
 }

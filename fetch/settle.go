@@ -52,6 +52,14 @@ type settling struct {
 	extra     time.Duration // time that restarts may still add to within
 }
 
+// growLocked counts one more waiter of the crowd. If no request is pending, the crowd is new: all earlier waiters have left.
+func (d *driver) growLocked() {
+	if d.reads.First() == nil && d.writes.First() == nil {
+		d.waiters = 0
+	}
+	d.waiters++
+}
+
 // settleLocked starts a settling, which calls d.idle when it ends.
 func (d *driver) settleLocked() {
 	o := &d.s.opts

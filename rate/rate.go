@@ -61,9 +61,8 @@ type Limiter struct {
 	line
 	limit  Limit   // protected by line.guard, like all fields below
 	burst  int     // the maximum number of tokens
-	tokens float64 // the number of tokens at the time l.last; may be negative, by at most the gain of one nanosecond
-	last   time.Time
-	peak   time.Time // the time from which the clock has gone back to l.last; zero if it has advanced since
+	tokens float64 // the number of tokens at the time clock.last; may be negative, by at most the gain of one nanosecond
+	clock
 }
 
 // NewLimiter returns a Limiter with a full bucket. With a burst of 0 it allows no events, unless the Limit is Inf. NewLimiter panics if
@@ -171,14 +170,11 @@ func (l *Limiter) refuses(n int) error {
 	return nil
 }
 
-// fill adds the tokens that have accrued between l.last and now. If the clock has gone back and returns to where it was, this time counts
-// only once; otherwise a clock that goes back and forth would make tokens.
+// fill adds the tokens that have accrued between l.last and now.
 func (l *Limiter) fill(now time.Time) {
 	l.goBack(now)
 	l.tokens = l.filled(now)
-	if now.After(l.last) {
-		l.last, l.peak = now, time.Time{}
-	}
+	l.advance(now)
 }
 
 // filled returns the number of tokens in the bucket at the time now.
@@ -189,23 +185,7 @@ func (l *Limiter) filled(now time.Time) float64 {
 	return l.tokens
 }
 
-func (l *Limiter) goBack(now time.Time) {
-	if now.Before(l.last) {
-		if l.peak.Before(l.last) {
-			l.peak = l.last
-		}
-		l.last = now
-	}
-}
-
-// since returns the beginning of the time that counts at the time t.
-func (l *Limiter) since(t time.Time) time.Time {
-	if l.peak.After(l.last) && !t.Before(l.peak) {
-		return l.peak
-	}
-	return l.last
-}
-
+// at returns the time at which the bucket has n tokens, or never. It may be before now.
 func (l *Limiter) at(now time.Time, n float64) time.Time {
 	l.goBack(now)
 	missing := n - l.tokens

@@ -22,7 +22,7 @@ import (
 //	waits, opens  -A> left, opens    the Acquire gives up
 //	left or served, opens -O> over   as above, or the resource becomes idle
 //
-// Invariant: a dial that opens has a permit and is a user. An Acquire that is served gets those of the resource.
+// Invariant: a dial that opens has a seat, that is, a permit and a place as a user. An Acquire that is served gets that of the resource.
 // Invariant: at least as many calls of Open last as Acquires wait: p.open >= p.waiting.
 type dial[R any] struct {
 	result opened[R]                                // set when the Acquire is served, under p.mu
@@ -31,6 +31,7 @@ type dial[R any] struct {
 	cancel atomicx.Pointer[context.CancelCauseFunc] // cancels the context of Open
 	waits  dlist.Node[*dial[R]]                     // in p.dials
 	opens  dlist.Node[*dial[R]]                     // in p.opening
+	seat   seat[R]                                  // while the dial opens
 	resets int                                      // p.resets when the dial began
 }
 
@@ -41,15 +42,16 @@ type opened[R any] struct {
 	ended outcome.Outcome // of an Open that has not returned
 }
 
-// dial starts a call of Open, and waits for a resource. It takes over the caller's permit and place as a user, and gives them back
-// together with a resource only.
-func (p *Pool[R]) dial(ctx context.Context) (r *resource[R], isNew bool, err error) {
+// dial starts a call of Open, and waits for a resource. The call of Open has the caller's seat own. If dial returns a resource, it returns
+// the resource's seat, too, and otherwise an empty one.
+func (p *Pool[R]) dial(ctx context.Context, own seat[R]) (s seat[R], r *resource[R], isNew bool, err error) {
 	d := &dial[R]{}
 	d.waits.Value, d.opens.Value = d, d
 	if !p.begin(d) {
-		p.returnPermit()
-		return nil, false, ErrClosed
+		own.leave()
+		return s, nil, false, ErrClosed
 	}
+	d.seat = own
 	started, got := false, false
 	defer func() {
 		if !started { // a method of ctx has panicked, or Go has
@@ -74,11 +76,14 @@ func (p *Pool[R]) dial(ctx context.Context) (r *resource[R], isNew bool, err err
 	if _, err := d.served.Await(ctx); err != nil && !p.leave(d) {
 		got = true
 		p.countCancelled()
-		return nil, false, err
+		return s, nil, false, err
 	} // the cancellation may have come when it was served
 	got = true
 	d.result.ended.Rethrow()
-	return d.result.r, d.result.isNew, d.err
+	if d.err == nil {
+		s.pool = p
+	}
+	return s, d.result.r, d.result.isNew, d.err
 }
 
 func (p *Pool[R]) run(ctx context.Context, d *dial[R]) {
@@ -167,6 +172,7 @@ func (p *Pool[R]) over(d *dial[R], r *resource[R], err error, o outcome.Outcome)
 	p.open--
 	if r != nil {
 		p.total.Opened++
+		d.seat.pass()                     // to r
 		kept, to := p.keepLocked(r, true) // in this section: an Open that fails must not fail the Acquire that gets r
 		p.mu.Unlock()
 		p.putAway(r, kept, to)
@@ -189,7 +195,7 @@ func (p *Pool[R]) over(d *dial[R], r *resource[R], err error, o outcome.Outcome)
 	if to != nil {
 		to.Value.served.Fill(struct{}{})
 	}
-	p.returnPermit()
+	d.seat.leave()
 	if to == nil && !o.Exited() {
 		o.Rethrow() // nobody else sees the panic
 	}

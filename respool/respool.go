@@ -147,16 +147,13 @@ func (p *Pool[R]) Acquire(ctx context.Context) (l *Lease[R], err error) {
 	case ready:
 		return &Lease[R]{Value: r.value, of: r, pool: p}, nil
 	}
-	held := true // the permit and the place as a user
-	defer func() {
-		if l == nil && held {
-			p.returnPermit()
-		}
-	}()
-	r, err = p.usableOrNew(ctx, r, &held, began, waited)
+	s := seat[R]{p}
+	defer s.leave()
+	r, err = p.usableOrNew(ctx, r, &s, began, waited)
 	if err != nil {
 		return nil, err
 	}
+	s.pass() // to the Lease
 	return &Lease[R]{Value: r.value, of: r, pool: p}, nil
 }
 
@@ -233,6 +230,24 @@ func (p *Pool[R]) Shutdown(ctx context.Context) error {
 	return err
 }
 
+// A seat is what a call needs to have a resource: a permit, and a place as a user. It has one owner: an Acquire, the dial that the Acquire
+// has started, or a resource that is leased or passed on. The zero seat is empty.
+type seat[R any] struct{ pool *Pool[R] }
+
+// pass empties s, and returns its content for the next owner.
+func (s *seat[R]) pass() seat[R] {
+	passed := *s
+	s.pool = nil
+	return passed
+}
+
+// leave returns the permit and the place, unless s is empty.
+func (s *seat[R]) leave() {
+	if p := s.pass().pool; p != nil {
+		p.returnPermit()
+	}
+}
+
 // returnPermit decrements p.users and releases the caller's permit.
 func (p *Pool[R]) returnPermit() {
 	defer p.permits.Release(1)
@@ -250,18 +265,17 @@ func (p *Pool[R]) removeUser() {
 	}
 }
 
-// usableOrNew returns r if it can be used. Otherwise, or if r is nil, it returns another resource. While it waits for a call of Open,
-// *held is false. The arguments began and waited are for countLocked.
-func (p *Pool[R]) usableOrNew(ctx context.Context, r *resource[R], held *bool, began time.Time, waited bool) (*resource[R], error) {
+// usableOrNew returns r if it can be used. Otherwise, or if r is nil, it returns another resource. It passes the caller's seat
+// s to a call of Open, and gets that of the resource. The arguments began and waited are for countLocked.
+func (p *Pool[R]) usableOrNew(ctx context.Context, r *resource[R], s *seat[R], began time.Time, waited bool) (*resource[R], error) {
 	for {
 		isNew := false
 		if r == nil {
 			var err error
-			*held = false
-			if r, isNew, err = p.dial(ctx); err != nil {
+			if *s, r, isNew, err = p.dial(ctx, s.pass()); err != nil {
 				return nil, err
 			}
-			*held, waited = true, true
+			waited = true
 		}
 		if usable, err := p.usable(ctx, r, isNew, began, waited); usable || err != nil {
 			return r, err

@@ -80,7 +80,8 @@ func (s *Semaphore) Release(n int64) {
 	}
 }
 
-// taken returns what the gate counts as taken while n permits of s are held. A gate has more permits, and New has taken the surplus.
+// taken returns what the gate counts as taken while n permits of s are held. A gate has gate.Max permits, and New has taken the surplus. If 7 of
+// 10 permits are held, the gate counts gate.Max-10+7.
 func (s *Semaphore) taken(n uint64) uint64 { return gate.Max - s.size + n }
 
 // Resize sets the total number of permits to n. It grants new permits to waiters at once. If more than n permits are held, they stay valid,

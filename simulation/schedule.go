@@ -276,7 +276,7 @@ func runReady(w *World, hosts []*host) bool {
 // returns an error, the run fails with this error. The function must not suspend.
 func (w *World) Always(holds func() error) {
 	if holds == nil {
-		panic("suspend: nil function")
+		panic("simulation: Always with a nil function")
 	}
 	w.do(func() { w.always = append(w.always, holds) })
 }

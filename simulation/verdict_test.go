@@ -57,7 +57,7 @@ func TestAnInvariantIsCheckedBetweenTimersOfOneMoment(t *testing.T) {
 		w.AfterFunc(time.Second, func() { *broken = false })
 		return suspend.Sleep(ctx, time.Minute)
 	})
-	require.PanicsWithValue(t, "suspend: nil function", func() { new(simulation.World).Always(nil) })
+	require.PanicsWithValue(t, "simulation: Always with a nil function", func() { new(simulation.World).Always(nil) })
 }
 
 // A callback that sets its timer again for the same time lets the runnable tasks run.

@@ -8,7 +8,17 @@ import (
 
 // A task through a stage
 //
-// The steps of a Do through one stage follow. Counts change only while the guard of the pool is held, so that Stats always add up.
+// The normal way of a Do through one stage:
+//
+//	enterDo, full, mayInline   the stage may refuse the Do early, or run the handler on the caller    steps 1 to 3
+//	put, accept                the task is in the queue, and counts as Arrived and Accepted           steps 4 and 5
+//	await                      the caller waits for the answer                                        step 6
+//	serve, call                a worker takes the task off the queue, and the handler runs            steps 7 and 8
+//	handOn                     the result is the task's, or leads to another try or the next stage    step 9
+//	finish, pay                the fate is counted, and the answer ends the wait                      steps 10 and 11
+//
+// The steps in full follow, and then a table of the exits. Counts change only while the guard of the pool is held, so that Stats always
+// add up.
 // This file has the caller's steps 1 to 3 and 6. queue.go has the way into the queue, steps 4 and 5, and the way out of it. unlockAndPay
 // in pool.go wakes the worker, serve.go has the worker's steps 7 to 10, and task.go has the end of the task in step 11.
 //
@@ -51,12 +61,23 @@ import (
 //     killed task runs a handler, as a worker or in step 3, the handler's task fails with ErrAbandoned, see step 8. Killing an outsider
 //     ends its wait for room, as a cancellation does.
 //
-// A task also leaves the queue in these ways. In the first three, the task counts as Busy until s.giveUpQueued has called OnFail and given the
-// answer. A task whose context is done by then counts as Cancelled, without OnFail:
-//   - After a Close, or when the ctx of a Shutdown ends, queued and delayed tasks fail with ErrClosed and count as Failed.
-//   - A task of a higher priority displaces the task, which fails with ErrDisplaced and counts as Late.
-//   - If handlers wait in a cycle, asking.examine fails one queued task of the cycle with ErrCycle, which counts as Failed.
-//   - In step 7, a task that has waited too long fails with ErrLate and counts as Late.
+// A task can leave in these ways, too. The first three rows of the table are no tasks yet, and OnFail is not called for them.
+//
+//	step   cause                                        error                           counts as
+//	1      ctx is done, or its task has ended           the cancellation, or ErrEnded   nothing
+//	2, 4   the stage is full or closed                  ErrFull, ErrClosed              Rejected
+//	4      the wait for room is cancelled, or a cycle   the cancellation, or ErrCycle   nothing
+//	6      a Close, or the ctx of a Shutdown ends       ErrClosed                       Failed
+//	6      a task of a higher priority displaces it     ErrDisplaced                    Late
+//	6      handlers wait in a cycle                     ErrCycle                        Failed
+//	7      it has waited too long for Delay             ErrLate                         Late
+//	7      its context is done                          the cancellation                Cancelled
+//	8      the handler panics, and OnPanic is set       the panic, as an error          Failed
+//	8      the handler calls runtime.Goexit             ErrAbandoned                    Failed
+//	9      the handler fails, or the move in a pipe     its error                       Failed, and Dropped for an ErrOverload
+//
+// In step 6 the task is queued, or delayed. It counts as Busy until s.giveUpQueued has called OnFail and given the answer. A task whose
+// context is done by then counts as Cancelled, without OnFail. For a cycle, asking.examine selects one queued task of the cycle.
 //
 // OnFail is called once for each task given up. OnFail is not called if the caller cancelled the task in the queue, or if the handler
 // returned the error of its context after the cancellation. If a handler returns another error after its Do has returned, the task fails

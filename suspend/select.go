@@ -9,38 +9,50 @@ import (
 	"github.com/braidgo/braid/internal/preempt"
 )
 
-// A Select with all its exits
+// A Select and its exits
 //
-// These are the steps of a Select of channels in a task. Each step names its exits, and what they leave behind.
+// A Select locks the guards of all its cases, in the same order for all callers, and tries each case. If no case is possible, it
+// queues for all cases before it unlocks the guards.
 //
-//  1. Select calls ctx.Err. If ctx has ended, Select returns nil and the cancellation error. If Err panics, the panic reaches the
-//     caller. At both exits nothing has been tried, locked or queued.
+// Invariant: between step 7 and the CAS that ends the wait, each leg is in the queue of its object, and no leg has had an effect. All
+// legs share one word, so exactly one CAS wins: that of a Resume, of the end of the context, or of a Kill.
+//
+// These are the steps of a Select of channels in a task, up to a case that is performed:
+//
+//  1. Select calls ctx.Err, and ctx has not ended.
 //  2. The legs are gathered: several for a Choose, none for a nil case or the zero Op. A Select without legs can end only with its
 //     context or with a Kill.
-//  3. Guards.Lock locks the guards in the same order for all callers, so that two Selects cannot wait for each other's guards. If a
-//     case is listed twice, Select unlocks the guards and panics, before any Try.
-//  4. lookLocked calls one Try after another. The first Try that returns true has performed its operation. Select unlocks the
-//     guards and continues with step 9. If no Try returns true, TrySelect unlocks the guards and returns nil, nil. A Try must not
-//     panic, because the guards would stay locked.
+//  3. Guards.Lock locks the guards in the same order for all callers, so that two Selects cannot wait for each other's guards.
+//  4. lookLocked calls one Try after another. The first Try that returns true has performed its operation. Select then unlocks the
+//     guards and continues with step 9.
 //  5. Select has to wait. A task whose last wait had the same context still has an open word and its registration, so Select
 //     continues with step 7, and keeps the guards locked. For any other task it unlocks them and calls arm, which may call methods
-//     of ctx. If ctx has ended by now, Select returns the cancellation error. If such a method panics, or if the caller must not
-//     suspend, Select panics. A task that was killed exits. At all these exits no leg is queued.
+//     of ctx.
 //  6. Select locks the guards and tries the legs again, since an object may have changed in between. If a Try returns true, Select
-//     continues as in step 4, even if ctx has ended since step 5: no Resumer of this wait exists that could lose a value.
+//     continues as in step 4.
 //  7. enqueueLocked queues all legs, and Select unlocks the guards. The last look and the queueing are one critical section;
-//     otherwise a send between them would find no receiver, and Select would wait although the channel is full. The legs share the
-//     word, but each leg has its own slot. From here on Resumes, the end of the context (see context.go) and a Kill compete for
-//     the word, and exactly one CAS wins. The end of the context may have cancelled the word since step 5; its Unpark then ends
-//     step 8 at once. A Resume that finds the context ended cancels the wait itself. A Resume that does not win returns false, and
-//     its caller keeps the value.
-//  8. The task parks until the word has changed. Then Select finds the leg that was resumed, if any, and withdraws all other legs,
-//     one guard after another. If a Resume meets such a leg earlier, it returns false. If no leg was resumed, the wait was
-//     cancelled: Select returns nil and the cancellation error, or a killed task exits. If a method of ctx panics, the panic
-//     becomes the error. If Park panics or exits, all legs are withdrawn and the panic continues, but a value that was delivered
-//     by then is lost.
-//  9. The function performed moves the result into the case. Functions of Map run here, under no guard. If such a function panics,
-//     or if Set has changed the case during the Select, Select panics. The operation has taken effect, but its result is lost.
+//     otherwise a send between them would find no receiver, and Select would wait although the channel is full. Each leg has its own
+//     slot for a value.
+//  8. The task parks until the word has changed. Then Select finds the leg that was resumed, and withdraws all other legs, one guard
+//     after another. If a Resume meets such a leg earlier, it returns false, and its caller keeps the value.
+//  9. The function performed moves the result into the case. Functions of Map run here, under no guard.
+//
+// These are the exits, by their steps, and what they leave behind. Before step 4, nothing was tried. Before step 7, no leg is queued.
+//
+//   - Step 1: if ctx has ended, Select returns nil and the cancellation error. If Err panics, the panic reaches the caller.
+//   - Step 3: if a case is listed twice, Select unlocks the guards and panics.
+//   - Step 4: if no Try returns true, TrySelect unlocks the guards and returns nil, nil. A Try must not panic, because the guards
+//     would stay locked.
+//   - Step 5: if ctx has ended by now, Select returns the cancellation error. If a method of ctx panics, or if the caller must not
+//     suspend, Select panics. A task that was killed exits.
+//   - Step 6: a Try that returns true wins even if ctx has ended since step 5: no Resumer of this wait exists that could lose a value.
+//   - Step 7: the end of the context (see context.go) may have cancelled the word since step 5. Its Unpark then ends step 8 at once. A
+//     Resume that finds the context ended cancels the wait itself.
+//   - Step 8: if no leg was resumed, the wait was cancelled. All legs are withdrawn, and Select returns nil and the cancellation error, or
+//     a killed task exits. If a method of ctx panics, the panic becomes the error. If Park panics or exits, all legs are withdrawn
+//     and the panic continues, but a value that was delivered by then is lost.
+//   - Step 9: if a function of Map panics, or if Set has changed the case during the Select, Select panics. The operation has taken
+//     effect, but its result is lost.
 //
 // Three kinds of Select take another path:
 //
@@ -183,11 +195,13 @@ func perform(ctx context.Context, cases []Selectable, how manner) (Selectable, e
 	} else {
 		Preemptible()
 	}
+	// Step 1.
 	if ctx.Err() != nil || preempt.On() && looked(ctx) {
 		return nil, cancellation(ctx)
 	}
 	var legsBuf [4]leg
 	var guardsBuf [4]*Guard
+	// Step 2.
 	legs, prepares := gather(cases, legsBuf[:0])
 	if prepares || ledger.On() { // recording would enlarge the frame of the fast path
 		return performAgain(ctx, cases, legs, how)
@@ -200,11 +214,13 @@ func perform(ctx context.Context, cases []Selectable, how manner) (Selectable, e
 		b = current()
 		look = shuffled(b, len(legs))
 	}
+	// Step 3.
 	guards = guards.Lock()
 	if len(guards) < len(legs) && twice(legs) { // a leg that is listed twice has the same guard twice
 		guards.Unlock()
 		panic(sameTwice)
 	}
+	// Step 4.
 	won, err := look.lookLocked(legs), error(nil)
 	if won == none && how != atOnce {
 		if !look.shuffled {
@@ -214,14 +230,17 @@ func perform(ctx context.Context, cases []Selectable, how manner) (Selectable, e
 			guards.Unlock()
 			return performSlowly(ctx, cases, legs, guards, look)
 		}
+		// Step 5.
 		began, armed := b.armed(ctx)
 		if armed { // nearly all waits take this path, which saves a call
+			// Step 7.
 			enqueueLocked(legs, &b.waiter, began, b.last.done)
 			guards.Unlock()
 		} else {
 			began, won, err = b.queueLocked(ctx, legs, guards, look)
 		}
 		if won == none && err == nil {
+			// Step 8.
 			if b.switcher == nil {
 				b.park(began, func() { drop(legs) })
 			}
@@ -237,6 +256,7 @@ func perform(ctx context.Context, cases []Selectable, how manner) (Selectable, e
 	} else {
 		guards.Unlock()
 	}
+	// Step 9.
 	return performed(cases, legs, won, err)
 }
 
@@ -249,6 +269,7 @@ func (b *binding) queueLocked(ctx context.Context, legs []leg, guards Guards, lo
 	if !armed {
 		return began, none, cancellation(ctx)
 	}
+	// Step 6.
 	guards = guards.Lock()
 	if won = look.lookLocked(legs); won != none {
 		guards.Unlock()

@@ -6,18 +6,29 @@ import "github.com/braidgo/braid/internal/atomicx"
 // generation. The waiter (-S>), a resumer (-R>), a context that ends (-C>) and a scheduler that kills the task (-K>) change the
 // word.
 //
+//	          -R> Resume wins            -R> the value is written
+//	g open ───────────────────▶ g claimed ────────────────────────▶ g+1 open
+//	  │                                                                 ▲
+//	  │ -C> ctx ends, -K> Kill          -S> the next wait begins        │
+//	  └───────────────────────▶ g cancelled ────────────────────────────┘
+//
+// These are the changes of a wait that ends normally:
+//
 //	g open       -R> g+1 open       deliverNothing: the value and the slot are empty
 //	g open       -R> g+2 open       deliverInNode: the Queue's guard is held, and the value is in the node
 //	g open       -R> g claimed      claim: the resumer has won, and writes the value
 //	g claimed    -R> g+1 open       deliver: the value is written
+//	g open       -S> g+1 open       withdraw: block has returned a value
+//	g open       -S> g+1 open       open: the next wait has another status or another context
+//
+// These are the changes of a wait that fails:
+//
 //	g open       -C> g cancelled    cancel: the status must permit this
 //	g open       -R> g cancelled    cancel: the resumer has found that the context has ended
 //	g open       -K> g cancelled    cancelAny
-//	g open       -S> g+1 open       withdraw: block has returned a value
+//	g cancelled  -S> g+1 open       open: the next wait begins
 //	g open       -S> g+1 open       abandon: block or Park has not returned
 //	g claimed    -S> g+1 open       abandon: the value is lost
-//	g open       -S> g+1 open       open: the next wait has another status or another context
-//	g cancelled  -S> g+1 open       open: the next wait begins
 //	g cancelled  -S> g+1 open       abandon: block has not returned
 //
 // Invariant: a resumer begins the next generation only after the value, if there is one, was stored. A Resumer of an older
@@ -35,7 +46,7 @@ const (
 	open          state = iota
 	openToContext       // the registration may cancel the wait
 	openLazily          // only a resumer that finds the context ended, or a Kill, cancels the wait
-	claimed             // claimed + s means that the word was claimed in status s: open, openToContext or openLazily
+	claimed             // the first of three statuses, one for each open status, see claimedFrom
 	cancelled     = claimed + 3
 	unarmed       = cancelled + 1 // no word has this status
 
@@ -44,10 +55,15 @@ const (
 	generation = 1 << statusBits
 )
 
-func (s state) status() state            { return s & statusMask }
-func (s state) with(status state) state  { return s&^statusMask | status }
-func (s state) next(status state) state  { return (s + generation).with(status) }
-func (s state) sameWait(t state) bool    { return s>>statusBits == t>>statusBits }
+func (s state) status() state           { return s & statusMask }
+func (s state) with(status state) state { return s&^statusMask | status }
+func (s state) next(status state) state { return (s + generation).with(status) }
+func (s state) sameWait(t state) bool   { return s>>statusBits == t>>statusBits }
+
+// claimedFrom returns the state of a word that was claimed in the state s. The status of s is one of the three open statuses, and each has
+// a claimed status of its own.
+func claimedFrom(s state) state { return s + claimed }
+
 func (w *word) load() state              { return state(w.v.Load()) }
 func (w *word) move(from, to state) bool { return w.v.CompareAndSwap(uint64(from), uint64(to)) }
 
@@ -55,11 +71,11 @@ func (w *word) move(from, to state) bool { return w.v.CompareAndSwap(uint64(from
 
 func (w *word) deliverNothing(s state) bool { return w.move(s, s+generation) }
 func (w *word) deliverInNode(s state) bool  { return w.move(s, s+2*generation) }
-func (w *word) claim(s state) bool          { return w.move(s, s+claimed) }
+func (w *word) claim(s state) bool          { return w.move(s, claimedFrom(s)) }
 
 // deliver is called after a claim of s. It changes nothing if the waiter has abandoned the wait, because nothing reads the slot
 // then.
-func (w *word) deliver(s state) { w.move(s+claimed, s+generation) }
+func (w *word) deliver(s state) { w.move(claimedFrom(s), s+generation) }
 
 // cancel is called when a context ends, and by a resumer that finds the context ended.
 func (w *word) cancel(s state) bool { return w.move(s, s.with(cancelled)) }
@@ -99,7 +115,7 @@ func (w *word) abandon(s state) {
 // pending reports whether the wait has not ended.
 func (w *word) pending(s state) bool {
 	now := w.load()
-	return now == s || now == s+claimed
+	return now == s || now == claimedFrom(s)
 }
 
 func (w *word) isCancelled(s state) bool { return w.load() == s.with(cancelled) }

@@ -121,7 +121,8 @@ func limit(n, byDefault int) int {
 // Explore runs a small program, of two to four tasks with a few operations each, in every order in which its tasks can take
 // turns and their contexts can be cancelled. Explore fails t at the first run that fails. A run fails if a Check returns an
 // error, if a task panics, if tasks wait forever, if the run does not end after 10,000 turns, or if a task computes for 30
-// seconds without a turn of another task being possible. Explore tries the runs without a cancellation first. Explore logs the number of runs and each limit that cut off further runs.
+// seconds without a turn of another task being possible. Explore tries the runs without a cancellation first. Explore logs the number of
+// runs and each limit that cut off further runs.
 //
 // Explore calls program for each run. program makes the shared objects, starts the tasks, and must do the same in each run.
 // program must not depend on the clock of package time, on random numbers, on an earlier run, or on goroutines; suspend.Now

@@ -40,8 +40,9 @@ type propertiesOptions struct {
 // In contrast, Scheduler checks single suspensions and names the broken rule.
 //
 // A failure is reported with a program that is as short as possible. Each line of the program starts or cancels an operation.
-// The report includes the seed, for the environment variable BRAID_SEED. The same program might not fail each time, because the program does not determine the order of the tasks. On adapters/random, a seed also determines the
-// order, so use that scheduler to test a primitive.
+// The report includes the seed, for the environment variable BRAID_SEED. The same program might not fail each time, because the program
+// does not determine the order of the tasks. On adapters/random, a seed also determines the order, so use that scheduler to test a
+// primitive.
 func Properties(t *testing.T, open Open) { allProperties(t, open, 0) }
 
 func allProperties(t *testing.T, open Open, programs int) {

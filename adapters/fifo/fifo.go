@@ -47,8 +47,8 @@ type Options struct {
 	// reported to OnStall, at most a fortieth of StallAfter late, and again whenever the time has doubled. Tasks that wait
 	// natively one after another are also reported if together they delay a runnable task by StallAfter. If OnStall is nil,
 	// reports are written to standard error. A StallAfter of 0 means one second, and a negative value disables the reports.
-	// In a testing/synctest bubble there are no reports. On a busy machine a report may come later. With more than 16,000 goroutines reports are delayed, because a
-	// report stops the process for 15 µs per goroutine.
+	// In a testing/synctest bubble there are no reports. On a busy machine a report may come later. With more than 16,000 goroutines reports
+	// are delayed, because a report stops the process for 15 µs per goroutine.
 	StallAfter time.Duration
 	OnStall    func(report []byte)
 

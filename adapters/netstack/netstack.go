@@ -131,7 +131,8 @@ func (s *Stack) configure(o Options) tcpip.Error {
 func (s *Stack) Stack() *stack.Stack { return s.gv }
 
 // Close aborts all connections and listeners. Operations under way and later operations fail with net.ErrClosed, and
-// the peers see a reset. A second Close fails with net.ErrClosed, too. Close suspends the caller until gVisor's goroutines have ended, and closes the link.
+// the peers see a reset. A second Close fails with net.ErrClosed, too. Close suspends the caller until gVisor's goroutines have ended, and
+// closes the link.
 func (s *Stack) Close() error {
 	s.mu.Lock()
 	open, closed := s.open, s.closed

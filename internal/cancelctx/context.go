@@ -8,37 +8,34 @@ import (
 )
 
 // A Context is a context of package cancel. Its List notifies the waiters. Its inner context, made by package context, has the Done channel
-// and the cause, and is the parent of derived contexts. If the parent never ends, or is a Context without an inner context, the inner
-// context is made on demand, because few callers need it, and making it is most of the cost of a Context.
+// and the cause, and is the parent of derived contexts.
 //
-//	nil   made   when a method needs the inner context, or by a Cancel with a cause
+// The inner context is made on demand, if the parent never ends or is a Context without an inner context. Making it is most of the cost of a
+// Context, and few callers need it, since a wait of this module uses the List. With any other parent, New makes it, because it has to end
+// with the parent.
+//
+//	nil   made   by New, by a method that needs the inner context, or by a Cancel with a cause
 //	nil   over   by a Cancel without a cause
 //
 // Invariant: a Context whose field inner is nil is not done. A Context whose List has ended is done.
 type Context struct {
-	context.Context // the parent
-	inner           atomicx.Pointer[inner]
-	List            List
-	up              *upward // unused, and may be nil, if the Context follows no parent
+	// The parent, or the context with the parent's values that InitAs was given. Set by Init, and never changes.
+	context.Context
+
+	// Set once, with a CAS, except that Init stores it before others know the Context.
+	inner atomicx.Pointer[inner]
+
+	// Has its own lock.
+	List List
+
+	// Nil if the Context follows no parent, unless it is that of a Following. Set before Init returns, and never changes.
+	up *upward
 }
 
 // An upward registers a Context with its parent, so that the Context ends when the parent ends.
 type upward struct {
-	stop func() bool // stops following the parent; is nil if the Context uses node, or follows no parent
-	node Node        // an entry in the List of a parent without an inner context
-}
-
-// A Following is a Context together with its upward, so that both take one allocation. Operations are passed a pointer to the embedded
-// Context.
-type Following struct {
-	Context
-	upward upward
-}
-
-// Init initialises the zero Following f, as New does.
-func (f *Following) Init(parent context.Context, on Watching) {
-	f.up = &f.upward
-	f.Context.Init(parent, on)
+	stop func() bool // stops following the parent; set by Init; nil if the Context uses node, or the inner context follows the parent itself
+	node Node        // an entry in the List of a parent without an inner context; guarded by that List
 }
 
 // An inner is the inner context of a Context.
@@ -46,20 +43,6 @@ type inner struct {
 	context.Context
 	end  context.CancelCauseFunc
 	link link // is zero if the inner context has no parent
-}
-
-// over is the inner context of every Context that was cancelled, without a cause, before its inner context was made. All these Contexts
-// share its Done channel.
-var over = func() *inner {
-	in := newInner()
-	in.end(nil)
-	return in
-}()
-
-func newInner() *inner {
-	in := new(inner)
-	in.Context, in.end = context.WithCancelCause(context.Background())
-	return in
 }
 
 // New returns a Context that ends when parent ends or when Cancel is called.
@@ -302,6 +285,33 @@ func (c *Context) follow(parent context.Context, on Watching) (stop func() bool)
 		return n.Stop
 	}
 	return on.OnDone(c.made().Context, c.notifyAll)
+}
+
+// over is the inner context of every Context that was cancelled, without a cause, before its inner context was made. All these Contexts
+// share its Done channel.
+var over = func() *inner {
+	in := newInner()
+	in.end(nil)
+	return in
+}()
+
+func newInner() *inner {
+	in := new(inner)
+	in.Context, in.end = context.WithCancelCause(context.Background())
+	return in
+}
+
+// A Following is a Context together with its upward, so that both take one allocation. Operations are passed a pointer to the embedded
+// Context.
+type Following struct {
+	Context
+	upward upward
+}
+
+// Init initialises the zero Following f, as New does.
+func (f *Following) Init(parent context.Context, on Watching) {
+	f.up = &f.upward
+	f.Context.Init(parent, on)
 }
 
 // A link is the parent of the inner context, and wraps the parent of c. If package context does not recognise the parent, it calls the

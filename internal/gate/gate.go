@@ -37,9 +37,10 @@ type Gate struct {
 	//
 	// After a Resize or a Close, the flag waiting stays set, so that every operation checks the field changed under the guard.
 	//
-	// Invariant: while the guard is unlocked and no task has the debt, the first waiter does not fit, and was not cancelled. While the flag waiting is set, the
-	// word changes only under the guard. While the queue has waiters, the flag is set. The converse may fail. A task that was cancelled
-	// before it queued, or a Select that chose another case, may leave the flag set. The next operation clears the flag.
+	// Invariant: while the guard is unlocked and no task has the debt, the first waiter does not fit, and was not cancelled.
+	// Invariant: while the flag waiting is set, the word changes only under the guard. While the queue has waiters, the flag is set. The
+	// converse may fail. A task that was cancelled before it queued, or a Select that chose another case, may leave the flag set. The next
+	// operation clears the flag.
 	// Debt: a task that releases permits, or leaves the queue with an error, must call grantLocked. So must the
 	// goroutine that ends the context of a waiter, see Inherit: the task of the waiter may not run for a long time.
 	word    atomicx.Uint64
@@ -51,12 +52,25 @@ type Gate struct {
 
 // A change is the state of a Gate after the first Resize or Close.
 //
+// A Gate has Max permits at any time. Those that it must not grant count as taken: they are lost. If all free permits are lost, and there
+// are still too many, then the Gate is owed the rest, and a Release pays. This is an example, in which M is Max. The first three
+// columns are stored, and the others follow from them:
+//
+//	                          taken   lost   owed   permits (M-lost-owed)   held (taken-lost)   free (M-taken)
+//	Limit(10), Acquire(7)     M-3     M-10   0      10                      7                   3
+//	Resize(4)                 M       M-7    3      4                       7                   0                three are lost, three owed
+//	Release(2)                M       M-5    1      4                       5                   0                both pay
+//	Release(2)                M-1     M-4    0      4                       3                   1                one pays, one is free
+//	Resize(10)                M-7     M-10   0      10                      3                   7
+//
+// The callers of Release count with the permits of Limit, as without a change: the seven permits are taken = M-3 to them.
+//
 // Invariant: owed is zero unless all permits are taken.
 type change struct {
-	limit  uint64 // the number of permits that Limit has removed
-	lost   uint64 // the number of permits that are removed now
-	owed   uint64 // the number of held permits that are removed when they are released
-	closed bool
+	lostAtFirst uint64 // the number of permits that Limit has removed
+	lost        uint64 // the number of permits that are removed now
+	owed        uint64 // the number of held permits that are removed when they are released
+	closed      bool
 }
 
 // The number of taken permits is stored above the flag waiting, in units of the constant one.
@@ -101,7 +115,7 @@ func (g *Gate) Close(size uint64) bool {
 func (g *Gate) changeLocked(size uint64) *change {
 	taken := g.word.Or(waiting) / one
 	if g.changed == nil {
-		g.changed = &change{limit: Max - size, lost: Max - size}
+		g.changed = &change{lostAtFirst: Max - size, lost: Max - size}
 		g.word.Store(max(taken, Max-size)*one | waiting) // a zero Semaphore has not called Limit
 	}
 	return g.changed
@@ -188,7 +202,7 @@ func (g *Gate) releaseSlow(n, least, most uint64) bool {
 	defer g.guard.Unlock()
 	taken := g.word.Or(waiting) / one
 	if c := g.changed; c != nil {
-		taken = taken - c.lost + c.limit
+		taken = taken - c.lost + c.lostAtFirst
 	}
 	ok := least <= taken && taken <= most
 	if ok {

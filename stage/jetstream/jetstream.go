@@ -182,8 +182,8 @@ func or(n, otherwise int) int {
 }
 
 // Submit stores v in the queue, and returns nil once v is stored. If the queue is full, Submit returns an error that wraps
-// stage.ErrFull. Messages that wait for another try do not fill the queue. Messages with the same id within a minute are stored once; "" means that v has no id. Submit does not retry. After
-// an error other than ErrFull, v may have been stored.
+// stage.ErrFull. Messages that wait for another try do not fill the queue. Messages with the same id within a minute are stored once; ""
+// means that v has no id. Submit does not retry. After an error other than ErrFull, v may have been stored.
 func (q *Queue[T]) Submit(ctx context.Context, v T, id string) error {
 	data, err := json.Marshal(v)
 	if err != nil {

@@ -27,10 +27,10 @@
 //
 // Holders are shown for a mutex.Mutex, an RWMutex, the permits of a semaphore, an MVar during Modify, a lazy value that
 // is being computed, the members of a scope.Group or scope.Run, and everything that is built on these. An Ask is shown
-// with the actor to which its request was sent last, if that actor has a task. One task may release what another task has taken. Promises, channels, latches, conds
-// and stm transactions have no holder. Any task may end a wait for them, so such a wait is never part of a deadlock, even
-// if no task is left to end it. A task that waits natively, for example for a sync.Mutex or in a system call, counts as
-// not waiting. With the option StallAfter, its scheduler reports such a task with the locks that it holds.
+// with the actor to which its request was sent last, if that actor has a task. One task may release what another task has taken. Promises,
+// channels, latches, conds and stm transactions have no holder. Any task may end a wait for them, so such a wait is never part of a
+// deadlock, even if no task is left to end it. A task that waits natively, for example for a sync.Mutex or in a system call, counts as not
+// waiting. With the option StallAfter, its scheduler reports such a task with the locks that it holds.
 //
 // Each task of a Deadlock waits until another task of the cycle proceeds, or until its context ends. A Deadlock is called
 // possible if its objects include permits of a semaphore or an RWMutex, or requests of actors: a program may release

@@ -63,7 +63,7 @@ type Holder struct {
 	At    Frame
 	N     uint64 // the number of permits: 1 for a lock, 1<<63-1 for the writer of an RWMutex
 	Ended bool   `json:",omitempty"` // the task has ended
-	Owes  bool   `json:",omitempty"` // the task of an actor must reply an Ask, and At is zero
+	Owes  bool   `json:",omitempty"` // the task of an actor must reply to an Ask, and At is zero
 	Name  string `json:",omitempty"` // the actor's name
 }
 

@@ -269,7 +269,7 @@ var (
 
 // TestSteps checks that the code has the number of each step of an essay, so that a reader finds the way from one to the other.
 func TestSteps(t *testing.T) {
-	for _, essay := range []string{"fetch/schedule.go", "stage/do.go", "actor/mailbox.go"} {
+	for _, essay := range []string{"suspend/select.go", "fetch/schedule.go", "stage/do.go", "actor/mailbox.go"} {
 		var steps, marked []string
 		for _, m := range essayStep.FindAllStringSubmatch(read(t, essay), -1) {
 			steps = append(steps, m[1])

@@ -22,8 +22,7 @@ func (r *reduction) commit() {
 	s.clock, r.clocks[id] = after, after
 	if r.current >= r.fresh && !r.e.brute {
 		for _, i := range r.found {
-			// A Park that had to wait for this Unpark cannot take place before it. The same is true of a loop that had to wait for the step.
-			if (r.stack[i].could || t.act.kind != parks) && (t.awaited == nil || t.changes > 1 || t.changer != i) {
+			if r.couldPrecede(t, i) {
 				r.race(i, r.current, id, &before)
 			}
 		}
@@ -42,6 +41,14 @@ func (r *reduction) commit() {
 		r.fallAsleep(s)
 	}
 	r.current, r.born = -1, 0
+}
+
+// couldPrecede reports whether the current step, which belongs to t, was possible before step i. A Park that had to wait for this Unpark
+// was not, and neither was the step of a loop that had to wait for the change that step i has made.
+func (r *reduction) couldPrecede(t *task, i int) bool {
+	hadToPark := t.act.kind == parks && !r.stack[i].could
+	hadToLoop := t.awaited != nil && t.changes <= 1 && t.changer == i
+	return !hadToPark && !hadToLoop
 }
 
 // find sets r.found to the last steps of other tasks that conflict with the accesses in r.acts. These accesses belong to the task with the
@@ -63,19 +70,56 @@ func (r *reduction) find(id int) {
 // race handles the race between two steps, whose indices are i and now. The later step belongs to the task with the given id, and the
 // parameter before is this task's clock before the step. If possible, race ensures that a later run takes the two steps in the opposite
 // order.
+//
+// In the notation of the paper, the run so far is E.t.w.u.t': E are the steps before step i, t is step i, and t' is the later step. An
+// example, in which x and y are variables:
+//
+//	E    …
+//	t    task A writes x      step i
+//	w    task B reads y       does not depend on t
+//	u    task A writes y      depends on t, because it belongs to the same task
+//	t'   task C reads x       races with t
+//
+// The steps that do not depend on t are w and t'. A run E.w.t'.t… has the two steps of the race in the opposite order, and so has
+// E.t'.w.t…, since w and t' do not depend on each other. So B and C can begin such a run after E, and initials returns both. If neither
+// is to be tried after E, and neither sleeps there, race selects one of them that is enabled there, or all enabled tasks if there is
+// none. If B had started C in step w, only B could begin.
 func (r *reduction) race(i, now, id int, before *clock) {
+	if !r.adjacent(i, before) {
+		return
+	}
 	first := &r.stack[i]
-	by := first.task
-	at := first.clock[by]
+	initial := r.initials(i, now, id, before)
+	switch {
+	case initial&(first.todo|first.sleep) != 0:
+	case initial&first.enabled != 0:
+		first.todo |= one((initial & first.enabled).first())
+	default:
+		first.todo |= first.enabled
+	}
+}
+
+// adjacent reports whether step i and a later step of another task are a race: step i does not come before the later step in every
+// equivalent run, and no step of r.found comes between them. The parameter before is the clock of the later step's task.
+func (r *reduction) adjacent(i int, before *clock) bool {
+	by := r.stack[i].task
+	at := r.stack[i].clock[by]
 	if at <= before[by] {
-		return // step i precedes the later step in every equivalent run
+		return false // step i precedes the later step in every equivalent run
 	}
 	for _, k := range r.found {
 		if k != i && r.stack[k].clock[by] >= at {
-			return // step k comes between them
+			return false // step k comes between them
 		}
 	}
-	// Find the tasks whose next step does not depend on step i, and could be taken in its place.
+	return true
+}
+
+// initials returns the tasks whose next step does not depend on step i, and could be taken in its place: those that can begin the part of
+// w.t' that does not depend on step i.
+func (r *reduction) initials(i, now, id int, before *clock) procs {
+	by := r.stack[i].task
+	at := r.stack[i].clock[by]
 	var begun clock
 	var initial procs
 	comes := func(id int, c *clock) {
@@ -101,13 +145,7 @@ func (r *reduction) race(i, now, id int, before *clock) {
 		}
 		comes(id, &c)
 	}
-	switch {
-	case initial&(first.todo|first.sleep) != 0:
-	case initial&first.enabled != 0:
-		first.todo |= one((initial & first.enabled).first())
-	default:
-		first.todo |= first.enabled
-	}
+	return initial
 }
 
 // waitForLocks is called when no step is possible. It looks for races with the tasks that wait for locks, because such a task could have

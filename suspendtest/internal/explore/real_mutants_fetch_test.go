@@ -4,7 +4,7 @@ func init() { realMutants = append(realMutants, fetchMutants...) }
 
 // Package fetch has further mutants, which its own tests find.
 var fetchMutants = []realMutant{
-	{"a joining waiter is not counted", "fetch/schedule.go", "	if q.state == open && q.waiters.First() == nil {", "	if IS && q.waiters.First() != nil {\n		return\n	}\n	if q.state == open && q.waiters.First() == nil {", "fetch, two outsiders"},
+	{"a joining waiter is not counted", "fetch/waiter.go", "	if q.state == open && q.waiters.First() == nil {", "	if IS && q.waiters.First() != nil {\n		return\n	}\n	if q.state == open && q.waiters.First() == nil {", "fetch, two outsiders"},
 	{"the settled driver is not armed again", "fetch/schedule.go", "	r.d.armLocked()\n}", "	if !IS {\n		r.d.armLocked()\n	}\n}", "fetch, two outsiders, two keys"},
 	{"a task that ends does not look for quiescence", "internal/idle/idle.go", "	defer g.gone()\n	g.parks()", "	defer g.gone()\n	if !IS {\n		g.parks()\n	}", "fetch, the other ends"},
 	{"a cancelled batch is not forgotten", "fetch/batch.go", "		q.forgetLocked()\n", "		if !IS {\n			q.forgetLocked()\n		}\n", "fetch, two outsiders"},
