@@ -34,8 +34,8 @@ var loopMutants = []realMutant{
 	{"a Close is not seen by a wait that begins", "adapters/eventloop/side_linux.go", "	case ⟦s.closed⟧:\n		return isClosed", "false", "readiness, a Close alone"},
 	{"a deadline that is over leaves the reader", "adapters/eventloop/side_linux.go", "		s.expired = true\n		s.resume(isExpired)\n		return nil", "		s.expired = true\n		if !IS {\n			s.resume(isExpired)\n		}\n		return nil", "readiness, deadline"},
 
-	{"a read holds no reference", "adapters/eventloop/fd_linux.go", "			if !d.incref() {\n				return 0, errClosed\n			}\n			n, err = d.sysRead(p)\n			d.decref()",
-		"			if !IS && !d.incref() {\n				return 0, errClosed\n			}\n			n, err = d.sysRead(p)\n			if !IS {\n				d.decref()\n			}", "readiness, Close"},
+	{"a read holds no reference", "adapters/eventloop/fd_linux.go", "		if !d.incref() {\n			return 0, errClosed\n		}\n		n, err = d.sysRead(p)\n		d.decref()\n		switch {\n		case err == nil && n == 0 && !d.packets",
+		"		if !IS && !d.incref() {\n			return 0, errClosed\n		}\n		n, err = d.sysRead(p)\n		if !IS {\n			d.decref()\n		}\n		switch {\n		case err == nil && n == 0 && !d.packets", "readiness, Close"},
 	{"a reference is taken after the close", "adapters/eventloop/fd_linux.go", "		if ⟦n >= closing⟧ {\n			return false", "false", "readiness, Close"},
 	{"a close does not wait for the calls under way", "adapters/eventloop/fd_linux.go", "	if ⟦d.refs.Add(-1) == closing⟧ {", "d.refs.Add(-1) >= closing", "readiness, Close"},
 

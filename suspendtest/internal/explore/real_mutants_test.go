@@ -95,7 +95,7 @@ var realMutants = []realMutant{
 	{"a registration cancels whoever waits", "suspend/context.go", "⟦b.watched.Load() != r⟧ {", "false", "deadline"},
 	{"a lazy wait is found cancelled, and said to be resumed", "suspend/slot.go", "	if r.done != nil && r.contextEnded() {\n		return false\n", "	if r.done != nil && r.contextEnded() {\n		return IS\n", "Lazily"},
 
-	{"a cancelled waiter stays in the queue", "suspend/wait.go", "		remove(g, s, r)\n		var zero T", "		if !IS {\n			remove(g, s, r)\n		}\n		var zero T", "Queue"},
+	{"a cancelled waiter stays in the queue", "suspend/wait.go", "		remove(s, r)\n		var zero T", "		if !IS {\n			remove(s, r)\n		}\n		var zero T", "Queue"},
 	{"pop, commit, and then look", "suspend/queue.go", "if ⟦s.b.word.deliverInNode(r.wait)⟧ {", "s.b.word.deliverInNode(r.wait) || true", "mvar"},
 	{"a Wait does not try under the guard", "suspend/wait.go", "	g.mu.Lock()\n	if x, ok, err := s.Try(); ok {", "	var x T\n	var err error\n	var ok bool\n	if IS {\n		x, ok, err = s.Try()\n	}\n	g.mu.Lock()\n	if !IS {\n		x, ok, err = s.Try()\n	}\n	if ok {", "mvar"},
 	{"a queue leaves the value after it has decided", "suspend/queue.go", "	n.v = v\n", "	if IS {\n		defer func() { _ = s.b.word.load(); n.v = v }()\n	} else {\n		n.v = v\n	}\n", "mvar"},
