@@ -7,7 +7,6 @@ import (
 	"runtime/debug"
 
 	"github.com/braidgo/braid/internal/gid"
-	"github.com/braidgo/braid/internal/labels"
 	"github.com/braidgo/braid/simulation/internal/draws"
 	"github.com/braidgo/braid/suspend"
 )
@@ -291,7 +290,7 @@ func (g *guests) touch() {
 // ask queues f until the end of the window. The queue is sorted by node and guest, so that the order of arrival does not matter. h is nil
 // if the call is not for a node.
 func (g *guests) ask(h *host, f func()) {
-	by := g.who[labels.Here()]
+	by := g.caller()
 	if h != nil {
 		by.host = h
 	}

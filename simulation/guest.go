@@ -33,7 +33,7 @@ func (n *Node) Start(f func(ctx context.Context, h *Host)) {
 			ctx, stop := context.WithCancel(context.Background())
 			n.stops, w.guests.stops = append(n.stops, stop), append(w.guests.stops, stop)
 			h := &Host{n: n, boot: n.boots}
-			w.guests.start(&n.host, func() { f(ctx, h) })
+			w.guests.start(&n.host, h, func() { f(ctx, h) })
 		}
 		if n.dead {
 			n.boot(start)

@@ -25,10 +25,11 @@ type guests struct {
 	w  *World
 
 	// The actions of guests in the current window.
-	who     map[labels.Set]guestID // the guests by the labels of their goroutines
+	who     map[labels.Set]guestID // the guests by the labels of their goroutines, unless the runtime has nodes
 	asked   []asked
-	changed []*conn // the connections whose effects wait for the end of the window
-	told    int     // how many changed connections the World has noticed
+	changed []*conn  // the connections whose effects wait for the end of the window
+	told    int      // how many changed connections the World has noticed
+	nodes   []uint32 // the ids of all guests for chance.SetNode
 	calls   uint64
 	over    bool
 	stops   []context.CancelFunc // these functions cancel the contexts that Start has made
@@ -65,11 +66,50 @@ type guests struct {
 	outside  error // the error of a guest that waits for real I/O
 }
 
-// A guestID identifies the call of Start that a goroutine descends from. The goroutines of a guest carry profiler labels, which a go
-// statement copies to the new goroutine. Functions that time.AfterFunc calls have no labels.
+// A guestID identifies the call of Start that a goroutine descends from. A runtime with the overlay knows the node of each goroutine, see
+// chance.SetNode. In another runtime, the goroutines of a guest carry profiler labels, which a go statement copies to the new goroutine; a
+// program may replace its labels, and functions that time.AfterFunc calls have none.
 type guestID struct {
 	host *host
 	n    int // the number of the call of Start; main has the number 1
+}
+
+// A resident is a guest by the node of its goroutines, for the hooks of packages that the overlay edits.
+type resident struct {
+	guestID
+	h *Host // nil for main
+}
+
+// residents has the guests of all Worlds that are not over, by the id for chance.SetNode. An id is used once in a process.
+var residents struct {
+	sync.Map
+	last atomic.Uint32
+}
+
+// hostHere returns the Host of the guest that the calling goroutine belongs to, or nil for main. It reports whether the goroutine belongs to
+// a guest: this needs the overlay. It takes no lock of a World.
+func hostHere() (h *Host, guest bool) {
+	id := chance.Node()
+	if id == 0 {
+		return nil, false
+	}
+	r, _ := residents.Load(id)
+	if r, ok := r.(resident); ok {
+		h = r.h
+	}
+	return h, true
+}
+
+// caller returns the guest that the calling goroutine belongs to.
+func (g *guests) caller() guestID {
+	if !chance.Nodes() {
+		return g.who[labels.Here()]
+	}
+	r, _ := residents.Load(chance.Node())
+	if r, ok := r.(resident); ok {
+		return r.guestID
+	}
+	return guestID{}
 }
 
 // An asked is a guest's call that the World executes after the window.
@@ -78,20 +118,27 @@ type asked struct {
 	f func()
 }
 
-// start starts f as a guest on h. The caller must be on the World.
-func (g *guests) start(h *host, f func()) {
+// start starts f as a guest on h. The Host is nil for main. The caller must be on the World.
+func (g *guests) start(h *host, by *Host, f func()) {
 	g.born++
 	l := pprof.Labels("node", hostName(&h.place), "guest", strconv.Itoa(g.born), "seed", strconv.FormatUint(g.w.o.Seed, 10))
 	pprof.SetGoroutineLabels(pprof.WithLabels(context.Background(), l))
-	g.who[labels.Here()] = guestID{h, g.born}
-	if g.ordered {
-		unordered, id := f, uint64(g.born)
-		f = func() {
-			chance.Begin(id)
-			unordered()
-		}
+	who := guestID{h, g.born}
+	if chance.Nodes() {
+		id := residents.last.Add(1)
+		residents.Store(id, resident{who, by})
+		g.nodes = append(g.nodes, id)
+		go func() {
+			chance.SetNode(id)
+			if g.ordered {
+				chance.Begin(uint64(who.n))
+			}
+			f()
+		}()
+	} else {
+		g.who[labels.Here()] = who
+		go f()
 	}
-	go f()
 	labels.Clear()
 	g.woken = true
 }

@@ -273,6 +273,30 @@ func Begin(id uint64) { orders.begin(id) }
 // EndOrder makes the runtime choose goroutines as it does without an overlay.
 func EndOrder() { orders.end() }
 
+// nodes has functions of a runtime with the overlay. Another runtime does not have this variable, so the functions are nil.
+//
+//go:linkname nodes runtime.nodeWorld
+var nodes struct {
+	set func(id uint32)
+	get func() uint32
+}
+
+// Nodes reports whether the runtime has nodes.
+func Nodes() bool { return nodes.set != nil }
+
+// SetNode sets the node of the calling goroutine. The goroutines that it starts belong to the same node, and so do the goroutines of the
+// functions that its timers call. A timer belongs to the node whose goroutine has made or reset the timer last. The node 0 is none. SetNode
+// needs Nodes.
+func SetNode(id uint32) { nodes.set(id) }
+
+// Node returns the node of the calling goroutine. Without Nodes, it is 0.
+func Node() uint32 {
+	if nodes.get == nil {
+		return 0
+	}
+	return nodes.get()
+}
+
 // Nanotime returns the monotonic time of the machine, even in a bubble of testing/synctest, where package time has a fake clock.
 func Nanotime() int64 { return nanotime() }
 

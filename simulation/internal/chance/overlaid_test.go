@@ -1,6 +1,8 @@
 package chance
 
 import (
+	"context"
+	"iter"
 	"os"
 	"runtime"
 	"sync"
@@ -66,5 +68,48 @@ func TestOverlaid(t *testing.T) {
 		go func() { other = true }()
 		spin()
 		require.False(t, other)
+	})
+}
+
+// TestOverlaidNodes tests that goroutines belong to the node of the goroutine that has started them, also through timers.
+func TestOverlaidNodes(t *testing.T) {
+	overlaid := os.Getenv("BRAID_OVERLAID") != ""
+	require.Equal(t, overlaid, Nodes())
+	require.Zero(t, Node())
+	if !overlaid {
+		return
+	}
+	synctest.Test(t, func(t *testing.T) {
+		defer SetNode(0)
+		SetNode(7)
+		seen := func(start func(f func())) uint32 {
+			node := make(chan uint32)
+			start(func() { node <- Node() })
+			return <-node
+		}
+		after := func(f func()) { time.AfterFunc(time.Second, f) }
+		require.EqualValues(t, 7, Node())
+		require.EqualValues(t, 7, seen(func(f func()) { go f() }))
+		require.EqualValues(t, 7, seen(after))
+		require.EqualValues(t, 7, seen(func(f func()) { go func() { after(f) }() }))
+		require.EqualValues(t, 7, seen(func(f func()) { after(func() { after(f) }) }))
+		require.EqualValues(t, 7, seen(func(f func()) {
+			ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+			context.AfterFunc(ctx, func() { cancel(); f() })
+		}))
+		require.EqualValues(t, 7, seen(func(f func()) { // a coroutine
+			next, stop := iter.Pull(func(func(int) bool) { go f() })
+			defer stop()
+			next()
+		}))
+		require.EqualValues(t, 8, seen(func(f func()) { // a timer of another node, which this node resets
+			timer := time.AfterFunc(time.Hour, f)
+			SetNode(8)
+			timer.Reset(time.Second)
+			SetNode(7)
+		}))
+		SetNode(0)
+		require.Zero(t, seen(after))
+		require.Zero(t, seen(func(f func()) { go f() }))
 	})
 }

@@ -1,5 +1,7 @@
 package edited
 
+import "slices"
+
 // An edit replaces the text old in a file below GOROOT/src. The text must occur exactly so many times.
 type edit struct {
 	file, old, changed string
@@ -8,7 +10,9 @@ type edit struct {
 	race               bool // with -race alone is there an effect
 }
 
-var edits = []edit{
+var edits = slices.Concat(runtimeEdits, netEdits, osEdits)
+
+var runtimeEdits = []edit{
 	// Draw from chacha8, which the runtime does not use for its own decisions. A goroutine with an order has draws of its own.
 	{file: "runtime/select.go", old: "		j := cheaprandn(uint32(norder + 1))\n", changed: `		j := uint32(0)
 		if gp.order.id != 0 {
@@ -32,8 +36,10 @@ var edits = []edit{
 `},
 
 	// Give each goroutine an identity.
-	{file: "runtime/runtime2.go", old: "	bubble  *synctestBubble", changed: "	order   orderG\n	bubble  *synctestBubble"},
+	{file: "runtime/runtime2.go", old: "	bubble  *synctestBubble", changed: "	order   orderG\n	node    uint32 // see node.go\n	bubble  *synctestBubble"},
 	{file: "runtime/proc.go", old: "	newg.parentGoid = callergp.goid\n", changed: "	newg.parentGoid = callergp.goid\n	orderBorn(newg, callergp)\n"},
+	{file: "runtime/proc.go", old: "		newg.bubble = callergp.bubble\n", changed: "		newg.bubble = callergp.bubble\n		newg.node = callergp.node\n"},
+	{file: "runtime/time.go", old: "	return t.reset(when, period)\n", changed: "	t.order.node = getg().node\n	return t.reset(when, period)\n"},
 	{file: "runtime/time.go", old: "	isSending atomic.Int32\n}", changed: "	isSending atomic.Int32\n\n	order orderTimer\n}"},
 	{file: "runtime/time.go", old: "	t.modify(when, period, f, arg, 0)\n	t.init = true\n", changed: "	orderNewTimer(&t.timer)\n	t.modify(when, period, f, arg, 0)\n	t.init = true\n"},
 	{file: "runtime/time.go", old: "\n	f(arg, seq, delay)\n", changed: "\n	orderFire(t)\n	f(arg, seq, delay)\n	orderFired()\n"},

@@ -1,0 +1,4 @@
+package edited
+
+// netEdits lead package net to the network of a simulation.
+var netEdits []edit
