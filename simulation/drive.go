@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"runtime"
 	"runtime/debug"
 	"runtime/metrics"
@@ -54,8 +55,8 @@ func (g *guests) world(o Options, main func(ctx context.Context, w *World) error
 		g.over = true
 		close(g.done)
 		g.touch()
-		for _, stop := range g.stops {
-			stop()
+		for _, name := range slices.Sorted(maps.Keys(w.nodes)) {
+			w.nodes[name].cancelGuests()
 		}
 	}()
 	w.run(main)
@@ -180,6 +181,7 @@ func (g *guests) window(sleep bool) {
 		}
 	}
 	g.mu.Lock()
+	g.findOrphanedLock()
 	switch took := time.Duration(chance.Nanotime() - begun); {
 	case took > g.patience:
 		g.patience = longWindow // a guest runs forever, so the next windows must be short

@@ -31,7 +31,7 @@ func (n *Node) Start(f func(ctx context.Context, h *Host)) {
 		n.used = true
 		start := func() {
 			ctx, stop := context.WithCancel(context.Background())
-			n.stops, w.guests.stops = append(n.stops, stop), append(w.guests.stops, stop)
+			n.stops = append(n.stops, stop)
 			h := &Host{n: n, boot: n.boots}
 			w.guests.start(&n.host, h, func() { f(ctx, h) })
 		}

@@ -29,10 +29,9 @@ type guests struct {
 	asked   []asked
 	changed []*conn  // the connections whose effects wait for the end of the window
 	told    int      // how many changed connections the World has noticed
-	nodes   []uint32 // the ids of all guests for chance.SetNode
+	nodes   []uint32 // the ids for chance.SetNode of the guests whose node has not crashed
 	calls   uint64
 	over    bool
-	stops   []context.CancelFunc // these functions cancel the contexts that Start has made
 
 	// The state that the World and the driver share.
 	yield   func(struct{}) bool
@@ -143,12 +142,41 @@ func (g *guests) start(h *host, by *Host, f func()) {
 	g.woken = true
 }
 
+// kill stops the guests on h. They never run again, and their deferred functions do not run. kill reports whether the runtime can do so. All
+// guests must be blocked.
+func (g *guests) kill(h *host) bool {
+	if !chance.Nodes() {
+		return false
+	}
+	g.nodes = slices.DeleteFunc(g.nodes, func(id uint32) bool {
+		r, _ := residents.Load(id)
+		ends := r.(resident).host == h
+		if ends {
+			chance.Crash(id)
+			residents.Delete(id)
+		}
+		return ends
+	})
+	return true
+}
+
+// findOrphanedLock fails the run if a guest waits for a mutex that a guest of a crashed node has locked.
+func (g *guests) findOrphanedLock() {
+	id := chance.Blocked()
+	if id == 0 || g.w.err != nil {
+		return
+	}
+	at := frame(frames(maps.Collect(gid.Stacks())[id]))
+	g.w.fail(fmt.Errorf("simulation: seed %d, step %d, %v: %w. It waits for a mutex that a guest of a crashed node has locked. Nodes share the "+
+		"variables of packages:\n%s", g.w.o.Seed, g.w.steps, g.w.clock.now, ErrStuck, at))
+}
+
 // byNode returns the stacks of the guests, grouped by node.
 func (g *guests) byNode(stacks map[int64][]byte) string {
 	of := map[string][]string{}
 	for _, id := range slices.Sorted(maps.Keys(stacks)) {
 		head, _, _ := bytes.Cut(stacks[id], []byte{'\n'})
-		if _, node, ok := bytes.Cut(head, []byte(`"node": "`)); ok && bytes.Contains(head, []byte(g.bubble)) {
+		if _, node, ok := bytes.Cut(head, []byte(`"node": "`)); ok && bytes.Contains(head, []byte(g.bubble)) && !bytes.Contains(head, []byte("[crashed")) {
 			name, _, _ := bytes.Cut(node, []byte{'"'})
 			of[string(name)] = append(of[string(name)], fmt.Sprintf("\n\n%s\n%s", head, frame(frames(stacks[id]))))
 		}

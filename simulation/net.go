@@ -123,12 +123,12 @@ func (l *listener) Close() error { return l.brief(l.shut) }
 
 // brief calls f on the World if l is open.
 func (l *listener) brief(f func()) error {
-	err := ErrForeign
-	l.node.world.do(func() {
-		if err = net.ErrClosed; !l.closed {
-			err = nil
-			f()
+	err := l.node.world.brief(func() error {
+		if l.closed {
+			return net.ErrClosed
 		}
+		f()
+		return nil
 	})
 	if err != nil {
 		return l.fail(err)

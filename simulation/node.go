@@ -116,8 +116,8 @@ func (n *Node) crash() {
 	w.hit(n.name)
 	w.band(w.clock.now, &n.place, nil, "paused", false)
 	n.dead, n.paused = true, false // a paused task under a Shield must still run
-	for _, stop := range n.stops {
-		stop()
+	if w.guests == nil || !w.guests.kill(&n.host) {
+		n.cancelGuests()
 	}
 	n.stops, n.zombies = nil, 0
 	n.letGo()
@@ -147,6 +147,13 @@ func (n *Node) crash() {
 	n.boots++
 	n.disk.Crash(&w.dice.disk)
 	endTasks(w, &n.host)
+}
+
+// cancelGuests cancels the contexts of the guests of this boot.
+func (n *Node) cancelGuests() {
+	for _, stop := range n.stops {
+		stop()
+	}
 }
 
 // Restart restarts the node with main as its first task. If the node has not crashed, Restart crashes the node first. If a task of n itself

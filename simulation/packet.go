@@ -173,13 +173,12 @@ func (c *packetConn) shut() {
 
 // brief calls f on the World if c is open.
 func (c *packetConn) brief(f func() error) error {
-	err := ErrForeign
-	c.node.world.do(func() {
-		if err = net.ErrClosed; !c.closed {
-			err = f()
+	return c.node.world.brief(func() error {
+		if c.closed {
+			return net.ErrClosed
 		}
+		return f()
 	})
-	return err
 }
 
 // LocalAddr returns the address of c.

@@ -277,8 +277,10 @@ func EndOrder() { orders.end() }
 //
 //go:linkname nodes runtime.nodeWorld
 var nodes struct {
-	set func(id uint32)
-	get func() uint32
+	set     func(id uint32)
+	get     func() uint32
+	crash   func(id uint32)
+	blocked func() int64
 }
 
 // Nodes reports whether the runtime has nodes.
@@ -295,6 +297,20 @@ func Node() uint32 {
 		return 0
 	}
 	return nodes.get()
+}
+
+// Crash stops the goroutines and timers of a node for ever. Their deferred functions do not run, and their waits count as durable in a bubble
+// of testing/synctest. A channel or a mutex on which they wait wakes other goroutines instead. All goroutines of the node must be blocked,
+// and GOMAXPROCS must be 1. Crash needs Nodes.
+func Crash(id uint32) { nodes.crash(id) }
+
+// Blocked returns the id of a goroutine that waits for a mutex which a goroutine of a crashed node has locked last, or 0 if no goroutine has
+// begun such a wait since the last call. It finds no RWMutex that is locked for reading, and not every mutex if nodes have locked thousands.
+func Blocked() int64 {
+	if nodes.blocked == nil {
+		return 0
+	}
+	return nodes.blocked()
 }
 
 // Nanotime returns the monotonic time of the machine, even in a bubble of testing/synctest, where package time has a fake clock.

@@ -1,8 +1,6 @@
 package chance
 
 import (
-	"context"
-	"iter"
 	"os"
 	"runtime"
 	"sync"
@@ -71,45 +69,34 @@ func TestOverlaid(t *testing.T) {
 	})
 }
 
-// TestOverlaidNodes tests that goroutines belong to the node of the goroutine that has started them, also through timers.
+// TestOverlaidNodes tests that the functions for nodes are those of the runtime. The tests of package edited test their effects.
 func TestOverlaidNodes(t *testing.T) {
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
 	overlaid := os.Getenv("BRAID_OVERLAID") != ""
 	require.Equal(t, overlaid, Nodes())
 	require.Zero(t, Node())
+	require.Zero(t, Blocked())
 	if !overlaid {
 		return
 	}
-	synctest.Test(t, func(t *testing.T) {
-		defer SetNode(0)
+	ran := false
+	ready := make(chan bool)
+	done := make(chan bool, 1)
+	go func() {
 		SetNode(7)
-		seen := func(start func(f func())) uint32 {
-			node := make(chan uint32)
-			start(func() { node <- Node() })
-			return <-node
-		}
-		after := func(f func()) { time.AfterFunc(time.Second, f) }
 		require.EqualValues(t, 7, Node())
-		require.EqualValues(t, 7, seen(func(f func()) { go f() }))
-		require.EqualValues(t, 7, seen(after))
-		require.EqualValues(t, 7, seen(func(f func()) { go func() { after(f) }() }))
-		require.EqualValues(t, 7, seen(func(f func()) { after(func() { after(f) }) }))
-		require.EqualValues(t, 7, seen(func(f func()) {
-			ctx, cancel := context.WithTimeout(t.Context(), time.Second)
-			context.AfterFunc(ctx, func() { cancel(); f() })
-		}))
-		require.EqualValues(t, 7, seen(func(f func()) { // a coroutine
-			next, stop := iter.Pull(func(func(int) bool) { go f() })
-			defer stop()
-			next()
-		}))
-		require.EqualValues(t, 8, seen(func(f func()) { // a timer of another node, which this node resets
-			timer := time.AfterFunc(time.Hour, f)
-			SetNode(8)
-			timer.Reset(time.Second)
-			SetNode(7)
-		}))
-		SetNode(0)
-		require.Zero(t, seen(after))
-		require.Zero(t, seen(func(f func()) { go f() }))
-	})
+		ready <- true
+		<-done
+		ran = true
+	}()
+	<-ready
+	for range 100 {
+		runtime.Gosched()
+	}
+	Crash(7)
+	done <- true
+	for range 100 {
+		runtime.Gosched()
+	}
+	require.False(t, ran)
 }

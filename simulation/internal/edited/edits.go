@@ -27,6 +27,7 @@ var runtimeEdits = []edit{
 	waitReasonSyncMutexLock:         true,
 	waitReasonSyncRWMutexRLock:      true,
 	waitReasonSyncRWMutexLock:       true,
+	waitReasonCrashed:               true,
 `},
 	// Preempt a goroutine of a bubble after 5 s instead of 10 ms, and an ordered one after much processor time.
 	{file: "runtime/proc.go", old: "pd.schedwhen+forcePreemptNS <= now {\n			preemptone(pp)\n", changed: `pd.schedwhen+forcePreemptNS <= now {
@@ -36,15 +37,27 @@ var runtimeEdits = []edit{
 `},
 
 	// Give each goroutine an identity.
-	{file: "runtime/runtime2.go", old: "	bubble  *synctestBubble", changed: "	order   orderG\n	node    uint32 // see node.go\n	bubble  *synctestBubble"},
+	{file: "runtime/runtime2.go", old: "	bubble  *synctestBubble", changed: "	order   orderG\n	node    nodeG\n	bubble  *synctestBubble"},
 	{file: "runtime/proc.go", old: "	newg.parentGoid = callergp.goid\n", changed: "	newg.parentGoid = callergp.goid\n	orderBorn(newg, callergp)\n"},
-	{file: "runtime/proc.go", old: "		newg.bubble = callergp.bubble\n", changed: "		newg.bubble = callergp.bubble\n		newg.node = callergp.node\n"},
-	{file: "runtime/time.go", old: "	return t.reset(when, period)\n", changed: "	t.order.node = getg().node\n	return t.reset(when, period)\n"},
+	{file: "runtime/proc.go", old: "		newg.bubble = callergp.bubble\n", changed: "		newg.bubble = callergp.bubble\n		newg.node.id = callergp.node.id\n"},
+	{file: "runtime/time.go", old: "	return t.reset(when, period)\n", changed: "	t.order.node = getg().node.id\n	return t.reset(when, period)\n"},
 	{file: "runtime/time.go", old: "	isSending atomic.Int32\n}", changed: "	isSending atomic.Int32\n\n	order orderTimer\n}"},
 	{file: "runtime/time.go", old: "	t.modify(when, period, f, arg, 0)\n	t.init = true\n", changed: "	orderNewTimer(&t.timer)\n	t.modify(when, period, f, arg, 0)\n	t.init = true\n"},
-	{file: "runtime/time.go", old: "\n	f(arg, seq, delay)\n", changed: "\n	orderFire(t)\n	f(arg, seq, delay)\n	orderFired()\n"},
+	{file: "runtime/time.go", old: "\n	f(arg, seq, delay)\n", changed: "\n	if !nodeCrashed(t.order.node) {\n		orderFire(t)\n		f(arg, seq, delay)\n		orderFired()\n	}\n"},
 	{file: "testing/testing.go", old: "\n	fn(t)\n", changed: "\n	orderBegin(t.name)\n	fn(t)\n"},
 	{file: "testing/testing.go", old: "func tRunner(t *T, fn func(t *T)) {\n", changed: "//go:linkname orderBegin\nfunc orderBegin(name string)\n\nfunc tRunner(t *T, fn func(t *T)) {\n"},
+
+	// Stop the goroutines and timers of a node that has crashed.
+	{file: "runtime/runtime2.go", old: "	waitReasonCleanupWait                             // \"cleanup wait\"\n", changed: "	waitReasonCleanupWait                             // \"cleanup wait\"\n	waitReasonCrashed                                 // \"crashed\"\n"},
+	{file: "runtime/runtime2.go", old: "	waitReasonCleanupWait:           \"cleanup wait\",\n", changed: "	waitReasonCleanupWait:           \"cleanup wait\",\n	waitReasonCrashed:               \"crashed\",\n"},
+	{file: "runtime/proc.go", old: "	// If about to schedule a not-normal goroutine", changed: "	if nodeStop(gp) {\n		goto top\n	}\n\n	// If about to schedule a not-normal goroutine"},
+	{file: "runtime/time.go", old: "	if t.period > 0 {\n", changed: "	if t.period > 0 && !nodeCrashed(t.order.node) {\n"},
+	{file: "runtime/chan.go", old: "			sgp.next = nil // mark as removed (see dequeueSudoG)\n		}\n", changed: "			sgp.next = nil // mark as removed (see dequeueSudoG)\n		}\n		if nodeCrashed(sgp.g.node.id) {\n			continue\n		}\n"},
+	{file: "runtime/sema.go", old: "	s, t0, tailtime := root.dequeue(addr)\n", changed: "	s, t0, tailtime := root.dequeue(addr)\n	for s != nil && nodeCrashed(s.g.node.id) {\n		root.nwait.Add(-1)\n		s, t0, tailtime = root.dequeue(addr)\n	}\n"},
+
+	// Remember which node holds a mutex.
+	{file: "internal/sync/mutex.go", old: "			runtime_SemacquireMutex(&m.sema, queueLifo, 2)\n", changed: "			nodeWaits(unsafe.Pointer(m))\n			runtime_SemacquireMutex(&m.sema, queueLifo, 2)\n			nodeWaits(nil)\n"},
+	{file: "sync/rwmutex.go", old: "		runtime_SemacquireRWMutexR(&rw.readerSem, false, 0)\n", changed: "		nodeWaits(unsafe.Pointer(&rw.w))\n		runtime_SemacquireRWMutexR(&rw.readerSem, false, 0)\n		nodeWaits(nil)\n"},
 
 	// Begin as BRAID_ORDER says: one processor, no garbage collection, no random bytes.
 	{file: "runtime/proc.go", old: "	randinit() // must run before mallocinit,", changed: "	orderInit()\n	randinit() // must run before mallocinit,"},
@@ -94,8 +107,8 @@ var runtimeEdits = []edit{
 	{file: "runtime/select.go", old: "	gp := getg()\n	if debugSelect {", changed: "	gp := getg()\n	orderPoint()\n	if debugSelect {"},
 	{file: "runtime/netpoll.go", old: "func poll_runtime_pollReset(pd *pollDesc, mode int) int {\n", changed: "func poll_runtime_pollReset(pd *pollDesc, mode int) int {\n	orderPoint()\n"},
 	{file: "internal/sync/runtime.go", old: "//go:linkname throw\n", changed: "//go:linkname orderPoint\nfunc orderPoint()\n\n//go:linkname throw\n"},
-	{file: "internal/sync/mutex.go", old: "func (m *Mutex) Lock() {\n", changed: "func (m *Mutex) Lock() {\n	orderPoint()\n"},
-	{file: "internal/sync/mutex.go", old: "func (m *Mutex) TryLock() bool {\n", changed: "func (m *Mutex) TryLock() bool {\n	orderPoint()\n"},
+	{file: "internal/sync/mutex.go", old: "func (m *Mutex) Lock() {\n", changed: "func (m *Mutex) Lock() {\n	orderPoint()\n	m.lock()\n	nodeLocks(unsafe.Pointer(m))\n}\n\nfunc (m *Mutex) lock() {\n"},
+	{file: "internal/sync/mutex.go", old: "func (m *Mutex) TryLock() bool {\n", changed: "func (m *Mutex) TryLock() bool {\n	orderPoint()\n	if !m.tryLock() {\n		return false\n	}\n	nodeLocks(unsafe.Pointer(m))\n	return true\n}\n\nfunc (m *Mutex) tryLock() bool {\n"},
 	{file: "sync/atomic/type.go", old: "\nimport \"unsafe\"\n", changed: "\nimport \"unsafe\"\n\n//go:linkname orderPoint\nfunc orderPoint()\n"},
 	{file: "sync/atomic/type.go", old: `(?m)^(func \(x \*(?:Bool|Int32|Int64|Uint32|Uint64|Uintptr|Pointer\[T\])\) [A-Z]\w+\([^{]*\{)`, changed: "$1 orderPoint();", times: 43, pattern: true},
 	{file: "sync/atomic/value.go", old: `(?m)^(func \(v \*Value\) [A-Z]\w+\([^{]*\{)`, changed: "$1 orderPoint();", times: 4, pattern: true},

@@ -35,7 +35,7 @@ func testing_orderBegin(name string) {
 
 // orderBorn gives a new goroutine its id. The parent is a g0 if a timer calls the function of time.AfterFunc.
 func orderBorn(gp, parent *g) {
-	gp.order, gp.node = orderG{}, 0
+	gp.order, gp.node = orderG{}, nodeG{}
 	if parent.order.id != 0 {
 		parent.order.born++
 		gp.order.id = orderMix(parent.order.id, uint64(parent.order.born)) | 1
@@ -55,7 +55,7 @@ func orderFirstLevel(gp *g) {
 // orderNewTimer gives a timer an id. It has to come before orderFire.
 func orderNewTimer(t *timer) {
 	gp := getg()
-	t.order.node = gp.node
+	t.order.node = gp.node.id
 	if gp.order.id != 0 {
 		gp.order.born++
 		t.order.id = orderMix(gp.order.id, uint64(gp.order.born)) | 1
@@ -64,7 +64,7 @@ func orderNewTimer(t *timer) {
 
 // orderFire makes the caller, a g0, the parent of the goroutines that the function of t starts.
 func orderFire(t *timer) {
-	getg().node = t.order.node
+	getg().node.id = t.order.node
 	if t.order.id != 0 {
 		t.order.fired++
 		getg().order = orderG{id: orderMix(t.order.id, uint64(t.order.fired)) | 1}
@@ -74,5 +74,5 @@ func orderFire(t *timer) {
 // orderFired ends orderFire.
 func orderFired() {
 	gp := getg()
-	gp.order, gp.node = orderG{}, 0
+	gp.order, gp.node = orderG{}, nodeG{}
 }

@@ -1,0 +1,6 @@
+package sync
+
+import "unsafe"
+
+//go:linkname nodeWaits
+func nodeWaits(mutex unsafe.Pointer)
