@@ -211,16 +211,7 @@ func (g *guests) do(f func()) {
 }
 
 func (g *guests) brief(f func()) {
-	if g.beginCall() {
-		defer g.endCall()
-		woke := make(chan struct{})
-		g.ask(nil, func() {
-			f()
-			g.woken = true
-			close(woke)
-		})
-		g.await(context.Background(), woke)
-	}
+	g.try(context.Background(), nil, func(done func()) { f(); done() })
 }
 
 func (g *guests) post(f func()) {
@@ -295,10 +286,17 @@ func (w *World) fromOutside(r ready) error {
 }
 
 // call calls f on the World, and waits until f has called its argument. If ctx is cancelled first, g.call ends the sleeper's sleep, so that
-// the World notices the cancellation.
+// the World notices the cancellation. If the run is over, call ends the guest.
 func (g *guests) call(ctx context.Context, h *host, f func(done func())) {
-	if !g.beginCall() {
+	if !g.try(ctx, h, f) {
 		runtime.Goexit()
+	}
+}
+
+// try is call for a guest that may hold locks. It returns false if the run is over.
+func (g *guests) try(ctx context.Context, h *host, f func(done func())) (lives bool) {
+	if !g.beginCall() {
+		return false
 	}
 	defer g.endCall()
 	woke, returns := make(chan struct{}), false
@@ -308,14 +306,12 @@ func (g *guests) call(ctx context.Context, h *host, f func(done func())) {
 			close(woke)
 		})
 	})
-	lives := g.await(ctx, woke)
+	lives = g.await(ctx, woke)
 	if lives && !returns {
 		g.touch()
 		lives = g.await(context.Background(), woke)
 	}
-	if !lives {
-		runtime.Goexit()
-	}
+	return lives
 }
 
 // touch ends the sleeper's sleep, so that the World runs.

@@ -36,6 +36,8 @@ const (
 
 const (
 	longWindow  = 5 * time.Millisecond // real time; after 10 ms the runtime may preempt a goroutine
+	nap         = 10 * time.Minute     // virtual time; the longest sleep of a World that has no timers
+	idle        = 24 * time.Hour       // virtual time without an event, after which the World assumes a deadlock although guests may have timers
 	starving    = time.Millisecond     // real time; a sync.Mutex switches to starvation mode after a wait of 1 ms
 	collectAt   = 10_000               // windows between two garbage collections
 	lookAt      = 100                  // windows between two checks of the heap size
@@ -213,13 +215,21 @@ func (g *guests) executeCalls() {
 func (g *guests) sleep() {
 	w := g.w
 	g.pausing = !g.woken
-	g.woken, g.rang, g.until = false, false, saturate.Plus(w.clock.now, w.clock.alarm(w.o.MaxTime))
+	alarm := w.clock.alarm(w.o.MaxTime)
+	quiet := len(w.clock.timers.heap) == 0 && w.o.MaxTime == 0 // only guests can end the sleep
+	if quiet {
+		alarm = nap
+	}
+	g.woken, g.rang, g.until = false, false, saturate.Plus(w.clock.now, alarm)
 	select {
 	case <-g.kick: // a kick that came after the end of the last sleep must not end the next sleep
 	default:
 	}
 	g.yield(struct{}{})
-	if g.rang && len(w.clock.timers.heap) == 0 && !w.called.Load() && w.o.MaxTime == 0 { // the alarm of ten years has rung, so no guest sleeps
+	if g.naps++; !quiet || !g.rang || w.called.Load() {
+		g.naps = 0
+	}
+	if g.naps*nap >= idle {
 		w.stuck()
 		return
 	}

@@ -41,8 +41,8 @@ type file struct {
 // a crash, operations on files that were open fail with os.ErrClosed.
 func (n *Node) FS() disk.FS { return nodeFS{n: n} }
 
-// FS returns the disk of the node. After a Crash, calls of the FS end the calling goroutine with runtime.Goexit instead of returning an
-// error, because programs tend to panic on disk errors.
+// FS returns the disk of the node. After a Crash, calls of the FS, and of its files except Close, end the calling goroutine with
+// runtime.Goexit instead of returning an error, because programs tend to panic on disk errors.
 func (h *Host) FS() disk.FS { return nodeFS{h.n, h} }
 
 // Create creates an empty file, which replaces an older file of that name. The name must not be empty.
@@ -179,13 +179,14 @@ func (f *file) use(op string, data uint64) error {
 	return nil
 }
 
-// Close closes f. It does not sync.
+// Close closes f. It does not sync. It returns even to a guest of a crashed node.
 func (f *file) Close() error {
-	return onDiskErr(f.h, func() error {
-		err := f.use("close", 0)
+	err := pathError("close", f.name, os.ErrClosed)
+	f.h.close(func() {
+		err = f.use("close", 0)
 		f.closed = true
-		return err
 	})
+	return err
 }
 
 // Name returns the name that was passed to Create or Open.

@@ -94,11 +94,31 @@ func inTask[T any](h *Host, f func() (T, error)) (v T, err error) {
 }
 
 // task calls f in a task of the node, unless the boot of h is over.
-func (h *Host) task(ctx context.Context, f func()) {
-	h.call(ctx, func(done func()) {
+func (h *Host) task(ctx context.Context, f func()) { h.call(ctx, h.inTask(f)) }
+
+// inTask returns a function for call that calls f in a task of the node.
+func (h *Host) inTask(f func()) func(done func()) {
+	return func(done func()) {
 		by := h.n.world.acting
 		if h.n.submit(ready{host: &h.n.host, f: func() { defer done(); f() }, as: &way{done, &by}}) != nil {
 			done()
+		}
+	}
+}
+
+// close calls f in a task of the node, unless the boot of h or the run is over. It never ends the guest, which may hold locks. A nil Host is
+// that of a task.
+func (h *Host) close(f func()) {
+	if h == nil {
+		f()
+		return
+	}
+	n := h.n
+	n.world.guests.try(context.Background(), &n.host, func(done func()) {
+		if n.dead || n.boots != h.boot {
+			done()
+		} else {
+			h.inTask(f)(done)
 		}
 	})
 }

@@ -47,8 +47,9 @@ func TestGuestRuns(t *testing.T) {
 			a := onNode(w, "a", func(h *simulation.Host) { time.Sleep(time.Second); call(h) })
 			n := w.Node("a")
 			b := onNode(w, "b", func(*simulation.Host) { time.Sleep(time.Second); n.Crash() })
-			<-a
-			<-b
+			if <-b; !simulation.Nodes() { // with nodes, the guest never runs again
+				<-a
+			}
 			return nil
 		}
 	}

@@ -40,6 +40,7 @@ type guests struct {
 	woken   bool          // guests were woken in this step
 	pausing bool          // the World waits for time to pass
 	until   time.Duration // the time until which the World waits
+	naps    time.Duration // how often the World has slept for a nap in which nothing happened
 
 	// The state of the bubble and the driver.
 	bubble   string
