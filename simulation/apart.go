@@ -1,6 +1,7 @@
 package simulation
 
 import (
+	"context"
 	"crypto/sha256"
 	"debug/buildinfo"
 	"errors"
@@ -9,9 +10,11 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime/debug"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/braidgo/braid/simulation/internal/chance"
 	"github.com/braidgo/braid/simulation/internal/edited"
@@ -23,14 +26,38 @@ import (
 // testDir is the folder of the package, in which go test starts a test.
 var testDir, _ = os.Getwd()
 
-// overlaid returns the path of the program. If the running program has the overlay, the path is its own.
-var overlaid = sync.OnceValues(func() (string, error) {
+// programs has the path of the program, or why there is none.
+var programs struct {
+	sync.Once
+	path string
+	err  error
+}
+
+// overlaid returns the path of the program. If the running program has the overlay, the path is its own. The first call builds the program,
+// and takes at most half of the time that remains for t.
+func overlaid(t *testing.T) (path string, err error) {
+	programs.Do(func() {
+		ctx := context.Background()
+		if end, ok := t.Deadline(); ok {
+			limited, stop := context.WithTimeout(ctx, time.Until(end)/2)
+			defer stop()
+			ctx = limited
+		}
+		programs.path, programs.err = find(ctx)
+	})
+	return programs.path, programs.err
+}
+
+func find(ctx context.Context) (string, error) {
 	self, err := os.Executable()
 	if err != nil || chance.Nodes() {
 		return self, err
 	}
 	if testing.CoverMode() != "" {
 		return "", errors.New("the test records its coverage")
+	}
+	if strconv.IntSize == 32 {
+		return "", errors.New("the overlay is for machines with 64 bits")
 	}
 	info, ok := debug.ReadBuildInfo()
 	if !ok || !strings.HasSuffix(info.Path, ".test") {
@@ -49,11 +76,11 @@ var overlaid = sync.OnceValues(func() (string, error) {
 	if _, err := os.Stat(program); err == nil {
 		return program, nil
 	}
-	return program, build(program, info)
-})
+	return program, build(ctx, program, info)
+}
 
 // build builds the program of the package in testDir, with the flags of this program.
-func build(program string, info *debug.BuildInfo) error {
+func build(ctx context.Context, program string, info *debug.BuildInfo) error {
 	g, err := edited.Overlay(testDir)
 	if err != nil {
 		return err
@@ -74,9 +101,11 @@ func build(program string, info *debug.BuildInfo) error {
 			args = append(args, s.Key+"="+s.Value)
 		}
 	}
-	c := exec.Command(g.Command, append(args, ".")...)
+	c := exec.CommandContext(ctx, g.Command, append(args, ".")...)
 	c.Dir, c.Env = testDir, append(os.Environ(), g.Env...)
-	if out, err := c.CombinedOutput(); err != nil {
+	if out, err := c.CombinedOutput(); ctx.Err() != nil {
+		return fmt.Errorf("go test -c takes longer than half of the time for the test: %w", ctx.Err())
+	} else if err != nil {
 		return fmt.Errorf("go test -c: %w: %s", err, out)
 	}
 	built, err := buildinfo.ReadFile(made)

@@ -83,8 +83,19 @@ func inGuests(t *testing.T, o Options, random *chance.State, main func(ctx conte
 	for _, id := range g.nodes {
 		residents.Delete(id)
 	}
+	if g.endless != nil && !errors.Is(r.Err, ErrBusy) { // the guest runs since the end of the run
+		r.Err = afterwards(r.Err, g.endless)
+	}
 	r.Level, r.Windows, r.Long, r.Ahead, r.Left = level(random, o), g.windows, len(g.long), g.ahead, max(0, runtime.NumGoroutine()-before)
 	return r
+}
+
+// afterwards adds to the error of a run that a guest runs on after the run.
+func afterwards(err, endless error) error {
+	if err == nil {
+		return fmt.Errorf("after the end of the run: %w", endless)
+	}
+	return fmt.Errorf("%w\n\nafter the end of the run: %w", err, endless)
 }
 
 // reportStall prints a report to standard error, once, if the World itself waits natively: in a task, a callback or a function passed to
@@ -114,8 +125,8 @@ func (g *guests) reportStall(seed uint64) (stop func()) {
 // stack traces.
 func calm(t *testing.T) {
 	t.Setenv("GODEBUG", strings.TrimPrefix(os.Getenv("GODEBUG")+",tracebacklabels=1", ",")) // Setenv panics in a parallel test
-	procs, percent, rate, names := runtime.GOMAXPROCS(1), debug.SetGCPercent(-1), runtime.MemProfileRate, net.DefaultResolver
-	runtime.MemProfileRate = 0
+	procs, percent, rate, names, zone := runtime.GOMAXPROCS(1), debug.SetGCPercent(-1), runtime.MemProfileRate, net.DefaultResolver, time.Local
+	runtime.MemProfileRate, time.Local = 0, time.UTC
 	_, _ = unnamed().LookupHost(context.Background(), "localhost") // package net makes channels during its first lookup
 	_ = t.Context().Done()                                         // a Done channel that was made in a bubble would end the process when t ends
 	signals := make(chan os.Signal, 1)
@@ -125,7 +136,7 @@ func calm(t *testing.T) {
 	t.Cleanup(func() {
 		runtime.GOMAXPROCS(procs)
 		debug.SetGCPercent(percent)
-		runtime.MemProfileRate, net.DefaultResolver = rate, names
+		runtime.MemProfileRate, net.DefaultResolver, time.Local = rate, names, zone
 	})
 }
 

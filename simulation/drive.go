@@ -42,10 +42,11 @@ const (
 	collectAt   = 10_000               // windows between two garbage collections
 	lookAt      = 100                  // windows between two checks of the heap size
 	realIOAfter = 20                   // events after the clock has stopped, until findRealIO() is called
+	standsAfter = 1000                 // events after the clock has stopped, until findOutsideWait() is called
 )
 
 var (
-	busyAfter   = 10 * time.Second // the real time that a guest may run without a wait
+	busyAfter   = 10 * time.Second // the real time, and then the processor time, that a guest may run without a wait
 	collectOver = 512 << 20        // bytes; the driver collects garbage above this size plus twice the live heap
 )
 
@@ -111,8 +112,11 @@ func (g *guests) drive() {
 			if g.stands == 0 {
 				g.stands = chance.Nanotime()
 			}
-			if g.events++; g.events == realIOAfter {
+			switch g.events++; g.events {
+			case realIOAfter:
 				g.findRealIO()
+			case standsAfter:
+				g.findOutsideWait()
 			}
 			if time.Duration(chance.Nanotime()-g.stands) > starving {
 				g.long = append(g.long, g.windows)
@@ -173,21 +177,28 @@ func (g *guests) window(sleep bool) {
 	if sleep {
 		g.commands <- g.until
 	}
+	used, endless := time.Duration(0), false
 	for blocked := false; !blocked; {
 		runtime.Gosched()
 		_ = debug.SetGCPercent(-1) // SetGCPercent waits for the end of a collection that a guest has started
 		metrics.Read(g.samples)
 		blocked = g.samples[runnable].Value.Uint64() == 0 && g.samples[inCalls].Value.Uint64() <= g.baseline
 		if !blocked && time.Duration(chance.Nanotime()-begun) > g.patience {
-			break
+			if used == 0 { // a busy machine may have run other processes until now
+				used = chance.Used()
+			}
+			if endless = chance.Used()-used >= g.patience; endless {
+				break
+			}
 		}
 	}
 	g.mu.Lock()
 	g.findOrphanedLock()
 	switch took := time.Duration(chance.Nanotime() - begun); {
-	case took > g.patience:
+	case endless:
 		g.patience = longWindow // a guest runs forever, so the next windows must be short
-		g.w.fail(g.w.account(ErrBusy))
+		g.endless = cmp.Or(g.endless, g.w.account(ErrBusy))
+		g.w.fail(g.endless)
 	case took > longWindow:
 		g.long = append(g.long, g.windows)
 	}

@@ -7,7 +7,8 @@ import (
 )
 
 // A Host gives a program of guests access to one boot of a Node. After a Crash of the node, calls of the Host fail with net.ErrClosed, even
-// if the node has restarted. A program that ignores these errors ends with runtime.Goexit after about 2000 calls.
+// if the node has restarted. A program that ignores these errors ends with runtime.Goexit after about 2000 calls that wait. With
+// simulation/overlay the program does not run after a Crash.
 type Host struct {
 	n    *Node
 	boot int
@@ -17,8 +18,9 @@ type Host struct {
 // Guests reports whether Options.Guests is set.
 func (w *World) Guests() bool { return w.o.Guests }
 
-// Start runs f on a new goroutine, as a program on n. This goroutine, and each goroutine that f starts, is a guest. Crash and the end of
-// the run cancel ctx, so that f may end its goroutines. If n has crashed, Start restarts n. Start panics without Options.Guests.
+// Start runs f on a new goroutine, as a program on n. This goroutine, and each goroutine that f starts, is a guest. The end of the run cancels
+// ctx, so that f may end its goroutines. A Crash of n ends the guests: with simulation/overlay, none of their goroutines runs again, and their
+// deferred functions do not run; without it, Crash cancels ctx. If n has crashed, Start restarts n. Start panics without Options.Guests.
 func (n *Node) Start(f func(ctx context.Context, h *Host)) {
 	w := n.world
 	switch {

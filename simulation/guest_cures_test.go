@@ -210,7 +210,7 @@ func TestGuestFails(t *testing.T) {
 		}
 		time.Sleep(time.Hour)
 		return nil
-	}, simulation.TestOptions{Seeds: 1, Options: simulation.Options{Guests: true}})
+	}, simulation.TestOptions{Seeds: 1, InProcess: true, Options: simulation.Options{Guests: true}})
 }
 
 // The table has the output of Test for a guest that never ends, which does not run again, for a task that stops the World, for an

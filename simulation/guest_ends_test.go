@@ -462,3 +462,111 @@ func TestGuestCancelsATask(t *testing.T) {
 	require.NoError(t, r.Err)
 	require.Equal(t, time.Minute, r.Elapsed)
 }
+
+// Requests of net/http that are under way at the end of a run end with it. A Close and a deadline return then, because net/http calls Close
+// while it holds a mutex, and runs without end if it does not return.
+func TestGuestRequestsUnderWay(t *testing.T) {
+	if child, _ := apart(t, false); !child {
+		return
+	}
+	simulation.Calm(t)
+	for range 3 { // a guest that runs on would disturb the next run
+		r := simulation.RunGuests(t, simulation.Options{Seed: 1}, func(ctx context.Context, w *simulation.World) error {
+			w.Node("s").Start(func(ctx context.Context, h *simulation.Host) {
+				l, _ := h.Listen("tcp", ":80")
+				_ = http.Serve(l, http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }))
+			})
+			for range 2 {
+				w.Node("c").Start(func(ctx context.Context, h *simulation.Host) {
+					client := &http.Client{Transport: &http.Transport{DialContext: h.Dial}}
+					r, _ := http.NewRequestWithContext(ctx, http.MethodGet, "http://s/", http.NoBody)
+					if res, err := client.Do(r); err == nil {
+						_ = res.Body.Close()
+					}
+				})
+			}
+			time.Sleep(time.Second)
+			return errOdd
+		})
+		require.Equal(t, errOdd, r.Err)
+		require.Less(t, r.Windows, 1000)
+	}
+}
+
+// A guest that runs without end after the end of the run is reported for this run, behind the error of the run.
+func TestGuestRunsOn(t *testing.T) {
+	if child, _ := apart(t, false); !child {
+		return
+	}
+	*simulation.BusyAfter = 200 * time.Millisecond
+	var stop atomic.Bool
+	r := guests(t, func(ctx context.Context, w *simulation.World) error {
+		w.Node("a").Start(func(ctx context.Context, h *simulation.Host) {
+			for <-ctx.Done(); !stop.Load(); {
+			}
+		})
+		time.Sleep(time.Second)
+		return errOdd
+	})
+	stop.Store(true)
+	require.ErrorIs(t, r.Err, errOdd)
+	require.ErrorIs(t, r.Err, simulation.ErrBusy)
+	require.Regexp(t, `(?s)^odd\n\nafter the end of the run: .*guest_ends_test.go`, r.Err.Error())
+}
+
+// outsideChannel was made outside of all runs.
+var outsideChannel = make(chan int)
+
+// A guest that waits for a variable of a package stops the clock of package time, which is an error that names the place. With the overlay
+// the clock goes on.
+func TestGuestWaitsForAPackage(t *testing.T) {
+	if child, _ := apart(t, false); !child {
+		return
+	}
+	end := time.Duration(0)
+	r := guests(t, func(ctx context.Context, w *simulation.World) error {
+		begun := time.Now()
+		w.Node("a").Start(func(ctx context.Context, h *simulation.Host) {
+			select {
+			case <-outsideChannel:
+			case <-ctx.Done():
+			}
+		})
+		_ = w.Go(func() { // has timers of the World, as a nemesis
+			for range 5000 {
+				_ = suspend.Sleep(context.Background(), time.Second)
+			}
+		})
+		time.Sleep(time.Hour)
+		end = time.Since(begun)
+		return nil
+	})
+	if simulation.Nodes() {
+		require.NoError(t, r.Err)
+		require.Equal(t, time.Hour, end)
+		require.Zero(t, r.Ahead)
+		return
+	}
+	require.ErrorIs(t, r.Err, simulation.ErrStuck)
+	require.ErrorContains(t, r.Err, "the clock of package time stands still, because a guest waits at")
+	require.Regexp(t, `waits at .*guest_ends_test.go:\d+ for a channel`, r.Err.Error())
+	require.Less(t, r.Elapsed, time.Hour)
+}
+
+// The local zone of a run is UTC, whatever the machine's is.
+func TestGuestZone(t *testing.T) {
+	was := time.Local
+	t.Cleanup(func() { require.Equal(t, was, time.Local) }) // runs after the cleanup of Calm
+	time.Local = time.FixedZone("far", 9*3600)
+	t.Cleanup(func() { time.Local = was })
+	t.Run("a run", func(t *testing.T) {
+		r := guests(t, func(context.Context, *simulation.World) error {
+			if name, offset := time.Now().Zone(); name != "UTC" || offset != 0 {
+				return errOdd
+			}
+			return nil
+		})
+		require.NoError(t, r.Err)
+	})
+	require.Equal(t, "far", time.Local.String())
+}

@@ -64,6 +64,7 @@ type guests struct {
 	stands   int64 // the real time at which the bubble's clock stopped, because a guest waits, but not durably; 0 while the clock moves
 	events   int   // the number of events since the clock stopped
 	outside  error // the error of a guest that waits for real I/O
+	endless  error // the error of a guest that runs without end, perhaps after the end of the run
 }
 
 // A guestID identifies the call of Start that a goroutine descends from. A runtime with the overlay knows the node of each goroutine, see
@@ -191,9 +192,27 @@ func (g *guests) byNode(stacks map[int64][]byte) string {
 
 // findRealIO searches the stack traces of all guests for a wait for real I/O, and stores the first such wait in g.outside as an error.
 func (g *guests) findRealIO() {
-	for _, stack := range gid.Stacks() {
-		head, calls, _ := bytes.Cut(stack, []byte{'\n'})
-		if g.outside != nil || !bytes.Contains(head, []byte(g.bubble)) || !bytes.Contains(head, []byte("[IO wait")) {
+	if at := g.findWait("[IO wait"); at != "" && g.outside == nil {
+		g.outside = fmt.Errorf("%w: real I/O at %s. Use the Listen or the Dial of its Host", ErrStuck, at)
+	}
+}
+
+// findOutsideWait fails the run if a guest waits for a channel or a WaitGroup that belongs to no bubble. With the overlay there is no such
+// wait.
+func (g *guests) findOutsideWait() {
+	if at := g.findWait("[chan receive", "[chan send", "[select", "[sync.WaitGroup.Wait"); at != "" {
+		g.w.fail(g.w.account(fmt.Errorf("%w: the clock of package time stands still, because a guest waits at %s for a channel or a WaitGroup that "+
+			"was made outside of the run, such as a variable of a package. Use simulation/overlay", ErrStuck, at)))
+	}
+}
+
+// findWait returns the place where a guest is in a wait of one of the given kinds that is not durable, or "".
+func (g *guests) findWait(kinds ...string) string {
+	stacks := maps.Collect(gid.Stacks())
+	for _, id := range slices.Sorted(maps.Keys(stacks)) {
+		head, calls, _ := bytes.Cut(stacks[id], []byte{'\n'})
+		of := func(kind string) bool { return bytes.Contains(head, []byte(kind)) }
+		if !of(g.bubble) || of("(durable)") || !slices.ContainsFunc(kinds, of) || bytes.Contains(calls, []byte("(*guests).sleeper(")) {
 			continue
 		}
 		lines := strings.Split(string(calls), "\n") // each call has two lines
@@ -201,9 +220,10 @@ func (g *guests) findRealIO() {
 			lines = lines[2:]
 		}
 		at, _, _ := strings.Cut(strings.TrimSpace(lines[1]), " +0x")
-		g.outside = fmt.Errorf("%w: real I/O at %s. Use the Listen or the Dial of its Host", ErrStuck, at)
+		return at
 	}
+	return ""
 }
 
 // standard lists the packages whose functions lie between a program and a wait for real I/O.
-var standard = []string{"internal/", "net.", "net/", "crypto/", "os.", "os/", "io.", "bufio."}
+var standard = []string{"internal/", "sync.", "net.", "net/", "crypto/", "os.", "os/", "io.", "bufio."}

@@ -8,6 +8,7 @@ import (
 	"os"
 	"reflect"
 	"runtime"
+	"runtime/debug"
 	"slices"
 	"strings"
 	"testing"
@@ -76,7 +77,7 @@ func Test(t *testing.T, main func(ctx context.Context, w *World) error, o TestOp
 	program, env := "", []string(nil)
 	if o.Guests && !o.InProcess && os.Getenv("BRAID_WORKER") == "" && os.Getenv("BRAID_STOP") == "" {
 		var err error
-		if program, err = overlaid(); err != nil {
+		if program, err = overlaid(t); err != nil {
 			program = ""
 			t.Logf("simulation: the runs share this process, so package variables outlive a run, and a seed may not repeat: %v", err)
 		}
@@ -219,8 +220,13 @@ func differ(x, y seeds.Result) error {
 	return d
 }
 
-// packageOf returns the package of the function f.
+// packageOf returns the package of the running test, or of the function f if the program does not say what it tests.
 func packageOf(f func(ctx context.Context, w *World) error) string {
+	if info, ok := debug.ReadBuildInfo(); ok {
+		if path, ok := strings.CutSuffix(info.Path, ".test"); ok {
+			return path
+		}
+	}
 	name := runtime.FuncForPC(reflect.ValueOf(f).Pointer()).Name()
 	slash := strings.LastIndexByte(name, '/') + 1
 	pkg, _, _ := strings.Cut(name[slash:], ".")

@@ -55,6 +55,8 @@ var runtimeEdits = []edit{
 	{file: "runtime/chan.go", old: "			sgp.next = nil // mark as removed (see dequeueSudoG)\n		}\n", changed: "			sgp.next = nil // mark as removed (see dequeueSudoG)\n		}\n		if nodeCrashed(sgp.g.node.id) {\n			continue\n		}\n"},
 	{file: "runtime/sema.go", old: "	s, t0, tailtime := root.dequeue(addr)\n", changed: "	s, t0, tailtime := root.dequeue(addr)\n	for s != nil && nodeCrashed(s.g.node.id) {\n		root.nwait.Add(-1)\n		s, t0, tailtime = root.dequeue(addr)\n	}\n"},
 
+	{file: "runtime/synctest.go", old: "		if gp.waitreason.isIdleInSynctest() {\n", changed: "		if nodeIdle(gp) {\n", times: 2},
+
 	// Remember which node holds a mutex.
 	{file: "internal/sync/mutex.go", old: "			runtime_SemacquireMutex(&m.sema, queueLifo, 2)\n", changed: "			nodeWaits(unsafe.Pointer(m))\n			runtime_SemacquireMutex(&m.sema, queueLifo, 2)\n			nodeWaits(nil)\n"},
 	{file: "sync/rwmutex.go", old: "		runtime_SemacquireRWMutexR(&rw.readerSem, false, 0)\n", changed: "		nodeWaits(unsafe.Pointer(&rw.w))\n		runtime_SemacquireRWMutexR(&rw.readerSem, false, 0)\n		nodeWaits(nil)\n"},

@@ -172,7 +172,7 @@ func (s *session) round(t *testing.T, n int) iter.Seq2[Run, Result] {
 	}
 	perform := func(i int) Result { return s.perform(s.first, plans[i]) }
 	switch {
-	case s.one && s.Program != "": // the apart prints its trace
+	case s.how.Trace != nil && s.Program != "": // the apart prints the trace
 	case s.processes > 0:
 		perform = s.inWorkers(t, plans)
 	case len(s.others) > 0:

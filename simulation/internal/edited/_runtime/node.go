@@ -63,9 +63,19 @@ func nodeCrash(id uint32) {
 	})
 }
 
+// nodeIdle reports whether the wait of gp is durable. A goroutine of a node also waits durably for a channel or a WaitGroup that was made outside
+// of its bubble, such as a variable of a package, because only goroutines of the simulation can end the wait.
+func nodeIdle(gp *g) bool {
+	switch gp.waitreason {
+	case waitReasonChanReceive, waitReasonChanSend, waitReasonSelect, waitReasonSyncWaitGroupWait:
+		return gp.node.id != 0
+	}
+	return gp.waitreason.isIdleInSynctest()
+}
+
 // nodePark changes the reason of a wait that no longer ends.
 func nodePark(gp *g) {
-	bubble, idle := gp.bubble, gp.waitreason.isIdleInSynctest()
+	bubble, idle := gp.bubble, nodeIdle(gp)
 	gp.waitreason = waitReasonCrashed
 	if bubble != nil && !idle {
 		lock(&bubble.mu)

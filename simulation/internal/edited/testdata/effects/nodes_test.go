@@ -255,3 +255,28 @@ func TestNodesHolder(t *testing.T) {
 		}
 	}
 }
+
+// TestNodesOutside tests that a goroutine of a node may wait for a channel that was made outside of its bubble, while time passes.
+func TestNodesOutside(t *testing.T) {
+	in, out := make(chan int), make(chan int)
+	var all sync.WaitGroup
+	all.Add(1)
+	for name, wait := range map[string]func(){
+		"receive": func() { <-in },
+		"send":    func() { out <- 1 },
+		"select": func() {
+			select {
+			case <-in:
+			case <-make(chan int):
+			}
+		},
+		"WaitGroup": func() { all.Wait() },
+	} {
+		t.Run(name, func(t *testing.T) {
+			leaky(t, func(t *testing.T) {
+				onNode(wait)
+				time.Sleep(time.Hour)
+			})
+		})
+	}
+}
