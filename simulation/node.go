@@ -3,6 +3,7 @@ package simulation
 import (
 	"context"
 	"math"
+	"net/netip"
 	"slices"
 	"time"
 
@@ -14,9 +15,15 @@ import (
 
 // A Node is a host of the simulated network. It has a clock, ports and a disk, and its tasks crash together. A Node is a suspend.Spawner.
 // In a task of the Node, suspend.Here returns the Node, and new tasks belong to the Node.
+//
+// The first Node of a World has the IP address 10.0.0.1, the second one 10.0.0.2, and so on; behind 10.0.0.250 comes 10.0.1.1. A Node whose name is
+// an IP address has this address.
 type Node struct {
 	host
+	ip       netip.Addr
 	tcp, udp sockets
+	inside   *Link          // the way between unix sockets, which has no faults
+	paths    map[string]int // the ports of unix sockets by path
 	conns    []connection
 	disk     nodeDisk
 	boots    int                  // the number of crashes so far
@@ -52,9 +59,30 @@ func (w *World) Node(name string) (n *Node) {
 }
 
 func newNode(w *World, name string, index int) *Node {
-	n := &Node{host: host{world: w, place: place{name, index}, rate: normal}}
+	n := &Node{host: host{world: w, place: place{name, index}, rate: normal}, ip: addressOf(name, index)}
 	n.spawner = n
 	return n
+}
+
+// addressOf returns the IP address of the node with this name and this index in World.hosts.
+func addressOf(name string, index int) netip.Addr {
+	if a, err := netip.ParseAddr(name); err == nil {
+		return a.Unmap()
+	}
+	i := index - 1
+	return netip.AddrFrom4([4]byte{10, byte(i / 250 / 250), byte(i / 250 % 250), byte(i%250 + 1)})
+}
+
+// nodeAt returns the node with an IP address, or nil if there is none.
+func (w *World) nodeAt(address string) *Node {
+	if a, err := netip.ParseAddr(address); err == nil {
+		for _, h := range w.hosts[1:] {
+			if n := h.spawner.(*Node); n.ip == a.Unmap() {
+				return n
+			}
+		}
+	}
+	return nil
 }
 
 // A nodeDisk is the disk of a Node, with its faults.
