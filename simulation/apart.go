@@ -11,7 +11,6 @@ import (
 	"path/filepath"
 	"runtime/debug"
 	"strconv"
-	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -60,7 +59,7 @@ func find(ctx context.Context) (string, error) {
 		return "", errors.New("the overlay is for machines with 64 bits")
 	}
 	info, ok := debug.ReadBuildInfo()
-	if !ok || !strings.HasSuffix(info.Path, ".test") {
+	if !ok || !testing.Testing() {
 		return "", errors.New("this is not the program of a go test")
 	}
 	text, err := os.ReadFile(self)
