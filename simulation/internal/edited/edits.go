@@ -8,6 +8,7 @@ type edit struct {
 	times              int  // 0 means 1
 	pattern            bool // old is a regular expression
 	race               bool // with -race alone is there an effect
+	elsewhere          bool // there is an effect only on a machine without IPv6
 }
 
 var edits = slices.Concat(runtimeEdits, netEdits, osEdits)
