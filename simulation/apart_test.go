@@ -111,7 +111,7 @@ func TestApart(t *testing.T) {
 	require.Contains(t, out, "\tBRAID_SEED="+found[1]+" go test -v -run '^TestInApart$' github.com/braidgo/braid/simulation\n")
 	again := test("fails", "BRAID_SEED="+found[1])
 	require.Contains(t, again, "seed "+found[1]+": "+found[2]+"\n")
-	require.Contains(t, again, "main begins", "the whole trace")
+	require.Contains(t, again, "main makes node s\n", "the whole trace")
 	require.Contains(t, again, "the output of seed "+found[1])
 	picture := filepath.Join(t.TempDir(), "x.svg")
 	out = test("fails", "BRAID_SHORTEN=5", "BRAID_DIAGRAM="+picture)

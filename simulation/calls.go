@@ -211,7 +211,7 @@ func (g *guests) do(f func()) {
 }
 
 func (g *guests) brief(f func()) {
-	g.try(context.Background(), nil, func(done func()) { f(); done() })
+	g.attempt(context.Background(), nil, func(done func()) { f(); done() })
 }
 
 func (g *guests) post(f func()) {
@@ -288,13 +288,13 @@ func (w *World) fromOutside(r ready) error {
 // call calls f on the World, and waits until f has called its argument. If ctx is cancelled first, g.call ends the sleeper's sleep, so that
 // the World notices the cancellation. If the run is over, call ends the guest.
 func (g *guests) call(ctx context.Context, h *host, f func(done func())) {
-	if !g.try(ctx, h, f) {
+	if !g.attempt(ctx, h, f) {
 		runtime.Goexit()
 	}
 }
 
-// try is call for a guest that may hold locks. It returns false if the run is over.
-func (g *guests) try(ctx context.Context, h *host, f func(done func())) (lives bool) {
+// attempt is call for a guest that may hold locks. It returns false if the run is over.
+func (g *guests) attempt(ctx context.Context, h *host, f func(done func())) (lives bool) {
 	if !g.beginCall() {
 		return false
 	}

@@ -116,7 +116,7 @@ func (h *Host) close(f func()) {
 		return
 	}
 	n := h.n
-	n.world.guests.try(context.Background(), &n.host, func(done func()) {
+	n.world.guests.attempt(context.Background(), &n.host, func(done func()) {
 		if n.dead || n.boots != h.boot {
 			done()
 		} else {

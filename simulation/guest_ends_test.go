@@ -291,6 +291,9 @@ func TestGuestPanics(t *testing.T) {
 
 // A crash resets the connections, and leaves a Host whose calls fail. It stops the guests, or cancels their context.
 func TestGuestCrash(t *testing.T) {
+	if child, _ := apart(t, false); !child { // with the overlay, guests remain
+		return
+	}
 	var calls, exited atomic.Int64
 	r := guests(t, func(ctx context.Context, w *simulation.World) error {
 		c, s := pipe(w)
@@ -339,6 +342,9 @@ func TestGuestCrash(t *testing.T) {
 // The synced contents of a disk survive a crash. The disk ends guests of an earlier boot that use it. A guest may hold a mutex
 // during a Sync.
 func TestGuestDisk(t *testing.T) {
+	if child, _ := apart(t, false); !child { // with the overlay, guests remain
+		return
+	}
 	r := guests(t, func(ctx context.Context, w *simulation.World) error {
 		w.SetFaults(simulation.Faults{MaxSync: time.Second})
 		n, synced := w.Node("a"), make(chan disk.FS)

@@ -32,7 +32,7 @@ type layer struct {
 var layers = []layer{
 	{folders: []string{"suspend/sched", "internal/atomicx", "internal/gid", "internal/prefetch", "internal/patience", "internal/outcome", "internal/dlist", "internal/again", "internal/splitmix", "internal/lazily", "internal/preempt", "actor/internal/carrier", "internal/shrinking", "simulation/disk"}},
 	{folders: []string{"internal/ledger", "internal/threadlock"}},
-	{folders: []string{"internal/labels", "internal/cancelctx", "simulation/internal/chance", "simulation/internal/draws", "simulation/internal/saturate"}},
+	{folders: []string{"internal/labels", "internal/cancelctx", "simulation/internal/chance", "simulation/internal/draws", "simulation/internal/saturate", "simulation/internal/edited"}},
 	{folders: []string{"suspend"}},
 	{folders: []string{"simulation/internal/seeds", "simulation/internal/network", "simulation/internal/storage", "internal/gate", "internal/watching", "internal/abandoned", "suspend/census"}},
 	{folders: []string{"cancel", "mutex", "semaphore", "cond", "chanx", "mvar", "promise", "lazy", "latch", "watch", "broadcast", "rate"}},

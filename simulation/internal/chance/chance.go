@@ -299,7 +299,7 @@ func Node() uint32 {
 	return nodes.get()
 }
 
-// Crash stops the goroutines and timers of a node for ever. Their deferred functions do not run, and their waits count as durable in a bubble
+// Crash stops the goroutines and timers of a node: none runs again. Their deferred functions do not run, and their waits count as durable in a bubble
 // of testing/synctest. A channel or a mutex on which they wait wakes other goroutines instead. All goroutines of the node must be blocked,
 // and GOMAXPROCS must be 1. Crash needs Nodes.
 func Crash(id uint32) { nodes.crash(id) }

@@ -1,3 +1,4 @@
+// Package sync tells the runtime which mutexes goroutines lock and wait for: the overlay adds this file to it.
 package sync
 
 import "unsafe"
