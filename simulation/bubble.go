@@ -12,6 +12,7 @@ import (
 	"runtime/debug"
 	"runtime/metrics"
 	"runtime/pprof"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -82,7 +83,7 @@ func inGuests(t *testing.T, o Options, random *chance.State, main func(ctx conte
 		})
 	}()
 	<-done
-	for _, id := range g.nodes {
+	for id := range slices.Values(g.nodes) {
 		residents.Delete(id)
 	}
 	if g.endless != nil && !errors.Is(r.Err, ErrBusy) { // the guest runs since the end of the run

@@ -25,7 +25,7 @@ type conn struct {
 	unread    int        // the number of bytes sent that the peer has not read
 	err       error      // the error of a broken connection
 	closed    bool       // the connection is closed on this side, or not established yet
-	loop      netip.Addr // the address of both ends, if it is a loopback address
+	loop      netip.Addr // the loopback address of the two ends, if they have one
 	unix      bool
 	path      string       // the path of the listener of a unix socket, at the end that it has accepted
 	unplugged bool         // a PowerOff has closed the connection

@@ -9,7 +9,7 @@ import (
 
 // Net has the functions that package net calls with the overlay of simulation/overlay. Package simulation sets them once, in an init function.
 // Without the overlay, nobody calls them. A local address may be nil. Addresses are a *net.TCPAddr, a *net.UDPAddr or a *net.UnixAddr, and so
-// are those of the results.
+// are the addresses of the results.
 //
 //go:linkname Net net.worldNet
 var Net struct {

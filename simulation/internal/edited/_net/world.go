@@ -1,6 +1,6 @@
 // Package net serves the goroutines of a simulated node: the overlay adds this file to it.
 //
-// Listen, Dial and look-ups of such a goroutine go to the World of its node, through the functions in worldNet. The types are those of package
+// Listen, Dial and look-ups of such a goroutine go to the World of its node, through the functions in worldNet. The types are the usual types of package
 // net, but the netFD of a connection has a simulated end instead of a descriptor. All other goroutines use the real network.
 package net
 
@@ -15,7 +15,7 @@ import (
 )
 
 // worldNet has the functions of a simulation, which package simulation/internal/hooks sets. Without a simulation they are nil. A local
-// address is nil if the caller leaves it to the network. Addresses are a *TCPAddr, a *UDPAddr or a *UnixAddr, and so are those of the results.
+// address is nil if the caller leaves it to the network. Addresses are a *TCPAddr, a *UDPAddr or a *UnixAddr, also in the results.
 //
 //go:linkname worldNet
 var worldNet struct {
@@ -52,7 +52,7 @@ type worldNew struct{}
 func (worldNew) Close() error                { return nil }
 func (worldNew) SetDeadline(time.Time) error { return nil }
 
-// worldSocket is socket for a goroutine of a node. The descriptor is -1, never that of a real file. A Control function is called with a RawConn
+// worldSocket is socket for a goroutine of a node. The descriptor is -1. A Control function is called with a RawConn
 // whose Control does nothing.
 func worldSocket(ctx context.Context, network string, family, sotype int, laddr, raddr sockaddr, control func(context.Context, string, string, syscall.RawConn) error) (*netFD, error) {
 	fd := &netFD{family: family, sotype: sotype, net: network, world: worldNew{}}
