@@ -19,7 +19,7 @@ import (
 	"github.com/braidgo/braid/simulation/internal/edited"
 )
 
-// This file builds the program in which each run with guests has a process of its own: the test that is running, with the overlay of package
+// This file builds the program in which each run with guests has a separate process: the test that is running, with the overlay of package
 // simulation/overlay.
 
 // testDir is the folder of the package, in which go test starts a test.

@@ -14,7 +14,7 @@ type edit struct {
 var edits = slices.Concat(runtimeEdits, netEdits, osEdits)
 
 var runtimeEdits = []edit{
-	// Draw from chacha8, which the runtime does not use for its own decisions. A goroutine with an order has draws of its own.
+	// Draw from chacha8, which the runtime does not use for its own decisions. A goroutine with an order has separate draws.
 	{file: "runtime/select.go", old: "		j := cheaprandn(uint32(norder + 1))\n", changed: `		j := uint32(0)
 		if gp.order.id != 0 {
 			j = orderSelect(gp, norder)
