@@ -14,7 +14,7 @@ import (
 	_ "unsafe"
 )
 
-// worldNet has the functions of a simulation, which package simulation/internal/hooks sets. Without a simulation they are nil. A local
+// worldNet has the functions of a simulation, which package simulation sets in chance.Net. Without a simulation they are nil. A local
 // address is nil if the caller leaves it to the network. Addresses are a *TCPAddr, a *UDPAddr or a *UnixAddr, also in the results.
 //
 //go:linkname worldNet
