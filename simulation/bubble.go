@@ -83,6 +83,7 @@ func inGuests(t *testing.T, o Options, random *chance.State, main func(ctx conte
 	for _, id := range g.nodes {
 		residents.Delete(id)
 	}
+	g.removeFiles()
 	r.Level, r.Windows, r.Long, r.Ahead, r.Left = level(random, o), g.windows, len(g.long), g.ahead, max(0, runtime.NumGoroutine()-before)
 	return r
 }
