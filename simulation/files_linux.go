@@ -5,6 +5,8 @@ package simulation
 import (
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"syscall"
 	"time"
 
@@ -165,8 +167,8 @@ func (f *files) powerOff(n *Node) {
 
 // removeFiles removes the files of all nodes.
 func (g *guests) removeFiles() {
-	for _, n := range g.w.nodes {
-		if n.files.v != nil {
+	for _, name := range slices.Sorted(maps.Keys(g.w.nodes)) {
+		if n := g.w.nodes[name]; n.files.v != nil {
 			_ = n.files.v.Remove()
 		}
 	}

@@ -247,13 +247,14 @@ func TestGuestFilesAreLocked(t *testing.T) {
 			must(syscall.Mmap(int(f.Fd()), 0, 4096, syscall.PROT_READ, syscall.MAP_SHARED))
 			_, err = lock(syscall.LOCK_EX | syscall.LOCK_NB)
 			require.ErrorIs(t, err, syscall.EWOULDBLOCK)
-			go func() {
+			go func(f *os.File) {
 				time.Sleep(time.Second)
 				check(syscall.Flock(int(f.Fd()), syscall.LOCK_UN))
-			}()
+			}(f)
 			begin := time.Now()
-			_, err = lock(syscall.LOCK_EX)
+			f, err = lock(syscall.LOCK_EX)
 			check(err)
+			must(syscall.Mmap(int(f.Fd()), 0, 4096, syscall.PROT_READ, syscall.MAP_SHARED))
 			require.GreaterOrEqual(t, time.Since(begin), time.Second)
 		})
 		n.Crash()
