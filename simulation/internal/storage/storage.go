@@ -280,8 +280,8 @@ func (d *Disk) all() []*File {
 		}
 		seen[f] = true
 		for _, names := range []map[string]*File{f.names, f.kept} {
-			for _, f := range names {
-				add(f)
+			for _, name := range slices.Sorted(maps.Keys(names)) {
+				add(names[name])
 			}
 		}
 	}
