@@ -89,6 +89,7 @@ func inGuests(t *testing.T, o Options, random *chance.State, main func(ctx conte
 	if g.endless != nil && !errors.Is(r.Err, ErrBusy) { // the guest runs since the end of the run
 		r.Err = afterwards(r.Err, g.endless)
 	}
+	g.removeFiles()
 	r.Level, r.Windows, r.Long, r.Ahead, r.Left = level(random, o), g.windows, len(g.long), g.ahead, max(0, runtime.NumGoroutine()-before)
 	return r
 }

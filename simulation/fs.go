@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"iter"
 	"os"
 	"syscall"
 
@@ -224,19 +225,27 @@ func (f *file) ReadAt(p []byte, off int64) (int, error) {
 	})
 }
 
-// rot changes one bit in random sectors between off and end, which the caller is about to read. It skips a file with unsynced writes, whose
-// bytes are read from memory.
+// rot changes one bit in random sectors between off and end, which the caller is about to read.
 func (f *file) rot(off, end int64) {
-	d := &f.n.disk
-	if d.rot == 0 || !f.f.IsSynced() {
-		return
-	}
 	w := f.n.world
-	for at := off - off%storage.Sector; at < end; at += storage.Sector {
-		if w.dice.disk.Chance(d.rot) && w.record.Comes("rot") {
-			k := at + int64(w.dice.disk.Below(int(min(storage.Sector, f.f.Size()-at))))
-			f.f.Flip(k, byte(1)<<w.dice.disk.Below(8))
-			w.log(fmt.Sprintf("the disk of %s has rotted: %s, byte %d", f.n.name, f.name, k))
+	for at := range f.n.rotten(f.f, off, end) {
+		f.f.Flip(at, byte(1)<<w.dice.disk.Below(8))
+		w.log(fmt.Sprintf("the disk of %s has rotted: %s, byte %d", f.n.name, f.name, at))
+	}
+}
+
+// rotten calls yield with a byte of each sector between off and end that rots now. It skips a file with unsynced writes, whose bytes are read
+// from memory.
+func (n *Node) rotten(f *storage.File, off, end int64) iter.Seq[int64] {
+	w := n.world
+	return func(yield func(at int64) bool) {
+		if n.disk.rot == 0 || !f.IsSynced() {
+			return
+		}
+		for at := off - off%storage.Sector; at < end; at += storage.Sector {
+			if w.dice.disk.Chance(n.disk.rot) && w.record.Comes("rot") && !yield(at+int64(w.dice.disk.Below(int(min(storage.Sector, f.Size()-at))))) {
+				return
+			}
 		}
 	}
 }
@@ -294,7 +303,7 @@ func (f *file) Sync() error {
 			return err
 		}
 		if err == nil {
-			f.f.Sync()
+			f.n.disk.SyncFile(f.f)
 		}
 		f.f.Forget()
 		return err

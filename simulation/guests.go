@@ -83,7 +83,7 @@ type resident struct {
 
 // residents has the guests of all Worlds that are not over, by the id for chance.SetNode. An id is used once in a process.
 var residents struct {
-	sync.Map
+	idMap
 	last atomic.Uint32
 }
 

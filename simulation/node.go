@@ -26,6 +26,7 @@ type Node struct {
 	paths    map[string]int // the ports of unix sockets by path
 	conns    []connection
 	disk     nodeDisk
+	files    files
 	boots    int                  // the number of crashes so far
 	stops    []context.CancelFunc // these functions cancel the contexts of guests
 	zombies  int                  // the number of calls by guests of an older boot
@@ -61,6 +62,7 @@ func (w *World) Node(name string) (n *Node) {
 func newNode(w *World, name string, index int) *Node {
 	n := &Node{host: host{world: w, place: place{name, index}, rate: normal}, ip: addressOf(name, index)}
 	n.spawner = n
+	n.disk.KeepsNames = w.o.KeepsNames
 	return n
 }
 
@@ -109,8 +111,8 @@ func (n *Node) Name() string { return n.name }
 // elsewhere holds the lock, the deferred functions run when that task unlocks it. The peers of the node's connections fail with ECONNRESET.
 // The node's timers do not fire. A suspend.Then with n as its executor ends its wait, and its callback is not called. So an actor of n that
 // waits in a Next does not end, and others learn of the crash by their connections only. The disk keeps all synced state, and a part of the
-// remaining state, which the seed chooses. If a task of n itself calls Crash, the call does not return. On a crashed node, Crash does
-// nothing.
+// remaining state, which the seed chooses. The files of package os, see Host, stay as they are, and only a PowerOff loses what was not synced.
+// If a task of n itself calls Crash, the call does not return. On a crashed node, Crash does nothing.
 func (n *Node) Crash() {
 	n.world.do(func() {
 		n.crash()
@@ -120,9 +122,13 @@ func (n *Node) Crash() {
 
 // PowerOff ends the node as Crash does, but the node's peers get no reset. Bytes to the node are lost, and after 15 minutes the peers'
 // connections fail with ETIMEDOUT, as over TCP. A node that has restarted answers its peers with ECONNRESET. A Dial to the node waits for a
-// restart, and fails with ETIMEDOUT after two minutes.
+// restart, and fails with ETIMEDOUT after two minutes. The files of package os lose what was not synced, or a part of it, as the seed decides, also if
+// the node has already crashed.
 func (n *Node) PowerOff() {
 	n.world.do(func() {
+		if n.dead {
+			n.files.powerOff(n)
+		}
 		n.off = n.off || !n.dead
 		n.crash()
 		n.world.current.exitIfKilled()
@@ -174,6 +180,7 @@ func (n *Node) crash() {
 	}
 	n.boots++
 	n.disk.Crash(&w.dice.disk)
+	n.files.crash(n)
 	endTasks(w, &n.host)
 }
 

@@ -85,6 +85,10 @@ type Options struct {
 	// time. Only Test supports Guests, because it gives each run a bubble, and a process of its own. Guests is experimental.
 	Guests bool
 
+	// KeepsNames makes a sync of a file or a folder also keep all changes to names so far, as ext4 and XFS do. Without KeepsNames, a name is
+	// durable after a sync of its folder, or of the FS, and not before: POSIX promises no more.
+	KeepsNames bool
+
 	fleet  *fleet                  // the fleet that the runs of a Test share, or nil if the run must make a fleet
 	watch  func(w *World, e event) // called for each event
 	run    seeds.Run               // the changes to the run of the seed

@@ -36,7 +36,7 @@ var layers = []layer{
 	{folders: []string{"suspend"}},
 	{folders: []string{"simulation/internal/seeds", "simulation/internal/network", "simulation/internal/storage", "internal/gate", "internal/watching", "internal/abandoned", "suspend/census"}},
 	{folders: []string{"cancel", "mutex", "semaphore", "cond", "chanx", "mvar", "promise", "lazy", "latch", "watch", "broadcast", "rate"}},
-	{folders: []string{"internal/producer"}},
+	{folders: []string{"internal/producer", "simulation/internal/volume"}},
 	{folders: []string{"internal/coro"}},
 	{folders: []string{"adapters/internal"}, also: []string{"adapters/internal"}},
 	{folders: []string{"scope", "stm", "internal/idle", "keyed", "respool"}},

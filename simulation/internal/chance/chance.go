@@ -61,6 +61,7 @@ import (
 	"math/rand/v2"
 	"runtime"
 	"runtime/debug"
+	"syscall"
 	"unsafe"
 
 	"github.com/braidgo/braid/internal/splitmix"
@@ -298,6 +299,22 @@ func Node() uint32 {
 	}
 	return nodes.get()
 }
+
+// files has the function that executes the system calls for files of goroutines that belong to a node, and each close. In a runtime without
+// the overlay, nobody calls it.
+//
+//go:linkname files syscall.nodeFiles
+var files struct{ call FileCall }
+
+// A FileCall executes a system call. It returns done as false if the goroutine has to make the call itself. The arguments that are pointers
+// are in path, other, data and p instead of a. It must not keep data and p, which may be on the caller's stack.
+type FileCall func(trap uintptr, a *[6]uintptr, path, other string, data []byte, p any) (r uintptr, err syscall.Errno, done bool)
+
+// SetFiles sets the function for files. While it makes calls of its own, the goroutine must be in the node id|Inside.
+func SetFiles(f FileCall) { files.call = f }
+
+// Inside is a bit of a node, see SetFiles.
+const Inside = 1 << 31
 
 // Crash stops the goroutines and timers of a node: none runs again. Their deferred functions do not run, and their waits count as durable in a bubble
 // of testing/synctest. A channel or a mutex on which they wait wakes other goroutines instead. All goroutines of the node must be blocked,

@@ -1,0 +1,9 @@
+package runtime
+
+import _ "unsafe"
+
+// syscall_nodeHere returns the node of the calling goroutine.
+//
+//go:linkname syscall_nodeHere syscall.nodeHere
+//go:nosplit
+func syscall_nodeHere() uint32 { return getg().node.id }
