@@ -57,7 +57,7 @@ func nodeCrash(id uint32) {
 		}
 		if gp.node.id == id {
 			nodePark(gp)
-		} else if gp.node.lock != 0 {
+		} else if gp.node.lock != 0 && !nodeCrashed(gp.node.id) {
 			nodeFindHolder(gp)
 		}
 	})
