@@ -3,7 +3,7 @@ package edited
 // netEdits make package net ask _net/world.go what to do for a goroutine of a node, and for a netFD with a simulated end.
 var netEdits = []edit{
 	// Sockets, and their families, which must not depend on the machine.
-	{file: "net/fd_posix.go", old: "type netFD struct {\n", changed: "type netFD struct {\n	world worldEnd // a simulated end, or nil\n\n"},
+	{file: "net/fd_posix.go", old: "type netFD struct {\n", changed: "type netFD struct {\n	world worldEnd // a simulated end, or nil\n	raw   worldPipe\n\n"},
 	{file: "net/sock_posix.go", old: "	s, err := sysSocket(family, sotype, proto)\n", changed: "	if worldHere() {\n		return worldSocket(ctx, net, family, sotype, laddr, raddr, ctrlCtxFn)\n	}\n	s, err := sysSocket(family, sotype, proto)\n"},
 	{file: "net/ipsock.go", old: "	ipStackCaps.Once.Do(ipStackCaps.probe)\n", changed: "	if worldHere() {\n		return true\n	}\n	ipStackCaps.Once.Do(ipStackCaps.probe)\n", times: 3, elsewhere: true},
 	{file: "net/mptcpsock_linux.go", old: "func supportsMultipathTCP() bool {\n", changed: "func supportsMultipathTCP() bool {\n	if worldHere() {\n		return false\n	}\n"},
@@ -66,7 +66,7 @@ var netEdits = []edit{
 	{file: "net/tcpsock_posix.go", old: "func (c *TCPConn) readFrom(r io.Reader) (int64, error) {\n", changed: "func (c *TCPConn) readFrom(r io.Reader) (int64, error) {\n	if c.fd.world != nil {\n		return genericReadFrom(c, r)\n	}\n"},
 	{file: "net/tcpsock_posix.go", old: "func (c *TCPConn) writeTo(w io.Writer) (int64, error) {\n", changed: "func (c *TCPConn) writeTo(w io.Writer) (int64, error) {\n	if c.fd.world != nil {\n		return genericWriteTo(c, w)\n	}\n"},
 	{file: "net/fd_unix.go", old: "func (fd *netFD) dup() (f *os.File, err error) {\n", changed: "func (fd *netFD) dup() (f *os.File, err error) {\n	if fd.world != nil {\n		return nil, os.NewSyscallError(\"dup\", syscall.ENOTSUP)\n	}\n"},
-	{file: "net/rawconn.go", old: `(?s)(func \(c \*rawConn\) (Control|Read|Write)\(.*?return syscall\.EINVAL\n	\}\n)`, changed: "$1	if c.fd.world != nil {\n		return c.worldRaw(\"$2\")\n	}\n", times: 3, pattern: true},
+	{file: "net/rawconn.go", old: `(?s)(func \(c \*rawConn\) (Control|Read|Write)\(.*?return syscall\.EINVAL\n	\}\n)`, changed: "$1	if c.fd.world != nil {\n		return c.worldRaw(\"$2\", f)\n	}\n", times: 3, pattern: true},
 	{file: "net/rawconn.go", old: "	return &c.fd.pfd\n", changed: "	if c.fd.world != nil {\n		return nil\n	}\n	return &c.fd.pfd\n"},
 	{file: "net/sockopt_posix.go", old: `(?m)^func set(?:ReadBuffer|WriteBuffer|KeepAlive|Linger)\(fd \*netFD, .*\{\n`, changed: "$0	if fd.world != nil {\n		return nil\n	}\n", times: 4, pattern: true},
 	{file: "net/tcpsockopt_posix.go", old: "func setNoDelay(fd *netFD, noDelay bool) error {\n", changed: "func setNoDelay(fd *netFD, noDelay bool) error {\n	if fd.world != nil {\n		return nil\n	}\n"},

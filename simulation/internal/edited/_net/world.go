@@ -144,7 +144,9 @@ func (fd *netFD) worldAccept() (*netFD, error) {
 func (fd *netFD) worldRead(call string, p []byte) (n int, from Addr, err error) {
 	switch c := fd.world.(type) {
 	case Conn:
-		n, err = c.Read(p)
+		if n = fd.raw.rest(p); n == 0 {
+			n, err = c.Read(p)
+		}
 	case PacketConn:
 		n, from, err = c.ReadFrom(p)
 	default:
@@ -205,7 +207,10 @@ func (fd *netFD) worldWriteBuffers(v *Buffers) (n int64, err error) {
 	return n, err
 }
 
-func (fd *netFD) worldClose() error { return worldError("close", fd.world.Close()) }
+func (fd *netFD) worldClose() error {
+	defer fd.raw.close()
+	return worldError("close", fd.world.Close())
+}
 
 func (fd *netFD) worldShutdown(how int) error {
 	c, ok := fd.world.(interface {
@@ -342,11 +347,20 @@ func worldInterfaceAddrs(ifi *Interface) (all []Addr) {
 	return all
 }
 
-// worldRaw is a method of a RawConn: there is no descriptor to call the function with. Setting an option succeeds, as it does by
-// TCPConn.SetNoDelay.
-func (c *rawConn) worldRaw(op string) error {
-	if op == "Control" {
+// worldRaw is a method of a RawConn. Setting an option succeeds, as it does by TCPConn.SetNoDelay: there is no descriptor to call the
+// function with. A Read has the descriptor of a pipe.
+func (c *rawConn) worldRaw(op string, f any) (err error) {
+	conn, ok := c.fd.world.(Conn)
+	switch f, reads := f.(func(uintptr) bool); {
+	case op == "Control":
 		return nil
+	case op == "Read" && reads && ok:
+		err = c.fd.raw.read(conn, f)
+	default:
+		err = syscall.ENOTSUP
 	}
-	return &OpError{Op: "raw-" + strings.ToLower(op), Net: c.fd.net, Source: c.fd.laddr, Addr: c.fd.raddr, Err: syscall.ENOTSUP}
+	if err != nil {
+		err = &OpError{Op: "raw-" + strings.ToLower(op), Net: c.fd.net, Source: c.fd.laddr, Addr: c.fd.raddr, Err: worldError("read", err)}
+	}
+	return err
 }
