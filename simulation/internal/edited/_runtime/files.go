@@ -7,3 +7,6 @@ import _ "unsafe"
 //go:linkname syscall_nodeHere syscall.nodeHere
 //go:nosplit
 func syscall_nodeHere() uint32 { return getg().node.id }
+
+//go:linkname os_nodeHere os.nodeHere
+func os_nodeHere() uint32 { return getg().node.id }
