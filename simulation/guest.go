@@ -9,6 +9,9 @@ import (
 // A Host gives a program of guests access to one boot of a Node. After a Crash of the node, calls of the Host fail with net.ErrClosed, even
 // if the node has restarted. A program that ignores these errors ends with runtime.Goexit after about 2000 calls that wait. With
 // simulation/overlay the program does not run after a Crash.
+//
+// With simulation/overlay, on Linux, the functions of package os use the files of the node: real files in a folder for each node, so that locks and
+// memory maps work. See "Files of a node" in simulation/README.md.
 type Host struct {
 	n    *Node
 	boot int

@@ -46,7 +46,7 @@ var layers = []layer{
 	{folders: []string{"fetch/fetchtest", "stage/view", "stage/prom", "stage/otel", "stage/jetstream", "actor/natsactor"}},
 	{folders: []string{"suspendtest"}, also: []string{"suspendtest"}},
 	{folders: []string{"internal/testrig"}},
-	{folders: []string{"examples", "docs", "simulation/stocktest", "adapters/eventloop/stocktest"}},
+	{folders: []string{"examples", "docs", "simulation/services", "simulation/stocktest", "adapters/eventloop/stocktest"}},
 	{folders: []string{"bench"}},
 	{folders: []string{"braidvet"}, also: []string{"braidvet"}},
 }
