@@ -107,7 +107,7 @@ func TestRegistry(t *testing.T) {
 		}
 		return err
 	}
-	rig.Run(t, 5, rig.Service{Nodes: []string{"a", "b", "c", "d"}, Main: func(name, _ string) error {
+	rig.Run(t, 3, rig.Service{Nodes: []string{"a", "b", "c", "d"}, Main: func(name, _ string) error {
 		if name == "a" {
 			return registry("a:80")
 		}

@@ -104,7 +104,7 @@ func serve(name, dir string) error {
 
 // No acknowledged id is lost.
 func TestRaft(t *testing.T) {
-	rig.Run(t, 5, rig.Service{
+	rig.Run(t, 3, rig.Service{
 		Nodes: nodes, Main: serve, Clients: clients, Client: func(name string) error { return rig.Post(nodes, name, 30) },
 		Check: func() error { return rig.All(nodes, clients, 30) }, Every: time.Second, Faults: 20 * time.Second,
 	})

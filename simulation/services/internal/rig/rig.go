@@ -35,12 +35,6 @@ type Service struct {
 // Run runs s with n seeds. Each runs twice.
 func Run(t *testing.T, n int, s Service) {
 	t.Helper()
-	if dir := os.Getenv("BRAID_REAL"); dir != "" {
-		if err := real(s, dir); err != nil {
-			t.Fatal(err)
-		}
-		return
-	}
 	begun := processor.Used()
 	simulation.Test(t, func(_ context.Context, w *simulation.World) error { return s.run(w) }, simulation.TestOptions{
 		Seeds: n, Twice: true, Options: simulation.Options{Guests: true, MaxTime: time.Hour, KeepsNames: !s.Strict},
@@ -90,22 +84,4 @@ func (s Service) main(name, dir string) error {
 	}
 	_ = parent.Close()
 	return s.Main(name, dir)
-}
-
-// real runs s with the real network and disk.
-func real(s Service, dir string) error {
-	ends := make(chan error, 100)
-	for _, name := range s.Nodes {
-		go func() { ends <- fmt.Errorf("main of %s ends: %w", name, s.main(name, dir+"/"+name)) }()
-	}
-	for _, name := range s.Clients {
-		go func() { ends <- s.Client(name) }()
-	}
-	for range s.Clients {
-		if err := <-ends; err != nil {
-			return err
-		}
-	}
-	go func() { ends <- s.Check() }()
-	return <-ends
 }
