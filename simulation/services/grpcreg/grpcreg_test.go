@@ -20,7 +20,7 @@ import (
 	"github.com/braidgo/braid/simulation/services/internal/rig"
 )
 
-// registry is the main function of a registry: who asks is listed for ten seconds.
+// registry is the main function of a registry: a name that has registered is listed for ten seconds.
 func registry(addr string) error {
 	var mu sync.Mutex
 	seen, mux := map[string]time.Time{}, http.NewServeMux()
@@ -95,7 +95,7 @@ func call(body string) error {
 	return err
 }
 
-// All calls find a server after some time.
+// Each call finds a server in two minutes.
 func TestRegistry(t *testing.T) {
 	calls := func(name string) (err error) {
 		for k := range 20 {

@@ -82,18 +82,18 @@ func (p *worldPipe) leave() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.calls--
-	p.free()
+	p.closeUnused()
 }
 
 func (p *worldPipe) close() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.closed = true
-	p.free()
+	p.closeUnused()
 }
 
-// free closes both ends, when no call uses them.
-func (p *worldPipe) free() {
+// closeUnused closes both ends, when no call uses them.
+func (p *worldPipe) closeUnused() {
 	if !p.closed || p.calls > 0 || p.fds[0] == 0 {
 		return
 	}

@@ -11,7 +11,7 @@ import (
 // Post sends the ids name0, name1 and so on, n of them. Each goes to one node after the other until it is acknowledged.
 func Post(nodes []string, name string, n int) error {
 	for i := range n {
-		if _, err := ask(nodes, "POST", fmt.Sprint(name, i)); err != nil {
+		if _, err := askNodes(nodes, "POST", fmt.Sprint(name, i)); err != nil {
 			return err
 		}
 		time.Sleep(50 * time.Millisecond)
@@ -21,7 +21,7 @@ func Post(nodes []string, name string, n int) error {
 
 // All checks that a node shows all ids that Post has sent for names, each on a line.
 func All(nodes, names []string, n int) error {
-	ids, err := ask(nodes, "GET", "")
+	ids, err := askNodes(nodes, "GET", "")
 	for _, name := range names {
 		for i := range n {
 			if err == nil && !strings.Contains("\n"+ids, fmt.Sprint("\n", name, i, "\n")) {
@@ -34,7 +34,7 @@ func All(nodes, names []string, n int) error {
 
 var client = &http.Client{Timeout: time.Second}
 
-func ask(nodes []string, method, path string) (text string, err error) {
+func askNodes(nodes []string, method, path string) (text string, err error) {
 	for end, k := time.Now().Add(2*time.Minute), 0; time.Now().Before(end); k++ {
 		r, _ := http.NewRequest(method, "http://"+nodes[k%len(nodes)]+"/"+path, nil)
 		var resp *http.Response
