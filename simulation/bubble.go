@@ -12,7 +12,9 @@ import (
 	"runtime/debug"
 	"runtime/metrics"
 	"runtime/pprof"
+	"slices"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -42,7 +44,9 @@ func inGuests(t *testing.T, o Options, random *chance.State, main func(ctx conte
 	if g.ordered {
 		defer chance.EndOrder()
 	}
-	net.DefaultResolver = unnamed()
+	if !chance.Nodes() { // the overlay resolves names of nodes
+		net.DefaultResolver = unnamed()
+	}
 	for range 2 { // a sync.Pool keeps the timers of an older bubble for two collections
 		runtime.GC()
 	}
@@ -80,8 +84,23 @@ func inGuests(t *testing.T, o Options, random *chance.State, main func(ctx conte
 		})
 	}()
 	<-done
+	for id := range slices.Values(g.nodes) {
+		residents.Delete(id)
+	}
+	if g.endless != nil && !errors.Is(r.Err, ErrBusy) { // the guest runs since the end of the run
+		r.Err = afterwards(r.Err, g.endless)
+	}
+	g.removeFiles()
 	r.Level, r.Windows, r.Long, r.Ahead, r.Left = level(random, o), g.windows, len(g.long), g.ahead, max(0, runtime.NumGoroutine()-before)
 	return r
+}
+
+// afterwards adds to the error of a run that a guest runs on after the run.
+func afterwards(err, endless error) error {
+	if err == nil {
+		return fmt.Errorf("after the end of the run: %w", endless)
+	}
+	return fmt.Errorf("%w\n\nafter the end of the run: %w", err, endless)
 }
 
 // reportStall prints a report to standard error, once, if the World itself waits natively: in a task, a callback or a function passed to
@@ -107,12 +126,16 @@ func (g *guests) reportStall(seed uint64) (stop func()) {
 	}
 }
 
+// inUTC sets the time zone for the rest of the process: at its end, a run may leave goroutines that read the zone.
+var inUTC = sync.OnceFunc(func() { time.Local = time.UTC })
+
 // calm prepares the process for guests until t ends. It sets one processor, turns off automatic garbage collection, and adds labels to
 // stack traces.
 func calm(t *testing.T) {
 	t.Setenv("GODEBUG", strings.TrimPrefix(os.Getenv("GODEBUG")+",tracebacklabels=1", ",")) // Setenv panics in a parallel test
 	procs, percent, rate, names := runtime.GOMAXPROCS(1), debug.SetGCPercent(-1), runtime.MemProfileRate, net.DefaultResolver
 	runtime.MemProfileRate = 0
+	inUTC()
 	_, _ = unnamed().LookupHost(context.Background(), "localhost") // package net makes channels during its first lookup
 	_ = t.Context().Done()                                         // a Done channel that was made in a bubble would end the process when t ends
 	signals := make(chan os.Signal, 1)

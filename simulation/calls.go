@@ -3,11 +3,11 @@ package simulation
 import (
 	"context"
 	"fmt"
+	"net"
 	"runtime"
 	"runtime/debug"
 
 	"github.com/braidgo/braid/internal/gid"
-	"github.com/braidgo/braid/internal/labels"
 	"github.com/braidgo/braid/simulation/internal/draws"
 	"github.com/braidgo/braid/suspend"
 )
@@ -20,7 +20,10 @@ import (
 type entry interface {
 	beginCall() bool // begins a call, and reports whether the caller may call
 	endCall()        // ends the call
+	refused() error  // returns the error of a call that may not begin
+	leave()          // ends a guest whose call may not begin
 	do(f func())     // calls f on the World, and waits until f returns
+	brief(f func())  // is do for calls that the program expects to return soon: a guest that may hold locks does not end there
 	post(f func())   // calls f on the World; a guest does not wait for the call
 	wait(t *turn)    // suspends the caller, which has entered here, until t is woken
 	wake(t *turn)    // wakes the caller of t, which has entered here
@@ -40,6 +43,14 @@ func (w *World) entrance() entry {
 // do calls f on the World, and waits until f returns. It does nothing if the caller may not call.
 func (w *World) do(f func()) { w.entrance().do(f) }
 
+// brief calls f on the World, and returns the result of f. It returns an error if the caller may not call, and never ends a guest.
+func (w *World) brief(f func() error) error {
+	e := w.entrance()
+	err := e.refused()
+	e.brief(func() { err = f() })
+	return err
+}
+
 // A turn is an operation in a line.
 type turn struct {
 	by   entry
@@ -50,10 +61,11 @@ type turn struct {
 // A line is a queue of turns. Only the first of them may complete.
 type line []*turn
 
-// enqueue adds an operation of the caller to the line. It returns nil if the caller may not call.
+// enqueue adds an operation of the caller to the line. It returns nil if a task may not call, and ends a guest that may not call.
 func (s *line) enqueue(w *World) *turn {
 	t := &turn{by: w.entrance()}
 	if !t.by.beginCall() {
+		t.by.leave()
 		return nil
 	}
 	*s = append(*s, t)
@@ -94,6 +106,9 @@ func (e tasks) post(f func())  { e.do(f) }
 func (e tasks) wake(t *turn)   { e.w.by.resume(t) }
 func (e tasks) resume(t *turn) { t.r.Resume(struct{}{}, nil) }
 func (e tasks) late(*int)      {}
+func (e tasks) leave()         {}
+func (e tasks) brief(f func()) { e.do(f) }
+func (e tasks) refused() error { return ErrForeign }
 
 func (e tasks) do(f func()) {
 	if e.beginCall() {
@@ -125,14 +140,17 @@ func (e tasks) wait(t *turn) {
 	})
 }
 
-// beginCall locks g.mu until endCall. Once the run is over, beginCall ends the guest instead.
+// beginCall locks g.mu until endCall. Once the run is over, guests may not call.
 func (g *guests) beginCall() bool {
 	if g.again(); g.over {
 		g.endCall()
-		runtime.Goexit()
+		return false
 	}
 	return true
 }
+
+func (g *guests) refused() error { return net.ErrClosed }
+func (g *guests) leave()         { runtime.Goexit() }
 
 // again locks g.mu at the beginning of a call, or after a wait.
 func (g *guests) again() {
@@ -155,23 +173,26 @@ func (g *guests) endCall() {
 	g.mu.Unlock()
 }
 
-// await waits, within a call, until it can receive from the given channel, or until ctx is cancelled.
-func (g *guests) await(ctx context.Context, woke <-chan struct{}) {
+// await waits, within a call, until it can receive from the given channel, or until ctx is cancelled. It reports whether the run continues.
+func (g *guests) await(ctx context.Context, woke <-chan struct{}) bool {
 	g.endCall()
 	defer g.again()
 	select {
 	case <-woke:
 	case <-ctx.Done():
 	case <-g.done:
-		runtime.Goexit()
+		return false
 	}
+	return true
 }
 
 func (g *guests) wait(t *turn) {
 	if t.woke == nil {
 		t.woke = make(chan struct{}, 1)
 	}
-	g.await(context.Background(), t.woke)
+	if !g.await(context.Background(), t.woke) {
+		runtime.Goexit()
+	}
 }
 
 func (g *guests) wake(t *turn) {
@@ -189,10 +210,15 @@ func (g *guests) do(f func()) {
 	g.call(context.Background(), nil, func(done func()) { f(); done() })
 }
 
+func (g *guests) brief(f func()) {
+	g.attempt(context.Background(), nil, func(done func()) { f(); done() })
+}
+
 func (g *guests) post(f func()) {
-	g.beginCall()
-	defer g.endCall()
-	g.ask(nil, f)
+	if g.beginCall() {
+		defer g.endCall()
+		g.ask(nil, f)
+	}
 }
 
 // late ends the guest after 2000 such calls of the guests of its node.
@@ -260,9 +286,18 @@ func (w *World) fromOutside(r ready) error {
 }
 
 // call calls f on the World, and waits until f has called its argument. If ctx is cancelled first, g.call ends the sleeper's sleep, so that
-// the World notices the cancellation.
+// the World notices the cancellation. If the run is over, call ends the guest.
 func (g *guests) call(ctx context.Context, h *host, f func(done func())) {
-	g.beginCall()
+	if !g.attempt(ctx, h, f) {
+		runtime.Goexit()
+	}
+}
+
+// attempt is call for a guest that may hold locks. It returns false if the run is over.
+func (g *guests) attempt(ctx context.Context, h *host, f func(done func())) (lives bool) {
+	if !g.beginCall() {
+		return false
+	}
 	defer g.endCall()
 	woke, returns := make(chan struct{}), false
 	g.ask(h, func() {
@@ -271,11 +306,12 @@ func (g *guests) call(ctx context.Context, h *host, f func(done func())) {
 			close(woke)
 		})
 	})
-	g.await(ctx, woke)
-	if !returns {
+	lives = g.await(ctx, woke)
+	if lives && !returns {
 		g.touch()
-		g.await(context.Background(), woke)
+		lives = g.await(context.Background(), woke)
 	}
+	return lives
 }
 
 // touch ends the sleeper's sleep, so that the World runs.
@@ -291,7 +327,7 @@ func (g *guests) touch() {
 // ask queues f until the end of the window. The queue is sorted by node and guest, so that the order of arrival does not matter. h is nil
 // if the call is not for a node.
 func (g *guests) ask(h *host, f func()) {
-	by := g.who[labels.Here()]
+	by := g.caller()
 	if h != nil {
 		by.host = h
 	}

@@ -3,6 +3,7 @@ package simulation
 import (
 	"io"
 	"net"
+	"net/netip"
 	"os"
 	"syscall"
 
@@ -19,11 +20,14 @@ type conn struct {
 	out           network.Path
 	held          *timer // the timer that calls timeOut
 
-	in        []byte       // bytes that have arrived but have not been read
-	ended     bool         // the peer has closed its direction
-	unread    int          // the number of bytes sent that the peer has not read
-	err       error        // the error of a broken connection
-	closed    bool         // the connection is closed on this side, or not established yet
+	in        []byte     // bytes that have arrived but have not been read
+	ended     bool       // the peer has closed its direction
+	unread    int        // the number of bytes sent that the peer has not read
+	err       error      // the error of a broken connection
+	closed    bool       // the connection is closed on this side, or not established yet
+	loop      netip.Addr // the loopback address of the two ends, if they have one
+	unix      bool
+	path      string       // the path of the listener of a unix socket, at the end that it has accepted
 	unplugged bool         // a PowerOff has closed the connection
 	id        int          // connections are numbered in the order of their creation
 	boot      int          // the boot of the node that the connection belongs to
@@ -44,10 +48,10 @@ const (
 )
 
 // newConns returns the two ends of a new connection, which is not established yet.
-func newConns(from, to *Node, wire *network.Wire, port int) (c, peer *conn) {
+func newConns(from, to *Node, wire *network.Wire, local, port int) (c, peer *conn) {
 	w := from.world
 	w.links.conns += 2
-	c = &conn{node: from, local: addr{from.name, from.tcp.free()}, remote: addr{to.name, port}, closed: true, id: w.links.conns, boot: from.boots}
+	c = &conn{node: from, local: addr{from.name, local}, remote: addr{to.name, port}, closed: true, id: w.links.conns, boot: from.boots}
 	peer = &conn{node: to, local: c.remote, remote: c.local, peer: c, closed: true, id: w.links.conns + 1}
 	c.peer = peer
 	c.out, peer.out = network.Path{Wire: wire, Way: 0, Draws: &w.dice.net}, network.Path{Wire: wire, Way: 1, Draws: &w.dice.net}

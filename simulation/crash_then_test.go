@@ -150,5 +150,5 @@ func TestAThenOfAGuest(t *testing.T) {
 		q.Fill(1)
 		time.Sleep(time.Second)
 		return nil
-	}, simulation.TestOptions{Options: simulation.Options{Guests: true}, Seeds: 5})
+	}, simulation.TestOptions{Options: simulation.Options{Guests: true}, InProcess: true, Seeds: 5})
 }

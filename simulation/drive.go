@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"runtime"
 	"runtime/debug"
 	"runtime/metrics"
@@ -35,14 +36,17 @@ const (
 
 const (
 	longWindow  = 5 * time.Millisecond // real time; after 10 ms the runtime may preempt a goroutine
+	nap         = 10 * time.Minute     // virtual time; the longest sleep of a World that has no timers
+	idle        = 24 * time.Hour       // virtual time without an event, after which the World assumes a deadlock although guests may have timers
 	starving    = time.Millisecond     // real time; a sync.Mutex switches to starvation mode after a wait of 1 ms
 	collectAt   = 10_000               // windows between two garbage collections
 	lookAt      = 100                  // windows between two checks of the heap size
 	realIOAfter = 20                   // events after the clock has stopped, until findRealIO() is called
+	standsAfter = 1000                 // events after the clock has stopped, until findOutsideWait() is called
 )
 
 var (
-	busyAfter   = 10 * time.Second // the real time that a guest may run without a wait
+	busyAfter   = 10 * time.Second // the real time, and then the processor time, that a guest may run without a wait
 	collectOver = 512 << 20        // bytes; the driver collects garbage above this size plus twice the live heap
 )
 
@@ -54,8 +58,8 @@ func (g *guests) world(o Options, main func(ctx context.Context, w *World) error
 		g.over = true
 		close(g.done)
 		g.touch()
-		for _, stop := range g.stops {
-			stop()
+		for _, name := range slices.Sorted(maps.Keys(w.nodes)) {
+			w.nodes[name].cancelGuests()
 		}
 	}()
 	w.run(main)
@@ -108,8 +112,11 @@ func (g *guests) drive() {
 			if g.stands == 0 {
 				g.stands = chance.Nanotime()
 			}
-			if g.events++; g.events == realIOAfter {
+			switch g.events++; g.events {
+			case realIOAfter:
 				g.findRealIO()
+			case standsAfter:
+				g.findOutsideWait()
 			}
 			if time.Duration(chance.Nanotime()-g.stands) > starving {
 				g.long = append(g.long, g.windows)
@@ -170,20 +177,28 @@ func (g *guests) window(sleep bool) {
 	if sleep {
 		g.commands <- g.until
 	}
+	used, endless := time.Duration(0), false
 	for blocked := false; !blocked; {
 		runtime.Gosched()
 		_ = debug.SetGCPercent(-1) // SetGCPercent waits for the end of a collection that a guest has started
 		metrics.Read(g.samples)
 		blocked = g.samples[runnable].Value.Uint64() == 0 && g.samples[inCalls].Value.Uint64() <= g.baseline
 		if !blocked && time.Duration(chance.Nanotime()-begun) > g.patience {
-			break
+			if used == 0 { // a busy machine may have run other processes until now
+				used = chance.Used()
+			}
+			if endless = chance.Used()-used >= g.patience; endless {
+				break
+			}
 		}
 	}
 	g.mu.Lock()
+	g.findOrphanedLock()
 	switch took := time.Duration(chance.Nanotime() - begun); {
-	case took > g.patience:
+	case endless:
 		g.patience = longWindow // a guest runs forever, so the next windows must be short
-		g.w.fail(g.w.account(ErrBusy))
+		g.endless = cmp.Or(g.endless, g.w.account(ErrBusy))
+		g.w.fail(g.endless)
 	case took > longWindow:
 		g.long = append(g.long, g.windows)
 	}
@@ -211,13 +226,21 @@ func (g *guests) executeCalls() {
 func (g *guests) sleep() {
 	w := g.w
 	g.pausing = !g.woken
-	g.woken, g.rang, g.until = false, false, saturate.Plus(w.clock.now, w.clock.alarm(w.o.MaxTime))
+	alarm := w.clock.alarm(w.o.MaxTime)
+	quiet := len(w.clock.timers.heap) == 0 && w.o.MaxTime == 0 // only guests can end the sleep
+	if quiet {
+		alarm = nap
+	}
+	g.woken, g.rang, g.until = false, false, saturate.Plus(w.clock.now, alarm)
 	select {
 	case <-g.kick: // a kick that came after the end of the last sleep must not end the next sleep
 	default:
 	}
 	g.yield(struct{}{})
-	if g.rang && len(w.clock.timers.heap) == 0 && !w.called.Load() && w.o.MaxTime == 0 { // the alarm of ten years has rung, so no guest sleeps
+	if g.naps++; !quiet || !g.rang || w.called.Load() {
+		g.naps = 0
+	}
+	if g.naps*nap >= idle {
 		w.stuck()
 		return
 	}

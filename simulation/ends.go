@@ -25,19 +25,18 @@ func (c *conn) Close() error {
 	})
 }
 
-// brief calls f if c is open. The function f must not wait.
+// brief calls f if c is open. The function f must not wait. The call returns although the run is over, because its caller may hold locks.
 func (c *conn) brief(op string, f func() error) error {
 	e := c.node.world.entrance()
-	if !e.beginCall() {
-		return c.fail(op, ErrForeign)
-	}
-	defer e.endCall()
-	err := error(net.ErrClosed)
-	if !c.closed {
-		err = f()
+	err := e.refused()
+	if e.beginCall() {
+		defer e.endCall()
+		if err = net.ErrClosed; !c.closed {
+			err = f()
+		}
 	}
 	if err != nil {
-		return c.fail(op, err)
+		return c.opError(op, err)
 	}
 	return nil
 }
@@ -115,9 +114,14 @@ func (c *conn) deadlineOfGuest(s *endpoint, t time.Time) {
 	}})
 }
 
+// fail returns the error of an operation that may wait. It ends a guest of a crashed node that has failed often.
 func (c *conn) fail(op string, err error) error {
-	giveWay()
 	c.node.late(c.boot)
+	return c.opError(op, err)
+}
+
+func (c *conn) opError(op string, err error) error {
+	giveWay()
 	return &net.OpError{Op: op, Net: "tcp", Source: c.local, Addr: c.remote, Err: err}
 }
 

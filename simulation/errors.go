@@ -44,11 +44,11 @@ var (
 
 // Errors that end a run with guests.
 var (
-	// ErrStuck says that a guest waited for a sync.Mutex or for real I/O while other guests waited for package time, whose clock could not
-	// advance.
+	// ErrStuck says that a guest waited for a sync.Mutex, for real I/O or for a channel of a package while other guests waited for package
+	// time, whose clock could not advance; or for a sync.Mutex that a guest of a crashed node had locked.
 	ErrStuck = errors.New("stuck: a guest waits for a lock or for something outside the World, so the clock cannot advance")
 
-	// ErrBusy says that a guest ran for ten seconds of real time without waiting.
+	// ErrBusy says that a guest ran for ten seconds of processor time without waiting.
 	ErrBusy = errors.New("busy: a guest runs without end")
 )
 

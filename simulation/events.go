@@ -95,6 +95,9 @@ func (e event) act() string {
 	case failed:
 		return fmt.Sprintf("%s is not connected: %s", who, e.text)
 	case listens:
+		if e.text != "" && e.text != "udp" {
+			return fmt.Sprintf("%s listens on %s", who, e.text)
+		}
 		return fmt.Sprintf("%s listens on port %d", who, e.data)
 	case sent:
 		return fmt.Sprintf("%s sends %d bytes to %s: %q", who, e.n, hostName(e.of), e.text)

@@ -8,6 +8,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/braidgo/braid/simulation/internal/chance"
 	"github.com/braidgo/braid/simulation/internal/seeds"
 )
 
@@ -50,6 +51,18 @@ func RunGuests(t *testing.T, o Options, main func(ctx context.Context, w *World)
 	random, _ := openChance()
 	return inGuests(t, o, random, main)
 }
+
+// HostHere returns the node and the boot of the guest that the calling goroutine belongs to.
+func HostHere() (name string, boot int, guest bool) {
+	h, guest := hostHere()
+	if h != nil {
+		name, boot = h.n.name, h.boot
+	}
+	return name, boot, guest
+}
+
+// Nodes reports whether the runtime knows the node of each goroutine.
+var Nodes = chance.Nodes
 
 // Calm is the first step of Test.
 var Calm = calm

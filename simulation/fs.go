@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"iter"
 	"os"
 	"syscall"
 
@@ -41,8 +42,8 @@ type file struct {
 // a crash, operations on files that were open fail with os.ErrClosed.
 func (n *Node) FS() disk.FS { return nodeFS{n: n} }
 
-// FS returns the disk of the node. After a Crash, calls of the FS end the calling goroutine with runtime.Goexit instead of returning an
-// error, because programs tend to panic on disk errors.
+// FS returns the disk of the node. After a Crash, calls of the FS, and of its files except Close, end the calling goroutine with
+// runtime.Goexit instead of returning an error, because programs tend to panic on disk errors.
 func (h *Host) FS() disk.FS { return nodeFS{h.n, h} }
 
 // Create creates an empty file, which replaces an older file of that name. The name must not be empty.
@@ -179,13 +180,14 @@ func (f *file) use(op string, data uint64) error {
 	return nil
 }
 
-// Close closes f. It does not sync.
+// Close closes f. It does not sync. It returns even to a guest of a crashed node.
 func (f *file) Close() error {
-	return onDiskErr(f.h, func() error {
-		err := f.use("close", 0)
+	err := pathError("close", f.name, os.ErrClosed)
+	f.h.close(func() {
+		err = f.use("close", 0)
 		f.closed = true
-		return err
 	})
+	return err
 }
 
 // Name returns the name that was passed to Create or Open.
@@ -223,19 +225,27 @@ func (f *file) ReadAt(p []byte, off int64) (int, error) {
 	})
 }
 
-// rot changes one bit in random sectors between off and end, which the caller is about to read. It skips a file with unsynced writes, whose
-// bytes are read from memory.
+// rot changes one bit in random sectors between off and end, which the caller is about to read.
 func (f *file) rot(off, end int64) {
-	d := &f.n.disk
-	if d.rot == 0 || !f.f.IsSynced() {
-		return
-	}
 	w := f.n.world
-	for at := off - off%storage.Sector; at < end; at += storage.Sector {
-		if w.dice.disk.Chance(d.rot) && w.record.Comes("rot") {
-			k := at + int64(w.dice.disk.Below(int(min(storage.Sector, f.f.Size()-at))))
-			f.f.Flip(k, byte(1)<<w.dice.disk.Below(8))
-			w.log(fmt.Sprintf("the disk of %s has rotted: %s, byte %d", f.n.name, f.name, k))
+	for at := range f.n.rotten(f.f, off, end) {
+		f.f.Flip(at, byte(1)<<w.dice.disk.Below(8))
+		w.log(fmt.Sprintf("the disk of %s has rotted: %s, byte %d", f.n.name, f.name, at))
+	}
+}
+
+// rotten calls yield with a byte of each sector between off and end that rots now. It skips a file with unsynced writes, whose bytes are read
+// from memory.
+func (n *Node) rotten(f *storage.File, off, end int64) iter.Seq[int64] {
+	w := n.world
+	return func(yield func(at int64) bool) {
+		if n.disk.rot == 0 || !f.IsSynced() {
+			return
+		}
+		for at := off - off%storage.Sector; at < end; at += storage.Sector {
+			if w.dice.disk.Chance(n.disk.rot) && w.record.Comes("rot") && !yield(at+int64(w.dice.disk.Below(int(min(storage.Sector, f.Size()-at))))) {
+				return
+			}
 		}
 	}
 }
@@ -293,7 +303,7 @@ func (f *file) Sync() error {
 			return err
 		}
 		if err == nil {
-			f.f.Sync()
+			f.n.disk.SyncFile(f.f)
 		}
 		f.f.Forget()
 		return err

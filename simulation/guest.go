@@ -7,7 +7,11 @@ import (
 )
 
 // A Host gives a program of guests access to one boot of a Node. After a Crash of the node, calls of the Host fail with net.ErrClosed, even
-// if the node has restarted. A program that ignores these errors ends with runtime.Goexit after about 2000 calls.
+// if the node has restarted. A program that ignores these errors ends with runtime.Goexit after about 2000 calls that wait. With
+// simulation/overlay the program does not run after a Crash.
+//
+// With simulation/overlay, on Linux, the functions of package os use the files of the node: real files in a folder for each node, so that locks and
+// memory maps work. See "Files of a node" in simulation/README.md.
 type Host struct {
 	n    *Node
 	boot int
@@ -17,8 +21,9 @@ type Host struct {
 // Guests reports whether Options.Guests is set.
 func (w *World) Guests() bool { return w.o.Guests }
 
-// Start runs f on a new goroutine, as a program on n. This goroutine, and each goroutine that f starts, is a guest. Crash and the end of
-// the run cancel ctx, so that f may end its goroutines. If n has crashed, Start restarts n. Start panics without Options.Guests.
+// Start runs f on a new goroutine, as a program on n. This goroutine, and each goroutine that f starts, is a guest. The end of the run cancels
+// ctx, so that f may end its goroutines. A Crash of n ends the guests: with simulation/overlay, none of their goroutines runs again, and their
+// deferred functions do not run; without it, Crash cancels ctx. If n has crashed, Start restarts n. Start panics without Options.Guests.
 func (n *Node) Start(f func(ctx context.Context, h *Host)) {
 	w := n.world
 	switch {
@@ -31,9 +36,9 @@ func (n *Node) Start(f func(ctx context.Context, h *Host)) {
 		n.used = true
 		start := func() {
 			ctx, stop := context.WithCancel(context.Background())
-			n.stops, w.guests.stops = append(n.stops, stop), append(w.guests.stops, stop)
+			n.stops = append(n.stops, stop)
 			h := &Host{n: n, boot: n.boots}
-			w.guests.start(&n.host, func() { f(ctx, h) })
+			w.guests.start(&n.host, h, func() { f(ctx, h) })
 		}
 		if n.dead {
 			n.boot(start)
@@ -94,11 +99,31 @@ func inTask[T any](h *Host, f func() (T, error)) (v T, err error) {
 }
 
 // task calls f in a task of the node, unless the boot of h is over.
-func (h *Host) task(ctx context.Context, f func()) {
-	h.call(ctx, func(done func()) {
+func (h *Host) task(ctx context.Context, f func()) { h.call(ctx, h.inTask(f)) }
+
+// inTask returns a function for call that calls f in a task of the node.
+func (h *Host) inTask(f func()) func(done func()) {
+	return func(done func()) {
 		by := h.n.world.acting
 		if h.n.submit(ready{host: &h.n.host, f: func() { defer done(); f() }, as: &way{done, &by}}) != nil {
 			done()
+		}
+	}
+}
+
+// close calls f in a task of the node, unless the boot of h or the run is over. It never ends the guest, which may hold locks. A nil Host is
+// that of a task.
+func (h *Host) close(f func()) {
+	if h == nil {
+		f()
+		return
+	}
+	n := h.n
+	n.world.guests.attempt(context.Background(), &n.host, func(done func()) {
+		if n.dead || n.boots != h.boot {
+			done()
+		} else {
+			h.inTask(f)(done)
 		}
 	})
 }

@@ -289,8 +289,11 @@ func TestGuestPanics(t *testing.T) {
 	})
 }
 
-// A crash resets the connections, cancels the context, and leaves a Host whose calls fail.
+// A crash resets the connections, and leaves a Host whose calls fail. It stops the guests, or cancels their context.
 func TestGuestCrash(t *testing.T) {
+	if child, _ := apart(t, false); !child { // with the overlay, guests remain
+		return
+	}
 	var calls, exited atomic.Int64
 	r := guests(t, func(ctx context.Context, w *simulation.World) error {
 		c, s := pipe(w)
@@ -314,7 +317,7 @@ func TestGuestCrash(t *testing.T) {
 		time.Sleep(time.Second)
 		_, err := s.Read(make([]byte, 1))
 		require.ErrorIs(t, err, syscall.ECONNRESET)
-		require.True(t, cancelled)
+		require.Equal(t, !simulation.Nodes(), cancelled)
 		_, err = host.Dial(ctx, "tcp", "s:1")
 		require.ErrorIs(t, err, net.ErrClosed)
 		_, err = host.Listen("tcp", ":5")
@@ -328,6 +331,10 @@ func TestGuestCrash(t *testing.T) {
 		return nil
 	})
 	require.NoError(t, r.Err)
+	if simulation.Nodes() {
+		require.Zero(t, calls.Load())
+		return
+	}
 	require.EqualValues(t, 1, exited.Load())
 	require.InDelta(t, 2000, calls.Load(), 10)
 }
@@ -335,6 +342,9 @@ func TestGuestCrash(t *testing.T) {
 // The synced contents of a disk survive a crash. The disk ends guests of an earlier boot that use it. A guest may hold a mutex
 // during a Sync.
 func TestGuestDisk(t *testing.T) {
+	if child, _ := apart(t, false); !child { // with the overlay, guests remain
+		return
+	}
 	r := guests(t, func(ctx context.Context, w *simulation.World) error {
 		w.SetFaults(simulation.Faults{MaxSync: time.Second})
 		n, synced := w.Node("a"), make(chan disk.FS)
@@ -457,4 +467,115 @@ func TestGuestCancelsATask(t *testing.T) {
 	})
 	require.NoError(t, r.Err)
 	require.Equal(t, time.Minute, r.Elapsed)
+}
+
+// Requests of net/http that are under way at the end of a run end with it. A Close and a deadline return then, because net/http calls Close
+// while it holds a mutex, and runs without end if it does not return.
+func TestGuestRequestsUnderWay(t *testing.T) {
+	if child, _ := apart(t, false); !child {
+		return
+	}
+	simulation.Calm(t)
+	for range 3 { // a guest that runs on would disturb the next run
+		r := simulation.RunGuests(t, simulation.Options{Seed: 1}, func(ctx context.Context, w *simulation.World) error {
+			w.Node("s").Start(func(ctx context.Context, h *simulation.Host) {
+				l, _ := h.Listen("tcp", ":80")
+				_ = http.Serve(l, http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }))
+			})
+			for range 2 {
+				w.Node("c").Start(func(ctx context.Context, h *simulation.Host) {
+					client := &http.Client{Transport: &http.Transport{DialContext: h.Dial}}
+					r, _ := http.NewRequestWithContext(ctx, http.MethodGet, "http://s/", http.NoBody)
+					if res, err := client.Do(r); err == nil {
+						_ = res.Body.Close()
+					}
+				})
+			}
+			time.Sleep(time.Second)
+			return errOdd
+		})
+		require.Equal(t, errOdd, r.Err)
+		require.Less(t, r.Windows, 1000)
+	}
+}
+
+// A guest that runs without end after the end of the run is reported for this run, behind the error of the run.
+func TestGuestRunsOn(t *testing.T) {
+	if child, _ := apart(t, false); !child {
+		return
+	}
+	*simulation.BusyAfter = 200 * time.Millisecond
+	var stop atomic.Bool
+	r := guests(t, func(ctx context.Context, w *simulation.World) error {
+		w.Node("a").Start(func(ctx context.Context, h *simulation.Host) {
+			for <-ctx.Done(); !stop.Load(); {
+			}
+		})
+		time.Sleep(time.Second)
+		return errOdd
+	})
+	stop.Store(true)
+	require.ErrorIs(t, r.Err, errOdd)
+	require.ErrorIs(t, r.Err, simulation.ErrBusy)
+	require.Regexp(t, `(?s)^odd\n\nafter the end of the run: .*guest_ends_test.go`, r.Err.Error())
+}
+
+// outsideChannel was made outside of all runs.
+var outsideChannel = make(chan int)
+
+// A guest that waits for a variable of a package stops the clock of package time, which is an error that names the place. With the overlay
+// the clock goes on.
+func TestGuestWaitsForAPackage(t *testing.T) {
+	if child, _ := apart(t, false); !child {
+		return
+	}
+	end := time.Duration(0)
+	r := guests(t, func(ctx context.Context, w *simulation.World) error {
+		begun := time.Now()
+		w.Node("a").Start(func(ctx context.Context, h *simulation.Host) {
+			select {
+			case <-outsideChannel:
+			case <-ctx.Done():
+			}
+		})
+		_ = w.Go(func() { // has timers of the World, as a nemesis
+			for range 5000 {
+				_ = suspend.Sleep(context.Background(), time.Second)
+			}
+		})
+		time.Sleep(time.Hour)
+		end = time.Since(begun)
+		return nil
+	})
+	if simulation.Nodes() {
+		require.NoError(t, r.Err)
+		require.Equal(t, time.Hour, end)
+		require.Zero(t, r.Ahead)
+		return
+	}
+	require.ErrorIs(t, r.Err, simulation.ErrStuck)
+	require.ErrorContains(t, r.Err, "the clock of package time stands still, because a guest waits at")
+	require.Regexp(t, `waits at .*guest_ends_test.go:\d+ for a channel`, r.Err.Error())
+	require.Less(t, r.Elapsed, time.Hour)
+}
+
+// The local zone of a run is UTC, whatever the machine's is. A process of its own runs the test in another zone.
+func TestGuestZone(t *testing.T) {
+	const variable = "BRAID_ZONE"
+	if os.Getenv(variable) == "" {
+		cmd := exec.Command(os.Args[0], "-test.run=^"+t.Name()+"$")
+		cmd.Env = append(os.Environ(), "TZ=Asia/Tokyo", variable+"=1")
+		out, err := cmd.CombinedOutput()
+		require.NoError(t, err, string(out))
+		return
+	}
+	_, offset := time.Now().Zone()
+	require.Equal(t, 9*3600, offset, "the zone of the machine")
+	r := guests(t, func(context.Context, *simulation.World) error {
+		if name, offset := time.Now().Zone(); name != "UTC" || offset != 0 {
+			return errOdd
+		}
+		return nil
+	})
+	require.NoError(t, r.Err)
 }

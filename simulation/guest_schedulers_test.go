@@ -77,5 +77,5 @@ func TestGuestSchedulers(t *testing.T) {
 			})
 		}
 		return errors.Join(<-results, <-results, <-results, <-results)
-	}, simulation.TestOptions{Seeds: 5, Twice: true, Options: simulation.Options{Guests: true}})
+	}, simulation.TestOptions{Seeds: 5, Twice: true, InProcess: true, Options: simulation.Options{Guests: true}})
 }

@@ -167,7 +167,7 @@ func TestGuestRandom(t *testing.T) {
 	simulation.Test(t, func(context.Context, *simulation.World) error {
 		texts = append(texts, rand.Text())
 		return nil
-	}, simulation.TestOptions{Seeds: 2, Twice: true, Options: simulation.Options{Guests: true}})
+	}, simulation.TestOptions{Seeds: 2, Twice: true, InProcess: true, Options: simulation.Options{Guests: true}})
 	require.Len(t, texts, 4)
 	require.Equal(t, []bool{true, false, true}, []bool{texts[0] == texts[1], texts[1] == texts[2], texts[2] == texts[3]})
 }

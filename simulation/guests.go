@@ -25,13 +25,13 @@ type guests struct {
 	w  *World
 
 	// The actions of guests in the current window.
-	who     map[labels.Set]guestID // the guests by the labels of their goroutines
+	who     map[labels.Set]guestID // the guests by the labels of their goroutines, unless the runtime has nodes
 	asked   []asked
-	changed []*conn // the connections whose effects wait for the end of the window
-	told    int     // how many changed connections the World has noticed
+	changed []*conn  // the connections whose effects wait for the end of the window
+	told    int      // how many changed connections the World has noticed
+	nodes   []uint32 // the ids for chance.SetNode of the guests whose node has not crashed
 	calls   uint64
 	over    bool
-	stops   []context.CancelFunc // these functions cancel the contexts that Start has made
 
 	// The state that the World and the driver share.
 	yield   func(struct{}) bool
@@ -40,6 +40,7 @@ type guests struct {
 	woken   bool          // guests were woken in this step
 	pausing bool          // the World waits for time to pass
 	until   time.Duration // the time until which the World waits
+	naps    time.Duration // how often the World has slept for a nap in which nothing happened
 
 	// The state of the bubble and the driver.
 	bubble   string
@@ -63,13 +64,53 @@ type guests struct {
 	stands   int64 // the real time at which the bubble's clock stopped, because a guest waits, but not durably; 0 while the clock moves
 	events   int   // the number of events since the clock stopped
 	outside  error // the error of a guest that waits for real I/O
+	endless  error // the error of a guest that runs without end, perhaps after the end of the run
 }
 
-// A guestID identifies the call of Start that a goroutine descends from. The goroutines of a guest carry profiler labels, which a go
-// statement copies to the new goroutine. Functions that time.AfterFunc calls have no labels.
+// A guestID identifies the call of Start that a goroutine descends from. A runtime with the overlay knows the node of each goroutine, see
+// chance.SetNode. In another runtime, the goroutines of a guest carry profiler labels, which a go statement copies to the new goroutine; a
+// program may replace its labels, and functions that time.AfterFunc calls have none.
 type guestID struct {
 	host *host
 	n    int // the number of the call of Start; main has the number 1
+}
+
+// A resident is a guest by the node of its goroutines, for the hooks of packages that the overlay edits.
+type resident struct {
+	guestID
+	h *Host // nil for main
+}
+
+// residents has the guests of all Worlds that are not over, by the id for chance.SetNode. An id is used once in a process.
+var residents struct {
+	idMap
+	last atomic.Uint32
+}
+
+// hostHere returns the Host of the guest that the calling goroutine belongs to, or nil for main. It reports whether the goroutine belongs to
+// a guest: this needs the overlay. It takes no lock of a World.
+func hostHere() (h *Host, guest bool) {
+	id := chance.Node()
+	if id == 0 {
+		return nil, false
+	}
+	r, _ := residents.Load(id)
+	if r, ok := r.(resident); ok {
+		h = r.h
+	}
+	return h, true
+}
+
+// caller returns the guest that the calling goroutine belongs to.
+func (g *guests) caller() guestID {
+	if !chance.Nodes() {
+		return g.who[labels.Here()]
+	}
+	r, _ := residents.Load(chance.Node())
+	if r, ok := r.(resident); ok {
+		return r.guestID
+	}
+	return guestID{}
 }
 
 // An asked is a guest's call that the World executes after the window.
@@ -78,22 +119,58 @@ type asked struct {
 	f func()
 }
 
-// start starts f as a guest on h. The caller must be on the World.
-func (g *guests) start(h *host, f func()) {
+// start starts f as a guest on h. The Host is nil for main. The caller must be on the World.
+func (g *guests) start(h *host, by *Host, f func()) {
 	g.born++
 	l := pprof.Labels("node", hostName(&h.place), "guest", strconv.Itoa(g.born), "seed", strconv.FormatUint(g.w.o.Seed, 10))
 	pprof.SetGoroutineLabels(pprof.WithLabels(context.Background(), l))
-	g.who[labels.Here()] = guestID{h, g.born}
-	if g.ordered {
-		unordered, id := f, uint64(g.born)
-		f = func() {
-			chance.Begin(id)
-			unordered()
-		}
+	who := guestID{h, g.born}
+	if chance.Nodes() {
+		id := residents.last.Add(1)
+		residents.Store(id, resident{who, by})
+		g.nodes = append(g.nodes, id)
+		go func() {
+			chance.SetNode(id)
+			if g.ordered {
+				chance.Begin(uint64(who.n))
+			}
+			f()
+		}()
+	} else {
+		g.who[labels.Here()] = who
+		go f()
 	}
-	go f()
 	labels.Clear()
 	g.woken = true
+}
+
+// kill stops the guests on h. They never run again, and their deferred functions do not run. kill reports whether the runtime can do so. All
+// guests must be blocked.
+func (g *guests) kill(h *host) bool {
+	if !chance.Nodes() {
+		return false
+	}
+	g.nodes = slices.DeleteFunc(g.nodes, func(id uint32) bool {
+		r, _ := residents.Load(id)
+		ends := r.(resident).host == h
+		if ends {
+			chance.Crash(id)
+			residents.Delete(id)
+		}
+		return ends
+	})
+	return true
+}
+
+// findOrphanedLock fails the run if a guest waits for a mutex that a guest of a crashed node has locked.
+func (g *guests) findOrphanedLock() {
+	id := chance.Blocked()
+	if id == 0 || g.w.err != nil {
+		return
+	}
+	at := frame(frames(maps.Collect(gid.Stacks())[id]))
+	g.w.fail(fmt.Errorf("simulation: seed %d, step %d, %v: %w. It waits for a mutex that a guest of a crashed node has locked. Nodes share the "+
+		"variables of packages:\n%s", g.w.o.Seed, g.w.steps, g.w.clock.now, ErrStuck, at))
 }
 
 // byNode returns the stacks of the guests, grouped by node.
@@ -101,7 +178,7 @@ func (g *guests) byNode(stacks map[int64][]byte) string {
 	of := map[string][]string{}
 	for _, id := range slices.Sorted(maps.Keys(stacks)) {
 		head, _, _ := bytes.Cut(stacks[id], []byte{'\n'})
-		if _, node, ok := bytes.Cut(head, []byte(`"node": "`)); ok && bytes.Contains(head, []byte(g.bubble)) {
+		if _, node, ok := bytes.Cut(head, []byte(`"node": "`)); ok && bytes.Contains(head, []byte(g.bubble)) && !bytes.Contains(head, []byte("[crashed")) {
 			name, _, _ := bytes.Cut(node, []byte{'"'})
 			of[string(name)] = append(of[string(name)], fmt.Sprintf("\n\n%s\n%s", head, frame(frames(stacks[id]))))
 		}
@@ -115,9 +192,27 @@ func (g *guests) byNode(stacks map[int64][]byte) string {
 
 // findRealIO searches the stack traces of all guests for a wait for real I/O, and stores the first such wait in g.outside as an error.
 func (g *guests) findRealIO() {
-	for _, stack := range gid.Stacks() {
-		head, calls, _ := bytes.Cut(stack, []byte{'\n'})
-		if g.outside != nil || !bytes.Contains(head, []byte(g.bubble)) || !bytes.Contains(head, []byte("[IO wait")) {
+	if at := g.findWait("[IO wait"); at != "" && g.outside == nil {
+		g.outside = fmt.Errorf("%w: real I/O at %s. Use the Listen or the Dial of its Host", ErrStuck, at)
+	}
+}
+
+// findOutsideWait fails the run if a guest waits for a channel or a WaitGroup that belongs to no bubble. With the overlay there is no such
+// wait.
+func (g *guests) findOutsideWait() {
+	if at := g.findWait("[chan receive", "[chan send", "[select", "[sync.WaitGroup.Wait"); at != "" {
+		g.w.fail(g.w.account(fmt.Errorf("%w: the clock of package time stands still, because a guest waits at %s for a channel or a WaitGroup that "+
+			"was made outside of the run, such as a variable of a package. Use simulation/overlay", ErrStuck, at)))
+	}
+}
+
+// findWait returns the place where a guest is in a wait of one of the given kinds that is not durable, or "".
+func (g *guests) findWait(kinds ...string) string {
+	stacks := maps.Collect(gid.Stacks())
+	for _, id := range slices.Sorted(maps.Keys(stacks)) {
+		head, calls, _ := bytes.Cut(stacks[id], []byte{'\n'})
+		of := func(kind string) bool { return bytes.Contains(head, []byte(kind)) }
+		if !of(g.bubble) || of("(durable)") || !slices.ContainsFunc(kinds, of) || bytes.Contains(calls, []byte("(*guests).sleeper(")) {
 			continue
 		}
 		lines := strings.Split(string(calls), "\n") // each call has two lines
@@ -125,9 +220,10 @@ func (g *guests) findRealIO() {
 			lines = lines[2:]
 		}
 		at, _, _ := strings.Cut(strings.TrimSpace(lines[1]), " +0x")
-		g.outside = fmt.Errorf("%w: real I/O at %s. Use the Listen or the Dial of its Host", ErrStuck, at)
+		return at
 	}
+	return ""
 }
 
 // standard lists the packages whose functions lie between a program and a wait for real I/O.
-var standard = []string{"internal/", "net.", "net/", "crypto/", "os.", "os/", "io.", "bufio."}
+var standard = []string{"internal/", "sync.", "net.", "net/", "crypto/", "os.", "os/", "io.", "bufio."}

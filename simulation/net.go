@@ -4,8 +4,10 @@ import (
 	"context"
 	"errors"
 	"net"
+	"net/netip"
 	"os"
 	"strconv"
+	"strings"
 	"syscall"
 	"time"
 
@@ -18,54 +20,69 @@ type listener struct {
 	node    *Node
 	boot    int // the boot of the node that the listener belongs to
 	local   bool
+	own     bool // the listener is bound to the node's own address, see binding
 	addr    addr
 	backlog []*conn
 	accept  endpoint
 	closed  bool
 }
 
-// Listen listens on an address of the form ":port". The network must be tcp, tcp4 or tcp6. The address may begin with the name of n,
-// 0.0.0.0 or [::]. If the address begins with localhost, 127.0.0.1 or [::1], only n itself can dial it. Port 0 means a free port.
+// Listen listens on an address of the form ":port". The network must be tcp, tcp4 or tcp6. The address may begin with the name or the IP address
+// of n, see Node, or with 0.0.0.0 or [::]. If the address begins with localhost, 127.0.0.1 or [::1], only n itself can dial it. Port 0 means a
+// free port. Listeners on the IP address of n and on its loopback address may share a port.
 //
 // Several tasks may call the listener's methods concurrently. Accept suspends its caller. Like a *net.TCPListener, the listener has a
 // method SetDeadline.
 func (n *Node) Listen(network, address string) (net.Listener, error) {
-	port, local, err := n.portOf("tcp", network, address, func(port int) bool { return n.tcp.at[port] != nil })
+	l, err := n.listen(network, address)
 	if err != nil {
-		return nil, &net.OpError{Op: "listen", Net: network, Addr: addr{n.name, port}, Err: err}
+		return nil, &net.OpError{Op: "listen", Net: network, Addr: l.addr, Err: err}
 	}
-	h, id := n.world.caller()
-	n.world.note(event{kind: listens, host: h, task: id, of: &n.place, data: uint64(port)})
-	l := &listener{node: n, boot: n.boots, local: local, addr: addr{n.name, port}}
-	n.used = true
-	n.tcp.open(port, l)
 	return l, nil
 }
 
-// portOf checks the arguments of Listen or ListenPacket, and returns the port, and whether only n itself can reach the port. used(port)
-// must report whether the port is in use.
-func (n *Node) portOf(protocol, network, address string, used func(port int) bool) (port int, local bool, err error) {
+func (n *Node) listen(network, address string) (*listener, error) {
+	at, local, err := n.bind("tcp", network, address, &n.tcp)
+	l := &listener{node: n, boot: n.boots, local: local, own: at.own, addr: addr{n.name, at.port}}
+	if err == nil {
+		n.listenAt(at, l, "")
+	}
+	return l, err
+}
+
+// listenAt opens l. The path of a unix socket is the text of the event.
+func (n *Node) listenAt(at binding, l *listener, path string) {
+	h, id := n.world.caller()
+	n.world.note(event{kind: listens, host: h, task: id, of: &n.place, data: uint64(at.port), text: path})
+	n.used = true
+	n.tcp.open(at, l)
+}
+
+// bind checks the arguments of Listen or ListenPacket, and returns the binding, and whether only n itself can reach the socket.
+func (n *Node) bind(protocol, network, address string, s *sockets) (at binding, local bool, err error) {
 	if err := n.usable(protocol, network); err != nil {
-		return 0, false, err
+		return binding{}, false, err
 	}
 	name, port, err := split(address)
+	at = binding{port, name == n.ip.String()}
 	switch local = loopback(name); {
 	case err != nil:
-		return 0, false, err
-	case name != n.name && !anywhere(name) && !local:
-		return port, false, syscall.EADDRNOTAVAIL
+		return binding{}, false, err
+	case name != n.name && !anywhere(name) && !local && !at.own:
+		return at, false, syscall.EADDRNOTAVAIL
 	case port == 0:
-		for port = n.tcp.free(); used(port); port = n.tcp.free() {
+		for at.port = n.tcp.free(); s.taken(at, local); at.port = n.tcp.free() {
 		}
-		return port, local, nil
-	case used(port):
-		return port, false, syscall.EADDRINUSE
+	case s.taken(at, local):
+		return at, false, syscall.EADDRINUSE
 	}
-	return port, local, nil
+	return at, local, nil
 }
 
 // loopback reports whether name is a loopback address, and anywhere(name) reports whether name is empty or an unspecified address.
-func loopback(name string) bool { return name == "localhost" || name == "127.0.0.1" || name == "::1" }
+func loopback(name string) bool {
+	return name == "localhost" || strings.HasPrefix(name, "127.") || name == "::1"
+}
 func anywhere(name string) bool { return name == "" || name == "0.0.0.0" || name == "::" }
 
 func split(address string) (name string, port int, err error) {
@@ -123,12 +140,12 @@ func (l *listener) Close() error { return l.brief(l.shut) }
 
 // brief calls f on the World if l is open.
 func (l *listener) brief(f func()) error {
-	err := ErrForeign
-	l.node.world.do(func() {
-		if err = net.ErrClosed; !l.closed {
-			err = nil
-			f()
+	err := l.node.world.brief(func() error {
+		if l.closed {
+			return net.ErrClosed
 		}
+		f()
+		return nil
 	})
 	if err != nil {
 		return l.fail(err)
@@ -138,7 +155,7 @@ func (l *listener) brief(f func()) error {
 
 func (l *listener) shut() {
 	l.closed = true
-	l.node.tcp.close(l.addr.port, l)
+	l.node.tcp.close(binding{l.addr.port, l.own}, l)
 	l.accept.clear(l.node.world)
 	for _, c := range l.backlog {
 		c.abort()
@@ -146,6 +163,8 @@ func (l *listener) shut() {
 	l.backlog = nil
 	l.accept.wakeAll()
 }
+
+func (l *listener) isLocal() bool { return l.local }
 
 // Addr returns the address of l.
 func (l *listener) Addr() net.Addr { return l.addr }
@@ -166,10 +185,10 @@ const (
 	unreachable = 3 * time.Second
 )
 
-// Dial connects to an address of the form "name:port", and suspends the caller until the connection is established. The network must be
-// tcp, tcp4 or tcp6. If ctx is cancelled first, Dial fails with the error of the cancellation. Dial fails with ECONNREFUSED if nothing
-// listens on the port. It fails with ETIMEDOUT after two minutes if the link is on hold, and with EHOSTUNREACH after three seconds if the
-// link is cut.
+// Dial connects to an address of the form "name:port", with the name or the IP address of a node, and suspends the caller until the connection
+// is established. The network must be tcp, tcp4 or tcp6. If ctx is cancelled first, Dial fails with the error of the cancellation. Dial fails
+// with ECONNREFUSED if nothing listens on the port. It fails with ETIMEDOUT after two minutes if the link is on hold, and with EHOSTUNREACH
+// after three seconds if the link is cut.
 //
 // Several tasks may call the connection's methods concurrently. Read suspends the caller until at least one byte has arrived, and Write
 // suspends the caller while the peer has 64 KB of unread bytes. The bytes of two writes do not interleave. Like a *net.TCPConn, the
@@ -221,17 +240,34 @@ func (n *Node) dial(ctx context.Context, network, address string) (*conn, error)
 	if err != nil {
 		return nil, err
 	}
-	w := n.world
-	if anywhere(name) || loopback(name) {
-		name = n.name
-	}
-	to := w.nodes[name]
+	to, loop := n.reach(name)
 	if to == nil {
 		return nil, &net.DNSError{Err: "no such node", Name: name, IsNotFound: true}
 	}
-	h, id := w.caller()
-	w.note(event{kind: dialled, host: h, task: id, of: &to.place, data: uint64(port), text: strconv.Itoa(port)})
-	return n.connect(ctx, to, port, w.Link(n.name, to.name))
+	n.noteDialled(to, port, strconv.Itoa(port))
+	return n.connect(ctx, &pendingDial{loop: loop}, to, port, n.world.Link(n.name, to.name))
+}
+
+// reach returns the node with a name or an address, as n sees it, and nil if there is no such node. If n reaches the node by a loopback address,
+// loop is valid: 127.0.0.1 or ::1.
+func (n *Node) reach(name string) (to *Node, loop netip.Addr) {
+	switch {
+	case name == n.ip.String():
+		return n, netip.Addr{}
+	case name == "::1" || name == "::":
+		return n, netip.IPv6Loopback()
+	case anywhere(name) || loopback(name) || name == n.name:
+		return n, netip.AddrFrom4([4]byte{127, 0, 0, 1})
+	}
+	if to = n.world.nodes[name]; to == nil {
+		to = n.world.nodeAt(name)
+	}
+	return to, netip.Addr{}
+}
+
+func (n *Node) noteDialled(to *Node, port int, text string) {
+	h, id := n.world.caller()
+	n.world.note(event{kind: dialled, host: h, task: id, of: &to.place, data: uint64(port), text: text})
 }
 
 // A pendingDial is a Dial in progress.
@@ -241,13 +277,21 @@ type pendingDial struct {
 	given   bool   // Dial has its result, and ignores later answers
 	lost    bool   // the request or the answer was lost because of a Cut
 	late    *timer // the timer that makes the Dial fail
+	port    int    // the local port; 0 means a free one
+	loop    netip.Addr
+	path    string // the path of a unix socket
 }
 
 // connect sends the request to the other node, and waits for the answer.
-func (n *Node) connect(ctx context.Context, to *Node, port int, link *Link) (_ *conn, err error) {
+func (n *Node) connect(ctx context.Context, d *pendingDial, to *Node, port int, link *Link) (_ *conn, err error) {
 	boot, made := n.boots, false
-	d := &pendingDial{lost: link.wire.IsCut()}
-	d.c, d.peer = newConns(n, to, &link.wire, port)
+	d.lost = link.wire.IsCut()
+	if d.port == 0 {
+		d.port = n.tcp.free()
+	}
+	d.c, d.peer = newConns(n, to, &link.wire, d.port, port)
+	d.c.loop, d.peer.loop = d.loop, d.loop
+	d.c.unix, d.peer.unix, d.peer.path = d.path != "", d.path != "", d.path
 	if d.lost {
 		d.failAfter(unreachable, syscall.EHOSTUNREACH)
 	} else {
@@ -290,7 +334,7 @@ func (d *pendingDial) failAfter(t time.Duration, err error) {
 func (d *pendingDial) arrive() {
 	peer := d.peer
 	to := peer.node
-	l, _ := to.tcp.at[peer.local.port].(*listener)
+	l, _ := to.tcp.find(peer.local.port, peer.loop.IsValid()).(*listener)
 	switch {
 	case d.lost:
 	case to.off: // the node does not answer, so TCP repeats the request
@@ -301,7 +345,7 @@ func (d *pendingDial) arrive() {
 				}
 			})
 		}
-	case d.given || l == nil || l.local && d.c.node != to || peer.out.Draws.Chance(peer.out.Wire.Faults.Refuse) && to.world.record.Comes("refuse"):
+	case d.given || l == nil || l.local && !peer.loop.IsValid() || peer.out.Draws.Chance(peer.out.Wire.Faults.Refuse) && to.world.record.Comes("refuse"):
 		peer.send(0, func() { d.reply(syscall.ECONNREFUSED) })
 	default:
 		peer.closed, peer.boot = false, to.boots

@@ -208,3 +208,50 @@ func TestANativeSleepLetsNoSegmentOvertake(t *testing.T) {
 		})
 	}
 }
+
+// A node has an IP address beside its loopback addresses. Each may have a listener on the same port.
+func TestAddresses(t *testing.T) {
+	run(t, func(ctx context.Context, w *simulation.World) error {
+		a, b := w.Node("a"), w.Node("b")
+		named := w.Node("10.1.2.3")
+		accepted := ""
+		listen := func(n *simulation.Node, address string) {
+			l, err := n.Listen("tcp", address)
+			require.NoError(t, err)
+			_ = n.Go(func() {
+				for {
+					if _, err := l.Accept(); err != nil {
+						return
+					}
+					accepted = address
+				}
+			})
+		}
+		listen(a, "10.0.0.1:80")
+		listen(a, "localhost:80")
+		listen(named, ":80")
+		for _, address := range []string{":80", "10.0.0.1:80", "127.0.0.1:80"} {
+			_, err := a.Listen("tcp", address)
+			require.ErrorIs(t, err, syscall.EADDRINUSE, address)
+		}
+		_, err := a.Listen("tcp", "10.0.0.2:80")
+		require.ErrorIs(t, err, syscall.EADDRNOTAVAIL)
+		for _, d := range []struct {
+			from        *simulation.Node
+			address, at string
+		}{
+			{b, "10.0.0.1:80", "10.0.0.1:80"}, {b, "a:80", "10.0.0.1:80"}, {a, "10.0.0.1:80", "10.0.0.1:80"},
+			{a, "127.0.0.1:80", "localhost:80"}, {a, "localhost:80", "localhost:80"}, {a, "10.1.2.3:80", ":80"},
+		} {
+			accepted = ""
+			_, err := d.from.Dial(ctx, "tcp", d.address)
+			require.NoError(t, err, d.address)
+			_ = suspend.Sleep(ctx, time.Second)
+			require.Equal(t, d.at, accepted, d.address)
+		}
+		var unknown *net.DNSError
+		_, err = b.Dial(ctx, "tcp", "10.0.0.9:80")
+		require.ErrorAs(t, err, &unknown)
+		return nil
+	})
+}

@@ -3,6 +3,7 @@ package simulation
 import (
 	"context"
 	"math"
+	"net/netip"
 	"slices"
 	"time"
 
@@ -14,11 +15,18 @@ import (
 
 // A Node is a host of the simulated network. It has a clock, ports and a disk, and its tasks crash together. A Node is a suspend.Spawner.
 // In a task of the Node, suspend.Here returns the Node, and new tasks belong to the Node.
+//
+// The first Node of a World has the IP address 10.0.0.1, the second one 10.0.0.2, and so on; behind 10.0.0.250 comes 10.0.1.1. A Node whose name is
+// an IP address has this address.
 type Node struct {
 	host
+	ip       netip.Addr
 	tcp, udp sockets
+	inside   *Link          // the way between unix sockets, which has no faults
+	paths    map[string]int // the ports of unix sockets by path
 	conns    []connection
 	disk     nodeDisk
+	files    files
 	boots    int                  // the number of crashes so far
 	stops    []context.CancelFunc // these functions cancel the contexts of guests
 	zombies  int                  // the number of calls by guests of an older boot
@@ -52,9 +60,31 @@ func (w *World) Node(name string) (n *Node) {
 }
 
 func newNode(w *World, name string, index int) *Node {
-	n := &Node{host: host{world: w, place: place{name, index}, rate: normal}}
+	n := &Node{host: host{world: w, place: place{name, index}, rate: normal}, ip: addressOf(name, index)}
 	n.spawner = n
+	n.disk.KeepsNames = w.o.KeepsNames
 	return n
+}
+
+// addressOf returns the IP address of the node with this name and this index in World.hosts.
+func addressOf(name string, index int) netip.Addr {
+	if a, err := netip.ParseAddr(name); err == nil {
+		return a.Unmap()
+	}
+	i := index - 1
+	return netip.AddrFrom4([4]byte{10, byte(i / 250 / 250), byte(i / 250 % 250), byte(i%250 + 1)})
+}
+
+// nodeAt returns the node with an IP address, or nil if there is none.
+func (w *World) nodeAt(address string) *Node {
+	if a, err := netip.ParseAddr(address); err == nil {
+		for _, h := range w.hosts[1:] {
+			if n := h.spawner.(*Node); n.ip == a.Unmap() {
+				return n
+			}
+		}
+	}
+	return nil
 }
 
 // A nodeDisk is the disk of a Node, with its faults.
@@ -81,8 +111,8 @@ func (n *Node) Name() string { return n.name }
 // elsewhere holds the lock, the deferred functions run when that task unlocks it. The peers of the node's connections fail with ECONNRESET.
 // The node's timers do not fire. A suspend.Then with n as its executor ends its wait, and its callback is not called. So an actor of n that
 // waits in a Next does not end, and others learn of the crash by their connections only. The disk keeps all synced state, and a part of the
-// remaining state, which the seed chooses. If a task of n itself calls Crash, the call does not return. On a crashed node, Crash does
-// nothing.
+// remaining state, which the seed chooses. The files of package os, see Host, stay as they are, and only a PowerOff loses what was not synced.
+// If a task of n itself calls Crash, the call does not return. On a crashed node, Crash does nothing.
 func (n *Node) Crash() {
 	n.world.do(func() {
 		n.crash()
@@ -92,9 +122,13 @@ func (n *Node) Crash() {
 
 // PowerOff ends the node as Crash does, but the node's peers get no reset. Bytes to the node are lost, and after 15 minutes the peers'
 // connections fail with ETIMEDOUT, as over TCP. A node that has restarted answers its peers with ECONNRESET. A Dial to the node waits for a
-// restart, and fails with ETIMEDOUT after two minutes.
+// restart, and fails with ETIMEDOUT after two minutes. The files of package os lose what was not synced, or a part of it, as the seed decides, also if
+// the node has already crashed.
 func (n *Node) PowerOff() {
 	n.world.do(func() {
+		if n.dead {
+			n.files.powerOff(n)
+		}
 		n.off = n.off || !n.dead
 		n.crash()
 		n.world.current.exitIfKilled()
@@ -116,8 +150,8 @@ func (n *Node) crash() {
 	w.hit(n.name)
 	w.band(w.clock.now, &n.place, nil, "paused", false)
 	n.dead, n.paused = true, false // a paused task under a Shield must still run
-	for _, stop := range n.stops {
-		stop()
+	if w.guests == nil || !w.guests.kill(&n.host) {
+		n.cancelGuests()
 	}
 	n.stops, n.zombies = nil, 0
 	n.letGo()
@@ -146,7 +180,15 @@ func (n *Node) crash() {
 	}
 	n.boots++
 	n.disk.Crash(&w.dice.disk)
+	n.files.crash(n)
 	endTasks(w, &n.host)
+}
+
+// cancelGuests cancels the contexts of the guests of this boot.
+func (n *Node) cancelGuests() {
+	for _, stop := range n.stops {
+		stop()
+	}
 }
 
 // Restart restarts the node with main as its first task. If the node has not crashed, Restart crashes the node first. If a task of n itself

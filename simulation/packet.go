@@ -2,6 +2,7 @@ package simulation
 
 import (
 	"net"
+	"net/netip"
 	"os"
 	"syscall"
 	"time"
@@ -15,7 +16,9 @@ type packetConn struct {
 	node   *Node
 	boot   int // the boot of the node that the socket belongs to
 	local  bool
+	own    bool // the socket is bound to the node's own address, see binding
 	addr   udpAddr
+	peer   udpAddr // a connected socket receives only from this address
 	in     []datagram
 	size   int // the total length of the unread datagrams
 	read   endpoint
@@ -26,6 +29,8 @@ type packetConn struct {
 // A datagram is a packet that has arrived.
 type datagram struct {
 	from udpAddr
+	node *Node      // the node that has sent it
+	loop netip.Addr // the loopback address that it was sent to, if it was
 	data []byte
 }
 
@@ -42,23 +47,31 @@ const maxDatagram = 65507 // bytes, over IPv4
 // if the link is on hold or cut, if the receiving node has no such socket, or if the socket has 64 KB of unread datagrams. No error reports
 // a loss.
 func (n *Node) ListenPacket(network, address string) (net.PacketConn, error) {
-	port, local, err := n.portOf("udp", network, address, func(port int) bool { return n.udp.at[port] != nil })
-	at := udpAddr{addr{n.name, port}}
+	c, err := n.listenPacket(network, address)
 	if err != nil {
-		return nil, &net.OpError{Op: "listen", Net: network, Addr: at, Err: err}
+		return nil, &net.OpError{Op: "listen", Net: network, Addr: c.addr, Err: err}
 	}
-	w := n.world
-	h, id := w.caller()
-	w.note(event{kind: listens, host: h, task: id, of: &n.place, data: uint64(port), text: "udp"})
-	n.used = true
-	w.links.conns++
-	c := &packetConn{node: n, boot: n.boots, local: local, addr: at, draws: w.dice.of(w.links.conns)}
-	n.udp.open(port, c)
 	return c, nil
 }
 
-// UDPAddr returns the address of a socket for WriteTo, from a string of the form "name:port". Package net cannot resolve the names of
-// nodes.
+func (n *Node) listenPacket(network, address string) (*packetConn, error) {
+	at, local, err := n.bind("udp", network, address, &n.udp)
+	c := &packetConn{node: n, boot: n.boots, local: local, own: at.own, addr: udpAddr{addr{n.name, at.port}}}
+	if err != nil {
+		return c, err
+	}
+	w := n.world
+	h, id := w.caller()
+	w.note(event{kind: listens, host: h, task: id, of: &n.place, data: uint64(at.port), text: "udp"})
+	n.used = true
+	w.links.conns++
+	c.draws = w.dice.of(w.links.conns)
+	n.udp.open(at, c)
+	return c, nil
+}
+
+// UDPAddr returns the address of a socket for WriteTo, from a string of the form "name:port". Package net resolves the names of nodes only for
+// guests, and only at levels C and D, see Report.Level.
 func UDPAddr(address string) (net.Addr, error) {
 	name, port, err := split(address)
 	if err != nil {
@@ -69,23 +82,32 @@ func UDPAddr(address string) (net.Addr, error) {
 
 // ReadFrom suspends the caller until there is a datagram, and copies the datagram to p. If the datagram is longer than p, the rest is lost.
 func (c *packetConn) ReadFrom(p []byte) (int, net.Addr, error) {
+	n, d, err := c.next(p)
+	if err != nil {
+		return 0, nil, err
+	}
+	return n, d.from, nil
+}
+
+// next copies the next datagram to p, and returns the number of bytes and the datagram.
+func (c *packetConn) next(p []byte) (int, datagram, error) {
 	t := c.read.enqueue(c.node.world)
 	if t == nil {
-		return 0, nil, c.fail("read", ErrForeign)
+		return 0, datagram{}, c.fail("read", ErrForeign)
 	}
 	defer c.read.dequeue(t)
 	for {
 		switch {
 		case c.closed:
 			c.node.late(c.boot)
-			return 0, nil, c.fail("read", net.ErrClosed)
+			return 0, datagram{}, c.fail("read", net.ErrClosed)
 		case c.read.expired:
-			return 0, nil, c.fail("read", os.ErrDeadlineExceeded)
+			return 0, datagram{}, c.fail("read", os.ErrDeadlineExceeded)
 		case c.read.isFirst(t) && len(c.in) > 0:
 			d := c.in[0]
 			c.in[0] = datagram{}
 			c.in, c.size = c.in[1:], c.size-len(d.data)
-			return copy(p, d.data), d.from, nil
+			return copy(p, d.data), d, nil
 		}
 		t.wait()
 	}
@@ -96,7 +118,13 @@ func (c *packetConn) ReadFrom(p []byte) (int, net.Addr, error) {
 func (c *packetConn) WriteTo(p []byte, to net.Addr) (int, error) {
 	name, port, err := split(to.String())
 	if err == nil {
-		err = c.brief(func() error { return c.send(p, name, port) })
+		err = c.brief(func() error {
+			to, loop := c.node.reach(name)
+			if to == nil {
+				return &net.DNSError{Err: "no such node", Name: name, IsNotFound: true}
+			}
+			return c.send(p, to, port, loop)
+		})
 	}
 	if err != nil {
 		return 0, c.fail("write", err)
@@ -104,16 +132,9 @@ func (c *packetConn) WriteTo(p []byte, to net.Addr) (int, error) {
 	return len(p), nil
 }
 
-func (c *packetConn) send(p []byte, name string, port int) error {
-	w := c.node.world
-	if anywhere(name) || loopback(name) {
-		name = c.node.name
-	}
-	to := w.nodes[name]
-	switch {
-	case to == nil:
-		return &net.DNSError{Err: "no such node", Name: name, IsNotFound: true}
-	case len(p) > maxDatagram:
+func (c *packetConn) send(p []byte, to *Node, port int, loop netip.Addr) error {
+	w, name := c.node.world, to.name
+	if len(p) > maxDatagram {
 		return syscall.EMSGSIZE
 	}
 	h, id := w.caller()
@@ -138,17 +159,17 @@ func (c *packetConn) send(p []byte, name string, port int) error {
 	if c.draws.Chance(f.Double) && w.record.Comes("double") {
 		copies = 2
 	}
-	from, data := c.addr, append([]byte(nil), p...)
+	d := datagram{c.addr, c.node, loop, append([]byte(nil), p...)}
 	for range copies {
-		l.wire.SendAlone(way, len(p), &c.draws, func() { to.receiveDatagram(port, c.node, datagram{from, data}, m) })
+		l.wire.SendAlone(way, len(p), &c.draws, func() { to.receiveDatagram(port, d, m) })
 	}
 	return nil
 }
 
 // receiveDatagram handles the arrival of a datagram.
-func (n *Node) receiveDatagram(port int, from *Node, d datagram, m *seeds.Message) {
-	c, _ := n.udp.at[port].(*packetConn)
-	if n.dead || c == nil || c.local && from != n || c.size+len(d.data) > window {
+func (n *Node) receiveDatagram(port int, d datagram, m *seeds.Message) {
+	c, _ := n.udp.find(port, d.loop.IsValid()).(*packetConn)
+	if n.dead || c == nil || c.local && !d.loop.IsValid() || c.size+len(d.data) > window || c.peer.port != 0 && c.peer != d.from {
 		return
 	}
 	n.world.note(event{kind: arrived, of: &n.place, n: len(d.data), message: m})
@@ -166,20 +187,21 @@ func (c *packetConn) Close() error {
 
 func (c *packetConn) shut() {
 	c.closed, c.in = true, nil
-	c.node.udp.close(c.addr.port, c)
+	c.node.udp.close(binding{c.addr.port, c.own}, c)
 	c.read.clear(c.node.world)
 	c.read.wakeAll()
 }
 
+func (c *packetConn) isLocal() bool { return c.local }
+
 // brief calls f on the World if c is open.
 func (c *packetConn) brief(f func() error) error {
-	err := ErrForeign
-	c.node.world.do(func() {
-		if err = net.ErrClosed; !c.closed {
-			err = f()
+	return c.node.world.brief(func() error {
+		if c.closed {
+			return net.ErrClosed
 		}
+		return f()
 	})
-	return err
 }
 
 // LocalAddr returns the address of c.

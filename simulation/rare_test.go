@@ -119,5 +119,5 @@ func TestGuestMarks(t *testing.T) {
 			return errors.New("another")
 		}
 		return nil
-	}, simulation.TestOptions{Seeds: 2, Twice: true, Options: simulation.Options{Guests: true}})
+	}, simulation.TestOptions{Seeds: 2, Twice: true, InProcess: true, Options: simulation.Options{Guests: true}})
 }

@@ -150,7 +150,7 @@ func (w *World) run(main func(ctx context.Context, w *World) error) {
 		if w.guests == nil {
 			w.ready = append(w.ready, ready{host: &w.host, f: first})
 		} else {
-			w.guests.start(&w.host, first)
+			w.guests.start(&w.host, nil, first)
 		}
 		w.loop()
 	})

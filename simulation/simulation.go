@@ -53,7 +53,8 @@ type Options struct {
 	// MaxSteps is the number of steps after which a run fails with ErrSteps. 0 means a million.
 	MaxSteps int
 
-	// MaxTime is the virtual time after which a run fails with ErrTime. 0 means no limit.
+	// MaxTime is the virtual time after which a run fails with ErrTime. 0 means no limit. Without a MaxTime, a World with Guests fails with
+	// ErrDeadlock after a day without an event.
 	MaxTime time.Duration
 
 	// Preempt lets other tasks run before each operation that could wait, even if the operation does not need to wait: each lock, receive
@@ -81,8 +82,12 @@ type Options struct {
 	StallAfter time.Duration
 
 	// Guests runs main, and each function passed to Node.Start, as a guest: a goroutine that uses native channels, sync.Mutex and package
-	// time. Only Test supports Guests, because it gives each run a bubble. Guests is experimental.
+	// time. Only Test supports Guests, because it gives each run a bubble, and a process of its own. Guests is experimental.
 	Guests bool
+
+	// KeepsNames makes a sync of a file or a folder also keep all changes to names so far, as ext4 and XFS do. Without KeepsNames, a name is
+	// durable after a sync of its folder, or of the FS, and not before: POSIX promises no more.
+	KeepsNames bool
 
 	fleet  *fleet                  // the fleet that the runs of a Test share, or nil if the run must make a fleet
 	watch  func(w *World, e event) // called for each event

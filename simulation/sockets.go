@@ -1,26 +1,50 @@
 package simulation
 
 // A socket is a listener or a packetConn, which ends with its node.
-type socket interface{ shut() }
+type socket interface {
+	shut()
+	isLocal() bool // only the node itself reaches the socket
+}
 
 // sockets are the sockets of a Node for one protocol.
 type sockets struct {
-	at   map[int]socket // the sockets by port
-	all  []socket       // the sockets in order of creation
-	last int            // the last port that free returned
+	at   map[binding]socket
+	all  []socket // the sockets in order of creation
+	last int      // the last port that free returned
 }
 
-func (s *sockets) open(port int, x socket) {
+// A binding is what a socket is bound to: a port of the node's own address, or of its other addresses. A socket for all addresses is bound as
+// one of the other addresses, and has the port alone.
+type binding struct {
+	port int
+	own  bool
+}
+
+func (s *sockets) open(at binding, x socket) {
 	if s.at == nil {
-		s.at = map[int]socket{}
+		s.at = map[binding]socket{}
 	}
-	s.at[port] = x
+	s.at[at] = x
 	s.all = append(s.all, x)
 }
 
-func (s *sockets) close(port int, x socket) {
-	delete(s.at, port)
+func (s *sockets) close(at binding, x socket) {
+	delete(s.at, at)
 	s.all = without(s.all, x)
+}
+
+// taken reports whether a new socket cannot be bound to at. local reports whether the new socket is for loopback addresses only.
+func (s *sockets) taken(at binding, local bool) bool {
+	own, other := s.at[binding{at.port, true}], s.at[binding{port: at.port}]
+	return other != nil && !(at.own && other.isLocal()) || own != nil && !local
+}
+
+// find returns the socket for what arrives at a port of a loopback address, or of the node's own address.
+func (s *sockets) find(port int, loop bool) socket {
+	if x := s.at[binding{port, true}]; x != nil && !loop {
+		return x
+	}
+	return s.at[binding{port: port}]
 }
 
 // free returns the next free port in cyclic order, so that a port is not reused soon.
@@ -29,7 +53,7 @@ func (s *sockets) free() int {
 		if s.last++; s.last < 49152 || s.last > 65535 {
 			s.last = 49152
 		}
-		if s.at[s.last] == nil {
+		if !s.taken(binding{port: s.last}, false) {
 			return s.last
 		}
 	}

@@ -1,11 +1,14 @@
 package simulation
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"reflect"
 	"runtime"
+	"runtime/debug"
 	"slices"
 	"strings"
 	"testing"
@@ -32,6 +35,10 @@ type TestOptions struct {
 
 	// NoPreempt turns off Options.Preempt, which Test otherwise sets.
 	NoPreempt bool
+
+	// InProcess performs all runs in this process, also those with Guests. Runs with guests then share the variables of packages, and are at
+	// level B, unless the test was built with simulation/overlay. See Test.
+	InProcess bool
 }
 
 // Test runs main under the seeds 1, 2 and so on, until a run fails. A run fails if main returns an error or marks t as failed, or if the
@@ -49,6 +56,13 @@ type TestOptions struct {
 // With BRAID_JOBS=n, Test performs n runs in parallel, and several goroutines call main. The runs find the same failures. BRAID_JOBS cannot
 // be used with o.Bubble or o.Guests.
 //
+// With o.Guests, each run has a process of its own, unless o.InProcess or BRAID_STOP is set. Such a process runs the test up to this call of
+// Test, and earlier calls of Test return at once; then it calls main. So the variables of packages are new in each run, but main cannot
+// change variables of the test for later runs or for the test itself. The processes run a second program, for which Test builds the package
+// again, with simulation/overlay: a guest is at level D, see Report.Level, and the keys of maps are always the same. The program remains in
+// the user's cache until the package changes. If it cannot be built, for example because there is no go command, Test says so, and performs
+// the runs in this process.
+//
 // With BRAID_PROCESSES=n, Test performs the runs in n parallel processes. Each process runs the test up to this call of Test, and earlier
 // calls of Test return at once. Then the process runs at most a thousand seeds, without a trace. A seed that runs twice runs in two
 // processes, so that Test also finds differences between processes, such as an order that depends on hash keys of maps or on addresses.
@@ -60,8 +74,18 @@ type TestOptions struct {
 // n. A debugger stops the run there; without a debugger, the process ends.
 func Test(t *testing.T, main func(ctx context.Context, w *World) error, o TestOptions) {
 	t.Helper()
-	trials := newTrials(t, main, o)
+	program, env := "", []string(nil)
+	if o.Guests && !o.InProcess && os.Getenv("BRAID_WORKER") == "" && os.Getenv("BRAID_STOP") == "" {
+		var err error
+		if program, err = overlaid(t); err != nil {
+			program = ""
+			t.Logf("simulation: the runs share this process, so package variables outlive a run, and a seed may not repeat: %v", err)
+		}
+		env = []string{"BRAID_ORDER_KEYS=1"}
+	}
+	trials := newTrials(t, main, o, program != "")
 	seeds.Test(t, seeds.Options{
+		Program: program, Env: env,
 		First: o.Seed, Seeds: o.Seeds, Twice: o.Twice, Guided: o.Guided, Turns: o.Bubble || o.Guests, Guests: o.Guests, Trace: o.Trace,
 		Package: packageOf(main), Runner: trials.runner, Differ: differ, Account: trials.account,
 	})
@@ -78,10 +102,10 @@ type trials struct {
 	sum    Report        // the sums of the figures of all runs with guests
 }
 
-func newTrials(t *testing.T, main func(ctx context.Context, w *World) error, o TestOptions) *trials {
+func newTrials(t *testing.T, main func(ctx context.Context, w *World) error, o TestOptions, apart bool) *trials {
 	s := &trials{t: t, main: main, o: o.Options}
 	s.o.Preempt = !o.NoPreempt
-	if o.Guests {
+	if o.Guests && !apart {
 		calm(t)
 		s.random, s.why = openChance()
 	}
@@ -116,7 +140,8 @@ func (s *trials) account(workers seeds.Result) string {
 	if !s.o.Guests {
 		return ""
 	}
-	return fmt.Sprintf("guests at level %s%s; %d windows, %d long, %d checks again, %d events ahead, %d goroutines left", level(s.random, s.o), s.why,
+	at := cmp.Or(workers.Level, level(s.random, s.o))
+	return fmt.Sprintf("guests at level %s%s; %d windows, %d long, %d checks again, %d events ahead, %d goroutines left", at, s.why,
 		s.sum.Windows+workers.Windows, s.sum.Long+workers.Long, s.runs[0].tries, s.sum.Ahead+workers.Ahead, s.sum.Left+workers.Left)
 }
 
@@ -170,7 +195,7 @@ func (r Report) result(err error) seeds.Result {
 	var differs *Nondeterminism
 	return seeds.Result{Seed: r.Seed, Hash: r.Hash, Steps: r.Steps, Elapsed: r.Elapsed, Err: err,
 		Differs: errors.As(err, &differs), Exited: errors.Is(err, ErrExited), Unending: unending(err),
-		Sometimes: r.Sometimes, Hits: r.Hits, Came: r.came, Record: r.record, Windows: r.Windows, Long: r.Long, Ahead: r.Ahead, Left: r.Left}
+		Sometimes: r.Sometimes, Hits: r.Hits, Came: r.came, Record: r.record, Level: r.Level, Windows: r.Windows, Long: r.Long, Ahead: r.Ahead, Left: r.Left}
 }
 
 // differ describes the first event of y that differs from the events of x, for seeds.Test.
@@ -195,8 +220,13 @@ func differ(x, y seeds.Result) error {
 	return d
 }
 
-// packageOf returns the package of the function f.
+// packageOf returns the package of the running test, or of the function f if the program does not say what it tests.
 func packageOf(f func(ctx context.Context, w *World) error) string {
+	if info, ok := debug.ReadBuildInfo(); ok {
+		if path, ok := strings.CutSuffix(info.Path, ".test"); ok {
+			return path
+		}
+	}
 	name := runtime.FuncForPC(reflect.ValueOf(f).Pointer()).Name()
 	slash := strings.LastIndexByte(name, '/') + 1
 	pkg, _, _ := strings.Cut(name[slash:], ".")

@@ -36,7 +36,7 @@ func TestInWorkers(t *testing.T) {
 	if how == "" {
 		return
 	}
-	o := simulation.TestOptions{Seeds: 50, Guided: how == "guided"}
+	o := simulation.TestOptions{Seeds: 50, Guided: how == "guided", InProcess: true}
 	o.Guests, o.Bubble = how == "guests", how == "bubble"
 	simulation.SetOutputOpen(100 * time.Millisecond)
 	simulation.Test(t, func(ctx context.Context, w *simulation.World) error { // the first call

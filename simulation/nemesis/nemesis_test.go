@@ -273,7 +273,7 @@ func TestGuests(t *testing.T) {
 			done <- err
 		})
 		return <-done
-	}, simulation.TestOptions{Seeds: 10, Twice: true, Options: simulation.Options{Guests: true}})
+	}, simulation.TestOptions{Seeds: 10, Twice: true, InProcess: true, Options: simulation.Options{Guests: true}})
 	require.Positive(t, served.Load())
 }
 
@@ -281,7 +281,7 @@ func TestGuests(t *testing.T) {
 func TestKindsForGuests(t *testing.T) {
 	paused := func(kinds nemesis.Kind) bool {
 		var trace strings.Builder
-		o := simulation.TestOptions{Seeds: 20, Options: simulation.Options{Guests: true, Trace: &trace}}
+		o := simulation.TestOptions{Seeds: 20, InProcess: true, Options: simulation.Options{Guests: true, Trace: &trace}}
 		simulation.Test(t, func(_ context.Context, w *simulation.World) error {
 			for _, name := range []string{"a", "b"} {
 				w.Node(name).Start(func(context.Context, *simulation.Host) {})
@@ -349,5 +349,5 @@ func TestGuestsOverUDP(t *testing.T) {
 			})
 		}
 		return errors.Join(<-done, <-done)
-	}, simulation.TestOptions{Seeds: 5, Twice: true, Options: simulation.Options{Guests: true}})
+	}, simulation.TestOptions{Seeds: 5, Twice: true, InProcess: true, Options: simulation.Options{Guests: true}})
 }

@@ -61,6 +61,7 @@ import (
 	"math/rand/v2"
 	"runtime"
 	"runtime/debug"
+	"syscall"
 	"unsafe"
 
 	"github.com/braidgo/braid/internal/splitmix"
@@ -272,6 +273,62 @@ func Begin(id uint64) { orders.begin(id) }
 
 // EndOrder makes the runtime choose goroutines as it does without an overlay.
 func EndOrder() { orders.end() }
+
+// nodes has functions of a runtime with the overlay. Another runtime does not have this variable, so the functions are nil.
+//
+//go:linkname nodes runtime.nodeWorld
+var nodes struct {
+	set     func(id uint32)
+	get     func() uint32
+	crash   func(id uint32)
+	blocked func() int64
+}
+
+// Nodes reports whether the runtime has nodes.
+func Nodes() bool { return nodes.set != nil }
+
+// SetNode sets the node of the calling goroutine. The goroutines that it starts belong to the same node, and so do the goroutines of the
+// functions that its timers call. A timer belongs to the node whose goroutine has made or reset the timer last. The node 0 is none. SetNode
+// needs Nodes.
+func SetNode(id uint32) { nodes.set(id) }
+
+// Node returns the node of the calling goroutine. Without Nodes, it is 0.
+func Node() uint32 {
+	if nodes.get == nil {
+		return 0
+	}
+	return nodes.get()
+}
+
+// files has the function that executes the system calls for files of goroutines that belong to a node, and each close. In a runtime without
+// the overlay, nobody calls it.
+//
+//go:linkname files syscall.nodeFiles
+var files struct{ call FileCall }
+
+// A FileCall executes a system call. It returns done as false if the goroutine has to make the call itself. The arguments that are pointers
+// are in path, other, data and p instead of a. It must not keep data and p, which may be on the caller's stack.
+type FileCall func(trap uintptr, a *[6]uintptr, path, other string, data []byte, p any) (r uintptr, err syscall.Errno, done bool)
+
+// SetFiles sets the function for files. While it makes calls of its own, the goroutine must be in the node id|Inside.
+func SetFiles(f FileCall) { files.call = f }
+
+// Inside is a bit of a node, see SetFiles.
+const Inside = 1 << 31
+
+// Crash stops the goroutines and timers of a node: none runs again. Their deferred functions do not run, and their waits count as durable in a bubble
+// of testing/synctest. A channel or a mutex on which they wait wakes other goroutines instead. All goroutines of the node must be blocked,
+// and GOMAXPROCS must be 1. Crash needs Nodes.
+func Crash(id uint32) { nodes.crash(id) }
+
+// Blocked returns the id of a goroutine that waits for a mutex which a goroutine of a crashed node has locked last, or 0 if no goroutine has
+// begun such a wait since the last call. It finds no RWMutex that is locked for reading, and not every mutex if nodes have locked thousands.
+func Blocked() int64 {
+	if nodes.blocked == nil {
+		return 0
+	}
+	return nodes.blocked()
+}
 
 // Nanotime returns the monotonic time of the machine, even in a bubble of testing/synctest, where package time has a fake clock.
 func Nanotime() int64 { return nanotime() }

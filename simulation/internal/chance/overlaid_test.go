@@ -68,3 +68,35 @@ func TestOverlaid(t *testing.T) {
 		require.False(t, other)
 	})
 }
+
+// TestOverlaidNodes tests that the functions for nodes are those of the runtime. The tests of package edited test their effects.
+func TestOverlaidNodes(t *testing.T) {
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
+	overlaid := os.Getenv("BRAID_OVERLAID") != ""
+	require.Equal(t, overlaid, Nodes())
+	require.Zero(t, Node())
+	require.Zero(t, Blocked())
+	if !overlaid {
+		return
+	}
+	ran := false
+	ready := make(chan bool)
+	done := make(chan bool, 1)
+	go func() {
+		SetNode(7)
+		require.EqualValues(t, 7, Node())
+		ready <- true
+		<-done
+		ran = true
+	}()
+	<-ready
+	for range 100 {
+		runtime.Gosched()
+	}
+	Crash(7)
+	done <- true
+	for range 100 {
+		runtime.Gosched()
+	}
+	require.False(t, ran)
+}

@@ -14,6 +14,7 @@ import (
 	"maps"
 	"os"
 	"os/exec"
+	"path"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -98,16 +99,17 @@ func overlay(dir string, edits []edit) (*Go, error) {
 // apply returns the edited and the added files by their names below source.
 func apply(source, version string, edits []edit) (map[string]string, error) {
 	texts := map[string]string{}
-	added, err := order.ReadDir("_runtime")
+	added, err := fs.Glob(files, "_*/*.go")
 	if err != nil {
 		return nil, err
 	}
-	for _, f := range added {
-		b, err := order.ReadFile("_runtime/" + f.Name())
+	for _, name := range added {
+		b, err := files.ReadFile(name)
 		if err != nil {
 			return nil, err
 		}
-		texts["runtime/braid_"+f.Name()] = string(b)
+		folder, file := path.Split(name[1:])
+		texts[strings.ReplaceAll(folder, "_", "/")+"braid_"+file] = string(b)
 	}
 	for _, e := range edits {
 		if _, ok := texts[e.file]; !ok {
@@ -138,10 +140,10 @@ func apply(source, version string, edits []edit) (map[string]string, error) {
 // known names the releases that are tested.
 const known = "it knows Go 1.26 and 1.27"
 
-// order has the files that the overlay adds to package runtime.
+// files has the files that the overlay adds to packages. Those of the folder _a_b belong to package a/b.
 //
-//go:embed _runtime/*.go
-var order embed.FS
+//go:embed _*/*.go
+var files embed.FS
 
 // folderHas reports whether the folder dir is in the folder of.
 func folderHas(of, dir string) bool {

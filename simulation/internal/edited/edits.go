@@ -1,15 +1,20 @@
 package edited
 
+import "slices"
+
 // An edit replaces the text old in a file below GOROOT/src. The text must occur exactly so many times.
 type edit struct {
 	file, old, changed string
 	times              int  // 0 means 1
 	pattern            bool // old is a regular expression
 	race               bool // with -race alone is there an effect
+	elsewhere          bool // there is an effect only on a machine without IPv6
 }
 
-var edits = []edit{
-	// Draw from chacha8, which the runtime does not use for its own decisions. A goroutine with an order has draws of its own.
+var edits = slices.Concat(runtimeEdits, netEdits, osEdits)
+
+var runtimeEdits = []edit{
+	// Draw from chacha8, which the runtime does not use for its own decisions. A goroutine with an order has separate draws.
 	{file: "runtime/select.go", old: "		j := cheaprandn(uint32(norder + 1))\n", changed: `		j := uint32(0)
 		if gp.order.id != 0 {
 			j = orderSelect(gp, norder)
@@ -23,6 +28,7 @@ var edits = []edit{
 	waitReasonSyncMutexLock:         true,
 	waitReasonSyncRWMutexRLock:      true,
 	waitReasonSyncRWMutexLock:       true,
+	waitReasonCrashed:               true,
 `},
 	// Preempt a goroutine of a bubble after 5 s instead of 10 ms, and an ordered one after much processor time.
 	{file: "runtime/proc.go", old: "pd.schedwhen+forcePreemptNS <= now {\n			preemptone(pp)\n", changed: `pd.schedwhen+forcePreemptNS <= now {
@@ -32,13 +38,29 @@ var edits = []edit{
 `},
 
 	// Give each goroutine an identity.
-	{file: "runtime/runtime2.go", old: "	bubble  *synctestBubble", changed: "	order   orderG\n	bubble  *synctestBubble"},
+	{file: "runtime/runtime2.go", old: "	bubble  *synctestBubble", changed: "	order   orderG\n	node    nodeG\n	bubble  *synctestBubble"},
 	{file: "runtime/proc.go", old: "	newg.parentGoid = callergp.goid\n", changed: "	newg.parentGoid = callergp.goid\n	orderBorn(newg, callergp)\n"},
+	{file: "runtime/proc.go", old: "		newg.bubble = callergp.bubble\n", changed: "		newg.bubble = callergp.bubble\n		newg.node.id = callergp.node.id\n"},
+	{file: "runtime/time.go", old: "	return t.reset(when, period)\n", changed: "	t.order.node = getg().node.id\n	return t.reset(when, period)\n"},
 	{file: "runtime/time.go", old: "	isSending atomic.Int32\n}", changed: "	isSending atomic.Int32\n\n	order orderTimer\n}"},
 	{file: "runtime/time.go", old: "	t.modify(when, period, f, arg, 0)\n	t.init = true\n", changed: "	orderNewTimer(&t.timer)\n	t.modify(when, period, f, arg, 0)\n	t.init = true\n"},
-	{file: "runtime/time.go", old: "\n	f(arg, seq, delay)\n", changed: "\n	orderFire(t)\n	f(arg, seq, delay)\n	orderFired()\n"},
+	{file: "runtime/time.go", old: "\n	f(arg, seq, delay)\n", changed: "\n	if !nodeCrashed(t.order.node) {\n		orderFire(t)\n		f(arg, seq, delay)\n		orderFired()\n	}\n"},
 	{file: "testing/testing.go", old: "\n	fn(t)\n", changed: "\n	orderBegin(t.name)\n	fn(t)\n"},
 	{file: "testing/testing.go", old: "func tRunner(t *T, fn func(t *T)) {\n", changed: "//go:linkname orderBegin\nfunc orderBegin(name string)\n\nfunc tRunner(t *T, fn func(t *T)) {\n"},
+
+	// Stop the goroutines and timers of a node that has crashed.
+	{file: "runtime/runtime2.go", old: "	waitReasonCleanupWait                             // \"cleanup wait\"\n", changed: "	waitReasonCleanupWait                             // \"cleanup wait\"\n	waitReasonCrashed                                 // \"crashed\"\n"},
+	{file: "runtime/runtime2.go", old: "	waitReasonCleanupWait:           \"cleanup wait\",\n", changed: "	waitReasonCleanupWait:           \"cleanup wait\",\n	waitReasonCrashed:               \"crashed\",\n"},
+	{file: "runtime/proc.go", old: "	// If about to schedule a not-normal goroutine", changed: "	if nodeStop(gp) {\n		goto top\n	}\n\n	// If about to schedule a not-normal goroutine"},
+	{file: "runtime/time.go", old: "	if t.period > 0 {\n", changed: "	if t.period > 0 && !nodeCrashed(t.order.node) {\n"},
+	{file: "runtime/chan.go", old: "			sgp.next = nil // mark as removed (see dequeueSudoG)\n		}\n", changed: "			sgp.next = nil // mark as removed (see dequeueSudoG)\n		}\n		if nodeCrashed(sgp.g.node.id) {\n			continue\n		}\n"},
+	{file: "runtime/sema.go", old: "	s, t0, tailtime := root.dequeue(addr)\n", changed: "	s, t0, tailtime := root.dequeue(addr)\n	for s != nil && nodeCrashed(s.g.node.id) {\n		root.nwait.Add(-1)\n		s, t0, tailtime = root.dequeue(addr)\n	}\n"},
+
+	{file: "runtime/synctest.go", old: "		if gp.waitreason.isIdleInSynctest() {\n", changed: "		if nodeIdle(gp) {\n", times: 2},
+
+	// Remember which node holds a mutex.
+	{file: "internal/sync/mutex.go", old: "			runtime_SemacquireMutex(&m.sema, queueLifo, 2)\n", changed: "			nodeWaits(unsafe.Pointer(m))\n			runtime_SemacquireMutex(&m.sema, queueLifo, 2)\n			nodeWaits(nil)\n"},
+	{file: "sync/rwmutex.go", old: "		runtime_SemacquireRWMutexR(&rw.readerSem, false, 0)\n", changed: "		nodeWaits(unsafe.Pointer(&rw.w))\n		runtime_SemacquireRWMutexR(&rw.readerSem, false, 0)\n		nodeWaits(nil)\n"},
 
 	// Begin as BRAID_ORDER says: one processor, no garbage collection, no random bytes.
 	{file: "runtime/proc.go", old: "	randinit() // must run before mallocinit,", changed: "	orderInit()\n	randinit() // must run before mallocinit,"},
@@ -88,8 +110,8 @@ var edits = []edit{
 	{file: "runtime/select.go", old: "	gp := getg()\n	if debugSelect {", changed: "	gp := getg()\n	orderPoint()\n	if debugSelect {"},
 	{file: "runtime/netpoll.go", old: "func poll_runtime_pollReset(pd *pollDesc, mode int) int {\n", changed: "func poll_runtime_pollReset(pd *pollDesc, mode int) int {\n	orderPoint()\n"},
 	{file: "internal/sync/runtime.go", old: "//go:linkname throw\n", changed: "//go:linkname orderPoint\nfunc orderPoint()\n\n//go:linkname throw\n"},
-	{file: "internal/sync/mutex.go", old: "func (m *Mutex) Lock() {\n", changed: "func (m *Mutex) Lock() {\n	orderPoint()\n"},
-	{file: "internal/sync/mutex.go", old: "func (m *Mutex) TryLock() bool {\n", changed: "func (m *Mutex) TryLock() bool {\n	orderPoint()\n"},
+	{file: "internal/sync/mutex.go", old: "func (m *Mutex) Lock() {\n", changed: "func (m *Mutex) Lock() {\n	orderPoint()\n	m.lock()\n	nodeLocks(unsafe.Pointer(m))\n}\n\nfunc (m *Mutex) lock() {\n"},
+	{file: "internal/sync/mutex.go", old: "func (m *Mutex) TryLock() bool {\n", changed: "func (m *Mutex) TryLock() bool {\n	orderPoint()\n	if !m.tryLock() {\n		return false\n	}\n	nodeLocks(unsafe.Pointer(m))\n	return true\n}\n\nfunc (m *Mutex) tryLock() bool {\n"},
 	{file: "sync/atomic/type.go", old: "\nimport \"unsafe\"\n", changed: "\nimport \"unsafe\"\n\n//go:linkname orderPoint\nfunc orderPoint()\n"},
 	{file: "sync/atomic/type.go", old: `(?m)^(func \(x \*(?:Bool|Int32|Int64|Uint32|Uint64|Uintptr|Pointer\[T\])\) [A-Z]\w+\([^{]*\{)`, changed: "$1 orderPoint();", times: 43, pattern: true},
 	{file: "sync/atomic/value.go", old: `(?m)^(func \(v \*Value\) [A-Z]\w+\([^{]*\{)`, changed: "$1 orderPoint();", times: 4, pattern: true},

@@ -49,7 +49,7 @@ func readEnvironment(t *testing.T, o Options) environment {
 	if e.jobs > 1 && o.Turns {
 		t.Fatalf("simulation: BRAID_JOBS=%d: runs with guests or with Bubble cannot run in parallel, so use BRAID_PROCESSES", e.jobs)
 	}
-	if e.processes = positive(t, "BRAID_PROCESSES", "processes"); e.processes > 0 && (o.Guided && !e.one || e.jobs > 1) {
+	if e.processes = positive(t, "BRAID_PROCESSES", "processes"); e.processes > 0 && (o.Guided && !e.one && o.Program == "" || e.jobs > 1) {
 		t.Fatalf("simulation: BRAID_PROCESSES=%d: a guided search and BRAID_JOBS make their runs in one process", e.processes)
 	}
 	if v := os.Getenv("BRAID_STOP"); v != "" {

@@ -35,6 +35,9 @@ func (s *session) failure(t *testing.T, p Run, r Result) string {
 	}
 	err := f.cause()
 	keys := f.environment()
+	if f.last.Output != "" {
+		f.note("The output of its process:\n%s\n", f.last.Output)
+	}
 	f.notes = append(f.notes, s.stopped(r))
 	return fmt.Sprintf("seed %v: %v\n%s\nTo repeat it, with the whole trace:\n\n\t%sBRAID_SEED=%v go test -v -run '%s' %s\n%s",
 		f.run, err, strings.Join(f.notes, ""), strings.Join(f.env, ""), f.run, pattern(t.Name()), s.Package, keys)
@@ -50,7 +53,7 @@ func (f *failure) repeat() {
 	if f.s.twice(f.run) && len(f.s.others)+f.s.processes == 0 {
 		return
 	}
-	if f.t.Failed() {
+	if f.t.Failed() && f.s.Program == "" {
 		f.t.Logf("simulation: seed %d has failed, and runs again for its trace, so its output appears twice", f.run.Seed)
 	}
 	f.last = f.s.first.Again(f.run, f.how, f.was)
@@ -101,6 +104,8 @@ func (f *failure) note(format string, args ...any) {
 // cause returns the error of the run, or what has failed instead if the last repetition of the run has no error.
 func (f *failure) cause() error {
 	switch {
+	case f.was.Err != nil && f.last.Err != nil && (f.last.Differs && !f.was.Differs || f.last.Unending && !f.was.Unending):
+		return fmt.Errorf("%w\n\nThen the run was repeated: %w", f.was.Err, f.last.Err)
 	case f.last.Err != nil:
 		return f.last.Err
 	case f.was.Err != nil:
@@ -113,6 +118,9 @@ func (f *failure) cause() error {
 
 // environment adds the variables that the command needs, and returns advice about a variable that it may need.
 func (f *failure) environment() (advice string) {
+	if f.s.Program != "" {
+		return ""
+	}
 	if f.s.Guests { // package chance has changed the value 1 of BRAID_RANDOM to "set"
 		if os.Getenv("BRAID_RANDOM") != "" {
 			f.env = append(f.env, "BRAID_RANDOM=1 ")

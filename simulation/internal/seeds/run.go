@@ -32,7 +32,7 @@ type How struct {
 	Tell   bool      // record the story
 	Limit  int       // the greatest length of the story; 0 means no limit
 	Stop   int       // the step before which a debugger stops the run; 0 means no step
-	Trace  io.Writer // receives the trace; nil means no trace
+	Trace  io.Writer `json:"-"` // receives the trace; nil means no trace
 	Events bool      // return the events, for a comparison with another process
 }
 
@@ -47,14 +47,16 @@ type Result struct {
 	Failed  bool          // main has marked the test as failed, in a worker
 
 	Differs   bool `json:"-"` // Err says how two runs of the seed differed
-	Exited    bool `json:"-"` // main ended by runtime.Goexit, and Err contains the place
-	Unending  bool `json:"-"` // a goroutine of the run is still running, or the process has ended: the seed cannot run again in this process
+	Exited    bool // main ended by runtime.Goexit, and Err contains the place
+	Unending  bool // a goroutine of the run is still running, or the process has ended: the seed cannot run again in this process
 	Sometimes map[string]bool
 	Hits      map[string]bool
-	Came      []Milestone `json:"-"`
-	Record    *Record     `json:"-"` // nil if the run had no changes and no story
+	Came      []Milestone
+	Record    *Record // nil if the run had no changes and no story
+	Output    string  `json:"-"` // the output of the run's process, if it had one of its own
 
-	Windows, Long, Ahead, Left int // see simulation.Report
+	Level                      string // this and the next fields: see simulation.Report
+	Windows, Long, Ahead, Left int
 
 	Events []Event // set if How.Events was set
 }

@@ -109,7 +109,7 @@ func TestCausesOfAFailure(t *testing.T) {
 		"unending":     {toy{fails: fails}, func(s *session) { s.tries = 9 }, Result{Unending: true, Err: errors.New("busy")}, []string{"seed 3: busy\n"}, []string{"trace:\na"}},
 		"shorter":      {toy{fails: fails}, func(s *session) { s.tries = 99 }, Result{Err: errors.New("it fails")}, []string{"seed 3-spill1..20", "Its messages, faults and lines of Log", "the run ends: it fails", "BRAID_SEED=3-spill1..20"}, []string{trace}},
 		"shorter, not deterministic": {toy{fails: fails, other: true}, func(s *session) { s.tries = 99 }, Result{Err: errors.New("it fails")},
-			[]string{"seed 3: they differ", "It is not shortened: the shorter seed 3-spill1..20", trace}, nil},
+			[]string{"seed 3: it fails\n\nThen the run was repeated: they differ", "It is not shortened: the shorter seed 3-spill1..20", trace}, nil},
 		"processes":           {toy{fails: fails}, func(s *session) { s.processes = 2 }, Result{Err: errors.New("it fails")}, []string{trace, "\tBRAID_PROCESSES= " + command}, nil},
 		"processes differ":    {toy{fails: fails}, func(s *session) { s.processes = 2 }, Result{Differs: true, Err: errors.New("x")}, []string{"\tBRAID_PROCESSES=2 " + command}, []string{trace}},
 		"guests":              {toy{fails: fails}, func(s *session) { s.Guests = true }, Result{Err: errors.New("it fails")}, []string{"\t" + command, "\nThe order of a range over a map"}, nil},

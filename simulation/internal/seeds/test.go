@@ -6,11 +6,13 @@
 package seeds
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"iter"
 	"maps"
 	"math"
+	"runtime"
 	"slices"
 	"strings"
 	"sync"
@@ -31,6 +33,11 @@ type Options struct {
 	Guests  bool      // a run may depend on BRAID_RANDOM
 	Trace   io.Writer // receives the trace of each run; nil means no trace
 	Package string    // the package of the program, for the command that repeats a failure
+
+	// Program is the path of a program with the same test, which performs each run in a process of its own, with the variables Env in its
+	// environment. If Program is empty, runs share processes.
+	Program string
+	Env     []string
 
 	// Runner returns a Runner that can work in parallel with others, and the function that must be called after its last run.
 	Runner func() (r Runner, stop func())
@@ -71,6 +78,9 @@ func Test(t *testing.T, o Options) {
 	s.first, s.others = s.others[0], s.others[1:]
 	if s.work(t) {
 		return
+	}
+	if s.Program != "" {
+		s.first, s.processes = &apart{s: s, t: t}, cmp.Or(s.processes, runtime.NumCPU())
 	}
 	begun, steps, n := time.Now(), 0, 0
 	var last, workers Result
@@ -134,7 +144,7 @@ func countReached(reached map[string]int, sometimes map[string]bool) {
 
 // add adds the figures of a run with guests.
 func (r *Result) add(q Result) {
-	r.Windows, r.Long, r.Ahead, r.Left = r.Windows+q.Windows, r.Long+q.Long, r.Ahead+q.Ahead, r.Left+q.Left
+	r.Level, r.Windows, r.Long, r.Ahead, r.Left = q.Level, r.Windows+q.Windows, r.Long+q.Long, r.Ahead+q.Ahead, r.Left+q.Left
 }
 
 // more reports whether another run follows after n runs.
@@ -162,6 +172,7 @@ func (s *session) round(t *testing.T, n int) iter.Seq2[Run, Result] {
 	}
 	perform := func(i int) Result { return s.perform(s.first, plans[i]) }
 	switch {
+	case s.how.Trace != nil && s.Program != "": // the apart prints the trace
 	case s.processes > 0:
 		perform = s.inWorkers(t, plans)
 	case len(s.others) > 0:

@@ -21,10 +21,12 @@ import (
 // its worker, the first seed without a result is the seed of that run. Goroutines that a run leaves behind end with the worker. Guests of
 // different workers use different processors.
 //
+// The program of a worker may be another build of the test, see Options.Program. Then each run has a worker of its own.
+//
 // A seed that runs twice runs in two workers, which have different process ids, addresses and hash keys of maps. A job for a call of Test
 // in a subtest skips only the rest of the subtest. The outer test continues in the worker, where its other calls of Test do nothing.
 
-// perWorker is the maximum number of seeds that a worker runs.
+// perWorker is the maximum number of runs of a worker.
 const perWorker = 1000
 
 // pairs is the maximum number of pairs of processes in which a seed runs again.
@@ -36,12 +38,12 @@ var errEnded = errors.New("simulation: the process of the run ended")
 // OutputOpen is how long the output of a worker that has ended may stay open, because processes that main has started inherit it.
 var OutputOpen = 10 * time.Second
 
-// A job is a list of seeds for a worker.
+// A job is a list of runs for a worker.
 type job struct {
-	Name   string
-	Call   int // the number of the call of Test in that test
-	Seeds  []uint64
-	Events bool // the worker records events
+	Name string
+	Call int      // the number of the call of Test in that test
+	Runs []string // their names, see Run.String
+	How  How
 }
 
 // testCalls counts the calls of Test in each test, so that a worker finds the call that its job is for.
@@ -85,14 +87,12 @@ func (s *session) work(t *testing.T) (elsewhere bool) {
 	}
 	defer func() { _ = out.Close() }()
 	results := json.NewEncoder(out)
-	for _, seed := range j.Seeds {
-		how := s.how
-		how.Events = j.Events
-		p := Run{Seed: seed}
-		if s.one {
-			p = s.run
+	for _, name := range j.Runs {
+		p, err := Parse(name)
+		if err != nil {
+			t.Fatalf("simulation: BRAID_WORKER: %v", err)
 		}
-		r := s.first.Run(p, how)
+		r := s.first.Run(p, j.How)
 		if r.Err != nil {
 			text := r.Err.Error()
 			r.Error = &text
@@ -109,25 +109,31 @@ func (s *session) work(t *testing.T) (elsewhere bool) {
 	return true
 }
 
-// employ runs the given seeds in a new worker, and returns their results up to the first failure.
-func (s *session) employ(t *testing.T, events bool, some ...uint64) (all []Result) {
+// employ performs the given runs in a new worker, and returns their results up to the first failure.
+func (s *session) employ(t *testing.T, how How, some ...Run) (all []Result) {
 	fail := func(err error, output []byte) []Result {
 		r := Result{Unending: true, Err: fmt.Errorf("%w: %w\n%s", errEnded, err, bytes.TrimSpace(output))}
 		if len(all) < len(some) {
-			r.Seed = some[len(all)]
+			r.Seed = some[len(all)].Seed
 		}
 		return append(all, r)
 	}
 	file := filepath.Join(t.TempDir(), "job")
-	b, err := json.Marshal(job{t.Name(), s.call, some, events})
+	j := job{Name: t.Name(), Call: s.call, How: how}
+	for _, p := range some {
+		j.Runs = append(j.Runs, p.String())
+	}
+	b, err := json.Marshal(j)
 	if err = errors.Join(err, os.WriteFile(file, b, 0o600)); err != nil {
 		return fail(err, nil)
 	}
-	program, err := os.Executable()
-	if err != nil {
-		return fail(err, nil)
+	program := s.Program
+	if program == "" {
+		if program, err = os.Executable(); err != nil {
+			return fail(err, nil)
+		}
 	}
-	output, ended := worker(t, program, file).CombinedOutput()
+	output, ended := s.worker(t, program, file).CombinedOutput()
 	b, err = os.ReadFile(file + ".results")
 	if err != nil {
 		return fail(errors.Join(ended, err), output)
@@ -143,6 +149,9 @@ func (s *session) employ(t *testing.T, events bool, some ...uint64) (all []Resul
 		all = append(all, r)
 	}
 	if n := len(all); n == len(some) || n > 0 && all[n-1].failed() {
+		if n > 0 {
+			all[n-1].Output = strings.TrimSpace(strings.TrimSuffix(strings.TrimSpace(string(output)), "PASS"))
+		}
 		return all
 	}
 	if ended == nil {
@@ -153,7 +162,7 @@ func (s *session) employ(t *testing.T, events bool, some ...uint64) (all []Resul
 
 // worker returns the command that starts a worker for the job in file. The worker inherits the user's flags, and the environment without
 // the variables that only the first process needs.
-func worker(t *testing.T, program, file string) *exec.Cmd {
+func (s *session) worker(t *testing.T, program, file string) *exec.Cmd {
 	args := []string{"-test.run=" + pattern(t.Name()), fmt.Sprintf("-test.short=%v", testing.Short())}
 	if d, ok := t.Deadline(); ok {
 		args = append(args, "-test.timeout="+max(time.Until(d), time.Second).String())
@@ -167,78 +176,67 @@ func worker(t *testing.T, program, file string) *exec.Cmd {
 	c.WaitDelay = OutputOpen
 	c.Env = slices.DeleteFunc(os.Environ(), func(v string) bool {
 		name, _, _ := strings.Cut(v, "=")
-		return name == "BRAID_PROCESSES" || name == "BRAID_SHORTEN" || name == "BRAID_DIAGRAM" || name == "BRAID_RANDOM"
+		return slices.Contains([]string{"BRAID_PROCESSES", "BRAID_SHORTEN", "BRAID_DIAGRAM", "BRAID_RANDOM", "BRAID_SEED", "BRAID_SEEDS"}, name)
 	})
-	if os.Getenv("BRAID_RANDOM") != "" { // the value in this process is "set"
+	if os.Getenv("BRAID_RANDOM") != "" && s.Program == "" { // the value in this process is "set"
 		c.Env = append(c.Env, "BRAID_RANDOM=1")
 	}
-	c.Env = append(c.Env, "BRAID_WORKER="+file)
+	// The race detector sleeps for a second at the end of a process, in case another thread still has to report something.
+	race := strings.TrimSpace(os.Getenv("GORACE") + " atexit_sleep_ms=0")
+	c.Env = append(append(c.Env, s.Env...), "GORACE="+race, "BRAID_WORKER="+file)
 	return c
 }
 
-// inWorkers runs all plans in workers. Seeds that must run twice then run again in other workers. It returns a function that returns the
-// i'th report.
+// inWorkers performs all plans in workers. Runs that must be performed twice are then performed in other workers, too. It returns a function
+// that returns the i'th result.
 func (s *session) inWorkers(t *testing.T, plans []Run) func(i int) Result {
-	first := map[uint64]Result{}
-	var again []uint64
-	for _, r := range s.share(t, plans) {
-		first[r.Seed] = r
-		if s.twice(Run{Seed: r.Seed}) && !r.failed() {
-			again = append(again, r.Seed)
+	first := s.share(t, plans)
+	var again []Run
+	var at []int // the indexes of again in plans
+	for i, r := range first {
+		if r.Seed != 0 && s.twice(plans[i]) && !r.failed() {
+			again, at = append(again, plans[i]), append(at, i)
 		}
 	}
-	plans2 := make([]Run, len(again))
-	for i, seed := range again {
-		plans2[i].Seed = seed
-	}
-	for _, r := range s.share(t, plans2) {
-		if was := first[r.Seed]; !was.same(r) {
-			first[r.Seed] = s.across(t, was, r)
+	for k, r := range s.share(t, again) {
+		if was := first[at[k]]; r.Seed != 0 && !was.same(r) {
+			first[at[k]] = s.across(t, again[k], was, r)
 		}
 	}
 	return func(i int) Result {
-		r := first[plans[i].Seed]
+		r := first[i]
 		r.Failed = r.failed()
 		return r
 	}
 }
 
-// share divides plans equally among workers, and returns their results.
-func (s *session) share(t *testing.T, plans []Run) (all []Result) {
-	var mu sync.Mutex
+// share divides plans equally among workers, and returns their results. Plans of a worker that follow a failure have zero Results.
+func (s *session) share(t *testing.T, plans []Run) []Result {
+	all := make([]Result, len(plans))
 	var wait sync.WaitGroup
 	free := make(chan struct{}, s.processes)
-	for some := range slices.Chunk(plans, max(1, min(perWorker, (len(plans)+s.processes-1)/s.processes))) {
-		numbers := make([]uint64, len(some))
-		for i, p := range some {
-			numbers[i] = p.Seed
-		}
+	size := 1
+	if s.Program == "" {
+		size = max(1, min(perWorker, (len(plans)+s.processes-1)/s.processes))
+	}
+	for from := 0; from < len(plans); from += size {
 		free <- struct{}{}
 		wait.Go(func() {
 			defer func() { <-free }()
-			results := s.employ(t, false, numbers...)
-			mu.Lock()
-			defer mu.Unlock()
-			all = append(all, results...)
+			copy(all[from:], s.employ(t, s.how, plans[from:min(from+size, len(plans))]...))
 		})
 	}
 	wait.Wait()
 	return all
 }
 
-// across returns the result of a seed whose runs in two processes, a and b, differed. Further pairs of processes record events, so that the
+// across returns the result of the run p, whose performances in two processes, a and b, differed. Further pairs of processes record events, so that the
 // error describes the first difference. If a run has had a long window, the machine may have decided an order there, and a pair of equal
 // runs is accepted.
-func (s *session) across(t *testing.T, a, b Result) Result {
+func (s *session) across(t *testing.T, p Run, a, b Result) Result {
 	long := a.Long + b.Long
 	for range pairs {
-		pair := make([]Result, 2)
-		var both sync.WaitGroup
-		for i := range pair {
-			both.Go(func() { pair[i] = s.employ(t, true, a.Seed)[0] })
-		}
-		both.Wait()
-		x, y := pair[0], pair[1]
+		x, y := s.pair(t, p, s.how)
 		switch now := x.Long + y.Long; {
 		case x.same(y) && long > 0:
 			return x
@@ -253,4 +251,14 @@ func (s *session) across(t *testing.T, a, b Result) Result {
 	a.Err = fmt.Errorf("simulation: seed %d is not deterministic: its runs in two processes had the hashes %016x and %016x, and ended so:\n\t%s\n\t%s\n"+
 		"In %d further pairs of processes no event was found that explains it", a.Seed, a.Hash, b.Hash, Verdict(a.Err), Verdict(b.Err), pairs)
 	return a
+}
+
+// pair performs the run p in two workers, which record events.
+func (s *session) pair(t *testing.T, p Run, how How) (x, y Result) {
+	how.Events = true
+	var both sync.WaitGroup
+	both.Go(func() { x = s.employ(t, how, p)[0] })
+	both.Go(func() { y = s.employ(t, how, p)[0] })
+	both.Wait()
+	return x, y
 }

@@ -2,7 +2,10 @@ package storage
 
 import (
 	"bytes"
+	"fmt"
+	"maps"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -126,4 +129,83 @@ func TestFlipAndTruncate(t *testing.T) {
 		f.Forget()
 	}, func(d *Disk) string { return content(d.Find("f")) })
 	require.Equal(t, map[string]int{"cbc\x00": 200}, came)
+}
+
+// names returns the paths of all files, sorted.
+func names(f *File, path string) (all []string) {
+	for _, name := range f.Names() {
+		all = append(all, path+name)
+		all = append(all, names(f.Find(name), path+name+"/")...)
+	}
+	return all
+}
+
+func tree(d *Disk) string { return strings.Join(names(d.Root(), ""), " ") }
+
+// A sync of a folder keeps its names, and a file that is moved there has one name. It does not keep the folder's own name.
+func TestASyncOfAFolder(t *testing.T) {
+	came := crashes(func(d *Disk) {
+		a, b := d.NewFolder(), d.NewFolder()
+		d.Link(d.Root(), "a", a)
+		d.Link(d.Root(), "b", b)
+		d.SyncFolder(d.Root())
+		d.Link(a, "f", d.NewFile())
+		d.Link(a, "g", d.NewFile())
+		d.Move(a, "f", b, "f")
+		d.Link(a, "late", d.NewFile())
+		d.SyncFolder(b)
+		d.Unlink(a, "g")
+	}, tree)
+	require.ElementsMatch(t, []string{"a a/g b b/f", "a a/g a/late b b/f", "a a/late b b/f"}, slices.Collect(maps.Keys(came)))
+	came = crashes(func(d *Disk) {
+		a := d.NewFolder()
+		d.Link(d.Root(), "a", a)
+		d.Link(a, "f", d.NewFile())
+		d.SyncFolder(a)
+	}, tree)
+	require.ElementsMatch(t, []string{"", "a a/f"}, slices.Collect(maps.Keys(came)), "the name of the folder is not durable")
+}
+
+// A sync of a file keeps its name if the disk says so.
+func TestASyncOfAFileKeepsItsName(t *testing.T) {
+	for _, keeps := range []bool{false, true} {
+		came := crashes(func(d *Disk) {
+			d.KeepsNames = keeps
+			f := d.Create("f")
+			f.Write([]byte("x"), 0)
+			d.SyncFile(f)
+		}, tree)
+		require.Equal(t, keeps, came["f"] == 200, came)
+	}
+}
+
+// A long file needs no memory where it is empty, and a crash may lose its length.
+func TestALongFile(t *testing.T) {
+	came := crashes(func(d *Disk) {
+		f := d.Create("f")
+		f.Truncate(1 << 40)
+		f.Write([]byte("abc"), 5*block-1)
+		require.Equal(t, "\x00abc\x00", string(bytesAt(f, 5*block-2, 5)))
+		f.Truncate(5 * block)
+		f.Truncate(1 << 40)
+		require.Equal(t, "\x00a\x00\x00\x00", string(bytesAt(f, 5*block-2, 5)), "the end was cut off")
+		f.Sync()
+		d.Sync()
+		f.Truncate(0)
+	}, func(d *Disk) string {
+		f := d.Find("f")
+		n := 0
+		for off, p := range f.Blocks {
+			n++
+			require.EqualValues(t, 4*block, off)
+			require.EqualValues(t, 'a', p[block-1])
+		}
+		return fmt.Sprint(f.Size(), n)
+	})
+	require.ElementsMatch(t, []string{"1099511627776 1", "0 0"}, slices.Collect(maps.Keys(came)))
+}
+
+func bytesAt(f *File, off, n int64) []byte {
+	p := make([]byte, n)
+	return p[:f.Read(p, off)]
 }

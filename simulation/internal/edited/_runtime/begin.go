@@ -21,6 +21,7 @@ const (
 
 var (
 	order       bool   // BRAID_ORDER is set
+	orderFixed  bool   // the random bytes of the process are constants
 	orderPicks  bool   // there are ordered goroutines
 	orderSeed   uint64 // a hash of the seed
 	orderHow    int
@@ -39,6 +40,7 @@ var (
 //	BRAID_ORDER=12:5fa01cp17  with one switch, at point 17 of the goroutine 5fa01c
 //	BRAID_ORDER=12:@file      with the switches in a file, because a variable of the environment may have 128 KB
 //	BRAID_ORDER_LOG=file      an existing, empty file for the points and switches
+//	BRAID_ORDER_KEYS=1        without an order, but the hash keys of maps are those of each such process
 func orderInit() {
 	switch GOOS {
 	case "darwin", "dragonfly", "freebsd", "linux", "netbsd", "openbsd":
@@ -51,6 +53,8 @@ func orderInit() {
 		switch {
 		case stringslite.HasPrefix(s, "BRAID_ORDER="):
 			spec = s[len("BRAID_ORDER="):]
+		case s == "BRAID_ORDER_KEYS=1":
+			orderFixed = true
 		case stringslite.HasPrefix(s, "BRAID_ORDER_LOG="):
 			logged = (*byte)(add(unsafe.Pointer(argv_index(argv, i)), uintptr(len("BRAID_ORDER_LOG="))))
 		}
@@ -126,7 +130,7 @@ func orderHide() {
 
 // orderRandInit replaces the random bytes from which the hash keys of maps are made.
 func orderRandInit(seed *[32]byte) {
-	if order {
+	if order || orderFixed {
 		for i := range seed {
 			seed[i] = byte(i + 1)
 		}

@@ -8,6 +8,7 @@ import _ "unsafe"
 type orderTimer struct {
 	id    uint64
 	fired uint32
+	node  uint32 // the node of the goroutine that has made or reset the timer
 }
 
 // testing_orderBegin gives the calling goroutine the id of a test.
@@ -34,7 +35,7 @@ func testing_orderBegin(name string) {
 
 // orderBorn gives a new goroutine its id. The parent is a g0 if a timer calls the function of time.AfterFunc.
 func orderBorn(gp, parent *g) {
-	gp.order = orderG{}
+	gp.order, gp.node = orderG{}, nodeG{}
 	if parent.order.id != 0 {
 		parent.order.born++
 		gp.order.id = orderMix(parent.order.id, uint64(parent.order.born)) | 1
@@ -53,7 +54,9 @@ func orderFirstLevel(gp *g) {
 
 // orderNewTimer gives a timer an id. It has to come before orderFire.
 func orderNewTimer(t *timer) {
-	if gp := getg(); gp.order.id != 0 {
+	gp := getg()
+	t.order.node = gp.node.id
+	if gp.order.id != 0 {
 		gp.order.born++
 		t.order.id = orderMix(gp.order.id, uint64(gp.order.born)) | 1
 	}
@@ -61,6 +64,7 @@ func orderNewTimer(t *timer) {
 
 // orderFire makes the caller, a g0, the parent of the goroutines that the function of t starts.
 func orderFire(t *timer) {
+	getg().node.id = t.order.node
 	if t.order.id != 0 {
 		t.order.fired++
 		getg().order = orderG{id: orderMix(t.order.id, uint64(t.order.fired)) | 1}
@@ -68,4 +72,7 @@ func orderFire(t *timer) {
 }
 
 // orderFired ends orderFire.
-func orderFired() { getg().order = orderG{} }
+func orderFired() {
+	gp := getg()
+	gp.order, gp.node = orderG{}, nodeG{}
+}

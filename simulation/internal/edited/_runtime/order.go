@@ -16,6 +16,7 @@
 //	monitor.go   when the monitor may preempt a goroutine
 //	log.go       what happens, for the report of hunt
 //	links.go     functions for other packages
+//	node.go      the nodes of a simulation
 package runtime
 
 // orderG is the part of a g for orders.

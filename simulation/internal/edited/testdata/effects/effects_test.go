@@ -509,3 +509,49 @@ func see(t *testing.T, x any) { fmt.Printf("see: %s: %v\n", t.Name(), x) }
 
 // same prints what must be the same for all seeds.
 func same(t *testing.T, x any) { fmt.Printf("same: %s: %v\n", t.Name(), x) }
+
+//go:linkname nodeFiles syscall.nodeFiles
+var nodeFiles struct {
+	call func(trap uintptr, a *[6]uintptr, path, other string, data []byte, p any) (r uintptr, err syscall.Errno, done bool)
+}
+
+//go:linkname nodeWorld runtime.nodeWorld
+var nodeWorld struct {
+	set func(id uint32)
+	get func() uint32
+}
+
+// TestFiles tests that the calls for files of a node come to a simulation: an openat is made by Syscall6, and a write by Syscall.
+func TestFiles(t *testing.T) {
+	name := t.TempDir() + "/f"
+	real, err := os.Create(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	seen := map[uintptr]string{}
+	nodeFiles.call = func(trap uintptr, a *[6]uintptr, path, _ string, data []byte, _ any) (uintptr, syscall.Errno, bool) {
+		if nodeWorld.get() != 7 {
+			return 0, 0, false // a close by the runtime's own goroutines
+		}
+		seen[trap] = path + string(data)
+		switch trap {
+		case syscall.SYS_OPENAT:
+			return real.Fd(), 0, true
+		case syscall.SYS_WRITE:
+			return uintptr(len(data)), 0, true
+		}
+		return 0, 0, false
+	}
+	nodeWorld.set(7)
+	f, err := os.OpenFile("/nowhere", os.O_WRONLY, 0)
+	if err == nil {
+		_, err = f.Write([]byte("text"))
+	}
+	nodeWorld.set(0)
+	nodeFiles.call = nil
+	got, _ := os.ReadFile(name)
+	if err != nil || len(got) != 0 || seen[syscall.SYS_OPENAT] != "/nowhere" || seen[syscall.SYS_WRITE] != "text" {
+		t.Fatal(err, string(got), seen)
+	}
+	runtime.KeepAlive(real)
+}
