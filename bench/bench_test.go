@@ -47,6 +47,25 @@ func TestRows(t *testing.T) {
 	}
 }
 
+// TestTableOfCores measures each cell of the table once, with few operations.
+func TestTableOfCores(t *testing.T) {
+	var out strings.Builder
+	tableOfCores(&out, 3, 0, true)
+	lines := strings.Split(strings.TrimSpace(out.String()), "\n")
+	if len(lines) != len(scalings)+2 || lines[0] != "| | 1 | 2 | 3 |" {
+		t.Fatal(out.String())
+	}
+	for i, s := range scalings {
+		cell := ` [0-9]+ \|`
+		if s.peer != nil {
+			cell = ` [0-9]+ : [0-9]+ \|`
+		}
+		if !regexp.MustCompile(`^\| ` + regexp.QuoteMeta(s.title) + ` \|(` + cell + `){3}$`).MatchString(lines[i+2]) {
+			t.Error(lines[i+2])
+		}
+	}
+}
+
 // TestCurves measures, saves and draws every curve. Each series has each point.
 func TestCurves(t *testing.T) {
 	dir := t.TempDir()

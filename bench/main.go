@@ -5,6 +5,7 @@
 //	go run . -quick mutex-ctx cancel-cost       choose rows by id, or by the part of the id before a slash
 //	go run . -full                              measure all rows in longer rounds, and all curves, in twenty minutes
 //	go run . -full mvar-table fork              choose rows and curves
+//	go run . -cores                             print a table for 1, 2, 4 and more processors, in one minute
 //	go run . -list                              print the ids of all rows and curves
 //	go run . -full -json now.json               write the figures to a file
 //	go run . -full -results RESULTS.md          write the report, and the plots and tables of the curves in results beside it
@@ -26,6 +27,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"time"
@@ -51,10 +53,15 @@ func runAll() {
 	_ = flag.Bool("quick", true, "short rounds, rows only (the default, without -full)")
 	isFull := flag.Bool("full", false, "longer rounds, and curves")
 	list := flag.Bool("list", false, "print the ids of rows and curves")
+	cores := flag.Bool("cores", false, "print a table of costs for 1, 2, 4 and more processors, in a minute, and measure no rows")
 	out := flag.String("json", "", "write the results to this `file`")
 	from := flag.String("from", "", "measure nothing, and take the results of this `file`, written by -json, as far as the tables still have them; rows and curves of further ones, after commas, replace its own")
 	report := flag.String("results", "", "write the results as Markdown to this `file`, and the tables and plots of curves to results beside it")
 	flag.Parse()
+	if *cores {
+		tableOfCores(os.Stdout, runtime.GOMAXPROCS(0), time.Minute, false)
+		return
+	}
 	if *list {
 		for _, r := range rows() {
 			fmt.Printf("%-24s against %s\n", r.id, r.against)

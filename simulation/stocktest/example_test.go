@@ -41,7 +41,7 @@ func Example() {
 				errs <- err
 			})
 			return <-errs
-		}, simulation.TestOptions{Seeds: 1, Options: simulation.Options{Guests: true}})
+		}, simulation.TestOptions{InProcess: true, Seeds: 1, Options: simulation.Options{Guests: true}})
 	})
 	fmt.Println(answer)
 	// Output: hello from server after 200ms

@@ -79,7 +79,7 @@ func (c *cluster) leader() member {
 // TestTransferFails fails. TestTransferIsLost runs it in another process. Seeds 1 to 53 pass, so it skips most of them.
 func TestTransferFails(t *testing.T) {
 	if fails() {
-		simulation.Test(t, transfers, simulation.TestOptions{Seeds: 100, Options: simulation.Options{Seed: 51, Guests: true, MaxTime: 24 * time.Hour}})
+		simulation.Test(t, transfers, simulation.TestOptions{InProcess: true, Seeds: 100, Options: simulation.Options{Seed: 51, Guests: true, MaxTime: 24 * time.Hour}})
 	}
 }
 

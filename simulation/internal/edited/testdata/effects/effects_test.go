@@ -515,12 +515,6 @@ var nodeFiles struct {
 	call func(trap uintptr, a *[6]uintptr, path, other string, data []byte, p any) (r uintptr, err syscall.Errno, done bool)
 }
 
-//go:linkname nodeWorld runtime.nodeWorld
-var nodeWorld struct {
-	set func(id uint32)
-	get func() uint32
-}
-
 // TestFiles tests that the calls for files of a node come to a simulation: an openat is made by Syscall6, and a write by Syscall.
 func TestFiles(t *testing.T) {
 	name := t.TempDir() + "/f"
@@ -530,7 +524,7 @@ func TestFiles(t *testing.T) {
 	}
 	seen := map[uintptr]string{}
 	nodeFiles.call = func(trap uintptr, a *[6]uintptr, path, _ string, data []byte, _ any) (uintptr, syscall.Errno, bool) {
-		if nodeWorld.get() != 7 {
+		if nodes.get() != 7 {
 			return 0, 0, false // a close by the runtime's own goroutines
 		}
 		seen[trap] = path + string(data)
@@ -542,12 +536,12 @@ func TestFiles(t *testing.T) {
 		}
 		return 0, 0, false
 	}
-	nodeWorld.set(7)
+	nodes.set(7)
 	f, err := os.OpenFile("/nowhere", os.O_WRONLY, 0)
 	if err == nil {
 		_, err = f.Write([]byte("text"))
 	}
-	nodeWorld.set(0)
+	nodes.set(0)
 	nodeFiles.call = nil
 	got, _ := os.ReadFile(name)
 	if err != nil || len(got) != 0 || seen[syscall.SYS_OPENAT] != "/nowhere" || seen[syscall.SYS_WRITE] != "text" {

@@ -1,0 +1,160 @@
+//go:build explore
+
+package sharing
+
+import (
+	"fmt"
+	"maps"
+	"runtime"
+	"runtime/debug"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"unsafe"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/braidgo/braid/adapters/workstealing"
+	"github.com/braidgo/braid/internal/atomicx"
+)
+
+// A count is the atomicx.Tracer of one run. It counts the writes to each word, by the line of code.
+type count struct {
+	mu     sync.Mutex
+	writes map[unsafe.Pointer]map[string]int // its keys keep the words from being freed and used again
+}
+
+func (c *count) Access(kind atomicx.Kind, at unsafe.Pointer) {
+	if kind != atomicx.Load {
+		c.write(at)
+	}
+}
+
+func (c *count) Unchanged()           {}
+func (c *count) Look(<-chan struct{}) {}
+func (c *count) Lock(m *sync.Mutex)   { c.write(unsafe.Pointer(m)); m.Lock() }
+func (c *count) Unlock(m *sync.Mutex) { c.write(unsafe.Pointer(m)); m.Unlock() }
+
+func (c *count) write(at unsafe.Pointer) {
+	var pcs [16]uintptr
+	frames := runtime.CallersFrames(pcs[:runtime.Callers(3, pcs[:])])
+	f, more := frames.Next()
+	for more && strings.Contains(f.File, "internal/atomicx") {
+		f, more = frames.Next()
+	}
+	_, line, _ := strings.Cut(fmt.Sprintf("%s:%d", f.File, f.Line), "/braid/")
+	if line == "" {
+		line = fmt.Sprintf("%s:%d", f.Function, f.Line)
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.writes[at] == nil {
+		c.writes[at] = map[string]int{}
+	}
+	c.writes[at][line]++
+}
+
+// A holder is a task that blocks its worker, except while it runs a function that it has received.
+type holder struct{ run, ran chan func() }
+
+// A crew is a pool whose workers are all held.
+type crew struct {
+	pool *workstealing.Pool
+	all  []holder
+}
+
+func newCrew(t *testing.T, workers int) *crew {
+	c := &crew{pool: workstealing.New(workstealing.Options{Workers: workers, GrowAfter: -1, StallAfter: -1})}
+	held := make(chan holder)
+	for range workers {
+		require.NoError(t, c.pool.Go(func() {
+			h := holder{make(chan func()), make(chan func())}
+			held <- h
+			for f := range h.run {
+				f()
+				h.ran <- f
+			}
+		}))
+	}
+	for range workers {
+		c.all = append(c.all, <-held)
+	}
+	return c
+}
+
+// close ends the pool.
+func (c *crew) close(t *testing.T) {
+	for _, h := range c.all {
+		close(h.run)
+	}
+	require.NoError(t, c.pool.Close())
+}
+
+// in runs the functions of a path on the holders from the first on, all at the same time.
+func (c *crew) in(first int, fs []func()) {
+	for i, f := range fs {
+		c.all[first+i].run <- f
+	}
+	for i := range fs {
+		<-c.all[first+i].ran
+	}
+}
+
+const (
+	times = 610 // ten turns of a worker
+	runs  = 3
+	slack = .1 // the beginning and the end of a run write, too
+)
+
+// count runs p on one set of workers after another, and returns the writes of an operation: all of them, those to words that were written
+// in more than one run, and the lines of code with the latter.
+func (p path) count(t *testing.T) (all, shared float64, lines map[string]int) {
+	c := newCrew(t, runs*p.workers)
+	defer c.close(t)
+	defer debug.SetGCPercent(debug.SetGCPercent(-1)) // collections come between the runs
+	once := p.make(c.pool)
+	counts := make([]*count, runs)
+	for i := range counts {
+		counts[i] = &count{writes: map[unsafe.Pointer]map[string]int{}}
+		runtime.GC() // the second collection empties each sync.Pool, from which another worker would take what this one has put there
+		runtime.GC()
+		setup, path := once(i)
+		c.in(i*p.workers, setup)
+		atomicx.Trace(counts[i])
+		c.in(i*p.workers, path)
+		atomicx.Trace(nil)
+	}
+	lines = map[string]int{}
+	total, seen := 0, 0
+	for _, c := range counts {
+		for at, by := range c.writes {
+			elsewhere := slices.ContainsFunc(counts, func(other *count) bool { return other != c && other.writes[at] != nil })
+			for line, n := range by {
+				if total += n; elsewhere {
+					seen += n
+					lines[line] += n
+				}
+			}
+		}
+	}
+	return float64(total) / (runs * times), float64(seen) / (runs * times), lines
+}
+
+// TestSharedWrites fails if an operation writes to shared words more often than its path allows.
+func TestSharedWrites(t *testing.T) {
+	for _, p := range paths {
+		t.Run(p.name, func(t *testing.T) {
+			all, shared, lines := p.count(t)
+			t.Logf("%.2f writes, %.2f of them shared, and at most %v are allowed", all, shared, p.atMost)
+			if shared > p.atMost+slack {
+				sorted := slices.SortedFunc(maps.Keys(lines), func(a, b string) int { return lines[b] - lines[a] })
+				for _, line := range sorted[:min(12, len(sorted))] {
+					t.Logf("%6.2f %s", float64(lines[line])/(runs*times), line)
+				}
+				t.Error("too many writes to shared words")
+			}
+			require.Positive(t, all, "nothing is counted")
+		})
+	}
+}
