@@ -67,7 +67,8 @@ type Options struct {
 	// time until the next try. By default, package slog logs the error.
 	OnAcceptError func(err error, retry time.Duration)
 
-	// IdleTimeout limits how long ServeParked keeps a connection parked, also before the first byte. Zero means no limit.
+	// IdleTimeout limits how long ServeParked keeps a connection parked, also before the first byte. Zero means no limit. It has no effect
+	// on systems without epoll, where connections are not parked.
 	IdleTimeout time.Duration
 
 	// StallAfter is how long a task may run without suspending or yielding before its stack is reported to OnStall. The

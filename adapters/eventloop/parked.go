@@ -53,11 +53,11 @@ func (s *parking) park(c *Conn) {
 			s.end(c)
 			return
 		}
-		if idle > 0 && err == nil {
-			if v.expired() {
-				s.end(c)
-				return
-			}
+		if v.expired() && idle > 0 && !c.fd.hasInput() { // bytes that came in time are served, even by a machine that was stopped
+			s.end(c)
+			return
+		}
+		if idle > 0 {
 			_ = c.SetReadDeadline(time.Time{})
 		}
 		s.run(c)

@@ -31,6 +31,8 @@ type verdict struct{}
 
 func (verdict) expired() bool { return false }
 
+func (d *fd) hasInput() bool { return false }
+
 func (d *fd) readableOp() suspend.Op[verdict] { return suspend.OpOf[verdict](&unsupported{}) }
 
 // An unsupported is the suspend.Source of an operation that fails immediately.

@@ -28,6 +28,8 @@ func (s *readable) Try() (v verdict, ok bool, err error) {
 	return undecided, false, nil
 }
 
+func (d *fd) hasInput() bool { return d.rd.hasInput() }
+
 // hasInput reports whether a Read would return without waiting. It asks the system, and can be called under the guard.
 func (s *side) hasInput() bool {
 	d := s.fd

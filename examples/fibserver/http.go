@@ -59,7 +59,7 @@ var (
 )
 
 // serveConn answers the requests on one connection in order. It returns nil if there is no byte of a next request after parkAfter, and an
-// error if the connection has to be closed.
+// error if the connection has to be closed. A loop that cannot park calls serveConn before there is a byte. It then waits for idleTimeout.
 func (s *httpServer) serveConn(ctx context.Context, c net.Conn) error {
 	limit := &io.LimitedReader{R: c}
 	in, out := readers.Get().(*bufio.Reader), writers.Get().(*bufio.Writer)
@@ -71,7 +71,7 @@ func (s *httpServer) serveConn(ctx context.Context, c net.Conn) error {
 	}()
 	in.Reset(limit)
 	out.Reset(c)
-	for {
+	for wait := idleTimeout; ; wait = parkAfter {
 		if in.Buffered() == 0 { // sends the answers to pipelined requests together
 			_ = c.SetWriteDeadline(time.Now().Add(writeTimeout))
 			if err := out.Flush(); err != nil {
@@ -79,7 +79,7 @@ func (s *httpServer) serveConn(ctx context.Context, c net.Conn) error {
 			}
 		}
 		limit.N = maxHeader
-		if err := s.awaitRequest(c, in); errors.Is(err, os.ErrDeadlineExceeded) && !s.isDraining() {
+		if err := s.awaitRequest(c, in, wait); wait == parkAfter && errors.Is(err, os.ErrDeadlineExceeded) && !s.isDraining() {
 			return c.SetReadDeadline(time.Time{})
 		} else if err != nil {
 			return err
@@ -128,8 +128,8 @@ func (s *httpServer) serveConn(ctx context.Context, c net.Conn) error {
 	}
 }
 
-// awaitRequest waits for the first byte of a request, at most for parkAfter.
-func (s *httpServer) awaitRequest(c net.Conn, in *bufio.Reader) error {
+// awaitRequest waits for the first byte of a request, at most for the time wait.
+func (s *httpServer) awaitRequest(c net.Conn, in *bufio.Reader, wait time.Duration) error {
 	if in.Buffered() > 0 {
 		return nil
 	}
@@ -138,7 +138,7 @@ func (s *httpServer) awaitRequest(c net.Conn, in *bufio.Reader) error {
 		s.mu.Unlock()
 		return errOver
 	}
-	_ = c.SetReadDeadline(time.Now().Add(parkAfter))
+	_ = c.SetReadDeadline(time.Now().Add(wait))
 	s.idle[c] = true
 	s.mu.Unlock()
 	_, err := in.Peek(1)
