@@ -24,16 +24,13 @@ import (
 	"math/big"
 	"net"
 	"net/http"
-	"os"
-	"os/exec"
-	"runtime"
-	"runtime/metrics"
 	"strconv"
 	"strings"
 	"time"
 
 	"github.com/braidgo/braid/adapters/eventloop"
 	"github.com/braidgo/braid/adapters/httppark"
+	"github.com/braidgo/braid/internal/testrig/weigh"
 )
 
 // servers start a server on a free port.
@@ -120,73 +117,28 @@ func serve(i int) error {
 	if err != nil {
 		return err
 	}
-	before := live()
-	fmt.Println(addr)
-	for lines := bufio.NewScanner(os.Stdin); lines.Scan(); {
-		fmt.Println(live() - before)
-	}
+	weigh.Serve(addr.String())
 	return nil
-}
-
-func live() (sum uint64) {
-	runtime.GC()
-	runtime.GC()
-	for _, class := range []string{"heap/objects", "heap/stacks", "metadata/other", "other"} {
-		s := []metrics.Sample{{Name: "/memory/classes/" + class + ":bytes"}}
-		metrics.Read(s)
-		sum += s[0].Value.Uint64()
-	}
-	return sum
 }
 
 // measure runs a server in another process, and returns the bytes for each of n connections.
 func measure(server, n int) (each float64, err error) {
-	cmd := exec.Command(os.Args[0], "-serve", strconv.Itoa(server))
-	cmd.Stderr = os.Stderr
-	in, err := cmd.StdinPipe()
+	return weigh.Each(n, weigh.Client{
+		Dial:  func(addr string) (net.Conn, error) { return dial(servers[server].name, addr) },
+		Use:   request,
+		Pause: 2 * time.Second, // a connection is parked after 100 ms
+	}, "-serve", strconv.Itoa(server))
+}
+
+// request sends a request and reads the answer.
+func request(c net.Conn) error {
+	fmt.Fprint(c, "GET / HTTP/1.1\r\nHost: idle\r\n\r\n")
+	r, err := http.ReadResponse(bufio.NewReaderSize(c, 256), nil)
 	if err != nil {
-		return 0, err
+		return err
 	}
-	out, err := cmd.StdoutPipe()
-	if err != nil {
-		return 0, err
-	}
-	if err := cmd.Start(); err != nil {
-		return 0, err
-	}
-	defer func() {
-		_ = in.Close()
-		if e := cmd.Wait(); err == nil {
-			err = e
-		}
-	}()
-	var addr string
-	if _, err := fmt.Fscan(out, &addr); err != nil {
-		return 0, err
-	}
-	conns := make([]net.Conn, n)
-	for range 2 {
-		for i, c := range conns {
-			if c == nil {
-				if c, err = dial(servers[server].name, addr); err != nil {
-					return 0, err
-				}
-				conns[i] = c
-				defer c.Close()
-			}
-			fmt.Fprint(c, "GET / HTTP/1.1\r\nHost: idle\r\n\r\n")
-			r, err := http.ReadResponse(bufio.NewReaderSize(c, 256), nil)
-			if err != nil {
-				return 0, err
-			}
-			_, _ = io.Copy(io.Discard, r.Body)
-		}
-	}
-	time.Sleep(2 * time.Second) // connections are parked after 100 ms
-	fmt.Fprintln(in)
-	bytes := 0.0
-	_, err = fmt.Fscan(out, &bytes)
-	return bytes / float64(n), err
+	_, _ = io.Copy(io.Discard, r.Body)
+	return nil
 }
 
 func dial(name, addr string) (net.Conn, error) {

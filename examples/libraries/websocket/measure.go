@@ -1,17 +1,11 @@
 package main
 
 import (
-	"bufio"
 	"context"
-	"errors"
 	"fmt"
 	"net"
 	"net/http"
 	"net/url"
-	"os"
-	"os/exec"
-	"runtime"
-	"runtime/metrics"
 	"strconv"
 	"time"
 
@@ -20,6 +14,7 @@ import (
 	"github.com/gobwas/ws/wsutil"
 
 	"github.com/braidgo/braid/adapters/eventloop"
+	"github.com/braidgo/braid/internal/testrig/weigh"
 )
 
 // servers are stock http.Servers that echo.
@@ -84,67 +79,13 @@ func serveMeasured(i int) error {
 		return err
 	}
 	go func() { _ = http.Serve(ln, handler) }()
-	before := live()
-	fmt.Println(ln.Addr())
-	for lines := bufio.NewScanner(os.Stdin); lines.Scan(); {
-		fmt.Println(live() - before)
-	}
+	weigh.Serve(ln.Addr().String())
 	return nil
-}
-
-func live() (sum uint64) {
-	runtime.GC()
-	runtime.GC()
-	for _, class := range []string{"heap/objects", "heap/stacks", "metadata/other", "other"} {
-		s := []metrics.Sample{{Name: "/memory/classes/" + class + ":bytes"}}
-		metrics.Read(s)
-		sum += s[0].Value.Uint64()
-	}
-	return sum
 }
 
 // measure runs a server in another process, and returns the bytes for each of n connections.
 func measure(server, n int) (each float64, err error) {
-	cmd := exec.Command(os.Args[0], "-serve", strconv.Itoa(server))
-	cmd.Stderr = os.Stderr
-	in, err := cmd.StdinPipe()
-	if err != nil {
-		return 0, err
-	}
-	out, err := cmd.StdoutPipe()
-	if err != nil {
-		return 0, err
-	}
-	if err := cmd.Start(); err != nil {
-		return 0, err
-	}
-	defer func() {
-		_ = in.Close()
-		err = errors.Join(err, cmd.Wait())
-	}()
-	var addr string
-	if _, err := fmt.Fscan(out, &addr); err != nil {
-		return 0, err
-	}
-	conns := make([]net.Conn, n)
-	for i := range conns {
-		if conns[i], err = upgraded(addr); err != nil {
-			return 0, err
-		}
-		defer conns[i].Close()
-	}
-	for range 2 {
-		for _, c := range conns {
-			if err := exchange(c); err != nil {
-				return 0, err
-			}
-		}
-	}
-	time.Sleep(time.Second) // the goroutines of the handlers end
-	fmt.Fprintln(in)
-	bytes := 0.0
-	_, err = fmt.Fscan(out, &bytes)
-	return bytes / float64(n), err
+	return weigh.Each(n, weigh.Client{Dial: upgraded, Use: exchange, Pause: time.Second}, "-serve", strconv.Itoa(server))
 }
 
 // upgraded opens a WebSocket connection.

@@ -453,21 +453,3 @@ func converse(c net.Conn, id, messages int) error {
 	}
 	return nil
 }
-
-func TestParkedConnectionsTakeLess(t *testing.T) {
-	if runtime.GOOS != "linux" {
-		t.Skip("only Linux parks")
-	}
-	bytes := map[string]float64{}
-	for i, s := range servers {
-		each, err := measure(i, 1000)
-		require.NoError(t, err, s.name)
-		bytes[s.name] = each
-	}
-	least := bytes["gobwas/ws, on a goroutine"]
-	if schedtest.Race { // the race detector adds some for each connection
-		least = bytes["gobwas/ws, in its handler"]
-	}
-	require.Less(t, bytes["gobwas/ws, parked"], least/2)
-	require.Less(t, bytes["gobwas/ws, parked"], bytes["coder/websocket, in its handler"]/4)
-}
