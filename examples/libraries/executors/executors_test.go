@@ -1,4 +1,4 @@
-package foreigntest_test
+package executors_test
 
 import (
 	"bufio"
@@ -17,7 +17,7 @@ import (
 	"github.com/panjf2000/gnet/v2/pkg/logging"
 
 	"github.com/braidgo/braid/adapters/callback"
-	"github.com/braidgo/braid/adapters/callback/foreigntest"
+	"github.com/braidgo/braid/examples/libraries/executors"
 	"github.com/braidgo/braid/adapters/workstealing"
 	"github.com/braidgo/braid/mutex"
 	"github.com/braidgo/braid/promise"
@@ -39,17 +39,17 @@ type executor func(t testing.TB) (x suspend.Executor, end func())
 
 func antsPool(testing.TB) (suspend.Executor, func()) {
 	p := must(ants.NewPool(4))
-	return foreigntest.Ants{Pool: p}, p.Release
+	return executors.Ants{Pool: p}, p.Release
 }
 
 func gopoolPool(testing.TB) (suspend.Executor, func()) {
-	return foreigntest.Gopool{Pool: gopool.NewPool("foreigntest", 4, gopool.NewConfig())}, func() {}
+	return executors.Gopool{Pool: gopool.NewPool("executors", 4, gopool.NewConfig())}, func() {}
 }
 
 func gojaLoop(testing.TB) (suspend.Executor, func()) {
 	js := eventloop.NewEventLoop()
 	js.Start()
-	return foreigntest.Goja{EventLoop: js}, js.Terminate
+	return executors.Goja{EventLoop: js}, js.Terminate
 }
 
 // TestConformance runs the kit, also with an executor that ends first, if it can end.
@@ -100,7 +100,7 @@ func (s *lines) OnBoot(e gnet.Engine) gnet.Action { s.engine <- e; return gnet.N
 
 func (s *lines) OnOpen(c gnet.Conn) ([]byte, gnet.Action) {
 	if s.tasks == nil {
-		s.tasks = callback.New(foreigntest.Gnet{EventLoop: c.EventLoop()}, callback.Options{})
+		s.tasks = callback.New(executors.Gnet{EventLoop: c.EventLoop()}, callback.Options{})
 	}
 	s.loops <- c.EventLoop()
 	return nil, gnet.None
@@ -153,7 +153,7 @@ func startLines(s *lines) (c net.Conn, stop func()) {
 func gnetLoop(testing.TB) (suspend.Executor, func()) {
 	s := new(lines)
 	_, stop := startLines(s)
-	return foreigntest.Gnet{EventLoop: <-s.loops}, stop
+	return executors.Gnet{EventLoop: <-s.loops}, stop
 }
 
 // While a plain goroutine holds the lock, the event loop serves others. If the engine stops while a task waits, Close returns.
@@ -176,7 +176,7 @@ func TestGnetServer(t *testing.T) {
 	s.counter.Lock()
 	ask("held up")
 	alive := make(chan struct{})
-	_ = foreigntest.Gnet{EventLoop: loop}.Execute(func() { close(alive) })
+	_ = executors.Gnet{EventLoop: loop}.Execute(func() { close(alive) })
 	<-alive
 	s.counter.Unlock()
 	expect("2: 7\n")
@@ -196,14 +196,14 @@ func TestGnetServer(t *testing.T) {
 func TestGojaAwait(t *testing.T) {
 	js := eventloop.NewEventLoop()
 	js.Start()
-	l := callback.New(foreigntest.Goja{EventLoop: js}, callback.Options{})
+	l := callback.New(executors.Goja{EventLoop: js}, callback.Options{})
 	pool := workstealing.New(workstealing.Options{Workers: 2})
 	var lock mutex.Mutex
 	lock.Lock()
 	results := make(chan string, 3)
 	js.RunOnLoop(func(vm *goja.Runtime) {
 		_ = vm.Set("compute", func(n int) goja.Value {
-			return foreigntest.ToJS(vm, l, promise.Go(bg, pool, func(context.Context) (int, error) {
+			return executors.ToJS(vm, l, promise.Go(bg, pool, func(context.Context) (int, error) {
 				if n < 0 {
 					return 0, errors.New("negative")
 				}
@@ -211,7 +211,7 @@ func TestGojaAwait(t *testing.T) {
 			}))
 		})
 		_ = vm.Set("lock", func() goja.Value {
-			return foreigntest.ToJS(vm, l, promise.Go(bg, l, func(ctx context.Context) (bool, error) { return true, lock.LockContext(ctx) }))
+			return executors.ToJS(vm, l, promise.Go(bg, l, func(ctx context.Context) (bool, error) { return true, lock.LockContext(ctx) }))
 		})
 		_ = vm.Set("report", func(s string) { results <- s })
 		must(vm.RunString(`(async () => {
@@ -232,7 +232,7 @@ func TestGojaAwait(t *testing.T) {
 	js.RunOnLoop(func(vm *goja.Runtime) {
 		slow := must(vm.RunString(`new Promise(done => setTimeout(() => done("from JavaScript"), 1))`))
 		_ = l.Go(func() {
-			v, err := foreigntest.FromJS(bg, vm, slow)
+			v, err := executors.FromJS(bg, vm, slow)
 			results <- fmt.Sprint(v, err)
 		})
 	})

@@ -1,7 +1,8 @@
-// Package foreigntest turns executors of other projects into schedulers, and tests that tasks run on them, even if the
-// executor ends first. Because of its imports it is a separate module: otherwise Braid would depend on them. Each
-// adapter is meant to be copied.
-package foreigntest
+// Package executors turns executors of other projects into schedulers, and tests that tasks run on them, even if the
+// executor ends first. Each adapter is meant to be copied.
+//
+//	cd examples/libraries/executors && go test .
+package executors
 
 import (
 	"context"
