@@ -303,3 +303,33 @@ func TestKillDeferred(t *testing.T) {
 		require.Equal(t, 7, got)
 	})
 }
+
+// If the caller of a Run is killed, so are the tasks of the Run, and its main. A Hold does not keep the Run from ending.
+func TestKilledRun(t *testing.T) {
+	onKillers(t, func(t *testing.T, k *killer) {
+		var ended []string
+		waits := func(name string) {
+			defer func() { ended = append(ended, name) }()
+			_, _ = new(mvar.MVar[int]).Take(bg)
+			ended = append(ended, name+" has returned")
+		}
+		inner := fifo.New(fifo.Options{})
+		task := k.start(func() {
+			defer func() { ended = append(ended, "caller") }()
+			_ = inner.Run(bg, func(context.Context) error {
+				_, err := inner.Hold()
+				require.NoError(t, err)
+				_ = inner.Go(func() { waits("task") })
+				waits("main")
+				return nil
+			})
+			ended = append(ended, "Run has returned")
+		})
+		require.True(t, task.Kill())
+		for range 4 {
+			suspend.Yield()
+		}
+		require.Equal(t, []string{"main", "task", "caller"}, ended)
+		require.ErrorIs(t, inner.Go(func() {}), suspend.ErrClosed)
+	})
+}
