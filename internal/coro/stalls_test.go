@@ -341,3 +341,17 @@ func TestTheLineOfTheProgram(t *testing.T) {
 		}
 	}
 }
+
+// A look may take long, because it prints the stacks of all goroutines. The worker does not wait for it when its next step begins.
+func TestTheWorkerDoesNotWaitForALook(t *testing.T) {
+	watched(t, time.Hour, func(s *Stalls, _ func() []string) {
+		s.Rows(func() int { return 0 }, func() int { return 0 })
+		s.Begin()
+		s.state.Store(asked)
+		s.mu.Lock() // as a look does
+		s.Begin()   // would wait for ever
+		s.mu.Unlock()
+		s.Begin()
+		s.End()
+	})
+}
