@@ -41,7 +41,7 @@ func (w *World) loop() {
 			w.ready = append(w.ready, ready{host: t.of.(*host), f: t.fire, as: callback})
 		}
 		switch {
-		case w.called.Load():
+		case w.called.Load(): // other goroutines have queued calls
 			w.admit()
 		case w.steps >= w.o.MaxSteps:
 			w.fail(w.account(ErrSteps))
@@ -56,9 +56,9 @@ func (w *World) loop() {
 			w.waitForBubble()
 		case w.o.MaxTime > 0 && w.clock.now > w.o.MaxTime:
 			w.fail(w.account(ErrTime))
-		case w.clock.due():
+		case w.clock.due(): // nothing can run, so the clock jumps to the next timer
 			w.advance()
-		default:
+		default: // guests or a bubble must wake the World; otherwise this is a deadlock
 			w.sleep()
 		}
 		w.verify()
