@@ -55,7 +55,7 @@ func (c *canceller) stopPlainly() { c.stop(nil) }
 // AfterFunc calls f once, after ctx is done. If ctx is a context of this package, f runs in the call that ends ctx, such as the stop of
 // New, which returns after f. If ctx is done already, f is called before AfterFunc returns.
 //
-// Of all that follows, only the meaning of stop holds for other contexts. If ctx has a method
+// Other contexts have their own rules, apart from the meaning of stop. If ctx has a method
 //
 //	AfterFunc(f func()) (stop func() bool)
 //

@@ -257,7 +257,7 @@ func TestTheContextOfALoadThatHasEnded(t *testing.T) {
 	})
 }
 
-// A during is the context of a load. It calls f when a Cache looks for the load in it.
+// during is the context of a load. Its Value calls f when a Cache looks up the load.
 type during struct {
 	context.Context
 	f func()

@@ -196,7 +196,7 @@ func (l *Limiter) at(now time.Time, n float64) time.Time {
 		return never
 	}
 	wait := duration(missing * interval(l.limit))
-	return l.after(now, wait)
+	return l.dueAfter(now, wait)
 }
 
 // never is the time of an event that is not due before a SetLimit. No Duration is long enough to reach it.

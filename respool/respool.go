@@ -331,7 +331,7 @@ func (p *Pool[R]) ready(r *resource[R], now time.Time) bool {
 func (p *Pool[R]) keepLocked(r *resource[R], isNew bool) (kept bool, to *dial[R]) {
 	outdated := r.resets != p.resets
 	refused := p.closed || outdated
-	lastHope := isNew && (!outdated || p.waiting > p.open) // of an Acquire that waits
+	lastHope := isNew && (!outdated || p.waiting > p.open) // otherwise an Acquire might wait for ever
 	if n := p.dials.First(); n != nil && (!refused || lastHope) {
 		p.serveLocked(n.Value, opened[R]{r: r, isNew: isNew}, nil)
 		return true, n.Value

@@ -24,7 +24,7 @@ import (
 	"github.com/braidgo/braid/simulation/internal/chance"
 )
 
-var errNames = errors.New("simulation: there is no DNS in a World: dial the name of a node, by a Host")
+var errNames = errors.New("simulation: a World has no DNS: dial the name of a node with Host.Dial")
 
 // unnamed returns a resolver that finds only the names in /etc/hosts. A real lookup must not happen: it would leave the World, and
 // net.DefaultResolver shares lookups between bubbles.

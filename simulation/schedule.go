@@ -41,8 +41,8 @@ func (w *World) loop() {
 			w.ready = append(w.ready, ready{host: t.of.(*host), f: t.fire, as: callback})
 		}
 		switch {
-		case w.called.Load(): // other goroutines have queued calls
-			w.admit()
+		case w.called.Load():
+			w.admit() // Other goroutines have queued calls.
 		case w.steps >= w.o.MaxSteps:
 			w.fail(w.account(ErrSteps))
 		case len(w.ready) > 0:
@@ -56,10 +56,10 @@ func (w *World) loop() {
 			w.waitForBubble()
 		case w.o.MaxTime > 0 && w.clock.now > w.o.MaxTime:
 			w.fail(w.account(ErrTime))
-		case w.clock.due(): // nothing can run, so the clock jumps to the next timer
-			w.advance()
-		default: // guests or a bubble must wake the World; otherwise this is a deadlock
-			w.sleep()
+		case w.clock.due():
+			w.advance() // Nothing can run, so the clock jumps to the next timer.
+		default:
+			w.sleep() // Guests or a bubble must wake the World. Otherwise this is a deadlock.
 		}
 		w.verify()
 	}

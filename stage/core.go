@@ -28,7 +28,7 @@ type Stage[In, Out any] struct {
 	batchFunc func(ctx context.Context, in []In, out []Out) error
 	onFail    func(ctx context.Context, in In, err error)
 	priority  func(in In) int
-	entry     entrance[In, Out]                          // of Do, Begin and Submit
+	entry     entrance[In, Out]                          // Do, Begin and Submit use it
 	ring      ring[item[In, Out]]                        // queued tasks of priority 0
 	urgent    []ring[item[In, Out]]                      // queued tasks of each priority above 0, which begin earlier
 	hurry     ring[item[In, Out]]                        // queued lent tasks, which begin first

@@ -89,7 +89,7 @@ func TestStallsAreReportedAgain(t *testing.T) {
 		if len(all) != 5 { // after 1, 2, 4, 8 and 16 seconds
 			t.Fatalf("%d reports: %q", len(all), all)
 		}
-		for i, want := range []string{"a task has held its scheduler for more than 1s; 37 other tasks wait behind it", "still, after 2s: ", "still, after 4s: "} {
+		for i, want := range []string{"a task has held its scheduler for more than 1s; 37 other tasks wait behind it", "still stalled after 2s: ", "still stalled after 4s: "} {
 			if !strings.HasPrefix(all[i], want) {
 				t.Errorf("report %d: %q", i, all[i])
 			}

@@ -41,14 +41,14 @@ type reduction struct {
 	unlocked int   // one plus the step that last unlocked the lock that the current step takes
 	born     procs // the tasks that the current step has started
 	tasks    [maxProcs]*task
-	started  [maxProcs + 1]int // the number of tasks that each task has started
+	started  [maxProcs + 1]int // the number of tasks that each task has started; the last entry is for the program itself
 	clocks   [maxProcs]clock
 	things   map[unsafe.Pointer]*thing
 	spare    []*thing
 	found    []int       // steps that conflict with the current step
 	acts     []footprint // the accesses of the current step
 	sleep    procs       // the tasks that sleep after the current step
-	quiet    procs       // those of sleep whose access changed nothing
+	quiet    procs       // the tasks in sleep whose access changed nothing
 	forks    int         // the number of choices made in a replay
 }
 
