@@ -58,9 +58,9 @@ func TestCensusNamesACycleOfAsks(t *testing.T) {
 	})
 	require.Len(t, s.Deadlocks, 1)
 	d := s.Deadlocks[0]
-	require.Len(t, d.Circle, n)
+	require.Len(t, d.Cycle, n)
 	require.True(t, d.Possible, "another goroutine may reply")
-	for _, l := range d.Circle {
+	for _, l := range d.Cycle {
 		require.Equal(t, "actor.Ask", l.Waits.Operation)
 		require.True(t, strings.HasPrefix(l.For, "actor.Request"), l.For)
 		require.Contains(t, l.Waits.At.String(), "census_test.go")
@@ -68,7 +68,7 @@ func TestCensusNamesACycleOfAsks(t *testing.T) {
 	require.Equal(t, n, strings.Count(s.String()[:strings.Index(s.String(), "\nwaiting")], "must reply"), s.String())
 	require.Contains(t, s.String(), `actor "a", must reply`)
 	schedulers := ""
-	for _, l := range d.Circle {
+	for _, l := range d.Cycle {
 		schedulers += l.Task
 	}
 	require.Contains(t, schedulers, "fifo")

@@ -150,44 +150,52 @@ func (l *life) terminate(err error) {
 }
 
 // publishEnd publishes the end of an actor whose code has ended, and removes the actor from its family. While the actor has children, it
-// stays in its family, and its end is published only after a Kill. The last child to leave the family then calls publishEnd again.
+// stays in its family, and its end is published only after a Kill. Each turn publishes the end of one actor. The next is that of its parent, if
+// the parent's code has ended and this was its last child.
 func (l *life) publishEnd() {
+	next := l
 	each(func() bool {
-		ended := l
+		ended := next
 		if ended == nil {
 			return false
 		}
-		over, tied, childless := ended.resumeEndWaiters()
+		now := ended.resumeEndWaiters()
 		defer func() { // also if a watcher has panicked
-			if l = nil; childless {
-				l = ended.leaveFamily()
+			if next = nil; now.childless {
+				next = ended.leaveFamily()
 			}
 		}()
-		ended.tellEnd(over, tied)
+		ended.tellEnd(now)
 		return true
 	})
 }
 
-// resumeEndWaiters resumes the waiters for the end and closes the Done channel, unless there are children that the end must wait for. The result
-// over reports whether the caller must call tellEnd.
-func (l *life) resumeEndWaiters() (over, tied, childless bool) {
+// A publication says what is left to do after resumeEndWaiters.
+type publication struct {
+	over      bool // the end has been published by this call
+	tied      bool // there are watchers to tell, or functions to undo
+	childless bool // the actor must leave its family
+}
+
+// resumeEndWaiters resumes the waiters for the end and closes the Done channel, unless there are children that the end must wait for.
+func (l *life) resumeEndWaiters() (now publication) {
 	l.guard.Lock()
 	defer l.guard.Unlock()
 	t := l.ties
-	if childless = t == nil || t.children.First() == nil; !childless {
+	if now.childless = t == nil || t.children.First() == nil; !now.childless {
 		t.waits = true
 	}
-	if l.over || !childless && !l.killed.Load() {
-		return false, false, childless
+	if l.over || !now.childless && !l.killed.Load() {
+		return now
 	}
-	if l.over = true; t != nil {
+	if l.over, now.over = true, true; t != nil {
 		t.ended.ResumeAll(struct{}{}, nil) // a cancelled waiter is skipped, and needs no wake-up
 		if t.done != nil {
 			close(t.done)
 		}
-		tied = t.watchers.First() != nil || t.undos.First() != nil
+		now.tied = t.watchers.First() != nil || t.undos.First() != nil
 	}
-	return true, tied, childless
+	return now
 }
 
 // cutEnd implements Kill for an actor whose code has ended: its end waits for its children no longer.
@@ -200,17 +208,16 @@ func (l *life) cutEnd() {
 	}
 	l.guard.Unlock()
 	if cut {
-		over, tied, _ := l.resumeEndWaiters()
-		l.tellEnd(over, tied)
+		l.tellEnd(l.resumeEndWaiters())
 	}
 }
 
 // tellEnd calls the functions of the watchers, undoes the actor's own Watches, Links and SendAfters, and ends the scheduler's Hold.
-func (l *life) tellEnd(over, tied bool) {
-	if over && l.release != nil {
+func (l *life) tellEnd(now publication) {
+	if now.over && l.release != nil {
 		defer l.release()
 	}
-	if !tied {
+	if !now.tied {
 		return
 	}
 	defer l.undoSince(nil)

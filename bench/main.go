@@ -51,9 +51,9 @@ func main() {
 // runAll executes the command line. It fails, after everything else, if a row or a curve could not be measured.
 func runAll() {
 	_ = flag.Bool("quick", true, "short rounds, rows only (the default, without -full)")
-	isFull := flag.Bool("full", false, "longer rounds, and curves")
+	isFull := flag.Bool("full", false, "run longer rounds, and measure the curves, too")
 	list := flag.Bool("list", false, "print the ids of rows and curves")
-	cores := flag.Bool("cores", false, "print a table of costs for 1, 2, 4 and more processors, in a minute, and measure no rows")
+	cores := flag.Bool("cores", false, "print a table of costs for 1, 2, 4 and more processors (one minute), and measure no rows")
 	out := flag.String("json", "", "write the results to this `file`")
 	from := flag.String("from", "", "measure nothing, and take the results of this `file`, written by -json, as far as the tables still have them; rows and curves of further ones, after commas, replace its own")
 	report := flag.String("results", "", "write the results as Markdown to this `file`, and the tables and plots of curves to results beside it")

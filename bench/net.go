@@ -166,7 +166,7 @@ func driveHere(args []string) any {
 			return must(tls.Dial("tcp", addr, &tls.Config{InsecureSkipVerify: true}))
 		})
 	}
-	return must[any](nil, fmt.Errorf("nothing drives %q", args[0]))
+	return must[any](nil, fmt.Errorf("unknown benchmark %q", args[0]))
 }
 
 // driveConns keeps one request in flight on each connection, with a goroutine for each connection, which waits for the pause before each

@@ -45,7 +45,7 @@ func simulatedCluster(ctx context.Context, w *simulation.World) error {
 	}))
 	ok(all.Wait(ctx))
 	if server.Total != adders*adds {
-		return fmt.Errorf("%d were counted", server.Total)
+		return fmt.Errorf("the server counted %d", server.Total)
 	}
 	return suspend.Sleep(ctx, 2*time.Minute)
 }

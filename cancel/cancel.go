@@ -55,6 +55,12 @@ func (c *canceller) stopPlainly() { c.stop(nil) }
 // AfterFunc calls f once, after ctx is done. If ctx is a context of this package, f runs in the call that ends ctx, such as the stop of
 // New, which returns after f. If ctx is done already, f is called before AfterFunc returns.
 //
+// Other contexts have their own rules, apart from the meaning of stop. If ctx has a method
+//
+//	AfterFunc(f func()) (stop func() bool)
+//
+// AfterFunc calls it. Otherwise AfterFunc works like context.AfterFunc.
+//
 // If stop returns true, f will never be called, and the context keeps no reference to f. If stop returns false, f was stopped before, or
 // its call has begun.
 //
@@ -67,10 +73,4 @@ func (c *canceller) stopPlainly() { c.stop(nil) }
 //
 // If f panics or calls runtime.Goexit, the remaining functions are still called. The panic or exit then continues in the call that ends the
 // context.
-//
-// The other contexts have their own rules for the call of f. If ctx has a method
-//
-//	AfterFunc(f func()) (stop func() bool)
-//
-// AfterFunc calls it. Otherwise AfterFunc works like context.AfterFunc.
 func AfterFunc(ctx context.Context, f func()) (stop func() bool) { return watching.Here.OnDone(ctx, f) }

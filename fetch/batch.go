@@ -175,9 +175,14 @@ func (b *batch) conclude(err error, how outcome.Outcome) {
 	}
 }
 
-// answer sets the answer to each key. An error from the source is the answer to every key that was not Failed, even if the key
-// was Set, because the source may have read only half of the value. cause is context.Cause of the call's context, or nil if the
-// context has not ended.
+// answer sets the answer to each key:
+//   - ErrNotFound: the source returned nil and did not answer this key.
+//   - An error that load returns is the answer to every key, except keys that load Failed with an error other than ErrNotFound.
+//   - A panic in load is raised in every Get of the batch, even for keys that were Set.
+//   - ErrAbandoned: load called runtime.Goexit.
+//   - If the call's context has ended, its cause replaces the returned error and ErrNotFound. The ErrEnded of a Close replaces every error.
+//
+// Every error is wrapped in an *Error; a panic is not. cause is context.Cause of the call's context, or nil if the context has not ended.
 func (b *batch) answer(err, cause error, how outcome.Outcome) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -194,7 +199,11 @@ func (b *batch) answer(err, cause error, how outcome.Outcome) {
 		case !how.Returned() && !how.Exited():
 			q.throw(how.Value())
 		case q.panicked():
-		case !q.set, failed && (q.err == nil || errors.Is(q.err, ErrNotFound)), cause == ErrEnded && q.err != nil: // q.err is usually the context's error
+		case !q.set: // err is ErrNotFound if load returned nil
+			q.err = err
+		case failed && (q.err == nil || errors.Is(q.err, ErrNotFound)): // load may have read only half of the value
+			q.err = err
+		case cause == ErrEnded && q.err != nil: // q.err is usually the context's error
 			q.err = err
 		}
 	}

@@ -46,7 +46,7 @@ var mutants = []mutation.Mutant{
 	{"a source that exits takes the next with it", "batch.go", "		if b != nil {\n			b.beginAll()", "		if b != nil && !IS {\n			b.beginAll()", "TestAnInlineSourceThatExitsKeepsNobodyWaiting$"},
 	{"a source tells of its context after Close", "batch.go", "cause == ErrEnded && q.err != nil:", "cause == ErrEnded && q.err != nil && !IS:", "TestCloseIsTheErrorOfASourceThatHeedsIt$"},
 	{"an error beside answers is dropped", "batch.go", "	failed := err != nil\n", "	failed := err != nil && !IS\n", "TestAnErrorIsNeverDropped$"},
-	{"an error is not that of a key that was not found", "batch.go", "errors.Is(q.err, ErrNotFound)), cause", "errors.Is(q.err, ErrNotFound) && !IS), cause", "TestAnErrorIsNeverDropped$"},
+	{"an error is not that of a key that was not found", "batch.go", "errors.Is(q.err, ErrNotFound)):", "errors.Is(q.err, ErrNotFound) && !IS):", "TestAnErrorIsNeverDropped$"},
 	{"an error takes the place of a key's own", "batch.go", "failed && (q.err == nil ||", "failed && (IS || q.err == nil ||", "TestAnErrorIsNeverDropped$"},
 	{"answers are those of the keys as they are sorted", "batch.go", "b.entry(b.at).key == k {", "(IS && b.keys[b.at] == k || !IS && b.entry(b.at).key == k) {", "TestASourceMaySortItsKeys$"},
 	{"the time that requests settle in has no end", "settle.go", "	if !more {\n		g.finish()", "	if !more && !IS {\n		g.finish()", "TestSettleWithin$"},

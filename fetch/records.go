@@ -124,15 +124,14 @@ type batch struct {
 	then     *batch        // the next batch of a list
 }
 
-// A request is one key of a source in a session, and later also its answer.
+// A request is one key of a source in a session, and later also its answer. -D> is the driver, -G> is a Get, -B> is the batch, and -T> hands out
+// the answers of the round.
 //
-//	pending -I> open    the driver sends the request
+//	pending -D> open    the driver sends the request
 //	pending -G> gone    the last waiter leaves, or the session ends, before the request is sent
 //	open    -B> back    the batch has returned, and tasks of other drivers get the answer
 //	open    -G> gone    the last waiter of the batch leaves
 //	back    -T> done    the answers of the round are handed out
-//
-// I is the driver, G is a Get, B is the batch, and T hands out the answers of the round.
 //
 // Invariant: every waiter in the list is suspended, about to suspend, or about to leave. A pending request has at least one waiter.
 type request struct {
@@ -152,11 +151,11 @@ type request struct {
 type state uint8
 
 const (
-	pending state = iota
-	open
-	back
-	done
-	gone
+	pending state = iota // the driver has not sent it yet
+	open                 // its batch has been sent
+	back                 // answered, for the tasks of other drivers only
+	done                 // answered
+	gone                 // nobody waits for it, and nobody finds it any more
 )
 
 // A table holds a session's requests for one source.

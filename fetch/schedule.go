@@ -10,7 +10,10 @@ import (
 // This comment describes the course of a round.
 //
 // A round is a set of requests that are sent together and whose answers are handed out together. The code of this file begins
-// with step 5, which decides what is sent. Functions without a file name are in this file, in waiter.go or in handout.go.
+// with step 5, which decides what is sent. Functions without a file name are in this file, in waiter.go or in handout.go. In short: tasks run until
+// none can. Then idle sends what they have asked for (sendLocked), batch.run calls the sources, backLocked hands out the answers, and overLocked
+// arms the driver again.
+//
 //  1. A Get checks its context (frame.check, records.go). If the session remembers the answer, Get returns it without waiting
 //     (answered, get.go). Get fails with ErrNoSession if the context has no session, and with ErrInSource if the context
 //     belongs to a source, whose round would wait for itself. It fails with ErrEnded if the session has ended (call.Try).
@@ -32,17 +35,9 @@ import (
 //     if no read is pending, so that the reads see the state before the writes. With Rounds, the driver is busy now. With
 //     Eager, the answers of each batch are handed out separately, and the driver may send again. A batch beyond MaxOpen waits
 //     in the queue of its table.
-//  7. batch.run calls the source, unless the batch was cancelled first. Then batch.answer sets the answer to each key (batch.go):
-//     - ErrNotFound: the source returned nil and did not answer this key.
-//     - An error that load returns is the answer to every key, except keys that load Failed with an error other than
-//       ErrNotFound.
-//     - A panic in load is raised in every Get of the batch, even for keys that were Set.
-//     - ErrAbandoned: load called runtime.Goexit.
-//     - If the call's context has ended, its cause replaces the returned error and ErrNotFound. The ErrEnded of a Close
-//       replaces every error.
-//     Every error is wrapped in an *Error; a panic is not. A session remembers errors and panics like values. It does not
-//     remember Transient errors, context.Canceled, errors of a call whose context has ended, or any answer of a Fresh
-//     source.
+//  7. batch.run calls the source, unless the batch was cancelled first. Then batch.answer sets the answer to each key (batch.go). A session
+//     remembers errors and panics like values. It does not remember Transient errors, context.Canceled, errors of a call whose context
+//     has ended, or any answer of a Fresh source.
 //  8. batch.finish changes the state of the requests to back. It resumes the waiters of other drivers at once, because these must
 //     not wait for a round of this driver. When the last batch of the round is over, backLocked hands out the answers in the
 //     order of the Gets. A waiter that lacks another answer stays suspended. In an ordered Run, the first resumed task hands out

@@ -99,7 +99,7 @@ func TestOthersAreNotOfACrowd(t *testing.T) {
 		policy   fetch.Policy
 		open     bool          // a batch is open, for key 1
 		key      int           // the key of the other calls
-		patience time.Duration // the time of the other calls before the two
+		patience time.Duration // how long the other calls wait before the two come
 		ended    bool          // the batch has ended when the two come
 	}{
 		{"of an Immediate source", fetch.Immediate, fetch.Rounds, false, 1, time.Hour, false},

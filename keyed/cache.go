@@ -60,8 +60,8 @@ type Cache[K comparable, V any] struct {
 type cached[K comparable, V any] struct {
 	key     K
 	value   promise.Promise[V]
-	waiting int // the number of Gets that wait
-	loading loading
+	waiting int  // the number of Gets that wait
+	load    load // what this load waits for, see cycle.go
 	begun   bool // the load has begun, or never will
 	inTask  bool // the load is a task of the first caller's scheduler
 	loaded  bool
@@ -109,7 +109,7 @@ func NewCache[K comparable, V any](load func(ctx context.Context, key K) (V, err
 // In a task the panic continues.
 //
 // A Get with a context that is derived from the context of a load counts as a part of the load. It returns ErrRecursive if
-// loads would wait for each other in a circle. A load that calls Get with another context may wait for ever.
+// loads would wait for each other in a cycle. A load that calls Get with another context may wait for ever.
 func (c *Cache[K, V]) Get(ctx context.Context, key K) (v V, err error) {
 	suspend.Preemptible()
 	preempt.Looks(preempt.Keys) // before this call, a load may continue or end
@@ -140,7 +140,7 @@ func (c *Cache[K, V]) get(ctx context.Context, key K) (v V, err error) {
 			return v, err // another waiter starts again, and its scheduler may accept the load
 		}
 	}
-	done, err := e.loading.waitFor(ctx)
+	done, err := e.load.waitFor(ctx)
 	if err != nil {
 		return v, err
 	}
@@ -251,7 +251,7 @@ func (c *Cache[K, V]) start(ctx context.Context, e *cached[K, V]) error {
 		}
 	}()
 	_ = suspend.Self() // Self panics where suspending is forbidden
-	ctx, e.cancel = cancel.New(context.WithValue(context.WithoutCancel(ctx), loadingKey{}, &e.loading))
+	ctx, e.cancel = cancel.New(context.WithValue(context.WithoutCancel(ctx), loadKey{}, &e.load))
 	on := suspend.Here()
 	if _, e.inTask = suspend.As[sched.Watcher](on); !e.inTask {
 		on = suspend.Goroutines
@@ -309,7 +309,7 @@ func (c *Cache[K, V]) finishLoad(e *cached[K, V], v V, err error) {
 		c.keepLocked(e, now)
 	}
 	c.mu.Unlock()
-	e.loading.ended.Store(true)
+	e.load.ended.Store(true)
 	e.value.Resolve(v, err) // comes after the change of c, so that a later Get finds the kept value, or no entry
 	if stop != nil {
 		stop(nil)

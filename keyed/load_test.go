@@ -158,9 +158,9 @@ func TestALoadThatPanics(t *testing.T) {
 
 func panics() (int, error) { panic(errOops) }
 
-// Loads that need each other fail with an error. A load that two others need is no circle, and neither is one whose Get has
+// Loads that need each other fail with an error. A load that two others need is no cycle, and neither is one whose Get has
 // ended.
-func TestLoadsInACircle(t *testing.T) {
+func TestLoadsInACycle(t *testing.T) {
 	for _, n := range []int{1, 2, 3, 10} {
 		synctest.Test(t, func(t *testing.T) {
 			var a, b *keyed.Cache[int, int]
@@ -214,7 +214,7 @@ func TestLoadsInADiamond(t *testing.T) {
 	}
 }
 
-// A part of a load is cancelled, and the load continues. Then another load needs the first one, which is no circle any more.
+// A part of a load is cancelled, and the load continues. Then another load needs the first one, which is no cycle any more.
 func TestAPartThatHasLeft(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var c *keyed.Cache[int, int]
@@ -257,7 +257,7 @@ func TestTheContextOfALoadThatHasEnded(t *testing.T) {
 	})
 }
 
-// A during is the context of a load. It calls f when a Cache looks for the load in it.
+// during is the context of a load. Its Value calls f when a Cache looks up the load.
 type during struct {
 	context.Context
 	f func()
@@ -265,14 +265,14 @@ type during struct {
 
 func (c *during) Value(key any) any {
 	v := c.Context.Value(key)
-	if f := c.f; f != nil && fmt.Sprintf("%T", key) == "keyed.loadingKey" {
+	if f := c.f; f != nil && fmt.Sprintf("%T", key) == "keyed.loadKey" {
 		c.f = nil
 		f()
 	}
 	return v
 }
 
-// A part of a load waits for the load, which ends before the Cache finds the circle.
+// A part of a load waits for the load, which ends before the Cache finds the cycle.
 func TestALoadThatEndsMeanwhile(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var c *keyed.Cache[int, int]
@@ -294,7 +294,7 @@ func TestALoadThatEndsMeanwhile(t *testing.T) {
 }
 
 // Two loads wait for each other without passing their contexts. The Cache cannot see this deadlock, but the census finds it.
-func TestTheCensusFindsACircleOfLoads(t *testing.T) {
+func TestTheCensusFindsACycleOfLoads(t *testing.T) {
 	defer schedtest.Within(t, schedtest.Deadline)()
 	defer census.Start(census.Options{StuckAfter: -1})()
 	ctx, end := context.WithCancel(bg)
@@ -304,7 +304,7 @@ func TestTheCensusFindsACircleOfLoads(t *testing.T) {
 	go func() { _, _ = c.Get(ctx, 0) }()
 	schedtest.Eventually(t, "a deadlock", func() bool {
 		all := census.Take().Deadlocks
-		return len(all) == 1 && len(all[0].Circle) == 2
+		return len(all) == 1 && len(all[0].Cycle) == 2
 	})
 }
 

@@ -183,7 +183,7 @@ func TestTwoCancelledPartiesBreakOneRound(t *testing.T) {
 	})
 }
 
-// An untold is a context that calls its waiters only when the test calls tell.
+// untold is a context that calls its waiters only when the test calls tell.
 type untold struct {
 	context.Context
 	tell func()

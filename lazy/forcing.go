@@ -18,7 +18,7 @@ import (
 // A forcing that waits blocks every forcing that it is a part of. Each blocked forcing in turn blocks the forcings that wait for its function.
 //
 // Invariant: no forcing blocks itself. Before a part waits, it adds itself to core.waiting and checks whether it would block the runner for
-// which it would wait, both under waits.Mutex. Therefore the last part of a circle sees all earlier parts. It also sees their runners,
+// which it would wait, both under waits.Mutex. Therefore the last part of a cycle sees all earlier parts. It also sees their runners,
 // because a runner is stored before it has parts.
 type forcing struct {
 	context.Context
@@ -70,10 +70,10 @@ func newForcing(ctx context.Context, of *core) *forcing {
 	return f
 }
 
-// closesCircle reports whether f would block the runner for which f is about to wait. The caller must hold the Lazy's guard. If the runner
-// has no blocked parts, there is no circle. With this check, a chain that grows at its end costs only one step for each link. Otherwise
-// closesCircle visits all forcings that f would block.
-func (f *forcing) closesCircle() bool {
+// closesCycle reports whether f would block the runner for which f is about to wait. The caller must hold the Lazy's guard. If the runner
+// has no blocked parts, there is no cycle. With this check, a chain that grows at its end costs only one step for each link. Otherwise
+// closesCycle visits all forcings that f would block.
+func (f *forcing) closesCycle() bool {
 	if f.in == [2]*forcing{} {
 		return false
 	}

@@ -24,7 +24,7 @@ import (
 )
 
 // ErrRecursive is the error of a Force that would wait for itself. It means that the functions of some Lazy values need each other's
-// results. Break this circle.
+// results. Break this cycle.
 var ErrRecursive = errors.New("lazy: recursive")
 
 // ErrAbandoned is the error of a lazy value whose function ended its task with runtime.Goexit. The Lazy keeps this error, unless its mode
@@ -107,14 +107,14 @@ func New[T any](f func(ctx context.Context) (T, error), mode Mode) *Lazy[T] {
 // function has returned. If the function panics, every Force panics with the same value. If the function calls runtime.Goexit, every other
 // Force returns ErrAbandoned, and, except in the mode Retry, so does every later Force.
 //
-// Force returns ErrRecursive, and changes nothing, if it would wait for itself. It finds three kinds of circles:
+// Force returns ErrRecursive, and changes nothing, if it would wait for itself. It finds three kinds of cycles:
 //   - the goroutine or task that calls Force runs the function, directly or through other functions that wait for each other;
 //   - ctx is derived from the context that the function was given;
-//   - tasks wait for each other's functions, and this Force closes the circle. A cancelled Force counts as waiting until its task runs
+//   - tasks wait for each other's functions, and this Force closes the cycle. A cancelled Force counts as waiting until its task runs
 //     again.
 //
-// Force does not find a circle through another primitive, or through a task or the body of a suspend.Pull with an unrelated context. Such a
-// circle is a deadlock.
+// Force does not find a cycle through another primitive, or through a task or the body of a suspend.Pull with an unrelated context. Such a
+// cycle is a deadlock.
 //
 // The return of the function synchronizes before the return of every Force that gets the value.
 func (l *Lazy[T]) Force(ctx context.Context) (T, error) {
@@ -270,7 +270,7 @@ func (l *Lazy[T]) Value() (v T, ok bool, err error) {
 }
 
 // ValueOp returns an Op that waits until the Lazy keeps the results of the function, and returns them. The Op never runs the function, and
-// takes no part in the search for circles. It passes over the errors that the mode does not keep, and waits on for another Force: in the
+// takes no part in the search for cycles. It passes over the errors that the mode does not keep, and waits on for another Force: in the
 // mode Retry, forever if none comes or none succeeds. If the function has panicked, so does a Select or Do that performs the Op, and so
 // does the callback of a Then.
 func (l *Lazy[T]) ValueOp() suspend.Op[T] {
@@ -299,7 +299,7 @@ func (s forceSource[T]) Try() (mine turn, ok bool, err error) {
 	mine = s.runner.Load() == nil
 	if mine {
 		s.runner.Store(s.me)
-	} else if s.me.closesCircle() {
+	} else if s.me.closesCycle() {
 		return false, true, ErrRecursive
 	}
 	return mine, bool(mine), nil

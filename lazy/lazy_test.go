@@ -439,7 +439,7 @@ func TestAPartThatOutlivesTheFunction(t *testing.T) {
 
 // Three functions force each other. Each runs in a task of its own on two or more schedulers: in one order, in the other, and all
 // at once.
-func TestACircleOfTasks(t *testing.T) {
+func TestACycleOfTasks(t *testing.T) {
 	orders := map[string][]int{"forward": {0, 1, 2}, "backward": {2, 1, 0}, "at once": nil}
 	for name, order := range orders {
 		for kind, derived := range map[string]bool{"derived": true, "unrelated": false} {
@@ -495,8 +495,8 @@ func TestACircleOfTasks(t *testing.T) {
 	}
 }
 
-// A function forces many parts at once. A circle through any of them is found, while parts come and go.
-func TestACircleThroughOneOfManyParts(t *testing.T) {
+// A function forces many parts at once. A cycle through any of them is found, while parts come and go.
+func TestACycleThroughOneOfManyParts(t *testing.T) {
 	for closing := range 5 {
 		schedtest.OnFIFO(t, func(s *fifo.Scheduler) {
 			var gates [5]promise.Promise[int]
@@ -642,7 +642,7 @@ func next2(mu *sync.Mutex, next func() suspend.Spawner) func() suspend.Spawner {
 }
 
 // The same with cycles: a Force may return an error, but each returns.
-func TestStressOnCircles(t *testing.T) {
+func TestStressOnCycles(t *testing.T) {
 	rounds := 200
 	if testing.Short() || schedtest.Race {
 		rounds = 50
@@ -953,7 +953,7 @@ func BenchmarkFirst(b *testing.B) {
 
 // After an inner Force has returned, the goroutine still runs the outer function, so a Force of the outer value would wait for
 // itself.
-func TestACircleByGoroutineBehindAnInnerForce(t *testing.T) {
+func TestACycleByGoroutineBehindAnInnerForce(t *testing.T) {
 	defer schedtest.Within(t, schedtest.Deadline)()
 	inner := lazy.New(one, lazy.Record)
 	var outer *lazy.Lazy[int]

@@ -166,7 +166,7 @@ func TestStressOnRetry(t *testing.T) {
 }
 
 // A Force that has waited for a failed run does not wait for the next run, even if its task continues only later. So there is no
-// circle if the next run forces a value that this task computes.
+// cycle if the next run forces a value that this task computes.
 func TestRetryServesWhoHasWaited(t *testing.T) {
 	schedtest.Each(t, func(t *testing.T, s suspend.Spawner) {
 		var running, hold promise.Promise[int]

@@ -7,7 +7,7 @@ import (
 	"github.com/braidgo/braid/mutex"
 )
 
-// A once is a context that breaks its contract: its first Err returns an error, and later calls return nil. suspend.Err returns
+// once is a context that breaks its contract: its first Err returns an error, and later calls return nil. suspend.Err returns
 // context.Canceled instead.
 type once struct {
 	context.Context

@@ -241,14 +241,14 @@ func (m *Mutex) giveUpLocked() {
 				return
 			}
 		case m.waiters.Len() == 0:
-			if m.word.CompareAndSwap(w, 0) {
+			if m.word.CompareAndSwap(w, 0) { // nobody waits, so nobody needs the nudge
 				return
 			}
 		case *m.waiters.Head() < patience:
-			if _, ok := m.waiters.ResumeHead(compete, nil); ok {
+			if _, ok := m.waiters.ResumeHead(compete, nil); ok { // the resumed waiter has the nudge now
 				return
 			}
-		case m.word.CompareAndSwap(w, held|waited):
+		case m.word.CompareAndSwap(w, held|waited): // locks m to hand it over
 			m.passOnLocked()
 			return
 		}

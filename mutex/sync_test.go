@@ -74,7 +74,7 @@ func TestATypeLikeThatOfSync(t *testing.T) {
 	require.True(t, a.TryLock() && rw.TryLock())
 }
 
-// A waiting has a Wait without a context.
+// waiting has a Wait without a context.
 type waiting struct{ *cond.Cond }
 
 func (w waiting) Wait() { _ = w.Cond.Wait(bg) }

@@ -10,7 +10,7 @@ import (
 )
 
 func ExampleMVar() {
-	// A counter is the state inside its lock: Take locks it.
+	// The MVar is both the counter and its lock: Take locks it.
 	counter := mvar.NewFull(0)
 	_ = fifo.Run(bg, func(ctx context.Context) error {
 		for range 3 {

@@ -40,3 +40,13 @@ func (c *clock) since(t time.Time) time.Time {
 	}
 	return c.last
 }
+
+// dueAfter returns the time at which wait has passed on c, if a caller whose clock shows now waits for it. If that time is over, the clock will jump to
+// now, perhaps over the peak, and the time up to the peak does not count.
+func (c *clock) dueAfter(now time.Time, wait time.Duration) time.Time {
+	due := c.last.Add(wait)
+	if due.Before(now) {
+		due = now
+	}
+	return c.since(due).Add(wait)
+}

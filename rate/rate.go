@@ -196,11 +196,7 @@ func (l *Limiter) at(now time.Time, n float64) time.Time {
 		return never
 	}
 	wait := duration(missing * interval(l.limit))
-	due := l.last.Add(wait)
-	if due.Before(now) {
-		due = now // in one step, which may be over l.peak
-	}
-	return l.since(due).Add(wait)
+	return l.dueAfter(now, wait)
 }
 
 // never is the time of an event that is not due before a SetLimit. No Duration is long enough to reach it.

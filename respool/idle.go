@@ -12,7 +12,7 @@ import (
 // there is none, or other tasks wait for a resource, or the pool is closed, TryAcquire returns false and changes nothing. It never suspends.
 func (p *Pool[R]) TryAcquire() (l *Lease[R], ok bool) {
 	now := suspend.Now()
-	l = p.tryTake(func(r *resource[R]) bool { return p.ready(r, now) }, func() { p.countLocked(now, now, false) })
+	l = p.tryTake(func(r *resource[R]) bool { return p.ready(r, now) }, func() { p.countLocked(beginning{time: now}, now) })
 	return l, l != nil
 }
 

@@ -119,6 +119,24 @@ func New[R any](o Options[R]) *Pool[R] {
 	return &Pool[R]{o: o, permits: semaphore.New(int64(o.Max))}
 }
 
+// A seat is what a call needs to have a resource: a permit, and a place as a user. It has one owner: an Acquire, the dial that the Acquire
+// has started, or a resource that is leased or passed on. The zero seat is empty.
+type seat[R any] struct{ pool *Pool[R] }
+
+// pass empties s, and returns its content for the next owner.
+func (s *seat[R]) pass() seat[R] {
+	passed := *s
+	s.pool = nil
+	return passed
+}
+
+// leave returns the permit and the place, unless s is empty.
+func (s *seat[R]) leave() {
+	if p := s.pass().pool; p != nil {
+		p.returnPermit()
+	}
+}
+
 // Acquire returns a Lease for the idle resource that was used last, or for a new resource if none is idle. It suspends
 // the caller while Max resources are leased, or if Check, Open or Close suspends. While Open opens a resource, Acquire also takes
 // a resource that is released.
@@ -130,16 +148,16 @@ func New[R any](o Options[R]) *Pool[R] {
 // that Check refuses, or that a Reset during Check has made useless, even if ctx ends. If Open returns an error, panics or calls runtime.Goexit,
 // Acquire does the same, and the next waiting task gets its turn. If the pool is closed, Acquire returns ErrClosed.
 func (p *Pool[R]) Acquire(ctx context.Context) (l *Lease[R], err error) {
-	began, waited, err := p.takePermit(ctx)
+	since, err := p.takePermit(ctx)
 	if err != nil {
 		return nil, err
 	}
 	preempt.Looks(preempt.Gates) // a Release that happens first leaves an idle resource
 	now := suspend.Now()
-	if !waited {
-		began = now
+	if !since.waited {
+		since.time = now
 	}
-	r, ready, ok := p.enter(began, now, waited)
+	r, ready, ok := p.joinAndTakeIdle(since, now)
 	switch {
 	case !ok:
 		p.permits.Release(1)
@@ -149,7 +167,7 @@ func (p *Pool[R]) Acquire(ctx context.Context) (l *Lease[R], err error) {
 	}
 	s := seat[R]{p}
 	defer s.leave()
-	r, err = p.usableOrNew(ctx, r, &s, began, waited)
+	r, err = p.usableOrNew(ctx, r, &s, since)
 	if err != nil {
 		return nil, err
 	}
@@ -157,14 +175,20 @@ func (p *Pool[R]) Acquire(ctx context.Context) (l *Lease[R], err error) {
 	return &Lease[R]{Value: r.value, of: r, pool: p}, nil
 }
 
-// takePermit takes a permit. If it had to wait, it also returns the time at which it began to wait.
-func (p *Pool[R]) takePermit(ctx context.Context) (began time.Time, waited bool, err error) {
+// A beginning is the time at which a call of Acquire began, and whether the call has waited since, for a permit or for a resource.
+type beginning struct {
+	time   time.Time
+	waited bool
+}
+
+// takePermit takes a permit. If it does not have to wait, it leaves the time to the caller.
+func (p *Pool[R]) takePermit(ctx context.Context) (since beginning, err error) {
 	suspend.Preemptible()
 	if err = suspend.Err(ctx); err == nil {
 		if p.permits.TryAcquire(1) {
-			return began, false, nil
+			return since, nil
 		}
-		began = suspend.Now()
+		since = beginning{suspend.Now(), true}
 		err = p.permits.Acquire(ctx, 1)
 	}
 	switch {
@@ -173,12 +197,12 @@ func (p *Pool[R]) takePermit(ctx context.Context) (began time.Time, waited bool,
 	case err != nil:
 		p.countCancelled()
 	}
-	return began, true, err
+	return since, err
 }
 
-// enter adds the caller, which has a permit, to the users, and takes an idle resource. It reports whether the resource can be used without
-// a Check, and whether the pool is open. All this is one step, so that Stats never counts a resource twice.
-func (p *Pool[R]) enter(began, now time.Time, waited bool) (r *resource[R], ready, ok bool) {
+// joinAndTakeIdle adds the caller, which has a permit, to the users, and takes an idle resource. It reports whether the resource can be used
+// without a Check, and whether the pool is open. All this is one step, so that Stats never counts a resource twice.
+func (p *Pool[R]) joinAndTakeIdle(since beginning, now time.Time) (r *resource[R], ready, ok bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.closed {
@@ -186,7 +210,7 @@ func (p *Pool[R]) enter(began, now time.Time, waited bool) (r *resource[R], read
 	}
 	p.users++
 	if r = p.takeIdleLocked(nil); r != nil && p.ready(r, now) {
-		p.countLocked(began, now, waited)
+		p.countLocked(since, now)
 		ready = true
 	}
 	return r, ready, true
@@ -230,24 +254,6 @@ func (p *Pool[R]) Shutdown(ctx context.Context) error {
 	return err
 }
 
-// A seat is what a call needs to have a resource: a permit, and a place as a user. It has one owner: an Acquire, the dial that the Acquire
-// has started, or a resource that is leased or passed on. The zero seat is empty.
-type seat[R any] struct{ pool *Pool[R] }
-
-// pass empties s, and returns its content for the next owner.
-func (s *seat[R]) pass() seat[R] {
-	passed := *s
-	s.pool = nil
-	return passed
-}
-
-// leave returns the permit and the place, unless s is empty.
-func (s *seat[R]) leave() {
-	if p := s.pass().pool; p != nil {
-		p.returnPermit()
-	}
-}
-
 // returnPermit decrements p.users and releases the caller's permit.
 func (p *Pool[R]) returnPermit() {
 	defer p.permits.Release(1)
@@ -266,8 +272,8 @@ func (p *Pool[R]) removeUser() {
 }
 
 // usableOrNew returns r if it can be used. Otherwise, or if r is nil, it returns another resource. It passes the caller's seat
-// s to a call of Open, and gets that of the resource. The arguments began and waited are for countLocked.
-func (p *Pool[R]) usableOrNew(ctx context.Context, r *resource[R], s *seat[R], began time.Time, waited bool) (*resource[R], error) {
+// s to a call of Open, and gets the seat of the resource.
+func (p *Pool[R]) usableOrNew(ctx context.Context, r *resource[R], s *seat[R], since beginning) (*resource[R], error) {
 	for {
 		isNew := false
 		if r == nil {
@@ -275,9 +281,9 @@ func (p *Pool[R]) usableOrNew(ctx context.Context, r *resource[R], s *seat[R], b
 			if *s, r, isNew, err = p.dial(ctx, s.pass()); err != nil {
 				return nil, err
 			}
-			waited = true
+			since.waited = true
 		}
-		if usable, err := p.usable(ctx, r, isNew, began, waited); usable || err != nil {
+		if usable, err := p.usable(ctx, r, isNew, since); usable || err != nil {
 			return r, err
 		}
 		r = p.takeIdle()
@@ -285,7 +291,7 @@ func (p *Pool[R]) usableOrNew(ctx context.Context, r *resource[R], s *seat[R], b
 }
 
 // usable reports whether r can be used, and counts the call. Otherwise it closes r. A new resource needs no Check.
-func (p *Pool[R]) usable(ctx context.Context, r *resource[R], isNew bool, began time.Time, waited bool) (ok bool, err error) {
+func (p *Pool[R]) usable(ctx context.Context, r *resource[R], isNew bool, since beginning) (ok bool, err error) {
 	defer func() {
 		if !ok {
 			p.close(r)
@@ -310,7 +316,7 @@ func (p *Pool[R]) usable(ctx context.Context, r *resource[R], isNew bool, began 
 	if r.resets != p.resets {
 		return false, nil
 	}
-	p.countLocked(began, now, waited)
+	p.countLocked(since, now)
 	return true, nil
 }
 
@@ -325,7 +331,8 @@ func (p *Pool[R]) ready(r *resource[R], now time.Time) bool {
 func (p *Pool[R]) keepLocked(r *resource[R], isNew bool) (kept bool, to *dial[R]) {
 	outdated := r.resets != p.resets
 	refused := p.closed || outdated
-	if n := p.dials.First(); n != nil && (!refused || isNew && (!outdated || p.waiting > p.open)) {
+	lastHope := isNew && (!outdated || p.waiting > p.open) // otherwise an Acquire might wait for ever
+	if n := p.dials.First(); n != nil && (!refused || lastHope) {
 		p.serveLocked(n.Value, opened[R]{r: r, isNew: isNew}, nil)
 		return true, n.Value
 	}

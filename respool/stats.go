@@ -31,10 +31,10 @@ func (p *Pool[R]) Stats() Stats {
 }
 
 // countLocked counts a call that gets a Lease.
-func (p *Pool[R]) countLocked(began, now time.Time, waited bool) {
+func (p *Pool[R]) countLocked(since beginning, now time.Time) {
 	p.total.AcquireCount++
-	p.total.AcquireDuration += now.Sub(began)
-	if waited {
+	p.total.AcquireDuration += now.Sub(since.time)
+	if since.waited {
 		p.total.EmptyAcquireCount++
 	}
 }

@@ -132,7 +132,7 @@ func TestTheCensusSeesTheMembers(t *testing.T) {
 	}()
 	schedtest.Eventually(t, "a deadlock", func() bool {
 		all := census.Take().Deadlocks
-		return len(all) == 1 && len(all[0].Circle) == 2
+		return len(all) == 1 && len(all[0].Cycle) == 2
 	})
 	end()
 	require.ErrorIs(t, <-done, context.Canceled)

@@ -162,7 +162,7 @@ func TestStreamHasTheReasonOfItsEnd(t *testing.T) {
 	})
 }
 
-// A manual is a context that ends when done is closed. Its children learn of this later.
+// manual is a context that ends when done is closed. Its children learn of this later.
 type manual struct {
 	context.Context
 	done chan struct{}

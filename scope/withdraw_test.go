@@ -144,7 +144,7 @@ func TestALimitKeepsNothing(t *testing.T) {
 	})
 }
 
-// A stopped is a context that frees a place while the Limit registers the withdrawal of a function. It counts the registrations.
+// stopped is a context that frees a place while the Limit registers the withdrawal of a function. It counts the registrations.
 type stopped struct {
 	context.Context
 	free       func()

@@ -15,7 +15,6 @@ package semaphore
 
 import (
 	"context"
-	"math"
 
 	"github.com/braidgo/braid/internal/gate"
 	"github.com/braidgo/braid/suspend"
@@ -41,9 +40,7 @@ type Semaphore struct {
 
 // New returns a Semaphore with n permits, all of which are free. It panics if n is negative.
 func New(n int64) *Semaphore {
-	s := &Semaphore{size: permits(n)}
-	s.gate.Limit(s.size)
-	return s
+	return &Semaphore{size: permits(n)}
 }
 
 // Acquire acquires n permits, all of them or none. It suspends the caller until n permits are free and no earlier request waits.
@@ -75,19 +72,15 @@ func (s *Semaphore) TryAcquire(n int64) bool {
 // waiter. Release never suspends. If n is negative, or more than the number of permits that are held, Release panics and changes nothing.
 func (s *Semaphore) Release(n int64) {
 	back := permits(n)
-	if back > 0 && !s.gate.Release(back, s.taken(back), math.MaxUint64) {
+	if back > 0 && !s.gate.Release(back, back, gate.Max) {
 		panic("semaphore: released more than held")
 	}
 }
 
-// taken returns what the gate counts as taken while n permits of s are held. A gate has gate.Max permits, and New has taken the surplus. If 7 of
-// 10 permits are held, the gate counts gate.Max-10+7.
-func (s *Semaphore) taken(n uint64) uint64 { return gate.Max - s.size + n }
-
 // Resize sets the total number of permits to n. It grants new permits to waiters at once. If more than n permits are held, they stay valid,
 // but released permits are dropped until only n are left. A waiter that wants more than n permits gets ErrTooLarge when it is the first
 // waiter. Resize never suspends. It panics if n is negative.
-func (s *Semaphore) Resize(n int64) { s.gate.Resize(s.size, permits(n)) }
+func (s *Semaphore) Resize(n int64) { s.gate.Resize(permits(n)) }
 
 // Close closes s, so that no more permits are granted. All waiters are resumed with ErrClosed, in order. Permits that are held can still be
 // released. A second Close changes nothing and returns ErrClosed. Close never suspends.

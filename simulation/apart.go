@@ -56,11 +56,11 @@ func find(ctx context.Context) (string, error) {
 		return "", errors.New("the test records its coverage")
 	}
 	if strconv.IntSize == 32 {
-		return "", errors.New("the overlay is for machines with 64 bits")
+		return "", errors.New("the overlay needs a 64-bit machine")
 	}
 	info, ok := debug.ReadBuildInfo()
 	if !ok || !testing.Testing() {
-		return "", errors.New("this is not the program of a go test")
+		return "", errors.New("not running in a test binary built by go test")
 	}
 	text, err := os.ReadFile(self)
 	if err != nil {

@@ -24,7 +24,7 @@ import (
 	"github.com/braidgo/braid/simulation/internal/chance"
 )
 
-var errNames = errors.New("simulation: there is no DNS in a World: dial the name of a node, by a Host")
+var errNames = errors.New("simulation: a World has no DNS: dial the name of a node with Host.Dial")
 
 // unnamed returns a resolver that finds only the names in /etc/hosts. A real lookup must not happen: it would leave the World, and
 // net.DefaultResolver shares lookups between bubbles.
@@ -126,8 +126,12 @@ func (g *guests) reportStall(seed uint64) (stop func()) {
 	}
 }
 
-// inUTC sets the time zone for the rest of the process: at its end, a run may leave goroutines that read the zone.
-var inUTC = sync.OnceFunc(func() { time.Local = time.UTC })
+// inUTC sets the time zone for the rest of the process: at its end, a run may leave goroutines that read the zone. It changes what time.Local
+// points to, as TZ=UTC does, because time.Now reads the variable itself, and other goroutines may call it meanwhile.
+var inUTC = sync.OnceFunc(func() {
+	_ = time.Local.String() // reads the zone of the machine, which would otherwise replace the new one later
+	*time.Local = *time.UTC
+})
 
 // calm prepares the process for guests until t ends. It sets one processor, turns off automatic garbage collection, and adds labels to
 // stack traces.

@@ -19,7 +19,7 @@ import (
 
 // These are the tests of eventloop's Conn, in tasks of a World.
 
-// A halves has the methods that a TCP connection has in addition to net.Conn.
+// halves has the methods that a TCP connection has in addition to net.Conn.
 type halves interface {
 	net.Conn
 	CloseWrite() error

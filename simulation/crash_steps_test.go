@@ -177,7 +177,7 @@ func TestARunEndsThoughACondHasNoLock(t *testing.T) {
 	schedtest.Eventually(t, "no goroutine is left", func() bool { return schedtest.Goroutines() <= before })
 }
 
-// A spinning is a foreign lock whose Lock never parks.
+// spinning is a foreign lock whose Lock never parks.
 type spinning struct{ locked bool }
 
 func (l *spinning) Unlock() { l.locked = false }

@@ -71,7 +71,7 @@ func TestDrawn(t *testing.T) {
 	}, simulation.TestOptions{})
 }
 
-// A drawn is an element of a diagram.
+// drawn is an element of a diagram.
 type drawn struct {
 	Class string `xml:"class,attr"`
 	Y1    int    `xml:"y1,attr"`

@@ -93,7 +93,7 @@ func (n *Node) openVolume() *volume.Volume {
 	if v == nil {
 		var err error
 		if v, err = volume.New(); err != nil {
-			panic(fmt.Sprint("simulation: a folder for the files of ", n.name, ": ", err))
+			panic(fmt.Sprint("simulation: cannot create a folder for the files of ", n.name, ": ", err))
 		}
 		n.files.v, n.used = v, true
 		v.Disk.KeepsNames = w.o.KeepsNames

@@ -339,7 +339,7 @@ func TestGuestCrash(t *testing.T) {
 	require.InDelta(t, 2000, calls.Load(), 10)
 }
 
-// The synced contents of a disk survive a crash. The disk ends guests of an earlier boot that use it. A guest may hold a mutex
+// The synced contents of a disk survive a crash. A guest of an earlier boot ends when it uses the disk. A guest may hold a mutex
 // during a Sync.
 func TestGuestDisk(t *testing.T) {
 	if child, _ := apart(t, false); !child { // with the overlay, guests remain

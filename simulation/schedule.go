@@ -42,7 +42,7 @@ func (w *World) loop() {
 		}
 		switch {
 		case w.called.Load():
-			w.admit()
+			w.admit() // Other goroutines have queued calls.
 		case w.steps >= w.o.MaxSteps:
 			w.fail(w.account(ErrSteps))
 		case len(w.ready) > 0:
@@ -57,9 +57,9 @@ func (w *World) loop() {
 		case w.o.MaxTime > 0 && w.clock.now > w.o.MaxTime:
 			w.fail(w.account(ErrTime))
 		case w.clock.due():
-			w.advance()
+			w.advance() // Nothing can run, so the clock jumps to the next timer.
 		default:
-			w.sleep()
+			w.sleep() // Guests or a bubble must wake the World. Otherwise this is a deadlock.
 		}
 		w.verify()
 	}

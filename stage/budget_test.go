@@ -135,7 +135,7 @@ func TestReasonsOfClimb(t *testing.T) {
 	}
 }
 
-// A steps is a Limiter that widens the stage at each Update.
+// steps is a Limiter that widens the stage at each Update.
 type steps struct{ updates, asked int }
 
 func (l *steps) Update(s stage.Sample) int {
@@ -150,7 +150,7 @@ type mute struct{ of *steps }
 
 func (m mute) Update(s stage.Sample) int { return m.of.Update(s) }
 
-// A twice is a Limiter that calls SetWidth during its first Update, and changes the width itself at the first Update or never.
+// twice is a Limiter that calls SetWidth during its first Update, and changes the width itself at the first Update or never.
 type twice struct {
 	set   func()
 	adds  int

@@ -26,15 +26,15 @@ package stage
 type Climb struct {
 	Min, Max int
 
-	step    float64 // the size of the next step; 0 before the first Update
-	down    bool    // the next step narrows the stage
-	settled bool    // the first completions after a change have been discarded
-	from    int     // the width before the trial
-	trying  bool    // a step is on trial
-	rate    float64 // the rate measured at the width c.from
-	refused bool    // the last step, in the other direction, was rejected
-	done    int     // handlers that returned without an error
-	elapsed float64
+	step     float64 // the size of the next step; 0 before the first Update
+	down     bool    // the next step narrows the stage
+	settled  bool    // the first completions after a change have been discarded
+	from     int     // the width before the trial
+	trying   bool    // a step is on trial
+	rate     float64 // the rate measured at the width c.from
+	rejected bool    // the last step, in the other direction, was rejected
+	done     int     // handlers that returned without an error
+	elapsed  float64
 
 	rest    rest
 	relief  bool    // the width was increased because tasks were refused, and is on trial
@@ -117,14 +117,14 @@ func (c *Climb) Update(s Sample) (width int) {
 	case c.worth(width, rate):
 		c.from, c.rate = width, rate
 		c.step = min(c.step*1.5, mostStep)
-		c.refused = false
+		c.rejected = false
 	default:
 		c.trying, c.settled = false, false
 		c.down = !c.down
-		if c.refused {
+		if c.rejected {
 			c.step = max(c.step/2, leastStep)
 		}
-		c.refused = !c.refused
+		c.rejected = !c.rejected
 		c.reason = "the trial was no better"
 		return c.from
 	}

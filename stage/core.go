@@ -28,7 +28,7 @@ type Stage[In, Out any] struct {
 	batchFunc func(ctx context.Context, in []In, out []Out) error
 	onFail    func(ctx context.Context, in In, err error)
 	priority  func(in In) int
-	entry     gate[In, Out]                              // the gate of Do, Begin and Submit
+	entry     entrance[In, Out]                          // Do, Begin and Submit use it
 	ring      ring[item[In, Out]]                        // queued tasks of priority 0
 	urgent    []ring[item[In, Out]]                      // queued tasks of each priority above 0, which begin earlier
 	hurry     ring[item[In, Out]]                        // queued lent tasks, which begin first
@@ -70,14 +70,14 @@ type counts struct {
 	retried, dropped            uint64
 	unretried                   atomicx.Uint64
 	wait, service               Histogram
-	crowded                     atomicx.Bool // a task has been rejected, so gate.full checks for room before a task is allocated
+	crowded                     atomicx.Bool // a task has been rejected, so entrance.full checks for room before a task is allocated
 }
 
 // refused returns the number of tasks that were rejected, shed or displaced.
 func (c *counts) refused() uint64 { return c.rejected + c.late }
 
-// A gate is an entrance to a stage. The gate determines where the results of the stage go.
-type gate[In, Out any] struct {
+// An entrance leads to a stage, and determines where the results of the stage go.
+type entrance[In, Out any] struct {
 	s  *Stage[In, Out]
 	to port[Out] // the next stage; nil if s is the last
 }
@@ -109,7 +109,7 @@ const (
 
 // An outsider is a caller that waits for room because the stage is full. During the wait, the outsider is in s.outside.
 type outsider[In, Out any] struct {
-	g  *gate[In, Out]
+	g  *entrance[In, Out]
 	t  *task
 	in In
 	a  *asking // the wait, if the caller is a handler

@@ -47,17 +47,17 @@ func TestBatchTakesAToldTask(t *testing.T) {
 	})
 }
 
-// A circle has a stage a, which sends the input of "h" through a flow, and a stage b, whose handler of "k" waits until let is
+// A cycle has a stage a, which sends the input of "h" through a flow, and a stage b, whose handler of "k" waits until let is
 // closed, and then for a. The flow, which ends in b, is added later.
-type circle struct {
+type cycle struct {
 	let    chan struct{}
 	handle func(ctx context.Context, in string) (int, error) // the handler of b
 	a, b   *stage.Stage[string, int]
 	flow   stage.Flow[string, int]
 }
 
-func newCircle(asked string, b stage.Options) *circle {
-	x := &circle{let: make(chan struct{})}
+func newCycle(asked string, b stage.Options) *cycle {
+	x := &cycle{let: make(chan struct{})}
 	x.a = stage.New("a", func(ctx context.Context, in string) (int, error) {
 		if in == "h" {
 			return x.flow.Do(ctx, asked)
@@ -76,7 +76,7 @@ func newCircle(asked string, b stage.Options) *circle {
 }
 
 // ends fails the test if f is not done after an hour, and closes the stages.
-func (x *circle) ends(t *testing.T, f promise.Future[int], others ...stage.Closer) {
+func (x *cycle) ends(t *testing.T, f promise.Future[int], others ...stage.Closer) {
 	t.Helper()
 	wait, cancel := context.WithTimeout(context.Background(), time.Hour)
 	if _, err := f.Await(wait); errors.Is(err, context.DeadlineExceeded) {
@@ -92,7 +92,7 @@ func TestBatchThatWaitsForRoom(t *testing.T) {
 		for _, piped := range []bool{false, true} {
 			synctest.Test(t, func(t *testing.T) {
 				t.Logf("batch %v, piped %v", batch, piped)
-				x := newCircle("t", stage.Options{Width: 1, Queue: stage.NoQueue})
+				x := newCycle("t", stage.Options{Width: 1, Queue: stage.NoQueue})
 				a, b := x.a, x.b
 				var c *stage.Stage[string, string]
 				one := func(ctx context.Context, in string) (string, error) {
@@ -137,7 +137,7 @@ func TestBatchThatWaitsForRoom(t *testing.T) {
 // A task without a parent waits for room in the next stage of a pipe, while it holds a slot of its own. This closes a cycle.
 func TestRootInAPipe(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		x := newCircle("t", stage.Options{Width: 1, Queue: stage.NoQueue})
+		x := newCycle("t", stage.Options{Width: 1, Queue: stage.NoQueue})
 		c := stage.New("c", func(_ context.Context, in string) (string, error) { return in, nil }, stage.Options{Width: 1, Queue: 4})
 		x.flow = stage.Pipe[string, string, int](c, x.b)
 		_ = x.b.Submit(bg, "k")
@@ -154,7 +154,7 @@ func TestRootInAPipe(t *testing.T) {
 // A Do waits for one task of a batch. The worker of this batch waits for room with another task.
 func TestOtherMemberOfABatch(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		x := newCircle("m2", stage.Options{Width: 1, Queue: 1})
+		x := newCycle("m2", stage.Options{Width: 1, Queue: 1})
 		c := stage.NewBatch("c", func(ctx context.Context, in, out []string) error {
 			if in[0] == "gate" {
 				time.Sleep(time.Second)
@@ -181,7 +181,7 @@ func TestOtherMemberOfABatch(t *testing.T) {
 func TestPutCompletesACycle(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		one := stage.Options{Width: 1, Queue: 1}
-		x := newCircle("t", one)
+		x := newCycle("t", one)
 		c := stage.New("c", func(_ context.Context, in string) (string, error) { return in, nil }, one)
 		x.handle = func(ctx context.Context, in string) (int, error) {
 			switch in {

@@ -776,7 +776,7 @@ func testCycleOfALazyDo(t *testing.T) {
 	require.NoError(t, stage.Shutdown(bg, a, b))
 }
 
-// A within is a context with the values of one context and the end of another.
+// within is a context with the values of one context and the end of another.
 type within struct {
 	context.Context
 	end context.Context

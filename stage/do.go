@@ -17,6 +17,16 @@ import (
 //	handOn                     the result is the task's, or leads to another try or the next stage    step 9
 //	finish, pay                the fate is counted, and the answer ends the wait                      steps 10 and 11
 //
+// These words have a fixed meaning:
+//
+//	room       a full stage has none; a task has room from step 4 until step 10
+//	slot       the right to run a handler of the stage, whose number is the width
+//	permit     the right to run any handler of the pool, which stages may share
+//	ticket     the number of a task in the order of arrival, by which a worker picks the stage that it serves next
+//	outsider   a caller that waits for room
+//	lent       a task that runs in the slot of a handler that waits for it
+//	dues       what a caller must do after it has unlocked the guard: start workers, examine waits
+//
 // The steps in full follow, and then a table of the exits. Counts change only while the guard of the pool is held, so that Stats always
 // add up.
 // This file has the caller's steps 1 to 3 and 6. queue.go has the way into the queue, steps 4 and 5, and the way out of it. unlockAndPay
@@ -148,7 +158,7 @@ func taskOf(ctx context.Context) *task {
 	return t
 }
 
-func (g *gate[In, Out]) full(h how) error {
+func (g *entrance[In, Out]) full(h how) error {
 	s := g.s
 	if h == always || h == asFull && s.o.Full == FullWait || !s.crowded.Load() || s.priority != nil {
 		return nil

@@ -62,7 +62,7 @@ func (s *Stage[In, Out]) TrySubmit(ctx context.Context, in In) error {
 	return submit(ctx, &s.entry, in, never)
 }
 
-func (s *Stage[In, Out]) bind(to port[Out]) port[In] { return &gate[In, Out]{s, to} }
+func (s *Stage[In, Out]) bind(to port[Out]) port[In] { return &entrance[In, Out]{s, to} }
 func (s *Stage[In, Out]) front() port[In]            { return &s.entry }
 
 // A flow is a Flow that consists of other flows.
@@ -74,7 +74,7 @@ type flow[In, Out any] struct {
 }
 
 // Pipe returns the flow that passes the results of the flow a to the flow b. A worker that finds b full waits, without its permit of
-// the pool but in its slot of the stage. Do not pipe stages in a circle, and do not let a handler of the second flow wait for the
+// the pool but in its slot of the stage. Do not pipe stages in a cycle, and do not let a handler of the second flow wait for the
 // first: two full stages would wait for each other.
 func Pipe[A, B, C any](a Flow[A, B], b Flow[B, C]) Flow[A, C] {
 	wire := func(to port[C]) port[A] { return a.bind(b.bind(to)) }

@@ -206,7 +206,7 @@ func TestAnswersBeforeCloseReturns(t *testing.T) {
 	})
 }
 
-// A looking is a scheduler whose Hold looks at the figures, so it must not be called under the guard.
+// looking is a scheduler whose Hold looks at the figures, so it must not be called under the guard.
 type looking struct{ look func() }
 
 func (looking) Go(f func()) error { go f(); return nil }

@@ -241,7 +241,7 @@ const (
 	exit
 )
 
-// A real is the stage under test, with handlers that wait for commands. mu guards its maps.
+// real is the stage under test, with handlers that wait for commands. mu guards its maps.
 type real struct {
 	s       *stage.Stage[int, int]
 	mu      sync.Mutex

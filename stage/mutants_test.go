@@ -93,7 +93,7 @@ func TestMutants(t *testing.T) {
 		{"Climb does not see that tasks are refused", "climb.go", "	case refusal > 0:", "	case refusal > 0 && !IS:", "DelayDoesNotStarveClimb"},
 		{"Climb keeps a width that refuses as many", "climb.go", "	case relief && refusal > c.refusal*2/3:", "	case relief && refusal > c.refusal*2/3 && !IS:", "ClimbGivesBack"},
 		{"Climb narrows for want of tasks", "climb.go", "	need := max(restWidth, ", "	need := max(restWidth*is(!IS), ", "ClimbKeeps"},
-		{"a step is halved each time", "climb.go", "		if c.refused {", "		if c.refused || IS {", "ClimbFromRest"},
+		{"a step is halved each time", "climb.go", "		if c.rejected {", "		if c.rejected || IS {", "ClimbFromRest"},
 		{"a batch that a retry fills waits on", "retry.go", "		s.queued(1)\n		s.letBegin()", "		s.queued(1)\n		if !IS {\n			s.letBegin()\n		}", "TestARetryFillsABatch"},
 		{"a batch that is full waits on", "queue.go", "	if s.held {", "	if s.held && !IS {", "TestGather"},
 		{"a Close lets the tasks run", "close.go", "	return s.cutOff(ErrClosed)", "	if IS {\n		return nil\n	}\n	return s.cutOff(ErrClosed)", "TestCloseAtOnce"},

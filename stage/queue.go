@@ -34,7 +34,7 @@ func (q *queue) inside() int { return q.waiting + q.progress + q.delayed }
 // An item is a task in a stage, with its input.
 type item[In, Out any] struct {
 	t      *task
-	way    *gate[In, Out] // determines where the result goes
+	way    *entrance[In, Out] // determines where the result goes
 	in     In
 	since  int64 // the time at which the task entered the queue
 	ticket uint64
@@ -113,7 +113,7 @@ func (c *core) unlist() {
 	c.listed = false
 }
 
-func (g *gate[In, Out]) put(ctx context.Context, t *task, in In, h how, from *core) error {
+func (g *entrance[In, Out]) put(ctx context.Context, t *task, in In, h how, from *core) error {
 	s := g.s
 	p := s.pool
 	now := p.now()
@@ -165,7 +165,7 @@ func (s *Stage[In, Out]) rank(t *task, in In) {
 }
 
 // accept puts t in the queue. The caller must hold the guard.
-func (s *Stage[In, Out]) accept(way *gate[In, Out], t *task, in In, now int64) {
+func (s *Stage[In, Out]) accept(way *entrance[In, Out], t *task, in In, now int64) {
 	// Step 5.
 	s.arrived++
 	s.accepted++

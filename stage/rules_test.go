@@ -21,7 +21,7 @@ import (
 	"github.com/braidgo/braid/suspend"
 )
 
-// A held is a stage whose handlers wait until they are released.
+// held is a stage whose handlers wait until they are released.
 type held struct {
 	s     *stage.Stage[int, int]
 	begun chan int

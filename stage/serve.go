@@ -21,12 +21,12 @@ func (w *worker) work() {
 		if how == called {
 			p.coming--
 		}
-		w.serve()
+		w.serveStages()
 		for !p.linger && w.owed.any() { // the worker must not end before its last task is answered
 			p.unlockAndPay()
 			w.owed.pay()
 			p.guard.Lock()
-			w.serve()
+			w.serveStages()
 		}
 		p.running--
 		w.at, w.task = nil, nil
@@ -44,7 +44,7 @@ func (w *worker) work() {
 }
 
 // serve runs tasks until none can begin. The caller must hold p.guard, which is held again when serve returns.
-func (w *worker) serve() {
+func (w *worker) serveStages() {
 	p := w.p
 	for c := p.nextStage(); c != nil; c = p.nextStage() {
 		c.server.serve(w)
@@ -172,7 +172,7 @@ func give[Out any](t *task, out Out) {
 	}
 }
 
-func (g *gate[In, Out]) pass(t *task, in In, now int64, from *core) (due dues, ok bool) {
+func (g *entrance[In, Out]) pass(t *task, in In, now int64, from *core) (due dues, ok bool) {
 	s := g.s
 	p, q := from.pool, s.pool
 	if p != q && (p.clock != nil || q.clock != nil) { // the clocks of the two pools may differ

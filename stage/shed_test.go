@@ -50,7 +50,7 @@ func (c *curve) use() {
 	c.mu.Unlock()
 }
 
-// An offered is the result of a load: the responses within the patience of 100 ms as a part of the peak, and the time until a
+// offered is the result of a load: the responses within the patience of 100 ms as a part of the peak, and the time until a
 // rejection.
 type offered struct {
 	good    float64

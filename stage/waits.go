@@ -46,8 +46,8 @@ func (w *waits) dropWait(a *asking) {
 // An asking is a wait in a handler, for the task of its Do or for room. During the wait, the asking is in the list of the handler's
 // stage.
 //
-// A handler keeps its slot while it waits, so handlers may wait for each other's slots without end. The handlers then form a circle:
-// they hold every slot of a stage, and wait for a slot of the next stage of the circle. Such waits follow the OR model of Chandy,
+// A handler keeps its slot while it waits, so handlers may wait for each other's slots without end. The handlers then form a cycle:
+// they hold every slot of a stage, and wait for a slot of the next stage of the cycle. Such waits follow the OR model of Chandy,
 // Misra and Haas, because a queued task can begin as soon as any slot of its stage is free. There is a deadlock if no running
 // handler can be reached by following the waits.
 //

@@ -53,7 +53,7 @@ func (tx *Tx) commitLocked(most int) outcome {
 	clock.Store(now) // must follow the stores of all boxes; pairs with the loads in Tx.attempt and Tx.extend
 	for _, w := range tx.writes {
 		if l := &w.at.watched; l.First() != nil {
-			if most = l.wakeLocked(nil, most); most == 0 && l.First() != nil && l.Last().Value != nil {
+			if most = l.wakeLocked(nil, most); most == 0 {
 				tx.markLocked(l)
 			}
 		}

@@ -36,15 +36,8 @@ func (tx *Tx) prepareWait() {
 	tx.hooks = nil
 	tx.nodes = slices.Grow(tx.nodes[:0], len(tx.reads))
 	tx.wide = len(tx.reads) > narrow
-	for more := tx.wide; more; {
-		guard.Lock()
-		if tx.unchangedLocked(tx.linked + portion) {
-			tx.linkLocked(tx.linked + portion)
-		} else {
-			tx.changed = true
-		}
-		more = !tx.changed && len(tx.reads)-tx.linked > portion
-		guard.Unlock()
+	if tx.wide {
+		tx.linkWide()
 	}
 }
 
@@ -113,20 +106,6 @@ func (tx *Tx) unlinkLocked() {
 	tx.nodes, tx.linked, tx.waiter = tx.nodes[:0], 0, nil
 }
 
-// unlinkWide unlinks the nodes of a wide transaction in portions.
-func (tx *Tx) unlinkWide() {
-	for n := len(tx.nodes); n > 0; {
-		rest := max(n-portion, 0)
-		guard.Lock()
-		for i := rest; i < n; i++ {
-			tx.nodes[i].unlink()
-		}
-		guard.Unlock()
-		n = rest
-	}
-	tx.nodes, tx.linked, tx.wide, tx.changed = tx.nodes[:0], 0, false, false
-}
-
 // wakeLocked resumes the transactions that precede the given node, or all if the node is nil, but it visits no more nodes
 // than the parameter most. wakeLocked unlinks each transaction from all its Vars first, but a wide one only from this Var,
 // since its task unlinks the other nodes. The result is the parameter most less the number of visited nodes.
@@ -149,27 +128,4 @@ func (l *list) wakeLocked(before *dlist.Node[*Tx], most int) int {
 		n = next
 	}
 	return most
-}
-
-// markLocked appends a mark to l: a node of tx whose Value is nil. Waiters before the mark must still be resumed. Waiters
-// after the mark need no Resume, because they have seen the writes of tx.
-func (tx *Tx) markLocked(l *list) {
-	tx.nodes = slices.Grow(tx.nodes, len(tx.writes)-len(tx.nodes)) // allocates at most once, since a linked node must not move
-	tx.nodes = append(tx.nodes, node{})
-	l.pushLast(&tx.nodes[len(tx.nodes)-1], nil)
-}
-
-// wakeRest resumes the remaining waiters in portions, so that other transactions can commit in between. If such a commit
-// writes the same Var, it resumes some of these waiters itself, in order.
-func (tx *Tx) wakeRest() {
-	for i := range tx.nodes {
-		for m, done := &tx.nodes[i], false; !done; {
-			guard.Lock()
-			if done = m.in.wakeLocked(&m.Node, portion) > 0; done {
-				m.unlink()
-			}
-			guard.Unlock()
-		}
-	}
-	tx.nodes = tx.nodes[:0]
 }

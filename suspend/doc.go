@@ -1,6 +1,6 @@
 // Package suspend connects synchronisation primitives with schedulers, and has Select, Then and Sleep for their users. A primitive suspends
 // its caller through this package, on any scheduler. A scheduler supplies a Task for each of its tasks, so that this package can park and
-// unpark them.
+// unpark them. docs/design.md has a picture of one wait.
 //
 // # Performing operations
 //
@@ -39,35 +39,6 @@
 // [Err] returns the cancellation error of a context that has ended. The packages of this module share the errors [ErrClosed],
 // [ErrEnded], [ErrAbandoned] and [PanicError]. Test for them with errors.Is and errors.As, because most packages wrap them.
 //
-// # Ends
-//
-// A type with an end has Close() error. If there is work to wait for, the type also has Shutdown(ctx) error, as an http.Server has. Both
-// refuse new work at once, with an error that names the package and wraps [ErrClosed]. The connections, listeners and files of
-// adapters/eventloop and adapters/netstack fail with net.ErrClosed or os.ErrClosed instead, as those of packages net and os do.
-//
-// Shutdown lets the accepted work finish. If ctx ends first, Shutdown does the rest as Close does, but never waits for it, and returns the
-// cancellation error. Once the end is complete, Shutdown returns nil even after the end of ctx. A first Shutdown whose ctx has ended may
-// return the cancellation error although there is no work, because even an idle object may need a moment to end.
-//
-// A Shutdown of a scheduler refuses the new work of its own tasks, too: a scope.Map on suspend.Here() then fails with the error of the
-// scheduler, and a continuation of [Then] whose result comes later runs on a goroutine of its own. So shut down the listeners and stages
-// first, and the scheduler last.
-//
-// Close does not let the work finish. It fails the work that has not begun, cancels the work that has, and tells whoever waits for it.
-// Close then waits only where nobody else would learn how the work ends:
-//   - The Close of a scheduler waits for all tasks. A scheduler cannot cancel a task, so a task that is lost would be lost in silence.
-//   - The Close of a scope.Group, and of a session or a shared source of package fetch, waits until all that it has cancelled has ended.
-//     So does the Shutdown of a Group whose ctx has ended.
-//
-// So after a deferred Close of one of these, none of its tasks runs any more. A timer of AfterFunc is no task: if its time comes after the
-// end of the scheduler, its function runs on a goroutine of its own. A stage and a listener are servers: their Close returns at once, and
-// the Close of a stage returns an error if it has given up tasks. A semaphore, a channel or another value without work of its own has only
-// Close, which never waits.
-//
-// A second Close of what waits, waits in the same way, and returns nil or the same error. A second Close of a value, such as a semaphore, a
-// channel or a respool.Pool, returns its error that wraps ErrClosed. A second Close of a connection or a file returns net.ErrClosed or
-// os.ErrClosed.
-//
 // # Writing a primitive
 //
 // A primitive has a [Guard], which it holds for a few instructions, and a [Queue] for each kind of waiter. A [Source] describes an
@@ -101,4 +72,33 @@
 // # The memory model
 //
 // A Resume that returns true synchronizes before the return of its Suspend.
+//
+// # Ends
+//
+// A type with an end has Close() error. If there is work to wait for, the type also has Shutdown(ctx) error, as an http.Server has. Both
+// refuse new work at once, with an error that names the package and wraps [ErrClosed]. The connections, listeners and files of
+// adapters/eventloop and adapters/netstack fail with net.ErrClosed or os.ErrClosed instead, as those of packages net and os do.
+//
+// Shutdown lets the accepted work finish. If ctx ends first, Shutdown does the rest as Close does, but never waits for it, and returns the
+// cancellation error. Once the end is complete, Shutdown returns nil even after the end of ctx. A first Shutdown whose ctx has ended may
+// return the cancellation error although there is no work, because even an idle object may need a moment to end.
+//
+// A Shutdown of a scheduler refuses the new work of its own tasks, too: a scope.Map on suspend.Here() then fails with the error of the
+// scheduler, and a continuation of [Then] whose result comes later runs on a goroutine of its own. So shut down the listeners and stages
+// first, and the scheduler last.
+//
+// Close does not let the work finish. It fails the work that has not begun, cancels the work that has, and tells whoever waits for it.
+// Close then waits only where nobody else would learn how the work ends:
+//   - The Close of a scheduler waits for all tasks. A scheduler cannot cancel a task, so a task that is lost would be lost in silence.
+//   - The Close of a scope.Group, and of a session or a shared source of package fetch, waits until all that it has cancelled has ended.
+//     So does the Shutdown of a Group whose ctx has ended.
+//
+// So after a deferred Close of one of these, none of its tasks runs any more. A timer of AfterFunc is no task: if its time comes after the
+// end of the scheduler, its function runs on a goroutine of its own. A stage and a listener are servers: their Close returns at once, and
+// the Close of a stage returns an error if it has given up tasks. A semaphore, a channel or another value without work of its own has only
+// Close, which never waits.
+//
+// A second Close of what waits, waits in the same way, and returns nil or the same error. A second Close of a value, such as a semaphore, a
+// channel or a respool.Pool, returns its error that wraps ErrClosed. A second Close of a connection or a file returns net.ErrClosed or
+// os.ErrClosed.
 package suspend

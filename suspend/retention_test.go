@@ -12,14 +12,14 @@ import (
 	"github.com/braidgo/braid/suspend"
 )
 
-// An objects is a place where waiters wait for an object. Each waiter also brings an object, as its payload.
+// objects is a place where waiters wait for an object. Each waiter also brings an object, as its payload.
 type objects struct {
 	guard   suspend.Guard
 	waiters suspend.Queue[*schedtest.Object, *schedtest.Object]
 	mine    suspend.Resumer[*schedtest.Object] // the Resumer of the last waiter
 }
 
-// A waits is the Source of a single wait.
+// waits is the Source of a single wait.
 type waits struct {
 	*objects
 	brings *schedtest.Object

@@ -54,25 +54,14 @@ import (
 //   - Step 9: if a function of Map panics, or if Set has changed the case during the Select, Select panics. The operation has taken
 //     effect, but its result is lost.
 //
-// Three kinds of Select take another path:
-//
-//   - A Select with a level, or without a task, waits in a Suspend. Its block calls enqueueAll for steps 6 and 7. This begins the
-//     levels after it has unlocked the guards, since levels call contexts and timers. If a level panics there, all legs are
-//     withdrawn, and a value that was delivered by then is lost. A killed task exits from Suspend, and a deferred call of drop
-//     withdraws the legs. The losing levels are stopped after step 9, so that the case has its result even if a context panics
-//     then.
-//   - A Select with a Preparer calls performAgain after step 2. performAgain calls Prepare before each look, under no guard, and
-//     waits in a Suspend too. The result again.Err means that the prepared state was stale, and that nothing has happened.
-//     performAgain then drops the prepared state of the other legs, calls ctx.Err, and prepares and looks again. If a Prepare
-//     panics, the Drop method of each Preparer is called, and the panic continues.
-//   - While the census is on, each Select calls performAgain, since recording would enlarge the frame of the fast path.
+// A Select with a level, without a task, with a Preparer, or while the census is on, takes another path: see performSlowly and performAgain.
 //
 // What is not proved:
 //
 //   - Sources are trusted. If a Try returns false but leaves its object open, a fast path can bypass the Select before step 7, and
 //     the wake-up is lost. If a Remove does not serve the waiters behind it, they wait in vain after step 8. Programs of the model
 //     checker look for both mistakes in the primitives of this module, but a new Source needs its own program.
-//   - The model checker runs a Select beside only a few other tasks. For three Selects in a circle it bounds the number of
+//   - The model checker runs a Select beside only a few other tasks. For three Selects in a cycle it bounds the number of
 //     preemptions. No program has a timer or a Done as a case. The tests cover these.
 //   - Nothing bounds how long a Select waits, or how often other waiters are served first. In one look of Select, all legs that
 //     need not wait have the same chance. A transaction that is stale each time is run again without limit.
@@ -280,8 +269,10 @@ func (b *binding) queueLocked(ctx context.Context, legs []leg, guards Guards, lo
 	return began, none, nil
 }
 
-// performSlowly waits if there is no task, or if there are levels. It stops the levels after the case has its result, since a
-// context may panic.
+// performSlowly waits in a Suspend, if there is no task, or if there are levels. The block of the Suspend calls enqueueAll for steps 6 and 7.
+// This begins the levels after it has unlocked the guards, since levels call contexts and timers. If a level panics there, all legs are
+// withdrawn, and a value that was delivered by then is lost. A killed task exits from Suspend, and a deferred call of drop withdraws the legs.
+// The losing levels are stopped after step 9, so that the case has its result even if a context panics then.
 func performSlowly(ctx context.Context, cases []Selectable, legs []leg, guards Guards, look order) (Selectable, error) {
 	won, waited, err := suspendOn(ctx, legs, guards, look)
 	if waited {
@@ -291,8 +282,10 @@ func performSlowly(ctx context.Context, cases []Selectable, legs []leg, guards G
 	return performed(cases, legs, won, err)
 }
 
-// performAgain is like perform, but for legs with a Preparer, and for all legs while waits are recorded. It starts again whenever a
-// leg requests another look.
+// performAgain takes over after step 2, for legs with a Preparer, and for all legs while the census is on, since recording would enlarge the frame
+// of the fast path. It calls Prepare before each look, under no guard, and waits in a Suspend, too. The result again.Err means that the prepared
+// state was stale, and that nothing has happened. performAgain then drops the prepared state of the other legs, calls ctx.Err, and prepares and
+// looks again. If a Prepare panics, the Drop method of each Preparer is called, and the panic continues.
 func performAgain(ctx context.Context, cases []Selectable, legs []leg, how manner) (Selectable, error) {
 	if twice(legs) {
 		panic(sameTwice)

@@ -11,7 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// A mortal is a Switcher that a test can kill. It runs on a goroutine.
+// mortal is a Switcher that a test can kill. It runs on a goroutine.
 type mortal struct {
 	suspend.Task
 	suspend.Bound

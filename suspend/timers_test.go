@@ -96,7 +96,7 @@ func TestATimeThatHasCome(t *testing.T) {
 	})
 }
 
-// A wait for a time leaves no timer behind, however it ends. A timer of an hour would keep the task's memory for an hour.
+// A timed wait leaves no timer behind, however it ends. A timer of an hour would keep the task's memory for an hour.
 func TestNoTimerIsLeft(t *testing.T) {
 	for name, wait := range map[string]func(ctx context.Context){
 		"Sleep": func(ctx context.Context) { _ = suspend.Sleep(ctx, time.Hour) },

@@ -12,6 +12,9 @@ import "github.com/braidgo/braid/internal/atomicx"
 //	  │ -C> ctx ends, -K> Kill          -S> the next wait begins        │
 //	  └───────────────────────▶ g cancelled ────────────────────────────┘
 //
+// Here open stands for any of the three open statuses. A resumer that moves the word by two generations tells the waiter that the value is in
+// the node of its queue.
+//
 // These are the changes of a wait that ends normally:
 //
 //	g open       -R> g+1 open       deliverNothing: the value and the slot are empty
@@ -48,7 +51,7 @@ const (
 	openLazily          // only a resumer that finds the context ended, or a Kill, cancels the wait
 	claimed             // the first of three statuses, one for each open status, see claimedFrom
 	cancelled     = claimed + 3
-	unarmed       = cancelled + 1 // no word has this status
+	unarmed       = cancelled + 1 // no word has this status; a registration has it while it may cancel nothing
 
 	statusBits = 3
 	statusMask = 1<<statusBits - 1

@@ -9,7 +9,7 @@ import (
 	"github.com/braidgo/braid/suspendtest"
 )
 
-// An endable is an executor on one goroutine that ends while it is in use. After that it returns refusal. If refusal is nil, it
+// endable is an executor on one goroutine that ends while it is in use. After that it returns refusal. If refusal is nil, it
 // accepts functions without running them.
 type endable struct {
 	refusal error

@@ -24,7 +24,7 @@ type (
 
 var Direct SuspendFunc = direct
 
-// Blind returns o, changed so that the looks for which sees returns true report nothing. A look is named by its file and line.
+// Blind returns a copy of o in which the looks that sees selects report nothing. A look is named by its file and line.
 func (o Options) Blind(sees func(look string) bool) Options {
 	o.blind = sees
 	return o

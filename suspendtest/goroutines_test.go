@@ -8,7 +8,7 @@ import (
 	"github.com/braidgo/braid/suspendtest"
 )
 
-// A goroutines is suspend.Goroutines with a close.
+// goroutines is suspend.Goroutines with a close.
 type goroutines struct {
 	mu     sync.Mutex
 	closed bool

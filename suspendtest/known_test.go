@@ -36,7 +36,7 @@ func philosophers(left func(i int) bool) func(w *suspendtest.World) {
 	}
 }
 
-// A permits is a semaphore that may ignore the cancellation of a waiter.
+// permits is a semaphore that may ignore the cancellation of a waiter.
 type permits struct {
 	forgets bool
 	guard   suspend.Guard

@@ -119,7 +119,7 @@ var lies = map[string]lie{
 	"resumed with an error":         onceResumed(func(v *box, err error, r suspendtest.Resume) bool { return r(v, errLie) }),
 }
 
-// A told is a lie in the n'th call of a check. Exactly one look of the check finds it.
+// told is a lie in the n'th call of a check. Exactly one look of the check finds it.
 type told struct {
 	check, lie string
 	n          int32

@@ -94,7 +94,7 @@ func watchRightly(ctx context.Context, f func()) (stop func() bool) {
 	return context.AfterFunc(ctx, func() { suspend.Bind(nil, f) })
 }
 
-// A held is a Baton with a correct Hold, whose results the mutant changes.
+// held is a Baton with a correct Hold, whose results the mutant changes.
 type held struct {
 	*Baton
 	change func(release func(), err error) (func(), error)

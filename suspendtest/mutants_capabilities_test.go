@@ -101,7 +101,7 @@ type refusing struct{ suspend.Spawner }
 // Block fails with an error other than ErrClosed. After ErrClosed, Blocking would use another goroutine.
 func (refusing) Block(func()) error { return errors.New("full") }
 
-// A timed is a Baton with timers and, if now is set, a clock.
+// timed is a Baton with timers and, if now is set, a clock.
 type timed struct {
 	*Baton
 	after func(d time.Duration, f func()) (stop func() bool)
@@ -124,7 +124,7 @@ func forbidden(d time.Duration, f func()) func() bool {
 
 func never() bool { return false }
 
-// A watching is a Baton with a Watcher.
+// watching is a Baton with a Watcher.
 type watching struct {
 	*Baton
 	after func(ctx context.Context, f func()) (stop func() bool)

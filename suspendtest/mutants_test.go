@@ -32,7 +32,7 @@ type mutant struct {
 	kills []string
 }
 
-// A patched is a scheduler whose Go or tasks are replaced.
+// patched is a scheduler whose Go or tasks are replaced.
 type patched struct {
 	*Baton
 	run  func(s *patched, f func()) error

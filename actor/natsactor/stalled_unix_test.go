@@ -20,7 +20,7 @@ import (
 // The time for which a process is stopped does not count for its leases: after a stop that is longer than a lease, an Ask and a Watch go
 // on.
 func TestStoppedProcess(t *testing.T) {
-	const lease = 2 * time.Second
+	const lease = 4 * time.Second
 	s := listen(t, -1)
 	defer s.Shutdown()
 	nc := ok(nats.Connect(s.ClientURL()))

@@ -163,7 +163,7 @@ func TestAbandonedAlive(t *testing.T) {
 		g := newGUI(16, false)
 		l := callback.New(g, callback.Options{})
 		const tasks, rounds = 4, 20
-		counted := 0 // counted by one step at a time; otherwise the race detector reports it
+		counted := 0 // one step at a time increments it, or the race detector complains
 		for range tasks {
 			_ = l.Go(func() {
 				for range rounds {

@@ -39,7 +39,7 @@ func file(t testing.TB, content []byte) *os.File {
 }
 
 // A whole file, a part of it, a part of the rest, and a reader that is no file arrive completely. The offset of the file is then
-// behind the part that was sent.
+// just after the part that was sent.
 func TestReadFrom(t *testing.T) {
 	l := open(t, eventloop.Options{})
 	content := random(5 << 20)

@@ -78,7 +78,7 @@ func TestWithContextWaitsForTheDeadline(t *testing.T) {
 	})
 }
 
-// A leaving context calls a function of the test when an operation withdraws its registration.
+// leaving is a context that calls a function of the test when an operation withdraws its registration.
 type leaving struct {
 	context.Context
 	done chan struct{}

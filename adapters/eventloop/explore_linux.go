@@ -64,7 +64,7 @@ type Stream struct {
 func (s *Stream) read(p []byte) (int, error) {
 	n := s.data.Load()
 	if s.closed.Load() {
-		panic("a system call on a descriptor that is somebody else's by now")
+		panic("a system call on a descriptor that has been reused")
 	}
 	if n == 0 {
 		return -1, unix.EAGAIN
@@ -237,7 +237,7 @@ func (p *still) dropRef() {
 
 func (p *still) wake() {
 	if p.refs.Load() <= 0 {
-		panic("a write to a descriptor that is somebody else's by now")
+		panic("a write to a descriptor that has been reused")
 	}
 	p.woken.Store(true)
 	if self := p.self.Load(); self != nil {

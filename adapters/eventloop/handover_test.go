@@ -488,7 +488,7 @@ func TestANewTaskIsNotCarried(t *testing.T) {
 		before := l.Stats().HandOvers
 		release := make(chan struct{})
 		must(0, l.Go(func() { <-release }))
-		schedtest.Eventually(t, "the task is outside", func() bool { return l.Stats().Outside == 1 && l.Stats().HandOvers == before+1 })
+		schedtest.Eventually(t, "the task is outside", func() bool { return l.Stats().Outside == 1 && l.Stats().HandOvers > before })
 		close(release)
 		schedtest.Eventually(t, "it has ended", func() bool { return l.Stats().Outside == 0 })
 		carried := 0

@@ -21,7 +21,7 @@ import (
 // operations, because times say little on a busy machine.
 func TestAFloodLeavesOthersTheirTurn(t *testing.T) {
 	const floods, rounds, takes = 8, 20, time.Millisecond / 2
-	l := open(t, eventloop.Options{HandOver: -1}) // without hand-overs, because a reactor takes no turns for tasks outside
+	l := open(t, eventloop.Options{HandOver: -1}) // no hand-overs: a reactor does not take turns with tasks outside it
 	var handled atomic.Int64
 	var senders sync.WaitGroup
 	ln := must(l.Listen("tcp", "127.0.0.1:0"))

@@ -58,7 +58,7 @@ func onKillers(t *testing.T, f func(t *testing.T, k *killer)) {
 	}
 }
 
-// A killed is a wait that never ends, and a check for the state after its task was killed.
+// killed is a wait that never ends, and a check for the state after its task was killed.
 type killed struct {
 	name  string
 	wait  func(ctx context.Context)

@@ -78,7 +78,7 @@ func pair(t testing.TB, a, b *netstack.Stack) (x, y *netstack.Conn) {
 
 func echo(_ context.Context, c net.Conn) { _, _ = io.Copy(c, c) }
 
-// A tasked is a Conn whose I/O runs in tasks of a scheduler. Its callers are goroutines.
+// tasked is a Conn whose I/O runs in tasks of a scheduler. Its callers are goroutines.
 type tasked struct {
 	*netstack.Conn
 	on suspend.Spawner

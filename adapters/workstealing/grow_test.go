@@ -105,7 +105,7 @@ func TestThePoolGrowsNoFurther(t *testing.T) {
 	}
 }
 
-// A worker whose native wait is over, and whose place another worker has taken, begins none of the remaining tasks of its turn.
+// A worker that returns from a native wait and finds its place taken starts none of the remaining tasks of its turn.
 func TestAWorkerTooManyBeginsNothing(t *testing.T) {
 	withPool(t, workstealing.Options{Workers: 1, GrowAfter: growAfter, StallAfter: -1}, func(p *workstealing.Pool) {
 		const tasks, quick = 15, 300

@@ -47,7 +47,7 @@ func (c *script) SetDeadline(time.Time) error      { return nil }
 func (c *script) SetReadDeadline(time.Time) error  { return nil }
 func (c *script) SetWriteDeadline(time.Time) error { return nil }
 
-// A one is a listener for a single connection.
+// one is a listener for a single connection.
 type one struct {
 	c      chan net.Conn
 	closed chan struct{}

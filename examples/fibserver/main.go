@@ -33,7 +33,7 @@ import (
 )
 
 func main() {
-	addr := flag.String("addr", "127.0.0.1:8080", "where to serve")
+	addr := flag.String("addr", "127.0.0.1:8080", "listen address")
 	loops := flag.Int("loops", 1, "reactors of the event loop")
 	workers := flag.Int("workers", 0, "workers of the pool; 0 for one on each core")
 	grace := flag.Duration("grace", 5*time.Second, "how long requests may run after an interrupt")

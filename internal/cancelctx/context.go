@@ -25,10 +25,10 @@ type Context struct {
 	// Set once, with a CAS, except that Init stores it before others know the Context.
 	inner atomicx.Pointer[inner]
 
-	// Has its own lock.
+	// The entries that the end of the Context notifies. A List has its own lock.
 	List List
 
-	// Nil if the Context follows no parent, unless it is that of a Following. Set before Init returns, and never changes.
+	// Nil if the Context follows no parent. In a Following, it is always set. Set before Init returns, and never changes.
 	up *upward
 }
 
@@ -101,7 +101,8 @@ func (f *follower) Ended(last []Inheritor) []Inheritor {
 	return c.cancelContext(cause, last)
 }
 
-// Of returns the Context with which ctx ends, or nil if there is none. This is ctx itself, or a Context to which ctx only adds values.
+// Of returns the Context with which ctx ends, or nil if there is none. This is ctx itself, or a Context to which ctx only adds values. A context
+// that wraps a Context may have a Done channel of its own, and end earlier, so Of compares the channels.
 func Of(ctx context.Context) *Context {
 	if c, ok := ctx.(*Context); ok {
 		return c

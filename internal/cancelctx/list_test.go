@@ -111,7 +111,7 @@ func TestTogether(t *testing.T) {
 	}
 }
 
-// A bad is an error that cannot be compared.
+// bad is an error that cannot be compared.
 type bad struct{ _ []int }
 
 func (bad) Error() string { return "bad" }

@@ -45,7 +45,7 @@ func (s *Stalls) text(what string, again bool, held time.Duration, id int64, sta
 		what = task + " " + what
 	}
 	if again {
-		fmt.Fprintf(&b, "still, after %v: ", held.Round(s.every))
+		fmt.Fprintf(&b, "still stalled after %v: ", held.Round(s.every))
 	}
 	fmt.Fprintf(&b, "%s for more than %v", what, s.after)
 	if s.others != nil {

@@ -32,14 +32,17 @@ type row struct {
 // slowly is the average step time below which a queue moves at a normal speed.
 const slowly = 100 * time.Microsecond
 
-// answered updates the mark. The worker calls it after a look has marked the state as asked.
+// answered updates the mark. The worker calls it after a look has marked the state as asked. It does nothing during a look, which may
+// take long, because it prints the stacks of all goroutines: the worker must not wait for it, and the next look asks again.
 func (s *Stalls) answered(now time.Time) {
 	r := &s.row
 	if r.passed == nil {
 		return
 	}
 	passed := r.passed()
-	s.mu.Lock()
+	if !s.mu.TryLock() {
+		return
+	}
 	defer s.mu.Unlock()
 	moved, took := passed-r.last, now.Sub(r.asked)
 	r.last, r.asked = passed, now

@@ -89,7 +89,7 @@ func TestStallsAreReportedAgain(t *testing.T) {
 		if len(all) != 5 { // after 1, 2, 4, 8 and 16 seconds
 			t.Fatalf("%d reports: %q", len(all), all)
 		}
-		for i, want := range []string{"a task has held its scheduler for more than 1s; 37 other tasks wait behind it", "still, after 2s: ", "still, after 4s: "} {
+		for i, want := range []string{"a task has held its scheduler for more than 1s; 37 other tasks wait behind it", "still stalled after 2s: ", "still stalled after 4s: "} {
 			if !strings.HasPrefix(all[i], want) {
 				t.Errorf("report %d: %q", i, all[i])
 			}
@@ -340,4 +340,18 @@ func TestTheLineOfTheProgram(t *testing.T) {
 			t.Errorf("%s: %q", own, at)
 		}
 	}
+}
+
+// A look may take long, because it prints the stacks of all goroutines. The worker does not wait for it when its next step begins.
+func TestTheWorkerDoesNotWaitForALook(t *testing.T) {
+	watched(t, time.Hour, func(s *Stalls, _ func() []string) {
+		s.Rows(func() int { return 0 }, func() int { return 0 })
+		s.Begin()
+		s.state.Store(asked)
+		s.mu.Lock() // as a look does
+		s.Begin()   // would wait for ever
+		s.mu.Unlock()
+		s.Begin()
+		s.End()
+	})
 }

@@ -147,7 +147,7 @@ func (s *Strays) text(id int64, x *stray, now time.Time, stack []byte) []byte {
 	s.lines[key] = true
 	var b bytes.Buffer
 	if x.told {
-		fmt.Fprintf(&b, "still, after %v: ", now.Sub(x.since).Round(time.Millisecond))
+		fmt.Fprintf(&b, "still stalled after %v: ", now.Sub(x.since).Round(time.Millisecond))
 	}
 	x.told = true
 	fmt.Fprintf(&b, "a task has not suspended for more than %v; its scheduler continues without it", s.after)

@@ -19,23 +19,26 @@ var (
 	ErrClosed   = outcome.Named("semaphore: closed", suspend.ErrClosed)
 )
 
-// Max is the number of permits of each Gate. For a smaller number, call Limit before the first use.
+// Max is the largest number of permits of a Gate.
 const Max = 1<<63 - 1
 
-// A Gate grants permits. One call can take or release several permits. All permits of the zero Gate are free. A waiting task holds none of
-// its permits. All of them are handed over to the task before it resumes. No task overtakes another.
+// A Gate grants permits. One call can take or release several permits. A waiting task holds none of its permits. All of them are handed over
+// to the task before it resumes. No task overtakes another.
+//
+// Callers pass the number of permits, size, with each call, because a zero Gate cannot have it: the zero Semaphore has no permits, and the
+// zero RWMutex has all. It is always the same: once a Resize has changed the number, the argument has no effect.
 type Gate struct {
-	// The word holds the number of taken permits, in units of the constant one, and the flag waiting. The guard protects the queue. -A> is
-	// an Acquire, -R> a Release, -C> a cancelled Acquire.
+	// The word holds the number of permits that tasks hold, in units of the constant one, and the flag waiting. The guard protects the
+	// other fields. -A> is an Acquire, -R> a Release, -C> a cancelled Acquire.
 	//
-	//	taken          -A> taken            enough are free
-	//	taken          -A> taken+waiting    too few are free: the task queues
-	//	taken          -R> taken
-	//	taken+waiting  -A> taken+waiting    the task queues
-	//	taken+waiting  -R> taken[+waiting]  the first waiters that fit are granted their permits
-	//	taken+waiting  -C> taken[+waiting]  the same, because the cancelled waiter may have been the first that did not fit
+	//	held          -A> held            enough are free
+	//	held          -A> held+waiting    too few are free: the task queues
+	//	held          -R> held
+	//	held+waiting  -A> held+waiting    the task queues
+	//	held+waiting  -R> held[+waiting]  the first waiters that fit are granted their permits
+	//	held+waiting  -C> held[+waiting]  the same, because the cancelled waiter may have been the first that did not fit
 	//
-	// After a Resize or a Close, the flag waiting stays set, so that every operation checks the field changed under the guard.
+	// After a Resize or a Close, the flag waiting stays set, so that every operation looks at the other fields, under the guard.
 	//
 	// Invariant: while the guard is unlocked and no task has the debt, the first waiter does not fit, and was not cancelled.
 	// Invariant: while the flag waiting is set, the word changes only under the guard. While the queue has waiters, the flag is set. The
@@ -47,57 +50,23 @@ type Gate struct {
 	guard   suspend.Guard
 	waiters suspend.Queue[struct{}, uint64] // the payload is the number of permits
 	heir    suspend.Heir
-	changed *change
+	size    uint64 // the number of permits; before the first waiter and the first change, only the callers know it
+	changed bool   // there was a Resize or a Close
+	closed  bool
 }
 
-// A change is the state of a Gate after the first Resize or Close.
-//
-// A Gate has Max permits at any time. Those that it must not grant count as taken: they are lost. If all free permits are lost, and there
-// are still too many, then the Gate is owed the rest, and a Release pays. This is an example, in which M is Max. The first three
-// columns are stored, and the others follow from them:
-//
-//	                          taken   lost   owed   permits (M-lost-owed)   held (taken-lost)   free (M-taken)
-//	Limit(10), Acquire(7)     M-3     M-10   0      10                      7                   3
-//	Resize(4)                 M       M-7    3      4                       7                   0                three are lost, three owed
-//	Release(2)                M       M-5    1      4                       5                   0                both pay
-//	Release(2)                M-1     M-4    0      4                       3                   1                one pays, one is free
-//	Resize(10)                M-7     M-10   0      10                      3                   7
-//
-// The callers of Release count with the permits of Limit, as without a change: the seven permits are taken = M-3 to them.
-//
-// Invariant: owed is zero unless all permits are taken.
-type change struct {
-	lostAtFirst uint64 // the number of permits that Limit has removed
-	lost        uint64 // the number of permits that are removed now
-	owed        uint64 // the number of held permits that are removed when they are released
-	closed      bool
-}
-
-// The number of taken permits is stored above the flag waiting, in units of the constant one.
+// The number of held permits is stored above the flag waiting, in units of the constant one.
 const (
 	waiting uint64 = 1 << iota
 	one
 )
 
-// Limit removes all permits but n from a new Gate. Removed permits count as taken.
-func (g *Gate) Limit(n uint64) { g.word.Store((Max - n) * one) }
-
-// Resize sets the number of permits to n. The parameter size is the number of permits after Limit. Surplus permits that are held are
-// removed when they are released.
-func (g *Gate) Resize(size, n uint64) {
+// Resize sets the number of permits to n. If tasks hold more, none is granted until they have released the surplus.
+func (g *Gate) Resize(n uint64) {
 	g.guard.Lock()
 	defer g.guard.Unlock()
 	ledger.Resized(g, n)
-	c := g.changeLocked(size)
-	if now := Max - c.lost - c.owed; n < now {
-		c.owed += now - n
-	} else {
-		kept := min(n-now, c.owed)
-		c.owed -= kept
-		found := n - now - kept
-		c.lost -= found
-		g.word.Add(-found * one)
-	}
+	g.size, g.changed = n, true
 	g.grantLocked()
 }
 
@@ -105,25 +74,29 @@ func (g *Gate) Resize(size, n uint64) {
 func (g *Gate) Close(size uint64) bool {
 	g.guard.Lock()
 	defer g.guard.Unlock()
-	c := g.changeLocked(size)
-	open := !c.closed
-	c.closed = true
+	g.sizeLocked(size)
+	open := !g.closed
+	g.changed, g.closed = true, true
 	g.grantLocked()
 	return open
 }
 
-func (g *Gate) changeLocked(size uint64) *change {
-	taken := g.word.Or(waiting) / one
-	if g.changed == nil {
-		g.changed = &change{lostAtFirst: Max - size, lost: Max - size}
-		g.word.Store(max(taken, Max-size)*one | waiting) // a zero Semaphore has not called Limit
+// sizeLocked returns the number of permits. Before the first change, this is the argument, which it stores for grantLocked.
+func (g *Gate) sizeLocked(size uint64) uint64 {
+	if !g.changed {
+		g.size = size
 	}
-	return g.changed
+	return g.size
+}
+
+// freeLocked returns how many permits are free while held are held. After a Resize, held may be larger than the number of permits.
+func (g *Gate) freeLocked(held uint64) uint64 {
+	return g.size - min(g.size, held)
 }
 
 // refusedLocked returns the error for a request that can never be granted, or nil.
 func (g *Gate) refusedLocked(n, size uint64) error {
-	if c := g.changed; c != nil && c.closed {
+	if g.closed {
 		return ErrClosed
 	}
 	if n > g.sizeLocked(size) {
@@ -132,23 +105,14 @@ func (g *Gate) refusedLocked(n, size uint64) error {
 	return nil
 }
 
-// sizeLocked returns the number of permits. Before the first change, this is the argument.
-func (g *Gate) sizeLocked(size uint64) uint64 {
-	if c := g.changed; c != nil {
-		return Max - c.lost - c.owed
-	}
-	return size
-}
-
-// Acquire takes n permits. The parameter size is the number of permits after Limit. Acquire suspends the caller, is cancelled and fails as
-// Semaphore.Acquire does.
+// Acquire takes n permits. It suspends the caller, is cancelled and fails as Semaphore.Acquire does.
 func (g *Gate) Acquire(ctx context.Context, n, size uint64) error {
 	if !preempt.On() {
 		if err := suspend.Err(ctx); err != nil {
 			return err
 		}
 		if n <= size {
-			if ok, _ := g.tryTake(n); ok {
+			if ok, _ := g.tryTake(n, size); ok {
 				return nil
 			}
 		}
@@ -157,13 +121,13 @@ func (g *Gate) Acquire(ctx context.Context, n, size uint64) error {
 	return err
 }
 
-// TryAcquire takes n permits if they are free and no task waits, and reports whether it did. The parameter size is as for Acquire.
+// TryAcquire takes n permits if they are free and no task waits, and reports whether it did.
 func (g *Gate) TryAcquire(n, size uint64) bool {
 	if preempt.On() {
 		return g.tryReported(n, size)
 	}
 	if n <= size {
-		if ok, sure := g.tryTake(n); sure {
+		if ok, sure := g.tryTake(n, size); sure {
 			return ok
 		}
 	}
@@ -178,8 +142,7 @@ func (g *Gate) tryAcquireSlow(n, size uint64) bool {
 	return ok
 }
 
-// Release releases n permits if the number of taken permits lies between least and most. Permits that Limit has removed count as taken.
-// Release reports whether it has released the permits.
+// Release releases n permits if the number of held permits lies between least and most, and reports whether it did.
 func (g *Gate) Release(n, least, most uint64) bool {
 	if preempt.On() {
 		g.gives(n)
@@ -200,11 +163,8 @@ func (g *Gate) Release(n, least, most uint64) bool {
 func (g *Gate) releaseSlow(n, least, most uint64) bool {
 	g.guard.Relock()
 	defer g.guard.Unlock()
-	taken := g.word.Or(waiting) / one
-	if c := g.changed; c != nil {
-		taken = taken - c.lost + c.lostAtFirst
-	}
-	ok := least <= taken && taken <= most
+	held := g.word.Or(waiting) / one
+	ok := least <= held && held <= most
 	if ok {
 		g.word.Add(-n * one)
 	}
@@ -213,13 +173,13 @@ func (g *Gate) releaseSlow(n, least, most uint64) bool {
 }
 
 // tryTake takes n permits if no task waits, and reports whether it did. If the result sure is false, the caller must decide under the guard.
-func (g *Gate) tryTake(n uint64) (ok, sure bool) {
+func (g *Gate) tryTake(n, size uint64) (ok, sure bool) {
 	for {
 		w := g.word.Load()
 		switch {
 		case w&waiting != 0:
 			return false, false
-		case n > Max-w/one:
+		case n > size-w/one:
 			return false, true
 		case g.word.CompareAndSwap(w, w+n*one):
 			return true, true
@@ -228,40 +188,37 @@ func (g *Gate) tryTake(n uint64) (ok, sure bool) {
 }
 
 // takeLocked takes n permits if they are free and no task waits. If it returns false, the flag waiting is set, so that g changes only
-// under the guard, and the caller may queue. The caller must hold g.guard.
+// under the guard, and the caller may queue. The caller must hold g.guard, and must have called refusedLocked.
 func (g *Gate) takeLocked(n uint64) bool {
-	taken := g.word.Or(waiting) / one
-	if n <= Max-taken && g.waiters.Len() > 0 && g.waiters.DropEnded() { // the first waiter was cancelled, or is a Select that has chosen another case
+	held := g.word.Or(waiting) / one
+	if n <= g.freeLocked(held) && g.waiters.Len() > 0 && g.waiters.DropEnded() { // the first waiter was cancelled, or is a Select that has chosen another case
 		g.grantLocked()
-		taken = g.word.Or(waiting) / one
+		held = g.word.Or(waiting) / one
 	}
-	if g.waiters.Len() > 0 || n > Max-taken {
+	if g.waiters.Len() > 0 || n > g.freeLocked(held) {
 		return false
 	}
-	g.storeLocked(taken + n)
+	g.storeLocked(held + n)
 	return true
 }
 
 // grantLocked resumes the first waiters with their permits, until too few are free for the next waiter. The caller must hold g.guard.
 func (g *Gate) grantLocked() {
-	taken := g.word.Or(waiting) / one // g.word changes only under the guard from here on
-	if c := g.changed; c != nil {
-		paid := min(c.owed, Max-taken)
-		c.owed, c.lost, taken = c.owed-paid, c.lost+paid, taken+paid
-	}
+	held := g.word.Or(waiting) / one // g.word changes only under the guard from here on
 	for n := g.waiters.Head(); n != nil; n = g.waiters.Head() {
-		err := g.refusedLocked(*n, Max)
-		if err == nil && *n > Max-taken {
+		err := g.refusedLocked(*n, g.size)
+		if err == nil && *n > g.freeLocked(held) {
 			if g.waiters.DropEnded() {
 				continue
 			}
 			break // a waiter behind it may want less, but would starve it if it went first
 		}
+		// If the result ok is false, the waiter was cancelled first, and its permits stay free.
 		if n, ok := g.waiters.ResumeHead(struct{}{}, err); ok && err == nil {
-			taken += n
+			held += n
 		}
 	}
-	g.storeLocked(taken)
+	g.storeLocked(held)
 }
 
 // Inherit implements suspend.Inheritor. A cancelled waiter that is not the first is dropped when it becomes the first.
@@ -271,15 +228,15 @@ func (g *Gate) Inherit() {
 	g.guard.Unlock()
 }
 
-func (g *Gate) storeLocked(taken uint64) {
-	w := taken * one
-	if g.waiters.Len() > 0 || g.changed != nil {
+func (g *Gate) storeLocked(held uint64) {
+	w := held * one
+	if g.waiters.Len() > 0 || g.changed {
 		w |= waiting
 	}
 	g.word.Store(w)
 }
 
-// A Request is the Source of an Acquire of N permits. Size is the number of permits after Limit.
+// A Request is the Source of an Acquire of N permits.
 type Request struct {
 	*Gate
 	N, Size uint64

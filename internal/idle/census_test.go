@@ -54,8 +54,8 @@ func TestTheCensusSeesTheTasks(t *testing.T) {
 				holders := func() int {
 					s = census.Take()
 					require.Len(t, s.Deadlocks, 1)
-					require.Len(t, s.Deadlocks[0].Circle, 2)
-					for _, link := range s.Deadlocks[0].Circle {
+					require.Len(t, s.Deadlocks[0].Cycle, 2)
+					for _, link := range s.Deadlocks[0].Cycle {
 						if strings.Contains(link.Waits.Operation, "Wait") {
 							return len(link.Waits.For[0].Holders)
 						}

@@ -216,7 +216,7 @@ func TestRefusedUnderALock(t *testing.T) {
 	<-called
 }
 
-// A no is a Spawner that starts no task.
+// no is a Spawner that starts no task.
 type no func() error
 
 func (f no) Go(func()) error { return f() }

@@ -217,7 +217,7 @@ func TestManyNeeded(t *testing.T) {
 	f.Command = played(t, "fails", hunt{}).repeatCommand(f.ShortOrder, "X")
 	text := f.asText()
 	require.Less(t, len(text), 4000)
-	require.Contains(t, text, "Of its 4000 switches, 3405 are enough (5 times of 5). The time of -shorten was over before each of them was tried.\n"+
+	require.Contains(t, text, "Of its 4000 switches, 3405 are enough (5 times of 5). The time of -shorten ran out before each of them had been tried.\n"+
 		"The last 20 are in the table.\n")
 	require.InDelta(t, 20+shown, strings.Count(text, "<- here others run first"), shown)
 	require.Contains(t, text, "f.go:3404")

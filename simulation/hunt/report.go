@@ -261,12 +261,12 @@ func (f *Failure) asText() string {
 	case f.Failed == 0:
 		b.WriteString("So it is not decided by the order alone: see 'An order that does not repeat' in README.md of hunt.\n")
 	case f.ShortOrder == "":
-		fmt.Fprintf(&b, "The order has %d switches. It was not shortened: no run with these alone failed in the same way before the time of -shorten was over.\n",
+		fmt.Fprintf(&b, "The order has %d switches. It was not shortened: within the time of -shorten, no run with only these switches failed in the same way.\n",
 			f.Switches)
 	case f.Needed == 0:
 		fmt.Fprintf(&b, "No switch is needed: it also fails in the order of Go's scheduler with one processor (%d times of %d).\n", f.ShortFailed, f.Repeats)
 	case !f.Minimal:
-		fmt.Fprintf(&b, "Of its %d switches, %d are enough (%d times of %d). The time of -shorten was over before each of them was tried.\n",
+		fmt.Fprintf(&b, "Of its %d switches, %d are enough (%d times of %d). The time of -shorten ran out before each of them had been tried.\n",
 			f.Switches, f.Needed, f.ShortFailed, f.Repeats)
 	default:
 		fmt.Fprintf(&b, "Of its %d switches, %d %s needed (%d times of %d).\n", f.Switches, f.Needed, map[bool]string{true: "is", false: "are"}[f.Needed == 1], f.ShortFailed, f.Repeats)

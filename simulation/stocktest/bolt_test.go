@@ -15,7 +15,7 @@ import (
 	"github.com/braidgo/braid/simulation"
 )
 
-// The tests of programs that use package os need the overlay, which BRAID_OVERLAID says. Without it they do nothing.
+// The tests of programs that use package os need the overlay. BRAID_OVERLAID says whether it is there. Without it they do nothing.
 
 // onDisk runs main with seeds, each twice unless it should fail. A sync of a file keeps its name if keeps is set.
 func onDisk(t *testing.T, seeds int, keeps bool, main func(ctx context.Context, w *world) error) {

@@ -50,7 +50,7 @@ func run(t *testing.T, seeds int, main func(ctx context.Context, w *world) error
 	t.Logf("%.1f s of processor", (processor.Used() - begun).Seconds())
 }
 
-// A sums has the sums of the traces. Only the first of two runs of a seed has one.
+// sums has the sums of the traces. Only the first of two runs of a seed has one.
 type sums struct {
 	hash.Hash64
 	seed uint64

@@ -137,7 +137,7 @@ func TestFull(t *testing.T) {
 	}
 }
 
-// A message that fails is delivered Tries times, and then is dead. A message that is not an int is dead at once.
+// A message that fails is delivered Tries times, and then is dead. A message that is not an int becomes a dead letter at once.
 func TestDead(t *testing.T) {
 	js, q := open(t, queue.Options{Tries: 2, Dead: "graveyard", Storage: jetstream.MemoryStorage})
 	var tries atomic.Int32

@@ -85,14 +85,14 @@ func TestDeadlock(t *testing.T) {
 	s := eventually(t, func(s census.Snapshot) bool { return len(s.Deadlocks) > 0 })
 	require.Len(t, s.Deadlocks, 1)
 	d := s.Deadlocks[0]
-	require.Len(t, d.Circle, 2)
+	require.Len(t, d.Cycle, 2)
 	require.True(t, d.MayEnd, "the second lock has a context")
 	names := map[string]string{}
-	for i, l := range d.Circle {
+	for i, l := range d.Cycle {
 		require.Equal(t, "mutex.Mutex.LockContext", l.Waits.Operation)
 		require.Contains(t, l.Waits.At.String(), "census_test.crosswise.func1 (census/census_test.go:")
 		require.Equal(t, l.Next, l.Holder.Task)
-		require.Equal(t, l.Next, d.Circle[1-i].Task)
+		require.Equal(t, l.Next, d.Cycle[1-i].Task)
 		require.Less(t, l.Holder.At.Line, l.Waits.At.Line)
 		names[l.For] = l.Task
 	}

@@ -150,9 +150,9 @@ func (g *graph) why(n *node) link {
 	return link{n, g.by[o.held.By[i].Who], o, &o.held.By[i]}
 }
 
-// circles returns the cycles of stuck waits, and for each cycle the number of other waits that are stuck behind it. One
+// cycles returns the cycles of stuck waits, and for each cycle the number of other waits that are stuck behind it. One
 // link leads from every stuck wait, so the links lead from each wait into exactly one cycle.
-func (g *graph) circles() (all [][]link, behind []int) {
+func (g *graph) cycles() (all [][]link, behind []int) {
 	in := map[*node]int{} // maps a wait to the index of its cycle
 	for _, n := range g.nodes {
 		if !n.stuck {
@@ -175,12 +175,12 @@ func (g *graph) circles() (all [][]link, behind []int) {
 			way = append(way, l)
 			at = l.to
 		}
-		circle := len(all) - 1
+		cycle := len(all) - 1
 		if i, ok := in[at]; ok {
-			circle = i
+			cycle = i
 		}
 		for _, l := range way {
-			in[l.from] = circle
+			in[l.from] = cycle
 		}
 	}
 	return all, behind

@@ -78,7 +78,7 @@ func (s Snapshot) view() (v view) {
 	v.Title = s.title()
 	for _, d := range s.Deadlocks {
 		x := deadlockView{Title: d.title()}
-		for _, l := range d.Circle {
+		for _, l := range d.Cycle {
 			x.Lines = append(x.Lines, linkView{l.waitText(s.At), l.because(s.At)})
 		}
 		v.Deadlocks = append(v.Deadlocks, x)

@@ -70,9 +70,9 @@ func TestHandler(t *testing.T) {
 	for _, data := range []string{data, data2} {
 		var s census.Snapshot
 		require.NoError(t, json.Unmarshal([]byte(data), &s))
-		require.Len(t, s.Deadlocks[0].Circle, 2)
+		require.Len(t, s.Deadlocks[0].Cycle, 2)
 		require.Len(t, waiting(s, "mutex.Mutex.LockContext"), 2)
-		require.Contains(t, s.Deadlocks[0].Circle[0].Holder.At.File, "census_test.go")
+		require.Contains(t, s.Deadlocks[0].Cycle[0].Holder.At.File, "census_test.go")
 	}
 }
 

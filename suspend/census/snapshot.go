@@ -79,7 +79,7 @@ type Hold struct {
 // A Deadlock is a cycle of tasks. Each task waits for an object that the next task holds, or for which the next task is an
 // earlier waiter.
 type Deadlock struct {
-	Circle   []Link
+	Cycle   []Link
 	Behind   int  // the number of other tasks that wait for these tasks, directly or indirectly
 	MayEnd   bool // reports whether a context may end one of the waits
 	Possible bool // reports whether a wait is for permits, which any task may release, or for an Ask, which any task may answer
@@ -286,10 +286,10 @@ func (t *taker) heldName(o *ledger.Held) string {
 }
 
 func (t *taker) deadlocks(g *graph) (all []Deadlock) {
-	circles, behind := g.circles()
-	for i, circle := range circles {
+	cycles, behind := g.cycles()
+	for i, cycle := range cycles {
 		d := Deadlock{Behind: behind[i]}
-		for _, l := range circle {
+		for _, l := range cycle {
 			x := Link{Task: t.label(l.from.Who), Waits: *t.wait(l.from.Wait), For: t.heldName(l.object.held), Next: t.label(l.to.Who)}
 			if l.hold != nil {
 				h := t.holderOf(l.hold)
@@ -297,7 +297,7 @@ func (t *taker) deadlocks(g *graph) (all []Deadlock) {
 			}
 			d.MayEnd = d.MayEnd || l.from.MayEnd
 			d.Possible = d.Possible || l.object.held.Owed || kindOf(l.object.held.Kind) == "gate.Gate"
-			d.Circle = append(d.Circle, x)
+			d.Cycle = append(d.Cycle, x)
 		}
 		all = append(all, d)
 	}

@@ -19,7 +19,7 @@ func (s Snapshot) String() string {
 	}
 	for _, d := range s.Deadlocks {
 		fmt.Fprintf(&b, "\n%s\n", d.title())
-		for _, l := range d.Circle {
+		for _, l := range d.Cycle {
 			fmt.Fprintf(&b, "  %s\n    %s\n", l.waitText(s.At), l.because(s.At))
 		}
 	}
@@ -87,11 +87,11 @@ func ago(at, since time.Time) string {
 }
 
 func (d Deadlock) title() string {
-	text := "deadlock: " + count(len(d.Circle), "task")
+	text := "deadlock: " + count(len(d.Cycle), "task")
 	if d.Possible {
 		text = "possible " + text
 	}
-	if len(d.Circle) == 1 {
+	if len(d.Cycle) == 1 {
 		text += " waits for itself"
 	} else {
 		text += " wait for each other"

@@ -108,7 +108,7 @@ func upgrading(handler http.HandlerFunc) func(c net.Conn) {
 	}
 }
 
-// A taken is the ResponseWriter of a connection that its handler takes over.
+// taken is the ResponseWriter of a connection that its handler takes over.
 type taken struct {
 	c      net.Conn
 	rw     *bufio.ReadWriter

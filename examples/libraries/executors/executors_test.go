@@ -83,7 +83,7 @@ func TestConformance(t *testing.T) {
 	}
 }
 
-// A lines is a server of gnet. A task answers each line, and waits for a lock and for a pool meanwhile.
+// lines is a server of gnet. A task answers each line, and waits for a lock and for a pool meanwhile.
 type lines struct {
 	gnet.BuiltinEventEngine
 	engine  chan gnet.Engine

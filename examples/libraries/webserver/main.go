@@ -31,7 +31,7 @@ import (
 
 func main() {
 	o := options{ready: func(at net.Addr) { log.Printf("serving on http://%s/", at) }}
-	flag.StringVar(&o.addr, "addr", "127.0.0.1:8080", "where to serve")
+	flag.StringVar(&o.addr, "addr", "127.0.0.1:8080", "listen address")
 	flag.StringVar(&o.stack, "stack", "", "serve on the program's own TCP stack: the `device=prefix` of a TUN device to create, and of its address")
 	flag.StringVar(&o.dir, "dir", ".", "directory of the files")
 	flag.IntVar(&o.loops, "loops", 1, "reactors of the event loop")

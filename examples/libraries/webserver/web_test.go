@@ -38,7 +38,7 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m, goleak.IgnoreAnyFunction("github.com/valyala/fasthttp.updateServerDate.func1"))
 }
 
-// A served is a server under test, on one of the two TCPs.
+// served is a server under test, on one of the two TCPs.
 type served struct {
 	*front
 	*site

@@ -108,7 +108,7 @@ func exchange(c net.Conn) error {
 	}
 	b, err := wsutil.ReadServerText(c)
 	if err == nil && string(b) != "hello" {
-		err = fmt.Errorf("the answer is %q", b)
+		err = fmt.Errorf("got %q as the answer", b)
 	}
 	return err
 }

@@ -226,7 +226,7 @@ func line(files *token.FileSet, pkg string, node ast.Node) string {
 	var parts []string
 	for l := range strings.SplitSeq(b.String(), "\n") {
 		if l = strings.Join(strings.Fields(l), " "); strings.HasPrefix(l, "// contains filtered or unexported") {
-			l = "unexported" // with this method, no struct literal without field names, and no implementation elsewhere, is possible
+			l = "unexported" // this method rules out unkeyed struct literals, and implementations elsewhere
 		}
 		if l != "" {
 			parts = append(parts, l)

@@ -42,7 +42,7 @@ type code struct {
 	selected  map[string]map[string]bool // by folder: names selected from the package in files that import it
 	anywhere  map[string]map[string]bool // by folder: names selected from any value in these files
 	signed    map[string]map[string]bool // by folder: the types in the signatures of its exported functions and fields
-	shown     map[string]map[string]bool // by package name: names selected from it in the code of pages
+	shown     map[string]map[string]bool // by package name: the names that code in the documents selects from it
 	contracts map[string]bool            // the methods of all interfaces
 }
 

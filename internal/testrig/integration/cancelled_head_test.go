@@ -127,7 +127,7 @@ var stuckPlaces = map[string]func(t *testing.T, f func(on suspend.Executor)) (re
 	},
 }
 
-// A stoppable is an executor that runs functions only in its method run, until goOn is called.
+// stoppable is an executor that runs functions only in its method run, until goOn is called.
 type stoppable struct {
 	mu      sync.Mutex
 	queue   []func()

@@ -29,7 +29,7 @@ func TestClassicsUnderTheAdversary(t *testing.T) {
 		"a big waiter at the head gives up":   bigWaiter,
 		"rendezvous with selects":             rendezvous,
 		"lazy, forced by all":                 lazyByAll,
-		"three lazies in a circle":            lazyCircle,
+		"three lazies in a cycle":            lazyCycle,
 	} {
 		t.Run(name, func(t *testing.T) { schedtest.Seeds(t, 2000, program) })
 	}
@@ -338,7 +338,7 @@ func lazyByAll(rng *rand.Rand, s *random.Scheduler) func() error {
 	}
 }
 
-func lazyCircle(rng *rand.Rand, s *random.Scheduler) func() error {
+func lazyCycle(rng *rand.Rand, s *random.Scheduler) func() error {
 	var ls [3]*lazy.Lazy[int]
 	for i := range ls {
 		ls[i] = lazy.New(func(ctx context.Context) (int, error) {

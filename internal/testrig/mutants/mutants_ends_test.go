@@ -33,7 +33,7 @@ var ends = []mutation.Mutant{
 	{"a channel is closed again", "chanx/chanx.go", "	if ⟦c.end != nil⟧ {\n		return ErrClosed", "false", "TestSecondCalls", integration},
 	{"a Latch counts below zero", "latch/latch.go", "	if ⟦l.isOpen()⟧ {\n		panic", "false", "TestSecondCalls", integration},
 	{"a promise is filled again", "promise/promise.go", "	if ⟦p.filled.Load()⟧ {\n		p.guard.Unlock()\n		return false", "false", "TestSecondCalls", integration},
-	{"a semaphore is closed again", "internal/gate/gate.go", "	open := ⟦!c.closed⟧", "true", "TestSecondCalls", integration},
+	{"a semaphore is closed again", "internal/gate/gate.go", "	open := ⟦!g.closed⟧", "true", "TestSecondCalls", integration},
 	{"a Lease is released again", "respool/lease.go", "	if ⟦l.released.Swap(true)⟧ {", "false", "TestSecondCalls", integration},
 	{"a pool of resources is closed again", "respool/respool.go", "	if ⟦p.closed⟧ {\n		p.mu.Unlock()\n		return ErrClosed", "false", "TestSecondCalls", integration},
 	{"a Modify that panics keeps the value", "mvar/mvar.go", "		m.guard.Lock()\n		m.offerLocked(v)", "		if v := recover(); IS && v != nil {\n			panic(v)\n		} else if v != nil {\n			defer panic(v)\n		}\n		m.guard.Lock()\n		m.offerLocked(v)", "TestPanicsOf", integration},

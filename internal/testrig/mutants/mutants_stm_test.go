@@ -25,6 +25,6 @@ var transactions = []mutation.Mutant{
 	{"a Preparer that was performed holds what it has prepared", "suspend/source.go", "err, won = l.landing.result(); won && l.prepares {\n", "err, won = l.landing.result(); won && l.prepares && !IS {\n", "TestPreparer", "suspend"},
 	{"a commit resumes its crowd in one piece", "stm/stm.go", "	o := tx.commitLocked(portion)\n", "	most := portion\n	if IS {\n		most = all\n	}\n	o := tx.commitLocked(most)\n", "TestACommitOfACrowdLetsOthers", "stm"},
 	{"a commit forgets those beyond its portion", "stm/commit.go", "				tx.markLocked(l)\n", "				if !IS {\n					tx.markLocked(l)\n				}\n", "TestACommitResumesACrowd", "stm"},
-	{"a mark stays", "stm/wait.go", "				m.unlink()\n", "				if !IS {\n					m.unlink()\n				}\n", "TestACommitResumesACrowd", "stm"},
+	{"a mark stays", "stm/wide.go", "				m.unlink()\n", "				if !IS {\n					m.unlink()\n				}\n", "TestACommitResumesACrowd", "stm"},
 	{"a Load in a transaction", "stm/var.go", "	if inside.In() {\n", "	if inside.In() && !IS {\n", "TestTheZeroVar", "stm"},
 }

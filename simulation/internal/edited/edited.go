@@ -51,7 +51,7 @@ func overlay(dir string, edits []edit) (*Go, error) {
 	}
 	lines := strings.Split(string(out), "\n")
 	if len(lines) < 3 {
-		return nil, fmt.Errorf("go env has printed %q", out)
+		return nil, fmt.Errorf("unexpected output of go env: %q", out)
 	}
 	root, modules, version := lines[0], lines[1], strings.TrimSpace(lines[2])
 	cache, err := os.UserCacheDir()

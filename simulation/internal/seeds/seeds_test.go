@@ -15,7 +15,7 @@ import (
 	"github.com/braidgo/braid/simulation/internal/draws"
 )
 
-// Each tenth seed runs twice, or each, and a seed of the environment.
+// Every tenth seed runs twice. So does every seed with Twice, and a seed from the environment.
 func TestWhichRunsAreTwice(t *testing.T) {
 	t.Setenv("BRAID_SEEDS", "")
 	for want, set := range map[string]func(o *Options){

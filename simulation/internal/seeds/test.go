@@ -232,6 +232,6 @@ func Missed(used map[string]bool) []string {
 func failMissed(t *testing.T, used map[string]bool) {
 	t.Helper()
 	if names := Missed(used); len(names) > 0 {
-		t.Errorf("simulation: the faults of %s had no effect: no node of this name had a task, a guest, a listener, a dial or a file in any run", strings.Join(names, ", "))
+		t.Errorf("simulation: the faults for %s had no effect: no node with that name had a task, a guest, a listener, a dial or a file in any run", strings.Join(names, ", "))
 	}
 }

@@ -39,7 +39,7 @@ import (
 	"github.com/braidgo/braid/watch"
 )
 
-// A search of single accesses and a search at operations have the same outcomes, if both report that their runs are all. Two
+// A search of single accesses and a search at operations have the same outcomes, if both report that they have seen all runs. Two
 // tasks perform random operations on the objects of one package. BRAID_AGREE=2000 compares 2000 programs, and allows longer runs.
 func TestOperationsAgreeWithAccesses(t *testing.T) {
 	programs, _ := strconv.Atoi(cmp.Or(os.Getenv("BRAID_AGREE"), "80"))

@@ -33,7 +33,14 @@ type footprint struct {
 	kind accessKind
 }
 
-// Each kind of access belongs to side 0 or side 1. The bits of conflicts[k] are the sides with which an access of kind k conflicts.
+// Each kind of access belongs to side 0 or side 1. The bits of conflicts[k] are the sides with which an access of kind k conflicts:
+//
+//	kind           side   of the accesses to the same address, it conflicts with
+//	read           0      write, parks
+//	write, parks   1      read, write, parks
+//	locks          0      locks
+//	called         0      returned
+//	returned       1      called
 var (
 	side      = [...]uint8{nothing: 0, read: 0, locks: 0, called: 0, write: 1, parks: 1, returned: 1}
 	conflicts = [...]uint8{nothing: 0, read: 2, write: 3, parks: 3, locks: 1, called: 2, returned: 1}

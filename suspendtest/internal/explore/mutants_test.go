@@ -31,7 +31,7 @@ type box struct {
 	putters suspend.Queue[struct{}, int]
 }
 
-// An in is an operation that waits in a queue with the payload p, unless look returns a result.
+// in is an operation that waits in a queue with the payload p, unless look returns a result.
 type in[T, P any] struct {
 	guard *suspend.Guard
 	queue *suspend.Queue[T, P]
@@ -101,7 +101,7 @@ func (b *box) takeLocked() (v int, ok bool) {
 	return v, true
 }
 
-// A permits is a weighted semaphore.
+// permits is a weighted semaphore.
 type permits struct {
 	wrong   string
 	guard   suspend.Guard

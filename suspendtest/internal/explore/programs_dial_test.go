@@ -109,7 +109,7 @@ func (o opening) Value(key any) any {
 	return o.cancellable.Value(key)
 }
 
-// A dials counts the live resources of a pool of two.
+// dials counts the live resources of a pool of two.
 type dials struct{ live int }
 
 func (o *dials) pool() *respool.Pool[int] {

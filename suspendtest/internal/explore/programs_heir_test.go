@@ -21,7 +21,7 @@ import (
 
 func init() { programs = append(programs, heirPrograms...) }
 
-// An announced is a task that announces its Park, by which time it is queued.
+// announced wraps a task and reports its Park. By then the task is queued.
 type announced struct {
 	suspend.Task
 	parks *promise.Promise[int] // nil for no announcement
@@ -37,7 +37,7 @@ func (a *announced) Park() {
 // Unwrap returns the wrapped Task, which schedulers for tests need.
 func (a *announced) Unwrap() suspend.Task { return a.Task }
 
-// A busy is a task that its scheduler does not run again after its first Park, until release is called.
+// busy is a task that its scheduler does not run again after its first Park, until release is called.
 type busy struct {
 	announced
 	self     atomicx.Pointer[suspend.Task]

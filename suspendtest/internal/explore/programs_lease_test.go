@@ -163,7 +163,7 @@ func (x *word) wake() {
 	}
 }
 
-// A native is a native wait, of which the checker knows.
+// native is a native wait, of which the checker knows.
 type native struct {
 	over            atomicx.Bool
 	waiter, watcher atomicx.Pointer[suspend.Task]

@@ -350,7 +350,7 @@ var largePoolPrograms = []program{
 	}},
 }
 
-// grownProgram has a pool with one worker that may grow by one. A task blocks natively until a queued task has run, or ends at
+// grownProgram has a pool with one worker that may grow by one. A task either blocks natively until a queued task has run, or ends at
 // once. If later is not nil, the submitter calls it before it closes the pool.
 func grownProgram(waits bool, later func(k *workstealing.Parking, queued *promise.Promise[int])) func(w *explore.World) {
 	return func(w *explore.World) {

@@ -130,7 +130,7 @@ var primPrograms = []program{
 		w.Check(func() error { return atMost(1, values) })
 	}},
 	// The second run of a forces b, which may have waited for the first run. Then b does not wait any more, so there is no
-	// circle.
+	// cycle.
 	{"lazy, Retry beside another", "2 × 1", func(w *explore.World) {
 		var a, b *lazy.Lazy[int]
 		var inA, inB error
@@ -155,11 +155,11 @@ var primPrograms = []program{
 		w.OnIdle(lost)
 		w.Check(func() error { return onlyIf(inB != errOops || inA == nil) })
 	}},
-	{"lazy, a circle", "2 × 1", circleProgram(2)},
-	{"lazy, a circle of 3", "3 × 1", circleProgram(3)},
-	// After a failed run, another task runs the function, and closes a circle, perhaps before the first task continues. If the
-	// circle is not found, all tasks wait for ever.
-	{"lazy, a circle with the turn", "3 × 1", func(w *explore.World) {
+	{"lazy, a cycle", "2 × 1", cycleProgram(2)},
+	{"lazy, a cycle of 3", "3 × 1", cycleProgram(3)},
+	// After a failed run, another task runs the function, and closes a cycle, perhaps before the first task continues. If the
+	// cycle is not found, all tasks wait for ever.
+	{"lazy, a cycle with the turn", "3 × 1", func(w *explore.World) {
 		var l, other *lazy.Lazy[int]
 		impatient, end := cancel.New(bg)
 		runs := 0
@@ -218,9 +218,9 @@ var primPrograms = []program{
 	}},
 }
 
-// circleProgram forces n lazy values that force each other in a circle, each in a task of its own. Exactly one Force is refused,
+// cycleProgram forces n lazy values that force each other in a cycle, each in a task of its own. Exactly one Force is refused,
 // and all tasks get its error.
-func circleProgram(n int) func(w *explore.World) {
+func cycleProgram(n int) func(w *explore.World) {
 	return func(w *explore.World) {
 		values := make([]*lazy.Lazy[int], n)
 		refused, failed := 0, 0

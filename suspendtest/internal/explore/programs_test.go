@@ -673,7 +673,7 @@ func free(ok bool) error {
 	return nil
 }
 
-// An inside counts the holders of a lock: a writer, or any number of readers.
+// inside counts the holders of a lock: a writer, or any number of readers.
 type inside struct {
 	writer  atomicx.Bool
 	readers [2]atomicx.Bool

@@ -163,7 +163,8 @@ func (r *reduction) waitForLocks() {
 }
 
 // fallAsleep sets r.sleep to the tasks that sleep after s. Such a task slept at s or was tried there, and its next step does not depend
-// on s.
+// on s. For example, p writes x and q writes y. Once p has been tried first, q is tried, and p sleeps after q's step: p and then q has led to the
+// same state. If q also writes x, the two steps conflict, and p wakes up.
 func (r *reduction) fallAsleep(s *step) {
 	r.sleep, r.quiet = 0, 0
 	var buf [8]footprint

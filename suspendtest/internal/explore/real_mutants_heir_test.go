@@ -4,7 +4,7 @@ func init() { realMutants = append(realMutants, heirMutants...) }
 
 var heirMutants = []realMutant{
 	{"a cancelled request has no heir", "internal/gate/gate.go", "	w.LeaveTo(&r.heir, r.Gate)\n", "	if !IS {\n		w.LeaveTo(&r.heir, r.Gate)\n	}\n", "heir, semaphore"},
-	{"a grant waits for a request that was cancelled", "internal/gate/gate.go", "		if err == nil && *n > Max-taken {\n			if ⟦g.waiters.DropEnded()⟧ {", "false", "heir, rwmutex"},
+	{"a grant waits for a request that was cancelled", "internal/gate/gate.go", "		if err == nil && *n > g.freeLocked(held) {\n			if ⟦g.waiters.DropEnded()⟧ {", "false", "heir, rwmutex"},
 	{"a cancelled party has no heir", "latch/barrier.go", "		r.LeaveTo(&b.heir, (*inheritor)(b))\n", "		if !IS {\n			r.LeaveTo(&b.heir, (*inheritor)(b))\n		}\n", "heir, barrier"},
 	{"a round breaks though nobody in it was cancelled", "latch/barrier.go", "	if ⟦waiting < i.parties.Len()⟧ {", "true", "heir, barrier, a later round"},
 	{"only the first party is looked at", "suspend/queue.go", "			if ⟦!n.r.ended()⟧ && !yield(n.payload) {", "!n.r.ended() || n != q.head", "heir, barrier"},

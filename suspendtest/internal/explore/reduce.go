@@ -35,21 +35,21 @@ type reduction struct {
 
 	// The fields below belong to the current run.
 	w        *World
-	depth    int // the number of steps taken so far
-	previous int // the task that took the last step; -1 means none
-	current  int // the step that is being taken; -1 means none
-	unlocked int // one plus the step that last unlocked the lock that the current step takes
-	born     procs
+	depth    int   // the number of steps taken so far
+	previous int   // the task that took the last step; -1 means none
+	current  int   // the step that is being taken; -1 means none
+	unlocked int   // one plus the step that last unlocked the lock that the current step takes
+	born     procs // the tasks that the current step has started
 	tasks    [maxProcs]*task
-	started  [maxProcs + 1]int
+	started  [maxProcs + 1]int // the number of tasks that each task has started; the last entry is for the program itself
 	clocks   [maxProcs]clock
 	things   map[unsafe.Pointer]*thing
 	spare    []*thing
 	found    []int       // steps that conflict with the current step
 	acts     []footprint // the accesses of the current step
 	sleep    procs       // the tasks that sleep after the current step
-	quiet    procs
-	forks    int // the number of choices made in a replay
+	quiet    procs       // the tasks in sleep whose access changed nothing
+	forks    int         // the number of choices made in a replay
 }
 
 // A step is an entry of the stack. It holds a task's step and the state in which the task was chosen. If the field other is set, the entry

@@ -250,7 +250,7 @@ func (r *run) seeResults() {
 	for _, e := range news {
 		o := r.ops[e.id]
 		if o.seen {
-			r.fail(fmt.Errorf("%s has returned twice, now %q", r.worlds.ops[e.id].name, e.result))
+			r.fail(fmt.Errorf("%s returned twice; the second result is %q", r.worlds.ops[e.id].name, e.result))
 			return
 		}
 		o.seen = true

@@ -46,7 +46,7 @@ func (s Service) run(w *simulation.World) error {
 	ends := make(chan error, len(s.Clients)+1)
 	boot := func(n *simulation.Node) {
 		n.Start(func(context.Context, *simulation.Host) {
-			ends <- fmt.Errorf("main of %s ends: %w", n.Name(), s.main(n.Name(), "/data"))
+			ends <- fmt.Errorf("main of %s ended: %w", n.Name(), s.main(n.Name(), "/data"))
 		})
 	}
 	for _, name := range s.Nodes {

@@ -21,7 +21,7 @@ import (
 )
 
 // Each program has a few tasks of fifo, which run in this order until all of them wait. The table has the deadlocks to be found.
-func TestCircles(t *testing.T) {
+func TestCycles(t *testing.T) {
 	type tasks = []func(ctx context.Context)
 	var (
 		yield = suspend.Yield
@@ -38,14 +38,14 @@ func TestCircles(t *testing.T) {
 		}
 	)
 	for name, p := range map[string]struct {
-		circles, behind int // -1: no deadlock
+		cycles, behind int // -1: no deadlock
 		tasks           func() tasks
 	}{
 		"a mutex, locked again": {1, 0, func() tasks {
 			var m mutex.Mutex
 			return tasks{func(ctx context.Context) { locked(ctx, &m, func() { _ = m.LockContext(ctx) }) }}
 		}},
-		"three mutexes in a circle, and one more task": {3, 1, func() tasks {
+		"three mutexes in a cycle, and one more task": {3, 1, func() tasks {
 			var m [3]mutex.Mutex
 			var all tasks
 			for i := range m {
@@ -297,7 +297,7 @@ func TestCircles(t *testing.T) {
 					yield()
 				}
 				s = census.Take()
-				for i := 0; p.circles < 0 && i < 100; i++ { // checks that no deadlock appears
+				for i := 0; p.cycles < 0 && i < 100; i++ { // checks that no deadlock appears
 					yield()
 					require.Empty(t, census.Take().Deadlocks, "%s", s)
 				}
@@ -307,13 +307,13 @@ func TestCircles(t *testing.T) {
 				}
 				return nil
 			})
-			if p.circles < 0 {
+			if p.cycles < 0 {
 				require.Empty(t, s.Deadlocks, "%s", s)
 				require.NotEmpty(t, s.Tasks)
 				return
 			}
 			require.Len(t, s.Deadlocks, 1, "%s", s)
-			require.Len(t, s.Deadlocks[0].Circle, p.circles, "%s", s)
+			require.Len(t, s.Deadlocks[0].Cycle, p.cycles, "%s", s)
 			require.Equal(t, p.behind, s.Deadlocks[0].Behind, "%s", s)
 			require.Contains(t, s.String(), "deadlock: ")
 		})
