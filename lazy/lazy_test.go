@@ -926,29 +926,6 @@ func TestAllocs(t *testing.T) {
 	}
 }
 
-func BenchmarkReady(b *testing.B) {
-	l := lazy.New(func(context.Context) (int, error) { return 1, nil }, lazy.Restart)
-	ctx, stop := context.WithCancel(bg)
-	defer stop()
-	_, _ = l.Force(ctx)
-	once := sync.OnceValue(func() int { return 1 })
-	b.Run("Braid", func(b *testing.B) {
-		for range b.N {
-			_, _ = l.Force(bg)
-		}
-	})
-	b.Run("Braid/ctx", func(b *testing.B) {
-		for range b.N {
-			_, _ = l.Force(ctx)
-		}
-	})
-	b.Run("sync.OnceValue", func(b *testing.B) {
-		for range b.N {
-			_ = once()
-		}
-	})
-}
-
 func BenchmarkFirst(b *testing.B) {
 	f := func(context.Context) (int, error) { return 1, nil }
 	b.Run("Braid", func(b *testing.B) {

@@ -57,35 +57,20 @@ func BenchmarkLock(b *testing.B) {
 	})
 }
 
-// Eight tasks lock the mutex: goroutines that hold it for an instant (contended), and tasks that hold it until the others have
-// queued (queued).
-func BenchmarkLockContended(b *testing.B) { contended(b, false) }
-func BenchmarkLockQueued(b *testing.B)    { contended(b, true) }
-
-func contended(b *testing.B, yield bool) {
+// Eight tasks lock the mutex, and hold it until the others have queued.
+func BenchmarkLockQueued(b *testing.B) {
 	ctx, cancel := context.WithCancel(bg)
 	defer cancel()
 	run := func(name, sched string, lock, unlock func()) {
 		b.Run(name, func(b *testing.B) {
-			schedtest.Share(b, sched, 8, func(n int) {
-				if yield {
-					schedtest.Rounds(n, lock, unlock)
-					return
-				}
-				for range n {
-					lock()
-					unlock()
-				}
-			})
+			schedtest.Share(b, sched, 8, func(n int) { schedtest.Rounds(n, lock, unlock) })
 		})
 	}
 	var m mutex.Mutex
 	run("Braid", "goroutines", func() { m.Lock() }, m.Unlock)
 	run("Braid/ctx", "goroutines", func() { _ = m.LockContext(ctx) }, m.Unlock)
-	if yield {
-		run("Braid/fifo", "fifo", func() { m.Lock() }, m.Unlock)
-		run("Braid/fifo/ctx", "fifo", func() { _ = m.LockContext(ctx) }, m.Unlock)
-	}
+	run("Braid/fifo", "fifo", func() { m.Lock() }, m.Unlock)
+	run("Braid/fifo/ctx", "fifo", func() { _ = m.LockContext(ctx) }, m.Unlock)
 	var std sync.Mutex
 	run("sync.Mutex", "goroutines", std.Lock, std.Unlock)
 	c := make(chan struct{}, 1)

@@ -9,45 +9,6 @@ import (
 	"github.com/braidgo/braid/mvar"
 )
 
-// One task hands values over to another.
-func BenchmarkHandOver(b *testing.B) {
-	ctx, cancel := context.WithCancel(bg)
-	defer cancel()
-	run := func(name, sched string, put func(int), take func()) {
-		b.Run(name, func(b *testing.B) {
-			schedtest.Bench(b, sched,
-				func() {
-					for i := range b.N {
-						put(i)
-					}
-				},
-				func() {
-					for range b.N {
-						take()
-					}
-				})
-		})
-	}
-	var m mvar.MVar[int]
-	run("Braid", "goroutines", func(i int) { _ = m.Put(bg, i) }, func() { _, _ = m.Take(bg) })
-	run("Braid/ctx", "goroutines", func(i int) { _ = m.Put(ctx, i) }, func() { _, _ = m.Take(ctx) })
-	run("Braid/fifo", "fifo", func(i int) { _ = m.Put(bg, i) }, func() { _, _ = m.Take(bg) })
-	run("Braid/fifo/ctx", "fifo", func(i int) { _ = m.Put(ctx, i) }, func() { _, _ = m.Take(ctx) })
-	c := make(chan int, 1)
-	run("channel", "goroutines", func(i int) { c <- i }, func() { <-c })
-	run("channel/ctx", "goroutines", func(i int) {
-		select {
-		case c <- i:
-		case <-ctx.Done():
-		}
-	}, func() {
-		select {
-		case <-c:
-		case <-ctx.Done():
-		}
-	})
-}
-
 // One task hands values over to 10,000 tasks in turn. Each is in no cache when it gets its value.
 func BenchmarkCrowd(b *testing.B) {
 	run := func(name, sched string, put func(int), take func()) {

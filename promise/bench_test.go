@@ -9,39 +9,6 @@ import (
 	"github.com/braidgo/braid/suspend"
 )
 
-// The promise is filled before the Await.
-func BenchmarkAwaitFilled(b *testing.B) {
-	ctx, cancel := context.WithCancel(bg)
-	defer cancel()
-	var p promise.Promise[int]
-	_ = p.Fill(1)
-	b.Run("Braid", func(b *testing.B) {
-		for range b.N {
-			_, _ = p.Await(bg)
-		}
-	})
-	b.Run("Braid/ctx", func(b *testing.B) {
-		for range b.N {
-			_, _ = p.Await(ctx)
-		}
-	})
-	done := make(chan struct{})
-	close(done)
-	b.Run("channel", func(b *testing.B) {
-		for range b.N {
-			<-done
-		}
-	})
-	b.Run("channel/ctx", func(b *testing.B) {
-		for range b.N {
-			select {
-			case <-done:
-			case <-ctx.Done():
-			}
-		}
-	})
-}
-
 // A task is started, and another one awaits its result.
 func BenchmarkGo(b *testing.B) {
 	ctx, cancel := context.WithCancel(bg)

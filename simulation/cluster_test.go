@@ -4,8 +4,6 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"iter"
-	"math"
 	"net"
 	"os"
 	"os/exec"
@@ -143,33 +141,6 @@ func BenchmarkEmptyWorld(b *testing.B) {
 	for i := range b.N {
 		simulation.Run(func(context.Context, *simulation.World) error { return nil }, simulation.Options{Seed: uint64(i + 1)})
 	}
-}
-
-// A step is a Yield of one of two tasks. The two switches of a coroutine are measured, too.
-func BenchmarkStep(b *testing.B) {
-	b.Run("Braid", func(b *testing.B) {
-		simulation.Run(func(ctx context.Context, w *simulation.World) error {
-			_ = w.Go(func() {
-				for {
-					suspend.Yield()
-				}
-			})
-			for range b.N / 2 {
-				suspend.Yield()
-			}
-			return nil
-		}, simulation.Options{Seed: 1, MaxSteps: math.MaxInt})
-	})
-	b.Run("switches", func(b *testing.B) {
-		next, stop := iter.Pull(func(yield func(int) bool) {
-			for yield(0) {
-			}
-		})
-		defer stop()
-		for range b.N {
-			next()
-		}
-	})
 }
 
 func BenchmarkClusterInABubble(b *testing.B) {

@@ -54,11 +54,10 @@ func RunGuests(t *testing.T, o Options, main func(ctx context.Context, w *World)
 
 // HostHere returns the node and the boot of the guest that the calling goroutine belongs to.
 func HostHere() (name string, boot int, guest bool) {
-	h, guest := hostHere()
-	if h != nil {
+	if h := hostHere(); h != nil {
 		name, boot = h.n.name, h.boot
 	}
-	return name, boot, guest
+	return name, boot, chance.Node() != 0
 }
 
 // Nodes reports whether the runtime knows the node of each goroutine.

@@ -41,7 +41,7 @@ type change struct {
 // fileCall implements chance.FileCall.
 func fileCall(trap uintptr, a *[6]uintptr, path, other string, data []byte, p any) (r uintptr, err syscall.Errno, done bool) {
 	id := chance.Node()
-	h, _ := hostHere()
+	h := hostHere()
 	if trap == syscall.SYS_CLOSE {
 		if !volume.Closed(int(int32(a[0]))) || h == nil {
 			return 0, 0, false

@@ -154,7 +154,7 @@ func TestGuestRuns(t *testing.T) {
 			return errors.New((*locked)(nil).String())
 		}},
 		"a name is looked up": {main: func(ctx context.Context, w *simulation.World) error {
-			want := "no DNS in a World"
+			want := "a World has no DNS"
 			if simulation.Nodes() { // package net is then that of a node
 				want = "main has no network"
 			}

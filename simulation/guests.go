@@ -87,18 +87,16 @@ var residents struct {
 	last atomic.Uint32
 }
 
-// hostHere returns the Host of the guest that the calling goroutine belongs to, or nil for main. It reports whether the goroutine belongs to
-// a guest: this needs the overlay. It takes no lock of a World.
-func hostHere() (h *Host, guest bool) {
-	id := chance.Node()
-	if id == 0 {
-		return nil, false
+// hostHere returns the Host of the guest that the calling goroutine belongs to. It returns nil for main, and for a goroutine that belongs to no
+// guest; to know a guest needs the overlay. It takes no lock of a World.
+func hostHere() *Host {
+	if id := chance.Node(); id != 0 {
+		r, _ := residents.Load(id)
+		if r, ok := r.(resident); ok {
+			return r.h
+		}
 	}
-	r, _ := residents.Load(id)
-	if r, ok := r.(resident); ok {
-		h = r.h
-	}
-	return h, true
+	return nil
 }
 
 // caller returns the guest that the calling goroutine belongs to.

@@ -36,7 +36,7 @@ func TestFaultsThatHitNothing(t *testing.T) {
 	if child, out := apart(t, true); child {
 		simulation.Test(t, main, simulation.TestOptions{Seeds: 3})
 	} else {
-		require.Contains(t, out, "the faults of crashd, linkd, lisener, pausd, skewd, slw had no effect")
+		require.Contains(t, out, "the faults for crashd, linkd, lisener, pausd, skewd, slw had no effect")
 		require.Contains(t, out, "3 seeds, ", "it was told at the end")
 	}
 	var trace bytes.Buffer

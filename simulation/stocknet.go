@@ -31,7 +31,7 @@ func init() {
 var errNoHost = errors.New("simulation: main has no network: use Node.Start, and package net there")
 
 func dialStock(ctx context.Context, network string, local, remote net.Addr) (net.Conn, error) {
-	h, _ := hostHere()
+	h := hostHere()
 	if h == nil {
 		return nil, errNoHost
 	}
@@ -92,7 +92,7 @@ func (n *Node) localPort(s *sockets, local net.Addr) (port int, err error) {
 }
 
 func listenStock(network string, local net.Addr) (net.Listener, error) {
-	h, _ := hostHere()
+	h := hostHere()
 	if h == nil {
 		return nil, errNoHost
 	}
@@ -119,7 +119,7 @@ func listenStock(network string, local net.Addr) (net.Listener, error) {
 }
 
 func packetStock(network string, local, remote net.Addr) (net.PacketConn, error) {
-	h, _ := hostHere()
+	h := hostHere()
 	if h == nil {
 		return nil, errNoHost
 	}
@@ -166,7 +166,7 @@ func (n *Node) packetStock(local, remote net.Addr) (*packetConn, netip.AddrPort,
 
 // lookupStock returns the address of the node with this name, and no address if there is none.
 func lookupStock(name string) ([]netip.Addr, error) {
-	h, _ := hostHere()
+	h := hostHere()
 	if h == nil {
 		return nil, errNoHost
 	}
@@ -188,7 +188,7 @@ func lookupStock(name string) ([]netip.Addr, error) {
 
 // namesStock returns the name of the node with this address.
 func namesStock(a netip.Addr) []string {
-	h, _ := hostHere()
+	h := hostHere()
 	if h == nil {
 		return nil
 	}
@@ -204,7 +204,7 @@ func namesStock(a netip.Addr) []string {
 }
 
 func addrStock() netip.Addr {
-	if h, _ := hostHere(); h != nil {
+	if h := hostHere(); h != nil {
 		return h.n.ip
 	}
 	return netip.IPv4Unspecified()

@@ -2,19 +2,18 @@ package stm_test
 
 import (
 	"context"
-	"fmt"
 	"math/rand/v2"
 	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
 
-	"github.com/anishathalye/porcupine"
 	"github.com/stretchr/testify/require"
 
 	"github.com/braidgo/braid/internal/testrig/schedtest"
 	"github.com/braidgo/braid/stm"
 	"github.com/braidgo/braid/suspend"
+	"github.com/braidgo/braid/suspendtest/linear"
 )
 
 type vars [3]int
@@ -53,13 +52,10 @@ func (c call) on(v vars) (after vars, got vars, ok bool) {
 // order, in which the cancelled ones have no effect.
 func TestHistoriesAreLinearizable(t *testing.T) {
 	const objects, clients, each = 12, 4, 6
-	model := porcupine.Model{
-		Init: func() any { return vars{} },
-		Step: func(s, in, out any) (bool, any) {
-			after, got, ok := in.(call).on(s.(vars))
-			return ok && got == out.(vars), after
-		},
-	}
+	model := linear.Model[vars, call, vars]{Step: func(s vars, in call, out vars) (after vars, possible bool) {
+		after, got, ok := in.on(s)
+		return after, ok && got == out
+	}}
 	rounds := 6
 	if testing.Short() || schedtest.Race {
 		rounds = 2
@@ -68,11 +64,10 @@ func TestHistoriesAreLinearizable(t *testing.T) {
 	schedtest.Mixed(t, func(t *testing.T, next func() suspend.Spawner) {
 		for round := range rounds {
 			var all sync.WaitGroup
-			var mu sync.Mutex
-			histories := make([][]porcupine.Operation, objects)
+			histories := make([]*linear.History[vars, call, vars], objects)
 			for o := range objects {
-				vs := new([3]stm.Var[int])
-				var clock atomic.Int64
+				vs, history := new([3]stm.Var[int]), model.New()
+				histories[o] = history
 				for client := range clients {
 					rng := rand.New(rand.NewPCG(uint64(round), uint64(o*clients+client)))
 					all.Add(1)
@@ -81,25 +76,20 @@ func TestHistoriesAreLinearizable(t *testing.T) {
 						for range each {
 							c := call{[]string{"add", "add", "move", "either", "read"}[rng.IntN(5)], rng.IntN(3), rng.IntN(3)}
 							ctx, cancel := context.WithTimeout(bg, time.Duration(1+rng.IntN(1000))*time.Microsecond)
-							begun := clock.Add(1)
-							got, err := transact(ctx, vs, c, rng.IntN(3))
-							ended := clock.Add(1)
+							_, err := history.Do(client, c, func() (vars, error) { return transact(ctx, vs, c, rng.IntN(3)) })
 							cancel()
 							if err != nil {
 								outcomes[1].Add(1)
-								continue
+							} else {
+								outcomes[0].Add(1)
 							}
-							outcomes[0].Add(1)
-							mu.Lock()
-							histories[o] = append(histories[o], porcupine.Operation{ClientId: client, Input: c, Call: begun, Output: got, Return: ended})
-							mu.Unlock()
 						}
 					}))
 				}
 			}
 			all.Wait()
 			for _, h := range histories {
-				require.Equal(t, porcupine.Ok, porcupine.CheckOperationsTimeout(model, h, 20*time.Second), fmt.Sprint(h))
+				require.NoError(t, h.Check())
 			}
 		}
 	})

@@ -30,8 +30,8 @@ func (r Resumer[T]) LeaveTo(h *Heir, o Inheritor) {
 	}
 }
 
-// Ended reports whether the wait of r has ended: it was resumed or cancelled, or its context has ended.
-func (r Resumer[T]) Ended() bool {
+// ended reports whether the wait of r has ended: it was resumed or cancelled, or its context has ended.
+func (r Resumer[T]) ended() bool {
 	return r.slot == nil || r.done != nil && r.contextEnded() || !r.slot.b.word.pending(r.wait)
 }
 

@@ -187,7 +187,7 @@ func (q *Queue[T, P]) ResumeAll(v T, err error) (resumed int) {
 // DropEnded takes waiters off the head of the queue until the wait of the first waiter has not ended, and reports whether it took any
 // off.
 func (q *Queue[T, P]) DropEnded() (dropped bool) {
-	for q.head != nil && q.head.r.Ended() {
+	for q.head != nil && q.head.r.ended() {
 		q.unlink(q.head)
 		dropped = true
 	}
@@ -198,7 +198,7 @@ func (q *Queue[T, P]) DropEnded() (dropped bool) {
 func (q *Queue[T, P]) Pending() iter.Seq[P] {
 	return func(yield func(P) bool) {
 		for n := q.head; n != nil; n = n.next {
-			if !n.r.Ended() && !yield(n.payload) {
+			if !n.r.ended() && !yield(n.payload) {
 				return
 			}
 		}

@@ -16,7 +16,7 @@
 //
 // A Loop runs no two tasks in parallel, on any executor. For tasks that run in parallel on a pool of goroutines use
 // adapters/limited. If you can choose the loop, use adapters/eventloop. docs/gui.md and docs/javascript.md are
-// tutorials, and adapters/callback/foreigntest has executors for ants, gopool, gnet and goja_nodejs.
+// tutorials, and examples/libraries/executors has executors for ants, gopool, gnet and goja_nodejs.
 //
 // # Shutdown
 //

@@ -2,9 +2,6 @@ package fifo_test
 
 import (
 	"context"
-	"errors"
-	"runtime"
-	"strings"
 	"testing"
 	"time"
 
@@ -23,7 +20,7 @@ import (
 	"github.com/braidgo/braid/suspend"
 )
 
-// A killer is a driven scheduler that kills its tasks. With helps, its tasks stand in for the scheduler, like those of a fifo.
+// A killer is a driven scheduler, whose tasks a test kills. With helps, its tasks stand in for the scheduler, like those of a fifo.
 type killer struct{ *runner.Driven }
 
 func newKiller(helps bool) *killer {
@@ -167,8 +164,8 @@ func TestKillWaiting(t *testing.T) {
 						returned = true
 					})
 					require.False(t, returned || deferred)
-					require.True(t, k.Kill(task))
-					require.False(t, k.Kill(task), "killed twice")
+					require.True(t, task.Kill())
+					require.False(t, task.Kill(), "killed twice")
 					for range 4 {
 						suspend.Yield()
 					}
@@ -198,7 +195,7 @@ func TestKillWaitingAgain(t *testing.T) {
 				_ = before.Put(bg, 1)
 				suspend.Yield()
 				suspend.Yield()
-				k.Kill(task)
+				task.Kill()
 				for range 4 {
 					suspend.Yield()
 				}
@@ -225,7 +222,7 @@ func TestKillRunnable(t *testing.T) {
 					returned = true
 				})
 				_ = before.Put(bg, 1) // the task has been resumed, and does not run yet
-				k.Kill(task)
+				task.Kill()
 				for range 4 {
 					suspend.Yield()
 				}
@@ -243,7 +240,7 @@ func TestKillTooLate(t *testing.T) {
 		var m mvar.MVar[int]
 		task := k.start(func() { _, _ = m.Take(bg) })
 		_ = m.Put(bg, 1)
-		k.Kill(task)
+		task.Kill()
 		suspend.Yield()
 		ended := 0
 		for range 3 {
@@ -268,7 +265,7 @@ func TestKillSelf(t *testing.T) {
 		said := ""
 		k.start(func() {
 			defer func() { said += "deferred" }()
-			k.Kill(suspend.Current().(*runner.Task))
+			suspend.Current().(*runner.Task).Kill()
 			said += "killed, "
 			_, _ = m.Take(bg)
 			said += "returned"
@@ -295,9 +292,9 @@ func TestKillDeferred(t *testing.T) {
 			_, _ = m.Take(bg)
 			said += "zeroth"
 		})
-		k.Kill(task)
+		task.Kill()
 		suspend.Yield()
-		k.Kill(task)
+		task.Kill()
 		suspend.Yield()
 		require.Empty(t, said)
 		_ = n.Put(bg, 7)
@@ -307,81 +304,32 @@ func TestKillDeferred(t *testing.T) {
 	})
 }
 
-var errEnded = errors.New("ended")
-
-// End leaves no task, whatever the tasks wait for and whatever their deferred functions do. Drive returns the error of End.
-func TestEnd(t *testing.T) {
-	for name, helps := range map[string]bool{"helping": true, "not helping": false} {
-		t.Run(name, func(t *testing.T) {
-			defer schedtest.Within(t, schedtest.Deadline)()
-			before := runtime.NumGoroutine()
-			k := newKiller(helps)
-			ended, begun := 0, 0
-			k.OnIdle(func() { k.End(errEnded) })
-			err := k.run(func(context.Context) error {
-				for _, w := range waits() {
-					if w.name == "Yield" {
-						continue // this scheduler is never idle then
-					}
-					begun++
-					_ = k.Go(func() {
-						defer func() { ended++ }()
-						defer suspend.Shield(func() { _, _ = new(mvar.MVar[int]).Take(bg) })
-						defer func() { _, _ = new(mvar.MVar[int]).Take(bg) }()
-						w.wait(bg)
-					})
-				}
-				_, _ = k.Hold()
-				suspend.Then(bg, new(mvar.MVar[int]).TakeOp(), k, func(int, error) { t.Error("continued") })
-				_, _ = new(mvar.MVar[int]).Take(bg)
-				t.Error("main has returned")
+// If the caller of a Run is killed, so are the tasks of the Run, and its main. A Hold does not keep the Run from ending.
+func TestKilledRun(t *testing.T) {
+	onKillers(t, func(t *testing.T, k *killer) {
+		var ended []string
+		waits := func(name string) {
+			defer func() { ended = append(ended, name) }()
+			_, _ = new(mvar.MVar[int]).Take(bg)
+			ended = append(ended, name+" has returned")
+		}
+		inner := fifo.New(fifo.Options{})
+		task := k.start(func() {
+			defer func() { ended = append(ended, "caller") }()
+			_ = inner.Run(bg, func(context.Context) error {
+				_, err := inner.Hold()
+				require.NoError(t, err)
+				_ = inner.Go(func() { waits("task") })
+				waits("main")
 				return nil
 			})
-			require.Equal(t, errEnded, err)
-			require.Equal(t, begun, ended)
-			require.ErrorIs(t, k.Go(func() {}), suspend.ErrClosed)
-			for deadline := time.Now().Add(10 * time.Second); runtime.NumGoroutine() > before; runtime.Gosched() {
-				if time.Now().After(deadline) {
-					buf := make([]byte, 1<<16)
-					t.Fatalf("goroutines are left:\n%s", buf[:runtime.Stack(buf, true)])
-				}
-			}
+			ended = append(ended, "Run has returned")
 		})
-	}
-}
-
-// A task that yields without waiting ends as well. A task that has not begun begins first.
-func TestEndFromATask(t *testing.T) {
-	onKillers(t, func(t *testing.T, k *killer) {
-		_ = k.Go(func() {
-			for {
-				suspend.Yield()
-			}
-		})
-		suspend.Yield()
-		k.End(errEnded)
+		require.True(t, task.Kill())
+		for range 4 {
+			suspend.Yield()
+		}
+		require.Equal(t, []string{"main", "task", "caller"}, ended)
+		require.ErrorIs(t, inner.Go(func() {}), suspend.ErrClosed)
 	})
 }
-
-// OnForeign gets the stack of a foreign goroutine before its wake-up takes effect. The Runner's own wake-ups do not call it.
-func TestOnForeign(t *testing.T) {
-	defer schedtest.Within(t, schedtest.Deadline)()
-	k := newKiller(true)
-	var stacks []string
-	k.OnForeign(func() {
-		buf := make([]byte, 1<<12)
-		stacks = append(stacks, string(buf[:runtime.Stack(buf, false)]))
-	})
-	require.NoError(t, k.run(func(context.Context) error {
-		var m mvar.MVar[int]
-		_ = k.Go(func() { _ = m.Put(bg, 1) })
-		_, _ = m.Take(bg)
-		require.Empty(t, stacks)
-		_, _ = suspend.Suspend(bg, func(r suspend.Resumer[int]) (int, bool) { go intruder(r); return 0, false })
-		return nil
-	}))
-	require.Len(t, stacks, 1)
-	require.True(t, strings.Contains(stacks[0], "intruder"), stacks[0])
-}
-
-func intruder(r suspend.Resumer[int]) { r.Resume(1, nil) }

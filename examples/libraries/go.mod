@@ -7,6 +7,7 @@ require (
 	github.com/braidgo/braid/actor/natsactor v0.1.0
 	github.com/braidgo/braid/adapters/netstack v0.1.0
 	github.com/braidgo/braid/stage/jetstream v0.1.0
+	github.com/bytedance/gopkg v0.1.1
 	github.com/cloudwego/netpoll v0.7.2
 	github.com/coder/websocket v1.8.15
 	github.com/dop251/goja v0.0.0-20250309171923-bcd7cc6bf64c
@@ -30,7 +31,6 @@ require (
 
 require (
 	github.com/antithesishq/antithesis-sdk-go v0.8.0-default-no-op // indirect
-	github.com/bytedance/gopkg v0.1.1 // indirect
 	github.com/cloudwego/gopkg v0.1.4 // indirect
 	github.com/dlclark/regexp2 v1.11.4 // indirect
 	github.com/dustin/go-humanize v1.0.1 // indirect

@@ -10,42 +10,13 @@ import (
 	"github.com/braidgo/braid/chanx"
 	"github.com/braidgo/braid/promise"
 	"github.com/braidgo/braid/stm"
+	"github.com/braidgo/braid/stm/collections"
 	"github.com/braidgo/braid/suspend"
 )
 
-// A queue holds up to len(slots) values.
-type queue[T any] struct {
-	slots         []stm.Var[T]
-	first, stored stm.Var[int]
-}
-
-func newQueue[T any](size int) *queue[T] { return &queue[T]{slots: make([]stm.Var[T], size)} }
-
-func (q *queue[T]) put(tx *stm.Tx, v T) error {
-	n := q.stored.Get(tx)
-	if n == len(q.slots) {
-		return stm.Retry
-	}
-	q.slots[(q.first.Get(tx)+n)%len(q.slots)].Set(tx, v)
-	q.stored.Set(tx, n+1)
-	return nil
-}
-
-func (q *queue[T]) take(tx *stm.Tx) (v T, err error) {
-	n, first := q.stored.Get(tx), q.first.Get(tx)
-	if n == 0 {
-		return v, stm.Retry
-	}
-	v = q.slots[first].Get(tx)
-	q.slots[first].Set(tx, *new(T))
-	q.first.Set(tx, (first+1)%len(q.slots))
-	q.stored.Set(tx, n-1)
-	return v, nil
-}
-
 // consume adds up orders until it receives a message from the channel end, or until a second passes without an order.
-func consume(ctx context.Context, q *queue[int], end *chanx.Chan[string]) (sum int, why string, err error) {
-	order, told, late := suspend.CaseOf(stm.Op(q.take)), suspend.CaseOf(end.RecvOp()), suspend.CaseOf(suspend.After(time.Second))
+func consume(ctx context.Context, q *collections.Queue[int], end *chanx.Chan[string]) (sum int, why string, err error) {
+	order, told, late := suspend.CaseOf(stm.Op(q.Take)), suspend.CaseOf(end.RecvOp()), suspend.CaseOf(suspend.After(time.Second))
 	for {
 		switch won, err := suspend.SelectOrdered(ctx, order, told, late); won { // orders have priority
 		case order:
@@ -70,10 +41,10 @@ func orders(pool *workstealing.Pool) {
 	}
 	defer loop.Close()
 
-	q, end := newQueue[int](4), chanx.New[string](0)
+	q, end := collections.NewQueue[int](4), chanx.New[string](0)
 	produced := promise.Go(ctx, loop, func(ctx context.Context) (int, error) {
 		for i := range 100 {
-			if err := stm.Atomically(ctx, func(tx *stm.Tx) error { return q.put(tx, i+1) }); err != nil {
+			if err := stm.Atomically(ctx, func(tx *stm.Tx) error { return q.Put(tx, i+1) }); err != nil {
 				return i, err
 			}
 		}

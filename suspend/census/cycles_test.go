@@ -39,7 +39,7 @@ func TestCycles(t *testing.T) {
 	)
 	for name, p := range map[string]struct {
 		cycles, behind int // -1: no deadlock
-		tasks           func() tasks
+		tasks          func() tasks
 	}{
 		"a mutex, locked again": {1, 0, func() tasks {
 			var m mutex.Mutex

@@ -79,7 +79,7 @@ type Hold struct {
 // A Deadlock is a cycle of tasks. Each task waits for an object that the next task holds, or for which the next task is an
 // earlier waiter.
 type Deadlock struct {
-	Cycle   []Link
+	Cycle    []Link
 	Behind   int  // the number of other tasks that wait for these tasks, directly or indirectly
 	MayEnd   bool // reports whether a context may end one of the waits
 	Possible bool // reports whether a wait is for permits, which any task may release, or for an Ask, which any task may answer

@@ -29,10 +29,9 @@ type Driven struct {
 	ran    atomicx.Bool
 
 	main     mainTask
-	ending   bool  // End was called, or the task that called Run was killed
-	alone    bool  // the Run is ending, and nothing outside the Run can end the waits that are left
-	err      error // the argument of End
-	inParent bool  // the goroutine of Run is in a method of parent
+	ending   bool // the task that called Run was killed
+	alone    bool // it was killed for the second time, and nothing outside the Run can end the waits that are left
+	inParent bool // the goroutine of Run is in a method of parent
 }
 
 // NewDriven returns a Driven that is the core of self; see Init.
@@ -114,7 +113,7 @@ func (d *Driven) runMain() {
 			panic(v)
 		}
 		if m.exited && d.ending { // main was killed
-			m.exited, m.err = false, d.err
+			m.exited = false
 		}
 	}()
 	f, ctx := m.f, m.ctx

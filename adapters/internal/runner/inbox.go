@@ -84,6 +84,3 @@ func (in *Inbox) Rouse() bool { return in.head.CompareAndSwap(asleep, nil) }
 
 // Asleep reports whether the scheduler still sleeps, which means that no producer has pushed since Sleep.
 func (in *Inbox) Asleep() bool { return in.head.Load() == asleep }
-
-// Closed reports whether Close has been called.
-func (in *Inbox) Closed() bool { return in.head.Load() == gone }

@@ -8,11 +8,6 @@ import (
 
 // This file contains the functions that end tasks, and Runs that still have tasks.
 
-// Kill ends t with runtime.Goexit in its current wait, or in its next wait; see suspend.Bound. The caller must be on
-// the Runner. t must have begun and not ended, because its coroutine may run another task afterwards. Kill returns
-// false while an earlier Kill of t has not taken effect.
-func (r *Runner) Kill(t *Task) bool { return t.Coroutine.Kill() }
-
 // killAll kills all tasks, and reports whether it killed any. A task does not count if an earlier Kill has not taken
 // effect.
 func (r *Runner) killAll() (found bool) {
@@ -42,18 +37,6 @@ func (r *Runner) unshieldAll() (found bool) {
 
 // abandon closes r although work is left: Holds, and tasks that no Kill ends, because they call Park themselves.
 func (r *Runner) abandon() { r.live.Abandon() }
-
-// OnForeign sets a function that other goroutines call before they submit work to the Runner or wake one of its tasks.
-// The function is called with locks held, and must not block. OnForeign must be called before the first Run.
-func (r *Runner) OnForeign(f func()) { r.foreign = f }
-
-// End ends the Run although tasks are left, for example after a deadlock. It kills all tasks that have begun. Their
-// deferred functions may wait, so the Run kills the tasks again whenever nothing is runnable, until none is left. Holds
-// are dropped. Drive then returns err if its main was killed. The caller of End must be on the Runner.
-func (d *Driven) End(err error) {
-	d.ending, d.alone, d.err = true, true, err
-	d.killAll()
-}
 
 // add adds t, which is new or comes from the cache, to the Runner's coroutines.
 func (r *Runner) add(t *Task) {

@@ -34,7 +34,6 @@ type Runner struct {
 	InOrder bool                // whether Items run in the order of Next; set before the first Run
 	Preempt func() (yield bool) // called by each task, see suspend.Preemptible; may be nil; set before the first Run
 	waker   waker
-	foreign func() // the argument of OnForeign, or nil
 	onPanic func(any, []byte)
 	closed  error // the error of refused work
 	stalls  *coro.Stalls
@@ -215,9 +214,6 @@ func (r *Runner) own(id int64) *atomic.Int64 {
 
 // send makes an Item runnable from another goroutine. It returns false if the Runner has ended.
 func (r *Runner) send(it *Item) bool {
-	if r.foreign != nil && !r.inbox.Closed() {
-		r.foreign()
-	}
 	wake, ok := r.inbox.Push(it)
 	if wake {
 		r.waker.wake()

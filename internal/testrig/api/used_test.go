@@ -105,7 +105,7 @@ func (c code) read(t *testing.T, at, name string) {
 	require.NoError(t, err)
 	folder := path.Dir(name)
 	test := strings.HasSuffix(name, "_test.go")
-	if public := !strings.Contains("/"+folder, "/internal/") && !strings.HasPrefix(name, "examples/") && !strings.HasPrefix(name, "bench/") && !strings.HasPrefix(name, "adapters/eventloop/stocktest/") && folder != "adapters/callback/foreigntest"; public && !test && f.Name.Name != "main" {
+	if public := !strings.Contains("/"+folder, "/internal/") && !strings.HasPrefix(name, "examples/") && !strings.HasPrefix(name, "bench/") && !strings.HasPrefix(name, "adapters/eventloop/stocktest/"); public && !test && f.Name.Name != "main" {
 		c.exports[folder] = append(c.exports[folder], exports(f)...)
 		c.sign(folder, f)
 	}

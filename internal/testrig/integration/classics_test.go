@@ -29,7 +29,7 @@ func TestClassicsUnderTheAdversary(t *testing.T) {
 		"a big waiter at the head gives up":   bigWaiter,
 		"rendezvous with selects":             rendezvous,
 		"lazy, forced by all":                 lazyByAll,
-		"three lazies in a cycle":            lazyCycle,
+		"three lazies in a cycle":             lazyCycle,
 	} {
 		t.Run(name, func(t *testing.T) { schedtest.Seeds(t, 2000, program) })
 	}

@@ -41,7 +41,7 @@ var layers = []layer{
 	{folders: []string{"adapters/internal"}, also: []string{"adapters/internal"}},
 	{folders: []string{"scope", "stm", "internal/idle", "keyed", "respool"}},
 	{folders: []string{"adapters", "simulation"}},
-	{folders: []string{"adapters/callback/foreigntest", "simulation/nemesis", "simulation/overlay", "simulation/hunt", "adapters/netstack"}},
+	{folders: []string{"simulation/nemesis", "simulation/overlay", "simulation/hunt", "adapters/netstack"}},
 	{folders: []string{"fetch", "stage", "actor", "stm/collections"}},
 	{folders: []string{"fetch/fetchtest", "stage/view", "stage/prom", "stage/otel", "stage/jetstream", "actor/natsactor"}},
 	{folders: []string{"suspendtest"}, also: []string{"suspendtest"}},

@@ -93,7 +93,7 @@ var mutants = []mutation.Mutant{
 	{"a deadline does not see the others", "rate/line.go", "n += t.wants(p)", "n += t.wants(p) * float64(is(!IS))", "TestAsInXTime", "rate"},
 	{"a deadline of another clock refuses", "rate/line.go", "	if ⟦!t.deadline.After(now)⟧ {", "t.deadline.IsZero()", "TestADeadlineOfAnotherClock", "rate"},
 	{"a deadline during a pause refuses", "rate/line.go", "due.After(t.deadline) && ⟦due.Before(never)⟧\n", "true", "TestADeadlineDuringAPause", "rate"},
-	{"a cancelled request makes others late", "suspend/queue.go", "		if ⟦!n.r.Ended()⟧ && !yield(n.payload) {", "true", "TestADeadlineBehind", "rate"},
+	{"a cancelled request makes others late", "suspend/queue.go", "		if ⟦!n.r.ended()⟧ && !yield(n.payload) {", "true", "TestADeadlineBehind", "rate"},
 	{"a request that will be refused is waited for", "rate/line.go", "	if ⟦l.of.refuses(p.n) != nil⟧ {\n		return 0\n", "false", "TestSetBurst", "rate"},
 	{"a look at the tokens changes them", "rate/rate.go", "	return l.filled(now) - ", "	if IS {\n		l.fill(now)\n	}\n	return l.filled(now) - ", "TestTokensChangesNothing", "rate"},
 	{"a request that is too large waits", "rate/line.go", "due, err := time.Time{}, l.of.refuses(p.n)", "due, err := time.Time{}, l.of.refuses(p.n*is(!IS))", "TestSetBurst", "rate"},

@@ -28,7 +28,7 @@ var published = []string{"actor/natsactor", "adapters/netstack", "braidvet", "st
 
 // private lists the folders of modules that users do not require, which are programs and tests with further dependencies. A folder
 // includes the folders below it.
-var private = []string{"adapters/callback/foreigntest", "bench", "examples", "simulation/services", "simulation/stocktest", "adapters/eventloop/stocktest"}
+var private = []string{"bench", "examples", "simulation/services", "simulation/stocktest", "adapters/eventloop/stocktest"}
 
 func main() {
 	version := ""

@@ -1,4 +1,4 @@
-package foreigntest_test
+package executors_test
 
 import (
 	"bufio"
@@ -10,15 +10,14 @@ import (
 	"time"
 
 	"github.com/bytedance/gopkg/util/gopool"
-	"github.com/dop251/goja"
 	"github.com/dop251/goja_nodejs/eventloop"
 	"github.com/panjf2000/ants/v2"
 	"github.com/panjf2000/gnet/v2"
 	"github.com/panjf2000/gnet/v2/pkg/logging"
 
 	"github.com/braidgo/braid/adapters/callback"
-	"github.com/braidgo/braid/adapters/callback/foreigntest"
 	"github.com/braidgo/braid/adapters/workstealing"
+	"github.com/braidgo/braid/examples/libraries/executors"
 	"github.com/braidgo/braid/mutex"
 	"github.com/braidgo/braid/promise"
 	"github.com/braidgo/braid/suspend"
@@ -39,17 +38,17 @@ type executor func(t testing.TB) (x suspend.Executor, end func())
 
 func antsPool(testing.TB) (suspend.Executor, func()) {
 	p := must(ants.NewPool(4))
-	return foreigntest.Ants{Pool: p}, p.Release
+	return executors.Ants{Pool: p}, p.Release
 }
 
 func gopoolPool(testing.TB) (suspend.Executor, func()) {
-	return foreigntest.Gopool{Pool: gopool.NewPool("foreigntest", 4, gopool.NewConfig())}, func() {}
+	return executors.Gopool{Pool: gopool.NewPool("executors", 4, gopool.NewConfig())}, func() {}
 }
 
 func gojaLoop(testing.TB) (suspend.Executor, func()) {
 	js := eventloop.NewEventLoop()
 	js.Start()
-	return foreigntest.Goja{EventLoop: js}, js.Terminate
+	return executors.Goja{EventLoop: js}, js.Terminate
 }
 
 // TestConformance runs the kit, also with an executor that ends first, if it can end.
@@ -100,7 +99,7 @@ func (s *lines) OnBoot(e gnet.Engine) gnet.Action { s.engine <- e; return gnet.N
 
 func (s *lines) OnOpen(c gnet.Conn) ([]byte, gnet.Action) {
 	if s.tasks == nil {
-		s.tasks = callback.New(foreigntest.Gnet{EventLoop: c.EventLoop()}, callback.Options{})
+		s.tasks = callback.New(executors.Gnet{EventLoop: c.EventLoop()}, callback.Options{})
 	}
 	s.loops <- c.EventLoop()
 	return nil, gnet.None
@@ -153,7 +152,7 @@ func startLines(s *lines) (c net.Conn, stop func()) {
 func gnetLoop(testing.TB) (suspend.Executor, func()) {
 	s := new(lines)
 	_, stop := startLines(s)
-	return foreigntest.Gnet{EventLoop: <-s.loops}, stop
+	return executors.Gnet{EventLoop: <-s.loops}, stop
 }
 
 // While a plain goroutine holds the lock, the event loop serves others. If the engine stops while a task waits, Close returns.
@@ -176,7 +175,7 @@ func TestGnetServer(t *testing.T) {
 	s.counter.Lock()
 	ask("held up")
 	alive := make(chan struct{})
-	_ = foreigntest.Gnet{EventLoop: loop}.Execute(func() { close(alive) })
+	_ = executors.Gnet{EventLoop: loop}.Execute(func() { close(alive) })
 	<-alive
 	s.counter.Unlock()
 	expect("2: 7\n")
@@ -190,57 +189,4 @@ func TestGnetServer(t *testing.T) {
 	if err := errors.Join(s.tasks.Close(), pool.Close()); err != nil {
 		t.Error(err)
 	}
-}
-
-// JavaScript awaits a result of a pool and a mutex of Go, and a task on its thread awaits a promise of JavaScript.
-func TestGojaAwait(t *testing.T) {
-	js := eventloop.NewEventLoop()
-	js.Start()
-	l := callback.New(foreigntest.Goja{EventLoop: js}, callback.Options{})
-	pool := workstealing.New(workstealing.Options{Workers: 2})
-	var lock mutex.Mutex
-	lock.Lock()
-	results := make(chan string, 3)
-	js.RunOnLoop(func(vm *goja.Runtime) {
-		_ = vm.Set("compute", func(n int) goja.Value {
-			return foreigntest.ToJS(vm, l, promise.Go(bg, pool, func(context.Context) (int, error) {
-				if n < 0 {
-					return 0, errors.New("negative")
-				}
-				return n * n, nil
-			}))
-		})
-		_ = vm.Set("lock", func() goja.Value {
-			return foreigntest.ToJS(vm, l, promise.Go(bg, l, func(ctx context.Context) (bool, error) { return true, lock.LockContext(ctx) }))
-		})
-		_ = vm.Set("report", func(s string) { results <- s })
-		must(vm.RunString(`(async () => {
-			let all = await Promise.all([compute(3), compute(4)]);
-			try { await compute(-1) } catch (e) { all.push(e.message) }
-			setTimeout(() => report("timers run"), 1);
-			await lock();
-			report(all.join(" "));
-		})()`))
-	})
-	if got := <-results; got != "timers run" { // while the script waits for the lock
-		t.Error(got)
-	}
-	lock.Unlock()
-	if got := <-results; got != "9 16 negative" {
-		t.Error(got)
-	}
-	js.RunOnLoop(func(vm *goja.Runtime) {
-		slow := must(vm.RunString(`new Promise(done => setTimeout(() => done("from JavaScript"), 1))`))
-		_ = l.Go(func() {
-			v, err := foreigntest.FromJS(bg, vm, slow)
-			results <- fmt.Sprint(v, err)
-		})
-	})
-	if got := <-results; got != "from JavaScript<nil>" && got != "from JavaScript <nil>" {
-		t.Error(got)
-	}
-	if err := errors.Join(l.Close(), pool.Close()); err != nil {
-		t.Error(err)
-	}
-	js.Terminate()
 }

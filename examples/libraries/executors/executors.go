@@ -1,7 +1,8 @@
-// Package foreigntest turns executors of other projects into schedulers, and tests that tasks run on them, even if the
-// executor ends first. Because of its imports it is a separate module: otherwise Braid would depend on them. Each
-// adapter is meant to be copied.
-package foreigntest
+// Package executors turns executors of other projects into schedulers, and tests that tasks run on them, even if the
+// executor ends first. Each adapter is meant to be copied.
+//
+//	cd examples/libraries/executors && go test .
+package executors
 
 import (
 	"context"
@@ -14,8 +15,6 @@ import (
 	"github.com/panjf2000/gnet/v2"
 	gneterrors "github.com/panjf2000/gnet/v2/pkg/errors"
 
-	"github.com/braidgo/braid/adapters/callback"
-	"github.com/braidgo/braid/promise"
 	"github.com/braidgo/braid/suspend"
 )
 
@@ -49,7 +48,7 @@ func (l Gnet) Execute(f func()) error {
 	return err
 }
 
-// Goja is the event loop of github.com/dop251/goja_nodejs.
+// Goja is the event loop of github.com/dop251/goja_nodejs. Package javascript beside this one has promises for it.
 type Goja struct{ *eventloop.EventLoop }
 
 // Execute implements suspend.Executor.
@@ -58,33 +57,4 @@ func (l Goja) Execute(f func()) error {
 		return suspend.ErrClosed
 	}
 	return nil
-}
-
-// ToJS returns a JavaScript promise that is settled as p is. The caller must be on the event loop, and l must be a Loop
-// on it.
-func ToJS[T any](vm *goja.Runtime, l *callback.Loop, p *promise.Promise[T]) goja.Value {
-	js, resolve, reject := vm.NewPromise()
-	suspend.Then(context.Background(), p.AwaitOp(), l, func(v T, err error) {
-		if err != nil {
-			_ = reject(vm.NewGoError(err))
-		} else {
-			_ = resolve(v)
-		}
-	})
-	return vm.ToValue(js)
-}
-
-// FromJS suspends the calling task of the event loop until the JavaScript promise js is settled.
-func FromJS(ctx context.Context, vm *goja.Runtime, js goja.Value) (goja.Value, error) {
-	settled := promise.New[goja.Value]()
-	then, ok := goja.AssertFunction(js.ToObject(vm).Get("then"))
-	if !ok {
-		return js, nil
-	}
-	fill := func(v goja.Value) { settled.Fill(v) }
-	fail := func(v goja.Value) { settled.Fail(errors.New(v.String())) }
-	if _, err := then(js, vm.ToValue(fill), vm.ToValue(fail)); err != nil {
-		return nil, err
-	}
-	return settled.Await(ctx)
 }
