@@ -78,6 +78,10 @@ type Stats struct {
 	HandOvers uint64 // hand-overs of a scheduler from a task that blocked it, see adapters/eventloop
 	Outside   int64  // running tasks that are outside their scheduler after a hand-over
 
+	// Coroutines is the number of goroutines on which the tasks of a scheduler run, those included that it keeps for
+	// further tasks. It is 0 if each task is a goroutine of its own.
+	Coroutines int64
+
 	Blocking       int64 // functions that run in Blocking
 	BlockingQueued int64 // functions that wait in Blocking until others have ended
 }

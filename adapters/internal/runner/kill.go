@@ -59,6 +59,7 @@ func (d *Driven) End(err error) {
 func (r *Runner) add(t *Task) {
 	t.at = int32(len(r.all))
 	r.all = append(r.all, t)
+	r.coroutines.Store(int64(len(r.all)))
 }
 
 // remove undoes the call of add. The goroutine of t no longer belongs to the Runner.
@@ -68,4 +69,5 @@ func (r *Runner) remove(t *Task) {
 	moved := r.all[last]
 	r.all[t.at], moved.at, r.all[last] = moved, t.at, nil
 	r.all = r.all[:last]
+	r.coroutines.Store(int64(last))
 }
