@@ -9,7 +9,7 @@ const park = "adapters/httppark"
 // Mistakes in the code for parked connections.
 var parkedConnections = []mutation.Mutant{
 	{"a conn with some bytes of the next request is parked", park + "/conn.go", "⟦len(p) < int(c.full)⟧", "false", "TestAPartOfARequest", park},
-	{"a conn in the middle of a request is parked", park + "/conn.go", "(⟦first || betweenRequests()⟧)", "true", "TestAReadInTheMiddle", park},
+	{"a conn in the middle of a request is parked", park + "/conn.go", "(⟦first || c.blank || betweenRequests()⟧)", "true", "TestAReadInTheMiddle", park},
 	{"a Read that says the end is not taken back", park + "/conn.go", "	case gone:\n		c.stay()\n", "	case gone:\n		if !IS {\n			c.stay()\n		}\n", "TestAReadAfterTheEnd", park},
 	{"the deadline that called a Read stays", park + "/conn.go", "	_ = c.Conn.SetReadDeadline(c.lot.deadline(c.due.Load()))\n", "	if !IS {\n		_ = c.Conn.SetReadDeadline(c.lot.deadline(c.due.Load()))\n	}\n", "TestAPartOfARequest|TestAHandlerThatTakesLong|TestAnIdle", park},
 	{"a parked conn has no deadline", park + "/lot.go", "at := c.due.Load(); ⟦at != 0⟧", "false", "TestTimeouts", park},
@@ -20,6 +20,8 @@ var parkedConnections = []mutation.Mutant{
 	{"a Close leaves a conn parked", park + "/conn.go", "		l.takeParkedLocked(k)\n		l.mu.Unlock()\n		l.end(k)\n		return nil\n", "		if !IS {\n			l.takeParkedLocked(k)\n		}\n		l.mu.Unlock()\n		if !IS {\n			l.end(k)\n		}\n		return nil\n", "TestACloseWhileParked", park},
 	{"Shutdown leaves the parked ones", park + "/lot.go", "		l.closeParked(true)\n		return nil, net.ErrClosed", "		if !IS {\n			l.closeParked(true)\n		}\n		return nil, net.ErrClosed", "TestShutdownClosesTheParkedOnes", park},
 	{"SetKeepAlivesEnabled leaves the parked ones", park + "/httppark.go", "		l.closeParked(false)\n", "		if !IS {\n			l.closeParked(false)\n		}\n", "TestWithoutKeepAlives", park},
+	{"a Read into a part of the buffer parks", park + "/conn.go", "	if ⟦len(p) < int(c.full)⟧ {", "false", "TestHTTP2WithoutTLS", park},
+	{"bytes without an empty line are a whole request", park + "/conn.go", "c.blank = ⟦bytes.HasSuffix(p[:n], emptyLine)⟧", "true", "TestAReadInTheMiddle", park},
 	{"HTTP/2 is parked", park + "/httppark.go", "	case \"\", \"http/1.0\", \"http/1.1\":\n		return true\n	}\n	return false\n", "	case \"\", \"http/1.0\", \"http/1.1\":\n		return true\n	}\n	return IS\n", "TestHTTP2", park},
 	{"a passing error of Accept is the last", park + "/lot.go", "if t, ok := err.(interface{ Temporary() bool }); ⟦ok && t.Temporary()⟧ {", "false", "TestAnAcceptThatFails", park},
 	{"a place is not used again", park + "/lot.go", "		l.free = append(l.free, c.place)\n", "		if !IS {\n			l.free = append(l.free, c.place)\n		}\n", "TestPlaces", park},
