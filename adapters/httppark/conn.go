@@ -102,7 +102,8 @@ func (l *lot) wrap(c net.Conn, d syscall.Conn) net.Conn {
 	return k
 }
 
-// NetConn returns the connection that the listener has accepted.
+// NetConn returns the connection that the listener has accepted. Set no deadline there: a parked conn would not hear of it, and the
+// next park of a conn that is served would replace it.
 func (c *conn) NetConn() net.Conn { return c.Conn }
 
 // Read implements net.Conn.
@@ -296,9 +297,14 @@ func (c *conn) setDeadline(t time.Time, set func(time.Time) error) error {
 		at = max(1, int64(t.Sub(c.lot.base)))
 	}
 	c.mu.Lock() // a Read may be about to restore the previous deadline
-	defer c.mu.Unlock()
+	// The store comes before the load of the word. It pairs with the load in setDueLocked, which follows the store of gone.
 	c.due.Store(at)
-	return set(t)
+	err := set(t)
+	c.mu.Unlock()
+	if c.word.Load() == gone {
+		c.lot.setDue(c)
+	}
+	return err
 }
 
 // deadline returns the time of a deadline since l.base.

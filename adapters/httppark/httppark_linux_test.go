@@ -422,6 +422,22 @@ func TestTimeouts(t *testing.T) {
 			c.send("GET /a HTTP/1.1\r\n")
 			c.ends()
 		})
+		t.Run("set while parked", func(t *testing.T) {
+			var conn atomic.Pointer[net.Conn]
+			s := open(t, network, &http.Server{Handler: echo, IdleTimeout: soon, ConnState: func(c net.Conn, _ http.ConnState) { conn.Store(&c) }})
+			c := s.connect()
+			c.get("/a")
+			s.parks(1)
+			require.NoError(t, (*conn.Load()).SetReadDeadline(time.Time{}))
+			time.Sleep(2 * soon)
+			require.Equal(t, "/b", c.get("/b"), "an idle connection has ended at a deadline that was removed")
+			s.parks(1)
+			require.NoError(t, (*conn.Load()).SetDeadline(time.Now().Add(time.Hour)))
+			time.Sleep(2 * soon)
+			require.Equal(t, 1, s.Parked())
+			require.NoError(t, (*conn.Load()).SetReadDeadline(time.Now()))
+			c.ends()
+		})
 		t.Run("shorter than ParkAfter", func(t *testing.T) {
 			s := open(t, network, &http.Server{Handler: echo, IdleTimeout: 2 * time.Millisecond})
 			c := s.connect()
