@@ -33,7 +33,9 @@ func (w *worker) fiber(counted bool) *fiber {
 	if last := len(w.fibers) - 1; last >= 0 {
 		s, w.fibers[last] = w.fibers[last], nil
 		w.fibers = w.fibers[:last]
-		w.needless = min(w.needless, last)
+		if last < w.needless {
+			w.needless = last
+		}
 	} else {
 		s = w.pool.newFiber()
 	}
@@ -48,7 +50,8 @@ func (w *worker) keep(s *fiber) {
 		return
 	}
 	w.fibers = append(w.fibers, s)
-	if !w.pool.drops.Load() {
+	if !w.expects {
+		w.expects = true
 		w.pool.dropLater()
 	}
 }
@@ -95,7 +98,8 @@ func (w *worker) dropLocked() {
 			p.stop(idle...)
 		}()
 	}
-	if w.needless = len(w.fibers); w.needless > 0 {
+	w.needless = len(w.fibers)
+	if w.expects = w.needless > 0; w.expects {
 		p.dropLater()
 	}
 }

@@ -36,6 +36,7 @@ type worker struct {
 	random   uint64
 	fibers   []*fiber // idle fibers, for reuse; see keep
 	needless int      // the minimum of len(fibers) since the last drop
+	expects  bool     // a drop will come: there were fibers since the last one
 	stalls   *coro.Stalls
 
 	thread    suspend.Task // parks the worker
