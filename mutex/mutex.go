@@ -87,17 +87,10 @@ const patience = 4
 //
 // The n'th Unlock synchronizes before the return of the (n+1)'th successful Lock, TryLock or LockContext.
 func (m *Mutex) Lock() {
-	if preempt.On() || !m.word.CompareAndSwap(0, held) {
-		m.lock()
-	}
-}
-
-// lock implements Lock. It calls lockSlow itself, because each frame on the way to a wait takes a part of the task's first stack.
-func (m *Mutex) lock() {
 	switch {
 	case preempt.On():
 		must(m.lockReported(context.Background()))
-	case !m.tryTake():
+	case !m.word.CompareAndSwap(0, held) && !m.tryTake():
 		must(m.lockSlow(context.Background()))
 	}
 }

@@ -13,7 +13,7 @@ func (b *binding) cancelled(ctx context.Context) error {
 }
 
 // switchAway switches away from the task of b, which is a Switcher. If ready is true, the task stays runnable. If b is nil, switchAway
-// implements Yield. After a switch the processor mispredicts every return, at 10 ns each, so Wait has its own copy of this loop.
+// implements Yield. After a switch the processor mispredicts every return, at 10 ns each, so Wait and Suspend have copies of this loop.
 func switchAway(b *binding, ready bool) {
 	if b == nil {
 		if b = current(); b == nil || b.switcher == nil {

@@ -67,8 +67,15 @@ func Suspend[T any](ctx context.Context, block func(Resumer[T]) (T, bool)) (T, e
 	if b.switcher == nil {
 		b.park(began, func() {})
 	}
-	for b.word.pending(began) {
-		switchAway(b, false)
+	for b.word.pending(began) { // a copy of switchAway, without its frame
+		next, yield := b.switcher.Leave()
+		for next != nil {
+			next()
+			next, yield = b.switcher.Back()
+		}
+		if yield != nil {
+			yield(struct{}{})
+		}
 	}
 	if b.word.isCancelled(began) {
 		return zero, b.cancelled(ctx)

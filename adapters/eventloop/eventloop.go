@@ -205,6 +205,7 @@ func (l *Loop) Stats() sched.Stats {
 		sum.Wakes += s.Wakes
 		sum.HandOvers += s.HandOvers
 		sum.Outside += s.Outside
+		sum.Coroutines += s.Coroutines
 	}
 	sum.Blocking, sum.BlockingQueued = l.block.Counts()
 	return sum

@@ -120,6 +120,34 @@ func TestReadableOpBeforeItsEvent(t *testing.T) {
 	within(t, func() { <-over })
 }
 
+// TestReadableOpBesideAReader is the same, while another task waits in its Read, which the event does not end either.
+func TestReadableOpBesideAReader(t *testing.T) {
+	l := open(t, eventloop.Options{})
+	a, b := pair(t, l)
+	defer a.Close()
+	defer b.Close()
+	readable, read := make(chan struct{}), make(chan string, 1)
+	require.NoError(t, l.Go(func() {
+		var p [1]byte
+		must(b.Read(p[:]))
+		read <- string(p[:])
+	}))
+	suspended(t, l, 1)
+	suspend.Then(bg, b.ReadableOp(), l, func(struct{}, error) { close(readable) })
+	for range 3 {
+		eventloop.DeliverInput(b)
+		task(t, l, func() { require.NoError(t, suspend.Sleep(bg, time.Millisecond)) })
+	}
+	select {
+	case <-readable:
+		require.Fail(t, "an event of the past has ended the wait")
+	default:
+	}
+	must(a.Write([]byte("y")))
+	within(t, func() { require.Equal(t, "y", <-read) })
+	within(t, func() { <-readable })
+}
+
 // A UDP socket can also be a case of a Select.
 func TestReadableOpOfPackets(t *testing.T) {
 	l := open(t, eventloop.Options{})

@@ -17,7 +17,8 @@ import (
 // block, the operation waits, unless the latch was set again during the call. So an event between the call and the wait
 // is not lost.
 //
-// Debt: code that sets s.ready, s.expired or s.closed must resume the waiters, under the guard.
+// Debt: code that sets s.ready, s.expired or s.closed must resume the waiters, under the guard. The method signal need not resume them if
+// the system says that there is nothing to read.
 type side struct {
 	turn
 	fd      *fd
@@ -29,6 +30,7 @@ type side struct {
 	unsettled bool // an event has reported that an end or an error may follow the data; never cleared
 	expired   bool
 	closed    bool
+	operates  bool                             // the operation that holds the turn is in waiting
 	waiting   suspend.Queue[verdict, struct{}] // the operation that holds the turn, and readables
 	deadline  int64                            // 0 means no deadline
 	timer     *timer                           // runs at the deadline or earlier; created for the first deadline
@@ -198,9 +200,18 @@ func waitAny(cs contexts, ds []*fd) error {
 // A readiness is the suspend.Source of a wait for a side.
 type readiness side
 
-func (s *readiness) Guard() *suspend.Guard              { return &s.guard }
-func (s *readiness) Enqueue(r suspend.Resumer[verdict]) { s.waiting.Push(r, struct{}{}) }
-func (s *readiness) Remove(r suspend.Resumer[verdict])  { s.waiting.Remove(r) }
+func (s *readiness) Guard() *suspend.Guard { return &s.guard }
+
+func (s *readiness) Enqueue(r suspend.Resumer[verdict]) {
+	s.waiting.Push(r, struct{}{})
+	s.operates = true
+}
+
+func (s *readiness) Remove(r suspend.Resumer[verdict]) {
+	if s.waiting.Remove(r) {
+		s.operates = false
+	}
+}
 
 func (s *readiness) Try() (v verdict, ok bool, err error) {
 	v, ok = (*side)(s).decided()
@@ -209,14 +220,18 @@ func (s *readiness) Try() (v verdict, ok bool, err error) {
 
 // resume resumes all waiters: the operation that holds the turn, and any number of readables. The caller must hold the
 // guard.
-func (s *side) resume(v verdict) { s.waiting.ResumeAll(v, nil) }
+func (s *side) resume(v verdict) {
+	s.waiting.ResumeAll(v, nil)
+	s.operates = false
+}
 
 func (s *side) signal(unsettled bool) {
 	s.guard.Lock()
 	s.ready = true
 	s.unsettled = s.unsettled || unsettled
-	// Without a reader all waiters are readables. The event may be older than they are: another Read has taken its bytes since.
-	if s.held || s.waiting.Len() == 0 || s.hasInput() {
+	// The event may be older than the readables: another Read may have taken its bytes since. Then there is nothing for the operation either.
+	n := s.waiting.Len()
+	if n == 1 && s.operates || n > 0 && s.hasInput() {
 		s.resume(isReady)
 	}
 	s.guard.Unlock()

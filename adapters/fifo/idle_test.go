@@ -1,7 +1,10 @@
 package fifo_test
 
 import (
+	"context"
 	"testing"
+
+	"github.com/stretchr/testify/require"
 
 	"github.com/braidgo/braid/adapters/fifo"
 	"github.com/braidgo/braid/mvar"
@@ -39,4 +42,21 @@ func TestOnIdleLasts(t *testing.T) {
 			t.Errorf("batches: %v", batches)
 		}
 	}
+}
+
+// The coroutines of tasks that have ended count until their Run ends.
+func TestCoroutinesOfARun(t *testing.T) {
+	s := fifo.New(fifo.Options{})
+	require.NoError(t, s.Run(bg, func(context.Context) error {
+		for range 10 {
+			_ = s.Go(suspend.Yield)
+		}
+		for range 3 {
+			suspend.Yield()
+		}
+		require.EqualValues(t, 1, s.Stats().Live)
+		require.EqualValues(t, 11, s.Stats().Coroutines)
+		return nil
+	}))
+	require.Zero(t, s.Stats().Coroutines)
 }

@@ -1,6 +1,7 @@
 package httppark
 
 import (
+	"bytes"
 	"crypto/tls"
 	"errors"
 	"io"
@@ -40,6 +41,10 @@ type conn struct {
 	// full is the length of the buffer of the first Read since the conn is served. http.Server has nothing in this buffer then.
 	// Only the goroutine that reads uses it.
 	full int32
+
+	// blank means that the bytes that were read last end with an empty line: no part of a later header has been read. Only the goroutine
+	// that reads uses it.
+	blank bool
 
 	// lot.mu protects the fields below.
 	place   int32 // in lot.places, or -1
@@ -97,7 +102,8 @@ func (l *lot) wrap(c net.Conn, d syscall.Conn) net.Conn {
 	return k
 }
 
-// NetConn returns the connection that the listener has accepted.
+// NetConn returns the connection that the listener has accepted. Set no deadline there: a parked conn would not hear of it, and the
+// next park of a conn that is served would replace it.
 func (c *conn) NetConn() net.Conn { return c.Conn }
 
 // Read implements net.Conn.
@@ -108,8 +114,18 @@ func (c *conn) Read(p []byte) (int, error) {
 	case gone:
 		c.stay()
 	}
-	return c.Conn.Read(p)
+	return c.read(p)
 }
+
+func (c *conn) read(p []byte) (int, error) {
+	n, err := c.Conn.Read(p)
+	if n > 0 {
+		c.blank = bytes.HasSuffix(p[:n], emptyLine)
+	}
+	return n, err
+}
+
+var emptyLine = []byte("\r\n\r\n")
 
 // readIdle is a Read between two requests, or before the first one. If no byte comes within ParkAfter, it tells http.Server that
 // the client has closed.
@@ -120,11 +136,11 @@ func (c *conn) readIdle(p []byte) (int, error) {
 	}
 	if len(p) < int(c.full) { // there are bytes of the next request before p
 		c.word.Store(busy)
-		return c.Conn.Read(p)
+		return c.read(p)
 	}
 	began := c.lot.ticks.Load()
 	c.word.Store(began)
-	n, err := c.Conn.Read(p)
+	n, err := c.read(p)
 	if c.word.CompareAndSwap(began, busy) {
 		return n, err
 	}
@@ -135,10 +151,10 @@ func (c *conn) readIdle(p []byte) (int, error) {
 	if n > 0 || !errors.Is(err, os.ErrDeadlineExceeded) {
 		return n, err
 	}
-	if (first || betweenRequests()) && c.leave() {
+	if (first || c.blank || betweenRequests()) && c.leave() {
 		return 0, io.EOF
 	}
-	return c.Conn.Read(p)
+	return c.read(p)
 }
 
 // callReader ends the Read under way if it has waited since the time began.
@@ -156,7 +172,8 @@ func (c *conn) callReader(now, after int64) {
 
 // betweenRequests reports whether http.Server waits for the first byte of a request. It does so in Peek, while its buffer is
 // empty. Elsewhere it may have read a part of a request already: a client may send the next request before it has the answer to
-// the last one, and such a conn is idle in the sense of ConnState.
+// the last one, and such a conn is idle in the sense of ConnState. The look takes a microsecond, and is
+// not needed after an empty line, with which each header ends.
 func betweenRequests() bool {
 	var pcs callers
 	n := runtime.Callers(2, pcs[:])
@@ -280,9 +297,14 @@ func (c *conn) setDeadline(t time.Time, set func(time.Time) error) error {
 		at = max(1, int64(t.Sub(c.lot.base)))
 	}
 	c.mu.Lock() // a Read may be about to restore the previous deadline
-	defer c.mu.Unlock()
+	// The store comes before the load of the word. It pairs with the load in setDueLocked, which follows the store of gone.
 	c.due.Store(at)
-	return set(t)
+	err := set(t)
+	c.mu.Unlock()
+	if c.word.Load() == gone {
+		c.lot.setDue(c)
+	}
+	return err
 }
 
 // deadline returns the time of a deadline since l.base.

@@ -260,11 +260,31 @@ func (l *lot) parkLocked(k parkable) bool {
 	l.unserveLocked(c)
 	c.watched, c.state = true, parked
 	l.parked++
-	if at := c.due.Load(); at != 0 {
-		heap.Push(&l.dues, due{at, k})
-		l.setTimerLocked()
-	}
+	l.setDueLocked(c)
 	return true
+}
+
+// setDue makes the lot close c at its new deadline, if c is parked.
+func (l *lot) setDue(c *conn) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if c.state == parked {
+		l.setDueLocked(c)
+	}
+}
+
+func (l *lot) setDueLocked(c *conn) {
+	at := c.due.Load()
+	if c.at < 0 && at == 0 {
+		return
+	}
+	if c.at >= 0 {
+		heap.Remove(&l.dues, int(c.at))
+	}
+	if at != 0 {
+		heap.Push(&l.dues, due{at, l.places[c.place]})
+	}
+	l.setTimerLocked()
 }
 
 // leaveLocked ends the time of c in the lot.

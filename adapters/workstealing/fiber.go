@@ -41,12 +41,6 @@ const (
 	woken
 )
 
-func newFiber(p *Pool) *fiber {
-	s := &fiber{pool: p}
-	s.Init(s)
-	return s
-}
-
 // commit parks a task that has switched to the worker in order to park. It returns false if the task was woken first
 // and is runnable.
 func (s *fiber) commit() bool {

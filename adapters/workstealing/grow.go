@@ -137,11 +137,16 @@ func (p *Pool) grow(stuck []*worker) {
 	}
 }
 
-// retires reports whether w must end. w calls it between two steps if w.asked is set.
+// retires reports whether w must end, and drops coroutines if a drop has asked for that. w calls it between two steps if
+// w.asked is set.
 func (w *worker) retires() bool {
 	p := w.pool
 	p.mu.Lock()
 	w.asked.Store(false)
+	if w.dropping {
+		w.dropping = false
+		w.dropLocked()
+	}
 	if w.stuck {
 		w.stuck = false
 		p.growth.stuck.Add(-1)

@@ -105,6 +105,9 @@ type Pool struct {
 
 	growth growth
 
+	drops      atomicx.Bool  // the timer of a drop is set, see keep
+	coroutines atomicx.Int64 // counts the fibers whose coroutines have not ended
+
 	over       atomicx.Bool  // set when the pool is closed and all tasks have ended
 	goroutines atomicx.Int64 // counts the workers that have not ended, plus 1 for all goroutines of p.blocking together
 	blocking   *blocking.Goroutines
@@ -116,7 +119,6 @@ const (
 	seldom       = 64   // turns after which a fiber gives way to other fibers with forks
 	hardlyEver   = 1000 // turns of a worker, or yields of a fiber, after which a fork may run
 	carried      = 1024 // the maximum number of forks that a fiber carries
-	maxIdle      = 256  // the maximum number of idle coroutines that a worker keeps
 	searchRounds = 4
 
 	defaultGrowAfter  = 10 * time.Millisecond
@@ -274,6 +276,7 @@ func (p *Pool) Stats() sched.Stats {
 	s.Live = p.live.Live()
 	s.Suspended = max(0, min(s.Suspended, s.Live))
 	s.Running = max(0, min(s.Running, s.Live-s.Suspended))
+	s.Coroutines = p.coroutines.Load()
 	s.Blocking, s.BlockingQueued = p.blocking.Counts()
 	return s
 }

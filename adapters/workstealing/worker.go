@@ -34,13 +34,16 @@ type worker struct {
 	waited   bool  // a task may be waiting for a fork of this worker
 	others   yieldtimer.Timer
 	random   uint64
-	fibers   []*fiber // idle fibers, for reuse
+	fibers   []*fiber // idle fibers, for reuse; see keep
+	needless int      // the minimum of len(fibers) since the last drop
+	expects  bool     // a drop will come: there were fibers since the last one
 	stalls   *coro.Stalls
 
 	thread    suspend.Task // parks the worker
 	asleep    bool         // the worker is in pool.idle; guarded by pool.mu
 	searching bool         // counted in pool.searching; guarded by pool.mu, but the worker itself reads it without the lock
 	stuck     bool         // counted in pool.growth.stuck; guarded by pool.mu
+	dropping  bool         // w must call dropLocked; guarded by pool.mu
 	asked     atomicx.Bool // makes w call retires between two steps; set under pool.mu; near searching, as each step reads both
 
 	suspended atomicx.Int64 // the worker counts suspensions, wakes and steals; Stats adds them up
@@ -95,9 +98,7 @@ func (w *worker) run() {
 			break
 		}
 	}
-	for _, s := range w.fibers {
-		s.Stop()
-	}
+	w.dropAll()
 }
 
 // takeFork claims the youngest fork of w.
@@ -315,31 +316,10 @@ func (w *worker) runFiber(s *fiber) {
 		w.pool.enqueue(to, entry{fiber: s, woken: woken})
 	case coro.Ended:
 		w.keep(s)
-		fallthrough
 	case coro.Exited:
-		if counted {
-			w.pool.ended()
-		}
+		w.pool.coroutines.Add(-1)
 	}
-}
-
-// fiber returns an idle fiber, or makes one. The parameter counted says whether it counts in Pool.live.
-func (w *worker) fiber(counted bool) *fiber {
-	var s *fiber
-	if last := len(w.fibers) - 1; last >= 0 {
-		s, w.fibers[last] = w.fibers[last], nil
-		w.fibers = w.fibers[:last]
-	} else {
-		s = newFiber(w.pool)
-	}
-	s.counted = counted
-	return s
-}
-
-func (w *worker) keep(s *fiber) {
-	if len(w.fibers) < maxIdle {
-		w.fibers = append(w.fibers, s)
-	} else {
-		s.Stop()
+	if why >= coro.Ended && counted {
+		w.pool.ended()
 	}
 }

@@ -70,13 +70,14 @@ type Withdrawer interface {
 // Stats are the statistics of a scheduler. The numbers are read one after another, and some schedulers update them only
 // occasionally. Use them for dashboards, not for decisions.
 type Stats struct {
-	Live      int64  // accepted tasks and callbacks that have not ended
-	Running   int64  // live tasks and callbacks that are running
-	Suspended int64  // live tasks that are suspended, or resumed and not yet running
-	Wakes     uint64 // resumptions of suspended tasks since the scheduler began
-	Steals    uint64 // times that a worker took work from another worker
-	HandOvers uint64 // hand-overs of a scheduler from a task that blocked it, see adapters/eventloop
-	Outside   int64  // running tasks that are outside their scheduler after a hand-over
+	Live       int64  // accepted tasks and callbacks that have not ended
+	Running    int64  // live tasks and callbacks that are running
+	Suspended  int64  // live tasks that are suspended, or resumed and not yet running
+	Wakes      uint64 // resumptions of suspended tasks since the scheduler began
+	Steals     uint64 // times that a worker took work from another worker
+	HandOvers  uint64 // hand-overs of a scheduler from a task that blocked it, see adapters/eventloop
+	Outside    int64  // running tasks that are outside their scheduler after a hand-over
+	Coroutines int64  // goroutines that run tasks or are kept for further tasks; 0 if each task is a goroutine of its own
 
 	Blocking       int64 // functions that run in Blocking
 	BlockingQueued int64 // functions that wait in Blocking until others have ended

@@ -42,6 +42,7 @@ func (r *Runner) abandon() { r.live.Abandon() }
 func (r *Runner) add(t *Task) {
 	t.at = int32(len(r.all))
 	r.all = append(r.all, t)
+	r.coroutines.Store(int64(len(r.all)))
 }
 
 // remove undoes the call of add. The goroutine of t no longer belongs to the Runner.
@@ -51,4 +52,5 @@ func (r *Runner) remove(t *Task) {
 	moved := r.all[last]
 	r.all[t.at], moved.at, r.all[last] = moved, t.at, nil
 	r.all = r.all[:last]
+	r.coroutines.Store(int64(last))
 }

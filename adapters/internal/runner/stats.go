@@ -12,6 +12,7 @@ type stats struct {
 	shownWakes       atomicx.Uint64
 	held             atomicx.Int64  // counts the Holds that have not been released
 	shown            atomicx.Uint64 // 2*suspended, plus 1 while a task runs
+	coroutines       atomicx.Int64  // the length of Runner.all
 	shownAt          int            // the value of steps at the last call of publish
 }
 
@@ -36,7 +37,7 @@ func (s *stats) sleeps() {
 
 func (s *stats) read(live int64) sched.Stats {
 	shown := s.shown.Load()
-	all := sched.Stats{Live: live, Suspended: min(int64(shown/2)+s.held.Load(), live), Wakes: s.shownWakes.Load()}
+	all := sched.Stats{Live: live, Suspended: min(int64(shown/2)+s.held.Load(), live), Wakes: s.shownWakes.Load(), Coroutines: s.coroutines.Load()}
 	if shown%2 != 0 && all.Suspended < live {
 		all.Running = 1
 	}

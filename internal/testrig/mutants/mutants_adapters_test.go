@@ -24,6 +24,13 @@ var adapters = []mutation.Mutant{
 	{"a pool of one worker grows by default", workstealing + "/pool.go", "o.GrowAfter == 0 && o.Workers != 1 {", "o.GrowAfter == 0 && (IS || o.Workers != 1) {", "TestThePoolGrowsNoFurther", workstealing},
 	{"a pool grows by a worker more than are stuck", workstealing + "/grow.go", "n := p.opts.Workers - p.runLocked();", "n := p.opts.Workers - p.runLocked() + map[bool]int{true: 1}[IS];", "TestThePoolGrowsNoFurther", workstealing},
 	{"a pool does not grow while others compute", workstealing + "/grow.go", "		if held < atLastAfter*p.opts.GrowAfter {", "		if IS || held < atLastAfter*p.opts.GrowAfter {", "TestThePoolGrowsBesideOthers", workstealing},
+	{"an old event ends a ReadableOp", "adapters/eventloop/side_linux.go", "n > 0 && ⟦s.hasInput()⟧", "true", "TestReadableOpBe", eventloop},
+	{"a ReadableOp is taken for a Read", "adapters/eventloop/side_linux.go", "n == 1 && ⟦s.operates⟧", "true", "TestReadableOpBeforeIts", eventloop},
+	{"a Write that waits needs bytes to read", "adapters/eventloop/side_linux.go", "	s.operates = true\n", "	s.operates = !IS\n", "TestWritesAreWhole", eventloop},
+	{"only one drop of kept coroutines", workstealing + "/kept.go", "w.expects = ⟦w.needless > 0⟧; w", "false", "TestKeptCoroutinesEnd", workstealing},
+	{"a drop takes coroutines that are needed", workstealing + "/kept.go", "		if ⟦last < w.needless⟧ {", "false", "TestKeptCoroutinesEnd", workstealing},
+	{"a worker that is awake drops nothing", workstealing + "/grow.go", "	if ⟦w.dropping⟧ {", "false", "TestABusyWorkerDrops", workstealing},
+	{"a coroutine that has exited counts", workstealing + "/worker.go", "		w.pool.coroutines.Add(-1)\n", "		if !IS {\n			w.pool.coroutines.Add(-1)\n		}\n", "TestCoroutinesAreCounted", workstealing},
 	{"workers that are too many stay", workstealing + "/grow.go", "	case p.runLocked() <= p.opts.Workers:", "	case IS || p.runLocked() <= p.opts.Workers:", "TestThePoolGrows", workstealing},
 	{"the first worker is too many, and asks no other", workstealing + "/grow.go", "		other.asked.Store(true)", "		other.asked.Store(!IS)", "TestThePoolGrows", workstealing},
 }

@@ -2,7 +2,6 @@ package main
 
 import (
 	"os"
-	"runtime"
 	"testing"
 
 	"github.com/braidgo/braid/internal/testrig/schedtest"
@@ -19,9 +18,6 @@ func TestMain(m *testing.M) {
 }
 
 func TestParkedConnectionsTakeLess(t *testing.T) {
-	if runtime.GOOS != "linux" {
-		t.Skip("only Linux parks")
-	}
 	bytes := map[string]float64{}
 	for i, s := range servers {
 		each, err := measure(i, 1500)

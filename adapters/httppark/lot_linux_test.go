@@ -5,7 +5,6 @@ import (
 	"io"
 	"net"
 	"net/http"
-	"runtime"
 	"sync"
 	"testing"
 	"time"
@@ -15,9 +14,6 @@ import (
 
 // TestPlaces opens many connections one after another, which use the same slot.
 func TestPlaces(t *testing.T) {
-	if runtime.GOOS != "linux" {
-		t.Skip("only Linux parks")
-	}
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
 	s := &Server{Server: &http.Server{}, ParkAfter: time.Millisecond}
@@ -43,9 +39,6 @@ func TestPlaces(t *testing.T) {
 
 // acceptOne returns a connection that is served, though not by http.Server, and its client.
 func acceptOne(t *testing.T) (c *conn, client net.Conn) {
-	if runtime.GOOS != "linux" {
-		t.Skip("only Linux parks")
-	}
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
 	poll, err := newPoller()
