@@ -1,6 +1,7 @@
 package simulation
 
 import (
+	"bytes"
 	"context"
 	"crypto/sha256"
 	"debug/buildinfo"
@@ -75,11 +76,11 @@ func find(ctx context.Context) (string, error) {
 	if _, err := os.Stat(program); err == nil {
 		return program, nil
 	}
-	return program, build(ctx, program, info)
+	return program, build(ctx, program, info, text)
 }
 
-// build builds the program of the package in testDir, with the flags of this program.
-func build(ctx context.Context, program string, info *debug.BuildInfo) error {
+// build builds the program of the package in testDir, with the flags of this program, whose text is self.
+func build(ctx context.Context, program string, info *debug.BuildInfo, self []byte) error {
 	g, err := edited.Overlay(testDir)
 	if err != nil {
 		return err
@@ -114,5 +115,42 @@ func build(ctx context.Context, program string, info *debug.BuildInfo) error {
 	if built.Path != info.Path {
 		return fmt.Errorf("the folder %s has another package: %s", testDir, built.Path)
 	}
+	text, err := os.ReadFile(made)
+	if err != nil {
+		return err
+	}
+	here := versions(self)
+	for path, version := range versions(text) {
+		if v, ok := here[path]; ok && v != version {
+			return fmt.Errorf("go test -c takes %s %s, and this program has %s; -modfile must be in GOFLAGS", path, version, v)
+		}
+	}
 	return os.Rename(made, program)
+}
+
+// versions returns the versions of the modules in the module cache from which a program was built, by their paths. The build information of a
+// test has no modules, but its text has the names of its source files.
+func versions(text []byte) map[string]string {
+	all := map[string]string{}
+	isName := func(c byte) bool {
+		return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || bytes.IndexByte([]byte("!+-._~/\\:"), c) >= 0
+	}
+	for at := 0; ; {
+		n := bytes.Index(text[at:], []byte("@v"))
+		if n < 0 {
+			return all
+		}
+		at += n
+		from, to := at, at+1
+		for from > 0 && isName(text[from-1]) {
+			from--
+		}
+		for to < len(text) && isName(text[to]) && text[to] != '/' && text[to] != '\\' {
+			to++
+		}
+		if from < at && to < len(text) && (text[to] == '/' || text[to] == '\\') {
+			all[string(text[from:at])] = string(text[at+1 : to])
+		}
+		at = to
+	}
 }

@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"strconv"
+	"strings"
 	"testing"
 	"time"
 
@@ -137,6 +138,23 @@ func TestApart(t *testing.T) {
 	// Without a go command, the runs share a process.
 	out = test("in one process", "PATH=", "GOROOT=", "XDG_CACHE_HOME="+t.TempDir(), "BRAID_SEEDS=1", "BRAID_RANDOM=")
 	if !chance.Nodes() {
-		require.Contains(t, out, "the runs share this process, so package variables outlive a run, and a seed may not repeat: exec: \"go\"")
+		require.Contains(t, out, "the runs share this process, so package variables outlive a run, files of package os are the machine's, and a seed may not repeat: exec: \"go\"")
 	}
+}
+
+// The text of a program shows the versions of its modules.
+func TestVersions(t *testing.T) {
+	got := simulation.Versions([]byte("\x00/mod/example.org/a/b@v1.2.3-rc.1/x/y.go\x00/mod/example.org/c@v2.0.0/z.go\x00me@v8, @v1/ @v"))
+	require.Equal(t, map[string]string{"/mod/example.org/a/b": "v1.2.3-rc.1", "/mod/example.org/c": "v2.0.0"}, got)
+	self, err := os.Executable()
+	require.NoError(t, err)
+	text, err := os.ReadFile(self)
+	require.NoError(t, err)
+	for path, version := range simulation.Versions(text) {
+		if strings.HasSuffix(path, "github.com/stretchr/testify") {
+			require.Regexp(t, `^v1\.\d+\.\d+$`, version)
+			return
+		}
+	}
+	require.Fail(t, "testify is not there")
 }

@@ -91,3 +91,6 @@ func (n *Node) CrashFunctions() (all int) {
 	})
 	return all
 }
+
+// Versions returns the versions of the modules of a program.
+var Versions = versions

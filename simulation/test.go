@@ -79,7 +79,7 @@ func Test(t *testing.T, main func(ctx context.Context, w *World) error, o TestOp
 		var err error
 		if program, err = overlaid(t); err != nil {
 			program = ""
-			t.Logf("simulation: the runs share this process, so package variables outlive a run, and a seed may not repeat: %v", err)
+			t.Logf("simulation: the runs share this process, so package variables outlive a run, files of package os are the machine's, and a seed may not repeat: %v", err)
 		}
 		env = []string{"BRAID_ORDER_KEYS=1"}
 	}
