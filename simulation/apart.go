@@ -7,10 +7,13 @@ import (
 	"debug/buildinfo"
 	"errors"
 	"fmt"
+	"io/fs"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"runtime/debug"
+	"slices"
 	"strconv"
 	"sync"
 	"testing"
@@ -72,11 +75,50 @@ func find(ctx context.Context) (string, error) {
 		return "", err
 	}
 	// The program follows from this one, which contains the edits of the overlay.
-	program := filepath.Join(cache, "braid", "tests", fmt.Sprintf("%x", sha256.Sum256(text)), filepath.Base(info.Path))
+	tests := filepath.Join(cache, "braid", "tests")
+	folder := filepath.Join(tests, fmt.Sprintf("%x", sha256.Sum256(text)))
+	program := filepath.Join(folder, filepath.Base(info.Path))
 	if _, err := os.Stat(program); err == nil {
-		return program, nil
+		now := time.Now()
+		return program, os.Chtimes(folder, now, now)
 	}
+	removeOld(tests)
 	return program, build(ctx, program, info, text)
+}
+
+// The cache keeps a program that was used in the last month, if the programs that were used later have less than 1 GB. It always keeps a
+// program that was used in the last day, because a test may run so long.
+const (
+	monthOld   = 30 * 24 * time.Hour
+	dayOld     = 24 * time.Hour
+	mostCached = 1 << 30
+)
+
+// removeOld removes programs from the cache.
+func removeOld(tests string) {
+	folders, _ := os.ReadDir(tests)
+	used, size, total := map[string]time.Time{}, map[string]int64{}, int64(0)
+	for _, f := range folders {
+		_ = filepath.WalkDir(filepath.Join(tests, f.Name()), func(name string, d fs.DirEntry, err error) error {
+			if err == nil {
+				if info, err := d.Info(); err == nil && d.Type().IsRegular() {
+					size[f.Name()] += info.Size()
+				} else if err == nil && d.Name() == f.Name() {
+					used[f.Name()] = info.ModTime()
+				}
+			}
+			return nil
+		})
+	}
+	names := slices.SortedFunc(maps.Keys(used), func(a, b string) int { return used[b].Compare(used[a]) })
+	for _, name := range names {
+		age := time.Since(used[name])
+		if age > monthOld || age > dayOld && total+size[name] > mostCached {
+			_ = os.RemoveAll(filepath.Join(tests, name))
+			continue
+		}
+		total += size[name]
+	}
 }
 
 // build builds the program of the package in testDir, with the flags of this program, whose text is self.

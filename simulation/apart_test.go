@@ -158,3 +158,40 @@ func TestVersions(t *testing.T) {
 	}
 	require.Fail(t, "testify is not there")
 }
+
+// The cache of programs is bound by age and size, but keeps the programs of tests that may be running.
+func TestRemoveOld(t *testing.T) {
+	dir := t.TempDir()
+	add := func(name string, age time.Duration, size int64) {
+		folder := filepath.Join(dir, name)
+		require.NoError(t, os.MkdirAll(filepath.Join(folder, "part"), 0o700))
+		f, err := os.Create(filepath.Join(folder, "part", "x.test"))
+		require.NoError(t, err)
+		require.NoError(t, errors.Join(f.Truncate(size), f.Close()))
+		used := time.Now().Add(-age)
+		require.NoError(t, os.Chtimes(folder, used, used))
+	}
+	const day = 24 * time.Hour
+	add("a", 0, 700<<20)
+	add("b", day/2, 700<<20)
+	add("c", 2*day, 1)
+	simulation.RemoveOld(dir)
+	left := func() (names []string) {
+		all, err := os.ReadDir(dir)
+		require.NoError(t, err)
+		for _, d := range all {
+			names = append(names, d.Name())
+		}
+		return names
+	}
+	require.Equal(t, []string{"a", "b"}, left())
+
+	require.NoError(t, os.RemoveAll(filepath.Join(dir, "a")))
+	add("c", 2*day, 200<<20)
+	add("d", 3*day, 200<<20)
+	add("e", 4*day, 100<<20)
+	add("f", 40*day, 1)
+	simulation.RemoveOld(dir)
+	require.Equal(t, []string{"b", "c", "e"}, left())
+	simulation.RemoveOld(filepath.Join(dir, "none"))
+}

@@ -92,5 +92,8 @@ func (n *Node) CrashFunctions() (all int) {
 	return all
 }
 
-// Versions returns the versions of the modules of a program.
-var Versions = versions
+// These are functions of apart.go.
+var (
+	Versions  = versions
+	RemoveOld = removeOld
+)
