@@ -132,7 +132,13 @@ func TestApart(t *testing.T) {
 	require.Contains(t, string(text), "main makes node s\n")
 
 	require.Regexp(t, `(?s)seed 7: main has marked the test as failed.*it is 7`, test("error"))
-	require.Contains(t, test("exits"), "seed 7: simulation: the process of the run ended: exit status 3")
+	for _, seed := range []string{"", "7"} {
+		out = test("exits", "BRAID_SEED="+seed)
+		require.Contains(t, out, "seed 7: simulation: the process of the run ended: exit status 3")
+		require.Contains(t, out, "guests at level D; ")
+		require.Contains(t, out, "the output of seed 7")
+		require.Greater(t, strings.Count(out, `sends 4 bytes to s: "ping"`), 10, "the end of the trace, or all")
+	}
 	require.Contains(t, test("differs"), "seed 7: it is 7\n")
 
 	// Without a go command, the runs share a process.
