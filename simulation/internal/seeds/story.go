@@ -144,8 +144,8 @@ func (s Scene) describe() string {
 	return fmt.Sprintf("%s sends %d bytes to %s, lost: %q", s.Message.From, s.Bytes, s.To, s.Text)
 }
 
-// The text of a story with more lines than longStory, as of a cluster that makes no progress, has messages only among its last lines.
-const longStory, lastMessages = 100, 20 // in lines
+// The text of a story with more lines than longStory, as of a cluster that makes no progress, has messages only among so many last lines.
+const longStory, lastMessages = 100, 20
 
 // Story returns the story of a run as text. Each line contains the step, the time and a description of an event. A long story has all faults
 // and lines of Log, but messages only among its last lines.

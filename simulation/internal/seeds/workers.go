@@ -86,7 +86,8 @@ func (s *session) work(t *testing.T) (elsewhere bool) {
 		t.Fatalf("simulation: BRAID_WORKER: %v", err)
 	}
 	defer func() { _ = out.Close() }()
-	if j.How.Events { // for a run that ends its process, whose events are not returned
+	if j.How.Events {
+		// A run that ends its process returns no events.
 		trace, err := os.Create(file + ".trace")
 		if err != nil {
 			t.Fatalf("simulation: BRAID_WORKER: %v", err)

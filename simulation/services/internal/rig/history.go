@@ -18,7 +18,7 @@ var (
 )
 
 // Found checks that the named test, which passes here, finds a bug of history: that it fails with the older versions of history.mod, within n
-// seeds and with the text want, where each number is 0. The list of what has happened, after 40 tries to shorten it, must have at most 40
+// seeds and with the text want, where each number is 0. After 40 tries to shorten the failure, its list must have at most 40
 // lines, and the command that the failure prints must repeat it, in a process of its own.
 func Found(t *testing.T, test string, n int, want string) {
 	t.Helper()
