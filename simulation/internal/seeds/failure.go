@@ -49,14 +49,7 @@ func (f *failure) canRepeat() bool {
 	return (!f.was.Unending || f.endsItsProcess()) && !(f.s.processes > 0 && f.was.Differs)
 }
 
-func (f *failure) endsItsProcess() bool {
-	return f.s.Program != "" && errors.Is(f.was.Err, errEnded) && !f.timedOut()
-}
-
-// timedOut reports whether the run took all the time of the test.
-func (f *failure) timedOut() bool {
-	return f.was.Err != nil && strings.Contains(f.was.Err.Error(), "panic: test timed out")
-}
+func (f *failure) endsItsProcess() bool { return f.s.Program != "" && f.was.endsItsProcess() }
 
 // repeat repeats the run, unless s.first has recorded its events already.
 func (f *failure) repeat() {

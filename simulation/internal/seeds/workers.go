@@ -86,8 +86,7 @@ func (s *session) work(t *testing.T) (elsewhere bool) {
 		t.Fatalf("simulation: BRAID_WORKER: %v", err)
 	}
 	defer func() { _ = out.Close() }()
-	if j.How.Events {
-		// A run that ends its process returns no events.
+	if j.How.Keep {
 		trace, err := os.Create(file + ".trace")
 		if err != nil {
 			t.Fatalf("simulation: BRAID_WORKER: %v", err)
