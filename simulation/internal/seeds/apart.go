@@ -16,11 +16,11 @@ type apart struct {
 
 func (a *apart) Run(p Run, how How) Result {
 	how.Events = how.Events || how.Trace != nil
-	return a.told(a.keep(p, how, a.s.employ(a.t, how, p)[0]), how)
+	return a.told(a.addTrace(p, how, a.s.employ(a.t, how, p)[0]), how)
 }
 
-// keep adds the events to the result r of a run that has ended its process. The run is performed again, and writes its trace to a file.
-func (a *apart) keep(p Run, how How, r Result) Result {
+// addTrace adds the events to the result r of a run that has ended its process. The run is performed again, and writes its trace to a file.
+func (a *apart) addTrace(p Run, how How, r Result) Result {
 	if how.Keep = true; r.endsItsProcess() && (how.Events || how.Trace != nil) {
 		r.Events = a.s.employ(a.t, how, p)[0].Events
 	}
@@ -34,7 +34,7 @@ func (r Result) endsItsProcess() bool {
 
 func (a *apart) Twice(p Run, how How) Result {
 	x, y := a.s.pair(a.t, p, how)
-	x = a.keep(p, how, x)
+	x = a.addTrace(p, how, x)
 	if a.told(x, how); x.same(y) {
 		return x
 	}
@@ -46,7 +46,7 @@ func (a *apart) Twice(p Run, how How) Result {
 
 func (a *apart) Again(p Run, how How, was Result) Result {
 	how.Events = true
-	r := a.told(a.keep(p, how, a.s.employ(a.t, how, p)[0]), how)
+	r := a.told(a.addTrace(p, how, a.s.employ(a.t, how, p)[0]), how)
 	if !r.same(was) {
 		return a.Twice(p, how)
 	}
