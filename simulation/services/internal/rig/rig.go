@@ -41,10 +41,10 @@ func Run(t *testing.T, n int, s Service) {
 // Test runs main, which is a guest, with n seeds. Each runs twice.
 func Test(t *testing.T, n int, o simulation.Options, main func(ctx context.Context, w *simulation.World) error) {
 	t.Helper()
-	begun := processor.Used()
+	begun := processor.UsedWithChildren()
 	o.Guests = true
 	simulation.Test(t, main, simulation.TestOptions{Seeds: n, Twice: true, Options: o})
-	t.Logf("%.1f s of processor", (processor.Used() - begun).Seconds())
+	t.Logf("%.1f s of processor", (processor.UsedWithChildren() - begun).Seconds())
 }
 
 func (s Service) run(w *simulation.World) error {
