@@ -161,10 +161,10 @@ func build(ctx context.Context, program string, info *debug.BuildInfo, self []by
 	if err != nil {
 		return err
 	}
-	here := versions(self)
-	for path, version := range versions(text) {
-		if v, ok := here[path]; ok && v != version {
-			return fmt.Errorf("go test -c takes %s %s, and this program has %s; -modfile must be in GOFLAGS", path, version, v)
+	here, there := versions(self), versions(text)
+	for _, path := range slices.Sorted(maps.Keys(there)) {
+		if v, ok := here[path]; ok && v != there[path] {
+			return fmt.Errorf("go test -c takes %s %s, and this program has %s; -modfile must be in GOFLAGS", path, there[path], v)
 		}
 	}
 	return os.Rename(made, program)
