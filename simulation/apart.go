@@ -96,9 +96,9 @@ const (
 
 // removeOld removes programs from the cache.
 func removeOld(tests string) {
-	folders, _ := os.ReadDir(tests)
+	entries, _ := os.ReadDir(tests)
 	used, size, total := map[string]time.Time{}, map[string]int64{}, int64(0)
-	for _, f := range folders {
+	for _, f := range entries {
 		_ = filepath.WalkDir(filepath.Join(tests, f.Name()), func(name string, d fs.DirEntry, err error) error {
 			if err == nil {
 				if info, err := d.Info(); err == nil && d.Type().IsRegular() {
