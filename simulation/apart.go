@@ -110,8 +110,8 @@ func removeOld(tests string) {
 			return nil
 		})
 	}
-	names := slices.SortedFunc(maps.Keys(used), func(a, b string) int { return used[b].Compare(used[a]) })
-	for _, name := range names {
+	latest := slices.SortedFunc(maps.Keys(used), func(a, b string) int { return used[b].Compare(used[a]) })
+	for _, name := range latest {
 		age := time.Since(used[name])
 		if age > monthOld || age > dayOld && total+size[name] > mostCached {
 			_ = os.RemoveAll(filepath.Join(tests, name))
