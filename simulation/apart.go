@@ -1,15 +1,19 @@
 package simulation
 
 import (
+	"bytes"
 	"context"
 	"crypto/sha256"
 	"debug/buildinfo"
 	"errors"
 	"fmt"
+	"io/fs"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"runtime/debug"
+	"slices"
 	"strconv"
 	"sync"
 	"testing"
@@ -71,15 +75,54 @@ func find(ctx context.Context) (string, error) {
 		return "", err
 	}
 	// The program follows from this one, which contains the edits of the overlay.
-	program := filepath.Join(cache, "braid", "tests", fmt.Sprintf("%x", sha256.Sum256(text)), filepath.Base(info.Path))
+	tests := filepath.Join(cache, "braid", "tests")
+	folder := filepath.Join(tests, fmt.Sprintf("%x", sha256.Sum256(text)))
+	program := filepath.Join(folder, filepath.Base(info.Path))
 	if _, err := os.Stat(program); err == nil {
-		return program, nil
+		now := time.Now()
+		return program, os.Chtimes(folder, now, now)
 	}
-	return program, build(ctx, program, info)
+	removeOld(tests)
+	return program, build(ctx, program, info, text)
 }
 
-// build builds the program of the package in testDir, with the flags of this program.
-func build(ctx context.Context, program string, info *debug.BuildInfo) error {
+// The cache keeps a program that was used in the last month, if the programs that were used later have less than 1 GB. It always keeps a
+// program that was used in the last day, because a test may run so long.
+const (
+	monthOld   = 30 * 24 * time.Hour
+	dayOld     = 24 * time.Hour
+	mostCached = 1 << 30
+)
+
+// removeOld removes programs from the cache.
+func removeOld(tests string) {
+	entries, _ := os.ReadDir(tests)
+	used, size, total := map[string]time.Time{}, map[string]int64{}, int64(0)
+	for _, f := range entries {
+		_ = filepath.WalkDir(filepath.Join(tests, f.Name()), func(name string, d fs.DirEntry, err error) error {
+			if err == nil {
+				if info, err := d.Info(); err == nil && d.Type().IsRegular() {
+					size[f.Name()] += info.Size()
+				} else if err == nil && d.Name() == f.Name() {
+					used[f.Name()] = info.ModTime()
+				}
+			}
+			return nil
+		})
+	}
+	latest := slices.SortedFunc(maps.Keys(used), func(a, b string) int { return used[b].Compare(used[a]) })
+	for _, name := range latest {
+		age := time.Since(used[name])
+		if age > monthOld || age > dayOld && total+size[name] > mostCached {
+			_ = os.RemoveAll(filepath.Join(tests, name))
+			continue
+		}
+		total += size[name]
+	}
+}
+
+// build builds the program of the package in testDir, with the flags of this program, whose text is self.
+func build(ctx context.Context, program string, info *debug.BuildInfo, self []byte) error {
 	g, err := edited.Overlay(testDir)
 	if err != nil {
 		return err
@@ -114,5 +157,42 @@ func build(ctx context.Context, program string, info *debug.BuildInfo) error {
 	if built.Path != info.Path {
 		return fmt.Errorf("the folder %s has another package: %s", testDir, built.Path)
 	}
+	text, err := os.ReadFile(made)
+	if err != nil {
+		return err
+	}
+	here, there := versions(self), versions(text)
+	for _, path := range slices.Sorted(maps.Keys(there)) {
+		if v, ok := here[path]; ok && v != there[path] {
+			return fmt.Errorf("go test -c takes %s %s, and this program has %s; -modfile must be in GOFLAGS", path, there[path], v)
+		}
+	}
 	return os.Rename(made, program)
+}
+
+// versions returns the versions of the modules in the module cache from which a program was built, by their paths. The build information of a
+// test has no modules, but its text has the names of its source files.
+func versions(text []byte) map[string]string {
+	all := map[string]string{}
+	isName := func(c byte) bool {
+		return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || bytes.IndexByte([]byte("!+-._~/\\:"), c) >= 0
+	}
+	for at := 0; ; {
+		n := bytes.Index(text[at:], []byte("@v"))
+		if n < 0 {
+			return all
+		}
+		at += n
+		from, to := at, at+1
+		for from > 0 && isName(text[from-1]) {
+			from--
+		}
+		for to < len(text) && isName(text[to]) && text[to] != '/' && text[to] != '\\' {
+			to++
+		}
+		if from < at && to < len(text) && (text[to] == '/' || text[to] == '\\') {
+			all[string(text[from:at])] = string(text[at+1 : to])
+		}
+		at = to
+	}
 }

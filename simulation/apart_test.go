@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"strconv"
+	"strings"
 	"testing"
 	"time"
 
@@ -131,12 +132,72 @@ func TestApart(t *testing.T) {
 	require.Contains(t, string(text), "main makes node s\n")
 
 	require.Regexp(t, `(?s)seed 7: main has marked the test as failed.*it is 7`, test("error"))
-	require.Contains(t, test("exits"), "seed 7: simulation: the process of the run ended: exit status 3")
+	for _, seed := range []string{"", "7"} {
+		out = test("exits", "BRAID_SEED="+seed)
+		require.Contains(t, out, "seed 7: simulation: the process of the run ended: exit status 3")
+		require.Contains(t, out, "guests at level D; ")
+		require.Contains(t, out, "the output of seed 7")
+		require.Greater(t, strings.Count(out, `sends 4 bytes to s: "ping"`), 10, "the end of the trace, or all")
+	}
 	require.Contains(t, test("differs"), "seed 7: it is 7\n")
 
 	// Without a go command, the runs share a process.
 	out = test("in one process", "PATH=", "GOROOT=", "XDG_CACHE_HOME="+t.TempDir(), "BRAID_SEEDS=1", "BRAID_RANDOM=")
 	if !chance.Nodes() {
-		require.Contains(t, out, "the runs share this process, so package variables outlive a run, and a seed may not repeat: exec: \"go\"")
+		require.Contains(t, out, "the runs share this process, so package variables outlive a run, files of package os are the machine's, and a seed may not repeat: exec: \"go\"")
 	}
+}
+
+// The text of a program shows the versions of its modules.
+func TestVersions(t *testing.T) {
+	got := simulation.Versions([]byte("\x00/mod/example.org/a/b@v1.2.3-rc.1/x/y.go\x00/mod/example.org/c@v2.0.0/z.go\x00me@v8, @v1/ @v"))
+	require.Equal(t, map[string]string{"/mod/example.org/a/b": "v1.2.3-rc.1", "/mod/example.org/c": "v2.0.0"}, got)
+	self, err := os.Executable()
+	require.NoError(t, err)
+	text, err := os.ReadFile(self)
+	require.NoError(t, err)
+	for path, version := range simulation.Versions(text) {
+		if strings.HasSuffix(path, "github.com/stretchr/testify") {
+			require.Regexp(t, `^v1\.\d+\.\d+$`, version)
+			return
+		}
+	}
+	require.Fail(t, "testify is not there")
+}
+
+// The cache of programs is bound by age and size, but keeps the programs of tests that may be running.
+func TestRemoveOld(t *testing.T) {
+	dir := t.TempDir()
+	add := func(name string, age time.Duration, size int64) {
+		folder := filepath.Join(dir, name)
+		require.NoError(t, os.MkdirAll(filepath.Join(folder, "part"), 0o700))
+		f, err := os.Create(filepath.Join(folder, "part", "x.test"))
+		require.NoError(t, err)
+		require.NoError(t, errors.Join(f.Truncate(size), f.Close()))
+		used := time.Now().Add(-age)
+		require.NoError(t, os.Chtimes(folder, used, used))
+	}
+	const day = 24 * time.Hour
+	add("a", 0, 700<<20)
+	add("b", day/2, 700<<20)
+	add("c", 2*day, 1)
+	simulation.RemoveOld(dir)
+	left := func() (names []string) {
+		all, err := os.ReadDir(dir)
+		require.NoError(t, err)
+		for _, d := range all {
+			names = append(names, d.Name())
+		}
+		return names
+	}
+	require.Equal(t, []string{"a", "b"}, left())
+
+	require.NoError(t, os.RemoveAll(filepath.Join(dir, "a")))
+	add("c", 2*day, 200<<20)
+	add("d", 3*day, 200<<20)
+	add("e", 4*day, 100<<20)
+	add("f", 40*day, 1)
+	simulation.RemoveOld(dir)
+	require.Equal(t, []string{"b", "c", "e"}, left())
+	simulation.RemoveOld(filepath.Join(dir, "none"))
 }

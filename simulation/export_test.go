@@ -90,3 +90,9 @@ func (n *Node) CrashFunctions() (all int) {
 	})
 	return all
 }
+
+// These are functions of apart.go.
+var (
+	Versions  = versions
+	RemoveOld = removeOld
+)

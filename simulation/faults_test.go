@@ -6,6 +6,7 @@ import (
 	"io"
 	"net"
 	"os"
+	"strings"
 	"syscall"
 	"testing"
 	"time"
@@ -130,17 +131,24 @@ func TestSlowAndFullDisks(t *testing.T) {
 		n.SlowDisk(0)
 		require.Zero(t, syncs(f))
 
-		write(f, 0, "abc")
+		sector := strings.Repeat("-", 512)
+		write(f, 0, sector[:510])
 		n.FullDisk(true)
 		write(f, 0, "xyz")
-		_, err := f.WriteAt([]byte("12"), 2)
+		k, err := f.WriteAt([]byte("1234"), 509)
+		require.Equal(t, 3, k) // what fits into the sector
+		require.ErrorIs(t, err, syscall.ENOSPC)
+		k, err = f.WriteAt([]byte("5"), 512)
+		require.Zero(t, k)
+		require.ErrorIs(t, err, syscall.ENOSPC)
+		_, err = f.WriteAt([]byte("6"), 2000)
 		require.ErrorIs(t, err, syscall.ENOSPC)
 		_, err = n.FS().Create("h")
 		require.ErrorIs(t, err, syscall.ENOSPC)
-		require.Equal(t, "xyz", string(content(t, n.FS(), "f")))
+		require.Equal(t, "xyz"+sector[3:509]+"123", string(content(t, n.FS(), "f")))
 		write(g, 0, "abc")
 		n.FullDisk(false)
-		write(f, 2, "12")
+		write(f, 511, "34")
 		return nil
 	})
 }

@@ -38,7 +38,7 @@ type file struct {
 
 // FS returns the disk of n. State that was synced survives a Crash. A crash keeps a random prefix of the unsynced changes to names, and
 // keeps or loses each unsynced sector of 512 bytes. A name may contain slashes. A Sync first yields, so that the node may crash before
-// anything is synced. A write that fails has written nothing. A file has at most 1 GiB; a larger write or Truncate fails with EFBIG. After
+// anything is synced. A write that fails has written nothing, except on a full disk. A file has at most 1 GiB; a larger write or Truncate fails with EFBIG. After
 // a crash, operations on files that were open fail with os.ErrClosed.
 func (n *Node) FS() disk.FS { return nodeFS{n: n} }
 
@@ -250,7 +250,7 @@ func (n *Node) rotten(f *storage.File, off, end int64) iter.Seq[int64] {
 	}
 }
 
-// WriteAt implements io.WriterAt. A write that fails writes nothing.
+// WriteAt implements io.WriterAt. A write that fails writes nothing, except on a full disk, see Node.FullDisk.
 func (f *file) WriteAt(p []byte, off int64) (int, error) {
 	return onDisk(f.h, func() (int, error) {
 		if err := f.use("write", draws.HashBytes(uint64(off), p)); err != nil {
@@ -264,8 +264,12 @@ func (f *file) WriteAt(p []byte, off int64) (int, error) {
 			return 0, nil
 		case off > maxSize-int64(len(p)):
 			return 0, pathError("write", f.name, syscall.EFBIG)
-		case f.n.disk.full && off+int64(len(p)) > f.f.Size():
-			return 0, pathError("write", f.name, syscall.ENOSPC)
+		case f.n.disk.full && f.f.Fits(len(p), off) < len(p):
+			n := f.f.Fits(len(p), off)
+			if n > 0 {
+				f.f.Write(append([]byte(nil), p[:n]...), off)
+			}
+			return n, pathError("write", f.name, syscall.ENOSPC)
 		case w.dice.disk.Chance(w.links.faults.Write) && w.record.Comes("write"):
 			return 0, pathError("write", f.name, syscall.EIO)
 		}

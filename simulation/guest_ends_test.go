@@ -159,6 +159,19 @@ func TestGuestEnds(t *testing.T) {
 			<-make(chan int)
 			return nil
 		}, simulation.ErrDeadlock, []string{"guests of a:", "Accept", "guests of the World:", "chan receive"}},
+		"nothing but ticks can happen": {func(ctx context.Context, w *simulation.World) error {
+			w.Node("a").Start(func(context.Context, *simulation.Host) {
+				for range time.Tick(time.Minute) {
+				}
+			})
+			<-make(chan int)
+			return nil
+		}, simulation.ErrDeadlock, []string{"guests of a:", "guests of the World:", "chan receive"}},
+		"a computation that takes long because the machine is busy": {func(context.Context, *simulation.World) error {
+			for begun := chance.Nanotime(); time.Duration(chance.Nanotime()-begun) < 600*time.Millisecond; { // at most so much processor time
+			}
+			return nil
+		}, nil, nil},
 		"a loop": {func(ctx context.Context, w *simulation.World) error {
 			w.Node("a").Start(func(ctx context.Context, h *simulation.Host) {
 				for !stop.Load() {
@@ -179,7 +192,8 @@ func TestGuestEnds(t *testing.T) {
 		}, errOdd, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if *simulation.BusyAfter = 10 * time.Second; name == "a loop" {
+			*simulation.BusyAfter = 10 * time.Second
+			if name == "a loop" || strings.HasPrefix(name, "a computation") {
 				*simulation.BusyAfter = 500 * time.Millisecond
 			}
 			r := guests(t, c.main)

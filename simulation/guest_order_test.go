@@ -3,6 +3,7 @@ package simulation_test
 import (
 	"bytes"
 	"context"
+	"fmt"
 	"math/rand/v2"
 	"strings"
 	"sync"
@@ -160,4 +161,33 @@ func TestGuestDraws(t *testing.T) {
 		return all
 	}
 	require.Equal(t, times(false), times(true))
+}
+
+// Timers of one moment fire in the order of the seed, also with -race, where the runtime shuffles its queues: ten tickers of a second.
+func TestGuestTickers(t *testing.T) {
+	simulation.Test(t, func(_ context.Context, w *simulation.World) error {
+		for i := range 5 {
+			w.Node(fmt.Sprint("n", i)).Start(func(ctx context.Context, h *simulation.Host) {
+				c, err := h.ListenPacket("udp", ":1")
+				if err != nil {
+					w.Log("%v", err)
+					return
+				}
+				to, _ := simulation.UDPAddr(fmt.Sprintf("n%d:1", (i+1)%5))
+				for range 2 {
+					go func() {
+						for tick := time.Tick(time.Second); ctx.Err() == nil; {
+							select {
+							case <-tick:
+								_, _ = c.WriteTo(fmt.Append(nil, rand.IntN(1_000_000)), to)
+							case <-ctx.Done():
+							}
+						}
+					}()
+				}
+			})
+		}
+		time.Sleep(20 * time.Second)
+		return nil
+	}, simulation.TestOptions{Seeds: 5, Twice: true, Options: simulation.Options{Guests: true}})
 }

@@ -279,7 +279,8 @@ func (n *Node) RotDisk(p float64) {
 	})
 }
 
-// FullDisk sets whether n's disk is full. On a full disk, a Create, and a write that makes a file longer, fail with ENOSPC.
+// FullDisk sets whether n's disk is full. On a full disk, a Create fails with ENOSPC, and so does a write that needs another sector of 512
+// bytes. The part of the write that fits into the last sector of the file is written.
 func (n *Node) FullDisk(full bool) {
 	n.world.do(func() {
 		n.disk.full = full

@@ -79,7 +79,7 @@ func Test(t *testing.T, main func(ctx context.Context, w *World) error, o TestOp
 		var err error
 		if program, err = overlaid(t); err != nil {
 			program = ""
-			t.Logf("simulation: the runs share this process, so package variables outlive a run, and a seed may not repeat: %v", err)
+			t.Logf("simulation: the runs share this process, so package variables outlive a run, files of package os are the machine's, and a seed may not repeat: %v", err)
 		}
 		env = []string{"BRAID_ORDER_KEYS=1"}
 	}
@@ -99,11 +99,12 @@ type trials struct {
 	runs   []*runner
 	random *chance.State // access to the runtime's draws; nil if they cannot be set, or without guests
 	why    string        // why they cannot be set
+	apart  bool          // each run has a process
 	sum    Report        // the sums of the figures of all runs with guests
 }
 
 func newTrials(t *testing.T, main func(ctx context.Context, w *World) error, o TestOptions, apart bool) *trials {
-	s := &trials{t: t, main: main, o: o.Options}
+	s := &trials{t: t, main: main, o: o.Options, apart: apart}
 	s.o.Preempt = !o.NoPreempt
 	if o.Guests && !apart {
 		calm(t)
@@ -141,6 +142,9 @@ func (s *trials) account(workers seeds.Result) string {
 		return ""
 	}
 	at := cmp.Or(workers.Level, level(s.random, s.o))
+	if s.apart && workers.Level == "" { // the first run has ended its process
+		at = map[bool]string{true: "D", false: "C"}[s.o.Preempt]
+	}
 	return fmt.Sprintf("guests at level %s%s; %d windows, %d long, %d checks again, %d events ahead, %d goroutines left", at, s.why,
 		s.sum.Windows+workers.Windows, s.sum.Long+workers.Long, s.runs[0].tries, s.sum.Ahead+workers.Ahead, s.sum.Left+workers.Left)
 }

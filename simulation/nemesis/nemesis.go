@@ -35,6 +35,8 @@ const (
 	Pause                      // the tasks and timers of a node stop for a while
 	Skew                       // a node's clock shows a wrong time, and runs too fast or too slow
 	SlowDisk                   // each Sync of a node's disk takes longer
+	FullDisk                   // a node's disk is full; many programs end then, so it must be chosen by Options.Kinds
+	RotDisk                    // sectors of a node's disk rot, for programs with checksums; it must be chosen by Options.Kinds
 
 	all = 1<<iota - 1
 )
@@ -56,8 +58,8 @@ type Options struct {
 	// two writes. 0 means 200 ms.
 	Every time.Duration
 
-	// Kinds are the kinds of faults that may occur. 0 means all kinds, or in a World with guests all kinds except Pause and Skew, which have
-	// no effect on guests. Start panics if a kind is unknown.
+	// Kinds are the kinds of faults that may occur. 0 means all kinds except FullDisk and RotDisk. In a World with guests, 0 also excepts
+	// Pause and Skew, which have no effect on guests. Start panics if a kind is unknown.
 	Kinds Kind
 }
 
@@ -92,7 +94,7 @@ func Start(w *simulation.World, o Options) (calm func()) {
 		o.Every = 200 * time.Millisecond
 	}
 	if o.Kinds == 0 {
-		o.Kinds = all
+		o.Kinds = all &^ (FullDisk | RotDisk)
 		if w.Guests() {
 			o.Kinds &^= Pause | Skew
 		}
@@ -119,6 +121,7 @@ func (n *nemesis) choose() (names []string) {
 		{Partition, "partition", n.links() > 0, n.partition}, {OneWay, "one way", n.links() > 0, n.oneWay}, {Cut, "cut", n.links() > 0, n.cut},
 		{Crash, "crash", n.o.Boot != nil, n.crash}, {PowerOff, "power off", n.o.Boot != nil, n.powerOff},
 		{Pause, "pause", true, n.pause}, {Skew, "skew", true, n.skew}, {SlowDisk, "slow disk", true, n.slowDisk},
+		{FullDisk, "full disk", true, n.fullDisk}, {RotDisk, "rotting disk", true, n.rotDisk},
 	} {
 		if k.with && n.o.Kinds&k.kind != 0 {
 			can = append(can, k)
@@ -297,4 +300,14 @@ func (n *nemesis) slowDisk() fault {
 	node, most := n.node(), n.upTo(4*n.o.Every)
 	what := fmt.Sprintf("a Sync of %s takes up to %v longer", node.Name(), most)
 	return fault{what, func() { node.SlowDisk(most) }, func() { node.SlowDisk(0) }}
+}
+
+func (n *nemesis) fullDisk() fault {
+	node := n.node()
+	return fault{"the disk of " + node.Name() + " is full", func() { node.FullDisk(true) }, func() { node.FullDisk(false) }}
+}
+
+func (n *nemesis) rotDisk() fault {
+	node, p := n.node(), n.rand.Float64()/100
+	return fault{"the disk of " + node.Name() + " rots", func() { node.RotDisk(p) }, func() { node.RotDisk(0) }}
 }

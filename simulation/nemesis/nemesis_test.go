@@ -23,6 +23,7 @@ import (
 var kinds = map[string]nemesis.Kind{
 	"partition": nemesis.Partition, "one way": nemesis.OneWay, "cut": nemesis.Cut, "crash": nemesis.Crash,
 	"power": nemesis.PowerOff, "pause": nemesis.Pause, "skew": nemesis.Skew, "disk": nemesis.SlowDisk,
+	"full": nemesis.FullDisk, "rot": nemesis.RotDisk,
 }
 
 var names = []string{"a", "b", "c"}
@@ -68,8 +69,20 @@ func (x *ward) observe(ctx context.Context) {
 			seen["skew"] = true
 		}
 		_ = x.w.Go(func() {
-			if f, err := n.FS().Create("f"); err == nil && f.Sync() == nil && x.w.Now().After(begin) {
+			f, err := n.FS().Create("f")
+			if errors.Is(err, syscall.ENOSPC) {
+				seen["full"] = true
+			}
+			if err != nil {
+				return
+			}
+			zeros, got := make([]byte, 8<<10), make([]byte, 8<<10)
+			_, _ = f.WriteAt(zeros, 0)
+			if f.Sync() == nil && x.w.Now().After(begin) {
 				seen["disk"] = true
+			}
+			if _, err := f.ReadAt(got, 0); err == nil && !bytes.Equal(got, zeros) {
+				seen["rot"] = true
 			}
 		})
 		for _, b := range names {
@@ -160,7 +173,7 @@ func TestEachKind(t *testing.T) {
 	}
 }
 
-// Each seed leaves out some kinds, and no kind occurs in all seeds.
+// Each seed leaves out some kinds, and no kind occurs in all seeds. A full or a rotting disk occurs only where it was requested.
 func TestSwarm(t *testing.T) {
 	const seeds = 60
 	count, sets := map[string]int{}, map[string]bool{}
@@ -173,6 +186,7 @@ func TestSwarm(t *testing.T) {
 		}
 	}
 	require.Len(t, count, 7, "%v", count)
+	require.Zero(t, count["full"]+count["rot"])
 	for name, n := range count {
 		require.Greater(t, n, seeds/10, name)
 		require.Less(t, n, seeds*2/3, name)
@@ -231,7 +245,7 @@ func TestMisuse(t *testing.T) {
 	r := simulation.Run(func(_ context.Context, w *simulation.World) error {
 		require.PanicsWithValue(t, "nemesis: no Nodes", func() { nemesis.Start(w, nemesis.Options{}) })
 		require.PanicsWithValue(t, "nemesis: unknown Kind", func() {
-			nemesis.Start(w, nemesis.Options{Nodes: names, Kinds: nemesis.Pause | nemesis.SlowDisk<<1})
+			nemesis.Start(w, nemesis.Options{Nodes: names, Kinds: nemesis.Pause | nemesis.RotDisk<<1})
 		})
 		require.PanicsWithValue(t, "nemesis: none of the Kinds is possible", func() {
 			nemesis.Start(w, nemesis.Options{Nodes: names, Kinds: nemesis.Crash})

@@ -5,3 +5,5 @@ package processor
 import "time"
 
 func Used() time.Duration { return 0 }
+
+func UsedWithChildren() time.Duration { return 0 }

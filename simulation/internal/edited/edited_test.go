@@ -85,11 +85,11 @@ func effects(t *testing.T, g *Go, flag string) error {
 	if out, err := g.command("testdata/effects", "test", "-c", "-vet=off", flag, "-overlay="+g.List, "-o", binary, ".").CombinedOutput(); err != nil {
 		return fmt.Errorf("%w: %s", err, out)
 	}
-	run := func(order, pattern string) ([]string, error) {
+	run := func(order, pattern string, env ...string) ([]string, error) {
 		limited, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 		defer cancel()
 		c := exec.CommandContext(limited, binary, "-test.run="+pattern, "-test.timeout=10000h")
-		c.Dir, c.Env = "testdata/effects", append(os.Environ(), "BRAID_ORDER="+order)
+		c.Dir, c.Env = "testdata/effects", append(append(os.Environ(), "BRAID_ORDER="+order), env...)
 		c.Env = append(c.Env, "GORACE=report_bugs=0 atexit_sleep_ms=0") // the tests rely on one goroutine at a time
 		if order == "" {
 			c.Env = append(c.Env, "UNORDERED=1")
@@ -141,6 +141,13 @@ func effects(t *testing.T, g *Go, flag string) error {
 				varies[name] = true
 			}
 		}
+	}
+	lines, err := run("1y", "Process$")
+	if err != nil {
+		return err
+	}
+	if other, err := run("1y", "Process$", "GODEBUG=cpu.aes=off"); err != nil || len(lines) == 0 || !slices.Equal(lines, other) {
+		return fmt.Errorf("a processor that hashes without AES has other keys: %v, %v, %w", lines, other, err)
 	}
 	for name := range first {
 		if !varies[name] {

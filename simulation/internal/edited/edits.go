@@ -65,6 +65,14 @@ var runtimeEdits = []edit{
 	// Begin as BRAID_ORDER says: one processor, no garbage collection, no random bytes.
 	{file: "runtime/proc.go", old: "	randinit() // must run before mallocinit,", changed: "	orderInit()\n	randinit() // must run before mallocinit,"},
 	{file: "runtime/proc.go", old: "	goargs()\n	goenvs()\n", changed: "	goargs()\n	goenvs()\n	orderHide()\n"},
+	{file: "runtime/alg.go", old: "func alginit() {\n", changed: `func alginit() {
+	if order || orderFixed { // hash as a processor without AES does
+		for i := range hashkey {
+			hashkey[i] = uintptr(bootstrapRand())
+		}
+		return
+	}
+`},
 	{file: "runtime/rand.go", old: "	globalRand.state.Init(*seed)\n", changed: "	orderRandInit(seed)\n	globalRand.state.Init(*seed)\n"},
 	{file: "runtime/rand.go", old: "func rand() uint64 {\n", changed: "func rand() uint64 {\n	if x, ok := orderRandom(); ok {\n		return x\n	}\n"},
 	{file: "runtime/proc.go", old: "	if procresize(procs) != nil {\n		throw(\"unknown runnable", changed: "	if order {\n		procs, sched.customGOMAXPROCS = 1, true\n	}\n	if procresize(procs) != nil {\n		throw(\"unknown runnable"},

@@ -1,7 +1,9 @@
 package seeds
 
 import (
+	"errors"
 	"fmt"
+	"strings"
 	"testing"
 )
 
@@ -14,11 +16,25 @@ type apart struct {
 
 func (a *apart) Run(p Run, how How) Result {
 	how.Events = how.Events || how.Trace != nil
-	return a.told(a.s.employ(a.t, how, p)[0], how)
+	return a.told(a.addTrace(p, how, a.s.employ(a.t, how, p)[0]), how)
+}
+
+// addTrace adds the events to the result r of a run that has ended its process. The run is performed again, and writes its trace to a file.
+func (a *apart) addTrace(p Run, how How, r Result) Result {
+	if how.Keep = true; r.endsItsProcess() && (how.Events || how.Trace != nil) {
+		r.Events = a.s.employ(a.t, how, p)[0].Events
+	}
+	return r
+}
+
+// endsItsProcess reports whether the run has ended its process, and not because it took all the time of the test.
+func (r Result) endsItsProcess() bool {
+	return errors.Is(r.Err, errEnded) && !strings.Contains(r.Err.Error(), "panic: test timed out")
 }
 
 func (a *apart) Twice(p Run, how How) Result {
 	x, y := a.s.pair(a.t, p, how)
+	x = a.addTrace(p, how, x)
 	if a.told(x, how); x.same(y) {
 		return x
 	}
@@ -30,7 +46,7 @@ func (a *apart) Twice(p Run, how How) Result {
 
 func (a *apart) Again(p Run, how How, was Result) Result {
 	how.Events = true
-	r := a.told(a.s.employ(a.t, how, p)[0], how)
+	r := a.told(a.addTrace(p, how, a.s.employ(a.t, how, p)[0]), how)
 	if !r.same(was) {
 		return a.Twice(p, how)
 	}

@@ -43,10 +43,13 @@ func (s *session) failure(t *testing.T, p Run, r Result) string {
 		f.run, err, strings.Join(f.notes, ""), strings.Join(f.env, ""), f.run, pattern(t.Name()), s.Package, keys)
 }
 
-// canRepeat reports whether this process can repeat the run. A difference between two processes does not show in one process.
+// canRepeat reports whether this process can repeat the run. A difference between two processes does not show in one process. A run that has
+// ended its own process can be repeated.
 func (f *failure) canRepeat() bool {
-	return !f.was.Unending && !(f.s.processes > 0 && f.was.Differs)
+	return (!f.was.Unending || f.endsItsProcess()) && !(f.s.processes > 0 && f.was.Differs)
 }
+
+func (f *failure) endsItsProcess() bool { return f.s.Program != "" && f.was.endsItsProcess() }
 
 // repeat repeats the run, unless s.first has recorded its events already.
 func (f *failure) repeat() {
@@ -64,6 +67,9 @@ func (f *failure) shorten() {
 	switch {
 	case f.s.tries == 0 || f.last.Differs:
 		return
+	case f.endsItsProcess():
+		f.note("It is not shortened: the run ends its process.\n")
+		return
 	case f.last.Err == nil:
 		f.note("It is not shortened: main has returned no error, but marked the test as failed.\n")
 		return
@@ -80,7 +86,7 @@ func (f *failure) shorten() {
 
 // draw draws the diagram of the run.
 func (f *failure) draw() {
-	if f.s.file != "" {
+	if f.s.file != "" && !f.endsItsProcess() {
 		f.how.Tell = true
 		f.last = f.s.first.Twice(f.run, f.how)
 		f.notes = append(f.notes, f.last.draw(f.s.file, f.run.String()))

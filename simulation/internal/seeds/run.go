@@ -34,6 +34,7 @@ type How struct {
 	Stop   int       // the step before which a debugger stops the run; 0 means no step
 	Trace  io.Writer `json:"-"` // receives the trace; nil means no trace
 	Events bool      // return the events, for a comparison with another process
+	Keep   bool      // a worker writes the trace to a file, because the run may end its process
 }
 
 // A Result describes a run that has ended. A worker sends a Result to its parent as JSON.

@@ -184,3 +184,19 @@ func TestSegmentsAreOneMessage(t *testing.T) {
 	}
 	require.Equal(t, []string{"xx", "x", "y", "y"}, texts)
 }
+
+// A long story has all faults and lines of Log, but of the messages only those among the last lines.
+func TestALongStory(t *testing.T) {
+	for _, c := range []struct{ messages, shown int }{{longStory - 2, longStory - 2}, {longStory - 1, lastMessages - 1}} {
+		r := NewRecord(Run{Seed: 1}, How{Tell: true})
+		r.Add(Scene{Text: "a crashes"})
+		for i := range c.messages {
+			r.Add(Scene{Step: i, Text: "ping", To: "b", Bytes: 4, Message: &Message{From: "a"}})
+		}
+		r.Add(Scene{Text: "b leads"})
+		text := Result{Record: r, Err: errors.New("no progress")}.Story()
+		require.Equal(t, c.shown, strings.Count(text, "ping"), text)
+		require.Equal(t, c.shown < c.messages, strings.HasPrefix(text, fmt.Sprintf("    (without %d messages", c.messages-c.shown)))
+		require.Regexp(t, `(?s)a crashes.*ping.*b leads\n.*the run ends: no progress\n$`, text)
+	}
+}

@@ -144,13 +144,25 @@ func (s Scene) describe() string {
 	return fmt.Sprintf("%s sends %d bytes to %s, lost: %q", s.Message.From, s.Bytes, s.To, s.Text)
 }
 
-// Story returns the story of a run as text. Each line contains the step, the time and a description of an event.
+// The text of a story with more lines than longStory, as of a cluster that makes no progress, has messages only among so many last lines.
+const longStory, lastMessages = 100, 20
+
+// Story returns the story of a run as text. Each line contains the step, the time and a description of an event. A long story has all faults
+// and lines of Log, but messages only among its last lines.
 func (r Result) Story() string {
 	var b strings.Builder
 	line := func(step int, at time.Duration, text string) { fmt.Fprintf(&b, "%7d %14v  %s\n", step, at, text) }
-	for _, s := range r.Record.scenes() {
+	all, omitted := r.Record.scenes(), 0
+	for i, s := range all {
+		if s.Message != nil && len(all) > longStory && i < len(all)-lastMessages {
+			omitted++
+			continue
+		}
 		line(s.Step, s.At, s.describe())
 	}
 	line(r.Steps, r.Elapsed, Verdict(r.Err))
+	if omitted > 0 {
+		return fmt.Sprintf("    (without %d messages before the last %d lines)\n", omitted, lastMessages) + b.String()
+	}
 	return b.String()
 }

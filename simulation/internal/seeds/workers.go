@@ -86,6 +86,14 @@ func (s *session) work(t *testing.T) (elsewhere bool) {
 		t.Fatalf("simulation: BRAID_WORKER: %v", err)
 	}
 	defer func() { _ = out.Close() }()
+	if j.How.Keep {
+		trace, err := os.Create(file + ".trace")
+		if err != nil {
+			t.Fatalf("simulation: BRAID_WORKER: %v", err)
+		}
+		defer func() { _ = trace.Close() }()
+		j.How.Trace = trace
+	}
 	results := json.NewEncoder(out)
 	for _, name := range j.Runs {
 		p, err := Parse(name)
@@ -111,14 +119,14 @@ func (s *session) work(t *testing.T) (elsewhere bool) {
 
 // employ performs the given runs in a new worker, and returns their results up to the first failure.
 func (s *session) employ(t *testing.T, how How, some ...Run) (all []Result) {
+	file := filepath.Join(t.TempDir(), "job")
 	fail := func(err error, output []byte) []Result {
-		r := Result{Unending: true, Err: fmt.Errorf("%w: %w\n%s", errEnded, err, bytes.TrimSpace(output))}
+		r := Result{Events: traced(file), Unending: true, Err: fmt.Errorf("%w: %w\n%s", errEnded, err, bytes.TrimSpace(output))}
 		if len(all) < len(some) {
 			r.Seed = some[len(all)].Seed
 		}
 		return append(all, r)
 	}
-	file := filepath.Join(t.TempDir(), "job")
 	j := job{Name: t.Name(), Call: s.call, How: how}
 	for _, p := range some {
 		j.Runs = append(j.Runs, p.String())
@@ -160,12 +168,21 @@ func (s *session) employ(t *testing.T, how How, some ...Run) (all []Result) {
 	return fail(ended, output)
 }
 
+// traced returns the events of the trace that a worker has written until its run ended it.
+func traced(file string) (all []Event) {
+	text, _ := os.ReadFile(file + ".trace")
+	for line := range strings.Lines(string(text)) {
+		all = append(all, Event{Text: strings.TrimSuffix(line, "\n")})
+	}
+	return all
+}
+
 // worker returns the command that starts a worker for the job in file. The worker inherits the user's flags, and the environment without
 // the variables that only the first process needs.
 func (s *session) worker(t *testing.T, program, file string) *exec.Cmd {
 	args := []string{"-test.run=" + pattern(t.Name()), fmt.Sprintf("-test.short=%v", testing.Short())}
-	if d, ok := t.Deadline(); ok {
-		args = append(args, "-test.timeout="+max(time.Until(d), time.Second).String())
+	if d, ok := t.Deadline(); ok { // a run without an end must end first, so that its seed is named
+		args = append(args, "-test.timeout="+max(time.Until(d)*9/10, time.Second).String())
 	}
 	flag.Visit(func(f *flag.Flag) {
 		if !strings.HasPrefix(f.Name, "test.") {

@@ -81,10 +81,13 @@ func (v *Volume) writeAt(fd int, h *handle, p []byte, off int64) (uintptr, sysca
 	}
 	switch {
 	case len(p) == 0:
-	case v.Full && at+int64(len(p)) > h.f.Size():
+	case v.Full && h.f.Fits(len(p), at) == 0:
 		return 0, syscall.ENOSPC, Wait{}
 	case v.Fails():
 		return 0, syscall.EIO, Wait{}
+	}
+	if v.Full {
+		p = p[:h.f.Fits(len(p), at)]
 	}
 	v.observe(h.f) // a write through a mapping is older
 	n, err := 0, error(nil)

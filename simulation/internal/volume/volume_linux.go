@@ -29,7 +29,7 @@ import (
 type Volume struct {
 	Disk storage.Disk
 
-	Full  bool                                                       // nothing can be created, and no write makes a file longer
+	Full  bool                                                       // nothing can be created, and no file gets another sector
 	Now   int64                                                      // the time of changes, in ns
 	Fails func() bool                                                // whether the next write fails
 	Rots  func(fd int, f *storage.File, name string, off, end int64) // called before a read

@@ -35,11 +35,16 @@ type Service struct {
 // Run runs s with n seeds. Each runs twice.
 func Run(t *testing.T, n int, s Service) {
 	t.Helper()
-	begun := processor.Used()
-	simulation.Test(t, func(_ context.Context, w *simulation.World) error { return s.run(w) }, simulation.TestOptions{
-		Seeds: n, Twice: true, Options: simulation.Options{Guests: true, MaxTime: time.Hour, KeepsNames: !s.Strict},
-	})
-	t.Logf("%.1f s of processor", (processor.Used() - begun).Seconds())
+	Test(t, n, simulation.Options{MaxTime: time.Hour, KeepsNames: !s.Strict}, func(_ context.Context, w *simulation.World) error { return s.run(w) })
+}
+
+// Test runs main, which is a guest, with n seeds. Each runs twice.
+func Test(t *testing.T, n int, o simulation.Options, main func(ctx context.Context, w *simulation.World) error) {
+	t.Helper()
+	begun := processor.UsedWithChildren()
+	o.Guests = true
+	simulation.Test(t, main, simulation.TestOptions{Seeds: n, Twice: true, Options: o})
+	t.Logf("%.1f s of processor", (processor.UsedWithChildren() - begun).Seconds())
 }
 
 func (s Service) run(w *simulation.World) error {
