@@ -46,7 +46,7 @@ func run(t *testing.T, seeds int, main func(ctx context.Context, w *world) error
 		}()
 	}
 	begun := processor.Used()
-	simulation.Test(t, main, simulation.TestOptions{InProcess: true, Seeds: seeds, Twice: !fails(), Options: o})
+	simulation.Test(t, main, simulation.TestOptions{InProcess: fails() || o.Trace != nil, Seeds: seeds, Twice: !fails(), Options: o})
 	t.Logf("%.1f s of processor", (processor.Used() - begun).Seconds())
 }
 
