@@ -312,9 +312,17 @@ func TestChild(t *testing.T) {
 }
 
 // TestCall has short system calls, during which no other goroutine runs. The order would otherwise depend on the time that they take.
-func TestCall(t *testing.T) { call(t) }
+func TestCall(t *testing.T) {
+	f, err := os.CreateTemp(t.TempDir(), "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	fd, block := int(f.Fd()), make([]byte, 64<<10)
+	alone(t, 2000, func() { _, _ = syscall.Pwrite(fd, block, 0) }) // about 20 µs
+}
 
-// TestUnorderedCall is TestCall for a guest of a simulation.
+// TestUnorderedCall has longer calls, of a guest of a simulation.
 func TestUnorderedCall(t *testing.T) {
 	if os.Getenv("UNORDERED") == "" {
 		return
@@ -322,11 +330,16 @@ func TestUnorderedCall(t *testing.T) {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
 	orders.set(1, 1)
 	defer orders.end()
-	over := make(chan bool)
+	f, err := os.Open("/dev/urandom")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	block, over := make([]byte, 8<<20), make(chan bool)
 	go func() {
 		defer close(over)
 		orders.begin(1)
-		call(t)
+		alone(t, 20, func() { _, _ = syscall.Read(int(f.Fd()), block) })
 	}()
 	<-over
 }
@@ -338,20 +351,15 @@ var orders struct {
 	end   func()
 }
 
-func call(t *testing.T) {
-	f, err := os.CreateTemp(t.TempDir(), "")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer f.Close()
-	fd, block := int(f.Fd()), make([]byte, 64<<10)
+// alone makes n system calls, during which no other goroutine runs.
+func alone(t *testing.T, n int, call func()) {
 	turns, over := beside()
 	defer over()
-	for range 2000 {
+	for range n {
 		before := *turns
-		_, _ = syscall.Pwrite(fd, block, 0) // about 20 µs
+		call()
 		if *turns != before {
-			t.Error("another goroutine has run during a short system call")
+			t.Error("another goroutine has run during a system call")
 			return
 		}
 	}

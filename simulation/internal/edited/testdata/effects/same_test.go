@@ -169,14 +169,18 @@ func TestSameFiles(t *testing.T) {
 // TestSameMutex lets a goroutine without an order wait for a mutex for longer than a real millisecond. The mutex must not be handed over.
 func TestSameMutex(t *testing.T) {
 	var m sync.Mutex
+	state := (*int32)(unsafe.Pointer(&m))
 	m.Lock()
 	jobs <- func() { m.Lock(); m.Unlock() }
-	for range 50 {
+	for *state>>3 == 0 {
 		runtime.Gosched()
+	}
+	for range 20 {
 		compute()
 		m.Unlock()
 		m.Lock()
-		if state := (*int32)(unsafe.Pointer(&m)); *state&4 != 0 {
+		runtime.Gosched() // the waiter was woken, and may find that the mutex is locked again
+		if *state&4 != 0 {
 			t.Fatal("the mutex is in its starvation mode")
 		}
 	}
