@@ -133,19 +133,19 @@ func TestSameSteps(t *testing.T) {
 // TestSameFiles does more inside a call for a file of a node in one process than in the other.
 func TestSameFiles(t *testing.T) {
 	nodeFiles.call = func(uintptr, *[6]uintptr, string, string, []byte, any) (uintptr, syscall.Errno, bool) {
-		if nodes.get() != 7 {
+		if nodes.get() != 1000 {
 			return 0, 0, false
 		}
-		nodes.set(7 | 1<<31)
+		nodes.set(1000 | 1<<31)
 		for i := 0; i < 5 || second && i < 20; i++ {
 			new(atomic.Int32).Load()
 			rand.Int()
 			go func() {}()
 		}
-		nodes.set(7)
+		nodes.set(1000)
 		return 0, syscall.ENOENT, true
 	}
-	nodes.set(7)
+	nodes.set(1000)
 	seen := order(func(act func(byte)) {
 		over := make(chan bool)
 		go func() {
