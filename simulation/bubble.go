@@ -153,9 +153,16 @@ func calm(t *testing.T) {
 	})
 }
 
-// openChance returns access to the runtime's random draws, or nil and the reason if the draws cannot be set.
+// openChance returns access to the runtime's random draws, or nil and the reason if the draws cannot be set. A new goroutine looks for them,
+// because with the overlay the goroutine of a test does not draw from the states of its thread.
 func openChance() (random *chance.State, why string) {
-	random, err := chance.Open()
+	var err error
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		random, err = chance.Open()
+	}()
+	<-done
 	if err != nil {
 		return nil, ": " + err.Error()
 	}

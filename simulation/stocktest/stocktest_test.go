@@ -28,8 +28,19 @@ import (
 
 type world = simulation.World
 
-// run runs main as a guest with the seeds from 1 on, each twice if it should pass.
+// run runs main as a guest in this process, with the seeds from 1 on, each twice if it should pass.
 func run(t *testing.T, seeds int, main func(ctx context.Context, w *world) error) {
+	t.Helper()
+	perform(t, seeds, main, true)
+}
+
+// apart is run with a process for each run.
+func apart(t *testing.T, seeds int, main func(ctx context.Context, w *world) error) {
+	t.Helper()
+	perform(t, seeds, main, false)
+}
+
+func perform(t *testing.T, seeds int, main func(ctx context.Context, w *world) error, inProcess bool) {
 	t.Helper()
 	first, _ := strconv.ParseUint(os.Getenv("BRAID_FIRST"), 10, 64)
 	o := simulation.Options{Seed: first, Guests: true, MaxTime: 24 * time.Hour}
@@ -46,7 +57,7 @@ func run(t *testing.T, seeds int, main func(ctx context.Context, w *world) error
 		}()
 	}
 	begun := processor.Used()
-	simulation.Test(t, main, simulation.TestOptions{InProcess: true, Seeds: seeds, Twice: !fails(), Options: o})
+	simulation.Test(t, main, simulation.TestOptions{InProcess: inProcess || o.Trace != nil, Seeds: seeds, Twice: !fails(), Options: o})
 	t.Logf("%.1f s of processor", (processor.Used() - begun).Seconds())
 }
 

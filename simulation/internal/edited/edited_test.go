@@ -91,6 +91,7 @@ func effects(t *testing.T, g *Go, flag string) error {
 		c := exec.CommandContext(limited, binary, "-test.run="+pattern, "-test.timeout=10000h")
 		c.Dir, c.Env = "testdata/effects", append(append(os.Environ(), "BRAID_ORDER="+order), env...)
 		c.Env = append(c.Env, "GORACE=report_bugs=0 atexit_sleep_ms=0") // the tests rely on one goroutine at a time
+		c.Env = append(c.Env, env...)
 		if order == "" {
 			c.Env = append(c.Env, "UNORDERED=1")
 		}
@@ -110,7 +111,7 @@ func effects(t *testing.T, g *Go, flag string) error {
 	first := map[string]string{} // the first value of each line
 	varies := map[string]bool{}
 	for seed := range 60 {
-		how, tests := "y", "Points|Choices|Process$"
+		how, tests := "y", "Points|Choices|Process$|Same"
 		if seed >= 40 { // priorities, which need the order of the run queue
 			how, tests = "l", "Woken"
 		}
@@ -119,7 +120,7 @@ func effects(t *testing.T, g *Go, flag string) error {
 		if err != nil {
 			return err
 		}
-		again, err := run(order, tests)
+		again, err := run(order, tests, "SECOND=1")
 		if err != nil {
 			return err
 		}

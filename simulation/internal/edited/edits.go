@@ -2,14 +2,17 @@ package edited
 
 import "slices"
 
-// An edit replaces the text old in a file below GOROOT/src. The text must occur exactly so many times.
+// An edit replaces the text old in a file below GOROOT/src. The text must occur exactly so many times, or at least once.
 type edit struct {
 	file, old, changed string
-	times              int  // 0 means 1
+	times              int  // 0 means 1; several means at least 1
 	pattern            bool // old is a regular expression
 	race               bool // with -race alone is there an effect
 	elsewhere          bool // there is an effect only on a machine without IPv6
 }
+
+// several is for a text that releases of Go have in different numbers.
+const several = -1
 
 var edits = slices.Concat(runtimeEdits, netEdits, osEdits)
 
@@ -62,6 +65,14 @@ var runtimeEdits = []edit{
 	{file: "internal/sync/mutex.go", old: "			runtime_SemacquireMutex(&m.sema, queueLifo, 2)\n", changed: "			nodeWaits(unsafe.Pointer(m))\n			runtime_SemacquireMutex(&m.sema, queueLifo, 2)\n			nodeWaits(nil)\n"},
 	{file: "sync/rwmutex.go", old: "		runtime_SemacquireRWMutexR(&rw.readerSem, false, 0)\n", changed: "		nodeWaits(unsafe.Pointer(&rw.w))\n		runtime_SemacquireRWMutexR(&rw.readerSem, false, 0)\n		nodeWaits(nil)\n"},
 
+	// The hash of a pointer does not depend on the address.
+	{file: "internal/runtime/maps/map.go", old: "typ.Hasher(", changed: "orderHash(typ, ", times: 5},
+	{file: "internal/runtime/maps/runtime.go", old: "typ.Hasher(", changed: "orderHash(typ, ", times: several},
+	{file: "internal/runtime/maps/runtime_fast64.go", old: `(?:typ\.Hasher\(abi\.NoEscape\(unsafe\.Pointer\(&k\)\)|memHash64(?:AES|Fallback)\((?:key|uint64\(\(uintptr\)\(key\)\))), m\.seed\)`, changed: "orderHash64(typ, key, m.seed, $0)", times: several, pattern: true},
+	{file: "internal/runtime/maps/table.go", old: "typ.Hasher(", changed: "orderHash(typ, ", times: 4},
+	{file: "runtime/alg.go", old: "func typehash(t *_type, p unsafe.Pointer, h uintptr) uintptr {\n	if t.TFlag&abi.TFlagRegularMemory != 0 {\n", changed: "func typehash(t *_type, p unsafe.Pointer, h uintptr) uintptr {\n	switch t.Kind() {\n	case abi.Pointer, abi.Chan, abi.UnsafePointer:\n		return orderHashPointer(p, h)\n	}\n	if t.TFlag&abi.TFlagRegularMemory != 0 && t.PtrBytes == 0 {\n"},
+	{file: "runtime/mheap.go", old: "	switch s.kind {\n	case _KindSpecialFinalizer:\n", changed: "	switch s.kind {\n	case orderKindNumber:\n		orderForget(s)\n	case _KindSpecialFinalizer:\n"},
+
 	// Begin as BRAID_ORDER says: one processor, no garbage collection, no random bytes.
 	{file: "runtime/proc.go", old: "	randinit() // must run before mallocinit,", changed: "	orderInit()\n	randinit() // must run before mallocinit,"},
 	{file: "runtime/proc.go", old: "	goargs()\n	goenvs()\n", changed: "	goargs()\n	goenvs()\n	orderHide()\n"},
@@ -96,7 +107,7 @@ var runtimeEdits = []edit{
 	{file: "runtime/proc.go", old: "func Gosched() {\n", changed: "func Gosched() {\n	if getg().order.id != 0 {\n		orderGosched()\n		return\n	}\n"},
 	{file: "runtime/proc.go", old: "		// Retake the P if it's there for more than 1 sysmon tick", changed: "		if !orderMayRetake(pp, thread.gp, now) {\n			thread.resume()\n			goto done\n		}\n		// Retake the P if it's there for more than 1 sysmon tick"},
 	{file: "runtime/proc.go", old: "	if netpollinited() && lastpoll != 0 && lastpoll+10*1000*1000 < now {", changed: "	if !order && netpollinited() && lastpoll != 0 && lastpoll+10*1000*1000 < now {"},
-	{file: "runtime/sema.go", old: "func internal_sync_nanotime() int64 {\n", changed: "func internal_sync_nanotime() int64 {\n	if getg().order.id != 0 {\n		return 1 // or a mutex would change to its starvation mode after a real millisecond\n	}\n"},
+	{file: "runtime/sema.go", old: "func internal_sync_nanotime() int64 {\n", changed: "func internal_sync_nanotime() int64 {\n	if orderPicks {\n		return 1 // or a mutex would change to its starvation mode after a real millisecond\n	}\n"},
 
 	// Order time.
 	{file: "runtime/proc.go", old: "	// Spinning Ms: steal work from other Ps.\n", changed: "	if orderIdle(pollUntil) {\n		goto top\n	}\n\n	// Spinning Ms: steal work from other Ps.\n"},
@@ -117,7 +128,19 @@ var runtimeEdits = []edit{
 	{file: "runtime/chan.go", old: "func selectnbrecv(elem unsafe.Pointer, c *hchan) (selected, received bool) {\n", changed: "func selectnbrecv(elem unsafe.Pointer, c *hchan) (selected, received bool) {\n	orderPoint()\n"},
 	{file: "runtime/select.go", old: "	gp := getg()\n	if debugSelect {", changed: "	gp := getg()\n	orderPoint()\n	if debugSelect {"},
 	{file: "runtime/netpoll.go", old: "func poll_runtime_pollReset(pd *pollDesc, mode int) int {\n", changed: "func poll_runtime_pollReset(pd *pollDesc, mode int) int {\n	orderPoint()\n"},
-	{file: "internal/sync/runtime.go", old: "//go:linkname throw\n", changed: "//go:linkname orderPoint\nfunc orderPoint()\n\n//go:linkname throw\n"},
+	{file: "internal/sync/runtime.go", old: "//go:linkname throw\n", changed: "//go:linkname orderPoint\nfunc orderPoint()\n\n//go:linkname orderHold\nfunc orderHold()\n\n//go:linkname orderRelease\nfunc orderRelease()\n\n//go:linkname throw\n"},
+	// An operation on a sync.Map or a sync.Pool, and unique.Make, are one step.
+	{file: "internal/sync/hashtriemap.go", old: `(?m)^func \(ht \*HashTrieMap\[K, V\]\) (?:Load|LoadOrStore|Swap|CompareAndSwap|LoadAndDelete|CompareAndDelete)\(.*\{\n`, changed: "$0	orderPoint()\n	orderHold()\n	defer orderRelease()\n", times: 6, pattern: true},
+	{file: "internal/sync/hashtriemap.go", old: "	ht.iter(ht.root.Load(), yield)\n", changed: `	orderHold()
+	defer orderRelease()
+	ht.iter(ht.root.Load(), func(k K, v V) bool {
+		orderRelease()
+		defer orderHold()
+		return yield(k, v)
+	})
+`, times: 2},
+	{file: "unique/handle.go", old: "	ma, ok := uniqueMaps.Load(typ)\n", changed: "	orderHold()\n	defer orderRelease()\n	ma, ok := uniqueMaps.Load(typ)\n"},
+	{file: "sync/pool.go", old: "	allPoolsMu.Lock()\n	defer", changed: "	orderHold()\n	defer orderRelease()\n	allPoolsMu.Lock()\n	defer"},
 	{file: "internal/sync/mutex.go", old: "func (m *Mutex) Lock() {\n", changed: "func (m *Mutex) Lock() {\n	orderPoint()\n	m.lock()\n	nodeLocks(unsafe.Pointer(m))\n}\n\nfunc (m *Mutex) lock() {\n"},
 	{file: "internal/sync/mutex.go", old: "func (m *Mutex) TryLock() bool {\n", changed: "func (m *Mutex) TryLock() bool {\n	orderPoint()\n	if !m.tryLock() {\n		return false\n	}\n	nodeLocks(unsafe.Pointer(m))\n	return true\n}\n\nfunc (m *Mutex) tryLock() bool {\n"},
 	{file: "sync/atomic/type.go", old: "\nimport \"unsafe\"\n", changed: "\nimport \"unsafe\"\n\n//go:linkname orderPoint\nfunc orderPoint()\n"},

@@ -137,16 +137,18 @@ func orderRandInit(seed *[32]byte) {
 	}
 }
 
-// orderRandom returns a random number for the program, if the calling goroutine is ordered or the main goroutine.
+// orderRandom returns a random number for the program, if the calling goroutine is ordered, the main goroutine, or that of a test. In the other
+// goroutines the number would depend on the thread.
 //
 //go:nosplit
 func orderRandom() (x uint64, ok bool) {
 	gp := getg()
-	if gp.order.id == 0 && (!order || gp.goid != 1) {
+	id := gp.order.id | gp.order.test
+	if id == 0 && (!order && !orderFixed || gp.goid != 1) {
 		return 0, false
 	}
 	gp.order.rands++
-	z := (orderSeed^gp.order.id)*0x9e3779b97f4a7c15 + uint64(gp.order.rands)*0xd1b54a32d192ed03
+	z := (orderSeed^id)*0x9e3779b97f4a7c15 + uint64(gp.order.rands)*0xd1b54a32d192ed03
 	z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9
 	z = (z ^ (z >> 27)) * 0x94d049bb133111eb
 	return z ^ (z >> 31), true

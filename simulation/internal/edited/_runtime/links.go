@@ -10,6 +10,27 @@ func internal_sync_orderPoint() { orderPoint() }
 //go:linkname atomic_orderPoint sync/atomic.orderPoint
 func atomic_orderPoint() { orderPoint() }
 
+// Package sync and package unique call orderHold when an operation begins in which there is no point, and orderRelease when it ends. How many atomic
+// operations it takes depends on what the process did before, and on garbage collections.
+
+//go:linkname internal_sync_orderHold internal/sync.orderHold
+func internal_sync_orderHold() { getg().order.holds++ }
+
+//go:linkname internal_sync_orderRelease internal/sync.orderRelease
+func internal_sync_orderRelease() { getg().order.holds-- }
+
+//go:linkname sync_orderHold sync.orderHold
+func sync_orderHold() { getg().order.holds++ }
+
+//go:linkname sync_orderRelease sync.orderRelease
+func sync_orderRelease() { getg().order.holds-- }
+
+//go:linkname unique_orderHold unique.orderHold
+func unique_orderHold() { getg().order.holds++ }
+
+//go:linkname unique_orderRelease unique.orderRelease
+func unique_orderRelease() { getg().order.holds-- }
+
 // orderWorld has the functions for simulations, which package simulation/internal/chance calls.
 //
 //go:linkname orderWorld

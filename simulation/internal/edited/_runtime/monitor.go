@@ -51,7 +51,7 @@ func orderMayPreempt(pp *p, since int64) bool {
 // orderMayRetake reports whether the monitor may take the P of gp, which is in a system call: only if the thread sleeps in the kernel. The
 // order would otherwise depend on the time that short calls take.
 func orderMayRetake(pp *p, gp *g, now int64) bool {
-	if !order || gp.order.id == 0 {
+	if !orderPicks || gp.order.id == 0 {
 		return true
 	}
 	if orderCall.tick != pp.syscalltick {

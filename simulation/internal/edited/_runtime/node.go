@@ -36,7 +36,20 @@ var nodeWorld = struct {
 	blocked func() int64
 }{nodeSet, nodeGet, nodeCrash, nodeTakeBlocked}
 
-func nodeSet(id uint32) { getg().node.id, nodeSome = id, true }
+// nodeInside is a bit of a node: the goroutine executes a call for files, see package syscall. It has no order meanwhile, because the machine decides
+// what there is to do: it may have old folders to remove, or have a file of the same name.
+const nodeInside = 1 << 31
+
+func nodeSet(id uint32) {
+	gp := getg()
+	switch was := gp.node.id & nodeInside; {
+	case was == 0 && id&nodeInside != 0:
+		gp.order.id, gp.order.later = 0, gp.order.id
+	case was != 0 && id&nodeInside == 0:
+		gp.order.id, gp.order.later = gp.order.later, 0
+	}
+	gp.node.id, nodeSome = id, true
+}
 
 func nodeGet() uint32 { return getg().node.id }
 

@@ -17,6 +17,7 @@
 //	log.go       what happens, for the report of hunt
 //	links.go     functions for other packages
 //	node.go      the nodes of a simulation
+//	number.go    the hashes of pointers
 package runtime
 
 // orderG is the part of a g for orders.
@@ -28,11 +29,16 @@ type orderG struct {
 	wakes  uint32 // the number of times that it became the next to run
 	born   uint32 // the number of its children and timers
 	rands  uint32 // the number of random numbers for its program
+	keyed  uint32 // the number of objects whose pointer it was the first to hash
+
+	holds uint32 // the number of calls of orderHold without an orderRelease: there are no points
+	later uint64 // the id that the goroutine gets back when it leaves nodeInside
+	test  uint64 // a hash of the name of the test whose function the goroutine calls, in a process without BRAID_ORDER
 }
 
 // orderPoint lets another goroutine run, if a draw says so.
 func orderPoint() {
-	if gp := getg(); gp.order.id != 0 {
+	if gp := getg(); gp.order.id != 0 && gp.order.holds == 0 {
 		orderPoint1(gp)
 	}
 }
@@ -118,9 +124,13 @@ func orderStarted() {
 	orderPoint()
 }
 
-// orderNext reports whether gp, which becomes runnable, is the next to run.
+// orderNext reports whether gp, which becomes runnable, is the next to run. If an ordered goroutine is the next, another one does not replace it.
 func orderNext(gp *g) bool {
-	if gp.order.id == 0 || orderHow == orderLevels {
+	if gp.order.id == 0 {
+		next := getg().m.p.ptr().runnext.ptr()
+		return next == nil || next.order.id == 0
+	}
+	if orderHow == orderLevels {
 		return true
 	}
 	gp.order.wakes++

@@ -8,7 +8,8 @@ const orderStreak = 1 << 12 // the number of points of one goroutine after which
 
 var (
 	orderRuns  uint64 // the goroutine that was picked last, by its goid
-	orderInRow int    // points that it has passed, or times that a goroutine was the next to run
+	orderInRow int    // points that it has passed, or times that an ordered goroutine was the next to run
+	orderApart int    // times that another goroutine was the next to run; how often that happens is not part of the order
 )
 
 // orderOthers reports whether another ordered goroutine is runnable, and whether one of them has a higher level.
@@ -48,9 +49,12 @@ func orderPick(pp *p) {
 	}
 	if next := pp.runnext; next != 0 && pp.runqtail-pp.runqhead < size {
 		pp.runnext = 0
-		orderInRow++
-		if orderInRow > orderStreak && pp.runqtail != pp.runqhead {
-			orderInRow = 0
+		row := &orderInRow
+		if next.ptr().order.id == 0 {
+			row = &orderApart
+		}
+		if *row++; *row > orderStreak && pp.runqtail != pp.runqhead {
+			*row = 0
 			pp.runq[pp.runqtail%size] = next
 			atomic.StoreRel(&pp.runqtail, pp.runqtail+1)
 		} else {

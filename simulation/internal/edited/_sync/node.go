@@ -5,3 +5,9 @@ import "unsafe"
 
 //go:linkname nodeWaits
 func nodeWaits(mutex unsafe.Pointer)
+
+//go:linkname orderHold
+func orderHold()
+
+//go:linkname orderRelease
+func orderRelease()

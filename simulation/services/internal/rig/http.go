@@ -1,12 +1,26 @@
 package rig
 
 import (
+	"context"
 	"fmt"
 	"io"
 	"net/http"
 	"strings"
 	"time"
 )
+
+// Again repeats try for five minutes, until it succeeds. Each try has two seconds.
+func Again(what string, try func(ctx context.Context) error) (err error) {
+	for end := time.Now().Add(5 * time.Minute); time.Now().Before(end); time.Sleep(100 * time.Millisecond) {
+		ctx, cancel := context.WithTimeout(context.Background(), 2*time.Second)
+		err = try(ctx)
+		cancel()
+		if err == nil {
+			return nil
+		}
+	}
+	return fmt.Errorf("%s: %w", what, err)
+}
 
 // Post sends the ids name0, name1 and so on, n of them. Each goes to one node after the other until it is acknowledged.
 func Post(nodes []string, name string, n int) error {

@@ -319,13 +319,48 @@ func TestCall(t *testing.T) {
 	}
 	defer f.Close()
 	fd, block := int(f.Fd()), make([]byte, 64<<10)
+	alone(t, 2000, func() { _, _ = syscall.Pwrite(fd, block, 0) }) // about 20 µs
+}
+
+// TestUnorderedCall has longer calls, of a guest of a simulation.
+func TestUnorderedCall(t *testing.T) {
+	if os.Getenv("UNORDERED") == "" {
+		return
+	}
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
+	orders.set(1, 1)
+	defer orders.end()
+	f, err := os.Open("/dev/urandom")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	block, over := make([]byte, 8<<20), make(chan bool)
+	go func() {
+		defer close(over)
+		orders.begin(1)
+		alone(t, 20, func() { _, _ = syscall.Read(int(f.Fd()), block) })
+	}()
+	<-over
+}
+
+//go:linkname orders runtime.orderWorld
+var orders struct {
+	set   func(run, draws uint64)
+	begin func(id uint64)
+	end   func()
+}
+
+// alone makes n system calls, during which no other goroutine runs.
+func alone(t *testing.T, n int, call func()) {
 	turns, over := beside()
 	defer over()
-	for range 2000 {
+	for range n {
 		before := *turns
-		_, _ = syscall.Pwrite(fd, block, 0) // about 20 µs
+		call()
 		if *turns != before {
-			t.Fatal("another goroutine has run during a short system call")
+			t.Error("another goroutine has run during a system call")
+			return
 		}
 	}
 }
