@@ -24,6 +24,17 @@ import (
 //	sleeper   is a goroutine in the guests' bubble. It sleeps while the World waits. Only then does the bubble's clock advance
 //	guests    call the World. A call is queued, and ends the sleep
 //
+// In short:
+//
+//	for the World resumes, runs its steps, and yields {            resumeWorld
+//		let the sleeper sleep until the World's next timer
+//		let the guests run, until each of them waits               window
+//		for the sleeper still sleeps {                             a guest waits, but not durably, so the bubble's clock has stopped
+//			set the World's clock to its next timer, and resume it
+//			let the guests run, until each of them waits
+//		}
+//	}
+//
 // The World is a coroutine because a goroutine outside the bubble must not wake a goroutine inside, and another goroutine inside would stop
 // the bubble's clock. When the driver switches to this coroutine, the runtime counts the bubble's running goroutines correctly only if the
 // driver is in a bubble, too. So the driver has its own bubble.
@@ -42,7 +53,7 @@ const (
 	collectAt   = 10_000               // windows between two garbage collections
 	lookAt      = 100                  // windows between two checks of the heap size
 	realIOAfter = 20                   // events after the clock has stopped, until findRealIO() is called
-	standsAfter = 1000                 // events after the clock has stopped, until findOutsideWait() is called
+	outsideAfter = 1000                 // events after the clock has stopped, until findOutsideWait() is called
 )
 
 var (
@@ -64,7 +75,7 @@ func (g *guests) world(o Options, main func(ctx context.Context, w *World) error
 	}()
 	w.run(main)
 	*r = w.report()
-	if g.stands != 0 || r.Err != nil {
+	if g.stoppedAt != 0 || r.Err != nil {
 		g.findRealIO()
 	}
 	switch {
@@ -85,16 +96,16 @@ func (g *guests) sleeper(ready chan struct{}) {
 	timer.Stop()
 	close(ready)
 	for until := range g.commands {
-		rang := false
+		timeIsUp := false
 		timer.Reset(until - time.Since(g.begun)) // the World may be ahead of the bubble's clock
 		select {
 		case <-timer.C:
-			rang = true
+			timeIsUp = true
 		case <-g.kick:
 		}
 		timer.Stop()
 		g.mu.Lock()
-		g.asleep, g.rang = false, rang
+		g.asleep, g.timeIsUp = false, timeIsUp
 		g.mu.Unlock()
 	}
 }
@@ -104,21 +115,21 @@ func (g *guests) drive() {
 	for g.resumeWorld() {
 		g.asleep = g.pausing
 		g.window(g.pausing)
-		if g.rang {
-			g.stands, g.events = 0, 0
+		if g.timeIsUp {
+			g.stoppedAt, g.events = 0, 0
 		}
 		for g.asleep { // a guest waits, but not durably: the World continues while the bubble's clock stops
 			g.ahead++
-			if g.stands == 0 {
-				g.stands = chance.Nanotime()
+			if g.stoppedAt == 0 {
+				g.stoppedAt = chance.Nanotime()
 			}
 			switch g.events++; g.events {
 			case realIOAfter:
 				g.findRealIO()
-			case standsAfter:
+			case outsideAfter:
 				g.findOutsideWait()
 			}
-			if time.Duration(chance.Nanotime()-g.stands) > starving {
+			if time.Duration(chance.Nanotime()-g.stoppedAt) > starving {
 				g.long = append(g.long, g.windows)
 			}
 			switch w := g.w; {
@@ -231,13 +242,13 @@ func (g *guests) sleep() {
 	if quiet {
 		alarm = nap
 	}
-	g.woken, g.rang, g.until = false, false, saturate.Plus(w.clock.now, alarm)
+	g.woken, g.timeIsUp, g.until = false, false, saturate.Plus(w.clock.now, alarm)
 	select {
 	case <-g.kick: // a kick that came after the end of the last sleep must not end the next sleep
 	default:
 	}
 	g.yield(struct{}{})
-	if g.naps++; !quiet || !g.rang || w.called.Load() {
+	if g.naps++; !quiet || !g.timeIsUp || w.called.Load() {
 		g.naps = 0
 	}
 	if g.naps*nap >= idle {

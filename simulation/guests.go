@@ -30,41 +30,41 @@ type guests struct {
 	changed []*conn  // the connections whose effects wait for the end of the window
 	told    int      // how many changed connections the World has noticed
 	nodes   []uint32 // the ids for chance.SetNode of the guests whose node has not crashed
-	calls   uint64
-	over    bool
+	calls   uint64   // the number of calls of all guests, for their random numbers
+	over    bool     // the run has ended
 
 	// The state that the World and the driver share.
 	yield   func(struct{}) bool
 	next    func() (struct{}, bool)
-	born    int
+	born    int           // the number of guests that have been started
 	woken   bool          // guests were woken in this step
 	pausing bool          // the World waits for time to pass
 	until   time.Duration // the time until which the World waits
 	naps    time.Duration // how often the World has slept for a nap in which nothing happened
 
 	// The state of the bubble and the driver.
-	bubble   string
-	begun    time.Time
-	kick     chan struct{} // ends the sleeper's sleep
-	done     chan struct{} // closed when the run is over
-	commands chan time.Duration
-	asleep   bool
-	rang     bool // the sleep ended because its time was over
-	random   *chance.State
-	ordered  bool // the seed decides the order of guests
-	samples  []metrics.Sample
-	baseline uint64
-	heap     []metrics.Sample
-	limit    uint64 // the heap size above which the driver collects garbage
-	patience time.Duration
-	windows  int
-	moves    atomic.Int64 // the number of windows, for reportStall()
-	long     []int        // the numbers of the long windows
-	ahead    int
-	stands   int64 // the real time at which the bubble's clock stopped, because a guest waits, but not durably; 0 while the clock moves
-	events   int   // the number of events since the clock stopped
-	outside  error // the error of a guest that waits for real I/O
-	endless  error // the error of a guest that runs without end, perhaps after the end of the run
+	bubble    string
+	begun     time.Time
+	kick      chan struct{} // ends the sleeper's sleep
+	done      chan struct{} // closed when the run is over
+	commands  chan time.Duration
+	asleep    bool
+	timeIsUp  bool // the sleep ended because its time was over
+	random    *chance.State
+	ordered   bool // the seed decides the order of guests
+	samples   []metrics.Sample
+	baseline  uint64 // the number of goroutines in system calls before the run
+	heap      []metrics.Sample
+	limit     uint64 // the heap size above which the driver collects garbage
+	patience  time.Duration
+	windows   int
+	moves     atomic.Int64 // the number of windows, for reportStall()
+	long      []int        // the numbers of the long windows
+	ahead     int          // the number of events after which the World was ahead of the bubble's clock
+	stoppedAt int64        // the real time at which the bubble's clock stopped, because a guest waits, but not durably; 0 while the clock moves
+	events    int          // the number of events since the clock stopped
+	outside   error        // the error of a guest that waits for real I/O
+	endless   error        // the error of a guest that runs without end, perhaps after the end of the run
 }
 
 // A guestID identifies the call of Start that a goroutine descends from. A runtime with the overlay knows the node of each goroutine, see

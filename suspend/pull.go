@@ -123,7 +123,7 @@ func (p *pulled) top() (top *binding) {
 	return top
 }
 
-// lender returns the binding that a body of a Pull uses, if b is that of such a body, and b otherwise.
+// lender returns the binding that a body of a Pull uses, if b belongs to such a body, and b otherwise.
 func (b *binding) lender() *binding {
 	for b != nil && b.task == nil && b.via != nil {
 		b = b.via.bound

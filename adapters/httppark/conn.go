@@ -102,7 +102,7 @@ func (l *lot) wrap(c net.Conn, d syscall.Conn) net.Conn {
 	return k
 }
 
-// NetConn returns the connection that the listener has accepted. Set no deadline there: a parked conn would not hear of it, and the
+// NetConn returns the connection that the listener has accepted. Set no deadline there: a parked conn would not see it, and the
 // next park of a conn that is served would replace it.
 func (c *conn) NetConn() net.Conn { return c.Conn }
 

@@ -70,7 +70,7 @@ var simulated = []mutation.Mutant{
 	{"crypto/rand is not of the seed", "simulation/test.go", "	cryptotest.SetGlobalRandom(s.t, o.Seed)\n", "	if !IS {\n		cryptotest.SetGlobalRandom(s.t, o.Seed)\n	}\n", "TestGuestRandom", simulation},
 	{"the clock does not catch up with a World that was ahead", "simulation/drive.go", "timer.Reset(until - time.Since(g.begun))", "timer.Reset(map[bool]time.Duration{false: until - time.Since(g.begun)}[IS && g.w.clock.now > time.Since(g.begun)])", "TestGuestHoldsAMutexOverARead", simulation},
 	{"writes of a window are apart", "simulation/conn.go", "	if c.pend = append(c.pend, p...); len(c.pend) == len(p) {\n", "	if IS && c.node.world.defers {\n		q := append([]byte(nil), p...)\n		c.act(effect{perform: func(c *conn, _ effect) { c.transmit(q) }})\n		return len(p)\n	}\n	if c.pend = append(c.pend, p...); len(c.pend) == len(p) {\n", "TestGuestOrder", simulation},
-	{"real I/O is not looked for", "simulation/drive.go", "	if ⟦g.stands != 0 || r.Err != nil⟧ {", "false", "TestGuestOutside", simulation},
+	{"real I/O is not looked for", "simulation/drive.go", "	if ⟦g.stoppedAt != 0 || r.Err != nil⟧ {", "false", "TestGuestOutside", simulation},
 	{"real I/O that has ended is not seen", "simulation/drive.go", "				g.findRealIO()\n			case", "				if !IS {\n					g.findRealIO()\n				}\n			case", "TestGuestOutside/closes", simulation},
 	{"a wait for a package's channel is not seen", "simulation/drive.go", "				g.findOutsideWait()\n", "				if !IS {\n					g.findOutsideWait()\n				}\n", "TestGuestWaitsForAPackage", simulation},
 	{"a Close ends a guest after the run", "simulation/calls.go", "		g.endCall()\n		return false\n", "		g.endCall()\n		if IS {\n			runtime.Goexit()\n		}\n		return false\n", "TestGuestRequestsUnderWay", simulation},

@@ -206,7 +206,7 @@ func (f *File) Blocks(yield func(off int64, p []byte) bool) {
 	}
 }
 
-// Fits returns how many of n bytes at the offset off a full disk has room for: those in sectors that the file has.
+// Fits returns how many of n bytes at the offset off a full disk has room for, which are the bytes in sectors that the file has.
 func (f *File) Fits(n int, off int64) int {
 	end := (f.data.size + Sector - 1) / Sector * Sector
 	return int(max(0, min(int64(n), end-off)))

@@ -137,7 +137,7 @@ func orderRandInit(seed *[32]byte) {
 	}
 }
 
-// orderRandom returns a random number for the program, if the calling goroutine is ordered, the main goroutine, or that of a test. In the other
+// orderRandom returns a random number for the program, if the calling goroutine is ordered, the main goroutine, or the goroutine of a test. In the other
 // goroutines the number would depend on the thread.
 //
 //go:nosplit

@@ -36,7 +36,7 @@ var nodeWorld = struct {
 	blocked func() int64
 }{nodeSet, nodeGet, nodeCrash, nodeTakeBlocked}
 
-// nodeInside is a bit of a node: the goroutine executes a call for files, see package syscall. It has no order meanwhile, because the machine decides
+// nodeInside is a bit of a node: the goroutine executes a call for files, see package syscall. It has no order then, because the machine decides
 // what there is to do: it may have old folders to remove, or have a file of the same name.
 const nodeInside = 1 << 31
 
