@@ -60,6 +60,9 @@ func (d *Deque) Steal() (n int, retry bool) {
 	return d.number(f), retry
 }
 
+// roomFor returns the room for entries in a worker's queue. It does not depend on the clock here.
+func roomFor(int, int64) int { return queueSize }
+
 // A Parking is a pool whose workers run on goroutines of the caller. A task runs on its worker's goroutine, which
 // blocks while the task waits.
 type Parking struct {
@@ -69,7 +72,7 @@ type Parking struct {
 
 // NewParking returns a Parking with the given number of workers.
 func NewParking(workers int) *Parking {
-	p := &Pool{opts: Options{Workers: workers, MaxWorkers: workers + 1, StallAfter: -1}}
+	p := newPool(Options{Workers: workers, MaxWorkers: workers + 1, StallAfter: -1})
 	p.goroutines.Store(int64(workers) + 1)
 	p.blocking = blocking.New(blocking.Limits{Width: 1, Max: 1, Closed: errClosed}, p.exit)
 	k := &Parking{p: p}
@@ -105,7 +108,7 @@ func (k *Parking) Worker(i int) {
 		switch {
 		case ok && e.f != nil:
 			e.f()
-			k.p.ended()
+			k.p.ended(w.part)
 		case ok:
 			e.fork.run()
 		case !w.sleep():
@@ -173,8 +176,9 @@ func (k *Parking) GiveWay() {
 
 // Give adds f to the queue of the fibers that have given way.
 func (k *Parking) Give(f func()) {
-	k.p.live.Enter()
-	k.p.enqueue(&k.p.given, entry{f: f})
+	k.p.live.Enter(outside)
+	k.p.given.push(entry{f: f})
+	k.p.announce()
 }
 
 // Scrape pops and runs all forks in the i'th deque, as its owner does.
@@ -221,7 +225,7 @@ func (k *Parking) Runnable() bool {
 }
 
 // Queue puts f into the queue.
-func (f Fiber) Queue() { f.s.pool.enqueue(&f.s.pool.injector, entry{fiber: f.s}) }
+func (f Fiber) Queue() { f.s.pool.enqueue(entry{fiber: f.s}) }
 
 // Park prepares to park the task of f. It returns false if the task has a permit and continues instead.
 func (f Fiber) Park() bool { return !f.s.permitted() }

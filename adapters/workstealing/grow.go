@@ -140,6 +140,7 @@ func (p *Pool) grow(stuck []*worker) {
 // retires reports whether w must end. w calls it between two steps if w.asked is set.
 func (w *worker) retires() bool {
 	p := w.pool
+	p.spill(&w.queue) // w may end, and would begin no more entries
 	p.mu.Lock()
 	w.asked.Store(false)
 	if w.stuck {

@@ -91,8 +91,10 @@ type Pool struct {
 	opts     Options
 	workers  atomicx.Pointer[[]*worker] // replaced only with mu held
 	injector injector
-	given    injector         // holds the fibers that carry their forks; see class
-	live     closable.Counter // counts the tasks, callbacks and Holds that have not ended
+	given    injector        // holds the fibers that carry their forks; see class
+	queues   bool            // each worker has a queue, see worker.takes
+	crowd    int64           // the number of entries in the injector beside which queues are not used
+	live     *closable.Parts // counts the tasks, callbacks and Holds that have not ended; see worker.part
 
 	held atomicx.Int64 // counts the Holds that have not been released
 
@@ -118,6 +120,8 @@ const (
 	carried      = 1024 // the maximum number of forks that a fiber carries
 	maxIdle      = 256  // the maximum number of idle coroutines that a worker keeps
 	searchRounds = 4
+	fewWorkers   = 4 // so many workers have no queues, because the injector alone takes less time
+	outside      = 0 // the part of Pool.live for callers that are no tasks of the pool
 
 	defaultGrowAfter  = 10 * time.Millisecond
 	defaultMaxWorkers = 1000
@@ -134,7 +138,7 @@ func New(o Options) *Pool {
 	if o.MaxWorkers <= 0 {
 		o.MaxWorkers = defaultMaxWorkers
 	}
-	p := &Pool{opts: o}
+	p := newPool(o)
 	p.goroutines.Store(int64(o.Workers) + 1) // the goroutines of p.blocking count as one
 	p.blocking = blocking.New(blocking.Limits{Width: o.BlockingWidth, Max: o.MaxBlocking, Closed: errClosed, Tell: coro.Reports(o.StallAfter, o.OnStall)}, p.exit)
 	p.growth.start = func(w *worker) { go w.run() }
@@ -142,6 +146,18 @@ func New(o Options) *Pool {
 	for _, w := range all {
 		go w.run()
 	}
+	return p
+}
+
+// newPool returns a Pool without workers.
+func newPool(o Options) *Pool {
+	p := &Pool{opts: o, queues: o.Workers > fewWorkers}
+	parts := 1
+	if p.queues {
+		parts += o.Workers
+	}
+	p.live = closable.NewParts(parts)
+	p.crowd = int64(pollEvery * o.Workers)
 	return p
 }
 
@@ -166,16 +182,24 @@ func (p *Pool) submit(e entry) error {
 	if e.f == nil {
 		panic("workstealing: nil function")
 	}
-	if !p.live.Enter() { // the entry is counted before it is published
+	w := p.here()
+	part := uint(outside)
+	if w != nil {
+		part = w.part
+	}
+	if !p.live.Enter(part) { // the entry is counted before it is published
 		return errClosed
 	}
-	p.enqueue(&p.injector, e)
+	if w == nil || !w.takes(e) {
+		p.injector.push(e)
+	}
+	p.announce()
 	return nil
 }
 
 // Hold keeps Close from returning until release is called; see sched.Holder.
 func (p *Pool) Hold() (release func(), err error) {
-	if !p.live.Enter() {
+	if !p.live.Enter(outside) {
 		return nil, errClosed
 	}
 	p.held.Add(1)
@@ -184,19 +208,39 @@ func (p *Pool) Hold() (release func(), err error) {
 
 func (p *Pool) releaseHold() {
 	p.held.Add(-1)
-	p.ended()
+	p.ended(outside)
 }
 
-func (p *Pool) enqueue(in *injector, e entry) {
-	in.push(e)
+// here returns the worker that runs the calling task. It returns nil if the caller is not a task of p, or if the workers
+// of p have no queues.
+func (p *Pool) here() *worker {
+	if !p.queues {
+		return nil
+	}
+	if s := p.current(); s != nil {
+		return s.worker
+	}
+	return nil
+}
+
+// enqueue makes e runnable: in the queue of the caller's worker, or else in the injector.
+func (p *Pool) enqueue(e entry) {
+	if w := p.here(); w == nil || !w.takes(e) {
+		p.injector.push(e)
+	}
+	p.announce()
+}
+
+// announce wakes a worker, if one is wanted, for what the caller has just published. See Pool.wanted.
+func (p *Pool) announce() {
 	if p.wanted.Load() {
 		p.wake()
 	}
 }
 
 // ended decrements p.live, and ends the workers if nothing is left in a closed pool.
-func (p *Pool) ended() {
-	if p.live.Leave() {
+func (p *Pool) ended(part uint) {
+	if p.live.Leave(part) {
 		p.finish()
 	}
 }
@@ -229,7 +273,7 @@ func (p *Pool) closeUntil(ctx context.Context, inTask string) error {
 		panic(inTask)
 	}
 	suspend.Self() // Self panics in a callback, before anything is closed
-	if _, last := p.live.Close(); last {
+	if p.live.Close() {
 		p.finish()
 	}
 	return closable.Wait(ctx, &p.gone)
