@@ -120,7 +120,7 @@ const (
 	carried      = 1024 // the maximum number of forks that a fiber carries
 	maxIdle      = 256  // the maximum number of idle coroutines that a worker keeps
 	searchRounds = 4
-	fewWorkers   = 4 // so many workers have no queues, because the injector alone takes less time
+	fewWorkers   = 4 // while no more workers run in parallel, the injector alone takes less time than queues
 	outside      = 0 // the part of Pool.live for callers that are no tasks of the pool
 
 	defaultGrowAfter  = 10 * time.Millisecond
@@ -138,7 +138,7 @@ func New(o Options) *Pool {
 	if o.MaxWorkers <= 0 {
 		o.MaxWorkers = defaultMaxWorkers
 	}
-	p := newPool(o)
+	p := newPool(o, min(o.Workers, runtime.GOMAXPROCS(0)) > fewWorkers)
 	p.goroutines.Store(int64(o.Workers) + 1) // the goroutines of p.blocking count as one
 	p.blocking = blocking.New(blocking.Limits{Width: o.BlockingWidth, Max: o.MaxBlocking, Closed: errClosed, Tell: coro.Reports(o.StallAfter, o.OnStall)}, p.exit)
 	p.growth.start = func(w *worker) { go w.run() }
@@ -150,8 +150,8 @@ func New(o Options) *Pool {
 }
 
 // newPool returns a Pool without workers.
-func newPool(o Options) *Pool {
-	p := &Pool{opts: o, queues: o.Workers > fewWorkers}
+func newPool(o Options, queues bool) *Pool {
+	p := &Pool{opts: o, queues: queues}
 	parts := 1
 	if p.queues {
 		parts += o.Workers

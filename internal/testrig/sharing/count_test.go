@@ -74,6 +74,7 @@ type crew struct {
 }
 
 func newCrew(t *testing.T, workers int) *crew {
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(withQueues)) // a Pool looks at it in New
 	c := &crew{pool: workstealing.New(workstealing.Options{Workers: workers, GrowAfter: -1, StallAfter: -1})}
 	held := make(chan holder)
 	for range workers {
@@ -115,7 +116,7 @@ const (
 	runs  = 3
 	slack = .1 // the beginning and the end of a run write, too
 
-	withQueues = 5 // the least number of workers that have queues
+	withQueues = 5 // the least number of workers and processors with which workers have queues
 )
 
 // count runs p on one set of workers after another, and returns the writes of an operation: all of them, those to words that were written
