@@ -38,10 +38,11 @@ func (w *worker) counted() {
 	}
 }
 
-// measure sets the room in the queue of w by the time of the last steps.
+// measure sets the room in the queue of w by the time of the last steps. The room grows slowly, because long steps may come
+// again, and shrinks at once.
 func (w *worker) measure() {
 	now := int64(time.Since(epoch))
-	w.room = roomFor(w.steps, now-w.moved.Load())
+	w.room = min(roomFor(w.steps, now-w.moved.Load()), 2*w.room+1)
 	w.steps = 0
 	w.moved.Store(now)
 	if w.queue.len() > w.room {

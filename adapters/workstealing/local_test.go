@@ -138,6 +138,11 @@ func TestLongStepsLeaveNoRoom(t *testing.T) {
 	require.Zero(t, w.queue.len())
 	require.EqualValues(t, 1, s.injector.len())
 	require.False(t, w.takes(entry{f: func() {}}))
+	for want := 1; want < queueSize; want = 2*want + 1 {
+		w.steps = 1 << 20 // short ones again
+		w.measure()
+		require.Equal(t, want, w.room, "the room grows slowly")
+	}
 }
 
 // A worker that is in a long step loses its queue to the injector, to any worker that moves.
