@@ -295,7 +295,7 @@ func TestThePoolGrowsAndShrinks(t *testing.T) {
 		t.Run(fmt.Sprint(n), func(t *testing.T) {
 			seen := stress.Of("grown")
 			stress.Rounds(t, seen, func() {
-				p := workstealing.New(workstealing.Options{Workers: n, GrowAfter: time.Millisecond, StallAfter: -1})
+				p := newPool(workstealing.Options{Workers: n, GrowAfter: time.Millisecond, StallAfter: -1})
 				var mu mutex.Mutex
 				var native sync.Mutex
 				var place mvar.MVar[int]

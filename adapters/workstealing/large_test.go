@@ -16,10 +16,7 @@ import (
 	"github.com/braidgo/braid/suspend"
 )
 
-// large is the number of workers of a pool whose workers have queues.
-const large = 8
-
-// withQueues runs f with a pool whose workers have queues. For this there must be as many processors, in the eyes of the runtime.
+// withQueues runs f with a large pool, and with as many processors in the eyes of the runtime.
 func withQueues(t *testing.T, growAfter time.Duration, f func(p *workstealing.Pool)) {
 	t.Helper()
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(large))
@@ -163,7 +160,7 @@ func TestCloseWithQueues(t *testing.T) {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(large))
 	inTime(t, func() {
 		for range scale(100) {
-			p := workstealing.New(workstealing.Options{Workers: large, StallAfter: -1})
+			p := newPool(workstealing.Options{Workers: large, StallAfter: -1})
 			var accepted, ran atomic.Int64
 			var tree func(depth int)
 			tree = func(depth int) {
