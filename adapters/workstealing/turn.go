@@ -22,7 +22,7 @@ func (w *worker) pick() (e entry, ok bool) {
 		}
 	}
 	w.picks--
-	if w.pool.queues {
+	if w.queues {
 		w.counted()
 	}
 	if w.first {
@@ -39,7 +39,7 @@ func (w *worker) pick() (e entry, ok bool) {
 	if e, ok = w.pool.injector.pop(); ok {
 		return e, true
 	}
-	if w.queue.len() > 0 {
+	if w.queues {
 		if e, ok = w.queue.pop(); ok {
 			return e, true
 		}
@@ -56,14 +56,14 @@ func (w *worker) pickNew() (e entry, ok bool) {
 	if w.asked.Load() || w.picks <= 0 || w.first || w.turn == given && w.pool.given.len() > 0 {
 		return e, false
 	}
-	if w.queue.len() == 0 || w.pool.injector.len() > 0 {
+	if !w.queues || w.pool.injector.len() > 0 {
 		e, ok = w.pool.injector.popNew()
 	} else {
 		e, ok = w.queue.popNew()
 	}
 	if ok {
 		w.picks--
-		if w.pool.queues {
+		if w.queues {
 			w.counted()
 		}
 	}
@@ -73,7 +73,7 @@ func (w *worker) pickNew() (e entry, ok bool) {
 // takeGiven takes the oldest fiber that carries its forks. A new turn begins with that fiber.
 func (w *worker) takeGiven() (e entry, ok bool) {
 	if e, ok = w.pool.given.pop(); ok {
-		if w.queue.len() > 0 {
+		if w.queues {
 			w.pool.spill(&w.queue)
 		}
 		w.beginTurn(given)
@@ -93,7 +93,7 @@ func (w *worker) beginTurn(c class) {
 	left := w.others.Ticks(w.length - w.picks)
 	w.length = min(left, pollEvery)
 	w.turn, w.picks = c, w.length
-	if w.pool.queues {
+	if w.queues {
 		w.measure()
 		if w.queue.len() > 0 && w.pool.injector.len() > 0 {
 			w.pool.spill(&w.queue)
@@ -120,7 +120,7 @@ func (w *worker) takenBack(s *fiber) {
 func (w *worker) giveWay(s *fiber) {
 	s.turns++
 	long := s.turns >= seldom
-	others := w.pool.injector.len() > 0 || w.queue.len() > 0
+	others := w.pool.injector.len() > 0 || w.queues && w.queue.len() > 0
 	switch {
 	case others && (w.turn == given || w.pool.given.len() == 0):
 		w.nextTurn(queued)

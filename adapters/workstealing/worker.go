@@ -33,6 +33,7 @@ type worker struct {
 	turns    uint  // counts the turns that have begun
 	first    bool  // forks are picked first in this turn
 	waited   bool  // a task may be waiting for a fork of this worker
+	queues   bool  // a copy of pool.queues
 	room     int   // the number of entries that queue may hold
 	steps    int   // picks since the last reading of the clock
 	looks    uint  // counts the looks at the queues of other workers
@@ -58,7 +59,7 @@ type worker struct {
 }
 
 func newWorker(p *Pool, i int) *worker {
-	w := &worker{pool: p, random: uint64(i)*splitmix.Golden + 1, thread: sched.NewThread()}
+	w := &worker{pool: p, queues: p.queues, random: uint64(i)*splitmix.Golden + 1, thread: sched.NewThread()}
 	w.forks.init(0)
 	w.queue.init(queueSize)
 	if p.queues {
