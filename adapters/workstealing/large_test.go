@@ -27,7 +27,7 @@ func withQueues(t *testing.T, growAfter time.Duration, f func(p *workstealing.Po
 var busyWith = map[string]func(p *workstealing.Pool) (stop func()){
 	"nothing": func(*workstealing.Pool) func() { return func() {} },
 	"yields":  func(p *workstealing.Pool) func() { return yields(p, 3*large) },
-	"a crowd": func(p *workstealing.Pool) func() { return yields(p, 2000) },
+	"a crowd": func(p *workstealing.Pool) func() { return yields(p, 700) },
 	"forks": func(p *workstealing.Pool) func() {
 		e := &endless{p: p, depth: 20, leaf: func() {}}
 		e.start(3 * large)
@@ -127,7 +127,7 @@ func TestTasksOfATaskAreNotOvertaken(t *testing.T) {
 					all.Add(1)
 					_ = p.Go(func() {
 						defer all.Done()
-						for range scale(300) {
+						for range scale(100) {
 							var ended promise.Promise[int]
 							_ = p.Go(func() { suspend.Yield(); _ = ended.Fill(0) })
 							_, _ = ended.Await(bg)
@@ -144,7 +144,7 @@ func TestTasksOfATaskAreNotOvertaken(t *testing.T) {
 func TestAQueueThatIsNeverEmpty(t *testing.T) {
 	withQueues(t, 0, func(p *workstealing.Pool) {
 		defer yields(p, 5*large)()
-		for range scale(300) {
+		for range scale(100) {
 			done := make(chan int)
 			require.NoError(t, p.Go(func() { close(done) }))
 			<-done

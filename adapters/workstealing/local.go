@@ -42,7 +42,9 @@ func (w *worker) counted() {
 // again, and shrinks at once.
 func (w *worker) measure() {
 	now := int64(time.Since(epoch))
-	w.room = min(roomFor(w.steps, now-w.moved.Load()), 2*w.room+1)
+	if w.steps > 0 { // otherwise w has run one task, which gives way
+		w.room = min(roomFor(w.steps, now-w.moved.Load()), 2*w.room+1)
+	}
 	w.steps = 0
 	w.moved.Store(now)
 	if w.queue.len() > w.room {
