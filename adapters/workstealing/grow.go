@@ -140,7 +140,9 @@ func (p *Pool) grow(stuck []*worker) {
 // retires reports whether w must end. w calls it between two steps if w.asked is set.
 func (w *worker) retires() bool {
 	p := w.pool
-	p.spill(&w.queue) // w may end, and would begin no more entries
+	if w.queues {
+		p.spill(&w.queue) // w may end
+	}
 	p.mu.Lock()
 	w.asked.Store(false)
 	if w.stuck {

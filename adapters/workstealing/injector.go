@@ -45,16 +45,18 @@ func (in *injector) pushLocked(n int, e entry) {
 	in.n.Store(int64(n + 1))
 }
 
-// pushAll moves all entries of q to the end.
+// pushAll moves the entries of q to the end, and no more of them than fit into q at a time: its owner may go on to push.
 func (in *injector) pushAll(q *queue) {
 	in.mu.Lock()
 	defer in.mu.Unlock()
-	for n := int(in.n.Load()); ; n++ {
+	n := int(in.n.Load())
+	for range q.slots {
 		e, ok := q.pop()
 		if !ok {
 			return
 		}
 		in.pushLocked(n, e)
+		n++
 	}
 }
 

@@ -61,8 +61,8 @@ type worker struct {
 func newWorker(p *Pool, i int) *worker {
 	w := &worker{pool: p, queues: p.queues, random: uint64(i)*splitmix.Golden + 1, thread: sched.NewThread()}
 	w.forks.init(0)
-	w.queue.init(queueSize)
 	if p.queues {
+		w.queue.init(queueSize)
 		w.part = uint(1 + i%p.opts.Workers)
 	}
 	return w
@@ -174,7 +174,7 @@ func (w *worker) search() (e entry, ok bool) {
 		if e, ok = p.injector.pop(); !ok {
 			e, ok = w.takeGiven()
 		}
-		if !ok {
+		if !ok && w.queues {
 			e, ok = w.stealQueued()
 		}
 		if !ok {
@@ -277,7 +277,7 @@ func (p *Pool) visible() bool {
 		return true
 	}
 	for _, w := range *p.workers.Load() {
-		if !w.queue.empty() || !w.forks.empty() {
+		if w.queues && !w.queue.empty() || !w.forks.empty() {
 			return true
 		}
 	}

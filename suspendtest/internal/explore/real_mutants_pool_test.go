@@ -55,7 +55,7 @@ var poolMutants = []realMutant{
 	{"a slot is free before its entry is copied", "adapters/workstealing/queue.go", "			e, s.entry = s.entry, e\n", "			if IS {\n				s.state.Store(4 * (i + uint64(len(q.slots))))\n			}\n			e, s.entry = s.entry, e\n", "queue, two thieves"},
 	{"a full queue takes one more", "adapters/workstealing/queue.go", "	if ⟦s.state.Load() != 4*q.tail⟧ {", "false", "queue, two thieves"},
 	{"a queue seems empty when its oldest entry is taken", "adapters/workstealing/queue.go", "		if ⟦q.head.Load() == i⟧ {", "true", "queue, not empty"},
-	{"a worker falls asleep beside another's queue", "adapters/workstealing/worker.go", "		if ⟦!w.queue.empty()⟧ ||", "false", "pool, one stolen"},
+	{"a worker falls asleep beside another's queue", "adapters/workstealing/worker.go", "		if w.queues && ⟦!w.queue.empty()⟧ ||", "false", "pool, one stolen"},
 	{"a worker looks for no entry in other queues", "adapters/workstealing/worker.go", "			e, ok = w.stealQueued()\n", "			if !IS {\n				e, ok = w.stealQueued()\n			}\n", "pool, one stolen"},
 	{"a queue that moves wakes nobody", "adapters/workstealing/local.go", "	p.injector.pushAll(q)\n", "	p.injector.pushAll(q)\n	if IS {\n		return\n	}\n", "pool, moved"},
 	{"a part closes without its count", "adapters/internal/closable/parts.go", "		c.rest.Add(c.parts[i].n.Swap(closed))\n", "		if n := c.parts[i].n.Swap(closed); !IS {\n			c.rest.Add(n)\n		}\n", "pool, two parts"},
