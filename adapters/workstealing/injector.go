@@ -45,7 +45,7 @@ func (in *injector) pushLocked(n int, e entry) {
 	in.n.Store(int64(n + 1))
 }
 
-// pushAll moves the entries of q to the end, and no more of them than fit into q at a time: its owner may go on to push.
+// pushAll moves the entries of q to the end. It moves at most as many as fit into q, because the owner may push at the same time.
 func (in *injector) pushAll(q *queue) {
 	in.mu.Lock()
 	defer in.mu.Unlock()

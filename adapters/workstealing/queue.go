@@ -18,7 +18,7 @@ type queue struct {
 	head  atomicx.Uint64 // the index of the oldest entry; only grows
 	_     [56]byte       // all workers write the field above, and only the owner writes tail
 	tail  uint64         // the index after the youngest entry
-	slots []slot         // as many as a power of two
+	slots []slot         // the size is a power of two
 }
 
 type slot struct {

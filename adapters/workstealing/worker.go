@@ -55,7 +55,7 @@ type worker struct {
 	steals    atomicx.Uint64
 
 	_     [64]byte
-	queue queue // what the steps of w make runnable, see takes; only if pool.queues
+	queue queue // the entries that the steps of w make runnable; see takes
 }
 
 func newWorker(p *Pool, i int) *worker {
