@@ -230,10 +230,16 @@ func (p *Pool) here() *worker {
 
 // enqueue makes e runnable: in the queue of the caller's worker, or else in the injector.
 func (p *Pool) enqueue(e entry) {
-	if w := p.here(); w == nil || !w.takes(e) {
+	if !p.queues || !p.takesHere(e) {
 		p.injector.push(e)
 	}
 	p.announce()
+}
+
+// takesHere adds e to the queue of the worker that runs the calling task. It returns false if e must go to the injector instead.
+func (p *Pool) takesHere(e entry) bool {
+	w := p.here()
+	return w != nil && w.takes(e)
 }
 
 // announce wakes a worker, if one is wanted, for what the caller has just published. See Pool.wanted.
