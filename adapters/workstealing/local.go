@@ -38,6 +38,12 @@ func (w *worker) counted() {
 	}
 }
 
+// woke is called when w has slept, so that the sleep does not look like a long step.
+func (w *worker) woke() {
+	w.steps = 0
+	w.moved.Store(int64(time.Since(epoch)))
+}
+
 // measure sets the room in the queue of w by the time of the last steps. The room grows slowly, because long steps may come
 // again, and shrinks at once.
 func (w *worker) measure() {

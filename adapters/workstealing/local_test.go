@@ -1,7 +1,9 @@
 package workstealing
 
 import (
+	"runtime"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -143,6 +145,33 @@ func TestLongStepsLeaveNoRoom(t *testing.T) {
 		w.measure()
 		require.Equal(t, want, w.room, "the room grows slowly")
 	}
+}
+
+// A sleep is no long step: after it, a worker has the room that it had before.
+func TestASleepKeepsTheRoom(t *testing.T) {
+	s := newStill()
+	w := s.all[0]
+	w.steps = measureEvery - 1
+	w.stays()
+	w.woke()
+	for range measureEvery {
+		w.counted()
+	}
+	require.Equal(t, queueSize, w.room)
+}
+
+// In a bubble, no time passes while a task is runnable, so no worker would see that another is in a long step.
+func TestNoQueuesInABubble(t *testing.T) {
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(2 * fewWorkers))
+	o := Options{Workers: 2 * fewWorkers, StallAfter: -1}
+	p := New(o)
+	require.True(t, p.queues)
+	require.NoError(t, p.Close())
+	synctest.Test(t, func(t *testing.T) {
+		p := New(o)
+		require.False(t, p.queues)
+		require.NoError(t, p.Close())
+	})
 }
 
 // A worker that is in a long step loses its queue to the injector, to any worker that moves.

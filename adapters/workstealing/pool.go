@@ -143,7 +143,7 @@ func New(o Options) *Pool {
 	if o.MaxWorkers <= 0 {
 		o.MaxWorkers = defaultMaxWorkers
 	}
-	p := newPool(o, min(o.Workers, runtime.GOMAXPROCS(0)) > fewWorkers)
+	p := newPool(o, min(o.Workers, runtime.GOMAXPROCS(0)) > fewWorkers && !coro.InBubble())
 	p.goroutines.Store(int64(o.Workers) + 1) // the goroutines of p.blocking count as one
 	p.blocking = blocking.New(blocking.Limits{Width: o.BlockingWidth, Max: o.MaxBlocking, Closed: errClosed, Tell: coro.Reports(o.StallAfter, o.OnStall)}, p.exit)
 	p.growth.start = func(w *worker) { go w.run() }
@@ -326,8 +326,8 @@ func (p *Pool) Stats() sched.Stats {
 		s.Steals += w.steals.Load()
 	}
 	p.mu.Unlock()
-	s.Live = p.live.Live()
-	s.Suspended = max(0, min(s.Suspended, s.Live))
+	s.Suspended = max(0, s.Suspended)
+	s.Live = max(p.live.Live(), s.Suspended) // tasks that come and go meanwhile may be missing in Live
 	s.Running = max(0, min(s.Running, s.Live-s.Suspended))
 	s.Blocking, s.BlockingQueued = p.blocking.Counts()
 	return s

@@ -64,6 +64,7 @@ func newWorker(p *Pool, i int) *worker {
 	if p.queues {
 		w.queue.init(queueSize)
 		w.part = uint(1 + i%p.opts.Workers)
+		w.looks = uint(i) // so that the workers do not all look at the same one
 	}
 	return w
 }
@@ -107,6 +108,8 @@ func (w *worker) run() {
 			w.do(e)
 		} else if !w.sleep() {
 			break
+		} else if w.queues {
+			w.woke()
 		}
 	}
 	for _, s := range w.fibers {

@@ -14,7 +14,8 @@ import "github.com/braidgo/braid/internal/atomicx"
 // Invariant: while Close moves the counts, the rest has a surplus that no number of Leaves uses up. Once the surplus is gone, all parts are
 // closed, so the rest only falls, and the one call that makes it zero reports that the work has ended.
 type Parts struct {
-	closing atomicx.Bool // set before the first part is closed, so that no Enter succeeds after another has failed
+	mu      atomicx.Mutex // held by Close and Live: a part that Close moves in between would count twice
+	closing atomicx.Bool  // set before the first part is closed, so that no Enter succeeds after another has failed
 	rest    atomicx.Int64
 	parts   []part
 }
@@ -24,7 +25,7 @@ type part struct {
 	_ [120]byte // two cache lines, which the processor fetches together
 }
 
-const surplus = 1 << 40
+const surplus = 1 << 60
 
 // NewParts returns an open counter with n parts.
 func NewParts(n int) *Parts { return &Parts{parts: make([]part, n)} }
@@ -56,6 +57,8 @@ func (c *Parts) Close() (last bool) {
 	if !c.closing.CompareAndSwap(false, true) {
 		return false
 	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
 	c.rest.Store(surplus)
 	for i := range c.parts {
 		c.rest.Add(c.parts[i].n.Swap(closed))
@@ -63,15 +66,16 @@ func (c *Parts) Close() (last bool) {
 	return c.rest.Add(-surplus) == 0
 }
 
-// Live returns the count. The parts are read one after another, so it is exact only while nobody calls Enter or Leave.
-func (c *Parts) Live() (n int64) {
+// Live returns the count. The parts are read one after another, so it is exact only while nobody calls Enter or Leave. Part 0 is read last: a
+// task that enters there and leaves in another part meanwhile may be counted after its end, but not be missing before.
+func (c *Parts) Live() int64 {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	n := int64(0)
 	for i := range c.parts {
-		if m := c.parts[i].n.Load(); m > closed/2 {
+		if m := c.parts[len(c.parts)-1-i].n.Load(); m > closed/2 {
 			n += m
 		}
 	}
-	if n += c.rest.Load(); n >= surplus/2 {
-		n -= surplus
-	}
-	return max(0, n)
+	return max(0, n+c.rest.Load())
 }

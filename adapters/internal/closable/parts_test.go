@@ -60,3 +60,23 @@ func TestOneSeesTheEndOfParts(t *testing.T) {
 		require.Zero(t, c.Live())
 	}
 }
+
+// Live never counts a part twice that Close moves meanwhile. All entered by part 0, and all but 1,000 left by the others.
+func TestLiveDuringClose(t *testing.T) {
+	for range 1000 {
+		c := NewParts(9)
+		c.parts[0].n.Store(1_001_000)
+		for i := range 8 {
+			c.parts[1+i].n.Store(-125_000)
+		}
+		var all sync.WaitGroup
+		all.Go(func() { c.Close() })
+		for range 50 {
+			if n := c.Live(); n != 1000 {
+				t.Errorf("Live is %d", n)
+				break
+			}
+		}
+		all.Wait()
+	}
+}

@@ -33,6 +33,8 @@ var adapters = []mutation.Mutant{
 	{"a queue grows beyond its room", workstealing + "/local.go", "return ⟦w.room > w.queue.len()⟧ &&", "w.room >= 0", "TestQueuesBeside", workstealing},
 	{"a queue keeps its lead for more than a turn", workstealing + "/turn.go", "w.queue.len() > 0 && ⟦w.pool.injector.len() > 0⟧ {", "false", "TestATurnEnds", workstealing},
 	{"fibers that have given way overtake a queue", workstealing + "/turn.go", "		if ⟦w.queues⟧ {\n			w.pool.spill(&w.queue)\n		}\n		w.beginTurn", "false", "TestGivenFibers", workstealing},
+	{"a sleep is a long step", workstealing + "/local.go", "	w.steps = 0\n	w.moved.Store(int64(time.Since(epoch)))\n", "	if !IS {\n		w.steps = 0\n		w.moved.Store(int64(time.Since(epoch)))\n	}\n", "TestASleep", workstealing},
+	{"a pool in a bubble has queues", workstealing + "/pool.go", "⟦!coro.InBubble()⟧)", "true", "TestNoQueuesInABubble", workstealing},
 	{"a queue stays behind long steps", workstealing + "/local.go", "	if ⟦w.queue.len() > w.room⟧ {", "false", "TestLongSteps", workstealing},
 	{"a worker keeps its queue during a long step", workstealing + "/local.go", "x != w && ⟦now-x.moved.Load() > int64(stuckAfter)⟧ {", "false", "TestALongStep|TestTasksBehind", workstealing},
 	{"a worker that moves loses its queue", workstealing + "/local.go", "x != w && ⟦now-x.moved.Load() > int64(stuckAfter)⟧ {", "x != w", "TestALongStep", workstealing},
