@@ -17,12 +17,13 @@
 // which is usually the largest, from another worker's deque. So each worker runs its forks depth first, and related
 // forks tend to run on the same worker. All other runnable tasks go through one first-in, first-out queue.
 //
-// While more than four workers can run in parallel, each worker also has a short first-in, first-out queue. It holds tasks
-// that the worker's tasks have started or woken in short steps, at most about a tenth of a millisecond of work. Workers
-// without work steal from it. The tasks join the common queue at the end of a turn if other tasks wait there, and after
-// about a millisecond if their worker is in a long step.
+// If more than four workers can run in parallel when the pool is made (the smaller of Options.Workers and GOMAXPROCS), each
+// worker also has a short first-in, first-out queue. It holds tasks that the worker's tasks have started or woken in short
+// steps, at most about a tenth of a millisecond of work. Workers without work steal from it. The tasks join the common
+// queue at the end of a turn if other tasks wait there, and after about a millisecond, or more in a pool of many workers,
+// if their worker is in a long step, for example in a native wait for a task that it has just started.
 //
-// After 61 forks, or about a tenth of a millisecond, a Join gives way to the tasks in that queue. Its task resumes when
+// After 61 forks, or about a tenth of a millisecond, a Join gives way to the tasks in the common queue. Its task resumes when
 // they have had their turn. A worker begins a fork in place of the task only if nothing else is runnable, or if a task
 // is waiting for its forks. So a new task waits for about a tenth of a millisecond, however many long computations
 // share the workers. A task that neither forks nor suspends never gives way.
